@@ -47,7 +47,7 @@ func (a *Array) access() *access.Array {
 			return publish.Participant{Node: a.publisher(), Plan: a.planned(plan)}
 		},
 		Fresh: func(ctx context.Context) (*snapshot.Array, error) { return a.fresh(ctx, a.state.Load()) },
-		Bind:  a.binder(false), BindAdapting: a.binder(true),
+		Bind:  a.binder(false), BindAdapting: a.binder(true), Compared: a.compared(),
 	}
 }
 

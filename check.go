@@ -11,14 +11,18 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/snapshot"
 )
 
 // CheckOptions are the options of checks. A nil *CheckOptions is the zero value.
 type CheckOptions struct {
-	// IndexOnly checks only indexes, including those of nested shards, and decodes no
-	// inner chunk.
+	// IndexOnly checks only sizes, and the indexes of shards and of nested shards. It
+	// decodes nothing else.
 	IndexOnly bool
+	// Sample is the part of the stored chunks that [Array.CheckShards] checks, chosen at
+	// random: 0.01 for one of a hundred. 0 means all.
+	Sample float64
 	// Complete makes every missing chunk a fault that wraps [fs.ErrNotExist]. It is for
 	// arrays whose chunks are all stored ([Options.StoreFill]). [Array.CheckShards]
 	// yields such faults at the end.
@@ -85,9 +89,9 @@ func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[Sh
 	if opt == nil {
 		opt = &CheckOptions{}
 	}
-	unread := int64(0)
+	how := engine.Checking{Deep: !opt.IndexOnly, Sample: opt.Sample}
 	if opt.KeepGoing {
-		unread = mostUnread
+		how.Unread = mostUnread
 	}
 	return func(yield func(ShardFault, error) bool) {
 		s, err := a.fresh(ctx, a.state.Load())
@@ -95,7 +99,7 @@ func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[Sh
 			yield(ShardFault{}, a.fail("check", err))
 			return
 		}
-		for c, err := range s.Engine.CheckAll(ctx, grid.BoxOf(s.Grid.Chunks()), !opt.IndexOnly, unread) {
+		for c, err := range s.Engine.CheckAll(ctx, grid.BoxOf(s.Grid.Chunks()), how) {
 			if err != nil {
 				yield(ShardFault{}, a.fail("check", err))
 				return

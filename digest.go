@@ -4,16 +4,24 @@ package zarr
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 
 	"varve.dev/zarr/internal/comparison"
 )
 
-// DigestOptions are the options of [Array.Digest]. A nil *DigestOptions is the zero
-// value.
+// DigestOptions are the options of [Array.Digest] and [Group.Digest]. A nil
+// *DigestOptions is the zero value.
 type DigestOptions struct {
 	// Progress, if not nil, is called for each part that was read, with the number of its
 	// elements, from several goroutines. Elements of missing chunks may be left out.
 	Progress func(elements int64)
+	// Found, if not nil, is called by [Group.Digest] with the digest of each array below
+	// the group.
+	Found func(path, digest string)
 }
 
 // Digest returns a short text that is equal for two arrays exactly if their data types,
@@ -34,4 +42,33 @@ func (a *Array) Digest(ctx context.Context, opt *DigestOptions) (string, error) 
 	}
 	text, err := comparison.Digest(ctx, a.compared(), opt.Progress)
 	return text, a.fail("digest", err)
+}
+
+// Digest returns the digest of all arrays below the group: the SHA-256 of one line for
+// each, sorted by path, with its digest, two spaces and its path. Groups without arrays
+// and attributes do not count.
+func (g *Group) Digest(ctx context.Context, opt *DigestOptions) (string, error) {
+	digests := map[string]string{}
+	for m, err := range g.Members(ctx, true) {
+		if err = errors.Join(err, m.Err); err != nil {
+			return "", err
+		}
+		a, isArray := m.Node.(*Array)
+		if !isArray {
+			continue
+		}
+		digest, err := a.Digest(ctx, opt)
+		if err != nil {
+			return "", err
+		}
+		digests[m.Path] = digest
+		if opt != nil && opt.Found != nil {
+			opt.Found(m.Path, digest)
+		}
+	}
+	hash := sha256.New()
+	for _, path := range slices.Sorted(maps.Keys(digests)) {
+		fmt.Fprintf(hash, "%s  %s\n", digests[path], path)
+	}
+	return fmt.Sprintf("%s%x", comparison.DigestPrefix, hash.Sum(nil)), nil
 }

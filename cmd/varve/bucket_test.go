@@ -68,6 +68,8 @@ cat GROUP/a
 grid GROUP/a
 export GROUP/a --format csv
 check GROUP
+check GROUP --digest --write-manifest LOCAL/list
+check GROUP --against LOCAL/list
 conformance --array_path GROUP/a
 reservations GROUP
 bench GROUP/a --seconds 0.1
@@ -75,6 +77,7 @@ copy GROUP/a GROUP/b
 copy GROUP LOCAL/copy.zarr
 copy LOCAL/copy.zarr THERE/back.zarr
 equal GROUP/a GROUP/b
+diff GROUP/a GROUP/b
 equal GROUP/a THERE/back.zarr/a
 compact GROUP/a --to max:4
 rechunk GROUP/a --chunks 2,2 --shards 4,6

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -57,29 +59,73 @@ are a finding.
 A chunk that cannot be read, for lack of permission or because of a disk or server error, is a finding; the other
 chunks are still checked. After more than 100 such chunks in a row the check ends.
 
+--digest prints a digest of the values of each array, and one of all. It depends on nothing else: a copy has the same
+one, also after varve rechunk, compact or convert. It finds accidents, no forgeries. --write-manifest writes the
+SHA-256 of every stored value, which --against and sha256sum -c compare later. Keep the file elsewhere.
+
 If another program has put back the document of before a varve compact, regularize or rechunk, that is a finding, with
 the way back. varve vacuum deletes nothing then.
 
 Temporary files are listed, but they are no damage. They belong to a write in progress or to a crashed writer. The next
 command that writes here removes those of crashed writers.`,
 		Example: `  varve check era5.zarr
-  varve check era5.zarr/t2m --index-only --json`,
+  varve check era5.zarr/t2m --fast --json`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
-	only := c.Flags().Bool("index-only", false, "check only the indexes of shards, and decode nothing")
+	f := &checkFlags{}
+	c.Flags().BoolVar(&f.how.IndexOnly, "fast", false, "check only sizes and the indexes of shards, and decode nothing")
+	c.Flags().Var((*percentage)(&f.how.Sample), "sample", "check only a random part of the stored chunks, such as 1%")
+	c.Flags().BoolVar(&f.digest, "digest", false, "also print digests of the values, which do not depend on chunks and codecs")
+	c.Flags().BoolVar(&f.dandi, "dandi", false, "also print the digest that the DANDI archive has for a Zarr asset")
+	c.Flags().StringVar(&f.list, "write-manifest", "", "if there is no damage, write the SHA-256 of every stored value to FILE, as sha256sum -c reads it")
+	c.Flags().StringVar(&f.against, "against", "", "decode nothing, but compare all stored values with the checksums in FILE")
 	finish := c.Flags().Bool("finish", false, "first complete what a crashed writer left: a decided change of several arrays, cut chunks not yet moved to their keys")
-	complete := c.Flags().Bool("complete", false, "treat chunks that are not stored as faults")
+	c.Flags().BoolVar(&f.how.Complete, "complete", false, "treat chunks that are not stored as faults")
 	dry := c.Flags().Bool("dry-run", false, "change nothing; only --finish changes anything")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if f.against != "" {
+			return checkAgainst(cmd, args[0], f.against)
+		}
 		if *finish && !*dry {
 			if err := finishLeft(cmd, args[0]); err != nil {
 				return err
 			}
 		}
-		return check(cmd, args[0], zarr.CheckOptions{IndexOnly: *only, Complete: *complete, KeepGoing: true})
+		f.how.KeepGoing = true
+		return check(cmd, args[0], f)
 	}
+	c.MarkFlagsMutuallyExclusive("against", "write-manifest")
+	c.MarkFlagsMutuallyExclusive("against", "digest")
+	c.MarkFlagsMutuallyExclusive("against", "dandi")
 	return c
+}
+
+// checkFlags are the flags of varve check.
+type checkFlags struct {
+	how           zarr.CheckOptions
+	digest, dandi bool
+	list, against string
+}
+
+// percentage is a flag for a part of a whole, such as 1% or 0.01.
+type percentage float64
+
+func (p *percentage) String() string { return strconv.FormatFloat(100*float64(*p), 'g', -1, 64) + "%" }
+func (p *percentage) Type() string   { return "percentage" }
+
+// Set reads a percentage.
+func (p *percentage) Set(text string) error {
+	number, percent := strings.CutSuffix(text, "%")
+	part, err := strconv.ParseFloat(number, 64)
+	if percent {
+		part /= 100
+	}
+	if err != nil || !(part > 0 && part <= 1) {
+		return fmt.Errorf("%q is not a percentage above 0%% and up to 100%%", text)
+	}
+	*p = percentage(part)
+	return nil
 }
 
 // finishLeft completes interrupted changes of an array, or of all arrays below a group,
@@ -129,6 +175,7 @@ type findings struct {
 	// Temporary is set only if NODE is an array. A group lists the files of its members.
 	Temporary []temporaryFact `json:"temporary,omitzero"`
 
+	sums
 	sharded bool
 	times   bool // the coordinate that is out of order holds times
 }
@@ -163,7 +210,7 @@ func inspected(cmd *cobra.Command, location string, a *zarr.Array) ([]finding, e
 	return []finding{{"document-replaced", location, i.Replaced.Message(), i.Replaced.Repair()}}, nil
 }
 
-func check(cmd *cobra.Command, location string, how zarr.CheckOptions) error {
+func check(cmd *cobra.Command, location string, f *checkFlags) error {
 	n, err := node.Open(cmd, location)
 	if err != nil {
 		return err
@@ -171,19 +218,23 @@ func check(cmd *cobra.Command, location string, how zarr.CheckOptions) error {
 	defer n.Close()
 	a, ok := n.(*zarr.Array)
 	if !ok {
-		return checkGroup(cmd, location, n.(*zarr.Group), how)
+		return checkGroup(cmd, location, n.(*zarr.Group), f)
 	}
-	c, err := checkArray(cmd, location, a, how)
+	c, err := checkArray(cmd, location, a, f.how)
 	if err != nil {
 		return err
 	}
 	if c.Temporary, err = temporaryFiles(cmd, n); err != nil {
 		return err
 	}
+	verdict := c.verdict()
+	if c.sums, err = f.sums(cmd, n, verdict == nil); err != nil {
+		return err
+	}
 	if err := c.print(cmd); err != nil {
 		return err
 	}
-	return c.verdict()
+	return verdict
 }
 
 // verdict returns an error that sums up the findings, or nil if there are none.
@@ -326,5 +377,6 @@ func (c *findings) write(w *bufio.Writer) error {
 		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(c.Pending.Text()))
 	}
 	writeTemporary(w, c.Temporary)
+	c.sums.write(w, c.Path)
 	return err
 }

@@ -40,6 +40,8 @@ type groupFindings struct {
 	Changed int64       `json:"documents_replaced"`    // arrays whose re-gridding was undone
 
 	Temporary []temporaryFact `json:"temporary"`
+
+	sums
 }
 
 // staleFact is a group with stale consolidated metadata.
@@ -51,7 +53,7 @@ type staleFact struct {
 // checkGroup looks for damage in all arrays below a group, including those that stale
 // consolidated metadata does not list. If an array cannot be checked, it goes on with
 // the others and returns a verdict in the end.
-func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.CheckOptions) error {
+func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, f *checkFlags) error {
 	all := &groupFindings{Path: location, Arrays: []*findings{}, Differ: []string{}, Stale: []staleFact{}}
 	names := naming{}
 	// Compare the consolidated metadata first: if it is stale, the members come from the
@@ -69,7 +71,7 @@ func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.Che
 			_, err := all.addGroup(cmd, consolidated.AsStored(below, stale), m.Path)
 			bad = errors.Join(bad, err)
 		}
-		c, err := checkMember(cmd, location, m, how)
+		c, err := checkMember(cmd, location, m, f.how)
 		if err != nil {
 			return err
 		}
@@ -87,10 +89,15 @@ func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, how zarr.Che
 	} else {
 		all.Temporary = files
 	}
+	verdict := all.verdict()
+	var err error
+	if all.sums, err = f.sums(cmd, g, verdict == nil && bad == nil); err != nil {
+		return err
+	}
 	if err := all.print(cmd); err != nil || bad != nil {
 		return errors.Join(err, bad)
 	}
-	return all.verdict()
+	return verdict
 }
 
 // verdict returns an error that sums up the findings, or nil if there are none.
@@ -202,6 +209,7 @@ func (g *groupFindings) print(cmd *cobra.Command) error {
 		writeTemporary(w, g.Temporary)
 		_, err := fmt.Fprintf(w, "%s  %s, %s, %s: %s\n", phrase.Printable(g.Path), phrase.Plural(int64(len(g.Arrays)), "array"),
 			phrase.Plural(g.Chunks, "stored chunk"), phrase.Bytes(g.Bytes), phrase.Plural(g.Faults, "fault"))
+		g.sums.write(w, g.Path)
 		return err
 	})
 }

@@ -42,7 +42,7 @@ func TestCheck(t *testing.T) {
 	if want := "varve: check " + node + ": 2 faults in 2 of 2 stored chunks\n"; errs != want {
 		t.Errorf("%q, want %q", errs, want)
 	}
-	out, errs, status = execute(t, "", "check", node, "--json", "--index-only")
+	out, errs, status = execute(t, "", "check", node, "--json", "--fast")
 	found, _ := decode(t, out)["found"].([]any)
 	if status != 1 || errs != "" || len(found) != 2 {
 		t.Fatalf("status %d, %s%s", status, out, errs)

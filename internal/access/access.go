@@ -8,6 +8,7 @@ package access
 import (
 	"context"
 
+	"varve.dev/zarr/internal/comparison"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/publish"
@@ -43,6 +44,8 @@ type Array struct {
 	// Join is Update as a part of a transaction of several arrays: it returns the
 	// participant for [publish.UpdateAll].
 	Join func(plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) publish.Participant
+	// Compared describes the array for comparisons.
+	Compared comparison.Array
 	// Fail adds the operation and the array to an error.
 	Fail func(op string, err error) error
 }

@@ -78,10 +78,14 @@ func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Sour
 	if c.CheckedInRanges() && (n > CheckRange && !inMemory || !deep) {
 		return c.checkRanges(ctx, shape, n, src, deep)
 	}
-	// Without decoding, only the existence of the chunk can be checked.
+	// Without decoding, only the size of the chunk can be checked.
 	if !deep {
 		_, info, err := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil)
-		return &codec.Check{Bytes: info.Size}, err
+		out := &codec.Check{Bytes: info.Size}
+		if most := c.MaxEncoded(shape, n); err == nil && info.Size > max(1, most) {
+			out.Faults = []codec.Fault{{Err: fmt.Errorf("%w: %d bytes, too long for its shape %v", codec.ErrCorrupt, info.Size, shape)}}
+		}
+		return out, err
 	}
 	if !inMemory {
 		b := budget.Get(0)

@@ -44,21 +44,17 @@ type comparison struct {
 
 // run compares the boxes that may differ, in the C order of their first elements.
 func (c *comparison) run(ctx context.Context) (*Difference, error) {
-	s := c.a.State()
-	r, err := s.Resolve(nil, nil)
-	if err != nil {
-		return nil, err
-	}
 	boxes, sparse, err := stored(ctx, width(c.typ), c.a, c.b)
 	if err != nil {
 		return nil, err
 	}
 	if !sparse {
-		boxes = r.Slabs(s.Grid, width(c.typ), c.slab())
+		most := c.most()
+		boxes = ofBoth(c.a.State().Grid, c.b.State().Grid, most).boxes(most)
 	}
 	var first *Difference
 	for box := range boxes {
-		// Tiles overlap in C order. A later tile may still have an earlier difference,
+		// Boxes overlap in C order. A later box may still have an earlier difference,
 		// unless even its first element comes later.
 		if first != nil && slices.Compare(corner(box), first.Index) >= 0 {
 			break
@@ -81,19 +77,19 @@ func corner(box grid.Box) []int64 {
 	return index
 }
 
-// slab returns the number of bytes that are read of each array at a time.
-func (c *comparison) slab() int64 {
-	n := int64(comparedBytes)
+// most returns the number of elements that are read of each array at a time.
+func (c *comparison) most() int64 {
+	n := comparedBytes / width(c.typ)
 	for _, g := range []*grid.Grid{c.a.State().Grid, c.b.State().Grid} {
-		bytes := comparedChunks * width(c.typ)
+		elements := int64(comparedChunks)
 		for i := range g.Rank() {
 			longest := g.Axis(i).Longest(grid.Interval{Stop: g.Axis(i).Chunks()})
-			// The factor is bounded, so bytes never exceeds n.
-			bytes *= max(1, min(longest, n/bytes))
+			// The factor is bounded, so elements never exceeds n.
+			elements *= max(1, min(longest, n/elements))
 		}
-		n = min(n, bytes)
+		n = min(n, elements)
 	}
-	return n
+	return max(1, n)
 }
 
 // within returns the first difference within a box.

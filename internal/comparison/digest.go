@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr/strided"
 )
 
-// digestPrefix begins every digest. Another way to compute it needs another prefix.
-const digestPrefix = "varve1-"
+// DigestPrefix begins every digest. Another way to compute it needs another prefix.
+const DigestPrefix = "varve1-"
 
 // Digest returns a digest of the data type, the shape and the values of an array. It does
 // not depend on chunks, codecs, byte order, format or fill value. done, if not nil, is
@@ -46,7 +46,7 @@ func Digest(ctx context.Context, a Array, done func(elements int64)) (string, er
 	}
 	text := fmt.Appendf(nil, "varve digest 1\n%s\n%d\n%x\n", s.Type, d.shape, sum.Bytes())
 	hash := sha256.Sum256(text)
-	return digestPrefix + hex.EncodeToString(hash[:]), nil
+	return DigestPrefix + hex.EncodeToString(hash[:]), nil
 }
 
 // hashBytes is the size that elements of variable length have in a digest.
@@ -77,7 +77,7 @@ func (d *digest) run(ctx context.Context) (residue.Number, error) {
 	}
 	if sparse {
 		d.subtractFill()
-	} else if boxes, err = d.bands(); err != nil {
+	} else if boxes, err = d.boxes(); err != nil {
 		return residue.Number{}, err
 	}
 	group, within := parallel.New(ctx)
@@ -129,13 +129,13 @@ func appendHash(dst, element []byte) []byte {
 	return append(dst, hash[:hashBytes]...)
 }
 
-// bands returns the boxes to read. Each chunk is in one box.
-func (d *digest) bands() (iter.Seq[grid.Box], error) {
+// boxes returns the boxes to read. Each chunk is in one box.
+func (d *digest) boxes() (iter.Seq[grid.Box], error) {
 	g, err := d.state.PieceGrid()
 	if err != nil {
 		return nil, err
 	}
-	return bands(g, digestBytes/max(width(d.state.Type), d.size)), nil
+	return ofChunks(g).boxes(digestBytes / max(width(d.state.Type), d.size)), nil
 }
 
 // add adds the elements of a box. The buffer is for its memory.

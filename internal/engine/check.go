@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"iter"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 
@@ -34,10 +35,19 @@ func (a *Array) Check(ctx context.Context, index []int64, deep bool) (*codec.Che
 	return out, w.fail(err)
 }
 
+// Checking says how to check chunks.
+type Checking struct {
+	Deep bool // decode them
+	// Unread is the number of chunks in a row that the store may fail to read.
+	Unread int64
+	// Sample is the part of the chunks to check, chosen at random; 0 means all.
+	Sample float64
+}
+
 // CheckAll checks the stored chunks of the box and yields the results in no order. If the
 // store fails to read a chunk, CheckAll reports that as a fault of the chunk. If it fails
-// for more than unread chunks in a row, CheckAll yields the error and ends.
-func (a *Array) CheckAll(ctx context.Context, cells grid.Box, deep bool, unread int64) iter.Seq2[Checked, error] {
+// for too many chunks in a row, CheckAll yields the error and ends.
+func (a *Array) CheckAll(ctx context.Context, cells grid.Box, how Checking) iter.Seq2[Checked, error] {
 	return func(yield func(Checked, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -45,7 +55,7 @@ func (a *Array) CheckAll(ctx context.Context, cells grid.Box, deep bool, unread 
 		go func() {
 			// end has room for the result, so the goroutine ends even if nobody receives
 			// it.
-			end <- a.checkAll(ctx, cells, deep, unread, found)
+			end <- a.checkAll(ctx, cells, how, found)
 			close(found)
 		}()
 		for c := range found {
@@ -62,7 +72,7 @@ func (a *Array) CheckAll(ctx context.Context, cells grid.Box, deep bool, unread 
 	}
 }
 
-func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, most int64, found chan<- Checked) error {
+func (a *Array) checkAll(ctx context.Context, cells grid.Box, how Checking, found chan<- Checked) error {
 	next, stop := iter.Pull2(a.mayBeStored(ctx, cells))
 	defer stop()
 	var failed error
@@ -71,6 +81,9 @@ func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, most in
 	err := each(ctx, r.workers,
 		func(w *worker) bool {
 			index, err, more := next()
+			for more && err == nil && how.Sample > 0 && rand.Float64() >= how.Sample {
+				index, err, more = next()
+			}
 			if err != nil {
 				failed = err
 			}
@@ -79,13 +92,13 @@ func (a *Array) checkAll(ctx context.Context, cells grid.Box, deep bool, most in
 		},
 		func() *worker { return newWorker(r) },
 		func(ctx context.Context, w *worker) error {
-			out, err := w.check(ctx, deep)
+			out, err := w.check(ctx, how.Deep)
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
 			// One unreadable chunk must not end the check. But if the store is down, do
 			// not try each of millions of chunks.
-			if ctx.Err() == nil && isUnreadable(err) && unread.Add(1) <= most {
+			if ctx.Err() == nil && isUnreadable(err) && unread.Add(1) <= how.Unread {
 				out, err = &codec.Check{Faults: []codec.Fault{{Err: err}}}, nil
 			} else if err == nil {
 				unread.Store(0)

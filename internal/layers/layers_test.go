@@ -43,9 +43,10 @@ var layers = [][]string{
 	{"codec/imagecodecs"},
 	{"virtual/fits", "virtual/grib", "virtual/hdf5", "virtual/kerchunk", "virtual/netcdf3", "virtual/numpy", "virtual/tiff"},
 	{"internal/scheme", "internal/snapshot"},
-	{"internal/comparison", "internal/dimension", "internal/streaming", "internal/access", "internal/staging"},
+	{"internal/comparison"},
+	{"internal/dimension", "internal/streaming", "internal/access", "internal/staging"},
 	{"."},
-	{"rewrite", "cf", "regrid"},
+	{"rewrite", "cf", "regrid", "diff", "checksums"},
 	{"virtual"},
 	{"internal/layers"},
 }

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package checksums writes the SHA-256 of each stored value of a node, in the lines that
+// sha256sum -c reads, and compares a node with such lines.
+//
+// The values are those below the node: documents, chunks, and whatever else is there.
+// What Varve keeps for itself in directories named __varve is left out: locks, journals,
+// records of re-griddings.
+//
+// Checksums prove that bytes are what they were, whoever changed them, if the list comes
+// from a trusted place: keep it outside of the node. They change with every re-gridding,
+// conversion or new compression. [zarr.Array.Digest] depends on the values alone.
+package checksums
+
+import (
+	"bufio"
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"iter"
+	"runtime"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/store"
+)
+
+// Options are the options of [Write] and [Compare]. A nil *Options is the zero value.
+type Options struct {
+	// Concurrency is the number of values that are read at the same time; 0 is a default
+	// for the store.
+	Concurrency int
+	// DANDI makes [Write] compute the digest that the DANDI archive has for a Zarr asset.
+	DANDI bool
+	// Progress, if not nil, is called with the number of bytes of each part that was
+	// read, from several goroutines.
+	Progress func(bytes int64)
+}
+
+// Report is the result of [Write].
+type Report struct {
+	Values, Bytes int64
+	// DANDI is the digest of the DANDI archive: a digest of the names, the sizes and the
+	// MD5 of all values, directory by directory, with their number and bytes
+	// (dandi/zarr_checksum). It is "" without [Options.DANDI].
+	DANDI string
+}
+
+// Write writes one line for each stored value below a location: the SHA-256 in
+// hexadecimal, two spaces, and the key relative to the location. The lines have the order
+// in which the store lists keys. Run in the directory of the node, sha256sum -c verifies
+// them.
+//
+// If the store cannot list, the error wraps [zarr.ErrUnsupported].
+func Write(ctx context.Context, at *zarr.Location, w io.Writer, opt *Options) (Report, error) {
+	r := newReader(at, opt)
+	var report Report
+	var tree *folder
+	if r.DANDI {
+		tree = newFolder()
+	}
+	out := bufio.NewWriter(w)
+	for v, err := range r.values(ctx) {
+		if err != nil {
+			return report, r.fail("checksums", err)
+		}
+		report.Values++
+		report.Bytes += v.size
+		if tree != nil {
+			tree.add(v.key, v.size, v.md5)
+		}
+		if _, err := out.WriteString(line(v.key, v.sha256)); err != nil {
+			return report, r.fail("checksums", err)
+		}
+	}
+	if tree != nil {
+		report.DANDI = tree.digest().text()
+	}
+	return report, r.fail("checksums", out.Flush())
+}
+
+// reader reads all values below a location.
+type reader struct {
+	Options
+	store store.Store
+	path  store.Path
+	name  string
+}
+
+func newReader(at *zarr.Location, opt *Options) *reader {
+	r := &reader{store: at.Store(), name: at.String()}
+	if opt != nil {
+		r.Options = *opt
+	}
+	// A path that is illegal fails with the first request.
+	r.path, _ = store.Path{}.Join(at.Path())
+	return r
+}
+
+// fail returns err as a [*zarr.Error].
+func (r *reader) fail(op string, err error) error {
+	var e *zarr.Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return &zarr.Error{Op: op, Path: r.name, Axis: -1, Err: err}
+}
+
+// value is one value that was read.
+type value struct {
+	key    string // relative to the location
+	size   int64
+	sha256 [sha256.Size]byte
+	md5    [md5.Size]byte // with DANDI
+}
+
+// pending is a value that is being read.
+type pending struct {
+	value
+	err  error
+	done chan struct{}
+}
+
+// values yields all values in the order of the listing, and reads several at a time. A
+// value that is deleted meanwhile is left out.
+func (r *reader) values(ctx context.Context) iter.Seq2[value, error] {
+	return func(yield func(value, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		queue := make(chan *pending, engine.InFlight(r.store, r.Concurrency, runtime.GOMAXPROCS(0)))
+		go r.enqueue(ctx, queue)
+		defer func() { // leave no goroutine behind
+			cancel()
+			for p := range queue {
+				<-p.done
+			}
+		}()
+		for p := range queue {
+			<-p.done
+			if errors.Is(p.err, fs.ErrNotExist) {
+				continue
+			}
+			if !yield(p.value, p.err) || p.err != nil {
+				return
+			}
+		}
+	}
+}
+
+// enqueue starts to read values while the queue has room.
+func (r *reader) enqueue(ctx context.Context, queue chan<- *pending) {
+	defer close(queue)
+	add := func(p *pending) bool {
+		select {
+		case queue <- p:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	for e, err := range store.List(ctx, r.store, r.path, true) {
+		p := &pending{value: value{key: e.Name}, err: err, done: make(chan struct{})}
+		if err == nil && (e.Dir || own.IsBelow(e.Name)) {
+			continue
+		}
+		if !add(p) {
+			return
+		}
+		if err != nil {
+			close(p.done)
+			return
+		}
+		go func() {
+			defer close(p.done)
+			p.err = r.read(ctx, &p.value)
+		}()
+	}
+}
+
+const (
+	// partBytes is the number of bytes that are read at a time.
+	partBytes = 4 << 20
+	// readTries bounds how often a value is read that changes meanwhile.
+	readTries = 4
+)
+
+// read computes the checksums of a value.
+func (r *reader) read(ctx context.Context, v *value) error {
+	for range readTries {
+		same, err := r.readOnce(ctx, v)
+		if err != nil {
+			return fmt.Errorf("%q: %w", v.key, err)
+		}
+		if same {
+			return nil
+		}
+	}
+	return fmt.Errorf("%q: %w each time it was read", v.key, store.ErrConflict)
+}
+
+// readOnce returns false if parts of the value were of different versions.
+func (r *reader) readOnce(ctx context.Context, v *value) (same bool, err error) {
+	key := r.path.MustKey(v.key)
+	sums := []hash.Hash{sha256.New()}
+	if r.DANDI {
+		sums = append(sums, md5.New())
+	}
+	data, first, err := r.store.Get(ctx, key, store.Request{Limit: partBytes}, nil)
+	if errors.Is(err, store.ErrTooLarge) {
+		if first, err = store.Stat(ctx, r.store, key); err == nil {
+			same, err = r.parts(ctx, key, first, sums)
+		}
+		if err != nil || !same {
+			return false, err
+		}
+	} else if err != nil {
+		return false, err
+	} else {
+		r.add(sums, data)
+		first.Size = int64(len(data))
+	}
+	v.size = first.Size
+	sums[0].Sum(v.sha256[:0])
+	if r.DANDI {
+		sums[1].Sum(v.md5[:0])
+	}
+	return true, nil
+}
+
+// parts reads a long value.
+func (r *reader) parts(ctx context.Context, key store.Key, first store.Info, sums []hash.Hash) (same bool, err error) {
+	var room []byte
+	for at := int64(0); at < first.Size; at += partBytes {
+		data, now, err := r.store.Get(ctx, key, store.Request{Range: store.Span(at, min(partBytes, first.Size-at))}, room[:0])
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return false, nil // it became shorter
+		}
+		if err != nil || !first.Same(now) {
+			return false, err
+		}
+		r.add(sums, data)
+		room = data
+	}
+	return true, nil
+}
+
+// add adds bytes to the sums.
+func (r *reader) add(sums []hash.Hash, data []byte) {
+	for _, s := range sums {
+		s.Write(data) // never fails
+	}
+	if r.Progress != nil {
+		r.Progress(int64(len(data)))
+	}
+}

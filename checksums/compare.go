@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checksums
+
+import (
+	"context"
+	"io"
+	"maps"
+	"slices"
+
+	"varve.dev/zarr"
+)
+
+// Change says what became of a value since a list was written.
+type Change string
+
+// The changes.
+const (
+	Changed Change = "changed" // other bytes
+	Missing Change = "missing" // no longer stored
+	Added   Change = "added"   // not in the list
+)
+
+// Finding is a value that is not as the list says.
+type Finding struct {
+	Key    string // relative to the location
+	Change Change
+}
+
+// Comparison is the result of [Compare].
+type Comparison struct {
+	Values, Bytes int64 // that are stored
+	// Findings are the values that are not as the list says: first those that are stored,
+	// in the order of the store, and then those that are missing, sorted.
+	Findings []Finding
+}
+
+// mostListed bounds the values of a list, which takes about 150 bytes of memory each.
+const mostListed = 1 << 26
+
+// Compare reads a list that [Write] or sha256sum has written, and compares all values
+// below a location with it. Lines that begin with "./" are taken as well.
+//
+// If a line is not one of sha256sum, the error wraps [zarr.ErrInvalidArgument]. If the
+// store cannot list, it wraps [zarr.ErrUnsupported].
+func Compare(ctx context.Context, at *zarr.Location, list io.Reader, opt *Options) (Comparison, error) {
+	r := newReader(at, opt)
+	r.DANDI = false
+	var c Comparison
+	left, err := read(list, mostListed)
+	if err != nil {
+		return c, r.fail("checksums", err)
+	}
+	for v, err := range r.values(ctx) {
+		if err != nil {
+			return c, r.fail("checksums", err)
+		}
+		c.Values++
+		c.Bytes += v.size
+		switch sum, listed := left[v.key]; {
+		case !listed:
+			c.Findings = append(c.Findings, Finding{v.key, Added})
+		case sum != v.sha256:
+			c.Findings = append(c.Findings, Finding{v.key, Changed})
+		}
+		delete(left, v.key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(left)) {
+		c.Findings = append(c.Findings, Finding{key, Missing})
+	}
+	return c, nil
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checksums
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+
+	"varve.dev/zarr"
+)
+
+// line returns a line as sha256sum writes it. Keys have no control characters and no
+// backslashes, which it would escape.
+func line(key string, sum [sha256.Size]byte) string { return fmt.Sprintf("%x  %s\n", sum, key) }
+
+// unescapes undoes the escapes of a name whose line begins with a backslash. No store has
+// such a key, so the value is missing.
+var unescapes = strings.NewReplacer(`\\`, "\\", `\n`, "\n", `\r`, "\r")
+
+// longestLine bounds a line, in bytes. No store has longer keys.
+const longestLine = 64 << 10
+
+// parse returns the key and the sum of a line, without the newline.
+func parse(text string) (key string, sum [sha256.Size]byte, err error) {
+	text = strings.TrimSuffix(text, "\r")
+	text, escaped := strings.CutPrefix(text, `\`)
+	const width = 2 * sha256.Size
+	// The byte after the space is a space, or an asterisk for binary mode.
+	if len(text) < width+3 || text[width] != ' ' || text[width+1] != ' ' && text[width+1] != '*' {
+		return "", sum, errLine
+	}
+	if _, err := hex.Decode(sum[:], []byte(text[:width])); err != nil {
+		return "", sum, errLine
+	}
+	key = text[width+2:]
+	if escaped {
+		key = unescapes.Replace(key)
+	}
+	return strings.TrimPrefix(key, "./"), sum, nil
+}
+
+var errLine = fmt.Errorf("%w: not a line of sha256sum: 64 hexadecimal digits, two spaces, a name", zarr.ErrInvalidArgument)
+
+// read reads a list. It has at most most lines.
+func read(r io.Reader, most int) (map[string][sha256.Size]byte, error) {
+	sums := map[string][sha256.Size]byte{}
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, longestLine)
+	for n := 1; s.Scan(); n++ {
+		if s.Text() == "" {
+			continue
+		}
+		key, sum, err := parse(s.Text())
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if len(sums) == most {
+			return nil, fmt.Errorf("%w: a list of more than %d values", zarr.ErrLimit, most)
+		}
+		sums[key] = sum
+	}
+	return sums, s.Err()
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/checksums"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
+)
+
+// changeFacts is the result of check --against in the form of --json.
+type changeFacts struct {
+	Path     string           `json:"path"`
+	Findings []checksumFact   `json:"findings"`
+	Checked  map[string]int64 `json:"checked"`
+}
+
+// checksumFact is a value that is not as a list says.
+type checksumFact struct {
+	Kind    checksums.Change `json:"kind"`
+	Path    string           `json:"path"`
+	Key     string           `json:"key"`
+	Chunk   []int64          `json:"chunk"` // always null: a list knows no chunks
+	Message string           `json:"message"`
+	Repair  string           `json:"repair"`
+}
+
+// checkAgainst compares the stored values of a node with a list of checksums.
+func checkAgainst(cmd *cobra.Command, location, file string) error {
+	n, err := node.Open(cmd, location)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	list, err := localfile.Open(cmd.Context(), file)
+	if err != nil {
+		return err
+	}
+	defer list.Close()
+	p := progress.New(cmd, "reading", 0)
+	c, err := checksums.Compare(cmd.Context(), n.Location(), list, &checksums.Options{Progress: p.Add})
+	p.End()
+	if err != nil {
+		return err
+	}
+	facts := changeFacts{Path: location, Findings: []checksumFact{}, Checked: map[string]int64{"values": c.Values, "bytes": c.Bytes}}
+	for _, f := range c.Findings {
+		facts.Findings = append(facts.Findings, checksumFactOf(location, file, f))
+	}
+	if session.WantsJSON(cmd) {
+		err = session.PrintJSON(cmd, facts)
+	} else {
+		err = session.Print(cmd, facts.write)
+	}
+	if err == nil && len(c.Findings) > 0 {
+		err = failure.Verdict(fmt.Sprintf("check %s: %s not as %s says", location, phrase.Plural(int64(len(c.Findings)), "value"), file))
+	}
+	return err
+}
+
+// checksumFactOf describes a finding and what can be done about it.
+func checksumFactOf(location, file string, f checksums.Finding) checksumFact {
+	fact := checksumFact{Kind: f.Change, Path: location, Key: f.Key}
+	switch f.Change {
+	case checksums.Changed:
+		fact.Message, fact.Repair = "other bytes than when "+file+" was written", "copy the value again from where the list was written"
+	case checksums.Missing:
+		fact.Message, fact.Repair = "not stored", "copy the value again from where the list was written"
+	case checksums.Added:
+		fact.Message, fact.Repair = "not in "+file, "write a new list if the value belongs here"
+	}
+	return fact
+}
+
+func (c *changeFacts) write(w *bufio.Writer) error {
+	for _, f := range c.Findings {
+		fmt.Fprintf(w, "%s  %s: %s\n", phrase.Printable(f.Key), f.Kind, f.Message)
+	}
+	_, err := fmt.Fprintf(w, "%s  %s, %s: %s not as listed\n", phrase.Printable(c.Path), phrase.Plural(c.Checked["values"], "value"),
+		phrase.Bytes(c.Checked["bytes"]), phrase.Count(int64(len(c.Findings))))
+	return err
+}
+
+// writeChecksums writes a list of the checksums of all stored values to a file, unless
+// its name is "". With dandi the report has the digest of the DANDI archive.
+func writeChecksums(cmd *cobra.Command, n zarr.Node, file string, dandi bool) (checksums.Report, error) {
+	p := progress.New(cmd, "reading", 0)
+	defer p.End()
+	var report checksums.Report
+	write := func(w io.Writer) (err error) {
+		report, err = checksums.Write(cmd.Context(), n.Location(), w, &checksums.Options{DANDI: dandi, Progress: p.Add})
+		return err
+	}
+	if file == "" {
+		return report, write(io.Discard)
+	}
+	return report, localfile.Replace(file, func(w *bufio.Writer) error { return write(w) })
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/diff"
+	"varve.dev/zarr/grid"
+)
+
+func newDiffCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Say in what two nodes differ: attributes, shapes, types, members, and the regions of values; status 1 if they do",
+		Long: `Say in what two nodes differ: attributes, shapes, types, members, and the regions of values; status 1 if they do.
+
+Groups are compared with all that is below them. Of values each line has a region: how many of its elements differ, by
+how much at most, and the first of them. Arrays of different shapes are compared where they overlap. Arrays of
+different types are not.
+
+Chunks, codecs, key encodings and formats do not count as differences, because a copy that was rechunked or converted
+is equal to the original. They are listed below the differences, and are in "storage" with --json.
+
+Values are equal if their bits are: NaN equals NaN with the same payload, and -0.0 differs from 0.0. With --atol and
+--rtol, numbers are equal if |a - b| is at most ATOL + RTOL * |b|, and all NaNs are equal.
+
+Each chunk is decoded once if both grids have enough borders in common. Chunks of two arrays with the same grid and
+codecs are not decoded if their stored bytes are equal. varve equal stops at the first difference of values.`,
+		Example: `  varve diff old.zarr new.zarr
+  varve diff era5.zarr/t2m copy.zarr/t2m --atol 0.01 --json`,
+		Args:              arguments("A", "B"),
+		ValidArgsFunction: node.Complete,
+	}
+	opt := &diff.Options{}
+	c.Flags().Float64Var(&opt.Absolute, "atol", 0, "numbers whose distance is at most this are equal")
+	c.Flags().Float64Var(&opt.Relative, "rtol", 0, "numbers whose distance is at most this part of the one in B are equal")
+	c.Flags().IntVar(&opt.Regions, "regions", 1000, "list at most this many regions of each array; the last one has all others")
+	c.RunE = func(cmd *cobra.Command, args []string) error { return diffNodes(cmd, args[0], args[1], opt) }
+	return c
+}
+
+// diffFacts is the result of varve diff in the form of --json.
+type diffFacts struct {
+	Equal       bool             `json:"equal"`
+	Differences []differenceFact `json:"differences"`
+	Storage     []differenceFact `json:"storage"`
+	Arrays      int64            `json:"arrays_compared"`
+	Elements    int64            `json:"elements_compared"`
+	Alike       int64            `json:"chunks_not_decoded"`
+}
+
+// differenceFact is one difference.
+type differenceFact struct {
+	Path    string    `json:"path"`
+	Kind    diff.Kind `json:"kind"`
+	Name    string    `json:"name,omitempty"` // of an attribute
+	Region  [][]int64 `json:"region"`         // start and stop along each axis; null except for values
+	Count   *int64    `json:"count"`          // null except for values
+	Largest *float64  `json:"largest"`        // null if no two finite numbers differ
+	First   []int64   `json:"first"`          // null except for values
+	A       string    `json:"a"`
+	B       string    `json:"b"`
+	Message string    `json:"message"`
+}
+
+func diffNodes(cmd *cobra.Command, locationA, locationB string, opt *diff.Options) error {
+	if opt.Absolute < 0 || opt.Relative < 0 || opt.Regions < 1 {
+		return failure.BadUsage("--atol and --rtol must not be negative, and --regions must be at least 1")
+	}
+	a, err := node.Open(cmd, locationA)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	b, err := node.Open(cmd, locationB)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	r, err := compareNodes(cmd, a, b, *opt)
+	if err != nil {
+		return err
+	}
+	if session.WantsJSON(cmd) {
+		err = session.PrintJSON(cmd, diffFactsOf(r))
+	} else {
+		err = session.Print(cmd, func(w *bufio.Writer) error { return writeDiff(w, r) })
+	}
+	if err != nil {
+		return err
+	}
+	if !r.Equal() {
+		return failure.Verdict(fmt.Sprintf("%s and %s differ: %s", locationA, locationB, phrase.Plural(int64(len(r.Differences)), "difference")))
+	}
+	session.Confirm(cmd, "%s and %s do not differ: %s compared", locationA, locationB, phrase.Plural(r.Arrays, "array"))
+	return nil
+}
+
+// compareNodes compares two nodes and shows the progress.
+func compareNodes(cmd *cobra.Command, a, b zarr.Node, opt diff.Options) (*diff.Report, error) {
+	total := int64(0) // unknown for groups
+	if x, ok := a.(*zarr.Array); ok {
+		total, _ = grid.BoxOf(x.Shape()).Len()
+	}
+	p := progress.NewCount(cmd, "elements", total)
+	defer p.End()
+	opt.Progress = p.Add
+	return diff.Nodes(cmd.Context(), a, b, &opt)
+}
+
+// writeDiff writes one line for every difference.
+func writeDiff(w *bufio.Writer, r *diff.Report) error {
+	for _, d := range r.Differences {
+		fmt.Fprintf(w, "%s  %s\n", nodeName(d.Path), phrase.Printable(d.String()))
+	}
+	for _, d := range r.Storage {
+		fmt.Fprintf(w, "%s  storage only: %s\n", nodeName(d.Path), phrase.Printable(d.String()))
+	}
+	return nil
+}
+
+// nodeName returns the relative path of a node as it is printed.
+func nodeName(path string) string {
+	if path == "" {
+		return "."
+	}
+	return phrase.Printable(path)
+}
+
+func diffFactsOf(r *diff.Report) *diffFacts {
+	return &diffFacts{
+		Equal: r.Equal(), Differences: differenceFactsOf(r.Differences), Storage: differenceFactsOf(r.Storage),
+		Arrays: r.Arrays, Elements: r.Elements, Alike: r.Alike,
+	}
+}
+
+func differenceFactsOf(list []diff.Difference) []differenceFact {
+	facts := []differenceFact{} // programs read a list, never null
+	for _, d := range list {
+		f := differenceFact{Path: d.Path, Kind: d.Kind, Name: d.Name, A: d.A, B: d.B, Message: d.String()}
+		if d.Kind == diff.Values {
+			f.Region, f.Count, f.First = [][]int64{}, &d.Count, d.First
+			for _, in := range d.Region {
+				f.Region = append(f.Region, []int64{in.Start, in.Stop})
+			}
+			if d.Largest >= 0 {
+				f.Largest = &d.Largest
+			}
+		}
+		facts = append(facts, f)
+	}
+	return facts
+}

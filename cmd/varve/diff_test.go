@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestDiff compares two nodes and reads what is printed, and the same in JSON.
+func TestDiff(t *testing.T) {
+	a, b := t.TempDir()+"/a.zarr", t.TempDir()+"/b.zarr"
+	must(t, "", "create", a+"/x", "--shape", "6,4", "--dtype", "float32", "--chunks", "2,4")
+	must(t, "", "write", a+"/x", "--value", "1.5")
+	must(t, "", "copy", a, b)
+	if out := must(t, "", "diff", a, b); out != "" {
+		t.Errorf("equal nodes: %s", out)
+	}
+	must(t, "", "write", b+"/x", "--select", "3:5,1", "--value", "2")
+	must(t, "", "attrs", b+"/x", "set", "units", `"K"`)
+	must(t, "", "rechunk", b+"/x", "--chunks", "3,3")
+	out, errs, status := execute(t, "", "diff", a, b)
+	want := `x  attribute units: none and "K"
+x  2 elements differ in [3:5, 1], by 0.5 at most; the first is [3 1]: 1.5 and 2.0
+`
+	if status != 1 || !strings.HasPrefix(out, want) || !strings.Contains(out, "x  storage only: chunk grid: ") {
+		t.Errorf("status %d\n%s", status, out)
+	}
+	if !strings.HasSuffix(errs, "differ: 2 differences\n") {
+		t.Error(errs)
+	}
+	out, errs, status = execute(t, "", "diff", a+"/x", b+"/x", "--json", "--atol", "0.25")
+	r := decode(t, out)
+	list, _ := r["differences"].([]any)
+	if status != 1 || errs != "" || r["equal"] != false || len(list) != 2 || len(r["storage"].([]any)) == 0 {
+		t.Fatalf("status %d, %s\n%s", status, errs, out)
+	}
+	values, _ := list[1].(map[string]any)
+	if values["kind"] != "values" || values["count"] != 2.0 || values["largest"] != 0.5 || values["path"] != "" {
+		t.Error(values)
+	}
+	must(t, "", "attrs", b+"/x", "unset", "units")
+	must(t, "", "diff", a, b, "--atol", "0.5")
+	must(t, "", "diff", a, b, "--rtol", "0.25")
+	for _, flags := range [][]string{{"--atol", "-1"}, {"--regions", "0"}, {"--rtol", "x"}} {
+		if _, errs, status := execute(t, "", append([]string{"diff", a, b}, flags...)...); status != 2 {
+			t.Errorf("%q: status %d, %s", flags, status, errs)
+		}
+	}
+}
+
+// TestCheckDigest compares digests before and after a re-gridding and a conversion.
+func TestCheckDigest(t *testing.T) {
+	a := t.TempDir() + "/a.zarr"
+	must(t, "", "create", a+"/x", "--shape", "6,4", "--dtype", "int16", "--chunks", "2,4")
+	must(t, "", "write", a+"/x", "--select", "1:3", "--value", "7")
+	digest := func(node string) string {
+		return decode(t, must(t, "", "check", node, "--digest", "--json"))["digest"].(string)
+	}
+	before, group := digest(a+"/x"), digest(a)
+	if out := must(t, "", "check", a, "--digest"); !strings.HasSuffix(out, before+"  x\n"+group+"  "+a+"\n") {
+		t.Error(out)
+	}
+	must(t, "", "rechunk", a+"/x", "--chunks", "5,1")
+	must(t, "", "convert", a, a+"2", "--to", "2")
+	if x, g := digest(a+"2/x"), digest(a+"2"); x != before || g != group {
+		t.Errorf("digests %s and %s, before %s and %s", x, g, before, group)
+	}
+	must(t, "", "write", a+"/x", "--select", "0,0", "--value", "1")
+	if x, g := digest(a+"/x"), digest(a); x == before || g == group {
+		t.Errorf("digests %s and %s of other values", x, g)
+	}
+}
+
+// TestCheckAgainst writes a list and finds what changes afterwards.
+func TestCheckAgainst(t *testing.T) {
+	dir := t.TempDir()
+	a, list := dir+"/a.zarr", dir+"/list"
+	must(t, "", "create", a+"/x", "--shape", "6", "--dtype", "int16", "--chunks", "2")
+	must(t, "", "write", a+"/x", "--value", "7")
+	out := must(t, "", "check", a, "--write-manifest", list, "--dandi")
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); !strings.Contains(lines[len(lines)-1], "-5--") {
+		t.Errorf("no digest of five values: %s", out)
+	}
+	if out := must(t, "", "check", a, "--against", list); !strings.HasSuffix(out, ": 0 not as listed\n") {
+		t.Error(out)
+	}
+	must(t, "", "write", a+"/x", "--select", "3", "--value", "8")
+	must(t, "", "write", a+"/x", "--select", "4:6", "--value", "0")
+	out, errs, status := execute(t, "", "check", a, "--against", list, "--json")
+	found, _ := decode(t, out)["findings"].([]any)
+	if status != 1 || errs != "" || len(found) != 2 {
+		t.Fatalf("status %d, %s\n%s", status, errs, out)
+	}
+	first, _ := found[0].(map[string]any)
+	last, _ := found[1].(map[string]any)
+	if first["kind"] != "changed" || first["key"] != "x/c/1" || last["kind"] != "missing" || last["key"] != "x/c/2" {
+		t.Error(found)
+	}
+	// A list inside of the node could not be trusted, and would be a part of it.
+	if _, errs, status := execute(t, "", "check", a, "--write-manifest", a+"/list"); status != 1 || !strings.Contains(errs, "list") {
+		t.Errorf("in the node: status %d, %s", status, errs)
+	}
+	// Damage leaves no list of what is not sound.
+	spoil(t, a+"/x/c/0", func(b []byte) []byte { return b[:1] })
+	if _, _, status := execute(t, "", "check", a, "--write-manifest", list+"2"); status != 1 {
+		t.Errorf("damaged: status %d", status)
+	}
+	if _, err := os.Stat(list + "2"); err == nil {
+		t.Error("a list of a damaged node was written")
+	}
+}
+
+// TestCheckSample checks a part of the chunks, and reads its flag.
+func TestCheckSample(t *testing.T) {
+	node := newNode(t, "--shape", "1000", "--dtype", "int8", "--chunks", "1")
+	must(t, "", "write", node, "--value", "1")
+	n := decode(t, must(t, "", "check", node, "--json", "--sample", "10%"))["chunks_stored"].(float64)
+	if n < 20 || n > 300 { // beyond eight standard deviations
+		t.Errorf("%v of 1000 chunks", n)
+	}
+	if n := decode(t, must(t, "", "check", node, "--json", "--sample", "1"))["chunks_stored"]; n != 1000.0 {
+		t.Errorf("%v of 1000 chunks", n)
+	}
+	for _, part := range []string{"0%", "101%", "-1", "x", "2", "NaN%"} {
+		if _, errs, status := execute(t, "", "check", node, "--sample", part); status != 2 {
+			t.Errorf("%s: status %d, %s", part, status, errs)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package diff says in what two nodes differ: in their documents, in their members, and
+// in which regions their values do.
+//
+//	report, err := diff.Nodes(ctx, a, b, nil)
+//	for _, d := range report.Differences {
+//		fmt.Println(d.Path, d)
+//	}
+//
+// Chunks, codecs, key encodings and formats may differ between equal nodes: a copy that
+// was rechunked or converted is equal to the original. They are in [Report.Storage].
+package diff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/comparison"
+)
+
+// Options are the options of a comparison. A nil *Options is the zero value.
+type Options struct {
+	// Absolute and Relative make numbers equal whose distance is at most Absolute +
+	// Relative·|b|, and then all NaNs are equal. If both are 0, values are equal if their
+	// bits are: a NaN equals itself, and -0.0 differs from 0.0.
+	Absolute, Relative float64
+	// Regions is the largest number of regions of one array in the report; 0 means 1000.
+	// Further ones are joined to one.
+	Regions int
+	// Progress, if not nil, is called with the number of elements of each part that was
+	// compared, from several goroutines.
+	Progress func(elements int64)
+}
+
+// defaultRegions is the default of [Options.Regions].
+const defaultRegions = 1000
+
+// Report is the result of a comparison.
+type Report struct {
+	// Differences are the differences, sorted by path. Nodes are equal if there are none.
+	Differences []Difference
+	// Storage has what differs in how the nodes are stored.
+	Storage []Difference
+	// Arrays counts the arrays that both nodes have, and Elements their elements that
+	// were compared.
+	Arrays, Elements int64
+	// Alike counts the chunks that were not decoded, because their stored bytes are
+	// equal.
+	Alike int64
+}
+
+// Equal reports whether there are no differences.
+func (r *Report) Equal() bool { return len(r.Differences) == 0 }
+
+// Nodes compares two nodes, each a *[zarr.Array] or a *[zarr.Group], and the nodes below
+// them.
+//
+// Arrays of different shapes are compared where they overlap. The values of arrays of
+// different data types are not compared. Each chunk is decoded once, except where chunks
+// of different grids lie across each other so often that no box of moderate size has
+// whole chunks of both. Chunks whose stored bytes are equal are not decoded.
+//
+// Errors are of type [*zarr.Error]. If an array is re-gridded meanwhile, the error wraps
+// [zarr.ErrConflict].
+func Nodes(ctx context.Context, a, b zarr.Node, opt *Options) (*Report, error) {
+	c := &comparer{Report: &Report{}}
+	if opt != nil {
+		c.Options = *opt
+	}
+	if c.Regions <= 0 {
+		c.Regions = defaultRegions
+	}
+	err := c.nodes(ctx, "", a, b)
+	g, isGroup := a.(*zarr.Group)
+	h, both := b.(*zarr.Group)
+	if err == nil && isGroup && both {
+		err = c.members(ctx, g, h)
+	}
+	return c.Report, err
+}
+
+// comparer is one comparison.
+type comparer struct {
+	Options
+	*Report
+}
+
+// members compares the nodes below two groups.
+func (c *comparer) members(ctx context.Context, g, h *zarr.Group) error {
+	inG, err := below(ctx, g)
+	inH, errH := below(ctx, h)
+	if err = errors.Join(err, errH); err != nil {
+		return err
+	}
+	paths := maps.Clone(inG)
+	maps.Copy(paths, inH)
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		a, b := inG[path], inH[path]
+		switch {
+		case b == nil:
+			c.differ(Difference{Path: path, Kind: OnlyInA, A: kindOf(a)})
+		case a == nil:
+			c.differ(Difference{Path: path, Kind: OnlyInB, B: kindOf(b)})
+		default:
+			if err := c.nodes(ctx, path, a, b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// below returns the nodes below a group by their paths.
+func below(ctx context.Context, g *zarr.Group) (map[string]zarr.Node, error) {
+	nodes := map[string]zarr.Node{}
+	for m, err := range g.Members(ctx, true) {
+		if err = errors.Join(err, m.Err); err != nil {
+			return nil, err
+		}
+		nodes[m.Path] = m.Node
+	}
+	return nodes, nil
+}
+
+func kindOf(n zarr.Node) string {
+	if _, ok := n.(*zarr.Array); ok {
+		return "array"
+	}
+	return "group"
+}
+
+func (c *comparer) differ(d Difference) { c.Differences = append(c.Differences, d) }
+
+// nodes compares two nodes with one path, without those below them.
+func (c *comparer) nodes(ctx context.Context, path string, a, b zarr.Node) error {
+	if kindOf(a) != kindOf(b) {
+		c.differ(Difference{Path: path, Kind: NodeKind, A: kindOf(a), B: kindOf(b)})
+		return nil
+	}
+	c.attributes(path, a.Attributes(), b.Attributes())
+	x, isArray := a.(*zarr.Array)
+	if !isArray {
+		c.compare(&c.Storage, path, ZarrFormat, fmt.Sprint(a.(*zarr.Group).Metadata().Format()), fmt.Sprint(b.(*zarr.Group).Metadata().Format()))
+		return nil
+	}
+	return c.arrays(ctx, path, x, b.(*zarr.Array))
+}
+
+// arrays compares two arrays.
+func (c *comparer) arrays(ctx context.Context, path string, a, b *zarr.Array) error {
+	c.Arrays++
+	c.documents(path, a, b)
+	if a.Type() != b.Type() || a.Rank() != b.Rank() {
+		return nil
+	}
+	tolerance := comparison.Tolerance{Absolute: c.Absolute, Relative: c.Relative}
+	inner := access.Of(a)
+	regions, counts, err := comparison.Differences(ctx, inner.Compared, access.Of(b).Compared, tolerance, c.Regions, c.Progress)
+	if err != nil {
+		return inner.Fail("compare", err)
+	}
+	c.Elements += counts.Elements
+	c.Alike += counts.Alike
+	for _, r := range regions {
+		c.differ(Difference{Path: path, Kind: Values, A: r.A, B: r.B, Region: r.Box, Count: r.Count, Largest: r.Largest, First: r.First})
+	}
+	return nil
+}

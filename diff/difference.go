@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package diff
+
+import (
+	"fmt"
+
+	"varve.dev/zarr/grid"
+)
+
+// Kind says in what two nodes differ.
+type Kind string
+
+// The kinds of differences. The last four are about how nodes are stored.
+const (
+	OnlyInA        Kind = "only-in-a"
+	OnlyInB        Kind = "only-in-b"
+	NodeKind       Kind = "node-kind"
+	DataType       Kind = "data-type"
+	Shape          Kind = "shape"
+	FillValue      Kind = "fill-value"
+	DimensionNames Kind = "dimension-names"
+	Attribute      Kind = "attribute"
+	Values         Kind = "values"
+
+	ZarrFormat       Kind = "zarr-format"
+	ChunkGrid        Kind = "chunk-grid"
+	ChunkKeyEncoding Kind = "chunk-key-encoding"
+	Codecs           Kind = "codecs"
+)
+
+// Difference is one difference of two nodes.
+type Difference struct {
+	Path string // of the node, relative to the compared nodes; "" for these
+	Kind Kind
+	Name string // of an attribute
+	// A and B are what the nodes have, as JSON: "" if a node has no such attribute. Of
+	// values they are the first elements that differ, in the form of fill values.
+	A, B string
+
+	// These are set for values: a box that contains elements that differ, their number,
+	// the index of the first one, and the largest distance of numbers, which is negative
+	// if no two of them are finite numbers.
+	Region  grid.Box
+	Count   int64
+	First   []int64
+	Largest float64
+}
+
+// String describes the difference in one line, without the path.
+func (d Difference) String() string {
+	switch d.Kind {
+	case OnlyInA:
+		return "only in A: " + article(d.A)
+	case OnlyInB:
+		return "only in B: " + article(d.B)
+	case NodeKind:
+		return fmt.Sprintf("%s in A, %s in B", article(d.A), article(d.B))
+	case Attribute:
+		return fmt.Sprintf("attribute %s: %s and %s", d.Name, orNone(d.A), orNone(d.B))
+	case Values:
+		text := fmt.Sprintf("%d elements differ in [%s]", d.Count, boxText(d.Region))
+		if d.Count == 1 {
+			text = fmt.Sprintf("element %v differs", d.First)
+		}
+		if d.Largest >= 0 && d.Count > 1 {
+			text += fmt.Sprintf(", by %g at most", d.Largest)
+		}
+		if d.Count > 1 {
+			text += fmt.Sprintf("; the first is %v", d.First)
+		}
+		return text + fmt.Sprintf(": %s and %s", d.A, d.B)
+	}
+	return fmt.Sprintf("%s: %s and %s", words[d.Kind], orNone(d.A), orNone(d.B))
+}
+
+// words are the kinds that are printed as they are, in words.
+var words = map[Kind]string{
+	DataType: "data type", Shape: "shape", FillValue: "fill value", DimensionNames: "dimension names",
+	ZarrFormat: "format", ChunkGrid: "chunk grid", ChunkKeyEncoding: "chunk key encoding", Codecs: "codecs",
+}
+
+func article(kind string) string {
+	if kind == "array" {
+		return "an array"
+	}
+	return "a " + kind
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}
+
+// boxText returns a box as a selection.
+func boxText(box grid.Box) string {
+	text := ""
+	for i, in := range box {
+		if i > 0 {
+			text += ", "
+		}
+		if in.Len() == 1 {
+			text += fmt.Sprint(in.Start)
+			continue
+		}
+		text += fmt.Sprintf("%d:%d", in.Start, in.Stop)
+	}
+	return text
+}

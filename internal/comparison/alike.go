@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package comparison
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// storedAlike reports whether chunks of two arrays with equal stored bytes have equal
+// elements: the arrays have the same chunks, fill value and codecs.
+func storedAlike(s, t *snapshot.Array) bool {
+	return s.Grid.SameCells(t.Grid, grid.BoxOf(common(s.Grid.Chunks(), t.Grid.Chunks()))) && bytes.Equal(s.Fill, t.Fill) &&
+		slices.EqualFunc(s.Doc.Codecs, t.Doc.Codecs, metadata.Extension.Equal)
+}
+
+// common returns the smaller number along each axis.
+func common(a, b []int64) []int64 {
+	both := slices.Clone(a)
+	for i := range both {
+		both[i] = min(both[i], b[i])
+	}
+	return both
+}
+
+const (
+	// rangeBytes is the number of bytes of a chunk that are compared at a time.
+	rangeBytes = 4 << 20
+	// chunksAtOnce bounds the chunks of a box that are compared at the same time.
+	chunksAtOnce = 16
+)
+
+// unlike returns the boxes of those chunks whose stored bytes differ, and the number of
+// the others.
+func (c *differences) unlike(ctx context.Context, chunks grid.Box) (boxes []grid.Box, alike int64, err error) {
+	group, ctx := parallel.New(ctx)
+	group.SetLimit(chunksAtOnce)
+	var mu sync.Mutex
+	for index := range chunks.Indices() {
+		if ctx.Err() != nil {
+			break
+		}
+		index = slices.Clone(index)
+		group.Go(func() error {
+			same, err := c.sameBytes(ctx, c.s.Engine.Key(index), c.t.Engine.Key(index))
+			if err != nil {
+				return &engine.ChunkError{Key: c.s.Engine.Key(index).String(), Index: index, Err: err}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if same {
+				alike++
+				return nil
+			}
+			chunk, _ := c.s.Grid.Chunk(index)
+			box := make(grid.Box, len(index))
+			for i := range box {
+				box[i] = grid.Interval{Start: chunk.Start[i], Stop: chunk.Start[i] + chunk.Logical[i]}
+			}
+			boxes = append(boxes, box)
+			return nil
+		})
+	}
+	return boxes, alike, group.Wait(nil)
+}
+
+// sameBytes reports whether the values of two keys are equal, or neither is stored.
+func (c *differences) sameBytes(ctx context.Context, x, y store.Key) (bool, error) {
+	from, to := c.s.Engine.Store, c.t.Engine.Store
+	whole := store.Request{Limit: rangeBytes}
+	a, _, errA := from.Get(ctx, x, whole, nil)
+	b, _, errB := to.Get(ctx, y, whole, nil)
+	missing := errors.Is(errA, fs.ErrNotExist)
+	switch {
+	case missing != errors.Is(errB, fs.ErrNotExist):
+		return false, nil
+	case missing:
+		return !c.a.Complete && !c.b.Complete, nil // else reading the chunk is an error
+	case errors.Is(errA, store.ErrTooLarge) && errors.Is(errB, store.ErrTooLarge):
+		return c.sameRanges(ctx, x, y)
+	case errors.Is(errA, store.ErrTooLarge), errors.Is(errB, store.ErrTooLarge):
+		return false, nil
+	}
+	return bytes.Equal(a, b), errors.Join(errA, errB)
+}
+
+// sameRanges is sameBytes for long values.
+func (c *differences) sameRanges(ctx context.Context, x, y store.Key) (bool, error) {
+	from, to := c.s.Engine.Store, c.t.Engine.Store
+	a, errA := store.Stat(ctx, from, x)
+	b, errB := store.Stat(ctx, to, y)
+	if err := errors.Join(errA, errB); err != nil || a.Size != b.Size {
+		return false, err
+	}
+	var room [2][]byte
+	for at := int64(0); at < a.Size; at += rangeBytes {
+		part := store.Request{Range: store.Span(at, min(rangeBytes, a.Size-at))}
+		if room[0], _, errA = from.Get(ctx, x, part, room[0][:0]); errA != nil {
+			return false, errA
+		}
+		if room[1], _, errB = to.Get(ctx, y, part, room[1][:0]); errB != nil {
+			return false, errB
+		}
+		if !bytes.Equal(room[0], room[1]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
