@@ -33,7 +33,7 @@ func (g *Group) Consolidate(ctx context.Context) error {
 	// update. One that publishes from now on will.
 	if err == nil && !g.options.SingleWriter {
 		if err = publish.Retry(ctx, func() error { return g.recopy(ctx) }); err != nil {
-			err = fmt.Errorf("%w: %w", ErrIncomplete, err)
+			err = fmt.Errorf("the copies are published, but may lack what other writers changed meanwhile; consolidate again: %w", err)
 		}
 	}
 	return g.fail("consolidate", err)

@@ -75,11 +75,11 @@ command that writes here removes those of crashed writers.`,
 	}
 	f := &checkFlags{}
 	c.Flags().BoolVar(&f.how.IndexOnly, "fast", false, "check only sizes and the indexes of shards, and decode nothing")
-	c.Flags().Var((*percentage)(&f.how.Sample), "sample", "check only a random part of the stored chunks, such as 1%")
+	c.Flags().Var((*percentage)(&f.how.Sample), "sample", "check only a random `PART` of the stored chunks, such as 1%")
 	c.Flags().BoolVar(&f.digest, "digest", false, "also print digests of the values, which do not depend on chunks and codecs")
 	c.Flags().BoolVar(&f.dandi, "dandi", false, "also print the digest that the DANDI archive has for a Zarr asset")
-	c.Flags().StringVar(&f.list, "write-manifest", "", "if there is no damage, write the SHA-256 of every stored value to FILE, as sha256sum -c reads it")
-	c.Flags().StringVar(&f.against, "against", "", "decode nothing, but compare all stored values with the checksums in FILE")
+	c.Flags().StringVar(&f.list, "write-manifest", "", "if there is no damage, write the SHA-256 of every stored value to `FILE`, as sha256sum -c reads it")
+	c.Flags().StringVar(&f.against, "against", "", "decode nothing, but compare all stored values with the checksums in `FILE`")
 	finish := c.Flags().Bool("finish", false, "first complete what a crashed writer left: a decided change of several arrays, cut chunks not yet moved to their keys")
 	c.Flags().BoolVar(&f.how.Complete, "complete", false, "treat chunks that are not stored as faults")
 	dry := c.Flags().Bool("dry-run", false, "change nothing; only --finish changes anything")

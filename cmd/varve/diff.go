@@ -36,14 +36,14 @@ Values are equal if their bits are: NaN equals NaN with the same payload, and -0
 Each chunk is decoded once if both grids have enough borders in common. Chunks of two arrays with the same grid and
 codecs are not decoded if their stored bytes are equal. varve equal stops at the first difference of values.`,
 		Example: `  varve diff old.zarr new.zarr
-  varve diff era5.zarr/t2m copy.zarr/t2m --atol 0.01 --json`,
+  varve diff old.zarr/t2m new.zarr/t2m --atol 0.01 --json`,
 		Args:              arguments("A", "B"),
 		ValidArgsFunction: node.Complete,
 	}
 	opt := &diff.Options{}
-	c.Flags().Float64Var(&opt.Absolute, "atol", 0, "numbers whose distance is at most this are equal")
-	c.Flags().Float64Var(&opt.Relative, "rtol", 0, "numbers whose distance is at most this part of the one in B are equal")
-	c.Flags().IntVar(&opt.Regions, "regions", 1000, "list at most this many regions of each array; the last one has all others")
+	c.Flags().Float64Var(&opt.Absolute, "atol", 0, "numbers whose distance is at most `DISTANCE` are equal")
+	c.Flags().Float64Var(&opt.Relative, "rtol", 0, "numbers whose distance is at most `PART` of the one in B are equal")
+	c.Flags().IntVar(&opt.Regions, "regions", 1000, "list at most `N` regions of each array; the last one has all others")
 	c.RunE = func(cmd *cobra.Command, args []string) error { return diffNodes(cmd, args[0], args[1], opt) }
 	return c
 }
