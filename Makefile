@@ -23,9 +23,8 @@ build: ## the static binary build/varve
 	@mkdir -p build
 	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.commit=$(COMMIT) -X main.version=$(VERSION)" -o build/varve ./cmd/varve
 
-test: check ## all that a change must pass: checks, tests, N=2000 executions of each fuzz target; CI adds race
+test: check ## all that a change must pass: checks and tests; CI adds race, fuzz and more
 	@VET=off $(MAKE) --no-print-directory unit
-	@$(MAKE) --no-print-directory fuzz
 
 check: ## formatting, vet, staticcheck, tidy modules, layers, house rules
 	@sh .ci/check $(MODULES)

@@ -47,9 +47,10 @@ finding, too; varve consolidate updates it.
 A decided but unfinished change of several arrays is a finding. Its writer crashed or is still running, and some arrays
 may be longer than others.
 
---finish first completes what a crashed writer left: such a change, and cut chunks that were not yet moved to their
-keys, which other programs cannot decode until then. Nothing is changed if the writer may still be running or the
-store is read-only.
+--repair first does what cannot lose data. It finishes what a crashed writer left: such a change, and cut chunks that
+were not yet moved to their keys, which other programs cannot decode until then. It updates stale consolidated metadata.
+Nothing is changed where a writer may still be running or the store is read-only. With --json every finding has a member
+"repair" that says what else would help.
 
 Coordinates (arrays with one axis, named like that axis) are read in full. Times that run backwards or repeat, as after
 a month was appended twice, are a finding. Other coordinates whose numbers neither rise nor fall throughout get a line,
@@ -80,15 +81,15 @@ command that writes here removes those of crashed writers.`,
 	c.Flags().BoolVar(&f.dandi, "dandi", false, "also print the digest that the DANDI archive has for a Zarr asset")
 	c.Flags().StringVar(&f.list, "write-manifest", "", "if there is no damage, write the SHA-256 of every stored value to `FILE`, as sha256sum -c reads it")
 	c.Flags().StringVar(&f.against, "against", "", "decode nothing, but compare all stored values with the checksums in `FILE`")
-	finish := c.Flags().Bool("finish", false, "first complete what a crashed writer left: a decided change of several arrays, cut chunks not yet moved to their keys")
+	mend := c.Flags().Bool("repair", false, "first do what cannot lose data: finish what crashed writers left, update stale consolidated metadata")
 	c.Flags().BoolVar(&f.how.Complete, "complete", false, "treat chunks that are not stored as faults")
-	dry := c.Flags().Bool("dry-run", false, "change nothing; only --finish changes anything")
+	dry := c.Flags().Bool("dry-run", false, "change nothing; only --repair changes anything")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.against != "" {
 			return checkAgainst(cmd, args[0], f.against)
 		}
-		if *finish && !*dry {
-			if err := finishLeft(cmd, args[0]); err != nil {
+		if *mend && !*dry {
+			if err := repair(cmd, args[0]); err != nil {
 				return err
 			}
 		}
@@ -128,31 +129,6 @@ func (p *percentage) Set(text string) error {
 	return nil
 }
 
-// finishLeft completes interrupted changes of an array, or of all arrays below a group,
-// as far as possible.
-func finishLeft(cmd *cobra.Command, location string) error {
-	opt := session.Reading(cmd)
-	// Opening then completes a change whose writer has crashed. It does not wait for a
-	// lock.
-	opt.Finish = true
-	n, err := zarr.Open(cmd.Context(), location, opt)
-	if err != nil {
-		return err
-	}
-	defer n.Close()
-	g, ok := n.(*zarr.Group)
-	if !ok {
-		return nil
-	}
-	for m, err := range g.Members(cmd.Context(), true) {
-		if _, isArray := m.Node.(*zarr.Array); err == nil && isArray {
-			// Opening completes the change. The check reports arrays that do not open.
-			_, _ = g.At(m.Path).OpenArray(cmd.Context(), nil)
-		}
-	}
-	return nil
-}
-
 // findings is the result of a check of one array, in the form of --json.
 type findings struct {
 	Path    string      `json:"path"`
@@ -170,14 +146,16 @@ type findings struct {
 
 	Pending *facts.Pending `json:"pending,omitempty"` // an unfinished change of several arrays
 
-	Findings []finding `json:"findings,omitempty"` // about the array as a whole
+	Findings []finding      `json:"findings"` // everything that changes the status
+	Checked  *checkedCounts `json:"checked,omitempty"`
 
 	// Temporary is set only if NODE is an array. A group lists the files of its members.
 	Temporary []temporaryFact `json:"temporary,omitzero"`
 
 	sums
-	sharded bool
-	times   bool // the coordinate that is out of order holds times
+	replaced []finding // documents of re-griddings that others have replaced
+	sharded  bool
+	times    bool // the coordinate that is out of order holds times
 }
 
 // faultFact is one fault. If a chunk has very many, its last one stands for those that
@@ -193,21 +171,13 @@ type faultFact struct {
 	Message string    `json:"message"`
 }
 
-// finding is one finding about an array as a whole.
-type finding struct {
-	Kind    string `json:"kind"`
-	Path    string `json:"path"`
-	Message string `json:"message"`
-	Repair  string `json:"repair"`
-}
-
 // inspected returns the findings about the re-griddings of an array.
 func inspected(cmd *cobra.Command, location string, a *zarr.Array) ([]finding, error) {
 	i, err := regrid.Inspect(cmd.Context(), a)
 	if err != nil || i.Replaced == nil {
 		return nil, err
 	}
-	return []finding{{"document-replaced", location, i.Replaced.Message(), i.Replaced.Repair()}}, nil
+	return []finding{{Kind: "document-replaced", Path: location, Message: i.Replaced.Message(), Repair: i.Replaced.Repair()}}, nil
 }
 
 func check(cmd *cobra.Command, location string, f *checkFlags) error {
@@ -228,6 +198,8 @@ func check(cmd *cobra.Command, location string, f *checkFlags) error {
 		return err
 	}
 	verdict := c.verdict()
+	c.Findings = c.list()
+	c.Checked = &checkedCounts{1, c.Chunks, c.Inner, c.Bytes}
 	if c.sums, err = f.sums(cmd, n, verdict == nil); err != nil {
 		return err
 	}
@@ -246,10 +218,10 @@ func (c *findings) verdict() error {
 	if c.Pending.IsFinding() {
 		text += "; a change of several arrays is not finished"
 	}
-	if len(c.Findings) > 0 {
+	if len(c.replaced) > 0 {
 		text += "; the document of a re-gridding was replaced"
 	}
-	if c.times || c.Faults > 0 || c.Pending.IsFinding() || len(c.Findings) > 0 {
+	if c.times || c.Faults > 0 || c.Pending.IsFinding() || len(c.replaced) > 0 {
 		return failure.Verdict(text)
 	}
 	return nil
@@ -279,7 +251,7 @@ func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.Che
 		c.Notes = append(c.Notes, why+": xarray does not open such a group")
 	}
 	var err error
-	if c.Findings, err = inspected(cmd, location, a); err != nil {
+	if c.replaced, err = inspected(cmd, location, a); err != nil {
 		return nil, err
 	}
 	how.Progress = func(_ []int64, found *codec.Check) {
@@ -370,7 +342,7 @@ func (c *findings) write(w *bufio.Writer) error {
 	for _, text := range c.Notes {
 		_, err = fmt.Fprintf(w, "%s  note: %s\n", phrase.Printable(c.Path), phrase.Printable(text))
 	}
-	for _, f := range c.Findings {
+	for _, f := range c.replaced {
 		_, err = fmt.Fprintf(w, "%s  %s\n  repair: %s\n", phrase.Printable(f.Path), phrase.Printable(f.Message), phrase.Printable(f.Repair))
 	}
 	if c.Pending != nil {

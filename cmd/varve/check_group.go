@@ -39,6 +39,9 @@ type groupFindings struct {
 	Stale   []staleFact `json:"stale"`                 // groups with stale consolidated metadata
 	Changed int64       `json:"documents_replaced"`    // arrays whose re-gridding was undone
 
+	Findings []finding      `json:"findings"` // everything that changes the status
+	Checked  *checkedCounts `json:"checked"`
+
 	Temporary []temporaryFact `json:"temporary"`
 
 	sums
@@ -76,6 +79,7 @@ func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, f *checkFlag
 			return err
 		}
 		if c != nil {
+			c.Findings = c.list()
 			all.add(c)
 		}
 		if a, ok := m.Node.(*zarr.Array); ok && c != nil {
@@ -90,6 +94,8 @@ func checkGroup(cmd *cobra.Command, location string, g *zarr.Group, f *checkFlag
 		all.Temporary = files
 	}
 	verdict := all.verdict()
+	all.Findings = all.list()
+	all.Checked = &checkedCounts{int64(len(all.Arrays)), all.Chunks, all.Inner, all.Bytes}
 	var err error
 	if all.sums, err = f.sums(cmd, g, verdict == nil && bad == nil); err != nil {
 		return err
@@ -185,7 +191,7 @@ func (g *groupFindings) add(c *findings) {
 	if c.times {
 		g.Times++
 	}
-	if len(c.Findings) > 0 {
+	if len(c.replaced) > 0 {
 		g.Changed++
 	}
 }

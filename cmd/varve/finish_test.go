@@ -9,7 +9,7 @@ import (
 )
 
 // TestCheckFinish checks an array with a cut chunk that is still set aside. It is a
-// fault, also in a dry run, until --finish moves it to its key.
+// fault, also in a dry run, until --repair moves it to its key.
 func TestCheckFinish(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group")
@@ -27,12 +27,12 @@ func TestCheckFinish(t *testing.T) {
 		if err := os.WriteFile(node+"/c/1", make([]byte, 8), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		for _, args := range [][]string{{"check", location}, {"check", location, "--finish", "--dry-run"}} {
+		for _, args := range [][]string{{"check", location}, {"check", location, "--repair", "--dry-run"}} {
 			if _, errs, status := execute(t, "", args...); status != 1 {
 				t.Errorf("%v: status %d, %s", args, status, errs)
 			}
 		}
-		must(t, "", "check", location, "--finish")
+		must(t, "", "check", location, "--repair")
 		must(t, "", "check", location)
 		if data, err := os.ReadFile(node + "/c/1"); err != nil || string(data) != "\a\a\a\a\a\a" {
 			t.Errorf("%s: %q, %v", location, data, err)

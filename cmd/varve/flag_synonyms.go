@@ -19,7 +19,7 @@ var flagSynonyms = map[string][]string{
 	"chunk-shape": {"chunks"}, "chunk-size": {"chunks"}, "chunk": {"chunks"}, "shard-shape": {"shards"}, "shard": {"shards"},
 	"compression": {"compressor"}, "codec": {"codecs"}, "filters": {"codecs"},
 	"out": {"output"}, "output-file": {"output"}, "sel": {"select"}, "isel": {"select"}, "selection": {"select"},
-	"force": {"overwrite", "yes"}, "index-only": {"fast"},
+	"force": {"overwrite", "yes"}, "index-only": {"fast"}, "finish": {"repair"},
 }
 
 // flagSynonym returns a hint in parentheses for an unknown flag that other programs have:

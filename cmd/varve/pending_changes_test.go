@@ -27,12 +27,12 @@ func newDecided(t *testing.T) (group, file string) {
 }
 
 // TestPendingIsTold checks that info and check report an unfinished change of two arrays,
-// and that check --finish completes it.
+// and that check --repair completes it.
 func TestPendingIsTold(t *testing.T) {
 	group, _ := newDecided(t)
 	const decided = "a change of 2 arrays is decided but not finished: the shape will be [6]"
 	for _, location := range []string{group, group + "/a", group + "/b"} {
-		if got := must(t, "", "info", location); !strings.Contains(got, decided) || !strings.Contains(got, "check --finish") {
+		if got := must(t, "", "info", location); !strings.Contains(got, decided) || !strings.Contains(got, "check --repair") {
 			t.Errorf("info %s: %s", location, got)
 		}
 		out, errs, status := execute(t, "", "check", location)
@@ -47,7 +47,7 @@ func TestPendingIsTold(t *testing.T) {
 	if got := must(t, "", "info", group+"/b", "--json"); !strings.Contains(strings.Join(strings.Fields(got), ""), `"pending":{"decided":true`) {
 		t.Error(got)
 	}
-	must(t, "", "check", group+"/b", "--finish")
+	must(t, "", "check", group+"/b", "--repair")
 	must(t, "", "check", group)
 	for _, location := range []string{group, group + "/a", group + "/b"} {
 		if got := must(t, "", "info", location); strings.Contains(got, "together") {

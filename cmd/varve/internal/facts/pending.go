@@ -57,7 +57,7 @@ func (p *Pending) Text() string {
 		return "a change of several arrays was started but not decided: none of it is visible, and the next writer undoes it"
 	}
 	return fmt.Sprintf("a change of %s is decided but not finished: the shape will be %v, and some arrays may have "+
-		"theirs already; the next writer or varve check --finish finishes it, so do not repeat it",
+		"theirs already; the next writer or varve check --repair finishes it, so do not repeat it",
 		phrase.Plural(int64(len(p.Arrays)), "array"), p.Shape)
 }
 

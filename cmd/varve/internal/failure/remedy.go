@@ -58,7 +58,7 @@ var remedies = strings.NewReplacer(
 	"let the manifest have copies of these chunks without it (Join.CopyPadded)", "copy these chunks without it (--copy-padded)",
 	"(Join.Padded)", "(--experimental encoded-shapes)",
 	"Options.FillAll permits it", "--yes permits it, --dry-run shows where",
-	"Options.Finish", "varve check --finish",
+	"Options.Finish", "varve check --repair",
 	"Options.LeastRate permits less", "--http-timeout 0 waits for ever",
 	"Options.Missing", "--missing 403",
 	"Options.PrivateRedirects", "--private-redirects",

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestCheckFindings damages a group in several ways, and reads the list of findings that
+// scripts read.
+func TestCheckFindings(t *testing.T) {
+	g := t.TempDir() + "/g.zarr"
+	must(t, "", "create", g, "--group")
+	for _, name := range []string{"/x", "/y"} {
+		must(t, "", "create", g+name, "--shape", "6", "--dtype", "int16", "--chunks", "2", "--dimension-names", "t")
+		must(t, "", "write", g+name, "--value", "7")
+	}
+	must(t, "", "consolidate", g)
+	sound := decode(t, must(t, "", "check", g, "--json"))
+	if checked, _ := sound["checked"].(map[string]any); len(sound["findings"].([]any)) != 0 || checked["arrays"] != 2.0 || checked["chunks"] != 6.0 {
+		t.Error(sound)
+	}
+	spoil(t, g+"/x/c/1", func(b []byte) []byte { return b[:1] })
+	if err := os.Remove(filepath.Join(g, "y/c/2")); err != nil {
+		t.Fatal(err)
+	}
+	// Another program changes the length of one array, and not the consolidated metadata.
+	spoil(t, g+"/y/zarr.json", func(b []byte) []byte { return bytes.Replace(b, []byte("6"), []byte("5"), 1) })
+	out, errs, status := execute(t, "", "check", g, "--json", "--complete")
+	var kinds []string
+	for _, f := range decode(t, out)["findings"].([]any) {
+		f := f.(map[string]any)
+		kinds = append(kinds, f["kind"].(string))
+		if f["message"] == "" || f["repair"] == "" || f["path"] == "" {
+			t.Error(f)
+		}
+		if f["kind"] == "missing" && (f["key"] != "y/c/2" || !slices.Equal(f["chunk"].([]any), []any{2.0})) {
+			t.Error(f)
+		}
+	}
+	if want := []string{"corrupt", "missing", "dimensions", "stale"}; status != 1 || errs != "" || !slices.Equal(kinds, want) {
+		t.Errorf("status %d, %s, kinds %q, want %q\n%s", status, errs, kinds, want, out)
+	}
+	// A repair updates the consolidated metadata, and leaves all else as it is.
+	out, _, status = execute(t, "", "check", g, "--json", "--repair")
+	r := decode(t, out)
+	if status != 1 || len(r["stale"].([]any)) != 0 || len(r["findings"].([]any)) != 2 {
+		t.Errorf("status %d\n%s", status, out)
+	}
+}
