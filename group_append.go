@@ -29,6 +29,9 @@ type Addition struct {
 	Type dtype.Type
 	// From is a source of the elements, in place of Data, as in [Array.AppendFrom].
 	From *Source
+	// Segments are arrays whose elements are appended one after the other, in place of
+	// Data, as in [Array.Stitch].
+	Segments []*Array
 	// Options are the options of the append. Nil is the zero AppendOptions.
 	Options *AppendOptions
 	// Alone permits the array to differ in length afterwards from the other arrays of its
@@ -117,8 +120,10 @@ func checkDistinct(arrays []*Array) error {
 // of returns the elements of the addition.
 func (d Addition) of(a *Array) (snapshot.Gain, error) {
 	switch {
-	case d.From != nil && d.values != nil:
+	case d.From != nil && d.values != nil, d.Segments != nil && (d.From != nil || d.values != nil || d.Data != nil):
 		return snapshot.Gain{}, snapshot.ErrBothGiven
+	case d.Segments != nil:
+		return a.segmented(d.Segments), nil
 	case d.values != nil:
 		e, err := d.values(a)
 		return snapshot.Gain{Buffer: e}, err

@@ -58,6 +58,8 @@ create GROUP --group
 create GROUP/a --shape 4,6 --chunks [1,3],6 --dtype int32 --dimension-names time,x
 write GROUP/a --value 7
 append GROUP/a LOCAL/day.raw --alone
+create LOCAL/segment.zarr --shape 1,6 --chunks 1,6 --dtype int32
+stitch GROUP/a LOCAL/segment.zarr --alone
 resize GROUP/a --shape 6,6 --alone --yes
 attrs GROUP/a set n 1
 consolidate GROUP

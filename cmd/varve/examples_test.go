@@ -123,6 +123,11 @@ func newExampleFolder(t *testing.T) string {
 	node("era5.zarr/tp", "--shape", "60,36,72", "--dtype", "float32", "--shards", "30,36,72", "--chunks", "1,36,72", "--dimension-names", "step,lat,lon")
 	must(t, "", "write", "era5.zarr/tp", "--select", ":5", "--value", "1")
 	node("station.zarr", "--shape", "10,2", "--dtype", "float32", "--dimension-names", "time,sensor")
+	for _, name := range []string{"all.zarr", "segment-0.zarr", "segment-1.zarr"} {
+		for _, array := range []string{"time", "value"} {
+			node(name+"/"+array, "--shape", "3", "--dtype", "int32", "--chunks", "[[3]]", "--dimension-names", "time")
+		}
+	}
 	for _, name := range []string{"old.zarr", "new.zarr"} {
 		node(name, "--group", "--zarr-format", "2")
 		node(name+"/t2m", "--shape", "6,4", "--dtype", "float32")

@@ -65,7 +65,7 @@ https://example.org/era5.zarr. varve help terms explains the words used here; va
 		session.WithStats(newCatCommand()), session.WithStats(newExportCommand()),
 		newPlanCommand(), session.WithStats(dryrun.With(newCreateCommand())), session.WithStats(dryrun.With(newWriteCommand())), session.WithStats(dryrun.With(newAppendCommand())),
 		session.WithStats(dryrun.With(newResizeCommand())), session.WithStats(dryrun.With(newUnlockCommand())), dryrun.With(newAttributesCommand()), dryrun.With(newRemoveCommand()), newReservationsCommand(),
-		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(newCompactCommand()), session.WithStats(newRegularizeCommand()), session.WithStats(newRechunkCommand()), session.WithStats(newDropCommand()), session.WithStats(newInsertCommand()), session.WithStats(newVacuumCommand()), newRevertCommand(), session.WithStats(newRunCommand()),
+		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(newCompactCommand()), session.WithStats(newRegularizeCommand()), session.WithStats(newRechunkCommand()), session.WithStats(newDropCommand()), session.WithStats(newInsertCommand()), session.WithStats(dryrun.With(newStitchCommand())), session.WithStats(newVacuumCommand()), newRevertCommand(), session.WithStats(newRunCommand()),
 		session.WithStats(newVirtualizeCommand()), session.WithStats(newMaterializeCommand()),
 		session.WithStats(newCheckCommand()), session.WithStats(newEqualCommand()), session.WithStats(newDiffCommand()), newBenchCommand(), newDoctorCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
 	} {

@@ -19,15 +19,19 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Gain has the elements of an append: in memory, or from a source.
+// Gain has the elements of an append: in memory, from a source, or in other arrays.
 type Gain struct {
 	element.Buffer
-	From *Source
+	From     *Source
+	Segments []Segment
 }
 
 // Along returns the number of planes that the array gains along an axis. wanted is
 // AppendOptions.Planes, 0 if it was not set.
 func (g Gain) Along(s *Array, axis int, wanted int64) (int64, error) {
+	if g.Segments != nil {
+		return s.segmentsAlong(axis, g.Segments)
+	}
 	if g.From == nil {
 		return s.planes(axis, len(g.Data), wanted)
 	}
@@ -57,6 +61,9 @@ func (g Gain) Along(s *Array, axis int, wanted int64) (int64, error) {
 
 // IsEmpty reports whether the new planes have no elements.
 func (g Gain) IsEmpty() bool {
+	if g.Segments != nil {
+		return !slices.ContainsFunc(g.Segments, func(seg Segment) bool { return !slices.Contains(seg.Grid.Shape(), 0) })
+	}
 	if g.From == nil {
 		return len(g.Data) == 0
 	}

@@ -41,7 +41,7 @@ func (s *Array) Stage(next *Array, g *Reshape, l metadata.Limits) (*publish.Chan
 	change.Abandon = func(ctx context.Context, b store.Batch) error { return next.deleteNew(ctx, s, b) }
 	trimmed := s.trimmed(next)
 	switch {
-	case g.Gain.Data != nil || g.Gain.From != nil || g.Slabs != nil:
+	case g.Gain.Data != nil || g.Gain.From != nil || g.Gain.Segments != nil || g.Slabs != nil:
 		if axis := slices.IndexFunc(pairs(was, is), func(p [2]int64) bool { return p[1] > p[0] }); axis >= 0 {
 			// Two appends that plan on one document both write the marker chunk
 			// first. Without locks, only one of them succeeds.
@@ -100,6 +100,10 @@ func (s *Array) write(ctx context.Context, g *Reshape, was []int64, b store.Batc
 	}
 	if g.Gain.From != nil {
 		return s.writeFrom(ctx, g.Gain.From, g.Region, how)
+	}
+	if g.Gain.Segments != nil {
+		axis := slices.IndexFunc(pairs(was, s.Grid.Shape()), func(p [2]int64) bool { return p[1] > p[0] })
+		return s.writeSegments(ctx, g.Gain.Segments, axis, g.Region, how)
 	}
 	r, err := selection.Resolve(g.Region, s.Grid.Shape())
 	if err != nil {

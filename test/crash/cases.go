@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -90,6 +91,27 @@ func appendFrom(data []int32) func(context.Context, *zarr.Location) error {
 	}
 }
 
+// stitch appends segments. The first chunk of all segments but the first is not stored.
+func stitch(specs ...zarr.Spec) func(context.Context, *zarr.Location) error {
+	return change(func(ctx context.Context, a *zarr.Array) error {
+		var segments []*zarr.Array
+		for i, spec := range specs {
+			segment, err := zarr.At(memstore.New(), "").CreateArray(ctx, spec, nil)
+			if err == nil {
+				err = zarr.Write(ctx, segment, nil, fixture.Numbers(1, int32(spec.Shape[0])))
+			}
+			if err == nil && i > 0 {
+				err = zarr.Fill(ctx, segment, selection.Box{{0, 1}}, int32(0))
+			}
+			if err != nil {
+				return err
+			}
+			segments = append(segments, segment)
+		}
+		return a.Stitch(ctx, 0, segments, nil)
+	})
+}
+
 // becomes expects another shape, and another grid unless grid is "".
 func becomes(grid string, shape ...int64) func(fixture.State) []fixture.State {
 	return func(old fixture.State) []fixture.State { return []fixture.State{old.Resized(shape...).Cut(grid)} }
@@ -137,6 +159,9 @@ var crashCreations = []crashCase{
 }
 
 var crashGrowths = []crashCase{
+	{name: "stitch chunks", spec: fixture.Edges(1, 2, 3), run: stitch(fixture.Edges(2, 1), fixture.Edges(1, 1)),
+		expect: appended([]int32{1, 2, 3, 0, 2}, fixture.List("[1, 2, 3, 2, [1, 3]]"))},
+	{name: "stitch to a part of a chunk", spec: fixture.Every(6, 4), run: stitch(fixture.Every(3, 4)), expect: appended([]int32{1, 2, 3}, "")},
 	{name: "append to edges", spec: fixture.Edges(1, 2, 3), run: appendTo(fixture.Numbers(7, 4)), expect: appended(fixture.Numbers(7, 4), fixture.List("[1, 2, 3, 4]"))},
 	{name: "append fill value", spec: fixture.Edges(1, 2, 3), run: appendTo(make([]int32, 2)), expect: appended(make([]int32, 2), "")},
 	{name: "append to regular chunks", spec: fixture.Every(6, 4), run: appendTo(fixture.Numbers(7, 7)), expect: appended(fixture.Numbers(7, 7), "")},
