@@ -146,6 +146,11 @@ type findings struct {
 
 	Pending *facts.Pending `json:"pending,omitempty"` // an unfinished change of several arrays
 
+	// Orphans are values that no document describes, such as superseded grids and chunks
+	// beyond the extent. They are no damage.
+	Orphans     int64 `json:"orphans"`
+	OrphanBytes int64 `json:"bytes_orphaned"`
+
 	Findings []finding      `json:"findings"` // everything that changes the status
 	Checked  *checkedCounts `json:"checked,omitempty"`
 
@@ -254,6 +259,9 @@ func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.Che
 	if c.replaced, err = inspected(cmd, location, a); err != nil {
 		return nil, err
 	}
+	if err := c.countOrphans(cmd, a); err != nil {
+		return nil, err
+	}
 	how.Progress = func(_ []int64, found *codec.Check) {
 		p.Add(1)
 		c.add(found)
@@ -282,6 +290,19 @@ func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.Che
 	// Faults arrive in the order of reading. Sorted, two checks print the same.
 	slices.SortStableFunc(c.Found, func(x, y faultFact) int { return slices.Compare(x.Chunk, y.Chunk) })
 	return c, nil
+}
+
+// countOrphans counts the values of an array that its document does not describe.
+func (c *findings) countOrphans(cmd *cobra.Command, a *zarr.Array) error {
+	r, err := regrid.Vacuum(cmd.Context(), a, &regrid.VacuumOptions{DryRun: true})
+	if err != nil {
+		return cmd.Context().Err() // a store that cannot be listed has no answer
+	}
+	for _, i := range r.Items {
+		c.Orphans += i.Values
+		c.OrphanBytes += i.Bytes
+	}
+	return nil
 }
 
 // add adds the result of one chunk.
@@ -338,6 +359,10 @@ func (c *findings) write(w *bufio.Writer) error {
 	_, err := fmt.Fprintf(w, ": %s\n", phrase.Plural(c.Faults, "fault"))
 	if c.Order != nil {
 		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(*c.Order))
+	}
+	if c.Orphans > 0 {
+		_, err = fmt.Fprintf(w, "%s  %s that the document does not describe, %s: varve vacuum removes those whose grace is over\n",
+			phrase.Printable(c.Path), phrase.Plural(c.Orphans, "value"), phrase.Bytes(c.OrphanBytes))
 	}
 	for _, text := range c.Notes {
 		_, err = fmt.Fprintf(w, "%s  note: %s\n", phrase.Printable(c.Path), phrase.Printable(text))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -50,5 +51,22 @@ func TestCheckFindings(t *testing.T) {
 	r := decode(t, out)
 	if status != 1 || len(r["stale"].([]any)) != 0 || len(r["findings"].([]any)) != 2 {
 		t.Errorf("status %d\n%s", status, out)
+	}
+}
+
+// TestCheckOrphans counts what a re-gridding leaves and what lies beyond the extent.
+func TestCheckOrphans(t *testing.T) {
+	node := newNode(t, "--shape", "6", "--dtype", "int16", "--chunks", "2", "--compressor", "none")
+	must(t, "", "write", node, "--value", "7")
+	if n := decode(t, must(t, "", "check", node, "--json"))["orphans"]; n != 0.0 {
+		t.Errorf("%v orphans", n)
+	}
+	must(t, "", "rechunk", node, "--chunks", "3")
+	r := decode(t, must(t, "", "check", node, "--json"))
+	if n, _ := r["orphans"].(float64); n < 3 || r["bytes_orphaned"].(float64) < 12 {
+		t.Errorf("%v orphans of %v bytes", n, r["bytes_orphaned"])
+	}
+	if out := must(t, "", "check", node); !strings.Contains(out, "does not describe") {
+		t.Error(out)
 	}
 }
