@@ -75,12 +75,20 @@ func (c *differences) unlike(ctx context.Context, chunks grid.Box) (boxes []grid
 	return boxes, alike, group.Wait(nil)
 }
 
+// values has memory for two values of at most rangeBytes.
+var values = sync.Pool{New: func() any { return new([2][]byte) }}
+
 // sameBytes reports whether the values of two keys are equal, or neither is stored.
 func (c *differences) sameBytes(ctx context.Context, x, y store.Key) (bool, error) {
 	from, to := c.s.Engine.Store, c.t.Engine.Store
+	room := values.Get().(*[2][]byte)
+	defer values.Put(room)
 	whole := store.Request{Limit: rangeBytes}
-	a, _, errA := from.Get(ctx, x, whole, nil)
-	b, _, errB := to.Get(ctx, y, whole, nil)
+	a, _, errA := from.Get(ctx, x, whole, room[0][:0])
+	b, _, errB := to.Get(ctx, y, whole, room[1][:0])
+	if errA == nil && errB == nil {
+		*room = [2][]byte{a, b}
+	}
 	missing := errors.Is(errA, fs.ErrNotExist)
 	switch {
 	case missing != errors.Is(errB, fs.ErrNotExist):
