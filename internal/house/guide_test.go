@@ -13,12 +13,13 @@ import (
 // exampleMark is where a document has an example: its folder and its name.
 var exampleMark = regexp.MustCompile("(?m)^<!-- example (\\S+) (\\S+) -->\n(?:\n```go\n(?s:.*?)\n```\n)?")
 
-// TestGuide compares the blocks of docs/guide.md and docs/cf.md with the examples that
-// they are copies of: VARVE_UPDATE=1 go test -run TestGuide . copies them again.
+// TestGuide compares the blocks of documents with the examples that they are copies of:
+// VARVE_UPDATE=1 go test -run TestGuide . copies them again.
 func TestGuide(t *testing.T) {
 	examples := exampleBodies(t)
 	checkExamples(t, examples, "guide.md", 10)
 	checkExamples(t, examples, "cf.md", 4)
+	checkExamples(t, examples, "ragged.md", 1)
 }
 
 // exampleBodies returns the bodies of the examples of the core by their folder and name.
