@@ -103,10 +103,12 @@ func appended(s *snapshot.Array, axis int, more snapshot.Gain, opt AppendOptions
 		return nil, &grid.AxisError{Axis: axis, Err: fmt.Errorf("%w: %d more than %d", ErrOverflow, count, from)}
 	}
 	policies := make([]grid.Growth, len(shape))
-	// The chunks of segments stay as they are, unless edges that the axis has already are
-	// filled first.
-	if cut := s.Grid.Axis(axis); more.Segments != nil && opt.Grow.IsAppendOne() && !cut.IsRegular() && cut.Covered() == cut.Extent() {
-		opt.Grow = grid.Preplanned(more.Edges(axis)...)
+	// The chunks of segments stay as they are, after those elements that fill edges which
+	// the axis has already.
+	if cut := s.Grid.Axis(axis); more.Segments != nil && opt.Grow.IsAppendOne() && !cut.IsRegular() {
+		if edges := more.Edges(axis, cut.Covered()-cut.Extent()); edges != nil {
+			opt.Grow = grid.Preplanned(edges...)
+		}
 	}
 	policies[axis] = s.Rounded(axis, opt.Grow, opt.RoundUp)
 	g, err := s.Grid.Grown(shape, policies...)

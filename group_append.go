@@ -141,6 +141,14 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 		return err
 	}
 	defer leave()
+	for i, add := range additions {
+		if add.Segments == nil {
+			continue
+		}
+		if err := arrays[i].prepareSegments(ctx, add.Segments); err != nil {
+			return arrays[i].fail("stitch", err)
+		}
+	}
 	changes, err := checkDimensions(arrays, additions)
 	if err == nil {
 		err = checkShared(ctx, "append", arrays, changes)

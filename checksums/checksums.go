@@ -88,9 +88,10 @@ func Write(ctx context.Context, at *zarr.Location, w io.Writer, opt *Options) (R
 // reader reads all values below a location.
 type reader struct {
 	Options
-	store store.Store
-	path  store.Path
-	name  string
+	store   store.Store
+	path    store.Path
+	name    string
+	illegal error // why the path is illegal
 }
 
 func newReader(at *zarr.Location, opt *Options) *reader {
@@ -98,8 +99,7 @@ func newReader(at *zarr.Location, opt *Options) *reader {
 	if opt != nil {
 		r.Options = *opt
 	}
-	// A path that is illegal fails with the first request.
-	r.path, _ = store.Path{}.Join(at.Path())
+	r.path, r.illegal = store.ParsePath(at.Path())
 	return r
 }
 
@@ -131,6 +131,10 @@ type pending struct {
 // value that is deleted meanwhile is left out.
 func (r *reader) values(ctx context.Context) iter.Seq2[value, error] {
 	return func(yield func(value, error) bool) {
+		if r.illegal != nil {
+			yield(value{}, r.illegal)
+			return
+		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		queue := make(chan *pending, engine.InFlight(r.store, r.Concurrency, runtime.GOMAXPROCS(0)))

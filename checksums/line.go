@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/own"
 )
 
 // line returns a line as sha256sum writes it. Keys have no control characters and no
@@ -57,6 +58,12 @@ func read(r io.Reader, most int) (map[string][sha256.Size]byte, error) {
 		key, sum, err := parse(s.Text())
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if own.IsBelow(key) {
+			continue // sha256sum lists these, too
+		}
+		if was, twice := sums[key]; twice && was != sum {
+			return nil, fmt.Errorf("line %d: %w: %q is listed twice, with two sums", n, zarr.ErrInvalidArgument, key)
 		}
 		if len(sums) == most {
 			return nil, fmt.Errorf("%w: a list of more than %d values", zarr.ErrLimit, most)

@@ -27,8 +27,9 @@ import (
 // Options are the options of a comparison. A nil *Options is the zero value.
 type Options struct {
 	// Absolute and Relative make numbers equal whose distance is at most Absolute +
-	// Relative·|b|, and then all NaNs are equal. If both are 0, values are equal if their
-	// bits are: a NaN equals itself, and -0.0 differs from 0.0.
+	// Relative·|b|, and then all NaNs are equal. Times have only Absolute, in their unit.
+	// If both are 0, values are equal if their bits are: a NaN equals itself, and -0.0
+	// differs from 0.0.
 	Absolute, Relative float64
 	// Regions is the largest number of regions of one array in the report; 0 means 1000.
 	// Further ones are joined to one.

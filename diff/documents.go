@@ -20,7 +20,7 @@ func (c *comparer) documents(path string, a, b *zarr.Array) {
 	c.compare(&c.Differences, path, DataType, a.Type().String(), b.Type().String())
 	c.compare(&c.Differences, path, Shape, jsonOf(a.Shape()), jsonOf(b.Shape()))
 	c.compare(&c.Differences, path, FillValue, fillOf(a), fillOf(b))
-	c.compare(&c.Differences, path, DimensionNames, jsonOf(x.DimensionNames), jsonOf(y.DimensionNames))
+	c.compare(&c.Differences, path, DimensionNames, jsonOf(a.DimensionNames()), jsonOf(b.DimensionNames()))
 
 	c.compare(&c.Storage, path, ZarrFormat, fmt.Sprint(x.Format()), fmt.Sprint(y.Format()))
 	if !sameChunks(a, b) {
@@ -71,9 +71,15 @@ func jsonOf(v any) string {
 	return string(text)
 }
 
+// v2Dimensions is the attribute that has the names of dimensions in format 2.
+const v2Dimensions = "_ARRAY_DIMENSIONS"
+
 // attributes compares attributes by name.
 func (c *comparer) attributes(path string, a, b []byte) {
 	x, y := members(a), members(b)
+	// Format 2 has the names of dimensions there, and they are compared as such.
+	delete(x, v2Dimensions)
+	delete(y, v2Dimensions)
 	names := maps.Clone(x)
 	maps.Copy(names, y)
 	for _, name := range slices.Sorted(maps.Keys(names)) {

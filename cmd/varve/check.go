@@ -96,9 +96,9 @@ command that writes here removes those of crashed writers.`,
 		f.how.KeepGoing = true
 		return check(cmd, args[0], f)
 	}
-	c.MarkFlagsMutuallyExclusive("against", "write-manifest")
-	c.MarkFlagsMutuallyExclusive("against", "digest")
-	c.MarkFlagsMutuallyExclusive("against", "dandi")
+	for _, name := range []string{"write-manifest", "digest", "dandi", "repair", "complete", "sample", "fast"} {
+		c.MarkFlagsMutuallyExclusive("against", name)
+	}
 	return c
 }
 
@@ -249,6 +249,9 @@ func faultsText(location string, faults, missing, bad, chunks int64) string {
 // checkArray looks for damage in one array.
 func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.CheckOptions) (*findings, error) {
 	chunks, _ := a.Grid().NumChunks()
+	if how.Sample > 0 {
+		chunks = int64(how.Sample * float64(chunks))
+	}
 	p := progress.NewCount(cmd, "chunks", chunks)
 	c := &findings{Path: location, Found: []faultFact{}, Notes: []string{}, sharded: a.Inner() != nil}
 	c.Pending = facts.PendingAt(cmd.Context(), a)

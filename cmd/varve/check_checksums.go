@@ -101,8 +101,11 @@ func writeChecksums(cmd *cobra.Command, n zarr.Node, file string, dandi bool) (c
 		report, err = checksums.Write(cmd.Context(), n.Location(), w, &checksums.Options{DANDI: dandi, Progress: p.Add})
 		return err
 	}
+	var err error
 	if file == "" {
-		return report, write(io.Discard)
+		err = write(io.Discard)
+	} else {
+		err = localfile.Replace(file, func(w *bufio.Writer) error { return write(w) })
 	}
-	return report, localfile.Replace(file, func(w *bufio.Writer) error { return write(w) })
+	return report, err
 }

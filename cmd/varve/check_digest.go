@@ -31,6 +31,9 @@ type arrayDigest struct {
 // sums computes what the flags ask for. Of damaged nodes there is nothing to compute.
 func (f *checkFlags) sums(cmd *cobra.Command, n zarr.Node, sound bool) (s sums, err error) {
 	if !sound {
+		if f.digest || f.dandi || f.list != "" {
+			session.Note(cmd, n.Location().String(), "there are findings, so no digests and checksums were computed")
+		}
 		return s, nil
 	}
 	if f.digest {

@@ -36,6 +36,7 @@ const (
 	repairLengths = "append to the shorter arrays, or resize the longer ones"
 	repairPending = "varve check --repair finishes the change"
 	repairStale   = "varve check --repair, or varve consolidate"
+	repairGone    = "restore the documents of the nodes that are gone from the copy, or let varve consolidate forget them"
 )
 
 // list returns the findings about an array, one for each that changes the status.
@@ -83,7 +84,11 @@ func (g *groupFindings) list() []finding {
 		list = append(list, finding{Kind: "dimensions", Path: g.Path, Message: text, Repair: repairLengths})
 	}
 	for _, f := range g.Stale {
-		list = append(list, finding{Kind: "stale", Path: f.Path, Message: f.StaleText(), Repair: repairStale})
+		stale := finding{Kind: "stale", Path: f.Path, Message: f.StaleText(), Repair: repairStale}
+		if len(f.Gone) > 0 {
+			stale.Repair = repairGone
+		}
+		list = append(list, stale)
 	}
 	return list
 }

@@ -54,6 +54,27 @@ func TestCheckFindings(t *testing.T) {
 	}
 }
 
+// TestRepairKeepsCopies removes a document. The consolidated metadata has the only copy
+// then, and a repair does not overwrite it.
+func TestRepairKeepsCopies(t *testing.T) {
+	g := t.TempDir() + "/g.zarr"
+	must(t, "", "create", g, "--group")
+	must(t, "", "create", g+"/x", "--shape", "6", "--dtype", "int16")
+	must(t, "", "consolidate", g)
+	before, err := os.ReadFile(g + "/zarr.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(g + "/x/zarr.json"); err != nil {
+		t.Fatal(err)
+	}
+	out, _, status := execute(t, "", "check", g, "--repair", "--json")
+	after, err := os.ReadFile(g + "/zarr.json")
+	if err != nil || !bytes.Equal(before, after) || status != 1 || !strings.Contains(out, "forget them") {
+		t.Errorf("status %d, %v, %s\n%s", status, err, after, out)
+	}
+}
+
 // TestCheckOrphans counts what a re-gridding leaves and what lies beyond the extent.
 func TestCheckOrphans(t *testing.T) {
 	node := newNode(t, "--shape", "6", "--dtype", "int16", "--chunks", "2", "--compressor", "none")

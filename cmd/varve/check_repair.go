@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
@@ -48,7 +49,9 @@ func finishLeft(cmd *cobra.Command, location string) error {
 	for m, err := range g.Members(cmd.Context(), true) {
 		if _, isArray := m.Node.(*zarr.Array); err == nil && isArray {
 			// Opening completes the change. The check reports arrays that do not open.
-			_, _ = g.At(m.Path).OpenArray(cmd.Context(), nil)
+			if a, err := g.At(m.Path).OpenArray(cmd.Context(), nil); err == nil {
+				_ = a.Close()
+			}
 		}
 	}
 	return nil
@@ -60,29 +63,29 @@ func consolidateStale(cmd *cobra.Command, location string, g *zarr.Group) error 
 	var stale []string
 	look := func(at *zarr.Group, path string) error {
 		d, err := consolidated.Staleness(cmd.Context(), at, true)
-		if d != nil && err == nil {
+		// Where the document of a node is gone, the copy may be the last one.
+		if d != nil && err == nil && len(d.Gone) == 0 {
 			stale = append(stale, path)
 		}
 		return err
 	}
 	if err := look(g, ""); err != nil {
-		return err
+		return nil // the check reports what cannot be read
 	}
 	for m, err := range g.Unconsolidated().Members(cmd.Context(), true) {
 		below, isGroup := m.Node.(*zarr.Group)
 		if err != nil || !isGroup {
 			continue // the check reports nodes that do not open
 		}
-		if err := look(below, m.Path); err != nil {
-			return err
-		}
+		_ = look(below, m.Path)
 	}
 	for _, path := range stale {
+		// What cannot be repaired stays a finding of the check.
 		if err := consolidateAt(cmd, location, path); err != nil {
-			return err
+			session.Note(cmd, location, "not repaired: "+failure.OneLine(err))
 		}
 	}
-	return nil
+	return cmd.Context().Err()
 }
 
 // consolidateAt updates the consolidated metadata of one group.

@@ -31,7 +31,7 @@ Chunks, codecs, key encodings and formats do not count as differences, because a
 is equal to the original. They are listed below the differences, and are in "storage" with --json.
 
 Values are equal if their bits are: NaN equals NaN with the same payload, and -0.0 differs from 0.0. With --atol and
---rtol, numbers are equal if |a - b| is at most ATOL + RTOL * |b|, and all NaNs are equal.
+--rtol, numbers are equal if |a - b| is at most ATOL + RTOL * |b|, and all NaNs are equal. Times have only --atol.
 
 Each chunk is decoded once if both grids have enough borders in common. Chunks of two arrays with the same grid and
 codecs are not decoded if their stored bytes are equal. varve equal stops at the first difference of values.`,

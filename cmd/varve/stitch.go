@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -41,7 +43,7 @@ not know how long the batches of others are: each writes an array, or a group of
 All segments are published by one change: readers see none of them, or all. Along a listed axis the chunks of the
 segments become chunks of the array. A chunk is copied as it is stored, by the store if it can, if codecs, fill value
 and the chunks along all other axes are the same; others are decoded and encoded again. In a group, either all arrays
-grow or none: those that the first segment has and that have the dimension.
+grow or none: all that have the dimension, in the group and in each segment. Units and packing must be the same.
 
 The segments are taken in the order given, with --sort name in that of their names, and with --sort COORD in that of
 the first value of a coordinate beside or in each. They stay where they are; varve rm removes them. The writer of a
@@ -182,6 +184,9 @@ func (f *stitchFlags) array(cmd *cobra.Command, location string, a *zarr.Array, 
 		}
 		arrays[i] = part
 	}
+	if err := sameMeaning(cmd, a, arrays); err != nil {
+		return nil, err
+	}
 	done := stitchedOf(location, a, axis, arrays)
 	if !*f.alone {
 		if err := a.CheckDimensions(cmd.Context(), done.Shape); err != nil {
@@ -191,57 +196,111 @@ func (f *stitchFlags) array(cmd *cobra.Command, location string, a *zarr.Array, 
 	return []stitched{done}, a.Stitch(cmd.Context(), axis, arrays, nil)
 }
 
+// sameMeaning returns an error if the numbers of a segment mean something else in the
+// array, for example because their times have other units.
+func sameMeaning(cmd *cobra.Command, a *zarr.Array, segments []*zarr.Array) error {
+	for _, segment := range segments {
+		if err := input.CheckMeaning(cmd.Context(), segment.Location().String(), segment, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // group stitches all arrays of a group that grow along the axis.
 func (f *stitchFlags) group(cmd *cobra.Command, location string, g *zarr.Group, segments []segment) ([]stitched, error) {
+	arrays, err := arraysIn(cmd, g, location)
+	if err != nil {
+		return nil, err
+	}
+	inSegments := make([]map[string]*zarr.Array, len(segments))
+	for i, s := range segments {
+		below, ok := s.node.(*zarr.Group)
+		if !ok {
+			return nil, failure.BadArgument("%s is an array: stitch it to an array", s.location)
+		}
+		if inSegments[i], err = arraysIn(cmd, below, s.location); err != nil {
+			return nil, err
+		}
+	}
+	grown, err := f.growing(arrays, location)
+	if err != nil {
+		return nil, err
+	}
+	// An array that only a segment has would be lost.
+	for i, s := range segments {
+		all, err := f.growing(inSegments[i], s.location)
+		if err != nil {
+			return nil, err
+		}
+		for name := range all {
+			if _, ok := grown[name]; !ok {
+				return nil, failure.BadArgument("%s has an array %s along the axis %s, and %s has not: create it there, or remove it", s.location, name, f.axis, location)
+			}
+		}
+	}
 	var additions []zarr.Addition
 	var done []stitched
-	for m, err := range g.Members(cmd.Context(), false) {
-		if err != nil {
+	for _, name := range slices.Sorted(maps.Keys(grown)) {
+		a, axis, parts := arrays[name], grown[name], make([]*zarr.Array, len(segments))
+		for i, s := range segments {
+			if parts[i] = inSegments[i][name]; parts[i] == nil {
+				return nil, failure.BadArgument("%s has no array %s, which grows with the others of %s", s.location, name, location)
+			}
+		}
+		if err := sameMeaning(cmd, a, parts); err != nil {
 			return nil, err
 		}
-		a, isArray := m.Node.(*zarr.Array)
-		if !isArray {
-			continue
-		}
-		axis, err := argument.AxisOfArray(f.axis, a)
-		if err != nil {
-			continue // it does not have the dimension
-		}
-		arrays, err := f.parts(cmd, m.Path, segments)
-		if err != nil {
-			return nil, err
-		}
-		if arrays == nil {
-			continue // the segments do not have it
-		}
-		additions = append(additions, zarr.Addition{Path: m.Path, Axis: axis, Segments: arrays, Alone: *f.alone})
-		done = append(done, stitchedOf(node.Clean(location)+"/"+m.Path, a, axis, arrays))
-	}
-	if len(additions) == 0 {
-		return nil, failure.BadArgument("the segments have no array of %s with the axis %s", location, f.axis)
+		additions = append(additions, zarr.Addition{Path: name, Axis: axis, Segments: parts, Alone: *f.alone})
+		done = append(done, stitchedOf(node.Clean(location)+"/"+name, a, axis, parts))
 	}
 	return done, g.Append(cmd.Context(), additions...)
 }
 
-// parts returns the arrays of one name in all segments, or nil if the first segment has
-// none.
-func (f *stitchFlags) parts(cmd *cobra.Command, name string, segments []segment) ([]*zarr.Array, error) {
-	arrays := make([]*zarr.Array, len(segments))
-	for i, s := range segments {
-		g, ok := s.node.(*zarr.Group)
-		if !ok {
-			return nil, failure.BadArgument("%s is an array: stitch it to an array", s.location)
-		}
-		a, err := g.At(name).OpenArray(cmd.Context(), nil)
-		if zarr.KindOf(err) == zarr.KindNotFound && i == 0 {
-			return nil, nil
-		}
-		if err != nil {
+// arraysIn returns the arrays directly below a group.
+func arraysIn(cmd *cobra.Command, g *zarr.Group, location string) (map[string]*zarr.Array, error) {
+	arrays := map[string]*zarr.Array{}
+	for m, err := range g.Members(cmd.Context(), false) {
+		if err = errors.Join(err, m.Err); err != nil {
 			return nil, err
 		}
-		arrays[i] = a
+		if a, ok := m.Node.(*zarr.Array); ok {
+			arrays[m.Path] = a
+		}
+	}
+	if len(arrays) == 0 {
+		return nil, failure.BadArgument("%s has no arrays", location)
 	}
 	return arrays, nil
+}
+
+// growing returns the axes of those arrays of a group that grow. As for varve append, a
+// number gives the dimension of the array with the highest rank, if that has a name, and
+// the arrays with this dimension grow.
+func (f *stitchFlags) growing(arrays map[string]*zarr.Array, location string) (map[string]int, error) {
+	var inputs []*addition
+	for _, name := range slices.Sorted(maps.Keys(arrays)) {
+		inputs = append(inputs, &addition{name: name, array: arrays[name]})
+	}
+	dimension := growingDimension(inputs, f.axis)
+	grown := map[string]int{}
+	for name, a := range arrays {
+		if dimension != "" && a.DimensionNames() != nil {
+			if axis := slices.Index(a.DimensionNames(), dimension); axis >= 0 {
+				grown[name] = axis
+			}
+			continue
+		}
+		axis, err := argument.AxisOfArray(f.axis, a)
+		if err != nil {
+			return nil, failure.On("stitch", node.Clean(location)+"/"+name, err)
+		}
+		grown[name] = axis
+	}
+	if len(grown) == 0 {
+		return nil, failure.BadArgument("no array of %s has the axis %s", location, f.axis)
+	}
+	return grown, nil
 }
 
 // stitchedOf describes an array after the change.
@@ -273,7 +332,7 @@ func firstValue(cmd *cobra.Command, a *zarr.Array) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		return float64(b.Data[0].UnixNano()), nil
+		return float64(b.Data[0].Unix()) + float64(b.Data[0].Nanosecond())/1e9, nil
 	}
 	b, err := zarr.ReadAs[float64](cmd.Context(), a, first)
 	if err != nil {

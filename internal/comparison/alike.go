@@ -19,10 +19,17 @@ import (
 )
 
 // storedAlike reports whether chunks of two arrays with equal stored bytes have equal
-// elements: the arrays have the same chunks, fill value and codecs.
-func storedAlike(s, t *snapshot.Array) bool {
-	return s.Grid.SameCells(t.Grid, grid.BoxOf(common(s.Grid.Chunks(), t.Grid.Chunks()))) && bytes.Equal(s.Fill, t.Fill) &&
+// elements: the arrays have the same chunks, fill value and codecs, and no chunks that an
+// unfinished trim has set aside.
+func storedAlike(ctx context.Context, s, t *snapshot.Array) (bool, error) {
+	same := s.Grid.SameCells(t.Grid, grid.BoxOf(common(s.Grid.Chunks(), t.Grid.Chunks()))) && bytes.Equal(s.Fill, t.Fill) &&
 		slices.EqualFunc(s.Doc.Codecs, t.Doc.Codecs, metadata.Extension.Equal)
+	for _, a := range []*snapshot.Array{s, t} {
+		if aside, err := a.SetAside(ctx); err != nil || aside {
+			return false, err
+		}
+	}
+	return same, nil
 }
 
 // common returns the smaller number along each axis.
@@ -72,7 +79,8 @@ func (c *differences) unlike(ctx context.Context, chunks grid.Box) (boxes []grid
 			return nil
 		})
 	}
-	return boxes, alike, group.Wait(nil)
+	err = group.Wait(nil)
+	return boxes, alike, err
 }
 
 // values has memory for two values of at most rangeBytes.

@@ -33,5 +33,6 @@ func width(t dtype.Type) int64 {
 	return int64(t.Size())
 }
 
-// likelyBytes is the assumed size of an element of variable length.
-const likelyBytes = 64
+// likelyBytes is the assumed size of an element of variable length. It is large, because
+// the memory of texts is known only when they are read.
+const likelyBytes = 1 << 10

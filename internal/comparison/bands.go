@@ -31,19 +31,19 @@ func end(a grid.Axis, element int64) int64 {
 }
 
 // ofBoth cuts what two arrays have in common where both have borders of chunks. Where
-// these are so far from each other that a box would have more than most elements, it cuts
-// at those of a alone. The chunks of b that lie across such a cut are decoded on both
-// sides of it.
+// these are too far from each other, it cuts at borders of a, else at those of b, else
+// anywhere. Chunks that lie across such a cut are decoded on both sides of it.
 func ofBoth(a, b *grid.Grid, most int64) cutter {
 	c := cutter{shape: common(a.Shape(), b.Shape())}
 	longest := limits(c.shape, most, a, b)
 	c.next = func(axis int, from int64) int64 {
 		x, y := a.Axis(axis), b.Axis(axis)
-		own := int64(0) // the last border of a within the limit
-		for at := from; ; {
-			if at = min(end(x, at), c.shape[axis]); at-from > longest[axis] && own > 0 {
-				return own
-			}
+		limit := c.shape[axis]
+		if longest[axis] < limit-from {
+			limit = from + longest[axis]
+		}
+		own := from // the last border of a
+		for at := end(x, from); at <= limit; at = end(x, at) {
 			if own = at; at == c.shape[axis] {
 				return at
 			}
@@ -51,22 +51,62 @@ func ofBoth(a, b *grid.Grid, most int64) cutter {
 				return at
 			}
 		}
+		if own > from {
+			return own
+		}
+		// The last border of b, if there is one.
+		if _, within, ok := y.Locate(limit); ok && within < limit-from {
+			return limit - within
+		}
+		return limit
 	}
 	return c
 }
 
-// limits returns the largest length of a cell along each axis. It is at least that of the
-// longest chunk, and cells have at most most elements unless these chunks have more. The
-// last axes come first.
+// roomier is how many times longer than most a cell may be before it is cut where only
+// one array, or none, has borders.
+const roomier = 8
+
+// limits returns the largest length of a cell along each axis: that of the longest chunk
+// of both, and more along the last axes if cells of most elements have room for it. If
+// such a cell is far too large, as where long rows of one array meet long columns of the
+// other, all axes that have room are cut evenly: then chunks of both are decoded a few
+// times, and not those of one very often.
 func limits(shape []int64, most int64, grids ...*grid.Grid) []int64 {
-	longest := make([]int64, len(shape))
-	volume := int64(1)
+	longest, shortest := make([]int64, len(shape)), make([]int64, len(shape))
+	volume, chunk := int64(1), int64(0)
 	for i := range longest {
 		for _, g := range grids {
 			axis := g.Axis(i)
-			longest[i] = max(1, longest[i], axis.Longest(grid.Interval{Stop: axis.Chunks()}))
+			n := max(1, min(shape[i], axis.Longest(grid.Interval{Stop: axis.Chunks()})))
+			if longest[i] = max(longest[i], n); shortest[i] == 0 || n < shortest[i] {
+				shortest[i] = n
+			}
 		}
 		volume = product(volume, longest[i])
+	}
+	for _, g := range grids {
+		n := int64(1)
+		for i := range shape {
+			n = product(n, max(1, min(shape[i], g.Axis(i).Longest(grid.Interval{Stop: g.Axis(i).Chunks()}))))
+		}
+		chunk = max(chunk, n)
+	}
+	for volume > max(chunk, product(most, roomier)) {
+		at := 0
+		for i := range longest {
+			if longest[i]/shortest[i] > longest[at]/shortest[at] {
+				at = i
+			}
+		}
+		if longest[at] == shortest[at] {
+			break
+		}
+		longest[at] = max(shortest[at], longest[at]/2)
+		volume = product(1, longest[0])
+		for _, n := range longest[1:] {
+			volume = product(volume, n)
+		}
 	}
 	for i := len(longest) - 1; i >= 0; i-- {
 		across := max(1, volume/longest[i])

@@ -44,13 +44,13 @@ type comparison struct {
 
 // run compares the boxes that may differ, in the C order of their first elements.
 func (c *comparison) run(ctx context.Context) (*Difference, error) {
-	boxes, sparse, err := stored(ctx, width(c.typ), c.a, c.b)
+	states, boxes, sparse, err := stored(ctx, width(c.typ), c.a, c.b)
 	if err != nil {
 		return nil, err
 	}
 	if !sparse {
-		most := c.most()
-		boxes = ofBoth(c.a.State().Grid, c.b.State().Grid, most).boxes(most)
+		most := c.most(states[0].Grid, states[1].Grid)
+		boxes = ofBoth(states[0].Grid, states[1].Grid, most).boxes(most)
 	}
 	var first *Difference
 	for box := range boxes {
@@ -78,9 +78,9 @@ func corner(box grid.Box) []int64 {
 }
 
 // most returns the number of elements that are read of each array at a time.
-func (c *comparison) most() int64 {
+func (c *comparison) most(grids ...*grid.Grid) int64 {
 	n := comparedBytes / width(c.typ)
-	for _, g := range []*grid.Grid{c.a.State().Grid, c.b.State().Grid} {
+	for _, g := range grids {
 		elements := int64(comparedChunks)
 		for i := range g.Rank() {
 			longest := g.Axis(i).Longest(grid.Interval{Stop: g.Axis(i).Chunks()})

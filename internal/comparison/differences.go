@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
@@ -22,15 +24,6 @@ import (
 // Tolerance says which numbers count as equal: a and b if |a - b| is at most Absolute +
 // Relative·|b|, and any two NaNs. The zero value compares bits.
 type Tolerance struct{ Absolute, Relative float64 }
-
-// Region is a box around elements that differ.
-type Region struct {
-	Box     grid.Box
-	Count   int64   // elements that differ
-	Largest float64 // of |a - b|; negative if no two of the elements are finite numbers
-	First   []int64 // the first element that differs, in C order
-	A, B    string  // it in the JSON form of fill values
-}
 
 // Counts counts the work of a comparison.
 type Counts struct {
@@ -51,8 +44,7 @@ const regionBytes = 16 << 20
 //
 // Chunks of the same cells and codecs whose stored bytes are equal are not decoded.
 func Differences(ctx context.Context, a, b Array, t Tolerance, most int, done func(elements int64)) ([]Region, Counts, error) {
-	c := &differences{a: a, b: b, s: a.State(), t: b.State(), tolerance: t, most: most, done: done}
-	c.alike = storedAlike(c.s, c.t)
+	c := &differences{a: a, b: b, tolerance: t, done: done, regions: regions{most: most}}
 	boxes, err := c.boxes(ctx)
 	if err != nil {
 		return nil, c.counts, err
@@ -73,7 +65,7 @@ func Differences(ctx context.Context, a, b Array, t Tolerance, most int, done fu
 	if err := group.Wait(nil); err != nil {
 		return nil, c.counts, err
 	}
-	return joined(c.regions), c.counts, c.settled(ctx)
+	return c.regions.joined(), c.counts, c.settled(ctx)
 }
 
 // differences is a search for all elements that differ.
@@ -82,21 +74,26 @@ type differences struct {
 	s, t      *snapshot.Array
 	tolerance Tolerance
 	alike     bool // equal stored bytes are equal elements
-	most      int
 	done      func(elements int64)
 
 	mu      sync.Mutex
-	regions []Region
+	regions regions
 	counts  Counts
 }
 
 // boxes returns the boxes to compare.
 func (c *differences) boxes(ctx context.Context) (iter.Seq[grid.Box], error) {
-	if slices.Equal(c.s.Grid.Shape(), c.t.Grid.Shape()) {
-		boxes, sparse, err := stored(ctx, width(c.s.Type), c.a, c.b)
-		if err != nil || sparse {
-			return boxes, err
-		}
+	states, boxes, sparse, err := stored(ctx, width(c.a.State().Type), c.a, c.b)
+	if err != nil {
+		return nil, err
+	}
+	c.s, c.t = states[0], states[1]
+	if c.alike, err = storedAlike(ctx, c.s, c.t); err != nil || sparse {
+		return boxes, err
+	}
+	shape := common(c.s.Grid.Shape(), c.t.Grid.Shape())
+	if _, ok := checked.Product(append(shape, width(c.s.Type))...); !ok {
+		return nil, fmt.Errorf("%w: more than 2^63 bytes to compare, because the fill values differ or many chunks are stored; compare parts", engine.ErrLimit)
 	}
 	most := regionBytes / width(c.s.Type)
 	return ofBoth(c.s.Grid, c.t.Grid, most).boxes(most), nil
@@ -117,24 +114,12 @@ func (c *differences) compare(ctx context.Context, box grid.Box, room *[2][]byte
 	c.counts.Elements += counts.Elements
 	c.counts.Differ += counts.Differ
 	c.counts.Alike += counts.Alike
-	for _, r := range found {
-		c.keep(r)
-	}
+	c.regions.add(found...)
 	c.mu.Unlock()
 	if c.done != nil {
 		c.done(n)
 	}
 	return nil
-}
-
-// keep adds a region to those found, or to the last one if there are too many.
-func (c *differences) keep(r Region) {
-	if len(c.regions) < c.most {
-		c.regions = append(c.regions, r)
-		return
-	}
-	last := &c.regions[len(c.regions)-1]
-	*last = union(*last, r)
 }
 
 // within returns the regions of a box, one for each chunk of a in which elements differ.
@@ -158,7 +143,10 @@ func (c *differences) within(ctx context.Context, box grid.Box, room *[2][]byte)
 		if err != nil {
 			return nil, counts, err
 		}
-		found = append(found, values.regions(c.s.Grid)...)
+		here := regions{most: c.regions.most}
+		here.add(found...)
+		values.regions(c.s.Grid, here.add)
+		found = here.all()
 		values.free()
 	}
 	return found, counts, nil
@@ -236,15 +224,15 @@ func (p *pair) free() {
 	}
 }
 
-// regions returns one region for each chunk in which elements differ.
-func (p *pair) regions(g *grid.Grid) (found []Region) {
+// regions calls add with one region for each chunk in which elements differ.
+func (p *pair) regions(g *grid.Grid, add func(...Region)) {
 	// References of two heaps differ even for equal elements.
 	if p.heaps[0] == nil && bytes.Equal(p.data[0], p.data[1]) {
-		return nil
+		return
 	}
 	chunks, err := g.Touching(p.box)
 	if err != nil {
-		return nil // read has read the box
+		return // read has read the box
 	}
 	for chunk := range chunks {
 		cell := make(grid.Box, len(p.box))
@@ -252,10 +240,9 @@ func (p *pair) regions(g *grid.Grid) (found []Region) {
 			cell[i] = grid.Interval{Start: chunk.Start[i], Stop: chunk.Start[i] + chunk.Logical[i]}
 		}
 		if r, any := p.region(clipped(cell, p.box)); any {
-			found = append(found, r)
+			add(r)
 		}
 	}
-	return found
 }
 
 // region compares the elements of a part of the box, row by row.
@@ -312,66 +299,6 @@ func around(box grid.Box, index []int64) grid.Box {
 		box[i].Start, box[i].Stop = min(box[i].Start, at), max(box[i].Stop, at+1)
 	}
 	return box
-}
-
-// union returns the smallest region with the elements of both.
-func union(a, b Region) Region {
-	if slices.Compare(b.First, a.First) < 0 {
-		a.First, a.A, a.B = b.First, b.A, b.B
-	}
-	box := slices.Clone(a.Box)
-	for i, in := range b.Box {
-		box[i].Start, box[i].Stop = min(box[i].Start, in.Start), max(box[i].Stop, in.Stop)
-	}
-	a.Box = box
-	a.Count += b.Count
-	a.Largest = max(a.Largest, b.Largest)
-	return a
-}
-
-// joined sorts regions, and joins those that are one box together.
-func joined(regions []Region) []Region {
-	slices.SortFunc(regions, func(a, b Region) int { return slices.Compare(a.First, b.First) })
-	for axis := range rank(regions) {
-		// Neighbours along the axis follow each other if the axis is the last one to
-		// sort by.
-		slices.SortStableFunc(regions, func(a, b Region) int {
-			for i := range a.Box {
-				if i != axis && a.Box[i] != b.Box[i] {
-					return slices.Compare([]int64{a.Box[i].Start, a.Box[i].Stop}, []int64{b.Box[i].Start, b.Box[i].Stop})
-				}
-			}
-			return int(min(1, max(-1, a.Box[axis].Start-b.Box[axis].Start)))
-		})
-		kept := regions[:0]
-		for _, r := range regions {
-			if n := len(kept); n > 0 && touch(kept[n-1].Box, r.Box, axis) {
-				kept[n-1] = union(kept[n-1], r)
-				continue
-			}
-			kept = append(kept, r)
-		}
-		regions = kept
-	}
-	slices.SortFunc(regions, func(a, b Region) int { return slices.Compare(a.First, b.First) })
-	return regions
-}
-
-func rank(regions []Region) int {
-	if len(regions) == 0 {
-		return 0
-	}
-	return len(regions[0].Box)
-}
-
-// touch reports whether b continues a along an axis.
-func touch(a, b grid.Box, axis int) bool {
-	for i := range a {
-		if i != axis && a[i] != b[i] {
-			return false
-		}
-	}
-	return a[axis].Stop == b[axis].Start
 }
 
 // finite returns a gap between two numbers, or -1 if one of them is not finite.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
+	"slices"
 	"sync"
 
 	"varve.dev/zarr/dtype"
@@ -32,19 +33,16 @@ const DigestPrefix = "varve1-"
 // in C order, little endian, as package residue defines it. An element of variable length
 // counts as the first 16 bytes of its SHA-256.
 func Digest(ctx context.Context, a Array, done func(elements int64)) (string, error) {
-	s := a.State()
-	d := &digest{Array: a, state: s, shape: s.Grid.Shape(), size: int64(s.Type.Size()), done: done}
-	if s.Type.Variable() {
+	typ := a.State().Type
+	d := &digest{Array: a, size: int64(typ.Size()), done: done}
+	if typ.Variable() {
 		d.size = hashBytes
-	}
-	if _, ok := checked.Product(append(s.Grid.Shape(), d.size)...); !ok {
-		return "", fmt.Errorf("%w: a digest of more than 2^63 bytes; compare parts", engine.ErrLimit)
 	}
 	sum, err := d.run(ctx)
 	if err != nil {
 		return "", err
 	}
-	text := fmt.Appendf(nil, "varve digest 1\n%s\n%d\n%x\n", s.Type, d.shape, sum.Bytes())
+	text := fmt.Appendf(nil, "varve digest 1\n%s\n%d\n%x\n", typ, d.shape, sum.Bytes())
 	hash := sha256.Sum256(text)
 	return DigestPrefix + hex.EncodeToString(hash[:]), nil
 }
@@ -71,9 +69,13 @@ type digest struct {
 
 // run reads all elements, or those that are stored if these are few.
 func (d *digest) run(ctx context.Context) (residue.Number, error) {
-	boxes, sparse, err := stored(ctx, width(d.state.Type), d.Array)
+	states, boxes, sparse, err := stored(ctx, width(d.Array.State().Type), d.Array)
 	if err != nil {
 		return residue.Number{}, err
+	}
+	d.state, d.shape = states[0], states[0].Grid.Shape()
+	if _, ok := checked.Product(append(slices.Clone(d.shape), d.size)...); !ok {
+		return residue.Number{}, fmt.Errorf("%w: a digest of more than 2^63 bytes; compare parts", engine.ErrLimit)
 	}
 	if sparse {
 		d.subtractFill()
@@ -101,20 +103,14 @@ func (d *digest) run(ctx context.Context) (residue.Number, error) {
 // subtractFill makes missing chunks cost nothing: the sum begins as that of an array
 // which has only the fill value, and each element that is read adds its difference.
 func (d *digest) subtractFill() {
-	d.fill = d.canonical([]byte(nil), d.state.Fill)
 	if d.state.Type.Variable() {
 		d.fill = appendHash(nil, d.state.Fill)
+	} else {
+		d.fill = slices.Clone(d.state.Fill)
+		littleEndian(d.state.Type, d.fill)
 	}
-	all, _ := checked.Product(append(d.shape, d.size)...) // Digest has checked it
+	all, _ := checked.Product(append(slices.Clone(d.shape), d.size)...) // run has checked it
 	d.sum = residue.Repeated(d.fill, all)
-}
-
-// canonical appends elements of fixed size in little endian.
-func (d *digest) canonical(dst, elements []byte) []byte {
-	at := len(dst)
-	dst = append(dst, elements...)
-	littleEndian(d.state.Type, dst[at:])
-	return dst
 }
 
 // littleEndian converts elements from the byte order of the host, in place.

@@ -119,8 +119,13 @@ func (r rule) compare(c number.Carrier, a, b *number.Block, at, parts int) (gap 
 			d, of = distance(a.F[i], b.F[i]), b.F[i]
 		}
 		gap = max(gap, d) // NaN if d is
+		// The size of a time depends on where its counting begins.
+		within := r.tolerance.Absolute
+		if r.typ.Kind() != dtype.Datetime {
+			within += r.tolerance.Relative * math.Abs(of)
+		}
 		// What is not finite is within no tolerance. Two NaNs have no distance.
-		if d != 0 && (finite(d) < 0 || d > r.tolerance.Absolute+r.tolerance.Relative*math.Abs(of)) {
+		if d != 0 && (finite(d) < 0 || d > within) {
 			differs = true
 		}
 	}

@@ -14,43 +14,45 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// stored returns, in C order, the tiles for which one of the arrays of one shape stores a
-// chunk. It also reports whether reading these is enough: all arrays have the same fill
-// value, and few tiles are stored.
+// stored returns, in C order, the tiles for which one of the arrays stores a chunk,
+// within the shape that all have in common. It also reports whether reading these is
+// enough: all arrays have the same fill value, and few tiles are stored.
 //
 // Otherwise the arrays are read as a whole. For a comparison this always ends: if the
 // fill values differ, then at the latest at the first element that no array stores.
 // Otherwise the elements are few, or at most sparseTiles times the stored ones.
-func stored(ctx context.Context, width int64, arrays ...Array) (boxes iter.Seq[grid.Box], sparse bool, err error) {
+//
+// The result belongs to the states that it returns: arrays may have become newer since
+// they were looked at.
+func stored(ctx context.Context, width int64, arrays ...Array) (states []*snapshot.Array, boxes iter.Seq[grid.Box], sparse bool, err error) {
 	for range tries {
-		var states []*snapshot.Array
+		states = nil
 		var grids []*grid.Grid
+		whole := false
 		for _, a := range arrays {
 			s := a.State()
 			states, grids = append(states, s), append(grids, s.Grid)
 			// A missing chunk equals a missing chunk only if both arrays read it as the
 			// same value.
-			if a.Complete || !slices.Equal(s.Fill, states[0].Fill) {
-				return nil, false, nil
-			}
+			whole = whole || a.Complete || !slices.Equal(s.Fill, states[0].Fill)
 		}
 		t := tilesOf(comparedBytes/width, grids...)
-		if t.len() <= fewTiles {
-			return nil, false, nil
+		if whole || t.len() <= fewTiles {
+			return states, nil, false, nil
 		}
 		numbers, sparse, err := t.ofStored(ctx, states...)
 		if errors.Is(err, store.ErrUnsupported) {
-			return nil, false, visitable(states...)
+			return states, nil, false, visitable(states...)
 		}
 		if err != nil {
-			return nil, false, err
+			return nil, nil, false, err
 		}
 		// A concurrent writer may have published another grid, whose chunks have other
 		// keys.
 		if same, err := unchanged(ctx, arrays, states); err != nil {
-			return nil, false, err
+			return nil, nil, false, err
 		} else if same {
-			return func(yield func(grid.Box) bool) {
+			return states, func(yield func(grid.Box) bool) {
 				for _, number := range numbers {
 					if !yield(t.box(number)) {
 						return
@@ -59,7 +61,7 @@ func stored(ctx context.Context, width int64, arrays ...Array) (boxes iter.Seq[g
 			}, sparse, nil
 		}
 	}
-	return nil, false, errUnsettled
+	return nil, nil, false, errUnsettled
 }
 
 // unchanged reports whether the states are the newest.

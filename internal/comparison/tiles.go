@@ -33,6 +33,9 @@ type tiles struct {
 // tilesOf returns the tiles for grids of one shape. A tile has at most most elements.
 func tilesOf(most int64, grids ...*grid.Grid) *tiles {
 	t := &tiles{shape: grids[0].Shape()}
+	for _, g := range grids[1:] {
+		t.shape = common(t.shape, g.Shape())
+	}
 	for i, n := range t.shape {
 		edge := int64(1)
 		for _, g := range grids {
@@ -52,12 +55,11 @@ func tilesOf(most int64, grids ...*grid.Grid) *tiles {
 	return t
 }
 
-// len returns the number of tiles. It is at most that of elements, so it does not
-// overflow.
+// len returns the number of tiles, or the largest number if it overflows.
 func (t *tiles) len() int64 {
 	n := int64(1)
 	for _, k := range t.counts {
-		n *= k
+		n = product(n, k)
 	}
 	return n
 }
@@ -66,7 +68,11 @@ func (t *tiles) len() int64 {
 func (t *tiles) touched(c *grid.Chunk) iter.Seq[int64] {
 	box := make(grid.Box, len(t.edges))
 	for i, edge := range t.edges {
-		box[i] = grid.Interval{Start: c.Start[i] / edge, Stop: (c.Start[i]+c.Logical[i]-1)/edge + 1}
+		stop := min(c.Start[i]+c.Logical[i], t.shape[i])
+		box[i] = grid.Interval{Start: c.Start[i] / edge, Stop: (stop-1)/edge + 1}
+		if stop <= c.Start[i] { // beyond the shape that all have in common
+			return func(func(int64) bool) {}
+		}
 	}
 	return func(yield func(int64) bool) {
 		for index := range box.IndicesInto(make([]int64, len(box))) {

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/parallel"
@@ -24,36 +25,64 @@ import (
 // Segment is an array whose elements another array takes at its end, chunk by chunk.
 type Segment struct {
 	*Array
+	Name string // for messages
 	// Read reads a box of the segment, of elements of fixed size.
 	Read func(ctx context.Context, box grid.Box, dst []byte) error
+	// Fresh returns the newest state of the segment.
+	Fresh func(ctx context.Context) (*Array, error)
+	// Complete means that a missing chunk is an error.
+	Complete bool
+}
+
+// fail returns an error of the segment.
+func (s Segment) fail(err error) error {
+	return &sourceError{fmt.Errorf("segment %s: %w", s.Name, err)}
 }
 
 // segmentsAlong checks that segments continue the array along an axis, and returns the
 // number of their planes.
 func (s *Array) segmentsAlong(axis int, segments []Segment) (planes int64, err error) {
-	for i, seg := range segments {
+	for _, seg := range segments {
 		shape, is := s.Grid.Shape(), seg.Grid.Shape()
 		if seg.Type != s.Type {
-			return 0, fault.Argument("segment %d has elements of %s, not %s", i, seg.Type, s.Type)
+			return 0, fault.Argument("segment %s has elements of %s, not %s", seg.Name, seg.Type, s.Type)
 		}
-		if len(is) != len(shape) {
-			return 0, fault.Argument("segment %d has the shape %v, which does not continue shape %v along axis %d", i, is, shape, axis)
+		if len(is) == len(shape) {
+			shape[axis] = is[axis]
 		}
-		if shape[axis] = is[axis]; !slices.Equal(shape, is) {
-			return 0, fault.Argument("segment %d has the shape %v, which does not continue shape %v along axis %d", i, is, s.Grid.Shape(), axis)
+		if !slices.Equal(shape, is) {
+			return 0, fault.Argument("segment %s has the shape %v, which does not continue shape %v along axis %d", seg.Name, is, s.Grid.Shape(), axis)
 		}
 		if planes += is[axis]; planes < 0 {
 			return 0, fmt.Errorf("%w: the lengths of the segments", grid.ErrOverflow)
 		}
 	}
+	shape := s.Grid.Shape()
+	shape[axis] = planes
+	if _, ok := checked.Product(append(shape, int64(s.Engine.Size))...); !ok {
+		return 0, fmt.Errorf("%w: the elements of the segments", grid.ErrOverflow)
+	}
 	return planes, nil
 }
 
-// Edges returns the lengths of the chunks of the segments along an axis.
-func (g Gain) Edges(axis int) (runs []grid.Run) {
+// Edges returns the lengths of the chunks of the segments along an axis, after the first
+// elements, which fill a chunk that the array has.
+func (g Gain) Edges(axis int, first int64) (runs []grid.Run) {
 	for _, seg := range g.Segments {
 		for run := range seg.Grid.Axis(axis).Logical() {
-			runs = append(runs, run)
+			skipped := min(run.Count, first/run.Length)
+			first -= skipped * run.Length
+			if run.Count -= skipped; run.Count == 0 {
+				continue
+			}
+			if first > 0 {
+				runs = append(runs, grid.Run{Length: run.Length - first, Count: 1})
+				first = 0
+				run.Count--
+			}
+			if run.Count > 0 {
+				runs = append(runs, run)
+			}
 		}
 	}
 	return runs
@@ -64,9 +93,10 @@ func (g Gain) Edges(axis int) (runs []grid.Run) {
 func (s *Array) sameChunks(seg Segment, axis int) bool {
 	for i := range s.Grid.Rank() {
 		a, b := s.Grid.Axis(i), seg.Grid.Axis(i)
-		same := slices.Equal(slices.Collect(a.Logical()), slices.Collect(b.Logical())) &&
-			slices.Equal(slices.Collect(a.Encoded()), slices.Collect(b.Encoded()))
-		if i != axis && !same {
+		if i == axis {
+			continue
+		}
+		if !slices.Equal(slices.Collect(a.Logical()), slices.Collect(b.Logical())) || !slices.Equal(slices.Collect(a.Encoded()), slices.Collect(b.Encoded())) {
 			return false
 		}
 	}
@@ -89,41 +119,119 @@ type stitcher struct {
 // become chunks of the array as they are stored are copied. Others are decoded.
 func (s *Array) writeSegments(ctx context.Context, segments []Segment, axis int, region grid.Box, how engine.Writing) error {
 	t := &stitcher{Array: s, segments: segments, axis: axis, region: region, how: how}
-	start := region[axis].Start
-	for _, seg := range segments {
-		t.same, t.starts = append(t.same, s.sameChunks(seg, axis)), append(t.starts, start)
-		start += seg.Grid.Axis(axis).Extent()
-	}
-	cells, err := s.Grid.Touched(region)
-	if err != nil {
+	if err := t.prepare(ctx); err != nil {
 		return err
 	}
-	for k := cells[axis].Start; k < cells[axis].Stop; k++ {
-		cell, _ := s.Grid.Axis(axis).Cell(k)
-		segment, at := t.source(cell)
-		if segment < 0 {
-			// Neighbouring layers that have to be decoded are written together.
-			end := k + 1
-			for ; end < cells[axis].Stop; end++ {
-				next, _ := s.Grid.Axis(axis).Cell(end)
-				if found, _ := t.source(next); found >= 0 {
-					break
-				}
-				cell.Logical = next.Start + next.Logical - cell.Start
+	cells, err := s.Grid.Touched(region)
+	if err == nil {
+		err = t.copyable(cells[axis])
+	}
+	if err == nil {
+		err = t.write(ctx, cells)
+	}
+	if err == nil {
+		err = t.unchanged(ctx)
+	}
+	return err
+}
+
+// prepare finds the places of the segments, and which ones have chunks that can be
+// copied.
+func (t *stitcher) prepare(ctx context.Context) error {
+	start := t.region[t.axis].Start
+	for _, seg := range t.segments {
+		t.starts = append(t.starts, start)
+		start += seg.Grid.Axis(t.axis).Extent()
+	}
+	t.same = make([]bool, len(t.segments))
+	return t.each(ctx, func(ctx context.Context, i int) error {
+		// The key of a chunk that is set aside holds another one.
+		aside, err := t.segments[i].SetAside(ctx)
+		t.same[i] = !aside && t.sameChunks(t.segments[i], t.axis)
+		return err
+	})
+}
+
+// each calls do for every segment, several at once.
+func (t *stitcher) each(ctx context.Context, do func(ctx context.Context, i int) error) error {
+	group, ctx := t.newGroup(ctx)
+	for i, seg := range t.segments {
+		group.Go(func() error {
+			if err := do(ctx, i); err != nil {
+				return seg.fail(err)
 			}
-			k = end - 1
-			err = t.decode(ctx, grid.Interval{Start: cell.Start, Stop: cell.Start + cell.Logical})
-		} else {
+			return nil
+		})
+	}
+	return group.Wait(nil)
+}
+
+// copyable returns an error if chunks have to be decoded and cannot be, before anything
+// is stored.
+func (t *stitcher) copyable(cells grid.Interval) error {
+	if !t.Type.Variable() {
+		return nil
+	}
+	for k := cells.Start; k < cells.Stop; k++ {
+		cell, _ := t.Grid.Axis(t.axis).Cell(k)
+		if segment, _ := t.source(cell); segment < 0 {
+			return fault.Argument("chunk %d along axis %d would have to be decoded, because chunks, codecs or fill values differ, "+
+				"but elements of %s have variable length: create the segments with the chunks and codecs of the array", k, t.axis, t.Type)
+		}
+	}
+	return nil
+}
+
+// unchanged returns an error if a segment has changed since the stitch began: elements
+// that its writer has appended would be missing, and keys may hold other chunks.
+func (t *stitcher) unchanged(ctx context.Context) error {
+	return t.each(ctx, func(ctx context.Context, i int) error {
+		now, err := t.segments[i].Fresh(ctx)
+		if err == nil && now != t.segments[i].Array {
+			err = errors.New("it changed while it was stitched; stitch again when its writer is done")
+		}
+		return err
+	})
+}
+
+// write stores the chunks, layer by layer along the axis.
+func (t *stitcher) write(ctx context.Context, cells grid.Box) error {
+	group, within := t.newGroup(ctx)
+	for k := cells[t.axis].Start; k < cells[t.axis].Stop && within.Err() == nil; k++ {
+		cell, _ := t.Grid.Axis(t.axis).Cell(k)
+		if segment, at := t.source(cell); segment >= 0 {
 			layer := slices.Clone(cells)
-			layer[axis] = grid.Interval{Start: k, Stop: k + 1}
-			err = t.copyLayer(ctx, layer, segment, at)
+			layer[t.axis] = grid.Interval{Start: k, Stop: k + 1}
+			if err := t.copyLayer(within, group, layer, segment, at); err != nil {
+				return group.Wait(err)
+			}
+			continue
+		}
+		// Neighbouring layers that have to be decoded are written together.
+		for ; k+1 < cells[t.axis].Stop; k++ {
+			next, _ := t.Grid.Axis(t.axis).Cell(k + 1)
+			if segment, _ := t.source(next); segment >= 0 {
+				break
+			}
+			cell.Logical = next.Start + next.Logical - cell.Start
+		}
+		err := group.Wait(nil)
+		if err == nil {
+			err = t.decode(ctx, grid.Interval{Start: cell.Start, Stop: cell.Start + cell.Logical})
 		}
 		if err != nil {
 			return err
 		}
 		t.how.FirstAlone = false
+		group, within = t.newGroup(ctx)
 	}
-	return ctx.Err()
+	return group.Wait(nil)
+}
+
+func (t *stitcher) newGroup(ctx context.Context) (*parallel.Group, context.Context) {
+	group, within := parallel.New(ctx)
+	group.SetLimit(copiedAtOnce)
+	return group, within
 }
 
 // source returns the segment that has a chunk with the elements of a cell along the axis,
@@ -147,10 +255,6 @@ func (t *stitcher) source(cell grid.Cell) (segment int, at int64) {
 
 // decode writes the elements in an interval of the axis by reading the segments.
 func (t *stitcher) decode(ctx context.Context, in grid.Interval) error {
-	if t.Type.Variable() {
-		return fault.Argument("elements %d to %d along axis %d would have to be decoded, because chunks or codecs differ, "+
-			"but elements of %s have variable length: create the segments with the chunks and codecs of the array", in.Start, in.Stop, t.axis, t.Type)
-	}
 	region := slices.Clone(t.region)
 	region[t.axis] = grid.Interval{Start: max(in.Start, region[t.axis].Start), Stop: in.Stop}
 	offset := region[t.axis].Start - t.region[t.axis].Start
@@ -214,10 +318,8 @@ const (
 	smallChunk = 16 << 20
 )
 
-// copyLayer copies the chunks of a segment with one index along the axis.
-func (t *stitcher) copyLayer(ctx context.Context, cells grid.Box, segment int, at int64) error {
-	group, within := parallel.New(ctx)
-	group.SetLimit(copiedAtOnce)
+// copyLayer begins to copy the chunks of a segment with one index along the axis.
+func (t *stitcher) copyLayer(ctx context.Context, group *parallel.Group, cells grid.Box, segment int, at int64) error {
 	for index := range cells.Indices() {
 		index = slices.Clone(index)
 		if t.how.FirstAlone {
@@ -225,27 +327,30 @@ func (t *stitcher) copyLayer(ctx context.Context, cells grid.Box, segment int, a
 			// [engine.Array.Write].
 			t.how.FirstAlone = false
 			if err := t.copyChunk(ctx, index, segment, at); err != nil {
-				return errors.Join(err, group.Wait(nil))
+				return err
 			}
 			continue
 		}
-		if within.Err() != nil {
+		if ctx.Err() != nil {
 			break
 		}
-		group.Go(func() error { return t.copyChunk(within, index, segment, at) })
+		group.Go(func() error { return t.copyChunk(ctx, index, segment, at) })
 	}
-	return group.Wait(nil)
+	return nil
 }
 
 // copyChunk copies one chunk of a segment.
 func (t *stitcher) copyChunk(ctx context.Context, index []int64, segment int, at int64) error {
 	from := slices.Clone(index)
 	from[t.axis] = at
-	seg := t.segments[segment].Engine
-	key, source := t.Engine.Key(index), seg.Key(from)
-	err := t.copyValue(ctx, key, seg.Store, source)
-	if errors.Is(err, fs.ErrNotExist) {
-		return t.fillChunk(ctx, index, key)
+	seg := t.segments[segment]
+	key := t.Engine.Key(index)
+	err := t.copyValue(ctx, key, seg, from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && seg.Complete:
+		err = seg.fail(fmt.Errorf("%s: %w", seg.Engine.Key(from), engine.ErrMissing))
+	case errors.Is(err, fs.ErrNotExist):
+		err = t.fillChunk(ctx, index, key)
 	}
 	if err != nil {
 		return &engine.ChunkError{Key: key.String(), Index: index, Err: err}
@@ -253,23 +358,34 @@ func (t *stitcher) copyChunk(ctx context.Context, index []int64, segment int, at
 	return nil
 }
 
-// copyValue copies a value, within the store if it can.
-func (t *stitcher) copyValue(ctx context.Context, key store.Key, from store.Store, source store.Key) error {
-	_, err := store.BatchCopy(ctx, t.how.Batch, key, from, source)
-	if !errors.Is(err, store.ErrUnsupported) {
-		return err
-	}
-	value, _, err := from.Get(ctx, source, store.Request{Limit: smallChunk}, nil)
-	if errors.Is(err, store.ErrTooLarge) {
-		t.large.Lock()
-		defer t.large.Unlock()
-		value, _, err = from.Get(ctx, source, store.Request{}, nil)
+// copyValue copies a chunk, within the store if it can. The error is [fs.ErrNotExist]
+// only if the segment does not store it.
+func (t *stitcher) copyValue(ctx context.Context, key store.Key, seg Segment, from []int64) error {
+	source := seg.Engine.Key(from)
+	_, err := store.BatchCopy(ctx, t.how.Batch, key, seg.Engine.Store, source)
+	if err == nil {
+		return nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return err
+		there, failed := store.Exists(ctx, seg.Engine.Store, source)
+		if failed == nil && !there {
+			return fs.ErrNotExist
+		}
+	}
+	if !errors.Is(err, store.ErrUnsupported) {
+		return seg.fail(err)
+	}
+	chunk, _ := seg.Grid.Chunk(from)
+	if n, err := seg.Engine.ChunkBytes(chunk.Encoded); err != nil || n > smallChunk {
+		t.large.Lock()
+		defer t.large.Unlock()
+	}
+	value, err := seg.Engine.ReadEncoded(ctx, from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fs.ErrNotExist
 	}
 	if err != nil {
-		return &sourceError{fmt.Errorf("read %s of the segment: %w", source, err)}
+		return seg.fail(err)
 	}
 	return t.how.Batch.Put(ctx, key, value)
 }
@@ -277,8 +393,10 @@ func (t *stitcher) copyValue(ctx context.Context, key store.Key, from store.Stor
 // fillChunk makes a chunk that the segment does not store read as the fill value. A value
 // that a crashed writer has left there must not become visible.
 func (t *stitcher) fillChunk(ctx context.Context, index []int64, key store.Key) error {
-	if publish.Fenced(t.how.Batch) {
-		return t.Engine.Claim(ctx, CellOf(index), t.how) // every chunk is put
+	if publish.Fenced(t.how.Batch) || t.Engine.KeepFill {
+		how := t.how
+		how.KeepFill = true
+		return t.Engine.Claim(ctx, CellOf(index), how) // every chunk is put
 	}
 	return t.how.Batch.Delete(ctx, key)
 }

@@ -229,3 +229,21 @@ func TestDigestDiffers(t *testing.T) {
 		seen[text] = name
 	}
 }
+
+// TestDigestOfGrown computes the digest of an array that has grown since it was opened.
+func TestDigestOfGrown(t *testing.T) {
+	ctx := context.Background()
+	for name, rows := range map[string]int64{"dense": 40, "sparse": 4000} {
+		h := zarr.At(memstore.New(), "")
+		spec := zarr.Spec{Shape: []int64{rows, 3}, Type: dtype.Of[int32](), FillValue: zarr.FillJSON("5"), Chunks: []grid.Cut{grid.Every(1), grid.Every(3)}}
+		writer := fixture.Must(h.CreateArray(ctx, spec, nil))
+		reader := fixture.Must(h.OpenArray(ctx, nil))
+		if err := zarr.Append(ctx, writer, 0, []int32{1, 2, 3}, nil); err != nil {
+			t.Fatal(err)
+		}
+		was := fixture.Must(zarr.At(memstore.New(), "").CreateArray(ctx, spec, nil))
+		if got := digestOf(t, reader); got != digestOf(t, writer) && got != digestOf(t, was) {
+			t.Errorf("%s: the digest is that of no state", name)
+		}
+	}
+}

@@ -273,6 +273,105 @@ func TestStitchOverLeft(t *testing.T) {
 	}
 }
 
+// TestStitchNewest stitches what the writer of a segment has appended after it was opened
+// here. If the writer goes on during the stitch, nothing is published.
+func TestStitchNewest(t *testing.T) {
+	ctx := context.Background()
+	h := zarr.At(memstore.New(), "")
+	spec := zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(1)}}
+	s := &growing{Store: memstore.New()}
+	a, writer := create(t, h.At("a"), spec), create(t, zarr.At(s, ""), spec)
+	seg := fixture.Must(zarr.At(s, "").OpenArray(ctx, nil))
+	grow := func() error { return zarr.Append(ctx, writer, 0, []int32{2}, nil) }
+	if err := errors.Join(zarr.Fill(ctx, writer, nil, int32(1)), grow()); err != nil {
+		t.Fatal(err)
+	}
+	s.grow = grow
+	if err := a.Stitch(ctx, 0, []*zarr.Array{seg}, nil); err == nil || !strings.Contains(err.Error(), "changed while") || a.Shape()[0] != 1 {
+		t.Errorf("%v, shape %v", err, a.Shape())
+	}
+	if err := a.Stitch(ctx, 0, []*zarr.Array{seg}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := fixture.Must(zarr.Read[int32](ctx, a, nil)); !slices.Equal(got.Data, []int32{0, 1, 2, 2}) {
+		t.Error(got.Data)
+	}
+}
+
+// growing is the store of an array that grows when a chunk of it is read.
+type growing struct {
+	*memstore.Store
+	grow func() error
+}
+
+func (g *growing) Get(ctx context.Context, key store.Key, q store.Request, room []byte) ([]byte, store.Info, error) {
+	if grow := g.grow; grow != nil && key.String() == "c/0" {
+		g.grow = nil
+		if err := grow(); err != nil {
+			return nil, store.Info{}, err
+		}
+	}
+	return g.Store.Get(ctx, key, q, room)
+}
+
+// TestStitchTwice names a node twice, also by another store.
+func TestStitchTwice(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(2)}}
+	a := fixture.Must(zarr.CreateArray(ctx, dir+"/g/a", spec, nil))
+	seg := fixture.Must(zarr.CreateArray(ctx, dir+"/g/s", spec, nil))
+	again := fixture.Must(zarr.OpenArray(ctx, dir+"/g/s", nil))
+	self := fixture.Must(zarr.OpenArray(ctx, dir+"/g/a", nil))
+	for name, list := range map[string][]*zarr.Array{"twice": {seg, again}, "the same value twice": {seg, seg}, "the array itself": {self}} {
+		if err := a.Stitch(ctx, 0, list, nil); !errors.Is(err, zarr.ErrInvalidArgument) || a.Shape()[0] != 2 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestStitchOpenEdges stitches to an axis whose edges reach beyond the extent: they are
+// filled, and the chunks that follow stay as they are.
+func TestStitchOpenEdges(t *testing.T) {
+	ctx := context.Background()
+	h := zarr.At(memstore.New(), "")
+	a := create(t, h.At("a"), zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(3)}})
+	var segments []*zarr.Array
+	for i := range 3 {
+		seg := create(t, h.At(fmt.Sprint("s", i)), zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(1, 3)}})
+		if err := zarr.Write(ctx, seg, nil, fixture.Numbers(int32(10*i), 4)); err != nil {
+			t.Fatal(err)
+		}
+		segments = append(segments, seg)
+	}
+	if err := a.Stitch(ctx, 0, segments, nil); err != nil {
+		t.Fatal(err)
+	}
+	var edges []int64
+	for run := range a.Grid().Axis(0).Edges() {
+		edges = append(edges, slices.Repeat([]int64{run.Length}, int(run.Count))...)
+	}
+	if want := []int64{3, 2, 1, 3, 1, 3}; !slices.Equal(edges, want) {
+		t.Errorf("chunks %v, want %v", edges, want)
+	}
+	if got := fixture.Must(zarr.Read[int32](ctx, a, nil)); !slices.Equal(got.Data, []int32{0, 0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23}) {
+		t.Error(got.Data)
+	}
+}
+
+// TestStitchMissing stitches a segment whose chunks all have to be stored.
+func TestStitchMissing(t *testing.T) {
+	ctx := context.Background()
+	h := zarr.At(memstore.New(), "")
+	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(1, 1)}}
+	a := create(t, h.At("a"), spec)
+	create(t, h.At("s"), spec)
+	seg := fixture.Must(h.At("s").OpenArray(ctx, &zarr.Options{RequireChunks: true}))
+	if err := a.Stitch(ctx, 0, []*zarr.Array{seg}, nil); err == nil || !strings.Contains(err.Error(), "segment") || a.Shape()[0] != 2 {
+		t.Errorf("%v, shape %v", err, a.Shape())
+	}
+}
+
 // TestStitchDamaged has a segment whose store fails: nothing changes, and the error is
 // not taken for a conflict of the array.
 func TestStitchDamaged(t *testing.T) {
