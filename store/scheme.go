@@ -48,9 +48,9 @@ func Register(scheme string, open OpenFunc) {
 }
 
 // FolderFunc opens what a folder of another store shows as a store, such as a manifest of
-// references. folder is the location of the folder that it is in, and name its name. If
-// it is not there, the error wraps [fs.ErrNotExist], and the location is opened like any
-// other.
+// references. folder is the location of the folder that it is in, for [OpenPlain], and
+// name its name. If there is no such thing, the error wraps [fs.ErrNotExist], and the
+// location is opened like any other: a name alone decides nothing.
 type FolderFunc func(ctx context.Context, folder, name string, access Access) (Store, error)
 
 var folders = struct {
@@ -59,8 +59,9 @@ var folders = struct {
 }{bySuffix: map[string]FolderFunc{}}
 
 // RegisterFolder makes open the opener of locations with a folder, or a file, whose name
-// ends in suffix, on any scheme. The first such segment counts, and what follows is the
-// path of the node. It panics if the suffix is registered already.
+// ends in suffix, on any scheme. Of several such segments the first one that open finds
+// something at counts, and what follows is the path of the node. It panics if the suffix
+// is registered already.
 func RegisterFolder(suffix string, open FolderFunc) {
 	folders.Lock()
 	defer folders.Unlock()
@@ -70,45 +71,78 @@ func RegisterFolder(suffix string, open FolderFunc) {
 	folders.bySuffix[suffix] = open
 }
 
-// folderIn returns the parts of a location that leads into a registered folder.
-func folderIn(location string) (open FolderFunc, folder, name, rest string) {
-	folders.RLock()
-	defer folders.RUnlock()
+// shown is a part of a location that may be a registered folder.
+type shown struct {
+	open         FolderFunc
+	folder, name string // see [FolderFunc]
+	rest         string // the path below it
+}
+
+// foldersIn returns the segments of a location that may be registered folders, the first
+// one first.
+func foldersIn(location string) (found []shown) {
 	path, query := location, ""
+	begin := 0 // of the segments
 	if scheme, after, isURL := strings.Cut(location, "://"); isURL {
 		after, query, _ = strings.Cut(after, "?")
+		host, _, _ := strings.Cut(after, "/")
+		begin = len(scheme) + len("://") + len(host) + 1
 		path = scheme + "://" + after
 	}
+	for at := begin; at <= len(path); {
+		end := len(path)
+		if n := strings.IndexByte(path[at:], '/'); n >= 0 {
+			end = at + n
+		}
+		if open := folderNamed(path[at:end]); open != nil {
+			x := shown{open, strings.TrimSuffix(path[:at], "/"), path[at:end], strings.TrimPrefix(path[end:], "/")}
+			if at == 1 { // in the root of the file system
+				x.folder = "/"
+			}
+			if query != "" {
+				x.folder += "?" + query
+			}
+			found = append(found, x)
+		}
+		at = end + 1
+	}
+	return found
+}
+
+// folderNamed returns the opener of folders with a name, or nil. Of several suffixes the
+// longest one counts.
+func folderNamed(name string) (open FolderFunc) {
+	folders.RLock()
+	defer folders.RUnlock()
+	longest := 0
 	for suffix, f := range folders.bySuffix {
-		root, inside, found := CutPath(path, suffix)
-		if !found || open != nil && len(root) > len(folder)+len(name)+1 {
-			continue
-		}
-		i := strings.LastIndexByte(root, '/') + 1
-		open, folder, name, rest = f, strings.TrimSuffix(root[:i], "/"), root[i:], inside
-		if i == 1 { // in the root of the file system
-			folder = "/"
+		if strings.HasSuffix(name, suffix) && name != suffix && len(suffix) > longest {
+			open, longest = f, len(suffix)
 		}
 	}
-	if query != "" {
-		folder += "?" + query
-	}
-	return open, folder, name, rest
+	return open
 }
 
 // OpenLocation opens the store of a location. A location without a scheme is a path of
 // the file system and has the scheme "file". If the scheme is not registered, the error
 // wraps [ErrUnsupported] and names the registered schemes.
 func OpenLocation(ctx context.Context, location string, access Access) (Store, Path, error) {
-	if open, folder, name, rest := folderIn(location); open != nil {
-		path, err := ParsePath(rest)
+	for _, x := range foldersIn(location) {
+		path, err := ParsePath(x.rest)
 		if err != nil {
 			return nil, Path{}, err
 		}
-		if s, err := open(ctx, folder, name, access); !errors.Is(err, fs.ErrNotExist) {
+		if s, err := x.open(ctx, x.folder, x.name, access); !errors.Is(err, fs.ErrNotExist) {
 			return s, path, err
 		}
 	}
+	return OpenPlain(ctx, location, access)
+}
+
+// OpenPlain opens the store of a location as [OpenLocation] does, but asks no folder in
+// it for what it shows: the store has the values that are stored there. It is for openers
+// of such folders ([FolderFunc]).
+func OpenPlain(ctx context.Context, location string, access Access) (Store, Path, error) {
 	scheme, _, found := strings.Cut(location, "://")
 	if !found {
 		scheme = "file"

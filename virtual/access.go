@@ -144,38 +144,14 @@ func (p *place) options(allowed place) error {
 	return nil
 }
 
-// open returns the site of a folder.
+// open returns the site of a folder. A reference leads to bytes as they are stored, and
+// never to what a manifest or other references show: these could go round in circles.
 func (s *sites) open(dir place) (site, error) {
-	dir, below := dir.beyondManifest()
-	for _, suffix := range suffixes {
-		// References to references could go round in circles.
-		if _, _, found := store.CutPath(dir.path, suffix); found {
-			return site{}, fmt.Errorf("%w: references to references", ErrNotAllowed)
-		}
-	}
 	location := dir.String()
-	at, err := s.opened.site(s.ctx, location, func() (at site, err error) {
-		at.store, at.path, err = store.OpenLocation(s.options(dir), location, store.Read)
+	return s.opened.site(s.ctx, location, func() (at site, err error) {
+		at.store, at.path, err = store.OpenPlain(s.options(dir), location, store.Read)
 		return at, err
 	})
-	if err != nil || below == "" {
-		return at, err
-	}
-	at.path, err = at.path.Join(below)
-	return at, err
-}
-
-// beyondManifest returns the folder above a manifest, and the path from there, if the
-// place is the folder that the manifest has its own values in. These are bytes and no
-// references, so they are read like those of any file. Otherwise it returns the place.
-func (p place) beyondManifest() (dir place, below string) {
-	root, rest, found := store.CutPath(p.path, Suffix)
-	if !found || rest != dataFolder {
-		return p, ""
-	}
-	above, name := place{path: root}.split()
-	p.path = above.path
-	return p, name + "/" + rest
 }
 
 // options returns the context for opening a folder. The headers of requests, such as

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 	"time"
 
 	"varve.dev/zarr/internal/parallel"
@@ -23,6 +24,11 @@ type Collector struct {
 	// Budget bounds the bytes of chunks that are copied at once, encoded and decoded. 0
 	// is [zarr.MostBudget].
 	Budget int64
+	// Memory bounds the bytes of memory that references take which come from manifests,
+	// references of kerchunk and Zarr nodes among the files: 20 for each chunk, and the
+	// locations. These may claim more chunks than they have bytes. 0 is 1.25 GiB, which
+	// is 67 million chunks. What exceeds it is an [ErrLimit].
+	Memory int64
 	// Added is called for each file after it was added, if it is not nil.
 	Added func(p *Part)
 	// Copied is called for each chunk after it was copied without its padding, with the
@@ -30,9 +36,11 @@ type Collector struct {
 	// overlap.
 	Copied func(done, total int64)
 
-	folder   place            // that locations of sources are relative to
-	absolute bool             // they are not relative
-	scans    *scans           // nil if nothing is kept
+	folder   place  // that locations of sources are relative to
+	absolute bool   // they are not relative
+	room     *room  // for Memory, since the first collection
+	scans    *scans // nil if nothing is kept
+	giving   sync.Mutex
 	given    map[place]string // the query of each file, by its place without one
 	// copyBytes is the size in bytes of the values that copies are stored in; 0 is the
 	// usual one.
@@ -86,14 +94,22 @@ func (c *Collector) Collect(ctx context.Context, j *Joined, files []string) erro
 		if err != nil {
 			return fmt.Errorf("%s: %w", httpstore.Redact(file), err)
 		}
-		c.give(p)
+		if !isReferences(p.path) { // else what is there decides
+			c.give(p)
+		}
 		if location := c.locationOf(p); !known.has(location) {
 			if err := (&Source{Location: location}).checkLength(); err != nil { // scanning may take long
 				return err
 			}
+			if c.scans != nil {
+				c.scans.ask(location)
+			}
 			places = append(places, p)
 			known.add(location)
 		}
+	}
+	if c.room == nil {
+		c.room = newRoom(c.Memory)
 	}
 	atOnce := c.atOnce()
 	outer := ctx
@@ -103,12 +119,18 @@ func (c *Collector) Collect(ctx context.Context, j *Joined, files []string) erro
 		if err := ctx.Err(); err != nil {
 			return scanned{err: err}, 1
 		}
-		s.part, s.err = c.open(ctx, places[i])
+		if s.part, s.err = c.open(ctx, places[i]); s.err == nil && !s.part.Kept {
+			s.part.readAhead(ctx, j.join)
+		}
 		return s, bytesAhead / atOnce // so many are open at once
 	}, func(s scanned) bool {
-		// After an error, files that are open already are only closed.
-		if err == nil {
+		// After an error, files that are open already are only kept and closed.
+		err = cmp.Or(err, outer.Err())
+		switch {
+		case err == nil:
 			err = c.add(ctx, j, s.part, s.err)
+		case s.part != nil && c.scans != nil && outer.Err() != nil:
+			err = errors.Join(err, c.scans.add(store.Finishing(outer), s.part))
 		}
 		if err != nil {
 			cancel()
@@ -173,43 +195,58 @@ func (j *Joined) known(ctx context.Context) (locations, error) {
 	return known, nil
 }
 
-// open scans a file, or lists the chunks of a Zarr node.
+// open scans a file, lists the chunks of a Zarr node, or takes the references of a
+// manifest or of kerchunk. What is there decides, and not the name alone.
 func (c *Collector) open(ctx context.Context, p place) (*Part, error) {
-	if isReferences(p.path) {
-		return c.openReferences(ctx, p)
-	}
-	location := c.locationOf(p)
-	dir, name := p.split()
-	at, err := c.site(ctx, dir)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.shown(), err)
-	}
-	key, err := at.path.Key(name)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.shown(), err)
-	}
-	part, err := c.openFile(ctx, at.store, key, location, p.scheme)
-	if isFolder(err) {
-		if node, joinErr := at.path.Join(name); joinErr == nil {
-			found, nodeErr := OpenNode(ctx, at.store, node, location, p.scheme)
-			if nodeErr == nil || !errors.Is(nodeErr, fs.ErrNotExist) { // else there is no file either
-				part, err = found, nodeErr
-			}
-		}
-	}
+	part, err := c.openAt(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.shown(), err)
 	}
 	return part, nil
 }
 
+func (c *Collector) openAt(ctx context.Context, p place) (*Part, error) {
+	if isReferences(p.path) {
+		at, err := c.site(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if v := referencesOf(at.store); v != nil {
+			return c.openReferences(ctx, v, at, p)
+		}
+		c.give(p)
+	}
+	dir, name := p.split()
+	at, err := c.site(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	key, err := at.path.Key(name)
+	if err != nil {
+		return nil, err
+	}
+	node, err := at.path.Join(name)
+	if err != nil {
+		return nil, err
+	}
+	if v := referencesOf(at.store); v != nil { // a node of them
+		return c.openReferences(ctx, v, site{at.store, node}, p)
+	}
+	location := c.locationOf(p)
+	part, err := c.openFile(ctx, at.store, key, location, p.scheme)
+	if isFolder(err) {
+		found, nodeErr := openNode(&walk{ctx: ctx, store: at.store, root: node, location: location, scheme: p.scheme, room: c.room})
+		if nodeErr == nil || !errors.Is(nodeErr, fs.ErrNotExist) { // else there is no file either
+			part, err = found, nodeErr
+		}
+	}
+	return part, err
+}
+
 // openFile scans a file, unless what an earlier collection has found in it is kept.
 func (c *Collector) openFile(ctx context.Context, s store.Store, key store.Key, location, scheme string) (*Part, error) {
 	open := func(ctx context.Context) (*Part, error) { return OpenPart(ctx, s, key, location, scheme) }
-	if c.scans == nil {
-		return open(ctx)
-	}
-	if c.scans.has(location) {
+	if c.scans != nil && c.scans.has(location) {
 		info, err := store.Stat(ctx, s, key)
 		if err != nil {
 			return nil, err
@@ -218,34 +255,20 @@ func (c *Collector) openFile(ctx context.Context, s store.Store, key store.Key, 
 			return p, err
 		}
 	}
-	p, err := open(ctx)
-	if err == nil {
-		c.scans.watch(p)
-	}
-	return p, err
+	return open(ctx)
 }
 
-// openReferences returns the arrays of a manifest, or of references of kerchunk, with
-// their references.
-func (c *Collector) openReferences(ctx context.Context, p place) (*Part, error) {
-	at, err := c.site(ctx, p)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.shown(), err)
-	}
-	w := &walk{ctx: ctx, store: at.store, root: at.path, location: c.locationOf(p), scheme: p.scheme}
-	if v, ok := store.As[*Store](at.store); ok {
-		if from, ok := v.sources.(*sites); ok {
-			w.rename = func(location string) (string, error) {
-				of, err := from.folder.join(location)
-				return c.locationOf(of), err
-			}
+// openReferences returns the arrays of a manifest, of references of kerchunk, or of a
+// node of these, with their references.
+func (c *Collector) openReferences(ctx context.Context, v *Store, at site, p place) (*Part, error) {
+	w := &walk{ctx: ctx, store: at.store, root: at.path, location: c.locationOf(p), scheme: p.scheme, room: c.room}
+	if from, ok := v.sources.(*sites); ok {
+		w.rename = func(location string) (string, error) {
+			of, err := from.folder.join(location)
+			return c.locationOf(of), err
 		}
 	}
-	part, err := openNode(w)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.shown(), err)
-	}
-	return part, nil
+	return openNode(w)
 }
 
 // isFolder reports whether an error may mean that there is a folder in place of a file:

@@ -47,17 +47,18 @@ func (o *collected) close() error { return o.others.closeOpened() }
 // give notes that whoever uses the collector has named a file. What references in it
 // lead to was not named.
 func (c *Collector) give(p place) {
-	if isReferences(p.path) {
-		return
-	}
 	query := p.query
 	p.query = ""
+	c.giving.Lock()
+	defer c.giving.Unlock()
 	c.given[p] = query
 }
 
 // isGiven reports whether a place is a file that was named, or in such a Zarr node. It
 // gives the place the options of that.
 func (c *Collector) isGiven(p *place) bool {
+	c.giving.Lock()
+	defer c.giving.Unlock()
 	at := *p
 	for at.query = ""; ; at.path = path.Dir(at.path) {
 		query, ok := c.given[at]

@@ -74,7 +74,7 @@ func Open(ctx context.Context, s store.Store, path store.Path) (*Manifest, error
 	}
 	m, err := parse(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
+		return nil, damaged(key, err)
 	}
 	m.folder.store, m.folder.path, m.folder.info = s, path, info
 	return m, nil
@@ -92,7 +92,7 @@ func parse(data []byte) (*Manifest, error) {
 	if d.Version != version {
 		return nil, scan.Unsupportedf("a manifest of version %d; this program knows version %d", d.Version, version)
 	}
-	m := &Manifest{Join: Join{d.Concat, d.Stack, d.Padded, d.Copied}, sourceBlocks: d.Sources}
+	m := &Manifest{Join: Join{Concat: d.Concat, Stack: d.Stack, Padded: d.Padded, CopyPadded: d.Copied}, sourceBlocks: d.Sources}
 	m.folder = &folder{kept: map[use]*decoded{}, superseded: d.Superseded, blocks: map[string]bool{}, values: map[string][]piece{}}
 	m.folder.note(d.Sources)
 	if m.sourceBlocks == nil {

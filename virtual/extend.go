@@ -28,13 +28,12 @@ func Extend(ctx context.Context, m *Manifest, location string) (*Joined, error) 
 	if err != nil {
 		return nil, err
 	}
-	shown := newStore(m, from)
-	values := func(ctx context.Context, path string) ([]byte, error) { return readAll(ctx, shown, path) }
 	j, err := NewJoined(how)
 	if err != nil {
 		return nil, err
 	}
-	self := &Part{Name: "the manifest", Manifest: m, Values: values}
+	self := &Part{Name: "the manifest", Manifest: m}
+	self.readFrom(openerOf(newStore(m, from)))
 	j.m, j.first, j.parts = m, self.Name, 1
 	m.Join = j.join
 	for _, a := range m.Arrays {
@@ -59,8 +58,11 @@ func (j *Joined) resume(ctx context.Context, self *Part, n *joined) (err error) 
 		n.coord, err = readCoordinate(ctx, self, n.Array)
 		return err
 	}
+	if n.along < 0 && j.join.Compare {
+		n.digest, err = self.digest(ctx, n.Path)
+	}
 	if n.along < 0 {
-		return nil
+		return err
 	}
 	axis := n.Grid.Axis(n.along)
 	n.axes = []grid.Axis{axis}

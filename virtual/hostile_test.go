@@ -5,6 +5,9 @@ package virtual
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -119,6 +122,70 @@ func TestAbsentChunks(t *testing.T) {
 	m, refused, err := New(Source{Location: "f", Size: 10}, found)
 	if err != nil || len(m.Arrays) != 0 || len(refused) != 1 || !errors.Is(refused[0].Err, ErrLimit) {
 		t.Errorf("%v, refused %v", err, refused)
+	}
+}
+
+// TestHostileMemory joins manifests whose blocks are one and the same: a few bytes that
+// stand for millions of references, to nothing or to one file.
+func TestHostileMemory(t *testing.T) {
+	for name, c := range map[string]struct {
+		blocks int64
+		ref    reference
+		memory int64
+		want   error
+	}{
+		"to nothing":      {17, reference{}, 0, ErrLimit},
+		"to a file":       {17, reference{1, 0, 1}, 0, nil},
+		"too many":        {17, reference{1, 0, 1}, 17 * mostReferences * referenceBytes, ErrLimit}, // its source, too
+		"beyond all":      {mostReferred/mostReferences + 1, reference{1, 0, 1}, 0, ErrLimit},
+		"a billion":       {mostChunks / mostReferences, reference{1, 0, 1}, 0, ErrLimit},
+		"a billion holes": {mostChunks / mostReferences, reference{}, 0, ErrLimit},
+	} {
+		dir := t.TempDir()
+		writeRepeated(t, filepath.Join(dir, "hostile.vz"), c.blocks, c.ref)
+		collector, err := NewCollector(filepath.Join(dir, "made.vz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		collector.Memory = c.memory
+		j, err := NewJoined(Join{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := collector.Collect(t.Context(), j, []string{filepath.Join(dir, "hostile.vz")}); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+		if err := collector.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// writeRepeated writes a manifest with one block of equal references, which is used many
+// times.
+func writeRepeated(t *testing.T, folder string, blocks int64, ref reference) {
+	t.Helper()
+	refs := makeReferences(mostReferences)
+	for i := range refs.len() {
+		refs.set(i, ref)
+	}
+	block := appendBlock(nil, refs)
+	n := int64(len(block))
+	block = appendSources(block, []Source{{Location: "../f", Size: 1}})
+	text := strings.Replace(strings.Replace(arrayDocument, "SHAPE", strconv.FormatInt(blocks*mostReferences, 10), 1), "[2]", "[1]", 1)
+	d := document{Version: version, Nodes: []nodeDocument{{Path: "", Document: text}}, Sources: []piece{{0, 1, "k", n, int64(len(block)) - n}}}
+	for i := range blocks {
+		d.Nodes[0].Blocks = append(d.Nodes[0].Blocks, piece{i * mostReferences, mostReferences, "k", 0, n})
+	}
+	data, err := json.Marshal(d)
+	if err == nil {
+		err = os.Mkdir(folder, 0o777)
+	}
+	if err == nil {
+		err = errors.Join(os.WriteFile(filepath.Join(folder, DocumentName), data, 0o666), os.WriteFile(filepath.Join(folder, "k"), block, 0o666))
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

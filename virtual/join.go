@@ -35,6 +35,11 @@ type Join struct {
 	// these chunks without the padding ([Collector.CopyPadded]). Every program can read
 	// the grid. It comes before Padded.
 	CopyPadded bool
+	// Compare reads and compares all arrays that files repeat. Without it only
+	// coordinates, and others of at most 1 MiB, are compared; larger ones count as the
+	// first file has them, with a note, and are an error in a merge. It is not stored
+	// with the manifest.
+	Compare bool
 }
 
 // merges reports whether files add different arrays.
@@ -66,11 +71,13 @@ func (j *Joined) note(format string, args ...any) {
 // joined is an array that grows.
 type joined struct {
 	*Array
-	along int             // the axis that grows, or -1
-	axes  []grid.Axis     // of the parts, along that axis
-	last  string          // the name of the part that was added last
-	coord *coordinate     // if its values are kept, not references, or are compared
-	cuts  map[int64]error // why chunks cannot be cut to a length; see cuttable
+	along int         // the axis that grows, or -1
+	axes  []grid.Axis // of the parts, along that axis
+	last  string      // the name of the part that was added last
+	coord *coordinate // if its values are kept, not references, or are compared
+	// digest is that of the elements of a larger array, if it is compared, too.
+	digest []byte
+	cuts   map[int64]error // why chunks cannot be cut to a length; see cuttable
 }
 
 // NewJoined returns a hierarchy without files.
@@ -191,6 +198,12 @@ func (j *Joined) begin(ctx context.Context, p *Part, a *Array) (func(base uint32
 			return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
 		}
 	}
+	if n.along < 0 && n.coord == nil && j.join.Compare {
+		var err error
+		if n.digest, err = p.digest(ctx, a.Path); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
+		}
+	}
 	return func(base uint32) {
 		n.Array = n.moved(base)
 		j.arrays[a.Path] = n
@@ -257,11 +270,7 @@ func (j *Joined) same(ctx context.Context, p *Part, old *joined, a *Array) error
 		return err
 	}
 	if old.coord == nil || !compared(a) {
-		if j.join.merges() {
-			return mismatch(p.Name, a.Path, "%s has it, too, and it is too large to compare; give --concat or --stack a dimension", old.last)
-		}
-		j.note("%s: its values were not compared with those in %s, which count", a.Path, old.last)
-		return nil
+		return j.repeats(ctx, p, old, a)
 	}
 	c, err := readCoordinate(ctx, p, a)
 	if err != nil {

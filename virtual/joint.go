@@ -5,6 +5,7 @@ package virtual
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -82,11 +83,16 @@ func (j *joint) get(ctx context.Context, f file, off, n int64, dst []byte) ([]by
 		w.gone = true
 		return nil, store.Info{}, ctx.Err()
 	}
-	if (errors.Is(w.err, context.Canceled) || errors.Is(w.err, context.DeadlineExceeded)) && ctx.Err() == nil {
-		// The caller whose context the request had has given up, and this one has not.
+	if w.isOfAnother() && ctx.Err() == nil {
 		return f.from.Get(ctx, f.key, store.Request{Range: store.Span(off, n)}, dst)
 	}
 	return w.out, w.info, w.err
+}
+
+// isOfAnother reports whether the error of a shared request may be that of another read:
+// its caller has given up, or the file does not have its bytes.
+func (w *piecewise) isOfAnother() bool {
+	return errors.Is(w.err, context.Canceled) || errors.Is(w.err, context.DeadlineExceeded) || errors.Is(w.err, io.ErrUnexpectedEOF)
 }
 
 // serve makes the requests for reads of one file.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -110,6 +111,21 @@ func TestJointFails(t *testing.T) {
 		}
 		all.Wait()
 	}
+	var beyond sync.WaitGroup
+	for i := range 8 { // the last one reads what the file does not have
+		off := int64(len(data)) - int64(8-i)*1000 + 1000
+		beyond.Go(func() {
+			got, _, err := j.get(t.Context(), file{"f", f, fileAt}, off, 1000, nil)
+			if off+1000 > int64(len(data)) {
+				if !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Errorf("beyond the end: %v", err)
+				}
+			} else if err != nil || !bytes.Equal(got, data[off:off+1000]) {
+				t.Errorf("beside a read beyond the end: %v", err)
+			}
+		})
+	}
+	beyond.Wait()
 	f.fails = errors.New("broken")
 	var all sync.WaitGroup
 	for i := range 8 {

@@ -39,7 +39,7 @@ func openKerchunk(ctx context.Context, folder, name string, access store.Access)
 		}
 		r, err := kerchunk.Parse(text, kerchunk.Limits{Document: mostKerchunk})
 		if err != nil {
-			return nil, err
+			return nil, damaged(key, err)
 		}
 		// Paths are relative to the folder of the file.
 		from, err := newSites(ctx, home, dir, folder, "")

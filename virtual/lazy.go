@@ -3,9 +3,9 @@
 package virtual
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"sort"
 	"sync"
@@ -103,12 +103,15 @@ func (f *folder) read(ctx context.Context, p piece) ([]byte, error) {
 	}
 	data, _, err := f.store.Get(ctx, key, store.Request{Range: store.Span(p.Offset, p.Length)}, nil)
 	if errors.Is(err, fs.ErrNotExist) { // no chunk may seem to be missing
-		err = scan.Corruptf("%s, which the manifest refers to, is not there", key)
+		err = scan.Corruptf("the manifest refers to it, and it is not there")
 	}
 	if err == nil && int64(len(data)) != p.Length {
-		err = scan.Corruptf("%s has %d bytes at %d, want %d", key, len(data), p.Offset, p.Length)
+		err = scan.Corruptf("it has %d bytes at %d, want %d", len(data), p.Offset, p.Length)
 	}
-	return data, err
+	if err != nil {
+		return nil, damaged(key, err)
+	}
+	return data, nil
 }
 
 // references returns the decoded references of a block.
@@ -126,7 +129,7 @@ func (f *folder) references(ctx context.Context, p piece) (references, error) {
 		return references{}, err
 	}
 	if d.refs, err = parseBlock(data, int(p.Count)); err != nil {
-		return references{}, fmt.Errorf("%s: %w", p.Key, err)
+		return references{}, f.damaged(p, err)
 	}
 	d.done = true
 	return d.refs, nil
@@ -147,10 +150,16 @@ func (f *folder) sources(ctx context.Context, p piece) ([]Source, error) {
 		return nil, err
 	}
 	if d.sources, err = parseSources(data, int(p.Count)); err != nil {
-		return nil, fmt.Errorf("%s: %w", p.Key, err)
+		return nil, f.damaged(p, err)
 	}
 	d.done = true
 	return d.sources, nil
+}
+
+// damaged returns an error about a block, with what to do about it.
+func (f *folder) damaged(p piece, err error) error {
+	key, keyErr := f.path.Key(p.Key)
+	return cmp.Or(keyErr, damaged(key, err))
 }
 
 // find returns the block that has a number.

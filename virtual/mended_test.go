@@ -287,3 +287,38 @@ func TestFolderNames(t *testing.T) {
 		}
 	}
 }
+
+// TestFolderGone reads after the folder of the sources has gone, with chunks of both
+// kinds: those that are decoded are read as a whole, and others in parts.
+func TestFolderGone(t *testing.T) {
+	for _, name := range []string{"nc4_basic.nc", "nc3_classic.nc"} {
+		from, to := copied(t, name), t.TempDir()
+		root := stored(t, to, alone(t, filepath.Join(to, "made.vz"), filepath.Join(from, name)))
+		ctx := virtual.WithAllowed(t.Context(), from)
+		g, err := zarr.OpenGroup(ctx, root, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		if err := os.RemoveAll(from); err != nil {
+			t.Fatal(err)
+		}
+		arrays := 0
+		for m, err := range g.Members(ctx, true) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, ok := m.Node.(*zarr.Array)
+			if !ok || a.Rank() == 1 { // coordinates are in the manifest
+				continue
+			}
+			arrays++
+			if _, err := hashOf(t, a); !errors.Is(err, virtual.ErrSourceChanged) {
+				t.Errorf("%s of %s: %v", m.Path, name, err)
+			}
+		}
+		if arrays == 0 {
+			t.Errorf("%s has no arrays", name)
+		}
+	}
+}

@@ -98,9 +98,25 @@ func (n *nodes) at(ctx context.Context, a *Array, number int64) (f found, err er
 	return f, err
 }
 
-// countStored implements content. The references of an array are stored for all chunks.
-func (n *nodes) countStored(_ context.Context, _ string, chunks int64) (int64, error) {
-	return chunks, nil
+// countStored implements content. It reads blocks of a large array until its chunks are
+// few enough: a block of a few bytes may have thousands of references to nothing.
+func (n *nodes) countStored(ctx context.Context, array string, chunks int64) (stored int64, err error) {
+	a, ok := n.arrays[array]
+	if !ok || fewAbsent(chunks, 0) {
+		return 0, nil
+	}
+	stored = int64(len(a.inline)) + a.refs.stored()
+	for _, p := range a.blocks {
+		if fewAbsent(chunks, stored) {
+			break
+		}
+		r, err := n.manifest.folder.references(ctx, p)
+		if err != nil {
+			return 0, err
+		}
+		stored += r.stored()
+	}
+	return stored, nil
 }
 
 // list yields the keys below a folder.

@@ -37,7 +37,7 @@ func openIn(
 	if folder == "" {
 		folder = "."
 	}
-	home, dir, err := store.OpenLocation(ctx, folder, store.Read)
+	home, dir, err := store.OpenPlain(ctx, folder, store.Read)
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +50,9 @@ func openIn(
 			err = errors.Join(err, c.Close())
 		}
 		return nil, err
+	}
+	if from, ok := s.sources.(*sites); ok && from.near() {
+		return nearStore{s}, nil
 	}
 	return s, nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"sync"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -28,18 +29,54 @@ type Part struct {
 	// Kept says that an earlier collection has scanned the file ([Collector.Keep]).
 	Kept bool
 
-	read  map[string][]byte // what Values has returned, if that is kept
-	close func() error
+	// array opens an array of it to read its elements; nil if that is not possible.
+	array  func(ctx context.Context, path string) (*zarr.Array, error)
+	isFile bool
+	read   map[string][]byte // what Values has returned, if it is remembered
+	close  func() error
 }
 
-// Scanner finds the arrays of files of a format.
-type Scanner struct {
-	// Format names the format, such as "NetCDF-3".
-	Format string
-	// Is reports whether the first bytes of a file are those of the format.
-	Is func(*scan.File) bool
-	// Scan returns what is in the file.
-	Scan func(*scan.File) (*scan.Dataset, error)
+// remember makes the part remember the values that are read of it.
+func (p *Part) remember() {
+	p.read = map[string][]byte{}
+	read := p.Values
+	p.Values = func(ctx context.Context, path string) ([]byte, error) {
+		values, ok := p.read[path]
+		if ok {
+			return values, nil
+		}
+		values, err := read(ctx, path)
+		if err == nil {
+			p.read[path] = values
+		}
+		return values, err
+	}
+}
+
+// mostAhead bounds the values in bytes of an array that are read before the part is
+// added.
+const mostAhead = 1 << 20
+
+// readAhead reads the values that joining the part will need: files are added one by one,
+// but read at the same time. An error is left to whoever needs the values.
+func (p *Part) readAhead(ctx context.Context, how Join) {
+	p.remember()
+	for _, a := range p.Manifest.Arrays {
+		if _, small := sizeOf(a, mostAhead); small && how.reads(a, p.Manifest) {
+			_, _ = p.Values(ctx, a.Path)
+		}
+	}
+}
+
+// reads reports whether joining a part reads the values of an array of it.
+func (j Join) reads(a *Array, of *Manifest) bool {
+	switch {
+	case j.Stack != "" && !isCoordinate(a):
+		return false
+	case j.Concat != "" && axisOf(a.Document, j.Concat) >= 0:
+		return keepsValues(a, j.Concat, of)
+	}
+	return compared(a)
 }
 
 // OpenPart scans the file at a key of a store. location is how the manifest will name it,
@@ -58,35 +95,28 @@ func OpenPart(ctx context.Context, s store.Store, key store.Key, location, schem
 }
 
 func partOf(f *scan.File, location, scheme string) (*Part, error) {
-	for _, s := range scanners {
-		if !s.Is(f) {
-			continue
-		}
-		found, err := s.Scan(f)
-		if err != nil {
-			return nil, err
-		}
-		m, refused, err := New(Describe(location, f.Info(), scheme), found)
-		if err != nil {
-			return nil, err
-		}
-		p := &Part{Name: location, Manifest: m, Refused: refused, Format: found.Format, close: f.Close}
-		shown := newStore(m, &scanned{file: f})
-		p.Values = func(ctx context.Context, path string) ([]byte, error) { return readAll(ctx, shown, path) }
-		return p, nil
+	s, known := scannerOf(f)
+	if !known {
+		return nil, scan.Unsupportedf("the first bytes are of no known format: %s", formats())
 	}
-	return nil, scan.Unsupportedf("the first bytes are of no known format: %s", formats())
+	found, err := s.Scan(f)
+	if err != nil {
+		return nil, err
+	}
+	m, refused, err := New(Describe(location, f.Info(), scheme), found)
+	if err != nil {
+		return nil, err
+	}
+	p := &Part{Name: location, Manifest: m, Refused: refused, Format: found.Format, isFile: true, close: f.Close}
+	p.readFrom(openerOf(newStore(m, &scanned{file: f})))
+	return p, nil
 }
 
-// formats lists the formats that scanners know.
-func formats() (text string) {
-	for i, s := range scanners {
-		if i > 0 {
-			text += ", "
-		}
-		text += s.Format
+// openerOf returns a function that opens arrays of a store.
+func openerOf(s store.Store) func(ctx context.Context, path string) (*zarr.Array, error) {
+	return func(ctx context.Context, path string) (*zarr.Array, error) {
+		return zarr.At(s, path).OpenArray(ctx, nil)
 	}
-	return text
 }
 
 // Close releases the file.

@@ -3,6 +3,7 @@
 package virtual
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,9 +102,17 @@ func newRecordFolder(ctx context.Context, s store.Store, path store.Path) (*reco
 		err = r.findArrays()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
+		return nil, damaged(key, err)
 	}
 	return r, nil
+}
+
+// damaged returns an error about a value of references, with what to do about it.
+func damaged(key store.Key, err error) error {
+	if errors.Is(err, scan.ErrCorrupt) {
+		err = fmt.Errorf("%w; copy it again from where it came from, or make the references anew (varve virtualize)", err)
+	}
+	return fmt.Errorf("%s: %w", key, err)
 }
 
 // findArrays finds the arrays among the documents.
@@ -183,7 +192,8 @@ func (r *recordFolder) at(ctx context.Context, a *recordArray, number int64) (fo
 	// A file that was cut short must not look like one with missing chunks.
 	row := int(number % int64(r.folder.RecordSize))
 	if row >= records.Len() {
-		return found{}, scan.Corruptf("%s of array %q has %d rows, and row %d is needed", kerchunk.RecordsName(k), a.path, records.Len(), row)
+		key, err := r.key(a.path, kerchunk.RecordsName(k))
+		return found{}, cmp.Or(err, damaged(key, scan.Corruptf("it has %d rows, and row %d is needed", records.Len(), row)))
 	}
 	x, ok := records.At(row)
 	if !ok {
@@ -216,7 +226,7 @@ func (r *recordFolder) read(ctx context.Context, a *recordArray, k int64) (*kerc
 		records, err = r.format.Decode(file, r.folder.RecordSize, kerchunk.Limits{})
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", key, err)
+		return nil, 0, damaged(key, err)
 	}
 	return records, int64(len(file)), nil
 }

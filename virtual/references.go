@@ -32,6 +32,16 @@ func (r *references) set(i int, x reference) {
 	r.source[i], r.offset[i], r.length[i] = x.source, x.offset, x.length
 }
 
+// stored returns the number of references to chunks that are stored.
+func (r *references) stored() (n int64) {
+	for _, s := range r.source {
+		if s != 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // concat appends other references.
 func (r *references) concat(o references) {
 	r.source = append(r.source, o.source...)

@@ -3,11 +3,18 @@
 package virtual
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
 	"varve.dev/zarr/virtual/fits"
 	"varve.dev/zarr/virtual/grib"
 	"varve.dev/zarr/virtual/hdf5"
 	"varve.dev/zarr/virtual/netcdf3"
 	"varve.dev/zarr/virtual/numpy"
+	"varve.dev/zarr/virtual/scan"
 	"varve.dev/zarr/virtual/tiff"
 
 	// Codecs of the chunks of files.
@@ -15,12 +22,95 @@ import (
 	_ "varve.dev/zarr/codec/numcodecs"
 )
 
-// scanners are the known formats. The first one that recognizes a file scans it.
-var scanners = []Scanner{
-	{"HDF5 and NetCDF-4", hdf5.Is, hdf5.Scan},
-	{"NetCDF-3", netcdf3.Is, netcdf3.Scan},
-	{"NumPy", numpy.Is, numpy.Scan},
-	{"TIFF", tiff.Is, tiff.Scan},
-	{"FITS", fits.Is, fits.Scan},
-	{"GRIB2", grib.Is, grib.Scan},
+// Scanner finds the arrays of files of a format. [Register] makes it known.
+type Scanner struct {
+	// Format names the format, such as "NetCDF-3".
+	Format string
+	// Version is that of what Scan finds. Raise it whenever a scan of the same file has
+	// another result: what interrupted collections have kept of other versions is not
+	// used ([Collector.Keep]).
+	Version int
+	// Is reports whether a file is of the format. It should look at the first bytes only,
+	// which are in memory.
+	Is func(*scan.File) bool
+	// Scan returns what is in the file. It reads only metadata. Files are hostile until
+	// proven otherwise: it checks every offset and count that it reads, and takes no more
+	// memory than the metadata that the file really has. Every chunk that it returns is
+	// checked to lie within the file.
+	Scan func(*scan.File) (*scan.Dataset, error)
 }
+
+// builtIn are the formats that this package knows.
+var builtIn = []Scanner{
+	{"HDF5 and NetCDF-4", scannersVersion, hdf5.Is, hdf5.Scan},
+	{"NetCDF-3", scannersVersion, netcdf3.Is, netcdf3.Scan},
+	{"NumPy", scannersVersion, numpy.Is, numpy.Scan},
+	{"TIFF", scannersVersion, tiff.Is, tiff.Scan},
+	{"FITS", scannersVersion, fits.Is, fits.Scan},
+	{"GRIB2", scannersVersion, grib.Is, grib.Scan},
+}
+
+var registered struct {
+	sync.RWMutex
+	scanners []Scanner
+}
+
+// Register makes a scanner known to all collectors, as init functions of packages do.
+// Such scanners are asked for a file in the order of their registration, and before those
+// of this package: a format may be a special form of another one. The codecs of its
+// chunks have to be registered, too (package codec). It panics if a function is missing,
+// or if a format has the name of another one.
+func Register(s Scanner) {
+	registered.Lock()
+	defer registered.Unlock()
+	if s.Format == "" || s.Is == nil || s.Scan == nil {
+		panic("virtual: a scanner without a format, Is or Scan")
+	}
+	for _, o := range slices.Concat(registered.scanners, builtIn) {
+		if o.Format == s.Format {
+			panic(fmt.Sprintf("virtual: the format %q is registered twice", s.Format))
+		}
+	}
+	registered.scanners = append(registered.scanners, s)
+}
+
+// scannerOf returns the scanner of a file, and false if its format is not known.
+func scannerOf(f *scan.File) (Scanner, bool) {
+	for _, s := range scanners() {
+		if s.Is(f) {
+			return s, true
+		}
+	}
+	return Scanner{}, false
+}
+
+// scanners returns all scanners. The first one that recognizes a file scans it.
+func scanners() []Scanner {
+	registered.RLock()
+	defer registered.RUnlock()
+	return slices.Concat(registered.scanners, builtIn)
+}
+
+// formats lists the formats that scanners know.
+func formats() string {
+	var names []string
+	for _, s := range scanners() {
+		names = append(names, s.Format)
+	}
+	return strings.Join(names, ", ")
+}
+
+// others returns the versions of the scanners of other packages, by their format.
+func others() map[string]int {
+	registered.RLock()
+	defer registered.RUnlock()
+	versions := map[string]int{}
+	for _, s := range registered.scanners {
+		versions[s.Format] = s.Version
+	}
+	return versions
+}
+
+// sameOthers reports whether the scanners of other packages are those of a value with
+// kept scans.
+func (h *scanHeader) sameOthers() bool { return maps.Equal(h.Others, others()) }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -248,11 +249,7 @@ func (n *nodeRecord) stored(a *Array) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		for _, s := range some.source {
-			if s != 0 {
-				stored++
-			}
-		}
+		stored += some.stored()
 	}
 	return stored, nil
 }
@@ -289,10 +286,7 @@ func (r *scanRecord) part(m *Manifest, open func(ctx context.Context) (*Part, er
 	}
 	var mu sync.Mutex
 	var again *Part
-	p.Values = func(ctx context.Context, path string) ([]byte, error) {
-		if v, ok := r.Values[path]; ok {
-			return v, nil
-		}
+	scanAgain := func(ctx context.Context) (*Part, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if again == nil {
@@ -304,7 +298,24 @@ func (r *scanRecord) part(m *Manifest, open func(ctx context.Context) (*Part, er
 		if again.Manifest.Sources[0] != m.Sources[0] {
 			return nil, fmt.Errorf("%w: %s", ErrSourceChanged, p.Name)
 		}
-		return again.Values(ctx, path)
+		return again, nil
+	}
+	p.array = func(ctx context.Context, path string) (*zarr.Array, error) {
+		of, err := scanAgain(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return of.array(ctx, path)
+	}
+	p.Values = func(ctx context.Context, path string) ([]byte, error) {
+		if v, ok := r.Values[path]; ok {
+			return v, nil
+		}
+		of, err := scanAgain(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return of.Values(ctx, path)
 	}
 	p.close = func() error {
 		mu.Lock()

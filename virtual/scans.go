@@ -37,6 +37,7 @@ type scans struct {
 	known   map[string]scanPlace // by the location of the file
 	own     []string             // the values that this collection has stored, and those that nobody can use
 	found   []foundScans         // the values of others
+	asked   map[string]bool      // the locations of the files of this collection
 	in      locations            // what the manifest has after a collection
 	sources []Source             // of the records that are not stored yet
 	lines   [][]byte             // these records
@@ -49,7 +50,8 @@ type scans struct {
 type scanHeader struct {
 	Version  int              `json:"varve_scan"`
 	Scanners int              `json:"scanners"`
-	Little   bool             `json:"little_endian"` // the order of bytes in values
+	Others   map[string]int   `json:"other_scanners,omitempty"` // versions of those that are registered
+	Little   bool             `json:"little_endian"`            // the order of bytes in values
 	Sources  scanList[Source] `json:"sources"`
 }
 
@@ -110,7 +112,7 @@ var scanDecoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.Wi
 //
 // What is kept and cannot be read is scanned again.
 func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) error {
-	k := &scans{into: s, path: path, reading: newGate(), known: map[string]scanPlace{}, since: time.Now(), every: cmp.Or(c.keepAfter, keepEvery)}
+	k := &scans{into: s, path: path, reading: newGate(), known: map[string]scanPlace{}, asked: map[string]bool{}, since: time.Now(), every: cmp.Or(c.keepAfter, keepEvery)}
 	dir, err := path.Join(scanFolder)
 	if err != nil {
 		return err
@@ -147,7 +149,7 @@ func (k *scans) learn(ctx context.Context, name string) error {
 		return nil // of another program
 	}
 	k.found = append(k.found, foundScans{name, h.Sources})
-	if h.Scanners != scannersVersion || h.Little != dtype.LittleEndian() {
+	if h.Scanners != scannersVersion || !h.sameOthers() || h.Little != dtype.LittleEndian() {
 		return nil // scan again
 	}
 	for i, source := range h.Sources {
@@ -232,22 +234,9 @@ func (k *scans) decoded(ctx context.Context, name string) ([][]byte, error) {
 	return lines, nil
 }
 
-// watch makes a part remember the values that are read of it.
-func (k *scans) watch(p *Part) {
-	p.read = map[string][]byte{}
-	read := p.Values
-	p.Values = func(ctx context.Context, path string) ([]byte, error) {
-		values, err := read(ctx, path)
-		if err == nil {
-			p.read[path] = values
-		}
-		return values, err
-	}
-}
-
 // add keeps a part that was scanned.
 func (k *scans) add(ctx context.Context, p *Part) error {
-	if p.read == nil { // it is not watched
+	if !p.isFile || p.Kept {
 		return nil
 	}
 	line, err := recordOf(p, maps.Clone(p.read))
@@ -275,7 +264,7 @@ func (k *scans) flush(ctx context.Context) error {
 
 // store stores the records as a value.
 func (k *scans) store(ctx context.Context) error {
-	head, err := json.Marshal(scanHeader{version, scannersVersion, dtype.LittleEndian(), k.sources})
+	head, err := json.Marshal(scanHeader{version, scannersVersion, others(), dtype.LittleEndian(), k.sources})
 	if err != nil {
 		return err
 	}
@@ -327,13 +316,26 @@ func (c *Collector) Forget(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Kept returns the number of files whose scans are stored, so that they need not be
-// scanned again if the collection is repeated.
-func (c *Collector) Kept() int {
+// Kept returns the number of files of the collection whose scans are stored, so that they
+// need not be scanned again if it is repeated.
+func (c *Collector) Kept() (n int) {
 	if c.scans == nil {
 		return 0
 	}
-	c.scans.mu.Lock()
-	defer c.scans.mu.Unlock()
-	return len(c.scans.known)
+	k := c.scans
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for location := range k.known {
+		if k.asked[location] {
+			n++
+		}
+	}
+	return n
+}
+
+// ask notes a file of the collection.
+func (k *scans) ask(location string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.asked[location] = true
 }

@@ -30,6 +30,7 @@ type archive struct {
 	dir   string
 	store *aging
 	path  store.Path
+	ahead int // files that are scanned at once, but one
 }
 
 // aging is a store whose values can be made older.
@@ -123,7 +124,7 @@ func (a *archive) run(how Join, stop int) (fresh, kept int, err error) {
 		a.t.Fatal(err)
 	}
 	defer c.Close()
-	c.Concurrency, c.keepAfter = 1, time.Hour
+	c.Concurrency, c.keepAfter = 1+a.ahead, time.Hour
 	if err := c.Keep(ctx, a.store, a.path); err != nil {
 		a.t.Fatal(err)
 	}
@@ -198,6 +199,58 @@ func TestKeep(t *testing.T) {
 			if names := a.scanned(); len(names) > 0 {
 				t.Errorf("%q stay", names)
 			}
+		}
+	}
+}
+
+// TestKeepAhead interrupts a collection that has scanned files before their turn. They
+// are kept, with the values that are needed of them.
+func TestKeepAhead(t *testing.T) {
+	for _, how := range []Join{{Concat: "time"}, {Stack: "member"}} {
+		a := newArchive(t, map[bool]string{true: "epochs_days_0*.nc", false: "members_0*.nc"}[how.Concat != ""])
+		a.ahead = 2
+		if fresh, _, err := a.run(how, 1); !errors.Is(err, context.Canceled) || fresh != 1 {
+			t.Fatal(fresh, err)
+		}
+		for _, f := range a.files() { // so that only what is kept can be read
+			info, err := os.Stat(f)
+			if err == nil {
+				err = os.WriteFile(f, make([]byte, info.Size()), 0o666)
+			}
+			if err == nil {
+				err = os.Chtimes(f, info.ModTime(), info.ModTime())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if fresh, kept, err := a.run(how, 0); err != nil || fresh != 0 || kept != 3 {
+			t.Errorf("%d were scanned, %d were kept (%v)", fresh, kept, err)
+		}
+	}
+}
+
+// TestKeepCount counts the scans that are kept of the files of a collection, and not
+// those of others.
+func TestKeepCount(t *testing.T) {
+	a := newArchive(t, "epochs_days_0*.nc")
+	if _, _, err := a.run(Join{Concat: "time"}, 2); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	for n, files := range [][]string{a.files()[2:], a.files()[1:], a.files()} {
+		c, err := NewCollector(filepath.Join(a.dir, "made.vz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Keep(t.Context(), a.store, a.path); err != nil {
+			t.Fatal(err)
+		}
+		j, err := NewJoined(Join{Concat: "time"})
+		if err == nil {
+			err = c.Collect(t.Context(), j, files)
+		}
+		if err = errors.Join(err, c.Close()); err != nil || c.Kept() != n {
+			t.Errorf("%d of %d files are kept, want %d (%v)", c.Kept(), len(files), n, err)
 		}
 	}
 }

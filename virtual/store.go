@@ -73,7 +73,7 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 func (s *Store) read(ctx context.Context, v found, off, n int64, dst []byte) ([]byte, error) {
 	from, err := s.sources.of(v.source.Location)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", v.source.Location, err)
+		return nil, v.source.explain(err)
 	}
 	at := int64(v.ref.offset) + off
 	out, info, err := s.joint.get(ctx, file{v.source.Location, from.store, from.key}, at, n, dst)
@@ -83,23 +83,52 @@ func (s *Store) read(ctx context.Context, v found, off, n int64, dst []byte) ([]
 			err = cmp.Or(v.source.check(now, ""), err)
 		}
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		// A chunk whose source is gone is an error, and never the fill value.
-		return nil, fmt.Errorf("%w: %s is not there any more", ErrSourceChanged, v.source.Location)
+	if err == nil {
+		err = v.source.check(info, from.times())
 	}
 	if err == nil {
-		if _, isFolder := store.Driver(from.store).(*filestore.Store); !isFolder && from.scheme == "file" {
-			from.scheme = "" // an archive
-		}
-		err = v.source.check(info, from.scheme)
-	}
-	if got := int64(len(out) - len(dst)); err == nil && got != n {
-		err = fmt.Errorf("%w: it ends after %d of %d bytes at %d", ErrSourceChanged, got, n, at)
+		err = whollyRead(int64(len(out)-len(dst)), n, at)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", v.source.Location, err)
+		return nil, v.source.explain(err)
 	}
 	return out, nil
+}
+
+// times returns the scheme of a target, by which its times are compared: an archive on
+// this machine has rounded ones.
+func (t target) times() string {
+	if _, isFolder := store.Driver(t.store).(*filestore.Store); !isFolder && t.scheme == "file" {
+		return ""
+	}
+	return t.scheme
+}
+
+// whollyRead returns an error if a read has got fewer bytes than it asked for.
+func whollyRead(got, n, at int64) error {
+	if got != n {
+		return fmt.Errorf("%w: it ends after %d of %d bytes at %d", ErrSourceChanged, got, n, at)
+	}
+	return nil
+}
+
+// explain returns the error of reading a source, or of opening its folder. One that is
+// gone is an error, and its chunk never has the fill value.
+func (s *Source) explain(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return gone(s.Location)
+	}
+	return fmt.Errorf("%s: %w", s.Location, err)
+}
+
+// gone returns the error of a source that is not there.
+func gone(location string) error {
+	for _, suffix := range suffixes {
+		if _, below, found := store.CutPath(location, suffix); found && below != "" {
+			return fmt.Errorf("%w: %s is not there; references lead to bytes as they are stored, not to what other references show, so give virtualize those", ErrSourceChanged, location)
+		}
+	}
+	return fmt.Errorf("%w: %s is not there any more", ErrSourceChanged, location)
 }
 
 // found is what a key has: bytes, or a reference to them.
@@ -132,11 +161,11 @@ func (s *Store) found(ctx context.Context, key store.Key) (found, error) {
 	}
 	from, err := s.sources.of(v.source.Location)
 	if err != nil {
-		return v, fmt.Errorf("%s: %w", v.source.Location, err)
+		return v, v.source.explain(err)
 	}
 	info, err := store.Stat(ctx, from.store, from.key)
 	if errors.Is(err, fs.ErrNotExist) { // else the chunk would seem to be missing
-		err = fmt.Errorf("%w: %s is not there any more", ErrSourceChanged, v.source.Location)
+		err = gone(v.source.Location)
 	}
 	v.ref.length = uint64(info.Size)
 	return v, err

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -20,7 +21,7 @@ import (
 // it if it is a group. Each stored chunk is a source. location is how the manifest will
 // name the node, and scheme is that of the store, "file" for a directory of this machine.
 func OpenNode(ctx context.Context, s store.Store, path store.Path, location, scheme string) (*Part, error) {
-	return openNode(&walk{ctx: ctx, store: s, root: path, location: location, scheme: scheme})
+	return openNode(&walk{ctx: ctx, store: s, root: path, location: location, scheme: scheme, room: newRoom(0)})
 }
 
 func openNode(w *walk) (*Part, error) {
@@ -40,13 +41,13 @@ func openNode(w *walk) (*Part, error) {
 		return nil, err
 	}
 	p.Manifest.sort()
-	p.Values = func(ctx context.Context, at string) ([]byte, error) {
+	p.readFrom(func(ctx context.Context, at string) (*zarr.Array, error) {
 		path, err := w.root.Join(at)
 		if err != nil {
 			return nil, err
 		}
-		return readAll(ctx, w.store, path.String())
-	}
+		return zarr.At(w.store, path.String()).OpenArray(ctx, nil)
+	})
 	return p, nil
 }
 
@@ -57,6 +58,7 @@ type walk struct {
 	root     store.Path
 	location string
 	scheme   string
+	room     *room
 	part     *Part
 	// rename returns a location of a source of the store as the manifest will have it, if
 	// the store consists of references.
@@ -103,23 +105,18 @@ func (w *walk) add(path string, n *zarr.Array) error {
 	if err != nil {
 		return err
 	}
-	v, ok := store.As[*Store](w.store)
-	ok = ok && w.rename != nil
-	if ok {
-		chunks, _ := n.Grid().NumChunks()
-		stored, err := v.content.countStored(w.ctx, at.String(), chunks)
-		if err == nil {
-			err = checkAbsent(n.Grid(), stored)
-		}
-		if err != nil {
-			return fmt.Errorf("%q: %w", path, err)
-		}
+	var v *Store
+	if w.rename != nil {
+		v = referencesOf(w.store)
+	}
+	if err := w.checkMemory(v, at, n.Grid()); err != nil {
+		return fmt.Errorf("%q: %w", path, err)
 	}
 	a, err := newArray(path, doc, n.Grid(), 0)
 	if err != nil {
 		return err
 	}
-	if ok {
+	if v != nil {
 		return w.addReferences(v, at, a, keys)
 	}
 	m, count := w.part.Manifest, a.Grid.Chunks()
@@ -143,6 +140,23 @@ func (w *walk) add(path string, n *zarr.Array) error {
 	return nil
 }
 
+// checkMemory returns an error if the references of an array would take too much memory.
+// Those of others must have earned it, too: v shows them, or is nil.
+func (w *walk) checkMemory(v *Store, at store.Path, g *grid.Grid) error {
+	chunks, ok := g.NumChunks()
+	if !ok || chunks > mostChunks {
+		return nil // newArray refuses it
+	}
+	if err := w.room.take(chunks * referenceBytes); err != nil || v == nil {
+		return err
+	}
+	stored, err := v.content.countStored(w.ctx, at.String(), chunks)
+	if err == nil {
+		err = checkAbsent(g, stored)
+	}
+	return err
+}
+
 // addReferences adds an array that consists of references already.
 func (w *walk) addReferences(v *Store, at store.Path, a *Array, keys metadata.KeyEncoding) error {
 	m, count := w.part.Manifest, a.Grid.Chunks()
@@ -158,12 +172,18 @@ func (w *walk) addReferences(v *Store, at store.Path, a *Array, keys metadata.Ke
 		case err != nil:
 			return err
 		case f.bytes != nil:
+			if err := w.room.take(int64(len(f.bytes))); err != nil {
+				return err
+			}
 			a.setInline(int64(k), f.bytes)
 			continue
 		}
 		if numbers[f.source.Location] == 0 {
 			source := f.source
 			if source.Location, err = w.rename(source.Location); err != nil {
+				return err
+			}
+			if err := w.room.take(source.bytes()); err != nil {
 				return err
 			}
 			m.Sources = append(m.Sources, source)
@@ -186,27 +206,39 @@ func below(index, count []int64) bool {
 	return true
 }
 
+// readFrom makes a function the one that opens the arrays of a part to read them.
+func (p *Part) readFrom(open func(ctx context.Context, path string) (*zarr.Array, error)) {
+	p.array = open
+	p.Values = func(ctx context.Context, path string) ([]byte, error) {
+		a, err := open(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		return readAll(ctx, a)
+	}
+}
+
 // readAll returns all elements of an array, in host byte order. Texts have their lengths
 // before them.
-func readAll(ctx context.Context, s store.Store, path string) ([]byte, error) {
-	a, err := zarr.At(s, path).OpenArray(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
+func readAll(ctx context.Context, a *zarr.Array) ([]byte, error) {
 	if a.Type().Variable() {
 		b, err := zarr.Read[string](ctx, a, nil)
-		var values []byte
-		for _, text := range b.Data {
-			values = append(binary.AppendUvarint(values, uint64(len(text))), text...)
-		}
-		return values, err
+		return appendTexts(nil, b.Data), err
 	}
 	n, ok := checked.Product(append(a.Shape(), int64(a.Type().Size()))...)
 	if !ok || n > mostValues {
-		return nil, fmt.Errorf("%w: the array %s of shape %v", ErrLimit, path, a.Shape())
+		return nil, fmt.Errorf("%w: the array %s of shape %v", ErrLimit, a.Path(), a.Shape())
 	}
 	values := make([]byte, n)
 	return values, a.ReadBytes(ctx, nil, values)
+}
+
+// appendTexts appends texts with their lengths before them.
+func appendTexts(dst []byte, texts []string) []byte {
+	for _, text := range texts {
+		dst = append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+	}
+	return dst
 }
 
 // mostValues bounds the values of a coordinate in bytes.

@@ -30,6 +30,7 @@ type virtualizeFlags struct {
 	out, concat, stack string
 	merge, more, dry   bool
 	copyPadded         bool
+	compare            bool
 	atOnce, records    int
 }
 
@@ -52,6 +53,7 @@ read. Files are added in the given order.
 --concat puts arrays with a dimension one after the other along it. Files may be of unequal length: months, years,
 ranks. --stack gives all arrays a new first axis. Without either, files add different arrays. Coordinates that every
 file repeats must be equal, and a time coordinate is copied into the manifest: each file may count from another day.
+Larger arrays that every file repeats are read and compared only with --compare.
 
 The manifest keeps the size and the time of each file, or its version in an object store. Reading fails if these have
 changed; a file with other bytes but the same size and time is not noticed. A manifest leads only to files in the folder
@@ -78,6 +80,7 @@ in the end. Files that have changed meanwhile are scanned again. References for 
 	c.Flags().BoolVar(&f.merge, "merge", false, "every file adds other arrays; the default")
 	c.Flags().BoolVar(&f.more, "append", false, "add files to a manifest that exists")
 	c.Flags().BoolVar(&f.copyPadded, "copy-padded", false, "copy chunks at the ends of files that are stored with padding")
+	c.Flags().BoolVar(&f.compare, "compare", false, "read and compare all arrays that files repeat, also those of more than 1 MiB")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "write nothing, and print the arrays that would result")
 	c.Flags().IntVar(&f.records, "record-size", 0, "put `N` references into each Parquet file; the default is 10,000")
 	c.Flags().IntVar(&f.atOnce, "concurrency", 0, "scan `N` files at once; the default is 16")
@@ -315,13 +318,14 @@ func (f *virtualizeFlags) vacant(ctx context.Context, at store.Store, path store
 func (f *virtualizeFlags) begin(cmd *cobra.Command, at store.Store, path store.Path) (*virtual.Joined, error) {
 	ctx := cmd.Context()
 	if !f.more {
-		return virtual.NewJoined(virtual.Join{Concat: f.concat, Stack: f.stack, Padded: session.Permitted(cmd).EncodedShapes, CopyPadded: f.copyPadded})
+		return virtual.NewJoined(virtual.Join{Concat: f.concat, Stack: f.stack, Padded: session.Permitted(cmd).EncodedShapes, CopyPadded: f.copyPadded, Compare: f.compare})
 	}
 	m, err := virtual.Open(ctx, at, path)
 	if err != nil {
 		return nil, err
 	}
 	m.Join.CopyPadded = m.Join.CopyPadded || f.copyPadded
+	m.Join.Compare = f.compare
 	return virtual.Extend(ctx, m, f.out)
 }
 
