@@ -84,7 +84,7 @@ bench-cloud: ## an object store beside other programs, in bench/CLOUD.md: ten to
 	@sh bench/setup
 	@sh bench/run -cloud
 
-bench-virtual: ## scanning NetCDF-4 files beside kerchunk and VirtualiZarr, in bench/VIRTUAL.md: five minutes, 2 GB of disk
+bench-virtual: ## scanning NetCDF-4 files beside kerchunk and VirtualiZarr, and reading through manifests beside Zarr, in bench/VIRTUAL.md: ten minutes, 2 GB of disk
 	@sh bench/virtual/run
 
 bench-zarr-python: ## measure Varve and zarr-python in one run of a few minutes

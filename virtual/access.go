@@ -43,6 +43,7 @@ type sites struct {
 	allow  []place
 
 	opened openings
+	known  targets
 }
 
 // site is a folder with sources.
@@ -75,6 +76,18 @@ func newSites(ctx context.Context, home store.Store, dir store.Path, location, n
 
 // of returns the store and the key of a source.
 func (s *sites) of(location string) (target, error) {
+	if to, ok := s.known.get(location); ok {
+		return to, nil
+	}
+	to, err := s.find(location)
+	if err == nil {
+		s.known.keep(location, to)
+	}
+	return to, err
+}
+
+// find returns the store and the key of a source. Where locations lead never changes.
+func (s *sites) find(location string) (target, error) {
 	p, key, err := s.lead(location)
 	if err != nil || !key.IsZero() {
 		return target{s.home, key, p.scheme}, err
@@ -174,7 +187,7 @@ func (s *sites) options(dir place) context.Context {
 
 // close closes the stores.
 func (s *sites) close() error {
-	err := s.opened.close()
+	err := s.closeOpened()
 	if c, ok := s.home.(io.Closer); ok {
 		err = errors.Join(err, c.Close())
 	}
@@ -182,4 +195,7 @@ func (s *sites) close() error {
 }
 
 // closeOpened closes the stores but that of the manifest.
-func (s *sites) closeOpened() error { return s.opened.close() }
+func (s *sites) closeOpened() error {
+	s.known.forget()
+	return s.opened.close()
+}

@@ -19,6 +19,7 @@ import (
 type joint struct {
 	mu      sync.Mutex
 	pending map[string][]*piecewise // by the location of the file
+	alone   chan struct{}           // see slots
 }
 
 // file is a source: a value of a store.
@@ -49,11 +50,20 @@ const (
 	jointGap = 64 << 10
 	// jointSpan bounds the bytes of a request that has several reads.
 	jointSpan = 4 << 20
+	// jointReads is how many reads may have begun at the same time. They become fewer
+	// requests, and those of a far store are limited by itself.
+	jointReads = 256
+	// mostAlone is the number of requests at the same time to stores that do not.
+	mostAlone = 32
 )
 
 // get reads n bytes of a file from an offset on, and appends them to dst.
 func (j *joint) get(ctx context.Context, f file, off, n int64, dst []byte) ([]byte, store.Info, error) {
-	if _, far := store.As[store.Pacer](f.from); !far || n >= jointSpan {
+	_, paced := store.As[store.Pacer](f.from)
+	if _, near := store.As[store.Opener](f.from); !paced && !near {
+		return j.getAlone(ctx, f, off, n, dst)
+	}
+	if !paced || n >= jointSpan {
 		return f.from.Get(ctx, f.key, store.Request{Range: store.Span(off, n)}, dst)
 	}
 	w := &piecewise{ctx: ctx, off: off, n: n, dst: dst, done: make(chan struct{})}
@@ -87,6 +97,27 @@ func (j *joint) get(ctx context.Context, f file, off, n int64, dst []byte) ([]by
 		return f.from.Get(ctx, f.key, store.Request{Range: store.Span(off, n)}, dst)
 	}
 	return w.out, w.info, w.err
+}
+
+// getAlone reads n bytes of a file of a store that does not limit its requests.
+func (j *joint) getAlone(ctx context.Context, f file, off, n int64, dst []byte) ([]byte, store.Info, error) {
+	select {
+	case j.slots() <- struct{}{}:
+		defer func() { <-j.slots() }()
+	case <-ctx.Done():
+		return nil, store.Info{}, ctx.Err()
+	}
+	return f.from.Get(ctx, f.key, store.Request{Range: store.Span(off, n)}, dst)
+}
+
+// slots has an entry for each request to stores that do not limit them.
+func (j *joint) slots() chan struct{} {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.alone == nil {
+		j.alone = make(chan struct{}, mostAlone)
+	}
+	return j.alone
 }
 
 // isOfAnother reports whether the error of a shared request may be that of another read:

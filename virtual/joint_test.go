@@ -137,3 +137,47 @@ func TestJointFails(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// slow is a store that is neither near nor limits its requests.
+type slow struct {
+	from          *memstore.Store
+	flying, crowd atomic.Int64
+}
+
+func (s *slow) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	n := s.flying.Add(1)
+	defer s.flying.Add(-1)
+	for most := s.crowd.Load(); n > most && !s.crowd.CompareAndSwap(most, n); most = s.crowd.Load() {
+	}
+	time.Sleep(time.Millisecond)
+	return s.from.Get(ctx, key, q, dst)
+}
+
+// TestAlone reads from a store that does not limit its requests: it gets only so many at
+// once. A caller that gives up does not wait for others.
+func TestAlone(t *testing.T) {
+	f, data := newFar(t, 1<<20)
+	s := &slow{from: f.Store}
+	var j joint
+	var all sync.WaitGroup
+	for i := range 4 * mostAlone {
+		off := int64(i) * 1000
+		all.Go(func() {
+			if got, _, err := j.get(t.Context(), file{"f", s, fileAt}, off, 1000, nil); err != nil || !bytes.Equal(got, data[off:off+1000]) {
+				t.Errorf("%d: %v", off, err)
+			}
+		})
+	}
+	all.Wait()
+	if n := s.crowd.Load(); n > mostAlone {
+		t.Errorf("%d requests at once", n)
+	}
+	for range mostAlone {
+		j.slots() <- struct{}{}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := j.get(ctx, file{"f", s, fileAt}, 0, 1, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

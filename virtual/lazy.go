@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"sort"
 	"sync"
+	"sync/atomic"
 
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
@@ -40,6 +41,20 @@ type folder struct {
 	mu   sync.Mutex
 	kept map[use]*decoded
 	turn int64 // counts uses
+
+	// The blocks that were used last: the next chunk is most often in the same ones.
+	lastReferences atomic.Pointer[referencesOfPiece]
+	lastSources    atomic.Pointer[sourcesOfPiece]
+}
+
+type referencesOfPiece struct {
+	piece
+	refs references
+}
+
+type sourcesOfPiece struct {
+	piece
+	sources []Source
 }
 
 // note notes the keys of blocks that the document names.
@@ -116,12 +131,16 @@ func (f *folder) read(ctx context.Context, p piece) ([]byte, error) {
 
 // references returns the decoded references of a block.
 func (f *folder) references(ctx context.Context, p piece) (references, error) {
+	if last := f.lastReferences.Load(); last != nil && last.piece == p {
+		return last.refs, nil
+	}
 	d := f.block(use{p, false})
 	if err := d.gate.lock(ctx); err != nil {
 		return references{}, err
 	}
 	defer d.gate.unlock()
 	if d.done {
+		f.lastReferences.Store(&referencesOfPiece{p, d.refs})
 		return d.refs, nil
 	}
 	data, err := f.read(ctx, p)
@@ -137,12 +156,16 @@ func (f *folder) references(ctx context.Context, p piece) (references, error) {
 
 // sources returns the decoded sources of a block.
 func (f *folder) sources(ctx context.Context, p piece) ([]Source, error) {
+	if last := f.lastSources.Load(); last != nil && last.piece == p {
+		return last.sources, nil
+	}
 	d := f.block(use{p, true})
 	if err := d.gate.lock(ctx); err != nil {
 		return nil, err
 	}
 	defer d.gate.unlock()
 	if d.done {
+		f.lastSources.Store(&sourcesOfPiece{p, d.sources})
 		return d.sources, nil
 	}
 	data, err := f.read(ctx, p)

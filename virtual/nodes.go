@@ -25,7 +25,8 @@ type nodes struct {
 // keyed is an array with the encoding of its keys.
 type keyed struct {
 	*Array
-	keys metadata.KeyEncoding
+	keys  metadata.KeyEncoding
+	count []int64 // chunks along each axis
 }
 
 func newNodes(m *Manifest) *nodes {
@@ -36,7 +37,7 @@ func newNodes(m *Manifest) *nodes {
 	for _, a := range m.Arrays {
 		// Other encodings are refused when the array is opened.
 		keys, _ := metadata.ParseKeyEncoding(a.Document.ChunkKeyEncoding)
-		n.arrays[a.Path] = keyed{a, keys}
+		n.arrays[a.Path] = keyed{a, keys, a.Grid.Chunks()}
 	}
 	return n
 }
@@ -77,12 +78,11 @@ func (n *nodes) document(path, name string) ([]byte, error) {
 
 // chunk returns the chunk of an array at a key below it.
 func (n *nodes) chunk(ctx context.Context, a keyed, key string) (found, error) {
-	count := a.Grid.Chunks()
-	index, ok := a.keys.ParseKey(key, len(count), nil)
-	if !ok || !below(index, count) {
+	index, ok := a.keys.ParseKey(key, len(a.count), make([]int64, 0, 8))
+	if !ok || !below(index, a.count) {
 		return found{}, fs.ErrNotExist
 	}
-	return n.at(ctx, a.Array, a.number(index))
+	return n.at(ctx, a.Array, numberOf(index, a.count, a.Axis))
 }
 
 // at returns the chunk with a number.

@@ -4,6 +4,7 @@ package virtual
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"varve.dev/zarr"
@@ -51,7 +52,13 @@ func Describe(location string, info store.Info, scheme string) Source {
 // version returns the version of bytes of the source. Whoever reads them has made sure
 // that the source is the one that was scanned.
 func (s *Source) version(r reference) store.Version {
-	return store.MakeVersion(fmt.Sprintf("%s %d %d %s %d %d", s.Location, s.Size, s.Modified, s.Version, r.offset, r.length))
+	b := make([]byte, 0, len(s.Location)+len(s.Version)+4*21+5)
+	b = append(append(b, s.Location...), ' ')
+	b = append(strconv.AppendInt(b, s.Size, 10), ' ')
+	b = append(strconv.AppendInt(b, s.Modified, 10), ' ')
+	b = append(append(b, s.Version...), ' ')
+	b = append(strconv.AppendUint(b, r.offset, 10), ' ')
+	return store.MakeVersion(string(strconv.AppendUint(b, r.length, 10)))
 }
 
 // check returns [ErrSourceChanged] if info describes another version of the source.

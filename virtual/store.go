@@ -18,8 +18,8 @@ import (
 )
 
 // Store shows references as a read-only store of Zarr: documents, and chunks, which are
-// byte ranges of the sources. It has the powers [store.Stater], [store.Lister]
-// and [store.VersionLister]. Its methods are safe for concurrent use.
+// byte ranges of the sources. It has the powers [store.Stater], [store.Lister],
+// [store.VersionLister] and [store.Pacer]. Its methods are safe for concurrent use.
 type Store struct {
 	content content
 	sources sources
@@ -44,6 +44,10 @@ type sources interface {
 }
 
 func newStore(m *Manifest, from sources) *Store { return &Store{content: newNodes(m), sources: from} }
+
+// Requests implements [store.Pacer]. Reads of chunks that lie close to each other in a
+// file share requests, so more of them may have begun than a store is asked for.
+func (s *Store) Requests() int { return jointReads }
 
 // Close closes the stores of the sources.
 func (s *Store) Close() error { return s.sources.close() }

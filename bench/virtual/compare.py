@@ -87,7 +87,7 @@ def main(command, count, result):
     own = statistics.median(times["varve"])
     with open(result, "w") as f:
         f.write(
-            f"# Scanning foreign files\n\n{time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores of {cpu}. {version}, kerchunk 0.2.10, VirtualiZarr 2.8.0 with obstore 0.12.1.\n\n"
+            f"# Other people's files\n\n## Scanning\n\n{time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores of {cpu}. {version}, kerchunk 0.2.10, VirtualiZarr 2.8.0 with obstore 0.12.1.\n\n"
             f"{count} NetCDF-4 files in a folder, each with three arrays of 16 chunks and their coordinates, are scanned and joined along time. The\n"
             f"programs take turns, {ROUNDS} rounds; the files are in the system's cache. The times of the Python programs begin after their imports; that of\n"
             "Varve is of the whole command, which also writes the manifest. `sh bench/virtual/run` repeats this.\n\n"

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command virtual measures what reading through a manifest costs beside the same chunks
+// stored as Zarr, and what joint requests gain. It appends its tables to a file; "run" in
+// this folder starts it.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	out := flag.String("out", "../VIRTUAL.md", "append the tables to this `FILE`")
+	data := flag.String("data", "", "make the data sets in this `FOLDER`; the default is a temporary one")
+	rounds := flag.Int("rounds", 9, "measure so many rounds")
+	flag.Parse()
+	if err := run(context.Background(), *out, *data, *rounds); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run makes the data sets, measures, and appends the tables.
+func run(ctx context.Context, out, data string, rounds int) error {
+	dir, err := os.MkdirTemp(data, "varve-virtual-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	begin := machine()
+	near, err := measureNear(ctx, dir, rounds)
+	if err != nil {
+		return err
+	}
+	far, err := measureFar(ctx, dir, rounds)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(out, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	writeNear(f, begin, rounds, near)
+	writeFar(f, rounds, far)
+	return f.Close()
+}
