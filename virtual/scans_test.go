@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/virtual/hdf5"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -436,6 +437,36 @@ func TestKeepOlder(t *testing.T) {
 	if names := a.scanned(); len(names) > 0 {
 		t.Errorf("%q stay", names)
 	}
+}
+
+// TestKeepRegistered goes on after a scanner was registered, which may know the files
+// better. They are scanned again, and then kept.
+func TestKeepRegistered(t *testing.T) {
+	a := newArchive(t, "epochs_days_0*.nc")
+	how := Join{Concat: "time"}
+	if _, _, err := a.run(how, 2); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	none := Scanner{Format: "files of " + t.Name(), Version: 3, Is: func(*scan.File) bool { return false }, Scan: hdf5.Scan}
+	Register(none)
+	if fresh, kept, err := a.run(how, 2); !errors.Is(err, context.Canceled) || fresh != 2 || kept != 0 {
+		t.Errorf("%d were scanned, %d were kept (%v)", fresh, kept, err)
+	}
+	if fresh, kept, err := a.run(how, 0); err != nil || fresh != 1 || kept != 2 {
+		t.Errorf("%d were scanned, %d were kept (%v)", fresh, kept, err)
+	}
+	for _, s := range []Scanner{none, {Format: "TIFF", Is: none.Is, Scan: none.Scan}, {Format: "x", Is: none.Is}, {Format: "x", Scan: none.Scan}, {Is: none.Is, Scan: none.Scan}} {
+		if !panics(func() { Register(s) }) {
+			t.Errorf("%q is registered", s.Format)
+		}
+	}
+}
+
+// panics reports whether a function panics.
+func panics(f func()) (did bool) {
+	defer func() { did = recover() != nil }()
+	f()
+	return false
 }
 
 // records returns what scans of files of testdata have found, as it is kept.
