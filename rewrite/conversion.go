@@ -53,9 +53,10 @@ func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Option
 // conversion is one run of ConvertTo.
 type conversion struct {
 	*copier
-	survey survey
-	format int
-	mu     sync.Mutex // of the report
+	survey  survey
+	format  int
+	derived map[string]Derived // for [Derive]; nil for a conversion
+	mu      sync.Mutex         // of the report
 }
 
 func (c *conversion) run(ctx context.Context) error {
@@ -69,11 +70,15 @@ func (c *conversion) run(ctx context.Context) error {
 	if err := c.checkNodes(c.survey.directories()); err != nil {
 		return err
 	}
+	become := c.translate
+	if c.derived != nil {
+		become, c.format = c.derive, c.survey.members[0].From
+	}
 	for _, m := range c.survey.members {
 		m.named(c.format, c.goal)
 		err := settled(ctx, c.from, m.path)
 		if err == nil {
-			err = c.translate(ctx, m)
+			err = become(ctx, m)
 		}
 		if err != nil {
 			return fmt.Errorf("%q: %w", "/"+m.path.String(), err)
@@ -90,7 +95,7 @@ func (c *conversion) run(ctx context.Context) error {
 	// Check the place first: the caller may ask the user about the chunks that gauge
 	// reports.
 	if err := c.survey.gauge(ctx, &c.Options); err != nil || c.DryRun {
-		return err
+		return errors.Join(err, c.countCopies(ctx))
 	}
 	if err := c.prepare(ctx); err != nil {
 		return err
@@ -219,15 +224,10 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 	if m.Kind == "group" {
 		return nil
 	}
-	if m.why != nil {
+	if m.derived != nil || m.why != nil {
 		return c.encode(ctx, m)
 	}
-	from, to := m.is.(*metadata.Array), m.will.(*metadata.Array)
-	old, err := metadata.ParseKeyEncoding(from.ChunkKeyEncoding)
-	if err != nil {
-		return err
-	}
-	now, err := metadata.ParseKeyEncoding(to.ChunkKeyEncoding)
+	place, err := c.goal.Join(m.Path)
 	if err != nil {
 		return err
 	}
@@ -237,32 +237,9 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 	}
 	defer b.Discard()
 	v := values{c: c.copier, batch: b}
-	place, err := c.goal.Join(m.Path)
-	if err != nil {
-		return err
-	}
-	g, each := parallel.New(ctx)
-	g.SetLimit(c.workers())
-	var index []int64
-	var listed error
-	for name, err := range c.chunks(ctx, m) {
-		if err != nil {
-			listed = err
-			break
-		}
-		var isChunk bool
-		// Skip documents, and objects that are not chunks of the array.
-		if index, isChunk = old.ParseKey(name, len(from.Shape), index); !isChunk {
-			continue
-		}
-		key, source := place.MustKey(string(now.AppendKey(nil, index))), m.path.MustKey(name)
-		g.Go(func() error { return c.counted(v.between(each, key, source)) })
-		// After a failed copy, begin no further ones.
-		if each.Err() != nil {
-			break
-		}
-	}
-	if err := g.Wait(listed); err != nil {
+	if err := c.eachValue(ctx, m, func(ctx context.Context, name, was string) (int64, error) {
+		return v.between(ctx, place.MustKey(name), m.path.MustKey(was))
+	}); err != nil {
 		return err
 	}
 	if m.gaps != nil {
@@ -274,6 +251,59 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 		}
 	}
 	return b.Commit(ctx)
+}
+
+// eachValue calls do concurrently for every value of an array that is copied, with its
+// new name and its name in the source, and counts them.
+func (c *conversion) eachValue(ctx context.Context, m *member, do func(ctx context.Context, name, was string) (int64, error)) error {
+	rename, err := c.renaming(m)
+	if err != nil {
+		return err
+	}
+	g, each := parallel.New(ctx)
+	g.SetLimit(c.workers())
+	var listed error
+	for was, err := range c.chunks(ctx, m) {
+		if err != nil {
+			listed = err
+			break
+		}
+		name, ok := rename(was)
+		if !ok {
+			continue
+		}
+		g.Go(func() error { return c.counted(do(each, name, was)) })
+		// After a failed copy, begin no further ones.
+		if each.Err() != nil {
+			break
+		}
+	}
+	return g.Wait(listed)
+}
+
+// renaming returns the function that gives a value of an array its new name. It returns
+// false for documents, and for objects that are not copied.
+func (c *conversion) renaming(m *member) (func(name string) (string, bool), error) {
+	if c.derived != nil {
+		return func(name string) (string, bool) { return name, isData(name) }, nil
+	}
+	from, to := m.is.(*metadata.Array), m.will.(*metadata.Array)
+	old, err := metadata.ParseKeyEncoding(from.ChunkKeyEncoding)
+	if err != nil {
+		return nil, err
+	}
+	now, err := metadata.ParseKeyEncoding(to.ChunkKeyEncoding)
+	if err != nil {
+		return nil, err
+	}
+	var index []int64
+	return func(name string) (string, bool) {
+		var isChunk bool
+		if index, isChunk = old.ParseKey(name, len(from.Shape), index); !isChunk {
+			return "", false
+		}
+		return string(now.AppendKey(nil, index)), true
+	}, nil
 }
 
 // chunks yields the names of the values that are stored below an array. If the store
@@ -344,30 +374,16 @@ func (c *conversion) counted(n int64, err error) error {
 	return err
 }
 
-// encode writes the elements of an array under its new document. The document is only in
-// the overlay, so that other programs do not see the array yet.
+// encode writes the elements of an array under its new document.
 func (c *conversion) encode(ctx context.Context, m *member) error {
-	o := *c.reading()
-	from, err := c.src.Root().At(m.path.String()).OpenArray(ctx, &o)
+	to, err := c.open(ctx, m)
 	if err != nil {
 		return err
 	}
-	place, err := c.goal.Join(m.Path)
-	if err != nil {
-		return err
+	if m.derived != nil {
+		return m.derived.Write(ctx, to)
 	}
-	list, err := m.documents()
-	if err != nil {
-		return err
-	}
-	v := &overlay{Store: c.copier.to, documents: map[store.Key][]byte{}}
-	for _, t := range list {
-		v.documents[place.MustKey(t.name)] = t.bytes
-	}
-	// No other program knows of this array yet, and the overlay supports neither
-	// locks nor conditional writes.
-	o.Write, o.SingleWriter = true, true
-	to, err := zarr.At(v, place.String()).OpenArray(ctx, &o)
+	from, err := c.src.Root().At(m.path.String()).OpenArray(ctx, c.reading())
 	if err != nil {
 		return err
 	}
@@ -431,7 +447,7 @@ func (c *conversion) publish(ctx context.Context) error {
 	for _, m := range c.survey.members {
 		// A concurrent writer that changed a document may have changed chunks
 		// after they were copied.
-		if err := c.survey.unchanged(ctx, m); err != nil {
+		if err := c.unchanged(ctx, m); err != nil {
 			return err
 		}
 	}

@@ -62,6 +62,7 @@ type member struct {
 	why          error         // the reason to encode the chunks again, or nil
 	mask         *mask         // missing values; nil if the format stays
 	gaps         *gaps         // missing chunks to store; nil if there are none
+	derived      *Derived      // how the array is made anew; nil if it is copied
 }
 
 // source is a document that was read.
