@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+)
+
+// copying stores the chunks of one filtered array.
+type copying struct {
+	*array
+	target *snapshot.Array
+	block  int64                 // bytes of elements of a block
+	held   *budget.Budget        // bounds the encoded bytes that pass through this program
+	did    func(chunks, n int64) // is told of chunks, and of the bytes that were copied
+}
+
+// write stores the chunks of an array through to, which is open for writing.
+func (t *table) write(ctx context.Context, a *array, to *zarr.Array, did func(chunks, n int64)) error {
+	inner := access.Of(to)
+	target, err := inner.Bind(to.Metadata(), func(e *engine.Array) { e.Budget = t.engine() })
+	if err != nil {
+		return err
+	}
+	c := &copying{array: a, target: target, block: t.block(), held: budget.New(t.engine()), did: did}
+	return publish.Batch(ctx, inner.Node.Store, t.Durability, func(ctx context.Context, b store.Batch) error {
+		if err := c.copyAll(ctx, b, zarr.DefaultConcurrency(c.source.Engine.Store, tasks)); err != nil {
+			return err
+		}
+		return c.encodeAll(ctx, b)
+	})
+}
+
+// copyAll copies the chunks that are kept whole.
+func (c *copying) copyAll(ctx context.Context, b store.Batch, concurrency int) error {
+	group, ctx := parallel.New(ctx)
+	group.SetLimit(concurrency)
+	for index := range c.stored.All() {
+		s := c.slabs[index[c.axis]]
+		if !s.whole {
+			continue
+		}
+		from, to := slices.Clone(index), slices.Clone(index)
+		to[c.axis] = s.first
+		group.Go(func() error {
+			if err := c.copyChunk(ctx, b, from, to); err != nil {
+				return fmt.Errorf("chunk %v (%s): %w", from, c.source.Engine.Key(from), err)
+			}
+			return nil
+		})
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return group.Wait(nil)
+}
+
+// copyChunk copies a chunk as it is encoded, within the store if it can.
+func (c *copying) copyChunk(ctx context.Context, b store.Batch, from, to []int64) error {
+	key, source := c.target.Engine.Key(to), c.source.Engine.Key(from)
+	n, err := store.BatchCopy(ctx, b, key, c.source.Engine.Store, source)
+	if errors.Is(err, store.ErrUnsupported) {
+		n, err = c.carry(ctx, b, key, source)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it was deleted since it was listed, because it got the fill value
+	}
+	if err == nil {
+		c.did(1, n)
+	}
+	return err
+}
+
+// carry copies a value through this program, piece by piece if the store of the result
+// can be written so.
+func (c *copying) carry(ctx context.Context, b store.Batch, key, source store.Key) (int64, error) {
+	info, err := store.Stat(ctx, c.source.Engine.Store, source)
+	if err != nil {
+		return 0, err
+	}
+	held, err := c.held.Acquire(ctx, min(info.Size, store.PartsMemory))
+	if err != nil {
+		return 0, err
+	}
+	err = store.BatchGather(ctx, b, key, c.source.Engine.Store, []store.Part{{Key: source, Version: info.Version, N: info.Size}})
+	c.held.Release(held)
+	if !errors.Is(err, store.ErrUnsupported) {
+		return info.Size, err
+	}
+	if held, err = c.held.Acquire(ctx, info.Size); err != nil {
+		return 0, err
+	}
+	defer c.held.Release(held)
+	value, _, err := c.source.Engine.Store.Get(ctx, source, store.Request{}, nil)
+	if err != nil {
+		return 0, err
+	}
+	return int64(len(value)), b.Put(ctx, key, value)
+}
+
+// encodeAll encodes the chunks of which a part is kept.
+func (c *copying) encodeAll(ctx context.Context, b store.Batch) error {
+	group, ctx := parallel.New(ctx)
+	group.SetLimit(tasks)
+	for region := range c.regions() {
+		boxes, err := c.target.Engine.Boxes(region, c.boxBytes())
+		if err != nil {
+			return group.Wait(err)
+		}
+		for box := range boxes {
+			box := slices.Clone(box)
+			group.Go(func() error { return c.encode(ctx, b, box) })
+			if ctx.Err() != nil {
+				break
+			}
+		}
+	}
+	return group.Wait(nil)
+}
+
+// boxBytes returns the bytes of the elements of a block. The places of its rows take
+// room, too.
+func (c *copying) boxBytes() int64 {
+	size := int64(c.target.Engine.Size)
+	return max(1, c.block/(size+rowBytes)*size)
+}
+
+// rowBytes is the memory for the place of a row in a list of rows.
+const rowBytes = 16
+
+// regions yields the regions of the result whose chunks are encoded: runs of pieces, and
+// all of the other axes.
+func (c *copying) regions() func(yield func(grid.Box) bool) {
+	return func(yield func(grid.Box) bool) {
+		region, start := grid.BoxOf(c.target.Grid.Shape()), int64(0)
+		run := grid.Interval{}
+		for _, p := range c.pieces {
+			if p.whole < 0 {
+				run.Stop = start + p.count
+			} else {
+				if region[c.axis] = run; run.Len() > 0 && !yield(region) {
+					return
+				}
+				run.Start = start + p.count
+				run.Stop = run.Start
+			}
+			start += p.count
+		}
+		if region[c.axis] = run; run.Len() > 0 {
+			yield(region)
+		}
+	}
+}
+
+// encode makes the chunks of a box of the result.
+func (c *copying) encode(ctx context.Context, b store.Batch, box grid.Box) error {
+	first, _, _ := c.target.Grid.Axis(c.axis).Locate(box[c.axis].Start)
+	last, _, _ := c.target.Grid.Axis(c.axis).Locate(box[c.axis].Stop - 1)
+	in := grid.Interval{Start: c.pieces[first].rows.Start, Stop: c.pieces[last].rows.Stop}
+	cells, err := c.target.Grid.Touched(box)
+	if err != nil {
+		return err
+	}
+	n, _ := cells.Len()
+	defer c.did(n, 0)
+	if found, err := c.anyStored(box, in); !found || err != nil {
+		return err // the result has the fill value there, too
+	}
+	items := make(selection.Orthogonal, len(box))
+	for i, span := range box {
+		items[i] = selection.Span(span.Start, span.Stop)
+	}
+	items[c.axis] = selection.List(c.kept.list(make([]int64, 0, box[c.axis].Len()), in)...)
+	from, err := c.source.Resolve(items, nil)
+	if err != nil {
+		return err
+	}
+	to, err := c.target.Resolve(box, nil)
+	if err != nil {
+		return err
+	}
+	buffer, e := c.room(from)
+	defer buffer.Put()
+	if err := c.read(ctx, from, e); err != nil {
+		return err
+	}
+	view, err := to.View(e)
+	if err != nil {
+		return err
+	}
+	return c.target.Engine.Write(ctx, to.Resolved, view, engine.Writing{Batch: b})
+}
+
+// room returns memory for the selected elements.
+func (c *copying) room(r *snapshot.Selected) (*budget.Buffer, element.Buffer) {
+	if r.Type.Variable() {
+		return nil, r.Room(c.block)
+	}
+	n := r.Len() * r.Size()
+	buffer := budget.Get(n)
+	return buffer, element.Buffer{Type: r.Type, Data: buffer.Bytes(n)}
+}
+
+// read reads the kept elements of a box.
+func (c *copying) read(ctx context.Context, r *snapshot.Selected, e element.Buffer) error {
+	view, err := r.View(e)
+	if err != nil {
+		return err
+	}
+	// A chunk may seem to belong to a newer document. In the end, confirm finds out.
+	_, err = c.source.ReadTo(ctx, r, view, false)
+	return err
+}
+
+// anyStored reports whether the source stores a chunk of some rows of a box.
+func (c *copying) anyStored(box grid.Box, rows grid.Interval) (bool, error) {
+	from := slices.Clone(box)
+	from[c.axis] = rows
+	cells, err := c.source.Grid.Touched(from)
+	if err != nil {
+		return false, err
+	}
+	if n, ok := cells.Len(); ok && n <= int64(c.stored.Len()) {
+		for index := range cells.IndicesInto(make([]int64, len(cells))) {
+			if c.stored.Has(index) {
+				return true, nil
+			}
+		}
+		return false, nil
+	}
+	for index := range c.stored.All() {
+		if cells.Contains(index) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/parallel"
+)
+
+// evaluation finds the rows for which an expression is true.
+type evaluation struct {
+	root    condition
+	columns map[string]*column
+	values  map[*comparison][]cf.Value
+	n       int64 // rows
+	scans   sync.Pool
+}
+
+// newEvaluation parses the values of an expression for the columns that it names.
+func newEvaluation(e *Expression, columns map[string]*column, n int64) (*evaluation, error) {
+	v := &evaluation{root: e.root, columns: columns, values: map[*comparison][]cf.Value{}, n: n}
+	return v, v.parse(e.root)
+}
+
+func (e *evaluation) parse(c condition) error {
+	switch c := c.(type) {
+	case all:
+		return e.parseAll(c)
+	case some:
+		return e.parseAll(c)
+	case inverse:
+		return e.parse(c.of)
+	case *comparison:
+		for _, t := range c.values {
+			v, err := e.columns[c.name].value(t)
+			if err != nil {
+				return err
+			}
+			e.values[c] = append(e.values[c], v)
+		}
+	}
+	return nil
+}
+
+func (e *evaluation) parseAll(list []condition) error {
+	for _, c := range list {
+		if err := e.parse(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run evaluates the expression. Every unit of a column is decoded at most once: rows are
+// evaluated in order, between places where units of all columns begin, and several such
+// stretches at once.
+func (e *evaluation) run(ctx context.Context, memory int64, concurrency int) (*rows, error) {
+	kept := newRows(e.n)
+	group, ctx := parallel.New(ctx)
+	group.SetLimit(e.workers(memory, concurrency))
+	for in := range e.stretches() {
+		group.Go(func() error { return e.stretch(ctx, in, kept) })
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return kept, group.Wait(nil)
+}
+
+// workers returns how many stretches are evaluated at once. Each holds one unit of every
+// column.
+func (e *evaluation) workers(memory int64, concurrency int) int {
+	bytes := int64(1)
+	for _, c := range e.columns {
+		bytes += 2 * c.bytes()
+	}
+	return int(max(1, min(int64(concurrency), memory/bytes)))
+}
+
+// stretches yields the stretches of rows that are evaluated independently.
+func (e *evaluation) stretches() func(yield func(grid.Interval) bool) {
+	return func(yield func(grid.Interval) bool) {
+		in := grid.Interval{}
+		for in.Start < e.n {
+			for in.Stop = e.tile(in.Start); in.Stop < e.n && !e.isBorder(in.Stop); {
+				in.Stop = e.tile(in.Stop)
+			}
+			if !yield(in) {
+				return
+			}
+			in.Start = in.Stop
+		}
+	}
+}
+
+// tile returns the end of the tile that begins at a row: the rows up to the next unit of
+// any column.
+func (e *evaluation) tile(row int64) int64 {
+	stop := e.n
+	for _, c := range e.columns {
+		stop = min(stop, c.unit(row).Stop)
+	}
+	return stop
+}
+
+// isBorder reports whether a unit of every column begins at a row.
+func (e *evaluation) isBorder(row int64) bool {
+	for _, c := range e.columns {
+		if c.unit(row).Start != row {
+			return false
+		}
+	}
+	return true
+}
+
+// stretch evaluates the tiles of a stretch.
+func (e *evaluation) stretch(ctx context.Context, in grid.Interval, kept *rows) error {
+	s := e.scan()
+	defer e.scans.Put(s)
+	for in.Start < in.Stop {
+		tile := grid.Interval{Start: in.Start, Stop: e.tile(in.Start)}
+		is := s.room(tile.Len())
+		if err := s.evaluate(ctx, e.root, tile, is); err != nil {
+			return err
+		}
+		kept.keep(tile.Start, is)
+		s.free(is)
+		in.Start = tile.Stop
+	}
+	return ctx.Err()
+}
+
+// scan evaluates the tiles of one stretch, one after the other.
+type scan struct {
+	*evaluation
+	pages  map[string]*page
+	orders []cf.Order
+	spare  [][]bool
+}
+
+// scan returns a scan that has decoded nothing.
+func (e *evaluation) scan() *scan {
+	if s, ok := e.scans.Get().(*scan); ok {
+		for _, p := range s.pages {
+			p.rows = grid.Interval{} // its memory is used again
+		}
+		return s
+	}
+	s := &scan{evaluation: e, pages: map[string]*page{}}
+	for name, c := range e.columns {
+		s.pages[name] = &page{column: c}
+	}
+	return s
+}
+
+// room returns memory for n rows.
+func (s *scan) room(n int64) []bool {
+	var is []bool
+	if k := len(s.spare) - 1; k >= 0 {
+		is, s.spare = s.spare[k], s.spare[:k]
+	}
+	return slices.Grow(is[:0], int(n))[:n]
+}
+
+func (s *scan) free(is []bool) { s.spare = append(s.spare, is) }
+
+// evaluate sets is to the truth of a condition for the rows of a tile.
+func (s *scan) evaluate(ctx context.Context, c condition, tile grid.Interval, is []bool) error {
+	switch c := c.(type) {
+	case all:
+		return s.join(ctx, c, tile, is, false)
+	case some:
+		return s.join(ctx, c, tile, is, true)
+	case inverse:
+		err := s.evaluate(ctx, c.of, tile, is)
+		for i, b := range is {
+			is[i] = !b
+		}
+		return err
+	case *comparison:
+		return s.compare(ctx, c, tile, is)
+	case *absence:
+		orders, err := s.order(ctx, c.name, tile, cf.Value{})
+		for i, o := range orders {
+			is[i] = o == cf.Absent
+		}
+		return err
+	}
+	return fmt.Errorf("%w: condition %T", zarr.ErrUnsupported, c)
+}
+
+// join evaluates conditions one after the other until each row is decided: for and by
+// one that is false, for or by one that is true. Columns of the conditions that remain
+// are not decoded.
+func (s *scan) join(ctx context.Context, list []condition, tile grid.Interval, is []bool, decides bool) error {
+	if err := s.evaluate(ctx, list[0], tile, is); err != nil {
+		return err
+	}
+	other := s.room(tile.Len())
+	defer s.free(other)
+	for _, c := range list[1:] {
+		if !slices.Contains(is, !decides) {
+			return nil
+		}
+		if err := s.evaluate(ctx, c, tile, other); err != nil {
+			return err
+		}
+		for i, b := range other {
+			if b == decides {
+				is[i] = decides
+			}
+		}
+	}
+	return nil
+}
+
+// compare evaluates a comparison.
+func (s *scan) compare(ctx context.Context, c *comparison, tile grid.Interval, is []bool) error {
+	for k, v := range s.values[c] {
+		orders, err := s.order(ctx, c.name, tile, v)
+		if err != nil {
+			return err
+		}
+		for i, o := range orders {
+			switch has := c.places.has(o); {
+			case k == 0:
+				is[i] = has
+			case c.every:
+				is[i] = is[i] && has
+			default:
+				is[i] = is[i] || has
+			}
+		}
+	}
+	return nil
+}
+
+// order returns the orders of the rows of a tile beside a value. The next call overwrites
+// them.
+func (s *scan) order(ctx context.Context, name string, tile grid.Interval, v cf.Value) ([]cf.Order, error) {
+	s.orders = slices.Grow(s.orders[:0], int(tile.Len()))[:tile.Len()]
+	return s.orders, s.pages[name].compare(ctx, s.orders, tile, v)
+}

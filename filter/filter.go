@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/rewrite"
+)
+
+// Report says what [Do] has done.
+type Report struct {
+	Rows, Kept int64
+	Counts     // of all filtered arrays
+	// Others counts the nodes, and the values of arrays without the dimension, which
+	// were copied as they are.
+	Others rewrite.Report
+}
+
+// Do makes a node at dst with the rows of the table at src that the request keeps. The
+// source does not change; it may grow meanwhile, and the result is of the rows that it
+// had in the beginning. Everything without the dimension is copied as it is.
+//
+// If something is at dst and Options.Overwrite is not set, the error wraps [fs.ErrExist].
+// If arrays differ in their number of rows, or if the request does not fit them, it wraps
+// [zarr.ErrInvalidArgument], and for a condition it may be a [*SyntaxError]. If the
+// source changes otherwise than by growth, it wraps [zarr.ErrSourceChanged]. The package
+// comment says what a failure leaves.
+func Do(ctx context.Context, src, dst *zarr.Location, r Request, opt *Options) (*Report, error) {
+	report := new(Report)
+	t, kept, err := filtering(ctx, src, r, opt)
+	if err != nil {
+		return report, fail(src, err)
+	}
+	report.Rows, report.Kept = t.n, kept.count(t.allRows())
+	w := &work{table: t, report: report}
+	for _, a := range t.arrays {
+		if err := w.survey(ctx, a); err != nil {
+			return report, fail(src, err)
+		}
+	}
+	report.Others, err = rewrite.Derive(ctx, src, dst, w.derived(), t.copying())
+	return report, fail(src, err)
+}
+
+// filtering opens a table, finds the rows that are kept, and cuts the results.
+func filtering(ctx context.Context, src *zarr.Location, r Request, opt *Options) (*table, *rows, error) {
+	t, err := open(ctx, src, r, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, err := t.kept(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, a := range t.arrays {
+		if err := a.plan(kept); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", t.nameOf(a), err)
+		}
+	}
+	return t, kept, nil
+}
+
+// copying returns the options of the copy.
+func (t *table) copying() *rewrite.Options {
+	return &rewrite.Options{Options: t.Options.Options, Overwrite: t.Overwrite}
+}
+
+// work is one call of Do.
+type work struct {
+	*table
+	mu          sync.Mutex
+	report      *Report
+	done, total int64 // chunks
+}
+
+// survey lists the stored chunks of an array, and counts what becomes of them.
+func (w *work) survey(ctx context.Context, a *array) (err error) {
+	g, err := a.grid()
+	if err != nil {
+		return err
+	}
+	if err := engine.Visitable(grid.BoxOf(g.Chunks())); err != nil {
+		return err
+	}
+	// The listing also shows which chunks need not be asked for.
+	if a.stored, err = staging.ListKeys(ctx, a.source); err != nil {
+		return err
+	}
+	n := a.tally()
+	n.BytesCopied = 0 // is counted when they are copied
+	w.report.add(n)
+	w.total += n.Copied + a.encodes(g)
+	return nil
+}
+
+// encodes returns how many chunks of the result are not copied, stored or not.
+func (r *array) encodes(g *grid.Grid) int64 {
+	n := int64(0)
+	for _, p := range r.pieces {
+		if p.whole < 0 {
+			n++
+		}
+	}
+	for i, chunks := range g.Chunks() {
+		if i != r.axis {
+			n *= chunks
+		}
+	}
+	return n
+}
+
+// derived returns the arrays that are made anew.
+func (w *work) derived() map[string]rewrite.Derived {
+	list := map[string]rewrite.Derived{}
+	for _, a := range w.arrays {
+		write := func(ctx context.Context, to *zarr.Array) error {
+			err := w.write(ctx, a, to, w.did)
+			if err == nil {
+				return nil
+			}
+			// What cannot be read may be of a newer document.
+			if changed := a.confirm(ctx); errors.Is(changed, zarr.ErrSourceChanged) {
+				return changed
+			}
+			return err
+		}
+		list[a.path] = rewrite.Derived{Document: a.doc, Write: write, Confirm: a.confirm}
+	}
+	return list
+}
+
+// did counts what was done.
+func (w *work) did(chunks, copied int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done += chunks
+	w.report.BytesCopied += copied
+	if w.Progress != nil {
+		w.Progress(w.done, w.total)
+	}
+}
+
+// fail adds the operation and the node to an error.
+func fail(src *zarr.Location, err error) error {
+	if e := (*zarr.Error)(nil); err == nil || errors.As(err, &e) {
+		return err
+	}
+	return &zarr.Error{Op: "filter", Path: src.Path(), Axis: -1, Err: err}
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"context"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/rewrite"
+)
+
+// Counts are what a plan predicts, and what was done.
+type Counts struct {
+	Copied       int64 // chunks that are kept whole, without decoding
+	Encoded      int64 // chunks that are encoded anew; some may have only the fill value
+	Read         int64 // stored chunks of which a part is kept, and which are decoded
+	Dropped      int64 // stored chunks of which nothing is kept
+	BytesCopied  int64 // of the encoded chunks
+	BytesDropped int64
+	BytesRead    int64 // of the stored chunks that are decoded; only of a plan
+	BytesDecoded int64 // of the kept elements that are decoded
+	BytesEncoded int64 // of elements, before compression
+}
+
+func (c *Counts) add(o Counts) {
+	c.Copied += o.Copied
+	c.Encoded += o.Encoded
+	c.Read += o.Read
+	c.Dropped += o.Dropped
+	c.BytesCopied += o.BytesCopied
+	c.BytesDropped += o.BytesDropped
+	c.BytesRead += o.BytesRead
+	c.BytesDecoded += o.BytesDecoded
+	c.BytesEncoded += o.BytesEncoded
+}
+
+// Filtered is an array of a plan.
+type Filtered struct {
+	Path string // below the node, "" for itself
+	Axis int
+	Grid *grid.Grid // of the result
+	Counts
+}
+
+// Plan says what [Do] would do.
+type Plan struct {
+	Dimension  string // "" if the axis has no name
+	Rows, Kept int64
+	Arrays     []Filtered
+	Counts           // of all arrays
+	Memory     int64 // the most bytes that are held at once
+	// Others counts the nodes, and the values of arrays without the dimension, which are
+	// copied as they are.
+	Others rewrite.Report
+}
+
+// NewPlan predicts what [Do] would do. It evaluates the condition, lists the stored
+// chunks, and changes nothing.
+func NewPlan(ctx context.Context, src, dst *zarr.Location, r Request, opt *Options) (*Plan, error) {
+	t, kept, err := filtering(ctx, src, r, opt)
+	if err != nil {
+		return nil, fail(src, err)
+	}
+	p := &Plan{Dimension: t.dimension, Rows: t.n, Kept: kept.count(t.allRows()), Memory: t.memory()}
+	derived := map[string]rewrite.Derived{}
+	for _, a := range t.arrays {
+		f, err := a.predict(ctx)
+		if err != nil {
+			return nil, fail(src, err)
+		}
+		p.Arrays = append(p.Arrays, f)
+		p.add(f.Counts)
+		derived[a.path] = rewrite.Derived{Document: a.doc, Confirm: a.confirm}
+	}
+	how := t.copying()
+	how.DryRun = true
+	p.Others, err = rewrite.Derive(ctx, src, dst, derived, how)
+	return p, fail(src, err)
+}
+
+// predict predicts what becomes of the stored chunks of an array.
+func (r *array) predict(ctx context.Context) (f Filtered, err error) {
+	f = Filtered{Path: r.path, Axis: r.axis}
+	if f.Grid, err = r.grid(); err != nil {
+		return f, err
+	}
+	if r.stored, err = staging.List(ctx, r.source); err != nil {
+		return f, err
+	}
+	f.Counts = r.tally()
+	return f, nil
+}
+
+// grid returns the grid of the result.
+func (r *array) grid() (*grid.Grid, error) {
+	spec, err := zarr.SpecOf(r.doc)
+	return spec.Grid, err
+}
+
+// tally counts what becomes of the stored chunks.
+func (r *array) tally() Counts {
+	n, encoded := Counts{}, map[int64]bool{}
+	for index := range r.stored.All() {
+		s, size := r.slabs[index[r.axis]], r.stored.Size(index)
+		switch {
+		case s.kept == 0:
+			n.add(Counts{Dropped: 1, BytesDropped: size})
+		case s.whole:
+			n.add(Counts{Copied: 1, BytesCopied: size})
+		default:
+			bytes := s.kept * r.planeBytes(index)
+			n.add(Counts{Read: 1, BytesRead: size, BytesDecoded: bytes, BytesEncoded: bytes})
+			for k := s.first; k <= s.last; k++ {
+				encoded[r.number(index, k)] = true
+			}
+		}
+	}
+	n.Encoded = int64(len(encoded))
+	return n
+}
+
+// number returns the number in C order of the chunk of the result with a piece, and with
+// the other indices of a chunk of the source.
+func (r *array) number(index []int64, piece int64) int64 {
+	n := int64(0)
+	for i, k := range index {
+		length := r.source.Grid.Axis(i).Cells()
+		if i == r.axis {
+			k, length = piece, int64(len(r.pieces))
+		}
+		n = n*length + k
+	}
+	return n
+}
+
+// planeBytes returns the bytes of the elements of one plane of a chunk.
+func (r *array) planeBytes(index []int64) int64 {
+	n := int64(r.source.Engine.Size)
+	for i, k := range index {
+		if i != r.axis {
+			cell, _ := r.source.Grid.Axis(i).Cell(k)
+			n *= cell.Logical
+		}
+	}
+	return n
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+)
+
+// table is a node whose arrays share an axis.
+type table struct {
+	Options
+	src       *zarr.Location
+	request   Request
+	dimension string // "" if the axis of a single array has no name
+	arrays    []*array
+	columns   map[string]*column // that the condition names
+	n         int64              // rows
+}
+
+// open opens the arrays of a table.
+func open(ctx context.Context, src *zarr.Location, r Request, opt *Options) (*table, error) {
+	t := &table{Options: opt.orZero(), src: src, request: r, dimension: r.Dimension, columns: map[string]*column{}}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	n, err := src.Root().At(src.Path()).Open(ctx, t.reading())
+	if err != nil {
+		return nil, err
+	}
+	switch n := n.(type) {
+	case *zarr.Array:
+		if err = t.openArray(n); err == nil {
+			err = t.openColumns(ctx, path.Dir("/"+src.Path()))
+		}
+	case *zarr.Group:
+		if err = t.openColumns(ctx, "/"+src.Path()); err == nil {
+			err = t.openGroup(ctx, n)
+		}
+	}
+	if err == nil {
+		err = t.checkRows()
+	}
+	return t, err
+}
+
+// openArray opens a single array.
+func (t *table) openArray(a *zarr.Array) error {
+	axis, names := t.request.Axis, a.DimensionNames()
+	if t.dimension != "" {
+		axis = slices.Index(names, t.dimension)
+	}
+	if axis < 0 || axis >= a.Rank() {
+		return fmt.Errorf("%w: there is no axis %s: the array has %d axes %v", zarr.ErrInvalidArgument, axisName(t.dimension, axis), a.Rank(), names)
+	}
+	if names != nil {
+		t.dimension = names[axis]
+	}
+	return t.add(a, "", axis)
+}
+
+func axisName(dimension string, axis int) string {
+	if dimension != "" {
+		return dimension
+	}
+	return fmt.Sprint(axis)
+}
+
+// openGroup opens the arrays of a group that have the dimension. Groups below it with a
+// coordinate of their own have a dimension of their own.
+func (t *table) openGroup(ctx context.Context, g *zarr.Group) error {
+	if t.dimension == "" {
+		return fmt.Errorf("%w: a mask of a group needs the name of the dimension", zarr.ErrInvalidArgument)
+	}
+	members, err := t.members(ctx, g)
+	if err != nil {
+		return err
+	}
+	var known []string
+	for _, m := range members {
+		names := m.array.DimensionNames()
+		known = append(known, names...)
+		axis := slices.Index(names, t.dimension)
+		switch {
+		case axis < 0 || isOwn(members, m.path, t.dimension):
+			continue
+		case slices.Contains(names[axis+1:], t.dimension):
+			return fmt.Errorf("%w: %s has the dimension %s twice", zarr.ErrUnsupported, m.path, t.dimension)
+		}
+		if err := t.add(m.array, m.path, axis); err != nil {
+			return fmt.Errorf("%s: %w", m.path, err)
+		}
+	}
+	if len(t.arrays) == 0 {
+		slices.Sort(known)
+		return fmt.Errorf("%w: no array has the dimension %q; there are %q", zarr.ErrInvalidArgument, t.dimension, slices.Compact(known))
+	}
+	return nil
+}
+
+// member is an array of a group.
+type member struct {
+	path  string
+	array *zarr.Array
+}
+
+// members opens all arrays of a group. It reads their documents, because consolidated
+// metadata may be older, unless the store cannot be listed.
+func (t *table) members(ctx context.Context, g *zarr.Group) ([]member, error) {
+	var list []member
+	listed := true
+	for m, err := range g.Unconsolidated().Members(ctx, true) {
+		if errors.Is(err, store.ErrUnsupported) {
+			listed = false
+			break
+		}
+		if list, err = appended(list, m, err); err != nil {
+			return nil, err
+		}
+	}
+	if listed {
+		return list, nil
+	}
+	list = nil
+	for m, err := range g.Members(ctx, true) {
+		if list, err = appended(list, m, err); err != nil {
+			return nil, err
+		}
+	}
+	for i, m := range list {
+		a, err := t.src.Root().At(path.Join(t.src.Path(), m.path)).OpenArray(ctx, t.reading())
+		if err != nil {
+			return nil, err
+		}
+		list[i].array = a
+	}
+	return list, nil
+}
+
+// appended appends a member that is an array. Nodes that cannot be opened are copied as
+// they are, unless the dimension may be theirs.
+func appended(list []member, m zarr.Member, err error) ([]member, error) {
+	if err != nil {
+		return list, err
+	}
+	if m.Err != nil && m.Kind != "group" {
+		return list, fmt.Errorf("%s: %w", m.Path, m.Err)
+	}
+	if a, ok := m.Node.(*zarr.Array); ok {
+		list = append(list, member{m.Path, a})
+	}
+	return list, nil
+}
+
+// isOwn reports whether a group between the table and an array has a coordinate of the
+// dimension.
+func isOwn(members []member, at, dimension string) bool {
+	for dir := path.Dir(at); dir != "."; dir = path.Dir(dir) {
+		if slices.ContainsFunc(members, func(m member) bool { return m.path == dir+"/"+dimension }) {
+			return true
+		}
+	}
+	return false
+}
+
+// add adds an array that is filtered.
+func (t *table) add(a *zarr.Array, path string, axis int) error {
+	r, err := newArray(a, path, axis, t.engine())
+	if err == nil {
+		t.arrays = append(t.arrays, r)
+	}
+	return err
+}
+
+// openColumns opens the arrays that the condition names, in the group at a path. They
+// tell the dimension of the table.
+func (t *table) openColumns(ctx context.Context, dir string) error {
+	if t.request.Where == nil {
+		return nil
+	}
+	for _, name := range t.request.Where.names {
+		at := path.Join(dir, name)
+		a, err := t.src.Root().At(strings.TrimPrefix(at, "/")).OpenArray(ctx, t.reading())
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: the condition names %q, and there is no array %s; write text in quotes", zarr.ErrInvalidArgument, name, at)
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.addColumn(name, a); err != nil {
+			return fmt.Errorf("the condition names %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (t *table) addColumn(name string, a *zarr.Array) error {
+	if a.Rank() != 1 {
+		return fmt.Errorf("%w: the array has %d axes, not one", zarr.ErrInvalidArgument, a.Rank())
+	}
+	dimension := ""
+	if names := a.DimensionNames(); names != nil {
+		dimension = names[0]
+	}
+	if dimension == "" {
+		dimension = name // as coordinates without dimension names have it
+	}
+	if t.dimension == "" && len(t.arrays) == 0 {
+		t.dimension = dimension
+	}
+	if t.dimension != "" && dimension != t.dimension {
+		return fmt.Errorf("%w: it has the dimension %s, and the rows are those of %s", zarr.ErrInvalidArgument, dimension, t.dimension)
+	}
+	c, err := newColumn(a)
+	t.columns[name] = c
+	return err
+}
+
+// checkRows returns an error unless all arrays have the same number of rows.
+func (t *table) checkRows() error {
+	t.n = t.arrays[0].extent()
+	differs := func(what string, n int64) error {
+		return fmt.Errorf("%w: %s has %d rows, and %s has %d; if they are growing, filter again", zarr.ErrInvalidArgument, what, n, t.nameOf(t.arrays[0]), t.n)
+	}
+	for _, a := range t.arrays {
+		if n := a.extent(); n != t.n {
+			return differs(t.nameOf(a), n)
+		}
+	}
+	for name, c := range t.columns {
+		if n := c.array.Shape()[0]; n != t.n {
+			return differs(name, n)
+		}
+	}
+	if n := int64(len(t.request.Mask)); t.request.Mask != nil && n != t.n {
+		return differs("the mask", n)
+	}
+	// A bit for every row, and what is noted for every chunk.
+	bytes := t.n / 8
+	for _, a := range t.arrays {
+		bytes = max(bytes, a.source.Grid.Axis(a.axis).Chunks()*noted)
+	}
+	if bytes > t.memory()/2 {
+		return fmt.Errorf("%w: %d rows take %d bytes, more than half of the memory (Options.Memory)", zarr.ErrLimit, t.n, bytes)
+	}
+	return nil
+}
+
+// noted bounds the bytes that are noted for a chunk along the axis.
+const noted = 96
+
+func (t *table) nameOf(a *array) string {
+	if a.path == "" {
+		return "the array"
+	}
+	return a.path
+}
+
+// kept returns the rows that are kept.
+func (t *table) kept(ctx context.Context) (*rows, error) {
+	if t.request.Mask != nil {
+		r := newRows(t.n)
+		r.keep(0, t.request.Mask)
+		return r, nil
+	}
+	e, err := newEvaluation(t.request.Where, t.columns, t.n)
+	if err != nil {
+		return nil, err
+	}
+	return e.run(ctx, t.memory()/4, zarr.DefaultConcurrency(t.src.Store(), 1))
+}
+
+// allRows is the range of all rows.
+func (t *table) allRows() grid.Interval { return grid.Interval{Stop: t.n} }
