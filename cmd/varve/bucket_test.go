@@ -90,6 +90,7 @@ regularize GROUP/b
 convert GROUP/b THERE/v2.zarr --to 2
 convert THERE/v2.zarr --to 3
 unlock GROUP/b
+filter GROUP/a THERE/some.zarr --mask LOCAL/mask.raw
 vacuum GROUP --grace 0s --yes
 insert GROUP/a --at 0 LOCAL/day.raw --axis time --alone --unlock
 drop GROUP/a --axis time --range 0:2 --alone --yes
@@ -110,6 +111,9 @@ func runThere(t *testing.T, place, secret string) {
 	t.Helper()
 	group, local := place+"/g.zarr", t.TempDir()
 	if err := os.WriteFile(filepath.Join(local, "day.raw"), make([]byte, 4*6), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(local, "mask.raw"), []byte{0, 1, 1, 0, 1, 0}, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	words, ran := strings.NewReplacer("GROUP", group, "THERE", place, "LOCAL", local), map[string]bool{}

@@ -26,7 +26,7 @@ var commandGroups = []struct {
 	{"Look", []string{"info", "tree", "ls", "cat", "grid", "equal", "check", "diff"}},
 	{"Make and fill", []string{"create", "write", "export", "attrs", "plan", "rm"}},
 	{"Grow and cut", []string{"append", "resize", "unlock", "reservations", "regularize", "drop", "insert"}},
-	{"Copy and tidy", []string{"copy", "convert", "consolidate", "compact", "rechunk", "vacuum"}},
+	{"Copy and tidy", []string{"copy", "filter", "convert", "consolidate", "compact", "rechunk", "vacuum"}},
 }
 
 // printHelp prints the help of a command.

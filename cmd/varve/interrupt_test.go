@@ -149,6 +149,7 @@ func TestStoppedInTheMiddle(t *testing.T) {
 		{"rm", []string{"rm", "--yes", "GROUP/a"}},
 		{"copy", []string{"copy", "GROUP", "PARENT/copy.zarr"}},
 		{"convert", []string{"convert", "GROUP", "PARENT/copy.zarr", "--to", "2"}},
+		{"filter", []string{"filter", "GROUP/a", "PARENT/copy.zarr", "--mask", "PARENT/mask.raw"}},
 		{"resize", []string{"resize", "GROUP/a", "--shape", "1,3", "--yes"}},
 		{"consolidate", []string{"consolidate", "GROUP"}},
 	} {
@@ -158,6 +159,7 @@ func TestStoppedInTheMiddle(t *testing.T) {
 			must(t, "", "create", group, "--group")
 			must(t, "", "create", group+"/a", "--shape", "400,3", "--dtype", "int8", "--chunks", "[1,3]")
 			must(t, "", "write", group+"/a", "--value", "1")
+			overwrite(t, filepath.Join(parent, "mask.raw"), strings.Repeat("\x00\x01", 200))
 			place := strings.NewReplacer("GROUP", group, "PARENT", parent)
 			var args []string
 			for _, a := range c.args {

@@ -54,7 +54,7 @@ func Selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, erro
 		}
 		return item, err
 	}
-	mask := func(name string) (selection.Mask, error) { return readMask(ctx, name) }
+	mask := func(name string) (selection.Mask, error) { return ReadMask(ctx, name) }
 	sel, err := selection.Parser{Names: names, Mask: mask, Lookup: find}.Parse(text)
 	if err != nil {
 		// Suggest other punctuation for a mistake in the text, not for a failed request.
@@ -143,8 +143,8 @@ func waysByValue(c *zarr.Array, dimension string, n int64) string {
 	return ""
 }
 
-// readMask reads a NumPy file of booleans. It allocates memory only for bytes that exist.
-func readMask(ctx context.Context, name string) (m selection.Mask, err error) {
+// ReadMask reads a NumPy file of booleans. It allocates memory only for bytes that exist.
+func ReadMask(ctx context.Context, name string) (m selection.Mask, err error) {
 	file, err := localfile.Open(ctx, name)
 	if err != nil {
 		return m, err

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/filter"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/store"
+)
+
+// filtering is the command filter.
+type filtering struct {
+	copyFlags
+	where, mask, axis string
+}
+
+func newFilterCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "filter SRC DST --where EXPR|--mask FILE",
+		Short: "Keep the rows of a table, or the planes of an array, that a condition selects",
+		Long: `Keep the rows of a table that a condition selects, in a new node at DST. A table is a group whose arrays share a
+dimension, also in groups below it, or one array. Everything without the dimension is copied as it is.
+
+--where compares arrays of the group that have one axis, along the dimension, with values:
+
+  time >= 2020-01-01 and station == "K12"
+  quality in (1, 2) and not (depth < 5.5 or depth is missing)
+
+Values are numbers, dates in the calendar of the array, durations such as 6h, true, false, and text in quotes. The
+operators are ==, !=, <, <=, >, >=, in, not in, is missing, and, or, not. A date without a time of day is the whole day,
+and a month or a year is all of it. Comparisons with missing values and with NaN are false, also !=. Names with other
+characters than letters, digits, dots and underscores are written in backquotes.
+
+--mask takes a .npy file of booleans, or one byte for every row that is 0 or 1. For a group it needs --axis.
+
+Each chunk of the result holds what one chunk of SRC keeps, so along the dimension chunks have listed lengths, which not
+all programs can read; varve regularize changes that. Chunks that are kept whole are copied as they are encoded, and those
+of which nothing is kept are left out; neither are decoded. Rows that fill no inner chunk move to the next shard. Arrays
+of format 2 get full chunks of one length.
+
+SRC may grow meanwhile: the result has the rows that were there in the beginning. The documents are stored last, so an
+interrupted command leaves nothing that is visible. Repeat it; it starts over.`,
+		Example: `  varve filter era5.zarr recent.zarr --where 'time >= 2023 and not time == 2024-02-29' --dry-run
+  varve filter era5.zarr/t2m north.zarr --mask keep.npy --axis lat`,
+		Args:              arguments("SRC", "DST"),
+		ValidArgsFunction: node.Complete,
+	}
+	f := new(filtering)
+	flags := c.Flags()
+	flagtext.Var(flags, &f.where, "where", "", "keep the rows that fulfil the condition `EXPR`", flagtext.Syntax(filter.Parse))
+	flags.StringVar(&f.mask, "mask", "", "keep the rows for which the booleans in `FILE` are true")
+	flagtext.Var(flags, &f.axis, "axis", "0", "the `AXIS`: a number or the name of a dimension; of a group, a name, by default that of the arrays in --where", flagtext.Syntax(argument.ParseAxis))
+	flags.BoolVar(&f.dry, "dry-run", false, "change nothing, and print what would be kept")
+	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the node at DST and everything below it")
+	flags.BoolVar(&f.yes, "yes", false, "do not ask before --overwrite removes a group")
+	f.singleWriter = growth.SingleWriterFlag(c)
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if (f.where == "") == (f.mask == "") {
+			return failure.BadUsage("give a condition (--where) or a file of booleans (--mask)")
+		}
+		return f.run(cmd, args[0], args[1])
+	}
+	return c
+}
+
+func (f *filtering) run(cmd *cobra.Command, from, to string) (err error) {
+	ctx := cmd.Context()
+	src, err := locate(ctx, from, store.Read)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore(src, true)) }()
+	r, err := f.request(cmd, src)
+	if err != nil {
+		return failure.On(cmd.Name(), from, err)
+	}
+	opt := &filter.Options{Options: *session.Reading(cmd), Overwrite: f.overwrite, Memory: session.LimitOf(cmd)}
+	opt.SingleWriter = *f.singleWriter
+	// Ask before the destination is opened, because opening may create its store.
+	err = f.agreed(cmd, src, from, to, &rewrite.Options{Options: opt.Options}, func(dst *zarr.Location, try *rewrite.Options) error {
+		o := *opt
+		o.Options = try.Options
+		_, err := filter.NewPlan(ctx, src, dst, r, &o)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	dst, err := f.destination(cmd, to)
+	if err != nil {
+		return err
+	}
+	done, err := f.filter(cmd, src, dst, r, opt)
+	if err != nil {
+		return f.stopped(cmd, from, to, src, dst, err)
+	}
+	if err := closeStore(dst, true); err != nil {
+		return atLocation(cmd.Name(), from, src, err)
+	}
+	noteFolder(cmd, to)
+	done.Head = dryrun.Head{Operation: cmd.Name(), Node: from, Target: &to, Strategy: "copy-publish", Guarantee: dryrun.Guarantee(cmd)}
+	done.Removed = f.removed(ctx, to)
+	if err := done.complete(); err != nil {
+		return err
+	}
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, done)
+	}
+	return done.print(cmd.OutOrStdout())
+}
+
+// request returns which rows are kept.
+func (f *filtering) request(cmd *cobra.Command, src *zarr.Location) (r filter.Request, err error) {
+	if f.where != "" {
+		if r.Where, err = filter.Parse(f.where); err != nil {
+			return r, failure.BadUsage("--where: %w", err)
+		}
+	} else if r.Mask, err = readMask(cmd, f.mask); err != nil {
+		return r, err
+	}
+	n, err := src.Metadata(cmd.Context(), session.Reading(cmd))
+	if err != nil {
+		return r, err
+	}
+	a, isArray := n.(*metadata.Array)
+	switch {
+	case !argument.IsNumber(f.axis):
+		r.Dimension = f.axis
+	case isArray:
+		r.Axis, err = argument.AxisOf(f.axis, nil, len(a.Shape))
+	case f.where == "" || cmd.Flags().Changed("axis"):
+		err = failure.BadUsage("it is a group: give the name of a dimension, as in --axis time")
+	}
+	return r, err
+}
+
+// filter filters, or plans it.
+func (f *filtering) filter(cmd *cobra.Command, src, dst *zarr.Location, r filter.Request, opt *filter.Options) (*filtered, error) {
+	if f.dry {
+		p, err := filter.NewPlan(cmd.Context(), src, dst, r, opt)
+		if err != nil {
+			return nil, err
+		}
+		return filteredBy(p), nil
+	}
+	defer limitHeap(cmp.Or(opt.Memory, defaultMemory))()
+	p := progress.NewCount(cmd, "chunks", 0)
+	defer p.End()
+	opt.Progress = p.Reach
+	report, err := filter.Do(cmd.Context(), src, dst, r, opt)
+	if err != nil {
+		return nil, err
+	}
+	return &filtered{Rows: report.Rows, RowsKept: report.Kept, counts: report.Counts, others: report.Others}, nil
+}
+
+// defaultMemory is the memory of package filter without --limit.
+const defaultMemory = 512 << 20
+
+// filtered is the result of the command, in the form of --json: that of a plan, whose
+// counts are those of what was done.
+type filtered struct {
+	dryrun.Head
+	DryRun    bool            `json:"dry_run"`
+	Dimension *string         `json:"dimension,omitempty"` // only of a plan; null if it has no name
+	Rows      int64           `json:"rows"`
+	RowsKept  int64           `json:"rows_kept"`
+	Arrays    []filteredArray `json:"arrays,omitempty"` // only of a plan
+	dryrun.Counts
+
+	counts filter.Counts
+	others rewrite.Report
+}
+
+// filteredArray is what becomes of one array.
+type filteredArray struct {
+	Path      string `json:"path"` // below SRC
+	Axis      int    `json:"axis"`
+	Grid      string `json:"grid"`
+	Chunks    string `json:"chunks"`
+	Copied    int64  `json:"chunks_copied"`
+	Rewritten int64  `json:"chunks_rewritten"`
+	Dropped   int64  `json:"chunks_dropped"`
+	BytesRead int64  `json:"bytes_read"`
+}
+
+// filteredBy returns what a plan says.
+func filteredBy(p *filter.Plan) *filtered {
+	d := &filtered{DryRun: true, Rows: p.Rows, RowsKept: p.Kept, Dimension: output.Present(p.Dimension), counts: p.Counts, others: p.Others}
+	for _, a := range p.Arrays {
+		d.Arrays = append(d.Arrays, filteredArray{a.Path, a.Axis, a.Grid.Name(), phrase.Chunks(a.Grid), a.Copied, a.Encoded, a.Dropped, a.BytesRead})
+	}
+	d.PeakMemory, d.BytesRead, d.BytesDropped = &p.Memory, &p.BytesRead, &p.BytesDropped
+	d.Requests = map[string]int64{"get": p.Read, "put": p.Encoded + d.nodes(), "copy": p.Copied + p.Others.Values}
+	return d
+}
+
+// nodes returns how many documents are stored.
+func (d *filtered) nodes() int64 { return int64(d.others.Arrays + d.others.Groups) }
+
+// complete sets the counts, the stages and the fingerprint.
+func (d *filtered) complete() (err error) {
+	n, copied := d.counts, d.counts.Copied+d.others.Values
+	d.Kept, d.New, d.Copied, d.Rewritten, d.Dropped = new(int64), new(int64), &copied, &n.Encoded, &n.Dropped
+	d.Documents, d.BytesDecoded, d.BytesEncoded, d.Scratch = new(d.nodes()), &n.BytesDecoded, &n.BytesEncoded, new(int64)
+	d.BytesCopied = new(n.BytesCopied + d.others.Bytes)
+	d.Stages = dryrun.Stages(dryrun.Stage{Name: "copy", Tasks: copied}, dryrun.Stage{Name: "encode", Tasks: n.Encoded}, dryrun.Stage{Name: "publish", Tasks: d.nodes()})
+	d.Fingerprint, err = dryrun.Fingerprint(d)
+	return err
+}
+
+func (d *filtered) print(w io.Writer) error {
+	how := ""
+	if d.DryRun {
+		how = "  (nothing was changed)"
+	}
+	_, err := fmt.Fprintf(w, "%s  %s of %s kept%s\n", phrase.Printable(*d.Target), phrase.Count(d.RowsKept), phrase.Plural(d.Rows, "row"), how)
+	for _, a := range d.Arrays {
+		_, failed := fmt.Fprintf(w, "  %s  %s chunks %s\n", phrase.Printable(cmp.Or(a.Path, ".")), a.Grid, a.Chunks)
+		err = errors.Join(err, failed)
+	}
+	dropped := ""
+	if d.counts.Dropped > 0 {
+		dropped = fmt.Sprintf(", %s dropped", phrase.Count(d.counts.Dropped))
+	}
+	_, failed := fmt.Fprintf(w, "  %s copied as they are encoded (%s), %s encoded anew (%s of elements)%s\n",
+		phrase.Plural(*d.Copied, "chunk"), phrase.Bytes(*d.BytesCopied), phrase.Count(*d.Rewritten), phrase.Bytes(*d.BytesEncoded), dropped)
+	if err = errors.Join(err, failed); err == nil && d.DryRun {
+		_, err = fmt.Fprintf(w, "  %s to read besides the condition, at most %s of memory\n", phrase.Bytes(*d.BytesRead), phrase.Bytes(*d.PeakMemory))
+	}
+	return errors.Join(err, printRemoved(w, d.Removed), noteLost(w, d.others.Lost), noteReserved(w, d.others.Reserved))
+}
