@@ -42,27 +42,24 @@ func wide(b *testing.B, codecs []metadata.Extension) *memstore.Store {
 	return s
 }
 
-// BenchmarkFilter filters a table, and reads what has to be read for it: the chunks of
+// BenchmarkFilter filters a table, and does what this takes at least: read the chunks of
 // which a part is kept and those of the condition, decoded, and the stored bytes of those
-// that are kept whole. The ratio of both is that of the package documentation.
+// that are kept whole; and write the kept elements of chunks that are cut.
 func BenchmarkFilter(b *testing.B) {
 	for name, codecs := range map[string][]metadata.Extension{"plain": fixture.Plain(), "zstd": fixture.Packed()} {
 		s := wide(b, codecs)
 		for _, c := range []struct {
-			what, where string
-			cuts        [][2]int64 // chunks
-			whole       [2]int64
+			what    string
+			request filter.Request
+			cuts    [][2]int64 // chunks
+			whole   [2]int64
 		}{
-			{"range", "time >= 2021-01-01T12 and time < 2023-01-01T12", [][2]int64{{8, 9}, {26, 27}}, [2]int64{9, 26}},
-			{"halves", everyOther(), [][2]int64{{0, 40}}, [2]int64{}},
+			{"range", between(b), [][2]int64{{8, 9}, {26, 27}}, [2]int64{9, 26}},
+			{"halves", halves(b), [][2]int64{{0, 40}}, [2]int64{}},
 		} {
-			e, err := filter.Parse(c.where)
-			if err != nil {
-				b.Fatal(err)
-			}
 			b.Run(fmt.Sprintf("%s/%s/filter", name, c.what), func(b *testing.B) {
 				for b.Loop() {
-					if _, err := filter.Do(b.Context(), zarr.At(s, "t"), zarr.At(memstore.New(), "u"), filter.Request{Where: e}, nil); err != nil {
+					if _, err := filter.Do(b.Context(), zarr.At(s, "t"), zarr.At(discarding{memstore.New()}, "u"), c.request, nil); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -74,41 +71,33 @@ func BenchmarkFilter(b *testing.B) {
 					}
 				}
 			})
+			b.Run(fmt.Sprintf("%s/%s/write", name, c.what), func(b *testing.B) {
+				for b.Loop() {
+					if err := writeFor(b.Context(), codecs, c.cuts); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
 		}
 	}
 }
 
-// everyOther is a condition that keeps half of each chunk.
-func everyOther() string {
-	text := ""
-	for k := range 40 {
-		if k > 0 {
-			text += " or "
-		}
-		text += fmt.Sprintf("time >= %s and time < %s", hour(1000*k), hour(1000*k+500))
+// halves keeps half of each chunk.
+func halves(b *testing.B) filter.Request {
+	r := filter.Request{Mask: make([]bool, 40_000), Dimension: "time"}
+	for i := range r.Mask {
+		r.Mask[i] = i%1000 < 500
 	}
-	return text
+	return r
 }
 
-func hour(n int) string {
-	days := []int{366, 365, 365, 365, 366}
-	year, day := 2020, n/24
-	for _, d := range days {
-		if day < d {
-			break
-		}
-		year, day = year+1, day-d
+// between keeps two years: parts of two chunks, and all of those between them.
+func between(b *testing.B) filter.Request {
+	e, err := filter.Parse("time >= 2021-01-01T12 and time < 2023-01-01T12")
+	if err != nil {
+		b.Fatal(err)
 	}
-	months := []int{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
-	if year%4 == 0 {
-		months[1] = 29
-	}
-	month := 0
-	for day >= months[month] {
-		day -= months[month]
-		month++
-	}
-	return fmt.Sprintf("%d-%02d-%02dT%02d", year, month+1, day+1, n%24)
+	return filter.Request{Where: e}
 }
 
 // readFor reads what a filter has to read.
@@ -138,4 +127,23 @@ func readFor(ctx context.Context, s *memstore.Store, cuts [][2]int64, whole [2]i
 		}
 	}
 	return nil
+}
+
+// kept are the elements of halves of chunks.
+var kept = func() []float32 {
+	values := make([]float32, 20_000*1000)
+	for i := range values {
+		values[i] = float32(math.Round(100*math.Sin(float64(i)/5000)) + float64(i%7))
+	}
+	return values
+}()
+
+// writeFor writes half of each chunk that is cut.
+func writeFor(ctx context.Context, codecs []metadata.Extension, cuts [][2]int64) error {
+	rows := int64(0)
+	for _, cut := range cuts {
+		rows += 500 * (cut[1] - cut[0])
+	}
+	s := zarr.Spec{Shape: []int64{rows, 1000}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(500), grid.Every(1000)}, Codecs: codecs}
+	return put(ctx, zarr.At(discarding{memstore.New()}, "u"), s, kept[:rows*1000])
 }

@@ -111,7 +111,16 @@ func TestFilteredTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := filter.Do(t.Context(), src, dst, parsed(t, where), opt)
+	gets := map[string]int{}
+	counting := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if op.Name == "Get" {
+			gets[op.Key.String()]++
+		}
+		return nil
+	}})
+	report, err := filter.Do(t.Context(), zarr.At(counting, "all"), zarr.At(counting, "some"), parsed(t, where), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,6 +158,10 @@ func TestFilteredTable(t *testing.T) {
 		}
 		if dropped := k < 3 || k == 5; dropped == (requests[key] > 0) {
 			t.Errorf("%s: %d requests", key, requests[key])
+		}
+		// Also what is decoded twice is requested once.
+		if n := gets[fmt.Sprintf("all/time/c/%d", k)]; k < 4 && n != 1 {
+			t.Errorf("time %d was requested %d times", k, n)
 		}
 		// The condition needs every time once, and the stations from 2020 on.
 		again := 0
@@ -487,13 +500,13 @@ func TestFilterMemory(t *testing.T) {
 }
 
 // discarding is a store that drops chunks.
-type discarding struct{ *memstore.Store }
+type discarding struct{ storetest.ObjectStore }
 
 func (d discarding) Put(ctx context.Context, key store.Key, value []byte, how store.Durability) (store.Version, error) {
 	if strings.Contains(key.String(), "/c/") {
 		return store.Version{}, nil
 	}
-	return d.Store.Put(ctx, key, value, how)
+	return d.ObjectStore.Put(ctx, key, value, how)
 }
 
 // TestPaddedChunks checks what looks like a whole chunk and is none: its last rows lie

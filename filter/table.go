@@ -14,14 +14,17 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/cached"
 )
 
 // table is a node whose arrays share an axis.
 type table struct {
 	Options
 	src       *zarr.Location
+	once      *zarr.Location // the root of the store, with a cache of what was read
 	request   Request
 	dimension string // "" if the axis of a single array has no name
+	nameless  bool   // that is so: columns need only have as many rows
 	arrays    []*array
 	columns   map[string]*column // that the condition names
 	n         int64              // rows
@@ -33,14 +36,19 @@ func open(ctx context.Context, src *zarr.Location, r Request, opt *Options) (*ta
 	if err := r.check(); err != nil {
 		return nil, err
 	}
+	// A chunk of a column that is cut is not requested again. If it changes meanwhile,
+	// the result has what the condition has seen, as long as the cache has room.
+	cache := cached.InMemory(max(1, t.memory()/8))
+	t.once = zarr.At(cached.New(src.Store(), cache, &cached.Options{Immutable: true}), "")
 	n, err := src.Root().At(src.Path()).Open(ctx, t.reading())
 	if err != nil {
 		return nil, err
 	}
 	switch n := n.(type) {
 	case *zarr.Array:
-		if err = t.openArray(n); err == nil {
-			err = t.openColumns(ctx, path.Dir("/"+src.Path()))
+		t.setAxis(n)
+		if err = t.openColumns(ctx, path.Dir("/"+src.Path())); err == nil {
+			err = t.openArray(n)
 		}
 	case *zarr.Group:
 		if err = t.openColumns(ctx, "/"+src.Path()); err == nil {
@@ -53,17 +61,23 @@ func open(ctx context.Context, src *zarr.Location, r Request, opt *Options) (*ta
 	return t, err
 }
 
+// setAxis sets the dimension that the axis of a single array has, if it has a name.
+func (t *table) setAxis(a *zarr.Array) {
+	names, axis := a.DimensionNames(), t.request.Axis
+	if t.dimension == "" && axis >= 0 && axis < len(names) {
+		t.dimension = names[axis]
+	}
+	t.nameless = t.dimension == ""
+}
+
 // openArray opens a single array.
 func (t *table) openArray(a *zarr.Array) error {
 	axis, names := t.request.Axis, a.DimensionNames()
-	if t.dimension != "" {
+	if t.request.Dimension != "" {
 		axis = slices.Index(names, t.dimension)
 	}
 	if axis < 0 || axis >= a.Rank() {
-		return fmt.Errorf("%w: there is no axis %s: the array has %d axes %v", zarr.ErrInvalidArgument, axisName(t.dimension, axis), a.Rank(), names)
-	}
-	if names != nil {
-		t.dimension = names[axis]
+		return fmt.Errorf("%w: there is no axis %s: the array has %d axes %v", zarr.ErrInvalidArgument, axisName(t.request.Dimension, axis), a.Rank(), names)
 	}
 	return t.add(a, "", axis)
 }
@@ -172,8 +186,13 @@ func isOwn(members []member, at, dimension string) bool {
 	return false
 }
 
-// add adds an array that is filtered.
+// add adds an array that is filtered. A column is read through the cache.
 func (t *table) add(a *zarr.Array, path string, axis int) error {
+	for _, c := range t.columns {
+		if c.array.Path() == a.Path() {
+			a = c.array
+		}
+	}
 	r, err := newArray(a, path, axis, t.engine())
 	if err == nil {
 		t.arrays = append(t.arrays, r)
@@ -189,7 +208,7 @@ func (t *table) openColumns(ctx context.Context, dir string) error {
 	}
 	for _, name := range t.request.Where.names {
 		at := path.Join(dir, name)
-		a, err := t.src.Root().At(strings.TrimPrefix(at, "/")).OpenArray(ctx, t.reading())
+		a, err := t.once.At(strings.TrimPrefix(at, "/")).OpenArray(ctx, t.reading())
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: the condition names %q, and there is no array %s; write text in quotes", zarr.ErrInvalidArgument, name, at)
 		}
@@ -214,10 +233,10 @@ func (t *table) addColumn(name string, a *zarr.Array) error {
 	if dimension == "" {
 		dimension = name // as coordinates without dimension names have it
 	}
-	if t.dimension == "" && len(t.arrays) == 0 {
+	if t.dimension == "" && !t.nameless {
 		t.dimension = dimension
 	}
-	if t.dimension != "" && dimension != t.dimension {
+	if t.dimension != dimension && !t.nameless {
 		return fmt.Errorf("%w: it has the dimension %s, and the rows are those of %s", zarr.ErrInvalidArgument, dimension, t.dimension)
 	}
 	c, err := newColumn(a)
