@@ -394,6 +394,16 @@ func TestFilterMeanwhile(t *testing.T) {
 			_, err := zarr.At(s, "all/temp").CreateArray(context.Background(), spec, &zarr.CreateOptions{Overwrite: true})
 			return err
 		},
+		"other codecs": func(s *memstore.Store) error {
+			a, err := temp(s)
+			if err != nil {
+				return err
+			}
+			spec := a.Spec()
+			spec.Codecs = fixture.Plain()
+			_, err = zarr.At(s, "all/temp").CreateArray(context.Background(), spec, &zarr.CreateOptions{Overwrite: true})
+			return err
+		},
 		"attributes of the group": func(s *memstore.Store) error {
 			g, err := zarr.At(s, "all").OpenGroup(context.Background(), &zarr.Options{Write: true})
 			if err != nil {
