@@ -93,6 +93,7 @@ func TestParseHostile(t *testing.T) {
 		`x == 1 && y == 2`:                    "at character 8: write and in place of &&",
 		`x == 1 | y == 2`:                     "at character 8: write or in place of |",
 		`!x`:                                  "at character 1: write not in place of !",
+		`x!`:                                  "at character 2: write not in place of !",
 		`x ≤ 1`:                               "at character 3: write <= in place of ≤",
 		`é == 1 and ?`:                        "at character 12: the character '?' has no meaning here",
 		`x ==`:                                "at character 5: a value is missing here, before the end",

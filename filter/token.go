@@ -144,8 +144,9 @@ func (l *lexer) mark() (token, error) {
 		}
 	}
 	for _, n := range []int{3, 2, 1} { // ≤ has three bytes
-		if word, ok := meant[l.rest[:min(n, len(l.rest))]]; ok {
-			return token{}, &SyntaxError{l.at, fmt.Sprintf("write %s in place of %s", word, l.rest[:n])}
+		is := l.rest[:min(n, len(l.rest))]
+		if word, ok := meant[is]; ok {
+			return token{}, &SyntaxError{l.at, fmt.Sprintf("write %s in place of %s", word, is)}
 		}
 	}
 	r, _ := utf8.DecodeRuneInString(l.rest)
