@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/rewrite"
@@ -298,6 +299,7 @@ func TestFilterReplaces(t *testing.T) {
 // does. Nobody sees the result before it is complete, and the same filter then succeeds,
 // whatever the first one left.
 func TestStoppedFilter(t *testing.T) {
+	racing.Skip(t) // it takes long, and the other tests share as much
 	src := zarr.At(memstore.New(), "all")
 	stations(t, src)
 	want := memstore.New()
@@ -474,6 +476,7 @@ func TestFilterFaults(t *testing.T) {
 
 // TestFilterMemory checks that memory does not grow with the number of rows.
 func TestFilterMemory(t *testing.T) {
+	racing.Skip(t) // the detector takes memory, too
 	const rows = 4 << 20
 	s := memstore.New()
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{Shape: []int64{rows}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Every(1 << 14)}, DimensionNames: []string{"a"}}, nil)

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/test/fixture"
@@ -222,7 +223,11 @@ func put[T dtype.Element](ctx context.Context, at *zarr.Location, s zarr.Spec, v
 // TestFilterModel filters drawn tables by drawn conditions and masks, and compares the
 // result with that of a model without chunks.
 func TestFilterModel(t *testing.T) {
-	for seed := range fixture.Soaked(t, 150, 5000) {
+	quick := 150
+	if racing.Detector {
+		quick = 30
+	}
+	for seed := range fixture.Soaked(t, quick, 5000) {
 		d := drawer{rand.New(rand.NewPCG(uint64(seed), 7))}
 		format := 3
 		if d.one(4) {
