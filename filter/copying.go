@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/budget"
@@ -51,7 +52,7 @@ func (t *table) write(ctx context.Context, a *array, to *zarr.Array, did func(ch
 func (c *copying) copyAll(ctx context.Context, b store.Batch, concurrency int) error {
 	group, ctx := parallel.New(ctx)
 	group.SetLimit(concurrency)
-	for index := range c.stored.All() {
+	for index := range c.candidates() {
 		s := c.slabs[index[c.axis]]
 		if !s.whole {
 			continue
@@ -125,7 +126,13 @@ func (c *copying) encodeAll(ctx context.Context, b store.Batch) error {
 		}
 		for box := range boxes {
 			box := slices.Clone(box)
-			group.Go(func() error { return c.encode(ctx, b, box) })
+			group.Go(func() error {
+				n, _ := box.Len()
+				if err := c.encode(ctx, b, box, n*int64(c.target.Engine.Size)); err != nil {
+					return err
+				}
+				return c.count(box)
+			})
 			if ctx.Err() != nil {
 				break
 			}
@@ -168,17 +175,34 @@ func (c *copying) regions() func(yield func(grid.Box) bool) {
 	}
 }
 
-// encode makes the chunks of a box of the result.
-func (c *copying) encode(ctx context.Context, b store.Batch, box grid.Box) error {
-	first, _, _ := c.target.Grid.Axis(c.axis).Locate(box[c.axis].Start)
-	last, _, _ := c.target.Grid.Axis(c.axis).Locate(box[c.axis].Stop - 1)
-	in := grid.Interval{Start: c.pieces[first].rows.Start, Stop: c.pieces[last].rows.Stop}
-	cells, err := c.target.Grid.Touched(box)
+// encode makes the chunks of a box of the result. The length of text is known when it is
+// read: if a block has no room for it, the box is divided. size is that of the box, in
+// bytes, or more.
+func (c *copying) encode(ctx context.Context, b store.Batch, box grid.Box, size int64) error {
+	err := c.encodeBox(ctx, b, box, c.block)
+	if !errors.Is(err, codec.ErrRoom) {
+		return err
+	}
+	halves, err := c.target.Engine.Boxes(box, size/2)
 	if err != nil {
 		return err
 	}
-	n, _ := cells.Len()
-	defer c.did(n, 0)
+	for half := range halves {
+		if slices.Equal(half, box) { // a single chunk
+			return c.encodeBox(ctx, b, box, c.source.Engine.MaxChunk)
+		}
+		if err := c.encode(ctx, b, slices.Clone(half), size/2); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encodeBox makes the chunks of a box, whose text has at most room bytes.
+func (c *copying) encodeBox(ctx context.Context, b store.Batch, box grid.Box, room int64) error {
+	first, _, _ := c.target.Grid.Axis(c.axis).Locate(box[c.axis].Start)
+	last, _, _ := c.target.Grid.Axis(c.axis).Locate(box[c.axis].Stop - 1)
+	in := grid.Interval{Start: c.pieces[first].rows.Start, Stop: c.pieces[last].rows.Stop}
 	if found, err := c.anyStored(box, in); !found || err != nil {
 		return err // the result has the fill value there, too
 	}
@@ -195,7 +219,7 @@ func (c *copying) encode(ctx context.Context, b store.Batch, box grid.Box) error
 	if err != nil {
 		return err
 	}
-	buffer, e := c.room(from)
+	buffer, e := c.room(from, room)
 	defer buffer.Put()
 	if err := c.read(ctx, from, e); err != nil {
 		return err
@@ -207,10 +231,20 @@ func (c *copying) encode(ctx context.Context, b store.Batch, box grid.Box) error
 	return c.target.Engine.Write(ctx, to.Resolved, view, engine.Writing{Batch: b})
 }
 
-// room returns memory for the selected elements.
-func (c *copying) room(r *snapshot.Selected) (*budget.Buffer, element.Buffer) {
+// count tells of the chunks of a box that are complete.
+func (c *copying) count(box grid.Box) error {
+	cells, err := c.target.Grid.Touched(box)
+	if err == nil {
+		n, _ := cells.Len()
+		c.did(n, 0)
+	}
+	return err
+}
+
+// room returns memory for the selected elements, and for so many bytes of text.
+func (c *copying) room(r *snapshot.Selected, most int64) (*budget.Buffer, element.Buffer) {
 	if r.Type.Variable() {
-		return nil, r.Room(c.block)
+		return nil, r.Room(most)
 	}
 	n := r.Len() * r.Size()
 	buffer := budget.Get(n)
@@ -230,6 +264,9 @@ func (c *copying) read(ctx context.Context, r *snapshot.Selected, e element.Buff
 
 // anyStored reports whether the source stores a chunk of some rows of a box.
 func (c *copying) anyStored(box grid.Box, rows grid.Interval) (bool, error) {
+	if c.stored == nil {
+		return true, nil
+	}
 	from := slices.Clone(box)
 	from[c.axis] = rows
 	cells, err := c.source.Grid.Touched(from)

@@ -90,9 +90,14 @@ func (w *work) survey(ctx context.Context, a *array) (err error) {
 	if err := engine.Visitable(grid.BoxOf(g.Chunks())); err != nil {
 		return err
 	}
-	// The listing also shows which chunks need not be asked for.
-	if a.stored, err = staging.ListKeys(ctx, a.source); err != nil {
+	// The listing shows which chunks need not be asked for.
+	if a.stored, err = staging.ListedKeys(ctx, a.source); err != nil {
 		return err
+	}
+	if a.stored == nil {
+		if err := engine.Visitable(grid.BoxOf(a.source.Grid.Chunks())); err != nil {
+			return err
+		}
 	}
 	n := a.tally()
 	n.BytesCopied = 0 // is counted when they are copied

@@ -477,7 +477,7 @@ func TestFilterFaults(t *testing.T) {
 // TestFilterMemory checks that memory does not grow with the number of rows.
 func TestFilterMemory(t *testing.T) {
 	racing.Skip(t) // the detector takes memory, too
-	const rows = 4 << 20
+	const rows = 8 << 20
 	s := memstore.New()
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{Shape: []int64{rows}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Every(1 << 14)}, DimensionNames: []string{"a"}}, nil)
 	if err != nil {
@@ -504,7 +504,7 @@ func TestFilterMemory(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if used > 12 {
+	if used > 18 {
 		t.Errorf("%.0f MiB for %d MiB of elements", used, rows*8>>20)
 	}
 	if _, err := filter.Do(t.Context(), zarr.At(s, "a"), zarr.At(s, "c"), r, &filter.Options{Memory: 64 << 10}); !errors.Is(err, zarr.ErrLimit) {
@@ -552,4 +552,73 @@ func TestPaddedChunks(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestFilterLongText filters text that has more bytes than a block, in several chunks and
+// in one.
+func TestFilterLongText(t *testing.T) {
+	for _, chunk := range []int64{4, 64} {
+		s, words, mask, want := memstore.New(), make([]string, 64), make([]bool, 64), []string{}
+		for i := range words {
+			words[i] = strings.Repeat(string(rune('a'+i%26)), 1000+i)
+			if mask[i] = i%3 > 0; mask[i] {
+				want = append(want, words[i])
+			}
+		}
+		if err := put(t.Context(), zarr.At(s, "a"), zarr.Spec{Shape: []int64{64}, Type: dtype.Of[string](), Chunks: []grid.Cut{grid.Every(chunk)}}, words); err != nil {
+			t.Fatal(err)
+		}
+		report, err := filter.Do(t.Context(), zarr.At(s, "a"), zarr.At(s, "b"), filter.Request{Mask: mask}, &filter.Options{Memory: 32 << 10})
+		if err != nil || report.Encoded != 64/chunk {
+			t.Fatalf("%+v, %v", report, err)
+		}
+		if err := same(t.Context(), zarr.At(s, "b"), want); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// unlisted is a store that can only be read, by key, as a web server.
+type unlisted struct{ s *memstore.Store }
+
+func (u unlisted) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	return u.s.Get(ctx, key, q, dst)
+}
+
+// TestFilterUnlisted filters a table of a store that cannot be listed.
+func TestFilterUnlisted(t *testing.T) {
+	s := memstore.New()
+	stations(t, zarr.At(s, "all"))
+	if _, err := filter.Do(t.Context(), zarr.At(s, "all"), zarr.At(s, "some"), parsed(t, where), nil); err != nil {
+		t.Fatal(err)
+	}
+	to := zarr.At(memstore.New(), "")
+	report, err := filter.Do(t.Context(), zarr.At(unlisted{s}, "all"), to, parsed(t, where), nil)
+	if err != nil || report.Copied != 4 || report.Encoded != 4 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if err := sameNodes(t.Context(), to, zarr.At(s, "some")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFilterUnknown copies arrays that cannot be opened, unless they have the dimension.
+func TestFilterUnknown(t *testing.T) {
+	s := memstore.New()
+	stations(t, zarr.At(s, "all"))
+	unknown := func(name string) string {
+		return `{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int8", "fill_value": 0, "dimension_names": ["` + name + `"], "codecs": [{"name": "acme"}],
+			"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}}, "chunk_key_encoding": {"name": "default"}}`
+	}
+	fixture.Put(t, s, "all/x/zarr.json", unknown("depth"))
+	fixture.Put(t, s, "all/x/c/0", "what only acme knows")
+	if _, err := filter.Do(t.Context(), zarr.At(s, "all"), zarr.At(s, "some"), parsed(t, where), nil); err != nil {
+		t.Fatal(err)
+	}
+	if raw, _, err := s.Get(t.Context(), store.MustKey("some/x/c/0"), store.Request{}, nil); err != nil || string(raw) != "what only acme knows" {
+		t.Errorf("%q, %v", raw, err)
+	}
+	fixture.Put(t, s, "all/x/zarr.json", unknown("time"))
+	_, err := filter.Do(t.Context(), zarr.At(s, "all"), zarr.At(s, "more"), parsed(t, where), nil)
+	fixture.Expect(t, err, zarr.ErrUnsupported, zarr.KindUnsupported, "acme")
 }

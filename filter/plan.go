@@ -11,7 +11,8 @@ import (
 	"varve.dev/zarr/rewrite"
 )
 
-// Counts are what a plan predicts, and what was done.
+// Counts are what a plan predicts, and what was done. In a store that cannot be listed,
+// Do counts chunks as if all were stored.
 type Counts struct {
 	Copied       int64 // chunks that are kept whole, without decoding
 	Encoded      int64 // chunks that are encoded anew; some may have only the fill value
@@ -102,8 +103,11 @@ func (r *array) grid() (*grid.Grid, error) {
 // tally counts what becomes of the stored chunks.
 func (r *array) tally() Counts {
 	n, encoded := Counts{}, map[int64]bool{}
-	for index := range r.stored.All() {
-		s, size := r.slabs[index[r.axis]], r.stored.Size(index)
+	for index := range r.candidates() {
+		s, size := r.slabs[index[r.axis]], int64(0)
+		if r.stored != nil {
+			size = r.stored.Size(index)
+		}
 		switch {
 		case s.kept == 0:
 			n.add(Counts{Dropped: 1, BytesDropped: size})
@@ -119,6 +123,15 @@ func (r *array) tally() Counts {
 	}
 	n.Encoded = int64(len(encoded))
 	return n
+}
+
+// candidates yields the chunks of the source that are stored, or all of them in a store
+// that cannot be listed. The next iteration overwrites the index.
+func (r *array) candidates() func(yield func([]int64) bool) {
+	if r.stored == nil {
+		return grid.BoxOf(r.source.Grid.Chunks()).IndicesInto(make([]int64, r.source.Grid.Rank()))
+	}
+	return r.stored.All()
 }
 
 // number returns the number in C order of the chunk of the result with a piece, and with

@@ -13,6 +13,8 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
 )
@@ -137,7 +139,7 @@ func (t *table) members(ctx context.Context, g *zarr.Group) ([]member, error) {
 			listed = false
 			break
 		}
-		if list, err = appended(list, m, err); err != nil {
+		if list, err = t.appended(ctx, list, m, err); err != nil {
 			return nil, err
 		}
 	}
@@ -146,7 +148,7 @@ func (t *table) members(ctx context.Context, g *zarr.Group) ([]member, error) {
 	}
 	list = nil
 	for m, err := range g.Members(ctx, true) {
-		if list, err = appended(list, m, err); err != nil {
+		if list, err = t.appended(ctx, list, m, err); err != nil {
 			return nil, err
 		}
 	}
@@ -160,13 +162,18 @@ func (t *table) members(ctx context.Context, g *zarr.Group) ([]member, error) {
 	return list, nil
 }
 
-// appended appends a member that is an array. Nodes that cannot be opened are copied as
-// they are, unless the dimension may be theirs.
-func appended(list []member, m zarr.Member, err error) ([]member, error) {
+// appended appends a member that is an array. Arrays that cannot be opened are copied as
+// they are, unless they may have the dimension.
+func (t *table) appended(ctx context.Context, list []member, m zarr.Member, err error) ([]member, error) {
 	if err != nil {
 		return list, err
 	}
 	if m.Err != nil && m.Kind != "group" {
+		// With an unknown codec, for example, a document has names all the same.
+		n, _ := t.src.Root().At(path.Join(t.src.Path(), m.Path)).Metadata(ctx, t.reading())
+		if doc, ok := n.(*metadata.Array); ok && !slices.Contains(snapshot.NamesOf(doc), t.dimension) {
+			return list, nil
+		}
 		return list, fmt.Errorf("%s: %w", m.Path, m.Err)
 	}
 	if a, ok := m.Node.(*zarr.Array); ok {

@@ -48,10 +48,19 @@ func List(ctx context.Context, s *snapshot.Array) (*Table, error) {
 // ListKeys is List without versions and sizes, and without values beyond the extent. In
 // a file store it costs no system call for each chunk.
 func ListKeys(ctx context.Context, s *snapshot.Array) (*Table, error) {
+	t, err := ListedKeys(ctx, s)
+	if t == nil && err == nil {
+		return List(ctx, s) // which asks for every chunk
+	}
+	return t, err
+}
+
+// ListedKeys is ListKeys, but returns nil if the store cannot be listed.
+func ListedKeys(ctx context.Context, s *snapshot.Array) (*Table, error) {
 	t := &Table{cells: s.Grid.Cells()}
 	for index, err := range s.Engine.Listed(ctx, grid.BoxOf(s.Grid.Chunks())) {
 		if errors.Is(err, store.ErrUnsupported) {
-			return List(ctx, s) // which asks for every chunk
+			return nil, nil
 		}
 		if err != nil {
 			return nil, err
