@@ -276,7 +276,7 @@ func (t *table) checkRows() error {
 		bytes = max(bytes, a.source.Grid.Axis(a.axis).Chunks()*noted)
 	}
 	if bytes > t.memory()/2 {
-		return fmt.Errorf("%w: %d rows take %d bytes, more than half of the memory (Options.Memory)", zarr.ErrLimit, t.n, bytes)
+		return fmt.Errorf("%w: %d rows take %d bytes, more than half of the memory (filter.Options.Memory)", zarr.ErrLimit, t.n, bytes)
 	}
 	return nil
 }

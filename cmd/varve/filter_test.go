@@ -105,6 +105,7 @@ func TestFilterByMask(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	must(t, "", "create", parent+"/huge.zarr/x", "--shape", "1000000000000000000", "--dtype", "int8", "--chunks", "1000", "--dimension-names", "x")
 	must(t, "", "filter", table, filepath.Join(parent, "a.zarr"), "--mask", raw, "--axis", "time")
 	must(t, "", "filter", table, filepath.Join(parent, "b.zarr"), "--mask", named, "--axis", "time")
 	must(t, "", "equal", filepath.Join(parent, "a.zarr"), filepath.Join(parent, "b.zarr"))
@@ -126,6 +127,7 @@ func TestFilterByMask(t *testing.T) {
 		{1, "at character 8: ", []string{table, parent + "/x.zarr", "--where", "time > '12.noon'"}},
 		{1, `the condition names "wind"`, []string{table, parent + "/x.zarr", "--where", "wind > 5"}},
 		{1, "no axis 3", []string{table + "/time", parent + "/x.zarr", "--mask", raw, "--axis", "3"}},
+		{1, "more than half of the memory (--limit)", []string{parent + "/huge.zarr", parent + "/x.zarr", "--where", "x > 1"}},
 		{1, "", []string{filepath.Join(parent, "none.zarr"), parent + "/x.zarr", "--mask", raw}},
 	} {
 		_, errs, status := execute(t, "", append([]string{"filter"}, c.args...)...)

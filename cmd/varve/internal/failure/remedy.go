@@ -47,6 +47,7 @@ var remedies = strings.NewReplacer(
 	"permit listed ones (Unlock)", "--unlock permits listed ones",
 	"Options.Memory of", "--memory of",
 	"(Options.Memory)", "(--memory)",
+	"(filter.Options.Memory)", "(--limit)",
 	"the same Options.Memory, above 0", "the same --memory",
 	"another place (Options.Into)", "another place (DST)",
 	"leave out Options.Into, or", "leave out the destination, or",
