@@ -61,6 +61,9 @@ type conversion struct {
 
 func (c *conversion) run(ctx context.Context) error {
 	c.survey = survey{store: c.from, limits: c.Limits, told: c.told}
+	if c.derived != nil {
+		c.survey.op = "copy"
+	}
 	if err := c.survey.walk(ctx, c.at, ""); err != nil {
 		return err
 	}

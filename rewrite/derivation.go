@@ -34,6 +34,9 @@ type Derived struct {
 // errors, are those of [Copy].
 func Derive(ctx context.Context, src, dst *zarr.Location, arrays map[string]Derived, opt *Options) (Report, error) {
 	c := &conversion{derived: arrays}
+	if arrays == nil {
+		c.derived = map[string]Derived{} // nil is a conversion
+	}
 	var err error
 	if c.copier, err = newCopier(ctx, src, dst, opt); err == nil {
 		err = c.run(ctx)

@@ -4,6 +4,7 @@ package rewrite
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -75,6 +76,7 @@ type source struct {
 type survey struct {
 	store  store.Store
 	limits zarr.Limits
+	op     string // for errors; "" is "convert"
 	// told returns the names of the members that the metadata of a group lists. It is
 	// used if the store cannot be listed, and may be nil.
 	told    func(ctx context.Context, p store.Path) ([]string, error)
@@ -172,7 +174,7 @@ func (s *survey) member(ctx context.Context, p store.Path, relative string) (*me
 		return nil, nil
 	}
 	if err != nil {
-		return nil, wrap("convert", p.String(), fmt.Errorf("%w: %w", kindOfDocument(err), err))
+		return nil, wrap(cmp.Or(s.op, "convert"), p.String(), fmt.Errorf("%w: %w", kindOfDocument(err), err))
 	}
 	m.Kind, m.From = "array", m.is.Format()
 	if g, isGroup := m.is.(*metadata.Group); isGroup {
