@@ -234,26 +234,17 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 	if err != nil {
 		return err
 	}
-	b, err := store.NewBatch(ctx, c.copier.to, c.Durability)
-	if err != nil {
-		return err
-	}
-	defer b.Discard()
-	v := values{c: c.copier, batch: b}
-	if err := c.eachValue(ctx, m, func(ctx context.Context, name, was string) (int64, error) {
+	v := c.newValues()
+	err = c.eachValue(ctx, m, func(ctx context.Context, name, was string) (int64, error) {
 		return v.between(ctx, place.MustKey(name), m.path.MustKey(was))
-	}); err != nil {
-		return err
-	}
-	if m.gaps != nil {
+	})
+	if err == nil && m.gaps != nil {
 		put := func(ctx context.Context, name string, value []byte) error {
-			return b.Put(ctx, place.MustKey(name), value)
+			return v.do(ctx, func(b store.Batch) error { return b.Put(ctx, place.MustKey(name), value) })
 		}
-		if err := m.gaps.fill(ctx, c.workers(), c.from, m.path, put); err != nil {
-			return err
-		}
+		err = m.gaps.fill(ctx, c.workers(), c.from, m.path, put)
 	}
-	return b.Commit(ctx)
+	return v.end(ctx, err)
 }
 
 // eachValue calls do concurrently for every value of an array that is copied, with its

@@ -5,7 +5,8 @@
 // [Copy] and [Move] put arrays and groups elsewhere, within a store or in another one.
 // They decode nothing: chunks, documents, attributes and consolidated metadata are copied
 // as they are stored, in both formats. So nodes that Varve does not understand are
-// copied, too. [Convert] and [ConvertTo] change the format of nodes.
+// copied, too. [Sync] makes an existing copy equal to its source again. [Convert] and
+// [ConvertTo] change the format of nodes.
 //
 // # Protocol
 //

@@ -19,17 +19,15 @@ import (
 // has begun.
 const noteName = publish.Unfinished
 
-// Unfinished reports whether an unfinished copy or conversion has left values at a place.
-// Readers do not see them. Another copy to the same place deletes them, and so does
-// [zarr.Location.Delete].
+// Unfinished reports whether an unfinished copy, conversion or [Sync] has left its note
+// at a place. Readers do not see what it has left, or see the old documents. Another copy
+// deletes what they do not see, and so does [zarr.Location.Delete]. Another Sync goes on.
 func Unfinished(ctx context.Context, at *zarr.Location) (bool, error) {
 	p, err := store.ParsePath(at.Path())
 	if err != nil {
 		return false, err
 	}
-	c := copier{to: at.Store(), goal: p}
-	s, err := c.look(ctx)
-	return s == begun && err == nil, err
+	return exists(ctx, at.Store(), p, noteName)
 }
 
 // exists reports whether a key has a value.

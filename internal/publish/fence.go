@@ -262,7 +262,7 @@ func (f *fence) settle(ctx context.Context, document []byte, lost error) (store.
 			if f.raise(ctx) == nil {
 				return store.Version{}, fmt.Errorf("%w: %w", store.ErrConflict, lost)
 			}
-		case same(there.Bytes, f.document.Bytes):
+		case Same(there.Bytes, f.document.Bytes):
 			// A concurrent writer raised its fence on the document that we
 			// planned on, so our write can only fail.
 			return store.Version{}, fmt.Errorf("%w: %w", store.ErrConflict, lost)
@@ -392,9 +392,9 @@ func next(document, old []byte) []byte {
 	return append(document[:len(document):len(document)], bytes.Repeat([]byte{'\n'}, n)...)
 }
 
-// same reports whether two documents are equal up to the newlines and the mark at their
+// Same reports whether two documents are equal up to the newlines and the mark at their
 // end.
-func same(a, b []byte) bool {
+func Same(a, b []byte) bool {
 	return bytes.Equal(bytes.TrimRight(a, mark+"\n"), bytes.TrimRight(b, mark+"\n"))
 }
 

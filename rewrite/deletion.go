@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rewrite
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/store"
+)
+
+// removed returns the paths of nodes that only the destination has, without those below
+// others.
+func (s *syncer) removed() (names []string) {
+	slices.Sort(s.gone)
+	for _, dir := range slices.Compact(s.gone) {
+		if n := len(names); n == 0 || !strings.HasPrefix(dir, names[n-1]+"/") {
+			names = append(names, strings.TrimSuffix(dir, "/"))
+		}
+	}
+	return names
+}
+
+// plan completes the report of a dry run.
+func (s *syncer) plan() {
+	for dir, i := range s.is {
+		for _, f := range i.files {
+			if was := s.there[dir].file(f.name); was == nil || !publish.Same(was, f.raw) {
+				s.report.Documents++
+			}
+		}
+	}
+	s.report.Dropped += int64(len(s.extra) + len(s.stale))
+}
+
+// tallyNodes counts the nodes.
+func (s *syncer) tallyNodes() {
+	for _, i := range s.is {
+		switch i.kind {
+		case "array":
+			s.report.Arrays++
+		case "group":
+			s.report.Groups++
+		}
+	}
+	s.report.DroppedNodes = append(s.report.DroppedNodes, s.removed()...)
+}
+
+// deleteRest deletes what only the destination has.
+func (s *syncer) deleteRest(ctx context.Context) error {
+	for _, name := range s.removed() {
+		// The nodes of the source were found by listings, so look again.
+		if i, err := s.librarian(s.from, s.at).item(ctx, name+"/"); i != nil || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := s.start(ctx); err != nil {
+			return err
+		}
+		if err := s.dst.At(name).Delete(ctx, s.writing()); err != nil {
+			return err
+		}
+	}
+	return s.deleteStale(ctx)
+}
+
+// deleteStale deletes chunks that no document describes.
+func (s *syncer) deleteStale(ctx context.Context) error {
+	if len(s.stale) == 0 {
+		return nil
+	}
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	b := &batches{s: s.to, d: s.Durability}
+	g, within := parallel.New(ctx)
+	g.SetLimit(s.tasks())
+	for _, name := range s.stale {
+		key := s.goal.MustKey(name)
+		g.Go(func() error {
+			return b.do(within, func(b store.Batch) error { return b.Delete(within, key) })
+		})
+	}
+	err := b.end(ctx, g.Wait(nil))
+	if err == nil {
+		s.report.Dropped += int64(len(s.stale))
+	}
+	return err
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rewrite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/store"
+)
+
+// role is what the documents of the source say about a key.
+type role int
+
+const (
+	other       role = iota // nothing
+	chunk                   // of an array, or set aside by a trim
+	staleChunk              // of a grid that an array does not have, or not any more
+	described               // a document of a node
+	extraFile               // another document in the directory of a node
+	newNode                 // a document in another directory
+	transaction             // the pointer of a change of several nodes
+)
+
+// roleOf returns the role of a key, and the node that it lies in.
+func (s *syncer) roleOf(rel string) (role, *item) {
+	i, rest := s.is.owner(rel)
+	if what, isOwn := kept(rest); isOwn && what == own.Pending {
+		return transaction, i
+	}
+	dir, name := split(rel)
+	switch at := s.is[dir]; {
+	case slices.Contains(documentNames, name) && at != nil && at.file(name) != nil:
+		return described, at
+	case slices.Contains(documentNames, name) && at != nil:
+		return extraFile, at
+	case i == nil:
+		return other, nil
+	case i.kind == "array" && i.layout.has(rest):
+		return chunk, i
+	case i.kind == "array" && i.layout.hasShape(rest):
+		return staleChunk, i
+	case slices.Contains(documentNames[2:], name) && !own.IsBelow(rel):
+		return newNode, i
+	}
+	return other, i
+}
+
+// pass runs step 4.
+func (s *syncer) pass(ctx context.Context) error {
+	s.report.Kept, s.report.KeptBytes, s.report.Other, s.report.Left = 0, 0, 0, 0
+	s.extra, s.stale, s.gone = nil, nil, nil
+	g, within := parallel.New(ctx)
+	g.SetLimit(s.tasks())
+	p := &pass{syncer: s, g: g, values: s.newValues()}
+	err := pair(within, store.ListVersions(within, s.from, s.at, true), s.listing(within), func(from, to *store.Entry) error {
+		if err := within.Err(); err != nil {
+			return err // begin nothing after a failure
+		}
+		return p.visit(within, from, to)
+	})
+	return p.values.end(ctx, g.Wait(err))
+}
+
+// listing lists the destination.
+func (s *syncer) listing(ctx context.Context) listing {
+	if !s.node {
+		return func(func(store.Entry, error) bool) {}
+	}
+	return store.ListVersions(ctx, s.to, s.goal, true)
+}
+
+// pass compares the values of both nodes once.
+type pass struct {
+	*syncer
+	g      *parallel.Group
+	values *values
+}
+
+// visit decides about one key.
+func (p *pass) visit(ctx context.Context, from, to *store.Entry) error {
+	name := nameOf(from, to)
+	if name == noteName && to != nil {
+		p.found() // an interrupted Sync has left it
+		return nil
+	}
+	what, i := p.roleOf(name)
+	switch what {
+	case chunk:
+		return p.chunk(ctx, name, i, from, to)
+	case transaction:
+		if from != nil {
+			dir, _ := split(strings.TrimSuffix(name, own.Dir+"/"+own.Pending))
+			return p.checkSettledAt(ctx, dir)
+		}
+	case staleChunk, extraFile, newNode, other:
+		p.rest(what, name, i, from, to)
+	}
+	return nil
+}
+
+// found records that the note is stored.
+func (s *syncer) found() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noted = true
+}
+
+func nameOf(from, to *store.Entry) string {
+	if from == nil {
+		return to.Name
+	}
+	return from.Name
+}
+
+// chunk decides about a key that the documents describe.
+func (p *pass) chunk(ctx context.Context, name string, i *item, from, to *store.Entry) error {
+	switch {
+	case from == nil:
+		return p.blank(ctx, name, i)
+	case to == nil:
+		p.later(ctx, func(ctx context.Context) error { return p.copy(ctx, name, from, &p.report.New) })
+	case i.anew || from.Size != to.Size || !p.opt.Checksum && !p.isCopy(from, to):
+		p.later(ctx, func(ctx context.Context) error { return p.copy(ctx, name, from, &p.report.Replaced) })
+	case p.opt.Checksum:
+		p.later(ctx, func(ctx context.Context) error { return p.compare(ctx, name, from) })
+	default:
+		p.keep(from)
+	}
+	return nil
+}
+
+// isCopy reports whether a value of the same size is taken for a copy.
+func (s *syncer) isCopy(from, to *store.Entry) bool {
+	if from.Modified.IsZero() || to.Modified.IsZero() {
+		return false
+	}
+	return from.Modified.Before(s.opt.NewerThan) || to.Modified.Sub(from.Modified) > SyncSlack
+}
+
+// keep counts a value that is not copied.
+func (s *syncer) keep(e *store.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report.Kept++
+	s.report.KeptBytes += e.Size
+}
+
+// later calls do in a goroutine.
+func (p *pass) later(ctx context.Context, do func(ctx context.Context) error) {
+	p.g.Go(func() error { return do(ctx) })
+}
+
+// compare copies a value unless that at the destination has the same bytes.
+func (p *pass) compare(ctx context.Context, name string, from *store.Entry) error {
+	same, err := p.sameBytes(ctx, name, from.Size)
+	switch {
+	case err != nil:
+		return err
+	case same:
+		p.keep(from)
+		return nil
+	}
+	return p.copy(ctx, name, from, &p.report.Replaced)
+}
+
+// copy copies a value and counts it.
+func (p *pass) copy(ctx context.Context, name string, from *store.Entry, count *int64) error {
+	n := from.Size
+	if !p.DryRun {
+		if err := p.start(ctx); err != nil {
+			return err
+		}
+		var err error
+		if n, err = p.copyValue(ctx, name, from); errors.Is(err, fs.ErrNotExist) {
+			return nil // a concurrent writer has deleted it; the next Sync notices
+		} else if err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*count++
+	p.report.Bytes += n
+	return nil
+}
+
+const (
+	// long is the duration of a copy above which the source is asked whether it has
+	// changed: the copy could be younger than the change by more than the slack.
+	long = SyncSlack / 2
+	// mostCopies bounds the copies of a value that changes all the time.
+	mostCopies = 5
+)
+
+// copyValue copies a value. If that takes long, it compares the versions of the source
+// before and after.
+func (p *pass) copyValue(ctx context.Context, name string, from *store.Entry) (int64, error) {
+	held, err := p.room.Acquire(ctx, min(from.Size, small))
+	if err != nil {
+		return 0, err
+	}
+	defer p.room.Release(held)
+	key, was := p.at.MustKey(name), store.Info{Size: from.Size, Version: from.Version}
+	for range mostCopies {
+		began := clock()
+		n, err := p.values.between(ctx, p.goal.MustKey(name), key)
+		changed := errors.Is(err, store.ErrConflict)
+		if err != nil && !changed || !changed && clock().Sub(began) < long {
+			return n, err
+		}
+		is, err := store.Stat(ctx, p.from, key)
+		if err != nil || !changed && is.Same(was) {
+			return n, err
+		}
+		was = is
+	}
+	return 0, fmt.Errorf("%w: %s is overwritten faster than it is copied", zarr.ErrSourceChanged, key)
+}
+
+// clock measures the duration of a copy.
+var clock = time.Now
+
+// blank deletes a chunk that the source does not store.
+func (p *pass) blank(ctx context.Context, name string, i *item) error {
+	if !i.layout.known() && !p.opt.Delete {
+		return fmt.Errorf("%w: the keys of the chunks of %q are not known, and only the destination has %s; "+
+			"if it may be deleted, ask for that", zarr.ErrUnsupported, "/"+p.at.String()+"/"+strings.TrimSuffix(i.dir, "/"), name)
+	}
+	p.later(ctx, func(ctx context.Context) error {
+		// A listing may miss a value that is replaced at that moment.
+		found, err := store.Exists(ctx, p.from, p.at.MustKey(name))
+		if found || err != nil {
+			return err
+		}
+		if !p.DryRun {
+			if err := p.start(ctx); err != nil {
+				return err
+			}
+			key := p.goal.MustKey(name)
+			if err := p.values.do(ctx, func(b store.Batch) error { return b.Delete(ctx, key) }); err != nil {
+				return err
+			}
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.report.Cleared++
+		return nil
+	})
+	return nil
+}
+
+// rest notes what the documents of the source do not describe.
+func (p *pass) rest(what role, name string, i *item, from, to *store.Entry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if from != nil && !own.IsBelow(name) {
+		p.report.Other++
+	}
+	switch {
+	case to == nil:
+	case what == extraFile && (p.opt.Delete || i.format == 2):
+		// Beside documents of format 2, others count for readers.
+		p.extra = append(p.extra, name)
+	case what == newNode:
+		dir, _ := split(name)
+		p.gone = append(p.gone, dir)
+	case what == staleChunk && p.opt.Delete:
+		p.stale = append(p.stale, name)
+	case what == staleChunk || what == extraFile:
+		p.report.Left++
+	}
+}

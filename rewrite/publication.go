@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rewrite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/store"
+)
+
+// replace reads the documents of the destination. Then it runs step 2: it removes arrays
+// whose chunks have another meaning in the source.
+func (s *syncer) replace(ctx context.Context) (err error) {
+	s.there = inventory{}
+	if s.node {
+		if s.there, err = s.librarian(s.to, s.goal).those(ctx, s.is); err != nil {
+			return err
+		}
+	}
+	for _, dir := range s.dirs() {
+		is, was := s.is[dir], s.there[dir]
+		if was == nil || !clashes(is, was) {
+			continue
+		}
+		if is.kind != was.kind && !s.opt.Delete {
+			return fmt.Errorf("%s is %s in the destination and %s in the source; it is replaced only if deletions are asked for: %w",
+				s.goal.MustKey(dir+"zarr.json").Dir(), article(was.kind), article(is.kind), fs.ErrExist)
+		}
+		if err := s.removeClash(ctx, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func article(kind string) string {
+	if kind == "array" {
+		return "an array"
+	}
+	return "a group"
+}
+
+// clashes reports whether a node of the destination cannot stay while its values are
+// replaced.
+func clashes(is, was *item) bool {
+	if is.kind != was.kind {
+		return true
+	}
+	return is.kind == "array" && !is.sameFiles(was) && !is.layout.agrees(&was.layout)
+}
+
+// removeClash removes a node of the destination.
+func (s *syncer) removeClash(ctx context.Context, dir string) error {
+	name := strings.TrimSuffix(dir, "/")
+	if !slices.Contains(s.report.ReplacedNodes, name) {
+		s.report.ReplacedNodes = append(s.report.ReplacedNodes, name)
+	}
+	if s.is[dir].anew = true; s.DryRun {
+		return nil
+	}
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	for below := range s.there {
+		if strings.HasPrefix(below, dir) {
+			delete(s.there, below)
+		}
+	}
+	err := s.dst.At(name).Delete(ctx, s.writing())
+	if dir == "" {
+		s.noted = false // the note is deleted, too
+		err = errors.Join(err, s.start(ctx))
+	}
+	return err
+}
+
+// publishAll runs step 6. Nodes of one depth are written at the same time.
+func (s *syncer) publishAll(ctx context.Context) error {
+	dirs := s.dirs()
+	for len(dirs) > 0 {
+		depth := strings.Count(dirs[0], "/")
+		n := slices.IndexFunc(dirs, func(d string) bool { return strings.Count(d, "/") < depth })
+		if n < 0 {
+			n = len(dirs)
+		}
+		g, within := parallel.New(ctx)
+		g.SetLimit(s.tasks())
+		for _, dir := range dirs[:n] {
+			g.Go(func() error { return s.publishNode(within, dir) })
+		}
+		if err := g.Wait(nil); err != nil {
+			return err
+		}
+		dirs = dirs[n:]
+	}
+	return nil
+}
+
+// publishNode writes the documents of a node that differ, and deletes others beside them.
+func (s *syncer) publishNode(ctx context.Context, dir string) error {
+	for _, f := range s.is[dir].files {
+		was, err := s.present(ctx, dir, f.name)
+		if err != nil {
+			return err
+		}
+		if was != nil && publish.Same(was, f.raw) {
+			continue
+		}
+		if err := s.start(ctx); err != nil {
+			return err
+		}
+		if err := s.publishFile(ctx, dir, f, was); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.report.Documents++
+		s.mu.Unlock()
+	}
+	for _, name := range s.extra {
+		if at, _ := split(name); at != dir {
+			continue
+		}
+		if err := s.start(ctx); err != nil {
+			return err
+		}
+		if err := store.Delete(ctx, s.to, s.goal.MustKey(name)); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.report.Dropped++
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+// present returns a document of the destination, or nil if there is none.
+func (s *syncer) present(ctx context.Context, dir, name string) ([]byte, error) {
+	there := s.there[dir]
+	if there != nil && there.format != s.is[dir].format {
+		return s.librarian(s.to, s.goal).get(ctx, dir+name) // beside those that count
+	}
+	return there.file(name), nil
+}
+
+// publishFile writes a document on the condition that the present one is was, or that
+// there is none if was is nil.
+func (s *syncer) publishFile(ctx context.Context, dir string, f file, was []byte) error {
+	p, err := s.goal.Join(strings.TrimSuffix(dir, "/"))
+	if err != nil {
+		return err
+	}
+	n := publish.Node{
+		Store: s.to, Path: p, Document: f.name, Durability: s.Durability, SingleWriter: s.SingleWriter,
+		Limit: s.librarian(s.to, s.goal).limit, Locking: s.Locking,
+	}
+	if was == nil {
+		_, err = publish.Create(ctx, n, f.raw)
+	} else {
+		err = publish.Update(ctx, n, func(d publish.Document) (*publish.Change, error) {
+			if !bytes.Equal(d.Bytes, was) {
+				return nil, store.ErrConflict
+			}
+			return &publish.Change{Document: f.raw}, nil
+		})
+	}
+	if errors.Is(err, store.ErrConflict) || was != nil && errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %s was changed by another program while it was synced; sync it again: %w", zarr.ErrConflict, path.Join(p.String(), f.name), err)
+	}
+	return err
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rewrite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/store"
+)
+
+// Sync makes the node at dst and everything below it equal to that at src. It decodes
+// nothing. It copies the documents of src and what they describe: the chunks that the
+// grids have, and those that an unfinished trim has set aside. It copies nothing else: no
+// chunks of former grids, no records, no files of other programs. Where Varve does not
+// know the grid of an array or the keys of its chunks, it copies all values below it.
+//
+// # What is copied
+//
+// A value is skipped if dst has one of the same size that was written more than
+// [SyncSlack] after the last write of that in src. Both times are by the clock of this
+// machine ([store.Info.Modified]). So values that dst has from an interrupted Sync are
+// skipped, and one that was written within the last minute before it was copied is copied
+// once more by the next Sync. A change is missed if
+//
+//   - dst has a value of the same size that is no copy of that in src, because somebody
+//     else has written it later,
+//   - the value in src was replaced by one of the same size that is older: a directory
+//     that was renamed, a disk that was restored, a file whose times were set back where
+//     the system has no other times,
+//   - the clock of a service, or of this machine, was wrong by more than the slack.
+//
+// [SyncOptions.Checksum] compares the bytes of values of the same size instead. A write
+// while Sync runs may be missed by it; the next one copies it.
+//
+// A chunk that src does not store is the fill value, so Sync deletes it in dst if the
+// document describes it. It asks src for the key before. Anything else that only dst has
+// stays, unless [SyncOptions.Delete] is set.
+//
+// # Protocol
+//
+//  1. Read the documents of src, and those of dst at the same places.
+//  2. Remove arrays of dst whose keys have other chunks in src, such as those of another
+//     shape. They are copied as new ones.
+//  3. Store a note that a copy has begun ([Unfinished]), before the first change.
+//  4. List src and dst at the same time, and copy what differs.
+//  5. Read the documents of src again. If some have changed, go back to step 2, at most
+//     three times. If arrays have only become longer by then, what was copied is a state
+//     that src had. Otherwise the error wraps [zarr.ErrConflict].
+//  6. Write the documents that differ, those of inner nodes first, and that of the node
+//     last, each on the condition that dst still has the one of step 1. Otherwise the
+//     error wraps [zarr.ErrConflict].
+//  7. Delete what only dst has, if asked to. Delete the note, and update the consolidated
+//     metadata of the groups above.
+//
+// A crash leaves the documents of either state, and the note. Until step 6, chunks that
+// src has overwritten may be new ones already, as after any write. Another Sync goes on.
+// Two runs at once, and other writers of dst, may overwrite chunks of each other.
+//
+// The stores must be able to list. Symbolic links below dst are an error that wraps
+// [zarr.ErrInvalidArgument], because nothing outside of dst is changed.
+func Sync(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions) (SyncReport, error) {
+	if opt == nil {
+		opt = new(SyncOptions)
+	}
+	var r SyncReport
+	err := opt.check()
+	if err == nil && opt.Nodes != "" {
+		err = syncNodes(ctx, src, dst, opt, &r)
+	} else if err == nil {
+		err = syncOne(ctx, src, dst, opt, &r)
+	}
+	if err != nil {
+		err = wrap("sync", src.Path(), err)
+	}
+	return r, err
+}
+
+// SyncSlack is how much later than that of its source the last write of a copy must be.
+const SyncSlack = time.Minute
+
+// syncOne makes one node equal to another one.
+func syncOne(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions, r *SyncReport) error {
+	c, err := newCopier(ctx, src, dst, &Options{Options: opt.Options, DryRun: opt.DryRun})
+	if err == nil {
+		err = direct(c.to, c.goal, "the destination")
+	}
+	if err != nil {
+		return err
+	}
+	s := &syncer{copier: c, opt: opt, report: r, room: budget.New(max(opt.Budget, leastRoom))}
+	r.Lost += c.report.Lost
+	return s.run(ctx)
+}
+
+// leastRoom bounds the bytes of values that are in memory at once.
+const leastRoom = 256 << 20
+
+// syncer is one run of [Sync] for one node.
+type syncer struct {
+	*copier
+	opt    *SyncOptions
+	report *SyncReport
+	room   *budget.Budget // for the bytes of values
+
+	is    inventory // of the source
+	there inventory // of the destination, in the directories of is
+	node  bool      // the destination has documents, or values of an interrupted Sync
+	noted bool      // the note is stored
+
+	mu    sync.Mutex // guards the report and what follows while values are copied
+	extra []string   // documents that only the destination has, in directories of is
+	stale []string   // other chunks that only the destination has
+	gone  []string   // directories of nodes that only the destination has
+}
+
+// tasks returns the number of requests in flight.
+func (s *syncer) tasks() int {
+	procs := runtime.GOMAXPROCS(0)
+	return max(engine.InFlight(s.from, s.Concurrency, procs), engine.InFlight(s.to, s.Concurrency, procs))
+}
+
+// librarian returns a reader of the documents of one of the nodes.
+func (s *syncer) librarian(of store.Store, at store.Path) *librarian {
+	limit := s.Limits.Document
+	if limit <= 0 {
+		limit = 64 << 20
+	}
+	return &librarian{s: of, at: at, limit: limit, tasks: s.tasks()}
+}
+
+// run runs the protocol.
+func (s *syncer) run(ctx context.Context) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	if err := s.fill(ctx); err != nil {
+		return err
+	}
+	s.tallyNodes()
+	if s.DryRun {
+		s.plan()
+		return nil
+	}
+	if err := s.publishAll(ctx); err != nil {
+		return err
+	}
+	if s.opt.Delete {
+		if err := s.deleteRest(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.end(ctx); err != nil {
+		return err
+	}
+	if s.opt.Verify {
+		return s.verify(ctx)
+	}
+	return nil
+}
+
+// begin runs step 1, and looks at the destination.
+func (s *syncer) begin(ctx context.Context) (err error) {
+	if s.is, err = s.librarian(s.from, s.at).walk(ctx); err != nil {
+		return err
+	}
+	root := s.is[""]
+	if root == nil {
+		return fmt.Errorf("no Zarr node here: %w", fs.ErrNotExist)
+	}
+	s.old = root.format == 2
+	is, err := s.look(ctx)
+	switch {
+	case err != nil:
+		return err
+	case is == something:
+		return fmt.Errorf("the destination has files but no node; choose another place: %w", fs.ErrExist)
+	case is == begun:
+		s.node, err = s.goesOn(ctx)
+	default:
+		s.node = is != free
+	}
+	if err == nil {
+		err = s.checkParents(ctx)
+	}
+	if err == nil {
+		err = s.checkNoLinks(ctx)
+	}
+	return err
+}
+
+// goesOn reports whether the values at the destination are those of an interrupted Sync
+// of this node. Those of another copy are deleted.
+func (s *syncer) goesOn(ctx context.Context) (bool, error) {
+	note, err := s.document(ctx, s.to, s.goal.MustKey(noteName))
+	if err != nil {
+		return false, err
+	}
+	if string(note) == string(s.note()) {
+		s.noted = true
+		return true, nil
+	}
+	if s.DryRun {
+		return false, nil
+	}
+	return false, s.clear(ctx)
+}
+
+// note returns the note that says that a Sync of this node has begun.
+func (s *syncer) note() []byte {
+	return fmt.Appendf(nil, "{\"sync\": %q}\n", join(store.PlaceOf(s.from), s.at.String()))
+}
+
+// checkNoLinks refuses a destination with symbolic links below it: what they lead to may
+// be outside of it.
+func (s *syncer) checkNoLinks(ctx context.Context) error {
+	if !s.node {
+		return nil
+	}
+	for link, err := range store.Links(ctx, s.to, s.goal) {
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: %q in the destination is a symbolic link, and what it leads to must not change; name the target, or remove the link",
+			zarr.ErrInvalidArgument, link.Name)
+	}
+	return nil
+}
+
+// mostRounds is the number of times that everything is compared while src changes.
+const mostRounds = 4
+
+// fill runs steps 2 to 5.
+func (s *syncer) fill(ctx context.Context) error {
+	for round := 1; ; round++ {
+		if err := s.replace(ctx); err != nil {
+			return err
+		}
+		if err := s.pass(ctx); err != nil {
+			return err
+		}
+		now, err := s.librarian(s.from, s.at).walk(ctx)
+		switch {
+		case err != nil:
+			return err
+		case s.is.same(now), s.DryRun:
+			return nil
+		// The documents of later rounds were all stored at one time.
+		case round > 1 && s.is.grown(now):
+			return nil
+		case round == mostRounds:
+			return fmt.Errorf("%w: its documents were changed in ways other than growth each time that it was copied; sync it again", zarr.ErrSourceChanged)
+		}
+		if s.is, err = s.state(ctx, now); err != nil {
+			return err
+		}
+	}
+}
+
+// state returns documents that were all stored at one time: two readings, one after the
+// other, find the same.
+func (s *syncer) state(ctx context.Context, last inventory) (inventory, error) {
+	for range mostReadings {
+		now, err := s.librarian(s.from, s.at).walk(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if now.same(last) {
+			return now, s.checkSettled(ctx, now)
+		}
+		last = now
+	}
+	return nil, fmt.Errorf("%w: its documents change all the time; sync it again", zarr.ErrSourceChanged)
+}
+
+// mostReadings bounds the readings of documents that change all the time.
+const mostReadings = 10
+
+// checkSettled refuses arrays that an unfinished transaction has changed in part.
+func (s *syncer) checkSettled(ctx context.Context, of inventory) error {
+	g, ctx := parallel.New(ctx)
+	g.SetLimit(s.tasks())
+	for dir, i := range of {
+		if i.kind == "array" {
+			g.Go(func() error { return s.checkSettledAt(ctx, dir) })
+		}
+	}
+	return g.Wait(nil)
+}
+
+func (s *syncer) checkSettledAt(ctx context.Context, dir string) error {
+	p, err := s.at.Join(strings.TrimSuffix(dir, "/"))
+	if err != nil {
+		return err
+	}
+	return settled(ctx, s.from, p)
+}
+
+// start runs step 3, once.
+func (s *syncer) start(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.noted {
+		return nil
+	}
+	if !s.node {
+		if err := s.makeParents(ctx); err != nil {
+			return err
+		}
+	}
+	err := s.put(ctx, s.goal.MustKey(noteName), s.note())
+	s.noted = err == nil
+	return err
+}
+
+// end runs the rest of step 7.
+func (s *syncer) end(ctx context.Context) error {
+	if !s.noted {
+		return nil // nothing has changed
+	}
+	if err := store.Delete(ctx, s.to, s.goal.MustKey(noteName)); err != nil {
+		return err
+	}
+	if err := s.dst.UpdateConsolidated(ctx, s.writing()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", zarr.ErrIncomplete, err)
+	}
+	return nil
+}
+
+// dirs returns the directories of the source's nodes, deepest first.
+func (s *syncer) dirs() []string {
+	return slices.SortedFunc(maps.Keys(s.is), func(a, b string) int {
+		if d := strings.Count(b, "/") - strings.Count(a, "/"); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+}
+
+// syncNodes syncs the nodes below src that match a pattern.
+func syncNodes(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions, r *SyncReport) error {
+	p, err := store.ParsePath(src.Path())
+	if err != nil {
+		return err
+	}
+	c := &copier{Options: Options{Options: opt.Options}, from: src.Store(), to: dst.Store()}
+	s := &syncer{copier: c, opt: opt}
+	all, err := s.librarian(src.Store(), p).walk(ctx)
+	if err != nil {
+		return err
+	}
+	names := matching(all, opt.Nodes)
+	if len(names) == 0 {
+		return fmt.Errorf("no node below it matches %q: %w", opt.Nodes, fs.ErrNotExist)
+	}
+	for _, name := range names {
+		if err := makeGroups(ctx, all, name, dst, opt); err != nil {
+			return err
+		}
+		if err := syncOne(ctx, src.At(name), dst.At(name), opt, r); err != nil {
+			return wrap("sync", path.Join(src.Path(), name), err)
+		}
+	}
+	return nil
+}
