@@ -16,7 +16,8 @@ import (
 // others.
 func (s *syncer) removed() (names []string) {
 	slices.Sort(s.gone)
-	for _, dir := range slices.Compact(s.gone) {
+	s.gone = slices.Compact(s.gone)
+	for _, dir := range s.gone {
 		if n := len(names); n == 0 || !strings.HasPrefix(dir, names[n-1]+"/") {
 			names = append(names, strings.TrimSuffix(dir, "/"))
 		}
@@ -33,7 +34,10 @@ func (s *syncer) plan() {
 			}
 		}
 	}
-	s.report.Dropped += int64(len(s.extra) + len(s.stale))
+	for _, names := range s.extra {
+		s.report.Dropped += int64(len(names))
+	}
+	s.report.Dropped += int64(len(s.stale))
 }
 
 // tallyNodes counts the nodes.
@@ -62,11 +66,24 @@ func (s *syncer) deleteRest(ctx context.Context) error {
 		if err := s.start(ctx); err != nil {
 			return err
 		}
-		if err := s.dst.At(name).Delete(ctx, s.writing()); err != nil {
+		if err := s.remove(ctx, name); err != nil {
 			return err
 		}
 	}
 	return s.deleteStale(ctx)
+}
+
+// remove removes a node of the destination. Its note comes first: a removal that crashes
+// between the documents and its own note would leave values that look like foreign files.
+func (s *syncer) remove(ctx context.Context, name string) error {
+	p, err := s.goal.Join(name)
+	if err == nil {
+		err = s.put(ctx, p.MustKey(noteName), []byte("{}"))
+	}
+	if err != nil {
+		return err
+	}
+	return s.dst.At(name).Delete(ctx, s.writing())
 }
 
 // deleteStale deletes chunks that no document describes.
@@ -81,8 +98,11 @@ func (s *syncer) deleteStale(ctx context.Context) error {
 	g, within := parallel.New(ctx)
 	g.SetLimit(s.tasks())
 	for _, name := range s.stale {
-		key := s.goal.MustKey(name)
 		g.Go(func() error {
+			_, key, err := s.keys(name)
+			if err != nil {
+				return err
+			}
 			return b.do(within, func(b store.Batch) error { return b.Delete(within, key) })
 		})
 	}

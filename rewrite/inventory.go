@@ -215,7 +215,11 @@ func (l *librarian) beside(ctx context.Context, i *item, name string) error {
 
 // get reads a document, or returns nil if there is none.
 func (l *librarian) get(ctx context.Context, rel string) ([]byte, error) {
-	raw, _, err := l.s.Get(ctx, l.at.MustKey(rel), store.Request{Limit: l.limit}, nil)
+	key, err := l.at.Key(rel)
+	if err != nil {
+		return nil, err
+	}
+	raw, _, err := l.s.Get(ctx, key, store.Request{Limit: l.limit}, nil)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil

@@ -57,7 +57,7 @@ func (s *syncer) roleOf(rel string) (role, *item) {
 // pass runs step 4.
 func (s *syncer) pass(ctx context.Context) error {
 	s.report.Kept, s.report.KeptBytes, s.report.Other, s.report.Left = 0, 0, 0, 0
-	s.extra, s.stale, s.gone = nil, nil, nil
+	s.extra, s.stale, s.gone = map[string][]string{}, nil, nil
 	g, within := parallel.New(ctx)
 	g.SetLimit(s.tasks())
 	p := &pass{syncer: s, g: g, values: s.newValues()}
@@ -88,8 +88,8 @@ type pass struct {
 // visit decides about one key.
 func (p *pass) visit(ctx context.Context, from, to *store.Entry) error {
 	name := nameOf(from, to)
-	if name == noteName && to != nil {
-		p.found() // an interrupted Sync has left it
+	if dir, ok := strings.CutSuffix(name, noteName); ok && to != nil {
+		p.noteAt(dir)
 		return nil
 	}
 	what, i := p.roleOf(name)
@@ -107,11 +107,26 @@ func (p *pass) visit(ctx context.Context, from, to *store.Entry) error {
 	return nil
 }
 
-// found records that the note is stored.
-func (s *syncer) found() {
+// noteAt records a note of the destination.
+func (s *syncer) noteAt(dir string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.noted = true
+	switch {
+	case dir == "": // an interrupted Sync has left it
+		s.noted = true
+	case s.is[dir] != nil: // so has the removal of an array that is copied anew
+		s.extra[dir] = append(s.extra[dir], dir+noteName)
+	default: // or that of a node, which goes on
+		s.gone = append(s.gone, dir)
+	}
+}
+
+// keys returns the keys of a value of both nodes. A name may be too long for a key.
+func (s *syncer) keys(name string) (from, to store.Key, err error) {
+	if from, err = s.at.Key(name); err == nil {
+		to, err = s.goal.Key(name)
+	}
+	return from, to, err
 }
 
 func nameOf(from, to *store.Entry) string {
@@ -209,10 +224,14 @@ func (p *pass) copyValue(ctx context.Context, name string, from *store.Entry) (i
 		return 0, err
 	}
 	defer p.room.Release(held)
-	key, was := p.at.MustKey(name), store.Info{Size: from.Size, Version: from.Version}
+	key, to, err := p.keys(name)
+	if err != nil {
+		return 0, err
+	}
+	was := store.Info{Size: from.Size, Version: from.Version}
 	for range mostCopies {
 		began := clock()
-		n, err := p.values.between(ctx, p.goal.MustKey(name), key)
+		n, err := p.values.between(ctx, to, key)
 		changed := errors.Is(err, store.ErrConflict)
 		if err != nil && !changed || !changed && clock().Sub(began) < long {
 			return n, err
@@ -237,15 +256,17 @@ func (p *pass) blank(ctx context.Context, name string, i *item) error {
 	}
 	p.later(ctx, func(ctx context.Context) error {
 		// A listing may miss a value that is replaced at that moment.
-		found, err := store.Exists(ctx, p.from, p.at.MustKey(name))
-		if found || err != nil {
+		source, key, err := p.keys(name)
+		if err != nil {
+			return err
+		}
+		if found, err := store.Exists(ctx, p.from, source); found || err != nil {
 			return err
 		}
 		if !p.DryRun {
 			if err := p.start(ctx); err != nil {
 				return err
 			}
-			key := p.goal.MustKey(name)
 			if err := p.values.do(ctx, func(b store.Batch) error { return b.Delete(ctx, key) }); err != nil {
 				return err
 			}
@@ -269,7 +290,7 @@ func (p *pass) rest(what role, name string, i *item, from, to *store.Entry) {
 	case to == nil:
 	case what == extraFile && (p.opt.Delete || i.format == 2):
 		// Beside documents of format 2, others count for readers.
-		p.extra = append(p.extra, name)
+		p.extra[i.dir] = append(p.extra[i.dir], name)
 	case what == newNode:
 		dir, _ := split(name)
 		p.gone = append(p.gone, dir)

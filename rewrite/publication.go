@@ -33,8 +33,8 @@ func (s *syncer) replace(ctx context.Context) (err error) {
 			continue
 		}
 		if is.kind != was.kind && !s.opt.Delete {
-			return fmt.Errorf("%s is %s in the destination and %s in the source; it is replaced only if deletions are asked for: %w",
-				s.goal.MustKey(dir+"zarr.json").Dir(), article(was.kind), article(is.kind), fs.ErrExist)
+			return fmt.Errorf("%q is %s in the destination and %s in the source; it is replaced only if deletions are asked for: %w",
+				"/"+strings.TrimSuffix(s.goal.String()+"/"+dir, "/"), article(was.kind), article(is.kind), fs.ErrExist)
 		}
 		if err := s.removeClash(ctx, dir); err != nil {
 			return err
@@ -76,7 +76,7 @@ func (s *syncer) removeClash(ctx context.Context, dir string) error {
 			delete(s.there, below)
 		}
 	}
-	err := s.dst.At(name).Delete(ctx, s.writing())
+	err := s.remove(ctx, name)
 	if dir == "" {
 		s.noted = false // the note is deleted, too
 		err = errors.Join(err, s.start(ctx))
@@ -126,14 +126,15 @@ func (s *syncer) publishNode(ctx context.Context, dir string) error {
 		s.report.Documents++
 		s.mu.Unlock()
 	}
-	for _, name := range s.extra {
-		if at, _ := split(name); at != dir {
-			continue
-		}
+	for _, name := range s.extra[dir] {
 		if err := s.start(ctx); err != nil {
 			return err
 		}
-		if err := store.Delete(ctx, s.to, s.goal.MustKey(name)); err != nil {
+		_, key, err := s.keys(name)
+		if err == nil {
+			err = store.Delete(ctx, s.to, key)
+		}
+		if err != nil {
 			return err
 		}
 		s.mu.Lock()

@@ -121,10 +121,10 @@ type syncer struct {
 	node  bool      // the destination has documents, or values of an interrupted Sync
 	noted bool      // the note is stored
 
-	mu    sync.Mutex // guards the report and what follows while values are copied
-	extra []string   // documents that only the destination has, in directories of is
-	stale []string   // other chunks that only the destination has
-	gone  []string   // directories of nodes that only the destination has
+	mu    sync.Mutex          // guards the report and what follows while values are copied
+	stale []string            // chunks of the destination that no document describes
+	gone  []string            // directories of nodes that only the destination has
+	extra map[string][]string // other documents of the destination, by directories of is
 }
 
 // tasks returns the number of requests in flight.
@@ -193,7 +193,7 @@ func (s *syncer) begin(ctx context.Context) (err error) {
 	default:
 		s.node = is != free
 	}
-	if err == nil {
+	if err == nil && !s.node {
 		err = s.checkParents(ctx)
 	}
 	if err == nil {
@@ -209,7 +209,7 @@ func (s *syncer) goesOn(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if string(note) == string(s.note()) {
+	if string(note) == string(s.noteText()) {
 		s.noted = true
 		return true, nil
 	}
@@ -219,8 +219,8 @@ func (s *syncer) goesOn(ctx context.Context) (bool, error) {
 	return false, s.clear(ctx)
 }
 
-// note returns the note that says that a Sync of this node has begun.
-func (s *syncer) note() []byte {
+// noteText returns the note that says that a Sync of this node has begun.
+func (s *syncer) noteText() []byte {
 	return fmt.Appendf(nil, "{\"sync\": %q}\n", join(store.PlaceOf(s.from), s.at.String()))
 }
 
@@ -321,7 +321,7 @@ func (s *syncer) start(ctx context.Context) error {
 			return err
 		}
 	}
-	err := s.put(ctx, s.goal.MustKey(noteName), s.note())
+	err := s.put(ctx, s.goal.MustKey(noteName), s.noteText())
 	s.noted = err == nil
 	return err
 }

@@ -75,7 +75,11 @@ func (s *syncer) sameBytes(ctx context.Context, name string, size int64) (bool, 
 		return false, err
 	}
 	defer s.room.Release(held)
-	pins := [2]*store.Pinned{store.Pin(s.from, s.at.MustKey(name), store.Info{}), store.Pin(s.to, s.goal.MustKey(name), store.Info{})}
+	from, to, err := s.keys(name)
+	if err != nil {
+		return false, err
+	}
+	pins := [2]*store.Pinned{store.Pin(s.from, from, store.Info{}), store.Pin(s.to, to, store.Info{})}
 	var parts [2][]byte
 	same := true
 	for off := int64(0); same && err == nil && (off < size || off == 0); off += comparedAtOnce {

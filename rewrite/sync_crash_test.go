@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rewrite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/test/fixture"
+)
+
+// changed makes a hierarchy, calls then, and changes the hierarchy in all ways that a
+// Sync treats differently. It returns the elements of each array before and after.
+func changed(t testing.TB, s store.Store, then func()) (before, after map[string][]int32) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := numbered(t, at(s, "grown"), 4)
+	b := numbered(t, at(s, "regridded"), 6)
+	c := numbered(t, at(s, "trimmed"), 5)
+	numbered(t, at(s, "deleted"), 4)
+	d := numbered(t, at(s, "filled"), 4)
+	names := []string{"deleted", "filled", "grown", "new", "regridded", "trimmed"}
+	before = allElements(t, s, names)
+	then()
+	must(zarr.Append(t.Context(), a, 0, counting(4, 3), nil))
+	_, err := regrid.Do(t.Context(), b, regrid.Rechunking{Chunks: regrid.Cuts{grid.Every(3)}}, nil)
+	must(err)
+	must(c.MakeRectilinear(t.Context(), &zarr.RectilinearOptions{Trim: true}))
+	must(at(s, "deleted").Delete(t.Context(), &zarr.Options{Write: true}))
+	must(zarr.Write(t.Context(), d, selection.Box{{0, 2}}, []int32{-1, -1})) // fill values: no chunk
+	numbered(t, at(s, "new"), 2)
+	return before, allElements(t, s, names)
+}
+
+// allElements returns the elements of the arrays that are there.
+func allElements(t testing.TB, s store.Store, names []string) map[string][]int32 {
+	t.Helper()
+	all := map[string][]int32{}
+	for _, name := range names {
+		if found, err := store.Exists(t.Context(), s, store.MustKey(name+"/zarr.json")); err != nil {
+			t.Fatal(err)
+		} else if found {
+			all[name] = elements(t, at(s, name))
+		}
+	}
+	return all
+}
+
+// checkStopped checks what an interrupted Sync has left: each array has the shape of
+// before or after and elements of either, or is missing, which the note must explain.
+func checkStopped(t *testing.T, where string, to store.Store, before, after map[string][]int32) {
+	t.Helper()
+	begun, err := rewrite.Unfinished(t.Context(), at(to, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"deleted", "filled", "grown", "new", "regridded", "trimmed"} {
+		was, is := before[name], after[name]
+		a, err := at(to, name).OpenArray(t.Context(), nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			if !begun && was != nil && is != nil {
+				t.Fatalf("%s: %s is missing, and nothing says why", where, name)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %s: %v", where, name, err)
+		}
+		v, err := zarr.Read[int32](t.Context(), a, nil)
+		if err != nil {
+			t.Fatalf("%s: %s: %v", where, name, err)
+		}
+		if n := len(v.Data); n != len(was) && n != len(is) {
+			t.Fatalf("%s: %s has %v", where, name, v.Data)
+		}
+		for i, x := range v.Data {
+			if !(i < len(was) && x == was[i]) && !(i < len(is) && x == is[i]) {
+				t.Fatalf("%s: %s has %v, of %v and %v", where, name, v.Data, was, is)
+			}
+		}
+		if same := slices.Equal(v.Data, was) || slices.Equal(v.Data, is); !same && !begun {
+			t.Fatalf("%s: %s has %v, and nothing says why", where, name, v.Data)
+		}
+	}
+}
+
+// finishSync syncs again, and compares all values.
+func finishSync(t *testing.T, where string, src, to store.Store) {
+	t.Helper()
+	if _, err := rewrite.Sync(t.Context(), at(src, ""), at(to, ""), &rewrite.SyncOptions{Delete: true}); err != nil {
+		t.Fatalf("%s: again: %v", where, err)
+	}
+	want, got := described(t, at(src, "")), values(t, to, "")
+	trimDocuments(want)
+	trimDocuments(got)
+	if d := differ(want, got); d != "" {
+		t.Fatalf("%s: again: %s", where, d)
+	}
+	if begun, err := rewrite.Unfinished(t.Context(), at(to, "")); begun || err != nil {
+		t.Fatalf("%s: it is unfinished (%v)", where, err)
+	}
+}
+
+// TestSyncStopped stops a Sync before each of its file system operations, as a kill does,
+// into a new place and over an older state.
+func TestSyncStopped(t *testing.T) {
+	src := memstore.New()
+	image := memstore.New() // of the state before
+	before, after := changed(t, src, func() { mustSync(t, src, image) })
+	for _, older := range []bool{false, true} {
+		was := before
+		if !older {
+			was = nil
+		}
+		for n := int64(0); ; n++ {
+			disk := vfs.NewDisk()
+			if older {
+				mustSync(t, image, fixture.FileStore(disk))
+			}
+			stop, stopped := vfs.StopAt(n)
+			o := &rewrite.SyncOptions{Delete: true, Options: zarr.Options{Concurrency: 1}}
+			_, err := rewrite.Sync(t.Context(), at(src, ""), at(fixture.FileStore(vfs.Hook(disk, stop)), ""), o)
+			if !stopped() {
+				t.Logf("%d operations", n)
+				if err != nil || n < 100 {
+					t.Fatalf("%d operations: %v", n, err)
+				}
+				break
+			}
+			where, to := fmt.Sprintf("older is %v, operation %d", older, n), fixture.FileStore(disk)
+			checkStopped(t, where, to, was, after)
+			finishSync(t, where, src, to)
+		}
+	}
+}
+
+func mustSync(t *testing.T, from, to store.Store) {
+	t.Helper()
+	if _, err := rewrite.Sync(t.Context(), at(from, ""), at(to, ""), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSyncInterrupted stops a Sync before every operation of an object store, or after
+// it, which loses the answer.
+func TestSyncInterrupted(t *testing.T) {
+	src := memstore.New()
+	image := memstore.New()
+	before, after := changed(t, src, func() { mustSync(t, src, image) })
+	stop := errors.New("stopped")
+	for _, lost := range []bool{false, true} {
+		for k := int64(0); ; k++ {
+			left := memstore.New()
+			mustSync(t, image, fixture.Conditional(left))
+			var n atomic.Int64
+			counted := func() error {
+				if n.Add(1) > k {
+					return stop
+				}
+				return nil
+			}
+			h := storetest.Hooks{Before: func(context.Context, storetest.Op) error { return counted() }}
+			if lost {
+				h = storetest.Hooks{After: func(_ storetest.Op, err error) error {
+					if stopped := counted(); stopped != nil {
+						return stopped
+					}
+					return err
+				}}
+			}
+			o := &rewrite.SyncOptions{Delete: true, Options: zarr.Options{Concurrency: 1}}
+			_, err := rewrite.Sync(t.Context(), at(src, ""), at(storetest.Conditional(left, h), ""), o)
+			if n.Load() <= k {
+				t.Logf("%d operations", n.Load())
+				if err != nil || k < 50 {
+					t.Fatalf("%d operations: %v", k, err)
+				}
+				break
+			}
+			where, to := fmt.Sprintf("lost is %v, operation %d", lost, k), fixture.Conditional(left)
+			checkStopped(t, where, to, before, after)
+			finishSync(t, where, src, to)
+		}
+	}
+}
