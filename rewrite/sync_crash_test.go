@@ -160,6 +160,34 @@ func mustSync(t *testing.T, from, to store.Store) {
 	}
 }
 
+// TestSyncPowerCut stops the machine at operations on the file system of a Sync over an
+// older state, and checks the images that a power cut may leave.
+func TestSyncPowerCut(t *testing.T) {
+	src, image := memstore.New(), memstore.New()
+	before, after := changed(t, src, func() { mustSync(t, src, image) })
+	images := 0
+	step := int64(fixture.Soaked(t, 1, 12))
+	for n := int64(0); ; n += 12 / min(step, 12) {
+		disk := vfs.NewDisk()
+		mustSync(t, image, fixture.FileStore(disk))
+		stop, stopped := vfs.StopAt(n)
+		o := &rewrite.SyncOptions{Delete: true, Options: zarr.Options{Concurrency: 1}}
+		_, err := rewrite.Sync(t.Context(), at(src, ""), at(fixture.FileStore(vfs.Hook(disk, stop)), ""), o)
+		if !stopped() {
+			if err != nil || images < 300 {
+				t.Fatalf("%d images: %v", images, err)
+			}
+			return
+		}
+		for label, left := range disk.Images(uint64(n), 1) {
+			images++
+			where := fmt.Sprintf("operation %d, %s", n, label)
+			checkStopped(t, where, fixture.FileStore(left), before, after)
+			finishSync(t, where, src, fixture.FileStore(left))
+		}
+	}
+}
+
 // TestSyncInterrupted stops a Sync before every operation of an object store, or after
 // it, which loses the answer.
 func TestSyncInterrupted(t *testing.T) {
