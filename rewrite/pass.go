@@ -145,7 +145,7 @@ func (p *pass) chunk(ctx context.Context, name string, i *item, from, to *store.
 		p.later(ctx, func(ctx context.Context) error { return p.copy(ctx, name, from, &p.report.New) })
 	case i.anew || from.Size != to.Size || !p.opt.Checksum && !p.isCopy(from, to):
 		p.later(ctx, func(ctx context.Context) error { return p.copy(ctx, name, from, &p.report.Replaced) })
-	case p.opt.Checksum:
+	case p.opt.Checksum && !p.isOld(from):
 		p.later(ctx, func(ctx context.Context) error { return p.compare(ctx, name, from) })
 	default:
 		p.keep(from)
@@ -158,7 +158,12 @@ func (s *syncer) isCopy(from, to *store.Entry) bool {
 	if from.Modified.IsZero() || to.Modified.IsZero() {
 		return false
 	}
-	return from.Modified.Before(s.opt.NewerThan) || to.Modified.Sub(from.Modified) > SyncSlack
+	return s.isOld(from) || to.Modified.Sub(from.Modified) > SyncSlack
+}
+
+// isOld reports whether a value was written before SyncOptions.NewerThan.
+func (s *syncer) isOld(e *store.Entry) bool {
+	return !e.Modified.IsZero() && e.Modified.Before(s.opt.NewerThan)
 }
 
 // keep counts a value that is not copied.

@@ -78,6 +78,8 @@ bench GROUP/a --seconds 0.1
 copy GROUP/a GROUP/b
 copy GROUP LOCAL/copy.zarr
 copy LOCAL/copy.zarr THERE/back.zarr
+copy GROUP THERE/back.zarr --sync --checksum --delete --verify --yes
+copy THERE/back.zarr LOCAL/synced.zarr --sync --node a
 equal GROUP/a GROUP/b
 diff GROUP/a GROUP/b
 equal GROUP/a THERE/back.zarr/a

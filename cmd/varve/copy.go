@@ -34,6 +34,7 @@ import (
 type copyFlags struct {
 	dry, overwrite, move, yes bool
 	singleWriter              *bool
+	synced                    syncFlags
 }
 
 func newCopyCommand() *cobra.Command {
@@ -53,19 +54,35 @@ SRC behind a symbolic link, and a SRC with symbolic links out of the store or br
 links and counts them.
 
 The documents are stored last, so an interrupted copy is not visible. Another copy to the same place removes what it
-left. The copy fails if the shape or the chunks of the source change meanwhile.`,
+left. The copy fails if the shape or the chunks of the source change meanwhile.
+
+--sync makes DST equal to SRC, whether DST is new or an older copy: it lists both, and copies documents, and of the
+chunks that they describe those that differ. A value is skipped if DST has one of the same size that was written more
+than a minute after that in SRC. --checksum compares the bytes instead. A chunk that SRC does not store is deleted at
+DST, since it is the fill value; anything else that SRC does not have stays, unless --delete is given. SRC may grow
+meanwhile. If the command is interrupted, repeat it: it goes on.`,
 		Example: `  varve copy era5.zarr/t2m backup.zarr/t2m
-  varve copy https://example.org/era5.zarr era5.zip --dry-run`,
+  varve copy https://example.org/era5.zarr era5.zip --dry-run
+  varve copy era5.zarr mirror.zarr --sync`,
 		Args:              arguments("SRC", "DST"),
 		ValidArgsFunction: node.Complete,
 	}
 	f := new(copyFlags)
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and count what would be copied")
 	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "replace the node at DST and everything below it")
-	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before --overwrite removes a group")
+	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before --overwrite removes a group, or --delete anything")
 	c.Flags().BoolVar(&f.move, "move", false, "remove SRC after it is copied")
+	f.synced.define(c.Flags())
 	f.singleWriter = growth.SingleWriterFlag(c)
-	c.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1]) }
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := f.synced.check(cmd, args[1]); err != nil {
+			return err
+		}
+		if f.synced.on {
+			return f.sync(cmd, args[0], args[1])
+		}
+		return f.run(cmd, args[0], args[1])
+	}
 	return c
 }
 
@@ -297,7 +314,7 @@ func measureCopy(ctx context.Context, p *progress.Line, from string, o *zarr.Opt
 func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.Location, err error) error {
 	// The copy may have stopped because the context was cancelled. The look must still
 	// work.
-	begun, lookErr := rewrite.Unfinished(context.WithoutCancel(cmd.Context()), dst)
+	begun, lookErr := isHidden(context.WithoutCancel(cmd.Context()), dst)
 	_, archive := store.Driver(dst.Store()).(*zipstore.Archive) // discarded as a whole
 	err = atLocation(cmd.Name(), from, src, errors.Join(err, closeStore(dst, false)))
 	if f.dry {

@@ -197,6 +197,7 @@ func TestDryRunOfWholeStores(t *testing.T) {
 	}{
 		{"copy", "copy-publish", []string{"copy", "GROUP", "PARENT/copy.zarr"}, map[string]any{"arrays": 3.0, "chunks_copied": 10.0, "chunks_dropped": 0.0}},
 		{"copy --move", "", []string{"copy", "--move", "GROUP/a", "PARENT/copy.zarr"}, map[string]any{"arrays": 1.0, "chunks_copied": 2.0, "chunks_dropped": 2.0}},
+		{"copy --sync", "copy-publish-delete", []string{"copy", "--sync", "GROUP", "PARENT/copy.zarr"}, map[string]any{"arrays": 3.0, "chunks_copied": 10.0, "chunks_dropped": 0.0}},
 		{"convert", "copy-publish", []string{"convert", "GROUP/regular", "PARENT/copy.zarr", "--to", "2"}, map[string]any{"arrays": 1.0}},
 		{"convert in place", "documents-only", []string{"convert", "GROUP/regular", "--to", "3"}, map[string]any{"chunks_new": 0.0, "chunks_rewritten": 0.0, "chunks_copied": 0.0}},
 		{"compact", "replace-in-place", []string{"compact", "SHARDS", "--shards"}, map[string]any{"shards": 2.0}},

@@ -16,6 +16,9 @@ It is varve copy in all but its name. The documents are stored last, so an inter
 to the same place removes what it left.`
 	c.Example = `  varve materialize archive.vz archive.zarr
   varve rechunk archive.vz/t t.zarr --chunks 31,4,5`
-	c.Flags().Lookup("move").Hidden = true
+	for _, name := range append([]string{"move", "sync"}, syncOnly...) {
+		c.Flags().Lookup(name).Hidden = true
+	}
+	c.Flags().Lookup("yes").Usage = "do not ask before --overwrite removes a group"
 	return c
 }

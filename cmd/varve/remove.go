@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -119,6 +120,17 @@ func deletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
 	return err
 }
 
+// isHidden reports whether a copy or a removal that was not finished has left something
+// at a place without a node.
+func isHidden(ctx context.Context, at *zarr.Location) (bool, error) {
+	begun, err := rewrite.Unfinished(ctx, at)
+	if !begun || err != nil {
+		return false, err
+	}
+	_, err = at.Metadata(ctx, nil)
+	return errors.Is(err, fs.ErrNotExist), nil
+}
+
 // halfRemoved returns the error of a removal. If the removal has begun, and so made the
 // node invisible, it adds how to complete it.
 func halfRemoved(cmd *cobra.Command, location string, err error) error {
@@ -129,7 +141,7 @@ func halfRemoved(cmd *cobra.Command, location string, err error) error {
 		return err
 	}
 	// Documents are deleted first, so a removal that has begun is already invisible.
-	begun, lookErr := rewrite.Unfinished(ctx, at)
+	begun, lookErr := isHidden(ctx, at)
 	if lookErr = errors.Join(lookErr, closeStore(at, true)); !begun || lookErr != nil {
 		return err
 	}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/store"
+)
+
+// syncFlags are the flags of varve copy --sync.
+type syncFlags struct {
+	on    bool
+	opt   rewrite.SyncOptions
+	newer string
+}
+
+// syncOnly are the flags that need --sync.
+var syncOnly = []string{"delete", "checksum", "verify", "node", "newer-than"}
+
+func (s *syncFlags) define(f *pflag.FlagSet) {
+	f.BoolVar(&s.on, "sync", false, "make DST, which may exist, equal to SRC, and copy only what differs")
+	f.BoolVar(&s.opt.Delete, "delete", false, "with --sync, delete nodes below DST that SRC does not have, and chunks that no document describes; needs --yes where it cannot ask")
+	f.BoolVar(&s.opt.Checksum, "checksum", false, "with --sync, compare the bytes of values of the same size, not their times")
+	f.BoolVar(&s.opt.Verify, "verify", false, "with --sync, compare the bytes of all values at the end")
+	flagtext.Var(f, &s.opt.Nodes, "node", "", "with --sync, only nodes whose path below SRC matches the `PATTERN`, such as t2m or '*/time', and what is below them", flagtext.Needed("a pattern of paths"))
+	flagtext.Var(f, &s.newer, "newer-than", "", "with --sync, take values written before `TIME` for equal to those of the same size; a date, a time as in RFC 3339, or a duration before now, such as 36h",
+		flagtext.Syntax(parseSince))
+}
+
+// parseSince returns the time that a text means: a date, a time, or a duration before
+// now.
+func parseSince(text string) (time.Time, error) {
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return time.Now().Add(-d), nil
+	}
+	for _, form := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(form, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%q is not a date such as 2026-11-26, a time such as 2026-11-26T12:00:00Z, or a duration such as 36h", text)
+}
+
+// check returns an error for flags that contradict each other.
+func (s *syncFlags) check(cmd *cobra.Command, to string) error {
+	for _, name := range syncOnly {
+		if !s.on && cmd.Flags().Changed(name) {
+			return failure.BadUsage("--%s needs --sync", name)
+		}
+	}
+	if !s.on {
+		return nil
+	}
+	if err := flagtext.Exclusive(cmd, "sync", "overwrite"); err != nil {
+		return err
+	}
+	if err := flagtext.Exclusive(cmd, "sync", "move"); err != nil {
+		return err
+	}
+	if err := flagtext.Exclusive(cmd, "node", "delete"); err != nil {
+		return err
+	}
+	if strings.HasSuffix(node.LocalPath(to), ".zip") {
+		return failure.BadUsage("--sync cannot change an archive; varve copy SRC DST makes a new one")
+	}
+	return nil
+}
+
+// sync runs varve copy --sync.
+func (f *copyFlags) sync(cmd *cobra.Command, from, to string) (err error) {
+	ctx := cmd.Context()
+	src, err := locate(ctx, from, store.Read)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore(src, true)) }()
+	opt := f.synced.opt
+	opt.Options, opt.DryRun = *session.Writing(cmd), f.dry
+	opt.SingleWriter = *f.singleWriter
+	if f.synced.newer != "" {
+		opt.NewerThan, _ = parseSince(f.synced.newer) // checked with the flags
+	}
+	if err := f.mayDelete(cmd, src, to, opt); err != nil {
+		return atLocation(cmd.Name(), from, src, err)
+	}
+	r, err := f.syncTo(cmd, src, from, to, &opt)
+	if err != nil {
+		return err
+	}
+	s := newSynced(from, to, &opt, r)
+	switch {
+	case session.WantsJSON(cmd) && f.dry:
+		p, err := s.plan(cmd)
+		return errors.Join(err, session.PrintJSON(cmd, p))
+	case session.WantsJSON(cmd):
+		return session.PrintJSON(cmd, s)
+	}
+	noteFolder(cmd, to)
+	return s.print(cmd.OutOrStdout())
+}
+
+// mayDelete asks before --delete deletes anything. A dry run finds out what that is.
+func (f *copyFlags) mayDelete(cmd *cobra.Command, src *zarr.Location, to string, opt rewrite.SyncOptions) error {
+	if !opt.Delete || f.yes || f.dry {
+		return nil
+	}
+	dst, err := newPlace(cmd, to, true)
+	if err != nil {
+		return err
+	}
+	opt.DryRun, opt.Checksum, opt.Observer = true, false, nil // only what is deleted counts
+	r, err := rewrite.Sync(cmd.Context(), src, dst, &opt)
+	if err = errors.Join(err, closeStore(dst, true)); err != nil {
+		return err
+	}
+	what := deletions(r)
+	if what == "" {
+		return nil
+	}
+	return agreed(cmd, fmt.Sprintf("deletes %s below %s", what, to))
+}
+
+// deletions describes what --delete deletes, or returns "".
+func deletions(r rewrite.SyncReport) string {
+	var parts []string
+	if nodes := append(r.DroppedNodes[:len(r.DroppedNodes):len(r.DroppedNodes)], r.ReplacedNodes...); len(nodes) > 0 {
+		parts = append(parts, dryrun.RemovedText(nodes))
+	}
+	if r.Dropped > 0 {
+		parts = append(parts, phrase.Plural(r.Dropped, "value"))
+	}
+	return strings.Join(parts, " and ")
+}
+
+// syncTo opens the destination, makes it equal to the source, and closes it.
+func (f *copyFlags) syncTo(cmd *cobra.Command, src *zarr.Location, from, to string, opt *rewrite.SyncOptions) (rewrite.SyncReport, error) {
+	dst, err := newPlace(cmd, to, f.dry)
+	if err != nil {
+		return rewrite.SyncReport{}, err
+	}
+	p := progress.NewEstimate(cmd, "copying", 0, progress.MovedBytes)
+	r, err := rewrite.Sync(cmd.Context(), src, dst, opt)
+	p.End()
+	if err == nil {
+		return r, closeStore(dst, true)
+	}
+	begun, lookErr := rewrite.Unfinished(context.WithoutCancel(cmd.Context()), dst)
+	err = atLocation(cmd.Name(), from, src, errors.Join(err, closeStore(dst, false)))
+	if info, lookErr := os.Lstat(node.LocalPath(to)); lookErr == nil && info.IsDir() && !f.dry {
+		_ = os.Remove(node.LocalPath(to)) // fails unless the folder is new and still empty
+	}
+	if begun && lookErr == nil && !f.dry {
+		return r, failure.Leftover(err, "%s is not equal to SRC yet: repeat the command, which goes on", to)
+	}
+	return r, err
+}
+
+// synced is the result of varve copy --sync, in the form of --json. The counts have the
+// names of plans.
+type synced struct {
+	Source      string `json:"source"`
+	Destination string `json:"destination"`
+	DryRun      bool   `json:"dry_run"`
+	Arrays      int    `json:"arrays"`
+	Groups      int    `json:"groups"`
+	dryrun.Counts
+	BytesKept     int64    `json:"bytes_kept"`
+	Left          int64    `json:"chunks_left"`    // that no document describes
+	LeftNodes     []string `json:"nodes_left"`     // that SRC does not have
+	ReplacedNodes []string `json:"nodes_replaced"` // removed and copied anew
+	Other         int64    `json:"values_other"`   // of SRC, not copied
+	Verified      int64    `json:"values_verified"`
+	BytesVerified int64    `json:"bytes_verified"`
+	Lost          int      `json:"lost_links"`
+
+	deletes bool
+}
+
+func newSynced(from, to string, opt *rewrite.SyncOptions, r rewrite.SyncReport) *synced {
+	s := &synced{
+		Source: from, Destination: to, DryRun: opt.DryRun, Arrays: r.Arrays, Groups: r.Groups,
+		Counts: dryrun.Counts{
+			Kept: &r.Kept, New: new(int64), Copied: &r.New, Rewritten: &r.Replaced, Dropped: new(r.Cleared + r.Dropped), Documents: &r.Documents,
+			BytesRead: &r.Bytes, BytesCopied: &r.Bytes, BytesDecoded: new(int64), BytesEncoded: new(int64), BytesWritten: &r.Bytes,
+		},
+		BytesKept: r.KeptBytes, Left: r.Left, LeftNodes: []string{}, ReplacedNodes: append([]string{}, r.ReplacedNodes...),
+		Other: r.Other, Verified: r.Verified, BytesVerified: r.VerifiedBytes, Lost: r.Lost, deletes: opt.Delete,
+	}
+	if opt.Delete {
+		s.Removed = r.DroppedNodes
+	} else {
+		s.LeftNodes = append(s.LeftNodes, r.DroppedNodes...)
+	}
+	return s
+}
+
+// syncPlan is the plan of a dry run, in the form of --json.
+type syncPlan struct {
+	dryrun.Head
+	*synced
+}
+
+func (s *synced) plan(cmd *cobra.Command) (p syncPlan, err error) {
+	p.Head = dryrun.Head{Operation: cmd.Name(), Node: s.Source, Target: &s.Destination, Strategy: "copy-publish-delete", Guarantee: "atomic"}
+	if len(s.ReplacedNodes) > 0 {
+		p.Guarantee = "offline" // there is no array until it is copied
+	}
+	p.synced = s
+	p.Stages = dryrun.Stages(dryrun.Stage{Name: "copy", Tasks: *s.Copied + *s.Rewritten}, dryrun.Stage{Name: "publish", Tasks: *s.Documents},
+		dryrun.Stage{Name: "delete", Tasks: *s.Dropped})
+	p.Fingerprint, err = dryrun.Fingerprint(p)
+	return p, err
+}
+
+func (s *synced) print(w io.Writer) error {
+	done := "copied"
+	if s.DryRun {
+		done = "to copy, nothing was changed"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s and %s: %s, %s again and %s, %s: %s\n", phrase.Printable(s.Destination),
+		phrase.Plural(int64(s.Arrays), "array"), phrase.Plural(int64(s.Groups), "group"), phrase.Plural(*s.Copied, "new value"),
+		phrase.Count(*s.Rewritten), phrase.Plural(*s.Documents, "document"), phrase.Bytes(*s.BytesCopied), done)
+	line := func(what, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-8s  %s\n", what, fmt.Sprintf(format, args...))
+	}
+	line("kept", "%s: %s", phrase.Plural(*s.Kept, "value"), phrase.Bytes(s.BytesKept))
+	if *s.Dropped > 0 {
+		line("deleted", "%s that SRC does not store", phrase.Plural(*s.Dropped, "value"))
+	}
+	if len(s.Removed) > 0 {
+		line("deleted", "%s", dryrun.RemovedText(s.Removed))
+	}
+	if len(s.ReplacedNodes) > 0 {
+		line("anew", "%s", dryrun.RemovedText(s.ReplacedNodes))
+	}
+	if s.Verified > 0 {
+		line("verified", "%s: %s", phrase.Plural(s.Verified, "value"), phrase.Bytes(s.BytesVerified))
+	}
+	s.notes(line)
+	_, err := io.WriteString(w, b.String())
+	return errors.Join(err, noteLost(w, s.Lost))
+}
+
+// notes prints what differs still, and what was not copied.
+func (s *synced) notes(line func(what, format string, args ...any)) {
+	if s.Left > 0 {
+		line("note", "%s that no document describes, at DST; --delete deletes them", phrase.Plural(s.Left, "value"))
+	}
+	if len(s.LeftNodes) > 0 {
+		line("note", "not in SRC: %s; --delete deletes them", dryrun.RemovedText(s.LeftNodes))
+	}
+	if s.Other > 0 {
+		line("note", "not copied: %s of SRC that no document describes", phrase.Plural(s.Other, "value"))
+	}
+}

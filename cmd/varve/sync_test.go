@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSyncCommand makes a folder equal to another one again and again.
+func TestSyncCommand(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src.zarr"), filepath.Join(dir, "dst.zarr")
+	must(t, "", "create", src, "--group")
+	for _, name := range []string{"a", "g/b"} {
+		must(t, "", "create", src+"/"+name, "--shape", "6", "--dtype", "int32", "--chunks", "2", "--dimension-names", "x", "--compressor", "none")
+		must(t, "", "write", src+"/"+name, "--value", "5")
+	}
+	if out := must(t, "", "copy", src, dst, "--sync", "--dry-run"); !strings.Contains(out, "6 new values") || !strings.Contains(out, "nothing was changed") {
+		t.Error(out)
+	}
+	if _, err := os.Stat(dst); err == nil {
+		t.Error("a dry run has made the folder")
+	}
+	if out := must(t, "", "copy", src, dst, "--sync", "--verify"); !strings.Contains(out, "4 documents") || !strings.Contains(out, "verified  6 values: 48 B") {
+		t.Error(out)
+	}
+	must(t, "", "equal", src, dst)
+	must(t, "", "append", src+"/a", "--alone", writeInput(t, dir, []byte("\x01\x00\x00\x00\x02\x00\x00\x00")))
+	must(t, "", "rm", src+"/g/b", "--yes")
+	var p struct {
+		Operation, Strategy, Fingerprint      string
+		Chunks_kept, Chunks_copied            int64
+		Chunks_rewritten, Documents_written   int64
+		Nodes_left, Nodes_removed             []string
+		Stages                                []struct{ Name string }
+		Values_verified, Values_other, Arrays int64
+	}
+	planned := func(args ...string) {
+		t.Helper()
+		p.Nodes_left, p.Nodes_removed = nil, nil
+		out := must(t, "", append([]string{"copy", src, dst, "--sync", "--json", "--checksum"}, args...)...)
+		if err := json.Unmarshal([]byte(out), &p); err != nil {
+			t.Fatal(err, out)
+		}
+	}
+	if planned("--dry-run"); p.Operation != "copy" || p.Strategy != "copy-publish-delete" || p.Chunks_kept != 3 || p.Chunks_copied != 1 || p.Chunks_rewritten != 0 ||
+		p.Documents_written != 1 || len(p.Nodes_left) != 1 || p.Nodes_left[0] != "g/b" || p.Fingerprint == "" || len(p.Stages) != 2 {
+		t.Errorf("%+v", p)
+	}
+	if planned(); p.Chunks_copied != 1 || p.Documents_written != 1 {
+		t.Errorf("%+v", p)
+	}
+	must(t, "", "equal", src+"/a", dst+"/a")
+	must(t, "", "info", dst+"/g/b")
+	// It asks before it deletes, and only if there is something to delete.
+	if _, errs, status := execute(t, "", "copy", src, dst, "--sync", "--delete"); status != 2 || !strings.Contains(errs, "--yes") || !strings.Contains(errs, "g/b") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if planned("--delete", "--yes", "--verify"); len(p.Nodes_removed) != 1 || p.Values_verified != 4 {
+		t.Errorf("%+v", p)
+	}
+	if _, _, status := execute(t, "", "info", dst+"/g/b"); status != 1 {
+		t.Errorf("status %d for a deleted node", status)
+	}
+	must(t, "", "copy", src, dst, "--sync", "--delete")
+}
+
+// writeInput writes a file of input.
+func writeInput(t *testing.T, dir string, data []byte) string {
+	t.Helper()
+	name := filepath.Join(dir, "input.raw")
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestSyncSelection syncs by nodes and by time.
+func TestSyncSelection(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src.zarr"), filepath.Join(dir, "dst.zarr")
+	for _, name := range []string{"a", "g/b", "g/c"} {
+		must(t, "", "create", src+"/"+name, "--shape", "4", "--dtype", "int32", "--chunks", "2", "--compressor", "none")
+		must(t, "", "write", src+"/"+name, "--value", "5")
+	}
+	must(t, "", "copy", src, dst, "--sync", "--node", "*/b")
+	if out := must(t, "", "ls", dst); strings.Contains(out, "a") && !strings.Contains(out, "g") {
+		t.Error(out)
+	}
+	must(t, "", "equal", src+"/g/b", dst+"/g/b")
+	if _, _, status := execute(t, "", "info", dst+"/a"); status != 1 {
+		t.Error("a was copied, too")
+	}
+	must(t, "", "copy", src, dst, "--sync")
+	must(t, "", "write", src+"/a", "--value", "7")
+	must(t, "", "copy", src, dst, "--sync", "--newer-than", "2100-01-01")
+	if _, _, status := execute(t, "", "equal", src+"/a", dst+"/a"); status != 1 {
+		t.Error("a value before the time was copied")
+	}
+	must(t, "", "copy", src, dst, "--sync", "--newer-than", "1h")
+	must(t, "", "equal", src, dst)
+}
+
+// TestSyncUsage checks flags that contradict each other.
+func TestSyncUsage(t *testing.T) {
+	src := fixture(t, "rect_2d.zarr")
+	dst := filepath.Join(t.TempDir(), "copy.zarr")
+	for args, want := range map[string]string{
+		"--delete": "needs --sync", "--verify": "needs --sync", "--newer-than 1h": "needs --sync", "--node a": "needs --sync", "--checksum": "needs --sync",
+		"--sync --overwrite": "exclude each other", "--sync --move": "exclude each other", "--sync --delete --node a": "exclude each other",
+		"--sync --newer-than yesterday": "is not a date", "--sync --node=": "node",
+	} {
+		out, errs, status := execute(t, "", append([]string{"copy", src, dst}, strings.Fields(args)...)...)
+		if status != 2 || !strings.Contains(errs, want) {
+			t.Errorf("%s: status %d, %s%s", args, status, out, errs)
+		}
+	}
+	if _, errs, status := execute(t, "", "copy", src, dst+".zip", "--sync"); status != 2 || !strings.Contains(errs, "archive") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if _, errs, status := execute(t, "", "copy", src, dst, "--sync", "--node", "["); status != 1 || !strings.Contains(errs, "pattern") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}
+
+// TestSyncGoesOn repeats a copy that has left values and its note.
+func TestSyncGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src.zarr"), filepath.Join(dir, "dst.zarr")
+	must(t, "", "create", src, "--shape", "4", "--dtype", "int32", "--chunks", "2", "--compressor", "none")
+	must(t, "", "write", src, "--value", "5")
+	must(t, "", "copy", src, dst, "--sync")
+	note := filepath.Join(dst, "__varve", "unfinished.json")
+	overwrite(t, note, "{}")
+	must(t, "", "copy", src, dst, "--sync")
+	if _, err := os.Stat(note); err == nil {
+		t.Error("the note is still there")
+	}
+	must(t, "", "equal", src, dst)
+}
