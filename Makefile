@@ -10,7 +10,7 @@ VERSION = $(shell git describe --tags --match 'v[0-9]*' --dirty=-modified --abbr
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
 MODULES = . codec/extra virtual/parquet cloud/s3 cloud/gcs cloud/azure cmd/varve interop bench otel examples
 
-.PHONY: help demo build test check unit race fuzz interop benchmarks bench bench-full bench-growth bench-options bench-regrid bench-cloud bench-virtual bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
+.PHONY: help demo build test check unit race fuzz interop benchmarks bench bench-full bench-growth bench-options bench-regrid bench-cloud bench-mirror bench-virtual bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -83,6 +83,10 @@ bench-cloud: ## an object store beside other programs, in bench/CLOUD.md: ten to
 	@sh cloud/servers/setup
 	@sh bench/setup
 	@sh bench/run -cloud
+
+bench-mirror: ## copies of many small objects beside cp, rsync, s5cmd and rclone, in bench/MIRROR.md: ten minutes
+	@sh cloud/servers/setup
+	@sh bench/mirrors
 
 bench-virtual: ## scanning NetCDF-4 files beside kerchunk and VirtualiZarr, and reading through manifests beside Zarr, in bench/VIRTUAL.md: ten minutes, 2 GB of disk
 	@sh bench/virtual/run

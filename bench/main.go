@@ -38,6 +38,7 @@ type settings struct {
 	cold, list, grow bool
 	options, regrid  bool
 	encoding, cloud  bool
+	mirror           bool
 	from             string        // saved results of series to draw again
 	limit            time.Duration // for one run of a program
 	slow             time.Duration // longer runs are not repeated
@@ -56,6 +57,7 @@ func parse(args []string) (s settings, err error) {
 	flags.BoolVar(&s.options, "options", false, "measure the cost and benefit of each option of Varve, with Varve alone")
 	flags.BoolVar(&s.regrid, "regrid", false, "measure re-gridding beside what bounds it and other programs")
 	flags.BoolVar(&s.cloud, "cloud", false, "measure a bucket of a server with the interface of S3")
+	flags.BoolVar(&s.mirror, "mirror", false, "measure copies of many small objects beside cp, rsync, s5cmd and rclone")
 	flags.BoolVar(&s.encoding, "encoding", false, "compare settings of codecs for whole arrays, for chunks, and for chunks cut by content, in memory and with Varve alone")
 	flags.StringVar(&s.from, "from", "", "`file` of JSON from a run with -grow: write its tables and plots again, and measure nothing")
 	flags.BoolVar(&s.list, "list", false, "list rows and candidates, and run nothing")
@@ -115,6 +117,8 @@ func run(ctx context.Context, args []string) error {
 		return regridAll(ctx, s)
 	case s.cloud:
 		return cloudAll(ctx, s)
+	case s.mirror:
+		return mirrorAll(ctx, s)
 	case s.encoding:
 		return encode(ctx, s)
 	case s.options:

@@ -127,10 +127,17 @@ type syncer struct {
 	extra map[string][]string // other documents of the destination, by directories of is
 }
 
+// nearTasks is the number of values in flight between near stores. Each has to become
+// durable, and disks make many of them durable in the time of one.
+const nearTasks = 128
+
 // tasks returns the number of requests in flight.
 func (s *syncer) tasks() int {
+	if s.Concurrency > 0 {
+		return s.Concurrency
+	}
 	procs := runtime.GOMAXPROCS(0)
-	return max(engine.InFlight(s.from, s.Concurrency, procs), engine.InFlight(s.to, s.Concurrency, procs))
+	return max(nearTasks, engine.InFlight(s.from, 0, procs), engine.InFlight(s.to, 0, procs))
 }
 
 // librarian returns a reader of the documents of one of the nodes.
@@ -174,7 +181,9 @@ func (s *syncer) run(ctx context.Context) error {
 
 // begin runs step 1, and looks at the destination.
 func (s *syncer) begin(ctx context.Context) (err error) {
-	if s.is, err = s.librarian(s.from, s.at).walk(ctx); err != nil {
+	if s.is, err = s.librarian(s.from, s.at).walk(ctx); errors.Is(err, store.ErrUnsupported) {
+		return fmt.Errorf("%w; a source that cannot be listed can be copied, but not synced", err)
+	} else if err != nil {
 		return err
 	}
 	root := s.is[""]
@@ -370,7 +379,10 @@ func syncNodes(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions, r
 		if err := makeGroups(ctx, all, name, dst, opt); err != nil {
 			return err
 		}
-		if err := syncOne(ctx, src.At(name), dst.At(name), opt, r); err != nil {
+		var one SyncReport
+		err := syncOne(ctx, src.At(name), dst.At(name), opt, &one)
+		r.add(name, one)
+		if err != nil {
 			return wrap("sync", path.Join(src.Path(), name), err)
 		}
 	}

@@ -474,6 +474,10 @@ func TestSyncNodes(t *testing.T) {
 			if err != nil || r.Arrays != 1 {
 				t.Fatalf("%+v, %v", r, err)
 			}
+			both, err := rewrite.Sync(t.Context(), at(from, "x"), at(memstore.New(), ""), &rewrite.SyncOptions{Nodes: "[ad]*"})
+			if want := map[string]int{"new": 3, "two": 2}[kind]; err != nil || both.Arrays != want || both.New <= r.New {
+				t.Fatalf("%+v, %v", both, err)
+			}
 			g, err := at(to, "y").OpenGroup(t.Context(), nil)
 			if err != nil || !strings.Contains(string(g.Attributes()), "title") || g.Metadata().Consolidated != nil {
 				t.Fatalf("the group: %v", err)

@@ -189,9 +189,11 @@ func (c *changer) write(a *zarr.Array) {
 		stop := start + c.rand.Int64N(extent-start+1)
 		box, n = append(box, [2]int64{start, stop}), n*(stop-start)
 	}
-	v := make([]int32, n)
+	v, same := make([]int32, n), c.rand.IntN(3) == 0 // perhaps of fill values only
 	for i := range v {
-		v[i] = c.rand.Int32N(2) * c.rand.Int32N(50)
+		if v[i] = c.rand.Int32N(2) * c.rand.Int32N(50); same {
+			v[i] = v[0] % 2
+		}
 	}
 	c.must("write", zarr.Write(c.t.Context(), a, box, v))
 }
@@ -342,4 +344,27 @@ func checkNothingToDo(t *testing.T, src, dst *zarr.Location, values int64) {
 
 func valuesOf(t testing.TB, at *zarr.Location) map[string]string {
 	return values(t, at.Store(), at.Path())
+}
+
+func ExampleSync() {
+	ctx, s := context.Background(), memstore.New()
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Every(2)}}
+	a, err := zarr.At(s, "days").CreateArray(ctx, spec, nil)
+	if err != nil {
+		panic(err)
+	}
+	if err := zarr.Write(ctx, a, nil, []int8{1, 2, 3, 4}); err != nil {
+		panic(err)
+	}
+	r, err := rewrite.Sync(ctx, a.Location(), zarr.At(s, "mirror"), nil)
+	fmt.Println(r.New, r.Documents, err)
+	if err := zarr.Append(ctx, a, 0, []int8{5, 6}, nil); err != nil {
+		panic(err)
+	}
+	// Without Checksum, what was written within the last minute is copied again.
+	r, err = rewrite.Sync(ctx, a.Location(), zarr.At(s, "mirror"), &rewrite.SyncOptions{Checksum: true})
+	fmt.Println(r.New, r.Kept, err)
+	// Output:
+	// 2 1 <nil>
+	// 1 2 <nil>
 }

@@ -78,3 +78,24 @@ type SyncReport struct {
 	Verified      int64 // values that were compared at the end
 	VerifiedBytes int64
 }
+
+// add adds the report on a node below.
+func (r *SyncReport) add(name string, o SyncReport) {
+	for _, n := range []struct {
+		to   *int64
+		more int64
+	}{
+		{&r.Documents, o.Documents}, {&r.Kept, o.Kept}, {&r.KeptBytes, o.KeptBytes}, {&r.New, o.New}, {&r.Replaced, o.Replaced}, {&r.Bytes, o.Bytes},
+		{&r.Cleared, o.Cleared}, {&r.Dropped, o.Dropped}, {&r.Left, o.Left}, {&r.Other, o.Other},
+		{&r.Verified, o.Verified}, {&r.VerifiedBytes, o.VerifiedBytes},
+	} {
+		*n.to += n.more
+	}
+	r.Arrays, r.Groups, r.Lost = r.Arrays+o.Arrays, r.Groups+o.Groups, r.Lost+o.Lost
+	for _, at := range o.DroppedNodes {
+		r.DroppedNodes = append(r.DroppedNodes, path.Join(name, at))
+	}
+	for _, at := range o.ReplacedNodes {
+		r.ReplacedNodes = append(r.ReplacedNodes, path.Join(name, at))
+	}
+}

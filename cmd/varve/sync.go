@@ -233,15 +233,15 @@ func (s *synced) plan(cmd *cobra.Command) (p syncPlan, err error) {
 func (s *synced) print(w io.Writer) error {
 	done := "copied"
 	if s.DryRun {
-		done = "to copy, nothing was changed"
+		done = "to copy"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s and %s: %s, %s again and %s, %s: %s\n", phrase.Printable(s.Destination),
-		phrase.Plural(int64(s.Arrays), "array"), phrase.Plural(int64(s.Groups), "group"), phrase.Plural(*s.Copied, "new value"),
-		phrase.Count(*s.Rewritten), phrase.Plural(*s.Documents, "document"), phrase.Bytes(*s.BytesCopied), done)
+	fmt.Fprintf(&b, "%s  %s and %s\n", phrase.Printable(s.Destination), phrase.Plural(int64(s.Arrays), "array"), phrase.Plural(int64(s.Groups), "group"))
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-8s  %s\n", what, fmt.Sprintf(format, args...))
 	}
+	line(done, "%s, %s and %s: %s", phrase.Plural(*s.Copied, "new value"), phrase.Plural(*s.Rewritten, "changed value"),
+		phrase.Plural(*s.Documents, "document"), phrase.Bytes(*s.BytesCopied))
 	line("kept", "%s: %s", phrase.Plural(*s.Kept, "value"), phrase.Bytes(s.BytesKept))
 	if *s.Dropped > 0 {
 		line("deleted", "%s that SRC does not store", phrase.Plural(*s.Dropped, "value"))
@@ -254,6 +254,9 @@ func (s *synced) print(w io.Writer) error {
 	}
 	if s.Verified > 0 {
 		line("verified", "%s: %s", phrase.Plural(s.Verified, "value"), phrase.Bytes(s.BytesVerified))
+	}
+	if s.DryRun {
+		line("note", "dry run, nothing was changed")
 	}
 	s.notes(line)
 	_, err := io.WriteString(w, b.String())
