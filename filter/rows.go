@@ -43,7 +43,7 @@ func (r *rows) add(at int64, word uint64) {
 // count returns the number of kept rows of a range.
 func (r *rows) count(in grid.Interval) int64 {
 	n := 0
-	for word, _ := range r.words(in) {
+	for word := range r.words(in) {
 		n += bits.OnesCount64(word)
 	}
 	return int64(n)

@@ -100,7 +100,7 @@ func TestFilterByMask(t *testing.T) {
 	raw, named := filepath.Join(parent, "mask.raw"), filepath.Join(parent, "mask.npy")
 	mask := []byte{1, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0}
 	head := npy.Header{Type: dtype.Of[bool](), Shape: []int64{12}}.Append(nil)
-	for name, data := range map[string][]byte{raw: mask, named: append(head, mask...), filepath.Join(parent, "twos"): []byte{2}, filepath.Join(parent, "short"): mask[1:]} {
+	for name, data := range map[string][]byte{raw: mask, named: append(head, mask...), filepath.Join(parent, "twos"): {2}, filepath.Join(parent, "short"): mask[1:]} {
 		if err := os.WriteFile(name, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
