@@ -8,6 +8,7 @@
 package dimension
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -68,7 +69,33 @@ func isPyramid(attributes []byte) bool {
 			Multiscales json.RawMessage `json:"multiscales"`
 		} `json:"ome"`
 	}
-	return json.Unmarshal(attributes, &a) == nil && (a.Multiscales != nil || a.OME.Multiscales != nil)
+	if json.Unmarshal(attributes, &a) != nil {
+		return false
+	}
+	list := cmp.Or(string(a.Multiscales), string(a.OME.Multiscales))
+	return list != "" && !levelsElsewhere(list)
+}
+
+// levelsElsewhere reports whether all levels but the first of every image lie in other
+// groups, as those that package pyramid makes.
+func levelsElsewhere(list string) bool {
+	var images []struct {
+		Datasets []struct{ Path string }
+	}
+	if json.Unmarshal([]byte(list), &images) != nil || len(images) == 0 {
+		return false
+	}
+	for _, image := range images {
+		if len(image.Datasets) == 0 {
+			return false
+		}
+		for _, d := range image.Datasets[1:] {
+			if !strings.Contains(d.Path, "/") {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // tries bounds how often differing lengths are read again while another writer appends.

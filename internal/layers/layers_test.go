@@ -47,7 +47,7 @@ var layers = [][]string{
 	{"internal/dimension", "internal/streaming", "internal/access", "internal/staging"},
 	{"."},
 	{"rewrite", "cf", "regrid", "diff", "checksums"},
-	{"virtual", "ragged", "filter"},
+	{"virtual", "ragged", "filter", "pyramid"},
 	{"internal/layers"},
 }
 

@@ -32,6 +32,9 @@ const (
 // Growth is the attribute that has the growth policy of an array.
 const Growth = "varve:growth"
 
+// Pyramid is the attribute of a level of a pyramid that says how it was made.
+const Pyramid = "varve:pyramid"
+
 // reserved is the prefix that format 3 reserves.
 const reserved = "__"
 

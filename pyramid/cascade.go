@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pyramid
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/strided"
+)
+
+// cascade makes all tiles of all levels. A tile is handed to the one above it, and
+// written once it has got everything from below.
+type cascade struct {
+	*work
+
+	mu   sync.Mutex
+	open []map[int64]*tile // of every level, by number
+}
+
+// tile is a chunk of a level in memory. Only the elements within the array are kept.
+type tile struct {
+	box  grid.Box
+	view strided.View
+	left int // tiles below that are not made yet
+
+	// below has the elements that the tile is made of, if chunks of the level below cut
+	// blocks. Then the tile is made when all of them are there.
+	below   *strided.View
+	buffers []*budget.Buffer
+}
+
+// cascade makes all tiles of all levels.
+func (w *work) cascade(ctx context.Context) error {
+	c := &cascade{work: w, open: make([]map[int64]*tile, len(w.grids))}
+	for k := range c.open {
+		c.open[k] = map[int64]*tile{}
+	}
+	workers, err := c.plan()
+	if err != nil {
+		return err
+	}
+	group, ctx := parallel.New(ctx)
+	group.SetLimit(workers)
+	from := w.source(0)
+	for _, index := range depthFirst(w.reducer, w.grids, w.wanted[0]) {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			t := c.newTile(0, index)
+			if err := from.derive(ctx, w.reducer, t.box, t.view); err != nil {
+				return err
+			}
+			return c.finish(ctx, 0, t)
+		})
+	}
+	return group.Wait(nil)
+}
+
+// plan returns how many goroutines make tiles. One more tile of every level waits for the
+// tiles that come next.
+func (c *cascade) plan() (int, error) {
+	each, above := c.each()
+	if each <= 0 {
+		return 0, errTooLarge
+	}
+	return c.workers(each, above)
+}
+
+// errTooLarge is the error of tiles whose bytes cannot be counted.
+var errTooLarge = fmt.Errorf("%w: a tile has more bytes than 63 bits can count", zarr.ErrOverflow)
+
+// each returns the bytes that a goroutine holds: a piece, and an unfinished tile of every
+// level. above are those of the levels above the first. each is 0 if they overflow.
+func (c *cascade) each() (each, above int64) {
+	first, ok := c.tileBytes(0)
+	piece, fine := c.source(0).longestPiece(c.reducer, longest(c.grids[0]), c.size())
+	for k := 1; k < len(c.grids); k++ {
+		n, fits := c.unfinished(k)
+		above += n
+		ok = ok && fits && above >= 0
+	}
+	if each = first + piece + above; !ok || !fine || each < 0 {
+		return 0, above
+	}
+	return each, above
+}
+
+// unfinished returns the bytes of an unfinished tile of level k.
+func (c *cascade) unfinished(k int) (int64, bool) {
+	n, ok := c.tileBytes(k)
+	if ok && c.cutsBlocks(k) {
+		for _, f := range c.factors {
+			n *= f // a block has few elements, see [mostBlock]
+			ok = ok && n > 0
+		}
+		own, _ := c.tileBytes(k)
+		n += own
+	}
+	return n, ok
+}
+
+// cutsBlocks reports whether chunks of the level below level k end within blocks.
+func (c *cascade) cutsBlocks(k int) bool {
+	for i, f := range c.factors {
+		if !aligned(c.grids[k-1].Axis(i), f) {
+			return true
+		}
+	}
+	return false
+}
+
+// newTile returns a tile of level k.
+func (c *cascade) newTile(k int, index []int64) *tile {
+	t := &tile{box: boxOf(c.grids[k], index), left: c.wanted[k][numberOf(c.grids[k], index)]}
+	t.view = t.room(t.box, c.size())
+	return t
+}
+
+// room returns memory for the elements of a box.
+func (t *tile) room(box grid.Box, size int) strided.View {
+	n, _ := box.Len()
+	b := budget.Get(n * int64(size))
+	t.buffers = append(t.buffers, b)
+	return strided.Contiguous(b.Bytes(n*int64(size)), box.Shape(), size)
+}
+
+// free returns the memory of a tile.
+func (t *tile) free() {
+	for _, b := range t.buffers {
+		b.Put()
+	}
+}
+
+// finish writes a tile that is made, and hands it to the tile above.
+func (c *cascade) finish(ctx context.Context, k int, t *tile) error {
+	defer t.free()
+	if t.below != nil {
+		c.reduce(t.view, *t.below)
+	}
+	data, _ := t.view.Bytes()
+	if err := c.arrays[k].WriteBytes(ctx, t.box, data); err != nil {
+		return err
+	}
+	c.count()
+	if k+1 == len(c.grids) {
+		return nil
+	}
+	up, number, err := c.above(k+1, t.box)
+	if err != nil {
+		return err
+	}
+	c.take(up, k+1, t)
+	if c.isComplete(up, k+1, number) {
+		return c.finish(ctx, k+1, up)
+	}
+	return nil
+}
+
+// above returns the tile of level k that a tile of the level below is a part of.
+func (c *cascade) above(k int, box grid.Box) (*tile, int64, error) {
+	cells, err := c.grids[k].Touched(c.reducer.above(box))
+	if n, _ := cells.Len(); err == nil && n != 1 {
+		err = fmt.Errorf("pyramid: elements %v of level %d belong to %d tiles", box, k, n)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	index := make([]int64, len(cells))
+	cells.First(index)
+	number := numberOf(c.grids[k], index)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t, ok := c.open[k][number]
+	if !ok {
+		t = c.newTile(k, index)
+		fill := t.view
+		if c.cutsBlocks(k) {
+			below := t.room(c.reducer.below(t.box, c.grids[k-1].Shape()), c.size())
+			t.below, fill = &below, below
+		}
+		// Tiles below that are not made have the fill value.
+		strided.Fill(fill, c.present.Fill)
+		c.open[k][number] = t
+	}
+	return t, number, nil
+}
+
+// take takes over what a tile below has. Other tiles below fill other parts meanwhile.
+func (c *cascade) take(t *tile, k int, below *tile) {
+	if t.below != nil {
+		from := c.reducer.below(t.box, c.grids[k-1].Shape())
+		strided.Copy(t.below.Sub(relative(below.box, from)), below.view)
+		return
+	}
+	c.reduce(t.view.Sub(relative(c.reducer.above(below.box), t.box)), below.view)
+}
+
+// isComplete reports whether a tile has got everything from below. It is no longer open
+// then.
+func (c *cascade) isComplete(t *tile, k int, number int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.left--; t.left > 0 {
+		return false
+	}
+	delete(c.open[k], number)
+	return true
+}

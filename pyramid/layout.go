@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pyramid
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+)
+
+// pathOf returns the path of a level below the group of the array with the given name.
+// Levels are counted from 1 on.
+func pathOf(name string, level int) string {
+	if name == "0" {
+		return strconv.Itoa(level)
+	}
+	return name + "_levels/" + strconv.Itoa(level)
+}
+
+// planes are the names of the axes that are divided by default.
+var planes = [][2]string{{"y", "x"}, {"lat", "lon"}, {"latitude", "longitude"}}
+
+// factorsOf returns the factor of every axis.
+func factorsOf(asked []int64, names []string, rank int) ([]int64, error) {
+	factors := slices.Clone(asked)
+	if asked == nil {
+		factors = defaultFactors(names, rank)
+	}
+	if len(factors) != rank {
+		return nil, fmt.Errorf("%w: %d factors for %d axes; give one for each, 1 for axes that stay", zarr.ErrInvalidArgument, len(factors), rank)
+	}
+	for i, f := range factors {
+		if f < 1 {
+			return nil, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: the factor %d; at least 1 is needed", zarr.ErrInvalidArgument, f)}
+		}
+	}
+	switch n, ok := checked.Product(factors...); {
+	case n == 1:
+		return nil, fmt.Errorf("%w: no axis is divided; give a factor of at least 2 for one of them", zarr.ErrInvalidArgument)
+	case !ok || n > mostBlock:
+		return nil, fmt.Errorf("%w: the factors %v make blocks of more than %d elements", zarr.ErrInvalidArgument, factors, mostBlock)
+	}
+	return factors, nil
+}
+
+// defaultFactors divides two axes by 2.
+func defaultFactors(names []string, rank int) []int64 {
+	factors := make([]int64, rank)
+	for i := range factors {
+		factors[i] = 1
+	}
+	for _, p := range planes {
+		y, x := slices.Index(names, p[0]), slices.Index(names, p[1])
+		if y >= 0 && x >= 0 {
+			factors[y], factors[x] = 2, 2
+			return factors
+		}
+	}
+	for i := max(0, rank-2); i < rank; i++ {
+		factors[i] = 2
+	}
+	return factors
+}
+
+// mostLevels bounds the levels, each of which divides an axis at least by 2.
+const mostLevels = 62
+
+// gridsOf returns the grids of the levels. asked is as in [Options.Levels]. first is the
+// present grid of the first level, or nil.
+func gridsOf(base *grid.Grid, factors []int64, asked int, first *grid.Grid) ([]*grid.Grid, error) {
+	var grids []*grid.Grid
+	last := base
+	for len(grids) < mostLevels && (asked > len(grids) || asked == 0 && !fits(last, factors)) {
+		next, err := divided(last, factors, first)
+		if err != nil {
+			return nil, err
+		}
+		grids, last = append(grids, next), next
+	}
+	return grids, nil
+}
+
+// fits reports whether a grid has a single chunk along the axes that are divided.
+func fits(g *grid.Grid, factors []int64) bool {
+	for i, n := range g.Chunks() {
+		if factors[i] > 1 && n > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// divided returns the grid of the level that is made of a level with the given grid. Axes
+// that are divided get regular chunks. In place of a list of edges these are as long as
+// those of the first level, or else as the longest edge. Other axes keep their edges, so
+// that a chunk that is appended concerns only the tiles above.
+func divided(g *grid.Grid, factors []int64, first *grid.Grid) (*grid.Grid, error) {
+	shape, cuts := g.Shape(), make([]grid.Cut, len(factors))
+	for i, f := range factors {
+		axis := g.Axis(i)
+		shape[i] = checked.CeilDiv(shape[i], f)
+		switch {
+		case axis.IsRegular():
+			cuts[i] = grid.Every(axis.Step())
+		case f > 1 && first != nil && first.Axis(i).IsRegular():
+			cuts[i] = grid.Every(first.Axis(i).Step())
+		case f > 1:
+			cuts[i] = grid.Every(max(1, axis.Longest(grid.Interval{Stop: axis.Chunks()})))
+		default:
+			cuts[i] = grid.Runs(slices.Collect(axis.Edges())...)
+		}
+	}
+	return grid.New(shape, cuts...)
+}
+
+// sameLayout reports whether the chunks of a level are those of a grid, as far as both
+// have them. The last edge of a list may be another one where one of them has grown or
+// was trimmed.
+func sameLayout(level, g *grid.Grid) bool {
+	cells := make(grid.Box, g.Rank())
+	for i := range cells {
+		a, b := level.Axis(i), g.Axis(i)
+		switch {
+		case a.Step() != b.Step():
+			return false
+		case !a.IsRegular():
+			cells[i].Stop = max(0, min(a.Chunks(), b.Chunks())-1)
+		}
+	}
+	return level.SameCells(g, cells)
+}
+
+// edgesOf returns the policy by which a level grows along an axis, given the axis of the
+// level below.
+func edgesOf(below grid.Axis) grid.Growth {
+	if below.IsRegular() {
+		return grid.AppendOne()
+	}
+	return grid.ByBoundaries("level below", func(at int64) (int64, error) {
+		k, _, ok := below.Locate(at)
+		c, found := below.Cell(k)
+		if !ok || !found {
+			return 0, fmt.Errorf("%w: element %d is beyond the level below", zarr.ErrConflict, at)
+		}
+		return c.Start + c.Edge, nil
+	})
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pyramid
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/metadata"
+)
+
+// Make makes the levels of an array, or brings them up to date, and returns what was
+// done. The array must be open for writing, like the levels. An interrupted call can be
+// repeated; see the package comment for the order of its steps.
+//
+// The error wraps [zarr.ErrInvalidArgument] if the array is the root of its store, or if
+// the options do not fit it, and [fs.ErrExist] if another program has made a node where a
+// level belongs. It wraps [zarr.ErrConflict] if another process has made the pyramid at
+// the same time.
+func Make(ctx context.Context, a *zarr.Array, opt *Options) (*Plan, error) {
+	w, err := newWork(ctx, a, opt)
+	if err == nil {
+		err = w.make(ctx)
+	}
+	if err != nil {
+		return nil, access.Of(a).Fail("pyramid", err)
+	}
+	return w.plan(), nil
+}
+
+// make takes the steps 2 to 5 of the package comment.
+func (w *work) make(ctx context.Context) error {
+	if err := w.at.Writable(); err != nil {
+		return err
+	}
+	if err := w.remove(ctx); err != nil {
+		return err
+	}
+	if err := w.create(ctx); err != nil {
+		return err
+	}
+	if len(w.grids) > 0 && !w.current() {
+		if err := w.makeTiles(ctx); err != nil {
+			return err
+		}
+	}
+	return w.describe(ctx, len(w.grids))
+}
+
+// remove removes all levels that are made anew, or those that are too many. It first
+// takes them out of the metadata of the group, which never name a level that is not
+// whole. The record goes with the first level.
+func (w *work) remove(ctx context.Context) error {
+	keep := len(w.grids)
+	if w.rebuild {
+		keep = 0
+	}
+	if !w.rebuild && keep > 0 && w.record.Levels <= keep {
+		return nil
+	}
+	if err := w.undescribe(ctx, keep); err != nil {
+		return err
+	}
+	if w.rebuild {
+		w.record = &record{}
+		clear(w.arrays)
+	}
+	return w.removeAbove(ctx, keep)
+}
+
+// current reports whether the record says what the levels are made of.
+func (w *work) current() bool {
+	if w.total() > 0 || w.rebuild || len(w.grids) != w.record.Levels || w.Levels != w.record.Asked {
+		return false
+	}
+	for k, a := range w.arrays {
+		if !slices.Equal(a.Shape(), w.grids[k].Shape()) {
+			return false
+		}
+	}
+	return true
+}
+
+// makeTiles makes the tiles, and records of what.
+func (w *work) makeTiles(ctx context.Context) error {
+	do := w.update
+	if w.rebuild {
+		do = w.cascade
+	}
+	if err := do(ctx); err != nil {
+		return err
+	}
+	r := &record{Made: w.made, Asked: w.Levels, Levels: len(w.grids), Tiles: appendFolds(nil, w.grids[0], w.listing.folds)}
+	return r.put(ctx, w.at.Node.Store, w.recordKey(), w.record, w.at.Node.Durability)
+}
+
+// create creates the levels that are not in the record. What an interrupted call has left
+// there may have been made of other elements.
+func (w *work) create(ctx context.Context) error {
+	for k, g := range w.grids {
+		if !w.isNew(k) {
+			continue
+		}
+		spec := w.base.Spec()
+		spec.Shape, spec.Grid = g.Shape(), g
+		var err error
+		if spec.Attributes, err = w.attributes(k + 1); err != nil {
+			return err
+		}
+		opt := &zarr.CreateOptions{Options: *w.options(), Overwrite: w.arrays[k] != nil}
+		if w.arrays[k], err = w.place(k+1).CreateArray(ctx, spec, opt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attributes returns the attributes of a level: those of the array, which say what its
+// numbers mean, and how it was made.
+func (w *work) attributes(level int) (json.RawMessage, error) {
+	note, err := json.Marshal(struct {
+		Of      string  `json:"of"`
+		Level   int     `json:"level"`
+		Method  Method  `json:"method"`
+		Factors []int64 `json:"factors"`
+	}{w.name, level, w.Method, w.factors})
+	if err != nil {
+		return nil, err
+	}
+	spec := w.base.Spec()
+	raw, err := metadata.UnsetAttribute(spec.Attributes.(json.RawMessage), own.Growth)
+	if err != nil {
+		return nil, err
+	}
+	return metadata.SetAttribute(raw, own.Pyramid, note)
+}
+
+// removeAbove deletes the levels after the given one.
+func (w *work) removeAbove(ctx context.Context, level int) error {
+	last := level
+	for last < mostLevels {
+		a, err := w.open(ctx, last+1)
+		if err != nil && !errors.Is(err, errForeign) {
+			return err
+		}
+		if a == nil {
+			break
+		}
+		last++
+	}
+	// The lowest goes last: as long as it is there, the next call finds the others.
+	for ; last > level; last-- {
+		if err := w.place(last).Delete(ctx, w.options()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

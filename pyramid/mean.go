@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pyramid
+
+import (
+	"math"
+	"math/bits"
+)
+
+// sums makes means without looking at blocks one by one: it adds up whole rows. means
+// divides sums by n, and reports whether one of them is NaN: a missing value may be the
+// reason, and then the row is made by plain.
+func sums[T short | float, S int64 | float64](means func(dst []T, sums []S, n int) bool, plain rowMaker) rowMaker {
+	return func(width int) makeRow {
+		room := make([]S, width)
+		var slow makeRow
+		return func(dst []byte, rows [][]byte, f int) {
+			out := as[T](dst)
+			sums, length := room[:len(out)], 0
+			clear(sums)
+			for _, r := range rows {
+				row := as[T](r)
+				length = len(row)
+				add(sums, row, f)
+			}
+			whole := length / f
+			missing := means(out[:whole], sums[:whole], len(rows)*f)
+			if means(out[whole:], sums[whole:], len(rows)*(length%f)) || missing {
+				if slow == nil {
+					slow = plain(width)
+				}
+				slow(dst, rows, f)
+			}
+		}
+	}
+}
+
+// shortMeans sets dst to sums divided by n, rounded half to even.
+func shortMeans[T short](dst []T, sums []int64, n int) bool {
+	if k := bits.TrailingZeros(uint(n)); n > 1 && n == 1<<k {
+		// A sum is rounded up if its low bits are more than half, or half of an odd one.
+		less := int64(n/2 - 1)
+		for i, s := range sums {
+			dst[i] = T((s + less + s>>k&1) >> k)
+		}
+		return false
+	}
+	for i, s := range sums {
+		dst[i] = T(rounded(s, n))
+	}
+	return false
+}
+
+// floatMeans sets dst to sums divided by n.
+func floatMeans[T float](dst []T, sums []float64, n int) (missing bool) {
+	for i, s := range sums {
+		dst[i] = T(s / float64(n))
+		missing = missing || isNaN(s)
+	}
+	return missing
+}
+
+// rounded returns sum/n, rounded half to even. The quotient of two float64 is exact
+// enough to tell a tie, because the sum is below 2^52.
+func rounded(sum int64, n int) float64 { return math.RoundToEven(float64(sum) / float64(n)) }
+
+// add adds the elements of a row to the sums of their blocks, one after the other.
+func add[T short | float, S int64 | float64](sums []S, row []T, f int) {
+	switch f {
+	case 1:
+		for j, x := range row {
+			sums[j] += S(x)
+		}
+	case 2:
+		whole := sums[:len(row)/2]
+		for j := range whole {
+			whole[j] = whole[j] + S(row[2*j]) + S(row[2*j+1])
+		}
+		if n := len(row); n%2 == 1 {
+			sums[n/2] += S(row[n-1])
+		}
+	default:
+		for j := range sums {
+			for _, x := range row[j*f : min(j*f+f, len(row))] {
+				sums[j] += S(x)
+			}
+		}
+	}
+}
+
+// shortMean returns the mean of a block, rounded half to even.
+func shortMean[T short](block []T) T {
+	sum := int64(0)
+	for _, x := range block {
+		sum += int64(x)
+	}
+	return T(rounded(sum, len(block)))
+}
+
+// floatMean returns the mean of a block.
+func floatMean[T float](block []T) T {
+	sum := float64(0)
+	for _, x := range block {
+		sum += float64(x)
+	}
+	return T(sum / float64(len(block)))
+}
+
+// complexMean returns the mean of a block.
+func complexMean[T complex64 | complex128](block []T) T {
+	sum := complex128(0)
+	for _, x := range block {
+		sum += complex128(x)
+	}
+	n := float64(len(block))
+	return T(complex(real(sum)/n, imag(sum)/n))
+}
+
+// wideMean returns the mean of a block, rounded half to even. It adds in 128 bits.
+func wideMean[T wide](block []T) T {
+	var high, low, carry uint64
+	for _, x := range block {
+		low, carry = bits.Add64(low, uint64(x), 0)
+		high += carry
+		if x < 0 {
+			high-- // the upper half of a negative number is -1
+		}
+	}
+	negative := int64(high) < 0
+	if negative {
+		low, carry = bits.Sub64(0, low, 0)
+		high, _ = bits.Sub64(0, high, carry)
+	}
+	// The mean has 64 bits, so high is less than n.
+	n := uint64(len(block))
+	mean, rest := bits.Div64(high, low, n)
+	if 2*rest > n || 2*rest == n && mean%2 == 1 {
+		mean++
+	}
+	if negative {
+		mean = -mean
+	}
+	return T(mean)
+}

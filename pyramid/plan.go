@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pyramid
+
+import (
+	"context"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/access"
+)
+
+// Plan says what [Make] does, or has done.
+type Plan struct {
+	Group   string // path of the group with the metadata
+	Array   string // name of the array in the group
+	Method  Method
+	Factors []int64 // of every axis, 1 for axes that stay
+	Levels  []Level
+	// Rebuild is set if all levels are made anew: there were none, or they were made with
+	// another method or other factors, or of another layout of chunks.
+	Rebuild bool
+	// BytesRead are the bytes of elements that are read from the array, and those that
+	// are read from levels to bring others up to date. BytesWritten are the bytes of
+	// elements of the tiles that are made.
+	BytesRead, BytesWritten int64
+	// Memory is the number of bytes of elements that one goroutine holds at most.
+	Memory int64
+	// Deviation says why the metadata are not those of an image of OME-Zarr, or is "":
+	// these describe 2 to 5 axes, 2 or 3 of which are of space and come last.
+	Deviation string
+}
+
+// Level is one level of a plan.
+type Level struct {
+	Path  string // below the group
+	Grid  *grid.Grid
+	Tiles int64 // chunks that have something to store
+	Made  int64 // tiles that are made
+	Bytes int64 // of all elements of the level
+}
+
+// NewPlan returns what [Make] would do. It lists the chunks of the array and reads no
+// elements. Errors are those of Make.
+func NewPlan(ctx context.Context, a *zarr.Array, opt *Options) (*Plan, error) {
+	w, err := newWork(ctx, a, opt)
+	if err != nil {
+		return nil, access.Of(a).Fail("pyramid", err)
+	}
+	return w.plan(), nil
+}
+
+// plan returns what is to be made.
+func (w *work) plan() *Plan {
+	p := &Plan{
+		Group: w.group.Path(), Array: w.name, Method: w.Method, Factors: w.factors, Rebuild: w.rebuild,
+		Deviation: deviation(w.axes()),
+	}
+	for k, g := range w.grids {
+		n, _ := grid.BoxOf(g.Shape()).Len()
+		p.Levels = append(p.Levels, Level{
+			Path: pathOf(w.name, k+1), Grid: g, Tiles: int64(len(w.wanted[k])), Made: int64(len(w.dirty[k])), Bytes: n * int64(w.size()),
+		})
+		read, written := w.transfer(k)
+		if p.BytesWritten += written; k == 0 || !w.rebuild {
+			p.BytesRead += read
+		}
+	}
+	for k := range w.grids {
+		p.Memory = max(p.Memory, w.updated(k))
+	}
+	if len(w.grids) > 0 && w.rebuild {
+		p.Memory, _ = (&cascade{work: w}).each()
+	}
+	return p
+}
+
+// transfer returns the bytes of elements that the tiles of a level are made of, and that
+// they have.
+func (w *work) transfer(k int) (read, written int64) {
+	from := w.source(k)
+	for n := range w.dirty[k] {
+		box := boxOf(w.grids[k], indexOf(w.grids[k], n))
+		size, _ := box.Len()
+		written += size
+		for piece := range from.pieces(w.reducer, w.below(box, from.grid.Shape()), w.size()) {
+			if from.any(piece) {
+				size, _ := piece.Len()
+				read += size
+			}
+		}
+	}
+	return read * int64(w.size()), written * int64(w.size())
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pyramid
+
+import (
+	"context"
+	"iter"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/strided"
+)
+
+// source is what a level is made from: the array, or the level below.
+type source struct {
+	array *zarr.Array
+	grid  *grid.Grid
+	fill  []byte                   // one element
+	has   func(index []int64) bool // whether a chunk may be stored
+}
+
+// fewBytes is the size of a region that is read at once, so that all its chunks are
+// requested at the same time. Larger ones are read in pieces.
+const fewBytes = 16 << 20
+
+// derive makes the elements of a box of the level above s.
+func (s *source) derive(ctx context.Context, r *reducer, box grid.Box, dst strided.View) error {
+	for piece := range s.pieces(r, r.below(box, s.grid.Shape()), dst.Size) {
+		part := dst.Sub(relative(r.above(piece), box))
+		if !s.any(piece) {
+			strided.Fill(part, s.fill)
+			continue
+		}
+		if err := s.read(ctx, r, piece, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read makes the elements of dst from a piece.
+func (s *source) read(ctx context.Context, r *reducer, piece grid.Box, dst strided.View) error {
+	n, _ := piece.Len() // at most what the tiles have, see [work.sizes]
+	n *= int64(dst.Size)
+	buffer := budget.Get(n)
+	defer buffer.Put()
+	data := buffer.Bytes(n)
+	if err := s.array.ReadBytes(ctx, piece, data); err != nil {
+		return err
+	}
+	r.reduce(dst, strided.Contiguous(data, piece.Shape(), dst.Size))
+	return nil
+}
+
+// relative returns a box as seen from the start of another one.
+func relative(box, from grid.Box) grid.Box {
+	b := make(grid.Box, len(box))
+	for i := range box {
+		b[i] = grid.Interval{Start: box[i].Start - from[i].Start, Stop: box[i].Stop - from[i].Start}
+	}
+	return b
+}
+
+// pieces yields boxes that a region consists of and that do not cut blocks. They are
+// chunks if these do not cut blocks either. A small region is one piece if everything in
+// it may be stored.
+func (s *source) pieces(r *reducer, region grid.Box, size int) iter.Seq[grid.Box] {
+	return func(yield func(grid.Box) bool) {
+		if n, ok := region.Len(); ok && n <= fewBytes/int64(size) && s.all(region) {
+			yield(region)
+			return
+		}
+		ends, counts := make([][]int64, len(region)), make([]int64, len(region))
+		for i, in := range region {
+			ends[i] = boundaries(s.grid.Axis(i), in, r.factors[i])
+			counts[i] = int64(len(ends[i]) - 1)
+		}
+		for index := range grid.BoxOf(counts).Indices() {
+			piece := make(grid.Box, len(region))
+			for i, k := range index {
+				piece[i] = grid.Interval{Start: ends[i][k], Stop: ends[i][k+1]}
+			}
+			if !yield(piece) {
+				return
+			}
+		}
+	}
+}
+
+// boundaries returns both ends of an interval, and between them the boundaries of chunks
+// that do not cut blocks of f elements.
+func boundaries(axis grid.Axis, in grid.Interval, f int64) []int64 {
+	ends := []int64{in.Start}
+	k, _, ok := axis.Locate(in.Start)
+	for ok {
+		c, found := axis.Cell(k)
+		at := c.Start + c.Edge
+		if !found || at >= in.Stop {
+			break
+		}
+		if at%f == 0 {
+			ends = append(ends, at)
+		}
+		k++
+	}
+	return append(ends, in.Stop)
+}
+
+// any reports whether a chunk of a box may be stored.
+func (s *source) any(box grid.Box) bool { return s.some(box, true) }
+
+// all reports whether every chunk of a box may be stored.
+func (s *source) all(box grid.Box) bool { return !s.some(box, false) }
+
+// some reports whether a chunk of a box is stored, or is not.
+func (s *source) some(box grid.Box, stored bool) bool {
+	cells, err := s.grid.Touched(box)
+	if err != nil {
+		return true // reading reports it
+	}
+	for index := range cells.IndicesInto(make([]int64, len(cells))) {
+		if s.has(index) == stored {
+			return true
+		}
+	}
+	return false
+}
+
+// longestPiece returns the bytes of the largest piece that a tile is made of. tile has
+// the longest edges of the level above.
+func (s *source) longestPiece(r *reducer, tile []int64, size int) (int64, bool) {
+	whole, piece := int64(size), int64(size)
+	ok := true
+	for i, f := range r.factors {
+		axis := s.grid.Axis(i)
+		region := axis.Extent()
+		if tile[i] < region/f {
+			region = tile[i] * f
+		}
+		edge := region
+		if aligned(axis, f) {
+			edge = min(region, axis.Longest(grid.Interval{Stop: axis.Chunks()}))
+		}
+		var fine, also bool
+		whole, fine = checked.Mul(whole, region)
+		piece, also = checked.Mul(piece, edge)
+		ok = ok && fine && also
+	}
+	if ok && whole <= fewBytes {
+		return whole, true
+	}
+	return piece, ok
+}
+
+// aligned reports whether no chunk of an axis ends within a block of f elements.
+func aligned(axis grid.Axis, f int64) bool {
+	if axis.IsRegular() {
+		return axis.Chunks() <= 1 || axis.Step()%f == 0
+	}
+	if f == 1 {
+		return true
+	}
+	for k := range axis.Chunks() - 1 {
+		if c, _ := axis.Cell(k); (c.Start+c.Edge)%f != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pyramid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// work is the pyramid of one array: what there is, and what is to be made.
+type work struct {
+	Options
+	*reducer
+	base    *zarr.Array
+	at      *access.Array
+	present *snapshot.Array // of base
+	group   *zarr.Location
+	name    string // of base in the group
+	made    made
+
+	grids  []*grid.Grid  // of the levels
+	arrays []*zarr.Array // of the levels; nil where there is none
+	record *record
+
+	listing *listing
+	rebuild bool
+	wanted  []tiles // of every level, those that have stored elements below them
+	dirty   []tiles // of every level, those that are to be made
+
+	mu   sync.Mutex
+	done int64
+}
+
+// errRoot is the error of an array that has no group above it.
+var errRoot = fmt.Errorf("%w: the array is the root of its store, and the levels need a group that holds it: copy it into one (varve copy)", zarr.ErrInvalidArgument)
+
+// newWork finds out what is to be made.
+func newWork(ctx context.Context, a *zarr.Array, opt *Options) (*work, error) {
+	w := &work{Options: opt.orZero(), base: a, at: access.Of(a)}
+	path := w.at.Node.Path
+	if path.IsRoot() {
+		return nil, errRoot
+	}
+	w.group, w.name = a.Location().Root().At(path.Parent().String()), path.Name()
+	// A group that is missing or has other metadata is an error before anything is made.
+	g, err := w.group.OpenGroup(ctx, w.options())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := descriptions(g.Attributes(), a.Format()); err != nil {
+		return nil, err
+	}
+	if w.present, err = w.at.Fresh(ctx); err != nil {
+		return nil, err
+	}
+	first, err := w.open(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	if w.record, err = w.lastTime(ctx, first); err != nil {
+		return nil, err
+	}
+	if err := w.request(); err != nil {
+		return nil, err
+	}
+	if err := w.look(ctx, first); err != nil {
+		return nil, err
+	}
+	return w, w.compare(ctx)
+}
+
+// lastTime reads the record beside the first level.
+func (w *work) lastTime(ctx context.Context, first *zarr.Array) (*record, error) {
+	if first == nil {
+		return &record{}, nil
+	}
+	return readRecord(ctx, w.at.Node.Store, w.recordKey())
+}
+
+// request checks the options against the array.
+func (w *work) request() error {
+	s := w.present
+	w.Options = w.over(w.record)
+	if !slices.Contains(Methods(), w.Method) {
+		return fmt.Errorf("%w: there is no method %.40q", zarr.ErrInvalidArgument, w.Method)
+	}
+	factors, err := factorsOf(w.Factors, s.DimensionNames(), s.Grid.Rank())
+	if err != nil {
+		return err
+	}
+	absent := slices.Collect(cf.Missing(s.Doc))
+	if w.reducer, err = newReducer(s.Type, w.Method, factors, absent); err != nil {
+		return err
+	}
+	w.made = made{w.Method, factors, s.Type.String(), s.Fill, slices.Concat(absent...)}
+	return nil
+}
+
+// look opens the levels that there are, of which first is the first or nil.
+func (w *work) look(ctx context.Context, first *zarr.Array) (err error) {
+	var is *grid.Grid
+	if first != nil && first.Rank() == w.base.Rank() {
+		is = first.Grid()
+	}
+	if w.grids, err = gridsOf(w.present.Grid, w.factors, w.Levels, is); err != nil {
+		return err
+	}
+	w.arrays = make([]*zarr.Array, len(w.grids))
+	for k := range w.arrays {
+		if w.arrays[k] = first; k > 0 {
+			if w.arrays[k], err = w.open(ctx, k+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// errForeign is the error of a place that another program uses.
+var errForeign = fmt.Errorf("here is a node that this package has not made: remove it first, or give the array another name: %w", fs.ErrExist)
+
+// open returns the array of a level, or nil if there is none.
+func (w *work) open(ctx context.Context, level int) (*zarr.Array, error) {
+	place := w.place(level)
+	n, err := place.Open(ctx, w.options())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a, ok := n.(*zarr.Array)
+	if ok {
+		_, ok, err = metadata.Attribute(a.Attributes(), own.Pyramid)
+	}
+	if !ok || err != nil {
+		return nil, fmt.Errorf("%s: %w", place, errors.Join(errForeign, err))
+	}
+	return a, nil
+}
+
+// place returns the place of a level.
+func (w *work) place(level int) *zarr.Location { return w.group.At(pathOf(w.name, level)) }
+
+// options returns the options for the levels and their group. A level has no chunk where
+// nothing is stored.
+func (w *work) options() *zarr.Options {
+	o := w.base.Options()
+	o.RequireChunks = false
+	return &o
+}
+
+func (w *work) recordKey() store.Key {
+	dir, _ := w.at.Node.Path.Parent().Join(pathOf(w.name, 1))
+	return dir.MustKey(recordName)
+}
+
+// compare lists the array and finds the tiles that are to be made.
+func (w *work) compare(ctx context.Context) (err error) {
+	if len(w.grids) == 0 {
+		return nil
+	}
+	if w.listing, err = list(ctx, w.present, w.reducer, w.grids[0]); err != nil {
+		return err
+	}
+	was, gone, err := parseFolds(w.record.Tiles, w.grids[0])
+	if w.rebuild = err != nil || !w.usable(); w.rebuild {
+		was, gone = nil, nil
+	}
+	dirty := differing(was, w.listing.folds)
+	maps.Copy(dirty, gone)
+	if err := w.raise(dirty); err != nil {
+		return err
+	}
+	return w.checkMemory()
+}
+
+// checkMemory returns an error if the tiles need more memory than there may be.
+func (w *work) checkMemory() error {
+	if w.rebuild {
+		_, err := (&cascade{work: w}).plan()
+		return err
+	}
+	for k := range w.grids {
+		if len(w.dirty[k]) == 0 {
+			continue
+		}
+		if _, err := w.updaters(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usable reports whether the levels were made as they would be now.
+func (w *work) usable() bool {
+	if !w.record.there || !w.record.Made.equal(w.made) {
+		return false
+	}
+	for k, a := range w.arrays[:min(len(w.arrays), w.record.Levels)] {
+		if a == nil || a.Type() != w.base.Type() || a.Rank() != w.base.Rank() || !sameLayout(a.Grid(), w.grids[k]) {
+			return false
+		}
+	}
+	return true
+}
+
+// raise sets the tiles of all levels, given those of the first that are to be made.
+func (w *work) raise(dirty tiles) error {
+	wanted := tiles{}
+	for n := range w.listing.folds {
+		wanted[n] = 1
+	}
+	for k, g := range w.grids {
+		if k > 0 {
+			var err error
+			if wanted, err = raised(w.reducer, w.grids[k-1], g, wanted); err != nil {
+				return err
+			}
+			if dirty, err = raised(w.reducer, w.grids[k-1], g, dirty); err != nil {
+				return err
+			}
+			if w.isNew(k) {
+				dirty = wanted
+			}
+		}
+		w.wanted, w.dirty = append(w.wanted, wanted), append(w.dirty, dirty)
+	}
+	return nil
+}
+
+// isNew reports whether level k, counted from 0, is not in the record.
+func (w *work) isNew(k int) bool { return w.rebuild || k >= w.record.Levels || w.arrays[k] == nil }
+
+// source returns what level k, counted from 0, is made of.
+func (w *work) source(k int) *source {
+	s := &source{array: w.base, grid: w.present.Grid, fill: w.present.Fill}
+	if k == 0 {
+		s.has = w.listing.table.Has
+		return s
+	}
+	s.array, s.grid = w.arrays[k-1], w.grids[k-1]
+	s.has = func(index []int64) bool { return w.wanted[k-1][numberOf(s.grid, index)] > 0 }
+	return s
+}
+
+// size returns the bytes of an element.
+func (w *work) size() int { return w.present.Engine.Size }
+
+// tileBytes returns the bytes of the largest tile of level k.
+func (w *work) tileBytes(k int) (int64, bool) {
+	n, ok := int64(w.size()), true
+	for _, edge := range longest(w.grids[k]) {
+		var fine bool
+		n, fine = checked.Mul(n, edge)
+		ok = ok && fine
+	}
+	return n, ok
+}
+
+// longest returns the longest part of a chunk within the array, along every axis.
+func longest(g *grid.Grid) []int64 {
+	edges := make([]int64, g.Rank())
+	for i := range edges {
+		axis := g.Axis(i)
+		edges[i] = min(axis.Extent(), axis.Longest(grid.Interval{Stop: axis.Chunks()}))
+	}
+	return edges
+}
+
+// workers returns how many goroutines make tiles, if each of them needs the given bytes,
+// and several of them share more.
+func (w *work) workers(each, shared int64) (int, error) {
+	memory := w.memory()
+	if w.Memory > 0 && each > memory {
+		return 0, fmt.Errorf("%w: the tiles need %d bytes of memory, Memory is %d; allow more, or make the chunks of the array smaller", zarr.ErrLimit, each, memory)
+	}
+	most := zarr.DefaultConcurrency(w.at.Node.Store, runtime.GOMAXPROCS(0))
+	if n := w.base.Options().Concurrency; n > 0 {
+		most = n
+	}
+	return int(min(int64(most), max(1, (memory-shared)/max(1, each)))), nil
+}
+
+// count reports that a tile is written.
+func (w *work) count() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done++
+	if w.Progress != nil {
+		w.Progress(w.done, w.total())
+	}
+}
+
+// total returns the number of tiles that are to be made.
+func (w *work) total() (n int64) {
+	for _, d := range w.dirty {
+		n += int64(len(d))
+	}
+	return n
+}
