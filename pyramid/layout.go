@@ -15,10 +15,19 @@ import (
 // pathOf returns the path of a level below the group of the array with the given name.
 // Levels are counted from 1 on.
 func pathOf(name string, level int) string {
-	if name == "0" {
+	if groupOf(name) == "" {
 		return strconv.Itoa(level)
 	}
-	return name + "_levels/" + strconv.Itoa(level)
+	return groupOf(name) + "/" + strconv.Itoa(level)
+}
+
+// groupOf returns the name of the group of the levels, or "" if they lie beside the
+// array.
+func groupOf(name string) string {
+	if name == "0" {
+		return ""
+	}
+	return name + "_levels"
 }
 
 // planes are the names of the axes that are divided by default.

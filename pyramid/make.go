@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"slices"
 
 	"varve.dev/zarr"
@@ -102,6 +103,9 @@ func (w *work) makeTiles(ctx context.Context) error {
 // create creates the levels that are not in the record. What an interrupted call has left
 // there may have been made of other elements.
 func (w *work) create(ctx context.Context) error {
+	if err := w.createGroup(ctx); err != nil {
+		return err
+	}
 	for k, g := range w.grids {
 		if !w.isNew(k) {
 			continue
@@ -118,6 +122,21 @@ func (w *work) create(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// createGroup creates the group of the levels, if they have one of their own. Its
+// attribute tells that dimensions of its arrays have several lengths.
+func (w *work) createGroup(ctx context.Context) error {
+	name := groupOf(w.name)
+	if name == "" || len(w.grids) == 0 || w.arrays[0] != nil {
+		return nil
+	}
+	note := map[string]any{own.Pyramid: map[string]string{"of": w.name}}
+	_, err := w.group.At(name).CreateGroup(ctx, note, &zarr.CreateOptions{Options: *w.options()})
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 // attributes returns the attributes of a level: those of the array, which say what its

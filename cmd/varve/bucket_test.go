@@ -62,6 +62,7 @@ create LOCAL/segment.zarr --shape 1,6 --chunks 1,6 --dtype int32
 stitch GROUP/a LOCAL/segment.zarr --alone
 resize GROUP/a --shape 6,6 --alone --yes
 attrs GROUP/a set n 1
+pyramid GROUP/a --levels 1 --factors x=2
 consolidate GROUP
 info GROUP/a
 tree GROUP

@@ -25,8 +25,8 @@ var commandGroups = []struct {
 }{
 	{"Look", []string{"info", "tree", "ls", "cat", "grid", "equal", "check", "diff"}},
 	{"Make and fill", []string{"create", "write", "export", "attrs", "plan", "rm"}},
-	{"Grow and cut", []string{"append", "resize", "unlock", "reservations", "regularize", "drop", "insert"}},
-	{"Copy and tidy", []string{"copy", "filter", "convert", "consolidate", "compact", "rechunk", "vacuum"}},
+	{"Grow and cut", []string{"append", "resize", "unlock", "reservations", "regularize", "drop", "insert", "stitch"}},
+	{"Copy and tidy", []string{"copy", "filter", "convert", "consolidate", "compact", "rechunk", "pyramid", "vacuum"}},
 }
 
 // printHelp prints the help of a command.

@@ -193,6 +193,8 @@ func leftBehind(cmd *cobra.Command) string {
 		return regridLeft
 	case "regularize", "rechunk", "drop", "insert":
 		return regridLeft
+	case "pyramid":
+		return "the array was not changed: repeat the command"
 	}
 	return ""
 }

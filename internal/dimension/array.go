@@ -68,9 +68,13 @@ func isPyramid(attributes []byte) bool {
 		OME         struct {
 			Multiscales json.RawMessage `json:"multiscales"`
 		} `json:"ome"`
+		Levels json.RawMessage `json:"varve:pyramid"` // own.Pyramid
 	}
 	if json.Unmarshal(attributes, &a) != nil {
 		return false
+	}
+	if a.Levels != nil {
+		return true
 	}
 	list := cmp.Or(string(a.Multiscales), string(a.OME.Multiscales))
 	return list != "" && !levelsElsewhere(list)

@@ -181,9 +181,11 @@ func TestInheritedCoordinates(t *testing.T) {
 }
 
 // TestDimensionsOfPyramids grows one level of resolution. Levels differ in length on
-// purpose.
+// purpose, but not the arrays of a group whose levels lie elsewhere.
 func TestDimensionsOfPyramids(t *testing.T) {
-	for _, attributes := range []string{`{"multiscales": []}`, `{"ome": {"multiscales": [{}]}}`} {
+	elsewhere := `{"ome": {"multiscales": [{"datasets": [{"path": "t2m"}, {"path": "t2m_levels/1"}]}]}}`
+	beside := `{"multiscales": [{"datasets": [{"path": "0"}, {"path": "1"}]}]}`
+	for _, attributes := range []string{`{"multiscales": []}`, `{"ome": {"multiscales": [{}]}}`, beside, `{"varve:pyramid": {}}`, elsewhere} {
 		g := dataset(t, memstore.New(), 3)
 		if err := g.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) { return []byte(attributes), nil }); err != nil {
 			t.Fatal(err)
@@ -192,8 +194,8 @@ func TestDimensionsOfPyramids(t *testing.T) {
 		if err == nil {
 			err = g.Append(t.Context(), zarr.Add("time", 0, []int8{1}, nil))
 		}
-		if err != nil {
-			t.Error(err)
+		if refused := attributes == elsewhere; refused != (err != nil) {
+			t.Errorf("%s: %v", attributes, err)
 		}
 	}
 }
