@@ -9,7 +9,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/strided"
 )
@@ -23,18 +22,6 @@ type cascade struct {
 	open []map[int64]*tile // of every level, by number
 }
 
-// tile is a chunk of a level in memory. Only the elements within the array are kept.
-type tile struct {
-	box  grid.Box
-	view strided.View
-	left int // tiles below that are not made yet
-
-	// below has the elements that the tile is made of, if chunks of the level below cut
-	// blocks. Then the tile is made when all of them are there.
-	below   *strided.View
-	buffers []*budget.Buffer
-}
-
 // cascade makes all tiles of all levels.
 func (w *work) cascade(ctx context.Context) error {
 	c := &cascade{work: w, open: make([]map[int64]*tile, len(w.grids))}
@@ -44,6 +31,11 @@ func (w *work) cascade(ctx context.Context) error {
 	workers, err := c.plan()
 	if err != nil {
 		return err
+	}
+	for k := range w.grids {
+		if err := w.target(ctx, k); err != nil {
+			return err
+		}
 	}
 	group, ctx := parallel.New(ctx)
 	group.SetLimit(workers)
@@ -123,32 +115,15 @@ func (c *cascade) newTile(k int, index []int64) *tile {
 	return t
 }
 
-// room returns memory for the elements of a box.
-func (t *tile) room(box grid.Box, size int) strided.View {
-	n, _ := box.Len()
-	b := budget.Get(n * int64(size))
-	t.buffers = append(t.buffers, b)
-	return strided.Contiguous(b.Bytes(n*int64(size)), box.Shape(), size)
-}
-
-// free returns the memory of a tile.
-func (t *tile) free() {
-	for _, b := range t.buffers {
-		b.Put()
-	}
-}
-
 // finish writes a tile that is made, and hands it to the tile above.
 func (c *cascade) finish(ctx context.Context, k int, t *tile) error {
 	defer t.free()
 	if t.below != nil {
 		c.reduce(t.view, *t.below)
 	}
-	data, _ := t.view.Bytes()
-	if err := c.arrays[k].WriteBytes(ctx, t.box, data); err != nil {
+	if err := c.write(ctx, k, t); err != nil {
 		return err
 	}
-	c.count()
 	if k+1 == len(c.grids) {
 		return nil
 	}

@@ -12,7 +12,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
 )
 
 // Make makes the levels of an array, or brings them up to date, and returns what was
@@ -87,13 +89,18 @@ func (w *work) current() bool {
 	return true
 }
 
-// makeTiles makes the tiles, and records of what.
+// makeTiles makes the tiles, and records of what. One batch has all of them: directories
+// are synced once, before the record is stored.
 func (w *work) makeTiles(ctx context.Context) error {
 	do := w.update
 	if w.rebuild {
 		do = w.cascade
 	}
-	if err := do(ctx); err != nil {
+	err := publish.Batch(store.WithLocking(ctx, w.at.Node.Locking), w.at.Node.Store, w.at.Node.Durability, func(ctx context.Context, b store.Batch) error {
+		w.batch = b
+		return do(ctx)
+	})
+	if err != nil {
 		return err
 	}
 	r := &record{Made: w.made, Asked: w.Levels, Levels: len(w.grids), Tiles: appendFolds(nil, w.grids[0], w.listing.folds)}

@@ -37,7 +37,7 @@ func sums[T short | float, S int64 | float64](means func(dst []T, sums []S, n in
 
 // shortMeans sets dst to sums divided by n, rounded half to even.
 func shortMeans[T short](dst []T, sums []int64, n int) bool {
-	if k := bits.TrailingZeros(uint(n)); n > 1 && n == 1<<k {
+	if k := bits.TrailingZeros(uint(n)) & 63; n > 1 && n == 1<<k {
 		// A sum is rounded up if its low bits are more than half, or half of an odd one.
 		less := int64(n/2 - 1)
 		for i, s := range sums {
@@ -72,19 +72,29 @@ func add[T short | float, S int64 | float64](sums []S, row []T, f int) {
 			sums[j] += S(x)
 		}
 	case 2:
-		whole := sums[:len(row)/2]
-		for j := range whole {
-			whole[j] = whole[j] + S(row[2*j]) + S(row[2*j+1])
-		}
-		if n := len(row); n%2 == 1 {
-			sums[n/2] += S(row[n-1])
-		}
+		addPairs(sums, row)
 	default:
 		for j := range sums {
 			for _, x := range row[j*f : min(j*f+f, len(row))] {
 				sums[j] += S(x)
 			}
 		}
+	}
+}
+
+// addPairs is add for blocks of two. It takes four blocks at a time, whose bounds are
+// checked once.
+func addPairs[T short | float, S int64 | float64](sums []S, row []T) {
+	for len(row) >= 8 && len(sums) >= 4 {
+		s, r := sums[:4:4], row[:8:8]
+		s[0] = s[0] + S(r[0]) + S(r[1])
+		s[1] = s[1] + S(r[2]) + S(r[3])
+		s[2] = s[2] + S(r[4]) + S(r[5])
+		s[3] = s[3] + S(r[6]) + S(r[7])
+		sums, row = sums[4:], row[8:]
+	}
+	for i, x := range row {
+		sums[i/2] += S(x)
 	}
 }
 

@@ -91,7 +91,7 @@ func (w *work) described(attributes []byte, levels int) ([]byte, error) {
 	case i < 0:
 		list, i = append(list, &description{raw: []byte("{}")}), len(list)
 	}
-	if err := w.write(list[i], levels); err != nil {
+	if err := w.fill(list[i], levels); err != nil {
 		return nil, err
 	}
 	raws := make([]json.RawMessage, len(list))
@@ -151,9 +151,9 @@ func descriptions(attributes []byte, format int) ([]*description, error) {
 	return list, nil
 }
 
-// write sets the levels in a description. Axes and the scale of the array stay, which
+// fill sets the levels in a description. Axes and the scale of the array stay, which
 // another program may have written.
-func (w *work) write(d *description, levels int) (err error) {
+func (w *work) fill(d *description, levels int) (err error) {
 	set := func(member string, value any) {
 		var raw []byte
 		if err == nil {

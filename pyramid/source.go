@@ -10,6 +10,8 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/strided"
 )
 
@@ -19,11 +21,23 @@ type source struct {
 	grid  *grid.Grid
 	fill  []byte                   // one element
 	has   func(index []int64) bool // whether a chunk may be stored
+	few   int64                    // the size of a region that is read at once, in bytes
 }
 
-// fewBytes is the size of a region that is read at once, so that all its chunks are
-// requested at the same time. Larger ones are read in pieces.
-const fewBytes = 16 << 20
+// A region of so few bytes is read at once. In a far store all its chunks are requested
+// at the same time. In a near one, larger chunks are read one by one, without a copy.
+const (
+	fewNear = 256 << 10
+	fewFar  = 16 << 20
+)
+
+// fewBytes returns the size of a region that is read at once.
+func fewBytes(from store.Store) int64 {
+	if engine.Near(from) {
+		return fewNear
+	}
+	return fewFar
+}
 
 // derive makes the elements of a box of the level above s.
 func (s *source) derive(ctx context.Context, r *reducer, box grid.Box, dst strided.View) error {
@@ -68,7 +82,7 @@ func relative(box, from grid.Box) grid.Box {
 // it may be stored.
 func (s *source) pieces(r *reducer, region grid.Box, size int) iter.Seq[grid.Box] {
 	return func(yield func(grid.Box) bool) {
-		if n, ok := region.Len(); ok && n <= fewBytes/int64(size) && s.all(region) {
+		if n, ok := region.Len(); ok && n <= s.few/int64(size) && s.all(region) {
 			yield(region)
 			return
 		}
@@ -148,7 +162,7 @@ func (s *source) longestPiece(r *reducer, tile []int64, size int) (int64, bool) 
 		piece, also = checked.Mul(piece, edge)
 		ok = ok && fine && also
 	}
-	if ok && whole <= fewBytes {
+	if ok && whole <= s.few {
 		return whole, true
 	}
 	return piece, ok

@@ -20,6 +20,9 @@ func (w *work) update(ctx context.Context) error {
 		if err := w.resize(ctx, k); err != nil {
 			return err
 		}
+		if err := w.target(ctx, k); err != nil {
+			return err
+		}
 		if err := w.redo(ctx, k, was); err != nil {
 			return err
 		}
@@ -110,12 +113,7 @@ func (w *work) remake(ctx context.Context, k int, from *source, box grid.Box) er
 	if err := from.derive(ctx, w.reducer, box, t.view); err != nil {
 		return err
 	}
-	data, _ := t.view.Bytes()
-	if err := w.arrays[k].WriteBytes(ctx, box, data); err != nil {
-		return err
-	}
-	w.count()
-	return nil
+	return w.write(ctx, k, t)
 }
 
 // updaters returns how many goroutines make tiles of level k again.

@@ -34,9 +34,11 @@ type work struct {
 	name    string // of base in the group
 	made    made
 
-	grids  []*grid.Grid  // of the levels
-	arrays []*zarr.Array // of the levels; nil where there is none
-	record *record
+	grids   []*grid.Grid      // of the levels
+	arrays  []*zarr.Array     // of the levels; nil where there is none
+	targets []*snapshot.Array // of arrays, when tiles are written
+	batch   store.Batch
+	record  *record
 
 	listing *listing
 	rebuild bool
@@ -121,7 +123,7 @@ func (w *work) look(ctx context.Context, first *zarr.Array) (err error) {
 	if w.grids, err = gridsOf(w.present.Grid, w.factors, w.Levels, is); err != nil {
 		return err
 	}
-	w.arrays = make([]*zarr.Array, len(w.grids))
+	w.arrays, w.targets = make([]*zarr.Array, len(w.grids)), make([]*snapshot.Array, len(w.grids))
 	for k := range w.arrays {
 		if w.arrays[k] = first; k > 0 {
 			if w.arrays[k], err = w.open(ctx, k+1); err != nil {
@@ -250,7 +252,7 @@ func (w *work) isNew(k int) bool { return w.rebuild || k >= w.record.Levels || w
 
 // source returns what level k, counted from 0, is made of.
 func (w *work) source(k int) *source {
-	s := &source{array: w.base, grid: w.present.Grid, fill: w.present.Fill}
+	s := &source{array: w.base, grid: w.present.Grid, fill: w.present.Fill, few: fewBytes(w.at.Node.Store)}
 	if k == 0 {
 		s.has = w.listing.table.Has
 		return s
