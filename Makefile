@@ -54,7 +54,8 @@ soak: mutants race ## tests too long for every change: mutants, the race detecto
 	@sh cloud/servers/setup fake-gcs-server azurite
 	for service in s3 gcs azure; do (cd cloud/$$service && VARVE_LONG=1 go test -count=1 -timeout 60m ./...) || exit 1; done
 	@sh interop/peers/setup all
-	cd interop && VARVE_PEERS=all go test -count=1 -timeout 20m ./peers && VARVE_PEERS=all go test -count=1 -timeout 10m -run 'TestGDAL|TestECCodes' .
+	cd interop && VARVE_PEERS=all go test -count=1 -timeout 20m ./peers
+	cd interop && VARVE_PEERS=all go test -count=1 -timeout 10m -run 'TestGDAL|TestECCodes|TestPyramid$$' .
 
 benchmarks: ## the benchmarks of the packages
 	go test -run '^$$' -bench . -benchmem ./...
