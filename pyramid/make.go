@@ -103,7 +103,7 @@ func (w *work) makeTiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &record{Made: w.made, Asked: w.Levels, Levels: len(w.grids), Tiles: appendFolds(nil, w.grids[0], w.listing.folds)}
+	r := &record{Made: w.made, Asked: w.Levels, Levels: len(w.grids), Shape: w.present.Grid.Shape(), Tiles: appendFolds(nil, w.grids[0], w.listing.folds)}
 	return r.put(ctx, w.at.Node.Store, w.recordKey(), w.record, w.at.Node.Durability)
 }
 

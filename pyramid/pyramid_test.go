@@ -462,6 +462,21 @@ func TestLeftLevel(t *testing.T) {
 	wantLevel(t, s, "g/image_levels/2", grid.BoxOf([]int64{4, 4}), 0)
 }
 
+// TestGrowthWithoutChunks grows an array by elements that are not stored. A tile of the
+// second level is made of more elements then, although no tile below it has changed.
+func TestGrowthWithoutChunks(t *testing.T) {
+	s := memstore.New()
+	a, err := zarr.At(s, "g/image").CreateArray(t.Context(), zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int32](), Chunks: every(1)}, nil)
+	check1(t, err)
+	check1(t, zarr.Write(t.Context(), a, nil, []int32{8, 8}))
+	_, err = pyramid.Make(t.Context(), a, &pyramid.Options{Levels: 2})
+	check1(t, err)
+	check1(t, a.Resize(t.Context(), []int64{3}, nil))
+	_, err = pyramid.Make(t.Context(), a, nil)
+	check1(t, err)
+	wantLevel(t, s, "g/image_levels/2", grid.BoxOf([]int64{1}), 4)
+}
+
 // TestDamagedRecord makes everything anew if the record is damaged.
 func TestDamagedRecord(t *testing.T) {
 	s := memstore.New()

@@ -22,10 +22,11 @@ const recordName = own.Dir + "/pyramid.json"
 
 // record says what the levels were made of.
 type record struct {
-	Made   made   `json:"made"`
-	Asked  int    `json:"asked"` // see [Options.Levels]
-	Levels int    `json:"levels"`
-	Tiles  []byte `json:"tiles"` // see appendFolds
+	Made   made    `json:"made"`
+	Asked  int     `json:"asked"` // see [Options.Levels]
+	Levels int     `json:"levels"`
+	Shape  []int64 `json:"shape"` // of the array
+	Tiles  []byte  `json:"tiles"` // see appendFolds
 
 	version store.Version // the record is absent if this is zero
 	there   bool

@@ -229,6 +229,7 @@ func (w *work) raise(dirty tiles) error {
 	for n := range w.listing.folds {
 		wanted[n] = 1
 	}
+	was := w.record.Shape
 	for k, g := range w.grids {
 		if k > 0 {
 			var err error
@@ -241,10 +242,44 @@ func (w *work) raise(dirty tiles) error {
 			if w.isNew(k) {
 				dirty = wanted
 			}
+			was = halvedShape(was, w.factors)
+			for n := range wanted {
+				if w.reaches(k, n, was) {
+					dirty[n] = 1
+				}
+			}
 		}
 		w.wanted, w.dirty = append(w.wanted, wanted), append(w.dirty, dirty)
 	}
 	return nil
+}
+
+// reaches reports whether a tile of level k is made of more or fewer elements than the
+// last time, because the level below has grown or shrunk. was is the shape that this had.
+func (w *work) reaches(k int, n int64, was []int64) bool {
+	if w.isNew(k) || len(was) != len(w.factors) {
+		return false
+	}
+	index, now := indexOf(w.grids[k], n), w.grids[k-1].Shape()
+	for i, f := range w.factors {
+		c, _ := w.grids[k].Axis(i).Cell(index[i])
+		if was[i] != now[i] && min(was[i], now[i])/f < c.Start+c.Edge {
+			return true
+		}
+	}
+	return false
+}
+
+// halvedShape returns the shape of the level above, or nil for nil.
+func halvedShape(shape, factors []int64) []int64 {
+	if len(shape) != len(factors) {
+		return nil
+	}
+	up := make([]int64, len(shape))
+	for i, f := range factors {
+		up[i] = checked.CeilDiv(max(0, shape[i]), f)
+	}
+	return up
 }
 
 // isNew reports whether level k, counted from 0, is not in the record.
