@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"math/cmplx"
 	"reflect"
 	"slices"
 	"testing"
@@ -120,7 +121,7 @@ func complexes() kind[complex64] {
 	nan := float32(math.NaN())
 	return kind[complex64]{
 		[]complex64{0, 1, 2i, complex(3, -4), complex(nan, 1)},
-		func(x complex64) bool { return x != x },
+		func(x complex64) bool { return cmplx.IsNaN(complex128(x)) },
 		func(block []complex64) complex64 {
 			re, im := 0.0, 0.0
 			for _, x := range block {

@@ -252,13 +252,13 @@ func TestMetadata(t *testing.T) {
 				`"type":"max","metadata":{"factors":[1,2,2],"method":"varve.dev/zarr/pyramid"}}]}}`},
 	} {
 		s := memstore.New()
-		g, err := zarr.At(s, "g").CreateGroup(t.Context(), []byte(tt.before), &zarr.CreateOptions{Format: tt.format})
+		_, err := zarr.At(s, "g").CreateGroup(t.Context(), []byte(tt.before), &zarr.CreateOptions{Format: tt.format})
 		check1(t, err)
 		a := newImage(t, s, zarr.Spec{Shape: []int64{2, 16, 16}, Chunks: every(1, 4, 4), DimensionNames: []string{"t", "y", "x"}, Format: tt.format})
 		for range 2 { // the second time nothing changes
 			plan, err := pyramid.Make(t.Context(), a, &pyramid.Options{Method: tt.method})
 			check1(t, err)
-			g, err = zarr.At(s, "g").OpenGroup(t.Context(), nil)
+			g, err := zarr.At(s, "g").OpenGroup(t.Context(), nil)
 			check1(t, err)
 			if got := string(g.Attributes()); fixture.Compact([]byte(got)) != fixture.Compact([]byte(tt.want)) || plan.Deviation != "" {
 				t.Errorf("%s\nwant\n%s\n%s", got, tt.want, plan.Deviation)
