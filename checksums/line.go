@@ -41,7 +41,10 @@ func parse(text string) (key string, sum [sha256.Size]byte, err error) {
 	if escaped {
 		key = unescapes.Replace(key)
 	}
-	return strings.TrimPrefix(key, "./"), sum, nil
+	if key = strings.TrimPrefix(key, "./"); key == "" {
+		return "", sum, errLine
+	}
+	return key, sum, nil
 }
 
 var errLine = fmt.Errorf("%w: not a line of sha256sum: 64 hexadecimal digits, two spaces, a name", zarr.ErrInvalidArgument)
