@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr"
 )
 
-// FuzzRead reads any text as a list: it is read, or refused with the number of a line, and
-// what was read makes the same list again.
+// FuzzRead reads any text as a list: it is read, or refused with the number of a line,
+// and what was read makes the same list again.
 func FuzzRead(f *testing.F) {
 	sum := strings.Repeat("0123456789abcdef", 4)
 	for _, text := range []string{"", sum + "  a/c/0\n", sum + " *./a\r\n", `\` + sum + `  a\nb` + "\n", sum + "  __varve/x\n", sum + " a", "x"} {

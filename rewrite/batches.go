@@ -34,7 +34,7 @@ func (b *batches) do(ctx context.Context, write func(store.Batch) error) error {
 	if err != nil {
 		return err
 	}
-	err = write(at)
+	err = write(at.Batch) // itself, because it may be able to copy and to gather
 	if b.leave(at) {
 		defer at.Discard()
 		if err == nil {
