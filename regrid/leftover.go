@@ -78,8 +78,31 @@ func (v *vacuum) reclaimJournals(ctx context.Context) error {
 	return nil
 }
 
+// reclaimMark deletes the object that keeps the directory of the lock of staging, if a
+// re-gridding that was killed has left it and none runs.
+func (v *vacuum) reclaimMark(ctx context.Context) error {
+	key := v.at.Path.MustKey(runningName)
+	if _, locks := store.As[store.Locker](v.at.Store); !locks || v.dry || v.claim != nil {
+		return nil
+	}
+	if there, err := store.Exists(ctx, v.at.Store, key); !there || err != nil {
+		return err
+	}
+	unlock, err := lockDir(ctx, v.at.Store, key, -1)
+	if errors.Is(err, ErrClaimed) || errors.Is(err, store.ErrLocked) {
+		return nil // it is in use
+	}
+	if err != nil {
+		return err
+	}
+	return unlock()
+}
+
 // reclaimLeftovers reports what belongs to no claim, and deletes it.
 func (v *vacuum) reclaimLeftovers(ctx context.Context, list []leftover) error {
+	if err := v.reclaimMark(ctx); err != nil {
+		return err
+	}
 	items := map[string]*VacuumItem{}
 	for _, l := range list {
 		if v.claim != nil && l.id == v.claim.ID {

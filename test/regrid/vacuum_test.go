@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store"
@@ -320,5 +321,38 @@ func TestVacuumKeeps(t *testing.T) {
 	}
 	if is, want := keys(t, s), "a/c/1"; !strings.Contains(is, want) || strings.Contains(is, "a/c/0") {
 		t.Errorf("left %s, want %s", is, want)
+	}
+}
+
+// TestVacuumMark vacuums after a re-gridding that was killed between its publication and
+// its end: the object that kept the directory of its lock goes, unless it is in use.
+func TestVacuumMark(t *testing.T) {
+	s := fixture.FileStore(vfs.NewDisk())
+	a := days(t, s, 4)
+	key := store.MustKey("a/__varve/regrid/running.json")
+	left := func() bool {
+		if _, err := store.Put(t.Context(), s, key, []byte("{}"), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := regrid.Vacuum(t.Context(), a, nil); err != nil {
+			t.Fatal(err)
+		}
+		return fixture.Must(store.Exists(t.Context(), s, key))
+	}
+	if left() {
+		t.Error("the mark is left")
+	}
+	if _, err := store.Put(t.Context(), s, key, []byte("{}"), store.Flush); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := store.Lock(t.Context(), s, key.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !left() {
+		t.Error("the mark of a running re-gridding is gone")
+	}
+	if err := unlock(); err != nil {
+		t.Fatal(err)
 	}
 }
