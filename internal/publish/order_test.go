@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+	"sync"
 	"testing"
 
 	"varve.dev/zarr/internal/publish"
@@ -21,12 +22,15 @@ type pair struct {
 	t      *testing.T
 	others *memstore.Store
 	parts  []publish.Participant
-	before func(op storetest.Op) error
+	before func(op storetest.Op) error // one call at a time, although requests are parallel
+	mu     sync.Mutex                  // held during before
 }
 
 func newPair(t *testing.T) *pair {
 	p := &pair{t: t, others: memstore.New()}
 	s := storetest.Conditional(p.others, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		if p.before == nil {
 			return nil
 		}
