@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/rewrite"
@@ -123,6 +124,7 @@ func finishSync(t *testing.T, where string, src, to store.Store) {
 // TestSyncStopped stops a Sync before each of its file system operations, as a kill does,
 // into a new place and over an older state.
 func TestSyncStopped(t *testing.T) {
+	racing.Skip(t) // one goroutine, many times
 	src := memstore.New()
 	image := memstore.New() // of the state before
 	before, after := changed(t, src, func() { mustSync(t, src, image) })
@@ -163,6 +165,7 @@ func mustSync(t *testing.T, from, to store.Store) {
 // TestSyncPowerCut stops the machine at operations on the file system of a Sync over an
 // older state, and checks the images that a power cut may leave.
 func TestSyncPowerCut(t *testing.T) {
+	racing.Skip(t) // one goroutine, many times
 	src, image := memstore.New(), memstore.New()
 	before, after := changed(t, src, func() { mustSync(t, src, image) })
 	images := 0
@@ -191,6 +194,7 @@ func TestSyncPowerCut(t *testing.T) {
 // TestSyncInterrupted stops a Sync before every operation of an object store, or after
 // it, which loses the answer.
 func TestSyncInterrupted(t *testing.T) {
+	racing.Skip(t) // one goroutine, many times
 	src := memstore.New()
 	image := memstore.New()
 	before, after := changed(t, src, func() { mustSync(t, src, image) })
