@@ -36,7 +36,7 @@ func bench[T uint8 | uint16 | float32](b *testing.B, codecs []metadata.Extension
 	data := make([]T, side*side)
 	for i := range data {
 		y, x := i/side, i%side
-		data[i] = T((y*y>>9 + x*3>>4 + (i*2654435761)>>30&7) & 0xff)
+		data[i] = T((y*y>>9 + x*3>>4 + int(uint32(i)*2654435761>>29)) & 0xff)
 	}
 	check1(b, zarr.Write(b.Context(), a, nil, data))
 	bytes := int64(len(data)) * int64(dtype.Of[T]().Size())
