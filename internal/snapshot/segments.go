@@ -345,11 +345,12 @@ func (t *stitcher) copyChunk(ctx context.Context, index []int64, segment int, at
 	from[t.axis] = at
 	seg := t.segments[segment]
 	key := t.Engine.Key(index)
-	err := t.copyValue(ctx, key, seg, from)
+	stored, err := t.copyValue(ctx, key, seg, from)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && seg.Complete:
+	case stored || err != nil:
+	case seg.Complete:
 		err = seg.fail(fmt.Errorf("%s: %w", seg.Engine.Key(from), engine.ErrMissing))
-	case errors.Is(err, fs.ErrNotExist):
+	default:
 		err = t.fillChunk(ctx, index, key)
 	}
 	if err != nil {
@@ -358,36 +359,41 @@ func (t *stitcher) copyChunk(ctx context.Context, index []int64, segment int, at
 	return nil
 }
 
-// copyValue copies a chunk, within the store if it can. The error is [fs.ErrNotExist]
-// only if the segment does not store it.
-func (t *stitcher) copyValue(ctx context.Context, key store.Key, seg Segment, from []int64) error {
+// copyValue copies a chunk, within the store if it can. It reports whether the segment
+// stores the chunk. An error of the copy alone does not tell that: it may be about the
+// place of the copy.
+func (t *stitcher) copyValue(ctx context.Context, key store.Key, seg Segment, from []int64) (stored bool, err error) {
 	source := seg.Engine.Key(from)
-	_, err := store.BatchCopy(ctx, t.how.Batch, key, seg.Engine.Store, source)
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		there, failed := store.Exists(ctx, seg.Engine.Store, source)
-		if failed == nil && !there {
-			return fs.ErrNotExist
+	_, err = store.BatchCopy(ctx, t.how.Batch, key, seg.Engine.Store, source)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, store.ErrUnsupported):
+		return t.throughMemory(ctx, key, seg, from)
+	case errors.Is(err, fs.ErrNotExist):
+		there, lookErr := store.Exists(ctx, seg.Engine.Store, source)
+		if lookErr == nil && !there {
+			return false, nil
 		}
 	}
-	if !errors.Is(err, store.ErrUnsupported) {
-		return seg.fail(err)
-	}
+	return false, seg.fail(err)
+}
+
+// throughMemory is copyValue for a store that cannot copy from that of the segment.
+func (t *stitcher) throughMemory(ctx context.Context, key store.Key, seg Segment, from []int64) (stored bool, err error) {
 	chunk, _ := seg.Grid.Chunk(from)
 	if n, err := seg.Engine.ChunkBytes(chunk.Encoded); err != nil || n > smallChunk {
 		t.large.Lock()
 		defer t.large.Unlock()
 	}
 	value, err := seg.Engine.ReadEncoded(ctx, from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fs.ErrNotExist
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, seg.fail(err)
 	}
-	if err != nil {
-		return seg.fail(err)
-	}
-	return t.how.Batch.Put(ctx, key, value)
+	return true, t.how.Batch.Put(ctx, key, value)
 }
 
 // fillChunk makes a chunk that the segment does not store read as the fill value. A value

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -357,6 +358,35 @@ func TestStitchOpenEdges(t *testing.T) {
 	if got := fixture.Must(zarr.Read[int32](ctx, a, nil)); !slices.Equal(got.Data, []int32{0, 0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23}) {
 		t.Error(got.Data)
 	}
+}
+
+// TestStitchFailedCopy has a store whose copies fail as if there were no source. The
+// chunk that the segment stores does not become the fill value.
+func TestStitchFailedCopy(t *testing.T) {
+	ctx := context.Background()
+	h := zarr.At(lying{memstore.New()}, "")
+	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(2)}}
+	a, seg := create(t, h.At("a"), spec), create(t, h.At("s"), spec)
+	if err := zarr.Fill(ctx, seg, nil, int32(7)); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Stitch(ctx, 0, []*zarr.Array{seg}, nil); err == nil || a.Shape()[0] != 2 {
+		t.Errorf("%v, shape %v", err, a.Shape())
+	}
+}
+
+// lying is a store whose batches do not find what they copy.
+type lying struct{ *memstore.Store }
+
+func (l lying) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
+	b, err := store.NewBatch(ctx, l.Store, d)
+	return lyingBatch{b}, err
+}
+
+type lyingBatch struct{ store.Batch }
+
+func (lyingBatch) CopyFrom(context.Context, store.Key, store.Store, store.Key) (int64, error) {
+	return 0, fs.ErrNotExist
 }
 
 // TestStitchMissing stitches a segment whose chunks all have to be stored.
