@@ -27,7 +27,7 @@ type Tolerance struct{ Absolute, Relative float64 }
 
 // Counts counts the work of a comparison.
 type Counts struct {
-	Elements int64 // of which the values are compared, or known to be equal
+	Elements int64 // in the boxes that were compared; not those that neither array stores
 	Differ   int64 // elements that differ
 	Alike    int64 // chunks whose stored bytes are equal, and which were not decoded
 }
