@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"sync"
 
 	"varve.dev/zarr/store"
 )
@@ -189,23 +188,9 @@ func checkAssembleRaces(p *probe) {
 	}
 	p.put("other", bytes.Repeat([]byte("x"), half))
 	parts := []store.Part{taken("k", 0, half), taken("other", 0, 1), taken("k", half, half)}
-	var errs [4]error
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for i := range 200 {
-			_, err := store.Put(p.ctx, p.s, store.MustKey("k"), bytes.Repeat([]byte{byte(i)}, 2*half), store.Flush)
-			errs[0] = errors.Join(errs[0], err)
-		}
+	p.whileWritten("k", func(i int) []byte { return bytes.Repeat([]byte{byte(i)}, 2*half) }, 150, func(i int) error {
+		return p.assembleOne(fmt.Sprintf("m/%d", i), parts)
 	})
-	for i := range errs[1:] {
-		wg.Go(func() {
-			for range 50 {
-				errs[i+1] = errors.Join(errs[i+1], p.assembleOne(fmt.Sprintf("m/%d", i), parts))
-			}
-		})
-	}
-	wg.Wait()
-	p.is(errors.Join(errs[:]...), nil, "assembling while another writes")
 }
 
 // assembleOne assembles parts, unless another writer comes between, and checks that all

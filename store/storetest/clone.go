@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync"
 	"time"
 
 	"varve.dev/zarr/store"
@@ -164,26 +163,11 @@ func (p *probe) independent(clone clone) {
 // checkCloneRaces clones a value while others replace and clone it. A clone of a version
 // has the value of that version.
 func checkCloneRaces(p *probe) {
-	const clones, writes = 40, 200
 	p.put("k", []byte("value 0"))
-	var errs [5]error
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for i := range writes {
-			// Sizes repeat, so that they do not tell versions apart.
-			_, err := store.Put(p.ctx, p.s, store.MustKey("k"), fmt.Appendf(nil, "value %d", i%10), store.Flush)
-			errs[0] = errors.Join(errs[0], err)
-		}
+	// Sizes repeat, so that they do not tell versions apart.
+	p.whileWritten("k", func(i int) []byte { return fmt.Appendf(nil, "value %d", i%10) }, 160, func(i int) error {
+		return p.cloneOne(store.MustKey(fmt.Sprintf("clone/%d", i)), store.MustKey("k"))
 	})
-	for i := range errs[1:] {
-		wg.Go(func() {
-			for range clones {
-				errs[i+1] = errors.Join(errs[i+1], p.cloneOne(store.MustKey(fmt.Sprintf("clone/%d", i)), store.MustKey("k")))
-			}
-		})
-	}
-	wg.Wait()
-	p.is(errors.Join(errs[:]...), nil, "cloning while another writes")
 }
 
 // cloneOne clones the version that it reads, unless another writer comes first.

@@ -178,6 +178,33 @@ func (p *probe) race(f func(i int) error) []error {
 	return errs
 }
 
+// whileWritten calls f the given number of times, from several goroutines whose numbers
+// it gets, while another one replaces the value at name until they are done.
+func (p *probe) whileWritten(name string, value func(i int) []byte, calls int, f func(goroutine int) error) {
+	done := make(chan struct{})
+	var writes sync.WaitGroup
+	var writeErr error
+	writes.Go(func() {
+		for i := 0; writeErr == nil; i++ {
+			_, writeErr = store.Put(p.ctx, p.s, store.MustKey(name), value(i), store.Flush)
+			select {
+			case <-done:
+				return
+			case <-time.After(20 * time.Microsecond): // so that a version is met more than once
+			}
+		}
+	})
+	errs := p.race(func(i int) (err error) {
+		for range calls / racers {
+			err = errors.Join(err, f(i))
+		}
+		return err
+	})
+	close(done)
+	writes.Wait()
+	p.is(errors.Join(append(errs, writeErr)...), nil, "working while another writes %q", name)
+}
+
 // winner returns which of the racers for name succeeded. Any other number than one is a
 // failure.
 func (p *probe) winner(errs []error, name string) int {

@@ -153,7 +153,7 @@ func cloneLate(s *memstore.Store, key, source store.Key, from store.Version) (st
 	if err == nil && !from.IsZero() && info.Version != from {
 		return store.Cloned{}, store.ErrConflict
 	}
-	time.Sleep(100 * time.Microsecond)
+	awaitWriter(s, source, info.Version)
 	return cloneAnyway(s, key, source, from)
 }
 
@@ -163,13 +163,24 @@ func assembleAnyway(s *memstore.Store, key store.Key, parts []store.Part) (v sto
 	for _, p := range parts {
 		if value = append(value, p.Data...); p.Data == nil {
 			q := store.Request{Range: store.Span(p.Off, p.N)}
-			if value, _, err = s.Get(context.Background(), p.Key, q, value); err != nil {
+			var info store.Info
+			if value, info, err = s.Get(context.Background(), p.Key, q, value); err != nil {
 				return v, err
 			}
-			time.Sleep(10 * time.Microsecond)
+			awaitWriter(s, p.Key, info.Version)
 		}
 	}
 	return put(s, key, value)
+}
+
+// awaitWriter waits until another writer has replaced version v at key, for at most two
+// milliseconds: a store with a gap between two looks, at the worst moment.
+func awaitWriter(s *memstore.Store, key store.Key, v store.Version) {
+	for end := time.Now().Add(2 * time.Millisecond); time.Now().Before(end); time.Sleep(20 * time.Microsecond) {
+		if info, err := s.Stat(context.Background(), key); err != nil || info.Version != v {
+			return
+		}
+	}
 }
 
 // assembleEach checks the version of each part, but a value may change in between.
@@ -253,7 +264,7 @@ func spliceTwice(s *memstore.Store, key store.Key, from store.Version, fragments
 	if info, err := s.Stat(context.Background(), key); err != nil || info.Version != from {
 		return store.Version{}, store.ErrConflict
 	}
-	time.Sleep(time.Millisecond)
+	awaitWriter(s, key, from)
 	return spliceAnyway(s, key, from, fragments)
 }
 
@@ -298,7 +309,7 @@ func lookFirst(s *memstore.Store, key store.Key, v store.Version) error {
 	if err != nil || info.Version != v {
 		return store.ErrConflict
 	}
-	time.Sleep(time.Millisecond)
+	awaitWriter(s, key, v)
 	return s.Delete(context.Background(), key)
 }
 
@@ -330,6 +341,7 @@ func TestFindsFaults(t *testing.T) {
 	racing.Skip(t)
 	var mu sync.Mutex
 	last := []byte(nil)
+	var suites sync.WaitGroup // at once, because most of them wait most of the time
 	for name, c := range map[string]struct {
 		broken
 		check string
@@ -377,15 +389,18 @@ func TestFindsFaults(t *testing.T) {
 			return put(s, k, v)
 		}}, "Put"},
 	} {
-		err := storetest.Test(func() (store.Store, error) {
-			b := c.broken
-			b.Store = memstore.New()
-			return b, nil
+		suites.Go(func() {
+			err := storetest.Test(func() (store.Store, error) {
+				b := c.broken
+				b.Store = memstore.New()
+				return b, nil
+			})
+			if err == nil || !strings.Contains(err.Error(), "storetest: "+c.check) {
+				t.Errorf("%s: the suite says %v, want a failure of %s", name, err, c.check)
+			}
 		})
-		if err == nil || !strings.Contains(err.Error(), "storetest: "+c.check) {
-			t.Errorf("%s: the suite says %v, want a failure of %s", name, err, c.check)
-		}
 	}
+	suites.Wait()
 }
 
 var (
