@@ -248,6 +248,11 @@ func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
 	if err := w.clear(ctx); err != nil {
 		return false, err
 	}
+	if s.follows {
+		if err := w.noteOrigin(ctx); err != nil {
+			return false, err
+		}
+	}
 	return true, s.publishNew(ctx, w.next.Doc)
 }
 

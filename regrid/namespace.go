@@ -55,6 +55,17 @@ func freeKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, want *
 	if err != nil {
 		return now, err
 	}
+	// A superseded grid may have had only fill values. Its readers find no chunks, and
+	// must not find those of another grid.
+	records, err := at.Records(ctx)
+	if err != nil {
+		return now, err
+	}
+	for _, r := range lineage.Chain(records, doc) {
+		if keys, err := metadata.ParseKeyEncoding(r.Superseded().ChunkKeyEncoding); err == nil && !r.Gone && !r.InPlace {
+			used = append(used, keys)
+		}
+	}
 	for _, e := range candidates {
 		if !slices.ContainsFunc(used, func(o metadata.KeyEncoding) bool { return sameKeys(e, o, rank) }) {
 			return e, nil

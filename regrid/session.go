@@ -48,6 +48,8 @@ type session struct {
 	single bool // a task needs so much memory that only one may run
 	shares bool // other processes may execute tasks, too
 	staged bool // all stages must be complete already
+	// follows is set if the new array notes what it is made from; see [Follow].
+	follows bool
 
 	mu      sync.Mutex // guards what follows
 	records []staging.Record

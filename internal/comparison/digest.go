@@ -103,14 +103,19 @@ func (d *digest) run(ctx context.Context) (residue.Number, error) {
 // subtractFill makes missing chunks cost nothing: the sum begins as that of an array
 // which has only the fill value, and each element that is read adds its difference.
 func (d *digest) subtractFill() {
-	if d.state.Type.Variable() {
-		d.fill = appendHash(nil, d.state.Fill)
-	} else {
-		d.fill = slices.Clone(d.state.Fill)
-		littleEndian(d.state.Type, d.fill)
-	}
+	d.setFill(d.state.Fill)
 	all, _ := checked.Product(append(slices.Clone(d.shape), d.size)...) // run has checked it
 	d.sum = residue.Repeated(d.fill, all)
+}
+
+// setFill makes elements count as their difference to a fill value.
+func (d *digest) setFill(fill []byte) {
+	if d.state.Type.Variable() {
+		d.fill = appendHash(nil, fill)
+		return
+	}
+	d.fill = slices.Clone(fill)
+	littleEndian(d.state.Type, d.fill)
 }
 
 // littleEndian converts elements from the byte order of the host, in place.

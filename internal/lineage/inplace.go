@@ -48,11 +48,11 @@ func (a Array) RemoveMerged(ctx context.Context, id string) error {
 // published, and only the last chunk tells: the grid of before has a shorter one there,
 // and more chunks behind it. If there is no chunk behind it, the array was cut there.
 func (r *Record) hasMerged(now *metadata.Array) bool {
-	to, err := gridOf(r.to)
+	to, err := GridOf(r.to)
 	if err != nil {
 		return false
 	}
-	is, err := gridOf(now)
+	is, err := GridOf(now)
 	if err != nil {
 		return false
 	}
@@ -72,11 +72,11 @@ func (r *Record) hasMerged(now *metadata.Array) bool {
 // Made reports whether the chunk of the document now at an index is one of the grid that
 // r has made.
 func (r *Record) Made(now *metadata.Array, index []int64) (bool, error) {
-	to, err := gridOf(r.to)
+	to, err := GridOf(r.to)
 	if err != nil {
 		return false, err
 	}
-	is, err := gridOf(now)
+	is, err := GridOf(now)
 	if err != nil {
 		return false, err
 	}

@@ -189,8 +189,8 @@ func (a Array) read(ctx context.Context, key store.Key, limit int64) (*Record, e
 	if !IsID(r.ID) {
 		return nil, damaged(key, fmt.Errorf("its ID is %.40q", r.ID))
 	}
-	if r.from, err = a.parse(r.From); err == nil {
-		r.to, err = a.parse(r.To)
+	if r.from, err = a.Parse(r.From); err == nil {
+		r.to, err = a.Parse(r.To)
 	}
 	// Other functions make keys of these.
 	if err == nil && a.Key(r) != key {
@@ -202,8 +202,8 @@ func (a Array) read(ctx context.Context, key store.Key, limit int64) (*Record, e
 	return r, nil
 }
 
-// parse parses a document of either format.
-func (a Array) parse(raw []byte) (*metadata.Array, error) {
+// Parse parses a document of either format, as a record has it.
+func (a Array) Parse(raw []byte) (*metadata.Array, error) {
 	var is struct {
 		Format int `json:"zarr_format"`
 	}
@@ -309,11 +309,11 @@ func Continues(was, is *metadata.Array) bool {
 	if !Alike(was, is) {
 		return false
 	}
-	before, err := gridOf(was)
+	before, err := GridOf(was)
 	if err != nil {
 		return false
 	}
-	after, err := gridOf(is)
+	after, err := GridOf(is)
 	if err != nil || before.IsRegular() != after.IsRegular() {
 		return false
 	}
@@ -325,7 +325,8 @@ func Continues(was, is *metadata.Array) bool {
 	return true
 }
 
-func gridOf(doc *metadata.Array) (*grid.Grid, error) {
+// GridOf returns the grid that a document describes.
+func GridOf(doc *metadata.Array) (*grid.Grid, error) {
 	return grid.ParseOptions{EncodedShapes: true}.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration)
 }
 

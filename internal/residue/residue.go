@@ -79,6 +79,11 @@ func (a Number) Bytes() [16]byte {
 	return b
 }
 
+// FromBytes returns the number that [Number.Bytes] has returned.
+func FromBytes(b [16]byte) Number {
+	return reduced(binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:]))
+}
+
 const (
 	word  = 8  // bytes
 	block = 64 // words whose products are added before they are reduced

@@ -199,7 +199,7 @@ func (t *task) decode(ctx context.Context, b store.Batch, p part) error {
 	if err != nil {
 		return err
 	}
-	buffer, e, err := t.room(target)
+	buffer, e, err := Room(target, t.Text)
 	if err != nil {
 		return err
 	}
@@ -251,10 +251,11 @@ func (t *task) moved(n int64) {
 	}
 }
 
-// room returns memory for the selected elements.
-func (t *task) room(r *snapshot.Selected) (*budget.Buffer, element.Buffer, error) {
+// Room returns memory for the selected elements. The caller puts the buffer, which may be
+// nil. Elements of variable length may have text bytes in total.
+func Room(r *snapshot.Selected, text int64) (*budget.Buffer, element.Buffer, error) {
 	if r.Type.Variable() {
-		return nil, r.Room(t.Text), nil
+		return nil, r.Room(text), nil
 	}
 	n := r.Len() * r.Size()
 	buffer := budget.Get(n)

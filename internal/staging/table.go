@@ -100,6 +100,11 @@ func (t *Table) find(index []int64) *entry {
 	return &t.entries[i]
 }
 
+// Equal reports whether two tables have the same chunks in the same versions.
+func (t *Table) Equal(o *Table) bool {
+	return slices.EqualFunc(t.entries, o.entries, func(a, b entry) bool { return a.number == b.number && a.digest == b.digest })
+}
+
 // Keep forgets all values but those with the given numbers, which are in order.
 func (t *Table) Keep(numbers []int64) {
 	t.entries = slices.DeleteFunc(t.entries, func(e entry) bool {

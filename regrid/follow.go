@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regrid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/store"
+)
+
+// Follow keeps a second layout of an array, at [Options.Into], in step with it: with
+// other chunks, shards or codecs. The array that is followed is only read.
+//
+// The first call makes the new array, as [Do] does. Later calls find out what has changed
+// since: they compare the versions of the stored chunks, from one listing, with those
+// that are noted in the new array. They store only the chunks that have new or other
+// elements, and publish them by one write of the metadata:
+//
+//   - If the array has only grown, new chunks are stored beside the present ones.
+//   - If elements that readers can see have changed, all chunks get other keys, as in
+//     any re-gridding: those that stay are linked or copied by the store. The superseded
+//     ones stay for [Vacuum].
+//
+// A chunk that was stored again with the same elements, such as by a re-gridding of the
+// array, is recognized by the sum of its elements. So a reader of the new array always
+// sees the elements of one moment, and a call that is stopped can be repeated.
+//
+// Of r, later calls use only the chunks. Where these are a list that does not reach the
+// end of an axis, or r says nothing, the new elements are one more chunk. If r asks for
+// other codecs or for other chunks than there are, the error wraps
+// [zarr.ErrInvalidArgument]. If another program has appended to the new array or has
+// re-gridded it, the error wraps [zarr.ErrConflict]: then remove it and follow again.
+// Attributes are those of the first call.
+//
+// In a store without versions, nothing tells that a chunk was overwritten in place. There
+// the error wraps [zarr.ErrUnsupported].
+func Follow(ctx context.Context, a *zarr.Array, r Rechunking, opt *Options) (*Report, error) {
+	s, err := newSession(a, r, opt)
+	if err == nil && s.into == nil {
+		err = fmt.Errorf("%w: say where the array is that follows (Options.Into)", zarr.ErrInvalidArgument)
+	}
+	if err == nil {
+		s.follows = true
+		err = s.alone(ctx, func(ctx context.Context) error { return s.follow(ctx, a) })
+	}
+	return &s.report, s.Fail(following, err)
+}
+
+// following is the operation of a claim of an array that follows another one.
+const following = "follow"
+
+// follow makes the array that follows, or brings it up to date.
+func (s *session) follow(ctx context.Context, a *zarr.Array) error {
+	found, err := tree.Format(ctx, s.at.Store, s.at.Path)
+	if err != nil {
+		return err
+	}
+	begun, err := store.Exists(ctx, s.at.Store, s.noteKey())
+	if err != nil {
+		return err
+	}
+	if found == 0 || begun {
+		return s.create(ctx)
+	}
+	f, err := s.newFollower(ctx, a)
+	if err != nil {
+		return err
+	}
+	err = f.again(ctx, f.round)
+	s.report = f.report
+	return err
+}
+
+// follower is the session of an array that follows another one.
+type follower struct {
+	*session          // of the array that follows
+	source   *session // of the array that is followed
+}
+
+// newFollower opens the array that follows a.
+func (s *session) newFollower(ctx context.Context, a *zarr.Array) (*follower, error) {
+	o := a.Options()
+	o.Write, o.RequireChunks, o.SingleWriter = true, false, o.SingleWriter || s.TakeOver
+	to, err := s.Into.OpenArray(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	opt := s.Options
+	opt.Into = nil
+	f := &follower{session: newSessionIn(to, &opt), source: s}
+	f.request = followed{}
+	return f, f.writable()
+}
+
+// followed is the request of an array that follows another one. What it gets depends on
+// that one, see [follower.compare].
+type followed struct{}
+
+func (followed) operation() string { return following }
+
+func (followed) target(*snapshot.Array) (*target, error) { return nil, nil }
+
+// round compares both arrays, and publishes what is new.
+func (f *follower) round(ctx context.Context) error {
+	if err := f.completeOwn(ctx); err != nil {
+		return err
+	}
+	u, err := f.compare(ctx)
+	if err != nil {
+		return err
+	}
+	return u.run(ctx)
+}
+
+// completeOwn takes the steps of a process that crashed after it had published.
+func (f *follower) completeOwn(ctx context.Context) error {
+	c, err := f.at.Claim(ctx)
+	if err != nil || c == nil || c.Document == "" {
+		return err
+	}
+	if published, err := f.published(ctx, c); !published || err != nil {
+		return err
+	}
+	if !f.mayResume(c) {
+		return mayRun(c)
+	}
+	records, err := f.at.Records(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if r.ID == c.ID {
+			err = errors.Join(err, f.at.BeginGrace(ctx, r, f.Node.Durability))
+		}
+	}
+	if err == nil {
+		err = removeOwn(ctx, f.at, c.ID)
+	}
+	if err == nil {
+		err = f.at.Drop(ctx, c)
+	}
+	return err
+}
+
+// published reports whether the document that a claim announces is published. A fence may
+// have added a newline to it since.
+func (f *follower) published(ctx context.Context, c *lineage.Claim) (bool, error) {
+	there, _, err := f.at.Store.Get(ctx, f.Node.Key(), store.Request{Limit: f.Node.Limits.Document}, nil)
+	if err != nil || c.Document == hashOf(there) { // of the call that has made the array
+		return err == nil, err
+	}
+	now, err := f.Fresh(ctx)
+	if err != nil {
+		return false, err
+	}
+	raw, err := bareDocument(now.Doc, f.Node.Limits)
+	return err == nil && c.Document == hashOf(raw), err
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regrid
+
+import (
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/metadata"
+)
+
+// nextDocument returns the document that an array gets for the present shape of the one
+// that it follows, with its present keys.
+func (f *follower) nextDocument(from, now *snapshot.Array) (*metadata.Array, error) {
+	if from.Type != now.Type || from.Grid.Rank() != now.Grid.Rank() {
+		return nil, fmt.Errorf("%w: it has elements of %s and %d axes, and follows an array with %s and %d: remove it (zarr.Delete), and follow again",
+			zarr.ErrInvalidArgument, now.Type, now.Grid.Rank(), from.Type, from.Grid.Rank())
+	}
+	asked, err := f.source.asked(from, now)
+	if err != nil {
+		return nil, err
+	}
+	cuts := make([]grid.Cut, from.Grid.Rank())
+	for i := range cuts {
+		a, err := followingAxis(now, i, from.Grid.Axis(i).Extent(), asked)
+		if err != nil {
+			return nil, &grid.AxisError{Axis: i, Err: err}
+		}
+		cuts[i] = cutOf(a)
+	}
+	g, err := grid.New(from.Grid.Shape(), cuts...)
+	if err != nil || g.Equal(now.Grid) {
+		return now.Document(), err
+	}
+	return now.Document().Resized(g.Shape(), snapshot.GridExtension(g, 0)), nil
+}
+
+// asked returns the chunks that the request asks for, or nil. The codecs that it asks for
+// must be those that there are.
+func (s *session) asked(from, now *snapshot.Array) (Cuts, error) {
+	r, ok := bare(s.request).(Rechunking)
+	if !ok {
+		return nil, nil
+	}
+	t, err := r.target(from)
+	if err != nil || t == nil {
+		return r.Chunks, err
+	}
+	coded := r.Inner != nil || r.Unpack || r.Codecs != nil || r.Compressor != nil
+	if coded && !slices.EqualFunc(t.doc.Codecs, now.Doc.Codecs, metadata.Extension.Equal) {
+		return nil, fmt.Errorf("%w: it has other codecs: leave them out, or remove it (zarr.Delete) and follow again", zarr.ErrInvalidArgument)
+	}
+	return r.Chunks, nil
+}
+
+// followingAxis returns an axis with another extent. Chunks that are asked for may be
+// those of a calendar, of which only the last one is longer than before.
+func followingAxis(now *snapshot.Array, i int, extent int64, asked Cuts) (is grid.Axis, err error) {
+	a := now.Grid.Axis(i)
+	if extent >= a.Extent() {
+		is, err = a.Grown(extent, now.Rounded(i, grid.AppendOne(), true))
+	} else {
+		is, err = a.Shrunk(extent, grid.KeepEdges)
+	}
+	if err != nil || i >= len(asked) {
+		return is, err
+	}
+	want, err := grid.NewAxis(0, asked[i])
+	if err != nil {
+		return is, err
+	}
+	if want.Step() != a.Step() || !want.IsRegular() && !continues(a, want) {
+		return is, fmt.Errorf("%w: it has other chunks: leave them out, or remove it (zarr.Delete) and follow again", zarr.ErrInvalidArgument)
+	}
+	if !want.IsRegular() && a.Covered() < extent && want.Covered() >= extent {
+		return grid.NewAxis(extent, asked[i])
+	}
+	return is, nil
+}
+
+// continues reports whether listed chunks begin with those of an axis, except for the
+// last one that both have.
+func continues(a, want grid.Axis) bool {
+	for k := range min(a.Cells(), want.Cells()) - 1 {
+		was, _ := a.Cell(k)
+		if is, ok := want.Cell(k); !ok || is.Edge != was.Edge {
+			return false
+		}
+	}
+	return true
+}
+
+// commonShape returns the smaller of two extents along every axis.
+func commonShape(a, b *grid.Grid) []int64 {
+	shape := a.Shape()
+	for i := range shape {
+		shape[i] = min(shape[i], b.Axis(i).Extent())
+	}
+	return shape
+}

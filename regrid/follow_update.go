@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regrid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// update is what is to be done for one state of both arrays.
+type update struct {
+	f       *follower
+	from    *snapshot.Array // the array that is followed
+	now     *snapshot.Array // the array that follows
+	next    *snapshot.Array // the array that follows, as it will be, with its present keys
+	made    *origin         // of now
+	sources *staging.Table  // the stored chunks of from
+	changed []grid.Box      // of elements that both have, and that differ
+}
+
+// compare finds out what has changed since the last time.
+func (f *follower) compare(ctx context.Context) (*update, error) {
+	u := &update{f: f}
+	var err error
+	if u.now, err = f.Fresh(ctx); err != nil {
+		return nil, err
+	}
+	if u.made, err = readOrigin(ctx, f.at, u.now.Doc, f.memory()); err != nil {
+		return nil, err
+	}
+	if name := f.source.originName(); u.made.Source != name {
+		return nil, fmt.Errorf("%w: it follows %.80s, not %.80s; choose another place, or remove it (zarr.Delete)", zarr.ErrInvalidArgument, u.made.Source, name)
+	}
+	if u.from, err = f.source.Fresh(ctx); err != nil {
+		return nil, err
+	}
+	doc, err := f.nextDocument(u.from, u.now)
+	if err != nil {
+		return nil, err
+	}
+	if u.next, err = f.Bind(doc, nil); err != nil {
+		return nil, fmt.Errorf("the new grid: %w", err)
+	}
+	if err := checkLargest(u.next); err != nil {
+		return nil, err
+	}
+	if u.sources, err = staging.List(ctx, u.from); err != nil {
+		return nil, err
+	}
+	return u, u.findChanges(ctx)
+}
+
+// grows returns the axis along which the array grows, if that is all that happens to it.
+func (u *update) grows() (axis int, ok bool) {
+	if len(u.changed) > 0 || len(u.recut()) > 0 {
+		return 0, false
+	}
+	axis = -1
+	for i, n := range u.next.Grid.Shape() {
+		switch was := u.now.Grid.Axis(i).Extent(); {
+		case n < was || n > was && axis >= 0:
+			return 0, false
+		case n > was:
+			axis = i
+		}
+	}
+	return axis, axis >= 0
+}
+
+// recut returns the boxes of the elements of chunks that are stored in another shape than
+// before. Only the last chunk of a calendar is.
+func (u *update) recut() []grid.Box {
+	var boxes []grid.Box
+	all := grid.BoxOf(u.next.Grid.Shape())
+	for i := range all {
+		was, is := u.now.Grid.Axis(i), u.next.Grid.Axis(i)
+		for k := range min(was.Chunks(), is.Chunks()) {
+			before, _ := was.Cell(k)
+			after, _ := is.Cell(k)
+			if before.Start == after.Start && before.Encoded == after.Encoded {
+				continue
+			}
+			box := slices.Clone(all)
+			box[i] = grid.Interval{Start: after.Start, Stop: after.Start + after.Logical}
+			boxes = append(boxes, box)
+		}
+	}
+	return boxes
+}
+
+// run publishes what has changed.
+func (u *update) run(ctx context.Context) error {
+	if _, ok := u.grows(); ok {
+		return u.append(ctx)
+	}
+	if len(u.changed) == 0 && u.next.Grid.Equal(u.now.Grid) {
+		return u.renew(ctx)
+	}
+	return u.replace(ctx)
+}
+
+// renew notes the versions of chunks that were stored again with the same elements.
+func (u *update) renew(ctx context.Context) error {
+	o, err := u.nextOrigin(ctx)
+	if err != nil || o.equal(u.made) {
+		return err
+	}
+	if err := u.confirm(ctx); err != nil {
+		return err
+	}
+	// The document stays, so this is not a change that could be half done: either origin
+	// is right.
+	return putOrigin(ctx, u.f.at, o, u.made, u.f.Node.Durability)
+}
+
+// append stores new elements as an append does.
+func (u *update) append(ctx context.Context) error {
+	axis, _ := u.grows()
+	region := grid.BoxOf(u.next.Grid.Shape())
+	region[axis].Start = u.now.Grid.Axis(axis).Extent()
+	lock, err := u.f.Lock.Exclude(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	err = u.f.Update(ctx, u.f.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		if old.Version != u.now.Version {
+			return nil, nil, errChanged
+		}
+		// What it gains is read below, where a chunk of text fits, too.
+		gain := snapshot.Gain{From: &snapshot.Source{Shape: region.Shape()}}
+		change, err := old.Stage(u.next, &snapshot.Reshape{Grid: u.next.Grid, Region: region, Gain: gain}, u.f.Node.Limits)
+		if err != nil {
+			return nil, nil, err
+		}
+		change.Stage = func(ctx context.Context, b store.Batch) error {
+			fenced := publish.Fenced(b)
+			how := engine.Writing{Batch: b, Valid: u.now.Grid.Shape(), KeepFill: fenced, FirstAlone: fenced}
+			if err := u.write(ctx, u.next, region, how); err != nil {
+				return err
+			}
+			return u.settle(ctx)
+		}
+		return change, u.next, nil
+	})
+	u.f.report.Changed = err == nil
+	return err
+}
+
+// settle confirms what was read, and stores the origin of the next document.
+func (u *update) settle(ctx context.Context) error {
+	o, err := u.nextOrigin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := u.confirm(ctx); err != nil {
+		return err
+	}
+	return putOrigin(ctx, u.f.at, o, u.made, u.f.Node.Durability)
+}
+
+// replace stores all chunks under other keys: those that stay are linked or copied, and
+// what has changed is read. Then it publishes the keys.
+func (u *update) replace(ctx context.Context) error {
+	if err := u.occupy(ctx); err != nil {
+		return err
+	}
+	w, err := u.stage(ctx)
+	if err != nil {
+		return err
+	}
+	raw, err := w.next.Doc.Marshal(u.f.Node.Limits)
+	if err != nil {
+		return err
+	}
+	bare, err := bareDocument(w.next.Doc, u.f.Node.Limits)
+	if err == nil {
+		err = u.f.announce(ctx, bare)
+	}
+	if err != nil {
+		return err
+	}
+	lock, err := u.f.Lock.Exclude(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	err = u.f.Update(ctx, u.f.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		if old.Version != u.now.Version {
+			return nil, nil, errChanged
+		}
+		stage := func(ctx context.Context, _ store.Batch) error {
+			if c, err := u.f.at.Claim(ctx); err != nil || c == nil || c.ID != u.f.claim.ID {
+				return errors.Join(err, errLost)
+			}
+			u.next = w.next // its document is the one that the origin names
+			if err := u.settle(ctx); err != nil {
+				return err
+			}
+			return w.putLineage(ctx, u.now.Doc)
+		}
+		return &publish.Change{Document: raw, Warn: true, Stage: stage}, w.next, nil
+	})
+	if err != nil {
+		return err
+	}
+	return u.f.finish(ctx)
+}
+
+// occupy claims the array, with free keys, or resumes what another call has begun.
+func (u *update) occupy(ctx context.Context) error {
+	c, err := u.f.at.Claim(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c == nil:
+		keys, err := u.f.freeKeys(ctx, u.now)
+		if err != nil {
+			return err
+		}
+		c = u.f.newClaim(keys, following, u.from)
+		if err := u.f.at.Take(ctx, c, u.f.Node.Durability); err != nil {
+			return err
+		}
+	case c.Fingerprint != following:
+		return isClaimed(c)
+	case !u.f.mayResume(c):
+		return mayRun(c)
+	case sameKeys(c.Keys, u.now.Engine.Keys, u.now.Grid.Rank()):
+		return errTaken
+	}
+	u.f.claim = c
+	u.f.records, err = loadRecords(ctx, u.f.at, recordsOf(u.f.at, c.ID), u.now.Grid.Rank(), u.f.memory())
+	return err
+}
+
+// stage stores all chunks under the claimed keys, and returns the array as it will be.
+func (u *update) stage(ctx context.Context) (*work, error) {
+	keys := u.f.claim.Keys
+	w, err := u.keep(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	next, err := u.f.Bind(u.next.Doc.WithKeyEncoding(keys), nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := u.drop(ctx, next); err != nil {
+		return nil, err
+	}
+	err = publish.Batch(ctx, u.f.at.Store, u.f.Node.Durability, func(ctx context.Context, b store.Batch) error {
+		return u.overwrite(ctx, next, b)
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.next = next
+	w.targets, err = staging.List(ctx, next)
+	return w, err
+}
+
+// keep links or copies all chunks of the part that stays.
+func (u *update) keep(ctx context.Context, keys metadata.KeyEncoding) (*work, error) {
+	g, err := u.now.Grid.Shrunk(commonShape(u.now.Grid, u.next.Grid))
+	if err != nil {
+		return nil, err
+	}
+	doc := u.now.Document().Resized(g.Shape(), snapshot.GridExtension(g, 0))
+	source, err := u.f.Bind(doc, func(e *engine.Array) {
+		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, u.f.engine(), false
+	})
+	if err != nil {
+		return nil, err
+	}
+	into, err := u.f.Bind(doc.WithKeyEncoding(keys), func(e *engine.Array) { e.Budget = u.f.engine() })
+	if err != nil {
+		return nil, err
+	}
+	job, err := staging.NewJob(source, into, staging.Move{})
+	if err != nil {
+		return nil, err
+	}
+	w := &work{session: u.f.session, Job: job, old: u.now, next: into}
+	if err := w.stage(ctx); err != nil {
+		return nil, err
+	}
+	// What a stopped call has left must not be taken for elements.
+	if err := w.list(ctx); err != nil {
+		return nil, err
+	}
+	return w, w.clear(ctx)
+}
+
+// drop deletes the kept chunks that are stored in another shape than the next ones.
+func (u *update) drop(ctx context.Context, next *snapshot.Array) error {
+	for _, box := range u.recut() {
+		chunks, err := next.Grid.Touched(box)
+		if err == nil {
+			err = publish.Batch(ctx, u.f.at.Store, u.f.Node.Durability, func(ctx context.Context, b store.Batch) error {
+				return next.Engine.Delete(ctx, chunks, b)
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// overwrite stores what has changed over the chunks that were kept.
+func (u *update) overwrite(ctx context.Context, next *snapshot.Array, b store.Batch) error {
+	valid := commonShape(u.now.Grid, next.Grid)
+	for _, box := range joined(u.changed) {
+		if err := u.write(ctx, next, box, engine.Writing{Batch: b, Valid: valid}); err != nil {
+			return err
+		}
+	}
+	// New elements, axis by axis: those of one are present when the next one grows.
+	for i := range valid {
+		region := grid.BoxOf(valid)
+		region[i] = grid.Interval{Start: valid[i], Stop: next.Grid.Axis(i).Extent()}
+		if n, ok := region.Len(); n > 0 || !ok {
+			if err := u.write(ctx, next, region, engine.Writing{Batch: b, Valid: slices.Clone(valid)}); err != nil {
+				return err
+			}
+		}
+		valid[i] = region[i].Stop
+	}
+	for _, box := range u.recut() {
+		if err := u.write(ctx, next, box, engine.Writing{Batch: b}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// joined joins boxes that lie next to each other along one axis, so that chunks that they
+// share are written fewer times.
+func joined(boxes []grid.Box) []grid.Box {
+	if len(boxes) == 0 {
+		return nil
+	}
+	for axis := len(boxes[0]) - 1; axis >= 0; axis-- {
+		var list []grid.Box
+		open := map[string]int{} // the last box with the same other sides
+		for _, box := range boxes {
+			key := fmt.Sprint(box[:axis], box[axis+1:])
+			if at, ok := open[key]; ok && list[at][axis].Stop == box[axis].Start {
+				list[at][axis].Stop = box[axis].Stop
+				continue
+			}
+			open[key] = len(list)
+			list = append(list, slices.Clone(box))
+		}
+		boxes = list
+	}
+	return boxes
+}
+
+// textBytes is the assumed length of a text.
+const textBytes = 1 << 10
+
+// write reads the elements of a region from the array that is followed, and stores them.
+func (u *update) write(ctx context.Context, next *snapshot.Array, region grid.Box, how engine.Writing) error {
+	limit := u.f.block()
+	if next.Type.Variable() {
+		limit = max(1, limit/textBytes*int64(next.Engine.Size))
+	}
+	boxes, err := next.Engine.Boxes(region, limit)
+	if err != nil {
+		return err
+	}
+	for box := range boxes {
+		if err := u.writeBox(ctx, next, box, how); err != nil {
+			return err
+		}
+		how.FirstAlone = false
+	}
+	return ctx.Err()
+}
+
+func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Box, how engine.Writing) error {
+	to, err := next.Resolve(box, nil)
+	if err != nil {
+		return err
+	}
+	buffer, e, err := staging.Room(to, u.f.block())
+	if err != nil {
+		return err
+	}
+	defer buffer.Put()
+	view, err := to.View(e)
+	if err != nil {
+		return err
+	}
+	from, err := u.from.Resolve(box, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := u.from.Engine.Read(ctx, from.Resolved, view, engine.Reading{}); err != nil {
+		return u.f.source.overtaken(ctx, u.from, snapshot.SourceError(err))
+	}
+	if err := next.Engine.Write(ctx, to.Resolved, view, how); err != nil {
+		return err
+	}
+	chunks, err := next.Grid.Touched(box)
+	if err == nil {
+		n, _ := chunks.Len()
+		u.f.report.Staged.Add(Counts{Encoded: n, BytesDecoded: int64(len(e.Data)), BytesEncoded: int64(len(e.Data))})
+	}
+	return err
+}
