@@ -5,7 +5,6 @@ package regrid
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lineage"
@@ -43,7 +42,7 @@ import (
 func Follow(ctx context.Context, a *zarr.Array, r Rechunking, opt *Options) (*Report, error) {
 	s, err := newSession(a, r, opt)
 	if err == nil && s.into == nil {
-		err = fmt.Errorf("%w: say where the array is that follows (Options.Into)", zarr.ErrInvalidArgument)
+		err = errNowhere
 	}
 	if err == nil {
 		s.follows = true
@@ -66,9 +65,16 @@ func (s *session) follow(ctx context.Context, a *zarr.Array) error {
 		return err
 	}
 	if found == 0 || begun {
+		if err := s.checkVersions(ctx); err != nil {
+			return err
+		}
+		s.report.Strategy = copies
 		return s.create(ctx)
 	}
-	f, err := s.newFollower(ctx, a)
+	f, err := s.newFollower(ctx, a, true)
+	if err == nil {
+		err = f.writable()
+	}
 	if err != nil {
 		return err
 	}
@@ -83,10 +89,10 @@ type follower struct {
 	source   *session // of the array that is followed
 }
 
-// newFollower opens the array that follows a.
-func (s *session) newFollower(ctx context.Context, a *zarr.Array) (*follower, error) {
+// newFollower opens the array that follows a, for writing or for a plan.
+func (s *session) newFollower(ctx context.Context, a *zarr.Array, write bool) (*follower, error) {
 	o := a.Options()
-	o.Write, o.RequireChunks, o.SingleWriter = true, false, o.SingleWriter || s.TakeOver
+	o.Write, o.RequireChunks, o.SingleWriter = write, false, o.SingleWriter || s.TakeOver
 	to, err := s.Into.OpenArray(ctx, &o)
 	if err != nil {
 		return nil, err
@@ -95,7 +101,7 @@ func (s *session) newFollower(ctx context.Context, a *zarr.Array) (*follower, er
 	opt.Into = nil
 	f := &follower{session: newSessionIn(to, &opt), source: s}
 	f.request = followed{}
-	return f, f.writable()
+	return f, nil
 }
 
 // followed is the request of an array that follows another one. What it gets depends on

@@ -78,6 +78,20 @@ func newOrigin(source string, from *snapshot.Array, chunks *staging.Table, doc *
 	return o, nil
 }
 
+// checkVersions returns an error if the store of the array that is followed tells no
+// versions.
+func (s *session) checkVersions(ctx context.Context) error {
+	from, err := s.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	chunks, err := staging.List(ctx, from)
+	if err == nil && !chunks.Versioned() {
+		err = fmt.Errorf("%w: the store tells no versions of chunks, so changes would not be noticed; copy the array, or leave out following", zarr.ErrUnsupported)
+	}
+	return err
+}
+
 // bareDocument returns a document without attributes.
 func bareDocument(doc *metadata.Array, l metadata.Limits) ([]byte, error) {
 	bare, err := doc.WithAttributes([]byte("{}"))

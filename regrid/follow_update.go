@@ -61,21 +61,32 @@ func (f *follower) compare(ctx context.Context) (*update, error) {
 	return u, u.findChanges(ctx)
 }
 
-// grows returns the axis along which the array grows, if that is all that happens to it.
-func (u *update) grows() (axis int, ok bool) {
+// grows reports whether all that happens to the array is that one axis gets longer.
+func (u *update) grows() bool {
 	if len(u.changed) > 0 || len(u.recut()) > 0 {
-		return 0, false
+		return false
 	}
-	axis = -1
+	longer := 0
 	for i, n := range u.next.Grid.Shape() {
 		switch was := u.now.Grid.Axis(i).Extent(); {
-		case n < was || n > was && axis >= 0:
-			return 0, false
+		case n < was:
+			return false
 		case n > was:
-			axis = i
+			longer++
 		}
 	}
-	return axis, axis >= 0
+	return longer == 1
+}
+
+// strategy returns how the update is published.
+func (u *update) strategy() string {
+	switch {
+	case u.grows():
+		return appends
+	case len(u.changed) == 0 && u.next.Grid.Equal(u.now.Grid):
+		return relabels
+	}
+	return flips
 }
 
 // recut returns the boxes of the elements of chunks that are stored in another shape than
@@ -101,10 +112,11 @@ func (u *update) recut() []grid.Box {
 
 // run publishes what has changed.
 func (u *update) run(ctx context.Context) error {
-	if _, ok := u.grows(); ok {
+	u.f.report.Strategy = u.strategy()
+	switch u.f.report.Strategy {
+	case appends:
 		return u.append(ctx)
-	}
-	if len(u.changed) == 0 && u.next.Grid.Equal(u.now.Grid) {
+	case relabels:
 		return u.renew(ctx)
 	}
 	return u.replace(ctx)
@@ -126,9 +138,7 @@ func (u *update) renew(ctx context.Context) error {
 
 // append stores new elements as an append does.
 func (u *update) append(ctx context.Context) error {
-	axis, _ := u.grows()
-	region := grid.BoxOf(u.next.Grid.Shape())
-	region[axis].Start = u.now.Grid.Axis(axis).Extent()
+	r := u.regions()[0]
 	lock, err := u.f.Lock.Exclude(ctx)
 	if err != nil {
 		return err
@@ -139,15 +149,15 @@ func (u *update) append(ctx context.Context) error {
 			return nil, nil, errChanged
 		}
 		// What it gains is read below, where a chunk of text fits, too.
-		gain := snapshot.Gain{From: &snapshot.Source{Shape: region.Shape()}}
-		change, err := old.Stage(u.next, &snapshot.Reshape{Grid: u.next.Grid, Region: region, Gain: gain}, u.f.Node.Limits)
+		gain := snapshot.Gain{From: &snapshot.Source{Shape: r.box.Shape()}}
+		change, err := old.Stage(u.next, &snapshot.Reshape{Grid: u.next.Grid, Region: r.box, Gain: gain}, u.f.Node.Limits)
 		if err != nil {
 			return nil, nil, err
 		}
 		change.Stage = func(ctx context.Context, b store.Batch) error {
 			fenced := publish.Fenced(b)
-			how := engine.Writing{Batch: b, Valid: u.now.Grid.Shape(), KeepFill: fenced, FirstAlone: fenced}
-			if err := u.write(ctx, u.next, region, how); err != nil {
+			how := engine.Writing{Batch: b, Valid: r.valid, KeepFill: fenced, FirstAlone: fenced}
+			if err := u.write(ctx, u.next, r.box, how); err != nil {
 				return err
 			}
 			return u.settle(ctx)
@@ -321,29 +331,41 @@ func (u *update) drop(ctx context.Context, next *snapshot.Array) error {
 
 // overwrite stores what has changed over the chunks that were kept.
 func (u *update) overwrite(ctx context.Context, next *snapshot.Array, b store.Batch) error {
-	valid := commonShape(u.now.Grid, next.Grid)
-	for _, box := range joined(u.changed) {
-		if err := u.write(ctx, next, box, engine.Writing{Batch: b, Valid: valid}); err != nil {
-			return err
-		}
-	}
-	// New elements, axis by axis: those of one are present when the next one grows.
-	for i := range valid {
-		region := grid.BoxOf(valid)
-		region[i] = grid.Interval{Start: valid[i], Stop: next.Grid.Axis(i).Extent()}
-		if n, ok := region.Len(); n > 0 || !ok {
-			if err := u.write(ctx, next, region, engine.Writing{Batch: b, Valid: slices.Clone(valid)}); err != nil {
-				return err
-			}
-		}
-		valid[i] = region[i].Stop
-	}
-	for _, box := range u.recut() {
-		if err := u.write(ctx, next, box, engine.Writing{Batch: b}); err != nil {
+	for _, r := range u.regions() {
+		if err := u.write(ctx, next, r.box, engine.Writing{Batch: b, Valid: r.valid}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// region is a box of elements to be stored. Elements outside of the valid shape are not
+// there yet. A nil shape is that of the array.
+type region struct {
+	box   grid.Box
+	valid []int64
+}
+
+// regions returns the elements that are to be stored, in this order.
+func (u *update) regions() []region {
+	var list []region
+	valid := commonShape(u.now.Grid, u.next.Grid)
+	for _, box := range joined(u.changed) {
+		list = append(list, region{box, slices.Clone(valid)})
+	}
+	// New elements, axis by axis: those of one are there when the next one grows.
+	for i := range valid {
+		box := grid.BoxOf(valid)
+		box[i] = grid.Interval{Start: valid[i], Stop: u.next.Grid.Axis(i).Extent()}
+		if n, ok := box.Len(); n > 0 || !ok {
+			list = append(list, region{box, slices.Clone(valid)})
+		}
+		valid[i] = box[i].Stop
+	}
+	for _, box := range u.recut() {
+		list = append(list, region{box, nil})
+	}
+	return list
 }
 
 // joined joins boxes that lie next to each other along one axis, so that chunks that they

@@ -32,8 +32,8 @@ type Plan struct {
 	Changes bool
 	// Strategy is "namespace-flip" if all chunks are stored under other keys, "in-place"
 	// if only the chunks that change are stored, under the keys that they replace
-	// ([Options.InPlace]), "metadata" if the stored chunks fit already, and
-	// "copy-publish" for a new array.
+	// ([Options.InPlace]), "metadata" if the stored chunks fit already, "copy-publish"
+	// for a new array, and "append" if an array that follows another one only grows.
 	Strategy string
 	// Policy says how the stored growth policy will change, see [Report.Policy].
 	Policy string
@@ -76,6 +76,14 @@ type Plan struct {
 	Alternative *Plan
 }
 
+// The values of [Plan.Strategy], apart from that in place.
+const (
+	copies   = "copy-publish"
+	flips    = "namespace-flip"
+	relabels = "metadata"
+	appends  = "append"
+)
+
 // Requests counts requests to a store.
 type Requests struct {
 	Get  int64 // reads of values, of ranges of them, and of the indexes of shards
@@ -113,7 +121,7 @@ func (s *session) plan(ctx context.Context) (*Plan, error) {
 	if err := s.identify(ctx); err != nil {
 		return nil, err
 	}
-	p := &Plan{Request: bare(s.request), Operation: s.request.operation(), Grid: old.Grid, Strategy: "metadata", Guarantee: atomic, Space: Space{Free: -1}}
+	p := &Plan{Request: bare(s.request), Operation: s.request.operation(), Grid: old.Grid, Strategy: relabels, Guarantee: atomic, Space: Space{Free: -1}}
 	if p.Fingerprint, err = s.fingerprint(); err != nil {
 		return nil, err
 	}
@@ -144,11 +152,11 @@ func (s *session) plan(ctx context.Context) (*Plan, error) {
 
 // predict fills in a plan that stages chunks.
 func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *Plan) error {
-	p.Strategy, p.Memory = "namespace-flip", s.memory()
+	p.Strategy, p.Memory = flips, s.memory()
 	// Nothing is staged, so any free keys will do.
 	keys, err := s.likelyKeys(ctx, old, p.Fingerprint)
 	if s.into != nil {
-		p.Strategy = "copy-publish"
+		p.Strategy = copies
 		keys, err = s.keysThere(old)
 	} else if err != nil {
 		err = s.orInPlace(old, err)

@@ -16,6 +16,9 @@ type Report struct {
 	// Policy says how the stored growth policy (rewrite.GrowthAttribute) has changed,
 	// because the new grid contradicts it. It is "" if it has not.
 	Policy string
+	// Strategy is how [Follow] has published: that of [NewFollowPlan]. After [Do], it is
+	// "".
+	Strategy string
 }
 
 // Counts are what was staged.

@@ -38,12 +38,15 @@ encoded; all others are decoded and encoded again, within --memory.
 --compressor auto takes the codec blosc, and chooses for every chunk that is encoded the shuffle that a sample of it shows to
 be the best. The metadata name one of them, and every reader of blosc reads them all.
 
+` + followHelp + `
+
 ` + laterHelp + "\n\n" + inPlaceHelp,
 		Example: `  varve rechunk era5.zarr/t2m --chunks 365,72,72
   varve rechunk era5.zarr/t2m --chunks 24,721,1440 --shards 720,721,1440
   varve rechunk era5.zarr/t2m --shards none
   varve rechunk era5.zarr/t2m --compressor auto
-  varve rechunk era5.zarr/t2m by-place.zarr/t2m --chunks 8760,36,36 --memory 4GiB`,
+  varve rechunk era5.zarr/t2m by-place.zarr/t2m --chunks 8760,36,36 --memory 4GiB
+  varve rechunk era5.zarr/t2m by-place.zarr/t2m --chunks 8760,36,36 --follow`,
 		Args:              arguments("NODE", "[DST]"),
 		ValidArgsFunction: node.Complete,
 	}
@@ -56,8 +59,12 @@ be the best. The metadata name one of them, and every reader of blosc reads them
 	flagtext.Var(f, &r.compressor, "compressor", "", "another `COMPRESSOR`, with the other codecs as they are: zstd:3, gzip:5, auto or none", argument.CheckCompressor)
 	f.StringVar(&r.fill, "fill", "", "the fill `VALUE`, as in metadata; all elements stay")
 	flagtext.Var(f, &r.keys, "chunk-key-encoding", "", "the `ENCODING` of chunk keys: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))
+	f.BoolVar(&r.follow, "follow", false, "keep DST in step with NODE: make it, or bring it up to date")
 	r.times.Flags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := r.checkFollow(args); err != nil {
+			return err
+		}
 		if r.chunks+r.shards+r.codecs+r.compressor+r.fill+r.keys == "" && len(args) == 1 {
 			return failure.BadUsage("say what is to change: --chunks, --shards, --codecs, --compressor, --fill or --chunk-key-encoding")
 		}

@@ -26,6 +26,7 @@ type regridding struct {
 	singleWriter *bool
 	replacing    replacing
 	into         string // the location of a new array; empty in place
+	follow       bool   // the array at into follows
 
 	planTo, pricesFrom string // files
 	prices             *prices
@@ -207,6 +208,9 @@ func (r *regridding) regridTo(cmd *cobra.Command, location string, a *zarr.Array
 
 // regrid re-grids one array, or plans it.
 func (r *regridding) regrid(cmd *cobra.Command, location string, a *zarr.Array, want regrid.Request, opt *regrid.Options) (*regridded, error) {
+	if r.follow {
+		return r.keepUp(cmd, location, a, want.(regrid.Rechunking), opt)
+	}
 	plan, err := regrid.NewPlan(cmd.Context(), a, want, opt)
 	if err != nil {
 		return nil, err

@@ -100,6 +100,12 @@ func (t *Table) find(index []int64) *entry {
 	return &t.entries[i]
 }
 
+// Versioned reports whether the store gives every chunk a version.
+func (t *Table) Versioned() bool {
+	none := DigestOf(store.Version{})
+	return !slices.ContainsFunc(t.entries, func(e entry) bool { return e.digest == none })
+}
+
 // Equal reports whether two tables have the same chunks in the same versions.
 func (t *Table) Equal(o *Table) bool {
 	return slices.EqualFunc(t.entries, o.entries, func(a, b entry) bool { return a.number == b.number && a.digest == b.digest })

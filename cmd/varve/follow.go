@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/regrid"
+)
+
+// followHelp explains --follow.
+const followHelp = `With --follow, DST is a second layout of NODE that is kept in step with it: the same command makes it, and brings it up
+to date later, such as every day. It finds what is new or has changed from one listing of NODE, reads only that, and
+publishes it at once: readers of DST always see NODE as it was at one moment. If NODE has only grown, so does DST. If
+elements have changed, the chunks that stay are linked or copied, as in any re-gridding of DST, and varve vacuum deletes
+the old ones. Chunks that were stored again with the same elements, such as by varve compact, are not copied.`
+
+// checkFollow checks the use of --follow.
+func (r *rechunking) checkFollow(args []string) error {
+	switch {
+	case !r.follow:
+		return nil
+	case len(args) < 2:
+		return failure.BadUsage("--follow needs DST, the array that is kept in step")
+	case r.planTo != "":
+		return failure.BadUsage("--follow and --plan exclude each other: repeat the command in place of varve run")
+	}
+	return nil
+}
+
+// keepUp makes the array that follows, or brings it up to date.
+func (r *regridding) keepUp(cmd *cobra.Command, location string, a *zarr.Array, want regrid.Rechunking, opt *regrid.Options) (*regridded, error) {
+	if r.dry {
+		plan, err := regrid.NewFollowPlan(cmd.Context(), a, want, opt)
+		if err != nil {
+			return nil, err
+		}
+		d := r.planned(cmd.Name(), location, plan)
+		warnOfSpace(cmd, d.Path, plan.Space)
+		return d, nil
+	}
+	defer limitHeap(cmp.Or(opt.Memory, defaultFollowing))()
+	lines := newStageLines(cmd)
+	defer lines.end()
+	opt.Progress = lines.reach
+	report, err := regrid.Follow(cmd.Context(), a, want, opt)
+	if err != nil {
+		return nil, err
+	}
+	to, err := opt.Into.OpenArray(cmd.Context(), nil)
+	if err != nil {
+		return nil, err
+	}
+	plan := &regrid.Plan{Request: want, Grid: to.Grid(), Changes: report.Changed, Strategy: report.Strategy, Guarantee: "atomic", Space: regrid.Space{Free: -1}}
+	d := r.planned(cmd.Name(), location, plan)
+	d.did(report)
+	return d, nil
+}
+
+// defaultFollowing is the default of --memory.
+const defaultFollowing = 512 << 20

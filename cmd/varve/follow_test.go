@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFollowCommand repeats one command while the array that is followed lives.
+func TestFollowCommand(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src.zarr", "a"), filepath.Join(dir, "by-place.zarr", "a")
+	must(t, "", "create", src, "--shape", "6,4", "--dtype", "int16", "--chunks", "2,4", "--dimension-names", "time,x")
+	must(t, "", "write", src, "--value", "5")
+	var p struct {
+		Operation, Strategy, Guarantee     string
+		Changed                            bool
+		Chunks_rewritten, Chunks_copied    int64
+		Chunks_linked, Bytes_decoded, Peak int64
+		Documents_written                  int64
+	}
+	follow := func(args ...string) {
+		t.Helper()
+		out := must(t, "", append([]string{"rechunk", src, dst, "--follow", "--chunks", "6,2", "--json"}, args...)...)
+		if err := json.Unmarshal([]byte(out), &p); err != nil {
+			t.Fatal(err, out)
+		}
+	}
+	equal := func() {
+		t.Helper()
+		must(t, "", "equal", src, dst)
+		if follow(); p.Changed || p.Strategy != "metadata" || p.Documents_written != 0 {
+			t.Errorf("it is up to date: %+v", p)
+		}
+	}
+	if follow("--dry-run"); !p.Changed || p.Strategy != "copy-publish" {
+		t.Errorf("%+v", p)
+	}
+	if _, _, status := execute(t, "", "info", dst); status == 0 {
+		t.Error("a dry run has made the array")
+	}
+	if follow(); !p.Changed || p.Strategy != "copy-publish" || p.Chunks_rewritten != 2 {
+		t.Errorf("%+v", p)
+	}
+	equal()
+	must(t, "1 2 3 4", "append", src, "--alone", "--format", "json", writeInput(t, dir, []byte("[[1, 2, 3, 4], [5, 6, 7, 8]]")))
+	if follow("--dry-run"); p.Strategy != "append" || p.Bytes_decoded != 16 || p.Chunks_rewritten != 2 {
+		t.Errorf("%+v", p)
+	}
+	if follow(); p.Strategy != "append" || p.Bytes_decoded != 16 || p.Operation != "rechunk" {
+		t.Errorf("%+v", p)
+	}
+	equal()
+	must(t, "", "write", src, "--select", "1,1", "--value", "9")
+	if follow("--dry-run"); p.Strategy != "namespace-flip" || p.Chunks_copied+p.Chunks_linked != 4 || p.Bytes_decoded != 16 {
+		t.Errorf("%+v", p)
+	}
+	if follow(); p.Strategy != "namespace-flip" || p.Chunks_linked != 4 || p.Guarantee != "atomic" {
+		t.Errorf("%+v", p)
+	}
+	equal()
+	// A merge stores the same elements again, which are not copied.
+	must(t, "", "compact", src, "--to", "max:4")
+	equal()
+	if out := must(t, "", "rechunk", src, dst, "--follow"); !strings.Contains(out, "nothing to do") {
+		t.Error(out)
+	}
+	if out := must(t, "", "vacuum", dst, "--grace", "0s", "--yes"); !strings.Contains(out, "superseded") {
+		t.Error(out)
+	}
+	equal()
+	for _, c := range []struct{ args, want string }{
+		{src + " --follow", "--follow needs DST"},
+		{src + " " + dst + " --follow --plan p.json", "exclude each other"},
+		{src + " " + dst + " --follow --chunks 3,2", "other chunks"},
+		{src + " " + dst + " --follow --compressor gzip:5", "other codecs"},
+		{src + " " + dst + " --follow --in-place", "in-place"},
+	} {
+		if _, errs, status := execute(t, "", append([]string{"rechunk"}, strings.Fields(c.args)...)...); status == 0 || !strings.Contains(errs, c.want) {
+			t.Errorf("%s: %q, status %d, want %q", c.args, errs, status, c.want)
+		}
+	}
+	must(t, "", "append", dst, "--alone", "--format", "json", writeInput(t, dir, []byte("[[1, 2, 3, 4]]")))
+	if _, errs, status := execute(t, "", "rechunk", src, dst, "--follow"); status != 1 || !strings.Contains(errs, "another program has appended to it") {
+		t.Errorf("%q, status %d", errs, status)
+	}
+}
