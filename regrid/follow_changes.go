@@ -13,7 +13,6 @@ import (
 	"varve.dev/zarr/internal/comparison"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/residue"
-	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/store"
 )
 
@@ -28,16 +27,18 @@ const mostSuspects = 1 << 24
 // filled it up, and a re-gridding stores all elements again. So sums of elements are
 // compared. Where the origin has none, it is computed from the array that follows.
 func (u *update) findChanges(ctx context.Context) error {
-	suspects, err := u.suspects()
-	if err != nil || len(suspects) == 0 {
-		return err
-	}
 	g, err := u.made.grid.Shrunk(commonShape(u.made.grid, u.from.Grid))
 	if err != nil {
 		return err
 	}
-	chunks := grid.BoxOf(g.Chunks())
-	suspects = slices.DeleteFunc(suspects, func(index []int64) bool { return !chunks.Contains(index) })
+	chunks, err := g.Touched(u.common(g))
+	if err != nil {
+		return err
+	}
+	suspects, err := u.suspects(chunks)
+	if err != nil || len(suspects) == 0 {
+		return err
+	}
 	is, err := comparison.ChunkSums(ctx, u.f.source.Compared, g, suspects, u.now.Fill)
 	if err != nil {
 		return againIf(err)
@@ -47,12 +48,32 @@ func (u *update) findChanges(ctx context.Context) error {
 		return againIf(err)
 	}
 	for i, index := range suspects {
-		if is[i] != was[i] {
+		if was[i] == nil || is[i] != *was[i] {
 			c, _ := g.Chunk(index)
-			u.changed = append(u.changed, c.Box())
+			u.change(c.Box(), u.common(g))
 		}
 	}
 	return nil
+}
+
+// common returns the elements of the window that the array that is followed had and has.
+func (u *update) common(g *grid.Grid) grid.Box {
+	box := slices.Clone(u.window)
+	for i := range box {
+		box[i].Stop = min(box[i].Stop, g.Axis(i).Extent())
+		box[i].Start = min(box[i].Start, box[i].Stop)
+	}
+	return box
+}
+
+// change notes that elements of a chunk have changed, those within a box.
+func (u *update) change(chunk, within grid.Box) {
+	for i := range chunk {
+		chunk[i] = chunk[i].Intersect(within[i])
+		chunk[i].Start -= u.window[i].Start
+		chunk[i].Stop -= u.window[i].Start
+	}
+	u.changed = append(u.changed, chunk)
 }
 
 // errChanged is the error of an update whose arrays have changed meanwhile. It is an
@@ -80,29 +101,27 @@ func againIf(err error) error {
 	return err
 }
 
-// suspects returns the indices, in the grid of the origin, of chunks that may have other
-// elements now.
-func (u *update) suspects() ([][]int64, error) {
+// suspects returns the indices, in the grid of the origin, of chunks within a box that
+// may have other elements now.
+func (u *update) suspects(within grid.Box) ([][]int64, error) {
 	var list [][]int64
 	if !u.sameChunks() {
-		all, ok := u.made.grid.NumChunks()
-		if !ok || all > mostSuspects {
+		if n, ok := within.Len(); !ok || n > mostSuspects {
 			return nil, fmt.Errorf("%w: the array was re-gridded, and more than %d chunks would be compared: remove the one that follows (zarr.Delete), and follow again",
 				zarr.ErrLimit, mostSuspects)
 		}
-		for n := range all {
-			list = append(list, u.made.index(n))
+		for index := range within.Indices() {
+			list = append(list, slices.Clone(index))
 		}
 		return list, nil
 	}
 	for _, c := range u.made.chunks {
-		if index := u.made.index(c.number); u.sources.Digest(index) != c.version {
+		if index := u.made.index(c.number); within.Contains(index) && u.sources.Digest(index) != c.version {
 			list = append(list, index)
 		}
 	}
-	was := grid.BoxOf(u.made.grid.Chunks())
 	for index := range u.sources.All() {
-		if was.Contains(index) && u.made.find(numberOf(u.made.grid, index)) == nil {
+		if within.Contains(index) && u.made.find(numberOf(u.made.grid, index)) == nil {
 			list = append(list, slices.Clone(index))
 		}
 	}
@@ -125,9 +144,10 @@ func (u *update) sameChunks() bool {
 	return u.made.grid.SameCells(u.from.Grid, grid.BoxOf(both))
 }
 
-// sumsBefore returns the sums of chunks of a grid as they were.
-func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64) ([]residue.Number, error) {
-	sums := make([]residue.Number, len(indices))
+// sumsBefore returns the sums of chunks of a grid as they were, or nil where they are not
+// known. An array that follows a part only cannot tell those of whole chunks.
+func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64) ([]*residue.Number, error) {
+	sums := make([]*residue.Number, len(indices))
 	var unknown [][]int64
 	var places []int
 	for i, index := range indices {
@@ -136,18 +156,23 @@ func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64
 		is, _ := g.Chunk(index)
 		was, _ := u.made.grid.Chunk(index)
 		if c != nil && c.summed && slices.Equal(is.Logical, was.Logical) {
-			sums[i] = residue.FromBytes(c.sum)
+			n := residue.FromBytes(c.sum)
+			sums[i] = &n
 			continue
 		}
 		unknown, places = append(unknown, index), append(places, i)
 	}
-	computed, err := comparison.ChunkSums(ctx, u.f.Compared, g, unknown, u.now.Fill)
-	for i, at := range places {
-		if err == nil {
-			sums[at] = computed[i]
-		}
+	if u.made.Region != nil {
+		return sums, nil
 	}
-	return sums, err
+	computed, err := comparison.ChunkSums(ctx, u.f.Compared, g, unknown, u.now.Fill)
+	if err != nil {
+		return nil, err
+	}
+	for i, at := range places {
+		sums[at] = &computed[i]
+	}
+	return sums, nil
 }
 
 // nextOrigin returns the origin of a document. Sums are computed of chunks that have
@@ -158,6 +183,7 @@ func (u *update) nextOrigin(ctx context.Context) (*origin, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Region = u.made.Region
 	same := u.sameChunks()
 	var unknown [][]int64
 	var places []int
@@ -205,7 +231,7 @@ func (u *update) confirm(ctx context.Context) error {
 	if now.Version != u.from.Version {
 		return errChanged
 	}
-	listed, err := staging.List(ctx, now)
+	listed, err := u.list(ctx, now)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,8 @@ import (
 
 // nextDocument returns the document that an array gets for the present shape of the one
 // that it follows, with its present keys.
-func (f *follower) nextDocument(from, now *snapshot.Array) (*metadata.Array, error) {
+func (f *follower) nextDocument(u *update) (*metadata.Array, error) {
+	from, now := u.from, u.now
 	if from.Type != now.Type || from.Grid.Rank() != now.Grid.Rank() {
 		return nil, fmt.Errorf("%w: it has elements of %s and %d axes, and follows an array with %s and %d: remove it (zarr.Delete), and follow again",
 			zarr.ErrInvalidArgument, now.Type, now.Grid.Rank(), from.Type, from.Grid.Rank())
@@ -25,13 +26,13 @@ func (f *follower) nextDocument(from, now *snapshot.Array) (*metadata.Array, err
 	}
 	cuts := make([]grid.Cut, from.Grid.Rank())
 	for i := range cuts {
-		a, err := followingAxis(now, i, from.Grid.Axis(i).Extent(), asked)
+		a, err := followingAxis(now, i, u.window[i].Len(), asked)
 		if err != nil {
 			return nil, &grid.AxisError{Axis: i, Err: err}
 		}
 		cuts[i] = cutOf(a)
 	}
-	g, err := grid.New(from.Grid.Shape(), cuts...)
+	g, err := grid.New(u.window.Shape(), cuts...)
 	if err != nil || g.Equal(now.Grid) {
 		return now.Document(), err
 	}

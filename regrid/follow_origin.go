@@ -44,8 +44,10 @@ type origin struct {
 	Source string `json:"source"`
 	// Array is the document of the array that is followed, without attributes.
 	Array json.RawMessage `json:"array"`
+	// Region is the part of it that is followed; see [Rechunking].
+	Region grid.Box `json:"region,omitempty"`
 
-	chunks []originChunk // that were stored, in C order
+	chunks []originChunk // that were stored, in C order; those that have elements of the region
 	grid   *grid.Grid    // of the array that is followed
 	doc    *metadata.Array
 	slot   string // where it is stored, or ""
@@ -262,9 +264,27 @@ func (s *session) originName() string {
 
 // noteOrigin stores the origin of a new array, before that is published.
 func (w *work) noteOrigin(ctx context.Context) error {
+	region := bare(w.request).(Rechunking).Region
+	if err := keepWithin(w.sources, w.old.Grid, region); err != nil {
+		return err
+	}
 	o, err := newOrigin(w.originName(), w.old, w.sources, w.next.Doc, w.Node.Limits)
 	if err != nil {
 		return err
 	}
+	o.Region = region
 	return putOrigin(ctx, w.at, o, nil, w.Node.Durability)
+}
+
+// keepWithin forgets the chunks of an array that have no elements of a region.
+func keepWithin(chunks *staging.Table, g *grid.Grid, region grid.Box) error {
+	window, err := Rechunking{Region: region}.windowOf(g.Shape())
+	if err != nil || window == nil {
+		return err
+	}
+	touched, err := g.Touched(window)
+	if err == nil {
+		chunks.KeepWithin(touched)
+	}
+	return err
 }

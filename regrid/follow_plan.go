@@ -100,7 +100,7 @@ func (u *update) predictRegion(p *Plan, box grid.Box, read map[int64]bool) error
 	elements, _ := box.Len()
 	stored, _ := chunks.Len()
 	p.Add(Counts{Encoded: stored, BytesDecoded: product(elements, int64(u.from.Engine.Size)), BytesEncoded: product(elements, int64(u.from.Engine.Size))})
-	sources, err := u.from.Grid.Touched(box)
+	sources, err := u.from.Grid.Touched(u.inSource(box))
 	if err != nil {
 		return err
 	}

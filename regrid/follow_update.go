@@ -25,8 +25,9 @@ type update struct {
 	now     *snapshot.Array // the array that follows
 	next    *snapshot.Array // the array that follows, as it will be, with its present keys
 	made    *origin         // of now
-	sources *staging.Table  // the stored chunks of from
-	changed []grid.Box      // of elements that both have, and that differ
+	window  grid.Box        // the part of from that is followed
+	sources *staging.Table  // the stored chunks of from that have elements of the window
+	changed []grid.Box      // of elements of now that differ
 }
 
 // compare finds out what has changed since the last time.
@@ -45,7 +46,10 @@ func (f *follower) compare(ctx context.Context) (*update, error) {
 	if u.from, err = f.source.Fresh(ctx); err != nil {
 		return nil, err
 	}
-	doc, err := f.nextDocument(u.from, u.now)
+	if u.window, err = f.windowOf(u.from, u.made.Region); err != nil {
+		return nil, err
+	}
+	doc, err := f.nextDocument(u)
 	if err != nil {
 		return nil, err
 	}
@@ -55,10 +59,43 @@ func (f *follower) compare(ctx context.Context) (*update, error) {
 	if err := checkLargest(u.next); err != nil {
 		return nil, err
 	}
-	if u.sources, err = staging.List(ctx, u.from); err != nil {
+	if u.sources, err = u.list(ctx, u.from); err != nil {
 		return nil, err
 	}
 	return u, u.findChanges(ctx)
+}
+
+// windowOf returns the part of an array that is followed.
+func (f *follower) windowOf(from *snapshot.Array, region grid.Box) (grid.Box, error) {
+	asked := bare(f.source.request).(Rechunking).Region
+	if asked != nil && !slices.Equal(asked, region) {
+		return nil, fmt.Errorf("%w: it follows the region %v: leave the region out, or remove it (zarr.Delete) and follow again", zarr.ErrInvalidArgument, region)
+	}
+	window, err := Rechunking{Region: region}.windowOf(from.Grid.Shape())
+	if window == nil {
+		window = grid.BoxOf(from.Grid.Shape())
+	}
+	return window, err
+}
+
+// list lists the stored chunks that have elements of the window.
+func (u *update) list(ctx context.Context, from *snapshot.Array) (*staging.Table, error) {
+	chunks, err := staging.List(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	return chunks, keepWithin(chunks, from.Grid, u.made.Region)
+}
+
+// inSource returns the elements of the array that is followed of which those of a box are
+// made.
+func (u *update) inSource(box grid.Box) grid.Box {
+	from := slices.Clone(box)
+	for i := range from {
+		from[i].Start += u.window[i].Start
+		from[i].Stop += u.window[i].Start
+	}
+	return from
 }
 
 // grows reports whether all that happens to the array is that one axis gets longer.
@@ -138,7 +175,6 @@ func (u *update) renew(ctx context.Context) error {
 
 // append stores new elements as an append does.
 func (u *update) append(ctx context.Context) error {
-	r := u.regions()[0]
 	lock, err := u.f.Lock.Exclude(ctx)
 	if err != nil {
 		return err
@@ -148,24 +184,36 @@ func (u *update) append(ctx context.Context) error {
 		if old.Version != u.now.Version {
 			return nil, nil, errChanged
 		}
-		// What it gains is read below, where a chunk of text fits, too.
-		gain := snapshot.Gain{From: &snapshot.Source{Shape: r.box.Shape()}}
-		change, err := old.Stage(u.next, &snapshot.Reshape{Grid: u.next.Grid, Region: r.box, Gain: gain}, u.f.Node.Limits)
-		if err != nil {
-			return nil, nil, err
-		}
-		change.Stage = func(ctx context.Context, b store.Batch) error {
-			fenced := publish.Fenced(b)
+		change, err := u.growth(old)
+		return change, u.next, err
+	})
+	u.f.report.Changed = err == nil
+	return err
+}
+
+// growth returns the change of an append.
+func (u *update) growth(old *snapshot.Array) (*publish.Change, error) {
+	shape := &snapshot.Reshape{Grid: u.next.Grid}
+	regions := u.regions() // one, or none if another axis has no elements
+	for _, r := range regions {
+		// Elements are read below. A source would not do for those of variable length.
+		shape.Region, shape.Gain.From = r.box, &snapshot.Source{Shape: r.box.Shape()}
+	}
+	change, err := old.Stage(u.next, shape, u.f.Node.Limits)
+	if err != nil {
+		return nil, err
+	}
+	change.Stage = func(ctx context.Context, b store.Batch) error {
+		fenced := publish.Fenced(b)
+		for _, r := range regions {
 			how := engine.Writing{Batch: b, Valid: r.valid, KeepFill: fenced, FirstAlone: fenced}
 			if err := u.write(ctx, u.next, r.box, how); err != nil {
 				return err
 			}
-			return u.settle(ctx)
 		}
-		return change, u.next, nil
-	})
-	u.f.report.Changed = err == nil
-	return err
+		return u.settle(ctx)
+	}
+	return change, nil
 }
 
 // settle confirms what was read, and stores the origin of the next document.
@@ -427,7 +475,7 @@ func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Bo
 	if err != nil {
 		return err
 	}
-	from, err := u.from.Resolve(box, nil)
+	from, err := u.from.Resolve(u.inSource(box), nil)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ const nearAmplification = 4
 func (w *work) blockOptions() (*blocks.Options, error) {
 	// Scratch has elements of fixed width. A moved axis aligns well, except where it is
 	// cut.
-	if w.Target.Type.Variable() || w.move.Segments != nil {
+	if w.Target.Type.Variable() || !w.move.IsZero() {
 		return &blocks.Options{Stages: 1}, nil
 	}
 	opt := blocks.Options{Request: engine.RequestBytes(w.at.Store)}

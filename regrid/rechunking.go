@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
 )
 
@@ -44,6 +45,10 @@ type Rechunking struct {
 	// FillValue is the fill value, in format 3. All elements stay, so chunks that were
 	// not stored are, unless they have only the new fill value.
 	FillValue zarr.FillValue `json:"fill_value,omitzero"`
+	// Region, if not nil, is the part of the array that a new array gets
+	// ([Options.Into]). An interval whose Stop is 0 reaches to the end of the axis, and
+	// so does one that is longer than the axis.
+	Region grid.Box `json:"region,omitempty"`
 	// Keys is how chunk keys are written. Nil chooses keys that are free or, for a new
 	// array, those of the old one.
 	Keys *metadata.KeyEncoding `json:"keys,omitempty"`
@@ -58,11 +63,15 @@ func (r Rechunking) target(s *snapshot.Array) (*target, error) {
 	if r.Codecs != nil && r.Compressor != nil {
 		return nil, fmt.Errorf("%w: both Codecs and Compressor are given, only one can be meant", zarr.ErrInvalidArgument)
 	}
-	g, err := r.grid(s)
+	window, err := r.windowOf(s.Grid.Shape())
 	if err != nil {
 		return nil, err
 	}
-	doc, changed := s.Document(), !g.Equal(s.Grid)
+	g, err := r.grid(s, window)
+	if err != nil {
+		return nil, err
+	}
+	doc, changed := s.Document(), !g.Equal(s.Grid) || window != nil
 	if changed {
 		if doc, err = recutTo(s, g); err != nil {
 			return nil, err
@@ -86,7 +95,7 @@ func (r Rechunking) target(s *snapshot.Array) (*target, error) {
 	} else if filled != nil {
 		doc, changed = filled, true
 	}
-	t := &target{doc: doc}
+	t := &target{doc: doc, move: staging.Move{Window: window}}
 	if r.Keys != nil && !sameKeys(*r.Keys, s.Engine.Keys, s.Grid.Rank()) {
 		t.keys, changed = r.Keys, true
 	}
@@ -117,15 +126,54 @@ func (r Rechunking) filled(s *snapshot.Array, doc *metadata.Array) (*metadata.Ar
 	return doc, nil
 }
 
-// grid returns the new grid of stored chunks.
-func (r Rechunking) grid(s *snapshot.Array) (*grid.Grid, error) {
-	switch {
-	case r.Chunks != nil:
-		return r.Chunks.grid(s.Grid.Shape())
-	case r.Unpack && s.Engine.Chain.Divided():
-		return s.Inner()
+// Shape returns the shape that an array gets that has one now: that of the Region.
+func (r Rechunking) Shape(now []int64) ([]int64, error) {
+	window, err := r.windowOf(now)
+	if window == nil {
+		return now, err
 	}
-	return s.Grid, nil
+	return window.Shape(), nil
+}
+
+// windowOf returns the region within an array of a shape, or nil if it is all of it.
+func (r Rechunking) windowOf(shape []int64) (grid.Box, error) {
+	if r.Region == nil {
+		return nil, nil
+	}
+	if len(r.Region) != len(shape) {
+		return nil, fmt.Errorf("%w: a region of %d axes, the array has %d", zarr.ErrInvalidArgument, len(r.Region), len(shape))
+	}
+	window := slices.Clone(r.Region)
+	for i := range window {
+		in, extent := &window[i], shape[i]
+		if in.Start < 0 || in.Stop < 0 || in.Stop > 0 && in.Stop <= in.Start {
+			return nil, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: the region from %d to %d", grid.ErrOutOfRange, in.Start, in.Stop)}
+		}
+		// An array that follows may have been given more than there is yet, or any more.
+		if in.Start = min(in.Start, extent); in.Stop == 0 || in.Stop > extent {
+			in.Stop = extent
+		}
+	}
+	return window, nil
+}
+
+// grid returns the new grid of stored chunks, of an array or of a window within it.
+func (r Rechunking) grid(s *snapshot.Array, window grid.Box) (*grid.Grid, error) {
+	shape := s.Grid.Shape()
+	if window != nil {
+		shape = window.Shape()
+	}
+	if r.Chunks != nil {
+		return r.Chunks.grid(shape)
+	}
+	g, err := s.Grid, error(nil)
+	if r.Unpack && s.Engine.Chain.Divided() {
+		g, err = s.Inner()
+	}
+	if err == nil && window != nil {
+		g, err = g.Restrict(window)
+	}
+	return g, err
 }
 
 // codecs returns the new codecs.

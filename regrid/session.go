@@ -62,6 +62,9 @@ func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 	if k, ok := r.(Rechunking); ok && k.Adapt {
 		s.Bind = s.BindAdapting
 	}
+	if k, ok := r.(Rechunking); ok && k.Region != nil && s.Into == nil {
+		return s, fmt.Errorf("%w: a region becomes a new array (Options.Into)", zarr.ErrInvalidArgument)
+	}
 	if s.request = r; s.Into == nil {
 		return s, nil
 	}

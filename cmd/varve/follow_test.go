@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -86,5 +87,65 @@ func TestFollowCommand(t *testing.T) {
 	must(t, "", "append", dst, "--alone", "--format", "json", writeInput(t, dir, []byte("[[1, 2, 3, 4]]")))
 	if _, errs, status := execute(t, "", "rechunk", src, dst, "--follow"); status != 1 || !strings.Contains(errs, "another program has appended to it") {
 		t.Errorf("%q, status %d", errs, status)
+	}
+}
+
+// TestFollowPart follows a part of an array, which reaches to the end of the axis that
+// grows.
+func TestFollowPart(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src.zarr", "a"), filepath.Join(dir, "part.zarr", "a")
+	must(t, "", "create", src, "--shape", "4,6", "--dtype", "int16", "--chunks", "1,6", "--dimension-names", "time,x")
+	values := func(from, to int) string { // the rows of x from 2 to 5
+		var text []string
+		for i := from; i < to; i++ {
+			text = append(text, strings.Repeat(strconv.Itoa(i)+" ", 3))
+		}
+		return strings.Join(text, "")
+	}
+	row := func(i int) {
+		must(t, "", "write", src, "--select", strconv.Itoa(i), "--value", strconv.Itoa(i))
+	}
+	for i := range 4 {
+		row(i)
+	}
+	args := []string{"rechunk", src, dst, "--follow", "--select", "time=1:,x=2:5", "--chunks", "10,3"}
+	check := func(from, to int) {
+		t.Helper()
+		out := must(t, "", "export", dst, "--format", "csv")
+		if got := strings.Join(strings.FieldsFunc(out, func(r rune) bool { return strings.ContainsRune(" \n,", r) }), " "); !strings.Contains(got, strings.TrimSpace(values(from, to))) {
+			t.Errorf("%s, want %s", got, values(from, to))
+		}
+	}
+	must(t, "", args...)
+	check(1, 4)
+	must(t, "", "resize", src, "--shape", "6,6")
+	row(4)
+	row(5)
+	if out := must(t, "", append(args, "--json")...); !strings.Contains(out, `"append"`) {
+		t.Error(out)
+	}
+	check(1, 6)
+	must(t, "", "write", src, "--select", "0:6,0:2", "--value", "9") // outside of the part, in its chunks
+	must(t, "", "rechunk", src, dst, "--follow")
+	check(1, 6)
+	for _, c := range []struct{ sel, want string }{
+		{"time=1:3,x=2:5", "it follows the region"},
+		{"::2", "one range of each axis"},
+		{"::-1", "one range of each axis"},
+		{"2", "one range of each axis"},
+	} {
+		if _, errs, status := execute(t, "", "rechunk", src, dst, "--follow", "--select", c.sel); status == 0 || !strings.Contains(errs, c.want) {
+			t.Errorf("%s: %q, status %d, want %q", c.sel, errs, status, c.want)
+		}
+	}
+	if _, errs, status := execute(t, "", "rechunk", src, "--chunks", "2,2", "--select", "0:2"); status != 2 || !strings.Contains(errs, "needs DST") {
+		t.Errorf("%q, status %d", errs, status)
+	}
+	// Without --follow, a part becomes a new array.
+	part := filepath.Join(dir, "once.zarr", "a")
+	must(t, "", "rechunk", src, part, "--select", "1:3,2:5")
+	if out := must(t, "", "export", part, "--format", "csv"); !strings.Contains(out, "1,1,1") || !strings.Contains(out, "2,2,2") {
+		t.Error(out)
 	}
 }

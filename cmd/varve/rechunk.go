@@ -3,6 +3,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
@@ -14,15 +16,18 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/selection"
 )
 
 // rechunking is the command rechunk.
 type rechunking struct {
 	regridding
 	chunks, shards, codecs, compressor, fill, keys string
+	sel                                            *string
 	calendar                                       string // the growth policy of chunks that are cut by the calendar
 	times                                          growth.Times
 }
@@ -31,7 +36,7 @@ func newRechunkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rechunk NODE [DST]",
 		Short: "Cut an array in another way, pack chunks into shards, or change codecs",
-		Long: `Cut an array in another way: in place, or into a new array at DST. --shards packs chunks into shards, and --shards none makes chunks of the inner
+		Long: `Cut an array in another way: in place, or into a new array at DST, of which --select takes a part. --shards packs chunks into shards, and --shards none makes chunks of the inner
 chunks of shards. What is not given stays as it is. Chunks that keep their shape and codecs are copied as they are
 encoded; all others are decoded and encoded again, within --memory.
 
@@ -59,6 +64,7 @@ be the best. The metadata name one of them, and every reader of blosc reads them
 	flagtext.Var(f, &r.compressor, "compressor", "", "another `COMPRESSOR`, with the other codecs as they are: zstd:3, gzip:5, auto or none", argument.CheckCompressor)
 	f.StringVar(&r.fill, "fill", "", "the fill `VALUE`, as in metadata; all elements stay")
 	flagtext.Var(f, &r.keys, "chunk-key-encoding", "", "the `ENCODING` of chunk keys: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))
+	r.sel = source.SelectionFlag(c)
 	f.BoolVar(&r.follow, "follow", false, "keep DST in step with NODE: make it, or bring it up to date")
 	r.times.Flags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -99,9 +105,12 @@ func (r *rechunking) request(cmd *cobra.Command, location string, a *zarr.Array)
 	if err := r.refill(&want, a); err != nil {
 		return nil, err
 	}
+	if want.Region, err = r.region(cmd, a); err != nil {
+		return nil, err
+	}
 	inner := func() ([]grid.Cut, error) { return cutsOf(a.Grid()), nil }
 	if r.chunks != "" {
-		g, err := r.grid(cmd, location, a, "chunks", r.chunks)
+		g, err := r.grid(cmd, location, a, want, "chunks", r.chunks)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +120,7 @@ func (r *rechunking) request(cmd *cobra.Command, location string, a *zarr.Array)
 	case r.shards == "none":
 		want.Unpack = true
 	case r.shards != "":
-		g, err := r.grid(cmd, location, a, "shards", r.shards)
+		g, err := r.grid(cmd, location, a, want, "shards", r.shards)
 		if err != nil {
 			return nil, err
 		}
@@ -130,6 +139,53 @@ func (r *rechunking) request(cmd *cobra.Command, location string, a *zarr.Array)
 		want.Calendar = r.calendar
 	}
 	return want, err
+}
+
+// region returns the part of the array that --select selects, or nil. One that reaches to
+// the end of an axis grows with it.
+func (r *rechunking) region(cmd *cobra.Command, a *zarr.Array) (grid.Box, error) {
+	if *r.sel == "" {
+		return nil, nil
+	}
+	if r.into == "" {
+		return nil, failure.BadUsage("--select needs DST, a new array that gets the selected elements")
+	}
+	v, err := source.Selected(cmd.Context(), a, *r.sel)
+	if err != nil {
+		return nil, err
+	}
+	region, ok := boxOf(v.Selection())
+	if !ok {
+		return nil, failure.BadArgument("--select %s: an array gets one range of each axis, such as 0:10; varve export and varve filter take others", *r.sel)
+	}
+	for i := range region {
+		if region[i].Stop == a.Shape()[i] {
+			region[i].Stop = 0
+		}
+	}
+	return region, nil
+}
+
+// boxOf returns the box of a selection of one range of each axis.
+func boxOf(sel *selection.Resolved) (grid.Box, bool) {
+	bounds, none := sel.Bounds(), make(selection.Box, len(sel.Shape()))
+	if !slices.Equal(bounds.Shape(), sel.Shape()) {
+		return nil, false
+	}
+	for i := range none {
+		none[i] = [2]int64{0, min(1, sel.Shape()[i])}
+	}
+	// The first element is another one if an axis goes backwards.
+	first, err := sel.Select(none, nil)
+	if err != nil {
+		return nil, false
+	}
+	for i, in := range first.Bounds() {
+		if in.Len() > 0 && in.Start != bounds[i].Start || sel.Axes() == nil || sel.Axes()[i] != i {
+			return nil, false
+		}
+	}
+	return bounds, true
 }
 
 // rename adds --chunk-key-encoding.
@@ -157,7 +213,7 @@ func (r *rechunking) refill(want *regrid.Rechunking, a *zarr.Array) error {
 }
 
 // grid returns the grid of --chunks or --shards.
-func (r *rechunking) grid(cmd *cobra.Command, location string, a *zarr.Array, flag, text string) (*grid.Grid, error) {
+func (r *rechunking) grid(cmd *cobra.Command, location string, a *zarr.Array, want regrid.Rechunking, flag, text string) (*grid.Grid, error) {
 	c, err := chunking.Parse(text)
 	if err != nil {
 		return nil, failure.BadUsage("--%s: %w", flag, err)
@@ -172,7 +228,14 @@ func (r *rechunking) grid(cmd *cobra.Command, location string, a *zarr.Array, fl
 	}
 	read := func(name string) ([]byte, error) { return localfile.ReadAll(cmd, name) }
 	at := chunking.Site{Location: location, Times: &r.times, ReadFile: read, Options: session.GridOptions(cmd)}
-	return c.Grid(cmd.Context(), a.Shape(), a.Type(), at)
+	shape, err := want.Shape(a.Shape())
+	if err != nil {
+		return nil, err
+	}
+	if want.Region != nil && c.Unit() != 0 {
+		return nil, failure.BadUsage("--%s calendar:… does not go with --select: give the lengths of chunks", flag)
+	}
+	return c.Grid(cmd.Context(), shape, a.Type(), at)
 }
 
 // cutsOf returns the cuts that make a grid.

@@ -19,7 +19,13 @@ type Move struct {
 	Axis     int
 	Segments []Segment // in order; they cover the target's extent along the axis
 	Given    *Given    // elements that are not from the source, or nil
+	// Window, if not nil, is the part of the source that the target is. It excludes
+	// Segments.
+	Window grid.Box
 }
+
+// IsZero reports whether the target has the planes of the source.
+func (m Move) IsZero() bool { return m.Segments == nil && m.Window == nil }
 
 // Job relates the chunks of a target to those of a source: two descriptions of one array,
 // whose chunks have different keys. It is safe for concurrent use.
@@ -57,7 +63,7 @@ func NewJob(source, target *snapshot.Array, move Move) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if move.Segments != nil {
+	if !move.IsZero() {
 		// Planes that stay keep their units, so those of the target are cut in the same
 		// way, and at the same places as the target itself.
 		j.units = to
@@ -68,6 +74,9 @@ func NewJob(source, target *snapshot.Array, move Move) (*Job, error) {
 			a.segments, a.moved, a.given = move.Segments, true, move.Given.planes(i)
 		} else if n := a.target.Extent(); n > 0 {
 			a.segments = []Segment{{Count: n}}
+			if move.Window != nil {
+				a.segments[0].From, a.moved = move.Window[i].Start, true
+			}
 		}
 		if err := a.check(); err != nil {
 			return nil, &grid.AxisError{Axis: i, Err: err}

@@ -100,6 +100,15 @@ func (t *Table) find(index []int64) *entry {
 	return &t.entries[i]
 }
 
+// KeepWithin forgets all chunks but those of a box of chunks.
+func (t *Table) KeepWithin(box grid.Box) {
+	index := make([]int64, len(t.cells))
+	t.entries = slices.DeleteFunc(t.entries, func(e entry) bool {
+		indexIn(t.cells, index, e.number)
+		return !box.Contains(index)
+	})
+}
+
 // Versioned reports whether the store gives every chunk a version.
 func (t *Table) Versioned() bool {
 	none := DigestOf(store.Version{})

@@ -121,7 +121,7 @@ func newScene(t *rapid.T, from, to store.Store) *scene {
 	if err := zarr.Write(context.Background(), a, nil, s.count(shape[0]*shape[1])); err != nil {
 		t.Fatal(err)
 	}
-	switch rapid.IntRange(0, 3).Draw(t, "request") {
+	switch rapid.IntRange(0, 4).Draw(t, "request") {
 	case 0:
 		s.want.Chunks = drawCuts(t, "follower", shape)
 	case 1:
@@ -130,8 +130,45 @@ func newScene(t *rapid.T, from, to store.Store) *scene {
 	case 2:
 		s.want.Chunks = drawCuts(t, "follower", shape)
 		s.want.Codecs = append([]metadata.Extension{bitround.Extension(10)}, fixture.Packed()...)
+	case 3:
+		s.drawRegion(t, shape)
 	}
 	return s
+}
+
+// drawRegion draws the part that is followed, with chunks of its own or the same.
+func (s *scene) drawRegion(t *rapid.T, shape []int64) {
+	for _, n := range shape {
+		in := grid.Interval{Start: rapid.Int64Range(0, n).Draw(t, "region from")}
+		if rapid.Bool().Draw(t, "region ends") {
+			in.Stop = in.Start + rapid.Int64Range(1, 4).Draw(t, "region length")
+		}
+		s.want.Region = append(s.want.Region, in)
+	}
+	if rapid.Bool().Draw(t, "region has chunks") {
+		s.want.Chunks = regrid.Cuts{grid.Every(3), grid.Every(2)}
+	}
+}
+
+// followed returns the shape and the elements that the follower must have.
+func (s *scene) followed(ctx context.Context) ([]int64, []float32, error) {
+	shape := s.source.Shape()
+	if s.want.Region == nil {
+		data, err := all(ctx, s.source)
+		return shape, data, err
+	}
+	box := make(selection.Box, len(shape))
+	for i, in := range s.want.Region {
+		if in.Start = min(in.Start, shape[i]); in.Stop == 0 || in.Stop > shape[i] {
+			in.Stop = shape[i]
+		}
+		box[i], shape[i] = [2]int64{in.Start, in.Stop}, in.Len()
+	}
+	v, err := zarr.Read[float32](ctx, s.source, box)
+	if err != nil {
+		return nil, nil, err
+	}
+	return shape, v.Data, nil
 }
 
 // change changes the array that is followed.
@@ -222,7 +259,7 @@ func (s *scene) follow(t *rapid.T) *regrid.Report {
 func (s *scene) compare(t *rapid.T) {
 	t.Helper()
 	ctx := context.Background()
-	want, err := all(ctx, s.source)
+	shape, want, err := s.followed(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,8 +268,8 @@ func (s *scene) compare(t *rapid.T) {
 		t.Fatal(err)
 	}
 	got, err := all(ctx, b)
-	if err != nil || !slices.Equal(got, want) || !slices.Equal(b.Shape(), s.source.Shape()) {
-		t.Fatalf("shape %v, elements %v (%v), want %v and %v", b.Shape(), got, err, s.source.Shape(), want)
+	if err != nil || !slices.Equal(got, want) || !slices.Equal(b.Shape(), shape) {
+		t.Fatalf("shape %v, elements %v (%v), want %v and %v", b.Shape(), got, err, shape, want)
 	}
 	for i, r := range s.seen {
 		if got, err := r.read(ctx); err != nil || !slices.Equal(got, r.want) {
