@@ -248,12 +248,13 @@ func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
 	if err := w.clear(ctx); err != nil {
 		return false, err
 	}
+	doc := w.next.Doc
 	if s.follows {
-		if err := w.noteOrigin(ctx); err != nil {
+		if doc, err = w.noteOrigin(ctx); err != nil {
 			return false, err
 		}
 	}
-	return true, s.publishNew(ctx, w.next.Doc)
+	return true, s.publishNew(ctx, doc)
 }
 
 // publishNew publishes the document of the new array.

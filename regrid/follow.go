@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/store"
@@ -32,13 +33,14 @@ import (
 //
 // Of r, later calls use only the chunks. Where these are a list that does not reach the
 // end of an axis, or r says nothing, the new elements are one more chunk. If r asks for
-// other codecs or for other chunks than there are, the error wraps
-// [zarr.ErrInvalidArgument]. If another program has appended to the new array or has
-// re-gridded it, the error wraps [zarr.ErrConflict]: then remove it and follow again.
-// Attributes are those of the first call.
+// other codecs than that of the first call, or for other chunks or another region than
+// there are, the error wraps [zarr.ErrInvalidArgument]. If another program has appended
+// to the new array or has re-gridded it, the error wraps [zarr.ErrConflict]: then remove
+// it and follow again. Attributes are those of the first call.
 //
 // In a store without versions, nothing tells that a chunk was overwritten in place. There
-// the error wraps [zarr.ErrUnsupported].
+// the error wraps [zarr.ErrUnsupported]. It does, too, for format 2 in a store without
+// locks.
 func Follow(ctx context.Context, a *zarr.Array, r Rechunking, opt *Options) (*Report, error) {
 	s, err := newSession(a, r, opt)
 	if err == nil && s.into == nil {
@@ -65,11 +67,14 @@ func (s *session) follow(ctx context.Context, a *zarr.Array) error {
 		return err
 	}
 	if found == 0 || begun {
-		if err := s.checkVersions(ctx); err != nil {
+		if err := s.checkFollowed(ctx); err != nil {
 			return err
 		}
 		s.report.Strategy = copies
-		return s.create(ctx)
+		if err := s.create(ctx); err != nil || found == 0 {
+			return err
+		}
+		// Another call had made the array, and this one has tidied up after it.
 	}
 	f, err := s.newFollower(ctx, a, true)
 	if err == nil {
@@ -79,6 +84,10 @@ func (s *session) follow(ctx context.Context, a *zarr.Array) error {
 		return err
 	}
 	err = f.again(ctx, f.round)
+	if _, locks := store.As[store.Locker](s.at.Store); err == nil || !locks && !errors.Is(err, publish.ErrIncomplete) {
+		err = errors.Join(err, f.release(store.Finishing(ctx)))
+	}
+	f.report.Changed = f.report.Changed || s.report.Changed
 	s.report = f.report
 	return err
 }
@@ -92,7 +101,7 @@ type follower struct {
 // newFollower opens the array that follows a, for writing or for a plan.
 func (s *session) newFollower(ctx context.Context, a *zarr.Array, write bool) (*follower, error) {
 	o := a.Options()
-	o.Write, o.RequireChunks, o.SingleWriter = write, false, o.SingleWriter || s.TakeOver
+	o.Write, o.RequireChunks = write, false
 	to, err := s.Into.OpenArray(ctx, &o)
 	if err != nil {
 		return nil, err
@@ -117,11 +126,22 @@ func (f *follower) round(ctx context.Context) error {
 	if err := f.completeOwn(ctx); err != nil {
 		return err
 	}
-	u, err := f.compare(ctx)
+	ctx, u, err := f.compare(store.WithLocking(ctx, f.Lock.Locking))
 	if err != nil {
 		return err
 	}
 	return u.run(ctx)
+}
+
+// release gives up what this call, or one that was stopped, has staged and will not
+// publish. In a store with locks, what a call has staged that failed stays for the next
+// one. Elsewhere the next one could not tell whether that call still runs.
+func (f *follower) release(ctx context.Context) error {
+	c, err := f.at.Claim(ctx)
+	if err != nil || c == nil || c.Operation != following || !f.mayResume(c) {
+		return err
+	}
+	return f.abandon(ctx)
 }
 
 // completeOwn takes the steps of a process that crashed after it had published.
@@ -130,11 +150,8 @@ func (f *follower) completeOwn(ctx context.Context) error {
 	if err != nil || c == nil || c.Document == "" {
 		return err
 	}
-	if published, err := f.published(ctx, c); !published || err != nil {
-		return err
-	}
-	if !f.mayResume(c) {
-		return mayRun(c)
+	if published, err := f.published(ctx, c); !published || err != nil || !f.mayResume(c) {
+		return err // its process may still run, and will do it
 	}
 	records, err := f.at.Records(ctx)
 	if err != nil {

@@ -11,14 +11,26 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/comparison"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/residue"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/store"
 )
 
-// mostSuspects bounds the chunks of the array that is followed whose elements are
-// compared.
-const mostSuspects = 1 << 24
+// suspectBytes is about what a chunk takes whose elements are compared.
+const suspectBytes = 128
+
+// checkSuspects returns an error if so many chunks are not to be compared.
+func (u *update) checkSuspects(n int64) error {
+	if most := max(u.f.memory(), leastRecords) / suspectBytes; n > most {
+		return fmt.Errorf("%w: %d chunks may have other elements, and the memory suffices to compare %d (Options.Memory): give more, or remove the array that follows (zarr.Delete) and follow again",
+			zarr.ErrLimit, n, most)
+	}
+	return nil
+}
 
 // findChanges finds the boxes of elements that have changed since the origin was noted,
 // within the shape that the array had then and still has.
@@ -39,7 +51,7 @@ func (u *update) findChanges(ctx context.Context) error {
 	if err != nil || len(suspects) == 0 {
 		return err
 	}
-	is, err := comparison.ChunkSums(ctx, u.f.source.Compared, g, suspects, u.now.Fill)
+	is, err := comparison.ChunkSums(ctx, pinned(u.from, u.f.block()), g, suspects, u.now.Fill, u.f.memory())
 	if err != nil {
 		return againIf(err)
 	}
@@ -47,7 +59,9 @@ func (u *update) findChanges(ctx context.Context) error {
 	if err != nil {
 		return againIf(err)
 	}
+	u.known = map[int64]residue.Number{}
 	for i, index := range suspects {
+		u.known[numberOf(u.made.grid, index)] = is[i]
 		if was[i] == nil || is[i] != *was[i] {
 			c, _ := g.Chunk(index)
 			u.change(c.Box(), u.common(g))
@@ -106,9 +120,12 @@ func againIf(err error) error {
 func (u *update) suspects(within grid.Box) ([][]int64, error) {
 	var list [][]int64
 	if !u.sameChunks() {
-		if n, ok := within.Len(); !ok || n > mostSuspects {
-			return nil, fmt.Errorf("%w: the array was re-gridded, and more than %d chunks would be compared: remove the one that follows (zarr.Delete), and follow again",
-				zarr.ErrLimit, mostSuspects)
+		n, ok := within.Len()
+		if !ok {
+			n = 1<<63 - 1
+		}
+		if err := u.checkSuspects(n); err != nil {
+			return nil, err
 		}
 		for index := range within.Indices() {
 			list = append(list, slices.Clone(index))
@@ -125,10 +142,7 @@ func (u *update) suspects(within grid.Box) ([][]int64, error) {
 			list = append(list, slices.Clone(index))
 		}
 	}
-	if len(list) > mostSuspects {
-		return nil, fmt.Errorf("%w: more than %d chunks have changed: remove the array that follows (zarr.Delete), and follow again", zarr.ErrLimit, mostSuspects)
-	}
-	return list, nil
+	return list, u.checkSuspects(int64(len(list)))
 }
 
 // sameChunks reports whether chunk keys of the array that is followed have the meaning
@@ -165,7 +179,7 @@ func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64
 	if u.made.Region != nil {
 		return sums, nil
 	}
-	computed, err := comparison.ChunkSums(ctx, u.f.Compared, g, unknown, u.now.Fill)
+	computed, err := comparison.ChunkSums(ctx, pinned(u.now, u.f.block()), g, unknown, u.now.Fill, u.f.memory())
 	if err != nil {
 		return nil, err
 	}
@@ -183,18 +197,18 @@ func (u *update) nextOrigin(ctx context.Context) (*origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Region = u.made.Region
+	o.Region, o.Codecs, o.Adapt = u.made.Region, u.made.Codecs, u.made.Adapt
 	same := u.sameChunks()
 	var unknown [][]int64
 	var places []int
 	for i := range o.chunks {
 		index := o.index(o.chunks[i].number)
-		if same && u.carried(&o.chunks[i], index) {
+		if same && (u.carried(&o.chunks[i], index) || u.computed(&o.chunks[i], index)) {
 			continue
 		}
 		unknown, places = append(unknown, index), append(places, i)
 	}
-	sums, err := comparison.ChunkSums(ctx, u.f.source.Compared, u.from.Grid, unknown, u.now.Fill)
+	sums, err := comparison.ChunkSums(ctx, pinned(u.from, u.f.block()), u.from.Grid, unknown, u.now.Fill, u.f.memory())
 	if err != nil {
 		return nil, againIf(err)
 	}
@@ -220,9 +234,59 @@ func (u *update) carried(c *originChunk, index []int64) bool {
 	return true
 }
 
+// computed reports whether the sum of a chunk was computed when its elements were
+// compared or copied, and sets it.
+func (u *update) computed(c *originChunk, index []int64) bool {
+	is, _ := u.from.Grid.Chunk(index)
+	var sum residue.Number // of the elements that were there before
+	if was, ok := u.made.grid.Chunk(index); ok {
+		if sum, ok = u.known[numberOf(u.made.grid, index)]; !ok || !slices.Equal(is.Encoded, was.Encoded) {
+			return false
+		}
+		if slices.Equal(is.Logical, was.Logical) {
+			c.sum, c.summed = sum.Bytes(), true
+			return true
+		}
+	}
+	// All other elements of the chunk were copied by an append.
+	if !u.grows() || u.made.Region != nil {
+		return false
+	}
+	c.sum, c.summed = sum.Plus(u.added[c.number]).Bytes(), true
+	return true
+}
+
+// pinned is one state of an array. text bounds the bytes of elements of variable length
+// that are read at once.
+func pinned(s *snapshot.Array, text int64) comparison.Array {
+	read := func(ctx context.Context, box grid.Box, room func(*snapshot.Selected) element.Buffer) (element.Buffer, error) {
+		r, err := s.Resolve(box, nil)
+		if err != nil {
+			return element.Buffer{}, err
+		}
+		e := room(r)
+		view, err := r.View(e)
+		if err == nil {
+			_, err = s.Engine.Read(ctx, r.Resolved, view, engine.Reading{})
+		}
+		return e, err
+	}
+	return comparison.Array{
+		State: func() *snapshot.Array { return s },
+		Fresh: func(context.Context, *snapshot.Array) (*snapshot.Array, error) { return s, nil },
+		Read: func(ctx context.Context, box grid.Box, dst []byte) error {
+			_, err := read(ctx, box, func(r *snapshot.Selected) element.Buffer { return element.Buffer{Type: r.Type, Data: dst} })
+			return err
+		},
+		Elements: func(ctx context.Context, box grid.Box) (element.Buffer, error) {
+			return read(ctx, box, func(r *snapshot.Selected) element.Buffer { return r.Room(text) })
+		},
+	}
+}
+
 // confirm returns errChanged unless the array that is followed still has the elements
-// that were read. All of them were read after one listing and before another one, and had
-// the same versions in both: so they are those of one moment.
+// that were read. They had the versions of one listing, and another listing after all
+// reads has the same: so they are those of one moment.
 func (u *update) confirm(ctx context.Context) error {
 	now, err := u.f.source.Fresh(ctx)
 	if err != nil {
@@ -237,6 +301,11 @@ func (u *update) confirm(ctx context.Context) error {
 	}
 	if !listed.Equal(u.sources) {
 		return errChanged
+	}
+	for key, version := range u.seen.All() {
+		if index, ok := staging.IndexOf(u.from, key); ok && u.sources.Digest(index) != version {
+			return errChanged
+		}
 	}
 	return nil
 }

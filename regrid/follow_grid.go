@@ -3,8 +3,8 @@
 package regrid
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
@@ -20,13 +20,13 @@ func (f *follower) nextDocument(u *update) (*metadata.Array, error) {
 		return nil, fmt.Errorf("%w: it has elements of %s and %d axes, and follows an array with %s and %d: remove it (zarr.Delete), and follow again",
 			zarr.ErrInvalidArgument, now.Type, now.Grid.Rank(), from.Type, from.Grid.Rank())
 	}
-	asked, err := f.source.asked(from, now)
-	if err != nil {
-		return nil, err
+	asked := bare(f.source.request).(Rechunking)
+	if codecs, err := codecsAsked(asked); err != nil || codecs != "" && codecs != u.made.Codecs {
+		return nil, errors.Join(err, fmt.Errorf("%w: it was made with other codecs: leave them out, or remove it (zarr.Delete) and follow again", zarr.ErrInvalidArgument))
 	}
 	cuts := make([]grid.Cut, from.Grid.Rank())
 	for i := range cuts {
-		a, err := followingAxis(now, i, u.window[i].Len(), asked)
+		a, err := followingAxis(now, i, u.window[i].Len(), asked.Chunks)
 		if err != nil {
 			return nil, &grid.AxisError{Axis: i, Err: err}
 		}
@@ -37,24 +37,6 @@ func (f *follower) nextDocument(u *update) (*metadata.Array, error) {
 		return now.Document(), err
 	}
 	return now.Document().Resized(g.Shape(), snapshot.GridExtension(g, 0)), nil
-}
-
-// asked returns the chunks that the request asks for, or nil. The codecs that it asks for
-// must be those that there are.
-func (s *session) asked(from, now *snapshot.Array) (Cuts, error) {
-	r, ok := bare(s.request).(Rechunking)
-	if !ok {
-		return nil, nil
-	}
-	t, err := r.target(from)
-	if err != nil || t == nil {
-		return r.Chunks, err
-	}
-	coded := r.Inner != nil || r.Unpack || r.Codecs != nil || r.Compressor != nil
-	if coded && !slices.EqualFunc(t.doc.Codecs, now.Doc.Codecs, metadata.Extension.Equal) {
-		return nil, fmt.Errorf("%w: it has other codecs: leave them out, or remove it (zarr.Delete) and follow again", zarr.ErrInvalidArgument)
-	}
-	return r.Chunks, nil
 }
 
 // followingAxis returns an axis with another extent. Chunks that are asked for may be

@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
@@ -28,13 +29,10 @@ import (
 )
 
 // followDir is the directory, below that of an array that follows another one, of the
-// origins of its documents.
+// origins of its documents. The document names its origin, by an attribute in format 3
+// and by its identity in format 2. So the write that publishes a document also publishes
+// its origin, and none is ever overwritten by that of another document.
 const followDir = own.Dir + "/follow/"
-
-// slots are the names of two origins: that of the document that is published, and that of
-// the one that is published next. Each names its document, so the write that publishes
-// the next document also changes from one origin to the other.
-var slots = [2]string{"a", "b"}
 
 // origin is the state of the array that is followed of which a document was made.
 type origin struct {
@@ -46,11 +44,18 @@ type origin struct {
 	Array json.RawMessage `json:"array"`
 	// Region is the part of it that is followed; see [Rechunking].
 	Region grid.Box `json:"region,omitempty"`
+	// Codecs identifies the codecs that the first request asked for, and Adapt is that of
+	// the request; see [Rechunking].
+	Codecs string `json:"codecs"`
+	Adapt  bool   `json:"adapt,omitempty"`
 
+	id     string        // names the origin
 	chunks []originChunk // that were stored, in C order; those that have elements of the region
 	grid   *grid.Grid    // of the array that is followed
 	doc    *metadata.Array
-	slot   string // where it is stored, or ""
+
+	version  store.Version // of the stored origin
+	modified time.Time
 }
 
 // originChunk is a stored chunk of the array that is followed.
@@ -71,6 +76,9 @@ func newOrigin(source string, from *snapshot.Array, chunks *staging.Table, doc *
 	if o.Document, err = documentIdentity(doc, l); err != nil {
 		return nil, err
 	}
+	if o.id, err = originID(doc, o.Document); err != nil {
+		return nil, err
+	}
 	if o.Array, err = bareDocument(from.Doc, l); err != nil {
 		return nil, err
 	}
@@ -80,18 +88,67 @@ func newOrigin(source string, from *snapshot.Array, chunks *staging.Table, doc *
 	return o, nil
 }
 
-// checkVersions returns an error if the store of the array that is followed tells no
-// versions.
-func (s *session) checkVersions(ctx context.Context) error {
+// followedArray is the value of the attribute [own.Follow].
+type followedArray struct {
+	Array  string `json:"array"`  // the array that is followed, and its store
+	Origin string `json:"origin"` // the name of the origin
+}
+
+// withOrigin returns a document that names another origin.
+func withOrigin(doc *metadata.Array, source string) (*metadata.Array, error) {
+	if doc.Format() == 2 {
+		return doc, nil
+	}
+	value, err := json.Marshal(followedArray{source, newID()})
+	if err != nil {
+		return nil, err
+	}
+	attributes, err := metadata.SetAttribute(doc.Attributes, own.Follow, value)
+	if err != nil {
+		return nil, err
+	}
+	return doc.WithAttributes(attributes)
+}
+
+// originID returns the name of the origin of a document with an identity.
+func originID(doc *metadata.Array, identity string) (string, error) {
+	if doc.Format() == 2 {
+		return identity[:16], nil
+	}
+	var is followedArray
+	value, found, err := metadata.Attribute(doc.Attributes, own.Follow)
+	if err == nil && found {
+		err = json.Unmarshal(value, &is)
+	}
+	if err != nil || !lineage.IsID(is.Origin) {
+		return "", errUnfollowed("it has no valid attribute " + own.Follow)
+	}
+	return is.Origin, nil
+}
+
+// checkVersions returns an error if a store tells no versions of the chunks of the array
+// that is followed.
+func checkVersions(chunks *staging.Table) error {
+	if chunks.Versioned() {
+		return nil
+	}
+	return fmt.Errorf("%w: the store tells no versions of chunks, so changes would not be noticed; copy the array, or leave out following", zarr.ErrUnsupported)
+}
+
+// checkFollowed returns an error if an array cannot be followed.
+func (s *session) checkFollowed(ctx context.Context) error {
 	from, err := s.Fresh(ctx)
 	if err != nil {
 		return err
 	}
-	chunks, err := staging.List(ctx, from)
-	if err == nil && !chunks.Versioned() {
-		err = fmt.Errorf("%w: the store tells no versions of chunks, so changes would not be noticed; copy the array, or leave out following", zarr.ErrUnsupported)
+	if _, locks := store.As[store.Locker](s.at.Store); from.Doc.Format() == 2 && !locks {
+		return fmt.Errorf("%w: in a store without locks, an array that follows has format 3: convert the array first (rewrite.Convert)", zarr.ErrUnsupported)
 	}
-	return err
+	chunks, err := staging.List(ctx, from)
+	if err != nil {
+		return err
+	}
+	return checkVersions(chunks)
 }
 
 // bareDocument returns a document without attributes.
@@ -100,7 +157,13 @@ func bareDocument(doc *metadata.Array, l metadata.Limits) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bare.Marshal(l)
+	raw, err := bare.Marshal(l)
+	if err != nil {
+		return nil, err
+	}
+	var compact bytes.Buffer
+	err = json.Compact(&compact, raw)
+	return compact.Bytes(), err
 }
 
 // documentIdentity identifies a document by all that says which elements are where.
@@ -138,6 +201,9 @@ func (o *origin) equal(p *origin) bool {
 	return o.Document == p.Document && bytes.Equal(o.Array, p.Array) && slices.Equal(o.chunks, p.chunks)
 }
 
+// originBytes is about what a chunk takes in memory.
+const originBytes = 40
+
 // originMagic begins an encoded origin. A line of JSON follows, and the chunks: the
 // difference of the number to that of the chunk before, the digest of the version, and
 // the sum, after a byte that says whether there is one.
@@ -167,7 +233,7 @@ func (o *origin) marshal() ([]byte, error) {
 }
 
 // parseOrigin parses what marshal has encoded.
-func parseOrigin(data []byte, l metadata.Limits) (*origin, error) {
+func parseOrigin(data []byte, l metadata.Limits, most int64) (*origin, error) {
 	data, ok := bytes.CutPrefix(data, []byte(originMagic))
 	head, data, found := bytes.Cut(data, []byte("\n"))
 	o := new(origin)
@@ -200,7 +266,9 @@ func parseOrigin(data []byte, l metadata.Limits) (*origin, error) {
 			}
 			data = data[copy(c.sum[:], data):]
 		}
-		o.chunks, last = append(o.chunks, c), c.number
+		if o.chunks, last = append(o.chunks, c), c.number; int64(len(o.chunks)) > most/originBytes {
+			return nil, fmt.Errorf("%w: the record of the array that is followed takes more than %d bytes (Options.Memory)", zarr.ErrLimit, most)
+		}
 	}
 	return o, nil
 }
@@ -212,49 +280,83 @@ func errUnfollowed(why string) error {
 }
 
 // readOrigin reads the origin of a document.
-func readOrigin(ctx context.Context, at lineage.Array, doc *metadata.Array, most int64) (*origin, error) {
-	is, err := documentIdentity(doc, at.Limits)
+func readOrigin(ctx context.Context, at lineage.Array, now *snapshot.Array, most int64) (*origin, error) {
+	is, err := documentIdentity(now.Doc, at.Limits)
 	if err != nil {
 		return nil, err
 	}
-	some := false
-	for _, slot := range slots {
-		key := at.Path.MustKey(followDir + slot)
-		data, _, err := at.Store.Get(ctx, key, store.Request{Limit: max(most, leastRecords)}, nil)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if errors.Is(err, store.ErrTooLarge) {
-			return nil, fmt.Errorf("%w: %s has more than %d bytes (Options.Memory)", zarr.ErrLimit, key, max(most, leastRecords))
-		}
-		if err != nil {
-			return nil, err
-		}
-		some = true
-		o, err := parseOrigin(data, at.Limits)
-		if err == nil && o.Document == is {
-			o.slot = slot
-			return o, nil
-		}
+	id, err := originID(now.Doc, is)
+	if err != nil {
+		return nil, err
 	}
-	if !some {
-		return nil, errUnfollowed("there is nothing in " + followDir)
+	key, most := at.Path.MustKey(followDir+id), max(most, leastRecords)
+	data, info, err := at.Store.Get(ctx, key, store.Request{Limit: most}, nil)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errUnfollowed("there is no " + key.String())
+	case errors.Is(err, store.ErrTooLarge):
+		return nil, fmt.Errorf("%w: %s has more than %d bytes (Options.Memory)", zarr.ErrLimit, key, most)
+	case err != nil:
+		return nil, err
 	}
-	return nil, errUnfollowed("another program has appended to it or has re-gridded it, or " + followDir + " is damaged")
+	o, err := parseOrigin(data, at.Limits, most)
+	if errors.Is(err, zarr.ErrLimit) {
+		return nil, err
+	}
+	if err != nil || len(o.doc.Shape) != len(now.Doc.Shape) {
+		return nil, errUnfollowed(key.String() + " is damaged")
+	}
+	if o.Document != is {
+		return nil, errUnfollowed("another program has appended to it, or has re-gridded it")
+	}
+	o.id, o.version, o.modified = id, info.Version, info.Modified
+	return o, nil
 }
 
-// putOrigin stores an origin where the present one, which may be nil, is not.
-func putOrigin(ctx context.Context, at lineage.Array, o, present *origin, d store.Durability) error {
+// putOrigin stores an origin that no document names yet.
+func putOrigin(ctx context.Context, at lineage.Array, o *origin, d store.Durability) error {
 	data, err := o.marshal()
 	if err != nil {
 		return err
 	}
-	o.slot = slots[0]
-	if present != nil && present.slot == o.slot {
-		o.slot = slots[1]
-	}
-	_, err = store.Put(ctx, at.Store, at.Path.MustKey(followDir+o.slot), data, d)
+	_, err = store.Put(ctx, at.Store, at.Path.MustKey(followDir+o.id), data, d)
 	return err
+}
+
+// replaceOrigin stores another origin of the document that was named before. If another
+// process has done so, the error wraps [zarr.ErrConflict].
+func replaceOrigin(ctx context.Context, at lineage.Array, o, before *origin, d store.Durability) error {
+	if _, able := store.As[store.ConditionalWriter](at.Store); !able || before.version.IsZero() {
+		return putOrigin(ctx, at, o, d)
+	}
+	data, err := o.marshal()
+	if err != nil {
+		return err
+	}
+	_, err = store.PutIf(ctx, at.Store, at.Path.MustKey(followDir+o.id), data, store.IfVersion(before.version), d)
+	return err
+}
+
+// removeOrigins deletes the origin of a document that was superseded, and what calls have
+// left that were stopped before that was published. Other calls may have stored later
+// ones, which may be published by now.
+func removeOrigins(ctx context.Context, at lineage.Array, o *origin) error {
+	dir := at.Path.MustKey(followDir + "-").Dir()
+	names := []string{o.id}
+	for e, err := range store.List(ctx, at.Store, dir, false) {
+		if err != nil {
+			return err
+		}
+		if lineage.IsID(e.Name) && !e.Modified.IsZero() && e.Modified.Before(o.modified) {
+			names = append(names, e.Name)
+		}
+	}
+	for _, name := range names {
+		if err := store.Delete(ctx, at.Store, dir.MustKey(name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // originName names the array that is followed, and its store.
@@ -262,18 +364,36 @@ func (s *session) originName() string {
 	return path.Base(store.PlaceOf(s.Node.Store)) + "/" + s.Node.Path.String()
 }
 
-// noteOrigin stores the origin of a new array, before that is published.
-func (w *work) noteOrigin(ctx context.Context) error {
-	region := bare(w.request).(Rechunking).Region
-	if err := keepWithin(w.sources, w.old.Grid, region); err != nil {
-		return err
+// noteOrigin stores the origin of a new array, before that is published, and returns its
+// document.
+func (w *work) noteOrigin(ctx context.Context) (*metadata.Array, error) {
+	r := bare(w.request).(Rechunking)
+	if err := keepWithin(w.sources, w.old.Grid, r.Region); err != nil {
+		return nil, err
 	}
-	o, err := newOrigin(w.originName(), w.old, w.sources, w.next.Doc, w.Node.Limits)
+	doc, err := withOrigin(w.next.Doc, w.originName())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	o.Region = region
-	return putOrigin(ctx, w.at, o, nil, w.Node.Durability)
+	o, err := newOrigin(w.originName(), w.old, w.sources, doc, w.Node.Limits)
+	if err != nil {
+		return nil, err
+	}
+	o.Region, o.Adapt = r.Region, r.Adapt
+	if o.Codecs, err = codecsAsked(r); err != nil {
+		return nil, err
+	}
+	return doc, putOrigin(ctx, w.at, o, w.Node.Durability)
+}
+
+// codecsAsked identifies the codecs that a request asks for. It is "" if it asks for
+// none.
+func codecsAsked(r Rechunking) (string, error) {
+	r = Rechunking{Inner: r.Inner, Unpack: r.Unpack, IndexAtStart: r.IndexAtStart, Codecs: r.Codecs, Compressor: r.Compressor, FillValue: r.FillValue}
+	if r.Inner == nil && !r.Unpack && r.Codecs == nil && r.Compressor == nil && r.FillValue.IsZero() {
+		return "", nil
+	}
+	return fingerprint(r)
 }
 
 // keepWithin forgets the chunks of an array that have no elements of a region.

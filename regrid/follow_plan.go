@@ -36,7 +36,7 @@ func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) 
 		return nil, err
 	}
 	if found == 0 {
-		if err := s.checkVersions(ctx); err != nil {
+		if err := s.checkFollowed(ctx); err != nil {
 			return nil, err
 		}
 		return s.plan(ctx)
@@ -45,7 +45,7 @@ func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) 
 	if err != nil {
 		return nil, err
 	}
-	u, err := f.compare(ctx)
+	ctx, u, err := f.compare(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -104,10 +104,21 @@ func (u *update) predictRegion(p *Plan, box grid.Box, read map[int64]bool) error
 	if err != nil {
 		return err
 	}
-	for index := range u.sources.All() {
-		if n := numberOf(u.from.Grid, index); sources.Contains(index) && !read[n] {
+	add := func(index []int64) {
+		if n := numberOf(u.from.Grid, index); !read[n] && u.sources.Has(index) {
 			read[n] = true
 			p.BytesRead += u.sources.Size(index)
+		}
+	}
+	if n, ok := sources.Len(); ok && n <= int64(u.sources.Len()) {
+		for index := range sources.Indices() {
+			add(index)
+		}
+		return nil
+	}
+	for index := range u.sources.All() {
+		if sources.Contains(index) {
+			add(index)
 		}
 	}
 	return nil

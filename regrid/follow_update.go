@@ -10,8 +10,11 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/comparison"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/residue"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
@@ -28,41 +31,79 @@ type update struct {
 	window  grid.Box        // the part of from that is followed
 	sources *staging.Table  // the stored chunks of from that have elements of the window
 	changed []grid.Box      // of elements of now that differ
+
+	seen *staging.Sightings // what was read of from
+	// known are the sums of chunks of the origin, by number, as they are now. added are
+	// those of the elements that an append has copied, by the number of the chunk of
+	// from.
+	known, added map[int64]residue.Number
 }
 
-// compare finds out what has changed since the last time.
-func (f *follower) compare(ctx context.Context) (*update, error) {
-	u := &update{f: f}
+// compare finds out what has changed since the last time. The context that it returns is
+// that of all later reads.
+func (f *follower) compare(ctx context.Context) (context.Context, *update, error) {
+	u := &update{f: f, added: map[int64]residue.Number{}}
+	ctx, u.seen = staging.Witnessing(ctx, func(key store.Key) bool {
+		index, ok := staging.IndexOf(u.from, key)
+		return !ok || u.sources == nil || u.sources.Has(index)
+	})
+	return ctx, u, u.look(ctx)
+}
+
+func (u *update) look(ctx context.Context) error {
+	f := u.f
 	var err error
 	if u.now, err = f.Fresh(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	if u.made, err = readOrigin(ctx, f.at, u.now.Doc, f.memory()); err != nil {
-		return nil, err
+	if u.made, err = readOrigin(ctx, f.at, u.now, f.memory()); err != nil {
+		return err
 	}
 	if name := f.source.originName(); u.made.Source != name {
-		return nil, fmt.Errorf("%w: it follows %.80s, not %.80s; choose another place, or remove it (zarr.Delete)", zarr.ErrInvalidArgument, u.made.Source, name)
+		return fmt.Errorf("%w: it follows %.80q, not %.80q; choose another place, or remove it (zarr.Delete)", zarr.ErrInvalidArgument, u.made.Source, name)
 	}
-	if u.from, err = f.source.Fresh(ctx); err != nil {
-		return nil, err
+	if u.made.Adapt {
+		f.Bind = f.BindAdapting
+	}
+	if err := u.pin(ctx); err != nil {
+		return err
 	}
 	if u.window, err = f.windowOf(u.from, u.made.Region); err != nil {
-		return nil, err
+		return err
 	}
 	doc, err := f.nextDocument(u)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if u.next, err = f.Bind(doc, nil); err != nil {
-		return nil, fmt.Errorf("the new grid: %w", err)
+		return fmt.Errorf("the new grid: %w", err)
 	}
 	if err := checkLargest(u.next); err != nil {
-		return nil, err
+		return err
 	}
 	if u.sources, err = u.list(ctx, u.from); err != nil {
-		return nil, err
+		return err
 	}
-	return u, u.findChanges(ctx)
+	if err := checkVersions(u.sources); err != nil {
+		return err
+	}
+	return u.findChanges(ctx)
+}
+
+// pin takes the present state of the array that is followed, and notes what is read of
+// it.
+func (u *update) pin(ctx context.Context) error {
+	now, err := u.f.source.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	u.from, err = u.f.source.Bind(now.Doc, func(e *engine.Array) {
+		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, u.f.engine(), false
+	})
+	if err == nil {
+		u.from.Version = now.Version
+	}
+	return err
 }
 
 // windowOf returns the part of an array that is followed.
@@ -133,16 +174,15 @@ func (u *update) recut() []grid.Box {
 	all := grid.BoxOf(u.next.Grid.Shape())
 	for i := range all {
 		was, is := u.now.Grid.Axis(i), u.next.Grid.Axis(i)
-		for k := range min(was.Chunks(), is.Chunks()) {
-			before, _ := was.Cell(k)
-			after, _ := is.Cell(k)
-			if before.Start == after.Start && before.Encoded == after.Encoded {
-				continue
-			}
-			box := slices.Clone(all)
-			box[i] = grid.Interval{Start: after.Start, Stop: after.Start + after.Logical}
-			boxes = append(boxes, box)
+		k := min(was.Chunks(), is.Chunks()) - 1
+		before, _ := was.Cell(k)
+		after, ok := is.Cell(k)
+		if !ok || before.Start == after.Start && before.Encoded == after.Encoded {
+			continue
 		}
+		box := slices.Clone(all)
+		box[i] = grid.Interval{Start: after.Start, Stop: after.Start + after.Logical}
+		boxes = append(boxes, box)
 	}
 	return boxes
 }
@@ -150,13 +190,24 @@ func (u *update) recut() []grid.Box {
 // run publishes what has changed.
 func (u *update) run(ctx context.Context) error {
 	u.f.report.Strategy = u.strategy()
-	switch u.f.report.Strategy {
-	case appends:
-		return u.append(ctx)
-	case relabels:
+	if u.f.report.Strategy == relabels {
 		return u.renew(ctx)
 	}
-	return u.replace(ctx)
+	doc, err := withOrigin(u.next.Doc, u.made.Source)
+	if err != nil {
+		return err
+	}
+	if u.next, err = u.f.Bind(doc, nil); err != nil {
+		return err
+	}
+	publish := u.append
+	if u.f.report.Strategy == flips {
+		publish = u.replace
+	}
+	if err := publish(ctx); err != nil {
+		return err
+	}
+	return removeOrigins(store.Finishing(ctx), u.f.at, u.made)
 }
 
 // renew notes the versions of chunks that were stored again with the same elements.
@@ -168,9 +219,7 @@ func (u *update) renew(ctx context.Context) error {
 	if err := u.confirm(ctx); err != nil {
 		return err
 	}
-	// The document stays, so this is not a change that could be half done: either origin
-	// is right.
-	return putOrigin(ctx, u.f.at, o, u.made, u.f.Node.Durability)
+	return againIf(replaceOrigin(ctx, u.f.at, o, u.made, u.f.Node.Durability))
 }
 
 // append stores new elements as an append does.
@@ -205,6 +254,7 @@ func (u *update) growth(old *snapshot.Array) (*publish.Change, error) {
 	}
 	change.Stage = func(ctx context.Context, b store.Batch) error {
 		fenced := publish.Fenced(b)
+		clear(u.added)
 		for _, r := range regions {
 			how := engine.Writing{Batch: b, Valid: r.valid, KeepFill: fenced, FirstAlone: fenced}
 			if err := u.write(ctx, u.next, r.box, how); err != nil {
@@ -225,7 +275,7 @@ func (u *update) settle(ctx context.Context) error {
 	if err := u.confirm(ctx); err != nil {
 		return err
 	}
-	return putOrigin(ctx, u.f.at, o, u.made, u.f.Node.Durability)
+	return putOrigin(ctx, u.f.at, o, u.f.Node.Durability)
 }
 
 // replace stores all chunks under other keys: those that stay are linked or copied, and
@@ -278,30 +328,16 @@ func (u *update) replace(ctx context.Context) error {
 
 // occupy claims the array, with free keys, or resumes what another call has begun.
 func (u *update) occupy(ctx context.Context) error {
-	c, err := u.f.at.Claim(ctx)
-	if err != nil {
+	if err := u.f.begin(ctx, u.now); err != nil {
+		if errors.Is(err, ErrNoKeys) && u.now.Doc.Format() == 2 && u.now.Grid.Rank() < 2 {
+			err = errUnfollowed("elements have changed, and the chunks of an array of format 2 with less than two axes have no other keys")
+		}
 		return err
 	}
-	switch {
-	case c == nil:
-		keys, err := u.f.freeKeys(ctx, u.now)
-		if err != nil {
-			return err
-		}
-		c = u.f.newClaim(keys, following, u.from)
-		if err := u.f.at.Take(ctx, c, u.f.Node.Durability); err != nil {
-			return err
-		}
-	case c.Fingerprint != following:
-		return isClaimed(c)
-	case !u.f.mayResume(c):
-		return mayRun(c)
-	case sameKeys(c.Keys, u.now.Engine.Keys, u.now.Grid.Rank()):
+	if sameKeys(u.f.claim.Keys, u.now.Engine.Keys, u.now.Grid.Rank()) {
 		return errTaken
 	}
-	u.f.claim = c
-	u.f.records, err = loadRecords(ctx, u.f.at, recordsOf(u.f.at, c.ID), u.now.Grid.Rank(), u.f.memory())
-	return err
+	return nil
 }
 
 // stage stores all chunks under the claimed keys, and returns the array as it will be.
@@ -398,7 +434,7 @@ type region struct {
 func (u *update) regions() []region {
 	var list []region
 	valid := commonShape(u.now.Grid, u.next.Grid)
-	for _, box := range joined(u.changed) {
+	for _, box := range joined(u.next.Grid, u.changed) {
 		list = append(list, region{box, slices.Clone(valid)})
 	}
 	// New elements, axis by axis: those of one are there when the next one grows.
@@ -416,27 +452,55 @@ func (u *update) regions() []region {
 	return list
 }
 
-// joined joins boxes that lie next to each other along one axis, so that chunks that they
-// share are written fewer times.
-func joined(boxes []grid.Box) []grid.Box {
+// joined joins boxes of elements that are in the same chunks, so that each chunk is
+// written once for them, and then those that lie next to each other along one axis.
+func joined(g *grid.Grid, boxes []grid.Box) []grid.Box {
 	if len(boxes) == 0 {
 		return nil
 	}
-	for axis := len(boxes[0]) - 1; axis >= 0; axis-- {
-		var list []grid.Box
-		open := map[string]int{} // the last box with the same other sides
-		for _, box := range boxes {
-			key := fmt.Sprint(box[:axis], box[axis+1:])
-			if at, ok := open[key]; ok && list[at][axis].Stop == box[axis].Start {
-				list[at][axis].Stop = box[axis].Stop
-				continue
-			}
-			open[key] = len(list)
+	var list []grid.Box
+	in := map[string]int{}
+	for _, box := range boxes {
+		chunks, err := g.Touched(box)
+		at, ok := in[fmt.Sprint(chunks)]
+		if err != nil || !ok {
+			in[fmt.Sprint(chunks)] = len(list)
 			list = append(list, slices.Clone(box))
+			continue
 		}
-		boxes = list
+		for i, side := range box {
+			list[at][i] = grid.Interval{Start: min(list[at][i].Start, side.Start), Stop: max(list[at][i].Stop, side.Stop)}
+		}
 	}
-	return boxes
+	for axis := len(list[0]) - 1; axis >= 0; axis-- {
+		list = joinedAlong(axis, list)
+	}
+	return list
+}
+
+func joinedAlong(axis int, boxes []grid.Box) (list []grid.Box) {
+	open := map[string]int{} // the last box with the same other sides
+	for _, box := range boxes {
+		sides := fmt.Sprint(box[:axis], box[axis+1:])
+		if at, ok := open[sides]; ok && list[at][axis].Stop == box[axis].Start {
+			list[at][axis].Stop = box[axis].Stop
+			continue
+		}
+		open[sides] = len(list)
+		list = append(list, box)
+	}
+	return list
+}
+
+// addSums adds the elements of a box to the sums of what is copied.
+func (u *update) addSums(box grid.Box, e element.Buffer) error {
+	if !u.grows() || u.made.Region != nil {
+		return nil
+	}
+	return comparison.BoxSums(u.from, u.from.Grid, box, e, u.now.Fill, func(index []int64, sum residue.Number) {
+		n := numberOf(u.from.Grid, index)
+		u.added[n] = u.added[n].Plus(sum)
+	})
 }
 
 // textBytes is the assumed length of a text.
@@ -480,7 +544,13 @@ func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Bo
 		return err
 	}
 	if _, err := u.from.Engine.Read(ctx, from.Resolved, view, engine.Reading{}); err != nil {
-		return u.f.source.overtaken(ctx, u.from, snapshot.SourceError(err))
+		if err = u.f.source.overtaken(ctx, u.from, snapshot.SourceError(err)); errors.Is(err, errAgain) {
+			err = errChanged
+		}
+		return err
+	}
+	if err := u.addSums(box, e); err != nil {
+		return err
 	}
 	if err := next.Engine.Write(ctx, to.Resolved, view, how); err != nil {
 		return err

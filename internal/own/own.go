@@ -32,6 +32,10 @@ const (
 // Growth is the attribute that has the growth policy of an array.
 const Growth = "varve:growth"
 
+// Follow is the attribute of an array that follows another one. It names the record of
+// what the array was made from.
+const Follow = "varve:follow"
+
 // Pyramid is the attribute of a level of a pyramid that says how it was made.
 const Pyramid = "varve:pyramid"
 

@@ -80,7 +80,7 @@ func (s *Stager) Stage(ctx context.Context, box grid.Box) ([]Record, error) {
 		return nil, err
 	}
 	t := &task{Stager: s, known: map[int64]*stored{}}
-	ctx, t.seen = witnessing(ctx, s.listed())
+	ctx, t.seen = Witnessing(ctx, s.listed())
 	do := func(ctx context.Context, b store.Batch) error {
 		return s.split(p, func(p part, copies bool) error {
 			if !s.any(p) {
@@ -116,19 +116,30 @@ func (s *Stager) listed() func(key store.Key) bool {
 	if s.Sources == nil {
 		return nil
 	}
-	e, rank := s.Source.Engine, s.Source.Grid.Rank()
-	dir := ""
-	if !e.Path.IsRoot() {
-		dir = e.Path.String() + "/"
-	}
+	return Listed(s.Source, s.Sources)
+}
+
+// Listed returns a function that reports whether a value may be stored: all but the
+// chunks of an array that a table lacks.
+func Listed(s *snapshot.Array, table func() *Table) func(key store.Key) bool {
 	return func(key store.Key) bool {
-		name, ok := strings.CutPrefix(key.String(), dir)
-		if !ok {
-			return true
-		}
-		index, ok := e.Keys.ParseKey(name, rank, make([]int64, 0, 8))
-		return !ok || s.Sources().Has(index)
+		index, ok := IndexOf(s, key)
+		return !ok || table().Has(index)
 	}
+}
+
+// IndexOf returns the index of the chunk with a key. It returns false if that is no chunk
+// of the array.
+func IndexOf(s *snapshot.Array, key store.Key) ([]int64, bool) {
+	dir := ""
+	if !s.Engine.Path.IsRoot() {
+		dir = s.Engine.Path.String() + "/"
+	}
+	name, ok := strings.CutPrefix(key.String(), dir)
+	if !ok {
+		return nil, false
+	}
+	return s.Engine.Keys.ParseKey(name, s.Grid.Rank(), make([]int64, 0, 8))
 }
 
 // table returns the listed chunks of the source, or nil.
@@ -167,7 +178,7 @@ func (s *Stager) takes(p part, at []int64) bool {
 // task is one call of Stage.
 type task struct {
 	*Stager
-	seen     *sightings
+	seen     *Sightings
 	versions *versioned // nil unless Shared
 
 	mu      sync.Mutex

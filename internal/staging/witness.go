@@ -6,6 +6,7 @@ import (
 	"context"
 	"io/fs"
 	"iter"
+	"maps"
 	"sync"
 
 	"varve.dev/zarr/store"
@@ -58,8 +59,8 @@ func (w Witness) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return store.Stat(ctx, w.Store, key)
 }
 
-// sightings has the versions that one task has read.
-type sightings struct {
+// Sightings has the versions that were read of values.
+type Sightings struct {
 	listed func(key store.Key) bool // nil if that is not known
 
 	mu   sync.Mutex
@@ -68,25 +69,26 @@ type sightings struct {
 
 type sightingsKey struct{}
 
-// witnessing returns a context whose reads are noted.
-func witnessing(ctx context.Context, listed func(key store.Key) bool) (context.Context, *sightings) {
-	s := &sightings{listed: listed, seen: map[store.Key]Digest{}}
+// Witnessing returns a context whose reads from a [Witness] are noted. listed reports
+// whether a value is probably stored; nil is that any may be.
+func Witnessing(ctx context.Context, listed func(key store.Key) bool) (context.Context, *Sightings) {
+	s := &Sightings{listed: listed, seen: map[store.Key]Digest{}}
 	return context.WithValue(ctx, sightingsKey{}, s), s
 }
 
 // unlisted reports whether a value is known not to be stored.
 func unlisted(ctx context.Context, key store.Key) bool {
-	s, ok := ctx.Value(sightingsKey{}).(*sightings)
+	s, ok := ctx.Value(sightingsKey{}).(*Sightings)
 	return ok && s.listed != nil && !s.listed(key)
 }
 
 func note(ctx context.Context, key store.Key, v store.Version) {
-	if s, ok := ctx.Value(sightingsKey{}).(*sightings); ok {
+	if s, ok := ctx.Value(sightingsKey{}).(*Sightings); ok {
 		s.note(key, DigestOf(v))
 	}
 }
 
-func (s *sightings) note(key store.Key, d Digest) {
+func (s *Sightings) note(key store.Key, d Digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old, found := s.seen[key]; found && old != d {
@@ -96,8 +98,11 @@ func (s *sightings) note(key store.Key, d Digest) {
 }
 
 // of returns the digest of the version of a value, or 0 if it was not read.
-func (s *sightings) of(key store.Key) Digest {
+func (s *Sightings) of(key store.Key) Digest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen[key]
 }
+
+// All yields the keys of the values that were read, with the digests of their versions.
+func (s *Sightings) All() iter.Seq2[store.Key, Digest] { return maps.All(s.seen) }
