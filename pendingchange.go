@@ -4,10 +4,12 @@ package zarr
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // PendingChange is a transaction over several arrays ([Group.Append]) that is not
@@ -23,6 +25,16 @@ type PendingChange struct {
 	// Shape is the shape of the array after the transaction, or nil if it is not
 	// committed.
 	Shape []int64
+}
+
+// String says what is pending, and how it ends.
+func (p *PendingChange) String() string {
+	if !p.Decided {
+		return "a change of several arrays was started but not decided: none of it is visible, and the next writer undoes it"
+	}
+	return fmt.Sprintf("a change of %s is decided but not finished: the shape will be %v, and some arrays may have "+
+		"theirs already; the next writer or Options.Finish finishes it, so do not repeat it",
+		quantity.Of(int64(len(p.Arrays)), "array"), p.Shape)
 }
 
 // PendingChange returns the pending transaction that the array is part of. If there is

@@ -20,6 +20,13 @@ import (
 // coordinate: the hours of 1,900 years.
 const MaxCoordinate = 1 << 24
 
+// IsCoordinate reports whether an array is the coordinate of a dimension: it has one
+// axis, and its name is that of the dimension.
+func IsCoordinate(a *zarr.Array) bool {
+	names := a.DimensionNames()
+	return a.Rank() == 1 && len(names) == 1 && names[0] != "" && names[0] == path.Base(a.Path())
+}
+
 // Coordinate opens the coordinate of a dimension of an array: the array with one axis
 // that has the name of the dimension, in the same group or in the nearest group above.
 // The caller closes it. If there is no coordinate, or if it does not fit the dimension,

@@ -291,7 +291,7 @@ func (g *appending) add(cmd *cobra.Command, source string) (done input.File, err
 	}
 	if err == nil {
 		// Compare before the append: afterwards the new elements are the last ones.
-		done.Note = growth.UnorderedAfter(cmd.Context(), a, more)
+		done.Note = more.Unordered(cmd.Context(), a)
 	}
 	if err == nil && (planes > 0 || !growth.HasEmptyPlanes(a.Shape(), at)) {
 		p := progress.NewEstimate(cmd, "appending", more.Length, progress.CodedBytes)

@@ -174,7 +174,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*addition, formatNa
 	}
 	additions := make([]zarr.Addition, len(inputs))
 	for i, in := range inputs {
-		in.note = growth.UnorderedAfter(cmd.Context(), in.array, in.more)
+		in.note = in.more.Unordered(cmd.Context(), in.array)
 		additions[i] = in.more.Addition(in.name, in.axis, &in.opt)
 		additions[i].Alone = *c.Alone
 	}

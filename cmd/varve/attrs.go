@@ -124,8 +124,8 @@ func noteAttribute(cmd *cobra.Command, location string, a *zarr.Array, verb, key
 	case verb == "set" && (key == cf.FillValue || key == cf.Unsigned):
 		facts.NoteMissing(cmd, location, a)
 	case key == facts.DimensionsAttribute && a.Format() == 2:
-		if facts.Unnamed(a.Metadata()) == facts.NoNames {
-			session.Remark(cmd, location, facts.NoNames+": xarray does not open a group with such an array")
+		if a.Metadata().Unnamed() == metadata.NoDimensionNames {
+			session.Remark(cmd, location, metadata.NoDimensionNames+": xarray does not open a group with such an array")
 			return
 		}
 		dimensions.Note(cmd, location, a)

@@ -3,30 +3,17 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/facts"
-	"varve.dev/zarr/cmd/varve/internal/failure"
-	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/check"
 	"varve.dev/zarr/cmd/varve/internal/node"
-	"varve.dev/zarr/cmd/varve/internal/output"
-	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
-	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/codec"
-	"varve.dev/zarr/regrid"
 )
-
-// mostFaults bounds the faults that are listed one by one.
-const mostFaults = 1000
 
 func newCheckCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -75,7 +62,7 @@ command that writes here removes those of crashed writers.`,
 		ValidArgsFunction: node.Complete,
 	}
 	f := &checkFlags{}
-	c.Flags().BoolVar(&f.how.IndexOnly, "fast", false, "check only sizes and the indexes of shards, and decode nothing")
+	c.Flags().BoolVar(&f.how.Fast, "fast", false, "check only sizes and the indexes of shards, and decode nothing")
 	c.Flags().Var((*percentage)(&f.how.Sample), "sample", "check only a random `PART` of the stored chunks, such as 1%")
 	c.Flags().BoolVar(&f.digest, "digest", false, "also print digests of the values, which do not depend on chunks and codecs")
 	c.Flags().BoolVar(&f.dandi, "dandi", false, "also print the digest that the DANDI archive has for a Zarr asset")
@@ -93,8 +80,7 @@ command that writes here removes those of crashed writers.`,
 				return err
 			}
 		}
-		f.how.KeepGoing = true
-		return check(cmd, args[0], f)
+		return f.run(cmd, args[0])
 	}
 	for _, name := range []string{"write-manifest", "digest", "dandi", "repair", "complete", "sample", "fast"} {
 		c.MarkFlagsMutuallyExclusive("against", name)
@@ -104,7 +90,7 @@ command that writes here removes those of crashed writers.`,
 
 // checkFlags are the flags of varve check.
 type checkFlags struct {
-	how           zarr.CheckOptions
+	how           check.Options
 	digest, dandi bool
 	list, against string
 }
@@ -129,83 +115,36 @@ func (p *percentage) Set(text string) error {
 	return nil
 }
 
-// findings is the result of a check of one array, in the form of --json.
-type findings struct {
-	Path    string      `json:"path"`
-	Chunks  int64       `json:"chunks_stored"`
-	Inner   int64       `json:"inner_chunks_stored"`
-	Bytes   int64       `json:"bytes_stored"`
-	Dead    int64       `json:"bytes_dead"`
-	Missing int64       `json:"chunks_missing"` // with --complete
-	Faults  int64       `json:"faults"`
-	Bad     int64       `json:"chunks_damaged"`
-	Found   []faultFact `json:"found"`           // in the order of chunks
-	Order   *string     `json:"unordered"`       // how a coordinate is out of order, else null
-	Notes   []string    `json:"notes"`           // what prevents xarray from opening the group
-	Error   *string     `json:"error,omitempty"` // why an array of a group cannot be read
-
-	Pending *facts.Pending `json:"pending,omitempty"` // an unfinished change of several arrays
-
-	// Orphans are values that no document describes, such as superseded grids and chunks
-	// beyond the extent. They are no damage. They are not counted with --fast and
-	// --sample.
-	Orphans     int64 `json:"orphans"`
-	OrphanBytes int64 `json:"bytes_orphaned"`
-
-	Findings []finding      `json:"findings"` // everything that changes the status
-	Checked  *checkedCounts `json:"checked,omitempty"`
-
-	// Temporary is set only if NODE is an array. A group lists the files of its members.
-	Temporary []temporaryFact `json:"temporary,omitzero"`
-
-	sums
-	replaced []finding // documents of re-griddings that others have replaced
-	sharded  bool
-	times    bool // the coordinate that is out of order holds times
-}
-
-// faultFact is one fault. If a chunk has very many, its last one stands for those that
-// are not listed.
-type faultFact struct {
-	Key     string    `json:"key"`
-	Chunk   []int64   `json:"chunk"`
-	Inner   [][]int64 `json:"inner"` // the path to the inner chunk
-	Off     int64     `json:"offset"`
-	Len     int64     `json:"length"`
-	Shared  bool      `json:"shared"`
-	Kind    *string   `json:"kind"` // null if bytes are only shared
-	Message string    `json:"message"`
-}
-
-// inspected returns the findings about the re-griddings of an array.
-func inspected(cmd *cobra.Command, location string, a *zarr.Array) ([]finding, error) {
-	i, err := regrid.Inspect(cmd.Context(), a)
-	if err != nil || i.Replaced == nil {
-		return nil, err
-	}
-	return []finding{{Kind: "document-replaced", Path: location, Message: i.Replaced.Message(), Repair: i.Replaced.Repair()}}, nil
-}
-
-func check(cmd *cobra.Command, location string, f *checkFlags) error {
+// run looks for damage at a location, and prints what it finds.
+func (f *checkFlags) run(cmd *cobra.Command, location string) error {
 	n, err := node.Open(cmd, location)
 	if err != nil {
 		return err
 	}
 	defer n.Close()
-	a, ok := n.(*zarr.Array)
-	if !ok {
-		return checkGroup(cmd, location, n.(*zarr.Group), f)
+	p := &chunkProgress{cmd: cmd}
+	f.how.Progress = p.show
+	report, err := check.Run(cmd.Context(), n, &f.how)
+	p.end()
+	if _, isArray := n.(*zarr.Array); isArray {
+		if err != nil {
+			return err
+		}
+		return f.finishArray(cmd, location, n, report)
 	}
-	c, err := checkArray(cmd, location, a, f.how)
-	if err != nil {
+	if report == nil {
 		return err
 	}
-	if c.Temporary, err = temporaryFiles(cmd, n); err != nil {
-		return err
-	}
+	return f.finishGroup(cmd, location, n, report, err)
+}
+
+// finishArray prints the result of the check of an array, with the digests and checksums
+// that the flags ask for.
+func (f *checkFlags) finishArray(cmd *cobra.Command, location string, n zarr.Node, report *check.Report) (err error) {
+	c := newFindings(location, report.Arrays[0])
+	c.Temporary = temporaryFacts(report.Temporary)
+	c.Checked = newCheckedCounts(report.Checked)
 	verdict := c.verdict()
-	c.Findings = c.list()
-	c.Checked = &checkedCounts{1, c.Chunks, c.Inner, c.Bytes}
 	if c.sums, err = f.sums(cmd, n, verdict == nil); err != nil {
 		return err
 	}
@@ -215,171 +154,40 @@ func check(cmd *cobra.Command, location string, f *checkFlags) error {
 	return verdict
 }
 
-// verdict returns an error that sums up the findings, or nil if there are none.
-func (c *findings) verdict() error {
-	text := faultsText(c.Path, c.Faults, c.Missing, c.Bad, c.Chunks)
-	if c.times {
-		text += "; the times of the coordinate are out of order"
-	}
-	if c.Pending.IsFinding() {
-		text += "; a change of several arrays is not finished"
-	}
-	if len(c.replaced) > 0 {
-		text += "; the document of a re-gridding was replaced"
-	}
-	if c.times || c.Faults > 0 || c.Pending.IsFinding() || len(c.replaced) > 0 {
-		return failure.Verdict(text)
-	}
-	return nil
-}
-
-// faultsText describes the number of faults. Of these, missing are chunks that are not
-// stored; the others are in bad of the stored chunks.
-func faultsText(location string, faults, missing, bad, chunks int64) string {
-	damage := fmt.Sprintf("in %s of %s", phrase.Count(bad), phrase.Plural(chunks, "stored chunk"))
-	text := fmt.Sprintf("check %s: %s ", location, phrase.Plural(faults, "fault"))
-	switch {
-	case missing == 0:
-		return text + damage
-	case missing == faults:
-		return text + fmt.Sprintf("(%s missing)", phrase.Plural(missing, "chunk"))
-	}
-	return text + fmt.Sprintf("(%s %s, %s missing)", phrase.Count(faults-missing), damage, phrase.Plural(missing, "chunk"))
-}
-
-// checkArray looks for damage in one array.
-func checkArray(cmd *cobra.Command, location string, a *zarr.Array, how zarr.CheckOptions) (*findings, error) {
-	chunks, _ := a.Grid().NumChunks()
-	if how.Sample > 0 {
-		chunks = int64(how.Sample * float64(chunks))
-	}
-	p := progress.NewCount(cmd, "chunks", chunks)
-	c := &findings{Path: location, Found: []faultFact{}, Notes: []string{}, sharded: a.Inner() != nil}
-	c.Pending = facts.PendingAt(cmd.Context(), a)
-	if why := facts.Unnamed(a.Metadata()); why != "" && why != facts.NoNames {
-		c.Notes = append(c.Notes, why+": xarray does not open such a group")
-	}
-	var err error
-	if c.replaced, err = inspected(cmd, location, a); err != nil {
-		return nil, err
-	}
-	if !how.IndexOnly && how.Sample == 0 { // a listing of all chunks would undo what these save
-		if err := c.countOrphans(cmd, a); err != nil {
-			return nil, err
-		}
-	}
-	how.Progress = func(_ []int64, found *codec.Check) {
-		p.Add(1)
-		c.add(found)
-	}
-	defer p.End()
-	for f, err := range a.CheckShards(cmd.Context(), &how) {
-		if err != nil {
-			return nil, err
-		}
-		// add counts only the faults of stored chunks.
-		if errors.Is(f.Err, fs.ErrNotExist) {
-			c.Missing++
-			c.Faults++
-		}
-		// A damaged array may have millions of faults. All are counted.
-		if len(c.Found) < mostFaults {
-			c.Found = append(c.Found, factOf(f))
-		}
-	}
-	// Reading a damaged coordinate would only report the damage again.
-	if c.Faults == 0 && !how.IndexOnly {
-		var order string
-		order, c.times = growth.Unordered(cmd.Context(), a)
-		c.Order = output.Present(order)
-	}
-	// Faults arrive in the order of reading. Sorted, two checks print the same.
-	slices.SortStableFunc(c.Found, func(x, y faultFact) int { return slices.Compare(x.Chunk, y.Chunk) })
-	return c, nil
-}
-
-// countOrphans counts the values of an array that its document does not describe.
-func (c *findings) countOrphans(cmd *cobra.Command, a *zarr.Array) error {
-	r, err := regrid.Vacuum(cmd.Context(), a, &regrid.VacuumOptions{DryRun: true})
-	if err != nil {
-		return cmd.Context().Err() // a store that cannot be listed has no answer
-	}
-	for _, i := range r.Items {
-		c.Orphans += i.Values
-		c.OrphanBytes += i.Bytes
-	}
-	return nil
-}
-
-// add adds the result of one chunk.
-func (c *findings) add(found *codec.Check) {
-	c.Chunks++
-	c.Inner += found.Inner
-	c.Bytes += found.Bytes
-	c.Dead += found.Dead
-	if n := int64(len(found.Faults)) + found.More; n > 0 {
-		c.Faults += n
-		c.Bad++
-	}
-}
-
-func factOf(f zarr.ShardFault) faultFact {
-	fact := faultFact{Key: f.Key, Chunk: f.Shard, Inner: f.Inner, Off: f.Off, Len: f.Len, Shared: f.Shared, Message: failure.OneLine(f)}
-	if !f.Shared {
-		fact.Kind = output.Present(string(zarr.KindOf(f.Err)))
-	}
-	// Programs read a list, never null.
-	if fact.Inner == nil {
-		fact.Inner = [][]int64{}
-	}
-	return fact
-}
-
-func (c *findings) print(cmd *cobra.Command) error {
-	if session.WantsJSON(cmd) {
-		return session.PrintJSON(cmd, c)
-	}
-	return session.Print(cmd, c.write)
-}
-
-// write writes one line for every fault, and one for the array.
-func (c *findings) write(w *bufio.Writer) error {
-	for _, f := range c.Found {
-		fmt.Fprintln(w, phrase.Printable(f.Message))
-	}
-	if c.Error != nil {
-		_, err := fmt.Fprintf(w, "%s  cannot be checked: %s\n", phrase.Printable(c.Path), phrase.Printable(*c.Error))
+// finishGroup prints the result of the check of a group. bad is the reason if a part of
+// it could not be checked.
+func (f *checkFlags) finishGroup(cmd *cobra.Command, location string, n zarr.Node, report *check.Report, bad error) (err error) {
+	all := newGroupFindings(location, report)
+	verdict := all.verdict()
+	if all.sums, err = f.sums(cmd, n, verdict == nil && bad == nil); err != nil {
 		return err
 	}
-	what := phrase.Plural(c.Chunks, "stored chunk")
-	if c.sharded {
-		what = fmt.Sprintf("%s with %s", phrase.Plural(c.Chunks, "stored shard"), phrase.Plural(c.Inner, "inner chunk"))
+	if err := all.print(cmd); err != nil || bad != nil {
+		return errors.Join(err, bad)
 	}
-	fmt.Fprintf(w, "%s  %s, %s", phrase.Printable(c.Path), what, phrase.Bytes(c.Bytes))
-	if c.Dead > 0 {
-		fmt.Fprintf(w, ", of which %s are unused (varve compact --shards)", phrase.Bytes(c.Dead))
+	return verdict
+}
+
+// chunkProgress draws a line of progress for each array.
+type chunkProgress struct {
+	cmd  *cobra.Command
+	line *progress.Line // nil before the first array
+}
+
+// show is the progress of a check.
+func (p *chunkProgress) show(_ string, done, total int64) {
+	if done > 0 {
+		p.line.Add(1)
+		return
 	}
-	if c.Missing > 0 {
-		fmt.Fprintf(w, "; %s missing", phrase.Plural(c.Missing, "chunk"))
+	p.end()
+	p.line = progress.NewCount(p.cmd, "chunks", total)
+}
+
+// end ends the line of the present array.
+func (p *chunkProgress) end() {
+	if p.line != nil {
+		p.line.End()
+		p.line = nil
 	}
-	_, err := fmt.Fprintf(w, ": %s\n", phrase.Plural(c.Faults, "fault"))
-	if c.Order != nil {
-		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(*c.Order))
-	}
-	if c.Orphans > 0 {
-		_, err = fmt.Fprintf(w, "%s  %s that the document does not describe, %s: varve vacuum removes those whose grace is over\n",
-			phrase.Printable(c.Path), phrase.Plural(c.Orphans, "value"), phrase.Bytes(c.OrphanBytes))
-	}
-	for _, text := range c.Notes {
-		_, err = fmt.Fprintf(w, "%s  note: %s\n", phrase.Printable(c.Path), phrase.Printable(text))
-	}
-	for _, f := range c.replaced {
-		_, err = fmt.Fprintf(w, "%s  %s\n  repair: %s\n", phrase.Printable(f.Path), phrase.Printable(f.Message), phrase.Printable(f.Repair))
-	}
-	if c.Pending != nil {
-		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(c.Pending.Text()))
-	}
-	writeTemporary(w, c.Temporary)
-	c.sums.write(w, c.Path)
-	return err
 }

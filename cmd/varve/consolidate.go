@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/consolidation"
 	"varve.dev/zarr/observe"
 )
 
@@ -71,19 +72,19 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 		return session.PrintJSON(cmd, struct {
 			Path   string `json:"path"`
 			DryRun bool   `json:"dry_run"`
-			*consolidated.Drift
+			*consolidation.Drift
 		}{location, dry, d})
 	}
 	return printDrift(cmd.OutOrStdout(), d, location, dry)
 }
 
 // printConsolidation prints the plan of a dry run.
-func printConsolidation(cmd *cobra.Command, d *consolidated.Drift, location string) error {
+func printConsolidation(cmd *cobra.Command, d *consolidation.Drift, location string) error {
 	p := struct {
 		dryrun.Head
 		Path   string `json:"path"`
 		DryRun bool   `json:"dry_run"`
-		*consolidated.Drift
+		*consolidation.Drift
 		dryrun.Counts
 	}{
 		dryrun.Head{Operation: cmd.Name(), Node: location, Strategy: dryrun.Strategy(cmd), Guarantee: "atomic", Stages: []dryrun.Stage{{Name: "publish", Tasks: 1}}},
@@ -102,7 +103,7 @@ func printConsolidation(cmd *cobra.Command, d *consolidated.Drift, location stri
 
 // printDrift prints how the old copy differed from the nodes. If there was no copy, it
 // prints only the number of nodes.
-func printDrift(w io.Writer, d *consolidated.Drift, location string, dry bool) error {
+func printDrift(w io.Writer, d *consolidation.Drift, location string, dry bool) error {
 	done := "the metadata of " + phrase.Plural(int64(d.Nodes), "node") + " is now in the group's document"
 	if dry {
 		done = phrase.Plural(int64(d.Nodes), "node") + " below the group, nothing was changed"
@@ -112,7 +113,7 @@ func printDrift(w io.Writer, d *consolidated.Drift, location string, dry bool) e
 		_, err := fmt.Fprintf(w, "%s  %s\n", phrase.Printable(location), done)
 		return err
 	}
-	if _, err := fmt.Fprintf(w, "%s  %s: %s\n", phrase.Printable(location), done, d.Text()); err != nil {
+	if _, err := fmt.Fprintf(w, "%s  %s: %s\n", phrase.Printable(location), done, d); err != nil {
 		return err
 	}
 	for _, list := range []struct {

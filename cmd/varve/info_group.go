@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/consolidation"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -34,17 +35,15 @@ type groupFacts struct {
 }
 
 // staleNotes returns a note if consolidated metadata is stale or cannot be compared.
-func staleNotes(ctx context.Context, g *zarr.Group, early *consolidated.Early) []string {
-	d, err := consolidated.DriftOf(ctx, g.Path(), g.Metadata(), &consolidated.NodeWalk{
-		Hierarchy: g.Location().Root(), Most: facts.MostCompared, Deep: true, Early: early,
-	})
+func staleNotes(ctx context.Context, g *zarr.Group, early *consolidation.Early) []string {
+	d, err := consolidation.Compare(ctx, g.Location(), g.Metadata(), &consolidation.Options{Most: facts.MostCompared, Early: early})
 	switch {
 	case errors.Is(err, store.ErrUnsupported), errors.Is(err, fs.ErrNotExist):
 		// The store cannot be listed, or the group is new and this is a dry run.
 	case err != nil:
 		return []string{"consolidated metadata could not be compared with the nodes: " + failure.OneLine(err)}
 	case !d.IsNone():
-		return []string{d.StaleText()}
+		return []string{consolidated.StaleText(d)}
 	}
 	return nil
 }
@@ -60,8 +59,8 @@ type overview struct {
 // in a far store each takes a round trip.
 func look(cmd *cobra.Command, location string, g *zarr.Group) (o overview) {
 	ctx := cmd.Context()
-	var stale *consolidated.Drift
-	disagree := func() { o.disagreements = dimensions.Disagreements(cmd, consolidated.AsStored(g, stale)) }
+	var stale *consolidation.Drift
+	disagree := func() { o.disagreements = dimensions.Disagreements(cmd, consolidation.AsStored(g, stale)) }
 	both := func() { o.shadowed = shadowed(ctx, g) }
 	pending := func() { o.pending = facts.PendingBelow(ctx, location, g) }
 	if g.Metadata().Consolidated == nil {
@@ -70,13 +69,15 @@ func look(cmd *cobra.Command, location string, g *zarr.Group) (o overview) {
 		together(both, pending, disagree, begin)
 		return o
 	}
-	early := consolidated.ReadEarly(ctx, g.Location().Root(), g.Path(), g.Metadata().Consolidated, true)
+	early := consolidation.ReadEarly(ctx, g.Location(), g.Metadata().Consolidated, true)
 	defer early.End()
 	together(both, pending,
-		func() { stale, _ = consolidated.StalenessOf(ctx, g, g.Metadata(), false, early) }, // staleNotes reports the error
+		func() {
+			stale, _ = consolidation.Stale(ctx, g.Location(), g.Metadata(), &consolidation.Options{Shallow: true, Early: early})
+		}, // staleNotes reports the error
 		func() { o.drift = staleNotes(ctx, g, early) })
 	disagree()
-	o.members, o.end = consolidated.MembersThere(ctx, g, stale, false), func() {}
+	o.members, o.end = consolidation.Members(ctx, g, stale, false), func() {}
 	return o
 }
 

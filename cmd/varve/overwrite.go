@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/metadata"
@@ -57,6 +56,13 @@ func existing(ctx context.Context, location string) (isArray bool, members int64
 	if err != nil {
 		return false, 0, err
 	}
-	names, err := consolidated.Folders(ctx, at.Store(), p)
-	return false, int64(len(names)), err
+	for e, err := range store.List(ctx, at.Store(), p, false) {
+		if err != nil {
+			return false, 0, err
+		}
+		if e.Dir {
+			members++
+		}
+	}
+	return false, members, nil
 }

@@ -147,7 +147,7 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *growth.Chang
 // noteNew prints a note if the new elements of an array may be mistaken for values: if
 // its fill value is not a missing value, or if they are times.
 func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array) {
-	if source.IsCoordinate(a) {
+	if cf.IsCoordinate(a) {
 		noteTimes(cmd, location, before, a)
 		return
 	}
@@ -174,7 +174,7 @@ func meaningOfElement(d *cf.Decoding, a *zarr.Array, elem []byte) string {
 // noteTimes prints a note if a coordinate of times has grown: its new times are not yet
 // written.
 func noteTimes(cmd *cobra.Command, location string, before []int64, a *zarr.Array) {
-	if !source.IsCoordinate(a) || len(before) != 1 || a.Shape()[0] <= before[0] {
+	if !cf.IsCoordinate(a) || len(before) != 1 || a.Shape()[0] <= before[0] {
 		return
 	}
 	if _, is := source.TimesOf(a); !is && a.Type().Kind() != dtype.Datetime {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/check"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 )
 
@@ -25,22 +25,20 @@ type temporaryFact struct {
 // temporaryFiles lists the temporary files at and below a node. Only local stores have
 // any.
 func temporaryFiles(cmd *cobra.Command, n zarr.Node) ([]temporaryFact, error) {
-	found := []temporaryFact{}
-	s, ok := store.Driver(n.Location().Store()).(*filestore.Store)
-	if !ok {
-		return found, nil
-	}
-	dir, err := store.ParsePath(n.Path())
+	files, err := check.Temporary(cmd.Context(), n)
 	if err != nil {
 		return nil, err
 	}
-	for t, err := range s.Temporary(cmd.Context(), dir) {
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, temporaryFact{t.Name, t.Size, t.Modified})
+	return temporaryFacts(files), nil
+}
+
+// temporaryFacts describes temporary files.
+func temporaryFacts(files []filestore.Temporary) []temporaryFact {
+	found := make([]temporaryFact, len(files)) // programs read a list, never null
+	for i, t := range files {
+		found[i] = temporaryFact{t.Name, t.Size, t.Modified}
 	}
-	return found, nil
+	return found
 }
 
 // writeTemporary writes one line for each temporary file, and one for all of them.

@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/consolidation"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/strictjson"
 )
@@ -170,13 +171,13 @@ func (b twig) line() string {
 // newBranch returns a node without those below it.
 func newBranch(m zarr.Member) *branch {
 	switch gone := sharedBranches.gone[m.Kind]; {
-	case m.Err == consolidated.ErrGone && gone != nil:
+	case m.Err == consolidation.ErrGone && gone != nil:
 		return gone
 	case m.Err == nil && m.Kind == groupKind:
 		return sharedBranches.group
 	}
 	b := &branch{kind: output.Present(m.Kind)}
-	if b.Error = consolidated.GoneText; m.Err != consolidated.ErrGone {
+	if b.Error = consolidated.GoneText; m.Err != consolidation.ErrGone {
 		b.Error = ""
 		if m.Err != nil {
 			b.Error = failure.OneLine(m.Err)
@@ -210,23 +211,23 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 		return newTwig(zarr.Member{Path: name, Kind: arrayKind, Node: n}), nil
 	}
 	root := &twig{name, &branch{kind: &groupKind, text: name}}
-	stale, err := consolidated.StalenessOf(cmd.Context(), g, g.Metadata(), deep, nil)
+	stale, err := consolidation.Stale(cmd.Context(), g.Location(), g.Metadata(), &consolidation.Options{Shallow: !deep})
 	root.notes(cmd, location, stale)
 	return root, errors.Join(err, root.grow(cmd, g, stale, deep))
 }
 
 // notes adds a note about stale consolidated metadata, and prints it on standard error.
-func (b *branch) notes(cmd *cobra.Command, location string, stale *consolidated.Drift) {
+func (b *branch) notes(cmd *cobra.Command, location string, stale *consolidation.Drift) {
 	if stale != nil {
-		b.Notes = []string{stale.StaleText()}
-		session.Note(cmd, location, stale.StaleText())
+		b.Notes = []string{consolidated.StaleText(stale)}
+		session.Note(cmd, location, consolidated.StaleText(stale))
 	}
 }
 
 func newTwig(m zarr.Member) *twig { return &twig{m.Name(), newBranch(m)} }
 
 // grow adds the members of group g to its branch.
-func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, stale *consolidated.Drift, deep bool) error {
+func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, stale *consolidation.Drift, deep bool) error {
 	var bad error
 	at := map[string]*branch{".": b}
 	if stale != nil { // reserve memory: a slice of very many members is copied as it grows
@@ -238,7 +239,7 @@ func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, stale *consolidated.Dri
 		}
 		b.members = slices.Grow(b.members, n)
 	}
-	for m, err := range consolidated.MembersThere(cmd.Context(), g, stale, deep) {
+	for m, err := range consolidation.Members(cmd.Context(), g, stale, deep) {
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/consolidation"
 	"varve.dev/zarr/strictjson"
 )
 
@@ -64,7 +65,7 @@ func TestTreeBelowLeaves(t *testing.T) {
 	}
 	for _, p := range []string{"c/x", "b/y", "a/z/deep", "none/w", "b/v"} {
 		parent := place(at, path.Dir(p))
-		parent.members = append(parent.members, twig{path.Base(p), newBranch(zarr.Member{Path: p, Kind: arrayKind, Err: consolidated.ErrGone})})
+		parent.members = append(parent.members, twig{path.Base(p), newBranch(zarr.Member{Path: p, Kind: arrayKind, Err: consolidation.ErrGone})})
 	}
 	var out bytes.Buffer
 	w := bufio.NewWriter(&out)

@@ -20,6 +20,7 @@ func TestGuide(t *testing.T) {
 	checkExamples(t, examples, "guide.md", 10)
 	checkExamples(t, examples, "cf.md", 4)
 	checkExamples(t, examples, "ragged.md", 1)
+	checkExamples(t, examples, "integrity.md", 1)
 }
 
 // exampleBodies returns the bodies of the examples of the core by their folder and name.

@@ -23,7 +23,7 @@ var layers = [][]string{
 	{
 		"internal/checked", "internal/nodename", "internal/sentinel", "strictjson", "internal/budget", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/byteorder", "internal/clock", "internal/racing",
-		"internal/nontemporal", "internal/pages", "internal/parallel", "internal/residue",
+		"internal/nontemporal", "internal/pages", "internal/parallel", "internal/residue", "internal/quantity",
 	},
 	{"calendar", "dtype", "grid", "store", "store/retry", "codec/config", "internal/diskstore"},
 	{"strided", "internal/blocks"},
@@ -46,8 +46,8 @@ var layers = [][]string{
 	{"internal/comparison"},
 	{"internal/dimension", "internal/streaming", "internal/access", "internal/staging"},
 	{"."},
-	{"rewrite", "cf", "regrid", "diff", "checksums"},
-	{"virtual", "ragged", "filter", "pyramid"},
+	{"rewrite", "cf", "regrid", "diff", "checksums", "consolidation"},
+	{"virtual", "ragged", "filter", "pyramid", "check"},
 	{"internal/layers"},
 }
 

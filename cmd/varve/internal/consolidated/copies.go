@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/consolidation"
 	"varve.dev/zarr/metadata"
 )
 
@@ -37,9 +38,8 @@ func OlderCopies(ctx context.Context, location string, a *zarr.Array) []string {
 		if err != nil || !ok || g == nil || g.Consolidated == nil || g.Format() != a.Format() {
 			continue
 		}
-		was, err := canonical(g.Consolidated, strings.TrimPrefix(path[len(above):], "/"))
 		// A damaged entry is reported like an old one, because consolidate replaces both.
-		if err != nil || !alike(was, is) {
+		if !consolidation.Agrees(g.Consolidated, strings.TrimPrefix(path[len(above):], "/"), is) {
 			group := strings.TrimSuffix(root+"/"+above, "/")
 			notes = append(notes, fmt.Sprintf("the consolidated metadata of %s is older than this array: varve consolidate updates it", group))
 		}

@@ -14,14 +14,10 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strictjson"
 )
 
 // DimensionsAttribute is the attribute that names the dimensions of an array of format 2.
 const DimensionsAttribute = "_ARRAY_DIMENSIONS"
-
-// NoNames is the result of Unnamed for an array without dimension names.
-const NoNames = "no dimension names"
 
 // mostNeighbors bounds the members of a group that are searched for one with dimension
 // names.
@@ -64,39 +60,15 @@ func isEnclosed(name string) bool {
 		strings.Contains(closing, name[len(name)-1:]) && !strings.ContainsAny(name, opening)
 }
 
-// Unnamed returns why xarray finds no name for each axis of an array, or "" if it does.
-// In format 2 names are in an attribute. In format 3 they are in the document, and an
-// array without axes needs none.
-func Unnamed(doc *metadata.Array) string {
-	if doc.Format() == 3 {
-		if len(doc.DimensionNames) == 0 && len(doc.Shape) > 0 {
-			return NoNames
-		}
-		return ""
-	}
-	raw, ok, err := metadata.Attribute(doc.Attributes, DimensionsAttribute)
-	if err != nil || !ok {
-		return NoNames
-	}
-	v, err := strictjson.Parse(raw, strictjson.Limits{})
-	switch {
-	case err != nil || v.Kind() != strictjson.Array:
-		return "attribute " + DimensionsAttribute + " is not a list of names"
-	case v.Len() != len(doc.Shape):
-		return fmt.Sprintf("attribute %s has %s for %s", DimensionsAttribute, phrase.Plural(int64(v.Len()), "name"), phrase.Plural(int64(len(doc.Shape)), "axis"))
-	}
-	return ""
-}
-
 // NoteUnnamed prints a note if xarray does not open the group of an array because it
 // finds no dimension names. An array without any names gets the note only beside arrays
 // that have some: other programs do not need names.
 func NoteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Group) {
-	why := Unnamed(a.Metadata())
-	if why == "" || why == NoNames && !othersNamed(cmd.Context(), g, path.Base(a.Path())) {
+	why := a.Metadata().Unnamed()
+	if why == "" || why == metadata.NoDimensionNames && !othersNamed(cmd.Context(), g, path.Base(a.Path())) {
 		return
 	}
-	if why == NoNames {
+	if why == metadata.NoDimensionNames {
 		why += ", and other arrays of its group have some"
 	}
 	session.Remark(cmd, location, why+": xarray does not open such a group"+namedBy(cmd, location, a))

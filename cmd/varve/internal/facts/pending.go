@@ -32,10 +32,15 @@ type Pending struct {
 // nil.
 func PendingAt(ctx context.Context, a *zarr.Array) *Pending {
 	p, err := a.PendingChange(ctx)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	case err != nil:
+	}
+	return PendingOf(p, err)
+}
+
+// PendingOf describes an unfinished change, or why it cannot be read.
+func PendingOf(p *zarr.PendingChange, err error) *Pending {
+	if err != nil {
 		return &Pending{Arrays: []string{}, Error: output.Present(failure.OneLine(err))}
 	}
 	f := &Pending{Decided: p.Decided, Arrays: p.Arrays, Shape: p.Shape}
@@ -50,15 +55,11 @@ func (p *Pending) IsFinding() bool { return p != nil && (p.Decided || p.Error !=
 
 // Text describes the pending change, and how to finish it.
 func (p *Pending) Text() string {
-	switch {
-	case p.Error != nil:
+	if p.Error != nil {
 		return "an unfinished change cannot be read: " + *p.Error
-	case !p.Decided:
-		return "a change of several arrays was started but not decided: none of it is visible, and the next writer undoes it"
 	}
-	return fmt.Sprintf("a change of %s is decided but not finished: the shape will be %v, and some arrays may have "+
-		"theirs already; the next writer or varve check --repair finishes it, so do not repeat it",
-		phrase.Plural(int64(len(p.Arrays)), "array"), p.Shape)
+	change := zarr.PendingChange{Decided: p.Decided, Arrays: p.Arrays, Shape: p.Shape}
+	return failure.Remedied(change.String())
 }
 
 // PendingBelow returns a note about the first unfinished change of several arrays below a

@@ -43,7 +43,7 @@ func ReadersOf(ctx context.Context, a *zarr.Array) Readers {
 func readersOfDocument(doc *metadata.Array, stored form) Readers {
 	r := Readers{Known: []string{}, Not: []string{}}
 	codecs, ok := codecNames(doc.Codecs)
-	asked := inquiry{doc: doc, codecs: codecs, stored: stored, unnamed: Unnamed(doc)}
+	asked := inquiry{doc: doc, codecs: codecs, stored: stored, unnamed: doc.Unnamed()}
 	asked.refusal, _ = cf.Refused(doc)
 	for i := 0; i < len(programs); {
 		name := programs[i].name

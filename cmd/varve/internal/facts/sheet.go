@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/consolidation"
 	"varve.dev/zarr/draw"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -253,7 +253,7 @@ func MemberText(m zarr.Member) string {
 	if m.Kind != "" {
 		text += "  " + m.Kind
 	}
-	if errors.Is(m.Err, consolidated.ErrGone) {
+	if errors.Is(m.Err, consolidation.ErrGone) {
 		return text + "  " + m.Err.Error()
 	}
 	if m.Err != nil {

@@ -33,6 +33,8 @@ var remedies = strings.NewReplacer(
 	"RectilinearOptions.Trim", "--trim",
 	"Addition.Alone", "--alone",
 	"Group.Consolidate", "varve consolidate",
+	"check.Repair", "varve check --repair",
+	"zarr.Read reads", "varve export reads",
 	"Group.Append", "append GROUP NAME=FILE …",
 	"Array.Reservation", "varve reservations",
 	"rewrite.Convert", "varve convert --to 3",
@@ -70,8 +72,11 @@ var remedies = strings.NewReplacer(
 // OneLine returns the message of an error as one line in the words of the command. Joined
 // errors are separated by semicolons.
 func OneLine(err error) string {
-	return WithoutPackages(remedies.Replace(strings.ReplaceAll(err.Error(), "\n", "; ")))
+	return WithoutPackages(Remedied(strings.ReplaceAll(err.Error(), "\n", "; ")))
 }
+
+// Remedied returns a text of the library with flags and commands in place of Go names.
+func Remedied(text string) string { return remedies.Replace(text) }
 
 // packageName matches the name of a Go package at the beginning of a reason.
 var packageName = regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|file|fs|grid|http|memory|metadata|npy|rewrite|selection|store|strictjson|vfs|zip): )+`)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/checked"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -168,4 +169,10 @@ func WholePlanes(v *input.Values, shape []int64, axis int, n int64) (int64, erro
 	size := element.Width(v.Type)
 	return 0, failure.OnAxis(axis, "%s has %s, which is not a whole number of planes of %s (shape %v without axis %d, type %s)%s",
 		v.Name, phrase.Plural(n*size, "byte"), phrase.Plural(plane*size, "byte"), shape, axis, v.Type, v.RawNPY())
+}
+
+// Unordered returns a text about the first new element that is out of order after those
+// of a coordinate, or "".
+func (g *Gain) Unordered(ctx context.Context, a *zarr.Array) string {
+	return cf.UnorderedAfter(ctx, a, g.from, g.Planes)
 }

@@ -76,14 +76,14 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 		return faults, nil // invalid attributes are compared by their spelling
 	}
 	// In a coordinate, zero is a number even if it is the fill value.
-	if source.IsCoordinate(v.array) {
+	if cf.IsCoordinate(v.array) {
 		p = p.OfCoordinate()
 	}
 	faults = append(faults, missingDiffers(p, q)...)
 	if len(faults) > 0 {
 		return faults, nil
 	}
-	if source.IsCoordinate(a) {
+	if cf.IsCoordinate(a) {
 		q = q.OfCoordinate()
 	}
 	return v.hiddenBy(ctx, p, q)

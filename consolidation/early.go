@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package consolidated
+package consolidation
 
 import (
 	"context"
@@ -23,13 +23,14 @@ type Early struct {
 // mostEarly bounds the nodes that are read before they are listed.
 const mostEarly = 1000
 
-// ReadEarly begins to read the nodes below a group that its consolidated metadata names,
-// only those directly below it if deep is false. group is its path. The caller calls
+// ReadEarly begins to read the nodes below the group at a location that its consolidated
+// metadata names, only those directly below it if deep is false. The caller calls
 // [Early.End].
-func ReadEarly(ctx context.Context, hierarchy *zarr.Location, group string, recorded *metadata.Consolidated, deep bool) *Early {
+func ReadEarly(ctx context.Context, at *zarr.Location, recorded *metadata.Consolidated, deep bool) *Early {
 	ctx, cancel := context.WithCancel(ctx)
 	e := &Early{nodes: map[store.Path]func() (metadata.Node, error){}, cancel: cancel}
-	above, err := store.ParsePath(group)
+	hierarchy := at.Root()
+	above, err := store.ParsePath(at.Path())
 	if _, lists := store.As[store.Lister](hierarchy.Store()); err != nil || !lists {
 		return e
 	}

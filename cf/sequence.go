@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cf
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/selection"
+)
+
+// sequence checks that the values of a coordinate rise or fall all the way, and records
+// the first one that does not.
+type sequence struct {
+	typ       dtype.Type               // of the stored bytes
+	compare   func(a, b []byte) int    // by decoded values
+	hasValue  func(elem []byte) bool   // false for NaN, NaT and missing values
+	text      func(elem []byte) string // for people
+	isTime    bool
+	direction int    // 1 if the values rise, -1 if they fall, 0 if unknown
+	next      int64  // index of the next element
+	last      []byte // the last element with a value
+	at        int64  // index of last
+	unwritten []byte // the fill value, if elements that have it may never have been written; else nil
+	skipped   int64  // elements with that value since last
+	fault     string // of the first element out of order; "" for none
+}
+
+// sequenceOf returns the sequence of the values of an array. It returns nil for types
+// without an order: labels, complex numbers and structs.
+func sequenceOf(a *zarr.Array) *sequence {
+	s := &sequence{typ: a.Type(), isTime: a.Type().Kind() == dtype.Datetime}
+	if a.Rank() != 1 {
+		return nil
+	}
+	plain := func(elem []byte) string { return string(s.typ.AppendText(nil, elem)) }
+	if s.isTime {
+		s.text, s.compare = plain, compareWhole[int64]
+		s.hasValue = func(e []byte) bool { return int64(binary.NativeEndian.Uint64(e)) != dtype.NaT }
+		return s
+	}
+	if !isNumeric(a.Type()) {
+		return nil
+	}
+	p, err := PackingOf(a)
+	if err != nil {
+		return nil
+	}
+	p = p.OfCoordinate()
+	s.compare, s.hasValue = compareBy(p), p.HasValue
+	s.text = p.Text // the form that a selection accepts
+	if axis, ok := UnitsOf(a).Times(); ok {
+		s.isTime, s.text = true, func(elem []byte) string { return timeText(axis, p, plain, elem) }
+	}
+	return s
+}
+
+// timeText returns the time that a number stands for.
+func timeText(axis Times, p *Packing, plain func([]byte) string, elem []byte) string {
+	if !p.HasValue(elem) {
+		return "NaT"
+	}
+	if at, ok := axis.Text(p.Text(elem)); ok {
+		return at
+	}
+	return plain(elem)
+}
+
+// compareWhole compares elements of eight bytes.
+func compareWhole[T int64 | uint64](a, b []byte) int {
+	return cmp.Compare(T(binary.NativeEndian.Uint64(a)), T(binary.NativeEndian.Uint64(b)))
+}
+
+// compareBy returns the comparison of stored numbers by their decoded values, without
+// rounding. A negative scale reverses the order.
+func compareBy(p *Packing) func(a, b []byte) int {
+	compare := func(a, b []byte) int { return cmp.Compare(p.Stored(a), p.Stored(b)) }
+	switch p.Type() {
+	case dtype.Of[int64]():
+		compare = compareWhole[int64]
+	case dtype.Of[uint64]():
+		compare = compareWhole[uint64]
+	}
+	if scale, _ := p.Scale(); scale < 0 {
+		return func(a, b []byte) int { return compare(b, a) }
+	}
+	return compare
+}
+
+// follow checks the next elements, which are in host byte order.
+func (s *sequence) follow(elems []byte) {
+	for size := s.typ.Size(); len(elems) > 0 && s.fault == ""; elems = elems[size:] {
+		elem := elems[:size]
+		// The first time is often 0, which is also the usual fill value. So element 0
+		// counts as written.
+		if !bytes.Equal(elem, s.unwritten) || s.next == 0 && s.hasValue(elem) {
+			s.step(elem)
+			s.bridge(elem)
+			s.last, s.at = append(s.last[:0], elem...), s.next
+			s.skipped = 0
+		} else {
+			s.skipped++
+		}
+		s.next++
+	}
+}
+
+// bridge checks the element after elements of a time coordinate that were not written. A
+// single one of those may be a time that equals the fill value.
+func (s *sequence) bridge(elem []byte) {
+	if !s.isTime || s.skipped == 0 || s.fault != "" {
+		return
+	}
+	if s.skipped == 1 && s.hasValue(s.unwritten) && s.compare(s.unwritten, s.last)*s.compare(elem, s.unwritten) > 0 {
+		return
+	}
+	s.fault = fmt.Sprintf("%s from %d on %s the fill value, as if never written, but element %d after that is %s",
+		quantity.Of(s.skipped, "element"), s.next-s.skipped, quantity.Be(s.skipped), s.next, s.text(elem))
+}
+
+// step checks an element that follows the last one.
+func (s *sequence) step(elem []byte) {
+	if !s.hasValue(elem) {
+		s.fault = fmt.Sprintf("element %d is missing", s.next)
+		return
+	}
+	if len(s.last) == 0 {
+		return
+	}
+	c := s.compare(elem, s.last)
+	if s.direction == 0 {
+		s.direction = c
+	}
+	if c == 0 || c != s.direction {
+		s.fault = fmt.Sprintf("element %d is %s, but element %d before it is %s", s.next, s.text(elem), s.at, s.text(s.last))
+	}
+}
+
+// Unordered returns a text about the first value of a coordinate that is out of order,
+// and whether the values are times. The text is "" if there is none, or if the array is
+// not the coordinate of a dimension: an array with one axis that has the name of the
+// dimension. Elements at the end that still have the fill value are ignored; between
+// written times they are out of order.
+//
+// Unordered reads the array block by block, up to the first element out of order. It
+// reports no failure: what cannot be read has no order.
+func Unordered(ctx context.Context, a *zarr.Array) (text string, times bool) {
+	if !IsCoordinate(a) {
+		return "", false
+	}
+	s := sequenceOf(a)
+	if s == nil {
+		return "", false
+	}
+	s.unwritten = a.Type().Default()
+	if elem, err := a.FillValue().Element(a.Type()); err == nil {
+		s.unwritten = elem
+	}
+	s.read(ctx, a)
+	return s.told(), s.isTime && s.fault != ""
+}
+
+// read follows the elements of an array, up to the first fault or failure.
+func (s *sequence) read(ctx context.Context, a *zarr.Array) {
+	slabs, err := a.Slabs(nil, slabOf(a))
+	if err != nil {
+		return
+	}
+	var block []byte
+	for slab := range slabs {
+		part, err := a.Select(slab)
+		if err != nil {
+			return
+		}
+		n := int(part.Len()) * s.typ.Size() // at most the bytes of a slab
+		block = slices.Grow(block[:0], n)[:n]
+		if a.ReadBytes(ctx, part, block) != nil {
+			return
+		}
+		if s.follow(block); s.fault != "" {
+			return
+		}
+	}
+}
+
+const (
+	// slabBytes is the number of bytes of a coordinate that are in memory at a time.
+	slabBytes = 128 << 20
+	// slabChunks bounds the chunks that are read at a time. Of tiny chunks there are very
+	// many in slabBytes.
+	slabChunks = 1 << 16
+)
+
+// slabOf returns the bytes of a coordinate that are read at a time. A longer chunk is
+// read at once if the default budget can hold it, because it would be decoded for every
+// slab.
+func slabOf(a *zarr.Array) int64 {
+	axis := a.Grid().Axis(0)
+	if inner := a.Inner(); inner != nil {
+		if g, err := inner.Grid(); err == nil { // else use the shards
+			axis = g.Axis(0)
+		}
+	}
+	chunk, ok := checked.Mul(axis.Longest(grid.Interval{Stop: axis.Chunks()}), int64(a.Type().Size()))
+	switch {
+	case ok && chunk < slabBytes/slabChunks:
+		return max(1, chunk) * slabChunks
+	case ok && chunk <= zarr.MostBudget():
+		return max(slabBytes, chunk)
+	}
+	return slabBytes
+}
+
+// told returns the fault, or "" if there is none.
+func (s *sequence) told() string {
+	switch {
+	case s.fault == "":
+		return ""
+	case s.isTime:
+		return "its times are not in order: " + s.fault
+	}
+	return "its values neither rise nor fall throughout: " + s.fault
+}
+
+// UnorderedAfter returns a text about the first of n new elements that is out of order
+// after those of a coordinate, or "". The source has the new elements. Like [Unordered],
+// it reports no failure.
+func UnorderedAfter(ctx context.Context, a *zarr.Array, more *zarr.Source, n int64) string {
+	if !IsCoordinate(a) || more == nil || n == 0 {
+		return ""
+	}
+	s := sequenceOf(a)
+	if s == nil || s.begin(ctx, a) != nil {
+		return "" // the append fails, too, or the elements do not fit into memory
+	}
+	var part []byte
+	for at := int64(0); at < n && s.fault == ""; at += partElements {
+		box := grid.Box{{Start: at, Stop: min(at+partElements, n)}}
+		size := int(box[0].Len()) * s.typ.Size()
+		part = slices.Grow(part[:0], size)[:size]
+		if err := more.Read(ctx, box, part); err != nil {
+			return "" // the append reports the error
+		}
+		s.follow(part)
+	}
+	if s.fault == "" {
+		return ""
+	}
+	return s.told() + "; was this appended before?"
+}
+
+// partElements is the number of new elements that are checked at a time.
+const partElements = 1 << 20
+
+// begin sets the last two elements of an array as the ones before the new elements. A
+// fault between these two was reported before.
+func (s *sequence) begin(ctx context.Context, a *zarr.Array) error {
+	extent := a.Shape()[0]
+	if extent == 0 {
+		return nil
+	}
+	chunk, _, _ := a.Grid().Axis(0).Locate(extent - 1)
+	if cell, _ := a.Grid().Axis(0).Cell(chunk); cell.Encoded > MaxCoordinate {
+		return zarr.ErrLimit // too much memory for a check of a coordinate
+	}
+	first := max(0, extent-2)
+	end := make([]byte, int(extent-first)*s.typ.Size())
+	if err := a.ReadBytes(ctx, selection.Box{{first, extent}}, end); err != nil {
+		return err
+	}
+	s.follow(end)
+	if !s.hasValue(s.last) {
+		s.last = nil // nothing to compare with
+	}
+	// One element has no direction. Times are expected to rise.
+	if s.isTime && s.direction == 0 {
+		s.direction = 1
+	}
+	s.next, s.at, s.fault = extent, extent-1, ""
+	return nil
+}

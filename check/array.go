@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/regrid"
+)
+
+// Array is the result of the check of one array.
+type Array struct {
+	Path string // relative to the checked node; "" is that itself
+	Counts
+	// Found are the faults of chunks in the order of their indexes, at most
+	// [Options.MostFaults].
+	Found []zarr.ShardFault
+	// Sharded reports whether the chunks are shards.
+	Sharded bool
+	// Disorder says how the values of a coordinate are out of order, or is "". It is a
+	// finding only if they are times, and not known with [Options.Fast] or where there
+	// are faults.
+	Disorder string
+	Times    bool // the values out of order are times
+	// Pending is the pending change of several arrays that the array is part of, or nil;
+	// PendingErr is the reason if that cannot be read.
+	Pending    *zarr.PendingChange
+	PendingErr error
+	// Replaced says that another program has put back the document of before a
+	// re-gridding, or is nil.
+	Replaced *regrid.Replaced
+	// Orphans are values that no document describes, such as superseded grids and chunks
+	// beyond the extent, and OrphanBytes their bytes. They are no damage, and are not
+	// counted with [Options.Fast] and [Options.Sample].
+	Orphans, OrphanBytes int64
+	// Notes say what prevents xarray from opening the group. They are no damage.
+	Notes []string
+	// Err is the reason if the node cannot be opened or read. It may be a group then.
+	Err error
+}
+
+// IsUnfinished reports whether the array is part of a change that must be finished, or
+// that cannot be read. A change that is not decided ends by itself.
+func (r *Array) IsUnfinished() bool {
+	return r.PendingErr != nil || r.Pending != nil && r.Pending.Decided
+}
+
+// array checks one array.
+func (o *Options) array(ctx context.Context, path string, a *zarr.Array) (*Array, error) {
+	r := &Array{Path: path, Sharded: a.Inner() != nil}
+	r.Arrays = 1
+	total, _ := a.Grid().NumChunks()
+	if o.Sample > 0 {
+		total = int64(o.Sample * float64(total))
+	}
+	o.Progress(path, 0, total)
+	if r.Pending, r.PendingErr = a.PendingChange(ctx); errors.Is(r.PendingErr, fs.ErrNotExist) {
+		r.Pending, r.PendingErr = nil, nil
+	}
+	if why := a.Metadata().Unnamed(); why != "" && why != metadata.NoDimensionNames {
+		r.Notes = append(r.Notes, why+closed)
+	}
+	i, err := regrid.Inspect(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	r.Replaced = i.Replaced
+	if !o.Fast && o.Sample == 0 { // a listing of all chunks would undo what these save
+		if err := r.countOrphans(ctx, a); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.checkChunks(ctx, a, o, total); err != nil {
+		return nil, err
+	}
+	// Reading a damaged coordinate would only report the damage again.
+	if r.Faults == 0 && !o.Fast {
+		r.Disorder, r.Times = cf.Unordered(ctx, a)
+	}
+	return r, nil
+}
+
+// closed ends notes about names of dimensions.
+const closed = ": xarray does not open such a group"
+
+// countOrphans counts the values of an array that its document does not describe.
+func (r *Array) countOrphans(ctx context.Context, a *zarr.Array) error {
+	v, err := regrid.Vacuum(ctx, a, &regrid.VacuumOptions{DryRun: true})
+	if err != nil {
+		return ctx.Err() // a store that cannot be listed has no answer
+	}
+	for _, i := range v.Items {
+		r.Orphans += i.Values
+		r.OrphanBytes += i.Bytes
+	}
+	return nil
+}
+
+// checkChunks checks the chunks of an array.
+func (r *Array) checkChunks(ctx context.Context, a *zarr.Array, o *Options, total int64) error {
+	how := &zarr.CheckOptions{IndexOnly: o.Fast, Sample: o.Sample, Complete: o.Complete, KeepGoing: true}
+	how.Progress = func(_ []int64, found *codec.Check) {
+		r.add(found)
+		o.Progress(r.Path, r.Chunks, total)
+	}
+	for f, err := range a.CheckShards(ctx, how) {
+		if err != nil {
+			return err
+		}
+		// add counts only the faults of stored chunks.
+		if errors.Is(f.Err, fs.ErrNotExist) {
+			r.Missing++
+			r.Faults++
+		}
+		// A damaged array may have millions of faults. All are counted.
+		if len(r.Found) < o.MostFaults {
+			r.Found = append(r.Found, f)
+		}
+	}
+	// Faults arrive in the order of reading. Sorted, two checks find the same.
+	slices.SortStableFunc(r.Found, func(x, y zarr.ShardFault) int { return slices.Compare(x.Shard, y.Shard) })
+	return nil
+}
+
+// add adds the result of one chunk.
+func (r *Array) add(found *codec.Check) {
+	r.Chunks++
+	r.Inner += found.Inner
+	r.Bytes += found.Bytes
+	r.Dead += found.Dead
+	if n := int64(len(found.Faults)) + found.More; n > 0 {
+		r.Faults += n
+		r.Damaged++
+	}
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"varve.dev/zarr"
+)
+
+// Finding is one thing that should be acted upon.
+type Finding struct {
+	// Kind is one of the kinds below, or the kind of the error of a damaged chunk, such
+	// as [zarr.KindChecksum].
+	Kind zarr.Kind
+	// Path is the path of the node, relative to the checked one; "" is that itself.
+	Path string
+	// Key is the key of the chunk in the store, and Chunk its index in the array. They
+	// are "" and nil unless the finding is about one chunk.
+	Key   string
+	Chunk []int64
+	// Message says what is wrong, in one line, and Repair what would help.
+	Message, Repair string
+	// Err is the error of a damaged or unreadable chunk or node, or nil.
+	Err error
+}
+
+// Kinds of findings that are not kinds of errors.
+const (
+	Missing    zarr.Kind = "missing"           // a chunk is not stored ([Options.Complete])
+	Shared     zarr.Kind = "shared"            // two inner chunks share bytes of a shard
+	Unreadable zarr.Kind = "unreadable"        // a node below a group
+	Unordered  zarr.Kind = "unordered"         // times run backwards or repeat
+	Unfinished zarr.Kind = "unfinished"        // a decided change of several arrays
+	Replaced   zarr.Kind = "document-replaced" // the document of a re-gridding
+	Dimensions zarr.Kind = "dimensions"        // arrays of a group differ in length
+	Outdated   zarr.Kind = "stale"             // consolidated metadata
+)
+
+// String returns the path and the message.
+func (f Finding) String() string {
+	if f.Path == "" {
+		return f.Message
+	}
+	return f.Path + ": " + f.Message
+}
+
+// What to do about findings.
+const (
+	repairMissing = "write the elements of the chunk, or leave it if they are the fill value"
+	repairDamage  = "restore the value from a copy, or write the elements of the chunk again"
+	repairShared  = "write the elements of the chunk again; zarr.Read reads those that are sound"
+	repairNode    = "restore the document from a copy"
+	repairTimes   = "varve drop takes a repeated range out of all arrays of the group"
+	repairLengths = "append to the shorter arrays, or resize the longer ones"
+	repairPending = "check.Repair finishes the change"
+	repairStale   = "check.Repair, or Group.Consolidate"
+	repairGone    = "restore the documents of the nodes that are gone from the copy, or let Group.Consolidate forget them"
+)
+
+// Findings returns what should be acted upon in the array.
+func (r *Array) Findings() []Finding {
+	var list []Finding
+	if r.Err != nil {
+		list = append(list, Finding{Kind: Unreadable, Path: r.Path, Message: oneLine(r.Err), Repair: repairNode, Err: r.Err})
+	}
+	for _, f := range r.Found {
+		list = append(list, faultFinding(r.Path, f))
+	}
+	if more := r.Faults - int64(len(r.Found)); more > 0 {
+		list = append(list, Finding{Kind: zarr.KindCorrupt, Path: r.Path, Message: fmt.Sprintf("%d more faults", more), Repair: repairDamage})
+	}
+	if r.Times {
+		list = append(list, Finding{Kind: Unordered, Path: r.Path, Message: r.Disorder, Repair: repairTimes})
+	}
+	if r.IsUnfinished() {
+		list = append(list, r.unfinished())
+	}
+	if r.Replaced != nil {
+		list = append(list, Finding{Kind: Replaced, Path: r.Path, Message: r.Replaced.Message(), Repair: r.Replaced.Repair()})
+	}
+	return list
+}
+
+// faultFinding returns a fault of a chunk as a finding.
+func faultFinding(path string, f zarr.ShardFault) Finding {
+	one := Finding{Kind: zarr.KindOf(f.Err), Path: path, Key: f.Key, Chunk: f.Shard, Message: oneLine(f), Repair: repairDamage, Err: f}
+	switch {
+	case f.Shared:
+		one.Kind, one.Repair = Shared, repairShared
+	case one.Kind == zarr.KindNotFound:
+		one.Kind, one.Repair = Missing, repairMissing
+	}
+	return one
+}
+
+// unfinished returns the pending change as a finding.
+func (r *Array) unfinished() Finding {
+	f := Finding{Kind: Unfinished, Path: r.Path, Repair: repairPending}
+	if r.PendingErr != nil {
+		f.Err = fmt.Errorf("an unfinished change cannot be read: %w", r.PendingErr)
+		f.Message = oneLine(f.Err)
+		return f
+	}
+	f.Message = r.Pending.String()
+	return f
+}
+
+// finding returns stale consolidated metadata as a finding.
+func (s Stale) finding() Finding {
+	f := Finding{Kind: Outdated, Path: s.Path, Message: s.Message(), Repair: repairStale}
+	// Where the document of a node is gone, the copy may be the last one.
+	if len(s.Gone) > 0 {
+		f.Repair = repairGone
+	}
+	return f
+}
+
+// oneLine returns the message of an error. Joined errors are separated by semicolons.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"fmt"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/consolidation"
+)
+
+// RepairOptions are the options of [Repair]. A nil *RepairOptions is the zero value.
+type RepairOptions struct {
+	// Open are the options for opening nodes. Write and Finish are set where they are
+	// needed.
+	Open *zarr.Options
+}
+
+// Repaired is one thing that was repaired, or that could not be.
+type Repaired struct {
+	// Path is the path of the node, relative to the repaired one; "" is that itself.
+	Path string
+	// Message says what was done, in one line. It is "" if Err is set.
+	Message string
+	// Err is the reason why it was not repaired, or nil. It stays a finding.
+	Err error
+}
+
+// Repair does what cannot lose data, at a node and at all nodes below it: it finishes
+// what crashed writers left, which are decided changes of several arrays and cut chunks
+// that were not yet moved to their keys, and updates stale consolidated metadata. It
+// changes nothing where a writer may still be running or the store is read-only, and does
+// not overwrite consolidated metadata that has the last copy of a document.
+//
+// It returns what it has repaired, but for what opening the arrays finishes. The error is
+// about the node itself, or is that of the context. A node that is open already does not
+// see all of the repair: open it again, and [Run] the check.
+func Repair(ctx context.Context, at *zarr.Location, opt *RepairOptions) ([]Repaired, error) {
+	if opt == nil {
+		opt = &RepairOptions{}
+	}
+	r := &repair{at: at}
+	if opt.Open != nil {
+		r.open = *opt.Open
+	}
+	if err := r.finish(ctx); err != nil {
+		return nil, err
+	}
+	n, err := at.Open(ctx, &r.open)
+	if err != nil {
+		return nil, err
+	}
+	defer n.Close()
+	if g, ok := n.(*zarr.Group); ok {
+		r.consolidate(ctx, g)
+	}
+	return r.done, ctx.Err()
+}
+
+// repair is one call of [Repair].
+type repair struct {
+	at   *zarr.Location
+	open zarr.Options // for reading
+	done []Repaired
+}
+
+// finish completes interrupted changes of an array, or of all arrays below a group, as
+// far as possible.
+func (r *repair) finish(ctx context.Context) error {
+	opt := r.open
+	// Opening then completes a change whose writer has crashed. It does not wait for a
+	// lock.
+	opt.Finish = true
+	n, err := r.at.Open(ctx, &opt)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	g, ok := n.(*zarr.Group)
+	if !ok {
+		return nil
+	}
+	for m, err := range g.Members(ctx, true) {
+		if _, isArray := m.Node.(*zarr.Array); err == nil && isArray {
+			// Opening completes the change. A check reports arrays that do not open.
+			if a, err := g.At(m.Path).OpenArray(ctx, nil); err == nil {
+				_ = a.Close()
+			}
+		}
+	}
+	return nil
+}
+
+// consolidate updates the consolidated metadata of a group and of those below it, where
+// it differs from the nodes. A check reports what cannot be read.
+func (r *repair) consolidate(ctx context.Context, g *zarr.Group) {
+	var stale []string
+	look := func(at *zarr.Group, path string) error {
+		d, err := consolidation.Stale(ctx, at.Location(), nil, nil)
+		// Where the document of a node is gone, the copy may be the last one.
+		if d != nil && err == nil && len(d.Gone) == 0 {
+			stale = append(stale, path)
+		}
+		return err
+	}
+	if look(g, "") != nil {
+		return
+	}
+	for m, err := range g.Unconsolidated().Members(ctx, true) {
+		if below, isGroup := m.Node.(*zarr.Group); err == nil && isGroup {
+			_ = look(below, m.Path)
+		}
+	}
+	for _, path := range stale {
+		one := Repaired{Path: path, Message: "consolidated metadata is up to date again"}
+		if err := r.consolidateAt(ctx, path); err != nil {
+			one = Repaired{Path: path, Err: fmt.Errorf("not repaired: %w", err)}
+		}
+		r.done = append(r.done, one)
+	}
+}
+
+// consolidateAt updates the consolidated metadata of one group.
+func (r *repair) consolidateAt(ctx context.Context, path string) error {
+	opt := r.open
+	opt.Write = true
+	g, err := r.at.At(path).OpenGroup(ctx, &opt)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	return g.Consolidate(ctx)
+}

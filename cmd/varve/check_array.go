@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/check"
+	"varve.dev/zarr/cmd/varve/internal/facts"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
+)
+
+// findings is the result of a check of one array, in the form of --json.
+type findings struct {
+	Path    string      `json:"path"`
+	Chunks  int64       `json:"chunks_stored"`
+	Inner   int64       `json:"inner_chunks_stored"`
+	Bytes   int64       `json:"bytes_stored"`
+	Dead    int64       `json:"bytes_dead"`
+	Missing int64       `json:"chunks_missing"` // with --complete
+	Faults  int64       `json:"faults"`
+	Bad     int64       `json:"chunks_damaged"`
+	Found   []faultFact `json:"found"`           // in the order of chunks
+	Order   *string     `json:"unordered"`       // how a coordinate is out of order, else null
+	Notes   []string    `json:"notes"`           // what prevents xarray from opening the group
+	Error   *string     `json:"error,omitempty"` // why an array of a group cannot be read
+
+	Pending *facts.Pending `json:"pending,omitempty"` // an unfinished change of several arrays
+
+	// Orphans are values that no document describes, such as superseded grids and chunks
+	// beyond the extent. They are no damage. They are not counted with --fast and
+	// --sample.
+	Orphans     int64 `json:"orphans"`
+	OrphanBytes int64 `json:"bytes_orphaned"`
+
+	Findings []finding      `json:"findings"` // everything that changes the status
+	Checked  *checkedCounts `json:"checked,omitempty"`
+
+	// Temporary is set only if NODE is an array. A group lists the files of its members.
+	Temporary []temporaryFact `json:"temporary,omitzero"`
+
+	sums
+	of *check.Array
+}
+
+// newFindings describes the result for an array below a location.
+func newFindings(location string, r *check.Array) *findings {
+	c := &findings{
+		Path: pathBelow(location, r.Path), Chunks: r.Chunks, Inner: r.Inner, Bytes: r.Bytes, Dead: r.Dead, Missing: r.Missing, Faults: r.Faults, Bad: r.Damaged,
+		Found: []faultFact{}, Order: output.Present(r.Disorder), Notes: append([]string{}, r.Notes...), Orphans: r.Orphans, OrphanBytes: r.OrphanBytes, of: r,
+	}
+	if r.Err != nil {
+		c.Error = output.Present(failure.OneLine(r.Err))
+	}
+	if r.Pending != nil || r.PendingErr != nil {
+		c.Pending = facts.PendingOf(r.Pending, r.PendingErr)
+	}
+	for _, f := range r.Found {
+		c.Found = append(c.Found, factOf(f))
+	}
+	c.Findings = findingsOf(location, r.Findings())
+	return c
+}
+
+// pathBelow returns the location of a path below another one.
+func pathBelow(location, path string) string {
+	if path == "" {
+		return location
+	}
+	return node.Clean(location) + "/" + path
+}
+
+// faultFact is one fault. If a chunk has very many, its last one stands for those that
+// are not listed.
+type faultFact struct {
+	Key     string    `json:"key"`
+	Chunk   []int64   `json:"chunk"`
+	Inner   [][]int64 `json:"inner"` // the path to the inner chunk
+	Off     int64     `json:"offset"`
+	Len     int64     `json:"length"`
+	Shared  bool      `json:"shared"`
+	Kind    *string   `json:"kind"` // null if bytes are only shared
+	Message string    `json:"message"`
+}
+
+// verdict returns an error that sums up the findings, or nil if there are none.
+func (c *findings) verdict() error {
+	text := faultsText(c.Path, c.Faults, c.Missing, c.Bad, c.Chunks)
+	if c.of.Times {
+		text += "; the times of the coordinate are out of order"
+	}
+	if c.of.IsUnfinished() {
+		text += "; a change of several arrays is not finished"
+	}
+	if c.of.Replaced != nil {
+		text += "; the document of a re-gridding was replaced"
+	}
+	if c.of.Times || c.Faults > 0 || c.of.IsUnfinished() || c.of.Replaced != nil {
+		return failure.Verdict(text)
+	}
+	return nil
+}
+
+// faultsText describes the number of faults. Of these, missing are chunks that are not
+// stored; the others are in bad of the stored chunks.
+func faultsText(location string, faults, missing, bad, chunks int64) string {
+	damage := fmt.Sprintf("in %s of %s", phrase.Count(bad), phrase.Plural(chunks, "stored chunk"))
+	text := fmt.Sprintf("check %s: %s ", location, phrase.Plural(faults, "fault"))
+	switch {
+	case missing == 0:
+		return text + damage
+	case missing == faults:
+		return text + fmt.Sprintf("(%s missing)", phrase.Plural(missing, "chunk"))
+	}
+	return text + fmt.Sprintf("(%s %s, %s missing)", phrase.Count(faults-missing), damage, phrase.Plural(missing, "chunk"))
+}
+
+func factOf(f zarr.ShardFault) faultFact {
+	fact := faultFact{Key: f.Key, Chunk: f.Shard, Inner: f.Inner, Off: f.Off, Len: f.Len, Shared: f.Shared, Message: failure.OneLine(f)}
+	if !f.Shared {
+		fact.Kind = output.Present(string(zarr.KindOf(f.Err)))
+	}
+	// Programs read a list, never null.
+	if fact.Inner == nil {
+		fact.Inner = [][]int64{}
+	}
+	return fact
+}
+
+func (c *findings) print(cmd *cobra.Command) error {
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, c)
+	}
+	return session.Print(cmd, c.write)
+}
+
+// write writes one line for every fault, and one for the array.
+func (c *findings) write(w *bufio.Writer) error {
+	for _, f := range c.Found {
+		fmt.Fprintln(w, phrase.Printable(f.Message))
+	}
+	if c.Error != nil {
+		_, err := fmt.Fprintf(w, "%s  cannot be checked: %s\n", phrase.Printable(c.Path), phrase.Printable(*c.Error))
+		return err
+	}
+	what := phrase.Plural(c.Chunks, "stored chunk")
+	if c.of.Sharded {
+		what = fmt.Sprintf("%s with %s", phrase.Plural(c.Chunks, "stored shard"), phrase.Plural(c.Inner, "inner chunk"))
+	}
+	fmt.Fprintf(w, "%s  %s, %s", phrase.Printable(c.Path), what, phrase.Bytes(c.Bytes))
+	if c.Dead > 0 {
+		fmt.Fprintf(w, ", of which %s are unused (varve compact --shards)", phrase.Bytes(c.Dead))
+	}
+	if c.Missing > 0 {
+		fmt.Fprintf(w, "; %s missing", phrase.Plural(c.Missing, "chunk"))
+	}
+	_, err := fmt.Fprintf(w, ": %s\n", phrase.Plural(c.Faults, "fault"))
+	if c.Order != nil {
+		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(*c.Order))
+	}
+	if c.Orphans > 0 {
+		_, err = fmt.Fprintf(w, "%s  %s that the document does not describe, %s: varve vacuum removes those whose grace is over\n",
+			phrase.Printable(c.Path), phrase.Plural(c.Orphans, "value"), phrase.Bytes(c.OrphanBytes))
+	}
+	for _, text := range c.Notes {
+		_, err = fmt.Fprintf(w, "%s  note: %s\n", phrase.Printable(c.Path), phrase.Printable(text))
+	}
+	if c.of.Replaced != nil {
+		_, err = fmt.Fprintf(w, "%s  %s\n  repair: %s\n", phrase.Printable(c.Path), phrase.Printable(c.of.Replaced.Message()), phrase.Printable(c.of.Replaced.Repair()))
+	}
+	if c.Pending != nil {
+		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(c.Pending.Text()))
+	}
+	writeTemporary(w, c.Temporary)
+	c.sums.write(w, c.Path)
+	return err
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package consolidation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// walk collects the records of nodes of one format from their own documents.
+type walk struct {
+	Options
+	hierarchy *zarr.Location
+	format    int
+	stopped   bool
+	paths     []string // relative to the start of the walk
+	records   map[string][]byte
+}
+
+// below collects the nodes below a directory. relative is the path of the directory from
+// the start of the walk.
+func (w *walk) below(ctx context.Context, dir store.Path, relative string) error {
+	names, err := folders(ctx, w.hierarchy.Store(), dir)
+	if err != nil {
+		return err
+	}
+	nodes := w.nodes(ctx, dir, names)
+	for i, name := range names {
+		if w.stopped = w.stopped || w.Most > 0 && len(w.paths) == w.Most; w.stopped {
+			return nil
+		}
+		p, err := dir.Join(name)
+		if err != nil {
+			continue // not a valid name of a node
+		}
+		node, err := nodes(i)
+		// A folder without a document, such as one with the chunks of an array.
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if node == nil || err != nil && !errors.Is(err, metadata.ErrUnsupported) {
+			if w.Tolerant && undecodable(err) {
+				// An empty record means that the node exists, so it is not gone, and is
+				// not compared.
+				w.records[strings.TrimPrefix(relative+"/"+name, "/")] = []byte{}
+				continue
+			}
+			return err
+		}
+		if node.Format() != w.format {
+			continue // a node of the other format
+		}
+		path := strings.TrimPrefix(relative+"/"+name, "/")
+		record, err := spelled(node, func() ([]byte, error) { return w.stored(ctx, p, node) })
+		if w.Tolerant && undecodable(err) {
+			w.records[path] = []byte{}
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%q: %w", "/"+path, err)
+		}
+		w.paths, w.records[path] = append(w.paths, path), record
+		if w.Found != nil {
+			w.Found()
+		}
+		if _, isGroup := node.(*metadata.Group); isGroup && !w.Shallow {
+			if err := w.below(ctx, p, path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readAtOnce is the number of documents that are read at once.
+const readAtOnce = 32
+
+// nodes returns a function that returns the metadata of the nodes with the given names,
+// in their order. It reads several at a time.
+func (w *walk) nodes(ctx context.Context, dir store.Path, names []string) func(i int) (metadata.Node, error) {
+	type read struct {
+		node metadata.Node
+		err  error
+	}
+	var batch []read
+	begin := 0
+	return func(i int) (metadata.Node, error) {
+		if i < begin+len(batch) {
+			return batch[i-begin].node, batch[i-begin].err
+		}
+		begin = i
+		batch = make([]read, min(readAtOnce, len(names)-i))
+		var all sync.WaitGroup
+		for k := range batch {
+			all.Go(func() {
+				p, err := dir.Join(names[i+k])
+				if err != nil {
+					return // not a valid name of a node, so it is not asked for
+				}
+				read, early := w.Early.nodes[p]
+				if !early {
+					read = func() (metadata.Node, error) { return w.hierarchy.At(p.String()).Metadata(ctx, nil) }
+				}
+				batch[k].node, batch[k].err = read()
+			})
+		}
+		all.Wait()
+		return batch[0].node, batch[0].err
+	}
+}
+
+// stored returns the record of a node with the stored spelling of its documents.
+func (w *walk) stored(ctx context.Context, p store.Path, n metadata.Node) ([]byte, error) {
+	document, err := w.document(ctx, p, n.Document())
+	if err != nil || n.Format() == 3 {
+		return document, err
+	}
+	attributes, err := w.document(ctx, p, metadata.V2Attributes)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return metadata.RecordV2(n.Document(), document, attributes, metadata.Limits{})
+}
+
+func (w *walk) document(ctx context.Context, p store.Path, name string) ([]byte, error) {
+	document, _, err := w.hierarchy.Store().Get(ctx, p.MustKey(name), store.Request{Limit: mostDocument}, nil)
+	return document, err
+}
+
+// mostDocument bounds the documents that are compared in their stored spelling, in bytes.
+// It is the limit for opening a node.
+const mostDocument = 64 << 20
+
+// folders returns the names of the directories in a directory, in order.
+func folders(ctx context.Context, s store.Store, dir store.Path) ([]string, error) {
+	var names []string
+	for e, err := range store.List(ctx, s, dir, false) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Dir {
+			names = append(names, e.Name)
+		}
+	}
+	slices.SortFunc(names, strings.Compare)
+	return names, nil
+}
+
+// undecodable reports whether an error means that there is a node which this program
+// cannot interpret.
+func undecodable(err error) bool {
+	return errors.Is(err, zarr.ErrUnsupported) || errors.Is(err, zarr.ErrInvalidMetadata)
+}
