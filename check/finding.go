@@ -50,6 +50,7 @@ func (f Finding) String() string {
 const (
 	repairMissing = "write the elements of the chunk, or leave it if they are the fill value"
 	repairDamage  = "restore the value from a copy, or write the elements of the chunk again"
+	repairIndex   = "RepairOptions.Shards restores the index if its checksum proves what it was; else " + repairDamage
 	repairShared  = "write the elements of the chunk again; zarr.Read reads those that are sound"
 	repairNode    = "restore the document from a copy"
 	repairTimes   = "varve drop takes a repeated range out of all arrays of the group"
@@ -66,7 +67,11 @@ func (r *Array) Findings() []Finding {
 		list = append(list, Finding{Kind: Unreadable, Path: r.Path, Message: oneLine(r.Err), Repair: repairNode, Err: r.Err})
 	}
 	for _, f := range r.Found {
-		list = append(list, faultFinding(r.Path, f))
+		one := faultFinding(r.Path, f)
+		if r.Sharded && isIndexFault(f) {
+			one.Repair = repairIndex
+		}
+		list = append(list, one)
 	}
 	if more := r.Faults - int64(len(r.Found)); more > 0 {
 		list = append(list, Finding{Kind: zarr.KindCorrupt, Path: r.Path, Message: fmt.Sprintf("%d more faults", more), Repair: repairDamage})

@@ -4,7 +4,6 @@ package check
 
 import (
 	"context"
-	"fmt"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/consolidation"
@@ -15,12 +14,20 @@ type RepairOptions struct {
 	// Open are the options for opening nodes. Write and Finish are set where they are
 	// needed.
 	Open *zarr.Options
+	// Shards also restores damaged indexes of shards, where the shard itself proves what
+	// its index was ([zarr.Array.RepairShard]). A shard whose index is not proven stays
+	// as it is. All indexes are read for that.
+	Shards bool
 }
 
 // Repaired is one thing that was repaired, or that could not be.
 type Repaired struct {
 	// Path is the path of the node, relative to the repaired one; "" is that itself.
 	Path string
+	// Key is the key of the shard in the store, and Chunk its index in the array. They
+	// are "" and nil unless the index of a shard was repaired, or could not be.
+	Key   string
+	Chunk []int64
 	// Message says what was done, in one line. It is "" if Err is set.
 	Message string
 	// Err is the reason why it was not repaired, or nil. It stays a finding.
@@ -31,7 +38,8 @@ type Repaired struct {
 // what crashed writers left, which are decided changes of several arrays and cut chunks
 // that were not yet moved to their keys, and updates stale consolidated metadata. It
 // changes nothing where a writer may still be running or the store is read-only, and does
-// not overwrite consolidated metadata that has the last copy of a document.
+// not overwrite consolidated metadata that has the last copy of a document. With
+// [RepairOptions.Shards] it also restores damaged indexes of shards.
 //
 // It returns what it has repaired, but for what opening the arrays finishes. The error is
 // about the node itself, or is that of the context. A node that is open already does not
@@ -52,6 +60,9 @@ func Repair(ctx context.Context, at *zarr.Location, opt *RepairOptions) ([]Repai
 		return nil, err
 	}
 	defer n.Close()
+	if opt.Shards {
+		r.shards(ctx, n)
+	}
 	if g, ok := n.(*zarr.Group); ok {
 		r.consolidate(ctx, g)
 	}
@@ -115,7 +126,7 @@ func (r *repair) consolidate(ctx context.Context, g *zarr.Group) {
 	for _, path := range stale {
 		one := Repaired{Path: path, Message: "consolidated metadata is up to date again"}
 		if err := r.consolidateAt(ctx, path); err != nil {
-			one = Repaired{Path: path, Err: fmt.Errorf("not repaired: %w", err)}
+			one = Repaired{Path: path, Err: notRepaired(err)}
 		}
 		r.done = append(r.done, one)
 	}

@@ -39,6 +39,11 @@ were not yet moved to their keys, which other programs cannot decode until then.
 Nothing is changed where a writer may still be running or the store is read-only. With --json every finding has a member
 "repair" that says what else would help.
 
+--repair-shards also restores the index of a shard that is damaged, if the shard itself proves what it was: by the
+checksum of the index, or if only one byte of that is wrong and all inner chunks are sound. This needs inner chunks with
+checksums (crc32c, gzip, or zstd with checksum). Nothing is guessed: an index that was cut off is lost, and the finding
+says why a shard was left as it is. The inner chunks stay as they are, so no copy is kept.
+
 Coordinates (arrays with one axis, named like that axis) are read in full. Times that run backwards or repeat, as after
 a month was appended twice, are a finding. Other coordinates whose numbers neither rise nor fall throughout get a line,
 but do not change the status. Elements at the end that still have the fill value are ignored; between written times they
@@ -69,20 +74,21 @@ command that writes here removes those of crashed writers.`,
 	c.Flags().StringVar(&f.list, "write-manifest", "", "if there is no damage, write the SHA-256 of every stored value to `FILE`, as sha256sum -c reads it")
 	c.Flags().StringVar(&f.against, "against", "", "decode nothing, but compare all stored values with the checksums in `FILE`")
 	mend := c.Flags().Bool("repair", false, "first do what cannot lose data: finish what crashed writers left, update stale consolidated metadata")
+	shards := c.Flags().Bool("repair-shards", false, "as --repair, and restore damaged indexes of shards where their checksum proves what they were")
 	c.Flags().BoolVar(&f.how.Complete, "complete", false, "treat chunks that are not stored as faults")
-	dry := c.Flags().Bool("dry-run", false, "change nothing; only --repair changes anything")
+	dry := c.Flags().Bool("dry-run", false, "change nothing; only --repair and --repair-shards change anything")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.against != "" {
 			return checkAgainst(cmd, args[0], f.against)
 		}
-		if *mend && !*dry {
-			if err := repair(cmd, args[0]); err != nil {
+		if (*mend || *shards) && !*dry {
+			if err := f.repair(cmd, args[0], *shards); err != nil {
 				return err
 			}
 		}
 		return f.run(cmd, args[0])
 	}
-	for _, name := range []string{"write-manifest", "digest", "dandi", "repair", "complete", "sample", "fast"} {
+	for _, name := range []string{"write-manifest", "digest", "dandi", "repair", "repair-shards", "complete", "sample", "fast"} {
 		c.MarkFlagsMutuallyExclusive("against", name)
 	}
 	return c
@@ -93,6 +99,7 @@ type checkFlags struct {
 	how           check.Options
 	digest, dandi bool
 	list, against string
+	unproven      map[string]string // why indexes of shards were not restored, by key
 }
 
 // percentage is a flag for a part of a whole, such as 1% or 0.01.
@@ -141,7 +148,7 @@ func (f *checkFlags) run(cmd *cobra.Command, location string) error {
 // finishArray prints the result of the check of an array, with the digests and checksums
 // that the flags ask for.
 func (f *checkFlags) finishArray(cmd *cobra.Command, location string, n zarr.Node, report *check.Report) (err error) {
-	c := newFindings(location, report.Arrays[0])
+	c := newFindings(location, report.Arrays[0], f.unproven)
 	c.Temporary = temporaryFacts(report.Temporary)
 	c.Checked = newCheckedCounts(report.Checked)
 	verdict := c.verdict()
@@ -157,7 +164,7 @@ func (f *checkFlags) finishArray(cmd *cobra.Command, location string, n zarr.Nod
 // finishGroup prints the result of the check of a group. bad is the reason if a part of
 // it could not be checked.
 func (f *checkFlags) finishGroup(cmd *cobra.Command, location string, n zarr.Node, report *check.Report, bad error) (err error) {
-	all := newGroupFindings(location, report)
+	all := newGroupFindings(location, report, f.unproven)
 	verdict := all.verdict()
 	if all.sums, err = f.sums(cmd, n, verdict == nil && bad == nil); err != nil {
 		return err

@@ -50,8 +50,9 @@ type findings struct {
 	of *check.Array
 }
 
-// newFindings describes the result for an array below a location.
-func newFindings(location string, r *check.Array) *findings {
+// newFindings describes the result for an array below a location. unproven has the
+// reasons why shards were not repaired, by their keys.
+func newFindings(location string, r *check.Array, unproven map[string]string) *findings {
 	c := &findings{
 		Path: pathBelow(location, r.Path), Chunks: r.Chunks, Inner: r.Inner, Bytes: r.Bytes, Dead: r.Dead, Missing: r.Missing, Faults: r.Faults, Bad: r.Damaged,
 		Found: []faultFact{}, Order: output.Present(r.Disorder), Notes: append([]string{}, r.Notes...), Orphans: r.Orphans, OrphanBytes: r.OrphanBytes, of: r,
@@ -65,7 +66,7 @@ func newFindings(location string, r *check.Array) *findings {
 	for _, f := range r.Found {
 		c.Found = append(c.Found, factOf(f))
 	}
-	c.Findings = findingsOf(location, r.Findings())
+	c.Findings = findingsOf(location, r.Findings(), unproven)
 	return c
 }
 

@@ -18,8 +18,9 @@ type finding struct {
 	Repair  string  `json:"repair"`
 }
 
-// findingsOf describes findings about nodes below a location.
-func findingsOf(location string, found []check.Finding) []finding {
+// findingsOf describes findings about nodes below a location. unproven has the reasons
+// why shards were not repaired, by their keys.
+func findingsOf(location string, found []check.Finding, unproven map[string]string) []finding {
 	list := make([]finding, len(found)) // programs read a list, never null
 	for i, f := range found {
 		list[i] = finding{
@@ -28,6 +29,9 @@ func findingsOf(location string, found []check.Finding) []finding {
 		}
 		if f.Err != nil {
 			list[i].Message = failure.OneLine(f.Err)
+		}
+		if why, tried := unproven[f.Key]; tried {
+			list[i].Repair = why + "; restore the value from a copy, or write the elements of the chunk again"
 		}
 	}
 	return list

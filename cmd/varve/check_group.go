@@ -48,16 +48,17 @@ type staleFact struct {
 	*consolidation.Drift
 }
 
-// newGroupFindings describes the result for a group at a location.
-func newGroupFindings(location string, r *check.Report) *groupFindings {
+// newGroupFindings describes the result for a group at a location. unproven has the
+// reasons why shards were not repaired, by their keys.
+func newGroupFindings(location string, r *check.Report, unproven map[string]string) *groupFindings {
 	c := r.Checked
 	g := &groupFindings{
 		Path: location, Arrays: []*findings{}, Chunks: c.Chunks, Inner: c.Inner, Bytes: c.Bytes, Dead: c.Dead, Missing: c.Missing, Faults: c.Faults,
-		Bad: c.Damaged, Failed: c.Unchecked, Differ: []string{}, Stale: []staleFact{}, Findings: findingsOf(location, r.Findings), Checked: newCheckedCounts(c),
+		Bad: c.Damaged, Failed: c.Unchecked, Differ: []string{}, Stale: []staleFact{}, Findings: findingsOf(location, r.Findings, unproven), Checked: newCheckedCounts(c),
 		Temporary: temporaryFacts(r.Temporary),
 	}
 	for _, a := range r.Arrays {
-		g.Arrays = append(g.Arrays, newFindings(location, a))
+		g.Arrays = append(g.Arrays, newFindings(location, a, unproven))
 		g.Pending += oneIf(a.IsUnfinished())
 		g.Times += oneIf(a.Times)
 		g.Changed += oneIf(a.Replaced != nil)

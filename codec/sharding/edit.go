@@ -45,7 +45,11 @@ func (c *coder) EncodePart(ctx context.Context, w *coding.Work, e coding.Edit, s
 	// A concurrent writer may replace the shard while it is read.
 	for range readTries {
 		d := &editor{coder: c, layout: l, Edit: e, ctx: ctx, work: w, out: new(coding.Revision)}
-		if err = d.edit(src); err == nil {
+		do := d.edit
+		if e.Mend {
+			do = d.mend
+		}
+		if err = do(src); err == nil {
 			return d.finished(src), nil
 		}
 		d.out.Release()

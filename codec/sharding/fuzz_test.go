@@ -199,3 +199,36 @@ func innerChunks(t *testing.T, c *coder, l *layout, shard []byte) [][]byte {
 	}
 	return list
 }
+
+// FuzzMend restores the index of any bytes as a shard. A shard that is restored has an
+// index that decodes, and all other bytes as they were.
+func FuzzMend(f *testing.F) {
+	s := fuzzed[2] // its inner chunks have checksums
+	shard := goldenShard(f, s.name)
+	f.Add(shard, uint16(len(shard)-1), byte(1))
+	f.Add(shard, uint16(len(shard)-9), byte(0xff))
+	f.Add(shard, uint16(0), byte(0))
+	f.Fuzz(func(t *testing.T, shard []byte, at uint16, flip byte) {
+		c := fuzzCoder(t, s.configuration, codec.Rewrite)
+		l := newLayout(t, c, fuzzShape...)
+		shard = bytes.Clone(shard)
+		if int(at) < len(shard) {
+			shard[at] ^= flip
+		}
+		out, err := c.EncodePart(t.Context(), work(), coding.Edit{Shape: fuzzShape, Mend: true}, newObject(t, memstore.New(), shard))
+		if err != nil {
+			if !errors.Is(err, codec.ErrCorrupt) {
+				t.Fatal(err)
+			}
+			return
+		}
+		defer out.Release()
+		if out.Same {
+			return
+		}
+		made := out.AppendTo(nil)
+		if _, err := c.indexOf(l, made); err != nil || !bytes.Equal(made[:len(made)-int(l.index)], shard[:len(shard)-int(l.index)]) {
+			t.Fatalf("%x became %x (%v)", shard, made, err)
+		}
+	})
+}

@@ -117,6 +117,16 @@ func (x *index) has(k int64) bool {
 	return (off != absent || n != absent) && x.fits(off, n)
 }
 
+// isAbsent reports whether the index says that inner chunk k is not stored.
+func (x *index) isAbsent(k int64) bool {
+	return x.entries[2*k] == absent && x.entries[2*k+1] == absent
+}
+
+// set sets the range of inner chunk k.
+func (x *index) set(k uint32, to gap) {
+	x.entries[2*k], x.entries[2*k+1] = uint64(to.off), uint64(to.n)
+}
+
 // entryError is the [codec.ErrCorrupt] of an entry of an index. It builds its text on
 // demand, because a damaged index may have millions of them.
 type entryError struct {

@@ -35,6 +35,10 @@ type Edit struct {
 	// Compact stores the inner chunks in order and without any other bytes, regardless of
 	// the codec's strategy. A compact chunk stays the same.
 	Compact bool
+	// Mend restores a damaged index, without any other change, or keeps the chunk if the
+	// index is not damaged. If it is not proven what the index was, the error wraps
+	// [codec.ErrCorrupt].
+	Mend bool
 	// Anew makes a new version even if nothing changes.
 	Anew bool
 	// Splices means that the store can build a value from ranges of its present version.
