@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -128,6 +129,7 @@ func TestAbsentChunks(t *testing.T) {
 // TestHostileMemory joins manifests whose blocks are one and the same: a few bytes that
 // stand for millions of references, to nothing or to one file.
 func TestHostileMemory(t *testing.T) {
+	racing.Skip(t) // it measures memory
 	for name, c := range map[string]struct {
 		blocks int64
 		ref    reference

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/virtual/kerchunk"
 )
 
@@ -38,6 +39,7 @@ func TestRecordCache(t *testing.T) {
 	if reads != 1 {
 		t.Errorf("%d reads of one file", reads)
 	}
+	racing.Skip(t) // the rest has one goroutine, and much memory
 	const most = mostRecordBytes / (kerchunk.RecordBytes * kerchunk.MostRecords / 2)
 	for k := range int64(3 * most) {
 		for range 2 {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -296,6 +297,7 @@ func TestKeepOther(t *testing.T) {
 
 // TestKeepDamaged damages what is kept. The files are scanned again.
 func TestKeepDamaged(t *testing.T) {
+	racing.Skip(t) // damaged bytes, one after the other
 	whole := newArchive(t, "epochs_days_0*.nc")
 	how := Join{Concat: "time"}
 	if _, _, err := whole.run(how, 0); err != nil {
@@ -573,6 +575,7 @@ func arrayRecords(chunks int64, block references, paths ...string) (list []nodeR
 // TestLargeRecords has records of a few bytes that declare many chunks or nodes. They are
 // refused before they take memory.
 func TestLargeRecords(t *testing.T) {
+	racing.Skip(t) // one goroutine parses
 	absent, stored := makeReferences(mostReferences), makeReferences(mostReferences)
 	for i := range stored.source {
 		stored.source[i] = 1
@@ -625,6 +628,7 @@ func TestLargeRecords(t *testing.T) {
 
 // TestManyScans has a value of a few bytes with many records or sources.
 func TestManyScans(t *testing.T) {
+	racing.Skip(t) // it measures memory
 	for name, text := range map[string]string{
 		"records": strings.Repeat("\n", 32<<20),
 		"sources": `{"varve_scan":1,"sources":[` + strings.Repeat("{},", 10<<20) + `{}]}` + "\n{}",

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
 // asCommand is the environment variable that makes this test program run as the command.
@@ -411,6 +412,7 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 // stays as it is, the message says how to go on, and the repeated command stages only the
 // rest.
 func TestSignalAtRegridding(t *testing.T) {
+	racing.Skip(t) // TestSignalInWork has signals, and test/regrid what is shared here
 	node := newNode(t, "--shape", "3000,50", "--dtype", "int32", "--chunks", "1,50")
 	must(t, "", "write", node, "--value", "7")
 	want := must(t, "", "export", node, "--format", "raw")

@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 )
@@ -231,6 +232,7 @@ func TestMalformedPlans(t *testing.T) {
 // TestPlanIsSmall plans for an array of many chunks of many lengths, none of which a plan
 // lists: it stays far below 1 MB.
 func TestPlanIsSmall(t *testing.T) {
+	racing.Skip(t) // one goroutine plans
 	node, file := filepath.Join(t.TempDir(), "a.zarr"), filepath.Join(t.TempDir(), "p.json")
 	edges := make([]int64, 200_000)
 	for i := range edges {

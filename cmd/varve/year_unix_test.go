@@ -23,6 +23,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 )
@@ -233,6 +234,7 @@ func (k *keeper) run(t *testing.T, args ...string) bool {
 // and repeated. Another process writes to days, and three read. In the end all days are
 // right, and varve check has nothing to say. With VARVE_SOAK, there are more years.
 func TestYear(t *testing.T) {
+	racing.Skip(t) // processes share no memory; test/regrid does all of this in one
 	days := int64(soaked(t, 365+40, 6*365+40))
 	node := filepath.Join(t.TempDir(), "s.zarr", "t2m")
 	must(t, "", "create", node, "--shape", "2,"+strconv.Itoa(yearWidth), "--chunks", "[[1,1],"+strconv.Itoa(yearWidth)+"]", "--dtype", "int32")

@@ -3,8 +3,9 @@
 // Package racing tells tests whether they run under the race detector.
 //
 // Under the detector, code runs ten times slower, and a single goroutine cannot have
-// races. Pools also drop objects at random, so allocation counts are meaningless. Tests
-// that are only about one of these are skipped.
+// races, nor can processes, which share no memory. Pools also drop objects at random,
+// so allocation counts are meaningless. Tests that are only about one of these are
+// skipped.
 package racing
 
 import "testing"

@@ -16,6 +16,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/test/fixture"
@@ -53,6 +54,7 @@ func changeInChild(args []string) error {
 // state after the last reported change or after the next one, whole; only a write may be
 // there in part, chunk by chunk. The next process goes on from there.
 func TestKill(t *testing.T) {
+	racing.Skip(t) // one program at a time, in processes of their own
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows keeps files that a killed process had open locked for a while")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/strided"
@@ -36,6 +37,7 @@ func allBytes(t *testing.T, a *zarr.Array) *fixture.Model {
 // TestForeignTails grows arrays of zarr-python into their last chunks and beyond. Old
 // elements beyond the extent do not reappear unless the caller asks for them.
 func TestForeignTails(t *testing.T) {
+	racing.Skip(t) // one goroutine, many arrays
 	ctx, back := t.Context(), 0
 	for _, name := range foreign {
 		for _, fenced := range []bool{false, true} {

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -244,6 +245,7 @@ func TestStaleIndex(t *testing.T) {
 // form of another one, on every kind of store. A writer that does not truncate the
 // object would leave the old index at its end.
 func TestStaleTail(t *testing.T) {
+	racing.Skip(t) // one writer at a time; other tests share shards
 	for strategy, how := range fixture.Strategies {
 		for kind, newStore := range map[string]func() store.Store{
 			"memory":      func() store.Store { return memstore.New() },
@@ -300,6 +302,7 @@ func TestStaleTail(t *testing.T) {
 // TestStaleIndexOfLargeShards is [TestStaleIndex] for shards that are long enough to
 // read only the index, in all kinds of stores, with two programs that take turns.
 func TestStaleIndexOfLargeShards(t *testing.T) {
+	racing.Skip(t) // one writer at a time; other tests share shards
 	const inner, n = 40_000, 400_000
 	for strategy, how := range fixture.Strategies {
 		for kind, newStore := range map[string]func() store.Store{

@@ -351,6 +351,7 @@ func updateInChild(args []string) error {
 
 // TestProcessesShareShard lets four processes with four writers each change a shard.
 func TestProcessesShareShard(t *testing.T) {
+	racing.Skip(t) // processes share no memory; the goroutines of TestConcurrentShardInFiles do
 	for strategy, how := range fixture.Strategies {
 		t.Run(strategy, func(t *testing.T) {
 			dir := t.TempDir()

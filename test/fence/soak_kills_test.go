@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/test/fixture"
 )
@@ -211,6 +212,7 @@ func (c *soakTally) round(t *testing.T, spec zarr.Spec, seed uint64) {
 // TestSoakKills stops, continues and kills processes that append to one array, three at
 // a time. Every append that a process acknowledged is in the array once.
 func TestSoakKills(t *testing.T) {
+	racing.Skip(t) // processes share no memory; the goroutines of TestSoakSharing do
 	kills, stops, appends := fixture.Soaked(t, 36, 4433), fixture.Soaked(t, 3, 1112), fixture.Soaked(t, 300, 92_408)
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("VARVE_SEED"); text != "" {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
@@ -156,6 +157,7 @@ func (b crashingBatch) Discard()                     {}
 // TestLockTransaction crashes a program that appends to both arrays of a group in a
 // store with locks, before and after every operation, and loses every answer in turn.
 func TestLockTransaction(t *testing.T) {
+	racing.Skip(t) // one goroutine, many times
 	points := 0
 	for _, m := range []crashing{{}, {after: true}, {revives: true}, {after: true, revives: true}} {
 		for n := 1; ; n++ {

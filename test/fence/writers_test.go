@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -324,6 +325,7 @@ func appendInChild(args []string) error {
 
 // TestProcessesAppend lets two processes append to one array concurrently.
 func TestProcessesAppend(t *testing.T) {
+	racing.Skip(t) // processes share no memory; the goroutines of TestConcurrentAppends do
 	const appends = 30
 	for kind, spec := range growing {
 		t.Run(kind, func(t *testing.T) {
