@@ -26,7 +26,8 @@ type array struct {
 	kept   *rows
 	pieces []piece        // along the axis of the result
 	slabs  []slab         // along that of the source
-	stored *staging.Table // the stored chunks of the source
+	stored *staging.Table // the stored chunks of the source, nil if the store cannot list
+	staged map[int64]bool // the chunks of the result that are finished, by number
 }
 
 // newArray describes an array as it was opened. Reads hold up to budget bytes.

@@ -17,7 +17,6 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
-	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -27,29 +26,28 @@ import (
 type copying struct {
 	*array
 	target *snapshot.Array
-	block  int64                 // bytes of elements of a block
-	held   *budget.Budget        // bounds the encoded bytes that pass through this program
-	did    func(chunks, n int64) // is told of chunks, and of the bytes that were copied
+	work   *work
+	block  int64          // bytes of elements of a block
+	held   *budget.Budget // bounds the encoded bytes that pass through this program
 }
 
 // write stores the chunks of an array through to, which is open for writing.
-func (t *table) write(ctx context.Context, a *array, to *zarr.Array, did func(chunks, n int64)) error {
+func (w *work) write(ctx context.Context, a *array, to *zarr.Array) error {
 	inner := access.Of(to)
-	target, err := inner.Bind(to.Metadata(), func(e *engine.Array) { e.Budget = t.engine() })
+	target, err := inner.Bind(to.Metadata(), func(e *engine.Array) { e.Budget = w.engine() })
 	if err != nil {
 		return err
 	}
-	c := &copying{array: a, target: target, block: t.block(), held: budget.New(t.engine()), did: did}
-	return publish.Batch(ctx, inner.Node.Store, t.Durability, func(ctx context.Context, b store.Batch) error {
-		if err := c.copyAll(ctx, b, zarr.DefaultConcurrency(c.source.Engine.Store, tasks)); err != nil {
-			return err
-		}
-		return c.encodeAll(ctx, b)
-	})
+	c := &copying{array: a, target: target, work: w, block: w.block(), held: budget.New(w.engine())}
+	r := &rounds{copying: c, s: inner.Node.Store}
+	if err = c.copyAll(ctx, r, zarr.DefaultConcurrency(c.source.Engine.Store, tasks)); err == nil {
+		err = c.encodeAll(ctx, r)
+	}
+	return r.end(ctx, err)
 }
 
 // copyAll copies the chunks that are kept whole.
-func (c *copying) copyAll(ctx context.Context, b store.Batch, concurrency int) error {
+func (c *copying) copyAll(ctx context.Context, r *rounds, concurrency int) error {
 	group, ctx := parallel.New(ctx)
 	group.SetLimit(concurrency)
 	for index := range c.candidates() {
@@ -58,9 +56,16 @@ func (c *copying) copyAll(ctx context.Context, b store.Batch, concurrency int) e
 			continue
 		}
 		from, to := slices.Clone(index), slices.Clone(index)
-		to[c.axis] = s.first
+		if to[c.axis] = s.first; c.isStaged(to) {
+			c.work.found(1)
+			continue
+		}
 		group.Go(func() error {
-			if err := c.copyChunk(ctx, b, from, to); err != nil {
+			err := r.do(ctx, func(b store.Batch) (made, error) {
+				n, err := c.copyChunk(ctx, b, from, to)
+				return made{indices: [][]int64{to}, bytes: n}, err
+			})
+			if err != nil {
 				return fmt.Errorf("chunk %v (%s): %w", from, c.source.Engine.Key(from), err)
 			}
 			return nil
@@ -72,20 +77,21 @@ func (c *copying) copyAll(ctx context.Context, b store.Batch, concurrency int) e
 	return group.Wait(nil)
 }
 
-// copyChunk copies a chunk as it is encoded, within the store if it can.
-func (c *copying) copyChunk(ctx context.Context, b store.Batch, from, to []int64) error {
+// copyChunk copies a chunk as it is encoded, within the store if it can, and returns its
+// bytes.
+func (c *copying) copyChunk(ctx context.Context, b store.Batch, from, to []int64) (int64, error) {
 	key, source := c.target.Engine.Key(to), c.source.Engine.Key(from)
 	n, err := store.BatchCopy(ctx, b, key, c.source.Engine.Store, source)
 	if errors.Is(err, store.ErrUnsupported) {
 		n, err = c.carry(ctx, b, key, source)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it was deleted since it was listed, because it got the fill value
+		return 0, nil // it was deleted since it was listed, because it got the fill value
 	}
 	if err == nil {
-		c.did(1, n)
+		c.work.did(1, n)
 	}
-	return err
+	return n, err
 }
 
 // carry copies a value through this program, piece by piece if the store of the result
@@ -116,7 +122,7 @@ func (c *copying) carry(ctx context.Context, b store.Batch, key, source store.Ke
 }
 
 // encodeAll encodes the chunks of which a part is kept.
-func (c *copying) encodeAll(ctx context.Context, b store.Batch) error {
+func (c *copying) encodeAll(ctx context.Context, r *rounds) error {
 	group, ctx := parallel.New(ctx)
 	group.SetLimit(tasks)
 	for region := range c.regions() {
@@ -125,14 +131,19 @@ func (c *copying) encodeAll(ctx context.Context, b store.Batch) error {
 			return group.Wait(err)
 		}
 		for box := range boxes {
-			box := slices.Clone(box)
-			group.Go(func() error {
-				n, _ := box.Len()
-				if err := c.encode(ctx, b, box, n*int64(c.target.Engine.Size)); err != nil {
-					return err
-				}
-				return c.count(box)
-			})
+			for _, p := range c.missing(box) {
+				group.Go(func() error {
+					n, _ := p.box.Len()
+					n *= int64(c.target.Engine.Size)
+					return r.do(ctx, func(b store.Batch) (made, error) {
+						err := c.encode(ctx, b, p.box, n)
+						if err == nil {
+							c.work.did(int64(len(p.indices)), 0)
+						}
+						return made{p.indices, n}, err
+					})
+				})
+			}
 			if ctx.Err() != nil {
 				break
 			}
@@ -229,16 +240,6 @@ func (c *copying) encodeBox(ctx context.Context, b store.Batch, box grid.Box, ro
 		return err
 	}
 	return c.target.Engine.Write(ctx, to.Resolved, view, engine.Writing{Batch: b})
-}
-
-// count tells of the chunks of a box that are complete.
-func (c *copying) count(box grid.Box) error {
-	cells, err := c.target.Grid.Touched(box)
-	if err == nil {
-		n, _ := cells.Len()
-		c.did(n, 0)
-	}
-	return err
 }
 
 // room returns memory for the selected elements, and for so many bytes of text.

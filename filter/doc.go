@@ -19,10 +19,18 @@
 // # Protocol
 //
 //  1. Open the arrays. Each is read as this document describes it, also if it grows.
-//  2. Evaluate the condition, chunk by chunk, and count what each chunk keeps.
+//  2. List their chunks with their versions. Evaluate the condition, chunk by chunk, and
+//     count what each chunk keeps.
 //  3. Copy the node as [rewrite.Derive] does: a note, then all chunks, then the documents
 //     from the innermost to that of the node itself, which makes the result visible.
 //
-// A crash leaves nothing that is read as a node, and another call to the same place
-// begins again.
+// A crash leaves nothing that is read as a node. The note identifies the result: the
+// place and the documents of the source, the kept rows, and the documents to be written.
+// When some hundred chunks are durable, a record of them is stored: from which versions
+// of chunks of the source each was made, and its own version. Another call for the same
+// result keeps the chunks whose records agree with both nodes, deletes everything else,
+// and makes the rest. A call for another result deletes all of it, and says so. So does
+// every call if the source cannot be listed or its store has no strong versions. The
+// records are deleted before the last document is stored. Values of arrays without the
+// dimension have no records: they are copied again.
 package filter

@@ -11,16 +11,21 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/store"
 )
 
 // Report says what [Do] has done.
 type Report struct {
 	Rows, Kept int64
-	Counts     // of all filtered arrays
+	Counts     // of all filtered arrays, with those that were resumed
+	// Resumed counts the chunks that an interrupted call had stored already.
+	Resumed int64
 	// Others counts the nodes, and the values of arrays without the dimension, which
-	// were copied as they are.
+	// were copied as they are. If Others.Restarted is set, an interrupted call had left
+	// chunks of other rows or of another source, which were deleted first.
 	Others rewrite.Report
 }
 
@@ -32,29 +37,50 @@ type Report struct {
 // If arrays differ in their number of rows, or if the request does not fit them, it wraps
 // [zarr.ErrInvalidArgument], and for a condition it may be a [*SyntaxError]. If the
 // source changes otherwise than by growth, it wraps [zarr.ErrSourceChanged]. The package
-// comment says what a failure leaves.
+// comment says what a failure leaves, and how the same call goes on afterwards.
 func Do(ctx context.Context, src, dst *zarr.Location, r Request, opt *Options) (*Report, error) {
 	report := new(Report)
-	t, kept, err := filtering(ctx, src, r, opt)
+	// The listing shows which chunks need not be asked for.
+	t, kept, err := filtering(ctx, src, r, opt, staging.Listed)
 	if err != nil {
 		return report, fail(src, err)
 	}
 	report.Rows, report.Kept = t.n, kept.count(t.allRows())
-	w := &work{table: t, report: report}
+	w := &work{table: t, report: report, to: dst.Store()}
+	if w.goal, err = store.ParsePath(dst.Path()); err != nil {
+		return report, fail(src, err)
+	}
 	for _, a := range t.arrays {
-		if err := w.survey(ctx, a); err != nil {
+		if err := w.survey(a); err != nil {
 			return report, fail(src, err)
 		}
 	}
-	report.Others, err = rewrite.Derive(ctx, src, dst, w.derived(), t.copying())
+	d := rewrite.Derivation{Arrays: w.derived()}
+	if w.records = w.isResumable(); w.records {
+		d.Keep, d.Clean = w.keep, w.clean
+		d.Work, err = w.fingerprint(kept)
+	}
+	if err == nil {
+		report.Others, err = rewrite.Derive(ctx, src, dst, d, t.copying())
+	}
 	return report, fail(src, err)
 }
 
-// filtering opens a table, finds the rows that are kept, and cuts the results.
-func filtering(ctx context.Context, src *zarr.Location, r Request, opt *Options) (*table, *rows, error) {
+// filtering opens a table, lists the stored chunks, finds the rows that are kept, and
+// cuts the results.
+func filtering(
+	ctx context.Context, src *zarr.Location, r Request, opt *Options, list func(context.Context, *snapshot.Array) (*staging.Table, error),
+) (*table, *rows, error) {
 	t, err := open(ctx, src, r, opt)
 	if err != nil {
 		return nil, nil, err
+	}
+	// Before any chunk is read, and be it by the condition: what is made of a chunk is
+	// recorded with the version in the listing, and must not be older than that.
+	for _, a := range t.arrays {
+		if a.stored, err = list(ctx, a.source); err != nil {
+			return nil, nil, err
+		}
 	}
 	kept, err := t.kept(ctx)
 	if err != nil {
@@ -76,22 +102,21 @@ func (t *table) copying() *rewrite.Options {
 // work is one call of Do.
 type work struct {
 	*table
+	to          store.Store
+	goal        store.Path // in it
+	records     bool       // of finished chunks are stored
 	mu          sync.Mutex
 	report      *Report
 	done, total int64 // chunks
 }
 
-// survey lists the stored chunks of an array, and counts what becomes of them.
-func (w *work) survey(ctx context.Context, a *array) (err error) {
+// survey counts what becomes of the stored chunks of an array.
+func (w *work) survey(a *array) error {
 	g, err := a.grid()
 	if err != nil {
 		return err
 	}
 	if err := engine.Visitable(grid.BoxOf(g.Chunks())); err != nil {
-		return err
-	}
-	// The listing shows which chunks need not be asked for.
-	if a.stored, err = staging.ListedKeys(ctx, a.source); err != nil {
 		return err
 	}
 	if a.stored == nil {
@@ -100,7 +125,7 @@ func (w *work) survey(ctx context.Context, a *array) (err error) {
 		}
 	}
 	n := a.tally()
-	n.BytesCopied = 0 // is counted when they are copied
+	n.BytesCopied, n.BytesRead, n.BytesDropped = 0, 0, 0 // the first is counted when they are copied
 	w.report.add(n)
 	w.total += n.Copied + a.encodes(g)
 	return nil
@@ -127,7 +152,7 @@ func (w *work) derived() map[string]rewrite.Derived {
 	list := map[string]rewrite.Derived{}
 	for _, a := range w.arrays {
 		write := func(ctx context.Context, to *zarr.Array) error {
-			err := w.write(ctx, a, to, w.did)
+			err := w.write(ctx, a, to)
 			if err == nil {
 				return nil
 			}
@@ -151,6 +176,14 @@ func (w *work) did(chunks, copied int64) {
 	if w.Progress != nil {
 		w.Progress(w.done, w.total)
 	}
+}
+
+// found counts chunks that were stored already.
+func (w *work) found(chunks int64) {
+	w.did(chunks, 0)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report.Resumed += chunks
 }
 
 // fail adds the operation and the node to an error.

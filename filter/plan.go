@@ -60,14 +60,14 @@ type Plan struct {
 // NewPlan predicts what [Do] would do. It evaluates the condition, lists the stored
 // chunks, and changes nothing.
 func NewPlan(ctx context.Context, src, dst *zarr.Location, r Request, opt *Options) (*Plan, error) {
-	t, kept, err := filtering(ctx, src, r, opt)
+	t, kept, err := filtering(ctx, src, r, opt, staging.List)
 	if err != nil {
 		return nil, fail(src, err)
 	}
 	p := &Plan{Dimension: t.dimension, Rows: t.n, Kept: kept.count(t.allRows()), Memory: t.memory()}
 	derived := map[string]rewrite.Derived{}
 	for _, a := range t.arrays {
-		f, err := a.predict(ctx)
+		f, err := a.predict()
 		if err != nil {
 			return nil, fail(src, err)
 		}
@@ -77,21 +77,17 @@ func NewPlan(ctx context.Context, src, dst *zarr.Location, r Request, opt *Optio
 	}
 	how := t.copying()
 	how.DryRun = true
-	p.Others, err = rewrite.Derive(ctx, src, dst, derived, how)
+	p.Others, err = rewrite.Derive(ctx, src, dst, rewrite.Derivation{Arrays: derived}, how)
 	return p, fail(src, err)
 }
 
 // predict predicts what becomes of the stored chunks of an array.
-func (r *array) predict(ctx context.Context) (f Filtered, err error) {
+func (r *array) predict() (f Filtered, err error) {
 	f = Filtered{Path: r.path, Axis: r.axis}
-	if f.Grid, err = r.grid(); err != nil {
-		return f, err
+	if f.Grid, err = r.grid(); err == nil {
+		f.Counts = r.tally()
 	}
-	if r.stored, err = staging.List(ctx, r.source); err != nil {
-		return f, err
-	}
-	f.Counts = r.tally()
-	return f, nil
+	return f, err
 }
 
 // grid returns the grid of the result.

@@ -456,6 +456,11 @@ func (c *conversion) publish(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if i == 0 && c.derivation.Clean != nil {
+			if err := c.derivation.Clean(ctx); err != nil {
+				return err
+			}
+		}
 		for k, t := range list {
 			if err := c.putDocument(ctx, place.MustKey(t.name), t.bytes, i == 0 && k == len(list)-1); err != nil {
 				return err

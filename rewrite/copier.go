@@ -47,6 +47,8 @@ type copier struct {
 	documents []document // in the order in which they are written
 	old       bool       // the node is of format 2
 	report    Report
+
+	derivation Derivation // of [Derive]
 }
 
 // versions accumulates names and versions of values as a sum of digests. The sum does not

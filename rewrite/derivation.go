@@ -25,20 +25,39 @@ type Derived struct {
 	Confirm func(ctx context.Context) error
 }
 
-// Derive copies a node as [Copy] does, but makes some of its arrays anew: those whose
-// paths below the node are in arrays, where "" is the node itself. Consolidated metadata
-// is made anew, too.
+// Derivation says what [Derive] makes anew, and how it goes on after an interruption.
+type Derivation struct {
+	// Arrays are made in the place of copies. The key is the path below the node, "" for
+	// the node itself.
+	Arrays map[string]Derived
+	// Work identifies what is made: two derivations with the same Work have the same
+	// result, as long as the chunks of the source do not change. "" is unique.
+	Work string
+	// Keep is called before anything is written if an unfinished derivation with the same
+	// Work has left something. It returns which values stay, given their names below
+	// the destination; all others are deleted. If Keep or what it returns is nil, none
+	// stays.
+	Keep func(ctx context.Context) (func(name string) bool, error)
+	// Clean, if not nil, is called before the document of the node itself is stored, as
+	// the last one. It deletes what Write has stored besides chunks.
+	Clean func(ctx context.Context) error
+}
+
+// Derive copies a node as [Copy] does, but makes some of its arrays anew. Consolidated
+// metadata is made anew, too.
 //
 // The source of a derived array may change meanwhile, as far as Confirm permits, and so
 // may the consolidated metadata that describe it. What a failure leaves, and the other
-// errors, are those of [Copy].
-func Derive(ctx context.Context, src, dst *zarr.Location, arrays map[string]Derived, opt *Options) (Report, error) {
-	c := &conversion{derived: arrays}
-	if arrays == nil {
+// errors, are those of [Copy]. Values of other arrays are copied again after an
+// interruption.
+func Derive(ctx context.Context, src, dst *zarr.Location, d Derivation, opt *Options) (Report, error) {
+	c := &conversion{derived: d.Arrays}
+	if c.derived == nil {
 		c.derived = map[string]Derived{} // nil is a conversion
 	}
 	var err error
 	if c.copier, err = newCopier(ctx, src, dst, opt); err == nil {
+		c.derivation = d
 		err = c.run(ctx)
 	}
 	if err != nil {

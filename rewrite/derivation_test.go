@@ -25,11 +25,11 @@ func TestDeriveNothing(t *testing.T) {
 		if _, err := rewrite.Copy(t.Context(), at(s, "x"), at(s, "copied"), nil); err != nil {
 			t.Fatal(err)
 		}
-		plan, err := rewrite.Derive(t.Context(), at(s, "x"), at(s, "derived"), nil, &rewrite.Options{DryRun: true})
+		plan, err := rewrite.Derive(t.Context(), at(s, "x"), at(s, "derived"), rewrite.Derivation{}, &rewrite.Options{DryRun: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := rewrite.Derive(t.Context(), at(s, "x"), at(s, "derived"), nil, nil)
+		report, err := rewrite.Derive(t.Context(), at(s, "x"), at(s, "derived"), rewrite.Derivation{}, nil)
 		if err != nil || report != plan || report.Arrays == 0 || report.Values == 0 {
 			t.Errorf("%s: %+v planned, %+v done: %v", name, plan, report, err)
 		}
@@ -105,14 +105,14 @@ func TestDerive(t *testing.T) {
 		},
 		Confirm: func(context.Context) error { return confirmed },
 	}}
-	if _, err := rewrite.Derive(t.Context(), at(s, "x"), at(s, "y"), derived, nil); !errors.Is(err, confirmed) {
+	if _, err := rewrite.Derive(t.Context(), at(s, "x"), at(s, "y"), rewrite.Derivation{Arrays: derived}, nil); !errors.Is(err, confirmed) {
 		t.Error(err)
 	}
 	if begun, err := rewrite.Unfinished(t.Context(), at(s, "y")); !begun || err != nil {
 		t.Errorf("the copy is begun: %v (%v)", begun, err)
 	}
 	confirmed = nil
-	if _, err := rewrite.Derive(t.Context(), at(s, "x"), at(s, "y"), derived, nil); err != nil {
+	if _, err := rewrite.Derive(t.Context(), at(s, "x"), at(s, "y"), rewrite.Derivation{Arrays: derived}, nil); err != nil {
 		t.Fatal(err)
 	}
 	g, err := at(s, "y").OpenGroup(t.Context(), nil)
@@ -138,7 +138,7 @@ func TestDerive(t *testing.T) {
 		t.Fatal(err)
 	}
 	derived["a"] = rewrite.Derived{Document: old}
-	if _, err := rewrite.Derive(t.Context(), at(s, "x"), at(s, "z"), derived, nil); !errors.Is(err, zarr.ErrSourceChanged) {
+	if _, err := rewrite.Derive(t.Context(), at(s, "x"), at(s, "z"), rewrite.Derivation{Arrays: derived}, nil); !errors.Is(err, zarr.ErrSourceChanged) {
 		t.Error(err)
 	}
 }

@@ -39,4 +39,7 @@ type Report struct {
 	// Lost counts the symbolic links below the source that lead out of its store or
 	// to nothing. The copy does not contain them.
 	Lost int
+	// Restarted is set if the destination had leftovers of an unfinished copy, which were
+	// deleted first.
+	Restarted bool
 }

@@ -147,7 +147,7 @@ func (c *copier) prepare(ctx context.Context) error {
 		err = c.dst.Delete(ctx, c.writing())
 	case s == begun:
 		// A copy crashed or failed here before its step 6.
-		err = c.clear(ctx)
+		err = c.clearLeftovers(ctx)
 	}
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (c *copier) prepare(ctx context.Context) error {
 	}
 	// Store the note before the first value. After a crash from here on, the next copy or
 	// removal finds it and may delete the values.
-	return c.put(ctx, c.goal.MustKey(noteName), []byte("{}"))
+	return c.put(ctx, c.goal.MustKey(noteName), c.noteText())
 }
 
 // put writes a value with the durability of the copy.

@@ -173,7 +173,7 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 		return rewrite.ConvertTo(ctx, src, dst, f.format(), opt)
 	})
 	if err != nil {
-		return f.copying().stopped(cmd, from, to, src, dst, err)
+		return f.copying().stopped(cmd, from, to, src, dst, err, "starts over")
 	}
 	if err := closeStore(dst, true); err != nil {
 		return atLocation(cmd.Name(), from, src, err)

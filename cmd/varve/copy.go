@@ -172,7 +172,7 @@ func (f *copyFlags) copyTo(
 	stop()
 	p.End()
 	if err != nil {
-		return r, intoGroup(cmd, from, to, f.stopped(cmd, from, to, src, dst, err))
+		return r, intoGroup(cmd, from, to, f.stopped(cmd, from, to, src, dst, err, "starts over"))
 	}
 	if err := closeStore(dst, true); err != nil {
 		return r, atLocation(cmd.Name(), from, src, err)
@@ -310,8 +310,8 @@ func measureCopy(ctx context.Context, p *progress.Line, from string, o *zarr.Opt
 }
 
 // stopped closes a destination after a failed copy. It returns err, with advice if the
-// copy has left something there.
-func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.Location, err error) error {
+// copy has left something there. does is what the repeated command does with it.
+func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.Location, err error, does string) error {
 	// The copy may have stopped because the context was cancelled. The look must still
 	// work.
 	begun, lookErr := isHidden(context.WithoutCancel(cmd.Context()), dst)
@@ -325,7 +325,7 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.
 		_ = os.Remove(node.LocalPath(to)) // fails unless the new folder is still empty
 	}
 	if begun && lookErr == nil && !archive {
-		return failure.Leftover(err, "the incomplete copy at %s is not visible: repeat the command, which starts over, or remove it with varve rm", to)
+		return failure.Leftover(err, "the incomplete copy at %s is not visible: repeat the command, which %s, or remove it with varve rm", to, does)
 	}
 	return err
 }

@@ -57,7 +57,8 @@ of which nothing is kept are left out; neither are decoded. Rows that fill no in
 of format 2 get full chunks of one length.
 
 SRC may grow meanwhile: the result has the rows that were there in the beginning. The documents are stored last, so an
-interrupted command leaves nothing that is visible. Repeat it; it starts over.`,
+interrupted command leaves nothing that is visible. Repeat it: it goes on. What is finished stays as long as the chunks of
+SRC that it was made of do. If other rows are kept, or SRC has another document, it starts over, and says so.`,
 		Example: `  varve filter era5.zarr recent.zarr --where 'time >= 2023 and not time == 2024-02-29' --dry-run
   varve filter era5.zarr/t2m north.zarr --mask keep.npy --axis lat`,
 		Args:              arguments("SRC", "DST"),
@@ -110,7 +111,7 @@ func (f *filtering) run(cmd *cobra.Command, from, to string) (err error) {
 	}
 	done, err := f.filter(cmd, src, dst, r, opt)
 	if err != nil {
-		return f.stopped(cmd, from, to, src, dst, err)
+		return f.stopped(cmd, from, to, src, dst, err, "goes on")
 	}
 	if err := closeStore(dst, true); err != nil {
 		return atLocation(cmd.Name(), from, src, err)
@@ -169,7 +170,7 @@ func (f *filtering) filter(cmd *cobra.Command, src, dst *zarr.Location, r filter
 	if err != nil {
 		return nil, err
 	}
-	return &filtered{Rows: report.Rows, RowsKept: report.Kept, counts: report.Counts, others: report.Others}, nil
+	return &filtered{Rows: report.Rows, RowsKept: report.Kept, Resumed: report.Resumed, Restarted: report.Others.Restarted, counts: report.Counts, others: report.Others}, nil
 }
 
 // defaultMemory is the memory of package filter without --limit.
@@ -184,6 +185,10 @@ type filtered struct {
 	Rows      int64           `json:"rows"`
 	RowsKept  int64           `json:"rows_kept"`
 	Arrays    []filteredArray `json:"arrays,omitempty"` // only of a plan
+	// What an interrupted command had left: chunks that are among those copied or
+	// rewritten, or something that was deleted first.
+	Resumed   int64 `json:"chunks_resumed,omitempty"`
+	Restarted bool  `json:"restarted,omitempty"`
 	dryrun.Counts
 
 	counts filter.Counts
@@ -246,5 +251,16 @@ func (d *filtered) print(w io.Writer) error {
 	if err = errors.Join(err, failed); err == nil && d.DryRun {
 		_, err = fmt.Fprintf(w, "  %s to read besides the condition, at most %s of memory\n", phrase.Bytes(*d.BytesRead), phrase.Bytes(*d.PeakMemory))
 	}
-	return errors.Join(err, printRemoved(w, d.Removed), noteLost(w, d.others.Lost), noteReserved(w, d.others.Reserved))
+	return errors.Join(err, d.printResumed(w), printRemoved(w, d.Removed), noteLost(w, d.others.Lost), noteReserved(w, d.others.Reserved))
+}
+
+// printResumed prints what became of the leftovers of an interrupted command.
+func (d *filtered) printResumed(w io.Writer) (err error) {
+	if d.Resumed > 0 {
+		_, err = fmt.Fprintf(w, "  %s of them had been stored before the interruption\n", phrase.Count(d.Resumed))
+	}
+	if d.Restarted {
+		_, err = fmt.Fprintln(w, "  note  what an interrupted command had left there was of other rows or of another source: it was deleted, and all chunks are new")
+	}
+	return err
 }

@@ -75,6 +75,10 @@ func TestSignalInWork(t *testing.T) {
 			fragment(t, dir+"/a")
 		}},
 		{"copy DIR/a DIR/b --move", "not visible: repeat the command", "b", ones},
+		{"filter DIR/a DIR/b --mask DIR/mask", "not visible: repeat the command, which goes on", "b", func(t *testing.T, dir string) {
+			ones(t, dir)
+			overwrite(t, dir+"/mask", "\x00"+strings.Repeat("\x01", chunks-1))
+		}},
 		{"resize DIR/a --shape 300,4 --shrink trim-exact --yes", "nothing was changed", "a", func(t *testing.T, dir string) {
 			must(t, "", "create", dir+"/a", "--shape", "300,5", "--dtype", "int8", "--chunks", "[1,[5]]")
 			must(t, "", "write", dir+"/a", "--value", "1")

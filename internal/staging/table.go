@@ -19,6 +19,7 @@ type Table struct {
 	entries []entry   // by number
 	Bytes   int64     // of all stored chunks, if the listing knows their sizes
 	Beyond  [][]int64 // indices of values beyond the extent, which are no chunks
+	Vague   bool      // a version is missing or weak, so a change may not be seen
 }
 
 type entry struct {
@@ -40,9 +41,24 @@ func List(ctx context.Context, s *snapshot.Array) (*Table, error) {
 		}
 		t.entries = append(t.entries, entry{numberIn(t.cells, v.Index), DigestOf(v.Info.Version), v.Info.Size})
 		t.Bytes += v.Info.Size
+		t.Vague = t.Vague || IsVague(v.Info.Version)
 	}
 	slices.SortFunc(t.entries, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
 	return t, nil
+}
+
+// IsVague reports whether two values may have the same version.
+func IsVague(v store.Version) bool { return v.IsZero() || v.IsWeak() }
+
+// Listed is List, but returns nil if the store cannot be listed.
+func Listed(ctx context.Context, s *snapshot.Array) (*Table, error) {
+	for _, err := range store.List(ctx, s.Engine.Store, s.Engine.Path, false) {
+		if errors.Is(err, store.ErrUnsupported) {
+			return nil, nil
+		}
+		break // List reports any other error
+	}
+	return List(ctx, s)
 }
 
 // ListKeys is List without versions and sizes, and without values beyond the extent. In
