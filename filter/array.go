@@ -28,6 +28,10 @@ type array struct {
 	slabs  []slab         // along that of the source
 	stored *staging.Table // the stored chunks of the source, nil if the store cannot list
 	staged map[int64]bool // the chunks of the result that are finished, by number
+
+	// An array of a ragged set has, in place of rows of the table, their elements, or
+	// their offsets, which are those of the kept rows in the result.
+	elementsOf, offsetsOf *set
 }
 
 // newArray describes an array as it was opened. Reads hold up to budget bytes.
@@ -63,7 +67,7 @@ func (r *array) plan(kept *rows) (err error) {
 	if err != nil {
 		return &grid.AxisError{Axis: r.axis, Err: err}
 	}
-	if !r.copies() {
+	if !r.copies() || r.offsetsOf != nil {
 		for i := range r.pieces {
 			r.pieces[i].whole = -1
 		}

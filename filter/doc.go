@@ -16,6 +16,11 @@
 // chunks of one length. Such chunks are copied as long as they stay where they are, and
 // encoded anew otherwise.
 //
+// Rows may have elements of their own, as in the sets of package [ragged]: the arrays
+// along the sample dimension of lengths that are filtered, and indices and data of a
+// sparse matrix, keep the elements of the kept rows. The offsets and the attribute shape
+// of a sparse matrix are made anew.
+//
 // # Protocol
 //
 //  1. Open the arrays. Each is read as this document describes it, also if it grows.

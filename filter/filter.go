@@ -46,6 +46,7 @@ func Do(ctx context.Context, src, dst *zarr.Location, r Request, opt *Options) (
 		return report, fail(src, err)
 	}
 	report.Rows, report.Kept = t.n, kept.count(t.allRows())
+	t.keptRows = kept
 	w := &work{table: t, report: report, to: dst.Store()}
 	if w.goal, err = store.ParsePath(dst.Path()); err != nil {
 		return report, fail(src, err)
@@ -55,7 +56,7 @@ func Do(ctx context.Context, src, dst *zarr.Location, r Request, opt *Options) (
 			return report, fail(src, err)
 		}
 	}
-	d := rewrite.Derivation{Arrays: w.derived()}
+	d := rewrite.Derivation{Arrays: w.derived(), Attributes: t.attributes(report.Kept)}
 	if w.records = w.isResumable(); w.records {
 		d.Keep, d.Clean = w.keep, w.clean
 		d.Work, err = w.fingerprint(kept)
@@ -87,7 +88,7 @@ func filtering(
 		return nil, nil, err
 	}
 	for _, a := range t.arrays {
-		if err := a.plan(kept); err != nil {
+		if err := a.plan(a.keptOf(kept)); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", t.nameOf(a), err)
 		}
 	}
@@ -150,7 +151,16 @@ func (r *array) encodes(g *grid.Grid) int64 {
 // derived returns the arrays that are made anew.
 func (w *work) derived() map[string]rewrite.Derived {
 	list := map[string]rewrite.Derived{}
-	for _, a := range w.arrays {
+	for i, a := range w.arrays {
+		confirm := a.confirm
+		if i == 0 && w.sets != nil { // once for all
+			confirm = func(ctx context.Context) error {
+				if err := w.confirmSets(ctx); err != nil {
+					return err
+				}
+				return a.confirm(ctx)
+			}
+		}
 		write := func(ctx context.Context, to *zarr.Array) error {
 			err := w.write(ctx, a, to)
 			if err == nil {
@@ -162,7 +172,7 @@ func (w *work) derived() map[string]rewrite.Derived {
 			}
 			return err
 		}
-		list[a.path] = rewrite.Derived{Document: a.doc, Write: write, Confirm: a.confirm}
+		list[a.path] = rewrite.Derived{Document: a.doc, Write: write, Confirm: confirm}
 	}
 	return list
 }

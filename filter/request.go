@@ -18,7 +18,8 @@ type Request struct {
 	Mask []bool
 	// Dimension is the name of the filtered dimension. All arrays of a group that have it
 	// are filtered. "" is the dimension of the arrays that Where names; of a single
-	// array, it is that of Axis.
+	// array, it is that of Axis; and of a sparse matrix of AnnData, that of the rows of
+	// indptr, which may be the columns of the matrix.
 	Dimension string
 	// Axis is the filtered axis of a single array if Dimension is "".
 	Axis int

@@ -53,6 +53,11 @@ func (w *work) fingerprint(kept *rows) (string, error) {
 			return "", err
 		}
 		fmt.Fprintf(h, "%q %d %q %q\n", a.path, a.axis, was, will)
+		if a.elementsOf != nil {
+			if err := binary.Write(h, binary.LittleEndian, a.kept.bits); err != nil {
+				return "", err
+			}
+		}
 	}
 	if err := binary.Write(h, binary.LittleEndian, kept.bits); err != nil {
 		return "", err

@@ -151,7 +151,7 @@ func (i interrupted) resume(t *testing.T, label string, m meanwhile) *filter.Rep
 }
 
 // TestResumedFilter stops a filter before each of its file system operations, or before
-// one in nine if something happens afterwards, and a third of them again while it is
+// one in fourteen if something happens afterwards, and a third of them again while it is
 // resumed. Whatever happened in between, the last one has the result of a filter that was
 // never stopped, and leaves nothing else. It makes no chunk again that was recorded and
 // that is of the present chunks of the source.
@@ -162,7 +162,7 @@ func TestResumedFilter(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			most, first, step := int64(0), int64(0), int64(1)
 			if k > 0 && !fixture.Long() {
-				first, step = int64(k), 9
+				first, step = int64(k), 14
 			}
 			for n := first; ; n += step {
 				i, done := stopped(t, n)

@@ -40,6 +40,33 @@ func (r *rows) add(at int64, word uint64) {
 	}
 }
 
+// keepRange adds all rows of a range.
+func (r *rows) keepRange(in grid.Interval) {
+	for at := in.Start / 64 * 64; at < in.Stop; at += 64 {
+		word := ^uint64(0)
+		if at < in.Start {
+			word <<= in.Start - at
+		}
+		if at+64 > in.Stop {
+			word &= ^uint64(0) >> (at + 64 - in.Stop)
+		}
+		r.bits[at/64] |= word
+	}
+}
+
+// shifted returns the first row of n, and each kept one as the row after it.
+func (r *rows) shifted(n int64) *rows {
+	s := newRows(n)
+	s.keepRange(grid.Interval{Stop: 1})
+	for word, first := range r.words(grid.Interval{Stop: r.n}) {
+		s.bits[first/64] |= word << 1
+		if word>>63 != 0 {
+			s.bits[first/64+1] |= 1
+		}
+	}
+	return s
+}
+
 // count returns the number of kept rows of a range.
 func (r *rows) count(in grid.Interval) int64 {
 	n := 0

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/ragged"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
 )
@@ -30,6 +31,9 @@ type table struct {
 	arrays    []*array
 	columns   map[string]*column // that the condition names
 	n         int64              // rows
+	keptRows  *rows              // nil until they are known
+	sets      []*set
+	unopened  []unopened
 }
 
 // open opens the arrays of a table.
@@ -94,12 +98,16 @@ func axisName(dimension string, axis int) string {
 // openGroup opens the arrays of a group that have the dimension. Groups below it with a
 // coordinate of their own have a dimension of their own.
 func (t *table) openGroup(ctx context.Context, g *zarr.Group) error {
-	if t.dimension == "" {
+	sparse := t.dimension == "" && ragged.IsSparse(g.Attributes())
+	if t.dimension == "" && !sparse {
 		return fmt.Errorf("%w: a mask of a group needs the name of the dimension", zarr.ErrInvalidArgument)
 	}
 	members, err := t.members(ctx, g)
 	if err != nil {
 		return err
+	}
+	if sparse {
+		return t.openSparse(ctx, members)
 	}
 	var known []string
 	for _, m := range members {
@@ -120,7 +128,13 @@ func (t *table) openGroup(ctx context.Context, g *zarr.Group) error {
 		slices.Sort(known)
 		return fmt.Errorf("%w: no array has the dimension %q; there are %q", zarr.ErrInvalidArgument, t.dimension, slices.Compact(known))
 	}
-	return nil
+	return t.openSets(ctx, members)
+}
+
+// unopened is an array of a group that cannot be opened, and is copied as it is.
+type unopened struct {
+	path  string
+	names []string
 }
 
 // member is an array of a group.
@@ -171,7 +185,8 @@ func (t *table) appended(ctx context.Context, list []member, m zarr.Member, err 
 	if m.Err != nil && m.Kind != "group" {
 		// With an unknown codec, for example, a document has names all the same.
 		n, _ := t.src.Root().At(path.Join(t.src.Path(), m.Path)).Metadata(ctx, t.reading())
-		if doc, ok := n.(*metadata.Array); ok && !slices.Contains(snapshot.NamesOf(doc), t.dimension) {
+		if doc, ok := n.(*metadata.Array); ok && t.dimension != "" && !slices.Contains(snapshot.NamesOf(doc), t.dimension) {
+			t.unopened = append(t.unopened, unopened{m.Path, snapshot.NamesOf(doc)})
 			return list, nil
 		}
 		return list, fmt.Errorf("%s: %w", m.Path, m.Err)
@@ -253,12 +268,14 @@ func (t *table) addColumn(name string, a *zarr.Array) error {
 
 // checkRows returns an error unless all arrays have the same number of rows.
 func (t *table) checkRows() error {
-	t.n = t.arrays[0].extent()
+	if a := t.arrays[0]; a.elementsOf == nil && a.offsetsOf == nil {
+		t.n = a.extent()
+	}
 	differs := func(what string, n int64) error {
 		return fmt.Errorf("%w: %s has %d rows, and %s has %d; if they are growing, filter again", zarr.ErrInvalidArgument, what, n, t.nameOf(t.arrays[0]), t.n)
 	}
 	for _, a := range t.arrays {
-		if n := a.extent(); n != t.n {
+		if n := a.extent(); n != t.n && a.elementsOf == nil && a.offsetsOf == nil {
 			return differs(t.nameOf(a), n)
 		}
 	}
@@ -273,12 +290,14 @@ func (t *table) checkRows() error {
 	// A bit for every row, and what is noted for every chunk.
 	bytes := t.n / 8
 	for _, a := range t.arrays {
-		bytes = max(bytes, a.source.Grid.Axis(a.axis).Chunks()*noted)
+		if bytes = max(bytes, a.source.Grid.Axis(a.axis).Chunks()*noted); a.elementsOf != nil {
+			bytes = max(bytes, t.n/8+16*t.n+a.extent()/8)
+		}
 	}
 	if bytes > t.memory()/2 {
 		return fmt.Errorf("%w: %d rows take %d bytes, more than half of the memory (filter.Options.Memory)", zarr.ErrLimit, t.n, bytes)
 	}
-	return nil
+	return t.checkSets()
 }
 
 // noted bounds the bytes that are noted for a chunk along the axis.

@@ -139,24 +139,34 @@ func (s *Set) updateShape(ctx context.Context) error {
 	if s.layout != byOffset {
 		return nil
 	}
+	return s.group.UpdateAttributes(ctx, func(object []byte) ([]byte, error) {
+		// Others may have appended more rows meanwhile, and know of them.
+		return withRows(object, func(n int64) int64 { return max(n, s.Rows()) })
+	})
+}
+
+// WithRows returns the attributes of a sparse matrix with another number of rows; of a
+// csc_matrix, these are its columns.
+func WithRows(attributes []byte, n int64) ([]byte, error) {
+	return withRows(attributes, func(int64) int64 { return n })
+}
+
+func withRows(attributes []byte, change func(n int64) int64) ([]byte, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(attributes, &all); err != nil {
+		return nil, err
+	}
+	var shape []int64
+	if err := json.Unmarshal(all["shape"], &shape); err != nil || len(shape) != 2 {
+		return nil, fmt.Errorf("%w: the attribute shape is %s, not two numbers", zarr.ErrInvalidMetadata, all["shape"])
+	}
 	axis := 0
-	if attribute(s.group.Attributes(), encodingType) == "csc_matrix" {
+	if attribute(attributes, encodingType) == "csc_matrix" {
 		axis = 1
 	}
-	return s.group.UpdateAttributes(ctx, func(object []byte) ([]byte, error) {
-		var all map[string]json.RawMessage
-		if err := json.Unmarshal(object, &all); err != nil {
-			return nil, err
-		}
-		var shape []int64
-		if err := json.Unmarshal(all["shape"], &shape); err != nil || len(shape) != 2 {
-			return nil, fmt.Errorf("%w: the attribute shape is %s, not two numbers", zarr.ErrInvalidMetadata, all["shape"])
-		}
-		// Others may have appended more rows meanwhile, and know of them.
-		if shape[axis] = max(shape[axis], s.Rows()); slices.Contains(shape, -1) {
-			return nil, fmt.Errorf("%w: the attribute shape has a negative number", zarr.ErrInvalidMetadata)
-		}
-		all["shape"], _ = json.Marshal(shape)
-		return json.Marshal(all)
-	})
+	if shape[axis] = change(shape[axis]); slices.Contains(shape, -1) {
+		return nil, fmt.Errorf("%w: the attribute shape has a negative number", zarr.ErrInvalidMetadata)
+	}
+	all["shape"], _ = json.Marshal(shape)
+	return json.Marshal(all)
 }

@@ -59,10 +59,16 @@ func (s *Set) find(ctx context.Context) error {
 			arrays[m.Path] = a
 		}
 	}
-	if kind := attribute(s.group.Attributes(), encodingType); kind == "csr_matrix" || kind == "csc_matrix" {
+	if IsSparse(s.group.Attributes()) {
 		return s.sparse(arrays)
 	}
 	return s.contiguous(arrays)
+}
+
+// IsSparse reports whether a group with these attributes is a sparse matrix of AnnData.
+func IsSparse(attributes []byte) bool {
+	kind := attribute(attributes, encodingType)
+	return kind == "csr_matrix" || kind == "csc_matrix"
 }
 
 // sparse takes the arrays of AnnData's sparse matrices.

@@ -30,6 +30,9 @@ type Derivation struct {
 	// Arrays are made in the place of copies. The key is the path below the node, "" for
 	// the node itself.
 	Arrays map[string]Derived
+	// Attributes change those of groups, given the JSON object of the source. The key is
+	// the path below the node.
+	Attributes map[string]func(object []byte) ([]byte, error)
 	// Work identifies what is made: two derivations with the same Work have the same
 	// result, as long as the chunks of the source do not change. "" is unique.
 	Work string
@@ -71,8 +74,19 @@ func Derive(ctx context.Context, src, dst *zarr.Location, d Derivation, opt *Opt
 func (c *conversion) derive(ctx context.Context, m *member) error {
 	m.will = m.is
 	if g, isGroup := m.is.(*metadata.Group); isGroup {
-		m.will = g.WithConsolidated(nil)
 		c.report.Groups++
+		g = g.WithConsolidated(nil)
+		m.will = g
+		if change := c.derivation.Attributes[m.Path]; change != nil {
+			object, err := change(g.Attributes)
+			if err != nil {
+				return err
+			}
+			if g, err = g.WithAttributes(object); err != nil {
+				return err
+			}
+			m.will = g
+		}
 		return nil
 	}
 	c.report.Arrays++

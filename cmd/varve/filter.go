@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/ragged"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 )
@@ -50,6 +51,9 @@ and a month or a year is all of it. Comparisons with missing values and with NaN
 characters than letters, digits, dots and underscores are written in backquotes.
 
 --mask takes a .npy file of booleans, or one byte for every row that is 0 or 1. For a group it needs --axis.
+
+Rows of unequal lengths keep their elements: arrays along the sample dimension of the lengths of rows (CF), and the
+sparse matrices of AnnData, which take a --mask without --axis.
 
 Each chunk of the result holds what one chunk of SRC keeps, so along the dimension chunks have listed lengths, which not
 all programs can read; varve regularize changes that. Chunks that are kept whole are copied as they are encoded, and those
@@ -142,11 +146,13 @@ func (f *filtering) request(cmd *cobra.Command, src *zarr.Location) (r filter.Re
 		return r, err
 	}
 	a, isArray := n.(*metadata.Array)
+	g, _ := n.(*metadata.Group)
 	switch {
 	case !argument.IsNumber(f.axis):
 		r.Dimension = f.axis
 	case isArray:
 		r.Axis, err = argument.AxisOf(f.axis, nil, len(a.Shape))
+	case g != nil && f.where == "" && ragged.IsSparse(g.Attributes): // its arrays have no names of dimensions
 	case f.where == "" || cmd.Flags().Changed("axis"):
 		err = failure.BadUsage("it is a group: give the name of a dimension, as in --axis time")
 	}

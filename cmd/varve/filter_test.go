@@ -12,6 +12,8 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/npy"
+	"varve.dev/zarr/ragged"
+	"varve.dev/zarr/store"
 )
 
 // newTable makes a table of twelve days from 2019-12-30 on, in chunks of four, and
@@ -92,6 +94,45 @@ func TestFilter(t *testing.T) {
 	}
 	if text := must(t, "", "filter", table, dst, "--where", "time < 2020", "--overwrite", "--yes"); !strings.Contains(text, "2 of 12 rows kept") {
 		t.Error(text)
+	}
+}
+
+// TestFilterSets filters rows of unequal lengths.
+func TestFilterSets(t *testing.T) {
+	parent := t.TempDir()
+	mask, matrix, drifters := filepath.Join(parent, "mask"), filepath.Join(parent, "x.zarr"), filepath.Join(parent, "d.zarr")
+	overwrite(t, mask, "\x01\x00\x01")
+	for place, make := range map[string]func(at *zarr.Location) (*ragged.Set, error){
+		matrix: func(at *zarr.Location) (*ragged.Set, error) {
+			return ragged.CreateCSR(t.Context(), at, 5, dtype.Of[float32](), nil)
+		},
+		drifters: func(at *zarr.Location) (*ragged.Set, error) {
+			return ragged.Create(t.Context(), at, []ragged.Field{{Name: "data", Type: dtype.Of[float32]()}, {Name: "indices", Type: dtype.Of[int64]()}}, nil)
+		},
+	} {
+		at, err := zarr.Locate(t.Context(), place, store.Create)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := make(at)
+		if err == nil {
+			err = s.Append(t.Context(), []int64{2, 1, 3}, ragged.Values("data", []float32{1, 2, 3, 4, 5, 6}), ragged.Values("indices", []int64{0, 4, 1, 0, 1, 2}))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, "", "filter", matrix, matrix+".some", "--mask", mask)
+	must(t, "", "filter", drifters, drifters+".some", "--mask", mask, "--axis", "row")
+	must(t, "", "equal", matrix+".some/data", drifters+".some/data")
+	if text := must(t, "", "cat", matrix+".some/indptr"); !strings.Contains(text, "[0 2 5]") {
+		t.Error(text)
+	}
+	if text := must(t, "", "attrs", matrix+".some"); !strings.Contains(strings.Join(strings.Fields(text), ""), "[2,5]") {
+		t.Error(text)
+	}
+	if _, errs, status := execute(t, "", "filter", drifters, drifters+".none", "--mask", mask, "--axis", "obs"); status != 1 || !strings.Contains(errs, "filter the rows") {
+		t.Errorf("status %d, %s", status, errs)
 	}
 }
 

@@ -47,7 +47,8 @@ var layers = [][]string{
 	{"internal/dimension", "internal/streaming", "internal/access", "internal/staging"},
 	{"."},
 	{"rewrite", "cf", "regrid", "diff", "checksums", "consolidation"},
-	{"virtual", "ragged", "filter", "pyramid", "check"},
+	{"virtual", "ragged", "pyramid", "check"},
+	{"filter"},
 	{"internal/layers"},
 }
 
