@@ -4,8 +4,10 @@ package filter_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"varve.dev/zarr"
@@ -14,7 +16,9 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -80,6 +84,47 @@ func BenchmarkFilter(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkResumed filters 20,000 chunks of which each is kept whole, anew, and where an
+// interrupted filter has stored and recorded all of them already.
+func BenchmarkResumed(b *testing.B) {
+	const rows = 20_000
+	s, stop := memstore.New(), errors.New("stopped")
+	spec := zarr.Spec{Shape: []int64{rows, 16}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(1), grid.Every(16)}, Codecs: fixture.Plain(), DimensionNames: []string{"row", "x"}}
+	if err := put(b.Context(), zarr.At(s, "v"), spec, fixture.Numbers(1, rows*16)); err != nil {
+		b.Fatal(err)
+	}
+	request := filter.Request{Mask: make([]bool, rows)}
+	for i := range request.Mask {
+		request.Mask[i] = i > 0
+	}
+	unfinished := func(to *memstore.Store) store.Store {
+		return storetest.Conditional(to, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+			if op.Name == "Delete" && strings.Contains(op.Key.String(), "__varve/filter/") {
+				return stop
+			}
+			return nil
+		}})
+	}
+	run := func(to *memstore.Store, resumed int64) {
+		report, err := filter.Do(b.Context(), zarr.At(s, "v"), zarr.At(unfinished(to), "w"), request, nil)
+		if !errors.Is(err, stop) || report.Resumed != resumed {
+			b.Fatalf("%d chunks were resumed: %v", report.Resumed, err)
+		}
+	}
+	b.Run("anew", func(b *testing.B) {
+		for b.Loop() {
+			run(memstore.New(), 0)
+		}
+	})
+	b.Run("resumed", func(b *testing.B) {
+		to := memstore.New()
+		run(to, 0)
+		for b.Loop() {
+			run(to, rows-1)
+		}
+	})
 }
 
 // halves keeps half of each chunk.
