@@ -266,7 +266,7 @@ func (d *filtered) printResumed(w io.Writer) (err error) {
 		_, err = fmt.Fprintf(w, "  %s of them had been stored before the interruption\n", phrase.Count(d.Resumed))
 	}
 	if d.Restarted {
-		_, err = fmt.Fprintln(w, "  note  what an interrupted command had left there was of other rows or of another source: it was deleted, and all chunks are new")
+		_, err = fmt.Fprintln(w, "  note  what an interrupted command had left there could not be used, as it was of other rows or of another source: it was deleted, and all chunks are new")
 	}
 	return err
 }

@@ -85,6 +85,17 @@ func TestFilter(t *testing.T) {
 	}
 	must(t, "", "check", dst)
 	must(t, "", "equal", table+"/fixed", dst+"/fixed")
+	// What another command has left is deleted, and the user is told.
+	other := filepath.Join(parent, "other.zarr")
+	overwrite(t, filepath.Join(other, "__varve", "unfinished.json"), "{}")
+	overwrite(t, filepath.Join(other, "time", "c", "7"), "of another result")
+	if text := must(t, "", "filter", table, other, "--where", whereText); !strings.Contains(text, "had left there could not be used") {
+		t.Error(text)
+	}
+	if _, err := os.Stat(filepath.Join(other, "time", "c", "7")); err == nil {
+		t.Error("a chunk of another result is left")
+	}
+	must(t, "", "equal", dst+"/station", other+"/station")
 	// Stays, unless it may be replaced.
 	if _, errs, status := execute(t, "", "filter", table, dst, "--where", whereText); status != 1 || !strings.Contains(errs, "--overwrite") {
 		t.Errorf("status %d, %s", status, errs)
