@@ -129,7 +129,7 @@ func originID(doc *metadata.Array, identity string) (string, error) {
 // checkVersions returns an error if a store tells no versions of the chunks of the array
 // that is followed.
 func checkVersions(chunks *staging.Table) error {
-	if chunks.Versioned() {
+	if !chunks.Vague {
 		return nil
 	}
 	return fmt.Errorf("%w: the store tells no versions of chunks, so changes would not be noticed; copy the array, or leave out following", zarr.ErrUnsupported)

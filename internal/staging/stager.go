@@ -116,12 +116,12 @@ func (s *Stager) listed() func(key store.Key) bool {
 	if s.Sources == nil {
 		return nil
 	}
-	return Listed(s.Source, s.Sources)
+	return storable(s.Source, s.Sources)
 }
 
-// Listed returns a function that reports whether a value may be stored: all but the
+// storable returns a function that reports whether a value may be stored: all but the
 // chunks of an array that a table lacks.
-func Listed(s *snapshot.Array, table func() *Table) func(key store.Key) bool {
+func storable(s *snapshot.Array, table func() *Table) func(key store.Key) bool {
 	return func(key store.Key) bool {
 		index, ok := IndexOf(s, key)
 		return !ok || table().Has(index)

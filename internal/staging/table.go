@@ -125,12 +125,6 @@ func (t *Table) KeepWithin(box grid.Box) {
 	})
 }
 
-// Versioned reports whether the store gives every chunk a version.
-func (t *Table) Versioned() bool {
-	none := DigestOf(store.Version{})
-	return !slices.ContainsFunc(t.entries, func(e entry) bool { return e.digest == none })
-}
-
 // Equal reports whether two tables have the same chunks in the same versions.
 func (t *Table) Equal(o *Table) bool {
 	return slices.EqualFunc(t.entries, o.entries, func(a, b entry) bool { return a.number == b.number && a.digest == b.digest })
