@@ -240,3 +240,50 @@ func readBack(t *testing.T, s *memstore.Store) ([]int64, []int32) {
 	}
 	return a.Shape(), b.Data
 }
+
+// TestReferencedFiles is the motivation "referenced files with native chunks" of ZEP 3:
+// twelve files of a month each, whose chunks are whole months, become one array of a year
+// with chunks of 28 to 31 days. No byte is copied, and a file more is one reference more.
+func TestReferencedFiles(t *testing.T) {
+	months := []int64{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
+	r := rand.New(rand.NewPCG(3, 5))
+	s := memstore.New()
+	var files []*drawnFile
+	for i, days := range months {
+		l := &layout{Rand: r, chunk: []int64{days, 3}, names: []string{"time", "x"}}
+		files = append(files, l.file(t, s, fmt.Sprintf("month%02d", i+1), []int64{days, 3}))
+	}
+	want, elements := concatenated(files, 0)
+	got, found := joinAll(t, s, Join{Concat: "time"}, files, r)
+	if !slices.Equal(got, want) || !slices.Equal(found, elements) {
+		t.Fatalf("the shape %v, want %v, or other elements", got, want)
+	}
+	m, err := Open(t.Context(), s, pathOf(t, "m.vz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := newSites(t.Context(), s, store.Path{}, "/", "m.vz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := zarr.At(newStore(m, from), "v").OpenArray(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lengths []int64
+	for run := range a.Grid().Axis(0).Edges() {
+		lengths = append(lengths, slices.Repeat([]int64{run.Length}, int(run.Count))...)
+	}
+	if !slices.Equal(lengths, months) {
+		t.Errorf("chunks of %v days, want %v", lengths, months)
+	}
+}
+
+func pathOf(t *testing.T, text string) store.Path {
+	t.Helper()
+	p, err := store.ParsePath(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
