@@ -147,7 +147,7 @@ func (f *follower) release(ctx context.Context) error {
 // completeOwn takes the steps of a process that crashed after it had published.
 func (f *follower) completeOwn(ctx context.Context) error {
 	c, err := f.at.Claim(ctx)
-	if err != nil || c == nil || c.Document == "" {
+	if err != nil || c == nil {
 		return err
 	}
 	if published, err := f.published(ctx, c); !published || err != nil || !f.mayResume(c) {
@@ -171,17 +171,13 @@ func (f *follower) completeOwn(ctx context.Context) error {
 	return err
 }
 
-// published reports whether the document that a claim announces is published. A fence may
-// have added a newline to it since.
+// published reports whether what a claim is for is published: the array has its keys, or
+// it is the claim of the call that has made the array.
 func (f *follower) published(ctx context.Context, c *lineage.Claim) (bool, error) {
-	there, _, err := f.at.Store.Get(ctx, f.Node.Key(), store.Request{Limit: f.Node.Limits.Document}, nil)
-	if err != nil || c.Document == hashOf(there) { // of the call that has made the array
-		return err == nil, err
-	}
 	now, err := f.Fresh(ctx)
-	if err != nil {
-		return false, err
+	if err != nil || c.Operation == following {
+		return err == nil && sameKeys(c.Keys, now.Engine.Keys, now.Grid.Rank()), err
 	}
-	raw, err := bareDocument(now.Doc, f.Node.Limits)
-	return err == nil && c.Document == hashOf(raw), err
+	there, _, err := f.at.Store.Get(ctx, f.Node.Key(), store.Request{Limit: f.Node.Limits.Document}, nil)
+	return err == nil && c.Document == hashOf(there), err
 }

@@ -204,6 +204,14 @@ func (o *origin) equal(p *origin) bool {
 // originBytes is about what a chunk takes in memory.
 const originBytes = 40
 
+// checkSize returns an error if an origin takes more memory than there is for it.
+func (o *origin) checkSize(memory int64) error {
+	if most := max(memory, leastRecords); int64(len(o.chunks)) > most/originBytes {
+		return fmt.Errorf("%w: the record of the chunks of the array that is followed takes more than %d bytes (Options.Memory)", zarr.ErrLimit, most)
+	}
+	return nil
+}
+
 // originMagic begins an encoded origin. A line of JSON follows, and the chunks: the
 // difference of the number to that of the chunk before, the digest of the version, and
 // the sum, after a byte that says whether there is one.
@@ -213,13 +221,13 @@ const originMagic = "varve follow 1\n"
 var errOrigin = errors.New("the record of the array that is followed is damaged")
 
 func (o *origin) marshal() ([]byte, error) {
-	head, err := json.Marshal(o)
-	if err != nil {
+	head := bytes.NewBufferString(originMagic)
+	e := json.NewEncoder(head) // which ends the line
+	e.SetEscapeHTML(false)     // the document of the array stays as it is
+	if err := e.Encode(o); err != nil {
 		return nil, err
 	}
-	data := append([]byte(originMagic), head...)
-	data = append(data, '\n')
-	last := int64(0)
+	data, last := head.Bytes(), int64(0)
 	for _, c := range o.chunks {
 		data = binary.AppendUvarint(data, uint64(c.number-last))
 		data = binary.LittleEndian.AppendUint64(data, uint64(c.version))
@@ -266,8 +274,9 @@ func parseOrigin(data []byte, l metadata.Limits, most int64) (*origin, error) {
 			}
 			data = data[copy(c.sum[:], data):]
 		}
-		if o.chunks, last = append(o.chunks, c), c.number; int64(len(o.chunks)) > most/originBytes {
-			return nil, fmt.Errorf("%w: the record of the array that is followed takes more than %d bytes (Options.Memory)", zarr.ErrLimit, most)
+		o.chunks, last = append(o.chunks, c), c.number
+		if err := o.checkSize(most); err != nil {
+			return nil, err
 		}
 	}
 	return o, nil
@@ -339,15 +348,15 @@ func replaceOrigin(ctx context.Context, at lineage.Array, o, before *origin, d s
 
 // removeOrigins deletes the origin of a document that was superseded, and what calls have
 // left that were stopped before that was published. Other calls may have stored later
-// ones, which may be published by now.
-func removeOrigins(ctx context.Context, at lineage.Array, o *origin) error {
+// ones, which may be published by now. named is that of the present document.
+func removeOrigins(ctx context.Context, at lineage.Array, o *origin, named string) error {
 	dir := at.Path.MustKey(followDir + "-").Dir()
 	names := []string{o.id}
 	for e, err := range store.List(ctx, at.Store, dir, false) {
 		if err != nil {
 			return err
 		}
-		if lineage.IsID(e.Name) && !e.Modified.IsZero() && e.Modified.Before(o.modified) {
+		if lineage.IsID(e.Name) && e.Name != named && !e.Modified.IsZero() && e.Modified.Before(o.modified) {
 			names = append(names, e.Name)
 		}
 	}
@@ -380,6 +389,9 @@ func (w *work) noteOrigin(ctx context.Context) (*metadata.Array, error) {
 		return nil, err
 	}
 	o.Region, o.Adapt = r.Region, r.Adapt
+	if err := o.checkSize(w.memory()); err != nil {
+		return nil, err
+	}
 	if o.Codecs, err = codecsAsked(r); err != nil {
 		return nil, err
 	}

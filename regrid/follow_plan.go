@@ -45,7 +45,11 @@ func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) 
 	if err != nil {
 		return nil, err
 	}
-	ctx, u, err := f.compare(ctx)
+	var u *update
+	err = f.again(ctx, func(ctx context.Context) (err error) {
+		_, u, err = f.compare(ctx)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -57,6 +57,10 @@ func (u *update) look(ctx context.Context) error {
 		return err
 	}
 	if u.made, err = readOrigin(ctx, f.at, u.now, f.memory()); err != nil {
+		// Another call may have published, and deleted the origin of before.
+		if now, freshErr := f.Fresh(ctx); freshErr == nil && now.Version != u.now.Version {
+			return errChanged
+		}
 		return err
 	}
 	if name := f.source.originName(); u.made.Source != name {
@@ -128,6 +132,9 @@ func (u *update) list(ctx context.Context, from *snapshot.Array) (*staging.Table
 	return chunks, keepWithin(chunks, from.Grid, u.made.Region)
 }
 
+// bounded bounds the memory of writing.
+func (u *update) bounded(e *engine.Array) { e.Budget = u.f.engine() }
+
 // inSource returns the elements of the array that is followed of which those of a box are
 // made.
 func (u *update) inSource(box grid.Box) grid.Box {
@@ -197,17 +204,33 @@ func (u *update) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if u.next, err = u.f.Bind(doc, nil); err != nil {
+	if u.next, err = u.f.Bind(doc, u.bounded); err != nil {
 		return err
 	}
-	publish := u.append
+	change := u.append
 	if u.f.report.Strategy == flips {
-		publish = u.replace
+		change = u.replace
 	}
-	if err := publish(ctx); err != nil {
+	if err := change(ctx); err != nil {
 		return err
 	}
-	return removeOrigins(store.Finishing(ctx), u.f.at, u.made)
+	if err := u.forget(store.Finishing(ctx)); err != nil {
+		return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)
+	}
+	return nil
+}
+
+// forget deletes the origins that no document names any more.
+func (u *update) forget(ctx context.Context) error {
+	identity, err := documentIdentity(u.next.Doc, u.f.Node.Limits)
+	if err != nil {
+		return err
+	}
+	id, err := originID(u.next.Doc, identity)
+	if err != nil {
+		return err
+	}
+	return removeOrigins(ctx, u.f.at, u.made, id)
 }
 
 // renew notes the versions of chunks that were stored again with the same elements.
@@ -272,6 +295,9 @@ func (u *update) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := o.checkSize(u.f.memory()); err != nil {
+		return err
+	}
 	if err := u.confirm(ctx); err != nil {
 		return err
 	}
@@ -289,13 +315,6 @@ func (u *update) replace(ctx context.Context) error {
 		return err
 	}
 	raw, err := w.next.Doc.Marshal(u.f.Node.Limits)
-	if err != nil {
-		return err
-	}
-	bare, err := bareDocument(w.next.Doc, u.f.Node.Limits)
-	if err == nil {
-		err = u.f.announce(ctx, bare)
-	}
 	if err != nil {
 		return err
 	}
@@ -347,7 +366,7 @@ func (u *update) stage(ctx context.Context) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	next, err := u.f.Bind(u.next.Doc.WithKeyEncoding(keys), nil)
+	next, err := u.f.Bind(u.next.Doc.WithKeyEncoding(keys), u.bounded)
 	if err != nil {
 		return nil, err
 	}
@@ -378,7 +397,7 @@ func (u *update) keep(ctx context.Context, keys metadata.KeyEncoding) (*work, er
 	if err != nil {
 		return nil, err
 	}
-	into, err := u.f.Bind(doc.WithKeyEncoding(keys), func(e *engine.Array) { e.Budget = u.f.engine() })
+	into, err := u.f.Bind(doc.WithKeyEncoding(keys), u.bounded)
 	if err != nil {
 		return nil, err
 	}

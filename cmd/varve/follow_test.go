@@ -134,6 +134,8 @@ func TestFollowPart(t *testing.T) {
 		{"::2", "one range of each axis"},
 		{"::-1", "one range of each axis"},
 		{"2", "one range of each axis"},
+		{"1:1", "one range of each axis"},
+		{"-2:", "count from the beginning"},
 	} {
 		if _, errs, status := execute(t, "", "rechunk", src, dst, "--follow", "--select", c.sel); status == 0 || !strings.Contains(errs, c.want) {
 			t.Errorf("%s: %q, status %d, want %q", c.sel, errs, status, c.want)
@@ -141,6 +143,15 @@ func TestFollowPart(t *testing.T) {
 	}
 	if _, errs, status := execute(t, "", "rechunk", src, "--chunks", "2,2", "--select", "0:2"); status != 2 || !strings.Contains(errs, "needs DST") {
 		t.Errorf("%q, status %d", errs, status)
+	}
+	// A range that ends where the array ends now does not grow.
+	closed := filepath.Join(dir, "closed.zarr", "a")
+	for range 2 {
+		must(t, "", "rechunk", src, closed, "--follow", "--select", "0:6,0:2")
+		must(t, "", "resize", src, "--shape", "7,6")
+		if out := must(t, "", "info", closed, "--json"); !strings.Contains(strings.Join(strings.Fields(out), ""), `"shape":[6,2]`) {
+			t.Error(out)
+		}
 	}
 	// Without --follow, a part becomes a new array.
 	part := filepath.Join(dir, "once.zarr", "a")

@@ -141,8 +141,8 @@ func (r *rechunking) request(cmd *cobra.Command, location string, a *zarr.Array)
 	return want, err
 }
 
-// region returns the part of the array that --select selects, or nil. One that reaches to
-// the end of an axis grows with it.
+// region returns the part of the array that --select selects, or nil. A range without an
+// end grows with its axis.
 func (r *rechunking) region(cmd *cobra.Command, a *zarr.Array) (grid.Box, error) {
 	if *r.sel == "" {
 		return nil, nil
@@ -155,11 +155,27 @@ func (r *rechunking) region(cmd *cobra.Command, a *zarr.Array) (grid.Box, error)
 		return nil, err
 	}
 	region, ok := boxOf(v.Selection())
-	if !ok {
+	if n, all := region.Len(); !ok || all && n == 0 {
 		return nil, failure.BadArgument("--select %s: an array gets one range of each axis, such as 0:10; varve export and varve filter take others", *r.sel)
 	}
-	for i := range region {
-		if region[i].Stop == a.Shape()[i] {
+	// A range without an end has that of any longer array.
+	sel, err := source.Parsed(cmd.Context(), a, *r.sel)
+	if err != nil {
+		return nil, err
+	}
+	longer := make([]int64, len(region))
+	for i := range longer {
+		longer[i] = 1 << 40
+	}
+	longest, err := selection.Resolve(sel, longer)
+	if err != nil {
+		return nil, err
+	}
+	for i, in := range longest.Bounds() {
+		if in.Start != region[i].Start {
+			return nil, failure.BadArgument("--select %s: count from the beginning of axis %d, because its end may move", *r.sel, i)
+		}
+		if region[i].Stop = in.Stop; in.Stop == longer[i] {
 			region[i].Stop = 0
 		}
 	}

@@ -4,6 +4,7 @@ package staging
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"iter"
 	"maps"
@@ -26,9 +27,7 @@ func (w Witness) Get(ctx context.Context, key store.Key, q store.Request, dst []
 		return nil, store.Info{}, fs.ErrNotExist
 	}
 	out, info, err := w.Store.Get(ctx, key, q, dst)
-	if err == nil {
-		note(ctx, key, info.Version)
-	}
+	witness(ctx, key, info.Version, err)
 	return out, info, err
 }
 
@@ -38,9 +37,11 @@ func (w Witness) Open(ctx context.Context, key store.Key) (store.Object, error) 
 		return nil, fs.ErrNotExist
 	}
 	o, err := store.Open(ctx, w.Store, key)
-	if err == nil {
-		note(ctx, key, o.Info().Version)
+	if err != nil {
+		witness(ctx, key, store.Version{}, err)
+		return o, err
 	}
+	witness(ctx, key, o.Info().Version, nil)
 	return o, err
 }
 
@@ -82,9 +83,16 @@ func unlisted(ctx context.Context, key store.Key) bool {
 	return ok && s.listed != nil && !s.listed(key)
 }
 
-func note(ctx context.Context, key store.Key, v store.Version) {
-	if s, ok := ctx.Value(sightingsKey{}).(*Sightings); ok {
+// witness notes a version that was read, or that there is no value: one that was listed
+// may be deleted, and stored again with the same version.
+func witness(ctx context.Context, key store.Key, v store.Version, err error) {
+	s, ok := ctx.Value(sightingsKey{}).(*Sightings)
+	switch {
+	case !ok:
+	case err == nil:
 		s.note(key, DigestOf(v))
+	case errors.Is(err, fs.ErrNotExist):
+		s.note(key, 0)
 	}
 }
 

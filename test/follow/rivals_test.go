@@ -182,7 +182,13 @@ func (s hashed) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 // followed, and takes that back before the next listing: one that was stored, and one
 // that was not.
 func TestReturn(t *testing.T) {
-	racing.Skip(t) // one goroutine, many times
+	racing.Skip(t)                           // one goroutine, many times
+	for _, other := range []float32{99, 0} { // or the first one is deleted, for fill values
+		testReturn(t, other)
+	}
+}
+
+func testReturn(t *testing.T, other float32) {
 	ctx := t.Context()
 	must := func(err error) {
 		t.Helper()
@@ -207,7 +213,7 @@ func TestReturn(t *testing.T) {
 			}
 			switch n.Add(1) {
 			case k:
-				write(99, 99)
+				write(other, 99)
 			case k + width:
 				write(5, 0)
 			}
@@ -227,7 +233,7 @@ func TestReturn(t *testing.T) {
 		write(5, 0)
 		must(follow1(ctx, seen, to))
 		if got, err := read(to); err != nil || !slices.Equal(got, []float32{1, 2, 3, 0, 5, 0, 7}) {
-			t.Fatalf("request %d, for %d: %v (%v)", k, width, got, err)
+			t.Fatalf("%v, request %d, for %d: %v (%v)", other, k, width, got, err)
 		}
 	}
 }
@@ -284,7 +290,8 @@ func TestRequests(t *testing.T) {
 // without.
 func TestFormat2(t *testing.T) {
 	ctx, to := t.Context(), fixture.FileStore(vfs.NewDisk())
-	spec := fixture.AsV2(zarr.Spec{Type: dtype.Of[float32](), Shape: []int64{4, 3}, Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}})
+	spec := fixture.AsV2(zarr.Spec{Type: dtype.Of[float32](), // "<f4": a letter that JSON may escape
+		Shape: []int64{4, 3}, Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}})
 	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, spec, &zarr.CreateOptions{Format: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -310,5 +317,25 @@ func TestFormat2(t *testing.T) {
 		if err := errors.Join(err, readErr); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("change %d: %v (%v), want %v", n, got, err, want)
 		}
+		// A call that finds nothing to do stores nothing.
+		before := origins(t, to)
+		if err := follow1(ctx, a, to); err != nil {
+			t.Fatal(err)
+		}
+		if after := origins(t, to); len(after) != 1 || !slices.Equal(after, before) {
+			t.Fatalf("change %d: the origins %v, and %v after an idle call", n, before, after)
+		}
 	}
+}
+
+// origins returns the stored origins, with their versions.
+func origins(t *testing.T, s store.Store) (list []string) {
+	t.Helper()
+	for e, err := range store.ListVersions(t.Context(), s, store.MustKey("b/__varve/follow/-").Dir(), false) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, fmt.Sprint(e.Name, e.Version))
+	}
+	return list
 }

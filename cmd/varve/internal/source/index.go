@@ -38,6 +38,20 @@ func SelectionFlag(cmd *cobra.Command) *string {
 
 // Selected returns the elements of an array for the value of --select.
 func Selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, error) {
+	sel, err := Parsed(ctx, a, text)
+	if err != nil {
+		return nil, err
+	}
+	v, err := a.View(sel)
+	var e *zarr.Error
+	if hint := selectionHint(ctx, a, text, err); hint != "" && errors.As(err, &e) {
+		e.Err = fmt.Errorf("%w%s", e.Err, hint)
+	}
+	return v, err
+}
+
+// Parsed parses the value of --select.
+func Parsed(ctx context.Context, a *zarr.Array, text string) (selection.Selection, error) {
 	names := a.DimensionNames()
 	if names == nil {
 		names = make([]string, a.Rank())
@@ -64,12 +78,7 @@ func Selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, erro
 		}
 		return nil, failure.BadArgument("--select %q: %w%s", text, err, selectionHint(ctx, a, text, err))
 	}
-	v, err := a.View(sel)
-	var e *zarr.Error
-	if hint := selectionHint(ctx, a, text, err); hint != "" && errors.As(err, &e) {
-		e.Err = fmt.Errorf("%w%s", e.Err, hint)
-	}
-	return v, err
+	return sel, nil
 }
 
 // separators matches what users write between items of a selection in place of a comma.
