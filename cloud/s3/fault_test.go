@@ -290,6 +290,37 @@ func TestForeign(t *testing.T) {
 	}
 }
 
+// TestEarlyAnswerLost writes long values to a service that cuts the connection of a write
+// before it has read the body, as one does that has answered early that the condition
+// does not hold. The answer is lost each time, and the object tells.
+func TestEarlyAnswerLost(t *testing.T) {
+	f, s := faulty(t, nil)
+	one := put(t, s, key, "one")
+	two := put(t, s, key, "two")
+	f.set(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if r.Method != http.MethodPut {
+			return false
+		}
+		panic(http.ErrAbortHandler) // cuts the connection
+	})
+	long, other := make([]byte, 16<<20), store.MustKey("other")
+	for name, c := range map[string]struct {
+		key  store.Key
+		cond store.Condition
+		want bool
+	}{
+		"absent, and there is one": {key, store.IfAbsent(), true},
+		"another version":          {key, store.IfVersion(one), true},
+		"a version of nothing":     {other, store.IfVersion(two), true},
+		"the version":              {key, store.IfVersion(two), false},
+		"absent":                   {other, store.IfAbsent(), false},
+	} {
+		if _, err := s.PutIf(t.Context(), c.key, long, c.cond, store.Sync); err == nil || errors.Is(err, store.ErrConflict) != c.want {
+			t.Errorf("%s: error is %v", name, err)
+		}
+	}
+}
+
 // TestRedirection checks that no request leaves for another host.
 func TestRedirection(t *testing.T) {
 	var elsewhere atomic.Int32

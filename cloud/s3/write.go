@@ -154,6 +154,7 @@ type writing struct {
 	completes bool
 	body      *body // of the present attempt, or nil
 	lost      error // of the first attempt that may have written although it failed
+	cut       bool  // an attempt ended before its body was sent
 }
 
 // errUnmet means that the condition does not hold, and errForgotten that there is no such
@@ -193,9 +194,26 @@ func (w *writing) run(ctx context.Context, attempt func(ctx context.Context, o w
 		}
 	}
 	if w.lost == nil {
-		err = refused(err)
+		err = w.unmet(ctx, refused(err))
 	}
 	return store.Version{}, err
+}
+
+// unmet returns the error of a write that no attempt has made. If answers may have been
+// lost because they came before the body, it looks whether the condition holds.
+func (w *writing) unmet(ctx context.Context, err error) error {
+	if !w.cut || w.cond.always() || errors.Is(err, store.ErrConflict) || ctx.Err() != nil {
+		return err
+	}
+	out, headErr := w.s.head(ctx, w.call.key)
+	there := headErr == nil
+	if !there && !errors.Is(headErr, fs.ErrNotExist) {
+		return err
+	}
+	if w.cond.none != nil && there || w.cond.match != nil && (!there || value(out.ETag) != *w.cond.match) {
+		return &explained{w.s.name(w.call), fmt.Errorf("%w: the condition does not hold, and the service cut the connection: %v", store.ErrConflict, err)}
+	}
+	return err
 }
 
 // refused returns the error of a write that no attempt has made. It is
@@ -220,6 +238,7 @@ func (w *writing) judge(err error) error {
 	// Some services answer early that the condition does not hold and close the
 	// connection, so that the answer is lost. An incomplete body is never stored.
 	case !answered && retry.IsTemporary(err) && w.body != nil && w.body.unsent():
+		w.cut = true
 		return err
 	case !answered || f.unsure():
 		if w.lost == nil {

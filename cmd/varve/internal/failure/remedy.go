@@ -53,6 +53,8 @@ var remedies = strings.NewReplacer(
 	"(filter.Options.Memory)", "(--limit)",
 	"the same Options.Memory, above 0", "the same --memory",
 	"another place (Options.Into)", "another place (DST)",
+	"becomes a new array (Options.Into)", "becomes a new array (DST)",
+	"that follows (Options.Into)", "that follows (DST)",
 	"leave out Options.Into, or", "leave out the destination, or",
 	"Options.Into, InPlace and Offline are", "a destination, --in-place and --offline are",
 	"Options.InPlace", "--in-place",
