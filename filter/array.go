@@ -38,7 +38,9 @@ type array struct {
 func newArray(a *zarr.Array, path string, axis int, budget int64) (*array, error) {
 	r := &array{path: path, axis: axis, from: access.Of(a)}
 	var err error
-	r.source, err = r.from.Bind(a.Metadata(), func(e *engine.Array) { e.Budget, e.RequireChunks = budget, false })
+	r.source, err = r.from.Bind(a.Metadata(), func(e *engine.Array) {
+		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, budget, false
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -65,9 +66,18 @@ func (c *copying) copyAll(ctx context.Context, r *rounds, concurrency int) error
 			continue
 		}
 		group.Go(func() error {
-			err := r.do(ctx, func(b store.Batch) (made, error) {
-				n, err := c.copyChunk(ctx, b, from, to)
-				return made{indices: [][]int64{to}, bytes: n}, err
+			err := r.do(ctx, func(b store.Batch) (m made, err error) {
+				sure, err := c.isListed(ctx, from)
+				if err == nil {
+					m.bytes, err = c.copyChunk(ctx, b, from, to)
+				}
+				if sure && err == nil {
+					sure, err = c.isListed(ctx, from)
+				}
+				if sure && err == nil {
+					m.indices = [][]int64{to}
+				}
+				return m, err
 			})
 			if err != nil {
 				return fmt.Errorf("chunk %v (%s): %w", from, c.source.Engine.Key(from), err)
@@ -79,6 +89,19 @@ func (c *copying) copyAll(ctx context.Context, r *rounds, concurrency int) error
 		}
 	}
 	return group.Wait(nil)
+}
+
+// isListed reports whether a chunk of the source has the version of the listing still, so
+// that what is made of it may be recorded. It does not look if there are no records.
+func (c *copying) isListed(ctx context.Context, source []int64) (bool, error) {
+	if !c.work.records {
+		return false, nil
+	}
+	info, err := store.Stat(ctx, c.source.Engine.Store, c.source.Engine.Key(source))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && staging.DigestOf(info.Version) == c.stored.Digest(source), err
 }
 
 // copyChunk copies a chunk as it is encoded, within the store if it can, and returns its
@@ -140,11 +163,12 @@ func (c *copying) encodeAll(ctx context.Context, r *rounds) error {
 					n, _ := p.box.Len()
 					n *= int64(c.target.Engine.Size)
 					return r.do(ctx, func(b store.Batch) (made, error) {
-						err := c.encode(ctx, b, p.box, n)
+						within, seen := staging.Witnessing(ctx, nil)
+						err := c.encode(within, b, p.box, n)
 						if err == nil {
 							c.work.did(int64(len(p.indices)), 0)
 						}
-						return made{p.indices, n}, err
+						return made{c.ofListed(p.indices, seen), n}, err
 					})
 				})
 			}

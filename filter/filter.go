@@ -59,7 +59,9 @@ func Do(ctx context.Context, src, dst *zarr.Location, r Request, opt *Options) (
 	d := rewrite.Derivation{Arrays: w.derived(), Attributes: t.attributes(report.Kept)}
 	if w.records = w.isResumable(); w.records {
 		d.Keep, d.Clean = w.keep, w.clean
-		d.Work, err = w.fingerprint(kept)
+		if d.Work, err = w.fingerprint(kept); err == nil {
+			w.id = d.Work[:16]
+		}
 	}
 	if err == nil {
 		report.Others, err = rewrite.Derive(ctx, src, dst, d, t.copying())
@@ -106,6 +108,7 @@ type work struct {
 	to          store.Store
 	goal        store.Path // in it
 	records     bool       // of finished chunks are stored
+	id          string     // of the result, in the names of records
 	mu          sync.Mutex
 	report      *Report
 	done, total int64 // chunks

@@ -25,21 +25,30 @@ import (
 )
 
 // recordsDir is the directory, below that of an array, of the records of its finished
-// chunks. It is there only as long as the result is unfinished.
+// chunks. It has a directory for each result, because a call that goes on after another
+// one has begun may record chunks of its own. It is there only as long as the result is
+// unfinished.
 const recordsDir = own.Dir + "/filter"
 
-// isResumable reports whether finished chunks can be told from others later: the
-// listings of the source have versions, and the destination stays after a failure.
+// recordsOf returns the directory of the records of this result.
+func (w *work) recordsOf() string { return recordsDir + "/" + w.id }
+
+// isResumable reports whether finished chunks can be told from others later: the source
+// has a place and its listings have versions, and the destination can be listed and stays
+// after a failure.
 func (w *work) isResumable() bool {
 	if _, archive := store.Driver(w.to).(*zipstore.Archive); archive {
 		return false // it is discarded as a whole
+	}
+	// Two stores in memory may have the same versions.
+	if _, lists := store.As[store.Lister](w.to); !lists || store.PlaceOf(w.src.Store()) == "" {
+		return false
 	}
 	return !slices.ContainsFunc(w.arrays, func(a *array) bool { return a.stored == nil || a.stored.Vague })
 }
 
 // fingerprint identifies the result, except for the elements of the source. It tells
-// sources apart by their places; those of stores without a place, such as the memory of
-// this process, count as one.
+// sources apart by their places.
 func (w *work) fingerprint(kept *rows) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "varve filter 1 %q %q %d\n", store.PlaceOf(w.src.Store()), w.src.Path(), kept.n)
@@ -68,15 +77,27 @@ func (w *work) fingerprint(kept *rows) (string, error) {
 // place returns the directory of the result of an array.
 func (w *work) place(a *array) (store.Path, error) { return w.goal.Join(a.path) }
 
+// sourcesOf yields the indices of the chunks of the source that a chunk of the result is
+// made of. The next iteration overwrites the index.
+func (r *array) sourcesOf(index []int64) func(yield func([]int64) bool) {
+	return func(yield func([]int64) bool) {
+		p, source := r.pieces[index[r.axis]], slices.Clone(index)
+		axis := r.source.Grid.Axis(r.axis)
+		first, _, _ := axis.Locate(p.rows.Start)
+		last, _, _ := axis.Locate(p.rows.Stop - 1)
+		for source[r.axis] = first; source[r.axis] <= last; source[r.axis]++ {
+			if !yield(source) {
+				return
+			}
+		}
+	}
+}
+
 // fold identifies what a chunk of the result is made of: the stored chunks of the source
 // and their versions, as they were listed. It is zero if none is stored.
 func (r *array) fold(index []int64) staging.Fold {
-	p, source := r.pieces[index[r.axis]], slices.Clone(index)
-	axis := r.source.Grid.Axis(r.axis)
-	first, _, _ := axis.Locate(p.rows.Start)
-	last, _, _ := axis.Locate(p.rows.Stop - 1)
 	var data []byte
-	for source[r.axis] = first; source[r.axis] <= last; source[r.axis]++ {
+	for source := range r.sourcesOf(index) {
 		if d := r.stored.Digest(source); d != 0 {
 			data = binary.AppendVarint(data, source[r.axis])
 			data = binary.LittleEndian.AppendUint64(data, uint64(d))
@@ -87,6 +108,23 @@ func (r *array) fold(index []int64) staging.Fold {
 	}
 	sum := sha256.Sum256(data)
 	return staging.Fold(sum[:16])
+}
+
+// ofListed returns the chunks of the result that were made of the listed versions of the
+// source. A chunk may have been replaced meanwhile, and may get its old version again.
+func (c *copying) ofListed(indices [][]int64, seen *staging.Sightings) [][]int64 {
+	if !c.work.records {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(indices), func(index []int64) bool {
+		for source := range c.sourcesOf(index) {
+			// What was not read has no kept rows, or is not stored.
+			if d, read := seen.Saw(c.source.Engine.Key(source)); read && d != c.stored.Digest(source) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // record records chunks that are durable. It leaves out those that are not stored,
@@ -122,7 +160,7 @@ func (c *copying) record(ctx context.Context, indices [][]int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = store.Put(ctx, c.work.to, place.MustKey(recordsDir+"/"+rand.Text()), staging.AppendRecords(nil, records), c.work.Durability)
+	_, err = store.Put(ctx, c.work.to, place.MustKey(c.work.recordsOf()+"/"+rand.Text()), staging.AppendRecords(nil, records), c.work.Durability)
 	return err
 }
 
@@ -208,11 +246,11 @@ func (w *work) find(ctx context.Context, a *array, left *int64) (*leftover, erro
 		return nil, err
 	}
 	recorded := map[int64][]staging.Digest{} // versions, by the numbers of chunks
-	for e, err := range store.List(ctx, w.to, dir.MustKey(recordsDir+"/-").Dir(), false) {
+	for e, err := range store.List(ctx, w.to, dir.MustKey(w.recordsOf()+"/-").Dir(), false) {
 		if err != nil {
 			return nil, err
 		}
-		name := recordsDir + "/" + e.Name
+		name := w.recordsOf() + "/" + e.Name
 		data, _, err := w.to.Get(ctx, dir.MustKey(name), store.Request{Limit: max(1, *left)}, nil)
 		if errors.Is(err, store.ErrTooLarge) || err == nil && int64(len(data)) > *left {
 			return nil, nil
@@ -300,7 +338,7 @@ func (w *work) clean(ctx context.Context) error {
 			return err
 		}
 		var names []string // a listing need not be complete while values are deleted
-		for e, err := range store.List(ctx, w.to, dir.MustKey(recordsDir+"/-").Dir(), false) {
+		for e, err := range store.List(ctx, w.to, dir.MustKey(recordsDir+"/-").Dir(), true) {
 			if err != nil {
 				return err
 			}

@@ -102,9 +102,19 @@ func keysOf(t *testing.T, s store.Store, path string) (keys []string) {
 	return keys
 }
 
+// placed is a store that another process could open, too.
+type placed struct{ *memstore.Store }
+
+func (placed) Place() string { return "memory://test" }
+
+// placedObjects is a placed store without locks.
+type placedObjects struct{ storetest.ObjectStore }
+
+func (placedObjects) Place() string { return "memory://test" }
+
 // interrupted is a filter that was stopped.
 type interrupted struct {
-	src *memstore.Store
+	src store.Store
 	// to returns the destination, b, for a program that begins now.
 	to func() store.Store
 }
@@ -196,7 +206,7 @@ type onDisk struct {
 // was complete before.
 func stopped(t *testing.T, n int64) (i onDisk, done bool) {
 	t.Helper()
-	i.src, i.disk = memstore.New(), vfs.NewDisk()
+	i.src, i.disk = placed{memstore.New()}, vfs.NewDisk()
 	i.to = func() store.Store { return fixture.FileStore(i.disk) }
 	stations(t, zarr.At(i.src, "all"))
 	if _, err := zarr.At(i.to(), "").CreateGroup(t.Context(), nil, nil); err != nil {
@@ -241,7 +251,7 @@ func TestFilterLostAnswers(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		most := int64(0)
 		for k := int64(0); ; k++ {
-			src, dst := memstore.New(), memstore.New()
+			src, dst := placed{memstore.New()}, memstore.New()
 			stations(t, zarr.At(src, "all"))
 			var n, puts atomic.Int64
 			counted := func() error {
@@ -283,11 +293,11 @@ func TestFilterLostAnswers(t *testing.T) {
 // the present elements later.
 func TestRecordsAreNotNewer(t *testing.T) {
 	defer filter.ShortRounds(1)()
-	s, stop := memstore.New(), errors.New("stopped")
+	s, stop := placed{memstore.New()}, errors.New("stopped")
 	stations(t, zarr.At(s, "all"))
 	var mu sync.Mutex
 	read, changed := false, false
-	h := storetest.Conditional(s, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	h := placedObjects{storetest.Conditional(s, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
 		mu.Lock()
 		defer mu.Unlock()
 		text := op.String()
@@ -306,7 +316,7 @@ func TestRecordsAreNotNewer(t *testing.T) {
 			return stop // all chunks are recorded
 		}
 		return nil
-	}})
+	}})}
 	if _, err := filter.Do(t.Context(), zarr.At(h, "all"), zarr.At(h, "some"), parsed(t, where), nil); !errors.Is(err, stop) || !changed {
 		t.Fatalf("%v, changed is %v", err, changed)
 	}
@@ -320,5 +330,78 @@ func TestRecordsAreNotNewer(t *testing.T) {
 	}
 	if got, err := zarr.Read[int32](t.Context(), a, selection.Box{{0, 2}}); err != nil || !slices.Equal(got.Data, []int32{1000, 32}) {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestResumeWithoutPlace filters one memory of a program and then another one, which has
+// the same documents and versions. Nothing of the first one may stay.
+func TestResumeWithoutPlace(t *testing.T) {
+	defer filter.ShortRounds(1)()
+	dst, stop := memstore.New(), errors.New("stopped")
+	h := storetest.Conditional(dst, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		if op.Key.String() == "b/zarr.json" && strings.HasPrefix(op.Name, "Put") {
+			return stop
+		}
+		return nil
+	}})
+	var src [2]*memstore.Store
+	for i := range src {
+		src[i] = memstore.New()
+		stations(t, zarr.At(src[i], "all"))
+		writeRows(t, src[i], 20, 60, float32(i+1)) // by as many writes
+	}
+	if _, err := filter.Do(t.Context(), zarr.At(src[0], "all"), zarr.At(h, "b"), parsed(t, where), nil); !errors.Is(err, stop) {
+		t.Fatal(err)
+	}
+	report, err := filter.Do(t.Context(), zarr.At(src[1], "all"), zarr.At(dst, "b"), parsed(t, where), nil)
+	if err != nil || report.Resumed != 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	want := memstore.New()
+	if _, err := filter.Do(t.Context(), zarr.At(src[1], "all"), zarr.At(want, "b"), parsed(t, where), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := sameNodes(t.Context(), zarr.At(dst, "b"), zarr.At(want, "b")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFilterBeside stops a filter before its last documents, while another one with other
+// rows begins there, and lets it go on then: it must not publish over the other one.
+func TestFilterBeside(t *testing.T) {
+	defer filter.ShortRounds(1)()
+	src, dst, stop := placed{memstore.New()}, memstore.New(), errors.New("stopped")
+	stations(t, zarr.At(src, "all"))
+	const other = `time >= 2020-01-11 and time < 2020-01-21 or time >= 2020-01-01 and time < 2020-01-11 and station == "L7"`
+	var once sync.Once
+	begun := storetest.Conditional(dst, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		if op.Key.String() == "b/zarr.json" && strings.HasPrefix(op.Name, "Put") {
+			return stop
+		}
+		return nil
+	}})
+	h := storetest.Conditional(dst, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+		if strings.HasPrefix(op.Name, "Put") && strings.Contains(op.Key.String(), "/c/") {
+			once.Do(func() {
+				if _, err := filter.Do(ctx, zarr.At(src, "all"), zarr.At(begun, "b"), parsed(t, other), nil); !errors.Is(err, stop) {
+					t.Errorf("the other one: %v", err)
+				}
+			})
+		}
+		return nil
+	}})
+	if _, err := filter.Do(t.Context(), zarr.At(src, "all"), zarr.At(h, "b"), parsed(t, where), nil); !errors.Is(err, zarr.ErrConflict) {
+		t.Errorf("the first one: %v, want %v", err, zarr.ErrConflict)
+	}
+	// What the first one has stored since does not count for the second one.
+	if _, err := filter.Do(t.Context(), zarr.At(src, "all"), zarr.At(dst, "b"), parsed(t, other), nil); err != nil {
+		t.Fatal(err)
+	}
+	want := memstore.New()
+	if _, err := filter.Do(t.Context(), zarr.At(src, "all"), zarr.At(want, "b"), parsed(t, other), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := sameNodes(t.Context(), zarr.At(dst, "b"), zarr.At(want, "b")); err != nil {
+		t.Fatal(err)
 	}
 }

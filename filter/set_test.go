@@ -263,7 +263,7 @@ func TestResumedSets(t *testing.T) {
 	for _, sparse := range []bool{false, true} {
 		resumed := int64(0)
 		for n := int64(0); ; n += 11 {
-			rows, src, disk := drawnDrifts(rand.New(rand.NewPCG(7, 7))), memstore.New(), vfs.NewDisk()
+			rows, src, disk := drawnDrifts(rand.New(rand.NewPCG(7, 7))), placed{memstore.New()}, vfs.NewDisk()
 			if err := newDrifts(t.Context(), zarr.At(src, ""), rand.New(rand.NewPCG(8, 8)), sparse, rows); err != nil {
 				t.Fatal(err)
 			}

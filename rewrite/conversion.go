@@ -438,6 +438,9 @@ func elementsIn(a *zarr.Array, sel selection.Selection) (int, error) {
 
 // publish writes the documents after checking that those of the source have not changed.
 func (c *conversion) publish(ctx context.Context) error {
+	if err := c.checkNote(ctx); err != nil {
+		return err
+	}
 	for _, m := range c.survey.members {
 		// A concurrent writer that changed a document may have changed chunks
 		// after they were copied.

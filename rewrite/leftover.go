@@ -23,6 +23,19 @@ func (c *copier) noteText() []byte {
 	return fmt.Appendf(nil, "{\"derivation\": %q}\n", c.derivation.Work)
 }
 
+// checkNote returns an error if another call has begun another derivation here meanwhile:
+// it has deleted what this one has stored.
+func (c *copier) checkNote(ctx context.Context) error {
+	if c.derivation.Work == "" {
+		return nil
+	}
+	note, err := c.document(ctx, c.to, c.goal.MustKey(noteName))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(note, c.noteText()) {
+		return fmt.Errorf("%w: another call has begun to make a node here; wait for it, or choose another place", store.ErrConflict)
+	}
+	return err
+}
+
 // clearLeftovers deletes what an unfinished copy has left, except what this one can use.
 func (c *copier) clearLeftovers(ctx context.Context) error {
 	keep, err := c.kept(ctx)

@@ -112,5 +112,14 @@ func (s *Sightings) of(key store.Key) Digest {
 	return s.seen[key]
 }
 
+// Saw returns the digest of the version of a value that was read, 0 if there was none. It
+// returns false if it was not read.
+func (s *Sightings) Saw(key store.Key) (d Digest, read bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d, read = s.seen[key]
+	return d, read
+}
+
 // All yields the keys of the values that were read, with the digests of their versions.
 func (s *Sightings) All() iter.Seq2[store.Key, Digest] { return maps.All(s.seen) }
