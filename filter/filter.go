@@ -78,8 +78,8 @@ func filtering(
 	if err != nil {
 		return nil, nil, err
 	}
-	// Before any chunk is read, and be it by the condition: what is made of a chunk is
-	// recorded with the version in the listing, and must not be older than that.
+	// Before any chunk is read, and be it by the condition: what is made of a chunk that
+	// was read in another version than the listed one is not recorded.
 	for _, a := range t.arrays {
 		if a.stored, err = list(ctx, a.source); err != nil {
 			return nil, nil, err

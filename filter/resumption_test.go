@@ -339,6 +339,9 @@ func TestResumeWithoutPlace(t *testing.T) {
 	defer filter.ShortRounds(1)()
 	dst, stop := memstore.New(), errors.New("stopped")
 	h := storetest.Conditional(dst, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		if op.Name == "Delete" && strings.Contains(op.Key.String(), "__varve/filter") {
+			return stop // all chunks are recorded, if there are records
+		}
 		if op.Key.String() == "b/zarr.json" && strings.HasPrefix(op.Name, "Put") {
 			return stop
 		}
