@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/ragged"
 )
 
@@ -24,67 +25,94 @@ const (
 
 // set is a ragged set whose rows are filtered.
 type set struct {
-	group   *zarr.Group
+	path    string // of the array with the lengths or offsets of the rows
+	sparse  bool
 	offsets []int64 // of the rows of the table, and the end of the last one
 }
 
-// newSet opens the set in a group below the node, and reads the lengths of its rows.
-func (t *table) newSet(ctx context.Context, dir string) (*set, error) {
-	at := path.Join(t.src.Path(), dir)
-	if at == "." {
-		at = "" // the root of the store
+// offsetBytes bounds the bytes for one row of a set: its offset is held, and read again
+// in the end.
+const offsetBytes = 32
+
+// newSet reads the lengths or offsets of the rows of a set. The bytes for all sets count
+// before anything is read: a document of a few bytes can claim any number of rows.
+func (t *table) newSet(ctx context.Context, rows member, sparse bool) (*set, error) {
+	if rank := rows.array.Rank(); rank != 1 {
+		return nil, fmt.Errorf("%w: it has %d axes, but a list of rows has one", zarr.ErrUnsupported, rank)
 	}
-	g, err := t.src.Root().At(at).OpenGroup(ctx, t.reading())
-	if err != nil {
-		return nil, err
+	n := rows.array.Shape()[0]
+	bytes, ok := checked.Mul(offsetBytes, n)
+	if ok {
+		bytes, ok = checked.Add(t.setBytes, bytes)
 	}
-	s := &set{group: g}
-	s.offsets, err = s.read(ctx)
+	if !ok || bytes > t.memory()/2 {
+		return nil, fmt.Errorf("%w: the offsets of %d rows take more than half of the memory (filter.Options.Memory)", zarr.ErrLimit, n)
+	}
+	if sparse {
+		if n--; n < 0 {
+			return nil, fmt.Errorf("%w: it is empty, but begins with 0", zarr.ErrCorrupt)
+		}
+	}
+	t.setBytes = bytes
+	s := &set{path: rows.path, sparse: sparse}
+	var err error
+	s.offsets, err = ragged.Offsets(ctx, rows.array, sparse, n)
 	t.sets = append(t.sets, s)
 	return s, err
 }
 
-// read returns the offsets of all rows, and the end of the last one.
-func (s *set) read(ctx context.Context) ([]int64, error) {
-	r, err := ragged.Of(ctx, s.group)
-	if err != nil {
-		return nil, err
-	}
-	lengths, err := r.Lengths(0, r.Rows())
-	if err != nil {
-		return nil, err
-	}
-	offsets := make([]int64, 1, len(lengths)+1)
-	for i, n := range lengths {
-		offsets = append(offsets, offsets[i]+n)
-	}
-	return offsets, nil
+// opened opens a member of the source by its document.
+func (t *table) opened(ctx context.Context, member string) (*zarr.Array, error) {
+	return t.src.Root().At(path.Join(t.src.Path(), member)).OpenArray(ctx, t.reading())
 }
 
 // openSets adds the arrays with the elements of the rows, for every member that has the
 // lengths of rows of the table. It refuses what cannot be filtered along the dimension:
 // the elements of rows, and the numbers of rows.
 func (t *table) openSets(ctx context.Context, members []member) error {
+	for _, u := range t.unopened {
+		if err := t.checkRelations(members, u.path, u.names, u.attributes); err != nil {
+			return err
+		}
+	}
+	lengths := map[string]string{} // paths, by the dimension of the elements
 	for _, m := range members {
-		sample, names := attribute(m.array, sampleDimension), m.array.DimensionNames()
-		switch {
-		case isOwn(members, m.path, t.dimension):
-		case sample == t.dimension:
-			return fmt.Errorf("%w: %s has the lengths of rows of elements along %s; filter the rows, along %q", zarr.ErrUnsupported, m.path, t.dimension, names)
-		case attribute(m.array, instanceDimension) == t.dimension:
-			return fmt.Errorf("%w: %s has the numbers of rows along %s, which would not fit the kept ones", zarr.ErrUnsupported, m.path, t.dimension)
-		case sample != "" && slices.Contains(names, t.dimension):
-			if err := t.openSet(ctx, members, path.Dir(m.path), sample); err != nil {
-				return fmt.Errorf("%s, which has the lengths of rows: %w", m.path, err)
-			}
+		names, attributes := m.array.DimensionNames(), m.array.Attributes()
+		if err := t.checkRelations(members, m.path, names, attributes); err != nil {
+			return err
+		}
+		sample := attribute(attributes, sampleDimension)
+		if sample == "" || !slices.Contains(names, t.dimension) || isOwn(members, m.path, t.dimension) {
+			continue
+		}
+		if other, ok := lengths[sample]; ok {
+			return fmt.Errorf("%w: %s and %s both have the lengths of rows of elements along %s", zarr.ErrUnsupported, other, m.path, sample)
+		}
+		lengths[sample] = m.path
+		if err := t.openSet(ctx, members, m, sample); err != nil {
+			return fmt.Errorf("%s, which has the lengths of rows: %w", m.path, err)
 		}
 	}
 	return nil
 }
 
-// openSet adds the arrays along the sample dimension of the set in a group.
-func (t *table) openSet(ctx context.Context, members []member, dir, sample string) error {
-	s, err := t.newSet(ctx, dir)
+// checkRelations returns an error if the elements of an array would no longer fit when
+// the table is filtered.
+func (t *table) checkRelations(members []member, at string, names []string, attributes []byte) error {
+	switch {
+	case isOwn(members, at, t.dimension):
+	case attribute(attributes, sampleDimension) == t.dimension:
+		return fmt.Errorf("%w: %s has the lengths of rows of elements along %s; filter the rows, along %q", zarr.ErrUnsupported, at, t.dimension, names)
+	case attribute(attributes, instanceDimension) == t.dimension:
+		return fmt.Errorf("%w: %s has the numbers of rows along %s, which would not fit the kept ones", zarr.ErrUnsupported, at, t.dimension)
+	}
+	return nil
+}
+
+// openSet adds the arrays along the sample dimension of the set whose lengths an array
+// has.
+func (t *table) openSet(ctx context.Context, members []member, rows member, sample string) error {
+	s, err := t.newSet(ctx, rows, false)
 	if err != nil {
 		return err
 	}
@@ -99,10 +127,10 @@ func (t *table) openSet(ctx context.Context, members []member, dir, sample strin
 		switch {
 		case axis < 0 || isOwn(members, m.path, sample):
 			continue
-		case path.Dir(m.path) != dir || slices.Contains(names, t.dimension) || slices.Contains(names[axis+1:], sample):
+		case path.Dir(m.path) != path.Dir(rows.path) || slices.Contains(names, t.dimension) || slices.Contains(names[axis+1:], sample):
 			return fmt.Errorf("%w: %s has the dimensions %q, in place of %s alone, or is in another group", zarr.ErrUnsupported, m.path, names, sample)
 		}
-		if err := t.addElements(s, m.array, m.path, axis); err != nil {
+		if err := t.addElements(ctx, s, m, axis); err != nil {
 			return fmt.Errorf("%s: %w", m.path, err)
 		}
 	}
@@ -110,8 +138,15 @@ func (t *table) openSet(ctx context.Context, members []member, dir, sample strin
 }
 
 // addElements adds an array with the elements of rows.
-func (t *table) addElements(s *set, a *zarr.Array, at string, axis int) error {
-	err := t.add(a, at, axis)
+func (t *table) addElements(ctx context.Context, s *set, m member, axis int) error {
+	// An append publishes the rows last, so what is opened after them has their elements.
+	a, err := t.opened(ctx, m.path)
+	if err == nil && a.Rank() != m.array.Rank() {
+		err = fmt.Errorf("%w: it had %d axes, and has %d; filter again", zarr.ErrSourceChanged, m.array.Rank(), a.Rank())
+	}
+	if err == nil {
+		err = t.add(a, m.path, axis)
+	}
 	if err == nil {
 		t.arrays[len(t.arrays)-1].elementsOf = s
 	}
@@ -120,22 +155,30 @@ func (t *table) addElements(s *set, a *zarr.Array, at string, axis int) error {
 
 // openSparse opens a sparse matrix of AnnData. Its rows are those of indptr.
 func (t *table) openSparse(ctx context.Context, members []member) error {
-	s, err := t.newSet(ctx, "")
-	if err != nil {
-		return err
-	}
+	parts := map[string]member{}
 	for _, m := range members {
-		switch m.path {
-		case "indptr":
-			if err = t.add(m.array, m.path, 0); err == nil {
-				t.arrays[len(t.arrays)-1].offsetsOf = s
-				t.n = m.array.Shape()[0] - 1
-			}
-		case "indices", "data":
-			err = t.addElements(s, m.array, m.path, 0)
+		if m.array.Rank() == 1 {
+			parts[m.path] = m
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.path, err)
+	}
+	for _, name := range []string{"indptr", "indices", "data"} {
+		if parts[name].array == nil {
+			return fmt.Errorf("%w: a sparse matrix has the arrays indptr, indices and data, each with one axis", zarr.ErrInvalidMetadata)
+		}
+	}
+	rows := parts["indptr"]
+	s, err := t.newSet(ctx, rows, true)
+	if err == nil {
+		err = t.add(rows.array, rows.path, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", rows.path, err)
+	}
+	t.arrays[len(t.arrays)-1].offsetsOf = s
+	t.n = rows.array.Shape()[0] - 1
+	for _, name := range []string{"indices", "data"} {
+		if err := t.addElements(ctx, s, parts[name], 0); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
@@ -146,13 +189,13 @@ func (t *table) openSparse(ctx context.Context, members []member) error {
 func (t *table) checkSets() error {
 	for _, s := range t.sets {
 		if n := int64(len(s.offsets)) - 1; n < t.n {
-			return fmt.Errorf("%w: %s has %d rows, and the table has %d; if they are growing, filter again", zarr.ErrInvalidArgument, s.group.Location(), n, t.n)
+			return fmt.Errorf("%w: %s has %d rows, and the table has %d; if they are growing, filter again", zarr.ErrInvalidArgument, s.path, n, t.n)
 		}
 		s.offsets = s.offsets[:t.n+1]
 	}
 	for _, a := range t.arrays {
 		if s := a.elementsOf; s != nil && s.end() > a.extent() {
-			return fmt.Errorf("%w: the rows have %d elements, and %s has %d; if they are growing, filter again", zarr.ErrInvalidArgument, s.end(), t.nameOf(a), a.extent())
+			return fmt.Errorf("%w: the rows of %s have %d elements, but %s has %d", zarr.ErrCorrupt, s.path, s.end(), t.nameOf(a), a.extent())
 		}
 	}
 	return nil
@@ -211,21 +254,38 @@ func (t *table) attributes(kept int64) map[string]func([]byte) ([]byte, error) {
 // confirmSets returns an error if rows have other lengths than those that were read.
 func (t *table) confirmSets(ctx context.Context) error {
 	for _, s := range t.sets {
-		now, err := s.read(ctx)
+		same, err := t.confirmSet(ctx, s)
 		if err != nil {
 			return err
 		}
-		if len(now) < len(s.offsets) || !slices.Equal(now[:len(s.offsets)], s.offsets) {
-			return fmt.Errorf("%w: the lengths of rows in %s have changed since filtering began; filter again", zarr.ErrSourceChanged, s.group.Location())
+		if !same {
+			return fmt.Errorf("%w: the lengths of rows in %s have changed since filtering began; filter again", zarr.ErrSourceChanged, s.path)
 		}
 	}
 	return nil
 }
 
+// confirmSet reports whether the rows have the lengths that were read. There may be more.
+func (t *table) confirmSet(ctx context.Context, s *set) (bool, error) {
+	rows, err := t.opened(ctx, s.path)
+	if err != nil {
+		return false, err
+	}
+	n := int64(len(s.offsets))
+	if !s.sparse {
+		n--
+	}
+	if rows.Rank() != 1 || rows.Shape()[0] < n {
+		return false, nil
+	}
+	now, err := ragged.Offsets(ctx, rows, s.sparse, int64(len(s.offsets))-1)
+	return slices.Equal(now, s.offsets), err
+}
+
 // attribute returns an attribute of an array that is text.
-func attribute(a *zarr.Array, name string) (text string) {
+func attribute(object []byte, name string) (text string) {
 	var all map[string]json.RawMessage
-	if json.Unmarshal(a.Attributes(), &all) != nil || json.Unmarshal(all[name], &text) != nil {
+	if json.Unmarshal(object, &all) != nil || json.Unmarshal(all[name], &text) != nil {
 		return ""
 	}
 	return text

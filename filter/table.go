@@ -33,6 +33,7 @@ type table struct {
 	n         int64              // rows
 	keptRows  *rows              // nil until they are known
 	sets      []*set
+	setBytes  int64 // that the sets take
 	unopened  []unopened
 }
 
@@ -133,8 +134,9 @@ func (t *table) openGroup(ctx context.Context, g *zarr.Group) error {
 
 // unopened is an array of a group that cannot be opened, and is copied as it is.
 type unopened struct {
-	path  string
-	names []string
+	path       string
+	names      []string
+	attributes []byte
 }
 
 // member is an array of a group.
@@ -167,7 +169,7 @@ func (t *table) members(ctx context.Context, g *zarr.Group) ([]member, error) {
 		}
 	}
 	for i, m := range list {
-		a, err := t.src.Root().At(path.Join(t.src.Path(), m.path)).OpenArray(ctx, t.reading())
+		a, err := t.opened(ctx, m.path)
 		if err != nil {
 			return nil, err
 		}
@@ -186,7 +188,7 @@ func (t *table) appended(ctx context.Context, list []member, m zarr.Member, err 
 		// With an unknown codec, for example, a document has names all the same.
 		n, _ := t.src.Root().At(path.Join(t.src.Path(), m.Path)).Metadata(ctx, t.reading())
 		if doc, ok := n.(*metadata.Array); ok && t.dimension != "" && !slices.Contains(snapshot.NamesOf(doc), t.dimension) {
-			t.unopened = append(t.unopened, unopened{m.Path, snapshot.NamesOf(doc)})
+			t.unopened = append(t.unopened, unopened{m.Path, snapshot.NamesOf(doc), doc.Attributes})
 			return list, nil
 		}
 		return list, fmt.Errorf("%s: %w", m.Path, m.Err)

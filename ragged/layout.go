@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
@@ -127,10 +126,25 @@ func attribute(object []byte, name string) (text string) {
 	return text
 }
 
-// offsets returns the offsets of all rows, and of the end. known are those of the first
-// rows, which do not change; only the others are read.
-func (l layout) offsets(ctx context.Context, rows *zarr.Array, known []int64) ([]int64, error) {
-	n := rows.Shape()[0]
+// Offsets reads the offsets of the first n rows among their elements, and the end of the
+// last one, from the array of the rows: indptr of a sparse matrix, or the lengths of a
+// contiguous ragged array. It takes up to 24 bytes for each row. If the array is no list
+// of rows, the error wraps [zarr.ErrCorrupt].
+func Offsets(ctx context.Context, rows *zarr.Array, sparse bool, n int64) ([]int64, error) {
+	l := byLength
+	if sparse {
+		l = byOffset
+	}
+	if rows.Rank() != 1 || n < 0 || n > rows.Shape()[0]-l.lead() {
+		return nil, fmt.Errorf("%w: %d rows of %q, which has the shape %v", zarr.ErrInvalidArgument, n, rows.Path(), rows.Shape())
+	}
+	return l.offsets(ctx, rows, nil, n+l.lead())
+}
+
+// offsets returns the offsets of the rows among the first n elements of the rows array,
+// and of the end. known are those of the first rows, which do not change; only the others
+// are read.
+func (l layout) offsets(ctx context.Context, rows *zarr.Array, known []int64, n int64) ([]int64, error) {
 	if len(known) == 0 {
 		known = []int64{0}
 	}
@@ -145,7 +159,7 @@ func (l layout) offsets(ctx context.Context, rows *zarr.Array, known []int64) ([
 	if err != nil {
 		return nil, err
 	}
-	offsets := slices.Grow(slices.Clone(known), len(b.Data))
+	offsets := append(make([]int64, 0, len(known)+len(b.Data)), known...)
 	for i, v := range b.Data {
 		last := offsets[len(offsets)-1]
 		if l == byLength {

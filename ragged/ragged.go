@@ -120,7 +120,7 @@ func (s *Set) Refresh(ctx context.Context) error {
 			return err
 		}
 	}
-	offsets, err := s.layout.offsets(ctx, s.rows, s.offsets)
+	offsets, err := s.layout.offsets(ctx, s.rows, s.offsets, s.rows.Shape()[0])
 	if err != nil {
 		return fail("read", s.group, err)
 	}
