@@ -151,45 +151,48 @@ func (s *sequence) step(elem []byte) {
 // dimension. Elements at the end that still have the fill value are ignored; between
 // written times they are out of order.
 //
-// Unordered reads the array block by block, up to the first element out of order. It
-// reports no failure: what cannot be read has no order.
-func Unordered(ctx context.Context, a *zarr.Array) (text string, times bool) {
+// Unordered reads the array block by block, up to the first element out of order. If a
+// block cannot be read, it returns the error; the text is "" then.
+func Unordered(ctx context.Context, a *zarr.Array) (text string, times bool, err error) {
 	if !IsCoordinate(a) {
-		return "", false
+		return "", false, nil
 	}
 	s := sequenceOf(a)
 	if s == nil {
-		return "", false
+		return "", false, nil
 	}
 	s.unwritten = a.Type().Default()
 	if elem, err := a.FillValue().Element(a.Type()); err == nil {
 		s.unwritten = elem
 	}
-	s.read(ctx, a)
-	return s.told(), s.isTime && s.fault != ""
+	if err := s.read(ctx, a); err != nil {
+		return "", false, err
+	}
+	return s.told(), s.isTime && s.fault != "", nil
 }
 
-// read follows the elements of an array, up to the first fault or failure.
-func (s *sequence) read(ctx context.Context, a *zarr.Array) {
+// read follows the elements of an array, up to the first fault.
+func (s *sequence) read(ctx context.Context, a *zarr.Array) error {
 	slabs, err := a.Slabs(nil, slabOf(a))
 	if err != nil {
-		return
+		return err
 	}
 	var block []byte
 	for slab := range slabs {
 		part, err := a.Select(slab)
 		if err != nil {
-			return
+			return err
 		}
 		n := int(part.Len()) * s.typ.Size() // at most the bytes of a slab
 		block = slices.Grow(block[:0], n)[:n]
-		if a.ReadBytes(ctx, part, block) != nil {
-			return
+		if err := a.ReadBytes(ctx, part, block); err != nil {
+			return err
 		}
 		if s.follow(block); s.fault != "" {
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
 const (
@@ -232,15 +235,19 @@ func (s *sequence) told() string {
 }
 
 // UnorderedAfter returns a text about the first of n new elements that is out of order
-// after those of a coordinate, or "". The source has the new elements. Like [Unordered],
-// it reports no failure.
-func UnorderedAfter(ctx context.Context, a *zarr.Array, more *zarr.Source, n int64) string {
+// after those of a coordinate, or "". The source has the new elements. If the end of the
+// array or the source cannot be read, it returns the error. The error wraps
+// [zarr.ErrLimit] if the last chunk has more than [MaxCoordinate] elements.
+func UnorderedAfter(ctx context.Context, a *zarr.Array, more *zarr.Source, n int64) (string, error) {
 	if !IsCoordinate(a) || more == nil || n == 0 {
-		return ""
+		return "", nil
 	}
 	s := sequenceOf(a)
-	if s == nil || s.begin(ctx, a) != nil {
-		return "" // the append fails, too, or the elements do not fit into memory
+	if s == nil {
+		return "", nil
+	}
+	if err := s.begin(ctx, a); err != nil {
+		return "", err
 	}
 	var part []byte
 	for at := int64(0); at < n && s.fault == ""; at += partElements {
@@ -248,14 +255,14 @@ func UnorderedAfter(ctx context.Context, a *zarr.Array, more *zarr.Source, n int
 		size := int(box[0].Len()) * s.typ.Size()
 		part = slices.Grow(part[:0], size)[:size]
 		if err := more.Read(ctx, box, part); err != nil {
-			return "" // the append reports the error
+			return "", err
 		}
 		s.follow(part)
 	}
 	if s.fault == "" {
-		return ""
+		return "", nil
 	}
-	return s.told() + "; was this appended before?"
+	return s.told() + "; was this appended before?", nil
 }
 
 // partElements is the number of new elements that are checked at a time.

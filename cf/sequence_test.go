@@ -5,6 +5,7 @@ package cf_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"varve.dev/zarr/cf"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -43,7 +45,10 @@ func TestUnordered(t *testing.T) {
 		if err := zarr.Write(ctx, a, nil, c.has); err != nil {
 			t.Fatal(err)
 		}
-		got, times := cf.Unordered(ctx, a)
+		got, times, err := cf.Unordered(ctx, a)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 		if !strings.Contains(got, c.want) || c.want == "" && got != "" || times != c.times {
 			t.Errorf("%s: %q, times %t", name, got, times)
 		}
@@ -53,8 +58,39 @@ func TestUnordered(t *testing.T) {
 			}
 			return nil
 		}}
-		if got := cf.UnorderedAfter(ctx, a, more, int64(len(c.more))); !strings.Contains(got, c.then) || c.then == "" && got != "" {
-			t.Errorf("%s: after it %q", name, got)
+		if got, err := cf.UnorderedAfter(ctx, a, more, int64(len(c.more))); err != nil || !strings.Contains(got, c.then) || c.then == "" && got != "" {
+			t.Errorf("%s: after it %q, %v", name, got, err)
 		}
+	}
+}
+
+// TestUnorderedUnread has no answer about coordinates and elements that cannot be read.
+func TestUnorderedUnread(t *testing.T) {
+	ctx, s := context.Background(), memstore.New()
+	a, err := zarr.At(s, "x").CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"x"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := zarr.Write(ctx, a, nil, []int32{1, 2, 3, 4}); err != nil {
+		t.Fatal(err)
+	}
+	failed := errors.New("the source fails")
+	more := &zarr.Source{Shape: []int64{1}, Read: func(context.Context, grid.Box, []byte) error { return failed }}
+	if text, err := cf.UnorderedAfter(ctx, a, more, 1); text != "" || !errors.Is(err, failed) {
+		t.Errorf("%q, %v", text, err)
+	}
+	ended, end := context.WithCancel(ctx)
+	end()
+	if text, times, err := cf.Unordered(ended, a); text != "" || times || !errors.Is(err, context.Canceled) {
+		t.Errorf("%q, %t, %v", text, times, err)
+	}
+	if _, err := s.Put(ctx, store.MustKey("x/c/1"), []byte("bad"), store.Sync); err != nil {
+		t.Fatal(err)
+	}
+	if text, _, err := cf.Unordered(ctx, a); text != "" || !errors.Is(err, zarr.ErrCorrupt) {
+		t.Errorf("%q, %v", text, err)
+	}
+	if text, err := cf.UnorderedAfter(ctx, a, more, 1); text != "" || !errors.Is(err, zarr.ErrCorrupt) {
+		t.Errorf("%q, %v", text, err)
 	}
 }

@@ -5,6 +5,7 @@ package check
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 
@@ -42,8 +43,11 @@ type Array struct {
 	Orphans, OrphanBytes int64
 	// Notes say what prevents xarray from opening the group. They are no damage.
 	Notes []string
-	// Err is the reason if the node cannot be opened or read. It may be a group then.
+	// Err is the reason if the node cannot be opened, or if it or the values of a
+	// coordinate cannot be read. It may be a group then.
 	Err error
+
+	noOrder bool // only the order of the values is not known
 }
 
 // IsUnfinished reports whether the array is part of a change that must be finished, or
@@ -82,7 +86,12 @@ func (o *Options) array(ctx context.Context, path string, a *zarr.Array) (*Array
 	}
 	// Reading a damaged coordinate would only report the damage again.
 	if r.Faults == 0 && !o.Fast {
-		r.Disorder, r.Times = cf.Unordered(ctx, a)
+		if r.Disorder, r.Times, err = cf.Unordered(ctx, a); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			r.Err, r.Unchecked, r.noOrder = fmt.Errorf("the order of its values is not known: %w", err), 1, true
+		}
 	}
 	return r, nil
 }

@@ -77,7 +77,8 @@ const mostFaults = 1000
 // stale consolidated metadata does not list.
 //
 // Damage is part of the report, not an error. A chunk that cannot be read is a finding;
-// after more than 100 such chunks in a row the check of an array ends. An array that
+// after more than 100 such chunks in a row the check of an array ends. So is a coordinate
+// whose order cannot be read. An array that
 // cannot be checked is an error if it is n itself, and a finding below a group. If a
 // group cannot be listed completely, Run returns both a report on the rest and an error.
 // If the context ends, there is no report.
@@ -106,5 +107,8 @@ func (o *Options) runArray(ctx context.Context, a *zarr.Array) (*Report, error) 
 	}
 	report := &Report{Arrays: []*Array{found}}
 	report.Temporary, err = Temporary(ctx, a)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	return report, err
 }

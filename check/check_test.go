@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -174,22 +175,28 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
+// coordinate makes a coordinate of times, "t", in a store.
+func coordinate(t *testing.T, s *memstore.Store, days []int32) {
+	t.Helper()
+	a := fixture.Must(zarr.At(s, "t").CreateArray(t.Context(), zarr.Spec{
+		Shape: []int64{int64(len(days))}, Type: dtype.Of[int32](), DimensionNames: []string{"t"}, Attributes: map[string]any{"units": "days since 2024-01-01"},
+	}, nil))
+	if err := zarr.Write(t.Context(), a, nil, days); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestUnordered checks times that repeat, and not with Fast, which reads no elements.
 func TestUnordered(t *testing.T) {
 	ctx, s := context.Background(), memstore.New()
 	g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
-	a := fixture.Must(g.At("time").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{4}, Type: dtype.Of[int32](), DimensionNames: []string{"time"}, Attributes: map[string]any{"units": "days since 2024-01-01"},
-	}, nil))
-	if err := zarr.Write(ctx, a, nil, []int32{0, 1, 1, 2}); err != nil {
-		t.Fatal(err)
-	}
-	for fast, want := range map[bool][]string{false: {"unordered time"}, true: nil} {
+	coordinate(t, s, []int32{0, 1, 1, 2})
+	for fast, want := range map[bool][]string{false: {"unordered t"}, true: nil} {
 		report, err := check.Run(ctx, g, &check.Options{Fast: fast})
 		if err != nil || !slices.Equal(kinds(report), want) {
 			t.Errorf("fast %t: %q, %v", fast, kinds(report), err)
 		}
-		if !fast && !strings.Contains(report.Findings[0].String(), "time: its times are not in order: element 2 is 2024-01-02") {
+		if !fast && !strings.Contains(report.Findings[0].String(), "t: its times are not in order: element 2 is 2024-01-02") {
 			t.Error(report.Findings[0])
 		}
 	}
@@ -200,7 +207,62 @@ func TestCancelled(t *testing.T) {
 	_, g := pair(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if report, err := check.Run(ctx, g, nil); report != nil && err == nil || !errors.Is(err, context.Canceled) {
+	if report, err := check.Run(ctx, g, nil); report != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// TestCancelledMeanwhile ends the context of a check before each of its requests. There
+// is no report then, of a group nor of a coordinate.
+func TestCancelledMeanwhile(t *testing.T) {
+	s, _ := pair(t)
+	coordinate(t, s, []int32{0, 1, 2, 3})
+	for _, path := range []string{"", "t"} {
+		for n, whole := 1, false; !whole; n++ {
+			ctx, cancel := context.WithCancel(context.Background())
+			requests := 0
+			h := storetest.Conditional(s, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+				if requests++; requests == n {
+					cancel()
+				}
+				return ctx.Err()
+			}})
+			node, err := zarr.At(h, path).Open(context.Background(), nil)
+			if err != nil {
+				continue // before the check
+			}
+			report, err := check.Run(ctx, node, nil)
+			if whole = requests < n; whole != (err == nil) || whole != (report != nil) || !whole && !errors.Is(err, context.Canceled) {
+				t.Fatalf("%q, request %d of %d: %+v, %v", path, n, requests, report, err)
+			}
+			cancel()
+		}
+	}
+}
+
+// TestUnorderedUnread fails the second request for a chunk of a coordinate, which is that
+// for the order of its values.
+func TestUnorderedUnread(t *testing.T) {
+	ctx, s := context.Background(), memstore.New()
+	fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
+	coordinate(t, s, []int32{0, 1, 1, 2})
+	for _, path := range []string{"", "t"} {
+		requests := 0
+		h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+			if op.Key.String() == "t/c/0" {
+				requests++
+			}
+			if requests == 2 {
+				return errors.New("no answer")
+			}
+			return nil
+		}})
+		report, err := check.Run(ctx, fixture.Must(zarr.At(h, path).Open(ctx, nil)), nil)
+		if err != nil || len(report.Findings) != 1 || report.Checked.Unchecked != 1 || report.Checked.Chunks != 1 {
+			t.Fatalf("%q: %+v, %v", path, report, err)
+		}
+		if f := report.Findings[0]; f.Kind != check.Unreadable || !strings.Contains(f.Message, "order of its values") || !strings.Contains(f.Message, "no answer") || !strings.Contains(f.Repair, "again") {
+			t.Errorf("%q: %+v", path, f)
+		}
 	}
 }

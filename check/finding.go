@@ -30,7 +30,7 @@ type Finding struct {
 const (
 	Missing    zarr.Kind = "missing"           // a chunk is not stored ([Options.Complete])
 	Shared     zarr.Kind = "shared"            // two inner chunks share bytes of a shard
-	Unreadable zarr.Kind = "unreadable"        // a node below a group
+	Unreadable zarr.Kind = "unreadable"        // a node below a group, or a coordinate
 	Unordered  zarr.Kind = "unordered"         // times run backwards or repeat
 	Unfinished zarr.Kind = "unfinished"        // a decided change of several arrays
 	Replaced   zarr.Kind = "document-replaced" // the document of a re-gridding
@@ -53,6 +53,7 @@ const (
 	repairIndex   = "RepairOptions.Shards restores the index if its checksum proves what it was; else " + repairDamage
 	repairShared  = "write the elements of the chunk again; zarr.Read reads those that are sound"
 	repairNode    = "restore the document from a copy"
+	repairUnread  = "check again; if that fails, too, " + repairDamage
 	repairTimes   = "varve drop takes a repeated range out of all arrays of the group"
 	repairLengths = "append to the shorter arrays, or resize the longer ones"
 	repairPending = "check.Repair finishes the change"
@@ -64,7 +65,11 @@ const (
 func (r *Array) Findings() []Finding {
 	var list []Finding
 	if r.Err != nil {
-		list = append(list, Finding{Kind: Unreadable, Path: r.Path, Message: oneLine(r.Err), Repair: repairNode, Err: r.Err})
+		repair := repairNode
+		if r.noOrder {
+			repair = repairUnread
+		}
+		list = append(list, Finding{Kind: Unreadable, Path: r.Path, Message: oneLine(r.Err), Repair: repair, Err: r.Err})
 	}
 	for _, f := range r.Found {
 		one := faultFinding(r.Path, f)

@@ -49,6 +49,9 @@ func (o *Options) runGroup(ctx context.Context, g *zarr.Group) (*Report, error) 
 	if err == nil {
 		report.Temporary = files
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	return report, errors.Join(bad, err)
 }
 

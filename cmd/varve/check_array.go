@@ -103,7 +103,10 @@ func (c *findings) verdict() error {
 	if c.of.Replaced != nil {
 		text += "; the document of a re-gridding was replaced"
 	}
-	if c.of.Times || c.Faults > 0 || c.of.IsUnfinished() || c.of.Replaced != nil {
+	if c.of.Err != nil {
+		text += "; the values of the coordinate could not be read"
+	}
+	if c.of.Err != nil || c.of.Times || c.Faults > 0 || c.of.IsUnfinished() || c.of.Replaced != nil {
 		return failure.Verdict(text)
 	}
 	return nil

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr/check"
+)
+
+// TestCheckVerdictUnread has a verdict about a coordinate that could not be read.
+func TestCheckVerdictUnread(t *testing.T) {
+	err := newFindings("x", &check.Array{Err: errors.New("no answer")}, nil).verdict()
+	if err == nil || !strings.Contains(err.Error(), "could not be read") {
+		t.Error(err)
+	}
+	if err := newFindings("x", &check.Array{}, nil).verdict(); err != nil {
+		t.Error(err)
+	}
+}
