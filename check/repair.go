@@ -3,10 +3,14 @@
 package check
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"iter"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/consolidation"
+	"varve.dev/zarr/store"
 )
 
 // RepairOptions are the options of [Repair]. A nil *RepairOptions is the zero value.
@@ -36,14 +40,17 @@ type Repaired struct {
 
 // Repair does what cannot lose data, at a node and at all nodes below it: it finishes
 // what crashed writers left, which are decided changes of several arrays and cut chunks
-// that were not yet moved to their keys, and updates stale consolidated metadata. It
-// changes nothing where a writer may still be running or the store is read-only, and does
-// not overwrite consolidated metadata that has the last copy of a document. With
-// [RepairOptions.Shards] it also restores damaged indexes of shards.
+// that were not yet moved to their keys, and updates stale consolidated metadata. That
+// changes nothing where a writer may still be running, and does not overwrite
+// consolidated metadata that has the last copy of a document. With [RepairOptions.Shards]
+// it also restores damaged indexes of shards; a writer may be running then, because each
+// shard is replaced only on the condition that it has not changed. A store that is
+// read-only does not change.
 //
 // It returns what it has repaired, but for what opening the arrays finishes. The error is
-// about the node itself, or is that of the context. A node that is open already does not
-// see all of the repair: open it again, and [Run] the check.
+// about the node itself, or is that of the context, or the first one that prevented
+// Repair from finding all nodes below; it has gone on with the others then. A node that
+// is open already does not see all of the repair: open it again, and [Run] the check.
 func Repair(ctx context.Context, at *zarr.Location, opt *RepairOptions) ([]Repaired, error) {
 	if opt == nil {
 		opt = &RepairOptions{}
@@ -66,7 +73,10 @@ func Repair(ctx context.Context, at *zarr.Location, opt *RepairOptions) ([]Repai
 	if g, ok := n.(*zarr.Group); ok {
 		r.consolidate(ctx, g)
 	}
-	return r.done, ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return r.done, err
+	}
+	return r.done, r.unlisted
 }
 
 // repair is one call of [Repair].
@@ -74,6 +84,37 @@ type repair struct {
 	at   *zarr.Location
 	open zarr.Options // for reading
 	done []Repaired
+
+	unlisted error // the first reason why there may be more nodes, or nil
+}
+
+// below yields what is below a group, by its documents. A store that cannot list has no
+// more than consolidated metadata.
+func (r *repair) below(ctx context.Context, g *zarr.Group) iter.Seq[zarr.Member] {
+	return r.listed(func(yield func(zarr.Member, error) bool) {
+		for m, err := range g.Unconsolidated().Members(ctx, true) {
+			if errors.Is(err, store.ErrUnsupported) {
+				g.Members(ctx, true)(yield)
+				return
+			}
+			if !yield(m, err) {
+				return
+			}
+		}
+	})
+}
+
+// listed yields members without the errors of listing them, which it notes.
+func (r *repair) listed(all iter.Seq2[zarr.Member, error]) iter.Seq[zarr.Member] {
+	return func(yield func(zarr.Member) bool) {
+		for m, err := range all {
+			if err != nil {
+				r.unlisted = cmp.Or(r.unlisted, err)
+			} else if !yield(m) {
+				return
+			}
+		}
+	}
 }
 
 // finish completes interrupted changes of an array, or of all arrays below a group, as
@@ -92,8 +133,8 @@ func (r *repair) finish(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	for m, err := range g.Members(ctx, true) {
-		if _, isArray := m.Node.(*zarr.Array); err == nil && isArray {
+	for m := range r.listed(g.Members(ctx, true)) {
+		if _, isArray := m.Node.(*zarr.Array); isArray {
 			// Opening completes the change. A check reports arrays that do not open.
 			if a, err := g.At(m.Path).OpenArray(ctx, nil); err == nil {
 				_ = a.Close()
@@ -107,20 +148,18 @@ func (r *repair) finish(ctx context.Context) error {
 // it differs from the nodes. A check reports what cannot be read.
 func (r *repair) consolidate(ctx context.Context, g *zarr.Group) {
 	var stale []string
-	look := func(at *zarr.Group, path string) error {
+	look := func(at *zarr.Group, path string) {
 		d, err := consolidation.Stale(ctx, at.Location(), nil, nil)
 		// Where the document of a node is gone, the copy may be the last one.
 		if d != nil && err == nil && len(d.Gone) == 0 {
 			stale = append(stale, path)
 		}
-		return err
+		r.unlisted = cmp.Or(r.unlisted, err)
 	}
-	if look(g, "") != nil {
-		return
-	}
-	for m, err := range g.Unconsolidated().Members(ctx, true) {
-		if below, isGroup := m.Node.(*zarr.Group); err == nil && isGroup {
-			_ = look(below, m.Path)
+	look(g, "")
+	for m := range r.below(ctx, g) {
+		if below, isGroup := m.Node.(*zarr.Group); isGroup {
+			look(below, m.Path)
 		}
 	}
 	for _, path := range stale {

@@ -18,8 +18,8 @@ func (r *repair) shards(ctx context.Context, n zarr.Node) {
 		r.shardsOf(ctx, "", n.(*zarr.Array))
 		return
 	}
-	for m, err := range g.Unconsolidated().Members(ctx, true) {
-		if a, isArray := m.Node.(*zarr.Array); err == nil && m.Err == nil && isArray {
+	for m := range r.below(ctx, g) {
+		if a, isArray := m.Node.(*zarr.Array); m.Err == nil && isArray {
 			r.shardsOf(ctx, m.Path, a)
 		}
 	}
