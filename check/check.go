@@ -31,6 +31,7 @@ package check
 
 import (
 	"context"
+	"fmt"
 
 	"varve.dev/zarr"
 )
@@ -81,7 +82,8 @@ const mostFaults = 1000
 // whose order cannot be read. An array that
 // cannot be checked is an error if it is n itself, and a finding below a group. If a
 // group cannot be listed completely, Run returns both a report on the rest and an error.
-// If the context ends, there is no report.
+// If the context ends, there is no report. If n is nil, the error wraps
+// [zarr.ErrInvalidArgument].
 func Run(ctx context.Context, n zarr.Node, opt *Options) (*Report, error) {
 	o := opt.orDefault()
 	var report *Report
@@ -91,6 +93,8 @@ func Run(ctx context.Context, n zarr.Node, opt *Options) (*Report, error) {
 		report, err = o.runArray(ctx, n)
 	case *zarr.Group:
 		report, err = o.runGroup(ctx, n)
+	default:
+		err = fmt.Errorf("%w: %T is neither an array nor a group that is open", zarr.ErrInvalidArgument, n)
 	}
 	if report == nil {
 		return nil, err

@@ -111,6 +111,29 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// TestFindingsBelow finds arrays that differ in length in a group below the checked one.
+func TestFindingsBelow(t *testing.T) {
+	ctx, s := context.Background(), memstore.New()
+	g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
+	for i, name := range []string{"x", "y"} {
+		fixture.Must(g.At("sub/"+name).CreateArray(ctx, zarr.Spec{Shape: []int64{int64(4 + i)}, Type: dtype.Of[int16](), DimensionNames: []string{"t"}}, nil))
+	}
+	report, err := check.Run(ctx, reopened(t, s), nil)
+	if err != nil || len(report.Findings) != 1 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if f := report.Findings[0]; f.Kind != check.Dimensions || f.Path != "sub" || strings.Contains(f.Message, "sub: ") || f.String() != "sub: "+f.Message {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestRunNil checks nothing.
+func TestRunNil(t *testing.T) {
+	if report, err := check.Run(context.Background(), nil, nil); report != nil || !errors.Is(err, zarr.ErrInvalidArgument) {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
 // TestLastCopy removes a document whose only copy is in the consolidated metadata. A
 // repair does not overwrite it.
 func TestLastCopy(t *testing.T) {

@@ -63,12 +63,8 @@ func (r *Report) addGroup(ctx context.Context, g *zarr.Group, path string, doc *
 	if stale != nil {
 		r.Stale = append(r.Stale, Stale{path, stale})
 	}
-	prefix := ""
-	if path != "" {
-		prefix = path + ": "
-	}
 	for _, text := range disagreements(ctx, consolidation.AsStored(g, stale)) {
-		r.lengths = append(r.lengths, prefix+text)
+		r.lengths = append(r.lengths, lengths{path, text})
 	}
 	return stale, err
 }

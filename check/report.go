@@ -22,8 +22,11 @@ type Report struct {
 	// progress or to a crashed writer, and are no damage.
 	Temporary []filestore.Temporary
 
-	lengths []string // texts about dimensions along which arrays differ
+	lengths []lengths
 }
+
+// lengths says in what dimension the arrays directly below a group differ.
+type lengths struct{ path, text string }
 
 // Counts are numbers of what was checked.
 type Counts struct {
@@ -52,8 +55,8 @@ func (r *Report) sum() {
 		r.Findings = append(r.Findings, a.Findings()...)
 		r.Checked.add(a.Counts)
 	}
-	for _, text := range r.lengths {
-		r.Findings = append(r.Findings, Finding{Kind: Dimensions, Message: text, Repair: repairLengths})
+	for _, l := range r.lengths {
+		r.Findings = append(r.Findings, Finding{Kind: Dimensions, Path: l.path, Message: l.text, Repair: repairLengths})
 	}
 	for _, s := range r.Stale {
 		r.Findings = append(r.Findings, s.finding())

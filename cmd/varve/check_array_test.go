@@ -20,3 +20,11 @@ func TestCheckVerdictUnread(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestCheckDiffer names the group whose arrays differ in length.
+func TestCheckDiffer(t *testing.T) {
+	g := newGroupFindings("x", &check.Report{Findings: []check.Finding{{Kind: check.Dimensions, Path: "sub", Message: "t differs"}}}, nil)
+	if f := g.Findings[0]; g.Differ[0] != "sub: t differs" || f.Path != "x" || f.Message != "sub: t differs" {
+		t.Errorf("%q, %+v", g.Differ, f)
+	}
+}

@@ -65,7 +65,7 @@ func newGroupFindings(location string, r *check.Report, unproven map[string]stri
 	}
 	for _, f := range r.Findings {
 		if f.Kind == check.Dimensions {
-			g.Differ = append(g.Differ, f.Message)
+			g.Differ = append(g.Differ, f.String())
 		}
 	}
 	for _, s := range r.Stale {
