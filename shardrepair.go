@@ -14,12 +14,13 @@ import (
 // sound.
 //
 // It does so only if the shard itself proves what the index was: if exactly one of the
-// indexes that fit the shard has the stored checksum, or if all inner chunks are sound
-// where the index says and its checksum is wrong within one byte. This needs an index
-// with the codecs "bytes" and "crc32c", and inner chunks that have checksums themselves:
-// codec crc32c, gzip, or zstd with checksum. Otherwise the shard stays as it is, and the
-// error wraps [ErrCorrupt]. An index that was cut off is lost, and so is that of a shard
-// within a shard.
+// few candidates that are tried fits the shard and has the stored checksum, or if all
+// inner chunks are sound where the index says and its checksum is wrong within one byte,
+// which no flipped bit of the index explains. This needs an index with the codecs "bytes"
+// and "crc32c", and inner chunks that have checksums themselves: codec crc32c, gzip, or
+// zstd with checksum. Otherwise the shard stays as it is, and the error wraps
+// [ErrCorrupt]. An index that was cut off is lost, and so is that of a shard within a
+// shard.
 //
 // The inner chunks stay as they are stored, byte by byte. The shard is replaced in one
 // step, on the condition that it has not changed. If the store has no conditional writes,

@@ -28,8 +28,9 @@ import (
 //     inner chunk is which. Exactly one of few candidates must have it, all entries must fit
 //     the shard, and what the candidate finds in place of a damaged entry must decode.
 //  2. The entries are sound as they are stored, all inner chunks decode, and the checksum
-//     differs from that of the entries within one byte: that byte is damaged. If more of
-//     the checksum is, nothing tells that no two entries have changed places.
+//     differs from that of the entries within one byte, which no flipped bit of the entries
+//     explains: that byte is damaged. If more of the checksum is, nothing tells that no two
+//     entries have changed places.
 //
 // Both need inner chunks that have checksums themselves. Where the index was hit, bytes
 // beside it may be, too, and without checksums they would become readable as wrong
@@ -51,7 +52,10 @@ type mender struct {
 }
 
 // mostTried bounds the candidates for an index. The chance that a wrong one has the
-// stored checksum is 1 in 2^32 for each.
+// stored checksum is 1 in 2^32 for each, except for the one with a bit flipped back. That
+// bit is chosen so that the checksum fits, among all 8·n of n bytes, so the chance that
+// there is one for other damage is 8·n in 2^32. Only that the inner chunk decodes which
+// the changed entry leads to proves it then.
 const mostTried = 256
 
 // sumBytes is the length of the checksum at the end of an index.
@@ -234,10 +238,12 @@ func (m *mender) syndrome() uint32 {
 }
 
 // onlySum reports whether the checksum is wrong within one byte, of an index whose
-// entries are all sound. If there are none, nothing shows that they are right.
+// entries are all sound. If there are none, nothing shows that they are right. Nor does
+// it if a flipped bit would have the same effect: an entry may lead to an earlier version
+// of its inner chunk.
 func (m *mender) onlySum() bool {
 	first := bits.TrailingZeros32(m.syndrome()) / 8 * 8
-	return m.syndrome()>>first <= 0xff && len(m.now.stored()) > 0
+	return m.syndrome()>>first <= 0xff && len(m.now.stored()) > 0 && m.flipped() == nil
 }
 
 // holds reports whether the entries of an index fit the shard, and whether the inner

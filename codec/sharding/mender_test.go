@@ -267,6 +267,45 @@ func TestMendRefuses(t *testing.T) {
 	}
 }
 
+// TestMendAmbiguous damages a bit of an entry so that the checksum differs within one
+// byte. The entry then leads to an earlier version of the inner chunk, which decodes. So
+// sound entries do not show that the checksum is damaged.
+func TestMendAmbiguous(t *testing.T) {
+	// In an index of so many inner chunks, this bit of the first offset changes only the
+	// lowest byte of the checksum, by effect.
+	const n, flip, effect = 91_043, 1 << 22, 213
+	d := lineShards(t, codec.Environment{}, "uint8")
+	inner := []metadata.Extension{bytescodec.Extension(""), crc32c.Extension()}
+	d.exts = []metadata.Extension{must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(1)}, Codecs: inner}))}
+	d.chain = must(coding.NewChain(&d.env, d.exts, d.codec))
+	was, is := handmadeIndex([]byte{9}), handmadeIndex([]byte{5})
+	f := &fragile{drawnShards: d, shape: []int64{n}, index: flip + len(is), entries: 16 * n}
+	entries := slices.Repeat([][2]uint64{{^uint64(0), ^uint64(0)}}, n)
+	entries[0] = [2]uint64{flip, uint64(len(is))}
+	body := make([]byte, f.index)
+	copy(body[flip:], is)
+	for _, c := range []struct {
+		name   string
+		old    []byte // an earlier version of the inner chunk
+		change func(index []byte)
+		mended bool
+	}{
+		{"the entry", was, func(index []byte) { index[2] ^= flip >> 16 }, true},
+		{"a byte of the checksum", nil, func(index []byte) { index[f.entries] ^= 1 }, true},
+		{"a byte, or the entry", nil, func(index []byte) { index[f.entries] ^= effect }, false},
+	} {
+		copy(body, make([]byte, len(was)))
+		copy(body, c.old)
+		f.shard = handmade(body, entries...)
+		damaged := slices.Clone(f.shard)
+		c.change(damaged[f.index:])
+		got, err := f.mend(t, damaged)
+		if c.mended != (err == nil) || c.mended && !bytes.Equal(got, f.shard) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
 // TestMendHostile mends a shard whose entries all have the same bytes, which would be
 // decoded a thousand times.
 func TestMendHostile(t *testing.T) {
