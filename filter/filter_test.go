@@ -299,7 +299,7 @@ func TestFilterReplaces(t *testing.T) {
 // does. Nobody sees the result before it is complete, and the same filter then succeeds,
 // whatever the first one left.
 func TestStoppedFilter(t *testing.T) {
-	racing.Skip(t) // it takes long, and the other tests share as much
+	racing.Skip(t) // it takes long; TestFilterModel has the same goroutines
 	src := zarr.At(memstore.New(), "all")
 	stations(t, src)
 	want := memstore.New()

@@ -226,6 +226,8 @@ func TestFilterModel(t *testing.T) {
 	quick := 150
 	if racing.Detector {
 		quick = 30
+		// Goroutines record chunks, as in the tests that take too long here.
+		defer filter.ShortRounds(2)()
 	}
 	for seed := range fixture.Soaked(t, quick, 5000) {
 		d := drawer{rand.New(rand.NewPCG(uint64(seed), 7))}

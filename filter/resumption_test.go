@@ -166,7 +166,7 @@ func (i interrupted) resume(t *testing.T, label string, m meanwhile) *filter.Rep
 // never stopped, and leaves nothing else. It makes no chunk again that was recorded and
 // that is of the present chunks of the source.
 func TestResumedFilter(t *testing.T) {
-	racing.Skip(t) // it takes long, and the other tests share as much
+	racing.Skip(t) // it takes long; TestFilterModel has short rounds, too
 	defer filter.ShortRounds(2)()
 	for k, m := range changes {
 		t.Run(m.name, func(t *testing.T) {
@@ -222,7 +222,7 @@ func stopped(t *testing.T, n int64) (i onDisk, done bool) {
 
 // TestFilterPowerCut resumes filters on what a power cut may leave.
 func TestFilterPowerCut(t *testing.T) {
-	racing.Skip(t) // one goroutine, many times
+	racing.Skip(t) // many times what TestFilterModel does, one after the other
 	defer filter.ShortRounds(2)()
 	images, most := 0, int64(0)
 	step := 12 / min(int64(fixture.Soaked(t, 1, 12)), 12)
@@ -245,7 +245,7 @@ func TestFilterPowerCut(t *testing.T) {
 // TestFilterLostAnswers stops a filter at each request to an object store, before it or
 // after it, which loses the answer. The next one stores no more than what is missing.
 func TestFilterLostAnswers(t *testing.T) {
-	racing.Skip(t) // one goroutine, many times
+	racing.Skip(t) // many times what TestFilterModel does, one after the other
 	defer filter.ShortRounds(2)()
 	stop := errors.New("stopped")
 	for _, lost := range []bool{false, true} {

@@ -105,6 +105,8 @@ func TestFilteredSets(t *testing.T) {
 	seeds := uint64(120)
 	if racing.Detector {
 		seeds = 24 // the full number runs without the race detector
+		// Goroutines record chunks, as in the tests that take too long here.
+		defer filter.ShortRounds(2)()
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -258,7 +260,7 @@ func TestFilterSetRefuses(t *testing.T) {
 // TestResumedSets stops filters of ragged sets before file system operations, changes an
 // element, and filters again.
 func TestResumedSets(t *testing.T) {
-	racing.Skip(t) // one goroutine, many times
+	racing.Skip(t) // many times what TestFilteredSets does, one after the other
 	defer filter.ShortRounds(1)()
 	for _, sparse := range []bool{false, true} {
 		resumed := int64(0)

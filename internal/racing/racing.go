@@ -3,9 +3,10 @@
 // Package racing tells tests whether they run under the race detector.
 //
 // Under the detector, code runs ten times slower, and a single goroutine cannot have
-// races, nor can processes, which share no memory. Pools also drop objects at random,
-// so allocation counts are meaningless. Tests that are only about one of these are
-// skipped.
+// races. Pools also drop objects at random, so allocation counts are meaningless. Tests
+// that are only about one of these are skipped. So are tests of several processes, and
+// others that take long, where other tests run the same goroutines under the detector:
+// processes share no memory, so only goroutines within each of them could have races.
 package racing
 
 import "testing"
