@@ -32,7 +32,8 @@ type update struct {
 	sources *staging.Table  // the stored chunks of from that have elements of the window
 	changed []grid.Box      // of elements of now that differ
 
-	seen *staging.Sightings // what was read of from
+	seen     *staging.Sightings // what was read of from
+	progress *progress
 	// known are the sums of chunks of the origin, by number, as they are now. added are
 	// those of the elements that an append has copied, by the number of the chunk of
 	// from.
@@ -207,10 +208,15 @@ func (u *update) run(ctx context.Context) error {
 	if u.next, err = u.f.Bind(doc, u.bounded); err != nil {
 		return err
 	}
-	change := u.append
+	change, stages := u.append, 1
 	if u.f.report.Strategy == flips {
-		change = u.replace
+		change, stages = u.replace, 2 // after the chunks that are kept
 	}
+	n, err := u.written()
+	if err != nil {
+		return err
+	}
+	u.progress = u.f.progress(stages, stages, n, n)
 	if err := change(ctx); err != nil {
 		return err
 	}
@@ -471,6 +477,19 @@ func (u *update) regions() []region {
 	return list
 }
 
+// written returns how many chunks are written, each as often as it is.
+func (u *update) written() (n int, err error) {
+	for _, r := range u.regions() {
+		chunks, err := u.next.Grid.Touched(r.box)
+		if err != nil {
+			return 0, err
+		}
+		k, _ := chunks.Len()
+		n += int(k)
+	}
+	return n, nil
+}
+
 // joined joins boxes of elements that are in the same chunks, so that each chunk is
 // written once for them, and then those that lie next to each other along one axis.
 func joined(g *grid.Grid, boxes []grid.Box) []grid.Box {
@@ -577,6 +596,7 @@ func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Bo
 	chunks, err := next.Grid.Touched(box)
 	if err == nil {
 		n, _ := chunks.Len()
+		u.progress.add(chunks)
 		u.f.report.Staged.Add(Counts{Encoded: n, BytesDecoded: int64(len(e.Data)), BytesEncoded: int64(len(e.Data))})
 	}
 	return err

@@ -339,3 +339,24 @@ func origins(t *testing.T, s store.Store) (list []string) {
 	}
 	return list
 }
+
+// TestProgress checks that the progress of each call ends with all chunks.
+func TestProgress(t *testing.T) {
+	ctx, to := t.Context(), memstore.New()
+	a := sourceIn(t, memstore.New())
+	for _, name := range []string{"", "append", "write"} {
+		if change := changes[name]; change != nil {
+			if err := change(ctx, a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var last regrid.Progress
+		opt := &regrid.Options{Into: zarr.At(to, "b"), Progress: func(p regrid.Progress) { last = p }}
+		if _, err := regrid.Follow(ctx, a, layout, opt); err != nil {
+			t.Fatal(err)
+		}
+		if last.Stage == 0 || last.Stage != last.Stages || last.Total == 0 || last.Done != last.Total {
+			t.Errorf("%q: %+v", name, last)
+		}
+	}
+}
