@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -282,12 +283,11 @@ func TestSyncRival(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := false
+	var done atomic.Bool // values are copied at once
 	to := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
-		if done || !strings.HasPrefix(op.Key.String(), "c/3") {
+		if !strings.HasPrefix(op.Key.String(), "c/3") || done.Swap(true) {
 			return nil
 		}
-		done = true
 		return b.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`{"by":"a rival"}`), nil })
 	}})
 	if _, err := rewrite.Sync(t.Context(), at(from, ""), at(to, ""), nil); !errors.Is(err, zarr.ErrConflict) {
