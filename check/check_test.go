@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"varve.dev/zarr"
@@ -241,11 +242,11 @@ func TestCancelledMeanwhile(t *testing.T) {
 	s, _ := pair(t)
 	coordinate(t, s, []int32{0, 1, 2, 3})
 	for _, path := range []string{"", "t"} {
-		for n, whole := 1, false; !whole; n++ {
+		for n, whole := int64(1), false; !whole; n++ {
 			ctx, cancel := context.WithCancel(context.Background())
-			requests := 0
+			var requests atomic.Int64
 			h := storetest.Conditional(s, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
-				if requests++; requests == n {
+				if requests.Add(1) == n {
 					cancel()
 				}
 				return ctx.Err()
@@ -255,8 +256,8 @@ func TestCancelledMeanwhile(t *testing.T) {
 				continue // before the check
 			}
 			report, err := check.Run(ctx, node, nil)
-			if whole = requests < n; whole != (err == nil) || whole != (report != nil) || !whole && !errors.Is(err, context.Canceled) {
-				t.Fatalf("%q, request %d of %d: %+v, %v", path, n, requests, report, err)
+			if whole = requests.Load() < n; whole != (err == nil) || whole != (report != nil) || !whole && !errors.Is(err, context.Canceled) {
+				t.Fatalf("%q, request %d of %d: %+v, %v", path, n, requests.Load(), report, err)
 			}
 			cancel()
 		}
@@ -270,12 +271,9 @@ func TestUnorderedUnread(t *testing.T) {
 	fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
 	coordinate(t, s, []int32{0, 1, 1, 2})
 	for _, path := range []string{"", "t"} {
-		requests := 0
+		var requests atomic.Int64 // for the chunk
 		h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
-			if op.Key.String() == "t/c/0" {
-				requests++
-			}
-			if requests == 2 {
+			if op.Key.String() == "t/c/0" && requests.Add(1) == 2 {
 				return errors.New("no answer")
 			}
 			return nil
