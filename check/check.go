@@ -77,12 +77,11 @@ const mostFaults = 1000
 // Run looks for damage in an array, or in all arrays below a group, including those that
 // stale consolidated metadata does not list.
 //
-// Damage is part of the report, not an error. A chunk that cannot be read is a finding;
-// after more than 100 such chunks in a row the check of an array ends. So is a coordinate
-// whose order cannot be read. An array that
-// cannot be checked is an error if it is n itself, and a finding below a group. If a
-// group cannot be listed completely, Run returns both a report on the rest and an error.
-// If the context ends, there is no report. If n is nil, the error wraps
+// Damage is part of the report, not an error. Chunks and coordinates that cannot be read
+// are findings; after more than 100 such chunks in a row the check of an array ends. An
+// array that cannot be checked is an error if it is n itself, and a finding below a
+// group. If a group cannot be listed completely, Run returns both a report on the rest
+// and an error. If the context ends, there is no report. If n is nil, the error wraps
 // [zarr.ErrInvalidArgument].
 func Run(ctx context.Context, n zarr.Node, opt *Options) (*Report, error) {
 	o := opt.orDefault()

@@ -247,25 +247,15 @@ func TestFilterPowerCut(t *testing.T) {
 func TestFilterLostAnswers(t *testing.T) {
 	racing.Skip(t) // many times what TestFilterModel does, one after the other
 	defer filter.ShortRounds(2)()
-	stop := errors.New("stopped")
 	for _, lost := range []bool{false, true} {
 		most := int64(0)
 		for k := int64(0); ; k++ {
 			src, dst := placed{memstore.New()}, memstore.New()
 			stations(t, zarr.At(src, "all"))
-			var n, puts atomic.Int64
-			counted := func() error {
-				if n.Add(1) > k {
-					return stop
-				}
-				return nil
-			}
-			h := storetest.Hooks{Before: func(context.Context, storetest.Op) error { return counted() }}
-			if lost {
-				h = storetest.Hooks{After: func(_ storetest.Op, err error) error { return errors.Join(err, counted()) }}
-			}
+			var puts atomic.Int64
+			h, stopped := fixture.StopAt(k, lost)
 			_, err := filter.Do(t.Context(), zarr.At(src, "all"), zarr.At(storetest.Conditional(dst, h), "b"), parsed(t, where), nil)
-			if n.Load() <= k {
+			if !stopped() {
 				if err != nil || most != 8 {
 					t.Fatalf("%d requests, at most %d resumed: %v", k, most, err)
 				}

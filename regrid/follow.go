@@ -7,7 +7,6 @@ import (
 	"errors"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
@@ -123,7 +122,11 @@ func (followed) target(*snapshot.Array) (*target, error) { return nil, nil }
 
 // round compares both arrays, and publishes what is new.
 func (f *follower) round(ctx context.Context) error {
-	if err := f.completeOwn(ctx); err != nil {
+	now, err := f.Fresh(ctx)
+	if err == nil {
+		err = f.completePublished(ctx, now)
+	}
+	if err != nil {
 		return err
 	}
 	ctx, u, err := f.compare(store.WithLocking(ctx, f.Lock.Locking))
@@ -142,42 +145,4 @@ func (f *follower) release(ctx context.Context) error {
 		return err
 	}
 	return f.abandon(ctx)
-}
-
-// completeOwn takes the steps of a process that crashed after it had published.
-func (f *follower) completeOwn(ctx context.Context) error {
-	c, err := f.at.Claim(ctx)
-	if err != nil || c == nil {
-		return err
-	}
-	if published, err := f.published(ctx, c); !published || err != nil || !f.mayResume(c) {
-		return err // its process may still run, and will do it
-	}
-	records, err := f.at.Records(ctx)
-	if err != nil {
-		return err
-	}
-	for _, r := range records {
-		if r.ID == c.ID {
-			err = errors.Join(err, f.at.BeginGrace(ctx, r, f.Node.Durability))
-		}
-	}
-	if err == nil {
-		err = removeOwn(ctx, f.at, c.ID)
-	}
-	if err == nil {
-		err = f.at.Drop(ctx, c)
-	}
-	return err
-}
-
-// published reports whether what a claim is for is published: the array has its keys, or
-// it is the claim of the call that has made the array.
-func (f *follower) published(ctx context.Context, c *lineage.Claim) (bool, error) {
-	now, err := f.Fresh(ctx)
-	if err != nil || c.Operation == following {
-		return err == nil && sameKeys(c.Keys, now.Engine.Keys, now.Grid.Rank()), err
-	}
-	there, _, err := f.at.Store.Get(ctx, f.Node.Key(), store.Request{Limit: f.Node.Limits.Document}, nil)
-	return err == nil && c.Document == hashOf(there), err
 }

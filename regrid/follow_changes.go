@@ -249,7 +249,7 @@ func (u *update) computed(c *originChunk, index []int64) bool {
 		}
 	}
 	// All other elements of the chunk were copied by an append.
-	if !u.grows() || u.made.Region != nil {
+	if u.strategy != appends || u.made.Region != nil {
 		return false
 	}
 	c.sum, c.summed = sum.Plus(u.added[c.number]).Bytes(), true

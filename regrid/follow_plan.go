@@ -55,7 +55,7 @@ func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) 
 	}
 	p := &Plan{
 		Request: bare(s.request), Operation: s.request.operation(), Fingerprint: following, Grid: u.next.Grid,
-		Strategy: u.strategy(), Guarantee: atomic, Space: Space{Free: -1}, Memory: f.memory(),
+		Strategy: u.strategy, Guarantee: atomic, Space: Space{Free: -1}, Memory: f.memory(),
 		Sources: int64(u.sources.Len()), BytesStored: u.sources.Bytes,
 	}
 	if p.State, err = stateOf(u.from, s.Node.Limits); err != nil {
@@ -84,14 +84,14 @@ func (u *update) predict(ctx context.Context, p *Plan) error {
 		list.pages += 2 * pages(kept.Len())
 	}
 	read := map[int64]bool{} // chunks of the array that is followed
-	for _, r := range u.regions() {
+	for _, r := range u.regions {
 		if err := u.predictRegion(p, r.box, read); err != nil {
 			return err
 		}
 	}
 	p.Requests.Get, p.Requests.Put, p.Requests.List = int64(len(read)), p.Encoded, list.pages
 	p.Space.Likely = p.BytesEncoded
-	p.Stages = []PlanStage{{Name: "stage", Tasks: int64(len(u.regions()))}}
+	p.Stages = []PlanStage{{Name: "stage", Tasks: int64(len(u.regions))}}
 	return nil
 }
 

@@ -3,12 +3,10 @@
 package rewrite_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
-	"sync/atomic"
 	"testing"
 
 	"varve.dev/zarr"
@@ -198,31 +196,15 @@ func TestSyncInterrupted(t *testing.T) {
 	src := memstore.New()
 	image := memstore.New()
 	before, after := changed(t, src, func() { mustSync(t, src, image) })
-	stop := errors.New("stopped")
 	for _, lost := range []bool{false, true} {
 		for k := int64(0); ; k++ {
 			left := memstore.New()
 			mustSync(t, image, fixture.Conditional(left))
-			var n atomic.Int64
-			counted := func() error {
-				if n.Add(1) > k {
-					return stop
-				}
-				return nil
-			}
-			h := storetest.Hooks{Before: func(context.Context, storetest.Op) error { return counted() }}
-			if lost {
-				h = storetest.Hooks{After: func(_ storetest.Op, err error) error {
-					if stopped := counted(); stopped != nil {
-						return stopped
-					}
-					return err
-				}}
-			}
+			h, stopped := fixture.StopAt(k, lost)
 			o := &rewrite.SyncOptions{Delete: true, Options: zarr.Options{Concurrency: 1}}
 			_, err := rewrite.Sync(t.Context(), at(src, ""), at(storetest.Conditional(left, h), ""), o)
-			if n.Load() <= k {
-				t.Logf("%d operations", n.Load())
+			if !stopped() {
+				t.Logf("%d operations", k)
 				if err != nil || k < 50 {
 					t.Fatalf("%d operations: %v", k, err)
 				}

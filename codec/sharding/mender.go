@@ -25,12 +25,13 @@ import (
 //
 //  1. A candidate for the index has the checksum that is stored. The checksum covers the
 //     offset and the length of every inner chunk in their order, so it also says which
-//     inner chunk is which. Exactly one of few candidates must have it, all entries must fit
-//     the shard, and what the candidate finds in place of a damaged entry must decode.
+//     inner chunk is which. Only one of the few candidates that are tried may have it. All
+//     its entries must fit the shard, and those that it changes must lead to inner chunks
+//     that decode.
 //  2. The entries are sound as they are stored, all inner chunks decode, and the checksum
-//     differs from that of the entries within one byte, which no flipped bit of the entries
-//     explains: that byte is damaged. If more of the checksum is, nothing tells that no two
-//     entries have changed places.
+//     differs from that of the entries within one byte. If no flipped bit of the entries
+//     explains that, the byte is damaged. If more bytes of the checksum are wrong, two
+//     entries may have changed places.
 //
 // Both need inner chunks that have checksums themselves. Where the index was hit, bytes
 // beside it may be, too, and without checksums they would become readable as wrong

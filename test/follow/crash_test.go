@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"varve.dev/zarr"
@@ -199,30 +198,14 @@ func TestPowerCut(t *testing.T) {
 // which loses the answer.
 func TestInterrupted(t *testing.T) {
 	racing.Skip(t) // one goroutine, many times
-	stop := errors.New("stopped")
 	for name, change := range changes {
 		for _, lost := range []bool{false, true} {
 			for k := int64(0); ; k++ {
 				left := memstore.New()
 				s := newStopping(t, change, fixture.Conditional(left))
-				var n atomic.Int64
-				counted := func() error {
-					if n.Add(1) > k {
-						return stop
-					}
-					return nil
-				}
-				h := storetest.Hooks{Before: func(context.Context, storetest.Op) error { return counted() }}
-				if lost {
-					h = storetest.Hooks{After: func(_ storetest.Op, err error) error {
-						if stopped := counted(); stopped != nil {
-							return stopped
-						}
-						return err
-					}}
-				}
+				h, stopped := fixture.StopAt(k, lost)
 				err := follow(s.source, storetest.Conditional(left, h))
-				if n.Load() <= k {
+				if !stopped() {
 					if err != nil || k < 8 {
 						t.Fatalf("%q: %d requests: %v", name, k, err)
 					}

@@ -27,8 +27,14 @@ import (
 type slowly struct{ storetest.ObjectStore }
 
 func (s slowly) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return listed(ctx, s, s.ObjectStore, dir, deep)
+}
+
+// listed lists the names of a store, and looks at each value for its version when the
+// listing comes to it.
+func listed(ctx context.Context, s store.Stater, names store.Lister, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range s.List(ctx, dir, deep) {
+		for e, err := range names.List(ctx, dir, deep) {
 			if err == nil && !e.Dir {
 				info, statErr := s.Stat(ctx, dir.MustKey(e.Name))
 				if errors.Is(statErr, fs.ErrNotExist) {

@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"slices"
 	"strings"
@@ -162,20 +161,7 @@ func (s hashed) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 }
 
 func (s hashed) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return func(yield func(store.Entry, error) bool) {
-		for e, err := range s.ObjectStore.List(ctx, dir, deep) {
-			if err == nil && !e.Dir {
-				info, statErr := s.Stat(ctx, dir.MustKey(e.Name))
-				if errors.Is(statErr, fs.ErrNotExist) {
-					continue
-				}
-				e.Version, err = info.Version, statErr
-			}
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
+	return listed(ctx, s, s.ObjectStore, dir, deep)
 }
 
 // TestReturn writes chunks between the listing and the read of the array that is
