@@ -162,7 +162,7 @@ func TestFields(t *testing.T) {
 	if bytes.Ordered() || bytes.Unit() != 1 {
 		t.Error("bytes have an order")
 	}
-	if got := typ.Default(); got[0] != 0 || fmt.Sprint(typ.AppendText(nil, got)) != fmt.Sprint([]byte("(0, (0, NaT), false)")) {
+	if got := typ.Default(); got[0] != 0 || fmt.Sprint(typ.AppendText(nil, got)) != fmt.Sprint([]byte("(0, (0, 1970-01-01T00:00:00), false)")) {
 		t.Errorf("default %s", typ.AppendText(nil, got))
 	}
 	elem := []byte{1, 0, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 1}

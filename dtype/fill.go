@@ -46,16 +46,13 @@ func (t Type) ParseFill(json []byte) ([]byte, error) {
 	return elem, nil
 }
 
-// Default returns the fill value of an array that has none: zero, empty text, or NaT.
+// Default returns the fill value of an array that has none: zero, empty text, or NaT. All
+// bytes of a struct are zero, also those of times, as in zarr-python 3.4.1.
 func (t Type) Default() []byte {
 	elem := make([]byte, t.size)
 	if t.kind == Datetime || t.kind == Timedelta {
 		// The bits of NaT.
 		putBits(elem, 1<<63)
-	}
-	for h := t.fields; h != noFields; h = h.Value().next {
-		f := h.Value().Field
-		copy(elem[f.Offset:], f.Type.Default())
 	}
 	return elem
 }

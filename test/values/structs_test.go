@@ -241,6 +241,9 @@ func TestStructsRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	try(`element [1] of the selection: field "in.t", 9223372036854775807 Y, does not fit`, func() error { _, err := zarr.ReadStructs[good](ctx, a, nil); return err })
+	if err := zarr.WriteStructs(ctx, a, selection.Box{{0, 1}}, []good{{}}); err != nil {
+		t.Fatal(err)
+	}
 	if v, err := zarr.ReadStructs[good](ctx, a, selection.Box{{0, 1}}); err != nil || !v.Data[0].In.T.IsZero() {
 		t.Errorf("%v, %v", v, err)
 	}
