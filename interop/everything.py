@@ -264,7 +264,8 @@ def write(directory, seed, n):
             at, kept = numpy_index(sel, shape, sizes)
             values = elements(r, dtype, tuple(sel["shape"]))
             after = data.copy()
-            after[at] = values.reshape(after[at].shape) if kept is not None else values
+            # An array of objects would take an array without axes for an element.
+            after[at] = values.reshape(after[at].shape) if kept is not None else values[()]
             case["write"] = stored(np.asarray(values, dtype=data.dtype)).hex()
         else:
             after = data
