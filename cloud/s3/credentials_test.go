@@ -83,7 +83,8 @@ func TestNoCredentials(t *testing.T) {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	t.Setenv("AWS_CONFIG_FILE", "/none")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/none")
-	location := "s3://bucket-1/p?region=us-east-1&endpoint=" + strings.TrimSuffix(s.Place(), "/bucket-1/p")
+	endpoint, bucket := home(s)
+	location := "s3://" + bucket + "/p?region=us-east-1&endpoint=" + endpoint
 	open := func(access store.Access) store.Store {
 		opened, _, err := s3.OpenLocation(s3.WithOptions(t.Context(), &s3.Options{Read: httpstore.Options{Attempts: 1}}), location, access)
 		if err != nil {
@@ -125,9 +126,10 @@ func TestCredentialsLost(t *testing.T) {
 	t.Setenv("AWS_CONFIG_FILE", "/none")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/none")
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", chain.URL)
-	o := &s3.Options{Endpoint: strings.TrimSuffix(s.Place(), "/bucket-1/p"), Region: "us-east-1"}
+	endpoint, bucket := home(s)
+	o := &s3.Options{Endpoint: endpoint, Region: "us-east-1"}
 	o.Read.Attempts = 1
-	found, err := s3.Open(t.Context(), "bucket-1", "p", o)
+	found, err := s3.Open(t.Context(), bucket, "p", o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,6 +83,13 @@ func faulty(t *testing.T, change func(o *s3.Options)) (*faults, *s3.Store) {
 	return f, s
 }
 
+// home returns the endpoint and the bucket of a store of [faulty].
+func home(s *s3.Store) (endpoint, bucket string) {
+	place := strings.TrimSuffix(s.Place(), "/p")
+	cut := strings.LastIndexByte(place, '/')
+	return place[:cut], place[cut+1:]
+}
+
 // lose lets a handler act, and drops the connection instead of the answer.
 func lose(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 	next.ServeHTTP(httptest.NewRecorder(), r)
@@ -229,6 +236,7 @@ func TestErrorIn200(t *testing.T) {
 // TestErrors checks what errors say, and what they wrap.
 func TestErrors(t *testing.T) {
 	f, s := faulty(t, func(o *s3.Options) { o.Read.Attempts = 2 })
+	_, bucket := home(s)
 	for _, c := range []struct {
 		status     int
 		code, says string
@@ -258,7 +266,7 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%s with %s succeeds", what, c.code)
 				continue
 			}
-			for _, part := range []string{c.code, "ID-7", c.says, "s3://bucket-1/p", "words of the service"} {
+			for _, part := range []string{c.code, "ID-7", c.says, "s3://" + bucket + "/p", "words of the service"} {
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("%s with %s: %v does not say %q", what, c.code, err, part)
 				}
@@ -584,8 +592,9 @@ func TestAnonymous(t *testing.T) {
 		return false
 	})
 	for _, o := range []*s3.Options{{Anonymous: true}, {}} {
-		o.Endpoint, o.Region = strings.TrimSuffix(s.Place(), "/bucket-1/p"), "us-east-1"
-		anon, err := s3.Open(t.Context(), "bucket-1", "p", o)
+		endpoint, bucket := home(s)
+		o.Endpoint, o.Region = endpoint, "us-east-1"
+		anon, err := s3.Open(t.Context(), bucket, "p", o)
 		if err != nil {
 			t.Fatal(err)
 		}

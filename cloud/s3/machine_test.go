@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -67,7 +66,8 @@ func silence(w http.ResponseWriter, r *http.Request) {
 // onMachine opens a store that finds credentials only in the metadata service.
 func onMachine(t *testing.T, s *s3.Store, access store.Access) store.Store {
 	t.Helper()
-	location := "s3://bucket-1/p?region=us-east-1&conditional_put=etag&endpoint=" + strings.TrimSuffix(s.Place(), "/bucket-1/p")
+	endpoint, bucket := home(s)
+	location := "s3://" + bucket + "/p?region=us-east-1&conditional_put=etag&endpoint=" + endpoint
 	opened, _, err := s3.OpenLocation(t.Context(), location, access)
 	if err != nil {
 		t.Fatal(err)
@@ -137,8 +137,9 @@ func TestMachine(t *testing.T) {
 	_, s := faulty(t, nil)
 	put(t, s, key, "one")
 	onlyMachine(t, role)
-	o := &s3.Options{Endpoint: strings.TrimSuffix(s.Place(), "/bucket-1/p"), Region: "us-east-1", Conditions: s3.TrustConditions}
-	found, err := s3.Open(t.Context(), "bucket-1", "p", o)
+	endpoint, bucket := home(s)
+	o := &s3.Options{Endpoint: endpoint, Region: "us-east-1", Conditions: s3.TrustConditions}
+	found, err := s3.Open(t.Context(), bucket, "p", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,8 +165,9 @@ func TestNoMachine(t *testing.T) {
 		t.Errorf("the metadata service was asked %d times", n)
 	}
 	_, putErr := store.Put(t.Context(), opened, key, []byte("x"), store.Sync)
+	_, bucket := home(s)
 	for what, err := range map[string]error{"Get": getErr, "Put": putErr} {
-		says(t, what, err, "s3://bucket-1/p/a/k", "no credentials were found", "metadata service of the machine (IMDS), has none: status 500", "AWS_ACCESS_KEY_ID",
+		says(t, what, err, "s3://"+bucket+"/p/a/k", "no credentials were found", "metadata service of the machine (IMDS), has none: status 500", "AWS_ACCESS_KEY_ID",
 			"AWS_PROFILE", "aws sso login", "access_key_id", "anon=true")
 		if errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v means that the object is missing", what, err)

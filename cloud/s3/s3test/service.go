@@ -36,9 +36,12 @@ const (
 
 // Service is a service with the interface of S3.
 type Service struct {
-	URL     string
-	buckets atomic.Int64
+	URL string
 }
+
+// buckets counts the buckets of all services of this process. A bucket with the address
+// and the name of one of an ended service would be known by what that one's probe found.
+var buckets atomic.Int64
 
 // Fake returns a service in this process, which ends with the test. It ignores If-Match
 // of requests that read or delete. After an upload in parts, it answers the completion
@@ -170,7 +173,7 @@ func (s *Service) Client() *awss3.Client {
 // Bucket makes an empty bucket and returns its name.
 func (s *Service) Bucket(t testing.TB) string {
 	t.Helper()
-	name := fmt.Sprintf("bucket-%d", s.buckets.Add(1))
+	name := fmt.Sprintf("bucket-%d", buckets.Add(1))
 	if _, err := s.Client().CreateBucket(context.Background(), &awss3.CreateBucketInput{Bucket: &name}); err != nil {
 		t.Fatal(err)
 	}
