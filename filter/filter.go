@@ -173,7 +173,7 @@ func (w *work) derived() map[string]rewrite.Derived {
 			if changed := a.confirm(ctx); errors.Is(changed, zarr.ErrSourceChanged) {
 				return changed
 			}
-			return err
+			return a.from.Fail("filter", err)
 		}
 		list[a.path] = rewrite.Derived{Document: a.doc, Write: write, Confirm: confirm}
 	}

@@ -237,7 +237,7 @@ func (t *table) openColumns(ctx context.Context, dir string) error {
 			return fmt.Errorf("%w: the condition names %q, and there is no array %s; write text in quotes", zarr.ErrInvalidArgument, name, at)
 		}
 		if err != nil {
-			return err
+			return t.named(err)
 		}
 		if err := t.addColumn(name, a); err != nil {
 			return fmt.Errorf("the condition names %q: %w", name, err)
@@ -323,7 +323,19 @@ func (t *table) kept(ctx context.Context) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.run(ctx, t.memory()/4, zarr.DefaultConcurrency(t.src.Store(), 1))
+	r, err := e.run(ctx, t.memory()/4, zarr.DefaultConcurrency(t.src.Store(), 1))
+	return r, t.named(err)
+}
+
+// named names the place of a column in its error: the store of the cache has no name.
+func (t *table) named(err error) error {
+	e := (*zarr.Error)(nil)
+	if !errors.As(err, &e) {
+		return err
+	}
+	full := *e
+	full.Path = t.src.Root().At(e.Path).String()
+	return &full
 }
 
 // allRows is the range of all rows.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
@@ -65,7 +66,7 @@ func (u *update) look(ctx context.Context) error {
 		return err
 	}
 	if name := f.source.originName(); u.made.Source != name {
-		return fmt.Errorf("%w: it follows %.80q, not %.80q; choose another place, or remove it (zarr.Delete)", zarr.ErrInvalidArgument, u.made.Source, name)
+		return f.named(fmt.Errorf("%w: it follows %.80q, not %.80q; choose another place, or remove it (zarr.Delete)", zarr.ErrInvalidArgument, u.made.Source, name))
 	}
 	if u.made.Adapt {
 		f.Bind = f.BindAdapting
@@ -120,13 +121,31 @@ func (u *update) pin(ctx context.Context) error {
 func (f *follower) windowOf(from *snapshot.Array, region grid.Box) (grid.Box, error) {
 	asked := bare(f.source.request).(Rechunking).Region
 	if asked != nil && !slices.Equal(asked, region) {
-		return nil, fmt.Errorf("%w: it follows the region %v: leave the region out, or remove it (zarr.Delete) and follow again", zarr.ErrInvalidArgument, region)
+		return nil, f.named(fmt.Errorf("%w: it follows %s: leave the region out, or remove it (zarr.Delete) and follow again", zarr.ErrInvalidArgument, regionText(region)))
 	}
 	window, err := Rechunking{Region: region}.windowOf(from.Grid.Shape())
 	if window == nil {
 		window = grid.BoxOf(from.Grid.Shape())
 	}
 	return window, err
+}
+
+// named names the array that follows in an error. The session of the array that is
+// followed adds the name of that one.
+func (f *follower) named(err error) error { return fmt.Errorf("%s: %w", f.source.Into, err) }
+
+// regionText writes a region as a selection is written.
+func regionText(region grid.Box) string {
+	if region == nil {
+		return "the whole array"
+	}
+	ranges := make([]string, len(region))
+	for i, in := range region {
+		if ranges[i] = fmt.Sprintf("%d:", in.Start); in.Stop != 0 { // 0 is the end
+			ranges[i] += fmt.Sprint(in.Stop)
+		}
+	}
+	return "the region " + strings.Join(ranges, ",")
 }
 
 // list lists the stored chunks that have elements of the window.

@@ -108,6 +108,19 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+// TestFilterDamaged names the array that has a damaged chunk, also if the condition reads
+// it.
+func TestFilterDamaged(t *testing.T) {
+	for _, key := range []string{"time/c/1", "station/c/0"} {
+		table, parent := newTable(t)
+		overwrite(t, filepath.Join(table, filepath.FromSlash(key)), "damage")
+		_, errs, status := execute(t, "", "filter", table, filepath.Join(parent, "some.zarr"), "--where", "time >= 2020-01-01")
+		if array, _, _ := strings.Cut(key, "/"); status != 1 || !strings.Contains(errs, table+"/"+array+": ") || !strings.Contains(errs, "varve check "+table+"/"+array) {
+			t.Errorf("%s: %q, status %d", key, errs, status)
+		}
+	}
+}
+
 // TestFilterSets filters rows of unequal lengths.
 func TestFilterSets(t *testing.T) {
 	parent := t.TempDir()

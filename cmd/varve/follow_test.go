@@ -84,6 +84,12 @@ func TestFollowCommand(t *testing.T) {
 			t.Errorf("%s: %q, status %d, want %q", c.args, errs, status, c.want)
 		}
 	}
+	other := filepath.Join(dir, "other.zarr")
+	must(t, "", "create", other, "--shape", "6,4", "--dtype", "int16", "--chunks", "2,4")
+	// The array to remove is the one that follows.
+	if _, errs, status := execute(t, "", "rechunk", other, dst, "--follow"); status == 0 || !strings.Contains(errs, "by-place.zarr/a: ") || !strings.Contains(errs, "it follows") {
+		t.Errorf("%q, status %d", errs, status)
+	}
 	must(t, "", "append", dst, "--alone", "--format", "json", writeInput(t, dir, []byte("[[1, 2, 3, 4]]")))
 	if _, errs, status := execute(t, "", "rechunk", src, dst, "--follow"); status != 1 || !strings.Contains(errs, "another program has appended to it") {
 		t.Errorf("%q, status %d", errs, status)
@@ -130,7 +136,7 @@ func TestFollowPart(t *testing.T) {
 	must(t, "", "rechunk", src, dst, "--follow")
 	check(1, 6)
 	for _, c := range []struct{ sel, want string }{
-		{"time=1:3,x=2:5", "it follows the region"},
+		{"time=1:3,x=2:5", "it follows the region 1:,2:5: leave --select out, or remove it (varve rm)"},
 		{"::2", "one range of each axis"},
 		{"::-1", "one range of each axis"},
 		{"2", "one range of each axis"},
@@ -152,6 +158,17 @@ func TestFollowPart(t *testing.T) {
 		if out := must(t, "", "info", closed, "--json"); !strings.Contains(strings.Join(strings.Fields(out), ""), `"shape":[6,2]`) {
 			t.Error(out)
 		}
+	}
+	// Several ranges may have no end.
+	cube, corner := filepath.Join(dir, "cube.zarr", "a"), filepath.Join(dir, "corner.zarr", "a")
+	must(t, "", "create", cube, "--shape", "3,4,5", "--dtype", "int8", "--chunks", "1,2,5", "--dimension-names", "time,y,x")
+	for _, shape := range []string{"3,4,5", "5,6,7"} {
+		must(t, "", "resize", cube, "--shape", shape)
+		must(t, "", "write", cube, "--value", "7")
+		must(t, "", "rechunk", cube, corner, "--follow", "--select", "time=1:,y=2:,x=1:3")
+	}
+	if out := must(t, "", "info", corner, "--json"); !strings.Contains(strings.Join(strings.Fields(out), ""), `"shape":[4,4,2]`) {
+		t.Error(out)
 	}
 	// Without --follow, a part becomes a new array.
 	part := filepath.Join(dir, "once.zarr", "a")

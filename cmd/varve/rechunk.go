@@ -3,6 +3,7 @@
 package main
 
 import (
+	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -163,15 +164,16 @@ func (r *rechunking) region(cmd *cobra.Command, a *zarr.Array) (grid.Box, error)
 	if err != nil {
 		return nil, err
 	}
-	longer := make([]int64, len(region))
-	for i := range longer {
-		longer[i] = 1 << 40
-	}
-	longest, err := selection.Resolve(sel, longer)
-	if err != nil {
-		return nil, err
-	}
-	for i, in := range longest.Bounds() {
+	n, _ := region.Len()
+	for i := range region {
+		longer := a.Shape()
+		// So long that the number of selected elements still fits 64 bits.
+		longer[i] = math.MaxInt64 / (n / region[i].Len())
+		longest, err := selection.Resolve(sel, longer)
+		if err != nil {
+			return nil, err
+		}
+		in := longest.Bounds()[i]
 		if in.Start != region[i].Start {
 			return nil, failure.BadArgument("--select %s: count from the beginning of axis %d, because its end may move", *r.sel, i)
 		}

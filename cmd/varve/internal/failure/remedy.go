@@ -55,6 +55,7 @@ var remedies = strings.NewReplacer(
 	"another place (Options.Into)", "another place (DST)",
 	"becomes a new array (Options.Into)", "becomes a new array (DST)",
 	"that follows (Options.Into)", "that follows (DST)",
+	"leave the region out, or", "leave --select out, or",
 	"leave out Options.Into, or", "leave out the destination, or",
 	"Options.Into, InPlace and Offline are", "a destination, --in-place and --offline are",
 	"Options.InPlace", "--in-place",
