@@ -4,11 +4,13 @@ package zarr
 
 import (
 	"context"
+	"time"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/streaming"
+	"varve.dev/zarr/store"
 )
 
 // StreamOptions are the options of [Array.Stream]. A nil *StreamOptions is the zero
@@ -23,6 +25,12 @@ type StreamOptions struct {
 	// end of a chunk at the latest. If chunks are longer than Every, they are stored
 	// several times. 0 publishes each chunk along the axis when it is full.
 	Every int64
+	// Interval is the shortest time between two publications, as long as the planes fit
+	// Budget. What is due earlier is held, and published with what is due next. 0 is
+	// what the store asks for: a second in Google Cloud Storage, which takes one write
+	// of a document a second, and no time elsewhere. A negative Interval is no time.
+	// [Stream.Checkpoint] and [Stream.Close] publish at once.
+	Interval time.Duration
 	// Budget bounds the bytes of planes that the stream holds between calls, decoded and
 	// encoded. It always holds at least one plane. 0 is 1 GiB, or half of Go's memory
 	// limit if that is less. If a chunk does not fit, its planes are published before it
@@ -94,6 +102,9 @@ func (a *Array) stream(ctx context.Context, axis int, opt StreamOptions) (*Strea
 	base, err := a.fresh(ctx, a.state.Load())
 	if err != nil {
 		return nil, err
+	}
+	if opt.Interval == 0 {
+		opt.Interval = store.WriteIntervalOf(a.hierarchy.store)
 	}
 	s, err := streaming.Open(base, axis, streaming.Target{
 		Change:      a.change,

@@ -2,6 +2,8 @@
 
 package store
 
+import "time"
+
 // Pacer is a store that limits its own requests in flight, such as one of a service that
 // throttles.
 type Pacer interface {
@@ -15,6 +17,22 @@ type Pacer interface {
 func RequestsOf(s Store) int {
 	if p, ok := As[Pacer](s); ok {
 		return p.Requests()
+	}
+	return 0
+}
+
+// Spacer is a store that takes writes of one key only at intervals, such as one of a
+// service that refuses a second write within a second.
+type Spacer interface {
+	// WriteInterval returns the shortest time between two writes of one key.
+	WriteInterval() time.Duration
+}
+
+// WriteIntervalOf returns [Spacer].WriteInterval of the driver below all wrappers, or 0
+// if it is not a Spacer.
+func WriteIntervalOf(s Store) time.Duration {
+	if d, ok := Driver(s).(Spacer); ok {
+		return d.WriteInterval()
 	}
 	return 0
 }

@@ -21,7 +21,9 @@
 //
 // The service accepts about one write a second of one name. It answers 429 to more, and
 // the store tries again after a pause. Data are under many names, so only documents that
-// several programs change at once are concerned.
+// change often are concerned: a stream publishes once a second
+// ([store.Spacer], zarr.StreamOptions.Interval), and appends of several programs to one
+// array wait for each other.
 //
 // # Caches
 //
@@ -44,6 +46,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"time"
 
 	"golang.org/x/oauth2"
 	"varve.dev/zarr/store"
@@ -167,6 +170,15 @@ func (s *Store) Place() string {
 	return strings.TrimSuffix(place+"/"+s.prefix, "/")
 }
 
+// WriteInterval implements [store.Spacer]: a second in the service, and no time in an
+// emulator.
+func (s *Store) WriteInterval() time.Duration {
+	if s.endpoint.String() != service {
+		return 0
+	}
+	return time.Second
+}
+
 // object returns the name of the object of a key.
 func (s *Store) object(key store.Key) string { return s.prefix + key.String() }
 
@@ -185,4 +197,5 @@ var (
 	_ store.Splicer            = (*Store)(nil)
 	_ store.Placer             = (*Store)(nil)
 	_ store.Pacer              = (*Store)(nil)
+	_ store.Spacer             = (*Store)(nil)
 )

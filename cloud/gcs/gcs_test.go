@@ -39,3 +39,13 @@ func TestFake(t *testing.T) {
 		})
 	}
 }
+
+// TestWriteInterval knows the limit of the service. An emulator has none.
+func TestWriteInterval(t *testing.T) {
+	_, endpoint := gcstest.Serve(t)
+	for endpoint, want := range map[string]time.Duration{"": time.Second, "https://storage.googleapis.com/": time.Second, endpoint: 0} {
+		if got := store.WriteIntervalOf(open(t, endpoint, "")); got != want {
+			t.Errorf("%q: %v, want %v", endpoint, got, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ package streaming
 import (
 	"context"
 	"math"
+	"time"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -91,7 +92,7 @@ func (s *Stream) take(ctx context.Context, v strided.View) (int64, error) {
 	}
 	// Nothing is held, and these planes must be published now. Write them from the memory
 	// of the caller, without a copy.
-	if n := s.lastDue(limit) - s.next; n > 0 && len(s.slabs) == 0 && s.open.count == 0 {
+	if n := s.lastDue(limit) - s.next; n > 0 && len(s.slabs) == 0 && s.open.count == 0 && !(s.waits() && s.fits(n)) {
 		return n, s.publish(ctx, s.slab(s.cut(v, 0, n)), false)
 	}
 	layer, err := s.planned.Engine.LayerOf(s.axis, s.next)
@@ -120,7 +121,7 @@ func (s *Stream) takeLayer(ctx context.Context, v strided.View) error {
 		s.open = openLayer{}
 	}
 	fits := s.fits(v.Shape[s.axis])
-	if !fits || s.isDue(slab.Stop) {
+	if !fits || s.isDue(slab.Stop) && !s.waits() {
 		return s.publishEarly(ctx, slab, !s.isDue(slab.Stop))
 	}
 	if err := s.planned.Engine.Encode(ctx, slab); err != nil {
@@ -203,7 +204,7 @@ func (s *Stream) lengthen() {
 // settle encodes a full layer, and publishes planes that are due.
 func (s *Stream) settle(ctx context.Context) error {
 	o := &s.open
-	if s.isDue(s.next) {
+	if s.isDue(s.next) && !s.waits() {
 		return s.publish(ctx, nil, false)
 	}
 	// The size of text is known only when it arrives.
@@ -250,8 +251,14 @@ func (s *Stream) untilDue(chunk grid.Interval) int64 {
 	if s.opt.Every == 0 || s.opt.Every >= chunk.Len() {
 		return math.MaxInt64
 	}
-	return s.Published() + s.opt.Every - s.next // earlier planes that were due are published
+	if n := s.Published() + s.opt.Every - s.next; n > 0 {
+		return n
+	}
+	return math.MaxInt64 // planes that are due wait
 }
+
+// waits reports whether the last publication is too recent for another one.
+func (s *Stream) waits() bool { return s.opt.Interval > 0 && time.Since(s.published) < s.opt.Interval }
 
 // isDue reports whether the stream must publish all planes before plane p.
 func (s *Stream) isDue(p int64) bool {

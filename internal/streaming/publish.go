@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
@@ -132,6 +133,7 @@ func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) erro
 	// ErrIncomplete means that the planes are published, so they are not held any more.
 	s.grid, s.next, s.slabs, s.open.count = g, to, nil, 0
 	s.stats.Publications++
+	s.published = time.Now()
 	return err
 }
 

@@ -9,6 +9,7 @@ package streaming
 
 import (
 	"context"
+	"time"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
@@ -19,11 +20,12 @@ import (
 
 // Options are those of zarr.StreamOptions.
 type Options struct {
-	Grow    grid.Growth
-	Every   int64
-	Budget  int64
-	RoundUp bool
-	Expect  []int64
+	Grow     grid.Growth
+	Every    int64
+	Interval time.Duration
+	Budget   int64
+	RoundUp  bool
+	Expect   []int64
 }
 
 // Stats are those of zarr.StreamStats.
@@ -57,10 +59,11 @@ type Stream struct {
 	grid    *grid.Grid      // the grid that was published last
 	planned *snapshot.Array // the state with the edges of later planes
 
-	next  int64          // the first plane that was not written yet
-	slabs []*engine.Slab // the held full layers
-	open  openLayer      // the layer after these
-	stats Stats
+	next      int64          // the first plane that was not written yet
+	slabs     []*engine.Slab // the held full layers
+	open      openLayer      // the layer after these
+	stats     Stats
+	published time.Time // when the stream has published last
 
 	failed error // permanent
 	closed bool

@@ -5,6 +5,7 @@ package crash
 import (
 	"context"
 	"slices"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
@@ -63,6 +64,7 @@ var crashStreams = []crashCase{
 	{name: "stream with checkpoints, appending to shards", spec: fixture.ShardsOf8(5), run: streamed(nil, codec.Append, -2, 4, -1), expect: reaches(7, 8, 12)},
 	{name: "stream seldom", spec: fixture.ShardsOf8(3), run: streamed(&zarr.StreamOptions{Every: 12}, codec.Rewrite, slices.Repeat([]int32{1}, 20)...), expect: reaches(16, 23)},
 	{name: "stream without room", spec: fixture.ShardsOf8(0), run: streamed(&zarr.StreamOptions{Budget: 8}, codec.Rewrite, slices.Repeat([]int32{1}, 9)...), expect: reaches(2, 4, 6, 8, 9)},
+	{name: "stream at intervals", spec: fixture.ShardsOf8(3), run: streamed(&zarr.StreamOptions{Interval: time.Hour}, codec.Rewrite, append(slices.Repeat([]int32{1}, 24), -4, 9)...), expect: reaches(8, 31, 40)},
 	{name: "stream to regular chunks", spec: fixture.Every(6, 4), run: streamed(nil, codec.Rewrite, slices.Repeat([]int32{1}, 7)...), expect: reaches(8, 12, 13)},
 	{name: "stream to edges", spec: fixture.Edges(1, 2, 3), run: streamed(nil, codec.Rewrite, 2, 2, -1, 3), expect: reaches(9, 11, 12, 14)},
 	{name: "stream to shards side by side", spec: zarr.Spec{

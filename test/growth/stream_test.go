@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,8 +18,10 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/observed"
 	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/test/fixture"
 )
@@ -484,4 +488,50 @@ func streamOnce(ctx context.Context, s store.Store, rows []int32) error {
 		runtime.Gosched()
 	}
 	return stream.Close(ctx)
+}
+
+// spaced is a store that takes one write of a key a second.
+type spaced struct{ *memstore.Store }
+
+func (spaced) WriteInterval() time.Duration { return time.Second }
+
+// TestStreamInterval writes a plane, which fills a chunk, every 100 milliseconds. They
+// are published together at the interval of the options, or of the store.
+func TestStreamInterval(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		store        store.Store
+		opt          zarr.StreamOptions
+		publications int64
+	}{
+		{"no interval", memstore.New(), zarr.StreamOptions{}, 25},
+		{"of the options", memstore.New(), zarr.StreamOptions{Interval: 500 * time.Millisecond}, 6},
+		{"of the store", spaced{memstore.New()}, zarr.StreamOptions{}, 4},
+		{"below wrappers", observed.New(spaced{memstore.New()}, new(observe.Counter)), zarr.StreamOptions{}, 4},
+		{"within chunks", spaced{memstore.New()}, zarr.StreamOptions{Every: 2}, 4},
+		{"none for this stream", spaced{memstore.New()}, zarr.StreamOptions{Interval: -1}, 25},
+		{"beyond the budget", spaced{memstore.New()}, zarr.StreamOptions{Budget: 3 * planeLen * 4}, 7},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				spec := stack()
+				spec.Chunks, spec.InnerChunks = []grid.Cut{grid.Every(1), grid.Every(4), grid.Every(6)}, nil
+				if tt.opt.Every > 0 {
+					spec.Chunks[0] = grid.Every(100)
+				}
+				_, s := streaming(t, tt.store, spec, &tt.opt)
+				for range 25 {
+					feed(t, s, 1, 1)
+					time.Sleep(100 * time.Millisecond)
+				}
+				if err := s.Close(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if got := s.Stats().Publications; got != tt.publications {
+					t.Errorf("%d publications, want %d", got, tt.publications)
+				}
+				wantNumbers(t, tt.store, 25)
+			})
+		})
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -43,6 +44,8 @@ func drawStream(t *rapid.T, a grid.Axis) *zarr.StreamOptions {
 		Every:   rapid.SampledFrom([]int64{0, 0, 1, 2, 3, 7, 12}).Draw(t, "every"),
 		Budget:  rapid.SampledFrom([]int64{0, 0, 1, 40, 200, 1000}).Draw(t, "stream budget"),
 		RoundUp: rapid.Bool().Draw(t, "round up"),
+		// Within an hour, only a checkpoint or a full budget publishes.
+		Interval: rapid.SampledFrom([]time.Duration{0, 0, 1, time.Hour}).Draw(t, "interval"),
 	}
 	if !a.IsRegular() {
 		o.Grow = rapid.SampledFrom([]grid.Growth{
