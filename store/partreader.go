@@ -93,7 +93,14 @@ func (r *PartReader) Rewind() { r.at, r.off = 0, 0 }
 // AppendPiece appends the next n bytes to dst, or fewer at the end. The error is
 // [ErrConflict] if a source has been replaced since [NewPartReader].
 func (r *PartReader) AppendPiece(ctx context.Context, dst []byte, n int64) ([]byte, error) {
-	var piece []Part
+	return r.read(ctx, r.take(n), dst)
+}
+
+// Skip passes over the next n bytes, or fewer at the end, without reading them.
+func (r *PartReader) Skip(n int64) { r.take(n) }
+
+// take returns the parts of the next n bytes, which are then behind the reader.
+func (r *PartReader) take(n int64) (piece []Part) {
 	for n > 0 && r.at < len(r.parts) {
 		p := r.parts[r.at]
 		size := p.N
@@ -112,7 +119,7 @@ func (r *PartReader) AppendPiece(ctx context.Context, dst []byte, n int64) ([]by
 			r.at, r.off = r.at+1, 0
 		}
 	}
-	return r.read(ctx, piece, dst)
+	return piece
 }
 
 // read appends the bytes of parts. Groups of adjacent parts are read at the same time.

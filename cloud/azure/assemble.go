@@ -4,13 +4,14 @@ package azure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"varve.dev/zarr/store"
 )
 
-// Assemble implements [store.Assembler]: it reads the parts, and uploads them in blocks
-// of 16 MiB.
+// Assemble implements [store.Assembler]. In a value above 16 MiB, the service copies long
+// ranges into blocks (Put Block From URL). Shorter ones are read and uploaded.
 func (s *Store) Assemble(ctx context.Context, key store.Key, parts []store.Part, _ store.Durability) (store.Version, error) {
 	w, err := s.begin(key, store.Condition{})
 	if err != nil {
@@ -19,8 +20,9 @@ func (s *Store) Assemble(ctx context.Context, key store.Key, parts []store.Part,
 	return w.assemble(ctx, s, parts)
 }
 
-// Gather implements [store.Gatherer]: it reads the parts from another store, and uploads
-// them as [Store.Assemble] does.
+// Gather implements [store.Gatherer]: from a store of the same account, as
+// [Store.Assemble] does; from others, it reads the parts and uploads them in blocks of 16
+// MiB.
 func (s *Store) Gather(ctx context.Context, key store.Key, from store.Store, parts []store.Part, _ store.Durability) (store.Version, error) {
 	w, err := s.begin(key, store.Condition{})
 	if err != nil {
@@ -70,6 +72,26 @@ func (w *writing) assemble(ctx context.Context, from store.Store, parts []store.
 	case size <= piece:
 		return w.put(ctx, value)
 	}
+	other := w.s.copies(from)
+	var blocks []block
+	if other != nil {
+		blocks = cut(r.Parts())
+	}
+	if len(blocks) > 0 {
+		v, err := w.inBlocks(ctx, func(ctx context.Context) ([]string, error) { return w.sendBlocks(ctx, other, blocks, r) })
+		if !errors.As(err, new(*notCopied)) {
+			return v, err
+		}
+	}
+	v, err := w.upload(ctx, r)
+	if err == nil && len(blocks) > 0 {
+		w.s.uploads.Store(true) // what the service would not copy could be read
+	}
+	return v, err
+}
+
+// upload reads all parts, and uploads them.
+func (w *writing) upload(ctx context.Context, r *store.PartReader) (store.Version, error) {
 	held := make([]byte, 0, piece)
 	next := func(ctx context.Context, n int) (_ []byte, err error) {
 		if n == 0 {

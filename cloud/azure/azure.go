@@ -23,7 +23,7 @@
 // Values above 16 MiB are uploaded in blocks and appear whole, if their condition holds
 // at the end. A write of the same blob by another writer meanwhile discards the blocks;
 // the write then fails with [store.ErrConflict], or starts again if it has no
-// condition.
+// condition. What is assembled of other blobs of the account is copied by the service.
 //
 // # Credentials
 //
@@ -41,6 +41,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"varve.dev/zarr/store"
@@ -82,9 +83,10 @@ type Store struct {
 	prefix             string // "" or a name with a slash at its end
 	options            Options
 	endpoint           *url.URL
-	transport          http.RoundTripper // adds credentials
-	pool               *http.Transport   // the connections
+	transport          *signer         // adds credentials
+	pool               *http.Transport // the connections
 	reads              *httpstore.Store
+	uploads            atomic.Bool // the service does not copy ranges into blocks
 }
 
 // Open returns the store of the blobs of a container below a prefix; "" means all. It

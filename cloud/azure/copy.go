@@ -17,8 +17,8 @@ import (
 )
 
 // CopyFrom implements [store.Copier] for sources in the same account that are read with
-// the same credentials. The service copies the bytes, unless there is an encryption
-// scope.
+// the same credentials. The service copies the bytes, unless there is an encryption scope
+// and the blob has at most 16 MiB.
 func (s *Store) CopyFrom(
 	ctx context.Context, key store.Key, from store.Store, source store.Key, _ store.Durability,
 ) (int64, store.Version, error) {
@@ -26,8 +26,7 @@ func (s *Store) CopyFrom(
 		return 0, store.Version{}, err
 	}
 	other, ok := store.Driver(from).(*Store)
-	// A shared access signature may be of one container.
-	if !ok || s.endpoint.String() != other.endpoint.String() || s.container != other.container && s.options.SAS != "" {
+	if !ok || !s.sees(other) {
 		return 0, store.Version{}, store.ErrUnsupported
 	}
 	made, err := s.clone(ctx, key, other, source, store.Version{})
@@ -104,9 +103,9 @@ func (s *Store) describe(ctx context.Context, key store.Key) (info store.Info, s
 	return info, h.Get(scopeHeader), err
 }
 
-// rewrite copies a blob by reading and writing, because the service takes no encryption
-// scope for a copy within an account: only for sources that anybody or a signature may
-// read, of at most 256 MiB.
+// rewrite copies a blob as [Store.Assemble] does, because the service takes no encryption
+// scope for a copy of a whole blob within an account: only for sources that anybody or a
+// signature may read, of at most 256 MiB.
 func (s *Store) rewrite(ctx context.Context, key store.Key, other *Store, source store.Key, info store.Info, scope string) (store.Version, error) {
 	w := &writing{s: s, key: key, mark: rand.Text(), scope: scope}
 	if s.container == other.container && s.blob(key) == other.blob(source) {
@@ -121,7 +120,7 @@ func (s *Store) rewrite(ctx context.Context, key store.Key, other *Store, source
 // copy copies a blob that has the ETag from. It returns the version of the copy.
 func (s *Store) copy(ctx context.Context, key store.Key, other *Store, source store.Key, from string) (store.Version, error) {
 	u := other.url(other.blob(source), nil)
-	if g, ok := s.transport.(*signer); ok && g.sas != nil {
+	if g := s.transport; g.sas != nil {
 		u.RawQuery = g.sas.Encode() // the source has to be signed too
 	}
 	c := call{method: http.MethodPut, blob: s.blob(key), header: http.Header{

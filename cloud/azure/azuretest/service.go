@@ -111,6 +111,14 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		} else if b.blocks == nil {
 			b.blocks = map[string]block{}
 		}
+		if r.Header.Get("X-Ms-Copy-Source") != "" {
+			var status int
+			var code string
+			if body, status, code = f.rangeOf(r); code != "" {
+				Fail(w, status, code)
+				return
+			}
+		}
 		b.blocks[q.Get("blockid")] = block{body, r.Header.Get(scopeHeader)}
 		w.WriteHeader(http.StatusCreated)
 	default:
@@ -165,6 +173,30 @@ func (f *Fake) blob(w http.ResponseWriter, r *http.Request, name string, body []
 		r.Header.Del("If-Match")
 		http.ServeContent(w, r, "", b.Modified, bytes.NewReader(b.Value))
 	}
+}
+
+// rangeOf returns the bytes that a request copies into a block, or the status and code of
+// a failure.
+func (f *Fake) rangeOf(r *http.Request) (value []byte, status int, code string) {
+	u, err := url.Parse(r.Header.Get("X-Ms-Copy-Source"))
+	if err != nil || len(r.Header["X-Ms-Source-Range"]) != 1 || r.ContentLength > 0 {
+		return nil, http.StatusBadRequest, "InvalidHeaderValue"
+	}
+	name, inBox := strings.CutPrefix(u.Path, "/box/")
+	from := f.present(name)
+	var first, last int
+	_, err = fmt.Sscanf(r.Header.Get("X-Ms-Source-Range"), "bytes=%d-%d", &first, &last)
+	switch {
+	case !readable(r, u):
+		return nil, http.StatusForbidden, "CannotVerifyCopySource"
+	case !inBox || from == nil:
+		return nil, http.StatusNotFound, "CannotVerifyCopySource"
+	case r.Header.Get("X-Ms-Source-If-Match") != from.Tag:
+		return nil, http.StatusPreconditionFailed, "SourceConditionNotMet"
+	case err != nil || last < first || last >= len(from.Value):
+		return nil, http.StatusRequestedRangeNotSatisfiable, "InvalidRange"
+	}
+	return from.Value[first : last+1], 0, ""
 }
 
 // scopeHeader is the header with the encryption scope of a blob.

@@ -7,9 +7,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // signed reports whether a request is not signed with a key, or with the one of the
@@ -21,13 +23,41 @@ func signed(r *http.Request) bool {
 		return true
 	}
 	account, sum, _ := strings.Cut(given, ":")
+	return isSum(sum, toSign(r, account))
+}
+
+// isSum reports whether a sum is that of a text and the key of the account.
+func isSum(sum, text string) bool {
 	key, err := base64.StdEncoding.DecodeString(Key)
 	if err != nil {
 		return false
 	}
 	h := hmac.New(sha256.New, key)
-	h.Write([]byte(toSign(r, account)))
+	h.Write([]byte(text))
 	return hmac.Equal([]byte(sum), []byte(base64.StdEncoding.EncodeToString(h.Sum(nil))))
+}
+
+// readable reports whether a request may read the source of a range that it copies. Where
+// the request is signed with a key, the URL of the source needs a signature of its own,
+// which is written from the documentation too ("Create a service SAS"). A signature or a
+// token of the request has to come once more, for the source.
+func readable(r *http.Request, source *url.URL) bool {
+	q := source.Query()
+	given := r.Header.Get("Authorization")
+	switch {
+	case strings.HasPrefix(given, "Bearer "):
+		return r.Header.Get("X-Ms-Copy-Source-Authorization") == given
+	case !strings.HasPrefix(given, "SharedKey "):
+		return q.Get("sig") == r.URL.Query().Get("sig")
+	}
+	account, _, _ := strings.Cut(strings.TrimPrefix(given, "SharedKey "), ":")
+	if until, err := time.Parse(time.RFC3339, q.Get("se")); err != nil || time.Until(until) <= 0 {
+		return false
+	}
+	return isSum(q.Get("sig"), strings.Join([]string{
+		q.Get("sp"), q.Get("st"), q.Get("se"), "/blob/" + account + source.Path, q.Get("si"), q.Get("sip"), q.Get("spr"), q.Get("sv"), q.Get("sr"),
+		q.Get("snapshot"), q.Get("ses"), q.Get("rscc"), q.Get("rscd"), q.Get("rsce"), q.Get("rscl"), q.Get("rsct"),
+	}, "\n"))
 }
 
 // toSign returns the text that a client signs.
