@@ -35,7 +35,10 @@ import (
 // other codecs than that of the first call, or for other chunks or another region than
 // there are, the error wraps [zarr.ErrInvalidArgument]. If another program has appended
 // to the new array or has re-gridded it, the error wraps [zarr.ErrConflict]: then remove
-// it and follow again. Attributes are those of the first call.
+// it and follow again.
+//
+// Attributes and names of dimensions that have changed since the last call are set in the
+// new array too. What was set in the new array stays, until the same attribute changes.
 //
 // In a store without versions, nothing tells that a chunk was overwritten in place. There
 // the error wraps [zarr.ErrUnsupported]. It does, too, for format 2 in a store without

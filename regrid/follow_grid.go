@@ -33,10 +33,14 @@ func (f *follower) nextDocument(u *update) (*metadata.Array, error) {
 		cuts[i] = cutOf(a)
 	}
 	g, err := grid.New(u.window.Shape(), cuts...)
-	if err != nil || g.Equal(now.Grid) {
-		return now.Document(), err
+	if err != nil {
+		return nil, err
 	}
-	return now.Document().Resized(g.Shape(), snapshot.GridExtension(g, 0)), nil
+	doc := now.Document()
+	if !g.Equal(now.Grid) {
+		doc = doc.Resized(g.Shape(), snapshot.GridExtension(g, 0))
+	}
+	return u.followDescription(doc)
 }
 
 // followingAxis returns an axis with another extent. Chunks that are asked for may be

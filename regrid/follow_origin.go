@@ -39,6 +39,8 @@ type origin struct {
 	Source string `json:"source"`
 	// Array is the document of the array that is followed, without attributes.
 	Array json.RawMessage `json:"array"`
+	// Attributes are those of the array that is followed.
+	Attributes json.RawMessage `json:"attributes,omitempty"`
 	// Region is the part of it that is followed; see [Rechunking].
 	Region grid.Box `json:"region,omitempty"`
 	// Codecs identifies the codecs that the first request asked for, and Adapt is that of
@@ -68,7 +70,7 @@ func newOrigin(source string, from *snapshot.Array, chunks *staging.Table, doc *
 	if _, ok := checked.Product(from.Grid.Chunks()...); !ok {
 		return nil, fmt.Errorf("%w: %v chunks", grid.ErrOverflow, from.Grid.Chunks())
 	}
-	o := &origin{Source: source, grid: from.Grid, doc: from.Doc}
+	o := &origin{Source: source, Attributes: compacted(from.Doc.Attributes), grid: from.Grid, doc: from.Doc}
 	var err error
 	if o.Document, err = documentIdentity(doc, l); err != nil {
 		return nil, err
@@ -195,7 +197,7 @@ func (o *origin) index(number int64) []int64 {
 
 // equal reports whether two origins of one document say the same.
 func (o *origin) equal(p *origin) bool {
-	return o.Document == p.Document && bytes.Equal(o.Array, p.Array) && slices.Equal(o.chunks, p.chunks)
+	return o.Document == p.Document && bytes.Equal(o.Array, p.Array) && bytes.Equal(o.Attributes, p.Attributes) && slices.Equal(o.chunks, p.chunks)
 }
 
 // originBytes is about what a chunk takes in memory.

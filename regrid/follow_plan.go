@@ -62,7 +62,7 @@ func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) 
 		return nil, err
 	}
 	p.State.addChunks(u.sources)
-	if p.Changes = p.Strategy != relabels; !p.Changes {
+	if p.Changes = p.Strategy != relabels || u.described; !p.Changes {
 		return p, nil
 	}
 	return p, u.predict(ctx, p)

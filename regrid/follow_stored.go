@@ -55,6 +55,9 @@ func parseOrigin(data []byte, l metadata.Limits, most int64) (*origin, error) {
 	if !ok || !found || json.Unmarshal(head, o) != nil {
 		return nil, errOrigin
 	}
+	if _, err := membersOf(o.Attributes); err != nil {
+		return nil, errOrigin
+	}
 	var err error
 	if o.doc, err = (lineage.Array{Limits: l}).Parse(o.Array); err != nil {
 		return nil, errOrigin

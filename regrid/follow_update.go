@@ -29,6 +29,8 @@ type update struct {
 	sources *staging.Table  // the stored chunks of from that have elements of the window
 	changed []grid.Box      // of elements of now that differ
 
+	described bool // attributes or names of dimensions change
+
 	strategy string     // how the update is published; see [Plan]
 	recut    []grid.Box // of the elements of chunks that are stored in another shape than before
 	regions  []region   // what is to be stored, in this order
@@ -187,7 +189,7 @@ func (u *update) chooseStrategy() string {
 // run publishes what has changed.
 func (u *update) run(ctx context.Context) error {
 	u.f.report.Strategy = u.strategy
-	if u.strategy == relabels {
+	if u.strategy == relabels && (!u.described || u.next.Doc.Format() == 2) {
 		return u.renew(ctx)
 	}
 	doc, err := withOrigin(u.next.Doc, u.made.Source)
@@ -198,7 +200,10 @@ func (u *update) run(ctx context.Context) error {
 		return err
 	}
 	change, stages := u.append, 1
-	if u.strategy == flips {
+	switch u.strategy {
+	case relabels:
+		change = u.relabel
+	case flips:
 		change, stages = u.replace, 2 // after the chunks that are kept
 	}
 	n, err := u.written()
@@ -206,6 +211,9 @@ func (u *update) run(ctx context.Context) error {
 		return err
 	}
 	u.progress = u.f.progress(stages, stages, n, n)
+	if err := u.describe(ctx); err != nil { // before the lock, which both take
+		return err
+	}
 	if err := change(ctx); err != nil {
 		return err
 	}
@@ -237,7 +245,25 @@ func (u *update) renew(ctx context.Context) error {
 	if err := u.confirm(ctx); err != nil {
 		return err
 	}
+	if err := u.describe(ctx); err != nil {
+		return err
+	}
+	u.f.report.Changed = u.described
 	return againIf(replaceOrigin(ctx, u.f.at, o, u.made, u.f.Node.Durability))
+}
+
+// relabel publishes other attributes.
+func (u *update) relabel(ctx context.Context) error {
+	raw, err := u.next.Doc.Marshal(u.f.Node.Limits)
+	if err != nil {
+		return err
+	}
+	stage := func(ctx context.Context, _ store.Batch) error { return u.settle(ctx) }
+	err = u.publish(ctx, func(*snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		return &publish.Change{Document: raw, Stage: stage}, u.next, nil
+	})
+	u.f.report.Changed = err == nil
+	return err
 }
 
 // append stores new elements as an append does.

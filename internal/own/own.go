@@ -30,14 +30,17 @@ const (
 )
 
 // Growth is the attribute that has the growth policy of an array.
-const Growth = "varve:growth"
+const Growth = Attributes + "growth"
 
 // Follow is the attribute of an array that follows another one. It names the record of
 // what the array was made from.
-const Follow = "varve:follow"
+const Follow = Attributes + "follow"
 
 // Pyramid is the attribute of a level of a pyramid that says how it was made.
-const Pyramid = "varve:pyramid"
+const Pyramid = Attributes + "pyramid"
+
+// Attributes begins the names of the attributes of Varve.
+const Attributes = "varve:"
 
 // reserved is the prefix that format 3 reserves.
 const reserved = "__"

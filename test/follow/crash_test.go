@@ -3,6 +3,7 @@
 package follow
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -43,6 +45,9 @@ var changes = map[string]func(ctx context.Context, a *zarr.Array) error{
 	"re-gridding": func(ctx context.Context, a *zarr.Array) error {
 		_, err := regrid.Do(ctx, a, regrid.Rechunking{Chunks: regrid.Cuts{grid.Every(3), grid.Every(3)}}, nil)
 		return err
+	},
+	"attributes": func(ctx context.Context, a *zarr.Array) error {
+		return a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`{"units": "degC"}`), nil })
 	},
 	"": nil,
 }
@@ -113,6 +118,14 @@ func (s *stopping) check(t *testing.T, where string, to store.Store) {
 	got, err := read(to)
 	if err != nil || !slices.Equal(got, s.is) {
 		t.Fatalf("%s: again: %v (%v), want %v", where, got, err, s.is)
+	}
+	b, err := zarr.At(to, "b").OpenArray(t.Context(), nil)
+	if err != nil {
+		t.Fatalf("%s: again: %v", where, err)
+	}
+	is, _, err := metadata.Attribute(b.Attributes(), "units")
+	if want, _, _ := metadata.Attribute(s.source.Attributes(), "units"); err != nil || !bytes.Equal(is, want) {
+		t.Fatalf("%s: again: units %s (%v), want %s", where, is, err, want)
 	}
 	s.checkReaders(t, where+", again", to)
 	for e, err := range store.List(t.Context(), to, store.MustKey("b/__varve/-").Dir(), true) {

@@ -5,8 +5,10 @@ package follow
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -33,6 +35,7 @@ type scene struct {
 	place  *zarr.Location // of the one that follows
 	want   regrid.Rechunking
 	next   float32
+	mine   float32 // an attribute that was set in the follower, 0 for none
 	seen   []reader
 }
 
@@ -175,7 +178,7 @@ func (s *scene) followed(ctx context.Context) ([]int64, []float32, error) {
 func (s *scene) change(t *rapid.T) error {
 	ctx, a := context.Background(), s.source
 	shape := a.Shape()
-	switch op := rapid.SampledFrom([]string{"append", "append", "widen", "write", "fill", "shrink", "both", "regrid", "rewrite", "attributes"}).Draw(t, "change"); op {
+	switch op := rapid.SampledFrom([]string{"append", "append", "widen", "write", "fill", "shrink", "both", "regrid", "rewrite", "attributes", "mine"}).Draw(t, "change"); op {
 	case "append", "widen":
 		axis := map[string]int{"append": 0, "widen": 1}[op]
 		n := rapid.Int64Range(1, 5).Draw(t, "planes")
@@ -222,7 +225,18 @@ func (s *scene) change(t *rapid.T) error {
 		}
 		return zarr.Write(ctx, a, nil, data)
 	case "attributes":
-		return a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return fmt.Appendf(nil, `{"n": %v}`, s.next), nil })
+		form := rapid.SampledFrom([]string{`{"n": %v}`, `{"units": "K", "n": [ %v ]}`, `{"m": %v}`}).Draw(t, "attributes")
+		s.next++
+		return a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return fmt.Appendf(nil, form, s.next), nil })
+	case "mine":
+		b, err := s.place.OpenArray(ctx, &zarr.Options{Write: true})
+		if err != nil {
+			return err
+		}
+		s.mine++
+		return b.UpdateAttributes(ctx, func(object []byte) ([]byte, error) {
+			return metadata.SetAttribute(object, "mine", fmt.Append(nil, s.mine))
+		})
 	}
 	return nil
 }
@@ -271,6 +285,13 @@ func (s *scene) compare(t *rapid.T) {
 	if err != nil || !slices.Equal(got, want) || !slices.Equal(b.Shape(), shape) {
 		t.Fatalf("shape %v, elements %v (%v), want %v and %v", b.Shape(), got, err, shape, want)
 	}
+	described := attributesOf(t, s.source)
+	if s.mine > 0 {
+		described["mine"] = float64(s.mine)
+	}
+	if is := attributesOf(t, b); !reflect.DeepEqual(is, described) {
+		t.Fatalf("attributes %v, want %v", is, described)
+	}
 	for i, r := range s.seen {
 		if got, err := r.read(ctx); err != nil || !slices.Equal(got, r.want) {
 			t.Fatalf("reader %d of %d sees %v (%v), and saw %v", i, len(s.seen), got, err, r.want)
@@ -281,6 +302,16 @@ func (s *scene) compare(t *rapid.T) {
 		t.Fatal(err)
 	}
 	s.seen = append(s.seen, reader{zarr.At(frozen{s.place.Store(), doc}, "b"), want})
+}
+
+// attributesOf returns the attributes of an array, without those of following.
+func attributesOf(t *rapid.T, a *zarr.Array) map[string]any {
+	attributes := map[string]any{}
+	if err := json.Unmarshal(a.Attributes(), &attributes); err != nil {
+		t.Fatal(err)
+	}
+	delete(attributes, "varve:follow")
+	return attributes
 }
 
 // read reads with the document that the reader has.

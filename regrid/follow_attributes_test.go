@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regrid
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+)
+
+func TestFollowedAttributes(t *testing.T) {
+	for _, tt := range []struct{ now, before, is, want string }{
+		{`{"a": 1}`, `{"a": 1}`, `{"a": 1}`, `{"a": 1}`},
+		{`{"a": 1, "mine": [2]}`, `{"a":1}`, `{"a": 3}`, `{"a": 3, "mine": [2]}`},
+		{`{"a": 5}`, `{"a":1}`, `{"a": 1}`, `{"a": 5}`},                             // set in the follower
+		{`{"a": 5}`, `{"a":1}`, `{"a": 2}`, `{"a": 2}`},                             // the last word
+		{`{}`, `{"a":1}`, `{"a": 1}`, `{}`},                                         // removed in the follower
+		{`{"a":1,"b":2}`, `{"a":1,"b":2}`, `{"b":2}`, `{"b":2}`},                    // removed in the source
+		{`{}`, ``, `{"a": 1}`, `{"a":1}`},                                           // nothing was noted
+		{`{"a": {"x": [1, 2]}}`, `{}`, `{"a":{"x":[1,2]}}`, `{"a": {"x": [1, 2]}}`}, // the same, in other words
+		{`{"varve:follow": 1}`, `{"varve:growth":1}`, `{"varve:pyramid": 2}`, `{"varve:follow": 1}`},
+		{`{"a":1}`, `{"a":1}`, `{"a":"\u004eaN"}`, `{"a":"\u004eaN"}`}, // a bare NaN stays one
+	} {
+		got, err := followedAttributes([]byte(tt.now), []byte(tt.before), []byte(tt.is))
+		if err != nil || string(got) != tt.want {
+			t.Errorf("%s, from %s to %s: %s (%v), want %s", tt.now, tt.before, tt.is, got, err, tt.want)
+		}
+	}
+}
+
+// TestFollowDescription changes units and names of dimensions of an array that is
+// followed, in both formats, alone and with elements. The array that follows has them,
+// and what was set in it.
+func TestFollowDescription(t *testing.T) {
+	for _, format := range []int{2, 3} {
+		for _, appended := range []int{0, 1, 2} {
+			ctx, s := context.Background(), memstore.New()
+			a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{
+				Format: format, Shape: []int64{4, 2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)},
+				DimensionNames: []string{"t", "x"}, Attributes: map[string]any{"units": "K"},
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			follow := func() *Report {
+				t.Helper()
+				r, err := Follow(ctx, a, Rechunking{Chunks: Cuts{grid.Every(4), grid.Every(1)}}, &Options{Into: zarr.At(s, "b")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r
+			}
+			follow()
+			b, err := zarr.At(s, "b").OpenArray(ctx, &zarr.Options{Write: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			set := func(to *zarr.Array, key, value string) {
+				t.Helper()
+				err := to.UpdateAttributes(ctx, func(object []byte) ([]byte, error) { return metadata.SetAttribute(object, key, []byte(value)) })
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			set(b, "note", `"mine"`)
+			set(a, "units", `"degC"`)
+			switch {
+			case format == 2:
+				set(a, "_ARRAY_DIMENSIONS", `["time","x"]`)
+			default:
+				rename(t, s, "a/zarr.json")
+				if a, err = zarr.At(s, "a").OpenArray(ctx, &zarr.Options{Write: true}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			switch appended { // an append, or chunks that have other elements
+			case 1:
+				err = zarr.Append(ctx, a, 0, make([]int32, 4), nil)
+			case 2:
+				err = zarr.Write(ctx, a, nil, []int32{1, 2, 3, 4, 5, 6, 7, 8})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := follow(); !r.Changed {
+				t.Errorf("format %d, %d: nothing has changed: %+v", format, appended, r)
+			}
+			if b, err = zarr.At(s, "b").OpenArray(ctx, nil); err != nil {
+				t.Fatal(err)
+			}
+			var is map[string]any
+			if err := json.Unmarshal(b.Attributes(), &is); err != nil || is["units"] != "degC" || is["note"] != "mine" || !reflect.DeepEqual(b.DimensionNames(), []string{"time", "x"}) {
+				t.Errorf("format %d, %d: %s and %v (%v)", format, appended, b.Attributes(), b.DimensionNames(), err)
+			}
+			if r := follow(); r.Changed {
+				t.Errorf("format %d, %d: it was up to date: %+v", format, appended, r)
+			}
+		}
+	}
+}
+
+// rename gives the first dimension of a document another name.
+func rename(t *testing.T, s store.Store, at string) {
+	t.Helper()
+	key := store.MustKey(at)
+	data, _, err := s.Get(t.Context(), key, store.Request{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err = json.Unmarshal(data, &doc); err == nil {
+		doc["dimension_names"] = []string{"time", "x"}
+		data, err = json.Marshal(doc)
+	}
+	if err == nil {
+		_, err = store.Put(t.Context(), s, key, data, store.Sync)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
