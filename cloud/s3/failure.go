@@ -150,6 +150,10 @@ func (f *failure) retryable(err error) error {
 	// is wrong, all say so. TimedOut means that the request is repeated only once.
 	case f.code == "RequestTimeTooSkewed":
 		return retry.TimedOut(err)
+	// A service on files (versitygw) also says this of a folder that another request
+	// deletes at this moment, because it is empty.
+	case f.code == "ExistingObjectIsDirectory":
+		return retry.TimedOut(err)
 	}
 	return err
 }

@@ -215,6 +215,25 @@ func answer(status int, code string) func(http.ResponseWriter, *http.Request, ht
 	}
 }
 
+// TestFolderGoes answers a write as a service on files does whose folder another request
+// deletes. The write is repeated once.
+func TestFolderGoes(t *testing.T) {
+	f, s := faulty(t, nil)
+	write := func(cond store.Condition) error {
+		_, err := s.PutIf(t.Context(), key, []byte("one"), cond, store.Sync)
+		return err
+	}
+	f.set(once(1, http.MethodPut, "", answer(http.StatusConflict, "ExistingObjectIsDirectory")))
+	if err := write(store.IfAbsent()); err != nil {
+		t.Errorf("a folder that goes: %v", err)
+	}
+	f.set(once(100, http.MethodPut, "", answer(http.StatusConflict, "ExistingObjectIsDirectory")))
+	if _, err := s.Put(t.Context(), key, []byte("two"), store.Sync); err == nil || errors.Is(err, store.ErrConflict) || f.count(http.MethodPut, "") != 2 {
+		t.Errorf("a folder that stays: %v after %d attempts", err, f.count(http.MethodPut, ""))
+	}
+	holds(t, s, key, "one")
+}
+
 // TestErrorIn200 answers copies and completions with success and an error in the body.
 func TestErrorIn200(t *testing.T) {
 	f, s := faulty(t, func(o *s3.Options) { o.PartSize = 5 << 20 })

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -252,4 +253,14 @@ func TestPlanIsSmall(t *testing.T) {
 			t.Errorf("%s: a plan of %d bytes (%v)", args[0], info.Size(), err)
 		}
 	}
+}
+
+// readStages returns the number of stages of a plan that have tasks.
+func readStages(t *testing.T, plan string) int {
+	t.Helper()
+	var f planFile
+	if err := json.Unmarshal(must1(os.ReadFile(plan)), &f); err != nil {
+		t.Fatal(err)
+	}
+	return f.stages()
 }

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"varve.dev/zarr/cloud/s3/s3test"
+	"varve.dev/zarr/cmd/varve/internal/racing"
+)
+
+// job executes one task of a stage in a process of its own. It returns whether the task
+// was done, and what the process said.
+func job(t *testing.T, plan string, stage, task, of int, life time.Duration) (bool, string) {
+	p := start(t, "run", plan, "--stage", fmt.Sprint(stage), "--task", fmt.Sprintf("%d/%d", task, of))
+	if life > 0 {
+		select {
+		case <-p.ended:
+		case <-time.After(life):
+			_ = p.Process.Signal(syscall.SIGKILL) // it may have ended
+		}
+	}
+	<-p.ended
+	return p.ProcessState.ExitCode() == 0, p.errs.String()
+}
+
+// TestArrayJobs executes the tasks of a plan as array jobs do: eight processes at a time,
+// in random order, one task in ten killed and begun again, and one in ten by two
+// processes at once. The stored chunks are those that one process stores, byte for byte.
+func TestArrayJobs(t *testing.T) {
+	racing.Skip(t) // other processes do the work
+	tasks := 24
+	if os.Getenv("VARVE_LONG") != "" {
+		tasks = 400
+	}
+	for _, where := range []string{"files", "bucket"} {
+		t.Run(where, func(t *testing.T) {
+			dir := t.TempDir()
+			place := dir
+			if where == "bucket" {
+				service := s3test.Gateway(t, false)
+				for name, value := range map[string]string{
+					"AWS_ENDPOINT_URL": service.URL, "AWS_ACCESS_KEY_ID": s3test.User, "AWS_SECRET_ACCESS_KEY": s3test.Secret, "AWS_REGION": "us-east-1",
+					"AWS_EC2_METADATA_DISABLED": "true",
+				} {
+					t.Setenv(name, value)
+				}
+				place = "s3://" + service.Bucket(t)
+			}
+			alone, shared, plan := filepath.Join(dir, "alone.zarr"), place+"/shared.zarr", filepath.Join(dir, "p.json")
+			values := make([]byte, 480*480)
+			for i := range values {
+				values[i] = byte(i * i >> 7)
+			}
+			overwrite(t, filepath.Join(dir, "values.raw"), string(values))
+			args := []string{"--chunks", "480,12", "--memory", "100kB"}
+			for _, node := range []string{alone, shared} {
+				must(t, "", "create", node, "--shape", "480,480", "--dtype", "uint8", "--chunks", "12,480")
+				must(t, "", "write", node, filepath.Join(dir, "values.raw"))
+			}
+			must(t, "", append([]string{"rechunk", alone}, args...)...)
+			must(t, "", append([]string{"rechunk", shared, "--plan", plan}, args...)...)
+			stages := readStages(t, plan)
+			if stages < 2 {
+				t.Fatalf("%d stages", stages)
+			}
+			random := rand.New(rand.NewPCG(1, uint64(len(where))))
+			killed, twice := 0, 0
+			for stage := range stages {
+				var all sync.WaitGroup
+				free := make(chan struct{}, 8)
+				for _, task := range random.Perm(tasks) {
+					life := time.Duration(0)
+					if random.IntN(10) == 0 {
+						life, killed = time.Duration(random.IntN(60))*time.Millisecond, killed+1
+					}
+					attempts := 1
+					if random.IntN(10) == 0 {
+						attempts, twice = 2, twice+1
+					}
+					for range attempts {
+						free <- struct{}{}
+						all.Go(func() {
+							defer func() { <-free }()
+							done, said := life > 0, ""
+							if done {
+								done, _ = job(t, plan, stage, task, tasks, life)
+							}
+							if !done {
+								done, said = job(t, plan, stage, task, tasks, 0)
+							}
+							if !done {
+								t.Errorf("stage %d, task %d: %s", stage, task, said)
+							}
+						})
+					}
+				}
+				all.Wait()
+			}
+			t.Logf("%d stages of %d tasks: %d killed, %d by two processes at once", stages, tasks, killed, twice)
+			out, errs, status := execute(t, "", "run", plan, "--publish")
+			if status != 0 && strings.Contains(errs, "--single-writer") {
+				// A bucket has no locks that end with a process.
+				out, errs, status = execute(t, "", "run", plan, "--publish", "--single-writer")
+			}
+			if status != 0 {
+				t.Fatalf("status %d: %s%s", status, out, errs)
+			}
+			want, got := chunkSums(t, dir, alone), chunkSums(t, dir, shared)
+			if want != got || strings.Count(want, "\n") != 40 {
+				t.Errorf("stored\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// chunkSums returns the sums of the stored chunks of an array.
+func chunkSums(t *testing.T, dir, node string) string {
+	t.Helper()
+	list := filepath.Join(dir, "list")
+	must(t, "", "vacuum", node, "--grace", "0s", "--yes")
+	must(t, "", "check", node, "--write-manifest", list)
+	var chunks []string
+	for line := range strings.Lines(string(must1(os.ReadFile(list)))) {
+		if !strings.Contains(line, "zarr.json") && !strings.Contains(line, "__varve") {
+			chunks = append(chunks, line)
+		}
+	}
+	slices.Sort(chunks)
+	return strings.Join(chunks, "")
+}
