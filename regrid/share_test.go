@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -190,6 +192,90 @@ func TestFirstShares(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSharesTwice lets two processes execute the same task at the same time. Before every
+// operation of the one, elements of the array change, and the other executes the task and
+// those before it. Whichever stores its chunks last, the result has the elements that the
+// array has in the end.
+func TestSharesTwice(t *testing.T) {
+	for _, into := range []string{"", "b"} {
+		for stage := range 2 {
+			for at := int64(0); twiceAt(t, into, stage, at); at++ {
+			}
+		}
+	}
+}
+
+// twiceAt returns false if the task has fewer operations.
+func twiceAt(t *testing.T, into string, stage int, at int64) bool {
+	m := memstore.New()
+	_, request := rows(t, m)
+	options := func(s store.Store) *regrid.Options {
+		opt := regrid.Options{Memory: 4 * 4 * 16}.PlanStages(1)
+		if into != "" {
+			opt.Into = zarr.At(s, into)
+		}
+		return opt
+	}
+	quiet := storetest.Conditional(m, storetest.Hooks{})
+	upTo := func(last int) {
+		for k := range last + 1 {
+			if _, err := regrid.Stage(t.Context(), again(t, quiet), request, regrid.Share{Stage: k}, options(quiet)); err != nil {
+				t.Errorf("into %q: before operation %d: stage %d: %v", into, at, k, err)
+			}
+		}
+	}
+	upTo(stage - 1)
+	want := fixture.Numbers(100, 64)
+	var n atomic.Int64 // operations may run at the same time
+	var ran atomic.Bool
+	var other sync.WaitGroup
+	s := storetest.Conditional(m, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+		if n.Add(1) != at+1 {
+			return nil
+		}
+		ran.Store(true)
+		over := make(chan struct{})
+		other.Go(func() {
+			defer close(over)
+			if err := zarr.Write(t.Context(), again(t, quiet), nil, want); err != nil {
+				t.Error(err)
+			}
+			upTo(stage)
+		})
+		// Within one process, a write of a chunk waits for another one.
+		select {
+		case <-over:
+		case <-time.After(30 * time.Millisecond):
+		}
+		return nil
+	}})
+	_, err := regrid.Stage(t.Context(), again(t, s), request, regrid.Share{Stage: stage}, options(s))
+	other.Wait()
+	if err != nil && !errors.Is(err, regrid.ErrUnfinished) && !errors.Is(err, zarr.ErrConflict) {
+		t.Errorf("into %q: before operation %d of stage %d: %v", into, at, stage, err)
+	}
+	if !ran.Load() { // there are no more operations
+		return false
+	}
+	last := len(must1(regrid.NewPlan(t.Context(), again(t, quiet), request, options(quiet))).Stages) - 1
+	_, err = regrid.Publish(t.Context(), again(t, quiet), request, options(quiet))
+	for tries := 0; errors.Is(err, regrid.ErrUnfinished) && tries < 2; tries++ {
+		upTo(last)
+		_, err = regrid.Publish(t.Context(), again(t, quiet), request, options(quiet))
+	}
+	if err != nil {
+		t.Fatalf("into %q: before operation %d of stage %d: publishing: %v", into, at, stage, err)
+	}
+	a := again(t, quiet)
+	if into != "" {
+		a = must1(zarr.At(quiet, into).OpenArray(t.Context(), nil))
+	}
+	if got, err := zarr.Read[int32](t.Context(), a, nil); err != nil || !slices.Equal(got.Data, want) {
+		t.Fatalf("into %q: before operation %d of stage %d: %v (%v)", into, at, stage, got.Data, err)
+	}
+	return true
 }
 
 func must1[T any](v T, err error) T {
