@@ -23,27 +23,6 @@ func reals[T cmp.Ordered](m Method, mean func([]T) T) func([]T) T {
 	return slices.Max[[]T]
 }
 
-// mode returns the most frequent value, the smallest of several. It sorts the block.
-func mode[T cmp.Ordered](block []T) T {
-	// Most blocks of labels have one value.
-	if !slices.ContainsFunc(block, func(x T) bool { return x != block[0] }) {
-		return block[0]
-	}
-	slices.Sort(block)
-	best, most := block[0], 0
-	for from := 0; from < len(block); {
-		n := 1
-		for from+n < len(block) && block[from+n] == block[from] {
-			n++
-		}
-		if n > most {
-			best, most = block[from], n
-		}
-		from += n
-	}
-	return best
-}
-
 // plain makes elements block by block. It leaves out NaN and the values of absent.
 func plain[T comparable](method func([]T) T, absent []T) rowMaker {
 	return func(int) makeRow {

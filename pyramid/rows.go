@@ -79,22 +79,37 @@ type wide interface{ int64 | uint64 }
 type float interface{ float32 | float64 }
 
 func integers[T short](m Method, absent [][]byte) rowMaker {
+	rows := plain(reals(m, shortMean[T]), valuesOf[T](absent))
 	if m == Mean && len(absent) == 0 {
-		return sums(shortMeans[T], nil)
+		return sums(shortMeans[T], rows)
 	}
-	return plain(reals(m, shortMean[T]), valuesOf[T](absent))
+	return whole[T](m, absent, rows)
 }
 
 func wides[T wide](m Method, absent [][]byte) rowMaker {
-	return plain(reals(m, wideMean[T]), valuesOf[T](absent))
+	return whole[T](m, absent, plain(reals(m, wideMean[T]), valuesOf[T](absent)))
+}
+
+// whole returns what makes the elements of whole rows as plain does, or plain.
+func whole[T short | wide](m Method, absent [][]byte, plain rowMaker) rowMaker {
+	switch {
+	case len(absent) > 0 || m == Mean:
+		return plain
+	case m == Mode:
+		return modes[T](plain)
+	}
+	return extremes[T](m, plain)
 }
 
 func floats[T float](m Method, absent [][]byte) rowMaker {
 	rows := plain(reals(m, floatMean[T]), valuesOf[T](absent))
-	if m == Mean && len(absent) == 0 {
+	switch {
+	case len(absent) > 0 || m == Mode:
+		return rows
+	case m == Mean:
 		return sums(floatMeans[T], rows)
 	}
-	return rows
+	return extremes[T](m, rows)
 }
 
 // as returns the elements of a block of memory.

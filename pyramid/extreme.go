@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pyramid
+
+// extremes makes the smallest or the largest element of every block without looking at
+// blocks one by one: it compares whole rows. NaN is a missing value, and a row that has
+// one is made by plain.
+func extremes[T short | wide | float](m Method, plain rowMaker) rowMaker {
+	extend := smallest[T]
+	if m == Max {
+		extend = largest[T]
+	}
+	return func(width int) makeRow {
+		var slow makeRow
+		return func(dst []byte, rows [][]byte, f int) {
+			out := as[T](dst)
+			for j := range out {
+				out[j] = as[T](rows[0])[j*f]
+			}
+			missing := false
+			for _, r := range rows {
+				extend(out, as[T](r), f)
+			}
+			for _, x := range out {
+				missing = missing || isNaN(x)
+			}
+			if missing {
+				if slow == nil {
+					slow = plain(width)
+				}
+				slow(dst, rows, f)
+			}
+		}
+	}
+}
+
+// largest makes each element of out the largest of it and of the elements of its block in
+// a row. NaN stays.
+func largest[T short | wide | float](out, row []T, f int) {
+	if f == 2 {
+		// Four blocks at a time, whose bounds are checked once.
+		for len(row) >= 8 && len(out) >= 4 {
+			o, r := out[:4:4], row[:8:8]
+			o[0] = max(o[0], r[0], r[1])
+			o[1] = max(o[1], r[2], r[3])
+			o[2] = max(o[2], r[4], r[5])
+			o[3] = max(o[3], r[6], r[7])
+			out, row = out[4:], row[8:]
+		}
+	}
+	for j := range out {
+		for _, x := range row[j*f : min(j*f+f, len(row))] {
+			out[j] = max(out[j], x)
+		}
+	}
+}
+
+// smallest is largest for the smallest element.
+func smallest[T short | wide | float](out, row []T, f int) {
+	if f == 2 {
+		for len(row) >= 8 && len(out) >= 4 {
+			o, r := out[:4:4], row[:8:8]
+			o[0] = min(o[0], r[0], r[1])
+			o[1] = min(o[1], r[2], r[3])
+			o[2] = min(o[2], r[4], r[5])
+			o[3] = min(o[3], r[6], r[7])
+			out, row = out[4:], row[8:]
+		}
+	}
+	for j := range out {
+		for _, x := range row[j*f : min(j*f+f, len(row))] {
+			out[j] = min(out[j], x)
+		}
+	}
+}
