@@ -38,8 +38,7 @@ func TestBucket(t *testing.T) {
 
 // TestGoogleBucket runs the same commands on gs://.
 func TestGoogleBucket(t *testing.T) {
-	_, endpoint := gcstest.Serve(t)
-	t.Setenv("STORAGE_EMULATOR_HOST", endpoint)
+	t.Setenv("STORAGE_EMULATOR_HOST", googleFake(t))
 	runThere(t, "gs://bucket", "")
 }
 
@@ -139,4 +138,11 @@ func runThere(t *testing.T, place, secret string) {
 			t.Errorf("%s was not run", name)
 		}
 	}
+}
+
+// googleFake starts a service with the interface of Google Cloud Storage, and returns its
+// endpoint.
+func googleFake(t *testing.T) string {
+	_, endpoint := gcstest.Serve(t)
+	return endpoint
 }

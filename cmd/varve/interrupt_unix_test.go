@@ -7,6 +7,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -26,7 +27,7 @@ import (
 )
 
 // asCommand is the environment variable that makes this test program run as the command.
-// It holds the arguments as JSON.
+// It holds the arguments as JSON, or a dash: then they follow those of the test program.
 const asCommand = "VARVE_TEST_COMMAND"
 
 // TestCommandItself is not a test. It is the command, for tests that need it in a process
@@ -36,9 +37,12 @@ func TestCommandItself(t *testing.T) {
 	if !ok {
 		t.Skip("a test starts it")
 	}
-	var args []string
-	if err := json.Unmarshal([]byte(text), &args); err != nil {
-		t.Fatal(err)
+	args := flag.Args()
+	if text != "-" {
+		args = nil
+		if err := json.Unmarshal([]byte(text), &args); err != nil {
+			t.Fatal(err)
+		}
 	}
 	os.Args = append([]string{"varve"}, args...)
 	main()

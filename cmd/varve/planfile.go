@@ -85,6 +85,9 @@ func (r *regridding) writePlan(cmd *cobra.Command, f planFile, list []*regridded
 	if err != nil {
 		return err
 	}
+	if isStored(r.planTo) {
+		return writeStored(cmd.Context(), r.planTo, append(raw, '\n'))
+	}
 	return localfile.Replace(r.planTo, func(w *bufio.Writer) error {
 		_, err := w.Write(append(raw, '\n'))
 		return err
@@ -96,7 +99,13 @@ const mostPlan = 64 << 20
 
 // readPlan reads a plan file.
 func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
-	raw, err := localfile.ReadAll(cmd, name)
+	var raw []byte
+	var err error
+	if isStored(name) {
+		raw, err = readStored(cmd.Context(), name, mostPlan)
+	} else {
+		raw, err = localfile.ReadAll(cmd, name)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func (r *regridding) flags(c *cobra.Command) {
 
 // planFlag adds the flag of plans that varve run executes.
 func (r *regridding) planFlag(c *cobra.Command) {
-	c.Flags().StringVar(&r.planTo, "plan", "", "change nothing, and write the plan to `FILE`, for varve run")
+	c.Flags().StringVar(&r.planTo, "plan", "", "change nothing, and write the plan to `FILE`, which may be a location such as s3://bucket/p.json, for varve run")
 }
 
 // begin reads the prices, and makes a dry run of a command that only writes a plan.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -25,6 +26,10 @@ type running struct {
 	shared       bool // only a part is executed
 	exact        bool
 	singleWriter bool
+	ended        bool // whoever executed a part
+	script       string
+	tasks        int
+	image        string
 }
 
 func newRunCommand() *cobra.Command {
@@ -39,6 +44,11 @@ result visible. Tasks that are done are never repeated, unless what they were ma
 stage is not complete fails and names what is missing. varve vacuum --abandon gives a plan up. The arrays of a group that
 varve drop or insert changes together are changed by one process.
 
+--script prints a script that executes the plan on a scheduler: an array of --tasks jobs for each stage, and then the
+publication. It is for Slurm, for Kubernetes, or for AWS Batch. In such a job, --task auto/N takes K from the scheduler. The
+jobs need PLAN at the same place: on a shared file system, or at a location such as s3://bucket/p.json, where the commands
+that make plans can write them, too.
+
 Locations in a plan are absolute, so all processes need the same ones. If an array has changed since the plan was made, a
 note says so, and the plan is computed again from what was wanted; with --exact it is refused. Once a part is executed,
 only the metadata are compared, because the tasks find out which chunks have changed. Files that varve insert puts in must
@@ -50,16 +60,21 @@ The commands that write plans also say what these cost, given a file of prices. 
 		Example: `  varve rechunk era5.zarr/t2m --chunks 8760,36,36 --memory 4GiB --plan p.json
   varve run p.json --stage 0 --task 0/2
   varve run p.json --stage 0 --task 1/2
-  varve run p.json --publish`,
+  varve run p.json --publish
+  varve run /shared/p.json --script slurm --tasks 400 >job.sh`,
 		Args: arguments("PLAN"),
 	}
 	r := new(running)
 	f := c.Flags()
 	f.IntVar(&r.stage, "stage", 0, "execute only this `STAGE`, which counts from 0")
-	f.StringVar(&r.task, "task", "", "execute only part K of N, as `K/N`; K counts from 0")
+	f.StringVar(&r.task, "task", "", "execute only part K of N, as `K/N`; K counts from 0, and auto is that of the job of an array")
 	f.BoolVar(&r.publish, "publish", false, "make the result visible, when all stages are done")
 	f.BoolVar(&r.exact, "exact", false, "refuse the plan if an array has changed since it was made")
 	f.BoolVar(&r.singleWriter, "single-writer", false, "permit the change in a store without locks, also if a process that executed a part may have died")
+	f.BoolVar(&r.ended, "ended", false, "the processes that executed parts have ended, also if some were killed: permits --publish in a store without locks")
+	f.StringVar(&r.script, "script", "", "print a script for `SCHEDULER`, and execute nothing: slurm, kubernetes or aws-batch")
+	f.IntVar(&r.tasks, "tasks", 64, "the script executes each stage in `N` tasks")
+	f.StringVar(&r.image, "image", "", "the container `IMAGE` with varve, for --script kubernetes")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		r.shared = f.Changed("stage") || r.task != ""
 		return r.run(cmd, args[0])
@@ -68,8 +83,15 @@ The commands that write plans also say what these cost, given a file of prices. 
 }
 
 func (r *running) run(cmd *cobra.Command, file string) error {
-	if r.publish && r.shared {
+	switch {
+	case r.publish && r.shared:
 		return failure.BadUsage("--publish executes no tasks: leave out --stage and --task")
+	case r.script != "" && (r.publish || r.shared):
+		return failure.BadUsage("--script executes nothing: leave out --stage, --task and --publish")
+	case r.script == "" && (r.image != "" || cmd.Flags().Changed("tasks")):
+		return failure.BadUsage("--tasks and --image are for --script")
+	case r.ended && !r.publish:
+		return failure.BadUsage("--ended is for --publish")
 	}
 	share, err := r.share()
 	if err != nil {
@@ -79,6 +101,8 @@ func (r *running) run(cmd *cobra.Command, file string) error {
 	switch {
 	case err != nil:
 		return err
+	case r.script != "":
+		return r.writeScript(cmd.OutOrStdout(), file, plan)
 	case plan.Group != "" && (r.publish || r.shared):
 		return failure.BadArgument("%s: its arrays change in one transaction, which one process executes: leave out --stage, --task and --publish", file)
 	case plan.Group != "":
@@ -105,9 +129,17 @@ func (r *running) share() (regrid.Share, error) {
 	if r.task == "" {
 		return share, nil
 	}
+	text, of, isAuto := r.task, "", false
+	if of, isAuto = strings.CutPrefix(r.task, "auto/"); isAuto {
+		k, err := ownTask()
+		if err != nil {
+			return share, err
+		}
+		text = k + "/" + of
+	}
 	var rest string
-	if n, _ := fmt.Sscanf(r.task+" ", "%d/%d%s", &share.Task, &share.Of, &rest); n != 2 || share.Of < 1 || share.Task < 0 || share.Task >= share.Of {
-		return share, failure.BadUsage("--task %s: want K/N, such as 0/8, where K counts from 0", r.task)
+	if n, _ := fmt.Sscanf(text+" ", "%d/%d%s", &share.Task, &share.Of, &rest); n != 2 || share.Of < 1 || share.Task < 0 || share.Task >= share.Of {
+		return share, failure.BadUsage("--task %s: want K/N, such as 0/8, where K counts from 0, or auto/N in a job of an array", r.task)
 	}
 	return share, nil
 }
@@ -178,7 +210,7 @@ func (r *running) runOne(cmd *cobra.Command, p *planned, do func(*planned, *zarr
 	if err != nil {
 		return nil, err
 	}
-	opt := &regrid.Options{Memory: p.Memory, TakeOver: r.singleWriter, Batch: p.batch}
+	opt := &regrid.Options{Memory: p.Memory, TakeOver: r.singleWriter || r.ended, Batch: p.batch}
 	defer limitHeap(p.Memory)()
 	lines := newStageLines(cmd)
 	defer lines.end()

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"varve.dev/zarr/cmd/varve/internal/failure"
+)
+
+// script is what the templates of scripts are filled with.
+type script struct {
+	Plan   string
+	Tasks  int   // of each stage
+	Stages []int // their numbers
+	Memory int64 // of a job, in MiB
+	Image  string
+	ID     string // of the plan, in names of jobs
+}
+
+// writeScript writes a script that executes a plan as array jobs of a scheduler.
+func (r *running) writeScript(w io.Writer, name string, plan *planFile) error {
+	t, known := scripts[r.script]
+	switch {
+	case !known:
+		return failure.BadUsage("--script %s: want slurm, kubernetes or aws-batch", r.script)
+	case plan.Group != "":
+		return failure.BadArgument("%s: its arrays change in one transaction, which one process executes: varve run %s", name, name)
+	case name == "-":
+		return failure.BadUsage("the jobs of a script read the plan: give a file or a location, not standard input")
+	case strings.ContainsAny(name, "\n\r"):
+		return failure.BadUsage("a name with a line break cannot be in a script")
+	case r.tasks < 1:
+		return failure.BadUsage("--tasks %d: want at least 1", r.tasks)
+	case r.script == "aws-batch" && r.tasks > mostBatch:
+		return failure.BadUsage("--tasks %d: an array of AWS Batch has at most %d jobs", r.tasks, mostBatch)
+	case r.script == "kubernetes" && r.image == "":
+		return failure.BadUsage("--script kubernetes needs --image, a container image with varve")
+	}
+	s := script{Plan: absolute(name), Tasks: r.tasks, Image: r.image}
+	var err error
+	if s.ID, err = plan.id(); err != nil {
+		return err
+	}
+	for k := range plan.stages() {
+		s.Stages = append(s.Stages, k)
+	}
+	memory := int64(least)
+	for _, p := range plan.Arrays {
+		memory = max(memory, p.Memory)
+	}
+	s.Memory = (memory+2*overhead)>>20 + 1
+	return t.Execute(w, s)
+}
+
+// mostBatch is the largest size of an array job of AWS Batch.
+const mostBatch = 10_000
+
+// id returns a short name of a plan, in letters that every scheduler permits.
+func (f *planFile) id() (string, error) {
+	raw, err := json.Marshal(f)
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:4]), err
+}
+
+// scripts are the templates by the name of the scheduler.
+var scripts = map[string]*template.Template{
+	"slurm": newScript("slurm", slurmText), "kubernetes": newScript("kubernetes", kubernetesText), "aws-batch": newScript("aws-batch", batchText),
+}
+
+func newScript(name, text string) *template.Template {
+	return template.Must(template.New(name).Funcs(template.FuncMap{"quote": shellQuote, "json": jsonText}).Parse(text))
+}
+
+// shellQuote returns text as a word of a shell.
+func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// jsonText returns a value as JSON, which is also YAML.
+func jsonText(v any) (string, error) {
+	raw, err := json.Marshal(v)
+	return string(raw), err
+}
+
+// slurmText submits an array for each stage. Slurm starts a job that fails no second time,
+// so each makes three attempts.
+const slurmText = `#!/bin/sh
+# Executes {{.Plan}} on Slurm: an array of {{.Tasks}} jobs for each stage, each stage
+# after the one before, and then the publication. What is done is not done again, so
+# this script may be run again after a failure.
+set -eu
+after=
+{{range .Stages}}
+job=$(sbatch --parsable --job-name=varve-{{$.ID}}-{{.}} --array=0-{{$.Last}} --mem={{$.Memory}}M ${after:+"--dependency=afterok:$after" --kill-on-invalid-dep=yes} <<'END'
+#!/bin/sh
+for attempt in 1 2 3; do
+	varve run {{quote $.Plan}} --stage {{.}} --task auto/{{$.Tasks}} && exit
+	sleep 10
+done
+exit 1
+END
+)
+echo "stage {{.}}: job $job"
+after=$job
+{{end}}
+job=$(sbatch --parsable --job-name=varve-{{.ID}}-publish --mem={{.Memory}}M ${after:+"--dependency=afterok:$after" --kill-on-invalid-dep=yes} <<'END'
+#!/bin/sh
+exec varve run {{quote .Plan}} --publish --ended
+END
+)
+echo "publication: job $job"
+`
+
+// kubernetesText applies an indexed Job for each stage, and waits for it.
+const kubernetesText = `#!/bin/sh
+# Executes {{.Plan}} on Kubernetes: an indexed Job of {{.Tasks}} tasks for each stage,
+# and then one that publishes. The containers must be able to read the plan, and what it
+# names. This script may be run again: it goes on with the Jobs that there are.
+set -eu
+
+# await JOB waits for the end of a Job.
+await() {
+	while :; do
+		case $(kubectl get job "$1" -o 'jsonpath={.status.conditions[?(@.status=="True")].type}') in
+		*Complete*) return ;;
+		*Failed*)
+			echo "$1 has failed: see kubectl describe job $1; once it is deleted, this script tries again" >&2
+			exit 1
+			;;
+		esac
+		sleep 5
+	done
+}
+{{range .Stages}}
+kubectl apply -f - <<'END'
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: varve-{{$.ID}}-{{.}}
+spec:
+  completionMode: Indexed
+  completions: {{$.Tasks}}
+  parallelism: {{$.Tasks}}
+  backoffLimitPerIndex: 3
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: varve
+        image: {{json $.Image}}
+        command: [varve, run, {{json $.Plan}}, --stage, "{{.}}", --task, auto/{{$.Tasks}}]
+        resources:
+          requests: {cpu: "1", memory: {{$.Memory}}Mi}
+          limits: {memory: {{$.Memory}}Mi}
+END
+await varve-{{$.ID}}-{{.}}
+{{end}}
+kubectl apply -f - <<'END'
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: varve-{{.ID}}-publish
+spec:
+  backoffLimit: 3
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: varve
+        image: {{json .Image}}
+        command: [varve, run, {{json .Plan}}, --publish, --ended]
+        resources:
+          requests: {cpu: "1", memory: {{.Memory}}Mi}
+          limits: {memory: {{.Memory}}Mi}
+END
+await varve-{{.ID}}-publish
+`
+
+// batchText submits an array job for each stage. AWS Batch has no arrays of one job.
+const batchText = `#!/bin/sh
+# Executes {{.Plan}} on AWS Batch: an array of {{.Tasks}} jobs for each stage, each stage
+# after the one before, and then the publication. The entry point of the container of the
+# job definition is varve, and it can read the plan and what that names. What is done is
+# not done again, so this script may be run again after a failure.
+set -eu
+queue=${QUEUE:?the name of a job queue}
+definition=${DEFINITION:?the name of a job definition whose container runs varve}
+
+# submit NAME OPTION... submits a job, and prints its ID.
+submit() {
+	name=$1
+	shift
+	aws batch submit-job --query jobId --output text --job-name "varve-{{.ID}}-$name" --job-queue "$queue" --job-definition "$definition" \
+		--retry-strategy attempts=3 ${job:+--depends-on "jobId=$job"} "$@"
+}
+job=
+{{range .Stages}}
+job=$(submit {{.}} {{if gt $.Tasks 1}}--array-properties size={{$.Tasks}} {{end}}--container-overrides {{quote ($.Overrides "run" $.Plan "--stage" . "--task" $.Task)}})
+echo "stage {{.}}: job $job"
+{{end}}
+job=$(submit publish --container-overrides {{quote (.Overrides "run" .Plan "--publish" "--ended")}})
+echo "publication: job $job"
+`
+
+// Last returns the index of the last task.
+func (s script) Last() int { return s.Tasks - 1 }
+
+// Task returns the value of --task for AWS Batch, where one job is no array.
+func (s script) Task() string {
+	if s.Tasks == 1 {
+		return "0/1"
+	}
+	return fmt.Sprintf("auto/%d", s.Tasks)
+}
+
+// Overrides returns the properties of a container of AWS Batch that runs a command.
+func (s script) Overrides(command ...any) (string, error) {
+	words := make([]string, len(command))
+	for i, c := range command {
+		words[i] = fmt.Sprint(c)
+	}
+	return jsonText(map[string]any{
+		"command":              words,
+		"resourceRequirements": []map[string]string{{"type": "MEMORY", "value": strconv.FormatInt(s.Memory, 10)}},
+	})
+}
+
+// taskVariables are the variables in which schedulers say which job of an array a process
+// is, from 0 on.
+var taskVariables = []string{"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "AWS_BATCH_JOB_ARRAY_INDEX"}
+
+// ownTask returns the number of the job of an array that this process is.
+func ownTask() (string, error) {
+	i := slices.IndexFunc(taskVariables, func(name string) bool { return os.Getenv(name) != "" })
+	if i < 0 {
+		return "", failure.BadUsage("--task auto: this is no job of an array: none of %s is set", strings.Join(taskVariables, ", "))
+	}
+	return os.Getenv(taskVariables[i]), nil
+}
