@@ -79,15 +79,17 @@ func (w *writing) assemble(ctx context.Context, from store.Store, parts []store.
 	}
 	if len(blocks) > 0 {
 		v, err := w.inBlocks(ctx, func(ctx context.Context) ([]string, error) { return w.sendBlocks(ctx, other, blocks, r) })
-		if !errors.As(err, new(*notCopied)) {
+		refused := (*notCopied)(nil)
+		if !errors.As(err, &refused) {
 			return v, err
 		}
+		v, err = w.upload(ctx, r)
+		if err == nil && !isMissing(refused) {
+			w.s.uploads.Store(true) // what the service does not copy could be read
+		}
+		return v, err
 	}
-	v, err := w.upload(ctx, r)
-	if err == nil && len(blocks) > 0 {
-		w.s.uploads.Store(true) // what the service would not copy could be read
-	}
-	return v, err
+	return w.upload(ctx, r)
 }
 
 // upload reads all parts, and uploads them.

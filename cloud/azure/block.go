@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/retry"
 )
 
 // block is a block of a value that is assembled: n bytes of one source, which the service
@@ -74,6 +75,10 @@ func (s *Store) copies(from store.Store) *Store {
 	if !ok || !s.sees(other) || s.uploads.Load() {
 		return nil
 	}
+	// The signature of a source could be read on the way, and used by others.
+	if s.endpoint.Scheme != "https" && !loopback(s.endpoint.Hostname()) {
+		return nil
+	}
 	return other
 }
 
@@ -118,7 +123,7 @@ func (w *writing) copyBlock(ctx context.Context, id string, other *Store, p stor
 	}
 	c := call{method: http.MethodPut, blob: w.s.blob(w.key), query: url.Values{"comp": {"block"}, "blockid": {id}}, header: h}
 	_, err = w.s.do(ctx, c)
-	if f := (*fault)(nil); errors.As(err, &f) && !isConflict(err) && (f.status/100 == 4 || f.status == http.StatusNotImplemented) {
+	if f := (*fault)(nil); errors.As(err, &f) && !isConflict(err) && !retry.IsTemporary(err) {
 		err = &notCopied{err}
 	}
 	return err

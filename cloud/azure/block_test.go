@@ -4,13 +4,17 @@ package azure_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/fake"
 	"varve.dev/zarr/cloud/azure"
@@ -126,7 +130,8 @@ func TestCopyOfBlockRefused(t *testing.T) {
 			if !bytes.Equal(f.Blobs[name].Value, want) {
 				t.Errorf("status %d: another value", status)
 			}
-			if n := asked.Swap(0); (n == 0) != (i == 1) {
+			// A source that is missing says nothing about others.
+			if n := asked.Swap(0); (n == 0) != (i == 1 && status != http.StatusNotFound) {
 				t.Errorf("status %d: value %d: %d attempts to copy", status, i, n)
 			}
 		}
@@ -151,6 +156,56 @@ func TestCopyOfBlockRefused(t *testing.T) {
 		t.Errorf("a source that was replaced: %v", err)
 	}
 }
+
+// TestLateCopy refuses one copy while another one is in progress, which the service ends
+// although the client has given it up. It does not get into the value.
+func TestLateCopy(t *testing.T) {
+	f, endpoint := azuretest.Serve(t)
+	s, value, key := open(t, endpoint, ""), randomBytes(30<<20), store.MustKey("large")
+	v, err := s.Put(t.Context(), key, value, store.Sync)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var copies, uploads atomic.Int64
+	var late sync.WaitGroup
+	over := make(chan struct{})
+	f.On(func(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, bool) {
+		isBlock := r.URL.Query().Get("comp") == "block"
+		switch {
+		case r.Header.Get("X-Ms-Copy-Source") == "":
+			if isBlock && uploads.Add(1) == 3 {
+				close(over) // the fallback has uploaded its first block
+				late.Wait()
+			}
+			return w, false
+		case r.Context().Value(isLate{}) != nil:
+			return w, false
+		case copies.Add(1) == 1:
+			given := r.Clone(context.WithValue(context.Background(), isLate{}, true))
+			given.Body = http.NoBody
+			late.Go(func() {
+				<-over
+				f.ServeHTTP(httptest.NewRecorder(), given)
+			})
+			<-r.Context().Done()
+			return w, true
+		}
+		time.Sleep(50 * time.Millisecond) // the first one is on its way
+		azuretest.Fail(w, http.StatusForbidden, "CannotVerifyCopySource")
+		return w, true
+	})
+	parts := []store.Part{{Key: key, Version: v, N: 3 << 20}, {Data: []byte("x")}, {Key: key, Version: v, Off: 10 << 20, N: 20 << 20}}
+	want := append(append(bytes.Clone(value[:3<<20]), 'x'), value[10<<20:]...)
+	if _, err := s.Assemble(t.Context(), store.MustKey("joined"), parts, store.Sync); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Blobs["joined"].Value; !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, want %d, or others", len(got), len(want))
+	}
+}
+
+// isLate marks the request that ends late.
+type isLate struct{}
 
 // TestCopiedBlocksOnAzurite assembles on the emulator of the service's makers, which
 // checks the signature of the source.

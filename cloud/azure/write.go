@@ -27,6 +27,9 @@ type writing struct {
 	// scope is the encryption scope, "" for the default of the container. Blocks and the
 	// list of them have the same.
 	scope string
+	// blocks begins the IDs of blocks. Each attempt to make the value has its own: a
+	// request that was given up may still make a block, when others are uploaded.
+	blocks string
 }
 
 // scopeHeader is the header of requests and answers with the encryption scope of a blob.
@@ -40,7 +43,7 @@ func (s *Store) begin(key store.Key, cond store.Condition) (*writing, error) {
 	if v := cond.Version(); !v.IsZero() && !isTag(v) {
 		return nil, s.fail("write", key, noVersion(v))
 	}
-	return &writing{s, key, cond, rand.Text(), s.options.EncryptionScope}, nil
+	return &writing{s: s, key: key, cond: cond, mark: rand.Text(), scope: s.options.EncryptionScope}, nil
 }
 
 // Put implements [store.Writer].
@@ -152,6 +155,7 @@ const mostUploads = 5
 // inBlocks uploads a value in blocks. send uploads them and returns their IDs.
 func (w *writing) inBlocks(ctx context.Context, send func(ctx context.Context) ([]string, error)) (store.Version, error) {
 	for tries := 1; ; tries++ {
+		w.blocks = rand.Text()
 		ids, err := send(ctx)
 		if isRefusal(err) {
 			err = store.Refused(err) // blocks alone are no value
@@ -201,7 +205,7 @@ func (w *writing) sendEach(ctx context.Context, next func(ctx context.Context, n
 
 // blockID returns the ID of block n. All have the same length, as the service asks for.
 func (w *writing) blockID(n int) string {
-	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s-%06d", w.mark, n))
+	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s-%06d", w.blocks, n))
 }
 
 // send uploads a block. Blocks that are not committed take no name and are deleted by the

@@ -90,8 +90,8 @@ func jsonText(v any) (string, error) {
 	return string(raw), err
 }
 
-// slurmText submits an array for each stage. Slurm starts a job that fails no second time,
-// so each makes three attempts.
+// slurmText submits an array for each stage. Slurm starts a job that fails no second
+// time, so each makes three attempts.
 const slurmText = `#!/bin/sh
 # Executes {{.Plan}} on Slurm: an array of {{.Tasks}} jobs for each stage, each stage
 # after the one before, and then the publication. What is done is not done again, so
