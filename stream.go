@@ -26,8 +26,8 @@ type StreamOptions struct {
 	// several times. 0 publishes each chunk along the axis when it is full.
 	Every int64
 	// Interval is the shortest time between two publications, as long as the planes fit
-	// Budget. What is due earlier is held, and published with what is due next. 0 is
-	// what the store asks for: a second in Google Cloud Storage, which takes one write
+	// Budget. What is due earlier is held, and published by the first call after it. 0
+	// is what the store asks for: a second in Google Cloud Storage, which takes one write
 	// of a document a second, and no time elsewhere. A negative Interval is no time.
 	// [Stream.Checkpoint] and [Stream.Close] publish at once.
 	Interval time.Duration

@@ -127,6 +127,9 @@ func (s *Stream) takeLayer(ctx context.Context, v strided.View) error {
 	if err := s.planned.Engine.Encode(ctx, slab); err != nil {
 		return err
 	}
+	if s.isDue(slab.Stop) {
+		s.due = slab.Stop
+	}
 	s.slabs, s.next = append(s.slabs, slab), slab.Stop
 	s.note()
 	return nil
@@ -204,8 +207,11 @@ func (s *Stream) lengthen() {
 // settle encodes a full layer, and publishes planes that are due.
 func (s *Stream) settle(ctx context.Context) error {
 	o := &s.open
-	if s.isDue(s.next) && !s.waits() {
-		return s.publish(ctx, nil, false)
+	if s.isDue(s.next) {
+		s.due = s.next
+	}
+	if s.due > s.Published() && !s.waits() {
+		return s.publishDue(ctx)
 	}
 	// The size of text is known only when it arrives.
 	if o.count > 0 && s.text() > 0 && s.held() > s.opt.Budget {

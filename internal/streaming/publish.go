@@ -107,11 +107,36 @@ func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) erro
 	if len(slabs) == 0 {
 		return nil
 	}
-	to, grown := slabs[len(slabs)-1].Stop, s.grown
+	grown := s.grown
 	if last {
 		grown = s.last
 	}
-	g, err := grown(to)
+	err := s.store(ctx, slabs, grown)
+	if err == nil || errors.Is(err, publish.ErrIncomplete) {
+		s.next, s.slabs, s.open.count = slabs[len(slabs)-1].Stop, nil, 0
+	}
+	return err
+}
+
+// publishDue publishes the planes that are due. Those of a chunk that is not full yet stay
+// held, unless they are due too.
+func (s *Stream) publishDue(ctx context.Context) error {
+	n := slices.IndexFunc(s.slabs, func(slab *engine.Slab) bool { return slab.Stop == s.due }) + 1
+	if s.due == s.next || n == 0 {
+		return s.publish(ctx, nil, false)
+	}
+	err := s.store(ctx, s.slabs[:n:n], s.grown)
+	if err == nil || errors.Is(err, publish.ErrIncomplete) {
+		s.slabs = slices.Clone(s.slabs[n:])
+	}
+	return err
+}
+
+// store stores slabs, and publishes the extent that they reach. Unless the outcome is
+// final, the caller keeps them, and the next call tries again. After ErrIncomplete they
+// are published.
+func (s *Stream) store(ctx context.Context, slabs []*engine.Slab, grown func(int64) (*grid.Grid, error)) error {
+	g, err := grown(slabs[len(slabs)-1].Stop)
 	if err != nil {
 		return err
 	}
@@ -123,15 +148,13 @@ func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) erro
 		}
 		return &snapshot.Reshape{Grid: g, Slabs: slabs}, nil
 	})
-	// Unless the outcome is final, the planes stay held and the next call tries again.
 	if err != nil && !errors.Is(err, publish.ErrIncomplete) {
 		if final := (*snapshot.Unexpected)(nil); errors.As(err, &final) || errors.Is(err, publish.ErrOutcomeUnknown) {
 			s.failed = err
 		}
 		return err
 	}
-	// ErrIncomplete means that the planes are published, so they are not held any more.
-	s.grid, s.next, s.slabs, s.open.count = g, to, nil, 0
+	s.grid = g
 	s.stats.Publications++
 	s.published = time.Now()
 	return err

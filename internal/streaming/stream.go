@@ -63,6 +63,7 @@ type Stream struct {
 	slabs     []*engine.Slab // the held full layers
 	open      openLayer      // the layer after these
 	stats     Stats
+	due       int64     // the planes before it are due, but waited
 	published time.Time // when the stream has published last
 
 	failed error // permanent

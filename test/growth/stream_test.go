@@ -7,6 +7,7 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -532,6 +533,50 @@ func TestStreamInterval(t *testing.T) {
 				}
 				wantNumbers(t, tt.store, 25)
 			})
+		})
+	}
+}
+
+// TestStreamDue fills chunks within the interval, and goes on with a plane an hour. What
+// was full is published by the first call after the interval, and what is not full stays
+// held.
+func TestStreamDue(t *testing.T) {
+	for _, inner := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			spec := stack()
+			spec.Chunks[0] = grid.Every(24)
+			if !inner {
+				spec.InnerChunks = nil
+			}
+			s := fixture.NewTally()
+			_, stream := streaming(t, s, spec, &zarr.StreamOptions{Interval: time.Second})
+			published := func(want int64) {
+				t.Helper()
+				if got := stream.Published(); got != want {
+					t.Errorf("inner chunks %t: %d planes are published, want %d", inner, got, want)
+				}
+			}
+			feed(t, stream, 24, 1)
+			published(24)
+			feed(t, stream, 25, 1)
+			published(24)
+			time.Sleep(time.Hour)
+			feed(t, stream, 1, 1)
+			published(48)
+			feed(t, stream, 21, 1)
+			published(48)
+			time.Sleep(time.Hour)
+			feed(t, stream, 1, 1) // 72, at the end of a chunk
+			published(72)
+			feed(t, stream, 3, 3)
+			if err := stream.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			published(75)
+			if ops, _, _ := s.Taken(); !strings.Contains(ops, " 8 put chunk") { // each once: two beside each other
+				t.Errorf("inner chunks %t: %s", inner, ops)
+			}
+			wantNumbers(t, s, 75)
 		})
 	}
 }
