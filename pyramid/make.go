@@ -3,6 +3,7 @@
 package pyramid
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
@@ -86,7 +88,7 @@ func (w *work) current() bool {
 			return false
 		}
 	}
-	return true
+	return bytes.Equal(w.record.Attributes, attributes.Compact(w.present.Doc.Attributes))
 }
 
 // makeTiles makes the tiles, and records of what. One batch has all of them: directories
@@ -103,8 +105,31 @@ func (w *work) makeTiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &record{Made: w.made, Asked: w.Levels, Levels: len(w.grids), Shape: w.present.Grid.Shape(), Tiles: appendFolds(nil, w.grids[0], w.listing.folds)}
+	if err := w.redescribe(ctx); err != nil {
+		return err
+	}
+	r := &record{
+		Made: w.made, Asked: w.Levels, Levels: len(w.grids), Shape: w.present.Grid.Shape(), Tiles: appendFolds(nil, w.grids[0], w.listing.folds),
+		Attributes: attributes.Compact(w.present.Doc.Attributes),
+	}
 	return r.put(ctx, w.at.Node.Store, w.recordKey(), w.record, w.at.Node.Durability)
+}
+
+// redescribe sets the attributes of the array that have changed in all levels: they say
+// what numbers mean.
+func (w *work) redescribe(ctx context.Context) error {
+	for _, a := range w.arrays {
+		next, err := attributes.Follow(a.Attributes(), w.record.Attributes, w.present.Doc.Attributes)
+		if err == nil && !bytes.Equal(next, a.Attributes()) {
+			err = a.UpdateAttributes(ctx, func(now []byte) ([]byte, error) {
+				return attributes.Follow(now, w.record.Attributes, w.present.Doc.Attributes)
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // create creates the levels that are not in the record. What an interrupted call has left

@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 )
@@ -27,6 +28,8 @@ type record struct {
 	Levels int     `json:"levels"`
 	Shape  []int64 `json:"shape"` // of the array
 	Tiles  []byte  `json:"tiles"` // see appendFolds
+	// Attributes are those of the array.
+	Attributes json.RawMessage `json:"attributes,omitempty"`
 
 	version store.Version // the record is absent if this is zero
 	there   bool
@@ -60,7 +63,7 @@ func readRecord(ctx context.Context, s store.Store, key store.Key) (*record, err
 		return nil, err
 	}
 	r := new(record)
-	if json.Unmarshal(data, r) != nil {
+	if json.Unmarshal(data, r) != nil || attributes.Check(r.Attributes) != nil {
 		r = new(record)
 	}
 	r.version, r.there = info.Version, true

@@ -16,26 +16,6 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-func TestFollowedAttributes(t *testing.T) {
-	for _, tt := range []struct{ now, before, is, want string }{
-		{`{"a": 1}`, `{"a": 1}`, `{"a": 1}`, `{"a": 1}`},
-		{`{"a": 1, "mine": [2]}`, `{"a":1}`, `{"a": 3}`, `{"a": 3, "mine": [2]}`},
-		{`{"a": 5}`, `{"a":1}`, `{"a": 1}`, `{"a": 5}`},                             // set in the follower
-		{`{"a": 5}`, `{"a":1}`, `{"a": 2}`, `{"a": 2}`},                             // the last word
-		{`{}`, `{"a":1}`, `{"a": 1}`, `{}`},                                         // removed in the follower
-		{`{"a":1,"b":2}`, `{"a":1,"b":2}`, `{"b":2}`, `{"b":2}`},                    // removed in the source
-		{`{}`, ``, `{"a": 1}`, `{"a":1}`},                                           // nothing was noted
-		{`{"a": {"x": [1, 2]}}`, `{}`, `{"a":{"x":[1,2]}}`, `{"a": {"x": [1, 2]}}`}, // the same, in other words
-		{`{"varve:follow": 1}`, `{"varve:growth":1}`, `{"varve:pyramid": 2}`, `{"varve:follow": 1}`},
-		{`{"a":1}`, `{"a":1}`, `{"a":"\u004eaN"}`, `{"a":"\u004eaN"}`}, // a bare NaN stays one
-	} {
-		got, err := followedAttributes([]byte(tt.now), []byte(tt.before), []byte(tt.is))
-		if err != nil || string(got) != tt.want {
-			t.Errorf("%s, from %s to %s: %s (%v), want %s", tt.now, tt.before, tt.is, got, err, tt.want)
-		}
-	}
-}
-
 // TestFollowDescription changes units and names of dimensions of an array that is
 // followed, in both formats, alone and with elements. The array that follows has them,
 // and what was set in it.
@@ -104,6 +84,37 @@ func TestFollowDescription(t *testing.T) {
 				t.Errorf("format %d, %d: it was up to date: %+v", format, appended, r)
 			}
 		}
+	}
+}
+
+// TestFollowDescriptionFails changes elements and units of an array of format 2 whose
+// follower has no other keys. Neither elements nor units reach it.
+func TestFollowDescriptionFails(t *testing.T) {
+	ctx, s := context.Background(), memstore.New()
+	a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{
+		Format: 2, Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}, Attributes: map[string]any{"units": "K"},
+	}, nil)
+	if err == nil {
+		_, err = Follow(ctx, a, Rechunking{Chunks: Cuts{grid.Every(4)}}, &Options{Into: zarr.At(s, "b")})
+	}
+	if err == nil {
+		err = zarr.Write(ctx, a, nil, []int32{1, 2, 3, 4})
+	}
+	if err == nil {
+		err = a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return []byte(`{"units": "degC"}`), nil })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Follow(ctx, a, Rechunking{}, &Options{Into: zarr.At(s, "b")}); err == nil {
+		t.Error("an array without other keys got other elements")
+	}
+	b, err := zarr.At(s, "b").OpenArray(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if units, _, err := metadata.Attribute(b.Attributes(), "units"); err != nil || string(units) != `"K"` {
+		t.Errorf("units %s (%v)", units, err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/own"
@@ -70,7 +71,7 @@ func newOrigin(source string, from *snapshot.Array, chunks *staging.Table, doc *
 	if _, ok := checked.Product(from.Grid.Chunks()...); !ok {
 		return nil, fmt.Errorf("%w: %v chunks", grid.ErrOverflow, from.Grid.Chunks())
 	}
-	o := &origin{Source: source, Attributes: compacted(from.Doc.Attributes), grid: from.Grid, doc: from.Doc}
+	o := &origin{Source: source, Attributes: attributes.Compact(from.Doc.Attributes), grid: from.Grid, doc: from.Doc}
 	var err error
 	if o.Document, err = documentIdentity(doc, l); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
@@ -55,7 +56,7 @@ func parseOrigin(data []byte, l metadata.Limits, most int64) (*origin, error) {
 	if !ok || !found || json.Unmarshal(head, o) != nil {
 		return nil, errOrigin
 	}
-	if _, err := membersOf(o.Attributes); err != nil {
+	if attributes.Check(o.Attributes) != nil {
 		return nil, errOrigin
 	}
 	var err error

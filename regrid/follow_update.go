@@ -211,13 +211,14 @@ func (u *update) run(ctx context.Context) error {
 		return err
 	}
 	u.progress = u.f.progress(stages, stages, n, n)
-	if err := u.describe(ctx); err != nil { // before the lock, which both take
-		return err
-	}
 	if err := change(ctx); err != nil {
 		return err
 	}
-	if err := u.forget(store.Finishing(ctx)); err != nil {
+	err = u.forget(store.Finishing(ctx))
+	if err == nil && u.described && u.next.Doc.Format() == 2 {
+		err = u.describeAfter(store.Finishing(ctx))
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)
 	}
 	return nil
@@ -328,6 +329,9 @@ func (u *update) settle(ctx context.Context) error {
 	}
 	if err := u.confirm(ctx); err != nil {
 		return err
+	}
+	if u.next.Doc.Format() == 2 {
+		o.Attributes = u.made.Attributes // others are set later
 	}
 	return putOrigin(ctx, u.f.at, o, u.f.Node.Durability)
 }

@@ -31,7 +31,7 @@ var layers = [][]string{
 		"selection", "metadata", "internal/missing", "store/filestore", "store/memstore", "store/rehearsal", "store/fsstore", "store/storetest", "draw", "npy",
 		"internal/number", "store/httpstore", "store/zipstore", "observe",
 	},
-	{"codec", "store/observed", "store/cached", "internal/transfer", "virtual/scan"},
+	{"codec", "store/observed", "store/cached", "internal/transfer", "internal/attributes", "virtual/scan"},
 	{"internal/coding", "internal/fault"},
 	{
 		"codec/bytescodec", "codec/transpose", "codec/gzipcodec", "codec/zstd", "codec/crc32c", "codec/sharding",

@@ -118,8 +118,8 @@ func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) erro
 	return err
 }
 
-// publishDue publishes the planes that are due. Those of a chunk that is not full yet stay
-// held, unless they are due too.
+// publishDue publishes the planes that are due. Those of a chunk that is not full yet
+// stay held, unless they are due too.
 func (s *Stream) publishDue(ctx context.Context) error {
 	n := slices.IndexFunc(s.slabs, func(slab *engine.Slab) bool { return slab.Stop == s.due }) + 1
 	if s.due == s.next || n == 0 {

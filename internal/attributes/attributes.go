@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package attributes lets the attributes of one node follow those of another.
+package attributes
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strictjson"
+)
+
+// Follow returns attributes with what has changed in those of another array,
+// from before to is. Attributes of Varve are about one array, and stay.
+func Follow(now, before, is []byte) ([]byte, error) {
+	was, err := parse(before)
+	if err != nil {
+		return nil, err
+	}
+	are, err := parse(is)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range are {
+		if old, ok := find(was, m.name); ok && bytes.Equal(old, m.value) {
+			continue
+		}
+		present, found, err := metadata.Attribute(now, m.name)
+		if err == nil && (!found || !bytes.Equal(Compact(present), m.value)) {
+			now, err = metadata.SetAttribute(now, m.name, m.value)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range was {
+		if _, stays := find(are, m.name); !stays {
+			if now, err = metadata.UnsetAttribute(now, m.name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return now, nil
+}
+
+// attribute is an attribute with its value, as JSON without white space.
+type attribute struct {
+	name  string
+	value []byte
+}
+
+// parse returns the attributes of an object, without those of Varve.
+func parse(object []byte) (list []attribute, err error) {
+	if len(object) == 0 {
+		return nil, nil
+	}
+	v, err := strictjson.Parse(object, strictjson.Limits{Size: int64(len(object))})
+	if err != nil {
+		return nil, err
+	}
+	for name, m := range v.Members() {
+		if !strings.HasPrefix(name, own.Attributes) {
+			list = append(list, attribute{name, Compact(m.Raw())})
+		}
+	}
+	return list, nil
+}
+
+func find(list []attribute, name string) ([]byte, bool) {
+	i := slices.IndexFunc(list, func(a attribute) bool { return a.name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return list[i].value, true
+}
+
+// Compact returns JSON without white space.
+func Compact(raw []byte) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
+}
+
+// Check returns an error unless object is an object of attributes, or empty.
+func Check(object []byte) error {
+	_, err := parse(object)
+	return err
+}
