@@ -6,10 +6,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/check"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
@@ -72,4 +77,134 @@ func TestRepairUnlistable(t *testing.T) {
 	if err != nil || len(done) != 1 || done[0].Err != nil || !bytes.Equal(value(t, s, "fixed/c/1"), before) {
 		t.Errorf("%+v, %v", done, err)
 	}
+}
+
+// dying is a store whose writer dies after some writes.
+type dying struct {
+	*memstore.Store
+	left int
+}
+
+var errDead = errors.New("the writer is dead")
+
+func (d *dying) dies() bool { d.left--; return d.left < 0 }
+
+func (d *dying) Put(ctx context.Context, key store.Key, value []byte, how store.Durability) (store.Version, error) {
+	if d.dies() {
+		return store.Version{}, errDead
+	}
+	return d.Store.Put(ctx, key, value, how)
+}
+
+func (d *dying) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, how store.Durability) (store.Version, error) {
+	if d.dies() {
+		return store.Version{}, errDead
+	}
+	return d.Store.PutIf(ctx, key, value, c, how)
+}
+
+func (d *dying) Delete(ctx context.Context, key store.Key) error {
+	if d.dies() {
+		return errDead
+	}
+	return d.Store.Delete(ctx, key)
+}
+
+// elements returns the elements of x and y that can be read, chunk by chunk.
+func elements(s store.Store) map[string][]int16 {
+	ctx, found := context.Background(), map[string][]int16{}
+	for _, name := range []string{"x", "y"} {
+		a, err := zarr.At(s, name).OpenArray(ctx, nil)
+		if err != nil {
+			continue
+		}
+		for from := int64(0); from < a.Shape()[0]; from += 2 {
+			to := min(from+2, a.Shape()[0])
+			if b, err := zarr.Read[int16](ctx, a, selection.Box{{from, to}}); err == nil {
+				found[fmt.Sprint(name, from)] = b.Data
+			}
+		}
+	}
+	return found
+}
+
+// TestRepairAtRandom damages a consolidated group whose last append was interrupted:
+// documents, consolidated metadata, journals and chunks. What could be read before a
+// repair can be read afterwards, and is the same.
+func TestRepairAtRandom(t *testing.T) {
+	n, ctx, repaired := 300, context.Background(), 0
+	if fixture.Long() {
+		n = 3000
+	}
+	for i := range n {
+		r := rand.New(rand.NewPCG(uint64(i), 5))
+		s, _ := pair(t)
+		d := &dying{s, r.IntN(14)}
+		if g, err := zarr.At(d, "").OpenGroup(ctx, &zarr.Options{Write: true}); err == nil {
+			add := []int16{1, 2, 3}
+			_ = g.Append(ctx, zarr.Add("x", 0, add, nil), zarr.Add("y", 0, add, nil)) // the writer may die
+		}
+		var keys []string
+		for e, err := range s.List(ctx, store.Path{}, true) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys = append(keys, e.Name)
+		}
+		slices.Sort(keys)
+		for range r.IntN(3) {
+			spoilAtRandom(t, r, s, keys[r.IntN(len(keys))])
+		}
+		before := elements(s)
+		journals := len(pointers(t, s))
+		if _, err := check.Repair(ctx, zarr.At(s, ""), &check.RepairOptions{Shards: true}); err == nil {
+			repaired += journals - len(pointers(t, s))
+		}
+		after := elements(s)
+		for where, v := range before {
+			if is := after[where]; !slices.Equal(is, v) && (len(is) < len(v) || !slices.Equal(is[:len(v)], v)) {
+				t.Errorf("group %d: %s was %d, and is %d", i, where, v, is)
+			}
+		}
+	}
+	if repaired < n/10 {
+		t.Errorf("%d pointers to journals of %d groups are gone", repaired, n)
+	}
+}
+
+// pointers returns the keys of pointers to journals.
+func pointers(t *testing.T, s store.Store) (keys []string) {
+	t.Helper()
+	for e, err := range store.List(context.Background(), s, store.Path{}, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(e.Name, "/pending.json") {
+			keys = append(keys, e.Name)
+		}
+	}
+	return keys
+}
+
+// spoilAtRandom flips bits of a value, cuts its end off, or deletes it.
+func spoilAtRandom(t *testing.T, r *rand.Rand, s *memstore.Store, key string) {
+	t.Helper()
+	if there, err := store.Exists(context.Background(), s, store.MustKey(key)); !there || err != nil {
+		return
+	}
+	how := r.IntN(4)
+	spoil(t, s, key, func(b []byte) []byte {
+		switch {
+		case how == 0:
+			return nil
+		case len(b) == 0:
+			return b
+		case how == 1:
+			return b[:r.IntN(len(b))]
+		}
+		for range 1 + r.IntN(3) {
+			b[r.IntN(len(b))] ^= 1 << r.IntN(8)
+		}
+		return b
+	})
 }

@@ -33,6 +33,7 @@ type journalEntry struct {
 	Name     string `json:"name,omitempty"` // of the document; "" means zarr.json
 	Was      string `json:"was"`            // digest of the document that was planned on
 	Document string `json:"document"`
+	Sum      string `json:"sum"` // its digest: a damaged document must not be published
 
 	path store.Path
 }
@@ -56,7 +57,7 @@ func (j *journal) add(m *member) {
 	if name == metadata.V3Node {
 		name = ""
 	}
-	j.Parts = append(j.Parts, journalEntry{at, name, digest(m.old.Bytes), string(m.change.Document), m.node.Path})
+	j.Parts = append(j.Parts, journalEntry{at, name, digest(m.old.Bytes), string(m.change.Document), digest(m.change.Document), m.node.Path})
 }
 
 // home returns the path of the node that has the journal.
@@ -184,6 +185,9 @@ func (j *journal) check() error {
 		}
 		if p.Name != "" && p.Name != metadata.V2Array {
 			return fmt.Errorf("its node %q has a document %q", p.path, p.Name)
+		}
+		if digest([]byte(p.Document)) != p.Sum {
+			return fmt.Errorf("the document of its node %q is not the one that was written", p.path)
 		}
 		found = found || j.same(p.path, j.node.Path)
 		// Recovery locks the nodes in this order. Another order could deadlock.

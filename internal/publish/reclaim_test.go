@@ -87,7 +87,7 @@ func TestRedoWaits(t *testing.T) {
 	w := newWaiting(t)
 	n := publish.Node{Store: w, Path: at(t, "a"), Document: "zarr.json"}
 	was := sha256.Sum256([]byte("old"))
-	w.put(journalX, fmt.Sprintf(`{"parts": [{"path": "", "was": "%x", "document": "new"}]}`, was))
+	w.put(journalX, fmt.Sprintf(`{"parts": [{"path": "", "was": "%x", "document": "new", "sum": "%x"}]}`, was, sha256.Sum256([]byte("new"))))
 	told := 0
 	after := func(context.Context, store.Key, []publish.Node) error { told++; return nil }
 	w.meanwhile = func() {

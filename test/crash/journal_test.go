@@ -4,8 +4,8 @@ package crash
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -131,9 +131,9 @@ func TestForeignJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := sha256.Sum256(was)
 	fixture.Put(t, s, "a/__varve/pending.json", `{"journal": "__varve/together-1.json"}`)
-	fixture.Put(t, s, "a/__varve/together-1.json", `{"parts": [{"path": "", "was": ""}, {"path": "../b", "was": "`+hex.EncodeToString(sum[:])+`", "document": "{}"}]}`)
+	fixture.Put(t, s, "a/__varve/together-1.json", fmt.Sprintf(`{"parts": [{"path": "", "was": "", "sum": "%x"}, {"path": "../b", "was": "%x", "document": "{}", "sum": "%x"}]}`,
+		sha256.Sum256(nil), sha256.Sum256(was), sha256.Sum256([]byte("{}"))))
 	if _, err := h.At("a").OpenArray(t.Context(), &zarr.Options{Write: true}); err != nil {
 		t.Error(err)
 	}
@@ -202,7 +202,7 @@ func TestParticipantOfOtherJournal(t *testing.T) {
 // part of another decided change, with a locked array. Only the first change is
 // completed: to wait for that lock while holding others may deadlock.
 func TestParticipantOfDecidedChange(t *testing.T) {
-	const was = `"was":"","document":"{}"`
+	was := fmt.Sprintf(`"was":"","document":"{}","sum":"%x"`, sha256.Sum256([]byte("{}")))
 	for n, s := range decidedStores(t) {
 		fixture.Put(t, s, "b/__varve/pending.json", `{"journal":"__varve/together-OTHER.json"}`)
 		fixture.Put(t, s, "b/__varve/together-OTHER.json", `{"parts":[{"path":"",`+was+`},{"path":"../c",`+was+`}]}`)
