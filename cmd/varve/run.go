@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/zipstore"
 )
 
@@ -88,6 +89,8 @@ func (r *running) run(cmd *cobra.Command, file string) error {
 		return failure.BadUsage("--publish executes no tasks: leave out --stage and --task")
 	case r.script != "" && (r.publish || r.shared):
 		return failure.BadUsage("--script executes nothing: leave out --stage, --task and --publish")
+	case r.script != "" && httpstore.Redact(file) != file:
+		return failure.BadUsage("the location of the plan has credentials, and a script must not: give them to the jobs by their environment")
 	case r.script == "" && (r.image != "" || cmd.Flags().Changed("tasks")):
 		return failure.BadUsage("--tasks and --image are for --script")
 	case r.ended && !r.publish:
