@@ -89,8 +89,8 @@ func (r *running) run(cmd *cobra.Command, file string) error {
 		return failure.BadUsage("--publish executes no tasks: leave out --stage and --task")
 	case r.script != "" && (r.publish || r.shared):
 		return failure.BadUsage("--script executes nothing: leave out --stage, --task and --publish")
-	case r.script != "" && httpstore.Redact(file) != file:
-		return failure.BadUsage("the location of the plan has credentials, and a script must not: give them to the jobs by their environment")
+	case r.script != "" && httpstore.Reveal(cmd.Context(), file) != file:
+		return failure.BadUsage("%s: a script has no options and credentials of a location: give them to the jobs by their environment, and leave them out here", file)
 	case r.script == "" && (r.image != "" || cmd.Flags().Changed("tasks")):
 		return failure.BadUsage("--tasks and --image are for --script")
 	case r.ended && !r.publish:
