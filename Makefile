@@ -55,6 +55,8 @@ soak: mutants race ## tests too long for every change: mutants, the race detecto
 	for service in s3 gcs azure; do (cd cloud/$$service && VARVE_LONG=1 go test -count=1 -timeout 60m ./...) || exit 1; done
 	@sh interop/peers/setup all
 	cd interop && VARVE_PEERS=all go test -count=1 -timeout 20m ./peers
+	sh interop/slurm/run
+	sh interop/kubernetes/run
 	cd interop && VARVE_PEERS=all go test -count=1 -timeout 10m -run 'TestGDAL|TestECCodes|TestPyramid$$|TestRagged$$' .
 
 benchmarks: ## the benchmarks of the packages
