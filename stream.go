@@ -23,7 +23,8 @@ type StreamOptions struct {
 	Grow grid.Growth
 	// Every is the number of planes after which the stream publishes. It publishes at the
 	// end of a chunk at the latest. If chunks are longer than Every, they are stored
-	// several times. 0 publishes each chunk along the axis when it is full.
+	// several times. 0 publishes each chunk along the axis when it is full. Interval may
+	// delay both.
 	Every int64
 	// Interval is the shortest time between two publications, as long as the planes fit
 	// Budget. What is due earlier is held, and published by the first call after it. 0

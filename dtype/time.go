@@ -220,7 +220,7 @@ func (t Type) NumberOf(at time.Time) (n int64, ok bool) {
 		fraction /= 1e9 / per
 	}
 	n, _, ok = floorDiv(whole, per, fraction, int64(t.step.Factor)*t.step.seconds())
-	return n, ok
+	return n, ok && n != NaT
 }
 
 // Duration returns the duration for the number n of a [Timedelta]. It returns false for
@@ -246,7 +246,7 @@ func (t Type) Duration(n int64) (d time.Duration, ok bool) {
 }
 
 // NumberOfDuration returns the number for a duration in a [Timedelta]. It returns false
-// if the duration is not a whole number of steps.
+// if the duration is not a whole number of steps, or if its number is that of NaT.
 func (t Type) NumberOfDuration(d time.Duration) (n int64, ok bool) {
 	s := t.step
 	if t.kind != Timedelta || s.isMonths() || s.Unit == "generic" {
@@ -255,12 +255,13 @@ func (t Type) NumberOfDuration(d time.Duration) (n int64, ok bool) {
 	per := s.perSecond()
 	if per > 1e9 {
 		q, r, ok := floorMulDiv(int64(d), per/1e9, int64(s.Factor))
-		return q, ok && r == 0
+		return q, ok && r == 0 && q != NaT
 	}
 	one, ok := checked.Product(int64(s.Factor), s.seconds(), 1e9/per)
 	if !ok {
 		// A single step overflows a time.Duration.
 		return 0, d == 0
 	}
-	return int64(d) / one, int64(d)%one == 0
+	n = int64(d) / one
+	return n, int64(d)%one == 0 && n != NaT
 }

@@ -171,6 +171,20 @@ func TestDurations(t *testing.T) {
 	})
 }
 
+// TestLeastDuration converts the duration whose nanoseconds are the number of NaT.
+func TestLeastDuration(t *testing.T) {
+	typ, err := TimedeltaOf("ns", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, ok := typ.NumberOfDuration(math.MinInt64); ok {
+		t.Errorf("it is %d, which is NaT", n)
+	}
+	if n, ok := typ.NumberOfDuration(math.MinInt64 + 1); !ok || n != math.MinInt64+1 {
+		t.Errorf("the next one is %d, %v", n, ok)
+	}
+}
+
 // TestTimedText checks that every text that is written is read back, also at the ends of
 // the range.
 func TestTimedText(t *testing.T) {

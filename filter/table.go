@@ -329,13 +329,10 @@ func (t *table) kept(ctx context.Context) (*rows, error) {
 
 // named names the place of a column in its error: the store of the cache has no name.
 func (t *table) named(err error) error {
-	e := (*zarr.Error)(nil)
-	if !errors.As(err, &e) {
-		return err
+	if e := (*zarr.Error)(nil); errors.As(err, &e) {
+		e.Path = t.src.Root().At(e.Path).String()
 	}
-	full := *e
-	full.Path = t.src.Root().At(e.Path).String()
-	return &full
+	return err
 }
 
 // allRows is the range of all rows.

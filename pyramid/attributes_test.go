@@ -27,20 +27,26 @@ func TestAttributesFollow(t *testing.T) {
 			level, err := zarr.At(s, "g/image_levels/1").OpenArray(t.Context(), &zarr.Options{Write: true})
 			check1(t, err)
 			check1(t, level.UpdateAttributes(t.Context(), func(o []byte) ([]byte, error) { return metadata.SetAttribute(o, "mine", []byte("[1]")) }))
-			check1(t, a.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) { return []byte(`{"units": "degC", "scale_factor": 0.5}`), nil }))
+			check1(t, a.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) {
+				return []byte(`{"units": "degC", "scale_factor": 0.5, "note": "T & P <sfc>"}`), nil
+			}))
 			if written {
 				check1(t, zarr.Write(t.Context(), a, nil, make([]int32, 256)))
 			}
-			for range 2 {
-				_, err = pyramid.Make(t.Context(), a, &pyramid.Options{Levels: 2})
-				check1(t, err)
-			}
+			_, err = pyramid.Make(t.Context(), a, &pyramid.Options{Levels: 2})
+			check1(t, err)
+			// What is set in a level stays, also if the array has such an attribute.
+			check1(t, level.Refresh(t.Context()))
+			check1(t, level.UpdateAttributes(t.Context(), func(o []byte) ([]byte, error) { return metadata.SetAttribute(o, "note", []byte(`"own"`)) }))
+			_, err = pyramid.Make(t.Context(), a, &pyramid.Options{Levels: 2})
+			check1(t, err)
 			for path, mine := range map[string]any{"g/image_levels/1": []any{1.0}, "g/image_levels/2": nil} {
 				level, err := zarr.At(s, path).OpenArray(t.Context(), nil)
 				check1(t, err)
 				is := map[string]any{}
 				check1(t, json.Unmarshal(level.Attributes(), &is))
-				if _, stays := is["gone"]; stays || is["units"] != "degC" || is["scale_factor"] != 0.5 || !reflect.DeepEqual(is["mine"], mine) || is["varve:pyramid"] == nil {
+				if _, stays := is["gone"]; stays || is["units"] != "degC" || is["scale_factor"] != 0.5 || !reflect.DeepEqual(is["mine"], mine) || is["varve:pyramid"] == nil ||
+					is["note"] != map[bool]string{true: "own", false: "T & P <sfc>"}[mine != nil] {
 					t.Errorf("format %d, written %t: %s has %v", format, written, path, is)
 				}
 			}

@@ -3,6 +3,7 @@
 package pyramid
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -73,19 +74,23 @@ func readRecord(ctx context.Context, s store.Store, key store.Key) (*record, err
 // put stores the record in place of an earlier one. If another process has stored one
 // meanwhile, the error wraps [zarr.ErrConflict].
 func (r *record) put(ctx context.Context, s store.Store, key store.Key, before *record, d store.Durability) error {
-	data, err := json.Marshal(r)
-	if err != nil {
+	var data bytes.Buffer
+	e := json.NewEncoder(&data)
+	e.SetEscapeHTML(false) // attributes stay as they are
+	if err := e.Encode(r); err != nil {
 		return err
 	}
+	line := bytes.TrimSuffix(data.Bytes(), []byte("\n")) // a record that is cut is none
 	cond := store.IfVersion(before.version)
 	if !before.there {
 		cond = store.IfAbsent()
 	}
 	if _, able := store.As[store.ConditionalWriter](s); !able || before.there && before.version.IsZero() {
-		_, err = store.Put(ctx, s, key, data, d)
+		_, err := store.Put(ctx, s, key, line, d)
 		return err
 	}
-	if _, err = store.PutIf(ctx, s, key, data, cond, d); errors.Is(err, store.ErrConflict) {
+	_, err := store.PutIf(ctx, s, key, line, cond, d)
+	if errors.Is(err, store.ErrConflict) {
 		err = fmt.Errorf("another process has made the pyramid meanwhile; make it again: %w", err)
 	}
 	return err

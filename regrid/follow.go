@@ -38,7 +38,8 @@ import (
 // it and follow again.
 //
 // Attributes and names of dimensions that have changed since the last call are set in the
-// new array too. What was set in the new array stays, until the same attribute changes.
+// new array too. An attribute that was set in the new array stays, until the same one of
+// the array that is followed changes.
 //
 // In a store without versions, nothing tells that a chunk was overwritten in place. There
 // the error wraps [zarr.ErrUnsupported]. It does, too, for format 2 in a store without

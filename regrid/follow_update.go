@@ -147,7 +147,7 @@ func regionText(region grid.Box) string {
 			ranges[i] += fmt.Sprint(in.Stop)
 		}
 	}
-	return "the region " + strings.Join(ranges, ",")
+	return fmt.Sprintf("the region %q", strings.Join(ranges, ","))
 }
 
 // list lists the stored chunks that have elements of the window.
@@ -249,7 +249,7 @@ func (u *update) renew(ctx context.Context) error {
 	if err := u.describe(ctx); err != nil {
 		return err
 	}
-	u.f.report.Changed = u.described
+	u.f.report.Changed = u.f.report.Changed || u.described
 	return againIf(replaceOrigin(ctx, u.f.at, o, u.made, u.f.Node.Durability))
 }
 

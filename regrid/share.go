@@ -37,6 +37,7 @@ var ErrUnfinished error = final("an earlier stage is not complete")
 // be 0: the stages follow from them.
 //
 // If an earlier stage is not complete, the error wraps [ErrUnfinished] and names a task.
+// If the array has the wanted grid already, as after Publish, there is nothing to do.
 func Stage(ctx context.Context, a *zarr.Array, r Request, share Share, opt *Options) (*Report, error) {
 	s, err := newSession(a, r, opt)
 	if err == nil {
@@ -100,7 +101,11 @@ func (s *session) share(ctx context.Context, share Share) error {
 		return err
 	}
 	// A share that is not one of the plan must not leave a claim.
-	if err := s.checkShare(ctx, share); err != nil {
+	err := s.checkShare(ctx, share)
+	if err == errNothing { // as after the publication
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	if s.Memory <= 0 {
@@ -110,7 +115,10 @@ func (s *session) share(ctx context.Context, share Share) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.shareAs(ctx, share), leave())
+	if err = s.shareAs(ctx, share); err == errNothing {
+		err = nil
+	}
+	return errors.Join(err, leave())
 }
 
 // checkShare returns an error unless the share is one of the plan, as the array is now.
@@ -130,8 +138,8 @@ func (s *session) checkShare(ctx context.Context, share Share) error {
 	return err
 }
 
-// errNothing is the error of a share of a plan that has none.
-var errNothing = fmt.Errorf("%w: nothing has to be staged; publish the plan", zarr.ErrInvalidArgument)
+// errNothing means that a plan has no tasks any more: the array has the grid already.
+var errNothing = errors.New("nothing has to be staged")
 
 // layoutFor returns the stages of the work, which may be nil, of which share must be one.
 func (w *work) layoutFor(share Share) (*blocks.Plan, error) {

@@ -136,7 +136,7 @@ func TestFollowPart(t *testing.T) {
 	must(t, "", "rechunk", src, dst, "--follow")
 	check(1, 6)
 	for _, c := range []struct{ sel, want string }{
-		{"time=1:3,x=2:5", "it follows the region 1:,2:5: leave --select out, or remove it (varve rm)"},
+		{"time=1:3,x=2:5", "it follows the region \"1:,2:5\": leave --select out, or remove it (varve rm)"},
 		{"::2", "one range of each axis"},
 		{"::-1", "one range of each axis"},
 		{"2", "one range of each axis"},

@@ -88,7 +88,7 @@ func (r *regridding) writePlan(cmd *cobra.Command, f planFile, list []*regridded
 	if isStored(r.planTo) {
 		return writeStored(cmd.Context(), r.planTo, append(raw, '\n'))
 	}
-	return localfile.Replace(r.planTo, func(w *bufio.Writer) error {
+	return localfile.Replace(strings.TrimPrefix(r.planTo, "file://"), func(w *bufio.Writer) error {
 		_, err := w.Write(append(raw, '\n'))
 		return err
 	})
@@ -101,7 +101,7 @@ const mostPlan = 64 << 20
 func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
 	var raw []byte
 	var err error
-	if isStored(name) {
+	if name = strings.TrimPrefix(name, "file://"); isStored(name) {
 		raw, err = readStored(cmd.Context(), name, mostPlan)
 	} else {
 		raw, err = localfile.ReadAll(cmd, name)

@@ -37,7 +37,9 @@ func (r *running) writeScript(w io.Writer, name string, plan *planFile) error {
 		return failure.BadArgument("%s: its arrays change in one transaction, which one process executes: varve run %s", name, name)
 	case name == "-":
 		return failure.BadUsage("the jobs of a script read the plan: give a file or a location, not standard input")
-	case strings.ContainsAny(name, "\n\r"):
+	case r.exact || r.singleWriter:
+		return failure.BadUsage("--exact and --single-writer are not in a script: add them to its commands")
+	case strings.ContainsAny(absolute(name), "\n\r"):
 		return failure.BadUsage("a name with a line break cannot be in a script")
 	case r.tasks < 1:
 		return failure.BadUsage("--tasks %d: want at least 1", r.tasks)
@@ -48,7 +50,7 @@ func (r *running) writeScript(w io.Writer, name string, plan *planFile) error {
 	}
 	s := script{Plan: absolute(name), Tasks: r.tasks, Image: r.image}
 	var err error
-	if s.ID, err = plan.id(); err != nil {
+	if s.ID, err = s.id(plan); err != nil {
 		return err
 	}
 	for k := range plan.stages() {
@@ -57,6 +59,9 @@ func (r *running) writeScript(w io.Writer, name string, plan *planFile) error {
 	memory := int64(least)
 	for _, p := range plan.Arrays {
 		memory = max(memory, p.Memory)
+		if p.Target != nil && strings.HasSuffix(*p.Target, ".zip") {
+			return failure.BadArgument("%s: a zip archive is written by one process: varve run %s", *p.Target, name)
+		}
 	}
 	s.Memory = (memory+2*overhead)>>20 + 1
 	return t.Execute(w, s)
@@ -65,10 +70,11 @@ func (r *running) writeScript(w io.Writer, name string, plan *planFile) error {
 // mostBatch is the largest size of an array job of AWS Batch.
 const mostBatch = 10_000
 
-// id returns a short name of a plan, in letters that every scheduler permits.
-func (f *planFile) id() (string, error) {
-	raw, err := json.Marshal(f)
-	sum := sha256.Sum256(raw)
+// id returns a short name of the jobs, in letters that every scheduler permits. Jobs of
+// another plan, image or number have another one.
+func (s script) id(plan *planFile) (string, error) {
+	raw, err := json.Marshal(plan)
+	sum := sha256.Sum256(fmt.Appendf(raw, "%d %s", s.Tasks, s.Image))
 	return hex.EncodeToString(sum[:4]), err
 }
 
@@ -109,11 +115,15 @@ exit 1
 END
 )
 echo "stage {{.}}: job $job"
-after=$job
+after=${job%%;*} # without the name of a cluster
 {{end}}
 job=$(sbatch --parsable --job-name=varve-{{.ID}}-publish --mem={{.Memory}}M ${after:+"--dependency=afterok:$after" --kill-on-invalid-dep=yes} <<'END'
 #!/bin/sh
-exec varve run {{quote .Plan}} --publish --ended
+for attempt in 1 2 3; do
+	varve run {{quote .Plan}} --publish --ended && exit
+	sleep 10
+done
+exit 1
 END
 )
 echo "publication: job $job"
@@ -129,7 +139,8 @@ set -eu
 # await JOB waits for the end of a Job.
 await() {
 	while :; do
-		case $(kubectl get job "$1" -o 'jsonpath={.status.conditions[?(@.status=="True")].type}') in
+		conditions=$(kubectl get job "$1" -o 'jsonpath={.status.conditions[?(@.status=="True")].type}')
+		case $conditions in
 		*Complete*) return ;;
 		*Failed*)
 			echo "$1 has failed: see kubectl describe job $1; once it is deleted, this script tries again" >&2
@@ -156,7 +167,7 @@ spec:
       containers:
       - name: varve
         image: {{json $.Image}}
-        command: [varve, run, {{json $.Plan}}, --stage, "{{.}}", --task, auto/{{$.Tasks}}]
+        command: [varve, run, {{json $.Literal}}, --stage, "{{.}}", --task, auto/{{$.Tasks}}]
         resources:
           requests: {cpu: "1", memory: {{$.Memory}}Mi}
           limits: {memory: {{$.Memory}}Mi}
@@ -176,7 +187,7 @@ spec:
       containers:
       - name: varve
         image: {{json .Image}}
-        command: [varve, run, {{json .Plan}}, --publish, --ended]
+        command: [varve, run, {{json .Literal}}, --publish, --ended]
         resources:
           requests: {cpu: "1", memory: {{.Memory}}Mi}
           limits: {memory: {{.Memory}}Mi}
@@ -209,6 +220,10 @@ echo "stage {{.}}: job $job"
 job=$(submit publish --container-overrides {{quote (.Overrides "run" .Plan "--publish" "--ended")}})
 echo "publication: job $job"
 `
+
+// Literal returns the plan as Kubernetes takes it literally: it expands $(NAME), and $$
+// is a dollar sign.
+func (s script) Literal() string { return strings.ReplaceAll(s.Plan, "$", "$$") }
 
 // Last returns the index of the last task.
 func (s script) Last() int { return s.Tasks - 1 }

@@ -27,7 +27,7 @@ while [ "$last" -ge 0 ]; do
 	SLURM_ARRAY_TASK_ID=$last sh "$0.job" >&2
 	last=$((last - 1))
 done
-echo 17
+echo "17;cluster"
 `,
 	// One line of the manifest has the command, as YAML.
 	"kubectl": `
@@ -116,6 +116,7 @@ func TestScriptUsage(t *testing.T) {
 		"--script aws-batch --tasks 10001": "at most 10000",
 		"--script slurm --publish":         "executes nothing",
 		"--tasks 5":                        "for --script",
+		"--script slurm --exact":           "not in a script",
 		"--ended":                          "for --publish",
 		"--task auto/5":                    "no job of an array",
 		"--task auto":                      "want K/N",

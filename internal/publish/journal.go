@@ -33,7 +33,7 @@ type journalEntry struct {
 	Name     string `json:"name,omitempty"` // of the document; "" means zarr.json
 	Was      string `json:"was"`            // digest of the document that was planned on
 	Document string `json:"document"`
-	Sum      string `json:"sum"` // its digest: a damaged document must not be published
+	Sum      string `json:"sum"` // of all this: what is damaged must not be carried out
 
 	path store.Path
 }
@@ -57,7 +57,18 @@ func (j *journal) add(m *member) {
 	if name == metadata.V3Node {
 		name = ""
 	}
-	j.Parts = append(j.Parts, journalEntry{at, name, digest(m.old.Bytes), string(m.change.Document), digest(m.change.Document), m.node.Path})
+	p := journalEntry{Path: at, Name: name, Was: digest(m.old.Bytes), Document: string(m.change.Document), path: m.node.Path}
+	p.Sum = p.sum()
+	j.Parts = append(j.Parts, p)
+}
+
+// sum returns the sum of an entry.
+func (p *journalEntry) sum() string {
+	h := sha256.New()
+	for _, text := range [...]string{p.Path, p.Name, p.Was, p.Document} {
+		fmt.Fprintf(h, "%d:%s", len(text), text)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // home returns the path of the node that has the journal.
@@ -186,8 +197,8 @@ func (j *journal) check() error {
 		if p.Name != "" && p.Name != metadata.V2Array {
 			return fmt.Errorf("its node %q has a document %q", p.path, p.Name)
 		}
-		if digest([]byte(p.Document)) != p.Sum {
-			return fmt.Errorf("the document of its node %q is not the one that was written", p.path)
+		if p.Sum != p.sum() {
+			return fmt.Errorf("its entry of node %q is not the one that was written", p.path)
 		}
 		found = found || j.same(p.path, j.node.Path)
 		// Recovery locks the nodes in this order. Another order could deadlock.

@@ -7,10 +7,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -87,7 +89,8 @@ func TestRedoWaits(t *testing.T) {
 	w := newWaiting(t)
 	n := publish.Node{Store: w, Path: at(t, "a"), Document: "zarr.json"}
 	was := sha256.Sum256([]byte("old"))
-	w.put(journalX, fmt.Sprintf(`{"parts": [{"path": "", "was": "%x", "document": "new", "sum": "%x"}]}`, was, sha256.Sum256([]byte("new"))))
+	sum := sha256.Sum256(fmt.Appendf(nil, "0:0:64:%x3:new", was))
+	w.put(journalX, fmt.Sprintf(`{"parts": [{"path": "", "was": "%x", "document": "new", "sum": "%x"}]}`, was, sum))
 	told := 0
 	after := func(context.Context, store.Key, []publish.Node) error { told++; return nil }
 	w.meanwhile = func() {
@@ -101,5 +104,48 @@ func TestRedoWaits(t *testing.T) {
 	}
 	if got, _, err := w.Get(t.Context(), store.MustKey("a/zarr.json"), store.Request{}, nil); string(got) != "old" || err != nil || told != 0 {
 		t.Errorf("the document is %q, error %v, told %d times", got, err, told)
+	}
+}
+
+// TestDamagedJournal flips each bit of a journal of two nodes. Recovery publishes both
+// documents or neither.
+func TestDamagedJournal(t *testing.T) {
+	was := fmt.Sprintf("%x", sha256.Sum256([]byte("old")))
+	entry := func(path string) string {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s0:64:%s3:new", len(path), path, was))
+		return fmt.Sprintf(`{"path":%q,"was":%q,"document":"new","sum":"%x"}`, path, was, sum)
+	}
+	whole := `{"parts":[` + entry("") + `,` + entry("../b") + `]}`
+	recover := func(journal []byte) (a, b string) {
+		s := memstore.New()
+		put := func(key, value string) {
+			if _, err := store.Put(t.Context(), s, store.MustKey(key), []byte(value), store.Flush); err != nil {
+				t.Fatal(err)
+			}
+		}
+		get := func(key string) string {
+			data, _, err := s.Get(t.Context(), store.MustKey(key), store.Request{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.TrimSpace(string(data))
+		}
+		put("a/zarr.json", "old")
+		put("b/zarr.json", "old")
+		put("a/__varve/pending.json", `{"journal":"__varve/together-x.json"}`)
+		put("b/__varve/pending.json", `{"journal":"../a/__varve/together-x.json"}`)
+		put(journalX, string(journal))
+		_, _ = publish.Recover(t.Context(), publish.Node{Store: s, Path: at(t, "a"), Document: "zarr.json"}, nil) // it may be damaged
+		return get("a/zarr.json"), get("b/zarr.json")
+	}
+	if a, b := recover([]byte(whole)); a != "new" || b != "new" {
+		t.Fatalf("the journal is not carried out: %s and %s", a, b)
+	}
+	for i := range 8 * len(whole) {
+		damaged := []byte(whole)
+		damaged[i/8] ^= 1 << (i % 8)
+		if a, b := recover(damaged); a != b || a != "old" && a != "new" {
+			t.Errorf("with %s: %s and %s", damaged, a, b)
+		}
 	}
 }

@@ -121,6 +121,12 @@ func (s *Stream) takeLayer(ctx context.Context, v strided.View) error {
 		s.open = openLayer{}
 	}
 	fits := s.fits(v.Shape[s.axis])
+	if !fits && s.hasDue() { // that makes room, and no chunk is stored twice
+		if err := s.publishDue(ctx); err != nil {
+			return err
+		}
+		fits = s.fits(v.Shape[s.axis])
+	}
 	if !fits || s.isDue(slab.Stop) && !s.waits() {
 		return s.publishEarly(ctx, slab, !s.isDue(slab.Stop))
 	}
@@ -159,6 +165,11 @@ func (s *Stream) hold(ctx context.Context, v strided.View, stop int64) (int64, e
 func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
 	first := max(1, firstRoom/s.plane)
 	most := planes
+	if s.hasDue() && planes > (s.opt.Budget-s.encoded())/s.plane {
+		if err := s.publishDue(ctx); err != nil {
+			return err
+		}
+	}
 	if held := s.encoded(); planes > (s.opt.Budget-held)/s.plane {
 		// Publish the encoded layers, so that the budget is free for the buffer.
 		if err := s.publishEarly(ctx, nil, held > 0); err != nil {
@@ -210,8 +221,10 @@ func (s *Stream) settle(ctx context.Context) error {
 	if s.isDue(s.next) {
 		s.due = s.next
 	}
-	if s.due > s.Published() && !s.waits() {
-		return s.publishDue(ctx)
+	if s.hasDue() && (!s.waits() || o.count == o.most && !s.fits(o.count)) {
+		if err := s.publishDue(ctx); err != nil {
+			return err
+		}
 	}
 	// The size of text is known only when it arrives.
 	if o.count > 0 && s.text() > 0 && s.held() > s.opt.Budget {
@@ -230,7 +243,7 @@ func (s *Stream) settle(ctx context.Context) error {
 		return s.publishEarly(ctx, nil, true)
 	case o.start > layer.Planes.Start: // publishing merges these with the stored rest of the layer
 		slab := s.openSlab()
-		slab.Bytes = int64(cap(o.buffer))
+		slab.Bytes = int64(cap(o.buffer)) + s.text()
 		s.slabs, s.open = append(s.slabs, slab), openLayer{}
 		return nil
 	case !s.fits(o.count):
@@ -262,6 +275,9 @@ func (s *Stream) untilDue(chunk grid.Interval) int64 {
 	}
 	return math.MaxInt64 // planes that are due wait
 }
+
+// hasDue reports whether planes are held that are due.
+func (s *Stream) hasDue() bool { return s.due > s.Published() }
 
 // waits reports whether the last publication is too recent for another one.
 func (s *Stream) waits() bool { return s.opt.Interval > 0 && time.Since(s.published) < s.opt.Interval }

@@ -132,14 +132,22 @@ func TestForeignJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	fixture.Put(t, s, "a/__varve/pending.json", `{"journal": "__varve/together-1.json"}`)
-	fixture.Put(t, s, "a/__varve/together-1.json", fmt.Sprintf(`{"parts": [{"path": "", "was": "", "sum": "%x"}, {"path": "../b", "was": "%x", "document": "{}", "sum": "%x"}]}`,
-		sha256.Sum256(nil), sha256.Sum256(was), sha256.Sum256([]byte("{}"))))
+	fixture.Put(t, s, "a/__varve/together-1.json", `{"parts": [`+entry("", "", "")+`,`+entry("../b", fmt.Sprintf("%x", sha256.Sum256(was)), "{}")+`]}`)
 	if _, err := h.At("a").OpenArray(t.Context(), &zarr.Options{Write: true}); err != nil {
 		t.Error(err)
 	}
 	if is, _, err := s.Get(t.Context(), store.MustKey("b/zarr.json"), store.Request{}, nil); err != nil || !slices.Equal(is, was) {
 		t.Errorf("the document of the other array is %s, %v; want %s", is, err, was)
 	}
+}
+
+// entry returns the entry of a journal for a node.
+func entry(path, was, document string) string {
+	text := ""
+	for _, s := range []string{path, "", was, document} {
+		text += fmt.Sprintf("%d:%s", len(s), s)
+	}
+	return fmt.Sprintf(`{"path":%q,"was":%q,"document":%q,"sum":"%x"}`, path, was, document, sha256.Sum256([]byte(text)))
 }
 
 // decidedStores yields stores in which a writer crashed after its change of the arrays a
@@ -202,10 +210,9 @@ func TestParticipantOfOtherJournal(t *testing.T) {
 // part of another decided change, with a locked array. Only the first change is
 // completed: to wait for that lock while holding others may deadlock.
 func TestParticipantOfDecidedChange(t *testing.T) {
-	was := fmt.Sprintf(`"was":"","document":"{}","sum":"%x"`, sha256.Sum256([]byte("{}")))
 	for n, s := range decidedStores(t) {
 		fixture.Put(t, s, "b/__varve/pending.json", `{"journal":"__varve/together-OTHER.json"}`)
-		fixture.Put(t, s, "b/__varve/together-OTHER.json", `{"parts":[{"path":"",`+was+`},{"path":"../c",`+was+`}]}`)
+		fixture.Put(t, s, "b/__varve/together-OTHER.json", `{"parts":[`+entry("", "", "{}")+`,`+entry("../c", "", "{}")+`]}`)
 		unlock, err := store.Lock(t.Context(), s, mustPath("c"))
 		if err != nil {
 			t.Fatal(err)

@@ -511,7 +511,7 @@ func TestStreamInterval(t *testing.T) {
 		{"below wrappers", observed.New(spaced{memstore.New()}, new(observe.Counter)), zarr.StreamOptions{}, 4},
 		{"within chunks", spaced{memstore.New()}, zarr.StreamOptions{Every: 2}, 4},
 		{"none for this stream", spaced{memstore.New()}, zarr.StreamOptions{Interval: -1}, 25},
-		{"beyond the budget", spaced{memstore.New()}, zarr.StreamOptions{Budget: 3 * planeLen * 4}, 7},
+		{"beyond the budget", spaced{memstore.New()}, zarr.StreamOptions{Budget: 3 * planeLen * 4}, 9},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -578,5 +578,22 @@ func TestStreamDue(t *testing.T) {
 			}
 			wantNumbers(t, s, 75)
 		})
+	}
+}
+
+// TestStreamDueFirst fills the budget within the interval. What is due is published, and
+// no shard is stored twice for it.
+func TestStreamDueFirst(t *testing.T) {
+	for _, interval := range []time.Duration{0, time.Hour} {
+		s := fixture.NewTally()
+		_, stream := streaming(t, s, stack(), &zarr.StreamOptions{Interval: interval, Budget: 15 * planeLen * 4})
+		feed(t, stream, 64, 1)
+		if err := stream.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if ops, _, _ := s.Taken(); !strings.Contains(ops, " 16 put chunk") || strings.Contains(ops, "open chunk") || stream.Stats().Early > 0 {
+			t.Errorf("interval %v: %s, %+v", interval, ops, stream.Stats())
+		}
+		wantNumbers(t, s, 64)
 	}
 }
