@@ -102,10 +102,10 @@ func (s *session) share(ctx context.Context, share Share) error {
 	}
 	// A share that is not one of the plan must not leave a claim.
 	err := s.checkShare(ctx, share)
-	if err == errNothing { // as after the publication
+	switch {
+	case errors.Is(err, errNothing): // as after the publication
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	if s.Memory <= 0 {
@@ -115,7 +115,7 @@ func (s *session) share(ctx context.Context, share Share) error {
 	if err != nil {
 		return err
 	}
-	if err = s.shareAs(ctx, share); err == errNothing {
+	if err = s.shareAs(ctx, share); errors.Is(err, errNothing) {
 		err = nil
 	}
 	return errors.Join(err, leave())

@@ -23,7 +23,8 @@
 // Values above 16 MiB are uploaded in blocks and appear whole, if their condition holds
 // at the end. A write of the same blob by another writer meanwhile discards the blocks;
 // the write then fails with [store.ErrConflict], or starts again if it has no
-// condition. What is assembled of other blobs of the account is copied by the service.
+// condition. The service copies the long ranges of a value that is assembled of other
+// blobs of the account.
 //
 // # Credentials
 //

@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/store/retry"
 )
 
-// block is a block of a value that is assembled: n bytes of one source, which the service
-// copies, or of any parts, which are read and uploaded.
+// block is a block of n bytes of a value that is assembled. The service copies it from
+// one source, or the program reads and uploads it.
 type block struct {
 	source *store.Part // nil for bytes that are uploaded
 	n      int64
@@ -75,7 +75,7 @@ func (s *Store) copies(from store.Store) *Store {
 	if !ok || !s.sees(other) || s.uploads.Load() {
 		return nil
 	}
-	// The signature of a source could be read on the way, and used by others.
+	// Over plain http, others could read the signature of a source, and use it.
 	if s.endpoint.Scheme != "https" && !loopback(s.endpoint.Hostname()) {
 		return nil
 	}

@@ -20,8 +20,8 @@ func (s *Store) sees(other *Store) bool {
 const sourceTime = time.Hour
 
 // source lets the service read a blob as the source of a request: it signs the URL, or
-// returns a header. A copy of a whole blob with a key or a token
-// needs neither ([Store.copy]), one of a range does.
+// returns a header. A copy of a range needs this. A copy of a whole blob with a key or a
+// token does not ([Store.copy]).
 func (g *signer) source(ctx context.Context, u *url.URL, container, blob string) (http.Header, error) {
 	h := http.Header{}
 	switch {

@@ -15,6 +15,7 @@ import (
 	"text/template"
 
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // script is what the templates of scripts are filled with.
@@ -24,7 +25,7 @@ type script struct {
 	Stages []int // their numbers
 	Memory int64 // of a job, in MiB
 	Image  string
-	ID     string // of the plan, in names of jobs
+	ID     string // in the names of jobs
 }
 
 // writeScript writes a script that executes a plan as array jobs of a scheduler.
@@ -84,11 +85,8 @@ var scripts = map[string]*template.Template{
 }
 
 func newScript(name, text string) *template.Template {
-	return template.Must(template.New(name).Funcs(template.FuncMap{"quote": shellQuote, "json": jsonText}).Parse(text))
+	return template.Must(template.New(name).Funcs(template.FuncMap{"quote": phrase.Word, "json": jsonText}).Parse(text))
 }
-
-// shellQuote returns text as a word of a shell.
-func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // jsonText returns a value as JSON, which is also YAML.
 func jsonText(v any) (string, error) {

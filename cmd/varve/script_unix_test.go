@@ -59,9 +59,6 @@ echo 18
 // process stores.
 func TestScripts(t *testing.T) {
 	racing.Skip(t) // other processes do the work
-	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip(err)
-	}
 	bin := t.TempDir()
 	program := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\nset -eu\n"+text), 0o755); err != nil {

@@ -14,8 +14,9 @@ import (
 	"varve.dev/zarr/strictjson"
 )
 
-// Follow returns attributes with what has changed in those of another array,
-// from before to is. Attributes of Varve are about one array, and stay.
+// Follow returns the attributes now of an array with the changes that those of another
+// array have had, from before to is. Attributes of Varve itself stay: they are about one
+// array.
 func Follow(now, before, is []byte) ([]byte, error) {
 	was, err := parse(before)
 	if err != nil {
