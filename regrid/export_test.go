@@ -57,3 +57,9 @@ func Missing(ctx context.Context, a *zarr.Array, r Request, stage int, opt *Opti
 	stale, err := w.staleIn(ctx, levels[stage])
 	return len(stale), err
 }
+
+// Joined reports whether the process executes shares, so that nobody may publish.
+func (p *Sharing) Joined() bool { return p.leave != nil }
+
+// ShareOf returns the share that a block belongs to.
+var ShareOf = shareOf

@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/store"
 )
@@ -37,9 +40,8 @@ func saveRecords(ctx context.Context, at lineage.Array, dir store.Path, records 
 	return err
 }
 
-// loadRecords reads the records in a directory, oldest first. It skips damaged ones: what
-// they were about is staged again. If they take more than most bytes when they are
-// decoded, the error wraps [zarr.ErrLimit].
+// loadRecords reads the records in a directory, oldest first. If they take more than most
+// bytes when they are decoded, the error wraps [zarr.ErrLimit].
 func loadRecords(ctx context.Context, at lineage.Array, dir store.Path, rank int, most int64) ([]staging.Record, error) {
 	left := max(most, leastRecords)
 	tooMany := fmt.Errorf("%w: the records of staged chunks in %s take more than %d bytes (Options.Memory); give the re-gridding up (regrid.Abandon)", zarr.ErrLimit, dir, left)
@@ -47,27 +49,40 @@ func loadRecords(ctx context.Context, at lineage.Array, dir store.Path, rank int
 	if err != nil {
 		return nil, err
 	}
-	var all []staging.Record
-	for _, name := range names {
-		data, _, err := at.Store.Get(ctx, dir.MustKey(name), store.Request{Limit: max(left, 1)}, nil)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case errors.Is(err, store.ErrTooLarge):
-			return nil, tooMany
-		case err != nil:
-			return nil, err
-		}
-		records, err := staging.ParseRecords(data, rank)
-		if err != nil {
-			continue
-		}
-		if left -= int64(len(records)) * recordBytes(rank); left < 0 {
-			return nil, tooMany
-		}
-		all = append(all, records...)
+	group, within := parallel.New(ctx)
+	group.SetLimit(max(tasks, engine.InFlight(at.Store, 0, tasks)))
+	var mu sync.Mutex
+	found := make([][]staging.Record, len(names))
+	for i, name := range names {
+		group.Go(func() error {
+			records, err := loadRecord(within, at, dir.MustKey(name), rank, max(most, leastRecords))
+			mu.Lock()
+			defer mu.Unlock()
+			if left -= int64(len(records)) * recordBytes(rank); left < 0 || errors.Is(err, store.ErrTooLarge) {
+				return tooMany
+			}
+			found[i] = records
+			return err
+		})
 	}
-	return all, nil
+	err = group.Wait(nil)
+	return slices.Concat(found...), err
+}
+
+// loadRecord reads the records of an object, or none if it is gone or damaged.
+func loadRecord(ctx context.Context, at lineage.Array, key store.Key, rank int, most int64) ([]staging.Record, error) {
+	data, _, err := at.Store.Get(ctx, key, store.Request{Limit: most}, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	records, err := staging.ParseRecords(data, rank)
+	if err != nil {
+		return nil, nil // what they were about is staged again
+	}
+	return records, nil
 }
 
 // recordBytes returns about how many bytes a decoded record takes.

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regrid_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+)
+
+// TestSharings lets several processes, which stay, execute the shares of a plan. Shares
+// are offered again and in any order within a stage, processes end and begin, and the
+// array changes. The result is that of one process.
+func TestSharings(tt *testing.T) {
+	rapid.Check(tt, func(t *rapid.T) {
+		x := drawTransposed(t)
+		s := storetest.Conditional(x.store.(*memstore.Store), storetest.Hooks{})
+		x.array = process(t, s)
+		opt := regrid.Options{Memory: 4 * 4 * (83*x.thick + rapid.Int64Range(0, 160).Draw(t, "more elements"))}.PlanStages(50)
+		plan, err := regrid.NewPlan(t.Context(), x.array, x.want, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := func() *regrid.Sharing {
+			p, err := regrid.NewSharing(process(t, s), x.want, opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		workers := []*regrid.Sharing{begin(), begin(), begin()}
+		of := rapid.Int64Range(1, 6).Draw(t, "tasks")
+		for stage := range len(plan.Stages) {
+			left := rapid.Permutation(tasksTwice(of)).Draw(t, "tasks and repetitions")
+			for _, k := range left {
+				i := rapid.IntRange(0, len(workers)-1).Draw(t, "worker")
+				switch rapid.IntRange(0, 5).Draw(t, "event") {
+				case 0:
+					if err := workers[i].Leave(); err != nil {
+						t.Fatal(err)
+					}
+				case 1:
+					if err := workers[i].Leave(); err != nil {
+						t.Fatal(err)
+					}
+					workers[i] = begin()
+				}
+				if _, err := workers[i].Do(t.Context(), regrid.Share{Stage: stage, Task: k, Of: of}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if rapid.Bool().Draw(t, "write") {
+			x.write(t)
+		}
+		if _, err := regrid.Publish(t.Context(), process(t, s), x.want, opt); !errors.Is(err, regrid.ErrClaimed) && anyJoined(workers, err) {
+			t.Fatalf("published beside processes that execute shares: %v", err)
+		}
+		for _, w := range workers {
+			if err := w.Leave(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if _, err := regrid.Publish(t.Context(), process(t, s), x.want, opt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// After the publication there is nothing to do.
+		report, err := workers[0].Do(t.Context(), regrid.Share{Of: of})
+		if err != nil || report.Staged != (regrid.Counts{}) {
+			t.Fatalf("%+v (%v)", report, err)
+		}
+		x.check(t, process(t, s))
+		if names := left(tt, s); len(names) > 0 {
+			t.Fatalf("left over: %q", names)
+		}
+	})
+}
+
+// anyJoined reports whether a publication that ended with err should have been refused.
+func anyJoined(workers []*regrid.Sharing, err error) bool {
+	for _, w := range workers {
+		if w.Joined() {
+			return true
+		}
+	}
+	return err != nil
+}
+
+// tasksTwice returns the numbers of tasks, each twice.
+func tasksTwice(of int64) (list []int64) {
+	for k := range of {
+		list = append(list, k, k)
+	}
+	return list
+}
+
+// TestRepeatedShares offers all shares again to processes that have listed the store
+// before others executed them, as engines do after a failure. Nothing is done again, and
+// from the second one on a look at the marker of the share is enough.
+func TestRepeatedShares(t *testing.T) {
+	m := memstore.New()
+	_, request := rows(t, m)
+	opt := regrid.Options{Memory: 4 * 4 * 16}.PlanStages(1)
+	var n atomic.Int64
+	s := storetest.Conditional(m, storetest.Hooks{Before: func(context.Context, storetest.Op) error { n.Add(1); return nil }})
+	late, first := sharing(t, s, request, opt), sharing(t, s, request, opt)
+	plan := must1(regrid.NewPlan(t.Context(), again(t, s), request, opt))
+	if len(plan.Stages) < 2 {
+		t.Fatalf("%d stages", len(plan.Stages))
+	}
+	const of = 4
+	share(t, late, regrid.Share{Of: of}) // lists stage 0
+	for stage := range plan.Stages {
+		for k := range int64(of) {
+			share(t, first, regrid.Share{Stage: stage, Task: k, Of: of})
+		}
+	}
+	for stage := range plan.Stages {
+		for k := range int64(of) {
+			before := n.Load()
+			if c := share(t, late, regrid.Share{Stage: stage, Task: k, Of: of}); c != (regrid.Counts{}) {
+				t.Errorf("stage %d, task %d: done again: %+v", stage, k, c)
+			}
+			if requests := n.Load() - before; k > 1 && requests > 2 {
+				t.Errorf("stage %d, task %d: %d requests for a share that is done", stage, k, requests)
+			}
+		}
+	}
+}
+
+// TestSharesStay checks that an array which grows along its first axis, while processes
+// share its tasks, leaves the tasks of before in their shares.
+func TestSharesStay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		began := []int64{rapid.Int64Range(1, 40).Draw(t, "began 0"), rapid.Int64Range(1, 40).Draw(t, "began 1")}
+		edge := rapid.Int64Range(1, 9).Draw(t, "edge")
+		of := rapid.Int64Range(1, 50).Draw(t, "of")
+		was := must1(grid.Regular(began, []int64{edge, edge}))
+		grown := slices.Clone(began)
+		// The last block may become longer, and blocks follow.
+		grown[rapid.IntRange(0, 1).Draw(t, "axis")] += rapid.Int64Range(0, 40).Draw(t, "more")
+		is := must1(grid.Regular(grown, []int64{edge, edge}))
+		counts := make([]int, of)
+		for i := range was.Axis(0).Chunks() {
+			for j := range was.Axis(1).Chunks() {
+				k := regrid.ShareOf(was, began, []int64{i, j}, of)
+				if now := regrid.ShareOf(is, began, []int64{i, j}, of); now != k {
+					t.Fatalf("block %d, %d went from share %d to %d", i, j, k, now)
+				}
+				counts[k]++
+			}
+		}
+		if least, most := slices.Min(counts), slices.Max(counts); most-least > 1 {
+			t.Fatalf("shares of %d to %d blocks", least, most)
+		}
+		for i := range is.Axis(0).Chunks() {
+			for j := range is.Axis(1).Chunks() {
+				if k := regrid.ShareOf(is, began, []int64{i, j}, of); k < 0 || k >= of {
+					t.Fatalf("share %d of %d", k, of)
+				}
+			}
+		}
+	})
+}
+
+func sharing(t *testing.T, s storetest.ObjectStore, r regrid.Request, opt *regrid.Options) *regrid.Sharing {
+	p, err := regrid.NewSharing(again(t, s), r, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Leave() })
+	return p
+}
+
+func share(t *testing.T, p *regrid.Sharing, share regrid.Share) regrid.Counts {
+	t.Helper()
+	r, err := p.Do(t.Context(), share)
+	if err != nil {
+		t.Fatalf("%+v: %v", share, err)
+	}
+	return r.Staged
+}
