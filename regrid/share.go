@@ -74,9 +74,9 @@ func (p Share) valid(stages int) error {
 	return nil
 }
 
-// shareOf returns which of so many parts of the tasks a block belongs to, given its index.
-// Blocks of the shape that the array had when the re-gridding began stay in their part if
-// it grows.
+// shareOf returns which of so many parts of the tasks a block belongs to, given its
+// index. Blocks of the shape that the array had when the re-gridding began stay in their
+// part if it grows.
 func shareOf(blocks *grid.Grid, began, index []int64, of int64) int64 {
 	if of <= 1 {
 		return 0

@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/internal/staging"
 )
 
-// Sharing executes shares of a re-gridding, one after the other, as [Stage] does. It lists
-// the stored chunks once for each stage, not once for each share, so a process may
+// Sharing executes shares of a re-gridding, one after the other, as [Stage] does. It
+// lists the stored chunks once for each stage, not once for each share, so a process may
 // execute many small shares. It may be used by several goroutines, whose shares wait for
 // each other: each uses all cores.
 //

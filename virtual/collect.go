@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
@@ -80,13 +81,46 @@ func (c *Collector) locationOf(p place) string {
 // Collect adds files to a hierarchy, in their order. A file that j has already is passed
 // over, so that a collection that was interrupted can be repeated.
 func (c *Collector) Collect(ctx context.Context, j *Joined, files []string) error {
-	type scanned struct {
-		part *Part
-		err  error
+	known, err := j.known(ctx)
+	if err != nil {
+		return err
+	}
+	err = c.each(ctx, j, known, files, func(p *Part, err error) error { return c.add(ctx, j, p, err) })
+	if c.scans != nil && err == nil {
+		c.scans.in = known
+	}
+	return err
+}
+
+// Scan scans files that are to be added to a hierarchy, and keeps what it finds
+// ([Collector.Keep]). A later collection, also of another process, need not scan them
+// again. The hierarchy does not change.
+func (c *Collector) Scan(ctx context.Context, j *Joined, files []string) error {
+	if c.scans == nil {
+		return fmt.Errorf("%w: nothing would be kept: call Keep before Scan", zarr.ErrInvalidArgument)
 	}
 	known, err := j.known(ctx)
 	if err != nil {
 		return err
+	}
+	err = c.each(ctx, j, known, files, func(p *Part, err error) error {
+		if err == nil {
+			err = c.scans.add(ctx, p)
+		}
+		if err == nil && c.Added != nil {
+			c.Added(p)
+		}
+		return err
+	})
+	return errors.Join(err, c.scans.flush(store.Finishing(ctx)))
+}
+
+// each opens the files that are not known, several at once, and calls take for each in
+// their order. It adds them to known.
+func (c *Collector) each(ctx context.Context, j *Joined, known locations, files []string, take func(*Part, error) error) (err error) {
+	type scanned struct {
+		part *Part
+		err  error
 	}
 	places := make([]place, 0, len(files))
 	for _, file := range files {
@@ -128,7 +162,7 @@ func (c *Collector) Collect(ctx context.Context, j *Joined, files []string) erro
 		err = cmp.Or(err, outer.Err())
 		switch {
 		case err == nil:
-			err = c.add(ctx, j, s.part, s.err)
+			err = take(s.part, s.err)
 		case s.part != nil && c.scans != nil && outer.Err() != nil:
 			err = errors.Join(err, c.scans.add(store.Finishing(outer), s.part))
 		}
@@ -142,9 +176,6 @@ func (c *Collector) Collect(ctx context.Context, j *Joined, files []string) erro
 	})
 	if c.scans != nil && outer.Err() != nil { // what a signal has stopped is kept
 		err = errors.Join(err, c.scans.flush(store.Finishing(outer)))
-	}
-	if c.scans != nil && err == nil {
-		c.scans.in = known
 	}
 	return err
 }

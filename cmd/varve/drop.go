@@ -50,7 +50,7 @@ it fails. LO is part of the range and HI is not; either may be left out.
 	}
 	d := new(dropping)
 	d.flags(c)
-	d.planFlag(c)
+	planFlag(c, &d.planTo)
 	f := c.Flags()
 	f.StringVar(&d.text, "range", "", "the range `LO:HI` that is dropped, such as 0:31")
 	f.BoolVarP(&d.yes, "yes", "y", false, "do not ask")

@@ -58,7 +58,7 @@ is given. A name may be repeated.
 	}
 	i := &inserting{at: -1}
 	i.flags(c)
-	i.planFlag(c)
+	planFlag(c, &i.planTo)
 	f := c.Flags()
 	f.Int64Var(&i.at, "at", -1, "insert before element `I`; 0 prepends")
 	f.StringVar(&i.grow, "grow", "", "how each file is cut into chunks: a `POLICY` as of varve append, such as fixed:30")

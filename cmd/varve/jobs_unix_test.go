@@ -20,9 +20,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/racing"
 )
 
-// job executes one task of a stage in a process of its own. It returns whether the task
-// was done, and what the process said.
-func job(t *testing.T, plan string, stage, task, of int, life time.Duration) (bool, string) {
+// runJob executes one task of a stage in a process of its own. It returns whether the
+// task was done, and what the process said.
+func runJob(t *testing.T, plan string, stage, task, of int, life time.Duration) (bool, string) {
 	p := start(t, "run", plan, "--stage", fmt.Sprint(stage), "--task", fmt.Sprintf("%d/%d", task, of))
 	if life > 0 {
 		select {
@@ -95,10 +95,10 @@ func TestArrayJobs(t *testing.T) {
 							defer func() { <-free }()
 							done, said := life > 0, ""
 							if done {
-								done, _ = job(t, plan, stage, task, tasks, life)
+								done, _ = runJob(t, plan, stage, task, tasks, life)
 							}
 							if !done {
-								done, said = job(t, plan, stage, task, tasks, 0)
+								done, said = runJob(t, plan, stage, task, tasks, 0)
 							}
 							if !done {
 								t.Errorf("stage %d, task %d: %s", stage, task, said)

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"path/filepath"
@@ -15,17 +16,16 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/job"
 	"varve.dev/zarr/regrid"
-	"varve.dev/zarr/strictjson"
 )
-
-// planVersion is the version of the form of plan files.
-const planVersion = 1
 
 // planFile is a file that --plan writes and varve run executes. Which tasks there are
 // follows from the requests, so it stays small for an array of any size.
 type planFile struct {
 	Version int `json:"varve_plan"`
+	// ID tells it from other plans that were written to the same place.
+	ID string `json:"id,omitempty"`
 	// Group is the location of the group whose arrays one transaction changes, or "" if
 	// each array is changed for itself. Alone is set if the arrays may then differ in
 	// length from others of the group.
@@ -42,8 +42,6 @@ type planned struct {
 	Memory  int64           `json:"memory"`
 	Source  regrid.State    `json:"source"`
 	Inputs  *inputs         `json:"inputs,omitempty"`
-
-	batch string // see [regrid.Options.Batch]
 }
 
 // newPlanned returns a plan as it is written to a file.
@@ -73,7 +71,6 @@ func (r *regridding) writePlan(cmd *cobra.Command, f planFile, list []*regridded
 	if r.planTo == "" {
 		return nil
 	}
-	f.Version = planVersion
 	for _, d := range list {
 		p, err := newPlanned(d)
 		if err != nil {
@@ -81,63 +78,103 @@ func (r *regridding) writePlan(cmd *cobra.Command, f planFile, list []*regridded
 		}
 		f.Arrays = append(f.Arrays, p)
 	}
-	raw, err := json.MarshalIndent(f, "", "  ")
+	f.Version, f.ID = job.Version, newPlanID()
+	return storePlan(cmd, r.planTo, f)
+}
+
+// newPlanID returns an ID of a plan.
+func newPlanID() string { return strings.ToLower(rand.Text()[:16]) }
+
+// storePlan stores a plan in a file, or at a location.
+func storePlan(cmd *cobra.Command, name string, plan any) error {
+	raw, err := json.MarshalIndent(plan, "", "  ")
 	if err != nil {
 		return err
 	}
-	if isStored(r.planTo) {
-		return writeStored(cmd.Context(), r.planTo, append(raw, '\n'))
+	raw = append(raw, '\n')
+	if name = strings.TrimPrefix(name, "file://"); isStored(name) {
+		return job.WriteFile(cmd.Context(), name, raw)
 	}
-	return localfile.Replace(strings.TrimPrefix(r.planTo, "file://"), func(w *bufio.Writer) error {
-		_, err := w.Write(append(raw, '\n'))
+	return localfile.Replace(name, func(w *bufio.Writer) error {
+		_, err := w.Write(raw)
 		return err
 	})
 }
 
-// mostPlan bounds a plan file, in bytes.
-const mostPlan = 64 << 20
+// isStored reports whether a name of a file is a location such as s3://bucket/p.json.
+func isStored(name string) bool { return strings.Contains(name, "://") }
 
-// readPlan reads a plan file.
-func readPlan(cmd *cobra.Command, name string) (*planFile, error) {
-	var raw []byte
-	var err error
-	if name = strings.TrimPrefix(name, "file://"); isStored(name) {
-		raw, err = readStored(cmd.Context(), name, mostPlan)
-	} else {
-		raw, err = localfile.ReadAll(cmd, name)
+// readPlan reads a plan. The second result is nil unless it is one of re-griddings.
+func readPlan(cmd *cobra.Command, name string) (*job.Plan, *planFile, error) {
+	raw, err := readPlanFile(cmd, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	var kind struct {
+		Version   int    `json:"varve_plan"`
+		Operation string `json:"operation"`
+	}
+	if err := json.Unmarshal(raw, &kind); err != nil {
+		return nil, nil, failure.BadArgument("%s is no plan: %w", name, err)
+	}
+	// A member that nobody reads means something else to its author.
+	f := new(planFile)
+	switch {
+	case kind.Version != job.Version:
+		err = failure.BadArgument("%s is no plan of this version of varve: varve_plan is %d, want %d", name, kind.Version, job.Version)
+	case kind.Operation == "":
+		err = parseStrictly(name, raw, f)
+	default:
+		err, f = parseStrictly(name, raw, new(sharedPlan)), nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if len(raw) > mostPlan {
-		return nil, failure.BadArgument("%s has %s, and a plan at most %s", name, phrase.Bytes(int64(len(raw))), phrase.Bytes(mostPlan))
+	plan, err := job.Parse(raw)
+	if err != nil {
+		return nil, nil, failure.BadArgument("%s: %w", name, err)
 	}
-	// A member that is given twice, or that nobody reads, means something else to its
-	// author.
-	if _, err := strictjson.Parse(raw, strictjson.Limits{Size: mostPlan}); err != nil {
-		return nil, failure.BadArgument("%s is no plan: %w", name, err)
+	if name != "-" {
+		plan.Location = name
 	}
-	var version struct {
-		Is int `json:"varve_plan"`
-	}
-	if err := json.Unmarshal(raw, &version); err != nil || version.Is != planVersion {
-		return nil, failure.BadArgument("%s is no plan of this version of varve: varve_plan is %d, want %d", name, version.Is, planVersion)
-	}
-	f := new(planFile)
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(f); err != nil {
-		return nil, failure.BadArgument("%s is no plan: %w", name, err)
-	}
-	if len(f.Arrays) == 0 {
-		return nil, failure.BadArgument("%s: the plan has no arrays", name)
+	return plan, f, f.complete(name)
+}
+
+// complete checks what the command needs of a plan of re-griddings, and parses the
+// requests.
+func (f *planFile) complete(name string) error {
+	if f == nil {
+		return nil
 	}
 	for i, p := range f.Arrays {
 		if err := p.parse(f.Group); err != nil {
-			return nil, failure.BadArgument("%s: /arrays/%d: %w", name, i, err)
+			return failure.BadArgument("%s: /arrays/%d: %w", name, i, err)
 		}
 	}
-	return f, nil
+	return nil
+}
+
+// readPlanFile reads a file or a location.
+func readPlanFile(cmd *cobra.Command, name string) (raw []byte, err error) {
+	if isStored(name) {
+		raw, err = job.ReadFile(cmd.Context(), name, job.MostBytes)
+	} else {
+		raw, err = localfile.ReadAll(cmd, name)
+	}
+	if err == nil && len(raw) > job.MostBytes {
+		err = failure.BadArgument("%s has %s, and a plan at most %s", name, phrase.Bytes(int64(len(raw))), phrase.Bytes(job.MostBytes))
+	}
+	return raw, err
+}
+
+// parseStrictly parses JSON, and refuses members that it does not know.
+func parseStrictly(name string, raw []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return failure.BadArgument("%s is no plan: %w", name, err)
+	}
+	return nil
 }
 
 // member returns the name of the array in a group, or "" if it is in another place.
@@ -149,17 +186,10 @@ func (p *planned) member(group string) string {
 	return name
 }
 
-// parse checks a plan, and parses its request.
+// parse checks what [job.Parse] has not, and parses the request.
 func (p *planned) parse(group string) (err error) {
-	switch {
-	case p == nil:
-		return errors.New("there is no plan")
-	case p.Node == "":
-		return errors.New("there is no node")
-	case group != "" && p.member(group) == "":
+	if group != "" && p.member(group) == "" {
 		return errors.New("the node is not in the group")
-	case p.Memory < 0:
-		return errors.New("memory is below 0")
 	}
 	if p.request, err = regrid.ParseRequest(p.Operation, p.Request); err != nil {
 		return err
@@ -168,20 +198,4 @@ func (p *planned) parse(group string) (err error) {
 		return errors.New("an insertion needs inputs")
 	}
 	return nil
-}
-
-// stages returns the number of stages with tasks of the array that has most.
-func (f *planFile) stages() (most int) {
-	for _, p := range f.Arrays {
-		most = max(most, p.stages())
-	}
-	return most
-}
-
-// stages returns the number of stages with tasks.
-func (p *planned) stages() int {
-	if !p.Changed {
-		return 0
-	}
-	return len(p.Stages) - 1 // the last one publishes
 }

@@ -35,13 +35,13 @@ type regridding struct {
 // flags adds the flags that these commands share.
 func (r *regridding) flags(c *cobra.Command) {
 	r.ownFlags(c)
-	r.planFlag(c)
+	planFlag(c, &r.planTo)
 	r.replacing.flags(c)
 }
 
 // planFlag adds the flag of plans that varve run executes.
-func (r *regridding) planFlag(c *cobra.Command) {
-	c.Flags().StringVar(&r.planTo, "plan", "", "change nothing, and write the plan to `FILE`, which may be a location such as s3://bucket/p.json, for varve run")
+func planFlag(c *cobra.Command, to *string) {
+	c.Flags().StringVar(to, "plan", "", "change nothing, and write the plan to `FILE`, which may be a location such as s3://bucket/p.json, for varve run")
 }
 
 // begin reads the prices, and makes a dry run of a command that only writes a plan.

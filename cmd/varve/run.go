@@ -3,27 +3,33 @@
 package main
 
 import (
-	"crypto/rand"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/job"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
-	"varve.dev/zarr/store/zipstore"
 )
 
 // running is the command run.
 type running struct {
 	stage        int
 	task         string
+	take         int64
+	lease        time.Duration
 	publish      bool
+	status       bool
 	shared       bool // only a part is executed
 	exact        bool
 	singleWriter bool
@@ -36,19 +42,27 @@ type running struct {
 func newRunCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run PLAN",
-		Short: "Execute a plan of compact, regularize, rechunk, drop or insert, whole or in parts",
-		Long: `Execute a plan that varve compact, regularize, rechunk, drop or insert wrote to a file. Without flags this does all of it.
+		Short: "Execute a plan of another command, whole or in parts",
+		Long: `Execute a plan that varve compact, regularize, rechunk, drop, insert or virtualize wrote to a file. Without flags this
+does all of it.
 
-Several processes, on several machines, can share the work. For every stage, from 0 on, each process executes a part of
-the tasks: --stage 0 --task 0/8 is the first of eight parts. When all parts of all stages are done, --publish makes the
-result visible. Tasks that are done are never repeated, unless what they were made from has changed. A task whose earlier
-stage is not complete fails and names what is missing. varve vacuum --abandon gives a plan up. The arrays of a group that
-varve drop or insert changes together are changed by one process.
+Several processes, on several machines, can share the work. There are two ways. With --take N each stage has N tasks, and
+every process takes one after the other that no other process has taken, until all stages are done. Processes may come
+and go: if one dies, another takes its task over after --lease. Or each process executes a fixed part: for every stage,
+from 0 on, --stage 0 --task 0/8 is the first of eight parts. In either case --publish then makes the result visible.
+
+Tasks that are done are never repeated, unless what they were made from has changed. Two processes may execute the same
+task at once. A task whose earlier stage is not complete fails and names what is missing. varve vacuum --abandon gives a
+re-gridding up. The arrays of a group that varve drop or insert changes together are changed by one process.
 
 --script prints a script that executes the plan on a scheduler: an array of --tasks jobs for each stage, and then the
 publication. It is for Slurm, for Kubernetes, or for AWS Batch. In such a job, --task auto/N takes K from the scheduler. The
 jobs need PLAN at the same place: on a shared file system, or at a location such as s3://bucket/p.json, where the commands
 that make plans can write them, too.
+
+--status says how far the tasks are, what they have read and written, and which took longest. What it knows is in a folder
+beside the plan, PLAN.tasks, with what tasks have taken and found. --publish deletes that. --take needs a store with
+conditional writes for it, such as a file system or S3.
 
 Locations in a plan are absolute, so all processes need the same ones. If an array has changed since the plan was made, a
 note says so, and the plan is computed again from what was wanted; with --exact it is refused. Once a part is executed,
@@ -59,9 +73,10 @@ The commands that write plans also say what these cost, given a file of prices. 
 {"currency": "USD", "per_1000_requests": {"get": 0.0004, "head": 0.0004, "put": 0.005, "copy": 0.005, "list": 0.005},
 "per_gib_read": 0.09}.`,
 		Example: `  varve rechunk era5.zarr/t2m --chunks 8760,36,36 --memory 4GiB --plan p.json
-  varve run p.json --stage 0 --task 0/2
-  varve run p.json --stage 0 --task 1/2
+  varve run p.json --take 1000 &
+  varve run p.json --take 1000
   varve run p.json --publish
+  varve run p.json --stage 0 --task 17/400
   varve run /shared/p.json --script slurm --tasks 400 >job.sh`,
 		Args: arguments("PLAN"),
 	}
@@ -69,6 +84,9 @@ The commands that write plans also say what these cost, given a file of prices. 
 	f := c.Flags()
 	f.IntVar(&r.stage, "stage", 0, "execute only this `STAGE`, which counts from 0")
 	f.StringVar(&r.task, "task", "", "execute only part K of N, as `K/N`; K counts from 0, and auto is that of the job of an array")
+	f.Int64Var(&r.take, "take", 0, "divide each stage into `N` tasks, and take one after the other that no other process has taken, until all are done")
+	f.DurationVar(&r.lease, "lease", time.Minute, "with --take, take over the task of a process that has not shown for this `TIME` that it works")
+	f.BoolVar(&r.status, "status", false, "execute nothing, and print how far the tasks are")
 	f.BoolVar(&r.publish, "publish", false, "make the result visible, when all stages are done")
 	f.BoolVar(&r.exact, "exact", false, "refuse the plan if an array has changed since it was made")
 	f.BoolVar(&r.singleWriter, "single-writer", false, "permit the change in a store without locks, also if a process that executed a part may have died")
@@ -84,85 +102,165 @@ The commands that write plans also say what these cost, given a file of prices. 
 }
 
 func (r *running) run(cmd *cobra.Command, file string) error {
-	switch {
-	case r.publish && r.shared:
-		return failure.BadUsage("--publish executes no tasks: leave out --stage and --task")
-	case r.script != "" && (r.publish || r.shared):
-		return failure.BadUsage("--script executes nothing: leave out --stage, --task and --publish")
-	case r.script != "" && httpstore.Reveal(cmd.Context(), file) != file:
-		return failure.BadUsage("%s: a script has no options and credentials of a location: give them to the jobs by their environment, and leave them out here", file)
-	case r.script == "" && (r.image != "" || cmd.Flags().Changed("tasks")):
-		return failure.BadUsage("--tasks and --image are for --script")
-	case r.ended && !r.publish:
-		return failure.BadUsage("--ended is for --publish")
+	if err := r.check(cmd, file); err != nil {
+		return err
 	}
-	share, err := r.share()
+	task, err := r.part()
 	if err != nil {
 		return err
 	}
-	plan, err := readPlan(cmd, file)
+	plan, f, err := readPlan(cmd, file)
 	switch {
 	case err != nil:
 		return err
 	case r.script != "":
 		return r.writeScript(cmd.OutOrStdout(), file, plan)
-	case plan.Group != "" && (r.publish || r.shared):
-		return failure.BadArgument("%s: its arrays change in one transaction, which one process executes: leave out --stage, --task and --publish", file)
-	case plan.Group != "":
-		return r.runTogether(cmd, plan)
-	case r.shared && len(plan.Arrays) > 1 && share.Stage >= plan.stages():
-		return failure.BadArgument("%s: there is no stage %d: its arrays have %s, which count from 0", file, share.Stage, phrase.Plural(int64(plan.stages()), "stage"))
+	case plan.Group != "" && (r.publish || r.shared || r.take > 0):
+		return failure.BadArgument("%s: its arrays change in one transaction, which one process executes: leave out --stage, --task, --take and --publish", file)
+	case plan.Group != "" && !r.status:
+		return r.runTogether(cmd, f)
 	}
-	return r.runAll(cmd, plan, func(p *planned, a *zarr.Array, opt *regrid.Options) (*regrid.Report, error) {
-		switch {
-		case r.publish:
-			return regrid.Publish(cmd.Context(), a, p.request, opt)
-		case r.shared && share.Stage >= p.stages() && len(plan.Arrays) > 1:
-			return new(regrid.Report), nil // this array has fewer stages
-		case r.shared:
-			return regrid.Stage(cmd.Context(), a, p.request, share, opt)
-		}
-		return regrid.Do(cmd.Context(), a, p.request, opt)
-	})
+	defer limitHeap(plan.PeakMemory())()
+	opt := r.workerOptions(cmd, f)
+	if f != nil && r.take == 0 && !r.status {
+		lines := newStageLines(cmd)
+		defer lines.end()
+		opt.Progress = lines.reach
+	}
+	w, err := job.NewWorker(plan, opt)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	switch {
+	case r.status:
+		return r.printStatus(cmd, w)
+	case r.take > 0:
+		return r.runTaking(cmd, w)
+	case r.shared:
+		return r.runTask(cmd, w, f, task)
+	}
+	return r.finish(cmd, w, plan, f)
 }
 
-// share returns the part that --stage and --task name.
-func (r *running) share() (regrid.Share, error) {
-	share := regrid.Share{Stage: r.stage}
+// check refuses flags that contradict each other.
+func (r *running) check(cmd *cobra.Command, file string) error {
+	given := 0
+	for _, is := range []bool{r.publish, r.shared, r.take > 0, r.script != "", r.status} {
+		if is {
+			given++
+		}
+	}
+	switch flags := cmd.Flags(); {
+	case r.publish && r.shared:
+		return failure.BadUsage("--publish executes no tasks: leave out --stage and --task")
+	case r.script != "" && (r.publish || r.shared):
+		return failure.BadUsage("--script executes nothing: leave out --stage, --task and --publish")
+	case given > 1:
+		return failure.BadUsage("--task, --take, --publish, --status and --script exclude each other")
+	case flags.Changed("take") && r.take < 1:
+		return failure.BadUsage("--take %d: want at least 1 task", r.take)
+	case flags.Changed("lease") && (r.take == 0 || r.lease < time.Second):
+		return failure.BadUsage("--lease is for --take, and at least 1s")
+	case r.script != "" && httpstore.Reveal(cmd.Context(), file) != file:
+		return failure.BadUsage("%s: a script has no options and credentials of a location: give them to the jobs by their environment, and leave them out here", file)
+	case r.script == "" && (r.image != "" || flags.Changed("tasks")):
+		return failure.BadUsage("--tasks and --image are for --script")
+	case r.ended && !r.publish:
+		return failure.BadUsage("--ended is for --publish")
+	}
+	return nil
+}
+
+// part returns the part that --stage and --task name.
+func (r *running) part() (job.Task, error) {
+	t := job.Task{Stage: r.stage, Of: 1}
 	if r.task == "" {
-		return share, nil
+		return t, nil
 	}
 	text, of, isAuto := r.task, "", false
 	if of, isAuto = strings.CutPrefix(r.task, "auto/"); isAuto {
 		k, err := ownTask()
 		if err != nil {
-			return share, err
+			return t, err
 		}
 		text = k + "/" + of
 	}
 	var rest string
-	if n, _ := fmt.Sscanf(text+" ", "%d/%d%s", &share.Task, &share.Of, &rest); n != 2 || share.Of < 1 || share.Task < 0 || share.Task >= share.Of {
-		return share, failure.BadUsage("--task %s: want K/N, such as 0/8, where K counts from 0, or auto/N in a job of an array", r.task)
+	if n, _ := fmt.Sscanf(text+" ", "%d/%d%s", &t.Number, &t.Of, &rest); n != 2 || t.Of < 1 || t.Number < 0 || t.Number >= t.Of {
+		return t, failure.BadUsage("--task %s: want K/N, such as 0/8, where K counts from 0, or auto/N in a job of an array", r.task)
 	}
-	return share, nil
+	return t, nil
 }
 
-// runAll executes the plan of each array.
-func (r *running) runAll(cmd *cobra.Command, plan *planFile, do func(*planned, *zarr.Array, *regrid.Options) (*regrid.Report, error)) error {
-	list := []*regridded{}
-	batch := "" // varve revert GROUP goes back for all of them
-	if len(plan.Arrays) > 1 {
-		batch = rand.Text()
+// workerOptions returns the options of a worker. f is nil unless it re-grids arrays.
+func (r *running) workerOptions(cmd *cobra.Command, f *planFile) *job.Options {
+	opt := &job.Options{
+		Access: *session.Writing(cmd), TakeOver: r.ended, SingleWriter: r.singleWriter, Exact: r.exact,
+		Note: func(node, text string) { session.Note(cmd, node, text) },
 	}
-	for _, p := range plan.Arrays {
-		if !p.Changed {
+	opt.Access.RequireChunks = session.Reading(cmd).RequireChunks
+	if f != nil {
+		opt.Load = func(ctx context.Context, w *job.Work, a *zarr.Array, i regrid.Insertion) (regrid.Insertion, io.Closer, error) {
+			var in inputs
+			if err := json.Unmarshal(w.Inputs, &in); err != nil {
+				return i, nil, err
+			}
+			return in.load(cmd, a, i, w.Memory)
+		}
+	}
+	return opt
+}
+
+// runTask executes one task.
+func (r *running) runTask(cmd *cobra.Command, w *job.Worker, f *planFile, t job.Task) error {
+	record, err := w.Do(cmd.Context(), t)
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		return r.printTask(cmd, record)
+	}
+	return r.printAll(cmd, f, record.Arrays)
+}
+
+// finish publishes, or does all that is left.
+func (r *running) finish(cmd *cobra.Command, w *job.Worker, plan *job.Plan, f *planFile) error {
+	var status *job.Status
+	do, err := w.Run, error(nil)
+	if r.publish {
+		do = w.Publish
+		if status, err = w.Status(cmd.Context()); err != nil {
+			return err
+		}
+	}
+	result, err := do(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if f != nil {
+		err = r.printAll(cmd, f, result.Arrays)
+	} else {
+		err = printResult(cmd, plan, result)
+	}
+	if err == nil && !session.WantsJSON(cmd) {
+		err = printStages(cmd, plan, status)
+	}
+	// What is left beside the plan harms nobody.
+	if forgot := w.Forget(store.Finishing(cmd.Context())); forgot != nil {
+		session.Note(cmd, plan.Location, "records of tasks are left beside it: "+failure.OneLine(forgot))
+	}
+	return err
+}
+
+// printAll prints what was done for each array.
+func (r *running) printAll(cmd *cobra.Command, f *planFile, reports []*regrid.Report) error {
+	list := []*regridded{}
+	for i, report := range reports {
+		if report == nil {
 			continue
 		}
-		p.batch = batch
-		done, err := r.runOne(cmd, p, do)
-		if err != nil {
-			return failure.On("run", p.Node, err)
-		}
+		done := f.Arrays[i].done(report)
 		list = append(list, done)
 		if err := r.print(cmd, done); err != nil {
 			return err
@@ -201,53 +299,6 @@ func (r *running) print(cmd *cobra.Command, d *regridded) error {
 	return err
 }
 
-// runOne executes the plan of one array.
-func (r *running) runOne(cmd *cobra.Command, p *planned, do func(*planned, *zarr.Array, *regrid.Options) (*regrid.Report, error)) (done *regridded, err error) {
-	a, err := r.open(cmd, p)
-	if err != nil {
-		return nil, err
-	}
-	defer a.Close()
-	files, err := p.load(cmd, a)
-	defer func() { err = errors.Join(err, files.Close()) }()
-	if err != nil {
-		return nil, err
-	}
-	opt := &regrid.Options{Memory: p.Memory, TakeOver: r.singleWriter || r.ended, Batch: p.batch}
-	defer limitHeap(p.Memory)()
-	lines := newStageLines(cmd)
-	defer lines.end()
-	opt.Progress = lines.reach
-	if p.Target != nil {
-		if opt.Into, err = newPlace(cmd, *p.Target, false); err != nil {
-			return nil, err
-		}
-		if _, ok := store.Driver(opt.Into.Store()).(*zipstore.Archive); ok && (r.shared || r.publish) {
-			return nil, errors.Join(
-				failure.BadArgument("%s: a zip archive is written by one process: leave out --stage, --task and --publish", *p.Target),
-				closeStore(opt.Into, false))
-		}
-	}
-	var report *regrid.Report
-	if err = r.compare(cmd, p, a, opt); err == nil {
-		report, err = do(p, a, opt)
-	}
-	if opt.Into != nil {
-		err = errors.Join(err, closeStore(opt.Into, err == nil))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return p.done(report), nil
-}
-
-// open opens the array of a plan.
-func (r *running) open(cmd *cobra.Command, p *planned) (*zarr.Array, error) {
-	access := session.Writing(cmd)
-	access.Write, access.SingleWriter = p.Target == nil, r.singleWriter
-	return zarr.OpenArray(cmd.Context(), p.Node, access)
-}
-
 // compare tells if an array has changed since the plan was made. With --exact that is an
 // error.
 func (r *running) compare(cmd *cobra.Command, p *planned, a *zarr.Array, opt *regrid.Options) error {
@@ -268,32 +319,42 @@ func (r *running) compare(cmd *cobra.Command, p *planned, a *zarr.Array, opt *re
 	return nil
 }
 
-// load opens the files of an insertion. Close the result also after an error.
-func (p *planned) load(cmd *cobra.Command, a *zarr.Array) (*inserted, error) {
+// load opens the files of an insertion, and completes it.
+func (i *inputs) load(cmd *cobra.Command, a *zarr.Array, r regrid.Insertion, memory int64) (regrid.Insertion, *inserted, error) {
+	files, err := i.names()
+	if err != nil {
+		return r, new(inserted), err
+	}
+	in, err := openInserted(cmd, files, i.Format, a, r.Axis)
+	if err != nil {
+		return r, in, err
+	}
+	in.give(&r)
+	if !i.hashed() {
+		return r, in, nil
+	}
+	hashed := r
+	hashed.Identity = ""
+	now, err := regrid.NewPlan(cmd.Context(), a, hashed, &regrid.Options{Memory: memory})
+	if err == nil && now.Request.(regrid.Insertion).Identity != r.Identity {
+		err = failure.OfKind(zarr.ErrConflict, "the arrays that are inserted have other elements than when the plan was made: make the plan again")
+	}
+	return r, in, err
+}
+
+// load completes an insertion. Close the result also after an error.
+func (p *planned) load(cmd *cobra.Command, a *zarr.Array) (in *inserted, err error) {
 	r, is := p.request.(regrid.Insertion)
 	if !is {
 		return new(inserted), nil
 	}
-	files, err := p.Inputs.names()
-	if err != nil {
-		return new(inserted), err
-	}
-	in, err := openInserted(cmd, files, p.Inputs.Format, a, r.Axis)
-	if err != nil {
-		return in, err
-	}
-	in.give(&r)
-	p.request = r
-	if !p.Inputs.hashed() {
-		return in, nil
-	}
-	hashed := r
-	hashed.Identity = ""
-	now, err := regrid.NewPlan(cmd.Context(), a, hashed, &regrid.Options{Memory: p.Memory})
-	if err == nil && now.Request.(regrid.Insertion).Identity != r.Identity {
-		err = failure.OfKind(zarr.ErrConflict, "the arrays that are inserted have other elements than when the plan was made: make the plan again")
-	}
+	p.request, in, err = insertion(p.Inputs.load(cmd, a, r, p.Memory))
 	return in, err
+}
+
+// insertion returns an insertion as a request.
+func insertion(r regrid.Insertion, in *inserted, err error) (regrid.Request, *inserted, error) {
+	return r, in, err
 }
 
 // done returns the result of a plan that is executed.

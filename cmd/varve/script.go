@@ -16,6 +16,7 @@ import (
 
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/job"
 )
 
 // script is what the templates of scripts are filled with.
@@ -29,7 +30,7 @@ type script struct {
 }
 
 // writeScript writes a script that executes a plan as array jobs of a scheduler.
-func (r *running) writeScript(w io.Writer, name string, plan *planFile) error {
+func (r *running) writeScript(w io.Writer, name string, plan *job.Plan) error {
 	t, known := scripts[r.script]
 	switch {
 	case !known:
@@ -54,12 +55,11 @@ func (r *running) writeScript(w io.Writer, name string, plan *planFile) error {
 	if s.ID, err = s.id(plan); err != nil {
 		return err
 	}
-	for k := range plan.stages() {
+	for k := range plan.Stages() {
 		s.Stages = append(s.Stages, k)
 	}
-	memory := int64(least)
+	memory := max(least, plan.PeakMemory())
 	for _, p := range plan.Arrays {
-		memory = max(memory, p.Memory)
 		if p.Target != nil && strings.HasSuffix(*p.Target, ".zip") {
 			return failure.BadArgument("%s: a zip archive is written by one process: varve run %s", *p.Target, name)
 		}
@@ -73,7 +73,7 @@ const mostBatch = 10_000
 
 // id returns a short name of the jobs, in letters that every scheduler permits. Jobs of
 // another plan, image or number have another one.
-func (s script) id(plan *planFile) (string, error) {
+func (s script) id(plan *job.Plan) (string, error) {
 	raw, err := json.Marshal(plan)
 	sum := sha256.Sum256(fmt.Appendf(raw, "%d %s", s.Tasks, s.Image))
 	return hex.EncodeToString(sum[:4]), err

@@ -16,10 +16,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/job"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
 	"varve.dev/zarr/virtual/kerchunk"
@@ -32,6 +34,7 @@ type virtualizeFlags struct {
 	copyPadded         bool
 	compare            bool
 	atOnce, records    int
+	planTo             string
 }
 
 func newVirtualizeCommand() *cobra.Command {
@@ -84,6 +87,7 @@ in the end. Files that have changed meanwhile are scanned again. References for 
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "write nothing, and print the arrays that would result")
 	c.Flags().IntVar(&f.records, "record-size", 0, "put `N` references into each Parquet file; the default is 10,000")
 	c.Flags().IntVar(&f.atOnce, "concurrency", 0, "scan `N` files at once; the default is 16")
+	planFlag(c, &f.planTo)
 	c.Args = func(cmd *cobra.Command, args []string) error { return f.check(args) }
 	c.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
 	return c
@@ -109,6 +113,8 @@ func (f *virtualizeFlags) check(args []string) error {
 		return failure.BadUsage("--append: references for kerchunk cannot grow; make a manifest (%s)", virtual.Suffix)
 	case !f.isManifest() && f.copyPadded:
 		return failure.BadUsage("--copy-padded: references for kerchunk have no place for copies; make a manifest (%s)", virtual.Suffix)
+	case !f.isManifest() && f.planTo != "":
+		return failure.BadUsage("--plan: processes that share the files of references for kerchunk have no place for what they find; make a manifest (%s)", virtual.Suffix)
 	case f.records != 0 && !f.isParquet():
 		return failure.BadUsage("--record-size is for references in Parquet files, with a name that ends in %s or %s", virtual.ParquetSuffix, virtual.LongParquetSuffix)
 	case f.records < 0 || f.records > kerchunk.MostRecords:
@@ -194,6 +200,9 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err := f.vacant(ctx, at, path); err != nil { // scanning may take long
 		return failure.On("virtualize", f.out, err)
 	}
+	if f.planTo != "" {
+		return f.plan(cmd, files)
+	}
 	r := virtualized{Path: f.out, DryRun: f.dry, Arrays: []virtualizedArray{}, Left: []virtualizedRefuse{}, Notes: []string{}}
 	c, err := virtual.NewCollector(f.out)
 	if err != nil {
@@ -224,6 +233,20 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return session.PrintJSON(cmd, r)
 	}
 	return session.Print(cmd, r.print)
+}
+
+// plan writes a plan whose tasks scan the files. None is opened before.
+func (f *virtualizeFlags) plan(cmd *cobra.Command, files []string) error {
+	r := job.Scan{
+		Append: f.more, Concat: f.concat, Stack: f.stack, CopyPadded: f.copyPadded, Padded: session.Permitted(cmd).EncodedShapes,
+		Compare: f.compare, Concurrency: f.atOnce,
+	}
+	for _, file := range files {
+		r.Files = append(r.Files, absolute(file))
+	}
+	head := dryrun.Head{Operation: "virtualize", Node: f.out, Target: &f.out, Strategy: "copy-publish", Guarantee: "atomic"}
+	head.Stages = []dryrun.Stage{{Name: "scan", Tasks: int64(len(files))}, {Name: "publish", Tasks: 1}}
+	return writeShared(cmd, f.planTo, head, dryrun.Counts{}, r)
 }
 
 // collect scans the files.

@@ -48,7 +48,7 @@ var layers = [][]string{
 	{"."},
 	{"rewrite", "cf", "regrid", "diff", "checksums", "consolidation"},
 	{"virtual", "ragged", "pyramid", "check"},
-	{"filter"},
+	{"filter", "job"},
 	{"internal/layers"},
 }
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/job"
+)
+
+// sharedPlan is a plan file of copy, convert, check or virtualize: the plan that
+// --dry-run --json prints, and what is wanted.
+type sharedPlan struct {
+	Version int    `json:"varve_plan"`
+	ID      string `json:"id"`
+	dryrun.Head
+	dryrun.Counts
+	Request json.RawMessage `json:"request"`
+}
+
+// writeShared writes a plan to the file of --plan.
+func writeShared(cmd *cobra.Command, name string, head dryrun.Head, counts dryrun.Counts, request any) (err error) {
+	p := sharedPlan{Version: job.Version, ID: newPlanID(), Head: head, Counts: counts}
+	if p.Node = absolute(p.Node); p.Target != nil {
+		p.Target = new(absolute(*p.Target))
+	}
+	if p.Request, err = json.Marshal(request); err != nil {
+		return err
+	}
+	if p.Fingerprint, err = dryrun.Fingerprint(p.Request); err != nil {
+		return err
+	}
+	return storePlan(cmd, name, p)
+}
+
+// printResult prints what a plan has made that is no re-gridding.
+func printResult(cmd *cobra.Command, plan *job.Plan, r *job.Result) error {
+	switch {
+	case r.Manifest != nil:
+		return printManifest(cmd, *plan.Target, r.Manifest)
+	}
+	return nil
+}
+
+// printManifest prints what a scan has made, as varve virtualize does.
+func printManifest(cmd *cobra.Command, at string, m *job.Manifest) error {
+	r := virtualized{Path: at, Files: m.Files, Kept: m.Kept, Arrays: []virtualizedArray{}, Left: []virtualizedRefuse{}, Notes: append([]string{}, m.Notes...)}
+	r.Copied.Chunks, r.Copied.Bytes = m.Padded()
+	for _, x := range m.Refused {
+		r.Left = append(r.Left, virtualizedRefuse{x.File, x.Path, failure.OneLine(x.Err)})
+	}
+	r.describe(m.Manifest)
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, r)
+	}
+	return session.Print(cmd, r.print)
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"varve.dev/zarr/observe"
+	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/store"
+)
+
+// Record says what the execution of a task has taken.
+type Record struct {
+	Task
+	// Attempts is how often the task was begun, as far as is known.
+	Attempts int `json:"attempts"`
+	// Worker is the process that has done it.
+	Worker  string  `json:"worker"`
+	Seconds float64 `json:"seconds"`
+	// Requests are those to stores, by their kind: "get", "put", "list" and so on. They
+	// and the bytes are not known for scans of foreign files.
+	Requests map[string]int64 `json:"requests"`
+	// Read and Written are bytes.
+	Read    int64 `json:"bytes_read"`
+	Written int64 `json:"bytes_written"`
+	// Arrays says what was done for each array of a plan of re-griddings. It is nil for
+	// arrays that have no such task, and is not stored.
+	Arrays []*regrid.Report `json:"-"`
+}
+
+// mostRecord bounds the bytes of a record.
+const mostRecord = 1 << 16
+
+// count sets the requests and bytes.
+func (r *Record) count(s observe.Stats) {
+	r.Requests = map[string]int64{}
+	for _, op := range observe.Ops() {
+		if n := s.Of(op).Times; n > 0 && op.IsRequest() {
+			r.Requests[op.String()] = n
+		}
+	}
+	r.Read, r.Written = s.Read().Bytes, s.Written().Bytes+s.Copied().Bytes
+}
+
+// note stores the record of a task. If there is one already, the task was repeated. That
+// nothing can be kept beside the plan is no error: the records are for the report, and
+// what was done is in the store of the result.
+func (w *Worker) note(ctx context.Context, r *Record) error {
+	if err := w.folder.open(ctx); err != nil {
+		if !errors.Is(err, errNoFolder) {
+			w.tell(w.plan.Location, "the report will lack a task, whose record cannot be stored: "+err.Error())
+		}
+		return nil
+	}
+	err := w.putRecord(ctx, r)
+	if err != nil && ctx.Err() == nil {
+		w.tell(w.plan.Location, "the report will lack a task, whose record cannot be stored: "+err.Error())
+		return nil
+	}
+	return err
+}
+
+func (w *Worker) putRecord(ctx context.Context, r *Record) error {
+	f := w.folder
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	key := f.key(recordsDir, r.Task)
+	_, err = store.PutIf(ctx, f.store, key, raw, store.IfAbsent(), store.Flush)
+	if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrUnsupported) {
+		return err
+	}
+	var was Record
+	if _, err := f.get(ctx, recordsDir, r.Task, mostRecord, &was); err == nil {
+		r.Attempts += was.Attempts
+	}
+	if raw, err = json.Marshal(r); err != nil {
+		return err
+	}
+	_, err = store.Put(ctx, f.store, key, raw, store.Flush)
+	return err
+}

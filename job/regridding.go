@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/zipstore"
+)
+
+// regridding executes the re-griddings of arrays.
+type regridding struct {
+	arrays []*regridded
+}
+
+// regridded is one array of a plan.
+type regridded struct {
+	*Work
+	request regrid.Request
+	opened  *openArray // nil if it is not open
+	whole   bool       // one process does it all
+}
+
+// openArray is an array that is open, and what belongs to it.
+type openArray struct {
+	array   *zarr.Array
+	opt     regrid.Options
+	request regrid.Request
+	inputs  io.Closer // may be nil
+	sharing *regrid.Sharing
+	done    bool // a new archive is complete
+}
+
+func newRegridding(p *Plan) (operation, error) {
+	r := new(regridding)
+	for i, w := range p.Arrays {
+		request, err := regrid.ParseRequest(w.Operation, w.Request)
+		if err != nil {
+			return nil, fmt.Errorf("/arrays/%d: %w", i, err)
+		}
+		r.arrays = append(r.arrays, &regridded{Work: w, request: request})
+	}
+	return r, nil
+}
+
+func (r *regridding) do(ctx context.Context, w *Worker, t Task, record *Record) error {
+	record.Arrays = make([]*regrid.Report, len(r.arrays))
+	for i, a := range r.arrays {
+		if !a.Changed || t.Stage >= a.stages() {
+			continue // it has fewer stages
+		}
+		var err error
+		if record.Arrays[i], err = a.do(ctx, w, t); err != nil {
+			return a.fail(err)
+		}
+	}
+	return nil
+}
+
+func (a *regridded) do(ctx context.Context, w *Worker, t Task) (*regrid.Report, error) {
+	o, err := a.open(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	if o.sharing == nil {
+		if o.sharing, err = regrid.NewSharing(o.array, o.request, &o.opt); err != nil {
+			return nil, err
+		}
+	}
+	return o.sharing.Do(ctx, regrid.Share{Stage: t.Stage, Task: t.Number, Of: t.Of})
+}
+
+// fail returns an error that names the operation and the node.
+func (w *Work) fail(err error) error {
+	var e *zarr.Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return &zarr.Error{Op: w.Operation, Path: w.Node, Axis: -1, Err: err}
+}
+
+// open opens the array, its inputs and its destination, unless they are open.
+func (a *regridded) open(ctx context.Context, w *Worker) (*openArray, error) {
+	if a.opened != nil {
+		return a.opened, nil
+	}
+	access := w.opt.Access
+	access.Write, access.SingleWriter = a.Target == nil, w.opt.SingleWriter
+	array, err := zarr.OpenArray(ctx, a.Node, &access)
+	if err != nil {
+		return nil, err
+	}
+	o := &openArray{array: array, request: a.request}
+	o.opt = regrid.Options{Memory: a.Memory, TakeOver: w.opt.TakeOver || w.opt.SingleWriter, Progress: w.opt.Progress}
+	if err := o.complete(ctx, w, a); err != nil {
+		return nil, errors.Join(err, o.Close())
+	}
+	a.opened = o
+	return o, nil
+}
+
+// complete opens what belongs to an array.
+func (o *openArray) complete(ctx context.Context, w *Worker, a *regridded) (err error) {
+	if insertion, is := a.request.(regrid.Insertion); is {
+		if w.opt.Load == nil {
+			return fmt.Errorf("%w: the files of an insertion cannot be read here; varve run executes the plan", zarr.ErrUnsupported)
+		}
+		if o.request, o.inputs, err = loaded(w.opt.Load(ctx, a.Work, o.array, insertion)); err != nil {
+			return err
+		}
+	}
+	if a.Target != nil {
+		if o.opt.Into, err = zarr.Locate(ctx, *a.Target, store.Create); err != nil {
+			return err
+		}
+		if _, is := o.archive(); is && !a.whole {
+			return fmt.Errorf("%w: %s: a zip archive is written by one process", zarr.ErrUnsupported, *a.Target)
+		}
+	}
+	return a.compare(ctx, w, o)
+}
+
+// archive returns the zip archive that is made, if it is one.
+func (o *openArray) archive() (*zipstore.Archive, bool) {
+	if o.opt.Into == nil {
+		return nil, false
+	}
+	archive, is := store.Driver(o.opt.Into.Store()).(*zipstore.Archive)
+	return archive, is
+}
+
+// loaded returns an insertion as a request.
+func loaded(r regrid.Insertion, c io.Closer, err error) (regrid.Request, io.Closer, error) {
+	return r, c, err
+}
+
+// compare tells if the array has changed since the plan was made. With Options.Exact that
+// is an error.
+func (a *regridded) compare(ctx context.Context, w *Worker, o *openArray) error {
+	if a.Source.Document == "" {
+		if w.opt.Exact {
+			return fmt.Errorf("%w: the plan does not say what it was made from, so it cannot be executed exactly", zarr.ErrInvalidArgument)
+		}
+		return nil
+	}
+	changes, err := a.Source.Changes(ctx, o.array, a.Fingerprint, &o.opt)
+	switch {
+	case err != nil || changes == "":
+		return err
+	case w.opt.Exact:
+		return fmt.Errorf("%w: it has changed since the plan was made: %s; make the plan again, or do not ask for an exact one", zarr.ErrConflict, changes)
+	}
+	w.tell(a.Node, "it has changed since the plan was made: "+changes+"; the plan is computed again")
+	return nil
+}
+
+// Close closes the array and what belongs to it. An archive that is not complete is
+// discarded.
+func (o *openArray) Close() error {
+	errs := []error{}
+	if archive, is := o.archive(); is && !o.done {
+		errs = append(errs, archive.Discard())
+		o.opt.Into = nil
+	}
+	if o.sharing != nil {
+		errs = append(errs, o.sharing.Leave())
+	}
+	if o.inputs != nil {
+		errs = append(errs, o.inputs.Close())
+	}
+	if o.opt.Into != nil {
+		errs = append(errs, closeStore(o.opt.Into.Store()))
+	}
+	return errors.Join(append(errs, o.array.Close())...)
+}
+
+func (r *regridding) leave() (err error) {
+	for _, a := range r.arrays {
+		if a.opened != nil && a.opened.sharing != nil {
+			err = errors.Join(err, a.opened.sharing.Leave())
+		}
+	}
+	return err
+}
+
+func (r *regridding) publish(ctx context.Context, w *Worker, whole bool) (*Result, error) {
+	all := &Result{Arrays: make([]*regrid.Report, len(r.arrays))}
+	for i, a := range r.arrays {
+		if !a.Changed {
+			continue
+		}
+		a.whole = whole
+		var err error
+		if all.Arrays[i], err = a.publish(ctx, w); err != nil {
+			return all, a.fail(err)
+		}
+	}
+	return all, nil
+}
+
+// publish publishes one array, and closes it.
+func (a *regridded) publish(ctx context.Context, w *Worker) (report *regrid.Report, err error) {
+	o, err := a.open(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	o.opt.Batch = w.plan.batch()
+	if a.whole {
+		report, err = regrid.Do(ctx, o.array, o.request, &o.opt)
+	} else {
+		report, err = regrid.Publish(ctx, o.array, o.request, &o.opt)
+	}
+	a.opened, o.done = nil, err == nil
+	return report, errors.Join(err, o.Close())
+}
+
+// batch names the re-griddings of a plan with several arrays, so that they can be
+// reverted together.
+func (p *Plan) batch() string {
+	if len(p.Arrays) < 2 {
+		return ""
+	}
+	return p.ID
+}
+
+// Close closes all arrays.
+func (r *regridding) Close() (err error) {
+	for _, a := range r.arrays {
+		if a.opened != nil {
+			err = errors.Join(err, a.opened.Close())
+			a.opened = nil
+		}
+	}
+	return err
+}

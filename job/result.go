@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+import (
+	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/virtual"
+)
+
+// Result is what a plan has made. Which member is set depends on the operation.
+type Result struct {
+	// Arrays are the reports of re-griddings, in the order of [Plan.Arrays]. They are nil
+	// for arrays that have the wanted grid already.
+	Arrays []*regrid.Report
+	// Manifest is that of a scan.
+	Manifest *Manifest
+}
+
+// Manifest is a manifest that was made, and what was found in the files.
+type Manifest struct {
+	*virtual.Manifest
+	// Files is the number of files that were added, and Kept is how many of them tasks
+	// have scanned.
+	Files, Kept int
+	// Refused are what was left out, by files.
+	Refused []RefusedPart
+	// Notes say what users should know.
+	Notes []string
+}
+
+// RefusedPart is an array that was left out.
+type RefusedPart struct {
+	File, Path string
+	Err        error
+}
