@@ -10,7 +10,6 @@ import (
 	"iter"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/snapshot"
 )
@@ -23,6 +22,10 @@ type CheckOptions struct {
 	// Sample is the part of the stored chunks that [Array.CheckShards] checks, chosen at
 	// random: 0.01 for one of a hundred. 0 means all.
 	Sample float64
+	// From and To limit [Array.CheckShards] to the chunks whose numbers in the C order of
+	// the grid are From or greater and less than To. It does not read others. If both are
+	// 0, it checks all chunks.
+	From, To int64
 	// Complete makes every missing chunk a fault that wraps [fs.ErrNotExist]. It is for
 	// arrays whose chunks are all stored ([Options.StoreFill]). [Array.CheckShards]
 	// yields such faults at the end.
@@ -84,12 +87,13 @@ const mostUnread = 100
 
 // CheckShards checks all stored shards, as [Array.CheckShard] does, several at a time. It
 // yields their faults, with shards in no particular order. An error ends the sequence; it
-// is not a fault of a shard.
+// is not a fault of a shard. If the grid has 2^63 chunks or more and [CheckOptions.To] is
+// set, the error wraps [ErrOverflow].
 func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[ShardFault, error] {
 	if opt == nil {
 		opt = &CheckOptions{}
 	}
-	how := engine.Checking{Deep: !opt.IndexOnly, Sample: opt.Sample}
+	how := engine.Checking{Deep: !opt.IndexOnly, Sample: opt.Sample, Numbers: engine.Numbers{From: opt.From, To: opt.To}}
 	if opt.KeepGoing {
 		how.Unread = mostUnread
 	}
@@ -99,7 +103,7 @@ func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[Sh
 			yield(ShardFault{}, a.fail("check", err))
 			return
 		}
-		for c, err := range s.Engine.CheckAll(ctx, grid.BoxOf(s.Grid.Chunks()), how) {
+		for c, err := range s.Engine.CheckAll(ctx, how) {
 			if err != nil {
 				yield(ShardFault{}, a.fail("check", err))
 				return
@@ -127,18 +131,18 @@ func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[Sh
 			}
 		}
 		if opt.Complete {
-			a.missing(ctx)(yield)
+			a.missing(ctx, how.Numbers)(yield)
 		}
 	}
 }
 
 // missing yields chunks that are not stored, as faults. If another process changes the
 // array meanwhile, it starts again, because the set of chunks may have changed.
-func (a *Array) missing(ctx context.Context) iter.Seq2[ShardFault, error] {
+func (a *Array) missing(ctx context.Context, of engine.Numbers) iter.Seq2[ShardFault, error] {
 	return func(yield func(ShardFault, error) bool) {
 		s := a.state.Load()
 		for range readTries {
-			missing, err := s.Engine.Missing(ctx)
+			missing, err := s.Engine.Missing(ctx, of)
 			if err != nil {
 				yield(ShardFault{}, a.fail("check", err))
 				return

@@ -112,9 +112,19 @@ func (r *Array) countOrphans(ctx context.Context, a *zarr.Array) error {
 	return nil
 }
 
-// checkChunks checks the chunks of an array.
+// checkChunks checks the chunks of an array, or takes what parts have found.
 func (r *Array) checkChunks(ctx context.Context, a *zarr.Array, o *Options, total int64) error {
-	how := &zarr.CheckOptions{IndexOnly: o.Fast, Sample: o.Sample, Complete: o.Complete, KeepGoing: true}
+	taken, err := o.parts.take(ctx, r, a, o.MostFaults)
+	if taken || err != nil {
+		return err
+	}
+	return r.readChunks(ctx, a, o, 0, 0, total)
+}
+
+// readChunks checks the chunks with the numbers from from to to, or all if both are 0.
+// total is the largest number of them.
+func (r *Array) readChunks(ctx context.Context, a *zarr.Array, o *Options, from, to, total int64) error {
+	how := &zarr.CheckOptions{IndexOnly: o.Fast, Sample: o.Sample, Complete: o.Complete, KeepGoing: true, From: from, To: to}
 	how.Progress = func(_ []int64, found *codec.Check) {
 		r.add(found)
 		o.Progress(r.Path, r.Chunks, total)
@@ -128,14 +138,28 @@ func (r *Array) checkChunks(ctx context.Context, a *zarr.Array, o *Options, tota
 			r.Missing++
 			r.Faults++
 		}
-		// A damaged array may have millions of faults. All are counted.
-		if len(r.Found) < o.MostFaults {
-			r.Found = append(r.Found, f)
-		}
+		r.keep(f, o.MostFaults)
 	}
-	// Faults arrive in the order of reading. Sorted, two checks find the same.
-	slices.SortStableFunc(r.Found, func(x, y zarr.ShardFault) int { return slices.Compare(x.Shard, y.Shard) })
+	r.sortFound(o.MostFaults)
 	return nil
+}
+
+// keep adds a fault to those that are listed. A damaged array may have millions of
+// faults. All are counted, and those of the first chunks are kept, so that two checks
+// list the same, whatever the order of reading.
+func (r *Array) keep(f zarr.ShardFault, most int) {
+	if r.Found = append(r.Found, f); len(r.Found)/2 >= most {
+		r.sortFound(most)
+	}
+}
+
+// sortFound sorts the faults by chunk and keeps the first ones.
+func (r *Array) sortFound(most int) {
+	slices.SortStableFunc(r.Found, func(x, y zarr.ShardFault) int { return slices.Compare(x.Shard, y.Shard) })
+	if len(r.Found) > most {
+		clear(r.Found[most:]) // release what is dropped
+		r.Found = r.Found[:most]
+	}
 }
 
 // add adds the result of one chunk.

@@ -25,6 +25,8 @@
 // several arrays that a crashed writer has left, and documents that another program has
 // put back after a re-gridding.
 //
+// Several processes can check one store: [RunPart] reads a share of the chunks.
+//
 // Run changes nothing. [Repair] does, where that cannot lose data. Without a checksum in
 // the codecs, wrong values may go unnoticed.
 package check
@@ -36,7 +38,7 @@ import (
 	"varve.dev/zarr"
 )
 
-// Options are the options of [Run]. A nil *Options is the zero value.
+// Options are the options of [Run] and [RunPart]. A nil *Options is the zero value.
 type Options struct {
 	// Fast checks only sizes and the indexes of shards, and decodes nothing.
 	Fast bool
@@ -49,11 +51,22 @@ type Options struct {
 	// MostFaults bounds the faults that are listed for each array. All are counted. 0 is
 	// 1,000.
 	MostFaults int
+	// Parts, if there are any, are the results of all parts that [RunPart] has checked,
+	// in any order. [Run] takes from them what they have found in the chunks. It does the
+	// rest of the check, which reads only the chunks of coordinates. Of two results of
+	// one part the last one counts. Run checks an array whole if its document has changed
+	// since a part was made, or if a part has not seen it. Fast and Complete must be
+	// those of the parts, and Sample 0.
+	Parts []*Part
 	// Progress, if not nil, is called when the check of an array begins, with done 0, and
 	// after each of its chunks, one call at a time. The path is relative to the checked
 	// node. total is the number of chunks that the array may have, or of those of a
 	// sample; fewer may be stored.
+	// [Run] calls it only at the beginning for an array that it takes from Parts. In
+	// [RunPart], total is the number of chunks in the share.
 	Progress func(path string, done, total int64)
+
+	parts parts
 }
 
 // orDefault returns the options with their defaults.
@@ -81,10 +94,14 @@ const mostFaults = 1000
 // are findings; after more than 100 such chunks in a row the check of an array ends. An
 // array that cannot be checked is an error if it is n itself, and a finding below a
 // group. If a group cannot be listed completely, Run returns both a report on the rest
-// and an error. If the context ends, there is no report. If n is nil, the error wraps
-// [zarr.ErrInvalidArgument].
+// and an error. If the context ends, there is no report. If n is nil, or if
+// [Options.Parts] are not all parts of one check, the error wraps
+// [zarr.ErrInvalidArgument] and names a part that is missing.
 func Run(ctx context.Context, n zarr.Node, opt *Options) (*Report, error) {
 	o := opt.orDefault()
+	if err := o.gather(); err != nil {
+		return nil, err
+	}
 	var report *Report
 	var err error
 	switch n := n.(type) {
@@ -93,13 +110,18 @@ func Run(ctx context.Context, n zarr.Node, opt *Options) (*Report, error) {
 	case *zarr.Group:
 		report, err = o.runGroup(ctx, n)
 	default:
-		err = fmt.Errorf("%w: %T is neither an array nor a group that is open", zarr.ErrInvalidArgument, n)
+		err = noNode(n)
 	}
 	if report == nil {
 		return nil, err
 	}
 	report.sum()
 	return report, err
+}
+
+// noNode is the error for a node that is neither an array nor a group.
+func noNode(n zarr.Node) error {
+	return fmt.Errorf("%w: %T is neither an array nor a group that is open", zarr.ErrInvalidArgument, n)
 }
 
 // runArray checks one array.

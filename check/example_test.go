@@ -4,6 +4,7 @@ package check_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
 
@@ -57,6 +58,38 @@ func ExampleRun() {
 	// Output:
 	// 12 stored chunks, 1 damaged
 	// corrupt t2m t2m/c/2 [2]
+}
+
+// Each task of an array job checks a share and stores what it found. The last job reports
+// on the whole.
+func ExampleRunPart() {
+	ctx := context.Background()
+	g := archive(ctx)
+	var stored [][]byte
+	for task := range int64(4) {
+		part, err := check.RunPart(ctx, g, check.Share{Task: task, Of: 4}, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		text, err := json.Marshal(part)
+		if err != nil {
+			log.Fatal(err)
+		}
+		stored = append(stored, text)
+	}
+	parts := make([]*check.Part, len(stored))
+	for i, text := range stored {
+		if err := json.Unmarshal(text, &parts[i]); err != nil {
+			log.Fatal(err)
+		}
+	}
+	report, err := check.Run(ctx, g, &check.Options{Parts: parts})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.Checked.Chunks, "stored chunks,", report.Checked.Damaged, "damaged")
+	// Output:
+	// 12 stored chunks, 1 damaged
 }
 
 func ExampleRepair() {

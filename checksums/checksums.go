@@ -7,6 +7,8 @@
 // What Varve keeps for itself in directories named __varve is left out: locks, journals,
 // records of re-griddings.
 //
+// Several processes can read the values of one node: [WritePart] reads a share of them.
+//
 // Checksums prove that bytes are what they were, whoever changed them, if the list comes
 // from a trusted place: keep it outside of the node. They change with every re-gridding,
 // conversion or new compression. [zarr.Array.Digest] depends on the values alone.
@@ -24,6 +26,7 @@ import (
 	"io/fs"
 	"iter"
 	"runtime"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/engine"
@@ -31,13 +34,19 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Options are the options of [Write] and [Compare]. A nil *Options is the zero value.
+// Options are the options of [Write], [WritePart] and [Compare]. A nil *Options is the
+// zero value.
 type Options struct {
 	// Concurrency is the number of values that are read at the same time; 0 is a default
 	// for the store.
 	Concurrency int
 	// DANDI makes [Write] compute the digest that the DANDI archive has for a Zarr asset.
 	DANDI bool
+	// Parts, if there are any, are all parts that [WritePart] has written, in any order.
+	// [Write] and [Compare] take the sums from them. They read only values that no part
+	// has, and those whose size, version or time says that they were written since. Parts
+	// take about 100 bytes of memory for each value. They are read once.
+	Parts []io.Reader
 	// Progress, if not nil, is called with the number of bytes of each part that was
 	// read, from several goroutines.
 	Progress func(bytes int64)
@@ -57,10 +66,15 @@ type Report struct {
 // in which the store lists keys. Run in the directory of the node, sha256sum -c verifies
 // them.
 //
-// If the store cannot list, the error wraps [zarr.ErrUnsupported].
+// If the store cannot list, the error wraps [zarr.ErrUnsupported]. If one of
+// [Options.Parts] is damaged, or missing, it wraps [zarr.ErrInvalidArgument], or
+// [zarr.ErrLimit] if they are too long.
 func Write(ctx context.Context, at *zarr.Location, w io.Writer, opt *Options) (Report, error) {
 	r := newReader(at, opt)
 	var report Report
+	if err := r.readParts(); err != nil {
+		return report, r.fail("checksums", err)
+	}
 	var tree *folder
 	if r.DANDI {
 		tree = newFolder()
@@ -91,7 +105,9 @@ type reader struct {
 	store   store.Store
 	path    store.Path
 	name    string
-	illegal error // why the path is illegal
+	illegal error  // why the path is illegal
+	share   Share  // of the values to read; the zero Share is all
+	known   *parts // nil if all values are read
 }
 
 func newReader(at *zarr.Location, opt *Options) *reader {
@@ -101,6 +117,14 @@ func newReader(at *zarr.Location, opt *Options) *reader {
 	}
 	r.path, r.illegal = store.ParsePath(at.Path())
 	return r
+}
+
+// readParts reads the parts of the options.
+func (r *reader) readParts() (err error) {
+	if len(r.Parts) > 0 {
+		r.known, err = readParts(r.Parts, r.DANDI, mostListed)
+	}
+	return err
 }
 
 // fail returns err as a [*zarr.Error].
@@ -118,6 +142,7 @@ type value struct {
 	size   int64
 	sha256 [sha256.Size]byte
 	md5    [md5.Size]byte // with DANDI
+	stamp  stamp          // when it was read
 }
 
 // pending is a value that is being read.
@@ -127,8 +152,8 @@ type pending struct {
 	done chan struct{}
 }
 
-// values yields all values in the order of the listing, and reads several at a time. A
-// value that is deleted meanwhile is left out.
+// values yields the values of the share in the order of the listing, and reads several at
+// a time. A value that is deleted meanwhile is left out.
 func (r *reader) values(ctx context.Context) iter.Seq2[value, error] {
 	return func(yield func(value, error) bool) {
 		if r.illegal != nil {
@@ -168,17 +193,25 @@ func (r *reader) enqueue(ctx context.Context, queue chan<- *pending) {
 			return false
 		}
 	}
-	for e, err := range store.List(ctx, r.store, r.path, true) {
-		p := &pending{value: value{key: e.Name}, err: err, done: make(chan struct{})}
-		if err == nil && (e.Dir || own.IsBelow(e.Name)) {
+	list := store.List
+	if r.known != nil {
+		list = store.ListVersions
+	}
+	for e, err := range list(ctx, r.store, r.path, true) {
+		if err == nil && (e.Dir || own.IsBelow(e.Name) || r.share.Of > 1 && !r.share.has(hashOf(e.Name))) {
 			continue
 		}
+		p := &pending{value: value{key: e.Name}, err: err, done: make(chan struct{})}
 		if !add(p) {
 			return
 		}
 		if err != nil {
 			close(p.done)
 			return
+		}
+		if r.known.take(e, &p.value) {
+			close(p.done)
+			continue
 		}
 		go func() {
 			defer close(p.done)
@@ -210,7 +243,7 @@ func (r *reader) read(ctx context.Context, v *value) error {
 
 // readOnce returns false if parts of the value were of different versions.
 func (r *reader) readOnce(ctx context.Context, v *value) (same bool, err error) {
-	key := r.path.MustKey(v.key)
+	key, began := r.path.MustKey(v.key), time.Now()
 	sums := []hash.Hash{sha256.New()}
 	if r.DANDI {
 		sums = append(sums, md5.New())
@@ -229,7 +262,7 @@ func (r *reader) readOnce(ctx context.Context, v *value) (same bool, err error) 
 		r.add(sums, data)
 		first.Size = int64(len(data))
 	}
-	v.size = first.Size
+	v.size, v.stamp = first.Size, stampOf(first, began)
 	sums[0].Sum(v.sha256[:0])
 	if r.DANDI {
 		sums[1].Sum(v.md5[:0])

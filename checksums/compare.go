@@ -41,12 +41,16 @@ const mostListed = 1 << 26
 // Compare reads a list that [Write] or sha256sum has written, and compares all values
 // below a location with it. Lines that begin with "./" are taken as well.
 //
-// If a line is not one of sha256sum, the error wraps [zarr.ErrInvalidArgument]. If the
-// store cannot list, it wraps [zarr.ErrUnsupported].
+// If a line is not one of sha256sum, or if one of [Options.Parts] is damaged or missing,
+// the error wraps [zarr.ErrInvalidArgument]. If the store cannot list, it wraps
+// [zarr.ErrUnsupported].
 func Compare(ctx context.Context, at *zarr.Location, list io.Reader, opt *Options) (Comparison, error) {
 	r := newReader(at, opt)
 	r.DANDI = false
 	var c Comparison
+	if err := r.readParts(); err != nil {
+		return c, r.fail("checksums", err)
+	}
 	left, err := read(list, mostListed)
 	if err != nil {
 		return c, r.fail("checksums", err)

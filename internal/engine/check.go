@@ -42,12 +42,14 @@ type Checking struct {
 	Unread int64
 	// Sample is the part of the chunks to check, chosen at random; 0 means all.
 	Sample float64
+	// Numbers are the chunks to check. A sample is taken of these.
+	Numbers Numbers
 }
 
-// CheckAll checks the stored chunks of the box and yields the results in no order. If the
-// store fails to read a chunk, CheckAll reports that as a fault of the chunk. If it fails
-// for too many chunks in a row, CheckAll yields the error and ends.
-func (a *Array) CheckAll(ctx context.Context, cells grid.Box, how Checking) iter.Seq2[Checked, error] {
+// CheckAll checks stored chunks and yields the results in no order. If the store fails to
+// read a chunk, CheckAll reports that as a fault of the chunk. If it fails for too many
+// chunks in a row, CheckAll yields the error and ends.
+func (a *Array) CheckAll(ctx context.Context, how Checking) iter.Seq2[Checked, error] {
 	return func(yield func(Checked, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -55,7 +57,7 @@ func (a *Array) CheckAll(ctx context.Context, cells grid.Box, how Checking) iter
 		go func() {
 			// end has room for the result, so the goroutine ends even if nobody receives
 			// it.
-			end <- a.checkAll(ctx, cells, how, found)
+			end <- a.checkAll(ctx, how, found)
 			close(found)
 		}()
 		for c := range found {
@@ -72,13 +74,17 @@ func (a *Array) CheckAll(ctx context.Context, cells grid.Box, how Checking) iter
 	}
 }
 
-func (a *Array) checkAll(ctx context.Context, cells grid.Box, how Checking, found chan<- Checked) error {
-	next, stop := iter.Pull2(a.mayBeStored(ctx, cells))
+func (a *Array) checkAll(ctx context.Context, how Checking, found chan<- Checked) error {
+	boxes, err := how.Numbers.Boxes(a.Grid.Chunks())
+	if err != nil {
+		return err
+	}
+	next, stop := iter.Pull2(a.mayBeStoredIn(ctx, boxes))
 	defer stop()
 	var failed error
 	var unread atomic.Int64 // chunks in a row
-	r := a.newRun(cells, math.MaxInt64)
-	err := each(ctx, r.workers,
+	r := a.newRun(grid.BoxOf(a.Grid.Chunks()), math.MaxInt64)
+	err = each(ctx, r.workers,
 		func(w *worker) bool {
 			index, err, more := next()
 			for more && err == nil && how.Sample > 0 && rand.Float64() >= how.Sample {

@@ -83,6 +83,19 @@ func (a *Array) mayBeStored(ctx context.Context, cells grid.Box) iter.Seq2[[]int
 	}
 }
 
+// mayBeStoredIn is mayBeStored for several boxes, one after the other.
+func (a *Array) mayBeStoredIn(ctx context.Context, boxes []grid.Box) iter.Seq2[[]int64, error] {
+	return func(yield func([]int64, error) bool) {
+		for _, cells := range boxes {
+			for index, err := range a.mayBeStored(ctx, cells) {
+				if !yield(index, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
 // chunk compacts one shard and adds the result.
 func (c *compaction) chunk(ctx context.Context, w *writer) error {
 	is, err := w.compact(ctx)

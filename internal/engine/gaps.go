@@ -7,41 +7,45 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-
-	"varve.dev/zarr/grid"
 )
 
-// Missing returns the indices of the chunks of the grid that are not stored, in C order.
-func (a *Array) Missing(ctx context.Context) (iter.Seq[[]int64], error) {
-	cells := grid.BoxOf(a.Grid.Chunks())
-	n, ok := cells.Len()
-	if !ok || n > MostVisited {
-		return nil, fmt.Errorf("%w: the grid has %v chunks, and at most %d can be checked", ErrLimit, cells.Shape(), int64(MostVisited))
+// Missing returns the indices of those of the given chunks that are not stored, in C
+// order.
+func (a *Array) Missing(ctx context.Context, of Numbers) (iter.Seq[[]int64], error) {
+	boxes, err := of.Boxes(a.Grid.Chunks())
+	if err != nil {
+		return nil, err
+	}
+	n := int64(0)
+	for _, cells := range boxes {
+		more, ok := cells.Len()
+		if n += more; !ok || more > MostVisited || n > MostVisited {
+			return nil, fmt.Errorf("%w: the grid has %v chunks, and at most %d can be checked", ErrLimit, a.Grid.Chunks(), int64(MostVisited))
+		}
 	}
 	// One bit for each cell.
 	stored := make([]uint64, (n+63)/64)
-	for index, err := range a.Stored(ctx, cells) {
-		if err != nil {
-			return nil, err
+	begin := int64(0)
+	for _, cells := range boxes {
+		for index, err := range a.Stored(ctx, cells) {
+			if err != nil {
+				return nil, err
+			}
+			k := begin + numberIn(cells, index)
+			stored[k/64] |= 1 << (k % 64)
 		}
-		k := numberIn(cells, index)
-		stored[k/64] |= 1 << (k % 64)
+		more, _ := cells.Len()
+		begin += more
 	}
 	return func(yield func([]int64) bool) {
 		k := int64(0)
-		for index := range cells.IndicesInto(make([]int64, len(cells))) {
-			if stored[k/64]>>(k%64)&1 == 0 && !yield(slices.Clone(index)) {
-				return
+		for _, cells := range boxes {
+			for index := range cells.IndicesInto(make([]int64, len(cells))) {
+				if stored[k/64]>>(k%64)&1 == 0 && !yield(slices.Clone(index)) {
+					return
+				}
+				k++
 			}
-			k++
 		}
 	}, nil
-}
-
-// numberIn returns the number of an index in the C order of a box.
-func numberIn(cells grid.Box, index []int64) (k int64) {
-	for i, in := range cells {
-		k = k*in.Len() + index[i] - in.Start
-	}
-	return k
 }
