@@ -31,9 +31,37 @@ import (
 //
 // ConvertTo writes values before documents, and the document of the node itself last. The
 // other errors are those of [Copy].
+//
+// # Parts
+//
+// With [Options.Share], several processes convert the values, each its part. They write
+// no documents, and leave a note that a copy has begun. ConvertTo with [Options.Resume]
+// then publishes, with the same arguments otherwise. It goes on: what is missing is made,
+// what the new documents do not describe is deleted, and then the documents are written.
+// It also goes on with what an interrupted call with Resume has left. Both stores must be
+// able to list.
+//
+// A value is up to date if it was written more than [SyncSlack] after all values in src
+// that it is made from. One that is copied must have the same size, too. There is no such
+// check for one that is encoded again; it is made again if src stores only some of the
+// chunks that it is made from. What [Sync] says about times and wrong clocks holds here.
+//
+// The source may change meanwhile. Beside the note is what the values mean: the documents
+// of each array. If an array gets chunks of another meaning, a part is refused with an
+// error that wraps [zarr.ErrSourceChanged], and the call that publishes makes the array
+// anew. A new grid is such a change, and so is a new length that gives an array of format
+// 2 other chunks. If a document changes while the call that publishes runs, the error is
+// the same; call it again.
+//
+// A call that finds the node published, with the documents that it would write, does
+// nothing: a conversion does not follow its source. If they differ, the error wraps
+// [fs.ErrExist].
 func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Options) (Conversion, error) {
 	c := &conversion{format: to}
 	err := checkFormat(to)
+	if err == nil {
+		err = opt.resumable()
+	}
 	if err == nil {
 		c.copier, err = newCopier(ctx, src, dst, opt)
 	}
@@ -41,6 +69,7 @@ func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Option
 		err = c.run(ctx)
 	}
 	r := c.survey.result()
+	r.Kept = c.current
 	if c.copier != nil {
 		r.Values, r.Bytes, r.Lost = c.report.Values, c.report.Bytes, c.report.Lost
 	}
@@ -56,10 +85,39 @@ type conversion struct {
 	survey  survey
 	format  int
 	derived map[string]Derived // for [Derive]; nil for a conversion
-	mu      sync.Mutex         // of the report
+	mu      sync.Mutex         // of the report, and of current
+	current int64              // values that are up to date
+	unlike  bool               // nothing that the destination has counts
 }
 
 func (c *conversion) run(ctx context.Context) error {
+	if err := c.plan(ctx); err != nil {
+		return err
+	}
+	if c.goesOn() {
+		return c.resume(ctx)
+	}
+	if err := c.checkPlace(ctx); err != nil {
+		return err
+	}
+	// Check the place first: the caller may ask the user about the chunks that gauge
+	// reports.
+	if err := c.survey.gauge(ctx, &c.Options); err != nil || c.DryRun {
+		return errors.Join(err, c.countCopies(ctx))
+	}
+	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	for _, m := range c.survey.members {
+		if err := c.values(ctx, m); err != nil {
+			return err
+		}
+	}
+	return c.complete(ctx)
+}
+
+// plan reads the documents of the source, and makes those of the destination.
+func (c *conversion) plan(ctx context.Context) error {
 	c.survey = survey{store: c.from, limits: c.Limits, told: c.told}
 	if c.derived != nil {
 		c.survey.op = "copy"
@@ -87,31 +145,22 @@ func (c *conversion) run(ctx context.Context) error {
 			return fmt.Errorf("%q: %w", "/"+m.path.String(), err)
 		}
 	}
-	if err := c.survey.consolidate(c.format); err != nil {
-		return err
-	}
 	// checkPlace and prepare look at the format of the groups above the destination.
 	c.old = c.format == 2
-	if err := c.checkPlace(ctx); err != nil {
-		return err
-	}
-	// Check the place first: the caller may ask the user about the chunks that gauge
-	// reports.
-	if err := c.survey.gauge(ctx, &c.Options); err != nil || c.DryRun {
-		return errors.Join(err, c.countCopies(ctx))
-	}
-	if err := c.prepare(ctx); err != nil {
-		return err
-	}
-	for _, m := range c.survey.members {
-		if err := c.values(ctx, m); err != nil {
-			return err
-		}
-	}
+	return c.survey.consolidate(c.format)
+}
+
+// complete publishes the node, and updates what describes it.
+func (c *conversion) complete(ctx context.Context) error {
 	if err := c.publish(ctx); err != nil {
 		return err
 	}
-	// The copy is visible already, so a failure here does not undo it.
+	return c.updateAbove(ctx)
+}
+
+// updateAbove updates the consolidated metadata of the groups above. The copy is visible
+// already, so a failure here does not undo it.
+func (c *conversion) updateAbove(ctx context.Context) error {
 	if err := c.dst.UpdateConsolidated(ctx, c.writing()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", zarr.ErrIncomplete, err)
 	}
@@ -470,5 +519,5 @@ func (c *conversion) publish(ctx context.Context) error {
 			}
 		}
 	}
-	return store.Delete(ctx, c.copier.to, c.goal.MustKey(noteName))
+	return c.deleteNotes(ctx)
 }

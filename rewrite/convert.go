@@ -20,6 +20,9 @@ type Conversion struct {
 	Nodes  []Converted // parents first
 	Values int64       // stored values that were copied or encoded again
 	Bytes  int64       // of copied values
+	// Kept counts the values that [ConvertTo], in a part or with Resume, has found up to
+	// date.
+	Kept int64
 	// Lost counts the symbolic links below the source that lead out of its store or
 	// to nothing. [ConvertTo] omits them. [Convert] keeps them and counts none.
 	Lost int
@@ -61,7 +64,10 @@ func Convert(ctx context.Context, at *zarr.Location, to int, opt *Options) (Conv
 		c.Options = *opt
 	}
 	c.store, c.limits = at.Store(), c.Limits
-	err := c.run(ctx, at.Path())
+	err := opt.alone()
+	if err == nil {
+		err = c.run(ctx, at.Path())
+	}
 	if err != nil {
 		return c.result(), wrap("convert", at.Path(), err)
 	}

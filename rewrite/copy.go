@@ -6,7 +6,8 @@
 // They decode nothing: chunks, documents, attributes and consolidated metadata are copied
 // as they are stored, in both formats. So nodes that Varve does not understand are
 // copied, too. [Sync] makes an existing copy equal to its source again. [Convert] and
-// [ConvertTo] change the format of nodes.
+// [ConvertTo] change the format of nodes. Several processes may share the work of Sync
+// and ConvertTo ([Share]).
 //
 // # Protocol
 //
@@ -49,6 +50,9 @@ import (
 func Copy(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, error) {
 	c, err := newCopier(ctx, src, dst, opt)
 	if err == nil {
+		err = opt.alone()
+	}
+	if err == nil {
 		err = c.run(ctx)
 	}
 	if err != nil {
@@ -71,6 +75,9 @@ func Copy(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 // thousand of a group, whose locks are not held throughout.
 func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, error) {
 	c, err := newCopier(ctx, src, dst, opt)
+	if err == nil {
+		err = opt.alone()
+	}
 	if err == nil {
 		err = c.movable()
 	}

@@ -60,6 +60,9 @@ func Derive(ctx context.Context, src, dst *zarr.Location, d Derivation, opt *Opt
 	}
 	var err error
 	if c.copier, err = newCopier(ctx, src, dst, opt); err == nil {
+		err = opt.alone()
+	}
+	if err == nil {
 		c.derivation = d
 		err = c.run(ctx)
 	}
@@ -167,6 +170,16 @@ func bare(n metadata.Node) ([]byte, error) {
 // open opens a member for writing, before any document is stored. The documents are only
 // in an overlay, so that other programs do not see the array yet.
 func (c *conversion) open(ctx context.Context, m *member) (*zarr.Array, error) {
+	return c.openAs(ctx, m, false)
+}
+
+// openBlind is open for an array whose chunks are not read: each is written as if there
+// were none.
+func (c *conversion) openBlind(ctx context.Context, m *member) (*zarr.Array, error) {
+	return c.openAs(ctx, m, true)
+}
+
+func (c *conversion) openAs(ctx context.Context, m *member, blind bool) (*zarr.Array, error) {
 	place, err := c.goal.Join(m.Path)
 	if err != nil {
 		return nil, err
@@ -175,7 +188,7 @@ func (c *conversion) open(ctx context.Context, m *member) (*zarr.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &overlay{Store: c.copier.to, documents: map[store.Key][]byte{}}
+	v := &overlay{Store: c.copier.to, blind: blind, documents: map[store.Key][]byte{}}
 	for _, t := range list {
 		v.documents[place.MustKey(t.name)] = t.bytes
 	}

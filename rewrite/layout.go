@@ -79,9 +79,15 @@ func (l *layout) hasShape(rest string) bool {
 	return false
 }
 
+// continues reports whether both layouts give every index the same key and, if both have
+// the chunk, the same elements.
+func (l *layout) continues(o *layout) bool {
+	return l.known() && o.known() && l.keys == o.keys && l.agrees(o)
+}
+
 // within reports whether all chunks of l are chunks of o, with the same elements.
 func (l *layout) within(o *layout) bool {
-	if !l.known() || !o.known() || l.keys != o.keys || !l.agrees(o) {
+	if !l.continues(o) {
 		return false
 	}
 	for i, n := range l.grid.Shape() {

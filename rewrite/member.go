@@ -64,6 +64,8 @@ type member struct {
 	mask         *mask         // missing values; nil if the format stays
 	gaps         *gaps         // missing chunks to store; nil if there are none
 	derived      *Derived      // how the array is made anew; nil if it is copied
+	anew         bool          // no value of the destination is taken for a copy
+	shapes       [][]int64     // of other states, for which values may have been stored
 }
 
 // source is a document that was read.

@@ -2,7 +2,11 @@
 
 package rewrite
 
-import "varve.dev/zarr"
+import (
+	"fmt"
+
+	"varve.dev/zarr"
+)
 
 // Options configure [Copy], [Move], [Convert] and [ConvertTo]. A nil *Options means the
 // zero Options.
@@ -21,10 +25,36 @@ type Options struct {
 	// [MostFilledBytes], are an error that wraps [ErrManyMissing], and nothing is
 	// changed.
 	FillAll bool
+	// Resume lets [ConvertTo] go on with what another call with Resume, or parts, have
+	// left. Without it, what an unfinished conversion has left is deleted first.
+	// Overwrite cannot be combined with it, nor with Share.
+	Resume bool
+	// Share, unless nil, makes [ConvertTo] store the values of one part, and publish
+	// nothing; ConvertTo says how.
+	Share *Share
 	// Progress is called by [Convert] when the changes begin and after each step: a
 	// stored missing chunk, or documents that are written, checked or removed. It may
 	// be called concurrently.
 	Progress func(done, total int64)
+}
+
+// alone refuses what only [ConvertTo] can do.
+func (o *Options) alone() error {
+	if o != nil && (o.Resume || o.Share != nil) {
+		return fmt.Errorf("%w: only Sync and ConvertTo work in parts or go on", zarr.ErrInvalidArgument)
+	}
+	return nil
+}
+
+// resumable refuses options that do not go together.
+func (o *Options) resumable() error {
+	if o == nil {
+		return nil
+	}
+	if (o.Resume || o.Share != nil) && o.Overwrite {
+		return fmt.Errorf("%w: a conversion in parts, or one that goes on, cannot overwrite; delete the node at the destination first", zarr.ErrInvalidArgument)
+	}
+	return o.Share.check()
 }
 
 // Report counts the nodes and values that were copied or, in a dry run, would be copied.

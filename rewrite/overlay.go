@@ -23,11 +23,15 @@ import (
 type overlay struct {
 	store.Store
 	documents map[store.Key][]byte
+	blind     bool // nothing else is found
 }
 
 func (o *overlay) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	if document, ok := o.documents[key]; ok {
 		return append(dst, document...), store.Info{Size: int64(len(document))}, nil
+	}
+	if o.blind {
+		return dst, store.Info{}, fmt.Errorf("%s: %w", key, fs.ErrNotExist)
 	}
 	return o.Store.Get(ctx, key, q, dst)
 }

@@ -93,6 +93,9 @@ func (p *pass) visit(ctx context.Context, from, to *store.Entry) error {
 		return nil
 	}
 	what, i := p.roleOf(name)
+	if p.opt.Share != nil && what != transaction && (what != chunk || from == nil || !p.mine(name)) {
+		return nil // of another part, or of the call that publishes
+	}
 	switch what {
 	case chunk:
 		return p.chunk(ctx, name, i, from, to)
@@ -114,6 +117,7 @@ func (s *syncer) noteAt(dir string) {
 	switch {
 	case dir == "": // an interrupted Sync has left it
 		s.noted = true
+	case s.opt.Share != nil: // only the call that publishes deletes
 	case s.is[dir] != nil: // so has the removal of an array that is copied anew
 		s.extra[dir] = append(s.extra[dir], dir+noteName)
 	default: // or that of a node, which goes on
@@ -142,9 +146,9 @@ func (p *pass) chunk(ctx context.Context, name string, i *item, from, to *store.
 	case from == nil:
 		return p.blank(ctx, name, i)
 	case to == nil:
-		p.later(ctx, func(ctx context.Context) error { return p.copy(ctx, name, from, &p.report.New) })
+		p.later(ctx, func(ctx context.Context) error { return p.renew(ctx, name, from, &p.report.New) })
 	case i.anew || from.Size != to.Size || !p.opt.Checksum && !p.isCopy(from, to):
-		p.later(ctx, func(ctx context.Context) error { return p.copy(ctx, name, from, &p.report.Replaced) })
+		p.later(ctx, func(ctx context.Context) error { return p.renew(ctx, name, from, &p.report.Replaced) })
 	case p.opt.Checksum && !p.isOld(from):
 		p.later(ctx, func(ctx context.Context) error { return p.compare(ctx, name, from) })
 	default:
@@ -189,7 +193,18 @@ func (p *pass) compare(ctx context.Context, name string, from *store.Entry) erro
 		p.keep(from)
 		return nil
 	}
-	return p.copy(ctx, name, from, &p.report.Replaced)
+	return p.renew(ctx, name, from, &p.report.Replaced)
+}
+
+// renew copies a value that is no copy by its time and size.
+func (p *pass) renew(ctx context.Context, name string, from *store.Entry, count *int64) error {
+	if same, err := p.startLate(ctx, name, from); err != nil {
+		return err
+	} else if same {
+		p.keep(from)
+		return nil
+	}
+	return p.copy(ctx, name, from, count)
 }
 
 // copy copies a value and counts it.
@@ -221,8 +236,7 @@ const (
 	mostCopies = 5
 )
 
-// copyValue copies a value. If that takes long, it compares the versions of the source
-// before and after.
+// copyValue copies a value as [values.steady] does, within the bytes that may be held.
 func (p *pass) copyValue(ctx context.Context, name string, from *store.Entry) (int64, error) {
 	held, err := p.room.Acquire(ctx, min(from.Size, small))
 	if err != nil {
@@ -233,15 +247,20 @@ func (p *pass) copyValue(ctx context.Context, name string, from *store.Entry) (i
 	if err != nil {
 		return 0, err
 	}
-	was := store.Info{Size: from.Size, Version: from.Version}
+	return p.values.steady(ctx, to, key, store.Info{Size: from.Size, Version: from.Version})
+}
+
+// steady copies a value. If that takes long, it compares the versions of the source
+// before and after. was is that of before.
+func (v *values) steady(ctx context.Context, to, key store.Key, was store.Info) (int64, error) {
 	for range mostCopies {
 		began := clock()
-		n, err := p.values.between(ctx, to, key)
+		n, err := v.between(ctx, to, key)
 		changed := errors.Is(err, store.ErrConflict)
 		if err != nil && !changed || !changed && clock().Sub(began) < long {
 			return n, err
 		}
-		is, err := store.Stat(ctx, p.from, key)
+		is, err := store.Stat(ctx, v.c.from, key)
 		if err != nil || !changed && is.Same(was) {
 			return n, err
 		}

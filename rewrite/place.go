@@ -21,7 +21,8 @@ const noteName = publish.Unfinished
 
 // Unfinished reports whether an unfinished copy, conversion or [Sync] has left its note
 // at a place. Readers do not see what it has left, or see the old documents. Another copy
-// deletes what they do not see, and so does [zarr.Location.Delete]. Another Sync goes on.
+// deletes what they do not see, and so does [zarr.Location.Delete]. Another Sync goes on,
+// and so does a conversion with [Options.Resume].
 func Unfinished(ctx context.Context, at *zarr.Location) (bool, error) {
 	p, err := store.ParsePath(at.Path())
 	if err != nil {
@@ -51,8 +52,18 @@ const (
 	something              // values of unknown origin
 )
 
-// look returns the state of the destination.
-func (c *copier) look(ctx context.Context) (state, error) {
+// look returns the state of the destination. If it finds values alone, it looks again: a
+// part may have begun between its requests, or another process may have published.
+func (c *copier) look(ctx context.Context) (s state, err error) {
+	for range 3 {
+		if s, err = c.lookOnce(ctx); err != nil || s != something {
+			break
+		}
+	}
+	return s, err
+}
+
+func (c *copier) lookOnce(ctx context.Context) (state, error) {
 	for _, s := range []struct {
 		names []string
 		state state

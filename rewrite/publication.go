@@ -36,6 +36,9 @@ func (s *syncer) replace(ctx context.Context) (err error) {
 			return fmt.Errorf("%q is %s in the destination and %s in the source; it is replaced only if deletions are asked for: %w",
 				"/"+strings.TrimSuffix(s.goal.String()+"/"+dir, "/"), article(was.kind), article(is.kind), fs.ErrExist)
 		}
+		if s.opt.Share != nil {
+			return s.refuseClash(dir)
+		}
 		if err := s.removeClash(ctx, dir); err != nil {
 			return err
 		}
@@ -86,6 +89,11 @@ func (s *syncer) removeClash(ctx context.Context, dir string) error {
 
 // publishAll runs step 6. Nodes of one depth are written at the same time.
 func (s *syncer) publishAll(ctx context.Context) error {
+	if s.began {
+		if err := s.makeParents(ctx); err != nil { // parts make none
+			return err
+		}
+	}
 	dirs := s.dirs()
 	for len(dirs) > 0 {
 		depth := strings.Count(dirs[0], "/")

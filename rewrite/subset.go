@@ -36,7 +36,7 @@ func matching(all inventory, pattern string) (names []string) {
 // one at dst itself. Their consolidated metadata is left out, because it describes nodes
 // that are not copied: they would be read as fill values.
 func makeGroups(ctx context.Context, all inventory, name string, dst *zarr.Location, opt *SyncOptions) error {
-	if opt.DryRun {
+	if opt.DryRun || opt.Share != nil {
 		return nil
 	}
 	p, err := store.ParsePath(dst.Path())

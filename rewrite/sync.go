@@ -66,6 +66,28 @@ import (
 //  7. Delete what only dst has, if asked to. Delete the note, and update the consolidated
 //     metadata of the groups above.
 //
+// # Parts
+//
+// With [SyncOptions.Share], several processes copy the values of steps 3 and 4, each its
+// part. They write no documents, delete nothing and leave the note. Sync without a Share
+// then does the rest, with the same arguments. A part that is interrupted can be copied
+// again, by any process. If step 2 has to remove an array, a part is refused: the error
+// wraps [zarr.ErrConflict] and names the array.
+//
+// The source may change meanwhile: the time of each value decides, as above. A value that
+// a part has copied for former documents stays only if that in src was written before. So
+// an array that was deleted and created anew is copied again, even if its chunks have the
+// same keys and sizes. Values whose keys have another number of axes by then stay, as
+// files that belong to no array. Call Sync without a Share when no part runs any more: a
+// part stores what it has just read from src, perhaps over something newer, which the
+// next Sync notices.
+//
+// A part that finds the node published compares values that may have changed, and changes
+// nothing if all are equal. Otherwise it leaves the note and the values, like a Sync that
+// is interrupted.
+//
+// # After a crash
+//
 // A crash leaves the documents of either state, and the note. Until step 6, chunks that
 // src has overwritten may be new ones already, as after any write. Another Sync goes on.
 // Two runs at once, and other writers of dst, may overwrite chunks of each other.
@@ -81,7 +103,7 @@ func Sync(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions) (SyncR
 	if err == nil && opt.Nodes != "" {
 		err = syncNodes(ctx, src, dst, opt, &r)
 	} else if err == nil {
-		err = syncOne(ctx, src, dst, opt, &r)
+		err = syncOne(ctx, src, dst, "", opt, &r)
 	}
 	if err != nil {
 		err = wrap("sync", src.Path(), err)
@@ -92,8 +114,8 @@ func Sync(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions) (SyncR
 // SyncSlack is how much later than that of its source the last write of a copy must be.
 const SyncSlack = time.Minute
 
-// syncOne makes one node equal to another one.
-func syncOne(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions, r *SyncReport) error {
+// syncOne makes one node equal to another one. above is its path below that of the call.
+func syncOne(ctx context.Context, src, dst *zarr.Location, above string, opt *SyncOptions, r *SyncReport) error {
 	c, err := newCopier(ctx, src, dst, &Options{Options: opt.Options, DryRun: opt.DryRun})
 	if err == nil {
 		err = direct(c.to, c.goal, "the destination")
@@ -101,8 +123,11 @@ func syncOne(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions, r *
 	if err != nil {
 		return err
 	}
-	s := &syncer{copier: c, opt: opt, report: r, room: budget.New(max(opt.Budget, leastRoom))}
+	s := &syncer{copier: c, opt: opt, above: above, report: r, room: budget.New(max(opt.Budget, leastRoom))}
 	r.Lost += c.report.Lost
+	if opt.Share != nil {
+		return s.runPart(ctx)
+	}
 	return s.run(ctx)
 }
 
@@ -113,6 +138,7 @@ const leastRoom = 256 << 20
 type syncer struct {
 	*copier
 	opt    *SyncOptions
+	above  string // the path of the node below that of the call, with a slash at its end
 	report *SyncReport
 	room   *budget.Budget // for the bytes of values
 
@@ -120,6 +146,7 @@ type syncer struct {
 	there inventory // of the destination, in the directories of is
 	node  bool      // the destination has documents, or values of an interrupted Sync
 	noted bool      // the note is stored
+	began bool      // the note was there, and no document
 
 	mu    sync.Mutex          // guards the report and what follows while values are copied
 	stale []string            // chunks of the destination that no document describes
@@ -199,10 +226,14 @@ func (s *syncer) begin(ctx context.Context) (err error) {
 		return fmt.Errorf("the destination has files but no node; choose another place: %w", fs.ErrExist)
 	case is == begun:
 		s.node, err = s.goesOn(ctx)
+		s.began = s.node
 	default:
 		s.node = is != free
+		if s.node && s.opt.Share != nil {
+			s.noted, err = exists(ctx, s.to, s.goal, noteName)
+		}
 	}
-	if err == nil && !s.node {
+	if err == nil && (!s.node || s.began) {
 		err = s.checkParents(ctx)
 	}
 	if err == nil {
@@ -215,12 +246,18 @@ func (s *syncer) begin(ctx context.Context) (err error) {
 // of this node. Those of another copy are deleted.
 func (s *syncer) goesOn(ctx context.Context) (bool, error) {
 	note, err := s.document(ctx, s.to, s.goal.MustKey(noteName))
+	if errors.Is(err, fs.ErrNotExist) && s.opt.Share != nil {
+		return false, errPublished // since the look
+	}
 	if err != nil {
 		return false, err
 	}
 	if string(note) == string(s.noteText()) {
 		s.noted = true
 		return true, nil
+	}
+	if s.opt.Share != nil {
+		return false, errForeign
 	}
 	if s.DryRun {
 		return false, nil
@@ -325,6 +362,9 @@ func (s *syncer) start(ctx context.Context) error {
 	if s.noted {
 		return nil
 	}
+	if s.opt.Share != nil {
+		return s.startPart(ctx)
+	}
 	if !s.node {
 		if err := s.makeParents(ctx); err != nil {
 			return err
@@ -380,7 +420,7 @@ func syncNodes(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions, r
 			return err
 		}
 		var one SyncReport
-		err := syncOne(ctx, src.At(name), dst.At(name), opt, &one)
+		err := syncOne(ctx, src.At(name), dst.At(name), name+"/", opt, &one)
 		r.add(name, one)
 		if err != nil {
 			return wrap("sync", path.Join(src.Path(), name), err)

@@ -39,11 +39,14 @@ type SyncOptions struct {
 	Verify bool
 	// DryRun changes nothing, and counts what would be changed.
 	DryRun bool
+	// Share, unless nil, copies the values of one part, and publishes nothing; [Sync]
+	// says how. Delete has no effect then, and Verify compares the values of the part.
+	Share *Share
 }
 
 func (o *SyncOptions) check() error {
-	if o.Nodes == "" {
-		return nil
+	if err := o.Share.check(); err != nil || o.Nodes == "" {
+		return err
 	}
 	if _, err := path.Match(o.Nodes, ""); err != nil {
 		return fmt.Errorf("%w: %q is no pattern of paths (%w)", zarr.ErrInvalidArgument, o.Nodes, err)

@@ -16,8 +16,34 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// verify compares all values and documents of the destination with the source.
+// verify compares all values and documents of the destination with the source. A part
+// compares its values only.
 func (s *syncer) verify(ctx context.Context) error {
+	if s.opt.Share == nil {
+		if err := s.verifyDocuments(ctx); err != nil {
+			return err
+		}
+	}
+	g, within := parallel.New(ctx)
+	g.SetLimit(s.tasks())
+	from, to := store.ListVersions(within, s.from, s.at, true), store.ListVersions(within, s.to, s.goal, true)
+	return g.Wait(pair(within, from, to, func(from, to *store.Entry) error {
+		name := nameOf(from, to)
+		if what, _ := s.roleOf(name); what != chunk || within.Err() != nil {
+			return within.Err()
+		}
+		if s.opt.Share != nil && (from == nil || !s.mine(name)) {
+			return nil
+		}
+		if from == nil || to == nil || from.Size != to.Size {
+			return differs(name)
+		}
+		g.Go(func() error { return s.verifyValue(within, name, from.Size) })
+		return nil
+	}))
+}
+
+func (s *syncer) verifyDocuments(ctx context.Context) error {
 	there, err := s.librarian(s.to, s.goal).those(ctx, s.is)
 	if err != nil {
 		return err
@@ -29,20 +55,7 @@ func (s *syncer) verify(ctx context.Context) error {
 			}
 		}
 	}
-	g, within := parallel.New(ctx)
-	g.SetLimit(s.tasks())
-	from, to := store.ListVersions(within, s.from, s.at, true), store.ListVersions(within, s.to, s.goal, true)
-	return g.Wait(pair(within, from, to, func(from, to *store.Entry) error {
-		name := nameOf(from, to)
-		if what, _ := s.roleOf(name); what != chunk || within.Err() != nil {
-			return within.Err()
-		}
-		if from == nil || to == nil || from.Size != to.Size {
-			return differs(name)
-		}
-		g.Go(func() error { return s.verifyValue(within, name, from.Size) })
-		return nil
-	}))
+	return nil
 }
 
 func (s *syncer) verifyValue(ctx context.Context, name string, size int64) error {
