@@ -153,7 +153,7 @@ func (w *Worker) Forget(ctx context.Context) error {
 		return err
 	}
 	f := w.folder
-	for _, dir := range []string{claimsDir, resultsDir, recordsDir} {
+	for _, dir := range []string{claimsDir, resultsDir, sumsDir, recordsDir} {
 		at, err := f.path.Join(dir)
 		if err != nil {
 			return err

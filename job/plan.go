@@ -158,6 +158,12 @@ func (p *Plan) newOperation() (operation, error) {
 		return newRegridding(p)
 	}
 	switch p.Operation {
+	case "copy":
+		return newCopying(&p.Work)
+	case "convert":
+		return newConverting(&p.Work)
+	case "check":
+		return newChecking(&p.Work)
 	case "virtualize":
 		return newScanning(&p.Work)
 	case "":

@@ -4,6 +4,7 @@ package job
 
 import (
 	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/virtual"
 )
 
@@ -12,6 +13,10 @@ type Result struct {
 	// Arrays are the reports of re-griddings, in the order of [Plan.Arrays]. They are nil
 	// for arrays that have the wanted grid already.
 	Arrays []*regrid.Report
+	// Copy, Conversion and Check are the reports of these operations.
+	Copy       *rewrite.SyncReport
+	Conversion *rewrite.Conversion
+	Check      *Checked
 	// Manifest is that of a scan.
 	Manifest *Manifest
 }

@@ -153,3 +153,10 @@ func (w *Worker) tell(node, text string) {
 		w.opt.Note(node, text)
 	}
 }
+
+// progress reports how far a task is.
+func (w *Worker) progress(done, total int64) {
+	if w.opt.Progress != nil {
+		w.opt.Progress(regrid.Progress{Stage: 1, Stages: 1, Done: done, Total: total})
+	}
+}

@@ -29,8 +29,10 @@ func newBenchCommand() *cobra.Command {
 The beginning of the array, or of --select, is read repeatedly, as much of it as fits the time of a round. The first
 rounds have 1, 2, 4 and more chunks in flight on as many processors; the last round has the settings of all other
 commands. The elements are read in slabs of at most 128 MiB or one chunk. The same requests are also repeated without
-decoding ("raw"), which gives the speed of the store. A first round is not counted, so files that fit into the page
-cache are read from there.
+decoding ("raw"), which gives the speed of the store, and some chunks are encoded again in memory ("encoding"). A first
+round is not counted, so files that fit into the page cache are read from there.
+
+The commands that write plans take the result, in a file, to say how long a plan takes (--measured).
 
 Times in I/O and in codecs are sums over all goroutines, so they can exceed the elapsed time.`,
 		Example: `  varve bench era5.zarr/t2m
@@ -82,8 +84,8 @@ func bench(cmd *cobra.Command, location, sel string, all time.Duration) (err err
 	t.options.Observer = nil // the observer of --stats would slow the reads down
 	// A round changes GOMAXPROCS, so read it before the first one.
 	levels := levelsOf(runtime.GOMAXPROCS(0))
-	// One share for each level, one for the warm-up and one for the raw round.
-	t.share = all / time.Duration(len(levels)+2)
+	// One share for each level, and one each for the warm-up, the raw round and encoding.
+	t.share = all / time.Duration(len(levels)+3)
 	r, err := t.run(ctx, levels)
 	if err != nil {
 		return atLocation(cmd.Name(), location, at, err)
@@ -118,7 +120,8 @@ func (t *readTrial) run(ctx context.Context, levels []level) (*trial.Measured, e
 		r.Rounds = append(r.Rounds, one)
 	}
 	r.Bound, r.Because = r.Judge()
-	return r, nil
+	r.Encoding, err = t.encoding(ctx)
+	return r, err
 }
 
 // level is the concurrency of a round.

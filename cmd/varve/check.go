@@ -3,16 +3,23 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/check"
+	"varve.dev/zarr/checksums"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/job"
 )
 
 func newCheckCommand() *cobra.Command {
@@ -59,6 +66,9 @@ SHA-256 of every stored value, which --against and sha256sum -c compare later. K
 If another program has put back the document of before a varve compact, regularize or rechunk, that is a finding, with
 the way back. varve vacuum deletes nothing then.
 
+With --plan, processes on several machines read the chunks (varve help run), and varve run --publish prints what all of them
+have found, with the same status.
+
 Temporary files are listed, but they are no damage. They belong to a write in progress or to a crashed writer. The next
 command that writes here removes those of crashed writers.`,
 		Example: `  varve check era5.zarr
@@ -76,8 +86,12 @@ command that writes here removes those of crashed writers.`,
 	mend := c.Flags().Bool("repair", false, "first do what cannot lose data: finish what crashed writers left, update stale consolidated metadata")
 	shards := c.Flags().Bool("repair-shards", false, "as --repair, and restore damaged indexes of shards where their checksum proves what they were")
 	c.Flags().BoolVar(&f.how.Complete, "complete", false, "treat chunks that are not stored as faults")
+	planFlag(c, &f.planTo)
 	dry := c.Flags().Bool("dry-run", false, "change nothing; only --repair and --repair-shards change anything")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if f.planTo != "" {
+			return f.plan(cmd, args[0])
+		}
 		if f.against != "" {
 			return checkAgainst(cmd, args[0], f.against)
 		}
@@ -91,6 +105,9 @@ command that writes here removes those of crashed writers.`,
 	for _, name := range []string{"write-manifest", "digest", "dandi", "repair", "repair-shards", "complete", "sample", "fast"} {
 		c.MarkFlagsMutuallyExclusive("against", name)
 	}
+	for _, name := range []string{"against", "digest", "repair", "repair-shards", "sample"} {
+		c.MarkFlagsMutuallyExclusive("plan", name)
+	}
 	return c
 }
 
@@ -99,7 +116,10 @@ type checkFlags struct {
 	how           check.Options
 	digest, dandi bool
 	list, against string
-	unproven      map[string]string // why indexes of shards were not restored, by key
+	planTo        string
+	// found writes the checksums that the tasks of a plan have computed, or is nil.
+	found    func(ctx context.Context, to io.Writer) (checksums.Report, error)
+	unproven map[string]string // why indexes of shards were not restored, by key
 }
 
 // percentage is a flag for a part of a whole, such as 1% or 0.01.
@@ -120,6 +140,76 @@ func (p *percentage) Set(text string) error {
 	}
 	*p = percentage(part)
 	return nil
+}
+
+// plan writes a plan whose tasks read the chunks.
+func (f *checkFlags) plan(cmd *cobra.Command, location string) error {
+	n, err := node.Open(cmd, location)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	chunks, err := chunksBelow(cmd.Context(), n)
+	if err != nil {
+		return err
+	}
+	head := dryrun.Head{Operation: cmd.Name(), Node: location, Strategy: "read-only", Guarantee: "atomic"}
+	head.Stages = []dryrun.Stage{{Name: "check", Tasks: chunks}, {Name: "publish", Tasks: 1}}
+	request := checkRequest{Check: job.Check{Fast: f.how.Fast, Complete: f.how.Complete, Checksums: f.list != "", DANDI: f.dandi}}
+	if f.list != "" {
+		request.List = absolute(f.list)
+	}
+	return writeShared(cmd, f.planTo, head, dryrun.Counts{}, request)
+}
+
+// checkRequest is the request of a plan. The command also has the file of
+// --write-manifest.
+type checkRequest struct {
+	job.Check
+	List string `json:"write_manifest,omitempty"`
+}
+
+// chunksBelow returns the number of chunks of an array, or of all arrays below a group.
+func chunksBelow(ctx context.Context, n zarr.Node) (all int64, err error) {
+	add := func(a *zarr.Array) {
+		if more, ok := a.Grid().NumChunks(); !ok || all > math.MaxInt64-more {
+			all = math.MaxInt64
+		} else {
+			all += more
+		}
+	}
+	g, isGroup := n.(*zarr.Group)
+	if !isGroup {
+		add(n.(*zarr.Array))
+		return all, nil
+	}
+	for m, err := range g.Members(ctx, true) {
+		if err != nil {
+			return 0, err
+		}
+		if a, ok := m.Node.(*zarr.Array); ok && m.Err == nil { // others are findings
+			add(a)
+		}
+	}
+	return all, nil
+}
+
+// printChecked prints what the tasks of a plan have found, as varve check does.
+func printChecked(cmd *cobra.Command, plan *job.Plan, r *job.Checked) error {
+	var q checkRequest
+	if err := json.Unmarshal(plan.Request, &q); err != nil {
+		return err
+	}
+	n, err := node.Open(cmd, plan.Node)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	f := &checkFlags{dandi: q.DANDI, list: q.List, found: r.Sums}
+	if _, isArray := n.(*zarr.Array); isArray {
+		return f.finishArray(cmd, plan.Node, n, r.Report)
+	}
+	return f.finishGroup(cmd, plan.Node, n, r.Report, r.Incomplete)
 }
 
 // run looks for damage at a location, and prints what it finds.

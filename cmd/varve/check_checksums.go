@@ -91,21 +91,26 @@ func (c *changeFacts) write(w *bufio.Writer) error {
 	return err
 }
 
-// writeChecksums writes a list of the checksums of all stored values to a file, unless
-// its name is "". With dandi the report has the digest of the DANDI archive.
-func writeChecksums(cmd *cobra.Command, n zarr.Node, file string, dandi bool) (checksums.Report, error) {
+// writeChecksums writes a list of the checksums of all stored values to the file of
+// --write-manifest, if there is one. With --dandi the report has the digest of the DANDI
+// archive.
+func (f *checkFlags) writeChecksums(cmd *cobra.Command, n zarr.Node) (checksums.Report, error) {
 	p := progress.New(cmd, "reading", 0)
 	defer p.End()
 	var report checksums.Report
 	write := func(w io.Writer) (err error) {
-		report, err = checksums.Write(cmd.Context(), n.Location(), w, &checksums.Options{DANDI: dandi, Progress: p.Add})
+		if f.found != nil {
+			report, err = f.found(cmd.Context(), w)
+		} else {
+			report, err = checksums.Write(cmd.Context(), n.Location(), w, &checksums.Options{DANDI: f.dandi, Progress: p.Add})
+		}
 		return err
 	}
 	var err error
-	if file == "" {
+	if f.list == "" {
 		err = write(io.Discard)
 	} else {
-		err = localfile.Replace(file, func(w *bufio.Writer) error { return write(w) })
+		err = localfile.Replace(f.list, func(w *bufio.Writer) error { return write(w) })
 	}
 	return report, err
 }

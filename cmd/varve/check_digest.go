@@ -44,7 +44,7 @@ func (f *checkFlags) sums(cmd *cobra.Command, n zarr.Node, sound bool) (s sums, 
 	if f.list == "" && !f.dandi {
 		return s, nil
 	}
-	report, err := writeChecksums(cmd, n, f.list, f.dandi)
+	report, err := f.writeChecksums(cmd, n)
 	if err != nil {
 		return s, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -19,6 +20,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/job"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 )
@@ -27,6 +29,7 @@ import (
 type convertFlags struct {
 	to                  string
 	dry, overwrite, yes bool
+	planTo              string
 	singleWriter        *bool
 }
 
@@ -45,7 +48,8 @@ conversion. While documents of both formats exist, readers take those of format 
 other program may change the nodes at the same time.
 
 With DST the nodes are copied there, and SRC stays. Chunks are copied without decoding them if possible, and re-encoded
-otherwise. Symbolic links out of the store, and broken ones, are left out and counted.
+otherwise. Symbolic links out of the store, and broken ones, are left out and counted. With --plan, processes on several
+machines do so (varve help run).
 
 On the way to format 2, a growth policy stored with an array (varve help growth) is removed if regular chunks cannot
 follow it.
@@ -69,8 +73,12 @@ them. For more than 10,000 chunks or 1 GiB the command asks.`,
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before storing many missing chunks or replacing a group")
 	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "replace the node at DST; asks, or needs --yes, if it is a group with members")
 	f.singleWriter = growth.SingleWriterFlag(c)
+	planFlag(c, &f.planTo)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		f.dry = f.dry || f.planTo != ""
 		switch {
+		case f.planTo != "" && (len(args) == 1 || f.overwrite):
+			return failure.BadUsage("--plan is for a conversion to a new DST: in place there are only documents to convert")
 		case f.to == "":
 			return failure.BadUsage("--to is missing: 2 or 3")
 		case len(args) == 1 && f.overwrite:
@@ -172,6 +180,9 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 		defer measureCopy(ctx, p, from, session.Reading(cmd))()
 		return rewrite.ConvertTo(ctx, src, dst, f.format(), opt)
 	})
+	if err == nil {
+		err = f.plan(cmd, from, to, r)
+	}
 	if err != nil {
 		return f.copying().stopped(cmd, from, to, src, dst, err, "starts over")
 	}
@@ -181,6 +192,19 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 	f.copying().noteDimensions(cmd, from, to)
 	noteFolder(cmd, to)
 	return f.printResult(cmd, from, to, r)
+}
+
+// plan writes a plan, if it is asked for.
+func (f *convertFlags) plan(cmd *cobra.Command, from, to string, r rewrite.Conversion) error {
+	if f.planTo == "" {
+		return nil
+	}
+	if strings.HasSuffix(node.LocalPath(to), ".zip") {
+		return failure.BadArgument("%s: a zip archive is written by one process: leave out --plan", to)
+	}
+	head := dryrun.Head{Operation: cmd.Name(), Node: from, Target: &to, Strategy: "copy-publish", Guarantee: "atomic"}
+	head.Stages = []dryrun.Stage{{Name: "convert", Tasks: r.Values}, {Name: "publish", Tasks: 1}}
+	return writeShared(cmd, f.planTo, head, dryrun.Counts{}, job.Conversion{Format: f.format(), FillAll: f.yes})
 }
 
 // copying returns the flags for the copy that a conversion with DST makes.

@@ -60,7 +60,8 @@ left. The copy fails if the shape or the chunks of the source change meanwhile.
 chunks that they describe those that differ. A value is skipped if DST has one of the same size that was written more
 than a minute after that in SRC. --checksum compares the bytes instead. A chunk that SRC does not store is deleted at
 DST, since it is the fill value; anything else that SRC does not have stays, unless --delete is given. SRC may grow
-meanwhile. If the command is interrupted, repeat it: it goes on.`,
+meanwhile. If the command is interrupted, repeat it: it goes on. With --plan, processes on several machines copy the
+values (varve help run).`,
 		Example: `  varve copy era5.zarr/t2m backup.zarr/t2m
   varve copy https://example.org/era5.zarr era5.zip --dry-run
   varve copy era5.zarr mirror.zarr --sync`,
@@ -73,6 +74,7 @@ meanwhile. If the command is interrupted, repeat it: it goes on.`,
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before --overwrite removes a group, or --delete anything")
 	c.Flags().BoolVar(&f.move, "move", false, "remove SRC after it is copied")
 	f.synced.define(c.Flags())
+	planFlag(c, &f.synced.planTo)
 	f.singleWriter = growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := f.synced.check(cmd, args[1]); err != nil {

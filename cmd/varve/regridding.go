@@ -30,6 +30,7 @@ type regridding struct {
 
 	planTo, pricesFrom string // files
 	prices             *prices
+	expected           expected
 }
 
 // flags adds the flags that these commands share.
@@ -47,8 +48,10 @@ func planFlag(c *cobra.Command, to *string) {
 // begin reads the prices, and makes a dry run of a command that only writes a plan.
 func (r *regridding) begin(cmd *cobra.Command) (err error) {
 	r.dry = r.dry || r.planTo != ""
-	r.prices, err = r.readPrices(cmd)
-	return err
+	if r.prices, err = r.readPrices(cmd); err != nil {
+		return err
+	}
+	return r.expected.read(cmd)
 }
 
 // ownFlags adds the flags that need no plan.
@@ -57,6 +60,7 @@ func (r *regridding) ownFlags(c *cobra.Command) {
 	f.StringVar(&r.memory, "memory", "", "hold at most `SIZE` of elements and chunks at once, such as 2GiB (512MiB by default)")
 	f.BoolVar(&r.dry, "dry-run", false, "change nothing, and print what would change")
 	f.StringVar(&r.pricesFrom, "prices", "", "say what the plan costs, given the prices of a `FILE`: see varve help run")
+	r.expected.flags(c)
 	r.singleWriter = growth.SingleWriterFlag(c)
 }
 
@@ -180,6 +184,7 @@ type regridded struct {
 	dryrun.Counts
 	Free        *int64       `json:"space_free"` // bytes; null if the store does not tell
 	Cost        *cost        `json:"cost,omitempty"`
+	Estimate    *estimate    `json:"estimate,omitempty"`
 	Alternative *alternative `json:"alternative,omitempty"`
 
 	plan    *regrid.Plan
@@ -236,7 +241,7 @@ func (r *regridding) regrid(cmd *cobra.Command, location string, a *zarr.Array, 
 
 // planned returns what a plan says.
 func (r *regridding) planned(operation, location string, plan *regrid.Plan) *regridded {
-	d := &regridded{Path: location, DryRun: r.dry, Changed: plan.Changes, plan: plan, request: plan.Request, Cost: r.prices.of(plan)}
+	d := &regridded{Path: location, DryRun: r.dry, Changed: plan.Changes, plan: plan, request: plan.Request, Cost: r.prices.of(plan), Estimate: r.expected.of(plan)}
 	d.Head = dryrun.Head{Operation: operation, Node: location, Strategy: plan.Strategy, Guarantee: plan.Guarantee, Fingerprint: plan.Fingerprint}
 	d.Stages = []dryrun.Stage{}
 	for _, s := range plan.Stages {
@@ -359,7 +364,7 @@ func (d *regridded) print(cmd *cobra.Command) error {
 		err = errors.Join(d.printPrediction(w), printSpace(w, d.plan.Space))
 	}
 	if err == nil {
-		err = d.Cost.print(cmd)
+		err = errors.Join(d.Cost.print(cmd), d.Estimate.print(cmd))
 	}
 	if err == nil {
 		err = d.printReplacing(w)

@@ -43,8 +43,8 @@ func newRunCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run PLAN",
 		Short: "Execute a plan of another command, whole or in parts",
-		Long: `Execute a plan that varve compact, regularize, rechunk, drop, insert or virtualize wrote to a file. Without flags this
-does all of it.
+		Long: `Execute a plan that varve compact, regularize, rechunk, drop, insert, copy, convert, check or virtualize wrote to a
+file. Without flags this does all of it.
 
 Several processes, on several machines, can share the work. There are two ways. With --take N each stage has N tasks, and
 every process takes one after the other that no other process has taken, until all stages are done. Processes may come
@@ -56,7 +56,8 @@ task at once. A task whose earlier stage is not complete fails and names what is
 re-gridding up. The arrays of a group that varve drop or insert changes together are changed by one process.
 
 --script prints a script that executes the plan on a scheduler: an array of --tasks jobs for each stage, and then the
-publication. It is for Slurm, for Kubernetes, or for AWS Batch. In such a job, --task auto/N takes K from the scheduler. The
+publication. It is for Slurm, for Kubernetes, or for AWS Batch. In such a job, --task auto/N takes K from the scheduler. With
+--take N there is a single array of --tasks jobs, which take the tasks of all stages. The
 jobs need PLAN at the same place: on a shared file system, or at a location such as s3://bucket/p.json, where the commands
 that make plans can write them, too.
 
@@ -146,7 +147,7 @@ func (r *running) run(cmd *cobra.Command, file string) error {
 // check refuses flags that contradict each other.
 func (r *running) check(cmd *cobra.Command, file string) error {
 	given := 0
-	for _, is := range []bool{r.publish, r.shared, r.take > 0, r.script != "", r.status} {
+	for _, is := range []bool{r.publish, r.shared, r.take > 0 && r.script == "", r.script != "", r.status} {
 		if is {
 			given++
 		}
@@ -243,8 +244,12 @@ func (r *running) finish(cmd *cobra.Command, w *job.Worker, plan *job.Plan, f *p
 	} else {
 		err = printResult(cmd, plan, result)
 	}
-	if err == nil && !session.WantsJSON(cmd) {
-		err = printStages(cmd, plan, status)
+	var found failure.Verdict // of a check
+	if err != nil && !errors.As(err, &found) {
+		return err
+	}
+	if failed := printStages(cmd, plan, status); failed != nil {
+		return failed
 	}
 	// What is left beside the plan harms nobody.
 	if forgot := w.Forget(store.Finishing(cmd.Context())); forgot != nil {

@@ -56,7 +56,7 @@ func (r *running) printStatus(cmd *cobra.Command, w *job.Worker) error {
 
 // printStages prints the state of each stage. It prints nothing if s is nil or empty.
 func printStages(cmd *cobra.Command, plan *job.Plan, s *job.Status) error {
-	if s == nil {
+	if s == nil || session.WantsJSON(cmd) {
 		return nil
 	}
 	return session.Print(cmd, func(w *bufio.Writer) error {

@@ -22,11 +22,33 @@ import (
 // script is what the templates of scripts are filled with.
 type script struct {
 	Plan   string
-	Tasks  int   // of each stage
-	Stages []int // their numbers
+	Tasks  int // jobs of an array
+	Arrays []jobArray
 	Memory int64 // of a job, in MiB
 	Image  string
 	ID     string // in the names of jobs
+}
+
+// jobArray is an array of jobs, which begins after the one before has ended.
+type jobArray struct {
+	Name string   // "0" for the first stage
+	Args []string // of varve run, after the plan
+}
+
+// arrays returns the arrays that execute a plan: one for each stage, or a single one whose
+// jobs take tasks of all stages.
+func (r *running) arrays(stages int) (list []jobArray) {
+	if r.take > 0 {
+		return []jobArray{{"all", []string{"--take", strconv.FormatInt(r.take, 10)}}}
+	}
+	task := fmt.Sprintf("auto/%d", r.tasks)
+	if r.script == "aws-batch" && r.tasks == 1 { // it has no arrays of one job
+		task = "0/1"
+	}
+	for k := range stages {
+		list = append(list, jobArray{strconv.Itoa(k), []string{"--stage", strconv.Itoa(k), "--task", task}})
+	}
+	return list
 }
 
 // writeScript writes a script that executes a plan as array jobs of a scheduler.
@@ -52,12 +74,10 @@ func (r *running) writeScript(w io.Writer, name string, plan *job.Plan) error {
 	}
 	s := script{Plan: absolute(name), Tasks: r.tasks, Image: r.image}
 	var err error
-	if s.ID, err = s.id(plan); err != nil {
+	if s.ID, err = s.id(plan, r.take); err != nil {
 		return err
 	}
-	for k := range plan.Stages() {
-		s.Stages = append(s.Stages, k)
-	}
+	s.Arrays = r.arrays(plan.Stages())
 	memory := max(least, plan.PeakMemory())
 	for _, p := range plan.Arrays {
 		if p.Target != nil && strings.HasSuffix(*p.Target, ".zip") {
@@ -73,9 +93,9 @@ const mostBatch = 10_000
 
 // id returns a short name of the jobs, in letters that every scheduler permits. Jobs of
 // another plan, image or number have another one.
-func (s script) id(plan *job.Plan) (string, error) {
+func (s script) id(plan *job.Plan, take int64) (string, error) {
 	raw, err := json.Marshal(plan)
-	sum := sha256.Sum256(fmt.Appendf(raw, "%d %s", s.Tasks, s.Image))
+	sum := sha256.Sum256(fmt.Appendf(raw, "%d %d %s", s.Tasks, take, s.Image))
 	return hex.EncodeToString(sum[:4]), err
 }
 
@@ -94,25 +114,24 @@ func jsonText(v any) (string, error) {
 	return string(raw), err
 }
 
-// slurmText submits an array for each stage. Slurm starts a job that fails no second
+// slurmText submits the arrays. Slurm starts a job that fails no second
 // time, so each makes three attempts.
 const slurmText = `#!/bin/sh
-# Executes {{.Plan}} on Slurm: an array of {{.Tasks}} jobs for each stage, each stage
-# after the one before, and then the publication. What is done is not done again, so
-# this script may be run again after a failure.
+# Executes {{.Plan}} on Slurm: {{.Way}}, and then the publication.
+# What is done is not done again, so this script may be run again after a failure.
 set -eu
 after=
-{{range .Stages}}
-job=$(sbatch --parsable --job-name=varve-{{$.ID}}-{{.}} --array=0-{{$.Last}} --mem={{$.Memory}}M ${after:+"--dependency=afterok:$after" --kill-on-invalid-dep=yes} <<'END'
+{{range .Arrays}}
+job=$(sbatch --parsable --job-name=varve-{{$.ID}}-{{.Name}} --array=0-{{$.Last}} --mem={{$.Memory}}M ${after:+"--dependency=afterok:$after" --kill-on-invalid-dep=yes} <<'END'
 #!/bin/sh
 for attempt in 1 2 3; do
-	varve run {{quote $.Plan}} --stage {{.}} --task auto/{{$.Tasks}} && exit
+	varve run {{quote $.Plan}}{{range .Args}} {{.}}{{end}} && exit
 	sleep 10
 done
 exit 1
 END
 )
-echo "stage {{.}}: job $job"
+echo "{{.Title}}: job $job"
 after=${job%%;*} # without the name of a cluster
 {{end}}
 job=$(sbatch --parsable --job-name=varve-{{.ID}}-publish --mem={{.Memory}}M ${after:+"--dependency=afterok:$after" --kill-on-invalid-dep=yes} <<'END'
@@ -127,11 +146,10 @@ END
 echo "publication: job $job"
 `
 
-// kubernetesText applies an indexed Job for each stage, and waits for it.
+// kubernetesText applies an indexed Job for each array, and waits for it.
 const kubernetesText = `#!/bin/sh
-# Executes {{.Plan}} on Kubernetes: an indexed Job of {{.Tasks}} tasks for each stage,
-# and then one that publishes. The containers must be able to read the plan, and what it
-# names. This script may be run again: it goes on with the Jobs that there are.
+# Executes {{.Plan}} on Kubernetes: {{.Way}}, and then the publication.
+# The containers must be able to read the plan, and what it names. This script may be run again: it goes on with the Jobs that there are.
 set -eu
 
 # await JOB waits for the end of a Job.
@@ -148,12 +166,12 @@ await() {
 		sleep 5
 	done
 }
-{{range .Stages}}
+{{range .Arrays}}
 kubectl apply -f - <<'END'
 apiVersion: batch/v1
 kind: Job
 metadata:
-  name: varve-{{$.ID}}-{{.}}
+  name: varve-{{$.ID}}-{{.Name}}
 spec:
   completionMode: Indexed
   completions: {{$.Tasks}}
@@ -165,12 +183,12 @@ spec:
       containers:
       - name: varve
         image: {{json $.Image}}
-        command: [varve, run, {{json $.Literal}}, --stage, "{{.}}", --task, auto/{{$.Tasks}}]
+        command: [varve, run, {{json $.Literal}}{{range .Args}}, {{json .}}{{end}}]
         resources:
           requests: {cpu: "1", memory: {{$.Memory}}Mi}
           limits: {memory: {{$.Memory}}Mi}
 END
-await varve-{{$.ID}}-{{.}}
+await varve-{{$.ID}}-{{.Name}}
 {{end}}
 kubectl apply -f - <<'END'
 apiVersion: batch/v1
@@ -193,12 +211,12 @@ END
 await varve-{{.ID}}-publish
 `
 
-// batchText submits an array job for each stage. AWS Batch has no arrays of one job.
+// batchText submits the arrays. AWS Batch has no arrays of one job.
 const batchText = `#!/bin/sh
-# Executes {{.Plan}} on AWS Batch: an array of {{.Tasks}} jobs for each stage, each stage
-# after the one before, and then the publication. The entry point of the container of the
-# job definition is varve, and it can read the plan and what that names. What is done is
-# not done again, so this script may be run again after a failure.
+# Executes {{.Plan}} on AWS Batch: {{.Way}}, and then the publication.
+# The entry point of the container of the job definition is varve, and it can read the
+# plan and what that names. What is done is not done again, so this script may be run
+# again after a failure.
 set -eu
 queue=${QUEUE:?the name of a job queue}
 definition=${DEFINITION:?the name of a job definition whose container runs varve}
@@ -211,11 +229,11 @@ submit() {
 		--retry-strategy attempts=3 ${job:+--depends-on "jobId=$job"} "$@"
 }
 job=
-{{range .Stages}}
-job=$(submit {{.}} {{if gt $.Tasks 1}}--array-properties size={{$.Tasks}} {{end}}--container-overrides {{quote ($.Overrides "run" $.Plan "--stage" . "--task" $.Task)}})
-echo "stage {{.}}: job $job"
+{{range .Arrays}}
+job=$(submit {{.Name}} {{if gt $.Tasks 1}}--array-properties size={{$.Tasks}} {{end}}--container-overrides {{quote ($.Overrides $.Plan .Args)}})
+echo "{{.Title}}: job $job"
 {{end}}
-job=$(submit publish --container-overrides {{quote (.Overrides "run" .Plan "--publish" "--ended")}})
+job=$(submit publish --container-overrides {{quote (.Overrides .Plan .Publication)}})
 echo "publication: job $job"
 `
 
@@ -226,22 +244,29 @@ func (s script) Literal() string { return strings.ReplaceAll(s.Plan, "$", "$$") 
 // Last returns the index of the last task.
 func (s script) Last() int { return s.Tasks - 1 }
 
-// Task returns the value of --task for AWS Batch, where one job is no array.
-func (s script) Task() string {
-	if s.Tasks == 1 {
-		return "0/1"
+// Way says how the plan is executed.
+func (s script) Way() string {
+	if len(s.Arrays) > 0 && s.Arrays[0].Name == "all" {
+		return fmt.Sprintf("%s, each of which takes tasks until all are done", phrase.Plural(int64(s.Tasks), "job"))
 	}
-	return fmt.Sprintf("auto/%d", s.Tasks)
+	return fmt.Sprintf("an array of %s for each stage, each stage after the one before", phrase.Plural(int64(s.Tasks), "job"))
 }
 
-// Overrides returns the properties of a container of AWS Batch that runs a command.
-func (s script) Overrides(command ...any) (string, error) {
-	words := make([]string, len(command))
-	for i, c := range command {
-		words[i] = fmt.Sprint(c)
+// Title names an array in what the script prints.
+func (a jobArray) Title() string {
+	if a.Name == "all" {
+		return "tasks"
 	}
+	return "stage " + a.Name
+}
+
+// Publication returns the arguments of varve run, after the plan, that publish.
+func (s script) Publication() []string { return []string{"--publish", "--ended"} }
+
+// Overrides returns the properties of a container of AWS Batch that runs varve run.
+func (s script) Overrides(plan string, args []string) (string, error) {
 	return jsonText(map[string]any{
-		"command":              words,
+		"command":              append([]string{"run", plan}, args...),
 		"resourceRequirements": []map[string]string{{"type": "MEMORY", "value": strconv.FormatInt(s.Memory, 10)}},
 	})
 }

@@ -72,7 +72,8 @@ func TestScripts(t *testing.T) {
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	t.Setenv("QUEUE", "q")
 	t.Setenv("DEFINITION", "d")
-	for _, flags := range []string{"slurm", "kubernetes --image registry/varve:1", "aws-batch", "aws-batch --tasks 1"} {
+	for _, flags := range []string{"slurm", "kubernetes --image registry/varve:1", "aws-batch", "aws-batch --tasks 1",
+		"slurm --take 6", "kubernetes --image registry/varve:1 --take 1000", "aws-batch --take 1"} {
 		t.Run(flags, func(t *testing.T) {
 			dir := t.TempDir()
 			alone, shared, plan := filepath.Join(dir, "alone.zarr"), filepath.Join(dir, "shared.zarr"), filepath.Join(dir, "p.json")
@@ -112,6 +113,7 @@ func TestScriptUsage(t *testing.T) {
 		"--script slurm --tasks 0":         "at least 1",
 		"--script aws-batch --tasks 10001": "at most 10000",
 		"--script slurm --publish":         "executes nothing",
+		"--script slurm --take 0":          "at least 1",
 		"--tasks 5":                        "for --script",
 		"--script slurm --exact":           "not in a script",
 		"--ended":                          "for --publish",

@@ -4,12 +4,14 @@ package main
 
 import (
 	"encoding/json"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/job"
+	"varve.dev/zarr/rewrite"
 )
 
 // sharedPlan is a plan file of copy, convert, check or virtualize: the plan that
@@ -42,8 +44,35 @@ func printResult(cmd *cobra.Command, plan *job.Plan, r *job.Result) error {
 	switch {
 	case r.Manifest != nil:
 		return printManifest(cmd, *plan.Target, r.Manifest)
+	case r.Check != nil:
+		return printChecked(cmd, plan, r.Check)
+	case r.Copy != nil:
+		return printCopied(cmd, plan, *r.Copy)
 	}
-	return nil
+	return printConverted(cmd, plan, *r.Conversion)
+}
+
+// printCopied prints what a copy has done in the end, as varve copy --sync does.
+func printCopied(cmd *cobra.Command, plan *job.Plan, r rewrite.SyncReport) error {
+	var q job.Copy
+	if err := json.Unmarshal(plan.Request, &q); err != nil {
+		return err
+	}
+	s := newSynced(plan.Node, *plan.Target, &rewrite.SyncOptions{Delete: q.Delete}, r)
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, s)
+	}
+	return s.print(cmd.OutOrStdout())
+}
+
+// printConverted prints what a conversion has done, as varve convert does.
+func printConverted(cmd *cobra.Command, plan *job.Plan, r rewrite.Conversion) error {
+	var q job.Conversion
+	if err := json.Unmarshal(plan.Request, &q); err != nil {
+		return err
+	}
+	f := &convertFlags{to: strconv.Itoa(q.Format)}
+	return f.printResult(cmd, plan.Node, *plan.Target, r)
 }
 
 // printManifest prints what a scan has made, as varve virtualize does.

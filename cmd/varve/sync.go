@@ -21,15 +21,17 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/job"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 )
 
 // syncFlags are the flags of varve copy --sync.
 type syncFlags struct {
-	on    bool
-	opt   rewrite.SyncOptions
-	newer string
+	on     bool
+	planTo string
+	opt    rewrite.SyncOptions
+	newer  string
 }
 
 // syncOnly are the flags that need --sync.
@@ -61,6 +63,9 @@ func parseSince(text string) (time.Time, error) {
 
 // check returns an error for flags that contradict each other.
 func (s *syncFlags) check(cmd *cobra.Command, to string) error {
+	if s.planTo != "" && !s.on {
+		return failure.BadUsage("--plan needs --sync, which also makes a new DST")
+	}
 	for _, name := range syncOnly {
 		if !s.on && cmd.Flags().Changed(name) {
 			return failure.BadUsage("--%s needs --sync", name)
@@ -92,6 +97,7 @@ func (f *copyFlags) sync(cmd *cobra.Command, from, to string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(src, true)) }()
+	f.dry = f.dry || f.synced.planTo != ""
 	opt := f.synced.opt
 	opt.Options, opt.DryRun = *session.Writing(cmd), f.dry
 	opt.SingleWriter = *f.singleWriter
@@ -106,6 +112,9 @@ func (f *copyFlags) sync(cmd *cobra.Command, from, to string) (err error) {
 		return err
 	}
 	s := newSynced(from, to, &opt, r)
+	if err := f.planSync(cmd, s, &opt); err != nil {
+		return err
+	}
 	switch {
 	case session.WantsJSON(cmd) && f.dry:
 		p, err := s.plan(cmd)
@@ -115,6 +124,26 @@ func (f *copyFlags) sync(cmd *cobra.Command, from, to string) (err error) {
 	}
 	noteFolder(cmd, to)
 	return s.print(cmd.OutOrStdout())
+}
+
+// planSync writes a plan, if it is asked for.
+func (f *copyFlags) planSync(cmd *cobra.Command, s *synced, opt *rewrite.SyncOptions) error {
+	if f.synced.planTo == "" {
+		return nil
+	}
+	if len(s.ReplacedNodes) > 0 {
+		return failure.BadArgument("%s has chunks of another grid than SRC, which processes cannot replace together: remove it (varve rm), or leave out --plan", s.ReplacedNodes[0])
+	}
+	if opt.Delete && !f.yes {
+		return failure.BadUsage("--plan with --delete needs --yes: the plan deletes without asking")
+	}
+	p, err := s.plan(cmd)
+	if err != nil {
+		return err
+	}
+	p.Head.Stages = []dryrun.Stage{{Name: "copy", Tasks: *s.Copied + *s.Rewritten}, {Name: "publish", Tasks: 1}}
+	request := job.Copy{Checksum: opt.Checksum, NewerThan: opt.NewerThan, Nodes: opt.Nodes, Delete: opt.Delete, Verify: opt.Verify}
+	return writeShared(cmd, f.synced.planTo, p.Head, s.Counts, request)
 }
 
 // mayDelete asks before --delete deletes anything. A dry run finds out what that is.

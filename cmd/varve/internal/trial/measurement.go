@@ -22,8 +22,10 @@ type Measured struct {
 	Chunks   int64    `json:"chunks"`
 	Raw      RawRound `json:"raw"`
 	Rounds   []Round  `json:"rounds"`
-	Bound    string   `json:"bound_by"`
-	Because  string   `json:"because"`
+	// Encoding is null if the elements differ in length, or no chunk is stored.
+	Encoding *EncodingRound `json:"encoding"`
+	Bound    string         `json:"bound_by"`
+	Because  string         `json:"because"`
 }
 
 // RawRound is the speed of the store for the same requests, without decoding.
@@ -32,6 +34,16 @@ type RawRound struct {
 	Bytes    int64   `json:"bytes"` // stored bytes
 	Seconds  float64 `json:"seconds"`
 	Rate     float64 `json:"bytes_per_second"`
+}
+
+// EncodingRound is the speed of encoding stored chunks again on all processors, without
+// storing them.
+type EncodingRound struct {
+	Processors int     `json:"processors"`
+	Chunks     int64   `json:"chunks"`
+	Bytes      int64   `json:"bytes"` // of elements
+	Seconds    float64 `json:"seconds"`
+	Rate       float64 `json:"bytes_per_second"`
 }
 
 // Round is the result of one level of concurrency.
@@ -148,6 +160,9 @@ func (m *Measured) Print(w *bufio.Writer) error {
 		io, codecs := r.Stats.Requests(), r.Stats.Codecs()
 		fmt.Fprintf(w, "%-10s %10d %14s %12s %14s %14s %14s\n", name, r.Processors, phrase.Bytes(int64(r.Rate))+"/s", duration(r.PerChunk),
 			phrase.Count(int64(Rate(io.Times, r.Seconds)))+"/s", each(io.Duration, r.pieces()), each(codecs.Duration, r.pieces()))
+	}
+	if e := m.Encoding; e != nil {
+		fmt.Fprintf(w, "%-10s %10d %14s\n", "encoding", e.Processors, phrase.Bytes(int64(e.Rate))+"/s")
 	}
 	fmt.Fprintf(w, "%-10s %10s %14s %12s %14s\n\n", "raw", "", phrase.Bytes(int64(m.Raw.Rate))+"/s", "", phrase.Count(int64(Rate(m.Raw.Requests, m.Raw.Seconds)))+"/s")
 	_, err := fmt.Fprintf(w, "Bound by %s: %s.\n", m.Bound, m.Because)

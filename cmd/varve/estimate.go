@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/trial"
+	"varve.dev/zarr/regrid"
+)
+
+// expected has the flags that ask how long a plan takes.
+type expected struct {
+	workers  int
+	from     string          // the file of --measured
+	measured *trial.Measured // nil if nothing is asked
+}
+
+func (e *expected) flags(c *cobra.Command) {
+	c.Flags().StringVar(&e.from, "measured", "", "say how long the plan takes, given a `FILE` of varve bench --json for the array")
+	c.Flags().IntVar(&e.workers, "workers", 1, "with --measured, `N` machines such as the measured one share the tasks")
+}
+
+// read reads the file of --measured, if it is given.
+func (e *expected) read(cmd *cobra.Command) error {
+	switch {
+	case e.from == "" && cmd.Flags().Changed("workers"):
+		return failure.BadUsage("--workers needs --measured: varve bench --json measures how fast a machine is")
+	case e.from == "":
+		return nil
+	case e.workers < 1:
+		return failure.BadUsage("--workers %d: want at least 1", e.workers)
+	}
+	raw, err := localfile.ReadAll(cmd, e.from)
+	if err != nil {
+		return err
+	}
+	m := new(trial.Measured)
+	if err := json.Unmarshal(raw, m); err != nil {
+		return failure.BadArgument("--measured %s is no result of varve bench --json: %w", e.from, err)
+	}
+	if len(m.Rounds) == 0 || m.Raw.Rate <= 0 || m.Rounds[len(m.Rounds)-1].Rate <= 0 {
+		return failure.BadArgument("--measured %s is no result of varve bench --json", e.from)
+	}
+	e.measured = m
+	return nil
+}
+
+// estimate is how long the tasks of a plan take. The seconds of its parts are those of
+// all workers together.
+type estimate struct {
+	Workers int     `json:"workers"`
+	Seconds float64 `json:"seconds"`
+	Read    float64 `json:"seconds_read"`   // reading and decoding
+	Encode  float64 `json:"seconds_encode"` // encoding; 0 if it was not measured
+	Copy    float64 `json:"seconds_copy"`   // encoded chunks and scratch, at the rate of raw reads
+}
+
+// of returns how long a plan takes, or nil if nobody asked. Workers are taken to be busy
+// all the time and not to slow each other down. Scratch is written and read.
+func (e *expected) of(plan *regrid.Plan) *estimate {
+	m := e.measured
+	if m == nil {
+		return nil
+	}
+	t := &estimate{Workers: e.workers}
+	t.Read = float64(plan.BytesDecoded) / m.Rounds[len(m.Rounds)-1].Rate
+	if m.Encoding != nil && m.Encoding.Rate > 0 {
+		t.Encode = float64(plan.BytesEncoded) / m.Encoding.Rate
+	}
+	t.Copy = float64(2*plan.BytesCopied+2*plan.BytesScratch) / m.Raw.Rate
+	// A stage has at least one task, and at most as many workers are busy as it has tasks.
+	busy := int64(e.workers)
+	for _, s := range plan.Stages {
+		busy = min(busy, max(1, s.Tasks))
+	}
+	t.Seconds = (t.Read + t.Encode + t.Copy) / float64(busy)
+	return t
+}
+
+// print prints how long a plan takes.
+func (t *estimate) print(cmd *cobra.Command) error {
+	if t == nil || session.WantsJSON(cmd) {
+		return nil
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "  time: at least %s with %d busy workers like the measured one (%s of reading and decoding, %s of encoding, %s of copying)\n",
+		secondsText(t.Seconds), t.Workers, secondsText(t.Read), secondsText(t.Encode), secondsText(t.Copy))
+	return err
+}
