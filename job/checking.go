@@ -32,8 +32,8 @@ type Checked struct {
 	*check.Report
 	// Incomplete is the reason if a group could not be listed completely, or nil.
 	Incomplete error
-	// Sums writes the checksums of all values, as [checksums.Write] does. It is nil unless
-	// they were asked for. It may be called until the worker is closed, and before
+	// Sums writes the checksums of all values, as [checksums.Write] does. It is nil
+	// unless they were asked for. It may be called until the worker is closed, and before
 	// [Worker.Forget].
 	Sums func(ctx context.Context, to io.Writer) (checksums.Report, error)
 }

@@ -10,8 +10,9 @@ import (
 	"varve.dev/zarr/regrid"
 )
 
-// checkDone returns an error that wraps [regrid.ErrUnfinished] unless there are records of
-// all tasks of each stage. A plan from nowhere has no records: then nothing is checked.
+// checkDone returns an error that wraps [regrid.ErrUnfinished] unless there are records
+// of all tasks of each stage. A plan from nowhere has no records: then nothing is
+// checked.
 func (w *Worker) checkDone(ctx context.Context) error {
 	for stage := range w.plan.Stages() {
 		if _, err := w.division(ctx, stage); err != nil && !errors.Is(err, errNoFolder) {

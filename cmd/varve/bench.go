@@ -32,7 +32,7 @@ commands. The elements are read in slabs of at most 128 MiB or one chunk. The sa
 decoding ("raw"), which gives the speed of the store, and some chunks are encoded again in memory ("encoding"). A first
 round is not counted, so files that fit into the page cache are read from there.
 
-The commands that write plans take the result, in a file, to say how long a plan takes (--measured).
+With --json in a file, the commands that write plans say how long a plan takes, such as varve rechunk --measured.
 
 Times in I/O and in codecs are sums over all goroutines, so they can exceed the elapsed time.`,
 		Example: `  varve bench era5.zarr/t2m

@@ -74,7 +74,7 @@ func (e *expected) of(plan *regrid.Plan) *estimate {
 		t.Encode = float64(plan.BytesEncoded) / m.Encoding.Rate
 	}
 	t.Copy = float64(2*plan.BytesCopied+2*plan.BytesScratch) / m.Raw.Rate
-	// A stage has at least one task, and at most as many workers are busy as it has tasks.
+	// At most as many workers are busy as a stage has tasks.
 	busy := int64(e.workers)
 	for _, s := range plan.Stages {
 		busy = min(busy, max(1, s.Tasks))

@@ -35,8 +35,8 @@ type jobArray struct {
 	Args []string // of varve run, after the plan
 }
 
-// arrays returns the arrays that execute a plan: one for each stage, or a single one whose
-// jobs take tasks of all stages.
+// arrays returns the arrays that execute a plan: one for each stage, or a single one
+// whose jobs take tasks of all stages.
 func (r *running) arrays(stages int) (list []jobArray) {
 	if r.take > 0 {
 		return []jobArray{{"all", []string{"--take", strconv.FormatInt(r.take, 10)}}}

@@ -102,8 +102,8 @@ func TestSharedCopies(t *testing.T) {
 	}
 }
 
-// TestSharedCheck checks a group with damage in parts, by fixed tasks and by processes that
-// take them. Findings, status and checksums are those of one process.
+// TestSharedCheck checks a group with damage in parts, by fixed tasks and by processes
+// that take them. Findings, status and checksums are those of one process.
 func TestSharedCheck(t *testing.T) {
 	group := hierarchy(t)
 	for _, damaged := range []bool{false, true} {
