@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -148,8 +149,21 @@ func (s *session) resume(ctx context.Context, c *lineage.Claim, print string, ra
 		}
 		s.claim = &shared
 	}
+	if s.shares {
+		return s.notice(ctx)
+	}
 	var err error
 	s.records, err = loadRecords(ctx, s.at, recordsOf(s.at, c.ID), rank, s.memory())
+	return err
+}
+
+// notice finds out whether anything is staged. A process that executes shares reads only
+// the records of these, and later: there may be very many, and others wait for the lock.
+func (s *session) notice(ctx context.Context) error {
+	names, err := namesIn(ctx, s.at.Store, recordsOf(s.at, s.claim.ID), false)
+	if len(names) > 0 {
+		s.records = []staging.Record{} // see release
+	}
 	return err
 }
 

@@ -35,7 +35,13 @@ func recordsOf(at lineage.Array, id string) store.Path {
 // saveRecords stores records that were not stored yet. The chunks that they are about are
 // durable already, so a record never promises more than there is.
 func saveRecords(ctx context.Context, at lineage.Array, dir store.Path, records []staging.Record, d store.Durability) error {
-	key := dir.MustKey(fmt.Sprintf("%020d-%s", time.Now().UnixNano(), newID()))
+	return saveRecordsOf(ctx, at, dir, "", records, d)
+}
+
+// saveRecordsOf stores records. The names of objects begin with the time, and end with
+// suffix.
+func saveRecordsOf(ctx context.Context, at lineage.Array, dir store.Path, suffix string, records []staging.Record, d store.Durability) error {
+	key := dir.MustKey(fmt.Sprintf("%020d-%s%s", time.Now().UnixNano(), newID(), suffix))
 	_, err := store.Put(ctx, at.Store, key, staging.AppendRecords(nil, records), d)
 	return err
 }
@@ -43,12 +49,17 @@ func saveRecords(ctx context.Context, at lineage.Array, dir store.Path, records 
 // loadRecords reads the records in a directory, oldest first. If they take more than most
 // bytes when they are decoded, the error wraps [zarr.ErrLimit].
 func loadRecords(ctx context.Context, at lineage.Array, dir store.Path, rank int, most int64) ([]staging.Record, error) {
-	left := max(most, leastRecords)
-	tooMany := fmt.Errorf("%w: the records of staged chunks in %s take more than %d bytes (Options.Memory); give the re-gridding up (regrid.Abandon)", zarr.ErrLimit, dir, left)
 	names, err := namesIn(ctx, at.Store, dir, false)
 	if err != nil {
 		return nil, err
 	}
+	return readRecords(ctx, at, dir, names, rank, most)
+}
+
+// readRecords reads the records in some objects of a directory.
+func readRecords(ctx context.Context, at lineage.Array, dir store.Path, names []string, rank int, most int64) ([]staging.Record, error) {
+	left := max(most, leastRecords)
+	tooMany := fmt.Errorf("%w: the records of staged chunks in %s take more than %d bytes (Options.Memory); give the re-gridding up (regrid.Abandon)", zarr.ErrLimit, dir, left)
 	group, within := parallel.New(ctx)
 	group.SetLimit(max(tasks, engine.InFlight(at.Store, 0, tasks)))
 	var mu sync.Mutex
@@ -65,7 +76,7 @@ func loadRecords(ctx context.Context, at lineage.Array, dir store.Path, rank int
 			return err
 		})
 	}
-	err = group.Wait(nil)
+	err := group.Wait(nil)
 	return slices.Concat(found...), err
 }
 
@@ -121,10 +132,13 @@ func removeOwn(ctx context.Context, at lineage.Array, id string) error {
 			}
 			names = append(names, e.Name)
 		}
+		group, within := parallel.New(ctx)
+		group.SetLimit(engine.InFlight(at.Store, 0, tasks))
 		for _, name := range names {
-			if err := store.Delete(ctx, at.Store, dir.MustKey(name)); err != nil {
-				return err
-			}
+			group.Go(func() error { return store.Delete(within, at.Store, dir.MustKey(name)) })
+		}
+		if err := group.Wait(nil); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -154,7 +154,7 @@ func (w *work) reading(l *level) *staging.Reading {
 
 // staleIn returns the blocks of a level that must be made, as the source is now.
 func (w *work) staleIn(ctx context.Context, l *level) (stale [][]int64, err error) {
-	if err := w.list(ctx); err != nil {
+	if err := w.listSource(ctx); err != nil {
 		return nil, err
 	}
 	if l.objects, err = staging.List(ctx, l.Target); err != nil {
@@ -185,7 +185,7 @@ func (w *work) make(ctx context.Context, s *staging.Stager, l *level, stale [][]
 	p := w.progress(l.stage, l.stages, l.wanted, len(stale))
 	var mu sync.Mutex
 	return w.stageAll(ctx, s, boxesAt(stale), func(ctx context.Context, box grid.Box, records []staging.Record) error {
-		if err := saveRecords(ctx, w.at, l.recordsDir(), records, w.Node.Durability); err != nil {
+		if err := w.save(ctx, l.recordsDir(), records); err != nil {
 			return err
 		}
 		p.add(box)

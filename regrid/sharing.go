@@ -11,7 +11,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/blocks"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/store"
 )
 
 // Sharing executes shares of a re-gridding, one after the other, as [Stage] does. It
@@ -80,10 +82,7 @@ func (p *Sharing) do(ctx context.Context, share Share) error {
 	if err := w.recall(ctx, share); err != nil {
 		return err
 	}
-	if err := w.execute(ctx, share); err != nil {
-		return err
-	}
-	return w.mark(ctx, share)
+	return w.execute(ctx, share)
 }
 
 // join makes sure that nobody publishes meanwhile, and that the work is known.
@@ -147,28 +146,36 @@ type sharedWork struct {
 	lists  []*backlog // by stage; nil if a stage is not listed
 }
 
-// backlog has what is to be done for a stage, when the store was listed.
+// backlog has what a stage makes, and what was done when the store was listed.
 type backlog struct {
 	stager *staging.Stager
-	tasks  [][]int64           // the indices of blocks or, in the last stage, of chunks
-	parts  map[int64][][]int64 // the same by parts
-	of     int64               // the number of these parts
+	job    *staging.Job        // of the stage
+	dir    store.Path          // of the records
+	wanted [][]int64           // the indices of blocks or, in the last stage, of chunks; nil once they are divided
+	parts  map[int64][][]int64 // the same, by the number of the share
+	of     int64               // the number of shares
 	done   map[string]struct{} // the markers that there were
+	names  []string            // the objects with records that there were
 }
 
-// recall forgets the list of a stage if another process has done the share since: engines
-// offer a task again after a failure, even if it has succeeded.
+// recall looks again which records there are if another process has done the share since:
+// engines offer a task again after a failure, even if it has succeeded.
 func (w *sharedWork) recall(ctx context.Context, share Share) error {
 	list := w.lists[share.Stage]
 	if list == nil {
 		return nil
 	}
-	if _, known := list.done[share.marker(w.plan)]; known {
+	marker := share.marker(w.plan)
+	if _, known := list.done[marker]; known {
 		return nil
 	}
 	done, err := w.isMarked(ctx, share)
-	if done {
-		w.lists[share.Stage] = nil
+	if !done || err != nil {
+		return err
+	}
+	// In this order, so that what is marked is in the records.
+	if list.done, err = w.marked(ctx); err == nil {
+		list.names, err = namesIn(ctx, w.at.Store, list.dir, false)
 	}
 	return err
 }
@@ -183,81 +190,140 @@ func (w *sharedWork) execute(ctx context.Context, share Share) error {
 		}
 		w.lists[share.Stage] = list
 	}
-	of := max(1, share.Of)
-	if list.parts == nil || list.of != of {
+	if of := max(1, share.Of); list.parts == nil || list.of != of {
 		w.divide(list, share.Stage, of)
 	}
-	mine := list.parts[share.Task]
-	if len(mine) == 0 {
-		return nil
-	}
-	var err error
-	if share.Stage == len(w.levels) {
-		err = w.stageBlocks(ctx, list.stager, w.plan, mine)
-	} else {
-		err = w.make(ctx, list.stager, w.levels[share.Stage], mine)
+	w.saver = &saver{of: share.marker(w.plan)}
+	mine, err := w.missing(ctx, list, share)
+	if err == nil && len(mine) > 0 {
+		err = w.do(ctx, list, share.Stage, mine)
 	}
 	if err != nil {
 		w.lists[share.Stage] = nil // a part of it may be done
 		return err
 	}
 	delete(list.parts, share.Task)
-	list.tasks = nil // it is divided
-	list.done[share.marker(w.plan)] = struct{}{}
+	marker := share.marker(w.plan)
+	if _, marked := list.done[marker]; marked {
+		return nil
+	}
+	if err := w.mark(ctx, share); err != nil {
+		return err
+	}
+	list.done[marker] = struct{}{}
 	return nil
 }
 
-// list lists the store for a stage. What is marked as done before that is in the records
-// that are read after it.
-func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err error) {
-	list = &backlog{stager: w.stager()}
-	if list.done, err = w.marked(ctx); err != nil {
-		return nil, err
+// do makes blocks or chunks, and stores their records.
+func (w *sharedWork) do(ctx context.Context, list *backlog, stage int, mine [][]int64) (err error) {
+	if stage == len(w.levels) {
+		err = w.stageBlocks(ctx, list.stager, w.plan, mine)
+	} else {
+		err = w.make(ctx, list.stager, w.levels[stage], mine)
 	}
-	if err := w.load(ctx, w.levels[max(0, stage-1):min(stage+1, len(w.levels))]); err != nil {
-		return nil, err
+	return errors.Join(err, w.flush(store.Finishing(ctx)))
+}
+
+// missing returns what of a share is not made yet, or was made from other versions of the
+// source. If no process has stored records of it, that is all, and nothing is asked for.
+// If a share of the last stage was done, its chunks are those of the records: whoever
+// publishes looks at them.
+func (w *sharedWork) missing(ctx context.Context, list *backlog, share Share) ([][]int64, error) {
+	mine := list.parts[share.Task]
+	w.session.records = nil
+	if len(mine) == 0 {
+		return nil, nil
 	}
-	if stage > 0 {
-		if list.stager.From, err = w.required(ctx, w.levels[stage-1]); err != nil {
-			return nil, err
-		}
+	names := slices.DeleteFunc(slices.Clone(list.names), w.saver.isOther)
+	if len(names) == 0 {
+		return mine, nil
 	}
-	if stage < len(w.levels) {
-		l := w.levels[stage]
-		list.stager.Job, list.stager.To = l.Job, l.Scratch
-		list.tasks, err = w.staleIn(ctx, l)
-		return list, err
-	}
-	records, err := loadRecords(ctx, w.at, recordsOf(w.at, w.id), w.Source.Grid.Rank(), w.memory())
+	records, err := readRecords(ctx, w.at, list.dir, names, w.Source.Grid.Rank(), w.memory())
 	if err != nil {
 		return nil, err
 	}
 	w.session.records = records
-	// What was required has listed the source.
-	if stage == 0 {
-		if err := w.work.list(ctx); err != nil {
+	there := list.job.Recorded(records)
+	if _, done := list.done[share.marker(w.plan)]; !done || share.Stage < len(w.levels) {
+		if there, err = staging.Look(ctx, list.job.Target, mine, engine.InFlight(w.at.Store, 0, tasks)); err != nil {
 			return nil, err
 		}
 	}
-	list.tasks, err = w.stale()
-	return list, err
+	numbers := make([]int64, len(mine))
+	for i, index := range mine {
+		numbers[i] = list.job.Number(index)
+	}
+	slices.Sort(numbers)
+	var stale [][]int64
+	for index, err := range list.job.Stale(numbers, w.sources, there, list.job.Records(records)) {
+		if err != nil {
+			return nil, err
+		}
+		stale = append(stale, slices.Clone(index))
+	}
+	return stale, nil
 }
 
-// divide divides the list of a stage into parts.
-func (w *sharedWork) divide(list *backlog, stage int, of int64) {
-	tasks := list.tasks
-	for _, part := range list.parts { // into another number than before
-		tasks = append(tasks, part...)
+// list lists the source for a stage, and what is done. What is marked as done is in the
+// records that are listed after it.
+func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err error) {
+	list = &backlog{stager: w.stager(), job: w.Job, dir: recordsOf(w.at, w.id)}
+	if list.done, err = w.marked(ctx); err != nil {
+		return nil, err
 	}
-	list.parts, list.of, list.tasks = map[int64][][]int64{}, of, nil
-	for _, index := range tasks {
-		grid, at := last(w.plan), index
+	if stage < len(w.levels) {
+		l := w.levels[stage]
+		list.stager.Job, list.stager.To = l.Job, l.Scratch
+		list.job, list.dir = l.Job, l.recordsDir()
+	}
+	if list.names, err = namesIn(ctx, w.at.Store, list.dir, false); err != nil {
+		return nil, err
+	}
+	if stage == 0 {
+		w.sources, err = staging.List(ctx, w.Source)
+	} else {
+		list.stager.From, err = w.from(ctx, w.levels[stage-1])
+	}
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := list.job.Wanted(w.sources)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range numbers {
+		list.wanted = append(list.wanted, list.job.Index(n))
+	}
+	if w.wanted = numbers; stage < len(w.levels) {
+		w.levels[stage].wanted = len(numbers)
+	}
+	return list, nil
+}
+
+// from returns the scratch of the stage before, which must be complete, and lists the
+// source.
+func (w *sharedWork) from(ctx context.Context, l *level) (*staging.Reading, error) {
+	if err := w.load(ctx, []*level{l}); err != nil {
+		return nil, err
+	}
+	return w.required(ctx, l)
+}
+
+// divide divides the list of a stage into shares.
+func (w *sharedWork) divide(list *backlog, stage int, of int64) {
+	wanted := list.wanted
+	for _, part := range list.parts { // into another number than before
+		wanted = append(wanted, part...)
+	}
+	list.parts, list.of, list.wanted = map[int64][][]int64{}, of, nil
+	for _, index := range wanted {
+		blocks, at := last(w.plan), index
 		if stage < len(w.levels) {
-			grid = w.levels[stage].Target.Grid
+			blocks = w.levels[stage].Target.Grid
 		} else if c, ok := w.Target.Grid.Chunk(index); ok {
-			at, _, _ = grid.Locate(c.Start)
+			at, _, _ = blocks.Locate(c.Start)
 		}
-		k := shareOf(grid, w.began, at, of)
-		list.parts[k] = append(list.parts[k], slices.Clone(index))
+		k := shareOf(blocks, w.began, at, of)
+		list.parts[k] = append(list.parts[k], index)
 	}
 }

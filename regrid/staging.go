@@ -65,7 +65,7 @@ func (w *work) stage(ctx context.Context) error {
 func (w *work) stageBlocks(ctx context.Context, s *staging.Stager, plan *blocks.Plan, list [][]int64) error {
 	p := w.progress(len(plan.Stages), len(plan.Stages), len(w.wanted), len(list))
 	return w.stageAll(ctx, s, w.parts(last(plan), list), func(ctx context.Context, box grid.Box, records []staging.Record) error {
-		if err := saveRecords(ctx, w.at, recordsOf(w.at, w.claim.ID), records, w.Node.Durability); err != nil {
+		if err := w.save(ctx, recordsOf(w.at, w.claim.ID), records); err != nil {
 			return err
 		}
 		p.add(box)

@@ -40,6 +40,7 @@ type work struct {
 	wanted  []int64
 	sources *staging.Table
 	targets *staging.Table
+	saver   *saver // of a share; nil to store records at once
 }
 
 // errTaken is the error of a claim whose keys are those of the present grid.
@@ -114,6 +115,16 @@ func checkLargest(s *snapshot.Array) error {
 
 // list lists what is stored now, with versions.
 func (w *work) list(ctx context.Context) error { return w.listBy(ctx, staging.List) }
+
+// listSource lists the source. Unless others share the tasks, what is staged and wanted
+// follows it.
+func (w *work) listSource(ctx context.Context) (err error) {
+	if !w.shares {
+		return w.list(ctx)
+	}
+	w.sources, err = staging.List(ctx, w.Source)
+	return err
+}
 
 // listToStage lists what is stored now, without versions if there are no records to
 // compare with.

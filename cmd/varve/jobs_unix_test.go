@@ -46,31 +46,9 @@ func TestArrayJobs(t *testing.T) {
 	}
 	for _, where := range []string{"files", "bucket"} {
 		t.Run(where, func(t *testing.T) {
-			dir := t.TempDir()
-			place := dir
-			if where == "bucket" {
-				service := s3test.Gateway(t, false)
-				for name, value := range map[string]string{
-					"AWS_ENDPOINT_URL": service.URL, "AWS_ACCESS_KEY_ID": s3test.User, "AWS_SECRET_ACCESS_KEY": s3test.Secret, "AWS_REGION": "us-east-1",
-					"AWS_EC2_METADATA_DISABLED": "true",
-				} {
-					t.Setenv(name, value)
-				}
-				place = "s3://" + service.Bucket(t)
-			}
+			dir, place := jobPlace(t, where)
 			alone, shared, plan := filepath.Join(dir, "alone.zarr"), place+"/shared.zarr", filepath.Join(dir, "p.json")
-			values := make([]byte, 480*480)
-			for i := range values {
-				values[i] = byte(i * i >> 7)
-			}
-			overwrite(t, filepath.Join(dir, "values.raw"), string(values))
-			args := []string{"--chunks", "480,12", "--memory", "100kB"}
-			for _, node := range []string{alone, shared} {
-				must(t, "", "create", node, "--shape", "480,480", "--dtype", "uint8", "--chunks", "12,480")
-				must(t, "", "write", node, filepath.Join(dir, "values.raw"))
-			}
-			must(t, "", append([]string{"rechunk", alone}, args...)...)
-			must(t, "", append([]string{"rechunk", shared, "--plan", plan}, args...)...)
+			planJobs(t, dir, alone, shared, plan)
 			stages := readStages(t, plan)
 			if stages < 2 {
 				t.Fatalf("%d stages", stages)
@@ -125,6 +103,85 @@ func TestArrayJobs(t *testing.T) {
 	}
 }
 
+// jobPlace returns a folder, and a place for an array that jobs change: in that folder, or
+// in a bucket.
+func jobPlace(t *testing.T, where string) (dir, place string) {
+	dir = t.TempDir()
+	if where == "files" {
+		return dir, dir
+	}
+	service := s3test.Gateway(t, false)
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL": service.URL, "AWS_ACCESS_KEY_ID": s3test.User, "AWS_SECRET_ACCESS_KEY": s3test.Secret, "AWS_REGION": "us-east-1",
+		"AWS_EC2_METADATA_DISABLED": "true",
+	} {
+		t.Setenv(name, value)
+	}
+	return dir, "s3://" + service.Bucket(t)
+}
+
+// planJobs makes two equal arrays. It re-grids the first, and plans the same for the
+// second.
+func planJobs(t *testing.T, dir, alone, shared, plan string) {
+	t.Helper()
+	values := make([]byte, 480*480)
+	for i := range values {
+		values[i] = byte(i * i >> 7)
+	}
+	overwrite(t, filepath.Join(dir, "values.raw"), string(values))
+	args := []string{"--chunks", "480,12", "--memory", "100kB"}
+	for _, node := range []string{alone, shared} {
+		must(t, "", "create", node, "--shape", "480,480", "--dtype", "uint8", "--chunks", "12,480")
+		must(t, "", "write", node, filepath.Join(dir, "values.raw"))
+	}
+	must(t, "", append([]string{"rechunk", alone}, args...)...)
+	must(t, "", append([]string{"rechunk", shared, "--plan", plan}, args...)...)
+}
+
+// TestTakingJobs lets processes take the tasks of a plan, kills some of them, and begins
+// others. The plan is at the place of the array. The stored chunks are those that one
+// process stores, byte for byte.
+func TestTakingJobs(t *testing.T) {
+	racing.Skip(t) // other processes do the work
+	for _, where := range []string{"files", "bucket"} {
+		t.Run(where, func(t *testing.T) {
+			dir, place := jobPlace(t, where)
+			alone, shared, plan := filepath.Join(dir, "alone.zarr"), place+"/shared.zarr", place+"/p.json"
+			planJobs(t, dir, alone, shared, plan)
+			take := func() *process { return start(t, "run", plan, "--take", "1000", "--lease", "1s") }
+			random := rand.New(rand.NewPCG(3, uint64(len(where))))
+			var all sync.WaitGroup
+			for range 4 {
+				all.Go(func() {
+					for range 2 { // killed, unless it ends before
+						p := take()
+						select {
+						case <-p.ended:
+						case <-time.After(time.Duration(100+random.IntN(500)) * time.Millisecond):
+							_ = p.Process.Signal(syscall.SIGKILL) // it may have ended
+						}
+						<-p.ended
+					}
+					if p := take(); !hasEnded(p) {
+						t.Errorf("%s", p.errs.String())
+					}
+				})
+			}
+			all.Wait()
+			out := must(t, "", "run", plan, "--status")
+			if strings.Count(out, "tasks done") != 3 || strings.Contains(out, " taken") {
+				t.Errorf("status: %s", out)
+			}
+			t.Log(out)
+			must(t, "", "run", plan, "--publish", "--ended")
+			want, got := chunkSums(t, dir, alone), chunkSums(t, dir, shared)
+			if want != got || strings.Count(want, "\n") != 40 {
+				t.Errorf("stored\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
 // chunkSums returns the sums of the stored chunks of an array.
 func chunkSums(t *testing.T, dir, node string) string {
 	t.Helper()
@@ -139,4 +196,10 @@ func chunkSums(t *testing.T, dir, node string) string {
 	}
 	slices.Sort(chunks)
 	return strings.Join(chunks, "")
+}
+
+// hasEnded waits for a process, and reports whether it has done its work.
+func hasEnded(p *process) bool {
+	<-p.ended
+	return p.ProcessState.ExitCode() == 0
 }

@@ -37,6 +37,7 @@ type running struct {
 	script       string
 	tasks        int
 	image        string
+	runner       string
 }
 
 func newRunCommand() *cobra.Command {
@@ -61,6 +62,9 @@ publication. It is for Slurm, for Kubernetes, or for AWS Batch. In such a job, -
 jobs need PLAN at the same place: on a shared file system, or at a location such as s3://bucket/p.json, where the commands
 that make plans can write them, too.
 
+--runner beam executes the plan on Apache Beam: on Prism in one process, or on Flink, Spark or Dataflow by the flags of
+Beam after --. The program varve-beam must be installed. All workers must be able to read PLAN.
+
 --status says how far the tasks are, what they have read and written, and which took longest. What it knows is in a folder
 beside the plan, PLAN.tasks, with what tasks have taken and found. --publish deletes that. --take needs a store with
 conditional writes for it, such as a file system or S3.
@@ -78,11 +82,13 @@ The commands that write plans also say what these cost, given a file of prices. 
   varve run p.json --take 1000
   varve run p.json --publish
   varve run p.json --stage 0 --task 17/400
-  varve run /shared/p.json --script slurm --tasks 400 >job.sh`,
-		Args: arguments("PLAN"),
+  varve run /shared/p.json --script slurm --tasks 400 >job.sh
+  varve run s3://bucket/p.json --runner beam -- --runner flink --endpoint localhost:8099`,
+		Args: runnerArguments,
 	}
 	r := new(running)
 	f := c.Flags()
+	r.runnerFlag(c)
 	f.IntVar(&r.stage, "stage", 0, "execute only this `STAGE`, which counts from 0")
 	f.StringVar(&r.task, "task", "", "execute only part K of N, as `K/N`; K counts from 0, and auto is that of the job of an array")
 	f.Int64Var(&r.take, "take", 0, "divide each stage into `N` tasks, and take one after the other that no other process has taken, until all are done")
@@ -93,10 +99,16 @@ The commands that write plans also say what these cost, given a file of prices. 
 	f.BoolVar(&r.singleWriter, "single-writer", false, "permit the change in a store without locks, also if a process that executed a part may have died")
 	f.BoolVar(&r.ended, "ended", false, "the processes that executed parts have ended, also if some were killed: permits --publish in a store without locks")
 	f.StringVar(&r.script, "script", "", "print a script for `SCHEDULER`, and execute nothing: slurm, kubernetes or aws-batch")
-	f.IntVar(&r.tasks, "tasks", 64, "the script executes each stage in `N` tasks")
+	f.IntVar(&r.tasks, "tasks", 64, "a script, or --runner beam, executes each stage in `N` tasks")
 	f.StringVar(&r.image, "image", "", "the container `IMAGE` with varve, for --script kubernetes")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		r.shared = f.Changed("stage") || r.task != ""
+		if r.runner == beamRunner {
+			if err := r.check(cmd, args[0]); err != nil {
+				return err
+			}
+			return r.runBeam(cmd, args[0], args[1:])
+		}
 		return r.run(cmd, args[0])
 	}
 	return c
@@ -147,7 +159,7 @@ func (r *running) run(cmd *cobra.Command, file string) error {
 // check refuses flags that contradict each other.
 func (r *running) check(cmd *cobra.Command, file string) error {
 	given := 0
-	for _, is := range []bool{r.publish, r.shared, r.take > 0 && r.script == "", r.script != "", r.status} {
+	for _, is := range []bool{r.publish, r.shared, r.take > 0 && r.script == "", r.script != "", r.status, r.runner == beamRunner} {
 		if is {
 			given++
 		}
@@ -158,14 +170,14 @@ func (r *running) check(cmd *cobra.Command, file string) error {
 	case r.script != "" && (r.publish || r.shared):
 		return failure.BadUsage("--script executes nothing: leave out --stage, --task and --publish")
 	case given > 1:
-		return failure.BadUsage("--task, --take, --publish, --status and --script exclude each other")
+		return failure.BadUsage("--task, --take, --publish, --status, --script and --runner beam exclude each other")
 	case flags.Changed("take") && r.take < 1:
 		return failure.BadUsage("--take %d: want at least 1 task", r.take)
 	case flags.Changed("lease") && (r.take == 0 || r.lease < time.Second):
 		return failure.BadUsage("--lease is for --take, and at least 1s")
 	case r.script != "" && httpstore.Reveal(cmd.Context(), file) != file:
 		return failure.BadUsage("%s: a script has no options and credentials of a location: give them to the jobs by their environment, and leave them out here", file)
-	case r.script == "" && (r.image != "" || flags.Changed("tasks")):
+	case r.script == "" && (r.image != "" || flags.Changed("tasks") && r.runner != beamRunner):
 		return failure.BadUsage("--tasks and --image are for --script")
 	case r.ended && !r.publish:
 		return failure.BadUsage("--ended is for --publish")

@@ -168,6 +168,9 @@ func (j *Job) Index(number int64) []int64 {
 	return index
 }
 
+// Number returns the number of a target chunk in C order.
+func (j *Job) Number(index []int64) int64 { return numberIn(j.Target.Grid.Cells(), index) }
+
 // part is a box of chunks of the target, with its cells along every axis.
 type part struct {
 	box   grid.Box

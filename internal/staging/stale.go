@@ -44,6 +44,25 @@ func (j *Job) Records(records []Record) *Records {
 	return r
 }
 
+// Recorded returns a table of the target chunks as records say that they were stored, for
+// callers that need not ask the store.
+func (j *Job) Recorded(records []Record) *Table {
+	t, last := &Table{cells: j.Target.Grid.Cells()}, map[int64]Record{}
+	chunks := grid.BoxOf(j.Target.Grid.Chunks())
+	for _, rec := range records {
+		if chunks.Contains(rec.Index) {
+			last[numberIn(t.cells, rec.Index)] = rec
+		}
+	}
+	for n, rec := range last {
+		if rec.Stored {
+			t.entries = append(t.entries, entry{n, rec.Version, -1})
+		}
+	}
+	slices.SortFunc(t.entries, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
+	return t
+}
+
 // of returns the records about a chunk, oldest first.
 func (r *Records) of(number int64) []numbered {
 	byNumber := func(n numbered, k int64) int { return cmp.Compare(n.number, k) }

@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
@@ -42,6 +44,35 @@ func List(ctx context.Context, s *snapshot.Array) (*Table, error) {
 		t.entries = append(t.entries, entry{numberIn(t.cells, v.Index), DigestOf(v.Info.Version), v.Info.Size})
 		t.Bytes += v.Info.Size
 		t.Vague = t.Vague || IsVague(v.Info.Version)
+	}
+	slices.SortFunc(t.entries, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
+	return t, nil
+}
+
+// Look asks for some chunks of an array, at most so many at once, and returns a table of
+// those that are stored.
+func Look(ctx context.Context, s *snapshot.Array, chunks [][]int64, atOnce int) (*Table, error) {
+	t := &Table{cells: s.Grid.Cells()}
+	infos := make([]*store.Info, len(chunks))
+	group, within := parallel.New(ctx)
+	group.SetLimit(atOnce)
+	for i, index := range chunks {
+		group.Go(func() error {
+			info, err := store.Stat(within, s.Engine.Store, s.Engine.Key(index))
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			infos[i] = &info
+			return err
+		})
+	}
+	if err := group.Wait(nil); err != nil {
+		return nil, err
+	}
+	for i, info := range infos {
+		if info != nil {
+			t.entries = append(t.entries, entry{numberIn(t.cells, chunks[i]), DigestOf(info.Version), info.Size})
+		}
 	}
 	slices.SortFunc(t.entries, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
 	return t, nil
