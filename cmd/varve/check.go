@@ -207,9 +207,9 @@ func printChecked(cmd *cobra.Command, plan *job.Plan, r *job.Checked) error {
 	defer n.Close()
 	f := &checkFlags{dandi: q.DANDI, list: q.List, found: r.Sums}
 	if _, isArray := n.(*zarr.Array); isArray {
-		return f.finishArray(cmd, plan.Node, n, r.Report)
+		return f.finishArray(cmd, withoutOptions(plan.Node), n, r.Report)
 	}
-	return f.finishGroup(cmd, plan.Node, n, r.Report, r.Incomplete)
+	return f.finishGroup(cmd, withoutOptions(plan.Node), n, r.Report, r.Incomplete)
 }
 
 // run looks for damage at a location, and prints what it finds.

@@ -190,7 +190,7 @@ func (m *moving) all(cmd *cobra.Command, location string, list []*moved, group b
 	}
 	results, err := m.together(cmd, location, list, opt)
 	if err == nil {
-		err = m.writePlan(cmd, planFile{Group: absolute(location), Alone: *m.alone}, results)
+		err = m.writePlan(cmd, planFile{Group: planLocation(cmd, location), Alone: *m.alone}, results)
 	}
 	if err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,25 +44,14 @@ type planned struct {
 }
 
 // newPlanned returns a plan as it is written to a file.
-func newPlanned(d *regridded) (*planned, error) {
+func newPlanned(cmd *cobra.Command, d *regridded) (*planned, error) {
 	raw, err := regrid.MarshalRequest(d.request)
 	p := &planned{regridded: *d, Request: raw, Memory: d.plan.Memory, Source: d.plan.State, Inputs: d.inputs}
-	p.Node, p.Path = absolute(p.Node), absolute(p.Path)
+	p.Node, p.Path = planLocation(cmd, p.Node), absolute(p.Path)
 	if p.Target != nil {
-		p.Target = new(absolute(*p.Target))
+		p.Target = new(planLocation(cmd, *p.Target))
 	}
 	return p, err
-}
-
-// absolute returns a location that does not depend on the working directory.
-func absolute(location string) string {
-	if path, is := strings.CutPrefix(location, "file://"); is {
-		return "file://" + absolute(path)
-	}
-	if strings.Contains(location, "://") || location == "" || location == "-" {
-		return location
-	}
-	return filepath.ToSlash(node.LocalPath(location))
 }
 
 // writePlan writes plans to the file of --plan.
@@ -72,7 +60,7 @@ func (r *regridding) writePlan(cmd *cobra.Command, f planFile, list []*regridded
 		return nil
 	}
 	for _, d := range list {
-		p, err := newPlanned(d)
+		p, err := newPlanned(cmd, d)
 		if err != nil {
 			return err
 		}
@@ -179,7 +167,7 @@ func parseStrictly(name string, raw []byte, into any) error {
 
 // member returns the name of the array in a group, or "" if it is in another place.
 func (p *planned) member(group string) string {
-	name, below := strings.CutPrefix(p.Node, node.Clean(group)+"/")
+	name, below := strings.CutPrefix(withoutOptions(p.Node), node.Clean(withoutOptions(group))+"/")
 	if !below {
 		return ""
 	}

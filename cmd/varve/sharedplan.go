@@ -27,8 +27,8 @@ type sharedPlan struct {
 // writeShared writes a plan to the file of --plan.
 func writeShared(cmd *cobra.Command, name string, head dryrun.Head, counts dryrun.Counts, request any) (err error) {
 	p := sharedPlan{Version: job.Version, ID: newPlanID(), Head: head, Counts: counts}
-	if p.Node = absolute(p.Node); p.Target != nil {
-		p.Target = new(absolute(*p.Target))
+	if p.Node = planLocation(cmd, p.Node); p.Target != nil {
+		p.Target = new(planLocation(cmd, *p.Target))
 	}
 	if p.Request, err = json.Marshal(request); err != nil {
 		return err
@@ -43,7 +43,7 @@ func writeShared(cmd *cobra.Command, name string, head dryrun.Head, counts dryru
 func printResult(cmd *cobra.Command, plan *job.Plan, r *job.Result) error {
 	switch {
 	case r.Manifest != nil:
-		return printManifest(cmd, *plan.Target, r.Manifest)
+		return printManifest(cmd, withoutOptions(*plan.Target), r.Manifest)
 	case r.Check != nil:
 		return printChecked(cmd, plan, r.Check)
 	case r.Copy != nil:
@@ -58,7 +58,7 @@ func printCopied(cmd *cobra.Command, plan *job.Plan, r rewrite.SyncReport) error
 	if err := json.Unmarshal(plan.Request, &q); err != nil {
 		return err
 	}
-	s := newSynced(plan.Node, *plan.Target, &rewrite.SyncOptions{Delete: q.Delete}, r)
+	s := newSynced(withoutOptions(plan.Node), withoutOptions(*plan.Target), &rewrite.SyncOptions{Delete: q.Delete}, r)
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, s)
 	}
@@ -72,7 +72,7 @@ func printConverted(cmd *cobra.Command, plan *job.Plan, r rewrite.Conversion) er
 		return err
 	}
 	f := &convertFlags{to: strconv.Itoa(q.Format)}
-	return f.printResult(cmd, plan.Node, *plan.Target, r)
+	return f.printResult(cmd, withoutOptions(plan.Node), withoutOptions(*plan.Target), r)
 }
 
 // printManifest prints what a scan has made, as varve virtualize does.

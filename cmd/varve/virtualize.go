@@ -242,7 +242,7 @@ func (f *virtualizeFlags) plan(cmd *cobra.Command, files []string) error {
 		Compare: f.compare, Concurrency: f.atOnce,
 	}
 	for _, file := range files {
-		r.Files = append(r.Files, absolute(file))
+		r.Files = append(r.Files, planLocation(cmd, file))
 	}
 	head := dryrun.Head{Operation: "virtualize", Node: f.out, Target: &f.out, Strategy: "copy-publish", Guarantee: "atomic"}
 	head.Stages = []dryrun.Stage{{Name: "scan", Tasks: int64(len(files))}, {Name: "publish", Tasks: 1}}
