@@ -65,11 +65,11 @@ func newConverting(w *Work) (operation, error) {
 }
 
 // open opens the places of the node and of the copy.
-func (c *copying) open(ctx context.Context) (src, dst *zarr.Location, close func() error, err error) {
-	if src, err = zarr.Locate(ctx, c.Node, store.Read); err != nil {
+func (c *copying) open(ctx context.Context, w *Worker) (src, dst *zarr.Location, close func() error, err error) {
+	if src, err = w.locate(ctx, c.Node, store.Read); err != nil {
 		return nil, nil, nil, err
 	}
-	if dst, err = zarr.Locate(ctx, *c.Target, store.Create); err != nil {
+	if dst, err = w.locate(ctx, *c.Target, store.Create); err != nil {
 		return nil, nil, nil, errors.Join(err, closeStore(src.Store()))
 	}
 	return src, dst, func() error { return errors.Join(closeStore(dst.Store()), closeStore(src.Store())) }, nil
@@ -82,7 +82,7 @@ func (c *copying) do(ctx context.Context, w *Worker, t Task, _ *Record) error {
 
 // run copies or converts a share, or publishes.
 func (c *copying) run(ctx context.Context, w *Worker, share *rewrite.Share) (r *Result, err error) {
-	src, dst, end, err := c.open(ctx)
+	src, dst, end, err := c.open(ctx, w)
 	if err != nil {
 		return nil, c.fail(err)
 	}

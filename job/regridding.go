@@ -116,7 +116,7 @@ func (o *openArray) complete(ctx context.Context, w *Worker, a *regridded) (err 
 		}
 	}
 	if a.Target != nil {
-		if o.opt.Into, err = zarr.Locate(ctx, *a.Target, store.Create); err != nil {
+		if o.opt.Into, err = w.locate(ctx, *a.Target, store.Create); err != nil {
 			return err
 		}
 		if _, is := o.archive(); is && !a.whole {

@@ -13,6 +13,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/observed"
 )
 
 // Options are the options of a [Worker]. A nil *Options is the zero value.
@@ -152,6 +154,15 @@ func (w *Worker) tell(node, text string) {
 	if w.opt.Note != nil {
 		w.opt.Note(node, text)
 	}
+}
+
+// locate opens a place whose requests are counted.
+func (w *Worker) locate(ctx context.Context, location string, access store.Access) (*zarr.Location, error) {
+	at, err := zarr.Locate(ctx, location, access)
+	if err != nil {
+		return nil, err
+	}
+	return zarr.At(observed.New(at.Store(), w.opt.Access.Observer), at.Path()), nil
 }
 
 // progress reports how far a task is.

@@ -33,12 +33,26 @@ const (
 // ofShare separates the rest of a name from the share that it ends with.
 const ofShare = "."
 
-// isOther reports whether an object has records of another share of the same division of
-// the tasks, so that they are not about the chunks of this one.
-func (s *saver) isOther(name string) bool {
+// kinship says what an object with records has to do with a share.
+type kinship int
+
+const (
+	ownRecords     kinship = iota // its records are about this share
+	siblingRecords                // they are about another share of the same division
+	foreignRecords                // they may be about any chunk
+)
+
+// kinship returns what an object with records has to do with the share.
+func (s *saver) kinship(name string) kinship {
 	_, share, has := strings.Cut(name, ofShare)
 	division := s.of[:strings.LastIndexByte(s.of, '-')+1]
-	return has && share != s.of && strings.HasPrefix(share, division)
+	switch {
+	case has && share == s.of:
+		return ownRecords
+	case has && strings.HasPrefix(share, division):
+		return siblingRecords
+	}
+	return foreignRecords
 }
 
 // save stores records, or keeps them to store them later with others.

@@ -149,13 +149,15 @@ type sharedWork struct {
 // backlog has what a stage makes, and what was done when the store was listed.
 type backlog struct {
 	stager *staging.Stager
-	job    *staging.Job        // of the stage
-	dir    store.Path          // of the records
-	wanted [][]int64           // the indices of blocks or, in the last stage, of chunks; nil once they are divided
-	parts  map[int64][][]int64 // the same, by the number of the share
-	of     int64               // the number of shares
-	done   map[string]struct{} // the markers that there were
-	names  []string            // the objects with records that there were
+	job    *staging.Job                // of the stage
+	dir    store.Path                  // of the records
+	wanted [][]int64                   // the indices of blocks or, in the last stage, of chunks; nil once they are divided
+	parts  map[int64][][]int64         // the same, by the number of the share
+	of     int64                       // the number of shares
+	done   map[string]struct{}         // the markers that there were
+	names  []string                    // the objects with records that there were
+	others map[string][]staging.Record // those of other divisions of the tasks, by their names
+	failed bool                        // the last share has failed
 }
 
 // recall looks again which records there are if another process has done the share since:
@@ -199,9 +201,9 @@ func (w *sharedWork) execute(ctx context.Context, share Share) error {
 		err = w.do(ctx, list, share.Stage, mine)
 	}
 	if err != nil {
-		w.lists[share.Stage] = nil // a part of it may be done
-		return err
+		return errors.Join(err, w.failed(ctx, list, share.Stage))
 	}
+	list.failed = false
 	delete(list.parts, share.Task)
 	marker := share.marker(w.plan)
 	if _, marked := list.done[marker]; marked {
@@ -212,6 +214,18 @@ func (w *sharedWork) execute(ctx context.Context, share Share) error {
 	}
 	list.done[marker] = struct{}{}
 	return nil
+}
+
+// failed is called after a share has failed, of which a part may be done. The store is
+// listed again only if two fail in a row, because the listing may be very long.
+func (w *sharedWork) failed(ctx context.Context, list *backlog, stage int) (err error) {
+	if list.failed {
+		w.lists[stage] = nil
+		return nil
+	}
+	list.failed = true
+	list.names, err = namesIn(store.Finishing(ctx), w.at.Store, list.dir, false)
+	return err
 }
 
 // do makes blocks or chunks, and stores their records.
@@ -234,13 +248,12 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share Share) ([
 	if len(mine) == 0 {
 		return nil, nil
 	}
-	names := slices.DeleteFunc(slices.Clone(list.names), w.saver.isOther)
-	if len(names) == 0 {
-		return mine, nil
-	}
-	records, err := readRecords(ctx, w.at, list.dir, names, w.Source.Grid.Rank(), w.memory())
+	records, err := w.recordsOf(ctx, list)
 	if err != nil {
 		return nil, err
+	}
+	if len(records) == 0 {
+		return mine, nil
 	}
 	w.session.records = records
 	there := list.job.Recorded(records)
@@ -264,10 +277,34 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share Share) ([
 	return stale, nil
 }
 
+// recordsOf returns the records that may be about a share: its own, and those of other
+// divisions of the tasks, which are read once.
+func (w *sharedWork) recordsOf(ctx context.Context, list *backlog) (records []staging.Record, err error) {
+	var own []string
+	read := func(names ...string) ([]staging.Record, error) {
+		return readRecords(ctx, w.at, list.dir, names, w.Source.Grid.Rank(), w.memory())
+	}
+	for _, name := range list.names {
+		switch w.saver.kinship(name) {
+		case ownRecords:
+			own = append(own, name)
+		case foreignRecords:
+			if _, known := list.others[name]; !known {
+				if list.others[name], err = read(name); err != nil {
+					return nil, err
+				}
+			}
+			records = append(records, list.others[name]...)
+		}
+	}
+	more, err := read(own...)
+	return append(records, more...), err
+}
+
 // list lists the source for a stage, and what is done. What is marked as done is in the
 // records that are listed after it.
 func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err error) {
-	list = &backlog{stager: w.stager(), job: w.Job, dir: recordsOf(w.at, w.id)}
+	list = &backlog{stager: w.stager(), job: w.Job, dir: recordsOf(w.at, w.id), others: map[string][]staging.Record{}}
 	if list.done, err = w.marked(ctx); err != nil {
 		return nil, err
 	}

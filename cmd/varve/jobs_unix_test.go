@@ -103,8 +103,8 @@ func TestArrayJobs(t *testing.T) {
 	}
 }
 
-// jobPlace returns a folder, and a place for an array that jobs change: in that folder, or
-// in a bucket.
+// jobPlace returns a folder, and a place for an array that jobs change: in that folder,
+// or in a bucket.
 func jobPlace(t *testing.T, where string) (dir, place string) {
 	dir = t.TempDir()
 	if where == "files" {

@@ -34,8 +34,8 @@ var openOptions = []string{
 }
 
 // planLocation returns a location as a plan has it: absolute, and with the options that
-// processes on other machines need, such as endpoint and profile. Credentials are left out,
-// which a note says.
+// processes on other machines need, such as endpoint and profile. Credentials are left
+// out, which a note says.
 func planLocation(cmd *cobra.Command, location string) string {
 	location = absolute(location)
 	whole := httpstore.Reveal(cmd.Context(), location)
