@@ -75,6 +75,7 @@ values (varve help run).`,
 	c.Flags().BoolVar(&f.move, "move", false, "remove SRC after it is copied")
 	f.synced.define(c.Flags())
 	planFlag(c, &f.synced.planTo)
+	pricesFlag(c, &f.synced.pricesFrom)
 	f.singleWriter = growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := f.synced.check(cmd, args[1]); err != nil {

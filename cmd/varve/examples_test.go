@@ -38,7 +38,7 @@ func TestExamples(t *testing.T) {
 	fixture := newExampleFolder(t)
 	for _, c := range append(newRoot().Commands(), newRoot(), newHelpCommand()) {
 		for line := range strings.SplitSeq(c.Example, "\n") {
-			// A line of varve run needs a plan, and the tasks before it: documents have these.
+			// varve run needs a plan, and the tasks before it: documents have these.
 			if line = strings.TrimSpace(line); line != "" && !isNotRun(line) && !strings.HasPrefix(line, "varve run ") {
 				runExample(t, fixture, c, line)
 			}

@@ -28,23 +28,28 @@ type cost struct {
 	Total    float64 `json:"total"`
 }
 
+// pricesFlag adds the flag --prices.
+func pricesFlag(c *cobra.Command, file *string) {
+	c.Flags().StringVar(file, "prices", "", "say what the plan costs, given the prices of a `FILE`: see varve help run")
+}
+
 // readPrices reads the file of --prices, if it is given.
-func (r *regridding) readPrices(cmd *cobra.Command) (*prices, error) {
-	if r.pricesFrom == "" {
+func readPrices(cmd *cobra.Command, file string) (*prices, error) {
+	if file == "" {
 		return nil, nil
 	}
-	raw, err := localfile.ReadAll(cmd, r.pricesFrom)
+	raw, err := localfile.ReadAll(cmd, file)
 	if err != nil {
 		return nil, err
 	}
 	p := new(prices)
 	if err := json.Unmarshal(raw, p); err != nil {
-		return nil, failure.BadArgument("--prices %s: %w", r.pricesFrom, err)
+		return nil, failure.BadArgument("--prices %s: %w", file, err)
 	}
 	known := requestsOf(regrid.Requests{})
 	for kind, price := range p.Requests {
 		if _, ok := known[kind]; !ok || price < 0 {
-			return nil, failure.BadArgument("--prices %s: per_1000_requests has %q: %g; the kinds are get, head, put, copy and list", r.pricesFrom, kind, price)
+			return nil, failure.BadArgument("--prices %s: per_1000_requests has %q: %g; the kinds are get, head, put, copy and list", file, kind, price)
 		}
 	}
 	return p, nil
@@ -55,8 +60,16 @@ func (p *prices) of(plan *regrid.Plan) *cost {
 	if p == nil {
 		return nil
 	}
-	c := &cost{Currency: p.Currency, Read: p.Read * float64(plan.BytesRead) / (1 << 30)}
-	for kind, n := range requestsOf(plan.Requests) {
+	return p.cost(requestsOf(plan.Requests), plan.BytesRead)
+}
+
+// cost returns what requests and reading bytes cost, or nil if p is nil.
+func (p *prices) cost(requests map[string]int64, read int64) *cost {
+	if p == nil {
+		return nil
+	}
+	c := &cost{Currency: p.Currency, Read: p.Read * float64(read) / (1 << 30)}
+	for kind, n := range requests {
 		c.Requests += p.Requests[kind] * float64(n) / 1000
 	}
 	c.Total = c.Requests + c.Read

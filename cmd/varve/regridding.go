@@ -48,7 +48,7 @@ func planFlag(c *cobra.Command, to *string) {
 // begin reads the prices, and makes a dry run of a command that only writes a plan.
 func (r *regridding) begin(cmd *cobra.Command) (err error) {
 	r.dry = r.dry || r.planTo != ""
-	if r.prices, err = r.readPrices(cmd); err != nil {
+	if r.prices, err = readPrices(cmd, r.pricesFrom); err != nil {
 		return err
 	}
 	return r.expected.read(cmd)
@@ -59,7 +59,7 @@ func (r *regridding) ownFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.memory, "memory", "", "hold at most `SIZE` of elements and chunks at once, such as 2GiB (512MiB by default)")
 	f.BoolVar(&r.dry, "dry-run", false, "change nothing, and print what would change")
-	f.StringVar(&r.pricesFrom, "prices", "", "say what the plan costs, given the prices of a `FILE`: see varve help run")
+	pricesFlag(c, &r.pricesFrom)
 	r.expected.flags(c)
 	r.singleWriter = growth.SingleWriterFlag(c)
 }

@@ -221,3 +221,26 @@ func TestRunUsage(t *testing.T) {
 		}
 	}
 }
+
+// TestSyncPrices says what a mirror costs: the requests that a dry run predicts, and the
+// bytes, by the prices of a file.
+func TestSyncPrices(t *testing.T) {
+	group, dir := hierarchy(t), t.TempDir()
+	file := filepath.Join(dir, "prices.json")
+	overwrite(t, file, `{"currency":"USD","per_1000_requests":{"get":1000,"put":1000,"list":1000},"per_gib_read":1073741824}`)
+	out := decode(t, must(t, "", "copy", group, filepath.Join(dir, "m.zarr"), "--sync", "--dry-run", "--prices", file, "--json"))
+	requests, cost := out["requests"].(map[string]any), out["cost"].(map[string]any)
+	values, documents := out["chunks_copied"].(float64), out["documents_written"].(float64)
+	if requests["get"] != values || requests["put"] != values+documents || requests["list"] != 2.0 || values < 5 {
+		t.Errorf("%v", out)
+	}
+	if want := 2*values + documents + 2; cost["requests"] != want || cost["total"] != want+out["bytes_read"].(float64) {
+		t.Errorf("%v, want %v for requests", cost, want)
+	}
+	if text := must(t, "", "copy", group, filepath.Join(dir, "m.zarr"), "--sync", "--dry-run", "--prices", file); !strings.Contains(text, "USD") {
+		t.Error(text)
+	}
+	if _, errs, status := execute(t, "", "copy", group, filepath.Join(dir, "m.zarr"), "--prices", file); status != 2 || !strings.Contains(errs, "needs --sync") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}

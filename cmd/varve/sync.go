@@ -28,10 +28,11 @@ import (
 
 // syncFlags are the flags of varve copy --sync.
 type syncFlags struct {
-	on     bool
-	planTo string
-	opt    rewrite.SyncOptions
-	newer  string
+	on         bool
+	planTo     string
+	pricesFrom string
+	opt        rewrite.SyncOptions
+	newer      string
 }
 
 // syncOnly are the flags that need --sync.
@@ -65,6 +66,9 @@ func parseSince(text string) (time.Time, error) {
 func (s *syncFlags) check(cmd *cobra.Command, to string) error {
 	if s.planTo != "" && !s.on {
 		return failure.BadUsage("--plan needs --sync, which also makes a new DST")
+	}
+	if s.pricesFrom != "" && !s.on {
+		return failure.BadUsage("--prices needs --sync, with --dry-run or --plan")
 	}
 	for _, name := range syncOnly {
 		if !s.on && cmd.Flags().Changed(name) {
@@ -112,6 +116,11 @@ func (f *copyFlags) sync(cmd *cobra.Command, from, to string) (err error) {
 		return err
 	}
 	s := newSynced(from, to, &opt, r)
+	if f.dry {
+		if err := s.price(cmd, f.synced.pricesFrom); err != nil {
+			return err
+		}
+	}
 	if err := f.planSync(cmd, s, &opt); err != nil {
 		return err
 	}
@@ -219,8 +228,26 @@ type synced struct {
 	Verified      int64    `json:"values_verified"`
 	BytesVerified int64    `json:"bytes_verified"`
 	Lost          int      `json:"lost_links"`
+	Cost          *cost    `json:"cost,omitempty"`
 
 	deletes bool
+}
+
+// price adds the requests that a dry run predicts, and what they cost. Listings have
+// pages of 1,000 values, in both stores. A value of more than 64 MiB takes more than one
+// request to read and to write.
+func (s *synced) price(cmd *cobra.Command, file string) error {
+	p, err := readPrices(cmd, file)
+	if err != nil {
+		return err
+	}
+	copied := *s.Copied + *s.Rewritten
+	pages := func(n int64) int64 { return 1 + n/1000 }
+	s.Requests = map[string]int64{
+		"list": pages(*s.Kept+copied) + pages(*s.Kept+*s.Rewritten), "get": copied, "put": copied + *s.Documents, "head": *s.Dropped, "copy": 0,
+	}
+	s.Cost = p.cost(s.Requests, *s.BytesRead)
+	return nil
 }
 
 func newSynced(from, to string, opt *rewrite.SyncOptions, r rewrite.SyncReport) *synced {
@@ -286,6 +313,9 @@ func (s *synced) print(w io.Writer) error {
 	}
 	if s.DryRun {
 		line("note", "dry run, nothing was changed")
+	}
+	if s.Cost != nil {
+		line("cost", "%.4g %s (requests %.4g, bytes read %.4g)", s.Cost.Total, s.Cost.Currency, s.Cost.Requests, s.Cost.Read)
 	}
 	s.notes(line)
 	_, err := io.WriteString(w, b.String())
