@@ -124,8 +124,11 @@ func (p *Plan) check() error {
 	if p.ID == "." || p.ID == ".." || path.Base(p.ID) != p.ID || len(p.ID) > 64 || strings.ContainsAny(p.ID, "\\\x00?*:") {
 		return fmt.Errorf("id %q cannot be the name of a folder", p.ID)
 	}
-	if len(p.Arrays) > 0 && p.Operation != "" {
+	switch {
+	case len(p.Arrays) > 0 && p.Operation != "":
 		return errors.New("it has both an operation and arrays")
+	case len(p.Arrays) == 0 && p.Operation == "":
+		return errors.New("it has no arrays")
 	}
 	for i, a := range p.works() {
 		if a == nil {
@@ -166,8 +169,6 @@ func (p *Plan) newOperation() (operation, error) {
 		return newChecking(&p.Work)
 	case "virtualize":
 		return newScanning(&p.Work)
-	case "":
-		return nil, errors.New("it has no arrays")
 	}
 	return nil, fmt.Errorf("the operation %q is not known", p.Operation)
 }
