@@ -10,7 +10,7 @@ VERSION = $(shell git describe --tags --match 'v[0-9]*' --dirty=-modified --abbr
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
 MODULES = . codec/extra virtual/parquet cloud/s3 cloud/gcs cloud/azure cmd/varve interop bench otel examples
 
-.PHONY: help demo build test check unit race fuzz interop benchmarks bench bench-full bench-growth bench-options bench-regrid bench-cloud bench-mirror bench-virtual bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
+.PHONY: help demo build beam test check unit race fuzz interop benchmarks bench bench-full bench-growth bench-options bench-regrid bench-cloud bench-mirror bench-virtual bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -44,6 +44,9 @@ interop: ## compare with zarr-python and zarrita, which are installed in a cache
 	@sh interop/peers/setup
 	cd interop && go test -count=1 -timeout 5m ./...
 
+beam: ## check and test the executor on Apache Beam, which go.work leaves out
+	@sh .ci/beam
+
 mutants: ## break the protocols one line at a time; the quick tests must notice each break
 	@go run ./tools/mutants
 
@@ -57,6 +60,9 @@ soak: mutants race ## tests too long for every change: mutants, the race detecto
 	cd interop && VARVE_PEERS=all go test -count=1 -timeout 20m ./peers
 	sh interop/slurm/run
 	sh interop/kubernetes/run
+	sh interop/batch/run
+	sh interop/executors/run
+	sh interop/flink/run
 	cd interop && VARVE_PEERS=all go test -count=1 -timeout 10m -run 'TestGDAL|TestECCodes|TestPyramid$$|TestRagged$$' .
 
 benchmarks: ## the benchmarks of the packages

@@ -86,6 +86,11 @@ func (c *checking) do(ctx context.Context, w *Worker, t Task, _ *Record) error {
 	if err := c.open(ctx, w); err != nil {
 		return err
 	}
+	// An engine offers a task again after a failure, even if it has succeeded.
+	done, err := c.isFound(ctx, w, t)
+	if done || err != nil {
+		return c.fail(err)
+	}
 	// What is found must be stored before the record that the task is done.
 	found, err := check.RunPart(ctx, c.node, check.Share{Task: t.Number, Of: t.Of}, c.options(w))
 	if found == nil {
@@ -99,6 +104,22 @@ func (c *checking) do(ctx context.Context, w *Worker, t Task, _ *Record) error {
 		return c.fail(err)
 	}
 	return c.fail(c.sum(ctx, w, t))
+}
+
+// isFound reports whether all that a task finds is stored. After the publication that is
+// no answer: whoever executes the tasks again wants another check.
+func (c *checking) isFound(ctx context.Context, w *Worker, t Task) (bool, error) {
+	keys := []store.Key{w.folder.key(resultsDir, t)}
+	if c.sums() {
+		keys = append(keys, w.folder.key(sumsDir, t))
+	}
+	for _, key := range keys {
+		if found, err := store.Exists(ctx, w.folder.store, key); !found || err != nil {
+			return false, err
+		}
+	}
+	published, err := store.Exists(ctx, w.folder.store, w.folder.published())
+	return !published, err
 }
 
 // sums reports whether checksums were asked for.
@@ -146,6 +167,11 @@ func (c *checking) publish(ctx context.Context, w *Worker, whole bool) (*Result,
 		return nil, c.fail(err)
 	}
 	all := &Checked{Report: report, Incomplete: err}
+	if !whole {
+		if _, err := store.Put(ctx, w.folder.store, w.folder.published(), []byte("{}"), store.Flush); err != nil {
+			return nil, c.fail(err)
+		}
+	}
 	if c.sums() {
 		all.Sums = func(ctx context.Context, to io.Writer) (checksums.Report, error) { return c.merge(ctx, w, of, to) }
 	}
@@ -177,13 +203,34 @@ func tasksOf(of int64) []listed {
 // merge writes the checksums that the tasks have found, or reads all values if of is 0.
 func (c *checking) merge(ctx context.Context, w *Worker, of int64, to io.Writer) (checksums.Report, error) {
 	opt := &checksums.Options{DANDI: c.DANDI, Parts: make([]io.Reader, of)}
-	err := each(ctx, tasksOf(of), func(ctx context.Context, i int, t Task) error {
-		data, _, err := w.folder.store.Get(ctx, w.folder.key(sumsDir, t), store.Request{Limit: mostFound}, nil)
-		opt.Parts[i] = bytes.NewReader(data)
-		return err
-	})
-	if err != nil {
-		return checksums.Report{}, err
+	for i, t := range tasksOf(of) {
+		opt.Parts[i] = &lateReader{open: func() ([]byte, error) {
+			data, _, err := w.folder.store.Get(ctx, w.folder.key(sumsDir, t.Task), store.Request{Limit: mostFound}, nil)
+			return data, err
+		}}
 	}
 	return checksums.Write(ctx, c.node.Location(), to, opt)
+}
+
+// lateReader reads a value when it is asked for the first byte, and forgets it at its
+// end.
+type lateReader struct {
+	open func() ([]byte, error)
+	data *bytes.Reader
+}
+
+// Read implements [io.Reader].
+func (r *lateReader) Read(p []byte) (int, error) {
+	if r.data == nil {
+		data, err := r.open()
+		if err != nil {
+			return 0, err
+		}
+		r.data = bytes.NewReader(data)
+	}
+	n, err := r.data.Read(p)
+	if err == io.EOF {
+		r.data = bytes.NewReader(nil)
+	}
+	return n, err
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"time"
 
@@ -77,20 +78,44 @@ type claim struct {
 // [store.ErrUnsupported], and fixed tasks ([Worker.Do]) are the way.
 func (w *Worker) Take(ctx context.Context, how Taking) error {
 	how = how.orUsual()
-	if how.Of < 1 || how.Lease < 0 || how.Attempts < 0 {
+	if how.Of < 1 || how.Of > mostTaken || how.Lease < 0 || how.Attempts < 0 {
 		return fmt.Errorf("%w: %d parts, a lease of %v, %d attempts", zarr.ErrInvalidArgument, how.Of, how.Lease, how.Attempts)
 	}
 	if err := w.folder.open(ctx); err != nil {
 		return err
 	}
 	defer w.Leave()
+	for round := 1; ; round++ {
+		err := w.takeAll(ctx, how)
+		if !errors.Is(err, regrid.ErrUnfinished) || round == mostRounds {
+			return errors.Join(err, w.Leave())
+		}
+		// The source has changed since an earlier stage was done. Tasks that are still
+		// valid are found to be done.
+		if err := w.forgetDone(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+const (
+	// mostTaken bounds Taking.Of.
+	mostTaken = 1 << 20
+	// mostRounds is how often the stages are begun again because the source has changed.
+	mostRounds = 4
+)
+
+// takeAll takes the tasks of all stages.
+func (w *Worker) takeAll(ctx context.Context, how Taking) error {
 	for stage := range w.plan.Stages() {
-		t := &taker{Worker: w, how: how, stage: stage, of: min(how.Of, max(1, w.plan.Tasks(stage))), seen: map[int64]sight{}}
+		t := &taker{
+			Worker: w, how: how, stage: stage, of: min(how.Of, max(1, w.plan.Tasks(stage))), seen: map[int64]sight{}, failed: map[int64]error{},
+		}
 		if err := t.run(ctx); err != nil {
 			return err
 		}
 	}
-	return w.Leave()
+	return nil
 }
 
 // taker takes tasks of one stage.
@@ -101,6 +126,8 @@ type taker struct {
 	of    int64
 	done  map[int64]bool
 	seen  map[int64]sight // claims of others, by task
+	// failed are tasks that this worker has tried often enough. Others may succeed.
+	failed map[int64]error
 }
 
 // sight is when a version of a claim was seen first.
@@ -121,6 +148,9 @@ func (t *taker) run(ctx context.Context) error {
 		if err != nil || int64(len(t.done)) == t.of {
 			return err
 		}
+		if err := t.isOver(); err != nil {
+			return err
+		}
 		worked, err := t.takeFrom(ctx, free)
 		if err != nil {
 			return err
@@ -134,6 +164,20 @@ func (t *taker) run(ctx context.Context) error {
 		}
 		pause = min(2*pause, longest)
 	}
+}
+
+// isOver returns the errors of tasks, if all others are done.
+func (t *taker) isOver() error {
+	var errs []error
+	for k, err := range t.failed {
+		if !t.done[k] {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) == 0 || int64(len(t.done)+len(errs)) < t.of {
+		return nil
+	}
+	return errs[0]
 }
 
 // look lists what is done and claimed, and returns the tasks that may be taken, with the
@@ -166,6 +210,7 @@ func (t *taker) look(ctx context.Context) (free []listed, err error) {
 		switch {
 		case t.done[k]:
 			delete(t.seen, k)
+		case t.failed[k] != nil:
 		case !claimed:
 			delete(t.seen, k)
 			free = append(free, listed{Task: Task{t.stage, k, t.of}})
@@ -213,13 +258,17 @@ func (t *taker) takeFrom(ctx context.Context, free []listed) (worked bool, err e
 			}
 			continue
 		}
-		conflicts = 0
-		if err := t.execute(ctx, mine); err != nil {
+		conflicts, worked = 0, true
+		done, err := t.execute(ctx, mine)
+		switch {
+		case ctx.Err() != nil || errors.Is(err, regrid.ErrUnfinished):
 			return worked, err
+		case err != nil:
+			t.failed[next.Number] = err
+		case done:
+			t.done[next.Number] = true
+			t.tell()
 		}
-		worked = true
-		t.done[next.Number] = true
-		t.tell()
 	}
 	return worked, nil
 }
@@ -238,8 +287,11 @@ func (t *taker) claim(ctx context.Context, next listed) (*held, error) {
 	if next.version != (store.Version{}) {
 		var was claim
 		version, err := t.folder.get(ctx, claimsDir, next.Task, mostRecord, &was)
-		if err != nil || version != next.version {
-			return nil, ctx.Err() // it was renewed, or its worker has given it up
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || version != next.version && !isDamaged(err):
+			return nil, nil // it was renewed, or its worker has given it up
+		case err != nil && !isDamaged(err):
+			return nil, err
 		}
 		h.Attempts += was.Attempts
 		cond = store.IfVersion(next.version)
@@ -257,15 +309,19 @@ func (t *taker) put(ctx context.Context, h *held, cond store.Condition) error {
 	if err != nil {
 		return err
 	}
-	h.version, err = store.PutIf(ctx, t.folder.store, t.folder.key(claimsDir, h.task), raw, cond, store.Flush)
+	version, err := store.PutIf(ctx, t.folder.store, t.folder.key(claimsDir, h.task), raw, cond, store.Flush)
+	if err == nil {
+		h.version = version
+	}
 	return err
 }
 
 // errTaken means that another worker has taken over a claim of this one.
 var errTaken = errors.New("another worker has taken the task over")
 
-// execute executes a claimed task, and renews the claim meanwhile.
-func (t *taker) execute(ctx context.Context, h *held) error {
+// execute executes a claimed task, and renews the claim meanwhile. It returns false if
+// another worker has taken the task over.
+func (t *taker) execute(ctx context.Context, h *held) (done bool, err error) {
 	within, cancel := context.WithCancelCause(ctx)
 	renewed := make(chan struct{})
 	go func() {
@@ -277,14 +333,14 @@ func (t *taker) execute(ctx context.Context, h *held) error {
 	<-renewed
 	switch {
 	case errors.Is(context.Cause(within), errTaken):
-		return nil // that one does it
+		return false, nil // that one does it
 	case err != nil:
 		// Others may try at once. If the claim stays, they wait for a lease.
 		_ = store.DeleteIf(store.Finishing(ctx), t.folder.store, t.folder.key(claimsDir, h.task), h.version)
-		return err
+		return false, err
 	}
-	r.Attempts = h.Attempts
-	return t.putRecord(ctx, r)
+	r.Attempts += h.Attempts - 1
+	return true, t.putRecord(ctx, r)
 }
 
 // renew renews a claim until the context ends. If another worker has taken the claim
@@ -293,19 +349,41 @@ func (t *taker) renew(ctx context.Context, h *held, cancel context.CancelCauseFu
 	for sleep(ctx, t.how.Lease/3) == nil {
 		h.Renewed++
 		err := t.put(ctx, h, store.IfVersion(h.version))
-		if errors.Is(err, store.ErrConflict) {
+		if errors.Is(err, store.ErrConflict) && !t.isOwn(ctx, h) {
 			cancel(errTaken)
 			return
 		}
-		// After any other error the next renewal tries again. If the version is not known
-		// any more, that is a conflict, and the task is done twice.
+		// After any other error the next renewal tries again.
 	}
+}
+
+// isOwn reports whether a claim is still that of this worker, although it has another
+// version: an earlier renewal may have been stored without an answer.
+func (t *taker) isOwn(ctx context.Context, h *held) bool {
+	var now claim
+	version, err := t.folder.get(ctx, claimsDir, h.task, mostRecord, &now)
+	if err != nil || now.Secret != h.Secret {
+		return ctx.Err() != nil // at its end a task needs no claim
+	}
+	h.version = version
+	return true
+}
+
+// isDamaged reports whether a value is no JSON of the expected form, as after a power
+// cut.
+func isDamaged(err error) bool {
+	var syntax *json.SyntaxError
+	var form *json.UnmarshalTypeError
+	return errors.As(err, &syntax) || errors.As(err, &form)
 }
 
 // try executes a task, several times if it fails.
 func (t *taker) try(ctx context.Context, task Task) (*Record, error) {
 	for attempt := 1; ; attempt++ {
 		r, err := t.Worker.do(ctx, task)
+		if err == nil {
+			r.Attempts = attempt
+		}
 		if err == nil || attempt == t.how.Attempts || ctx.Err() != nil || errors.Is(err, regrid.ErrUnfinished) || errors.Is(err, zarr.ErrInvalidArgument) {
 			return r, err
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -332,6 +333,96 @@ func FuzzName(f *testing.F) {
 		task, ok := parseName(name)
 		if ok && (task.name() != name || task.Number < 0 || task.Number >= task.Of) {
 			t.Errorf("%q: %v", name, task)
+		}
+	})
+}
+
+// TestRenewal lets renewals fail, and answers of renewals get lost: a worker that no
+// other one has displaced goes on with its task.
+func TestRenewal(t *testing.T) {
+	for name, lost := range map[string]bool{"refused": false, "answer lost": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, m, n := newFake(1), memstore.New(), 0
+				f.before = func(ctx context.Context, _ Task) error { return sleep(ctx, time.Hour) }
+				fails := func(op storetest.Op) bool {
+					if op.Name == "PutIf" && strings.Contains(op.Key.String(), claimsDir) {
+						n++
+					}
+					return n == 3
+				}
+				hooks := storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+					if !lost && fails(op) {
+						return errors.New("503")
+					}
+					return nil
+				}, After: func(op storetest.Op, err error) error {
+					if lost && fails(op) {
+						return errors.New("no answer")
+					}
+					return err
+				}}
+				w := newWorkers(t, f, storetest.Conditional(m, hooks), 1)[0]
+				if err := w.Take(t.Context(), Taking{}); err != nil {
+					t.Fatal(err)
+				}
+				if n := f.begun[Task{Of: 1}]; n != 1 {
+					t.Errorf("the task was begun %d times", n)
+				}
+			})
+		})
+	}
+}
+
+// TestDamagedClaim takes over a claim that a power cut has emptied, and counts a damaged
+// record as a task that is done.
+func TestDamagedClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, s := newFake(3), storetest.Conditional(memstore.New(), storetest.Hooks{})
+		w := newWorkers(t, f, s, 1)[0]
+		for dir, k := range map[string]int64{claimsDir: 1, recordsDir: 2} {
+			if _, err := store.Put(t.Context(), s, w.folder.key(dir, Task{Number: k, Of: 3}), nil, store.Flush); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Take(t.Context(), Taking{}); err != nil {
+			t.Fatal(err)
+		}
+		if f.begun[Task{Number: 0, Of: 3}] != 1 || f.begun[Task{Number: 1, Of: 3}] != 1 || f.begun[Task{Number: 2, Of: 3}] != 0 {
+			t.Errorf("begun: %v", f.begun)
+		}
+		if s, err := w.Status(t.Context()); err != nil || s.Stages[0].Done != 3 {
+			t.Errorf("%+v (%v)", s, err)
+		}
+	})
+}
+
+// TestFailingTask goes on with other tasks if one fails, and returns its error in the
+// end. Attempts are counted.
+func TestFailingTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, s := newFake(10), storetest.Conditional(memstore.New(), storetest.Hooks{})
+		broken := errors.New("broken")
+		f.before = func(_ context.Context, task Task) error {
+			switch {
+			case task.Number == 4:
+				return broken
+			case task.Number == 7 && f.begun[task] < 3:
+				return errors.New("for now")
+			}
+			return nil
+		}
+		w := newWorkers(t, f, s, 1)[0]
+		if err := w.Take(t.Context(), Taking{}); !errors.Is(err, broken) {
+			t.Fatalf("%v", err)
+		}
+		status, err := w.Status(t.Context())
+		if err != nil || status.Stages[0].Done != 9 || status.Stages[0].Repeated != 2 {
+			t.Errorf("%+v (%v)", status, err)
+		}
+		broken = nil
+		if err := w.Take(t.Context(), Taking{}); err != nil || len(f.done) != 10 {
+			t.Errorf("%d done (%v)", len(f.done), err)
 		}
 	})
 }

@@ -39,7 +39,7 @@ const (
 )
 
 // errNoFolder means that the plan is from standard input, or from memory.
-var errNoFolder = errors.New("the plan was not read from a file or a location, so nothing can be kept beside it")
+var errNoFolder = errors.New("the plan was not read from a file or a location, so nothing can be kept beside it: write it to one, and name that")
 
 // open opens the store of the folder.
 func (f *folder) open(ctx context.Context) error {
@@ -65,16 +65,27 @@ func (f *folder) open(ctx context.Context) error {
 
 // Close closes the store.
 func (f *folder) Close() error {
-	if f == nil || f.store == nil {
+	if f == nil {
 		return nil
 	}
-	return closeStore(f.store)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.store == nil {
+		return nil
+	}
+	s := f.store
+	f.store = nil
+	return closeStore(s)
 }
 
 // key returns the key of what a task has in a directory.
 func (f *folder) key(dir string, t Task) store.Key {
 	return f.path.MustKey(fmt.Sprintf("%s/%s", dir, t.name()))
 }
+
+// published returns the key of a value that says that what tasks have found was
+// published.
+func (f *folder) published() store.Key { return f.path.MustKey(resultsDir + "/published") }
 
 // name returns the name of a task in a directory.
 func (t Task) name() string { return fmt.Sprintf("%d-%d-%d", t.Stage, t.Of, t.Number) }
@@ -152,13 +163,21 @@ func (w *Worker) Forget(ctx context.Context) error {
 		}
 		return err
 	}
-	f := w.folder
-	for _, dir := range []string{claimsDir, resultsDir, sumsDir, recordsDir} {
-		at, err := f.path.Join(dir)
+	err := store.DeleteTree(ctx, w.folder.store, w.folder.path, store.TreeOrder{}, store.Flush)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// forgetDone deletes records and claims, so that workers offer all tasks again.
+func (w *Worker) forgetDone(ctx context.Context) error {
+	for _, dir := range []string{claimsDir, recordsDir} {
+		at, err := w.folder.path.Join(dir)
 		if err != nil {
 			return err
 		}
-		err = store.DeleteTree(ctx, f.store, at, store.TreeOrder{}, store.Flush)
+		err = store.DeleteTree(ctx, w.folder.store, at, store.TreeOrder{}, store.Flush)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

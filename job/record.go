@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/regrid"
@@ -45,26 +47,40 @@ func (r *Record) count(s observe.Stats) {
 	r.Read, r.Written = s.Read().Bytes, s.Written().Bytes+s.Copied().Bytes
 }
 
-// note stores the record of a task. If there is one already, the task was repeated. That
-// nothing can be kept beside the plan is no error: the records are for the report, and
-// what was done is in the store of the result.
-func (w *Worker) note(ctx context.Context, r *Record) error {
-	if err := w.folder.open(ctx); err != nil {
-		if !errors.Is(err, errNoFolder) {
-			w.tell(w.plan.Location, "the report will lack a task, whose record cannot be stored: "+err.Error())
-		}
-		return nil
+// add adds what earlier attempts have taken.
+func (r *Record) add(was *Record) {
+	r.Attempts += was.Attempts
+	r.Seconds += was.Seconds
+	r.Read += was.Read
+	r.Written += was.Written
+	for kind, n := range was.Requests {
+		r.Requests[kind] += n
 	}
-	err := w.putRecord(ctx, r)
-	if err != nil && ctx.Err() == nil {
-		w.tell(w.plan.Location, "the report will lack a task, whose record cannot be stored: "+err.Error())
-		return nil
-	}
-	return err
 }
 
-func (w *Worker) putRecord(ctx context.Context, r *Record) error {
-	f := w.folder
+// note stores the record of a task. If there is one already, the task was repeated. For
+// re-griddings it is no error that nothing can be kept beside the plan: the records are
+// for the report, and what was done is in the store of the array.
+func (w *Worker) note(ctx context.Context, r *Record) error {
+	err := w.folder.open(ctx)
+	if err == nil {
+		err = w.putRecord(ctx, r)
+	}
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case len(w.plan.Arrays) == 0: // whoever publishes looks for the records
+		return fmt.Errorf("the task is done, but its record beside the plan cannot be stored: %w", err)
+	case !errors.Is(err, errNoFolder):
+		w.tell(w.plan.Location, "the report will lack a task, whose record cannot be stored: "+err.Error())
+	}
+	return nil
+}
+
+// putRecord stores a record, to which it adds what earlier attempts have taken.
+func (w *Worker) putRecord(ctx context.Context, of *Record) error {
+	f, r := w.folder, new(*of)
+	r.Requests = maps.Clone(of.Requests)
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -76,7 +92,7 @@ func (w *Worker) putRecord(ctx context.Context, r *Record) error {
 	}
 	var was Record
 	if _, err := f.get(ctx, recordsDir, r.Task, mostRecord, &was); err == nil {
-		r.Attempts += was.Attempts
+		r.add(&was)
 	}
 	if raw, err = json.Marshal(r); err != nil {
 		return err

@@ -105,6 +105,10 @@ func (s *scanning) do(ctx context.Context, _ *Worker, t Task, _ *Record) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, o.Close()) }()
+	exists, err := store.Exists(ctx, o.at, o.path.MustKey(virtual.DocumentName))
+	if err != nil || exists && !s.Append { // a task that comes late
+		return err
+	}
 	j, err := s.begin(ctx, o, false)
 	if err != nil {
 		return err
@@ -123,7 +127,7 @@ func (s *scanning) Close() error { return nil }
 
 // publish joins the files, and stores the manifest. Files that no task has scanned are
 // scanned, so that the result does not depend on tasks.
-func (s *scanning) publish(ctx context.Context, _ *Worker, _ bool) (r *Result, err error) {
+func (s *scanning) publish(ctx context.Context, w *Worker, whole bool) (r *Result, err error) {
 	o, err := s.open(ctx)
 	if err != nil {
 		return nil, err
@@ -132,6 +136,11 @@ func (s *scanning) publish(ctx context.Context, _ *Worker, _ bool) (r *Result, e
 	exists, err := store.Exists(ctx, o.at, o.path.MustKey(virtual.DocumentName))
 	if err != nil {
 		return nil, err
+	}
+	if !whole && !exists {
+		if err := w.checkDone(ctx); err != nil {
+			return nil, s.fail(err)
+		}
 	}
 	j, err := s.begin(ctx, o, exists)
 	if err != nil {
@@ -147,7 +156,7 @@ func (s *scanning) publish(ctx context.Context, _ *Worker, _ bool) (r *Result, e
 		return nil, err
 	}
 	if exists && !s.Append {
-		return s.again(made)
+		return s.again(made, o.Forget(store.Finishing(ctx)))
 	}
 	if n, _ := made.Padded(); n > 0 {
 		if err := o.CopyPadded(ctx, made.Manifest, o.at, o.path); err != nil {
@@ -169,12 +178,12 @@ func (s *scanning) publish(ctx context.Context, _ *Worker, _ bool) (r *Result, e
 }
 
 // again returns the manifest that an earlier call has stored. It is an error if somebody
-// else has stored one.
-func (s *scanning) again(made *Manifest) (*Result, error) {
+// else has stored one. err is the error of deleting what is left of scans.
+func (s *scanning) again(made *Manifest, err error) (*Result, error) {
 	if made.Files > 0 || made.Join.Concat != s.Concat || made.Join.Stack != s.Stack {
 		return nil, fmt.Errorf("%s: there is another manifest: %w", *s.Target, fs.ErrExist)
 	}
-	return &Result{Manifest: made}, nil
+	return &Result{Manifest: made}, err
 }
 
 // add notes a file that was added.

@@ -97,8 +97,8 @@ func (s *StageStatus) read(ctx context.Context, f *folder, done, claims []listed
 	records := make([]Record, len(done))
 	err := each(ctx, done, func(ctx context.Context, i int, t Task) error {
 		_, err := f.get(ctx, recordsDir, t, mostRecord, &records[i])
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
+		if errors.Is(err, fs.ErrNotExist) || isDamaged(err) {
+			err = nil // done, but with what is not known
 		}
 		records[i].Task = t
 		return err

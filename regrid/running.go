@@ -168,7 +168,8 @@ func markRunning(ctx context.Context, s store.Store, key store.Key) error {
 // joinTime is how long a process waits for others that begin or end a share.
 const joinTime = 10 * time.Second
 
-// join begins a share of the tasks: others may execute shares too, but none may publish.
+// join begins a share of the tasks: others may execute shares too, but none may publish,
+// until leave has returned nil.
 func (s *session) join(ctx context.Context) (leave func() error, err error) {
 	exit, err := enter(s.at, false)
 	if err != nil {
@@ -180,7 +181,17 @@ func (s *session) join(ctx context.Context) (leave func() error, err error) {
 		exit()
 		return nil, err
 	}
-	return func() error { defer exit(); return end() }, nil
+	left := false
+	return func() error {
+		if err := end(); err != nil {
+			return err
+		}
+		if !left {
+			exit()
+		}
+		left = true
+		return nil
+	}, nil
 }
 
 func (s *session) joinLocked(ctx context.Context) (leave func() error, err error) {
@@ -201,8 +212,13 @@ func (s *session) joinLocked(ctx context.Context) (leave func() error, err error
 	if err != nil {
 		return nil, err
 	}
-	leave = func() error {
-		return errors.Join(store.Delete(store.Finishing(ctx), s.at.Store, key), release())
+	released := false
+	leave = func() error { // may be repeated after an error
+		if err := store.Delete(store.Finishing(ctx), s.at.Store, key); err != nil || released {
+			return err
+		}
+		released = true
+		return release()
 	}
 	// In a store without locks, whoever publishes closes the claim first, and looks for
 	// shares afterwards.

@@ -153,7 +153,7 @@ func unfinished(stage int, blocks *grid.Grid, missing [][]int64) error {
 		more = fmt.Sprintf(" and %d more", n)
 	}
 	all, _ := blocks.NumChunks()
-	return fmt.Errorf("%w: stage %d lacks task %d%s of %d", ErrUnfinished, stage, numberOf(blocks, missing[0]), more, all)
+	return fmt.Errorf("%w: stage %d lacks block %d%s of %d: execute all its tasks again; what is done is not repeated", ErrUnfinished, stage, numberOf(blocks, missing[0]), more, all)
 }
 
 // checkBegun returns an error unless a share of the re-gridding has begun. Publishing

@@ -60,15 +60,18 @@ func (p *Sharing) Do(ctx context.Context, share Share) (*Report, error) {
 }
 
 // Leave lets others publish. Another share may follow: then this process joins again.
+// After an error, call it again.
 func (p *Sharing) Leave() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.leave == nil {
 		return nil
 	}
-	leave := p.leave
+	if err := p.leave(); err != nil {
+		return p.s.Fail(p.s.name(), err) // others still see this process: call Leave again
+	}
 	p.leave = nil
-	return p.s.Fail(p.s.name(), leave())
+	return nil
 }
 
 func (p *Sharing) do(ctx context.Context, share Share) error {
@@ -82,13 +85,20 @@ func (p *Sharing) do(ctx context.Context, share Share) error {
 	if err := w.recall(ctx, share); err != nil {
 		return err
 	}
-	return w.execute(ctx, share)
+	err := w.execute(ctx, share)
+	if errors.Is(err, ErrUnfinished) { // perhaps the source has changed: list everything again
+		p.work = nil
+	}
+	return err
 }
 
 // join makes sure that nobody publishes meanwhile, and that the work is known.
 func (p *Sharing) join(ctx context.Context, share Share) error {
-	if p.leave != nil {
+	switch {
+	case p.leave != nil && p.work != nil:
 		return nil
+	case p.leave != nil:
+		return p.know(ctx)
 	}
 	s := p.s
 	if err := s.identify(ctx); err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -141,6 +142,39 @@ func TestRepeatedShares(t *testing.T) {
 				t.Errorf("stage %d, task %d: %d requests for a share that is done", stage, k, requests)
 			}
 		}
+	}
+}
+
+// TestLeaveAgain leaves again after an error: until then nobody can publish, in a store
+// without locks.
+func TestLeaveAgain(t *testing.T) {
+	m := memstore.New()
+	_, request := rows(t, m)
+	opt := regrid.Options{Memory: 4 * 4 * 16}.PlanStages(1)
+	failing := false
+	s := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		if failing && strings.Contains(op.String(), "share.json") {
+			return errors.New("no network")
+		}
+		return nil
+	}})
+	p := sharing(t, s, request, opt)
+	for stage := range must1(regrid.NewPlan(t.Context(), again(t, s), request, opt)).Stages {
+		share(t, p, regrid.Share{Stage: stage})
+	}
+	failing = true
+	if err := p.Leave(); err == nil {
+		t.Fatal("left without a network")
+	}
+	failing = false
+	if _, err := regrid.Publish(t.Context(), again(t, s), request, opt); !errors.Is(err, regrid.ErrClaimed) {
+		t.Errorf("published beside a process that may execute a share: %v", err)
+	}
+	if err := p.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := regrid.Publish(t.Context(), again(t, s), request, opt); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -74,12 +74,12 @@ func (e *expected) of(plan *regrid.Plan) *estimate {
 		t.Encode = float64(plan.BytesEncoded) / m.Encoding.Rate
 	}
 	t.Copy = float64(2*plan.BytesCopied+2*plan.BytesScratch) / m.Raw.Rate
-	// At most as many workers are busy as a stage has tasks.
-	busy := int64(e.workers)
+	// At most as many workers are busy as the largest stage has tasks.
+	most := int64(1)
 	for _, s := range plan.Stages {
-		busy = min(busy, max(1, s.Tasks))
+		most = max(most, s.Tasks)
 	}
-	t.Seconds = (t.Read + t.Encode + t.Copy) / float64(busy)
+	t.Seconds = (t.Read + t.Encode + t.Copy) / float64(min(int64(e.workers), most))
 	return t
 }
 

@@ -120,24 +120,6 @@ func jobPlace(t *testing.T, where string) (dir, place string) {
 	return dir, "s3://" + service.Bucket(t)
 }
 
-// planJobs makes two equal arrays. It re-grids the first, and plans the same for the
-// second.
-func planJobs(t *testing.T, dir, alone, shared, plan string) {
-	t.Helper()
-	values := make([]byte, 480*480)
-	for i := range values {
-		values[i] = byte(i * i >> 7)
-	}
-	overwrite(t, filepath.Join(dir, "values.raw"), string(values))
-	args := []string{"--chunks", "480,12", "--memory", "100kB"}
-	for _, node := range []string{alone, shared} {
-		must(t, "", "create", node, "--shape", "480,480", "--dtype", "uint8", "--chunks", "12,480")
-		must(t, "", "write", node, filepath.Join(dir, "values.raw"))
-	}
-	must(t, "", append([]string{"rechunk", alone}, args...)...)
-	must(t, "", append([]string{"rechunk", shared, "--plan", plan}, args...)...)
-}
-
 // TestTakingJobs lets processes take the tasks of a plan, kills some of them, and begins
 // others. The plan is at the place of the array. The stored chunks are those that one
 // process stores, byte for byte.

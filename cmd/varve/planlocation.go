@@ -25,48 +25,69 @@ func absolute(location string) string {
 	return filepath.ToSlash(node.LocalPath(location))
 }
 
-// openOptions are the options of locations that a plan keeps. Whatever else a location
-// has may be a secret.
-var openOptions = []string{
-	"access_tier", "account_name", "addressing_style", "anon", "anonymous", "cache_control", "conditional_put", "encryption_scope", "endpoint", "endpoint_url",
-	"kms_key_name", "profile", "region", "requester_pays", "service_account", "skip_signature", "sse", "sse_kms_key_id", "storage_class", "user_project",
-	"virtual_hosted_style_request",
+// secretOptions are parts of the names of options of locations that are credentials. A
+// plan has all other options, and without these.
+var secretOptions = []string{"secret", "token", "password", "account_key", "access_key", "sas", "signature", "credential", "connection_string"}
+
+// isSecret reports whether an option of a location may be a credential.
+func isSecret(name string, values []string) bool {
+	name = strings.ToLower(name)
+	if name == "skip_signature" {
+		return false
+	}
+	if slices.ContainsFunc(secretOptions, func(part string) bool { return strings.Contains(name, part) }) {
+		// gs://…?token=anon says that there are none.
+		return name != "token" || !slices.Equal(values, []string{"anon"})
+	}
+	return slices.ContainsFunc(values, func(v string) bool {
+		u, err := url.Parse(v)
+		return strings.Contains(v, "://") && (err != nil || u.User != nil || u.RawQuery != "")
+	})
 }
 
 // planLocation returns a location as a plan has it: absolute, and with the options that
 // processes on other machines need, such as endpoint and profile. Credentials are left
 // out, which a note says.
 func planLocation(cmd *cobra.Command, location string) string {
-	location = absolute(location)
-	whole := httpstore.Reveal(cmd.Context(), location)
-	if whole == location && !strings.Contains(location, "?") {
+	if location = absolute(location); !strings.Contains(location, "://") || strings.HasPrefix(location, "file://") {
 		return location
 	}
-	bare, query, _ := strings.Cut(whole, "?")
-	given, err := url.ParseQuery(query)
-	if strings.HasPrefix(whole, "http://") || strings.HasPrefix(whole, "https://") || err != nil {
-		bare, given = httpstore.Redact(location), nil
+	whole := httpstore.Reveal(cmd.Context(), location)
+	if strings.HasPrefix(whole, "http://") || strings.HasPrefix(whole, "https://") {
+		bare := httpstore.Redact(whole)
+		noteSecrets(cmd, bare, bare != whole)
+		return bare
 	}
-	secret := given == nil
+	bare, query, found := strings.Cut(whole, "?")
+	if !found {
+		return whole
+	}
+	given, err := url.ParseQuery(query)
+	dropped := err != nil
 	for name, values := range given {
-		if !slices.Contains(openOptions, name) || slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, "@") }) {
-			secret = true
+		if isSecret(name, values) {
+			dropped = true
 			delete(given, name)
 		}
 	}
-	if secret {
-		session.Note(cmd, bare, "the plan has no credentials: give them to the processes that execute it, by their environment or a profile")
-	}
+	noteSecrets(cmd, bare, dropped)
 	if len(given) == 0 {
 		return bare
 	}
 	return bare + "?" + given.Encode()
 }
 
+// noteSecrets says that credentials are left out, if some are.
+func noteSecrets(cmd *cobra.Command, location string, dropped bool) {
+	if dropped {
+		session.Note(cmd, location, "the plan has no credentials: give them to the processes that execute it, by their environment or a profile")
+	}
+}
+
 // withoutOptions returns a location of a plan without its options, to be displayed or
 // extended.
 func withoutOptions(location string) string {
-	if !strings.Contains(location, "://") {
+	if !strings.Contains(location, "://") || strings.HasPrefix(location, "file://") {
 		return location
 	}
 	location, _, _ = strings.Cut(location, "?")

@@ -83,7 +83,7 @@ The commands that write plans also say what these cost, given a file of prices. 
   varve run p.json --publish
   varve run p.json --stage 0 --task 17/400
   varve run /shared/p.json --script slurm --tasks 400 >job.sh
-  varve run s3://bucket/p.json --runner beam -- --runner flink --endpoint localhost:8099`,
+  varve run s3://bucket/p.json --runner beam -- --runner flink`,
 		Args: runnerArguments,
 	}
 	r := new(running)
@@ -173,6 +173,8 @@ func (r *running) check(cmd *cobra.Command, file string) error {
 		return failure.BadUsage("--task, --take, --publish, --status, --script and --runner beam exclude each other")
 	case flags.Changed("take") && r.take < 1:
 		return failure.BadUsage("--take %d: want at least 1 task", r.take)
+	case flags.Changed("take") && r.take > 1<<20:
+		return failure.BadUsage("--take %d: at most %d tasks are possible", r.take, 1<<20)
 	case flags.Changed("lease") && (r.take == 0 || r.lease < time.Second):
 		return failure.BadUsage("--lease is for --take, and at least 1s")
 	case r.script != "" && httpstore.Reveal(cmd.Context(), file) != file:
@@ -262,6 +264,9 @@ func (r *running) finish(cmd *cobra.Command, w *job.Worker, plan *job.Plan, f *p
 	}
 	if failed := printStages(cmd, plan, status); failed != nil {
 		return failed
+	}
+	if err != nil { // a verdict, which a scheduler may ask for again
+		return err
 	}
 	// What is left beside the plan harms nobody.
 	if forgot := w.Forget(store.Finishing(cmd.Context())); forgot != nil {

@@ -19,18 +19,38 @@ import (
 func (r *running) runTaking(cmd *cobra.Command, w *job.Worker) error {
 	line, at := progress.NewCount(cmd, "tasks", 0), 0
 	defer func() { line.End() }()
+	stages := map[int]int64{}
 	err := w.Take(cmd.Context(), job.Taking{Of: r.take, Lease: r.lease, Done: func(stage int, done, of int64) {
 		if stage != at {
 			line.End()
 			line, at = progress.NewCount(cmd, "tasks", of), stage
 		}
 		line.Reach(done, of)
+		stages[stage] = of
 	}})
 	if err != nil {
 		return err
 	}
 	line.End()
-	return r.printStatus(cmd, w)
+	return printTaken(cmd, stages)
+}
+
+// printTaken prints how many tasks of each stage are done. --status reads a record of
+// each task, which not every worker should do at its end.
+func printTaken(cmd *cobra.Command, stages map[int]int64) error {
+	if session.WantsJSON(cmd) {
+		list := make([]map[string]int64, len(stages))
+		for k, of := range stages {
+			list[k] = map[string]int64{"of": of, "done": of}
+		}
+		return session.PrintJSON(cmd, map[string]any{"stages": list})
+	}
+	for k := range len(stages) {
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "stage %d  %s done\n", k, phrase.Plural(stages[k], "task")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // printTask prints what a task has taken.

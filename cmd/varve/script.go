@@ -39,7 +39,7 @@ type jobArray struct {
 // whose jobs take tasks of all stages.
 func (r *running) arrays(stages int) (list []jobArray) {
 	if r.take > 0 {
-		return []jobArray{{"all", []string{"--take", strconv.FormatInt(r.take, 10)}}}
+		return []jobArray{{"all", []string{"--take", strconv.FormatInt(r.take, 10), "--lease", r.lease.String()}}}
 	}
 	task := fmt.Sprintf("auto/%d", r.tasks)
 	if r.script == "aws-batch" && r.tasks == 1 { // it has no arrays of one job

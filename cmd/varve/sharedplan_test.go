@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -131,7 +132,11 @@ func TestSharedCheck(t *testing.T) {
 		if !damaged && string(must1(os.ReadFile(found))) != string(must1(os.ReadFile(list))) {
 			t.Error("the lists of checksums differ")
 		}
-		if names := must1(os.ReadDir(dir)); slices.ContainsFunc(names, func(e os.DirEntry) bool { return e.Name() == "p.json.tasks" }) && len(must1(os.ReadDir(plan+".tasks"))) > 0 {
+		if damaged { // the verdict can be asked for again
+			if again, _, status := execute(t, "", "run", plan, "--publish", "--json"); status != 1 || again != got {
+				t.Errorf("again: status %d, %s", status, again)
+			}
+		} else if names := must1(os.ReadDir(dir)); slices.ContainsFunc(names, func(e os.DirEntry) bool { return e.Name() == "p.json.tasks" }) && len(must1(os.ReadDir(plan+".tasks"))) > 0 {
 			t.Error("records are left beside the plan")
 		}
 	}
@@ -242,5 +247,79 @@ func TestSyncPrices(t *testing.T) {
 	}
 	if _, errs, status := execute(t, "", "copy", group, filepath.Join(dir, "m.zarr"), "--prices", file); status != 2 || !strings.Contains(errs, "needs --sync") {
 		t.Errorf("status %d, %s", status, errs)
+	}
+}
+
+// planJobs makes two equal arrays. It re-grids the first, and plans the same for the
+// second.
+func planJobs(t *testing.T, dir, alone, shared, plan string) {
+	t.Helper()
+	values := make([]byte, 480*480)
+	for i := range values {
+		values[i] = byte(i * i >> 7)
+	}
+	overwrite(t, filepath.Join(dir, "values.raw"), string(values))
+	args := []string{"--chunks", "480,12", "--memory", "100kB"}
+	for _, node := range []string{alone, shared} {
+		must(t, "", "create", node, "--shape", "480,480", "--dtype", "uint8", "--chunks", "12,480")
+		must(t, "", "write", node, filepath.Join(dir, "values.raw"))
+	}
+	must(t, "", append([]string{"rechunk", alone}, args...)...)
+	must(t, "", append([]string{"rechunk", shared, "--plan", plan}, args...)...)
+}
+
+// TestTakeChanged lets the array change between two stages: processes that take tasks
+// begin again with the first stage. The result has the new elements.
+func TestTakeChanged(t *testing.T) {
+	for name, change := range map[string][]string{
+		"written": {"write", "", "--select", "100:110", "--value", "7"},
+		"grown":   {"resize", "", "--shape", "492,480"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			node, plan := filepath.Join(dir, "shared.zarr"), filepath.Join(dir, "p.json")
+			planJobs(t, dir, filepath.Join(dir, "alone.zarr"), node, plan)
+			for k := range 7 {
+				must(t, "", "run", plan, "--task", fmt.Sprintf("%d/7", k))
+			}
+			change[1] = node
+			must(t, "", change...)
+			want := must(t, "", "export", node, "--format", "json")
+			for _, how := range [][]string{{"--take", "7"}, {"--publish"}} {
+				// A note says that the array has changed.
+				if _, errs, status := execute(t, "", append([]string{"run", plan}, how...)...); status != 0 {
+					t.Fatalf("%s: status %d, %s", how, status, errs)
+				}
+			}
+			if got := must(t, "", "export", node, "--format", "json"); got != want {
+				t.Error("other elements")
+			}
+		})
+	}
+}
+
+// TestPlanLocations checks what plans keep of locations: local names as they are, options
+// of object stores, and no credentials.
+func TestPlanLocations(t *testing.T) {
+	c := newRoot()
+	c.SetContext(t.Context())
+	c.SetErr(io.Discard)
+	for location, want := range map[string]string{
+		"/data/in?2.zarr":        "/data/in?2.zarr",
+		"file:///data/in?2.zarr": "file:///data/in?2.zarr",
+		"s3://b/x?endpoint=http://h:9000&profile=p&server_side_encryption=aws:kms&access_key_id=A&aws_secret_access_key=B&session_token=C": "s3://b/x?endpoint=http%3A%2F%2Fh%3A9000&profile=p&server_side_encryption=aws%3Akms",
+		"s3://b/x?endpoint=http://u:p@h":              "s3://b/x",
+		"s3://b/x?endpoint=http://h/?sig=S":           "s3://b/x",
+		"gs://b/x?token=anon":                         "gs://b/x?token=anon",
+		"gs://b/x?token=ya29":                         "gs://b/x",
+		"gs://b/x?service_account=k@p.json":           "gs://b/x?service_account=k%40p.json",
+		"az://a/c/x?account_key=K&account_name=a":     "az://a/c/x?account_name=a",
+		"az://a/c/x?sas_token=K&skip_signature=false": "az://a/c/x?skip_signature=false",
+		"https://u:p@h/x?sig=S":                       "https://h/x",
+		"https://h/x":                                 "https://h/x",
+	} {
+		if got := planLocation(c, location); got != want {
+			t.Errorf("%s: %s, want %s", location, got, want)
+		}
 	}
 }

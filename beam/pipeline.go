@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package beam
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/transforms/stats"
+	"varve.dev/zarr"
+	"varve.dev/zarr/job"
+)
+
+func init() {
+	register.DoFn3x0[context.Context, int64, func(int64)](new(divideFn))
+	register.DoFn2x2[context.Context, int64, int64, error](new(taskFn))
+	register.DoFn2x2[context.Context, int64, string, error](new(publishFn))
+	register.Emitter1[int64]()
+}
+
+// Execute adds the stages of the plan at a location, and its publication, to a pipeline.
+// It panics where [TryExecute] returns an error.
+func Execute(s beam.Scope, plan string, opt Options) beam.PCollection {
+	return beam.Must(TryExecute(context.Background(), s, plan, opt))
+}
+
+// TryExecute reads the plan at a location, and adds its stages and its publication to a
+// pipeline. All workers must reach the location. The result has one string: the [Summary]
+// of the publication as JSON.
+//
+// If there is no plan that can be executed, the error wraps [job.ErrPlan]. A plan whose
+// arrays change in one transaction, or with files that are inserted, is
+// [zarr.ErrUnsupported]: one process executes it (varve run).
+func TryExecute(ctx context.Context, s beam.Scope, plan string, opt Options) (beam.PCollection, error) {
+	none := beam.PCollection{}
+	if opt.Tasks < 0 || opt.Tasks > job.MostTasks || opt.Attempts < 0 || opt.Patience < 0 {
+		return none, fmt.Errorf("beam: %w: %d tasks, %d attempts, a patience of %v", zarr.ErrInvalidArgument, opt.Tasks, opt.Attempts, opt.Patience)
+	}
+	plan = absolute(plan)
+	p, err := job.Open(ctx, plan)
+	if err == nil {
+		err = executable(p)
+	}
+	if err != nil {
+		return none, fmt.Errorf("beam: %w", err)
+	}
+	s, how := s.Scope("varve"), newSpec(plan, p.ID, opt)
+	done := beam.Create(s, int64(0)) // the tasks of the stage before
+	for stage := range p.Stages() {
+		s := s.Scope(fmt.Sprintf("stage%d", stage))
+		of := Tasks(p, stage, opt.Tasks)
+		tasks := beam.Reshuffle(s, beam.ParDo(s, &divideFn{Of: of}, done))
+		done = stats.Sum(s, beam.ParDo(s, &taskFn{Spec: how, Stage: stage, Of: of}, tasks))
+	}
+	return beam.ParDo(s.Scope("publish"), &publishFn{Spec: how}, done), nil
+}
+
+// Tasks returns the number of tasks that a stage of a plan is divided into if want are
+// wanted, or 0 for the default.
+func Tasks(p *job.Plan, stage int, want int64) int64 {
+	usual := int64(usualTasks)
+	if p.Operation == "copy" || p.Operation == "convert" || p.Operation == "check" {
+		usual = listingTasks
+	}
+	return max(1, min(cmp.Or(want, usual), p.Tasks(stage)))
+}
+
+// executable returns an error if only one process can execute a plan.
+func executable(p *job.Plan) error {
+	if p.Group != "" {
+		return fmt.Errorf("%w: %s: its arrays change in one transaction, which one process executes: use varve run", zarr.ErrUnsupported, p.Location)
+	}
+	for _, a := range p.Arrays {
+		if a.Operation == "insert" {
+			return fmt.Errorf("%w: %s: workers cannot read the files of an insertion: use varve run", zarr.ErrUnsupported, p.Location)
+		}
+	}
+	return nil
+}
+
+// absolute returns a location that does not depend on the working directory: workers have
+// others.
+func absolute(location string) string {
+	if strings.Contains(location, "://") || filepath.IsAbs(location) {
+		return location
+	}
+	if path, err := filepath.Abs(location); err == nil {
+		return filepath.ToSlash(path)
+	}
+	return location
+}
+
+// divideFn emits the numbers of the tasks of a stage, when the one before is done.
+type divideFn struct {
+	Of int64
+}
+
+// ProcessElement emits the numbers. Its input is the number of tasks that the stage
+// before had.
+func (f *divideFn) ProcessElement(_ context.Context, _ int64, emit func(int64)) {
+	for k := range f.Of {
+		emit(k)
+	}
+}
