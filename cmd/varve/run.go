@@ -236,7 +236,7 @@ func (r *running) runTask(cmd *cobra.Command, w *job.Worker, f *planFile, t job.
 	if f == nil {
 		return r.printTask(cmd, record)
 	}
-	return r.printAll(cmd, f, record.Arrays)
+	return r.printAll(cmd, f, record.Arrays, nil)
 }
 
 // finish publishes, or does all that is left.
@@ -254,7 +254,7 @@ func (r *running) finish(cmd *cobra.Command, w *job.Worker, plan *job.Plan, f *p
 		return err
 	}
 	if f != nil {
-		err = r.printAll(cmd, f, result.Arrays)
+		err = r.printAll(cmd, f, result.Arrays, status)
 	} else {
 		err = printResult(cmd, plan, result)
 	}
@@ -275,8 +275,9 @@ func (r *running) finish(cmd *cobra.Command, w *job.Worker, plan *job.Plan, f *p
 	return err
 }
 
-// printAll prints what was done for each array.
-func (r *running) printAll(cmd *cobra.Command, f *planFile, reports []*regrid.Report) error {
+// printAll prints what was done for each array and, with --json, what the tasks have
+// taken, if that is known.
+func (r *running) printAll(cmd *cobra.Command, f *planFile, reports []*regrid.Report, status *job.Status) error {
 	list := []*regridded{}
 	for i, report := range reports {
 		if report == nil {
@@ -288,15 +289,19 @@ func (r *running) printAll(cmd *cobra.Command, f *planFile, reports []*regrid.Re
 			return err
 		}
 	}
-	return r.printList(cmd, list)
+	return r.printList(cmd, list, status)
 }
 
 // printList prints all results, with --json.
-func (r *running) printList(cmd *cobra.Command, list []*regridded) error {
+func (r *running) printList(cmd *cobra.Command, list []*regridded, status *job.Status) error {
 	if !session.WantsJSON(cmd) {
 		return nil
 	}
-	return session.PrintJSON(cmd, map[string]any{"arrays": list})
+	all := map[string]any{"arrays": list}
+	if status != nil {
+		all["stages"] = status.Stages
+	}
+	return session.PrintJSON(cmd, all)
 }
 
 // print prints the result for an array, without --json.
@@ -434,5 +439,5 @@ func (r *running) runTogether(cmd *cobra.Command, plan *planFile) (err error) {
 			return err
 		}
 	}
-	return r.printList(cmd, list)
+	return r.printList(cmd, list, nil)
 }
