@@ -384,7 +384,7 @@ func (t *taker) try(ctx context.Context, task Task) (*Record, error) {
 		if err == nil {
 			r.Attempts = attempt
 		}
-		if err == nil || attempt == t.how.Attempts || ctx.Err() != nil || errors.Is(err, regrid.ErrUnfinished) || errors.Is(err, zarr.ErrInvalidArgument) {
+		if err == nil || attempt == t.how.Attempts || ctx.Err() != nil || errors.Is(err, regrid.ErrUnfinished) || errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, fs.ErrExist) {
 			return r, err
 		}
 		_, longest := t.how.pauses()

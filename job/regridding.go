@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"slices"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/regrid"
@@ -56,7 +58,10 @@ func (r *regridding) do(ctx context.Context, w *Worker, t Task, record *Record) 
 			continue // it has fewer stages
 		}
 		var err error
-		if record.Arrays[i], err = a.do(ctx, w, t); err != nil {
+		if record.Arrays[i], err = a.do(ctx, w, t); a.isPublished(ctx, w, err) {
+			record.Arrays[i], err = new(regrid.Report), nil // the task comes late
+		}
+		if err != nil {
 			return a.fail(err)
 		}
 	}
@@ -74,6 +79,28 @@ func (a *regridded) do(ctx context.Context, w *Worker, t Task) (*regrid.Report, 
 		}
 	}
 	return o.sharing.Do(ctx, regrid.Share{Stage: t.Stage, Task: t.Number, Of: t.Of})
+}
+
+// isPublished reports whether err means that the target exists because it is published: an
+// array of the same shape and type, with the wanted chunks.
+func (a *regridded) isPublished(ctx context.Context, w *Worker, err error) bool {
+	if a.Target == nil || !errors.Is(err, fs.ErrExist) {
+		return false
+	}
+	access := w.opt.Access
+	access.Write = false
+	is, err := zarr.OpenArray(ctx, *a.Target, &access)
+	if err != nil {
+		return false
+	}
+	defer is.Close()
+	of, err := zarr.OpenArray(ctx, a.Node, &access)
+	if err != nil {
+		return false
+	}
+	defer of.Close()
+	plan, err := regrid.NewPlan(ctx, is, a.request, &regrid.Options{Memory: a.Memory})
+	return err == nil && !plan.Changes && slices.Equal(is.Shape(), of.Shape()) && is.Type().Name() == of.Type().Name()
 }
 
 // fail returns an error that names the operation and the node.
@@ -150,6 +177,12 @@ func (a *regridded) compare(ctx context.Context, w *Worker, o *openArray) error 
 		return nil
 	}
 	changes, err := a.Source.Changes(ctx, o.array, a.Fingerprint, &o.opt)
+	if changes != "" && a.Target == nil && !w.opt.Exact {
+		// After the publication it has changed, of course.
+		if plan, err := regrid.NewPlan(ctx, o.array, o.request, &o.opt); err == nil && !plan.Changes {
+			return nil
+		}
+	}
 	switch {
 	case err != nil || changes == "":
 		return err
@@ -197,7 +230,10 @@ func (r *regridding) publish(ctx context.Context, w *Worker, whole bool) (*Resul
 		}
 		a.whole = whole
 		var err error
-		if all.Arrays[i], err = a.publish(ctx, w); err != nil {
+		if all.Arrays[i], err = a.publish(ctx, w); a.isPublished(ctx, w, err) {
+			all.Arrays[i], err = new(regrid.Report), nil
+		}
+		if err != nil {
 			return all, a.fail(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/job"
 	"varve.dev/zarr/regrid"
 )
@@ -81,12 +82,18 @@ func storePlan(cmd *cobra.Command, name string, plan any) error {
 	}
 	raw = append(raw, '\n')
 	if name = strings.TrimPrefix(name, "file://"); isStored(name) {
-		return job.WriteFile(cmd.Context(), name, raw)
+		err = job.WriteFile(cmd.Context(), name, raw)
+	} else {
+		err = localfile.Replace(name, func(w *bufio.Writer) error {
+			_, err := w.Write(raw)
+			return err
+		})
 	}
-	return localfile.Replace(name, func(w *bufio.Writer) error {
-		_, err := w.Write(raw)
-		return err
-	})
+	if err == nil {
+		word := phrase.Word(name)
+		session.Confirm(cmd, "wrote the plan: varve run %s --take 100, on any number of machines, and then varve run %s --publish", word, word)
+	}
+	return err
 }
 
 // isStored reports whether a name of a file is a location such as s3://bucket/p.json.

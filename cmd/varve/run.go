@@ -321,6 +321,10 @@ func (r *running) print(cmd *cobra.Command, d *regridded) error {
 	if !d.Changed {
 		ending = "  (not published yet)"
 	}
+	if r.publish && *d.Copied+d.Linked+*d.Rewritten == 0 { // tasks have made all chunks
+		_, err := fmt.Fprintf(w, "%s  published\n", name)
+		return err
+	}
 	_, err := fmt.Fprintf(w, "%s  %s%s linked, copied or put together, %s encoded anew%s\n",
 		name, scratch, phrase.Count(*d.Copied+d.Linked), phrase.Count(*d.Rewritten), ending)
 	return err

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,6 +71,10 @@ func (r *running) printStatus(cmd *cobra.Command, w *job.Worker) error {
 	}
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, s)
+	}
+	if !slices.ContainsFunc(s.Stages, func(stage job.StageStatus) bool { return stage.Of > 0 }) {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "no task has begun, or the plan is published")
+		return err
 	}
 	return printStages(cmd, w.Plan(), s)
 }

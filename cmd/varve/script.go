@@ -134,7 +134,7 @@ END
 echo "{{.Title}}: job $job"
 after=${job%%;*} # without the name of a cluster
 {{end}}
-job=$(sbatch --parsable --job-name=varve-{{.ID}}-publish --mem={{.Memory}}M ${after:+"--dependency=afterok:$after" --kill-on-invalid-dep=yes} <<'END'
+job=$(sbatch --parsable --job-name=varve-{{.ID}}-publish --mem={{.Memory}}M ${after:+"--dependency={{.After}}:$after" --kill-on-invalid-dep=yes} <<'END'
 #!/bin/sh
 for attempt in 1 2 3; do
 	varve run {{quote .Plan}} --publish --ended && exit
@@ -243,6 +243,15 @@ func (s script) Literal() string { return strings.ReplaceAll(s.Plan, "$", "$$") 
 
 // Last returns the index of the last task.
 func (s script) Last() int { return s.Tasks - 1 }
+
+// After is when the publication begins on Slurm. Jobs that take tasks do those of others
+// that were killed, and the publication finds out whether all are done.
+func (s script) After() string {
+	if len(s.Arrays) > 0 && s.Arrays[0].Name == "all" {
+		return "afterany"
+	}
+	return "afterok"
+}
 
 // Way says how the plan is executed.
 func (s script) Way() string {

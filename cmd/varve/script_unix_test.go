@@ -21,7 +21,7 @@ var schedulers = map[string]string{
 	// The job comes from standard input.
 	"sbatch": `
 last=0
-for o; do case $o in --array=0-*) last=${o#--array=0-} ;; --dependency=afterok:17) ;; --dependency*) exit 1 ;; esac; done
+for o; do case $o in --array=0-*) last=${o#--array=0-} ;; --dependency=afterok:17 | --dependency=afterany:17) ;; --dependency*) exit 1 ;; esac; done
 cat >"$0.job"
 while [ "$last" -ge 0 ]; do
 	SLURM_ARRAY_TASK_ID=$last sh "$0.job" >&2

@@ -178,7 +178,7 @@ func TestSharedScan(t *testing.T) {
 func TestStatus(t *testing.T) {
 	node, plan := monthly(t), filepath.Join(t.TempDir(), "p.json")
 	must(t, "", "rechunk", node, "--chunks", "12,12", "--plan", plan)
-	if out := must(t, "", "run", plan, "--status"); out != "" {
+	if out := must(t, "", "run", plan, "--status"); !strings.Contains(out, "no task has begun") {
 		t.Errorf("before any task: %q", out)
 	}
 	must(t, "", "run", plan, "--task", "0/4")
@@ -322,4 +322,28 @@ func TestPlanLocations(t *testing.T) {
 			t.Errorf("%s: %s, want %s", location, got, want)
 		}
 	}
+}
+
+// TestPublishedTarget publishes a new array twice, and executes a task late: both find
+// that there is nothing to do.
+func TestPublishedTarget(t *testing.T) {
+	node, dir := monthly(t), t.TempDir()
+	target, plan := filepath.Join(dir, "b.zarr"), filepath.Join(dir, "p.json")
+	must(t, "", "rechunk", node, target, "--chunks", "12,12", "--plan", plan)
+	must(t, "", "run", plan, "--take", "5")
+	if out := must(t, "", "run", plan, "--publish"); !strings.Contains(out, "published") {
+		t.Error(out)
+	}
+	want := stored(t, target)
+	for _, how := range [][]string{{"--publish"}, {"--take", "5"}, {"--task", "0/2"}, nil} {
+		must(t, "", append([]string{"run", plan}, how...)...)
+	}
+	if !maps.Equal(want, stored(t, target)) {
+		t.Error("the array has changed")
+	}
+	must(t, "", "equal", node, target)
+	// Another array at the place is in the way.
+	must(t, "", "rechunk", node, filepath.Join(dir, "c.zarr"), "--chunks", "12,12", "--plan", plan)
+	must(t, "", "create", filepath.Join(dir, "c.zarr"), "--shape", "5", "--dtype", "int8")
+	refuses(t, "here already", "run", plan, "--take", "5")
 }
