@@ -81,8 +81,8 @@ func (a *regridded) do(ctx context.Context, w *Worker, t Task) (*regrid.Report, 
 	return o.sharing.Do(ctx, regrid.Share{Stage: t.Stage, Task: t.Number, Of: t.Of})
 }
 
-// isPublished reports whether err means that the target exists because it is published: an
-// array of the same shape and type, with the wanted chunks.
+// isPublished reports whether err means that the target exists because it is published:
+// an array of the same shape and type, with the wanted chunks.
 func (a *regridded) isPublished(ctx context.Context, w *Worker, err error) bool {
 	if a.Target == nil || !errors.Is(err, fs.ErrExist) {
 		return false
