@@ -2,7 +2,7 @@
 
 """Writes the source array of a case with zarr-python, or compares a result with it.
 
-The only argument is a JSON object: work ("make" or "check"), source, shape, chunks, wanted and format.
+The only argument is a JSON object: work ("make" or "check"), source, shape, chunks, wanted, format and compressed.
 """
 
 import json
@@ -33,12 +33,12 @@ def make(request):
     shape, chunks = request["shape"], request["chunks"]
     if request["format"] == 3:
         group = zarr.create_group(request["source"], zarr_format=3)
-        codec = {"compressors": zarr.codecs.ZstdCodec(level=1), "dimension_names": ["t", "y", "x"]}
+        codec = {"compressors": zarr.codecs.ZstdCodec(level=1) if request["compressed"] else None, "dimension_names": ["t", "y", "x"]}
     else:
         import numcodecs
 
         group = zarr.create_group(request["source"], zarr_format=2)
-        codec = {"compressors": numcodecs.Zstd(level=1)}
+        codec = {"compressors": numcodecs.Zstd(level=1) if request["compressed"] else None}
     a = group.create_array("values", shape=shape, chunks=chunks, dtype="float32", fill_value=0, config={"write_empty_chunks": True}, **codec)
     # Whole chunks are written, and each of them holds planes of one generator only.
     step = -(-SLAB // chunks[0]) * chunks[0]
@@ -54,7 +54,7 @@ def check(request):
     source, result = zarr.open_array(os.path.join(request["source"], "values"), mode="r"), open_result(zarr, request["result"])
     if result.shape != source.shape or result.dtype != source.dtype or list(result.chunks) != request["wanted"]:
         raise SystemExit(f"the result has shape {result.shape}, {result.dtype} and chunks {result.chunks}")
-    if "level\": 1" not in json.dumps(result.metadata.to_dict(), default=str):
+    if ("level\": 1" in json.dumps(result.metadata.to_dict(), default=str)) != request["compressed"]:
         raise SystemExit(f"the result has the compressors {result.compressors}")
     # Parts of one array cut many chunks of the other, so both are read as a whole.
     if not np.array_equal(source[:], result[:]):

@@ -16,7 +16,7 @@ def main(request):
     wanted = dict(zip("tyx", request["chunks"]))
     template = xarray_beam.make_template(dataset)
     template["values"].encoding = {}
-    encoding = {"values": {"compressors": [zarr.codecs.ZstdCodec(level=1)]}}
+    encoding = {"values": {"compressors": [zarr.codecs.ZstdCodec(level=1)] if request["compressed"] else None}}
     if request["mode"] == "prism":
         options = PipelineOptions([], runner="PrismRunner", prism_location=request["prism"], sdk_worker_parallelism=request["workers"])
     else:

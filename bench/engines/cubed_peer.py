@@ -19,7 +19,7 @@ def main(request):
     spec = cubed.Spec(work_dir=request["work"], allowed_mem=request["memory"], reserved_mem=RESERVED, zarr_compressor=None)
     a = cubed.from_zarr(os.path.join(request["source"], "values"), spec=spec)
     target = zarr.create_array(
-        request["target"], shape=a.shape, chunks=request["chunks"], dtype=a.dtype, fill_value=0, compressors=zarr.codecs.ZstdCodec(level=1)
+        request["target"], shape=a.shape, chunks=request["chunks"], dtype=a.dtype, fill_value=0, compressors=zarr.codecs.ZstdCodec(level=1) if request["compressed"] else None
     )
     executor = create_executor(request["mode"], {"max_workers": request["workers"]})
     cubed.to_zarr(a.rechunk(tuple(request["chunks"])), target, executor=executor)

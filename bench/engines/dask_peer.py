@@ -24,7 +24,7 @@ def main(request):
     with cluster, Client(cluster):
         a = dask.array.from_zarr(os.path.join(request["source"], "values"))
         target = zarr.create_array(
-            request["target"], shape=a.shape, chunks=request["chunks"], dtype=a.dtype, fill_value=0, compressors=zarr.codecs.ZstdCodec(level=1)
+            request["target"], shape=a.shape, chunks=request["chunks"], dtype=a.dtype, fill_value=0, compressors=zarr.codecs.ZstdCodec(level=1) if request["compressed"] else None
         )
         a.rechunk(tuple(request["chunks"])).to_zarr(target)
 

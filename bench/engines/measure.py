@@ -18,8 +18,9 @@ import tools
 HERE = os.path.dirname(os.path.abspath(__file__))
 PLANE = 256  # elements along each of the last two axes
 CASES = {
-    "space": ([64, PLANE, PLANE], [0, 16, 16]),  # 0 is the whole axis
-    "uneven": ([100, PLANE, PLANE], [99, PLANE, PLANE]),
+    "space": ([64, PLANE, PLANE], [0, 16, 16], True),  # 0 is the whole axis; compressed by zstd
+    "uneven": ([100, PLANE, PLANE], [99, PLANE, PLANE], True),
+    "plain": ([64, PLANE, PLANE], [0, 16, 16], False),
 }
 
 
@@ -30,7 +31,7 @@ def arguments():
     p.add_argument("--repeat", default=3, type=int, help="rounds (3)")
     p.add_argument("--beyond", default=1, type=int, help="rounds of numbers of workers above that of the cores (1)")
     p.add_argument("--memory", default="512MB", type=size, help="bytes that each worker may use (512MB)")
-    p.add_argument("--cases", default=",".join(CASES), help="cases (space,uneven)")
+    p.add_argument("--cases", default=",".join(CASES), help="cases (space,uneven,plain)")
     p.add_argument("--add", action="store_true", help="keep the results of other cases, which were measured before")
     p.add_argument("--tools", default="", help="only programs whose name contains one of these words")
     p.add_argument("--slow", default=60, type=float, help="a program whose run takes more seconds runs once (60)")
@@ -56,7 +57,7 @@ class Case:
     def __init__(self, name, options):
         length = max(1, options.size // (4 * PLANE * PLANE * 64)) * 64
         self.name, self.shape = name, [length, PLANE, PLANE]
-        self.old, new = CASES[name]
+        self.old, new, self.compressed = CASES[name]
         self.new = [n or length for n in new]
         self.folder = os.path.join(options.cache, "data", f"{name}-{length}")
 
@@ -66,7 +67,7 @@ class Case:
     def make(self, options):
         for format in (3, 2):
             if not os.path.exists(self.source(format)):
-                arrays(options, "make", source=self.source(format) + "+", shape=self.shape, chunks=self.old, format=format)
+                arrays(options, "make", source=self.source(format) + "+", shape=self.shape, chunks=self.old, format=format, compressed=self.compressed)
                 os.rename(self.source(format) + "+", self.source(format))
 
 
@@ -74,7 +75,7 @@ class Empty(Case):
     """An array of two chunks with four elements each: a run of it takes the time that a program needs to start and end."""
 
     def __init__(self, options):
-        self.name, self.shape, self.old, self.new = "empty", [2, 2, 2], [1, 2, 2], [2, 1, 1]
+        self.name, self.shape, self.old, self.new, self.compressed = "empty", [2, 2, 2], [1, 2, 2], [2, 1, 1], True
         self.folder = os.path.join(options.cache, "data", "empty")
 
 
@@ -100,7 +101,7 @@ def once(options, tool, case, workers, check):
     shutil.rmtree(scratch, ignore_errors=True)
     work = os.path.join(scratch, "work")
     os.makedirs(work)
-    job = tools.Job(case.source(3), case.source(2), os.path.join(scratch, "out"), work, case.new, workers, options.memory)
+    job = tools.Job(case.source(3), case.source(2), os.path.join(scratch, "out"), work, case.new, workers, options.memory, case.compressed)
     warm(case.source(2) if tool.environment == "rechunker" else case.source(3))
     subprocess.run(["sync", "-f", scratch], check=True)  # of what was written before
     log = os.path.join(scratch, "log")
@@ -114,7 +115,7 @@ def once(options, tool, case, workers, check):
     taken["sync"] = time.perf_counter() - begin
     taken["stored"] = int(subprocess.run(["du", "-sb", job.target], text=True, check=True, capture_output=True).stdout.split()[0])
     if check:
-        arrays(options, "check", source=case.source(3), result=job.target, wanted=case.new)
+        arrays(options, "check", source=case.source(3), result=job.target, wanted=case.new, compressed=case.compressed)
     return taken
 
 
@@ -147,7 +148,7 @@ def measure(options, case, candidates):
             except processes.Failed as e:
                 r["why"] = str(e).replace(options.cache, "…")
             say(case, r)
-        yield {"name": case.name, "shape": case.shape, "old": case.old, "new": case.new, "load": load, "repeat": options.repeat, "slow": options.slow, "results": results}
+        yield {"name": case.name, "compressed": case.compressed, "shape": case.shape, "old": case.old, "new": case.new, "load": load, "repeat": options.repeat, "slow": options.slow, "results": results}
 
 
 def say(case, r):

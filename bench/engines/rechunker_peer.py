@@ -36,7 +36,7 @@ def main(request):
         # chunks and Python itself.
         plan = rechunk(
             a, target_chunks=tuple(request["chunks"]), max_mem=request["elements"], executor=request["mode"],
-            target_store=request["target"], target_options={"compressor": numcodecs.Zstd(level=1)},
+            target_store=request["target"], target_options={"compressor": numcodecs.Zstd(level=1) if request["compressed"] else None},
             temp_store=os.path.join(request["work"], "temp"), temp_options={"compressor": None},
         )
         plan.execute()

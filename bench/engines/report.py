@@ -120,7 +120,8 @@ def mib(bytes):
 def table(case, limit):
     """Yields the table of a case. The column ÷ compares with Varve on as many processes."""
     shape, old, new = (" × ".join(map(str, case[k])) for k in ("shape", "old", "new"))
-    yield f"\n## {case['name']}: {shape} float32, chunks of {old} to chunks of {new}\n"
+    plain = "" if case.get("compressed", True) else ", not compressed"
+    yield f"\n## {case['name']}: {shape} float32, chunks of {old} to chunks of {new}{plain}\n"
     yield "| program | workers | time | ± | ÷ varve | durable | empty | CPU | worker | together | read | written |\n|---|" + "--:|" * 11
     notes = []
     for r in sorted(case["results"], key=lambda r: r["workers"]):

@@ -24,6 +24,7 @@ class Job:
     chunks: list
     workers: int
     memory: int  # bytes that each worker may use
+    compressed: bool  # by zstd, in source and target
 
 
 @dataclasses.dataclass
@@ -80,7 +81,7 @@ def peer(cache, script):
         python = os.path.join(cache, tool.environment, "bin", "python")
         request = {
             "source": job.older if tool.environment == "rechunker" else job.source, "target": job.target, "work": job.work,
-            "chunks": job.chunks, "workers": job.workers, "memory": job.memory, "elements": int(job.memory * tool.elements), "mode": tool.mode,
+            "chunks": job.chunks, "workers": job.workers, "memory": job.memory, "elements": int(job.memory * tool.elements), "mode": tool.mode, "compressed": job.compressed,
             "prism": os.path.join(cache, "prism"),
         }
         path = os.path.join(os.path.dirname(os.path.abspath(__file__)), script)
