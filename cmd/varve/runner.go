@@ -30,7 +30,7 @@ const beamProgram = "varve-beam"
 
 // runnerFlag adds --runner.
 func (r *running) runnerFlag(c *cobra.Command) {
-	flagtext.Var(c.Flags(), &r.runner, "runner", localRunner, "what executes the tasks: local, which is this process, or beam, the program "+beamProgram+", which gets the flags after --",
+	flagtext.Var(c.Flags(), &r.runner, "runner", localRunner, "the `RUNNER` that executes the tasks: local, which is this process, or beam, the program "+beamProgram+", which gets the flags after --",
 		flagtext.OneOf(localRunner, beamRunner))
 	flagtext.Propose(c, "runner", localRunner, beamRunner)
 }

@@ -238,7 +238,7 @@ type synced struct {
 // request to read and to write.
 func (s *synced) price(cmd *cobra.Command, file string) error {
 	p, err := readPrices(cmd, file)
-	if err != nil {
+	if p == nil || err != nil {
 		return err
 	}
 	copied := *s.Copied + *s.Rewritten
