@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"varve.dev/zarr"
@@ -19,7 +21,7 @@ import (
 // Taking configures [Worker.Take]. The zero value is usable.
 type Taking struct {
 	// Of is the number of parts that the tasks of each stage are divided into; it must be
-	// the same for all workers. 0 is 1,000, or as many as there are tasks.
+	// the same for all workers. 0 is 1,000. There are never more than tasks.
 	Of int64
 	// Lease is how long the claim of a worker may stay as it is until others take it
 	// over; it must be about the same for all workers. A worker renews its claim three
@@ -72,38 +74,43 @@ type claim struct {
 // A claim is a value beside the plan, which a worker stores only where there is none. It
 // renews it while it works. If a claim stays as it is for the time of a lease, by the
 // clock of another worker, that one takes it over. So clocks need not agree. A worker
-// that was only slow goes on, and both may do the task, which is harmless.
+// that was only slow leaves the task when it cannot renew the claim. Until then both do
+// it, which is harmless.
+//
+// If a task fails, the worker goes on with others, and returns the error at the end.
 //
 // The store of the plan must have conditional writes; otherwise the error wraps
 // [store.ErrUnsupported], and fixed tasks ([Worker.Do]) are the way.
 func (w *Worker) Take(ctx context.Context, how Taking) error {
 	how = how.orUsual()
-	if how.Of < 1 || how.Of > mostTaken || how.Lease < 0 || how.Attempts < 0 {
+	if how.Of < 1 || how.Of > MostTaken || how.Lease < 0 || how.Attempts < 0 {
 		return fmt.Errorf("%w: %d parts, a lease of %v, %d attempts", zarr.ErrInvalidArgument, how.Of, how.Lease, how.Attempts)
 	}
 	if err := w.folder.open(ctx); err != nil {
 		return err
 	}
-	defer w.Leave()
 	for round := 1; ; round++ {
 		err := w.takeAll(ctx, how)
 		if !errors.Is(err, regrid.ErrUnfinished) || round == mostRounds {
 			return errors.Join(err, w.Leave())
 		}
-		// The source has changed since an earlier stage was done. Tasks that are still
-		// valid are found to be done.
+		// The source has changed since an earlier stage was done. Another worker may have
+		// begun again already, so look first, and then forget what was done. Tasks that
+		// are still valid are found to be done.
+		if round%2 == 1 {
+			continue
+		}
 		if err := w.forgetDone(ctx); err != nil {
-			return err
+			return errors.Join(err, w.Leave())
 		}
 	}
 }
 
-const (
-	// mostTaken bounds Taking.Of.
-	mostTaken = 1 << 20
-	// mostRounds is how often the stages are begun again because the source has changed.
-	mostRounds = 4
-)
+// MostTaken bounds [Taking.Of].
+const MostTaken = 1 << 20
+
+// mostRounds bounds how often the stages are begun because the source has changed.
+const mostRounds = 8
 
 // takeAll takes the tasks of all stages.
 func (w *Worker) takeAll(ctx context.Context, how Taking) error {
@@ -166,18 +173,13 @@ func (t *taker) run(ctx context.Context) error {
 	}
 }
 
-// isOver returns the errors of tasks, if all others are done.
+// isOver returns the error of the first task that has failed, if all others are done.
 func (t *taker) isOver() error {
-	var errs []error
-	for k, err := range t.failed {
-		if !t.done[k] {
-			errs = append(errs, err)
-		}
-	}
-	if len(errs) == 0 || int64(len(t.done)+len(errs)) < t.of {
+	maps.DeleteFunc(t.failed, func(k int64, _ error) bool { return t.done[k] })
+	if len(t.failed) == 0 || int64(len(t.done)+len(t.failed)) < t.of {
 		return nil
 	}
-	return errs[0]
+	return t.failed[slices.Min(slices.Collect(maps.Keys(t.failed)))]
 }
 
 // look lists what is done and claimed, and returns the tasks that may be taken, with the
@@ -264,7 +266,7 @@ func (t *taker) takeFrom(ctx context.Context, free []listed) (worked bool, err e
 		case ctx.Err() != nil || errors.Is(err, regrid.ErrUnfinished):
 			return worked, err
 		case err != nil:
-			t.failed[next.Number] = err
+			t.failed[next.Number] = fmt.Errorf("%v: %w", next.Task, err)
 		case done:
 			t.done[next.Number] = true
 			t.tell()
@@ -288,10 +290,12 @@ func (t *taker) claim(ctx context.Context, next listed) (*held, error) {
 		var was claim
 		version, err := t.folder.get(ctx, claimsDir, next.Task, mostRecord, &was)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) || version != next.version && !isDamaged(err):
-			return nil, nil // it was renewed, or its worker has given it up
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, nil // its worker has given it up
 		case err != nil && !isDamaged(err):
 			return nil, err
+		case version != next.version:
+			return nil, nil // it was renewed
 		}
 		h.Attempts += was.Attempts
 		cond = store.IfVersion(next.version)
@@ -357,13 +361,18 @@ func (t *taker) renew(ctx context.Context, h *held, cancel context.CancelCauseFu
 	}
 }
 
-// isOwn reports whether a claim is still that of this worker, although it has another
+// isOwn reports whether a claim may still be that of this worker, although it has another
 // version: an earlier renewal may have been stored without an answer.
 func (t *taker) isOwn(ctx context.Context, h *held) bool {
 	var now claim
 	version, err := t.folder.get(ctx, claimsDir, h.task, mostRecord, &now)
-	if err != nil || now.Secret != h.Secret {
-		return ctx.Err() != nil // at its end a task needs no claim
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || isDamaged(err):
+		return false
+	case err != nil:
+		return true // the next renewal looks again
+	case now.Secret != h.Secret:
+		return false
 	}
 	h.version = version
 	return true

@@ -397,6 +397,51 @@ func TestDamagedClaim(t *testing.T) {
 	})
 }
 
+// TestUnreadableClaim returns the error of a claim that cannot be read, instead of
+// waiting for ever, and a worker whose claim cannot be read for a while goes on.
+func TestUnreadableClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, m := newFake(1), memstore.New()
+		denied := errors.New("access denied")
+		s := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+			if op.Name == "Get" && strings.Contains(op.Key.String(), claimsDir) {
+				return denied
+			}
+			return nil
+		}})
+		w := newWorkers(t, f, s, 1)[0]
+		if _, err := store.Put(t.Context(), m, w.folder.key(claimsDir, Task{Of: 1}), []byte("{}"), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Take(t.Context(), Taking{}); !errors.Is(err, denied) {
+			t.Errorf("%v", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		f, m := newFake(1), memstore.New()
+		f.before = func(ctx context.Context, _ Task) error { return sleep(ctx, time.Hour) }
+		lost, until := false, time.Now().Add(5*time.Minute)
+		s := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+			if op.Name == "Get" && lost && time.Now().Before(until) {
+				return errors.New("no network")
+			}
+			return nil
+		}, After: func(op storetest.Op, err error) error {
+			if op.Name == "PutIf" && time.Since(until) > -4*time.Minute && !lost { // a renewal that is stored
+				lost = true
+				return errors.New("no answer")
+			}
+			return err
+		}})
+		if err := newWorkers(t, f, s, 1)[0].Take(t.Context(), Taking{}); err != nil {
+			t.Fatal(err)
+		}
+		if n := f.begun[Task{Of: 1}]; n != 1 {
+			t.Errorf("the task was begun %d times", n)
+		}
+	})
+}
+
 // TestFailingTask goes on with other tasks if one fails, and returns its error in the
 // end. Attempts are counted.
 func TestFailingTask(t *testing.T) {
@@ -413,7 +458,7 @@ func TestFailingTask(t *testing.T) {
 			return nil
 		}
 		w := newWorkers(t, f, s, 1)[0]
-		if err := w.Take(t.Context(), Taking{}); !errors.Is(err, broken) {
+		if err := w.Take(t.Context(), Taking{}); !errors.Is(err, broken) || !strings.Contains(err.Error(), "task 4/10") {
 			t.Fatalf("%v", err)
 		}
 		status, err := w.Status(t.Context())

@@ -99,8 +99,7 @@ func (a *regridded) isPublished(ctx context.Context, w *Worker, err error) bool 
 		return false
 	}
 	defer of.Close()
-	plan, err := regrid.NewPlan(ctx, is, a.request, &regrid.Options{Memory: a.Memory})
-	return err == nil && !plan.Changes && slices.Equal(is.Shape(), of.Shape()) && is.Type().Name() == of.Type().Name()
+	return a.isDone(ctx, is, nil) && slices.Equal(is.Shape(), of.Shape()) && is.Type().Name() == of.Type().Name()
 }
 
 // fail returns an error that names the operation and the node.
@@ -150,7 +149,7 @@ func (o *openArray) complete(ctx context.Context, w *Worker, a *regridded) (err 
 			return fmt.Errorf("%w: %s: a zip archive is written by one process", zarr.ErrUnsupported, *a.Target)
 		}
 	}
-	return a.compare(ctx, w, o)
+	return a.NoteChanges(ctx, o.array, &o.opt, &w.opt)
 }
 
 // archive returns the zip archive that is made, if it is one.
@@ -167,30 +166,37 @@ func loaded(r regrid.Insertion, c io.Closer, err error) (regrid.Request, io.Clos
 	return r, c, err
 }
 
-// compare tells if the array has changed since the plan was made. With Options.Exact that
-// is an error.
-func (a *regridded) compare(ctx context.Context, w *Worker, o *openArray) error {
-	if a.Source.Document == "" {
-		if w.opt.Exact {
+// NoteChanges tells by Options.Note if an array has changed since the plan was made. With
+// Options.Exact that is an error that wraps [zarr.ErrConflict]. how has the destination,
+// if there is one, and may be nil.
+func (w *Work) NoteChanges(ctx context.Context, a *zarr.Array, how *regrid.Options, opt *Options) error {
+	if w.Source.Document == "" {
+		if opt.Exact {
 			return fmt.Errorf("%w: the plan does not say what it was made from, so it cannot be executed exactly", zarr.ErrInvalidArgument)
 		}
 		return nil
 	}
-	changes, err := a.Source.Changes(ctx, o.array, a.Fingerprint, &o.opt)
-	if changes != "" && a.Target == nil && !w.opt.Exact {
-		// After the publication it has changed, of course.
-		if plan, err := regrid.NewPlan(ctx, o.array, o.request, &o.opt); err == nil && !plan.Changes {
-			return nil
-		}
-	}
+	changes, err := w.Source.Changes(ctx, a, w.Fingerprint, how)
 	switch {
 	case err != nil || changes == "":
 		return err
-	case w.opt.Exact:
+	case opt.Exact:
 		return fmt.Errorf("%w: it has changed since the plan was made: %s; make the plan again, or do not ask for an exact one", zarr.ErrConflict, changes)
+	case opt.Note == nil || w.isDone(ctx, a, how):
+		return nil
 	}
-	w.tell(a.Node, "it has changed since the plan was made: "+changes+"; the plan is computed again")
+	opt.Note(w.Node, "it has changed since the plan was made: "+changes+"; the plan is computed again")
 	return nil
+}
+
+// isDone reports whether an array has the wanted grid, as after the publication.
+func (w *Work) isDone(ctx context.Context, a *zarr.Array, how *regrid.Options) bool {
+	request, err := regrid.ParseRequest(w.Operation, w.Request)
+	if err != nil {
+		return false
+	}
+	needed, err := regrid.Needed(ctx, a, request, how)
+	return err == nil && !needed
 }
 
 // Close closes the array and what belongs to it. An archive that is not complete is

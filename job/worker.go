@@ -94,10 +94,13 @@ func (w *Worker) Do(ctx context.Context, t Task) (*Record, error) {
 	return r, w.note(ctx, r)
 }
 
+// errTogether means that the arrays of a group change in one transaction.
+var errTogether = fmt.Errorf("%w: the arrays change in one transaction, which one process executes", zarr.ErrUnsupported)
+
 // do executes a task, and returns its record.
 func (w *Worker) do(ctx context.Context, t Task) (*Record, error) {
 	if w.plan.Group != "" {
-		return nil, fmt.Errorf("%w: the arrays change in one transaction, which one process executes", zarr.ErrUnsupported)
+		return nil, errTogether
 	}
 	if err := t.check(w.plan.Stages()); err != nil {
 		return nil, err
@@ -123,8 +126,11 @@ func (w *Worker) Leave() error {
 
 // Publish makes the result visible, when all tasks are done, by any processes. It may be
 // called twice: the second call finds that there is nothing to do. If a task is not done,
-// the error wraps [regrid.ErrUnfinished]; if other processes still execute tasks,
-// [regrid.ErrClaimed].
+// the error wraps [regrid.ErrUnfinished].
+//
+// Call it when all processes have ended. If one still executes a task of a re-gridding,
+// the error wraps [regrid.ErrClaimed]. Other operations do not notice: a copy may then
+// get older values.
 func (w *Worker) Publish(ctx context.Context) (*Result, error) { return w.finish(ctx, false) }
 
 // Run does all that is left of the plan, alone.
@@ -132,7 +138,7 @@ func (w *Worker) Run(ctx context.Context) (*Result, error) { return w.finish(ctx
 
 func (w *Worker) finish(ctx context.Context, whole bool) (*Result, error) {
 	if w.plan.Group != "" {
-		return nil, fmt.Errorf("%w: the arrays change in one transaction, which one process executes", zarr.ErrUnsupported)
+		return nil, errTogether
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,8 +11,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Each share that is done has a marker, an object without content. So whoever publishes
-// can tell a share that nobody has executed from chunks that have changed since.
+// Each share that is done has a marker, an object that says so by its name. Whoever
+// publishes can tell a share that nobody has executed from chunks that have changed
+// since.
 const markersDir = "done/"
 
 // lastStage is how the names of markers begin for the last stage, which may have another

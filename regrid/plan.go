@@ -113,6 +113,22 @@ func NewPlan(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Plan
 	return p, s.Fail(r.operation(), err)
 }
 
+// Needed reports whether a re-gridding would change an array. It reads the document and
+// lists nothing. A new array ([Options.Into]) is always needed, and so is what a
+// [Removal] or an [Insertion] does.
+func Needed(ctx context.Context, a *zarr.Array, r Request, opt *Options) (bool, error) {
+	s, err := newSession(a, r, opt)
+	if err != nil || s.into != nil {
+		return true, s.Fail(r.operation(), err)
+	}
+	old, err := s.Fresh(ctx)
+	if err != nil {
+		return true, s.Fail(r.operation(), err)
+	}
+	t, err := s.target(old)
+	return t != nil, s.Fail(r.operation(), err)
+}
+
 func (s *session) plan(ctx context.Context) (*Plan, error) {
 	old, err := s.Fresh(ctx)
 	if err != nil {

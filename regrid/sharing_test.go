@@ -178,6 +178,20 @@ func TestLeaveAgain(t *testing.T) {
 	}
 }
 
+// TestNeeded tells before and after a re-gridding whether it would change the array.
+func TestNeeded(t *testing.T) {
+	m := memstore.New()
+	a, request := rows(t, m)
+	for _, want := range []bool{true, false} {
+		if needed, err := regrid.Needed(t.Context(), again(t, m), request, nil); err != nil || needed != want {
+			t.Errorf("needed: %v (%v), want %v", needed, err, want)
+		}
+		if _, err := regrid.Do(t.Context(), a, request, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestSharesStay checks that an array which grows along its first axis, while processes
 // share its tasks, leaves the tasks of before in their shares.
 func TestSharesStay(t *testing.T) {

@@ -30,7 +30,7 @@ func (p *Share) check() error {
 
 // has reports whether the part has a key. All keys belong to a nil Share.
 func (p *Share) has(key string) bool {
-	return p == nil || p.Of <= 1 || int64(spread(key)%uint64(p.Of)) == p.Task //nolint:gosec // below Of
+	return p == nil || p.Of <= 1 || int64(spread(key)%uint64(p.Of)) == p.Task
 }
 
 // spread returns a hash of a key, which must never change. It is FNV-1a with the last

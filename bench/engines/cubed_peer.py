@@ -15,7 +15,7 @@ def main(request):
     import zarr
     from cubed.runtime.create import create_executor
 
-    # Compression of intermediate arrays is off, as cubed's documentation advises for local files.
+    # Intermediate arrays are not compressed, as cubed advises for local files.
     spec = cubed.Spec(work_dir=request["work"], allowed_mem=request["memory"], reserved_mem=RESERVED, zarr_compressor=None)
     a = cubed.from_zarr(os.path.join(request["source"], "values"), spec=spec)
     target = zarr.create_array(

@@ -33,7 +33,7 @@ class Watch:
         self.sessions.add(pid)
 
     def look(self):
-        # New descendants are looked for at every second look, because that reads much of /proc.
+        # Every second look also looks for new descendants, which reads much of /proc.
         if self.looks % 2 == 0:
             for pid in members(self.sessions):
                 self.peaks.setdefault(pid, 0)
@@ -56,7 +56,7 @@ def members(sessions):
     for name in os.listdir("/proc"):
         if name.isdigit():
             with contextlib.suppress(OSError, IndexError, ValueError), open(f"/proc/{name}/stat") as f:
-                # The fields after the name, which may have any characters: state, parent, group, session.
+                # After the name, which may have any characters: state, parent, group.
                 state, _, _, session = f.read().rpartition(")")[2].split()[:4]
                 if state != "Z" and int(session) in sessions:
                     found.append(int(name))

@@ -131,7 +131,7 @@ func (r *running) run(cmd *cobra.Command, file string) error {
 	case plan.Group != "" && (r.publish || r.shared || r.take > 0):
 		return failure.BadArgument("%s: its arrays change in one transaction, which one process executes: leave out --stage, --task, --take and --publish", file)
 	case plan.Group != "" && !r.status:
-		return r.runTogether(cmd, f)
+		return r.runTogether(cmd, plan, f)
 	}
 	defer limitHeap(plan.PeakMemory())()
 	opt := r.workerOptions(cmd, f)
@@ -173,8 +173,8 @@ func (r *running) check(cmd *cobra.Command, file string) error {
 		return failure.BadUsage("--task, --take, --publish, --status, --script and --runner beam exclude each other")
 	case flags.Changed("take") && r.take < 1:
 		return failure.BadUsage("--take %d: want at least 1 task", r.take)
-	case flags.Changed("take") && r.take > 1<<20:
-		return failure.BadUsage("--take %d: at most %d tasks are possible", r.take, 1<<20)
+	case r.take > job.MostTaken:
+		return failure.BadUsage("--take %d: at most %d tasks are possible", r.take, job.MostTaken)
 	case flags.Changed("lease") && (r.take == 0 || r.lease < time.Second):
 		return failure.BadUsage("--lease is for --take, and at least 1s")
 	case r.script != "" && httpstore.Reveal(cmd.Context(), file) != file:
@@ -330,26 +330,6 @@ func (r *running) print(cmd *cobra.Command, d *regridded) error {
 	return err
 }
 
-// compare tells if an array has changed since the plan was made. With --exact that is an
-// error.
-func (r *running) compare(cmd *cobra.Command, p *planned, a *zarr.Array, opt *regrid.Options) error {
-	if p.Source.Document == "" {
-		if r.exact {
-			return failure.BadArgument("the plan does not say what it was made from: leave out --exact")
-		}
-		return nil
-	}
-	changes, err := p.Source.Changes(cmd.Context(), a, p.Fingerprint, opt)
-	switch {
-	case err != nil || changes == "":
-		return err
-	case r.exact:
-		return failure.OfKind(zarr.ErrConflict, "it has changed since the plan was made: %s; make the plan again, or leave out --exact", changes)
-	}
-	session.Note(cmd, p.Node, "it has changed since the plan was made: "+changes+"; the plan is computed again")
-	return nil
-}
-
 // load opens the files of an insertion, and completes it.
 func (i *inputs) load(cmd *cobra.Command, a *zarr.Array, r regrid.Insertion, memory int64) (regrid.Insertion, *inserted, error) {
 	files, err := i.names()
@@ -397,7 +377,7 @@ func (p *planned) done(report *regrid.Report) *regridded {
 }
 
 // runTogether executes a plan whose arrays change in one transaction.
-func (r *running) runTogether(cmd *cobra.Command, plan *planFile) (err error) {
+func (r *running) runTogether(cmd *cobra.Command, plan *job.Plan, f *planFile) (err error) {
 	ctx, access := cmd.Context(), session.Writing(cmd)
 	access.SingleWriter = r.singleWriter
 	group, err := zarr.OpenGroup(ctx, plan.Group, access)
@@ -413,7 +393,7 @@ func (r *running) runTogether(cmd *cobra.Command, plan *planFile) (err error) {
 		}
 	}()
 	memory := int64(0)
-	for _, p := range plan.Arrays {
+	for i, p := range f.Arrays {
 		a, err := group.At(p.member(plan.Group)).OpenArray(ctx, access)
 		if err != nil {
 			return err
@@ -421,7 +401,7 @@ func (r *running) runTogether(cmd *cobra.Command, plan *planFile) (err error) {
 		files, err := p.load(cmd, a)
 		open = append(open, files)
 		if err == nil {
-			err = r.compare(cmd, p, a, nil)
+			err = plan.Arrays[i].NoteChanges(ctx, a, nil, r.workerOptions(cmd, f))
 		}
 		if err != nil {
 			return failure.On("run", p.Node, err)
@@ -437,7 +417,7 @@ func (r *running) runTogether(cmd *cobra.Command, plan *planFile) (err error) {
 		return err
 	}
 	var list []*regridded
-	for i, p := range plan.Arrays {
+	for i, p := range f.Arrays {
 		list = append(list, p.done(reports[i]))
 		if err := r.print(cmd, list[i]); err != nil {
 			return err
