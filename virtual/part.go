@@ -23,7 +23,7 @@ type Part struct {
 	// host. Only coordinates are read.
 	Values func(ctx context.Context, path string) ([]byte, error)
 	// Format names the format of the file, and Refused lists the arrays in it that cannot
-	// be referenced.
+	// be referenced, and what else is left out.
 	Format  string
 	Refused []Refusal
 	// Kept says that an earlier collection has scanned the file ([Collector.Keep]).

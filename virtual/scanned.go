@@ -13,14 +13,15 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
-// Refusal is an array that cannot be referenced, and why.
+// Refusal is an array that cannot be referenced, or another part of a file that is left
+// out ([scan.Omission]), and why.
 type Refusal struct {
 	Path string
 	Err  error
 }
 
 // New returns the manifest of a file that was scanned. Arrays that cannot be referenced
-// are left out and listed.
+// are left out and listed, and so is what the scanner has omitted.
 func New(source Source, found *scan.Dataset) (*Manifest, []Refusal, error) {
 	m := &Manifest{Sources: []Source{source}}
 	var refused []Refusal
@@ -45,6 +46,9 @@ func New(source Source, found *scan.Dataset) (*Manifest, []Refusal, error) {
 			return nil, nil, fmt.Errorf("%q: %w", a.Path, err)
 		}
 		m.Arrays = append(m.Arrays, made)
+	}
+	for _, o := range found.Omitted {
+		refused = append(refused, Refusal{o.Path, o.Reason})
 	}
 	m.sort()
 	return m, refused, nil

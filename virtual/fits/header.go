@@ -144,6 +144,20 @@ func (h *header) number(keyword string, without int64) (int64, error) {
 	return n, nil
 }
 
+// float returns the value of a keyword that is a number, or the default.
+func (h *header) float(keyword string, without float64) (float64, error) {
+	switch v := h.values[keyword].(type) {
+	case nil:
+		return without, nil
+	case int64:
+		return float64(v), nil
+	case float64:
+		return v, nil
+	default:
+		return 0, scan.Corruptf("%s is %v", keyword, v)
+	}
+}
+
 // text returns the value of a keyword that is a string, or "".
 func (h *header) text(keyword string) string {
 	s, _ := h.values[keyword].(string)

@@ -3,6 +3,7 @@
 package fits
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -35,7 +36,23 @@ func Scan(f *scan.File) (*scan.Dataset, error) {
 		}
 		s.number++
 	}
+	if err := s.omitRest(); err != nil {
+		return nil, fmt.Errorf("fits: %w", err)
+	}
 	return s.found, nil
+}
+
+// omitRest notes what follows the last extension, unless it is the padding of a tape.
+func (s *scanner) omitRest() error {
+	n := s.file.Size() - s.at
+	if n <= 0 {
+		return nil
+	}
+	rest, err := s.file.Bytes(s.at, min(n, blockBytes))
+	if err == nil && len(bytes.Trim(rest, "\x00 ")) > 0 {
+		s.found.Omit(fmt.Sprintf("after hdu_%d", s.number-1), "%d bytes at %d, which are no extension", n, s.at)
+	}
+	return err
 }
 
 // scanner goes from header to header.

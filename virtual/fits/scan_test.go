@@ -56,7 +56,8 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []string{
-		`SCI {"EXTNAME":"SCI"}`, `DQ {"EXTNAME":"DQ"}`, "hdu_3 {}", "hdu_4 {}", `hdu_5 {"BZERO":32768,"BSCALE":1}`, `hdu_6 {"BSCALE":0.5,"BZERO":10.0}`,
+		`SCI {"EXTNAME":"SCI"}`, `DQ {"EXTNAME":"DQ"}`, "hdu_3 {}", "hdu_4 {}", `hdu_5 {"BZERO":32768,"BSCALE":1,"scale_factor":1.0,"add_offset":32768.0}`,
+		`hdu_6 {"BSCALE":0.5,"BZERO":10.0,"scale_factor":0.5,"add_offset":10.0}`,
 	} {
 		a := d.Arrays[i]
 		text, err := a.Attributes.JSON()

@@ -124,6 +124,9 @@ func (u *unit) array(path string, fileSize int64) *scan.Array {
 	for _, n := range a.Shape {
 		a.Chunk = append(a.Chunk, max(1, n))
 	}
+	if a.Refused = u.setScale(a); a.Refused != nil {
+		return a
+	}
 	if u.size > fileSize-u.end {
 		a.Refused = scan.Corruptf("%d bytes of data at %d, in a file of %d", u.size, u.end, fileSize)
 	} else if u.size > 0 {

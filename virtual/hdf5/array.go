@@ -3,10 +3,12 @@
 package hdf5
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -14,14 +16,16 @@ import (
 type described struct {
 	space   dataspace
 	typ     *datatype
+	element int64   // bytes of an element of the file
+	inner   []int64 // the shape of an element that is an array, whose elements are typ
 	layout  layout
 	filters []filter
-	fill    []byte // as in the file
+	fill    fill
 }
 
 // addArray adds the array of an object.
-func (w *walk) addArray(path string, o *object) error {
-	list, err := w.attributes(o)
+func (w *walk) addArray(n *node, path string, o *object) error {
+	list, err := w.attributesOf(n, o)
 	if err != nil {
 		return err
 	}
@@ -29,11 +33,12 @@ func (w *walk) addArray(path string, o *object) error {
 	if f.scale, err = w.scale(list); err != nil {
 		return err
 	}
-	if f.array.Attributes, err = w.visible(list, &f.scale); err != nil {
+	if f.array.Attributes, err = w.visible(path, list, &f.scale); err != nil {
 		return err
 	}
+	n.array = f
 	w.found = append(w.found, f)
-	err = w.fillArray(f.array, o)
+	err = w.fillArray(f, o)
 	if errors.Is(err, scan.ErrUnsupported) {
 		f.array.Refused, f.array.Chunks = err, nil
 		return nil
@@ -42,9 +47,10 @@ func (w *walk) addArray(path string, o *object) error {
 }
 
 // fillArray sets everything of an array but its name and its attributes.
-func (w *walk) fillArray(a *scan.Array, o *object) error {
+func (w *walk) fillArray(f *found, o *object) error {
+	a := f.array
 	d, err := w.describe(o)
-	a.Shape = d.space.shape
+	a.Shape, f.space, f.noFill = d.space.shape, d.space, d.fill.never
 	if err != nil {
 		return err
 	}
@@ -53,6 +59,9 @@ func (w *walk) fillArray(a *scan.Array, o *object) error {
 	}
 	if o.find(kindExternal) != nil {
 		return scan.Unsupportedf("its elements are in other files")
+	}
+	if err := d.unwrap(); err != nil {
+		return err
 	}
 	if a.Type, err = d.typ.element(); err != nil {
 		return err
@@ -65,10 +74,38 @@ func (w *walk) fillArray(a *scan.Array, o *object) error {
 	if err != nil {
 		return err
 	}
+	a.Shape, a.Chunk = slices.Concat(a.Shape, d.inner), slices.Concat(a.Chunk, d.inner)
+	if err := d.typ.setFlags(&a.Attributes); err != nil {
+		return err
+	}
 	if a.Type.Variable() {
 		return w.inline(a, &d)
 	}
 	return setFill(a, &d)
+}
+
+// unwrap makes the axes of elements that are arrays the last axes of the array.
+func (d *described) unwrap() error {
+	d.element = d.typ.size
+	for d.typ.class == classArray {
+		d.inner = append(d.inner, d.typ.shape...)
+		d.typ = d.typ.base
+	}
+	if rank := len(d.space.shape) + len(d.inner); rank > grid.MaxRank {
+		return scan.Unsupportedf("%d axes, at most %d are possible", rank, grid.MaxRank)
+	}
+	size := int(d.typ.size)
+	if d.inner == nil || len(d.fill.value) < size {
+		return nil
+	}
+	first := d.fill.value[:size]
+	for b := range slices.Chunk(d.fill.value, size) {
+		if !bytes.Equal(b, first) {
+			return scan.Unsupportedf("its fill value is an array of different values")
+		}
+	}
+	d.fill.value = first
+	return nil
 }
 
 // describe reads the messages of an array.
@@ -104,13 +141,13 @@ func (w *walk) describe(o *object) (d described, err error) {
 
 // setFill sets the fill value, in the order of the host.
 func setFill(a *scan.Array, d *described) error {
-	if d.fill == nil {
+	if d.fill.value == nil {
 		return nil
 	}
-	if len(d.fill) != a.Type.Size() {
-		return scan.Corruptf("a fill value of %d bytes, want %d", len(d.fill), a.Type.Size())
+	if len(d.fill.value) != a.Type.Size() {
+		return scan.Corruptf("a fill value of %d bytes, want %d", len(d.fill.value), a.Type.Size())
 	}
-	fill := slices.Clone(d.fill)
+	fill := slices.Clone(d.fill.value)
 	if d.typ.order() == bigOrder == dtype.LittleEndian() {
 		a.Type.Swap(fill, fill)
 	}
@@ -132,10 +169,10 @@ func (w *walk) whole(a *scan.Array, d *described) (err error) {
 	for _, n := range a.Shape {
 		a.Chunk = append(a.Chunk, max(1, n))
 	}
-	if a.Codecs, err = codecs(d.typ, nil); err != nil {
+	if a.Codecs, err = d.codecs(nil); err != nil {
 		return err
 	}
-	n, err := d.space.bytes(d.typ.size)
+	n, err := d.space.bytes(d.element)
 	if err != nil || n == 0 {
 		return err
 	}
@@ -168,11 +205,11 @@ func (w *walk) whole(a *scan.Array, d *described) (err error) {
 // chunked sets the chunks of an array.
 func (w *walk) chunked(a *scan.Array, d *described) error {
 	a.Chunk = d.layout.chunk
-	if d.layout.element != d.typ.size {
-		return scan.Corruptf("its chunks have elements of %d bytes, its type of %d", d.layout.element, d.typ.size)
+	if d.layout.element != d.element {
+		return scan.Corruptf("its chunks have elements of %d bytes, its type of %d", d.layout.element, d.element)
 	}
 	// Without its codecs nobody needs the chunks of an array.
-	if _, err := codecs(d.typ, d.filters); err != nil {
+	if _, err := d.codecs(d.filters); err != nil {
 		return err
 	}
 	k, err := w.newChunks(&d.layout, &d.space, len(d.filters))
@@ -188,6 +225,6 @@ func (w *walk) chunked(a *scan.Array, d *described) error {
 	}
 	d.filters = filters
 	a.Chunks = k.list
-	a.Codecs, err = codecs(d.typ, filters)
+	a.Codecs, err = d.codecs(filters)
 	return err
 }

@@ -18,6 +18,8 @@ type attribute struct {
 	typ   *datatype
 	space dataspace
 	data  []byte
+	// refused is why its value is not known, or nil. Only name and order are set then.
+	refused error
 }
 
 // attributes returns the attributes of an object in the order of the file.
@@ -92,12 +94,12 @@ func (r *reader) denseAttribute(c *cursor, h *fractalHeap, list []attribute) ([]
 	return r.addAttribute(list, object, order)
 }
 
-// addAttribute adds an attribute, if its type is one that is known.
+// addAttribute adds an attribute.
 func (r *reader) addAttribute(list []attribute, b []byte, order uint64) ([]attribute, error) {
 	a, err := r.parseAttribute(r.over(b))
 	switch {
 	case errors.Is(err, scan.ErrUnsupported):
-		return list, nil
+		a = attribute{name: a.name, refused: err}
 	case err != nil:
 		return nil, fmt.Errorf("attribute %q: %w", a.name, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -43,6 +44,8 @@ type scale struct {
 	// coordinates are the identifiers of the dimensions. Arrays that are scales, or that
 	// netCDF was asked not to attach to scales, have them.
 	coordinates []int32
+	name        string   // NAME of a scale, which is its own one if netCDF has made it
+	labels      []string // of the dimensions, which need no scales
 	// axes are the addresses of the scales of the dimensions, or undefined.
 	axes []int64
 }
@@ -63,7 +66,7 @@ func (r *reader) scale(list []attribute) (s scale, err error) {
 	for i := range list {
 		a := &list[i]
 		switch a.name {
-		case attrClass, attrName, attrDimension, attrCoordinates:
+		case attrClass, attrName, attrDimension, attrCoordinates, attrLabels:
 			v, err := r.value(a)
 			if err != nil {
 				continue // it is not what netCDF writes
@@ -85,7 +88,14 @@ func (s *scale) set(name string, v any) {
 	case attrClass:
 		s.isScale = text == classOfScale
 	case attrName:
-		s.noVariable = strings.HasPrefix(text, noVariable)
+		s.name, s.noVariable = text, strings.HasPrefix(text, noVariable)
+	case attrLabels:
+		switch v := v.(type) {
+		case string:
+			s.labels = []string{v}
+		case []string:
+			s.labels = v
+		}
 	case attrDimension:
 		if id, ok := v.(int32); ok {
 			s.id = &id
@@ -104,7 +114,7 @@ func (s *scale) set(name string, v any) {
 func (r *reader) axes(a *attribute) (list []int64, err error) {
 	d := a.typ
 	size := int64(r.sizes.address)
-	if d.class != classSequence || d.text || d.size != r.sequenceBytes() || d.base.class != classReference || d.base.odd != "" || d.base.size < size {
+	if a.refused != nil || d.class != classSequence || d.text || d.size != r.sequenceBytes() || d.base.class != classReference || d.base.odd != "" || d.base.size < size {
 		return nil, nil
 	}
 	for b := range slices.Chunk(a.data, int(d.size)) {
@@ -121,32 +131,118 @@ func (r *reader) axes(a *attribute) (list []int64, err error) {
 	return list, nil
 }
 
-// nameAxes sets the names of the dimensions of all arrays.
-func nameAxes(list []*found) {
-	scales, ids := map[int64]string{}, map[int32]string{}
-	for _, f := range list {
-		if f.scale.isScale {
-			scales[f.address] = leaf(f.array.Path)
-			if f.scale.id != nil {
-				ids[*f.scale.id] = leaf(f.array.Path)
-			}
+// dimensions are the scales of a file.
+type dimensions struct {
+	names   map[int64]string // by the address of the scale
+	ids     map[int32]int64  // addresses by the identifier of netCDF
+	lengths map[int64]int64  // of unlimited ones, by address
+}
+
+// dimensions sets the names of the dimensions of all arrays, and their lengths.
+func (w *walk) dimensions() {
+	d := dimensions{map[int64]string{}, map[int32]int64{}, map[int64]int64{}}
+	for _, f := range w.found {
+		d.addScale(f)
+	}
+	for _, f := range w.found {
+		d.measure(f)
+	}
+	for _, f := range w.found {
+		d.name(f)
+		w.lengthen(f, &d)
+	}
+}
+
+// addScale adds an array that is a scale. One with several names has the one that it says
+// itself, or else the first.
+func (d *dimensions) addScale(f *found) {
+	if !f.scale.isScale {
+		return
+	}
+	name := leaf(f.array.Path)
+	if _, known := d.names[f.address]; !known || name == f.scale.name {
+		d.names[f.address] = name
+	}
+	if f.scale.id != nil {
+		d.ids[*f.scale.id] = f.address
+	}
+}
+
+// scale returns the address of the scale of an axis, or undefined.
+func (d *dimensions) scale(f *found, axis int) int64 {
+	rank := len(f.space.shape)
+	switch s := &f.scale; {
+	case !s.isScale && len(s.axes) == rank:
+		return s.axes[axis]
+	case len(s.coordinates) == rank:
+		if address, ok := d.ids[s.coordinates[axis]]; ok {
+			return address
+		}
+	case s.isScale && axis == 0:
+		return f.address
+	}
+	return undefined
+}
+
+// measure finds the lengths of the unlimited dimensions: each is as long as the longest
+// of its arrays.
+func (d *dimensions) measure(f *found) {
+	for i, n := range f.space.shape {
+		if at := d.scale(f, i); at != undefined && f.space.most[i] == undefined {
+			d.lengths[at] = max(d.lengths[at], n)
 		}
 	}
-	for _, f := range list {
-		names := make([]string, len(f.array.Shape))
-		for i := range names {
-			switch s := &f.scale; {
-			case !s.isScale && len(s.axes) == len(names):
-				names[i] = scales[s.axes[i]]
-			case len(s.coordinates) == len(names):
-				names[i] = ids[s.coordinates[i]]
-			case s.isScale && i == 0:
-				names[i] = leaf(f.array.Path)
-			}
+}
+
+// name sets the names of the dimensions of an array: those of its scales, or its labels.
+func (d *dimensions) name(f *found) {
+	names, labels := make([]string, len(f.array.Shape)), f.scale.labels
+	for i := range f.space.shape {
+		names[i] = d.names[d.scale(f, i)]
+		if names[i] == "" && len(labels) == len(f.space.shape) {
+			names[i] = labels[i]
 		}
-		if slices.ContainsFunc(names, func(n string) bool { return n != "" }) {
-			f.array.Names = names
+	}
+	if slices.ContainsFunc(names, func(n string) bool { return n != "" }) {
+		f.array.Names = names
+	}
+}
+
+// lengthen makes an array as long as its unlimited dimensions. HDF5 stores the length of
+// each array, and netCDF shows what one lacks as the fill value.
+func (w *walk) lengthen(f *found, d *dimensions) {
+	shape := slices.Clone(f.array.Shape)
+	for i, n := range f.space.shape {
+		if f.space.most[i] == undefined {
+			shape[i] = max(n, d.lengths[d.scale(f, i)])
 		}
+	}
+	if a := f.array; a.Refused == nil && !slices.Equal(shape, a.Shape) {
+		if f.noFill {
+			w.set.Omit(a.Path, "its elements from %v up to %v, the lengths of its dimensions: they have no fill value", a.Shape, shape)
+			return
+		}
+		w.reshape(a, shape)
+	}
+}
+
+// reshape gives an array a larger shape. Its chunks keep their indexes.
+func (w *walk) reshape(a *scan.Array, shape []int64) {
+	from := a.Count()
+	a.Shape = shape
+	to := a.Count()
+	if _, ok := checked.Product(to...); !ok {
+		a.Refused, a.Chunks = scan.Unsupportedf("%v chunks are too many", to), nil
+		return
+	}
+	a.Chunks = slices.Clone(a.Chunks) // other names of the array share them
+	for k := range a.Chunks {
+		old, number, stride := a.Chunks[k].Number, int64(0), int64(1)
+		for i := len(to) - 1; i >= 0; i-- {
+			number += old % from[i] * stride
+			old, stride = old/from[i], stride*to[i]
+		}
+		a.Chunks[k].Number = number
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/virtual/scan"
@@ -33,7 +35,7 @@ func (d *datatype) element() (dtype.Type, error) {
 	case classOpaque:
 		return d.raw()
 	case classArray:
-		return d.rawArray()
+		return d.arrayField()
 	case classCompound:
 		return d.compound()
 	case classSequence:
@@ -96,17 +98,64 @@ func (d *datatype) fixedText() (dtype.Type, error) {
 
 func (d *datatype) raw() (dtype.Type, error) { return refusing(dtype.RawBytes(int(d.size))) }
 
-// rawArray returns the type of elements that are arrays: their bytes. Those with the most
-// significant byte first would not say so any more.
-func (d *datatype) rawArray() (dtype.Type, error) {
+// arrayField returns the type of a field that is an array. Zarr has no such fields. A
+// struct with fields "0", "1" and so on takes its place for each axis, as it does for
+// arrays of format 2; its layout is the same.
+func (d *datatype) arrayField() (dtype.Type, error) {
+	const most = 4096 // fields, as in other structs
+	if n := d.leaves(); n > most {
+		return dtype.Type{}, scan.Unsupportedf("an array of %d numbers in a compound, at most %d are possible", n, most)
+	}
 	t, err := d.base.element()
+	for _, n := range slices.Backward(d.shape) {
+		if err == nil && t.Variable() {
+			err = scan.Unsupportedf("it has variable length")
+		}
+		if err != nil {
+			return t, err
+		}
+		list := make([]dtype.Field, n)
+		for i := range list {
+			list[i] = dtype.Field{Name: strconv.Itoa(i), Type: t}
+		}
+		t, err = refusing(dtype.StructOf(list...))
+	}
+	return t, err
+}
+
+// leaves returns the number of values that an element has. An element has at least as
+// many bytes, so that it does not overflow.
+func (d *datatype) leaves() (n int64) {
+	switch d.class {
+	case classArray:
+		return d.size / d.base.size * d.base.leaves()
+	case classCompound:
+		for _, f := range d.fields {
+			n += f.typ.leaves()
+		}
+		return n
+	}
+	return 1
+}
+
+// setFlags sets the attributes that say what the values of an enumeration mean, as CF has
+// them. Those that the file has itself stay.
+func (d *datatype) setFlags(to *scan.Attributes) error {
+	const values, meanings = "flag_values", "flag_meanings"
+	if d.class != classEnum || d.isBool() || to.Get(values) != nil || to.Get(meanings) != nil {
+		return nil
+	}
+	list, err := d.integers(d.values, false)
 	if err != nil {
-		return t, err
+		return err
 	}
-	if o := d.order(); t.Variable() || o != littleOrder && o != noOrder {
-		return dtype.Type{}, scan.Unsupportedf("elements are arrays of variable length or of big-endian numbers")
+	words := make([]string, len(d.names))
+	for i, name := range d.names {
+		words[i] = strings.Join(strings.Fields(name), "_") // meanings are separated by blanks
 	}
-	return d.raw()
+	to.Set(values, list)
+	to.Set(meanings, strings.Join(words, " "))
+	return nil
 }
 
 // compound returns the type of a struct. Fields that overlap or have gaps between them

@@ -8,43 +8,51 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
-// fill returns the bytes of the fill value of an array as the file has them, or nil if it
-// has none (specification, IV.A.2.e and f).
-func (r *reader) fill(o *object) ([]byte, error) {
-	if m := o.find(kindFill); m != nil {
-		b, err := r.body(m)
-		if err != nil {
-			return nil, err
-		}
-		return parseFill(r.over(b))
-	}
-	if m := o.find(kindOldFill); m != nil {
-		b, err := r.body(m)
-		if err != nil {
-			return nil, err
-		}
-		return parseFillValue(r.over(b))
-	}
-	return nil, nil
+// fill is what elements are that were not written.
+type fill struct {
+	value []byte // as the file has it, or nil for the default
+	// never says that new chunks are not filled with the value, so that they may have
+	// anything.
+	never bool
 }
 
-func parseFill(c *cursor) ([]byte, error) {
+// fill reads the fill value of an array (specification, IV.A.2.e and f).
+func (r *reader) fill(o *object) (f fill, err error) {
+	parse := parseFill
+	m := o.find(kindFill)
+	if m == nil {
+		parse = func(c *cursor) (f fill, err error) { f.value, err = parseFillValue(c); return f, err }
+		m = o.find(kindOldFill)
+	}
+	if m == nil {
+		return f, nil
+	}
+	b, err := r.body(m)
+	if err != nil {
+		return f, err
+	}
+	return parse(r.over(b))
+}
+
+func parseFill(c *cursor) (f fill, err error) {
 	version, err := c.version(1, 2, 3)
 	if err != nil {
-		return nil, err
+		return f, err
 	}
+	const never = 1 // when the value is written
+	defined := false
 	if version == 3 {
-		const defined = 1 << 5
-		if c.byte()&defined == 0 {
-			return nil, c.err()
-		}
-		return parseFillValue(c)
+		flags := c.byte()
+		f.never, defined = flags>>2&3 == never, flags&(1<<5) != 0
+	} else {
+		c.skip(1) // when it is allocated
+		f.never, defined = c.byte() == never, c.byte() != 0
 	}
-	c.skip(2) // when it is allocated and written
-	if c.byte() == 0 {
-		return nil, c.err()
+	if defined {
+		f.value, err = parseFillValue(c)
+		return f, err
 	}
-	return parseFillValue(c)
+	return f, c.err()
 }
 
 // parseFillValue reads the number of bytes and the bytes.

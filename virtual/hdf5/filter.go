@@ -132,14 +132,14 @@ func (f filter) blosc(size int64) (metadata.Extension, error) {
 }
 
 // codecs returns the codecs of an array, in the order of encoding.
-func codecs(d *datatype, filters []filter) ([]metadata.Extension, error) {
-	first, err := d.bytesCodec()
+func (d *described) codecs(filters []filter) ([]metadata.Extension, error) {
+	first, err := d.typ.bytesCodec()
 	if err != nil {
 		return nil, err
 	}
 	list := []metadata.Extension{first}
 	for _, f := range filters {
-		c, err := f.codec(d.size)
+		c, err := f.codec(d.element)
 		if err != nil {
 			return nil, err
 		}

@@ -10,12 +10,6 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
-// link is a hard link of a group: a name of an object.
-type link struct {
-	name    string
-	address int64
-}
-
 // isGroup reports whether an object is a group.
 func (o *object) isGroup() bool {
 	return slices.ContainsFunc(o.messages, func(m message) bool {
@@ -23,8 +17,7 @@ func (o *object) isGroup() bool {
 	})
 }
 
-// links returns the hard links of a group in the order of their names. Soft links, and
-// those to other files, are left out: what they lead to has a name of its own.
+// links returns the links of a group in the order of their names.
 func (r *reader) links(o *object) (list []link, err error) {
 	for i := range o.messages {
 		m := &o.messages[i]
@@ -89,22 +82,33 @@ func (r *reader) symbols(address int64, names []byte, list []link) ([]link, erro
 		return nil, err
 	}
 	for range n {
-		const soft = 2
-		offset, target, kind := c.address(), c.address(), c.uint32()
-		c.skip(4 + 16)
-		if kind == soft {
-			continue
-		}
-		name, err := nameAt(names, offset)
+		l, err := symbol(c, names)
 		if err == nil {
-			err = r.spend(int64(len(name)))
+			err = r.spend(int64(len(l.name) + len(l.target)))
 		}
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, link{name, target})
+		list = append(list, l)
 	}
 	return list, c.err()
+}
+
+// symbol reads an entry of a node of a symbol table (specification, III.C).
+func symbol(c *cursor, names []byte) (l link, err error) {
+	const soft = 2
+	offset, address, kind := c.address(), c.address(), c.uint32()
+	c.skip(4)
+	target := c.uint32() // of a soft link
+	c.skip(12)
+	if l.name, err = nameAt(names, offset); err != nil {
+		return l, err
+	}
+	if l.address = address; kind == soft {
+		l.kind = linkSoft
+		l.target, err = nameAt(names, int64(target))
+	}
+	return l, err
 }
 
 // linkMessage reads a link of a group of the new kind.
@@ -113,38 +117,8 @@ func (r *reader) linkMessage(m *message) ([]link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, hard, err := parseLink(r.over(b))
-	if err != nil || !hard {
-		return nil, err
-	}
-	return []link{l}, nil
-}
-
-// parseLink reads a link, and says whether it is a hard one (specification, IV.A.2.g).
-func parseLink(c *cursor) (l link, hard bool, err error) {
-	if _, err := c.version(1); err != nil {
-		return l, false, err
-	}
-	flags, kind := c.byte(), byte(0)
-	if flags&(1<<3) != 0 {
-		kind = c.byte()
-	}
-	if flags&(1<<2) != 0 {
-		c.skip(8) // the order of creation
-	}
-	if flags&(1<<4) != 0 {
-		c.skip(1) // the characters of the name
-	}
-	n := c.uint(1 << (flags & 3))
-	if n > uint64(c.rest()) {
-		return l, false, scan.Corruptf("link: a name of %d bytes", n)
-	}
-	l.name = string(c.take(int(n)))
-	if kind != 0 {
-		return l, false, c.err()
-	}
-	l.address = c.address()
-	return l, true, c.err()
+	l, err := parseLink(r.over(b))
+	return []link{l}, err
 }
 
 // denseLinks reads the links that lie in a heap (specification, IV.A.2.c).
@@ -172,10 +146,8 @@ func (r *reader) denseLinks(m *message) (list []link, err error) {
 		if err != nil {
 			return err
 		}
-		l, hard, err := parseLink(r.over(object))
-		if err == nil && hard {
-			list = append(list, l)
-		}
+		l, err := parseLink(r.over(object))
+		list = append(list, l)
 		return err
 	})
 	return list, err

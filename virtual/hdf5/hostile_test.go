@@ -88,8 +88,8 @@ func TestDeep(t *testing.T) {
 	}
 	f := openBytes(t, b.done(group))
 	set, err := Scan(f)
-	if err != nil || len(set.Groups) != mostGroups+1 || len(set.Arrays) != 1 || !errors.Is(set.Arrays[0].Refused, scan.ErrUnsupported) {
-		t.Errorf("%d groups, arrays %v: %v", len(set.Groups), set.Arrays, err)
+	if err != nil || len(set.Groups) != mostGroups+1 || len(set.Omitted) != 1 || !errors.Is(set.Omitted[0].Reason, scan.ErrUnsupported) {
+		t.Errorf("%d groups, omitted %v: %v", len(set.Groups), set.Omitted, err)
 	}
 }
 

@@ -48,10 +48,10 @@ func (w *walk) inline(a *scan.Array, d *described) error {
 		*c = scan.Chunk{Number: c.Number, Data: data}
 	}
 	a.Codecs = []metadata.Extension{{Name: "vlen-utf8"}}
-	if d.fill == nil {
+	if d.fill.value == nil {
 		return nil
 	}
-	fill, err := w.sequence(w.over(d.fill), 1)
+	fill, err := w.sequence(w.over(d.fill.value), 1)
 	a.Fill = []byte(d.typ.trim(fill))
 	return err
 }

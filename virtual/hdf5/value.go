@@ -14,6 +14,9 @@ import (
 // value returns the value of an attribute. An array of one element is that element, as
 // for netCDF, which does not tell them apart.
 func (r *reader) value(a *attribute) (any, error) {
+	if a.refused != nil {
+		return nil, a.refused
+	}
 	n := int64(len(a.data)) / a.typ.size
 	switch {
 	case n == 0 && (a.typ.class == classText || a.typ.class == classSequence && a.typ.text) && len(a.space.shape) <= 1:

@@ -38,6 +38,23 @@ type Dataset struct {
 	Groups []Group
 	// Arrays are in the order of the file.
 	Arrays []*Array
+	// Omitted is what else the file has and the data set does not, with the reason: users
+	// are told of it as they are of arrays that are refused.
+	Omitted []Omission
+}
+
+// Omission is a part of a file that is no array, and that the data set does not have:
+// such as a link that leads nowhere, an attribute, or planes behind an image.
+type Omission struct {
+	// Path is that of the object in the file. An attribute follows that of its node after
+	// a colon, as in "forecast/t2m:valid_range".
+	Path   string
+	Reason error // wraps [ErrUnsupported] or [ErrCorrupt]
+}
+
+// Omit adds an omission, with a reason that wraps [ErrUnsupported].
+func (d *Dataset) Omit(path, format string, args ...any) {
+	d.Omitted = append(d.Omitted, Omission{path, Unsupportedf(format, args...)})
 }
 
 // Group is a group of a data set.

@@ -96,14 +96,19 @@ func (r *reader) role(d *ifd, otherwise role) (role, error) {
 	return otherwise, nil
 }
 
-// paths names images.
-func paths(images []image) []string {
-	pages := 0
+// pages returns the number of images at full resolution.
+func pages(images []image) (n int) {
 	for _, d := range images {
 		if d.role == page {
-			pages++
+			n++
 		}
 	}
+	return n
+}
+
+// paths names images.
+func paths(images []image) []string {
+	several := pages(images) > 1
 	names := make([]string, len(images))
 	prefix, at := "", 0
 	var counts [part + 1]int
@@ -114,7 +119,7 @@ func paths(images []image) []string {
 				counts = [part + 1]int{}
 			}
 		}
-		if pages > 1 {
+		if several {
 			prefix = fmt.Sprintf("page_%d", max(at, 1))
 		}
 		counts[d.role]++

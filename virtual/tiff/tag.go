@@ -9,29 +9,30 @@ type tag uint16
 
 // The tags that say where and how samples are stored (section 8; part 2 for tiles).
 const (
-	newSubfileType  tag = 254
-	oldSubfileType  tag = 255
-	imageWidth      tag = 256
-	imageLength     tag = 257
-	bitsPerSample   tag = 258
-	compression     tag = 259
-	photometric     tag = 262
-	fillOrder       tag = 266
-	stripOffsets    tag = 273
-	samplesPerPixel tag = 277
-	rowsPerStrip    tag = 278
-	stripByteCounts tag = 279
-	planarConfig    tag = 284
-	predictor       tag = 317
-	tileWidth       tag = 322
-	tileLength      tag = 323
-	tileOffsets     tag = 324
-	tileByteCounts  tag = 325
-	subIFDs         tag = 330
-	sampleFormat    tag = 339
-	subSampling     tag = 530
-	imageDepth      tag = 32997
-	gdalNoData      tag = 42113
+	newSubfileType   tag = 254
+	oldSubfileType   tag = 255
+	imageWidth       tag = 256
+	imageLength      tag = 257
+	bitsPerSample    tag = 258
+	compression      tag = 259
+	photometric      tag = 262
+	fillOrder        tag = 266
+	imageDescription tag = 270
+	stripOffsets     tag = 273
+	samplesPerPixel  tag = 277
+	rowsPerStrip     tag = 278
+	stripByteCounts  tag = 279
+	planarConfig     tag = 284
+	predictor        tag = 317
+	tileWidth        tag = 322
+	tileLength       tag = 323
+	tileOffsets      tag = 324
+	tileByteCounts   tag = 325
+	subIFDs          tag = 330
+	sampleFormat     tag = 339
+	subSampling      tag = 530
+	imageDepth       tag = 32997
+	gdalNoData       tag = 42113
 )
 
 // placing names the tags that the scanner evaluates.
@@ -53,9 +54,10 @@ var described = []struct {
 	list bool // also a single value is a list
 }{
 	{269, "DocumentName", false},
-	{270, "ImageDescription", false},
+	{imageDescription, "ImageDescription", false},
 	{271, "Make", false},
 	{272, "Model", false},
+	{274, "Orientation", false},
 	{285, "PageName", false},
 	{305, "Software", false},
 	{306, "DateTime", false},

@@ -9,7 +9,9 @@ package tiff
 
 import (
 	"encoding/binary"
+	"fmt"
 
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -32,7 +34,9 @@ func Is(f *scan.File) bool {
 // are "page_1", "page_2" and so on.
 //
 // An image of one sample has the axes y and x. The samples of others are the axis band:
-// the first one if each sample is stored apart, otherwise the last.
+// the first one if each sample is stored apart, otherwise the last. If one IFD stands for
+// a stack of images, as ImageJ, MetaMorph and tifffile write them, its axes t, z and c, or
+// plane, come before.
 func Scan(f *scan.File) (*scan.Dataset, error) {
 	r, first, err := open(f)
 	if err != nil {
@@ -48,12 +52,34 @@ func Scan(f *scan.File) (*scan.Dataset, error) {
 	}
 	for i, path := range paths(images) {
 		a, err := r.array(images[i].ifd, path)
+		if err == nil {
+			err = r.addStack(d, a, images[i], pages(images))
+		}
 		if err != nil {
 			return nil, err
 		}
 		d.Arrays = append(d.Arrays, a)
 	}
 	return d, nil
+}
+
+// addStack adds the planes that an image has behind it, or notes why it lacks them. pages
+// is the number of images at full resolution that have an IFD.
+func (r *reader) addStack(d *scan.Dataset, a *scan.Array, of image, pages int) error {
+	s, err := r.stack(of.ifd)
+	if err != nil || s == nil || of.role != page || a.Refused != nil {
+		return err
+	}
+	if pages > 1 && s.only {
+		if n, ok := checked.Product(s.shape...); d.Arrays == nil && (!ok || n > int64(pages)) {
+			d.Omit(a.Path, "%s says that there are images of the shape %d, and %d are there", s.program, s.shape, pages)
+		}
+		return nil
+	}
+	if err := r.addPlanes(a, s); err != nil {
+		d.Omitted = append(d.Omitted, scan.Omission{Path: a.Path, Reason: fmt.Errorf("all planes but the first, of the shape %d as %s says: %w", s.shape, s.program, err)})
+	}
+	return nil
 }
 
 // open reads the header of a file (section 2, "Image File Header"). It returns the offset

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hdf5
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/virtual/scan"
+)
+
+// walk visits all objects of a file. The first pass follows hard links, and visits each
+// object under the first of its names, in the order of H5Ovisit. The second one adds the
+// objects under their other names: those of further hard links, and of soft links.
+type walk struct {
+	*reader
+	set     *scan.Dataset
+	root    int64
+	nodes   map[int64]*node // by address
+	found   []*found
+	further []further
+	again   int64 // what the second pass has added
+}
+
+// node is an object that was visited.
+type node struct {
+	group int64 // that it was visited from
+	name  string
+	links []link // of a group
+	is    scan.Group
+	bytes int64 // of the values of its attributes
+	// An object is a group unless it has one of these.
+	array  *found
+	reason error // why it is neither
+}
+
+// found is an array of the file.
+type found struct {
+	address int64
+	array   *scan.Array
+	scale   scale
+	space   dataspace
+	noFill  bool // elements that were not written have no value
+}
+
+// further is a link that the second pass follows.
+type further struct {
+	path  string
+	group int64
+	link  link
+}
+
+const (
+	// mostGroups bounds groups within groups.
+	mostGroups = 256
+	// visitCost bounds the objects of a file.
+	visitCost = 16
+	// mostAgain bounds what links add: a few of them may name large objects many times.
+	// It counts nodes, chunks, and againBytes of paths, attributes and copied elements.
+	mostAgain  = 1 << 22
+	againBytes = 16
+)
+
+// visit visits the object at an address, and all below it.
+func (w *walk) visit(path string, address int64, depth int) error {
+	n := w.nodes[address]
+	if depth > mostGroups {
+		n.reason = scan.Unsupportedf("groups nested more than %d deep", mostGroups)
+	} else if err := w.object(n, path, address); err != nil {
+		if !errors.Is(err, scan.ErrUnsupported) || path == "" {
+			return fmt.Errorf("%q: %w", path, err)
+		}
+		n.reason = err
+	}
+	if n.reason != nil {
+		w.omit(path, n.reason)
+		return nil
+	}
+	for _, l := range n.links {
+		below := join(path, l.name)
+		if err := w.spend(int64(visitCost + len(below))); err != nil {
+			return err
+		}
+		if err := nodename.Check(l.name); err != nil {
+			w.set.Omit(below, "%v", err)
+			continue
+		}
+		if l.kind != linkHard || w.nodes[l.address] != nil {
+			w.further = append(w.further, further{below, address, l})
+			continue
+		}
+		w.nodes[l.address] = &node{group: address, name: l.name}
+		if err := w.visit(below, l.address, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join returns the path of a member of a group.
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "/" + name
+}
+
+// object adds a group or an array, and sets what the node is.
+func (w *walk) object(n *node, path string, address int64) error {
+	o, err := w.reader.object(address)
+	if err != nil {
+		return err
+	}
+	if o.find(kindLayout) != nil || o.find(kindDataspace) != nil {
+		return w.addArray(n, path, o)
+	}
+	if !o.isGroup() {
+		return scan.Unsupportedf("a named datatype; arrays of this type have it themselves")
+	}
+	list, err := w.attributesOf(n, o)
+	if err != nil {
+		return err
+	}
+	if path == "" && slices.ContainsFunc(list, func(a attribute) bool { return a.name == attrProperties }) {
+		w.set.Format = "NetCDF-4"
+	}
+	n.is.Path = path
+	if n.is.Attributes, err = w.visible(path, list, &scale{}); err != nil {
+		return err
+	}
+	w.set.Groups = append(w.set.Groups, n.is)
+	n.links, err = w.links(o)
+	return err
+}
+
+// attributesOf returns the attributes of an object, and notes their bytes.
+func (w *walk) attributesOf(n *node, o *object) ([]attribute, error) {
+	list, err := w.attributes(o)
+	for i := range list {
+		n.bytes += int64(len(list[i].data))
+	}
+	return list, err
+}
+
+// followFurther adds what the links of the second pass lead to.
+func (w *walk) followFurther() error {
+	for _, f := range w.further {
+		if err := w.addAgain(f, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addAgain adds the object that a link leads to. within says that the link is below a
+// group that was added again.
+func (w *walk) addAgain(f further, within bool) error {
+	address, err := w.resolve(f.group, f.link)
+	if errors.Is(err, scan.ErrUnsupported) {
+		w.omit(f.path, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	n := w.nodes[address]
+	switch {
+	case n == nil:
+		w.set.Omit(f.path, "a link to an object that is left out itself")
+	case n.reason != nil:
+		w.omit(f.path, n.reason)
+	case !w.mayAdd(f.path, n):
+		w.set.Omit(f.path, "a link, and those of this file add more than %d nodes and chunks", mostAgain)
+	case n.array != nil:
+		again := *n.array
+		array := *n.array.array
+		again.array, array.Path = &array, f.path
+		w.found = append(w.found, &again)
+	case w.contains(address, f.group):
+		w.set.Omit(f.path, "a link to a group that it is in, %q", "/"+n.is.Path)
+	case within && !n.isFirst(f):
+		// Groups that lead to each other have more paths than anybody reads.
+		w.set.Omit(f.path, "a link to the group %q, in one that a link has led to", "/"+n.is.Path)
+	default:
+		return w.addGroupAgain(f.path, address, n)
+	}
+	return nil
+}
+
+// isFirst reports whether a link is the one by which the first pass has come.
+func (n *node) isFirst(f further) bool {
+	return f.link.kind == linkHard && n.group == f.group && n.name == f.link.name
+}
+
+// addGroupAgain adds a group and all below it under another name.
+func (w *walk) addGroupAgain(path string, address int64, n *node) error {
+	w.set.Groups = append(w.set.Groups, scan.Group{Path: path, Attributes: n.is.Attributes})
+	for _, l := range n.links {
+		if nodename.Check(l.name) != nil {
+			continue // it was left out where the group has its first name
+		}
+		if err := w.addAgain(further{join(path, l.name), address, l}, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayAdd takes the cost of a node from what links may add.
+func (w *walk) mayAdd(path string, n *node) bool {
+	cost, bytes := int64(1), int64(len(path))+n.bytes
+	if n.array != nil && n.array.array.Refused == nil {
+		chunks, ok := checked.Product(n.array.array.Count()...)
+		if !ok || chunks > mostAgain {
+			return false
+		}
+		for _, c := range n.array.array.Chunks {
+			bytes += int64(len(c.Data))
+		}
+		cost += chunks
+	}
+	w.again += cost + bytes/againBytes
+	return w.again <= mostAgain
+}
+
+// contains reports whether a group is another one, or that one is below it.
+func (w *walk) contains(group, other int64) bool {
+	for ; other != group; other = w.nodes[other].group {
+		if other == w.root {
+			return false
+		}
+	}
+	return true
+}
+
+// omit notes what is left out.
+func (w *walk) omit(path string, reason error) {
+	w.set.Omitted = append(w.set.Omitted, scan.Omission{Path: path, Reason: reason})
+}
+
+// visible returns the attributes that netCDF shows of the object at a path. Those whose
+// values JSON cannot express, such as references, are left out.
+func (w *walk) visible(path string, list []attribute, s *scale) (shown scan.Attributes, err error) {
+	for i := range list {
+		a := &list[i]
+		if s.hidden(a.name) {
+			continue
+		}
+		v, err := w.value(a)
+		switch {
+		case errors.Is(err, scan.ErrUnsupported):
+			w.omit(path+":"+a.name, fmt.Errorf("an attribute: %w", err))
+		case err != nil:
+			return nil, fmt.Errorf("attribute %q: %w", a.name, err)
+		default:
+			shown = append(shown, scan.Attribute{Name: a.name, Value: v})
+		}
+	}
+	return shown, nil
+}
