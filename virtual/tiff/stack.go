@@ -24,21 +24,24 @@ type stack struct {
 	only  bool // if the file has no other images of full resolution
 }
 
-// stack returns what the tags of an image say about others behind it, nil if nothing.
-func (r *reader) stack(d *ifd) (*stack, error) {
+// stackOf returns what the tags of an image say about others behind it, nil if nothing.
+func stackOf(d *ifd, a *scan.Array) *stack {
 	const uic2 = 33629 // has a value for each plane
 	if e, ok := d.entries[uic2]; ok && e.count > 1 {
-		return &stack{program: "MetaMorph", shape: []int64{e.count}, names: []string{"plane"}}, nil
+		return &stack{program: "MetaMorph", shape: []int64{e.count}, names: []string{"plane"}}
 	}
-	v, err := r.attribute(d, imageDescription)
-	text, _ := v.(string)
+	description := a.Attributes.Get(imageDescription.String())
+	if list, ok := description.([]string); ok { // the first of several texts
+		description = list[0]
+	}
+	text, _ := description.(string)
 	switch {
 	case strings.HasPrefix(text, "ImageJ="):
-		return imageJ(text), err
+		return imageJ(text)
 	case strings.HasPrefix(text, "{"):
-		return shaped(text), err
+		return shaped(text)
 	}
-	return nil, err
+	return nil
 }
 
 // imageJ parses the description of ImageJ, which has lines such as images=12.

@@ -52,12 +52,10 @@ func Scan(f *scan.File) (*scan.Dataset, error) {
 	}
 	for i, path := range paths(images) {
 		a, err := r.array(images[i].ifd, path)
-		if err == nil {
-			err = r.addStack(d, a, images[i], pages(images))
-		}
 		if err != nil {
 			return nil, err
 		}
+		r.addStack(d, a, images[i], pages(images))
 		d.Arrays = append(d.Arrays, a)
 	}
 	return d, nil
@@ -65,21 +63,21 @@ func Scan(f *scan.File) (*scan.Dataset, error) {
 
 // addStack adds the planes that an image has behind it, or notes why it lacks them. pages
 // is the number of images at full resolution that have an IFD.
-func (r *reader) addStack(d *scan.Dataset, a *scan.Array, of image, pages int) error {
-	s, err := r.stack(of.ifd)
-	if err != nil || s == nil || of.role != page || a.Refused != nil {
-		return err
+func (r *reader) addStack(d *scan.Dataset, a *scan.Array, of image, pages int) {
+	s := stackOf(of.ifd, a)
+	if s == nil || of.role != page || a.Refused != nil {
+		return
 	}
 	if pages > 1 && s.only {
 		if n, ok := checked.Product(s.shape...); d.Arrays == nil && (!ok || n > int64(pages)) {
 			d.Omit(a.Path, "%s says that there are images of the shape %d, and %d are there", s.program, s.shape, pages)
 		}
-		return nil
+		return
 	}
 	if err := r.addPlanes(a, s); err != nil {
-		d.Omitted = append(d.Omitted, scan.Omission{Path: a.Path, Reason: fmt.Errorf("all planes but the first, of the shape %d as %s says: %w", s.shape, s.program, err)})
+		reason := fmt.Errorf("all planes but the first, of the shape %d as %s says: %w", s.shape, s.program, err)
+		d.Omitted = append(d.Omitted, scan.Omission{Path: a.Path, Reason: reason})
 	}
-	return nil
 }
 
 // open reads the header of a file (section 2, "Image File Header"). It returns the offset
