@@ -70,7 +70,7 @@ func (l *link) parseTarget(c *cursor) {
 const mostSoft = 16
 
 // resolve returns the address of the object that a link of a group leads to. The error
-// wraps [scan.ErrUnsupported] if it leads to none in this file.
+// wraps [scan.ErrUnsupported].
 func (w *walk) resolve(group int64, l link) (int64, error) {
 	left := mostSoft
 	return w.follow(group, l, &left)
@@ -90,9 +90,8 @@ func (w *walk) follow(group int64, l link, left *int) (int64, error) {
 	if *left--; *left < 0 {
 		return 0, scan.Unsupportedf("a link to %q, which leads through more than %d other links", l.target, mostSoft)
 	}
-	// A short file may have links to links with long paths.
-	if err := w.spend(int64(len(l.target))); err != nil {
-		return 0, err
+	if !w.mayAdd(int64(len(l.target))) { // a short file may have links to links with long paths
+		return 0, errManyLinks
 	}
 	at := group
 	if strings.HasPrefix(l.target, "/") {
@@ -106,10 +105,11 @@ func (w *walk) follow(group int64, l link, left *int) (int64, error) {
 		if !known {
 			return 0, scan.Unsupportedf("a link to %q, which is not there", l.target)
 		}
-		var err error
-		if at, err = w.follow(at, next, left); err != nil {
+		to, err := w.follow(at, next, left)
+		if err != nil {
 			return 0, err
 		}
+		at = to
 	}
 	return at, nil
 }

@@ -29,8 +29,8 @@ func scanWith(r *reader) (*scan.Dataset, error) {
 	if err := w.visit("", s.root, 0); err != nil {
 		return nil, err
 	}
-	if err := w.followFurther(); err != nil {
-		return nil, err
+	for _, f := range w.further {
+		w.addFurther(f, false)
 	}
 	w.finish()
 	return w.set, nil

@@ -22,16 +22,16 @@ type walk struct {
 	nodes   map[int64]*node // by address
 	found   []*found
 	further []further
-	again   int64 // what the second pass has added
+	again   int64 // bytes that the second pass has added, about
 }
 
 // node is an object that was visited.
 type node struct {
-	group int64 // that it was visited from
-	name  string
-	links []link // of a group
-	is    scan.Group
-	bytes int64 // of the values of its attributes
+	group      int64 // that it was visited from
+	name       string
+	links      []link // of a group
+	is         scan.Group
+	attributes int64 // bytes of their values
 	// An object is a group unless it has one of these.
 	array  *found
 	reason error // why it is neither
@@ -58,10 +58,13 @@ const (
 	mostGroups = 256
 	// visitCost bounds the objects of a file.
 	visitCost = 16
-	// mostAgain bounds what links add: a few of them may name large objects many times.
-	// It counts nodes, chunks, and againBytes of paths, attributes and copied elements.
-	mostAgain  = 1 << 22
-	againBytes = 16
+	// mostAgain bounds the bytes of memory that links add, about: a few of them may name
+	// large objects many times.
+	mostAgain = 64 << 20
+	// A link takes linkBytes, with the node that it adds or the reason why it adds none,
+	// and a chunk chunkBytes.
+	linkBytes  = 512
+	chunkBytes = 20
 )
 
 // visit visits the object at an address, and all below it.
@@ -140,31 +143,22 @@ func (w *walk) object(n *node, path string, address int64) error {
 func (w *walk) attributesOf(n *node, o *object) ([]attribute, error) {
 	list, err := w.attributes(o)
 	for i := range list {
-		n.bytes += int64(len(list[i].data))
+		n.attributes += int64(len(list[i].data))
 	}
 	return list, err
 }
 
-// followFurther adds what the links of the second pass lead to.
-func (w *walk) followFurther() error {
-	for _, f := range w.further {
-		if err := w.addAgain(f, false); err != nil {
-			return err
-		}
+// addFurther adds the object that a link leads to, or notes why it does not. within says
+// that the link is below a group that was added again.
+func (w *walk) addFurther(f further, within bool) {
+	if !w.mayAdd(linkBytes + int64(len(f.path))) {
+		w.omit(f.path, errManyLinks)
+		return
 	}
-	return nil
-}
-
-// addAgain adds the object that a link leads to. within says that the link is below a
-// group that was added again.
-func (w *walk) addAgain(f further, within bool) error {
 	address, err := w.resolve(f.group, f.link)
-	if errors.Is(err, scan.ErrUnsupported) {
-		w.omit(f.path, err)
-		return nil
-	}
 	if err != nil {
-		return err
+		w.omit(f.path, err)
+		return
 	}
 	n := w.nodes[address]
 	switch {
@@ -172,8 +166,8 @@ func (w *walk) addAgain(f further, within bool) error {
 		w.set.Omit(f.path, "a link to an object that is left out itself")
 	case n.reason != nil:
 		w.omit(f.path, n.reason)
-	case !w.mayAdd(f.path, n):
-		w.set.Omit(f.path, "a link, and those of this file add more than %d nodes and chunks", mostAgain)
+	case !w.mayAdd(n.bytes()):
+		w.omit(f.path, errManyLinks)
 	case n.array != nil:
 		again := *n.array
 		array := *n.array.array
@@ -185,9 +179,8 @@ func (w *walk) addAgain(f further, within bool) error {
 		// Groups that lead to each other have more paths than anybody reads.
 		w.set.Omit(f.path, "a link to the group %q, in one that a link has led to", "/"+n.is.Path)
 	default:
-		return w.addGroupAgain(f.path, address, n)
+		w.addGroupAgain(f.path, address, n)
 	}
-	return nil
 }
 
 // isFirst reports whether a link is the one by which the first pass has come.
@@ -196,34 +189,44 @@ func (n *node) isFirst(f further) bool {
 }
 
 // addGroupAgain adds a group and all below it under another name.
-func (w *walk) addGroupAgain(path string, address int64, n *node) error {
+func (w *walk) addGroupAgain(path string, address int64, n *node) {
 	w.set.Groups = append(w.set.Groups, scan.Group{Path: path, Attributes: n.is.Attributes})
 	for _, l := range n.links {
-		if nodename.Check(l.name) != nil {
-			continue // it was left out where the group has its first name
+		if w.again > mostAgain {
+			w.omit(path, errManyLinks)
+			return
 		}
-		if err := w.addAgain(further{join(path, l.name), address, l}, true); err != nil {
-			return err
+		if nodename.Check(l.name) == nil { // else it was left out under the first name
+			w.addFurther(further{join(path, l.name), address, l}, true)
 		}
 	}
-	return nil
 }
 
-// mayAdd takes the cost of a node from what links may add.
-func (w *walk) mayAdd(path string, n *node) bool {
-	cost, bytes := int64(1), int64(len(path))+n.bytes
+// errManyLinks means that links add too much.
+var errManyLinks = scan.Unsupportedf("a link; what the links of this file add would take more than %d MiB", mostAgain>>20)
+
+// mayAdd takes bytes from those that links may add.
+func (w *walk) mayAdd(bytes int64) bool {
+	if w.again <= mostAgain {
+		w.again += bytes
+	}
+	return w.again <= mostAgain
+}
+
+// bytes returns about what an object takes that is added again, without its path.
+func (n *node) bytes() int64 {
+	bytes := n.attributes
 	if n.array != nil && n.array.array.Refused == nil {
 		chunks, ok := checked.Product(n.array.array.Count()...)
-		if !ok || chunks > mostAgain {
-			return false
+		if !ok || chunks > mostAgain/chunkBytes {
+			return mostAgain + 1
 		}
 		for _, c := range n.array.array.Chunks {
 			bytes += int64(len(c.Data))
 		}
-		cost += chunks
+		bytes += chunks * chunkBytes
 	}
-	w.again += cost + bytes/againBytes
-	return w.again <= mostAgain
+	return bytes
 }
 
 // contains reports whether a group is another one, or that one is below it.

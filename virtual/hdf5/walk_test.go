@@ -96,8 +96,27 @@ func TestCostOfLinks(t *testing.T) {
 		all = append(all, hard(fmt.Sprintf("b%d", i), v))
 	}
 	set, err := Scan(openBytes(t, b.done(b.header(all...))))
-	if err != nil || len(set.Arrays)*chunks > chunks+mostAgain || len(set.Arrays)+len(set.Omitted) != 1+links {
+	if err != nil || len(set.Arrays)*chunks > chunks+mostAgain/chunkBytes || len(set.Arrays) < 4 || len(set.Arrays)+len(set.Omitted) != 1+links {
 		t.Errorf("%d arrays, %d omitted: %v", len(set.Arrays), len(set.Omitted), err)
+	}
+}
+
+// TestCostOfGroups has a small file whose links would add many names of nothing.
+func TestCostOfGroups(t *testing.T) {
+	const links = 4000
+	b := newBuilder()
+	var inner [][]byte
+	for i := range links {
+		inner = append(inner, soft(fmt.Sprintf("x%d", i), "/none"))
+	}
+	g := b.header(inner...)
+	all := [][]byte{hard("g", g)}
+	for i := range links {
+		all = append(all, hard(fmt.Sprintf("h%d", i), g))
+	}
+	set, err := Scan(openBytes(t, b.done(b.header(all...))))
+	if n := len(set.Omitted) + len(set.Groups); err != nil || n > mostAgain/linkBytes+3*links || n < 2*links {
+		t.Errorf("%d groups, %d omitted: %v", len(set.Groups), len(set.Omitted), err)
 	}
 }
 
