@@ -355,6 +355,27 @@ func TestProducts(t *testing.T) {
 	}
 }
 
+// TestDamagedBeginning names a message whose first bytes are damaged. What is between
+// messages of bulletins is none.
+func TestDamagedBeginning(t *testing.T) {
+	whole := fixture(t, "grib_simple.grib2")
+	damaged := bytes.Replace(whole, []byte("GRIB"), []byte("GRUB"), 1)
+	for name, c := range map[string]struct {
+		data []byte
+		want int
+	}{
+		"after":    {slices.Concat(whole, damaged), 1},
+		"between":  {slices.Concat(whole, damaged, whole), 1},
+		"bulletin": {slices.Concat(whole, []byte("\r\r\nHTXA11 EGRR 120000\r\r\n"), whole), 0},
+		"padding":  {slices.Concat(whole, make([]byte, 3000)), 0},
+	} {
+		d, _, err := scanBytes(t, c.data)
+		if err != nil || len(d.Omitted) != c.want {
+			t.Errorf("%s: omitted %v, want %d: %v", name, d.Omitted, c.want, err)
+		}
+	}
+}
+
 // TestSecondField checks that the second field of a message is decoded.
 func TestSecondField(t *testing.T) {
 	m := messageOf(t, "grib_simple.grib2")

@@ -39,6 +39,8 @@ type walker struct {
 	visit func(m *message) error // is called for every field
 	old   int                    // messages of edition 1
 	first int64                  // where the first of these is
+	// skipped are the damaged messages that were passed over.
+	skipped []scan.Omission
 }
 
 // refusal says why messages of edition 1 are refused.
@@ -74,12 +76,24 @@ func (w *walker) next(at int64) (int64, error) {
 		return 0, err
 	}
 	if i := bytes.Index(b, []byte("GRIB")); i >= 0 && left-int64(i) >= headBytes {
+		w.skip(at, b[:i])
 		return at + int64(i), nil
 	}
 	if left > mostBetween {
 		return 0, scan.Corruptf("grib: %d bytes from %d on are no message", mostBetween, at)
 	}
+	w.skip(at, b)
 	return -1, nil
+}
+
+// skip passes over bytes at an offset that are no message. If they end like one, its
+// beginning is damaged.
+func (w *walker) skip(at int64, b []byte) {
+	if bytes.Contains(b, []byte("7777")) {
+		w.skipped = append(w.skipped, scan.Omission{
+			Path: fmt.Sprintf("at %d", at), Reason: scan.Corruptf("grib: %d bytes which end like a message, and do not begin like one", len(b)),
+		})
+	}
 }
 
 // message reads the headers of a message (section 0) and returns its size.

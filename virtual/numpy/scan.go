@@ -22,34 +22,62 @@ func Is(f *scan.File) bool {
 	return err == nil && string(head) == magic
 }
 
-// Scan finds the values of a .npy file.
+// Scan finds the values of a .npy file. A file may have several arrays, because numpy.save
+// writes each where the one before ends. They are "array", "array_2" and so on.
 func Scan(f *scan.File) (*scan.Dataset, error) {
+	d := &scan.Dataset{Format: "NumPy", Groups: []scan.Group{{}}}
+	end, err := next(f, d, 0)
+	if err != nil {
+		return nil, fmt.Errorf("numpy: %w", err)
+	}
+	for end > 0 && end < f.Size() {
+		at := end
+		if end, err = next(f, d, at); errors.Is(err, scan.ErrCorrupt) {
+			d.Omit(fmt.Sprintf("behind %s", d.Arrays[len(d.Arrays)-1].Path), "%d bytes at %d: %v", f.Size()-at, at, err)
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("numpy: %w", err)
+		}
+	}
+	return d, nil
+}
+
+// next adds the array at an offset, and returns where it ends, or 0 if its type is not
+// known.
+func next(f *scan.File, d *scan.Dataset, at int64) (end int64, err error) {
 	a := &scan.Array{Path: "array"}
-	r := io.NewSectionReader(f, 0, f.Size())
+	if n := len(d.Arrays); n > 0 {
+		a.Path = fmt.Sprintf("array_%d", n+1)
+	}
+	r := io.NewSectionReader(f, at, f.Size()-at)
 	h, err := npy.ReadHeader(r)
 	switch {
 	case err == nil:
-		err = arrange(a, h, r, f.Size())
+		end, err = arrange(a, h, f, at+headerBytes(r))
 	case errors.Is(err, dtype.ErrUnsupported):
 		a.Refused, err = scan.Unsupportedf("%v", err), nil
 	case errors.Is(err, npy.ErrInvalid), errors.Is(err, dtype.ErrInvalid):
 		err = scan.Corruptf("%v", err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("numpy: %w", err)
+	if err == nil {
+		d.Arrays = append(d.Arrays, a)
 	}
-	return &scan.Dataset{Format: "NumPy", Groups: []scan.Group{{}}, Arrays: []*scan.Array{a}}, nil
+	return end, err
 }
 
-// arrange describes the array of a header after which r stands.
-func arrange(a *scan.Array, h npy.Header, r io.Seeker, fileSize int64) error {
-	at, err := r.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return err
-	}
+// headerBytes returns the bytes of the header that was read.
+func headerBytes(r *io.SectionReader) int64 {
+	n, _ := r.Seek(0, io.SeekCurrent) // which never fails
+	return n
+}
+
+// arrange describes the array of a header whose elements begin at an offset. It returns
+// where they end.
+func arrange(a *scan.Array, h npy.Header, f *scan.File, at int64) (end int64, err error) {
 	size, ok := h.Bytes()
-	if !ok || size > fileSize-at {
-		return scan.Corruptf("elements of %s in the shape %d from %d on, in a file of %d bytes", h.Type, h.Shape, at, fileSize)
+	if !ok || size > f.Size()-at {
+		return 0, scan.Corruptf("elements of %s in the shape %d from %d on, in a file of %d bytes", h.Type, h.Shape, at, f.Size())
 	}
 	a.Shape, a.Type, a.Codecs = h.Shape, h.Type, codecs(h)
 	for _, n := range h.Shape {
@@ -58,7 +86,7 @@ func arrange(a *scan.Array, h npy.Header, r io.Seeker, fileSize int64) error {
 	if size > 0 {
 		a.Chunks = []scan.Chunk{{Offset: at, Length: size}}
 	}
-	return nil
+	return at + size, nil
 }
 
 // codecs returns the codecs of the chunk. In Fortran order the first axis varies fastest,

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +68,45 @@ func TestStructures(t *testing.T) {
 		// Element (0, 1) is the third one in Fortran order.
 		if want := []byte{13, 12, 17, 16, 15, 14}; !bytes.Equal(got[6:12], want) {
 			t.Errorf("version %d: %d, want %d", version+1, got[6:12], want)
+		}
+	}
+}
+
+// TestSeveral has several arrays in one file, as several calls of numpy.save write them.
+func TestSeveral(t *testing.T) {
+	one := npy.Header{Type: dtype.Of[int32](), Shape: []int64{2}}.Append(nil)
+	one = append(one, 1, 0, 0, 0, 2, 0, 0, 0)
+	empty := npy.Header{Type: dtype.Of[int8](), Shape: []int64{0}}.Append(nil)
+	object := file(1, "{'descr': '|O', 'fortran_order': False, 'shape': (2,), }", 64)
+	for _, c := range []struct {
+		data         []byte
+		want, refuse int
+		left         string
+	}{
+		{one, 1, 0, ""},
+		{slices.Concat(one, one, empty, one), 4, 0, ""},
+		{slices.Concat(one, object), 2, 1, ""},
+		{slices.Concat(one, one[:len(one)-1]), 1, 0, "behind array"},
+		{slices.Concat(one, one, []byte("rest")), 2, 0, "behind array_2"},
+	} {
+		d, _, err := scanned.Bytes(t, c.data, Scan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scanned.Consistent(t, d, int64(len(c.data)))
+		left, refused := "", 0
+		for _, o := range d.Omitted {
+			left += o.Path
+		}
+		for i, a := range d.Arrays {
+			if a.Refused != nil {
+				refused++
+			} else if got, err := scanned.Values(t, a, c.data); err != nil || i != 2 && !bytes.Equal(got, one[len(one)-8:]) {
+				t.Errorf("%s: %d, %v", a.Path, got, err)
+			}
+		}
+		if len(d.Arrays) != c.want || refused != c.refuse || left != c.left {
+			t.Errorf("%d arrays, %d refused, left %q, want %+v", len(d.Arrays), refused, left, c)
 		}
 	}
 }
