@@ -361,6 +361,23 @@ func TestVirtualizeRefuses(t *testing.T) {
 	}
 }
 
+// TestVirtualizeOmissions names what a file has and the manifest does not, and shows what
+// values mean.
+func TestVirtualizeOmissions(t *testing.T) {
+	dir := foreign(t, "objects/*")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	out := must(t, "", "virtualize", at("h5_names_latest.h5"), "-o", at("names.vz"))
+	for _, want := range []string{"left out: dangling of", "left out: hard:pointer of", "left out: external of", "ghard/deep/w"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%s lacks %q", out, want)
+		}
+	}
+	must(t, "", "virtualize", at("fits_scaled.fits"), "-o", at("fits.vz"))
+	if out := must(t, "", "export", at("fits.vz/primary"), "--decode", "--format", "csv"); !strings.Contains(out, "40000") {
+		t.Error(out)
+	}
+}
+
 // TestAllow reads references into another folder.
 func TestAllow(t *testing.T) {
 	dir, other := foreign(t, "uniform_01.nc"), t.TempDir()
