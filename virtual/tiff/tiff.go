@@ -55,7 +55,12 @@ func Scan(f *scan.File) (*scan.Dataset, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.addStack(d, a, images[i], pages(images))
+		if a.Refused == nil {
+			r.addStack(d, a, images[i], pages(images))
+			if err := setMeaning(a); err != nil {
+				d.Omitted = append(d.Omitted, scan.Omission{Path: path + ":scale_factor", Reason: err})
+			}
+		}
 		d.Arrays = append(d.Arrays, a)
 	}
 	return d, nil
@@ -65,7 +70,7 @@ func Scan(f *scan.File) (*scan.Dataset, error) {
 // is the number of images at full resolution that have an IFD.
 func (r *reader) addStack(d *scan.Dataset, a *scan.Array, of image, pages int) {
 	s := stackOf(of.ifd, a)
-	if s == nil || of.role != page || a.Refused != nil {
+	if s == nil || of.role != page {
 		return
 	}
 	if pages > 1 && s.only {
