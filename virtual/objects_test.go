@@ -26,8 +26,8 @@ type object struct {
 }
 
 // TestObjects scans files whose objects and meanings are easy to lose. Every array has
-// the shape, the dimensions and the values that other libraries see, none is too much, and
-// what is left out is named.
+// the shape, the dimensions and the values that other libraries see, none is too much,
+// and what is left out is named.
 func TestObjects(t *testing.T) {
 	dir := filepath.Join("testdata", "objects")
 	text, err := os.ReadFile(filepath.Join(dir, "objects.json"))

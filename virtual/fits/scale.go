@@ -26,7 +26,7 @@ func (u *unit) setScale(a *scan.Array) error {
 	isInteger := u.typ.Kind() == dtype.Int || u.typ.Kind() == dtype.Uint
 	if isInteger && u.typ.Size() == 8 && scale == 1 && math.Abs(zero) >= 1<<53 {
 		// Floats of 64 bits do not have the sum, and no codec adds integers.
-		return scan.Unsupportedf("integers of 64 bits to which BZERO = %.0f is to be added, as for unsigned ones: no codec does that exactly", zero)
+		return scan.Unsupportedf("integers of 64 bits to which BZERO = %.0f is to be added, as for unsigned ones: no codec does that exactly; write the image again with another BITPIX", zero)
 	}
 	if scale != 1 || zero != 0 {
 		a.Attributes.Set("scale_factor", scale)

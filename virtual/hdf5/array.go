@@ -78,6 +78,9 @@ func (w *walk) fillArray(f *found, o *object) error {
 	if err := d.typ.setFlags(&a.Attributes); err != nil {
 		return err
 	}
+	if field := d.typ.enumField(); field != "" {
+		w.set.Omit(a.Path+":"+flagMeanings, "the names of the values of field %q, an enumeration in a compound", field)
+	}
 	if a.Type.Variable() {
 		return w.inline(a, &d)
 	}

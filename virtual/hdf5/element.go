@@ -138,11 +138,16 @@ func (d *datatype) leaves() (n int64) {
 	return 1
 }
 
+// The attributes of CF that say what numbers stand for.
+const (
+	flagValues   = "flag_values"
+	flagMeanings = "flag_meanings"
+)
+
 // setFlags sets the attributes that say what the values of an enumeration mean, as CF has
 // them. Those that the file has itself stay.
 func (d *datatype) setFlags(to *scan.Attributes) error {
-	const values, meanings = "flag_values", "flag_meanings"
-	if d.class != classEnum || d.isBool() || to.Get(values) != nil || to.Get(meanings) != nil {
+	if d.class != classEnum || d.isBool() || to.Get(flagValues) != nil || to.Get(flagMeanings) != nil {
 		return nil
 	}
 	list, err := d.integers(d.values, false)
@@ -153,9 +158,27 @@ func (d *datatype) setFlags(to *scan.Attributes) error {
 	for i, name := range d.names {
 		words[i] = strings.Join(strings.Fields(name), "_") // meanings are separated by blanks
 	}
-	to.Set(values, list)
-	to.Set(meanings, strings.Join(words, " "))
+	to.Set(flagValues, list)
+	to.Set(flagMeanings, strings.Join(words, " "))
 	return nil
+}
+
+// enumField returns the name of a field that is an enumeration, "" if there is none. Zarr
+// has no place for the names of its values.
+func (d *datatype) enumField() string {
+	for _, f := range d.fields {
+		t := f.typ
+		for t.class == classArray {
+			t = t.base
+		}
+		if t.class == classEnum && !t.isBool() {
+			return f.name
+		}
+		if below := t.enumField(); below != "" {
+			return f.name + "." + below
+		}
+	}
+	return ""
 }
 
 // compound returns the type of a struct. Fields that overlap or have gaps between them

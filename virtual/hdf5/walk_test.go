@@ -130,6 +130,11 @@ func TestEnumMeanings(t *testing.T) {
 	if want := `{"flag_values":[0,9],"flag_meanings":"low very_high"}`; err != nil || a.Refused != nil || string(text) != want || !json.Valid(text) {
 		t.Errorf("%s, want %s: %v %v", text, want, err, a.Refused)
 	}
+	record := parts(byte(0x36), uint16(1), byte(0), uint32(4), "level\x00", byte(0), enum)
+	set, err := Scan(openBytes(t, b.one(space([]uint64{2}, []uint64{2}), msg(kindDatatype, record), msg(kindLayout, byte(3), byte(layoutContiguous), at, uint64(8)))))
+	if err != nil || !strings.Contains(omissions(set)["a:flag_meanings"], `"level"`) {
+		t.Errorf("%v: %v", omissions(set), err)
+	}
 }
 
 // TestLargeElements refuses arrays in compounds that would be too many fields, and fill

@@ -35,8 +35,8 @@ func Is(f *scan.File) bool {
 //
 // An image of one sample has the axes y and x. The samples of others are the axis band:
 // the first one if each sample is stored apart, otherwise the last. If one IFD stands for
-// a stack of images, as ImageJ, MetaMorph and tifffile write them, its axes t, z and c, or
-// plane, come before.
+// a stack of images, as ImageJ, MetaMorph and tifffile write them, its axes t, z and c,
+// or plane, come before.
 func Scan(f *scan.File) (*scan.Dataset, error) {
 	r, first, err := open(f)
 	if err != nil {
