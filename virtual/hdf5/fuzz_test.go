@@ -91,6 +91,7 @@ func small(testing.TB) []string {
 		"h5_attributes_earliest.h5", "h5_elsewhere.h5", "h5_filter_mask.h5", "h5_filter_mask_v108.h5", "h5_filter_mask_v200.h5",
 		"h5_holes.h5", "h5_index_v108.h5", "h5_index_v114.h5", "h5_paged_space.h5", "h5_types.h5", "h5_unsupported.h5",
 		"nc4_strings.nc", "holes_01.nc", "members_01.nc",
+		"objects/h5_names_earliest.h5", "objects/h5_names_latest.h5", "objects/h5_arrays.h5",
 	}
 }
 
@@ -98,7 +99,8 @@ func small(testing.TB) []string {
 func TestDamaged(t *testing.T) {
 	racing.Skip(t)
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, name := range scanned.Files(t, "hdf5") {
+	objects := []string{"objects/h5_names_earliest.h5", "objects/h5_names_latest.h5", "objects/h5_arrays.h5", "objects/nc4_short.nc"}
+	for _, name := range append(scanned.Files(t, "hdf5"), objects...) {
 		b, err := os.ReadFile("../testdata/" + name)
 		if err != nil {
 			t.Fatal(err)

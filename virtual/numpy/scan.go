@@ -23,7 +23,8 @@ func Is(f *scan.File) bool {
 }
 
 // Scan finds the values of a .npy file. A file may have several arrays, because
-// numpy.save writes each where the one before ends. They are "array", "array_2" and so on.
+// numpy.save writes each where the one before ends. They are "array", "array_2" and so
+// on.
 func Scan(f *scan.File) (*scan.Dataset, error) {
 	d := &scan.Dataset{Format: "NumPy", Groups: []scan.Group{{}}}
 	end, err := next(f, d, 0)

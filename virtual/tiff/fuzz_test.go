@@ -17,6 +17,9 @@ func FuzzScan(f *testing.F) {
 	for _, name := range names {
 		f.Add(fixture(f, filepath.Base(name)))
 	}
+	for _, name := range []string{"imagej_hyper.tif", "imagej_rgb.tif", "shaped.tif"} {
+		f.Add(fixture(f, "objects/"+name))
+	}
 	for _, b := range hostile() {
 		f.Add(b)
 	}
