@@ -3,8 +3,10 @@
 package azure_test
 
 import (
+	"fmt"
 	"net/url"
 	"testing"
+	"varve.dev/zarr/test/fixture"
 
 	"go.uber.org/goleak"
 	"varve.dev/zarr/cloud/azure"
@@ -96,4 +98,15 @@ func TestFake(t *testing.T) {
 		_, endpoint := azuretest.Serve(t)
 		return open(t, endpoint, "data set/a+b%20/é.zarr")
 	})
+}
+
+// TestSoakLife lets processes append, write, re-grid and move rows of one array on a service in memory,
+// behind a proxy that harms requests, while they are killed and stopped.
+func TestSoakLife(t *testing.T) {
+	_, endpoint := azuretest.Serve(t)
+	for seed := range fixture.Soaked(t, 2, 20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			arrays.Life(t, endpoint, 20, places("acme", "box", "", azuretest.Key), uint64(seed))
+		})
+	}
 }

@@ -3,8 +3,10 @@
 package gcs_test
 
 import (
+	"fmt"
 	"net/http/httptest"
 	"testing"
+	"varve.dev/zarr/test/fixture"
 
 	"varve.dev/zarr/cloud/gcs"
 	"varve.dev/zarr/cloud/gcs/gcstest"
@@ -67,4 +69,13 @@ func TestCrowdOnFakeGCSServer(t *testing.T) {
 func TestDates(t *testing.T) {
 	_, endpoint := gcstest.Serve(t)
 	arrays.Dates(t, endpoint, places("bucket"))
+}
+
+// TestSoakLife lets processes append, write, re-grid and move rows of one array on a service in memory,
+// behind a proxy that harms requests, while they are killed and stopped.
+func TestSoakLife(t *testing.T) {
+	_, endpoint := gcstest.Serve(t)
+	for seed := range fixture.Soaked(t, 2, 20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { arrays.Life(t, endpoint, 20, places("bucket"), uint64(seed)) })
+	}
 }

@@ -3,7 +3,9 @@
 package s3_test
 
 import (
+	"fmt"
 	"testing"
+	"varve.dev/zarr/test/fixture"
 
 	"varve.dev/zarr/cloud/s3/s3test"
 	"varve.dev/zarr/store/storetest"
@@ -48,4 +50,14 @@ func TestCrowdWithFaults(t *testing.T) {
 func TestDates(t *testing.T) {
 	service := s3test.Gateway(t, false)
 	arrays.Dates(t, service.URL, places(t, service))
+}
+
+// TestSoakLife lets processes append, write, re-grid and move rows of one array on versitygw,
+// behind a proxy that harms requests, while they are killed and stopped.
+func TestSoakLife(t *testing.T) {
+	service := s3test.Gateway(t, false)
+	at := places(t, service)
+	for seed := range fixture.Soaked(t, 2, 20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { arrays.Life(t, service.URL, 20, at, uint64(seed)) })
+	}
 }

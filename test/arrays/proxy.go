@@ -3,14 +3,18 @@
 package arrays
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,6 +30,9 @@ type proxy struct {
 	turn    atomic.Int64 // of the kinds of harm
 	harmful atomic.Bool
 	server  *httputil.ReverseProxy
+
+	mu       sync.Mutex
+	inFlight map[*http.Request]chan struct{}
 }
 
 // fault is one kind of harm to a request.
@@ -54,6 +61,20 @@ var faults = []fault{
 		p.server.ServeHTTP(httptest.NewRecorder(), r)
 		refuse(w, r, http.StatusBadGateway)
 	}},
+	{"503 afterwards", func(p *proxy, w http.ResponseWriter, r *http.Request) {
+		p.server.ServeHTTP(httptest.NewRecorder(), r)
+		refuse(w, r, http.StatusServiceUnavailable)
+	}},
+	{"delivered twice", func(p *proxy, w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		again := r.Clone(r.Context())
+		r.Body, again.Body = io.NopCloser(bytes.NewReader(body)), io.NopCloser(bytes.NewReader(body))
+		p.server.ServeHTTP(httptest.NewRecorder(), r)
+		p.server.ServeHTTP(w, again)
+	}},
 	{"late", func(p *proxy, w http.ResponseWriter, r *http.Request) {
 		time.Sleep(rand.N(200 * time.Millisecond))
 		p.server.ServeHTTP(w, r)
@@ -73,7 +94,8 @@ func newProxy(t *testing.T, to string, rate int) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{harmed: make([]atomic.Int64, len(faults)), clock: clock{period: period, next: 50 + rand.IntN(100)}}
+	p := &proxy{harmed: make([]atomic.Int64, len(faults)), clock: clock{period: period, next: 50 + rand.IntN(100)},
+		inFlight: map[*http.Request]chan struct{}{}}
 	p.server = &httputil.ReverseProxy{
 		ErrorLog: log.New(io.Discard, "", 0), // killed programs break their requests off
 		Rewrite: func(q *httputil.ProxyRequest) {
@@ -89,6 +111,7 @@ func newProxy(t *testing.T, to string, rate int) *proxy {
 	}
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		harmful := p.harmful.Load()
+		defer p.enter(r)()
 		switch {
 		case harmful && p.clock.refuses(w, r):
 		case harmful && rand.IntN(rate) == 0:
@@ -109,19 +132,49 @@ func newProxy(t *testing.T, to string, rate int) *proxy {
 // harm begins or ends to do harm.
 func (p *proxy) harm(begin bool) { p.harmful.Store(begin) }
 
+// enter notes that a request is in flight, until the returned function is called.
+func (p *proxy) enter(r *http.Request) (leave func()) {
+	over := make(chan struct{})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inFlight[r] = over
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.inFlight, r)
+		close(over)
+	}
+}
+
+// settle waits for the requests that are in flight now.
+func (p *proxy) settle() {
+	p.mu.Lock()
+	now := slices.Collect(maps.Values(p.inFlight))
+	p.mu.Unlock()
+	for _, over := range now {
+		<-over
+	}
+}
+
+// text says what was done to requests.
+func (p *proxy) text() string {
+	text := fmt.Sprintf("%d requests passed", p.passed.Load())
+	for k := range faults {
+		text += fmt.Sprintf(", %s %d", faults[k].name, p.harmed[k].Load())
+	}
+	return text
+}
+
 // check logs what was done to requests, and expects each kind of harm at least once.
 func (p *proxy) check(t *testing.T) {
 	t.Helper()
 	p.clock.check(t)
-	text := fmt.Sprintf("%d requests passed", p.passed.Load())
 	for k := range faults {
-		n := p.harmed[k].Load()
-		text += fmt.Sprintf(", %s %d", faults[k].name, n)
-		if n == 0 {
+		if p.harmed[k].Load() == 0 {
 			t.Errorf("no request was %s", faults[k].name)
 		}
 	}
-	t.Log(text)
+	t.Log(p.text())
 }
 
 // reply sends n bytes of an answer.

@@ -46,6 +46,10 @@ func Main() bool {
 		return false
 	}
 	r.location = os.Getenv(locationName)
+	if r.kind == live {
+		_ = (&hand{location: r.location}).serve(context.Background(), os.Stdin) // never fails
+		return true
+	}
 	if err := r.play(context.Background()); err != nil {
 		fmt.Println("error", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
