@@ -101,7 +101,8 @@ func TestFake(t *testing.T) {
 }
 
 // TestSoakLife lets processes append, write, re-grid and move rows of one array
-// on a service in memory, behind a proxy that harms requests, while they are killed and stopped.
+// on a service in memory, behind a proxy that harms requests, while they are killed
+// and stopped.
 func TestSoakLife(t *testing.T) {
 	_, endpoint := azuretest.Serve(t)
 	for seed := range fixture.Soaked(t, 2, 20) {
