@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
 )
 
 // requests is a store that counts reads, and may cut their results.
@@ -91,4 +92,48 @@ func TestCount(t *testing.T) {
 			t.Errorf("axis %d has %d chunks, want %d", i, got, want)
 		}
 	}
+}
+
+func TestSwappedMeanwhile(t *testing.T) {
+	ctx, key := t.Context(), store.MustKey("x.nc")
+	was, is := bytes.Repeat([]byte{1}, 3<<20), bytes.Repeat([]byte{2}, 3<<20)
+	refused := 0
+	for at := 0; ; at++ {
+		s := memstore.New()
+		if _, err := s.Put(ctx, key, was, store.Flush); err != nil {
+			t.Fatal(err)
+		}
+		requests := 0
+		before := func(context.Context, storetest.Op) error {
+			if requests++; requests != at+1 {
+				return nil
+			}
+			_, err := s.Put(ctx, key, is, store.Flush)
+			return err
+		}
+		got, err := all(ctx, storetest.Conditional(s, storetest.Hooks{Before: before}), key)
+		switch {
+		case errors.Is(err, store.ErrConflict):
+			refused++
+		case err != nil:
+			t.Fatalf("request %d: %v", at, err)
+		case !bytes.Equal(got, was) && !bytes.Equal(got, is):
+			t.Fatalf("request %d: bytes of both files", at)
+		}
+		if requests <= at {
+			break
+		}
+	}
+	if refused < 3 {
+		t.Errorf("%d scans were refused, want those at all requests but the first", refused)
+	}
+}
+
+func all(ctx context.Context, s store.Store, key store.Key) ([]byte, error) {
+	f, err := Open(ctx, s, key)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Bytes(0, f.Size())
 }
