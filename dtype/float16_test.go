@@ -145,7 +145,7 @@ func TestFloat16Special(t *testing.T) {
 func TestFloat16String(t *testing.T) {
 	tests := map[Float16]string{
 		0x0000: "0.0", 0x8000: "-0.0", 0x3c00: "1.0", 0xbe00: "-1.5", 0x2e66: "0.1", 0x3555: "0.3333",
-		0x7bff: "65500.0", 0x0001: "6e-08", 0x0400: "6.104e-05", 0x7c00: "inf", 0xfc00: "-inf", 0x7e00: "nan", 0xfc01: "nan",
+		0x7bff: "65504.0", 0x0001: "6e-08", 0x0400: "6.104e-05", 0x7c00: "inf", 0xfc00: "-inf", 0x7e00: "nan", 0xfc01: "nan",
 	}
 	for f, want := range tests {
 		if got := f.String(); got != want {
@@ -154,9 +154,9 @@ func TestFloat16String(t *testing.T) {
 	}
 }
 
-// TestFloat16Shortest checks for every finite number that no decimal with fewer digits
-// rounds to it. Of those with n digits, it would have to be one of the two around the
-// number.
+// TestFloat16Shortest checks that every integer is exact, and for every other finite
+// number that no decimal with fewer digits rounds to it. Of those with n digits, it would
+// have to be one of the two around the number.
 func TestFloat16Shortest(t *testing.T) {
 	for f := range Float16(half16Inf) {
 		short, _ := float16Format.shortest(uint64(f))
@@ -165,7 +165,11 @@ func TestFloat16Shortest(t *testing.T) {
 		if bits, _ := float16Format.round(d); Float16(bits) != f {
 			t.Fatalf("%#04x: %s reads as %#04x", uint16(f), text, bits)
 		}
-		if fewer := len(d.digits) - 1; fewer > 0 {
+		if x := slowValue(f); x == math.Trunc(x) {
+			if short != x {
+				t.Errorf("%#04x: %s, want exactly %g", uint16(f), text, x)
+			}
+		} else if fewer := len(d.digits) - 1; fewer > 0 {
 			checkNoShorter(t, f, fewer)
 		}
 	}

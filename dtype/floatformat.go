@@ -205,8 +205,9 @@ func (f *floatFormat) appendText(dst []byte, bits uint64) []byte {
 	return append(dst, "inf"...)
 }
 
-// appendFinite appends the shortest decimal of a finite number. Like NumPy it uses an
-// exponent for very large and small numbers. The text never looks like an integer.
+// appendFinite appends a decimal of a finite number that reads back as the same bits.
+// Like NumPy it uses an exponent for very large and small numbers. The text never looks
+// like an integer.
 func (f *floatFormat) appendFinite(dst []byte, bits uint64) []byte {
 	x, size := f.shortest(bits)
 	// These are the limits of NumPy.
@@ -223,9 +224,13 @@ func (f *floatFormat) appendFinite(dst []byte, bits uint64) []byte {
 	return append(dst, ".0"...)
 }
 
-// shortest returns a number whose shortest decimal is also the shortest that rounds to
-// the finite number with the given bits. size is the number of bits to pass to
-// [strconv.AppendFloat].
+// shortest returns a number whose shortest decimal stands for the finite number with the
+// given bits. size is the number of bits to pass to [strconv.AppendFloat].
+//
+// The decimal is the shortest that rounds to the number, with two exceptions, because
+// programs read decimals as numbers of 64 bits. Formats of up to 8 bits have few numbers
+// and short decimals, and are exact: 448 of float8_e4m3fn is not 450. Integers of 16 bits
+// are exact: 65504 of float16 is not 65500.
 func (f *floatFormat) shortest(bits uint64) (x float64, size int) {
 	switch f {
 	case float64Format:
@@ -237,13 +242,14 @@ func (f *floatFormat) shortest(bits uint64) (x float64, size int) {
 	case bfloat16Format:
 		return shortest(BFloat16(bits).Float32(), 4, func(x float32) bool { return uint64(BFloat16FromFloat32(x)) == bits }), 64
 	}
-	return f.small.short[bits], 64
+	return float64(f.small.value[bits]), 64
 }
 
-// shortest returns a float64 whose decimal, of at most the given number of digits, is the
-// shortest for which same reports true.
+// shortest returns an integer below 10^16 as it is. For any other number it returns a
+// float64 whose decimal, of at most the given number of digits, is the shortest for which
+// same reports true.
 func shortest(x float32, digits int, same func(float32) bool) float64 {
-	if x == 0 {
+	if abs := math.Abs(float64(x)); abs < 1e16 && abs == math.Trunc(abs) {
 		return float64(x)
 	}
 	// Start slightly above x, so that a digit half way is rounded up. The neighbour below

@@ -10,6 +10,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -86,6 +87,26 @@ func allCodes(t Type) (elems []byte, count int) {
 		elems = append(elems, one...)
 	}
 	return elems, count
+}
+
+// TestExactDecimals reads the JSON of all numbers of one byte, and of all integers of two,
+// as numbers of 64 bits, which most programs do. They are the numbers themselves.
+func TestExactDecimals(t *testing.T) {
+	for _, typ := range shortFloats() {
+		elems, count := allCodes(typ)
+		numbers := make([]float32, count)
+		typ.Float32s(numbers, elems)
+		for i, x := range numbers {
+			abs := math.Abs(float64(x))
+			if x != x || math.IsInf(abs, 0) || typ.Size() > 1 && (abs != math.Trunc(abs) || abs >= 1e16) {
+				continue
+			}
+			text := typ.AppendJSON(nil, elems[i*typ.Size():(i+1)*typ.Size()])
+			if got, err := strconv.ParseFloat(string(text), 64); err != nil || got != float64(x) {
+				t.Errorf("%s: %#x is %s, want exactly %v: %v", typ, i, text, x, err)
+			}
+		}
+	}
 }
 
 // TestFloat32sAsMlDtypes compares all numbers of one byte with a table that ml_dtypes

@@ -12,7 +12,6 @@ import (
 type smallFloat struct {
 	format *floatFormat
 	value  [256]float32 // number for each byte, whose unused bits are ignored
-	short  [256]float64 // numbers with the shortest decimals that round to them
 	middle []float64    // middle[i] lies between the numbers i and i+1, without sign
 
 	rounded func() *[1 << 15]uint16 // result of codes
@@ -28,16 +27,6 @@ func newSmall(name string, bits, fraction, bias int, s special) *floatFormat {
 	}
 	f.small.findMiddles(bias)
 	f.small.rounded = sync.OnceValue(f.small.codes)
-	for i := range f.mask() + 1 {
-		x := f.small.value[i]
-		f.small.short[i] = float64(x)
-		if !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) {
-			f.small.short[i] = shortest(x, 9, func(x float32) bool {
-				bits, ok := f.small.encode(x)
-				return ok && bits == i
-			})
-		}
-	}
 	return f
 }
 
