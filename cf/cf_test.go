@@ -102,6 +102,19 @@ func TestPack(t *testing.T) {
 	})
 }
 
+// TestPackedText writes packed numbers with the digits that they have.
+func TestPackedText(t *testing.T) {
+	for stored, want := range map[byte]string{34: "0.0034", 3: "0.0003", 0: "0", 100: "0.01", 0xff: "-0.0001"} {
+		p, err := cf.PackingOf(array(t, dtype.Of[int8](), map[string]any{"scale_factor": 0.0001}, []byte{stored}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Text([]byte{stored}); got != want {
+			t.Errorf("%d is %s, want %s", int8(stored), got, want)
+		}
+	}
+}
+
 // TestPackRefuses packs numbers that the elements cannot hold.
 func TestPackRefuses(t *testing.T) {
 	for _, c := range []struct {

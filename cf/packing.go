@@ -127,12 +127,13 @@ func (p *Packing) value(number float64) float64 {
 }
 
 // Text returns the unpacked number of an element as text. Integers are not rounded, and
-// missing values are treated as numbers.
+// missing values are treated as numbers. 15 digits are those that the product of a scale
+// and a number can have: 34 times 0.0001 is 0.0034, not 0.0034000000000000002.
 func (p *Packing) Text(elem []byte) string {
 	if !p.scaled {
 		return string(p.stored.AppendText(nil, elem))
 	}
-	return strconv.FormatFloat(p.value(p.number(elem)), 'g', -1, 64)
+	return strconv.FormatFloat(p.value(p.number(elem)), 'g', 15, 64)
 }
 
 // OfCoordinate returns a copy of the packing for a coordinate, in which zero is never

@@ -55,4 +55,4 @@ func tooManyRuns() error {
 const mostRuns = 1 << 22
 
 // errNoEdges means that a list of edges is empty.
-var errNoEdges = invalid("an axis needs at least one edge")
+var errNoEdges = invalid("an axis needs at least one edge, as in [100]; on an axis of length 0 it waits for growth")

@@ -52,11 +52,12 @@ func (h Header) Bytes() (int64, bool) {
 // objects and structures with gaps, it wraps [dtype.ErrUnsupported].
 func ReadHeader(r io.Reader) (Header, error) {
 	var start [len(magic) + 2]byte
-	if _, err := io.ReadFull(r, start[:]); err != nil {
-		return Header{}, truncated(err)
-	}
-	if string(start[:len(magic)]) != magic {
+	n, err := io.ReadFull(r, start[:])
+	if k := min(n, len(magic)); string(start[:k]) != magic[:k] {
 		return Header{}, fmt.Errorf("%w: it does not begin with the magic number of .npy", ErrInvalid)
+	}
+	if err != nil {
+		return Header{}, truncated(err)
 	}
 	length, err := readLength(r, start[len(magic)])
 	if err != nil {

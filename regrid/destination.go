@@ -186,7 +186,7 @@ func (s *session) checkFree(ctx context.Context, doc metadata.Node) error {
 			return err
 		}
 		if e.Name != runningName {
-			return fmt.Errorf("%s is here already; remove it (zarr.Delete), or choose another place: %w", e.Name, fs.ErrExist)
+			return fmt.Errorf("%s is here already: regrid.Follow keeps an array that the same request has made in step; zarr.Delete removes it, or choose another place: %w", e.Name, fs.ErrExist)
 		}
 	}
 	return nil

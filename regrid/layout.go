@@ -59,7 +59,7 @@ func (w *work) layout() (*blocks.Plan, error) {
 		plan, err = blocks.New(w.SourceUnits(), w.Target.Grid, size, all, &blocks.Options{Stages: 1, Parts: opt.Parts})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w; Options.Memory of %d bytes suffices", zarr.ErrLimit, err, product(unfit.Bytes, 2))
+		return nil, fmt.Errorf("%w: %w; Options.Memory of %dB suffices", zarr.ErrLimit, err, product(unfit.Bytes, 2))
 	}
 	w.session.single = true
 	return plan, nil

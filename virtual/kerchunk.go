@@ -29,6 +29,10 @@ func init() { store.RegisterFolder(KerchunkSuffix, openKerchunk) }
 // openKerchunk opens a file of references as a store.
 func openKerchunk(ctx context.Context, folder, name string, access store.Access) (store.Store, error) {
 	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*Store, error) {
+		// A document of a node is no file of references. Shells complete its name.
+		if name == "zarr.json" {
+			return nil, fs.ErrNotExist
+		}
 		key, err := dir.Key(name)
 		if err != nil {
 			return nil, err

@@ -36,6 +36,10 @@ func flagMeant(cmd *cobra.Command, args []string, most int) string {
 	// create 10,20 NODE: the shape comes before the node.
 	case shape != nil && !shape.Changed && isList(args[0]):
 		return fmt.Sprintf(" (did you mean --shape %s?)", args[0])
+	// drop NODE time=0:10
+	case f.Lookup("range") != nil && f.Lookup("axis") != nil && strings.Count(extra, "=") == 1:
+		axis, planes, _ := strings.Cut(extra, "=")
+		return fmt.Sprintf(" (did you mean --axis %s --range %s?)", axis, planes)
 	case f.Lookup("select") != nil && selection.Syntax(extra) == nil:
 		return fmt.Sprintf(" (did you mean --select '%s'?)", extra)
 	}

@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,15 +60,15 @@ func (m *merging) goals(cmd *cobra.Command) (list []*goal, err error) {
 		if err := g.parse(); err != nil {
 			return nil, err
 		}
-		if err := m.times.Check(cmd, g.unit, "--to"); err != nil {
-			return nil, err
-		}
 		if g.LeaveTail = m.tail; g.Edges != nil && m.tail > 0 {
 			return nil, failure.BadUsage("--leave-tail does not go with --to %s, which lists the chunks at the end, too", phrase.Word(text))
 		}
 		list = append(list, g)
 	}
-	return list, nil
+	if slices.ContainsFunc(list, func(g *goal) bool { return g.unit != 0 }) {
+		return list, nil
+	}
+	return list, m.times.Check(cmd, 0, "--to")
 }
 
 // parse parses the text of a goal.
@@ -158,7 +159,11 @@ func (m *merging) compaction(cmd *cobra.Command, g *goal, at string, a *zarr.Arr
 	if c.Axis, err = argument.AxisOfArray(g.axis, a); err != nil || g.unit == 0 {
 		return c, err
 	}
-	c.Calendar, err = m.calendar(cmd, at, a.Shape()[c.Axis], g.unit)
+	t, err := m.times.For(cmd, g.unit, "--to", a, at, c.Axis)
+	if err != nil {
+		return c, err
+	}
+	c.Calendar, err = calendarBy(cmd, t, at, a.Shape()[c.Axis], g.unit)
 	return c, err
 }
 
@@ -176,9 +181,9 @@ func (g *goal) concerns(a *zarr.Array) bool {
 	return false
 }
 
-// calendar returns where months or years begin along an axis of the given extent.
-func (m *merging) calendar(cmd *cobra.Command, location string, extent int64, unit calendar.Unit) (*regrid.Calendar, error) {
-	line, err := m.times.Timeline(cmd.Context(), unit, location, nil)
+// calendarBy returns where months or years begin along an axis of the given extent.
+func calendarBy(cmd *cobra.Command, t *growth.Times, location string, extent int64, unit calendar.Unit) (*regrid.Calendar, error) {
+	line, err := t.Timeline(cmd.Context(), unit, location, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +195,6 @@ func (m *merging) calendar(cmd *cobra.Command, location string, extent int64, un
 	if err != nil {
 		return nil, err
 	}
-	t := m.times
 	c := &regrid.Calendar{Name: fmt.Sprintf("%v of %s%s by %s, %s", unit, t.Coordinate, t.Start, t.Step, t.Calendar), Until: extent}
 	start := int64(0)
 	for _, n := range lengths {

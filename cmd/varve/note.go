@@ -33,7 +33,7 @@ func noteYear(cmd *cobra.Command, location string, t dtype.Type, flag, text stri
 
 // fileExtensions are the extensions of files of other formats. A name that ends in .zip
 // really makes an archive.
-var fileExtensions = append([]string{".npy", ".npz", ".csv", ".json", ".tar", ".gz", ".tgz", ".zst", ".tif", ".tiff", ".grib", ".grib2"}, node.NetCDF...)
+var fileExtensions = append([]string{".npy", ".npz", ".csv", ".json", ".tar", ".gz", ".tgz", ".zst"}, node.Foreign...)
 
 // noteFolder prints a note if the name of a new node looks like a file of another format.
 func noteFolder(cmd *cobra.Command, location string) {

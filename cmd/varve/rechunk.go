@@ -241,11 +241,12 @@ func (r *rechunking) grid(cmd *cobra.Command, location string, a *zarr.Array, wa
 	if unit := c.Unit(); unit != 0 {
 		r.calendar = "calendar:" + unit.String()
 	}
-	if err := r.times.Check(cmd, c.Unit(), "--"+flag); err != nil {
+	times, err := r.times.For(cmd, c.Unit(), "--"+flag, a, location, c.CalendarAxis())
+	if err != nil {
 		return nil, err
 	}
 	read := func(name string) ([]byte, error) { return localfile.ReadAll(cmd, name) }
-	at := chunking.Site{Location: location, Times: &r.times, ReadFile: read, Options: session.GridOptions(cmd)}
+	at := chunking.Site{Location: location, Times: times, ReadFile: read, Options: session.GridOptions(cmd)}
 	shape, err := want.Shape(a.Shape())
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -337,6 +338,25 @@ func (d *regridded) printPrediction(w io.Writer) error {
 	return err
 }
 
+// printChunks says what became of chunks, in a line that leaves out what is zero.
+func (d *regridded) printChunks(w io.Writer) error {
+	var parts []string
+	add := func(n int64, format string, args ...any) {
+		if n > 0 {
+			parts = append(parts, phrase.Count(n)+fmt.Sprintf(format, args...))
+		}
+	}
+	add(d.staged.Cloned, " linked or copied")
+	add(d.staged.Arranged, " put together from encoded chunks")
+	add(*d.Rewritten, " encoded anew (%s of elements)", phrase.Bytes(*d.BytesDecoded))
+	add(d.plan.Dropped, " dropped (%s)", phrase.Bytes(d.plan.BytesDropped))
+	if len(parts) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "  %s\n", strings.Join(parts, ", "))
+	return err
+}
+
 func (d *regridded) print(cmd *cobra.Command) error {
 	w, name := cmd.OutOrStdout(), phrase.Printable(d.Path)
 	if !d.Changed {
@@ -351,12 +371,7 @@ func (d *regridded) print(cmd *cobra.Command) error {
 	if err != nil || d.Strategy == "metadata" {
 		return err
 	}
-	dropped := ""
-	if d.plan.Dropped > 0 {
-		dropped = fmt.Sprintf(", %s dropped (%s)", phrase.Count(d.plan.Dropped), phrase.Bytes(d.plan.BytesDropped))
-	}
-	_, err = fmt.Fprintf(w, "  %s linked or copied, %s put together from encoded chunks, %s encoded anew (%s of elements)%s\n",
-		phrase.Count(d.staged.Cloned), phrase.Count(d.staged.Arranged), phrase.Count(*d.Rewritten), phrase.Bytes(*d.BytesDecoded), dropped)
+	err = d.printChunks(w)
 	if n := len(d.plan.Stages); err == nil && n > 1 {
 		_, err = fmt.Fprintf(w, "  %d stages, with %s of scratch between them\n", n, phrase.Bytes(*d.Scratch))
 	}

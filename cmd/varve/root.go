@@ -103,6 +103,16 @@ func mark(c *cobra.Command) {
 	}
 }
 
+// elsewhere maps commands of other programs to those that do the same.
+var elsewhere = map[string]string{
+	"sync": "varve copy SRC DST --sync", "mirror": "varve copy SRC DST --sync", "rsync": "varve copy SRC DST --sync",
+	"import": "varve virtualize FILE… -o OUT.vz, and varve materialize OUT.vz DST",
+	"mv":     "varve copy SRC DST --move", "move": "varve copy SRC DST --move", "rename": "varve copy SRC DST --move",
+	"cp": "varve copy", "delete": "varve rm", "remove": "varve rm", "list": "varve tree", "show": "varve info",
+	"verify": "varve check", "validate": "varve check", "repair": "varve check --repair", "gc": "varve vacuum",
+	"merge": "varve compact", "resample": "varve pyramid", "cut": "varve drop",
+}
+
 // knownCommand returns an error if there are arguments. The first one is then an unknown
 // command, since package cobra runs known ones.
 func knownCommand(cmd *cobra.Command, args []string) error {
@@ -112,7 +122,11 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if _, ok := topicOf(args[0]); ok {
 		return fmt.Errorf("there is no command %q; varve help %s explains the topic", args[0], args[0])
 	}
-	hint := spelling.Meant(args[0], append(commandNames(cmd), "help", "completion"))
+	hint := elsewhere[args[0]]
+	if hint != "" {
+		return fmt.Errorf("there is no command %q (did you mean %s?)", args[0], hint)
+	}
+	hint = spelling.Meant(args[0], append(commandNames(cmd), "help", "completion"))
 	if hint == "" && !cmd.HasParent() && (node.IsLocation(args[0]) || strings.ContainsAny(args[0], "/.")) {
 		hint = fmt.Sprintf(" (did you mean varve info %s?)", phrase.Word(session.WithoutSecrets(args[0])))
 	}

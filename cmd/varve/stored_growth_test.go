@@ -196,3 +196,18 @@ func TestGrowthPastGaps(t *testing.T) {
 		t.Errorf("the elements are %s", got)
 	}
 }
+
+// TestStoredTimes merges chunks to months and years by the times that are stored with the
+// array. They count along their axis only.
+func TestStoredTimes(t *testing.T) {
+	a := filepath.Join(t.TempDir(), "a.zarr")
+	must(t, "", "create", a, "--shape", "60,2", "--dtype", "int8", "--chunks", "[[[1,60]],2]", "--grow", "calendar:month", "--start", "2024-01-01", "--step", "1d")
+	for _, args := range [][]string{{"compact", "--to", "calendar:month"}, {"rechunk", "--chunks", "calendar:month,2"}} {
+		if out := must(t, "", args[0], a, args[1], args[2], "--dry-run"); !strings.Contains(out, "chunks 31, 29 | 2") {
+			t.Errorf("%v: %s", args, out)
+		}
+	}
+	if _, errs, status := execute(t, "", "compact", a, "--axis", "1", "--to", "calendar:month"); status != 2 || !strings.Contains(errs, "needs the times") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}

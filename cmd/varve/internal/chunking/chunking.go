@@ -227,6 +227,11 @@ func axisTexts(list strictjson.Value) ([]axisText, error) {
 // isChosen reports whether the program chooses the lengths: for auto, or a size.
 func (c Chunking) isChosen() bool { return c.Object == nil && c.Axes == nil && c.Lengths == "" }
 
+// CalendarAxis returns the first axis that is cut by a calendar, or 0.
+func (c Chunking) CalendarAxis() int {
+	return max(0, slices.IndexFunc(c.Axes, func(a axisText) bool { return a.unit != 0 }))
+}
+
 // Unit returns the calendar unit of the first axis that has one, or 0.
 func (c Chunking) Unit() calendar.Unit {
 	for _, a := range c.Axes {

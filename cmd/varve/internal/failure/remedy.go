@@ -49,6 +49,7 @@ var remedies = strings.NewReplacer(
 	"the same regularize finishes", "the same varve regularize finishes",
 	"the same rechunk finishes", "the same varve rechunk finishes",
 	"(Options.TakeOver)", "(if it does not: --single-writer)",
+	"regrid.Follow", "--follow",
 	"zarr.Delete", "varve rm",
 	"permit listed ones (Unlock)", "--unlock permits listed ones",
 	"Options.Memory of", "--memory of",

@@ -229,8 +229,8 @@ func Of(name, file string, read bool) (Format, error) {
 func otherFormat(file string, read bool) string {
 	base := filepath.Base(file)
 	switch ext := strings.ToLower(filepath.Ext(file)); {
-	case slices.Contains(node.NetCDF, ext) && read:
-		return fmt.Sprintf("; to read NetCDF, use Python: xarray.open_dataset(%q).to_zarr(%q)", base, node.WithoutExtension(file)+".zarr")
+	case slices.Contains(node.Foreign, ext) && read:
+		return fmt.Sprintf("; varve virtualize %s -o %s.vz makes a node of it, which varve materialize copies", phrase.Word(file), node.WithoutExtension(file))
 	case slices.Contains(node.NetCDF, ext):
 		return fmt.Sprintf("; to write NetCDF, use Python: xarray.open_zarr(GROUP).to_netcdf(%q)", base)
 	case ext == ".zarr" && !read:

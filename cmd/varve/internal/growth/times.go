@@ -62,6 +62,24 @@ func (t *Times) Check(cmd *cobra.Command, unit calendar.Unit, flag string) error
 	return err
 }
 
+// For returns the times along an axis of an array: those of the flags or, without any,
+// those that are stored with its growth policy.
+func (t *Times) For(cmd *cobra.Command, unit calendar.Unit, flag string, a *zarr.Array, location string, axis int) (*Times, error) {
+	f := cmd.Flags()
+	if unit == 0 || f.Changed("time") || f.Changed("start") || f.Changed("step") || f.Changed("calendar") {
+		return t, t.Check(cmd, unit, flag)
+	}
+	s, along, found, err := Of(a)
+	if err != nil || !found || along != axis {
+		return t, t.Check(cmd, unit, flag)
+	}
+	p, stored, err := s.policy(t.reading)
+	if err != nil || p.Unit == 0 {
+		return t, t.Check(cmd, unit, flag)
+	}
+	return &stored, nil
+}
+
 // steps returns the times for --start, --step and --calendar.
 func (t *Times) steps() (calendar.Steps, error) {
 	s, err := calendar.ParseSteps(t.Start, t.Step, t.Calendar)
