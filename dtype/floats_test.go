@@ -89,8 +89,8 @@ func allCodes(t Type) (elems []byte, count int) {
 	return elems, count
 }
 
-// TestExactDecimals reads the JSON of all numbers of one byte, and of all integers of two,
-// as numbers of 64 bits, which most programs do. They are the numbers themselves.
+// TestExactDecimals reads the JSON of all numbers of one byte, and of all integers of
+// two, as numbers of 64 bits, which most programs do. They are the numbers themselves.
 func TestExactDecimals(t *testing.T) {
 	for _, typ := range shortFloats() {
 		elems, count := allCodes(typ)
