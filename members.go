@@ -42,7 +42,9 @@ func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')
 //
 // Members opens up to [Options.Concurrency] nodes at once, slightly ahead of the
 // sequence. A node that exists but cannot be opened is a Member with an Err. An error of
-// the store, or of ctx, ends the sequence.
+// the store, or of ctx, ends the sequence. Where a directory has names that cannot be
+// used ([store.UnusableError]), Members yields that error after the members of the
+// directory, and goes on.
 func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error] {
 	if c := g.doc.Consolidated; c != nil {
 		return g.consolidated(ctx, c, deep)
@@ -68,12 +70,13 @@ func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(
 		}
 		err = cmp.Or(aboveErr, err)
 	}
-	if err != nil {
+	unusable := err
+	if err != nil && !errors.Is(err, store.ErrUnusable) {
 		yield(Member{}, g.fail("list", err))
 		return false
 	}
 	open := func(i int) (entry, int) { return g.entry(ctx, dir, names[i]) }
-	return parallel.Prefetch(len(names), g.ahead(), g.openers(), open, func(m entry) bool {
+	goOn := parallel.Prefetch(len(names), g.ahead(), g.openers(), open, func(m entry) bool {
 		// Report the cancellation itself, not the failed request that it caused.
 		if err := cmp.Or(ctx.Err(), m.err); err != nil {
 			yield(Member{}, g.fail("list", err))
@@ -81,6 +84,7 @@ func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(
 		}
 		return !m.isNode || yield(m.Member, nil) && (m.Kind != "group" || !deep || g.walk(ctx, m.path, deep, yield))
 	})
+	return goOn && (unusable == nil || yield(Member{}, g.fail("list", unusable)))
 }
 
 // entry is an entry of a directory or of consolidated metadata.
@@ -96,7 +100,7 @@ type entry struct {
 func (g *Group) entry(ctx context.Context, dir store.Path, name string) (m entry, bytes int) {
 	var err error
 	if m.path, err = dir.Join(name); err != nil {
-		return m, 0 // an illegal node name, so not a node
+		return m, 0 // Varve's own directory, so not a node
 	}
 	m.Member, m.isNode, m.err = g.member(ctx, m.path)
 	if m.Node != nil {

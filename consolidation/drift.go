@@ -70,7 +70,8 @@ type Options struct {
 
 // Compare compares the consolidated metadata of the group at a location, whose document
 // is group, with all nodes below it. Without consolidated metadata all nodes are new. If
-// the store cannot list, the error wraps [zarr.ErrUnsupported].
+// the store cannot list, the error wraps [zarr.ErrUnsupported]. If there are names that
+// cannot be used, a [store.UnusableError] comes together with the result, as from [Stale].
 func Compare(ctx context.Context, at *zarr.Location, group *metadata.Group, opt *Options) (*Drift, error) {
 	if opt == nil {
 		opt = &Options{}
@@ -93,7 +94,7 @@ func Compare(ctx context.Context, at *zarr.Location, group *metadata.Group, opt 
 	}
 	d := &Drift{Consolidated: group.Consolidated != nil, Nodes: len(w.paths), New: []string{}, Changed: []string{}, Gone: []string{}}
 	d.compare(recorded, w)
-	return d, nil
+	return d, w.unusable
 }
 
 // Stale compares the consolidated metadata of the group at a location with the nodes
@@ -120,12 +121,12 @@ func Stale(ctx context.Context, at *zarr.Location, group *metadata.Group, opt *O
 	switch {
 	case errors.Is(err, store.ErrUnsupported), errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	case err != nil:
+	case err != nil && !errors.Is(err, store.ErrUnusable):
 		return nil, fmt.Errorf("consolidated metadata could not be compared with the nodes: %w", err)
 	case d.IsNone():
-		return nil, nil
+		return nil, err
 	}
-	return d, nil
+	return d, err
 }
 
 // Agrees reports whether consolidated metadata has a copy of a node at a path, relative

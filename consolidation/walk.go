@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"sync"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -22,6 +22,7 @@ type walk struct {
 	hierarchy *zarr.Location
 	format    int
 	stopped   bool
+	unusable  error    // of the listings; see [store.UnusableError]
 	paths     []string // relative to the start of the walk
 	records   map[string][]byte
 }
@@ -29,7 +30,10 @@ type walk struct {
 // below collects the nodes below a directory. relative is the path of the directory from
 // the start of the walk.
 func (w *walk) below(ctx context.Context, dir store.Path, relative string) error {
-	names, err := folders(ctx, w.hierarchy.Store(), dir)
+	names, err := tree.Directories(ctx, w.hierarchy.Store(), dir)
+	if errors.Is(err, store.ErrUnusable) {
+		w.unusable, err = errors.Join(w.unusable, err), nil
+	}
 	if err != nil {
 		return err
 	}
@@ -40,7 +44,7 @@ func (w *walk) below(ctx context.Context, dir store.Path, relative string) error
 		}
 		p, err := dir.Join(name)
 		if err != nil {
-			continue // not a valid name of a node
+			continue // Varve's own directory
 		}
 		node, err := nodes(i)
 		// A folder without a document, such as one with the chunks of an array.
@@ -104,7 +108,7 @@ func (w *walk) nodes(ctx context.Context, dir store.Path, names []string) func(i
 			all.Go(func() {
 				p, err := dir.Join(names[i+k])
 				if err != nil {
-					return // not a valid name of a node, so it is not asked for
+					return // Varve's own directory
 				}
 				read, early := w.Early.nodes[p]
 				if !early {
@@ -139,21 +143,6 @@ func (w *walk) document(ctx context.Context, p store.Path, name string) ([]byte,
 // mostDocument bounds the documents that are compared in their stored spelling, in bytes.
 // It is the limit for opening a node.
 const mostDocument = 64 << 20
-
-// folders returns the names of the directories in a directory, in order.
-func folders(ctx context.Context, s store.Store, dir store.Path) ([]string, error) {
-	var names []string
-	for e, err := range store.List(ctx, s, dir, false) {
-		if err != nil {
-			return nil, err
-		}
-		if e.Dir {
-			names = append(names, e.Name)
-		}
-	}
-	slices.SortFunc(names, strings.Compare)
-	return names, nil
-}
 
 // undecodable reports whether an error means that there is a node which this program
 // cannot interpret.

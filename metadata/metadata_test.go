@@ -122,7 +122,7 @@ func TestHostileLarge(t *testing.T) {
 		"rank 1000":      strings.Replace(arrayDoc(""), "[8]", "[1"+strings.Repeat(",1", 999)+"]", 1),
 		"many codecs":    strings.Replace(arrayDoc(""), `["bytes"]`, `["b"`+strings.Repeat(`,"b"`, 256)+"]", 1),
 		"deep path":      groupDoc(`,"consolidated_metadata":{"kind":"inline","metadata":{"` + strings.Repeat("a/", 64) + `a":` + groupDoc("") + `}}`),
-		"long path":      groupDoc(`,"consolidated_metadata":{"kind":"inline","metadata":{"` + strings.Repeat("a", 1001) + `":` + groupDoc("") + `}}`),
+		"long path":      groupDoc(`,"consolidated_metadata":{"kind":"inline","metadata":{"` + strings.Repeat("a", 4097) + `":` + groupDoc("") + `}}`),
 		"nested":         strings.Repeat(`{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline","metadata":{"a":`, 700) + groupDoc("") + strings.Repeat("}}}", 700),
 		"long name":      strings.Replace(groupDoc(""), "group", strings.Repeat("group", 10000), 1),
 		"many unknown":   groupDoc(strings.Repeat(`,"aaaaaaaaa":1`, 10000)),

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"varve.dev/zarr/internal/nodename"
 )
@@ -15,15 +14,13 @@ import (
 // names the offending segment.
 var ErrInvalidKey = errors.New("store: invalid key")
 
-// maxKeyLength is the length of the longest key in bytes. Object stores permit 1024.
-const maxKeyLength = 1024
-
 // Key names one value of a store: segments separated by '/', such as "t2m/c/0/1".
 //
-// A key is valid UTF-8. It has no empty, "." or ".." segment, no control character, no
-// backslash, and no segment that looks like a Windows drive, so it cannot lead out of a
-// store. [ParseKey] accepts at most 1024 bytes, which every store can hold. The zero Key
-// names nothing.
+// A segment is any text or bytes but for an empty one, ".", "..", and one with a zero
+// byte, so a key cannot lead out of a store. Other programs write names with colons,
+// backslashes, control characters or thousands of bytes. A driver refuses what its place
+// cannot hold; object stores hold at most 1024 bytes of valid UTF-8. The zero Key names
+// nothing.
 type Key struct{ s string }
 
 // ParseKey returns s as a key, or an error that wraps [ErrInvalidKey].
@@ -31,7 +28,7 @@ func ParseKey(s string) (Key, error) {
 	if s == "" {
 		return Key{}, fmt.Errorf("%w: empty", ErrInvalidKey)
 	}
-	if err := checkText(s); err != nil {
+	if err := checkSegments(s); err != nil {
 		return Key{}, err
 	}
 	return Key{s}, nil
@@ -70,21 +67,17 @@ type Path struct{ s string }
 // ParsePath returns s as the path of a node. The root is "" or "/", and s may begin
 // with a slash. Errors wrap [ErrInvalidKey].
 //
-// Besides the rules of [ParseKey], every segment must be a legal node name (zarr-specs v3
-// core, "Node names"). It must not be made of periods only, be "zarr.json", or be a name
-// that Varve reserves, such as "__varve". Other names that begin with "__" are legal,
-// because both formats have nodes with such names.
+// No segment may be "__varve", where Varve keeps its own values. Any other key may be the
+// path of a node that somebody has stored; what a new node may be called is up to whoever
+// creates it.
 func ParsePath(s string) (Path, error) {
 	s = strings.TrimPrefix(s, "/")
 	if s == "" {
 		return Path{}, nil
 	}
-	if err := checkText(s); err != nil {
-		return Path{}, err
-	}
 	for name := range strings.SplitSeq(s, "/") {
-		if err := nodename.Check(name); err != nil {
-			return Path{}, fmt.Errorf("%w: %w", ErrInvalidKey, err)
+		if err := nodename.CheckPath(name); err != nil {
+			return Path{}, fmt.Errorf("%w %q: %w", ErrInvalidKey, s, err)
 		}
 	}
 	return Path{s}, nil
@@ -129,9 +122,6 @@ func (p Path) Key(rel string) (Key, error) {
 // MustKey returns the key of the value rel below p. It panics if rel has an illegal
 // segment, so rel must be a constant or made from numbers. For other text, use
 // [Path.Key].
-//
-// MustKey does not limit the length, because p may be long already. A store refuses a key
-// that it cannot hold.
 func (p Path) MustKey(rel string) Key {
 	if err := checkSegments(rel); err != nil {
 		panic(err)
@@ -166,25 +156,23 @@ func (p Path) Rel(k Key) string {
 	return k.s[len(p.s)+1:]
 }
 
-// checkText returns an error if s is not a key.
-func checkText(s string) error {
-	if len(s) > maxKeyLength {
-		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrInvalidKey, len(s), maxKeyLength)
+// checkSegments returns an error if s is not a key.
+func checkSegments(s string) error {
+	if err := illegal(s); err != nil {
+		return fmt.Errorf("%w %q: %w", ErrInvalidKey, s, err)
 	}
-	return checkSegments(s)
+	return nil
 }
 
-func checkSegments(s string) error {
+// illegal returns the reason for which s is not a key, or nil.
+func illegal(s string) error {
 	// Fast path: nearly all keys are plain.
 	if nodename.IsPlain(s) {
 		return nil
 	}
-	if !utf8.ValidString(s) {
-		return fmt.Errorf("%w: %q is not valid UTF-8", ErrInvalidKey, s)
-	}
 	for seg := range strings.SplitSeq(s, "/") {
 		if err := nodename.CheckSegment(seg); err != nil {
-			return fmt.Errorf("%w %q: %w", ErrInvalidKey, s, err)
+			return err
 		}
 	}
 	return nil

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -25,14 +27,15 @@ var legalKeys = []string{
 	"^", ":", "ab:c", "é", "e\u0301", "日本語", "☃", "𝄞", "\u202e", "\ufeff", "\u00a0", "\u2028", "\u200b", "\u212a", "ſ",
 	"con", "NUL", "com1", "aux.txt", "lpt9", "a.", "a/b./c", "Zarr.json", "ZARR.JSON", "null", "true", "1e400",
 	strings.Repeat("k", 1024), strings.Repeat("a/", 511) + "ab", "1:", "::", "é:",
+	"a\nb", "\n", "\t", "a\rb", "\x1b[31m", "\x7f", "a\u0085b", "\u0080", "\u009f",
+	`\`, `a\b`, `..\a`, `\\server\share`, `a\`, "C:", "c:", "C:/x", "a/c:/x", "Z:zarr.json", "c:\\x", "x/d:y",
+	"\xff", "a\xc3", "\xc0\xaf", "\xed\xa0\x80", "a/\xf0\x28\x8c\x28", "\xc0\xae\xc0\xae/x",
+	strings.Repeat("k", 1025), strings.Repeat("é", 513), strings.Repeat("a/", 4096) + "b",
 }
 
 var illegalKeys = []string{
 	"", "/", "//", "/a", "a/", "a//b", "///a", ".", "..", "./a", "../a", "a/..", "a/.", "a/../b", "a/./b", "../../etc/passwd",
-	"a/b/..", "a\x00", "\x00", "a\x00b/c", "a\nb", "\n", "\t", "a\rb", "\x1b[31m", "\x7f", "a\u0085b", "\u0080", "\u009f",
-	`\`, `a\b`, `..\a`, `\\server\share`, `a\`, "C:", "c:", "C:/x", "a/c:/x", "Z:zarr.json", "c:\\x", "x/d:y",
-	"\xff", "a\xc3", "\xc0\xaf", "\xed\xa0\x80", "a/\xf0\x28\x8c\x28", "\xc0\xae\xc0\xae/x",
-	strings.Repeat("k", 1025), strings.Repeat("é", 513), strings.Repeat("a/", 512) + "b",
+	"a/b/..", "a\x00", "\x00", "a\x00b/c",
 }
 
 func TestParseKey(t *testing.T) {
@@ -77,13 +80,14 @@ func TestParsePath(t *testing.T) {
 	for s, want := range map[string]string{
 		"": "", "/": "", "a": "a", "/a": "a", "/a/b": "a/b", "a/zarr.jsonx": "a/zarr.jsonx", "a/_b": "a/_b", "a/.b": "a/.b",
 		"__x": "__x", "a/__b": "a/__b", "__": "__", "__varve2": "__varve2", "__tmp": "__tmp", "a__varve": "a__varve",
+		"...": "...", "a/....": "a/....", "a/__tmp-1/b": "a/__tmp-1/b", "zarr.json/a": "zarr.json/a", "T:2m/a\tb": "T:2m/a\tb",
 	} {
 		if p, err := store.ParsePath(s); err != nil || p.String() != want {
 			t.Errorf("ParsePath(%q): %q and error %v, want %q", s, p, err, want)
 		}
 	}
 	for _, s := range append(illegalKeys,
-		"//a", "a/", "...", "a/....", "__varve", "a/__varve", "__varve/a", "__varve.lock", "a/__varve.publish", "__tmp-", "a/__tmp-1/b", "zarr.json", "a/zarr.json", "zarr.json/a", "/..", "/a/../b",
+		"//a", "a/", "__varve", "a/__varve", "__varve/a", "/..", "/a/../b",
 	) {
 		if s == "" || s == "/" || s == "/a" {
 			continue
@@ -120,7 +124,7 @@ func TestJoin(t *testing.T) {
 			t.Errorf("%q.Join(%q): %q and error %v, want %q", c.path, c.rel, p, err, c.want)
 		}
 	}
-	for _, rel := range []string{"..", "a/../..", "__varve", "__tmp-x", "zarr.json", "a//b", strings.Repeat("a", 1024)} {
+	for _, rel := range []string{"..", "a/../..", "__varve", "a//b", "b\x00"} {
 		if p, err := path(t, "a").Join(rel); !errors.Is(err, store.ErrInvalidKey) || !p.IsRoot() {
 			t.Errorf("Join(%q): %q and error %v, want %v", rel, p, err, store.ErrInvalidKey)
 		}
@@ -178,6 +182,9 @@ func FuzzParseKey(f *testing.F) {
 		if again, err := store.ParseKey(key.String()); err != nil || again != key || key.String() != s {
 			t.Fatalf("%q becomes %q, error %v", s, again, err)
 		}
+		if !utf8.ValidString(s) {
+			return // Localize refuses it
+		}
 		local, err := filepath.Localize(key.String())
 		if err != nil {
 			return // this platform cannot hold it, and the file store says so
@@ -226,7 +233,7 @@ func TestPathKey(t *testing.T) {
 	if key, err := p.Key("c/0/1"); err != nil || key.String() != "a/b/c/0/1" {
 		t.Errorf("%q, error %v", key, err)
 	}
-	for _, rel := range []string{"", "../../etc/passwd", "/etc", "c/..", "c//0", `c\0`, "C:", "c/\x00", "\xff", strings.Repeat("x", 1024)} {
+	for _, rel := range []string{"", "../../etc/passwd", "/etc", "c/..", "c//0", "c/\x00"} {
 		if key, err := p.Key(rel); !errors.Is(err, store.ErrInvalidKey) || !key.IsZero() {
 			t.Errorf("%q: key %q, error %v", rel, key, err)
 		}
@@ -251,24 +258,50 @@ func TestAsKey(t *testing.T) {
 	}
 }
 
-// liar is a store that lists a name outside of the directory.
+// liar is a store that lists names outside of the directory, and what is no value.
 type liar struct{ store.Store }
 
 func (liar) List(context.Context, store.Path, bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		_ = yield(store.Entry{Name: "x"}, nil) && yield(store.Entry{Name: "../../etc/passwd"}, nil) && yield(store.Entry{Name: "y"}, nil)
+		_ = yield(store.Entry{Name: "x"}, nil) && yield(store.Entry{Name: "../../etc/passwd"}, nil) && yield(store.Entry{Name: "a//b"}, nil) &&
+			yield(store.Entry{Name: "pipe", Unusable: "it is a pipe"}, nil) && yield(store.Entry{Name: "y"}, nil) &&
+			yield(store.Entry{Name: "/"}, nil) && yield(store.Entry{Name: ""}, nil)
 	}
 }
 
+func (liar) Stat(context.Context, store.Key) (store.Info, error) { return store.Info{}, nil }
+
+// TestListRefusesNames checks that names that are no keys come in one error, after the
+// others.
 func TestListRefusesNames(t *testing.T) {
-	var names []string
-	var failed error
-	for e, err := range store.List(t.Context(), liar{}, path(t, "a"), true) {
-		if failed = err; err == nil {
-			names = append(names, e.Name)
+	for name, list := range map[string]iter.Seq2[store.Entry, error]{
+		"plain": store.List(t.Context(), liar{}, path(t, "a"), true), "with versions": store.ListVersions(t.Context(), liar{}, path(t, "a"), true),
+	} {
+		var names []string
+		var failed error
+		for e, err := range list {
+			if failed = err; err == nil {
+				names = append(names, e.Name)
+			}
+		}
+		var bad *store.UnusableError
+		if !errors.As(failed, &bad) || !errors.Is(failed, store.ErrUnusable) || !errors.Is(failed, store.ErrInvalidKey) || !slices.Equal(names, []string{"x", "y"}) {
+			t.Fatalf("%s: names %q, error %v", name, names, failed)
+		}
+		if bad.Count != 5 || !slices.Equal(bad.Names, []string{"../../etc/passwd", "a//b", "pipe"}) {
+			t.Errorf("%s: %d names, %q", name, bad.Count, bad.Names)
+		}
+		if text := failed.Error(); !strings.Contains(text, `"a//b" (empty segment`) || !strings.Contains(text, `"pipe" (it is a pipe), and 2 more`) {
+			t.Errorf("%s: %s", name, text)
 		}
 	}
-	if !errors.Is(failed, store.ErrInvalidKey) || len(names) != 1 || names[0] != "x" {
-		t.Errorf("names %q, error %v", names, failed)
+	n := 0
+	for e, err := range store.Usable(store.List(t.Context(), liar{}, path(t, "a"), true)) {
+		if n++; err != nil || e.Name != "x" && e.Name != "y" {
+			t.Errorf("usable: %q, error %v", e.Name, err)
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d usable names", n)
 	}
 }

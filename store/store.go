@@ -200,14 +200,20 @@ type Entry struct {
 	Version  Version
 	Modified time.Time
 	FileTime time.Time
+	// Unusable is the reason for which no call can use what has this name: it is no
+	// value, or the driver needs the name. [List] yields no such entries; see
+	// [UnusableError].
+	Unusable string
 }
 
 // Lister lists keys.
 type Lister interface {
 	// List yields the entries below dir, in no order. A deep listing has all values at
 	// any depth. A flat one has the values and directories one level down. If there are
-	// none, List yields nothing. It omits names that are not legal keys, and temporary
-	// objects of the driver. An error ends the sequence.
+	// none, List yields nothing. It also yields names that are not legal keys, and, as
+	// unusable, whatever is no value; the function [List] takes both out. It omits the
+	// driver's own temporary objects, and objects that only mark directories. An error
+	// ends the sequence.
 	List(ctx context.Context, dir Path, deep bool) iter.Seq2[Entry, error]
 }
 
@@ -259,7 +265,7 @@ func Delete(ctx context.Context, s Store, key Key) error {
 }
 
 // List yields the entries below dir; see [Lister]. It yields [ErrUnsupported] if s is not
-// a Lister, and [ErrInvalidKey] if the driver lists an illegal name.
+// a Lister, and at the end an [UnusableError] if there are names that are not legal keys.
 func List(ctx context.Context, s Store, dir Path, deep bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		l, ok := As[Lister](s)
@@ -267,27 +273,7 @@ func List(ctx context.Context, s Store, dir Path, deep bool) iter.Seq2[Entry, er
 			yield(Entry{}, unsupported(s, "list"))
 			return
 		}
-		legal(l.List(ctx, dir, deep))(yield)
-	}
-}
-
-// legal yields the entries of a driver up to the first error or illegal name. Callers
-// make keys of these names. If a driver lists "../x", they must not delete or copy
-// outside of the listed directory.
-func legal(entries iter.Seq2[Entry, error]) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		for e, err := range entries {
-			if err == nil {
-				err = checkSegments(e.Name)
-			}
-			if err != nil {
-				yield(Entry{}, err)
-				return
-			}
-			if !yield(e, nil) {
-				return
-			}
-		}
+		Sift(dir, l.List(ctx, dir, deep))(yield)
 	}
 }
 

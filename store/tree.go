@@ -3,7 +3,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"iter"
 	"path"
 	"slices"
 	"time"
@@ -49,25 +51,44 @@ func CheckTree(s Store, dir Path) error {
 }
 
 // DeleteTree deletes everything below dir. If s is not a [TreeDeleter], it lists the
-// values and deletes them one by one. A crash before it returns leaves the values that
+// values and deletes them one by one. If the listing ends with an error, such as an
+// [UnusableError], nothing is deleted. A crash before it returns leaves the values that
 // are last in the order.
 func DeleteTree(ctx context.Context, s Store, dir Path, order TreeOrder, d Durability) error {
 	if t, ok := As[TreeDeleter](s); ok {
 		return t.DeleteTree(ctx, dir, order, d)
 	}
-	for _, name := range order.First {
-		if err := deleteFound(ctx, s, dir, name); err != nil {
-			return err
-		}
-	}
-	// At every depth, delete what makes other values visible before those values.
-	for _, first := range [...]bool{true, false} {
-		err := deleteListed(ctx, s, dir, d, func(name string) bool {
-			return (!first || slices.Contains(order.First, path.Base(name))) && name != order.Last
-		})
+	// At every depth, delete what makes other values visible before those values. The
+	// first listing finds these, and shows that all names can be deleted.
+	var first []string
+	for e, err := range List(ctx, s, dir, true) {
 		if err != nil {
 			return err
 		}
+		if slices.Contains(order.First, path.Base(e.Name)) && e.Name != order.Last {
+			first = append(first, e.Name)
+		}
+	}
+	for _, name := range order.First {
+		if slices.Contains(first, name) {
+			if err := Delete(ctx, s, dir.MustKey(name)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := deleteEach(ctx, s, dir, d, slices.Values(first)); err != nil {
+		return err
+	}
+	var failed error
+	rest := func(yield func(string) bool) {
+		for e, err := range List(ctx, s, dir, true) {
+			if failed = err; err != nil || e.Name != order.Last && !yield(e.Name) {
+				return
+			}
+		}
+	}
+	if err := deleteEach(ctx, s, dir, d, rest); err != nil || failed != nil {
+		return cmp.Or(err, failed)
 	}
 	if order.Last == "" {
 		return nil
@@ -79,24 +100,12 @@ func DeleteTree(ctx context.Context, s Store, dir Path, order TreeOrder, d Durab
 	return Delete(ctx, s, key)
 }
 
-// deleteFound deletes one value in dir if there is one.
-func deleteFound(ctx context.Context, s Store, dir Path, name string) error {
-	key, err := dir.Key(name)
-	if err != nil {
-		return err
-	}
-	if found, err := Exists(ctx, s, key); err != nil || !found {
-		return err
-	}
-	return Delete(ctx, s, key)
-}
-
 // deletedAtOnce is the number of concurrent deletions of a tree.
 const deletedAtOnce = 32
 
-// deleteListed deletes the values below dir whose relative names are wanted, several at
-// a time.
-func deleteListed(ctx context.Context, s Store, dir Path, d Durability, wanted func(name string) bool) error {
+// deleteEach deletes the values below dir with the given relative names, several at a
+// time.
+func deleteEach(ctx context.Context, s Store, dir Path, d Durability, names iter.Seq[string]) error {
 	b, err := NewBatch(ctx, s, d)
 	if err != nil {
 		return err
@@ -104,16 +113,13 @@ func deleteListed(ctx context.Context, s Store, dir Path, d Durability, wanted f
 	defer b.Discard()
 	g, within := parallel.New(ctx)
 	g.SetLimit(deletedAtOnce)
-	err = nil
-	for e, failed := range List(within, s, dir, true) {
-		if err = failed; err != nil {
+	for name := range names {
+		if within.Err() != nil {
 			break
 		}
-		if wanted(e.Name) {
-			g.Go(func() error { return b.Delete(within, dir.MustKey(e.Name)) })
-		}
+		g.Go(func() error { return b.Delete(within, dir.MustKey(name)) })
 	}
-	if err := g.Wait(err); err != nil {
+	if err := g.Wait(ctx.Err()); err != nil {
 		return err
 	}
 	return b.Commit(ctx)

@@ -26,13 +26,15 @@ type VersionLister interface {
 // no versions, the versions are zero.
 func ListVersions(ctx context.Context, s Store, dir Path, deep bool) iter.Seq2[Entry, error] {
 	if l, ok := As[VersionLister](s); ok {
-		return legal(l.ListVersions(ctx, dir, deep))
+		return Sift(dir, l.ListVersions(ctx, dir, deep))
 	}
 	return func(yield func(Entry, error) bool) {
 		d := describer{ctx: ctx, s: s, dir: dir, yield: yield}
 		for e, err := range List(ctx, s, dir, deep) {
 			if err != nil {
-				yield(Entry{}, err)
+				if !errors.Is(err, ErrUnusable) || d.flush() {
+					yield(Entry{}, err)
+				}
 				return
 			}
 			if d.waiting = append(d.waiting, e); len(d.waiting) == describedAtOnce && !d.flush() {

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"strconv"
+	"unicode/utf8"
 
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
@@ -98,10 +100,14 @@ func (s *Store) fail(what string, key store.Key, err error) error {
 	return fmt.Errorf("%s: cannot %s: %w", s.name(key), what, err)
 }
 
-// mayWrite returns an error if the store is for reading only.
+// mayWrite returns an error if the store is for reading only, or if the service has no
+// such name: names are text.
 func (s *Store) mayWrite(key store.Key) error {
 	if s.options.ReadOnly {
 		return fmt.Errorf("%s: %w: the store was opened for reading", s.name(key), fs.ErrPermission)
+	}
+	if !utf8.ValidString(key.String()) {
+		return fmt.Errorf("%s: %w: the name is not valid UTF-8", strconv.QuoteToASCII(s.name(key)), store.ErrInvalidKey)
 	}
 	return nil
 }

@@ -115,8 +115,10 @@ func (s *Store) list(ctx context.Context, prefix string, deep bool, marker strin
 func (p page) entries(prefix string, local func(time.Time) time.Time, yield func(store.Entry, error) bool) bool {
 	for _, b := range p.Blobs {
 		rel, below := strings.CutPrefix(b.Name.String(), prefix)
-		// Accounts with a hierarchy of names list directories as blobs.
-		if !below || !legal(rel) || b.Properties.Resource == "directory" {
+		// Accounts with a hierarchy of names list directories as blobs. Other programs mark
+		// them with empty blobs whose names end with a slash.
+		marks := b.Properties.Resource == "directory" || b.Properties.Size == 0 && (rel == "" || strings.HasSuffix(rel, "/"))
+		if !below || marks {
 			continue
 		}
 		e := store.Entry{Name: rel, Size: b.Properties.Size, Version: store.MakeVersion(`"` + strings.Trim(b.Properties.Tag, `"`) + `"`)}
@@ -129,15 +131,9 @@ func (p page) entries(prefix string, local func(time.Time) time.Time, yield func
 	}
 	for _, d := range p.Directories {
 		rel, below := strings.CutPrefix(strings.TrimSuffix(d.Name.String(), "/"), prefix)
-		if below && legal(rel) && !yield(store.Entry{Name: rel, Dir: true, Size: -1}, nil) {
+		if below && !yield(store.Entry{Name: rel, Dir: true, Size: -1}, nil) {
 			return false
 		}
 	}
 	return true
-}
-
-// legal reports whether a name is a key.
-func legal(name string) bool {
-	_, err := store.ParseKey(name)
-	return err == nil
 }

@@ -10,8 +10,10 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"varve.dev/zarr/store"
 )
@@ -95,8 +97,8 @@ func (s *Store) list(ctx context.Context, prefix string, deep bool, token string
 func (p page) entries(prefix string, local func(time.Time) time.Time, yield func(store.Entry, error) bool) bool {
 	for _, d := range p.Items {
 		name, below := strings.CutPrefix(d.Name, prefix)
-		// Programs that show folders make objects whose names end with a slash.
-		if !below || !legal(name) {
+		// Programs that show folders make empty objects whose names end with a slash.
+		if !below || d.Size == 0 && (name == "" || strings.HasSuffix(name, "/")) {
 			continue
 		}
 		e := store.Entry{Name: name, Size: d.Size, Version: store.MakeVersion(d.Generation)}
@@ -109,17 +111,11 @@ func (p page) entries(prefix string, local func(time.Time) time.Time, yield func
 	}
 	for _, directory := range p.Prefixes {
 		name, below := strings.CutPrefix(strings.TrimSuffix(directory, "/"), prefix)
-		if below && legal(name) && !yield(store.Entry{Name: name, Dir: true, Size: -1}, nil) {
+		if below && !yield(store.Entry{Name: name, Dir: true, Size: -1}, nil) {
 			return false
 		}
 	}
 	return true
-}
-
-// legal reports whether a name is a key.
-func legal(name string) bool {
-	_, err := store.ParseKey(name)
-	return err == nil
 }
 
 // look returns the description of an object.
@@ -171,10 +167,14 @@ func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) er
 	return s.fail("delete", key, err)
 }
 
-// mayWrite returns an error if the store is for reading only.
+// mayWrite returns an error if the store is for reading only, or if the service has no
+// such name: names are text.
 func (s *Store) mayWrite(key store.Key) error {
 	if s.options.ReadOnly {
 		return fmt.Errorf("%s: %w: the store was opened for reading", s.name(key), fs.ErrPermission)
+	}
+	if !utf8.ValidString(key.String()) {
+		return fmt.Errorf("%s: %w: the name is not valid UTF-8", strconv.QuoteToASCII(s.name(key)), store.ErrInvalidKey)
 	}
 	return nil
 }

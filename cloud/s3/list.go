@@ -223,14 +223,14 @@ func (l *lister) object(e store.Entry, modified *time.Time) {
 	l.entry(e)
 }
 
-// entry yields an entry if its name is a legal key and no object of this package's own.
+// entry yields an entry, unless it is an object of this package's own, or an empty one
+// with which other programs mark a directory: its name ends in a slash.
 func (l *lister) entry(e store.Entry) {
 	name, below := strings.CutPrefix(e.Name, l.prefix)
 	if l.stopped || !below || strings.HasPrefix(name[strings.LastIndexByte(name, '/')+1:], probePrefix) {
 		return
 	}
-	// Other programs mark directories with objects whose names end in a slash.
-	if _, err := store.ParseKey(name); err != nil {
+	if !e.Dir && e.Size == 0 && (name == "" || strings.HasSuffix(name, "/")) {
 		return
 	}
 	e.Name = name

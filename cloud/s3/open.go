@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -199,9 +200,13 @@ func (s *Store) Place() string {
 	return strings.TrimSuffix(root+"/"+s.prefix, "/")
 }
 
-// key returns the name of the object of a key. A service refuses longer names.
+// key returns the name of the object of a key. A service refuses longer names, and those
+// that are not valid UTF-8.
 func (s *Store) key(key store.Key) (string, error) {
 	name := s.prefix + key.String()
+	if !utf8.ValidString(name) {
+		return "", fmt.Errorf("s3: %w: the object name %q is not valid UTF-8", store.ErrInvalidKey, name)
+	}
 	if len(name) > mostName {
 		return "", fmt.Errorf("s3: %w: the object name %.60q… has %d bytes, at most %d are allowed", store.ErrInvalidKey, name, len(name), mostName)
 	}

@@ -109,7 +109,7 @@ func (g Group) arrays(ctx context.Context, names []string, use func(Array)) erro
 	if errors.Is(err, store.ErrUnsupported) {
 		return nil // the store cannot list, so the siblings are unknown
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrUnusable) { // which are no arrays
 		return err
 	}
 	slices.SortStableFunc(dirs, func(x, y string) int { return rank(names, x) - rank(names, y) })

@@ -115,7 +115,8 @@ func (l *lister) list(ctx context.Context, dir string, depth int) error {
 	default:
 		listing = store.ListVersions
 	}
-	for e, err := range listing(ctx, l.Store, path, deep) {
+	// What is no key is no chunk.
+	for e, err := range store.Usable(listing(ctx, l.Store, path, deep)) {
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"varve.dev/zarr/internal/own"
 )
@@ -32,18 +33,16 @@ func IsDocument(name string) bool {
 }
 
 // CheckSegment returns an error if seg is not legal between two slashes of a key. A legal
-// segment cannot leave its directory on any store or operating system.
+// segment cannot leave its directory. Other programs store values under any such name,
+// also one that is no text; a driver refuses what its place cannot hold.
 func CheckSegment(seg string) error {
 	switch {
 	case seg == "":
 		return errors.New("empty segment (a slash too many)")
 	case seg == "." || seg == "..":
 		return fmt.Errorf("segment %q leads out of its directory", seg)
-	// On Windows, C: leads to another drive.
-	case len(seg) >= 2 && seg[1] == ':' && isLetter(seg[0]):
-		return fmt.Errorf("segment %q looks like a drive", seg)
-	case strings.ContainsFunc(seg, isIllegal):
-		return fmt.Errorf("segment %q has a control character or a backslash", seg)
+	case strings.Contains(seg, "\x00"):
+		return fmt.Errorf("segment %q has a zero byte", seg)
 	}
 	return nil
 }
@@ -74,14 +73,37 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// isIllegal reports whether r is illegal in keys. A backslash separates names on Windows.
-func isIllegal(r rune) bool { return unicode.IsControl(r) || r == '\\' }
-
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// Check returns an error if name is not a legal name of a node (zarr-specs v3 core, "Node
-// names"), or if Varve reserves it. A legal name is also a legal segment.
-func Check(name string) error {
+// CheckPath returns an error if name, one segment of a key, cannot be that of a node that
+// somebody has stored. A legal name is also a legal segment.
+func CheckPath(name string) error {
+	if name == own.Dir {
+		return fmt.Errorf("node name %q is reserved by Varve", name)
+	}
+	return CheckSegment(name)
+}
+
+// CheckListed returns an error if name must not be that of a node in consolidated
+// metadata. That comes from anywhere and is no listing of what is stored, so a name that
+// would lead out of its directory on Windows is refused on every system.
+func CheckListed(name string) error {
+	if strings.Trim(name, ".") == "" || name == V3Node {
+		return CheckNew(name)
+	}
+	for i, part := range strings.Split(name, `\`) {
+		drive := i == 0 && len(part) == 2 && part[1] == ':' && part != name
+		if part == "" || part == "." || part == ".." || drive {
+			return fmt.Errorf("node name %q leads out of its directory where a backslash separates names", name)
+		}
+	}
+	return CheckPath(name)
+}
+
+// CheckNew returns an error if a new node must not have the name: it is no legal name of
+// a node (zarr-specs v3 core, "Node names"), Varve reserves it, or it is no text that a
+// terminal shows and that every place can hold.
+func CheckNew(name string) error {
 	switch {
 	case name == "":
 		return errors.New("a node name must not be empty; there is a slash too many")
@@ -91,6 +113,11 @@ func Check(name string) error {
 		return fmt.Errorf("node name %q is reserved by Varve", name)
 	case name == V3Node:
 		return fmt.Errorf("a node must not be named %q", name)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("node name %q is not valid UTF-8", name)
+	// A backslash separates names on Windows.
+	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == '\\' }):
+		return fmt.Errorf("node name %q has a control character or a backslash", name)
 	}
-	return CheckSegment(name)
+	return CheckPath(name)
 }

@@ -8,26 +8,52 @@ import (
 )
 
 func TestCheckSegment(t *testing.T) {
-	for _, seg := range []string{"a", "0", "-1", "t2m_2", "a.b", "...", "ä", "a b", "__tmp", "aC:"} {
+	for _, seg := range []string{"a", "0", "-1", "t2m_2", "a.b", "...", "ä", "a b", "__tmp", "C:", `a\b`, "a\n", "a\u0085", "\x7f", "\xff"} {
 		if err := CheckSegment(seg); err != nil {
 			t.Errorf("%q: %v", seg, err)
 		}
 	}
-	for _, seg := range []string{"", ".", "..", "C:", "c:x", `a\b`, "a\x00", "a\n", "a\u0085", "\x7f"} {
+	for _, seg := range []string{"", ".", "..", "a\x00"} {
 		if err := CheckSegment(seg); err == nil {
 			t.Errorf("%q is accepted", seg)
 		}
 	}
 }
 
-func TestCheck(t *testing.T) {
-	for _, name := range []string{"a", "..a", ".zarray", "__categories", "c"} {
-		if err := Check(name); err != nil {
+func TestCheckNew(t *testing.T) {
+	for _, name := range []string{"a", "..a", ".zarray", "__categories", "c", "T:2m", "a:b"} {
+		if err := CheckNew(name); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	for _, name := range []string{"...", "zarr.json", "", ".", "C:", "__varve", "__varve.lock", "__tmp-1"} {
-		if err := Check(name); err == nil {
+	for _, name := range []string{"...", "zarr.json", "", ".", `a\b`, "a\tb", "\xff", "__varve", "__varve.lock", "__tmp-1"} {
+		if err := CheckNew(name); err == nil {
+			t.Errorf("%q is accepted", name)
+		}
+	}
+}
+
+func TestCheckListed(t *testing.T) {
+	for _, name := range []string{"a", "T:2m", "a:b", `a\b`, "ta\tb", "..a", "C:"} {
+		if err := CheckListed(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{"", ".", "...", "zarr.json", `..\x`, `a\..\b`, `\x`, `c:\x`, `a\`, "__varve", "a\x00"} {
+		if err := CheckListed(name); err == nil {
+			t.Errorf("%q is accepted", name)
+		}
+	}
+}
+
+func TestCheckPath(t *testing.T) {
+	for _, name := range []string{"...", "zarr.json", `a\b`, "a\tb", "\xff", "__tmp-1"} {
+		if err := CheckPath(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{"", ".", "..", "a\x00", "__varve"} {
+		if err := CheckPath(name); err == nil {
 			t.Errorf("%q is accepted", name)
 		}
 	}

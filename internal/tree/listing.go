@@ -39,11 +39,11 @@ func (r Reader) Inherited(ctx context.Context, group store.Path, format int) (*m
 	return nil, nil
 }
 
-// Directories returns the names of the directories below dir in alphabetical order.
-func Directories(ctx context.Context, s store.Store, dir store.Path) ([]string, error) {
-	var names []string
-	for e, err := range store.List(ctx, s, dir, false) {
-		if err != nil {
+// Directories returns the names of the directories below dir in alphabetical order. An
+// error that is [store.ErrUnusable] comes together with the names.
+func Directories(ctx context.Context, s store.Store, dir store.Path) (names []string, err error) {
+	for e, listErr := range store.List(ctx, s, dir, false) {
+		if err = listErr; err != nil && !errors.Is(err, store.ErrUnusable) {
 			return nil, err
 		}
 		if e.Dir {
@@ -51,5 +51,5 @@ func Directories(ctx context.Context, s store.Store, dir store.Path) ([]string, 
 		}
 	}
 	slices.Sort(names)
-	return names, nil
+	return names, err
 }

@@ -6,14 +6,22 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 )
 
-// CheckNames refuses to create nodes with names that format 3 reserves. Existing nodes
-// with such names are read, because zarr-python writes them.
+// CheckNames refuses to create nodes with names that are not legal for a new node, or
+// that format 3 reserves. Existing nodes with such names are read, because other programs
+// write them.
 func CheckNames(format int, paths ...store.Path) error {
 	for _, p := range paths {
+		if p.IsRoot() {
+			continue
+		}
+		if err := nodename.CheckNew(p.Name()); err != nil {
+			return fault.Argument("%w: choose another name", err)
+		}
 		if format == 3 && own.Reserved(p.Name()) {
 			return fault.Argument("node name %q begins with \"__\", which is reserved in format 3: choose another name, or format 2", p.Name())
 		}

@@ -263,7 +263,7 @@ func Shadowed(ctx context.Context, s store.Store, p store.Path) ([]string, error
 // Describe returns an [fs.ErrNotExist] that describes a path without a node.
 func Describe(ctx context.Context, s store.Store, p store.Path) error {
 	var names []string
-	for e, err := range store.List(ctx, s, p, false) {
+	for e, err := range store.Usable(store.List(ctx, s, p, false)) {
 		if err != nil {
 			break
 		}

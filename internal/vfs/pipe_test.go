@@ -28,8 +28,17 @@ func TestPipe(t *testing.T) {
 		}
 		f.Close()
 	}
-	if got, err := walk(t, r, ".", false); err != nil || len(got) != 2 {
-		t.Errorf("%q and error %v, want dir/ and file", got, err)
+	odd := ""
+	for item, err := range Walk(t.Context(), r, ".", true, func(string, bool) Fate { return Take }) {
+		if err != nil {
+			t.Error(err)
+		}
+		if item.Odd != "" {
+			odd += item.Name
+		}
+	}
+	if odd != "pipe" {
+		t.Errorf("%q is odd, want pipe", odd)
 	}
 }
 

@@ -362,7 +362,12 @@ func TestReadDirInParts(t *testing.T) {
 
 // walk returns the names that Walk yields, directories with a slash, and its error.
 func walk(t *testing.T, tree Tree, dir string, deep bool) (found []string, err error) {
-	skip := func(name string) bool { return strings.HasSuffix(name, "~") }
+	skip := func(name string, _ bool) Fate {
+		if strings.HasSuffix(name, "~") {
+			return Hide
+		}
+		return Take
+	}
 	for item, err := range Walk(t.Context(), tree, dir, deep, skip) {
 		if err != nil {
 			return found, err

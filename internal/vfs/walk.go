@@ -14,6 +14,9 @@ import (
 type Item struct {
 	Name string // relative to the top of the tree
 	Dir  bool
+	// Odd is the reason for which the item is neither a value nor a directory of values,
+	// such as that it is a pipe, or "".
+	Odd string
 
 	tree  Tree
 	entry fs.DirEntry
@@ -36,18 +39,33 @@ func (i Item) Stat() (Stat, error) {
 	return i.tree.Stat(i.Name)
 }
 
+// Reserved is why an item is odd that [Walk] was told to refuse.
+const Reserved = "the name is reserved, or not possible here"
+
+// Irregular returns why an item of a type is odd.
+func Irregular(mode fs.FileMode) string { return "it is no regular file but of type " + mode.String() }
+
+// Fate is what a walk does with an entry of a directory.
+type Fate int
+
+const (
+	Take   Fate = iota // yield it, or walk it
+	Hide               // skip it, with everything below it
+	Refuse             // yield it as odd, without anything below it
+)
+
 // Walk yields the files and directories directly below dir or, if deep is set, every file
-// at any depth. It skips names for which skip is true, and everything below them. It also
-// skips whatever cannot be a value: pipes, devices, and symbolic links that are broken or
-// lead out of the tree.
+// at any depth. fate decides by the name, and by whether it is that of a directory. What
+// cannot be a value, such as a pipe or a device, is yielded as odd. Walk skips symbolic
+// links that are broken or lead out of the tree.
 //
 // A symbolic link to a directory that contains the link is skipped: following it would
 // never end. A link below another link is skipped too, because a few of those make more
 // names than can be listed. A deep walk returns an error for a link below a link, and
 // follows all other links to directories.
-func Walk(ctx context.Context, t Tree, dir string, deep bool, skip func(name string) bool) iter.Seq2[Item, error] {
+func Walk(ctx context.Context, t Tree, dir string, deep bool, fate func(name string, dir bool) Fate) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		w := walker{ctx, t, deep, skip, yield}
+		w := walker{ctx, t, deep, fate, yield}
 		w.walk(dir, "")
 	}
 }
@@ -56,7 +74,7 @@ type walker struct {
 	ctx   context.Context
 	tree  Tree
 	deep  bool
-	skip  func(string) bool
+	fate  func(name string, dir bool) Fate
 	yield func(Item, error) bool
 }
 
@@ -75,10 +93,14 @@ func (w walker) walk(dir, link string) bool {
 			return false
 		}
 		name := path.Join(dir, e.Name())
-		if w.skip(name) {
-			continue
+		goOn := true
+		switch w.fate(name, e.IsDir()) {
+		case Take:
+			goOn = w.visit(name, e, link)
+		case Refuse:
+			goOn = w.yield(Item{Name: name, Odd: Reserved}, nil)
 		}
-		if !w.visit(name, e, link) {
+		if !goOn {
 			return false
 		}
 	}
@@ -100,7 +122,7 @@ func (w walker) visit(name string, e fs.DirEntry, link string) bool {
 	case mode.IsRegular():
 		return w.yield(Item{Name: name, tree: w.tree, entry: e, to: to}, nil)
 	case !mode.IsDir():
-		return true
+		return w.yield(Item{Name: name, Odd: Irregular(mode)}, nil)
 	// A deep walk would not follow this link, so a flat one does not show it as a
 	// directory.
 	case !w.deep && linked && (w.holds(name, to) || w.belowLink(name)):

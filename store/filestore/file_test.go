@@ -166,7 +166,7 @@ func TestOwnNames(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, nil)
 	put(t, s, "a/k", "v")
-	for _, name := range []string{"__tmp-1", "a/__tmp-x", "__tmp-d/k", "a/__varve.lock", "__varve.publish", "b__/__tmp-"} {
+	for _, name := range []string{"__tmp-1", "a/__tmp-x", "a/__varve.lock", "__varve.publish", "b__/__tmp-"} {
 		write(t, filepath.Join(dir, filepath.FromSlash(name)), "own")
 		if _, err := get(t, s, name); !errors.Is(err, store.ErrInvalidKey) {
 			t.Errorf("Get %q: error is %v, want %v", name, err, store.ErrInvalidKey)
@@ -177,11 +177,6 @@ func TestOwnNames(t *testing.T) {
 	}
 	for _, name := range []string{"__tmp", "x__tmp-1", "__varve.locks", "__varve-7/c", "a__varve.lock"} {
 		put(t, s, name, "v")
-	}
-	if runtime.GOOS == "linux" { // where a file can have a name that no key has
-		for _, name := range []string{`back\slash`, "line\nbreak", "not\xffutf8", "c:", "a/\x01/k"} {
-			write(t, filepath.Join(dir, name), "foreign")
-		}
 	}
 	want := []string{"__tmp", "__varve-7/c", "__varve.locks", "a/k", "a__varve.lock", "x__tmp-1"}
 	if got := names(t, s); !slices.Equal(got, want) {

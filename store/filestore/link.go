@@ -106,7 +106,7 @@ func (l links) below(dir string, linked bool) bool {
 		name := path.Join(dir, e.Name())
 		goOn := true
 		switch {
-		case hidden(name):
+		case fate(name, e.IsDir()) != vfs.Take:
 		case e.Type()&fs.ModeSymlink != 0:
 			goOn = l.visit(name, linked)
 		case e.IsDir():

@@ -5,8 +5,10 @@ package filestore
 import (
 	"context"
 	"iter"
+	"path"
 	"strings"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
@@ -30,9 +32,9 @@ func (s *Store) list(
 	ctx context.Context, dir store.Path, deep bool, add func(vfs.Item, *store.Entry) error,
 ) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for item, err := range vfs.Walk(ctx, s.fs, dirOf(dir), deep, hidden) {
-			e := store.Entry{Name: below(dir, item.Name), Dir: item.Dir, Size: -1}
-			if err == nil {
+		for item, err := range vfs.Walk(ctx, s.fs, dirOf(dir), deep, fate) {
+			e := store.Entry{Name: below(dir, item.Name), Dir: item.Dir, Size: -1, Unusable: item.Odd}
+			if err == nil && item.Odd == "" {
 				if err = add(item, &e); vfs.Missing(err) {
 					continue
 				}
@@ -70,13 +72,17 @@ func below(dir store.Path, name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, dir.String()), "/")
 }
 
-// hidden reports whether name is not a key, because the driver reserves it or
-// [store.ParseKey] refuses it.
-func hidden(name string) bool {
-	key, err := store.ParseKey(name)
-	if err != nil {
-		return true
+// fate hides the files that the driver needs for itself. A directory with such a name is
+// not its own, so it is not hidden, but the store cannot use it.
+func fate(name string, dir bool) vfs.Fate {
+	switch base := path.Base(name); {
+	case !isOwn(name):
+		if _, err := nameOf(store.MustKey(name)); err != nil {
+			return vfs.Refuse // Windows has such names, and does not open them by these
+		}
+		return vfs.Take
+	case dir && base != own.Writers && own.IsFile(base):
+		return vfs.Refuse
 	}
-	_, err = nameOf(key)
-	return err != nil
+	return vfs.Hide
 }

@@ -15,16 +15,19 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// nameOf returns the file name of key, with '/' on every platform.
+// nameOf returns the file name of key, with '/' on every platform. Outside of Windows any
+// key is a file name; a file system that does not hold one says so.
 func nameOf(key store.Key) (string, error) {
 	name := key.String()
-	if _, err := filepath.Localize(name); err != nil || name == "" {
-		return "", fmt.Errorf("%w: this platform has no such file name", store.ErrInvalidKey)
-	}
-	if isOwn(name) {
+	switch {
+	case name == "":
+		return "", fmt.Errorf("%w: the zero key is no file name", store.ErrInvalidKey)
+	case isOwn(name):
 		return "", fmt.Errorf("%w: the file store reserves this name", store.ErrInvalidKey)
-	}
-	if runtime.GOOS == "windows" {
+	case runtime.GOOS == "windows":
+		if _, err := filepath.Localize(name); err != nil {
+			return "", fmt.Errorf("%w: this platform has no such file name", store.ErrInvalidKey)
+		}
 		return name, checkWindows(name)
 	}
 	return name, nil

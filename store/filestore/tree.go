@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -22,6 +23,9 @@ func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.Tree
 	err := s.writable(ctx)
 	if err == nil {
 		t.top, err = s.place(dirOf(dir))
+	}
+	if err == nil {
+		err = t.check(ctx, dir)
 	}
 	if err == nil {
 		err = t.delete(ctx)
@@ -76,6 +80,47 @@ type tree struct {
 	top   string
 	order store.TreeOrder
 	d     store.Durability
+}
+
+// check returns a [store.UnusableError] if something below the directory is neither a
+// value nor a link nor the driver's own: nobody has decided to delete that.
+func (t *tree) check(ctx context.Context, dir store.Path) error {
+	odd := func(yield func(store.Entry, error) bool) { t.odd(ctx, ".", yield) }
+	for _, err := range store.Sift(dir, odd) {
+		return err
+	}
+	return nil
+}
+
+// odd yields what is odd below a directory, and reports whether to go on.
+func (t *tree) odd(ctx context.Context, dir string, yield func(store.Entry, error) bool) bool {
+	for e, err := range t.s.fs.ReadDir(path.Join(t.top, dir)) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		switch {
+		case vfs.Missing(err):
+			return true
+		case err != nil:
+			return yield(store.Entry{}, err)
+		}
+		name, why, goOn := path.Join(dir, e.Name()), "", true
+		switch does := fate(path.Join(t.top, name), e.IsDir()); {
+		case does == vfs.Refuse:
+			why = vfs.Reserved
+		case does == vfs.Take && e.IsDir():
+			goOn = t.odd(ctx, name, yield)
+		case e.Type()&^fs.ModeSymlink != 0 && !e.IsDir():
+			why = vfs.Irregular(e.Type())
+		}
+		if why != "" {
+			goOn = yield(store.Entry{Name: name, Unusable: why}, nil)
+		}
+		if !goOn {
+			return false
+		}
+	}
+	return true
 }
 
 // delete deletes in the order of t. With [store.Sync], each step is durable before the

@@ -176,12 +176,12 @@ func (s *Store) stat(ctx context.Context, key store.Key) (store.Info, error) {
 // file.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for item, err := range vfs.Walk(ctx, tree(*s), top(dir), deep, illegal) {
+		for item, err := range vfs.Walk(ctx, tree(*s), top(dir), deep, fate) {
 			if err != nil {
 				yield(store.Entry{}, fmt.Errorf("fs: listing %q: %w", dir, err))
 				return
 			}
-			if !yield(store.Entry{Name: below(dir, item.Name), Dir: item.Dir, Size: -1}, nil) {
+			if !yield(store.Entry{Name: below(dir, item.Name), Dir: item.Dir, Size: -1, Unusable: item.Odd}, nil) {
 				return
 			}
 		}
@@ -201,9 +201,12 @@ func top(dir store.Path) string {
 	return dir.String()
 }
 
-func illegal(name string) bool {
-	_, err := store.ParseKey(name)
-	return err != nil
+// fate refuses the names that package fs does not open, which are not valid UTF-8.
+func fate(name string, _ bool) vfs.Fate {
+	if !fs.ValidPath(name) {
+		return vfs.Refuse
+	}
+	return vfs.Take
 }
 
 // tree is the store as a [vfs.Tree].

@@ -160,10 +160,15 @@ func TestIrregular(t *testing.T) {
 	if _, _, err := s.Get(t.Context(), store.MustKey("pipe"), store.Request{}, nil); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("error is %v, want %v", err, fs.ErrInvalid)
 	}
-	for e, err := range s.List(t.Context(), store.Path{}, false) {
-		if err != nil || e.Name != "k" {
-			t.Errorf("lists %q and error %v, want only k", e.Name, err)
+	var names []string
+	var bad *store.UnusableError
+	for e, err := range store.List(t.Context(), s, store.Path{}, false) {
+		if names = append(names, e.Name); err != nil && !errors.As(err, &bad) {
+			t.Error(err)
 		}
+	}
+	if slices.Sort(names); !slices.Equal(names, []string{"", "a\\b", "k"}) || bad == nil || bad.Names[0] != "pipe" {
+		t.Errorf("lists %q and error %v", names, bad)
 	}
 }
 

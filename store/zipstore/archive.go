@@ -281,6 +281,9 @@ func (a *Archive) put(ctx context.Context, key store.Key, value []byte, may func
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	err := a.usable(ctx)
+	if err == nil {
+		err = checkName(m.name)
+	}
 	if now, found := a.members[key]; err == nil && !may(now, found) {
 		err = store.ErrConflict
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"varve.dev/zarr/store"
 )
@@ -28,10 +29,28 @@ type member struct {
 // is 1032.
 const mostDeflated = 1100
 
+// mostName bounds the bytes of a member's name.
+const mostName = 1<<16 - 1
+
+// checkName returns an error if programs disagree about a name, because it is no UTF-8, or
+// if an archive cannot hold it.
+func checkName(name string) error {
+	switch {
+	case !utf8.ValidString(name):
+		return fmt.Errorf("%w %q: it is not valid UTF-8", store.ErrInvalidKey, name)
+	case len(name) > mostName:
+		return fmt.Errorf("%w: %d bytes, an archive holds names of %d", store.ErrInvalidKey, len(name), mostName)
+	}
+	return nil
+}
+
 // check returns an error if no valid archive can have the member.
 func (m *member) check() error {
 	m.isDir = strings.HasSuffix(m.name, "/")
 	if _, err := store.ParseKey(strings.TrimSuffix(m.name, "/")); err != nil {
+		return err
+	}
+	if err := checkName(m.name); err != nil {
 		return err
 	}
 	switch {

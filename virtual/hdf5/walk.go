@@ -87,7 +87,7 @@ func (w *walk) visit(path string, address int64, depth int) error {
 		if err := w.spend(int64(visitCost + len(below))); err != nil {
 			return err
 		}
-		if err := nodename.Check(l.name); err != nil {
+		if err := nodename.CheckNew(l.name); err != nil {
 			w.set.Omit(below, "%v", err)
 			continue
 		}
@@ -196,7 +196,7 @@ func (w *walk) addGroupAgain(path string, address int64, n *node) {
 			w.omit(path, errManyLinks)
 			return
 		}
-		if nodename.Check(l.name) == nil { // else it was left out under the first name
+		if nodename.CheckNew(l.name) == nil { // else it was left out under the first name
 			w.addFurther(further{join(path, l.name), address, l}, true)
 		}
 	}
