@@ -71,7 +71,8 @@ type Options struct {
 // Compare compares the consolidated metadata of the group at a location, whose document
 // is group, with all nodes below it. Without consolidated metadata all nodes are new. If
 // the store cannot list, the error wraps [zarr.ErrUnsupported]. If there are names that
-// cannot be used, a [store.UnusableError] comes together with the result, as from [Stale].
+// cannot be used, a [store.UnusableError] comes together with the result, and so it does
+// from [Stale].
 func Compare(ctx context.Context, at *zarr.Location, group *metadata.Group, opt *Options) (*Drift, error) {
 	if opt == nil {
 		opt = &Options{}

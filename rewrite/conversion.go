@@ -27,7 +27,8 @@ import (
 // In format 2, such arrays get chunks of one shape. Inner chunks of shards become chunks,
 // and zstd replaces codecs that format 2 does not have. If the format does not have the
 // data type, the error wraps [zarr.ErrUnsupported]. The source does not change. Missing
-// values and chunks are treated as by [Convert].
+// values and chunks are treated as by [Convert]. What belongs to no node, such as files
+// of other programs, is copied as it is.
 //
 // ConvertTo writes values before documents, and the document of the node itself last. The
 // other errors are those of [Copy].
@@ -69,7 +70,7 @@ func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Option
 		err = c.run(ctx)
 	}
 	r := c.survey.result()
-	r.Kept = c.current
+	r.Kept, r.Files = c.current, c.files
 	if c.copier != nil {
 		r.Values, r.Bytes, r.Lost = c.report.Values, c.report.Bytes, c.report.Lost
 	}
@@ -85,8 +86,9 @@ type conversion struct {
 	survey  survey
 	format  int
 	derived map[string]Derived // for [Derive]; nil for a conversion
-	mu      sync.Mutex         // of the report, and of current
+	mu      sync.Mutex         // of the report, and of what follows
 	current int64              // values that are up to date
+	files   int64              // values that belong to no node
 	unlike  bool               // nothing that the destination has counts
 }
 
@@ -102,8 +104,12 @@ func (c *conversion) run(ctx context.Context) error {
 	}
 	// Check the place first: the caller may ask the user about the chunks that gauge
 	// reports.
-	if err := c.survey.gauge(ctx, &c.Options); err != nil || c.DryRun {
-		return errors.Join(err, c.countCopies(ctx))
+	err := c.survey.gauge(ctx, &c.Options)
+	if c.DryRun {
+		return errors.Join(err, c.countCopies(ctx), c.copyOthers(ctx))
+	}
+	if err != nil {
+		return err
 	}
 	if err := c.prepare(ctx); err != nil {
 		return err
@@ -150,8 +156,12 @@ func (c *conversion) plan(ctx context.Context) error {
 	return c.survey.consolidate(c.format)
 }
 
-// complete publishes the node, and updates what describes it.
+// complete copies what belongs to no node, publishes the node, and updates what describes
+// it.
 func (c *conversion) complete(ctx context.Context) error {
+	if err := c.copyOthers(ctx); err != nil {
+		return err
+	}
 	if err := c.publish(ctx); err != nil {
 		return err
 	}

@@ -23,6 +23,10 @@ type Conversion struct {
 	// Kept counts the values that [ConvertTo], in a part or with Resume, has found up to
 	// date.
 	Kept int64
+	// Files counts those of the values that belong to no node, such as tables of other
+	// programs. [ConvertTo] copies them as they are. [Convert] keeps them and counts
+	// none.
+	Files int64
 	// Lost counts the symbolic links below the source that lead out of its store or
 	// to nothing. [ConvertTo] omits them. [Convert] keeps them and counts none.
 	Lost int

@@ -44,6 +44,8 @@ type copier struct {
 	lost  string           // one of the links that Report.Lost counts
 	seen  *versions        // of the copied values; nil unless the source is to be removed
 
+	spelled spellings // of names at the destination
+
 	documents []document // in the order in which they are written
 	old       bool       // the node is of format 2
 	report    Report

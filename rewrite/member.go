@@ -44,6 +44,9 @@ type Converted struct {
 	// Growth is a message if the growth policy of the array is dropped, because format
 	// 2 has only regular chunks. It is "" otherwise.
 	Growth string
+	// Imaging is a message if a group has metadata of OME-Zarr, which keep the form of
+	// the version for the old format. It is "" otherwise.
+	Imaging string
 	// Filled counts the missing chunks that must be stored, because their elements
 	// would change in format 2. FilledBytes are their bytes. Inner chunks missing from
 	// a stored shard are not counted.
@@ -205,6 +208,9 @@ func kindOfDocument(err error) error {
 func (m *member) translate(to int, keys func(*metadata.Array) *metadata.Array) error {
 	switch n := m.is.(type) {
 	case *metadata.Group:
+		if n.Format() != to {
+			m.Imaging = imaging(n, to)
+		}
 		if to == 3 {
 			m.will = n.ToV3().WithConsolidated(nil)
 		} else {

@@ -232,9 +232,17 @@ func (c *copier) publish(ctx context.Context) error {
 
 // putDocument writes a document. The last one, which makes the copy visible, is written
 // only if there is none: a concurrent copy to the same place must not mix with this one.
+// By then the destination must have all names.
 func (c *copier) putDocument(ctx context.Context, key store.Key, raw []byte, last bool) error {
 	if !last {
-		return c.put(ctx, key, raw)
+		err := c.put(ctx, key, raw)
+		if err == nil {
+			c.spelled.add(c.goal.Rel(key))
+		}
+		return err
+	}
+	if err := c.spelled.verify(ctx, c.to, c.goal); err != nil {
+		return err
 	}
 	_, err := store.PutIf(ctx, c.to, key, raw, store.IfAbsent(), c.Durability)
 	switch {

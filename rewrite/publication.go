@@ -4,6 +4,7 @@ package rewrite
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,6 +97,11 @@ func (s *syncer) publishAll(ctx context.Context) error {
 	}
 	dirs := s.dirs()
 	for len(dirs) > 0 {
+		if dirs[0] == "" { // the document of the node itself
+			if err := s.spelled.verify(ctx, s.to, s.goal); err != nil {
+				return err
+			}
+		}
 		depth := strings.Count(dirs[0], "/")
 		n := slices.IndexFunc(dirs, func(d string) bool { return strings.Count(d, "/") < depth })
 		if n < 0 {
@@ -184,6 +190,11 @@ func (s *syncer) publishFile(ctx context.Context, dir string, f file, was []byte
 	}
 	if errors.Is(err, store.ErrConflict) || was != nil && errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w: %s was changed by another program while it was synced; sync it again: %w", zarr.ErrConflict, path.Join(p.String(), f.name), err)
+	}
+	s.spelled.add(dir + f.name)
+	// A document that another name has made looks like a conflict.
+	if errors.Is(err, store.ErrConflict) {
+		err = cmp.Or(s.spelled.verify(ctx, s.to, s.goal), err)
 	}
 	return err
 }

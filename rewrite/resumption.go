@@ -44,7 +44,11 @@ func (c *conversion) resume(ctx context.Context) error {
 			err = c.refresh(ctx, m)
 		}
 	}
-	if err == nil && c.Share == nil && !c.DryRun {
+	switch {
+	case err != nil || c.Share != nil:
+	case c.DryRun:
+		err = c.copyOthers(ctx)
+	default:
 		err = c.complete(ctx)
 	}
 	if errors.Is(err, errPublished) || errors.Is(err, fs.ErrExist) {

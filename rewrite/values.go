@@ -59,6 +59,9 @@ func (v *values) between(ctx context.Context, to, from store.Key) (n int64, err 
 		}
 		return err
 	})
+	if err == nil {
+		v.c.spelled.add(v.c.goal.Rel(to))
+	}
 	return n, err
 }
 

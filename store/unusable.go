@@ -54,8 +54,8 @@ func (e *UnusableError) add(name, why string) {
 	}
 }
 
-// Sift yields the entries of a driver whose names are keys, and then an UnusableError
-// if there were others. Callers make keys of these names, so "../x" must not be one. It is
+// Sift yields the entries of a driver whose names are keys, and then an UnusableError if
+// there were others. Callers make keys of these names, so "../x" must not be one. It is
 // for drivers; [List] uses it.
 func Sift(dir Path, entries iter.Seq2[Entry, error]) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {

@@ -115,8 +115,8 @@ func (s *Store) list(ctx context.Context, prefix string, deep bool, marker strin
 func (p page) entries(prefix string, local func(time.Time) time.Time, yield func(store.Entry, error) bool) bool {
 	for _, b := range p.Blobs {
 		rel, below := strings.CutPrefix(b.Name.String(), prefix)
-		// Accounts with a hierarchy of names list directories as blobs. Other programs mark
-		// them with empty blobs whose names end with a slash.
+		// Accounts with a hierarchy of names list directories as blobs. Other programs
+		// mark them with empty blobs whose names end with a slash.
 		marks := b.Properties.Resource == "directory" || b.Properties.Size == 0 && (rel == "" || strings.HasSuffix(rel, "/"))
 		if !below || marks {
 			continue

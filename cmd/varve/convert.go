@@ -48,8 +48,10 @@ conversion. While documents of both formats exist, readers take those of format 
 other program may change the nodes at the same time.
 
 With DST the nodes are copied there, and SRC stays. Chunks are copied without decoding them if possible, and re-encoded
-otherwise. Symbolic links out of the store, and broken ones, are left out and counted. With --plan, processes on several
-machines do so (varve help run).
+otherwise. Files of other programs are copied as they are. Symbolic links out of the store, and broken ones, are left
+out and counted. With --plan, processes on several machines do so (varve help run).
+
+Metadata of OME-Zarr keep their form, and a note says that readers of the new format expect another one.
 
 On the way to format 2, a growth policy stored with an array (varve help growth) is removed if regular chunks cannot
 follow it.
@@ -224,6 +226,7 @@ type conversionFacts struct {
 	FilledBytes int64            `json:"bytes_filled"`
 	Reserved    int              `json:"reserved_names"` // nodes of format 3 that begin with "__"
 	LostLinks   int              `json:"lost_links"`     // symbolic links left out
+	Files       int64            `json:"other_files"`    // that belong to no node, copied as they are
 	Nodes       []convertedFacts `json:"nodes"`
 
 	removed []string // nodes that --overwrite would remove; only in a dry run
@@ -241,10 +244,11 @@ type convertedFacts struct {
 	FilledBytes int64   `json:"bytes_filled"`
 	Refused     bool    `json:"refused_by_xarray"` // for its attribute _FillValue
 	Growth      *string `json:"growth"`            // why a stored policy is removed, else null
+	Imaging     *string `json:"ome"`               // what becomes of metadata of OME-Zarr, else null
 }
 
 func (f *convertFlags) printResult(cmd *cobra.Command, from, to string, r rewrite.Conversion) error {
-	c := conversionFacts{Source: from, Destination: output.Present(to), To: f.format(), DryRun: f.dry, LostLinks: r.Lost, Nodes: []convertedFacts{}}
+	c := conversionFacts{Source: from, Destination: output.Present(to), To: f.format(), DryRun: f.dry, LostLinks: r.Lost, Files: r.Files, Nodes: []convertedFacts{}}
 	for _, n := range r.Nodes {
 		if n.Kind == "array" {
 			c.Arrays++
@@ -254,7 +258,7 @@ func (f *convertFlags) printResult(cmd *cobra.Command, from, to string, r rewrit
 		if n.Reserved {
 			c.Reserved++
 		}
-		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, output.Present(failure.WithoutPackages(n.Anew)), output.Present(n.Missing), n.Lost, n.Filled, n.FilledBytes, n.Refused, output.Present(n.Growth)})
+		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, output.Present(failure.WithoutPackages(n.Anew)), output.Present(n.Missing), n.Lost, n.Filled, n.FilledBytes, n.Refused, output.Present(n.Growth), output.Present(n.Imaging)})
 	}
 	c.Filled, c.FilledBytes = toFill(r)
 	if to != "" {
@@ -340,8 +344,26 @@ func (c *conversionFacts) print(w io.Writer) error {
 				return err
 			}
 		}
+		if n.Imaging != nil {
+			if _, err := fmt.Fprintf(w, "  note  %s: %s\n", phrase.Printable("/"+n.Path), *n.Imaging); err != nil {
+				return err
+			}
+		}
 	}
-	return errors.Join(c.printMissing(w), noteLost(w, c.LostLinks), noteReserved(w, c.Reserved))
+	return errors.Join(c.printMissing(w), c.noteFiles(w), noteLost(w, c.LostLinks), noteReserved(w, c.Reserved))
+}
+
+// noteFiles prints the number of files that belong to no node, if any.
+func (c *conversionFacts) noteFiles(w io.Writer) error {
+	if c.Files == 0 {
+		return nil
+	}
+	done := "copied as they are"
+	if c.DryRun {
+		done = "to copy as they are"
+	}
+	_, err := fmt.Fprintf(w, "  note  %s: %s outside of the Zarr nodes\n", done, phrase.Plural(c.Files, "file"))
+	return err
 }
 
 // printMissing prints how the mark of missing values changes: for all arrays in a dry

@@ -109,9 +109,12 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	members := func(yield func(zarr.Member) bool) {
 		// Print the other members even if one cannot be read.
 		for m, err := range o.members {
-			if err != nil {
+			switch {
+			case errors.Is(err, store.ErrUnusable): // all members are there
+				session.Note(cmd, location, failure.OneLine(err))
+			case err != nil:
 				bad = errors.Join(bad, err)
-			} else if !yield(m) {
+			case !yield(m):
 				return
 			}
 		}

@@ -24,6 +24,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/consolidation"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/strictjson"
 )
 
@@ -155,7 +156,7 @@ func (b twig) line() string {
 	if b.text != "" {
 		return b.text
 	}
-	text := b.name
+	text := phrase.Name(b.name)
 	if b.kind != nil {
 		text += "  " + *b.kind
 	}
@@ -200,7 +201,7 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 	if err != nil {
 		if consolidated.Undecodable(err) && facts.ReadDocument(cmd.Context(), location, session.Permitted(cmd)) != nil {
 			b := newTwig(zarr.Member{Path: name, Kind: arrayKind, Err: err})
-			b.text = name + "  array  cannot be read" // the error message gives the reason
+			b.text = phrase.Name(name) + "  array  cannot be read" // the error message gives the reason
 			return b, err
 		}
 		return nil, err
@@ -210,10 +211,11 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 	if !ok {
 		return newTwig(zarr.Member{Path: name, Kind: arrayKind, Node: n}), nil
 	}
-	root := &twig{name, &branch{kind: &groupKind, text: name}}
+	root := &twig{name, &branch{kind: &groupKind, text: phrase.Name(name)}}
 	stale, err := consolidation.Stale(cmd.Context(), g.Location(), g.Metadata(), &consolidation.Options{Shallow: !deep})
 	root.notes(cmd, location, stale)
-	return root, errors.Join(err, root.grow(cmd, g, stale, deep))
+	err = root.note(cmd, location, err)
+	return root, errors.Join(err, root.grow(cmd, location, g, stale, deep))
 }
 
 // notes adds a note about stale consolidated metadata, and prints it on standard error.
@@ -224,10 +226,23 @@ func (b *branch) notes(cmd *cobra.Command, location string, stale *consolidation
 	}
 }
 
+// note turns an error about names that cannot be used into a note: all nodes are there.
+// It returns any other error.
+func (b *branch) note(cmd *cobra.Command, location string, err error) error {
+	if !errors.Is(err, store.ErrUnusable) {
+		return err
+	}
+	if text := failure.OneLine(err); !slices.Contains(b.Notes, text) {
+		b.Notes = append(b.Notes, text)
+		session.Note(cmd, location, text)
+	}
+	return nil
+}
+
 func newTwig(m zarr.Member) *twig { return &twig{m.Name(), newBranch(m)} }
 
 // grow adds the members of group g to its branch.
-func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, stale *consolidation.Drift, deep bool) error {
+func (b *branch) grow(cmd *cobra.Command, location string, g *zarr.Group, stale *consolidation.Drift, deep bool) error {
 	var bad error
 	at := map[string]*branch{".": b}
 	if stale != nil { // reserve memory: a slice of very many members is copied as it grows
@@ -241,7 +256,7 @@ func (b *branch) grow(cmd *cobra.Command, g *zarr.Group, stale *consolidation.Dr
 	}
 	for m, err := range consolidation.Members(cmd.Context(), g, stale, deep) {
 		if err != nil {
-			bad = errors.Join(bad, err)
+			bad = errors.Join(bad, b.note(cmd, location, err))
 			continue
 		}
 		parent := place(at, path.Dir(m.Path))

@@ -32,8 +32,8 @@ const mostDeflated = 1100
 // mostName bounds the bytes of a member's name.
 const mostName = 1<<16 - 1
 
-// checkName returns an error if programs disagree about a name, because it is no UTF-8, or
-// if an archive cannot hold it.
+// checkName returns an error if programs disagree about a name, because it is no UTF-8,
+// or if an archive cannot hold it.
 func checkName(name string) error {
 	switch {
 	case !utf8.ValidString(name):

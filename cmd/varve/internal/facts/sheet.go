@@ -249,7 +249,7 @@ func extensionsText(list []metadata.Extension) string {
 
 // MemberText returns a node on one line.
 func MemberText(m zarr.Member) string {
-	text := m.Name()
+	text := phrase.Name(m.Name())
 	if m.Kind != "" {
 		text += "  " + m.Kind
 	}
@@ -263,7 +263,7 @@ func MemberText(m zarr.Member) string {
 	if !ok {
 		return text
 	}
-	text = fmt.Sprintf("%s  %s  %s", m.Name(), phrase.Shorten(a.Type().String(), longestLine), phrase.Shape(a.Shape()))
+	text = fmt.Sprintf("%s  %s  %s", phrase.Name(m.Name()), phrase.Shorten(a.Type().String(), longestLine), phrase.Shape(a.Shape()))
 	if a.Rank() == 0 {
 		return text
 	}

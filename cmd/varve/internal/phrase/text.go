@@ -5,6 +5,7 @@ package phrase
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -44,12 +45,34 @@ func Shorten(s string, n int) string {
 	return s
 }
 
-// Printable replaces characters that could take over a terminal.
+// Printable writes characters that could take over a terminal, and bytes that are no
+// text, as in Go.
 func Printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsGraphic(r) {
-			return r
+	if !strings.ContainsFunc(s, isHidden) {
+		return s
+	}
+	var b strings.Builder
+	for rest := s; rest != ""; {
+		r, n := utf8.DecodeRuneInString(rest)
+		if isHidden(r) && (r != utf8.RuneError || n == 1) {
+			quoted := strconv.Quote(rest[:n])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteString(rest[:n])
 		}
-		return utf8.RuneError
-	}, s)
+		rest = rest[n:]
+	}
+	return b.String()
+}
+
+// isHidden reports whether a terminal does not show r, or r stands for bytes that are no
+// text.
+func isHidden(r rune) bool { return r == utf8.RuneError || !unicode.IsGraphic(r) }
+
+// Name returns the name of a node, in quotes if it does not show what it is.
+func Name(name string) string {
+	if strings.ContainsFunc(name, isHidden) || strings.ContainsAny(name, `"\`) || name != strings.TrimSpace(name) {
+		return strconv.Quote(name)
+	}
+	return name
 }

@@ -31,9 +31,24 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// TestPrintable replaces characters that could take over a terminal.
+// TestPrintable escapes characters that could take over a terminal.
 func TestPrintable(t *testing.T) {
-	if got := Printable("a\x1b[31m\u009b"); got != "a\ufffd[31m\ufffd" {
-		t.Errorf("%q", got)
+	for text, want := range map[string]string{
+		"a\x1b[31m\u009b": `a\x1b[31m\u009b`, "é ☃": "é ☃", "a\xff\ufffd": "a\\xff\ufffd", "": "", `a\b`: `a\b`,
+	} {
+		if got := Printable(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+// TestName quotes names that do not show what they are.
+func TestName(t *testing.T) {
+	for name, want := range map[string]string{
+		"t2m": "t2m", "T:2m": "T:2m", "a b": "a b", "é": "é", "ta\tb": `"ta\tb"`, `a\b`: `"a\\b"`, " a": `" a"`, "\xff": `"\xff"`, `"`: `"\""`,
+	} {
+		if got := Name(name); got != want {
+			t.Errorf("%q: %s", name, got)
+		}
 	}
 }
