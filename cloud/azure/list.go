@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"varve.dev/zarr/store"
 )
@@ -35,6 +36,14 @@ type page struct {
 type name struct {
 	Encoded bool   `xml:"Encoded,attr"`
 	Text    string `xml:",chardata"`
+}
+
+// unusable returns why a name is not that of the blob, or "".
+func (n name) unusable() string {
+	if !n.Encoded && strings.ContainsRune(n.Text, utf8.RuneError) {
+		return "the service does not say what it is called"
+	}
+	return ""
 }
 
 func (n name) String() string {
@@ -121,7 +130,7 @@ func (p page) entries(prefix string, local func(time.Time) time.Time, yield func
 		if !below || marks {
 			continue
 		}
-		e := store.Entry{Name: rel, Size: b.Properties.Size, Version: store.MakeVersion(`"` + strings.Trim(b.Properties.Tag, `"`) + `"`)}
+		e := store.Entry{Name: rel, Size: b.Properties.Size, Version: store.MakeVersion(`"` + strings.Trim(b.Properties.Tag, `"`) + `"`), Unusable: b.Name.unusable()}
 		if modified, err := http.ParseTime(b.Properties.Modified); err == nil {
 			e.Modified = local(modified)
 		}
@@ -131,7 +140,7 @@ func (p page) entries(prefix string, local func(time.Time) time.Time, yield func
 	}
 	for _, d := range p.Directories {
 		rel, below := strings.CutPrefix(strings.TrimSuffix(d.Name.String(), "/"), prefix)
-		if below && !yield(store.Entry{Name: rel, Dir: true, Size: -1}, nil) {
+		if below && !yield(store.Entry{Name: rel, Dir: true, Size: -1, Unusable: d.Name.unusable()}, nil) {
 			return false
 		}
 	}

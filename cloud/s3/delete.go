@@ -77,9 +77,10 @@ func (s *Store) removeAll(ctx context.Context, names []string) error {
 	return nil
 }
 
-// removeSome deletes at most [deletedAtOnce] objects.
+// removeSome deletes at most [deletedAtOnce] objects. The request for many is XML, which
+// holds no control characters: it would name another object.
 func (s *Store) removeSome(ctx context.Context, names []string) error {
-	if len(names) == 1 || s.noBatches.Load() {
+	if len(names) == 1 || s.noBatches.Load() || slices.ContainsFunc(names, hasControl) {
 		return each(ctx, len(names), readsAtOnce, func(ctx context.Context, i int) error { return s.remove(ctx, names[i]) })
 	}
 	in := s3.DeleteObjectsInput{Bucket: &s.bucket, Delete: &types.Delete{Quiet: pointer(true)}, RequestPayer: s.payer()}
@@ -113,26 +114,40 @@ func (s *Store) removeSome(ctx context.Context, names []string) error {
 	})
 }
 
-// DeleteTree implements [store.TreeDeleter], with one request for 1,000 objects.
+// DeleteTree implements [store.TreeDeleter], with one request for 1,000 objects. It
+// deletes nothing if there are names that are no keys.
 func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.TreeOrder, _ store.Durability) error {
+	// At every depth, delete what makes other values visible before those values. The
+	// first listing finds these, and shows that all names can be deleted.
+	var first []string
+	for e, err := range store.List(ctx, s, dir, true) {
+		if err != nil {
+			return err
+		}
+		if slices.Contains(order.First, path.Base(e.Name)) && e.Name != order.Last {
+			first = append(first, s.below(dir)+e.Name)
+		}
+	}
 	for _, name := range order.First {
 		if err := s.removeIn(ctx, dir, name); err != nil {
 			return err
 		}
 	}
-	// At every depth, delete what makes other values visible before those values.
-	for _, first := range [...]bool{true, false} {
-		err := s.removeListed(ctx, dir, func(name string) bool {
-			return (!first || slices.Contains(order.First, path.Base(name))) && name != order.Last
-		})
-		if err != nil {
-			return err
-		}
+	if err := s.removeAll(ctx, first); err != nil {
+		return err
+	}
+	if err := s.removeListed(ctx, dir, order.Last); err != nil {
+		return err
 	}
 	if order.Last == "" {
 		return nil
 	}
 	return s.removeIn(ctx, dir, order.Last)
+}
+
+// below returns the prefix of the names of objects below a directory.
+func (s *Store) below(dir store.Path) string {
+	return s.prefix + strings.TrimPrefix(dir.String()+"/", "/")
 }
 
 // removeIn deletes one object of a directory.
@@ -144,18 +159,17 @@ func (s *Store) removeIn(ctx context.Context, dir store.Path, name string) error
 	return s.Delete(ctx, key)
 }
 
-// removeListed deletes the objects below dir whose relative names are wanted.
-func (s *Store) removeListed(ctx context.Context, dir store.Path, wanted func(name string) bool) error {
-	prefix := s.prefix + strings.TrimPrefix(dir.String()+"/", "/")
+// removeListed deletes the objects below dir but for one.
+func (s *Store) removeListed(ctx context.Context, dir store.Path, but string) error {
 	var names []string
-	for e, err := range s.List(ctx, dir, true) {
+	for e, err := range store.List(ctx, s, dir, true) {
 		if err != nil {
 			return err
 		}
-		if !wanted(e.Name) {
+		if e.Name == but {
 			continue
 		}
-		if names = append(names, prefix+e.Name); len(names) == deletedAtOnce {
+		if names = append(names, s.below(dir)+e.Name); len(names) == deletedAtOnce {
 			if err := s.removeSome(ctx, names); err != nil {
 				return err
 			}
@@ -163,6 +177,11 @@ func (s *Store) removeListed(ctx context.Context, dir store.Path, wanted func(na
 		}
 	}
 	return s.removeAll(ctx, names)
+}
+
+// hasControl reports whether a name has a character that XML does not hold.
+func hasControl(name string) bool {
+	return strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r >= 0xfffe && r <= 0xffff })
 }
 
 var (

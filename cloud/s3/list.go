@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -78,6 +79,7 @@ type lister struct {
 	prefix    string // of the names of objects
 	delimiter string
 	yield     func(store.Entry, error) bool
+	encoded   bool                         // the last answer has encoded names
 	stopped   bool                         // the caller wants no more
 	local     func(at time.Time) time.Time // makes times of the last answer those of this machine
 }
@@ -126,7 +128,7 @@ func (l *lister) objects(ctx context.Context) error {
 			return err
 		}
 		l.clock(page.ResultMetadata)
-		decode := decoder(page.EncodingType)
+		decode := l.decoder(page.EncodingType)
 		l.dirs(page.CommonPrefixes, decode)
 		for _, object := range page.Contents {
 			e := store.Entry{Name: decode(value(object.Key)), Size: value(object.Size)}
@@ -163,7 +165,7 @@ func (l *lister) versions(ctx context.Context) error {
 			return err
 		}
 		l.clock(page.ResultMetadata)
-		decode := decoder(page.EncodingType)
+		decode := l.decoder(page.EncodingType)
 		l.dirs(page.CommonPrefixes, decode)
 		for _, object := range page.Versions {
 			if value(object.IsLatest) {
@@ -182,9 +184,9 @@ func (l *lister) versions(ctx context.Context) error {
 	}
 }
 
-// decoder returns the function that decodes names of a listing.
-func decoder(how types.EncodingType) func(string) string {
-	if how != types.EncodingTypeUrl {
+// decoder returns the function that decodes the names of an answer.
+func (l *lister) decoder(how types.EncodingType) func(string) string {
+	if l.encoded = how == types.EncodingTypeUrl; !l.encoded {
 		return func(name string) string { return name }
 	}
 	return func(name string) string {
@@ -232,6 +234,11 @@ func (l *lister) entry(e store.Entry) {
 	}
 	if !e.Dir && e.Size == 0 && (name == "" || strings.HasSuffix(name, "/")) {
 		return
+	}
+	// XML holds no control characters. A service that does not encode them lists another
+	// name in their place.
+	if strings.ContainsRune(name, utf8.RuneError) && !l.encoded {
+		e.Unusable = "the service does not say what it is called"
 	}
 	e.Name = name
 	l.stopped = !l.yield(e, nil)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -50,6 +51,11 @@ func checkWeirdKeys(p *probe) {
 		return
 	}
 	for e, err := range store.List(p.ctx, p.s, store.Path{}, true) {
+		if errors.Is(err, store.ErrUnusable) {
+			// A service that answers in XML may not be able to say some names.
+			maps.DeleteFunc(held, func(name string, _ []byte) bool { return strings.Contains(name, "\x1b") })
+			break
+		}
 		p.is(err, nil, "List")
 		delete(held, e.Name)
 	}
@@ -65,6 +71,9 @@ func weirdKeys() []string {
 		"a+b", "a,b", "a@b", "a!b", "a^b", "é", "ñ", "日本語", "☃", "𝄞", "\u202e", "\ufeff", "\u00a0", "con", "NUL", "com1.txt",
 		"lpt9", "aux", "desktop.ini", "zarr.json.tmp", "c.0.1", "0", "-1", "__x", "__", "_", strings.Repeat("n", 200),
 		strings.Repeat("d/", 100) + "f", "dir.with.dots/x", "dir with spaces/x", "1e3", "null", "tmp", "x.lock", "__tmp", "__varve",
+		// Other programs write these where they can.
+		"T:2m", "C:", `back\slash`, `..\a`, "ta\tb", "line\nbreak", "ret\rurn", "\x1b[31m", "\x7f", "\u0085", "\xff", "a\xc3",
+		"É", "e\u0301", strings.Repeat("long/", 300) + "k",
 	}
 }
 
