@@ -146,7 +146,7 @@ func (p *pass) chunk(ctx context.Context, name string, i *item, from, to *store.
 	case from == nil:
 		return p.blank(ctx, name, i)
 	case to == nil:
-		p.later(ctx, func(ctx context.Context) error { return p.add(ctx, name, from) })
+		p.later(ctx, func(ctx context.Context) error { return p.renew(ctx, name, from, &p.report.New) })
 	case i.anew || from.Size != to.Size || !p.opt.Checksum && !p.isCopy(from, to):
 		p.later(ctx, func(ctx context.Context) error { return p.renew(ctx, name, from, &p.report.Replaced) })
 	case p.opt.Checksum && !p.isOld(from):
@@ -194,18 +194,6 @@ func (p *pass) compare(ctx context.Context, name string, from *store.Entry) erro
 		return nil
 	}
 	return p.renew(ctx, name, from, &p.report.Replaced)
-}
-
-// add copies a value that the destination does not list.
-func (p *pass) add(ctx context.Context, name string, from *store.Entry) error {
-	_, to, err := p.keys(name)
-	if err == nil {
-		err = p.checkUnlisted(ctx, name, to)
-	}
-	if err != nil {
-		return err
-	}
-	return p.renew(ctx, name, from, &p.report.New)
 }
 
 // renew copies a value that is no copy by its time and size.

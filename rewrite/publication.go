@@ -27,6 +27,13 @@ func (s *syncer) replace(ctx context.Context) (err error) {
 		if s.there, err = s.librarian(s.to, s.goal).those(ctx, s.is); err != nil {
 			return err
 		}
+		// What is found by its key and not listed is a node of another name.
+		for dir := range s.there {
+			s.spelled.add(strings.TrimSuffix(dir, "/"))
+		}
+		if err := s.spelled.verify(ctx, s.to, s.goal); err != nil {
+			return err
+		}
 	}
 	for _, dir := range s.dirs() {
 		is, was := s.is[dir], s.there[dir]

@@ -79,6 +79,8 @@ func TestOneNameAtDestination(t *testing.T) {
 		"a file":    {[]string{"Notes/x", "notes/x"}, strings.ToLower},
 		"Unicode":   {[]string{"é", "e\u0301"}, composed.Replace},
 		"backslash": {[]string{`a\b`, "a/b"}, func(s string) string { return strings.ReplaceAll(s, `\`, "/") }},
+		"the other": {[]string{"A", "a"}, func(s string) string { return strings.ReplaceAll(s, "/a/", "/A/") }},
+		"plain":     {[]string{"Notes/x", "notes/y"}, func(s string) string { return strings.ReplaceAll(s, "/notes/", "/Notes/") }},
 		"one alone": {[]string{"A"}, strings.ToLower},
 	} {
 		for name, do := range map[string]func(src, dst *zarr.Location) error{
@@ -90,13 +92,14 @@ func TestOneNameAtDestination(t *testing.T) {
 				return err
 			},
 		} {
-			if what == "a file" && name == "sync" {
+			files := what == "a file" || what == "plain"
+			if files && name == "sync" {
 				continue // which copies no files of other programs
 			}
 			src := memstore.New()
 			putText(t, src, "g/zarr.json", groupText)
 			for i, n := range c.names {
-				if what == "a file" {
+				if files {
 					putText(t, src, "g/"+n, n)
 					continue
 				}
@@ -118,6 +121,27 @@ func TestOneNameAtDestination(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestSyncToOneName adds a node whose name the destination takes for that of another one.
+// The other one stays as it is.
+func TestSyncToOneName(t *testing.T) {
+	src := memstore.New()
+	to := without{&folding{memstore.New(), func(s string) string { return strings.ReplaceAll(s, "/a/", "/A/") }}}
+	putText(t, src, "g/zarr.json", groupText)
+	putText(t, src, "g/A/zarr.json", arrayText)
+	putText(t, src, "g/A/c/0", "111")
+	for _, name := range []string{"A", "a"} {
+		putText(t, src, "g/"+name+"/zarr.json", arrayText)
+		putText(t, src, "g/"+name+"/c/0", strings.Repeat(name, 3))
+		_, err := rewrite.Sync(t.Context(), zarr.At(src, "g"), zarr.At(to, "h"), nil)
+		if (name == "A") != (err == nil) || err != nil && !errors.Is(err, zarr.ErrInvalidArgument) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got, _, err := to.Get(t.Context(), store.MustKey("h/A/c/0"), store.Request{}, nil); string(got) != "AAA" || err != nil {
+		t.Errorf("the chunk is %q, error %v", got, err)
 	}
 }
 
@@ -183,7 +207,9 @@ func TestStrangeObjects(t *testing.T) {
 				_, err := rewrite.ConvertTo(t.Context(), src, dst, 2, nil)
 				return err
 			},
-			"delete": func(src, _ *zarr.Location) error { return src.Delete(t.Context(), &zarr.Options{Write: true, SingleWriter: true}) },
+			"delete": func(src, _ *zarr.Location) error {
+				return src.Delete(t.Context(), &zarr.Options{Write: true, SingleWriter: true})
+			},
 		} {
 			src := bucket{memstore.New(), []string{strange}}
 			putText(t, src, "g/zarr.json", groupText)

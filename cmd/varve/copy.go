@@ -53,6 +53,10 @@ copy fails.
 SRC behind a symbolic link, and a SRC with symbolic links out of the store or broken ones. A plain copy leaves out such
 links and counts them.
 
+Names are kept as they are, whoever wrote them. What no copy can have is an error that names it, before anything is
+copied: a pipe, or an object whose name is "a//b". Two names that DST takes for one, because it ignores case for example,
+are an error before the copy is visible.
+
 The documents are stored last, so an interrupted copy is not visible. Another copy to the same place removes what it
 left. The copy fails if the shape or the chunks of the source change meanwhile.
 
