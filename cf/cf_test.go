@@ -356,3 +356,24 @@ func TestCoordinateOptions(t *testing.T) {
 		t.Errorf("options %+v", o)
 	}
 }
+
+// TestUnitsAlike compares units that are spelled differently.
+func TestUnitsAlike(t *testing.T) {
+	for _, tt := range []struct {
+		a, b  cf.Units
+		alike bool
+	}{
+		{cf.Units{"K", ""}, cf.Units{" kelvin", ""}, true},
+		{cf.Units{"hours", ""}, cf.Units{"h", ""}, true},
+		{cf.Units{"m", ""}, cf.Units{"km", ""}, false},
+		{cf.Units{}, cf.Units{}, true},
+		{cf.Units{"days since 2000-1-1", "365_day"}, cf.Units{"days since 2000-01-01", "NoLeap"}, true},
+		{cf.Units{"days since 2000-1-1", ""}, cf.Units{"days since 2000-01-01", "noleap"}, false},
+		{cf.Units{"days since 2000-1-1", ""}, cf.Units{"d since 2000-01-01", "proleptic_gregorian"}, true},
+		{cf.Units{"days since 2000-01-01", ""}, cf.Units{"days", ""}, false},
+	} {
+		if tt.a.Alike(tt.b) != tt.alike || tt.b.Alike(tt.a) != tt.alike {
+			t.Errorf("%q and %q: want %v", tt.a, tt.b, tt.alike)
+		}
+	}
+}

@@ -26,6 +26,7 @@ type Array struct {
 	refs   references       // those that follow them
 	inline map[int64][]byte // the chunks that have no source, by number
 	faces  []face           // the chunks that are to be copied without their padding
+	points []point          // its places along axes that it lacks
 }
 
 // newArray returns an array without any stored chunk.

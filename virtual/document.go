@@ -59,6 +59,7 @@ type nodeDocument struct {
 	Axis     int     `json:"axis,omitempty"`
 	Values   bool    `json:"values,omitempty"` // see [Array.values]
 	Blocks   []piece `json:"references,omitempty"`
+	Points   []point `json:"points,omitempty"` // see [Array.points]
 }
 
 // Open reads the document of a stored manifest, by one request. References and sources
@@ -138,7 +139,11 @@ func (m *Manifest) addNode(n nodeDocument) error {
 		if n.Blocks == nil {
 			n.Blocks = []piece{}
 		}
-		m.Arrays = append(m.Arrays, &Array{Path: n.Path, Document: doc, Grid: g, Axis: n.Axis, values: n.Values, blocks: n.Blocks})
+		a := &Array{Path: n.Path, Document: doc, Grid: g, Axis: n.Axis, values: n.Values, blocks: n.Blocks, points: n.Points}
+		m.Arrays = append(m.Arrays, a)
+		if err := a.checkPoints(); err != nil {
+			return err
+		}
 		if err := consecutive(n.Blocks, mostReferences); err != nil {
 			return err
 		}

@@ -22,7 +22,8 @@ var ErrMismatch = errors.New("the files do not fit together")
 type Join struct {
 	// Concat is the name of the dimension along which arrays that have it follow each
 	// other, such as "time". Each file adds its own chunks, so that files of unequal
-	// lengths fit.
+	// lengths fit. An array that has one value along it, as a field of a forecast has one
+	// time, gets the dimension and a coordinate.
 	Concat string
 	// Stack is the name of a new dimension with one index for each file, such as
 	// "member". It becomes the first axis of all arrays but coordinates.
@@ -127,6 +128,15 @@ func (j *Joined) Add(ctx context.Context, p *Part) error {
 func (j *Joined) plan(ctx context.Context, p *Part) ([]func(base uint32), error) {
 	var adds []func(base uint32)
 	merge := j.join.merges()
+	if j.join.Concat != "" {
+		var err error
+		if p, err = p.along(j.join.Concat); err != nil {
+			return nil, err
+		}
+	}
+	if err := j.sameGroups(p); err != nil {
+		return nil, err
+	}
 	if j.parts == 0 && !j.grows(p.Manifest) {
 		return nil, fmt.Errorf("%w: %s: no array has the dimension %q; there are %q", ErrMismatch, p.Name, j.join.Concat+j.join.Stack, dimensions(p.Manifest))
 	}
@@ -140,7 +150,7 @@ func (j *Joined) plan(ctx context.Context, p *Part) ([]func(base uint32), error)
 		case old == nil:
 			add, err = j.begin(ctx, p, a)
 		case old.along < 0:
-			err = j.same(ctx, p, old, a)
+			add, err = j.same(ctx, p, old, a)
 		default:
 			add, err = j.extend(ctx, p, old, a)
 		}
@@ -177,6 +187,8 @@ func axisOf(doc *metadata.Array, name string) int {
 func (j *Joined) begin(ctx context.Context, p *Part, a *Array) (func(base uint32), error) {
 	n := &joined{Array: a, along: -1, last: p.Name}
 	switch {
+	case j.join.Stack != "" && slices.ContainsFunc(a.points, func(p point) bool { return p.Name == j.join.Stack }):
+		return nil, mismatch(p.Name, a.Path, "it has a place along the axis %q already: concatenate files along it", j.join.Stack)
 	case j.join.Stack != "" && axisOf(a.Document, j.join.Stack) >= 0:
 		return nil, mismatch(p.Name, a.Path, "it has the dimension %q already: concatenate files along it", j.join.Stack)
 	case j.join.Stack != "" && !isCoordinate(a):
@@ -265,21 +277,23 @@ func (a *Array) ordered(axis int) *Array {
 }
 
 // same checks that an array that does not grow is the one that is there already.
-func (j *Joined) same(ctx context.Context, p *Part, old *joined, a *Array) error {
-	if err := j.alike(p, old, a, -1); err != nil {
-		return err
+func (j *Joined) same(ctx context.Context, p *Part, old *joined, a *Array) (func(base uint32), error) {
+	leave, err := j.alike(p, old, a, -1)
+	if err != nil {
+		return nil, err
 	}
+	add := func(uint32) { leave() }
 	if old.coord == nil || !compared(a) {
-		return j.repeats(ctx, p, old, a)
+		return add, j.repeats(ctx, p, old, a)
 	}
 	c, err := readCoordinate(ctx, p, a)
 	if err != nil {
-		return fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
+		return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
 	}
 	if !old.coord.equals(c) {
-		return mismatch(p.Name, a.Path, "its values differ from those in %s, and it does not have the dimension of the files", old.last)
+		return nil, mismatch(p.Name, a.Path, "its values differ from those in %s, and it does not have the dimension of the files", old.last)
 	}
-	return nil
+	return add, nil
 }
 
 // extend adds an array behind the one that is there already.
@@ -290,7 +304,8 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 			return nil, mismatch(p.Name, a.Path, "%v", err)
 		}
 	}
-	if err := j.alike(p, old, a, old.along); err != nil {
+	leave, err := j.alike(p, old, a, old.along)
+	if err != nil {
 		return nil, err
 	}
 	if old.coord != nil {
@@ -303,6 +318,7 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 			return nil, mismatch(p.Name, a.Path, "%v", err)
 		}
 		return func(uint32) {
+			leave()
 			if names := namesOf(a.Document); len(names) == 1 && old.coord.disordered(values) {
 				j.note("%s: the values of %s do not go on in the order of those in %s", a.Path, p.Name, old.last)
 			}
@@ -319,6 +335,7 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 	}
 	a = a.ordered(old.along)
 	return func(base uint32) {
+		leave()
 		old.cut(end)
 		a := a.moved(base)
 		n := old.stored() + int64(old.refs.len())

@@ -6,14 +6,17 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/strictjson"
 )
 
 // alike checks that an array fits the one that is there already, except along an axis.
-func (j *Joined) alike(p *Part, old *joined, a *Array, along int) error {
+// It returns a function that leaves out attributes which do not hold for both.
+func (j *Joined) alike(p *Part, old *joined, a *Array, along int) (leave func(), err error) {
 	was, is := old.Document, a.Document
 	kept := old.coord != nil // as values, which are compared or encoded anew
 	for _, x := range []struct {
@@ -28,7 +31,7 @@ func (j *Joined) alike(p *Part, old *joined, a *Array, along int) error {
 		{"codecs", !kept && !slices.EqualFunc(was.Codecs, is.Codecs, metadata.Extension.Equal), codecNames(was), codecNames(is)},
 	} {
 		if x.differ {
-			return mismatch(p.Name, a.Path, "its %s: %v, and in %s it is %v", x.what, x.is, old.last, x.old)
+			return nil, mismatch(p.Name, a.Path, "its %s: %v, and in %s it is %v", x.what, x.is, old.last, x.old)
 		}
 	}
 	for i := range is.Shape {
@@ -37,40 +40,128 @@ func (j *Joined) alike(p *Part, old *joined, a *Array, along int) error {
 		}
 		was, is := old.Grid.Axis(i), a.Grid.Axis(i)
 		if was.Extent() != is.Extent() {
-			return mismatch(p.Name, a.Path, "axis %s has %d elements, and in %s it has %d", axisText(a, i), is.Extent(), old.last, was.Extent())
+			return nil, mismatch(p.Name, a.Path, "axis %s has %d elements, and in %s it has %d", axisText(a, i), is.Extent(), old.last, was.Extent())
 		}
 		if !kept && !sameEdges(was, is) {
-			return mismatch(p.Name, a.Path, "axis %s has chunks of %s, and in %s of %s", axisText(a, i), is, old.last, was)
+			return nil, mismatch(p.Name, a.Path, "axis %s has chunks of %s, and in %s of %s", axisText(a, i), is, old.last, was)
 		}
 	}
-	return j.sameMeaning(p, old, a)
+	return j.meaning(p, old, a)
 }
 
-// meaning are the attributes that change what elements mean. The others may differ from
-// file to file: those of the first one count.
-var meaning = []string{
-	"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "calendar", "units", "dtype", "positive", "grid_mapping",
-	"valid_min", "valid_max", "valid_range", "flag_values", "flag_masks", "flag_meanings", "BSCALE", "BZERO", "BLANK",
+// meaning checks that elements of the part mean what those of the array mean, also
+// beyond the document: see the package's list of attributes. It returns a function that
+// leaves out attributes which do not hold for both.
+func (j *Joined) meaning(p *Part, old *joined, a *Array) (leave func(), err error) {
+	was, err := statementsOf(old.Document.Attributes)
+	if err != nil {
+		return nil, err
+	}
+	is, err := statementsOf(a.Document.Attributes)
+	if err != nil {
+		return nil, err
+	}
+	if old.coord != nil && old.along >= 0 {
+		delete(is, "units") // they are converted
+		if units := was["units"]; !units.IsZero() {
+			is["units"] = units
+		}
+	}
+	if old.along >= 0 && was.continues(is, j.join.Concat, old.extent()) {
+		is[tiepoint] = was[tiepoint]
+	}
+	faults, others := was.compare(is)
+	if len(faults) > 0 {
+		return nil, mismatch(p.Name, a.Path, "%s%s", differing(faults, was, is, old.last), a.wayOut(faults))
+	}
+	raw, err := was.without(old.Document.Attributes, others, is)
+	if err != nil || len(others) == 0 {
+		return func() {}, err
+	}
+	doc, err := old.Document.WithAttributes(raw)
+	return func() {
+		j.note("%s: attributes differ between %s and %s, and are left out: %s", a.Path, old.last, p.Name, someOf(others))
+		old.Document = doc
+	}, err
 }
 
-func (j *Joined) sameMeaning(p *Part, old *joined, a *Array) error {
-	for _, name := range meaning {
-		was, _, err := metadata.Attribute(old.Document.Attributes, name)
+// extent returns the length of the axis along which the array grows, so far.
+func (n *joined) extent() (length int64) {
+	for _, axis := range n.axes {
+		length += axis.Extent()
+	}
+	return length
+}
+
+// sameGroups checks that groups of the part do not say otherwise what elements mean, as
+// the primary header of a FITS file may.
+func (j *Joined) sameGroups(p *Part) error {
+	for _, g := range p.Manifest.Groups {
+		i := slices.IndexFunc(j.m.Groups, func(o Group) bool { return o.Path == g.Path })
+		if i < 0 || j.join.merges() {
+			continue
+		}
+		was, err := statementsOf(j.m.Groups[i].Document.Attributes)
 		if err != nil {
 			return err
 		}
-		is, _, err := metadata.Attribute(a.Document.Attributes, name)
+		is, err := statementsOf(g.Document.Attributes)
 		if err != nil {
 			return err
 		}
-		if name == "units" && old.coord != nil && old.along >= 0 {
-			continue // they are converted
-		}
-		if !bytes.Equal(was, is) {
-			return mismatch(p.Name, a.Path, "its attribute %s is %s, and in %s it is %s", name, textOr(is), old.last, textOr(was))
+		if faults, _ := was.compare(is); len(faults) > 0 {
+			return mismatch(p.Name, "/"+g.Path, "%s", differing(faults, was, is, j.first))
 		}
 	}
 	return nil
+}
+
+// differing says how attributes differ from those of another file.
+func differing(names []string, was, is statements, other string) string {
+	const most = 3
+	var list []string
+	for _, name := range names[:min(most, len(names))] {
+		what, x, y := difference(was[name], is[name])
+		list = append(list, fmt.Sprintf("%sits attribute %s is %s, and in %s it is %s", what, name, textOr(y.Raw()), other, textOr(x.Raw())))
+	}
+	if len(names) > most {
+		list = append(list, fmt.Sprintf("%d more attributes differ", len(names)-most))
+	}
+	return strings.Join(list, "; ")
+}
+
+// difference returns the first elements that differ, and which they are, of two lists of
+// one length; else the values.
+func difference(was, is strictjson.Value) (what string, x, y strictjson.Value) {
+	if was.Kind() != strictjson.Array || is.Kind() != strictjson.Array || was.Len() != is.Len() {
+		return "", was, is
+	}
+	for i, x := range was.Elements() {
+		if y := is.Element(i); !sameJSON(x, y) {
+			return fmt.Sprintf("element %d of ", i), x, y
+		}
+	}
+	return "", was, is
+}
+
+// wayOut says how files can be joined whose attributes differ, if a coordinate can have
+// their values.
+func (a *Array) wayOut(names []string) string {
+	for _, p := range a.points {
+		if slices.Contains(p.Attributes, names[0]) {
+			return fmt.Sprintf("; concatenate the files along %s (--concat %s)", p.Name, p.Name)
+		}
+	}
+	return ""
+}
+
+// someOf lists the first names.
+func someOf(names []string) string {
+	const most = 6
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
 }
 
 // sameFill reports whether two arrays of one type have the same fill value, in whatever

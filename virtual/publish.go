@@ -145,7 +145,7 @@ func (p *publication) document(ctx context.Context) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.Nodes = append(d.Nodes, nodeDocument{a.Path, string(text), a.Axis, a.values, blocks})
+		d.Nodes = append(d.Nodes, nodeDocument{a.Path, string(text), a.Axis, a.values, blocks, a.points})
 	}
 	if d.Superseded, err = p.superseded(ctx, &d); err != nil {
 		return nil, err

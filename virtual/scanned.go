@@ -87,6 +87,9 @@ func fromScanned(s *scan.Array, size int64) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.points, err = pointsOf(s); err != nil {
+		return nil, err
+	}
 	for _, c := range s.Chunks {
 		switch {
 		case c.Number < 0 || c.Number >= int64(a.refs.len()):

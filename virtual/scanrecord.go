@@ -4,6 +4,7 @@ package virtual
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,6 +58,7 @@ type nodeRecord struct {
 	Document string           `json:"document"`
 	Blocks   [][]byte         `json:"references,omitempty"` // each has mostReferences, but for the last one
 	Inline   map[int64][]byte `json:"inline,omitempty"`
+	Points   scanList[point]  `json:"points,omitempty"`
 }
 
 type refusalRecord struct {
@@ -82,7 +84,7 @@ func recordOf(p *Part, values map[string][]byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		n := nodeRecord{Path: a.Path, Document: string(text), Inline: a.inline}
+		n := nodeRecord{Path: a.Path, Document: string(text), Inline: a.inline, Points: a.points}
 		for at := 0; at < a.refs.len(); at += mostReferences {
 			n.Blocks = append(n.Blocks, appendBlock(nil, a.refs.slice(at, min(at+mostReferences, a.refs.len()))))
 		}
@@ -216,8 +218,8 @@ func (n *nodeRecord) array() (*Array, error) {
 	if !ok || (chunks+mostReferences-1)/mostReferences != int64(len(n.Blocks)) {
 		return nil, scan.Corruptf("%d blocks of references for %v chunks", len(n.Blocks), g.Chunks())
 	}
-	a := &Array{Path: n.Path, Document: doc, Grid: g, inline: n.Inline}
-	if err := a.checkChunks(); err != nil {
+	a := &Array{Path: n.Path, Document: doc, Grid: g, inline: n.Inline, points: n.Points}
+	if err := cmp.Or(a.checkPoints(), a.checkChunks()); err != nil {
 		return nil, err
 	}
 	for k := range a.inline {

@@ -504,7 +504,7 @@ func records(t testing.TB, names ...string) (list [][]byte, sources []Source) {
 // TestRecords keeps scans of files with groups, holes, values in headers, and arrays that
 // are refused.
 func TestRecords(t *testing.T) {
-	names := []string{"h5_groups.h5", "h5_holes.h5", "h5_types.h5", "h5_unsupported.h5", "grib_steps.grib2", "geotiff_sparse.tif"}
+	names := []string{"h5_groups.h5", "h5_holes.h5", "h5_types.h5", "h5_unsupported.h5", "grib_steps.grib2", "grib_ieee.grib2", "geotiff_sparse.tif"}
 	lines, sources := records(t, names...)
 	for i, line := range lines {
 		m, r, err := parseRecord(line, sources[i])
@@ -549,6 +549,27 @@ func TestHostileRecords(t *testing.T) {
 			t.Fatalf("%s: nothing has changed", name)
 		}
 		if _, _, err := parseRecord([]byte(changed), source); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// TestHostilePoints parses records whose arrays have places along axes that no scan finds.
+func TestHostilePoints(t *testing.T) {
+	lines, sources := records(t, "grib_ieee.grib2")
+	for name, change := range map[string][2]string{
+		"an axis":     {`"axis":0`, `"axis":3`},
+		"below zero":  {`"axis":0`, `"axis":-1`},
+		"a name":      {`"name":"time"`, `"name":"../time"`},
+		"no document": {`"name":"time","document":"{`, `"name":"time","document":"[`},
+		"a shape":     {`\"shape\": [1]`, `\"shape\": [2]`},
+		"no value":    {`"value":"`, `"value":"AAAA`},
+	} {
+		changed := strings.Replace(string(lines[0]), change[0], change[1], 1)
+		if changed == string(lines[0]) {
+			t.Fatalf("%s: nothing has changed", name)
+		}
+		if _, _, err := parseRecord([]byte(changed), sources[0]); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

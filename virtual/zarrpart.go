@@ -160,6 +160,9 @@ func (w *walk) checkMemory(v *Store, at store.Path, g *grid.Grid) error {
 // addReferences adds an array that consists of references already.
 func (w *walk) addReferences(v *Store, at store.Path, a *Array, keys metadata.KeyEncoding) error {
 	m, count := w.part.Manifest, a.Grid.Chunks()
+	if n, ok := v.content.(*nodes); ok {
+		a.points = n.arrays[at.String()].points
+	}
 	numbers := map[string]uint32{} // of the sources
 	index, key := make([]int64, len(count)), []byte(nil)
 	for k := range a.refs.len() {

@@ -3,6 +3,7 @@
 package grib
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -58,6 +59,9 @@ func (s *series) attributes() (list scan.Attributes) {
 	list.Set("parameter_category", k.category)
 	list.Set("parameter_number", k.parameter)
 	list.Set("centre", s.centre)
+	if k.centre != 0 { // the numbers of the parameter mean something else elsewhere
+		list.Set("parameter_centre", k.centre)
+	}
 	list.Set("product_template", uint16(k.template))
 	if k.variant != "" {
 		list.Set("product_octets", []byte(k.variant))
@@ -71,8 +75,19 @@ func (s *series) attributes() (list scan.Attributes) {
 	if s.refused == nil {
 		list.Set("grid_template", uint16(s.grid.Template))
 		list.Set("scanning_mode", s.grid.Scanning)
+		list.Set("grid_octets", k.gridOctets())
 	}
 	return list
+}
+
+// gridOctets returns the definition of the grid (section 3 from octet 6 on), or a hash of
+// one that lists points of each row.
+func (k key) gridOctets() any {
+	const most = 128
+	if octets := []byte(k.grid)[5:]; len(octets) <= most {
+		return octets
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(k.grid)[5:]))
 }
 
 // fill sets the shape, the codec and the chunks of an array. It refuses one that is too
@@ -82,12 +97,12 @@ func (c *collection) fill(a *scan.Array, s *series) {
 	for _, k := range kinds {
 		values := k.values(s.entries)
 		if len(values) == 1 {
-			k.describe(&a.Attributes, s, values[0])
+			a.Points = append(a.Points, k.points(a, s, values)...)
 			continue
 		}
 		n := int64(len(values))
 		a.Shape, a.Chunk = append(a.Shape, n), append(a.Chunk, 1)
-		a.Names = append(a.Names, c.axes.along(k, s, values))
+		a.Names = append(a.Names, c.axes.add(k.coordinate(s, values)))
 		for i, e := range s.entries {
 			number[i] = number[i]*n + k.index(values, e)
 		}

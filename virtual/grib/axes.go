@@ -84,8 +84,37 @@ type axes struct {
 	left   int64 // bytes that coordinates of grids may still have
 }
 
-// along returns the name of the axis with values of a kind.
-func (x *axes) along(k *kind, s *series, values []level) string {
+// add adds a coordinate, unless there is an equal one, and returns its name.
+func (x *axes) add(c *scan.Array) string {
+	described, _ := c.Attributes.JSON() // numbers and texts have a form
+	identity := fmt.Sprintf("%s\x00%s\x00%s", c.Path, described, c.Chunks[0].Data)
+	name, ok := x.known[identity]
+	if !ok {
+		name = x.names.unique(c.Path)
+		x.known[identity] = name
+		c.Path, c.Names = name, []string{name}
+		x.arrays = append(x.arrays, c)
+	}
+	return name
+}
+
+// points returns the place of an array along an axis with a single value, and describes
+// it by attributes. There is none where the value means nothing, as at the surface.
+func (k *kind) points(a *scan.Array, s *series, values []level) []scan.Point {
+	before := len(a.Attributes)
+	k.describe(&a.Attributes, s, values[0])
+	p := scan.Point{Axis: len(a.Shape), Coordinate: k.coordinate(s, values)}
+	for _, x := range a.Attributes[before:] {
+		p.Attributes = append(p.Attributes, x.Name)
+	}
+	if p.Attributes == nil {
+		return nil
+	}
+	return []scan.Point{p}
+}
+
+// coordinate returns the coordinate with values of a kind.
+func (k *kind) coordinate(s *series, values []level) *scan.Array {
 	var about scan.Attributes
 	number, second := make([]float64, len(values)), make([]float64, len(values))
 	for i, v := range values {
@@ -113,45 +142,36 @@ func (x *axes) along(k *kind, s *series, values []level) string {
 		if s.key.second != none {
 			about.Set("second_level", second)
 		}
-		return x.floats(k.name, number, about)
+		return floats(k.name, number, about)
 	}
-	return x.integers(k.name, number, about)
+	return integers(k.name, number, about)
 }
 
-// integers returns the name of an axis whose coordinates are integers.
-func (x *axes) integers(name string, values []float64, about scan.Attributes) string {
+// integers returns a coordinate of integers.
+func integers(name string, values []float64, about scan.Attributes) *scan.Array {
 	var b []byte
 	for _, v := range values {
 		b = binary.LittleEndian.AppendUint64(b, uint64(int64(v)))
 	}
-	return x.name(name, b, dtype.Of[int64](), about)
+	return coordinateOf(name, b, dtype.Of[int64](), about)
 }
 
-// floats returns the name of an axis whose coordinates are floats.
-func (x *axes) floats(name string, values []float64, about scan.Attributes) string {
+// floats returns a coordinate of floats.
+func floats(name string, values []float64, about scan.Attributes) *scan.Array {
 	var b []byte
 	for _, v := range values {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 	}
-	return x.name(name, b, dtype.Of[float64](), about)
+	return coordinateOf(name, b, dtype.Of[float64](), about)
 }
 
-// name returns the name of an axis with coordinates of eight bytes each. The first time,
-// it adds an array of them.
-func (x *axes) name(base string, data []byte, t dtype.Type, about scan.Attributes) string {
-	described, _ := about.JSON() // numbers and texts have a form
-	identity := fmt.Sprintf("%s\x00%s\x00%s", base, described, data)
-	name, ok := x.known[identity]
-	if !ok {
-		name = x.names.unique(base)
-		x.known[identity] = name
-		n := int64(len(data) / 8)
-		x.arrays = append(x.arrays, &scan.Array{
-			Path: name, Shape: []int64{n}, Chunk: []int64{n}, Type: t, Names: []string{name}, Attributes: about,
-			Codecs: []metadata.Extension{bytescodec.Extension(bytescodec.Little)}, Chunks: []scan.Chunk{{Data: data}},
-		})
+// coordinateOf returns a coordinate of elements of eight bytes.
+func coordinateOf(name string, data []byte, t dtype.Type, about scan.Attributes) *scan.Array {
+	n := int64(len(data) / 8)
+	return &scan.Array{
+		Path: name, Shape: []int64{n}, Chunk: []int64{n}, Type: t, Names: []string{name}, Attributes: about,
+		Codecs: []metadata.Extension{bytescodec.Extension(bytescodec.Little)}, Chunks: []scan.Chunk{{Data: data}},
 	}
-	return name
 }
 
 // bare returns the name of an axis of a length without coordinates.

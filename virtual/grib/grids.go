@@ -50,11 +50,11 @@ func (x *axes) gridNames(s *series) (ny, nx string) {
 	}
 	before := len(x.arrays)
 	lat, lon := corners([]byte(s.key.grid), g.Scanning)
-	nx = x.floats("longitude", spaced(lon, g.Nx), coordinate("longitude", "degrees_east"))
+	nx = x.add(floats("longitude", spaced(lon, g.Nx), coordinate("longitude", "degrees_east")))
 	if g.Template == gaussian { // its latitudes are not equally spaced
 		ny = x.bare("latitude", g.Ny)
 	} else {
-		ny = x.floats("latitude", spaced(lat, g.Ny), coordinate("latitude", "degrees_north"))
+		ny = x.add(floats("latitude", spaced(lat, g.Ny), coordinate("latitude", "degrees_north")))
 	}
 	for _, a := range x.arrays[before:] {
 		x.left -= 8 * a.Shape[0]

@@ -85,12 +85,28 @@ type Array struct {
 	// dimension has one.
 	Names      []string
 	Attributes Attributes
+	// Points are the places of the array along axes that it lacks, in the order of axes.
+	Points []Point
 	// Chunks are the chunks that the file has, in any order. None is there twice.
 	Chunks []Chunk
 	// Refused is why the array cannot be referenced, or nil. It wraps [ErrUnsupported],
 	// or [ErrCorrupt] if only this array is damaged. Only Path and what is known of the
 	// other fields are set then.
 	Refused error
+}
+
+// Point is the place of an array along an axis that it lacks, because it has one value
+// there: a field of a forecast is of one time. If files are joined along the axis, the
+// array gets it, with chunks of one element.
+type Point struct {
+	// Axis is the number that the axis would have.
+	Axis int
+	// Coordinate is an array of one element, in a chunk with Data. Its path is the name
+	// of the axis.
+	Coordinate *Array
+	// Attributes are those of the array that say the same. An array with the axis does
+	// not have them.
+	Attributes []string
 }
 
 // Chunk says where a chunk is.

@@ -4,7 +4,6 @@ package input
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -12,11 +11,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -229,17 +226,12 @@ func unitsDiffer(from, to cf.Units) (faults []string) {
 	if from.Units == "" || to.Units == "" {
 		return nil
 	}
-	a, counts := from.Times()
-	b, also := to.Times()
-	switch {
 	// Different texts may count alike: since 2000-1-1, since 2000-01-01.
-	case counts && also:
-		if countAlike(a, b) {
-			return nil
-		}
-	case !counts && !also && sameUnit(from.Units, to.Units):
+	if from.Alike(to) {
 		return nil
 	}
+	_, counts := from.Times()
+	_, also := to.Times()
 	if strings.TrimSpace(from.Units) != strings.TrimSpace(to.Units) {
 		faults = append(faults, differs("units", from.Units, to.Units))
 	}
@@ -258,39 +250,4 @@ func differs(name, from, to string) string {
 		return phrase.Shorten(strconv.Quote(s), 60)
 	}
 	return fmt.Sprintf("%s is %s there and %s here", name, text(from), text(to))
-}
-
-// unitNames are other names of units in CF or UDUNITS.
-var unitNames = map[string]string{
-	"kelvin": "K", "Kelvin": "K", "degrees_K": "K", "degree_K": "K", "degK": "K",
-	"degree_north": "degrees_north", "degree_N": "degrees_north", "degrees_N": "degrees_north",
-	"degreeN": "degrees_north", "degreesN": "degrees_north",
-	"degree_east": "degrees_east", "degree_E": "degrees_east", "degrees_E": "degrees_east",
-	"degreeE": "degrees_east", "degreesE": "degrees_east",
-}
-
-// sameUnit reports whether two names are for the same unit.
-func sameUnit(a, b string) bool {
-	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
-	if cmp.Or(unitNames[a], a) == cmp.Or(unitNames[b], b) {
-		return true
-	}
-	x, y := timeLength(a), timeLength(b)
-	return x > 0 && x == y
-}
-
-// timeLength returns the length of a unit of time, or 0 for any other unit.
-func timeLength(name string) time.Duration {
-	u, err := calendar.ParseUnits(name+" since 2000-01-01", calendar.Standard)
-	if err != nil {
-		return 0
-	}
-	return u.Length()
-}
-
-// countAlike reports whether every number denotes the same time in both units,
-// regardless of how they are written.
-func countAlike(a, b cf.Times) bool {
-	sameDays := a.Calendar() == b.Calendar() || a.IsReal() && b.IsReal()
-	return sameDays && a.Length() == b.Length() && a.Origin() == b.Origin()
 }
