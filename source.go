@@ -20,6 +20,11 @@ import (
 type Source struct {
 	// Shape is the shape of the block.
 	Shape []int64
+	// DimensionNames are the names of its axes, if they are known; "" is an axis without
+	// one. An axis that has another name than that of the array is an error, so that no
+	// plane (y, t) is stored as one (t, y). Package cf compares coordinates
+	// ([varve.dev/zarr/cf.CheckAxes]).
+	DimensionNames []string
 	// Read fills dst with the elements of a box of the block, in C order and host byte
 	// order. It is called for one box at a time, and once for each box. If another writer
 	// publishes first, the append starts again and reads all boxes again. It must not

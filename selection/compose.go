@@ -66,6 +66,28 @@ func (r *Resolved) Axes() []int {
 	return dims
 }
 
+// Along returns the elements that are selected along an axis of the array, as a selection
+// of that axis. For points and masks it returns all.
+func (r *Resolved) Along(axis int) Item {
+	if r.axes == nil {
+		return All()
+	}
+	a := r.axes[axis]
+	switch {
+	case a.list != nil:
+		return List(a.list.given...)
+	case !a.flip:
+		return Stepped(a.start, a.start+(a.count-1)*a.step+1, a.step)
+	case a.count == 0:
+		return Span(0, 0)
+	}
+	stop := a.start - 1
+	if stop < 0 {
+		stop = Open // a negative bound counts from the end
+	}
+	return Stepped(a.last(), stop, -a.step)
+}
+
 // compose sets o to the selection that applies q to the block of r. Both select along
 // axes.
 func (r *Resolved) compose(o, q *Resolved) {

@@ -48,6 +48,8 @@ reading their values. If one fails later, the files before it stay appended, and
 
 The numbers of another Zarr array are stored unchanged. If its attributes give them another meaning than they have
 here, such as other units or another packing, the command refuses. An array without such attributes holds raw numbers.
+It also refuses if axes have other names or another order, or if the coordinates of the other axes differ: a latitude that
+goes the other way, or times that count otherwise and mean others. What only one of the arrays knows is not compared.
 
 A new shard must consist of whole inner chunks. With --round-up its declared length is rounded up to that, and it
 reaches beyond the extent until the next append fills it.
@@ -250,6 +252,9 @@ func (g *appending) precheck(cmd *cobra.Command, source string) error {
 	}
 	defer v.Close()
 	if err := v.CheckEncoding(cmd.Context(), g.array); err != nil {
+		return err
+	}
+	if err := v.CheckAxes(cmd.Context(), g.array, g.axis); err != nil {
 		return err
 	}
 	shape := g.array.Shape()

@@ -43,7 +43,8 @@ not know how long the batches of others are: each writes an array, or a group of
 All segments are published by one change: readers see none of them, or all. Along a listed axis the chunks of the
 segments become chunks of the array. A chunk is copied as it is stored, by the store if it can, if codecs, fill value
 and the chunks along all other axes are the same; others are decoded and encoded again. In a group, either all arrays
-grow or none: all that have the dimension, in the group and in each segment. Units and packing must be the same.
+grow or none: all that have the dimension, in the group and in each segment. Units and packing must be the same, and so
+must the names of axes and the coordinates of all other axes, as far as they are known.
 
 The segments are taken in the order given, with --sort name in that of their names, and with --sort COORD in that of
 the first value of a coordinate beside or in each. They stay where they are; varve rm removes them. The writer of a
@@ -184,7 +185,7 @@ func (f *stitchFlags) array(cmd *cobra.Command, location string, a *zarr.Array, 
 		}
 		arrays[i] = part
 	}
-	if err := sameMeaning(cmd, a, arrays); err != nil {
+	if err := sameMeaning(cmd, a, arrays, axis); err != nil {
 		return nil, err
 	}
 	done := stitchedOf(location, a, axis, arrays)
@@ -197,10 +198,10 @@ func (f *stitchFlags) array(cmd *cobra.Command, location string, a *zarr.Array, 
 }
 
 // sameMeaning returns an error if the numbers of a segment mean something else in the
-// array, for example because their times have other units.
-func sameMeaning(cmd *cobra.Command, a *zarr.Array, segments []*zarr.Array) error {
+// array, for example because their times have other units, or if its axes are others.
+func sameMeaning(cmd *cobra.Command, a *zarr.Array, segments []*zarr.Array, axis int) error {
 	for _, segment := range segments {
-		if err := input.CheckMeaning(cmd.Context(), segment.Location().String(), segment, a); err != nil {
+		if err := input.CheckSegment(cmd.Context(), segment.Location().String(), segment, a, axis); err != nil {
 			return err
 		}
 	}
@@ -248,7 +249,7 @@ func (f *stitchFlags) group(cmd *cobra.Command, location string, g *zarr.Group, 
 				return nil, failure.BadArgument("%s has no array %s, which grows with the others of %s", s.location, name, location)
 			}
 		}
-		if err := sameMeaning(cmd, a, parts); err != nil {
+		if err := sameMeaning(cmd, a, parts, axis); err != nil {
 			return nil, err
 		}
 		additions = append(additions, zarr.Addition{Path: name, Axis: axis, Segments: parts, Alone: *f.alone})

@@ -30,7 +30,8 @@ func newWriteCommand() *cobra.Command {
 		Long: `Write values from a file or standard input, or one value, into an array.
 
 The number of values must equal the number of selected elements. FILE may also be a Zarr array, unless its attributes
-give its numbers another meaning than they have here.
+give its numbers another meaning than they have here, or its axes have other names or coordinates than the selected
+elements.
 
 The formats:
   raw     C order, little endian, without a header
@@ -112,6 +113,9 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 	}
 	defer v.Close()
 	if err := v.CheckEncoding(cmd.Context(), a); err != nil {
+		return err
+	}
+	if err := v.CheckAxes(cmd.Context(), to, -1); err != nil {
 		return err
 	}
 	v.NoteEncoding(cmd, a)

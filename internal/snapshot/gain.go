@@ -56,7 +56,18 @@ func (g Gain) Along(s *Array, axis int, wanted int64) (int64, error) {
 	case wanted != 0 && wanted != shape[axis]:
 		return 0, fault.Argument("the source has %d planes along axis %d, but AppendOptions.Planes is %d", shape[axis], axis, wanted)
 	}
-	return shape[axis], nil
+	return shape[axis], s.checkNames("the source", g.From.DimensionNames)
+}
+
+// checkNames returns an error if axes of what is appended have other names than those of
+// the array. A name that either lacks is not compared.
+func (s *Array) checkNames(what string, names []string) error {
+	for i, here := range s.DimensionNames() {
+		if i < len(names) && names[i] != "" && here != "" && names[i] != here {
+			return &grid.AxisError{Axis: i, Err: fault.Argument("%s calls it %q, and the array calls it %q: give its axes the order and the names of the array", what, names[i], here)}
+		}
+	}
+	return nil
 }
 
 // IsEmpty reports whether the new planes have no elements.
@@ -173,6 +184,7 @@ func (s *sourceError) As(target any) bool { return errors.As(s.err, target) }
 
 // Source is the Source of the root package.
 type Source struct {
-	Shape []int64
-	Read  func(ctx context.Context, box grid.Box, dst []byte) error
+	Shape          []int64
+	DimensionNames []string
+	Read           func(ctx context.Context, box grid.Box, dst []byte) error
 }

@@ -53,6 +53,9 @@ func (s *Array) segmentsAlong(axis int, segments []Segment) (planes int64, err e
 		if !slices.Equal(shape, is) {
 			return 0, fault.Argument("segment %s has the shape %v, which does not continue shape %v along axis %d", seg.Name, is, s.Grid.Shape(), axis)
 		}
+		if err := s.checkNames("segment "+seg.Name, seg.DimensionNames()); err != nil {
+			return 0, err
+		}
 		if planes += is[axis]; planes < 0 {
 			return 0, fmt.Errorf("%w: the lengths of the segments", grid.ErrOverflow)
 		}

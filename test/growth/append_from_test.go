@@ -421,3 +421,44 @@ func TestAppendFromMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesOfAxes appends sources and segments whose axes have other names than those of
+// the array. Names that only one side has are not compared.
+func TestNamesOfAxes(t *testing.T) {
+	for _, tt := range []struct {
+		names []string
+		fits  bool
+	}{{nil, true}, {[]string{"t", "y"}, true}, {[]string{"", "y"}, true}, {[]string{"y", "t"}, false}, {[]string{"t", "x"}, false}} {
+		s := memstore.New()
+		if _, err := zarr.At(s, "").CreateGroup(t.Context(), nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		create := func(path string, names []string) *zarr.Array {
+			a, err := zarr.At(s, path).CreateArray(t.Context(), zarr.Spec{Shape: []int64{2, 2}, Type: dtype.Of[int32](), DimensionNames: names}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a
+		}
+		a, segment := create("a", []string{"t", "y"}), create("segment", tt.names)
+		source := zarr.SourceAt(bytes.NewReader(make([]byte, 16)), 2, 2)
+		source.DimensionNames = tt.names
+		g, err := zarr.At(s, "").OpenGroup(t.Context(), &zarr.Options{Write: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, err := range map[string]error{
+			"source":          a.AppendFrom(t.Context(), 0, source, nil),
+			"segment":         a.Stitch(t.Context(), 0, []*zarr.Array{segment}, nil),
+			"addition":        g.Append(t.Context(), zarr.Addition{Path: "a", From: source, Alone: true}),
+			"stitch of group": g.Append(t.Context(), zarr.Addition{Path: "a", Segments: []*zarr.Array{segment}, Alone: true}),
+		} {
+			if (err == nil) != tt.fits || err != nil && !errors.Is(err, zarr.ErrInvalidArgument) {
+				t.Errorf("%s with names %q: %v", name, tt.names, err)
+			}
+		}
+		if err := a.Refresh(t.Context()); err != nil || (a.Shape()[0] == 10) != tt.fits {
+			t.Errorf("names %q: shape %v (%v)", tt.names, a.Shape(), err)
+		}
+	}
+}

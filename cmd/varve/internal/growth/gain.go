@@ -39,6 +39,9 @@ func Open(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, 
 	if err := v.CheckEncoding(cmd.Context(), a); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
+	if err := v.CheckAxes(cmd.Context(), a, axis); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
 	v.NoteEncoding(cmd, a)
 	if err := g.measure(a.Shape(), axis, alone); err != nil {
 		return nil, errors.Join(err, g.Close())

@@ -42,12 +42,6 @@ func (v *Values) CheckEncoding(ctx context.Context, a *zarr.Array) error {
 		v.Name, strings.Join(faults, "; "), phrase.Word(v.Name))
 }
 
-// CheckMeaning is [Values.CheckEncoding] for all numbers of an array.
-func CheckMeaning(ctx context.Context, name string, from, to *zarr.Array) error {
-	v := &Values{array: from, Name: name, Type: from.Type()}
-	return v.CheckEncoding(ctx, to)
-}
-
 // faults returns the differences of meaning between the numbers of the node and those of
 // an array.
 func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, err error) {

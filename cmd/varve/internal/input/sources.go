@@ -103,14 +103,16 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *Value
 	}
 	v = &Values{Type: src.Type, Shape: src.Shape, Total: src.Bytes, Whole: true, Name: location}
 	if src.Type.Variable() { // text is held in memory as a whole, as for files
-		defer a.Close()
 		all := element.Values{Type: src.Type}
 		err := src.Blocks(cmd.Context(), func(e element.Values) error {
 			all.Words = append(all.Words, e.Words...) // the texts of a block are not overwritten by the next
 			return nil
 		})
 		v.provide(all)
-		return v, err
+		if v.array, v.done = a, a.Close; err != nil {
+			return nil, errors.Join(err, a.Close())
+		}
+		return v, nil
 	}
 	slabs, err := a.Slabs(src.Selection, src.Slab(nodeSlab))
 	if err != nil {

@@ -125,7 +125,7 @@ func (v *Values) provide(e element.Values) {
 // Secure spools values that come from the array they are written to. Otherwise later
 // reads would see elements that were already replaced.
 func (v *Values) Secure(cmd *cobra.Command, to *zarr.Array) error {
-	if v.array == nil {
+	if v.array == nil || v.Type.Variable() { // texts are in memory
 		return nil
 	}
 	same, err := isSameArray(v.array, to)
