@@ -27,13 +27,14 @@ type AxisPair struct {
 }
 
 // CheckAxes returns an error if elements would be stored under other names or labels than
-// they have: if an axis has another name, or if the coordinates of an axis differ that
-// does not grow, by the values for which they stand. Coordinates in other units or
-// calendars agree if they stand for the same times. What only one side knows is not
-// compared: a name, a coordinate, or an element of one that is missing or was never
-// written.
+// they have: if an axis has another name, if the coordinates of an axis differ that does
+// not grow, by the values for which they stand, or if the grid mappings do. Coordinates
+// in other units or calendars agree if they stand for the same times. What only one side
+// knows is not compared: a name, a coordinate, or an element of one that is missing or
+// was never written.
 //
-// The error wraps [zarr.ErrInvalidArgument] and is a [grid.AxisError] for an axis of to.
+// The error wraps [zarr.ErrInvalidArgument], and is a [grid.AxisError] if it is about an
+// axis, with its number in to.
 func CheckAxes(ctx context.Context, from, to zarr.Elements, pairs ...AxisPair) error {
 	for _, p := range pairs {
 		name, here := axisName(from, p.From), axisName(to, p.To)
@@ -49,6 +50,31 @@ func CheckAxes(ctx context.Context, from, to zarr.Elements, pairs ...AxisPair) e
 		if err != nil {
 			return &grid.AxisError{Axis: p.To, Err: err}
 		}
+	}
+	return checkMapping(ctx, from, to)
+}
+
+// checkMapping compares the grid mappings of two arrays or views: equal coordinates of
+// two zones of a projection are different places.
+func checkMapping(ctx context.Context, from, to zarr.Elements) error {
+	var of [2]Statements
+	for i, e := range []zarr.Elements{from, to} {
+		a, _ := parts(e)
+		name, _, _ := strings.Cut(textAttribute(a, "grid_mapping"), ":") // the names of coordinates may follow
+		if name = strings.TrimSpace(name); name == "" || strings.ContainsAny(name, " /") {
+			return nil
+		}
+		m, err := a.Location().Root().At(path.Join(path.Dir(a.Path()), name)).OpenArray(ctx, reading(a))
+		if err != nil {
+			return ctx.Err() // it is not known
+		}
+		of[i], err = StatementsOf(m.Metadata().Attributes)
+		if err = errors.Join(err, m.Close()); err != nil {
+			return err
+		}
+	}
+	if faults, _ := of[1].Compare(of[0]); len(faults) > 0 {
+		return invalid("it has another grid mapping: %s", of[1].Differ(of[0], faults, "this array"))
 	}
 	return nil
 }

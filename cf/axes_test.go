@@ -135,3 +135,37 @@ func TestCheckAxesOfViews(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckAxesOfProjections compares arrays with the same coordinates in projections.
+func TestCheckAxesOfProjections(t *testing.T) {
+	in := func(mapping map[string]any) *zarr.Array {
+		s := memstore.New()
+		if mapping != nil {
+			if _, err := zarr.At(s, "crs").CreateArray(t.Context(), zarr.Spec{Type: dtype.Of[int32](), Attributes: mapping}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		spec := zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Of[int32](), Attributes: map[string]any{"grid_mapping": "crs: x y"}}
+		a, err := zarr.At(s, "v").CreateArray(t.Context(), spec, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	zone := func(n int) map[string]any {
+		return map[string]any{"grid_mapping_name": "transverse_mercator", "longitude_of_central_meridian": n, "long_name": n}
+	}
+	for name, tt := range map[string]struct {
+		from, to *zarr.Array
+		fits     bool
+	}{
+		"equal":       {in(zone(15)), in(zone(15)), true},
+		"another one": {in(zone(9)), in(zone(15)), false},
+		"not known":   {in(zone(9)), in(nil), true},
+	} {
+		err := cf.CheckAxes(t.Context(), tt.from, tt.to)
+		if (err == nil) != tt.fits || err != nil && !strings.Contains(err.Error(), "longitude_of_central_meridian is 9, and in this array it is 15") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

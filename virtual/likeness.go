@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strictjson"
 )
 
 // alike checks that an array fits the one that is there already, except along an axis.
@@ -49,15 +49,15 @@ func (j *Joined) alike(p *Part, old *joined, a *Array, along int) (leave func(),
 	return j.meaning(p, old, a)
 }
 
-// meaning checks that elements of the part mean what those of the array mean, also
-// beyond the document: see the package's list of attributes. It returns a function that
-// leaves out attributes which do not hold for both.
+// meaning checks that elements of the part mean what those of the array mean, by
+// their attributes ([cf.Statements]). It returns a function that leaves out those which
+// do not hold for both.
 func (j *Joined) meaning(p *Part, old *joined, a *Array) (leave func(), err error) {
-	was, err := statementsOf(old.Document.Attributes)
+	was, err := cf.StatementsOf(old.Document.Attributes)
 	if err != nil {
 		return nil, err
 	}
-	is, err := statementsOf(a.Document.Attributes)
+	is, err := cf.StatementsOf(a.Document.Attributes)
 	if err != nil {
 		return nil, err
 	}
@@ -67,14 +67,14 @@ func (j *Joined) meaning(p *Part, old *joined, a *Array) (leave func(), err erro
 			is["units"] = units
 		}
 	}
-	if old.along >= 0 && was.continues(is, j.join.Concat, old.extent()) {
+	if old.along >= 0 && continues(was, is, j.join.Concat, old.extent()) {
 		is[tiepoint] = was[tiepoint]
 	}
-	faults, others := was.compare(is)
+	faults, others := was.Compare(is)
 	if len(faults) > 0 {
-		return nil, mismatch(p.Name, a.Path, "%s%s", differing(faults, was, is, old.last), a.wayOut(faults))
+		return nil, mismatch(p.Name, a.Path, "%s%s", was.Differ(is, faults, old.last), a.wayOut(faults))
 	}
-	raw, err := was.without(old.Document.Attributes, others, is)
+	raw, err := was.Without(old.Document.Attributes, others, is)
 	if err != nil || len(others) == 0 {
 		return func() {}, err
 	}
@@ -101,47 +101,19 @@ func (j *Joined) sameGroups(p *Part) error {
 		if i < 0 || j.join.merges() {
 			continue
 		}
-		was, err := statementsOf(j.m.Groups[i].Document.Attributes)
+		was, err := cf.StatementsOf(j.m.Groups[i].Document.Attributes)
 		if err != nil {
 			return err
 		}
-		is, err := statementsOf(g.Document.Attributes)
+		is, err := cf.StatementsOf(g.Document.Attributes)
 		if err != nil {
 			return err
 		}
-		if faults, _ := was.compare(is); len(faults) > 0 {
-			return mismatch(p.Name, "/"+g.Path, "%s", differing(faults, was, is, j.first))
+		if faults, _ := was.Inherited().Compare(is.Inherited()); len(faults) > 0 {
+			return mismatch(p.Name, "/"+g.Path, "%s", was.Differ(is, faults, j.first))
 		}
 	}
 	return nil
-}
-
-// differing says how attributes differ from those of another file.
-func differing(names []string, was, is statements, other string) string {
-	const most = 3
-	var list []string
-	for _, name := range names[:min(most, len(names))] {
-		what, x, y := difference(was[name], is[name])
-		list = append(list, fmt.Sprintf("%sits attribute %s is %s, and in %s it is %s", what, name, textOr(y.Raw()), other, textOr(x.Raw())))
-	}
-	if len(names) > most {
-		list = append(list, fmt.Sprintf("%d more attributes differ", len(names)-most))
-	}
-	return strings.Join(list, "; ")
-}
-
-// difference returns the first elements that differ, and which they are, of two lists of
-// one length; else the values.
-func difference(was, is strictjson.Value) (what string, x, y strictjson.Value) {
-	if was.Kind() != strictjson.Array || is.Kind() != strictjson.Array || was.Len() != is.Len() {
-		return "", was, is
-	}
-	for i, x := range was.Elements() {
-		if y := is.Element(i); !sameJSON(x, y) {
-			return fmt.Sprintf("element %d of ", i), x, y
-		}
-	}
-	return "", was, is
 }
 
 // wayOut says how files can be joined whose attributes differ, if a coordinate can have
@@ -184,13 +156,6 @@ func sameEdges(a, b grid.Axis) bool {
 	x, regular := oneEdge(a)
 	y, also := oneEdge(b)
 	return a.Equal(b) || regular && also && x == y
-}
-
-func textOr(raw []byte) string {
-	if raw == nil {
-		return "not set"
-	}
-	return fmt.Sprintf("%.60s", raw)
 }
 
 func sameName(a, b *string) bool {

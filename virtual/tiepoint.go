@@ -4,7 +4,9 @@ package virtual
 
 import (
 	"math"
+	"slices"
 
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/strictjson"
 )
 
@@ -17,10 +19,10 @@ const (
 
 // continues reports whether an image goes on where another one ends, that has n pixels
 // along an axis named y or x: then the tie point of that one holds for both.
-func (s statements) continues(o statements, axis string, n int64) bool {
+func continues(s, o cf.Statements, axis string, n int64) bool {
 	was, is := numbersIn(s[tiepoint]), numbersIn(o[tiepoint])
 	scale := numbersIn(s[pixelScale])
-	if len(was) != 6 || len(is) != 6 || len(scale) != 3 || !sameJSON(s[pixelScale], o[pixelScale]) {
+	if len(was) != 6 || len(is) != 6 || len(scale) != 3 || !slices.Equal(scale, numbersIn(o[pixelScale])) {
 		return false
 	}
 	x, y := origin(was, scale)

@@ -109,3 +109,29 @@ func TestAxesOfPlanes(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestForeignStatements appends arrays whose attributes say something else about their
+// elements. What only one of them says is not compared.
+func TestForeignStatements(t *testing.T) {
+	dir := t.TempDir()
+	create := func(name, attributes string) string {
+		node := filepath.Join(dir, name)
+		must(t, "", "create", node, "--shape", "2", "--dtype", "uint8", "--attributes", attributes)
+		return node
+	}
+	to := create("to", `{"flag_values": [0, 1], "flag_meanings": "land sea", "ModelTiepoint": [0, 0, 0, 5, 50, 0], "standard_name": "status"}`)
+	for attributes, want := range map[string]string{
+		`{"flag_values": [0, 1.0], "flag_meanings": "land sea", "history": "other"}`: "",
+		`{}`: "",
+		`{"flag_values": [0, 1], "flag_meanings": "sea land"}`: "flag_meanings is",
+		`{"ModelTiepoint": [0, 0, 0, 6, 50, 0]}`:               "ModelTiepoint is",
+		`{"standard_name": "quality"}`:                         "standard_name is",
+	} {
+		from := create("from", attributes)
+		_, errs, status := execute(t, "", "append", to, from)
+		if (status == 0) != (want == "") || !strings.Contains(errs, want) {
+			t.Errorf("%s: status %d, %s", attributes, status, errs)
+		}
+		must(t, "", "rm", from, "--yes")
+	}
+}

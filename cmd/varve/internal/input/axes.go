@@ -21,12 +21,16 @@ func (v *Values) CheckAxes(ctx context.Context, to zarr.Elements, grown int) err
 		return nil
 	}
 	err := cf.CheckAxes(ctx, v.array, to, pairsOf(v.array.Shape(), to.Shape(), grown)...)
-	var axis *grid.AxisError
-	if !errors.As(err, &axis) {
+	if !errors.Is(err, zarr.ErrInvalidArgument) {
 		return err
 	}
-	return failure.OnAxis(axis.Axis, "%s has other axes than the place of its values: %w; store it in the order of that place first, "+
-		"or take bare numbers by way of a file: varve export %s -o FILE.npy", v.Name, axis.Err, phrase.Word(v.Name))
+	const text = "%s has other axes than the place of its values: %w; store it in the order and with the labels of that place first, " +
+		"or take bare numbers by way of a file: varve export %s -o FILE.npy"
+	var axis *grid.AxisError
+	if errors.As(err, &axis) {
+		return failure.OnAxis(axis.Axis, text, v.Name, axis.Err, phrase.Word(v.Name))
+	}
+	return failure.BadArgument(text, v.Name, err, phrase.Word(v.Name))
 }
 
 // CheckSegment is [Values.CheckEncoding] and [Values.CheckAxes] for all elements of an

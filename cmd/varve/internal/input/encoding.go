@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,13 +54,16 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	if err != nil {
 		return nil, err
 	}
+	if faults, err = statementsDiffer(v.array, a); err != nil {
+		return nil, err
+	}
 	says := hasEncoding(v.array) || from.Units != "" // bounds have the units of their coordinate
 	if says {
-		faults = append(packingDiffers(v.array, a), unitsDiffer(from, to)...)
+		faults = slices.Concat(faults, packingDiffers(v.array, a), unitsDiffer(from, to))
 	}
 	// Without attributes its numbers count as raw.
 	if !says && !hasMissingFill(v.array) {
-		return nil, nil
+		return faults, nil
 	}
 	p, err := cf.PackingOf(v.array)
 	q, also := cf.PackingOf(a)
@@ -79,6 +83,31 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	}
 	return v.hiddenBy(ctx, p, q)
 }
+
+// statementsDiffer returns the attributes of both arrays that say something else about
+// elements, beside those of the encoding: the meaning of flags, or the place of a scene.
+func statementsDiffer(from, to *zarr.Array) (faults []string, err error) {
+	there, err := cf.StatementsOf(from.Metadata().Attributes)
+	if err != nil {
+		return nil, err
+	}
+	here, err := cf.StatementsOf(to.Metadata().Attributes)
+	if err != nil {
+		return nil, err
+	}
+	differ, _ := here.Compare(there)
+	for _, name := range differ {
+		both := !there[name].IsZero() && !here[name].IsZero()
+		if both && !slices.Contains(encodingAttributes, name) && !slices.Contains(comparedApart, name) {
+			faults = append(faults, attributeDiffers(from, to, name))
+		}
+	}
+	return faults, nil
+}
+
+// comparedApart are attributes that are compared in another way or, as valid ranges, may
+// differ: no reader of ours masks by them.
+var comparedApart = []string{"grid_mapping", "formula_terms", "valid_min", "valid_max", "valid_range"}
 
 // hasMissingFill reports whether the fill value of an array of format 2 is its missing
 // value. Zero is not, because it is the default.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package virtual
+package cf
 
 import (
 	"bytes"
+	"fmt"
 	"iter"
 	"maps"
 	"regexp"
@@ -11,14 +12,30 @@ import (
 	"strings"
 
 	"varve.dev/zarr/calendar"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/strictjson"
 )
 
-// An attribute of the first file is a statement about the whole array. So an attribute
-// that changes what elements mean agrees in all files, or becomes a coordinate
-// ([Point]). Any other one that differs is left out, with a note.
+// Statements are the attributes of an array or a group: what they say about elements. If
+// elements of several files or arrays become one array, those that change what elements
+// mean must agree. Others that differ do not hold for the whole.
+type Statements map[string]strictjson.Value
+
+// StatementsOf parses attributes, which are a JSON object, or nothing.
+func StatementsOf(attributes []byte) (Statements, error) {
+	s := Statements{}
+	if len(attributes) == 0 {
+		return s, nil
+	}
+	v, err := strictjson.Parse(attributes, strictjson.Limits{Size: int64(len(attributes))})
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range v.Members() {
+		s[name] = value
+	}
+	return s, nil
+}
 
 // meaning are the attributes that must agree, by the formats that have them.
 var meaning = set(
@@ -30,7 +47,7 @@ var meaning = set(
 	// TIFF, GeoTIFF and GDAL.
 	"PhotometricInterpretation", "ExtraSamples", "ColorMap", "ModelPixelScale", "ModelTiepoint", "ModelTransformation",
 	"GeoKeyDirectory", "GeoDoubleParams", "GeoAsciiParams", "GDAL_NODATA",
-	// GRIB. Those of a [Point] become a coordinate.
+	// GRIB, as far as an array does not have them as a coordinate.
 	"discipline", "parameter_category", "parameter_number", "parameter_centre", "product_template", "product_octets", "type_of_level", "statistic",
 	"grid_template", "grid_octets", "scanning_mode", "number", "time", "step_seconds", "level", "level_units", "second_level",
 )
@@ -57,41 +74,38 @@ func set(names ...string) map[string]bool {
 
 // worldKeywords are the keywords of world coordinates in FITS (section 8), a letter at
 // their end for further systems, and those of SIP distortions.
-var worldKeywords = regexp.MustCompile(`^(WCSAXES|WCSNAME|C(TYPE|RPIX|RVAL|DELT|UNIT|ROTA)\d+|(PC|CD|PV|PS)\d+_\d+|` +
+var worldKeywords = regexp.MustCompile(`^(WCSAXES|C(TYPE|RPIX|RVAL|DELT|UNIT|ROTA)\d+|(PC|CD|PV|PS)\d+_\d+|` +
 	`(LON|LAT)POLE|RADE(SYS|CSYS)|EQUINOX|SPECSYS|SSYSOBS|RESTFRQ|RESTFREQ|RESTWAV|VELREF|TIMESYS|TIMEUNIT|[AB]P?_(ORDER|\d+_\d+))[A-Z]?$`)
 
+// Inherited returns those statements of a group that hold for the arrays in it: the
+// primary header of a FITS file has some, and GeoZarr has them for a group of bands.
+func (s Statements) Inherited() Statements {
+	some := maps.Clone(s)
+	maps.DeleteFunc(some, func(name string, _ strictjson.Value) bool {
+		return !isOfPlace(name) && name != "BUNIT" && name != "BSCALE" && name != "BZERO" && name != "BLANK"
+	})
+	return some
+}
+
+// isOfPlace reports whether an attribute says where elements are: world coordinates of
+// FITS, and GeoZarr.
+func isOfPlace(name string) bool {
+	return worldKeywords.MatchString(name) || strings.HasPrefix(name, "proj:") || strings.HasPrefix(name, "spatial:")
+}
+
 // mustAgree reports whether an attribute changes what elements mean.
-func mustAgree(name string) bool {
-	return meaning[name] || worldKeywords.MatchString(name) || strings.HasPrefix(name, "proj:") || strings.HasPrefix(name, "spatial:") // GeoZarr
-}
-
-// statements are the attributes of a node.
-type statements map[string]strictjson.Value
-
-func statementsOf(raw []byte) (statements, error) {
-	s := statements{}
-	if len(raw) == 0 {
-		return s, nil
-	}
-	v, err := strictjson.Parse(raw, strictjson.Limits{Size: int64(len(raw))})
-	if err != nil {
-		return nil, err
-	}
-	for name, value := range v.Members() {
-		s[name] = value
-	}
-	return s, nil
-}
+func mustAgree(name string) bool { return meaning[name] || isOfPlace(name) }
 
 // isGridMapping reports whether the attributes of an array define a projection, as all
 // that it has.
-func (s statements) isGridMapping() bool {
+func (s Statements) isGridMapping() bool {
 	return !s["grid_mapping_name"].IsZero() || !s["crs_wkt"].IsZero() || !s["spatial_ref"].IsZero()
 }
 
-// compare returns the names of the attributes that differ from those of another file:
-// what must agree, and what does not hold for both.
-func (s statements) compare(o statements) (faults, others []string) {
+// Compare returns the names of the attributes that differ from others: those that must
+// agree, and those that do not hold for both. They are compared by what they mean: names
+// of units and calendars have synonyms, and a scale of 1 is none.
+func (s Statements) Compare(o Statements) (faults, others []string) {
 	whole := s.isGridMapping() || o.isGridMapping()
 	names := maps.Clone(s)
 	maps.Copy(names, o)
@@ -109,7 +123,7 @@ func (s statements) compare(o statements) (faults, others []string) {
 }
 
 // alike reports whether an attribute means the same in two files.
-func (s statements) alike(o statements, name string) bool {
+func (s Statements) alike(o Statements, name string) bool {
 	switch name {
 	case "calendar":
 		return s.calendar() == o.calendar()
@@ -125,7 +139,7 @@ func (s statements) alike(o statements, name string) bool {
 
 // calendar returns the name of the calendar: several names are synonyms, in any case, and
 // none is standard (CF conventions, section 4.4.1).
-func (s statements) calendar() string {
+func (s Statements) calendar() string {
 	name := s.text("calendar")
 	if c, err := calendar.Parse(name); err == nil {
 		return c.String()
@@ -133,12 +147,12 @@ func (s statements) calendar() string {
 	return strings.ToLower(strings.TrimSpace(name))
 }
 
-func (s statements) units() cf.Units {
-	return cf.Units{Units: s.text("units"), Calendar: s.text("calendar")}
+func (s Statements) units() Units {
+	return Units{Units: s.text("units"), Calendar: s.text("calendar")}
 }
 
 // text returns an attribute that is a string, and that of another kind as JSON.
-func (s statements) text(name string) string {
+func (s Statements) text(name string) string {
 	if text, err := s[name].Str(); err == nil {
 		return text
 	}
@@ -210,9 +224,9 @@ func sameNumber(a, b strictjson.Value) bool {
 	return err == nil && also == nil && x == y
 }
 
-// without returns the attributes of the document without some that do not hold for all
-// files. That of GDAL keeps the items that do.
-func (s statements) without(raw []byte, names []string, o statements) ([]byte, error) {
+// Without returns attributes, of which s was parsed, without those that do not hold for
+// others as well. That of GDAL keeps the items that do.
+func (s Statements) Without(raw []byte, names []string, o Statements) ([]byte, error) {
 	for _, name := range names {
 		var err error
 		if common := commonItems(s[name], o[name]); name == gdalMetadata && common != nil {
@@ -225,4 +239,40 @@ func (s statements) without(raw []byte, names []string, o statements) ([]byte, e
 		}
 	}
 	return raw, nil
+}
+
+// Differ says how attributes of is, which the names list, differ from those of s, which
+// belong to another file or array.
+func (s Statements) Differ(is Statements, names []string, other string) string {
+	const most = 3
+	var list []string
+	for _, name := range names[:min(most, len(names))] {
+		what, x, y := difference(s[name], is[name])
+		list = append(list, fmt.Sprintf("%sits attribute %s is %s, and in %s it is %s", what, name, textOr(y.Raw()), other, textOr(x.Raw())))
+	}
+	if len(names) > most {
+		list = append(list, fmt.Sprintf("%d more attributes differ", len(names)-most))
+	}
+	return strings.Join(list, "; ")
+}
+
+// difference returns the first elements that differ, and which they are, of two lists of
+// one length; else the values.
+func difference(was, is strictjson.Value) (what string, x, y strictjson.Value) {
+	if was.Kind() != strictjson.Array || is.Kind() != strictjson.Array || was.Len() != is.Len() {
+		return "", was, is
+	}
+	for i, x := range was.Elements() {
+		if y := is.Element(i); !sameJSON(x, y) {
+			return fmt.Sprintf("element %d of ", i), x, y
+		}
+	}
+	return "", was, is
+}
+
+func textOr(raw []byte) string {
+	if raw == nil {
+		return "not set"
+	}
+	return fmt.Sprintf("%.60s", raw)
 }
