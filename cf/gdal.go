@@ -50,8 +50,8 @@ func sameRoles(a, b strictjson.Value) bool {
 	return ok && also && slices.Equal(rolesOf(x), rolesOf(y))
 }
 
-// rolesOf returns the items that say what samples mean, in one order and spelling, without
-// those that have no effect.
+// rolesOf returns the items that say what samples mean, in one order and spelling. It
+// leaves out those without an effect.
 func rolesOf(items []gdalItem) (roles []gdalItem) {
 	for _, i := range items {
 		role := strings.ToLower(i.Role)

@@ -48,12 +48,13 @@ var meaning = set(
 	"PhotometricInterpretation", "ExtraSamples", "ColorMap", "ModelPixelScale", "ModelTiepoint", "ModelTransformation",
 	"GeoKeyDirectory", "GeoDoubleParams", "GeoAsciiParams", "GDAL_NODATA",
 	// GRIB, as far as an array does not have them as a coordinate.
-	"discipline", "parameter_category", "parameter_number", "parameter_centre", "product_template", "product_octets", "type_of_level", "statistic",
-	"grid_template", "grid_octets", "scanning_mode", "number", "time", "step_seconds", "level", "level_units", "second_level",
+	"discipline", "parameter_category", "parameter_number", "product_template", "product_octets", "type_of_level", "statistic",
+	"grid_template", "scanning_mode", "number", "time", "step_seconds", "level", "level_units", "second_level",
 )
 
-// naming are attributes that name what an array is. A file may lack them.
-var naming = set("standard_name", "cell_methods", "axis")
+// naming are attributes that name what an array is. A file may lack them, and so may
+// manifests that were made before scanners found them.
+var naming = set("standard_name", "cell_methods", "axis", "grid_octets", "parameter_centre")
 
 // referring are attributes that name other arrays, which are compared themselves.
 var referring = set("coordinates", "bounds", "climatology", "ancillary_variables", "cell_measures")

@@ -166,6 +166,52 @@ func TestTimesAndSteps(t *testing.T) {
 	}
 }
 
+// TestFieldsOfSeveralTimes joins a file with two times, which has the axis, and files with
+// one, which lack it, in any order.
+func TestFieldsOfSeveralTimes(t *testing.T) {
+	for name, files := range map[string][]string{"two first": {"two", "later"}, "two last": {"first", "two"}} {
+		dir := t.TempDir()
+		var two []byte
+		for i, name := range []string{"first", "second", "third", "later"} {
+			forecast(t, dir, name, 6*i, 0, 50000)
+			if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			} else if name == "second" || name == "third" {
+				two = append(two, data...)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "two"), two, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		j, err := collect(t, dir, virtual.Join{Concat: "time"}, slices.Clone(files)...)
+		at := finished(t, dir, j, err)
+		_, times := numbersOf(t, filepath.Join(at, "time"))
+		want := []float64{epoch, epoch + 6*3600, epoch + 12*3600}
+		if files[0] == "two" {
+			want = []float64{epoch + 6*3600, epoch + 12*3600, epoch + 18*3600}
+		}
+		if shape := opened(t, filepath.Join(at, "t_isobaric")).Shape(); !slices.Equal(times, want) || shape[0] != 3 {
+			t.Errorf("%s: times %v, shape %v", name, times, shape)
+		}
+	}
+	// Arrays of one file with several times each have no coordinate in common.
+	dir := t.TempDir()
+	forecast(t, dir, "a", 0, 0, 50000)
+	forecast(t, dir, "b", 6, 0, 50000)
+	a, err := os.ReadFile(filepath.Join(dir, "a"))
+	b, also := os.ReadFile(filepath.Join(dir, "b"))
+	if err := errors.Join(err, also); err != nil {
+		t.Fatal(err)
+	}
+	b[section1+int(binary.BigEndian.Uint32(b[section1:]))+14]++ // another grid
+	if err := os.WriteFile(filepath.Join(dir, "both"), slices.Concat(a, b), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := collect(t, dir, virtual.Join{Concat: "time"}, "both"); !errors.Is(err, virtual.ErrMismatch) || !strings.Contains(err.Error(), "no coordinate in common") {
+		t.Errorf("two times in one file: %v", err)
+	}
+}
+
 // TestPlacesOfFields joins fields whose places differ along another axis than that of the
 // join, or whose grids do.
 func TestPlacesOfFields(t *testing.T) {

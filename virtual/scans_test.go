@@ -554,7 +554,8 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
-// TestHostilePoints parses records whose arrays have places along axes that no scan finds.
+// TestHostilePoints parses records whose arrays have places along axes that no scan has
+// found.
 func TestHostilePoints(t *testing.T) {
 	lines, sources := records(t, "grib_ieee.grib2")
 	for name, change := range map[string][2]string{
