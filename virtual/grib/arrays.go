@@ -72,12 +72,26 @@ func (s *series) attributes() (list scan.Attributes) {
 	if k.statistic != none {
 		list.Set("statistic", statisticNamed(k.statistic))
 	}
+	if seconds, one := s.interval(); one && seconds != 0 {
+		list.Set("interval_seconds", seconds)
+	}
 	if s.refused == nil {
 		list.Set("grid_template", uint16(s.grid.Template))
 		list.Set("scanning_mode", s.grid.Scanning)
 		list.Set("grid_octets", k.gridOctets())
 	}
 	return list
+}
+
+// interval returns the interval of a statistic, if all fields have the same.
+func (s *series) interval() (seconds int64, one bool) {
+	for i, e := range s.entries {
+		if i > 0 && e.interval != seconds {
+			return 0, false
+		}
+		seconds = e.interval
+	}
+	return seconds, true
 }
 
 // gridOctets returns the definition of the grid (section 3 from octet 6 on), or a hash of

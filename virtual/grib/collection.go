@@ -64,6 +64,7 @@ type series struct {
 type entry struct {
 	at, size           int64
 	member, time, step int64
+	interval           int64
 	level              level
 }
 
@@ -89,7 +90,7 @@ func (c *collection) add(m *message) error {
 	if s.refused, err = s.check(m); err != nil {
 		return err
 	}
-	s.entries = append(s.entries, entry{m.at, m.size, p.member, p.time, p.step, p.level})
+	s.entries = append(s.entries, entry{m.at, m.size, p.member, p.time, p.step, p.interval, p.level})
 	return nil
 }
 

@@ -278,6 +278,31 @@ func interval(octet, hour int) []int {
 	return []int{octet, 0x07, octet + 1, 0xe4, octet + 2, 1, octet + 3, 1, octet + 4, hour}
 }
 
+// TestIntervals describes the interval of statistics, if all fields have the same.
+func TestIntervals(t *testing.T) {
+	m := messageOf(t, "grib_simple.grib2")
+	accumulated := func(from, to int) []byte {
+		return with(m, productOf(58, 8, slices.Concat(interval(35, to), []int{10, 1, 11, 8, 47, 1, 22, from})...))
+	}
+	for name, tt := range map[string]struct {
+		messages [][]byte
+		want     any
+	}{
+		"one":       {[][]byte{accumulated(3, 9)}, int64(6 * 3600)},
+		"equal":     {[][]byte{accumulated(0, 6), accumulated(6, 12)}, int64(6 * 3600)},
+		"different": {[][]byte{accumulated(0, 6), accumulated(0, 12)}, nil},
+		"none":      {[][]byte{m}, nil},
+	} {
+		d, _, err := scanBytes(t, slices.Concat(tt.messages...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Arrays[0].Attributes.Get("interval_seconds"); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
 func TestProducts(t *testing.T) {
 	const simple = "grib_simple.grib2"
 	m := messageOf(t, simple)

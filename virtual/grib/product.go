@@ -17,6 +17,7 @@ type product struct {
 	statistic           byte   // code table 4.10, 255 for none
 
 	time, step int64 // seconds since 1970, and seconds
+	interval   int64 // seconds before the step over which a statistic is, 0 for none
 	level      level
 	member     int64 // of the ensemble, -1 for none
 }
@@ -117,18 +118,23 @@ func (m *message) readTimes(p *product, t template) error {
 		return m.corruptf("the reference time is %d", m.identity[12:19])
 	}
 	p.time = from.Unix()
+	s := m.product[17+t.shift:]
+	n := signed(binary.BigEndian.Uint32(s[1:]), 31)
+	start, known := seconds(from, s[0], n)
 	if t.end > 0 {
 		to, ok := clock(m.product[t.end-1:])
 		if !ok {
 			return m.corruptf("the interval ends at %d", m.product[t.end-1:t.end+6])
 		}
-		p.step = to.Unix() - p.time
+		if p.step = to.Unix() - p.time; known {
+			p.interval = p.step - start
+		}
 		return nil
 	}
-	s := m.product[17+t.shift:]
-	if p.step, ok = seconds(from, s[0], signed(binary.BigEndian.Uint32(s[1:]), 31)); !ok {
-		return m.unsupportedf("a step of %d in the unit %d (code table 4.4)", signed(binary.BigEndian.Uint32(s[1:]), 31), s[0])
+	if !known {
+		return m.unsupportedf("a step of %d in the unit %d (code table 4.4)", n, s[0])
 	}
+	p.step = start
 	return nil
 }
 
