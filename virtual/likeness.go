@@ -53,6 +53,9 @@ func (j *Joined) alike(p *Part, old *joined, a *Array, along int) (leave func(),
 // their attributes ([cf.Statements]). It returns a function that leaves out those which
 // do not hold for both.
 func (j *Joined) meaning(p *Part, old *joined, a *Array) (leave func(), err error) {
+	if bytes.Equal(old.Document.Attributes, a.Document.Attributes) { // as in most files
+		return func() {}, nil
+	}
 	was, err := cf.StatementsOf(old.Document.Attributes)
 	if err != nil {
 		return nil, err
@@ -98,7 +101,7 @@ func (n *joined) extent() (length int64) {
 func (j *Joined) sameGroups(p *Part) error {
 	for _, g := range p.Manifest.Groups {
 		i := slices.IndexFunc(j.m.Groups, func(o Group) bool { return o.Path == g.Path })
-		if i < 0 || j.join.merges() {
+		if i < 0 || j.join.merges() || bytes.Equal(j.m.Groups[i].Document.Attributes, g.Document.Attributes) {
 			continue
 		}
 		was, err := cf.StatementsOf(j.m.Groups[i].Document.Attributes)

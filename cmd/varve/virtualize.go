@@ -54,7 +54,9 @@ expanded in alphabetical order, and "-" reads a list of files from standard inpu
 read. Files are added in the given order.
 
 --concat puts arrays with a dimension one after the other along it. Files may be of unequal length: months, years,
-ranks. --stack gives all arrays a new first axis. Without either, files add different arrays. Coordinates that every
+ranks. Fields of GRIB files get the dimension if they have one value along it: --concat time joins forecasts as they arrive,
+and their times become a coordinate. --stack gives all arrays a new first axis. Without either, files add different arrays.
+Attributes that change what elements mean must agree, such as units, the place of a scene, or a grid. Coordinates that every
 file repeats must be equal, and a time coordinate is copied into the manifest: each file may count from another day.
 Larger arrays that every file repeats are read and compared only with --compare.
 
