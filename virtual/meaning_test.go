@@ -166,8 +166,8 @@ func TestTimesAndSteps(t *testing.T) {
 	}
 }
 
-// TestFieldsOfSeveralTimes joins a file with two times, which has the axis, and files with
-// one, which lack it, in any order.
+// TestFieldsOfSeveralTimes joins a file with two times, which has the axis, and files
+// with one, which lack it, in any order.
 func TestFieldsOfSeveralTimes(t *testing.T) {
 	for name, files := range map[string][]string{"two first": {"two", "later"}, "two last": {"first", "two"}} {
 		dir := t.TempDir()
