@@ -4,6 +4,7 @@ package zarr
 
 import (
 	"context"
+	"sync/atomic"
 
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/dimension"
@@ -41,13 +42,30 @@ func (l *Location) newPlace() (tree.Node, error) {
 // access returns the inner side of the array, for packages such as regrid that change
 // arrays as a whole.
 func (a *Array) access() *access.Array {
+	opened := a.state.Load()
+	var latest atomic.Pointer[snapshot.Array]
+	latest.Store(opened)
+	fresh := func(ctx context.Context) (*snapshot.Array, error) {
+		now, err := a.look(ctx, latest.Load())
+		if err == nil {
+			latest.Store(now)
+		}
+		return now, err
+	}
 	return &access.Array{
 		Node: a.place(), Lock: a.lock(), Writable: a.writable, Update: a.updateAs, Fail: a.fail, Finish: a.finishOthers, SetAttributes: a.updateAttributesV2,
-		Join: func(plan func(*snapshot.Array) (*publish.Change, *snapshot.Array, error)) publish.Participant {
-			return publish.Participant{Node: a.publisher(), Plan: a.planned(plan)}
+		Join: func(ctx context.Context, plan func(*snapshot.Array) (*publish.Change, *snapshot.Array, error)) publish.Participant {
+			return publish.Participant{Node: a.publisher(), Plan: a.planned(ctx, plan)}
 		},
-		Fresh: func(ctx context.Context) (*snapshot.Array, error) { return a.fresh(ctx, a.state.Load()) },
-		Bind:  a.binder(false), BindAdapting: a.binder(true), Compared: a.compared(),
+		Fresh: fresh,
+		Unmoved: func(ctx context.Context) (*snapshot.Array, error) {
+			now, err := fresh(ctx)
+			if err == nil && now.Numbering != opened.Numbering {
+				err = errMoved
+			}
+			return now, err
+		},
+		Bind: a.binder(false), BindAdapting: a.binder(true), Compared: a.compared(),
 	}
 }
 

@@ -39,6 +39,7 @@ func newArray(base node, doc *metadata.Array, version store.Version) (*Array, er
 	if err != nil {
 		return nil, err
 	}
+	s.Numbering = new(snapshot.Numbering)
 	a.state.Store(s)
 	return a, nil
 }

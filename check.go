@@ -61,7 +61,11 @@ func (a *Array) CheckShard(ctx context.Context, index []int64, opt *CheckOptions
 	if opt == nil {
 		opt = &CheckOptions{}
 	}
-	s := a.state.Load()
+	return a.checkShard(ctx, a.state.Load(), index, opt)
+}
+
+// checkShard checks a chunk of s.
+func (a *Array) checkShard(ctx context.Context, s *snapshot.Array, index []int64, opt *CheckOptions) (*codec.Check, error) {
 	for range readTries {
 		if err := s.IsChunk(index); err != nil {
 			return nil, a.fail("check", err)
@@ -98,7 +102,7 @@ func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[Sh
 		how.Unread = mostUnread
 	}
 	return func(yield func(ShardFault, error) bool) {
-		s, err := a.fresh(ctx, a.state.Load())
+		s, err := a.look(ctx, a.state.Load())
 		if err != nil {
 			yield(ShardFault{}, a.fail("check", err))
 			return
@@ -147,7 +151,7 @@ func (a *Array) missing(ctx context.Context, of engine.Numbers) iter.Seq2[ShardF
 				yield(ShardFault{}, a.fail("check", err))
 				return
 			}
-			now, err := a.fresh(ctx, s)
+			now, err := a.look(ctx, s)
 			if err != nil {
 				yield(ShardFault{}, a.fail("check", err))
 				return
@@ -171,7 +175,7 @@ func (a *Array) missing(ctx context.Context, of engine.Numbers) iter.Seq2[ShardF
 // recheck checks a shard with faults again if another process has changed the array
 // meanwhile. The shard may be right for the new grid.
 func (a *Array) recheck(ctx context.Context, s *snapshot.Array, index []int64, found *codec.Check, opt *CheckOptions) (*codec.Check, error) {
-	now, err := a.fresh(ctx, s)
+	now, err := a.look(ctx, s)
 	if err != nil || now == s {
 		return found, a.fail("check", err)
 	}
@@ -180,7 +184,7 @@ func (a *Array) recheck(ctx context.Context, s *snapshot.Array, index []int64, f
 		// The shard was deleted meanwhile, which is not a fault.
 		return new(codec.Check), nil
 	}
-	again, err := a.CheckShard(ctx, index, opt)
+	again, err := a.checkShard(ctx, now, index, opt)
 	if errors.Is(err, fs.ErrNotExist) {
 		return new(codec.Check), nil
 	}

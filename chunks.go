@@ -63,7 +63,7 @@ func (a *Array) ChunkInfo(ctx context.Context, index []int64) (store.Info, error
 // beyond the extent, in C order and host byte order. A chunk that is not stored has fill
 // values.
 func (a *Array) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
-	return a.readChunk(ctx, func(s *snapshot.Array) ([]byte, engine.Suspicion, error) {
+	return a.readChunk(ctx, chunkAt(index), func(s *snapshot.Array) ([]byte, engine.Suspicion, error) {
 		n, err := s.ChunkBytes(index)
 		if err == nil && s.Type.Variable() {
 			err = element.ErrVariable(s.Type)
@@ -77,9 +77,16 @@ func (a *Array) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 	})
 }
 
-// readChunk reads a chunk, and starts again like [Array.read] if the state may be stale.
-func (a *Array) readChunk(ctx context.Context, read func(*snapshot.Array) ([]byte, engine.Suspicion, error)) ([]byte, error) {
+// readChunk reads a chunk, and starts again like [target.read] if the state may be stale.
+// The index means a region of the array, so a newer state must have the same one there.
+func (a *Array) readChunk(
+	ctx context.Context, cell func(*snapshot.Array) (*grid.Chunk, error), read func(*snapshot.Array) ([]byte, engine.Suspicion, error),
+) ([]byte, error) {
 	s := a.state.Load()
+	was, err := cell(s)
+	if err != nil {
+		return nil, a.fail("read chunk", err)
+	}
 	for range readTries {
 		data, suspect, err := read(s)
 		// A chunk that is missing or new, or that does not decode, may belong to another
@@ -88,12 +95,40 @@ func (a *Array) readChunk(ctx context.Context, read func(*snapshot.Array) ([]byt
 			return data, a.fail("read chunk", err)
 		}
 		now, staleErr := a.fresh(ctx, s)
+		if errors.Is(staleErr, errMoved) {
+			return data, a.fail("read chunk", a.orMoved(ctx, s, err))
+		}
 		if now == s || staleErr != nil {
 			return data, a.fail("read chunk", errors.Join(err, staleErr))
+		}
+		if is, err := cell(now); err != nil || !slices.Equal(is.Start, was.Start) || !slices.Equal(is.Encoded, was.Encoded) {
+			return nil, a.fail("read chunk", errOtherChunk(was.Index))
 		}
 		s = now
 	}
 	return nil, a.fail("read chunk", errUnsettled)
+}
+
+// chunkAt returns a function that finds the chunk with an index.
+func chunkAt(index []int64) func(*snapshot.Array) (*grid.Chunk, error) {
+	return func(s *snapshot.Array) (*grid.Chunk, error) {
+		if err := s.IsChunk(index); err != nil {
+			return nil, err
+		}
+		c, _ := s.Grid.Chunk(index)
+		return c, nil
+	}
+}
+
+// sameRegion reports whether two chunks have the same part of the array.
+func sameRegion(a, b *grid.Chunk) bool {
+	return slices.Equal(a.Start, b.Start) && slices.Equal(a.Logical, b.Logical)
+}
+
+// errOtherChunk returns the conflict of a call that means a chunk which is another one by
+// now.
+func errOtherChunk(index []int64) error {
+	return fmt.Errorf("%w: chunk %v now holds another part of the array; look at its chunks again", ErrConflict, index)
 }
 
 // WriteChunk stores the elements of one chunk in its encoded shape, as [Array.ReadChunk]
@@ -156,8 +191,8 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*snaps
 	// to another region before the chunk is stored.
 	was, _ := s.Grid.Chunk(index)
 	put := func(s *snapshot.Array, _ bool) (grid.Box, error) {
-		if is, ok := s.Grid.Chunk(index); !ok || !slices.Equal(is.Start, was.Start) || !slices.Equal(is.Logical, was.Logical) {
-			return nil, fmt.Errorf("%w: chunk %v now holds another part of the array; read it again", ErrConflict, index)
+		if is, ok := s.Grid.Chunk(index); !ok || !sameRegion(is, was) {
+			return nil, errOtherChunk(index)
 		}
 		return snapshot.CellOf(index), a.batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) })
 	}

@@ -94,14 +94,14 @@ func (a *Array) compactShards(ctx context.Context, opt CompactOptions) (report C
 // become stale meanwhile: then untilFresh calls do again.
 func (a *Array) untilFresh(ctx context.Context, s *snapshot.Array, do func(s *snapshot.Array, shared bool) error) error {
 	for range writeTries {
-		now, err := a.fresh(ctx, s)
+		now, err := a.look(ctx, s)
 		if err == nil {
 			err = do(now, false)
 		}
 		if !errors.Is(err, ErrCorrupt) {
 			return err
 		}
-		newest, staleErr := a.fresh(ctx, now)
+		newest, staleErr := a.look(ctx, now)
 		if newest == now || staleErr != nil {
 			return errors.Join(err, staleErr)
 		}

@@ -38,12 +38,12 @@ func ReadAs[T Real](ctx context.Context, from Elements, sel selection.Selection)
 		return Read[T](ctx, from, sel)
 	}
 	var b Block[T]
-	a, sel, err := from.of(sel)
+	t, err := from.of(sel)
 	if err == nil {
-		b, err = readAs[T](ctx, a, sel)
+		b, err = readAs[T](ctx, t)
 	}
 	if err != nil {
-		return Block[T]{}, a.fail("read", err)
+		return Block[T]{}, t.fail("read", err)
 	}
 	return b, nil
 }
@@ -51,11 +51,11 @@ func ReadAs[T Real](ctx context.Context, from Elements, sel selection.Selection)
 // typeOf returns the data type of the selected elements, or the zero Type if the
 // selection cannot be resolved.
 func typeOf(from Elements, sel selection.Selection) dtype.Type {
-	a, sel, err := from.of(sel)
+	t, err := from.of(sel)
 	if err != nil {
 		return dtype.Type{}
 	}
-	r, err := a.state.Load().Resolve(sel, nil)
+	r, err := t.at.Resolve(t.sel, nil)
 	if err != nil {
 		return dtype.Type{}
 	}
@@ -65,8 +65,8 @@ func typeOf(from Elements, sel selection.Selection) dtype.Type {
 // convertedBytes is the size of the parts in which elements are converted.
 const convertedBytes = 32 << 20
 
-func readAs[T Real](ctx context.Context, a *Array, sel selection.Selection) (Block[T], error) {
-	r, err := a.state.Load().Resolve(sel, nil)
+func readAs[T Real](ctx context.Context, t target) (Block[T], error) {
+	r, err := t.at.Resolve(t.sel, nil)
 	if err != nil {
 		return Block[T]{}, err
 	}
@@ -75,13 +75,13 @@ func readAs[T Real](ctx context.Context, a *Array, sel selection.Selection) (Blo
 		return Block[T]{}, err
 	}
 	var zero T
-	if r.Len() > a.options.Limits.block()/int64(unsafe.Sizeof(zero)) {
+	if r.Len() > t.options.Limits.block()/int64(unsafe.Sizeof(zero)) {
 		return Block[T]{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 	}
 	b := newBlock[T](r)
 	rest := b.Data
 	var room []byte
-	for slab := range r.Slabs(a.Grid(), r.Size(), convertedBytes) {
+	for slab := range r.Slabs(t.at.Grid, r.Size(), convertedBytes) {
 		n, _ := slab.Len() // a part of what was counted
 		size := int(n * r.Size())
 		room = slices.Grow(room[:0], size)[:size]
@@ -95,7 +95,7 @@ func readAs[T Real](ctx context.Context, a *Array, sel selection.Selection) (Blo
 		}
 		// A part is bound to the indices of the whole selection, so it does not move if
 		// the array grows between two parts.
-		if err := a.read(ctx, r.Part(slab), nil, false, same); err != nil {
+		if err := t.part(r.Part(slab)).read(ctx, nil, false, same); err != nil {
 			return Block[T]{}, err
 		}
 		if at := convert(element.Bytes(rest[:n]), room); at >= 0 {
@@ -118,15 +118,15 @@ func WriteAs[T Real](ctx context.Context, to Elements, sel selection.Selection, 
 	if element.Native[T](typeOf(to, sel)) {
 		return Write(ctx, to, sel, src)
 	}
-	a, sel, err := to.of(sel)
+	t, err := to.of(sel)
 	if err == nil {
-		err = writeAs(ctx, a, sel, src)
+		err = writeAs(ctx, t, src)
 	}
-	return a.fail("write", err)
+	return t.fail("write", err)
 }
 
-func writeAs[T Real](ctx context.Context, a *Array, sel selection.Selection, src []T) error {
-	r, err := a.state.Load().Resolve(sel, nil)
+func writeAs[T Real](ctx context.Context, t target, src []T) error {
+	r, err := t.at.Resolve(t.sel, nil)
 	if err != nil {
 		return err
 	}
@@ -148,13 +148,13 @@ func writeAs[T Real](ctx context.Context, a *Array, sel selection.Selection, src
 			return fault.Argument("value %d, %s, does not fit %s", number.Index(r.Shape(), from+at), one, r.Type)
 		}
 	}
-	for slab := range r.Slabs(a.Grid(), r.Size(), convertedBytes) {
+	for slab := range r.Slabs(t.at.Grid, r.Size(), convertedBytes) {
 		n, _ := slab.Len()
 		data := slices.Grow(room[:0], int(n*r.Size()))[:n*r.Size()]
 		convert(data, element.Bytes(src[:n]))
 		// Exactly refuses the data if another process has replaced the array by one of
 		// another type of the same size.
-		err := a.writeView(ctx, r.Part(slab), snapshot.Exactly(r.Type), func(part *snapshot.Selected) (strided.View, error) {
+		err := t.part(r.Part(slab)).writeView(ctx, snapshot.Exactly(r.Type), func(part *snapshot.Selected) (strided.View, error) {
 			return part.CheckedView(element.Buffer{Type: r.Type, Data: data})
 		})
 		if err != nil {

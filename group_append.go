@@ -158,7 +158,7 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 	}
 	parts := make([]publish.Participant, len(arrays))
 	for i, a := range arrays {
-		plan, err := a.addition(additions[i])
+		plan, err := a.addition(ctx, additions[i])
 		if err != nil {
 			return a.fail("append", err)
 		}
@@ -228,7 +228,7 @@ func (d Addition) along(a *Array) (axis int, planes int64, err error) {
 }
 
 // addition returns the plan for one array.
-func (a *Array) addition(add Addition) (func(publish.Document) (*publish.Change, error), error) {
+func (a *Array) addition(ctx context.Context, add Addition) (func(publish.Document) (*publish.Change, error), error) {
 	axis, err := a.axis(add.Axis)
 	if err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func (a *Array) addition(add Addition) (func(publish.Document) (*publish.Change,
 	grow := func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		return a.grow(old, func(s *snapshot.Array) (*snapshot.Reshape, error) { return appended(s, axis, e, add.Options.orZero()) })
 	}
-	plan := a.planned(grow)
+	plan := a.planned(ctx, grow)
 	return func(d publish.Document) (*publish.Change, error) {
 		c, err := plan(d)
 		return c, a.fail("append", err)

@@ -67,7 +67,7 @@ func (n *Inner) Chunks() iter.Seq2[InnerChunk, error] {
 // ReadChunk returns the elements of one inner chunk in its encoded shape, as
 // [Array.ReadChunk] does for a chunk.
 func (n *Inner) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
-	return n.a.readChunk(ctx, func(s *snapshot.Array) ([]byte, engine.Suspicion, error) {
+	return n.a.readChunk(ctx, func(s *snapshot.Array) (*grid.Chunk, error) { return innerCell(s, index) }, func(s *snapshot.Array) ([]byte, engine.Suspicion, error) {
 		at, err := s.LocateInner(index)
 		if err != nil {
 			return nil, engine.Certain, err

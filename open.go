@@ -175,13 +175,14 @@ func (h *hierarchy) loaded(ctx context.Context, p store.Path, opt Options) (Node
 	if err != nil {
 		return nil, err
 	}
-	n, err := h.node(p, s.Doc, s.Version, opt)
+	n, err := h.node(p, s.Doc, s.Info.Version, opt)
 	if err != nil {
 		return nil, err
 	}
 	if a, ok := n.(*Array); ok {
 		state := a.state.Load()
 		state.Confirm(now)
+		state.SetWritten(s.Info.Modified)
 		state.Warned = s.Warned
 	}
 	return n, nil

@@ -70,12 +70,12 @@ const pieceBudget = 64 << 20
 // All pieces are of the array as it was when the loop began. An error ends the loop.
 func Pieces[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection) iter.Seq2[Piece[T], error] {
 	return func(yield func(Piece[T], error) bool) {
-		a, sel, err := from.of(sel)
+		t, err := from.of(sel)
 		if err == nil {
-			err = readPieces(ctx, a, sel, yield)
+			err = readPieces(ctx, t, yield)
 		}
 		if err != nil {
-			yield(Piece[T]{}, a.fail("read", err))
+			yield(Piece[T]{}, t.fail("read", err))
 		}
 	}
 }
@@ -89,15 +89,14 @@ type pending[T dtype.Element] struct {
 
 // readPieces reads pieces ahead and yields them in order. It returns the error that ended
 // the sequence, which the caller yields.
-func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Selection, yield func(Piece[T], error) bool) error {
-	s := a.state.Load()
-	r, err := s.Resolve(sel, element.Check[T])
+func readPieces[T dtype.Element](ctx context.Context, t target, yield func(Piece[T], error) bool) error {
+	r, err := t.at.Resolve(t.sel, element.Check[T])
 	if err != nil || r.Len() == 0 {
 		return err
 	}
 	// All pieces are planned on this state, so they do not depend on changes of the array
 	// meanwhile.
-	g, err := s.PieceGrid()
+	g, err := t.at.PieceGrid()
 	if err != nil {
 		return err
 	}
@@ -109,7 +108,7 @@ func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Se
 	defer cancel()
 	next, stop := iter.Pull2(r.Pieces(g))
 	defer stop()
-	ahead := reader[T]{array: a, size: r.Size(), bare: element.Native[T](r.Type), next: next, shape: r.Shape(), running: &running, most: a.options.Budget}
+	ahead := reader[T]{target: t, size: r.Size(), bare: element.Native[T](r.Type), next: next, shape: r.Shape(), running: &running, most: t.options.Budget}
 	for ahead.fill(ctx); len(ahead.queue) > 0; ahead.fill(ctx) {
 		p := ahead.queue[0]
 		ahead.queue = ahead.queue[1:]
@@ -126,7 +125,7 @@ func readPieces[T dtype.Element](ctx context.Context, a *Array, sel selection.Se
 
 // reader reads pieces ahead.
 type reader[T dtype.Element] struct {
-	array   *Array
+	target
 	size    int64 // bytes of an element
 	bare    bool
 	next    func() (from, to *selection.Resolved, more bool)
@@ -171,13 +170,13 @@ const maxAhead = 16
 
 func (d *reader[T]) read(ctx context.Context, p *pending[T]) error {
 	var e element.Buffer
-	err := d.array.read(ctx, p.From, element.Check[T], true, func(r *snapshot.Selected) (strided.View, error) {
+	err := d.part(p.From).read(ctx, element.Check[T], true, func(r *snapshot.Selected) (strided.View, error) {
 		// Divide instead of multiplying, which could overflow.
-		if r.Len() > d.array.options.Limits.block()/d.size {
+		if r.Len() > d.options.Limits.block()/d.size {
 			return strided.View{}, fmt.Errorf("%w: a block of shape %v selected from one chunk (Limits.Block)", ErrLimit, r.Shape())
 		}
 		p.Block = newBlock[T](r)
-		e = roomFor(d.array, r, p.Data)
+		e = roomFor(d.Array, r, p.Data)
 		return r.View(e)
 	})
 	if err == nil {

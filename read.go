@@ -25,15 +25,15 @@ import (
 func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
 	var b Block[T]
 	var e element.Buffer
-	a, sel, err := from.of(sel)
+	t, err := from.of(sel)
 	if err == nil {
-		err = a.read(ctx, sel, element.Check[T], true, func(r *snapshot.Selected) (strided.View, error) {
+		err = t.read(ctx, element.Check[T], true, func(r *snapshot.Selected) (strided.View, error) {
 			// Divide instead of multiplying, which could overflow.
-			if r.Len() > a.options.Limits.block()/r.Size() {
+			if r.Len() > t.options.Limits.block()/r.Size() {
 				return strided.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 			}
 			b = newBlock[T](r)
-			e = roomFor(a, r, b.Data)
+			e = roomFor(t.Array, r, b.Data)
 			return r.View(e)
 		})
 	}
@@ -41,7 +41,7 @@ func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Sel
 		err = element.Values(e, b.Data)
 	}
 	if err != nil {
-		return Block[T]{}, a.fail("read", err)
+		return Block[T]{}, t.fail("read", err)
 	}
 	return b, nil
 }
@@ -50,20 +50,20 @@ func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Sel
 // selected elements. After an error the content of the slice is undefined.
 func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection, dst []T) error {
 	var e element.Buffer
-	a, sel, err := from.of(sel)
+	t, err := from.of(sel)
 	if err == nil {
-		err = a.read(ctx, sel, element.Check[T], false, func(r *snapshot.Selected) (strided.View, error) {
+		err = t.read(ctx, element.Check[T], false, func(r *snapshot.Selected) (strided.View, error) {
 			if int64(len(dst)) != r.Len() {
 				return strided.View{}, fault.Argument("%d values for a selection of shape %v, which has %d", len(dst), r.Shape(), r.Len())
 			}
-			e = roomFor(a, r, dst)
+			e = roomFor(t.Array, r, dst)
 			return r.View(e)
 		})
 	}
 	if err == nil {
 		err = element.Values(e, dst)
 	}
-	return a.fail("read", err)
+	return t.fail("read", err)
 }
 
 // roomFor returns memory for the selected elements. It is that of the caller's values if
@@ -77,7 +77,7 @@ func roomFor[T dtype.Element](a *Array, r *snapshot.Selected, values []T) elemen
 
 // elements reads a box of elements of variable length, without converting them to values.
 func (a *Array) elements(ctx context.Context, box grid.Box) (e element.Buffer, err error) {
-	err = a.read(ctx, box, nil, true, func(r *snapshot.Selected) (strided.View, error) {
+	err = a.target(box).read(ctx, nil, true, func(r *snapshot.Selected) (strided.View, error) {
 		e = r.Room(a.options.Limits.block())
 		return r.View(e)
 	})
@@ -88,7 +88,7 @@ func (a *Array) elements(ctx context.Context, box grid.Box) (e element.Buffer, e
 // elements are in C order and host byte order, and dst must have exactly their size.
 // Selected fields of structs are packed. After an error the content of dst is undefined.
 func (a *Array) ReadBytes(ctx context.Context, sel selection.Selection, dst []byte) error {
-	return a.fail("read", a.read(ctx, sel, nil, false, func(r *snapshot.Selected) (strided.View, error) {
+	return a.fail("read", a.target(sel).read(ctx, nil, false, func(r *snapshot.Selected) (strided.View, error) {
 		return r.View(element.Buffer{Type: r.Type, Data: dst})
 	}))
 }
@@ -110,18 +110,19 @@ const grownLooks = 3
 // If the array has only grown, beyond the chunks of this read, the read starts again at
 // most [grownLooks] times. The array could have shrunk and grown again meanwhile, but a
 // read must also end while others append all the time.
-func (a *Array) read(
-	ctx context.Context, sel selection.Selection, takes snapshot.Accepts, zeroed bool, room func(*snapshot.Selected) (strided.View, error),
-) error {
-	s, grown := a.state.Load(), false
+//
+// If elements were dropped or inserted meanwhile, the read keeps to its state, whose
+// chunks stay until a vacuum. After that the error is [errMoved].
+func (t target) read(ctx context.Context, takes snapshot.Accepts, zeroed bool, room func(*snapshot.Selected) (strided.View, error)) error {
+	s, grown := t.at, false
 	var r *snapshot.Selected
 	var view strided.View
 	var err error
 	looks := 0
 	for range readTries {
 		if !grown { // after growth the resolved selection is still valid
-			if r, err = s.Resolve(sel, takes); err != nil {
-				if now, staleErr := a.fresh(ctx, s); staleErr == nil && now != s {
+			if r, err = s.Resolve(t.sel, takes); err != nil {
+				if now, staleErr := t.fresh(ctx, s); staleErr == nil && now != s {
 					s = now // another process may have appended the elements
 					continue
 				}
@@ -138,8 +139,11 @@ func (a *Array) read(
 		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, engine.ErrMissing) && (err != nil || suspect == engine.Certain) {
 			return err
 		}
+		now, staleErr := t.fresh(ctx, s)
+		if errors.Is(staleErr, errMoved) {
+			return t.orMoved(ctx, s, err)
+		}
 		// The document has not changed, so the first result stands.
-		now, staleErr := a.fresh(ctx, s)
 		if now == s || staleErr != nil {
 			return errors.Join(err, staleErr)
 		}
@@ -160,6 +164,19 @@ func (a *Array) read(
 		return nil // missing chunks stayed missing in every try, so they have fill values
 	}
 	return errUnsettled
+}
+
+// orMoved returns the result err of a read of s, or [errMoved] if s may have lost chunks
+// because a later state numbers elements otherwise.
+func (a *Array) orMoved(ctx context.Context, s *snapshot.Array, err error) error {
+	deleted, lookErr := a.vacuumed(ctx, s)
+	switch {
+	case lookErr != nil:
+		return errors.Join(err, lookErr)
+	case deleted:
+		return errMoved
+	}
+	return err
 }
 
 // errUnsettled is the error of a read that was repeated readTries times and found the

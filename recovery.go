@@ -27,6 +27,9 @@ func (a *Array) recover(ctx context.Context) error {
 		return err
 	}
 	if found {
+		if _, err := a.newest(ctx); err != nil {
+			return err
+		}
 		// The transaction may have published another grid, and chunks that are set aside
 		// belong to the newest one.
 		left, listErr = a.aside(ctx)()

@@ -94,7 +94,7 @@ func (a *Array) confirmStored(ctx context.Context, lock *nodelock.Held, s *snaps
 	// removal in between.
 	seen := s
 	for range writeTries {
-		now, err := a.fresh(ctx, seen)
+		now, err := a.look(ctx, seen)
 		// A re-gridding that begins to compare after this sees the chunks.
 		if now == s && err == nil && !now.Warned {
 			return nil
@@ -132,9 +132,6 @@ func (a *Array) vacuumed(ctx context.Context, s *snapshot.Array) (bool, error) {
 	since := s.CurrentAt(!s.Engine.Fenced)
 	return a.lineage().Vacuumed(ctx, s.Engine.Keys, s.Grid.Rank(), since)
 }
-
-// errMoved is the conflict of a write whose array got or lost planes meanwhile.
-var errMoved = fmt.Errorf("%w: another program has dropped or inserted elements meanwhile, so that the selected ones may be others; select again", ErrConflict)
 
 // confirmIn returns an error unless the chunks that were stored for s have the same
 // meaning in now. err is the error of reading now.
@@ -183,15 +180,21 @@ func (a *Array) regriddedTo(ctx context.Context, s, now *snapshot.Array) ([]*lin
 	if errors.Is(err, store.ErrUnsupported) { // a store that cannot list has no records
 		return nil, nil
 	}
+	return between(records, s, now), err
+}
+
+// between returns those of the records that lead from s to now, latest first, or nil if
+// none do.
+func between(records []*lineage.Record, s, now *snapshot.Array) []*lineage.Record {
 	chain := lineage.Chain(records, now.Doc)
 	for i, r := range chain {
 		// The array may have got other edges before it was re-gridded, but the same keys.
 		was := r.Superseded()
 		if lineage.Continues(was, s.Doc) || lineage.Alike(was, s.Doc) && !lineage.Alike(now.Doc, s.Doc) {
-			return chain[:i+1], err
+			return chain[:i+1]
 		}
 	}
-	return nil, err
+	return nil
 }
 
 // passRegridding makes sure that a re-gridding in progress sees the chunks that were just

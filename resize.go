@@ -48,7 +48,14 @@ func (a *Array) Resize(ctx context.Context, shape []int64, opt *ResizeOptions) e
 	if opt != nil {
 		o = *opt
 	}
-	return a.fail("resize", a.change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) { return resized(s, shape, o) }))
+	// The shape counts from the elements that the array had.
+	numbering := a.state.Load().Numbering
+	return a.fail("resize", a.change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) {
+		if s.Numbering != numbering {
+			return nil, errMoved
+		}
+		return resized(s, shape, o)
+	}))
 }
 
 // resized plans a change of the extents of s. It returns nil if nothing changes.

@@ -25,7 +25,7 @@ func (a *Array) orRegridded(ctx context.Context, s *snapshot.Array, chunks grid.
 		return failed
 	}
 	first := make([]int64, len(chunks))
-	now, err := a.fresh(ctx, s)
+	now, err := a.look(ctx, s)
 	if now == s || err != nil || !chunks.First(first) {
 		return failed
 	}

@@ -100,7 +100,7 @@ func (a *Array) stream(ctx context.Context, axis int, opt StreamOptions) (*Strea
 		return nil, err
 	}
 	// The stream continues at the end of the array, so the extent must be the newest.
-	base, err := a.fresh(ctx, a.state.Load())
+	base, err := a.newest(ctx)
 	if err != nil {
 		return nil, err
 	}

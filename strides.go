@@ -25,11 +25,11 @@ import (
 // have the same place, the error wraps [ErrInvalidArgument]. After an error the content
 // of these places is undefined.
 func ReadStrided[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection, dst []T, strides []int64) error {
-	a, sel, err := from.of(sel)
+	t, err := from.of(sel)
 	if err != nil {
-		return a.fail("read", err)
+		return t.fail("read", err)
 	}
-	return a.fail("read", a.read(ctx, sel, unconverted[T], false, func(r *snapshot.Selected) (strided.View, error) {
+	return t.fail("read", t.read(ctx, unconverted[T], false, func(r *snapshot.Selected) (strided.View, error) {
 		// Chunks are decoded concurrently, so two elements in one place would be a data
 		// race.
 		if len(strides) == len(r.Shape()) && !snapshot.Apart(r.Shape(), strides) {
@@ -43,11 +43,11 @@ func ReadStrided[T dtype.Element](ctx context.Context, from Elements, sel select
 // describes it. A stride of 0 repeats the elements along that axis, like broadcasting in
 // NumPy.
 func WriteStrided[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T, strides []int64) error {
-	a, sel, err := to.of(sel)
+	t, err := to.of(sel)
 	if err != nil {
-		return a.fail("write", err)
+		return t.fail("write", err)
 	}
-	return a.fail("write", a.writeView(ctx, sel, element.Check[T], func(r *snapshot.Selected) (strided.View, error) {
+	return t.fail("write", t.writeView(ctx, element.Check[T], func(r *snapshot.Selected) (strided.View, error) {
 		e, err := element.From(r.Type, r.Heap, src)
 		if err == nil {
 			// Check the whole slice: elements between the strides are checked, too.

@@ -40,19 +40,19 @@ import (
 // element that no time.Time or time.Duration can hold. A large selection is read in
 // parts, like [ReadAs] does.
 func ReadStructs[T any](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
-	a, sel, err := from.of(sel)
+	t, err := from.of(sel)
 	var b Block[T]
 	if err == nil {
-		b, err = readStructs[T](ctx, a, sel)
+		b, err = readStructs[T](ctx, t)
 	}
 	if err != nil {
-		return Block[T]{}, a.fail("read", err)
+		return Block[T]{}, t.fail("read", err)
 	}
 	return b, nil
 }
 
-func readStructs[T any](ctx context.Context, a *Array, sel selection.Selection) (b Block[T], err error) {
-	r, err := a.state.Load().Resolve(sel, nil)
+func readStructs[T any](ctx context.Context, t target) (b Block[T], err error) {
+	r, err := t.at.Resolve(t.sel, nil)
 	if err != nil {
 		return b, err
 	}
@@ -60,18 +60,18 @@ func readStructs[T any](ctx context.Context, a *Array, sel selection.Selection) 
 	if err != nil {
 		return b, err
 	}
-	if r.Len() > a.options.Limits.block()/int64(max(1, l.Size)) {
+	if r.Len() > t.options.Limits.block()/int64(max(1, l.Size)) {
 		return b, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
 	}
 	b = newBlock[T](r)
 	var room []byte
 	done := int64(0)
-	for slab := range r.Slabs(a.Grid(), r.Size(), convertedBytes) {
+	for slab := range r.Slabs(t.at.Grid, r.Size(), convertedBytes) {
 		n, _ := slab.Len() // a part of what was counted
 		room = slices.Grow(room[:0], int(n*r.Size()))[:n*r.Size()]
 		// The layout is valid for this type only. Another process may replace the array
 		// between two parts.
-		err := a.read(ctx, r.Part(slab), snapshot.Exactly(r.Type), false, func(part *snapshot.Selected) (strided.View, error) {
+		err := t.part(r.Part(slab)).read(ctx, snapshot.Exactly(r.Type), false, func(part *snapshot.Selected) (strided.View, error) {
 			return part.View(element.Buffer{Type: r.Type, Data: room})
 		})
 		if err != nil {
@@ -89,9 +89,9 @@ func readStructs[T any](ctx context.Context, a *Array, sel selection.Selection) 
 // as in [ReadStructs]. All values are checked before one is stored: if a text is too long
 // or a time does not fit, the error wraps [ErrInvalidArgument] and names the value.
 func WriteStructs[T any](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
-	a, sel, err := to.of(sel)
+	t, err := to.of(sel)
 	if err == nil {
-		err = a.writeView(ctx, sel, nil, func(r *snapshot.Selected) (strided.View, error) {
+		err = t.writeView(ctx, nil, func(r *snapshot.Selected) (strided.View, error) {
 			l, err := element.LayoutOf[T](r.Type)
 			if err != nil {
 				return strided.View{}, err
@@ -108,5 +108,5 @@ func WriteStructs[T any](ctx context.Context, to Elements, sel selection.Selecti
 			return r.CheckedView(element.Buffer{Type: r.Type, Data: elems})
 		})
 	}
-	return a.fail("write", err)
+	return t.fail("write", err)
 }

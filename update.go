@@ -30,7 +30,7 @@ func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *sna
 	// Compare with this state later: a new one means that a change was published.
 	published := a.state.Load()
 	err := publish.Retry(ctx, func() error {
-		err := publish.Update(ctx, n, a.planned(plan))
+		err := publish.Update(ctx, n, a.planned(ctx, plan))
 		switch {
 		case errors.Is(err, publish.ErrPending):
 			// ErrPending is a conflict, so Retry plans again after the recovery.
@@ -54,12 +54,12 @@ func (a *Array) updateAs(ctx context.Context, n publish.Node, plan func(old *sna
 
 // planned turns a plan on a state into a plan on a document. Once the change is
 // published, the array takes over the new state.
-func (a *Array) planned(plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) func(publish.Document) (*publish.Change, error) {
+func (a *Array) planned(ctx context.Context, plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) func(publish.Document) (*publish.Change, error) {
 	return func(d publish.Document) (*publish.Change, error) {
 		// Publishing succeeds only if d is still current, so no other grid can appear
 		// between this time and then.
 		now := time.Now()
-		old, err := a.known(d)
+		old, err := a.known(ctx, d)
 		if err != nil {
 			return nil, err
 		}
@@ -76,6 +76,9 @@ func (a *Array) planned(plan func(old *snapshot.Array) (*publish.Change, *snapsh
 		change.Published = func(v store.Version) {
 			next.Version = v
 			next.Confirm(now)
+			if next.Numbering == nil {
+				next.Numbering = old.Numbering
+			}
 			a.become(next)
 		}
 		return change, nil
@@ -103,7 +106,7 @@ func (a *Array) become(next *snapshot.Array) {
 // known returns the state that a document describes. It is the present state if that has
 // the version of the document. In format 2 the attributes are those of the present state,
 // because the document does not contain them.
-func (a *Array) known(d publish.Document) (*snapshot.Array, error) {
+func (a *Array) known(ctx context.Context, d publish.Document) (*snapshot.Array, error) {
 	s := a.state.Load()
 	// Keep the state and with it the grid, which may be expensive to parse.
 	if s.Version == d.Version && !d.Version.IsZero() {
@@ -113,7 +116,11 @@ func (a *Array) known(d publish.Document) (*snapshot.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.parse(d.Bytes, attributes, d.Version)
+	next, err := a.parse(d.Bytes, attributes, d.Version)
+	if err == nil {
+		a.number(ctx, s, next)
+	}
+	return next, err
 }
 
 // finishOthers completes what a crashed writer has begun: it rolls a transaction of this
@@ -131,7 +138,7 @@ func (a *Array) finishFound(ctx context.Context) (found bool, err error) {
 		return found, err
 	}
 	// A transaction may have changed the document of this array.
-	if _, err := a.reload(ctx, a.state.Load()); err != nil {
+	if _, err := a.look(ctx, a.state.Load()); err != nil {
 		return true, err
 	}
 	_, err = a.endPublished(ctx, "")

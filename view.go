@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/selection"
 )
 
@@ -19,40 +20,50 @@ type Elements interface {
 	// DimensionNames returns the name of every axis, "" for an axis without one. It is
 	// nil if there are no names.
 	DimensionNames() []string
-	// of returns the array, and the selection of the array that sel means.
-	of(sel selection.Selection) (*Array, selection.Selection, error)
+	// of returns the selection of the array that sel means.
+	of(sel selection.Selection) (target, error)
 }
 
-func (a *Array) of(sel selection.Selection) (*Array, selection.Selection, error) { return a, sel, nil }
+func (a *Array) of(sel selection.Selection) (target, error) {
+	return a.target(sel), nil
+}
 
 // View is a selection of an array that can be used like an array: read, written, and
 // selected from. Making a view reads nothing. A view of a view is a view of the array.
 //
 // A view selects the elements that the array had when the view was made. It does not
 // follow when the array grows. If the array shrinks and loses some of the elements,
-// errors of calls on the view wrap [ErrInvalidArgument].
+// errors of calls on the view wrap [ErrInvalidArgument]. If other elements are dropped or
+// inserted, they wrap [ErrConflict]: make the view again.
 type View struct {
-	array *Array
-	sel   *selection.Resolved
-	typ   dtype.Type
+	array     *Array
+	sel       *selection.Resolved
+	typ       dtype.Type
+	numbering *snapshot.Numbering // of the elements that sel selects
 }
 
 // View returns a view of the selected elements. Its axes are those of the selected block.
 func (a *Array) View(sel selection.Selection) (*View, error) {
-	r, err := a.state.Load().Resolve(sel, nil)
+	v, err := a.target(sel).view()
+	return v, a.fail("view", err)
+}
+
+func (t target) view() (*View, error) {
+	r, err := t.at.Resolve(t.sel, nil)
 	if err != nil {
-		return nil, a.fail("view", err)
+		return nil, err
 	}
-	return &View{a, r.Resolved, r.Type}, nil
+	return &View{t.Array, r.Resolved, r.Type, t.at.Numbering}, nil
 }
 
 // View returns a selection of the view.
 func (v *View) View(sel selection.Selection) (*View, error) {
-	r, err := v.sel.Select(sel, v.DimensionNames())
+	t, err := v.of(sel)
 	if err != nil {
 		return nil, v.array.fail("view", err)
 	}
-	return v.array.View(r)
+	part, err := t.view()
+	return part, v.array.fail("view", err)
 }
 
 // Transpose returns the view with its axes in another order: axis i of the result is axis
@@ -62,7 +73,7 @@ func (v *View) Transpose(axes ...int) (*View, error) {
 	if err != nil {
 		return nil, v.array.fail("view", err)
 	}
-	return &View{v.array, r, v.typ}, nil
+	return &View{v.array, r, v.typ, v.numbering}, nil
 }
 
 // Array returns the array that the view selects from.
@@ -96,10 +107,15 @@ func (v *View) DimensionNames() []string {
 	return slices.Clip(names)
 }
 
-func (v *View) of(sel selection.Selection) (*Array, selection.Selection, error) {
+func (v *View) of(sel selection.Selection) (target, error) {
+	t := v.array.target(v.sel)
+	if t.at.Numbering != v.numbering {
+		return t, errMoved
+	}
 	if sel == nil {
-		return v.array, v.sel, nil
+		return t, nil
 	}
 	r, err := v.sel.Select(sel, v.DimensionNames())
-	return v.array, r, err
+	t.sel = r
+	return t, err
 }

@@ -28,9 +28,9 @@ import (
 // number of values does not fit, and [ErrConflict] if another process has removed or
 // replaced the array meanwhile.
 func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
-	a, sel, err := to.of(sel)
+	t, err := to.of(sel)
 	if err == nil {
-		err = a.writeView(ctx, sel, element.Check[T], func(r *snapshot.Selected) (strided.View, error) {
+		err = t.writeView(ctx, element.Check[T], func(r *snapshot.Selected) (strided.View, error) {
 			e, err := element.From(r.Type, r.Heap, src)
 			if err != nil {
 				return strided.View{}, err
@@ -38,13 +38,13 @@ func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Sele
 			return r.CheckedView(e)
 		})
 	}
-	return a.fail("write", err)
+	return t.fail("write", err)
 }
 
 // WriteBytes is [Write] for any data type of fixed size. src has the elements in host
 // byte order.
 func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []byte) error {
-	return a.fail("write", a.writeView(ctx, sel, nil, func(r *snapshot.Selected) (strided.View, error) {
+	return a.fail("write", a.target(sel).writeView(ctx, nil, func(r *snapshot.Selected) (strided.View, error) {
 		return r.CheckedView(element.Buffer{Type: r.Type, Data: src})
 	}))
 }
@@ -52,19 +52,19 @@ func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []b
 // Fill stores one value in every selected element. It makes no copies of the value in
 // memory, apart from the chunks that it encodes.
 func Fill[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, value T) error {
-	a, sel, err := to.of(sel)
+	t, err := to.of(sel)
 	if err == nil {
-		err = a.repeat(ctx, sel, element.Check[T], func(r *snapshot.Selected) (element.Buffer, error) {
+		err = t.repeat(ctx, element.Check[T], func(r *snapshot.Selected) (element.Buffer, error) {
 			return element.From(r.Type, r.Heap, []T{value})
 		})
 	}
-	return a.fail("fill", err)
+	return t.fail("fill", err)
 }
 
 // FillBytes is [Fill] for any data type of fixed size. elem is one element in host byte
 // order.
 func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []byte) error {
-	return a.fail("fill", a.repeat(ctx, sel, nil, func(r *snapshot.Selected) (element.Buffer, error) {
+	return a.fail("fill", a.target(sel).repeat(ctx, nil, func(r *snapshot.Selected) (element.Buffer, error) {
 		return element.Buffer{Type: r.Type, Data: elem}, nil
 	}))
 }
@@ -74,17 +74,16 @@ func (a *Array) FillBytes(ctx context.Context, sel selection.Selection, elem []b
 const manyPoints = 1 << 22
 
 // repeat writes a view with zero strides, which shows one element everywhere.
-func (a *Array) repeat(ctx context.Context, sel selection.Selection, takes snapshot.Accepts, one func(*snapshot.Selected) (element.Buffer, error)) error {
-	s := a.state.Load()
-	if r, err := s.Resolve(sel, takes); err == nil && r.Axes() == nil && r.Len() > manyPoints {
-		for slab := range r.Slabs(s.Grid, 1, manyPoints) {
-			if err := a.repeat(ctx, r.Part(slab), takes, one); err != nil {
+func (t target) repeat(ctx context.Context, takes snapshot.Accepts, one func(*snapshot.Selected) (element.Buffer, error)) error {
+	if r, err := t.at.Resolve(t.sel, takes); err == nil && r.Axes() == nil && r.Len() > manyPoints {
+		for slab := range r.Slabs(t.at.Grid, 1, manyPoints) {
+			if err := t.part(r.Part(slab)).repeat(ctx, takes, one); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return a.writeView(ctx, sel, takes, func(r *snapshot.Selected) (strided.View, error) {
+	return t.writeView(ctx, takes, func(r *snapshot.Selected) (strided.View, error) {
 		e, err := one(r)
 		if err != nil {
 			return strided.View{}, err
@@ -94,28 +93,26 @@ func (a *Array) repeat(ctx context.Context, sel selection.Selection, takes snaps
 }
 
 // writeView stores the elements that view returns for the selection.
-func (a *Array) writeView(
-	ctx context.Context, sel selection.Selection, takes snapshot.Accepts, view func(*snapshot.Selected) (strided.View, error),
-) error {
-	if err := a.writable(); err != nil {
+func (t target) writeView(ctx context.Context, takes snapshot.Accepts, view func(*snapshot.Selected) (strided.View, error)) error {
+	if err := t.writable(); err != nil {
 		return err
 	}
 	// Other writes may run at the same time, but no change of the extent by this process.
-	lock, err := a.lock().Share(ctx)
+	lock, err := t.lock().Share(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	typ := a.state.Load().Type // what the caller converted the values to
-	s, border, err := a.forWriting(ctx, sel, takes)
+	typ := t.at.Type // what the caller converted the values to
+	s, border, err := t.forWriting(ctx, takes)
 	if err != nil {
 		return err
 	}
-	return a.store(ctx, lock, s, border, func(s *snapshot.Array, shared bool) (grid.Box, error) {
+	return t.store(ctx, lock, s, border, func(s *snapshot.Array, shared bool) (grid.Box, error) {
 		if s.Type != typ { // the bytes of the values could fit another type of the same size
 			return nil, fmt.Errorf("%w: it was %s and is %s", errReplaced, typ, s.Type)
 		}
-		r, err := s.Resolve(sel, takes)
+		r, err := s.Resolve(t.sel, takes)
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +120,7 @@ func (a *Array) writeView(
 		if err != nil {
 			return nil, err
 		}
-		return r.Touched(s.Grid), a.batch(ctx, func(ctx context.Context, b store.Batch) error {
+		return r.Touched(s.Grid), t.batch(ctx, func(ctx context.Context, b store.Batch) error {
 			return s.Engine.Write(ctx, r.Resolved, v, engine.Writing{Batch: b, Shared: shared, Plain: true})
 		})
 	})
@@ -133,24 +130,26 @@ func (a *Array) writeView(
 // For these [Array.withoutGrowth] looks for the newest state under the lock. Looking
 // matters even elsewhere: another process may have published other edges, and a chunk
 // with the old shape under a key of the new grid would be damage.
-func (a *Array) forWriting(ctx context.Context, sel selection.Selection, takes snapshot.Accepts) (s *snapshot.Array, border bool, err error) {
-	s = a.state.Load()
-	r, err := s.Resolve(sel, takes)
-	if err != nil && !a.options.SingleWriter {
+func (t target) forWriting(ctx context.Context, takes snapshot.Accepts) (s *snapshot.Array, border bool, err error) {
+	if s, err = t.current(); err != nil {
+		return nil, false, err
+	}
+	r, err := s.Resolve(t.sel, takes)
+	if err != nil && !t.options.SingleWriter {
 		// Another process may have appended the elements.
-		if now, staleErr := a.fresh(ctx, s); staleErr == nil && now != s {
+		if now, staleErr := t.fresh(ctx, s); staleErr == nil && now != s {
 			s = now
-			r, err = s.Resolve(sel, takes)
+			r, err = s.Resolve(t.sel, takes)
 		}
 	}
-	if err != nil || s.AtBorder(r.Resolved) || a.options.SingleWriter {
+	if err != nil || s.AtBorder(r.Resolved) || t.options.SingleWriter {
 		return s, err == nil && s.AtBorder(r.Resolved), err
 	}
-	now, err := a.fresh(ctx, s)
+	now, err := t.fresh(ctx, s)
 	if err != nil || now == s {
 		return s, false, err
 	}
-	if r, err = now.Resolve(sel, takes); err != nil {
+	if r, err = now.Resolve(t.sel, takes); err != nil {
 		return now, false, err
 	}
 	return now, now.AtBorder(r.Resolved), nil

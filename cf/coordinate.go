@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/selection"
 )
 
@@ -47,7 +48,13 @@ func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Arr
 		if err != nil {
 			return nil, fmt.Errorf("the coordinate of dimension %q: %w", dimension, err)
 		}
-		if err := fitsDimension(c, dimension, a.Shape()[axis]); err != nil {
+		// Both must be of one moment. The array is read as it was opened, and if it has the
+		// same elements now, it had them when the coordinate was opened.
+		_, err = access.Of(a).Unmoved(ctx)
+		if err == nil {
+			err = fitsDimension(c, dimension, a.Shape()[axis])
+		}
+		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
 		return c, nil

@@ -4,6 +4,7 @@ package filter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -126,7 +127,10 @@ func (r *array) recut(is grid.Axis) (*metadata.Array, error) {
 // confirm returns an error if the source has changed since it was opened, except by
 // growth.
 func (r *array) confirm(ctx context.Context) error {
-	now, err := r.from.Fresh(ctx)
+	now, err := r.from.Unmoved(ctx)
+	if errors.Is(err, zarr.ErrConflict) {
+		return fmt.Errorf("%w: elements were dropped or inserted since filtering began; filter it again", zarr.ErrSourceChanged)
+	}
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/ragged"
@@ -210,18 +211,22 @@ func isOwn(members []member, at, dimension string) bool {
 	return false
 }
 
-// add adds an array that is filtered. A column is read through the cache.
+// add adds an array that is filtered. A column is read through the cache, which does not
+// notice that the document changes.
 func (t *table) add(a *zarr.Array, path string, axis int) error {
+	source := a
 	for _, c := range t.columns {
 		if c.array.Path() == a.Path() {
-			a = c.array
+			source = c.array
 		}
 	}
-	r, err := newArray(a, path, axis, t.engine())
-	if err == nil {
-		t.arrays = append(t.arrays, r)
+	r, err := newArray(source, path, axis, t.engine())
+	if err != nil {
+		return err
 	}
-	return err
+	r.from = access.Of(a)
+	t.arrays = append(t.arrays, r)
+	return nil
 }
 
 // openColumns opens the arrays that the condition names, in the group at a path. They

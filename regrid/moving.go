@@ -45,16 +45,13 @@ func (s *session) identify(ctx context.Context) error {
 			return err
 		}
 	}
-	old, err := s.Fresh(ctx)
-	if err != nil {
-		return err
-	}
-	if s.moved, err = s.lastMove(ctx, old); err != nil {
-		return err
-	}
 	r, is := s.request.(Insertion)
 	if !is || r.Identity != "" {
 		return nil
+	}
+	old, err := s.Fresh(ctx)
+	if err != nil {
+		return err
 	}
 	planes, err := r.planes(old)
 	if err != nil {
@@ -110,7 +107,7 @@ func identityOfWords(words [][]byte, planes int64) string {
 
 // lastMove returns the ID of the last re-gridding that has moved planes, or "".
 func (s *session) lastMove(ctx context.Context, old *snapshot.Array) (string, error) {
-	records, err := s.at.Records(ctx)
+	records, err := lineage.Array{Store: s.Node.Store, Path: s.Node.Path, Limits: s.Node.Limits}.Records(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -122,30 +119,26 @@ func (s *session) lastMove(ctx context.Context, old *snapshot.Array) (string, er
 	return "", nil
 }
 
-// errMoved is the conflict of a request whose planes have other indices by now.
-var errMoved error = final("another re-gridding has dropped or inserted planes meanwhile, so the given ones may be others; look at the array again")
-
 // errShort is the conflict of a request whose planes the array no longer has.
 var errShort error = final("the array has become too short meanwhile; give this re-gridding up (regrid.Abandon), or grow the array again")
 
-// confirmPlanes returns an error if planes have moved between the request and the claim.
-// From the claim on they cannot.
-func (s *session) confirmPlanes(ctx context.Context) error {
+// unmoved returns an error if planes have moved since the array was opened, and with them
+// those that the request means.
+func (s *session) unmoved(ctx context.Context) error {
 	if !s.moves() {
 		return nil
 	}
-	old, err := s.Fresh(ctx)
+	_, err := s.Unmoved(ctx)
+	return err
+}
+
+// confirmPlanes is unmoved once the array is claimed. From then on planes cannot move.
+func (s *session) confirmPlanes(ctx context.Context) error {
+	err := s.unmoved(ctx)
 	if err != nil {
-		return err
+		err = errors.Join(err, s.release(ctx))
 	}
-	now, err := s.lastMove(ctx, old)
-	if err == nil && now != s.moved {
-		err = errMoved
-	}
-	if err != nil {
-		return errors.Join(err, s.release(ctx))
-	}
-	return nil
+	return err
 }
 
 // checkExpected returns an error if the array has another extent than the request

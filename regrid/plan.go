@@ -141,7 +141,10 @@ func (s *session) plan(ctx context.Context) (*Plan, error) {
 	if p.Fingerprint, err = s.fingerprint(); err != nil {
 		return nil, err
 	}
-	if p.State, err = stateOf(old, s.Node.Limits); err != nil {
+	if err := s.unmoved(ctx); err != nil {
+		return nil, err
+	}
+	if p.State, err = s.planState(ctx, old); err != nil {
 		return nil, err
 	}
 	if s.into != nil {

@@ -117,6 +117,9 @@ func (s *session) publication(old *snapshot.Array) (*publish.Change, *snapshot.A
 		return nil, nil, err
 	}
 	s.report.Policy = cmp.Or(s.report.Policy, w.policy)
+	if w.move.Segments != nil {
+		w.next.Numbering = new(snapshot.Numbering)
+	}
 	stage := func(ctx context.Context, _ store.Batch) error { return w.settle(ctx, old.Doc) }
 	return &publish.Change{Document: raw, Warn: true, Stage: stage}, w.next, nil
 }

@@ -75,6 +75,9 @@ func (s *session) reversion(ctx context.Context) changer {
 		if err != nil {
 			return nil, nil, err
 		}
+		if last.Moved {
+			next.Numbering = new(snapshot.Numbering)
+		}
 		raw, err := next.Doc.Marshal(s.Node.Limits)
 		if err != nil {
 			return nil, nil, err

@@ -42,7 +42,6 @@ type session struct {
 	claim   *lineage.Claim
 	began   []int64         // the shape of the array when the re-gridding began, or nil
 	lineage *lineage.Record // the record that is stored, or nil
-	moved   string          // the last re-gridding that had moved planes when this one began
 	undoes  string          // the batch that is reverted, or ""
 
 	single bool // a task needs so much memory that only one may run
@@ -67,6 +66,9 @@ func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 	}
 	if s.request = r; s.Into == nil {
 		return s, nil
+	}
+	if k, ok := r.(Rechunking); ok && k.Region != nil {
+		s.Fresh = s.Unmoved // the region means elements of the array as it was opened
 	}
 	if s.moves() {
 		return s, fmt.Errorf("%w: copy the array first, and drop or insert there", zarr.ErrUnsupported)
@@ -121,6 +123,9 @@ func (s *session) run(ctx context.Context) error {
 		return err
 	}
 	if done, err := s.wasDone(ctx, old); done || err != nil {
+		return err
+	}
+	if err := s.unmoved(ctx); err != nil {
 		return err
 	}
 	t, err := s.target(old)

@@ -23,12 +23,18 @@ type State struct {
 	// Chunks identifies the stored chunks, by their keys and versions. It is "" if the
 	// plan has not listed them.
 	Chunks string `json:"chunks,omitempty"`
+	// Moved is the ID of the last re-gridding that had dropped or inserted elements, "" if
+	// there was none. It is nil if the plan has no indices of elements.
+	Moved *string `json:"moved,omitempty"`
 }
 
 // Changes says what has changed in an array since a plan with that fingerprint was made
 // from this state, or returns "". Once a part of the plan is executed, it compares only
 // the metadata: linking gives chunks other versions, and the tasks find out themselves
 // which of them were written.
+//
+// If elements were dropped or inserted since, and the plan has indices of elements, the
+// error wraps [zarr.ErrConflict].
 func (p State) Changes(ctx context.Context, a *zarr.Array, fingerprint string, opt *Options) (string, error) {
 	s, err := newSession(a, Rechunking{}, opt)
 	if err != nil {
@@ -47,12 +53,21 @@ func (s *session) changes(ctx context.Context, was State, fingerprint string) (s
 	if err != nil {
 		return "", err
 	}
+	c, err := s.at.Claim(ctx)
+	if err != nil {
+		return "", err
+	}
+	begun := c != nil && c.Fingerprint == fingerprint
+	if was.Moved != nil && !begun {
+		if err := s.stillAt(ctx, old, *was.Moved, now.Document == was.Document); err != nil {
+			return "", err
+		}
+	}
 	if now.Document != was.Document {
 		return "its metadata are others", nil
 	}
-	c, err := s.at.Claim(ctx)
-	if err != nil || was.Chunks == "" || c != nil && c.Fingerprint == fingerprint {
-		return "", err
+	if was.Chunks == "" || begun {
+		return "", nil
 	}
 	sources, err := staging.List(ctx, old)
 	if err != nil {
@@ -62,6 +77,27 @@ func (s *session) changes(ctx context.Context, was State, fingerprint string) (s
 		return "chunks were written or deleted", nil
 	}
 	return "", nil
+}
+
+// stillAt returns a conflict unless the last re-gridding that has moved elements is the one
+// with an ID. Its record may be deleted by now; then the same document tells.
+func (s *session) stillAt(ctx context.Context, old *snapshot.Array, moved string, same bool) error {
+	now, err := s.lastMove(ctx, old)
+	if err == nil && now != moved && (now != "" || !same) {
+		err = fmt.Errorf("%w: elements were dropped or inserted since the plan was made, so those that it names may be others; make the plan again", zarr.ErrConflict)
+	}
+	return err
+}
+
+// planState returns the state without chunks, for a plan.
+func (s *session) planState(ctx context.Context, old *snapshot.Array) (State, error) {
+	p, err := stateOf(old, s.Node.Limits)
+	if k, is := bare(s.request).(Rechunking); err != nil || !s.moves() && (!is || k.Region == nil) {
+		return p, err
+	}
+	moved, err := s.lastMove(ctx, old)
+	p.Moved = &moved
+	return p, err
 }
 
 // stateOf returns the state without chunks.

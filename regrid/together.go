@@ -258,6 +258,9 @@ func (t *transaction) run(ctx context.Context) error {
 	if done, err := t.wasDone(ctx); done || err != nil {
 		return err
 	}
+	if err := t.each(func(s *session) error { return s.unmoved(ctx) }); err != nil {
+		return err
+	}
 	if err := t.checkShared(ctx); err != nil {
 		return err
 	}
@@ -380,7 +383,7 @@ func (t *transaction) update(ctx context.Context, change func(*session) changer)
 	return publish.Retry(ctx, func() error {
 		var parts []publish.Participant
 		for _, s := range t.ordered {
-			parts = append(parts, s.Join(change(s)))
+			parts = append(parts, s.Join(ctx, change(s)))
 		}
 		err := publish.UpdateAll(ctx, parts, tree.Refresh(t.ordered[0].Node.Limits))
 		if !errors.Is(err, publish.ErrPending) {

@@ -25,8 +25,13 @@ type Array struct {
 	Lock nodelock.Node
 	// Writable returns an error if the array must not be changed.
 	Writable func() error
-	// Fresh returns the state of the present document.
+	// Fresh returns the state of the present document. Elements may have other indices
+	// there than in that of the array.
 	Fresh func(ctx context.Context) (*snapshot.Array, error)
+	// Unmoved is Fresh for a caller that is given indices. It returns a conflict if
+	// elements have other indices by now than in the state that the array had when Of was
+	// called.
+	Unmoved func(ctx context.Context) (*snapshot.Array, error)
 	// Bind describes the array by another document. change sets fields of the engine
 	// that differ from those of the array; it may be nil.
 	Bind func(doc *metadata.Array, change func(*engine.Array)) (*snapshot.Array, error)
@@ -43,7 +48,7 @@ type Array struct {
 	Finish func(ctx context.Context) error
 	// Join is Update as a part of a transaction of several arrays: it returns the
 	// participant for [publish.UpdateAll].
-	Join func(plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) publish.Participant
+	Join func(ctx context.Context, plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) publish.Participant
 	// Compared describes the array for comparisons.
 	Compared comparison.Array
 	// Fail adds the operation and the array to an error.

@@ -20,7 +20,7 @@ func (a Array) Forget(ctx context.Context, chain []*Record, deleted func(*Record
 	// From the oldest to the latest: a crash leaves a chain that reaches every grid that
 	// is stored.
 	for len(chain) > 0 && deleted(chain[len(chain)-1]) {
-		if err := a.Remove(ctx, chain[len(chain)-1]); err != nil {
+		if err := a.forget(ctx, chain[len(chain)-1], d); err != nil {
 			return err
 		}
 		chain = chain[:len(chain)-1]
@@ -56,8 +56,24 @@ func (a Array) join(ctx context.Context, earlier, later *Record, d store.Durabil
 	r := *later
 	r.Gone, r.Moved = true, earlier.Moved || later.Moved
 	r.From, r.from = earlier.From, earlier.from
+	// The link does not tell that the grid between them was one of this array.
+	if r.Moved {
+		if err := a.noteMoved(ctx, later, d); err != nil {
+			return nil, err
+		}
+	}
 	if err := a.put(ctx, &r, d); err != nil {
 		return nil, err
 	}
 	return &r, a.Remove(ctx, earlier)
+}
+
+// forget removes a record that is not needed any more.
+func (a Array) forget(ctx context.Context, r *Record, d store.Durability) error {
+	if r.Moved {
+		if err := a.noteMoved(ctx, r, d); err != nil {
+			return err
+		}
+	}
+	return a.Remove(ctx, r)
 }

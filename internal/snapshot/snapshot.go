@@ -35,11 +35,19 @@ type Array struct {
 	Type    dtype.Type
 	Fill    []byte // the fill value, as one element
 	Engine  *engine.Array
+	// Numbering is that of the elements. Two states have the same one if elements have the
+	// same indices in both.
+	Numbering *Numbering
 
 	confirmed atomic.Int64                     // nanoseconds since 1970; see Confirm
 	written   atomic.Int64                     // nanoseconds since 1970; see SetWritten
 	selecting atomic.Pointer[selection.Target] // made by target on its first call
 }
+
+// Numbering stands for the indices of the elements of an array. Its address is its
+// identity. States keep it when the array grows, shrinks or gets other chunks. They get a
+// new one when a range is dropped or inserted, because then elements have other indices.
+type Numbering struct{ _ byte }
 
 // DimensionNames returns the name of every axis; see [NamesOf].
 func (s *Array) DimensionNames() []string { return NamesOf(s.Doc) }

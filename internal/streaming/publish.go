@@ -182,6 +182,8 @@ func (s *Stream) unchanged(now *snapshot.Array) error {
 	switch {
 	case !slices.Equal(was, is):
 		o.what = fmt.Sprintf("the shape became %v, it was %v", is, was)
+	case now.Numbering != s.base.Numbering:
+		o.what = "elements were dropped or inserted"
 	case !snapshot.SameEdges(s.grid, now.Grid):
 		o.what = "it was cut into other chunks"
 	// Held layers are encoded by the codecs of the first state. In an array with other

@@ -49,9 +49,9 @@ type reply struct {
 
 // Stored is a node as its documents describe it.
 type Stored struct {
-	Doc     metadata.Node
-	Version store.Version // of the document that makes the node
-	Warned  bool          // the document has the mark of a warning; see [publish.Warned]
+	Doc    metadata.Node
+	Info   store.Info // of the document that makes the node
+	Warned bool       // the document has the mark of a warning; see [publish.Warned]
 }
 
 // Load reads the documents of the node at p. It returns ErrNoNode for a path without a
@@ -71,7 +71,7 @@ func (r Reader) Load(ctx context.Context, p store.Path) (s Stored, err error) {
 		return s, err
 	}
 	doc, err := metadata.Parse(data, r.Limits)
-	return Stored{doc, info.Version, publish.Warned(data)}, fault.InFile(p.MustKey(metadata.V3Node), err)
+	return Stored{doc, info, publish.Warned(data)}, fault.InFile(p.MustKey(metadata.V3Node), err)
 }
 
 // loadHidden is [Reader.loadV2] after access to zarr.json was refused. Object stores do
@@ -106,7 +106,7 @@ func (r Reader) loadV2(ctx context.Context, p store.Path) (s Stored, err error) 
 		if g, ok := doc.(*metadata.Group); ok && err == nil {
 			doc, err = r.withConsolidated(ctx, p, g)
 		}
-		return Stored{doc, info.Version, publish.Warned(data)}, fault.InFile(p.MustKey(name), err)
+		return Stored{doc, info, publish.Warned(data)}, fault.InFile(p.MustKey(name), err)
 	}
 	return s, ErrNoNode
 }
