@@ -13,7 +13,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 )
@@ -103,20 +102,6 @@ func identityOfWords(words [][]byte, planes int64) string {
 		h.Write(w)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// lastMove returns the ID of the last re-gridding that has moved planes, or "".
-func (s *session) lastMove(ctx context.Context, old *snapshot.Array) (string, error) {
-	records, err := lineage.Array{Store: s.Node.Store, Path: s.Node.Path, Limits: s.Node.Limits}.Records(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, r := range lineage.Chain(records, old.Doc) {
-		if r.Moved {
-			return r.ID, nil
-		}
-	}
-	return "", nil
 }
 
 // errShort is the conflict of a request whose planes the array no longer has.

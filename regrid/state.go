@@ -3,6 +3,7 @@
 package regrid
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -10,6 +11,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
@@ -59,8 +61,8 @@ func (s *session) changes(ctx context.Context, was State, fingerprint string) (s
 	}
 	begun := c != nil && c.Fingerprint == fingerprint
 	if was.Moved != nil && !begun {
-		if err := s.stillAt(ctx, old, *was.Moved, now.Document == was.Document); err != nil {
-			return "", err
+		if moved, err := s.lastMove(ctx, old); err != nil || moved != *was.Moved {
+			return "", cmp.Or(err, errMoved)
 		}
 	}
 	if now.Document != was.Document {
@@ -79,16 +81,6 @@ func (s *session) changes(ctx context.Context, was State, fingerprint string) (s
 	return "", nil
 }
 
-// stillAt returns a conflict unless the last re-gridding that has moved elements is the one
-// with an ID. Its record may be deleted by now; then the same document tells.
-func (s *session) stillAt(ctx context.Context, old *snapshot.Array, moved string, same bool) error {
-	now, err := s.lastMove(ctx, old)
-	if err == nil && now != moved && (now != "" || !same) {
-		err = fmt.Errorf("%w: elements were dropped or inserted since the plan was made, so those that it names may be others; make the plan again", zarr.ErrConflict)
-	}
-	return err
-}
-
 // planState returns the state without chunks, for a plan.
 func (s *session) planState(ctx context.Context, old *snapshot.Array) (State, error) {
 	p, err := stateOf(old, s.Node.Limits)
@@ -99,6 +91,15 @@ func (s *session) planState(ctx context.Context, old *snapshot.Array) (State, er
 	p.Moved = &moved
 	return p, err
 }
+
+// lastMove returns the ID of the last re-gridding that has moved planes of the array, or
+// "".
+func (s *session) lastMove(ctx context.Context, old *snapshot.Array) (string, error) {
+	return lineage.Array{Store: s.Node.Store, Path: s.Node.Path, Limits: s.Node.Limits}.LastMove(ctx, old.Doc)
+}
+
+// errMoved is the conflict of a plan whose planes have other indices by now.
+var errMoved error = final("elements were dropped or inserted since the plan was made, so those that it names may be others; make the plan again")
 
 // stateOf returns the state without chunks.
 func stateOf(old *snapshot.Array, l metadata.Limits) (State, error) {

@@ -4,7 +4,6 @@ package lineage
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,37 +38,4 @@ func (a Array) Vacuumed(ctx context.Context, k metadata.KeyEncoding, rank int, s
 		return false, nil
 	}
 	return err == nil && !at.Before(since), err
-}
-
-// movedKey returns the key of the note about ranges that were dropped or inserted and of
-// which no record is left.
-func (a Array) movedKey() store.Key { return a.Path.MustKey(dir + "/vacuumed-moves") }
-
-// noteMoved stores that note before a record is removed. A state that is older than the
-// record may number elements otherwise than the present one.
-func (a Array) noteMoved(ctx context.Context, r *Record, d store.Durability) error {
-	data, err := json.Marshal(note{r.info.Modified})
-	if err != nil {
-		return err
-	}
-	_, err = store.Put(ctx, a.Store, a.movedKey(), data, d)
-	return err
-}
-
-// MovedSince reports whether a range was dropped or inserted since a time, as far as the
-// records do not tell it any more. The time is by the clock of the store.
-func (a Array) MovedSince(ctx context.Context, since time.Time) (bool, error) {
-	data, _, err := a.Store.Get(ctx, a.movedKey(), store.Request{Limit: mostNote}, nil)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	var last note
-	if err := json.Unmarshal(data, &last); err != nil {
-		return false, damaged(a.movedKey(), err)
-	}
-	// A store without times leaves it open.
-	return last.At.IsZero() || !last.At.Before(since), nil
 }
