@@ -25,6 +25,12 @@ import (
 // Between processes, a change of the extent excludes other such changes, and writes to
 // boundary chunks. The last writer of any other chunk wins, unless
 // [Options.SharedWriters] is set.
+//
+// Indices mean the elements that the array had when it was opened, also after another
+// process has dropped or inserted elements. Calls that are given indices then read those
+// elements as long as they are stored, or return an error that wraps [ErrConflict].
+// [Array.Refresh], and calls that append or change the array otherwise, take over the new
+// indices.
 type Array struct {
 	node
 	state  atomic.Pointer[snapshot.Array]

@@ -117,7 +117,7 @@ func (s *session) publication(old *snapshot.Array) (*publish.Change, *snapshot.A
 		return nil, nil, err
 	}
 	s.report.Policy = cmp.Or(s.report.Policy, w.policy)
-	if w.move.Segments != nil {
+	if w.moves() {
 		w.next.Numbering = new(snapshot.Numbering)
 	}
 	stage := func(ctx context.Context, _ store.Batch) error { return w.settle(ctx, old.Doc) }

@@ -15,9 +15,9 @@ import (
 // Removal takes a range of planes out of an array. The planes after it move up. Chunks
 // that the ends of the range cut are encoded anew; all others are copied as they are.
 //
-// The range means the planes at the time when the re-gridding begins. Elements that are
-// appended meanwhile stay. If the array becomes too short meanwhile, or if another
-// re-gridding moves its planes first, the error wraps [zarr.ErrConflict].
+// The range means the planes that the array had when it was opened, or last refreshed.
+// Elements that are appended meanwhile stay. If the array becomes too short meanwhile, or
+// if another re-gridding has moved its planes, the error wraps [zarr.ErrConflict].
 //
 // In a group, the other arrays that have the dimension should change with it: see
 // [DoAll].

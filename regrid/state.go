@@ -25,8 +25,8 @@ type State struct {
 	// Chunks identifies the stored chunks, by their keys and versions. It is "" if the
 	// plan has not listed them.
 	Chunks string `json:"chunks,omitempty"`
-	// Moved is the ID of the last re-gridding that had dropped or inserted elements, "" if
-	// there was none. It is nil if the plan has no indices of elements.
+	// Moved is the ID of the last re-gridding that had dropped or inserted elements, ""
+	// if there was none. It is nil if the plan has no indices of elements.
 	Moved *string `json:"moved,omitempty"`
 }
 

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// movedNote tells of the last record of a re-gridding that has dropped or inserted a range
-// and whose record was removed.
+// movedNote tells of the last re-gridding that has dropped or inserted a range and whose
+// record was removed.
 type movedNote struct {
 	ID string    `json:"id"`
 	At time.Time `json:"at"` // when the record was stored, by the clock of the store

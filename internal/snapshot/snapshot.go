@@ -35,8 +35,8 @@ type Array struct {
 	Type    dtype.Type
 	Fill    []byte // the fill value, as one element
 	Engine  *engine.Array
-	// Numbering is that of the elements. Two states have the same one if elements have the
-	// same indices in both.
+	// Numbering is that of the elements: two states have the same one if elements have
+	// the same indices in both.
 	Numbering *Numbering
 
 	confirmed atomic.Int64                     // nanoseconds since 1970; see Confirm

@@ -261,6 +261,45 @@ func TestAppendsAfterMove(t *testing.T) {
 	}
 }
 
+// TestOwnMoves moves elements by the array itself, and back. Views of before mean other
+// elements.
+func TestOwnMoves(t *testing.T) {
+	ctx := t.Context()
+	_, a, _ := opened(t, false)
+	for _, move := range []func(){
+		func() { moved(t, a, true) },
+		func() {
+			if err := regrid.Revert(ctx, a); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		view, err := a.View(tens)
+		if err != nil {
+			t.Fatal(err)
+		}
+		move()
+		if err := zarr.Fill(ctx, view, nil, int32(7)); !errors.Is(err, zarr.ErrConflict) {
+			t.Errorf("a view of before: %v", err)
+		}
+	}
+}
+
+// TestChunkAfterCompaction reads a chunk by its index once it is merged and deleted.
+func TestChunkAfterCompaction(t *testing.T) {
+	_, a, other := opened(t, false)
+	if _, err := regrid.Do(t.Context(), other, regrid.Compaction{UpTo: 20}, nil); err != nil {
+		t.Fatal(err)
+	}
+	vacuumNow(t, other)
+	if c, err := a.ReadChunk(t.Context(), []int64{1}); !errors.Is(err, zarr.ErrConflict) {
+		t.Errorf("%v %v", c, err)
+	}
+	if got, err := zarr.Read[int32](t.Context(), a, tens); err != nil || !slices.Equal(got.Data, fixture.Numbers(10, 10)) {
+		t.Errorf("%v %v", got.Data, err)
+	}
+}
+
 // TestStreamAfterMove moves elements and appends others, so that the array has the shape
 // and the chunks of before. A stream that was opened before does not continue it.
 func TestStreamAfterMove(t *testing.T) {
