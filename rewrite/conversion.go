@@ -165,16 +165,7 @@ func (c *conversion) complete(ctx context.Context) error {
 	if err := c.publish(ctx); err != nil {
 		return err
 	}
-	return c.updateAbove(ctx)
-}
-
-// updateAbove updates the consolidated metadata of the groups above. The copy is visible
-// already, so a failure here does not undo it.
-func (c *conversion) updateAbove(ctx context.Context) error {
-	if err := c.dst.UpdateConsolidated(ctx, c.writing()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", zarr.ErrIncomplete, err)
-	}
-	return nil
+	return updateAbove(ctx, c.dst, c.Options.Options)
 }
 
 // translate makes the new document of a node. It describes the stored chunks if the

@@ -143,7 +143,10 @@ func (c *inPlace) run(ctx context.Context, path string) error {
 	if err := c.gauge(ctx, &c.Options); err != nil || c.DryRun {
 		return err
 	}
-	return c.apply(ctx)
+	if err := c.apply(ctx); err != nil {
+		return err
+	}
+	return updateAbove(ctx, c.hierarchy.At(path), c.Options.Options)
 }
 
 // apply runs the protocol of [Convert].

@@ -33,6 +33,16 @@ func (c *copier) writing() *zarr.Options {
 	return &o
 }
 
+// updateAbove updates the consolidated metadata of the groups above a node. The node is
+// visible already, so a failure here does not undo that.
+func updateAbove(ctx context.Context, at *zarr.Location, o zarr.Options) error {
+	o.Write = true
+	if err := at.UpdateConsolidated(ctx, &o); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", zarr.ErrIncomplete, err)
+	}
+	return nil
+}
+
 // copier is one copy.
 type copier struct {
 	Options

@@ -33,9 +33,7 @@ package rewrite
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/publish"
@@ -157,11 +155,7 @@ func (c *copier) run(ctx context.Context) error {
 	if err := c.publish(ctx); err != nil {
 		return err
 	}
-	// The copy is visible already, so a failure here does not undo it.
-	if err := c.dst.UpdateConsolidated(ctx, c.writing()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", zarr.ErrIncomplete, err)
-	}
-	return nil
+	return updateAbove(ctx, c.dst, c.Options.Options)
 }
 
 // removable checks, before anything is copied, that the source can be removed and that

@@ -4,6 +4,7 @@ package rewrite
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -53,8 +54,11 @@ func (s *syncer) tallyNodes() {
 	s.report.DroppedNodes = append(s.report.DroppedNodes, s.removed()...)
 }
 
-// deleteRest deletes what only the destination has.
+// deleteRest deletes what only the destination has. The documents are published by then,
+// and the removals change the consolidated metadata in those above: what the source lists
+// there although it does not have it. So these are published again.
 func (s *syncer) deleteRest(ctx context.Context) error {
+	above := inventory{}
 	for _, name := range s.removed() {
 		// The nodes of the source were found by listings, so look again.
 		if i, err := s.librarian(s.from, s.at).item(ctx, name+"/"); i != nil || err != nil {
@@ -69,12 +73,21 @@ func (s *syncer) deleteRest(ctx context.Context) error {
 		if err := s.remove(ctx, name); err != nil {
 			return err
 		}
+		maps.Copy(above, s.groupsAbove(name))
+	}
+	s.extra = nil // they are deleted
+	for _, dir := range above.dirs() {
+		if err := s.publishNode(ctx, dir); err != nil {
+			return err
+		}
 	}
 	return s.deleteStale(ctx)
 }
 
-// remove removes a node of the destination. Its note comes first: a removal that crashes
-// between the documents and its own note would leave values that look like foreign files.
+// remove removes a node of the destination, and then reads the groups above it again: the
+// removal has changed the consolidated metadata in their documents. The note of the node
+// comes first: a removal that crashes between the documents and its own note would leave
+// values that look like foreign files.
 func (s *syncer) remove(ctx context.Context, name string) error {
 	p, err := s.goal.Join(name)
 	if err == nil {
@@ -83,7 +96,25 @@ func (s *syncer) remove(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return s.dst.At(name).Delete(ctx, s.writing())
+	if err := s.dst.At(name).Delete(ctx, s.writing()); err != nil {
+		return err
+	}
+	now, err := s.librarian(s.to, s.goal).those(ctx, s.groupsAbove(name))
+	maps.Copy(s.there, now)
+	return err
+}
+
+// groupsAbove returns the nodes of the source above a path.
+func (s *syncer) groupsAbove(name string) inventory {
+	groups := inventory{}
+	for name != "" {
+		dir, _ := split(name)
+		if i := s.is[dir]; i != nil {
+			groups[dir] = i
+		}
+		name = strings.TrimSuffix(dir, "/")
+	}
+	return groups
 }
 
 // deleteStale deletes chunks that no document describes.

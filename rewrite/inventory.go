@@ -3,6 +3,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,6 +73,13 @@ func (v inventory) grown(o inventory) bool {
 		}
 	}
 	return true
+}
+
+// dirs returns the directories of the nodes, deepest first.
+func (v inventory) dirs() []string {
+	return slices.SortedFunc(maps.Keys(v), func(a, b string) int {
+		return cmp.Or(strings.Count(b, "/")-strings.Count(a, "/"), strings.Compare(a, b))
+	})
 }
 
 // owner returns the node that a key lies in, and the rest of the key. It is the first

@@ -35,7 +35,8 @@ func (s *syncer) replace(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	for _, dir := range s.dirs() {
+	// Groups first: a group that is removed takes what is below it with it.
+	for _, dir := range slices.Backward(s.is.dirs()) {
 		is, was := s.is[dir], s.there[dir]
 		if was == nil || !clashes(is, was) {
 			continue
@@ -76,16 +77,17 @@ func (s *syncer) removeClash(ctx context.Context, dir string) error {
 	if !slices.Contains(s.report.ReplacedNodes, name) {
 		s.report.ReplacedNodes = append(s.report.ReplacedNodes, name)
 	}
-	if s.is[dir].anew = true; s.DryRun {
+	for below, i := range s.is {
+		if strings.HasPrefix(below, dir) {
+			i.anew = true
+			delete(s.there, below)
+		}
+	}
+	if s.DryRun {
 		return nil
 	}
 	if err := s.start(ctx); err != nil {
 		return err
-	}
-	for below := range s.there {
-		if strings.HasPrefix(below, dir) {
-			delete(s.there, below)
-		}
 	}
 	err := s.remove(ctx, name)
 	if dir == "" {
@@ -102,7 +104,7 @@ func (s *syncer) publishAll(ctx context.Context) error {
 			return err
 		}
 	}
-	dirs := s.dirs()
+	dirs := s.is.dirs()
 	for len(dirs) > 0 {
 		if dirs[0] == "" { // the document of the node itself
 			if err := s.spelled.verify(ctx, s.to, s.goal); err != nil {

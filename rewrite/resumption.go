@@ -216,7 +216,7 @@ func (c *conversion) tidy(ctx context.Context) error {
 	case err != nil || !ours:
 		return err
 	}
-	return errors.Join(c.deleteNotes(ctx), c.updateAbove(ctx))
+	return errors.Join(c.deleteNotes(ctx), updateAbove(ctx, c.dst, c.Options.Options))
 }
 
 // deleteNotes deletes the note, and before it what is known about values.

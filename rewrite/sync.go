@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,10 +59,10 @@ import (
 //     three times. If arrays have only become longer by then, what was copied is a state
 //     that src had. Otherwise the error wraps [zarr.ErrConflict].
 //  6. Write the documents that differ, those of inner nodes first, and that of the node
-//     last, each on the condition that dst still has the one of step 1. Otherwise the
-//     error wraps [zarr.ErrConflict].
-//  7. Delete what only dst has, if asked to. Delete the note, and update the consolidated
-//     metadata of the groups above.
+//     last, each on the condition that dst still has the one of step 1, or the one that a
+//     removal of step 2 has left. Otherwise the error wraps [zarr.ErrConflict].
+//  7. Delete what only dst has, if asked to. Update the consolidated metadata of the groups
+//     above, and delete the note.
 //
 // # Parts
 //
@@ -380,23 +378,11 @@ func (s *syncer) end(ctx context.Context) error {
 	if !s.noted {
 		return nil // nothing has changed
 	}
-	if err := store.Delete(ctx, s.to, s.goal.MustKey(noteName)); err != nil {
+	// The note goes last: with it, the next Sync does what a crash has left undone.
+	if err := updateAbove(ctx, s.dst, s.Options.Options); err != nil {
 		return err
 	}
-	if err := s.dst.UpdateConsolidated(ctx, s.writing()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", zarr.ErrIncomplete, err)
-	}
-	return nil
-}
-
-// dirs returns the directories of the source's nodes, deepest first.
-func (s *syncer) dirs() []string {
-	return slices.SortedFunc(maps.Keys(s.is), func(a, b string) int {
-		if d := strings.Count(b, "/") - strings.Count(a, "/"); d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
-	})
+	return store.Delete(ctx, s.to, s.goal.MustKey(noteName))
 }
 
 // syncNodes syncs the nodes below src that match a pattern.

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rewrite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/consolidation"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+)
+
+// family makes a group with the arrays t, u and g/t, of which all groups have
+// consolidated metadata.
+func family(t testing.TB, place *zarr.Location, format int) {
+	t.Helper()
+	opt := &zarr.CreateOptions{Format: format}
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(place.CreateGroup(t.Context(), nil, opt))
+	must(place.At("g").CreateGroup(t.Context(), nil, opt))
+	for _, name := range []string{"t", "u", "g/t"} {
+		a, err := place.At(name).CreateArray(t.Context(), plain(8, 4), opt)
+		must(a, err)
+		must(nil, zarr.Write(t.Context(), a, nil, counting(0, 8)))
+	}
+	consolidate(t, place.At("g"))
+	consolidate(t, place)
+}
+
+func consolidate(t testing.TB, place *zarr.Location) {
+	t.Helper()
+	g, err := place.OpenGroup(t.Context(), &zarr.Options{Write: true})
+	if err == nil {
+		err = g.Consolidate(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// anew makes an array or a group in the place of a node.
+func anew(t testing.TB, place *zarr.Location, format int, array bool) {
+	t.Helper()
+	opt := &zarr.CreateOptions{Format: format, Overwrite: true}
+	if !array {
+		if _, err := place.CreateGroup(t.Context(), nil, opt); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	a, err := place.CreateArray(t.Context(), plain(8, 2), opt)
+	if err == nil {
+		err = zarr.Write(t.Context(), a, nil, counting(50, 8))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listed returns the members of a group as readers of its consolidated metadata see
+// them.
+func listed(t testing.TB, place *zarr.Location) (names []string) {
+	t.Helper()
+	g, err := place.OpenGroup(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for m, err := range g.Members(t.Context(), true) {
+		if err = errors.Join(err, m.Err); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, m.Path)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// replacements are the reasons for which a Sync removes nodes of the destination. Each
+// changes one of the two places.
+var replacements = map[string]func(t testing.TB, src, dst *zarr.Location, format int){
+	"other chunks":       func(t testing.TB, src, _ *zarr.Location, f int) { anew(t, src.At("t"), f, true) },
+	"other chunks below": func(t testing.TB, src, _ *zarr.Location, f int) { anew(t, src.At("g/t"), f, true) },
+	"another kind":       func(t testing.TB, src, _ *zarr.Location, f int) { anew(t, src.At("u"), f, false) },
+	"an array for a group": func(t testing.TB, src, _ *zarr.Location, f int) {
+		anew(t, src.At("g"), f, true)
+	},
+	"a damaged document":       func(t testing.TB, _, dst *zarr.Location, f int) { damage(t, dst, f, "t") },
+	"a damaged document below": func(t testing.TB, _, dst *zarr.Location, f int) { damage(t, dst, f, "g/t") },
+	"damage above damage": func(t testing.TB, _, dst *zarr.Location, f int) {
+		damage(t, dst, f, "g/t")
+		damage(t, dst, f, "g")
+	},
+	"damage everywhere": func(t testing.TB, _, dst *zarr.Location, f int) {
+		damage(t, dst, f, "g/t")
+		damage(t, dst, f, "")
+	},
+	"a node that only the destination has": func(t testing.TB, _, dst *zarr.Location, f int) { anew(t, dst.At("x"), f, true) },
+	// The source lists what it does not have, so the removal changes what was published.
+	"a node that the source only lists": func(t testing.TB, src, dst *zarr.Location, f int) {
+		anew(t, src.At("x"), f, true)
+		if _, err := rewrite.Sync(t.Context(), src, dst, nil); err != nil {
+			t.Fatal(err)
+		}
+		p, err := store.ParsePath(src.At("x").Path())
+		if err == nil {
+			err = store.DeleteTree(t.Context(), src.Store(), p, store.TreeOrder{}, store.Flush)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	},
+	"all at once": func(t testing.TB, src, dst *zarr.Location, f int) {
+		anew(t, src.At("g/t"), f, true)
+		anew(t, src.At("u"), f, false)
+		anew(t, dst.At("g/x"), f, true)
+		damage(t, dst, f, "t")
+	},
+}
+
+// damage makes the document of a node one that says nothing.
+func damage(t testing.TB, place *zarr.Location, format int, name string) {
+	t.Helper()
+	document := metadata.V3Node
+	if format == 2 {
+		document = metadata.V2Array
+		if name == "" || name == "g" {
+			document = metadata.V2Group
+		}
+	}
+	putValue(t, place.Store(), strings.TrimPrefix(place.At(name).Path()+"/"+document, "/"), "{")
+}
+
+func putValue(t testing.TB, s store.Store, key, value string) {
+	t.Helper()
+	if _, err := store.Put(t.Context(), s, store.MustKey(key), []byte(value), store.Flush); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSyncReplacedNodes checks that a Sync that removes nodes of a destination with
+// consolidated metadata makes it equal to the source, in the same run: the removals change
+// documents that were read before.
+func TestSyncReplacedNodes(t *testing.T) {
+	for _, format := range []int{2, 3} {
+		for name, change := range replacements {
+			for _, above := range []bool{false, true} {
+				t.Run(fmt.Sprintf("format %d, %s, in a group %v", format, name, above), func(t *testing.T) {
+					src, dst := at(memstore.New(), ""), at(memstore.New(), "mirror")
+					family(t, src, format)
+					if above {
+						if _, err := dst.Root().CreateGroup(t.Context(), nil, &zarr.CreateOptions{Format: format}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					syncWhole(t, src, dst)
+					if above {
+						consolidate(t, dst.Root())
+					}
+					change(t, src, dst, format)
+					syncWhole(t, src, dst)
+					checkMirror(t, src, dst, above)
+				})
+			}
+		}
+	}
+}
+
+func syncWhole(t *testing.T, src, dst *zarr.Location) {
+	t.Helper()
+	if _, err := rewrite.Sync(t.Context(), src, dst, &rewrite.SyncOptions{Delete: true, Verify: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkMirror checks that a destination has what the source has and lists, and that the
+// group above lists it, too.
+func checkMirror(t *testing.T, src, dst *zarr.Location, above bool) {
+	t.Helper()
+	want, got := valuesOf(t, src), valuesOf(t, dst)
+	trimDocuments(want)
+	trimDocuments(got)
+	if d := differ(want, got); d != "" {
+		t.Errorf("the values differ: %s", d)
+	}
+	if want, got := listed(t, src), listed(t, dst); !slices.Equal(got, want) {
+		t.Errorf("the destination lists %v, want %v", got, want)
+	}
+	if above {
+		if d, err := consolidation.Stale(t.Context(), dst.Root(), nil, nil); d != nil || err != nil {
+			t.Errorf("the group above lists other nodes than there are: %v, %v", d, err)
+		}
+	}
+}
+
+// TestSyncUnfinishedAbove checks that a Sync that could not update the group above the
+// destination is gone on with by the next one, which lists the replaced node there again.
+func TestSyncUnfinishedAbove(t *testing.T) {
+	left := memstore.New()
+	src, dst := at(memstore.New(), ""), at(left, "mirror")
+	family(t, src, 3)
+	if _, err := dst.Root().CreateGroup(t.Context(), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	syncWhole(t, src, dst)
+	consolidate(t, dst.Root())
+	anew(t, src.At("t"), 3, true)
+	broken, puts := errors.New("the network is down"), 0
+	to := storetest.Conditional(left, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		if op.Name != "PutIf" || op.Key.String() != "zarr.json" {
+			return nil
+		}
+		if puts++; puts > 1 { // the first one takes t out
+			return broken
+		}
+		return nil
+	}})
+	if _, err := rewrite.Sync(t.Context(), src, at(to, "mirror"), nil); !errors.Is(err, zarr.ErrIncomplete) {
+		t.Fatal(err)
+	}
+	if slices.Contains(listed(t, dst.Root()), "mirror/t") {
+		t.Fatal("the group above was updated: the test tests nothing")
+	}
+	syncWhole(t, src, dst)
+	checkMirror(t, src, dst, true)
+}
+
+// TestConvertListed checks that a conversion in place lists the node in the consolidated
+// metadata of the group above, which has that format.
+func TestConvertListed(t *testing.T) {
+	place := at(memstore.New(), "")
+	family(t, place, 3)
+	other := at(memstore.New(), "x")
+	if _, err := other.CreateArray(t.Context(), plain(8, 4), &zarr.CreateOptions{Format: 2}); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range valuesOf(t, other) {
+		putValue(t, place.Store(), "x/"+name, value)
+	}
+	if _, err := rewrite.Convert(t.Context(), place.At("x"), 3, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := listed(t, place); !slices.Contains(got, "x") {
+		t.Errorf("the group lists %v", got)
+	}
+}
