@@ -3,7 +3,6 @@
 package zarr
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -13,8 +12,8 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/snapshot"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -173,7 +172,7 @@ func innerCell(s *snapshot.Array, index []int64) (*grid.Chunk, error) {
 // sameCoding returns an error that wraps [ErrConflict] unless chunks are encoded in now
 // as they were in the state that the caller's bytes were made for.
 func sameCoding(was, now *snapshot.Array) error {
-	if was.Type != now.Type || !bytes.Equal(was.Fill, now.Fill) || !slices.EqualFunc(was.Doc.Codecs, now.Doc.Codecs, metadata.Extension.Equal) {
+	if !likeness.SameElements(was.Doc, now.Doc) {
 		return fmt.Errorf("%w: the codecs, the data type or the fill value of the array have changed; encode the chunk again", ErrConflict)
 	}
 	return nil

@@ -8,12 +8,9 @@ import (
 	"maps"
 	"math"
 	"reflect"
-	"slices"
 	"strconv"
 
-	"varve.dev/zarr/codec"
-	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/metadata"
 )
 
@@ -40,7 +37,7 @@ func meaningOf(record []byte) []any {
 	case *metadata.Array:
 		attributes = n.Attributes
 		if err == nil {
-			node, err = completeArray(n).WithAttributes([]byte("{}"))
+			node, err = likeness.Complete(n).WithAttributes([]byte("{}"))
 		}
 	case *metadata.Group:
 		attributes = n.Attributes
@@ -57,53 +54,6 @@ func meaningOf(record []byte) []any {
 		return []any{valueOf(record)}
 	}
 	return []any{valueOf(record), valueOf(attributes)}
-}
-
-// completeArray returns an array of format 3 in which every known part has one spelling.
-func completeArray(a *metadata.Array) *metadata.Array {
-	b := *a
-	b.DataType, b.ChunkGrid, b.ChunkKeyEncoding = a.DataType.Plain(), a.ChunkGrid.Plain(), a.ChunkKeyEncoding.Plain()
-	b.Codecs = slices.Clone(a.Codecs)
-	for i, c := range a.Codecs {
-		b.Codecs[i] = c.Plain()
-	}
-	// A list of nulls names no dimension, like no list.
-	if !slices.ContainsFunc(b.DimensionNames, func(n *string) bool { return n != nil }) {
-		b.DimensionNames = nil
-	}
-	if len(b.StorageTransformers) == 0 {
-		b.StorageTransformers = nil
-	}
-	if g, err := grid.Parse(b.Shape, b.ChunkGrid.Name, b.ChunkGrid.Configuration); err == nil {
-		b.ChunkGrid.Name, b.ChunkGrid.Configuration = g.Name(), g.AppendConfiguration(nil)
-	}
-	if k, err := metadata.ParseKeyEncoding(b.ChunkKeyEncoding); err == nil {
-		b.ChunkKeyEncoding.Configuration = k.Extension().Configuration
-	}
-	completeElements(&b)
-	return &b
-}
-
-// completeElements completes the parts that depend on the data type: fill value and
-// codecs.
-func completeElements(a *metadata.Array) {
-	t, err := dtype.Parse(a.DataType.Name, a.DataType.Configuration)
-	if err != nil {
-		return
-	}
-	a.DataType.Name, a.DataType.Configuration = t.Name(), t.Configuration()
-	fill, err := t.ParseFill(a.FillValue)
-	if err != nil {
-		return
-	}
-	if text, err := t.FormatFill(fill); err == nil {
-		a.FillValue = text
-	}
-	// Compare documents with experimental inner chunks, too.
-	env := codec.Environment{Unaligned: true}
-	if c, err := env.NewChain(a.Codecs, codec.Spec{Type: t, Fill: fill, Rank: len(a.Shape)}); err == nil {
-		a.Codecs = c.Complete(a.Codecs)
-	}
 }
 
 // meaningOfV2 is meaningOf for format 2, in which a record has several documents.

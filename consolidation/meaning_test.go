@@ -22,6 +22,11 @@ func array(more string) string {
 	return `{"zarr_format":3,"node_type":"array","shape":[2]` + more + `}`
 }
 
+// shard returns a codec for shards of one inner chunk.
+func shard(more string) string {
+	return `{"name":"sharding_indexed","configuration":{"chunk_shape":[2],"codecs":[` + little + `],"index_codecs":[` + little + `,"crc32c"]` + more + `}}`
+}
+
 // TestEqualRecords compares records by their meaning.
 func TestEqualRecords(t *testing.T) {
 	group := func(more string) string { return `{"zarr_format":3,"node_type":"group"` + more + `}` }
@@ -56,6 +61,8 @@ func TestEqualRecords(t *testing.T) {
 		{array(``), array(`,"codecs":[{"name":"bytes","configuration":{"endian":"big"}}]`), false},
 		{array(`,"codecs":[` + little + `,{"name":"zstd","configuration":{"level":3}}]`), array(`,"codecs":[` + little + `,{"name":"zstd","configuration":{"level":3,"checksum":false}}]`), true},
 		{array(`,"codecs":[` + little + `,{"name":"zstd","configuration":{"level":3}}]`), array(`,"codecs":[` + little + `,{"name":"zstd","configuration":{"level":4}}]`), false},
+		{array(`,"codecs":[` + shard(`,"index_location":"end"`) + `]`), array(`,"codecs":[` + shard(``) + `]`), true},
+		{array(`,"codecs":[` + shard(`,"index_location":"start"`) + `]`), array(`,"codecs":[` + shard(``) + `]`), false},
 		{array(`,"chunk_grid":{"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[1,1]]}}`), array(`,"chunk_grid":{"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[[1,2]]]}}`), true},
 		{array(`,"chunk_grid":{"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[1,1]]}}`), array(`,"chunk_grid":{"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[2]]}}`), false},
 		{`{".zarray":{"filters":null,"fill_value":null}}`, `{".zarray":{"filters":[],"fill_value":null,"dimension_separator":"."},".zattrs":{}}`, true},

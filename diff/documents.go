@@ -11,12 +11,13 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/metadata"
 )
 
 // documents compares what the documents of two arrays say, apart from attributes.
 func (c *comparer) documents(path string, a, b *zarr.Array) {
-	x, y := a.Metadata(), b.Metadata()
+	x, y := likeness.Complete(a.Metadata()), likeness.Complete(b.Metadata())
 	c.compare(&c.Differences, path, DataType, a.Type().String(), b.Type().String())
 	c.compare(&c.Differences, path, Shape, jsonOf(a.Shape()), jsonOf(b.Shape()))
 	c.compare(&c.Differences, path, FillValue, fillOf(a), fillOf(b))

@@ -2,7 +2,11 @@
 
 package metadata
 
-import "varve.dev/zarr/internal/nodename"
+import (
+	"encoding/json"
+
+	"varve.dev/zarr/internal/nodename"
+)
 
 // Node is an [*Array] or a [*Group].
 type Node interface {
@@ -25,11 +29,11 @@ type Node interface {
 // returns "" if the document has neither.
 func NodeType(data []byte) string {
 	raw, _, _ := Attribute(admit(data), nodeType.String())
-	switch s := string(raw); s {
-	case `"array"`, `"group"`:
-		return s[1 : len(s)-1]
+	var s string // a text may have escapes
+	if json.Unmarshal(raw, &s) != nil || s != "array" && s != "group" {
+		return ""
 	}
-	return ""
+	return s
 }
 
 // Names of the documents of a node. There is one in format 3, and several in format 2

@@ -81,7 +81,7 @@ func TestBareNonFiniteConsolidated(t *testing.T) {
 
 func TestNodeType(t *testing.T) {
 	for doc, want := range map[string]string{
-		nanDocument("1", `{"a":NaN}`): "array", `{"node_type":"group"}`: "group", `{"node_type":"tree"}`: "", `{"node_type":NaN}`: "", "": "", "[]": "",
+		nanDocument("1", `{"a":NaN}`): "array", `{"node_type":"group"}`: "group", `{"node_type" : "\u0061rray"}`: "array", `{"node_type":"tree"}`: "", `{"node_type":NaN}`: "", "": "", "[]": "",
 	} {
 		if got := metadata.NodeType([]byte(doc)); got != want {
 			t.Errorf("%s: %q, want %q", doc, got, want)

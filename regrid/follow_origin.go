@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/snapshot"
@@ -166,15 +167,37 @@ func bareDocument(doc *metadata.Array, l metadata.Limits) ([]byte, error) {
 	return compact.Bytes(), err
 }
 
-// documentIdentity identifies a document by all that says which elements are where.
-// Attributes may change.
+// documentIdentity identifies a document by all that says which elements are where,
+// whatever its spelling. Attributes may change. In format 2 they have a document of their
+// own, so that no other program writes the one of the array anew.
 func documentIdentity(doc *metadata.Array, l metadata.Limits) (string, error) {
-	raw, err := bareDocument(doc, l)
-	if err != nil {
-		return "", err
+	if doc.Format() == 2 {
+		return spelledIdentity(doc, l)
 	}
+	raw, err := likeness.Identity(doc)
+	return identityHash(raw), err
+}
+
+// spelledIdentity identifies a document with its spelling. Earlier versions of this
+// package have noted it in format 3, too.
+func spelledIdentity(doc *metadata.Array, l metadata.Limits) (string, error) {
+	raw, err := bareDocument(doc, l)
+	return identityHash(raw), err
+}
+
+func identityHash(raw []byte) string {
 	hash := sha256.Sum256(raw)
-	return hex.EncodeToString(hash[:16]), nil
+	return hex.EncodeToString(hash[:16])
+}
+
+// isOf reports whether o is the origin of a document.
+func (o *origin) isOf(doc *metadata.Array, l metadata.Limits) bool {
+	for _, identify := range [...]func(*metadata.Array, metadata.Limits) (string, error){documentIdentity, spelledIdentity} {
+		if is, err := identify(doc, l); err == nil && is == o.Document {
+			return true
+		}
+	}
+	return false
 }
 
 // find returns the chunk with a number, or nil.

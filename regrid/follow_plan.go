@@ -58,7 +58,7 @@ func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) 
 		Strategy: u.strategy, Guarantee: atomic, Space: Space{Free: -1}, Memory: f.memory(),
 		Sources: int64(u.sources.Len()), BytesStored: u.sources.Bytes,
 	}
-	if p.State, err = stateOf(u.from, s.Node.Limits); err != nil {
+	if p.State, err = stateOf(u.from); err != nil {
 		return nil, err
 	}
 	p.State.addChunks(u.sources)

@@ -126,7 +126,7 @@ func readOrigin(ctx context.Context, at lineage.Array, now *snapshot.Array, most
 	if err != nil || len(o.doc.Shape) != len(now.Doc.Shape) {
 		return nil, errUnfollowed(key.String() + " is damaged")
 	}
-	if o.Document != is {
+	if !o.isOf(now.Doc, at.Limits) {
 		return nil, errUnfollowed("another program has appended to it, or has re-gridded it")
 	}
 	o.id, o.version, o.modified = id, info.Version, info.Modified

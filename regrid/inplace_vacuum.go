@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
@@ -44,7 +45,7 @@ func (v *vacuum) keptInPlace(ctx context.Context, old *snapshot.Array) (why stri
 		if err != nil {
 			return "", due, err
 		}
-		if a, ok := doc.(*metadata.Array); ok && !a.ChunkGrid.Equal(old.Doc.ChunkGrid) {
+		if a, ok := doc.(*metadata.Array); ok && !likeness.Complete(a).ChunkGrid.Equal(likeness.Complete(old.Doc).ChunkGrid) {
 			return fmt.Sprintf("the consolidated metadata of %q has another grid; consolidate it again", "/"+p.String()), time.Time{}, nil
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/snapshot"
@@ -211,12 +212,12 @@ func growthOf(attributes []byte) json.RawMessage {
 // reverted returns attributes with the growth policy that a reverted re-gridding has
 // changed, unless it was changed again since. Then it must fit the grid.
 func (p *policies) reverted(attributes []byte, last *lineage.Record) ([]byte, error) {
-	if !bytes.Equal(growthOf(attributes), last.GrowthAfter) {
+	if !likeness.Same(growthOf(attributes), last.GrowthAfter) {
 		edited, _, err := p.edit(attributes)
 		return edited, err
 	}
 	switch {
-	case bytes.Equal(last.GrowthBefore, last.GrowthAfter):
+	case likeness.Same(last.GrowthBefore, last.GrowthAfter):
 		return attributes, nil
 	case last.GrowthBefore == nil:
 		return metadata.UnsetAttribute(attributes, own.Growth)

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
@@ -82,12 +83,12 @@ func (r Rechunking) target(s *snapshot.Array) (*target, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !slices.EqualFunc(codecs, doc.Codecs, metadata.Extension.Equal) {
+		next := doc.Resized(doc.Shape, doc.ChunkGrid)
+		if next.Codecs = codecs; !likeness.SameElements(next, doc) {
 			if doc.Format() == 2 {
 				return nil, fmt.Errorf("%w: an array of format 2 keeps its codecs; convert it to format 3 first (rewrite.Convert)", zarr.ErrUnsupported)
 			}
-			doc = doc.Resized(doc.Shape, doc.ChunkGrid)
-			doc.Codecs, changed = codecs, true
+			doc, changed = next, true
 		}
 	}
 	if filled, err := r.filled(s, doc); err != nil {

@@ -12,9 +12,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
-	"varve.dev/zarr/metadata"
 )
 
 // State identifies what a plan was made from.
@@ -51,7 +51,7 @@ func (s *session) changes(ctx context.Context, was State, fingerprint string) (s
 	if err != nil {
 		return "", err
 	}
-	now, err := stateOf(old, s.Node.Limits)
+	now, err := stateOf(old)
 	if err != nil {
 		return "", err
 	}
@@ -83,7 +83,7 @@ func (s *session) changes(ctx context.Context, was State, fingerprint string) (s
 
 // planState returns the state without chunks, for a plan.
 func (s *session) planState(ctx context.Context, old *snapshot.Array) (State, error) {
-	p, err := stateOf(old, s.Node.Limits)
+	p, err := stateOf(old)
 	if k, is := bare(s.request).(Rechunking); err != nil || !s.moves() && (!is || k.Region == nil) {
 		return p, err
 	}
@@ -101,18 +101,15 @@ func (s *session) lastMove(ctx context.Context, old *snapshot.Array) (string, er
 // errMoved is the conflict of a plan whose planes have other indices by now.
 var errMoved error = final("elements were dropped or inserted since the plan was made, so those that it names may be others; make the plan again")
 
-// stateOf returns the state without chunks.
-func stateOf(old *snapshot.Array, l metadata.Limits) (State, error) {
-	bare, err := old.Doc.WithAttributes([]byte("{}"))
-	if err != nil {
-		return State{}, err
-	}
-	raw, err := bare.Marshal(l)
+// stateOf returns the state without chunks. It does not depend on how the document is
+// spelled: another program may set an attribute meanwhile, and write all of it anew.
+func stateOf(old *snapshot.Array) (State, error) {
+	raw, err := likeness.Identity(old.Doc)
 	if err != nil {
 		return State{}, err
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %s", raw, growthOf(old.Doc.Attributes))
+	fmt.Fprintf(h, "%s %s", raw, likeness.Plain(growthOf(old.Doc.Attributes)))
 	return State{Document: hex.EncodeToString(h.Sum(nil)[:16])}, nil
 }
 

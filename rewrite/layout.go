@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 )
@@ -107,8 +108,7 @@ func (l *layout) agrees(o *layout) bool {
 	if !bytes.Equal(l.keys.AppendKey(nil, first), o.keys.AppendKey(nil, first)) {
 		return true // no key is a chunk of both
 	}
-	a, b := l.doc, o.doc
-	if !a.DataType.Equal(b.DataType) || !bytes.Equal(a.FillValue, b.FillValue) || !slices.EqualFunc(a.Codecs, b.Codecs, metadata.Extension.Equal) {
+	if !likeness.SameElements(l.doc, o.doc) {
 		return false
 	}
 	common := slices.Clone(l.chunks)

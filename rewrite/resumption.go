@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 )
@@ -200,7 +201,7 @@ func (c *conversion) finish(ctx context.Context) error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err != nil || !publish.Same(raw, text) {
+		if err != nil || !publish.Same(raw, text) && !likeness.Same(raw, text) {
 			return fmt.Errorf("the destination is a node already, and not what this conversion makes; delete it, or choose another place: %w", fs.ErrExist)
 		}
 	}

@@ -6,17 +6,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/consolidation"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/test/fixture"
 )
 
 // family makes a group with the arrays t, u and g/t, of which all groups have
@@ -152,8 +157,8 @@ func putValue(t testing.TB, s store.Store, key, value string) {
 }
 
 // TestSyncReplacedNodes checks that a Sync that removes nodes of a destination with
-// consolidated metadata makes it equal to the source, in the same run: the removals change
-// documents that were read before.
+// consolidated metadata makes it equal to the source, in the same run: the removals
+// change documents that were read before.
 func TestSyncReplacedNodes(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		for name, change := range replacements {
@@ -208,7 +213,9 @@ func checkMirror(t *testing.T, src, dst *zarr.Location, above bool) {
 
 // TestSyncUnfinishedAbove checks that a Sync that could not update the group above the
 // destination is gone on with by the next one, which lists the replaced node there again.
-func TestSyncUnfinishedAbove(t *testing.T) {
+func TestSyncUnfinishedAbove(t *testing.T) { synctest.Test(t, unfinishedAbove) }
+
+func unfinishedAbove(t *testing.T) {
 	left := memstore.New()
 	src, dst := at(memstore.New(), ""), at(left, "mirror")
 	family(t, src, 3)
@@ -218,6 +225,7 @@ func TestSyncUnfinishedAbove(t *testing.T) {
 	syncWhole(t, src, dst)
 	consolidate(t, dst.Root())
 	anew(t, src.At("t"), 3, true)
+	time.Sleep(2 * rewrite.SyncSlack) // so that the second Sync has no values to copy
 	broken, puts := errors.New("the network is down"), 0
 	to := storetest.Conditional(left, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
 		if op.Name != "PutIf" || op.Key.String() != "zarr.json" {
@@ -255,5 +263,30 @@ func TestConvertListed(t *testing.T) {
 	}
 	if got := listed(t, place); !slices.Contains(got, "x") {
 		t.Errorf("the group lists %v", got)
+	}
+}
+
+// TestSyncRespelled checks that an array of the destination whose document is spelled in
+// another way is not made anew.
+func TestSyncRespelled(t *testing.T) {
+	src, dst := at(memstore.New(), ""), at(memstore.New(), "")
+	spec := plain(8, 2)
+	spec.Type, spec.FillValue = dtype.Of[complex64](), zarr.FillJSON("[0.0,0.0]")
+	if _, err := src.CreateArray(t.Context(), spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	syncWhole(t, src, dst)
+	s := &fixture.Speller{Rand: rand.New(rand.NewPCG(7, 8))}
+	document := valuesOf(t, dst)["zarr.json"]
+	for _, fill := range []string{"[0,0]", "[0.0, 0e1]"} {
+		other, err := metadata.SetAttribute([]byte(s.Again(document)), "fill_value", []byte(fill))
+		if err != nil {
+			t.Fatal(err)
+		}
+		putValue(t, dst.Store(), "zarr.json", string(other))
+		r, err := rewrite.Sync(t.Context(), src, dst, &rewrite.SyncOptions{Verify: true})
+		if err != nil || len(r.ReplacedNodes) != 0 || r.Documents != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/snapshot"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -22,8 +22,7 @@ import (
 // elements: the arrays have the same chunks, fill value and codecs, and no chunks that an
 // unfinished trim has set aside.
 func storedAlike(ctx context.Context, s, t *snapshot.Array) (bool, error) {
-	same := s.Grid.SameCells(t.Grid, grid.BoxOf(common(s.Grid.Chunks(), t.Grid.Chunks()))) && bytes.Equal(s.Fill, t.Fill) &&
-		slices.EqualFunc(s.Doc.Codecs, t.Doc.Codecs, metadata.Extension.Equal)
+	same := s.Grid.SameCells(t.Grid, grid.BoxOf(common(s.Grid.Chunks(), t.Grid.Chunks()))) && likeness.SameElements(s.Doc, t.Doc)
 	for _, a := range []*snapshot.Array{s, t} {
 		if aside, err := a.SetAside(ctx); err != nil || aside {
 			return false, err

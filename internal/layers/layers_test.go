@@ -32,7 +32,7 @@ var layers = [][]string{
 		"internal/number", "store/httpstore", "store/zipstore", "observe",
 	},
 	{"codec", "store/observed", "store/cached", "internal/transfer", "internal/attributes", "virtual/scan"},
-	{"internal/coding", "internal/fault"},
+	{"internal/coding", "internal/fault", "internal/likeness"},
 	{
 		"codec/bytescodec", "codec/transpose", "codec/gzipcodec", "codec/zstd", "codec/crc32c", "codec/sharding",
 		"codec/codectest", "codec/vlen", "codec/blosc", "codec/packbits", "codec/bitround", "codec/reshape",

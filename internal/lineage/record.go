@@ -16,7 +16,6 @@
 package lineage
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +25,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -288,10 +288,10 @@ func (r *Record) leadsTo(now *metadata.Array, earlier []*Record) bool {
 }
 
 // Alike reports whether chunks of two documents have the same keys, codecs and type, so
-// that they differ in edges only.
+// that they differ in edges only. Records spell documents in one way, and the program
+// that has written the present one may have another.
 func Alike(was, is *metadata.Array) bool {
-	if was.Format() != is.Format() || len(was.Shape) != len(is.Shape) || !was.DataType.Equal(is.DataType) ||
-		!bytes.Equal(was.FillValue, is.FillValue) || !slices.EqualFunc(was.Codecs, is.Codecs, metadata.Extension.Equal) {
+	if was.Format() != is.Format() || !likeness.SameElements(was, is) {
 		return false
 	}
 	// Writers may spell out the default separator, or not.

@@ -3,7 +3,6 @@
 package snapshot
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +15,9 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -103,7 +102,7 @@ func (s *Array) sameChunks(seg Segment, axis int) bool {
 			return false
 		}
 	}
-	return bytes.Equal(s.Fill, seg.Fill) && slices.EqualFunc(s.Doc.Codecs, seg.Doc.Codecs, metadata.Extension.Equal)
+	return likeness.SameElements(s.Doc, seg.Doc)
 }
 
 // stitcher stores the chunks of segments as chunks of an array.

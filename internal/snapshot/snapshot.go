@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/pages"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -157,10 +158,10 @@ func (s *Array) ChangedFor(now *Array, chunks grid.Box) string {
 		return fmt.Sprintf("it had %d axes and has %d", s.Grid.Rank(), now.Grid.Rank())
 	case s.Engine.Keys != now.Engine.Keys:
 		return "its chunks have other keys"
-	case !slices.EqualFunc(s.Doc.Codecs, now.Doc.Codecs, metadata.Extension.Equal):
-		return "it has other codecs"
 	case !bytes.Equal(s.Fill, now.Fill):
 		return "it has another fill value"
+	case !likeness.SameElements(s.Doc, now.Doc):
+		return "it has other codecs"
 	}
 	// Chunks beyond the present grid were deleted when the array shrank.
 	left := slices.Clone(chunks)

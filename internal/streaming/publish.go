@@ -3,9 +3,7 @@
 package streaming
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,9 +13,9 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -188,20 +186,10 @@ func (s *Stream) unchanged(now *snapshot.Array) error {
 		o.what = "it was cut into other chunks"
 	// Held layers are encoded by the codecs of the first state. In an array with other
 	// codecs they would be damage.
-	case now.Type != s.base.Type || !bytes.Equal(now.Fill, s.base.Fill) || !slices.EqualFunc(now.Doc.Codecs, s.base.Doc.Codecs, sameExtension):
+	case !likeness.SameElements(now.Doc, s.base.Doc):
 		o.what = "it was replaced"
 	default:
 		return nil
 	}
 	return o
-}
-
-// sameExtension reports whether two extensions are equal apart from white space. A
-// document that is read again has other white space than one that was just made.
-func sameExtension(a, b metadata.Extension) bool {
-	var x, y bytes.Buffer
-	if a.Configuration == nil || b.Configuration == nil || json.Compact(&x, a.Configuration) != nil || json.Compact(&y, b.Configuration) != nil {
-		return a.Equal(b)
-	}
-	return a.Name == b.Name && bytes.Equal(x.Bytes(), y.Bytes())
 }
