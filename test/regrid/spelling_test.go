@@ -135,7 +135,7 @@ func (s *spelled) checkPlanned(t *testing.T) {
 // checkFreed checks that the superseded grid is deleted, and only that.
 func (s *spelled) checkFreed(t *testing.T) {
 	t.Helper()
-	before := elementsOf(t, s.open(t))
+	before := valuesIn(t, s.open(t))
 	r, err := regrid.Vacuum(t.Context(), s.open(t), &regrid.VacuumOptions{Grace: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -148,12 +148,12 @@ func (s *spelled) checkFreed(t *testing.T) {
 	if i, err := regrid.Inspect(t.Context(), s.open(t)); err != nil || i.Replaced != nil || i.Superseded != 0 {
 		t.Errorf("%+v, %v", i, err)
 	}
-	if after := elementsOf(t, s.open(t)); after != before {
+	if after := valuesIn(t, s.open(t)); after != before {
 		t.Errorf("elements %x, want %x", after, before)
 	}
 }
 
-func elementsOf(t *testing.T, a *zarr.Array) string {
+func valuesIn(t *testing.T, a *zarr.Array) string {
 	t.Helper()
 	if a.Type().Variable() {
 		return fmt.Sprintf("%q", fixture.Must(zarr.Read[[]byte](t.Context(), a, nil)).Data)
