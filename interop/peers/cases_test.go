@@ -202,7 +202,9 @@ func cases() (all []array) {
 	}
 	all = append(all,
 		make3("type-bool", regular("bool", shape, chunks, []any{object{"name": "bytes"}}, false), nil),
-		make3("type-string", regular("string", shape, chunks, []any{object{"name": "vlen-utf8"}}, ""), nil))
+		make3("type-string", regular("string", shape, chunks, []any{object{"name": "vlen-utf8"}}, ""), nil),
+		make3("type-string-zstd", regular("string", shape, chunks, []any{object{"name": "vlen-utf8"}, config("zstd", "level", 0, "checksum", false)}, ""), nil),
+		make3("type-string-zstd-checksum", regular("string", shape, chunks, []any{object{"name": "vlen-utf8"}, config("zstd", "level", 0, "checksum", true)}, ""), nil))
 	for name, codecs := range map[string][]any{
 		"gzip":            {little(), config("gzip", "level", 5)},
 		"zstd":            {little(), config("zstd", "level", 3, "checksum", false)},
@@ -244,6 +246,8 @@ func grids() []array {
 		make3("shard-end", of([]int{7, 9}, []int{6, 8}, shard("end", []int{3, 4}, little())), nil),
 		make3("shard-start", of([]int{7, 9}, []int{6, 8}, shard("start", []int{3, 4}, little())), nil),
 		make3("shard-gzip", of([]int{7, 9}, []int{6, 8}, shard("end", []int{3, 4}, little(), config("gzip", "level", 5))), nil),
+		make3("shard-zstd", of([]int{7, 9}, []int{6, 8}, shard("end", []int{3, 4}, little(), config("zstd", "level", 0, "checksum", false))), nil),
+		make3("shard-zstd-checksum", of([]int{7, 9}, []int{6, 8}, shard("end", []int{3, 4}, little(), config("zstd", "level", 0, "checksum", true))), nil),
 		make3("shard-nested", of([]int{7, 9}, []int{6, 8}, nested), nil),
 		make3("shard-rectilinear", of([]int{7, 9}, nil, shard("end", []int{1, 3}, little()), "chunk_grid",
 			config("rectilinear", "kind", "inline", "chunk_shapes", []any{[]any{2, 4, 1}, []any{[]int{3, 3}}})), nil),
@@ -278,7 +282,7 @@ func oldFormat() (all []array) {
 	}
 	for name, compressor := range map[string]object{
 		"zlib": {"id": "zlib", "level": 1}, "gzip": {"id": "gzip", "level": 1}, "bz2": {"id": "bz2", "level": 1},
-		"zstd": {"id": "zstd", "level": 1}, "lz4": {"id": "lz4", "acceleration": 1},
+		"zstd": {"id": "zstd", "level": 1}, "zstd-checksum": {"id": "zstd", "level": 1, "checksum": true}, "lz4": {"id": "lz4", "acceleration": 1},
 		"blosc": {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0},
 	} {
 		all = append(all, make2("codec-"+name, older("<i4", compressor, nil, 0), nil))

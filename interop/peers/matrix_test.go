@@ -111,6 +111,36 @@ func parseRefusals(t *testing.T, text string) map[entry]string {
 	return all
 }
 
+// TestChecksumsOfZstd looks in refusals.txt for arrays of format 3 with zstd: whoever
+// reads and writes them without its checksum does so with it, so that it can be the
+// default.
+func TestChecksumsOfZstd(t *testing.T) {
+	with := map[string]string{"v3-codec-zstd": "", "v3-shard-zstd": "", "v3-type-string-zstd": ""}
+	for name := range with {
+		with[name] = name + "-checksum"
+	}
+	listed, pairs := parseRefusals(t, expected), 0
+	for e := range listed {
+		if name, ok := with[e.name]; ok {
+			pairs++
+			_, also := listed[entry{e.reader, e.writer, name}]
+			if !also {
+				t.Errorf("%v is refused without a checksum only", e)
+			}
+		}
+		without, ok := strings.CutSuffix(e.name, "-checksum")
+		if _, known := with[without]; !ok || !known {
+			continue
+		}
+		if _, also := listed[entry{e.reader, e.writer, without}]; !also {
+			t.Errorf("%v is refused with a checksum only", e)
+		}
+	}
+	if pairs == 0 {
+		t.Error("refusals.txt has none of these arrays")
+	}
+}
+
 // compare compares the results with refusals.txt, both ways.
 func (m *matrix) compare(t *testing.T, peers map[string]peer, cases int) {
 	t.Helper()
