@@ -184,7 +184,7 @@ func ExampleSpec() {
 	}
 	codecs, err := json.Marshal(a.Metadata().Codecs)
 	fmt.Println(a.Grid().Axis(0).Step(), string(codecs), string(a.Attributes()), err)
-	// Output: 62500 [{"name":"bytes","configuration":{"endian":"little"}},{"name":"zstd","configuration":{"level":0,"checksum":false}}] {"units":"m"} <nil>
+	// Output: 62500 [{"name":"bytes","configuration":{"endian":"little"}},{"name":"zstd","configuration":{"level":0,"checksum":true}}] {"units":"m"} <nil>
 }
 
 // A temporary array in a store in memory.

@@ -59,6 +59,9 @@ type Spec struct {
 	IndexAtStart bool
 	// Codecs is the codec chain, of inner chunks if there are any. Nil is "bytes" with
 	// little endian and "zstd" with level 0, as in zarr-python.
+	//
+	// A "zstd" that does not say whether it has a checksum has one in format 3, and none in
+	// format 2, where TensorStore refuses the member. With zstd.Extension it says so.
 	Codecs []metadata.Extension
 	// KeyEncoding is the chunk key encoding. The zero value makes keys such as "c/0/1".
 	KeyEncoding metadata.KeyEncoding
@@ -174,7 +177,7 @@ func (s *Spec) fill() ([]byte, error) {
 
 // codecs returns the chain of the chunks of the grid.
 func (s *Spec) codecs() ([]metadata.Extension, error) {
-	chain := s.chain()
+	chain := metadata.WithChecksums(s.chain(), s.Format != 2)
 	if s.InnerChunks == nil {
 		return chain, nil
 	}
@@ -189,15 +192,16 @@ func (s *Spec) chain() []metadata.Extension {
 	if s.Codecs != nil {
 		return s.Codecs
 	}
+	compressor := zstd.Default(0)
 	if s.Type.Variable() {
-		return []metadata.Extension{vlen.Extension(s.Type), zstd.Extension(0, false)}
+		return []metadata.Extension{vlen.Extension(s.Type), compressor}
 	}
 	order := ""
 	// The bytes codec has an endian member only for types with a byte order.
 	if s.Type.Ordered() {
 		order = "little"
 	}
-	return []metadata.Extension{bytescodec.Extension(order), zstd.Extension(0, false)}
+	return []metadata.Extension{bytescodec.Extension(order), compressor}
 }
 
 func (s *Spec) names() ([]*string, error) {
@@ -283,6 +287,7 @@ func spec(doc *metadata.Array, t dtype.Type, g *grid.Grid, keys metadata.KeyEnco
 	doc = doc.ToV3() // which moves dimension names out of the attributes
 	env := &codec.Environment{Unaligned: true}
 	codecs, _ := specifiedCodecs(env, doc.Codecs, t, doc.FillValue, g.Rank())
+	codecs = metadata.WithChecksums(codecs, false) // what a document means that does not say it
 	return Spec{
 		Shape: g.Shape(), Type: t, Grid: g, FillValue: fill, Codecs: codecs, KeyEncoding: keys,
 		DimensionNames: snapshot.NamesOf(doc), Attributes: json.RawMessage(doc.Attributes), Format: format,

@@ -89,12 +89,18 @@ func (c *Chain) Plain() bool {
 // InOrder reports whether [Chain.Decode] sets strides of C order.
 func (c *Chain) InOrder() bool { return c.inOrder || c.order == nil }
 
-// HasChecksum reports whether a checksum guards the stored bytes.
+// HasChecksum reports whether a checksum guards the elements: that of a codec, or, in
+// shards, that of each inner chunk. Decoding then finds damage that changes them.
 func (c *Chain) HasChecksum() bool {
-	return slices.ContainsFunc(c.bytes, func(b BytesBytes) bool {
-		_, ok := b.(Trimmer)
-		return ok
-	})
+	return isGuarded(c.serial) || slices.ContainsFunc(c.bytes, func(b BytesBytes) bool { return isGuarded(b) })
+}
+
+func isGuarded(made any) bool {
+	if _, ok := made.(Trimmer); ok {
+		return true
+	}
+	g, ok := made.(Guarded)
+	return ok && g.Guarded()
 }
 
 // Buffers returns the number of buffers, each about as large as a decoded chunk, that

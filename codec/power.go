@@ -35,6 +35,13 @@ type Claimer interface {
 	Claim(src []byte) (n int64, ok bool)
 }
 
+// Guarded is the power of a codec whose encoded form may have a checksum of its content.
+type Guarded interface {
+	// Guarded reports, after Bind, whether Decode finds damage of the encoded form that
+	// changes its content.
+	Guarded() bool
+}
+
 // Permuter is the power of an [ArrayArray] codec that only reorders axes. The chain then
 // reads through strides and copies nothing.
 type Permuter interface {

@@ -265,6 +265,19 @@ func (w *work) noteOrigin(ctx context.Context) (*metadata.Array, error) {
 	return doc, putOrigin(ctx, w.at, o, w.Node.Durability)
 }
 
+// askedFor reports whether a later request asks for no codecs, or for those of the first.
+func (o *origin) askedFor(r Rechunking) (bool, error) {
+	codecs, err := codecsAsked(r)
+	if err != nil || codecs == "" || codecs == o.Codecs {
+		return err == nil, err
+	}
+	// Before checksums were the default, a compressor without a word on them had none, and
+	// said so.
+	r.Compressor = metadata.WithChecksums(r.Compressor, false)
+	codecs, err = codecsAsked(r)
+	return codecs == o.Codecs, err
+}
+
 // codecsAsked identifies the codecs that a request asks for. It is "" if it asks for
 // none.
 func codecsAsked(r Rechunking) (string, error) {

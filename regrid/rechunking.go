@@ -32,7 +32,8 @@ type Rechunking struct {
 	Unpack bool `json:"unpack,omitempty"`
 	// IndexAtStart puts the index of a shard before its inner chunks.
 	IndexAtStart bool `json:"index_at_start,omitempty"`
-	// Codecs is the codec chain, of inner chunks if there are any.
+	// Codecs is the codec chain, of inner chunks if there are any. A zstd here or in
+	// Compressor that does not say whether it has a checksum has one ([zarr.Spec]).
 	Codecs []metadata.Extension `json:"codecs,omitempty"`
 	// Calendar is the growth policy that Chunks follow, such as calendar:year, or "". If
 	// the array has a stored growth policy that is a calendar, this replaces it.
@@ -180,7 +181,8 @@ func (r Rechunking) grid(s *snapshot.Array, window grid.Box) (*grid.Grid, error)
 // codecs returns the new codecs.
 func (r Rechunking) codecs(s *snapshot.Array) ([]metadata.Extension, error) {
 	now := s.Document().Codecs
-	units := r.Codecs
+	sums := s.Document().Format() != 2 // of a zstd that does not say, as in a zarr.Spec
+	units := metadata.WithChecksums(r.Codecs, sums)
 	if units == nil {
 		units = s.Engine.Chain.UnitCodecs(now)
 		if r.Chunks != nil || r.Inner != nil {
@@ -189,7 +191,7 @@ func (r Rechunking) codecs(s *snapshot.Array) ([]metadata.Extension, error) {
 	}
 	if r.Compressor != nil {
 		var err error
-		if units, err = recompressed(units, r.Compressor); err != nil {
+		if units, err = recompressed(units, metadata.WithChecksums(r.Compressor, sums)); err != nil {
 			return nil, err
 		}
 	}

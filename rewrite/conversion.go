@@ -234,7 +234,7 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 		spec.KeyEncoding = metadata.V2Slash
 	}
 	shape, inner := withinShards(doc)
-	chains := [][]metadata.Extension{oneOrder(spec.Codecs), inner, nil}
+	chains := [][]metadata.Extension{oneOrder(spec.Codecs), metadata.WithChecksums(inner, false), nil}
 	if c.format == 2 && (shape != nil || spec.Grid.Name() != "regular") {
 		// Format 2 cannot describe several lengths. Inner chunks are the natural
 		// replacement for shards.
@@ -243,9 +243,7 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 	// Creating an array in a store that discards writes shows whether the format
 	// accepts the chain.
 	for _, chain := range chains {
-		if spec.Codecs = chain; chain == nil {
-			spec.Codecs = usualChain(spec.Type)
-		}
+		spec.Codecs = chain // nil is the default
 		h := zarr.At(new(discard), "")
 		a, createErr := h.At("").CreateArray(ctx, spec, &zarr.CreateOptions{Options: c.Options.Options, Format: c.format})
 		if createErr == nil {

@@ -107,9 +107,19 @@ func (c *inPlace) did(n int64) {
 
 func (s *survey) result() (r Conversion) {
 	for _, m := range s.own() {
+		m.Checksum = m.From == 3 && hasSumV2(m.will)
 		r.Nodes = append(r.Nodes, m.Converted)
 	}
 	return r
+}
+
+// hasSumV2 reports whether a node is an array of format 2 with the checksum of zstd.
+func hasSumV2(n metadata.Node) bool {
+	a, ok := n.(*metadata.Array)
+	return ok && a.Format() == 2 && slices.ContainsFunc(a.Codecs, func(e metadata.Extension) bool {
+		sum, _, _ := metadata.Attribute(e.Configuration, "checksum")
+		return e.Name == "zstd" && string(sum) == "true"
+	})
 }
 
 func (c *inPlace) run(ctx context.Context, path string) error {

@@ -47,6 +47,10 @@ type Converted struct {
 	// Imaging is a message if a group has metadata of OME-Zarr, which keep the form of
 	// the version for the old format. It is "" otherwise.
 	Imaging string
+	// Checksum reports that zstd keeps its checksum in format 2, where TensorStore and
+	// numcodecs before 0.13 refuse it. It is in the stored bytes, and no reason to encode
+	// them again.
+	Checksum bool
 	// Filled counts the missing chunks that must be stored, because their elements
 	// would change in format 2. FilledBytes are their bytes. Inner chunks missing from
 	// a stored shard are not counted.

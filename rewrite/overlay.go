@@ -7,11 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/codec/sharding"
-	"varve.dev/zarr/codec/vlen"
-	"varve.dev/zarr/codec/zstd"
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -66,17 +62,6 @@ func (*discard) Put(context.Context, store.Key, []byte, store.Durability) (store
 // PutIf implements [store.ConditionalWriter].
 func (*discard) PutIf(context.Context, store.Key, []byte, store.Condition, store.Durability) (store.Version, error) {
 	return store.Version{}, nil
-}
-
-// usualChain returns the default codecs for a data type.
-func usualChain(t dtype.Type) []metadata.Extension {
-	switch {
-	case t.Variable():
-		return []metadata.Extension{vlen.Extension(t), zstd.Extension(0, false)}
-	case t.Ordered():
-		return []metadata.Extension{bytescodec.Extension("little"), zstd.Extension(0, false)}
-	}
-	return []metadata.Extension{bytescodec.Extension(""), zstd.Extension(0, false)}
 }
 
 // withinShards returns the inner chunk shape and inner codecs of a sharded array. It

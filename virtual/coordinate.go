@@ -259,7 +259,7 @@ func (c *coordinate) finish(a *Array) error {
 		return err
 	}
 	doc := *withGrid(a.Document, g)
-	doc.Codecs = []metadata.Extension{scan.Plain(c.typ, false), zstd.Extension(0, false)}
+	doc.Codecs = []metadata.Extension{scan.Plain(c.typ, false), zstd.Extension(0, true)}
 	made, err := newArray(a.Path, &doc, g, 0)
 	if err != nil {
 		return err

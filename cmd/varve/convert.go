@@ -227,6 +227,7 @@ type conversionFacts struct {
 	Reserved    int              `json:"reserved_names"` // nodes of format 3 that begin with "__"
 	LostLinks   int              `json:"lost_links"`     // symbolic links left out
 	Files       int64            `json:"other_files"`    // that belong to no node, copied as they are
+	Checksums   int              `json:"zstd_checksums"` // arrays of format 2 that keep them
 	Nodes       []convertedFacts `json:"nodes"`
 
 	removed []string // nodes that --overwrite would remove; only in a dry run
@@ -257,6 +258,9 @@ func (f *convertFlags) printResult(cmd *cobra.Command, from, to string, r rewrit
 		}
 		if n.Reserved {
 			c.Reserved++
+		}
+		if n.Checksum {
+			c.Checksums++
 		}
 		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, output.Present(failure.WithoutPackages(n.Anew)), output.Present(n.Missing), n.Lost, n.Filled, n.FilledBytes, n.Refused, output.Present(n.Growth), output.Present(n.Imaging)})
 	}
@@ -350,7 +354,7 @@ func (c *conversionFacts) print(w io.Writer) error {
 			}
 		}
 	}
-	return errors.Join(c.printMissing(w), c.noteFiles(w), noteLost(w, c.LostLinks), noteReserved(w, c.Reserved))
+	return errors.Join(c.printMissing(w), c.noteFiles(w), noteLost(w, c.LostLinks), noteReserved(w, c.Reserved), noteChecksums(w, c.Checksums))
 }
 
 // noteFiles prints the number of files that belong to no node, if any.
@@ -363,6 +367,16 @@ func (c *conversionFacts) noteFiles(w io.Writer) error {
 		done = "to copy as they are"
 	}
 	_, err := fmt.Fprintf(w, "  note  %s: %s outside of the Zarr nodes\n", done, phrase.Plural(c.Files, "file"))
+	return err
+}
+
+// noteChecksums says which programs do not read arrays of format 2 with the checksum of
+// zstd, and how to make others.
+func noteChecksums(w io.Writer, n int) error {
+	if n == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "  note  in %s zstd keeps its checksum, which TensorStore and numcodecs before 0.13 refuse in format 2: for them, first varve rechunk --compressor zstd:nochecksum\n", phrase.Plural(int64(n), "array"))
 	return err
 }
 

@@ -80,6 +80,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 	f.Notes = append(f.Notes, slices.Concat(undecoded, grids, copies)...) // [] in JSON if empty
 	f.AddGrid(a.Grid())
 	f.AddInner(a)
+	f.AddGuard(a)
 	// create prints the new array by this function, and may have made remarks.
 	f.Notes = append(f.Notes, session.TakeRemarks(cmd)...)
 	f.AddSize(a.Type())

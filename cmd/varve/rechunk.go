@@ -62,7 +62,7 @@ be the best. The metadata name one of them, and every reader of blosc reads them
 	flagtext.Var(f, &r.chunks, "chunks", "", "`CHUNKS`: 8MiB, 10,20, [[10,20,30],25], calendar:month …: see varve help chunks", flagtext.Syntax(chunking.Parse))
 	f.StringVar(&r.shards, "shards", "", "`SHARDS`: 512MiB, 100,200 …, with chunks as inner chunks; none unpacks shards")
 	f.StringVar(&r.codecs, "codecs", "", "the codec chain as `JSON`, of inner chunks if there are any")
-	flagtext.Var(f, &r.compressor, "compressor", "", "another `COMPRESSOR`, with the other codecs as they are: zstd:3, gzip:5, auto or none", argument.CheckCompressor)
+	flagtext.Var(f, &r.compressor, "compressor", "", "another `COMPRESSOR`, with the other codecs as they are: zstd:3, zstd:3:nochecksum, gzip:5, auto or none", argument.CheckCompressor)
 	f.StringVar(&r.fill, "fill", "", "the fill `VALUE`, as in metadata; all elements stay")
 	flagtext.Var(f, &r.keys, "chunk-key-encoding", "", "the `ENCODING` of chunk keys: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))
 	r.sel = source.SelectionFlag(c)

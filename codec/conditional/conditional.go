@@ -13,6 +13,7 @@ package conditional
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/config"
@@ -138,6 +139,14 @@ func (c *coder) Bind(spec codec.Spec) error {
 		}
 	}
 	return nil
+}
+
+// Guarded implements [codec.Guarded]. Only checksums are never left out.
+func (c *coder) Guarded() bool {
+	return slices.ContainsFunc(c.codecs, func(b codec.BytesBytes) bool {
+		_, sums := b.(codec.Trimmer)
+		return sums
+	})
 }
 
 func (c *coder) fail(i int, err error) error {

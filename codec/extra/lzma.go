@@ -41,6 +41,9 @@ func (*lzmaCoder) MaxEncoded(n int64) int64 {
 	return n + n/16 + headers
 }
 
+// Guarded implements [codec.Guarded].
+func (c *lzmaCoder) Guarded() bool { return c.format == formatXZ && c.check != 0 }
+
 // Encode implements [codec.BytesBytes]. It uses only the dictionary size of a preset.
 // The library also has a tree search for matches, but that takes hours for a chunk of
 // zeros, and its streams do not decode.

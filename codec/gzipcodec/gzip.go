@@ -59,6 +59,9 @@ func (coder) MaxEncoded(n int64) int64 {
 	return min(n, math.MaxInt64/2) + min(n, math.MaxInt64/2)/8 + header
 }
 
+// Guarded implements [codec.Guarded].
+func (coder) Guarded() bool { return true }
+
 // Encode implements [codec.BytesBytes].
 func (c coder) Encode(dst, src []byte) ([]byte, error) {
 	w, err := takeWriter(c.effort, dst)

@@ -182,6 +182,9 @@ func moved(err error) error {
 	return err
 }
 
+// Guarded implements [codec.Guarded].
+func (c *coder) Guarded() bool { return c.inner.HasChecksum() }
+
 // overhang is the largest number of bytes by which a padded block may exceed the chunk.
 const overhang = 16 << 20
 

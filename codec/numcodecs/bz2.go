@@ -54,6 +54,9 @@ func (bz2Coder) MaxEncoded(n int64) int64 {
 	return n + n/32 + tables
 }
 
+// Guarded implements [codec.Guarded].
+func (bz2Coder) Guarded() bool { return true }
+
 // Encode implements [codec.BytesBytes].
 func (c bz2Coder) Encode(dst, src []byte) ([]byte, error) {
 	e := bz2Encoder.Load()

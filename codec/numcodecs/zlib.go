@@ -65,6 +65,9 @@ func (w *zlibWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Guarded implements [codec.Guarded].
+func (zlibCoder) Guarded() bool { return true }
+
 // Encode implements [codec.BytesBytes].
 func (c zlibCoder) Encode(dst, src []byte) ([]byte, error) {
 	w, ok := zlibWriters[c.effort].Get().(*zlibWriter)

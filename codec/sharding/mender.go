@@ -16,7 +16,6 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -110,25 +109,12 @@ func (d *editor) newMender(shard []byte) (*mender, error) {
 		return nil, unproven("its codecs are not bytes and crc32c")
 	case d.chain.Divided():
 		return nil, unproven("the inner chunks are shards")
-	case !d.provesInner():
+	case !d.Guarded():
 		return nil, unproven("the inner chunks have no checksums (codec crc32c, gzip, or zstd with checksum)")
 	}
 	m := &mender{coder: d.coder, layout: d.layout, ctx: d.ctx, work: d.work, shard: shard, raw: raw}
 	m.now, err = m.withSum(raw[:len(raw)-sumBytes])
 	return m, err
-}
-
-// provesInner reports whether every inner chunk has a checksum.
-func (c *coder) provesInner() bool {
-	return c.chain.HasChecksum() || slices.ContainsFunc(c.inner, func(e metadata.Extension) bool {
-		return e.Name == "gzip" || e.Name == "zstd" && isChecked(e.Configuration)
-	})
-}
-
-// isChecked reports whether the configuration of zstd asks for checksums.
-func isChecked(configuration []byte) bool {
-	checked, ok, err := metadata.Attribute(configuration, "checksum")
-	return err == nil && ok && string(checked) == "true"
 }
 
 // withSum decodes entries without their checksum.

@@ -129,6 +129,9 @@ func (c *coder) bindIndex() error {
 // Inner implements [coding.Divider].
 func (c *coder) Inner() []grid.Cut { return slices.Clone(c.cut.cuts) }
 
+// Guarded implements [codec.Guarded].
+func (c *coder) Guarded() bool { return c.chain.HasChecksum() }
+
 // CheckAxis implements [coding.Divider].
 func (c *coder) CheckAxis(i int, a grid.Axis) error { return c.cut.checkAxis(i, a) }
 

@@ -27,10 +27,16 @@ const (
 
 func init() { codec.Register("zstd", New) }
 
+// Default returns the metadata of the codec without a word on checksums: a new array of
+// format 3 has them, one of format 2 has not ([varve.dev/zarr.Spec]).
+func Default(level int) metadata.Extension {
+	return metadata.Extension{Name: "zstd", Configuration: fmt.Appendf(nil, `{"level":%d}`, level)}
+}
+
 // Extension returns the metadata of the codec. The level is from -131072, the fastest, to
 // 22, the smallest; 0 means 3. [New] refuses others. The library has four efforts: for
 // levels up to 2, 3 to 5, 6 to 9, and above. With checksum, each chunk ends with a
-// checksum of 4 bytes.
+// checksum of 4 bytes of its content, so that decoding sees any damage that changes it.
 func Extension(level int, checksum bool) metadata.Extension {
 	return metadata.Extension{
 		Name:          "zstd",
@@ -63,6 +69,9 @@ type coder struct {
 	checksum bool
 	level    int // in the configuration
 }
+
+// Guarded implements [codec.Guarded].
+func (c coder) Guarded() bool { return c.checksum }
 
 // Complete implements [codec.Completer].
 func (c coder) Complete(e metadata.Extension) metadata.Extension {

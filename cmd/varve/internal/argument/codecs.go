@@ -75,23 +75,58 @@ func CheckCompressor(text string) error {
 // returns none for "none".
 func Compressor(text string, t dtype.Type) ([]metadata.Extension, error) {
 	name, parameter, given := strings.Cut(text, ":")
-	level, err := strconv.Atoi(parameter)
-	if given && err != nil {
-		return nil, errors.New("the level is not a whole number")
+	if name == "zstd" {
+		e, err := zstandard(parameter, given)
+		return []metadata.Extension{e}, err
+	}
+	level, err := parseLevel(parameter, given)
+	if err != nil {
+		return nil, err
 	}
 	switch {
-	case name == "zstd":
-		return []metadata.Extension{zstd.Extension(level, false)}, nil
 	case name == "gzip" && given:
 		return []metadata.Extension{gzipcodec.Extension(level)}, nil
 	case name == "gzip":
 		return []metadata.Extension{gzipcodec.Extension(gzipLevel)}, nil
 	case IsAdaptive(text) && t.Variable(): // text is not shuffled
-		return []metadata.Extension{zstd.Extension(0, false)}, nil
+		return []metadata.Extension{zstd.Default(0)}, nil
 	case IsAdaptive(text):
 		return []metadata.Extension{blosc.Extension(blosc.Options{Level: adaptiveLevel, Element: max(1, t.Size())})}, nil
 	case text == "none":
 		return nil, nil
 	}
 	return nil, fmt.Errorf("it must be zstd:LEVEL, gzip:LEVEL, auto or none%s; --codecs takes any chain", spelling.Meant(name, []string{"zstd", "gzip", "auto", "none"}))
+}
+
+// zstandard returns zstd with a level, with "checksum" or "nochecksum", or with both.
+// Without a word on checksums, the format decides.
+func zstandard(parameters string, given bool) (metadata.Extension, error) {
+	text, sum, both := strings.Cut(parameters, ":")
+	if !both && strings.HasSuffix(text, checksum) {
+		text, sum, given = "", text, false
+	}
+	level, err := parseLevel(text, given)
+	switch {
+	case err != nil:
+		return metadata.Extension{}, err
+	case sum == checksum, sum == "no"+checksum:
+		return zstd.Extension(level, sum == checksum), nil
+	case sum != "" || both:
+		return metadata.Extension{}, fmt.Errorf("after the level comes checksum or nochecksum%s", spelling.Meant(sum, []string{checksum, "no" + checksum}))
+	}
+	return zstd.Default(level), nil
+}
+
+const checksum = "checksum"
+
+// parseLevel parses the level of a compressor. It is 0 if none is given.
+func parseLevel(text string, given bool) (int, error) {
+	if !given {
+		return 0, nil
+	}
+	level, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, errors.New("the level is not a whole number")
+	}
+	return level, nil
 }

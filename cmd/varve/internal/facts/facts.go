@@ -19,6 +19,8 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/zipstore"
 	"varve.dev/zarr/strictjson"
 )
 
@@ -106,6 +108,21 @@ func (f *Array) AddGrid(g *grid.Grid) {
 		if a := g.Axis(i); !a.IsRegular() && a.Covered() > a.Extent() {
 			f.Notes = append(f.Notes, declaredText(i, a))
 		}
+	}
+}
+
+// unguarded is the note on an array without checksums.
+const unguarded = "no codec has a checksum: damage that changes values would not be seen"
+
+// AddGuard adds a note if no codec has a checksum, unless the array is in a zip archive,
+// which has one of each member.
+func (f *Array) AddGuard(a *zarr.Array) {
+	switch store.Driver(a.Location().Store()).(type) {
+	case *zipstore.Store, *zipstore.Archive:
+		return
+	}
+	if !a.HasChecksum() {
+		f.Notes = append(f.Notes, unguarded)
 	}
 }
 

@@ -28,7 +28,7 @@ var (
 	plainNumbers = []string{"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"}
 	allNumbers   = append([]string{"float16", "complex64", "complex128"}, plainNumbers...)
 	manyTypes    = append([]string{"bool"}, allNumbers...)
-	plainCodecs  = []string{"bytes", "transpose", "gzip", "zstd", "blosc", "crc32c", "sharding_indexed*"}
+	plainCodecs  = []string{"bytes", "transpose", "gzip", "zstd*", "blosc", "crc32c", "sharding_indexed*"}
 	numpyTypes   = append([]string{"string", "fixed_length_utf32", "null_terminated_bytes", "numpy.datetime64", "numpy.timedelta64"}, manyTypes...)
 	textCodecs   = []string{"vlen-utf8", "vlen-bytes"}
 	numcodecs    = []string{
@@ -38,7 +38,7 @@ var (
 	}
 )
 
-// programs lists versions of programs with what they can read, as known on 2026-11-22.
+// programs lists versions of programs with what they can read, as known on 2026-11-28.
 // The facts come from runs, which interop/peers repeats, and from the sources of the
 // programs. Versions of one program are in order, and each can read what the one before
 // it can.
@@ -80,7 +80,7 @@ var programs = []program{
 		types: append([]string{"bfloat16"}, manyTypes...), codecs: slices.Concat(plainCodecs, inFormat2([]string{"numcodecs.zlib", "numcodecs.bz2"})),
 		refuses: []string{
 			"string", "2:fixed_length_utf32", "2:null_terminated_bytes", "2:numpy.datetime64",
-			"2:numcodecs.lz4", "2:numcodecs.delta", "2:numcodecs.shuffle",
+			"2:numcodecs.lz4", "2:numcodecs.delta", "2:numcodecs.shuffle", "2:zstd/checksum",
 		},
 	},
 	{

@@ -147,11 +147,17 @@ func knows(list []string, name string, format int) bool {
 }
 
 // codecNames returns the names of all codecs of a chain and of the chains inside shards.
-// A shard whose index is at the start adds "sharding_indexed/start", a shard inside a
-// shard "sharding_indexed/nested". ok is false if a codec cannot be parsed.
+// A zstd with checksums adds "zstd/checksum", a shard whose index is at the start
+// "sharding_indexed/start", a shard inside a shard "sharding_indexed/nested". ok is false
+// if a codec cannot be parsed.
 func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 	for _, c := range chain {
 		names = append(names, c.Name)
+		if c.Name == "zstd" {
+			if sum, _, _ := metadata.Attribute(c.Configuration, "checksum"); string(sum) == "true" {
+				names = append(names, "zstd/checksum")
+			}
+		}
 		if c.Name != "sharding_indexed" {
 			continue
 		}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metadata
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestWithChecksums fills what a chain does not say, at every depth, and nothing else.
+func TestWithChecksums(t *testing.T) {
+	for _, row := range []struct{ is, on, off string }{
+		{`["bytes","zstd"]`, `["bytes",{"name":"zstd","configuration":{"checksum":true}}]`, `["bytes",{"name":"zstd","configuration":{"checksum":false}}]`},
+		{`[{"name":"zstd","configuration":{"level":3}}]`, `[{"name":"zstd","configuration":{"level":3,"checksum":true}}]`, `[{"name":"zstd","configuration":{"level":3,"checksum":false}}]`},
+		{`[{"name":"zstd","configuration":{"checksum":false}},{"name":"zstd","configuration":{"checksum":true}}]`, ``, ``},
+		{`[{"name":"zstd","configuration":{"level":3},"must_understand":false}]`, `[{"name":"zstd","configuration":{"level":3,"checksum":true},"must_understand":false}]`, `[{"name":"zstd","configuration":{"level":3,"checksum":false},"must_understand":false}]`},
+		{
+			`[{"name":"sharding_indexed","configuration":{"chunk_shape":[2],"codecs":["bytes",{"name":"conditional","configuration":{"codecs":["zstd"]}}],"index_codecs":["bytes","crc32c"]}}]`,
+			`[{"name":"sharding_indexed","configuration":{"chunk_shape":[2],"codecs":["bytes",{"name":"conditional","configuration":{"codecs":[{"name":"zstd","configuration":{"checksum":true}}]}}],"index_codecs":["bytes","crc32c"]}}]`,
+			`[{"name":"sharding_indexed","configuration":{"chunk_shape":[2],"codecs":["bytes",{"name":"conditional","configuration":{"codecs":[{"name":"zstd","configuration":{"checksum":false}}]}}],"index_codecs":["bytes","crc32c"]}}]`,
+		},
+		{`["bytes","crc32c",{"name":"numcodecs.zstd","configuration":{"level":1}},{"name":"x","configuration":{"codecs":1}},{"name":"y","configuration":{"codecs":["zstd",1]}}]`, ``, ``},
+		{`[{"name":"sharding_indexed","configuration":{ "codecs" : [ "bytes" ] }}]`, ``, ``},
+	} {
+		chain := parsedChain(t, row.is)
+		for on, want := range map[bool]string{true: row.on, false: row.off} {
+			if want == "" {
+				want = row.is
+			}
+			got := WithChecksums(chain, on)
+			if !slices.EqualFunc(got, parsedChain(t, want), Extension.Equal) {
+				t.Errorf("%s, %t: %s, want %s", row.is, on, chainText(got), want)
+			}
+			if want == row.is && chainText(got) != row.is {
+				t.Errorf("%s became %s", row.is, chainText(got))
+			}
+		}
+		if chainText(chain) != row.is {
+			t.Errorf("%s itself became %s", row.is, chainText(chain))
+		}
+	}
+	broken := []Extension{{Name: "zstd", Configuration: []byte("[")}}
+	if got := WithChecksums(broken, true); string(got[0].Configuration) != "[" || WithChecksums(nil, true) != nil {
+		t.Error(got)
+	}
+}
+
+func parsedChain(t *testing.T, text string) (chain []Extension) {
+	t.Helper()
+	v, err := object([]byte(`{"codecs":` + text + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _ := v.Member("codecs")
+	if chain, err = newExtensions(list); err != nil {
+		t.Fatal(err)
+	}
+	return chain
+}
+
+func chainText(chain []Extension) string {
+	text := []byte{'['}
+	for i, e := range chain {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = e.Append(text)
+	}
+	return string(append(text, ']'))
+}
