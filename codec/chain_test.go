@@ -14,13 +14,19 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/bitround"
+	"varve.dev/zarr/codec/blosc"
 	"varve.dev/zarr/codec/bytescodec"
+	_ "varve.dev/zarr/codec/conditional"
 	"varve.dev/zarr/codec/crc32c"
 	"varve.dev/zarr/codec/gzipcodec"
+	_ "varve.dev/zarr/codec/n5"
+	_ "varve.dev/zarr/codec/numcodecs"
+	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/codec/vlen"
 	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/strided"
@@ -185,6 +191,35 @@ func TestChainFacts(t *testing.T) {
 				t.Error("the wrappers hide nothing")
 			}
 		})
+	}
+}
+
+// TestHasChecksum tells chains that find damage from those that do not.
+func TestHasChecksum(t *testing.T) {
+	little, index := bytescodec.Extension("little"), []metadata.Extension{bytescodec.Extension("little"), crc32c.Extension()}
+	shards := func(chain ...metadata.Extension) metadata.Extension {
+		return must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(1), grid.Every(1)}, Codecs: chain, IndexCodecs: index}))
+	}
+	named := func(name, configuration string) metadata.Extension {
+		return metadata.Extension{Name: name, Configuration: []byte(configuration)}
+	}
+	has := [][]metadata.Extension{
+		{little, zstd.Extension(0, true)}, {little, zstd.Extension(0, true), zstd.Extension(0, false)}, {little, gzipcodec.Extension(1)},
+		{little, zstd.Extension(0, false), crc32c.Extension()}, {shards(little, zstd.Extension(0, true))}, {shards(shards(little, crc32c.Extension()))},
+		{shards(little), crc32c.Extension()}, {little, named("numcodecs.zlib", `{}`)}, {little, named("numcodecs.bz2", `{}`)}, {little, named("numcodecs.fletcher32", `{}`)},
+		{little, named("conditional", `{"codecs":["zstd","crc32c"]}`)},
+		{named("n5_default", `{"codecs":[{"name":"transpose","configuration":{"order":[1,0]}},{"name":"bytes","configuration":{"endian":"big"}},{"name":"gzip","configuration":{"level":1}}]}`)},
+	}
+	lacks := [][]metadata.Extension{
+		{little}, {little, zstd.Extension(0, false)}, {little, zstd.Default(0)}, {little, blosc.Extension(blosc.Options{Element: 4})}, {little, named("numcodecs.lz4", `{}`)},
+		{shards(little)}, {shards(little, zstd.Extension(0, false))}, {shards(shards(little))}, {little, named("numcodecs.zstd", `{}`)},
+		{little, named("conditional", `{"codecs":[{"name":"zstd","configuration":{"checksum":true}}]}`)},
+	}
+	for i, chain := range slices.Concat(has, lacks) {
+		c := newChain(t, codec.Default, specOf(dtype.Of[int32](), 2), chain...)
+		if got := c.HasChecksum(); got != (i < len(has)) {
+			t.Errorf("%q: %t", c.Names(), got)
+		}
 	}
 }
 

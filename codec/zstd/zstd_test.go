@@ -42,9 +42,11 @@ func FuzzDecodeChecksum(f *testing.F) {
 
 func Benchmark(b *testing.B) {
 	for _, level := range []int{1, 3, 7, 10} {
-		b.Run(fmt.Sprint(level), func(b *testing.B) {
-			codectest.Benchmark(b, func() any { return newLevel(b, level, false) })
-		})
+		for _, checksum := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%d/checksum=%t", level, checksum), func(b *testing.B) {
+				codectest.Benchmark(b, func() any { return newLevel(b, level, checksum) })
+			})
+		}
 	}
 }
 
@@ -162,6 +164,32 @@ func TestChecksum(t *testing.T) {
 	})
 }
 
+// TestChecksumOfFrames damages the checksum of one of several frames, which may not state
+// their size. Each is checked, whatever the configuration says.
+func TestChecksumOfFrames(t *testing.T) {
+	one, err := newLevel(t, 3, true).Encode(nil, []byte("one "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := streamed(t, []byte("two "))
+	var h zstd.Header
+	if err := h.Decode(two); err != nil || h.HasFCS || !h.HasCheckSum {
+		t.Fatalf("%+v, %v", h, err)
+	}
+	frames := [][]byte{one, two, one}
+	whole := bytes.Join(frames, nil)
+	for end, i := 0, 0; i < len(frames); i++ {
+		end += len(frames[i])
+		damaged := bytes.Clone(whole)
+		damaged[end-1] ^= 0x10
+		for _, checksum := range []bool{false, true} {
+			if out, err := newLevel(t, 0, checksum).Decode(nil, damaged, 12); !errors.Is(err, codec.ErrChecksum) || len(out) > 0 {
+				t.Errorf("frame %d: decoded %q, %v", i, out, err)
+			}
+		}
+	}
+}
+
 // TestPools uses every kind of encoder on data around the bounds of its window, twice.
 func TestPools(t *testing.T) {
 	data := bytes.Repeat([]byte("layers of sand and silt "), 400_000)
@@ -207,6 +235,12 @@ func TestConfiguration(t *testing.T) {
 			t.Errorf("New(%s): %v", raw, err)
 		}
 	}
+}
+
+func ExampleDefault() {
+	e := Default(3)
+	fmt.Println(e.Name, string(e.Configuration))
+	// Output: zstd {"level":3}
 }
 
 func ExampleExtension() {
