@@ -26,6 +26,7 @@ func TestInfo(t *testing.T) {
   codecs      bytes(endian=little), zstd(level=0, checksum=false)
   chunk keys  default(separator=/)
   stored      12 of 12 chunks, 9.9 KiB
+  notes       no codec has a checksum: damage that changes values would not be seen
   readable by Varve, zarr-python ≥ 3.2 (array.rectilinear_chunks), zarrs ≥ 0.23.8; not: zarr-python < 3.2, xarray (no dimension names), TensorStore, zarrita, GDAL
 `
 	if got != want {
@@ -38,7 +39,7 @@ func TestInfoJSON(t *testing.T) {
 	for name, want := range map[string]any{
 		"path": "testdata/rect_2d.zarr", "kind": "array", "zarr_format": 3.0, "data_type": "int32", "fill_value": 0.0,
 		"shape": []any{60.0, 100.0}, "dimension_names": nil, "attributes": map[string]any{}, "is_regular": false,
-		"grid_shape": []any{3.0, 4.0}, "grid_cells": []any{3.0, 4.0}, "notes": []any{},
+		"grid_shape": []any{3.0, 4.0}, "grid_cells": []any{3.0, 4.0}, "notes": []any{"no codec has a checksum: damage that changes values would not be seen"},
 		"write_chunk_sizes": []any{
 			[]any{[]any{10.0, 1.0}, []any{20.0, 1.0}, []any{30.0, 1.0}},
 			[]any{[]any{25.0, 4.0}},

@@ -37,7 +37,7 @@ func TestInfoShards(t *testing.T) {
     x           10×9
   fill value    0
   codecs        sharding_indexed(chunk_shape=[10,10])
-    inner       bytes(endian=little), zstd(level=0, checksum=false)
+    inner       bytes(endian=little), zstd(level=0, checksum=true)
     index       bytes(endian=little), crc32c; at the end
   chunk keys    default(separator=/)
   stored        2 of 6 shards, `
