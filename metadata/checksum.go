@@ -16,21 +16,43 @@ import (
 // A document without the member means no checksums. Whoever asks for zstd and says
 // nothing gets them in format 3.
 func WithChecksums(codecs []Extension, on bool) []Extension {
+	return eachZstd(codecs, func(configuration []byte) ([]byte, error) {
+		if _, ok, err := Attribute(configuration, checksum); ok || err != nil {
+			return configuration, err
+		}
+		return SetAttribute(configuration, checksum, strconv.AppendBool(nil, on))
+	})
+}
+
+// WithoutChecksums returns codecs in which every zstd says that it stores no checksums.
+// They decode chunks that have them, and check them.
+func WithoutChecksums(codecs []Extension) []Extension {
+	return eachZstd(codecs, func(configuration []byte) ([]byte, error) {
+		return SetAttribute(configuration, checksum, []byte("false"))
+	})
+}
+
+const checksum = "checksum" // the member of zstd
+
+// eachZstd returns codecs with another configuration of every zstd.
+func eachZstd(codecs []Extension, change func(configuration []byte) ([]byte, error)) []Extension {
 	list := slices.Clone(codecs)
 	for i, e := range list {
 		// The codec reports a configuration that cannot be read.
-		if c, err := withChecksums(e, on); err == nil {
+		if c, err := changed(e, change); err == nil {
 			list[i].Configuration = c
 		}
 	}
 	return list
 }
 
-// withChecksums returns the configuration of a codec, in which every zstd says whether it
-// stores checksums.
-func withChecksums(e Extension, on bool) ([]byte, error) {
-	if e.Name == "zstd" {
-		return withMember(e.Configuration, "checksum", strconv.AppendBool(nil, on))
+// changed returns the configuration of a codec, with that of every zstd changed.
+func changed(e Extension, change func(configuration []byte) ([]byte, error)) ([]byte, error) {
+	switch {
+	case e.Name == "zstd" && e.Configuration == nil:
+		return change([]byte("{}"))
+	case e.Name == "zstd":
+		return change(e.Configuration)
 	}
 	if e.Configuration == nil {
 		return nil, nil
@@ -47,7 +69,7 @@ func withChecksums(e Extension, on bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	is := WithChecksums(was, on)
+	is := eachZstd(was, change)
 	if slices.EqualFunc(was, is, Extension.Equal) {
 		return e.Configuration, nil // in its own spelling
 	}
@@ -59,15 +81,4 @@ func withChecksums(e Extension, on bool) ([]byte, error) {
 		list = c.Append(list)
 	}
 	return SetAttribute(e.Configuration, "codecs", append(list, ']'))
-}
-
-// withMember returns a configuration with a member, unless it has one of that name.
-func withMember(configuration []byte, name string, value []byte) ([]byte, error) {
-	if configuration == nil {
-		configuration = []byte("{}")
-	}
-	if _, ok, err := Attribute(configuration, name); ok || err != nil {
-		return configuration, err
-	}
-	return SetAttribute(configuration, name, value)
 }

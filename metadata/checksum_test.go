@@ -39,6 +39,11 @@ func TestWithChecksums(t *testing.T) {
 			t.Errorf("%s itself became %s", row.is, chainText(chain))
 		}
 	}
+	all := `["bytes",{"name":"zstd","configuration":{"checksum":true}},{"name":"y","configuration":{"codecs":["zstd"]}}]`
+	none := `["bytes",{"name":"zstd","configuration":{"checksum":false}},{"name":"y","configuration":{"codecs":[{"name":"zstd","configuration":{"checksum":false}}]}}]`
+	if got := WithoutChecksums(parsedChain(t, all)); !slices.EqualFunc(got, parsedChain(t, none), Extension.Equal) {
+		t.Error(chainText(got))
+	}
 	broken := []Extension{{Name: "zstd", Configuration: []byte("[")}}
 	if got := WithChecksums(broken, true); string(got[0].Configuration) != "[" || WithChecksums(nil, true) != nil {
 		t.Error(got)

@@ -337,6 +337,7 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 	return func(base uint32) {
 		leave()
 		old.cut(end)
+		old.admit(a)
 		a := a.moved(base)
 		n := old.stored() + int64(old.refs.len())
 		old.refs.concat(a.refs)

@@ -28,7 +28,7 @@ func (j *Joined) alike(p *Part, old *joined, a *Array, along int) (leave func(),
 		{"number of axes", len(was.Shape) != len(is.Shape), len(was.Shape), len(is.Shape)},
 		{"fill value", !sameFill(was, is), string(was.FillValue), string(is.FillValue)},
 		{"dimensions", !slices.EqualFunc(was.DimensionNames, is.DimensionNames, sameName), namesOf(was), namesOf(is)},
-		{"codecs", !kept && !slices.EqualFunc(was.Codecs, is.Codecs, metadata.Extension.Equal), codecNames(was), codecNames(is)},
+		{"codecs", !kept && !sameDecoding(was, is), codecNames(was), codecNames(is)},
 	} {
 		if x.differ {
 			return nil, mismatch(p.Name, a.Path, "its %s: %v, and in %s it is %v", x.what, x.is, old.last, x.old)
@@ -152,6 +152,22 @@ func sameFill(a, b *metadata.Array) bool {
 	x, err := t.ParseFill(a.FillValue)
 	y, otherErr := t.ParseFill(b.FillValue)
 	return err == nil && otherErr == nil && bytes.Equal(x, y)
+}
+
+// sameDecoding reports whether chunks of two arrays have the same codecs, with or without
+// the checksum of zstd: it is in the chunks, and every decoder reads both.
+func sameDecoding(a, b *metadata.Array) bool {
+	return slices.EqualFunc(metadata.WithoutChecksums(a.Codecs), metadata.WithoutChecksums(b.Codecs), metadata.Extension.Equal)
+}
+
+// admit keeps the codecs true after an array was added: they promise no checksums that
+// its chunks lack.
+func (n *joined) admit(a *Array) {
+	if !slices.EqualFunc(n.Document.Codecs, a.Document.Codecs, metadata.Extension.Equal) {
+		doc := *n.Document
+		doc.Codecs = metadata.WithoutChecksums(doc.Codecs)
+		n.Document = &doc
+	}
 }
 
 // sameEdges reports whether two axes of one extent have the same chunks.

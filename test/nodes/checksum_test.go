@@ -3,6 +3,8 @@
 package nodes_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,5 +104,34 @@ func TestConvertKeepsChecksums(t *testing.T) {
 				t.Error(valueAt(t, s, ".zarray"))
 			}
 		}
+	}
+}
+
+// TestStitchedChecksums stitches segments without the checksum to an array that has it:
+// their chunks are encoded again, and every frame of the array has its checksum.
+func TestStitchedChecksums(t *testing.T) {
+	ctx, s := t.Context(), memstore.New()
+	spec := zarr.Spec{Shape: []int64{0}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(4)}}
+	a := fixture.Must(zarr.At(s, "a").CreateArray(ctx, spec, nil))
+	var segments []*zarr.Array
+	for i, sum := range []bool{true, false, true} {
+		part := zarr.Spec{Shape: []int64{4}, Type: spec.Type, Chunks: spec.Chunks, Codecs: append(fixture.Plain(), zstd.Extension(0, sum))}
+		segment := fixture.Must(zarr.At(memstore.New(), "").CreateArray(ctx, part, nil))
+		if err := zarr.Write(ctx, segment, nil, fixture.Numbers(int32(1+4*i), 4)); err != nil {
+			t.Fatal(err)
+		}
+		segments = append(segments, segment)
+	}
+	if err := a.Stitch(ctx, 0, segments, nil); err != nil {
+		t.Fatal(err)
+	}
+	for i := range segments {
+		const descriptor, flag = 4, 1 << 2 // RFC 8878, 3.1.1.1.1
+		if frame := valueAt(t, s, fmt.Sprint("a/c/", i)); len(frame) <= descriptor || frame[descriptor]&flag == 0 {
+			t.Errorf("chunk %d has no checksum: %x", i, frame)
+		}
+	}
+	if got := fixture.Must(zarr.Read[int32](ctx, a, nil)); !slices.Equal(got.Data, fixture.Numbers(1, 12)) {
+		t.Error(got.Data)
 	}
 }
