@@ -60,8 +60,8 @@ type Spec struct {
 	// Codecs is the codec chain, of inner chunks if there are any. Nil is "bytes" with
 	// little endian and "zstd" with level 0, as in zarr-python.
 	//
-	// A "zstd" that does not say whether it has a checksum has one in format 3, and none in
-	// format 2, where TensorStore refuses the member. With zstd.Extension it says so.
+	// A "zstd" that does not say whether it has a checksum has one in format 3, and none
+	// in format 2, where TensorStore refuses the member. With zstd.Extension it says so.
 	Codecs []metadata.Extension
 	// KeyEncoding is the chunk key encoding. The zero value makes keys such as "c/0/1".
 	KeyEncoding metadata.KeyEncoding

@@ -271,8 +271,8 @@ func (o *origin) askedFor(r Rechunking) (bool, error) {
 	if err != nil || codecs == "" || codecs == o.Codecs {
 		return err == nil, err
 	}
-	// Before checksums were the default, a compressor without a word on them had none, and
-	// said so.
+	// Before checksums were the default, a compressor without a word on them had none,
+	// and said so.
 	r.Compressor = metadata.WithChecksums(r.Compressor, false)
 	codecs, err = codecsAsked(r)
 	return codecs == o.Codecs, err

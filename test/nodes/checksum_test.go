@@ -75,7 +75,7 @@ func TestChecksumOfOthers(t *testing.T) {
 	a := fixture.Must(zarr.At(s, "").OpenArray(ctx, nil))
 	like := fixture.Must(zarr.At(memstore.New(), "").CreateArray(ctx, a.Spec(), nil))
 	if want := zstd.Extension(2, false); a.HasChecksum() || like.HasChecksum() || !like.Metadata().Codecs[1].Equal(want) {
-		t.Errorf("%s", like.Metadata().Codecs)
+		t.Errorf("%+v", like.Metadata().Codecs)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestConvertKeepsChecksums(t *testing.T) {
 			}
 			a = fixture.Must(zarr.At(s, "").OpenArray(ctx, nil))
 			if is := a.Metadata().Codecs; a.Format() != to || a.HasChecksum() != checksum || !is[1].Equal(codecs[1]) || valueAt(t, s, "0") != chunk {
-				t.Errorf("format %d: %s, was %s", to, is, codecs)
+				t.Errorf("format %d: %+v, was %+v", to, is, codecs)
 			}
 			if strings.Contains(valueAt(t, s, ".zarray"), "checksum") != (to == 2 && checksum) {
 				t.Error(valueAt(t, s, ".zarray"))
