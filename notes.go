@@ -3,11 +3,14 @@
 package zarr
 
 import (
+	"context"
 	"slices"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -28,6 +31,35 @@ func (a *Array) Notes() []string {
 		notes = append(notes, r.Note)
 	}
 	return append(notes, a.storeNotes()...)
+}
+
+// Misread returns those of [Array.Notes] on deviations for which other programs return
+// wrong values. [Array.Respell] ends them.
+func (a *Array) Misread() []string {
+	s := a.state.Load()
+	notes := s.Doc.Misread()
+	for _, r := range s.Engine.Chain.Repairs() {
+		if r.Misread {
+			notes = append(notes, r.Note)
+		}
+	}
+	return notes
+}
+
+// Respell publishes the document of the array again, in the specified form. Elements and
+// attributes do not change.
+func (a *Array) Respell(ctx context.Context) error {
+	err := a.update(ctx, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		doc := old.Document()
+		doc = doc.Resized(doc.Shape, doc.ChunkGrid) // which no longer has the repairs
+		next, err := a.binding().Bind(doc, old.Grid, store.Version{})
+		if err != nil {
+			return nil, nil, err
+		}
+		document, err := doc.Marshal(a.options.Limits.metadata())
+		return &publish.Change{Document: document}, next, err
+	})
+	return a.fail("respell", err)
 }
 
 // Notes returns one sentence for each deviation from the specification that was repaired

@@ -41,6 +41,9 @@ type Array struct {
 	// beyond the extent, and OrphanBytes their bytes. They are no damage, and are not
 	// counted with [Options.Fast] and [Options.Sample].
 	Orphans, OrphanBytes int64
+	// Misread says, for each deviation of the document, why other programs read wrong
+	// values.
+	Misread []string
 	// Notes say what prevents xarray from opening the group. They are no damage.
 	Notes []string
 	// Err is the reason if the node cannot be opened, or if it or the values of a
@@ -58,7 +61,7 @@ func (r *Array) IsUnfinished() bool {
 
 // array checks one array.
 func (o *Options) array(ctx context.Context, path string, a *zarr.Array) (*Array, error) {
-	r := &Array{Path: path, Sharded: a.Inner() != nil}
+	r := &Array{Path: path, Sharded: a.Inner() != nil, Misread: a.Misread()}
 	r.Arrays = 1
 	total, _ := a.Grid().NumChunks()
 	if o.Sample > 0 {

@@ -34,6 +34,7 @@ const (
 	Unordered  zarr.Kind = "unordered"         // times run backwards or repeat
 	Unfinished zarr.Kind = "unfinished"        // a decided change of several arrays
 	Replaced   zarr.Kind = "document-replaced" // the document of a re-gridding
+	Misread    zarr.Kind = "misread"           // other programs return wrong values
 	Dimensions zarr.Kind = "dimensions"        // arrays of a group differ in length
 	Outdated   zarr.Kind = "stale"             // consolidated metadata
 )
@@ -57,6 +58,7 @@ const (
 	repairTimes   = "varve drop takes a repeated range out of all arrays of the group"
 	repairLengths = "append to the shorter arrays, or resize the longer ones"
 	repairPending = "check.Repair finishes the change"
+	repairMisread = "check.Repair writes the document as other programs read it"
 	repairStale   = "check.Repair, or Group.Consolidate"
 	repairGone    = "restore the documents of the nodes that are gone from the copy, or let Group.Consolidate forget them"
 )
@@ -86,6 +88,9 @@ func (r *Array) Findings() []Finding {
 	}
 	if r.IsUnfinished() {
 		list = append(list, r.unfinished())
+	}
+	for _, text := range r.Misread {
+		list = append(list, Finding{Kind: Misread, Path: r.Path, Message: text, Repair: repairMisread})
 	}
 	if r.Replaced != nil {
 		list = append(list, Finding{Kind: Replaced, Path: r.Path, Message: r.Replaced.Message(), Repair: r.Replaced.Repair()})

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/consolidation"
@@ -40,7 +41,8 @@ type Repaired struct {
 
 // Repair does what cannot lose data, at a node and at all nodes below it: it finishes
 // what crashed writers left, which are decided changes of several arrays and cut chunks
-// that were not yet moved to their keys, and updates stale consolidated metadata. That
+// that were not yet moved to their keys, writes documents again from which other programs
+// read wrong values ([zarr.Array.Misread]), and updates stale consolidated metadata. That
 // changes nothing where a writer may still be running, and does not overwrite
 // consolidated metadata that has the last copy of a document. With [RepairOptions.Shards]
 // it also restores damaged indexes of shards; a writer may be running then, because each
@@ -70,6 +72,7 @@ func Repair(ctx context.Context, at *zarr.Location, opt *RepairOptions) ([]Repai
 	if opt.Shards {
 		r.shards(ctx, n)
 	}
+	r.respell(ctx, n)
 	if g, ok := n.(*zarr.Group); ok {
 		r.consolidate(ctx, g)
 	}
@@ -142,6 +145,42 @@ func (r *repair) finish(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// respell writes the documents again that other programs misread.
+func (r *repair) respell(ctx context.Context, n zarr.Node) {
+	one := func(a *zarr.Array, path string) {
+		why := a.Misread()
+		if len(why) == 0 {
+			return
+		}
+		done := Repaired{Path: path, Message: "the document is written as other programs read it: " + strings.Join(why, "; ")}
+		if err := r.respellAt(ctx, path); err != nil {
+			done = Repaired{Path: path, Err: notRepaired(err)}
+		}
+		r.done = append(r.done, done)
+	}
+	if a, ok := n.(*zarr.Array); ok {
+		one(a, "")
+		return
+	}
+	for m := range r.below(ctx, n.(*zarr.Group)) {
+		if a, ok := m.Node.(*zarr.Array); ok && m.Err == nil {
+			one(a, m.Path)
+		}
+	}
+}
+
+// respellAt writes the document of one array again.
+func (r *repair) respellAt(ctx context.Context, path string) error {
+	opt := r.open
+	opt.Write = true
+	a, err := r.at.At(path).OpenArray(ctx, &opt)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	return a.Respell(ctx)
 }
 
 // consolidate updates the consolidated metadata of a group and of those below it, where

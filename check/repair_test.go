@@ -54,6 +54,69 @@ func TestRepairUnlisted(t *testing.T) {
 	}
 }
 
+// TestMisread reads a shuffle of elements of 0 bytes as netcdf-c does, inside of shards
+// too. The check reports it, and the repair writes the size, which zarr-python needs.
+func TestMisread(t *testing.T) {
+	ctx := context.Background()
+	const (
+		head    = `"zarr_format":3,"node_type":"array","shape":[4],"data_type":"int16","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[4]}},"chunk_key_encoding":{"name":"default"},"fill_value":0,"attributes":{}`
+		shuffle = `{"name":"bytes","configuration":{"endian":"little"}},{"name":"numcodecs.shuffle","configuration":{"elementsize":0}}`
+		shards  = `{"name":"sharding_indexed","configuration":{"chunk_shape":[4],"codecs":[` + shuffle + `],"index_codecs":[{"name":"bytes","configuration":{"endian":"little"}}]}}`
+	)
+	for name, c := range map[string]struct{ key, doc, chunk, value string }{
+		"format 2": {".zarray", `{"zarr_format":2,"shape":[4],"chunks":[4],"dtype":"<i2","fill_value":0,"order":"C","compressor":null,"filters":[{"id":"shuffle","elementsize":0}]}`, "0", ""},
+		"format 3": {"zarr.json", "{" + head + `,"codecs":[` + shuffle + "]}", "c/0", ""},
+		"shards":   {"zarr.json", "{" + head + `,"codecs":[` + shards + "]}", "c/0", "\x00\x00\x00\x00\x00\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00"},
+	} {
+		s := memstore.New()
+		group := `{"zarr_format":3,"node_type":"group","attributes":{}}`
+		for key, value := range map[string]string{"zarr.json": group, "a/" + c.key: c.doc, "a/" + c.chunk: "\xf7\x06\xfb\x1f\xff\x00\xff\x00" + c.value} {
+			if c.key == ".zarray" && key == "zarr.json" {
+				key, value = ".zgroup", `{"zarr_format":2}`
+			}
+			fixture.Must(s.Put(ctx, store.MustKey(key), []byte(value), store.Flush))
+		}
+		misread := func() (n int) {
+			g, err := zarr.At(s, "").OpenGroup(ctx, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := g.At("a").OpenArray(ctx, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := zarr.Read[int16](ctx, a, nil); err != nil || !slices.Equal(got.Data, []int16{-9, 6, -5, 31}) {
+				t.Errorf("%s: %v, %v", name, got, err)
+			}
+			report, err := check.Run(ctx, g, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range report.Findings {
+				if f.Kind != check.Misread || f.Path != "a" || !strings.Contains(f.Message, "zarr-python") {
+					t.Errorf("%s: %+v", name, f)
+				}
+			}
+			return len(report.Findings)
+		}
+		if n := misread(); n != 1 {
+			t.Errorf("%s: %d findings", name, n)
+		}
+		for _, want := range []int{1, 0} {
+			if done, err := check.Repair(ctx, zarr.At(s, ""), nil); err != nil || len(done) != want {
+				t.Errorf("%s: %+v, %v", name, done, err)
+			}
+		}
+		if n := misread(); n != 0 {
+			t.Errorf("%s: %d findings after the repair", name, n)
+		}
+		doc, _, err := s.Get(ctx, store.MustKey("a/"+c.key), store.Request{Limit: 1 << 20}, nil)
+		if err != nil || !strings.Contains(strings.Join(strings.Fields(string(doc)), ""), `"elementsize":2`) {
+			t.Errorf("%s: %s, %v", name, doc, err)
+		}
+	}
+}
+
 // TestRepairUnlistable restores the index of a shard in a store that cannot list, and has
 // consolidated metadata.
 func TestRepairUnlistable(t *testing.T) {

@@ -23,6 +23,9 @@ type Repair struct {
 	// Strict is the reason why no array may be created with such metadata. It is nil if
 	// the metadata only spells the specified codec differently.
 	Strict error
+	// Misread is set if other programs read the metadata in another way, and return wrong
+	// values.
+	Misread bool
 }
 
 // repairer is the power of a codec with codecs of its own, some of which may be repaired.

@@ -92,7 +92,7 @@ func TestOlderForms(t *testing.T) {
 			}
 			repairs := chain.Repairs()
 			if len(repairs) == 0 || !strings.Contains(repairs[0].Note, c.note) {
-				t.Fatalf("repairs %q", repairs)
+				t.Fatalf("repairs %v", repairs)
 			}
 			if strict := slices.ContainsFunc(repairs, func(r codec.Repair) bool { return r.Strict != nil }); strict != c.strict {
 				t.Errorf("strict is %t: %v", strict, repairs)

@@ -78,6 +78,9 @@ func TestV2Codecs(t *testing.T) {
 			map[string]string{"filters": `[{"id":"shuffle","elementsize":4},{"id":"crc32c"}]`, "compressor": `{"id":"blosc"}`},
 			little + ` | numcodecs.shuffle {"elementsize":4} | crc32c | blosc {"cname":"lz4","clevel":5,"shuffle":"shuffle","typesize":1,"blocksize":0}`,
 		},
+		{map[string]string{"filters": `[{"id":"shuffle"}]`, "dtype": `"<i8"`}, little + ` | numcodecs.shuffle {"elementsize":4}`},
+		{map[string]string{"filters": `[{"id":"shuffle","elementsize":0}]`, "dtype": `"<i8"`}, little + ` | numcodecs.shuffle {"elementsize":8}`},
+		{map[string]string{"compressor": `{"id":"blosc","typesize":0}`}, little + ` | blosc {"cname":"lz4","clevel":5,"shuffle":"shuffle","typesize":4,"blocksize":0}`},
 		{map[string]string{"filters": `[{"id":"crc32c","location":"start"}]`}, little + ` | numcodecs.crc32c {"location":"start"}`},
 		{map[string]string{"filters": `[{"id":"lzma","format":1,"filters":null}]`}, little + ` | numcodecs.lzma {"format":1}`},
 		{

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"varve.dev/zarr/dtype"
@@ -185,10 +186,15 @@ func (r *readerV2) addAll(c *chainV2, filters strictjson.Value) (written []byte,
 // it. If it is unsupported, the array can only be described.
 func (r *readerV2) add(c *chainV2, v strictjson.Value) (written []byte, err error) {
 	written = v.Raw()
-	if id, ok := v.Member("id"); ok && string(id.Raw()) == `"zstd"` {
-		if written, v, err = r.zstd(v); err != nil {
-			return nil, err
-		}
+	id, _ := v.Member("id")
+	switch string(id.Raw()) {
+	case `"zstd"`:
+		written, v, err = r.zstd(v)
+	case `"shuffle"`:
+		written, v, err = r.shuffle(v)
+	}
+	if err != nil {
+		return nil, err
 	}
 	err = c.add(v)
 	if errors.Is(err, ErrUnsupported) {
@@ -227,6 +233,43 @@ func (r *readerV2) zstd(v strictjson.Value) (written []byte, read strictjson.Val
 		read, err = object(written)
 	}
 	return written, read, err
+}
+
+// shuffle reads the element size of shuffle, and returns the JSON to write for the codec.
+// netcdf-c ignores the size, takes that of the type, and writes 0 or a text; numcodecs
+// takes 0 for elements of one byte, and 4 if the member is missing.
+func (r *readerV2) shuffle(v strictjson.Value) (written []byte, read strictjson.Value, err error) {
+	const member = "elementsize"
+	size, ok := v.Member(member)
+	if !ok {
+		if read, err = withMember(v, member, "4"); err != nil {
+			return nil, v, err
+		}
+		return v.Raw(), read, nil
+	}
+	text, number := string(size.Raw()), int64(r.elements.typ.Size())
+	if word, err := size.Str(); err == nil && word != "" && strings.Trim(word, "0123456789") == "" {
+		text = word
+		r.repair(wordForElementSize)
+	}
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n == 0 && number > 1 {
+		text = strconv.FormatInt(number, 10)
+		r.repair(zeroElementSize)
+	}
+	if text == string(size.Raw()) {
+		return v.Raw(), v, nil
+	}
+	read, err = withMember(v, member, text)
+	return read.Raw(), read, err
+}
+
+// withMember returns an object with another value of a member.
+func withMember(v strictjson.Value, name, raw string) (strictjson.Value, error) {
+	changed, err := SetAttribute(v.Raw(), name, []byte(raw))
+	if err != nil {
+		return v, err
+	}
+	return object(changed)
 }
 
 // add appends a filter or the compressor. It does so even if it returns an error that
@@ -411,9 +454,13 @@ func bytesV2(id string, members []member, size int) Extension {
 	case id == "crc32c" && only("location") && string(raw("location", `"end"`)) == `"end"`:
 		return Extension{Name: id}
 	case id == "blosc" && only("cname", "clevel", "shuffle", "blocksize", "typesize") && isDigit(raw("clevel", "5")):
+		element := raw("typesize", "0")
+		if string(element) == "0" { // as for the library of Blosc, the size of the type
+			element = fmt.Append(nil, bloscTypeSize(size))
+		}
 		if shuffle := bloscShuffle(string(raw("shuffle", "1")), size); shuffle != "" {
 			return Extension{Name: id, Configuration: fmt.Appendf(nil, `{"cname":%s,"clevel":%s,"shuffle":%q,"typesize":%s,"blocksize":%s}`,
-				raw("cname", `"lz4"`), raw("clevel", "5"), shuffle, raw("typesize", fmt.Sprint(bloscTypeSize(size))), raw("blocksize", "0"))}
+				raw("cname", `"lz4"`), raw("clevel", "5"), shuffle, element, raw("blocksize", "0"))}
 		}
 	}
 	return extensionV2(id, members)

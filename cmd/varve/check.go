@@ -43,7 +43,8 @@ may be longer than others.
 
 --repair first does what cannot lose data. It finishes what a crashed writer left: such a change, and cut chunks that
 were not yet moved to their keys, which other programs cannot decode until then. It updates stale consolidated metadata.
-Nothing is changed where a writer may still be running or the store is read-only. With --json every finding has a member
+It writes a document again from which other programs read wrong values, such as that of netcdf-c with a shuffle of
+elements of 0 bytes; that is a finding, too. Nothing is changed where a writer may still be running or the store is read-only. With --json every finding has a member
 "repair" that says what else would help.
 
 --repair-shards also restores the index of a shard that is damaged, if the shard itself proves what it was: by the
@@ -83,7 +84,7 @@ command that writes here removes those of crashed writers.`,
 	c.Flags().BoolVar(&f.dandi, "dandi", false, "also print the digest that the DANDI archive has for a Zarr asset")
 	c.Flags().StringVar(&f.list, "write-manifest", "", "if there is no damage, write the SHA-256 of every stored value to `FILE`, as sha256sum -c reads it")
 	c.Flags().StringVar(&f.against, "against", "", "decode nothing, but compare all stored values with the checksums in `FILE`")
-	mend := c.Flags().Bool("repair", false, "first do what cannot lose data: finish what crashed writers left, update stale consolidated metadata")
+	mend := c.Flags().Bool("repair", false, "first do what cannot lose data: finish what crashed writers left, update stale consolidated metadata, write documents again that other programs misread")
 	shards := c.Flags().Bool("repair-shards", false, "as --repair, and restore damaged indexes of shards where their checksum proves what they were")
 	c.Flags().BoolVar(&f.how.Complete, "complete", false, "treat chunks that are not stored as faults")
 	planFlag(c, &f.planTo)

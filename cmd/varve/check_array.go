@@ -100,13 +100,16 @@ func (c *findings) verdict() error {
 	if c.of.IsUnfinished() {
 		text += "; a change of several arrays is not finished"
 	}
+	if len(c.of.Misread) > 0 {
+		text += "; other programs read wrong values"
+	}
 	if c.of.Replaced != nil {
 		text += "; the document of a re-gridding was replaced"
 	}
 	if c.of.Err != nil {
 		text += "; the values of the coordinate could not be read"
 	}
-	if c.of.Err != nil || c.of.Times || c.Faults > 0 || c.of.IsUnfinished() || c.of.Replaced != nil {
+	if c.of.Err != nil || c.of.Times || c.Faults > 0 || c.of.IsUnfinished() || c.of.Replaced != nil || len(c.of.Misread) > 0 {
 		return failure.Verdict(text)
 	}
 	return nil
@@ -175,6 +178,9 @@ func (c *findings) write(w *bufio.Writer) error {
 	}
 	for _, text := range c.Notes {
 		_, err = fmt.Fprintf(w, "%s  note: %s\n", phrase.Printable(c.Path), phrase.Printable(text))
+	}
+	for _, text := range c.of.Misread {
+		_, err = fmt.Fprintf(w, "%s  %s\n  repair: varve check --repair\n", phrase.Printable(c.Path), phrase.Printable(text))
 	}
 	if c.of.Replaced != nil {
 		_, err = fmt.Fprintf(w, "%s  %s\n  repair: %s\n", phrase.Printable(c.Path), phrase.Printable(c.of.Replaced.Message()), phrase.Printable(c.of.Replaced.Repair()))

@@ -33,6 +33,7 @@ type groupFindings struct {
 	Times   int64       `json:"coordinates_unordered"` // coordinates with times out of order
 	Stale   []staleFact `json:"stale"`                 // groups with stale consolidated metadata
 	Changed int64       `json:"documents_replaced"`    // arrays whose re-gridding was undone
+	Misread int64       `json:"arrays_misread"`        // arrays of which other programs read wrong values
 
 	Findings []finding      `json:"findings"` // everything that changes the status
 	Checked  *checkedCounts `json:"checked"`
@@ -62,6 +63,7 @@ func newGroupFindings(location string, r *check.Report, unproven map[string]stri
 		g.Pending += oneIf(a.IsUnfinished())
 		g.Times += oneIf(a.Times)
 		g.Changed += oneIf(a.Replaced != nil)
+		g.Misread += oneIf(len(a.Misread) > 0)
 	}
 	for _, f := range r.Findings {
 		if f.Kind == check.Dimensions {
@@ -84,7 +86,7 @@ func oneIf(is bool) int64 {
 
 // verdict returns an error that sums up the findings, or nil if there are none.
 func (g *groupFindings) verdict() error {
-	if g.Faults == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 && g.Changed == 0 {
+	if g.Faults == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 && g.Changed == 0 && g.Misread == 0 {
 		return nil
 	}
 	text := faultsText(g.Path, g.Faults, g.Missing, g.Bad, g.Chunks)
@@ -102,6 +104,9 @@ func (g *groupFindings) verdict() error {
 	}
 	if g.Changed > 0 {
 		text += fmt.Sprintf("; the document of a re-gridding was replaced in %s", phrase.Plural(g.Changed, "array"))
+	}
+	if g.Misread > 0 {
+		text += fmt.Sprintf("; other programs read wrong values of %s", phrase.Plural(g.Misread, "array"))
 	}
 	if len(g.Stale) > 0 {
 		text += "; consolidated metadata is older than the nodes"

@@ -13,8 +13,8 @@ import (
 )
 
 // repair does what cannot lose data, at a node and at all nodes below it: it finishes
-// changes whose writers have crashed, updates stale consolidated metadata, and on request
-// restores damaged indexes of shards.
+// changes whose writers have crashed, writes documents again that other programs misread,
+// updates stale consolidated metadata, and on request restores damaged indexes of shards.
 func (f *checkFlags) repair(cmd *cobra.Command, location string, shards bool) error {
 	at, err := zarr.Locate(cmd.Context(), location, store.Write)
 	if err != nil {

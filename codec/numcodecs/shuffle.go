@@ -18,7 +18,7 @@ func init() {
 
 // Shuffle returns the metadata of numcodecs.shuffle. It stores the first bytes of all
 // elements, then all second bytes, and so on, which compress better. An element has size
-// bytes; 0 and 1 change nothing.
+// bytes, of which 1 changes nothing. 0 is the size of the data type.
 func Shuffle(size int) metadata.Extension { return extension("shuffle", `{"elementsize":%d}`, size) }
 
 // usualElement is the default element size of numcodecs in bytes.
@@ -37,24 +37,35 @@ func newShuffle(configuration []byte) (any, error) {
 	if *c.Size < 0 {
 		return nil, fmt.Errorf("%w: shuffle: elementsize is %d", codec.ErrConfiguration, *c.Size)
 	}
-	return &shuffler{size: int64(*c.Size)}, nil
+	return &shuffler{size: int64(*c.Size), zero: *c.Size == 0}, nil
 }
 
 type shuffler struct {
 	size    int64 // bytes of an element
 	guessed bool  // the metadata has no size
+	zero    bool  // the metadata has the size 0
 }
 
 // Bind implements [codec.Binder]. If the metadata has no element size, zarr-python uses
-// the size of the data type.
+// the size of the data type. netcdf-c does so whatever the size is, and writes 0.
 func (s *shuffler) Bind(spec codec.Spec) error {
-	if !s.guessed {
+	if !s.guessed && !s.zero {
 		return nil
 	}
-	if s.size = int64(spec.Type.Size()); s.size == 0 {
+	if s.size = int64(spec.Type.Size()); s.size == 0 && s.guessed {
 		return fmt.Errorf("%w: shuffle: elements of data type %s have no fixed size; give elementsize", codec.ErrConfiguration, spec.Type.Name())
 	}
 	return nil
+}
+
+// Repaired returns the codec with the element size that 0 stands for, and a note:
+// numcodecs takes 0 for elements of one byte.
+func (s *shuffler) Repaired() (metadata.Extension, []codec.Repair) {
+	if !s.zero || s.size <= 1 {
+		return metadata.Extension{}, nil
+	}
+	note := fmt.Sprintf("the elementsize of shuffle is 0, which was read as the size of the data type, %d (netcdf-c writes it); zarr-python does not, and returns wrong values", s.size)
+	return Shuffle(int(s.size)), []codec.Repair{{Note: note, Misread: true}}
 }
 
 // MaxEncoded implements [codec.BytesBytes].
