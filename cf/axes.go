@@ -204,7 +204,7 @@ func (l *labels) describe(ctx context.Context) (known bool, err error) {
 	case k == dtype.Datetime:
 		l.kind, l.times.Units = labelTime, momentUnits
 	case isNumeric(l.array.Type()):
-		if l.packing, err = PackingOf(l.array); err != nil {
+		if l.packing, err = PackingOf(ctx, l.array); err != nil {
 			return false, nil // its numbers have no certain value
 		}
 		l.packing, l.kind = l.packing.OfCoordinate(), labelNumber

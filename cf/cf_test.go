@@ -48,7 +48,7 @@ var numeric = []dtype.Type{
 func TestStored(t *testing.T) {
 	for _, typ := range numeric {
 		t.Run(typ.String(), func(t *testing.T) {
-			p, err := cf.PackingOf(array(t, typ, nil, make([]byte, typ.Size())))
+			p, err := cf.PackingOf(context.Background(), array(t, typ, nil, make([]byte, typ.Size())))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +87,7 @@ func TestPack(t *testing.T) {
 		}
 		stored := rapid.SliceOfN(rapid.Byte(), 8*typ.Size(), 8*typ.Size()).Draw(t, "stored")
 		a := array(t, typ, attributes, stored)
-		p, err := cf.PackingOf(a)
+		p, err := cf.PackingOf(context.Background(), a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestPack(t *testing.T) {
 // TestPackedText writes packed numbers with the digits that they have.
 func TestPackedText(t *testing.T) {
 	for stored, want := range map[byte]string{34: "0.0034", 3: "0.0003", 0: "0", 100: "0.01", 0xff: "-0.0001"} {
-		p, err := cf.PackingOf(array(t, dtype.Of[int8](), map[string]any{"scale_factor": 0.0001}, []byte{stored}))
+		p, err := cf.PackingOf(t.Context(), array(t, dtype.Of[int8](), map[string]any{"scale_factor": 0.0001}, []byte{stored}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestFloats(t *testing.T) {
 				stored[i] = byte(seed >> 40)
 			}
 		}
-		p, err := cf.PackingOf(array(t, typ, attributes, stored))
+		p, err := cf.PackingOf(context.Background(), array(t, typ, attributes, stored))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,7 +328,7 @@ func BenchmarkFloats(b *testing.B) {
 	for i := range stored {
 		stored[i] = byte(i * 7)
 	}
-	p, err := cf.PackingOf(array(b, dtype.Of[int16](), map[string]any{"scale_factor": 0.01, "add_offset": 273.15, "missing_value": -999}, stored))
+	p, err := cf.PackingOf(context.Background(), array(b, dtype.Of[int16](), map[string]any{"scale_factor": 0.01, "add_offset": 273.15, "missing_value": -999}, stored))
 	if err != nil {
 		b.Fatal(err)
 	}

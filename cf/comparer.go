@@ -4,6 +4,7 @@ package cf
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 
@@ -48,12 +49,12 @@ type Value struct {
 // ComparerOf returns the comparer of an array. If the array has elements that have no
 // order, the error wraps [zarr.ErrUnsupported]. If an attribute is malformed, it wraps
 // [zarr.ErrInvalidArgument].
-func ComparerOf(a *zarr.Array) (*Comparer, error) {
+func ComparerOf(ctx context.Context, a *zarr.Array) (*Comparer, error) {
 	c := &Comparer{typ: a.Type()}
 	var err error
 	switch k := c.typ.Kind(); {
 	case isNumeric(c.typ):
-		c.scale, err = numbersOf(a)
+		c.scale, err = numbersOf(ctx, a)
 	case k == dtype.Bool:
 		c.scale = truths()
 	case k == dtype.Datetime:
@@ -61,7 +62,7 @@ func ComparerOf(a *zarr.Array) (*Comparer, error) {
 	case k == dtype.Timedelta:
 		c.scale, err = durations(c.typ)
 	case k == dtype.String || k == dtype.UTF32 || k == dtype.Bytes || k == dtype.Terminated:
-		c.absent = absentText(a)
+		c.absent, err = absentText(ctx, a)
 	default:
 		err = fmt.Errorf("%w: elements of type %s have no order", zarr.ErrUnsupported, c.typ)
 	}
@@ -69,14 +70,17 @@ func ComparerOf(a *zarr.Array) (*Comparer, error) {
 }
 
 // absentText returns the text that is missing. Empty text is a value, as zero is.
-func absentText(a *zarr.Array) [][]byte {
-	var list [][]byte
-	for elem := range Missing(a.Metadata()) {
+func absentText(ctx context.Context, a *zarr.Array) (list [][]byte, err error) {
+	filled, err := MasksFill(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	for elem := range Missing(a.Metadata(), filled) {
 		if text := textOf(a.Type(), nil, elem); len(text) > 0 {
 			list = append(list, text)
 		}
 	}
-	return list
+	return list, nil
 }
 
 // textOf returns an element of a text type as text. It may use the memory of room.

@@ -4,6 +4,7 @@ package cf_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -22,7 +23,7 @@ import (
 // orders writes the orders of the elements of an array beside a value: <, =, > and ?.
 func orders(t *testing.T, a *zarr.Array, text string) string {
 	t.Helper()
-	c, err := cf.ComparerOf(a)
+	c, err := cf.ComparerOf(context.Background(), a)
 	if err != nil {
 		return err.Error()
 	}

@@ -175,7 +175,7 @@ func eachText(ctx context.Context, c *zarr.Array, use func(text string) error) e
 	text := func(elem []byte) string { return string(t.AppendText(nil, elem)) }
 	switch k := t.Kind(); {
 	case isNumeric(t):
-		p, err := PackingOf(c)
+		p, err := PackingOf(ctx, c)
 		if err != nil {
 			return err
 		}

@@ -43,15 +43,15 @@ func DecodingOf(ctx context.Context, a *zarr.Array) (*Decoding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewDecoding(a, u)
+	return NewDecoding(ctx, a, u)
 }
 
 // NewDecoding is like [DecodingOf] for numbers with the given units.
-func NewDecoding(a *zarr.Array, u Units) (*Decoding, error) {
+func NewDecoding(ctx context.Context, a *zarr.Array, u Units) (*Decoding, error) {
 	if !isNumeric(a.Type()) {
 		return nil, nil
 	}
-	p, err := packingOf(a, u)
+	p, err := packingOf(ctx, a, u)
 	if err != nil {
 		return nil, err
 	}

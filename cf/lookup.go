@@ -121,7 +121,7 @@ func instants(c calendar.Calendar) *ordinates[calendar.Instant] {
 // requires. If the numbers have a unit of time, a value may also be a duration such as
 // 6h.
 func numbersBetween(ctx context.Context, c *zarr.Array, v selection.Values) (selection.Item, error) {
-	p, err := PackingOf(c)
+	p, err := PackingOf(ctx, c)
 	if err != nil {
 		return selection.Item{}, err
 	}

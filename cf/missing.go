@@ -4,6 +4,7 @@ package cf
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"iter"
@@ -11,7 +12,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/missing"
+	"varve.dev/zarr/internal/ome"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/strictjson"
 )
@@ -27,12 +30,12 @@ type mask struct {
 // notATime is the int64 that encodes NaT in NumPy.
 var notATime = binary.NativeEndian.AppendUint64(nil, 1<<63)
 
-// maskOf returns the missing values of an array. As in xarray, the fill value of format
-// 2 takes precedence over the attribute _FillValue, unless it is null. If the numbers
-// are times or durations, NaT is missing too.
-func (p *Packing) maskOf(a *zarr.Array, u Units) (m mask) {
+// maskOf returns the missing values of an array. If filled is set, the fill value is one
+// of them, and takes precedence over the attribute _FillValue, as in xarray. If the
+// numbers are times or durations, NaT is missing too.
+func (p *Packing) maskOf(a *zarr.Array, u Units, filled bool) (m mask) {
 	names := []string{FillValue, MissingValue}
-	if doc := a.Metadata(); a.Format() == 2 && !doc.HasNullFill() {
+	if filled {
 		// The fill value takes the place of _FillValue.
 		names = names[1:]
 		m.filled, m.masked = fillOf(a), true
@@ -101,18 +104,28 @@ func (p *Packing) equals(elem []byte, value float64, absent []byte) bool {
 // isZero reports whether all bytes of an element are zero.
 func isZero(elem []byte) bool { return bytes.Count(elem, []byte{0}) == len(elem) }
 
+// MasksFill reports whether the fill value of an array marks missing elements. It does in
+// format 2, where xarray reads it so: unless it is null, or the dimensions have no names.
+// In an image of OME-Zarr it never does. MasksFill reads the groups above an array of
+// format 2 to find out.
+func MasksFill(ctx context.Context, a *zarr.Array) (bool, error) {
+	n := access.Of(a).Node
+	images := ome.Images{Reader: n.Reader()}
+	return images.MasksFill(ctx, n.Path, a.Metadata())
+}
+
 // Missing yields the elements that xarray treats as missing in an array of any data
 // type, in host byte order. They come from the attributes _FillValue and missing_value.
-// In format 2 the fill value replaces _FillValue, unless it is null or xarray does not
-// mask the type. Missing skips values that the data type cannot represent.
-func Missing(doc *metadata.Array) iter.Seq[[]byte] {
+// If filled is set, the fill value replaces _FillValue, unless xarray does not mask the
+// type; see [MasksFill]. Missing skips values that the data type cannot represent.
+func Missing(doc *metadata.Array, filled bool) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		t, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
 		if err != nil {
 			return
 		}
 		names := []string{FillValue, MissingValue}
-		if elem := missingFill(doc, t); elem != nil {
+		if elem := missingFill(doc, t); elem != nil && filled {
 			if !yield(elem) {
 				return
 			}
@@ -134,12 +147,10 @@ func Missing(doc *metadata.Array) iter.Seq[[]byte] {
 	}
 }
 
-// missingFill returns the fill value of format 2 if xarray treats it as missing, and
-// otherwise nil. xarray never masks datetime64 and timedelta64, and never masks a null
-// fill value.
+// missingFill returns the fill value if xarray masks elements of the type, and otherwise
+// nil. xarray never masks datetime64 and timedelta64.
 func missingFill(doc *metadata.Array, t dtype.Type) []byte {
-	masks := missing.Coded(t) || missing.IsText(t) || t.Kind() == dtype.Terminated || t.Variable()
-	if doc.Format() != 2 || doc.HasNullFill() || !masks {
+	if !missing.Coded(t) && !missing.IsText(t) && t.Kind() != dtype.Terminated && !t.Variable() {
 		return nil
 	}
 	elem, err := t.ParseFill(doc.FillValue)
@@ -204,7 +215,7 @@ func Refused(doc *metadata.Array) (reason string, wanted []byte) {
 func Ignored(a *zarr.Array) bool {
 	doc := a.Metadata()
 	raw, ok := attributeIn(doc.Attributes, FillValue)
-	if doc.Format() != 2 || doc.HasNullFill() || !ok {
+	if !doc.MasksFill() || !ok {
 		return false
 	}
 	elem, err := missing.Parse(a.Type(), raw)

@@ -3,6 +3,7 @@
 package cf
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strconv"
@@ -25,10 +26,12 @@ type Packing struct {
 
 // PackingOf returns the packing of an array. If an attribute is malformed,
 // the error wraps [zarr.ErrInvalidArgument]. Elements that are not numbers have missing
-// values only.
-func PackingOf(a *zarr.Array) (*Packing, error) { return packingOf(a, UnitsOf(a)) }
+// values only. PackingOf may read the groups above the array; see [MasksFill].
+func PackingOf(ctx context.Context, a *zarr.Array) (*Packing, error) {
+	return packingOf(ctx, a, UnitsOf(a))
+}
 
-func packingOf(a *zarr.Array, u Units) (*Packing, error) {
+func packingOf(ctx context.Context, a *zarr.Array, u Units) (*Packing, error) {
 	// _Unsigned applies before scale and offset.
 	p := &Packing{stored: signOf(a), scale: 1}
 	p.number = numberOf(p.stored)
@@ -44,7 +47,11 @@ func packingOf(a *zarr.Array, u Units) (*Packing, error) {
 		p.scale = scale
 	}
 	p.offset, p.scaled = offset, scaled || moved
-	p.mask = p.maskOf(a, u)
+	filled, err := MasksFill(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	p.mask = p.maskOf(a, u, filled)
 	return p, nil
 }
 

@@ -21,7 +21,7 @@ func ReadFloats(ctx context.Context, from zarr.Elements, sel selection.Selection
 	if err != nil {
 		return b, err
 	}
-	p, err := PackingOf(v.Array())
+	p, err := PackingOf(ctx, v.Array())
 	if err != nil {
 		return b, err
 	}
@@ -55,7 +55,7 @@ func ReadTimes(ctx context.Context, from zarr.Elements, sel selection.Selection)
 	case !t.IsReal():
 		return b, invalid("array %s has the calendar %s, which time.Time does not support; use DecodingOf", v.Array().Path(), u.Calendar)
 	}
-	p, err := packingOf(v.Array(), u)
+	p, err := packingOf(ctx, v.Array(), u)
 	if err != nil {
 		return b, err
 	}

@@ -4,6 +4,7 @@ package cf
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"math"
 	"strconv"
@@ -207,8 +208,8 @@ func loader(t dtype.Type) func(dst []uint64, elems []byte) {
 }
 
 // numbersOf returns the scale of an array of numbers, which may be times or durations.
-func numbersOf(a *zarr.Array) (*scale, error) {
-	p, err := PackingOf(a)
+func numbersOf(ctx context.Context, a *zarr.Array) (*scale, error) {
+	p, err := PackingOf(ctx, a)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -37,23 +38,26 @@ type sequence struct {
 
 // sequenceOf returns the sequence of the values of an array. It returns nil for types
 // without an order: labels, complex numbers and structs.
-func sequenceOf(a *zarr.Array) *sequence {
+func sequenceOf(ctx context.Context, a *zarr.Array) (*sequence, error) {
 	s := &sequence{typ: a.Type(), isTime: a.Type().Kind() == dtype.Datetime}
 	if a.Rank() != 1 {
-		return nil
+		return nil, nil
 	}
 	plain := func(elem []byte) string { return string(s.typ.AppendText(nil, elem)) }
 	if s.isTime {
 		s.text, s.compare = plain, compareWhole[int64]
 		s.hasValue = func(e []byte) bool { return int64(binary.NativeEndian.Uint64(e)) != dtype.NaT }
-		return s
+		return s, nil
 	}
 	if !isNumeric(a.Type()) {
-		return nil
+		return nil, nil
 	}
-	p, err := PackingOf(a)
+	p, err := PackingOf(ctx, a)
+	if errors.Is(err, zarr.ErrInvalidArgument) {
+		return nil, nil // nobody knows what the numbers mean
+	}
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	p = p.OfCoordinate()
 	s.compare, s.hasValue = compareBy(p), p.HasValue
@@ -61,7 +65,7 @@ func sequenceOf(a *zarr.Array) *sequence {
 	if axis, ok := UnitsOf(a).Times(); ok {
 		s.isTime, s.text = true, func(elem []byte) string { return timeText(axis, p, plain, elem) }
 	}
-	return s
+	return s, nil
 }
 
 // timeText returns the time that a number stands for.
@@ -157,9 +161,9 @@ func Unordered(ctx context.Context, a *zarr.Array) (text string, times bool, err
 	if !IsCoordinate(a) {
 		return "", false, nil
 	}
-	s := sequenceOf(a)
-	if s == nil {
-		return "", false, nil
+	s, err := sequenceOf(ctx, a)
+	if s == nil || err != nil {
+		return "", false, err
 	}
 	s.unwritten = a.Type().Default()
 	if elem, err := a.FillValue().Element(a.Type()); err == nil {
@@ -242,9 +246,9 @@ func UnorderedAfter(ctx context.Context, a *zarr.Array, more *zarr.Source, n int
 	if !IsCoordinate(a) || more == nil || n == 0 {
 		return "", nil
 	}
-	s := sequenceOf(a)
-	if s == nil {
-		return "", nil
+	s, err := sequenceOf(ctx, a)
+	if s == nil || err != nil {
+		return "", err
 	}
 	if err := s.begin(ctx, a); err != nil {
 		return "", err

@@ -29,7 +29,7 @@ func WriteFloats(ctx context.Context, to zarr.Elements, sel selection.Selection,
 	if len(src) != n {
 		return invalid("%d numbers for a selection of %d elements", len(src), n)
 	}
-	p, err := PackingOf(v.Array())
+	p, err := PackingOf(ctx, v.Array())
 	if err != nil {
 		return err
 	}

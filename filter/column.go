@@ -20,7 +20,7 @@ type column struct {
 	units    grid.Axis // what is decoded alone: inner chunks, or chunks
 }
 
-func newColumn(a *zarr.Array) (*column, error) {
+func newColumn(ctx context.Context, a *zarr.Array) (*column, error) {
 	c := &column{array: a, units: a.Grid().Axis(0)}
 	if inner := a.Inner(); inner != nil {
 		g, err := inner.Grid()
@@ -30,7 +30,7 @@ func newColumn(a *zarr.Array) (*column, error) {
 		c.units = g.Axis(0)
 	}
 	var err error
-	if c.comparer, err = cf.ComparerOf(a); err != nil {
+	if c.comparer, err = cf.ComparerOf(ctx, a); err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Path(), err)
 	}
 	return c, nil

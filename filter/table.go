@@ -244,14 +244,14 @@ func (t *table) openColumns(ctx context.Context, dir string) error {
 		if err != nil {
 			return t.named(err)
 		}
-		if err := t.addColumn(name, a); err != nil {
+		if err := t.addColumn(ctx, name, a); err != nil {
 			return fmt.Errorf("the condition names %q: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (t *table) addColumn(name string, a *zarr.Array) error {
+func (t *table) addColumn(ctx context.Context, name string, a *zarr.Array) error {
 	if a.Rank() != 1 {
 		return fmt.Errorf("%w: the array has %d axes, not one", zarr.ErrInvalidArgument, a.Rank())
 	}
@@ -268,7 +268,7 @@ func (t *table) addColumn(name string, a *zarr.Array) error {
 	if t.dimension != dimension && !t.nameless {
 		return fmt.Errorf("%w: it has the dimension %s, and the rows are those of %s", zarr.ErrInvalidArgument, dimension, t.dimension)
 	}
-	c, err := newColumn(a)
+	c, err := newColumn(ctx, a)
 	t.columns[name] = c
 	return err
 }

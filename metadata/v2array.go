@@ -4,6 +4,7 @@ package metadata
 
 import (
 	"fmt"
+	"slices"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/strictjson"
@@ -120,6 +121,17 @@ func (a *Array) Notes() []string {
 // HasNullFill reports whether the array is of format 2 and has the fill value null.
 // Missing chunks then read as zero, and xarray masks no element as missing.
 func (a *Array) HasNullFill() bool { return a.v2 != nil && string(a.v2.fill) == "null" }
+
+// MasksFill reports whether xarray masks the fill value of the array as missing: in format
+// 2, unless it is null, where it opens the array, which takes names of dimensions.
+func (a *Array) MasksFill() bool {
+	if a.v2 == nil || a.HasNullFill() {
+		return false
+	}
+	// Older arrays of NCZarr have their names there.
+	named := func(m member) bool { return m.name == "_NCZARR_ARRAY" }
+	return a.Unnamed() == "" || slices.ContainsFunc(a.v2.kept, named)
+}
 
 // WithNullFill returns a copy of an array of format 2 with the fill value null. FillValue
 // of the copy is the default of the data type, which missing chunks read as. It returns

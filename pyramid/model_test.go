@@ -261,10 +261,14 @@ func check[T element](t *testing.T, k kind[T]) {
 		}
 		opt.Factors[rapid.IntRange(0, rank-1).Draw(t, "divided")] = 2
 		spec.Shape = b.shape
+		if rapid.Bool().Draw(t, "named") {
+			spec.DimensionNames = []string{"d", "e", "f"}[:rank]
+		}
 		absent := k.absent
-		// In format 2, xarray takes the fill value for a missing value.
+		// In format 2, xarray takes the fill value for a missing value, if it opens the
+		// array.
 		zero := *new(T)
-		if format == 2 && cfMasks(spec.Type) {
+		if format == 2 && cfMasks(spec.Type) && spec.DimensionNames != nil {
 			absent = func(x T) bool { return k.absent(x) || x == zero }
 		}
 		if format == 3 && reflect.TypeFor[T]().Kind() == reflect.Uint8 && rapid.Bool().Draw(t, "coded") {

@@ -78,7 +78,7 @@ func newWork(ctx context.Context, a *zarr.Array, opt *Options) (*work, error) {
 	if w.record, err = w.lastTime(ctx, first); err != nil {
 		return nil, err
 	}
-	if err := w.request(); err != nil {
+	if err := w.request(ctx); err != nil {
 		return nil, err
 	}
 	if err := w.look(ctx, first); err != nil {
@@ -96,7 +96,7 @@ func (w *work) lastTime(ctx context.Context, first *zarr.Array) (*record, error)
 }
 
 // request checks the options against the array.
-func (w *work) request() error {
+func (w *work) request(ctx context.Context) error {
 	s := w.present
 	w.Options = w.over(w.record)
 	if !slices.Contains(Methods(), w.Method) {
@@ -106,7 +106,11 @@ func (w *work) request() error {
 	if err != nil {
 		return err
 	}
-	absent := slices.Collect(cf.Missing(s.Doc))
+	filled, err := cf.MasksFill(ctx, w.base)
+	if err != nil {
+		return err
+	}
+	absent := slices.Collect(cf.Missing(s.Doc, filled))
 	if w.reducer, err = newReducer(s.Type, w.Method, factors, absent); err != nil {
 		return err
 	}

@@ -171,7 +171,11 @@ func (c *conversion) complete(ctx context.Context) error {
 // translate makes the new document of a node. It describes the stored chunks if the
 // format can, and otherwise chunks that are encoded again.
 func (c *conversion) translate(ctx context.Context, m *member) error {
-	if err := m.translate(c.format, c.usualKeys); err != nil {
+	filled, err := c.survey.masksFill(ctx, m)
+	if err != nil {
+		return err
+	}
+	if err := m.translate(c.format, filled, c.usualKeys); err != nil {
 		m.why = err
 	}
 	if m.Kind == "group" {

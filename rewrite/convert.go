@@ -220,7 +220,11 @@ func (c *inPlace) checkAbove(ctx context.Context, p store.Path) error {
 func (c *inPlace) translate(ctx context.Context) error {
 	for _, m := range c.members {
 		m.named(c.to, m.path)
-		err := m.translate(c.to, func(a *metadata.Array) *metadata.Array { return a })
+		filled, err := c.masksFill(ctx, m)
+		if err != nil {
+			return err
+		}
+		err = m.translate(c.to, filled, func(a *metadata.Array) *metadata.Array { return a })
 		if err == nil {
 			err = m.opens(ctx, &c.Options.Options)
 		}

@@ -16,7 +16,7 @@ import (
 //
 //   - In format 2 the fill value is the mask: elements equal to it are missing, unless it
 //     is null. It takes precedence over the attribute _FillValue. Dates and durations are
-//     not masked.
+//     not masked. Where dimensions have no names, and in images of OME-Zarr, it is none.
 //   - In format 3 the fill value has no such meaning. The attribute _FillValue is the
 //     mask, in an encoding of its own. Text uses the attribute missing_value.
 //
@@ -72,26 +72,26 @@ func (m *mask) unset(name string) (err error) {
 	return err
 }
 
-// maskToV3 converts an array of format 2.
-func maskToV3(a *metadata.Array) (*mask, error) {
+// maskToV3 converts an array of format 2. filled is set if its fill value is a mask.
+func maskToV3(a *metadata.Array, filled bool) (*mask, error) {
 	m := newMask(a)
 	if m.typ.IsZero() {
 		return m, nil
 	}
-	if err := m.fromV2(a); err != nil {
+	if err := m.fromV2(a, filled); err != nil {
 		return nil, err
 	}
 	m.refuse()
 	return m, nil
 }
 
-func (m *mask) fromV2(a *metadata.Array) error {
+func (m *mask) fromV2(a *metadata.Array, filled bool) error {
 	raw := m.attribute(missing.FillValue)
-	if a.HasNullFill() && raw == nil {
+	if !filled && raw == nil {
 		return nil // nothing is missing
 	}
 	elem, err := m.typ.ParseFill(a.FillValue)
-	if m.said = "the fill value"; a.HasNullFill() {
+	if m.said = "the fill value"; !filled {
 		list := missing.List(m.typ, raw)
 		if len(list) != 1 {
 			return m.encodeList(list)
@@ -235,9 +235,12 @@ func (m *mask) fill(elem []byte) string {
 	return strictjson.Abbreviate(raw)
 }
 
-// maskToV2 converts an array of format 3.
-func maskToV2(a *metadata.Array) (*mask, error) {
+// maskToV2 converts an array of format 3. filled is set if its fill value becomes a mask.
+func maskToV2(a *metadata.Array, filled bool) (*mask, error) {
 	m := newMask(a)
+	if !filled {
+		return m, nil
+	}
 	if k := m.typ.Kind(); m.typ.IsZero() || k == dtype.Datetime || k == dtype.Timedelta {
 		return m, nil
 	}

@@ -16,7 +16,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/ome"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -90,15 +92,20 @@ type survey struct {
 	// used if the store cannot be listed, and may be nil.
 	told    func(ctx context.Context, p store.Path) ([]string, error)
 	members []*member // parents first
+	images  ome.Images
+}
+
+// limit returns the most bytes of a document.
+func (s *survey) limit() int64 {
+	if s.limits.Document <= 0 {
+		return 64 << 20
+	}
+	return s.limits.Document
 }
 
 // get reads a document, or returns nil if it does not exist.
 func (s *survey) get(ctx context.Context, p store.Path, name string) ([]byte, error) {
-	limit := s.limits.Document
-	if limit <= 0 {
-		limit = 64 << 20
-	}
-	raw, _, err := s.store.Get(ctx, p.MustKey(name), store.Request{Limit: limit}, nil)
+	raw, _, err := s.store.Get(ctx, p.MustKey(name), store.Request{Limit: s.limit()}, nil)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -208,8 +215,28 @@ func kindOfDocument(err error) error {
 	return zarr.ErrInvalidMetadata
 }
 
-// translate makes the document of the other format. keys adapts the chunk keys.
-func (m *member) translate(to int, keys func(*metadata.Array) *metadata.Array) error {
+// masksFill reports whether the fill value of an array is a mask in format 2.
+func (s *survey) masksFill(ctx context.Context, m *member) (bool, error) {
+	a, ok := m.is.(*metadata.Array)
+	if !ok {
+		return false, nil
+	}
+	if s.images.Store == nil {
+		s.images.Reader = tree.Reader{Store: s.store, Limits: metadata.Limits{Document: s.limit()}}
+	}
+	if a.Format() == 2 {
+		return s.images.MasksFill(ctx, m.path, a)
+	}
+	if a.Unnamed() != "" {
+		return false, nil
+	}
+	level, err := s.images.IsLevel(ctx, m.path)
+	return !level, err
+}
+
+// translate makes the document of the other format. filled is set if the fill value is a
+// mask in format 2. keys adapts the chunk keys.
+func (m *member) translate(to int, filled bool, keys func(*metadata.Array) *metadata.Array) error {
 	switch n := m.is.(type) {
 	case *metadata.Group:
 		if n.Format() != to {
@@ -225,7 +252,7 @@ func (m *member) translate(to int, keys func(*metadata.Array) *metadata.Array) e
 		if m.will = n; n.Format() == to {
 			return nil
 		}
-		return m.translateArray(n, to, keys)
+		return m.translateArray(n, to, filled, keys)
 	}
 	return nil
 }
@@ -239,12 +266,12 @@ func (m *member) named(to int, place store.Path) {
 	m.Reserved = to == 3 && own.Reserved(name)
 }
 
-func (m *member) translateArray(n *metadata.Array, to int, keys func(*metadata.Array) *metadata.Array) (err error) {
+func (m *member) translateArray(n *metadata.Array, to int, filled bool, keys func(*metadata.Array) *metadata.Array) (err error) {
 	translate := maskToV3
 	if to == 2 {
 		translate = maskToV2
 	}
-	if m.mask, err = translate(n); err != nil {
+	if m.mask, err = translate(n, filled); err != nil {
 		return err
 	}
 	if to == 2 {

@@ -99,7 +99,7 @@ func TestConvertMissing(t *testing.T) {
 				c.attributes = "{}"
 			}
 			document := fmt.Sprintf(`{"zarr_format":2,"shape":[4],"chunks":[2],"dtype":%s,"fill_value":%s,"order":"C","filters":null,"compressor":null}`, c.descr, c.fill)
-			for key, text := range map[string]string{".zarray": document, ".zattrs": c.attributes} {
+			for key, text := range map[string]string{".zarray": document, ".zattrs": named(t, c.attributes, `["x"]`)} {
 				if _, err := s.Put(t.Context(), store.MustKey(key), []byte(text), store.Flush); err != nil {
 					t.Fatal(err)
 				}
@@ -142,10 +142,80 @@ func TestConvertMissing(t *testing.T) {
 			if attributes == "" {
 				attributes = c.attributes
 			}
-			if got := compacted(a.Attributes()); fill != want || got != attributes {
+			if got := named(t, compacted(a.Attributes()), ""); fill != want || got != attributes {
 				t.Errorf("back in format 2 it has the fill value %s and attributes %s, want %s and %s", fill, got, want, attributes)
 			}
 		})
+	}
+}
+
+// named returns attributes of format 2 with other names of dimensions, or without any.
+func named(t *testing.T, attributes, names string) string {
+	t.Helper()
+	raw, err := metadata.UnsetAttribute([]byte(attributes), "_ARRAY_DIMENSIONS")
+	if err == nil && names != "" {
+		raw, err = metadata.SetAttribute(raw, "_ARRAY_DIMENSIONS", []byte(names))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compacted(raw)
+}
+
+// TestConvertNoMask converts arrays of which xarray does not read the fill value as
+// missing, because no dimension has a name, or as levels of an image. The fill value
+// stays in both directions, and no chunk is filled.
+func TestConvertNoMask(t *testing.T) {
+	const image = `{"multiscales":[{"version":"0.4","datasets":[{"path":"0"},{"path":"./s/1/"}]}]}`
+	for name, c := range map[string]struct{ path, group, attributes string }{
+		"no names":      {"a", "{}", "{}"},
+		"image":         {"0", image, `{"_ARRAY_DIMENSIONS":["x"]}`},
+		"nested":        {"s/1", image, `{"_ARRAY_DIMENSIONS":["x"]}`},
+		"own attribute": {"0", image, `{"_FillValue":9}`},
+	} {
+		for _, inPlace := range []bool{true, false} {
+			s := memstore.New()
+			document := `{"zarr_format":2,"shape":[4],"chunks":[2],"dtype":"|u1","fill_value":0,"order":"C","filters":null,"compressor":null,"dimension_separator":"/"}`
+			for key, text := range map[string]string{
+				"g/.zgroup": `{"zarr_format":2}`, "g/.zattrs": c.group, "g/s/.zgroup": `{"zarr_format":2}`,
+				"g/" + c.path + "/.zarray": document, "g/" + c.path + "/.zattrs": c.attributes,
+			} {
+				if _, err := s.Put(t.Context(), store.MustKey(key), []byte(text), store.Flush); err != nil {
+					t.Fatal(err)
+				}
+			}
+			attributes := compacted(reopened(t, s, "g/"+c.path).Attributes())
+			var done rewrite.Conversion
+			for _, to := range []int{3, 2} {
+				var err error
+				if inPlace {
+					done, err = rewrite.Convert(t.Context(), at(s, "g"), to, nil)
+				} else {
+					from := s
+					s = memstore.New()
+					done, err = rewrite.ConvertTo(t.Context(), at(from, "g"), at(s, "g"), to, nil)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, n := range done.Nodes {
+					if n.Missing != "" || n.Filled != 0 {
+						t.Errorf("%s to %d: %+v", name, to, n)
+					}
+				}
+				a := reopened(t, s, "g/"+c.path)
+				if fill := string(a.Metadata().FillValue); fill != "0" || a.Metadata().HasNullFill() {
+					t.Errorf("%s to %d: the fill value is %s", name, to, fill)
+				}
+				want := attributes
+				if to == 3 {
+					want = named(t, attributes, "")
+				}
+				if got := compacted(a.Attributes()); got != want {
+					t.Errorf("%s to %d: attributes %s, want %s", name, to, got, want)
+				}
+			}
+		}
 	}
 }
 
@@ -171,10 +241,10 @@ func sparse(t testing.TB, s store.Store, path string, keys metadata.KeyEncoding)
 	third := []grid.Cut{grid.Every(3)}
 	for name, spec := range map[string]zarr.Spec{
 		"sevens": {Type: dtype.Of[int32](), FillValue: zarr.FillJSON("7"), DimensionNames: []string{"x"}},
-		"masked": {Type: dtype.Of[int32](), FillValue: zarr.FillJSON("7"), Attributes: map[string]int{"_FillValue": -1}},
-		"same":   {Type: dtype.Of[int32](), FillValue: zarr.FillJSON("7"), Attributes: map[string]int{"_FillValue": 7}},
-		"nan":    {Type: dtype.Of[float32](), FillValue: zarr.FillJSON(`"NaN"`)},
-		"words":  {Type: dtype.Of[string](), FillValue: zarr.FillJSON(`"none"`)},
+		"masked": {Type: dtype.Of[int32](), FillValue: zarr.FillJSON("7"), DimensionNames: []string{"x"}, Attributes: map[string]int{"_FillValue": -1}},
+		"same":   {Type: dtype.Of[int32](), FillValue: zarr.FillJSON("7"), DimensionNames: []string{"x"}, Attributes: map[string]int{"_FillValue": 7}},
+		"nan":    {Type: dtype.Of[float32](), FillValue: zarr.FillJSON(`"NaN"`), DimensionNames: []string{"x"}},
+		"words":  {Type: dtype.Of[string](), FillValue: zarr.FillJSON(`"none"`), DimensionNames: []string{"x"}},
 		"scalar": {Type: dtype.Of[int16](), FillValue: zarr.FillJSON("3")},
 	} {
 		if spec.KeyEncoding = keys; name != "scalar" {
@@ -313,7 +383,7 @@ func TestConvertFillsRaced(t *testing.T) {
 // default.
 func TestConvertManyMissing(t *testing.T) {
 	s := memstore.New()
-	spec := zarr.Spec{Shape: []int64{20_002}, Chunks: []grid.Cut{grid.Every(2)}, Type: dtype.Of[int8](), KeyEncoding: metadata.V2Dot}
+	spec := zarr.Spec{Shape: []int64{20_002}, Chunks: []grid.Cut{grid.Every(2)}, Type: dtype.Of[int8](), DimensionNames: []string{"x"}, KeyEncoding: metadata.V2Dot}
 	a, err := zarr.At(s, "").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,8 @@ consolidated metadata is updated.
 Missing values keep their meaning for xarray, which takes the fill value in format 2, but only the attribute _FillValue
 in format 3. So --to 3 copies the fill value to the attribute. --to 2 makes the attribute the fill value. Without the
 attribute the fill value becomes null, and missing chunks are stored, filled with the old fill value. --dry-run counts
-them. For more than 10,000 chunks or 1 GiB the command asks.`,
+them. For more than 10,000 chunks or 1 GiB the command asks. Where dimensions have no names, which xarray needs, and in
+images of OME-Zarr, no fill value marks missing values, and it stays.`,
 		Example: `  varve convert old.zarr --to 3 --dry-run
   varve convert station.zarr station-v2.zarr --to 2`,
 		Args:              arguments("SRC", "[DST]"),

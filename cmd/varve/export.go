@@ -56,7 +56,7 @@ one of them does not exist in datetime64: in other calendars, before 1582-10-15 
 the years 1 to 9999.
 
 Missing numbers become NaN. As in xarray, these are the elements equal to _FillValue or missing_value, and in format 2
-also to the fill value. With missing values, float16, float32 and float64 keep their type, integers of 8 and 16 bits
+also to the fill value, if the dimensions have names and the array is in no image of OME-Zarr. With missing values, float16, float32 and float64 keep their type, integers of 8 and 16 bits
 become float32, and longer integers float64. Booleans and text are not decoded.`,
 		Example: `  varve export era5.zarr/t2m -o t2m.npy
   varve export era5.zarr/t2m --select time=0:24,lat=0,lon=0 --format csv
@@ -158,7 +158,7 @@ func openSource(cmd *cobra.Command, location, sel string, decoded bool) (*zarr.A
 
 // notePacked prints a note if a table has packed numbers beside decoded coordinates.
 func notePacked(cmd *cobra.Command, location string, a *zarr.Array, decoded bool) {
-	if p, err := cf.PackingOf(a); !decoded && err == nil && element.IsNumeric(a.Type()) && p.IsScaled() {
+	if p, err := cf.PackingOf(cmd.Context(), a); !decoded && err == nil && element.IsNumeric(a.Type()) && p.IsScaled() {
 		scale, offset := p.Scale()
 		session.Remark(cmd, location, fmt.Sprintf("the values are packed; --decode applies scale_factor %v and add_offset %v", scale, offset))
 	}

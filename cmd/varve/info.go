@@ -59,17 +59,22 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 	f := facts.Describe(location, a.Metadata())
 	f.Notes = append(f.Notes, a.Notes()...)
 	ctx := cmd.Context()
+	var unmasked error
 	var both, undecoded, grids, copies []string
 	// None of these needs the result of another. In a far store each takes a round trip,
 	// and together they take one.
 	together(
 		func() { both = shadowed(ctx, a) },
 		func() { f.Pending = facts.PendingAt(ctx, a) },
+		func() { f.Filled, unmasked = cf.MasksFill(ctx, a) },
 		func() { f.Times = source.EndsOfTime(ctx, a) },
 		func() { grids = regriddings(ctx, a, stats) },
 		func() { f.Readers = facts.ReadersOf(ctx, a) },
 		func() { copies = consolidated.OlderCopies(ctx, location, a) },
 	)
+	if unmasked != nil {
+		f.Notes = append(f.Notes, "whether the fill value is a missing value is not known: "+failure.OneLine(unmasked))
+	}
 	if f.Notes = append(f.Notes, both...); f.Pending != nil {
 		f.Notes = append(f.Notes, f.Pending.Text())
 	}

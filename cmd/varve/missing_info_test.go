@@ -45,11 +45,15 @@ func TestMissingFillShown(t *testing.T) {
 		{"bool", "false", `{}`, "false"},
 		{"M8[s]", "0", `{}`, ""},
 	} {
-		node := newNode(t, "--shape", "2", "--dtype", c.dtype, "--zarr-format", "2", "--fill", c.fill, "--attributes", c.attributes)
+		node := newNode(t, "--shape", "2", "--dtype", c.dtype, "--zarr-format", "2", "--dimension-names", "x", "--fill", c.fill, "--attributes", c.attributes)
 		_, after, _ := strings.Cut(must(t, "", "info", node), "missing value")
 		got, _, _ := strings.Cut(after, "\n")
 		if strings.TrimSpace(got) != c.want {
 			t.Errorf("%s %s %s: %q, want %q", c.dtype, c.fill, c.attributes, got, c.want)
 		}
+	}
+	// xarray does not open an array whose dimensions have no names.
+	if out := must(t, "", "info", newNode(t, "--shape", "2", "--dtype", "int16", "--zarr-format", "2", "--fill", "-99")); strings.Contains(out, "missing value") {
+		t.Error(out)
 	}
 }

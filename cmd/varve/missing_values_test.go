@@ -119,7 +119,7 @@ func checkRest(t *testing.T, a, b string) {
 func TestConvertAsks(t *testing.T) {
 	racing.Skip(t)
 	array := filepath.Join(t.TempDir(), "a.zarr")
-	must(t, "", "create", array, "--shape", "10001", "--dtype", "int8", "--chunks", "1", "--chunk-key-encoding", "v2.", "--compressor", "none")
+	must(t, "", "create", array, "--shape", "10001", "--dtype", "int8", "--dimension-names", "x", "--chunks", "1", "--chunk-key-encoding", "v2.", "--compressor", "none")
 	plan := decode(t, must(t, "", "convert", array, "--to", "2", "--dry-run", "--json"))
 	if plan["chunks_filled"] != 10001.0 || plan["bytes_filled"] != 10001.0 {
 		t.Errorf("the plan has %v chunks and %v bytes", plan["chunks_filled"], plan["bytes_filled"])

@@ -72,7 +72,7 @@ func TestDecodeUnsigned(t *testing.T) {
 			}
 		}
 	}
-	node := newNode(t, "--shape", "3", "--dtype", "int8", "--zarr-format", "2", "--fill", "-1", "--attributes", `{"_Unsigned": "true"}`)
+	node := newNode(t, "--shape", "3", "--dtype", "int8", "--dimension-names", "x", "--zarr-format", "2", "--fill", "-1", "--attributes", `{"_Unsigned": "true"}`)
 	must(t, "[0,-56,-1]", "write", node, "--format", "json")
 	if got := must(t, "", "cat", node, "--decode"); got != "[  0.0 200.0   nan]\n" {
 		t.Error(got)

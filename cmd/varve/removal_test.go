@@ -56,7 +56,7 @@ func TestNewFillNoted(t *testing.T) {
 		{`--attributes {"missing_value":-1}`, "6 new elements are the fill value 0, not missing\n"},
 		{`--attributes {"_FillValue":-32768} --fill -32768`, ""},
 		{`--attributes {"add_offset":280.0}`, ""},
-		{`--attributes {"_FillValue":-1} --zarr-format 2`, ""}, // the fill value stands for no value
+		{`--attributes {"_FillValue":-1} --zarr-format 2 --dimension-names y,x --fill 0`, ""}, // the fill value stands for no value
 		{`--attributes {"_FillValue":-1} --zarr-format 2 --fill null`, "6 new elements are the fill value 0, not missing\n"},
 	} {
 		g := filepath.Join(t.TempDir(), "g.zarr")

@@ -152,7 +152,7 @@ func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array)
 		return
 	}
 	more := lostElements(a.Shape(), before)
-	d, err := cf.NewDecoding(a, cf.UnitsOf(a))
+	d, err := cf.NewDecoding(cmd.Context(), a, cf.UnitsOf(a))
 	if more == 0 || err != nil || d == nil || len(d.Missing()) == 0 {
 		return // the array has no missing values
 	}

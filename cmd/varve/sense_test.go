@@ -133,12 +133,15 @@ func TestMissingKept(t *testing.T) {
 			size := strconv.Itoa(strings.Count(c.data, ",") + 1)
 			for name, missing := range map[string]string{"from": c.from, "to": c.to} {
 				flag := map[string]string{"2": "--fill", "3": "--attributes"}[c.format]
-				createNoted(t, group+"/"+name, "--shape", size, "--dtype", c.dtype, "--zarr-format", c.format, flag, missing)
+				createNoted(t, group+"/"+name, "--shape", size, "--dtype", c.dtype, "--dimension-names", "x", "--zarr-format", c.format, flag, missing)
 			}
 			must(t, c.data, "write", group+"/from", "--format", "json")
 			args := []string{command, group + "/to", group + "/from"}
-			if command == "several" {
-				args = []string{"append", group + "/to", group + "/from", group + "/from"}
+			switch command {
+			case "several":
+				args = []string{"append", group + "/to", group + "/from", group + "/from", "--alone"}
+			case "append":
+				args = append(args, "--alone")
 			}
 			before := treeOf(t, group)
 			_, errs, status := execute(t, "", args...)

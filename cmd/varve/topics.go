@@ -61,10 +61,10 @@ const termsTopic = `  NODE          an array or a group, given by its path or UR
 
 // missingHelp explains the attributes that mark missing values.
 const missingHelp = `Missing values: an element that equals the attribute _FillValue or missing_value has no value (CF conventions). In format
-2, xarray also takes the fill value for missing; in format 3 it uses only the attributes. missing_value is a number or a
-list. In format 3, _FillValue is a number for integers, but text for floats: the base64 of a float64. If an array of
-floats has a number instead, xarray cannot open the group. After create and attrs set, a note prints the text for a
-given number.`
+2, xarray also takes the fill value for missing, unless it is null or the dimensions have no names; in images of OME-Zarr
+Varve does not. In format 3 xarray uses only the attributes. missing_value is a number or a list. In format 3, _FillValue
+is a number for integers, but text for floats: the base64 of a float64. If an array of floats has a number instead,
+xarray cannot open the group. After create and attrs set, a note prints the text for a given number.`
 
 // selectExamples are commands with selections.
 const selectExamples = `  varve cat era5.zarr/t2m --select 0,::6,-1

@@ -44,7 +44,7 @@ var layers = [][]string{
 	{"virtual/fits", "virtual/grib", "virtual/hdf5", "virtual/kerchunk", "virtual/netcdf3", "virtual/numpy", "virtual/tiff"},
 	{"internal/scheme", "internal/snapshot"},
 	{"internal/comparison"},
-	{"internal/dimension", "internal/streaming", "internal/access", "internal/staging"},
+	{"internal/dimension", "internal/ome", "internal/streaming", "internal/access", "internal/staging"},
 	{"."},
 	{"rewrite", "cf", "regrid", "diff", "checksums", "consolidation"},
 	{"virtual", "ragged", "pyramid", "check"},

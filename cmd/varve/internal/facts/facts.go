@@ -49,6 +49,7 @@ type Array struct {
 	*storedFacts
 
 	Doc     *metadata.Array `json:"-"`
+	Filled  bool            `json:"-"` // the fill value is a missing value
 	grid    *grid.Grid
 	inner   *grid.Grid // nil if chunks are not shards, or cannot be read in parts
 	logical int64      // bytes, -1 if unknown

@@ -31,7 +31,7 @@ func (f *Array) missingText() string {
 	}
 	var texts []string
 	n := 0
-	for elem := range cf.Missing(f.Doc) {
+	for elem := range cf.Missing(f.Doc, f.Filled) {
 		if n++; n > shownMissing {
 			texts = append(texts, "…")
 			break

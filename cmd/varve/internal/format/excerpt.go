@@ -49,7 +49,7 @@ func NewExcerpt(ctx context.Context, s *source.Source) (*excerpt, error) {
 	if err := settleEnds(ctx, s, full, shown); err != nil {
 		return nil, err
 	}
-	text := s.Text()
+	text := s.Text(ctx)
 	r := &ends{s.Reader(), full, shown, func(place int64, elem []byte) { e.texts[place] = text(elem) }}
 	if err := r.all(ctx); err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*c
 		return nil, fmt.Errorf("--time: %w", err)
 	}
 	defer a.Close()
-	c, err := newCoordinate(location, a)
+	c, err := newCoordinate(ctx, location, a)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*c
 }
 
 // newCoordinate returns the coordinate for an array, without its numbers.
-func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
+func newCoordinate(ctx context.Context, location string, a *zarr.Array) (*coordinate, error) {
 	c := &coordinate{name: location}
 	switch {
 	case a.Rank() != 1:
@@ -78,7 +78,7 @@ func newCoordinate(location string, a *zarr.Array) (*coordinate, error) {
 		c.units, err = calendar.ParseUnits(name, cal)
 	}
 	if err == nil {
-		c.Packing, err = cf.PackingOf(a)
+		c.Packing, err = cf.PackingOf(ctx, a)
 	}
 	if err != nil {
 		return nil, failure.BadArgument("--time %s: %w", location, err)

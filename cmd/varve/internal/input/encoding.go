@@ -59,14 +59,14 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	}
 	says := hasEncoding(v.array) || from.Units != "" // bounds have the units of their coordinate
 	if says {
-		faults = slices.Concat(faults, packingDiffers(v.array, a), unitsDiffer(from, to))
+		faults = slices.Concat(faults, packingDiffers(ctx, v.array, a), unitsDiffer(from, to))
 	}
+	p, err := cf.PackingOf(ctx, v.array)
 	// Without attributes its numbers count as raw.
-	if !says && !hasMissingFill(v.array) {
-		return faults, nil
+	if !says && (err != nil || !hasMissing(p)) {
+		return faults, err
 	}
-	p, err := cf.PackingOf(v.array)
-	q, also := cf.PackingOf(a)
+	q, also := cf.PackingOf(ctx, a)
 	if err != nil || also != nil || p.Type() != q.Type() {
 		return faults, nil // invalid attributes are compared by their spelling
 	}
@@ -109,11 +109,10 @@ func statementsDiffer(from, to *zarr.Array) (faults []string, err error) {
 // differ: no reader of ours masks by them.
 var comparedApart = []string{"grid_mapping", "formula_terms", "valid_min", "valid_max", "valid_range"}
 
-// hasMissingFill reports whether the fill value of an array of format 2 is its missing
-// value. Zero is not, because it is the default.
-func hasMissingFill(a *zarr.Array) bool {
-	fill := element.Fill(a)
-	return a.Format() == 2 && !a.Metadata().HasNullFill() && bytes.Count(fill, []byte{0}) < len(fill)
+// hasMissing reports whether an array without attributes has a missing value, which is
+// its fill value. Zero is none, because it is the default of format 2.
+func hasMissing(p *cf.Packing) bool {
+	return slices.ContainsFunc(p.Missing(), func(elem []byte) bool { return bytes.Count(elem, []byte{0}) < len(elem) })
 }
 
 // NoteEncoding prints a note if the numbers of an array lose their units, or if numbers
@@ -131,7 +130,7 @@ func (v *Values) NoteEncoding(cmd *cobra.Command, a *zarr.Array) {
 		return
 	}
 	// Numbers without attributes may be decoded values, which would be stored wrongly.
-	if p, err := cf.PackingOf(a); err == nil && (p.IsScaled() || p.Type() != a.Type()) {
+	if p, err := cf.PackingOf(cmd.Context(), a); err == nil && (p.IsScaled() || p.Type() != a.Type()) {
 		session.Remark(cmd, v.Name, "it has no attributes that define an encoding, so its numbers are stored unchanged as packed ones")
 	}
 }
@@ -162,9 +161,9 @@ func attributeDiffers(from, to *zarr.Array, name string) string {
 }
 
 // packingDiffers returns the differences between the packings of two arrays.
-func packingDiffers(from, to *zarr.Array) (faults []string) {
-	p, err := cf.PackingOf(from)
-	q, also := cf.PackingOf(to)
+func packingDiffers(ctx context.Context, from, to *zarr.Array) (faults []string) {
+	p, err := cf.PackingOf(ctx, from)
+	q, also := cf.PackingOf(ctx, to)
 	if err != nil || also != nil { // equal spellings have been compared before
 		for _, name := range []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned} {
 			if attributeText(from, name) != attributeText(to, name) {

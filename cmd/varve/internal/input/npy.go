@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -34,7 +33,7 @@ func (v *Values) OpenNPY() error {
 	// NumPy pads texts to one length. The array has texts of any length.
 	worded := isWord(h.Type) && v.Type.Variable()
 	if !v.Type.IsZero() && v.Type != h.Type && !worded && !sameBytes(v.Type, h.Type) {
-		return failure.BadArgument("%s has elements of type %s, the array %s%s", v.Name, typeText(h.Type), typeText(v.Type), astype(v.Type, encodeFirst(h.Type, v.into)))
+		return failure.BadArgument("%s has elements of type %s, the array %s%s", v.Name, typeText(h.Type), typeText(v.Type), astype(v.Type, v.encodeFirst(h.Type)))
 	}
 	n, ok := h.Bytes()
 	if !ok {
@@ -105,11 +104,12 @@ func asWords(t dtype.Type, e element.Values) element.Values {
 // encodeFirst returns the steps before astype that encode values of another type for an
 // array, or "". astype alone would truncate scaled values, count times in other units,
 // and turn NaN into some number.
-func encodeFirst(from dtype.Type, a *zarr.Array) string {
+func (v *Values) encodeFirst(from dtype.Type) string {
+	a := v.into
 	if a == nil || !element.IsNumeric(a.Type()) {
 		return ""
 	}
-	p, err := cf.PackingOf(a)
+	p, err := v.packing()
 	if err != nil {
 		return ""
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -28,12 +29,13 @@ import (
 // Values are elements of one type in C order, to be stored in an array.
 type Values struct {
 	Type    dtype.Type
-	into    *zarr.Array // nil for a new array
-	Shape   []int64     // nil for raw data
-	Total   int64       // bytes in memory; -1 if unknown before the end
-	taken   int64       // bytes read so far
-	Whole   bool        // the length is right, as far as the system knows
-	Name    string      // of the file
+	into    *zarr.Array                 // nil for a new array
+	packing func() (*cf.Packing, error) // of into
+	Shape   []int64                     // nil for raw data
+	Total   int64                       // bytes in memory; -1 if unknown before the end
+	taken   int64                       // bytes read so far
+	Whole   bool                        // the length is right, as far as the system knows
+	Name    string                      // of the file
 	Reader  io.Reader
 	swapped bool     // not in host byte order
 	npy     bool     // raw data that begins like a .npy file
@@ -76,7 +78,7 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 	if (file == "" || file == "-") && f != format.JSON && console.IsTerminal(cmd.InOrStdin()) {
 		return nil, failure.BadUsage("%s cannot be typed at a terminal: name a FILE, send the values through a pipe, or give --format json", f)
 	}
-	v := &Values{Type: t, into: a, Total: -1, Name: "standard input", Reader: localfile.Patient(cmd.Context(), cmd.InOrStdin())}
+	v := &Values{Type: t, into: a, packing: func() (*cf.Packing, error) { return cf.PackingOf(cmd.Context(), a) }, Total: -1, Name: "standard input", Reader: localfile.Patient(cmd.Context(), cmd.InOrStdin())}
 	v.Watch = func(total int64) *progress.Line { return progress.New(cmd, "reading", total) }
 	if file != "" && file != "-" {
 		f, err := localfile.Open(cmd.Context(), file)

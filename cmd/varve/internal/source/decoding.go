@@ -41,7 +41,7 @@ func decodeTo(d *cf.Decoding, dst *element.Values, src element.Values) {
 
 // Text returns the function that formats selected elements: as times if they are a time
 // coordinate with one axis.
-func (s *Source) Text() func(elem []byte) string {
+func (s *Source) Text(ctx context.Context) func(elem []byte) string {
 	plain := element.Text(s.Type)
 	if s.Decoding != nil && (s.Type.Variable() || s.Type.Kind() == dtype.Timedelta) {
 		return s.Decoding.Format
@@ -50,7 +50,7 @@ func (s *Source) Text() func(elem []byte) string {
 	if !ok || s.Array.Rank() != 1 || s.Decoding != nil {
 		return plain
 	}
-	p, err := cf.PackingOf(s.Array)
+	p, err := cf.PackingOf(ctx, s.Array)
 	if err != nil {
 		return plain
 	}
@@ -148,7 +148,7 @@ func EndsOfTime(ctx context.Context, a *zarr.Array) []string {
 	if err != nil {
 		return nil
 	}
-	text, axis := s.Text(), a.Grid().Axis(0)
+	text, axis := s.Text(ctx), a.Grid().Axis(0)
 	ends := [2]int64{0, a.Shape()[0] - 1}
 	for _, i := range ends {
 		chunk, _, _ := axis.Locate(i)

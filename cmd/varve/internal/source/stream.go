@@ -50,7 +50,7 @@ func Of(ctx context.Context, v *zarr.View, decoded bool) (s *Source, err error) 
 	s = &Source{Array: a, Stored: v.Type(), Type: v.Type(), Selection: v.Selection(), Shape: v.Shape()}
 	if decoded {
 		if s.Units, err = cf.UnitsIn(ctx, a); err == nil {
-			s.Decoding, err = cf.NewDecoding(a, s.Units)
+			s.Decoding, err = cf.NewDecoding(ctx, a, s.Units)
 		}
 		if err != nil {
 			return nil, err
