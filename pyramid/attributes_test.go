@@ -24,7 +24,7 @@ func TestAttributesFollow(t *testing.T) {
 			})
 			_, err := pyramid.Make(t.Context(), a, &pyramid.Options{Levels: 2})
 			check1(t, err)
-			level, err := zarr.At(s, "g/image_levels/1").OpenArray(t.Context(), &zarr.Options{Write: true})
+			level, err := zarr.At(s, "g/image_levels/1/image").OpenArray(t.Context(), &zarr.Options{Write: true})
 			check1(t, err)
 			check1(t, level.UpdateAttributes(t.Context(), func(o []byte) ([]byte, error) { return metadata.SetAttribute(o, "mine", []byte("[1]")) }))
 			check1(t, a.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) {
@@ -40,7 +40,7 @@ func TestAttributesFollow(t *testing.T) {
 			check1(t, level.UpdateAttributes(t.Context(), func(o []byte) ([]byte, error) { return metadata.SetAttribute(o, "note", []byte(`"own"`)) }))
 			_, err = pyramid.Make(t.Context(), a, &pyramid.Options{Levels: 2})
 			check1(t, err)
-			for path, mine := range map[string]any{"g/image_levels/1": []any{1.0}, "g/image_levels/2": nil} {
+			for path, mine := range map[string]any{"g/image_levels/1/image": []any{1.0}, "g/image_levels/2/image": nil} {
 				level, err := zarr.At(s, path).OpenArray(t.Context(), nil)
 				check1(t, err)
 				is := map[string]any{}

@@ -6,9 +6,15 @@
 // Every level is made from the one before it: an element stands for a block of elements,
 // of one [Method]. The array itself is level 0. It stays where it is and is not changed.
 // The group above it gets the metadata "multiscales" of OME-Zarr, 0.5 in format 3 and 0.4
-// in format 2, which name all levels. An array named 0 has its levels beside it, named 1,
-// 2 and so on. Those of any other array lie in a group of their own, NAME_levels, because
-// xarray refuses a group in which one dimension has two lengths.
+// in format 2, which name all levels.
+//
+// xarray opens no group in which one dimension has two lengths, and no hierarchy in which
+// a group and one above it differ. So each level has a group of its own, and names of its
+// own for the dimensions that are divided: NAME_levels/1/NAME with y_level1. Images of
+// OME-Zarr, which xarray does not open anyway, have the same dimensions in all levels. The
+// levels of an array that another program has described as one are NAME_levels/1 and so
+// on, and those of an array named 0 lie beside it, as 1, 2 and so on. What others have
+// written about an image stays, and so do their levels.
 //
 // # Blocks
 //

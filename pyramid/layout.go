@@ -6,28 +6,66 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 )
 
-// pathOf returns the path of a level below the group of the array with the given name.
-// Levels are counted from 1 on.
-func pathOf(name string, level int) string {
-	if groupOf(name) == "" {
-		return strconv.Itoa(level)
-	}
-	return groupOf(name) + "/" + strconv.Itoa(level)
+// layout says where the levels of an array are, relative to its group.
+type layout struct {
+	name string // of the array
+	// image is set for the levels of an image of OME-Zarr. They have the dimensions of
+	// the array, so that xarray opens no group that has two of them. Other levels have a
+	// group each, and names of their own for the dimensions that are divided.
+	image bool
 }
 
-// groupOf returns the name of the group of the levels, or "" if they lie beside the
-// array.
-func groupOf(name string) string {
-	if name == "0" {
+// group returns the name of the group of all levels, or "" if they lie beside the array.
+func (l layout) group() string {
+	if l.name == "0" {
 		return ""
 	}
-	return name + "_levels"
+	return l.name + "_levels"
+}
+
+// home returns the path of the node of a level, which is counted from 1 on: the array, or
+// a group of its own.
+func (l layout) home(level int) string {
+	return strings.TrimPrefix(l.group()+"/"+strconv.Itoa(level), "/")
+}
+
+// path returns the path of the array of a level.
+func (l layout) path(level int) string {
+	if l.image {
+		return l.home(level)
+	}
+	return l.home(level) + "/" + l.name
+}
+
+// owns reports whether a path is one that a level has, or had in another layout.
+func (l layout) owns(path string) bool {
+	if l.group() != "" {
+		return strings.HasPrefix(path, l.group()+"/")
+	}
+	level, err := strconv.Atoi(path)
+	return err == nil && level > 0 && path == l.home(level)
+}
+
+// names returns the names of the dimensions of a level, given those of the array. xarray
+// opens no hierarchy in which a group and one above it give a dimension two lengths.
+func (l layout) names(of []string, factors []int64, level int) []string {
+	if of == nil || l.image {
+		return of
+	}
+	names := slices.Clone(of)
+	for i, f := range factors {
+		if f > 1 && names[i] != "" {
+			names[i] += "_level" + strconv.Itoa(level)
+		}
+	}
+	return names
 }
 
 // planes are the names of the axes that are divided by default.

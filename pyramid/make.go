@@ -88,7 +88,8 @@ func (w *work) current() bool {
 			return false
 		}
 	}
-	return bytes.Equal(w.record.Attributes, attributes.Compact(w.present.Doc.Attributes))
+	is, err := w.meaning(w.present.Doc.Attributes)
+	return err == nil && bytes.Equal(w.record.Attributes, attributes.Compact(is))
 }
 
 // makeTiles makes the tiles, and records of what. One batch has all of them: directories
@@ -105,24 +106,37 @@ func (w *work) makeTiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := w.redescribe(ctx); err != nil {
+	is, err := w.meaning(w.present.Doc.Attributes)
+	if err == nil {
+		err = w.redescribe(ctx, is)
+	}
+	if err != nil {
 		return err
 	}
 	r := &record{
 		Made: w.made, Asked: w.Levels, Levels: len(w.grids), Shape: w.present.Grid.Shape(), Tiles: appendFolds(nil, w.grids[0], w.listing.folds),
-		Attributes: attributes.Compact(w.present.Doc.Attributes),
+		Attributes: attributes.Compact(is),
 	}
 	return r.put(ctx, w.at.Node.Store, w.recordKey(), w.record, w.at.Node.Durability)
 }
 
+// meaning returns attributes of the array without the names of dimensions, which they
+// have in format 2. A level may have other names.
+func (w *work) meaning(raw []byte) ([]byte, error) {
+	if w.base.Format() != 2 {
+		return raw, nil
+	}
+	return metadata.UnsetAttribute(raw, "_ARRAY_DIMENSIONS")
+}
+
 // redescribe sets the attributes of the array that have changed in all levels: they say
-// what numbers mean.
-func (w *work) redescribe(ctx context.Context) error {
+// what numbers mean. is are those of the array.
+func (w *work) redescribe(ctx context.Context, is []byte) error {
 	for _, a := range w.arrays {
-		next, err := attributes.Follow(a.Attributes(), w.record.Attributes, w.present.Doc.Attributes)
+		next, err := attributes.Follow(a.Attributes(), w.record.Attributes, is)
 		if err == nil && !bytes.Equal(next, a.Attributes()) {
 			err = a.UpdateAttributes(ctx, func(now []byte) ([]byte, error) {
-				return attributes.Follow(now, w.record.Attributes, w.present.Doc.Attributes)
+				return attributes.Follow(now, w.record.Attributes, is)
 			})
 		}
 		if err != nil {
@@ -135,7 +149,7 @@ func (w *work) redescribe(ctx context.Context) error {
 // create creates the levels that are not in the record. What an interrupted call has left
 // there may have been made of other elements.
 func (w *work) create(ctx context.Context) error {
-	if err := w.createGroup(ctx); err != nil {
+	if err := w.createGroups(ctx); err != nil {
 		return err
 	}
 	for k, g := range w.grids {
@@ -144,6 +158,7 @@ func (w *work) create(ctx context.Context) error {
 		}
 		spec := w.base.Spec()
 		spec.Shape, spec.Grid = g.Shape(), g
+		spec.DimensionNames = w.layout.names(spec.DimensionNames, w.factors, k+1)
 		var err error
 		if spec.Attributes, err = w.attributes(k + 1); err != nil {
 			return err
@@ -156,19 +171,29 @@ func (w *work) create(ctx context.Context) error {
 	return nil
 }
 
-// createGroup creates the group of the levels, if they have one of their own. Its
-// attribute tells that dimensions of its arrays have several lengths.
-func (w *work) createGroup(ctx context.Context) error {
-	name := groupOf(w.name)
-	if name == "" || len(w.grids) == 0 || w.arrays[0] != nil {
+// createGroups creates the group of all levels, and the one of each. Their attribute says
+// that they are about one array.
+func (w *work) createGroups(ctx context.Context) error {
+	if len(w.grids) == 0 {
 		return nil
 	}
-	note := map[string]any{own.Pyramid: map[string]string{"of": w.name}}
-	_, err := w.group.At(name).CreateGroup(ctx, note, &zarr.CreateOptions{Options: *w.options()})
-	if errors.Is(err, fs.ErrExist) {
-		return nil
+	paths := []string{w.layout.group()}
+	for k := range w.grids {
+		if !w.layout.image && w.isNew(k) {
+			paths = append(paths, w.layout.home(k+1))
+		}
 	}
-	return err
+	note := map[string]any{own.Pyramid: map[string]string{"of": w.layout.name}}
+	for _, path := range paths {
+		if path == "" {
+			continue // the levels lie beside the array
+		}
+		_, err := w.group.At(path).CreateGroup(ctx, note, &zarr.CreateOptions{Options: *w.options()})
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // attributes returns the attributes of a level: those of the array, which say what its
@@ -179,12 +204,14 @@ func (w *work) attributes(level int) (json.RawMessage, error) {
 		Level   int     `json:"level"`
 		Method  Method  `json:"method"`
 		Factors []int64 `json:"factors"`
-	}{w.name, level, w.Method, w.factors})
+	}{w.layout.name, level, w.Method, w.factors})
 	if err != nil {
 		return nil, err
 	}
-	spec := w.base.Spec()
-	raw, err := metadata.UnsetAttribute(spec.Attributes.(json.RawMessage), own.Growth)
+	raw, err := w.meaning(w.present.Doc.Attributes)
+	if err == nil {
+		raw, err = metadata.UnsetAttribute(raw, own.Growth)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -195,20 +222,44 @@ func (w *work) attributes(level int) (json.RawMessage, error) {
 func (w *work) removeAbove(ctx context.Context, level int) error {
 	last := level
 	for last < mostLevels {
-		a, err := w.open(ctx, last+1)
+		home, err := w.find(ctx, w.layout.home(last+1))
 		if err != nil && !errors.Is(err, errForeign) {
 			return err
 		}
-		if a == nil {
+		if home == nil {
 			break
 		}
 		last++
 	}
 	// The lowest goes last: as long as it is there, the next call finds the others.
 	for ; last > level; last-- {
-		if err := w.place(last).Delete(ctx, w.options()); err != nil {
+		if err := w.removeLevel(ctx, last); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// removeLevel deletes a level, and its group unless that has members of others, such as
+// coordinates.
+func (w *work) removeLevel(ctx context.Context, level int) error {
+	home, err := w.find(ctx, w.layout.home(level))
+	if err != nil {
+		return err
+	}
+	if g, ok := home.(*zarr.Group); ok {
+		switch n, err := w.find(ctx, w.layout.path(level)); {
+		case errors.Is(err, errForeign):
+		case err != nil:
+			return err
+		case n != nil:
+			if err := w.place(level).Delete(ctx, w.options()); err != nil {
+				return err
+			}
+		}
+		for _, err := range g.Unconsolidated().Members(ctx, false) {
+			return err // it has one, or that is not known
+		}
+	}
+	return w.group.At(w.layout.home(level)).Delete(ctx, w.options())
 }

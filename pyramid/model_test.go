@@ -374,5 +374,5 @@ func next(name string, levels int) string {
 	if name == "0" {
 		return fmt.Sprint(levels + 1)
 	}
-	return fmt.Sprintf("%s_levels/%d", name, levels+1)
+	return fmt.Sprintf("%s_levels/%d/%[1]s", name, levels+1)
 }

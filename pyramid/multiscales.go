@@ -3,12 +3,15 @@
 package pyramid
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/ome"
 	"varve.dev/zarr/metadata"
 )
 
@@ -20,10 +23,43 @@ const (
 	axesMember        = "axes"
 )
 
-// dataset is one level.
+// dataset is one level. It keeps what it does not know.
 type dataset struct {
 	Path            string           `json:"path"`
 	Transformations []transformation `json:"coordinateTransformations"`
+
+	raw []byte // as another program has written it, or nil
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (d *dataset) UnmarshalJSON(raw []byte) error {
+	type members dataset
+	err := json.Unmarshal(raw, (*members)(d))
+	d.raw = bytes.Clone(raw)
+	return err
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (d dataset) MarshalJSON() ([]byte, error) {
+	if d.raw != nil {
+		return d.raw, nil
+	}
+	type members dataset
+	return json.Marshal(members(d))
+}
+
+// size returns the volume of an element, or 0 if it is not known.
+func (d *dataset) size() float64 {
+	size := 0.0
+	for _, t := range d.Transformations {
+		if t.Type == "scale" && len(t.Scale) > 0 {
+			size = 1
+			for _, f := range t.Scale {
+				size *= f
+			}
+		}
+	}
+	return size
 }
 
 // transformation leads from indices of a level to positions.
@@ -37,6 +73,23 @@ type transformation struct {
 type description struct {
 	raw      []byte // an object
 	datasets []dataset
+}
+
+// isOurs reports whether this package has made the description: the array was none of an
+// image before.
+func (d *description) isOurs() bool {
+	var has struct{ Metadata struct{ Method string } }
+	return json.Unmarshal(d.raw, &has) == nil && has.Metadata.Method == ome.Pyramid
+}
+
+// find returns the description of an array, or nil.
+func find(list []*description, name string) *description {
+	for _, d := range list {
+		if d.pathOfBase() == name {
+			return d
+		}
+	}
+	return nil
 }
 
 // pathOfBase returns the path of the array, or "".
@@ -70,13 +123,24 @@ func (w *work) undescribe(ctx context.Context, level int) error {
 	if err != nil {
 		return err
 	}
-	for _, d := range list {
-		if d.pathOfBase() == w.name && len(d.datasets) > 1+level {
-			return w.describe(ctx, level)
+	if d := find(list, w.layout.name); d == nil || len(w.mine(d)) <= level {
+		return nil
+	}
+	return w.describe(ctx, level)
+}
+
+// mine returns the levels in a description that this package has made.
+func (w *work) mine(d *description) (list []dataset) {
+	for _, level := range d.datasets[1:] {
+		if w.isOwn(level) {
+			list = append(list, level)
 		}
 	}
-	return nil
+	return list
 }
+
+// isOwn reports whether this package has made a level.
+func (w *work) isOwn(level dataset) bool { return w.layout.owns(level.Path) && !w.others[level.Path] }
 
 // described returns the attributes of the group with the levels of the array.
 func (w *work) described(attributes []byte, levels int) ([]byte, error) {
@@ -84,14 +148,15 @@ func (w *work) described(attributes []byte, levels int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(list, func(d *description) bool { return d.pathOfBase() == w.name })
+	d := find(list, w.layout.name)
 	switch {
-	case levels == 0 && (i < 0 || len(list[i].datasets) == 1):
+	case levels == 0 && (d == nil || len(w.mine(d)) == 0):
 		return attributes, nil // nothing to add to what another program may have written
-	case i < 0:
-		list, i = append(list, &description{raw: []byte("{}")}), len(list)
+	case d == nil:
+		d = &description{raw: []byte("{}")}
+		list = append(list, d)
 	}
-	if err := w.fill(list[i], levels); err != nil {
+	if err := w.fill(d, levels); err != nil {
 		return nil, err
 	}
 	raws := make([]json.RawMessage, len(list))
@@ -151,8 +216,8 @@ func descriptions(attributes []byte, format int) ([]*description, error) {
 	return list, nil
 }
 
-// fill sets the levels in a description. Axes and the scale of the array stay, which
-// another program may have written.
+// fill sets the levels in a description. All else stays of one that another program has
+// made.
 func (w *work) fill(d *description, levels int) (err error) {
 	set := func(member string, value any) {
 		var raw []byte
@@ -163,32 +228,36 @@ func (w *work) fill(d *description, levels int) (err error) {
 			d.raw, err = metadata.SetAttribute(d.raw, member, raw)
 		}
 	}
-	if w.base.Format() == 2 {
+	isNew := len(d.datasets) == 0
+	if isNew && w.base.Format() == 2 {
 		set("version", "0.4")
 	}
-	if _, ok, _ := metadata.Attribute(d.raw, axesMember); !ok {
-		set("name", w.name)
+	if isNew {
+		set("name", w.layout.name)
 		set(axesMember, w.axes())
 	}
+	ours := isNew || d.isOurs()
 	set(datasetsMember, w.datasets(d, levels))
-	set("type", w.Method)
-	set("metadata", map[string]any{"method": "varve.dev/zarr/pyramid", "factors": w.factors})
+	if ours {
+		set("type", w.Method)
+		set("metadata", map[string]any{"method": ome.Pyramid, "factors": w.factors})
+	}
 	return err
 }
 
 // axes describes the axes of the array.
 func (w *work) axes() []axis { return axesOf(w.present.DimensionNames(), w.factors) }
 
-// datasets returns the array and its levels. A level has the scale of the array times all
-// factors. If its elements stand for blocks, their positions are the centres of these.
+// datasets returns the array, the levels of other programs, and its own ones. These have
+// the scale of the array times all factors. If their elements stand for blocks, their
+// positions are the centres of these. Larger elements follow smaller ones.
 func (w *work) datasets(d *description, levels int) []dataset {
 	scale, shift, shifted := d.base(len(w.factors))
-	list := make([]dataset, 0, 1+levels)
-	if len(d.datasets) > 0 {
-		list = append(list, d.datasets[0])
-	} else {
-		list = append(list, dataset{w.name, transformations(scale, shift, false)})
+	list := slices.Clone(d.datasets)
+	if len(list) == 0 {
+		list = append(list, dataset{Path: w.layout.name, Transformations: transformations(scale, shift, false)})
 	}
+	list = append(list[:1], slices.DeleteFunc(list[1:], w.isOwn)...)
 	times := make([]float64, len(scale))
 	for i := range times {
 		times[i] = 1
@@ -202,7 +271,10 @@ func (w *work) datasets(d *description, levels int) []dataset {
 				t[i] += scale[i] * (times[i] - 1) / 2
 			}
 		}
-		list = append(list, dataset{pathOf(w.name, k+1), transformations(s, t, shifted || w.Method.centred())})
+		list = append(list, dataset{Path: w.layout.path(k + 1), Transformations: transformations(s, t, shifted || w.Method.centred())})
+	}
+	if len(list) > 1+levels {
+		slices.SortStableFunc(list[1:], func(a, b dataset) int { return cmp.Compare(a.size(), b.size()) })
 	}
 	return list
 }

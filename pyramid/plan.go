@@ -4,6 +4,8 @@ package pyramid
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
@@ -17,6 +19,9 @@ type Plan struct {
 	Method  Method
 	Factors []int64 // of every axis, 1 for axes that stay
 	Levels  []Level
+	// Others are the paths below the group of the levels that another program has made of
+	// the array. They stay as they are.
+	Others []string
 	// Rebuild is set if all levels are made anew: there were none, or they were made with
 	// another method or other factors, or of another layout of chunks.
 	Rebuild bool
@@ -53,13 +58,13 @@ func NewPlan(ctx context.Context, a *zarr.Array, opt *Options) (*Plan, error) {
 // plan returns what is to be made.
 func (w *work) plan() *Plan {
 	p := &Plan{
-		Group: w.group.Path(), Array: w.name, Method: w.Method, Factors: w.factors, Rebuild: w.rebuild,
-		Deviation: deviation(w.axes()),
+		Group: w.group.Path(), Array: w.layout.name, Method: w.Method, Factors: w.factors, Rebuild: w.rebuild,
+		Deviation: deviation(w.axes()), Others: slices.Sorted(maps.Keys(w.others)),
 	}
 	for k, g := range w.grids {
 		n, _ := grid.BoxOf(g.Shape()).Len()
 		p.Levels = append(p.Levels, Level{
-			Path: pathOf(w.name, k+1), Grid: g, Tiles: int64(len(w.wanted[k])), Made: int64(len(w.dirty[k])), Bytes: n * int64(w.size()),
+			Path: w.layout.path(k + 1), Grid: g, Tiles: int64(len(w.wanted[k])), Made: int64(len(w.dirty[k])), Bytes: n * int64(w.size()),
 		})
 		read, written := w.transfer(k)
 		if p.BytesWritten += written; k == 0 || !w.rebuild {

@@ -142,7 +142,7 @@ func TestUpdateTouchesLittle(t *testing.T) {
 			if reads, writes := sum(r.reads), sum(r.writes); reads != 64+16+4 || writes != 16+4+1 || r.listings > 20 {
 				t.Errorf("after an append %d chunks are read, %d written, with %d listings", reads, writes, r.listings)
 			}
-			wantLevel(t, s, "g/image_levels/3", grid.Box{{Start: 6, Stop: 7}, {Start: 0, Stop: 8}, {Start: 0, Stop: 8}}, 5)
+			wantLevel(t, s, "g/image_levels/3/image", grid.Box{{Start: 6, Stop: 7}, {Start: 0, Stop: 8}, {Start: 0, Stop: 8}}, 5)
 
 			// The elements of one chunk change in place: its version tells.
 			check1(t, zarr.Write(t.Context(), a, grid.Box{{Start: 0, Stop: 1}, {Start: 8, Stop: 16}, {Start: 8, Stop: 16}}, repeated(64, 9)))
@@ -155,7 +155,7 @@ func TestUpdateTouchesLittle(t *testing.T) {
 			if reads, writes := sum(r.reads), sum(r.writes); reads != 3*4 || writes != 3 {
 				t.Errorf("after a write %d chunks are read, %d written", reads, writes)
 			}
-			wantLevel(t, s, "g/image_levels/3", grid.Box{{Start: 0, Stop: 1}, {Start: 1, Stop: 2}, {Start: 1, Stop: 2}}, 9)
+			wantLevel(t, s, "g/image_levels/3/image", grid.Box{{Start: 0, Stop: 1}, {Start: 1, Stop: 2}, {Start: 1, Stop: 2}}, 9)
 
 			a, r = watched(t, s, "g/image")
 			_, err = pyramid.Make(t.Context(), a, nil)
@@ -236,27 +236,27 @@ func TestMetadata(t *testing.T) {
 	}{
 		{3, pyramid.Mean, `{"a": 1}`, `{"a": 1,"ome":{"version":"0.5","multiscales":[{"name":"image","axes":[{"name":"t","type":"time"},{"name":"y","type":"space"},{"name":"x","type":"space"}],` +
 			`"datasets":[{"path":"image","coordinateTransformations":[{"type":"scale","scale":[1,1,1]}]},` +
-			`{"path":"image_levels/1","coordinateTransformations":[{"type":"scale","scale":[1,2,2]},{"type":"translation","translation":[0,0.5,0.5]}]},` +
-			`{"path":"image_levels/2","coordinateTransformations":[{"type":"scale","scale":[1,4,4]},{"type":"translation","translation":[0,1.5,1.5]}]}],` +
+			`{"path":"image_levels/1/image","coordinateTransformations":[{"type":"scale","scale":[1,2,2]},{"type":"translation","translation":[0,0.5,0.5]}]},` +
+			`{"path":"image_levels/2/image","coordinateTransformations":[{"type":"scale","scale":[1,4,4]},{"type":"translation","translation":[0,1.5,1.5]}]}],` +
 			`"type":"mean","metadata":{"factors":[1,2,2],"method":"varve.dev/zarr/pyramid"}}]}}`},
 		{2, pyramid.Nearest, `{}`, `{"multiscales":[{"version":"0.4","name":"image","axes":[{"name":"t","type":"time"},{"name":"y","type":"space"},{"name":"x","type":"space"}],` +
 			`"datasets":[{"path":"image","coordinateTransformations":[{"type":"scale","scale":[1,1,1]}]},` +
-			`{"path":"image_levels/1","coordinateTransformations":[{"type":"scale","scale":[1,2,2]}]},` +
-			`{"path":"image_levels/2","coordinateTransformations":[{"type":"scale","scale":[1,4,4]}]}],` +
+			`{"path":"image_levels/1/image","coordinateTransformations":[{"type":"scale","scale":[1,2,2]}]},` +
+			`{"path":"image_levels/2/image","coordinateTransformations":[{"type":"scale","scale":[1,4,4]}]}],` +
 			`"type":"nearest","metadata":{"factors":[1,2,2],"method":"varve.dev/zarr/pyramid"}}]}`},
 		// Another program has described the array: its axes and its scale stay.
 		{3, pyramid.Max, `{"ome":{"version":"0.5","omero":{},"multiscales":[{"name":"n","axes":[1],"datasets":[{"path":"image","coordinateTransformations":[{"type":"scale","scale":[1,0.5,3]},{"type":"translation","translation":[0,10,0]}]}]}]}}`,
 			`{"ome":{"version":"0.5","omero":{},"multiscales":[{"name":"n","axes":[1],"datasets":[{"path":"image","coordinateTransformations":[{"type":"scale","scale":[1,0.5,3]},{"type":"translation","translation":[0,10,0]}]},` +
 				`{"path":"image_levels/1","coordinateTransformations":[{"type":"scale","scale":[1,1,6]},{"type":"translation","translation":[0,10.25,1.5]}]},` +
-				`{"path":"image_levels/2","coordinateTransformations":[{"type":"scale","scale":[1,2,12]},{"type":"translation","translation":[0,10.75,4.5]}]}],` +
-				`"type":"max","metadata":{"factors":[1,2,2],"method":"varve.dev/zarr/pyramid"}}]}}`},
+				`{"path":"image_levels/2","coordinateTransformations":[{"type":"scale","scale":[1,2,12]},{"type":"translation","translation":[0,10.75,4.5]}]}]}]}}`},
 	} {
 		s := memstore.New()
 		_, err := zarr.At(s, "g").CreateGroup(t.Context(), []byte(tt.before), &zarr.CreateOptions{Format: tt.format})
 		check1(t, err)
 		a := newImage(t, s, zarr.Spec{Shape: []int64{2, 16, 16}, Chunks: every(1, 4, 4), DimensionNames: []string{"t", "y", "x"}, Format: tt.format})
+		var plan *pyramid.Plan
 		for range 2 { // the second time nothing changes
-			plan, err := pyramid.Make(t.Context(), a, &pyramid.Options{Method: tt.method})
+			plan, err = pyramid.Make(t.Context(), a, &pyramid.Options{Method: tt.method})
 			check1(t, err)
 			g, err := zarr.At(s, "g").OpenGroup(t.Context(), nil)
 			check1(t, err)
@@ -264,16 +264,16 @@ func TestMetadata(t *testing.T) {
 				t.Errorf("%s\nwant\n%s\n%s", got, tt.want, plan.Deviation)
 			}
 		}
-		note, ok, err := metadata.Attribute(levelOf(t, s, 2).Attributes(), "varve:pyramid")
+		note, ok, err := metadata.Attribute(levelOf(t, s, plan.Levels[1]).Attributes(), "varve:pyramid")
 		if fixture.Compact(note) != `{"of":"image","level":2,"method":"`+string(tt.method)+`","factors":[1,2,2]}` || !ok || err != nil {
 			t.Errorf("the level has the note %s (%v)", note, err)
 		}
 	}
 }
 
-func levelOf(t *testing.T, s store.Store, level int) *zarr.Array {
+func levelOf(t *testing.T, s store.Store, level pyramid.Level) *zarr.Array {
 	t.Helper()
-	a, err := zarr.At(s, "g/"+next("image", level-1)).OpenArray(t.Context(), nil)
+	a, err := zarr.At(s, "g/"+level.Path).OpenArray(t.Context(), nil)
 	check1(t, err)
 	return a
 }
@@ -439,7 +439,7 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 	_, err = pyramid.Make(t.Context(), a, nil)
 	check1(t, err)
-	wantLevel(t, s, "g/image_levels/2", grid.BoxOf([]int64{4, 4}), 3)
+	wantLevel(t, s, "g/image_levels/2/image", grid.BoxOf([]int64{4, 4}), 3)
 }
 
 // TestLeftLevel finds a level that an interrupted call has made of elements that are
@@ -449,7 +449,7 @@ func TestLeftLevel(t *testing.T) {
 	a := newImage(t, s, zarr.Spec{Shape: []int64{16, 16}, Chunks: every(4, 4)})
 	_, err := pyramid.Make(t.Context(), a, &pyramid.Options{Levels: 1})
 	check1(t, err)
-	const key = "g/image_levels/1/__varve/pyramid.json"
+	const key = "g/image_levels/1/image/__varve/pyramid.json"
 	before, _, err := s.Get(t.Context(), store.MustKey(key), store.Request{}, nil)
 	check1(t, err)
 	_, err = pyramid.Make(t.Context(), a, &pyramid.Options{Levels: 2})
@@ -458,8 +458,8 @@ func TestLeftLevel(t *testing.T) {
 	check1(t, zarr.Fill(t.Context(), a, nil, int32(0)))
 	_, err = pyramid.Make(t.Context(), a, &pyramid.Options{Levels: 2})
 	check1(t, err)
-	wantLevel(t, s, "g/image_levels/1", grid.BoxOf([]int64{8, 8}), 0)
-	wantLevel(t, s, "g/image_levels/2", grid.BoxOf([]int64{4, 4}), 0)
+	wantLevel(t, s, "g/image_levels/1/image", grid.BoxOf([]int64{8, 8}), 0)
+	wantLevel(t, s, "g/image_levels/2/image", grid.BoxOf([]int64{4, 4}), 0)
 }
 
 // TestGrowthWithoutChunks grows an array by elements that are not stored. A tile of the
@@ -474,7 +474,7 @@ func TestGrowthWithoutChunks(t *testing.T) {
 	check1(t, a.Resize(t.Context(), []int64{3}, nil))
 	_, err = pyramid.Make(t.Context(), a, nil)
 	check1(t, err)
-	wantLevel(t, s, "g/image_levels/2", grid.BoxOf([]int64{1}), 4)
+	wantLevel(t, s, "g/image_levels/2/image", grid.BoxOf([]int64{1}), 4)
 }
 
 // TestDamagedRecord makes everything anew if the record is damaged.
@@ -483,7 +483,7 @@ func TestDamagedRecord(t *testing.T) {
 	a := newImage(t, s, zarr.Spec{Shape: []int64{16, 16}, Chunks: every(4, 4)})
 	want, err := pyramid.Make(t.Context(), a, nil)
 	check1(t, err)
-	const key = "g/image_levels/1/__varve/pyramid.json"
+	const key = "g/image_levels/1/image/__varve/pyramid.json"
 	data, _, err := s.Get(t.Context(), store.MustKey(key), store.Request{}, nil)
 	check1(t, err)
 	for n := range len(data) {

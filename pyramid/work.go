@@ -31,7 +31,8 @@ type work struct {
 	at      *access.Array
 	present *snapshot.Array // of base
 	group   *zarr.Location
-	name    string // of base in the group
+	layout  layout
+	others  map[string]bool // paths of levels that another program has made
 	made    made
 
 	grids   []*grid.Grid      // of the levels
@@ -59,24 +60,25 @@ func newWork(ctx context.Context, a *zarr.Array, opt *Options) (*work, error) {
 	if path.IsRoot() {
 		return nil, errRoot
 	}
-	w.group, w.name = a.Location().Root().At(path.Parent().String()), path.Name()
+	w.group, w.layout.name = a.Location().Root().At(path.Parent().String()), path.Name()
 	// A group that is missing or has other metadata is an error before anything is made.
-	g, err := w.group.OpenGroup(ctx, w.options())
+	err := w.meet(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := descriptions(g.Attributes(), a.Format()); err != nil {
 		return nil, err
 	}
 	if w.present, err = w.at.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	first, err := w.open(ctx, 1)
-	if err != nil {
+	left := len(w.others) > 0 && w.Levels <= 0 && w.Method == "" && w.Factors == nil
+	if err != nil && !(left && errors.Is(err, errForeign)) {
 		return nil, err
 	}
 	if w.record, err = w.lastTime(ctx, first); err != nil {
 		return nil, err
+	}
+	if left && !w.record.there {
+		w.Levels = -1 // the image has levels, and nobody has asked for others
 	}
 	if err := w.request(ctx); err != nil {
 		return nil, err
@@ -87,12 +89,58 @@ func newWork(ctx context.Context, a *zarr.Array, opt *Options) (*work, error) {
 	return w, w.compare(ctx)
 }
 
+// meet reads what the group says of the array: whether it is an image of OME-Zarr, and
+// which levels another program has made.
+func (w *work) meet(ctx context.Context) error {
+	g, err := w.group.OpenGroup(ctx, w.options())
+	if err != nil {
+		return err
+	}
+	list, err := descriptions(g.Attributes(), w.base.Format())
+	if err != nil {
+		return err
+	}
+	w.layout.image, w.others = w.layout.name == "0", map[string]bool{}
+	d := find(list, w.layout.name)
+	if d == nil {
+		return nil
+	}
+	w.layout.image = w.layout.image || !d.isOurs()
+	for _, level := range d.datasets[1:] {
+		if mine, err := w.isMine(ctx, level.Path); err != nil {
+			return err
+		} else if !mine {
+			w.others[level.Path] = true
+		}
+	}
+	return nil
+}
+
+// isMine reports whether this package has made the level at a path.
+func (w *work) isMine(ctx context.Context, path string) (bool, error) {
+	if !w.layout.owns(path) {
+		return false, nil
+	}
+	if w.layout.group() != "" {
+		return true, nil
+	}
+	n, err := w.find(ctx, path)
+	if errors.Is(err, errForeign) {
+		return false, nil
+	}
+	return n != nil, err
+}
+
 // lastTime reads the record beside the first level.
 func (w *work) lastTime(ctx context.Context, first *zarr.Array) (*record, error) {
 	if first == nil {
 		return &record{}, nil
 	}
-	return readRecord(ctx, w.at.Node.Store, w.recordKey())
+	r, err := readRecord(ctx, w.at.Node.Store, w.recordKey())
+	if err == nil && r.Attributes != nil {
+		r.Attributes, err = w.meaning(r.Attributes)
+	}
+	return r, err
 }
 
 // request checks the options against the array.
@@ -143,7 +191,22 @@ var errForeign = fmt.Errorf("here is a node that this package has not made: remo
 
 // open returns the array of a level, or nil if there is none.
 func (w *work) open(ctx context.Context, level int) (*zarr.Array, error) {
-	place := w.place(level)
+	home, err := w.find(ctx, w.layout.home(level))
+	if a, ok := home.(*zarr.Array); err != nil || ok && w.layout.image {
+		return a, err
+	}
+	if _, isArray := home.(*zarr.Array); isArray || w.layout.image {
+		return nil, nil // the level had no group before
+	}
+	n, err := w.find(ctx, w.layout.path(level))
+	a, _ := n.(*zarr.Array)
+	return a, err
+}
+
+// find returns the node at a path below the group, or nil if there is none. If this
+// package has not made it, the error wraps errForeign.
+func (w *work) find(ctx context.Context, path string) (zarr.Node, error) {
+	place := w.group.At(path)
 	n, err := place.Open(ctx, w.options())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -151,18 +214,21 @@ func (w *work) open(ctx context.Context, level int) (*zarr.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, ok := n.(*zarr.Array)
-	if ok {
-		_, ok, err = metadata.Attribute(a.Attributes(), own.Pyramid)
+	var attributes []byte
+	switch n := n.(type) {
+	case *zarr.Array:
+		attributes = n.Attributes()
+	case *zarr.Group:
+		attributes = n.Attributes()
 	}
-	if !ok || err != nil {
+	if _, ok, err := metadata.Attribute(attributes, own.Pyramid); !ok || err != nil {
 		return nil, fmt.Errorf("%s: %w", place, errors.Join(errForeign, err))
 	}
-	return a, nil
+	return n, nil
 }
 
-// place returns the place of a level.
-func (w *work) place(level int) *zarr.Location { return w.group.At(pathOf(w.name, level)) }
+// place returns the place of the array of a level.
+func (w *work) place(level int) *zarr.Location { return w.group.At(w.layout.path(level)) }
 
 // options returns the options for the levels and their group. A level has no chunk where
 // nothing is stored.
@@ -173,7 +239,7 @@ func (w *work) options() *zarr.Options {
 }
 
 func (w *work) recordKey() store.Key {
-	dir, _ := w.at.Node.Path.Parent().Join(pathOf(w.name, 1))
+	dir, _ := w.at.Node.Path.Parent().Join(w.layout.path(1))
 	return dir.MustKey(recordName)
 }
 

@@ -42,8 +42,11 @@ group that has one array or the metadata of one image. The array is level 0: it 
 
 Every level is made of the one before it, by halving the axes y and x, lat and lon, or the last two, until a level has one
 chunk along them. --factors divides other axes, or by other numbers. The group above the array gets the metadata
-"multiscales" of OME-Zarr, 0.5 in format 3 and 0.4 in format 2. An array named 0 has its levels beside it, as 1, 2 and so on;
-another one has them in the group NAME_levels.
+"multiscales" of OME-Zarr, 0.5 in format 3 and 0.4 in format 2. The levels are NAME_levels/1/NAME, NAME_levels/2/NAME and so
+on. Each has a group of its own, and names of its own for the dimensions that are divided (y_level1), so that xarray opens
+the whole hierarchy. Levels of an image that another program has described as OME-Zarr are NAME_levels/1 and so on, with the
+dimensions of the image; those of an array named 0 lie beside it, as 1, 2 and so on. Levels of another program, and what it
+has written about the image, stay; then levels are made only if --levels, --method or --factors is given.
 
 Methods:
   mean      the mean of numbers; of integers, rounded half to even
@@ -179,10 +182,19 @@ func (l *levelling) run(cmd *cobra.Command, location string) error {
 	if plan.Deviation != "" {
 		session.Remark(cmd, location, plan.Deviation+", so viewers may refuse the metadata of OME-Zarr")
 	}
+	if len(plan.Others) > 0 {
+		session.Remark(cmd, location, othersText(plan.Others))
+	}
 	if session.WantsJSON(cmd) {
 		return l.printJSON(cmd, location, plan)
 	}
 	return l.print(cmd, location, plan)
+}
+
+// othersText tells of levels that another program has made.
+func othersText(paths []string) string {
+	return fmt.Sprintf("levels of another program stay as they are, even if the array has changed since: %s; --levels N makes others",
+		phrase.Shorten(strings.Join(paths, ", "), 60))
 }
 
 // make makes the levels, or plans them.
@@ -216,6 +228,7 @@ type levelledFacts struct {
 	Factors []int64        `json:"factors"`
 	Rebuild bool           `json:"rebuild"`
 	Levels  []levelFacts   `json:"levels"`
+	Others  []string       `json:"levels_of_others"` // they stay as they are
 	dryrun.Counts
 }
 
@@ -237,7 +250,7 @@ func (l *levelling) printJSON(cmd *cobra.Command, location string, plan *pyramid
 			Operation: cmd.Name(), Node: location, Target: &plan.Group, Strategy: "data-first", Guarantee: "atomic",
 			Stages: dryrun.Stages(dryrun.Stage{Name: "write", Tasks: made}, dryrun.Stage{Name: "publish", Tasks: 1}),
 		},
-		Path: location, DryRun: l.dry, Array: plan.Array, Method: plan.Method, Factors: plan.Factors, Rebuild: plan.Rebuild, Levels: levels,
+		Path: location, DryRun: l.dry, Array: plan.Array, Method: plan.Method, Factors: plan.Factors, Rebuild: plan.Rebuild, Levels: levels, Others: append([]string{}, plan.Others...),
 		Counts: dryrun.Counts{
 			Kept: &kept, New: &made, Rewritten: new(int64), Copied: new(int64), Dropped: new(int64), BytesCopied: new(int64), BytesDropped: new(int64),
 			BytesDecoded: &plan.BytesRead, BytesEncoded: &plan.BytesWritten, PeakMemory: &plan.Memory, Scratch: new(int64),
@@ -257,7 +270,7 @@ func (l *levelling) print(cmd *cobra.Command, location string, plan *pyramid.Pla
 		how = "  (nothing was changed)"
 	}
 	fmt.Fprintf(&b, "%s  %s by %s%s\n", phrase.Printable(location), phrase.Plural(int64(len(plan.Levels)), "level"), plan.Method, how)
-	if len(plan.Levels) == 0 {
+	if len(plan.Levels) == 0 && len(plan.Others) == 0 {
 		b.WriteString("  the array has one chunk along the axes that are divided; --levels N makes levels all the same\n")
 	}
 	for _, level := range plan.Levels {

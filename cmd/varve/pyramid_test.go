@@ -33,7 +33,7 @@ func TestPyramid(t *testing.T) {
 			t.Errorf("%s is %s, planned was %s", name, got, want)
 		}
 	}
-	if got := must(t, "", "export", group+"/image_levels/3", "--format", "csv"); strings.Count(got, "5") < 2*5*4 {
+	if got := must(t, "", "export", group+"/image_levels/3/image", "--format", "csv"); strings.Count(got, "5") < 2*5*4 {
 		t.Errorf("the last level has %s", got)
 	}
 	if out := must(t, "", "pyramid", group); !strings.Contains(out, "up to date") || strings.Contains(out, "chunks,") {
