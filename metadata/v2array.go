@@ -122,8 +122,8 @@ func (a *Array) Notes() []string {
 // Missing chunks then read as zero, and xarray masks no element as missing.
 func (a *Array) HasNullFill() bool { return a.v2 != nil && string(a.v2.fill) == "null" }
 
-// MasksFill reports whether xarray masks the fill value of the array as missing: in format
-// 2, unless it is null, where it opens the array, which takes names of dimensions.
+// MasksFill reports whether xarray masks the fill value of the array as missing: in
+// format 2, unless it is null, where it opens the array, which takes names of dimensions.
 func (a *Array) MasksFill() bool {
 	if a.v2 == nil || a.HasNullFill() {
 		return false

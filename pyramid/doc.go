@@ -11,9 +11,9 @@
 // xarray opens no group in which one dimension has two lengths, and no hierarchy in which
 // a group and one above it differ. So each level has a group of its own, and names of its
 // own for the dimensions that are divided: NAME_levels/1/NAME with y_level1. Images of
-// OME-Zarr, which xarray does not open anyway, have the same dimensions in all levels. The
-// levels of an array that another program has described as one are NAME_levels/1 and so
-// on, and those of an array named 0 lie beside it, as 1, 2 and so on. What others have
+// OME-Zarr, which xarray does not open anyway, have the same dimensions in all levels.
+// The levels of an array that another program has described as one are NAME_levels/1 and
+// so on, and those of an array named 0 lie beside it, as 1, 2 and so on. What others have
 // written about an image stays, and so do their levels.
 //
 // # Blocks
