@@ -50,7 +50,7 @@ func (l layout) owns(path string) bool {
 		return strings.HasPrefix(path, l.group()+"/")
 	}
 	level, err := strconv.Atoi(path)
-	return err == nil && level > 0 && path == l.home(level)
+	return err == nil && 0 < level && level <= mostLevels && path == l.home(level)
 }
 
 // names returns the names of the dimensions of a level, given those of the array. xarray
