@@ -217,7 +217,7 @@ func alone(t *testing.T, at, file string) *virtual.Manifest {
 func TestWriteKerchunkSparse(t *testing.T) {
 	dir := t.TempDir()
 	document := `{"zarr_format":3,"node_type":"array","shape":[4],"data_type":"int16","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[2]}},
-		"chunk_key_encoding":{"name":"default"},"fill_value":7,"codecs":[{"name":"bytes","configuration":{"endian":"little"}}],"attributes":{"_FillValue":-1}}`
+		"chunk_key_encoding":{"name":"default"},"fill_value":7,"codecs":[{"name":"bytes","configuration":{"endian":"little"}}],"attributes":{"_FillValue":-1},"dimension_names":["x"]}`
 	for name, text := range map[string]string{"g.zarr/zarr.json": `{"zarr_format":3,"node_type":"group"}`, "g.zarr/a/zarr.json": document, "g.zarr/a/c/0": "abcd"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
 			t.Fatal(err)
