@@ -12,6 +12,7 @@ import (
 type Condition struct {
 	absent  bool
 	version Version
+	once    bool
 }
 
 // IfAbsent is the condition that the key has no value.
@@ -19,6 +20,18 @@ func IfAbsent() Condition { return Condition{absent: true} }
 
 // IfVersion is the condition that the key has a value of version v.
 func IfVersion(v Version) Condition { return Condition{version: v} }
+
+// Once returns the condition for a write that a driver must not repeat after a lost
+// answer. Where versions are hashes of the content, the value may have its version again,
+// and only the caller knows whether the write is still wanted. Drivers whose versions
+// never come back need not heed it.
+func (c Condition) Once() Condition {
+	c.once = true
+	return c
+}
+
+// IsOnce reports whether c was made by [Condition.Once].
+func (c Condition) IsOnce() bool { return c.once }
 
 // Absent reports whether c was made by [IfAbsent].
 func (c Condition) Absent() bool { return c.absent }
@@ -50,7 +63,8 @@ type ConditionalDeleter interface {
 	// value is of another version, or there is none, DeleteIf returns ErrConflict and
 	// changes nothing. After an error that wraps neither ErrConflict nor ErrUnsupported,
 	// the outcome is unknown: the value may have been deleted. A driver whose service
-	// turns out not to check conditions returns ErrUnsupported.
+	// turns out not to check conditions returns ErrUnsupported. If versions are hashes of
+	// the content, the driver does not repeat a deletion after a lost answer.
 	DeleteIf(ctx context.Context, key Key, v Version) error
 }
 

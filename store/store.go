@@ -15,6 +15,7 @@
 //	Opener              Open          Get, comparing versions
 //	ConditionalWriter   PutIf         ErrUnsupported
 //	ConditionalDeleter  DeleteIf      ErrUnsupported
+//	Drafter             MakeDraft     ErrUnsupported: PutIf, where versions never come back
 //	Splicer             Splice        read the old bytes, PutIf
 //	Assembler           Assemble      read the parts, Put
 //	Gatherer            Gather        ErrUnsupported: WriteParts, Put

@@ -113,9 +113,10 @@ func (w *writing) repeat(ctx context.Context, c call) (store.Version, error) {
 		return err
 	})
 	tag := h.Get("ETag")
-	// An earlier attempt may have written the value.
-	if err != nil && doubt && ctx.Err() == nil {
-		tag, err = w.own(ctx, err)
+	// An earlier attempt may have written the value, or an earlier delivery of the same
+	// one: a proxy may deliver a request twice.
+	if err != nil && ctx.Err() == nil && (doubt || isConflict(err)) {
+		tag, err = w.own(ctx, err, doubt)
 	}
 	// The condition names a blob, and there is none.
 	if isMissing(err) && !w.cond.Version().IsZero() {
@@ -130,16 +131,18 @@ func (w *writing) repeat(ctx context.Context, c call) (store.Version, error) {
 	return store.MakeVersion(tag), nil
 }
 
-// own returns the ETag of the blob if this write made it. Otherwise the outcome is
-// unknown: another writer may have replaced the value of this write, or the service may
-// carry out the write later.
-func (w *writing) own(ctx context.Context, cause error) (string, error) {
+// own returns the ETag of the blob if this write made it. Otherwise the error is cause or,
+// after a lost answer, that the outcome is unknown: another writer may have replaced the
+// value of this write, or the service may carry out the write later.
+func (w *writing) own(ctx context.Context, cause error, lost bool) (string, error) {
 	h, err := w.s.do(ctx, call{method: http.MethodHead, blob: w.s.blob(w.key)})
 	switch {
 	case err == nil && h.Get(markHeader) == w.mark:
 		return h.Get("ETag"), nil
 	case err != nil && !isMissing(err):
 		return "", fmt.Errorf("%w; then the blob could not be looked at: %v", unknown(cause), err)
+	case !lost:
+		return "", cause
 	}
 	return "", unknown(cause)
 }

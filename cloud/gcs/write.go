@@ -93,10 +93,12 @@ func (w *writing) repeat(ctx context.Context, c call) (store.Version, error) {
 }
 
 // settle returns the version that a write made. If an answer was lost, doubt is set: an
-// attempt that failed may have written the value. Then settle looks for it.
+// attempt that failed may have written the value. Then settle looks for it. It also looks
+// after the answer that the condition does not hold: a proxy may have delivered the
+// request twice.
 func (w *writing) settle(ctx context.Context, made string, err error, doubt bool) (store.Version, error) {
-	if err != nil && doubt && ctx.Err() == nil {
-		made, err = w.own(ctx, err)
+	if err != nil && ctx.Err() == nil && (doubt || isConflict(err) || w.cond != "" && contended(err)) {
+		made, err = w.own(ctx, err, doubt)
 	}
 	if w.cond != "" && contended(err) && !doubt {
 		err = rivals(err)
@@ -114,16 +116,18 @@ func (w *writing) settle(ctx context.Context, made string, err error, doubt bool
 	return store.MakeVersion(made), nil
 }
 
-// own returns the generation of the object if this write made it. Otherwise the outcome
-// is unknown: another writer may have replaced the value of this write, or the service
-// may carry out the write later.
-func (w *writing) own(ctx context.Context, cause error) (string, error) {
+// own returns the generation of the object if this write made it. Otherwise the error is
+// cause or, after a lost answer, that the outcome is unknown: another writer may have
+// replaced the value of this write, or the service may carry out the write later.
+func (w *writing) own(ctx context.Context, cause error, lost bool) (string, error) {
 	d, err := w.s.look(ctx, w.key)
 	switch {
 	case err == nil && d.Metadata[mark] == w.mark:
 		return d.Generation, nil
 	case err != nil && !isMissing(err):
 		return "", fmt.Errorf("%w; then the object could not be looked at: %v", unknown(cause), err)
+	case !lost:
+		return "", cause
 	}
 	return "", unknown(cause)
 }

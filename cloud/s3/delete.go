@@ -40,7 +40,8 @@ func (s *Store) remove(ctx context.Context, name string) error {
 // DeleteIf implements [store.ConditionalDeleter]. It first looks at the object: some
 // services answer the deletion of a missing object with success, and in a bucket with
 // versioning the version ID tells versions apart that have equal bytes. The service then
-// checks the ETag and deletes in one step.
+// checks the ETag and deletes in one step. A repetition could delete what another writer
+// has stored meanwhile with the same bytes, so there is none.
 func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
 	name, err := s.key(key)
 	if err != nil {
@@ -56,7 +57,7 @@ func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) er
 	if _, err := s.source(key, v).look(ctx); err != nil {
 		return err
 	}
-	d := &writing{s: s, call: call{"DeleteObject", name}, cond: condition{match: &tag}}
+	d := &writing{s: s, call: call{"DeleteObject", name}, cond: condition{match: &tag, once: true}}
 	_, err = d.run(ctx, func(ctx context.Context, o with) (store.Version, error) {
 		_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: &name, IfMatch: &tag, RequestPayer: s.payer()}, o)
 		return store.Version{}, err

@@ -113,9 +113,10 @@ func (f *failure) noBatch() bool {
 	return f.lacking() || f.foreign || f.status == http.StatusBadRequest && !f.passes() && !f.throttled() && !f.credentials()
 }
 
-// unsure reports whether the service may have acted on the request.
+// unsure reports whether the service may have acted on the request. An answer that asks
+// for patience counts too: a proxy may give it after the service has acted.
 func (f *failure) unsure() bool {
-	return f.broken && f.success() || f.status >= 500 && f.code != "SlowDown" && !f.lacking()
+	return f.broken && f.success() || f.status >= 500 && !f.lacking() || f.throttled()
 }
 
 // success reports whether the status is that of a success, whatever the body says.

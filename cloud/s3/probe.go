@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"slices"
 	"sync"
@@ -33,7 +34,10 @@ import (
 //  1. Replace it by the same bytes. This must change the ETag; see [Store.put].
 //  2. Delete it on the condition of its first ETag. This must fail.
 //
-// Otherwise they are refused: they could delete what a rival has written. Every probe
+// Otherwise they are refused: they could delete what a rival has written. For drafts,
+// before the first one: complete an upload on the condition of an ETag that the object
+// does not have, and another one after it was found by a listing and aborted. Both must
+// fail. A third one must succeed. Otherwise no drafts are made. Every probe
 // deletes its object in the end. It stays after a crash, or if the user may not delete
 // it, and no listing of this package shows it.
 
@@ -45,6 +49,7 @@ type conditional int
 
 const (
 	writesOnConditions conditional = iota
+	revocationsOfUploads
 	deletionsOnConditions
 	copiesOnConditions
 )
@@ -127,13 +132,13 @@ func (s *Store) found(ctx context.Context, kind conditional) (bad, err error) {
 // probing is held during a probe.
 var probing = make(chan struct{}, 1)
 
-// mostProbes is how often a probe begins anew because an answer was lost.
+// mostProbes is how often a probe begins anew because the outcome of a write is unknown.
 const mostProbes = 5
 
-// unsure reports whether a write of a probe failed because an answer was lost, and the
-// next attempt found the object changed: by the first attempt or by the condition.
+// unsure reports whether the outcome of a write of a probe is unknown, because of a fault
+// that another attempt may not meet.
 func unsure(err error) bool {
-	return retry.IsTemporary(err) && (errors.Is(err, errUnmet) || errors.Is(err, errForgotten))
+	return retry.IsTemporary(err) && (errors.Is(err, errUnmet) || errors.Is(err, errForgotten) || errors.Is(err, errUnseen))
 }
 
 // probe finds out whether the service honours conditions of a kind of request. If not,
@@ -142,6 +147,8 @@ func (s *Store) probe(ctx context.Context, kind conditional) (bad, err error) {
 	switch kind {
 	case copiesOnConditions:
 		return s.probeWith(ctx, func(name, _ string) (error, error) { return s.mustNotCopy(ctx, name) })
+	case revocationsOfUploads:
+		return s.probeWith(ctx, func(name, tag string) (error, error) { return s.mustRevoke(ctx, name, tag) })
 	case deletionsOnConditions:
 		return s.probeWith(ctx, func(name, tag string) (bad, err error) {
 			if bad, err = s.mustChange(ctx, name, tag); bad != nil || err != nil {
@@ -251,6 +258,41 @@ func (s *Store) mustNotCopy(ctx context.Context, name string) (bad, err error) {
 	return errors.New("the service ignores the conditions of copies"), s.remove(ctx, c.key)
 }
 
+// mustRevoke publishes drafts of an object, which has an ETag: on a condition that does
+// not hold, after a revocation, and one that holds.
+func (s *Store) mustRevoke(ctx context.Context, name, tag string) (bad, err error) {
+	for _, c := range []struct {
+		match   string
+		revoked bool
+		bad     string // "" if it must succeed
+	}{
+		{wrongTag, false, "the service ignores the conditions of completed uploads"},
+		{tag, true, "the service does not list uploads, or completes those that were aborted"},
+		{tag, false, ""},
+	} {
+		u, err := s.newDraft(ctx, name, []byte("draft"))
+		if err == nil && c.revoked {
+			err = s.revoke(ctx, name, "")
+		}
+		if err == nil {
+			_, err = u.complete(ctx, condition{match: &c.match})
+		}
+		if u != nil {
+			u.abort(ctx)
+		}
+		switch {
+		case err == nil && c.bad != "":
+			return errors.New(c.bad), nil
+		case c.bad != "" && (errors.Is(err, store.ErrConflict) || errors.Is(err, errRevoked)):
+		case errors.Is(err, fs.ErrPermission): // the caller may not ask
+			return nil, fmt.Errorf("probing whether uploads can be revoked: %w", err)
+		case err != nil:
+			return found("the service does not support conditions of uploads", err)
+		}
+	}
+	return nil, nil
+}
+
 // mayCopy reports whether the service copies objects and checks their versions.
 func (s *Store) mayCopy(ctx context.Context) (bool, error) {
 	err := s.needs(ctx, copiesOnConditions)
@@ -270,7 +312,8 @@ func (s *Store) mustFail(ctx context.Context, name string, c condition) (bad, er
 	switch _, err := s.put(ctx, name, pieces{[]byte("wrong")}, c); {
 	case err == nil:
 		return fmt.Errorf("the service ignores %s, so concurrent writers would lose data", header), nil
-	case errors.Is(err, store.ErrConflict):
+	// Nobody else writes the object, so its mark is sure.
+	case errors.Is(err, store.ErrConflict), errors.Is(err, errUnmet):
 		return nil, nil
 	case errors.Is(err, store.ErrUnsupported):
 		return err, nil

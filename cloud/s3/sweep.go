@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"varve.dev/zarr/store"
 )
 
@@ -18,35 +18,19 @@ func (s *Store) SweepUploads(ctx context.Context, age time.Duration, dryRun bool
 	if s.prefix == "" {
 		return 0, nil
 	}
-	in := s3.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: text(s.prefix), RequestPayer: s.payer()}
-	for {
-		var page *s3.ListMultipartUploadsOutput
-		err := s.do(ctx, call{"ListMultipartUploads", s.prefix}, func(ctx context.Context, o with) (err error) {
-			request := in
-			page, err = s.client.ListMultipartUploads(ctx, &request, o)
-			return err
-		})
-		if err != nil {
-			return n, err
+	err = s.eachUpload(ctx, s.prefix, func(u types.MultipartUpload) error {
+		if u.Initiated == nil || time.Since(*u.Initiated) < age || !strings.HasPrefix(value(u.Key), s.prefix) {
+			return nil
 		}
-		for _, u := range page.Uploads {
-			// A service may ignore the prefix of the question.
-			if u.Initiated == nil || time.Since(*u.Initiated) < age || !strings.HasPrefix(value(u.Key), s.prefix) {
-				continue
+		if !dryRun {
+			if err := s.abort(ctx, value(u.Key), u.UploadId); err != nil {
+				return err
 			}
-			if !dryRun {
-				if err := s.abort(ctx, value(u.Key), u.UploadId); err != nil {
-					return n, err
-				}
-			}
-			n++
 		}
-		key, id := value(page.NextKeyMarker), value(page.NextUploadIdMarker)
-		if !value(page.IsTruncated) || key == "" || key == value(in.KeyMarker) && id == value(in.UploadIdMarker) {
-			return n, nil
-		}
-		in.KeyMarker, in.UploadIdMarker = &key, text(id)
-	}
+		n++
+		return nil
+	})
+	return n, err
 }
 
 var _ store.UploadSweeper = (*Store)(nil)

@@ -23,6 +23,7 @@ type upload struct {
 	s     *Store
 	name  string
 	id    *string
+	mark  string // of the object
 	parts []types.CompletedPart
 }
 
@@ -53,7 +54,7 @@ func defaultCuts(s *Store) cuts { return cuts{s.options.PartSize, mostCopy} }
 // other returns cuts that give an object of several parts another ETag.
 func (c cuts) other() cuts { return cuts{c.joined + leastPart, c.copied / 2} }
 
-// uploadOnce makes one upload, or a second one if the service does not copy ranges.
+// uploadOnce makes one upload, and a second one if the service does not copy ranges.
 func (s *Store) uploadOnce(
 	ctx context.Context, name string, from segments, c cuts, cond condition, like *s3.HeadObjectOutput,
 ) (store.Version, error) {
@@ -72,23 +73,43 @@ func (s *Store) uploadOnce(
 	return v, err
 }
 
-// putParts uploads an object in parts.
+// mostRevoked is how often an upload without a condition begins again because another
+// writer has aborted it.
+const mostRevoked = 5
+
+// putParts uploads an object in parts. Whoever replaces the object under a fence aborts
+// all uploads of its key (see draft.go): for a write on a condition that is a conflict,
+// and any other one begins again.
 func (s *Store) putParts(
+	ctx context.Context, name string, parts []part, cond condition, like *s3.HeadObjectOutput,
+) (v store.Version, err error) {
+	for range mostRevoked {
+		if v, err = s.putPartsOnce(ctx, name, parts, cond, like); !errors.Is(err, errRevoked) || !cond.always() {
+			break
+		}
+	}
+	return v, revocation(err)
+}
+
+// revocation returns the error of a write whose upload was aborted: a conflict.
+func revocation(err error) error {
+	if errors.Is(err, errRevoked) {
+		return fmt.Errorf("%w: %v", store.ErrConflict, err)
+	}
+	return err
+}
+
+func (s *Store) putPartsOnce(
 	ctx context.Context, name string, parts []part, cond condition, like *s3.HeadObjectOutput,
 ) (store.Version, error) {
 	if len(parts) > mostParts {
 		return store.Version{}, fmt.Errorf("%s: %w: %d parts, at most %d are allowed", s.name(call{key: name}), store.ErrTooLarge, len(parts), mostParts)
 	}
-	mark := newMark()
-	u := &upload{s: s, name: name, parts: make([]types.CompletedPart, len(parts))}
-	if err := u.begin(ctx, mark, like); err != nil {
-		return store.Version{}, refused(err)
+	u, err := s.newUpload(ctx, name, parts, like)
+	if err != nil {
+		return store.Version{}, err
 	}
-	err := each(ctx, len(parts), s.options.Uploads, func(ctx context.Context, i int) error { return u.send(ctx, i, parts[i]) })
-	var v store.Version
-	if err == nil {
-		v, err = u.complete(ctx, mark, cond)
-	}
+	v, err := u.complete(ctx, cond)
 	if err != nil {
 		u.abort(ctx)
 		return store.Version{}, err
@@ -96,13 +117,30 @@ func (s *Store) putParts(
 	return v, nil
 }
 
+// newUpload begins an upload and sends its parts.
+func (s *Store) newUpload(ctx context.Context, name string, parts []part, like *s3.HeadObjectOutput) (*upload, error) {
+	u := &upload{s: s, name: name, mark: newMark(), parts: make([]types.CompletedPart, len(parts))}
+	if err := u.begin(ctx, like); err != nil {
+		return nil, refused(err)
+	}
+	err := each(ctx, len(parts), s.options.Uploads, func(ctx context.Context, i int) error { return u.send(ctx, i, parts[i]) })
+	if f := (*failure)(nil); errors.As(err, &f) && f.code == "NoSuchUpload" {
+		err = &explained{s.name(call{"UploadPart", name}), fmt.Errorf("%w: %v", errRevoked, f)}
+	}
+	if err != nil {
+		u.abort(ctx)
+		return nil, err
+	}
+	return u, nil
+}
+
 // begin begins the upload.
-func (u *upload) begin(ctx context.Context, mark string, like *s3.HeadObjectOutput) error {
+func (u *upload) begin(ctx context.Context, like *s3.HeadObjectOutput) error {
 	s := u.s
 	class, encryption, key := s.keeps(like)
 	return s.do(ctx, call{"CreateMultipartUpload", u.name}, func(ctx context.Context, o with) error {
 		out, err := s.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
-			Bucket: &s.bucket, Key: &u.name, Metadata: map[string]string{markName: mark}, RequestPayer: s.payer(),
+			Bucket: &s.bucket, Key: &u.name, Metadata: map[string]string{markName: u.mark}, RequestPayer: s.payer(),
 			StorageClass: types.StorageClass(class), ServerSideEncryption: encryption, SSEKMSKeyId: key,
 		}, o, unchecked)
 		if err == nil {
@@ -219,9 +257,9 @@ func (x *source) copyFailure(err error) error {
 }
 
 // complete makes the object visible.
-func (u *upload) complete(ctx context.Context, mark string, cond condition) (store.Version, error) {
-	w := &writing{s: u.s, call: call{"CompleteMultipartUpload", u.name}, cond: cond, mark: mark, completes: true}
-	return w.run(ctx, func(ctx context.Context, o with) (store.Version, error) {
+func (u *upload) complete(ctx context.Context, cond condition) (store.Version, error) {
+	w := &writing{s: u.s, call: call{"CompleteMultipartUpload", u.name}, cond: cond, mark: u.mark, completes: true}
+	v, err := w.run(ctx, func(ctx context.Context, o with) (store.Version, error) {
 		out, err := u.s.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
 			Bucket: &u.s.bucket, Key: &u.name, UploadId: u.id, IfMatch: cond.match, IfNoneMatch: cond.none, RequestPayer: u.s.payer(),
 			MultipartUpload: &types.CompletedMultipartUpload{Parts: u.parts},
@@ -232,6 +270,15 @@ func (u *upload) complete(ctx context.Context, mark string, cond condition) (sto
 		u.s.versioned.written(out.VersionId)
 		return makeVersion(out.ETag, out.VersionId), nil
 	})
+	if err != nil || u.s.options.Endpoint == "" {
+		return v, err
+	}
+	// Some services answer that they have completed an upload that was aborted
+	// (versitygw, if there is an object). Then the object is not ours.
+	if _, err = w.find(ctx); errors.Is(err, errNotOurs) {
+		err = &explained{u.s.name(w.call), fmt.Errorf("%w, or has replaced the object", errRevoked)}
+	}
+	return v, err
 }
 
 // aborting is the longest time to abort an upload after its context has ended.

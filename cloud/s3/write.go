@@ -24,14 +24,19 @@ import (
 // 1. The service checks the condition and writes, in one step. The object gets a random
 // mark in its metadata.
 //
-// 2. An answer that the condition does not hold is a conflict, unless the answer to an
-// earlier attempt of the same write was lost: that attempt may have written.
+// 2. After any answer but a success, the object's mark tells whether the write took
+// effect: an answer may be lost, and a request may be delivered twice, so that the answer
+// is that the condition does not hold.
 //
-// 3. Then the object's mark tells whether the write took effect. If it has another mark,
-// or there is no object, a rival may have come before this write or after it: the outcome
-// is unknown.
+// 3. If it has another mark, or there is no object, an answer that the condition does not
+// hold is a conflict. But if an answer was lost, a rival may have come before this write
+// or after it: the outcome is unknown.
 //
 // An answer 409 means that a rival writes at this moment. Nothing was written.
+//
+// An ETag may be a hash of the content, so it comes back. Then a repetition could replace
+// what the caller has never seen. A condition that says so ([store.Condition.Once]) holds
+// for one attempt.
 
 // markName is the name of the mark in the metadata of objects.
 const markName = "varve-write"
@@ -48,6 +53,7 @@ func newMark() string {
 type condition struct {
 	none  *string // If-None-Match
 	match *string // If-Match
+	once  bool    // make one attempt
 }
 
 func (c condition) always() bool { return c.none == nil && c.match == nil }
@@ -55,13 +61,13 @@ func (c condition) always() bool { return c.none == nil && c.match == nil }
 // conditionOf returns the condition, or a conflict if it cannot hold.
 func conditionOf(c store.Condition) (condition, error) {
 	if c.Absent() {
-		return condition{none: pointer("*")}, nil
+		return condition{none: pointer("*"), once: c.IsOnce()}, nil
 	}
 	tag, _ := cut(c.Version())
 	if tag == "" {
 		return condition{}, fmt.Errorf("s3: %w: no value has the zero version", store.ErrConflict)
 	}
-	return condition{match: &tag}, nil
+	return condition{match: &tag, once: c.IsOnce()}, nil
 }
 
 // Put implements [store.Writer]. The service makes every write durable.
@@ -158,8 +164,10 @@ type writing struct {
 }
 
 // errUnmet means that the condition does not hold, and errForgotten that there is no such
-// upload, after an attempt whose answer was lost.
+// upload, after an attempt whose answer was lost. errRevoked means that there is no such
+// upload: another writer has aborted it.
 var (
+	errRevoked   = errors.New("another writer has aborted the upload")
 	errUnmet     = errors.New("another writer has replaced the object, and an earlier attempt got no answer")
 	errForgotten = errors.New("the service does not know the upload any more, and an earlier attempt got no answer")
 )
@@ -170,6 +178,7 @@ func (w *writing) run(ctx context.Context, attempt func(ctx context.Context, o w
 	if w.completes {
 		sending = w.s.slow
 	}
+	var only error
 	err = sending.Do(ctx, func(ctx context.Context) error {
 		err := w.s.anywhere(ctx, func(ctx context.Context, o with) (err error) {
 			v, err = attempt(ctx, o)
@@ -178,18 +187,30 @@ func (w *writing) run(ctx context.Context, attempt func(ctx context.Context, o w
 		if err == nil {
 			return nil
 		}
-		return w.judge(w.s.explain(ctx, w.call, err))
+		err = w.judge(w.s.explain(ctx, w.call, err))
+		if w.cond.once {
+			only = err
+			return errOnce
+		}
+		return err
 	})
+	if errors.Is(err, errOnce) {
+		err = only
+	}
 	if err = w.s.placed(ctx, w.call, err); err == nil {
 		return v, nil
 	}
 	// Look after the attempts, not within one: it is a request of its own. The last
 	// attempt may have written as well.
-	if w.lost != nil && (w.completes || !w.cond.always()) {
-		if found, ok := w.find(ctx); ok {
+	conflict := errors.Is(err, store.ErrConflict) || errors.Is(err, errRevoked)
+	if (w.lost != nil || conflict) && (w.completes || !w.cond.always()) {
+		found, lookErr := w.find(ctx)
+		switch {
+		case lookErr == nil:
 			return found, nil
-		}
-		if errors.Is(err, errUnmet) || errors.Is(err, errForgotten) {
+		case !errors.Is(lookErr, errNotOurs):
+			return store.Version{}, &explained{w.s.name(w.call), fmt.Errorf("%v; %w: %w", err, errUnseen, lookErr)}
+		case errors.Is(err, errUnmet) || errors.Is(err, errForgotten):
 			err = fmt.Errorf("%w (%w); it is unknown whether the object was written", err, w.lost)
 		}
 	}
@@ -198,6 +219,9 @@ func (w *writing) run(ctx context.Context, attempt func(ctx context.Context, o w
 	}
 	return store.Version{}, err
 }
+
+// errOnce ends the attempts after the first one.
+var errOnce = errors.New("no other attempt is wanted")
 
 // unmet returns the error of a write that no attempt has made. If answers may have been
 // lost because they came before the body, it looks whether the condition holds.
@@ -247,6 +271,8 @@ func (w *writing) judge(err error) error {
 		return err
 	case w.completes && f.code == "NoSuchUpload" && w.lost != nil:
 		return &explained{w.s.name(w.call), errForgotten}
+	case w.completes && f.code == "NoSuchUpload":
+		return &explained{w.s.name(w.call), fmt.Errorf("%w: %v", errRevoked, f)}
 	case w.cond.always():
 		return err
 	case f.lacking():
@@ -274,11 +300,19 @@ func (s *Store) conflict(c call, f *failure) error {
 // ended.
 const looking = 10 * time.Second
 
-// find returns the version of the object if it has the mark of this write.
-func (w *writing) find(ctx context.Context) (store.Version, bool) {
+// errNotOurs means that the object does not have the mark of a write, and errUnseen that
+// this is not known.
+var (
+	errNotOurs = errors.New("the object has another mark")
+	errUnseen  = errors.New("then the object could not be looked at")
+)
+
+// find returns the version of the object if it has the mark of this write, and else
+// errNotOurs.
+func (w *writing) find(ctx context.Context) (store.Version, error) {
 	// A deletion has no mark, and neither have objects of other programs.
 	if w.mark == "" {
-		return store.Version{}, false
+		return store.Version{}, errNotOurs
 	}
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
@@ -286,10 +320,13 @@ func (w *writing) find(ctx context.Context) (store.Version, bool) {
 		defer cancel()
 	}
 	out, err := w.s.head(ctx, w.call.key)
-	if err != nil || out.Metadata[markName] != w.mark {
-		return store.Version{}, false
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && out.Metadata[markName] != w.mark:
+		return store.Version{}, errNotOurs
+	case err != nil:
+		return store.Version{}, err
 	}
-	return makeVersion(out.ETag, out.VersionId), true
+	return makeVersion(out.ETag, out.VersionId), nil
 }
 
 // head describes an object.

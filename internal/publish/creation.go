@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 
 	"varve.dev/zarr/store"
 )
@@ -52,9 +54,20 @@ func (n Node) forget(ctx context.Context, files []File) {
 }
 
 func (n Node) create(ctx context.Context, document []byte) (store.Version, error) {
-	key := n.key()
+	key, id := n.key(), newID()
+	if n.trails() {
+		document = created(document, id)
+	}
 	version, err := store.PutIf(ctx, n.Store, key, document, store.IfAbsent(), n.Durability)
-	if !errors.Is(err, store.ErrUnsupported) {
+	conflict := errors.Is(err, store.ErrConflict)
+	switch {
+	case err == nil:
+		return version, nil
+	case n.trails() && (conflict || !unwritten(err)):
+		return n.settleCreation(ctx, id, err)
+	case conflict:
+		return version, err
+	case !errors.Is(err, store.ErrUnsupported):
 		return n.settle(ctx, document, version, err)
 	}
 	// The store has no conditional writes, so two concurrent calls may both succeed.
@@ -66,4 +79,24 @@ func (n Node) create(ctx context.Context, document []byte) (store.Version, error
 		return store.Version{}, fmt.Errorf("%w: %s", store.ErrConflict, key)
 	}
 	return store.Put(ctx, n.Store, key, document, n.Durability)
+}
+
+// settleCreation finds out whether the document that is there has come from this
+// creation: an answer may be lost, or be that of a second delivery of the request.
+// The version is zero if others have written since.
+func (n Node) settleCreation(ctx context.Context, id writeID, failed error) (store.Version, error) {
+	there, err := n.read(context.WithoutCancel(ctx))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return store.Version{}, failed
+	case err != nil:
+		return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(failed, err))
+	}
+	switch t := trailOf(there.Bytes); {
+	case !slices.Contains(t.published, id):
+		return store.Version{}, failed
+	case t.last() == id && t.fence == 0:
+		return there.Version, nil
+	}
+	return store.Version{}, nil
 }

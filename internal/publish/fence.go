@@ -21,47 +21,44 @@ import (
 //
 //  1. A new chunk is written on the condition that its key is free.
 //  2. To replace a chunk that exists, the writer first raises its fence: it rewrites the
-//     document with one more newline at its end, on the condition that it is still the
-//     planned one. Every other plan on that document then fails when it publishes. After
-//     that the writer reads the version of each chunk, checks that its fence still
-//     stands, and overwrites the chunk on the condition that it still has that version.
+//     document with another ID at its end (see trail.go), on the condition that it is
+//     still the planned one. Every other plan on that document then fails when it
+//     publishes. After that the writer reads the version of each chunk, checks that its
+//     fence still stands, and overwrites the chunk on the condition that it still has
+//     that version.
 //  3. A concurrent plan on the fenced document may write chunks until it finds out. If
 //     all plans that put a chunk put the same marker chunk first, only one of them gets
 //     past the marker without a fence of its own, so one fence covers all chunks that the
 //     marker guards. For any other chunk the fence is raised again.
-//  4. If the answer to a fence is lost and the document has changed, the new fence may
-//     belong to a concurrent writer that is about to overwrite our chunks. The update ends
-//     with a conflict and is planned again.
+//  4. An answer tells nothing about a write of the document unless it is a success: a
+//     request may be carried out although its answer is lost, or be delivered twice. The
+//     trail of the present document tells.
 //  5. The document is published on the condition that the fence stands, or, if none was
 //     raised, that the document is still the one that was read.
 //  6. Nothing is deleted before the document is published, because rule 1 would give the
 //     free key to a concurrent writer. Chunks of fill values are stored instead.
-//
-// Some stores derive versions from a hash of the content. There, a document must not
-// soon repeat the bytes of an earlier one. So the number of newlines counts up to
-// [generations] and continues from one published document to the next. Chunks have no
-// such counter: in these stores, a chunk that is written again with the same bytes has
-// the same version. This is safe unless a writer takes longer, after raising its fence,
-// to overwrite a chunk than another one takes to plan, write and publish twice.
+//  7. A write of a chunk may arrive late, when the fence no longer stands. Some stores
+//     derive versions from the content, so the chunk may have the expected version
+//     again: another writer has overwritten it and then planned again. In such a store a
+//     chunk is replaced by a draft ([store.Drafter]), which is made before the fence is
+//     raised or checked. Whoever raises a fence later revokes the draft before it
+//     replaces the chunk.
 type fence struct {
 	Node
 	change *Change
 
 	mu       sync.Mutex
+	planned  writeID  // the publication that was planned on
 	document Document // the latest one that this writer has read or written
 	raised   bool
 	claimed  bool // this writer put the marker chunk
 }
 
-// generations bounds the number of newlines at the end of a document.
-const generations = 64
-
-// fenceTries is the number of attempts to find the outcome of a write whose answer was
-// lost.
+// fenceTries is the number of attempts at a write whose answer is lost.
 const fenceTries = 8
 
 func newFence(n Node, old Document, c *Change) *fence {
-	return &fence{Node: n, document: old, change: c}
+	return &fence{Node: n, planned: trailOf(old.Bytes).last(), document: old, change: c}
 }
 
 func (f *fence) stage(ctx context.Context, c *Change) error {
@@ -112,10 +109,16 @@ func (s staging) Put(ctx context.Context, key store.Key, value []byte) error {
 	// Rule 1. The key may have a chunk that a crash orphaned, or the chunk of a
 	// concurrent writer that planned on the same document.
 	_, err := f.putIf(ctx, key, value, store.IfAbsent())
-	if errors.Is(err, store.ErrConflict) {
-		err = f.overwrite(ctx, key, value)
+	if err != nil && mayBeThere(ctx, err) {
+		err = f.replace(ctx, key, value, store.Version{})
 	}
 	return f.claim(key, err)
+}
+
+// mayBeThere reports whether a key may have a value, after the error of a write on the
+// condition that it has none.
+func mayBeThere(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && (errors.Is(err, store.ErrConflict) || !unwritten(err))
 }
 
 // claim records that this writer put the marker chunk, unless err is set.
@@ -128,34 +131,15 @@ func (f *fence) claim(key store.Key, err error) error {
 	return err
 }
 
-// overwrite replaces an orphaned chunk, or the chunk of a concurrent plan that can no
-// longer be published.
-func (f *fence) overwrite(ctx context.Context, key store.Key, value []byte) error {
-	info, err := store.Stat(ctx, f.Store, key)
-	if err != nil {
-		return gone(err, key)
-	}
-	// Fence after reading the version. A plan that wrote the object before that can
-	// no longer be published, and one that writes it later changes the version.
-	if err := f.stand(ctx, key); err != nil {
-		return err
-	}
-	_, err = f.putIf(ctx, key, value, store.IfVersion(info.Version))
-	return err
-}
-
 // PutIf changes a chunk that the document describes. The condition names the version that
 // the caller read.
 func (s staging) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition) error {
-	f := s.f
 	// Rule 2. A chunk that is absent needs no fence: rule 1 covers it.
-	if !c.Absent() {
-		if err := f.stand(ctx, key); err != nil {
-			return err
-		}
+	if c.Absent() {
+		_, err := s.f.putIf(ctx, key, value, c)
+		return s.f.claim(key, err)
 	}
-	_, err := f.putIf(ctx, key, value, c)
-	return f.claim(key, err)
+	return s.f.claim(key, s.f.replace(ctx, key, value, c.Version()))
 }
 
 // Delete is refused by rule 6.
@@ -205,42 +189,52 @@ func (f *fence) stand(ctx context.Context, key store.Key) error {
 	return err
 }
 
-// raise rewrites the document with a different number of newlines.
+// raise rewrites the document with the ID of a new fence.
 func (f *fence) raise(ctx context.Context) error {
+	id := newID()
+	document := fenced(f.document.Bytes, id)
 	var err error
 	for range fenceTries {
-		document := next(f.document.Bytes, f.document.Bytes)
-		version, putErr := f.putIf(ctx, f.key(), document, store.IfVersion(f.document.Version))
-		if putErr == nil {
+		var version store.Version
+		version, err = f.putIf(ctx, f.key(), document, store.IfVersion(f.document.Version))
+		if err != nil && ctx.Err() == nil && (errors.Is(err, store.ErrConflict) || !unwritten(err)) {
+			version, err = f.lookForFence(ctx, id, err)
+		}
+		if err == nil {
 			f.document, f.raised = Document{document, version}, true
 			return nil
 		}
-		// A conflict means that a concurrent writer fenced or published first.
-		if err = putErr; ctx.Err() != nil || unwritten(err) {
+		if ctx.Err() != nil || unwritten(err) {
 			return err
-		}
-		info, lookErr := store.Stat(ctx, f.Store, f.key())
-		if lookErr != nil {
-			return errors.Join(err, lookErr)
-		}
-		if info.Version != f.document.Version {
-			// Rule 4. It may also be our own fence whose answer was lost. The
-			// two cannot be distinguished: both writers store the same bytes.
-			return fmt.Errorf("%w: another writer may have begun a change: %w", store.ErrConflict, err)
 		}
 	}
 	return err
 }
 
+// lookForFence returns the version of the document if it has the ID of a fence (rule 4).
+// The error is a conflict if another writer fenced or published first, and else the one
+// of the write: it may be repeated.
+func (f *fence) lookForFence(ctx context.Context, id writeID, failed error) (store.Version, error) {
+	there, err := f.read(ctx)
+	switch {
+	case err != nil:
+		return store.Version{}, gone(errors.Join(err, failed), f.key())
+	case trailOf(there.Bytes).fence == id:
+		return there.Version, nil
+	case there.Version != f.document.Version:
+		return store.Version{}, fmt.Errorf("%w: another writer has begun a change: %w", store.ErrConflict, failed)
+	}
+	return store.Version{}, failed
+}
+
 func (f *fence) publish(ctx context.Context, document []byte) (store.Version, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	// One newline more than the fenced document, so that the new document differs
-	// from it even if the plan changes nothing else.
-	document = next(document, f.document.Bytes)
+	id := newID()
+	document = published(document, f.document.Bytes, id)
 	version, err := f.putIf(ctx, f.key(), document, store.IfVersion(f.document.Version))
-	if err != nil && !unwritten(err) {
-		version, err = f.settle(context.WithoutCancel(ctx), document, err)
+	if err != nil && (errors.Is(err, store.ErrConflict) || !unwritten(err)) {
+		version, err = f.settle(context.WithoutCancel(ctx), id, err)
 	}
 	if err == nil {
 		f.document, f.raised, f.claimed = Document{document, version}, true, false
@@ -248,36 +242,36 @@ func (f *fence) publish(ctx context.Context, document []byte) (store.Version, er
 	return version, err
 }
 
-// settle finds the outcome of publishing a document if the answer was lost. The write may
-// still be in flight.
-func (f *fence) settle(ctx context.Context, document []byte, lost error) (store.Version, error) {
+// settle finds the outcome of publishing a document after any answer but a success (rule
+// 4). The version is zero if others have written since.
+func (f *fence) settle(ctx context.Context, id writeID, failed error) (store.Version, error) {
 	for range fenceTries {
 		there, err := f.read(ctx)
 		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return store.Version{}, fmt.Errorf("%w: %w", gone(err, f.key()), failed)
 		case err != nil:
-			return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(lost, err))
-		case there.Version == f.document.Version:
-			// Not published yet. Our fence makes the write in flight fail for
-			// good.
-			if f.raise(ctx) == nil {
-				return store.Version{}, fmt.Errorf("%w: %w", store.ErrConflict, lost)
-			}
-		case Same(there.Bytes, f.document.Bytes):
-			// A concurrent writer raised its fence on the document that we
-			// planned on, so our write can only fail.
-			return store.Version{}, fmt.Errorf("%w: %w", store.ErrConflict, lost)
-		case bytes.Equal(there.Bytes, document):
-			// Published. A concurrent writer cannot have stored these bytes: to
-			// pass the marker chunk it raises one more fence, so its document
-			// has one more newline.
-			return there.Version, nil
-		default:
-			// A later document. It may follow ours, or that of a concurrent
-			// writer that published the same elements first.
-			return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, lost)
+			return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(failed, err))
 		}
+		t := trailOf(there.Bytes)
+		switch t.fateOf(id, f.planned) {
+		case carried:
+			if t.last() == id && t.fence == 0 {
+				return there.Version, nil
+			}
+			return store.Version{}, nil
+		case untold:
+			return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, failed)
+		case open:
+			// The write may be on its way. A fence makes it fail for good: ours, or
+			// that of a concurrent writer.
+			if there.Version == f.document.Version && f.raise(ctx) != nil {
+				continue
+			}
+		}
+		return store.Version{}, fmt.Errorf("%w: %w", store.ErrConflict, failed)
 	}
-	return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, lost)
+	return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, failed)
 }
 
 // reclaim runs step 5: it deletes and clears superseded chunks.
@@ -351,14 +345,26 @@ func (b *reclaiming) flush(ctx context.Context) error {
 		if versions[i].IsZero() {
 			return nil
 		}
-		err := store.DeleteIf(ctx, b.f.Store, pending[i], versions[i])
-		// A driver may find out only now that its service cannot delete on a condition.
-		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnsupported) {
-			b.keep(pending[i], err)
-			return nil
-		}
-		return err
+		return b.remove(ctx, pending[i], versions[i])
 	})
+}
+
+// remove deletes a chunk that has a version. A deletion without an answer is not
+// repeated: the fence may have fallen since.
+func (b *reclaiming) remove(ctx context.Context, key store.Key, v store.Version) error {
+	err := store.DeleteIf(ctx, b.f.Store, key, v)
+	if err == nil {
+		return nil
+	}
+	if _, lookErr := store.Stat(ctx, b.f.Store, key); errors.Is(lookErr, fs.ErrNotExist) {
+		return nil // the answer was lost, or was that of a second delivery
+	}
+	// A driver may find out only now that its service cannot delete on a condition.
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnsupported) {
+		b.keep(key, err)
+		return nil
+	}
+	return err
 }
 
 // keep tells that a chunk stays, and why.
@@ -385,18 +391,8 @@ func Fenced(b store.Batch) bool {
 	return ok
 }
 
-// next returns document with one more newline at its end than old has.
-func next(document, old []byte) []byte {
-	n := (len(old) - len(bytes.TrimRight(old, "\n")) + 1) % generations
-	document = bytes.TrimRight(document, "\n")
-	return append(document[:len(document):len(document)], bytes.Repeat([]byte{'\n'}, n)...)
-}
-
-// Same reports whether two documents are equal up to the newlines and the mark at their
-// end.
-func Same(a, b []byte) bool {
-	return bytes.Equal(bytes.TrimRight(a, mark+"\n"), bytes.TrimRight(b, mark+"\n"))
-}
+// Same reports whether two documents are equal up to the white space at their end.
+func Same(a, b []byte) bool { return bytes.Equal(body(a), body(b)) }
 
 // gone converts [fs.ErrNotExist] to a conflict, for an object that a concurrent writer
 // has deleted.

@@ -59,10 +59,11 @@ func (u *unlocked) put(key, value string) {
 	}
 }
 
+// wants compares a value. A document may have a trail besides.
 func (u *unlocked) wants(key, value string) {
 	u.t.Helper()
 	got, _, err := u.others.Get(context.Background(), store.MustKey(key), store.Request{}, nil)
-	if err != nil || string(got) != value {
+	if err != nil || string(got) != value && !(store.MustKey(key) == document && publish.Same(got, []byte(value))) {
 		u.t.Errorf("%s is %q (%v), want %q", key, got, err, value)
 	}
 }
@@ -101,11 +102,19 @@ func TestFencesRaised(t *testing.T) {
 		"nothing is left": {puts("a/c/4", "4", "a/c/4"), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u := newUnlocked(t)
+			u, writes := newUnlocked(t), 0
+			u.do = func(before bool) error {
+				if before {
+					writes++
+				}
+				return nil
+			}
 			if err := publish.Update(t.Context(), u.node, tt.plan); err != nil {
 				t.Fatal(err)
 			}
-			u.wants("a/zarr.json", "new"+strings.Repeat("\n", 2+tt.fences))
+			if u.wants("a/zarr.json", "new"); writes != 1+tt.fences {
+				t.Errorf("%d fences, want %d", writes-1, tt.fences)
+			}
 		})
 	}
 }
@@ -136,7 +145,7 @@ func TestFenceRepeated(t *testing.T) {
 	if err := publish.Update(t.Context(), u.node, puts("a/c/1", "1", "a/c/1")); err != nil {
 		t.Error(err)
 	}
-	u.wants("a/zarr.json", "new\n\n\n")
+	u.wants("a/zarr.json", "new")
 }
 
 // TestFenceRefused refuses to write the document: when it is published, and when a fence
@@ -156,7 +165,7 @@ func TestFenceRefused(t *testing.T) {
 			if tries != 1 {
 				t.Errorf("the document is written %d times, want 1", tries)
 			}
-			u.wants("a/zarr.json", "old\n")
+			u.wants("a/zarr.json", "old")
 		})
 	}
 }
@@ -221,7 +230,7 @@ func TestPublishedLate(t *testing.T) {
 	if err := l.write(); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("the late write: %v", err)
 	}
-	u.wants("a/zarr.json", "old\n\n")
+	u.wants("a/zarr.json", "old")
 }
 
 // TestHoldFails holds a node whose fence cannot be raised: the node has no holder then.

@@ -3,7 +3,6 @@
 package publish
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,6 +24,7 @@ type journal struct {
 
 	node Node
 	key  store.Key
+	old  Document // of the first node
 }
 
 // journalEntry is the change of one node.
@@ -59,8 +59,15 @@ func (j *journal) add(m *member) {
 	}
 	p := journalEntry{Path: at, Name: name, Was: digest(m.old.Bytes), Document: string(m.change.Document), path: m.node.Path}
 	p.Sum = p.sum()
+	if len(j.Parts) == 0 {
+		j.old = m.old
+	}
 	j.Parts = append(j.Parts, p)
 }
+
+// id returns the ID of the writes that publish the documents of the journal. All
+// recoveries use it.
+func (j *journal) id() writeID { return idOf([]byte(j.key.Base())) }
 
 // sum returns the sum of an entry.
 func (p *journalEntry) sum() string {
@@ -74,10 +81,10 @@ func (p *journalEntry) sum() string {
 // home returns the path of the node that has the journal.
 func (j *journal) home() store.Path { return j.key.Dir().Parent() }
 
-// digest identifies a document regardless of the newlines and the mark at its end: a
-// warning adds the mark between the plan and the journal.
+// digest identifies a document regardless of the white space at its end: a fence and a
+// warning change it between the plan and the journal.
 func digest(document []byte) string {
-	sum := sha256.Sum256(bytes.TrimRight(document, mark+"\n"))
+	sum := sha256.Sum256(body(document))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -119,9 +126,8 @@ func (j *journal) write(ctx context.Context) error {
 	case lookErr == nil && !there.Aborted:
 		// The journal is stored: committed.
 		return nil
-	case lookErr == nil || errors.Is(lookErr, fs.ErrNotExist) && errors.Is(err, store.ErrConflict):
-		// A concurrent recovery stored an aborted journal under this key, and may
-		// have deleted it since.
+	case lookErr == nil:
+		// A concurrent recovery stored an aborted journal under this key.
 		return errors.Join(store.ErrConflict, err)
 	case errors.Is(lookErr, fs.ErrNotExist):
 		// The write may still be in flight. An aborted journal makes it fail.
@@ -132,20 +138,30 @@ func (j *journal) write(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 }
 
-// missed finds the outcome if the answer to the write of the journal is lost, and the
+// missed finds the outcome if an answer to the write of the journal is no success, and the
 // journal does not exist and never will. A concurrent recovery may have found it,
-// published its documents and deleted it. Then the first document is no longer the one
-// that was planned on.
-func (j *journal) missed(ctx context.Context, lost error) error {
-	now, err := j.node.at(j.Parts[0]).read(ctx)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(lost, err))
-	// The document is the one that was planned on, so no recovery published a new one.
-	case digest(now.Bytes) == j.Parts[0].Was:
-		return lost
+// published its documents and deleted it, or stored an aborted one and deleted that. The
+// first document tells.
+func (j *journal) missed(ctx context.Context, failed error) error {
+	n := j.node.at(j.Parts[0])
+	now, err := n.read(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(failed, err))
 	}
-	return nil
+	if !n.trails() {
+		// There is no concurrent writer, so only a recovery publishes.
+		if digest(now.Bytes) == j.Parts[0].Was {
+			return failed
+		}
+		return nil
+	}
+	switch trailOf(now.Bytes).fateOf(j.id(), trailOf(j.old.Bytes).last()) {
+	case carried:
+		return nil
+	case untold:
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, failed)
+	}
+	return failed
 }
 
 // abort makes sure that a journal is never stored.
@@ -254,8 +270,7 @@ func (j *journal) publish(ctx context.Context, n Node, p journalEntry) (store.Ve
 		if ours, err := j.isNamedBy(ctx, n); err != nil || !ours {
 			return store.Version{}, err
 		}
-		on := store.IfVersion(now.Version)
-		version, err := n.putIf(ctx, n.key(), next([]byte(p.Document), now.Bytes), on)
+		version, err := n.putIf(ctx, n.key(), j.document(n, p, now), store.IfVersion(now.Version))
 		if err == nil {
 			return version, nil
 		}
@@ -265,6 +280,14 @@ func (j *journal) publish(ctx context.Context, n Node, p journalEntry) (store.Ve
 		failed = err
 	}
 	return store.Version{}, failed
+}
+
+// document returns the document of a part that replaces the present one.
+func (j *journal) document(n Node, p journalEntry, now Document) []byte {
+	if !n.trails() {
+		return []byte(p.Document)
+	}
+	return published([]byte(p.Document), now.Bytes, j.id())
 }
 
 // nodes returns the nodes of the transaction.

@@ -67,6 +67,13 @@ func (n Node) Fenced() bool {
 	return !locks && !n.SingleWriter
 }
 
+// trails reports whether documents of the node have trails: they tell concurrent writers
+// apart where there are no locks.
+func (n Node) trails() bool {
+	_, conditional := store.As[store.ConditionalWriter](n.Store)
+	return n.Fenced() && conditional
+}
+
 // read returns the present document.
 func (n Node) read(ctx context.Context) (Document, error) {
 	data, info, err := n.Store.Get(ctx, n.key(), store.Request{Limit: n.Limit}, nil)

@@ -68,11 +68,11 @@ func (e *exclusive) stage(ctx context.Context, c *Change) error {
 
 func (e *exclusive) secure(context.Context) error { return nil }
 
-// warn rewrites the document with the mark and another number of newlines at its end. A
-// store that derives versions from the content needs other bytes even if an earlier
-// warning has left the mark.
+// warn rewrites the document with the mark and the ID of a fence. A store that derives
+// versions from the content needs other bytes even if an earlier warning has left the
+// mark.
 func (e *exclusive) warn(ctx context.Context) error {
-	document := next(marked(e.old.Bytes), e.old.Bytes)
+	document := fenced(marked(e.old.Bytes), newID())
 	version, err := e.publish(ctx, document)
 	if err == nil {
 		e.old = Document{document, version}
@@ -104,12 +104,12 @@ func (e *exclusive) publish(ctx context.Context, document []byte) (store.Version
 	return e.settle(ctx, document, version, err)
 }
 
-// settle finds the outcome of a write that failed for another reason than its condition,
-// such as a lost answer. There is no concurrent writer, so it compares the present
+// settle finds the outcome of a write that failed, perhaps because its answer was lost or
+// was that of a second delivery. There is no concurrent writer, so it compares the present
 // document.
 func (n Node) settle(ctx context.Context, document []byte, version store.Version, err error) (store.Version, error) {
 	// Where there is no bucket or no permission, nothing can be looked at.
-	if err == nil || unwritten(err) {
+	if err == nil || unwritten(err) && !errors.Is(err, store.ErrConflict) {
 		return version, err
 	}
 	there, lookErr := n.read(context.WithoutCancel(ctx))
@@ -119,7 +119,7 @@ func (n Node) settle(ctx context.Context, document []byte, version store.Version
 		return there.Version, fmt.Errorf("%w: %w", ErrIncomplete, err)
 	case lookErr == nil && bytes.Equal(there.Bytes, document):
 		return there.Version, nil
-	case lookErr == nil || errors.Is(lookErr, fs.ErrNotExist):
+	case lookErr == nil || errors.Is(lookErr, fs.ErrNotExist) || errors.Is(err, store.ErrConflict):
 		// Still the old document, or none yet: nothing was published.
 		return store.Version{}, err
 	}

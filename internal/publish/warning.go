@@ -28,15 +28,15 @@ import (
 // looks at the document again. The pointer is stored before the fence, so either the
 // writer finds it, or the fence fails.
 //
-// The mark is a space after the JSON value, before the newlines that count fences. Every
-// new document is without it. A crash leaves it, which costs later writers a request.
+// The mark is a space at the end of the document, before the last newline. Every new
+// document is without it. A crash leaves it, which costs later writers a request.
 const mark = " "
 
 // marked returns a document with the mark of a warning.
 func marked(document []byte) []byte {
-	body := bytes.TrimRight(document, mark+"\n")
-	newlines := document[len(bytes.TrimRight(document, "\n")):]
-	return append(append(body[:len(body):len(body)], mark...), newlines...)
+	t := trailOf(document)
+	t.warned = true
+	return t.end(document)
 }
 
 // Warned reports whether a document has the mark of a warning.
@@ -55,6 +55,6 @@ func Disturb(ctx context.Context, n Node, version store.Version) error {
 	if d.Version != version {
 		return fmt.Errorf("%w: the document was published again", store.ErrConflict)
 	}
-	_, err = store.PutIf(ctx, n.Store, n.key(), next(d.Bytes, d.Bytes), store.IfVersion(version), n.Durability)
+	_, err = store.PutIf(ctx, n.Store, n.key(), fenced(d.Bytes, newID()), store.IfVersion(version), n.Durability)
 	return err
 }

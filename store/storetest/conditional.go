@@ -42,10 +42,15 @@ type Hooks struct {
 	After func(op Op, err error) error
 }
 
-// Conditional returns a small object store: s with the powers of an [ObjectStore] and no
-// others, and with hooks. Every operation is one step. A listing is complete when it
-// begins, and is one step too.
-func Conditional(s ObjectStore, h Hooks) ObjectStore { return hooked{s, h} }
+// Conditional returns a small object store: s with the powers of an [ObjectStore], and
+// those of a [store.Drafter] if it has them, and no others, and with hooks. Every
+// operation is one step. A listing is complete when it begins, and is one step too.
+func Conditional(s ObjectStore, h Hooks) ObjectStore {
+	if _, drafts := s.(store.Drafter); drafts {
+		return drafting{hooked{s, h}}
+	}
+	return hooked{s, h}
+}
 
 type hooked struct {
 	s ObjectStore

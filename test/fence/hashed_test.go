@@ -3,6 +3,7 @@
 package fence
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,6 +21,59 @@ import (
 type hashed struct {
 	*memstore.Store
 	mu *sync.Mutex // makes check and write one step
+}
+
+// drafts is a hashed store with drafts. As in S3, the new ones of a key are known only to
+// who made them, and each can be published once.
+type drafts struct {
+	hashed
+	open map[store.Key][]*draft
+}
+
+func newDrafts() drafts { return drafts{newHashed(), map[store.Key][]*draft{}} }
+
+type draft struct {
+	s     drafts
+	key   store.Key
+	value []byte
+	over  bool // published or revoked
+}
+
+func (s drafts) Draft(_ context.Context, key store.Key, value []byte, _ store.Durability) (store.Draft, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := &draft{s: s, key: key, value: bytes.Clone(value)}
+	s.open[key] = append(s.open[key], d)
+	return d, nil
+}
+
+func (s drafts) Revoke(_ context.Context, key store.Key, keep store.Draft) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.open[key] {
+		d.over = d.over || store.Draft(d) != keep
+	}
+	return nil
+}
+
+func (d *draft) Publish(ctx context.Context, cond store.Condition) (store.Version, error) {
+	d.s.mu.Lock()
+	defer d.s.mu.Unlock()
+	err := d.s.holds(ctx, d.key, cond)
+	if d.over {
+		err = fmt.Errorf("%s: %w: the draft was revoked or published", d.key, store.ErrConflict)
+	}
+	if err != nil {
+		return store.Version{}, err
+	}
+	d.over = true
+	return d.s.Put(ctx, d.key, d.value, store.Flush)
+}
+
+func (d *draft) Discard(context.Context) {
+	d.s.mu.Lock()
+	defer d.s.mu.Unlock()
+	d.over = true
 }
 
 func newHashed() hashed { return hashed{memstore.New(), new(sync.Mutex)} }

@@ -5,6 +5,7 @@ package fence
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -23,6 +24,7 @@ type process struct {
 	begun           atomic.Bool           // until it is set, no operation waits for its turn
 	quiet           func(key string) bool // reports keys that are never written; reading them waits for no turn
 	name            string                // of the program; paths in journals contain it
+	repeats         bool                  // its driver repeats writes whose answer is lost
 }
 
 // programPrefix is the start of all program names.
@@ -92,7 +94,27 @@ func (p *process) PutIf(ctx context.Context, key store.Key, value []byte, c stor
 	if err != nil {
 		return store.Version{}, err
 	}
-	return s.PutIf(ctx, key, p.common(key, value), c, d)
+	return p.repeat(c, func() (store.Version, error) { return s.PutIf(ctx, key, p.common(key, value), c, d) })
+}
+
+// attempts is how often a driver makes a request.
+const attempts = 3
+
+// repeat makes attempts of a write, as the driver of an object store does: on the same
+// condition, as long as the answer is lost. A conflict after a lost answer tells nothing.
+func (p *process) repeat(c store.Condition, write func() (store.Version, error)) (v store.Version, err error) {
+	var lost error
+	for range attempts {
+		v, err = write()
+		if err == nil || !isFault(err) || !p.repeats || c.IsOnce() {
+			break
+		}
+		lost = err
+	}
+	if errors.Is(err, store.ErrConflict) && lost != nil {
+		return v, fmt.Errorf("%w, and then: %v", lost, err)
+	}
+	return v, err
 }
 
 func (p *process) Delete(ctx context.Context, key store.Key) error {

@@ -86,7 +86,16 @@ const (
 	lose
 	crash
 	loseAndCrash
-	faultKinds
+	delay         // the request arrives later, and the program gets no answer
+	delayAndCrash // the request arrives after the program has crashed
+	repeat        // the request arrives twice, and the program gets the second answer
+)
+
+// faultsOfPrograms are the kinds of faults in a network that delivers requests once.
+// faultsOfNetworks are those of one that does not.
+var (
+	faultsOfPrograms = []int{noFault, refuse, lose, crash, loseAndCrash}
+	faultsOfNetworks = []int{noFault, refuse, lose, delay, delayAndCrash, repeat, crash}
 )
 
 // bounds limit the interrupts and faults of one run.
@@ -101,6 +110,8 @@ type run struct {
 	prompt  bool
 	store   storetest.ObjectStore
 	stepper *storetest.Stepper
+	wire    *wire // nil if requests are delivered once
+	kinds   []int // of faults
 	died    []bool
 	saw     []zarr.Block[int32]
 }
@@ -116,6 +127,7 @@ type runner struct {
 	newStore func() storetest.ObjectStore
 	prompt   bool // no program is interrupted between a fence and the write that it is for
 	warm     bool // every program has published before
+	unsafe   bool // requests may be delivered late and twice, and drivers repeat them
 }
 
 func newRunner(newStore func() storetest.ObjectStore, prompt bool) *runner {
@@ -128,7 +140,13 @@ func (p *runner) play(s *scene, b bounds, by chooser) (storetest.Trace, error) {
 	if err := s.set(inner); err != nil {
 		return nil, err
 	}
-	r := &run{scene: s, prompt: p.prompt, store: inner, stepper: storetest.NewStepper(inner), died: make([]bool, len(s.actions))}
+	r := &run{scene: s, prompt: p.prompt, store: inner, kinds: faultsOfPrograms, died: make([]bool, len(s.actions))}
+	if shared := inner; p.unsafe {
+		r.wire, shared = newWire(inner)
+		r.kinds, r.stepper = faultsOfNetworks, storetest.NewStepper(shared)
+	} else {
+		r.stepper = storetest.NewStepper(inner)
+	}
 	defer r.stepper.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -137,8 +155,8 @@ func (p *runner) play(s *scene, b bounds, by chooser) (storetest.Trace, error) {
 	for i, d := range s.actions {
 		r.stepper.Start(func(stepped store.Store) error {
 			name := fmt.Sprintf("%s%s-%d", programPrefix, p.name, i)
-			view := &process{direct: inner, stepped: stepped.(storetest.ObjectStore), quiet: neverWritten, name: name}
-			a, err := zarr.At(view, name+"/a").OpenArray(ctx, &zarr.Options{Write: d.model != nil, Concurrency: 1})
+			view := &process{direct: inner, stepped: stepped.(storetest.ObjectStore), quiet: neverWritten, name: name, repeats: p.unsafe}
+			a, err := zarr.At(view.store(), name+"/a").OpenArray(ctx, &zarr.Options{Write: d.model != nil, Concurrency: 1})
 			if err != nil {
 				return err
 			}
@@ -177,7 +195,11 @@ func (r *run) drive(b bounds, by chooser) {
 	for {
 		ready := r.stepper.Ready()
 		if len(ready) == 0 {
+			r.wire.deliver(all)
 			return
+		}
+		if r.wire.hasLate() && by.next(4) == 1 {
+			r.wire.deliver(1)
 		}
 		at := slices.Index(ready, last)
 		switch {
@@ -192,7 +214,7 @@ func (r *run) drive(b bounds, by chooser) {
 		}
 		kind := noFault
 		if b.faults > 0 {
-			kind = by.fault(faultKinds)
+			kind = r.kinds[by.fault(len(r.kinds))]
 		}
 		if kind != noFault {
 			b.faults--
@@ -226,6 +248,13 @@ func (r *run) turn(i, kind int) {
 	case crash:
 		r.died[i] = true
 		r.stepper.Crash(i)
+	case delay, delayAndCrash, repeat:
+		r.wire.next = kind
+		r.stepper.Step(i)
+		if r.wire.next = noFault; kind == delayAndCrash {
+			r.died[i] = true
+			r.stepper.Crash(i)
+		}
 	default:
 		r.stepper.Step(i)
 	}

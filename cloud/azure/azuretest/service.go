@@ -85,6 +85,7 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.Requests = append(f.Requests, r)
 	hook := f.hook
 	f.Unlock()
+	r.Body = io.NopCloser(bytes.NewReader(body)) // a hook may deliver it once more
 	if hook != nil {
 		var done bool
 		if w, done = hook(w, r); done {

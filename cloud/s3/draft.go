@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"varve.dev/zarr/store"
+)
+
+// A draft is an upload in parts whose completion makes the object visible. An upload can
+// be completed once, and not after it was aborted. So a completion that arrives late, or
+// twice, changes nothing once another writer has revoked the draft, whatever ETag the
+// object has by then. Nobody knows the drafts of others, so a writer aborts all uploads
+// of the key.
+
+// draft is an upload whose parts are sent.
+type draft struct{ u *upload }
+
+// Draft implements [store.Drafter].
+func (s *Store) Draft(ctx context.Context, key store.Key, value []byte, _ store.Durability) (store.Draft, error) {
+	name, err := s.key(key)
+	if err == nil {
+		err = s.needs(ctx, revocationsOfUploads)
+	}
+	if err != nil {
+		return nil, err
+	}
+	u, err := s.newDraft(ctx, name, value)
+	if err != nil {
+		return nil, err
+	}
+	return draft{u}, nil
+}
+
+func (s *Store) newDraft(ctx context.Context, name string, value []byte) (*upload, error) {
+	parts := segments{{data: pieces{value}}}.parts(defaultCuts(s), true)
+	if len(parts) == 0 { // an upload needs one
+		parts = []part{{segments: segments{{data: pieces{value}}}}}
+	}
+	u, err := s.newUpload(ctx, name, parts, nil)
+	return u, revocation(err)
+}
+
+// Publish implements [store.Draft].
+func (d draft) Publish(ctx context.Context, cond store.Condition) (store.Version, error) {
+	c, err := conditionOf(cond)
+	if err != nil {
+		return store.Version{}, err
+	}
+	v, err := d.u.complete(ctx, c)
+	return v, revocation(err)
+}
+
+// Discard implements [store.Draft].
+func (d draft) Discard(ctx context.Context) { d.u.abort(ctx) }
+
+// Revoke implements [store.Drafter].
+func (s *Store) Revoke(ctx context.Context, key store.Key, keep store.Draft) error {
+	name, err := s.key(key)
+	if err != nil {
+		return err
+	}
+	kept := ""
+	if d, ok := keep.(draft); ok {
+		kept = value(d.u.id)
+	}
+	if err = s.revoke(ctx, name, kept); errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w; concurrent writers are safe only with the permissions s3:ListBucketMultipartUploads and s3:AbortMultipartUpload: grant them, or declare this the only writer (SingleWriter)", err)
+	}
+	return err
+}
+
+// revoke aborts all uploads of an object but one.
+func (s *Store) revoke(ctx context.Context, name, kept string) error {
+	return s.eachUpload(ctx, name, func(u types.MultipartUpload) error {
+		if value(u.Key) != name || value(u.UploadId) == kept {
+			return nil
+		}
+		err := s.abort(ctx, name, u.UploadId)
+		if f := (*failure)(nil); errors.As(err, &f) && f.code == "NoSuchUpload" {
+			return nil // it was aborted or completed meanwhile
+		}
+		return err
+	})
+}
+
+// eachUpload calls do for the uploads of objects whose names have a prefix. A service may
+// ignore the prefix.
+func (s *Store) eachUpload(ctx context.Context, prefix string, do func(types.MultipartUpload) error) error {
+	in := s3.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: text(prefix), RequestPayer: s.payer()}
+	for {
+		var page *s3.ListMultipartUploadsOutput
+		err := s.do(ctx, call{"ListMultipartUploads", prefix}, func(ctx context.Context, o with) (err error) {
+			request := in
+			page, err = s.client.ListMultipartUploads(ctx, &request, o)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, u := range page.Uploads {
+			if err := do(u); err != nil {
+				return err
+			}
+		}
+		key, id := value(page.NextKeyMarker), value(page.NextUploadIdMarker)
+		if !value(page.IsTruncated) || key == "" || key == value(in.KeyMarker) && id == value(in.UploadIdMarker) {
+			return nil
+		}
+		in.KeyMarker, in.UploadIdMarker = &key, text(id)
+	}
+}
+
+var _ store.Drafter = (*Store)(nil)

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publish_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/storetest"
+)
+
+// doubling is a store behind a proxy that delivers writes of documents and journals twice
+// and gives the second answer. Drivers know their own writes of other values. between is
+// called between the two, unless nil.
+type doubling struct {
+	storetest.ObjectStore
+	between func(key store.Key)
+}
+
+func (d *doubling) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, how store.Durability) (store.Version, error) {
+	if key.Base() != "zarr.json" && !isJournal(storetest.Op{Key: key}) {
+		return d.ObjectStore.PutIf(ctx, key, value, c, how)
+	}
+	_, _ = d.ObjectStore.PutIf(ctx, key, value, c, how)
+	if d.between != nil {
+		d.between(key)
+	}
+	return d.ObjectStore.PutIf(ctx, key, value, c, how)
+}
+
+// doubled returns a node in a store behind such a proxy.
+func doubled(u *unlocked) (*doubling, publish.Node) {
+	d := &doubling{ObjectStore: u.node.Store.(storetest.ObjectStore)}
+	n := u.node
+	n.Store = d
+	return d, n
+}
+
+// TestDeliveredTwice publishes over a proxy that delivers twice, over a free key and over
+// chunks that are there. Each change is published once and is no conflict.
+func TestDeliveredTwice(t *testing.T) {
+	for name, plan := range map[string]func(publish.Document) (*publish.Change, error){
+		"a free key":     puts("a/c/4", "4", "a/c/4"),
+		"other chunks":   puts("a/c/1", "123", "a/c/1", "a/c/2", "a/c/3"),
+		"several fences": puts("", "", "a/c/1", "a/c/2"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUnlocked(t)
+			_, n := doubled(u)
+			if err := publish.Update(t.Context(), n, plan); err != nil {
+				t.Fatal(err)
+			}
+			u.wants("a/zarr.json", "new")
+		})
+	}
+	u := newUnlocked(t)
+	_, n := doubled(u)
+	n.Path = at(t, "b")
+	if _, err := publish.Create(t.Context(), n, []byte("new")); err != nil {
+		t.Errorf("a creation: %v", err)
+	}
+	if _, err := publish.Create(t.Context(), n, []byte("new")); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("a second creation: %v", err)
+	}
+	n = u.node
+	n.Store, n.SingleWriter = &doubling{ObjectStore: u.node.Store.(storetest.ObjectStore)}, true
+	if err := publish.Update(t.Context(), n, puts("", "", "a/c/1")); err != nil {
+		t.Errorf("a single writer: %v", err)
+	}
+	p := newPair(t)
+	for i := range p.parts {
+		p.parts[i].Store = &doubling{ObjectStore: p.parts[i].Store.(storetest.ObjectStore)}
+	}
+	if err := publish.UpdateAll(t.Context(), p.parts, nil); err != nil || !p.has("a", "new") || !p.has("b", "new") {
+		t.Errorf("two nodes: %v", err)
+	}
+}
+
+// TestRivalsBetween lets others publish between the two deliveries: as many that the
+// trail has the first delivery, too many, or another program without a trail.
+func TestRivalsBetween(t *testing.T) {
+	publications := func(u *unlocked, n int) {
+		for range n {
+			if err := publish.Update(context.Background(), u.node, becomes("rival")); err != nil {
+				u.t.Error(err)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		rivals func(u *unlocked)
+		want   error
+	}{
+		"one":             {func(u *unlocked) { publications(u, 1) }, nil},
+		"some":            {func(u *unlocked) { publications(u, 12) }, nil},
+		"too many":        {func(u *unlocked) { publications(u, 40) }, publish.ErrOutcomeUnknown},
+		"another program": {func(u *unlocked) { u.put("a/zarr.json", "foreign") }, publish.ErrOutcomeUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUnlocked(t)
+			d, n := doubled(u)
+			d.between = func(store.Key) {
+				d.between = nil
+				c.rivals(u)
+			}
+			if err := publish.Update(t.Context(), n, puts("a/c/4", "4", "a/c/4")); !errors.Is(err, c.want) {
+				t.Errorf("error is %v, want %v", err, c.want)
+			}
+		})
+	}
+	// The rival comes before both deliveries: that is a conflict.
+	u := newUnlocked(t)
+	err := publish.Update(t.Context(), u.node, planned("writer", "a/c/4", "", func(put func(string) error) error {
+		publications(u, 3)
+		return put("a/c/4")
+	}))
+	if !errors.Is(err, store.ErrConflict) || errors.Is(err, publish.ErrOutcomeUnknown) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// TestJournalGone delivers the journal twice. Between the two, a recovery publishes the
+// documents and deletes the journal: the change is done.
+func TestJournalGone(t *testing.T) {
+	p := newPair(t)
+	plain := p.parts[0].Node
+	for i := range p.parts {
+		d := &doubling{ObjectStore: p.parts[i].Store.(storetest.ObjectStore)}
+		d.between = func(key store.Key) {
+			if isJournal(storetest.Op{Key: key}) {
+				if _, err := publish.Recover(context.Background(), plain, nil); err != nil {
+					t.Error(err)
+				}
+				if err := publish.Update(context.Background(), plain, becomes("later")); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		p.parts[i].Store = d
+	}
+	err := publish.UpdateAll(t.Context(), p.parts, nil)
+	if errors.Is(err, store.ErrConflict) || err != nil && !errors.Is(err, publish.ErrIncomplete) {
+		t.Errorf("error is %v", err)
+	}
+	if !p.has("a", "later") || !p.has("b", "new") {
+		t.Errorf("a has %q, b has %q", p.value("a/zarr.json"), p.value("b/zarr.json"))
+	}
+}
