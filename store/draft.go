@@ -7,8 +7,8 @@ import "context"
 // Drafter replaces a value in two steps, so that another writer can keep the second one
 // from happening. A write on the condition of a version cannot be taken back once it is
 // sent. Where versions are hashes of the content, a version comes back, and then a write
-// that was delayed replaces a value that it was not meant for. Stores whose versions never
-// come back do not need drafts.
+// that was delayed replaces a value that it was not meant for. Stores whose versions
+// never come back do not need drafts.
 type Drafter interface {
 	// Draft stores a value beside key, where no reader sees it. A driver whose service
 	// turns out not to support drafts returns ErrUnsupported.

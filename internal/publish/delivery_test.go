@@ -148,3 +148,69 @@ func TestJournalGone(t *testing.T) {
 		t.Errorf("a has %q, b has %q", p.value("a/zarr.json"), p.value("b/zarr.json"))
 	}
 }
+
+// TestChunkOnce loses the request of a chunk that is there, and checks that the driver is
+// told not to repeat it, and that the fence is looked at before it is made again.
+func TestChunkOnce(t *testing.T) {
+	u := newUnlocked(t)
+	l := &losing{ObjectStore: u.node.Store.(storetest.ObjectStore), key: store.MustKey("a/c/1")}
+	n, fences := u.node, 0
+	u.do = func(before bool) error {
+		if before {
+			fences++
+		}
+		return nil
+	}
+	n.Store = l
+	if err := publish.Update(t.Context(), n, puts("", "", "a/c/1")); err != nil {
+		t.Fatal(err)
+	}
+	u.wants("a/c/1", "ours")
+	if l.lost != 1 || l.repeatable || fences != 3 { // with the publication
+		t.Errorf("%d requests lost, repeatable %v, the document was written %d times", l.lost, l.repeatable, fences)
+	}
+}
+
+// losing is a store that loses the first replacement of a value. then is called instead,
+// unless nil.
+type losing struct {
+	storetest.ObjectStore
+	key        store.Key
+	then       func()
+	lost       int
+	repeatable bool // the driver might have repeated it
+}
+
+func (l *losing) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
+	if key == l.key && !c.Absent() && l.lost == 0 {
+		l.lost++
+		if l.repeatable = !c.IsOnce(); l.then != nil {
+			l.then()
+		}
+		return store.Version{}, errFault
+	}
+	return l.ObjectStore.PutIf(ctx, key, value, c, d)
+}
+
+// TestChunkChanged loses the request of a part of a chunk, and lets another writer store
+// another part meanwhile, which needs no fence. Its part stays.
+func TestChunkChanged(t *testing.T) {
+	u := newUnlocked(t)
+	key := store.MustKey("a/c/1")
+	l := &losing{ObjectStore: u.node.Store.(storetest.ObjectStore), key: key, then: func() { u.put("a/c/1", "region of another") }}
+	n := u.node
+	n.Store = l
+	err := publish.Update(t.Context(), n, func(publish.Document) (*publish.Change, error) {
+		return &publish.Change{Document: []byte("new"), Stage: func(ctx context.Context, b store.Batch) error {
+			info, err := u.others.Stat(ctx, key)
+			if err != nil {
+				return err
+			}
+			return store.BatchPutIf(ctx, b, key, []byte("the merged chunk of the change"), store.IfVersion(info.Version))
+		}}, nil
+	})
+	if !errors.Is(err, store.ErrConflict) {
+		t.Errorf("error is %v", err)
+	}
+	u.wants("a/c/1", "region of another")
+}

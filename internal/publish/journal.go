@@ -138,8 +138,8 @@ func (j *journal) write(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 }
 
-// missed finds the outcome if an answer to the write of the journal is no success, and the
-// journal does not exist and never will. A concurrent recovery may have found it,
+// missed finds the outcome if an answer to the write of the journal is no success, and
+// the journal does not exist and never will. A concurrent recovery may have found it,
 // published its documents and deleted it, or stored an aborted one and deleted that. The
 // first document tells.
 func (j *journal) missed(ctx context.Context, failed error) error {

@@ -105,8 +105,8 @@ func (e *exclusive) publish(ctx context.Context, document []byte) (store.Version
 }
 
 // settle finds the outcome of a write that failed, perhaps because its answer was lost or
-// was that of a second delivery. There is no concurrent writer, so it compares the present
-// document.
+// was that of a second delivery. There is no concurrent writer, so it compares the
+// present document.
 func (n Node) settle(ctx context.Context, document []byte, version store.Version, err error) (store.Version, error) {
 	// Where there is no bucket or no permission, nothing can be looked at.
 	if err == nil || unwritten(err) && !errors.Is(err, store.ErrConflict) {

@@ -65,8 +65,8 @@ func TestDelivery(t *testing.T) {
 	rarely(t, runs.Load())
 }
 
-// TestDeliveryWithoutDrafts checks that the model sees what drafts are for. Where versions
-// are hashes of the content and there are no drafts, a write that arrives late replaces a
+// TestDeliveryWithoutDrafts checks that the model sees what drafts are for. Where
+// versions are hashes of the content and there are no drafts, a write that arrives late replaces a
 // chunk that another writer has published. CORRECTNESS.md says which services that are.
 func TestDeliveryWithoutDrafts(t *testing.T) {
 	fixture.Sequential(t)

@@ -98,6 +98,14 @@ var (
 	faultsOfNetworks = []int{noFault, refuse, lose, delay, delayAndCrash, repeat, crash}
 )
 
+// kinds returns the kinds of faults that may happen.
+func (r *run) kinds() []int {
+	if r.wire != nil {
+		return faultsOfNetworks
+	}
+	return faultsOfPrograms
+}
+
 // bounds limit the interrupts and faults of one run.
 type bounds struct{ interrupts, faults int }
 
@@ -111,7 +119,6 @@ type run struct {
 	store   storetest.ObjectStore
 	stepper *storetest.Stepper
 	wire    *wire // nil if requests are delivered once
-	kinds   []int // of faults
 	died    []bool
 	saw     []zarr.Block[int32]
 }
@@ -140,10 +147,10 @@ func (p *runner) play(s *scene, b bounds, by chooser) (storetest.Trace, error) {
 	if err := s.set(inner); err != nil {
 		return nil, err
 	}
-	r := &run{scene: s, prompt: p.prompt, store: inner, kinds: faultsOfPrograms, died: make([]bool, len(s.actions))}
+	r := &run{scene: s, prompt: p.prompt, store: inner, died: make([]bool, len(s.actions))}
 	if shared := inner; p.unsafe {
 		r.wire, shared = newWire(inner)
-		r.kinds, r.stepper = faultsOfNetworks, storetest.NewStepper(shared)
+		r.stepper = storetest.NewStepper(shared)
 	} else {
 		r.stepper = storetest.NewStepper(inner)
 	}
@@ -214,7 +221,8 @@ func (r *run) drive(b bounds, by chooser) {
 		}
 		kind := noFault
 		if b.faults > 0 {
-			kind = r.kinds[by.fault(len(r.kinds))]
+			kinds := r.kinds()
+			kind = kinds[by.fault(len(kinds))]
 		}
 		if kind != noFault {
 			b.faults--
