@@ -104,11 +104,11 @@ func described(t testing.TB, at *zarr.Location) map[string]string {
 	return want
 }
 
-// trimDocuments removes the newlines by which writers without locks mark documents.
+// trimDocuments removes the trails of documents in stores without locks.
 func trimDocuments(all map[string]string) {
 	for name, v := range all {
 		if strings.HasSuffix(name, "zarr.json") || strings.Contains(name, ".z") {
-			all[name] = strings.TrimRight(v, "\n")
+			all[name] = strings.TrimRight(v, " \t\n")
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/retry"
 )
 
 // markHeader is the metadata by which a store knows its own writes.
@@ -139,10 +140,10 @@ func (w *writing) own(ctx context.Context, cause error, lost bool) (string, erro
 	switch {
 	case err == nil && h.Get(markHeader) == w.mark:
 		return h.Get("ETag"), nil
+	case !lost && (err == nil || !retry.IsTemporary(err)):
+		return "", cause
 	case err != nil && !isMissing(err):
 		return "", fmt.Errorf("%w; then the blob could not be looked at: %v", unknown(cause), err)
-	case !lost:
-		return "", cause
 	}
 	return "", unknown(cause)
 }

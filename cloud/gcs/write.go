@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/retry"
 )
 
 // mark is the name of the metadata by which a store knows its own writes.
@@ -97,7 +98,7 @@ func (w *writing) repeat(ctx context.Context, c call) (store.Version, error) {
 // after the answer that the condition does not hold: a proxy may have delivered the
 // request twice.
 func (w *writing) settle(ctx context.Context, made string, err error, doubt bool) (store.Version, error) {
-	if err != nil && ctx.Err() == nil && (doubt || isConflict(err) || w.cond != "" && contended(err)) {
+	if err != nil && ctx.Err() == nil && (doubt || isConflict(err)) {
 		made, err = w.own(ctx, err, doubt)
 	}
 	if w.cond != "" && contended(err) && !doubt {
@@ -124,10 +125,10 @@ func (w *writing) own(ctx context.Context, cause error, lost bool) (string, erro
 	switch {
 	case err == nil && d.Metadata[mark] == w.mark:
 		return d.Generation, nil
+	case !lost && (err == nil || !retry.IsTemporary(err)):
+		return "", cause
 	case err != nil && !isMissing(err):
 		return "", fmt.Errorf("%w; then the object could not be looked at: %v", unknown(cause), err)
-	case !lost:
-		return "", cause
 	}
 	return "", unknown(cause)
 }

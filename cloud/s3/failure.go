@@ -113,10 +113,11 @@ func (f *failure) noBatch() bool {
 	return f.lacking() || f.foreign || f.status == http.StatusBadRequest && !f.passes() && !f.throttled() && !f.credentials()
 }
 
-// unsure reports whether the service may have acted on the request. An answer that asks
-// for patience counts too: a proxy may give it after the service has acted.
+// unsure reports whether the service may have acted on the request. An answer 503 that
+// asks for patience counts too: it may come after the service has acted. An answer 429
+// says that it has not.
 func (f *failure) unsure() bool {
-	return f.broken && f.success() || f.status >= 500 && !f.lacking() || f.throttled()
+	return f.broken && f.success() || f.status >= 500 && !f.lacking()
 }
 
 // success reports whether the status is that of a success, whatever the body says.

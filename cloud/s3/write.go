@@ -323,6 +323,8 @@ func (w *writing) find(ctx context.Context) (store.Version, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && out.Metadata[markName] != w.mark:
 		return store.Version{}, errNotOurs
+	case err != nil && w.lost == nil && !retry.IsTemporary(err): // the caller may not look
+		return store.Version{}, errNotOurs
 	case err != nil:
 		return store.Version{}, err
 	}
