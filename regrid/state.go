@@ -11,8 +11,8 @@ import (
 	"fmt"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/likeness"
+	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 )

@@ -20,7 +20,7 @@ func CheckNames(format int, paths ...store.Path) error {
 			continue
 		}
 		if err := nodename.CheckNew(p.Name()); err != nil {
-			return fault.Argument("%w: choose another name", err)
+			return fault.Argument("%v: choose another name", err)
 		}
 		if format == 3 && own.Reserved(p.Name()) {
 			return fault.Argument("node name %q begins with \"__\", which is reserved in format 3: choose another name, or format 2", p.Name())
