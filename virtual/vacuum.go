@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
@@ -72,7 +73,7 @@ func Vacuum(ctx context.Context, s store.Store, path store.Path, opt *regrid.Vac
 //  4. Read all references, to find out which values of data they lead to: the list of
 //     sources only grows.
 //  5. If values that no document has named are to be deleted, store the document again
-//     with one more newline. A program that was about to name them, however long it was
+//     with other white space at its end. A program that was about to name them, however long it was
 //     held, then fails by the condition of its change.
 //  6. Delete what is not needed, and whose grace is over.
 type vacuum struct {
@@ -159,7 +160,7 @@ func (v *vacuum) fence(ctx context.Context, m *Manifest) error {
 	if info.Version != m.folder.info.Version {
 		return store.ErrConflict
 	}
-	_, err = store.PutIf(ctx, v.into, key, append(text, '\n'), store.IfVersion(info.Version), store.Sync)
+	_, err = store.PutIf(ctx, v.into, key, publish.Renewed(text), store.IfVersion(info.Version), store.Sync)
 	if errors.Is(err, store.ErrUnsupported) {
 		return nil // such a store has no changes of manifests
 	}

@@ -137,6 +137,10 @@ func fenced(document []byte, id writeID) []byte {
 	return t.end(document)
 }
 
+// Renewed returns a document with the ID of a new fence: bytes that no document has ever
+// had, with the same meaning.
+func Renewed(document []byte) []byte { return fenced(document, newID()) }
+
 // last returns the publication that the document is.
 func (t trail) last() writeID { return t.published[len(t.published)-1] }
 

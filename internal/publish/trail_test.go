@@ -84,3 +84,18 @@ func TestTrailOfOthers(t *testing.T) {
 		t.Errorf("the body is %q", body(old))
 	}
 }
+
+// TestRenewed renews a document again and again: it never has bytes that it had before.
+func TestRenewed(t *testing.T) {
+	document, seen := []byte("{}\n"), map[string]bool{}
+	for range 100 {
+		seen[string(document)] = true
+		document = Renewed(document)
+		if !Same(document, []byte("{}")) || len(document) > 3*lengthOfLine+8 {
+			t.Fatalf("%q", document)
+		}
+	}
+	if len(seen) != 100 {
+		t.Errorf("%d documents, want 100", len(seen))
+	}
+}
