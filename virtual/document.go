@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
@@ -112,8 +114,13 @@ func parse(data []byte) (*Manifest, error) {
 }
 
 func (m *Manifest) addNode(n nodeDocument) error {
-	if _, err := store.ParsePath(n.Path); err != nil {
-		return err
+	for name := range strings.SplitSeq(n.Path, "/") {
+		if n.Path == "" {
+			break // the root
+		}
+		if err := nodename.CheckListed(name); err != nil {
+			return err
+		}
 	}
 	node, err := metadata.Parse([]byte(n.Document), metadata.Limits{})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/retry"
 )
 
 // upload is an upload in parts. No reader sees it before it is complete. If the program
@@ -274,11 +276,16 @@ func (u *upload) complete(ctx context.Context, cond condition) (store.Version, e
 		return v, err
 	}
 	// Some services answer that they have completed an upload that was aborted
-	// (versitygw, if there is an object). Then the object is not ours.
-	if _, err = w.find(ctx); errors.Is(err, errNotOurs) {
-		err = &explained{u.s.name(w.call), fmt.Errorf("%w, or has replaced the object", errRevoked)}
+	// (versitygw, if there is an object). Then the object is not ours. A caller that may
+	// not look has to believe the answer.
+	out, err := u.s.head(ctx, u.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && out.Metadata[markName] != u.mark:
+		return v, &explained{u.s.name(w.call), fmt.Errorf("%w, or has replaced the object", errRevoked)}
+	case retry.IsTemporary(err):
+		return v, &explained{u.s.name(w.call), fmt.Errorf("the service has answered that it is complete; %w: %w", errUnseen, err)}
 	}
-	return v, err
+	return v, nil
 }
 
 // aborting is the longest time to abort an upload after its context has ended.

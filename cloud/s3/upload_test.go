@@ -117,9 +117,12 @@ func TestNoCopiesMeanwhile(t *testing.T) {
 func TestLargeCopy(t *testing.T) {
 	f, s := faulty(t, nil)
 	put(t, s, key, "one")
+	var marks marks
 	f.set(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+		marks.see(r)
 		switch {
 		case r.Method == http.MethodHead: // the answer lies about the size
+			marks.show(w)
 			w.Header().Set("Etag", `"x"`)
 			w.Header().Set("Content-Length", fmt.Sprint(300<<20))
 			w.WriteHeader(http.StatusOK)
@@ -158,6 +161,23 @@ func TestSlowCompletion(t *testing.T) {
 	}
 }
 
+// marks remembers the mark of the last upload, for answers that describe its object.
+type marks struct{ last atomic.Value }
+
+const markHeader = "X-Amz-Meta-Varve-Write"
+
+func (m *marks) see(r *http.Request) {
+	if mark := r.Header.Get(markHeader); mark != "" && r.Method == http.MethodPost {
+		m.last.Store(mark)
+	}
+}
+
+func (m *marks) show(w http.ResponseWriter) {
+	if mark, ok := m.last.Load().(string); ok {
+		w.Header().Set(markHeader, mark)
+	}
+}
+
 // TestProbeFails lets requests of a probe fail for some time. What that looks like is not
 // remembered.
 func TestProbeFails(t *testing.T) {
@@ -175,9 +195,12 @@ func TestProbeFails(t *testing.T) {
 	} {
 		for _, fault := range []func(http.ResponseWriter, *http.Request, http.Handler) bool{drop, expired, busy, broken} {
 			f, s := faulty(t, func(o *s3.Options) { o.Conditions, o.Read.Attempts = s3.ProbeConditions, 1 })
+			var marks marks
 			f.set(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+				marks.see(r)
 				if r.Method == http.MethodHead && what == "delete" {
 					// The service of the test does not show the ETag of parts.
+					marks.show(w)
 					w.Header().Set("Etag", `"another"`)
 					return true
 				}

@@ -191,7 +191,7 @@ func TestRunDrop(t *testing.T) {
 	if got := must(t, "", "export", node, "--format", "json"); got != want {
 		t.Errorf("%.100s", got)
 	}
-	if _, errs, status := execute(t, "", "run", file); status != 1 || !strings.Contains(errs, "60") {
+	if _, errs, status := execute(t, "", "run", file); status != 1 || !strings.Contains(errs, "make the plan again") {
 		t.Errorf("a second time: status %d, %s", status, errs)
 	}
 }

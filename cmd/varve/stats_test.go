@@ -57,12 +57,12 @@ encoded      24 chunks of 11.4 KiB
 time         T in I/O, T in codecs`},
 		{[]string{"create", at("s.zarr"), "--from", at("a.npy"), "--shards", "200", "--chunks", "10"}, `
 requests     11: 5 stat, 1 list, 2 put, 1 put-if, 1 lock, 1 commit; 3 found nothing
-written      23.2 KiB
+written      23.4 KiB
 encoded      37 chunks of 14.5 KiB
 time         T in I/O, T in codecs`},
 		{[]string{"export", at("s.zarr"), "--select", "0:300", "-o", at("b.npy")}, `
 requests     7: 1 get, 2 open, 3 read, 1 stat
-read         21.5 KiB
+read         21.6 KiB
 coalesced    10 ranges into 1
 index cache  0 hits, 1 miss
 decoded      30 chunks of 11.7 KiB

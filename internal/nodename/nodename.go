@@ -115,6 +115,8 @@ func CheckNew(name string) error {
 		return fmt.Errorf("a node must not be named %q", name)
 	case !utf8.ValidString(name):
 		return fmt.Errorf("node name %q is not valid UTF-8", name)
+	case strings.Contains(name, "/"):
+		return fmt.Errorf("node name %q has a slash", name)
 	// A backslash separates names on Windows.
 	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == '\\' }):
 		return fmt.Errorf("node name %q has a control character or a backslash", name)

@@ -5,11 +5,9 @@ package fits
 import (
 	"bytes"
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/store"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -125,7 +123,4 @@ func (s *scanner) path(u *unit) string {
 }
 
 // isName reports whether an array can have a name.
-func isName(name string) bool {
-	_, err := store.ParsePath(name)
-	return err == nil && name != "" && !strings.Contains(name, "/") && utf8.ValidString(name)
-}
+func isName(name string) bool { return nodename.CheckNew(name) == nil }

@@ -5,12 +5,11 @@ package netcdf3
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -40,8 +39,7 @@ func check(v *variable) error {
 	if len(v.dimensions) > grid.MaxRank {
 		return scan.Unsupportedf("variable %q: %d dimensions, at most %d are possible", v.name, len(v.dimensions), grid.MaxRank)
 	}
-	_, err := store.ParsePath(v.name)
-	if err != nil || strings.Contains(v.name, "/") || !utf8.ValidString(v.name) {
+	if nodename.CheckNew(v.name) != nil {
 		return scan.Unsupportedf("variable %q: the name is not one of an array", v.name)
 	}
 	return nil
