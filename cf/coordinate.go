@@ -48,8 +48,8 @@ func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Arr
 		if err != nil {
 			return nil, fmt.Errorf("the coordinate of dimension %q: %w", dimension, err)
 		}
-		// Both must be of one moment. If the array has the same elements now as when it was
-		// opened, it had them when the coordinate was opened.
+		// Both must be of one moment. If the array has the same elements now as when it
+		// was opened, it had them when the coordinate was opened.
 		_, err = access.Of(a).Unmoved(ctx)
 		if err == nil {
 			err = fitsDimension(c, dimension, a.Shape()[axis])

@@ -133,8 +133,8 @@ func (w *writing) repeat(ctx context.Context, c call) (store.Version, error) {
 }
 
 // own returns the ETag of the blob if this write made it. Otherwise the error is cause
-// or, after a lost answer, that the outcome is unknown: another writer may have replaced the
-// value of this write, or the service may carry out the write later.
+// or, after a lost answer, that the outcome is unknown: another writer may have replaced
+// the value of this write, or the service may carry out the write later.
 func (w *writing) own(ctx context.Context, cause error, lost bool) (string, error) {
 	h, err := w.s.do(ctx, call{method: http.MethodHead, blob: w.s.blob(w.key)})
 	switch {

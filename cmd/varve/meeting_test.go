@@ -25,7 +25,8 @@ func (m *meeting) Read(b []byte) (int, error) {
 	return m.Reader.Read(b)
 }
 
-// another runs a command on the goroutine that reads the input, where a test must not end.
+// another runs a command on the goroutine that reads the input, where a test must not
+// end.
 func another(t *testing.T, stdin string, args ...string) {
 	if _, errs, status := execute(t, stdin, args...); status != 0 {
 		t.Errorf("varve %q: status %d, %s", args, status, errs)

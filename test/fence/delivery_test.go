@@ -66,8 +66,9 @@ func TestDelivery(t *testing.T) {
 }
 
 // TestDeliveryWithoutDrafts checks that the model sees what drafts are for. Where
-// versions are hashes of the content and there are no drafts, a write that arrives late replaces a
-// chunk that another writer has published. CORRECTNESS.md says which services that are.
+// versions are hashes of the content and there are no drafts, a write that arrives late
+// replaces a chunk that another writer has published. CORRECTNESS.md says which services
+// that are.
 func TestDeliveryWithoutDrafts(t *testing.T) {
 	fixture.Sequential(t)
 	const runs = 2000 // about 15 of them find it
