@@ -253,8 +253,8 @@ func TestRequests(t *testing.T) {
 		chunks, lists int64
 	}{
 		{"none", func(context.Context, *zarr.Array) error { return nil }, 0, 1},
-		{"append", changes["append"], 6, 2}, // four new ones, and two that were filled up, twice
-		{"write", changes["write"], 4, 2},   // two chunks, twice
+		{"append", changes["append"], 6, 2},           // four new ones, and two that were filled up, twice
+		{"write", changes["write"], 4, 2},             // two chunks, twice
 		{"re-gridding", changes["re-gridding"], 6, 3}, // and one for moves of elements
 		{"none again", func(context.Context, *zarr.Array) error { return nil }, 0, 1},
 	} {
