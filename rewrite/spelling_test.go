@@ -207,6 +207,13 @@ func TestStrangeObjects(t *testing.T) {
 				_, err := rewrite.ConvertTo(t.Context(), src, dst, 2, nil)
 				return err
 			},
+			"delete tree": func(src, _ *zarr.Location) error {
+				dir, err := store.ParsePath("g")
+				if err != nil {
+					return err
+				}
+				return store.DeleteTree(t.Context(), src.Store(), dir, store.TreeOrder{First: []string{"zarr.json"}}, store.Flush)
+			},
 			"delete": func(src, _ *zarr.Location) error {
 				return src.Delete(t.Context(), &zarr.Options{Write: true, SingleWriter: true})
 			},

@@ -5,6 +5,7 @@ package publish_test
 import (
 	"context"
 	"errors"
+	"io"
 	"testing"
 
 	"varve.dev/zarr/internal/publish"
@@ -145,6 +146,45 @@ func TestJournalGone(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	if !p.has("a", "later") || !p.has("b", "new") {
+		t.Errorf("a has %q, b has %q", p.value("a/zarr.json"), p.value("b/zarr.json"))
+	}
+}
+
+// forgetful is a store that loses the answer to the first write of a journal. then is
+// called before.
+type forgetful struct {
+	storetest.ObjectStore
+	then func()
+}
+
+func (f *forgetful) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, how store.Durability) (store.Version, error) {
+	v, err := f.ObjectStore.PutIf(ctx, key, value, c, how)
+	if then := f.then; err == nil && then != nil && isJournal(storetest.Op{Key: key}) {
+		f.then = nil
+		then()
+		return store.Version{}, io.ErrUnexpectedEOF
+	}
+	return v, err
+}
+
+// TestJournalMissed loses the answer to the journal. Before the writer looks, a recovery
+// publishes the documents and deletes the journal: the change is done.
+func TestJournalMissed(t *testing.T) {
+	p := newPair(t)
+	plain := p.parts[0].Node
+	for i := range p.parts {
+		f := &forgetful{ObjectStore: p.parts[i].Store.(storetest.ObjectStore)}
+		f.then = func() {
+			if _, err := publish.Recover(context.Background(), plain, nil); err != nil {
+				t.Error(err)
+			}
+		}
+		p.parts[i].Store = f
+	}
+	if err := publish.UpdateAll(t.Context(), p.parts, nil); err != nil && !errors.Is(err, publish.ErrIncomplete) {
+		t.Errorf("error is %v", err)
+	}
+	if !p.has("a", "new") || !p.has("b", "new") {
 		t.Errorf("a has %q, b has %q", p.value("a/zarr.json"), p.value("b/zarr.json"))
 	}
 }
