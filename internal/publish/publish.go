@@ -83,7 +83,7 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 		return run.reclaim(ctx, change)
 	}
 	if change.Warn {
-		// A crash after this leaves the old document with one more newline.
+		// A crash after this leaves the old document with the ID of a fence.
 		if err = run.warn(ctx); err != nil {
 			return err
 		}
