@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"varve.dev/zarr"
@@ -326,7 +327,10 @@ func meet(t *testing.T, do func(t *testing.T, s, stored storetest.ObjectStore) e
 		}
 	}
 	n, what := 0, ""
+	var turn sync.Mutex // some requests are made at once
 	s := storetest.Conditional(inner, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+		turn.Lock()
+		defer turn.Unlock()
 		if n++; n != at+1 {
 			return nil
 		}
