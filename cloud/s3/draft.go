@@ -20,7 +20,10 @@ import (
 // of the key.
 
 // draft is an upload whose parts are sent.
-type draft struct{ u *upload }
+type draft struct {
+	u     *upload
+	value []byte
+}
 
 // Draft implements [store.Drafter].
 func (s *Store) Draft(ctx context.Context, key store.Key, value []byte, _ store.Durability) (store.Draft, error) {
@@ -35,7 +38,7 @@ func (s *Store) Draft(ctx context.Context, key store.Key, value []byte, _ store.
 	if err != nil {
 		return nil, err
 	}
-	return draft{u}, nil
+	return draft{u, value}, nil
 }
 
 func (s *Store) newDraft(ctx context.Context, name string, value []byte) (*upload, error) {
@@ -54,6 +57,16 @@ func (d draft) Publish(ctx context.Context, cond store.Condition) (store.Version
 		return store.Version{}, err
 	}
 	v, err := d.u.complete(ctx, c)
+	// A draft of the same bytes keeps the ETag. Write once more, as [Store.put] does, or
+	// a rival could take the new chunk for the old one and delete it.
+	if err == nil && c.same(v) {
+		once := condition{match: c.match, once: true}
+		if data := (pieces{d.value}); data.size() <= singleParts*d.u.s.options.PartSize {
+			v, err = d.u.s.putWhole(ctx, d.u.name, data, once)
+		} else {
+			v, err = d.u.s.uploadOnce(ctx, d.u.name, segments{{data: data}}, defaultCuts(d.u.s).other(), once, nil)
+		}
+	}
 	return v, revocation(err)
 }
 

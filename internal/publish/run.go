@@ -108,6 +108,11 @@ func (e *exclusive) publish(ctx context.Context, document []byte) (store.Version
 // was that of a second delivery. There is no concurrent writer, so it compares the
 // present document.
 func (n Node) settle(ctx context.Context, document []byte, version store.Version, err error) (store.Version, error) {
+	// A store with locks delivers nothing twice. If the document is another one although
+	// this writer holds the lock, the lock is lost, and equal bytes may be a rival's.
+	if _, locks := store.As[store.Locker](n.Store); locks && errors.Is(err, store.ErrConflict) {
+		return version, err
+	}
 	// Where there is no bucket or no permission, nothing can be looked at.
 	if err == nil || unwritten(err) && !errors.Is(err, store.ErrConflict) {
 		return version, err
