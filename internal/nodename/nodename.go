@@ -91,13 +91,24 @@ func CheckListed(name string) error {
 	if strings.Trim(name, ".") == "" || name == V3Node {
 		return CheckNew(name)
 	}
-	for i, part := range strings.Split(name, `\`) {
-		drive := i == 0 && len(part) == 2 && part[1] == ':' && part != name
-		if part == "" || part == "." || part == ".." || drive {
-			return fmt.Errorf("node name %q leads out of its directory where a backslash separates names", name)
-		}
+	if LeadsOut(name) {
+		return fmt.Errorf("node name %q leads out of its directory where a backslash separates names", name)
 	}
 	return CheckPath(name)
+}
+
+// LeadsOut reports whether a program for Windows, where a backslash separates names too
+// and c: is a drive, may take a name of one or more segments for a place outside the
+// directory that the name is in, or for that of another name.
+func LeadsOut(name string) bool {
+	parts := strings.Split(strings.ReplaceAll(name, `\`, "/"), "/")
+	for i, part := range parts {
+		drive := i == 0 && len(parts) > 1 && len(part) == 2 && part[1] == ':' && isLetter(part[0])
+		if part == "" || part == "." || part == ".." || drive {
+			return true
+		}
+	}
+	return false
 }
 
 // CheckNew returns an error if a new node must not have the name: it is no legal name of

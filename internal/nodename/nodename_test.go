@@ -46,6 +46,19 @@ func TestCheckListed(t *testing.T) {
 	}
 }
 
+func TestLeadsOut(t *testing.T) {
+	for _, name := range []string{"a", "T:2m", `a\b`, "a/b", "C:", "..a/b", "ab:/c", "a/c:", "2:/x"} {
+		if LeadsOut(name) {
+			t.Errorf("%q leads out", name)
+		}
+	}
+	for _, name := range []string{"", "..", "/a", "a//b", "a/../b", `a/..\b`, `..\b`, `\x`, `c:\x`, "C:/x", `a\`, `a\.\b`} {
+		if !LeadsOut(name) {
+			t.Errorf("%q does not lead out", name)
+		}
+	}
+}
+
 func TestCheckPath(t *testing.T) {
 	for _, name := range []string{"...", "zarr.json", `a\b`, "a\tb", "\xff", "__tmp-1"} {
 		if err := CheckPath(name); err != nil {

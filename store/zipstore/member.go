@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
 
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/store"
 )
 
@@ -39,21 +39,12 @@ func checkName(name string) error {
 	switch {
 	case !utf8.ValidString(name):
 		return fmt.Errorf("%w %q: it is not valid UTF-8", store.ErrInvalidKey, name)
-	case leadsOut(name):
+	case nodename.LeadsOut(strings.TrimSuffix(name, "/")):
 		return fmt.Errorf("%w %q: it leads out of the archive where a backslash separates names, or c: is a drive", store.ErrInvalidKey, name)
 	case len(name) > mostName:
 		return fmt.Errorf("%w: %d bytes, an archive holds names of %d", store.ErrInvalidKey, len(name), mostName)
 	}
 	return nil
-}
-
-// leadsOut reports whether a program for Windows that extracts the archive may store the
-// member elsewhere.
-func leadsOut(name string) bool {
-	parts := strings.Split(strings.ReplaceAll(name, `\`, "/"), "/")
-	letter := parts[0][:min(1, len(parts[0]))]
-	drive := len(parts[0]) == 2 && parts[0][1] == ':' && strings.ToUpper(letter) != strings.ToLower(letter)
-	return parts[0] == "" || drive || slices.Contains(parts, "..")
 }
 
 // check returns an error if no valid archive can have the member.
