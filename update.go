@@ -120,11 +120,7 @@ func (a *Array) known(ctx context.Context, d publish.Document) (*snapshot.Array,
 	if err != nil {
 		return nil, err
 	}
-	// An append is given no indices, so the same keys are enough here. To ask whether
-	// they came around would be one request more for each append after another writer.
-	if next.Numbering = s.Numbering; s.Engine.Keys != next.Engine.Keys {
-		a.number(ctx, s, next)
-	}
+	a.number(ctx, s, next)
 	return next, nil
 }
 

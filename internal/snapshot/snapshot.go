@@ -95,13 +95,17 @@ func (s *Array) SetWritten(at time.Time) {
 }
 
 // CurrentAt returns a time when the document was the current one, by the clock of the
-// store. exact says that the store has only one clock: its times tell the order of two
-// writes. Other times are early by a slack.
+// store where that tells it. exact says that the store has only one clock: its times tell
+// the order of two writes. Other times are early by a slack.
 func (s *Array) CurrentAt(exact bool) time.Time {
-	if at := s.written.Load(); at != 0 && exact {
+	at := s.written.Load()
+	switch {
+	case at == 0:
+		return s.Since()
+	case exact:
 		return time.Unix(0, at)
 	}
-	return s.Since()
+	return time.Unix(0, at).Add(-clockSlack)
 }
 
 // Document returns the document for writing. Other spellings of the chunk grid and of

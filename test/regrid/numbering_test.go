@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
@@ -26,6 +28,13 @@ var tens = grid.Box{{Start: 10, Stop: 20}}
 func opened(t *testing.T, inner bool) (s store.Store, a, other *zarr.Array) {
 	t.Helper()
 	s = memstore.New()
+	a, other = openedIn(t, s, inner)
+	return s, a, other
+}
+
+// openedIn is [opened] in a store.
+func openedIn(t *testing.T, s store.Store, inner bool) (a, other *zarr.Array) {
+	t.Helper()
 	spec := fixture.Edges(10, 10, 10, 10)
 	if inner {
 		spec.InnerChunks = []grid.Cut{grid.Every(5)}
@@ -43,7 +52,7 @@ func opened(t *testing.T, inner bool) (s store.Store, a, other *zarr.Array) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, a, other
+	return a, other
 }
 
 // moved drops or inserts ten elements at the beginning.
@@ -56,6 +65,14 @@ func moved(t *testing.T, a *zarr.Array, drop bool) {
 	if _, err := regrid.Do(t.Context(), a, r, nil); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// lastKey returns the key of the last chunk.
+func lastKey(a *zarr.Array) (key string) {
+	for c := range a.Chunks() {
+		key = c.Key
+	}
+	return key
 }
 
 // vacuumNow deletes superseded grids at once.
@@ -258,6 +275,46 @@ func TestAppendsAfterMove(t *testing.T) {
 		if is := values(t, s, "a"); !slices.Equal(is, append(fixture.Numbers(10, 30), 41)) {
 			t.Errorf("%v", is)
 		}
+	}
+}
+
+// TestAppendsWhenKeysComeAround appends to an array that was opened before another program
+// moved its elements so often that the chunks have the keys of before again. The records
+// of the moves are deleted. A view that was made before means other elements, also where
+// the clock of the store is an hour slow.
+func TestAppendsWhenKeysComeAround(t *testing.T) {
+	ctx := t.Context()
+	for name, s := range map[string]store.Store{
+		"one clock": memstore.New(), "a service": inMemory(), "a slow clock": &skewed{ObjectStore: inMemory(), by: -time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, other := openedIn(t, s, false)
+			view, err := a.View(tens)
+			if err != nil {
+				t.Fatal(err)
+			}
+			key := lastKey(a)
+			for range 4 {
+				// Once opened anew it does not compare times, which services round.
+				if other, err = zarr.At(s, "a").OpenArray(ctx, &zarr.Options{Write: true}); err != nil {
+					t.Fatal(err)
+				}
+				moved(t, other, false)
+				vacuumNow(t, other)
+			}
+			if is := lastKey(other); !strings.HasPrefix(is, key[:len("a/c/")]) {
+				t.Fatalf("the keys did not come around: %s, %s", key, is)
+			}
+			if err := zarr.Append(ctx, a, 0, []int32{40}, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := zarr.Fill(ctx, view, nil, int32(7)); !errors.Is(err, zarr.ErrConflict) {
+				t.Errorf("a view: %v", err)
+			}
+			if got, err := zarr.Read[int32](ctx, view, nil); !errors.Is(err, zarr.ErrConflict) {
+				t.Errorf("a view: %v %v", got.Data, err)
+			}
+		})
 	}
 }
 
