@@ -160,7 +160,10 @@ func (v *vacuum) fence(ctx context.Context, m *Manifest) error {
 	if info.Version != m.folder.info.Version {
 		return store.ErrConflict
 	}
-	_, err = store.PutIf(ctx, v.into, key, publish.Renewed(text), store.IfVersion(info.Version), store.Sync)
+	if text = publish.Renewed(text); checkDocument(text) != nil {
+		return checkDocument(text)
+	}
+	_, err = store.PutIf(ctx, v.into, key, text, store.IfVersion(info.Version), store.Sync)
 	if errors.Is(err, store.ErrUnsupported) {
 		return nil // such a store has no changes of manifests
 	}

@@ -56,6 +56,9 @@ func (n Node) forget(ctx context.Context, files []File) {
 func (n Node) create(ctx context.Context, document []byte) (store.Version, error) {
 	key, id := n.key(), newID()
 	if n.trails() {
+		if err := n.room(document); err != nil {
+			return store.Version{}, err
+		}
 		document = created(document, id)
 	}
 	version, err := store.PutIf(ctx, n.Store, key, document, store.IfAbsent(), n.Durability)

@@ -173,6 +173,53 @@ func TestFenceRefused(t *testing.T) {
 	}
 }
 
+// TestNoRoom publishes, creates and disturbs documents that could be longer than the
+// limit once they have a trail. Nothing is written: nobody could read them.
+func TestNoRoom(t *testing.T) {
+	for name, do := range map[string]func(n publish.Node) error{
+		"a new document": func(n publish.Node) error {
+			return publish.Update(t.Context(), n, func(publish.Document) (*publish.Change, error) {
+				return &publish.Change{Document: []byte(strings.Repeat("x", 900))}, nil
+			})
+		},
+		"a transaction": func(n publish.Node) error {
+			plan := func(publish.Document) (*publish.Change, error) {
+				return &publish.Change{Document: []byte(strings.Repeat("x", 900))}, nil
+			}
+			return publish.UpdateAll(t.Context(), []publish.Participant{{Node: n, Plan: plan}}, nil)
+		},
+		"the present document": func(n publish.Node) error {
+			n.Limit = 1100
+			return publish.Update(t.Context(), n, puts("a/c/1", "1", "a/c/1"))
+		},
+		"a creation": func(n publish.Node) error {
+			n.Document = "other"
+			_, err := publish.Create(t.Context(), n, []byte(strings.Repeat("x", 900)))
+			return err
+		},
+		"a disturbance": func(n publish.Node) error {
+			info, err := store.Stat(t.Context(), n.Store, store.MustKey("a/zarr.json"))
+			if n.Limit = 1100; err == nil {
+				err = publish.Disturb(t.Context(), n, info.Version)
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUnlocked(t)
+			u.node.Limit = 2000
+			u.do = func(bool) error { t.Error("the document is written"); return nil }
+			if err := do(u.node); !errors.Is(err, store.ErrTooLarge) {
+				t.Errorf("error is %v", err)
+			}
+			u.wants("a/zarr.json", "old")
+			if found, err := store.Exists(t.Context(), u.node.Store, store.MustKey("a/other")); found || err != nil {
+				t.Errorf("the new node is there: %t, %v", found, err)
+			}
+		})
+	}
+}
+
 // TestPublishedLost loses the answer to the write of a document, and lets a concurrent
 // writer write before the outcome is looked up.
 func TestPublishedLost(t *testing.T) {

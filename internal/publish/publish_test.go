@@ -120,7 +120,7 @@ func prepared(t *testing.T) (*recorder, publish.Node) {
 			t.Fatal(err)
 		}
 	}
-	return r, publish.Node{Store: r, Path: at(t, "a"), Document: "zarr.json", Limit: 100}
+	return r, publish.Node{Store: r, Path: at(t, "a"), Document: "zarr.json", Limit: 2000}
 }
 
 func at(t *testing.T, path string) store.Path {

@@ -4,6 +4,7 @@ package publish
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,12 @@ type run interface {
 
 // begin returns the run for a change.
 func (n Node) begin(old Document, c *Change, fenced bool) (run, error) {
+	if fenced || c.Warn {
+		// The present document gets the ID of a fence.
+		if err := cmp.Or(n.room(c.Document), n.room(old.Bytes)); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case !fenced:
 		return &exclusive{n, old}, nil

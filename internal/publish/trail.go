@@ -7,8 +7,11 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
+
+	"varve.dev/zarr/store"
 )
 
 // A document in a store without locks ends in a trail: white space that has the IDs of
@@ -59,6 +62,8 @@ const (
 	publication   = ' '
 	fenceLine     = '\t'
 	lengthOfLine  = 1 + bitsOfID + 1
+	// mostTrail is the most bytes that a trail has.
+	mostTrail = len("\n") + (mostPublished+1)*(lengthOfLine+len("\n")) + len(mark+"\n")
 )
 
 // body returns a document without the white space at its end.
@@ -103,6 +108,16 @@ func appendLine(document []byte, kind byte, id writeID) []byte {
 		document = append(document, " \t"[id>>i&1])
 	}
 	return append(document, '\t', '\n')
+}
+
+// room returns an error if a document could exceed the node's limit once it has a trail.
+// Then nobody with that limit could read it. A limit of 0 means no limit.
+func (n Node) room(document []byte) error {
+	if need := int64(len(body(document)) + mostTrail); n.Limit > 0 && need > n.Limit {
+		return fmt.Errorf("%w: %s would have up to %d bytes with the IDs of its writes, and %d are accepted; raise Limits.Document, here and where it is read",
+			store.ErrTooLarge, n.key(), need, n.Limit)
+	}
+	return nil
 }
 
 // end returns a document with this trail.

@@ -37,8 +37,8 @@ func TestTrail(t *testing.T) {
 			t.Errorf("%d publications, want %d", len(got.published), want)
 		}
 	}
-	if n := len(document); n > 2000 {
-		t.Errorf("the document has %d bytes", n)
+	if longest := fenced(marked(document), newID()); len(longest)-len(body(longest)) != mostTrail {
+		t.Errorf("the document has %d bytes, and its trail at most %d", len(longest), mostTrail)
 	}
 	now, last := trailOf(document), len(ids)-1
 	for name, c := range map[string]struct {

@@ -55,6 +55,9 @@ func Disturb(ctx context.Context, n Node, version store.Version) error {
 	if d.Version != version {
 		return fmt.Errorf("%w: the document was published again", store.ErrConflict)
 	}
+	if err := n.room(d.Bytes); err != nil {
+		return err
+	}
 	_, err = store.PutIf(ctx, n.Store, n.key(), fenced(d.Bytes, newID()), store.IfVersion(version), n.Durability)
 	return err
 }
