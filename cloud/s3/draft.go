@@ -122,9 +122,13 @@ func (s *Store) eachUpload(ctx context.Context, prefix string, do func(types.Mul
 				return err
 			}
 		}
-		key, id := value(page.NextKeyMarker), value(page.NextUploadIdMarker)
-		if !value(page.IsTruncated) || key == "" || key == value(in.KeyMarker) && id == value(in.UploadIdMarker) {
+		if !value(page.IsTruncated) {
 			return nil
+		}
+		key, id := value(page.NextKeyMarker), value(page.NextUploadIdMarker)
+		if key == "" || key == value(in.KeyMarker) && id == value(in.UploadIdMarker) {
+			// The draft of a rival may be among the rest.
+			return fmt.Errorf("%s: %w: the service says that there are more uploads, and not how to list them", s.name(call{"ListMultipartUploads", prefix}), store.ErrUnsupported)
 		}
 		in.KeyMarker, in.UploadIdMarker = &key, text(id)
 	}

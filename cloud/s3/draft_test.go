@@ -102,6 +102,27 @@ func TestDraft(t *testing.T) {
 	}
 }
 
+// cutUploads answers that there are more uploads, and not how to list them.
+func cutUploads(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+	w.Header().Set("Content-Type", "application/xml")
+	_, _ = io.WriteString(w, `<ListMultipartUploadsResult><IsTruncated>true</IsTruncated></ListMultipartUploadsResult>`)
+	return true
+}
+
+// TestRevokeUnlisted revokes drafts where the list of uploads is cut off: one that is not
+// listed could still become the value.
+func TestRevokeUnlisted(t *testing.T) {
+	f, s := faulty(t, nil)
+	f.set(checkCompletions)
+	put(t, s, key, "old")
+	ours := draft(t, s, "ours")
+	f.set(once(1000, http.MethodGet, "uploads", cutUploads))
+	if err := s.Revoke(t.Context(), key, ours); !errors.Is(err, store.ErrUnsupported) {
+		t.Errorf("error is %v", err)
+	}
+	ours.Discard(t.Context())
+}
+
 // TestDraftProbe makes drafts only where the service checks conditions of completions,
 // and lists uploads and aborts them.
 func TestDraftProbe(t *testing.T) {
@@ -120,6 +141,7 @@ func TestDraftProbe(t *testing.T) {
 		}), store.ErrUnsupported},
 		"aborts":   {once(1000, http.MethodDelete, "uploadId", done), store.ErrUnsupported},
 		"listings": {once(1000, http.MethodGet, "uploads", answer(http.StatusNotImplemented, "NotImplemented")), store.ErrUnsupported},
+		"pages":    {once(1000, http.MethodGet, "uploads", cutUploads), store.ErrUnsupported},
 		"all":      {nil, nil},
 		// Answers that come after the service has acted are no reason to do without.
 		"busy": {second(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
