@@ -93,9 +93,12 @@ func (n Node) settleCreation(ctx context.Context, id writeID, failed error) (sto
 	case errors.Is(err, fs.ErrNotExist):
 		return store.Version{}, failed
 	case err != nil:
-		return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(failed, err))
+		return store.Version{}, unknown(failed, err)
 	}
-	switch t := trailOf(there.Bytes); {
+	t := trailOf(there.Bytes)
+	switch {
+	// A trail that no longer reaches back to the creation counts as that of another node:
+	// so many others have written since, while this request was under way.
 	case !slices.Contains(t.published, id):
 		return store.Version{}, failed
 	case t.last() == id && t.fence == 0:

@@ -251,7 +251,7 @@ func (f *fence) settle(ctx context.Context, id writeID, failed error) (store.Ver
 		case errors.Is(err, fs.ErrNotExist):
 			return store.Version{}, fmt.Errorf("%w: %w", gone(err, f.key()), failed)
 		case err != nil:
-			return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(failed, err))
+			return store.Version{}, unknown(failed, err)
 		}
 		t := trailOf(there.Bytes)
 		switch t.fateOf(id, f.planned) {
@@ -261,7 +261,7 @@ func (f *fence) settle(ctx context.Context, id writeID, failed error) (store.Ver
 			}
 			return store.Version{}, nil
 		case untold:
-			return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, failed)
+			return store.Version{}, unknown(failed)
 		case open:
 			// The write may be on its way. A fence makes it fail for good: ours, or
 			// that of a concurrent writer.
@@ -271,7 +271,7 @@ func (f *fence) settle(ctx context.Context, id writeID, failed error) (store.Ver
 		}
 		return store.Version{}, fmt.Errorf("%w: %w", store.ErrConflict, failed)
 	}
-	return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, failed)
+	return store.Version{}, unknown(failed)
 }
 
 // reclaim runs step 5: it deletes and clears superseded chunks.

@@ -135,7 +135,7 @@ func (j *journal) write(ctx context.Context) error {
 			return j.missed(context.WithoutCancel(ctx), err)
 		}
 	}
-	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	return unknown(err)
 }
 
 // missed finds the outcome if an answer to the write of the journal is no success, and
@@ -146,7 +146,7 @@ func (j *journal) missed(ctx context.Context, failed error) error {
 	n := j.node.at(j.Parts[0])
 	now, err := n.read(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(failed, err))
+		return unknown(failed, err)
 	}
 	if !n.trails() {
 		// There is no concurrent writer, so only a recovery publishes.
@@ -159,7 +159,7 @@ func (j *journal) missed(ctx context.Context, failed error) error {
 	case carried:
 		return nil
 	case untold:
-		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, failed)
+		return unknown(failed)
 	}
 	return failed
 }

@@ -56,6 +56,17 @@ func incomplete(errs ...error) error {
 	return fmt.Errorf("%w: %w", ErrIncomplete, err)
 }
 
+// unknown wraps the errors of a write in [ErrOutcomeUnknown]. The result is no conflict,
+// even if an answer was one: who meets a conflict plans again, and the change would be
+// made twice.
+func unknown(errs ...error) error {
+	err := errors.Join(errs...)
+	if errors.Is(err, store.ErrConflict) {
+		return fmt.Errorf("%w: %v", ErrOutcomeUnknown, err)
+	}
+	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+}
+
 // exclusive is the run of a writer that has no concurrent writers, because it holds the
 // lock or the caller declared a single writer.
 type exclusive struct {
@@ -135,7 +146,7 @@ func (n Node) settle(ctx context.Context, document []byte, version store.Version
 		// Still the old document, or none yet: nothing was published.
 		return store.Version{}, err
 	}
-	return store.Version{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	return store.Version{}, unknown(err)
 }
 
 // unwritten reports whether the error of a write says that nothing was written, and why
