@@ -42,7 +42,7 @@ interop: ## compare with zarr-python and zarrita, which are installed in a cache
 	@sh interop/setup
 	@sh interop/zarrita/setup
 	@sh interop/peers/setup
-	cd interop && go test -count=1 -timeout 5m ./...
+	cd interop && go test -count=1 -timeout 15m ./...
 
 beam: ## check and test the executor on Apache Beam, which go.work leaves out
 	@sh .ci/beam

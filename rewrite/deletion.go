@@ -4,10 +4,12 @@ package rewrite
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
@@ -100,8 +102,18 @@ func (s *syncer) remove(ctx context.Context, name string) error {
 		return err
 	}
 	now, err := s.librarian(s.to, s.goal).those(ctx, s.groupsAbove(name))
-	maps.Copy(s.there, now)
-	return err
+	if err != nil {
+		return err
+	}
+	for dir, i := range now {
+		// The group is as it was read, or published already. What another writer has
+		// changed meanwhile must not be overwritten.
+		if was := s.there[dir]; was != nil && !i.saysSame(was) && !i.saysSame(s.is[dir]) {
+			return fmt.Errorf("%w: the document of %q; sync again", zarr.ErrConflict, "/"+strings.TrimSuffix(s.goal.String()+"/"+dir, "/"))
+		}
+		s.there[dir] = i
+	}
+	return nil
 }
 
 // groupsAbove returns the nodes of the source above a path.

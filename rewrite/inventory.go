@@ -57,6 +57,27 @@ func (i *item) sameFiles(o *item) bool {
 	return slices.EqualFunc(i.files, o.files, func(a, b file) bool { return a.name == b.name && publish.Same(a.raw, b.raw) })
 }
 
+// saysSame reports whether the documents of both nodes say the same about the nodes
+// themselves, whatever copies of other documents they have.
+func (i *item) saysSame(o *item) bool {
+	return slices.EqualFunc(i.files, o.files, func(a, b file) bool { return a.name == b.name && publish.Same(a.own(), b.own()) })
+}
+
+// own returns a document without the copies of others that it has.
+func (f file) own() []byte {
+	switch f.name {
+	case metadata.V2Consolidated:
+		return nil
+	case metadata.V3Node:
+		if g, err := metadata.ParseGroup(f.raw, metadata.Limits{}); err == nil {
+			if raw, err := g.WithConsolidated(nil).Marshal(metadata.Limits{}); err == nil {
+				return raw
+			}
+		}
+	}
+	return f.raw
+}
+
 // inventory has the nodes of a hierarchy by their directories.
 type inventory map[string]*item
 

@@ -184,6 +184,38 @@ func TestSyncReplacedNodes(t *testing.T) {
 	}
 }
 
+// TestSyncRivalOfRemoval lets another writer change the attributes of the group while a
+// Sync removes one of its nodes. They stay.
+func TestSyncRivalOfRemoval(t *testing.T) {
+	const theirs = `{"zarr_format":3,"node_type":"group","attributes":{"by":"a rival"}}`
+	src, stored := at(memstore.New(), ""), memstore.New()
+	family(t, src, 3)
+	rival := false
+	dst := at(storetest.Conditional(stored, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		if rival && strings.HasPrefix(op.Name, "Delete") && op.Key.String() == "mirror/t/zarr.json" {
+			rival = false
+			putValue(t, stored, "mirror/zarr.json", theirs)
+		}
+		return nil
+	}}), "mirror")
+	syncWhole(t, src, dst)
+	anew(t, src.At("t"), 3, true)
+	rival = true
+	if _, err := rewrite.Sync(t.Context(), src, dst, &rewrite.SyncOptions{Delete: true}); !errors.Is(err, zarr.ErrConflict) || rival {
+		t.Errorf("error is %v (%t)", err, rival)
+	}
+	g, err := dst.OpenGroup(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is := string(g.Metadata().Attributes); is != `{"by":"a rival"}` {
+		t.Errorf("the attributes are %s", is)
+	}
+	// Another call takes the group for what the source has to replace.
+	syncWhole(t, src, dst)
+	checkMirror(t, src, dst, false)
+}
+
 func syncWhole(t *testing.T, src, dst *zarr.Location) {
 	t.Helper()
 	if _, err := rewrite.Sync(t.Context(), src, dst, &rewrite.SyncOptions{Delete: true, Verify: true}); err != nil {

@@ -109,16 +109,26 @@ func (s staging) Put(ctx context.Context, key store.Key, value []byte) error {
 	// Rule 1. The key may have a chunk that a crash orphaned, or the chunk of a
 	// concurrent writer that planned on the same document.
 	_, err := f.putIf(ctx, key, value, store.IfAbsent())
-	if err != nil && mayBeThere(ctx, err) {
+	if err != nil && f.mayBeThere(ctx, key, err) {
 		err = f.replace(ctx, key, value, store.Version{})
 	}
 	return f.claim(key, err)
 }
 
-// mayBeThere reports whether a key may have a value, after the error of a write on the
-// condition that it has none.
-func mayBeThere(ctx context.Context, err error) bool {
-	return ctx.Err() == nil && (errors.Is(err, store.ErrConflict) || !unwritten(err))
+// mayBeThere reports whether a key has a value, or may have, after the error of a write
+// on the condition that it has none. If it has none, the error says why, as when there is
+// no space left.
+func (f *fence) mayBeThere(ctx context.Context, key store.Key, err error) bool {
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case errors.Is(err, store.ErrConflict):
+		return true
+	case unwritten(err):
+		return false
+	}
+	_, err = store.Stat(ctx, f.Store, key)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // claim records that this writer put the marker chunk, unless err is set.

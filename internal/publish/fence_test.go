@@ -179,6 +179,30 @@ func TestFenceRefused(t *testing.T) {
 	}
 }
 
+// full is a store that has no space left for chunks.
+type full struct{ storetest.ObjectStore }
+
+func (f full) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
+	if key != document {
+		return store.Version{}, errFault
+	}
+	return f.ObjectStore.PutIf(ctx, key, value, c, d)
+}
+
+// TestFull stores a chunk where there is no space left. The error says so: a conflict
+// would be tried again, and hide the cause.
+func TestFull(t *testing.T) {
+	u := newUnlocked(t)
+	u.node.Store = full{u.node.Store.(storetest.ObjectStore)}
+	for _, chunk := range []string{"a/c/4", "a/c/1"} { // none is there, and one is left
+		err := publish.Update(t.Context(), u.node, puts(chunk, "", chunk))
+		if !errors.Is(err, errFault) || errors.Is(err, store.ErrConflict) {
+			t.Errorf("%s: error is %v", chunk, err)
+		}
+	}
+	u.wants("a/zarr.json", "old")
+}
+
 // TestNoRoom publishes, creates and disturbs documents that could be longer than the
 // limit once they have a trail. Nothing is written: nobody could read them.
 func TestNoRoom(t *testing.T) {
