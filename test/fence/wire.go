@@ -10,19 +10,21 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-// wire is a network between programs and an object store that delivers writes on
-// conditions late or twice. A late write may arrive at any time, also after its program
-// has given up or crashed. A nil wire delivers every request once.
+// wire is a network between programs and an object store that delivers writes and
+// deletions on conditions late or twice. A late one may arrive at any time, also after its
+// program has given up or crashed. A nil wire delivers every request once.
 type wire struct {
 	storetest.ObjectStore
-	next int      // what happens to the next request: noFault, delay, delayAndCrash or repeat
-	late []func() // writes on their way
+	next   int      // what happens to the next request: noFault, delay, delayAndCrash or repeat
+	late   []func() // writes on their way
+	hashed bool     // versions are hashes of the content
 }
 
 // newWire returns a wire, and the store at its near end.
 func newWire(s storetest.ObjectStore) (*wire, storetest.ObjectStore) {
 	w := &wire{ObjectStore: s}
 	if d, ok := s.(store.Drafter); ok {
+		w.hashed = true
 		return w, wireWithDrafts{w, d}
 	}
 	return w, w
@@ -43,6 +45,17 @@ func (w *wire) carry(request func() (store.Version, error)) (store.Version, erro
 func (w *wire) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
 	ctx, value = context.WithoutCancel(ctx), bytes.Clone(value) // the caller writes to it after this call
 	return w.carry(func() (store.Version, error) { return w.ObjectStore.PutIf(ctx, key, value, c, d) })
+}
+
+func (w *wire) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+	// Where versions come back, a late deletion may hit what another writer has stored
+	// again. CORRECTNESS.md says so.
+	if w.hashed {
+		return w.ObjectStore.DeleteIf(ctx, key, v)
+	}
+	ctx = context.WithoutCancel(ctx)
+	_, err := w.carry(func() (store.Version, error) { return store.Version{}, w.ObjectStore.DeleteIf(ctx, key, v) })
+	return err
 }
 
 // all is the number of writes to deliver in the end.
