@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"testing"
-	"varve.dev/zarr/test/fixture"
 
 	"go.uber.org/goleak"
 	"varve.dev/zarr/cloud/azure"
@@ -14,6 +13,7 @@ import (
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/test/arrays"
+	"varve.dev/zarr/test/fixture"
 )
 
 // TestMain lets the test binary be a program of a crowd.
@@ -110,4 +110,14 @@ func TestSoakLife(t *testing.T) {
 			arrays.Life(t, endpoint, 20, places("acme", "box", "", azuretest.Key), uint64(seed))
 		})
 	}
+}
+
+// TestStrangeBlobs lists a container with blobs whose names are no keys.
+func TestStrangeBlobs(t *testing.T) {
+	f, endpoint := azuretest.Serve(t)
+	for _, name := range append([]string{"g/zarr.json", "g/a\tb/c/0"}, storetest.Strange...) {
+		f.Blobs["in/"+name] = &azuretest.Blob{Value: []byte("v"), Tag: `"1"`}
+	}
+	f.Blobs["in/g/mark/"] = &azuretest.Blob{Tag: `"1"`}
+	storetest.CheckStrange(t, open(t, endpoint, "in"))
 }

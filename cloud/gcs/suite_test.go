@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"testing"
-	"varve.dev/zarr/test/fixture"
 
 	"varve.dev/zarr/cloud/gcs"
 	"varve.dev/zarr/cloud/gcs/gcstest"
 	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/test/arrays"
+	"varve.dev/zarr/test/fixture"
 )
 
 // TestMain lets the test binary be a program of a crowd.
@@ -79,4 +79,14 @@ func TestSoakLife(t *testing.T) {
 	for seed := range fixture.Soaked(t, 2, 20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { arrays.Life(t, endpoint, 20, places("bucket"), uint64(seed)) })
 	}
+}
+
+// TestStrangeObjects lists a bucket with objects whose names are no keys.
+func TestStrangeObjects(t *testing.T) {
+	f, endpoint := gcstest.Serve(t)
+	for _, name := range append([]string{"g/zarr.json", "g/a\tb/c/0"}, storetest.Strange...) {
+		f.Put("in/"+name, []byte("v"))
+	}
+	f.Put("in/g/mark/", nil)
+	storetest.CheckStrange(t, open(t, endpoint, "in"))
 }

@@ -4,12 +4,14 @@ package s3_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
-	"varve.dev/zarr/test/fixture"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"varve.dev/zarr/cloud/s3/s3test"
 	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/test/arrays"
+	"varve.dev/zarr/test/fixture"
 )
 
 // TestMain lets the test binary be a program of a crowd.
@@ -60,4 +62,23 @@ func TestSoakLife(t *testing.T) {
 	for seed := range fixture.Soaked(t, 2, 20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { arrays.Life(t, service.URL, 20, at, uint64(seed)) })
 	}
+}
+
+// TestStrangeObjects lists a bucket with objects whose names are no keys.
+func TestStrangeObjects(t *testing.T) {
+	service := s3test.Fake(t, nil)
+	bucket := service.Bucket(t)
+	for name, value := range map[string]string{"g/zarr.json": "v", "g/a\tb/c/0": "v", "g/mark/": "", "": "v"} {
+		names := []string{name}
+		if name == "" {
+			names = storetest.Strange
+		}
+		for _, name := range names {
+			name = "in/" + name
+			if _, err := service.Client().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &name, Body: strings.NewReader(value)}); err != nil {
+				t.Fatalf("%q: %v", name, err)
+			}
+		}
+	}
+	storetest.CheckStrange(t, service.Open(t, bucket, "in"))
 }
