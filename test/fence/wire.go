@@ -11,8 +11,8 @@ import (
 )
 
 // wire is a network between programs and an object store that delivers writes and
-// deletions on conditions late or twice. A late one may arrive at any time, also after its
-// program has given up or crashed. A nil wire delivers every request once.
+// deletions on conditions late or twice. A late one may arrive at any time, also after
+// its program has given up or crashed. A nil wire delivers every request once.
 type wire struct {
 	storetest.ObjectStore
 	next   int      // what happens to the next request: noFault, delay, delayAndCrash or repeat

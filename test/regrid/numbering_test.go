@@ -278,10 +278,10 @@ func TestAppendsAfterMove(t *testing.T) {
 	}
 }
 
-// TestAppendsWhenKeysComeAround appends to an array that was opened before another program
-// moved its elements so often that the chunks have the keys of before again. The records
-// of the moves are deleted. A view that was made before means other elements, also where
-// the clock of the store is an hour slow.
+// TestAppendsWhenKeysComeAround appends to an array that was opened before another
+// program moved its elements so often that the chunks have the keys of before again. The
+// records of the moves are deleted. A view that was made before means other elements,
+// also where the clock of the store is an hour slow.
 func TestAppendsWhenKeysComeAround(t *testing.T) {
 	ctx := t.Context()
 	for name, s := range map[string]store.Store{
