@@ -126,7 +126,9 @@ func (w *writer) load(ctx context.Context, n int64, read bool) (*budget.Buffer, 
 			return nil, err
 		}
 		// If a concurrent writer creates or replaces the chunk from here on, the
-		// conditional write fails, and the part is merged into the new version.
+		// conditional write fails, and the part is merged into the new version. A driver
+		// may repeat the write: if the chunk has the bytes again with which the part was
+		// merged, the result is still right.
 		w.on = store.IfAbsent()
 		if found {
 			w.on = store.IfVersion(w.info.Version)

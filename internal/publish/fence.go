@@ -42,7 +42,8 @@ import (
 //     again: another writer has overwritten it and then planned again. In such a store a
 //     chunk is replaced by a draft ([store.Drafter]), which is made before the fence is
 //     raised or checked. Whoever raises a fence later revokes the draft before it
-//     replaces the chunk.
+//     replaces the chunk. A deletion has no draft: CORRECTNESS.md says what a late one
+//     may do.
 type fence struct {
 	Node
 	change *Change

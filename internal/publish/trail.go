@@ -17,9 +17,9 @@ import (
 // A document in a store without locks ends in a trail: white space that has the IDs of
 // the writes that led to it. The trail serves two purposes:
 //
-//   - No document ever has the bytes of an earlier one. So its version never comes back,
-//     even if the store derives versions from the content, and a write that arrives late
-//     or twice fails.
+//   - No document that this program writes there has the bytes of an earlier one. So its
+//     version never comes back, even if the store derives versions from the content, and
+//     a write that arrives late or twice fails.
 //   - A writer that does not know whether its write was carried out finds the ID of the
 //     write, even if others have published since. An answer cannot tell: a proxy may
 //     deliver a request twice, and then the answer is that the condition does not hold.
@@ -31,7 +31,9 @@ import (
 // Each ID is a line of its own: a space for a publication or a tab for a fence, 64 spaces
 // and tabs for its bits, and a tab. A trail has the last publications, oldest first, and
 // perhaps the fence that was raised since. Another program drops the trail when it
-// rewrites the document. Then the next one begins with a hash of that document.
+// rewrites the document, and so does a single writer. Then the next one begins with a
+// hash of that document. A document in a store with locks has a trail only after a
+// warning (see [Warned]), until it is published again.
 
 // writeID identifies one write of a document.
 type writeID uint64
