@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
@@ -41,6 +42,11 @@ type Array struct {
 	// beyond the extent, and OrphanBytes their bytes. They are no damage, and are not
 	// counted with [Options.Fast] and [Options.Sample].
 	Orphans, OrphanBytes int64
+	// Orphaned says what these values are, and whether [regrid.Vacuum] deletes them.
+	Orphaned []regrid.VacuumItem
+	// Elsewhere is set if no chunk is stored under the keys that the document names, and
+	// values under others that no re-gridding explains. It says so in one line.
+	Elsewhere string
 	// Misread says, for each deviation of the document, why other programs read wrong
 	// values.
 	Misread []string
@@ -87,6 +93,7 @@ func (o *Options) array(ctx context.Context, path string, a *zarr.Array) (*Array
 	if err := r.checkChunks(ctx, a, o, total); err != nil {
 		return nil, err
 	}
+	r.Elsewhere = r.elsewhere(a)
 	// Reading a damaged coordinate would only report the damage again.
 	if r.Faults == 0 && !o.Fast {
 		if r.Disorder, r.Times, err = cf.Unordered(ctx, a); ctx.Err() != nil {
@@ -108,11 +115,27 @@ func (r *Array) countOrphans(ctx context.Context, a *zarr.Array) error {
 	if err != nil {
 		return ctx.Err() // a store that cannot be listed has no answer
 	}
+	r.Orphaned = v.Items
 	for _, i := range v.Items {
 		r.Orphans += i.Values
 		r.OrphanBytes += i.Bytes
 	}
 	return nil
+}
+
+// elsewhere says that the stored values have other keys than the document names, or
+// returns "".
+func (r *Array) elsewhere(a *zarr.Array) string {
+	i := slices.IndexFunc(r.Orphaned, func(i regrid.VacuumItem) bool { return i.Unexplained && len(i.First) > 0 })
+	if i < 0 || r.Chunks > 0 {
+		return ""
+	}
+	for c := range a.Chunks() {
+		want := strings.TrimPrefix(c.Key, strings.TrimPrefix(a.Path()+"/", "/"))
+		return fmt.Sprintf("no chunk is stored under the keys of the document, such as %q, but %d values under keys such as %q, which have another separator or prefix: all elements read as the fill value",
+			want, r.Orphaned[i].Values, r.Orphaned[i].First[0])
+	}
+	return "" // the array is empty
 }
 
 // checkChunks checks the chunks of an array, or takes what parts have found.

@@ -35,6 +35,7 @@ const (
 	Unfinished zarr.Kind = "unfinished"        // a decided change of several arrays
 	Replaced   zarr.Kind = "document-replaced" // the document of a re-gridding
 	Misread    zarr.Kind = "misread"           // other programs return wrong values
+	Elsewhere  zarr.Kind = "other-keys"        // the stored values have other keys than the document names
 	Dimensions zarr.Kind = "dimensions"        // arrays of a group differ in length
 	Outdated   zarr.Kind = "stale"             // consolidated metadata
 )
@@ -59,6 +60,7 @@ const (
 	repairLengths = "append to the shorter arrays, or resize the longer ones"
 	repairPending = "check.Repair finishes the change"
 	repairMisread = "check.Repair writes the document as other programs read it"
+	repairKeys    = "name the separator of the keys in the document: \"dimension_separator\" in .zarray, or \"chunk_key_encoding\" in zarr.json"
 	repairStale   = "check.Repair, or Group.Consolidate"
 	repairGone    = "restore the documents of the nodes that are gone from the copy, or let Group.Consolidate forget them"
 )
@@ -91,6 +93,9 @@ func (r *Array) Findings() []Finding {
 	}
 	for _, text := range r.Misread {
 		list = append(list, Finding{Kind: Misread, Path: r.Path, Message: text, Repair: repairMisread})
+	}
+	if r.Elsewhere != "" {
+		list = append(list, Finding{Kind: Elsewhere, Path: r.Path, Message: r.Elsewhere, Repair: repairKeys})
 	}
 	if r.Replaced != nil {
 		list = append(list, Finding{Kind: Replaced, Path: r.Path, Message: r.Replaced.Message(), Repair: r.Replaced.Repair()})

@@ -53,13 +53,22 @@ type VacuumItem struct {
 	Kind string
 	// Keys is an example of a key.
 	Keys string
+	// First are the first keys, in the order of text, of values that have the form of
+	// chunks, at most ten.
+	First []string
 	// Values and Bytes are what is stored. Bytes is 0 if the store does not tell sizes.
 	Values, Bytes int64
 	// Kept is the reason why the values stay, or "" if they are deleted.
 	Kept string
 	// Due is when the grace ends, if that is the reason.
 	Due time.Time
+	// Unexplained is set if the values have keys of another encoding than the document
+	// names, and no record or claim says why.
+	Unexplained bool
 }
+
+// mostFirst bounds [VacuumItem.First].
+const mostFirst = 10
 
 // Freed returns the bytes of the values that are deleted.
 func (r *VacuumReport) Freed() int64 {
@@ -289,7 +298,7 @@ func (v *vacuum) look(ctx context.Context, old *snapshot.Array) (found map[metad
 // reclaimGrid reports the values of one key encoding, and deletes them if they are not to
 // be kept.
 func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.Batch, k metadata.KeyEncoding, n *values) error {
-	item := VacuumItem{Kind: n.kind, Keys: n.example, Values: int64(len(n.keys)), Bytes: n.bytes}
+	item := VacuumItem{Kind: n.kind, Keys: n.example, First: n.first, Values: int64(len(n.keys)), Bytes: n.bytes}
 	switch n.kind {
 	case beyond: // a longer document may have been put aside
 		if item.Kept = v.broken; item.Kept == "" {
@@ -303,6 +312,7 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 		if item.Kept, item.Due, err = v.kept(ctx, k, old); err != nil {
 			return err
 		}
+		item.Unexplained = item.Kept == unexplained
 	}
 	if item.Kept == "" && item.Values > 0 {
 		var err error
@@ -355,8 +365,18 @@ const (
 type values struct {
 	kind    string
 	example string
+	first   []string
 	keys    []store.Key
 	bytes   int64
+}
+
+// addFirst keeps the name of a value if it is one of the first in the order of names.
+func (n *values) addFirst(name string) {
+	at, _ := slices.BinarySearch(n.first, name)
+	if at < mostFirst {
+		n.first = slices.Insert(n.first, at, name)
+		n.first = n.first[:min(mostFirst, len(n.first))]
+	}
 }
 
 // survey returns the values beside the document that look like chunks, by key encoding,
@@ -390,6 +410,7 @@ func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.
 			found[k] = n
 		}
 		n.keys = append(n.keys, v.at.Path.MustKey(e.Name))
+		n.addFirst(e.Name)
 		size := e.Size
 		if size < 0 {
 			info, err := store.Stat(ctx, v.at.Store, v.at.Path.MustKey(e.Name))
@@ -460,6 +481,9 @@ func (v *vacuum) notDescended(ctx context.Context) (*lineage.Record, error) {
 	return nil, nil
 }
 
+// unexplained is why values stay whose keys no document or record names.
+const unexplained = "no record says that this is a superseded grid: perhaps the document names other keys than the chunks have (varve check)"
+
 // kept returns why a superseded grid must stay, or "", and when its grace ends.
 func (v *vacuum) kept(ctx context.Context, k metadata.KeyEncoding, old *snapshot.Array) (why string, due time.Time, err error) {
 	rank := old.Grid.Rank()
@@ -471,7 +495,7 @@ func (v *vacuum) kept(ctx context.Context, k metadata.KeyEncoding, old *snapshot
 	case v.broken != "":
 		return v.broken, due, nil
 	case r == nil:
-		return "no record says that this is a superseded grid; if it is not needed, delete it by hand", due, nil
+		return unexplained, due, nil
 	}
 	left, err := v.graceLeft(ctx, r)
 	if err != nil {

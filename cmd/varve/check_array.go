@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -15,6 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/regrid"
 )
 
 // findings is the result of a check of one array, in the form of --json.
@@ -39,6 +41,8 @@ type findings struct {
 	// --sample.
 	Orphans     int64 `json:"orphans"`
 	OrphanBytes int64 `json:"bytes_orphaned"`
+	// Orphaned says what they are, with the first keys of each kind.
+	Orphaned []orphanFact `json:"orphaned,omitempty"`
 
 	Findings []finding      `json:"findings"` // everything that changes the status
 	Checked  *checkedCounts `json:"checked,omitempty"`
@@ -50,12 +54,47 @@ type findings struct {
 	of *check.Array
 }
 
+// orphanFact is values that no document describes, in the form of --json.
+type orphanFact struct {
+	Kind   string   `json:"kind"`
+	Keys   []string `json:"keys"` // the first ones, below the array
+	Values int64    `json:"values"`
+	Bytes  int64    `json:"bytes"`
+	Kept   string   `json:"kept,omitempty"` // why varve vacuum does not delete them now
+}
+
+// firstKeys returns the first keys of values, or an example.
+func firstKeys(i regrid.VacuumItem) []string {
+	if len(i.First) > 0 {
+		return i.First
+	}
+	return []string{i.Keys}
+}
+
+// text says what the values are, and what becomes of them.
+func (o orphanFact) text() string {
+	shown := o.Keys[:min(3, len(o.Keys))]
+	what := fmt.Sprintf("%s that the document does not describe (%s, such as %s), %s: ",
+		phrase.Plural(o.Values, "value"), o.Kind, strings.Join(shown, ", "), phrase.Bytes(o.Bytes))
+	if o.Kept != "" {
+		return what + "varve vacuum keeps them: " + o.Kept
+	}
+	return what + "varve vacuum removes them"
+}
+
 // newFindings describes the result for an array below a location. unproven has the
 // reasons why shards were not repaired, by their keys.
 func newFindings(location string, r *check.Array, unproven map[string]string) *findings {
 	c := &findings{
 		Path: pathBelow(location, r.Path), Chunks: r.Chunks, Inner: r.Inner, Bytes: r.Bytes, Dead: r.Dead, Missing: r.Missing, Faults: r.Faults, Bad: r.Damaged,
 		Found: []faultFact{}, Order: output.Present(r.Disorder), Notes: append([]string{}, r.Notes...), Orphans: r.Orphans, OrphanBytes: r.OrphanBytes, of: r,
+	}
+	for _, i := range r.Orphaned {
+		o := orphanFact{i.Kind, firstKeys(i), i.Values, i.Bytes, i.Kept}
+		if i.Unexplained {
+			o.Kind, o.Kept = "unexplained", "no record says what they are"
+		}
+		c.Orphaned = append(c.Orphaned, o)
 	}
 	if r.Err != nil {
 		c.Error = output.Present(failure.OneLine(r.Err))
@@ -103,13 +142,16 @@ func (c *findings) verdict() error {
 	if len(c.of.Misread) > 0 {
 		text += "; other programs read wrong values"
 	}
+	if c.of.Elsewhere != "" {
+		text += "; the stored values have other keys than the document names"
+	}
 	if c.of.Replaced != nil {
 		text += "; the document of a re-gridding was replaced"
 	}
 	if c.of.Err != nil {
 		text += "; the values of the coordinate could not be read"
 	}
-	if c.of.Err != nil || c.of.Times || c.Faults > 0 || c.of.IsUnfinished() || c.of.Replaced != nil || len(c.of.Misread) > 0 {
+	if c.of.Err != nil || c.of.Times || c.Faults > 0 || c.of.IsUnfinished() || c.of.Replaced != nil || len(c.of.Misread) > 0 || c.of.Elsewhere != "" {
 		return failure.Verdict(text)
 	}
 	return nil
@@ -172,15 +214,17 @@ func (c *findings) write(w *bufio.Writer) error {
 	if c.Order != nil {
 		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(*c.Order))
 	}
-	if c.Orphans > 0 {
-		_, err = fmt.Fprintf(w, "%s  %s that the document does not describe, %s: varve vacuum removes those whose grace is over\n",
-			phrase.Printable(c.Path), phrase.Plural(c.Orphans, "value"), phrase.Bytes(c.OrphanBytes))
+	for _, o := range c.Orphaned {
+		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(o.text()))
 	}
 	for _, text := range c.Notes {
 		_, err = fmt.Fprintf(w, "%s  note: %s\n", phrase.Printable(c.Path), phrase.Printable(text))
 	}
 	for _, text := range c.of.Misread {
 		_, err = fmt.Fprintf(w, "%s  %s\n  repair: varve check --repair\n", phrase.Printable(c.Path), phrase.Printable(text))
+	}
+	if c.of.Elsewhere != "" {
+		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(c.of.Elsewhere))
 	}
 	if c.of.Replaced != nil {
 		_, err = fmt.Fprintf(w, "%s  %s\n  repair: %s\n", phrase.Printable(c.Path), phrase.Printable(c.of.Replaced.Message()), phrase.Printable(c.of.Replaced.Repair()))

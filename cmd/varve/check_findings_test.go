@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,7 +89,49 @@ func TestCheckOrphans(t *testing.T) {
 	if n, _ := r["orphans"].(float64); n < 3 || r["bytes_orphaned"].(float64) < 12 {
 		t.Errorf("%v orphans of %v bytes", n, r["bytes_orphaned"])
 	}
-	if out := must(t, "", "check", node); !strings.Contains(out, "does not describe") {
+	out := must(t, "", "check", node)
+	if !strings.Contains(out, "does not describe (superseded, such as c/0, c/1, c/2)") || !strings.Contains(out, "varve vacuum keeps them: readers may still use it until") {
 		t.Error(out)
+	}
+	first := r["orphaned"].([]any)[0].(map[string]any)
+	if keys := fmt.Sprint(first["keys"]); keys != "[c/0 c/1 c/2]" || first["values"] != 3.0 || first["kind"] != "superseded" {
+		t.Errorf("%v", first)
+	}
+}
+
+// TestCheckOtherKeys checks arrays whose chunks have other keys than the document names.
+// All elements are fill values, and a vacuum deletes nothing.
+func TestCheckOtherKeys(t *testing.T) {
+	for format, change := range map[string][2]string{
+		"2": {`"dimension_separator":"."`, `"dimension_separator":"/"`}, "3": {`"separator":"/"`, `"separator":"."`},
+	} {
+		node := newNode(t, "--zarr-format", format, "--shape", "4,2", "--dtype", "int16", "--chunks", "2,2", "--compressor", "none")
+		must(t, "", "write", node, "--value", "7")
+		name := node + "/zarr.json"
+		if format == "2" {
+			name = node + "/.zarray"
+		}
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compact := new(bytes.Buffer)
+		if err := json.Compact(compact, raw); err != nil {
+			t.Fatal(err)
+		}
+		other := strings.Replace(compact.String(), change[0], change[1], 1)
+		if other == compact.String() {
+			t.Fatal(other)
+		}
+		overwrite(t, name, other)
+		out, errs, status := execute(t, "", "check", node)
+		if status != 1 || !strings.Contains(out, "no chunk is stored under the keys of the document") || !strings.Contains(errs, "other keys than the document names") {
+			t.Errorf("format %s: status %d, %s%s", format, status, out, errs)
+		}
+		must(t, "", "vacuum", node, "--grace", "0s", "--yes")
+		overwrite(t, name, string(raw))
+		if out := must(t, "", "check", node); strings.Contains(out, "other keys") {
+			t.Error(out)
+		}
 	}
 }

@@ -18,22 +18,23 @@ import (
 // groupFindings is the result of a check of all arrays below a group, in the form of
 // --json. The numbers are sums over all arrays.
 type groupFindings struct {
-	Path    string      `json:"path"`
-	Arrays  []*findings `json:"arrays"` // in the order of their paths
-	Chunks  int64       `json:"chunks_stored"`
-	Inner   int64       `json:"inner_chunks_stored"`
-	Bytes   int64       `json:"bytes_stored"`
-	Dead    int64       `json:"bytes_dead"`
-	Missing int64       `json:"chunks_missing"`
-	Faults  int64       `json:"faults"`
-	Bad     int64       `json:"chunks_damaged"`
-	Failed  int64       `json:"arrays_not_checked"`
-	Differ  []string    `json:"dimensions"`            // dimensions whose arrays differ in length
-	Pending int64       `json:"arrays_pending"`        // arrays in an unfinished change of several
-	Times   int64       `json:"coordinates_unordered"` // coordinates with times out of order
-	Stale   []staleFact `json:"stale"`                 // groups with stale consolidated metadata
-	Changed int64       `json:"documents_replaced"`    // arrays whose re-gridding was undone
-	Misread int64       `json:"arrays_misread"`        // arrays of which other programs read wrong values
+	Path      string      `json:"path"`
+	Arrays    []*findings `json:"arrays"` // in the order of their paths
+	Chunks    int64       `json:"chunks_stored"`
+	Inner     int64       `json:"inner_chunks_stored"`
+	Bytes     int64       `json:"bytes_stored"`
+	Dead      int64       `json:"bytes_dead"`
+	Missing   int64       `json:"chunks_missing"`
+	Faults    int64       `json:"faults"`
+	Bad       int64       `json:"chunks_damaged"`
+	Failed    int64       `json:"arrays_not_checked"`
+	Differ    []string    `json:"dimensions"`            // dimensions whose arrays differ in length
+	Pending   int64       `json:"arrays_pending"`        // arrays in an unfinished change of several
+	Times     int64       `json:"coordinates_unordered"` // coordinates with times out of order
+	Stale     []staleFact `json:"stale"`                 // groups with stale consolidated metadata
+	Changed   int64       `json:"documents_replaced"`    // arrays whose re-gridding was undone
+	Misread   int64       `json:"arrays_misread"`        // arrays of which other programs read wrong values
+	Elsewhere int64       `json:"arrays_elsewhere"`      // arrays whose stored values have other keys than the document names
 
 	Findings []finding      `json:"findings"` // everything that changes the status
 	Checked  *checkedCounts `json:"checked"`
@@ -64,6 +65,7 @@ func newGroupFindings(location string, r *check.Report, unproven map[string]stri
 		g.Times += oneIf(a.Times)
 		g.Changed += oneIf(a.Replaced != nil)
 		g.Misread += oneIf(len(a.Misread) > 0)
+		g.Elsewhere += oneIf(a.Elsewhere != "")
 	}
 	for _, f := range r.Findings {
 		if f.Kind == check.Dimensions {
@@ -86,7 +88,7 @@ func oneIf(is bool) int64 {
 
 // verdict returns an error that sums up the findings, or nil if there are none.
 func (g *groupFindings) verdict() error {
-	if g.Faults == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 && g.Changed == 0 && g.Misread == 0 {
+	if g.Faults == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 && g.Changed == 0 && g.Misread == 0 && g.Elsewhere == 0 {
 		return nil
 	}
 	text := faultsText(g.Path, g.Faults, g.Missing, g.Bad, g.Chunks)
@@ -107,6 +109,9 @@ func (g *groupFindings) verdict() error {
 	}
 	if g.Misread > 0 {
 		text += fmt.Sprintf("; other programs read wrong values of %s", phrase.Plural(g.Misread, "array"))
+	}
+	if g.Elsewhere > 0 {
+		text += fmt.Sprintf("; the stored values of %s have other keys than the document names", phrase.Plural(g.Elsewhere, "array"))
 	}
 	if len(g.Stale) > 0 {
 		text += "; consolidated metadata is older than the nodes"

@@ -5,7 +5,7 @@ package regrid
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -43,7 +43,7 @@ func TestScratch(t *testing.T) {
 			{Kind: "records", Keys: "__varve/regrid/00000000000000bb/1", Values: 1, Bytes: 1},
 			{Kind: "scratch", Keys: strings.TrimPrefix(ofB, "a/"), Values: 1, Bytes: 2},
 		}
-		if err != nil || !slices.Equal(r.Items, want) {
+		if err != nil || !reflect.DeepEqual(r.Items, want) {
 			t.Fatalf("%+v (%v), want %+v", r.Items, err, want)
 		}
 	}
