@@ -15,12 +15,16 @@ const longSizes = 8
 // Sizes returns the chunk lengths of an axis in one line, in elements and clipped at the
 // extent: "365×4, 366, 1×10". If there are more than eight runs, it only gives the first
 // and last ones with the number of chunks between them: "31, 28, 31, 30, … 111 more …,
-// 30, 31". For an axis without chunks it returns "none".
+// 30, 31". The one chunk of a regular axis that is longer than the extent is stored with
+// padding: "366 of 8760". For an axis without chunks Sizes returns "none".
 func Sizes(a grid.Axis) string { return unicodeText.sizes(a) }
 
 func (t *text) sizes(a grid.Axis) string {
 	if a.Chunks() == 0 {
 		return "none"
+	}
+	if a.Step() > a.Extent() {
+		return number(a.Extent()) + " of " + number(a.Step())
 	}
 	var parts []string
 	list := merged(spans(a, a.Chunks(), longSizes))

@@ -27,7 +27,8 @@ func TestSizes(t *testing.T) {
 	}{
 		{100, grid.Every(25), "25×4"},
 		{90, grid.Every(25), "25×3, 15"},
-		{10, grid.Every(25), "10"},
+		{10, grid.Every(25), "10 of 25"},
+		{10, grid.Edges(25), "10"},
 		{0, grid.Every(25), "none"},
 		{0, grid.Edges(2, 3), "none"},
 		{1836, grid.Runs(grid.Run{Length: 365, Count: 4}, grid.Run{Length: 366, Count: 1}, grid.Run{Length: 1, Count: 10}), "365×4, 366, 1×10"},
@@ -64,7 +65,11 @@ func TestSizesAddUp(t *testing.T) {
 			a := g.Axis(i)
 			line := draw.Sizes(a)
 			if runs := a.Sizes(); len(runs) <= 8 {
-				if want := plain(runs); line != want {
+				want := plain(runs)
+				if a.Step() > a.Extent() && a.Extent() > 0 {
+					want = exact(a.Extent()) + " of " + exact(a.Step())
+				}
+				if line != want {
 					t.Fatalf("%q, want %q", line, want)
 				}
 				continue

@@ -25,6 +25,10 @@
 // not stored are fill values; where a level would be made of nothing else, nothing is
 // read and nothing is stored.
 //
+// Numbers are those that readers see: _Unsigned changes their sign, and a negative
+// scale_factor their order. A mean that would be missing is replaced by the number next
+// to it.
+//
 // A mean of floats is a sum in float64, in C order, that is divided by the number of its
 // elements. A mean of integers is exact, in 64 or 128 bits, and rounded half to even, as
 // by numpy.rint. Since a level is made from the one before it, rounded means are rounded

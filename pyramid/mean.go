@@ -3,8 +3,13 @@
 package pyramid
 
 import (
+	"bytes"
 	"math"
 	"math/bits"
+	"slices"
+
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/number"
 )
 
 // sums makes means without looking at blocks one by one: it adds up whole rows. means
@@ -33,6 +38,114 @@ func sums[T short | float, S int64 | float64](means func(dst []T, sums []S, n in
 			}
 		}
 	}
+}
+
+// apart keeps means apart from missing values: the mean of -1 and 1 is 0, and where 0 is
+// missing, readers would find nothing there. The number next to it takes its place.
+type apart struct {
+	format *number.Format // of an element, or of the real part
+	size   int            // bytes of an element
+	absent [][]byte
+}
+
+// newApart returns nil if nothing is missing.
+func newApart(t dtype.Type, absent [][]byte) *apart {
+	if len(absent) == 0 {
+		return nil
+	}
+	f, ok := number.Of(t)
+	switch {
+	case ok:
+	case t == dtype.Of[complex64]():
+		f, _ = number.Of(dtype.Of[float32]())
+	case t == dtype.Of[complex128]():
+		f, _ = number.Of(dtype.Of[float64]())
+	default: // times
+		f, _ = number.Of(dtype.Of[int64]())
+		absent = append(slices.Clone(absent), notATime)
+	}
+	return &apart{f, t.Size(), absent}
+}
+
+// rows makes rows as another maker does, without missing values where there are numbers.
+func (a *apart) rows(maker rowMaker) rowMaker {
+	if a == nil {
+		return maker
+	}
+	return func(width int) makeRow {
+		row := maker(width)
+		return func(dst []byte, rows [][]byte, f int) {
+			row(dst, rows, f)
+			for j := range len(dst) / a.size {
+				if elem := dst[j*a.size:][:a.size]; a.isAbsent(elem) && a.hasNumber(rows, j*f, f) {
+					a.move(elem)
+				}
+			}
+		}
+	}
+}
+
+func (a *apart) isAbsent(elem []byte) bool {
+	return slices.ContainsFunc(a.absent, func(e []byte) bool { return bytes.Equal(e, elem) || a.equal(e, elem) })
+}
+
+// equal reports whether two floats are equal, as 0 and -0 are, or both their parts.
+func (a *apart) equal(x, y []byte) bool {
+	for ; len(x) > 0; x, y = x[a.format.Bytes:], y[a.format.Bytes:] {
+		if a.format.Carrier != number.Float || a.value(x) != a.value(y) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasNumber reports whether an element of a block is neither NaN nor absent.
+func (a *apart) hasNumber(rows [][]byte, from, f int) bool {
+	for _, r := range rows {
+		for k := from; k < min(from+f, len(r)/a.size); k++ {
+			if elem := r[k*a.size:][:a.size]; !a.isAbsent(elem) && !math.IsNaN(a.value(elem)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// value returns the number of an element, rounded if it is a wide integer.
+func (a *apart) value(elem []byte) float64 {
+	b := number.NewBlock()
+	defer b.Free()
+	a.format.Load(b, elem[:a.format.Bytes])
+	switch a.format.Carrier {
+	case number.Signed:
+		return float64(b.I[0])
+	case number.Unsigned:
+		return float64(b.U[0])
+	}
+	return b.F[0]
+}
+
+// move replaces an element by the number with the next bits, or those before, that is not
+// missing. It stays if there is none.
+func (a *apart) move(elem []byte) {
+	b, raw := number.NewBlock(), number.Format{Carrier: number.Unsigned, Bytes: a.format.Bytes, Bits: 8 * a.format.Bytes}
+	defer b.Free()
+	was, from := slices.Clone(elem), a.value(elem)
+	raw.Load(b, was[:raw.Bytes])
+	bits := b.U[0]
+	for _, step := range [...]int{1, -1} {
+		for n := 1; n <= len(a.absent); n++ {
+			b.U[0] = bits + uint64(n*step)
+			raw.StoreBits(elem[:raw.Bytes], b)
+			to := a.value(elem)
+			// Beyond the end of a type, integers begin anew and floats are infinite.
+			wraps := a.format.Carrier != number.Float && math.Abs(to-from) > float64(2*n)+math.Abs(from)/(1<<50)
+			if !wraps && !math.IsInf(to, 0) && !math.IsNaN(to) && !a.isAbsent(elem) {
+				return
+			}
+		}
+	}
+	copy(elem, was)
 }
 
 // shortMeans sets dst to sums divided by n, rounded half to even.

@@ -20,3 +20,14 @@ func Methods() []Method { return []Method{Mean, Nearest, Mode, Min, Max} }
 // centred reports whether an element stands for the whole block, and not for its first
 // element. Then its position is the centre of the block.
 func (m Method) centred() bool { return m != Nearest }
+
+// reversed returns the method for numbers in the opposite order.
+func (m Method) reversed() Method {
+	switch m {
+	case Min:
+		return Max
+	case Max:
+		return Min
+	}
+	return m
+}

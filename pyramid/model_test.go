@@ -32,6 +32,7 @@ type kind[T element] struct {
 	values  []T
 	absent  func(T) bool
 	mean    func([]T) T
+	next    func(T) T // the number that takes the place of a mean that would be missing
 	less    func(a, b T) bool
 	methods []pyramid.Method
 }
@@ -64,7 +65,8 @@ func toBig[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](x 
 }
 
 func integers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](low, high T) kind[T] {
-	return kind[T]{[]T{0, 1, 2, 3, 7, low, high, high - 1}, nothing[T], exactMean[T], cmp.Less[T], pyramid.Methods()}
+	next := func(x T) T { return x + 1 }
+	return kind[T]{[]T{0, 1, 2, 3, 7, low, high, high - 1}, nothing[T], exactMean[T], next, cmp.Less[T], pyramid.Methods()}
 }
 
 func floats[T float32 | float64](huge T) kind[T] {
@@ -78,12 +80,24 @@ func floats[T float32 | float64](huge T) kind[T] {
 				sum += float64(x)
 			}
 			return T(sum / float64(len(block)))
-		}, cmp.Less[T], pyramid.Methods(),
+		}, nextFloat[T], cmp.Less[T], pyramid.Methods(),
 	}
 }
 
+// nextFloat returns the float with the next larger magnitude.
+func nextFloat[T float32 | float64](x T) T {
+	away := math.Inf(1)
+	if math.Signbit(float64(x)) {
+		away = math.Inf(-1)
+	}
+	if _, short := any(x).(float32); short {
+		return T(math.Nextafter32(float32(x), float32(away)))
+	}
+	return T(math.Nextafter(float64(x), away))
+}
+
 func bools() kind[bool] {
-	return kind[bool]{[]bool{true, false}, nothing[bool], nil, func(a, b bool) bool { return !a && b }, pyramid.Methods()[1:]}
+	return kind[bool]{[]bool{true, false}, nothing[bool], nil, nil, func(a, b bool) bool { return !a && b }, pyramid.Methods()[1:]}
 }
 
 func halves() kind[dtype.Float16] {
@@ -98,6 +112,7 @@ func halves() kind[dtype.Float16] {
 			}
 			return nearestHalf(sum / float64(len(block)))
 		},
+		func(x dtype.Float16) dtype.Float16 { return x + 1 },
 		func(a, b dtype.Float16) bool { return a.Float32() < b.Float32() }, pyramid.Methods(),
 	}
 }
@@ -130,7 +145,7 @@ func complexes() kind[complex64] {
 			}
 			n := float64(len(block))
 			return complex(float32(re/n), float32(im/n))
-		}, nil, pyramid.Methods()[:2],
+		}, func(x complex64) complex64 { return complex(nextFloat(real(x)), imag(x)) }, nil, pyramid.Methods()[:2],
 	}
 }
 
@@ -158,7 +173,11 @@ func (b block[T]) halved(k kind[T], m pyramid.Method, factors []int64, absent fu
 				present = append(present, x)
 			}
 		}
-		up.data = append(up.data, k.one(m, all, present))
+		x := k.one(m, all, present)
+		for m == pyramid.Mean && len(present) > 0 && x == x && absent(x) {
+			x = k.next(x)
+		}
+		up.data = append(up.data, x)
 	}
 	return up
 }

@@ -315,6 +315,45 @@ func TestOtherRequests(t *testing.T) {
 	}
 }
 
+// TestNumbersOfReaders makes levels of numbers that readers see otherwise than they are
+// stored: unsigned ones, and those with a negative scale.
+func TestNumbersOfReaders(t *testing.T) {
+	for _, tt := range []struct {
+		attributes string
+		method     pyramid.Method
+		want       []int8
+	}{
+		{`{"_Unsigned":"true"}`, pyramid.Mean, []int8{-128, -124}}, // 127.5 and 132.5
+		{`{"_Unsigned":"true"}`, pyramid.Min, []int8{127, 10}},
+		{`{"_Unsigned":"true"}`, pyramid.Max, []int8{-128, -1}},
+		{`{"scale_factor":-1}`, pyramid.Min, []int8{127, 10}},
+		{`{"scale_factor":-1}`, pyramid.Max, []int8{-128, -1}},
+		{`{"scale_factor":2}`, pyramid.Max, []int8{127, 10}},
+	} {
+		s := memstore.New()
+		_, err := zarr.At(s, "g").CreateGroup(t.Context(), nil, nil)
+		check1(t, err)
+		a, err := zarr.At(s, "g/v").CreateArray(t.Context(), zarr.Spec{
+			Shape: []int64{2, 2}, Type: dtype.Of[int8](), Chunks: every(2, 2), Attributes: []byte(tt.attributes),
+		}, nil)
+		check1(t, err)
+		check1(t, zarr.Write(t.Context(), a, nil, []int8{127, -128, 10, -1}))
+		opt := &pyramid.Options{Method: tt.method, Factors: []int64{1, 2}, Levels: 1}
+		plan, err := pyramid.Make(t.Context(), a, opt)
+		check1(t, err)
+		got, err := zarr.Read[int8](t.Context(), levelOf(t, s, plan.Levels[0]), nil)
+		check1(t, err)
+		if !slices.Equal(got.Data, tt.want) {
+			t.Errorf("%s of %s: %v, want %v", tt.method, tt.attributes, got.Data, tt.want)
+		}
+		// The record of another meaning is none.
+		check1(t, a.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) { return []byte(`{}`), nil }))
+		if plan, err = pyramid.Make(t.Context(), a, opt); err != nil || plan.Rebuild != (tt.attributes != `{"scale_factor":2}`) {
+			t.Errorf("%s of %s: rebuilt %t (%v)", tt.method, tt.attributes, plan.Rebuild, err)
+		}
+	}
+}
+
 // named returns the paths that the metadata of the group name.
 func named(t *testing.T, s store.Store) []string {
 	t.Helper()

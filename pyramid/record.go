@@ -43,10 +43,11 @@ type made struct {
 	Type    string  `json:"data_type"`
 	Fill    []byte  `json:"fill"`
 	Absent  []byte  `json:"absent,omitempty"` // missing values, one after the other
+	Stored  Method  `json:"stored,omitempty"` // the method for the stored numbers, if it is another one
 }
 
 func (m made) equal(o made) bool {
-	return m.Method == o.Method && slices.Equal(m.Factors, o.Factors) && m.Type == o.Type &&
+	return m.Method == o.Method && m.Stored == o.Stored && slices.Equal(m.Factors, o.Factors) && m.Type == o.Type &&
 		slices.Equal(m.Fill, o.Fill) && slices.Equal(m.Absent, o.Absent)
 }
 

@@ -25,6 +25,9 @@ func newReducer(t dtype.Type, m Method, factors []int64, absent [][]byte) (*redu
 	if r.rows = rowsOf(t, m, absent); r.rows == nil {
 		return nil, fmt.Errorf("%w: elements of type %s have no %s; the method nearest takes any type of fixed size", zarr.ErrInvalidArgument, t, m)
 	}
+	if m == Mean {
+		r.rows = newApart(t, absent).rows(r.rows)
+	}
 	return r, nil
 }
 

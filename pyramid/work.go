@@ -158,11 +158,24 @@ func (w *work) request(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	absent := slices.Collect(cf.Missing(s.Doc, filled))
-	if w.reducer, err = newReducer(s.Type, w.Method, factors, absent); err != nil {
+	// The numbers that readers see count: _Unsigned changes the sign of the stored ones,
+	// and a negative scale their order.
+	p, err := cf.PackingOf(ctx, w.base)
+	if err != nil {
 		return err
 	}
-	w.made = made{w.Method, factors, s.Type.String(), s.Fill, slices.Concat(absent...)}
+	method := w.Method
+	if scale, _ := p.Scale(); scale < 0 {
+		method = w.Method.reversed()
+	}
+	absent := slices.Collect(cf.Missing(s.Doc, filled))
+	if w.reducer, err = newReducer(p.Type(), method, factors, absent); err != nil {
+		return err
+	}
+	w.made = made{Method: w.Method, Factors: factors, Type: p.Type().String(), Fill: s.Fill, Absent: slices.Concat(absent...)}
+	if method != w.Method {
+		w.made.Stored = method
+	}
 	return nil
 }
 

@@ -116,7 +116,7 @@ func appendLine(document []byte, kind byte, id writeID) []byte {
 // Then nobody with that limit could read it. A limit of 0 means no limit.
 func (n Node) room(document []byte) error {
 	if need := int64(len(body(document)) + mostTrail); n.Limit > 0 && need > n.Limit {
-		return fmt.Errorf("%w: %s would have up to %d bytes with the IDs of its writes, and %d are accepted; raise Limits.Document, here and where it is read",
+		return fmt.Errorf("%w: %s would have up to %d bytes with the IDs of its writes, and %d are accepted (Limits.Document)",
 			store.ErrTooLarge, n.key(), need, n.Limit)
 	}
 	return nil

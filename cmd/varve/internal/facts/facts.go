@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -109,6 +110,10 @@ func (f *Array) AddGrid(g *grid.Grid) {
 		if a := g.Axis(i); !a.IsRegular() && a.Covered() > a.Extent() {
 			f.Notes = append(f.Notes, declaredText(i, a))
 		}
+	}
+	// Of shards, only inner chunks are read, and those with fill values are not stored.
+	if !slices.ContainsFunc(f.Doc.Codecs, isSharding) {
+		f.Notes = append(f.Notes, phrase.Padding(g)...)
 	}
 }
 

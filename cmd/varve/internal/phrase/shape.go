@@ -3,6 +3,7 @@
 package phrase
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -38,4 +39,29 @@ func Chunks(g *grid.Grid) string {
 		parts[i] = draw.Sizes(g.Axis(i))
 	}
 	return strings.Join(parts, " | ")
+}
+
+// muchPadding is how many elements a chunk must have for each one that is in the array,
+// and mostUnnoted how many more it may have, before [Padding] notes it.
+const (
+	muchPadding = 4
+	mostUnnoted = 1 << 18
+)
+
+// Padding returns a note if the chunks of a regular grid are much longer than the array:
+// they are stored and read with all their elements.
+func Padding(g *grid.Grid) []string {
+	stored, used := 1.0, 1.0
+	without := make([]string, g.Rank())
+	for i := range without {
+		a := g.Axis(i)
+		edge := a.Longest(grid.Interval{Stop: a.Chunks()})
+		stored, used = stored*float64(edge), used*float64(min(edge, a.Extent()))
+		without[i] = strconv.FormatInt(min(edge, a.Extent()), 10)
+	}
+	if used == 0 || stored < muchPadding*used || stored-used < mostUnnoted {
+		return nil
+	}
+	return []string{fmt.Sprintf("a chunk is stored and read with %.0f times the elements that the array has there: unless it will grow that far, chunks of %s are better (varve rechunk --chunks %[2]s)",
+		stored/used, strings.Join(without, ","))}
 }
