@@ -11,10 +11,11 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
-// Is reports whether a file begins with a GRIB message of edition 1 or 2.
+// Is reports whether a file has a GRIB message of edition 1 or 2, perhaps after the
+// heading of a bulletin.
 func Is(f *scan.File) bool {
-	b, err := f.Bytes(0, headBytes)
-	return err == nil && string(b[:4]) == "GRIB" && (b[7] == 1 || b[7] == 2)
+	b, err := f.Bytes(0, min(f.Size(), mostBetween))
+	return err == nil && find(b) >= 0
 }
 
 // Scan returns an array for every parameter on every type of level, such as "t_isobaric".
@@ -29,7 +30,7 @@ func Is(f *scan.File) bool {
 // Only headers are read. Messages of edition 1 are one array, which is refused.
 func Scan(f *scan.File) (*scan.Dataset, error) {
 	if !Is(f) {
-		return nil, scan.Corruptf("grib: the file does not begin with a GRIB message")
+		return nil, scan.Corruptf("grib: there is no GRIB message in the first %d bytes", mostBetween)
 	}
 	c := newCollection(f.Size())
 	w := walker{file: f, visit: c.add}

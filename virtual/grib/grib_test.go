@@ -393,10 +393,19 @@ func TestDamagedBeginning(t *testing.T) {
 		"between":  {slices.Concat(whole, damaged, whole), 1},
 		"bulletin": {slices.Concat(whole, []byte("\r\r\nHTXA11 EGRR 120000\r\r\n"), whole), 0},
 		"padding":  {slices.Concat(whole, make([]byte, 3000)), 0},
+		"first":    {slices.Concat(damaged, whole), 1},
+		"heading":  {slices.Concat([]byte("****0000000700****\nYTAZ98 KWBN 010000\n\n"), whole), 0},
+		"word":     {slices.Concat([]byte("\x01\r\r\n123 \r\r\nGRIB DATA OF KWBC 010000\r\r\n"), whole), 0},
 	} {
 		d, _, err := scanBytes(t, c.data)
 		if err != nil || len(d.Omitted) != c.want {
 			t.Errorf("%s: omitted %v, want %d: %v", name, d.Omitted, c.want, err)
+			continue
+		}
+		for _, chunk := range d.Arrays[0].Chunks {
+			if got := c.data[chunk.Offset:][:headBytes]; !bytes.HasPrefix(got, whole[:8]) {
+				t.Errorf("%s: a message begins with %q", name, got)
+			}
 		}
 	}
 }

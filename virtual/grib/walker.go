@@ -17,7 +17,8 @@ const (
 	// mostSection are the bytes of a section that are read. Lists that follow the
 	// templates are longer.
 	mostSection = 256
-	// mostBetween are the bytes between messages that are searched for the next one.
+	// mostBetween are the bytes between messages, and before the first one, that are
+	// searched for the next one.
 	mostBetween = 64 << 10
 )
 
@@ -49,20 +50,32 @@ func (w *walker) refusal() error {
 }
 
 func (w *walker) walk() error {
-	for at := int64(0); at >= 0; {
-		size, err := w.message(at)
-		if err != nil {
-			return err
-		}
-		if at, err = w.next(at + size); err != nil {
-			return err
+	at, err := w.next(0)
+	for err == nil && at >= 0 {
+		var size int64
+		if size, err = w.message(at); err == nil {
+			at, err = w.next(at + size)
 		}
 	}
-	return nil
+	return err
 }
 
-// next returns where the next message begins, -1 if there is none. Bulletins have some
-// bytes between messages, and tapes are padded.
+// find returns where the first message begins in some bytes, -1 if there is none. The
+// headings of bulletins may have the word GRIB, too.
+func find(b []byte) int {
+	for at := 0; ; at += len("GRIB") {
+		i := bytes.Index(b[at:], []byte("GRIB"))
+		if at += i; i < 0 || len(b)-at < headBytes {
+			return -1
+		}
+		if b[at+7] == 1 || b[at+7] == 2 {
+			return at
+		}
+	}
+}
+
+// next returns where the next message begins, -1 if there is none. Bulletins have their
+// headings before messages, and tapes are padded.
 func (w *walker) next(at int64) (int64, error) {
 	left := w.file.Size() - at
 	if left < headBytes {
@@ -75,7 +88,7 @@ func (w *walker) next(at int64) (int64, error) {
 	if b, err = w.file.Bytes(at, min(left, mostBetween)); err != nil {
 		return 0, err
 	}
-	if i := bytes.Index(b, []byte("GRIB")); i >= 0 && left-int64(i) >= headBytes {
+	if i := find(b); i >= 0 {
 		w.skip(at, b[:i])
 		return at + int64(i), nil
 	}
