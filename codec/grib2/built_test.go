@@ -98,9 +98,10 @@ func built() map[string]sections {
 			packed(0, 3, 8), {6, 254}, {7, 4, 5, 6},
 		},
 		// Two groups of width 4, references 0 and 1 of 2 bits.
-		"missing":   {grid(0), packed(2, 6, 2, groups(2, 1)...), plain, {7, 0b00010000, 0x44, 0x12, 0xf4, 0x5f}},
-		"secondary": {grid(0), packed(2, 6, 2, groups(2, 2)...), plain, {7, 0b00110000, 0x40, 0x1e, 0xf0}},
-		"no groups": {grid(0), packed(2, 6, 2, groups(0, 0)...), plain, {7}},
+		"missing":        {grid(0), packed(2, 6, 2, groups(2, 1)...), plain, {7, 0b00010000, 0x44, 0x12, 0xf4, 0x5f}},
+		"secondary":      {grid(0), packed(2, 6, 2, groups(2, 2)...), plain, {7, 0b00110000, 0x40, 0x1e, 0xf0}},
+		"no groups":      {grid(0), packed(2, 6, 2, groups(0, 0)...), plain, {7}},
+		"no differences": {grid(0), packed(3, 3, 0, append(groups(0, 1), 2, 1)...), {6, 0, 0b10101000}, {7}},
 		// The first values are 5 and 7, the least difference is -1, and two are missing.
 		"second order": {grid(0), packed(3, 6, 2, append(groups(2, 1), 2, 1)...), plain, {7, 5, 7, 0x81, 0, 0x44, 0x0f, 0x01, 0x2f}},
 		"first order":  {grid(0), packed(3, 6, 2, append(groups(2, 0), 1, 1)...), plain, {7, 5, 0x81, 0, 0x44, 0x00, 0x11, 0x23}},
@@ -126,6 +127,7 @@ func TestBuilt(t *testing.T) {
 		{"missing", 0, wants(1, 2, nan, 5, 6, nan)},
 		{"secondary", 0, wants(1, nan, nan, nan, nan, nan)},
 		{"no groups", 0, []float64{10, 10, 10, 10, 10, 10}},
+		{"no differences", 0, []float64{10, nan, 10, nan, 10, nan}},
 		{"second order", 0, wants(5, nan, 7, 9, 12, nan)},
 		{"first order", 0, wants(5, 4, 4, 4, 5, 7)},
 		{"24 bits", 0, wants(colours...)},

@@ -22,6 +22,12 @@ type groups struct {
 
 // unpackComplex decodes complex packing, with or without spatial differencing.
 func (p *packing) unpackComplex(v values, data []byte) error {
+	// Without groups section 7 may be empty, also of what spatial differencing has before
+	// them. ecCodes takes the reference then.
+	if binary.BigEndian.Uint32(p.section[31:]) == 0 {
+		p.fill(v)
+		return nil
+	}
 	var d differences
 	if p.template == 3 {
 		var err error
@@ -48,10 +54,6 @@ func (p *packing) unpackComplex(v values, data []byte) error {
 		g.unpack(v[8*done:8*(done+length)], p, &d, reference, int(width))
 		g.values += length * width
 		done += length
-	}
-	if g.n == 0 {
-		p.fill(v)
-		return nil
 	}
 	if done != int64(v.len()) {
 		return corrupt("the groups have %d values, section 5 has %d", done, v.len())
