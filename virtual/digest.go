@@ -88,6 +88,8 @@ func fitsIn(g *grid.Grid, width int64, first int, most int64) bool {
 // files are to be compared as a whole.
 func (j *Joined) repeats(ctx context.Context, p *Part, old *joined, a *Array) error {
 	switch {
+	case old.unread != nil:
+		return j.uncompared(p, old, a, old.unread)
 	case !j.join.Compare && j.join.merges():
 		return mismatch(p.Name, a.Path, "%s has it, too, and it is too large to compare by itself: compare all values (--compare), or give --concat or --stack a dimension", old.last)
 	case !j.join.Compare:
@@ -95,12 +97,25 @@ func (j *Joined) repeats(ctx context.Context, p *Part, old *joined, a *Array) er
 		return nil
 	}
 	sum, err := p.digest(ctx, a.Path)
+	if undecodable(err) {
+		return j.uncompared(p, old, a, err)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
 	}
 	if !bytes.Equal(sum, old.digest) {
 		return mismatch(p.Name, a.Path, "its values differ from those in %s, and it does not have the dimension of the files", old.last)
 	}
+	return nil
+}
+
+// uncompared notes that an array of a part, which is there already, cannot be compared.
+// In a merge it may be another one.
+func (j *Joined) uncompared(p *Part, old *joined, a *Array, why error) error {
+	if j.join.merges() {
+		return mismatch(p.Name, a.Path, "%s has it, too, and they cannot be compared: %v", old.last, why)
+	}
+	j.note("%s: its values in %s were not compared with those in %s, which count: %v", a.Path, p.Name, old.last, why)
 	return nil
 }
 

@@ -53,15 +53,9 @@ func Extend(ctx context.Context, m *Manifest, location string) (*Joined, error) 
 }
 
 // resume makes an array of a stored manifest ready to grow.
-func (j *Joined) resume(ctx context.Context, self *Part, n *joined) (err error) {
-	if n.along >= 0 && n.values || n.along < 0 && compared(n.Array) {
-		n.coord, err = readCoordinate(ctx, self, n.Array)
-		return err
-	}
-	if n.along < 0 && j.join.Compare {
-		n.digest, err = self.digest(ctx, n.Path)
-	}
-	if n.along < 0 {
+func (j *Joined) resume(ctx context.Context, self *Part, n *joined) error {
+	keep := n.along >= 0 && n.values || n.along < 0 && compared(n.Array)
+	if err := j.learn(ctx, self, n, keep); err != nil || keep || n.along < 0 {
 		return err
 	}
 	axis := n.Grid.Axis(n.along)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 )
@@ -78,6 +79,7 @@ type joined struct {
 	coord *coordinate // if its values are kept, not references, or are compared
 	// digest is that of the elements of a larger array, if it is compared, too.
 	digest []byte
+	unread error           // why its elements were not read, though they were wanted
 	cuts   map[int64]error // why chunks cannot be cut to a length; see cuttable
 }
 
@@ -204,23 +206,41 @@ func (j *Joined) begin(ctx context.Context, p *Part, a *Array) (func(base uint32
 		n.Array = n.ordered(n.along)
 		n.axes = []grid.Axis{n.Grid.Axis(n.along)}
 	}
-	if n.along >= 0 && keepsValues(a, j.join.Concat, p.Manifest) || n.along < 0 && compared(a) {
-		var err error
-		if n.coord, err = readCoordinate(ctx, p, a); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
-		}
-	}
-	if n.along < 0 && n.coord == nil && j.join.Compare {
-		var err error
-		if n.digest, err = p.digest(ctx, a.Path); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
-		}
+	keep := n.along >= 0 && keepsValues(a, j.join.Concat, p.Manifest) || n.along < 0 && compared(a)
+	if err := j.learn(ctx, p, n, keep); err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
 	}
 	return func(base uint32) {
+		if n.unread != nil {
+			j.note("%s: it is in the manifest, but its values in %s cannot be read: %v", a.Path, p.Name, n.unread)
+		}
 		n.Array = n.moved(base)
 		j.arrays[a.Path] = n
 		j.m.Arrays = append(j.m.Arrays, n.Array)
 	}, nil
+}
+
+// learn reads what joining files needs of an array: its values if they are kept or
+// compared, or else the digest that is compared. A damaged array is no reason to refuse
+// the file, which may have others.
+func (j *Joined) learn(ctx context.Context, p *Part, n *joined, keep bool) (err error) {
+	switch {
+	case keep:
+		n.coord, err = readCoordinate(ctx, p, n.Array)
+	case n.along < 0 && j.join.Compare:
+		n.digest, err = p.digest(ctx, n.Path)
+	}
+	if undecodable(err) {
+		n.coord, n.unread = nil, err
+		return nil
+	}
+	return err
+}
+
+// undecodable reports whether an error is about the stored bytes of an array: another
+// attempt would meet it again.
+func undecodable(err error) bool {
+	return errors.Is(err, zarr.ErrCorrupt) || errors.Is(err, zarr.ErrUnsupported) || errors.Is(err, zarr.ErrLimit)
 }
 
 // compared reports whether the values of an array that files repeat are compared.
@@ -287,6 +307,9 @@ func (j *Joined) same(ctx context.Context, p *Part, old *joined, a *Array) (func
 		return add, j.repeats(ctx, p, old, a)
 	}
 	c, err := readCoordinate(ctx, p, a)
+	if undecodable(err) {
+		return add, j.uncompared(p, old, a, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
 	}

@@ -3,6 +3,7 @@
 package virtual_test
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"math"
@@ -93,6 +94,75 @@ func TestRepeatedArrays(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		case c.want != "" && (!errors.Is(err, virtual.ErrMismatch) || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestDamagedArrays joins files of which one has an array that cannot be decoded. The
+// others are read, it is named, and it is in the manifest as it is in the file.
+func TestDamagedArrays(t *testing.T) {
+	merge, concat := virtual.Join{}, virtual.Join{Concat: "time"}
+	for name, c := range map[string]struct {
+		how     virtual.Join
+		damaged string // an array of a file
+		files   []string
+		want    error
+		note    string // of the array
+	}{
+		"alone":       {merge, "1.zarr/mask", []string{"1.zarr"}, nil, "mask: it is in the manifest, but"},
+		"compared":    {virtual.Join{Compare: true}, "1.zarr/area", []string{"1.zarr"}, nil, "area: it is in the manifest, but"},
+		"coordinate":  {merge, "1.zarr/x", []string{"1.zarr"}, nil, "x: it is in the manifest, but"},
+		"first":       {concat, "1.zarr/mask", []string{"1.zarr", "2.zarr"}, nil, "mask: its values in"},
+		"second":      {concat, "2.zarr/mask", []string{"1.zarr", "2.zarr"}, nil, "mask: its values in"},
+		"second area": {virtual.Join{Concat: "time", Compare: true}, "2.zarr/area", []string{"1.zarr", "2.zarr"}, nil, "area: its values in"},
+		"first time":  {concat, "1.zarr/time", []string{"1.zarr", "2.zarr"}, nil, "time: it is in the manifest, but"},
+		"second time": {concat, "2.zarr/time", []string{"1.zarr", "2.zarr"}, zarr.ErrCorrupt, ""},
+		"merged":      {merge, "1.zarr/mask", []string{"1.zarr", "2.zarr"}, virtual.ErrMismatch, ""},
+	} {
+		dir, area := t.TempDir(), make([]int32, 1<<19)
+		for i, file := range []string{"1.zarr", "2.zarr", "3.zarr"} {
+			node(t, dir, file+"/mask", []int32{1, 2, 3}, []string{"x"}, []int64{3}, nil, "")
+			node(t, dir, file+"/x", []int32{5, 6, 7}, []string{"x"}, []int64{3}, nil, "")
+			if c.how.Concat != "" {
+				node(t, dir, file+"/time", []int32{int32(2 * i), int32(2*i + 1)}, []string{"time"}, []int64{2}, nil, "")
+				node(t, dir, file+"/v", []int32{int32(i), 9}, []string{"time"}, []int64{2}, nil, "")
+			}
+			if c.how.Compare {
+				area[7] = 1
+				node(t, dir, file+"/area", area, []string{"y", "z"}, []int64{1 << 9, 1 << 10}, nil, "")
+			}
+		}
+		chunk := "c/0"
+		if filepath.Base(c.damaged) == "area" {
+			chunk = "c/0/0"
+		}
+		if err := os.WriteFile(filepath.Join(dir, c.damaged, chunk), []byte("no chunk"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		j, err := collect(t, dir, c.how, c.files...)
+		if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), filepath.Base(c.damaged)) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+		if c.want != nil || err != nil {
+			continue
+		}
+		if notes := j.Notes(); !slices.ContainsFunc(notes, func(n string) bool { return strings.HasPrefix(n, c.note) }) {
+			t.Errorf("%s: notes %q", name, notes)
+		}
+		m, err := j.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		root := stored(t, dir, m)
+		other := map[string]string{"mask": "x"}[filepath.Base(c.damaged)]
+		if _, _, err := sum(t, root+"/"+cmp.Or(other, "mask")); err != nil {
+			t.Errorf("%s: another array: %v", name, err)
+		}
+		if _, _, err := sum(t, root+"/"+filepath.Base(c.damaged)); c.damaged[0] == '1' && !errors.Is(err, zarr.ErrCorrupt) {
+			t.Errorf("%s: the array itself: %v", name, err)
+		}
+		if c.how.Concat != "" {
+			extended(t, dir, root, "3.zarr")
 		}
 	}
 }

@@ -278,7 +278,9 @@ func (f *virtualizeFlags) collect(cmd *cobra.Command, c *virtual.Collector, at s
 		return nil, err
 	}
 	line.End()
-	r.Notes = append(r.Notes, j.Notes()...)
+	for _, note := range j.Notes() {
+		r.Notes = append(r.Notes, failure.WithoutPackages(note))
+	}
 	m, err := j.Finish()
 	if err == nil {
 		err = f.copyChunks(cmd, c, m, at, path, r)
