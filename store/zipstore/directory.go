@@ -24,6 +24,7 @@ const tail = endLength + full16 + wideEndLength + locatorLength
 type layout struct {
 	count, length, off int64 // members in the directory, its length and its offset
 	end                int64 // where the directory must end
+	before             int64 // bytes before the archive, which offsets in it do not count
 }
 
 // open reads the directory.
@@ -40,6 +41,12 @@ func (s *Store) open(ctx context.Context, most int64) error {
 	if l.length > most {
 		return fmt.Errorf("%w: a directory of %d bytes, at most %d are accepted (Options.Directory)", store.ErrTooLarge, l.length, most)
 	}
+	if l.before > 0 {
+		if err := s.alone(ctx, l); err != nil {
+			return err
+		}
+		l.off += l.before
+	}
 	first := info.Size - int64(len(last)) // offset of last
 	raw := last
 	// Read a directory that begins before the bytes that were read with the records.
@@ -54,6 +61,21 @@ func (s *Store) open(ctx context.Context, most int64) error {
 	return err
 }
 
+// alone refuses an archive with bytes before it, such as a program that extracts it, if
+// its offsets also lead somewhere when these bytes count. Programs would disagree.
+func (s *Store) alone(ctx context.Context, l layout) error {
+	for off, signature := range map[int64]uint32{l.off: centralSignature, l.off + l.length: wideEndSignature} {
+		b, _, err := s.archive.Read(ctx, store.Request{Range: store.Span(off, 4)}, nil)
+		if err != nil {
+			return err
+		}
+		if binary.LittleEndian.Uint32(b) == signature {
+			return corrupt("there are %d bytes before the archive, and a second directory at byte %d", l.before, off)
+		}
+	}
+	return nil
+}
+
 // findLayout reads the records at the end of an archive of size bytes. last holds its
 // last bytes.
 func findLayout(last []byte, size int64) (l layout, err error) {
@@ -63,7 +85,7 @@ func findLayout(last []byte, size int64) (l layout, err error) {
 	}
 	f := fields{last[at+4:], true}
 	disk, directoryDisk, here, count, length, off := f.u16(), f.u16(), f.u16(), f.u16(), f.u32(), f.u32()
-	l = layout{int64(count), int64(length), int64(off), size - int64(len(last)-at)}
+	l = layout{count: int64(count), length: int64(length), off: int64(off), end: size - int64(len(last)-at)}
 	// A ZIP64 archive has a locator directly before the last record.
 	if at >= locatorLength && binary.LittleEndian.Uint32(last[at-locatorLength:]) == locatorSignature {
 		if l, err = findWide(last, at, size, l); err != nil {
@@ -73,15 +95,14 @@ func findLayout(last []byte, size int64) (l layout, err error) {
 		return l, corrupt("it is a part of an archive of several files")
 	}
 	switch {
-	// Some programs find the directory by its offset, others by its length. Both must
-	// find the same one.
-	case l.off > l.end || l.length != l.end-l.off:
+	case l.length > l.end || l.off > l.end-l.length:
 		return l, corrupt("a directory of %d bytes from byte %d on does not end at byte %d", l.length, l.off, l.end)
 	// Each record takes at least centralLength bytes. So a false count cannot make
 	// parseDirectory allocate much.
 	case l.count > l.length/centralLength:
 		return l, corrupt("a directory of %d bytes for %d members", l.length, l.count)
 	}
+	l.before = l.end - l.length - l.off
 	return l, nil
 }
 
@@ -116,10 +137,8 @@ func findEnd(last []byte) (int, error) {
 func findWide(last []byte, at int, size int64, l layout) (layout, error) {
 	f := fields{last[at-locatorLength+4:], true}
 	disk, off, disks := f.u32(), f.u64(), f.u32()
-	first := size - int64(len(last))
-	from := off - first // where the record begins in last
-	// The ZIP64 record must end where its locator begins.
-	if !f.ok || disk != 0 || disks > 1 || off < 0 || from < 0 || from+wideEndLength != int64(at-locatorLength) {
+	from := at - locatorLength - wideEndLength // where the record must begin in last
+	if !f.ok || disk != 0 || disks > 1 || from < 0 {
 		return l, corrupt("the ZIP64 locator points elsewhere")
 	}
 	f = fields{last[from:], true}
@@ -128,10 +147,13 @@ func findWide(last []byte, at int, size int64, l layout) (layout, error) {
 	if a, b := f.u32(), f.u32(); signature != wideEndSignature || length != wideEndLength-12 || a != 0 || b != 0 {
 		return l, corrupt("the ZIP64 end-of-directory record is malformed")
 	}
-	here, w := f.u64(), layout{f.u64(), f.u64(), f.u64(), off}
+	here, w := f.u64(), layout{count: f.u64(), length: f.u64(), off: f.u64(), end: size - int64(len(last)-from)}
 	agrees := func(short, long, full int64) bool { return short == full || short == long }
 	if !f.ok || here != w.count || !agrees(l.count, w.count, full16) || !agrees(l.length, w.length, full32) || !agrees(l.off, w.off, full32) {
 		return l, corrupt("its two end-of-directory records disagree")
+	}
+	if off != w.off+w.length {
+		return l, corrupt("the ZIP64 locator points elsewhere")
 	}
 	return w, nil
 }
@@ -153,7 +175,7 @@ func parseDirectory(raw []byte, l layout) (members []member, replaced int, err e
 	if len(f.b) > 0 {
 		return nil, 0, corrupt("its directory has %d bytes after %d members", len(f.b), l.count)
 	}
-	if err := place(all, l.off); err != nil {
+	if err := place(all, l.off, l.before); err != nil {
 		return nil, 0, err
 	}
 	all = slices.DeleteFunc(all, func(m member) bool { return m.isDir })
@@ -255,12 +277,14 @@ func (m *member) widen(extra []byte, disk int) error {
 	return nil
 }
 
-// place computes where the bytes of each member must end, and refuses members that
-// overlap. end is the offset of the directory.
-func place(all []member, end int64) error {
+// place computes where the bytes of each member begin and must end, and refuses members
+// that overlap. end is the offset of the directory. Offsets do not count the bytes before
+// the archive.
+func place(all []member, end, before int64) error {
 	order := make([]*member, len(all))
 	for i := range all {
 		order[i] = &all[i]
+		all[i].off += before // less than 0 beyond 64 bits
 	}
 	slices.SortFunc(order, func(a, b *member) int {
 		if a.off != b.off {
@@ -275,7 +299,7 @@ func place(all []member, end int64) error {
 		}
 		// At least the fixed part of the member's record and the name precede the bytes.
 		// locate checks the extra field.
-		if least := localLength + int64(len(m.name)); m.stop < m.off || m.stop-m.off < least || m.packed > m.stop-m.off-least {
+		if least := localLength + int64(len(m.name)); m.off < before || m.stop < m.off || m.stop-m.off < least || m.packed > m.stop-m.off-least {
 			return corrupt("member %.200q has %d bytes from byte %d on, where the next thing begins at byte %d", m.name, m.packed, m.off, m.stop)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -60,7 +61,7 @@ func TestDamaged(t *testing.T) {
 		"empty":            func([]byte) []byte { return nil },
 		"cut":              func(b []byte) []byte { return b[:len(b)-1] },
 		"longer":           func(b []byte) []byte { return append(b, 0) },
-		"before":           func(b []byte) []byte { return append([]byte("MZ"), b...) },
+		"two directories":  func(b []byte) []byte { return append(bytes.Clone(b), b...) },
 		"cut front":        func(b []byte) []byte { return b[7:] },
 		"gap":              func(b []byte) []byte { return slices.Insert(b, at(b, last, 0), 0) },
 		"no archive":       func([]byte) []byte { return bytes.Repeat([]byte("PK"), 1000) },
@@ -105,6 +106,27 @@ func TestDamaged(t *testing.T) {
 		if _, err := store.Stat(t.Context(), open(t, rename(name)(sound(t))), store.MustKey(name)); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
+	}
+}
+
+// TestBefore reads archives with bytes before them, as those that extract themselves, and
+// as two that follow each other. Offsets do not count these bytes.
+func TestBefore(t *testing.T) {
+	deflated := pack(t, stdzip.Deflate, true, map[string][]byte{"c/0": []byte("4567"), "d": nil})
+	for name, before := range map[string][]byte{
+		"a program": append([]byte("MZ"), make([]byte, 300_000)...), "one byte": {0}, "another archive": deflated, "an empty one": pack(t, stdzip.Store, false, nil),
+	} {
+		s := open(t, slices.Concat(before, sound(t)))
+		if got, _, err := s.Get(t.Context(), store.MustKey("c/0"), store.Request{}, nil); string(got) != "0123" || err != nil {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+		if _, err := store.Stat(t.Context(), s, store.MustKey("d")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: a member of the archive before: %v", name, err)
+		}
+	}
+	s := open(t, slices.Concat([]byte("#!/bin/sh\n"), deflated))
+	if got, _, err := s.Get(t.Context(), store.MustKey("c/0"), store.Request{}, nil); string(got) != "4567" || err != nil {
+		t.Errorf("deflated: %q, %v", got, err)
 	}
 }
 

@@ -16,8 +16,8 @@
 // Members may be stored or deflated, and archives may have any size (ZIP64). If several
 // members have one name, the last entry of the directory counts, and [Store.Notes]
 // reports it. An open archive is one version of its value: if it is replaced, reads fail
-// with [store.ErrConflict]. The checksum of a member is verified whenever it is read to
-// its end.
+// with [store.ErrConflict]. Bytes before an archive, as in one that extracts itself, are
+// passed over. The checksum of a member is verified whenever it is read to its end.
 //
 // # What is refused
 //

@@ -4,7 +4,9 @@ package zipstore
 
 import (
 	"context"
+	"errors"
 	"hash/crc32"
+	"maps"
 	"testing"
 
 	"varve.dev/zarr/store"
@@ -63,6 +65,25 @@ func TestWide(t *testing.T) {
 	}
 	if got, info, err := z.Get(t.Context(), store.MustKey("large"), store.Request{Range: store.Suffix(1)}, nil); len(got) != 1 || info.Size != 5<<30 || err != nil {
 		t.Errorf("%d bytes of %d, %v", len(got), info.Size, err)
+	}
+	// Their offsets do not count bytes before the archive.
+	const before = 3 << 30
+	later := sparse{s.size + before, map[int64][]byte{}}
+	for off, b := range s.pieces {
+		later.pieces[off+before] = b
+	}
+	if z, err = Open(t.Context(), later, store.MustKey("x.zip"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := z.Get(t.Context(), store.MustKey("small"), store.Request{}, nil); string(got) != "small" || err != nil {
+		t.Errorf("after other bytes: %q, %v", got, err)
+	}
+	for off, signature := range map[int64]string{at: "PK\x01\x02", at + int64(len(a.b)) - endLength - locatorLength - wideEndLength: "PK\x06\x06"} {
+		twice := sparse{later.size, maps.Clone(later.pieces)}
+		twice.pieces[off] = []byte(signature)
+		if _, err := Open(t.Context(), twice, store.MustKey("x.zip"), nil); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("a record at byte %d, too: %v", off, err)
+		}
 	}
 	// The records at the end must agree, and have the offsets that they contain.
 	for _, off := range []int{4, 4 + 8, 4 + 8 + 4, 4 + 8 + 8, wideEndLength - 32, wideEndLength - 24, wideEndLength - 16, wideEndLength - 8, wideEndLength + 4, wideEndLength + 8, wideEndLength + 16} {
