@@ -5,6 +5,7 @@ package virtual
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -60,11 +61,7 @@ func sizeOf(a *Array, most int64) (int64, bool) {
 // keepsValues reports whether an array that grows along a dimension is kept as values:
 // the coordinate of the dimension, its bounds, and other times of one axis.
 func keepsValues(a *Array, dimension string, m *Manifest) bool {
-	t, err := dtype.Parse(a.Document.DataType.Name, a.Document.DataType.Configuration)
-	if err != nil || t.Kind() != dtype.Int && t.Kind() != dtype.Uint && t.Kind() != dtype.Float || t.Size() < 2 {
-		return false
-	}
-	if _, ok := sizeOf(a, mostCoordinate); !ok {
+	if _, ok := sizeOf(a, mostCoordinate); !ok || !hasNumbers(a.Document) {
 		return false
 	}
 	names := namesOf(a.Document)
@@ -75,6 +72,12 @@ func keepsValues(a *Array, dimension string, m *Manifest) bool {
 		return baseName(a.Path) == dimension || strings.Contains(textAttribute(a, "units"), " since ")
 	}
 	return len(names) == 2 && boundsOf(a, m) != nil
+}
+
+// hasNumbers reports whether the elements of an array can be kept as values.
+func hasNumbers(doc *metadata.Array) bool {
+	t, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
+	return err == nil && (t.Kind() == dtype.Int || t.Kind() == dtype.Uint || t.Kind() == dtype.Float) && t.Size() >= 2
 }
 
 // boundsOf returns the coordinate whose bounds an array has (CF conventions, section
@@ -133,9 +136,10 @@ func readCoordinate(ctx context.Context, p *Part, a *Array) (*coordinate, error)
 	return c, nil
 }
 
-// missingOf returns the elements of an array that stand for no value.
+// missingOf returns the elements of an array that stand for no value. A fill value of 0
+// is what arrays have for which nobody has chosen one, and is a number like others.
 func missingOf(a *Array, t dtype.Type) (list [][]byte) {
-	if elem, err := t.ParseFill(a.Document.FillValue); err == nil {
+	if elem, err := t.ParseFill(a.Document.FillValue); err == nil && !bytes.Equal(elem, t.Default()) {
 		list = append(list, elem)
 	}
 	for _, name := range []string{missing.FillValue, missing.Value} {
@@ -156,71 +160,121 @@ func (c *coordinate) equals(o *coordinate) bool {
 	return c.typ == o.typ && bytes.Equal(c.values, o.values)
 }
 
-// converted returns the values of another coordinate in the units of this one.
+// converted returns the values of another coordinate in the units and the type of this
+// one.
 func (c *coordinate) converted(o *coordinate) ([]byte, error) {
-	if o.text == c.text {
+	if o.text == c.text && o.typ == c.typ {
 		return o.values, nil
 	}
 	if err := c.convertible(o); err != nil {
 		return nil, err
 	}
-	out := make([]byte, len(o.values))
-	size := c.typ.Size()
-	for i := 0; i < len(out); i += size {
-		elem := o.values[i : i+size]
-		if slices.ContainsFunc(o.missing, func(m []byte) bool { return bytes.Equal(m, elem) }) {
-			copy(out[i:], elem)
-			continue
-		}
-		if err := c.convert(o, out[i:i+size], elem); err != nil {
-			return nil, fmt.Errorf("%q cannot be expressed as %q: %w", o.text, c.text, err)
+	size, from := c.typ.Size(), o.typ.Size()
+	out := make([]byte, len(o.values)/from*size)
+	for i := range len(o.values) / from {
+		if err := c.convert(o, out[i*size:][:size], o.values[i*from:][:from]); err != nil {
+			return nil, fmt.Errorf("%q of %s cannot be expressed as %q of %s: element %d: %w", o.text, o.typ, c.text, c.typ, i, err)
 		}
 	}
 	return out, nil
 }
 
-// convertible returns an error if the units of two coordinates cannot be converted.
+// convertible returns an error if the numbers of two coordinates cannot be converted.
 func (c *coordinate) convertible(o *coordinate) error {
 	switch {
-	case !c.isTime || !o.isTime:
+	case o.text != c.text && (!c.isTime || !o.isTime):
 		return fmt.Errorf("units %q, and those of the files before are %q", o.text, c.text)
 	case c.packed || o.packed:
-		return fmt.Errorf("units %q after %q, of numbers with a scale_factor or an add_offset", o.text, c.text)
+		return fmt.Errorf("units %q of %s after %q of %s, and the numbers have a scale_factor, an add_offset or _Unsigned", o.text, o.typ, c.text, c.typ)
 	}
 	return nil
 }
 
 // convert converts one element.
 func (c *coordinate) convert(o *coordinate, dst, src []byte) error {
-	unsigned := c.typ.Kind() == dtype.Uint
-	if c.typ.Kind() == dtype.Float {
-		return c.convertFloat(o, dst, src)
+	nan := o.typ.Kind() == dtype.Float && math.IsNaN(floatOf(src))
+	switch gap := isGap(o.missing, src); {
+	case o.typ == c.typ && (gap || nan):
+		copy(dst, src)
+		return nil
+	case nan && c.typ.Kind() == dtype.Float:
+		setFloat(dst, math.NaN())
+		return nil
+	case gap:
+		return errors.New("it stands for no value")
 	}
-	v := integerOf(src, unsigned)
-	if unsigned && v < 0 {
-		return fmt.Errorf("%d is too large", uint64(v))
+	var err error
+	if o.text == c.text {
+		err = c.retype(o, dst, src)
+	} else {
+		err = c.retime(o, dst, src)
 	}
-	at, err := o.units.At(v)
-	if err != nil {
-		return err
-	}
-	n, err := c.units.Count(at)
-	if err == nil && !setInteger(dst, n, unsigned) {
-		err = fmt.Errorf("%d does not fit the type %s", n, c.typ)
+	if err == nil && isGap(c.missing, dst) {
+		err = errors.New("the number would stand for no value")
 	}
 	return err
 }
 
-// convertFloat converts a float. A number that the type would round so that its time
-// changes, by more than the last digits that it had before, is an error.
-func (c *coordinate) convertFloat(o *coordinate, dst, src []byte) error {
-	v := floatOf(src)
-	if math.IsNaN(v) {
-		copy(dst, src)
-		return nil
-	}
-	at, err := o.units.AtFloat(v)
+// isGap reports whether an element is one of those that stand for no value.
+func isGap(missing [][]byte, elem []byte) bool {
+	return slices.ContainsFunc(missing, func(m []byte) bool { return bytes.Equal(m, elem) })
+}
+
+// retype converts a number to the type of the coordinate.
+func (c *coordinate) retype(o *coordinate, dst, src []byte) error {
+	v, f, err := o.number(src)
 	if err != nil {
+		return err
+	}
+	whole := o.typ.Kind() != dtype.Float || f == math.Trunc(f) && math.Abs(f) < 1<<63
+	if o.typ.Kind() == dtype.Float && whole {
+		v = int64(f)
+	}
+	fits := false
+	if c.typ.Kind() == dtype.Float {
+		setFloat(dst, f)
+		got := floatOf(dst)
+		fits = got == f && (o.typ.Kind() == dtype.Float || math.Abs(got) < 1<<63 && int64(got) == v)
+	} else {
+		fits = whole && setInteger(dst, v, c.typ.Kind() == dtype.Uint)
+	}
+	if !fits {
+		return fmt.Errorf("%s does not fit the type %s", o.typ.AppendText(nil, src), c.typ)
+	}
+	return nil
+}
+
+// number returns an element as an integer and as a float. Of a float, the integer is 0.
+func (c *coordinate) number(elem []byte) (int64, float64, error) {
+	if c.typ.Kind() == dtype.Float {
+		return 0, floatOf(elem), nil
+	}
+	v := integerOf(elem, c.typ.Kind() == dtype.Uint)
+	if c.typ.Kind() == dtype.Uint && v < 0 {
+		return 0, 0, fmt.Errorf("%d is too large", uint64(v))
+	}
+	return v, float64(v), nil
+}
+
+// retime converts a time. A number that the type would round so that its time changes, by
+// more than the last digits that it had before, is an error.
+func (c *coordinate) retime(o *coordinate, dst, src []byte) error {
+	v, f, err := o.number(src)
+	if err != nil {
+		return err
+	}
+	at, err := o.units.At(v)
+	if o.typ.Kind() == dtype.Float {
+		at, err = o.units.AtFloat(f)
+	}
+	if err != nil {
+		return err
+	}
+	if c.typ.Kind() != dtype.Float {
+		n, err := c.units.Count(at)
+		if err == nil && !setInteger(dst, n, c.typ.Kind() == dtype.Uint) {
+			err = fmt.Errorf("%d does not fit the type %s", n, c.typ)
+		}
 		return err
 	}
 	setFloat(dst, c.units.CountFloat(at))
@@ -228,10 +282,16 @@ func (c *coordinate) convertFloat(o *coordinate, dst, src []byte) error {
 	if err != nil {
 		return err
 	}
-	again := make([]byte, len(src))
-	setFloat(again, o.units.CountFloat(back))
-	if got := floatOf(again); math.Abs(got-v) > 4*spacing(v, len(src)) {
-		return fmt.Errorf("the type %s has too few digits for %v", c.typ, v)
+	same := false
+	if o.typ.Kind() == dtype.Float {
+		again := make([]byte, len(src))
+		setFloat(again, o.units.CountFloat(back))
+		same = math.Abs(floatOf(again)-f) <= 4*spacing(f, len(src))
+	} else if n, err := o.units.Count(back); err == nil {
+		same = n == v
+	}
+	if !same {
+		return fmt.Errorf("the type %s has too few digits for %s", c.typ, o.typ.AppendText(nil, src))
 	}
 	return nil
 }

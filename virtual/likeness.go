@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/cf"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/metadata"
 )
 
@@ -19,14 +20,15 @@ import (
 func (j *Joined) alike(p *Part, old *joined, a *Array, along int) (leave func(), err error) {
 	was, is := old.Document, a.Document
 	kept := old.coord != nil // as values, which are compared or encoded anew
+	retyped := old.retypes(a)
 	for _, x := range []struct {
 		what    string
 		differ  bool
 		old, is any
 	}{
-		{"type", was.DataType.Name != is.DataType.Name || !bytes.Equal(was.DataType.Configuration, is.DataType.Configuration), was.DataType.Name, is.DataType.Name},
+		{"type", !retyped && !sameType(was, is), was.DataType.Name, is.DataType.Name},
 		{"number of axes", len(was.Shape) != len(is.Shape), len(was.Shape), len(is.Shape)},
-		{"fill value", !sameFill(was, is), string(was.FillValue), string(is.FillValue)},
+		{"fill value", !retyped && !sameFill(was, is), string(was.FillValue), string(is.FillValue)},
 		{"dimensions", !slices.EqualFunc(was.DimensionNames, is.DimensionNames, sameName), namesOf(was), namesOf(is)},
 		{"codecs", !kept && !sameDecoding(was, is), codecNames(was), codecNames(is)},
 	} {
@@ -64,10 +66,16 @@ func (j *Joined) meaning(p *Part, old *joined, a *Array) (leave func(), err erro
 	if err != nil {
 		return nil, err
 	}
-	if old.coord != nil && old.along >= 0 {
-		delete(is, "units") // they are converted
-		if units := was["units"]; !units.IsZero() {
-			is["units"] = units
+	if old.coord != nil && old.along >= 0 { // values are converted
+		own := []string{"units"}
+		if old.retypes(a) {
+			own = append(own, missing.FillValue, missing.Value)
+		}
+		for _, name := range own {
+			delete(is, name)
+			if v := was[name]; !v.IsZero() {
+				is[name] = v
+			}
 		}
 	}
 	if old.along >= 0 && continues(was, is, j.join.Concat, old.extent()) {
@@ -137,6 +145,16 @@ func someOf(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	}
 	return strings.Join(names, ", ")
+}
+
+func sameType(a, b *metadata.Array) bool {
+	return a.DataType.Name == b.DataType.Name && bytes.Equal(a.DataType.Configuration, b.DataType.Configuration)
+}
+
+// retypes reports whether the values of an array of another type are converted to that
+// of the coordinate which grows.
+func (n *joined) retypes(a *Array) bool {
+	return n.coord != nil && n.along >= 0 && !sameType(n.Document, a.Document) && hasNumbers(a.Document)
 }
 
 // sameFill reports whether two arrays of one type have the same fill value, in whatever

@@ -5,6 +5,7 @@ package virtual_test
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -199,6 +200,89 @@ func TestTimesOfFiles(t *testing.T) {
 	node(t, dir, "p2.zarr/time", []int64{2}, dims, []int64{1}, packed, "")
 	if _, err := collect(t, dir, virtual.Join{Concat: "time"}, "p1.zarr", "p2.zarr"); !errors.Is(err, virtual.ErrMismatch) || !strings.Contains(err.Error(), "scale_factor") {
 		t.Errorf("packed times: %v", err)
+	}
+}
+
+// TestTypesOfTimes joins files whose times have other types, and other units. They become
+// those of the first file, and what its type cannot hold is an error. A time of 0 is a
+// time, though 0 is also the fill value of arrays for which none was chosen.
+func TestTypesOfTimes(t *testing.T) {
+	dir := t.TempDir()
+	said := func(text string, fill any) map[string]any {
+		m := map[string]any{"units": text + " since 2000-01-01", "calendar": "standard"}
+		if fill != nil {
+			m["_FillValue"] = fill
+		}
+		return m
+	}
+	add := map[string]func(name string){
+		"zero": func(n string) {
+			node(t, dir, n, []int64{0, 1}, []string{"time"}, []int64{2}, map[string]any{"units": "days since 2000-02-01"}, "")
+		},
+		"int32": func(n string) { node(t, dir, n, []int32{0, 24}, []string{"time"}, []int64{2}, said("hours", nil), "") },
+		"int64": func(n string) { node(t, dir, n, []int64{48, 72}, []string{"time"}, []int64{2}, said("hours", nil), "") },
+		"uint16": func(n string) {
+			node(t, dir, n, []uint16{48, 72}, []string{"time"}, []int64{2}, said("hours", nil), "")
+		},
+		"large": func(n string) {
+			node(t, dir, n, []int64{48, 1 << 40}, []string{"time"}, []int64{2}, said("hours", nil), "")
+		},
+		"float64": func(n string) {
+			node(t, dir, n, []float64{48, 72.5}, []string{"time"}, []int64{2}, said("hours", "AAAAAAAA+H8="), "\"NaN\"")
+		},
+		"whole": func(n string) {
+			node(t, dir, n, []float64{48, 72}, []string{"time"}, []int64{2}, said("hours", "AAAAAAAA+H8="), "\"NaN\"")
+		},
+		"days": func(n string) {
+			node(t, dir, n, []float64{1.0 / 3, 2}, []string{"time"}, []int64{2}, said("days", nil), "")
+		},
+		"thirds": func(n string) { node(t, dir, n, []int32{8, 16}, []string{"time"}, []int64{2}, said("hours", nil), "") },
+		"gap": func(n string) {
+			node(t, dir, n, []float64{48, math.NaN()}, []string{"time"}, []int64{2}, said("hours", "AAAAAAAA+H8="), "\"NaN\"")
+		},
+		"masked": func(n string) { node(t, dir, n, []int32{0, 24}, []string{"time"}, []int64{2}, said("hours", 48), "48") },
+		"unsigned": func(n string) {
+			m := said("hours", nil)
+			m["_Unsigned"] = "true"
+			node(t, dir, n, []int16{48, 72}, []string{"time"}, []int64{2}, m, "")
+		},
+	}
+	for i, c := range []struct {
+		first, second string
+		want          []float64
+		why           string
+	}{
+		{"int64", "zero", []float64{48, 72, 744, 768}, ""},
+		{"int32", "int64", []float64{0, 24, 48, 72}, ""},
+		{"int32", "uint16", []float64{0, 24, 48, 72}, ""},
+		{"int32", "whole", []float64{0, 24, 48, 72}, ""},
+		{"int32", "days", []float64{0, 24, 8, 48}, ""},
+		{"float64", "int32", []float64{48, 72.5, 0, 24}, ""},
+		{"days", "thirds", []float64{1.0 / 3, 2, 1.0 / 3, 2.0 / 3}, ""},
+		{"float64", "gap", []float64{48, 72.5, 48, math.NaN()}, ""},
+		{"int32", "float64", nil, "72.5 does not fit the type int32"},
+		{"int32", "large", nil, "1099511627776 does not fit the type int32"},
+		{"int32", "gap", nil, "element 1: nan does not fit"},
+		{"masked", "int64", nil, "would stand for no value"},
+		{"int32", "unsigned", nil, "_Unsigned"},
+	} {
+		one, two := fmt.Sprintf("%d-1.zarr", i), fmt.Sprintf("%d-2.zarr", i)
+		add[c.first](one + "/time")
+		add[c.second](two + "/time")
+		j, err := collect(t, dir, virtual.Join{Concat: "time"}, one, two)
+		if c.why != "" {
+			if !errors.Is(err, virtual.ErrMismatch) || !strings.Contains(err.Error(), c.why) {
+				t.Errorf("%s, %s: %v, want %q", c.first, c.second, err, c.why)
+			}
+			continue
+		}
+		at := finished(t, dir, j, err)
+		if _, got := numbersOf(t, at+"/time"); !slices.EqualFunc(got, c.want, func(x, y float64) bool { return x == y || x != x && y != y }) {
+			t.Errorf("%s, %s: %v, want %v", c.first, c.second, got, c.want)
+		}
+		if err := os.RemoveAll(at); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -15,14 +15,14 @@ import (
 type times struct {
 	text   string // the attribute units
 	isTime bool
-	packed bool // numbers have a scale or an offset
+	packed bool // numbers have a scale or an offset, or are not those of the type
 	units  calendar.Units
 }
 
 // timesOf returns the units of an array.
 func timesOf(a *Array) times {
 	t := times{text: textAttribute(a, "units")}
-	for _, name := range []string{"scale_factor", "add_offset"} {
+	for _, name := range []string{"scale_factor", "add_offset", "_Unsigned"} {
 		_, ok, err := metadata.Attribute(a.Document.Attributes, name)
 		t.packed = t.packed || ok && err == nil
 	}
