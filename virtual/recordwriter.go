@@ -150,6 +150,9 @@ func (w *recordWriter) put(ctx context.Context, name string, value []byte) error
 	if errors.Is(err, store.ErrUnsupported) {
 		err = putNew(ctx, w.store, key, value)
 	}
+	if errors.Is(err, store.ErrInvalidKey) {
+		return fmt.Errorf("%w; write a manifest (%s) or references in JSON (%s), which have the names of arrays in a document", err, Suffix, KerchunkSuffix)
+	}
 	if !errors.Is(err, store.ErrConflict) { // else it is another writer's
 		w.written = append(w.written, key)
 	}

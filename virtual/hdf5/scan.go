@@ -14,7 +14,8 @@ func Scan(f *scan.File) (*scan.Dataset, error) {
 }
 
 func scanWith(r *reader) (*scan.Dataset, error) {
-	w := &walk{reader: r, set: &scan.Dataset{Format: "HDF5"}, nodes: map[int64]*node{}}
+	// A few long names of groups make long paths of everything below them.
+	w := &walk{reader: r, set: &scan.Dataset{Format: "HDF5"}, nodes: map[int64]*node{}, paths: r.left + mostAgain}
 	s, err := w.open()
 	if err != nil {
 		return nil, fmt.Errorf("superblock: %w", err)

@@ -23,6 +23,7 @@ type walk struct {
 	found   []*found
 	further []further
 	again   int64 // bytes that the second pass has added, about
+	paths   int64 // bytes that the paths of members may still take, without their names
 }
 
 // node is an object that was visited.
@@ -82,11 +83,16 @@ func (w *walk) visit(path string, address int64, depth int) error {
 		w.omit(path, n.reason)
 		return nil
 	}
-	for _, l := range n.links {
-		below := join(path, l.name)
-		if err := w.spend(int64(visitCost + len(below))); err != nil {
+	for i, l := range n.links {
+		if err := w.spend(int64(visitCost + len(l.name))); err != nil {
 			return err
 		}
+		if int64(len(path)) > w.paths {
+			w.set.Omit(path, "%d of its %d members: the names of groups in groups are too long", len(n.links)-i, len(n.links))
+			return nil
+		}
+		w.paths -= int64(len(path))
+		below := join(path, l.name)
 		if err := nodename.CheckNew(l.name); err != nil {
 			w.set.Omit(below, "%v", err)
 			continue

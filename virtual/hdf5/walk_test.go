@@ -5,6 +5,7 @@ package hdf5
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,6 +84,37 @@ func TestManyPaths(t *testing.T) {
 	}
 	if why := omissions(set)["g0/to1/to2"]; !strings.Contains(why, `a link to the group "/g2"`) {
 		t.Errorf("%q", why)
+	}
+}
+
+// TestLongPaths scans groups in groups with long names. What is below is there, or left
+// out if it has too many long paths, and so is what is beside them.
+func TestLongPaths(t *testing.T) {
+	long := func(name string, address uint64) []byte { // with a length of four bytes
+		return msg(kindLink, byte(1), byte(2), uint32(len(name)), name, address)
+	}
+	for _, c := range []struct{ members, arrays int }{{3, 4}, {100, 0}} {
+		b := newBuilder()
+		v := b.plainArray()
+		var members [][]byte
+		for i := range c.members {
+			members = append(members, hard(fmt.Sprintf("x%d", i), b.plainArray()))
+		}
+		group := b.header(members...)
+		for range 40 {
+			group = b.header(long(strings.Repeat("k", 60_000), group))
+		}
+		set, err := Scan(openBytes(t, b.done(b.header(hard("g", group), hard("v", v)))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(set.Arrays, func(a *scan.Array) bool { return a.Path == "v" }) || c.arrays > 0 && len(set.Arrays) != c.arrays {
+			t.Errorf("%d arrays, want %d", len(set.Arrays), c.arrays)
+		}
+		left := 1 + c.members - len(set.Arrays)
+		if c.arrays == 0 && (left == 0 || len(set.Omitted) != 1 || !strings.Contains(set.Omitted[0].Reason.Error(), fmt.Sprintf("%d of its 100 members", left))) {
+			t.Errorf("%d are left out, and named %d", left, len(set.Omitted))
+		}
 	}
 }
 

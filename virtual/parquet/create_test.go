@@ -346,6 +346,11 @@ func TestCreateFails(t *testing.T) {
 	if err := root.CreateParquet(t.Context(), s, path, 0); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "root") {
 		t.Error(err)
 	}
+	put(t, filepath.Dir(at), "long.json", []byte(`{".zgroup":{"zarr_format":2},"`+strings.Repeat("n", 300)+`/.zarray":`+document+"}"))
+	long := joined(t, at, virtual.Join{}, filepath.Join(filepath.Dir(at), "long.json"))
+	if err := long.CreateParquet(t.Context(), s, path, 0); !errors.Is(err, store.ErrInvalidKey) || !strings.Contains(err.Error(), "write a manifest") || strings.Contains(err.Error(), "deleting") {
+		t.Errorf("a long name: %v", err)
+	}
 	for _, size := range []int{-1, kerchunk.MostRecords + 1} {
 		if err := m.CreateParquet(t.Context(), s, path, size); err == nil {
 			t.Errorf("%d references in a file", size)
