@@ -3,6 +3,7 @@
 package virtual
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -204,9 +205,20 @@ func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
 		}
 	}
 	if _, err := rewrite.Convert(ctx, zarr.At(s, ""), 2, nil); err != nil {
-		return nil, err
+		return nil, cmp.Or(m.beyondV2(), err)
 	}
 	return m.collectV2(ctx, s, sparse)
+}
+
+// beyondV2 returns an error that names an array for which format 2 has no form, and what
+// does have one; nil if there is none.
+func (m *Manifest) beyondV2() error {
+	for _, a := range m.Arrays {
+		if _, err := a.Document.WithKeyEncoding(metadata.V2Dot).ToV2(metadata.Limits{}); err != nil {
+			return fmt.Errorf("%s cannot be in references of kerchunk: %w; write a manifest (%s)", a.Path, err, Suffix)
+		}
+	}
+	return nil
 }
 
 // named returns the names of the dimensions of an array: for all or none, as format 2

@@ -243,6 +243,18 @@ func TestWriteKerchunkSparse(t *testing.T) {
 	}
 }
 
+// TestWriteKerchunkOfMessages has a codec that format 2 cannot name. The error says what
+// can have its chunks, and nothing of a conversion that nobody has asked for.
+func TestWriteKerchunkOfMessages(t *testing.T) {
+	dir := copied(t, "grib_simple.grib2")
+	m := alone(t, filepath.Join(dir, "r.json"), filepath.Join(dir, "grib_simple.grib2"))
+	_, err := m.Kerchunk(t.Context())
+	if !errors.Is(err, zarr.ErrUnsupported) || !strings.HasPrefix(err.Error(), "t_isobaric cannot be in references") ||
+		!strings.Contains(err.Error(), `"varve.grib2"; write a manifest (.vz)`) || strings.Contains(err.Error(), "convert") {
+		t.Error(err)
+	}
+}
+
 // TestKerchunkOfImages writes references to images with predictors, which need the shape
 // and the byte order of chunks, and reads them.
 func TestKerchunkOfImages(t *testing.T) {
