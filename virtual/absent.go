@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/virtual/scan"
 )
 
 // hasMissing reports whether chunks of an array are not stored.
@@ -26,6 +28,38 @@ func (m *Manifest) hasMissing(ctx context.Context, a *Array) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// withScalars returns the manifest with the elements of arrays without axes that are not
+// stored, as those of grid mappings often are. VirtualiZarr fails on references to an
+// array without a chunk, and xarray takes such an element for a missing value.
+func (m *Manifest) withScalars(ctx context.Context) (*Manifest, error) {
+	whole := *m
+	whole.Arrays = slices.Clone(m.Arrays)
+	for i, a := range m.Arrays {
+		typ, err := dtype.Parse(a.Document.DataType.Name, a.Document.DataType.Configuration)
+		if a.Grid.Rank() > 0 || err != nil || typ.Variable() {
+			continue
+		}
+		absent, err := m.hasMissing(ctx, a)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Path, err)
+		}
+		elem, err := typ.ParseFill(a.Document.FillValue)
+		if err != nil || !absent {
+			continue
+		}
+		if !dtype.LittleEndian() {
+			typ.Swap(elem, elem)
+		}
+		doc := *a.Document
+		doc.Codecs = []metadata.Extension{scan.Plain(typ, false)}
+		if whole.Arrays[i], err = newArray(a.Path, &doc, a.Grid, 0); err != nil {
+			return nil, err
+		}
+		whole.Arrays[i].setInline(0, elem)
+	}
+	return &whole, nil
 }
 
 // withMask returns the document of an array with missing chunks in a form that keeps its

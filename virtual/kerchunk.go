@@ -122,6 +122,10 @@ func (m *Manifest) Kerchunk(ctx context.Context) (*kerchunk.References, error) {
 	if err := m.checkCopied(); err != nil {
 		return nil, err
 	}
+	m, err := m.withScalars(ctx)
+	if err != nil {
+		return nil, err
+	}
 	documents, err := m.documentsV2(ctx)
 	if err != nil {
 		return nil, err

@@ -243,6 +243,39 @@ func TestWriteKerchunkSparse(t *testing.T) {
 	}
 }
 
+// TestWriteKerchunkScalar has a grid mapping whose element is not stored. References have
+// it, so that it is no missing value.
+func TestWriteKerchunkScalar(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"g.zarr/zarr.json": `{"zarr_format":3,"node_type":"group"}`,
+		"g.zarr/crs/zarr.json": `{"zarr_format":3,"node_type":"array","shape":[],"data_type":"int16","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[]}},
+			"chunk_key_encoding":{"name":"default"},"fill_value":-32767,"codecs":[{"name":"bytes","configuration":{"endian":"big"}}],"attributes":{"grid_mapping_name":"mercator"}}`,
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := filepath.Join(dir, "r.json")
+	m := alone(t, at, filepath.Join(dir, "g.zarr"))
+	r, err := m.Kerchunk(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x, ok := r.Find("crs/0"); !ok || string(x.Data) != "\x01\x80" {
+		t.Errorf("the chunk is %q", x.Data)
+	}
+	if x, _ := r.Find("crs/.zattrs"); strings.Contains(string(x.Data), "_FillValue") {
+		t.Errorf("attributes %s", x.Data)
+	}
+	if codec := m.Array("crs").Document.Codecs[0]; !strings.Contains(string(codec.Configuration), "big") {
+		t.Errorf("the manifest has changed: its codec is %s", codec.Configuration)
+	}
+}
+
 // TestWriteKerchunkOfMessages has a codec that format 2 cannot name. The error says what
 // can have its chunks, and nothing of a conversion that nobody has asked for.
 func TestWriteKerchunkOfMessages(t *testing.T) {

@@ -34,6 +34,9 @@ func (m *Manifest) CreateParquet(ctx context.Context, s store.Store, path store.
 	if m.Array("") != nil {
 		return fmt.Errorf("%w: the array is at the root, where the parquet form of kerchunk has no place for its references; write a manifest (%s)", zarr.ErrUnsupported, Suffix)
 	}
+	if m, err = m.withScalars(ctx); err != nil {
+		return err
+	}
 	documents, err := m.documentsV2(ctx)
 	if err != nil {
 		return err
