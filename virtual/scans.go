@@ -58,7 +58,7 @@ type scanHeader struct {
 // scannersVersion is the version of what scanners find. Raise it whenever a scan of the
 // same file has another result than before: a repaired fault, an array or attribute that
 // was left out, another codec. Scans of other versions are not used.
-const scannersVersion = 3
+const scannersVersion = 4
 
 // foundScans is a value that another collection has stored.
 type foundScans struct {

@@ -3,9 +3,12 @@
 package hdf5
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -129,6 +132,32 @@ func TestSharedIndex(t *testing.T) {
 	_, err := Scan(openBytes(t, b.done(b.header(links...))))
 	if !errors.Is(err, scan.ErrCorrupt) || !strings.Contains(err.Error(), "again and again") {
 		t.Error(err)
+	}
+}
+
+// TestUserBlockChanged scans a file whose user block was removed or made longer after it
+// was written. Addresses count from its superblock. It must still be whole.
+func TestUserBlockChanged(t *testing.T) {
+	whole, err := os.ReadFile(filepath.Join("../testdata", "h5_user_block.h5"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := bytes.Index(whole, []byte(signature))
+	for _, length := range []int{block, 0, 512, 4096} {
+		b := append(make([]byte, length), whole[block:]...)
+		set, err := Scan(openBytes(t, b))
+		if err != nil {
+			t.Errorf("a user block of %d bytes, written with %d: %v", length, block, err)
+			continue
+		}
+		for _, c := range set.Arrays[0].Chunks {
+			if at := int(c.Offset) - length + block; !bytes.Equal(b[c.Offset:][:c.Length], whole[at:][:c.Length]) {
+				t.Errorf("a user block of %d bytes: another chunk at %d", length, c.Offset)
+			}
+		}
+		if _, err := Scan(openBytes(t, b[:len(b)-1])); !errors.Is(err, scan.ErrCorrupt) || !strings.Contains(err.Error(), "cut off") {
+			t.Errorf("a user block of %d bytes, a byte is missing: %v", length, err)
+		}
 	}
 }
 

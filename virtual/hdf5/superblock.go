@@ -73,7 +73,7 @@ func (r *reader) openOld(c *cursor, version byte) (s superblock, err error) {
 	if version == 1 {
 		c.skip(4)
 	}
-	c.address() // The library trusts the place of the superblock more than this.
+	base := c.address()
 	c.address() // free space
 	end, driver := c.address(), c.address()
 	c.address() // the name of the root
@@ -84,7 +84,7 @@ func (r *reader) openOld(c *cursor, version byte) (s superblock, err error) {
 	if driver != undefined {
 		return s, scan.Unsupportedf("a file of several parts")
 	}
-	return s, r.checkEnd(end)
+	return s, r.checkEnd(base, end)
 }
 
 // openNew reads a superblock of version 2 or 3.
@@ -93,7 +93,7 @@ func (r *reader) openNew(c *cursor) (s superblock, err error) {
 		return s, err
 	}
 	c.skip(1) // flags
-	c.address()
+	base := c.address()
 	s.extension = c.address()
 	end := c.address()
 	s.root = c.address()
@@ -105,7 +105,7 @@ func (r *reader) openNew(c *cursor) (s superblock, err error) {
 	if _, err := r.verify(c); err != nil {
 		return s, err
 	}
-	return s, r.checkEnd(end)
+	return s, r.checkEnd(base, end)
 }
 
 // setSizes reads the sizes of addresses and lengths.
@@ -120,10 +120,12 @@ func (r *reader) setSizes(c *cursor) error {
 	return nil
 }
 
-// checkEnd checks that the file has all bytes that its superblock promises.
-func (r *reader) checkEnd(end int64) error {
-	if end > r.file.Size() {
-		return scan.Corruptf("it has %d bytes of %d: it was cut off", r.file.Size(), end)
+// checkEnd checks that the file has all bytes that its superblock promises. A user block
+// may have been added or removed since: then all addresses count from where the
+// superblock is now, and not from the base that it has.
+func (r *reader) checkEnd(base, end int64) error {
+	if there := r.file.Size() - r.base; end-base > there {
+		return scan.Corruptf("it has %d bytes of %d: it was cut off", there, end-base)
 	}
 	return nil
 }
