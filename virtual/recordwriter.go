@@ -19,7 +19,8 @@ import (
 //
 // If the folder has values already, the error is [store.ErrConflict]. Arrays that the
 // form cannot express are an error that wraps [zarr.ErrUnsupported]: those with chunks of
-// unequal length, and one at the root. After an error nothing is left in the folder.
+// unequal length, and one at the root. After an error nothing is left in the folder. If
+// there are groups below the root, Varve reads the folder, but fsspec does not.
 func (m *Manifest) CreateParquet(ctx context.Context, s store.Store, path store.Path, size int) error {
 	if size == 0 {
 		size = kerchunk.DefaultRecordSize

@@ -231,6 +231,9 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 		r.Notes = append(r.Notes, fmt.Sprintf("scans of a stopped command may be left, which varve vacuum deletes: %s", failure.OneLine(err)))
 	}
 	r.describe(m)
+	if n := len(m.Groups); f.isParquet() && n > 0 && m.Groups[n-1].Path != "" {
+		r.Notes = append(r.Notes, fmt.Sprintf("fsspec opens no references in Parquet files that have groups below the root, such as %s: for Python programs write JSON (%s)", m.Groups[n-1].Path, virtual.KerchunkSuffix))
+	}
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, r)
 	}

@@ -405,7 +405,15 @@ func TestVirtualizeParquet(t *testing.T) {
 	if _, err := os.Stat(at("r.parq")); err == nil {
 		t.Error("a dry run wrote")
 	}
-	must(t, "", "virtualize", files, "--concat", "time", "-o", at("r.parq"), "--record-size", "4")
+	if out := must(t, "", "virtualize", files, "--concat", "time", "-o", at("r.parq"), "--record-size", "4"); strings.Contains(out, "fsspec") {
+		t.Error(out)
+	}
+	groups := filepath.Join(foreign(t, "h5_groups.h5"), "h5_groups.h5")
+	for _, name := range []string{"g.parq", "g.json"} {
+		if out := must(t, "", "virtualize", groups, "-o", at(name)); strings.Contains(out, "note: fsspec opens no references") != (name == "g.parq") {
+			t.Errorf("%s: %s", name, out)
+		}
+	}
 	for name, want := range map[string]bool{"t/refs.2.parq": true, "t/refs.3.parq": false, ".zmetadata": true} {
 		if _, err := os.Stat(filepath.Join(at("r.parq"), name)); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
