@@ -82,6 +82,18 @@ type axes struct {
 	known  map[string]string // names by what they stand for
 	arrays []*scan.Array
 	left   int64 // bytes that coordinates of grids may still have
+	// parallels has the latitudes of Gaussian grids by their numbers, which were spent.
+	parallels map[int64][]float64
+	spent     int64
+	omitted   []scan.Omission // the coordinates that grids lack
+}
+
+// omit notes once that a coordinate is left out.
+func (x *axes) omit(name string, why error) {
+	o := scan.Omission{Path: name, Reason: why}
+	if !slices.ContainsFunc(x.omitted, func(p scan.Omission) bool { return p.Path == name && p.Reason.Error() == why.Error() }) {
+		x.omitted = append(x.omitted, o)
+	}
 }
 
 // add adds a coordinate, unless there is an equal one, and returns its name.

@@ -24,7 +24,7 @@ type collection struct {
 
 func newCollection(size int64) *collection {
 	c := &collection{byKey: map[key]*series{}, taken: map[place]int{}, grids: map[string]string{}, names: names{}}
-	c.axes = axes{names: c.names, known: map[string]string{}, left: size + minGrid}
+	c.axes = axes{names: c.names, known: map[string]string{}, left: size + minGrid, parallels: map[int64][]float64{}}
 	return c
 }
 

@@ -41,7 +41,8 @@ func Scan(f *scan.File) (*scan.Dataset, error) {
 	if w.old > 0 && len(c.series) == 0 {
 		return nil, w.refusal()
 	}
-	d := &scan.Dataset{Format: "GRIB2", Groups: []scan.Group{{}}, Arrays: c.arrays(), Omitted: w.skipped}
+	d := &scan.Dataset{Format: "GRIB2", Groups: []scan.Group{{}}, Arrays: c.arrays()}
+	d.Omitted = append(w.skipped, c.axes.omitted...)
 	if w.old > 0 {
 		d.Arrays = append(d.Arrays, &scan.Array{Path: c.names.unique("grib1"), Refused: w.refusal()})
 	}

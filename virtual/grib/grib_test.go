@@ -380,6 +380,65 @@ func TestProducts(t *testing.T) {
 	}
 }
 
+// TestGaussian computes the latitudes of Gaussian grids, also of a part of the globe and
+// from south to north. The numbers are those of NumPy and, for N32 and N320, of ECMWF.
+func TestGaussian(t *testing.T) {
+	for n, want := range map[int64][]float64{
+		4: {73.79921362856322, 52.81294318999426, 31.70409174500795, 10.569882312576091}, 32: {87.86379883923263, 85.0965269883173},
+		320: {89.78487690721863, 89.50620273820637}, 640: {89.89239644559007},
+	} {
+		got := gaussianLatitudes(n)
+		for i, x := range want {
+			if math.Abs(got[i]-x) > 1e-11 || got[len(got)-1-i] != -got[i] {
+				t.Errorf("N%d: latitude %d is %v, want %v", n, i, got[i], x)
+			}
+		}
+	}
+	grid := func(n int, first, last float64, scanning byte) []byte {
+		b := messageOf(t, "grib_simple.grib2", section3+13, gaussian, section3+71, int(scanning))
+		put := func(octet int, latitude float64) {
+			x := uint32(math.Round(math.Abs(latitude) * 1e6))
+			if latitude < 0 {
+				x |= 1 << 31
+			}
+			binary.BigEndian.PutUint32(b[section3+octet-1:], x)
+		}
+		put(47, first)
+		put(56, last)
+		binary.BigEndian.PutUint32(b[section3+67:], uint32(n))
+		return b
+	}
+	part := []float64{73.79921362856322, 52.81294318999426, 31.70409174500795, 10.569882312576091, -10.569882312576091}
+	north := slices.Clone(part)
+	slices.Reverse(north)
+	for name, c := range map[string]struct {
+		file []byte
+		want []float64
+	}{
+		"south":          {grid(4, 73.799, -10.57, 0), part},
+		"north":          {grid(4, -10.569882, 73.799214, 0x40), north},
+		"other rows":     {grid(4, 73.799, -31.704, 0), nil},
+		"between rows":   {grid(4, 73.7, -10.57, 0), nil},
+		"no parallels":   {grid(0, 73.799, -10.57, 0), nil},
+		"many parallels": {grid(1<<20, 73.799, -10.57, 0), nil},
+	} {
+		d, _, err := scanBytes(t, c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(d.Arrays, func(a *scan.Array) bool { return a.Path == "latitude" })
+		if (i >= 0) != (c.want != nil) || (len(d.Omitted) == 1) != (c.want == nil) {
+			t.Errorf("%s: latitude is array %d, omitted %v", name, i, d.Omitted)
+		}
+		if i < 0 {
+			continue
+		}
+		if got := numbers(t, d.Arrays[i], c.file); !slices.EqualFunc(got, c.want, func(x, y float64) bool { return math.Abs(x-y) < 1e-12 }) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 // TestDamagedBeginning names a message whose first bytes are damaged. What is between
 // messages of bulletins is none.
 func TestDamagedBeginning(t *testing.T) {

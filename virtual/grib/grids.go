@@ -4,6 +4,8 @@ package grib
 
 import (
 	"encoding/binary"
+	"math"
+	"slices"
 
 	"varve.dev/zarr/codec/grib2"
 	"varve.dev/zarr/virtual/scan"
@@ -46,15 +48,21 @@ func (x *axes) gridNames(s *series) (ny, nx string) {
 		return x.bare("y", g.Ny), x.bare("x", g.Nx)
 	}
 	if 8*(g.Nx+g.Ny) > x.left {
+		x.omit("latitude and longitude", scan.Unsupportedf("grib: the coordinates of a grid of %d x %d points, in so small a file", g.Ny, g.Nx))
 		return x.bare("latitude", g.Ny), x.bare("longitude", g.Nx)
 	}
 	before := len(x.arrays)
 	lat, lon := corners([]byte(s.key.grid), g.Scanning)
 	nx = x.add(floats("longitude", spaced(lon, g.Nx), coordinate("longitude", "degrees_east")))
-	if g.Template == gaussian { // its latitudes are not equally spaced
+	rows, err := spaced(lat, g.Ny), error(nil)
+	if g.Template == gaussian {
+		rows, err = x.gaussianRows(s, lat)
+	}
+	if err != nil {
+		x.omit("latitude", err)
 		ny = x.bare("latitude", g.Ny)
 	} else {
-		ny = x.add(floats("latitude", spaced(lat, g.Ny), coordinate("latitude", "degrees_north")))
+		ny = x.add(floats("latitude", rows, coordinate("latitude", "degrees_north")))
 	}
 	for _, a := range x.arrays[before:] {
 		x.left -= 8 * a.Shape[0]
@@ -97,6 +105,63 @@ func spaced(ends [2]float64, n int64) []float64 {
 		if i > 0 {
 			list[i] = (ends[0]*float64(n-1-int64(i)) + ends[1]*float64(i)) / float64(n-1)
 		}
+	}
+	return list
+}
+
+// mostParallels bounds the parallels between a pole and the equator in all Gaussian grids
+// of a file together: the time for a grid grows with their square.
+const mostParallels = 1 << 12
+
+// gaussianRows returns the latitudes of the rows of a Gaussian grid (template 3.40),
+// which may be a part of the globe. ends are the latitudes of the first and the last row,
+// which may be rounded.
+func (x *axes) gaussianRows(s *series, ends [2]float64) ([]float64, error) {
+	n := int64(binary.BigEndian.Uint32([]byte(s.key.grid)[67:]))
+	all, known := x.parallels[n]
+	if !known {
+		if x.spent += n; n == 0 || x.spent > mostParallels {
+			return nil, scan.Unsupportedf("grib: the latitudes of Gaussian grids with %d parallels between a pole and the equator", n)
+		}
+		all = gaussianLatitudes(n)
+		x.parallels[n] = all
+	}
+	const rounded = 1e-3
+	at := func(latitude float64) int64 {
+		return int64(slices.IndexFunc(all, func(l float64) bool { return math.Abs(l-latitude) <= rounded }))
+	}
+	first, last, step := at(ends[0]), at(ends[1]), int64(1)
+	if last < first {
+		step = -1
+	}
+	if first < 0 || last < 0 || (last-first)*step != s.grid.Ny-1 {
+		return nil, scan.Unsupportedf("grib: a Gaussian grid of %d rows from %v to %v degrees, which are not those between %d parallels", s.grid.Ny, ends[0], ends[1], 2*n)
+	}
+	rows := make([]float64, s.grid.Ny)
+	for i := range rows {
+		rows[i] = all[first+int64(i)*step]
+	}
+	return rows, nil
+}
+
+// gaussianLatitudes returns the latitudes of a Gaussian grid with n parallels between a
+// pole and the equator, from north to south. Their sines are the roots of the Legendre
+// polynomial of degree 2n, which Newton's method finds. Conversions of products keep
+// processors from rounding them together with sums: all get the same latitudes.
+func gaussianLatitudes(n int64) []float64 {
+	list, degree := make([]float64, 2*n), float64(2*n)
+	for i := range n {
+		sine := math.Cos(math.Pi * (float64(i) + 0.75) / (degree + 0.5))
+		for i, step := 0, 1.0; i < 8 && math.Abs(step) > 1e-15; i++ {
+			p, before := 1.0, 0.0 // the polynomials of two degrees that follow each other
+			for k := 1.0; k <= degree; k++ {
+				p, before = (float64((2*k-1)*sine*p)-float64((k-1)*before))/k, p
+			}
+			step = p * (1 - float64(sine*sine)) / (degree * (before - float64(sine*p)))
+			sine -= step
+		}
+		list[i] = math.Asin(sine) * 180 / math.Pi
+		list[2*n-1-i] = -list[i]
 	}
 	return list
 }
