@@ -115,6 +115,32 @@ func TestPackedText(t *testing.T) {
 	}
 }
 
+// TestPackedTextIsExact parses the texts of packed numbers with more than 15 digits, as
+// times have: they are the numbers, or those beside them.
+func TestPackedTextIsExact(t *testing.T) {
+	for _, c := range []struct {
+		stored     dtype.Type
+		elem       []byte
+		attributes map[string]any
+		want       float64
+		apart      bool // the text may be that of the number beside it
+	}{
+		{dtype.Of[float64](), binary.NativeEndian.AppendUint64(nil, math.Float64bits(19675+1./24)), map[string]any{"scale_factor": 1.0, "add_offset": 0.0}, 19675 + 1./24, false},
+		{dtype.Of[float64](), binary.NativeEndian.AppendUint64(nil, math.Float64bits(0.1+0.2)), map[string]any{"scale_factor": 1.0}, 0.1 + 0.2, false},
+		{dtype.Of[int64](), binary.NativeEndian.AppendUint64(nil, 1700000000123456), map[string]any{"scale_factor": 1e-6}, 1700000000123456 * 1e-6, true},
+		{dtype.Of[int64](), binary.NativeEndian.AppendUint64(nil, 1700000000123457), map[string]any{"scale_factor": 1e-6}, 1700000000123457 * 1e-6, true},
+	} {
+		p, err := cf.PackingOf(t.Context(), array(t, c.stored, c.attributes, c.elem))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := strconv.ParseFloat(p.Text(c.elem), 64)
+		if err != nil || got != c.want && !(c.apart && math.Nextafter(c.want, got) == got) {
+			t.Errorf("%s, want %v", p.Text(c.elem), c.want)
+		}
+	}
+}
+
 // TestPackRefuses packs numbers that the elements cannot hold.
 func TestPackRefuses(t *testing.T) {
 	for _, c := range []struct {

@@ -134,13 +134,22 @@ func (p *Packing) value(number float64) float64 {
 }
 
 // Text returns the unpacked number of an element as text. Integers are not rounded, and
-// missing values are treated as numbers. 15 digits are those that the product of a scale
-// and a number can have: 34 times 0.0001 is 0.0034, not 0.0034000000000000002.
+// missing values are treated as numbers. The error of a product is left out: 34 times
+// 0.0001 is 0.0034, not 0.0034000000000000002.
 func (p *Packing) Text(elem []byte) string {
 	if !p.scaled {
 		return string(p.stored.AppendText(nil, elem))
 	}
-	return strconv.FormatFloat(p.value(p.number(elem)), 'g', 15, 64)
+	number := p.number(elem)
+	x := p.value(number)
+	if x != number { // it was multiplied or moved
+		// Decimal factors give numbers of 15 digits, but for the last bit.
+		short := strconv.FormatFloat(x, 'g', 15, 64)
+		if y, err := strconv.ParseFloat(short, 64); err == nil && math.Nextafter(x, y) == y {
+			return short
+		}
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
 // OfCoordinate returns a copy of the packing for a coordinate, in which zero is never

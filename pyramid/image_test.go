@@ -261,3 +261,33 @@ func TestFormerLayout(t *testing.T) {
 		t.Errorf("left %v", keys)
 	}
 }
+
+// TestMembersOfOthersInAnImage makes levels whose groups another program has filled, and
+// whose metadata it has made its own: the levels would now take the place of the groups.
+// What is in there stays.
+func TestMembersOfOthersInAnImage(t *testing.T) {
+	s := memstore.New()
+	a := newImage(t, s, zarr.Spec{Shape: []int64{16, 16}, Chunks: every(4, 4), DimensionNames: []string{"y", "x"}})
+	_, err := pyramid.Make(t.Context(), a, &pyramid.Options{Levels: 2})
+	check1(t, err)
+	_, err = zarr.At(s, "g/image_levels/2/lat").CreateArray(t.Context(), zarr.Spec{Shape: []int64{4}, Type: a.Type()}, nil)
+	check1(t, err)
+	g, err := zarr.At(s, "g").OpenGroup(t.Context(), &zarr.Options{Write: true})
+	check1(t, err)
+	const theirs = `{"ome":{"version":"0.5","multiscales":[{"axes":[{"name":"y"},{"name":"x"}],"datasets":[{"path":"image","coordinateTransformations":[{"type":"scale","scale":[1,1]}]}]}]}}`
+	check1(t, g.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) { return []byte(theirs), nil }))
+	for range 2 {
+		if _, err := pyramid.Make(t.Context(), a, nil); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), `"lat"`) {
+			t.Errorf("error is %v", err)
+		}
+		if keys := keysOf(t, s); !slices.Contains(keys, "g/image_levels/2/lat/zarr.json") {
+			t.Fatalf("left %v", keys)
+		}
+	}
+	check1(t, zarr.At(s, "g/image_levels/2/lat").Delete(t.Context(), &zarr.Options{Write: true}))
+	plan, err := pyramid.Make(t.Context(), a, nil)
+	check1(t, err)
+	if len(plan.Levels) != 2 {
+		t.Errorf("%+v", plan)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 
@@ -248,16 +249,22 @@ func (w *work) removeLevel(ctx context.Context, level int) error {
 		return err
 	}
 	if g, ok := home.(*zarr.Group); ok {
-		switch n, err := w.find(ctx, w.layout.path(level)); {
+		// Also if the layout has become that of an image, which has no groups.
+		apart := w.layout
+		apart.image = false
+		switch n, err := w.find(ctx, apart.path(level)); {
 		case errors.Is(err, errForeign):
 		case err != nil:
 			return err
 		case n != nil:
-			if err := w.place(level).Delete(ctx, w.options()); err != nil {
+			if err := w.group.At(apart.path(level)).Delete(ctx, w.options()); err != nil {
 				return err
 			}
 		}
-		for _, err := range g.Unconsolidated().Members(ctx, false) {
+		for m, err := range g.Unconsolidated().Members(ctx, false) {
+			if err == nil && w.layout.image {
+				err = fmt.Errorf("%s: the level takes the place of this group, which has a node of others, %q: move that elsewhere: %w", w.group.At(w.layout.home(level)), m.Path, fs.ErrExist)
+			}
 			return err // it has one, or that is not known
 		}
 	}
