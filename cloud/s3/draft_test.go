@@ -102,6 +102,28 @@ func TestDraft(t *testing.T) {
 	}
 }
 
+// TestDraftOvertaken publishes a draft, and lets another writer replace the object before
+// it is looked at. Whether the draft was the value in between is not known.
+func TestDraftOvertaken(t *testing.T) {
+	f, s := faulty(t, nil)
+	f.set(checkCompletions)
+	old := put(t, s, key, "old")
+	ours := draft(t, s, "ours")
+	f.set(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+		if r.Method != http.MethodPost || checkCompletions(w, r, next) {
+			return r.Method == http.MethodPost
+		}
+		next.ServeHTTP(w, r)
+		f.set(nil)
+		put(t, s, key, "of a rival")
+		return true
+	})
+	if v, err := ours.Publish(t.Context(), store.IfVersion(old)); err == nil || errors.Is(err, store.ErrConflict) {
+		t.Errorf("version %v, error is %v", v, err)
+	}
+	holds(t, s, key, "of a rival")
+}
+
 // cutUploads answers that there are more uploads, and not how to list them.
 func cutUploads(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
 	w.Header().Set("Content-Type", "application/xml")

@@ -278,12 +278,21 @@ func (u *upload) complete(ctx context.Context, cond condition) (store.Version, e
 	// Some services answer that they have completed an upload that was aborted
 	// (versitygw, if there is an object). Then the object is not ours. A caller that may
 	// not look has to believe the answer.
-	out, err := u.s.head(ctx, u.name)
+	looked := ctx
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		looked, cancel = context.WithTimeout(context.WithoutCancel(ctx), looking)
+		defer cancel()
+	}
+	out, err := u.s.head(looked, u.name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && out.Metadata[markName] != u.mark:
-		return v, &explained{u.s.name(w.call), fmt.Errorf("%w, or has replaced the object", errRevoked)}
-	case retry.IsTemporary(err):
-		return v, &explained{u.s.name(w.call), fmt.Errorf("the service has answered that it is complete; %w: %w", errUnseen, err)}
+	case err == nil && out.Metadata[markName] == u.mark:
+	case err == nil && cond.match != nil && join(value(out.ETag), "") == *cond.match:
+		return store.Version{}, &explained{u.s.name(w.call), fmt.Errorf("the service has answered that it is complete; %w", errRevoked)}
+	case err == nil, errors.Is(err, fs.ErrNotExist): // perhaps ours was there before
+		return store.Version{}, &explained{u.s.name(w.call), fmt.Errorf("the service has answered that it is complete; %w", errOvertaken)}
+	case retry.IsTemporary(err) || ctx.Err() != nil:
+		return store.Version{}, &explained{u.s.name(w.call), fmt.Errorf("the service has answered that it is complete; %w: %w", errUnseen, err)}
 	}
 	return v, nil
 }

@@ -301,10 +301,11 @@ func (s *Store) conflict(c call, f *failure) error {
 const looking = 10 * time.Second
 
 // errNotOurs means that the object does not have the mark of a write, and errUnseen that
-// this is not known.
+// this is not known. errOvertaken means that it does not, but may have had it before.
 var (
-	errNotOurs = errors.New("the object has another mark")
-	errUnseen  = errors.New("then the object could not be looked at")
+	errNotOurs   = errors.New("the object has another mark")
+	errUnseen    = errors.New("then the object could not be looked at")
+	errOvertaken = errors.New("then the object was another one")
 )
 
 // find returns the version of the object if it has the mark of this write, and else
