@@ -183,7 +183,7 @@ func (l *levelling) run(cmd *cobra.Command, location string) error {
 		session.Remark(cmd, location, plan.Deviation+", so viewers may refuse the metadata of OME-Zarr")
 	}
 	if len(plan.Others) > 0 {
-		session.Remark(cmd, location, othersText(plan.Others))
+		session.Remark(cmd, location, othersText(plan.Array, plan.Others))
 	}
 	if session.WantsJSON(cmd) {
 		return l.printJSON(cmd, location, plan)
@@ -191,10 +191,13 @@ func (l *levelling) run(cmd *cobra.Command, location string) error {
 	return l.print(cmd, location, plan)
 }
 
-// othersText tells of levels that another program has made.
-func othersText(paths []string) string {
-	return fmt.Sprintf("levels of another program stay as they are, even if the array has changed since: %s; --levels N makes others",
-		phrase.Shorten(strings.Join(paths, ", "), 60))
+// othersText tells of levels that another program has made of an array.
+func othersText(array string, paths []string) string {
+	text := "levels of another program stay as they are, even if the array has changed since: " + phrase.Shorten(strings.Join(paths, ", "), 60)
+	if array == "0" { // its levels would have the same names
+		return text
+	}
+	return text + "; --levels N makes others"
 }
 
 // make makes the levels, or plans them.
