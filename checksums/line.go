@@ -14,16 +14,24 @@ import (
 	"varve.dev/zarr/internal/own"
 )
 
-// line returns a line as sha256sum writes it. Keys have no control characters and no
-// backslashes, which it would escape.
-func line(key string, sum [sha256.Size]byte) string { return fmt.Sprintf("%x  %s\n", sum, key) }
+// line returns a line as sha256sum writes it: it begins with a backslash if the name has
+// escapes.
+func line(key string, sum [sha256.Size]byte) string {
+	mark, name := "", escapes.Replace(key)
+	if name != key {
+		mark = `\`
+	}
+	return fmt.Sprintf("%s%x  %s\n", mark, sum, name)
+}
 
-// unescapes undoes the escapes of a name whose line begins with a backslash. No store has
-// such a key, so the value is missing.
-var unescapes = strings.NewReplacer(`\\`, "\\", `\n`, "\n", `\r`, "\r")
+// escapes makes the escapes of a name, and unescapes undoes them.
+var (
+	escapes   = strings.NewReplacer("\\", `\\`, "\n", `\n`, "\r", `\r`)
+	unescapes = strings.NewReplacer(`\\`, "\\", `\n`, "\n", `\r`, "\r")
+)
 
-// longestLine bounds a line, in bytes. No store has longer keys.
-const longestLine = 64 << 10
+// longestLine bounds a line, in bytes. No store has keys as long as half of it.
+const longestLine = 256 << 10
 
 // parse returns the key and the sum of a line, without the newline.
 func parse(text string) (key string, sum [sha256.Size]byte, err error) {

@@ -5,6 +5,7 @@ package pyramid
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"varve.dev/zarr"
@@ -58,6 +59,9 @@ func (w *work) cascade(ctx context.Context) error {
 // plan returns how many goroutines make tiles. One more tile of every level waits for the
 // tiles that come next.
 func (c *cascade) plan() (int, error) {
+	if slices.Contains(c.base.Shape(), 0) {
+		return 1, nil // there are no tiles
+	}
 	each, above := c.each()
 	if each <= 0 {
 		return 0, errTooLarge

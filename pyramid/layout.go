@@ -131,8 +131,12 @@ func gridsOf(base *grid.Grid, factors []int64, asked int, first *grid.Grid) ([]*
 	return grids, nil
 }
 
-// fits reports whether a grid has a single chunk along the axes that are divided.
+// fits reports whether a grid has a single chunk along the axes that are divided, or none
+// at all.
 func fits(g *grid.Grid, factors []int64) bool {
+	if slices.Contains(g.Shape(), 0) {
+		return true
+	}
 	for i, n := range g.Chunks() {
 		if factors[i] > 1 && n > 1 {
 			return false

@@ -11,8 +11,9 @@ import (
 // Options are the options of making a pyramid. A nil *Options is the zero value, which
 // brings a pyramid up to date.
 type Options struct {
-	// Method is how elements are made. The zero value is that of the last time, or
-	// [Mean].
+	// Method is how elements are made. The zero value is that of the last time. The first
+	// time it is [Mode] for names: booleans, arrays with the attribute flag_values or
+	// flag_masks of CF, and label images of OME-Zarr; and else [Mean].
 	Method Method
 	// Factors has the number by which each axis is divided from one level to the next, 1
 	// for axes that stay. Nil takes those of the last time. The first time it divides two
@@ -46,9 +47,10 @@ const defaultMemory = 512 << 20
 // memory returns the bytes that may be held.
 func (o Options) memory() int64 { return cmp.Or(o.Memory, min(defaultMemory, 4*budget.Most())) }
 
-// over returns the options with what is not given taken from the last time.
-func (o Options) over(last *record) Options {
-	o.Method = cmp.Or(o.Method, last.Made.Method, Mean)
+// over returns the options with what is not given taken from the last time. first is the
+// method of the first time.
+func (o Options) over(last *record, first Method) Options {
+	o.Method = cmp.Or(o.Method, last.Made.Method, first)
 	if o.Levels == 0 {
 		o.Levels = last.Asked
 	}

@@ -3,6 +3,7 @@
 package pyramid_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -350,6 +351,50 @@ func TestNumbersOfReaders(t *testing.T) {
 		check1(t, a.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) { return []byte(`{}`), nil }))
 		if plan, err = pyramid.Make(t.Context(), a, opt); err != nil || plan.Rebuild != (tt.attributes != `{"scale_factor":2}`) {
 			t.Errorf("%s of %s: rebuilt %t (%v)", tt.method, tt.attributes, plan.Rebuild, err)
+		}
+	}
+}
+
+// TestUsualMethod makes levels without a method: by the mode for names of things.
+func TestUsualMethod(t *testing.T) {
+	for _, tt := range []struct {
+		group, attributes string
+		of                dtype.Type
+		want              pyramid.Method
+	}{
+		{`{}`, `{}`, dtype.Of[uint8](), pyramid.Mean},
+		{`{}`, `{}`, dtype.Of[bool](), pyramid.Mode},
+		{`{}`, `{"flag_values":[1,3]}`, dtype.Of[uint8](), pyramid.Mode},
+		{`{}`, `{"flag_masks":[1,2]}`, dtype.Of[uint8](), pyramid.Mode},
+		{`{"ome":{"version":"0.5","image-label":{}}}`, `{}`, dtype.Of[uint8](), pyramid.Mode},
+	} {
+		s := memstore.New()
+		_, err := zarr.At(s, "g").CreateGroup(t.Context(), []byte(tt.group), nil)
+		check1(t, err)
+		a, err := zarr.At(s, "g/v").CreateArray(t.Context(), zarr.Spec{Shape: []int64{4, 4}, Type: tt.of, Chunks: every(2, 2), Attributes: []byte(tt.attributes)}, nil)
+		check1(t, err)
+		for _, method := range []pyramid.Method{"", pyramid.Max, ""} {
+			plan, err := pyramid.Make(t.Context(), a, &pyramid.Options{Method: method})
+			check1(t, err)
+			if want := cmp.Or(method, tt.want); plan.Method != want {
+				t.Errorf("%+v: %s, want %s", tt, plan.Method, want)
+			}
+			tt.want = plan.Method // that of the last time
+		}
+	}
+}
+
+// TestEmptyArray makes the levels of arrays without elements.
+func TestEmptyArray(t *testing.T) {
+	for levels, want := range map[int]int{0: 0, 2: 2, -1: 0} {
+		s := memstore.New()
+		_, err := zarr.At(s, "g").CreateGroup(t.Context(), nil, nil)
+		check1(t, err)
+		a, err := zarr.At(s, "g/v").CreateArray(t.Context(), zarr.Spec{Shape: []int64{0, 3}, Type: dtype.Of[uint8](), Chunks: every(1, 1)}, nil)
+		check1(t, err)
+		plan, err := pyramid.Make(t.Context(), a, &pyramid.Options{Levels: levels})
+		if err != nil || len(plan.Levels) != want {
+			t.Errorf("%d levels: %+v (%v)", levels, plan, err)
 		}
 	}
 }

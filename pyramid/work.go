@@ -14,6 +14,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/checked"
@@ -33,6 +34,7 @@ type work struct {
 	group   *zarr.Location
 	layout  layout
 	others  map[string]bool // paths of levels that another program has made
+	labels  bool            // the group is a label image
 	made    made
 
 	grids   []*grid.Grid      // of the levels
@@ -96,6 +98,7 @@ func (w *work) meet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.labels = isLabels(g.Attributes())
 	list, err := descriptions(g.Attributes(), w.base.Format())
 	if err != nil {
 		return err
@@ -143,10 +146,33 @@ func (w *work) lastTime(ctx context.Context, first *zarr.Array) (*record, error)
 	return r, err
 }
 
+// usual returns the method that is used unless one is asked for. A mean of names would be
+// the name of something else.
+func (w *work) usual() Method {
+	flags := slices.ContainsFunc([]string{"flag_values", "flag_masks"}, func(name string) bool { return has(w.base.Attributes(), name) })
+	if w.labels || flags || w.base.Type().Kind() == dtype.Bool {
+		return Mode
+	}
+	return Mean
+}
+
+// has reports whether attributes have a member.
+func has(attributes []byte, name string) bool {
+	_, found, err := metadata.Attribute(attributes, name)
+	return found && err == nil
+}
+
+// isLabels reports whether the attributes of a group are those of a label image of
+// OME-Zarr: of 0.5, below "ome", or of 0.4.
+func isLabels(attributes []byte) bool {
+	ome, _, _ := metadata.Attribute(attributes, "ome")
+	return has(attributes, "image-label") || has(ome, "image-label")
+}
+
 // request checks the options against the array.
 func (w *work) request(ctx context.Context) error {
 	s := w.present
-	w.Options = w.over(w.record)
+	w.Options = w.over(w.record, w.usual())
 	if !slices.Contains(Methods(), w.Method) {
 		return fmt.Errorf("%w: there is no method %.40q", zarr.ErrInvalidArgument, w.Method)
 	}

@@ -51,7 +51,8 @@ has written about the image, stay; then levels are made only if --levels, --meth
 Methods:
   mean      the mean of numbers; of integers, rounded half to even
   nearest   the first element of the block, of any type of fixed size
-  mode      the most frequent element, for labels; the smallest of several
+  mode      the most frequent element, for labels; the smallest of several. It is the default of booleans, of arrays with
+            flag_values or flag_masks, and of label images of OME-Zarr
   min, max  the smallest or the largest element
 NaN and the missing values of CF attributes are ignored; a block without other elements stays missing. The last block of
 an axis may be shorter.
@@ -67,7 +68,7 @@ method or other factors it makes all levels anew. If it is stopped, repeat it.`,
 	l := new(levelling)
 	f := c.Flags()
 	f.IntVar(&l.levels, "levels", 0, "make `N` levels, without the array itself; -1 removes them")
-	flagtext.Var(f, &l.method, "method", "", "how one element is made of several: a `METHOD` listed above (mean by default)", checkMethod)
+	flagtext.Var(f, &l.method, "method", "", "how one element is made of several: a `METHOD` listed above (mean by default, mode for names)", checkMethod)
 	flagtext.Var(f, &l.factors, "factors", "", "`FACTORS` by which axes are divided: y=2,x=2, or JSON with one for each axis: [1,2,2]", flagtext.Syntax(parseFactors))
 	f.StringVar(&l.memory, "memory", "", "hold at most `SIZE` of elements at once, such as 2GiB (512MiB by default)")
 	f.BoolVar(&l.dry, "dry-run", false, "change nothing, and print what would be made")
@@ -273,8 +274,8 @@ func (l *levelling) print(cmd *cobra.Command, location string, plan *pyramid.Pla
 		how = "  (nothing was changed)"
 	}
 	fmt.Fprintf(&b, "%s  %s by %s%s\n", phrase.Printable(location), phrase.Plural(int64(len(plan.Levels)), "level"), plan.Method, how)
-	if len(plan.Levels) == 0 && len(plan.Others) == 0 {
-		b.WriteString("  the array has one chunk along the axes that are divided; --levels N makes levels all the same\n")
+	if len(plan.Levels) == 0 && len(plan.Others) == 0 && l.levels >= 0 {
+		b.WriteString("  the array has at most one chunk along the axes that are divided; --levels N makes levels all the same\n")
 	}
 	for _, level := range plan.Levels {
 		made := "up to date"
