@@ -109,7 +109,7 @@ func (s *syncer) remove(ctx context.Context, name string) error {
 		// The group is as it was read, or published already. What another writer has
 		// changed meanwhile must not be overwritten.
 		if was := s.there[dir]; was != nil && !i.saysSame(was) && !i.saysSame(s.is[dir]) {
-			return fmt.Errorf("%w: the document of %q; sync again", zarr.ErrConflict, "/"+strings.TrimSuffix(s.goal.String()+"/"+dir, "/"))
+			return fmt.Errorf("%w: the document of %q; sync again", zarr.ErrConflict, s.shown(dir))
 		}
 		s.there[dir] = i
 	}

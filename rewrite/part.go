@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/store"
@@ -60,7 +59,7 @@ func (s *syncer) mine(name string) bool { return s.opt.Share.has(s.above + name)
 // refuseClash returns the error of a part for an array that only one process may remove.
 func (s *syncer) refuseClash(dir string) error {
 	return fmt.Errorf("%w: the keys of %q have other chunks in the source, and a part removes nothing; sync it without parts, or remove it in the destination first",
-		zarr.ErrConflict, "/"+strings.TrimSuffix(s.goal.String()+"/"+dir, "/"))
+		zarr.ErrConflict, s.shown(dir))
 }
 
 // startPart stores the note that a copy has begun, at a place that was free. The caller

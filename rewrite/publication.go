@@ -42,8 +42,8 @@ func (s *syncer) replace(ctx context.Context) (err error) {
 			continue
 		}
 		if is.kind != was.kind && !s.opt.Delete {
-			return fmt.Errorf("%q is %s in the destination and %s in the source; it is replaced only if deletions are asked for: %w",
-				"/"+strings.TrimSuffix(s.goal.String()+"/"+dir, "/"), article(was.kind), article(is.kind), fs.ErrExist)
+			return fmt.Errorf("%q %s in the destination and %s in the source; SyncOptions.Delete replaces it: %w",
+				s.shown(dir), being(was.kind), being(is.kind), fs.ErrExist)
 		}
 		if s.opt.Share != nil {
 			return s.refuseClash(dir)
@@ -55,11 +55,19 @@ func (s *syncer) replace(ctx context.Context) (err error) {
 	return nil
 }
 
-func article(kind string) string {
-	if kind == "array" {
-		return "an array"
+func being(kind string) string {
+	switch kind {
+	case "array":
+		return "is an array"
+	case "group":
+		return "is a group"
 	}
-	return "a group"
+	return "has a damaged document"
+}
+
+// shown returns the path of a node of the destination as errors show it.
+func (s *syncer) shown(dir string) string {
+	return "/" + strings.Trim(s.goal.String()+"/"+dir, "/")
 }
 
 // clashes reports whether a node of the destination cannot stay while its values are

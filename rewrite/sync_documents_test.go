@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -214,6 +215,22 @@ func TestSyncRivalOfRemoval(t *testing.T) {
 	// Another call takes the group for what the source has to replace.
 	syncWhole(t, src, dst)
 	checkMirror(t, src, dst, false)
+}
+
+// TestSyncDamagedDocument meets a damaged document where the source has an array, without
+// being asked to delete: the error says what it is, and what helps.
+func TestSyncDamagedDocument(t *testing.T) {
+	for _, root := range []string{"", "mirror"} {
+		src, dst := at(memstore.New(), ""), at(memstore.New(), root)
+		family(t, src, 3)
+		syncWhole(t, src, dst)
+		damage(t, dst, 3, "g/t")
+		_, err := rewrite.Sync(t.Context(), src, dst, nil)
+		want := fmt.Sprintf("%q has a damaged document in the destination and is an array in the source; SyncOptions.Delete replaces it", "/"+strings.TrimPrefix(root+"/g/t", "/"))
+		if !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want %s", err, want)
+		}
+	}
 }
 
 func syncWhole(t *testing.T, src, dst *zarr.Location) {

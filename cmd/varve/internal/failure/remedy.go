@@ -37,6 +37,7 @@ var remedies = strings.NewReplacer(
 	"Addition.Alone", "--alone",
 	"Group.Consolidate", "varve consolidate",
 	"check.Repair", "varve check --repair",
+	"SyncOptions.Delete replaces", "--delete replaces",
 	"RepairOptions.Shards", "varve check --repair-shards",
 	"zarr.Read reads", "varve export reads",
 	"Group.Append", "append GROUP NAME=FILE …",
