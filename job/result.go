@@ -33,8 +33,9 @@ type Manifest struct {
 	Notes []string
 }
 
-// RefusedPart is an array that was left out.
+// RefusedPart is an array, or another part of a file, that was left out.
 type RefusedPart struct {
 	File, Path string
 	Err        error
+	Array      bool // as in [virtual.Refusal]
 }

@@ -18,6 +18,9 @@ import (
 type Refusal struct {
 	Path string
 	Err  error
+	// Array is set if it is an array or another node, and not an attribute, a link or a
+	// part of one.
+	Array bool
 }
 
 // New returns the manifest of a file that was scanned. Arrays that cannot be referenced
@@ -34,12 +37,12 @@ func New(source Source, found *scan.Dataset) (*Manifest, []Refusal, error) {
 	}
 	for _, a := range found.Arrays {
 		if a.Refused != nil {
-			refused = append(refused, Refusal{a.Path, a.Refused})
+			refused = append(refused, Refusal{a.Path, a.Refused, true})
 			continue
 		}
 		made, err := fromScanned(a, source.Size)
 		if errors.Is(err, ErrLimit) {
-			refused = append(refused, Refusal{a.Path, err})
+			refused = append(refused, Refusal{a.Path, err, true})
 			continue
 		}
 		if err != nil {
@@ -48,7 +51,7 @@ func New(source Source, found *scan.Dataset) (*Manifest, []Refusal, error) {
 		m.Arrays = append(m.Arrays, made)
 	}
 	for _, o := range found.Omitted {
-		refused = append(refused, Refusal{o.Path, o.Reason})
+		refused = append(refused, Refusal{o.Path, o.Reason, false})
 	}
 	m.sort()
 	return m, refused, nil

@@ -67,6 +67,7 @@ type refusalRecord struct {
 	// Corrupt says that the array is damaged. Otherwise it is not supported, or too
 	// large.
 	Corrupt bool `json:"corrupt,omitempty"`
+	Array   bool `json:"array,omitempty"`
 }
 
 // recordOf returns the stored form of a part that was scanned.
@@ -91,7 +92,7 @@ func recordOf(p *Part, values map[string][]byte) ([]byte, error) {
 		r.Arrays = append(r.Arrays, n)
 	}
 	for _, x := range p.Refused {
-		r.Refused = append(r.Refused, refusalRecord{x.Path, x.Err.Error(), errors.Is(x.Err, scan.ErrCorrupt)})
+		r.Refused = append(r.Refused, refusalRecord{x.Path, x.Err.Error(), errors.Is(x.Err, scan.ErrCorrupt), x.Array})
 	}
 	return json.Marshal(r)
 }
@@ -284,7 +285,7 @@ func (r *scanRecord) part(m *Manifest, open func(ctx context.Context) (*Part, er
 		if x.Corrupt {
 			kind = scan.ErrCorrupt
 		}
-		p.Refused = append(p.Refused, Refusal{x.Path, &keptError{x.Reason, kind}})
+		p.Refused = append(p.Refused, Refusal{x.Path, &keptError{x.Reason, kind}, x.Array})
 	}
 	var mu sync.Mutex
 	var again *Part

@@ -73,7 +73,7 @@ func (w *walk) addGroup(g *zarr.Group) error {
 			err = m.Err
 		}
 		if err != nil {
-			w.part.Refused = append(w.part.Refused, Refusal{m.Path, err})
+			w.part.Refused = append(w.part.Refused, Refusal{m.Path, err, true})
 			continue
 		}
 		if err := w.addMember(m); err != nil {

@@ -27,8 +27,7 @@ func (w *workError) Unwrap() error { return w.err }
 
 // failed returns an error of the work of a command, with the operation and the node.
 func failed(cmd *cobra.Command, err error) error {
-	var v failure.Verdict
-	if !failure.IsUsage(err) && !errors.As(err, &v) {
+	if !failure.IsUsage(err) && !failure.IsAnswer(err) {
 		err = failure.On(cmd.Name(), session.Subject(cmd), node.Explain(cmd, err))
 	}
 	return &workError{err}
@@ -41,13 +40,13 @@ func report(cmd *cobra.Command, args []string, err error) int {
 		return 0
 	}
 	var w *workError
-	var v failure.Verdict
+	var part failure.Partial
 	// Errors without workError come from packages cobra and pflag, before any work.
 	usage := !errors.As(err, &w) || failure.IsUsage(err)
 	// If the flags could not be parsed, only args show --json.
 	switch programs := slices.Contains(args, "--json") || session.WantsJSON(cmd); {
 	// The answer is in the document on standard output.
-	case programs && errors.As(err, &v):
+	case programs && failure.IsAnswer(err):
 	case programs:
 		reportJSON(cmd, err, usage)
 	default:
@@ -56,8 +55,11 @@ func report(cmd *cobra.Command, args []string, err error) int {
 			cmd.PrintErrf("Run '%s --help' for usage.\n", cmd.CommandPath())
 		}
 	}
-	if usage {
+	switch {
+	case usage:
 		return 2
+	case errors.As(err, &part):
+		return 3
 	}
 	return console.StatusOf(cmd.Context(), err)
 }

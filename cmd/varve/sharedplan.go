@@ -80,11 +80,8 @@ func printManifest(cmd *cobra.Command, at string, m *job.Manifest) error {
 	r := virtualized{Path: at, Files: m.Files, Kept: m.Kept, Arrays: []virtualizedArray{}, Left: []virtualizedRefuse{}, Notes: append([]string{}, m.Notes...)}
 	r.Copied.Chunks, r.Copied.Bytes = m.Padded()
 	for _, x := range m.Refused {
-		r.Left = append(r.Left, virtualizedRefuse{x.File, x.Path, failure.OneLine(x.Err)})
+		r.Left = append(r.Left, virtualizedRefuse{x.File, x.Path, failure.OneLine(x.Err), x.Array})
 	}
 	r.describe(m.Manifest)
-	if session.WantsJSON(cmd) {
-		return session.PrintJSON(cmd, r)
-	}
-	return session.Print(cmd, r.print)
+	return r.show(cmd)
 }

@@ -172,6 +172,7 @@ type virtualizedRefuse struct {
 	File   string `json:"file"`
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
+	Array  bool   `json:"array"` // not an attribute, a link or a part
 }
 
 func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
@@ -218,6 +219,9 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	m, err := f.collect(cmd, c, at, path, files, &r)
+	if err == nil && len(m.Arrays) == 0 {
+		err = r.empty()
+	}
 	if err == nil {
 		err = f.publish(ctx, m, at, path)
 	}
@@ -234,10 +238,81 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if n := len(m.Groups); f.isParquet() && n > 0 && m.Groups[n-1].Path != "" {
 		r.Notes = append(r.Notes, fmt.Sprintf("fsspec opens no references in Parquet files that have groups below the root, such as %s: for Python programs write JSON (%s)", m.Groups[n-1].Path, virtual.KerchunkSuffix))
 	}
-	if session.WantsJSON(cmd) {
-		return session.PrintJSON(cmd, r)
+	if text := outsideText(f.out, files); text != "" {
+		r.Notes = append(r.Notes, text)
 	}
-	return session.Print(cmd, r.print)
+	return r.show(cmd)
+}
+
+// show prints what was done. The error says whether arrays are left out.
+func (r *virtualized) show(cmd *cobra.Command) (err error) {
+	if session.WantsJSON(cmd) {
+		err = session.PrintJSON(cmd, r)
+	} else {
+		err = session.Print(cmd, r.print)
+	}
+	if err == nil {
+		err = r.partial()
+	}
+	return err
+}
+
+// empty returns the error for files without an array that can be taken.
+func (r *virtualized) empty() error {
+	text := "the files have no arrays"
+	if len(r.Left) > 0 {
+		text = fmt.Sprintf("nothing of the files can be taken: %s of %s: %s", r.Left[0].Path, r.Left[0].File, r.Left[0].Reason)
+	}
+	if more := len(r.Left) - 1; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return failure.Unsupported("%s", text)
+}
+
+// partial returns an error if an array of a file is left out.
+func (r *virtualized) partial() error {
+	n := int64(0)
+	for _, x := range r.Left {
+		if x.Array {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return failure.Partial(fmt.Sprintf("virtualize %s: done, but %s of the files could not be taken", r.Path, phrase.Plural(n, "array")))
+}
+
+// outsideText says which folders a reader of the manifest has to allow, because the files
+// in them are not below its own.
+func outsideText(out string, files []string) string {
+	home, err := filepath.Abs(filepath.Dir(out))
+	if err != nil || strings.Contains(out, "://") {
+		return ""
+	}
+	var folders []string
+	for _, name := range files {
+		at, err := filepath.Abs(name)
+		if err != nil || strings.Contains(name, "://") {
+			continue
+		}
+		rel, err := filepath.Rel(home, at)
+		if err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			continue
+		}
+		if dir := filepath.Dir(name); !slices.Contains(folders, dir) {
+			folders = append(folders, dir)
+		}
+	}
+	if len(folders) == 0 {
+		return ""
+	}
+	shown := folders[:min(3, len(folders))]
+	text := "files are not in the folder of the manifest or below: to read it, give every command --allow " + strings.Join(shown, " --allow ")
+	if more := len(folders) - len(shown); more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text
 }
 
 // plan writes a plan whose tasks scan the files. None is opened before.
@@ -270,7 +345,7 @@ func (f *virtualizeFlags) collect(cmd *cobra.Command, c *virtual.Collector, at s
 			r.Kept++
 		}
 		for _, x := range p.Refused {
-			r.Left = append(r.Left, virtualizedRefuse{p.Name, x.Path, failure.OneLine(x.Err)})
+			r.Left = append(r.Left, virtualizedRefuse{p.Name, x.Path, failure.OneLine(x.Err), x.Array})
 		}
 	}
 	err = c.Collect(ctx, j, files)

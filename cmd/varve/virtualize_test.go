@@ -346,9 +346,13 @@ func TestVirtualizeRefuses(t *testing.T) {
 			}
 		}
 	}
-	out := must(t, "", "virtualize", at("h5_unsupported.h5"), "-o", at("u.vz"))
-	if !strings.Contains(out, "left out: lzf") || !strings.Contains(out, "plain") {
-		t.Error(out)
+	out, text, status := execute(t, "", "virtualize", at("h5_unsupported.h5"), "-o", at("u.vz"))
+	if status != 3 || !strings.Contains(out, "left out: lzf") || !strings.Contains(out, "plain") || !strings.Contains(text, "could not be taken") {
+		t.Errorf("status %d, %s%s", status, out, text)
+	}
+	out, text, status = execute(t, "", "virtualize", at("h5_unsupported.h5"), "-o", at("j.vz"), "--json")
+	if left, _ := decode(t, out)["left_out"].([]any); status != 3 || len(left) == 0 || text != "" {
+		t.Errorf("status %d, %s%s", status, out, text)
 	}
 	if _, text, status := execute(t, "", "append", at("u.vz/plain"), at("u.npy")); status == 0 || !strings.Contains(text, "read-only") {
 		t.Errorf("status %d, %s", status, text)
@@ -372,7 +376,9 @@ func TestVirtualizeOmissions(t *testing.T) {
 			t.Errorf("%s lacks %q", out, want)
 		}
 	}
-	must(t, "", "virtualize", at("fits_scaled.fits"), "-o", at("fits.vz"))
+	if out, text, status := execute(t, "", "virtualize", at("fits_scaled.fits"), "-o", at("fits.vz")); status != 3 {
+		t.Errorf("status %d, %s%s", status, out, text)
+	}
 	if out := must(t, "", "export", at("fits.vz/primary"), "--decode", "--format", "csv"); !strings.Contains(out, "40000") {
 		t.Error(out)
 	}
@@ -381,7 +387,9 @@ func TestVirtualizeOmissions(t *testing.T) {
 // TestAllow reads references into another folder.
 func TestAllow(t *testing.T) {
 	dir, other := foreign(t, "uniform_01.nc"), t.TempDir()
-	must(t, "", "virtualize", filepath.Join(dir, "uniform_01.nc"), "-o", filepath.Join(other, "u.vz"))
+	if out := must(t, "", "virtualize", filepath.Join(dir, "uniform_01.nc"), "-o", filepath.Join(other, "u.vz")); !strings.Contains(out, "--allow "+dir) {
+		t.Error(out)
+	}
 	_, text, status := execute(t, "", "cat", filepath.Join(other, "u.vz/t"))
 	if status == 0 || !strings.Contains(text, "not allowed") || !strings.Contains(text, dir) {
 		t.Errorf("status %d, %s", status, text)

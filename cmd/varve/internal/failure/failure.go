@@ -31,6 +31,20 @@ type Verdict string
 // Error implements error.
 func (v Verdict) Error() string { return string(v) }
 
+// Partial says that a command has done its work but for something that it has named:
+// status 3. With --json nothing else is printed, because the document says so.
+type Partial string
+
+// Error implements error.
+func (p Partial) Error() string { return string(p) }
+
+// IsAnswer reports whether an error is the answer of a command, and not its failure.
+func IsAnswer(err error) bool {
+	var v Verdict
+	var p Partial
+	return errors.As(err, &v) || errors.As(err, &p)
+}
+
 // kindError is an error that matches a sentinel without its message.
 type kindError struct{ err, kind error }
 
