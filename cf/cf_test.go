@@ -391,6 +391,15 @@ func TestUnitsAlike(t *testing.T) {
 	}{
 		{cf.Units{"K", ""}, cf.Units{" kelvin", ""}, true},
 		{cf.Units{"hours", ""}, cf.Units{"h", ""}, true},
+		{cf.Units{"HOURS", ""}, cf.Units{"h", ""}, true},
+		{cf.Units{"Days", ""}, cf.Units{"day", ""}, true},
+		{cf.Units{"S", ""}, cf.Units{"s", ""}, false}, // siemens
+		{cf.Units{"H", ""}, cf.Units{"h", ""}, false}, // henry
+		{cf.Units{"D", ""}, cf.Units{"d", ""}, false}, // debye
+		{cf.Units{"MS", ""}, cf.Units{"ms", ""}, false},
+		{cf.Units{"µS", ""}, cf.Units{"us", ""}, false},
+		{cf.Units{"S", ""}, cf.Units{" S", ""}, true},
+		{cf.Units{"D since 2000-1-1", ""}, cf.Units{"Days Since 2000-01-01", ""}, true}, // as cftime reads it
 		{cf.Units{"m", ""}, cf.Units{"km", ""}, false},
 		{cf.Units{}, cf.Units{}, true},
 		{cf.Units{"days since 2000-1-1", "365_day"}, cf.Units{"days since 2000-01-01", "NoLeap"}, true},

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"varve.dev/zarr/calendar"
 )
@@ -44,8 +45,12 @@ func sameUnit(a, b string) bool {
 	return x > 0 && x == y
 }
 
-// timeLength returns the length of a unit of time, or 0 for any other unit.
+// timeLength returns the length of a unit of time, or 0 for any other unit. Without an
+// epoch, symbols count as written: s is a second, S is siemens. Words may be in any case.
 func timeLength(name string) time.Duration {
+	if utf8.RuneCountInString(name) <= len("ms") && name != strings.ToLower(name) {
+		return 0
+	}
 	u, err := calendar.ParseUnits(name+" since 2000-01-01", calendar.Standard)
 	if err != nil {
 		return 0
