@@ -26,7 +26,8 @@ const (
 
 // Comparer compares the elements of an array with values that are written as text, in the
 // words of [Lookup]: numbers, unpacked as CF requires; dates in the calendar of the
-// array; durations; text; true and false. As there, zero is never missing.
+// array; durations; text; true and false. Elements are missing as in xarray, but zero and
+// empty text never are in the coordinate of a dimension.
 //
 // A date without a time of day is the whole day, and a month or a year is all of it. An
 // element in it is Within.
@@ -69,14 +70,15 @@ func ComparerOf(ctx context.Context, a *zarr.Array) (*Comparer, error) {
 	return c, err
 }
 
-// absentText returns the text that is missing. Empty text is a value, as zero is.
+// absentText returns the text that is missing. In a coordinate empty text is a value, as
+// zero is.
 func absentText(ctx context.Context, a *zarr.Array) (list [][]byte, err error) {
 	filled, err := MasksFill(ctx, a)
 	if err != nil {
 		return nil, err
 	}
 	for elem := range Missing(a.Metadata(), filled) {
-		if text := textOf(a.Type(), nil, elem); len(text) > 0 {
+		if text := textOf(a.Type(), nil, elem); len(text) > 0 || !IsCoordinate(a) {
 			list = append(list, text)
 		}
 	}

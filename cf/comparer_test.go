@@ -88,7 +88,7 @@ func TestComparer(t *testing.T) {
 		{compared(t, dtype.Of[uint8](), nil, uint8(0), 255), "-1", ">>"},
 		{compared(t, dtype.Of[uint8](), nil, uint8(0), 255), "0", "=>"},
 		{compared(t, dtype.Of[int8](), attributes{"_FillValue": -1}, int8(-1), 0, 1), "0", "?=>"},
-		{compared(t, dtype.Of[int8](), attributes{"_FillValue": 0}, int8(-1), 0, 1), "0", "<=>"}, // zero is a value
+		{compared(t, dtype.Of[int8](), attributes{"_FillValue": 0}, int8(-1), 0, 1), "0", "<?>"}, // in a coordinate it is a value
 		{compared(t, dtype.Of[uint8](), attributes{"_Unsigned": "false", "missing_value": 5}, uint8(255), 5, 127), "0", "<?>"},
 		{compared(t, dtype.Of[int64](), nil, int64(1<<60), 1<<60+1, math.MaxInt64), "1152921504606846977", "<=>"},
 		{compared(t, dtype.Of[int64](), nil, int64(1e18)-1, 1e18, 1e18+1), "1e18", "<=>"},
@@ -131,6 +131,33 @@ func TestComparer(t *testing.T) {
 	} {
 		if got := orders(t, c.a, c.value); got != c.want && (strings.ContainsAny(c.want[:1], "<=>?") || !strings.Contains(got, c.want)) {
 			t.Errorf("%s %s beside %s: %s, want %s", c.a.Type(), c.a.Attributes(), c.value, got, c.want)
+		}
+	}
+}
+
+// TestComparerOfFill compares the fill values 0 and "" of format 2, which are missing as in
+// xarray, but not in a coordinate.
+func TestComparerOfFill(t *testing.T) {
+	for path, want := range map[string]string{"q": "?>", "obs": "=>"} {
+		s := memstore.New()
+		make := func(path string, typ dtype.Type, fill string) *zarr.Array {
+			a, err := zarr.At(s, path).CreateArray(t.Context(), zarr.Spec{
+				Format: 2, Shape: []int64{2}, DimensionNames: []string{"obs"}, FillValue: zarr.FillJSON(fill), Type: typ,
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a
+		}
+		numbers, words := make("n/"+path, dtype.Of[int16](), "0"), make("w/"+path, dtype.Of[string](), `""`)
+		if err := errors.Join(zarr.Write(t.Context(), numbers, nil, []int16{0, 5}), zarr.Write(t.Context(), words, nil, []string{"", "b"})); err != nil {
+			t.Fatal(err)
+		}
+		if got := orders(t, numbers, "0"); got != want {
+			t.Errorf("%s of numbers: %s, want %s", path, got, want)
+		}
+		if got := orders(t, words, ""); got != want {
+			t.Errorf("%s of text: %s, want %s", path, got, want)
 		}
 	}
 }

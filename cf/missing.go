@@ -210,12 +210,11 @@ func Refused(doc *metadata.Array) (reason string, wanted []byte) {
 }
 
 // Ignored reports whether xarray 2026.9 ignores the attribute _FillValue of an array of
-// format 2. It masks the fill value instead, unless that is null (open_store_variable
-// in backends/zarr.py). Ignored returns false if both are the same element.
-func Ignored(a *zarr.Array) bool {
-	doc := a.Metadata()
-	raw, ok := attributeIn(doc.Attributes, FillValue)
-	if !doc.MasksFill() || !ok {
+// format 2. It masks the fill value instead (open_store_variable in backends/zarr.py) if
+// filled is set; see [MasksFill]. Ignored returns false if both are the same element.
+func Ignored(a *zarr.Array, filled bool) bool {
+	raw, ok := attributeIn(a.Metadata().Attributes, FillValue)
+	if !filled || !ok {
 		return false
 	}
 	elem, err := missing.Parse(a.Type(), raw)

@@ -213,7 +213,9 @@ func numbersOf(ctx context.Context, a *zarr.Array) (*scale, error) {
 	if err != nil {
 		return nil, err
 	}
-	p = p.OfCoordinate()
+	if IsCoordinate(a) {
+		p = p.OfCoordinate()
+	}
 	s := ranked(p.stored)
 	s.falls = p.scaled && p.scale < 0
 	for _, elem := range p.Missing() {

@@ -77,6 +77,11 @@ func TestMissingIgnored(t *testing.T) {
 		must(t, "", "create", g+"/t", "--shape", "4", "--dtype", "float32", "--dimension-names", "x", "--zarr-format", "2", "--fill", fill)
 		wantNote(t, g, "attrs g/t set _FillValue 7.0", note)
 	}
+	// In an image the fill value is never missing.
+	g := filepath.Join(t.TempDir(), "g.zarr")
+	must(t, "", "create", g, "--group", "--zarr-format", "2", "--attributes", `{"multiscales": [{"datasets": [{"path": "t"}]}]}`)
+	must(t, "", "create", g+"/t", "--shape", "4", "--dtype", "float32", "--dimension-names", "x", "--zarr-format", "2", "--fill", "NaN")
+	wantNote(t, g, "attrs g/t set _FillValue 7.0", "")
 }
 
 // wantNote runs a command on the group g and expects a note, or none.

@@ -62,7 +62,7 @@ func valueText(t dtype.Type, elem []byte) string {
 func NoteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
 	reason, wanted := cf.Refused(a.Metadata())
 	fill := ""
-	if cf.Ignored(a) {
+	if filled, err := cf.MasksFill(cmd.Context(), a); err == nil && cf.Ignored(a, filled) {
 		fill = valueText(a.Type(), element.Fill(a))
 	}
 	switch {
