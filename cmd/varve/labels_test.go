@@ -119,13 +119,15 @@ func TestForeignStatements(t *testing.T) {
 		must(t, "", "create", node, "--shape", "2", "--dtype", "uint8", "--attributes", attributes)
 		return node
 	}
-	to := create("to", `{"flag_values": [0, 1], "flag_meanings": "land sea", "ModelTiepoint": [0, 0, 0, 5, 50, 0], "standard_name": "status"}`)
+	to := create("to", `{"flag_values": [0, 1], "flag_meanings": "land sea", "ModelTiepoint": [0, 0, 0, 5, 50, 0], "standard_name": "status", "valid_range": [0, 3]}`)
 	for attributes, want := range map[string]string{
 		`{"flag_values": [0, 1.0], "flag_meanings": "land sea", "history": "other"}`: "",
 		`{}`: "",
 		`{"flag_values": [0, 1], "flag_meanings": "sea land"}`: "flag_meanings is",
 		`{"ModelTiepoint": [0, 0, 0, 6, 50, 0]}`:               "ModelTiepoint is",
 		`{"standard_name": "quality"}`:                         "standard_name is",
+		`{"valid_range": [0, 3.0]}`:                            "",
+		`{"valid_range": [0, 200]}`:                            "valid_range is [0,200] there and [0,3] here",
 	} {
 		from := create("from", attributes)
 		_, errs, status := execute(t, "", "append", to, from)

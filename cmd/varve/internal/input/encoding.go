@@ -58,15 +58,15 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 		return nil, err
 	}
 	says := hasEncoding(v.array) || from.Units != "" // bounds have the units of their coordinate
-	if says {
-		faults = slices.Concat(faults, packingDiffers(ctx, v.array, a), unitsDiffer(from, to))
-	}
 	p, err := cf.PackingOf(ctx, v.array)
 	// Without attributes its numbers count as raw.
 	if !says && (err != nil || !hasMissing(p)) {
 		return faults, err
 	}
 	q, also := cf.PackingOf(ctx, a)
+	if says {
+		faults = slices.Concat(faults, packingDiffers(v.array, a, p, q), unitsDiffer(from, to))
+	}
 	if err != nil || also != nil || p.Type() != q.Type() {
 		return faults, nil // invalid attributes are compared by their spelling
 	}
@@ -105,9 +105,8 @@ func statementsDiffer(from, to *zarr.Array) (faults []string, err error) {
 	return faults, nil
 }
 
-// comparedApart are attributes that are compared in another way or, as valid ranges, may
-// differ: no reader of ours masks by them.
-var comparedApart = []string{"grid_mapping", "formula_terms", "valid_min", "valid_max", "valid_range"}
+// comparedApart are attributes that are compared in another way.
+var comparedApart = []string{"grid_mapping", "formula_terms"}
 
 // hasMissing reports whether an array without attributes has a missing value, which is
 // its fill value. Zero is none, because it is the default of format 2.
@@ -160,11 +159,10 @@ func attributeDiffers(from, to *zarr.Array, name string) string {
 	return fmt.Sprintf("%s is %s there and %s here", name, attributeText(from, name), attributeText(to, name))
 }
 
-// packingDiffers returns the differences between the packings of two arrays.
-func packingDiffers(ctx context.Context, from, to *zarr.Array) (faults []string) {
-	p, err := cf.PackingOf(ctx, from)
-	q, also := cf.PackingOf(ctx, to)
-	if err != nil || also != nil { // equal spellings have been compared before
+// packingDiffers returns the differences between the packings of two arrays, each nil if
+// it is not known.
+func packingDiffers(from, to *zarr.Array, p, q *cf.Packing) (faults []string) {
+	if p == nil || q == nil { // equal spellings have been compared before
 		for _, name := range []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned} {
 			if attributeText(from, name) != attributeText(to, name) {
 				faults = append(faults, attributeDiffers(from, to, name))
