@@ -135,8 +135,8 @@ func TestComparer(t *testing.T) {
 	}
 }
 
-// TestComparerOfFill compares the fill values 0 and "" of format 2, which are missing as in
-// xarray, but not in a coordinate.
+// TestComparerOfFill compares the fill values 0 and "" of format 2, which are missing as
+// in xarray, but not in a coordinate.
 func TestComparerOfFill(t *testing.T) {
 	for path, want := range map[string]string{"q": "?>", "obs": "=>"} {
 		s := memstore.New()

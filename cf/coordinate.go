@@ -38,28 +38,36 @@ func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Arr
 	if axis < 0 {
 		return nil, invalid("there is no dimension %q", dimension)
 	}
+	c, err := beside(ctx, a, dimension)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, invalid("dimension %q has no coordinate (an array of that name beside this one); select by index, as %s=0:10", dimension, dimension)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the coordinate of dimension %q: %w", dimension, err)
+	}
+	// Both must be of one moment. If the array has the same elements now as when it was
+	// opened, it had them when the coordinate was opened.
+	_, err = access.Of(a).Unmoved(ctx)
+	if err == nil {
+		err = fitsDimension(c, dimension, a.Shape()[axis])
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// beside opens the array with a name in the group of a, or in the nearest group above, as
+// in hierarchies of xarray's DataTree.
+func beside(ctx context.Context, a *zarr.Array, name string) (*zarr.Array, error) {
 	for at := a.Path(); at != "" && at != "."; {
 		at = path.Dir(at)
-		c, err := a.Location().Root().At(path.Join(at, dimension)).OpenArray(ctx, reading(a))
-		// The coordinate may be in a group above, as in hierarchies of xarray's DataTree.
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+		c, err := a.Location().Root().At(path.Join(at, name)).OpenArray(ctx, reading(a))
+		if !errors.Is(err, fs.ErrNotExist) {
+			return c, err
 		}
-		if err != nil {
-			return nil, fmt.Errorf("the coordinate of dimension %q: %w", dimension, err)
-		}
-		// Both must be of one moment. If the array has the same elements now as when it
-		// was opened, it had them when the coordinate was opened.
-		_, err = access.Of(a).Unmoved(ctx)
-		if err == nil {
-			err = fitsDimension(c, dimension, a.Shape()[axis])
-		}
-		if err != nil {
-			return nil, errors.Join(err, c.Close())
-		}
-		return c, nil
 	}
-	return nil, invalid("dimension %q has no coordinate (an array of that name beside this one); select by index, as %s=0:10", dimension, dimension)
+	return nil, fs.ErrNotExist
 }
 
 // reading returns the options for reading arrays beside a: its limits, codecs and

@@ -62,6 +62,10 @@ var referring = set("coordinates", "bounds", "climatology", "ancillary_variables
 // describing are attributes of a grid mapping that do not define it.
 var describing = set("long_name", "comment", "history")
 
+// ofValues are the attributes that say how values are stored, or between which they lie.
+// They may differ in coordinates whose values are compared.
+var ofValues = set(FillValue, MissingValue, ScaleFactor, AddOffset, Unsigned, "dtype", "units", "valid_min", "valid_max", "valid_range")
+
 // absent are the values that attributes have if they are not set.
 var absent = map[string]string{"scale_factor": "1", "add_offset": "0", "BSCALE": "1", "BZERO": "0", "_Unsigned": `"false"`}
 
@@ -121,6 +125,13 @@ func (s Statements) Compare(o Statements) (faults, others []string) {
 		}
 	}
 	return faults, others
+}
+
+// contradict returns the names of the attributes that must agree, that both have, and
+// that differ.
+func (s Statements) contradict(o Statements) []string {
+	faults, _ := s.Compare(o)
+	return slices.DeleteFunc(faults, func(name string) bool { return s[name].IsZero() || o[name].IsZero() })
 }
 
 // alike reports whether an attribute means the same in two files.

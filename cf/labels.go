@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cf
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/selection"
+)
+
+// checkLabels compares the coordinate of a dimension of two arrays or views, or, if stay
+// is not nil, another coordinate, all of whose axes stay.
+func checkLabels(ctx context.Context, from, to zarr.Elements, name string, stay []string) error {
+	a, err := labelsOf(ctx, from, name, stay)
+	if a == nil || err != nil {
+		return err
+	}
+	defer a.close()
+	b, err := labelsOf(ctx, to, name, stay)
+	if b == nil || err != nil {
+		return err
+	}
+	defer b.close()
+	if !slices.Equal(a.axes, b.axes) {
+		return nil
+	}
+	if err := a.comparable(b, name); err != nil || a.kind != b.kind || a.kind == labelOther {
+		return err
+	}
+	// The elements of a grid mapping mean nothing, and lengths are compared elsewhere.
+	if a.says.isGridMapping() || b.says.isGridMapping() || !slices.Equal(a.view.Shape(), b.view.Shape()) {
+		return nil
+	}
+	return a.compare(ctx, b)
+}
+
+// comparable returns an error if labels cannot be equal, because they are of other kinds,
+// units or calendars, or because their attributes say something else.
+func (l *labels) comparable(o *labels, name string) error {
+	both := l.units.Units != "" && o.units.Units != ""
+	faults := slices.DeleteFunc(l.says.contradict(o.says), func(name string) bool {
+		return ofValues[name] || name == "calendar" && l.kind == labelTime && o.kind == labelTime
+	})
+	switch {
+	case len(faults) > 0:
+		return invalid("the coordinate %s has another meaning: %s", name, o.says.Differ(l.says, faults, "this array"))
+	case l.kind == labelOther || o.kind == labelOther:
+		return nil
+	case l.kind != o.kind && (l.kind == labelText || o.kind == labelText):
+		return invalid("the coordinate %s has the type %s there and %s here", name, l.array.Type(), o.array.Type())
+	case both && (l.kind != o.kind || l.kind == labelNumber && (l.length == 0 || o.length == 0)) && !sameMeasure(l.units, o.units):
+		return invalid("the coordinate %s is in %q there and in %q here", name, l.units.Units, o.units.Units)
+	case l.kind == labelTime && o.kind == labelTime && l.times.Calendar() != o.times.Calendar() && !(l.times.IsReal() && o.times.IsReal()):
+		return invalid("the coordinate %s has the calendar %v there and %v here", name, l.times.Calendar(), o.times.Calendar())
+	}
+	return nil
+}
+
+// sameMeasure is Units.Alike for coordinates: degrees of latitude are degrees.
+func sameMeasure(a, b Units) bool {
+	degrees := func(u Units) bool {
+		name := strings.ToLower(strings.TrimSpace(u.Units))
+		return name == "degree" || name == "degrees" || sameUnit(u.Units, "degrees_north") || sameUnit(u.Units, "degrees_east")
+	}
+	return a.Alike(b) || degrees(a) && degrees(b)
+}
+
+// labelKind is what labels are compared as.
+type labelKind int
+
+const (
+	labelOther labelKind = iota // not compared
+	labelText
+	labelNumber
+	labelTime
+)
+
+// labels are the labels of elements: the coordinate of an axis, or of several.
+type labels struct {
+	array     *zarr.Array
+	view      *zarr.View // of the labels that count
+	says      Statements
+	axes      []string
+	distinct  bool // no value stands twice, as in the coordinate of a dimension
+	kind      labelKind
+	units     Units
+	times     Times
+	packing   *Packing // of numbers
+	length    float64  // of the number 1 in nanoseconds, 0 if the numbers are no durations
+	precision float64  // of numbers, relative to the largest one; 0 if they are not rounded
+
+	unwritten []byte          // an element that may never have been written
+	repeats   bool            // it stands in neighbours
+	strict    *zarr.Array     // the array, with an error for chunks that are not stored
+	stored    map[string]bool // by the index of the chunk
+}
+
+// labelsOf opens a coordinate; see [checkLabels]. It returns nil if there is none that
+// can be compared.
+func labelsOf(ctx context.Context, e zarr.Elements, name string, stay []string) (*labels, error) {
+	a, along := parts(e)
+	if path.Base(a.Path()) == name {
+		return nil, nil // the elements are labels themselves
+	}
+	open := Coordinate
+	if stay != nil {
+		open = beside
+	}
+	c, err := open(ctx, a, name)
+	if errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, zarr.ErrLimit) || errors.Is(err, zarr.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := &labels{array: c, units: UnitsOf(c), axes: []string{name}, distinct: stay == nil && c.Type().Kind() != dtype.Bool}
+	if stay != nil {
+		l.axes = c.DimensionNames()
+	}
+	sel, ok := selection.Orthogonal{}, len(l.axes) == c.Rank()
+	for i, axis := range l.axes {
+		at := slices.Index(a.DimensionNames(), axis)
+		// An axis that the array does not have is one of characters, or the like.
+		ok = ok && (stay == nil || at < 0 && len(stay) > 0 || slices.Contains(stay, axis) && c.Shape()[i] == a.Shape()[at])
+		sel = append(sel, along(axis))
+	}
+	if ok {
+		if l.says, err = StatementsOf(c.Metadata().Attributes); err == nil {
+			l.view, err = c.View(sel)
+		}
+		if err == nil {
+			err = l.describe(ctx)
+		}
+	}
+	if err != nil || !ok {
+		return nil, errors.Join(err, c.Close())
+	}
+	return l, nil
+}
+
+func (l *labels) close() {
+	l.array.Close()
+	if l.strict != nil {
+		l.strict.Close()
+	}
+}
+
+// parts returns the array of elements, and what is selected along each dimension of it.
+func parts(e zarr.Elements) (a *zarr.Array, along func(name string) selection.Item) {
+	switch e := e.(type) {
+	case *zarr.View:
+		a = e.Array()
+		return a, func(name string) selection.Item {
+			if i := slices.Index(a.DimensionNames(), name); i >= 0 {
+				return e.Selection().Along(i)
+			}
+			return selection.All()
+		}
+	case *zarr.Array:
+		a = e
+	}
+	return a, func(string) selection.Item { return selection.All() }
+}
+
+// describe sets how labels are compared.
+func (l *labels) describe(ctx context.Context) (err error) {
+	t := l.array.Type()
+	switch k := t.Kind(); {
+	case k == dtype.String || k == dtype.UTF32 || k == dtype.Bytes || k == dtype.Terminated:
+		l.kind = labelText
+		return nil
+	case k == dtype.Complex:
+		l.kind = labelText
+	case k == dtype.Bool:
+		l.kind = labelNumber
+	case k == dtype.Datetime:
+		l.kind, l.times.Units = labelTime, momentUnits
+	case k == dtype.Timedelta:
+		l.kind, l.units.Units = labelNumber, t.String()
+		if one, ok := t.Duration(1); ok {
+			l.length = float64(one)
+		}
+	case isNumeric(t):
+		if l.packing, err = PackingOf(ctx, l.array); err != nil {
+			return ctx.Err() // its numbers have no certain value
+		}
+		l.packing, l.kind = l.packing.OfCoordinate(), labelNumber
+		l.length = float64(timeLength(strings.TrimSpace(l.units.Units)))
+		if times, counts := l.units.Times(); counts {
+			l.times, l.kind, l.length = times, labelTime, float64(times.Length())
+		}
+		if l.packing.isFloat() || l.packing.IsScaled() {
+			l.precision = precisionOf(t)
+		}
+	}
+	if fill, err := l.array.FillValue().Element(t); err == nil {
+		l.unwritten = fill
+	}
+	return nil
+}
+
+// momentUnits are those of datetime64, whose calendar counts.
+var momentUnits, _ = calendar.ParseUnits("days since 1970-01-01", calendar.ProlepticGregorian)
+
+// precisionOf returns how far numbers of a type may differ that were meant to be equal.
+func precisionOf(t dtype.Type) float64 {
+	digits := map[int]int{1: 3, 2: 10, 4: 23}[t.Size()]
+	if t.Kind() != dtype.Float || digits == 0 {
+		digits = 52
+	}
+	return math.Ldexp(4, -digits)
+}
+
+// label is one label.
+type label struct {
+	known  bool
+	at     calendar.Instant
+	number float64
+}
+
+const (
+	labelsAtOnce = 1 << 14 // in memory
+	mostLabels   = 1 << 22 // that are compared of a coordinate with several axes
+)
+
+// compare returns an error for the first label that differs.
+func (l *labels) compare(ctx context.Context, o *labels) error {
+	if l.kind == labelNumber && (l.length == o.length || l.length == 0 || o.length == 0) {
+		l.length, o.length = 1, 1
+	}
+	alike := l.array.Type() == o.array.Type() && l.units == o.units && (l.packing == nil || l.packing.isAlike(o.packing))
+	largest, err := l.largest(ctx)
+	if err != nil {
+		return err
+	}
+	others, err := o.largest(ctx)
+	if err != nil {
+		return err
+	}
+	tolerance := max(largest*l.precision, others*o.precision)
+	compared := int64(0)
+	for box := range boxes(l.view.Shape()) {
+		if compared >= mostLabels && len(box) > 1 {
+			break
+		}
+		a, err := l.read(ctx, box)
+		if err != nil {
+			return err
+		}
+		b, err := o.read(ctx, box)
+		if err != nil {
+			return err
+		}
+		for i := range a {
+			if alike && bytes.Equal(a[i], b[i]) || l.same(o, a[i], b[i], tolerance) {
+				continue
+			}
+			at := placeIn(box, int64(i))
+			unwritten, err := l.isUnwritten(ctx, at, a[i])
+			if err == nil && !unwritten {
+				unwritten, err = o.isUnwritten(ctx, at, b[i])
+			}
+			if err != nil {
+				return err
+			}
+			if !unwritten {
+				return invalid("%sthe coordinate %s is %s there and %s here", elementText(at), path.Base(l.array.Path()), l.textBeside(o, a[i]), o.textBeside(l, b[i]))
+			}
+		}
+		compared += int64(len(a))
+	}
+	return nil
+}
+
+// boxes yields boxes of up to labelsAtOnce elements that fill a shape, in C order.
+func boxes(shape []int64) iter.Seq[selection.Box] {
+	return func(yield func(selection.Box) bool) {
+		box := make(selection.Box, len(shape))
+		var split func(axis int) bool
+		split = func(axis int) bool {
+			if axis == len(shape) {
+				return yield(slices.Clone(box))
+			}
+			row := int64(1)
+			for _, n := range shape[axis+1:] {
+				row *= max(n, 1)
+			}
+			step := max(1, labelsAtOnce/row)
+			for from := int64(0); from < shape[axis]; from += step {
+				box[axis] = [2]int64{from, min(from+step, shape[axis])}
+				if !split(axis + 1) {
+					return false
+				}
+			}
+			return true
+		}
+		split(0)
+	}
+}
+
+// placeIn returns the index of element i, in C order, of a box.
+func placeIn(box selection.Box, i int64) []int64 {
+	at := make([]int64, len(box))
+	for axis, b := range slices.Backward(box) {
+		n := b[1] - b[0]
+		at[axis], i = b[0]+i%n, i/n
+	}
+	return at
+}
+
+func elementText(at []int64) string {
+	switch len(at) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("element %d of ", at[0])
+	}
+	return fmt.Sprintf("element %v of ", at)
+}
+
+// isAlike reports whether equal elements have the same value in both packings.
+func (p *Packing) isAlike(o *Packing) bool {
+	return p.stored == o.stored && p.scale == o.scale && p.offset == o.offset
+}
+
+// largest returns the largest number at the ends of the coordinate, in the unit in which
+// labels are compared.
+func (l *labels) largest(ctx context.Context) (largest float64, err error) {
+	if l.precision == 0 || l.view.Selection().Len() == 0 {
+		return 0, nil
+	}
+	first, last := selection.Box{}, selection.Box{}
+	for _, n := range l.view.Shape() {
+		first, last = append(first, [2]int64{0, 1}), append(last, [2]int64{n - 1, n})
+	}
+	for _, end := range []selection.Box{first, last} {
+		list, err := l.read(ctx, end)
+		if err != nil {
+			return 0, err
+		}
+		if x := l.label(list[0]); x.known && !math.IsInf(x.number, 0) {
+			largest = max(largest, math.Abs(x.number))
+		}
+	}
+	return largest, nil
+}
+
+// same reports whether two labels are equal, or one is not known.
+func (l *labels) same(o *labels, elem, other []byte, tolerance float64) bool {
+	a, b := l.label(elem), o.label(other)
+	if !a.known || !b.known {
+		return true
+	}
+	if l.kind == labelText {
+		return l.text(elem) == o.text(other)
+	}
+	for _, x := range []float64{math.Abs(a.number) * l.precision, math.Abs(b.number) * o.precision} {
+		if !math.IsInf(x, 0) {
+			tolerance = max(tolerance, x)
+		}
+	}
+	if l.kind == labelTime {
+		apart := float64(a.at.Day-b.at.Day)*float64(24*time.Hour) + float64(a.at.Nano-b.at.Nano)
+		return math.Abs(apart) <= tolerance
+	}
+	whole := l.precision == 0 && o.precision == 0 && l.length == o.length
+	if whole && (l.packing != nil && o.packing != nil || l.array.Type() == o.array.Type()) {
+		return l.text(elem) == o.text(other) // a float64 may be less precise
+	}
+	return a.number == b.number || math.Abs(a.number-b.number) <= tolerance
+}
+
+// read reads labels.
+func (l *labels) read(ctx context.Context, box selection.Box) ([][]byte, error) {
+	v, err := l.view.View(box)
+	if err != nil {
+		return nil, err
+	}
+	if l.array.Type().Variable() {
+		words, err := zarr.Read[[]byte](ctx, v, nil)
+		return words.Data, err
+	}
+	size := l.array.Type().Size()
+	list := make([][]byte, v.Selection().Len())
+	data := make([]byte, len(list)*size)
+	for i := range list {
+		list[i] = data[i*size:][:size:size]
+	}
+	return list, l.array.ReadBytes(ctx, v.Selection(), data)
+}
+
+// label returns the label that an element is.
+func (l *labels) label(elem []byte) (d label) {
+	var err error
+	switch t := l.array.Type(); {
+	case l.kind == labelText:
+		return label{known: l.text(elem) != ""}
+	case t.Kind() == dtype.Bool:
+		return label{known: true, number: float64(elem[0])}
+	case t.Kind() == dtype.Timedelta:
+		return label{known: countOf(elem) != dtype.NaT, number: float64(countOf(elem)) * l.length}
+	case t.Kind() == dtype.Datetime:
+		d.at, err = calendar.ParseInstant(string(t.AppendText(nil, elem)), calendar.ProlepticGregorian)
+	default:
+		d.number = l.packing.Value(elem) * l.length
+		if d.known = l.packing.HasValue(elem); l.kind == labelNumber || !d.known {
+			return d
+		}
+		d.at, err = l.times.Instant(l.packing.Text(elem))
+	}
+	d.known = err == nil
+	return d
+}
+
+// text returns a label as people read it.
+func (l *labels) text(elem []byte) string {
+	switch {
+	case l.kind == labelText && l.array.Type().Kind() != dtype.Complex:
+		return string(textOf(l.array.Type(), nil, elem))
+	case l.kind == labelTime:
+		return l.times.Calendar().Text(l.label(elem).at)
+	case l.packing != nil:
+		return l.packing.Text(elem)
+	}
+	return string(l.array.Type().AppendText(nil, elem))
+}
+
+// textBeside is text, with the units of a number if the others have other units.
+func (l *labels) textBeside(o *labels, elem []byte) string {
+	if l.kind != labelNumber || l.units == o.units {
+		return l.text(elem)
+	}
+	return strings.TrimSpace(l.text(elem) + " " + l.units.Units)
+}
+
+// isUnwritten reports whether an element of the view may never have been written. It has
+// the fill value then, and its chunk is not stored, or a neighbour along the axis has the
+// fill value as well. The first label of an axis is often zero, the fill value, and many
+// writers do not store a chunk of it.
+func (l *labels) isUnwritten(ctx context.Context, at []int64, elem []byte) (bool, error) {
+	if l.unwritten == nil || !bytes.Equal(elem, l.unwritten) || l.repeats {
+		return l.repeats && bytes.Equal(elem, l.unwritten), nil
+	}
+	box := selection.Box{}
+	for _, i := range at {
+		box = append(box, [2]int64{i, i + 1})
+	}
+	v, err := l.view.View(box)
+	if err != nil {
+		return false, err
+	}
+	index := make([]int64, l.array.Rank())
+	for i, b := range v.Selection().Bounds() {
+		index[i] = b.Start
+	}
+	if l.distinct {
+		around := [2]int64{max(0, index[0]-1), min(index[0]+2, l.array.Shape()[0])}
+		near := make([]byte, int(around[1]-around[0])*len(elem))
+		if err := l.array.ReadBytes(ctx, selection.Box{around}, near); err != nil {
+			return false, err
+		}
+		equal := 0
+		for ; len(near) > 0; near = near[len(elem):] {
+			if bytes.Equal(near[:len(elem)], elem) {
+				equal++
+			}
+		}
+		l.repeats = equal > 1
+	}
+	if l.repeats || l.distinct && index[0] == 0 || l.array.Rank() == 0 {
+		return l.repeats, nil
+	}
+	stored, err := l.isStored(ctx, index)
+	return !stored, err
+}
+
+// isStored reports whether the chunk of an element is stored.
+func (l *labels) isStored(ctx context.Context, index []int64) (bool, error) {
+	g := l.array.Grid()
+	if inner := l.array.Inner(); inner != nil {
+		if cells, err := inner.Grid(); err == nil {
+			g = cells
+		}
+	}
+	chunk, _, err := g.Locate(index)
+	if err != nil {
+		return false, err
+	}
+	key := fmt.Sprint(chunk)
+	stored, known := l.stored[key]
+	if known {
+		return stored, nil
+	}
+	if l.strict == nil {
+		o := reading(l.array)
+		o.RequireChunks = true
+		if l.strict, err = l.array.Location().OpenArray(ctx, o); err != nil {
+			return false, err
+		}
+		l.stored = map[string]bool{}
+	}
+	box := selection.Box{}
+	for _, i := range index {
+		box = append(box, [2]int64{i, i + 1})
+	}
+	err = l.strict.ReadBytes(ctx, box, make([]byte, l.array.Type().Size()))
+	if l.stored[key] = err == nil; errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return l.stored[key], err
+}
