@@ -17,6 +17,7 @@ import (
 
 // notRun are the beginnings of examples that a test cannot run, with the reason.
 var notRun = map[string]string{
+	"python3 -c \"import numpy":      "makes the files that newScriptFolder makes",
 	"varve run p.json --script":      "TestScripts runs it, with the commands of schedulers",
 	"varve run p.json --runner beam": "it needs the program varve-beam; TestRunner runs it",
 	"varve run s3://bucket/p.json":   "there is no bucket; TestPlanInStore and TestTakingJobs have some",
