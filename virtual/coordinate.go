@@ -59,19 +59,19 @@ func sizeOf(a *Array, most int64) (int64, bool) {
 }
 
 // keepsValues reports whether an array that grows along a dimension is kept as values:
-// the coordinate of the dimension, its bounds, and other times of one axis.
+// the coordinate of the dimension, other times of one axis, and the bounds of these.
 func keepsValues(a *Array, dimension string, m *Manifest) bool {
 	if _, ok := sizeOf(a, mostCoordinate); !ok || !hasNumbers(a.Document) {
 		return false
 	}
 	names := namesOf(a.Document)
-	switch {
-	case len(names) == 0 || names[0] != dimension:
+	if len(names) == 0 || names[0] != dimension {
 		return false
-	case len(names) == 1:
-		return baseName(a.Path) == dimension || strings.Contains(textAttribute(a, "units"), " since ")
 	}
-	return len(names) == 2 && boundsOf(a, m) != nil
+	if of := boundsOf(a, m); of != nil && len(names) > 1 {
+		return keepsValues(of, dimension, m)
+	}
+	return len(names) == 1 && (baseName(a.Path) == dimension || strings.Contains(textAttribute(a, "units"), " since "))
 }
 
 // hasNumbers reports whether the elements of an array can be kept as values.
@@ -80,25 +80,46 @@ func hasNumbers(doc *metadata.Array) bool {
 	return err == nil && (t.Kind() == dtype.Int || t.Kind() == dtype.Uint || t.Kind() == dtype.Float) && t.Size() >= 2
 }
 
-// boundsOf returns the coordinate whose bounds an array has (CF conventions, section
-// 7.1), or nil. They are in its units, and often have no attributes.
-func boundsOf(a *Array, m *Manifest) *Array {
-	names := namesOf(a.Document)
-	if len(names) != 2 || names[0] == "" {
-		return nil
-	}
-	// The coordinate is in the same group, or in one above.
-	for group := a.Path; group != ""; {
-		group = group[:max(0, strings.LastIndexByte(group, '/'))]
-		c := m.Array(strings.TrimPrefix(group+"/"+names[0], "/"))
-		if c != nil {
-			if isCoordinate(c) && textAttribute(c, "bounds") == baseName(a.Path) {
-				return c
-			}
-			return nil
+// boundsOf returns the coordinate whose bounds an array has (CF conventions, sections 7.1
+// and 7.4), or nil. They are in its units unless they have their own, and often have no
+// attributes.
+func boundsOf(a *Array, m *Manifest) (of *Array) {
+	best := -1
+	for _, c := range m.Arrays {
+		if near := nearness(c, a); near > best && isAlong(c, a) && slices.Contains(boundsIn(c), baseName(a.Path)) {
+			of, best = c, near
 		}
 	}
-	return nil
+	return of
+}
+
+// nearness ranks coordinates by their groups: the own one of an array comes before those
+// above, and they come before those below. It is -1 for others.
+func nearness(c, a *Array) int {
+	from, to := strings.TrimSuffix(c.Path, baseName(c.Path)), strings.TrimSuffix(a.Path, baseName(a.Path))
+	switch {
+	case strings.HasPrefix(to, from):
+		return 1 + len(from)
+	case strings.HasPrefix(from, to):
+		return 0
+	}
+	return -1
+}
+
+// isAlong reports whether an array has one dimension, which another one has among others.
+func isAlong(c, a *Array) bool {
+	own, others := c.Document.DimensionNames, a.Document.DimensionNames
+	return len(own) == 1 && own[0] != nil && len(others) > 1 && slices.ContainsFunc(others, func(n *string) bool { return sameName(n, own[0]) })
+}
+
+// boundsIn returns the names of the arrays that a coordinate names as its bounds.
+func boundsIn(c *Array) (names []string) {
+	for _, attribute := range []string{"bounds", "climatology"} {
+		if text := textAttribute(c, attribute); text != "" {
+			names = append(names, baseName(text))
+		}
+	}
+	return names
 }
 
 func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
@@ -127,11 +148,7 @@ func readCoordinate(ctx context.Context, p *Part, a *Array) (*coordinate, error)
 	if c.values, err = p.Values(ctx, a.Path); err != nil {
 		return nil, err
 	}
-	of := a
-	if main := boundsOf(a, p.Manifest); main != nil {
-		of = main
-	}
-	c.times = timesOf(of)
+	c.times = timesOf(a, boundsOf(a, p.Manifest))
 	c.missing = missingOf(a, c.typ)
 	return c, nil
 }
@@ -163,7 +180,7 @@ func (c *coordinate) equals(o *coordinate) bool {
 // converted returns the values of another coordinate in the units and the type of this
 // one.
 func (c *coordinate) converted(o *coordinate) ([]byte, error) {
-	if o.text == c.text && o.typ == c.typ {
+	if o.text == c.text && o.units == c.units && o.typ == c.typ {
 		return o.values, nil
 	}
 	if err := c.convertible(o); err != nil {
@@ -184,6 +201,8 @@ func (c *coordinate) convertible(o *coordinate) error {
 	switch {
 	case o.text != c.text && (!c.isTime || !o.isTime):
 		return fmt.Errorf("units %q, and those of the files before are %q", o.text, c.text)
+	case o.units.Calendar() != c.units.Calendar():
+		return fmt.Errorf("the calendar %s, and that of the files before is %s", o.units.Calendar(), c.units.Calendar())
 	case c.packed || o.packed:
 		return fmt.Errorf("units %q of %s after %q of %s, and the numbers have a scale_factor, an add_offset or _Unsigned", o.text, o.typ, c.text, c.typ)
 	}

@@ -337,6 +337,9 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 			return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
 		}
 		values, err := old.coord.converted(c)
+		if err == nil && c.text != old.coord.text {
+			err = j.convertsBounds(p, a)
+		}
 		if err != nil {
 			return nil, mismatch(p.Name, a.Path, "%v", err)
 		}
@@ -370,6 +373,19 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 		old.axes = append(old.axes, a.Grid.Axis(old.along))
 		old.last = p.Name
 	}, nil
+}
+
+// convertsBounds returns an error if the bounds of a coordinate whose units are converted
+// are not: those that are not kept as values stay as they are in the file.
+func (j *Joined) convertsBounds(p *Part, of *Array) error {
+	for _, a := range p.Manifest.Arrays {
+		old := j.arrays[a.Path]
+		if old == nil || old.coord != nil || boundsOf(a, p.Manifest) != of || textAttribute(a, "units") != "" {
+			continue
+		}
+		return fmt.Errorf("its units differ from those in %s, and its bounds %s cannot be converted to these", old.last, a.Path)
+	}
+	return nil
 }
 
 // grows reports whether an array of a file has the dimension along which files are put

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -279,6 +280,72 @@ func TestTypesOfTimes(t *testing.T) {
 		at := finished(t, dir, j, err)
 		if _, got := numbersOf(t, at+"/time"); !slices.EqualFunc(got, c.want, func(x, y float64) bool { return x == y || x != x && y != y }) {
 			t.Errorf("%s, %s: %v, want %v", c.first, c.second, got, c.want)
+		}
+		if err := os.RemoveAll(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestBoundsOfTimes joins files whose times count from different days, with bounds: they
+// are converted from the units that they have to those that the first ones have, which
+// are those of their coordinate unless they have their own. Bounds that are not kept as
+// values make the files differ.
+func TestBoundsOfTimes(t *testing.T) {
+	dir := t.TempDir()
+	type said = map[string]any
+	const january, february, hours = "days since 2000-01-01", "days since 2000-02-01", "hours since 2000-01-01"
+	for name, c := range map[string]struct {
+		path, names string
+		units       [2]said // of the coordinate
+		own         [2]said // of the bounds
+		attribute   string
+		want        []float64
+		why         string
+	}{
+		"bounds":          {path: "b", attribute: "bounds", want: []float64{1, 2, 32, 33}},
+		"climatology":     {path: "b", attribute: "climatology", want: []float64{1, 2, 32, 33}},
+		"below":           {path: "sub/b", attribute: "bounds", want: []float64{1, 2, 32, 33}},
+		"own units":       {path: "b", attribute: "bounds", own: [2]said{{"units": hours}, {"units": february}}, want: []float64{1, 2, 768, 792}},
+		"first own units": {path: "b", attribute: "bounds", own: [2]said{{"units": hours}, nil}, want: []float64{1, 2, 768, 792}},
+		"later own units": {path: "b", attribute: "bounds", own: [2]said{nil, {"units": hours}}, want: []float64{1, 2, 1.0 / 24, 2.0 / 24}},
+		"equal own units": {path: "b", attribute: "bounds", own: [2]said{{"units": hours}, {"units": hours}}, want: []float64{1, 2, 1, 2}},
+		"other times":     {path: "b", names: "run", attribute: "bounds", want: []float64{1, 2, 32, 33}},
+		"turned":          {path: "b", names: "turned", attribute: "bounds", why: "its bounds b cannot be converted"},
+		"calendars": {path: "b", attribute: "bounds", units: [2]said{{"calendar": "noleap"}, {"calendar": "noleap"}},
+			own: [2]said{{"calendar": "standard"}, nil}, why: "the calendar noleap"},
+	} {
+		for i, units := range []string{january, february} {
+			file := fmt.Sprintf("%s%d.zarr/", strings.ReplaceAll(name, " ", "-"), i)
+			of := said{"units": units, c.attribute: filepath.Base(c.path)}
+			maps.Copy(of, c.units[i])
+			coordinate := "time"
+			if c.names == "run" {
+				coordinate = "run"
+			}
+			node(t, dir, file+coordinate, []float64{1}, []string{"time"}, []int64{1}, of, "")
+			if group := filepath.Dir(c.path); group != "." {
+				if _, err := zarr.CreateGroup(t.Context(), filepath.Join(dir, file, group), nil, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			names, shape := []string{"time", "nv"}, []int64{1, 2}
+			if c.names == "turned" {
+				names, shape = []string{"nv", "time"}, []int64{2, 1}
+			}
+			node(t, dir, file+c.path, []float64{1, 2}, names, shape, c.own[i], "")
+		}
+		stem := strings.ReplaceAll(name, " ", "-")
+		j, err := collect(t, dir, virtual.Join{Concat: "time"}, stem+"0.zarr", stem+"1.zarr")
+		if c.why != "" {
+			if !errors.Is(err, virtual.ErrMismatch) || !strings.Contains(err.Error(), c.why) {
+				t.Errorf("%s: %v, want %q", name, err, c.why)
+			}
+			continue
+		}
+		at := finished(t, dir, j, err)
+		if _, got := numbersOf(t, at+"/"+c.path); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 		if err := os.RemoveAll(at); err != nil {
 			t.Fatal(err)

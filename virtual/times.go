@@ -3,6 +3,7 @@
 package virtual
 
 import (
+	"cmp"
 	"math"
 	"strings"
 
@@ -19,17 +20,24 @@ type times struct {
 	units  calendar.Units
 }
 
-// timesOf returns the units of an array.
-func timesOf(a *Array) times {
-	t := times{text: textAttribute(a, "units")}
+// timesOf returns the units of an array. Bounds have those of their coordinate, which is
+// nil for other arrays, as far as they have none of their own.
+func timesOf(a, of *Array) times {
+	if of == nil {
+		of = a
+	}
+	said := func(name string) string { return cmp.Or(textAttribute(a, name), textAttribute(of, name)) }
+	t := times{text: said("units")}
 	for _, name := range []string{"scale_factor", "add_offset", "_Unsigned"} {
-		_, ok, err := metadata.Attribute(a.Document.Attributes, name)
-		t.packed = t.packed || ok && err == nil
+		for _, x := range []*Array{a, of} {
+			_, ok, err := metadata.Attribute(x.Document.Attributes, name)
+			t.packed = t.packed || ok && err == nil
+		}
 	}
 	if !strings.Contains(t.text, " since ") {
 		return t
 	}
-	cal, err := calendar.Parse(textAttribute(a, "calendar"))
+	cal, err := calendar.Parse(said("calendar"))
 	if err == nil {
 		t.units, err = calendar.ParseUnits(t.text, cal)
 	}
