@@ -72,6 +72,23 @@ func (m *mask) unset(name string) (err error) {
 	return err
 }
 
+// ToV3 returns the document of an array in format 3, with its missing values as [Convert]
+// keeps them. filled is set if its fill value is one in format 2 (MasksFill of package cf). note
+// says what xarray does not read as before, and is "" if nothing.
+func ToV3(a *metadata.Array, filled bool) (doc *metadata.Array, note string, err error) {
+	if a.Format() == 3 {
+		return a, "", nil
+	}
+	m, err := maskToV3(a, filled)
+	if err != nil {
+		return nil, "", err
+	}
+	if m.lost || m.refused {
+		note = m.note
+	}
+	return m.array, note, nil
+}
+
 // maskToV3 converts an array of format 2. filled is set if its fill value is a mask.
 func maskToV3(a *metadata.Array, filled bool) (*mask, error) {
 	m := newMask(a)

@@ -19,6 +19,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/virtual"
 )
 
@@ -370,6 +373,42 @@ func timesOf[T dtype.Element](t *testing.T, dir string, j *virtual.Joined) []T {
 		t.Fatal(err)
 	}
 	return b.Data
+}
+
+// TestMissingOfFormat2 makes a manifest of a node of format 2, whose fill value marks
+// missing values. It does so in the manifest, which is of format 3, as an attribute; not
+// in an image, and not where xarray opens no array. Byte strings have no such attribute.
+func TestMissingOfFormat2(t *testing.T) {
+	s := memstore.New()
+	names := `{"_ARRAY_DIMENSIONS": ["x"]}`
+	for path, text := range map[string]string{
+		".zgroup": `{"zarr_format": 2}`, "image/.zgroup": `{"zarr_format": 2}`,
+		"image/.zattrs": `{"multiscales": [{"datasets": [{"path": "0"}]}]}`,
+		"v/.zattrs":     names, "image/0/.zattrs": names, "text/.zattrs": names,
+		"listed/.zattrs": `{"_ARRAY_DIMENSIONS": ["x"], "_FillValue": [-1]}`,
+		"v/.zarray":      "<f4 -999", "image/0/.zarray": "<f4 -999", "bare/.zarray": "<f4 -999",
+		"listed/.zarray": "<i4 null", "text/.zarray": `|S1 "QQ=="`,
+	} {
+		if kind, fill, ok := strings.Cut(text, " "); ok && strings.HasSuffix(path, ".zarray") {
+			text = fmt.Sprintf(`{"zarr_format": 2, "shape": [2], "chunks": [2], "dtype": %q, "fill_value": %s, "order": "C", "compressor": null, "filters": null}`, kind, fill)
+		}
+		if _, err := s.Put(t.Context(), store.MustKey(path), []byte(text), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := virtual.OpenNode(t.Context(), s, store.Path{}, "a.zarr", "memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"v": `"AAAAAAA4j8A="`, "listed": "-1", "image/0": "", "bare": "", "text": ""} {
+		raw, _, err := metadata.Attribute(p.Manifest.Array(path).Document.Attributes, "_FillValue")
+		if err != nil || string(raw) != want {
+			t.Errorf("%s: _FillValue %s (%v), want %s", path, raw, err, want)
+		}
+	}
+	if len(p.Refused) != 1 || p.Refused[0].Path != "text:_FillValue" {
+		t.Errorf("left out: %v", p.Refused)
+	}
 }
 
 // TestOrder joins files that are out of order, and one that is named twice.

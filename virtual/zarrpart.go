@@ -12,8 +12,12 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/missing"
+	"varve.dev/zarr/internal/ome"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 )
 
@@ -60,6 +64,7 @@ type walk struct {
 	scheme   string
 	room     *room
 	part     *Part
+	images   ome.Images
 	// rename returns a location of a source of the store as the manifest will have it, if
 	// the store consists of references.
 	rename func(location string) (string, error)
@@ -100,7 +105,10 @@ func (w *walk) add(path string, n *zarr.Array) error {
 	if err != nil {
 		return err
 	}
-	doc = doc.ToV3().WithKeyEncoding(metadata.DefaultSlash)
+	if doc, err = w.toV3(path, n); err != nil {
+		return err
+	}
+	doc = doc.WithKeyEncoding(metadata.DefaultSlash)
 	at, err := w.root.Join(path)
 	if err != nil {
 		return err
@@ -138,6 +146,24 @@ func (w *walk) add(path string, n *zarr.Array) error {
 	}
 	m.Arrays = append(m.Arrays, a)
 	return nil
+}
+
+// toV3 returns the document of an array in format 3. The fill value of format 2, which
+// marks missing values there, becomes an attribute.
+func (w *walk) toV3(path string, n *zarr.Array) (*metadata.Array, error) {
+	node := access.Of(n).Node
+	if w.images.Store == nil {
+		w.images.Reader = node.Reader()
+	}
+	filled, err := w.images.MasksFill(w.ctx, node.Path, n.Metadata())
+	if err != nil {
+		return nil, err
+	}
+	doc, note, err := rewrite.ToV3(n.Metadata(), filled)
+	if note != "" {
+		w.part.Refused = append(w.part.Refused, Refusal{Path: path + ":" + missing.FillValue, Err: errors.New(note)})
+	}
+	return doc, err
 }
 
 // checkMemory returns an error if the references of an array would take too much memory.
