@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/internal/gdal"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/strictjson"
 )
@@ -118,7 +119,7 @@ func (s Statements) Compare(o Statements) (faults, others []string) {
 		was, is := s[name], o[name]
 		switch {
 		case s.alike(o, name) || referring[name]:
-		case mustAgree(name), whole && !describing[name], naming[name] && !was.IsZero() && !is.IsZero(), name == gdalMetadata && !sameRoles(was, is):
+		case mustAgree(name), whole && !describing[name], naming[name] && !was.IsZero() && !is.IsZero(), name == gdal.Metadata && !sameRoles(was, is):
 			faults = append(faults, name)
 		case !was.IsZero(): // the whole array does not get what only a later file has
 			others = append(others, name)
@@ -241,7 +242,7 @@ func sameNumber(a, b strictjson.Value) bool {
 func (s Statements) Without(raw []byte, names []string, o Statements) ([]byte, error) {
 	for _, name := range names {
 		var err error
-		if common := commonItems(s[name], o[name]); name == gdalMetadata && common != nil {
+		if common := commonItems(s[name], o[name]); name == gdal.Metadata && common != nil {
 			raw, err = metadata.SetAttribute(raw, name, common)
 		} else {
 			raw, err = metadata.UnsetAttribute(raw, name)

@@ -73,8 +73,8 @@ func (m *mask) unset(name string) (err error) {
 }
 
 // ToV3 returns the document of an array in format 3, with its missing values as [Convert]
-// keeps them. filled is set if its fill value is one in format 2 (MasksFill of package cf). note
-// says what xarray does not read as before, and is "" if nothing.
+// keeps them. filled is set if its fill value is one in format 2 (MasksFill of package
+// cf). note says what xarray does not read as before, and is "" if nothing.
 func ToV3(a *metadata.Array, filled bool) (doc *metadata.Array, note string, err error) {
 	if a.Format() == 3 {
 		return a, "", nil

@@ -3,11 +3,12 @@
 package tiff
 
 import (
-	"encoding/xml"
+	"math"
 	"slices"
 	"strconv"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/gdal"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -23,9 +24,9 @@ func setMeaning(a *scan.Array) error {
 	if a.Fill != nil {
 		a.Attributes.Set("_FillValue", number(a.Type, a.Fill))
 	}
-	scale, offset, ok := scalesOf(a)
-	if !ok {
-		return scan.Unsupportedf("an attribute: the scale or the offset of GDAL_METADATA differs between bands")
+	scale, offset, err := scalesOf(a)
+	if err != nil {
+		return err
 	}
 	if scale != 1 || offset != 0 {
 		a.Attributes.Set("scale_factor", scale)
@@ -52,25 +53,25 @@ func number(t dtype.Type, element []byte) any {
 	return x
 }
 
-// scalesOf returns the scale and the offset of samples. ok is false if they differ
-// between bands.
-func scalesOf(a *scan.Array) (scale, offset float64, ok bool) {
-	var m struct {
-		Items []struct {
-			Role   string `xml:"role,attr"`
-			Sample int    `xml:"sample,attr"`
-			Value  string `xml:",chardata"`
-		} `xml:"Item"`
-	}
-	text, _ := a.Attributes.Get("GDAL_METADATA").(string)
-	if text == "" || xml.Unmarshal([]byte(text), &m) != nil {
-		return 1, 0, true
+// scalesOf returns the scale and the offset of samples. It is an error if they differ
+// between bands, or cannot be parsed.
+func scalesOf(a *scan.Array) (scale, offset float64, err error) {
+	items, err := gdal.Parse(firstText(a.Attributes.Get(gdal.Metadata)))
+	if err != nil {
+		return 0, 0, scan.Unsupportedf("an attribute: %s, which may have a scale and an offset, cannot be parsed: %v", gdal.Metadata, err)
 	}
 	values := map[string]map[int]float64{"scale": {}, "offset": {}}
-	for _, i := range m.Items {
-		if x, err := strconv.ParseFloat(i.Value, 64); err == nil && values[i.Role] != nil {
-			values[i.Role][i.Sample] = x
+	for _, i := range items {
+		is, _ := i.Meaning()
+		if values[is.Role] == nil {
+			continue
 		}
+		x, err := strconv.ParseFloat(is.Text, 64)
+		sample, unknown := strconv.Atoi(is.Sample)
+		if err != nil || unknown != nil || math.IsNaN(x-x) {
+			return 0, 0, scan.Unsupportedf("an attribute: the %s %.40q for the sample %.40q in %s, which are no numbers", is.Role, is.Text, is.Sample, gdal.Metadata)
+		}
+		values[is.Role][sample] = x
 	}
 	bands := 1
 	if i := slices.Index(a.Names, "band"); i >= 0 {
@@ -78,7 +79,10 @@ func scalesOf(a *scan.Array) (scale, offset float64, ok bool) {
 	}
 	scale, same := shared(values["scale"], bands, 1)
 	offset, also := shared(values["offset"], bands, 0)
-	return scale, offset, same && also
+	if !same || !also {
+		return 0, 0, scan.Unsupportedf("an attribute: the scale or the offset of %s differs between bands", gdal.Metadata)
+	}
+	return scale, offset, nil
 }
 
 // shared returns the value that all bands have. One that is not listed has a default.

@@ -30,11 +30,7 @@ func stackOf(d *ifd, a *scan.Array) *stack {
 	if e, ok := d.entries[uic2]; ok && e.count > 1 {
 		return &stack{program: "MetaMorph", shape: []int64{e.count}, names: []string{"plane"}}
 	}
-	description := a.Attributes.Get(imageDescription.String())
-	if list, ok := description.([]string); ok { // the first of several texts
-		description = list[0]
-	}
-	text, _ := description.(string)
+	text := firstText(a.Attributes.Get(imageDescription.String()))
 	switch {
 	case strings.HasPrefix(text, "ImageJ="):
 		return imageJ(text)

@@ -168,3 +168,13 @@ func text(b []byte) any {
 	}
 	return s
 }
+
+// firstText returns an attribute that is a text, or the first one of several; "" if it is
+// none.
+func firstText(v any) string {
+	if list, ok := v.([]string); ok {
+		return list[0]
+	}
+	s, _ := v.(string)
+	return s
+}
