@@ -4,7 +4,6 @@ package tiff
 
 import (
 	"math"
-	"slices"
 	"strconv"
 
 	"varve.dev/zarr/dtype"
@@ -73,10 +72,7 @@ func scalesOf(a *scan.Array) (scale, offset float64, err error) {
 		}
 		values[is.Role][sample] = x
 	}
-	bands := 1
-	if i := slices.Index(a.Names, "band"); i >= 0 {
-		bands = int(a.Shape[i])
-	}
+	bands := int(samplesOf(a))
 	scale, same := shared(values["scale"], bands, 1)
 	offset, also := shared(values["offset"], bands, 0)
 	if !same || !also {

@@ -22,10 +22,13 @@ type stack struct {
 	// whole says that the last axes of shape are those of an image.
 	whole bool
 	only  bool // if the file has no other images of full resolution
+	// apart is why the planes cannot be found behind the first one, "" if they can.
+	apart string
 }
 
 // stackOf returns what the tags of an image say about others behind it, nil if nothing.
-func stackOf(d *ifd, a *scan.Array) *stack {
+// pages is the number of images at full resolution that have an IFD.
+func stackOf(d *ifd, a *scan.Array, pages int) *stack {
 	const uic2 = 33629 // has a value for each plane
 	if e, ok := d.entries[uic2]; ok && e.count > 1 {
 		return &stack{program: "MetaMorph", shape: []int64{e.count}, names: []string{"plane"}}
@@ -36,6 +39,8 @@ func stackOf(d *ifd, a *scan.Array) *stack {
 		return imageJ(text)
 	case strings.HasPrefix(text, "{"):
 		return shaped(text)
+	case strings.Contains(text, "<OME"):
+		return ome(strings.TrimPrefix(text, "\uFEFF"), a, pages)
 	}
 	return nil
 }

@@ -21,6 +21,11 @@ func describedAs(text string, behind int, others ...field) []byte {
 // TestStack finds the planes that have no IFD, or says why it does not.
 func TestStack(t *testing.T) {
 	imageJ := func(lines string) string { return "ImageJ=1.54f\n" + lines }
+	ome := func(pixels, below string) string {
+		return `<?xml version="1.0" encoding="UTF-8"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06" UUID="urn:uuid:1"><Image><Pixels SizeX="4" SizeY="4" ` +
+			pixels + ">" + below + "</Pixels></Image></OME>"
+	}
+	const z4, tiffData = `DimensionOrder="XYCZT" SizeZ="4" SizeC="1" SizeT="1"`, `<TiffData IFD="0" PlaneCount="4"/>`
 	for _, c := range []struct {
 		name  string
 		file  []byte
@@ -47,6 +52,21 @@ func TestStack(t *testing.T) {
 		{"tifffile, no elements", describedAs(`{"shape": [0, 4, 4], "truncated": true}`, 80), []int64{4, 4}, "y x", "does not fit"},
 		{"tifffile, all there", describedAs(`{"shape": [2, 4, 4]}`, 80), []int64{4, 4}, "y x", ""},
 		{"MetaMorph", describedAs("", 16, field{tag: 33629, typ: typeRational, values: []uint64{1, 2}}), []int64{2, 4, 4}, "plane y x", ""},
+		{"OME", describedAs(ome(z4, tiffData), 48), []int64{4, 4, 4}, "z y x", ""},
+		{"OME, order", describedAs(ome(`DimensionOrder="XYZTC" SizeZ="2" SizeC="3" SizeT="5"`, "<TiffData/>"), 464), []int64{3, 5, 2, 4, 4}, "c t z y x", ""},
+		{"OME, own file", describedAs(ome(z4, `<TiffData PlaneCount="4"><UUID FileName="a.tif">urn:uuid:1</UUID></TiffData>`), 48), []int64{4, 4, 4}, "z y x", ""},
+		{"OME, one plane", describedAs(ome(`SizeZ="1" SizeC="1" SizeT="1"`, tiffData), 48), []int64{4, 4}, "y x", ""},
+		{"OME, samples", describedAs(ome(`SizeZ="1" SizeC="3" SizeT="1"`, tiffData), 32, short(samplesPerPixel, 3), long(stripByteCounts, 48)), []int64{4, 4, 3}, "y x band", ""},
+		{"OME, compressed", describedAs(ome(z4, tiffData), 48, short(compression, 8)), []int64{4, 4}, "y x", "compressed"},
+		{"OME, too short", describedAs(ome(`SizeZ="400" SizeC="1" SizeT="1"`, `<TiffData/>`), 16), []int64{4, 4}, "y x", "the file ends before"},
+		{"OME, other files", describedAs(ome(z4, `<TiffData IFD="0"/><TiffData IFD="0"><UUID FileName="b.tif">urn:uuid:2</UUID></TiffData>`), 48), []int64{4, 4}, "y x", `"b.tif"`},
+		{"OME, described elsewhere", describedAs(`<OME UUID="1"><BinaryOnly MetadataFile="m.tif" UUID="2"/></OME>`, 48), []int64{4, 4}, "y x", `"m.tif"`},
+		{"OME, one of four", describedAs(ome(z4, `<TiffData IFD="0" PlaneCount="1"/>`), 48), []int64{4, 4}, "y x", "4 planes in 1 images"},
+		{"OME, damaged", describedAs(ome(z4, "<TiffData"), 48), []int64{4, 4}, "y x", "cannot be parsed"},
+		{"OME, overflow", describedAs(ome(`SizeZ="9223372036854775807" SizeC="9" SizeT="1"`, tiffData), 48), []int64{4, 4}, "y x", "planes of the shape"},
+		{"OME, negative", describedAs(ome(`SizeZ="-4" SizeC="1" SizeT="1"`, tiffData), 48), []int64{4, 4}, "y x", "planes of the shape"},
+		{"OME, another image", describedAs(strings.Replace(ome(z4, tiffData), `SizeX="4"`, `SizeX="5"`, 1), 48), []int64{4, 4}, "y x", "4 × 5"},
+		{"OME, two images", describedAs(strings.Replace(ome(z4, tiffData), "<Image>", `<Image><Pixels SizeX="4" SizeY="4" SizeZ="2" SizeC="1" SizeT="1"/></Image><Image>`, 1), 80), []int64{4, 4}, "y x", "6 planes in 2 images"},
 	} {
 		d, _, err := scanBytes(t, c.file)
 		if err != nil {
@@ -72,16 +92,21 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// TestMissingPages names the images that ImageJ counts and that have no IFD, if others
-// have one.
+// TestMissingPages names the images that ImageJ and OME-XML count and that have no IFD,
+// if others have one.
 func TestMissingPages(t *testing.T) {
 	for images, want := range map[int]int{2: 0, 3: 1} {
-		w := begin()
-		w.b = append(w.b, make([]byte, 64)...)
-		text := field{tag: imageDescription, typ: typeText, text: fmt.Sprintf("ImageJ=1.54f\nimages=%d\n\x00", images)}
-		w.add(w.add(4, gray(text)...), gray()...)
-		if d, _, err := scanBytes(t, w.b); err != nil || len(d.Omitted) != want || len(d.Arrays) != 2 {
-			t.Errorf("%d images: %+v, %v", images, d, err)
+		for _, said := range []string{
+			fmt.Sprintf("ImageJ=1.54f\nimages=%d\n", images),
+			fmt.Sprintf(`<OME><Image><Pixels SizeX="4" SizeY="4" SizeZ="%d" SizeC="1" SizeT="1"><TiffData/></Pixels></Image></OME>`, images),
+		} {
+			w := begin()
+			w.b = append(w.b, make([]byte, 64)...)
+			text := field{tag: imageDescription, typ: typeText, text: said + "\x00"}
+			w.add(w.add(4, gray(text)...), gray()...)
+			if d, _, err := scanBytes(t, w.b); err != nil || len(d.Omitted) != want || len(d.Arrays) != 2 {
+				t.Errorf("%s: %+v, %v", said, d, err)
+			}
 		}
 	}
 }

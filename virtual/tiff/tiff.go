@@ -35,8 +35,8 @@ func Is(f *scan.File) bool {
 //
 // An image of one sample has the axes y and x. The samples of others are the axis band:
 // the first one if each sample is stored apart, otherwise the last. If one IFD stands for
-// a stack of images, as ImageJ, MetaMorph and tifffile write them, its axes t, z and c,
-// or plane, come before.
+// a stack of images, as ImageJ, MetaMorph, tifffile and writers of OME-XML do it, its
+// axes t, z and c, or plane, come before.
 func Scan(f *scan.File) (*scan.Dataset, error) {
 	r, first, err := open(f)
 	if err != nil {
@@ -69,8 +69,12 @@ func Scan(f *scan.File) (*scan.Dataset, error) {
 // addStack adds the planes that an image has behind it, or notes why it lacks them. pages
 // is the number of images at full resolution that have an IFD.
 func (r *reader) addStack(d *scan.Dataset, a *scan.Array, of image, pages int) {
-	s := stackOf(of.ifd, a)
+	s := stackOf(of.ifd, a, pages)
 	if s == nil || of.role != page {
+		return
+	}
+	if s.apart != "" {
+		d.Omit(a.Path, "%s", s.apart)
 		return
 	}
 	if pages > 1 && s.only {
