@@ -73,8 +73,8 @@ func Vacuum(ctx context.Context, s store.Store, path store.Path, opt *regrid.Vac
 //  4. Read all references, to find out which values of data they lead to: the list of
 //     sources only grows.
 //  5. If values that no document has named are to be deleted, store the document again
-//     with other white space at its end. A program that was about to name them, however long it was
-//     held, then fails by the condition of its change.
+//     with other white space at its end. A program that was about to name them, however
+//     long it was held, then fails by the condition of its change.
 //  6. Delete what is not needed, and whose grace is over.
 type vacuum struct {
 	into   store.Store
@@ -160,8 +160,9 @@ func (v *vacuum) fence(ctx context.Context, m *Manifest) error {
 	if info.Version != m.folder.info.Version {
 		return store.ErrConflict
 	}
-	if text = publish.Renewed(text); checkDocument(text) != nil {
-		return checkDocument(text)
+	text = publish.Renewed(text)
+	if err := checkDocument(text); err != nil {
+		return err
 	}
 	_, err = store.PutIf(ctx, v.into, key, text, store.IfVersion(info.Version), store.Sync)
 	if errors.Is(err, store.ErrUnsupported) {
