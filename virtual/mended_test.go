@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/virtual"
 )
@@ -408,6 +409,57 @@ func TestMissingOfFormat2(t *testing.T) {
 	}
 	if len(p.Refused) != 1 || p.Refused[0].Path != "text:_FillValue" {
 		t.Errorf("left out: %v", p.Refused)
+	}
+}
+
+// TestFilesInNodes names the values of a node that no document describes: files of other
+// programs in groups, in arrays and in folders that are no nodes. Varve's own are none.
+func TestFilesInNodes(t *testing.T) {
+	dir := t.TempDir()
+	node(t, dir, "a.zarr/v", []int32{1, 2}, []string{"x"}, []int64{2}, nil, "")
+	if _, err := zarr.CreateGroup(t.Context(), filepath.Join(dir, "a.zarr/g"), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	open := func() []string {
+		s, err := filestore.Open(filepath.Join(dir, "a.zarr"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := virtual.OpenNode(t.Context(), s, store.Path{}, "a.zarr", "file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, r := range p.Refused {
+			names = append(names, r.Path)
+		}
+		slices.Sort(names)
+		if len(names) > 6 && !strings.Contains(p.Refused[len(names)-1].Err.Error(), "nor 60 more") || len(p.Manifest.Arrays) != 1 {
+			t.Errorf("%v, %d arrays", p.Refused, len(p.Manifest.Arrays))
+		}
+		return names
+	}
+	if got := open(); got != nil {
+		t.Errorf("left out: %q", got)
+	}
+	put := func(name string) {
+		file := filepath.Join(dir, "a.zarr", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, nil, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"g/notes", "readme.txt", "sub/deep/zarr.json", "sub/table.parquet", "v/c/7/0", "v/thumb.png"}
+	for _, name := range append(want, "v/c/9", "__varve/x", "g/__varve/x") { // a chunk beyond the shape is none of another program
+		put(name)
+	}
+	if got := open(); !slices.Equal(got, want) {
+		t.Errorf("left out: %q, want %q", got, want)
+	}
+	for i := range 154 {
+		put(fmt.Sprintf("sub/%d", i))
+	}
+	if got := open(); len(got) != 100 {
+		t.Errorf("%d are named", len(got))
 	}
 }
 

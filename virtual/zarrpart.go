@@ -15,10 +15,13 @@ import (
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/missing"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/ome"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual/scan"
 )
 
 // OpenNode returns the arrays of a Zarr node as a part: the node itself, or those below
@@ -40,6 +43,9 @@ func openNode(w *walk) (*Part, error) {
 		err = w.add("", n) // at the root, in place of a group
 	case *zarr.Group:
 		err = w.addGroup(n)
+	}
+	if err == nil {
+		err = w.findStrangers()
 	}
 	if err != nil {
 		return nil, err
@@ -65,6 +71,9 @@ type walk struct {
 	room     *room
 	part     *Part
 	images   ome.Images
+	// strangers are the first values that no document describes, and more counts others.
+	strangers []string
+	more      int
 	// rename returns a location of a source of the store as the manifest will have it, if
 	// the store consists of references.
 	rename func(location string) (string, error)
@@ -133,6 +142,9 @@ func (w *walk) add(path string, n *zarr.Array) error {
 			return err
 		}
 		index, ok := keys.ParseKey(e.Name, len(count), nil)
+		if !ok && !nodename.IsDocument(e.Name) {
+			w.leaveOut(strings.TrimPrefix(path+"/"+e.Name, "/"))
+		}
 		if !ok || !below(index, count) {
 			continue
 		}
@@ -146,6 +158,74 @@ func (w *walk) add(path string, n *zarr.Array) error {
 	}
 	m.Arrays = append(m.Arrays, a)
 	return nil
+}
+
+// findStrangers names the values that belong to no node, such as files of other programs.
+func (w *walk) findStrangers() error {
+	if w.rename != nil {
+		return nil // they consist of references
+	}
+	nodes := map[string]bool{}
+	for _, a := range w.part.Manifest.Arrays {
+		nodes[a.Path] = true
+	}
+	for _, r := range w.part.Refused { // arrays, and attributes of others
+		nodes[r.Path] = true
+	}
+	for _, g := range w.part.Manifest.Groups {
+		nodes[g.Path] = true
+	}
+	for _, g := range w.part.Manifest.Groups {
+		if err := w.findIn(g.Path, nodes, false); err != nil {
+			return err
+		}
+	}
+	for i, name := range w.strangers {
+		err := scan.Unsupportedf("no document describes it")
+		if w.more > 0 && i == mostStrangers-1 {
+			err = scan.Unsupportedf("no document describes it, nor %d more values", w.more)
+		}
+		w.part.Refused = append(w.part.Refused, Refusal{Path: name, Err: err})
+	}
+	return nil
+}
+
+// findIn names the values in a folder, but the documents of a node. deep is set below one
+// that is no node.
+func (w *walk) findIn(path string, nodes map[string]bool, deep bool) error {
+	at, err := w.root.Join(path)
+	if err != nil {
+		return err
+	}
+	for e, err := range store.List(w.ctx, w.store, at, deep) {
+		name := strings.TrimPrefix(path+"/"+e.Name, "/")
+		switch {
+		case err != nil:
+			return err
+		case own.Is(e.Name) || nodes[name] || !deep && nodename.IsDocument(e.Name):
+		case e.Dir:
+			if err := w.findIn(name, nodes, true); err != nil {
+				return err
+			}
+		default:
+			w.leaveOut(name)
+		}
+	}
+	return nil
+}
+
+// mostStrangers bounds the values that are named.
+const mostStrangers = 100
+
+// leaveOut counts and names a value that no document describes.
+func (w *walk) leaveOut(name string) {
+	switch {
+	case own.IsBelow(name):
+	case len(w.strangers) < mostStrangers:
+		w.strangers = append(w.strangers, name)
+	default:
+		w.more++
+	}
 }
 
 // toV3 returns the document of an array in format 3. The fill value of format 2, which
