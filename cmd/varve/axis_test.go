@@ -3,6 +3,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -165,5 +166,98 @@ func TestMessagesHaveNoTypeNames(t *testing.T) {
 		if status != 2 || strings.Contains(errs, "strconv") || strings.Contains(errs, "invalid argument") || strings.Contains(errs, "Slice") {
 			t.Errorf("%q: status %d, %s", args, status, errs)
 		}
+	}
+}
+
+// TestSingleValues calls commands along an axis with single values, which have none, and
+// with axes that an array does not have: each works, or says in a line that it does not.
+func TestSingleValues(t *testing.T) {
+	template := t.TempDir()
+	t.Chdir(template)
+	for _, name := range []string{"g", "h", "ga", "gb"} {
+		must(t, "", "create", name, "--group")
+	}
+	for _, name := range []string{"a", "b", "g/s", "h/s", "ga/s", "gb/s"} {
+		must(t, "", "create", name, "--shape", "", "--dtype", "int32")
+	}
+	for _, name := range []string{"ra", "rb", "ga/r", "gb/r"} {
+		must(t, "", "create", name, "--shape", "2", "--dtype", "int32", "--dimension-names", "x")
+	}
+	must(t, "", "create", "time", "--shape", "", "--dtype", "int32", "--attributes", `{"units": "days since 2000-01-01"}`)
+	overwrite(t, "one", "\x01")
+	const noAxis, only1 = "there is no axis 0: the array has rank 0", "there is no axis 7: the array has rank 1"
+	for _, c := range []struct{ line, want string }{ // want is a part of the message, "" for success
+		{"stitch a b", noAxis},
+		{"stitch a b --axis -1", "there is no axis -1: the array has rank 0"},
+		{"stitch a ra", noAxis},
+		{"stitch ra a", "does not continue"},
+		{"stitch ra rb --axis 7", only1},
+		{"stitch ra rb --axis -7", "there is no axis -7"},
+		{"stitch ra rb --sort time", "time has rank 0"},
+		{"stitch g h", "no array of g has the axis 0"},
+		{"stitch ga gb", ""},
+		{"stitch ga gb --axis x", ""},
+		{"stitch ga gb --axis 7", only1},
+		{"append a b", "a single value"},
+		{"append ra a", ""},
+		{"append ra rb --axis 7", only1},
+		{"append g s=b", noAxis},
+		{"insert a --at 0 b", noAxis},
+		{"insert ra --at 0 a --unlock", ""},
+		{"insert ra --at 0 rb --axis 7", only1},
+		{"insert g --at 0 s=b --axis x", "no array directly below"},
+		{"drop a --range 0:1 --yes", noAxis},
+		{"drop ra --range 0:1 --axis 7 --yes", only1},
+		{"drop ga --range 0:1 --axis x --yes --unlock", ""},
+		{"resize a --shape 3", "the new shape [3] has 1 axis"},
+		{"resize a --shape 3 --grow calendar:month --time time", "the array has no axis"},
+		{"resize ga x=3", ""},
+		{"unlock a", ""},
+		{"unlock a --axis 0", noAxis},
+		{"unlock ga", ""},
+		{"rechunk a --chunks 2", ""},
+		{"rechunk a --chunks 2,2", "more than the 0 axes"},
+		{"rechunk a c --chunks auto --follow", ""},
+		{"rechunk a --chunks calendar:month --time time", "1 entry for 0 axes"},
+		{"rechunk ra --chunks calendar:month --time time", "must have one axis"},
+		{"compact a --to max:5", noAxis},
+		{"compact a --to calendar:month --time time", noAxis},
+		{"compact ra --axis 7 --to calendar:month --time time", only1},
+		{"compact ra --axis -7 --to calendar:month --time time", "there is no axis -7"},
+		{"compact a --shards", "not shards"},
+		{"compact ga --to max:5", ""},
+		{"compact ga --axis 7 --to calendar:month --time s", "no array of the group"},
+		{"compact g --to max:5", "no array of the group"},
+		{"regularize a", ""},
+		{"regularize g", ""},
+		{"pyramid g/s", "no axis is divided"},
+		{"pyramid g/s --factors 0=2", "there is no axis 0"},
+		{"filter ga c --where s==0", "0 axes, not one"},
+		{"filter a c --mask one", "there is no axis 0"},
+		{"filter ga c --where r==0", ""},
+		{"virtualize a b -o m.vz", ""},
+		{"virtualize a b -o m.vz --concat x", "no array has the dimension"},
+		{"virtualize a b -o m.vz --stack x", ""},
+		{"virtualize a ra -o m.vz --stack x", "number of axes"},
+		{"virtualize ga gb -o m.vz --concat x", ""},
+		{"virtualize ga gb -o m.vz --stack member", ""},
+		{"grid a --locate 0", "an index of 1 axis"},
+		{"grid a --axes 0", "there is no axis 0"},
+		{"cat a --select 0", "1 axes selected"},
+		{"export a --format csv --header", ""},
+		{"convert a c --to 2", ""},
+		{"bench a", ""},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(template)); err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(dir)
+			_, errs, status := execute(t, "", strings.Fields(c.line)...)
+			if status != 0 != (c.want != "") || !strings.Contains(errs, c.want) || c.want != "" && strings.Count(errs, "\n") != 1 {
+				t.Errorf("status %d, %s", status, errs)
+			}
+		})
 	}
 }

@@ -156,7 +156,7 @@ func (m *merging) merge(cmd *cobra.Command, location string) error {
 // compaction returns what a goal means for an array.
 func (m *merging) compaction(cmd *cobra.Command, g *goal, at string, a *zarr.Array) (c regrid.Compaction, err error) {
 	c = g.Compaction
-	if c.Axis, err = argument.AxisOfArray(g.axis, a); err != nil || g.unit == 0 {
+	if c.Axis, err = argument.AxisIn(g.axis, a); err != nil || g.unit == 0 {
 		return c, err
 	}
 	t, err := m.times.For(cmd, g.unit, "--to", a, at, c.Axis)
@@ -170,7 +170,7 @@ func (m *merging) compaction(cmd *cobra.Command, g *goal, at string, a *zarr.Arr
 // concerns reports whether an array of a group has the axis.
 func (g *goal) concerns(a *zarr.Array) bool {
 	if argument.IsNumber(g.axis) {
-		_, err := argument.AxisOfArray(g.axis, a)
+		_, err := argument.AxisIn(g.axis, a)
 		return err == nil
 	}
 	for _, name := range a.DimensionNames() {

@@ -72,10 +72,7 @@ func (m *moving) open(cmd *cobra.Command, location string, pick func(*moved) (bo
 	}
 	if a, ok := n.(*zarr.Array); ok {
 		one := &moved{location: location, array: a}
-		if one.axis, err = argument.AxisOfArray(m.axis, a); err == nil && (one.axis < 0 || one.axis >= a.Rank()) {
-			err = failure.BadArgument("there is no axis %s: the array has rank %d, and axes are numbered from 0", m.axis, a.Rank())
-		}
-		if err == nil {
+		if one.axis, err = argument.AxisIn(m.axis, a); err == nil {
 			_, err = pick(one)
 		}
 		return []*moved{one}, false, n.Close, failure.On(cmd.Name(), location, err)

@@ -173,7 +173,7 @@ func (f *stitchFlags) byCoordinate(cmd *cobra.Command, segments []segment) error
 
 // array stitches segments to one array.
 func (f *stitchFlags) array(cmd *cobra.Command, location string, a *zarr.Array, segments []segment) ([]stitched, error) {
-	axis, err := argument.AxisOfArray(f.axis, a)
+	axis, err := argument.AxisIn(f.axis, a)
 	if err != nil {
 		return nil, err
 	}
@@ -286,13 +286,16 @@ func (f *stitchFlags) growing(arrays map[string]*zarr.Array, location string) (m
 	dimension := growingDimension(inputs, f.axis)
 	grown := map[string]int{}
 	for name, a := range arrays {
+		if a.Rank() == 0 {
+			continue // a single value, which has no dimension
+		}
 		if dimension != "" && a.DimensionNames() != nil {
 			if axis := slices.Index(a.DimensionNames(), dimension); axis >= 0 {
 				grown[name] = axis
 			}
 			continue
 		}
-		axis, err := argument.AxisOfArray(f.axis, a)
+		axis, err := argument.AxisIn(f.axis, a)
 		if err != nil {
 			return nil, failure.On("stitch", node.Clean(location)+"/"+name, err)
 		}
@@ -308,7 +311,7 @@ func (f *stitchFlags) growing(arrays map[string]*zarr.Array, location string) (m
 func stitchedOf(location string, a *zarr.Array, axis int, segments []*zarr.Array) stitched {
 	s := stitched{Path: location, Shape: a.Shape()}
 	for _, part := range segments {
-		if part.Rank() > axis {
+		if part.Rank() > axis { // else the call refuses it
 			s.Planes += part.Shape()[axis]
 		}
 		n, _ := part.Grid().NumChunks()
@@ -322,7 +325,7 @@ func stitchedOf(location string, a *zarr.Array, axis int, segments []*zarr.Array
 // comes first.
 func firstValue(cmd *cobra.Command, a *zarr.Array) (float64, error) {
 	if a.Rank() != 1 {
-		return 0, failure.BadArgument("%s has rank %d; segments are sorted by a coordinate with one axis", a.Path(), a.Rank())
+		return 0, failure.BadArgument("%s has rank %d; segments are sorted by a coordinate with one axis", a.Location(), a.Rank())
 	}
 	if a.Shape()[0] == 0 {
 		return math.Inf(-1), nil

@@ -72,3 +72,12 @@ func AxisOf(text string, names []string, rank int) (int, error) {
 func AxisOfArray(text string, a *zarr.Array) (int, error) {
 	return AxisOf(text, a.DimensionNames(), a.Rank())
 }
+
+// AxisIn is like [AxisOfArray], and refuses a number that has no axis.
+func AxisIn(text string, a *zarr.Array) (int, error) {
+	axis, err := AxisOfArray(text, a)
+	if err == nil && (axis < 0 || axis >= a.Rank()) {
+		err = failure.BadArgument("there is no axis %s: the array has rank %d, and axes are numbered from 0", text, a.Rank())
+	}
+	return axis, err
+}

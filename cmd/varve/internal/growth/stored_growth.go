@@ -62,11 +62,7 @@ func (s Stored) axis(a *zarr.Array) (int, error) {
 	if text == "" {
 		text = "0"
 	}
-	axis, err := argument.AxisOfArray(text, a)
-	if err == nil && (axis < 0 || axis >= a.Rank()) {
-		err = fmt.Errorf("there is no axis %s", text)
-	}
-	return axis, err
+	return argument.AxisIn(text, a)
 }
 
 // malformedGrowth is the error for an attribute that cannot be used.
