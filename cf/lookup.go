@@ -89,7 +89,7 @@ func timesBetween(ctx context.Context, c *zarr.Array, t Times, v selection.Value
 	if err != nil {
 		return selection.Item{}, err
 	}
-	return o.find(v, func(text string) (span[calendar.Instant], error) { return parsePeriod(text, t.Calendar()) })
+	return findPeriod(o, v, t.Calendar())
 }
 
 // momentsBetween selects by a coordinate of type datetime64.
@@ -104,17 +104,26 @@ func momentsBetween(ctx context.Context, c *zarr.Array, v selection.Values) (sel
 	if err != nil {
 		return selection.Item{}, err
 	}
-	return o.find(v, func(text string) (span[calendar.Instant], error) { return parsePeriod(text, real) })
+	return findPeriod(o, v, real)
 }
 
 // instants returns empty ordinates for times.
 func instants(c calendar.Calendar) *ordinates[calendar.Instant] {
 	return &ordinates[calendar.Instant]{
-		compare: calendar.Instant.Compare, text: c.Text,
+		dates: true, compare: calendar.Instant.Compare, text: c.Text,
 		distance: func(a, b calendar.Instant) float64 {
 			return math.Abs(float64(a.Day-b.Day)*float64(24*time.Hour) + float64(a.Nano-b.Nano))
 		},
 	}
+}
+
+// findPeriod returns the elements that times select. A number of few digits beside a date
+// is an index, and not a year of antiquity.
+func findPeriod(o *ordinates[calendar.Instant], v selection.Values, c calendar.Calendar) (selection.Item, error) {
+	if err := errMixed(v.From, v.To); err != nil {
+		return selection.Item{}, err
+	}
+	return o.find(v, func(text string) (span[calendar.Instant], error) { return parsePeriod(text, c) })
 }
 
 // numbersBetween selects by numbers. Packed coordinates are unpacked first, as CF

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 
 	"varve.dev/zarr/selection"
@@ -23,6 +24,7 @@ type span[T any] struct {
 type ordinates[T any] struct {
 	values   []T
 	missing  []int // indices of elements without a value
+	dates    bool  // values are times, and whole numbers of few digits are not
 	compare  func(a, b T) int
 	distance func(a, b T) float64
 	text     func(T) string
@@ -44,7 +46,7 @@ func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], err
 	if !v.IsRange() {
 		at, err := parse(v.Is)
 		if err != nil {
-			return item, dotsMeant(err, v.Is, parse)
+			return item, dotsMeant(err, v.Is, parse, o.dates)
 		}
 		if at.plural {
 			start, stop, err := o.within(at, v.Is)
@@ -62,6 +64,9 @@ func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], err
 			continue
 		}
 		s, err := parse(end.text)
+		if first, last, ok := strings.Cut(end.text, ":"); err != nil && ok && (first == "" || isIndex(first)) && (last == "" || isIndex(last)) {
+			err = invalid("%s are indices, and %s has coordinate values besides: give either", end.text, v)
+		}
 		if err != nil {
 			return item, err
 		}
@@ -71,18 +76,44 @@ func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], err
 	return selection.Span(int64(start), int64(stop)), err
 }
 
+// errMixed returns an error for a range of which one end is an index and the other a
+// coordinate value, or nil.
+func errMixed(from, to string) error {
+	index, value := from, to
+	if isIndex(to) {
+		index, value = to, from
+	}
+	if from == "" || to == "" || !isIndex(index) || isIndex(value) {
+		return nil
+	}
+	return invalid("%s is an index and %s a coordinate value: give two indices, as in 0:10, or two values with two dots between them", index, value)
+}
+
+// isIndex reports whether a text is an index rather than a year or another value.
+func isIndex(text string) bool {
+	_, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && len(strings.TrimPrefix(text, "-")) < 4
+}
+
 // dotsMeant adds a hint to the error for a malformed value that contains a colon
 // between two valid ones: ranges of values are written with two dots.
-func dotsMeant[T any](err error, text string, parse func(string) (span[T], error)) error {
+func dotsMeant[T any](err error, text string, parse func(string) (span[T], error), dates bool) error {
 	isEnd := func(text string) bool {
 		_, err := parse(text)
 		return err == nil || text == ""
 	}
 	// Only suggest a range if both sides are valid values. A time of day has colons, too.
 	for i := range text {
-		if from, to := strings.TrimSpace(text[:i]), strings.TrimSpace(text[i+1:]); text[i] == ':' && isEnd(from) && isEnd(to) {
-			return fmt.Errorf("%w (a range of values has two dots: %s..%s)", err, from, to)
+		from, to := strings.TrimSpace(text[:i]), strings.TrimSpace(text[i+1:])
+		if text[i] != ':' || !isEnd(from) || !isEnd(to) {
+			continue
 		}
+		if mixed := errMixed(from, to); mixed != nil && dates {
+			return mixed
+		} else if mixed != nil {
+			err = mixed
+		}
+		return fmt.Errorf("%w (a range of values has two dots: %s..%s)", err, from, to)
 	}
 	return err
 }
