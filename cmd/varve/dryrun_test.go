@@ -22,7 +22,7 @@ var dryRunCases = []struct {
 	{"append to a shard", []string{"append", "SHARDS", "-"}, strings.Repeat("x", 12)},
 	{"append of fill values", []string{"append", "NODE", "-"}, strings.Repeat("\x00", 9)},
 	{"write", []string{"write", "NODE", "--select", "1:3", "--value", "7"}, ""},
-	{"write fill values", []string{"write", "NODE", "--value", "0"}, ""},
+	{"write fill values", []string{"write", "NODE", "--value", "0", "--yes"}, ""},
 	{"write a stream", []string{"write", "NODE", "-"}, strings.Repeat("y", 15)},
 	{"grow", []string{"resize", "NODE", "--shape", "20,3"}, ""},
 	{"shrink", []string{"resize", "NODE", "--shape", "3,2", "--yes"}, ""},
@@ -254,6 +254,29 @@ func TestResizeAsks(t *testing.T) {
 	must(t, "", "resize", node, "--shape", "2,3", "--yes")
 	empty := newNode(t, "--shape", "4,0", "--dtype", "int8", "--chunks", "[2,3]")
 	must(t, "", "resize", empty, "--shape", "2,0")
+}
+
+// TestWriteAsks checks that write asks before one value replaces all that is stored.
+func TestWriteAsks(t *testing.T) {
+	node := newNode(t, "--shape", "4,3", "--dtype", "int8", "--chunks", "[2,3]")
+	must(t, "", "write", node, "--value", "7") // nothing is stored
+	_, errs, status := execute(t, "", "write", node, "--value", "8")
+	if status != 2 || !strings.Contains(errs, "replaces all stored values of "+node+", 12 elements") || !strings.Contains(errs, "--yes") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if _, errs, status := execute(t, "", "write", node, "--value", "x"); status != 1 || strings.Contains(errs, "--yes") {
+		t.Errorf("status %d, %s", status, errs) // it would fail in any case
+	}
+	if got := must(t, "", "export", node, "--select", "0,0", "--format", "json"); got != "7\n" {
+		t.Error(got)
+	}
+	for _, how := range [][]string{{"--yes"}, {"--dry-run"}, {"--select", "0:1"}, {"--select", ""}} {
+		must(t, "", append([]string{"write", node, "--value", "8"}, how...)...)
+	}
+	scalar := newNode(t, "--shape", "", "--dtype", "int8")
+	for range 2 {
+		must(t, "", "write", scalar, "--value", "8")
+	}
 }
 
 // TestDryRunOfLargeChunk plans a write to a part of a chunk that a dry run does not read.

@@ -25,7 +25,7 @@ func TestOverflow(t *testing.T) {
 	} {
 		node := newNode(t, "--shape", "2", "--dtype", c.dtype)
 		commands := map[string][]string{
-			"value": {"write", node, "--value", c.value},
+			"value": {"write", node, "--value", c.value, "--yes"},
 			"fill":  {"create", filepath.Join(t.TempDir(), "b.zarr"), "--shape", "1", "--dtype", c.dtype, "--fill", c.value},
 		}
 		if strings.ContainsAny(c.value[:1], "0123456789-[{\"") && !strings.ContainsAny(c.value, "jx") && c.value != "-inf" && c.dtype != "string" {

@@ -164,7 +164,7 @@ func TestFollowPart(t *testing.T) {
 	must(t, "", "create", cube, "--shape", "3,4,5", "--dtype", "int8", "--chunks", "1,2,5", "--dimension-names", "time,y,x")
 	for _, shape := range []string{"3,4,5", "5,6,7"} {
 		must(t, "", "resize", cube, "--shape", shape)
-		must(t, "", "write", cube, "--value", "7")
+		must(t, "", "write", cube, "--value", "7", "--yes")
 		must(t, "", "rechunk", cube, corner, "--follow", "--select", "time=1:,y=2:,x=1:3")
 	}
 	if out := must(t, "", "info", corner, "--json"); !strings.Contains(strings.Join(strings.Fields(out), ""), `"shape":[4,4,2]`) {

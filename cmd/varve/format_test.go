@@ -45,7 +45,7 @@ func TestUnknownExtensions(t *testing.T) {
 		for _, args := range [][]string{
 			{"write", node, junk}, {"append", node, junk}, {"export", node, "-o", junk}, {"append", group, "a=" + junk},
 		} {
-			must(t, "", "write", node, "--value", "0")
+			must(t, "", "write", node, "--value", "0", "--yes")
 			out, errs, status := execute(t, "", args...)
 			if status != 2 || out != "" || !strings.Contains(errs, name) || !strings.Contains(errs, "--format") {
 				t.Errorf("%q: status %d, %q, %q", args, status, out, errs)

@@ -62,7 +62,7 @@ func TestSignalInWork(t *testing.T) {
 		result     string // in it
 		begin      func(t *testing.T, dir string)
 	}{
-		{"write DIR/a --value 1", "repeat the command", "a", func(t *testing.T, dir string) {
+		{"write DIR/a --value 1 --yes", "repeat the command", "a", func(t *testing.T, dir string) {
 			must(t, "", "create", dir+"/a", "--shape", fmt.Sprint(chunks), "--dtype", "int8", "--chunks", "1")
 		}},
 		{"create DIR/b --from DIR/a.npy --chunks 1", "the new array was deleted again", "b", func(t *testing.T, dir string) {

@@ -55,7 +55,7 @@ func TestHuge(t *testing.T) {
 		{"write NODE --value 1", 1, "select a part"},
 		{"write NODE --value 1 --dry-run", 1, "select a part"},
 		{"write NODE --value 0 --dry-run", 0, "2 chunks: 34 B"},
-		{"write NODE --value 0", 0, ""},
+		{"write NODE --value 0 --yes", 0, ""},
 		{"info --stats NODE", 0, "stored      0 of"},
 		{"resize NODE --shape SMALL --yes", 0, ""},
 	}

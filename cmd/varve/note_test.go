@@ -27,7 +27,7 @@ func TestRemarks(t *testing.T) {
 		{"write %s/packed %s/same", "stored unchanged as packed ones"},
 		{"append %s/packed %s/same --alone", "stored unchanged as packed ones"},
 		{"resize %s p=20", "new elements are the fill value 0"},
-		{"write %s/days --value 2024", "--value 2024 counts units of the type, so it means 1975-07-18; for the beginning of the year give --value 2024-01-01"},
+		{"write %s/days --value 2024 --yes", "--value 2024 counts units of the type, so it means 1975-07-18; for the beginning of the year give --value 2024-01-01"},
 		{"create %s/d --shape 1 --dtype datetime64[Y] --fill 2020 --dimension-names d --overwrite", "so it means 3990"},
 	} {
 		text := strings.ReplaceAll(c.args, "%s", group)
@@ -44,7 +44,7 @@ func TestRemarks(t *testing.T) {
 		}
 	}
 	for _, value := range []string{"2024-05", `"2024"`, "20240", "NaT"} {
-		must(t, "", "write", group+"/days", "--value", value) // nothing to tell
+		must(t, "", "write", group+"/days", "--value", value, "--yes") // nothing to tell
 	}
 }
 

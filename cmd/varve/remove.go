@@ -169,18 +169,18 @@ func countBelow(ctx context.Context, p *progress.Line, location string) {
 	}
 }
 
-// agreed asks at a terminal before data is deleted. It returns an error for any answer
-// but yes, and if there is no terminal. In a dry run it does not ask.
+// agreed asks at a terminal before data is deleted or replaced. It returns an error for
+// any answer but yes, and if there is no terminal. In a dry run it does not ask.
 func agreed(cmd *cobra.Command, what string) error {
 	switch {
 	case session.IsDryRun(cmd):
 		return nil
 	case !console.IsTerminal(cmd.InOrStdin()):
-		return failure.BadUsage("this %s: give --yes, or --dry-run to see what would be deleted", what)
+		return failure.BadUsage("this %s: give --yes, or --dry-run to see what would change", what)
 	}
 	yes, err := asked(cmd, fmt.Sprintf("This %s. Continue?", what))
 	if err == nil && !yes {
-		err = failure.BadArgument("nothing was deleted")
+		err = failure.BadArgument("nothing was changed")
 	}
 	return err
 }

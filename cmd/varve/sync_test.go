@@ -96,7 +96,7 @@ func TestSyncSelection(t *testing.T) {
 		t.Error("a was copied, too")
 	}
 	must(t, "", "copy", src, dst, "--sync")
-	must(t, "", "write", src+"/a", "--value", "7")
+	must(t, "", "write", src+"/a", "--value", "7", "--yes")
 	must(t, "", "copy", src, dst, "--sync", "--newer-than", "2100-01-01")
 	if _, _, status := execute(t, "", "equal", src+"/a", dst+"/a"); status != 1 {
 		t.Error("a value before the time was copied")

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,6 +22,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store/rehearsal"
 )
 
 func newWriteCommand() *cobra.Command {
@@ -29,7 +32,8 @@ func newWriteCommand() *cobra.Command {
 		Short: "Write values from a file or standard input, or one value, into an array",
 		Long: `Write values from a file or standard input, or one value, into an array.
 
-The number of values must equal the number of selected elements. FILE may also be a Zarr array, unless its attributes
+The number of values must equal the number of selected elements. On a terminal, --value without --select asks before it
+replaces all values that an array has stored; elsewhere it needs --yes for that. FILE may also be a Zarr array, unless its attributes
 give its numbers another meaning than they have here, or its axes have other names or coordinates than the selected
 elements.
 
@@ -52,12 +56,13 @@ that is too short or too long changes nothing. If FILE is NODE itself, its value
 	sel := source.SelectionFlag(c)
 	name := format.Flag(c, format.Raw, format.NPY, format.JSON)
 	value := c.Flags().String("value", "", "one `VALUE` for every selected element, spelled like fill values in metadata: 1.5, NaN, 2024-05-05, base64 for bytes")
+	yes := c.Flags().Bool("yes", false, "do not ask before --value without --select replaces all stored values")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("value") {
 			if len(args) > 1 || *name != "" {
 				return failure.BadUsage("--value and a file exclude each other")
 			}
-			return fill(cmd, args[0], *sel, *value)
+			return fill(cmd, args[0], *sel, *value, *yes || cmd.Flags().Changed("select"))
 		}
 		// Without FILE the name is empty, which means standard input.
 		return write(cmd, args[0], *sel, slices.Concat(args[1:], []string{""})[0], *name)
@@ -65,7 +70,9 @@ that is too short or too long changes nothing. If FILE is NODE itself, its value
 	return c
 }
 
-func fill(cmd *cobra.Command, location, sel, value string) error {
+// fill writes one value. Unless it is agreed, the command asks before the value replaces
+// all that an array has stored.
+func fill(cmd *cobra.Command, location, sel, value string, agreedTo bool) error {
 	a, err := zarr.OpenArray(cmd.Context(), location, session.Writing(cmd))
 	if err != nil {
 		return err
@@ -80,17 +87,39 @@ func fill(cmd *cobra.Command, location, sel, value string) error {
 	if err != nil {
 		return failure.BadArgument("--value %s: %w%s", value, err, countedIn(a, err))
 	}
-	noteYear(cmd, location, e.Type, "--value", value)
-	// FillBytes takes elements of fixed size only.
-	if e.Type.Variable() {
-		err = zarr.Fill(cmd.Context(), a, to.Selection(), elem)
-	} else {
-		err = a.FillBytes(cmd.Context(), to.Selection(), elem)
+	// A single value has nothing that --select could have meant in its place.
+	if n := to.Selection().Len(); !agreedTo && !session.IsDryRun(cmd) && a.Rank() > 0 && hasStored(cmd.Context(), a) {
+		if err := rehearseFill(cmd, location, elem); err != nil {
+			return err
+		}
+		if err := agreed(cmd, fmt.Sprintf("replaces all stored values of %s, %s (--select names fewer)", location, phrase.Plural(n, "element"))); err != nil {
+			return err
+		}
 	}
-	if err != nil {
+	noteYear(cmd, location, e.Type, "--value", value)
+	if err := fillAll(cmd.Context(), a, to.Selection(), elem); err != nil {
 		return err
 	}
 	return wrote(cmd, location, to.Selection().Len())
+}
+
+// fillAll writes one element into all selected ones.
+func fillAll(ctx context.Context, a *zarr.Array, sel selection.Selection, elem []byte) error {
+	if a.Type().Variable() { // FillBytes takes elements of fixed size only
+		return zarr.Fill(ctx, a, sel, elem)
+	}
+	return a.FillBytes(ctx, sel, elem)
+}
+
+// rehearseFill returns the error that filling an array would return. It changes nothing.
+func rehearseFill(cmd *cobra.Command, location string, elem []byte) error {
+	o := session.Writing(cmd)
+	o.Rehearsal, o.Observer = new(rehearsal.Ledger), nil
+	a, err := zarr.OpenArray(cmd.Context(), location, o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fillAll(cmd.Context(), a, nil, elem), a.Close())
 }
 
 func write(cmd *cobra.Command, location, sel, file, formatName string) error {
@@ -126,6 +155,15 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 		return err
 	}
 	return wrote(cmd, location, to.Selection().Len())
+}
+
+// hasStored reports whether an array has any stored chunk. If chunks cannot be listed, it
+// has: the command then asks.
+func hasStored(ctx context.Context, a *zarr.Array) bool {
+	for range a.StoredChunks(ctx) {
+		return true
+	}
+	return false
 }
 
 // countedIn returns the units of an array of CF times as a hint, if err is about an
