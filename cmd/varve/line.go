@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -40,6 +41,7 @@ var negativeNumber = regexp.MustCompile(`^-(\.?[0-9]|Infinity$)`)
 // numberLast moves the number of attrs NODE set KEY -5 to the end of the command line,
 // after --. Otherwise it would be parsed as flags. It does not change any other line.
 func numberLast(line []string) []string {
+	line = takenNumber(line)
 	if !slices.Contains(line, "attrs") || slices.Contains(line, "--") {
 		return line
 	}
@@ -48,6 +50,20 @@ func numberLast(line []string) []string {
 			continue
 		}
 		return append(slices.Delete(slices.Clone(line), i, i+1), "--", word)
+	}
+	return line
+}
+
+// takenNumber joins --take and the number after it, because package pflag takes the word
+// after a flag whose value may be missing for an argument.
+func takenNumber(line []string) []string {
+	for i, word := range line {
+		if word == "--" || i+1 == len(line) {
+			break
+		}
+		if _, err := strconv.ParseInt(line[i+1], 10, 64); word == "--take" && err == nil {
+			return append(slices.Clone(line[:i]), slices.Concat([]string{word + "=" + line[i+1]}, line[i+2:])...)
+		}
 	}
 	return line
 }

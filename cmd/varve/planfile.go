@@ -91,7 +91,7 @@ func storePlan(cmd *cobra.Command, name string, plan any) error {
 	}
 	if err == nil {
 		word := phrase.Word(name)
-		session.Confirm(cmd, "wrote the plan: varve run %s --take 100, on any number of machines, and then varve run %s --publish", word, word)
+		session.Confirm(cmd, "wrote the plan: varve run %s --take, on any number of machines, and then varve run %s --publish", word, word)
 	}
 	return err
 }

@@ -40,6 +40,9 @@ type running struct {
 	runner       string
 }
 
+// usualTaken is the value of --take without a number. All processes must have the same.
+const usualTaken = "100"
+
 func newRunCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run PLAN",
@@ -47,10 +50,11 @@ func newRunCommand() *cobra.Command {
 		Long: `Execute a plan that varve compact, regularize, rechunk, drop, insert, copy, convert, check or virtualize wrote to a
 file. Without flags this does all of it.
 
-Several processes, on several machines, can share the work. There are two ways. With --take N each stage has N tasks, and
-every process takes one after the other that no other process has taken, until all stages are done. Processes may come
-and go: if one dies, another takes its task over after --lease. Or each process executes a fixed part: for every stage,
-from 0 on, --stage 0 --task 0/8 is the first of eight parts. In either case --publish then makes the result visible.
+Several processes, on several machines, can share the work. There are two ways. With --take N each stage has N tasks, or
+100 if there is no number, and every process takes one after the other that no other process has taken, until none is
+left. Processes may come and go: if one dies, another takes its task over after --lease. Or each process executes a fixed
+part: for every stage, from 0 on, --stage 0 --task 0/8 is the first of eight parts. In either case --publish then makes
+the result visible.
 
 Tasks that are done are never repeated, unless what they were made from has changed. Two processes may execute the same
 task at once. A task whose earlier stage is not complete fails and names what is missing. varve vacuum --abandon gives a
@@ -78,8 +82,8 @@ The commands that write plans also say what these cost, given a file of prices. 
 {"currency": "USD", "per_1000_requests": {"get": 0.0004, "head": 0.0004, "put": 0.005, "copy": 0.005, "list": 0.005},
 "per_gib_read": 0.09}.`,
 		Example: `  varve rechunk era5.zarr/t2m --chunks 8760,36,36 --memory 4GiB --plan p.json
-  varve run p.json --take 1000 &
-  varve run p.json --take 1000
+  varve run p.json --take &
+  varve run p.json --take
   varve run p.json --publish
   varve run p.json --stage 0 --task 17/400
   varve run /shared/p.json --script slurm --tasks 400 >job.sh
@@ -91,7 +95,8 @@ The commands that write plans also say what these cost, given a file of prices. 
 	r.runnerFlag(c)
 	f.IntVar(&r.stage, "stage", 0, "execute only this `STAGE`, which counts from 0")
 	f.StringVar(&r.task, "task", "", "execute only part K of N, as `K/N`; K counts from 0, and auto is that of the job of an array")
-	f.Int64Var(&r.take, "take", 0, "divide each stage into `N` tasks, and take one after the other that no other process has taken, until all are done")
+	f.Int64Var(&r.take, "take", 0, "divide each stage into `N` tasks, or 100 without a number, and take one after the other that no other process has taken, until none is left")
+	f.Lookup("take").NoOptDefVal = usualTaken
 	f.DurationVar(&r.lease, "lease", time.Minute, "with --take, take over the task of a process that has not shown for this `TIME` that it works")
 	f.BoolVar(&r.status, "status", false, "execute nothing, and print how far the tasks are")
 	f.BoolVar(&r.publish, "publish", false, "make the result visible, when all stages are done")

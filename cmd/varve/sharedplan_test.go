@@ -118,7 +118,7 @@ func TestSharedCheck(t *testing.T) {
 		must(t, "", "check", group, "--write-manifest", found, "--plan", plan)
 		refuses(t, "no task", "run", plan, "--publish")
 		if damaged {
-			must(t, "", "run", plan, "--take", "7")
+			must(t, "", "run", plan, "--take") // without a number, as many tasks as there are
 		} else {
 			runParts(t, plan, 4)
 		}
@@ -209,6 +209,7 @@ func TestRunUsage(t *testing.T) {
 		"exclude each other": {"--take", "4", "--publish"},
 		"exclude":            {"--status", "--task", "0/1"},
 		"at least 1 task":    {"--take", "0"},
+		"5":                  {"--take", "4", "5"},
 		"--lease":            {"--lease", "5s"},
 		"at least 1s":        {"--take", "4", "--lease", "1ms"},
 	} {
