@@ -86,10 +86,11 @@ func (a *Array) axis(axis int) (int, error) {
 
 // appended plans an append to s. It returns nil if there is nothing to append.
 func appended(s *snapshot.Array, axis int, more snapshot.Gain, opt AppendOptions) (*snapshot.Reshape, error) {
-	if err := s.CheckType(more.Buffer); err != nil {
+	// A change that was made before is told from data that do not fit.
+	if err := s.Expect(opt.Expect); err != nil {
 		return nil, err
 	}
-	if err := s.Expect(opt.Expect); err != nil {
+	if err := s.CheckType(more.Buffer); err != nil {
 		return nil, err
 	}
 	shape := s.Grid.Shape()

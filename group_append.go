@@ -141,6 +141,12 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 		return err
 	}
 	defer leave()
+	// Compare shapes before anything else, as Array.Append does.
+	for i, add := range additions {
+		if err := arrays[i].state.Load().Expect(add.Options.orZero().Expect); err != nil {
+			return arrays[i].fail("append", err)
+		}
+	}
 	for i, add := range additions {
 		if add.Segments == nil {
 			continue

@@ -63,15 +63,18 @@ the dimension with that name.
 
 ` + dimensions.Text + `
 
+` + byText + `
+
 Times that run backwards or repeat, as after a month is appended twice, are an error if a calendar policy depends on
 them. Otherwise a coordinate (an array with one axis, named like that axis) gets a note. --expect prevents an append
-from being made twice.
+from being made twice: it is compared before anything else, and another shape is a conflict, whatever the files hold.
 
 ` + growth.PoliciesText + `
 
 ` + growth.StoredText,
 		Example: `  varve append station.zarr readings.npy
   varve append era5.zarr t2m=t2m.npy time=time.npy --grow calendar:month --time time
+  varve append era5.zarr t2m=t2m.npy time=time.npy --by time --on-duplicate skip
   varve append station.zarr 'days/*.npy'
   cat readings.raw | varve append station.zarr --axis time`,
 		Args:              appendArguments,
@@ -81,7 +84,11 @@ from being made twice.
 	flagtext.Var(c.Flags(), axis, "axis", "0", "the `AXIS` that grows: a number, -1 for the last, or the name of a dimension", flagtext.Syntax(argument.ParseAxis))
 	name := format.Flag(c, format.Raw, format.NPY, format.JSON)
 	change := growth.Flags(c)
+	byFlags(c, change)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkBy(cmd, change); err != nil {
+			return err
+		}
 		if len(args) > 1 && strings.Contains(args[1], "=") {
 			// A file may have = in its name. The kind of the node decides what NAME=FILE
 			// means.
@@ -96,14 +103,7 @@ from being made twice.
 				return err
 			}
 		}
-		sources, err := input.Sources(args[1:])
-		if err != nil {
-			return err
-		}
-		if len(sources) == 0 {
-			sources = []string{"-"}
-		}
-		return grow(cmd, args[0], sources, *name, *axis, change)
+		return grow(cmd, args[0], args[1:], *name, *axis, change)
 	}
 	return c
 }
@@ -148,7 +148,7 @@ func appendArguments(cmd *cobra.Command, args []string) error {
 }
 
 // grow appends files or other arrays to an array, one after another.
-func grow(cmd *cobra.Command, location string, sources []string, formatName, axisText string, c *growth.Change) error {
+func grow(cmd *cobra.Command, location string, files []string, formatName, axisText string, c *growth.Change) error {
 	p, err := c.Policy(cmd)
 	if err != nil {
 		return err
@@ -168,6 +168,17 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 		return err
 	}
 	defer a.Close()
+	if err := growth.Met(a, expect); err != nil {
+		noteFinished(cmd, location, a, was)
+		return err
+	}
+	sources, err := input.Sources(files)
+	if err != nil {
+		return err
+	}
+	if len(sources) == 0 {
+		sources = []string{"-"}
+	}
 	// A dry run of several files must read what its earlier files would have written.
 	session.RehearseIn(cmd, a.Location().Root())
 	if a.Rank() == 0 {
@@ -177,8 +188,15 @@ func grow(cmd *cobra.Command, location string, sources []string, formatName, axi
 	if err != nil {
 		return err
 	}
-	g := &appending{location, formatName, a, at, p, expect, c}
+	g := &appending{location: location, formatName: formatName, array: a, axis: at, policy: p, expect: expect, change: c}
 	return g.addAll(cmd, sources, was)
+}
+
+// noteFinished prints a note if opening an array has finished a change.
+func noteFinished(cmd *cobra.Command, location string, a *zarr.Array, was *facts.Interruption) {
+	if text := was.Finished(a); text != "" {
+		session.Note(cmd, location, text)
+	}
 }
 
 // appending is an append of one or more sources to an array along an axis.
@@ -189,6 +207,7 @@ type appending struct {
 	policy               growth.Policy
 	expect               []int64 // the shape that the array must have; nil accepts any
 	change               *growth.Change
+	counts               *growth.Counts // with --by
 }
 
 // addAll appends the sources one after another and prints the result. was is the change
@@ -222,7 +241,7 @@ func (g *appending) addAll(cmd *cobra.Command, sources []string, was *facts.Inte
 	}
 	// All sources are one change, which begins with the shape before the first.
 	result := growth.ReshapedTo(g.location, done[0].Before, g.array)
-	result.Notes = notes
+	result.Notes, result.Counts = notes, g.counts
 	if len(done) > 1 {
 		result.Files = done
 	}
@@ -269,17 +288,24 @@ func (g *appending) precheck(cmd *cobra.Command, source string) error {
 
 // add appends one source. It returns the shapes of the array before and after.
 func (g *appending) add(cmd *cobra.Command, source string) (done input.File, err error) {
-	a, at := g.array, g.axis
-	more, err := growth.Open(cmd, source, g.formatName, a, at, true)
+	more, err := growth.Open(cmd, source, g.formatName, g.array, g.axis, true)
 	if err != nil {
 		return done, err
 	}
 	defer func() { err = errors.Join(err, more.Close()) }()
-	planes := more.Planes
+	if g.change.By != "" {
+		return g.addBy(cmd, source, more)
+	}
+	return g.put(cmd, source, more, g.expect)
+}
+
+// put appends the planes of a source to the array, if it has the expected shape.
+func (g *appending) put(cmd *cobra.Command, source string, more *growth.Gain, expect []int64) (done input.File, err error) {
+	a, at, planes := g.array, g.axis, more.Planes
 	if err := dimensions.CheckAgree(g.change, cmd, a, dimensions.Longer(a.Shape(), at, planes)); err != nil {
 		return done, err
 	}
-	opt := &zarr.AppendOptions{Expect: g.expect, RoundUp: g.change.RoundUp, Planes: planes}
+	opt := &zarr.AppendOptions{Expect: expect, RoundUp: g.change.RoundUp, Planes: planes}
 	p, when, err := g.change.Along(cmd, g.policy, a, g.location, at)
 	if err != nil {
 		return done, err

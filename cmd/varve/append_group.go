@@ -101,18 +101,29 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 	if err != nil {
 		return err
 	}
+	// Opening arrays finishes what a crashed writer left.
+	interrupted := map[string]*facts.Interruption{}
+	for _, in := range toNames(args) {
+		interrupted[in.name] = facts.Interrupted(cmd, node.Clean(location)+"/"+in.name)
+	}
+	if err := metByAll(cmd, location, args, axis, expect, interrupted, c); err != nil {
+		return err
+	}
 	rounds, err := parseRounds(args)
 	if err != nil {
 		return err
 	}
-	// Opening the arrays of the first round finishes what a crashed writer left. --expect
-	// is about the arrays before that round.
+	// --expect is about the arrays before the first round.
 	for _, in := range rounds[0] {
-		in.expect, in.interrupted = expect, facts.Interrupted(cmd, node.Clean(location)+"/"+in.name)
+		in.expect, in.interrupted = expect, interrupted[in.name]
 	}
 	var all []growth.Facts
+	var by *growth.Counts
+	if c.By != "" {
+		by = new(growth.Counts)
+	}
 	for k, inputs := range rounds {
-		facts, err := growRound(cmd, location, inputs, formatName, axis, c)
+		facts, err := growRound(cmd, location, inputs, formatName, axis, c, by)
 		if err != nil && k > 0 {
 			err = input.AppendedBefore(cmd, err, k, phrase.Plural(int64(len(rounds)), "file")+" for each name", rounds[k-1][0].file)
 		}
@@ -133,12 +144,55 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 		}
 		all = facts
 	}
-	return growth.TellAll(cmd, location, all)
+	return growth.TellAll(cmd, location, all, by)
+}
+
+// toNames returns one addition for each name in arguments of the form NAME=FILE.
+func toNames(args []string) (inputs []*addition) {
+	for _, arg := range args {
+		name, _, _ := strings.Cut(arg, "=")
+		name = strings.Trim(name, "/")
+		if name != "" && !slices.ContainsFunc(inputs, func(in *addition) bool { return in.name == name }) {
+			inputs = append(inputs, &addition{name: name})
+		}
+	}
+	return inputs
+}
+
+// metByAll returns a conflict if an array does not have the length that --expect gives.
+// It opens no file.
+func metByAll(cmd *cobra.Command, location string, args []string, axis string, expect []int64, interrupted map[string]*facts.Interruption, c *growth.Change) error {
+	if expect == nil {
+		return nil
+	}
+	g, err := zarr.OpenGroup(cmd.Context(), location, c.Options(cmd))
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	inputs := toNames(args)
+	if err := openInputs(cmd, g, inputs, location, axis); err != nil {
+		return err
+	}
+	for _, in := range inputs {
+		shape := in.array.Shape()
+		if in.axis < 0 || in.axis >= len(shape) {
+			continue // reported below with the other faults of an axis
+		}
+		shape[in.axis] = expect[0]
+		if err := growth.Met(in.array, shape); err != nil {
+			for _, in := range inputs {
+				noteFinished(cmd, node.Clean(location)+"/"+in.name, in.array, interrupted[in.name])
+			}
+			return failure.On(cmd.Name(), node.Clean(location)+"/"+in.name, err)
+		}
+	}
+	return nil
 }
 
 // growRound appends one file to each of several arrays of a group. Either all of them
-// grow or none.
-func growRound(cmd *cobra.Command, location string, inputs []*addition, formatName, axis string, c *growth.Change) (facts []growth.Facts, err error) {
+// grow or none. With --by it adds to the counts.
+func growRound(cmd *cobra.Command, location string, inputs []*addition, formatName, axis string, c *growth.Change, by *growth.Counts) (facts []growth.Facts, err error) {
 	p, err := c.Policy(cmd)
 	if err != nil {
 		return nil, err
@@ -154,9 +208,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*addition, formatNa
 	}
 	defer func() { err = errors.Join(err, closeInputs(inputs)) }()
 	for _, in := range inputs {
-		if text := in.interrupted.Finished(in.array); text != "" {
-			session.Note(cmd, node.Clean(location)+"/"+in.name, text)
-		}
+		noteFinished(cmd, node.Clean(location)+"/"+in.name, in.array, in.interrupted)
 	}
 	total := int64(0)
 	for _, in := range inputs {
@@ -169,8 +221,24 @@ func growRound(cmd *cobra.Command, location string, inputs []*addition, formatNa
 	if err := sameGrowth(inputs); err != nil {
 		return nil, err
 	}
-	if err := placeAll(c, cmd, p, location, inputs); err != nil {
+	put := func() error {
+		return putAll(cmd, g, c, p, location, inputs, total)
+	}
+	if by == nil {
+		err = put()
+	} else {
+		err = mergeAll(cmd, c, location, inputs, by, put)
+	}
+	if err != nil {
 		return nil, err
+	}
+	return factsOf(cmd, location, inputs), nil
+}
+
+// putAll appends the planes of all inputs in one transaction.
+func putAll(cmd *cobra.Command, g *zarr.Group, c *growth.Change, p growth.Policy, location string, inputs []*addition, total int64) error {
+	if err := placeAll(c, cmd, p, location, inputs); err != nil {
+		return err
 	}
 	additions := make([]zarr.Addition, len(inputs))
 	for i, in := range inputs {
@@ -179,12 +247,8 @@ func growRound(cmd *cobra.Command, location string, inputs []*addition, formatNa
 		additions[i].Alone = *c.Alone
 	}
 	bar := progress.NewEstimate(cmd, "appending", total, progress.CodedBytes)
-	err = g.Append(cmd.Context(), additions...)
-	bar.End()
-	if err != nil {
-		return nil, err
-	}
-	return factsOf(cmd, location, inputs), nil
+	defer bar.End()
+	return g.Append(cmd.Context(), additions...)
 }
 
 // read opens the file and sets the number of planes.

@@ -207,6 +207,51 @@ func TestAppendExpects(t *testing.T) {
 	must(t, "[[1,2,3]]", "append", node, "--format", "json", "--expect", "3,3")
 }
 
+// TestExpectComesFirst repeats changes with data that do not fit, or are gone. That they
+// were made before is what the error says.
+func TestExpectComesFirst(t *testing.T) {
+	group := archive(t)
+	bad, gone := files(t, "[[1,2,3]]")[0], filepath.Join(t.TempDir(), "*.npy")
+	for _, args := range [][]string{
+		{"append", group + "/t2m", bad, "--expect", "9,2"},
+		{"append", group + "/t2m", gone, "--expect", "9,2"},
+		{"append", group + "/t2m", bad, "--expect", "9,2", "--grow", "calendar:month", "--time", "nothere"},
+		{"append", group, "t2m=" + bad, "time=" + bad, "--expect", "9"},
+		{"append", group, "t2m=" + gone, "time=" + gone, "--expect", "9"},
+		{"insert", group + "/t2m", bad, "--at", "0", "--expect", "9"},
+		{"insert", group, "t2m=" + gone, "time=" + gone, "--axis", "time", "--at", "0", "--expect", "9"},
+		{"resize", group + "/t2m", "--shape", "12,2", "--grow", "calendar:month", "--time", "nothere", "--expect", "9,2"},
+	} {
+		_, errs, status := execute(t, "", append(args, "--json")...)
+		if facts, _ := decode(t, errs)["error"].(map[string]any); status != 1 || facts["kind"] != "conflict" || !strings.Contains(errs, "was expected") {
+			t.Errorf("%q: status %d, %s", args, status, errs)
+		}
+	}
+}
+
+// TestFirstDay makes an archive of months from its first day on, by the same command for
+// every day.
+func TestFirstDay(t *testing.T) {
+	for first, want := range map[int]string{0: "[[1,30,28],2]", 3: "[[1,27,28],2]", 30: "[[1,28],2]"} {
+		group := filepath.Join(t.TempDir(), "g.zarr")
+		must(t, "", "create", group+"/time", "--shape", "0", "--dtype", "int32", "--chunks", "100", "--attributes", `{"units": "days since 2023-01-01"}`, "--dimension-names", "time")
+		must(t, "", "create", group+"/t2m", "--shape", "0,2", "--dtype", "int8", "--chunks", "calendar:month", "--time", "time", "--grow", "calendar:month", "--dimension-names", "time,x")
+		for day := first; day < 35; day++ {
+			f := files(t, fmt.Sprintf("[[%d,1]]", day), numbers(day, 1))
+			_, errs, status := execute(t, "", "append", group, "t2m="+f[0], "time="+f[1])
+			if told := strings.Contains(errs, "one time does not tell"); status != 0 || told != (day == first) {
+				t.Fatalf("day %d: status %d, %s", day, status, errs)
+			}
+		}
+		if got := chunkShapes(t, group+"/t2m"); expanded(t, got) != want {
+			t.Errorf("from day %d on: %s, want %s", first, got, want)
+		}
+		if got := must(t, "", "export", group+"/t2m", "--select", ":,0", "--format", "json"); got != numbers(first, 35-first)+"\n" {
+			t.Error(got)
+		}
+	}
+}
+
 func TestCompletionOfPolicies(t *testing.T) {
 	for flag, want := range map[string]string{"--grow": "repeat-last\n", "--step": "1mo\n", "--calendar": "noleap\n"} {
 		if out, _, status := execute(t, "", "__complete", "append", flag, ""); status != 0 || !strings.Contains(out, want) {

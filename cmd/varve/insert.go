@@ -79,16 +79,19 @@ func (i *inserting) run(cmd *cobra.Command, location string, args []string) (err
 	if err != nil {
 		return err
 	}
-	files, err := i.files(args, many)
-	if err != nil {
-		return err
-	}
+	var files map[string][]string // found after --expect is compared
 	defer func() {
 		for _, in := range i.open {
 			err = errors.Join(err, in.Close())
 		}
 	}()
-	list, group, done, err := i.moving.open(cmd, location, func(one *moved) (bool, error) {
+	list, group, done, err := i.moving.open(cmd, location, func(one *moved) (_ bool, err error) {
+		defer func() { err = i.rather(one, err) }()
+		if files == nil {
+			if files, err = i.files(args, many); err != nil {
+				return false, err
+			}
+		}
 		sources, named := files[one.name]
 		if !named {
 			return false, nil

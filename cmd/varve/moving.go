@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,6 +57,18 @@ func (m *moving) expected(one *moved) int64 {
 		return one.array.Shape()[one.axis]
 	}
 	return m.expect
+}
+
+// rather returns a conflict in place of an error if the axis has another length than
+// --expect says: what is done already is told from bad data. Without an error the change
+// itself compares, since it may resume one that was interrupted after the axis changed.
+func (m *moving) rather(one *moved, err error) error {
+	shape := one.array.Shape()
+	if err == nil || m.expect == 0 {
+		return err
+	}
+	shape[one.axis] = m.expect
+	return cmp.Or(growth.Met(one.array, shape), err)
 }
 
 // open opens an array, or the arrays of a group that pick names. pick is called with each

@@ -52,7 +52,7 @@ func TestQuestionsComeLast(t *testing.T) {
 		{"convert " + array + " " + held + " --to 2 --overwrite", reserved},
 		{"resize " + held + "/b --shape 2", "reservation"},
 		{"resize " + held + " x=2", "reservation"},
-		{"resize " + group + "/b --shape 2 --expect 5", "not 5"},
+		{"resize " + group + "/b --shape 2 --expect 5", "[5] was expected"},
 		{"resize " + group + "/b --shape 2 --grow fixed:0", "fixed"},
 		{"resize " + group + "/b --shape 2,2", "axes"},
 	} {

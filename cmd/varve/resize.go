@@ -114,6 +114,9 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *growth.Chang
 		return err
 	}
 	defer a.Close()
+	if err := growth.Met(a, opt.Expect); err != nil {
+		return err
+	}
 	before := a.Shape()
 	if err := dimensions.CheckAgree(c, cmd, a, shape); err != nil {
 		return err

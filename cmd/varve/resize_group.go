@@ -160,7 +160,7 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensions.Lengt
 		facts[i] = growth.ReshapedTo(r.name, r.before, r.array)
 	}
 	dimensions.NoteInherited(cmd, location, g.Unconsolidated(), lengths)
-	return growth.TellAll(cmd, location, facts)
+	return growth.TellAll(cmd, location, facts, nil)
 }
 
 // withDimensions opens the arrays directly below a group that have any of the dimensions.
@@ -223,9 +223,6 @@ func noDimension(name string, known []string) error {
 // fits returns an error if the array cannot get its new shape. It is called before any
 // array of a group is changed, and before the command asks.
 func (r *resized) fits(ctx context.Context) error {
-	if want := r.opt.Expect; want != nil && !slices.Equal(want, r.before) {
-		return fmt.Errorf("%w: the shape is %s and not %s", zarr.ErrConflict, phrase.Shape(r.before), phrase.Shape(want))
-	}
 	held, err := r.array.Reservation(ctx)
 	if err == nil {
 		return fmt.Errorf("%w: it has the reservation %s of %v, which must be published or cancelled first", zarr.ErrConflict, held.ID(), held.Holder())

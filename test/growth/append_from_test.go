@@ -251,6 +251,29 @@ func TestAppendFromRefused(t *testing.T) {
 	}
 }
 
+// TestExpectBeforeData appends data that do not fit to a group whose arrays have grown
+// already: that is what the error says.
+func TestExpectBeforeData(t *testing.T) {
+	ctx, s := t.Context(), memstore.New()
+	g, err := zarr.At(s, "").CreateGroup(ctx, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		if _, err := g.At(name).CreateArray(ctx, zarr.Spec{Shape: []int64{3, 4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opt := &zarr.AppendOptions{Expect: []int64{2, 4}}
+	for name, more := range map[string]zarr.Addition{
+		"length": zarr.Add("b", 0, make([]int32, 5), opt), "type": {Path: "b", Type: dtype.Of[int8](), Data: make([]byte, 4), Options: opt},
+	} {
+		if err := g.Append(ctx, zarr.Add("a", 0, make([]int32, 8), opt), more); !errors.Is(err, zarr.ErrConflict) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestAppendFromNothing appends no planes, and planes without elements.
 func TestAppendFromNothing(t *testing.T) {
 	ctx := t.Context()

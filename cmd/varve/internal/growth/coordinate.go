@@ -123,7 +123,7 @@ func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Bucke
 	if n := int64(c.len()); n < extent {
 		return b, failure.BadArgument("--time %s has %s, but the axis has %s: %s", c.name, phrase.Plural(n, "element"), phrase.Count(extent), c.longer())
 	}
-	if c.len() == 1 {
+	if c.len() == 1 && extent > 0 {
 		// A chunk that ended with the only known time would be too short for its month.
 		return b, failure.BadArgument("--time %s has one element, which does not tell how far elements are apart: "+
 			"append two or more at first, or give %s in place of --time", c.name, c.stepped(unit))

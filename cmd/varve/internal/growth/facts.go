@@ -18,12 +18,13 @@ import (
 
 // Facts is the change of shape of one array, in JSON.
 type Facts struct {
-	Path   string       `json:"path"` // relative to the group if several arrays change
-	Before []int64      `json:"shape_before"`
-	Shape  []int64      `json:"shape"`
-	Sizes  output.Sizes `json:"chunk_sizes,omitempty"` // after the change, as runs of equal sizes
-	Files  []input.File `json:"files,omitempty"`
-	Notes  []string     `json:"notes,omitempty"`
+	Path    string       `json:"path"` // relative to the group if several arrays change
+	Before  []int64      `json:"shape_before"`
+	Shape   []int64      `json:"shape"`
+	Sizes   output.Sizes `json:"chunk_sizes,omitempty"` // after the change, as runs of equal sizes
+	Files   []input.File `json:"files,omitempty"`
+	Notes   []string     `json:"notes,omitempty"`
+	*Counts              // with --by
 
 	grid *grid.Grid
 }
@@ -48,19 +49,30 @@ func (f Facts) Tell(cmd *cobra.Command) error {
 func (f Facts) print(cmd *cobra.Command, location string) error {
 	out := cmd.OutOrStdout()
 	_, err := fmt.Fprintf(out, "%s  %s → %s\n", phrase.Printable(location), phrase.Shape(f.Before), phrase.Shape(f.Shape))
+	if f.Counts != nil && err == nil {
+		_, err = fmt.Fprintf(out, "  %v\n", *f.Counts)
+	}
 	if session.IsDryRun(cmd) && f.grid != nil && err == nil {
 		_, err = fmt.Fprintf(out, "  %-13s %s\n", "chunks", phrase.Chunks(f.grid))
 	}
 	return err
 }
 
-// TellAll prints the changes of shape of arrays of the group at a location.
-func TellAll(cmd *cobra.Command, location string, arrays []Facts) (err error) {
+// TellAll prints the changes of shape of arrays of the group at a location, and with --by
+// what became of the new planes of each.
+func TellAll(cmd *cobra.Command, location string, arrays []Facts, by *Counts) (err error) {
 	if session.WantsJSON(cmd) {
-		return session.PrintJSON(cmd, map[string]any{"path": location, "arrays": arrays})
+		return session.PrintJSON(cmd, struct {
+			Path   string  `json:"path"`
+			Arrays []Facts `json:"arrays"`
+			*Counts
+		}{location, arrays, by})
 	}
 	for _, f := range arrays {
 		err = errors.Join(err, f.print(cmd, node.Clean(location)+"/"+f.Path))
+	}
+	if by != nil && err == nil {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s  %v\n", phrase.Printable(location), *by)
 	}
 	return err
 }

@@ -7,6 +7,7 @@ package growth
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,6 +55,15 @@ func (p Policy) astray(unaligned error) {
 	}
 }
 
+// lone prints that the first chunk has the only time that is known. How long its month
+// will be follows from the next one.
+func (p Policy) lone() {
+	if p.tell != nil {
+		p.tell(fmt.Sprintf("the first chunk has one element, because one time does not tell how far times are apart; "+
+			"the next chunk has the rest of its %v, and varve compact --to %s merges both", p.Unit, p.text()))
+	}
+}
+
 // ParsePolicy parses a growth policy.
 func ParsePolicy(text string) (p Policy, err error) {
 	if err := flagtext.Policy(policyWords...)(text); err != nil {
@@ -75,6 +85,8 @@ type Change struct {
 	grow, Expect string
 	RoundUp      bool
 	Alone        *bool
+	By           string // the coordinate of --by, or ""
+	OnDuplicate  string
 	singleWriter *bool
 	times        Times
 }
@@ -121,6 +133,16 @@ func (c *Change) Expected(cmd *cobra.Command) ([]int64, error) {
 	return argument.ParseShape(c.Expect)
 }
 
+// Met returns a conflict if an array has another shape than the one expected; nil expects
+// nothing. It is called before sources are opened, so that a command that was repeated is
+// told from one whose data are wrong.
+func Met(a *zarr.Array, expect []int64) error {
+	if is := a.Shape(); expect != nil && !slices.Equal(expect, is) {
+		return failure.OfKind(zarr.ErrConflict, "%w, or by this very change before: the shape is %v, %v was expected", zarr.ErrConflict, is, expect)
+	}
+	return nil
+}
+
 // Along returns the policy for an axis of the given extent with the times of its
 // elements. A calendar policy needs times.
 func (p Policy) Along(l Timeline, b calendar.Buckets, extent int64) grid.Growth {
@@ -136,6 +158,12 @@ func (p Policy) Along(l Timeline, b calendar.Buckets, extent int64) grid.Growth 
 				calendar.ErrOutOfRange, phrase.Plural(int64(l.coordinate.len()), "value"), at, l.coordinate.longer())
 		}
 		err := b.Fits(at)
+		if at == 1 && errors.Is(err, calendar.ErrUnaligned) {
+			err = nil // the first append had one time, whose chunk is its own
+		}
+		if gaps && l.coordinate != nil && l.coordinate.len() == 1 {
+			p.lone()
+		}
 		if gaps && errors.Is(err, calendar.ErrUnaligned) {
 			// The previous month was predicted to be longer than it was.
 			p.astray(err)

@@ -52,6 +52,9 @@ type Values struct {
 	Watch func(total int64) *progress.Line
 }
 
+// Array returns the array whose elements these are, or nil for those of a file.
+func (v *Values) Array() *zarr.Array { return v.array }
+
 // Close closes the file or the node, and removes the spool.
 func (v *Values) Close() error {
 	if v.done != nil {

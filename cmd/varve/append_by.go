@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/cmd/varve/internal/input"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
+)
+
+// byText explains --by in the help of append.
+const byText = `--by COORD makes repeating a command harmless. Values of COORD, such as times, tell which of the new planes the array has
+already. Those are an error unless --on-duplicate is skip or replace. Planes that belong into cells which have only fill
+values are written there, even if they come late; all others must follow the last one, and are appended in order. For
+NAME=FILE, one of the names is COORD. A single array must be COORD, or FILE an array with that coordinate. If another
+writer appends first, the command looks again. What it wrote before it was stopped, it finds when it is repeated.`
+
+// byFlags adds --by and --on-duplicate.
+func byFlags(c *cobra.Command, change *growth.Change) {
+	f := c.Flags()
+	f.StringVar(&change.By, "by", "", "append only planes that the coordinate `COORD` shows to be new")
+	words := []string{string(growth.Skip), string(growth.Replace), string(growth.Refuse)}
+	flagtext.Var(f, &change.OnDuplicate, "on-duplicate", string(growth.Refuse), "with --by, `DO` this with planes that are there already: skip, replace or error", flagtext.OneOf(words...))
+	flagtext.Propose(c, "on-duplicate", words...)
+}
+
+// checkBy refuses flags that contradict each other.
+func checkBy(cmd *cobra.Command, c *growth.Change) error {
+	given := cmd.Flags().Changed
+	switch {
+	case given("by") && c.By == "":
+		return failure.BadUsage("--by is empty; give the name of a coordinate")
+	case given("on-duplicate") && c.By == "":
+		return failure.BadUsage("--on-duplicate is for --by COORD")
+	case given("by") && given("expect"):
+		return failure.BadUsage("--by and --expect exclude each other: with --by, a repeated command finds what is there")
+	}
+	return nil
+}
+
+// mostLooks bounds how often --by looks again because other writers append.
+const mostLooks = 16
+
+// again calls try until no other writer comes between what it has found and what it
+// appends. refresh brings arrays up to date.
+func again(try, refresh func() error) error {
+	for k := 1; ; k++ {
+		err := try()
+		var there *growth.Duplicates
+		if !errors.Is(err, zarr.ErrConflict) || errors.As(err, &there) || k == mostLooks {
+			return err
+		}
+		if err := refresh(); err != nil {
+			return err
+		}
+	}
+}
+
+// addBy appends those planes of a source that the array does not have.
+func (g *appending) addBy(cmd *cobra.Command, source string, more *growth.Gain) (done input.File, err error) {
+	a, axis := g.array, g.axis
+	if axis < 0 || axis >= a.Rank() {
+		return g.put(cmd, source, more, nil) // the library refuses the axis
+	}
+	var counts growth.Counts
+	try := func() error {
+		shape := a.Shape()
+		there, appended, have, err := g.placed(cmd, source, more)
+		if err != nil {
+			return err
+		}
+		targets := []growth.Target{{Array: a, Axis: axis, More: more}}
+		if counts, err = growth.Merge(cmd, have, there, source, targets, growth.On(g.change.OnDuplicate)); err != nil {
+			return err
+		}
+		counts.Appended = int64(len(appended))
+		done = input.File{Source: source, Before: shape, Shape: shape}
+		if len(appended) > 0 {
+			done, err = g.put(cmd, source, more.Only(appended, shape, axis), shape)
+		}
+		return err
+	}
+	err = again(try, func() error { return a.Refresh(cmd.Context()) })
+	if g.counts == nil {
+		g.counts = new(growth.Counts)
+	}
+	g.counts.Add(counts)
+	return done, err
+}
+
+// placed returns where the planes of a source belong, by the coordinate of the array.
+func (g *appending) placed(cmd *cobra.Command, source string, more *growth.Gain) (there []growth.Placed, appended []int64, have *growth.Labels, err error) {
+	ctx, by, c := cmd.Context(), g.change.By, g.array
+	beside := node.Beside(g.location, by)
+	own := beside == node.Clean(g.location)
+	if !own {
+		if c, err = node.OpenSeen(ctx, beside, session.Reading(cmd)); err != nil {
+			return nil, nil, nil, err
+		}
+		defer c.Close()
+	}
+	if have, err = growth.ReadLabels(ctx, c, by); err != nil {
+		return nil, nil, nil, err
+	}
+	if own {
+		e, err := more.All(ctx)
+		if err == nil {
+			there, appended, err = have.Place(e, source)
+		}
+		return there, appended, have, err
+	}
+	e, err := more.LabelsFor(ctx, by, c)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	all, unknown, err := have.Place(e, source)
+	if err == nil && len(unknown) > 0 {
+		err = failure.BadArgument("--by %s: %s has %s that %s does not have: append to the group, with %s=FILE",
+			by, source, phrase.Plural(int64(len(unknown)), "value"), beside, by)
+	}
+	// The coordinate may have grown before the array.
+	slices.SortFunc(all, func(a, b growth.Placed) int { return int(a.Cell - b.Cell) })
+	for _, p := range all {
+		switch end := g.array.Shape()[g.axis]; {
+		case p.Cell < end:
+			there = append(there, p)
+		case p.Cell == end+int64(len(appended)):
+			appended = append(appended, p.Plane)
+		case err == nil:
+			err = failure.BadArgument("--by %s: %s has a plane for index %d, and the array ends at %d: append what comes before it first", by, source, p.Cell, end)
+		}
+	}
+	return there, appended, have, err
+}
+
+// mergeAll appends those planes of several inputs that the arrays do not have, in one
+// transaction, by put.
+func mergeAll(cmd *cobra.Command, c *growth.Change, location string, inputs []*addition, by *growth.Counts, put func() error) error {
+	i := slices.IndexFunc(inputs, func(in *addition) bool { return in.name == c.By })
+	if i < 0 {
+		return failure.BadArgument("--by %s: %s=FILE is missing, with the new values of the coordinate", c.By, c.By)
+	}
+	coordinate, full := inputs[i], make([]*growth.Gain, len(inputs))
+	for k, in := range inputs {
+		full[k] = in.more
+	}
+	var counts growth.Counts
+	try := func() error {
+		have, err := growth.ReadLabels(cmd.Context(), coordinate.array, c.By)
+		if err != nil {
+			return err
+		}
+		e, err := full[i].All(cmd.Context())
+		if err != nil {
+			return err
+		}
+		there, appended, err := have.Place(e, coordinate.file)
+		if err != nil {
+			return failure.On(cmd.Name(), node.Clean(location)+"/"+coordinate.name, err)
+		}
+		targets := make([]growth.Target, len(inputs))
+		for k, in := range inputs {
+			if in.extent() != have.Len() || full[k].Planes != full[i].Planes {
+				return failure.On(cmd.Name(), node.Clean(location)+"/"+in.name, failure.OfKind(zarr.ErrConflict,
+					"it has %s and gets %d, %s has %d and gets %d: --by needs arrays that grow together",
+					phrase.Plural(in.extent(), "plane"), full[k].Planes, c.By, have.Len(), full[i].Planes))
+			}
+			targets[k] = growth.Target{Array: in.array, Axis: in.axis, More: full[k]}
+			in.more = full[k].Only(appended, in.array.Shape(), in.axis)
+			in.opt.Expect, in.opt.Planes = in.array.Shape(), in.more.Planes
+		}
+		if counts, err = growth.Merge(cmd, have, there, coordinate.file, targets, growth.On(c.OnDuplicate)); err != nil {
+			return failure.On(cmd.Name(), node.Clean(location)+"/"+coordinate.name, err)
+		}
+		counts.Appended = int64(len(appended))
+		if len(appended) == 0 {
+			return nil
+		}
+		return put()
+	}
+	err := again(try, func() error {
+		for _, in := range inputs {
+			if err := in.array.Refresh(cmd.Context()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	by.Add(counts)
+	return err
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+)
+
+// station creates a group with a field and its times, in chunks of the given lengths.
+func station(t *testing.T, group, chunks string) {
+	t.Helper()
+	must(t, "", "create", group+"/time", "--shape", "0", "--dtype", "int32", "--chunks", "3", "--attributes", `{"units": "days since 2023-01-01"}`, "--dimension-names", "time")
+	must(t, "", "create", group+"/t", "--shape", "0,2", "--dtype", "int16", "--chunks", chunks, "--dimension-names", "time,x")
+}
+
+// days returns JSON of days, and of values that are the days times a factor.
+func days(factor int, list ...int) (times, values string) {
+	var a, b []string
+	for _, d := range list {
+		a, b = append(a, fmt.Sprint(d)), append(b, fmt.Sprintf("[%d,%d]", factor*d+1, factor*d+2))
+	}
+	return "[" + strings.Join(a, ",") + "]", "[" + strings.Join(b, ",") + "]"
+}
+
+// byTime returns the arguments that append days to a station.
+func byTime(t *testing.T, group string, factor int, how string, list ...int) []string {
+	t.Helper()
+	times, values := days(factor, list...)
+	f := files(t, values, times)
+	args := []string{"append", group, "t=" + f[0], "time=" + f[1], "--by", "time", "--json"}
+	if how != "" {
+		args = append(args, "--on-duplicate", how)
+	}
+	return args
+}
+
+// values returns the times and the values of a station.
+func valuesOf(t *testing.T, group string) string {
+	t.Helper()
+	return must(t, "", "export", group+"/time", "--format", "json") + must(t, "", "export", group+"/t", "--format", "json")
+}
+
+// TestAppendBy appends days that are there, new, late, or to be written into free cells.
+func TestAppendBy(t *testing.T) {
+	for _, chunks := range []string{"3,2", "[[1],1]"} {
+		group := filepath.Join(t.TempDir(), "g.zarr")
+		station(t, group, chunks)
+		for i, c := range []struct {
+			how    string
+			factor int
+			days   []int
+			counts string // "" for an error
+			want   []int  // days, and below them their factors
+			by     []int
+		}{
+			{"", 10, []int{1, 0, 2}, "3 0 0 0", []int{0, 1, 2}, []int{10, 10, 10}},
+			{"", 10, []int{2, 3}, "", []int{0, 1, 2}, []int{10, 10, 10}},
+			{"skip", 20, []int{2, 3}, "1 0 0 1", []int{0, 1, 2, 3}, []int{10, 10, 10, 20}},
+			{"skip", 20, []int{2, 3}, "0 0 0 2", []int{0, 1, 2, 3}, []int{10, 10, 10, 20}},
+			{"replace", 30, []int{1, 6, 0}, "1 0 2 0", []int{0, 1, 2, 3, 6}, []int{30, 30, 10, 20, 30}},
+			{"skip", 30, []int{5, 7}, "", []int{0, 1, 2, 3, 6}, []int{30, 30, 10, 20, 30}}, // 5 is late
+		} {
+			out, errs, status := execute(t, "", byTime(t, group, c.factor, c.how, c.days...)...)
+			if (status == 0) != (c.counts != "") {
+				t.Fatalf("%d: status %d, %s", i, status, errs)
+			}
+			if c.counts != "" {
+				got := decode(t, out)
+				if is := fmt.Sprint(got["appended"], got["filled"], got["replaced"], got["skipped"]); is != c.counts {
+					t.Errorf("%d: %s, want %s", i, is, c.counts)
+				}
+			}
+			var times, values []string
+			for k, d := range c.want {
+				times, values = append(times, fmt.Sprint(d)), append(values, fmt.Sprintf("[%d,%d]", c.by[k]*d+1, c.by[k]*d+2))
+			}
+			want := "[" + strings.Join(times, ",") + "]\n[" + strings.Join(values, ",") + "]\n"
+			if got := valuesOf(t, group); got != want {
+				t.Errorf("%d: %s, want %s", i, got, want)
+			}
+		}
+		_, errs, _ := execute(t, "", byTime(t, group, 1, "", 2)...)
+		if facts, _ := decode(t, errs)["error"].(map[string]any); facts["kind"] != "conflict" || !strings.Contains(errs, "from index 2 (2023-01-03) on: --on-duplicate skip") {
+			t.Error(errs)
+		}
+		if _, errs, _ := execute(t, "", byTime(t, group, 1, "skip", 5)...); !strings.Contains(errs, "belongs before element 4") || !strings.Contains(errs, "varve insert … --axis time --at 4") {
+			t.Error(errs)
+		}
+	}
+}
+
+// TestAppendByFills writes days into cells that a resize has made, in any order.
+func TestAppendByFills(t *testing.T) {
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	station(t, group, "3,2")
+	must(t, "", byTime(t, group, 10, "", 0, 1)...)
+	if _, errs, status := execute(t, "", "resize", group, "time=5"); status != 0 {
+		t.Fatal(errs)
+	}
+	for _, c := range []struct {
+		day    int
+		counts string
+	}{{4, "0 1 0"}, {2, "0 1 0"}, {2, "0 0 1"}, {5, "1 0 0"}, {3, "0 1 0"}} {
+		got := decode(t, must(t, "", byTime(t, group, 10, "skip", c.day)...))
+		if is := fmt.Sprint(got["appended"], got["filled"], got["skipped"]); is != c.counts {
+			t.Errorf("day %d: %s, want %s", c.day, is, c.counts)
+		}
+	}
+	times, values := days(10, 0, 1, 2, 3, 4, 5)
+	if got := valuesOf(t, group); got != times+"\n"+values+"\n" {
+		t.Error(got)
+	}
+}
+
+// TestAppendByOfArrays appends single arrays: a coordinate by itself, text, and an array
+// that comes with its coordinate.
+func TestAppendByOfArrays(t *testing.T) {
+	dir := t.TempDir()
+	here, day := filepath.Join(dir, "here.zarr"), filepath.Join(dir, "day.zarr")
+	station(t, here, "3,2")
+	station(t, day, "3,2")
+	must(t, "", byTime(t, here, 10, "", 0, 1)...)
+	must(t, "", byTime(t, day, 10, "", 1, 2)...)
+	skip := []string{"--by", "time", "--on-duplicate", "skip"}
+	if _, errs, status := execute(t, "", append([]string{"append", here + "/t", day + "/t"}, skip...)...); status != 1 || !strings.Contains(errs, "append to the group, with time=FILE") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	must(t, "", append([]string{"append", here + "/time", day + "/time", "--alone"}, skip...)...)
+	for _, want := range []string{"2 × 2 → 3 × 2\n  1 appended, 1 skipped\n", "3 × 2 → 3 × 2\n  0 appended, 2 skipped\n"} {
+		if got := must(t, "", append([]string{"append", here + "/t", day + "/t"}, skip...)...); got != here+"/t  "+want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	times, values := days(10, 0, 1, 2)
+	if got := valuesOf(t, here); got != times+"\n"+values+"\n" {
+		t.Error(got)
+	}
+	names := filepath.Join(dir, "names.zarr")
+	must(t, "", "create", names, "--shape", "0", "--dtype", "string", "--chunks", "2", "--dimension-names", "names")
+	for _, list := range []string{`["b","a"]`, `["a","c"]`, `["a","c"]`} {
+		must(t, list, append([]string{"append", names, "--format", "json", "--by", "names.zarr"}, skip[2:]...)...)
+	}
+	if got := must(t, "", "export", names, "--format", "json"); got != `["b","a","c"]`+"\n" {
+		t.Error(got)
+	}
+	for want, args := range map[string][]string{
+		"has no coordinate":    {"append", here + "/t", files(t, "[[1,2]]")[0], "--by", "time"},
+		"time=FILE is missing": {"append", here, "t=" + files(t, "[[1,2]]")[0], "--by", "time"},
+		"exclude each other":   {"append", here + "/t", "-", "--by", "time", "--expect", "3,2"},
+		"is for --by":          {"append", here + "/t", "-", "--on-duplicate", "skip"},
+		"twice":                byTime(t, here, 10, "", 7, 7),
+		"would grow by 2 in t": {"append", here, "--alone", "t=" + files(t, "[[1,2],[3,4]]")[0], "time=" + files(t, "[9]")[0], "--by", "time"},
+	} {
+		if _, errs, status := execute(t, "", args...); status == 0 || !strings.Contains(errs, want) {
+			t.Errorf("%q: status %d, %s, want %q", args, status, errs, want)
+		}
+	}
+}
+
+// TestAppendByTogether appends the same days by several commands at once. There is one
+// copy of each.
+func TestAppendByTogether(t *testing.T) {
+	mortals = &mortal{below: memstore.New(), left: -1}
+	for _, group := range []string{filepath.Join(t.TempDir(), "g.zarr"), "mortal://g"} {
+		station(t, group, "[[1],2]")
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				for day := range 4 {
+					var errs bytes.Buffer
+					args := byTime(t, group, 10, "skip", day, day+1)
+					if run(t.Context(), args, console.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &errs}) != 0 {
+						t.Error(errs.String())
+					}
+				}
+			})
+		}
+		wg.Wait()
+		times, values := days(10, 0, 1, 2, 3, 4)
+		if got := valuesOf(t, group); got != times+"\n"+values+"\n" {
+			t.Error(got)
+		}
+	}
+}
+
+// TestAppendByCrash stops the command at every change that it makes to a store, before it
+// or after it, and repeats it. The result is that of a command that was not stopped.
+func TestAppendByCrash(t *testing.T) {
+	for _, how := range []string{"skip", "replace"} {
+		for _, chunks := range []string{"3,1", "[[1],2]"} {
+			want := ""
+			for left := -1; ; left++ {
+				crashed := false
+				for _, late := range []bool{false, true} {
+					m := &mortal{below: memstore.New(), left: -1, late: late}
+					mortals = m
+					station(t, "mortal://g", chunks)
+					must(t, "", byTime(t, "mortal://g", 10, "", 0, 1)...)
+					if _, errs, status := execute(t, "", "resize", "mortal://g", "time=4"); status != 0 {
+						t.Fatal(errs)
+					}
+					again := byTime(t, "mortal://g", 20, how, 1, 2, 3, 4, 5)
+					m.revive(left)
+					_, _, status := execute(t, "", again...)
+					m.revive(-1)
+					must(t, "", again...)
+					got := valuesOf(t, "mortal://g")
+					if want == "" {
+						want = got
+					}
+					if got != want {
+						t.Fatalf("%s %s: stopped at change %d, late %v: %s, want %s", how, chunks, left, late, got, want)
+					}
+					crashed = crashed || status != 0
+				}
+				if left > 0 && !crashed {
+					break
+				}
+			}
+			times, _ := days(0, 0, 1, 2, 3, 4, 5)
+			if !strings.HasPrefix(want, times) {
+				t.Error(want)
+			}
+		}
+	}
+}
+
+// mortal is a store without locks whose client dies after some changes: all of its
+// requests then fail. The last change is made, if it dies late.
+type mortal struct {
+	below *memstore.Store
+	late  bool
+
+	mu   sync.Mutex
+	left int // changes before death; -1 for eternal life
+	dead bool
+}
+
+// mortals is the store of the scheme mortal://.
+var mortals *mortal
+
+func init() {
+	store.Register("mortal", func(_ context.Context, location string, _ store.Access) (store.Store, store.Path, error) {
+		p, err := store.ParsePath(strings.TrimPrefix(location, "mortal://"))
+		return mortals, p, err
+	})
+}
+
+var errDead = errors.New("the client is dead")
+
+func (m *mortal) revive(left int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left, m.dead = left, false
+}
+
+// alive returns an error after death.
+func (m *mortal) alive() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.dead {
+		return errDead
+	}
+	return nil
+}
+
+// change makes a change, or dies before or after it.
+func (m *mortal) change(make func() error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.dead || m.left == 0 && !m.late {
+		m.dead = true
+		return errDead
+	}
+	err := make()
+	if m.dead = m.left == 0; m.dead {
+		return errDead
+	}
+	m.left = max(-1, m.left-1)
+	return err
+}
+
+func (m *mortal) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	if err := m.alive(); err != nil {
+		return nil, store.Info{}, err
+	}
+	return m.below.Get(ctx, key, q, dst)
+}
+
+func (m *mortal) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	if err := m.alive(); err != nil {
+		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, err) }
+	}
+	return m.below.List(ctx, dir, deep)
+}
+
+func (m *mortal) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (v store.Version, err error) {
+	err = m.change(func() (err error) { v, err = m.below.Put(ctx, key, value, d); return err })
+	return v, err
+}
+
+func (m *mortal) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability) (v store.Version, err error) {
+	err = m.change(func() (err error) { v, err = m.below.PutIf(ctx, key, value, cond, d); return err })
+	return v, err
+}
+
+func (m *mortal) Delete(ctx context.Context, key store.Key) error {
+	return m.change(func() error { return m.below.Delete(ctx, key) })
+}
+
+func (m *mortal) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+	return m.change(func() error { return m.below.DeleteIf(ctx, key, v) })
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package growth
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cmd/varve/internal/element"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/dtype"
+)
+
+// Labels are the values of a coordinate, by which new planes are found among those that
+// an array has.
+type Labels struct {
+	name     string
+	of       element.Values
+	hasValue func(elem []byte) bool
+	minus    func(a, b []byte) float64 // nil for labels without order, such as text
+	text     func(elem []byte) string
+	fill     []byte // of cells that were never written
+
+	cell      map[string]int64 // the first cell with a value
+	written   []int64          // cells with a value, in order
+	direction float64          // 1 if values rise, -1 if they fall, 0 if they do neither
+	step      float64          // from one cell to the next, 0 if they differ
+}
+
+// ReadLabels reads a coordinate of one axis.
+func ReadLabels(ctx context.Context, c *zarr.Array, name string) (*Labels, error) {
+	switch {
+	case c.Rank() != 1:
+		return nil, failure.BadArgument("--by %s: a coordinate must have one axis, but it has shape %v", name, c.Shape())
+	case c.Shape()[0] > cf.MaxCoordinate:
+		return nil, fmt.Errorf("%w: --by %s has %s elements; at most %s are read", zarr.ErrLimit, name, phrase.Count(c.Shape()[0]), phrase.Count(cf.MaxCoordinate))
+	}
+	l, err := newLabels(ctx, c, name)
+	if err == nil {
+		l.of.Grow(int(c.Shape()[0]))
+		err = l.of.Read(ctx, c, nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--by %s: %w", name, err)
+	}
+	l.survey()
+	return l, nil
+}
+
+// newLabels returns how the labels of a coordinate are compared, without any.
+func newLabels(ctx context.Context, c *zarr.Array, name string) (*Labels, error) {
+	t := c.Type()
+	l := &Labels{name: name, of: element.Values{Type: t}, fill: element.Fill(c), text: element.Text(t), hasValue: func([]byte) bool { return true }}
+	switch k := t.Kind(); {
+	case element.IsNumeric(t):
+		p, err := cf.PackingOf(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		p = p.OfCoordinate()
+		l.hasValue, l.minus = p.HasValue, func(a, b []byte) float64 { return p.Stored(a) - p.Stored(b) }
+		if times, ok := cf.UnitsOf(c).Times(); ok {
+			l.text = func(elem []byte) string {
+				text, _ := times.Text(p.Text(elem))
+				return cmp.Or(text, p.Text(elem))
+			}
+		}
+		if k != dtype.Float && t.Size() == 8 {
+			l.minus = difference(k == dtype.Uint) // float64 would round
+		}
+	case k == dtype.Datetime || k == dtype.Timedelta:
+		l.minus = difference(false)
+		l.hasValue = func(elem []byte) bool { return int64(binary.NativeEndian.Uint64(elem)) != dtype.NaT }
+	}
+	return l, nil
+}
+
+// difference returns the function that subtracts integers of 64 bits.
+func difference(unsigned bool) func(a, b []byte) float64 {
+	return func(a, b []byte) float64 {
+		x, y := binary.NativeEndian.Uint64(a), binary.NativeEndian.Uint64(b)
+		if unsigned && x < y || !unsigned && int64(x) < int64(y) {
+			return -float64(y - x)
+		}
+		return float64(x - y)
+	}
+}
+
+// key returns what equal labels have in common.
+func (l *Labels) key(elem []byte) string {
+	if l.of.Type.Kind() == dtype.Float && l.minus(elem, make([]byte, len(elem))) == 0 {
+		return "0" // also for -0
+	}
+	return string(elem)
+}
+
+// Len returns the number of cells.
+func (l *Labels) Len() int64 { return int64(l.of.Len()) }
+
+func (l *Labels) at(i int64) []byte { return l.of.At(int(i)) }
+
+// isFree reports whether a cell was never written. The first time is often 0, which is
+// also the usual fill value, so element 0 counts as written, unless all are alike.
+func (l *Labels) isFree(i int64) bool {
+	return !l.hasValue(l.at(i)) || i > 0 && l.minus != nil && bytes.Equal(l.at(i), l.fill)
+}
+
+// survey finds out which cells are written, and whether they are in order.
+func (l *Labels) survey() {
+	l.cell = map[string]int64{}
+	for i := range l.Len() {
+		if !l.hasValue(l.at(i)) {
+			continue
+		}
+		k := l.key(l.at(i))
+		if _, known := l.cell[k]; !known {
+			l.cell[k] = i
+		}
+		if !l.isFree(i) {
+			l.written = append(l.written, i)
+		}
+	}
+	if n := l.Len(); n > 1 && len(l.written) == 1 && l.written[0] == 0 && bytes.Equal(l.at(0), l.fill) {
+		l.written, l.cell = nil, map[string]int64{} // nothing was written
+	}
+	if l.minus == nil || len(l.written) < 2 {
+		return
+	}
+	w := l.written
+	l.direction = sign(l.minus(l.at(w[1]), l.at(w[0])))
+	l.step = l.minus(l.at(w[1]), l.at(w[0])) / float64(w[1]-w[0])
+	for k := 1; k < len(w); k++ {
+		if sign(l.minus(l.at(w[k]), l.at(w[k-1]))) != l.direction {
+			l.direction, l.step = 0, 0
+			return
+		}
+		if l.index(l.at(w[k])) != w[k] {
+			l.step = 0
+		}
+	}
+}
+
+func sign(x float64) float64 { return float64(cmp.Compare(x, 0)) }
+
+// index returns the cell that a label has if all cells are one step apart, or -1.
+func (l *Labels) index(elem []byte) int64 {
+	if l.step == 0 {
+		return -1
+	}
+	steps := l.minus(elem, l.at(l.written[0])) / l.step
+	whole := math.Round(steps)
+	if math.Abs(steps-whole) > 1e-6 || math.Abs(whole) > cf.MaxCoordinate {
+		return -1
+	}
+	return l.written[0] + int64(whole)
+}
+
+// Placed is a new plane, and the cell that it belongs into.
+type Placed struct{ Plane, Cell int64 }
+
+// Duplicates is the error for planes that are there already.
+type Duplicates struct{ text string }
+
+// Error says which they are, and what to do.
+func (d *Duplicates) Error() string { return d.text }
+
+// Is reports whether target is [zarr.ErrConflict].
+func (d *Duplicates) Is(target error) bool { return target == zarr.ErrConflict }
+
+// refused returns the error for planes that are there already.
+func (l *Labels) refused(there []Placed, states []state, source string) error {
+	n, first := int64(0), int64(0)
+	for i, s := range states {
+		if !s.isFree() {
+			if n == 0 {
+				first = there[i].Cell
+			}
+			n++
+		}
+	}
+	return &Duplicates{fmt.Sprintf("--by %s: %s of %s %s there already, from index %d (%s) on: --on-duplicate skip leaves what is there, --on-duplicate replace takes what is new",
+		l.name, phrase.Plural(n, "value"), source, phrase.AreOrIs(n), first, l.text(l.at(first)))}
+}
+
+// Place finds the cells of planes with new labels. Those that no cell is for are
+// appended, in order.
+func (l *Labels) Place(more element.Values, source string) (there []Placed, appended []int64, err error) {
+	order := make([]int64, more.Len())
+	taken := map[string]bool{}
+	for j := range order {
+		order[j] = int64(j)
+		elem := more.At(j)
+		if !l.hasValue(elem) {
+			return nil, nil, failure.BadArgument("--by %s: element %d in %s is missing", l.name, j, source)
+		}
+		if taken[l.key(elem)] {
+			return nil, nil, failure.BadArgument("--by %s: %s has %s twice", l.name, source, l.text(elem))
+		}
+		taken[l.key(elem)] = true
+	}
+	direction := l.directionWith(more)
+	if direction != 0 {
+		slices.SortStableFunc(order, func(i, j int64) int {
+			return int(direction * sign(l.minus(more.At(int(i)), more.At(int(j)))))
+		})
+	}
+	next, late := int64(0), late{}
+	if n := len(l.written); n > 0 {
+		next = l.written[n-1] + 1
+	}
+	used := map[int64]bool{}
+	for _, j := range order {
+		elem := more.At(int(j))
+		cell, known := l.cell[l.key(elem)]
+		behind := len(l.written) > 0 && direction != 0 && direction*l.minus(elem, l.at(l.written[len(l.written)-1])) < 0
+		switch {
+		case known:
+		case direction == 0: // the place follows from no order
+			cell = l.Len()
+		case behind:
+			if cell = l.index(elem); cell < 0 || cell >= l.Len() || !l.isFree(cell) || used[cell] {
+				late.add(l, elem, direction)
+				continue
+			}
+		default:
+			if cell = l.index(elem); cell < next {
+				cell = next
+			}
+			next = cell + 1
+		}
+		if cell >= l.Len() {
+			appended = append(appended, j)
+			continue
+		}
+		used[cell] = true
+		there = append(there, Placed{j, cell})
+	}
+	return there, appended, late.err(l, source)
+}
+
+// directionWith returns the direction, in which new labels go on. The first ones define
+// it: they rise, unless they fall all the way.
+func (l *Labels) directionWith(more element.Values) float64 {
+	if l.minus == nil || len(l.written) > 1 {
+		return l.direction
+	}
+	for j := 1; j < more.Len(); j++ {
+		if l.minus(more.At(j), more.At(j-1)) > 0 {
+			return 1
+		}
+	}
+	if more.Len() > 1 {
+		return -1
+	}
+	return 1
+}
+
+// late are new values that belong between cells, where none is free.
+type late struct {
+	count    int64
+	from, to int64 // the cells before which they belong
+	first    string
+}
+
+func (t *late) add(l *Labels, elem []byte, direction float64) {
+	at := int64(0)
+	for _, i := range l.written {
+		if direction*l.minus(l.at(i), elem) > 0 {
+			at = i
+			break
+		}
+	}
+	if t.count == 0 {
+		t.first, t.from = l.text(elem), at
+	}
+	t.to = at
+	t.count++
+}
+
+func (t *late) err(l *Labels, source string) error {
+	switch {
+	case t.count == 0:
+		return nil
+	case t.from == t.to:
+		return failure.BadArgument("--by %s: %s in %s, from %s on, %s before element %d, and no cell is free there: varve insert … --axis %s --at %d puts values there",
+			l.name, phrase.Plural(t.count, "value"), source, t.first, belong(t.count), t.from, phrase.Word(l.name), t.from)
+	}
+	return failure.BadArgument("--by %s: %s in %s, from %s on, %s between elements %d and %d, and no cell is free there: varve insert … --axis %s --at N puts values before element N",
+		l.name, phrase.Plural(t.count, "value"), source, t.first, belong(t.count), t.from, t.to, phrase.Word(l.name))
+}
+
+func belong(n int64) string {
+	if n == 1 {
+		return "belongs"
+	}
+	return "belong"
+}
