@@ -158,4 +158,19 @@ def read_all(*files):
     return {file: read(file) for file in files}
 
 
-print(json.dumps({"write": write, "sparse": sparse, "frames": frames, "read": read, "all": read_all}[sys.argv[1]](*sys.argv[2:])))
+def refused(folder):
+    """What zarr and xarray say of a manifest, and what they leave in it."""
+    import xarray
+    import zarr
+
+    said = []
+    for opens in zarr.open, zarr.open_group, xarray.open_zarr:
+        try:
+            opens(folder)
+            said.append("")
+        except Exception as e:
+            said.append(str(e))
+    return said
+
+
+print(json.dumps({"refused": refused, "write": write, "sparse": sparse, "frames": frames, "read": read, "all": read_all}[sys.argv[1]](*sys.argv[2:])))

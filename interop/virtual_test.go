@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"varve.dev/zarr"
@@ -52,6 +53,13 @@ func TestVirtual(t *testing.T) {
 		for name, want := range set.Arrays {
 			if got := readElements(t, at+"/"+name); got.SHA256 != want.SHA256 || !slices.Equal(got.Shape, want.Shape) {
 				t.Errorf("%s: %s is %v, want %v", set.Files[0], name, got, want)
+			}
+		}
+		var said []string
+		runVirtual(t, &said, "refused", at)
+		for _, text := range said {
+			if !strings.Contains(text, "only Varve reads this manifest") {
+				t.Errorf("Python opens a manifest, or says %q", text)
 			}
 		}
 		if !set.Kerchunk {

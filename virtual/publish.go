@@ -64,6 +64,9 @@ func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, 
 	if err := m.checkCopies(ctx, s, path); err != nil {
 		return err
 	}
+	if err := warn(ctx, s, path); err != nil {
+		return err
+	}
 	key, err := path.Key(DocumentName)
 	if err != nil {
 		return err
@@ -73,6 +76,45 @@ func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, 
 		return putNew(ctx, s, key, text)
 	}
 	return err
+}
+
+// warning is a document of Zarr that every program refuses which does not know what its
+// name says. Without one, zarr.open of Python takes the folder for a place without a node,
+// and makes an empty group there.
+const warning = `{
+  "zarr_format": 3,
+  "node_type": "group",
+  "attributes": {},
+  "only Varve reads this manifest (varve materialize copies it into a node that all can read)": {"must_understand": true}
+}
+`
+
+// warn stores the warning beside the document of a manifest. Below a node it does not:
+// other programs would refuse the whole hierarchy.
+func warn(ctx context.Context, s store.Store, path store.Path) error {
+	for _, name := range []string{metadata.V3Node, metadata.V2Group, metadata.V2Array} {
+		key, err := path.Parent().Key(name)
+		if err != nil {
+			return err
+		}
+		if found, err := store.Exists(ctx, s, key); found || err != nil {
+			return err
+		}
+	}
+	key, err := path.Key(metadata.V3Node)
+	if err == nil {
+		err = putNew(ctx, s, key, []byte(warning))
+	}
+	if errors.Is(err, store.ErrConflict) {
+		return nil // it is there, or what another program has made of the folder
+	}
+	return err
+}
+
+// isWarning reports whether a value is the warning.
+func isWarning(ctx context.Context, s store.Store, key store.Key) bool {
+	text, _, err := s.Get(ctx, key, store.Request{Limit: 2 * int64(len(warning))}, nil)
+	return err == nil && string(text) == warning
 }
 
 // putNew stores a value that is not there yet, in a store without conditional writes.

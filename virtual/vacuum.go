@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
@@ -403,6 +404,9 @@ func Delete(ctx context.Context, s store.Store, path store.Path) error {
 	found, err := hasDocument(ctx, s, key)
 	if err == nil && found {
 		err = store.Delete(ctx, s, key)
+	}
+	if warns, keyErr := path.Key(metadata.V3Node); err == nil && keyErr == nil && isWarning(ctx, s, warns) {
+		err = store.Delete(ctx, s, warns)
 	}
 	if err != nil {
 		return err

@@ -146,7 +146,7 @@ func TestVacuumGrace(t *testing.T) {
 	if gone, kept := a.vacuum(&regrid.VacuumOptions{Grace: 19 * time.Hour}); gone[kindSuperseded] != 4 || len(kept) > 0 {
 		t.Errorf("%v are gone, %v are kept", gone, kept)
 	}
-	if names := a.values(); len(names) != 3 { // the document, blocks and data
+	if names := a.values(); len(names) != 4 { // the document, blocks, data and the warning to other programs
 		t.Errorf("%q are left", names)
 	}
 	if got := a.elements("time"); !bytes.Equal(got, all) {

@@ -69,7 +69,11 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 		func() { f.Filled, unmasked = cf.MasksFill(ctx, a) },
 		func() { f.Times = source.EndsOfTime(ctx, a) },
 		func() { grids = regriddings(ctx, a, stats) },
-		func() { f.Readers = facts.ReadersOf(ctx, a) },
+		func() {
+			if f.Readers = facts.ReadersOf(ctx, a); facts.IsManifest(location) {
+				f.Readers = facts.OnlyVarve()
+			}
+		},
 		func() { copies = consolidated.OlderCopies(ctx, location, a) },
 	)
 	if unmasked != nil {

@@ -102,6 +102,9 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	o := look(cmd, location, g)
 	defer o.end()
 	f.Notes = slices.Concat(g.Notes(), o.shadowed, o.drift, o.pending)
+	if facts.IsManifest(location) {
+		f.Notes = append(f.Notes, "only Varve reads it, and not any other program ("+facts.OnlyVarveText+")")
+	}
 	for _, text := range o.disagreements {
 		f.Notes = append(f.Notes, dimensions.Unopened(text, ""))
 	}

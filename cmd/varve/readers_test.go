@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 func TestReaders(t *testing.T) {
 	names := []string{"--dtype", "int8", "--dimension-names", "y,x"}
 	lists := "zarr-python ≥ 3.2 (array.rectilinear_chunks), xarray ≥ 2026.9 (array.rectilinear_chunks, no appends), " +
-		"zarrs ≥ 0.23.8; not: zarr-python < 3.2, TensorStore, zarrita, GDAL\n"
+		"zarrs ≥ 0.23.8; not: zarr-python < 3.2, xarray < 2026.9, TensorStore, zarrita, GDAL\n"
 	lz4 := `["bytes", {"name": "numcodecs.lz4", "configuration": {"acceleration": 1}}]`
 	nested := `[{"name": "sharding_indexed", "configuration": {"chunk_shape": [2, 3], "codecs": [{"name": "sharding_indexed", "configuration": ` +
 		`{"chunk_shape": [1, 3], "codecs": ["bytes"], "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}}], ` +
@@ -23,15 +24,15 @@ func TestReaders(t *testing.T) {
 		args []string
 		want string
 	}{
-		{append(names, "--chunks", "[2,3]"), "Varve, zarr-python ≥ 3.0, xarray ≥ 2026.9, zarrs ≥ 0.23.8, TensorStore ≥ 0.1.85, zarrita ≥ 0.7.5, GDAL ≥ 3.13\n"},
+		{append(names, "--chunks", "[2,3]"), "Varve, zarr-python ≥ 3.0, xarray ≥ 2025.1 (zarr ≥ 3.0), zarrs ≥ 0.23.8, TensorStore ≥ 0.1.85, zarrita ≥ 0.7.5, GDAL ≥ 3.13\n"},
 		{[]string{"--dtype", "int8", "--chunks", "[2,3]"}, "Varve, zarr-python ≥ 3.0, zarrs ≥ 0.23.8, TensorStore ≥ 0.1.85, zarrita ≥ 0.7.5, GDAL ≥ 3.13; not: xarray (no dimension names)\n"},
 		{append(names, "--chunks", "[[2,2],3]"), lists},
 		{[]string{"--dtype", "bfloat16", "--chunks", "[[2,2],3]"}, "Varve, zarrs ≥ 0.23.8; not: xarray (no dimension names), TensorStore, zarrita, GDAL; not known: zarr-python\n"},
 		{[]string{"--dtype", "string", "--chunks", "[2,3]"}, "Varve, zarr-python ≥ 3.0, zarrs ≥ 0.23.8, zarrita ≥ 0.7.5, GDAL ≥ 3.13; not: xarray (no dimension names), TensorStore\n"},
 		{[]string{"--dtype", "M8[s]", "--chunks", "[2,3]"}, "Varve, zarr-python ≥ 3.1, zarrs ≥ 0.23.8; not: xarray (no dimension names); not known: TensorStore, zarrita, GDAL\n"},
-		{append(names, "--zarr-format", "2", "--chunks", "[2,3]", "--compressor", "none"), "Varve, zarr-python ≥ 2.18, xarray ≥ 2026.9, TensorStore ≥ 0.1.85, zarrita ≥ 0.7.5, GDAL ≥ 3.13; not known: zarrs\n"},
+		{append(names, "--zarr-format", "2", "--chunks", "[2,3]", "--compressor", "none"), "Varve, zarr-python ≥ 2.18, xarray ≥ 2025.1 (zarr ≥ 3.0), TensorStore ≥ 0.1.85, zarrita ≥ 0.7.5, GDAL ≥ 3.13; not known: zarrs\n"},
 		{[]string{"--dtype", "int8", "--zarr-format", "2"}, "not: xarray (no dimension names)"},
-		{append(names, "--shards", "[4,3]", "--chunks", "[2,3]"), "Varve, zarr-python ≥ 3.0, xarray ≥ 2026.9, zarrs ≥ 0.23.8, TensorStore ≥ 0.1.85, zarrita ≥ 0.7.5, GDAL ≥ 3.13\n"},
+		{append(names, "--shards", "[4,3]", "--chunks", "[2,3]"), "Varve, zarr-python ≥ 3.0, xarray ≥ 2025.1 (zarr ≥ 3.0), zarrs ≥ 0.23.8, TensorStore ≥ 0.1.85, zarrita ≥ 0.7.5, GDAL ≥ 3.13\n"},
 		{append(names, "--shards", "[4,3]", "--chunks", "[2,3]", "--index-location", "start"), "TensorStore ≥ 0.1.85, GDAL ≥ 3.13; not: zarrita\n"},
 		{append(names, "--chunks", "[4,3]", "--codecs", nested), "Varve, zarr-python ≥ 3.1, xarray ≥ 2026.9, zarrs ≥ 0.23.8, TensorStore ≥ 0.1.85, GDAL ≥ 3.13; not: zarrita\n"},
 		{append(names, "--shards", "[4,3]", "--chunks", "[2,3]", "--codecs", lz4), "zarr-python ≥ 3.2, xarray ≥ 2026.9; not known: zarrs, TensorStore, zarrita, GDAL\n"},
@@ -47,8 +48,38 @@ func TestReaders(t *testing.T) {
 	}
 	for _, command := range []string{"info", "unlock"} {
 		facts := decode(t, must(t, "", command, "--json", regular))
-		if is, not := facts["readable_by"].([]any), facts["not_readable_by"].([]any); len(is) != 3 || fmt.Sprint(not) != "[zarr-python < 3.2 TensorStore zarrita GDAL]" {
+		if is, not := facts["readable_by"].([]any), facts["not_readable_by"].([]any); len(is) != 3 || fmt.Sprint(not) != "[zarr-python < 3.2 xarray < 2026.9 TensorStore zarrita GDAL]" {
 			t.Errorf("%s: the programs are %q, not %q", command, is, not)
+		}
+	}
+}
+
+// TestReadersOfManifest checks that info says of a manifest that only Varve reads it, and
+// that it has a document which other programs refuse.
+func TestReadersOfManifest(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "", "create", "data/a.zarr/v", "--shape", "4", "--dtype", "int8", "--chunks", "2", "--dimension-names", "x")
+	must(t, "", "write", "data/a.zarr/v", "--value", "7")
+	must(t, "", "virtualize", "data/a.zarr", "-o", "data/a.vz")
+	for _, node := range []string{"data/a.vz", "data/a.vz/v"} {
+		if got := must(t, "", "info", node); !strings.Contains(got, "any other program (varve materialize copies") || strings.Contains(got, "zarr-python") {
+			t.Error(got)
+		}
+	}
+	if is := decode(t, must(t, "", "info", "data/a.vz/v", "--json"))["readable_by"].([]any); len(is) > 0 {
+		t.Error(is)
+	}
+	must(t, "", "create", "data/g.zarr", "--group")
+	must(t, "", "copy", "data/a.zarr/v", "data/g.zarr/v")
+	must(t, "", "virtualize", "data/g.zarr/v", "-o", "data/g.zarr/inside.vz")
+	for name, there := range map[string]bool{"data/a.vz": true, "data/g.zarr/inside.vz": false} {
+		b, err := os.ReadFile(filepath.Join(name, "zarr.json"))
+		if (err == nil) != there || there && !strings.Contains(string(b), "must_understand") {
+			t.Errorf("%s: %s, %v", name, b, err)
+		}
+		must(t, "", "rm", name, "--yes")
+		if _, err := os.Stat(filepath.Join(name, "zarr.json")); err == nil {
+			t.Error("the document is left")
 		}
 	}
 }
@@ -73,7 +104,7 @@ func TestReadersOfRepaired(t *testing.T) {
 		{nil, `"shape": [2, 3]`, `"shape": [2.0, 3]`, spelled},
 		{nil, `"chunk_shape": [2, 3]`, `"chunk_shape": [2, 3e0]`, spelled},
 		{nil, `"attributes": {}`, `"attributes": null`, reads},
-		{nil, `"attributes": {}`, `"attributes": {"a": NaN}`, strings.Replace(reads, "3.2", "3.0", 1)},
+		{nil, `"attributes": {}`, `"attributes": {"a": NaN}`, strings.NewReplacer("3.2", "3.0", "2026.9", "2025.1 (zarr ≥ 3.0)").Replace(reads)},
 	} {
 		node := newNode(t, append([]string{"--shape", "2,3", "--dtype", "int16", "--chunks", "2,3", "--dimension-names", "y,x"}, c.args...)...)
 		replaceInDocument(t, node, c.old, c.new)
@@ -113,7 +144,7 @@ func TestReadersOfMissing(t *testing.T) {
 		if status != 0 || errs != "" {
 			t.Errorf("format %s: %s", format, errs)
 		}
-		if got := must(t, "", "info", node); !strings.Contains(got, "xarray ≥ 2026.9") {
+		if got := must(t, "", "info", node); !strings.Contains(got, "xarray ≥ 2025.1 (zarr ≥ 3.0)") {
 			t.Errorf("format %s: %s", format, got)
 		}
 	}

@@ -42,8 +42,9 @@ func newVirtualizeCommand() *cobra.Command {
 		Use:   "virtualize FILE… -o OUT",
 		Short: "Show foreign files as one Zarr hierarchy, without copying their bytes",
 		Long: `Show foreign files as one Zarr hierarchy, without copying their bytes. OUT is a small manifest of references: which
-bytes of which file are the chunks of each array. Its name ends in .vz. Every command and program reads it like a store:
-archive.vz/t2m.
+bytes of which file are the chunks of each array. Its name ends in .vz. Every command reads it like a store, as
+archive.vz/t2m, and so do Go programs that import package virtual. No other program does: varve materialize copies it
+into a node that all can read.
 
 With a name that ends in .json, OUT is a file of references as kerchunk has them, and with .parq or .parquet a folder of
 Parquet files with them, of which readers fetch only those that they need: --record-size references in each. Both are

@@ -13,6 +13,7 @@ import "slices"
 type program struct {
 	name      string
 	since     string // the version
+	needs     string // the version of a library that it reads with; "" if it needs none
 	formats   []int
 	types     []string
 	codecs    []string
@@ -62,6 +63,12 @@ var programs = []program{
 		name: "zarr-python", since: "3.2", formats: []int{2, 3}, irregular: " (array.rectilinear_chunks)", accepts: lenient,
 		types:  append([]string{"raw_bytes", "variable_length_bytes", "struct"}, numpyTypes...),
 		codecs: slices.Concat(plainCodecs, numcodecs, textCodecs, []string{"scale_offset"}),
+	},
+	{
+		name: "xarray", since: "2025.1", needs: "zarr ≥ 3.0", formats: []int{2, 3}, accepts: bareNumbers,
+		types:  slices.Concat(manyTypes, []string{"string"}, inFormat2(numpyTypes)),
+		codecs: slices.Concat(plainCodecs[:6], []string{"sharding_indexed", "sharding_indexed/start"}, textCodecs, inFormat2(numcodecs)),
+		named:  true,
 	},
 	{
 		name: "xarray", since: "2026.9", formats: []int{2, 3}, irregular: " (array.rectilinear_chunks, no appends)", accepts: lenient,

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/virtual"
 )
 
 // Readers are the programs besides Varve that can read an array, those that cannot, and
@@ -38,6 +39,19 @@ func ReadersOf(ctx context.Context, a *zarr.Array) Readers {
 	return readersOfDocument(a.Metadata(), formOf(ctx, a))
 }
 
+// OnlyVarve are the readers of a manifest of references.
+func OnlyVarve() Readers {
+	return Readers{Known: []string{}, Not: []string{"any other program (" + OnlyVarveText + ")"}}
+}
+
+// OnlyVarveText says what other programs can read in place of a manifest.
+const OnlyVarveText = "varve materialize copies a manifest into a node that all can read, and varve virtualize -o NAME.json makes references for Python"
+
+// IsManifest reports whether a location is in a manifest of references.
+func IsManifest(location string) bool {
+	return strings.Contains(strings.TrimRight(location, "/")+"/", virtual.Suffix+"/")
+}
+
 // readersOfDocument returns the programs that can read an array with a document stored in
 // the given form. It names the oldest version of a program that can.
 func readersOfDocument(doc *metadata.Array, stored form) Readers {
@@ -59,6 +73,9 @@ func readersOfDocument(doc *metadata.Array, stored form) Readers {
 				continue
 			}
 			if best = is; is == readsIt {
+				if p.needs != "" {
+					condition = " (" + p.needs + ")" + condition
+				}
 				text = p.name + " ≥ " + p.since + condition
 				if older != "" && doc.ChunkGrid.Name == "rectilinear" {
 					r.Not = append(r.Not, p.name+" < "+p.since)
