@@ -32,6 +32,7 @@ type Part struct {
 	// array opens an array of it to read its elements; nil if that is not possible.
 	array  func(ctx context.Context, path string) (*zarr.Array, error)
 	isFile bool
+	shown  *Store            // of a file
 	read   map[string][]byte // what Values has returned, if it is remembered
 	close  func() error
 }
@@ -108,7 +109,8 @@ func partOf(f *scan.File, location, scheme string) (*Part, error) {
 		return nil, err
 	}
 	p := &Part{Name: location, Manifest: m, Refused: refused, Format: found.Format, isFile: true, close: f.Close}
-	p.readFrom(openerOf(newStore(m, &scanned{file: f})))
+	p.shown = newStore(m, &scanned{file: f})
+	p.readFrom(openerOf(p.shown))
 	return p, nil
 }
 
@@ -118,6 +120,10 @@ func openerOf(s store.Store) func(ctx context.Context, path string) (*zarr.Array
 		return zarr.At(s, path).OpenArray(ctx, nil)
 	}
 }
+
+// Store returns the file that [OpenPart] has scanned as a store, until [Part.Close]. Its
+// arrays are read from the file, and nothing is stored.
+func (p *Part) Store() *Store { return p.shown }
 
 // Close releases the file.
 func (p *Part) Close() error {

@@ -78,8 +78,8 @@ func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, 
 	return err
 }
 
-// warning is a document of Zarr that every program refuses which does not know what its
-// name says. Without one, zarr.open of Python takes the folder for a place without a node,
+// warning is a document of Zarr that every program refuses which does not know what is in
+// it. Without one, zarr.open of Python takes the folder for a place without a node,
 // and makes an empty group there.
 const warning = `{
   "zarr_format": 3,

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -30,7 +31,7 @@ import (
 
 func newAppendCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "append NODE [FILE|-] …, append GROUP NAME=FILE …",
+		Use:   "append NODE [FILE|-] …, append GROUP NAME=FILE …, append GROUP SRC …",
 		Short: "Append values from files or standard input to an array, or to several arrays of a group",
 		Long: `Append values from files or standard input to an array, or to several arrays of a group.
 
@@ -46,7 +47,11 @@ before day-10. Several files are appended one after another, as if the command r
 listed chunks gets one chunk for each file. Before the first append, all files are checked as far as possible without
 reading their values. If one fails later, the files before it stay appended, and the message names them.
 
-The numbers of another Zarr array are stored unchanged. If its attributes give them another meaning than they have
+FILE may also be an array that a manifest or references show, such as archive.vz/t2m, or one in a file of another format
+that varve virtualize reads: month.nc/t2m, or month.nc for the array with the same name. SRC is a group, or such a file or
+manifest, that has all arrays of GROUP which grow, by their names: varve append era5.zarr 2026-11.nc.
+
+The numbers of another array are stored unchanged, except times that count from another moment or in other units: these are converted. If its attributes give them another meaning than they have
 here, such as other units or another packing, the command refuses. An array without such attributes holds raw numbers.
 It also refuses if axes have other names or another order, or if the coordinates of the other axes differ: a latitude that
 goes the other way, or times that count otherwise and mean others. What only one of the arrays knows is not compared.
@@ -157,13 +162,17 @@ func grow(cmd *cobra.Command, location string, files []string, formatName, axisT
 	if err != nil {
 		return err
 	}
+	sources, missing := input.Sources(files)
+	if missing != nil && !errors.Is(missing, fs.ErrNotExist) {
+		return missing // wrong usage
+	}
 	// Look before opening for writing, which finishes an interrupted change. The note
 	// about it needs the shape before.
 	was := facts.Interrupted(cmd, location)
 	a, err := zarr.OpenArray(cmd.Context(), location, c.Options(cmd))
 	if err != nil {
 		if many, _ := isGroup(cmd, location); many {
-			err = failure.BadArgument("it is a group: name the arrays that grow, as NAME=FILE")
+			return growOf(cmd, location, sources, missing, formatName, axisText, c)
 		}
 		return err
 	}
@@ -172,9 +181,8 @@ func grow(cmd *cobra.Command, location string, files []string, formatName, axisT
 		noteFinished(cmd, location, a, was)
 		return err
 	}
-	sources, err := input.Sources(files)
-	if err != nil {
-		return err
+	if missing != nil {
+		return missing
 	}
 	if len(sources) == 0 {
 		sources = []string{"-"}
@@ -190,6 +198,23 @@ func grow(cmd *cobra.Command, location string, files []string, formatName, axisT
 	}
 	g := &appending{location: location, formatName: formatName, array: a, axis: at, policy: p, expect: expect, change: c}
 	return g.addAll(cmd, sources, was)
+}
+
+// growOf appends groups, or files of other formats, to the arrays of a group that have
+// their names.
+func growOf(cmd *cobra.Command, location string, sources []string, missing error, formatName, axis string, c *growth.Change) error {
+	isSource := func(s string) bool { return formatName == "" && node.IsLocation(s) }
+	if missing == nil && (len(sources) == 0 || !slices.ContainsFunc(sources, isSource)) {
+		return failure.BadArgument("it is a group: name the arrays that grow, as NAME=FILE, or give a group or a file such as .nc that has them")
+	}
+	if missing != nil {
+		return missing
+	}
+	args, err := ofSources(cmd, location, sources, axis)
+	if err != nil {
+		return err
+	}
+	return growAll(cmd, location, args, formatName, axis, c)
 }
 
 // noteFinished prints a note if opening an array has finished a change.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -166,6 +167,65 @@ func TestAppendByOfArrays(t *testing.T) {
 	} {
 		if _, errs, status := execute(t, "", args...); status == 0 || !strings.Contains(errs, want) {
 			t.Errorf("%q: status %d, %s, want %q", args, status, errs, want)
+		}
+	}
+}
+
+// TestAppendForeign appends files of another format to an archive: each counts time from
+// another day, and the archive in other units and in another type.
+func TestAppendForeign(t *testing.T) {
+	dir := foreign(t, "epochs_days_*.nc")
+	t.Chdir(dir)
+	begin := func() {
+		if err := os.RemoveAll("a.zarr"); err != nil {
+			t.Fatal(err)
+		}
+		must(t, "", "create", "a.zarr/time", "--shape", "0", "--dtype", "int32", "--chunks", "100", "--dimension-names", "time",
+			"--attributes", `{"units": "hours since 2000-01-01"}`)
+		must(t, "", "create", "a.zarr/t", "--shape", "0,4,5", "--dtype", "float32", "--chunks", "calendar:month", "--time", "time", "--grow", "calendar:month",
+			"--dimension-names", "time,y,x")
+	}
+	must(t, "", "virtualize", "epochs_days_0[123].nc", "--concat", "time", "-o", "all.vz")
+	// What the manifest shows is what has to be in the archive, in its units.
+	want := must(t, "", "export", "all.vz/t", "--format", "json")
+	times := strings.ReplaceAll(must(t, "", "export", "all.vz/time", "--decode", "--format", "json"), ".000000", "")
+	for name, lines := range map[string][]string{
+		"files":      {"append a.zarr epochs_days_01.nc", "append a.zarr epochs_days_0[123].nc --by time --on-duplicate skip"},
+		"names":      {"append a.zarr t=epochs_days_01.nc time=epochs_days_01.nc", "append a.zarr t=epochs_days_0[23].nc time=epochs_days_0[23].nc"},
+		"manifest":   {"append a.zarr all.vz"},
+		"of a store": {"append a.zarr t=all.vz/t time=all.vz/time"},
+		"one by one": {"append a.zarr/time epochs_days_0[123].nc --alone --by time", "append a.zarr/t epochs_days_0[123].nc --alone --by time", "append a.zarr/t epochs_days_02.nc --by time --on-duplicate skip"},
+		"inserted":   {"append a.zarr epochs_days_03.nc", "insert a.zarr --axis time --at 0 t=epochs_days_0[12].nc time=epochs_days_0[12].nc --unlock"},
+		"written":    {"append a.zarr all.vz", "write a.zarr/t --value 0 --yes", "write a.zarr/t all.vz/t", "write a.zarr/time --select 0:31 epochs_days_01.nc"},
+	} {
+		begin()
+		for _, line := range lines {
+			must(t, "", strings.Fields(line)...)
+		}
+		if got := must(t, "", "export", "a.zarr/t", "--format", "json"); got != want {
+			t.Errorf("%s: other elements", name)
+		}
+		if got := must(t, "", "export", "a.zarr/time", "--decode", "--format", "json"); got != times {
+			t.Errorf("%s: times %s, want %s", name, got, times)
+		}
+	}
+	must(t, "", "create", "new.zarr", "--from", "epochs_days_01.nc/time")
+	if got := must(t, "", "cat", "new.zarr"); got != must(t, "", "cat", "all.vz/time", "--select", ":31") {
+		t.Error(got)
+	}
+	begin()
+	must(t, "", "create", "days.zarr/time", "--shape", "0", "--dtype", "int8", "--chunks", "100", "--dimension-names", "time", "--attributes", `{"units": "days since 1900-01-01"}`)
+	must(t, "", "create", "other.zarr/time", "--shape", "0", "--dtype", "int32", "--chunks", "100", "--dimension-names", "time", "--attributes", `{"units": "days since 1900-01-01", "calendar": "360_day"}`)
+	for line, words := range map[string]string{
+		"append a.zarr/t epochs_days_01.nc/nothere --alone": "no array \"nothere\"; it has t, time",
+		"append days.zarr/time epochs_days_01.nc":           "cannot be stored here",
+		"append other.zarr/time epochs_days_01.nc":          "float64",
+		"append a.zarr":                          "name the arrays that grow",
+		"append a.zarr nothere.nc":               "name the arrays that grow",
+		"create x.zarr --from epochs_days_01.nc": "several arrays",
+	} {
+		if _, errs, status := execute(t, "", strings.Fields(line)...); status != 1 || !strings.Contains(errs, words) {
+			t.Errorf("%s: status %d, %s", line, status, errs)
 		}
 	}
 }

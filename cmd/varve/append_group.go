@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -145,6 +146,39 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 		all = facts
 	}
 	return growth.TellAll(cmd, location, all, by)
+}
+
+// ofSources returns arguments NAME=SRC/NAME for groups, or files of other formats, that
+// have all arrays directly below a group which grow along the dimension.
+func ofSources(cmd *cobra.Command, location string, sources []string, axis string) ([]string, error) {
+	g, err := zarr.OpenGroup(cmd.Context(), location, session.Reading(cmd))
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	var inputs []*addition
+	for m, err := range g.Unconsolidated().Members(cmd.Context(), false) {
+		if err = cmp.Or(err, m.Err); err != nil {
+			return nil, err
+		}
+		if a, is := m.Node.(*zarr.Array); is {
+			inputs = append(inputs, &addition{name: m.Path, array: a})
+		}
+	}
+	name := growingDimension(inputs, axis)
+	var args []string
+	for _, in := range inputs {
+		if name == "" || !slices.Contains(in.array.DimensionNames(), name) {
+			continue
+		}
+		for _, source := range sources {
+			args = append(args, in.name+"="+node.Clean(source)+"/"+in.name)
+		}
+	}
+	if len(args) == 0 {
+		return nil, failure.BadArgument("it is a group, and no array directly below it has the dimension %s: give --axis, or name the arrays that grow, as NAME=FILE", phrase.Word(cmp.Or(name, axis)))
+	}
+	return args, nil
 }
 
 // toNames returns one addition for each name in arguments of the form NAME=FILE.

@@ -89,7 +89,7 @@ elsewhere it needs --yes for that. If the values of --from cannot be written, th
 	flagtext.Var(f, &c.keys, "chunk-key-encoding", "default/", "the `ENCODING` of chunk keys: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))
 	flagtext.Var(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, such as time,lat; an empty one leaves an axis without a name", flagtext.Syntax(facts.ParseNames))
 	flagtext.Var(f, &c.attributes, "attributes", "", "user attributes as a `JSON` object", flagtext.Syntax(parseAttributes))
-	flagtext.Var(f, &c.from, "from", "", "take shape, type and values from a .npy `FILE`", argument.FileName)
+	flagtext.Var(f, &c.from, "from", "", "take shape, type and values from a .npy `FILE`, and also names and attributes from an array of another format, such as month.nc/t2m or archive.vz/t2m", argument.FileName)
 	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format: 3 or 2; by default that of the group above")
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "first remove the existing node and everything below it")

@@ -37,10 +37,13 @@ import (
 // them from the file, and also opens the values of the file.
 func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *input.Values, error) {
 	if c.from != "" {
-		if node.IsLocation(c.from) {
-			return nil, nil, failure.BadArgument("--from takes a .npy file: if %s is a Zarr array, varve copy %s NODE copies it", c.from, phrase.Word(c.from))
+		name := string(format.NPY)
+		if node.IsVirtual(c.from) {
+			name = "" // what is there decides
+		} else if node.IsLocation(c.from) {
+			return nil, nil, failure.BadArgument("--from takes a .npy file, or an array of another format: if %s is a Zarr array, varve copy %s NODE copies it", c.from, phrase.Word(c.from))
 		}
-		v, err := input.Open(cmd, c.from, string(format.NPY), dtype.Type{}, nil)
+		v, err := input.Open(cmd, c.from, name, dtype.Type{}, nil)
 		if errors.Is(err, npy.ErrInvalid) {
 			return nil, nil, fmt.Errorf("%w%s", err, fileHint(c.from))
 		}
@@ -48,7 +51,11 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *input.Values, error) 
 			return nil, nil, err
 		}
 		// The array gets the usual byte order, not that of the file.
-		return &zarr.Spec{Shape: v.Shape, Type: v.Type}, v, nil
+		spec := &zarr.Spec{Shape: v.Shape, Type: v.Type}
+		if a := v.Array(); a != nil { // its numbers mean nothing without the attributes
+			spec.DimensionNames, spec.Attributes, spec.FillValue = a.DimensionNames(), json.RawMessage(a.Attributes()), a.FillValue()
+		}
+		return spec, v, nil
 	}
 	for _, name := range []string{"shape", "dtype"} {
 		if !cmd.Flags().Changed(name) {
@@ -93,11 +100,15 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 	if s.KeyEncoding, err = keyEncoding(c.keys); err != nil {
 		return err
 	}
-	if s.DimensionNames, err = facts.ParseNames(c.names); err != nil {
-		return failure.BadUsage("--dimension-names: %w", err)
+	if s.DimensionNames == nil || c.names != "" {
+		if s.DimensionNames, err = facts.ParseNames(c.names); err != nil {
+			return failure.BadUsage("--dimension-names: %w", err)
+		}
 	}
-	if s.Attributes, err = c.attributesJSON(); err != nil {
-		return err
+	if s.Attributes == nil || c.attributes != "" {
+		if s.Attributes, err = c.attributesJSON(); err != nil {
+			return err
+		}
 	}
 	return c.storeGrowth(cmd, s)
 }

@@ -47,7 +47,11 @@ func TestUnknownExtensions(t *testing.T) {
 		} {
 			must(t, "", "write", node, "--value", "0", "--yes")
 			out, errs, status := execute(t, "", args...)
-			if status != 2 || out != "" || !strings.Contains(errs, name) || !strings.Contains(errs, "--format") {
+			want := 2
+			if args[0] != "export" && (name == "x.nc" || name == "x.tif") {
+				want = 1 // its bytes are not what its name says
+			}
+			if status != want || out != "" || !strings.Contains(errs, name) || !strings.Contains(errs, "--format") {
 				t.Errorf("%q: status %d, %q, %q", args, status, out, errs)
 			}
 			if got := must(t, "", "cat", node); got != "[0 0 0 0]\n" {

@@ -49,7 +49,7 @@ read         4.2 KiB
 written      872 bytes
 copied       9.0 KiB
 time         T in I/O, T in codecs`},
-		{[]string{"write", node, "--value", "3"}, `
+		{[]string{"write", node, "--value", "3", "--yes"}, `
 requests     31: 2 get, 2 stat, 1 list, 24 put, 1 lock, 1 commit; 1 found nothing
 read         870 bytes
 written      564 bytes
@@ -91,7 +91,7 @@ func TestStatsInJSON(t *testing.T) {
 		"requests_failed", "seconds_codecs", "seconds_io",
 	}
 	for _, args := range [][]string{
-		{"cat", node}, {"export", node, "-o", filepath.Join(dir, "a.raw")}, {"write", node, "--value", "1"}, {"copy", node, filepath.Join(dir, "b.zip")},
+		{"cat", node}, {"export", node, "-o", filepath.Join(dir, "a.raw")}, {"write", node, "--value", "1", "--yes"}, {"copy", node, filepath.Join(dir, "b.zip")},
 		{"equal", node, node}, {"check", node},
 	} {
 		plain := decode(t, must(t, "", append(args, "--json", "--stats=false")...))

@@ -279,16 +279,10 @@ func (g *Gain) LabelsFor(ctx context.Context, name string, here *zarr.Array) (e 
 		return e, fmt.Errorf("--by %s: %s: %w", name, v.Name, err)
 	}
 	defer c.Close()
-	if c.Type() != here.Type() || c.Shape()[0] != g.Planes {
-		return e, failure.BadArgument("--by %s: the coordinate of %s has %s of type %s, for %s; here the type is %s",
-			name, v.Name, phrase.Plural(c.Shape()[0], "element"), c.Type(), phrase.Plural(g.Planes, "plane"), here.Type())
+	if c.Shape()[0] != g.Planes {
+		return e, failure.BadArgument("--by %s: the coordinate of %s has %s, for %s", name, v.Name, phrase.Plural(c.Shape()[0], "element"), phrase.Plural(g.Planes, "plane"))
 	}
-	if err := input.CheckSegment(ctx, name+" of "+v.Name, c, here, 0); err != nil {
-		return e, err
-	}
-	e.Type = c.Type()
-	e.Grow(int(g.Planes))
-	return e, e.Read(ctx, c, nil)
+	return input.Like(ctx, name+" of "+v.Name, c, here)
 }
 
 // Only returns some of the planes, in the given order, for an array of the given shape.

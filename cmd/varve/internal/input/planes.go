@@ -66,7 +66,14 @@ func (v *Values) Source(shape []int64, axis int, planes int64) (*zarr.Source, er
 			if len(v.Shape) < len(box) { // one plane
 				box = slices.Delete(slices.Clone(box), axis, axis+1)
 			}
-			return v.array.ReadBytes(ctx, box, dst)
+			if v.times == nil {
+				return v.array.ReadBytes(ctx, box, dst)
+			}
+			src := make([]byte, len(dst)/v.times.dst.Size()*v.times.src.Size())
+			if err := v.array.ReadBytes(ctx, box, src); err != nil {
+				return err
+			}
+			return v.times.convert(dst, src)
 		}}, nil
 	}
 	r, ok := v.Reader.(interface {

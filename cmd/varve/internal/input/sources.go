@@ -81,16 +81,20 @@ func compareNaturally(a, b string) int {
 func leadingDigits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 // openNodeValues opens an array whose elements must be of type t. The zero Type accepts
-// any type.
-func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *Values, err error) {
-	a, err := node.OpenSeen(cmd.Context(), location, session.Reading(cmd))
+// any type. Times are converted to those of the array that they go into.
+func openNodeValues(cmd *cobra.Command, location string, t dtype.Type, into *zarr.Array) (v *Values, err error) {
+	a, done, err := node.OpenSource(cmd.Context(), location, into, session.Reading(cmd))
 	if err != nil {
 		return nil, err
 	}
+	var times *recount
 	src, err := source.New(cmd.Context(), a, "", false)
+	if err == nil {
+		times, err = recountFor(cmd.Context(), location, a, into)
+	}
 	switch {
 	case err != nil:
-	case !t.IsZero() && src.Type != t:
+	case !t.IsZero() && src.Type != t && times == nil:
 		err = failure.BadArgument("%s has elements of type %s, the array %s%s", location, typeText(src.Type), typeText(t),
 			astype(t, fmt.Sprintf("export them first (varve export %s -o FILE.npy)", phrase.Word(location))))
 	case src.Bytes == source.TooMany:
@@ -99,7 +103,7 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *Value
 		err = readable(cmd.Context(), a, location)
 	}
 	if err != nil {
-		return nil, errors.Join(err, a.Close())
+		return nil, errors.Join(err, done())
 	}
 	v = &Values{Type: src.Type, Shape: src.Shape, Total: src.Bytes, Whole: true, Name: location}
 	if src.Type.Variable() { // text is held in memory as a whole, as for files
@@ -109,20 +113,23 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type) (v *Value
 			return nil
 		})
 		v.provide(all)
-		if v.array, v.done = a, a.Close; err != nil {
-			return nil, errors.Join(err, a.Close())
+		if v.array, v.done = a, done; err != nil {
+			return nil, errors.Join(err, done())
 		}
 		return v, nil
 	}
 	slabs, err := a.Slabs(src.Selection, src.Slab(nodeSlab))
 	if err != nil {
-		return nil, errors.Join(err, a.Close())
+		return nil, errors.Join(err, done())
 	}
 	next, stop := iter.Pull(slabs)
-	v.Reader, v.array = &nodeReader{cmd: cmd, Reader: src.Reader(), next: next}, a
+	v.Reader, v.array = &nodeReader{cmd: cmd, Reader: src.Reader(), next: next, times: times}, a
+	if v.times = times; times != nil {
+		v.Type, v.Total = times.dst, v.Total/int64(times.src.Size())*int64(times.dst.Size())
+	}
 	v.done = func() error {
 		stop()
-		return a.Close()
+		return done()
 	}
 	return v, nil
 }
@@ -175,6 +182,8 @@ type nodeReader struct {
 	cmd  *cobra.Command
 	next func() (selection.Selection, bool)
 	rest []byte // unread bytes of the last slab
+
+	times *recount // nil if elements stay as they are
 }
 
 // Read implements [io.Reader].
@@ -192,7 +201,12 @@ func (r *nodeReader) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		r.rest = e.Data
+		if r.rest = e.Data; r.times != nil {
+			r.rest = make([]byte, e.Len()*r.times.dst.Size())
+			if err := r.times.convert(r.rest, e.Data); err != nil {
+				return 0, err
+			}
+		}
 	}
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]

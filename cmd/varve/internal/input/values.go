@@ -45,6 +45,7 @@ type Values struct {
 	file    *os.File
 	array   *zarr.Array     // a Zarr node; nil for files
 	done    func() error    // closes the node
+	times   *recount        // of the node; nil if elements stay as they are
 	aside   localfile.Spool // spooled bytes of a stream
 
 	// Watch begins a line of progress for a stream of total bytes, or 0 if unknown. It
@@ -71,7 +72,7 @@ func (v *Values) Close() error {
 // nil for a new array.
 func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Array) (*Values, error) {
 	if formatName == "" && node.IsLocation(file) {
-		return openNodeValues(cmd, file, t)
+		return openNodeValues(cmd, file, t, a)
 	}
 	f, err := format.Of(formatName, file, true)
 	if err != nil {

@@ -29,8 +29,9 @@ func Exists(name string) bool {
 	return err == nil
 }
 
-// IsLocation reports whether a source of values is a Zarr node rather than a file: a URL,
-// a folder, an archive or a path in one.
+// IsLocation reports whether a source of values is an array rather than a file of
+// elements: a URL, a folder, an archive, references or a file of another format, or a
+// path in one of these.
 func IsLocation(source string) bool {
 	if source == "" || source == "-" {
 		return false
@@ -38,10 +39,13 @@ func IsLocation(source string) bool {
 	if strings.Contains(source, "://") {
 		return true
 	}
+	if file, _ := foreignFile(source); file != "" {
+		return true
+	}
 	if info, err := os.Stat(source); err == nil {
 		return info.IsDir() || strings.EqualFold(filepath.Ext(source), ".zip")
 	}
-	return strings.Contains(source, ".zip/")
+	return strings.Contains(source, ".zip/") || isBelowReferences(source)
 }
 
 // Clean returns a location without trailing slashes, so that equal locations compare

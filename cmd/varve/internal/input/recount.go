@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package input
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cmd/varve/internal/checked"
+	"varve.dev/zarr/cmd/varve/internal/element"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/dtype"
+)
+
+// recount converts times that count from another moment, in other units or in another
+// type: each file may count from its own first day.
+type recount struct {
+	name     string
+	src, dst dtype.Type
+	from, to cf.Times
+	hasValue func(elem []byte) bool
+}
+
+// recountFor returns the conversion of the times of an array for another array, or nil if
+// there is nothing to convert, or if not both have times that are stored as they are.
+func recountFor(ctx context.Context, name string, from, to *zarr.Array) (*recount, error) {
+	if to == nil || !element.IsNumeric(from.Type()) || !element.IsNumeric(to.Type()) {
+		return nil, nil
+	}
+	there, err := cf.UnitsIn(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	here, err := cf.UnitsIn(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	r := &recount{name: name, src: from.Type(), dst: to.Type()}
+	var is, also bool
+	r.from, is = there.Times()
+	r.to, also = here.Times()
+	if !is || !also || r.from.Calendar() != r.to.Calendar() || r.src == r.dst && there.Alike(here) {
+		return nil, nil
+	}
+	p, err := cf.PackingOf(ctx, from)
+	if err != nil {
+		return nil, nil // CheckEncoding reports it
+	}
+	q, err := cf.PackingOf(ctx, to)
+	if err != nil || p.IsScaled() || q.IsScaled() || p.Type() != r.src || q.Type() != r.dst {
+		return nil, nil
+	}
+	if r.hasValue = p.HasValue; cf.IsCoordinate(from) {
+		r.hasValue = p.OfCoordinate().HasValue
+	}
+	return r, nil
+}
+
+// Like returns all elements of an array in the type and, if they are times, in the units
+// of another one. If their numbers mean something else, it returns an error.
+func Like(ctx context.Context, name string, from, to *zarr.Array) (e element.Values, err error) {
+	r, err := recountFor(ctx, name, from, to)
+	if err == nil && r == nil {
+		if from.Type() != to.Type() {
+			return e, failure.BadArgument("%s has elements of type %s, and here they are of type %s", name, from.Type(), to.Type())
+		}
+		err = CheckSegment(ctx, name, from, to, 0)
+	}
+	if err != nil {
+		return e, err
+	}
+	n, _ := checked.Product(from.Shape()...)
+	e.Type = from.Type()
+	e.Grow(int(n))
+	if err := e.Read(ctx, from, nil); err != nil || r == nil {
+		return e, err
+	}
+	more := element.Values{Type: r.dst}
+	more.Grow(int(n))
+	return more, r.convert(more.Data, e.Data)
+}
+
+// convert sets dst to the times of src, elements in host byte order.
+func (r *recount) convert(dst, src []byte) error {
+	n, m := r.src.Size(), r.dst.Size()
+	for ; len(src) > 0; dst, src = dst[m:], src[n:] {
+		if err := r.element(dst[:m], src[:n]); err != nil {
+			return failure.BadArgument("%s: time %s cannot be stored here: %w", r.name, r.src.AppendText(nil, src[:n]), err)
+		}
+	}
+	return nil
+}
+
+func (r *recount) element(dst, src []byte) error {
+	if !r.hasValue(src) {
+		return failure.BadArgument("it is missing there")
+	}
+	at, err := r.from.Instant(string(r.src.AppendText(nil, src)))
+	if err != nil {
+		return err
+	}
+	// A float has fewer digits than a moment.
+	if r.src.Kind() == dtype.Float && r.from.Length() >= time.Microsecond {
+		at = at.Round(time.Microsecond)
+	}
+	text := ""
+	if r.dst.Kind() == dtype.Float {
+		text = strconv.FormatFloat(r.to.CountFloat(at), 'g', -1, 64)
+	} else {
+		n, err := r.to.Count(at)
+		if err != nil {
+			return err
+		}
+		text = strconv.FormatInt(n, 10)
+	}
+	elem, err := r.dst.ParseText(text)
+	if err != nil {
+		return err
+	}
+	copy(dst, elem)
+	if r.dst.Kind() != dtype.Float {
+		return nil
+	}
+	back, err := r.to.Instant(string(r.dst.AppendText(nil, elem)))
+	if err == nil && apart(at, back) > time.Millisecond {
+		err = failure.BadArgument("type %s has too few digits", r.dst)
+	}
+	return err
+}
+
+// apart returns how far moments are apart, as far as that matters.
+func apart(a, b calendar.Instant) time.Duration {
+	return time.Duration(math.Min(math.Abs(float64(a.Day-b.Day)*float64(24*time.Hour)+float64(a.Nano-b.Nano)), 1e18))
+}
