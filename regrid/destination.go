@@ -165,7 +165,8 @@ func (s *session) take(ctx context.Context, old *snapshot.Array, print string) e
 	return s.note(ctx)
 }
 
-// keysThere returns the keys of the new array.
+// keysThere returns the keys of the new array: the usual ones, because those of the old
+// array may only be the ones that were free when it was re-gridded.
 func (s *session) keysThere(old *snapshot.Array) (metadata.KeyEncoding, error) {
 	t, err := s.request.target(old)
 	if err != nil {
@@ -174,7 +175,10 @@ func (s *session) keysThere(old *snapshot.Array) (metadata.KeyEncoding, error) {
 	if t != nil && t.keys != nil {
 		return *t.keys, nil
 	}
-	return metadata.ParseKeyEncoding(old.Document().ChunkKeyEncoding)
+	if old.Document().Format() == 2 {
+		return metadata.V2Dot, nil
+	}
+	return metadata.DefaultSlash, nil
 }
 
 // checkFree returns an error if anything but the lock of this session is at the place.

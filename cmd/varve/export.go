@@ -4,8 +4,10 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -22,11 +24,12 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/dtype"
 )
 
 func newExportCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "export NODE [--select ELEMENTS] [-o FILE]",
+		Use:   "export NODE [--select ELEMENTS] [-o FILE], export GROUP --format csv [-o FILE]",
 		Short: "Write the values of an array to a file or to standard output",
 		Long: `Write the values of an array to a file or to standard output.
 
@@ -42,6 +45,9 @@ The formats:
 but the last, or along the only axis. An axis without a coordinate has the index in the array instead. The first line
 has the names of these dimensions, followed by the name of the array, or by the coordinate values along the last axis
 if there are several.
+
+A group whose arrays have one axis, and share its dimension, is a table: csv has a column for each of them, and a first
+line with their names. The coordinate of the dimension comes first. --select takes rows.
 
 --select takes indices, coordinate values and JSON; see varve help select.
 
@@ -91,6 +97,9 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	}
 	a, src, err := openSource(cmd, location, sel, decoded)
 	if err != nil {
+		if many, _ := isGroup(cmd, location); many && f == format.CSV {
+			return exportTable(cmd, location, sel, file, decoded)
+		}
 		return err
 	}
 	defer a.Close()
@@ -135,6 +144,110 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	return session.PrintDocument(cmd, messages(cmd, toStdout), map[string]any{
 		"path": location, "shape": src.Shape, "data_type": src.Type.String(), "format": f, "output": output.Present(file),
 	})
+}
+
+// exportTable writes the arrays directly below a group, which share their only dimension,
+// as one table in CSV. The coordinate of the dimension comes first.
+func exportTable(cmd *cobra.Command, location, sel, file string, decoded bool) error {
+	g, err := zarr.OpenGroup(cmd.Context(), location, session.Reading(cmd))
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	var columns []format.Column
+	for m, err := range g.Members(cmd.Context(), false) {
+		if err = cmp.Or(err, m.Err); err != nil {
+			return err
+		}
+		a, is := m.Node.(*zarr.Array)
+		at := node.Clean(location) + "/" + m.Path
+		switch {
+		case !is:
+			continue
+		case a.Rank() == 0:
+			session.Note(cmd, at, "is left out: it is a single value")
+			continue
+		case a.Rank() > 1 || a.Type().Kind() == dtype.Struct:
+			return failure.On(cmd.Name(), location, failure.BadArgument("a group is a table if its arrays have one axis and no fields; %s has shape %v and type %s: export it by itself", m.Path, a.Shape(), a.Type()))
+		}
+		src, err := source.New(cmd.Context(), a, sel, decoded)
+		if err == nil {
+			err = src.Settle(cmd.Context())
+		}
+		if err != nil {
+			return failure.On(cmd.Name(), at, err)
+		}
+		if decoded {
+			source.TellUndecoded(cmd, at, src)
+			source.TellUnmet(cmd, at, src)
+		}
+		columns = append(columns, format.Column{Name: m.Path, Source: src})
+	}
+	if err := isTable(columns); err != nil {
+		return failure.On(cmd.Name(), location, err)
+	}
+	slices.SortStableFunc(columns, func(a, b format.Column) int {
+		return cmp.Compare(rank(cf.IsCoordinate(b.Array)), rank(cf.IsCoordinate(a.Array)))
+	})
+	print := func(w *bufio.Writer) error {
+		return format.Within(session.LimitOf(cmd), w, func(w *bufio.Writer) error { return format.WriteTable(cmd, columns, w) })
+	}
+	toStdout := file == "" || file == "-"
+	if toStdout {
+		err = session.PrintData(cmd, print)
+	} else {
+		err = localfile.Replace(file, print)
+	}
+	if err != nil {
+		return err
+	}
+	if !session.WantsJSON(cmd) {
+		if !toStdout {
+			session.Confirm(cmd, "%s  %s of %s as %s", file, phrase.Plural(columns[0].Shape[0], "row"), phrase.Plural(int64(len(columns)), "column"), format.CSV)
+		}
+		return nil
+	}
+	names := []string{}
+	for _, c := range columns {
+		names = append(names, c.Name)
+	}
+	return session.PrintDocument(cmd, messages(cmd, toStdout), map[string]any{
+		"path": location, "shape": columns[0].Shape, "columns": names, "format": format.CSV, "output": output.Present(file),
+	})
+}
+
+// rank orders what is before what is not.
+func rank(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// isTable returns an error if columns differ in their dimension or in their length.
+func isTable(columns []format.Column) error {
+	if len(columns) == 0 {
+		return failure.BadArgument("the group has no arrays with one axis, which would be the columns of a table")
+	}
+	dimension := func(c format.Column) string {
+		if names := c.Array.DimensionNames(); names != nil {
+			return names[0]
+		}
+		return ""
+	}
+	first := columns[0]
+	if len(first.Shape) != 1 {
+		return failure.BadArgument("--select must leave the rows of a table: give a range, such as 3:4")
+	}
+	for _, c := range columns[1:] {
+		if dimension(c) != dimension(first) {
+			return failure.BadArgument("a group is a table if its arrays share their dimension; that of %s is %q, and that of %s is %q: export them one by one", first.Name, dimension(first), c.Name, dimension(c))
+		}
+		if !slices.Equal(c.Shape, first.Shape) {
+			return failure.BadArgument("the columns of a table have one length; %s has shape %v, and %s has %v", first.Name, first.Shape, c.Name, c.Shape)
+		}
+	}
+	return nil
 }
 
 // openSource opens an array and binds a selection to it. With --decode it prints notes

@@ -69,6 +69,44 @@ func TestUnknownExtensions(t *testing.T) {
 	}
 }
 
+// TestExportTable exports a group of arrays with one axis as one table.
+func TestExportTable(t *testing.T) {
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	for name, c := range map[string][3]string{
+		"place": {"string", "{}", `["Oslo","a, b",""]`}, "depth": {"int16", `{"scale_factor": 0.5, "units": "m"}`, "[1,2,3]"},
+		"time": {"int32", `{"units": "days since 2024-01-01"}`, "[0,1,5]"},
+	} {
+		createNoted(t, group+"/"+name, "--shape", "3", "--dtype", c[0], "--chunks", "2", "--attributes", c[1], "--dimension-names", "time")
+		must(t, c[2], "write", group+"/"+name, "--format", "json")
+	}
+	for args, want := range map[string]string{
+		"":                                 "time,depth,place\n0,1,Oslo\n1,2,\"a, b\"\n5,3,\"\"\n",
+		"--decode":                         "time,depth,place\n2024-01-01T00:00:00,0.5,Oslo\n2024-01-02T00:00:00,1.0,\"a, b\"\n2024-01-06T00:00:00,1.5,\"\"\n",
+		"--select time=2024-01-02.. ":      "time,depth,place\n1,2,\"a, b\"\n5,3,\"\"\n",
+		"--select ::-1 --header":           "time,depth,place\n5,3,\"\"\n1,2,\"a, b\"\n0,1,Oslo\n",
+		"--select 3: -o " + group + ".csv": "",
+	} {
+		if got := must(t, "", append([]string{"export", group, "--format", "csv"}, strings.Fields(args)...)...); got != want {
+			t.Errorf("%s: %q, want %q", args, got, want)
+		}
+	}
+	if b, err := os.ReadFile(group + ".csv"); err != nil || string(b) != "time,depth,place\n" {
+		t.Errorf("%q, %v", b, err)
+	}
+	refuses(t, "has shape [3 2]", "export", makeMember(t, group, "field", "3,2"), "--format", "csv")
+	must(t, "", "rm", group+"/field", "--yes")
+	refuses(t, "give a range", "export", group, "--format", "csv", "--select", "1")
+	refuses(t, "it is a group", "export", group, "--format", "json")
+	refuses(t, "share their dimension", "export", makeMember(t, group, "other", "3"), "--format", "csv")
+}
+
+// makeMember creates an array in a group, and returns the group.
+func makeMember(t *testing.T, group, name, shape string) string {
+	t.Helper()
+	createNoted(t, group+"/"+name, "--shape", shape, "--dtype", "int8")
+	return group
+}
+
 // TestNotNumPy refuses files that should be in NumPy's format and are not.
 func TestNotNumPy(t *testing.T) {
 	dir := t.TempDir()

@@ -65,6 +65,24 @@ func TestRechunkInto(t *testing.T) {
 	}
 }
 
+// TestIntoUsualKeys makes a new array of one whose keys a re-gridding has changed. It has
+// the usual keys.
+func TestIntoUsualKeys(t *testing.T) {
+	dir := t.TempDir()
+	for format, want := range map[string]string{"3": "map[configuration:map[separator:/] name:default]", "2": "map[configuration:map[separator:.] name:v2]"} {
+		node := filepath.Join(dir, format+".zarr")
+		must(t, "", "create", node, "--shape", "6,6", "--dtype", "int8", "--chunks", "2,2", "--zarr-format", format, "--fill", "0")
+		must(t, "", "write", node, "--value", "7")
+		must(t, "", "rechunk", node, "--chunks", "3,3")
+		keys := func(node string) string { return fmt.Sprint(decode(t, must(t, "", "info", node, "--json"))["chunk_key_encoding"]) }
+		must(t, "", "rechunk", node, node+".new.zarr", "--chunks", "2,3")
+		if is, was := keys(node+".new.zarr"), keys(node); is != want || was == want {
+			t.Errorf("format %s: keys %s after %s, want %s", format, is, was, want)
+		}
+		must(t, "", "equal", node, node+".new.zarr")
+	}
+}
+
 // TestIntoItself refuses a new array in the folder of the old one, also through links.
 func TestIntoItself(t *testing.T) {
 	node := monthly(t)

@@ -6,11 +6,17 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/element"
+	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -65,6 +71,85 @@ func writeCSV(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 		return err
 	})
 }
+
+// Column is a column of a table: an array with one axis.
+type Column struct {
+	Name string
+	*source.Source
+}
+
+// tableBytes is the number of bytes of all columns that are in memory at a time, unless
+// chunks are longer.
+const tableBytes = 64 << 20
+
+// WriteTable writes arrays of one length side by side: a line of their names, and one for
+// every element.
+func WriteTable(cmd *cobra.Command, columns []Column, w *bufio.Writer) error {
+	var text []byte
+	next := make([]func() ([]byte, error, bool), len(columns))
+	total := int64(0)
+	for i, c := range columns {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = appendText(text, c.Name)
+		elems, stop := iter.Pull2(c.each(cmd.Context(), tableBytes/int64(len(columns))))
+		defer stop()
+		next[i], total = elems, total+c.Bytes
+	}
+	if _, err := w.Write(append(text, '\n')); err != nil {
+		return err
+	}
+	p := progress.New(cmd, "reading", total)
+	defer p.End()
+	for n := columns[0].Shape[0]; n > 0; n-- {
+		for i, c := range columns {
+			elem, err, ok := next[i]()
+			if err == nil && !ok {
+				err = fmt.Errorf("%s: %w: it has become shorter", c.Name, zarr.ErrSourceChanged)
+			}
+			if err != nil {
+				return err
+			}
+			if text = text[:0]; i > 0 {
+				text = append(text, ',')
+			}
+			if isLong(c.Type, elem) {
+				err = cmp.Or(second(w.Write(text)), writeLongCell(w, elem))
+			} else {
+				_, err = w.Write(appendCell(text, c.Type, elem))
+			}
+			if err != nil {
+				return err
+			}
+			p.Add(element.Width(c.Type))
+		}
+		if err := w.WriteByte('\n'); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each yields the elements of a column, which are read in blocks of at least size bytes.
+func (c Column) each(ctx context.Context, size int64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		err := c.BlocksOf(ctx, size, func(e element.Values) error {
+			for i := range e.Len() {
+				if !yield(e.At(i), ctx.Err()) {
+					return errEnough
+				}
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(nil, err)
+		}
+	}
+}
+
+// errEnough ends the reading of a column.
+var errEnough = errors.New("no more elements are wanted")
 
 // appendIndex appends an index, or its coordinates, as the first cells of a line.
 func appendIndex(s *source.Source, text []byte, index []int64) []byte {

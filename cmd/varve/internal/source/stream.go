@@ -96,7 +96,12 @@ func (r *Reader) Read(ctx context.Context, part selection.Selection, n int) (ele
 
 // Blocks calls use with the elements in C order, block by block. Blocks reuse memory.
 func (s *Source) Blocks(ctx context.Context, use func(element.Values) error) error {
-	size := SlabOf(s.Stored)
+	return s.BlocksOf(ctx, SlabOf(s.Stored), use)
+}
+
+// BlocksOf is [Source.Blocks] with blocks of at least size bytes, counted by
+// [element.Width].
+func (s *Source) BlocksOf(ctx context.Context, size int64, use func(element.Values) error) error {
 	if s.Type.Variable() && !s.Stored.Variable() {
 		size /= 16 // text takes more memory than its numbers
 	}
