@@ -230,6 +230,30 @@ func TestAppendForeign(t *testing.T) {
 	}
 }
 
+// TestAppendCalendars appends times of another calendar: of those that agree, or not at
+// all. A time that the place cannot hold is an error.
+func TestAppendCalendars(t *testing.T) {
+	for _, c := range []struct{ dtype, units, calendar, into, as, value, want string }{
+		{"int64", "days since 2023-01-01", "proleptic_gregorian", "hours since 2023-01-01", "standard", "[1]", "[24]"},
+		{"float64", "hours since 2023-01-01", "gregorian", "days since 2022-12-31", "proleptic_gregorian", "[48]", "[3]"},
+		{"int16", "days since 2023-01-01", "noleap", "days since 2022-12-31", "365_day", "[1]", "[2]"},
+		{"int64", "days since 1500-01-01", "proleptic_gregorian", "hours since 2023-01-01", "standard", "[1]", "differ before 1582-10-15"},
+		{"int64", "hours since 2023-01-01", "standard", "days since 2023-01-01", "standard", "[25]", "cannot be stored here"},
+		{"int64", "hours since 2023-01-01", "standard", "days since 2023-01-01", "noleap", "[24]", "of type int64, the array int32"},
+	} {
+		dir := t.TempDir()
+		src, dst := filepath.Join(dir, "a.zarr", "time"), filepath.Join(dir, "b.zarr", "time")
+		attributes := `{"units": "%s", "calendar": "%s"}`
+		must(t, "", "create", src, "--shape", "1", "--dtype", c.dtype, "--dimension-names", "time", "--attributes", fmt.Sprintf(attributes, c.units, c.calendar))
+		must(t, c.value, "write", src, "--format", "json")
+		must(t, "", "create", dst, "--shape", "0", "--dtype", "int32", "--chunks", "4", "--dimension-names", "time", "--attributes", fmt.Sprintf(attributes, c.into, c.as))
+		_, errs, status := execute(t, "", "append", dst, src)
+		if got := strings.TrimSpace(must(t, "", "export", dst, "--format", "json")); got != c.want && (status == 0 || !strings.Contains(errs, c.want)) {
+			t.Errorf("%s, %s as %s, %s: status %d, %s, %s", c.units, c.calendar, c.into, c.as, status, got, errs)
+		}
+	}
+}
+
 // TestAppendByTogether appends the same days by several commands at once. There is one
 // copy of each.
 func TestAppendByTogether(t *testing.T) {

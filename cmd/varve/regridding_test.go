@@ -74,7 +74,9 @@ func TestIntoUsualKeys(t *testing.T) {
 		must(t, "", "create", node, "--shape", "6,6", "--dtype", "int8", "--chunks", "2,2", "--zarr-format", format, "--fill", "0")
 		must(t, "", "write", node, "--value", "7")
 		must(t, "", "rechunk", node, "--chunks", "3,3")
-		keys := func(node string) string { return fmt.Sprint(decode(t, must(t, "", "info", node, "--json"))["chunk_key_encoding"]) }
+		keys := func(node string) string {
+			return fmt.Sprint(decode(t, must(t, "", "info", node, "--json"))["chunk_key_encoding"])
+		}
 		must(t, "", "rechunk", node, node+".new.zarr", "--chunks", "2,3")
 		if is, was := keys(node+".new.zarr"), keys(node); is != want || was == want {
 			t.Errorf("format %s: keys %s after %s, want %s", format, is, was, want)

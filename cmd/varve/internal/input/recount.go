@@ -44,7 +44,7 @@ func recountFor(ctx context.Context, name string, from, to *zarr.Array) (*recoun
 	var is, also bool
 	r.from, is = there.Times()
 	r.to, also = here.Times()
-	if !is || !also || r.from.Calendar() != r.to.Calendar() || r.src == r.dst && there.Alike(here) {
+	if !is || !also || r.from.Calendar() != r.to.Calendar() && !(r.from.IsReal() && r.to.IsReal()) || r.src == r.dst && there.Alike(here) {
 		return nil, nil
 	}
 	p, err := cf.PackingOf(ctx, from)
@@ -96,6 +96,10 @@ func (r *recount) convert(dst, src []byte) error {
 	return nil
 }
 
+// reform is 1582-10-15, the day from which on the real calendars agree, counted from
+// 1970.
+const reform = -141427
+
 func (r *recount) element(dst, src []byte) error {
 	if !r.hasValue(src) {
 		return failure.BadArgument("it is missing there")
@@ -107,6 +111,9 @@ func (r *recount) element(dst, src []byte) error {
 	// A float has fewer digits than a moment.
 	if r.src.Kind() == dtype.Float && r.from.Length() >= time.Microsecond {
 		at = at.Round(time.Microsecond)
+	}
+	if r.from.Calendar() != r.to.Calendar() && at.Day < reform {
+		return failure.BadArgument("calendar %v and calendar %v differ before 1582-10-15", r.from.Calendar(), r.to.Calendar())
 	}
 	text := ""
 	if r.dst.Kind() == dtype.Float {

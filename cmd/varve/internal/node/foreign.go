@@ -77,7 +77,7 @@ func OpenSource(ctx context.Context, location string, into *zarr.Array, opt *zar
 	}
 	part, err := openPart(ctx, s, dir, file)
 	if errors.Is(err, scan.ErrUnsupported) {
-		err = fmt.Errorf("%w (--format raw takes the file for bare elements)", err)
+		err = fmt.Errorf("%w (bare elements need --format raw, or a name that ends in .npy or .raw)", err)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", file, err), closeStore(s))
