@@ -41,12 +41,12 @@ func StatementsOf(attributes []byte) (Statements, error) {
 // meaning are the attributes that must agree, by the formats that have them.
 var meaning = set(
 	// CF and NetCDF.
-	"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "units", "calendar", "month_lengths", "leap_year", "leap_month",
+	"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "units", "units_metadata", "calendar", "month_lengths", "leap_year", "leap_month",
 	"positive", "grid_mapping", "formula_terms", "compress", "valid_min", "valid_max", "valid_range", "flag_values", "flag_masks", "flag_meanings", "dtype",
 	// FITS, beside those of coordinate systems.
 	"BUNIT", "BSCALE", "BZERO", "BLANK",
 	// TIFF, GeoTIFF and GDAL.
-	"PhotometricInterpretation", "ExtraSamples", "ColorMap", "ModelPixelScale", "ModelTiepoint", "ModelTransformation",
+	"Orientation", "PhotometricInterpretation", "ExtraSamples", "ColorMap", "ModelPixelScale", "ModelTiepoint", "ModelTransformation",
 	"GeoKeyDirectory", "GeoDoubleParams", "GeoAsciiParams", "GDAL_NODATA",
 	// GRIB, as far as an array does not have them as a coordinate.
 	"discipline", "parameter_category", "parameter_number", "product_template", "product_octets", "type_of_level", "statistic",
@@ -68,7 +68,7 @@ var describing = set("long_name", "comment", "history")
 var ofValues = set(FillValue, MissingValue, ScaleFactor, AddOffset, Unsigned, "dtype", "units", "valid_min", "valid_max", "valid_range")
 
 // absent are the values that attributes have if they are not set.
-var absent = map[string]string{"scale_factor": "1", "add_offset": "0", "BSCALE": "1", "BZERO": "0", "_Unsigned": `"false"`}
+var absent = map[string]string{"scale_factor": "1", "add_offset": "0", "BSCALE": "1", "BZERO": "0", "_Unsigned": `"false"`, "Orientation": "1"}
 
 func set(names ...string) map[string]bool {
 	s := map[string]bool{}
@@ -121,7 +121,7 @@ func (s Statements) Compare(o Statements) (faults, others []string) {
 		case s.alike(o, name) || referring[name]:
 		case mustAgree(name), whole && !describing[name], naming[name] && !was.IsZero() && !is.IsZero(), name == gdal.Metadata && !sameRoles(was, is):
 			faults = append(faults, name)
-		case !was.IsZero(): // the whole array does not get what only a later file has
+		default:
 			others = append(others, name)
 		}
 	}
@@ -166,10 +166,11 @@ func (s Statements) units() Units {
 
 // text returns an attribute that is a string, and that of another kind as JSON.
 func (s Statements) text(name string) string {
-	if text, err := s[name].Str(); err == nil {
+	v := only(s[name])
+	if text, err := v.Str(); err == nil {
 		return text
 	}
-	return string(s[name].Raw())
+	return string(v.Raw())
 }
 
 func orElse(v strictjson.Value, text string) strictjson.Value {

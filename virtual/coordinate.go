@@ -134,6 +134,9 @@ func textAttribute(a *Array, name string) string {
 	if err != nil {
 		return ""
 	}
+	if v.Kind() == strictjson.Array && v.Len() == 1 { // as some writers make of every attribute
+		v = v.Element(0)
+	}
 	text, _ := v.Str() // "" unless it is a string
 	return text
 }

@@ -76,6 +76,7 @@ type joined struct {
 	along int         // the axis that grows, or -1
 	axes  []grid.Axis // of the parts, along that axis
 	last  string      // the name of the part that was added last
+	left  []string    // attributes that were left out, with a note
 	coord *coordinate // if its values are kept, not references, or are compared
 	// digest is that of the elements of a larger array, if it is compared, too.
 	digest []byte

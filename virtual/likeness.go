@@ -91,8 +91,12 @@ func (j *Joined) meaning(p *Part, old *joined, a *Array) (leave func(), err erro
 	}
 	doc, err := old.Document.WithAttributes(raw)
 	return func() {
-		j.note("%s: attributes differ between %s and %s, and are left out: %s", a.Path, old.last, p.Name, someOf(others))
 		old.Document = doc
+		// What only later files have was never there, and differs in each of them.
+		others = slices.DeleteFunc(others, func(name string) bool { return slices.Contains(old.left, name) })
+		if old.left = append(old.left, others...); len(others) > 0 {
+			j.note("%s: attributes differ between %s and %s, and are left out: %s", a.Path, old.last, p.Name, someOf(others))
+		}
 	}, err
 }
 

@@ -336,7 +336,11 @@ func TestStatements(t *testing.T) {
 		"a distortion":        {attributes{"A_2_0": 0.1}, attributes{}, "refused"},
 		"an observation":      {attributes{"DATE-OBS": "2026-01-01"}, attributes{"DATE-OBS": "2026-01-02"}, "DATE-OBS"},
 		"a history":           {attributes{"history": "a"}, attributes{"history": "b"}, "history"},
-		"only the second":     {attributes{}, attributes{"history": "b"}, "agree"},
+		"only the second":     {attributes{}, attributes{"history": "b"}, "history"},
+		"a difference":        {attributes{"units": "K"}, attributes{"units": "K", "units_metadata": "temperature: difference"}, "refused"},
+		"turned images":       {attributes{}, attributes{"Orientation": 3}, "refused"},
+		"the usual way up":    {attributes{}, attributes{"Orientation": 1}, "agree"},
+		"a list of a unit":    {attributes{"units": []string{"K"}}, attributes{"units": "kelvin"}, "agree"},
 		"a list of names":     {attributes{"coordinates": "lat lon"}, attributes{"coordinates": "lon lat"}, "agree"},
 		"no data":             {attributes{"GDAL_NODATA": "0"}, attributes{"GDAL_NODATA": "255"}, "refused"},
 		"a scale of GDAL":     {gdal(scale + "0.1</Item>"), gdal(scale + "0.2</Item>"), "refused"},
@@ -357,6 +361,9 @@ func TestStatements(t *testing.T) {
 		}
 		notes := strings.Join(j.Notes(), "\n")
 		said := attributesOf(t, opened(t, filepath.Join(finished(t, dir, j, err), "v")))
+		if tt.want != "agree" && !strings.Contains(notes, tt.want) {
+			t.Errorf("%s: the notes are %q", name, notes)
+		}
 		for attribute := range tt.was {
 			if left := attribute == tt.want; left != (said[attribute] == nil) || left != strings.Contains(notes, attribute) {
 				t.Errorf("%s: %s is %v afterwards, with the notes %q", name, attribute, said[attribute], notes)
