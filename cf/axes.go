@@ -97,7 +97,7 @@ func checkPlace(ctx context.Context, from, to zarr.Elements, pairs []AxisPair) e
 	}
 	faults := there.contradict(here)
 	// The box and the origin of a part are not those of the whole.
-	if isPart(from, to, pairs, there.text(spatialDimensions)+here.text(spatialDimensions)) {
+	if isPart(from, to, pairs, string(there[spatialDimensions].Raw())+string(here[spatialDimensions].Raw())) {
 		faults = slices.DeleteFunc(faults, func(name string) bool { return strings.HasPrefix(name, "spatial:") })
 	}
 	if len(faults) > 0 {
