@@ -11,13 +11,15 @@ import (
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
 // Abandon gives up a re-gridding that is not finished, and deletes the chunks that it has
-// staged. The array stays as it is. If no re-gridding has begun, Abandon does nothing. If
-// one runs in another process, the error wraps [ErrClaimed], as far as the store has
-// locks to tell.
+// staged. The array stays as it is. Another re-gridding does so by itself, unless several
+// processes share the tasks. If no re-gridding has begun, Abandon does nothing. If one
+// runs in another process, the error wraps [ErrClaimed], as far as the store has locks to
+// tell.
 //
 // In a store without locks, nothing tells whether the process that began it still runs.
 // Then the error wraps ErrClaimed, too, unless [Options.TakeOver] is set.
@@ -41,11 +43,21 @@ func (s *session) abandon(ctx context.Context) error {
 	if !s.mayResume(claim) {
 		return mayRun(claim)
 	}
+	return s.giveUp(ctx, claim)
+}
+
+// giveUp gives up the re-gridding of a claim.
+func (s *session) giveUp(ctx context.Context, claim *lineage.Claim) error {
+	if s.into != nil {
+		return s.giveUpThere(ctx, claim)
+	}
+	if !s.locked {
+		s.avoid = &claim.Keys
+	}
 	// From here on the process that began it can no longer publish: it compares the
 	// claim after its warning, and the fence below changes the document after that.
-	ours := *claim
-	ours.ID, ours.Operation, ours.Fingerprint, ours.By = newID(), abandoning, "abandoned", holder(abandoning)
-	if err := s.at.Replace(ctx, claim, &ours, s.Node.Durability); err != nil {
+	ours, err := s.takeToGiveUp(ctx, claim)
+	if err != nil {
 		return err
 	}
 	lock, err := s.Lock.Exclude(ctx)
@@ -59,7 +71,14 @@ func (s *session) abandon(ctx context.Context) error {
 	if err := s.dropRecords(ctx, claim.ID); err != nil {
 		return err
 	}
-	return s.at.Drop(ctx, &ours)
+	return s.at.Drop(ctx, ours)
+}
+
+// takeToGiveUp replaces a claim by one that says that its staged chunks are deleted.
+func (s *session) takeToGiveUp(ctx context.Context, claim *lineage.Claim) (*lineage.Claim, error) {
+	ours := *claim
+	ours.ID, ours.Operation, ours.Fingerprint, ours.By = newID(), abandoning, "abandoned", holder(abandoning)
+	return &ours, s.at.Replace(ctx, claim, &ours, s.Node.Durability)
 }
 
 // unstageAll deletes the staged chunks of a claim. In a store without locks, another
@@ -79,8 +98,10 @@ func (s *session) unstageAll(ctx context.Context, claim *lineage.Claim) error {
 			}
 			stays := new(staying)
 			return &publish.Change{
-				Reclaim: func(ctx context.Context, b store.Batch) error { return s.unstage(ctx, old, claim.Keys.AppendKey, b) },
-				Kept:    stays.add,
+				Reclaim: func(ctx context.Context, b store.Batch) error {
+					return s.unstage(ctx, old.Engine.Keys, claim.Keys, old.Grid.Rank(), b)
+				},
+				Kept: stays.add,
 				Tidy: func(context.Context, store.Batch) error {
 					if stays.refused {
 						return fmt.Errorf("%w: %s", zarr.ErrUnsupported, noConditions)
@@ -97,11 +118,10 @@ func (s *session) unstageAll(ctx context.Context, claim *lineage.Claim) error {
 	return errBusy
 }
 
-// unstage deletes the staged chunks.
-func (s *session) unstage(ctx context.Context, old *snapshot.Array, appendKey func([]byte, []int64) []byte, b store.Batch) error {
-	rank := old.Grid.Rank()
-	example := string(appendKey(nil, make([]int64, rank)))
-	keys, _, _ := parseKey(example, rank, old.Engine.Keys)
+// unstage deletes the chunks that are staged under some keys, beside those of now.
+func (s *session) unstage(ctx context.Context, now, keys metadata.KeyEncoding, rank int, b store.Batch) error {
+	example := string(keys.AppendKey(nil, make([]int64, rank)))
+	keys, _, _ = parseKey(example, rank, now)
 	for e, err := range store.List(ctx, s.at.Store, s.at.Path, true) {
 		if err != nil {
 			return err

@@ -20,8 +20,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ErrClaimed means that another re-gridding of the array is not finished: it runs, or its
-// process has ended. The same request resumes it; [Abandon] gives it up.
+// ErrClaimed means that another re-gridding of the array is not finished, and that it
+// runs, or may run: several processes share it, or the store has no locks to tell. The
+// same request resumes it; [Abandon] gives it up.
 var ErrClaimed = lineage.ErrClaimed
 
 // mayResume reports whether the process that made a claim has ended, or is this one, or
@@ -36,6 +37,26 @@ func (s *session) mayResume(c *lineage.Claim) bool {
 	return locks || s.TakeOver || c.IsOwn() || s.shares && c.Shared
 }
 
+// mayGiveUp reports whether a claim of another request can be given up for this one: its
+// process has ended. Processes that share tasks may be between two of them.
+func (s *session) mayGiveUp(c *lineage.Claim) bool {
+	return (s.locked || s.TakeOver) && !s.staged && (!c.Shared || c.Operation == abandoning)
+}
+
+// resumed returns the claim of a process with the same request, which this one resumes,
+// or nil.
+func (s *session) resumed(ctx context.Context) (*lineage.Claim, error) {
+	print, err := s.fingerprint()
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.at.Claim(ctx)
+	if c != nil && c.Fingerprint != print {
+		c = nil
+	}
+	return c, err
+}
+
 // newClaim returns a claim of this session.
 func (s *session) newClaim(keys metadata.KeyEncoding, print string, old *snapshot.Array) *lineage.Claim {
 	operation := s.request.operation()
@@ -45,7 +66,8 @@ func (s *session) newClaim(keys metadata.KeyEncoding, print string, old *snapsho
 	}
 }
 
-// begin claims the array, or resumes the re-gridding that has the same request.
+// begin claims the array, or resumes the re-gridding that has the same request. It gives
+// up another one whose process has ended.
 func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 	print, err := s.fingerprint()
 	if err != nil {
@@ -55,6 +77,15 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 		c, err := s.at.Claim(ctx)
 		if err != nil {
 			return err
+		}
+		if c != nil && c.Fingerprint != print && s.mayGiveUp(c) {
+			if err = s.giveUp(ctx, c); err == nil {
+				old, err = s.Fresh(ctx)
+			}
+			if err != nil {
+				return err
+			}
+			continue
 		}
 		if c != nil {
 			return s.resume(ctx, c, print, old.Grid.Rank())
@@ -88,26 +119,25 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 }
 
 // likelyKeys returns the keys that a re-gridding would use: those of one that has stopped
-// and would be resumed, or free ones. Its staged chunks may have taken the last free
-// keys.
+// and would be resumed, or free ones. The staged chunks of one that has stopped and would
+// be given up may have taken the last free keys.
 func (s *session) likelyKeys(ctx context.Context, old *snapshot.Array, print string) (metadata.KeyEncoding, error) {
 	c, err := s.at.Claim(ctx)
 	if err == nil && c != nil && c.Fingerprint == print {
 		return c.Keys, nil
 	}
 	keys, freeErr := s.freeKeys(ctx, old)
+	if c != nil && !c.Shared && errors.Is(freeErr, ErrNoKeys) {
+		return c.Keys, nil
+	}
 	return keys, errors.Join(err, freeErr)
 }
 
 // planAs makes the session plan its stages as the re-gridding with this request does that
 // has begun, if any: the array may have grown since.
 func (s *session) planAs(ctx context.Context) error {
-	print, err := s.fingerprint()
-	if err != nil {
-		return err
-	}
-	c, err := s.at.Claim(ctx)
-	if err == nil && c != nil && c.Fingerprint == print {
+	c, err := s.resumed(ctx)
+	if c != nil {
 		s.began = c.Shape
 	}
 	return err
@@ -126,14 +156,14 @@ func (s *session) freeKeys(ctx context.Context, old *snapshot.Array) (metadata.K
 	if t != nil {
 		want = t.keys
 	}
-	return freeKeys(ctx, s.at, old.Doc, want)
+	return freeKeys(ctx, s.at, old.Doc, want, s.avoid)
 }
 
 // resume takes over a claim with the same request.
 func (s *session) resume(ctx context.Context, c *lineage.Claim, print string, rank int) error {
 	if c.Fingerprint != print {
 		if s.into != nil { // there is no array to open yet
-			return fmt.Errorf("%w: %s; the same %s finishes it, or remove what is there (zarr.Delete)", ErrClaimed, c.Text(), c.Operation)
+			return fmt.Errorf("%w: %s; the same %s finishes it, zarr.Delete of the new array gives it up", ErrClaimed, c.Text(), c.Operation)
 		}
 		return isClaimed(c)
 	}
@@ -172,7 +202,11 @@ func isClaimed(c *lineage.Claim) error {
 	if c.Operation == abandoning {
 		return fmt.Errorf("%w: %s; regrid.Abandon goes on with it", ErrClaimed, c.Text())
 	}
-	return fmt.Errorf("%w: %s; the same %s finishes it, regrid.Abandon gives it up", ErrClaimed, c.Text(), c.Operation)
+	text := c.Text()
+	if c.Shared { // its holder is whoever was the last to look whether it can be published
+		text = fmt.Sprintf("a %.20s whose tasks several processes share", c.Operation)
+	}
+	return fmt.Errorf("%w: %s; the same %.20s finishes it, regrid.Abandon gives it up", ErrClaimed, text, c.Operation)
 }
 
 // mayRun is the error for a claim whose process may still run. The store has no locks

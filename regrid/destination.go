@@ -81,6 +81,9 @@ func url(n tree.Node) (string, error) {
 	return place + "/" + path.String(), err
 }
 
+// errThere is the error if the place is not free.
+var errThere = fmt.Errorf("there is something here already: regrid.Follow keeps an array that the same request has made in step, zarr.Delete removes it, or choose another place: %w", fs.ErrExist)
+
 // errMade is the error if another program has made a node at the place.
 var errMade = fmt.Errorf("another program has made a node here meanwhile: %w", fs.ErrExist)
 
@@ -115,7 +118,8 @@ func (s *session) create(ctx context.Context) error {
 	return errAgain
 }
 
-// occupy claims the place, or resumes the work of a process with the same request.
+// occupy claims the place, or resumes the work of a process with the same request. It
+// gives up that of another one whose process has ended.
 func (s *session) occupy(ctx context.Context, old *snapshot.Array) error {
 	if _, err := s.into.LookAbove(ctx, s.into.Format()); err != nil {
 		return err
@@ -128,6 +132,12 @@ func (s *session) occupy(ctx context.Context, old *snapshot.Array) error {
 		c, err := s.at.Claim(ctx)
 		if err != nil {
 			return err
+		}
+		if c != nil && c.Fingerprint != print && s.mayGiveUp(c) {
+			if err := s.giveUp(ctx, c); err != nil {
+				return err
+			}
+			continue
 		}
 		if c != nil {
 			if err := s.resume(ctx, c, print, old.Grid.Rank()); err != nil {
@@ -146,6 +156,34 @@ func (s *session) occupy(ctx context.Context, old *snapshot.Array) error {
 		}
 	}
 	return fmt.Errorf("%w: others begin and end all the time", ErrClaimed)
+}
+
+// giveUpThere gives up a new array that is not finished.
+func (s *session) giveUpThere(ctx context.Context, claim *lineage.Claim) error {
+	// What was published stays, and so does what another program has made.
+	found, err := tree.Format(ctx, s.at.Store, s.at.Path)
+	if err == nil && found != 0 {
+		err = errThere
+	}
+	if err != nil {
+		return err
+	}
+	ours, err := s.takeToGiveUp(ctx, claim)
+	if err == nil {
+		err = publish.Batch(ctx, s.at.Store, s.Node.Durability, func(ctx context.Context, b store.Batch) error {
+			return s.unstage(ctx, claim.Keys, claim.Keys, len(claim.Shape), b)
+		})
+	}
+	if err == nil {
+		err = removeOwn(ctx, s.at, claim.ID)
+	}
+	if err == nil {
+		err = store.Delete(ctx, s.at.Store, s.noteKey())
+	}
+	if err != nil {
+		return err
+	}
+	return s.at.Drop(ctx, ours)
 }
 
 // take claims the place, which must be free.
@@ -191,7 +229,7 @@ func (s *session) checkFree(ctx context.Context, doc metadata.Node) error {
 			return err
 		}
 		if e.Name != runningName {
-			return fmt.Errorf("%s is here already: regrid.Follow keeps an array that the same request has made in step; zarr.Delete removes it, or choose another place: %w", e.Name, fs.ErrExist)
+			return fmt.Errorf("%w (%s)", errThere, e.Name)
 		}
 	}
 	return nil

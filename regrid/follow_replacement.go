@@ -29,8 +29,8 @@ func (u *update) replace(ctx context.Context) error {
 		return err
 	}
 	stage := func(ctx context.Context, _ store.Batch) error {
-		if c, err := u.f.at.Claim(ctx); err != nil || c == nil || c.ID != u.f.claim.ID {
-			return errors.Join(err, errLost)
+		if err := u.f.checkClaim(ctx); err != nil {
+			return err
 		}
 		u.next = w.next // its document is the one that the origin names
 		if err := u.settle(ctx); err != nil {

@@ -88,7 +88,7 @@ func (v *vacuum) reclaimMark(ctx context.Context) error {
 	if there, err := store.Exists(ctx, v.at.Store, key); !there || err != nil {
 		return err
 	}
-	unlock, err := lockDir(ctx, v.at.Store, key, -1)
+	unlock, _, err := lockDir(ctx, v.at.Store, key, -1)
 	if errors.Is(err, ErrClaimed) || errors.Is(err, store.ErrLocked) {
 		return nil // it is in use
 	}

@@ -134,7 +134,7 @@ func (s *session) checkExpected(ctx context.Context, old *snapshot.Array) error 
 		return nil
 	}
 	axis, expect := m.planesAt()
-	if c, err := s.at.Claim(ctx); expect == 0 || c != nil || err != nil {
+	if c, err := s.resumed(ctx); expect == 0 || c != nil || err != nil {
 		return err
 	}
 	if n := old.Grid.Axis(axis).Extent(); n != expect {

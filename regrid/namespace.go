@@ -40,8 +40,8 @@ func keysFor(now metadata.KeyEncoding, rank, format int) []metadata.KeyEncoding 
 }
 
 // freeKeys returns the first key encoding that no chunk of the array uses. want is the
-// only one that will do, unless it is nil.
-func freeKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, want *metadata.KeyEncoding) (metadata.KeyEncoding, error) {
+// only one that will do, and avoid is one that comes last, unless they are nil.
+func freeKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, want, avoid *metadata.KeyEncoding) (metadata.KeyEncoding, error) {
 	rank := len(doc.Shape)
 	now, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
 	if err != nil {
@@ -64,6 +64,11 @@ func freeKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, want *
 	for _, r := range lineage.Chain(records, doc) {
 		if keys, err := metadata.ParseKeyEncoding(r.Superseded().ChunkKeyEncoding); err == nil && !r.Gone && !r.InPlace {
 			used = append(used, keys)
+		}
+	}
+	if avoid != nil {
+		if i := slices.IndexFunc(candidates, func(e metadata.KeyEncoding) bool { return sameKeys(e, *avoid, rank) }); i >= 0 {
+			candidates = append(slices.Delete(candidates, i, i+1), *avoid)
 		}
 	}
 	for _, e := range candidates {

@@ -21,9 +21,9 @@ type Options struct {
 	// holds. A program that must stay near Memory sets a limit a little above it with
 	// runtime/debug.SetMemoryLimit, as the command varve does.
 	Memory int64
-	// TakeOver resumes a re-gridding of another process in a store without locks. Set it
-	// only if that process has ended: if it goes on, it may overwrite chunks that are
-	// written after the re-gridding is published.
+	// TakeOver resumes a re-gridding of another process in a store without locks, or
+	// gives it up for another request. Set it only if that process has ended: if it goes
+	// on, it may overwrite chunks that are written after the re-gridding is published.
 	TakeOver bool
 	// InPlace keeps the chunk keys of the array, and stores the chunks that change under
 	// the keys that they replace. Nothing else is copied or linked. Only a request that

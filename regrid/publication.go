@@ -5,7 +5,6 @@ package regrid
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"varve.dev/zarr"
@@ -88,7 +87,16 @@ func (s *session) relabel(ctx context.Context, old *snapshot.Array) (done bool, 
 var errAgain = fmt.Errorf("%w: chunks were written meanwhile", zarr.ErrConflict)
 
 // errLost is the error of a re-gridding whose claim is gone.
-var errLost error = final("another process has abandoned this re-gridding")
+var errLost error = final("another process has given this re-gridding up")
+
+// checkClaim returns an error if the claim is not that of this session any more.
+func (s *session) checkClaim(ctx context.Context) error {
+	c, err := s.at.Claim(ctx)
+	if err == nil && (c == nil || c.ID != s.claim.ID) {
+		err = errLost
+	}
+	return err
+}
 
 // publish compares what is staged with what is stored, and publishes the new document.
 func (s *session) publish(ctx context.Context) error {
@@ -144,8 +152,8 @@ func (w *work) settle(ctx context.Context, old *metadata.Array) error {
 func (w *work) stageChanged(ctx context.Context, list, done func(context.Context) error) error {
 	// Another process may have taken the claim, to resume or to abandon it. After the
 	// warning, it cannot do so unnoticed: it changes the document, too.
-	if c, err := w.at.Claim(ctx); err != nil || c == nil || c.ID != w.claim.ID {
-		return errors.Join(err, errLost)
+	if err := w.checkClaim(ctx); err != nil {
+		return err
 	}
 	for range mostRounds {
 		if err := list(ctx); err != nil {

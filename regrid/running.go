@@ -33,10 +33,11 @@ func (s *session) alone(ctx context.Context, do func(context.Context) error) err
 		return err
 	}
 	defer leave()
-	unlock, err := lockDir(ctx, s.at.Store, s.at.Path.MustKey(runningName), patience)
+	unlock, locked, err := lockDir(ctx, s.at.Store, s.at.Path.MustKey(runningName), patience)
 	if err != nil {
 		return err
 	}
+	s.locked = locked
 	reopen, err := s.closeShares(ctx)
 	if err == nil {
 		err = errors.Join(do(ctx), reopen())
@@ -87,17 +88,17 @@ type place struct {
 }
 
 // lockDir locks the directory of key. It stores a value there, without which there might
-// be no directory. In a store without locks it does nothing. A negative timeout does not
-// wait.
-func lockDir(ctx context.Context, s store.Store, key store.Key, timeout time.Duration) (unlock func() error, err error) {
+// be no directory. In a store without locks it does nothing, and locked is false. A
+// negative timeout does not wait.
+func lockDir(ctx context.Context, s store.Store, key store.Key, timeout time.Duration) (unlock func() error, locked bool, err error) {
 	if _, locks := store.As[store.Locker](s); !locks {
-		return func() error { return nil }, nil
+		return func() error { return nil }, false, nil
 	}
 	for range 8 {
 		if err = markRunning(ctx, s, key); err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		unlock, err = tryLock(ctx, s, key, timeout)
+		unlock, locked, err = tryLock(ctx, s, key, timeout)
 		// Another process may have ended in between, and removed the directory. Without a
 		// known holder, it may be the disk that was slow.
 		if !errors.Is(err, fs.ErrNotExist) && !isUnknown(err) {
@@ -105,12 +106,12 @@ func lockDir(ctx context.Context, s store.Store, key store.Key, timeout time.Dur
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	release := unlock
 	return func() error {
 		return errors.Join(store.Delete(store.Finishing(ctx), s, key), release())
-	}, nil
+	}, locked, nil
 }
 
 // isUnknown reports whether err is that of a lock which nobody is known to hold. Holders
@@ -121,18 +122,18 @@ func isUnknown(err error) bool {
 }
 
 // tryLock locks the directory of key, which must exist. In a file system without locks it
-// does nothing.
-func tryLock(ctx context.Context, s store.Store, key store.Key, timeout time.Duration) (unlock func() error, err error) {
+// does nothing, and locked is false.
+func tryLock(ctx context.Context, s store.Store, key store.Key, timeout time.Duration) (unlock func() error, locked bool, err error) {
 	how := store.LockingOf(ctx)
 	how.Operation, how.Timeout = "re-gridding", timeout
 	unlock, err = store.Lock(store.WithLocking(ctx, how), s, key.Dir())
 	switch {
 	case errors.Is(err, store.ErrUnsupported):
-		return func() error { return nil }, nil
+		return func() error { return nil }, false, nil
 	case errors.Is(err, store.ErrLocked):
-		return nil, runsNow(err)
+		return nil, false, runsNow(err)
 	}
-	return unlock, err
+	return unlock, err == nil, err
 }
 
 // runsError is the error for a re-gridding that holds the lock of staging.
@@ -195,10 +196,11 @@ func (s *session) join(ctx context.Context) (leave func() error, err error) {
 }
 
 func (s *session) joinLocked(ctx context.Context) (leave func() error, err error) {
-	unlock, err := lockDir(ctx, s.at.Store, s.at.Path.MustKey(runningName), joinTime)
+	unlock, locked, err := lockDir(ctx, s.at.Store, s.at.Path.MustKey(runningName), joinTime)
 	if err != nil {
 		return nil, err
 	}
+	s.locked = locked
 	defer func() { err = errors.Join(err, unlock()) }()
 	old, err := s.Fresh(ctx)
 	if err == nil {
@@ -208,7 +210,7 @@ func (s *session) joinLocked(ctx context.Context) (leave func() error, err error
 		return nil, err
 	}
 	key := s.sharesDir().MustKey(newID() + "/" + shareName)
-	release, err := lockDir(ctx, s.at.Store, key, -1)
+	release, _, err := lockDir(ctx, s.at.Store, key, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +311,7 @@ func (s *session) removeShare(ctx context.Context, key store.Key, locks bool) er
 	unlock := func() error { return nil }
 	if locks {
 		var err error
-		switch unlock, err = tryLock(ctx, s.at.Store, key, -1); {
+		switch unlock, _, err = tryLock(ctx, s.at.Store, key, -1); {
 		case errors.Is(err, fs.ErrNotExist): // it has ended
 			return nil
 		case errors.Is(err, ErrClaimed):

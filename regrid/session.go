@@ -13,13 +13,15 @@ import (
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/metadata"
 )
 
 // Do re-grids an array, which must be open for writing. The elements stay as they are,
 // except for those that a [Removal] takes out.
 //
-// If another re-gridding is not finished, the error wraps [ErrClaimed]. If all chunk keys
-// are in use, it wraps [ErrNoKeys]. If writers publish all the time, it wraps
+// If another process re-grids the array, the error wraps [ErrClaimed]; if it has ended,
+// the same request goes on with its work, and another one gives that up. If all chunk
+// keys are in use, it wraps [ErrNoKeys]. If writers publish all the time, it wraps
 // [zarr.ErrConflict]. In all these cases nothing has changed for readers.
 func Do(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, error) {
 	s, err := newSession(a, r, opt)
@@ -45,6 +47,10 @@ type session struct {
 	undoes  string          // the batch that is reverted, or ""
 
 	single bool // a task needs so much memory that only one may run
+	// locked is set if the store has locks, and they show that no other process works.
+	locked bool
+	// avoid are keys to which a process may still write that was given up, or nil.
+	avoid  *metadata.KeyEncoding
 	shares bool // other processes may execute tasks, too
 	staged bool // all stages must be complete already
 	// follows is set if the new array notes what it is made from; see [Follow].

@@ -121,6 +121,9 @@ func (w *work) stageAll(
 			break
 		}
 		group.Go(func() error {
+			if err := w.stillClaimed(within); err != nil {
+				return err
+			}
 			records, err := s.Stage(within, box)
 			if err != nil {
 				return err
@@ -129,6 +132,15 @@ func (w *work) stageAll(
 		})
 	}
 	return group.Wait(nil)
+}
+
+// stillClaimed returns an error if another process has given this re-gridding up: what it
+// stores might be in the way of a later one. Where the store has locks, none does.
+func (w *work) stillClaimed(ctx context.Context) error {
+	if w.locked {
+		return nil
+	}
+	return w.checkClaim(ctx)
 }
 
 // count adds to the report what was staged.

@@ -334,7 +334,7 @@ func (t *transaction) changing(ctx context.Context) (*transaction, error) {
 func (t *transaction) begin(ctx context.Context) error {
 	var taken []*session
 	err := t.each(func(s *session) error {
-		resumes, err := s.at.Claimed(ctx)
+		resumes, err := s.resumed(ctx)
 		if err != nil {
 			return err
 		}
@@ -342,7 +342,7 @@ func (t *transaction) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := s.prepare(ctx, old); err != nil || resumes {
+		if err := s.prepare(ctx, old); err != nil || resumes != nil {
 			return err
 		}
 		taken = append(taken, s)

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -443,5 +444,92 @@ func TestSignalAtRegridding(t *testing.T) {
 	must(t, "", "vacuum", node, "--grace", "0s", "--yes")
 	if left, err := filepath.Glob(filepath.Join(records, "*")); err != nil || len(left) > 0 {
 		t.Errorf("%v is left (%v)", left, err)
+	}
+}
+
+// killed kills a re-gridding of the array at place once it has stored something.
+func killed(t *testing.T, place string, args ...string) {
+	t.Helper()
+	pattern := filepath.Join(place, "__varve", "regrid", "*", "*")
+	before, _ := filepath.Glob(pattern)
+	p := start(t, args...)
+	_, stopped := p.stop(t, syscall.SIGKILL, func() bool {
+		found, _ := filepath.Glob(pattern)
+		return slices.ContainsFunc(found, func(name string) bool { return !slices.Contains(before, name) })
+	})
+	if !stopped {
+		t.Fatalf("varve %q has ended before: %s", args, p.errs.String())
+	}
+}
+
+// TestKilledRegriddings kills re-griddings with different goals, one after the other, as
+// on a machine that loses its power whenever a daily job runs. The next job needs no
+// help, and nothing is left.
+func TestKilledRegriddings(t *testing.T) {
+	racing.Skip(t) // processes share no memory
+	node := newNode(t, "--shape", "800,50", "--dtype", "int32", "--chunks", "[[[1,800]],50]")
+	must(t, "", "write", node, "--value", "7")
+	must(t, "", "write", node, "--select", "5", "--value", "5")
+	want := must(t, "", "export", node, "--format", "raw")
+	small := []string{"--memory", "160KiB"}
+	for _, args := range [][]string{
+		{"compact", node, "--to", "max:2"},
+		{"compact", node, "--to", "max:3"},
+		{"rechunk", node, "--chunks", "7,5"},
+		{"drop", node, "--range", "0:1", "--yes"},
+		{"compact", node, "--to", "align:4"},
+	} {
+		killed(t, node, append(args, small...)...)
+		if got := must(t, "", "export", node, "--format", "raw"); got != want {
+			t.Fatalf("%q has changed elements", args)
+		}
+	}
+	must(t, "", "compact", node, "--to", "max:400")
+	place := filepath.Join(t.TempDir(), "new")
+	for _, chunks := range []string{"1,5", "1,7"} {
+		killed(t, place, append(small, "rechunk", node, place, "--chunks", chunks)...)
+	}
+	must(t, "", "rechunk", node, place, "--chunks", "400,50")
+	for _, node := range []string{node, place} {
+		if got := must(t, "", "export", node, "--format", "raw"); got != want {
+			t.Errorf("%s: other elements", node)
+		}
+		must(t, "", "vacuum", node, "--grace", "0s", "--yes")
+		must(t, "", "check", node)
+		var left []string
+		err := fs.WalkDir(os.DirFS(node), ".", func(name string, d fs.DirEntry, err error) error {
+			if !d.IsDir() && name != "zarr.json" && !strings.Contains(name, "vacuumed") { // notes
+				left = append(left, name)
+			}
+			return err
+		})
+		if err != nil || len(left) != 2 { // chunks
+			t.Errorf("left %q (%v)", left, err)
+		}
+	}
+}
+
+// TestHeldRegridding suspends a re-gridding. It holds its lock, so another one is
+// refused. It goes on afterwards.
+func TestHeldRegridding(t *testing.T) {
+	racing.Skip(t)
+	node := newNode(t, "--shape", "800,50", "--dtype", "int32", "--chunks", "[[[1,800]],50]")
+	must(t, "", "write", node, "--value", "7")
+	want := must(t, "", "export", node, "--format", "raw")
+	p := start(t, "compact", node, "--to", "max:2", "--memory", "160KiB")
+	p.await(t, func() bool {
+		found, _ := filepath.Glob(filepath.Join(node, "__varve", "regrid", "*", "*"))
+		return len(found) > 0
+	})
+	p.signal(t, syscall.SIGSTOP)
+	refuses(t, "which runs now; wait for it, or stop it", "compact", node, "--to", "max:3")
+	refuses(t, "which runs now; wait for it, or stop it", "vacuum", node, "--abandon", "--yes")
+	p.signal(t, syscall.SIGCONT)
+	<-p.ended
+	if status := p.ProcessState.ExitCode(); status != 0 || chunkShapes(t, node) != "[[[2,400]],50]" {
+		t.Errorf("status %d, %s", status, p.errs.String())
+	}
+	if got := must(t, "", "export", node, "--format", "raw"); got != want {
+		t.Error("other elements")
 	}
 }

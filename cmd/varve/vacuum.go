@@ -43,7 +43,9 @@ back an older document. Values that Varve does not know are never deleted.
 Beside other writers, chunks are deleted on conditions, unless the store has locks. A store that does not do that keeps them:
 stop all other writers, and give --single-writer.
 
---abandon gives up a stopped varve compact, regularize, rechunk, drop or insert, and deletes what it has stored.
+What a stopped varve compact, regularize, rechunk, drop or insert has stored stays until the same command goes on with it,
+or another one begins and deletes it. --abandon deletes it now. It is also what ends a plan that several processes have
+begun with varve run, and that none of them will finish: nothing else gives that up.
 
 If one array of a group fails, the others are vacuumed nevertheless.
 
@@ -62,7 +64,7 @@ same virtualize goes on.`,
 	f.DurationVar(&v.grace, "grace", regrid.DefaultGrace, "keep the chunks of a grid for this `TIME` after it was superseded, such as 24h or 30m")
 	f.BoolVar(&v.yes, "yes", false, "do not ask")
 	f.BoolVar(&v.dry, "dry-run", false, "delete nothing, and list what would be deleted")
-	f.BoolVar(&v.abandon, "abandon", false, "first give up a re-gridding that was stopped")
+	f.BoolVar(&v.abandon, "abandon", false, "first delete what a stopped re-gridding has stored for its new chunks; it cannot go on then")
 	v.singleWriter = growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error { return v.run(cmd, args[0]) }
 	return c
