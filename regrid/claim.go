@@ -90,6 +90,9 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 		if c != nil {
 			return s.resume(ctx, c, print, old.Grid.Rank())
 		}
+		if err := s.vacuumFirst(ctx); err != nil {
+			return err
+		}
 		keys, err := s.freeKeys(ctx, old)
 		if err != nil {
 			return err
@@ -202,11 +205,16 @@ func isClaimed(c *lineage.Claim) error {
 	if c.Operation == abandoning {
 		return fmt.Errorf("%w: %s; regrid.Abandon goes on with it", ErrClaimed, c.Text())
 	}
+	return fmt.Errorf("%w: %s", ErrClaimed, notFinished(c))
+}
+
+// notFinished says what has made a claim, and what ends it.
+func notFinished(c *lineage.Claim) string {
 	text := c.Text()
 	if c.Shared { // its holder is whoever was the last to look whether it can be published
 		text = fmt.Sprintf("a %.20s whose tasks several processes share", c.Operation)
 	}
-	return fmt.Errorf("%w: %s; the same %.20s finishes it, regrid.Abandon gives it up", ErrClaimed, text, c.Operation)
+	return fmt.Sprintf("%s; the same %.20s finishes it, regrid.Abandon gives it up", text, c.Operation)
 }
 
 // mayRun is the error for a claim whose process may still run. The store has no locks

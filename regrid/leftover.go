@@ -79,10 +79,10 @@ func (v *vacuum) reclaimJournals(ctx context.Context) error {
 }
 
 // reclaimMark deletes the object that keeps the directory of the lock of staging, if a
-// re-gridding that was killed has left it and none runs.
+// re-gridding that was killed has left it and none runs, as this one may.
 func (v *vacuum) reclaimMark(ctx context.Context) error {
 	key := v.at.Path.MustKey(runningName)
-	if _, locks := store.As[store.Locker](v.at.Store); !locks || v.dry || v.claim != nil {
+	if _, locks := store.As[store.Locker](v.at.Store); !locks || v.dry || v.claim != nil || v.locked {
 		return nil
 	}
 	if there, err := store.Exists(ctx, v.at.Store, key); !there || err != nil {

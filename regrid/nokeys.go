@@ -5,6 +5,8 @@ package regrid
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"varve.dev/zarr"
@@ -24,21 +26,60 @@ func noKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, candidat
 		return fmt.Errorf("%w: an array of format %d with %d axes has one set of chunk keys: stop all programs that read or write it, and replace its chunks in place "+
 			"(Options.Offline), or convert it to format 3 (rewrite.Convert)", ErrNoKeys, doc.Format(), rank)
 	}
-	free, err := freeAt(ctx, at, doc, candidates)
+	when, err := whenFree(ctx, at, doc, candidates)
 	if err != nil {
 		return err
-	}
-	when := "other values than superseded grids have these keys: remove them by hand"
-	if !free.IsZero() {
-		when = fmt.Sprintf("the first superseded grid may be deleted from %s on (regrid.Vacuum), or earlier with a shorter grace", free.UTC().Format(time.RFC3339))
-		if !time.Now().Before(free) {
-			when = "the grace of a superseded grid is over: delete it (regrid.Vacuum, with Options.SingleWriter if the store does not delete on conditions)"
-		}
 	}
 	if want != nil {
 		return fmt.Errorf("%w: the chunk keys %s are in use: %s; or leave out the keys (Rechunking.Keys), so that free ones are found", ErrNoKeys, want, when)
 	}
 	return fmt.Errorf("%w: all %d sets of chunk keys of an array of format %d with %d axes are in use: %s", ErrNoKeys, 1+len(candidates), doc.Format(), rank, when)
+}
+
+// whenFree says when the first of the candidates for chunk keys will be free, and what
+// frees it now.
+func whenFree(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding) (string, error) {
+	c, err := at.Claim(ctx)
+	if err != nil {
+		return "", err
+	}
+	if rank := len(doc.Shape); c != nil && slices.ContainsFunc(candidates, func(k metadata.KeyEncoding) bool { return sameKeys(k, c.Keys, rank) }) {
+		return "of a re-gridding that has stored its new chunks there: " + notFinished(c), nil
+	}
+	free, err := freeAt(ctx, at, doc, candidates)
+	if err != nil {
+		return "", err
+	}
+	age := time.Until(free.Add(-DefaultGrace)).Abs()
+	switch {
+	case free.IsZero():
+		return "no record says what the values are that have these keys (check.Run lists them); make a new array in another place (Options.Into)", nil
+	case !time.Now().Before(free):
+		return "the grace of a superseded grid is over: delete it (regrid.Vacuum, with Options.SingleWriter if the store does not delete on conditions; or Options.Grace)", nil
+	case age >= time.Hour:
+		age = age.Truncate(time.Hour)
+	case age >= time.Minute:
+		age = age.Truncate(time.Minute)
+	default:
+		age = 0
+	}
+	return fmt.Sprintf("the first set is free from %s on; regrid.Vacuum with a grace of %s (or Options.Grace) frees it now; %s",
+		free.UTC().Format(time.RFC3339), graceText(age), noGraceRisk), nil
+}
+
+// noGraceRisk is what a vacuum without a grace may do.
+const noGraceRisk = "with a grace of 0, readers that opened the array before find no chunks, and nothing can show that none is left"
+
+// graceText returns a grace of whole hours or minutes, or "0s".
+func graceText(d time.Duration) string {
+	text, minutes := strings.CutSuffix(d.String(), "m0s")
+	if hours, ok := strings.CutSuffix(text, "h0"); ok {
+		return hours + "h"
+	}
+	if minutes {
+		text += "m"
+	}
+	return text
 }
 
 // freeAt returns when the grace of the first superseded grid ends that has one of the

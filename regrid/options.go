@@ -4,6 +4,7 @@ package regrid
 
 import (
 	"cmp"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/blocks"
@@ -50,6 +51,13 @@ type Options struct {
 	Batch string
 	// Progress, if not nil, is called after every task, one call at a time.
 	Progress func(Progress)
+
+	// Grace, if not 0, makes the re-gridding vacuum the array first, as [Vacuum] with
+	// this grace does: superseded grids go that are older, and their chunk keys are free
+	// again. A negative value is no grace. Then readers that opened the array before find
+	// no chunks of the grid that they know, and nothing can show that no such reader is
+	// left. If chunks need not be stored, nothing is vacuumed.
+	Grace time.Duration
 
 	// Into is the place of a new array that gets the result. The array itself stays, and
 	// need not be open for writing. Nil re-grids in place.

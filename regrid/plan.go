@@ -4,6 +4,7 @@ package regrid
 
 import (
 	"context"
+	"errors"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
@@ -65,6 +66,9 @@ type Plan struct {
 	// Stages are what can be executed with [Stage], one after the other. There are none
 	// if only the document changes.
 	Stages []PlanStage
+	// Blocked is why [Do] would fail now: all chunk keys are in use ([ErrNoKeys]). It is
+	// nil if there are free ones, or Do frees some first ([Options.Grace]).
+	Blocked error
 	// Kept are stored chunks that stay as they are, if the strategy is "in-place".
 	// Dropped are those that the new grid no longer has, in place or because a [Removal]
 	// takes all of their planes out, and BytesDropped is their size, if the listing knows
@@ -177,8 +181,15 @@ func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *
 	if s.into != nil {
 		p.Strategy = copies
 		keys, err = s.keysThere(old)
-	} else if err != nil {
+	} else if errors.Is(err, ErrNoKeys) {
 		err = s.orInPlace(old, err)
+		if list := keysFor(old.Engine.Keys, old.Grid.Rank(), old.Doc.Format()); len(list) > 0 {
+			free, vacuumErr := s.willFree(ctx, old)
+			if keys = list[0]; !free {
+				p.Blocked = err
+			}
+			err = vacuumErr
+		}
 	}
 	if err != nil {
 		return err

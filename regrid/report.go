@@ -11,6 +11,9 @@ type Report struct {
 	// Staged counts the chunks that were stored, also those that were staged again
 	// because their sources had changed.
 	Staged Counts
+	// Freed is how many bytes of superseded grids were deleted first, see
+	// [Options.Grace].
+	Freed int64
 	// Again is how often the array had to be compared again because of other writers.
 	Again int
 	// Policy says how the stored growth policy (rewrite.GrowthAttribute) has changed,

@@ -76,6 +76,9 @@ func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 	if k, ok := r.(Rechunking); ok && k.Region != nil {
 		s.Fresh = s.Unmoved // the region means elements of the array as it was opened
 	}
+	if s.Grace != 0 {
+		return s, fmt.Errorf("%w: a new array supersedes no grid: leave out Options.Into, or Options.Grace", zarr.ErrInvalidArgument)
+	}
 	if s.moves() {
 		return s, fmt.Errorf("%w: copy the array first, and drop or insert there", zarr.ErrUnsupported)
 	}

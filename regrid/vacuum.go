@@ -3,6 +3,7 @@
 package regrid
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,20 +98,49 @@ func (r *VacuumReport) Freed() int64 {
 // If the store does not do that, they stay, and [Revert] remains possible, until the
 // array is opened with [zarr.Options.SingleWriter].
 func Vacuum(ctx context.Context, a *zarr.Array, opt *VacuumOptions) (*VacuumReport, error) {
-	s := newSessionIn(a, nil)
-	v := &vacuum{session: s, grace: DefaultGrace}
-	v.deletes = sync.OnceValues(func() (string, error) { return v.keptByStore(ctx) })
-	if opt != nil {
-		v.dry = opt.DryRun
-		switch {
-		case opt.Grace > 0:
-			v.grace = opt.Grace
-		case opt.Grace < 0:
-			v.grace = 0
-		}
+	if opt == nil {
+		opt = new(VacuumOptions)
 	}
+	s := newSessionIn(a, nil)
+	v := s.newVacuum(ctx, opt.Grace)
+	v.dry = opt.DryRun
 	err := v.runAll(ctx)
 	return &v.found, s.Fail("vacuum", err)
+}
+
+// newVacuum returns a vacuum with a grace as in [VacuumOptions.Grace].
+func (s *session) newVacuum(ctx context.Context, grace time.Duration) *vacuum {
+	v := &vacuum{session: s, grace: max(0, cmp.Or(grace, DefaultGrace))}
+	v.deletes = sync.OnceValues(func() (string, error) { return v.keptByStore(ctx) })
+	return v
+}
+
+// vacuumFirst is the vacuum of [Options.Grace].
+func (s *session) vacuumFirst(ctx context.Context) error {
+	if s.Grace == 0 {
+		return nil
+	}
+	v := s.newVacuum(ctx, s.Grace)
+	err := v.runAll(ctx)
+	s.report.Freed += v.found.Freed()
+	return err
+}
+
+// willFree reports whether the vacuum of [Options.Grace] would free keys that will do.
+func (s *session) willFree(ctx context.Context, old *snapshot.Array) (bool, error) {
+	if s.Grace == 0 {
+		return false, nil
+	}
+	t, err := s.request.target(old)
+	if err != nil {
+		return false, err
+	}
+	v := s.newVacuum(ctx, s.Grace)
+	v.dry = true
+	err = v.runAll(ctx)
+	return slices.ContainsFunc(v.gone, func(k metadata.KeyEncoding) bool {
+		return t == nil || t.keys == nil || sameKeys(k, *t.keys, old.Grid.Rank())
+	}), err
 }
 
 // vacuum is one call of Vacuum.

@@ -127,7 +127,11 @@ func (d *dropping) rehearse(cmd *cobra.Command, list []*moved) error {
 		return err
 	}
 	for _, one := range list {
-		if _, err := regrid.NewPlan(cmd.Context(), one.array, one.request, opt); err != nil {
+		p, err := regrid.NewPlan(cmd.Context(), one.array, one.request, opt)
+		if err == nil {
+			err = failure.On(cmd.Name(), one.location, p.Blocked)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -231,6 +231,9 @@ func (m *moving) together(cmd *cobra.Command, location string, list []*moved, op
 	for i, p := range plans {
 		results[i] = m.planned(cmd.Name(), list[i].location, p)
 		results[i].inputs = list[i].inputs
+		if err := m.blocked(cmd, results[i]); err != nil {
+			return nil, err
+		}
 	}
 	if m.dry {
 		return results, nil

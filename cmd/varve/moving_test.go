@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"varve.dev/zarr/regrid"
 )
 
 // window creates a group with a field of 90 days and its coordinate, in three months.
@@ -167,5 +170,52 @@ func TestInsertText(t *testing.T) {
 	want := `[["a","bb","1","4"],["x","yy","2","5"],["","ccc","3","6"]]`
 	if out := must(t, "", "export", node, "--format", "json"); strings.Join(strings.Fields(out), "") != want {
 		t.Errorf("%s, want %s", out, want)
+	}
+}
+
+// TestGraceOfCommands gives each command that re-grids a grace, more often than there are
+// sets of chunk keys. Without one, the message says what helps, and a dry run works.
+func TestGraceOfCommands(t *testing.T) {
+	group := window(t)
+	node := group + "/t2m"
+	grace := []string{"--grace", "0s"}
+	for i, args := range [][]string{
+		{"compact", node, "--to", "max:59"}, {"rechunk", node, "--chunks", "[[30,60],1]"}, {"compact", node, "--to", "max:90"},
+		{"drop", group, "--axis", "time", "--range", "80:", "--yes"}, {"regularize", node, "--chunks", "7,2"}, {"rechunk", node, "--chunks", "[[40,40],2]"},
+		{"drop", group, "--axis", "time", "--range", "70:", "--yes"},
+	} {
+		if out := must(t, "", append(args, grace...)...); i > 0 && !strings.Contains(out, "of superseded grids deleted first") {
+			t.Errorf("%q: %s", args, out)
+		}
+	}
+	if a, b := elementsAt(t, group+"/time", "69"), elementsAt(t, node, "69"); a != "69" || b != "[138,139]" {
+		t.Errorf("%s %s", a, b)
+	}
+	for _, n := range []string{"2", "3"} {
+		must(t, "", "rechunk", node, "--chunks", n+",2")
+	}
+	day := time.Now().UTC().Add(regrid.DefaultGrace).Format("2006-01-02")
+	for _, args := range [][]string{{"rechunk", node, "--chunks", "4,2"}, {"rechunk", node, "--chunks", "4,2", "--grace", "1h"}, {"drop", node, "--alone", "--unlock", "--range", "0:1"}} {
+		for _, text := range []string{day, "varve vacuum NODE --grace 0s (or --grace) frees it now", "nothing can show that none is left"} {
+			refuses(t, text, args...)
+		}
+		out, errs, status := execute(t, "", append(args, "--dry-run")...)
+		if status != 0 || !strings.Contains(out, "nothing was changed") || !strings.Contains(errs, "no chunk keys are free") {
+			t.Errorf("%q: a dry run: %d %s %s", args, status, out, errs)
+		}
+	}
+	if plan := decode(t, must(t, "", "rechunk", node, "--chunks", "4,2", "--dry-run", "--json")); !strings.Contains(fmt.Sprint(plan["blocked"]), "no chunk keys") {
+		t.Error(plan)
+	}
+	if _, errs, status := execute(t, "", "rechunk", node, "--chunks", "4,2", "--dry-run", "--grace", "0"); status != 0 || errs != "" {
+		t.Errorf("a dry run of what frees keys: %d %s", status, errs)
+	}
+	for _, args := range [][]string{{"--grace", "-1s"}, {"--grace", "day"}, {"--grace", "1h", "--plan", "p.json"}} {
+		if _, errs, status := execute(t, "", append([]string{"compact", node, "--to", "max:9"}, args...)...); status != 2 || !strings.Contains(errs, "--grace") {
+			t.Errorf("%q: %d %s", args, status, errs)
+		}
+	}
+	if _, errs, status := execute(t, "", "rechunk", node, filepath.Join(t.TempDir(), "new"), "--grace", "1h"); status != 2 || !strings.Contains(errs, "--grace") {
+		t.Errorf("a new array: %d %s", status, errs)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -23,6 +24,7 @@ import (
 // regridding is a command that gives arrays another chunk grid.
 type regridding struct {
 	memory       string
+	grace        string
 	dry          bool
 	singleWriter *bool
 	replacing    replacing
@@ -49,6 +51,9 @@ func planFlag(c *cobra.Command, to *string) {
 // begin reads the prices, and makes a dry run of a command that only writes a plan.
 func (r *regridding) begin(cmd *cobra.Command) (err error) {
 	r.dry = r.dry || r.planTo != ""
+	if r.planTo != "" && r.grace != "" {
+		return failure.BadUsage("--plan does not go with --grace: give varve vacuum before varve run the grace")
+	}
 	if r.prices, err = readPrices(cmd, r.pricesFrom); err != nil {
 		return err
 	}
@@ -59,6 +64,7 @@ func (r *regridding) begin(cmd *cobra.Command) (err error) {
 func (r *regridding) ownFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.memory, "memory", "", "hold at most `SIZE` of elements and chunks at once, such as 2GiB (512MiB by default)")
+	f.StringVar(&r.grace, "grace", "", "first delete the chunks of grids that were superseded longer than this `TIME` ago, such as 24h, as varve vacuum does")
 	f.BoolVar(&r.dry, "dry-run", false, "change nothing, and print what would change")
 	pricesFlag(c, &r.pricesFrom)
 	r.expected.flags(c)
@@ -69,11 +75,25 @@ func (r *regridding) ownFlags(c *cobra.Command) {
 const laterHelp = `The chunks of the new grid are stored under other keys, and one write of the metadata makes them visible: readers see
 the old array or the new one, and writers can go on meanwhile. If the command is stopped, repeat it; it goes on where it
 was. The old chunks stay for readers that opened the array before. varve vacuum deletes them after a day, and until then
-varve revert goes back.`
+varve revert goes back.
+
+A store holds the chunks of at most four grids of an array, of three if it has one axis, and of two in format 2. So more
+changes a day need --grace: the command first deletes the chunks of grids that were superseded longer ago than that, as
+varve vacuum does. With --grace 0s, readers that opened the array before find no chunks afterwards, and nothing can show
+that none is left.`
 
 // options returns the options of re-gridding.
 func (r *regridding) options() (*regrid.Options, error) {
 	o := &regrid.Options{TakeOver: *r.singleWriter, InPlace: r.replacing.inPlace, Offline: r.replacing.offline}
+	if r.grace != "" {
+		d, err := time.ParseDuration(r.grace)
+		if err != nil || d < 0 {
+			return nil, failure.BadUsage("--grace %s: want a time such as 24h, 30m or 0s", phrase.Word(r.grace))
+		}
+		if o.Grace = d; d == 0 {
+			o.Grace = -1 // none
+		}
+	}
 	if r.memory == "" {
 		return o, nil
 	}
@@ -105,6 +125,9 @@ func (r *regridding) run(cmd *cobra.Command, args []string, request func(locatio
 	location := args[0]
 	if len(args) > 1 {
 		r.into = args[1]
+	}
+	if r.into != "" && r.grace != "" {
+		return failure.BadUsage("--grace deletes the chunks of superseded grids, and a new array has none: leave it out")
 	}
 	access := session.Writing(cmd)
 	// A dry run, or a new array, needs no permission to write the old one.
@@ -182,6 +205,8 @@ type regridded struct {
 	DryRun  bool   `json:"dry_run"`
 	Changed bool   `json:"changed"`
 	Policy  string `json:"growth_policy,omitempty"` // how the stored one changes
+	Blocked string `json:"blocked,omitempty"`       // why it would fail now
+	Freed   int64  `json:"bytes_freed,omitempty"`   // by --grace
 	dryrun.Counts
 	Free        *int64       `json:"space_free"` // bytes; null if the store does not tell
 	Cost        *cost        `json:"cost,omitempty"`
@@ -228,6 +253,9 @@ func (r *regridding) regrid(cmd *cobra.Command, location string, a *zarr.Array, 
 			session.Remark(cmd, d.Path, text)
 		}
 	}
+	if err := r.blocked(cmd, d); err != nil {
+		return nil, err
+	}
 	if r.dry || !plan.Changes {
 		d.remark(cmd, plan.Policy)
 		return d, nil
@@ -243,6 +271,18 @@ func (r *regridding) regrid(cmd *cobra.Command, location string, a *zarr.Array, 
 	d.remark(cmd, report.Policy)
 	d.did(report)
 	return d, nil
+}
+
+// blocked returns why a re-gridding would fail, if that is known. In a dry run it is a
+// note.
+func (r *regridding) blocked(cmd *cobra.Command, d *regridded) error {
+	err := d.plan.Blocked
+	if err == nil || !r.dry {
+		return failure.On(cmd.Name(), d.Path, err)
+	}
+	d.Blocked = failure.OneLine(err)
+	session.Note(cmd, d.Path, d.Blocked)
+	return nil
 }
 
 // planned returns what a plan says.
@@ -273,7 +313,7 @@ func (r *regridding) planned(operation, location string, plan *regrid.Plan) *reg
 
 // did replaces the counts of the plan by those of what was done.
 func (d *regridded) did(report *regrid.Report) {
-	d.Changed, d.scratch = report.Changed, report.Staged.Scratch
+	d.Changed, d.scratch, d.Freed = report.Changed, report.Staged.Scratch, report.Freed
 	d.count(report.Staged)
 	if d.BytesLinked = report.Staged.BytesLinked; d.BytesLinked > 0 {
 		d.Linked, *d.Copied = report.Staged.Cloned, report.Staged.Arranged
@@ -375,6 +415,11 @@ func (d *regridded) print(cmd *cobra.Command) error {
 	_, err := fmt.Fprintf(w, "%s  %s chunks %s%s\n", name, d.plan.Grid.Name(), phrase.Chunks(d.plan.Grid), how)
 	if err != nil || d.Strategy == "metadata" {
 		return err
+	}
+	if d.Freed > 0 {
+		if _, err := fmt.Fprintf(w, "  %s of superseded grids deleted first\n", phrase.Bytes(d.Freed)); err != nil {
+			return err
+		}
 	}
 	err = d.printChunks(w)
 	if n := len(d.plan.Stages); err == nil && n > 1 {

@@ -173,7 +173,7 @@ func (a Array) Records(ctx context.Context) ([]*Record, error) {
 }
 
 func tooMany(below store.Path, what string) error {
-	return fmt.Errorf("%w: %s has %s: delete superseded grids in time (regrid.Vacuum), or else the oldest records by hand", codec.ErrLimit, below, what)
+	return fmt.Errorf("%w: %s has %s: delete superseded grids in time (regrid.Vacuum), or make a new array of this one (Options.Into)", codec.ErrLimit, below, what)
 }
 
 // read reads one record.

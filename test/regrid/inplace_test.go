@@ -237,7 +237,8 @@ func TestOffline(t *testing.T) {
 	}
 }
 
-// TestNoKeysUntil checks that the error says when chunk keys will be free.
+// TestNoKeysUntil checks that the error says when chunk keys will be free, and what frees
+// some now. A plan says the same, and is made nevertheless.
 func TestNoKeysUntil(t *testing.T) {
 	s := memstore.New()
 	a := days(t, s, 8)
@@ -245,8 +246,16 @@ func TestNoKeysUntil(t *testing.T) {
 	compact(t, a, 4)
 	_, err := regrid.Do(t.Context(), a, regrid.Compaction{UpTo: 8}, nil)
 	day := time.Now().UTC().Add(regrid.DefaultGrace).Format("2006-01-02")
-	if !errors.Is(err, regrid.ErrNoKeys) || !strings.Contains(err.Error(), day) {
-		t.Errorf("%v, want %s", err, day)
+	for _, part := range []string{day, "regrid.Vacuum with a grace of 0s (or Options.Grace) frees it now", "nothing can show that none is left"} {
+		if !errors.Is(err, regrid.ErrNoKeys) || !strings.Contains(err.Error(), part) {
+			t.Errorf("%v\nlacks %s", err, part)
+		}
+	}
+	for grace, free := range map[time.Duration]bool{0: false, time.Hour: false, -1: true} {
+		p, err := regrid.NewPlan(t.Context(), a, regrid.Compaction{UpTo: 8}, &regrid.Options{Grace: grace})
+		if err != nil || !p.Changes || p.Encoded != 1 || errors.Is(p.Blocked, regrid.ErrNoKeys) == free {
+			t.Errorf("a plan with the grace %v: %+v (%v)", grace, p, err)
+		}
 	}
 	mergeTail(t, a, 0, 8)
 }

@@ -114,6 +114,42 @@ func TestRotation(t *testing.T) {
 	reads(t, s, fixture.Numbers(1, 8)...)
 }
 
+// TestGraceOfRegridding re-grids an array more often than it has sets of chunk keys, each
+// time with a grace. Before that, superseded grids go that are older.
+func TestGraceOfRegridding(t *testing.T) {
+	for name, s := range map[string]store.Store{
+		"memory": memstore.New(), "files": fixture.FileStore(vfs.NewDisk()), "without locks": &handle{storetest.Conditional(memstore.New(), storetest.Hooks{})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := days(t, s, 8)
+			again := func(n int64, grace time.Duration) (*regrid.Report, error) {
+				return regrid.Do(t.Context(), a, regrid.Rechunking{Chunks: regrid.Cuts{grid.Every(n)}}, &regrid.Options{Grace: grace})
+			}
+			for n := range int64(7) {
+				r, err := again(2+n%5, -1)
+				if err != nil || (r.Freed > 0) != (n > 0) {
+					t.Fatalf("round %d: %+v (%v)", n, r, err)
+				}
+				reads(t, s, fixture.Numbers(1, 8)...)
+			}
+			if _, err := again(2, time.Hour); err != nil { // the grid before stays
+				t.Fatal(err)
+			}
+			if _, err := again(3, time.Hour); !errors.Is(err, regrid.ErrNoKeys) {
+				t.Errorf("within the grace: %v", err)
+			}
+			if err := regrid.Revert(t.Context(), a); err != nil {
+				t.Error(err)
+			}
+			// What has the grid already is not vacuumed.
+			if r, err := again(3, -1); err != nil || r.Changed || r.Freed > 0 {
+				t.Errorf("no change: %+v (%v)", r, err)
+			}
+			reads(t, s, fixture.Numbers(1, 8)...)
+		})
+	}
+}
+
 func TestRevert(t *testing.T) {
 	s := memstore.New()
 	a := days(t, s, 4)
