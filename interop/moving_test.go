@@ -4,6 +4,7 @@ package interop
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/regrid"
 )
@@ -75,13 +77,13 @@ func randomMove(r *rand.Rand, s spec, b block) (regrid.Request, []byte) {
 	if r.IntN(2) == 0 {
 		from := r.Int64N(extent + 1)
 		to := from + r.Int64N(extent-from+1)
-		return regrid.Removal{Axis: axis, Range: grid.Interval{Start: from, Stop: to}, Unlock: true}, replaced(b, len(s.Fill), axis, from, to, block{})
+		return regrid.Removal{Axis: axis, Range: grid.Interval{Start: from, Stop: to}, Unlock: r.IntN(2) == 0}, replaced(b, len(s.Fill), axis, from, to, block{})
 	}
 	shape := slices.Clone(s.Shape)
 	shape[axis] = 1 + r.Int64N(5)
 	more, at := randomBlock(r, s, shape), r.Int64N(extent+1)
 	src := zarr.SourceAt(bytes.NewReader(more.data), shape...)
-	return regrid.Insertion{Axis: axis, At: at, From: src, Unlock: true}, replaced(b, len(s.Fill), axis, at, at, more)
+	return regrid.Insertion{Axis: axis, At: at, From: src, Unlock: r.IntN(2) == 0}, replaced(b, len(s.Fill), axis, at, at, more)
 }
 
 // replaced returns the elements of a block with other planes in place of some.
@@ -106,4 +108,49 @@ func replaced(b block, size, axis int, from, to int64, by block) []byte {
 		all = append(all, row[to*inner:]...)
 	}
 	return all
+}
+
+// TestRollingWindow appends an hour to the arrays of a group, by either implementation,
+// and drops the oldest one, more often than there are chunk keys. zarr-python reads the
+// values after each round, of the field and of its coordinate, which has one regular
+// chunk.
+func TestRollingWindow(t *testing.T) {
+	t.Parallel()
+	p, path := startPython(t), filepath.Join(t.TempDir(), "g.zarr")
+	g, err := zarr.CreateGroup(t.Context(), path, nil, nil)
+	check(t, err)
+	defer g.Close()
+	create := func(name string, values []int32, shape []int64, cuts ...grid.Cut) *zarr.Array {
+		spec := zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Chunks: cuts, DimensionNames: []string{"time", "x"}[:len(shape)]}
+		a, err := g.At(name).CreateArray(t.Context(), spec, nil)
+		check(t, err)
+		check(t, zarr.Write(t.Context(), a, nil, values))
+		return a
+	}
+	bytesOf := func(values ...int32) (b []byte) {
+		for _, v := range values {
+			b = binary.LittleEndian.AppendUint32(b, uint32(v))
+		}
+		return b
+	}
+	field := create("t2m", []int32{0, 100, 1, 101, 2, 102}, []int64{3, 2}, grid.Edges(1, 1, 1), grid.Every(2))
+	coordinate := create("time", []int32{0, 1, 2}, []int64{3}, grid.Every(512))
+	for hour := int32(3); hour < 23; hour++ {
+		who := []implementation{p, varve{}}[hour%2]
+		who.append(t, path+"/t2m", 0, block{[]int64{1, 2}, bytesOf(hour, 100+hour)})
+		who.append(t, path+"/time", 0, block{[]int64{1}, bytesOf(hour)})
+		check(t, errors.Join(field.Refresh(t.Context()), coordinate.Refresh(t.Context())))
+		oldest := regrid.Removal{Range: grid.Interval{Stop: 1}}
+		_, err := regrid.DoAll(t.Context(), []regrid.Part{{Array: field, Request: oldest}, {Array: coordinate, Request: oldest}}, &regrid.Options{Grace: -1})
+		check(t, err)
+		if got := p.read(t, path+"/time").Data; !bytes.Equal(got, bytesOf(hour-2, hour-1, hour)) {
+			t.Fatalf("hour %d: the coordinate is %v", hour, got)
+		}
+		if got := p.read(t, path+"/t2m").Data; !bytes.Equal(got, bytesOf(hour-2, 98+hour, hour-1, 99+hour, hour, 100+hour)) {
+			t.Fatalf("hour %d: the field is %v", hour, got)
+		}
+	}
+	if !coordinate.Grid().IsRegular() {
+		t.Errorf("%s", coordinate)
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/snapshot"
 )
 
@@ -17,6 +18,38 @@ func checkAxis(s *snapshot.Array, i int) error {
 		return nil
 	}
 	return fmt.Errorf("%w: axis %d of an array with %d axes", zarr.ErrInvalidArgument, i, s.Grid.Rank())
+}
+
+// mostSmall is how many bytes the elements of a small array take at most: all of them are
+// encoded anew so that the array stays regular.
+const mostSmall = 16 << 20
+
+// staysRegular returns a regular axis along which planes move, with its new extent. The
+// axis stays regular if only whole chunks move, or if the array is small. Then programs
+// that know regular grids only go on to read it. Listed edges may be asked for, but a
+// coordinate gets none, because without it all arrays of the group are lost to them.
+func staysRegular(s *snapshot.Array, i int, extent int64, whole, unlock bool) (is grid.Axis, stays bool, err error) {
+	a := s.Grid.Axis(i)
+	if !a.IsRegular() {
+		return a, false, nil
+	}
+	size := int64(s.Engine.Size)
+	if s.Type.Variable() {
+		size = 16 // about
+	}
+	bytes, fits := checked.Product(append(s.Grid.Shape(), size)...)
+	small := fits && bytes <= mostSmall
+	if unlock && !(small && isCoordinate(s)) || !whole && !small {
+		return a, false, nil
+	}
+	is, err = grid.NewAxis(extent, grid.Every(a.Step()))
+	return is, true, err
+}
+
+// isCoordinate reports whether an array is the coordinate of its dimension.
+func isCoordinate(s *snapshot.Array) bool {
+	names := s.DimensionNames()
+	return len(names) == 1 && names[0] != "" && names[0] == s.Engine.Path.Name()
 }
 
 // unlocked returns an axis along which planes move, with listed edges.
@@ -29,7 +62,7 @@ func unlocked(s *snapshot.Array, i int, unlock bool) (grid.Axis, error) {
 	case s.Doc.Format() == 2:
 		return a, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first (rewrite.Convert)", zarr.ErrUnsupported)}
 	case a.IsRegular() && !unlock:
-		return a, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: its chunks are regular, and would be no longer: permit listed ones (Unlock), which not all programs can read", zarr.ErrInvalidArgument)}
+		return a, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: its chunks are regular, and would be no longer unless only whole chunks of %d move: permit listed ones (Unlock), which not all programs can read", zarr.ErrInvalidArgument, a.Step())}
 	}
 	is, err := a.Unlocked()
 	if err != nil {

@@ -34,13 +34,15 @@ type Insertion struct {
 	// Identity identifies the new elements: a request with another one does not resume
 	// this one. If it is empty, the elements are read once more to compute a hash.
 	Identity string `json:"identity"`
-	// Edges are the lengths of the new chunks. Nil is one chunk for all planes.
+	// Edges are the lengths of the new chunks. Nil is one chunk for all planes. An axis
+	// that stays regular has chunks of its own length.
 	Edges []int64 `json:"edges,omitempty"`
 	// Expect, if not 0, is the extent of the axis when the re-gridding begins. If it is
 	// another one, the error wraps [zarr.ErrConflict]. This prevents the same planes from
 	// being moved twice, if the outcome of an earlier call is not known.
 	Expect int64 `json:"expect,omitempty"`
-	// Unlock permits to give an axis with regular chunks listed ones.
+	// Unlock gives an axis with regular chunks listed ones. Without it, the axis stays
+	// regular in the same cases as with a [Removal].
 	Unlock bool `json:"unlock,omitempty"`
 }
 
@@ -49,10 +51,10 @@ func (Insertion) operation() string { return "insert" }
 func (r Insertion) planesAt() (axis int, expect int64) { return r.Axis, r.Expect }
 
 func (r Insertion) target(s *snapshot.Array) (*target, error) {
-	was, err := unlocked(s, r.Axis, r.Unlock)
-	if err != nil {
+	if err := checkAxis(s, r.Axis); err != nil {
 		return nil, err
 	}
+	was := s.Grid.Axis(r.Axis)
 	extent := was.Extent()
 	if r.At < 0 {
 		return nil, &grid.AxisError{Axis: r.Axis, Err: fmt.Errorf("%w: insert at %d", zarr.ErrInvalidArgument, r.At)}
@@ -64,8 +66,19 @@ func (r Insertion) target(s *snapshot.Array) (*target, error) {
 	if err != nil || planes == 0 {
 		return nil, err
 	}
+	longer, ok := checked.Add(extent, planes)
+	if !ok {
+		return nil, &grid.AxisError{Axis: r.Axis, Err: fmt.Errorf("%w: %d and %d planes", grid.ErrOverflow, extent, planes)}
+	}
 	unit := innerStep(s, r.Axis)
-	is, err := r.cut(was, planes, unit)
+	whole := r.At == extent || was.IsRegular() && r.At%was.Step() == 0 && planes%was.Step() == 0
+	is, stays, err := staysRegular(s, r.Axis, longer, whole, r.Unlock)
+	if err == nil && !stays {
+		if was, err = unlocked(s, r.Axis, r.Unlock); err != nil {
+			return nil, err
+		}
+		is, err = r.cut(was, longer, planes, unit)
+	}
 	if err != nil {
 		return nil, &grid.AxisError{Axis: r.Axis, Err: err}
 	}
@@ -140,12 +153,9 @@ func (r Insertion) given(s *snapshot.Array) (int64, error) {
 	return 0, fmt.Errorf("%w: %d words for planes of shape %v", zarr.ErrInvalidArgument, len(r.Words), shape)
 }
 
-// cut returns the axis with the new chunks. unit is the length of inner chunks, or 1.
-func (r Insertion) cut(a grid.Axis, planes, unit int64) (grid.Axis, error) {
-	extent, ok := checked.Add(a.Extent(), planes)
-	if !ok {
-		return a, fmt.Errorf("%w: %d and %d planes", grid.ErrOverflow, a.Extent(), planes)
-	}
+// cut returns the axis of an extent, with the new chunks. unit is the length of inner
+// chunks, or 1.
+func (r Insertion) cut(a grid.Axis, extent, planes, unit int64) (grid.Axis, error) {
 	edges := r.Edges
 	if edges == nil {
 		edges = []int64{planes}

@@ -30,7 +30,10 @@ type Removal struct {
 	// another one, the error wraps [zarr.ErrConflict]. This prevents the same planes from
 	// being moved twice, if the outcome of an earlier call is not known.
 	Expect int64 `json:"expect,omitempty"`
-	// Unlock permits to give an axis with regular chunks listed ones.
+	// Unlock gives an axis with regular chunks listed ones. Without it, the axis stays
+	// regular if only whole chunks move, or if the elements take at most 16 MiB.
+	// Otherwise the error wraps [zarr.ErrInvalidArgument]. The coordinate of a dimension,
+	// an array of one axis with its name, stays regular in any case if it is that small.
 	Unlock bool `json:"unlock,omitempty"`
 }
 
@@ -39,10 +42,10 @@ func (Removal) operation() string { return "drop" }
 func (r Removal) planesAt() (axis int, expect int64) { return r.Axis, r.Expect }
 
 func (r Removal) target(s *snapshot.Array) (*target, error) {
-	was, err := unlocked(s, r.Axis, r.Unlock)
-	if err != nil {
+	if err := checkAxis(s, r.Axis); err != nil {
 		return nil, err
 	}
+	was := s.Grid.Axis(r.Axis)
 	extent := was.Extent()
 	if r.Range.Start < 0 || r.Range.Stop < r.Range.Start {
 		return nil, &grid.AxisError{Axis: r.Axis, Err: fmt.Errorf("%w: the range %d:%d", zarr.ErrInvalidArgument, r.Range.Start, r.Range.Stop)}
@@ -54,7 +57,14 @@ func (r Removal) target(s *snapshot.Array) (*target, error) {
 		return nil, nil
 	}
 	unit := innerStep(s, r.Axis)
-	is, err := r.cut(was, unit)
+	whole := r.Range.Stop == extent || was.IsRegular() && r.Range.Start%was.Step() == 0 && r.Range.Len()%was.Step() == 0
+	is, stays, err := staysRegular(s, r.Axis, extent-r.Range.Len(), whole, r.Unlock)
+	if err == nil && !stays {
+		if was, err = unlocked(s, r.Axis, r.Unlock); err != nil {
+			return nil, err
+		}
+		is, err = r.cut(was, unit)
+	}
 	if err != nil {
 		return nil, &grid.AxisError{Axis: r.Axis, Err: err}
 	}

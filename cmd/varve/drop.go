@@ -25,7 +25,11 @@ type dropping struct {
 
 // movingHelp explains what drop and insert have in common.
 const movingHelp = `Chunks that stay as they are get linked or copied by the store, and only those that the command cuts are encoded anew.
-Shards are cut between inner chunks. A regular axis is refused, because its chunks would differ in length; --unlock permits it.
+Shards are cut between inner chunks.
+
+An array with a regular axis stays regular if only whole chunks move, or if its elements take at most 16 MiB: then they are
+encoded anew. Others are refused, because chunks would differ in length; --unlock permits it. Small coordinates stay regular
+in any case, so that programs which know regular grids only do not lose them.
 
 In a group, all arrays directly below it that have the dimension change together, and one transaction publishes all of
 them. ` + dimensions.Text

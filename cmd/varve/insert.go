@@ -190,7 +190,9 @@ func (i *inserting) edges(one *moved, planes int64, policy *grid.Growth) ([]int6
 	}
 	how := grid.AppendOne()
 	if a := one.array.Grid().Axis(one.axis); policy != nil {
-		how = *policy
+		if how = *policy; a.IsRegular() && !i.unlock {
+			return nil, failure.BadArgument("--grow %s: the axis is regular, and its chunks keep their length; --unlock permits others", i.grow)
+		}
 	} else if a.IsRegular() {
 		how = grid.Fixed(a.Step())
 	}

@@ -68,26 +68,27 @@ func TestDrop(t *testing.T) {
 }
 
 func TestDropRange(t *testing.T) {
-	node := newNode(t, "--shape", "9", "--dtype", "int16", "--chunks", "3")
-	must(t, numbers(0, 9), "write", node, "--format", "json")
+	node := newNode(t, "--shape", "9,1000000", "--dtype", "int16", "--chunks", "3,1000000")
 	for _, c := range []struct {
 		arguments []string
 		status    int
 		words     string
 	}{
-		{[]string{"--range", "0:3"}, 1, "--unlock"},
+		{[]string{"--range", "1:3"}, 1, "only whole chunks of 3 move: --unlock permits"},
 		{[]string{"--range", "0:10", "--unlock"}, 1, "there are 9"},
 		{[]string{"--range", "3"}, 2, "--range 0:31"},
 		{[]string{"--range", ":"}, 2, "--range 0:31"},
 		{[]string{"--range", "-3:"}, 2, "--range 0:31"},
 		{nil, 2, "--range"},
-		{[]string{"--range", "0:3", "--axis", "1"}, 1, "axis 1"},
+		{[]string{"--range", "0:3", "--axis", "2"}, 1, "axis 2"},
 	} {
 		_, errs, status := execute(t, "", append([]string{"drop", node, "--yes"}, c.arguments...)...)
 		if status != c.status || !strings.Contains(errs, c.words) {
 			t.Errorf("%v: status %d, %s", c.arguments, status, errs)
 		}
 	}
+	node = newNode(t, "--shape", "9", "--dtype", "int16", "--chunks", "3")
+	must(t, numbers(0, 9), "write", node, "--format", "json")
 	out := must(t, "", "drop", node, "--range", "6:", "--unlock", "--yes")
 	if !strings.Contains(out, "1 dropped") || elementsAt(t, node, "") != "[0,1,2,3,4,5]" {
 		t.Errorf("%s %s", out, elementsAt(t, node, ""))
@@ -125,7 +126,13 @@ func TestInsert(t *testing.T) {
 		}
 	}
 	regular := newNode(t, "--shape", "4", "--dtype", "int32", "--chunks", "2")
-	must(t, "", "insert", regular, "--at", "2", "--unlock", f[0])
+	refuses(t, "--grow fixed:1: the axis is regular", "insert", regular, "--at", "2", "--grow", "fixed:1", f[0])
+	must(t, "", "insert", regular, "--at", "1", f[1])
+	if got := chunkShapes(t, regular); got != "every [2]" {
+		t.Error(got)
+	}
+	must(t, "", "drop", regular, "--range", "1:2", "--yes")
+	must(t, "", "insert", regular, "--at", "2", "--unlock", "--grace", "0s", f[0])
 	if got := chunkShapes(t, regular); got != "[[[2,2],1,2]]" {
 		t.Error(got)
 	}
@@ -217,5 +224,37 @@ func TestGraceOfCommands(t *testing.T) {
 	}
 	if _, errs, status := execute(t, "", "rechunk", node, filepath.Join(t.TempDir(), "new"), "--grace", "1h"); status != 2 || !strings.Contains(errs, "--grace") {
 		t.Errorf("a new array: %d %s", status, errs)
+	}
+}
+
+// TestRollingWindow appends an hour to a group and drops the oldest one, more often than
+// there are chunk keys. The field has a chunk for each hour, and the coordinate has one
+// regular chunk. Programs that know regular grids only go on to read the coordinate.
+func TestRollingWindow(t *testing.T) {
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	must(t, "", "create", group, "--group")
+	must(t, "", "create", group+"/t2m", "--shape", "6,2", "--dtype", "int16", "--chunks", "[[1,1,1,1,1,1],2]", "--dimension-names", "time,x")
+	must(t, "", "create", group+"/time", "--shape", "6", "--dtype", "int32", "--chunks", "512", "--dimension-names", "time")
+	must(t, numbers(0, 12), "write", group+"/t2m", "--format", "json")
+	must(t, numbers(0, 6), "write", group+"/time", "--format", "json")
+	for hour := 6; hour < 26; hour++ {
+		f := files(t, fmt.Sprintf("[[%d,%d]]", 2*hour, 2*hour+1), fmt.Sprintf("[%d]", hour))
+		must(t, "", "append", group, "t2m="+f[0], "time="+f[1])
+		must(t, "", "drop", group, "--axis", "time", "--range", "0:1", "--expect", "7", "--grace", "0s", "--yes")
+		want := strings.Join(strings.Fields(numbers(hour-5, 6)), "")
+		if got := elementsAt(t, group+"/time", ""); got != want {
+			t.Fatalf("hour %d: %s, want %s", hour, got, want)
+		}
+		if got := elementsAt(t, group+"/t2m", "0,0"); got != fmt.Sprint(2*(hour-5)) {
+			t.Fatalf("hour %d: %s", hour, got)
+		}
+	}
+	if a, b := chunkShapes(t, group+"/time"), chunkShapes(t, group+"/t2m"); a != "every [512]" || b != "[[[1,6]],2]" {
+		t.Errorf("%s %s", a, b)
+	}
+	must(t, "", "check", group)
+	must(t, "", "vacuum", group, "--grace", "0s", "--yes")
+	if dirs, err := filepath.Glob(filepath.Join(group, "*", "[c0-9]*")); err != nil || len(dirs) > 8 {
+		t.Errorf("left %q (%v)", dirs, err)
 	}
 }

@@ -18,9 +18,9 @@ import (
 
 // moveCrashAt is [change.crashAt] for a request that moves planes of an array of the
 // elements 1 to 6.
-func moveCrashAt(t *testing.T, inner storetest.ObjectStore, request regrid.Request, want []int32, at int, end func(*storetest.Stepper) bool) bool {
-	a, err := zarr.At(inner, "a").CreateArray(t.Context(), fixture.Edges(2, 2, 2), nil)
-	was := fixture.Numbers(1, 6)
+func moveCrashAt(t *testing.T, inner storetest.ObjectStore, m move, at int, end func(*storetest.Stepper) bool) bool {
+	a, err := zarr.At(inner, "a").CreateArray(t.Context(), m.spec, nil)
+	was, want := fixture.Numbers(1, 6), m.want
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, was)
 	}
@@ -30,7 +30,7 @@ func moveCrashAt(t *testing.T, inner storetest.ObjectStore, request regrid.Reque
 	do := func(s store.Store, o *regrid.Options) error {
 		a, err := zarr.At(&handle{s.(storetest.ObjectStore)}, "a").OpenArray(t.Context(), &zarr.Options{Write: true, Concurrency: 1})
 		if err == nil {
-			_, err = regrid.Do(t.Context(), a, request, o)
+			_, err = regrid.Do(t.Context(), a, m.request, o)
 		}
 		return err
 	}
@@ -80,14 +80,16 @@ func moving(r regrid.Request) client {
 // move is a request that moves planes of an array of the elements 1 to 6, and the
 // elements afterwards.
 type move struct {
+	spec    zarr.Spec
 	request regrid.Request
 	want    []int32
 }
 
 // moves are requests of both kinds.
 var moves = map[string]move{
-	"drop":   {regrid.Removal{Range: grid.Interval{Start: 1, Stop: 4}}, []int32{1, 5, 6}},
-	"insert": {regrid.Insertion{At: 3, From: given([]int64{2}, []int32{8, 9})}, []int32{1, 2, 3, 8, 9, 4, 5, 6}},
+	"drop":                      {fixture.Edges(2, 2, 2), regrid.Removal{Range: grid.Interval{Start: 1, Stop: 4}}, []int32{1, 5, 6}},
+	"drop from a regular array": {fixture.Every(6, 4), regrid.Removal{Range: grid.Interval{Start: 1, Stop: 4}}, []int32{1, 5, 6}},
+	"insert":                    {fixture.Edges(2, 2, 2), regrid.Insertion{At: 3, From: given([]int64{2}, []int32{8, 9})}, []int32{1, 2, 3, 8, 9, 4, 5, 6}},
 }
 
 // moveScenes are removals and insertions beside other clients. What was appended stays. A
@@ -99,6 +101,12 @@ func moveScenes() map[string]scene {
 		"append": {n: 4, clients: []client{dropping, appending(5)}, oneOf: func(done []bool) [][]int32 {
 			if !done[0] || !done[1] {
 				return nil // both always succeed
+			}
+			return [][]int32{{1, 3, 4, 5}}
+		}},
+		"append to a regular array": {n: 4, regular: true, clients: []client{dropping, appending(5)}, oneOf: func(done []bool) [][]int32 {
+			if !done[0] || !done[1] {
+				return nil
 			}
 			return [][]int32{{1, 3, 4, 5}}
 		}},

@@ -13,12 +13,11 @@ import (
 func TestMoveCrash(t *testing.T) {
 	fixture.Sequential(t)
 	for name, c := range moves {
-
 		for fate, end := range fates {
 			t.Run(name+"/"+fate, func(t *testing.T) {
 				t.Parallel()
 				at := 0
-				for moveCrashAt(t, inMemory(), c.request, c.want, at, end) {
+				for moveCrashAt(t, inMemory(), c, at, end) {
 					at++
 				}
 				t.Logf("%d operations", at)

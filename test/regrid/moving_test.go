@@ -46,7 +46,7 @@ func (d *drawn) drawMove(t *rapid.T) (r regrid.Request, apply func()) {
 	if rapid.Bool().Draw(t, "drop") {
 		from := rapid.Int64Range(0, extent).Draw(t, "from")
 		to := rapid.Int64Range(from, extent).Draw(t, "to")
-		r := regrid.Removal{Axis: axis, Range: grid.Interval{Start: from, Stop: to}, Unlock: true}
+		r := regrid.Removal{Axis: axis, Range: grid.Interval{Start: from, Stop: to}, Unlock: rapid.Bool().Draw(t, "unlock")}
 		return r, func() { d.replace(axis, from, to, nil, 0) }
 	}
 	shape := slices.Clone(d.shape)
@@ -57,7 +57,7 @@ func (d *drawn) drawMove(t *rapid.T) (r regrid.Request, apply func()) {
 	}
 	at, first := rapid.Int64Range(0, extent).Draw(t, "at"), rapid.Int32Range(100, 999).Draw(t, "first")
 	values := fixture.Numbers(first, int32(n))
-	insertion := regrid.Insertion{Axis: axis, At: at, From: given(shape, values), Unlock: true}
+	insertion := regrid.Insertion{Axis: axis, At: at, From: given(shape, values), Unlock: rapid.Bool().Draw(t, "unlock")}
 	if k := shape[axis]; k > 1 && rapid.Bool().Draw(t, "two chunks") {
 		insertion.Edges = []int64{1, k - 1}
 	}
@@ -202,7 +202,7 @@ func TestMoveRefusals(t *testing.T) {
 		}
 		return a
 	}
-	listed, regular := create("listed", fixture.Edges(4, 4)), create("regular", fixture.Every(8, 4))
+	listed, regular := create("listed", fixture.Edges(4, 4)), create("regular", fixture.Every(1<<23, 1<<21))
 	old := create("old", fixture.AsV2(fixture.Every(8, 4)))
 	spec := fixture.Edges(16, 16)
 	spec.InnerChunks = []grid.Cut{grid.Every(4)}
@@ -223,7 +223,7 @@ func TestMoveRefusals(t *testing.T) {
 		{listed, regrid.Insertion{At: 0}, zarr.ErrInvalidArgument, "no elements"},
 		{listed, regrid.Insertion{At: 0, From: given([]int64{1, 2}, []int32{1, 2})}, zarr.ErrInvalidArgument, "does not continue"},
 		{listed, regrid.Insertion{At: 0, From: two, Edges: []int64{3}}, zarr.ErrInvalidArgument, "3 planes"},
-		{regular, regrid.Removal{Range: in(0, 4)}, zarr.ErrInvalidArgument, "regular"},
+		{regular, regrid.Removal{Range: in(0, 4)}, zarr.ErrInvalidArgument, "only whole chunks of 2097152"},
 		{regular, regrid.Insertion{From: two}, zarr.ErrInvalidArgument, "regular"},
 		{old, regrid.Removal{Range: in(0, 4), Unlock: true}, zarr.ErrUnsupported, "format 2"},
 		{shards, regrid.Removal{Range: in(6, 18)}, zarr.ErrInvalidArgument, "begin at 4 or 8 and end at 16 or 20"},
@@ -237,6 +237,86 @@ func TestMoveRefusals(t *testing.T) {
 			t.Errorf("%+v: left %s", c.request, is)
 		}
 	}
+}
+
+// TestStaysRegular drops and inserts planes of regular arrays: they stay regular if only
+// whole chunks move, or if they are small. The chunks that programs know which have
+// opened the array before stay as they are.
+func TestStaysRegular(t *testing.T) {
+	drop := func(from, to int64) regrid.Removal {
+		return regrid.Removal{Range: grid.Interval{Start: from, Stop: to}}
+	}
+	unlock := func(r regrid.Removal) regrid.Removal { r.Unlock = true; return r }
+	insert := func(at int64) regrid.Insertion {
+		return regrid.Insertion{At: at, From: given([]int64{2}, []int32{50, 51})}
+	}
+	large, old, named := fixture.Every(1<<23, 1<<21), fixture.AsV2(fixture.Every(8, 3)), fixture.Every(8, 3)
+	old.Shape, old.Chunks = []int64{8, 1}, []grid.Cut{grid.Every(3), grid.Every(1)}
+	named.DimensionNames = []string{"a"}
+	for name, c := range map[string]struct {
+		spec    zarr.Spec
+		request regrid.Request
+		chunks  int64
+		list    bool
+		want    []int32 // the first elements
+	}{
+		"within a chunk":       {fixture.Every(8, 3), drop(1, 2), 3, false, []int32{1, 3, 4, 5, 6, 7, 8}},
+		"one large chunk":      {fixture.Every(8, 100), drop(0, 1), 1, false, []int32{2, 3, 4, 5, 6, 7, 8}},
+		"all":                  {fixture.Every(8, 3), drop(0, 8), 0, false, nil},
+		"format 2":             {old, drop(0, 2), 2, false, []int32{3, 4, 5, 6, 7, 8}},
+		"insertion":            {fixture.Every(8, 3), insert(4), 4, false, []int32{1, 2, 3, 4, 50, 51, 5, 6, 7, 8}},
+		"asked for a list":     {fixture.Every(8, 3), unlock(drop(1, 2)), 3, true, []int32{1, 3, 4}},
+		"a coordinate":         {named, unlock(drop(1, 2)), 3, false, []int32{1, 3, 4}},
+		"whole chunks":         {large, drop(1<<21, 1<<22), 3, false, []int32{1, 2, 3, 4, 5, 6, 7, 8, 0}},
+		"the end":              {large, drop(1<<22-7, 1<<23), 2, false, []int32{1, 2, 3}},
+		"insertion at the end": {large, insert(1 << 23), 5, false, []int32{1, 2, 3}},
+		"into an empty array":  {fixture.Every(0, 3), insert(0), 1, false, []int32{50, 51}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := memstore.New()
+			a, err := zarr.At(s, "a").CreateArray(t.Context(), c.spec, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			box := grid.BoxOf(a.Shape())
+			box[0].Stop = min(8, box[0].Stop)
+			if err := zarr.Write(t.Context(), a, box, fixture.Numbers(1, int32(box[0].Stop))); err != nil {
+				t.Fatal(err)
+			}
+			chunks := map[string]string{}
+			for _, key := range strings.Fields(keys(t, s)) {
+				if !strings.Contains(key, ".z") && !strings.HasSuffix(key, ".json") {
+					chunks[key] = valueAt(t, s, key)
+				}
+			}
+			if _, err := regrid.Do(t.Context(), a, c.request, nil); err != nil {
+				t.Fatal(err)
+			}
+			if n, ok := a.Grid().NumChunks(); !ok || n != c.chunks || a.Grid().IsRegular() == c.list {
+				t.Errorf("%s", a)
+			}
+			box = grid.BoxOf(a.Shape())
+			box[0].Stop = int64(len(c.want))
+			if got, err := zarr.Read[int32](t.Context(), a, box); err != nil || !slices.Equal(got.Data, c.want) {
+				t.Errorf("%v (%v), want %v", got.Data, err, c.want)
+			}
+			for key, value := range chunks {
+				if valueAt(t, s, key) != value {
+					t.Errorf("%s has changed", key)
+				}
+			}
+		})
+	}
+}
+
+// valueAt returns a value of a store.
+func valueAt(t *testing.T, s store.Store, key string) string {
+	t.Helper()
+	data, _, err := s.Get(t.Context(), store.MustKey(key), store.Request{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 // TestSourceFails ends an insertion by an error of the source. The same request completes

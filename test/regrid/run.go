@@ -32,7 +32,7 @@ func Run(t *testing.T, open func() storetest.ObjectStore, step, times int) (stop
 	for name, m := range moves {
 		for fate, end := range someFates(step) {
 			t.Run(name+"/"+fate, func(t *testing.T) {
-				for at := rand.IntN(step); moveCrashAt(t, open(), m.request, m.want, at, end); at += step {
+				for at := rand.IntN(step); moveCrashAt(t, open(), m, at, end); at += step {
 					stops++
 				}
 			})
