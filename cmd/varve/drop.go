@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/regrid"
 )
@@ -20,6 +21,7 @@ import (
 type dropping struct {
 	moving
 	text string
+	sel  *string
 	yes  bool
 }
 
@@ -36,18 +38,20 @@ them. ` + dimensions.Text
 
 func newDropCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "drop NODE|GROUP --axis AXIS --range LO:HI",
+		Use:   "drop NODE|GROUP --axis AXIS --range LO:HI | drop NODE|GROUP --select DIMENSION=…",
 		Short: "Take a range out of an array, or out of all arrays of a group that have the dimension",
 		Long: `Take a range of an axis out of an array, or out of all arrays of a group that have the dimension, such as the oldest days
 of a rolling window. What follows the range moves up. Before that, drop asks on a terminal, and needs --yes elsewhere.
 
 The range means the elements at the time when the command begins. If another command drops or inserts elements first,
-it fails. LO is part of the range and HI is not; either may be left out.
+it fails. LO is part of the range and HI is not; either may be left out. --select names the range of one dimension by
+positions or, with two dots, by coordinate values, both ends included. It then means the same when the command is repeated.
 
 ` + movingHelp + `
 
 ` + laterHelp,
 		Example: `  varve drop era5.zarr --axis time --range 0:31 --yes
+  varve drop era5.zarr --select time=..2024-12-31 --grace 24h --yes
   varve drop station.zarr --axis 0 --range 2:5 --unlock --dry-run`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,
@@ -57,6 +61,8 @@ it fails. LO is part of the range and HI is not; either may be left out.
 	planFlag(c, &d.planTo)
 	f := c.Flags()
 	f.StringVar(&d.text, "range", "", "the range `LO:HI` that is dropped, such as 0:31")
+	d.sel = source.SelectionFlag(c)
+	f.Lookup("select").Usage = "the `RANGE` of one dimension, such as time=0:31 or time=..2024-12-31, in place of --axis and --range"
 	f.BoolVarP(&d.yes, "yes", "y", false, "do not ask")
 	c.RunE = func(cmd *cobra.Command, args []string) error { return d.run(cmd, args[0]) }
 	return c
@@ -79,8 +85,32 @@ func (d *dropping) ends() (low, high int64, err error) {
 	return max(0, low), high, nil
 }
 
+// selected returns the range of --select along the axis of an array.
+func (d *dropping) selected(cmd *cobra.Command, one *moved) (r grid.Interval, err error) {
+	v, err := source.Selected(cmd.Context(), one.array, *d.sel)
+	if err != nil {
+		return r, err
+	}
+	box, ok := boxOf(v.Selection())
+	for i, n := range one.array.Shape() {
+		ok = ok && (i == one.axis || box[i] == grid.Interval{Stop: n})
+	}
+	if !ok {
+		return r, failure.BadArgument("--select %s: give one range of one dimension, such as time=0:31 or time=..2024-12-31", phrase.Word(*d.sel))
+	}
+	return box[one.axis], nil
+}
+
 func (d *dropping) run(cmd *cobra.Command, location string) error {
-	low, high, err := d.ends()
+	low, high := int64(0), int64(0)
+	var err error
+	if *d.sel == "" {
+		low, high, err = d.ends()
+	} else if name, _, ok := strings.Cut(*d.sel, "="); !ok || d.text != "" || cmd.Flags().Changed("axis") {
+		err = failure.BadUsage("--select takes the place of --axis and --range: give one range of one dimension, such as --select time=0:31")
+	} else {
+		d.axis = strings.TrimSpace(name)
+	}
 	if err != nil {
 		return err
 	}
@@ -90,6 +120,11 @@ func (d *dropping) run(cmd *cobra.Command, location string) error {
 		r := grid.Interval{Start: low, Stop: high}
 		if high < 0 {
 			r.Stop = max(low, shape[one.axis])
+		}
+		if *d.sel != "" {
+			if r, err = d.selected(cmd, one); err != nil {
+				return false, err
+			}
 		}
 		one.request = regrid.Removal{Axis: one.axis, Range: r, Expect: d.expected(one), Unlock: d.unlock}
 		shape[one.axis] = max(0, r.Len())

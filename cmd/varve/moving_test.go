@@ -227,6 +227,38 @@ func TestGraceOfCommands(t *testing.T) {
 	}
 }
 
+// TestDropSelected drops what a selection names, by position and by coordinate values.
+func TestDropSelected(t *testing.T) {
+	group := window(t)
+	must(t, "", "attrs", group+"/time", "set", "units", `"days since 2001-01-01"`)
+	must(t, "", "drop", group, "--select", "time=..2001-01-31", "--yes")
+	if a, b := elementsAt(t, group+"/time", "0"), elementsAt(t, group+"/t2m", "0"); a != "31" || b != "[62,63]" {
+		t.Errorf("%s %s", a, b)
+	}
+	must(t, "", "drop", group, "--select", "time=1:3", "--yes")
+	if a, b := elementsAt(t, group+"/time", "0:2"), elementsAt(t, group+"/t2m", "1"); a != "[31,34]" || b != "[68,69]" {
+		t.Errorf("%s %s", a, b)
+	}
+	before := must(t, "", "info", group+"/time", "--json")
+	for _, c := range []struct {
+		args   []string
+		status int
+		words  string
+	}{
+		{[]string{"time=1:3,x=0"}, 1, "one range of one dimension"}, {[]string{"time=::2"}, 1, "one range of one dimension"},
+		{[]string{"time=3"}, 1, "one range of one dimension"}, {[]string{"time=2:1"}, 1, "one range of one dimension"},
+		{[]string{"y=0:1"}, 1, "the dimensions are time, x"}, {[]string{"time=..2000-01-01"}, 1, "no element is in the range"},
+		{[]string{"0:1"}, 2, "--select time=0:31"}, {[]string{"time=0:1", "--range", "0:1"}, 2, "takes the place of --axis and --range"},
+	} {
+		if _, errs, status := execute(t, "", append([]string{"drop", group, "--yes", "--select"}, c.args...)...); status != c.status || !strings.Contains(errs, c.words) {
+			t.Errorf("%q: %d %s", c.args, status, errs)
+		}
+	}
+	if is := must(t, "", "info", group+"/time", "--json"); is != before {
+		t.Errorf("%s\nbefore: %s", is, before)
+	}
+}
+
 // TestRollingWindow appends an hour to a group and drops the oldest one, more often than
 // there are chunk keys. The field has a chunk for each hour, and the coordinate has one
 // regular chunk. Programs that know regular grids only go on to read the coordinate.
