@@ -3,6 +3,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,8 @@ import (
 // spellings are the names at the destination, of values and directories. Stores may
 // ignore case, change the Unicode form, end a name at a space, or split it at a
 // backslash, and say nothing: the values of two nodes would become those of one. One of
-// two such names at least is no plain one. The numbers in the names of chunks are not
-// noted: no store takes one for another, and there may be millions.
+// two such names at least is no plain one. The names of chunks are not noted: no store
+// takes one for another, and there may be millions.
 type spellings struct {
 	mu    sync.Mutex
 	names map[string]bool // whether the name is plain
@@ -34,11 +35,17 @@ func (s *spellings) add(rel string) {
 	}
 	end := 0
 	for seg := range strings.SplitSeq(rel, "/") {
-		if end += len(seg); strings.Trim(seg, "0123456789.") != "" {
+		if end += len(seg); !isChunk(seg) {
 			s.names[rel[:end]] = isPlain(seg)
 		}
 		end++
 	}
+}
+
+// isChunk reports whether a name may be that of a chunk, or of a directory of chunks that
+// has a number.
+func isChunk(name string) bool {
+	return strings.Trim(strings.TrimPrefix(name, "c."), "0123456789.") == ""
 }
 
 // isPlain reports whether no store changes a name, as far as other plain names go.
@@ -80,6 +87,12 @@ func (s *spellings) verify(ctx context.Context, to store.Store, goal store.Path)
 			there[e.Name] = true
 		}
 		for _, name := range slices.Sorted(slices.Values(in[dir])) {
+			// A chunk that is not noted may have taken the place of this name.
+			if twin := strings.ToLower(name); twin != name && isChunk(twin) && !there[twin] {
+				if found, err := exists(ctx, to, goal, dir+twin); found || err != nil {
+					return cmp.Or(err, misspelled(dir+twin))
+				}
+			}
 			if !there[name] {
 				return misspelled(dir + name)
 			}

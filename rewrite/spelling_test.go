@@ -82,6 +82,7 @@ func TestOneNameAtDestination(t *testing.T) {
 		"the other": {[]string{"A", "a"}, func(s string) string { return strings.ReplaceAll(s, "/a/", "/A/") }},
 		"plain":     {[]string{"Notes/x", "notes/y"}, func(s string) string { return strings.ReplaceAll(s, "/notes/", "/Notes/") }},
 		"one alone": {[]string{"A"}, strings.ToLower},
+		"a chunk":   {[]string{"C.0.1", "c.0.1"}, func(s string) string { return strings.ReplaceAll(s, "c.0.1", "C.0.1") }},
 	} {
 		for name, do := range map[string]func(src, dst *zarr.Location) error{
 			"copy": func(src, dst *zarr.Location) error { _, err := rewrite.Copy(t.Context(), src, dst, nil); return err },
@@ -92,7 +93,7 @@ func TestOneNameAtDestination(t *testing.T) {
 				return err
 			},
 		} {
-			files := what == "a file" || what == "plain"
+			files := what == "a file" || what == "plain" || what == "a chunk"
 			if files && name == "sync" {
 				continue // which copies no files of other programs
 			}
