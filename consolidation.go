@@ -4,6 +4,7 @@ package zarr
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,9 @@ import (
 // of the group, or in format 2 in a separate document. A reader then needs one request to
 // learn about all nodes. Changes by this package keep the copies up to date. After a
 // change by another program, call Consolidate again. Nodes of the other format are left
-// out. The group uses the copies after it is opened again.
+// out. The group uses the copies after it is opened again. Nodes with names that cannot
+// be in such a document, such as ones made of periods, are left out, and a
+// [store.UnusableError] names them.
 //
 // The form is that of zarr-python 3.4.1: "consolidated_metadata" of kind "inline", and
 // ".zmetadata" in format 2.
@@ -28,7 +31,8 @@ func (g *Group) Consolidate(ctx context.Context) error {
 	if err := g.writable(); err != nil {
 		return g.fail("consolidate", err)
 	}
-	err := g.consolidateNow(ctx)
+	w := walked{dir: g.path}
+	err := g.consolidateNow(ctx, &w)
 	// A writer that published while the documents were read has found no copies to
 	// update. One that publishes from now on will.
 	if err == nil && !g.options.SingleWriter {
@@ -36,7 +40,7 @@ func (g *Group) Consolidate(ctx context.Context) error {
 			err = fmt.Errorf("the copies are published, but may lack what other writers changed meanwhile; consolidate again: %w", err)
 		}
 	}
-	return g.fail("consolidate", err)
+	return g.fail("consolidate", cmp.Or(err, w.unusable()))
 }
 
 // recopy updates the copies that differ from the documents, one by one: others are
@@ -47,7 +51,7 @@ func (g *Group) recopy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fresh, err := g.consolidate(ctx, document)
+	fresh, err := g.consolidate(ctx, document, new(walked))
 	if err != nil {
 		return tree.FinishMember(ctx, err)
 	}
@@ -96,10 +100,10 @@ func (g *Group) copiesIn(document []byte) (*metadata.Consolidated, error) {
 }
 
 // consolidateNow stores copies of the documents as they are now.
-func (g *Group) consolidateNow(ctx context.Context) error {
+func (g *Group) consolidateNow(ctx context.Context, w *walked) error {
 	n := g.place().Container(g.path)
 	plan := func(d publish.Document) (*publish.Change, error) {
-		doc, err := g.consolidate(ctx, d.Bytes)
+		doc, err := g.consolidate(ctx, d.Bytes, w)
 		if err != nil {
 			return nil, err
 		}
@@ -114,7 +118,7 @@ func (g *Group) consolidateNow(ctx context.Context) error {
 		}
 		// In format 2 the copies have a document of their own, .zmetadata, which does not
 		// exist yet.
-		doc, err := g.consolidate(ctx, nil)
+		doc, err := g.consolidate(ctx, nil, w)
 		if err != nil {
 			return tree.FinishMember(ctx, err)
 		}
@@ -125,16 +129,16 @@ func (g *Group) consolidateNow(ctx context.Context) error {
 
 // consolidate returns the document with the consolidated metadata of the group. In format
 // 3 it is the given document of the group with that member replaced.
-func (g *Group) consolidate(ctx context.Context, document []byte) ([]byte, error) {
+func (g *Group) consolidate(ctx context.Context, document []byte, w *walked) ([]byte, error) {
 	l := g.options.Limits.metadata()
-	var failed error
+	w.failed, w.left = nil, nil
 	if g.isV2() {
 		own, err := g.place().Record(ctx)
 		if err != nil {
 			return nil, err
 		}
-		c, err := metadata.NewConsolidatedV2(own, g.documents(ctx, &failed), l)
-		if err = errors.Join(failed, err); err != nil {
+		c, err := metadata.NewConsolidatedV2(own, g.documents(ctx, w), l)
+		if err = errors.Join(w.failed, err); err != nil {
 			return nil, err
 		}
 		return c.Marshal(l)
@@ -143,16 +147,38 @@ func (g *Group) consolidate(ctx context.Context, document []byte) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	c, err := metadata.NewConsolidated(g.documents(ctx, &failed), l)
-	if err = errors.Join(failed, err); err != nil {
+	c, err := metadata.NewConsolidated(g.documents(ctx, w), l)
+	if err = errors.Join(w.failed, err); err != nil {
 		return nil, err
 	}
 	return doc.WithConsolidated(c).Marshal(l)
 }
 
+// walked is what a walk over the documents below a group has met besides them.
+type walked struct {
+	dir    store.Path
+	failed error
+	left   []store.Entry // nodes that consolidated metadata cannot have
+}
+
+// unusable returns the [store.UnusableError] that names the nodes that were left out.
+func (w *walked) unusable() error {
+	entries := func(yield func(store.Entry, error) bool) {
+		for _, e := range w.left {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+	for _, err := range store.Sift(w.dir, entries) {
+		return err
+	}
+	return nil
+}
+
 // documents yields the paths and stored entries of all nodes below the group that have
-// its format. It stops at an error and sets *failed.
-func (g *Group) documents(ctx context.Context, failed *error) iter.Seq2[string, []byte] {
+// its format. It stops at an error and sets w.failed.
+func (g *Group) documents(ctx context.Context, w *walked) iter.Seq2[string, []byte] {
 	plain := &Group{node: g.node, doc: g.doc.WithConsolidated(nil)}
 	// Opening members for writing would finish changes of crashed writers. That takes the
 	// lock of the group, which this goroutine holds.
@@ -162,6 +188,10 @@ func (g *Group) documents(ctx context.Context, failed *error) iter.Seq2[string, 
 			var raw []byte
 			format := 0
 			n := g.place()
+			if why := metadata.CheckPath(m.Path); err == nil && errors.Is(why, metadata.ErrUnusable) {
+				w.left = append(w.left, store.Entry{Name: m.Path, Unusable: "left out of the consolidated metadata: " + why.Error()})
+				continue
+			}
 			if err == nil {
 				n.Path, err = g.path.Join(m.Path)
 			}
@@ -174,7 +204,7 @@ func (g *Group) documents(ctx context.Context, failed *error) iter.Seq2[string, 
 				err = n.CheckPending(ctx, store.Key{})
 			}
 			if err != nil {
-				*failed = err
+				w.failed = err
 				return
 			}
 			if format == g.Format() && !yield(m.Path, raw) {
@@ -237,13 +267,13 @@ func (h *hierarchy) withNode(ctx context.Context, n node, c *metadata.Consolidat
 	if err != nil || !isGroup {
 		return c, nil // an array has nothing below it; a node that does not open has an entry all the same
 	}
-	var failed error
-	for below, raw := range g.documents(ctx, &failed) {
+	var w walked
+	for below, raw := range g.documents(ctx, &w) {
 		if c, err = c.With(path+"/"+below, raw, n.options.Limits.metadata()); err != nil {
 			return nil, fmt.Errorf("%s: %w", below, err)
 		}
 	}
-	return c, failed
+	return c, w.failed
 }
 
 // UpdateConsolidated makes the consolidated metadata of the groups above agree with what

@@ -38,7 +38,8 @@ func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')
 // it also uses that of a group above. It may be older than the nodes; [Array.Refresh]
 // reads the document of an array again, and so does every write. A damaged entry yields
 // an error, and the sequence continues. Entries that must not exist yield errors at the
-// end: illegal paths, duplicates, and nodes below an array.
+// end: illegal paths, duplicates, and nodes below an array. Paths that may be those of
+// stored nodes but cannot be used are counted in one [store.UnusableError].
 //
 // Members opens up to [Options.Concurrency] nodes at once, slightly ahead of the
 // sequence. A node that exists but cannot be opened is a Member with an Err. An error of
@@ -198,7 +199,21 @@ func (g *Group) consolidated(ctx context.Context, c *metadata.Consolidated, deep
 		// Valid members come first, so that a program that stops at the first error has
 		// seen them.
 		for path, err := range c.Refused() {
-			if !yield(g.refused(path), g.fail("list", err)) {
+			if !errors.Is(err, metadata.ErrUnusable) && !yield(g.refused(path), g.fail("list", err)) {
+				return
+			}
+		}
+		for _, err := range store.Sift(g.path, unusable(c)) {
+			yield(Member{}, g.fail("list", err))
+		}
+	}
+}
+
+// unusable yields the entries of consolidated metadata whose paths cannot be used.
+func unusable(c *metadata.Consolidated) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for path, err := range c.Refused() {
+			if errors.Is(err, metadata.ErrUnusable) && !yield(store.Entry{Name: path, Unusable: "the consolidated metadata lists it: " + err.Error()}, nil) {
 				return
 			}
 		}

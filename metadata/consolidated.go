@@ -31,7 +31,7 @@ type Consolidated struct {
 }
 
 func (c *Consolidated) entryError(path string, err error) error {
-	at := "/consolidated_metadata/metadata"
+	at := consolidatedEntries
 	if c.v2 {
 		// Pointers of format 2 begin with the name of the document.
 		at = strictjson.Token(V2Consolidated) + "/metadata"
@@ -179,7 +179,7 @@ func (c *Consolidated) sift() {
 // fault returns why the entry cannot be part of the tree. array is the path of the last
 // array before it in tree order.
 func (e *entry) fault(array string) error {
-	if err := checkPath(e.path); err != nil {
+	if err := CheckPath(e.path); err != nil {
 		return err
 	}
 	switch {

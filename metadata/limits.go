@@ -33,6 +33,9 @@ const (
 
 func (l Limits) json() strictjson.Limits { return strictjson.Limits{Size: l.Document, Depth: l.Depth} }
 
+// consolidatedEntries is the pointer of the entries of consolidated metadata in format 3.
+const consolidatedEntries = "/consolidated_metadata/metadata"
+
 // consolidated returns the limits for a document with consolidated metadata at pointer.
 // Names that are repeated there do not make the document invalid: such entries are
 // refused one by one.

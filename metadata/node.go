@@ -3,9 +3,8 @@
 package metadata
 
 import (
-	"encoding/json"
-
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/strictjson"
 )
 
 // Node is an [*Array] or a [*Group].
@@ -28,12 +27,13 @@ type Node interface {
 // NodeType returns the type of the node in a zarr.json document, "array" or "group". It
 // returns "" if the document has neither.
 func NodeType(data []byte) string {
-	raw, _, _ := Attribute(admit(data), nodeType.String())
-	var s string // a text may have escapes
-	if json.Unmarshal(raw, &s) != nil || s != "array" && s != "group" {
-		return ""
+	data = admit(data)
+	root, _ := strictjson.Parse(data, strictjson.Limits{Size: int64(len(data)), Repeated: consolidatedEntries})
+	kind, _ := root.Member(nodeType.String())
+	if s, _ := kind.Str(); s == "array" || s == "group" {
+		return s
 	}
-	return s
+	return ""
 }
 
 // Names of the documents of a node. There is one in format 3, and several in format 2

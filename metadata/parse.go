@@ -45,7 +45,7 @@ func parse(data []byte, l Limits, entry bool) (Node, error) {
 	limits := l.json()
 	if !entry {
 		// A repeated path there must not make the whole group unreadable.
-		limits = l.consolidated("/consolidated_metadata/metadata")
+		limits = l.consolidated(consolidatedEntries)
 	}
 	root, err := strictjson.Parse(data, limits)
 	repaired := false

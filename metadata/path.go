@@ -41,6 +41,34 @@ func checkPath(path string) error {
 	return nil
 }
 
+// ErrUnusable is the error of an entry of consolidated metadata whose path may be that of
+// a node that somebody has stored, but that this library does not use: it reserves a name
+// in it, or the path has no text in JSON.
+var ErrUnusable = errors.New("metadata: path cannot be used")
+
+type unusable struct{ error }
+
+func (unusable) Is(target error) bool { return target == ErrUnusable }
+
+// CheckPath returns the error with which [NewConsolidated] refuses a path of a node.
+func CheckPath(path string) error {
+	err := checkPath(path)
+	if err != nil && isKey(path) {
+		err = unusable{err}
+	}
+	return err
+}
+
+// isKey reports whether something can be stored at a path.
+func isKey(path string) bool {
+	for name := range strings.SplitSeq(path, "/") {
+		if nodename.CheckSegment(name) != nil {
+			return false
+		}
+	}
+	return true
+}
+
 // comparePaths orders paths as in a walk over the tree: each node is followed by all
 // nodes below it.
 func comparePaths(a, b string) int {

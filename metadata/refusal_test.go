@@ -60,6 +60,44 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestUnusable reads groups with entries whose names may be stored but cannot be used.
+// All others are there, and writing keeps the names as they are.
+func TestUnusable(t *testing.T) {
+	for name, want := range map[string]error{
+		"__varve": ErrUnusable, "a/__varve/b": ErrUnusable, `\udcff`: ErrUnusable, `s/x\ud800`: ErrUnusable, `..\\x`: ErrUnusable, "...": ErrUnusable,
+		"../x": nil, "a//b": nil, `x\u0000`: nil,
+	} {
+		doc := groupDoc(`,"consolidated_metadata":{"kind":"inline","must_understand":false,"metadata":{"sound":` + arrayDoc("") + `,"` + name + `":` + arrayDoc("") + `}}`)
+		for range 2 {
+			c := mustGroup(t, doc).Consolidated
+			n := 0
+			for path, err := range c.Refused() {
+				if n++; errors.Is(err, ErrUnusable) != (want != nil) || !errors.Is(err, ErrInvalid) {
+					t.Errorf("%q: %v", path, err)
+				}
+			}
+			if n != 1 || paths(c) != "sound" {
+				t.Errorf("%s: %d refused, there are %s", name, n, paths(c))
+			}
+			if kind := NodeType([]byte(doc)); kind != "group" {
+				t.Errorf("%s: the node is of type %q", name, kind)
+			}
+			if doc = mustMarshal(t, mustGroup(t, doc)); !strings.Contains(doc, `"`+name+`":`) {
+				t.Errorf("%s is not written", name)
+			}
+		}
+		document := `{"zarr_consolidated_format":1,"metadata":{"` + name + `/.zarray":{},"b/.zgroup":{}}}`
+		c, err := ParseConsolidatedV2([]byte(document), Limits{})
+		if err != nil || len(told(t, c)) != 1 || paths(c) != "b" {
+			t.Errorf("format 2, %s: %v", name, err)
+			continue
+		}
+		if raw, err := c.Marshal(Limits{}); err != nil || !strings.Contains(string(raw), `"`+name+`/.zarray"`) {
+			t.Errorf("format 2, %s: %s, %v", name, raw, err)
+		}
+	}
+}
+
 // TestRefusedElsewhere repeats members outside the entries, which makes the document
 // invalid.
 func TestRefusedElsewhere(t *testing.T) {

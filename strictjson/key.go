@@ -94,6 +94,15 @@ func (s *scanner) mayRepeat(off int) bool {
 	return true
 }
 
+// mayHaveHalves reports whether the object that contains the name at off may have halves
+// of surrogate pairs in its names. first is the begin of the keys of that object.
+func (s *scanner) mayHaveHalves(off, first int) bool {
+	if s.loose == 0 && pointer(s.data, off) == s.repeated {
+		s.loose = first + 1
+	}
+	return s.loose == first+1
+}
+
 // isKnown reports whether one of the sorted keys before i has the same text. Different
 // texts rarely have the same hash: some thousand pairs among ten million names.
 func (s *scanner) isKnown(keys []key, i int) bool {

@@ -22,7 +22,10 @@ type Limits struct {
 	// maximum 10000.
 	Depth int
 	// Repeated is the JSON pointer of an object that may repeat names, or "" for
-	// none. [Value.Members] yields all its members.
+	// none. [Value.Members] yields all its members. Names in this object may also have
+	// escapes of halves of surrogate pairs, as Python writes names of files that are not
+	// UTF-8. Members yields such a half as the three bytes that it would have in UTF-8,
+	// so the name is not valid UTF-8 and equals no other one; [AppendQuote] escapes it.
 	Repeated string
 }
 

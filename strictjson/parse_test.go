@@ -131,6 +131,42 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
+// TestHalvesInNames lets the names of one object have halves of surrogate pairs. They stay
+// different, and are written again as they were.
+func TestHalvesInNames(t *testing.T) {
+	for doc, ok := range map[string]bool{
+		`{"a":{"m":{"\udcff":1,"x\ud800y":{"z":1},"\udcfe":2},"n":0}}`: true,
+		`{"a":{"m":{"\ud83d\ude00":1,"\udcff":1,"\udcff":2}}}`:         true,
+		`{"a":{"m":{"\udcff":"\udcff"}}}`:                              false,
+		`{"a":{"m":{"x":{"\udcff":1}}}}`:                               false,
+		`{"a":{"m":{"\udcff":{"\udcff":1}}}}`:                          false,
+		`{"a":{"m":{"\udcff":1},"\udcff":1}}`:                          false,
+		`{"a":{"m":{"\udcff":1},"n":{"\udcff":1}}}`:                    false,
+		`{"m":{"\udcff":1}}`:                                           false,
+		`{"a":{"m":[{"\udcff":1}]}}`:                                   false,
+		`{"a":{"m":{"\udcff":1},"m":{"\udcff":1}}}`:                    false,
+		`{"a":{"m":{"\udcff":1}},"b":1,"b":2}`:                         false,
+	} {
+		v, err := Parse([]byte(doc), Limits{Repeated: "/a/m"})
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", doc, err)
+		}
+		if _, err := Parse([]byte(doc), Limits{}); err == nil {
+			t.Errorf("%s is accepted", doc)
+		}
+		if !ok {
+			continue
+		}
+		a, _ := v.Member("a")
+		m, _ := a.Member("m")
+		for name := range m.Members() {
+			if quoted := string(AppendQuote(nil, name)); !strings.Contains(doc, strings.ReplaceAll(quoted, "\U0001f600", `\ud83d\ude00`)) {
+				t.Errorf("%s: name %s", doc, quoted)
+			}
+		}
+	}
+}
+
 func TestParseLimits(t *testing.T) {
 	doc := []byte(`{"a":[[1]]}`)
 	for _, c := range []struct {

@@ -65,6 +65,9 @@ type scanner struct {
 	err   error
 
 	repeated string // pointer of the object that may repeat names, until the scanner has found it
+	inName   bool   // a name is scanned, which may have halves of surrogate pairs
+	half     int    // offset behind the backslash of such a half, 0 if there is none
+	loose    int    // begin of the keys of the object with halves, plus one; -1 after it
 }
 
 func (s *scanner) value(i int) int {
@@ -130,7 +133,7 @@ func (s *scanner) object(i int) int {
 		return s.leave(i)
 	}
 	for {
-		if i = s.member(i); i < 0 {
+		if i = s.member(i, first); i < 0 {
 			return -1
 		}
 		switch s.at(i) {
@@ -142,6 +145,9 @@ func (s *scanner) object(i int) int {
 				return -1
 			}
 			s.keys = s.keys[:first]
+			if s.loose == first+1 {
+				s.loose = -1
+			}
 			return s.leave(i)
 		default:
 			return s.unexpected(i, "',' or '}'")
@@ -149,14 +155,20 @@ func (s *scanner) object(i int) int {
 	}
 }
 
-// member scans a name, a colon, a value and the white space after it.
-func (s *scanner) member(i int) int {
+// member scans a name, a colon, a value and the white space after it. first is the begin
+// of the keys of its object.
+func (s *scanner) member(i, first int) int {
 	if s.at(i) != '"' {
 		return s.unexpected(i, "a member name in double quotes")
 	}
+	s.inName, s.half = s.repeated != "", 0
 	end := s.string(i)
+	s.inName = false
 	if end < 0 {
 		return -1
+	}
+	if s.half > 0 && !s.mayHaveHalves(i, first) {
+		return s.failHalf(s.half - 1)
 	}
 	s.keys = append(s.keys, s.key(i, end))
 	i = space(s.data, end)

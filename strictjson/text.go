@@ -65,10 +65,16 @@ func (s *scanner) escape(i int) int {
 		return s.fail(i, ErrSyntax, "\\u has to be followed by four hexadecimal digits")
 	// Half a pair is no character and has no UTF-8. Other parsers replace it, so that two
 	// names may become equal.
+	case utf16.IsSurrogate(r) && s.inName:
+		s.half = i + 1
 	case utf16.IsSurrogate(r):
-		return s.fail(i, ErrUnicode, "escape of half a surrogate pair")
+		return s.failHalf(i)
 	}
 	return i + n
+}
+
+func (s *scanner) failHalf(i int) int {
+	return s.fail(i, ErrUnicode, "escape of half a surrogate pair")
 }
 
 // escaped returns the rune of the \u escape at the start of b, and the length in bytes:
@@ -134,18 +140,29 @@ func appendUnescaped(dst, raw []byte) []byte {
 			continue
 		}
 		r, n := escaped(raw)
-		dst, raw = utf8.AppendRune(dst, r), raw[n:]
+		if raw = raw[n:]; utf16.IsSurrogate(r) {
+			dst = append(dst, surrogateByte, 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
+		} else {
+			dst = utf8.AppendRune(dst, r)
+		}
 	}
 	return dst
 }
 
-// AppendQuote appends s as a JSON string. It escapes only quotes, backslashes and control
-// characters. It copies invalid UTF-8 unchanged, and [Parse] refuses the result.
+// surrogateByte begins the three bytes of half a surrogate pair; see [Limits.Repeated].
+const surrogateByte = 0xed
+
+// AppendQuote appends s as a JSON string. It escapes only quotes, backslashes, control
+// characters and the bytes of halves of surrogate pairs. It copies other invalid UTF-8 unchanged, and [Parse] refuses the result.
 func AppendQuote(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
-	for i := range len(s) {
+	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
+		case c == surrogateByte && i+2 < len(s) && s[i+1]&0xe0 == 0xa0 && s[i+2]&0xc0 == 0x80:
+			r := 0xd000 | uint(s[i+1]&0x3f)<<6 | uint(s[i+2]&0x3f)
+			dst = append(dst, '\\', 'u', hex[r>>12], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+			i += 2
 		case c == '"' || c == '\\':
 			dst = append(dst, '\\', c)
 		case c >= 0x20:

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -17,6 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/consolidation"
 	"varve.dev/zarr/observe"
+	"varve.dev/zarr/store"
 )
 
 func newConsolidateCommand() *cobra.Command {
@@ -59,12 +61,17 @@ func consolidate(cmd *cobra.Command, location string, dry bool, opt *zarr.Option
 	if !dry {
 		// Every node is read twice: once to find it, and once for its stored bytes.
 		p = progress.NewTally(cmd, "consolidating", 2*int64(d.Nodes), func(s observe.Stats) int64 { return s.Of(observe.Get).Times })
-		err := g.Consolidate(cmd.Context())
+		err = g.Consolidate(cmd.Context())
 		p.End()
-		if err != nil {
+		if err != nil && !errors.Is(err, store.ErrUnusable) {
 			return err
 		}
 	}
+	return errors.Join(printConsolidated(cmd, d, location, dry), err)
+}
+
+// printConsolidated prints the result.
+func printConsolidated(cmd *cobra.Command, d *consolidation.Drift, location string, dry bool) error {
 	if session.WantsJSON(cmd) && dry {
 		return printConsolidation(cmd, d, location)
 	}
