@@ -106,7 +106,7 @@ func heap(t *testing.T, r *rand.Rand, n int) *sorted {
 		}
 		fixture.Put(t, s.Store, name, strings.Repeat("v", r.IntN(50)))
 	}
-	fixture.Put(t, s.Store, "__varve/lock", "not listed")
+	fixture.Put(t, s.Store, "__varve/pending.json", "not listed")
 	return s
 }
 

@@ -143,20 +143,11 @@ func (s *survey) walk(ctx context.Context, p store.Path, relative string) error 
 
 // children returns the sorted names of possible nodes below a group.
 func (s *survey) children(ctx context.Context, p store.Path) ([]string, error) {
-	var names []string
-	for e, err := range store.List(ctx, s.store, p, false) {
-		if errors.Is(err, store.ErrUnsupported) && s.told != nil {
-			return s.told(ctx, p)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if e.Dir {
-			names = append(names, e.Name)
-		}
+	names, err := tree.Directories(ctx, s.store, p)
+	if errors.Is(err, store.ErrUnsupported) && s.told != nil {
+		return s.told(ctx, p)
 	}
-	slices.Sort(names)
-	return names, nil
+	return names, err
 }
 
 // member reads the documents of a node, or returns nil if there is no node. If there are

@@ -5,6 +5,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"path"
 	"slices"
@@ -46,6 +47,30 @@ type TreeChecker interface {
 func CheckTree(s Store, dir Path) error {
 	if c, ok := As[TreeChecker](s); ok {
 		return c.CheckTree(dir)
+	}
+	return nil
+}
+
+// NameChecker checks whether [DeleteTree] would fail for names that cannot be used.
+type NameChecker interface {
+	// CheckNames returns an [UnusableError] if there are such names below dir that
+	// DeleteTree meets: it follows no links.
+	CheckNames(ctx context.Context, dir Path) error
+}
+
+// CheckNames returns an [UnusableError] if [DeleteTree] would fail with one. It lists
+// everything below dir if s is not a [NameChecker].
+func CheckNames(ctx context.Context, s Store, dir Path) error {
+	if c, ok := Driver(s).(NameChecker); ok { // a wrapper has nothing to add
+		return c.CheckNames(ctx, dir)
+	}
+	for _, err := range List(ctx, s, dir, true) {
+		if errors.Is(err, ErrUnsupported) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

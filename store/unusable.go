@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+
+	"varve.dev/zarr/internal/own"
 )
 
 // ErrUnusable is the error of a listing that has found names which no call can use. See
@@ -16,7 +18,8 @@ var ErrUnusable = errors.New("store: names that cannot be used")
 // UnusableError ends a listing that has yielded everything else. A store may hold what is
 // no value, such as a pipe, and a bucket may hold objects whose names are no keys, such
 // as "a//b". To leave them out would be silent: a copy would lack them, and a deletion
-// that follows would lose them. So every call that copies, compares or deletes what a
+// that follows would lose them. Nor can a node be used that another program has called
+// like Varve's own directories. So every call that copies, compares or deletes what a
 // listing yields fails with this error, unless it uses [Usable].
 //
 // It matches [ErrUnusable] and [ErrInvalidKey].
@@ -68,6 +71,9 @@ func Sift(dir Path, entries iter.Seq2[Entry, error]) iter.Seq2[Entry, error] {
 			if err := illegal(e.Name); err != nil && e.Unusable == "" {
 				e.Unusable = err.Error()
 			}
+			if e.Unusable == "" && isForeign(dir, e) {
+				e.Unusable = Foreign
+			}
 			if e.Unusable != "" {
 				bad.add(e.Name, e.Unusable)
 				continue
@@ -80,6 +86,19 @@ func Sift(dir Path, entries iter.Seq2[Entry, error]) iter.Seq2[Entry, error] {
 			yield(Entry{}, &bad)
 		}
 	}
+}
+
+// Foreign is why something in a directory of Varve cannot be used that Varve has not
+// written, such as a node of another program.
+const Foreign = "it is of another program, in a directory that Varve reserves"
+
+// isForeign reports whether an entry of dir is such a one.
+func isForeign(dir Path, e Entry) bool {
+	name := e.Name
+	if e.Dir {
+		name += "/"
+	}
+	return own.IsForeign(dir.prefix() + name)
 }
 
 // Usable yields a listing without the [UnusableError] at its end. It is for calls that

@@ -81,9 +81,9 @@ func TestCheckListsTemporaryFiles(t *testing.T) {
 	if got := decode(t, must(t, "", "check", node, "--json"))["temporary"]; len(got.([]any)) != 0 {
 		t.Errorf("temporary files of a tidy array: %v", got)
 	}
-	overwrite(t, filepath.Join(node, "c", "__tmp-0123456789abcdef"), "12345")
+	overwrite(t, filepath.Join(node, "c", "__tmp-0123456789abc"), "12345")
 	for _, at := range []string{node, group} {
-		if out := must(t, "", "check", at); !strings.Contains(out, "c/__tmp-0123456789abcdef  temporary file, 5 B, of ") || !strings.Contains(out, "1 temporary file with 5 B") {
+		if out := must(t, "", "check", at); !strings.Contains(out, "c/__tmp-0123456789abc  temporary file, 5 B, of ") || !strings.Contains(out, "1 temporary file with 5 B") {
 			t.Error(out)
 		}
 		files, _ := decode(t, must(t, "", "check", at, "--json"))["temporary"].([]any)

@@ -319,20 +319,40 @@ func foreignRemovals(t *testing.T, group string, arrays []string) {
 	}
 }
 
-// TestUnusableNames runs commands on a group with a pipe. Those that only look say so,
-// and all others fail and change nothing.
+// TestUnusableNames runs commands on a group with a pipe, with a node that has the name of
+// Varve's own directory, and with a file that only begins like a temporary one. Commands
+// that only look say so, and all others fail and change nothing.
 func TestUnusableNames(t *testing.T) {
+	for name, words := range map[string]string{
+		"pi\tpe": `"pi\tpe" (it is no regular file`, "__varve/.zarray": `".zarray" (it is of another program`,
+		"__varve/x/.zgroup": `"x" (it is of another program`, "__tmp-results": `"__tmp-results" (the name is reserved`,
+	} {
+		t.Run(name, func(t *testing.T) { unusableName(t, name, words) })
+	}
+}
+
+// unusableName runs commands on a group with something that no call can use. words are of
+// the message.
+func unusableName(t *testing.T, name, words string) {
+	t.Helper()
 	dir := t.TempDir()
 	src := dir + "/src.zarr"
 	must(t, "", "create", src, "--group")
-	must(t, "", "create", src+"/a", "--shape", "3", "--dtype", "int8")
+	must(t, "", "create", src+"/a", "--group")
+	overwrite(t, src+"/a/zarr.json", foreignArray)
 	must(t, "", "create", dir+"/other.zarr", "--group")
-	if err := syscall.Mkfifo(src+"/pi\tpe", 0o666); err != nil {
+	if strings.HasPrefix(name, "__") {
+		file := filepath.Join(src, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		overwrite(t, file, "{}")
+	} else if err := syscall.Mkfifo(src+"/"+name, 0o666); err != nil {
 		t.Skip(err)
 	}
 	was := treeOf(t, src)
 	for _, args := range [][]string{{"tree", src}, {"ls", src}, {"info", src}} {
-		if out, errs, status := execute(t, "", args...); status != 0 || !strings.Contains(errs, `"pi\tpe" (it is no regular file`) || !strings.Contains(out, "int8") {
+		if out, errs, status := execute(t, "", args...); status != 0 || !strings.Contains(errs, words) || !strings.Contains(out, "int8") {
 			t.Errorf("%q: status %d, %s%s", args, status, out, errs)
 		}
 	}
@@ -341,7 +361,7 @@ func TestUnusableNames(t *testing.T) {
 		{"convert", src, "--to", "2"}, {"convert", src, dir + "/dst.zarr", "--to", "2"}, {"consolidate", src}, {"check", src},
 		{"equal", src, src}, {"diff", src, src}, {"rm", "--yes", src}, {"copy", "--overwrite", "--yes", dir + "/other.zarr", src},
 	} {
-		if _, errs, status := execute(t, "", args...); status != 1 || !strings.Contains(errs, `"pi\tpe" (it is no regular file`) {
+		if _, errs, status := execute(t, "", args...); status != 1 || !strings.Contains(errs, words[strings.IndexByte(words, '('):]) {
 			t.Errorf("%q: status %d, %s", args, status, errs)
 		}
 		if _, err := os.Stat(dir + "/dst.zarr/zarr.json"); err == nil {
@@ -350,5 +370,22 @@ func TestUnusableNames(t *testing.T) {
 		if is := treeOf(t, src); is != was {
 			t.Errorf("%q leaves %s, want %s", args, is, was)
 		}
+	}
+}
+
+// TestRemoveUnusable removes an array that has a pipe among its chunks. The array stays
+// visible.
+func TestRemoveUnusable(t *testing.T) {
+	node := newNode(t, "--shape", "4", "--dtype", "int8", "--chunks", "2")
+	must(t, "", "write", node, "--value", "3")
+	if err := syscall.Mkfifo(node+"/c/pipe", 0o666); err != nil {
+		t.Skip(err)
+	}
+	was := treeOf(t, node)
+	if _, errs, status := execute(t, "", "rm", "--yes", node); status != 1 || !strings.Contains(errs, "c/pipe") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if is := treeOf(t, node); is != was {
+		t.Errorf("there is %s, want %s", is, was)
 	}
 }

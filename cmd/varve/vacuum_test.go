@@ -24,7 +24,7 @@ func TestVacuumCommand(t *testing.T) {
 		t.Error(out)
 	}
 	// A temporary file of an unknown writer stays, and is reported.
-	overwrite(t, filepath.Join(node, "__tmp-1"), "half")
+	overwrite(t, filepath.Join(node, "__tmp-0000000000001"), "half")
 	dry := decode(t, must(t, "", "vacuum", node, "--grace", "0", "--dry-run", "--json"))
 	items := dry["items"].([]any)
 	if len(items) != 2 || dry["bytes_freed"] != 10.0 || items[1].(map[string]any)["kind"] != "temporary" || items[1].(map[string]any)["bytes"] != 4.0 {

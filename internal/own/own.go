@@ -8,7 +8,14 @@
 // and converts such nodes, because zarr-python writes them, but does not create them.
 package own
 
-import "strings"
+import (
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // The names of files and directories.
 const (
@@ -58,6 +65,66 @@ func IsFile(name string) bool {
 // IsBelow reports whether key lies in a directory named Dir.
 func IsBelow(key string) bool {
 	return strings.HasPrefix(key, Dir+"/") || strings.Contains(key, "/"+Dir+"/")
+}
+
+// directories and files are the names that Varve writes directly in Dir. Names of journals
+// begin with together.
+var (
+	directories = []string{"aside", "converting", "filter", "follow", "grids", "merged", "parts", "regrid", "scratch"}
+	files       = []string{Pending, "pyramid.json", "regrid.json", "unfinished.json"}
+	documents   = []string{".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json"}
+)
+
+const together = "together-"
+
+// IsForeign reports whether key, which has a slash at its end if it is that of a
+// directory, lies in a directory named Dir and is of another program: Dir is an ordinary
+// name of a node in format 2.
+func IsForeign(key string) bool {
+	if !IsBelow(key) {
+		return false
+	}
+	_, rest, _ := strings.Cut("/"+key, "/"+Dir+"/")
+	first, _, isDir := strings.Cut(rest, "/")
+	switch {
+	case rest == "" || slices.Contains(documents, path.Base(rest)):
+		return rest != ""
+	case isDir:
+		return !slices.Contains(directories, first)
+	}
+	return !slices.Contains(files, first) && !strings.HasPrefix(first, together)
+}
+
+// randomDigits is the number of digits of [Random].
+const randomDigits = 13
+
+// Random returns a random name that [IsTemporary] tells from a word: the first of its 13
+// digits of base 36 is at most 3, because all of them are 64 bits.
+func Random() string {
+	return fmt.Sprintf("%0*s", randomDigits, strconv.FormatUint(rand.Uint64(), 36))
+}
+
+// IsTemporary reports whether name is one that the stores of this module give to a file
+// that is being written, or to the lock of such a file: Temporary and Random, and then
+// maybe the number of a file of this writer, or a suffix after a period. Other programs
+// have files whose names only begin with Temporary.
+func IsTemporary(name string) bool {
+	id, ok := strings.CutPrefix(name, Temporary)
+	if !ok || len(id) < randomDigits || !isBase36(id[:randomDigits]) {
+		return false
+	}
+	rest := id[randomDigits:]
+	number, numbered := strings.CutPrefix(rest, "-")
+	return rest == "" || rest == ZipLock || numbered && number != "" && isBase36(number)
+}
+
+// ZipLock ends the name of the file that the writer of an archive locks.
+const ZipLock = ".zip-lock"
+
+// isBase36 reports whether text is a number of 64 bits.
+func isBase36(text string) bool {
+	_, err := strconv.ParseUint(text, 36, 64)
+	return err == nil && strings.ToLower(text) == text && text[0] != '+'
 }
 
 // Reserved reports whether format 3 reserves name, one segment of a path.

@@ -137,6 +137,10 @@ type removal struct {
 // lockBelow locks a node and all nodes below it. It fails if one of them is in use, or if
 // the node's path is a symbolic link.
 func (n Node) lockBelow(ctx context.Context) (*removal, error) {
+	// The deletion fails for such names only after the node is hidden.
+	if err := store.CheckNames(ctx, n.Store, n.Path); err != nil {
+		return nil, err
+	}
 	r := &removal{Node: n, locks: &Locks{outer: n.Held}}
 	r.Held = r.locks
 	arrays, groups, err := n.below(ctx)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -51,5 +52,19 @@ func Directories(ctx context.Context, s store.Store, dir store.Path) (names []st
 		}
 	}
 	slices.Sort(names)
+	if _, ours := slices.BinarySearch(names, own.Dir); ours && err == nil {
+		err = foreign(ctx, s, dir)
+	}
 	return names, err
+}
+
+// foreign returns a [store.UnusableError] if the directory that Varve reserves is a node
+// of another program, or has something of it.
+func foreign(ctx context.Context, s store.Store, dir store.Path) error {
+	for _, err := range store.List(ctx, s, dir.MustKey(own.Dir+"/-").Dir(), false) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -166,7 +166,7 @@ func TestOwnNames(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, nil)
 	put(t, s, "a/k", "v")
-	for _, name := range []string{"__tmp-1", "a/__tmp-x", "a/__varve.lock", "__varve.publish", "b__/__tmp-"} {
+	for _, name := range []string{"__tmp-0000000000001", "a/__tmp-000000000000x-1", "a/__varve.lock", "__varve.publish", "b__/__tmp-3w5e11264sgsf"} {
 		write(t, filepath.Join(dir, filepath.FromSlash(name)), "own")
 		if _, err := get(t, s, name); !errors.Is(err, store.ErrInvalidKey) {
 			t.Errorf("Get %q: error is %v, want %v", name, err, store.ErrInvalidKey)
@@ -189,14 +189,14 @@ func TestRemoveTemporary(t *testing.T) {
 	s := open(t, dir, nil)
 	put(t, s, "a/k", "v")
 	old := time.Now().Add(-time.Hour)
-	for _, name := range []string{"__tmp-old", "a/__tmp-old", "b/c/__tmp-old"} {
+	for _, name := range []string{"__tmp-0000000000old", "a/__tmp-0000000000old", "b/c/__tmp-0000000000old"} {
 		name = filepath.Join(dir, filepath.FromSlash(name))
 		write(t, name, "x")
 		if err := os.Chtimes(name, old, old); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write(t, filepath.Join(dir, "a", "__tmp-young"), "x")
+	write(t, filepath.Join(dir, "a", "__tmp-00000000young"), "x")
 	if n, err := s.RemoveTemporary(t.Context(), time.Minute); n != 3 || err != nil {
 		t.Errorf("removed %d with error %v, want 3", n, err)
 	}

@@ -39,11 +39,20 @@ func TestForeignNames(t *testing.T) {
 	}
 }
 
+// writeIn makes a file in a new directory.
+func writeIn(dir, name string) error {
+	return errors.Join(os.MkdirAll(dir, 0o777), os.WriteFile(filepath.Join(dir, name), nil, 0o666))
+}
+
 // TestUnusable lists and deletes a tree with what is no value. The listing names it, and
 // the deletion deletes nothing.
 func TestUnusable(t *testing.T) {
 	for name, make := range map[string]func(dir string) error{
 		"pipe":          func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "a", "x"), 0o666) },
+		"reserved file": func(dir string) error { return os.WriteFile(filepath.Join(dir, "a", "__tmp-results"), nil, 0o666) },
+		"a node":        func(dir string) error { return writeIn(filepath.Join(dir, "a", "__varve"), ".zarray") },
+		"its chunk":     func(dir string) error { return writeIn(filepath.Join(dir, "a", "__varve"), "0.0") },
+		"a member":      func(dir string) error { return writeIn(filepath.Join(dir, "a", "__varve", "parts"), "zarr.json") },
 		"reserved name": func(dir string) error { return os.Mkdir(filepath.Join(dir, "a", "__tmp-x"), 0o777) },
 	} {
 		dir := t.TempDir()

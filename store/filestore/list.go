@@ -73,7 +73,8 @@ func below(dir store.Path, name string) string {
 }
 
 // fate hides the files that the driver needs for itself. A directory with such a name is
-// not its own, so it is not hidden, but the store cannot use it.
+// not its own, nor is a file that only begins like a temporary one: they are not hidden,
+// but the store cannot use them.
 func fate(name string, dir bool) vfs.Fate {
 	switch base := path.Base(name); {
 	case !isOwn(name):
@@ -81,7 +82,7 @@ func fate(name string, dir bool) vfs.Fate {
 			return vfs.Refuse // Windows has such names, and does not open them by these
 		}
 		return vfs.Take
-	case dir && base != own.Writers && own.IsFile(base):
+	case dir && base != own.Writers && own.IsFile(base), !dir && strings.HasPrefix(base, own.Temporary) && !own.IsTemporary(base):
 		return vfs.Refuse
 	}
 	return vfs.Hide

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"iter"
 	"path"
-	"strings"
 	"time"
 
 	"varve.dev/zarr/internal/own"
@@ -99,7 +98,7 @@ func (c *census) walk(ctx context.Context, dir string, use func(Temporary) bool)
 			continue
 		}
 		// The driver makes only regular files of this name.
-		if !strings.HasPrefix(e.Name(), own.Temporary) || !e.Type().IsRegular() {
+		if !own.IsTemporary(e.Name()) || !e.Type().IsRegular() {
 			continue
 		}
 		st, err := c.s.fs.Stat(name)

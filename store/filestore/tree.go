@@ -74,6 +74,12 @@ func (s *Store) place(dir string) (string, error) {
 	return top, nil
 }
 
+// CheckNames implements [store.NameChecker].
+func (s *Store) CheckNames(ctx context.Context, dir store.Path) error {
+	t := &tree{s: s, top: dirOf(dir)}
+	return t.check(ctx, dir)
+}
+
 // tree is one run of DeleteTree.
 type tree struct {
 	s     *Store
@@ -106,6 +112,8 @@ func (t *tree) odd(ctx context.Context, dir string, yield func(store.Entry, erro
 		}
 		name, why, goOn := path.Join(dir, e.Name()), "", true
 		switch does := fate(path.Join(t.top, name), e.IsDir()); {
+		case !e.IsDir() && own.IsForeign(path.Join(t.top, name)):
+			why = store.Foreign
 		case does == vfs.Refuse:
 			why = vfs.Reserved
 		case does == vfs.Take && e.IsDir():
@@ -208,6 +216,9 @@ func (t *tree) entry(ctx context.Context, name string, isDir, first bool) (gone 
 		return false, nil
 	// delete removes it at the end.
 	case name == path.Join(t.top, t.order.Last):
+		return false, nil
+	// It was made after the check.
+	case fate(name, false) == vfs.Refuse:
 		return false, nil
 	// A running writer would fail if its temporary file or its lock were deleted.
 	case isOwn(path.Base(name)):

@@ -131,7 +131,7 @@ func TestDeleteTreeKeepsLive(t *testing.T) {
 	s, other := open(t, dir, nil), open(t, dir, nil)
 	put(t, s, "g/a/k", "v")
 	put(t, s, "g/b/k", "v")
-	for _, name := range []string{"g/b/__varve.lock", "g/b/__varve.publish", "g/__tmp-1-1", "g/b/__tmp-x"} {
+	for _, name := range []string{"g/b/__varve.lock", "g/b/__varve.publish", "g/__tmp-0000000000001-1", "g/b/__tmp-000000000000x"} {
 		write(t, filepath.Join(dir, filepath.FromSlash(name)), "")
 	}
 	unlock, err := other.Lock(t.Context(), pathOf(t, "g/a"))

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"path"
 	"strconv"
 	"strings"
@@ -27,7 +26,8 @@ import (
 //     top and locks it.
 //  2. It writes the boot ID of the machine into that file. Before its first temporary
 //     file in a directory, it adds the name of the directory.
-//  3. Temporary files are called "__tmp-<id>-<number>".
+//  3. Temporary files are called "__tmp-<id>-<number>". The ID has 13 digits, so that
+//     files of other programs do not have such names.
 //  4. When its last call, batch or lock ends, the store removes the file and then
 //     releases the lock.
 //
@@ -91,7 +91,7 @@ func (s *Store) temporaryIn(dir string) string {
 	// Without a registered writer, no sweep can tell whether the temporary file is in
 	// use. RemoveTemporary removes such files by their age.
 	if w.id == "" || !w.record(dir) {
-		return path.Join(dir, own.Temporary+strconv.FormatUint(rand.Uint64(), 36))
+		return path.Join(dir, own.Temporary+own.Random())
 	}
 	w.last++
 	return path.Join(dir, own.Temporary+w.id+"-"+strconv.FormatUint(w.last, 36))
@@ -102,7 +102,7 @@ func (s *Store) register() {
 	w := &s.writer
 	for range createTries {
 		_ = s.fs.Mkdir(own.Writers)
-		id := strconv.FormatUint(rand.Uint64(), 36)
+		id := own.Random()
 		f, err := s.fs.TryLock(path.Join(own.Writers, id))
 		if errors.Is(err, vfs.ErrLocked) || vfs.Missing(err) {
 			// A sweep locked the new file first and takes its writer for crashed, or the
@@ -266,7 +266,7 @@ func (s *Store) removeIn(ctx context.Context, dir, id string) (done bool) {
 			return true
 		case err != nil || ctx.Err() != nil:
 			return false
-		case strings.HasPrefix(e.Name(), own.Temporary+id+"-"):
+		case strings.HasPrefix(e.Name(), own.Temporary+id+"-") && own.IsTemporary(e.Name()):
 			real, err := s.unlink(path.Join(dir, e.Name()), always)
 			if err != nil && !vfs.Missing(err) {
 				done = false

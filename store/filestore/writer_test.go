@@ -219,7 +219,7 @@ func TestRemoveTemporaryOfUnknown(t *testing.T) {
 	tmp := filepath.Join(dir, s.temporaryIn("."))
 	defer s.end(nil)
 	old := time.Now().Add(-time.Hour)
-	for _, name := range []string{tmp, filepath.Join(dir, "__tmp-x-1"), filepath.Join(dir, "__tmp-y")} {
+	for _, name := range []string{tmp, filepath.Join(dir, "__tmp-000000000000x-1"), filepath.Join(dir, "__tmp-000000000000y")} {
 		if err := errors.Join(os.WriteFile(name, nil, 0o666), os.Chtimes(name, old, old)); err != nil {
 			t.Fatal(err)
 		}

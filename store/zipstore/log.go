@@ -4,8 +4,6 @@ package zipstore
 
 import (
 	"errors"
-	"math/rand/v2"
-	"strconv"
 	"strings"
 
 	"varve.dev/zarr/internal/own"
@@ -27,7 +25,7 @@ const (
 	// them.
 	temporary = own.Temporary
 	// lockSuffix ends the name of the file that the writer of a log locks.
-	lockSuffix = ".zip-lock"
+	lockSuffix = own.ZipLock
 	// logTries bounds how often newLog starts again because a sweep took its lock.
 	logTries = 8
 )
@@ -38,7 +36,7 @@ func newLog(fsys vfs.FS) (*log, error) {
 	l := &log{}
 	var err error
 	for range logTries {
-		l.name = temporary + strconv.FormatUint(rand.Uint64(), 36)
+		l.name = temporary + own.Random()
 		l.lock, err = fsys.TryLock(l.name + lockSuffix)
 		if !errors.Is(err, vfs.ErrLocked) { // a concurrent sweep locked the new file first
 			break
@@ -100,7 +98,7 @@ func sweep(fsys vfs.FS) {
 		}
 		name, isLock := strings.CutSuffix(e.Name(), lockSuffix)
 		// Temporary files without such a lock belong to package filestore.
-		if isLock && strings.HasPrefix(name, temporary) && e.Type().IsRegular() {
+		if isLock && own.IsTemporary(name) && e.Type().IsRegular() {
 			names = append(names, name)
 		}
 	}

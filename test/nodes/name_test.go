@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/test/fixture"
 )
@@ -33,8 +34,38 @@ func underscored(t *testing.T, format int) *zarr.Location {
 	for _, dir := range []string{"obs/__categories/cell/", "__x/", "plain/"} {
 		fixture.Put(t, s, dir+documents[1], array)
 	}
-	fixture.Put(t, s, "__varve/"+documents[0], group) // a directory of Varve is never a node
+	fixture.Put(t, s, "__varve/parts/1/0", "{}") // a directory of Varve is no node
 	return zarr.At(s, "")
+}
+
+// TestNodeInOwnDirectory checks that nodes of another program in the directory that Varve
+// reserves are named: Varve cannot use them, and deletes none of them.
+func TestNodeInOwnDirectory(t *testing.T) {
+	ctx := t.Context()
+	for _, format := range []int{2, 3} {
+		h := underscored(t, format)
+		document := map[int]string{2: ".zgroup", 3: "zarr.json"}[format]
+		fixture.Put(t, h.Store(), "obs/__varve/"+document, fmt.Sprintf(`{"zarr_format":%d,"node_type":"group"}`, format))
+		g, err := h.At("").OpenGroup(ctx, &zarr.Options{Write: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, named := 0, 0
+		for _, err := range g.Members(ctx, true) {
+			if n++; errors.Is(err, store.ErrUnusable) && strings.Contains(err.Error(), document) {
+				named++
+			}
+		}
+		if n != 6 || named != 1 {
+			t.Errorf("format %d: %d members, %d errors", format, n, named)
+		}
+		if err := h.At("").Delete(ctx, &zarr.Options{Write: true, SingleWriter: true}); !errors.Is(err, store.ErrUnusable) {
+			t.Errorf("format %d: %v", format, err)
+		}
+		if _, err := h.At("plain").OpenArray(ctx, nil); err != nil {
+			t.Errorf("format %d: after a deletion that failed: %v", format, err)
+		}
+	}
 }
 
 // TestUnderscores checks that nodes whose names begin with two underscores are listed,
