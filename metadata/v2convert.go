@@ -14,7 +14,7 @@ import (
 
 // ToV3 returns the array in format 3. Chunk keys and chunk bytes stay the same, and the
 // attribute that names the dimensions is removed. Unknown members of the document of
-// format 2 are dropped. It returns an array of format 3 unchanged. If fields have
+// format 2 are dropped ([Array.UnknownMembers]). It returns an array of format 3 unchanged. If fields have
 // different byte orders ([BytesByField]), format 3 cannot express the array: Marshal
 // returns an error for the result.
 func (a *Array) ToV3() *Array {
@@ -30,7 +30,7 @@ func (a *Array) ToV3() *Array {
 	return &b
 }
 
-// ToV3 returns the group in format 3, without consolidated metadata. It returns a group
+// ToV3 returns the group in format 3, without consolidated metadata and unknown members. It returns a group
 // of format 3 unchanged.
 func (g *Group) ToV3() *Group {
 	if g.v2 == nil {
@@ -39,13 +39,38 @@ func (g *Group) ToV3() *Group {
 	return &Group{Attributes: g.Attributes}
 }
 
-// ToV2 returns the group in format 2, without consolidated metadata. It returns a group
+// ToV2 returns the group in format 2, without consolidated metadata and unknown members. It returns a group
 // of format 2 unchanged.
 func (g *Group) ToV2() *Group {
 	if g.v2 != nil {
 		return g
 	}
 	return &Group{Attributes: g.Attributes, v2: new(groupV2)}
+}
+
+// UnknownMembers returns the names of members of the document that this library does not
+// know. They are written again, but the other format has no such members.
+func (a *Array) UnknownMembers() []string {
+	if a.v2 != nil {
+		return names(a.v2.kept)
+	}
+	return names(a.kept)
+}
+
+// UnknownMembers returns the names of members of the document that this library does not
+// know. They are written again, but the other format has no such members.
+func (g *Group) UnknownMembers() []string {
+	if g.v2 != nil {
+		return names(g.v2.kept)
+	}
+	return names(g.kept)
+}
+
+func names(members []member) (list []string) {
+	for _, m := range members {
+		list = append(list, m.name)
+	}
+	return list
 }
 
 // writerV2 converts the document of an array of format 3 to format 2.

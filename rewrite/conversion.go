@@ -71,6 +71,7 @@ func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Option
 	}
 	r := c.survey.result()
 	r.Kept, r.Files = c.current, c.files
+	r.Left = c.left
 	if c.copier != nil {
 		r.Values, r.Bytes, r.Lost = c.report.Values, c.report.Bytes, c.report.Lost
 	}
@@ -89,6 +90,7 @@ type conversion struct {
 	mu      sync.Mutex         // of the report, and of what follows
 	current int64              // values that are up to date
 	files   int64              // values that belong to no node
+	left    int64              // of them, not copied
 	unlike  bool               // nothing that the destination has counts
 }
 
@@ -178,7 +180,7 @@ func (c *conversion) translate(ctx context.Context, m *member) error {
 	if err := m.translate(c.format, filled, c.usualKeys); err != nil {
 		m.why = err
 	}
-	if m.Kind == "group" {
+	if m.Unknown = m.unknown(c.format); m.Kind == "group" {
 		return nil
 	}
 	if m.why == nil {

@@ -27,6 +27,9 @@ type Conversion struct {
 	// programs. [ConvertTo] copies them as they are. [Convert] keeps them and counts
 	// none.
 	Files int64
+	// Left counts values that belong to no node and that [ConvertTo] leaves out, because in
+	// the other format or key encoding they would be a document or a chunk of one.
+	Left int64
 	// Lost counts the symbolic links below the source that lead out of its store or
 	// to nothing. [ConvertTo] omits them. [Convert] keeps them and counts none.
 	Lost int
@@ -232,6 +235,9 @@ func (c *inPlace) translate(ctx context.Context) error {
 			if err := c.settled(ctx, m); err != nil {
 				return err // ConvertTo would fail, too
 			}
+		}
+		if text := m.unknown(c.to); err == nil && text != "" {
+			return fmt.Errorf("%q cannot be converted in place, where nothing would keep them (give a DST to leave them out): %w: %s", "/"+m.path.String(), zarr.ErrUnsupported, text)
 		}
 		if err != nil {
 			return fmt.Errorf("%q cannot be converted in place (give a DST to encode its chunks again there): %w", "/"+m.path.String(), err)

@@ -49,6 +49,9 @@ type Converted struct {
 	// Imaging is a message if a group has metadata of OME-Zarr, which keep the form of
 	// the version for the old format. It is "" otherwise.
 	Imaging string
+	// Unknown is a message if the document has members that this library does not know:
+	// the other format has none such, so the new document lacks them. It is "" otherwise.
+	Unknown string
 	// Checksum reports that zstd keeps its checksum in format 2, where TensorStore and
 	// numcodecs before 0.13 refuse it. It is in the stored bytes, and no reason to encode
 	// them again.
@@ -246,6 +249,16 @@ func (m *member) translate(to int, filled bool, keys func(*metadata.Array) *meta
 		return m.translateArray(n, to, filled, keys)
 	}
 	return nil
+}
+
+// unknown returns a message about the members of the document that the new format does
+// not have, or "".
+func (m *member) unknown(to int) string {
+	is, ok := m.is.(interface{ UnknownMembers() []string })
+	if !ok || m.From == to || len(is.UnknownMembers()) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the document has members that are not known here, and format %d has none such: %.300s", to, strings.Join(is.UnknownMembers(), ", "))
 }
 
 // named sets m.Reserved if the name is reserved in the new format.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -62,19 +63,27 @@ func (c *conversion) countedFile(n int64, err error) error {
 }
 
 // others yields the values that belong to no node, relative to the converted one: neither
-// documents nor chunks of whatever grid, nor what Varve keeps for itself. In a store that
-// cannot be listed they are not known.
+// documents nor chunks, nor what Varve keeps for itself. It counts those that would become
+// part of a node. In a store that cannot be listed they are not known.
 func (c *conversion) others(ctx context.Context) iter.Seq2[string, error] {
 	at := map[string]*member{}
 	for _, m := range c.survey.members {
 		at[strings.TrimPrefix(m.Path+"/", "/")] = m
 	}
 	return func(yield func(string, error) bool) {
+		c.left = 0
 		for e, err := range store.List(ctx, c.from, c.at, true) {
 			if errors.Is(err, store.ErrUnsupported) {
 				return
 			}
-			if err == nil && !c.isOther(at, e.Name) {
+			what := alien
+			if err == nil {
+				what, err = c.belongingOf(ctx, at, e.Name)
+			}
+			if what == lookalike {
+				c.left++
+			}
+			if err == nil && what != alien {
 				continue
 			}
 			if !yield(e.Name, err) || err != nil {
@@ -84,21 +93,32 @@ func (c *conversion) others(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// isOther reports whether a value belongs to no node. at has the nodes by their
-// directories.
-func (c *conversion) isOther(at map[string]*member, rel string) bool {
+// belonging is what a value is to the nodes of a hierarchy.
+type belonging int
+
+const (
+	alien     belonging = iota // it belongs to none
+	part                       // it belongs to one, or is Varve's own
+	lookalike                  // it belongs to none, but would in another format or key encoding
+)
+
+// belongingOf returns the belonging of a value. at has the nodes by their directories.
+func (c *conversion) belongingOf(ctx context.Context, at map[string]*member, rel string) (belonging, error) {
 	if _, isOwn := kept(rel); isOwn {
-		return false
+		return part, nil
 	}
 	dir, name := split(rel)
-	if at[dir] != nil && slices.Contains(documentNames, name) {
-		return false
+	if m := at[dir]; m != nil && slices.Contains(documentNames, name) {
+		if slices.Contains(m.ownDocuments(), name) {
+			return part, nil
+		}
+		return lookalike, nil
 	}
 	owner := at[""]
 	for end := 0; owner.Kind != "array"; {
 		i := strings.IndexByte(rel[end:], '/')
 		if i < 0 {
-			return true
+			return alien, nil
 		}
 		end += i + 1
 		if next := at[rel[:end]]; next != nil {
@@ -106,14 +126,44 @@ func (c *conversion) isOther(at map[string]*member, rel string) bool {
 		}
 	}
 	// Derive copies all values below an array that it does not make anew.
-	return (c.derived == nil || owner.derived != nil) && !owner.hasChunk(strings.TrimPrefix(rel, strings.TrimPrefix(owner.Path+"/", "/")))
+	if c.derived != nil && owner.derived == nil {
+		return part, nil
+	}
+	return c.chunkBelonging(ctx, owner, strings.TrimPrefix(rel, strings.TrimPrefix(owner.Path+"/", "/")))
+}
+
+// ownDocuments returns the names of the documents that a node of its format may have.
+func (m *member) ownDocuments() []string {
+	switch {
+	case m.From == 3:
+		return []string{metadata.V3Node}
+	case m.Kind == "group":
+		return []string{metadata.V2Group, metadata.V2Attributes, metadata.V2Consolidated}
+	}
+	return []string{metadata.V2Array, metadata.V2Attributes}
+}
+
+// chunkBelonging returns the belonging of a key below an array to its chunks.
+func (c *conversion) chunkBelonging(ctx context.Context, m *member, rest string) (belonging, error) {
+	doc := m.is.(*metadata.Array)
+	keys, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
+	if _, ok := keys.ParseKey(rest, len(doc.Shape), nil); ok || err != nil && hasChunk(doc, rest) {
+		return part, nil
+	}
+	if !hasChunk(doc, rest) {
+		return alien, nil
+	}
+	// A re-gridding leaves the chunks of the old grid under the keys of another encoding.
+	for _, err := range store.List(ctx, c.from, m.path.MustKey(own.Dir+"/-").Dir(), false) {
+		return part, err
+	}
+	return lookalike, nil
 }
 
 // hasChunk reports whether a key below an array is that of a chunk of some grid.
-func (m *member) hasChunk(rest string) bool {
-	rank := len(m.is.(*metadata.Array).Shape)
+func hasChunk(doc *metadata.Array, rest string) bool {
 	for k := metadata.DefaultSlash; k <= metadata.V2Slash; k++ {
-		if _, ok := k.ParseKey(rest, rank, nil); ok {
+		if _, ok := k.ParseKey(rest, len(doc.Shape), nil); ok {
 			return true
 		}
 	}

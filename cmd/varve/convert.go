@@ -48,8 +48,10 @@ conversion. While documents of both formats exist, readers take those of format 
 other program may change the nodes at the same time.
 
 With DST the nodes are copied there, and SRC stays. Chunks are copied without decoding them if possible, and re-encoded
-otherwise. Files of other programs are copied as they are. Symbolic links out of the store, and broken ones, are left
-out and counted. With --plan, processes on several machines do so (varve help run).
+otherwise. Files of other programs are copied as they are, but for those whose names would make them part of a node of
+the new format. These are left out and counted, and so are symbolic links out of the store and broken ones. Members of
+documents that Varve does not know are left out and named; in place they are an error. With --plan, processes on several
+machines do so (varve help run).
 
 Metadata of OME-Zarr keep their form, and a note says that readers of the new format expect another one.
 
@@ -228,6 +230,7 @@ type conversionFacts struct {
 	Reserved    int              `json:"reserved_names"` // nodes of format 3 that begin with "__"
 	LostLinks   int              `json:"lost_links"`     // symbolic links left out
 	Files       int64            `json:"other_files"`    // that belong to no node, copied as they are
+	Left        int64            `json:"files_left_out"` // that belong to no node, but would look like a part of one
 	Checksums   int              `json:"zstd_checksums"` // arrays of format 2 that keep them
 	Nodes       []convertedFacts `json:"nodes"`
 
@@ -247,10 +250,11 @@ type convertedFacts struct {
 	Refused     bool    `json:"refused_by_xarray"` // for its attribute _FillValue
 	Growth      *string `json:"growth"`            // why a stored policy is removed, else null
 	Imaging     *string `json:"ome"`               // what becomes of metadata of OME-Zarr, else null
+	Unknown     *string `json:"unknown_members"`   // members of the document that are left out, else null
 }
 
 func (f *convertFlags) printResult(cmd *cobra.Command, from, to string, r rewrite.Conversion) error {
-	c := conversionFacts{Source: from, Destination: output.Present(to), To: f.format(), DryRun: f.dry, LostLinks: r.Lost, Files: r.Files, Nodes: []convertedFacts{}}
+	c := conversionFacts{Source: from, Destination: output.Present(to), To: f.format(), DryRun: f.dry, LostLinks: r.Lost, Files: r.Files, Left: r.Left, Nodes: []convertedFacts{}}
 	for _, n := range r.Nodes {
 		if n.Kind == "array" {
 			c.Arrays++
@@ -263,7 +267,7 @@ func (f *convertFlags) printResult(cmd *cobra.Command, from, to string, r rewrit
 		if n.Checksum {
 			c.Checksums++
 		}
-		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, output.Present(failure.WithoutPackages(n.Anew)), output.Present(n.Missing), n.Lost, n.Filled, n.FilledBytes, n.Refused, output.Present(n.Growth), output.Present(n.Imaging)})
+		c.Nodes = append(c.Nodes, convertedFacts{n.Path, n.Kind, n.From, output.Present(failure.WithoutPackages(n.Anew)), output.Present(n.Missing), n.Lost, n.Filled, n.FilledBytes, n.Refused, output.Present(n.Growth), output.Present(n.Imaging), output.Present(n.Unknown)})
 	}
 	c.Filled, c.FilledBytes = toFill(r)
 	if to != "" {
@@ -349,6 +353,11 @@ func (c *conversionFacts) print(w io.Writer) error {
 				return err
 			}
 		}
+		if n.Unknown != nil {
+			if _, err := fmt.Fprintf(w, "  left out      %s: %s\n", phrase.Printable("/"+n.Path), phrase.Printable(*n.Unknown)); err != nil {
+				return err
+			}
+		}
 		if n.Imaging != nil {
 			if _, err := fmt.Fprintf(w, "  note  %s: %s\n", phrase.Printable("/"+n.Path), *n.Imaging); err != nil {
 				return err
@@ -358,8 +367,14 @@ func (c *conversionFacts) print(w io.Writer) error {
 	return errors.Join(c.printMissing(w), c.noteFiles(w), noteLost(w, c.LostLinks), noteReserved(w, c.Reserved), noteChecksums(w, c.Checksums))
 }
 
-// noteFiles prints the number of files that belong to no node, if any.
+// noteFiles prints the numbers of files that belong to no node, if any: of those that are
+// left out, and of those that are copied.
 func (c *conversionFacts) noteFiles(w io.Writer) error {
+	if c.Left > 0 {
+		if _, err := fmt.Fprintf(w, "  note  left out: %s in the directories of nodes, which would be taken for documents or chunks\n", phrase.Plural(c.Left, "file")); err != nil {
+			return err
+		}
+	}
 	if c.Files == 0 {
 		return nil
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -53,6 +54,78 @@ func TestConvertFiles(t *testing.T) {
 	}
 }
 
+// TestConvertLookalikes converts arrays with files of other programs that would be chunks
+// or documents of the new nodes. They are left out and counted, and the elements stay.
+func TestConvertLookalikes(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		files    []string
+	}{
+		{"3", "2", []string{".zmetadata", "a/.zattrs", "a/3", "a/c.1"}},
+		{"2", "3", []string{"a/.zmetadata", "a/c/1", "a/c.0"}},
+	} {
+		dir := t.TempDir()
+		src := dir + "/s.zarr"
+		must(t, "", "create", src, "--group", "--zarr-format", c.from)
+		must(t, "", "create", src+"/a", "--shape", "8", "--dtype", "int8", "--chunks", "2", "--compressor", "none")
+		must(t, "[1,2]", "write", src+"/a", "--select", "0:2", "--format", "json")
+		for _, name := range c.files {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(src, name)), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			overwrite(t, filepath.Join(src, name), "{}")
+		}
+		plan := decode(t, must(t, "", "convert", src, dir+"/d.zarr", "--to", c.to, "--dry-run", "--json"))
+		if plan["files_left_out"] != float64(len(c.files)) || plan["other_files"] != 0.0 {
+			t.Errorf("to %s: %v left out, %v copied", c.to, plan["files_left_out"], plan["other_files"])
+		}
+		if out := must(t, "", "convert", src, dir+"/d.zarr", "--to", c.to); !strings.Contains(out, fmt.Sprintf("left out: %d files", len(c.files))) {
+			t.Errorf("to %s: %s", c.to, out)
+		}
+		if got := elementsAt(t, dir+"/d.zarr/a", ""); got != "[1,2,0,0,0,0,0,0]" {
+			t.Errorf("to %s: %s", c.to, got)
+		}
+	}
+	// The chunks of a superseded grid are Varve's own.
+	node := newNode(t, "--shape", "6", "--dtype", "int8", "--chunks", "2")
+	must(t, "", "write", node, "--value", "3")
+	must(t, "", "rechunk", node, "--chunks", "3")
+	if out := must(t, "", "convert", node, node+"-v2", "--to", "2"); strings.Contains(out, "left out") {
+		t.Error(out)
+	}
+}
+
+// TestConvertUnknownMembers converts documents with members that are not known. In place
+// that is refused, and elsewhere they are named.
+func TestConvertUnknownMembers(t *testing.T) {
+	for from, documents := range map[string]map[string]string{
+		"3":       {"zarr.json": `{"zarr_format":3,"node_type":"group","foo":{"must_understand":false}}`},
+		"2":       {".zgroup": `{"zarr_format":2}`, "x/.zarray": `{"zarr_format":2,"shape":[2],"chunks":[2],"dtype":"<i4","compressor":null,"fill_value":0,"filters":null,"order":"C","foo":1}`},
+		"2 group": {".zgroup": `{"zarr_format":2,"foo":1}`},
+		"3 array": {"zarr.json": strings.Replace(foreignArray, "{", `{"foo":{"must_understand":false},`, 1)},
+	} {
+		src := t.TempDir() + "/s.zarr"
+		for name, text := range documents {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(src, name)), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			overwrite(t, filepath.Join(src, name), text)
+		}
+		to := map[byte]string{'2': "3", '3': "2"}[from[0]]
+		if _, errs, status := execute(t, "", "convert", src, "--to", to); status != 1 || !strings.Contains(errs, "foo") {
+			t.Errorf("%s: status %d, %s", from, status, errs)
+		}
+		for name, text := range documents {
+			if is, err := os.ReadFile(filepath.Join(src, name)); string(is) != text {
+				t.Errorf("%s: %s is %s, error %v", from, name, is, err)
+			}
+		}
+		if out := must(t, "", "convert", src, src+"-copy", "--to", to); !strings.Contains(out, "foo") {
+			t.Errorf("%s: %s", from, out)
+		}
+	}
+}
+
 // TestConvertImages checks the note on metadata of OME-Zarr, which keep their form.
 func TestConvertImages(t *testing.T) {
 	dir := t.TempDir()
@@ -78,3 +151,8 @@ func TestConvertImages(t *testing.T) {
 		}
 	}
 }
+
+// foreignArray is the document of an array as zarr-python writes it, which both formats can
+// express.
+const foreignArray = `{"zarr_format":3,"node_type":"array","shape":[3],"data_type":"int8","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[3]}},` +
+	`"chunk_key_encoding":{"name":"v2"},"fill_value":0,"codecs":[{"name":"bytes"}]}`

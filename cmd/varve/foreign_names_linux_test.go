@@ -23,8 +23,6 @@ import (
 const (
 	foreignFile  = "a file of another program"
 	foreignGroup = `{"zarr_format":3,"node_type":"group"}`
-	foreignArray = `{"zarr_format":3,"node_type":"array","shape":[3],"data_type":"int8","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[3]}},` +
-		`"chunk_key_encoding":{"name":"v2"},"fill_value":0,"codecs":[{"name":"bytes"}]}`
 )
 
 // knownNames are names that have caused trouble, among them several spellings of one.
