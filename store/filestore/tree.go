@@ -112,7 +112,7 @@ func (t *tree) odd(ctx context.Context, dir string, yield func(store.Entry, erro
 		}
 		name, why, goOn := path.Join(dir, e.Name()), "", true
 		switch does := fate(path.Join(t.top, name), e.IsDir()); {
-		case !e.IsDir() && own.IsForeign(path.Join(t.top, name)):
+		case does == vfs.Take && !e.IsDir() && own.IsForeign(path.Join(t.top, name)):
 			why = store.Foreign
 		case does == vfs.Refuse:
 			why = vfs.Reserved

@@ -131,9 +131,10 @@ func TestDeleteTreeKeepsLive(t *testing.T) {
 	s, other := open(t, dir, nil), open(t, dir, nil)
 	put(t, s, "g/a/k", "v")
 	put(t, s, "g/b/k", "v")
-	for _, name := range []string{"g/b/__varve.lock", "g/b/__varve.publish", "g/__tmp-0000000000001-1", "g/b/__tmp-000000000000x"} {
+	for _, name := range []string{"g/b/__varve.lock", "g/b/__varve.publish", "g/__tmp-0000000000001-1", "g/__varve/__tmp-0000000000001-2", "g/__varve/__varve.lock", "g/b/__tmp-000000000000x"} {
 		write(t, filepath.Join(dir, filepath.FromSlash(name)), "")
 	}
+	put(t, s, "g/__varve/pending.json", "{}")
 	unlock, err := other.Lock(t.Context(), pathOf(t, "g/a"))
 	if err != nil {
 		t.Skip(err)
