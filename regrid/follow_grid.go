@@ -21,7 +21,7 @@ func (f *follower) nextDocument(u *update) (*metadata.Array, error) {
 			zarr.ErrInvalidArgument, now.Type, now.Grid.Rank(), from.Type, from.Grid.Rank())
 	}
 	asked := bare(f.source.request).(Rechunking)
-	if same, err := u.made.askedFor(asked); err != nil || !same {
+	if same, err := u.made.askedFor(asked, from); err != nil || !same {
 		return nil, errors.Join(err, fmt.Errorf("%w: it was made with other codecs: leave them out, or remove it (zarr.Delete) and follow again", zarr.ErrInvalidArgument))
 	}
 	cuts := make([]grid.Cut, from.Grid.Rank())

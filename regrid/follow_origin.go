@@ -259,23 +259,37 @@ func (w *work) noteOrigin(ctx context.Context) (*metadata.Array, error) {
 	if err := o.checkSize(w.memory()); err != nil {
 		return nil, err
 	}
-	if o.Codecs, err = codecsAsked(r); err != nil {
+	if o.Codecs, err = codecsAsked(withSums(r, w.old)); err != nil {
 		return nil, err
 	}
 	return doc, putOrigin(ctx, w.at, o, w.Node.Durability)
 }
 
 // askedFor reports whether a later request asks for no codecs, or for those of the first.
-func (o *origin) askedFor(r Rechunking) (bool, error) {
-	codecs, err := codecsAsked(r)
-	if err != nil || codecs == "" || codecs == o.Codecs {
-		return err == nil, err
+// from is the array that is followed.
+func (o *origin) askedFor(r Rechunking, from *snapshot.Array) (bool, error) {
+	// Origins of before have the codecs as they were written. Before checksums were the
+	// default, a zstd without a word on them had none, and a compressor said so.
+	for _, meaning := range []Rechunking{withSums(r, from), r, saying(r, false)} {
+		codecs, err := codecsAsked(meaning)
+		if err != nil || codecs == "" || codecs == o.Codecs {
+			return err == nil, err
+		}
 	}
-	// Before checksums were the default, a compressor without a word on them had none,
-	// and said so.
-	r.Compressor = metadata.WithChecksums(r.Compressor, false)
-	codecs, err = codecsAsked(r)
-	return codecs == o.Codecs, err
+	return false, nil
+}
+
+// withSums returns a request in which every zstd says whether it stores checksums; see
+// [Rechunking.codecs].
+func withSums(r Rechunking, from *snapshot.Array) Rechunking {
+	return saying(r, from.Document().Format() != 2)
+}
+
+// saying returns a request in which every zstd says whether it stores checksums: as sums,
+// where it did not say.
+func saying(r Rechunking, sums bool) Rechunking {
+	r.Codecs, r.Compressor = metadata.WithChecksums(r.Codecs, sums), metadata.WithChecksums(r.Compressor, sums)
+	return r
 }
 
 // codecsAsked identifies the codecs that a request asks for. It is "" if it asks for

@@ -142,6 +142,31 @@ func TestFollowChecksums(t *testing.T) {
 	}
 }
 
+// TestFollowChecksumsOfCodecs does the same with codecs: a request may say what another
+// one means without a word.
+func TestFollowChecksumsOfCodecs(t *testing.T) {
+	dir := t.TempDir()
+	src := filepath.Join(dir, "src.zarr")
+	must(t, "", "create", src, "--shape", "8", "--dtype", "float32", "--chunks", "2")
+	codecs := func(sum string) string {
+		return `[{"name":"bytes","configuration":{"endian":"little"}},{"name":"zstd","configuration":{"level":3` + sum + `}}]`
+	}
+	for _, c := range []struct {
+		made, asked string
+		right       bool
+	}{
+		{"", "", true}, {"", "," + withSum, true}, {"," + withSum, "", true}, {"," + withoutSum, "", true}, {"", "," + withoutSum, false}, {"," + withoutSum, "," + withSum, false},
+	} {
+		dst := filepath.Join(t.TempDir(), "dst.zarr")
+		must(t, "", "rechunk", src, dst, "--follow", "--codecs", codecs(c.made))
+		must(t, "[1,2,3,4,5,6,7,8]", "write", src, "--format", "json")
+		_, errs, status := execute(t, "", "rechunk", src, dst, "--follow", "--codecs", codecs(c.asked))
+		if c.right != (status == 0) || !c.right && !strings.Contains(errs, "other codecs") {
+			t.Errorf("made with %q, asked for %q: status %d, %s", c.made, c.asked, status, errs)
+		}
+	}
+}
+
 // TestConvertChecksums says which programs refuse the checksum in format 2, and nothing
 // if there is none.
 func TestConvertChecksums(t *testing.T) {
