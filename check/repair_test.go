@@ -67,6 +67,10 @@ func TestMisread(t *testing.T) {
 		"format 2": {".zarray", `{"zarr_format":2,"shape":[4],"chunks":[4],"dtype":"<i2","fill_value":0,"order":"C","compressor":null,"filters":[{"id":"shuffle","elementsize":0}]}`, "0", ""},
 		"format 3": {"zarr.json", "{" + head + `,"codecs":[` + shuffle + "]}", "c/0", ""},
 		"shards":   {"zarr.json", "{" + head + `,"codecs":[` + shards + "]}", "c/0", "\x00\x00\x00\x00\x00\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00"},
+		"a text":   {"zarr.json", "{" + head + `,"codecs":[` + strings.Replace(shuffle, ":0", `:"00"`, 1) + "]}", "c/0", ""},
+		"a text 2": {".zarray", `{"zarr_format":2,"shape":[4],"chunks":[4],"dtype":"<i2","fill_value":0,"order":"C","compressor":null,"filters":[{"id":"shuffle","elementsize":"00"}]}`, "0", ""},
+		"filtered": {".zarray", `{"zarr_format":2,"shape":[4],"chunks":[4],"dtype":"<i4","fill_value":0,"order":"C","compressor":null,
+			"filters":[{"id":"astype","encode_dtype":"<i2","decode_dtype":"<i4"},{"id":"shuffle","elementsize":0}]}`, "0", ""},
 	} {
 		s := memstore.New()
 		group := `{"zarr_format":3,"node_type":"group","attributes":{}}`
@@ -85,7 +89,7 @@ func TestMisread(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := zarr.Read[int16](ctx, a, nil); err != nil || !slices.Equal(got.Data, []int16{-9, 6, -5, 31}) {
+			if got, err := zarr.ReadAs[int16](ctx, a, nil); err != nil || !slices.Equal(got.Data, []int16{-9, 6, -5, 31}) {
 				t.Errorf("%s: %v, %v", name, got, err)
 			}
 			report, err := check.Run(ctx, g, nil)

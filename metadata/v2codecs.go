@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/shuffle"
 	"varve.dev/zarr/strictjson"
 )
 
@@ -58,13 +59,14 @@ type chainV2 struct {
 	orders     []bool // the same for every field with a byte order; nil if all agree
 	unit       int    // bytes per number of that output
 	size       int    // bytes that the next codec takes for an element, at least 1
+	element    int    // bytes of an element of that output, 0 if they differ
 	objectName string // name of the codec that encodes objects
 }
 
 // codecs reads order, filters and compressor. Format 2 stores a chunk in its order,
 // passes it through the filters in turn, and then through the compressor.
 func (r *readerV2) codecs() error {
-	c := &chainV2{big: r.elements.big, orders: r.elements.orders, unit: r.elements.typ.Unit(), size: max(1, r.elements.typ.Size())}
+	c := &chainV2{big: r.elements.big, orders: r.elements.orders, unit: r.elements.typ.Unit(), size: max(1, r.elements.typ.Size()), element: r.elements.typ.Size()}
 	if err := r.order(c); err != nil {
 		return err
 	}
@@ -191,7 +193,7 @@ func (r *readerV2) add(c *chainV2, v strictjson.Value) (written []byte, err erro
 	case `"zstd"`:
 		written, v, err = r.zstd(v)
 	case `"shuffle"`:
-		written, v, err = r.shuffle(v)
+		written, v, err = r.shuffle(v, c.element)
 	}
 	if err != nil {
 		return nil, err
@@ -237,8 +239,9 @@ func (r *readerV2) zstd(v strictjson.Value) (written []byte, read strictjson.Val
 
 // shuffle reads the element size of shuffle, and returns the JSON to write for the codec.
 // netcdf-c ignores the size, takes that of the type, and writes 0 or a text; numcodecs
-// takes 0 for elements of one byte, and 4 if the member is missing.
-func (r *readerV2) shuffle(v strictjson.Value) (written []byte, read strictjson.Value, err error) {
+// takes 0 for elements of one byte, and 4 if the member is missing. Filters may have
+// changed the type, so element is the size at this place of the chain.
+func (r *readerV2) shuffle(v strictjson.Value, element int) (written []byte, read strictjson.Value, err error) {
 	const member = "elementsize"
 	size, ok := v.Member(member)
 	if !ok {
@@ -247,13 +250,15 @@ func (r *readerV2) shuffle(v strictjson.Value) (written []byte, read strictjson.
 		}
 		return v.Raw(), read, nil
 	}
-	text, number := string(size.Raw()), int64(r.elements.typ.Size())
-	if word, err := size.Str(); err == nil && word != "" && strings.Trim(word, "0123456789") == "" {
-		text = word
-		r.repair(wordForElementSize)
+	text := string(size.Raw())
+	if word, err := size.Str(); err == nil {
+		if number, ok := shuffle.Size(word); ok {
+			text = number
+			r.repair(wordForElementSize)
+		}
 	}
-	if n, err := strconv.ParseFloat(text, 64); err == nil && n == 0 && number > 1 {
-		text = strconv.FormatInt(number, 10)
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n == 0 && element > 1 {
+		text = strconv.Itoa(element)
 		r.repair(zeroElementSize)
 	}
 	if text == string(size.Raw()) {
@@ -292,7 +297,7 @@ func (c *chainV2) add(v strictjson.Value) error {
 		c.result(id, members)
 		c.arrays = append(c.arrays, extensionV2(id, members))
 	case serialStage:
-		c.objectName, c.size = id, 1
+		c.objectName, c.size, c.element = id, 1, 1
 		c.serial = extensionV2(id, members)
 		if objectsV2[id] != "" {
 			// Format 3 has these two codecs under the same names.
@@ -366,7 +371,7 @@ func typeText(m member) (text string, ok bool) {
 func (c *chainV2) result(id string, members []member) {
 	// packbits turns bools into bytes.
 	if id == "packbits" {
-		c.big, c.orders, c.unit, c.size = false, nil, 1, 1
+		c.big, c.orders, c.unit, c.size, c.element = false, nil, 1, 1, 1
 	}
 	for _, name := range typeMembers {
 		i := slices.IndexFunc(members, func(m member) bool { return m.name == name })
@@ -379,7 +384,7 @@ func (c *chainV2) result(id string, members []member) {
 			continue
 		}
 		if t, big, err := dtype.FromNumPy(ordered(text)); err == nil && t.Size() > 0 && c.unit >= 0 {
-			c.big, c.orders, c.unit, c.size = big, nil, t.Unit(), t.Size()
+			c.big, c.orders, c.unit, c.size, c.element = big, nil, t.Unit(), t.Size(), t.Size()
 		}
 		break
 	}

@@ -3,6 +3,7 @@
 package numcodecs
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -26,7 +27,7 @@ const usualElement = 4
 
 func newShuffle(configuration []byte) (any, error) {
 	var c struct {
-		Size *config.Int `json:"elementsize"`
+		Size *elementSize `json:"elementsize"`
 	}
 	if err := decode("shuffle", configuration, &c, "elementsize"); err != nil {
 		return nil, err
@@ -34,16 +35,36 @@ func newShuffle(configuration []byte) (any, error) {
 	if c.Size == nil {
 		return &shuffler{size: usualElement, guessed: true}, nil
 	}
-	if *c.Size < 0 {
-		return nil, fmt.Errorf("%w: shuffle: elementsize is %d", codec.ErrConfiguration, *c.Size)
+	size := int64(c.Size.Int)
+	if size < 0 {
+		return nil, fmt.Errorf("%w: shuffle: elementsize is %d", codec.ErrConfiguration, size)
 	}
-	return &shuffler{size: int64(*c.Size), zero: *c.Size == 0}, nil
+	return &shuffler{size: size, zero: size == 0, word: c.Size.word}, nil
+}
+
+// elementSize is a number, or the text of one, as netcdf-c writes it.
+type elementSize struct {
+	config.Int
+	word bool
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (e *elementSize) UnmarshalJSON(text []byte) error {
+	var word string
+	if json.Unmarshal(text, &word) == nil {
+		if number, ok := shuffle.Size(word); ok {
+			e.word = true
+			text = []byte(number)
+		}
+	}
+	return e.Int.UnmarshalJSON(text)
 }
 
 type shuffler struct {
 	size    int64 // bytes of an element
 	guessed bool  // the metadata has no size
 	zero    bool  // the metadata has the size 0
+	word    bool  // the metadata has the size as a text
 }
 
 // Bind implements [codec.Binder]. If the metadata has no element size, zarr-python uses
@@ -58,14 +79,18 @@ func (s *shuffler) Bind(spec codec.Spec) error {
 	return nil
 }
 
-// Repaired returns the codec with the element size that 0 stands for, and a note:
+// Repaired returns the codec with the element size that 0 or a text stands for, and notes:
 // numcodecs takes 0 for elements of one byte.
 func (s *shuffler) Repaired() (metadata.Extension, []codec.Repair) {
+	var repairs []codec.Repair
+	if s.word {
+		repairs = append(repairs, codec.Repair{Note: "the elementsize of shuffle is a text, which was read as a number (netcdf-c writes it)"})
+	}
 	if !s.zero || s.size <= 1 {
-		return metadata.Extension{}, nil
+		return Shuffle(int(s.size)), repairs
 	}
 	note := fmt.Sprintf("the elementsize of shuffle is 0, which was read as the size of the data type, %d (netcdf-c writes it); zarr-python does not, and returns wrong values", s.size)
-	return Shuffle(int(s.size)), []codec.Repair{{Note: note, Misread: true}}
+	return Shuffle(int(s.size)), append(repairs, codec.Repair{Note: note, Misread: true})
 }
 
 // MaxEncoded implements [codec.BytesBytes].

@@ -14,6 +14,8 @@ package shuffle
 
 //go:generate go -C ../../tools run ./shuffle -out ../internal/shuffle/avx2_amd64.s -stubs ../internal/shuffle/avx2_amd64.go -pkg shuffle
 
+import "strings"
+
 // Shuffle writes the bytes of src to dst, grouped by their position within elements of
 // size bytes. It copies the bytes after the last whole element. dst must be at least as
 // long as src and must not overlap it. size must be at least 1.
@@ -41,4 +43,16 @@ func Unshuffle(dst, src []byte, size int) {
 	first := unshuffleFast(dst, src, size, n)
 	unshufflePlain(dst, src, size, first, n)
 	copy(dst[n*size:], src[n*size:])
+}
+
+// Size returns the number that is the size of an element in metadata, if word is one.
+// netcdf-c writes it as a text.
+func Size(word string) (number string, ok bool) {
+	if word == "" || strings.Trim(word, "0123456789") != "" {
+		return "", false
+	}
+	if number = strings.TrimLeft(word, "0"); number == "" {
+		number = "0"
+	}
+	return number, true
 }
