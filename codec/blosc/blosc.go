@@ -70,14 +70,46 @@ type configuration struct {
 // [codec.RangeDecoder]. The defaults are "zstd", level 5, and automatic blocks. There is
 // no default for typesize, which is required unless shuffle is "noshuffle".
 func New(raw []byte) (any, error) {
-	c := configuration{Compressor: "zstd", Level: 5, Shuffle: "noshuffle"}
+	c := configuration{Element: -1, Compressor: "zstd", Level: 5, Shuffle: "noshuffle"}
 	if err := config.Decode(raw, &c); err != nil {
 		return nil, fmt.Errorf("%w: blosc: %w", codec.ErrConfiguration, err)
+	}
+	if c.Shuffle != "noshuffle" && c.Element == 0 {
+		made, err := c.coder()
+		if err != nil {
+			return nil, err
+		}
+		return &unsized{made.(coder), c}, nil
 	}
 	if c.Shuffle != "noshuffle" && c.Element < 1 {
 		return nil, invalid("typesize %d: shuffling needs the bytes of an element, at least 1", c.Element)
 	}
 	return c.coder()
+}
+
+// unsized is a coder with the typesize 0, which the library of Blosc and format 2 take for
+// the size of the data type. Frames have the size that they were made with, so only
+// encoding needs it.
+type unsized struct {
+	coder
+	configuration configuration
+}
+
+// Bind implements [codec.Binder].
+func (u *unsized) Bind(spec codec.Spec) error {
+	if size := spec.Type.Size(); size >= 1 && size <= maxElement {
+		u.element = size
+	}
+	return nil
+}
+
+// Repaired returns the codec with the size that 0 stands for.
+func (u *unsized) Repaired() (metadata.Extension, []codec.Repair) {
+	c := u.configuration
+	return Extension(Options{Compressor: c.Compressor, Level: int(c.Level), Shuffle: c.Shuffle, Element: u.element, Block: int(c.Block)}), []codec.Repair{{
+		Note:   fmt.Sprintf("the typesize of blosc is 0, which was read as the size of the data type, %d", u.element),
+		Strict: invalid("typesize 0: shuffling needs the bytes of an element, at least 1"),
+	}}
 }
 
 // automatic returns the best shuffle for elements of the given size in bytes.

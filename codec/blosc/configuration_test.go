@@ -5,9 +5,11 @@ package blosc
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
 )
 
 func TestConfiguration(t *testing.T) {
@@ -20,24 +22,43 @@ func TestConfiguration(t *testing.T) {
 		`{"cname":"lz4","shuffle":"shuffle","typesize":8,"blocksize":9007199254740992}`: coder{kindLZ4, 5, byBytes, 8, maxBlock},
 		`{}`:                                  coder{kindZstd, 5, noFilter, 1, 0},
 		`{"cname":"lz4","shuffle":"shuffle"}`: nil,
-		`{"cname":"lz4","shuffle":"bitshuffle","typesize":0}`: nil,
-		`{"cname":"lz4","shuffle":"shuffle","typesize":-1}`:   nil,
-		`{"cname":"lz4","shuffle":"shuffle","typesize":1.5}`:  nil,
-		`{"cname":"lz4","shuffle":"shuffle","typesize":"4"}`:  nil,
-		`{"cname":"lz4","shuffle":"auto","typesize":4}`:       nil,
-		`{"cname":"lz4","shuffle":1,"typesize":4}`:            nil,
-		`{"cname":"zip","shuffle":"noshuffle"}`:               nil,
-		`{"cname":"LZ4","shuffle":"noshuffle"}`:               nil,
-		`{"cname":null}`:                                      nil,
-		`{"clevel":10}`:                                       nil,
-		`{"clevel":-1}`:                                       nil,
-		`{"blocksize":-1}`:                                    nil,
-		`{"cname":"lz4","threads":2}`:                         nil,
-		`null`:                                                nil,
+		`{"cname":"lz4","shuffle":"shuffle","typesize":-1}`:  nil,
+		`{"cname":"lz4","shuffle":"shuffle","typesize":1.5}`: nil,
+		`{"cname":"lz4","shuffle":"shuffle","typesize":"4"}`: nil,
+		`{"cname":"lz4","shuffle":"auto","typesize":4}`:      nil,
+		`{"cname":"lz4","shuffle":1,"typesize":4}`:           nil,
+		`{"cname":"zip","shuffle":"noshuffle"}`:              nil,
+		`{"cname":"LZ4","shuffle":"noshuffle"}`:              nil,
+		`{"cname":null}`:                                     nil,
+		`{"clevel":10}`:                                      nil,
+		`{"clevel":-1}`:                                      nil,
+		`{"blocksize":-1}`:                                   nil,
+		`{"cname":"lz4","threads":2}`:                        nil,
+		`null`:                                               nil,
 	} {
 		got, err := New([]byte(raw))
 		if got != want || (err == nil) != (want != nil) || err != nil && !errors.Is(err, codec.ErrConfiguration) {
 			t.Errorf("New(%s) = %+v, %v; want %+v", raw, got, err, want)
+		}
+	}
+}
+
+// TestZeroTypeSize reads the typesize 0 as that of the data type, as format 2 does. No
+// array is created with it.
+func TestZeroTypeSize(t *testing.T) {
+	for name, want := range map[string]int{"int32": 4, "int8": 1, "float64": 8} {
+		made, err := New([]byte(`{"cname":"lz4","clevel":5,"shuffle":"shuffle","typesize":0}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := made.(*unsized)
+		typ, err := dtype.Parse(name, nil)
+		if err == nil {
+			err = u.Bind(codec.Spec{Type: typ})
+		}
+		e, repairs := u.Repaired()
+		if err != nil || u.element != want || len(repairs) != 1 || repairs[0].Strict == nil || !strings.Contains(string(e.Configuration), fmt.Sprintf(`"typesize":%d`, want)) {
+			t.Errorf("%s: %d bytes, %s, %v, %v", name, u.element, e.Configuration, repairs, err)
 		}
 	}
 }
