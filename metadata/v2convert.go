@@ -14,9 +14,9 @@ import (
 
 // ToV3 returns the array in format 3. Chunk keys and chunk bytes stay the same, and the
 // attribute that names the dimensions is removed. Unknown members of the document of
-// format 2 are dropped ([Array.UnknownMembers]). It returns an array of format 3 unchanged. If fields have
-// different byte orders ([BytesByField]), format 3 cannot express the array: Marshal
-// returns an error for the result.
+// format 2 are dropped ([Array.UnknownMembers]). It returns an array of format 3
+// unchanged. If fields have different byte orders ([BytesByField]), format 3 cannot
+// express the array: Marshal returns an error for the result.
 func (a *Array) ToV3() *Array {
 	if a.v2 == nil {
 		return a
@@ -30,8 +30,8 @@ func (a *Array) ToV3() *Array {
 	return &b
 }
 
-// ToV3 returns the group in format 3, without consolidated metadata and unknown members. It returns a group
-// of format 3 unchanged.
+// ToV3 returns the group in format 3, without consolidated metadata and unknown members.
+// It returns a group of format 3 unchanged.
 func (g *Group) ToV3() *Group {
 	if g.v2 == nil {
 		return g
@@ -39,8 +39,8 @@ func (g *Group) ToV3() *Group {
 	return &Group{Attributes: g.Attributes}
 }
 
-// ToV2 returns the group in format 2, without consolidated metadata and unknown members. It returns a group
-// of format 2 unchanged.
+// ToV2 returns the group in format 2, without consolidated metadata and unknown members.
+// It returns a group of format 2 unchanged.
 func (g *Group) ToV2() *Group {
 	if g.v2 != nil {
 		return g

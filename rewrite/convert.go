@@ -27,8 +27,8 @@ type Conversion struct {
 	// programs. [ConvertTo] copies them as they are. [Convert] keeps them and counts
 	// none.
 	Files int64
-	// Left counts values that belong to no node and that [ConvertTo] leaves out, because in
-	// the other format or key encoding they would be a document or a chunk of one.
+	// Left counts values that belong to no node and that [ConvertTo] leaves out, because
+	// in the other format or key encoding they would be a document or a chunk of one.
 	Left int64
 	// Lost counts the symbolic links below the source that lead out of its store or
 	// to nothing. [ConvertTo] omits them. [Convert] keeps them and counts none.

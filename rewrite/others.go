@@ -63,8 +63,8 @@ func (c *conversion) countedFile(n int64, err error) error {
 }
 
 // others yields the values that belong to no node, relative to the converted one: neither
-// documents nor chunks, nor what Varve keeps for itself. It counts those that would become
-// part of a node. In a store that cannot be listed they are not known.
+// documents nor chunks, nor what Varve keeps for itself. It counts those that would
+// become part of a node. In a store that cannot be listed they are not known.
 func (c *conversion) others(ctx context.Context) iter.Seq2[string, error] {
 	at := map[string]*member{}
 	for _, m := range c.survey.members {

@@ -131,8 +131,8 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// TestHalvesInNames lets the names of one object have halves of surrogate pairs. They stay
-// different, and are written again as they were.
+// TestHalvesInNames lets the names of one object have halves of surrogate pairs. They
+// stay different, and are written again as they were.
 func TestHalvesInNames(t *testing.T) {
 	for doc, ok := range map[string]bool{
 		`{"a":{"m":{"\udcff":1,"x\ud800y":{"z":1},"\udcfe":2},"n":0}}`: true,

@@ -153,7 +153,8 @@ func appendUnescaped(dst, raw []byte) []byte {
 const surrogateByte = 0xed
 
 // AppendQuote appends s as a JSON string. It escapes only quotes, backslashes, control
-// characters and the bytes of halves of surrogate pairs. It copies other invalid UTF-8 unchanged, and [Parse] refuses the result.
+// characters and the bytes of halves of surrogate pairs. It copies other invalid UTF-8
+// unchanged, and [Parse] refuses the result.
 func AppendQuote(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

@@ -36,9 +36,9 @@ func TestTreeRefused(t *testing.T) {
 	}
 }
 
-// TestTreeUnusable uses groups whose consolidated metadata has names that a store may have
-// but that no call uses. All nodes are there, with a note on the name, and a copy counts
-// the group.
+// TestTreeUnusable uses groups whose consolidated metadata has names that a store may
+// have but that no call uses. All nodes are there, with a note on the name, and a copy
+// counts the group.
 func TestTreeUnusable(t *testing.T) {
 	for _, bad := range []string{"__varve", `\udcff`, "..."} {
 		group := consolidatedGroup(t)

@@ -152,7 +152,7 @@ func TestConvertImages(t *testing.T) {
 	}
 }
 
-// foreignArray is the document of an array as zarr-python writes it, which both formats can
-// express.
+// foreignArray is the document of an array as zarr-python writes it, which both formats
+// can express.
 const foreignArray = `{"zarr_format":3,"node_type":"array","shape":[3],"data_type":"int8","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[3]}},` +
 	`"chunk_key_encoding":{"name":"v2"},"fill_value":0,"codecs":[{"name":"bytes"}]}`

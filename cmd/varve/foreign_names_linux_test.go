@@ -317,9 +317,9 @@ func foreignRemovals(t *testing.T, group string, arrays []string) {
 	}
 }
 
-// TestUnusableNames runs commands on a group with a pipe, with a node that has the name of
-// Varve's own directory, and with a file that only begins like a temporary one. Commands
-// that only look say so, and all others fail and change nothing.
+// TestUnusableNames runs commands on a group with a pipe, with a node that has the name
+// of Varve's own directory, and with a file that only begins like a temporary one.
+// Commands that only look say so, and all others fail and change nothing.
 func TestUnusableNames(t *testing.T) {
 	for name, words := range map[string]string{
 		"pi\tpe": `"pi\tpe" (it is no regular file`, "__varve/.zarray": `".zarray" (it is of another program`,

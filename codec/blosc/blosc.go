@@ -87,8 +87,8 @@ func New(raw []byte) (any, error) {
 	return c.coder()
 }
 
-// unsized is a coder with the typesize 0, which the library of Blosc and format 2 take for
-// the size of the data type. Frames have the size that they were made with, so only
+// unsized is a coder with the typesize 0, which the library of Blosc and format 2 take
+// for the size of the data type. Frames have the size that they were made with, so only
 // encoding needs it.
 type unsized struct {
 	coder

@@ -79,8 +79,8 @@ func (s *shuffler) Bind(spec codec.Spec) error {
 	return nil
 }
 
-// Repaired returns the codec with the element size that 0 or a text stands for, and notes:
-// numcodecs takes 0 for elements of one byte.
+// Repaired returns the codec with the element size that 0 or a text stands for, and
+// notes: numcodecs takes 0 for elements of one byte.
 func (s *shuffler) Repaired() (metadata.Extension, []codec.Repair) {
 	var repairs []codec.Repair
 	if s.word {

@@ -67,8 +67,8 @@ func IsBelow(key string) bool {
 	return strings.HasPrefix(key, Dir+"/") || strings.Contains(key, "/"+Dir+"/")
 }
 
-// directories and files are the names that Varve writes directly in Dir. Names of journals
-// begin with together.
+// directories and files are the names that Varve writes directly in Dir. Names of
+// journals begin with together.
 var (
 	directories = []string{"aside", "converting", "filter", "follow", "grids", "merged", "parts", "regrid", "scratch"}
 	files       = []string{Pending, "pyramid.json", "regrid.json", "unfinished.json"}

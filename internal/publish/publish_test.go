@@ -534,7 +534,8 @@ func TestCreate(t *testing.T) {
 }
 
 // TestRemove deletes the document before everything else, under the lock, after a listing
-// has shown that all names can be deleted. It deletes nothing of a node whose name has the same prefix.
+// has shown that all names can be deleted. It deletes nothing of a node whose name has
+// the same prefix.
 func TestRemove(t *testing.T) {
 	const documents = "stat a/.zgroup, stat a/.zarray, stat a/zarr.json, "
 	const removed = "list a, stat a/.zarray, stat a/.zgroup, get a/zarr.json, lock a, get a/__varve/pending.json, " + documents + "delete a/zarr.json, stat a/.zmetadata, stat a/.zattrs, " +
