@@ -59,10 +59,10 @@ func CheckPath(path string) error {
 	return err
 }
 
-// isKey reports whether something can be stored at a path.
+// isKey reports whether something can be stored at a path, on every system.
 func isKey(path string) bool {
 	for name := range strings.SplitSeq(path, "/") {
-		if nodename.CheckSegment(name) != nil {
+		if nodename.CheckSegment(name) != nil || nodename.LeadsOut(name) {
 			return false
 		}
 	}
