@@ -449,7 +449,7 @@ func TestFilesInNodes(t *testing.T) {
 		}
 	}
 	want := []string{"g/notes", "readme.txt", "sub/deep/zarr.json", "sub/table.parquet", "v/c/7/0", "v/thumb.png"}
-	for _, name := range append(want, "v/c/9", "__varve/x", "g/__varve/x") { // a chunk beyond the shape is none of another program
+	for _, name := range append(want, "v/c/9", "__varve/grids/x", "g/__varve/grids/x") { // a chunk beyond the shape is none of another program
 		put(name)
 	}
 	if got := open(); !slices.Equal(got, want) {
