@@ -208,7 +208,7 @@ func TestAbortedJournals(t *testing.T) {
 	a := days(t, s, 4)
 	fixture.Put(t, s, "a/__varve/together-1.json", `{"aborted":true}`)
 	fixture.Put(t, s, "a/__varve/together-2.json", `{"parts":[{"path":".","was":"x","document":"y"}]}`)
-	fixture.Put(t, s, "a/__varve/other.json", `{"aborted":true}`)
+	fixture.Put(t, s, "a/__varve/aside/other.json", `{"aborted":true}`)
 	r, err := regrid.Vacuum(t.Context(), a, nil)
 	if err != nil || len(r.Items) != 1 || r.Items[0].Kept == "" || r.Items[0].Kind != "journal" {
 		t.Fatalf("%+v (%v)", r, err)
