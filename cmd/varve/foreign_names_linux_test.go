@@ -233,8 +233,9 @@ func foreignCopies(t *testing.T, dir, src string, was map[string]string) {
 func foreignArchive(t *testing.T, dir string, was map[string]string) {
 	t.Helper()
 	var refused []string
+	drive := regexp.MustCompile(`(?i)^[a-z]:[\\/]`)
 	for name := range was {
-		if drive, _ := regexp.MatchString(`(?i)^[a-z]:[\\/]`, name); drive || strings.HasPrefix(name, `..\`) || strings.Contains(name, `/..\`) || !utf8.ValidString(name) {
+		if drive.MatchString(name) || strings.HasPrefix(name, `..\`) || strings.Contains(name, `/..\`) || !utf8.ValidString(name) {
 			refused = append(refused, strconv.Quote(name))
 		}
 	}
