@@ -38,7 +38,15 @@ def mode(block):
     return values[np.argmax(counts)]  # the first, which is the smallest
 
 
-METHODS = {"mean": mean, "mode": mode, "min": np.min, "max": np.max}
+METHODS = {"mode": mode, "min": np.min, "max": np.max}
+
+
+def apart(x, kind, codes):
+    """A mean, or the number next to it if that would be missing."""
+    x = kind.type(x)
+    while np.isin(x, codes):
+        x = kind.type(x + 1) if kind.kind != "f" else np.nextafter(x, kind.type(np.copysign(np.inf, x)))
+    return x
 
 
 def halved(a, factors, method, codes):
@@ -49,7 +57,12 @@ def halved(a, factors, method, codes):
         block = a[box]
         present = block[~absent[box]]
         first = block[(0,) * block.ndim]
-        out[index] = first if method == "nearest" or not len(present) else METHODS[method](present)
+        if method == "nearest" or not len(present):
+            out[index] = first
+        elif method == "mean":
+            out[index] = apart(mean(present), a.dtype, codes)
+        else:
+            out[index] = METHODS[method](present)
     return out
 
 
