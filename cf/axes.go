@@ -27,8 +27,8 @@ type AxisPair struct {
 // they have: if an axis has another name, or if one of these differs:
 //
 //   - the coordinates of the axes that do not grow
-//   - those that the attribute coordinates of either array names, unless they have an axis
-//     that grows, or that only one side has
+//   - those that the attribute coordinates of either array names, unless they have an
+//     axis that grows, or that only one side has
 //   - the grid mappings
 //   - what the arrays, or the groups above, say about the place ([Statements.Inherited])
 //

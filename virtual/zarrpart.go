@@ -200,6 +200,11 @@ func (w *walk) findIn(path string, nodes map[string]bool, deep bool) error {
 	for e, err := range store.List(w.ctx, w.store, at, deep) {
 		name := strings.TrimPrefix(path+"/"+e.Name, "/")
 		switch {
+		case errors.Is(err, store.ErrUnusable) && !deep:
+			return nil // the members of the group have named them
+		case errors.Is(err, store.ErrUnusable):
+			w.part.Refused = append(w.part.Refused, Refusal{Path: path, Err: err})
+			return nil
 		case err != nil:
 			return err
 		case own.Is(e.Name) || nodes[name] || !deep && nodename.IsDocument(e.Name):

@@ -216,7 +216,15 @@ func TestAppendForeign(t *testing.T) {
 	begin()
 	must(t, "", "create", "days.zarr/time", "--shape", "0", "--dtype", "int8", "--chunks", "100", "--dimension-names", "time", "--attributes", `{"units": "days since 1900-01-01"}`)
 	must(t, "", "create", "other.zarr/time", "--shape", "0", "--dtype", "int32", "--chunks", "100", "--dimension-names", "time", "--attributes", `{"units": "days since 1900-01-01", "calendar": "360_day"}`)
+	// The number of one of the times stands for no value in this archive.
+	hours := func(name, more string) {
+		must(t, "", "create", name+"/time", "--shape", "0", "--dtype", "int32", "--chunks", "100", "--dimension-names", "time", "--attributes", `{"units": "hours since 2000-01-01"`+more+`}`)
+	}
+	hours("hours.zarr", "")
+	must(t, "", "append", "hours.zarr/time", "epochs_days_01.nc")
+	hours("gap.zarr", `, "_FillValue": `+strings.TrimSpace(must(t, "", "export", "hours.zarr/time", "--select", "2:3", "--format", "csv")))
 	for line, words := range map[string]string{
+		"append gap.zarr/time epochs_days_01.nc":            "stands for no value here",
 		"append a.zarr/t epochs_days_01.nc/nothere --alone": "no array \"nothere\"; it has t, time",
 		"append days.zarr/time epochs_days_01.nc":           "cannot be stored here",
 		"append other.zarr/time epochs_days_01.nc":          "float64",

@@ -33,9 +33,9 @@ func newWriteCommand() *cobra.Command {
 		Long: `Write values from a file or standard input, or one value, into an array.
 
 The number of values must equal the number of selected elements. On a terminal, --value without --select asks before it
-replaces all values that an array has stored; elsewhere it needs --yes for that. FILE may also be an array, as of varve append, unless its attributes
-give its numbers another meaning than they have here, or its axes have other names or coordinates than the selected
-elements.
+replaces all values that an array has stored; elsewhere it needs --yes for that. FILE may also be an array, as of varve
+append, unless its attributes give its numbers another meaning than they have here, or its axes have other names or
+coordinates than the selected elements.
 
 The formats:
   raw     C order, little endian, without a header

@@ -24,6 +24,8 @@ type recount struct {
 	src, dst dtype.Type
 	from, to cf.Times
 	hasValue func(elem []byte) bool
+	// isNone reports whether readers of the other array take an element for no value.
+	isNone func(elem []byte) bool
 }
 
 // recountFor returns the conversion of the times of an array for another array, or nil if
@@ -55,9 +57,14 @@ func recountFor(ctx context.Context, name string, from, to *zarr.Array) (*recoun
 	if err != nil || p.IsScaled() || q.IsScaled() || p.Type() != r.src || q.Type() != r.dst {
 		return nil, nil
 	}
-	if r.hasValue = p.HasValue; cf.IsCoordinate(from) {
-		r.hasValue = p.OfCoordinate().HasValue
+	// In the coordinate of a dimension, 0 is a time like others.
+	if cf.IsCoordinate(from) {
+		p = p.OfCoordinate()
 	}
+	if cf.IsCoordinate(to) {
+		q = q.OfCoordinate()
+	}
+	r.hasValue, r.isNone = p.HasValue, q.IsMissing
 	return r, nil
 }
 
@@ -128,6 +135,9 @@ func (r *recount) element(dst, src []byte) error {
 	elem, err := r.dst.ParseText(text)
 	if err != nil {
 		return err
+	}
+	if r.isNone(elem) {
+		return failure.BadArgument("the number would be %s, which stands for no value here", text)
 	}
 	copy(dst, elem)
 	if r.dst.Kind() != dtype.Float {

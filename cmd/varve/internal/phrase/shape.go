@@ -51,6 +51,9 @@ const (
 // Padding returns a note if the chunks of a regular grid are much longer than the array:
 // they are stored and read with all their elements.
 func Padding(g *grid.Grid) []string {
+	if !g.IsRegular() {
+		return nil
+	}
 	stored, used := 1.0, 1.0
 	without := make([]string, g.Rank())
 	for i := range without {
