@@ -67,6 +67,7 @@ var remedies = strings.NewReplacer(
 	"becomes a new array (Options.Into)", "becomes a new array (DST)",
 	"that follows (Options.Into)", "that follows (DST)",
 	"leave the region out, or", "leave --select out, or",
+	"leave out Options.Into, or Options.Grace", "leave out the destination, or --grace",
 	"leave out Options.Into, or", "leave out the destination, or",
 	"Options.Into, InPlace and Offline are", "a destination, --in-place and --offline are",
 	"Options.InPlace", "--in-place",
