@@ -187,7 +187,7 @@ func exportTable(cmd *cobra.Command, location, sel, file string, decoded bool) e
 		return failure.On(cmd.Name(), location, err)
 	}
 	slices.SortStableFunc(columns, func(a, b format.Column) int {
-		return cmp.Compare(rank(cf.IsCoordinate(b.Array)), rank(cf.IsCoordinate(a.Array)))
+		return cmp.Compare(oneIf(cf.IsCoordinate(b.Array)), oneIf(cf.IsCoordinate(a.Array)))
 	})
 	print := func(w *bufio.Writer) error {
 		return format.Within(session.LimitOf(cmd), w, func(w *bufio.Writer) error { return format.WriteTable(cmd, columns, w) })
@@ -214,14 +214,6 @@ func exportTable(cmd *cobra.Command, location, sel, file string, decoded bool) e
 	return session.PrintDocument(cmd, messages(cmd, toStdout), map[string]any{
 		"path": location, "shape": columns[0].Shape, "columns": names, "format": format.CSV, "output": output.Present(file),
 	})
-}
-
-// rank orders what is before what is not.
-func rank(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 // isTable returns an error if columns differ in their dimension or in their length.
