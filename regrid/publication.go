@@ -111,11 +111,24 @@ func (s *session) publish(ctx context.Context) error {
 	if err := s.Update(ctx, s.Node.Node, s.publication); err != nil {
 		return err
 	}
+	if err := s.stillOurs(ctx); err != nil {
+		return err
+	}
 	return s.finish(ctx)
+}
+
+// stillOurs returns an error if nothing was published because another process has
+// given this re-gridding up, and its grid needs no change by this request.
+func (s *session) stillOurs(ctx context.Context) error {
+	if s.lineage != nil {
+		return nil
+	}
+	return s.checkClaim(ctx)
 }
 
 // publication returns the change that publishes the new document.
 func (s *session) publication(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+	s.lineage = nil // the record of an attempt that was not published
 	w, err := s.work(old)
 	if err != nil || w == nil {
 		return nil, nil, err

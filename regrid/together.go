@@ -362,7 +362,11 @@ func (t *transaction) publish(ctx context.Context) error {
 	if err := t.each(func(s *session) error { return s.fitAttributes(ctx) }); err != nil {
 		return err
 	}
-	if err := t.update(ctx, func(s *session) changer { return s.publication }); err != nil {
+	err := t.update(ctx, func(s *session) changer { return s.publication })
+	if err == nil {
+		err = t.each(func(s *session) error { return s.stillOurs(ctx) })
+	}
+	if err != nil {
 		return err
 	}
 	return t.finish(ctx)

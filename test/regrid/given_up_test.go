@@ -140,10 +140,20 @@ func TestGivenUpTogether(t *testing.T) {
 // and publishes. The first one goes on, and fails: it stores nothing over the chunks of
 // the other one, and does not publish.
 func TestStoppedHolder(t *testing.T) {
-	for name, memory := range map[string]int64{"before its last chunk": 0, "with blocks to come": 1 << 8} {
+	tests := map[string]struct {
+		days   int32
+		memory int64
+		fails  error // of the request that was stopped
+	}{
+		"before its last chunk": {days: 20},
+		"with blocks to come":   {days: 20, memory: 1 << 8},
+		"in its only chunk":     {days: 2},
+		"in a failing request":  {days: 2, fails: errors.New("the connection was closed")},
+	}
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
-			days(t, inner, 20)
+			days(t, inner, test.days)
 			var puts, stopped atomic.Int64 // two tasks run at once
 			s := storetest.Conditional(inner, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
 				if op.Name != "Put" || !strings.HasPrefix(op.Key.String(), "a/0") && !strings.HasPrefix(op.Key.String(), "a/1") {
@@ -161,22 +171,22 @@ func TestStoppedHolder(t *testing.T) {
 					t.Errorf("without a word: %v", err)
 				}
 				_, err = regrid.Do(ctx, b, regrid.Compaction{UpTo: 5}, &regrid.Options{TakeOver: true})
-				return err
+				return errors.Join(err, test.fails)
 			}})
 			a, err := zarr.At(&handle{s}, "a").OpenArray(t.Context(), &zarr.Options{Write: true, Concurrency: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = regrid.Do(t.Context(), a, regrid.Compaction{UpTo: 2}, &regrid.Options{Memory: memory})
+			_, err = regrid.Do(t.Context(), a, regrid.Compaction{UpTo: 2}, &regrid.Options{Memory: test.memory})
 			if !errors.Is(err, store.ErrConflict) || !strings.Contains(err.Error(), "given this re-gridding up") || stopped.Load() == 0 {
 				t.Errorf("the one that was stopped: %v", err)
 			}
-			if n := puts.Load(); memory > 0 && n > 2 {
+			if n := puts.Load(); test.memory > 0 && n > 2 {
 				t.Errorf("it has stored %d chunks after that", n)
 			}
-			reads(t, inner, fixture.Numbers(1, 20)...)
+			reads(t, inner, fixture.Numbers(1, test.days)...)
 			again, err := zarr.At(inner, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
-			if err != nil || again.Grid().Chunks()[0] != 4 {
+			if err != nil || again.Grid().Chunks()[0] != int64(test.days+4)/5 {
 				t.Errorf("%v (%v)", again, err)
 			}
 		})
