@@ -41,7 +41,7 @@ func putBy(t *testing.T, spec Spec, axis int, n int64) (map[store.Key]bool, *sna
 		}
 		return nil
 	}})
-	spec.Type = dtype.Of[int32]()
+	spec.Type = dtype.Int32
 	a, err := At(s, "a").CreateArray(ctx, spec, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func Example_parents() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a := created(ctx, zarr.Spec{Shape: []int64{int64(len(parents))}, Type: dtype.Of[float32](), Chunks: []grid.Cut{cut}})
+	a := created(ctx, zarr.Spec{Shape: []int64{int64(len(parents))}, Type: dtype.Float32, Chunks: []grid.Cut{cut}})
 	if err := zarr.Write(ctx, a, nil, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9}); err != nil {
 		log.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func Example_chromosomes() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a := created(ctx, zarr.Spec{Shape: []int64{bases}, Type: dtype.Of[uint8](), FillValue: zarr.FillJSON("78"), Chunks: []grid.Cut{cut}})
+	a := created(ctx, zarr.Spec{Shape: []int64{bases}, Type: dtype.Uint8, FillValue: zarr.FillJSON("78"), Chunks: []grid.Cut{cut}})
 	end := selection.Box{{bases - 7, bases - 2}}
 	if err := zarr.Write(ctx, a, end, []uint8("GATTA")); err != nil {
 		log.Fatal(err)
@@ -73,7 +73,7 @@ func Example_chromosomes() {
 func Example_domains() {
 	ctx := context.Background()
 	domains := grid.Edges(10, 8, 8, 8, 10)
-	a := created(ctx, zarr.Spec{Shape: []int64{44, 44}, Type: dtype.Of[int32](), Chunks: []grid.Cut{domains, domains}})
+	a := created(ctx, zarr.Spec{Shape: []int64{44, 44}, Type: dtype.Int32, Chunks: []grid.Cut{domains, domains}})
 	pieces, err := a.Grid().SafeWrites(grid.BoxOf(a.Shape()), 4)
 	if err != nil {
 		log.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"math"
 	"strings"
 	"sync"
 
@@ -31,7 +32,7 @@ func created(ctx context.Context, spec zarr.Spec) *zarr.Array {
 func Example_daysOntoYears() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{
-		Shape: []int64{3 * 8760, 18, 36}, Type: dtype.Of[float32](), FillValue: zarr.FillJSON(`"NaN"`),
+		Shape: []int64{3 * 8760, 18, 36}, Type: dtype.Float32, FillValue: zarr.FillOf(math.NaN()),
 		Chunks: []grid.Cut{grid.Runs(grid.Run{Length: 8760, Count: 3}), grid.Every(18), grid.Every(36)},
 	})
 	day := make([]float32, 24*18*36) // hourly
@@ -54,7 +55,7 @@ func Example_monthsOfAModel() {
 	}
 	months := grid.ByBoundaries("calendar:month", days.Buckets(calendar.Month).Next)
 	a := created(ctx, zarr.Spec{
-		Shape: []int64{59, 4}, Type: dtype.Of[float32](),
+		Shape: []int64{59, 4}, Type: dtype.Float32,
 		Chunks: []grid.Cut{grid.Edges(31, 28), grid.Every(4)},
 	})
 	for _, length := range []int{40, 20, 31} {
@@ -76,7 +77,7 @@ func Example_monthsOfAModel() {
 func Example_ensembles() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{
-		Shape: []int64{11, 3}, Type: dtype.Of[float32](), // the first start has 11 members
+		Shape: []int64{11, 3}, Type: dtype.Float32, // the first start has 11 members
 		Chunks: []grid.Cut{grid.Edges(11), grid.Every(3)},
 	})
 	for _, members := range []int{11, 31, 51} {
@@ -101,7 +102,7 @@ func Example_ensembles() {
 // is ready, without waiting for the others. Readers see all parts at the same time.
 func ExampleArray_Reserve() {
 	ctx := context.Background()
-	a := created(ctx, zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Edges(2)}})
+	a := created(ctx, zarr.Spec{Shape: []int64{2}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Edges(2)}})
 	r, err := a.Reserve(ctx, 0, 3, 1, 2)
 	if err != nil {
 		log.Fatal(err)
@@ -136,8 +137,8 @@ func ExampleGroup_Append() {
 		log.Fatal(err)
 	}
 	for name, spec := range map[string]zarr.Spec{
-		"time": {Shape: []int64{24}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Every(8760)}},
-		"t2m":  {Shape: []int64{24, 2}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Edges(24), grid.Every(2)}},
+		"time": {Shape: []int64{24}, Type: dtype.Int64, Chunks: []grid.Cut{grid.Every(8760)}},
+		"t2m":  {Shape: []int64{24, 2}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Edges(24), grid.Every(2)}},
 	} {
 		if _, err := g.At(name).CreateArray(ctx, spec, nil); err != nil {
 			log.Fatal(err)
@@ -178,7 +179,7 @@ func ExampleGroup_Append() {
 // then each becomes a chunk.
 func ExampleArray_MakeRectilinear() {
 	ctx := context.Background()
-	a := created(ctx, zarr.Spec{Shape: []int64{89}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(30)}})
+	a := created(ctx, zarr.Spec{Shape: []int64{89}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(30)}})
 	fmt.Println(a.Grid().Name(), a.Grid().Axis(0).Sizes())
 	if err := a.MakeRectilinear(ctx, nil); err != nil {
 		log.Fatal(err)
@@ -198,7 +199,7 @@ func ExampleArray_MakeRectilinear() {
 // chunk while it is stored.
 func ExampleArray_AppendFrom() {
 	ctx := context.Background()
-	a := created(ctx, zarr.Spec{Shape: []int64{0, 3}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}})
+	a := created(ctx, zarr.Spec{Shape: []int64{0, 3}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}})
 	file := strings.NewReader("abcdefghi") // or an *os.File
 	if err := a.AppendFrom(ctx, 0, zarr.SourceAt(file, 3, 3), nil); err != nil {
 		log.Fatal(err)

@@ -22,7 +22,7 @@ import (
 func ExampleArray_Inner() {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{10}, Type: dtype.Of[uint8](), Codecs: fixture.Plain(),
+		Shape: []int64{10}, Type: dtype.Uint8, Codecs: fixture.Plain(),
 		Chunks: []grid.Cut{grid.Edges(6, 4)}, InnerChunks: []grid.Cut{grid.Every(2)},
 	}, nil)
 	if err == nil {

@@ -17,7 +17,7 @@ import (
 func ExampleArray_Stream() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{
-		Shape: []int64{0, 256, 256}, Type: dtype.Of[uint16](),
+		Shape: []int64{0, 256, 256}, Type: dtype.Uint16,
 		Chunks:      []grid.Cut{grid.Every(32), grid.Every(256), grid.Every(256)},
 		InnerChunks: []grid.Cut{grid.Every(8), grid.Every(64), grid.Every(64)},
 	})
@@ -50,7 +50,7 @@ func ExampleArray_Stream() {
 func ExampleStream_Close() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{
-		Shape: []int64{100, 6}, Type: dtype.Of[float32](),
+		Shape: []int64{100, 6}, Type: dtype.Float32,
 		Chunks: []grid.Cut{grid.Edges(60, 40), grid.Every(6)}, InnerChunks: []grid.Cut{grid.Every(10), grid.Every(6)},
 	})
 	s, err := a.Stream(ctx, 0, &zarr.StreamOptions{Every: 50, RoundUp: true})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -31,9 +32,9 @@ func Example() {
 	defer os.RemoveAll(dir)
 	a, err := zarr.CreateArray(ctx, filepath.Join(dir, "t2m.zarr"), zarr.Spec{
 		Shape:          []int64{90, 4, 8},
-		Type:           dtype.Of[float32](),
+		Type:           dtype.Float32,
 		Chunks:         []grid.Cut{grid.Edges(31, 28, 31), grid.Every(4), grid.Every(8)},
-		FillValue:      zarr.FillJSON(`"NaN"`),
+		FillValue:      zarr.FillOf(math.NaN()),
 		DimensionNames: []string{"time", "lat", "lon"},
 	}, nil)
 	if err != nil {
@@ -50,7 +51,7 @@ func Example() {
 // counted returns an array of two rows and three columns in memory.
 func counted(ctx context.Context) *zarr.Array {
 	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{2, 3}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Edges(1, 1), grid.Every(2)},
+		Shape: []int64{2, 3}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Edges(1, 1), grid.Every(2)},
 	}, nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, []int16{1, 2, 3, 4, 5, 6})
@@ -143,7 +144,7 @@ func ExampleArray_UpdateAttributes() {
 func ExampleGroup_Members() {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
-	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[float32]()}
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Float32}
 	for _, path := range []string{"winter/t2m", "winter/u10", "land"} {
 		if _, err := h.At(path).CreateArray(ctx, spec, nil); err != nil {
 			log.Fatal(err)
@@ -176,7 +177,7 @@ func ExampleSpec() {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 		Shape:      []int64{1_000_000},
-		Type:       dtype.Of[float64](),
+		Type:       dtype.Float64,
 		Attributes: map[string]any{"units": "m"},
 	}, nil)
 	if err != nil {
@@ -208,7 +209,7 @@ func ExampleLocation_Root() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := g.At("t2m").CreateArray(ctx, zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int16]()}, nil); err != nil {
+	if _, err := g.At("t2m").CreateArray(ctx, zarr.Spec{Shape: []int64{3}, Type: dtype.Int16}, nil); err != nil {
 		log.Fatal(err)
 	}
 	member, err := g.At("t2m").OpenArray(ctx, &zarr.Options{Write: false})

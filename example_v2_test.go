@@ -19,7 +19,7 @@ func ExampleSpec_format2() {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
 	a, err := h.At("old/t2m").CreateArray(ctx, zarr.Spec{
-		Format: 2, Shape: []int64{2, 3}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}, DimensionNames: []string{"time", "x"},
+		Format: 2, Shape: []int64{2, 3}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}, DimensionNames: []string{"time", "x"},
 	}, nil)
 	if err == nil {
 		err = zarr.Append(ctx, a, 0, []float32{1, 2, 3}, nil)
@@ -42,7 +42,7 @@ func ExampleSpec_format2() {
 func ExampleLocation_Create() {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
-	field := zarr.Spec{Shape: []int64{365, 36, 72}, Type: dtype.Of[float32](), DimensionNames: []string{"time", "lat", "lon"}}
+	field := zarr.Spec{Shape: []int64{365, 36, 72}, Type: dtype.Float32, DimensionNames: []string{"time", "lat", "lon"}}
 	_, err := h.Create(ctx, map[string]zarr.NodeSpec{
 		"":               zarr.GroupSpec{Attributes: map[string]string{"title": "reanalysis"}},
 		"surface/t2m":    field,
@@ -74,7 +74,7 @@ func ExampleArray_Spec() {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
 	a, err := h.At("a").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{6}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(1, 2, 3)}, DimensionNames: []string{"month"}, FillValue: zarr.FillJSON("-1"),
+		Shape: []int64{6}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(1, 2, 3)}, DimensionNames: []string{"month"}, FillValue: zarr.FillJSON("-1"),
 	}, nil)
 	if err != nil {
 		log.Fatal(err)

@@ -19,7 +19,7 @@ import (
 func Example_text() {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "stations").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{3}, Type: dtype.Of[string](), Chunks: []grid.Cut{grid.Edges(1, 2)}, FillValue: zarr.FillJSON(`"?"`),
+		Shape: []int64{3}, Type: dtype.String, Chunks: []grid.Cut{grid.Edges(1, 2)}, FillValue: zarr.FillJSON(`"?"`),
 	}, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -68,8 +68,8 @@ func ExampleReadStructs() {
 	}
 	t, err := dtype.StructOf(
 		dtype.Field{Name: "id", Type: id},
-		dtype.Field{Name: "height", Type: dtype.Of[float32]()},
-		dtype.Field{Name: "open", Type: dtype.Of[bool]()},
+		dtype.Field{Name: "height", Type: dtype.Float32},
+		dtype.Field{Name: "open", Type: dtype.Bool},
 	)
 	if err != nil {
 		log.Fatal(err)
@@ -97,11 +97,40 @@ func ExampleReadStructs() {
 	// [569 2691 0] <nil>
 }
 
+// Structs are appended like other elements.
+func ExampleAppendStructs() {
+	ctx := context.Background()
+	t, err := dtype.StructOf(
+		dtype.Field{Name: "at", Type: dtype.Of[time.Time]()}, dtype.Field{Name: "celsius", Type: dtype.Float32},
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	type observation struct {
+		At      time.Time `zarr:"at"`
+		Celsius float32   `zarr:"celsius"`
+	}
+	log2024 := zarr.Spec{Shape: []int64{0}, Chunks: []grid.Cut{grid.Edges()}, Type: t}
+	a, err := zarr.At(memstore.New(), "log").CreateArray(ctx, log2024, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	day := time.Date(2024, 2, 29, 0, 0, 0, 0, time.UTC)
+	for _, c := range []float32{7.5, 9} {
+		if err := zarr.AppendStructs(ctx, a, 0, []observation{{day, c}, {day.Add(time.Hour), c + 1}}, nil); err != nil {
+			log.Fatal(err)
+		}
+	}
+	all, err := zarr.ReadStructs[observation](ctx, a, nil)
+	fmt.Println(a.Shape(), a.Grid(), all.Data[3].Celsius, err)
+	// Output: [4] (4) in chunks of ([2×2]) 10 <nil>
+}
+
 // One field of all elements is written. The other fields do not change.
 func ExampleWriteStructs_fields() {
 	ctx := context.Background()
 	t, err := dtype.StructOf(
-		dtype.Field{Name: "x", Type: dtype.Of[int32]()}, dtype.Field{Name: "y", Type: dtype.Of[int32]()}, dtype.Field{Name: "weight", Type: dtype.Of[float64]()},
+		dtype.Field{Name: "x", Type: dtype.Int32}, dtype.Field{Name: "y", Type: dtype.Int32}, dtype.Field{Name: "weight", Type: dtype.Float64},
 	)
 	if err != nil {
 		log.Fatal(err)

@@ -3,9 +3,14 @@
 package zarr
 
 import (
+	"fmt"
+	"math"
 	"strings"
+	"time"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/strided"
 )
 
 // FillValue is the value of elements that were never written, in the spelling of
@@ -16,6 +21,35 @@ type FillValue struct{ json string }
 // FillJSON returns the fill value with the given spelling in metadata, such as 0, "NaN",
 // [0, 1], or null. Creating an array fails if its data type has no such fill value.
 func FillJSON(text string) FillValue { return FillValue{strings.TrimSpace(text)} }
+
+// FillOf returns v as a fill value, such as FillOf(math.NaN()), FillOf(int16(-1)) or
+// FillOf("none"). Creating an array fails if its data type has no such fill value. A
+// number may have another type than the array. A moment or a duration is refused, except
+// for the zero [time.Time], which is NaT: its spelling depends on the unit of the array.
+func FillOf[T dtype.Element](v T) FillValue {
+	switch v := any(v).(type) {
+	case time.Time:
+		if !v.IsZero() {
+			return FillValue{v.String()} // not JSON, so every data type refuses it
+		}
+	case time.Duration:
+		return FillValue{v.String()}
+	case float64:
+		if math.Float64bits(v) == math.Float64bits(math.NaN()) { // Go's has a payload
+			return FillValue{`"NaN"`}
+		}
+	}
+	t := dtype.Of[T]()
+	e, err := element.From(t, strided.NewHeap(nil), []T{v})
+	if err != nil {
+		return FillValue{fmt.Sprint(v)} // text that is not UTF-8
+	}
+	elem := e.Data
+	if t.Variable() {
+		elem = e.Heap.Bytes(elem)
+	}
+	return fillValueOf(t, elem, false)
+}
 
 // JSON returns the fill value in the spelling of metadata, or "" for the zero FillValue.
 func (f FillValue) JSON() string { return f.json }

@@ -67,7 +67,7 @@ func TestMemberOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = g.At("a").CreateArray(ctx, Spec{Shape: []int64{4}, Type: dtype.Of[int8]()}, nil); err != nil {
+	if _, err = g.At("a").CreateArray(ctx, Spec{Shape: []int64{4}, Type: dtype.Int8}, nil); err != nil {
 		t.Fatal(err)
 	}
 	a, err := g.At("a").OpenArray(ctx, &Options{Concurrency: 3})
@@ -87,7 +87,7 @@ func TestSyncInFlushedGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := g.At("a").CreateArray(ctx, Spec{Shape: []int64{4}, Type: dtype.Of[int8]()}, &CreateOptions{Options: Options{Durability: store.Sync}})
+	a, err := g.At("a").CreateArray(ctx, Spec{Shape: []int64{4}, Type: dtype.Int8}, &CreateOptions{Options: Options{Durability: store.Sync}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestLocationOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := g.At("a").CreateArray(ctx, Spec{Shape: []int64{4}, Type: dtype.Of[int8]()}, nil)
+	made, err := g.At("a").CreateArray(ctx, Spec{Shape: []int64{4}, Type: dtype.Int8}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func TestReadme(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	_, err = zarr.CreateArray(context.Background(), filepath.Join(dir, "build/demo/temperature"), zarr.Spec{
-		Shape: []int64{1836, 36, 72}, Type: dtype.Of[float32](),
+		Shape: []int64{1836, 36, 72}, Type: dtype.Float32,
 		Chunks: []grid.Cut{grid.Runs(grid.Run{Length: 1, Count: 1836}), grid.Every(36), grid.Every(72)},
 	}, nil)
 	if err != nil {

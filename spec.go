@@ -27,7 +27,7 @@ type Spec struct {
 	// Shape is the length of every axis in elements. An empty shape is an array of one
 	// element.
 	Shape []int64
-	// Type is the data type, such as dtype.Of[float32]().
+	// Type is the data type, such as dtype.Float32.
 	Type dtype.Type
 	// Chunks is how every axis is cut. With [grid.Every] on all axes the grid is
 	// regular, otherwise it is rectilinear. Nil chooses regular chunks of about 1 MiB or

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/number"
@@ -92,21 +93,39 @@ func WriteStructs[T any](ctx context.Context, to Elements, sel selection.Selecti
 	t, err := to.of(sel)
 	if err == nil {
 		err = t.writeView(ctx, nil, func(r *snapshot.Selected) (strided.View, error) {
-			l, err := element.LayoutOf[T](r.Type)
-			if err != nil {
-				return strided.View{}, err
-			}
 			if int64(len(src)) != r.Len() {
 				return strided.View{}, fault.Argument("%d values for a selection of shape %v, which has %d", len(src), r.Shape(), r.Len())
 			}
-			// Convert all structs before the first chunk is written, so that an invalid
-			// value changes nothing.
-			elems := make([]byte, r.Len()*r.Size())
-			if at, err := l.Store(elems, element.MemoryOf(src)); err != nil {
-				return strided.View{}, fault.Argument("value %d: %v", number.Index(r.Shape(), at), err)
+			e, err := structsOf(r.Type, src, r.Shape())
+			if err != nil {
+				return strided.View{}, err
 			}
-			return r.CheckedView(element.Buffer{Type: r.Type, Data: elems})
+			return r.CheckedView(e)
 		})
 	}
 	return t.fail("write", err)
+}
+
+// AppendStructs is [Append] for Go structs. Fields are matched as in [ReadStructs], and
+// all values are checked before one is stored, as by [WriteStructs].
+func AppendStructs[T any](ctx context.Context, a *Array, axis int, src []T, opt *AppendOptions) error {
+	e, err := structsOf(a.Type(), src, []int64{int64(len(src))})
+	if err == nil {
+		err = a.append(ctx, axis, snapshot.Gain{Buffer: e}, opt.orZero())
+	}
+	return a.fail("append", err)
+}
+
+// structsOf converts Go structs to elements, before the first chunk is written: an
+// invalid value changes nothing. shape is that of src, for errors.
+func structsOf[T any](t dtype.Type, src []T, shape []int64) (element.Buffer, error) {
+	l, err := element.LayoutOf[T](t)
+	if err != nil {
+		return element.Buffer{}, err
+	}
+	elems := make([]byte, len(src)*t.Size())
+	if at, err := l.Store(elems, element.MemoryOf(src)); err != nil {
+		return element.Buffer{}, fault.Argument("value %d: %v", number.Index(shape, at), err)
+	}
+	return element.Buffer{Type: t, Data: elems}, nil
 }

@@ -134,7 +134,7 @@ func (p *place) values(t testing.TB, node string) map[string]string {
 func (p *place) array(t testing.TB, name string, n int64) *zarr.Array {
 	t.Helper()
 	a, err := zarr.CreateArray(t.Context(), p.at+"/"+name, zarr.Spec{
-		Shape: []int64{n, n}, Type: dtype.Of[uint32](), Chunks: []grid.Cut{grid.Edges(ones(n)...), grid.Every(n)},
+		Shape: []int64{n, n}, Type: dtype.Uint32, Chunks: []grid.Cut{grid.Edges(ones(n)...), grid.Every(n)},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func cloudRows(z size) []row {
 // bucketDays is an array of one day in each chunk, to which all candidates can append.
 func bucketDays() set {
 	return set{name: "bucket-days", values: days, spec: zarr.Spec{
-		Shape: []int64{30, 90, 180}, Type: dtype.Of[float32](), Codecs: packed(), Chunks: every(1, 90, 180),
+		Shape: []int64{30, 90, 180}, Type: dtype.Float32, Codecs: packed(), Chunks: every(1, 90, 180),
 	}}
 }
 

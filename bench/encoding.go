@@ -33,18 +33,18 @@ type mixture struct {
 var mixtures = []mixture{
 	{
 		name: "ocean", text: "the temperature of the sea, smooth but for the last bits, with land as fill value",
-		values: ocean, shape: []int64{24, 512, 1024}, dtype: dtype.Of[float32](), fill: floatBytes(noFill),
+		values: ocean, shape: []int64{24, 512, 1024}, dtype: dtype.Float32, fill: floatBytes(noFill),
 		grids: [][]int64{{8, 128, 128}, {24, 128, 128}, {24, 64, 64}, {4, 256, 256}}, known: coasts(),
 	},
 	{
 		name: "volume", text: "the image of a microscope, zero around what it sees and noise within",
-		values: microscopy, shape: []int64{256, 384, 384}, dtype: dtype.Of[uint16](), fill: []byte{0, 0},
+		values: microscopy, shape: []int64{256, 384, 384}, dtype: dtype.Uint16, fill: []byte{0, 0},
 		grids: [][]int64{{64, 64, 64}, {32, 96, 96}, {64, 128, 128}},
 		known: [][]int64{{seenFrom[0], seenTo[0]}, {seenFrom[1], seenTo[1]}, {seenFrom[2], seenTo[2]}},
 	},
 	{
 		name: "stations", text: "measurements of stations, sorted by kind: temperature, rain, a code, radiation, turbulence",
-		values: stations, shape: []int64{4096, 2048}, dtype: dtype.Of[float32](),
+		values: stations, shape: []int64{4096, 2048}, dtype: dtype.Float32,
 		grids: [][]int64{{256, 512}, {64, 2048}, {512, 256}, {128, 2048}}, known: [][]int64{kindsFrom[1:5], nil},
 	},
 }

@@ -113,7 +113,7 @@ func mirrorAll(ctx context.Context, s settings) error {
 // makeMirrored makes the array whose chunks are mirrored.
 func makeMirrored(ctx context.Context, at string) error {
 	const rows, columns = mirrorObjects / 100, 100
-	spec := zarr.Spec{Shape: []int64{rows, columns * 1024}, Type: dtype.Of[uint32](), Chunks: every(1, 1024)}
+	spec := zarr.Spec{Shape: []int64{rows, columns * 1024}, Type: dtype.Uint32, Chunks: every(1, 1024)}
 	a, err := zarr.CreateArray(ctx, at, spec, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
 	if err != nil {
 		return err

@@ -105,7 +105,7 @@ func limitOf(name, work string, count int) candidate {
 // floats is an array of float32 in the given chunks.
 func floats(name string, shape []int64, chunks, inner []grid.Cut, codecs []metadata.Extension) set {
 	return set{name: name, values: fields, spec: zarr.Spec{
-		Shape: shape, Type: dtype.Of[float32](), Chunks: chunks, InnerChunks: inner, Codecs: codecs,
+		Shape: shape, Type: dtype.Float32, Chunks: chunks, InnerChunks: inner, Codecs: codecs,
 	}}
 }
 

@@ -176,7 +176,7 @@ func cellsOf(n, bytes int64) set {
 	}
 	side := near(bytes/2, 2)
 	return set{name: fmt.Sprint("cells-", n), values: uint16s, spec: zarr.Spec{
-		Shape: []int64{side[0] * down, side[1] * (n / down)}, Type: dtype.Of[uint16](), Chunks: every(side...), Codecs: raw(),
+		Shape: []int64{side[0] * down, side[1] * (n / down)}, Type: dtype.Uint16, Chunks: every(side...), Codecs: raw(),
 	}}
 }
 
@@ -185,14 +185,14 @@ func cellsOf(n, bytes int64) set {
 func emptyOf(n, bytes int64) set {
 	side := near(bytes/4, 2)
 	return set{name: fmt.Sprint("empty-", n), values: since(n), empty: true, spec: zarr.Spec{
-		Shape: []int64{n, side[0], side[1]}, Type: dtype.Of[float32](), Chunks: every(1, side[0], side[1]), Codecs: raw(),
+		Shape: []int64{n, side[0], side[1]}, Type: dtype.Float32, Chunks: every(1, side[0], side[1]), Codecs: raw(),
 	}}
 }
 
 // blockOf is an array of uint16 in chunks that are nearly cubes. inner is 0 without
 // shards. All sizes are in bytes.
 func blockOf(name string, bytes, chunk, inner int64, codecs []metadata.Extension) set {
-	spec := zarr.Spec{Shape: near(bytes/2, 3), Type: dtype.Of[uint16](), Chunks: every(near(chunk/2, 3)...), Codecs: codecs}
+	spec := zarr.Spec{Shape: near(bytes/2, 3), Type: dtype.Uint16, Chunks: every(near(chunk/2, 3)...), Codecs: codecs}
 	if inner > 0 {
 		spec.InnerChunks = every(near(inner/2, 3)...)
 	}

@@ -58,7 +58,7 @@ func thrice(edges []int64) (cuts []grid.Cut) {
 func cubeOf(z size, name string, chunks, inner []grid.Cut, codecs []metadata.Extension) set {
 	n := z.cube
 	return set{name: name, values: uint16s, spec: zarr.Spec{
-		Shape: []int64{n, n, n}, Type: dtype.Of[uint16](), Chunks: chunks, InnerChunks: inner, Codecs: codecs,
+		Shape: []int64{n, n, n}, Type: dtype.Uint16, Chunks: chunks, InnerChunks: inner, Codecs: codecs,
 	}}
 }
 
@@ -85,10 +85,10 @@ func smallSets(z size) []set {
 	cells := []int64{64 * z.cells[0], 80 * z.cells[1]}
 	tiny := 4 * z.tiny
 	return []set{
-		{name: "cells-raw", values: uint16s, spec: zarr.Spec{Shape: cells, Type: dtype.Of[uint16](), Chunks: every(64, 80), Codecs: raw()}},
-		{name: "cells-zstd", values: uint16s, spec: zarr.Spec{Shape: cells, Type: dtype.Of[uint16](), Chunks: every(64, 80), Codecs: packed()}},
+		{name: "cells-raw", values: uint16s, spec: zarr.Spec{Shape: cells, Type: dtype.Uint16, Chunks: every(64, 80), Codecs: raw()}},
+		{name: "cells-zstd", values: uint16s, spec: zarr.Spec{Shape: cells, Type: dtype.Uint16, Chunks: every(64, 80), Codecs: packed()}},
 		{name: "tiny", values: uint8s, spec: zarr.Spec{
-			Shape: []int64{tiny, tiny, tiny}, Type: dtype.Of[uint8](), Chunks: every(tiny, tiny, tiny), InnerChunks: every(4, 4, 4),
+			Shape: []int64{tiny, tiny, tiny}, Type: dtype.Uint8, Chunks: every(tiny, tiny, tiny), InnerChunks: every(4, 4, 4),
 			Codecs: []metadata.Extension{bytescodec.Extension("")},
 		}},
 	}
@@ -97,7 +97,7 @@ func smallSets(z size) []set {
 func otherSets(z size) []set {
 	n, c := z.cube, z.chunk()
 	lz4 := blosc.Extension(blosc.Options{Compressor: "lz4", Level: 5, Shuffle: "shuffle", Element: 4})
-	archive := zarr.Spec{Shape: []int64{3650, 90, 180}, Type: dtype.Of[float32](), Codecs: raw()}
+	archive := zarr.Spec{Shape: []int64{3650, 90, 180}, Type: dtype.Float32, Codecs: raw()}
 	regular, listed := archive, archive
 	regular.Chunks = every(365, 90, 180)
 	listed.Chunks = []grid.Cut{grid.Runs(grid.Run{Length: 365, Count: 10}), grid.Every(90), grid.Every(180)}
@@ -105,7 +105,7 @@ func otherSets(z size) []set {
 	runs.Shape, runs.Chunks = []int64{10 * z.run, 10}, []grid.Cut{grid.Runs(grid.Run{Length: 10, Count: z.run}), grid.Every(10)}
 	return []set{
 		{name: "blosc", values: float32s, spec: zarr.Spec{
-			Shape: []int64{n, n, n / 2}, Type: dtype.Of[float32](), Chunks: every(c, c, c/2), Codecs: append(raw(), lz4),
+			Shape: []int64{n, n, n / 2}, Type: dtype.Float32, Chunks: every(c, c, c/2), Codecs: append(raw(), lz4),
 		}},
 		{name: "days-regular", values: days, spec: regular},
 		{name: "days-listed", values: days, spec: listed},
@@ -117,7 +117,7 @@ func otherSets(z size) []set {
 }
 
 // opened is the common part of arrays that are only opened and store no chunks.
-var opened = zarr.Spec{Type: dtype.Of[uint8](), FillValue: zarr.FillJSON("7"), Codecs: packed()}
+var opened = zarr.Spec{Type: dtype.Uint8, FillValue: zarr.FillJSON("7"), Codecs: packed()}
 
 // listedOf has n edges of 1 to 9 along its first axis, in an order that neither runs nor
 // periods shorten.
@@ -150,7 +150,7 @@ func makeGroup(ctx context.Context, dir string, n int, consolidated bool) error 
 	nodes := map[string]zarr.NodeSpec{}
 	for i := range n {
 		nodes[fmt.Sprintf("a%05d", i)] = zarr.Spec{
-			Shape: []int64{int64(i), 10}, Type: dtype.Of[float32](), Chunks: every(100, 10), DimensionNames: []string{"time", "x"},
+			Shape: []int64{int64(i), 10}, Type: dtype.Float32, Chunks: every(100, 10), DimensionNames: []string{"time", "x"},
 			Attributes: map[string]string{"units": "K", "long_name": fmt.Sprint("variable number ", i)}, Codecs: packed(),
 		}
 	}

@@ -60,7 +60,7 @@ func labelled(t *testing.T, names []string, coordinate func(t *testing.T, s *mem
 	if coordinate != nil {
 		coordinate(t, s)
 	}
-	a, err := zarr.At(s, "v").CreateArray(t.Context(), zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Of[int32](), DimensionNames: names}, nil)
+	a, err := zarr.At(s, "v").CreateArray(t.Context(), zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Int32, DimensionNames: names}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestCheckAxes(t *testing.T) {
 	// The chunk of the element between is not stored.
 	inChunks := func(first, last float64) func(*testing.T, *memstore.Store) {
 		return func(t *testing.T, s *memstore.Store) {
-			a, err := zarr.At(s, "y").CreateArray(t.Context(), zarr.Spec{Shape: []int64{3}, Chunks: []grid.Cut{grid.Every(1)}, Type: dtype.Of[float64](), DimensionNames: []string{"y"}}, nil)
+			a, err := zarr.At(s, "y").CreateArray(t.Context(), zarr.Spec{Shape: []int64{3}, Chunks: []grid.Cut{grid.Every(1)}, Type: dtype.Float64, DimensionNames: []string{"y"}}, nil)
 			if err == nil {
 				err = errors.Join(zarr.Write(t.Context(), a, selection.Box{{0, 1}}, []float64{first}), zarr.Write(t.Context(), a, selection.Box{{2, 3}}, []float64{last}))
 			}
@@ -165,13 +165,13 @@ func TestCheckAxes(t *testing.T) {
 // TestCheckAxesOfCoordinates compares the coordinates that arrays name.
 func TestCheckAxesOfCoordinates(t *testing.T) {
 	type make = func(*testing.T, *memstore.Store)
-	float := dtype.Of[float64]()
+	float := dtype.Float64
 	named := func(names string, has ...make) *zarr.Array {
 		s := memstore.New()
 		for _, m := range has {
 			m(t, s)
 		}
-		spec := zarr.Spec{Shape: []int64{2, 2, 3}, Type: dtype.Of[int32](), DimensionNames: []string{"t", "y", "x"}, Attributes: map[string]any{"coordinates": names}}
+		spec := zarr.Spec{Shape: []int64{2, 2, 3}, Type: dtype.Int32, DimensionNames: []string{"t", "y", "x"}, Attributes: map[string]any{"coordinates": names}}
 		a, err := zarr.At(s, "g/v").CreateArray(t.Context(), spec, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -185,7 +185,7 @@ func TestCheckAxesOfCoordinates(t *testing.T) {
 		return coordinateAs(path, nil, float, attributes, nil, value)
 	}
 	label := func(values ...string) make {
-		return coordinateAs("g/name", []string{"y"}, dtype.Of[string](), nil, []int64{2}, values...)
+		return coordinateAs("g/name", []string{"y"}, dtype.String, nil, []int64{2}, values...)
 	}
 	code := func(rows ...string) make {
 		letters := []string{}
@@ -195,7 +195,7 @@ func TestCheckAxesOfCoordinates(t *testing.T) {
 		return coordinateAs("g/code", []string{"y", "strlen"}, fixed("U3"), nil, []int64{2, int64(len(rows[0]))}, letters...)
 	}
 	moment := func(axes []string, values ...int64) make {
-		return coordinateAs("g/forecast", axes, dtype.Of[int64](), nil, []int64{int64(len(values))}, values...)
+		return coordinateAs("g/forecast", axes, dtype.Int64, nil, []int64{int64(len(values))}, values...)
 	}
 	north := lat(50, 50, 50, 51, 51, 51)
 	for name, tt := range map[string]struct {
@@ -217,7 +217,7 @@ func TestCheckAxesOfCoordinates(t *testing.T) {
 		"grid mapping":             {named("height", height("g/height", 1, map[string]any{"crs_wkt": "x"})), named("height", height("g/height", 2, map[string]any{"crs_wkt": "x"})), ""},
 		"labels":                   {named("name", label("AMS", "LHR")), named("name", label("LHR", "AMS")), "is AMS there and LHR here"},
 		"characters":               {named("code", code("AMS", "LHR")), named("code", code("LHR", "AMS")), "element [0 0] of the coordinate code is A there and L here"},
-		"other axes":               {named("name", label("AMS", "LHR")), named("name", coordinateAs("g/name", []string{"t"}, dtype.Of[string](), nil, []int64{2}, "a", "b")), ""},
+		"other axes":               {named("name", label("AMS", "LHR")), named("name", coordinateAs("g/name", []string{"t"}, dtype.String, nil, []int64{2}, "a", "b")), ""},
 		"along an axis that grows": {named("forecast", moment([]string{"t"}, 1, 2)), named("forecast", moment([]string{"t"}, 3, 4)), ""},
 		"of another length":        {named("forecast", moment([]string{"y"}, 1, 2, 3)), named("forecast", moment([]string{"y"}, 3, 4, 5)), ""},
 	} {
@@ -248,8 +248,8 @@ func TestCheckAxesOfLargeCoordinates(t *testing.T) {
 		s := memstore.New()
 		values := slices.Repeat([]float64{1}, rows*columns)
 		values[rows*columns-1] = last
-		coordinateAs("lat", []string{"y", "x"}, dtype.Of[float64](), nil, []int64{rows, columns}, values...)(t, s)
-		a, err := zarr.At(s, "v").CreateArray(t.Context(), zarr.Spec{Shape: []int64{rows, columns}, Type: dtype.Of[int8](), DimensionNames: []string{"y", "x"}, Attributes: map[string]any{"coordinates": "lat"}}, nil)
+		coordinateAs("lat", []string{"y", "x"}, dtype.Float64, nil, []int64{rows, columns}, values...)(t, s)
+		a, err := zarr.At(s, "v").CreateArray(t.Context(), zarr.Spec{Shape: []int64{rows, columns}, Type: dtype.Int8, DimensionNames: []string{"y", "x"}, Attributes: map[string]any{"coordinates": "lat"}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +276,7 @@ func TestCheckAxesOfGroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := zarr.At(s, "g/v").CreateArray(t.Context(), zarr.Spec{Shape: []int64{2, width}, Type: dtype.Of[int32](), DimensionNames: []string{"t", "x"}, Attributes: array}, nil)
+		a, err := zarr.At(s, "g/v").CreateArray(t.Context(), zarr.Spec{Shape: []int64{2, width}, Type: dtype.Int32, DimensionNames: []string{"t", "x"}, Attributes: array}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -352,11 +352,11 @@ func TestCheckAxesOfProjections(t *testing.T) {
 	in := func(mapping map[string]any) *zarr.Array {
 		s := memstore.New()
 		if mapping != nil {
-			if _, err := zarr.At(s, "crs").CreateArray(t.Context(), zarr.Spec{Type: dtype.Of[int32](), Attributes: mapping}, nil); err != nil {
+			if _, err := zarr.At(s, "crs").CreateArray(t.Context(), zarr.Spec{Type: dtype.Int32, Attributes: mapping}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
-		spec := zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Of[int32](), Attributes: map[string]any{"grid_mapping": "crs: x y"}}
+		spec := zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Int32, Attributes: map[string]any{"grid_mapping": "crs: x y"}}
 		a, err := zarr.At(s, "v").CreateArray(t.Context(), spec, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -40,8 +40,8 @@ func array(t interface {
 
 // numeric lists the numeric types.
 var numeric = []dtype.Type{
-	dtype.Of[int8](), dtype.Of[uint8](), dtype.Of[int16](), dtype.Of[uint16](), dtype.Of[int32](), dtype.Of[uint32](),
-	dtype.Of[int64](), dtype.Of[uint64](), dtype.Of[dtype.Float16](), dtype.Of[float32](), dtype.Of[float64](),
+	dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16, dtype.Int32, dtype.Uint32,
+	dtype.Int64, dtype.Uint64, dtype.Of[dtype.Float16](), dtype.Float32, dtype.Float64,
 }
 
 // TestStored compares the numbers of elements with their text.
@@ -59,7 +59,7 @@ func TestStored(t *testing.T) {
 				if err != nil {
 					want = math.NaN()
 				}
-				if typ == dtype.Of[float32]() {
+				if typ == dtype.Float32 {
 					want = float64(float32(want)) // the text has just the digits that float32 needs
 				}
 				if got := p.Stored(elem); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
@@ -75,14 +75,14 @@ func TestPack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typ := rapid.SampledFrom(numeric[:8]).Draw(t, "type")
 		if typ.Size() == 8 {
-			typ = dtype.Of[int32]() // float64 does not have all integers of 64 bits
+			typ = dtype.Int32 // float64 does not have all integers of 64 bits
 		}
 		attributes := map[string]any{"missing_value": 7}
 		if rapid.Bool().Draw(t, "scaled") {
 			attributes["scale_factor"] = rapid.SampledFrom([]float64{0.1, 1e-3, 2, -0.5, 1e6}).Draw(t, "scale")
 			attributes["add_offset"] = rapid.SampledFrom([]float64{0, 273.15, -40}).Draw(t, "offset")
 		}
-		if typ == dtype.Of[int8]() || typ == dtype.Of[int16]() {
+		if typ == dtype.Int8 || typ == dtype.Int16 {
 			attributes["_Unsigned"] = rapid.SampledFrom([]string{"true", "false", "maybe"}).Draw(t, "unsigned")
 		}
 		stored := rapid.SliceOfN(rapid.Byte(), 8*typ.Size(), 8*typ.Size()).Draw(t, "stored")
@@ -105,7 +105,7 @@ func TestPack(t *testing.T) {
 // TestPackedText writes packed numbers with the digits that they have.
 func TestPackedText(t *testing.T) {
 	for stored, want := range map[byte]string{34: "0.0034", 3: "0.0003", 0: "0", 100: "0.01", 0xff: "-0.0001"} {
-		p, err := cf.PackingOf(t.Context(), array(t, dtype.Of[int8](), map[string]any{"scale_factor": 0.0001}, []byte{stored}))
+		p, err := cf.PackingOf(t.Context(), array(t, dtype.Int8, map[string]any{"scale_factor": 0.0001}, []byte{stored}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,10 +125,10 @@ func TestPackedTextIsExact(t *testing.T) {
 		want       float64
 		apart      bool // the text may be that of the number beside it
 	}{
-		{dtype.Of[float64](), binary.NativeEndian.AppendUint64(nil, math.Float64bits(19675+1./24)), map[string]any{"scale_factor": 1.0, "add_offset": 0.0}, 19675 + 1./24, false},
-		{dtype.Of[float64](), binary.NativeEndian.AppendUint64(nil, math.Float64bits(0.1+0.2)), map[string]any{"scale_factor": 1.0}, 0.1 + 0.2, false},
-		{dtype.Of[int64](), binary.NativeEndian.AppendUint64(nil, 1700000000123456), map[string]any{"scale_factor": 1e-6}, 1700000000123456 * 1e-6, true},
-		{dtype.Of[int64](), binary.NativeEndian.AppendUint64(nil, 1700000000123457), map[string]any{"scale_factor": 1e-6}, 1700000000123457 * 1e-6, true},
+		{dtype.Float64, binary.NativeEndian.AppendUint64(nil, math.Float64bits(19675+1./24)), map[string]any{"scale_factor": 1.0, "add_offset": 0.0}, 19675 + 1./24, false},
+		{dtype.Float64, binary.NativeEndian.AppendUint64(nil, math.Float64bits(0.1+0.2)), map[string]any{"scale_factor": 1.0}, 0.1 + 0.2, false},
+		{dtype.Int64, binary.NativeEndian.AppendUint64(nil, 1700000000123456), map[string]any{"scale_factor": 1e-6}, 1700000000123456 * 1e-6, true},
+		{dtype.Int64, binary.NativeEndian.AppendUint64(nil, 1700000000123457), map[string]any{"scale_factor": 1e-6}, 1700000000123457 * 1e-6, true},
 	} {
 		p, err := cf.PackingOf(t.Context(), array(t, c.stored, c.attributes, c.elem))
 		if err != nil {
@@ -149,16 +149,16 @@ func TestPackRefuses(t *testing.T) {
 		attributes map[string]any
 		value      float64
 	}{
-		{"beyond the type", dtype.Of[int8](), nil, 128},
-		{"beyond the type once scaled", dtype.Of[int16](), map[string]any{"scale_factor": 0.001}, 40},
-		{"below zero", dtype.Of[uint32](), nil, -1},
-		{"as large as 2^63", dtype.Of[int64](), nil, math.Ldexp(1, 63)},
-		{"beyond float32", dtype.Of[float32](), nil, 1e300},
-		{"infinite", dtype.Of[int32](), nil, math.Inf(1)},
-		{"missing", dtype.Of[int16](), map[string]any{"missing_value": 5}, 5},
-		{"missing by rounding", dtype.Of[int16](), map[string]any{"missing_value": 5}, 4.7},
-		{"not a number", dtype.Of[int16](), map[string]any{"scale_factor": 2}, math.NaN()},
-		{"a scale of zero", dtype.Of[int16](), map[string]any{"scale_factor": 0}, 1},
+		{"beyond the type", dtype.Int8, nil, 128},
+		{"beyond the type once scaled", dtype.Int16, map[string]any{"scale_factor": 0.001}, 40},
+		{"below zero", dtype.Uint32, nil, -1},
+		{"as large as 2^63", dtype.Int64, nil, math.Ldexp(1, 63)},
+		{"beyond float32", dtype.Float32, nil, 1e300},
+		{"infinite", dtype.Int32, nil, math.Inf(1)},
+		{"missing", dtype.Int16, map[string]any{"missing_value": 5}, 5},
+		{"missing by rounding", dtype.Int16, map[string]any{"missing_value": 5}, 4.7},
+		{"not a number", dtype.Int16, map[string]any{"scale_factor": 2}, math.NaN()},
+		{"a scale of zero", dtype.Int16, map[string]any{"scale_factor": 0}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			stored := make([]byte, c.typ.Size())
@@ -187,7 +187,7 @@ func TestDecode(t *testing.T) {
 		}
 		a := array(t, typ, map[string]any{"scale_factor": 0.25, "missing_value": 3}, stored)
 		d, err := cf.DecodingOf(t.Context(), a)
-		if err != nil || d.Type() != dtype.Of[float64]() {
+		if err != nil || d.Type() != dtype.Float64 {
 			t.Fatal(d, err)
 		}
 		floats, made := make([]float64, 64), make([]byte, 64*8)
@@ -253,7 +253,7 @@ func TestReadTimes(t *testing.T) {
 		{map[string]any{"units": "m"}, time.Time{}},
 		{nil, time.Time{}},
 	} {
-		b, err := cf.ReadTimes(t.Context(), array(t, dtype.Of[int32](), c.attributes, hours), nil)
+		b, err := cf.ReadTimes(t.Context(), array(t, dtype.Int32, c.attributes, hours), nil)
 		if c.want.IsZero() {
 			if !errors.Is(err, zarr.ErrInvalidArgument) {
 				t.Errorf("%v: got %v, %v", c.attributes, b.Data, err)
@@ -269,11 +269,11 @@ func TestReadTimes(t *testing.T) {
 
 // TestReadRefuses reads elements that are not numbers.
 func TestReadRefuses(t *testing.T) {
-	a := array(t, dtype.Of[complex64](), nil, make([]byte, 16))
+	a := array(t, dtype.Complex64, nil, make([]byte, 16))
 	if _, err := cf.ReadFloats(t.Context(), a, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
 		t.Errorf("complex numbers: %v", err)
 	}
-	b := array(t, dtype.Of[int8](), map[string]any{"scale_factor": "two"}, make([]byte, 2))
+	b := array(t, dtype.Int8, map[string]any{"scale_factor": "two"}, make([]byte, 2))
 	if _, err := cf.ReadFloats(t.Context(), b, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
 		t.Errorf("a scale that is no number: %v", err)
 	}
@@ -287,7 +287,7 @@ func TestSelectLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	var arrays []*zarr.Array
-	for name, typ := range map[string]dtype.Type{"city": dtype.Of[string](), "v": dtype.Of[int8]()} {
+	for name, typ := range map[string]dtype.Type{"city": dtype.String, "v": dtype.Int8} {
 		a, err := g.At(name).CreateArray(t.Context(), zarr.Spec{Shape: []int64{3}, Type: typ, DimensionNames: []string{"city"}}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -354,7 +354,7 @@ func BenchmarkFloats(b *testing.B) {
 	for i := range stored {
 		stored[i] = byte(i * 7)
 	}
-	p, err := cf.PackingOf(context.Background(), array(b, dtype.Of[int16](), map[string]any{"scale_factor": 0.01, "add_offset": 273.15, "missing_value": -999}, stored))
+	p, err := cf.PackingOf(context.Background(), array(b, dtype.Int16, map[string]any{"scale_factor": 0.01, "add_offset": 273.15, "missing_value": -999}, stored))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -369,7 +369,7 @@ func BenchmarkFloats(b *testing.B) {
 // TestCoordinateOptions opens a coordinate beside an array with options, which are also
 // those of the coordinate, apart from the permission to write.
 func TestCoordinateOptions(t *testing.T) {
-	a := array(t, dtype.Of[int16](), nil, make([]byte, 8))
+	a := array(t, dtype.Int16, nil, make([]byte, 8))
 	w, err := a.Location().OpenArray(t.Context(), &zarr.Options{Limits: zarr.Limits{Block: 1 << 20}, RequireChunks: true})
 	if err != nil {
 		t.Fatal(err)

@@ -56,13 +56,13 @@ func ComparerOf(ctx context.Context, a *zarr.Array) (*Comparer, error) {
 	switch k := c.typ.Kind(); {
 	case isNumeric(c.typ):
 		c.scale, err = numbersOf(ctx, a)
-	case k == dtype.Bool:
+	case k == dtype.KindBool:
 		c.scale = truths()
-	case k == dtype.Datetime:
+	case k == dtype.KindDatetime:
 		c.scale = moments(c.typ)
-	case k == dtype.Timedelta:
+	case k == dtype.KindTimedelta:
 		c.scale, err = durations(c.typ)
-	case k == dtype.String || k == dtype.UTF32 || k == dtype.Bytes || k == dtype.Terminated:
+	case k == dtype.KindString || k == dtype.KindUTF32 || k == dtype.KindBytes || k == dtype.KindTerminated:
 		c.absent, err = absentText(ctx, a)
 	default:
 		err = fmt.Errorf("%w: elements of type %s have no order", zarr.ErrUnsupported, c.typ)
@@ -88,9 +88,9 @@ func absentText(ctx context.Context, a *zarr.Array) (list [][]byte, err error) {
 // textOf returns an element of a text type as text. It may use the memory of room.
 func textOf(t dtype.Type, room, elem []byte) []byte {
 	switch t.Kind() {
-	case dtype.UTF32:
+	case dtype.KindUTF32:
 		return t.AppendText(room[:0], elem)
-	case dtype.Bytes, dtype.Terminated:
+	case dtype.KindBytes, dtype.KindTerminated:
 		return t.TrimPadding(elem)
 	}
 	return elem

@@ -79,55 +79,55 @@ func TestComparer(t *testing.T) {
 		a           *zarr.Array
 		value, want string
 	}{
-		{compared(t, dtype.Of[int32](), nil, int32(-1), 0, 1, 2), "1", "<<=>"},
-		{compared(t, dtype.Of[int32](), nil, int32(-1), 0, 1, 2), "0.5", "<<>>"},
-		{compared(t, dtype.Of[int32](), nil, int32(-1), 0, 1, 2), "-inf", ">>>>"},
-		{compared(t, dtype.Of[int32](), nil, int32(-1), 0, 1, 2), "1e30", "<<<<"},
-		{compared(t, dtype.Of[uint8](), nil, uint8(0), 255), "300", "<<"},
-		{compared(t, dtype.Of[uint8](), nil, uint8(0), 255), "255", "<="},
-		{compared(t, dtype.Of[uint8](), nil, uint8(0), 255), "-1", ">>"},
-		{compared(t, dtype.Of[uint8](), nil, uint8(0), 255), "0", "=>"},
-		{compared(t, dtype.Of[int8](), attributes{"_FillValue": -1}, int8(-1), 0, 1), "0", "?=>"},
-		{compared(t, dtype.Of[int8](), attributes{"_FillValue": 0}, int8(-1), 0, 1), "0", "<?>"}, // in a coordinate it is a value
-		{compared(t, dtype.Of[uint8](), attributes{"_Unsigned": "false", "missing_value": 5}, uint8(255), 5, 127), "0", "<?>"},
-		{compared(t, dtype.Of[int64](), nil, int64(1<<60), 1<<60+1, math.MaxInt64), "1152921504606846977", "<=>"},
-		{compared(t, dtype.Of[int64](), nil, int64(1e18)-1, 1e18, 1e18+1), "1e18", "<=>"},
-		{compared(t, dtype.Of[uint64](), nil, uint64(math.MaxUint64), 0), "18446744073709551615", "=<"},
-		{compared(t, dtype.Of[float64](), nil, -inf, -1, math.Copysign(0, -1), 0, nan, 5e-324, inf), "0", "<<==?>>"},
-		{compared(t, dtype.Of[float64](), nil, -inf, nan, inf), "inf", "<?="},
-		{compared(t, dtype.Of[float32](), nil, float32(10.1), 10, 11), "10.1", "=<>"},
-		{compared(t, dtype.Of[float32](), attributes{"missing_value": 10}, float32(10.1), 10, 11), "10.1", "=?>"},
+		{compared(t, dtype.Int32, nil, int32(-1), 0, 1, 2), "1", "<<=>"},
+		{compared(t, dtype.Int32, nil, int32(-1), 0, 1, 2), "0.5", "<<>>"},
+		{compared(t, dtype.Int32, nil, int32(-1), 0, 1, 2), "-inf", ">>>>"},
+		{compared(t, dtype.Int32, nil, int32(-1), 0, 1, 2), "1e30", "<<<<"},
+		{compared(t, dtype.Uint8, nil, uint8(0), 255), "300", "<<"},
+		{compared(t, dtype.Uint8, nil, uint8(0), 255), "255", "<="},
+		{compared(t, dtype.Uint8, nil, uint8(0), 255), "-1", ">>"},
+		{compared(t, dtype.Uint8, nil, uint8(0), 255), "0", "=>"},
+		{compared(t, dtype.Int8, attributes{"_FillValue": -1}, int8(-1), 0, 1), "0", "?=>"},
+		{compared(t, dtype.Int8, attributes{"_FillValue": 0}, int8(-1), 0, 1), "0", "<?>"}, // in a coordinate it is a value
+		{compared(t, dtype.Uint8, attributes{"_Unsigned": "false", "missing_value": 5}, uint8(255), 5, 127), "0", "<?>"},
+		{compared(t, dtype.Int64, nil, int64(1<<60), 1<<60+1, math.MaxInt64), "1152921504606846977", "<=>"},
+		{compared(t, dtype.Int64, nil, int64(1e18)-1, 1e18, 1e18+1), "1e18", "<=>"},
+		{compared(t, dtype.Uint64, nil, uint64(math.MaxUint64), 0), "18446744073709551615", "=<"},
+		{compared(t, dtype.Float64, nil, -inf, -1, math.Copysign(0, -1), 0, nan, 5e-324, inf), "0", "<<==?>>"},
+		{compared(t, dtype.Float64, nil, -inf, nan, inf), "inf", "<?="},
+		{compared(t, dtype.Float32, nil, float32(10.1), 10, 11), "10.1", "=<>"},
+		{compared(t, dtype.Float32, attributes{"missing_value": 10}, float32(10.1), 10, 11), "10.1", "=?>"},
 		{compared(t, dtype.Of[dtype.Float16](), nil, dtype.FromFloat32(1.5), dtype.FromFloat32(float32(nan))), "1", ">?"},
-		{compared(t, dtype.Of[int16](), attributes{"scale_factor": 0.1, "add_offset": 1.0}, int16(2), 3, 4), "1.3", "<=>"},
-		{compared(t, dtype.Of[int16](), attributes{"scale_factor": -0.5}, int16(-2), 0, 2), "0", ">=<"},
-		{compared(t, dtype.Of[int16](), attributes{"scale_factor": -0.5}, int16(-2), 0, 2), "100", "<<<"},
-		{compared(t, dtype.Of[int16](), attributes{"scale_factor": -0.5}, int16(-2), 0, 2), "1e9", "<<<"},
-		{compared(t, dtype.Of[int32](), days, int32(-1), 0, 30, 31, 366, 9000000), "2020-01", "<==>>>"},
-		{compared(t, dtype.Of[int32](), days, int32(-1), 0, 30, 31, 366), "2020", "<===>"},
-		{compared(t, dtype.Of[int32](), days, int32(-1), 0, 30, 31, 366), "2020-01-31", "<<=>>"},
-		{compared(t, dtype.Of[int64](), days, int64(math.MinInt64), math.MinInt64+1, 0, math.MaxInt64), "2020-01-01", "?<=>"},
-		{compared(t, dtype.Of[float64](), days, 0, 0.25, 0.5, nan, 1, 1e300), "2020-01-01T06", "<=>?>>"},
-		{compared(t, dtype.Of[float64](), days, 0, 0.25, 0.5, nan, 1, -1e300), "2020-01-01", "===?><"},
-		{compared(t, dtype.Of[int32](), attributes{"units": "days since 2001-02-28", "calendar": "360_day"}, int32(1), 2, 3), "2001-02-30", "<=>"},
-		{compared(t, dtype.Of[int32](), attributes{"units": "hours"}, int32(5), 6, 7), "6h", "<=>"},
+		{compared(t, dtype.Int16, attributes{"scale_factor": 0.1, "add_offset": 1.0}, int16(2), 3, 4), "1.3", "<=>"},
+		{compared(t, dtype.Int16, attributes{"scale_factor": -0.5}, int16(-2), 0, 2), "0", ">=<"},
+		{compared(t, dtype.Int16, attributes{"scale_factor": -0.5}, int16(-2), 0, 2), "100", "<<<"},
+		{compared(t, dtype.Int16, attributes{"scale_factor": -0.5}, int16(-2), 0, 2), "1e9", "<<<"},
+		{compared(t, dtype.Int32, days, int32(-1), 0, 30, 31, 366, 9000000), "2020-01", "<==>>>"},
+		{compared(t, dtype.Int32, days, int32(-1), 0, 30, 31, 366), "2020", "<===>"},
+		{compared(t, dtype.Int32, days, int32(-1), 0, 30, 31, 366), "2020-01-31", "<<=>>"},
+		{compared(t, dtype.Int64, days, int64(math.MinInt64), math.MinInt64+1, 0, math.MaxInt64), "2020-01-01", "?<=>"},
+		{compared(t, dtype.Float64, days, 0, 0.25, 0.5, nan, 1, 1e300), "2020-01-01T06", "<=>?>>"},
+		{compared(t, dtype.Float64, days, 0, 0.25, 0.5, nan, 1, -1e300), "2020-01-01", "===?><"},
+		{compared(t, dtype.Int32, attributes{"units": "days since 2001-02-28", "calendar": "360_day"}, int32(1), 2, 3), "2001-02-30", "<=>"},
+		{compared(t, dtype.Int32, attributes{"units": "hours"}, int32(5), 6, 7), "6h", "<=>"},
 		{seconds, "1970-01-01", "?==>"},
 		{seconds, "1970-01-01T23:59:59", "?<=>"},
 		{lead, "6", "<=>?>"},
 		{lead, "6h", "<=>?>"},
-		{compared(t, dtype.Of[bool](), nil, false, true), "true", "<="},
-		{compared(t, dtype.Of[bool](), nil, false, true), "False", "=>"},
-		{compared(t, dtype.Of[string](), nil, "", "b", "a", "ba", "é"), "b", "<=<>>"},
-		{compared(t, dtype.Of[string](), attributes{"missing_value": "none"}, "", "none", "z"), "none", "<?>"},
+		{compared(t, dtype.Bool, nil, false, true), "true", "<="},
+		{compared(t, dtype.Bool, nil, false, true), "False", "=>"},
+		{compared(t, dtype.String, nil, "", "b", "a", "ba", "é"), "b", "<=<>>"},
+		{compared(t, dtype.String, attributes{"missing_value": "none"}, "", "none", "z"), "none", "<?>"},
 		{compared(t, fixed("U3"), nil, "b", "a", "é"), "b", "=<>"},
 		{compared(t, fixed("S3"), nil, []byte("b"), []byte("a"), []byte("bcd")), "b", "=<>"},
 		// What no comparison is possible with.
-		{compared(t, dtype.Of[int32](), nil, int32(0)), "noon", `"noon" is not a number`},
-		{compared(t, dtype.Of[int32](), nil, int32(0)), "nan", `is not a number`},
-		{compared(t, dtype.Of[int32](), days, int32(0)), "2020-02-30", "2020-02-30"},
-		{compared(t, dtype.Of[int32](), attributes{"units": "days since yesterday"}, int32(0)), "2020", "left as numbers"},
-		{compared(t, dtype.Of[bool](), nil, false), "1", "neither true nor false"},
-		{compared(t, dtype.Of[complex64](), nil, complex64(0)), "1", "have no order"},
-		{compared(t, dtype.Of[int32](), attributes{"scale_factor": "x"}, int32(0)), "1", "scale_factor is not a number"},
+		{compared(t, dtype.Int32, nil, int32(0)), "noon", `"noon" is not a number`},
+		{compared(t, dtype.Int32, nil, int32(0)), "nan", `is not a number`},
+		{compared(t, dtype.Int32, days, int32(0)), "2020-02-30", "2020-02-30"},
+		{compared(t, dtype.Int32, attributes{"units": "days since yesterday"}, int32(0)), "2020", "left as numbers"},
+		{compared(t, dtype.Bool, nil, false), "1", "neither true nor false"},
+		{compared(t, dtype.Complex64, nil, complex64(0)), "1", "have no order"},
+		{compared(t, dtype.Int32, attributes{"scale_factor": "x"}, int32(0)), "1", "scale_factor is not a number"},
 	} {
 		if got := orders(t, c.a, c.value); got != c.want && (strings.ContainsAny(c.want[:1], "<=>?") || !strings.Contains(got, c.want)) {
 			t.Errorf("%s %s beside %s: %s, want %s", c.a.Type(), c.a.Attributes(), c.value, got, c.want)
@@ -149,7 +149,7 @@ func TestComparerOfFill(t *testing.T) {
 			}
 			return a
 		}
-		numbers, words := make("n/"+path, dtype.Of[int16](), "0"), make("w/"+path, dtype.Of[string](), `""`)
+		numbers, words := make("n/"+path, dtype.Int16, "0"), make("w/"+path, dtype.String, `""`)
 		if err := errors.Join(zarr.Write(t.Context(), numbers, nil, []int16{0, 5}), zarr.Write(t.Context(), words, nil, []string{"", "b"})); err != nil {
 			t.Fatal(err)
 		}
@@ -190,12 +190,12 @@ func TestComparerModel(t *testing.T) {
 				attributes = map[string]any{"scale_factor": 2 * sign, "add_offset": 0.25}
 				unpack = func(x float64) float64 { return float64(x*2*sign) + 0.25 }
 			}
-			floats := compared(t, dtype.Of[float64](), attributes, numbers...)
+			floats := compared(t, dtype.Float64, attributes, numbers...)
 			whole := make([]int32, len(numbers))
 			for i := range whole {
 				whole[i] = int32(max(-1e6, min(1e6, numbers[i])))
 			}
-			integers := compared(t, dtype.Of[int32](), attributes, whole...)
+			integers := compared(t, dtype.Int32, attributes, whole...)
 			for _, n := range numbers[:60] {
 				text, want, wantWhole := strconv.FormatFloat(n, 'g', -1, 64), "", ""
 				for i, x := range numbers {

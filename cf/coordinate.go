@@ -102,7 +102,7 @@ func Instants(ctx context.Context, c *zarr.Array) (at []calendar.Instant, in cal
 	in = calendar.ProlepticGregorian
 	parse := func(text string) (calendar.Instant, error) { return calendar.ParseInstant(text, in) }
 	switch {
-	case c.Type().Kind() == dtype.Datetime:
+	case c.Type().Kind() == dtype.KindDatetime:
 	case isNumeric(c.Type()):
 		t, counted := UnitsOf(c).Times()
 		if !counted {
@@ -195,7 +195,7 @@ func eachText(ctx context.Context, c *zarr.Array, use func(text string) error) e
 			}
 			return p.Text(elem)
 		}
-	case k == dtype.Bytes || k == dtype.Terminated:
+	case k == dtype.KindBytes || k == dtype.KindTerminated:
 		text = func(elem []byte) string { return string(t.TrimPadding(elem)) }
 	}
 	return each(ctx, c, func(elem []byte) error { return use(text(elem)) })

@@ -83,7 +83,7 @@ func momentBounds(c calendar.Calendar, unit timeUnit) (first, last int64) {
 // dates returns a decoding of times to text in ISO 8601. A number that is not a time
 // stays a number.
 func (d *Decoding) dates(t Times) *Decoding {
-	text := &Decoding{Packing: d.Packing, units: d.units, typ: dtype.Of[string]()}
+	text := &Decoding{Packing: d.Packing, units: d.units, typ: dtype.String}
 	text.format = func(made []byte) string { return string(made) }
 	text.word = func(elem []byte, value float64) string {
 		if math.IsNaN(value) {

@@ -84,7 +84,7 @@ func NewDecoding(ctx context.Context, a *zarr.Array, u Units) (*Decoding, error)
 func (d *Decoding) booleans() {
 	p := *d.Packing
 	p.absent, p.filled = nil, nil // no boolean is missing
-	d.Packing, d.typ = &p, dtype.Of[bool]()
+	d.Packing, d.typ = &p, dtype.Bool
 	d.put = func(dst, _ []byte, value float64) {
 		dst[0] = 0
 		if d.value(value) != 0 {
@@ -105,13 +105,13 @@ func (d *Decoding) floats() {
 func (d *Decoding) floatType() dtype.Type {
 	switch t := d.stored; {
 	case d.scaled:
-	case t == dtype.Of[float32](), t == dtype.Of[dtype.Float16]():
+	case t == dtype.Float32, t == dtype.Of[dtype.Float16]():
 		return t
 	// float32 holds every integer of 16 bits exactly.
 	case !d.isFloat() && t.Size() <= 2:
-		return dtype.Of[float32]()
+		return dtype.Float32
 	}
-	return dtype.Of[float64]()
+	return dtype.Float64
 }
 
 // Type returns the data type of decoded elements.

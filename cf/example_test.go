@@ -25,14 +25,14 @@ func station(ctx context.Context) *zarr.Group {
 	}
 	chunks := []grid.Cut{grid.Edges(31, 29, 31)} // January, February, March
 	time, err := g.At("time").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{91}, Type: dtype.Of[int32](), Chunks: chunks, DimensionNames: []string{"time"},
+		Shape: []int64{91}, Type: dtype.Int32, Chunks: chunks, DimensionNames: []string{"time"},
 		Attributes: map[string]any{"units": "days since 2024-01-01", "calendar": "standard"},
 	}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	t2m, err := g.At("t2m").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{91}, Type: dtype.Of[int16](), Chunks: chunks, DimensionNames: []string{"time"},
+		Shape: []int64{91}, Type: dtype.Int16, Chunks: chunks, DimensionNames: []string{"time"},
 		Attributes: map[string]any{"units": "degC", "scale_factor": 0.1, "add_offset": 10, "missing_value": -999},
 	}, nil)
 	if err != nil {
@@ -111,7 +111,7 @@ func ExampleWriteFloats() {
 func ExampleDecodingOf() {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "time").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{2}, Type: dtype.Of[float64](),
+		Shape: []int64{2}, Type: dtype.Float64,
 		Attributes: map[string]any{"units": "days since 2000-02-28", "calendar": "360_day"},
 	}, nil)
 	if err != nil {

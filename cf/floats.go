@@ -72,31 +72,31 @@ func (p *Packing) unpack(numbers, missing []float64) {
 // too rare to have a loop of their own.
 func loadNumbers(t dtype.Type, dst []float64, src []byte) bool {
 	switch t {
-	case dtype.Of[int8]():
+	case dtype.Int8:
 		for i := range dst {
 			dst[i] = float64(int8(src[i]))
 		}
-	case dtype.Of[uint8]():
+	case dtype.Uint8:
 		for i := range dst {
 			dst[i] = float64(src[i])
 		}
-	case dtype.Of[int16]():
+	case dtype.Int16:
 		for i := range dst {
 			dst[i] = float64(int16(binary.NativeEndian.Uint16(src[2*i:])))
 		}
-	case dtype.Of[uint16]():
+	case dtype.Uint16:
 		for i := range dst {
 			dst[i] = float64(binary.NativeEndian.Uint16(src[2*i:]))
 		}
-	case dtype.Of[int32]():
+	case dtype.Int32:
 		for i := range dst {
 			dst[i] = float64(int32(binary.NativeEndian.Uint32(src[4*i:])))
 		}
-	case dtype.Of[float32]():
+	case dtype.Float32:
 		for i := range dst {
 			dst[i] = float64(math.Float32frombits(binary.NativeEndian.Uint32(src[4*i:])))
 		}
-	case dtype.Of[float64]():
+	case dtype.Float64:
 		for i := range dst {
 			dst[i] = math.Float64frombits(binary.NativeEndian.Uint64(src[8*i:]))
 		}

@@ -126,7 +126,7 @@ func labelsOf(ctx context.Context, e zarr.Elements, name string, stay []string) 
 	if err != nil {
 		return nil, err
 	}
-	l := &labels{array: c, units: UnitsOf(c), axes: []string{name}, distinct: stay == nil && c.Type().Kind() != dtype.Bool}
+	l := &labels{array: c, units: UnitsOf(c), axes: []string{name}, distinct: stay == nil && c.Type().Kind() != dtype.KindBool}
 	if stay != nil {
 		l.axes = c.DimensionNames()
 	}
@@ -179,16 +179,16 @@ func parts(e zarr.Elements) (a *zarr.Array, along func(name string) selection.It
 func (l *labels) describe(ctx context.Context) (err error) {
 	t := l.array.Type()
 	switch k := t.Kind(); {
-	case k == dtype.String || k == dtype.UTF32 || k == dtype.Bytes || k == dtype.Terminated:
+	case k == dtype.KindString || k == dtype.KindUTF32 || k == dtype.KindBytes || k == dtype.KindTerminated:
 		l.kind = labelText
 		return nil
-	case k == dtype.Complex:
+	case k == dtype.KindComplex:
 		l.kind = labelText
-	case k == dtype.Bool:
+	case k == dtype.KindBool:
 		l.kind = labelNumber
-	case k == dtype.Datetime:
+	case k == dtype.KindDatetime:
 		l.kind, l.times.Units = labelTime, momentUnits
-	case k == dtype.Timedelta:
+	case k == dtype.KindTimedelta:
 		l.kind, l.units.Units = labelNumber, t.String()
 		if one, ok := t.Duration(1); ok {
 			l.length = float64(one)
@@ -218,7 +218,7 @@ var momentUnits, _ = calendar.ParseUnits("days since 1970-01-01", calendar.Prole
 // precisionOf returns how far numbers of a type may differ that were meant to be equal.
 func precisionOf(t dtype.Type) float64 {
 	digits := map[int]int{1: 3, 2: 10, 4: 23}[t.Size()]
-	if t.Kind() != dtype.Float || digits == 0 {
+	if t.Kind() != dtype.KindFloat || digits == 0 {
 		digits = 52
 	}
 	return math.Ldexp(4, -digits)
@@ -408,11 +408,11 @@ func (l *labels) label(elem []byte) (d label) {
 	switch t := l.array.Type(); {
 	case l.kind == labelText:
 		return label{known: l.text(elem) != ""}
-	case t.Kind() == dtype.Bool:
+	case t.Kind() == dtype.KindBool:
 		return label{known: true, number: float64(elem[0])}
-	case t.Kind() == dtype.Timedelta:
+	case t.Kind() == dtype.KindTimedelta:
 		return label{known: countOf(elem) != dtype.NaT, number: float64(countOf(elem)) * l.length}
-	case t.Kind() == dtype.Datetime:
+	case t.Kind() == dtype.KindDatetime:
 		d.at, err = calendar.ParseInstant(string(t.AppendText(nil, elem)), calendar.ProlepticGregorian)
 	default:
 		d.number = l.packing.Value(elem) * l.length
@@ -428,7 +428,7 @@ func (l *labels) label(elem []byte) (d label) {
 // text returns a label as people read it.
 func (l *labels) text(elem []byte) string {
 	switch {
-	case l.kind == labelText && l.array.Type().Kind() != dtype.Complex:
+	case l.kind == labelText && l.array.Type().Kind() != dtype.KindComplex:
 		return string(textOf(l.array.Type(), nil, elem))
 	case l.kind == labelTime:
 		return l.times.Calendar().Text(l.label(elem).at)

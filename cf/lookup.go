@@ -37,13 +37,13 @@ func Lookup(ctx context.Context, a *zarr.Array, dimension string, v selection.Va
 	}
 	defer c.Close()
 	switch k := c.Type().Kind(); k {
-	case dtype.String, dtype.UTF32, dtype.Bytes, dtype.Terminated:
+	case dtype.KindString, dtype.KindUTF32, dtype.KindBytes, dtype.KindTerminated:
 		item, err = labelled(ctx, c, v)
-	case dtype.Datetime:
+	case dtype.KindDatetime:
 		item, err = momentsBetween(ctx, c, v)
-	case dtype.Timedelta:
+	case dtype.KindTimedelta:
 		item, err = durationsBetween(ctx, c, v)
-	case dtype.Int, dtype.Uint, dtype.Float:
+	case dtype.KindInt, dtype.KindUint, dtype.KindFloat:
 		if t, ok := UnitsOf(c).Times(); ok {
 			item, err = timesBetween(ctx, c, t, v)
 		} else {

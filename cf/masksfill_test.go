@@ -86,7 +86,7 @@ func TestMasksFill(t *testing.T) {
 // TestMasksFillUnknown fails each request for the group above: there is no answer then.
 func TestMasksFillUnknown(t *testing.T) {
 	s, failed := memstore.New(), errors.New("no answer")
-	spec := zarr.Spec{Format: 2, Shape: []int64{3}, DimensionNames: []string{"x"}, FillValue: zarr.FillJSON("9"), Type: dtype.Of[int16]()}
+	spec := zarr.Spec{Format: 2, Shape: []int64{3}, DimensionNames: []string{"x"}, FillValue: zarr.FillJSON("9"), Type: dtype.Int16}
 	if _, err := zarr.At(s, "g/a").CreateArray(t.Context(), spec, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func (p *Packing) maskOf(a *zarr.Array, u Units, filled bool) (m mask) {
 		}
 	}
 	// NumPy stores NaT as the smallest int64.
-	if p.stored == dtype.Of[int64]() && !p.scaled && u.countsTime() {
+	if p.stored == dtype.Int64 && !p.scaled && u.countsTime() {
 		m.absent = append(m.absent, notATime)
 	}
 	return m
@@ -150,7 +150,7 @@ func Missing(doc *metadata.Array, filled bool) iter.Seq[[]byte] {
 // missingFill returns the fill value if xarray masks elements of the type, and otherwise
 // nil. xarray never masks datetime64 and timedelta64.
 func missingFill(doc *metadata.Array, t dtype.Type) []byte {
-	if !missing.Coded(t) && !missing.IsText(t) && t.Kind() != dtype.Terminated && !t.Variable() {
+	if !missing.Coded(t) && !missing.IsText(t) && t.Kind() != dtype.KindTerminated && !t.Variable() {
 		return nil
 	}
 	elem, err := t.ParseFill(doc.FillValue)

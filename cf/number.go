@@ -13,31 +13,31 @@ import (
 // isNumeric reports whether elements are integers or floating-point numbers.
 func isNumeric(t dtype.Type) bool {
 	k := t.Kind()
-	return k == dtype.Int || k == dtype.Uint || k == dtype.Float
+	return k == dtype.KindInt || k == dtype.KindUint || k == dtype.KindFloat
 }
 
 // numberOf returns the function that converts elements of a numeric type to float64.
 func numberOf(t dtype.Type) func(elem []byte) float64 {
 	switch t {
-	case dtype.Of[int8]():
+	case dtype.Int8:
 		return func(e []byte) float64 { return float64(int8(e[0])) }
-	case dtype.Of[uint8]():
+	case dtype.Uint8:
 		return func(e []byte) float64 { return float64(e[0]) }
-	case dtype.Of[int16]():
+	case dtype.Int16:
 		return func(e []byte) float64 { return float64(int16(binary.NativeEndian.Uint16(e))) }
-	case dtype.Of[uint16]():
+	case dtype.Uint16:
 		return func(e []byte) float64 { return float64(binary.NativeEndian.Uint16(e)) }
-	case dtype.Of[int32]():
+	case dtype.Int32:
 		return func(e []byte) float64 { return float64(int32(binary.NativeEndian.Uint32(e))) }
-	case dtype.Of[uint32]():
+	case dtype.Uint32:
 		return func(e []byte) float64 { return float64(binary.NativeEndian.Uint32(e)) }
-	case dtype.Of[int64]():
+	case dtype.Int64:
 		return func(e []byte) float64 { return float64(int64(binary.NativeEndian.Uint64(e))) }
-	case dtype.Of[uint64]():
+	case dtype.Uint64:
 		return func(e []byte) float64 { return float64(binary.NativeEndian.Uint64(e)) }
-	case dtype.Of[float32]():
+	case dtype.Float32:
 		return func(e []byte) float64 { return float64(math.Float32frombits(binary.NativeEndian.Uint32(e))) }
-	case dtype.Of[float64]():
+	case dtype.Float64:
 		return func(e []byte) float64 { return math.Float64frombits(binary.NativeEndian.Uint64(e)) }
 	}
 	return func(elem []byte) float64 {
@@ -64,7 +64,7 @@ func putFloat(t dtype.Type) func(dst []byte, value float64) {
 		return func(dst []byte, value float64) {
 			binary.NativeEndian.PutUint16(dst, uint16(dtype.FromFloat32(float32(value))))
 		}
-	case dtype.Of[float32]():
+	case dtype.Float32:
 		return func(dst []byte, value float64) {
 			bits := math.Float32bits(float32(value))
 			if math.IsNaN(value) {

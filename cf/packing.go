@@ -57,8 +57,8 @@ func packingOf(ctx context.Context, a *zarr.Array, u Units) (*Packing, error) {
 
 // signs pairs the signed and unsigned integer types of the same size.
 var signs = [][2]dtype.Type{
-	{dtype.Of[int8](), dtype.Of[uint8]()}, {dtype.Of[int16](), dtype.Of[uint16]()},
-	{dtype.Of[int32](), dtype.Of[uint32]()}, {dtype.Of[int64](), dtype.Of[uint64]()},
+	{dtype.Int8, dtype.Uint8}, {dtype.Int16, dtype.Uint16},
+	{dtype.Int32, dtype.Uint32}, {dtype.Int64, dtype.Uint64},
 }
 
 // signOf returns the type of an array, with the signedness that the attribute _Unsigned
@@ -162,4 +162,4 @@ func (p *Packing) OfCoordinate() *Packing {
 	return &c
 }
 
-func (p *Packing) isFloat() bool { return p.stored.Kind() == dtype.Float }
+func (p *Packing) isFloat() bool { return p.stored.Kind() == dtype.KindFloat }

@@ -140,10 +140,10 @@ func floatOf(rank uint64) float64 {
 func ranked(t dtype.Type) *scale {
 	s, bits := &scale{load: loader(t)}, 8*t.Size()
 	switch t.Kind() {
-	case dtype.Int:
+	case dtype.KindInt:
 		half := uint64(1) << (bits - 1)
 		s.least, s.most = sign-half, sign+(half-1)
-	case dtype.Uint:
+	case dtype.KindUint:
 		s.most = math.MaxUint64 >> (64 - bits)
 	default:
 		s.least, s.most, s.absent = rankOfFloat(math.Inf(-1)), rankOfFloat(math.Inf(1)), []uint64{nanRank}
@@ -163,33 +163,33 @@ func loader(t dtype.Type) func(dst []uint64, elems []byte) {
 		}
 	}
 	switch t {
-	case dtype.Of[int8]():
+	case dtype.Int8:
 		return each(func(e []byte) uint64 { return uint64(int8(e[0])) ^ sign })
-	case dtype.Of[int16]():
+	case dtype.Int16:
 		return each(func(e []byte) uint64 { return uint64(int16(native.Uint16(e))) ^ sign })
-	case dtype.Of[int32]():
+	case dtype.Int32:
 		return each(func(e []byte) uint64 { return uint64(int32(native.Uint32(e))) ^ sign })
-	case dtype.Of[int64]():
+	case dtype.Int64:
 		return func(dst []uint64, elems []byte) {
 			for i := range dst {
 				dst[i] = native.Uint64(elems[8*i:]) ^ sign
 			}
 		}
-	case dtype.Of[uint8]():
+	case dtype.Uint8:
 		return each(func(e []byte) uint64 { return uint64(e[0]) })
-	case dtype.Of[uint16]():
+	case dtype.Uint16:
 		return each(func(e []byte) uint64 { return uint64(native.Uint16(e)) })
-	case dtype.Of[uint32]():
+	case dtype.Uint32:
 		return each(func(e []byte) uint64 { return uint64(native.Uint32(e)) })
-	case dtype.Of[uint64]():
+	case dtype.Uint64:
 		return each(native.Uint64)
-	case dtype.Of[float32]():
+	case dtype.Float32:
 		return func(dst []uint64, elems []byte) {
 			for i := range dst {
 				dst[i] = rankOfFloat(float64(math.Float32frombits(native.Uint32(elems[4*i:]))))
 			}
 		}
-	case dtype.Of[float64]():
+	case dtype.Float64:
 		return func(dst []uint64, elems []byte) {
 			for i := range dst {
 				dst[i] = rankOfFloat(math.Float64frombits(native.Uint64(elems[8*i:])))
@@ -197,11 +197,11 @@ func loader(t dtype.Type) func(dst []uint64, elems []byte) {
 		}
 	}
 	number, n := numberOf(t), t.Size()
-	if t.Kind() == dtype.Float {
+	if t.Kind() == dtype.KindFloat {
 		return each(func(e []byte) uint64 { return rankOfFloat(number(e[:n:n])) })
 	}
 	// Integers of less than 8 bits.
-	if t.Kind() == dtype.Int {
+	if t.Kind() == dtype.KindInt {
 		return each(func(e []byte) uint64 { return uint64(int64(number(e[:n:n]))) ^ sign })
 	}
 	return each(func(e []byte) uint64 { return uint64(number(e[:n:n])) })
@@ -235,9 +235,9 @@ func numbersOf(ctx context.Context, a *zarr.Array) (*scale, error) {
 // valueOf returns the unpacked number of a rank.
 func (p *Packing) valueOf(rank uint64) float64 {
 	switch p.stored.Kind() {
-	case dtype.Int:
+	case dtype.KindInt:
 		return p.value(float64(int64(rank ^ sign)))
-	case dtype.Uint:
+	case dtype.KindUint:
 		return p.value(float64(rank))
 	}
 	return p.value(floatOf(rank))
@@ -249,7 +249,7 @@ func (p *Packing) orderOfTimes(t Times) func(string) (func(uint64) Order, error)
 		is, err := parsePeriod(text, t.Calendar())
 		return func(rank uint64) Order {
 			// Integers are not rounded.
-			if whole := int64(rank ^ sign); !p.scaled && p.stored.Kind() == dtype.Int {
+			if whole := int64(rank ^ sign); !p.scaled && p.stored.Kind() == dtype.KindInt {
 				at, err := t.At(whole)
 				return orderOfTime(is, at, err == nil, whole < 0)
 			}
@@ -312,9 +312,9 @@ func orderOfIntegers(t dtype.Type, text string) func(uint64) Order {
 		text = strconv.FormatInt(int64(x), 10) // 1e18 is exact
 	}
 	var want uint64
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && t.Kind() == dtype.Int {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && t.Kind() == dtype.KindInt {
 		want = uint64(n) ^ sign
-	} else if want, err = strconv.ParseUint(text, 10, 64); err != nil || t.Kind() != dtype.Uint {
+	} else if want, err = strconv.ParseUint(text, 10, 64); err != nil || t.Kind() != dtype.KindUint {
 		return nil
 	}
 	return func(rank uint64) Order { return Order(cmp.Compare(rank, want)) }
@@ -345,7 +345,7 @@ func truths() *scale {
 // counted returns the scale of datetime64 or timedelta64, without an order.
 func counted() *scale {
 	nat := uint64(1<<63) ^ sign
-	return &scale{load: loader(dtype.Of[int64]()), least: nat + 1, most: math.MaxUint64, absent: []uint64{nat}}
+	return &scale{load: loader(dtype.Int64), least: nat + 1, most: math.MaxUint64, absent: []uint64{nat}}
 }
 
 // moments returns the scale of datetime64.

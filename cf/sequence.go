@@ -39,7 +39,7 @@ type sequence struct {
 // sequenceOf returns the sequence of the values of an array. It returns nil for types
 // without an order: labels, complex numbers and structs.
 func sequenceOf(ctx context.Context, a *zarr.Array) (*sequence, error) {
-	s := &sequence{typ: a.Type(), isTime: a.Type().Kind() == dtype.Datetime}
+	s := &sequence{typ: a.Type(), isTime: a.Type().Kind() == dtype.KindDatetime}
 	if a.Rank() != 1 {
 		return nil, nil
 	}
@@ -89,9 +89,9 @@ func compareWhole[T int64 | uint64](a, b []byte) int {
 func compareBy(p *Packing) func(a, b []byte) int {
 	compare := func(a, b []byte) int { return cmp.Compare(p.Stored(a), p.Stored(b)) }
 	switch p.Type() {
-	case dtype.Of[int64]():
+	case dtype.Int64:
 		compare = compareWhole[int64]
-	case dtype.Of[uint64]():
+	case dtype.Uint64:
 		compare = compareWhole[uint64]
 	}
 	if scale, _ := p.Scale(); scale < 0 {

@@ -37,7 +37,7 @@ func TestUnordered(t *testing.T) {
 		"numbers":          {"x", nil, []int32{5, 7, 6}, []int32{8}, "its values neither rise nor fall throughout: element 2 is 6", "element 3 is 8", false},
 		"no coordinate":    {"y", days, []int32{1, 1}, []int32{0}, "", "", false},
 	} {
-		spec := zarr.Spec{Shape: []int64{int64(len(c.has))}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"x"}, Attributes: c.attributes}
+		spec := zarr.Spec{Shape: []int64{int64(len(c.has))}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"x"}, Attributes: c.attributes}
 		a, err := zarr.At(memstore.New(), "").At(c.name).CreateArray(ctx, spec, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func TestUnordered(t *testing.T) {
 // TestUnorderedUnread has no answer about coordinates and elements that cannot be read.
 func TestUnorderedUnread(t *testing.T) {
 	ctx, s := context.Background(), memstore.New()
-	a, err := zarr.At(s, "x").CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"x"}}, nil)
+	a, err := zarr.At(s, "x").CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"x"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,20 +93,20 @@ func putNumber(t dtype.Type) (func(elem []byte, number float64) bool, error) {
 	bits := 8 * t.Size()
 	var least, limit float64
 	switch t.Kind() {
-	case dtype.Float:
+	case dtype.KindFloat:
 		put, number := putFloat(t), numberOf(t)
 		return func(elem []byte, n float64) bool {
 			put(elem, n)
 			return !math.IsInf(number(elem), 0) || math.IsInf(n, 0)
 		}, nil
-	case dtype.Int:
+	case dtype.KindInt:
 		least, limit = -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1)
-	case dtype.Uint:
+	case dtype.KindUint:
 		least, limit = 0, math.Ldexp(1, bits)
 	default:
 		return nil, invalid("elements of type %s are not numbers", t)
 	}
-	signed := t.Kind() == dtype.Int
+	signed := t.Kind() == dtype.KindInt
 	return func(elem []byte, n float64) bool {
 		n = math.RoundToEven(n)
 		if !(n >= least && n < limit) {

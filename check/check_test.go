@@ -28,7 +28,7 @@ func pair(t *testing.T) (*memstore.Store, *zarr.Group) {
 	ctx, s := context.Background(), memstore.New()
 	g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
 	for _, name := range []string{"x", "y"} {
-		spec := zarr.Spec{Shape: []int64{6}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"t"}}
+		spec := zarr.Spec{Shape: []int64{6}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"t"}}
 		a := fixture.Must(g.At(name).CreateArray(ctx, spec, nil))
 		if err := zarr.Fill(ctx, a, nil, int16(7)); err != nil {
 			t.Fatal(err)
@@ -117,7 +117,7 @@ func TestFindingsBelow(t *testing.T) {
 	ctx, s := context.Background(), memstore.New()
 	g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
 	for i, name := range []string{"x", "y"} {
-		fixture.Must(g.At("sub/"+name).CreateArray(ctx, zarr.Spec{Shape: []int64{int64(4 + i)}, Type: dtype.Of[int16](), DimensionNames: []string{"t"}}, nil))
+		fixture.Must(g.At("sub/"+name).CreateArray(ctx, zarr.Spec{Shape: []int64{int64(4 + i)}, Type: dtype.Int16, DimensionNames: []string{"t"}}, nil))
 	}
 	report, err := check.Run(ctx, reopened(t, s), nil)
 	if err != nil || len(report.Findings) != 1 {
@@ -175,7 +175,7 @@ func TestUnreadableMember(t *testing.T) {
 // TestManyFaults bounds the faults that are listed, and counts all of them.
 func TestManyFaults(t *testing.T) {
 	ctx, s := context.Background(), memstore.New()
-	spec := zarr.Spec{Shape: []int64{20}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(2)}}
+	spec := zarr.Spec{Shape: []int64{20}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Every(2)}}
 	a := fixture.Must(zarr.At(s, "").CreateArray(ctx, spec, nil))
 	if err := zarr.Fill(ctx, a, nil, int16(7)); err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func TestManyFaults(t *testing.T) {
 func coordinate(t *testing.T, s *memstore.Store, days []int32) {
 	t.Helper()
 	a := fixture.Must(zarr.At(s, "t").CreateArray(t.Context(), zarr.Spec{
-		Shape: []int64{int64(len(days))}, Type: dtype.Of[int32](), DimensionNames: []string{"t"}, Attributes: map[string]any{"units": "days since 2024-01-01"},
+		Shape: []int64{int64(len(days))}, Type: dtype.Int32, DimensionNames: []string{"t"}, Attributes: map[string]any{"units": "days since 2024-01-01"},
 	}, nil))
 	if err := zarr.Write(t.Context(), a, nil, days); err != nil {
 		t.Fatal(err)

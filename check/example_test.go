@@ -25,7 +25,7 @@ func archive(ctx context.Context) *zarr.Group {
 		log.Fatal(err)
 	}
 	months := grid.Edges(31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-	spec := zarr.Spec{Shape: []int64{365}, Type: dtype.Of[float32](), Chunks: []grid.Cut{months}}
+	spec := zarr.Spec{Shape: []int64{365}, Type: dtype.Float32, Chunks: []grid.Cut{months}}
 	t2m, err := g.At("t2m").CreateArray(ctx, spec, nil)
 	if err != nil {
 		log.Fatal(err)

@@ -126,7 +126,7 @@ func TestEveryFlip(t *testing.T) {
 // flips change elements, and nothing tells.
 func TestFlipsWithoutChecksum(t *testing.T) {
 	s := memstore.New()
-	newDefault(t, s, dtype.Of[float32](), 4, zarr.Spec{Format: 2})
+	newDefault(t, s, dtype.Float32, 4, zarr.Spec{Format: 2})
 	if all, _, wrong := flips(t, s, "a/0"); wrong == 0 {
 		t.Errorf("none of %d flips changes an element unseen: then there is a checksum, and info need not warn", all)
 	}
@@ -136,7 +136,7 @@ func TestFlipsWithoutChecksum(t *testing.T) {
 // chunks have the checksums that the proof needs.
 func TestRepairOfDefaultShards(t *testing.T) {
 	ctx, s := context.Background(), memstore.New()
-	newDefault(t, s, dtype.Of[float32](), 4, zarr.Spec{InnerChunks: []grid.Cut{grid.Every(2)}})
+	newDefault(t, s, dtype.Float32, 4, zarr.Spec{InnerChunks: []grid.Cut{grid.Every(2)}})
 	stored := value(t, s, "a/c/0")
 	const index = 2*16 + 4 // offsets, lengths and their checksum
 	for bit := 8 * (len(stored) - index); bit < 8*len(stored); bit++ {

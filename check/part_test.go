@@ -83,14 +83,14 @@ func jungle(t *testing.T, r *rand.Rand) *memstore.Store {
 	ctx, s, format := t.Context(), memstore.New(), 2+r.IntN(2)
 	root := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: format}))
 	days := fixture.Must(root.At("t").CreateArray(ctx, zarr.Spec{
-		Format: format, Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(3)}, DimensionNames: []string{"t"},
+		Format: format, Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(3)}, DimensionNames: []string{"t"},
 		Attributes: map[string]any{"units": "days since 2024-01-01"},
 	}, nil))
 	if err := zarr.Write(ctx, days, nil, []int32{0, 1, 1, 2}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 + r.IntN(5) {
-		spec := zarr.Spec{Format: format, Shape: []int64{r.Int64N(12), 1 + r.Int64N(12)}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}
+		spec := zarr.Spec{Format: format, Shape: []int64{r.Int64N(12), 1 + r.Int64N(12)}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}
 		if r.IntN(3) > 0 {
 			spec.DimensionNames = []string{"y", "x"}
 		}
@@ -215,7 +215,7 @@ func TestPartsDivide(t *testing.T) {
 		for i := range cuts {
 			cuts[i] = grid.Every(1)
 		}
-		a := fixture.Must(g.At(name).CreateArray(t.Context(), zarr.Spec{Shape: shape, Type: dtype.Of[int8](), Chunks: cuts}, nil))
+		a := fixture.Must(g.At(name).CreateArray(t.Context(), zarr.Spec{Shape: shape, Type: dtype.Int8, Chunks: cuts}, nil))
 		if err := zarr.Fill(t.Context(), a, nil, int8(3)); err != nil {
 			t.Fatal(err)
 		}

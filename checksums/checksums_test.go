@@ -32,7 +32,7 @@ func archive(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "a.zarr")
 	g := fixture.Must(zarr.CreateGroup(ctx, dir, nil, nil))
 	for _, name := range []string{"x", "sub/y"} {
-		spec := zarr.Spec{Shape: []int64{10}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(3, 7)}}
+		spec := zarr.Spec{Shape: []int64{10}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(3, 7)}}
 		a := fixture.Must(g.At(name).CreateArray(ctx, spec, nil))
 		if err := zarr.Write(ctx, a, nil, fixture.Numbers(1, 10)); err != nil {
 			t.Fatal(err)

@@ -52,7 +52,7 @@ func TestAdapter(t *testing.T) {
 	}
 	for _, exts := range [][]metadata.Extension{{little, mark}, {little, mark, crc32c.Extension()}, {shards}} {
 		for _, adapt := range []bool{false, true} {
-			c, err := (&codec.Environment{Registry: r, Adapt: adapt}).NewChain(exts, specOf(dtype.Of[int16](), 1))
+			c, err := (&codec.Environment{Registry: r, Adapt: adapt}).NewChain(exts, specOf(dtype.Int16, 1))
 			if err != nil {
 				t.Fatal(err)
 			}

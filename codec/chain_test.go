@@ -122,24 +122,24 @@ func TestChainOrder(t *testing.T) {
 		{"unknown", []metadata.Extension{little, named("nope")}, codec.ErrUnsupported, "nope", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := new(codec.Environment).NewChain(tt.exts, specOf(dtype.Of[int32](), 2))
+			_, err := new(codec.Environment).NewChain(tt.exts, specOf(dtype.Int32, 2))
 			wantPlace(t, err, tt.is, tt.codec, tt.place)
 		})
 	}
-	_, err := (&codec.Environment{Registry: opaque()}).NewChain([]metadata.Extension{little, named("number")}, specOf(dtype.Of[int32](), 2))
+	_, err := (&codec.Environment{Registry: opaque()}).NewChain([]metadata.Extension{little, named("number")}, specOf(dtype.Int32, 2))
 	wantPlace(t, err, err, "number", 1)
 }
 
 // TestChainPlace damages what each codec of a chain is given.
 func TestChainPlace(t *testing.T) {
-	r, spec := opaque(), specOf(dtype.Of[bool](), 1)
+	r, spec := opaque(), specOf(dtype.Bool, 1)
 	exts := []metadata.Extension{transpose.Extension(0), bytescodec.Extension(""), crc32c.Extension(), gzipcodec.Extension(1)}
 	for _, c := range []*codec.Chain{newChain(t, codec.Default, spec, exts...), newChain(t, r, spec, exts...)} {
 		decode := func(src []byte) error {
 			return c.Decode(&strided.View{Data: make([]byte, 3), Shape: []int64{3}, Size: 1}, src)
 		}
 		pack := func(data []byte, from int) []byte {
-			packer := newChain(t, codec.Default, specOf(dtype.Of[uint8](), 1), append([]metadata.Extension{bytescodec.Extension("")}, exts[from:]...)...)
+			packer := newChain(t, codec.Default, specOf(dtype.Uint8, 1), append([]metadata.Extension{bytescodec.Extension("")}, exts[from:]...)...)
 			return must(packer.Encode(nil, strided.Contiguous(data, []int64{int64(len(data))}, 1)))
 		}
 		if err := decode(pack([]byte{0, 1, 0}, 2)); err != nil {
@@ -173,11 +173,11 @@ func TestChainFacts(t *testing.T) {
 		exts           []metadata.Extension
 		plain, inOrder bool
 	}{
-		{"bytes", dtype.Of[uint8](), []metadata.Extension{little}, true, true},
-		{"bools have to be looked at", dtype.Of[bool](), []metadata.Extension{little}, false, true},
-		{"packed", dtype.Of[uint8](), []metadata.Extension{little, gzipcodec.Extension(1)}, false, true},
-		{"turned", dtype.Of[uint8](), []metadata.Extension{transpose.Extension(1, 0), little}, false, false},
-		{"turned back", dtype.Of[uint8](), []metadata.Extension{transpose.Extension(1, 0), transpose.Extension(1, 0), little}, true, true},
+		{"bytes", dtype.Uint8, []metadata.Extension{little}, true, true},
+		{"bools have to be looked at", dtype.Bool, []metadata.Extension{little}, false, true},
+		{"packed", dtype.Uint8, []metadata.Extension{little, gzipcodec.Extension(1)}, false, true},
+		{"turned", dtype.Uint8, []metadata.Extension{transpose.Extension(1, 0), little}, false, false},
+		{"turned back", dtype.Uint8, []metadata.Extension{transpose.Extension(1, 0), transpose.Extension(1, 0), little}, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newChain(t, codec.Default, specOf(tt.typ, 2), tt.exts...)
@@ -216,7 +216,7 @@ func TestHasChecksum(t *testing.T) {
 		{little, named("conditional", `{"codecs":[{"name":"zstd","configuration":{"checksum":true}}]}`)},
 	}
 	for i, chain := range slices.Concat(has, lacks) {
-		c := newChain(t, codec.Default, specOf(dtype.Of[int32](), 2), chain...)
+		c := newChain(t, codec.Default, specOf(dtype.Int32, 2), chain...)
 		if got := c.HasChecksum(); got != (i < len(has)) {
 			t.Errorf("%q: %t", c.Names(), got)
 		}
@@ -265,7 +265,7 @@ func (p *pair) elements(t *rapid.T) []byte {
 	data := make([]byte, p.bytes())
 	for i := range data {
 		data[i] = byte(r.IntN(256))
-		if p.typ.Kind() == dtype.Bool {
+		if p.typ.Kind() == dtype.KindBool {
 			data[i] &= 1
 		}
 	}
@@ -374,7 +374,7 @@ func TestDecodeAllocations(t *testing.T) {
 		{[]metadata.Extension{bitround.Extension(5), little}, 0},
 		{[]metadata.Extension{transpose.Extension(1, 0), bitround.Extension(5), bitround.Extension(4), little, zstd.Extension(0, false)}, 0},
 	} {
-		c := newChain(t, codec.Default, specOf(dtype.Of[float32](), 2), tt.exts...)
+		c := newChain(t, codec.Default, specOf(dtype.Float32, 2), tt.exts...)
 		t.Run(fmt.Sprint(c.Names()), func(t *testing.T) {
 			v := strided.Contiguous(make([]byte, 400), []int64{10, 10}, 4)
 			src := must(c.Encode(nil, v))
@@ -395,7 +395,7 @@ func TestEncodeAllocations(t *testing.T) {
 		{little}, {transpose.Extension(1, 0), little}, {transpose.Extension(1, 0), little, crc32c.Extension()},
 		{bitround.Extension(5), little}, {transpose.Extension(1, 0), bitround.Extension(5), little},
 	} {
-		c := newChain(t, codec.Default, specOf(dtype.Of[float32](), 2), exts...)
+		c := newChain(t, codec.Default, specOf(dtype.Float32, 2), exts...)
 		v, dst := strided.Contiguous(make([]byte, 400), []int64{10, 10}, 4), make([]byte, 0, 500)
 		if got := testing.AllocsPerRun(200, func() { must(c.Encode(dst, v)) }); got > 0 {
 			t.Errorf("%q: %g allocations", c.Names(), got)

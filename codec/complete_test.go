@@ -19,7 +19,7 @@ func TestComplete(t *testing.T) {
 		return `[{"name":"sharding_indexed","configuration":{"chunk_shape":[2],"codecs":` + inner +
 			`,"index_codecs":[` + littleBytes + `,` + crc + `]` + location + `}}]`
 	}
-	number, small := dtype.Of[int16](), dtype.Of[uint8]()
+	number, small := dtype.Int16, dtype.Uint8
 	for _, c := range []struct {
 		typ        dtype.Type
 		text, want string

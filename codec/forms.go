@@ -105,7 +105,7 @@ func readNoEndian(e metadata.Extension, spec Spec) (metadata.Extension, string) 
 		Endian *string `json:"endian"`
 	}
 	// Only these data types are stored without a byte order.
-	isKnown := spec.Type.Kind() == dtype.Struct || spec.Type.Kind() == dtype.UTF32
+	isKnown := spec.Type.Kind() == dtype.KindStruct || spec.Type.Kind() == dtype.KindUTF32
 	if e.Name != "bytes" || !isKnown || config.Decode(e.Configuration, &c) != nil || c.Endian != nil {
 		return e, ""
 	}

@@ -59,7 +59,7 @@ func numcodec(id, members string) string {
 // specified.
 func TestOlderForms(t *testing.T) {
 	pair, text := typeOf(t, "struct", pairFields), typeOf(t, "fixed_length_utf32", `{"length_bytes":12}`)
-	number := dtype.Of[int16]()
+	number := dtype.Int16
 	shard := func(inner, index string) string {
 		return `[{"name":"sharding_indexed","configuration":{"chunk_shape":[1,1,1], "codecs":` + inner + `, "index_codecs":` + index + `}}]`
 	}
@@ -111,7 +111,7 @@ func TestOlderForms(t *testing.T) {
 
 // TestNoOlderForm refuses what is damaged in other ways, or could mean several things.
 func TestNoOlderForm(t *testing.T) {
-	number, pair := dtype.Of[int16](), typeOf(t, "struct", pairFields)
+	number, pair := dtype.Int16, typeOf(t, "struct", pairFields)
 	for text, typ := range map[string]dtype.Type{
 		`["bytes"]`:  number,
 		`["endian"]`: number,

@@ -18,7 +18,7 @@ import (
 func BenchmarkWhole(b *testing.B) {
 	ctx := context.Background()
 	for name, codecs := range map[string]bool{"zstd": true, "raw": false} {
-		spec := zarr.Spec{Shape: []int64{64, 512, 512}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(8), grid.Every(128), grid.Every(512)}}
+		spec := zarr.Spec{Shape: []int64{64, 512, 512}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(8), grid.Every(128), grid.Every(512)}}
 		if !codecs {
 			spec.Codecs = fixture.Plain()
 		}

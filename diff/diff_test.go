@@ -76,7 +76,7 @@ func TestRegions(t *testing.T) {
 				}
 			}
 		}
-		spec := zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Chunks: drawCuts(t, shape)}
+		spec := zarr.Spec{Shape: shape, Type: dtype.Int32, Chunks: drawCuts(t, shape)}
 		a := create(t, spec)
 		if rapid.Bool().Draw(t, "other chunks") {
 			spec.Chunks = drawCuts(t, shape)
@@ -166,7 +166,7 @@ func TestTolerance(t *testing.T) {
 		{1, math.Inf(1), 1, 0, true, -1},
 		{1, math.Inf(1), 1, 1, true, -1},
 	} {
-		spec := zarr.Spec{Shape: []int64{}, Type: dtype.Of[float64](), Chunks: []grid.Cut{}}
+		spec := zarr.Spec{Shape: []int64{}, Type: dtype.Float64, Chunks: []grid.Cut{}}
 		a, b := create(t, spec), create(t, spec)
 		for array, v := range map[*zarr.Array]float64{a: c.a, b: c.b} {
 			if err := zarr.Write(context.Background(), array, nil, []float64{v}); err != nil {
@@ -182,7 +182,7 @@ func TestTolerance(t *testing.T) {
 
 // TestLargeIntegers has numbers that float64 does not tell apart.
 func TestLargeIntegers(t *testing.T) {
-	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[uint64](), Chunks: []grid.Cut{grid.Every(2)}}
+	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Uint64, Chunks: []grid.Cut{grid.Every(2)}}
 	a, b := create(t, spec), create(t, spec)
 	for array, v := range map[*zarr.Array][]uint64{a: {1<<64 - 1, 5, 1 << 60}, b: {1<<64 - 2, 5, 1<<60 + 3}} {
 		if err := zarr.Write(context.Background(), array, nil, v); err != nil {
@@ -202,9 +202,9 @@ func TestElementsOfOtherTypes(t *testing.T) {
 		a, b    string
 		largest float64
 	}{
-		"bool":    {dtype.Of[bool](), "false", "true", -1},
+		"bool":    {dtype.Bool, "false", "true", -1},
 		"complex": {fixture.Must(dtype.Parse("complex64", nil)), "[1, 2]", "[1, 5]", 3},
-		"text":    {dtype.Of[string](), `"a"`, `"b"`, -1},
+		"text":    {dtype.String, `"a"`, `"b"`, -1},
 		"time":    {fixture.Must(dtype.DatetimeOf("s", 1)), "10", "25", 15},
 		"small":   {fixture.Must(dtype.Parse("int4", nil)), "-8", "7", 15},
 		"half":    {fixture.Must(dtype.Parse("float16", nil)), "1", "1.5", 0.5},
@@ -235,7 +235,7 @@ func TestNodes(t *testing.T) {
 	build := func(attributes, only string, shape int64, chunk int64, values ...int32) *zarr.Group {
 		h := zarr.At(memstore.New(), "")
 		g := fixture.Must(h.CreateGroup(ctx, json.RawMessage(attributes), nil))
-		spec := zarr.Spec{Shape: []int64{shape}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(chunk)}, DimensionNames: []string{"t"}}
+		spec := zarr.Spec{Shape: []int64{shape}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(chunk)}, DimensionNames: []string{"t"}}
 		a := fixture.Must(h.At("sub/x").CreateArray(ctx, spec, nil))
 		fixture.Must(h.At("same").CreateArray(ctx, spec, nil))
 		fixture.Must(h.At(only).CreateGroup(ctx, nil, nil))
@@ -278,7 +278,7 @@ func lines(list []diff.Difference) (text []string) {
 // TestAlike checks that chunks with equal stored bytes are not decoded.
 func TestAlike(t *testing.T) {
 	ctx := context.Background()
-	spec := zarr.Spec{Shape: []int64{100, 10}, Type: dtype.Of[float64](), Chunks: []grid.Cut{grid.Every(10), grid.Every(10)}}
+	spec := zarr.Spec{Shape: []int64{100, 10}, Type: dtype.Float64, Chunks: []grid.Cut{grid.Every(10), grid.Every(10)}}
 	a, b := create(t, spec), create(t, spec)
 	for _, array := range []*zarr.Array{a, b} {
 		if err := zarr.Fill(ctx, array, nil, 2.5); err != nil {
@@ -317,7 +317,7 @@ func TestAlike(t *testing.T) {
 
 // TestManyRegions keeps only as many regions as asked for, and loses no count.
 func TestManyRegions(t *testing.T) {
-	spec := zarr.Spec{Shape: []int64{100}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(5)}}
+	spec := zarr.Spec{Shape: []int64{100}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(5)}}
 	a, b := create(t, spec), create(t, spec)
 	for i := int64(0); i < 100; i += 5 {
 		if err := zarr.Fill(context.Background(), b, selection.Basic{selection.At(i)}, int32(i+1)); err != nil {

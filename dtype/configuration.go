@@ -252,9 +252,9 @@ func (t Type) Configuration() []byte {
 	switch {
 	case t.hasLength():
 		return fmt.Appendf(nil, `{"length_bytes":%d}`, t.size)
-	case t.kind == Datetime || t.kind == Timedelta:
+	case t.kind == KindDatetime || t.kind == KindTimedelta:
 		return fmt.Appendf(nil, `{"unit":%q,"scale_factor":%d}`, t.step.Unit, t.step.Factor)
-	case t.kind != Struct:
+	case t.kind != KindStruct:
 		return nil
 	}
 	dst := []byte(`{"fields":[`)

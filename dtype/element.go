@@ -26,10 +26,7 @@ type Element interface {
 }
 
 // Of returns the data type for values of T. If no type has the same layout in memory, it
-// is the closest one: "string", "bytes", and moments and durations in nanoseconds. Other
-// types are made by
-// [Parse], [DatetimeOf], [TimedeltaOf], [FixedUTF32], [NullTerminated], [RawBytes] and
-// [StructOf].
+// is the closest one: "string", "bytes", and moments and durations in nanoseconds.
 func Of[T Element]() Type {
 	name := reflect.TypeFor[T]().Kind().String() // Go and the specification have the same names
 	var zero T

@@ -20,7 +20,7 @@ func ExampleParse() {
 }
 
 func ExampleOf() {
-	fmt.Println(dtype.Of[int16](), dtype.Of[dtype.Float16](), dtype.Of[int16]() == dtype.Of[uint16]())
+	fmt.Println(dtype.Int16, dtype.Of[dtype.Float16](), dtype.Int16 == dtype.Uint16)
 	// Output: int16 float16 false
 }
 
@@ -28,19 +28,19 @@ func ExampleType_AppendText() {
 	t, _ := dtype.Parse("r24", nil)
 	elem, _ := t.ParseFill([]byte("[0, 10, 255]"))
 	row := t.AppendText(nil, elem)
-	row = dtype.Of[bool]().AppendText(append(row, ','), []byte{1})
+	row = dtype.Bool.AppendText(append(row, ','), []byte{1})
 	fmt.Println(string(row))
 	// Output: 0x000aff,true
 }
 
 func ExampleType_ParseFill() {
-	t := dtype.Of[float32]()
+	t := dtype.Float32
 	for _, json := range []string{`0.1`, `-0`, `"NaN"`, `"0x7fc00001"`} {
 		elem, _ := t.ParseFill([]byte(json))
 		canonical, _ := t.FormatFill(elem)
 		fmt.Println(string(canonical))
 	}
-	_, err := dtype.Of[int8]().ParseFill([]byte("128"))
+	_, err := dtype.Int8.ParseFill([]byte("128"))
 	fmt.Println(err)
 	// Output:
 	// 0.1
@@ -87,7 +87,7 @@ func ExampleSwapBytes() {
 func ExampleStructOf() {
 	seen, _ := dtype.DatetimeOf("s", 1)
 	name, _ := dtype.FixedUTF32(4)
-	t, err := dtype.StructOf(dtype.Field{Name: "name", Type: name}, dtype.Field{Name: "seen", Type: seen}, dtype.Field{Name: "value", Type: dtype.Of[float32]()})
+	t, err := dtype.StructOf(dtype.Field{Name: "name", Type: name}, dtype.Field{Name: "seen", Type: seen}, dtype.Field{Name: "value", Type: dtype.Float32})
 	fmt.Println(t, t.Size(), err)
 	for _, f := range t.Fields() {
 		fmt.Println(f.Name, f.Offset)

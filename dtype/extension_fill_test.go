@@ -96,7 +96,7 @@ func TestExtendedFillRefuses(t *testing.T) {
 	types := extended(t)
 	for name, typ := range types {
 		for i, json := range append(no[name], always...) {
-			if i >= len(no[name]) && (typ.Kind() == Bool && json == "true") {
+			if i >= len(no[name]) && (typ.Kind() == KindBool && json == "true") {
 				continue
 			}
 			got, err := typ.ParseFill([]byte(json))

@@ -50,7 +50,7 @@ func (t Type) ParseFill(json []byte) ([]byte, error) {
 // bytes of a struct are zero, also those of times, as in zarr-python 3.4.1.
 func (t Type) Default() []byte {
 	elem := make([]byte, t.size)
-	if t.kind == Datetime || t.kind == Timedelta {
+	if t.kind == KindDatetime || t.kind == KindTimedelta {
 		// The bits of NaT.
 		putBits(elem, 1<<63)
 	}
@@ -60,25 +60,25 @@ func (t Type) Default() []byte {
 // parse sets elem to the value of text. It returns false if text is not a value of t.
 func (t Type) parse(elem []byte, text string) bool {
 	switch t.kind {
-	case Bool:
+	case KindBool:
 		if text == "true" {
 			elem[0] = 1
 		}
 		return text == "true" || text == "false"
-	case Complex:
+	case KindComplex:
 		return t.parseArray(elem, text)
-	case Raw:
+	case KindRaw:
 		return t.parseArray(elem, text) || t.name == "raw_bytes" && copyExactly(elem, text)
-	case UTF32:
+	case KindUTF32:
 		return t.parseUTF32(elem, text)
-	case Terminated:
+	case KindTerminated:
 		b, ok := parseBytes(text)
 		// A longer text does not fit. A shorter one is padded with zeros, which elem has
 		// already.
 		return ok && copy(elem, b) == len(b)
-	case Struct:
+	case KindStruct:
 		return t.parseStruct(elem, text)
-	case Datetime, Timedelta:
+	case KindDatetime, KindTimedelta:
 		if text == `"NaT"` {
 			putBits(elem, 1<<63)
 			return true
@@ -110,9 +110,9 @@ func (t Type) parseNumber(elem []byte, text string) bool {
 	var bits uint64
 	var ok bool
 	switch t.kind {
-	case Int, Uint, Raw, Datetime, Timedelta:
+	case KindInt, KindUint, KindRaw, KindDatetime, KindTimedelta:
 		bits, ok = t.parseInteger(text)
-	case Float, Complex:
+	case KindFloat, KindComplex:
 		bits, ok = t.format.parse(text)
 	}
 	if ok {
@@ -146,7 +146,7 @@ func (t Type) limits() (low, high uint64) {
 		width = 8 * t.unit
 	}
 	high = 1<<width - 1
-	if t.kind == Int || t.kind == Datetime || t.kind == Timedelta {
+	if t.kind == KindInt || t.kind == KindDatetime || t.kind == KindTimedelta {
 		high >>= 1
 		low = high + 1
 	}
@@ -156,34 +156,34 @@ func (t Type) limits() (low, high uint64) {
 // expected describes the fill values of t for error messages.
 func (t Type) expected() string {
 	switch t.kind {
-	case Bool:
+	case KindBool:
 		return "true or false"
-	case Int:
+	case KindInt:
 		low, high := t.limits()
 		return fmt.Sprintf("an integer from -%d to %d", low, high)
-	case Uint:
+	case KindUint:
 		_, high := t.limits()
 		return fmt.Sprintf("an integer from 0 to %d", high)
-	case Float:
+	case KindFloat:
 		return t.expectedFloat()
-	case Complex:
+	case KindComplex:
 		return "an array of two parts, each " + t.expectedFloat()
-	case Raw:
+	case KindRaw:
 		if t.name == "raw_bytes" {
 			return fmt.Sprintf("%d bytes in base64, or an array of as many integers from 0 to 255", t.size)
 		}
 		return fmt.Sprintf("an array of %d integers from 0 to 255", t.size)
-	case String:
+	case KindString:
 		return "a string"
-	case Bytes:
+	case KindBytes:
 		return "a string in base64, or an array of integers from 0 to 255"
-	case UTF32:
+	case KindUTF32:
 		return fmt.Sprintf("a string of at most %d code points", t.size/4)
-	case Terminated:
+	case KindTerminated:
 		return fmt.Sprintf("a string in base64 of at most %d bytes", t.size)
-	case Datetime, Timedelta:
+	case KindDatetime, KindTimedelta:
 		return `an integer of 64 bits, or "NaT"`
-	case Struct:
+	case KindStruct:
 		return t.expectedStruct()
 	}
 	return "a data type first"

@@ -163,10 +163,10 @@ func checkRoundTrip(t rapid.TB, typ Type, elem []byte) {
 		t.Fatalf("%s: %x as the text %s is %x: %v", typ, elem, json, back, err)
 	}
 	text := string(typ.AppendText(nil, elem))
-	if typ.Kind() == Datetime {
+	if typ.Kind() == KindDatetime {
 		text = `"` + text + `"` // a year alone is a number of steps
 	}
-	if typ.Kind() == Struct || typ.Kind() == Terminated || typ.Kind() != Datetime && strings.HasPrefix(text, `"`) || typ.Kind() != Raw && strings.HasPrefix(text, "0x") {
+	if typ.Kind() == KindStruct || typ.Kind() == KindTerminated || typ.Kind() != KindDatetime && strings.HasPrefix(text, `"`) || typ.Kind() != KindRaw && strings.HasPrefix(text, "0x") {
 		return // text that is read in another way
 	}
 	back, err := typ.ParseText(text)
@@ -179,7 +179,7 @@ func TestFillRoundTripAll(t *testing.T) {
 	racing.Skip(t)
 	for _, typ := range sample(t) {
 		switch {
-		case typ.Kind() == Bool:
+		case typ.Kind() == KindBool:
 			checkRoundTrip(t, typ, []byte{0})
 			checkRoundTrip(t, typ, []byte{1})
 		case typ.Size() == 1:
@@ -216,21 +216,21 @@ func drawElem(t *rapid.T, typ Type) []byte {
 		1 << 31, 0x7f800000, 0x7fc00000, 0xffc00000, 0x7f800001, 0x7f7fffff, 0x3f800000,
 	})
 	switch typ.Kind() {
-	case String:
+	case KindString:
 		return []byte(rapid.String().Draw(t, "text"))
-	case Bytes:
+	case KindBytes:
 		return rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")
-	case UTF32:
+	case KindUTF32:
 		elem := make([]byte, typ.Size())
 		typ.setText(elem, rapid.StringN(0, typ.Size()/4, -1).Draw(t, "text"))
 		return elem
-	case Struct:
+	case KindStruct:
 		var elem []byte
 		for _, f := range typ.Fields() {
 			elem = append(elem, drawElem(t, f.Type)...)
 		}
 		return elem
-	case Bool:
+	case KindBool:
 		return []byte{rapid.ByteRange(0, 1).Draw(t, "bool")}
 	}
 	var elem []byte

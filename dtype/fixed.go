@@ -14,14 +14,14 @@ func FixedUTF32(n int) (Type, error) {
 	if n > maxFixedSize/4 {
 		return Type{}, tooLong("fixed_length_utf32")
 	}
-	return fixed(Type{name: "fixed_length_utf32", kind: UTF32, size: 4 * n, unit: 4})
+	return fixed(Type{name: "fixed_length_utf32", kind: KindUTF32, size: 4 * n, unit: 4})
 }
 
 // NullTerminated returns the type of byte strings of at most n bytes, padded with zeros,
 // which is "S4" in NumPy for 4 bytes. It returns an error that wraps [ErrInvalid] if n is
 // below 1, and [ErrUnsupported] if n exceeds 1 MiB.
 func NullTerminated(n int) (Type, error) {
-	return fixed(Type{name: "null_terminated_bytes", kind: Terminated, size: n, unit: 1})
+	return fixed(Type{name: "null_terminated_bytes", kind: KindTerminated, size: n, unit: 1})
 }
 
 // RawBytes returns the type of n bytes without meaning, which is "V4" in NumPy for 4
@@ -29,7 +29,7 @@ func NullTerminated(n int) (Type, error) {
 // RawBytes returns an error that wraps [ErrInvalid] if n is below 1, and [ErrUnsupported]
 // if n exceeds 1 MiB.
 func RawBytes(n int) (Type, error) {
-	return fixed(Type{name: "raw_bytes", kind: Raw, size: n, unit: 1})
+	return fixed(Type{name: "raw_bytes", kind: KindRaw, size: n, unit: 1})
 }
 
 func fixed(t Type) (Type, error) {
@@ -48,7 +48,7 @@ func tooLong(name string) error {
 
 // hasLength reports whether the configuration of t is its length in bytes.
 func (t Type) hasLength() bool {
-	return t.kind == UTF32 || t.kind == Terminated || t.name == "raw_bytes"
+	return t.kind == KindUTF32 || t.kind == KindTerminated || t.name == "raw_bytes"
 }
 
 func (t Type) lengthString() string {

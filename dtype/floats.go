@@ -13,7 +13,7 @@ import (
 // their sign and payload if the format has them. Float32s returns the number of elements
 // converted, which is the smaller number of both slices, or 0 if t is another type.
 func (t Type) Float32s(dst []float32, elems []byte) (n int) {
-	if t.kind != Float || t.size > 4 {
+	if t.kind != KindFloat || t.size > 4 {
 		return 0
 	}
 	n = min(len(dst), len(elems)/t.size)
@@ -46,7 +46,7 @@ func (t Type) Float32s(dst []float32, elems []byte) (n int) {
 // without, and a number that is not positive in float8_e8m0fnu. SetFloat32s returns the
 // number of elements set, or 0 if t is another type.
 func (t Type) SetFloat32s(elems []byte, src []float32) (n int) {
-	if t.kind != Float || t.size > 4 {
+	if t.kind != KindFloat || t.size > 4 {
 		return 0
 	}
 	n = min(len(src), len(elems)/t.size)

@@ -18,7 +18,7 @@ import (
 // shortFloats returns the float types of at most two bytes.
 func shortFloats() (list []Type) {
 	for _, t := range All() {
-		if t.Kind() == Float && t.Size() <= 2 {
+		if t.Kind() == KindFloat && t.Size() <= 2 {
 			list = append(list, t)
 		}
 	}

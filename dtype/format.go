@@ -38,23 +38,23 @@ func (t Type) FormatFill(elem []byte) ([]byte, error) {
 // Unicode. Other types have no invalid elements.
 func (t Type) Check(elems []byte) error {
 	switch t.kind {
-	case Bool:
+	case KindBool:
 		for _, b := range elems {
 			if b > 1 {
 				return fmt.Errorf("%w: a bool is the byte 0 or 1, not %d", ErrInvalid, b)
 			}
 		}
-	case Int, Uint, Float, Complex:
+	case KindInt, KindUint, KindFloat, KindComplex:
 		if t.Small() {
 			return t.checkSmall(elems)
 		}
-	case String:
+	case KindString:
 		if !utf8.Valid(elems) {
 			return fmt.Errorf("%w: text %s is not UTF-8", ErrInvalid, excerpt(string(elems)))
 		}
-	case UTF32:
+	case KindUTF32:
 		return checkUTF32(elems)
-	case Struct:
+	case KindStruct:
 		for h := t.fields; h != noFields; h = h.Value().next {
 			f := h.Value().Field
 			for at := f.Offset; at < len(elems); at += t.size {
@@ -72,23 +72,23 @@ func (t Type) Check(elems []byte) error {
 // other than 0 is true. Invalid Unicode becomes the replacement character.
 func (t Type) AppendJSON(dst, elem []byte) []byte {
 	switch t.kind {
-	case Complex:
+	case KindComplex:
 		return t.appendList(dst, elem)
-	case Raw:
+	case KindRaw:
 		if t.name != "raw_bytes" {
 			return t.appendList(dst, elem)
 		}
 		return appendBase64(dst, elem)
-	case String:
+	case KindString:
 		return strictjson.AppendQuote(dst, strings.ToValidUTF8(string(elem), "\ufffd"))
-	case Bytes:
+	case KindBytes:
 		return appendBase64(dst, elem)
-	case Terminated:
+	case KindTerminated:
 		return appendBase64(dst, trimZeros(elem))
-	case UTF32:
+	case KindUTF32:
 		var room [256]byte
 		return strictjson.AppendQuote(dst, string(appendUTF8(room[:0], elem)))
-	case Struct:
+	case KindStruct:
 		return append(dst, t.object(elem)...)
 	}
 	return t.appendNumber(dst, elem)
@@ -113,23 +113,23 @@ func (t Type) appendList(dst, elem []byte) []byte {
 // month and null-terminated bytes.
 func (t Type) AppendText(dst, elem []byte) []byte {
 	switch t.kind {
-	case Float:
+	case KindFloat:
 		return t.format.appendText(dst, loadBits(elem))
-	case Complex:
+	case KindComplex:
 		return t.appendComplex(dst, elem)
-	case Raw, Bytes:
+	case KindRaw, KindBytes:
 		return hex.AppendEncode(append(dst, "0x"...), elem)
-	case String:
+	case KindString:
 		return append(dst, elem...)
-	case UTF32:
+	case KindUTF32:
 		return appendUTF8(dst, elem)
-	case Terminated:
+	case KindTerminated:
 		return appendPrintable(dst, trimZeros(elem))
-	case Datetime:
+	case KindDatetime:
 		return t.appendMoment(dst, int64(loadBits(elem)))
-	case Timedelta:
+	case KindTimedelta:
 		return t.appendDuration(dst, int64(loadBits(elem)))
-	case Struct:
+	case KindStruct:
 		return append(dst, t.tuple(elem)...)
 	}
 	return t.appendNumber(dst, elem)
@@ -155,13 +155,13 @@ func (t Type) appendNumber(dst, elem []byte) []byte {
 	}
 	bits := loadBits(elem)
 	switch t.kind {
-	case Bool:
+	case KindBool:
 		return strconv.AppendBool(dst, bits != 0)
-	case Int, Datetime, Timedelta:
+	case KindInt, KindDatetime, KindTimedelta:
 		// Shift the sign of the number into that of an int64.
 		unused := 64 - 8*t.unit
 		return strconv.AppendInt(dst, int64(bits<<unused)>>unused, 10)
-	case Float, Complex:
+	case KindFloat, KindComplex:
 		return t.format.appendJSON(dst, bits)
 	}
 	return strconv.AppendUint(dst, bits, 10)

@@ -14,7 +14,7 @@ import (
 // TestStructOfLongName has a field whose name is longer than any in use.
 func TestStructOfLongName(t *testing.T) {
 	for n, want := range map[int]error{1024: nil, 1025: dtype.ErrUnsupported, 1 << 20: dtype.ErrUnsupported} {
-		_, err := dtype.StructOf(dtype.Field{Name: strings.Repeat("z", n), Type: dtype.Of[int8]()})
+		_, err := dtype.StructOf(dtype.Field{Name: strings.Repeat("z", n), Type: dtype.Int8})
 		if !errors.Is(err, want) || err != nil && len(err.Error()) > 200 {
 			t.Errorf("%d bytes: %.1000v", n, err)
 		}
@@ -27,10 +27,10 @@ func TestParseFillLongText(t *testing.T) {
 	for _, c := range "0x3ff0000000000000" {
 		escaped += fmt.Sprintf(`\u%04x`, c)
 	}
-	if elem, err := dtype.Of[float64]().ParseFill([]byte(`"` + escaped + `"`)); err != nil || len(elem) != 8 {
+	if elem, err := dtype.Float64.ParseFill([]byte(`"` + escaped + `"`)); err != nil || len(elem) != 8 {
 		t.Errorf("%x, %v", elem, err)
 	}
-	if _, err := dtype.Of[float64]().ParseFill([]byte(`"0x` + strings.Repeat("f", 1<<20) + `"`)); !errors.Is(err, dtype.ErrInvalid) || len(err.Error()) > 400 {
+	if _, err := dtype.Float64.ParseFill([]byte(`"0x` + strings.Repeat("f", 1<<20) + `"`)); !errors.Is(err, dtype.ErrInvalid) || len(err.Error()) > 400 {
 		t.Errorf("%.1000v", err)
 	}
 }

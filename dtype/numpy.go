@@ -28,24 +28,24 @@ func (t Type) NumPy() (descr string, ok bool) {
 // numPyCode returns the type string without the byte order.
 func (t Type) numPyCode() (code string, ok bool) {
 	switch t.kind {
-	case Bool:
+	case KindBool:
 		return "b1", true
-	case Int, Uint:
+	case KindInt, KindUint:
 		// Int and Uint are the kinds 2 and 3.
 		return string(" biu"[t.kind]) + strconv.Itoa(t.size), t.bits == 8*t.size
-	case Float:
+	case KindFloat:
 		return "f" + strconv.Itoa(t.size), isNative(t.format)
-	case Complex:
+	case KindComplex:
 		return "c" + strconv.Itoa(t.size), t.format == float32Format || t.format == float64Format
-	case Raw:
+	case KindRaw:
 		return "V" + strconv.Itoa(t.size), true
-	case Terminated:
+	case KindTerminated:
 		return "S" + strconv.Itoa(t.size), true
-	case UTF32:
+	case KindUTF32:
 		return "U" + strconv.Itoa(t.size/4), true
-	case Datetime:
+	case KindDatetime:
 		return "M8" + t.step.numPy(), true
-	case Timedelta:
+	case KindTimedelta:
 		return "m8" + t.step.numPy(), true
 	}
 	return "", false

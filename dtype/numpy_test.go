@@ -26,7 +26,7 @@ func TestNumPy(t *testing.T) {
 func TestNumPyRoundTrip(t *testing.T) {
 	for _, typ := range sample(t) {
 		descr, ok := typ.NumPy()
-		if !ok || typ.Kind() == Raw && typ.Name() != "raw_bytes" || strings.HasPrefix(typ.Name(), "complex_") {
+		if !ok || typ.Kind() == KindRaw && typ.Name() != "raw_bytes" || strings.HasPrefix(typ.Name(), "complex_") {
 			continue // NumPy has no such type, or another name for it
 		}
 		if back, big, err := FromNumPy(descr); err != nil || back != typ || big {

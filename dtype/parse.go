@@ -38,7 +38,7 @@ func parseRaw(digits string) (Type, error) {
 
 // raw returns the raw type of size bytes.
 func raw(size int) Type {
-	return Type{name: "r" + strconv.Itoa(8*size), kind: Raw, size: size, unit: 1}
+	return Type{name: "r" + strconv.Itoa(8*size), kind: KindRaw, size: size, unit: 1}
 }
 
 func isDigits(s string) bool {

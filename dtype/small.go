@@ -8,7 +8,7 @@ import "fmt"
 // and floats of fewer than 8 bits, and for structs with such fields. In memory, unused
 // bits repeat the sign of an integer and are 0 in a float.
 func (t Type) Small() bool {
-	if t.kind != Struct {
+	if t.kind != KindStruct {
 		return t.Bits() > 0 && t.Bits() < 8
 	}
 	for h := t.fields; h != noFields; h = h.Value().next {
@@ -28,14 +28,14 @@ func (t Type) HasBool() bool {
 			return true
 		}
 	}
-	return t.kind == Bool
+	return t.kind == KindBool
 }
 
 // Normalize sets the unused bits of consecutive elements to the values that they have in
 // memory; see [Type.Small].
 func (t Type) Normalize(elems []byte) {
 	switch {
-	case t.kind == Struct:
+	case t.kind == KindStruct:
 		for h := t.fields; h != noFields; h = h.Value().next {
 			f := h.Value().Field
 			for at := f.Offset; f.Type.Small() && at < len(elems); at += t.size {
@@ -44,7 +44,7 @@ func (t Type) Normalize(elems []byte) {
 		}
 	case t.Small():
 		unused := 8 - t.Bits()
-		if t.kind == Int {
+		if t.kind == KindInt {
 			for i, b := range elems {
 				// The arithmetic shift repeats the sign.
 				elems[i] = byte(int8(b<<unused) >> unused)
@@ -62,7 +62,7 @@ func (t Type) checkSmall(elems []byte) error {
 	for _, b := range elems {
 		one := [1]byte{b}
 		if t.Normalize(one[:]); one[0] != b {
-			if t.kind == Int {
+			if t.kind == KindInt {
 				return fmt.Errorf("%w: %d does not fit %s", ErrInvalid, int8(b), t)
 			}
 			return fmt.Errorf("%w: %d does not fit %s", ErrInvalid, b, t)

@@ -49,7 +49,7 @@ func StructOf(fields ...Field) (Type, error) {
 	if len(fields) > maxFields {
 		return Type{}, fmt.Errorf("%w: a struct of more than %d fields", ErrUnsupported, maxFields)
 	}
-	t := Type{name: "struct", kind: Struct, unit: fields[0].Type.unit}
+	t := Type{name: "struct", kind: KindStruct, unit: fields[0].Type.unit}
 	seen := make(map[string]bool, len(fields))
 	list := make([]Field, len(fields))
 	for i, f := range fields {
@@ -122,10 +122,10 @@ func (t Type) Field(name string) (Field, bool) {
 // format 2 need this, because every field of a NumPy structured type has its own byte
 // order.
 func (t Type) Turned(turn func() bool) Type {
-	if t.kind != Struct {
+	if t.kind != KindStruct {
 		if t.Ordered() && !turn() {
 			// Raw bytes are never swapped.
-			return Type{name: "raw_bytes", kind: Raw, size: t.size, unit: 1}
+			return Type{name: "raw_bytes", kind: KindRaw, size: t.size, unit: 1}
 		}
 		return t
 	}
@@ -142,7 +142,7 @@ func (t Type) Turned(turn func() bool) Type {
 
 // depth returns the number of levels of nested structs.
 func (t Type) depth() int {
-	if t.kind != Struct {
+	if t.kind != KindStruct {
 		return 0
 	}
 	n := 0

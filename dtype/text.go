@@ -27,7 +27,7 @@ import (
 // is an error that wraps [ErrInvalid].
 func (t Type) ParseText(text string) ([]byte, error) {
 	// Any text is a value, even one that looks like JSON of another kind.
-	if t.kind == String {
+	if t.kind == KindString {
 		return parseWord(text)
 	}
 	// Try the forms of metadata first: they mean the same here, even if other forms
@@ -40,14 +40,14 @@ func (t Type) ParseText(text string) ([]byte, error) {
 	// Then try the forms that metadata does not have.
 	elem, ok := make([]byte, t.size), false
 	switch t.kind {
-	case Bytes, Terminated, Raw, Struct:
+	case KindBytes, KindTerminated, KindRaw, KindStruct:
 		elem, ok = t.parseEncoded(trimmed)
-	case UTF32:
+	case KindUTF32:
 		word, err := parseWord(text)
 		ok = err == nil && t.setText(elem, string(word))
-	case Datetime:
+	case KindDatetime:
 		ok = t.parseMoment(elem, unquoted(trimmed))
-	case Timedelta:
+	case KindTimedelta:
 		ok = t.parseDuration(elem, unquoted(trimmed))
 	default:
 		json, quoted := t.quote(trimmed)
@@ -62,12 +62,12 @@ func (t Type) ParseText(text string) ([]byte, error) {
 // parseEncoded reads bytes as "0x" and two digits each, or a JSON string without its
 // quotes. A shell removes the quotes of a value that is copied from metadata.
 func (t Type) parseEncoded(text string) ([]byte, bool) {
-	if b, ok := parseHexBytes(text); ok && t.kind != Struct {
-		if t.kind == Bytes {
+	if b, ok := parseHexBytes(text); ok && t.kind != KindStruct {
+		if t.kind == KindBytes {
 			return b, true
 		}
 		elem := make([]byte, t.size)
-		return elem, copy(elem, b) == len(b) && (t.kind == Terminated || len(b) == t.size)
+		return elem, copy(elem, b) == len(b) && (t.kind == KindTerminated || len(b) == t.size)
 	}
 	// A shell has probably removed the quotes.
 	elem, err := t.ParseFill(strictjson.AppendQuote(nil, text))
@@ -86,17 +86,17 @@ func unquoted(text string) string {
 // encoded form, the message gives that form of the text.
 func (t Type) expectedText(text string) string {
 	switch t.kind {
-	case Datetime:
+	case KindDatetime:
 		return "a moment in UTC that is a whole number of steps, as 2006-01-02 or 2006-01-02T15:04:05, " + t.expected()
-	case Timedelta:
+	case KindTimedelta:
 		return fmt.Sprintf("a duration, as \"%s\", %s", t.appendCount(nil, int64(t.step.Factor)), t.expected())
-	case Terminated:
+	case KindTerminated:
 		text = unquoted(text)
 		if len(text) > t.size || !utf8.ValidString(text) {
 			return t.expected() + `, or "0x" and two digits a byte`
 		}
 		return fmt.Sprintf(`%s, or "0x" and two digits a byte; the text %s is %s or 0x%x`, t.expected(), text, appendBase64(nil, []byte(text)), text)
-	case Bytes:
+	case KindBytes:
 		return t.expected() + `, or "0x" and two digits a byte`
 	}
 	return t.expected()
@@ -105,9 +105,9 @@ func (t Type) expectedText(text string) string {
 // quote converts a text to the JSON of a fill value.
 func (t Type) quote(text string) (json string, ok bool) {
 	switch t.kind {
-	case Float:
+	case KindFloat:
 		return quoteFloat(text), true
-	case Complex:
+	case KindComplex:
 		re, im, ok := splitComplex(text)
 		return "[" + quoteFloat(re) + "," + quoteFloat(im) + "]", ok
 	}

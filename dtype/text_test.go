@@ -97,7 +97,7 @@ func TestParseTextRefuses(t *testing.T) {
 
 func TestAppendAllocatesNothing(t *testing.T) {
 	for _, typ := range sample(t) {
-		if typ.Kind() == Struct {
+		if typ.Kind() == KindStruct {
 			continue
 		}
 		elem := bytes.Repeat([]byte{0x3e, 0x41}, typ.Size())[:typ.Size()]

@@ -13,10 +13,10 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// NaT is the number of a [Datetime] or [Timedelta] that is not a time.
+// NaT is the number of a moment or duration that is not a time.
 const NaT = math.MinInt64
 
-// Step is the step in which a [Datetime] or [Timedelta] counts: Factor times Unit.
+// Step is the step in which a moment or duration counts: Factor times Unit.
 type Step struct {
 	// Unit is "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as" or
 	// "generic".
@@ -69,14 +69,14 @@ func timedOf(name, unit string, factor int) (Type, error) {
 }
 
 func timed(name string, s Step) Type {
-	k := Datetime
+	k := KindDatetime
 	if name == "numpy.timedelta64" {
-		k = Timedelta
+		k = KindTimedelta
 	}
 	return Type{name: name, kind: k, size: 8, unit: 8, step: s}
 }
 
-// Step returns the step in which a [Datetime] or [Timedelta] counts. It returns the zero
+// Step returns the step in which a moment or duration counts. It returns the zero
 // Step for other types.
 func (t Type) Step() Step { return t.step }
 
@@ -117,7 +117,7 @@ func (s Step) seconds() int64 {
 	return 1
 }
 
-// Moment returns the time for the number n of a [Datetime], in UTC and rounded down to
+// Moment returns the time for the number n of a moment, in UTC and rounded down to
 // nanoseconds. It returns false for NaT, for a generic unit, and for times more than
 // about 200 million years from 1970.
 func (t Type) Moment(n int64) (at time.Time, ok bool) {
@@ -149,7 +149,7 @@ const mostSeconds = 1 << 53
 // remainder in units of [Step.perSecond].
 func (t Type) moment(n int64) (whole, fraction int64, ok bool) {
 	// A generic unit has no known length.
-	if n == NaT || t.kind != Datetime || t.step.Unit == "generic" {
+	if n == NaT || t.kind != KindDatetime || t.step.Unit == "generic" {
 		return 0, 0, false
 	}
 	most := int64(mostSeconds)
@@ -201,10 +201,10 @@ func floorDiv(n, m, more, d int64) (q, r int64, ok bool) {
 	return q, r, q != NaT
 }
 
-// NumberOf returns the number for a time in a [Datetime], rounded down. It returns false
+// NumberOf returns the number for a time in a moment, rounded down. It returns false
 // for a generic unit, and if the number overflows.
 func (t Type) NumberOf(at time.Time) (n int64, ok bool) {
-	if t.kind != Datetime || t.step.Unit == "generic" {
+	if t.kind != KindDatetime || t.step.Unit == "generic" {
 		return 0, false
 	}
 	at = at.UTC()
@@ -223,12 +223,12 @@ func (t Type) NumberOf(at time.Time) (n int64, ok bool) {
 	return n, ok && n != NaT
 }
 
-// Duration returns the duration for the number n of a [Timedelta]. It returns false for
+// Duration returns the duration for the number n of a duration. It returns false for
 // NaT, for months, years and generic units, and if the duration overflows or is not a
 // whole number of nanoseconds.
 func (t Type) Duration(n int64) (d time.Duration, ok bool) {
 	s := t.step
-	if n == NaT || t.kind != Timedelta || s.isMonths() || s.Unit == "generic" {
+	if n == NaT || t.kind != KindTimedelta || s.isMonths() || s.Unit == "generic" {
 		return 0, false
 	}
 	per := s.perSecond()
@@ -245,11 +245,11 @@ func (t Type) Duration(n int64) (d time.Duration, ok bool) {
 	return time.Duration(q), ok && r == 0
 }
 
-// NumberOfDuration returns the number for a duration in a [Timedelta]. It returns false
+// NumberOfDuration returns the number for a duration in a duration. It returns false
 // if the duration is not a whole number of steps, or if its number is that of NaT.
 func (t Type) NumberOfDuration(d time.Duration) (n int64, ok bool) {
 	s := t.step
-	if t.kind != Timedelta || s.isMonths() || s.Unit == "generic" {
+	if t.kind != KindTimedelta || s.isMonths() || s.Unit == "generic" {
 		return 0, false
 	}
 	per := s.perSecond()

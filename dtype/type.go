@@ -32,20 +32,20 @@ type Kind uint8
 
 // The kinds of data types.
 const (
-	Invalid Kind = iota
-	Bool
-	Int
-	Uint
-	Float
-	Complex
-	Raw
-	String     // text of any length, in UTF-8
-	Bytes      // bytes of any length
-	UTF32      // text of a fixed number of code points, padded with zeros
-	Terminated // a fixed number of bytes, padded with zeros
-	Datetime   // a moment, counted from 1970 in a unit of time
-	Timedelta  // a duration in a unit of time
-	Struct     // fields of other types, packed
+	KindInvalid Kind = iota
+	KindBool
+	KindInt
+	KindUint
+	KindFloat
+	KindComplex
+	KindRaw
+	KindString     // text of any length, in UTF-8
+	KindBytes      // bytes of any length
+	KindUTF32      // text of a fixed number of code points, padded with zeros
+	KindTerminated // a fixed number of bytes, padded with zeros
+	KindDatetime   // a moment, counted from 1970 in a unit of time
+	KindTimedelta  // a duration in a unit of time
+	KindStruct     // fields of other types, packed
 )
 
 // String returns the name of the kind in lower case.
@@ -57,7 +57,7 @@ func (k Kind) String() string {
 	if int(k) < len(names) {
 		return names[k]
 	}
-	return names[Invalid]
+	return names[KindInvalid]
 }
 
 // Type is a data type. Types are immutable and can be compared with ==. The zero Type is
@@ -73,29 +73,50 @@ type Type struct {
 	fields unique.Handle[field] // the first one of a struct
 }
 
+// The data types of Go's own types. Types of other sizes, units or fields are made by
+// [Parse], [DatetimeOf], [TimedeltaOf], [FixedUTF32], [NullTerminated], [RawBytes] and
+// [StructOf]; [Of] gives that of a type parameter.
+var (
+	Bool       = Of[bool]()
+	Int8       = Of[int8]()
+	Int16      = Of[int16]()
+	Int32      = Of[int32]()
+	Int64      = Of[int64]()
+	Uint8      = Of[uint8]()
+	Uint16     = Of[uint16]()
+	Uint32     = Of[uint32]()
+	Uint64     = Of[uint64]()
+	Float32    = Of[float32]()
+	Float64    = Of[float64]()
+	Complex64  = Of[complex64]()
+	Complex128 = Of[complex128]()
+	String     = Of[string]() // text of any length
+	Bytes      = Of[[]byte]() // bytes of any length
+)
+
 // named lists the types that need no configuration (zarr-specs v3 core, "Data types";
 // zarr-extensions, "data-types").
 var named = append([]Type{
-	{name: "bool", kind: Bool, size: 1, unit: 1},
-	integer("int8", Int, 8),
-	integer("int16", Int, 16),
-	integer("int32", Int, 32),
-	integer("int64", Int, 64),
-	integer("uint8", Uint, 8),
-	integer("uint16", Uint, 16),
-	integer("uint32", Uint, 32),
-	integer("uint64", Uint, 64),
+	{name: "bool", kind: KindBool, size: 1, unit: 1},
+	integer("int8", KindInt, 8),
+	integer("int16", KindInt, 16),
+	integer("int32", KindInt, 32),
+	integer("int64", KindInt, 64),
+	integer("uint8", KindUint, 8),
+	integer("uint16", KindUint, 16),
+	integer("uint32", KindUint, 32),
+	integer("uint64", KindUint, 64),
 	float(float16Format),
 	float(float32Format),
 	float(float64Format),
 	complexOf("complex64", float32Format),
 	complexOf("complex128", float64Format),
-	{name: "string", kind: String, unit: 1},
-	{name: "bytes", kind: Bytes, unit: 1},
-	integer("int2", Int, 2),
-	integer("int4", Int, 4),
-	integer("uint2", Uint, 2),
-	integer("uint4", Uint, 4),
+	{name: "string", kind: KindString, unit: 1},
+	{name: "bytes", kind: KindBytes, unit: 1},
+	integer("int2", KindInt, 2),
+	integer("int4", KindInt, 4),
+	integer("uint2", KindUint, 2),
+	integer("uint4", KindUint, 4),
 	float(bfloat16Format),
 	complexOf("complex_bfloat16", bfloat16Format),
 	complexOf("complex_float16", float16Format),
@@ -109,11 +130,11 @@ func integer(name string, k Kind, bits int) Type {
 }
 
 func float(f *floatFormat) Type {
-	return Type{name: f.name, kind: Float, size: f.bytes, unit: f.bytes, format: f}
+	return Type{name: f.name, kind: KindFloat, size: f.bytes, unit: f.bytes, format: f}
 }
 
 func complexOf(name string, f *floatFormat) Type {
-	return Type{name: name, kind: Complex, size: 2 * f.bytes, unit: f.bytes, format: f}
+	return Type{name: name, kind: KindComplex, size: 2 * f.bytes, unit: f.bytes, format: f}
 }
 
 // smallTypes returns the types of floats of up to 8 bits, and of complex numbers of
@@ -137,16 +158,16 @@ func All() []Type { return append([]Type(nil), named...) }
 // Type.
 func (t Type) Name() string { return t.name }
 
-// Kind returns the family of t. It is [Invalid] for the zero Type.
+// Kind returns the family of t. It is [KindInvalid] for the zero Type.
 func (t Type) Kind() Kind { return t.kind }
 
 // Size returns the number of bytes of an element in memory, or 0 if elements have
 // variable length; see [Type.Variable].
 func (t Type) Size() int { return t.size }
 
-// Variable reports whether elements have variable length, as those of kind [String] and
-// [Bytes] do.
-func (t Type) Variable() bool { return t.kind == String || t.kind == Bytes }
+// Variable reports whether elements have variable length, as those of kind [KindString]
+// and [KindBytes] do.
+func (t Type) Variable() bool { return t.kind == KindString || t.kind == KindBytes }
 
 // Unit returns the number of bytes of the numbers in an element, to which the byte order
 // applies. It is 8 for complex128, 4 for the code points of fixed-length text, 1 for bool
@@ -164,18 +185,18 @@ func (t Type) Bits() int {
 }
 
 // IsZero reports whether t is the zero Type.
-func (t Type) IsZero() bool { return t.kind == Invalid }
+func (t Type) IsZero() bool { return t.kind == KindInvalid }
 
 // String returns the name with what distinguishes the type from others of that name:
 // "numpy.datetime64[10us]", "fixed_length_utf32[12]" with its size in bytes, "struct{x:
 // int32, y: float64}". It is "invalid" for the zero Type.
 func (t Type) String() string {
 	switch t.kind {
-	case Invalid:
+	case KindInvalid:
 		return t.kind.String()
-	case Datetime, Timedelta:
+	case KindDatetime, KindTimedelta:
 		return t.name + "[" + t.step.String() + "]"
-	case Struct:
+	case KindStruct:
 		return t.structString()
 	}
 	return t.name + t.lengthString()

@@ -10,21 +10,21 @@ func TestTypes(t *testing.T) {
 		kind       Kind
 		size, unit int
 	}{
-		{"bool", Bool, 1, 1},
-		{"int8", Int, 1, 1},
-		{"uint16", Uint, 2, 2},
-		{"int64", Int, 8, 8},
-		{"float16", Float, 2, 2},
-		{"float64", Float, 8, 8},
-		{"complex64", Complex, 8, 4},
-		{"complex128", Complex, 16, 8},
-		{"r8", Raw, 1, 1},
-		{"r24", Raw, 3, 1},
+		{"bool", KindBool, 1, 1},
+		{"int8", KindInt, 1, 1},
+		{"uint16", KindUint, 2, 2},
+		{"int64", KindInt, 8, 8},
+		{"float16", KindFloat, 2, 2},
+		{"float64", KindFloat, 8, 8},
+		{"complex64", KindComplex, 8, 4},
+		{"complex128", KindComplex, 16, 8},
+		{"r8", KindRaw, 1, 1},
+		{"r24", KindRaw, 3, 1},
 	}
 	for _, tt := range tests {
 		typ := parse(t, tt.name)
 		if typ.Name() != tt.name || typ.String() != tt.name {
-			t.Errorf("%s: Name %q, String %q", tt.name, typ.Name(), typ)
+			t.Errorf("%s: Name %q, KindString %q", tt.name, typ.Name(), typ)
 		}
 		if typ.Kind() != tt.kind || typ.Size() != tt.size || typ.Unit() != tt.unit || typ.IsZero() {
 			t.Errorf("%s: %s of %d bytes in units of %d", tt.name, typ.Kind(), typ.Size(), typ.Unit())
@@ -63,7 +63,7 @@ func TestZeroType(t *testing.T) {
 }
 
 func TestKindString(t *testing.T) {
-	for kind, want := range map[Kind]string{Invalid: "invalid", Bool: "bool", Raw: "raw", Struct: "struct", Struct + 1: "invalid"} {
+	for kind, want := range map[Kind]string{KindInvalid: "invalid", KindBool: "bool", KindRaw: "raw", KindStruct: "struct", KindStruct + 1: "invalid"} {
 		if kind.String() != want {
 			t.Errorf("Kind(%d) is %q, want %q", kind, kind, want)
 		}

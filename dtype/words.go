@@ -31,7 +31,7 @@ func parseString(text string) (string, bool) {
 
 // parseVariable reads an element of variable length.
 func (t Type) parseVariable(text string) ([]byte, bool) {
-	if t.kind == Bytes {
+	if t.kind == KindBytes {
 		return parseBytes(text)
 	}
 	s, ok := parseString(text)
@@ -87,7 +87,7 @@ func (t Type) SetText(elem []byte, text string) bool { return t.setText(elem, te
 // AppendWord appends the text of an element of fixed length without its padding.
 // Null-terminated bytes need not be valid text.
 func (t Type) AppendWord(dst, elem []byte) []byte {
-	if t.kind == UTF32 {
+	if t.kind == KindUTF32 {
 		return appendUTF8(dst, elem)
 	}
 	return append(dst, t.TrimPadding(elem)...)
@@ -96,7 +96,7 @@ func (t Type) AppendWord(dst, elem []byte) []byte {
 // TrimPadding returns an element without its padding, the zeros at the end of
 // null-terminated bytes. Elements of other types are returned unchanged.
 func (t Type) TrimPadding(elem []byte) []byte {
-	if t.kind == Terminated {
+	if t.kind == KindTerminated {
 		return trimZeros(elem)
 	}
 	return elem
@@ -105,7 +105,7 @@ func (t Type) TrimPadding(elem []byte) []byte {
 // setText sets an element of fixed length to a text padded with zeros.
 func (t Type) setText(elem []byte, s string) bool {
 	clear(elem)
-	if t.kind == Terminated {
+	if t.kind == KindTerminated {
 		return copy(elem, s) == len(s)
 	}
 	if utf8.RuneCountInString(s) > len(elem)/4 {

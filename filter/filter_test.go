@@ -59,17 +59,17 @@ func stations(t *testing.T, at *zarr.Location) {
 		}
 	}
 	tens, unit := []grid.Cut{grid.Every(10)}, "days since 2019-12-02"
-	time := zarr.Spec{Shape: []int64{60}, Type: dtype.Of[int32](), Chunks: tens, DimensionNames: []string{"time"}, Attributes: map[string]any{"units": unit}, FillValue: zarr.FillJSON("-1")}
+	time := zarr.Spec{Shape: []int64{60}, Type: dtype.Int32, Chunks: tens, DimensionNames: []string{"time"}, Attributes: map[string]any{"units": unit}, FillValue: zarr.FillJSON("-1")}
 	err = put(ctx, g.At("time"), time, days)
 	if err == nil {
-		err = put(ctx, g.At("station"), zarr.Spec{Shape: []int64{60}, Type: dtype.Of[string](), Chunks: tens, DimensionNames: []string{"time"}}, names)
+		err = put(ctx, g.At("station"), zarr.Spec{Shape: []int64{60}, Type: dtype.String, Chunks: tens, DimensionNames: []string{"time"}}, names)
 	}
 	if err == nil {
-		s := zarr.Spec{Shape: []int64{60, 4}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(10), grid.Every(2)}, DimensionNames: []string{"time", "depth"}, FillValue: zarr.FillJSON("-1")}
+		s := zarr.Spec{Shape: []int64{60, 4}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(10), grid.Every(2)}, DimensionNames: []string{"time", "depth"}, FillValue: zarr.FillJSON("-1")}
 		err = put(ctx, g.At("temp"), s, values)
 	}
 	if err == nil {
-		err = put(ctx, g.At("depth"), zarr.Spec{Shape: []int64{4}, Type: dtype.Of[float32](), DimensionNames: []string{"depth"}}, []float32{1, 2, 5, 10})
+		err = put(ctx, g.At("depth"), zarr.Spec{Shape: []int64{4}, Type: dtype.Float32, DimensionNames: []string{"depth"}}, []float32{1, 2, 5, 10})
 	}
 	if err == nil {
 		err = g.Consolidate(ctx)
@@ -232,7 +232,7 @@ func TestFilterRefuses(t *testing.T) {
 	src := zarr.At(s, "all")
 	stations(t, src)
 	put := func(name string, shape []int64, names ...string) {
-		if _, err := src.At(name).CreateArray(t.Context(), zarr.Spec{Shape: shape, Type: dtype.Of[complex64](), DimensionNames: names}, nil); err != nil {
+		if _, err := src.At(name).CreateArray(t.Context(), zarr.Spec{Shape: shape, Type: dtype.Complex64, DimensionNames: names}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -392,7 +392,7 @@ func TestFilterMeanwhile(t *testing.T) {
 			return a.Resize(context.Background(), []int64{55, 4}, nil)
 		},
 		"replacement": func(s *memstore.Store) error {
-			spec := zarr.Spec{Shape: []int64{60, 4}, Type: dtype.Of[float64](), DimensionNames: []string{"time", "depth"}}
+			spec := zarr.Spec{Shape: []int64{60, 4}, Type: dtype.Float64, DimensionNames: []string{"time", "depth"}}
 			_, err := zarr.At(s, "all/temp").CreateArray(context.Background(), spec, &zarr.CreateOptions{Overwrite: true})
 			return err
 		},
@@ -479,7 +479,7 @@ func TestFilterMemory(t *testing.T) {
 	racing.Skip(t) // the detector takes memory, too
 	const rows = 8 << 20
 	s := memstore.New()
-	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{Shape: []int64{rows}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Every(1 << 14)}, DimensionNames: []string{"a"}}, nil)
+	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{Shape: []int64{rows}, Type: dtype.Int64, Chunks: []grid.Cut{grid.Every(1 << 14)}, DimensionNames: []string{"a"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -539,7 +539,7 @@ func TestPaddedChunks(t *testing.T) {
 		"exact":   {zarr.Spec{Shape: []int64{4, 5}, Chunks: []grid.Cut{grid.Edges(3, 1), grid.Every(3)}}, 4, 0},
 		"bounded": {zarr.Spec{Shape: []int64{4, 5}, Grid: bounded}, 0, 4},
 	} {
-		c.spec.Type = dtype.Of[int32]()
+		c.spec.Type = dtype.Int32
 		values := []int32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}
 		if err := put(t.Context(), zarr.At(s, name), c.spec, values); err != nil {
 			t.Fatal(err)
@@ -565,7 +565,7 @@ func TestFilterLongText(t *testing.T) {
 				want = append(want, words[i])
 			}
 		}
-		if err := put(t.Context(), zarr.At(s, "a"), zarr.Spec{Shape: []int64{64}, Type: dtype.Of[string](), Chunks: []grid.Cut{grid.Every(chunk)}}, words); err != nil {
+		if err := put(t.Context(), zarr.At(s, "a"), zarr.Spec{Shape: []int64{64}, Type: dtype.String, Chunks: []grid.Cut{grid.Every(chunk)}}, words); err != nil {
 			t.Fatal(err)
 		}
 		report, err := filter.Do(t.Context(), zarr.At(s, "a"), zarr.At(s, "b"), filter.Request{Mask: mask}, &filter.Options{Memory: 32 << 10})

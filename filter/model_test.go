@@ -158,11 +158,11 @@ func (d drawer) table(ctx context.Context, at *zarr.Location, format int, rows [
 		return err
 	}
 	n := int64(len(rows))
-	s := d.spec(format, dtype.Of[int64](), n, 0, n)
+	s := d.spec(format, dtype.Int64, n, 0, n)
 	s.Attributes = map[string]any{"units": "days since 2000-01-01", "calendar": "standard"}
 	err = put(ctx, g.At("time"), s, column(rows, func(r row) []int64 { return []int64{r.day} }))
 	if err == nil {
-		s := d.spec(format, dtype.Of[float64](), n, 0, n)
+		s := d.spec(format, dtype.Float64, n, 0, n)
 		s.Attributes, s.FillValue = map[string]any{"_FillValue": -999}, zarr.FillJSON("-999")
 		if format == 3 {
 			s.Attributes = map[string]any{"_FillValue": "AAAAAAA4j8A="} // -999, as xarray writes it
@@ -170,19 +170,19 @@ func (d drawer) table(ctx context.Context, at *zarr.Location, format int, rows [
 		err = put(ctx, g.At("x"), s, column(rows, func(r row) []float64 { return []float64{r.x} }))
 	}
 	if err == nil {
-		err = put(ctx, g.At("label"), d.spec(format, dtype.Of[string](), n, 0, n), column(rows, func(r row) []string { return []string{r.label} }))
+		err = put(ctx, g.At("label"), d.spec(format, dtype.String, n, 0, n), column(rows, func(r row) []string { return []string{r.label} }))
 	}
 	if err == nil {
-		err = put(ctx, g.At("flag"), d.spec(format, dtype.Of[bool](), n, 0, n), column(rows, func(r row) []bool { return []bool{r.flag} }))
+		err = put(ctx, g.At("flag"), d.spec(format, dtype.Bool, n, 0, n), column(rows, func(r row) []bool { return []bool{r.flag} }))
 	}
 	if err == nil {
-		err = put(ctx, g.At("v"), d.spec(format, dtype.Of[int32](), n, 0, n, 3), column(rows, func(r row) []int32 { return r.v[:] }))
+		err = put(ctx, g.At("v"), d.spec(format, dtype.Int32, n, 0, n, 3), column(rows, func(r row) []int32 { return r.v[:] }))
 	}
 	if err == nil {
-		err = put(ctx, g.At("below/across"), d.spec(format, dtype.Of[int32](), n, 1, 3, n), across(rows))
+		err = put(ctx, g.At("below/across"), d.spec(format, dtype.Int32, n, 1, 3, n), across(rows))
 	}
 	if err == nil {
-		s := d.spec(format, dtype.Of[int32](), 3, 0, 3)
+		s := d.spec(format, dtype.Int32, 3, 0, 3)
 		s.DimensionNames = []string{"z"}
 		err = put(ctx, g.At("z"), s, []int32{7, 8, 9})
 	}

@@ -65,11 +65,11 @@ func TestFilterTwoSets(t *testing.T) {
 		lengths []int64
 		values  []int32
 	}{{"a", []int64{1, 0, 3}, []int32{1, 2, 3, 4}}, {"b", []int64{2, 2, 1}, []int32{5, 6, 7, 8, 9}}} {
-		spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int64](), DimensionNames: []string{"row_" + set.name}, Attributes: map[string]string{"sample_dimension": set.name}}
+		spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Int64, DimensionNames: []string{"row_" + set.name}, Attributes: map[string]string{"sample_dimension": set.name}}
 		if err := put(ctx, g.At(set.name+"_size"), spec, set.lengths); err != nil {
 			t.Fatal(err)
 		}
-		spec = zarr.Spec{Shape: []int64{int64(len(set.values))}, Type: dtype.Of[int32](), DimensionNames: []string{set.name}}
+		spec = zarr.Spec{Shape: []int64{int64(len(set.values))}, Type: dtype.Int32, DimensionNames: []string{set.name}}
 		if err := put(ctx, g.At(set.name+"_data"), spec, set.values); err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestFilterTwoSets(t *testing.T) {
 		}
 	}
 	// Two arrays with lengths of the same elements contradict each other.
-	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int64](), DimensionNames: []string{"row_b"}, Attributes: map[string]string{"sample_dimension": "b"}}
+	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Int64, DimensionNames: []string{"row_b"}, Attributes: map[string]string{"sample_dimension": "b"}}
 	if err := put(ctx, g.At("more_size"), spec, []int64{1, 1, 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestFilterUnopenedSets(t *testing.T) {
 		`{"instance_dimension": "far"}`: nil,
 	} {
 		s := memstore.New()
-		err := put(t.Context(), fixture.Must(zarr.At(s, "").CreateGroup(t.Context(), nil, nil)).At("id"), zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int64](), DimensionNames: []string{"row"}}, []int64{1, 2, 3})
+		err := put(t.Context(), fixture.Must(zarr.At(s, "").CreateGroup(t.Context(), nil, nil)).At("id"), zarr.Spec{Shape: []int64{3}, Type: dtype.Int64, DimensionNames: []string{"row"}}, []int64{1, 2, 3})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -55,9 +55,9 @@ func flat(rows []drift) (lengths []int64, ids []int32, lat []float32, name []int
 func newDrifts(ctx context.Context, at *zarr.Location, r *rand.Rand, sparse bool, rows []drift) (err error) {
 	var s *ragged.Set
 	if sparse {
-		s, err = ragged.CreateCSR(ctx, at, 9, dtype.Of[float32](), nil)
+		s, err = ragged.CreateCSR(ctx, at, 9, dtype.Float32, nil)
 	} else {
-		s, err = ragged.Create(ctx, at, []ragged.Field{{Name: "id", Type: dtype.Of[int32](), PerRow: true}, {Name: "data", Type: dtype.Of[float32]()}, {Name: "indices", Type: dtype.Of[int64]()}}, nil)
+		s, err = ragged.Create(ctx, at, []ragged.Field{{Name: "id", Type: dtype.Int32, PerRow: true}, {Name: "data", Type: dtype.Float32}, {Name: "indices", Type: dtype.Int64}}, nil)
 	}
 	for len(rows) > 0 && err == nil {
 		n := 1 + r.IntN(len(rows))
@@ -86,17 +86,17 @@ func foreignDrifts(ctx context.Context, at *zarr.Location, r *rand.Rand, sparse 
 		}
 		return s
 	}
-	err = errors.Join(put(ctx, g.At("data"), spec(len(lat), dtype.Of[float32](), "obs"), lat), put(ctx, g.At("indices"), spec(len(name), dtype.Of[int64](), "obs"), name))
+	err = errors.Join(put(ctx, g.At("data"), spec(len(lat), dtype.Float32, "obs"), lat), put(ctx, g.At("indices"), spec(len(name), dtype.Int64, "obs"), name))
 	if sparse {
 		offsets := []int32{0}
 		for i, n := range lengths {
 			offsets = append(offsets, offsets[i]+int32(n))
 		}
-		return errors.Join(err, put(ctx, g.At("indptr"), spec(len(offsets), dtype.Of[int32](), "ptr"), offsets))
+		return errors.Join(err, put(ctx, g.At("indptr"), spec(len(offsets), dtype.Int32, "ptr"), offsets))
 	}
-	counts := spec(len(lengths), dtype.Of[int64](), "row")
+	counts := spec(len(lengths), dtype.Int64, "row")
 	counts.Attributes = map[string]string{"sample_dimension": "obs"}
-	return errors.Join(err, put(ctx, g.At("row_size"), counts, lengths), put(ctx, g.At("id"), spec(len(ids), dtype.Of[int32](), "row"), ids))
+	return errors.Join(err, put(ctx, g.At("row_size"), counts, lengths), put(ctx, g.At("id"), spec(len(ids), dtype.Int32, "row"), ids))
 }
 
 // TestFilteredSets filters drawn ragged sets of both layouts, of Varve and of other
@@ -221,7 +221,7 @@ func TestFilterSetRefuses(t *testing.T) {
 	try(filter.Request{Mask: make([]bool, 3), Dimension: "obs"}, zarr.KindUnsupported, "row_size", "filter the rows", `"row"`)
 	byRow := filter.Request{Mask: []bool{true, false, true}, Dimension: "row"}
 	// An array of elements in another group has no group with their lengths.
-	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), DimensionNames: []string{"obs"}}
+	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Int8, DimensionNames: []string{"obs"}}
 	if _, err := zarr.At(s, "set/more/x").CreateArray(ctx, spec, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestBucket(t *testing.T) {
 		"chunks": {Chunks: every}, "shards": {Chunks: []grid.Cut{grid.Every(6), grid.Every(8)}, InnerChunks: every},
 	} {
 		t.Run(name, func(t *testing.T) {
-			spec.Type, spec.Shape = dtype.Of[int32](), []int64{10, 9}
+			spec.Type, spec.Shape = dtype.Int32, []int64{10, 9}
 			path := name + ".zarr/a"
 			a, err := zarr.CreateArray(t.Context(), service.Location(bucket, path), spec, nil)
 			check(t, err)

@@ -25,7 +25,7 @@ func TestDatatree(t *testing.T) {
 	for _, format := range []int{3, 2} {
 		store := filepath.Join(dir, fmt.Sprintf("%d.zarr", format))
 		add := func(path string, shape []int64, names ...string) *zarr.Array {
-			spec := zarr.Spec{Shape: shape, Type: dtype.Of[int32](), DimensionNames: names, Chunks: make([]grid.Cut, len(shape)), Format: format}
+			spec := zarr.Spec{Shape: shape, Type: dtype.Int32, DimensionNames: names, Chunks: make([]grid.Cut, len(shape)), Format: format}
 			for i := range shape {
 				spec.Chunks[i] = grid.Every(16)
 			}

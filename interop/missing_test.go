@@ -107,9 +107,9 @@ func TestCreatedV2(t *testing.T) {
 	run, dir := scriptMissing(t), filepath.Join(t.TempDir(), "g.zarr")
 	ctx := t.Context()
 	for name, spec := range map[string]zarr.Spec{
-		"numbers": {Shape: []int64{4}, Type: dtype.Of[int16](), DimensionNames: []string{"x"}, Chunks: []grid.Cut{grid.Every(2)}},
-		"truths":  {Shape: []int64{4}, Type: dtype.Of[bool](), DimensionNames: []string{"x"}},
-		"scalar":  {Type: dtype.Of[int32]()},
+		"numbers": {Shape: []int64{4}, Type: dtype.Int16, DimensionNames: []string{"x"}, Chunks: []grid.Cut{grid.Every(2)}},
+		"truths":  {Shape: []int64{4}, Type: dtype.Bool, DimensionNames: []string{"x"}},
+		"scalar":  {Type: dtype.Int32},
 	} {
 		spec.Format = 2
 		a, err := zarr.CreateArray(ctx, filepath.Join(dir, name), spec, nil)
@@ -144,7 +144,7 @@ func TestGrowthAttribute(t *testing.T) {
 			"varve:growth": map[string]any{"policy": "calendar:month", "time": "time"},
 		}},
 	} {
-		spec.Shape, spec.Type, spec.DimensionNames = []int64{60}, dtype.Of[int32](), []string{"time"}
+		spec.Shape, spec.Type, spec.DimensionNames = []int64{60}, dtype.Int32, []string{"time"}
 		a, err := zarr.CreateArray(ctx, filepath.Join(dir, name), spec, nil)
 		check(t, err)
 		check(t, zarr.Write(ctx, a, nil, days))

@@ -121,7 +121,7 @@ func TestRollingWindow(t *testing.T) {
 	check(t, err)
 	defer g.Close()
 	create := func(name string, values []int32, shape []int64, cuts ...grid.Cut) *zarr.Array {
-		spec := zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Chunks: cuts, DimensionNames: []string{"time", "x"}[:len(shape)]}
+		spec := zarr.Spec{Shape: shape, Type: dtype.Int32, Chunks: cuts, DimensionNames: []string{"time", "x"}[:len(shape)]}
 		a, err := g.At(name).CreateArray(t.Context(), spec, nil)
 		check(t, err)
 		check(t, zarr.Write(t.Context(), a, nil, values))

@@ -18,7 +18,7 @@ func TestNoEdges(t *testing.T) {
 	p := startPython(t)
 	path := filepath.Join(t.TempDir(), "a")
 	a, err := zarr.CreateArray(t.Context(), path, zarr.Spec{
-		Shape: []int64{0, 2}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Edges(), grid.Every(2)},
+		Shape: []int64{0, 2}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Edges(), grid.Every(2)},
 	}, nil)
 	check(t, err)
 	if s := p.read(t, path); !slices.Equal(s.Shape, []int64{0, 2}) || len(s.Data) > 0 {
@@ -32,7 +32,7 @@ func TestNoEdges(t *testing.T) {
 
 	// zarr-python keeps the placeholder as an edge, so its elements begin there.
 	path = filepath.Join(t.TempDir(), "b")
-	b, err := zarr.CreateArray(t.Context(), path, zarr.Spec{Shape: []int64{0}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Edges()}}, nil)
+	b, err := zarr.CreateArray(t.Context(), path, zarr.Spec{Shape: []int64{0}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Edges()}}, nil)
 	check(t, err)
 	check(t, b.Close())
 	p.resize(t, path, []int64{5})

@@ -120,7 +120,7 @@ func drawImage(t *testing.T, r *rand.Rand, group, typ string, method pyramid.Met
 // draw writes small numbers, and others that only some types have.
 func draw(t *testing.T, r *rand.Rand, a *zarr.Array, box grid.Box) error {
 	n, _ := box.Len()
-	if a.Type().Kind() == dtype.Float {
+	if a.Type().Kind() == dtype.KindFloat {
 		list := make([]float64, n)
 		for i := range list {
 			list[i] = []float64{1, 2, 5, math.NaN(), r.NormFloat64()}[r.IntN(5)]
@@ -130,7 +130,7 @@ func draw(t *testing.T, r *rand.Rand, a *zarr.Array, box grid.Box) error {
 	list := make([]int64, n)
 	for i := range list {
 		list[i] = r.Int64N(8)
-		if a.Type() == dtype.Of[int64]() && r.IntN(4) == 0 {
+		if a.Type() == dtype.Int64 && r.IntN(4) == 0 {
 			list[i] = math.MaxInt64 - list[i]
 		}
 	}

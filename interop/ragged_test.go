@@ -24,9 +24,9 @@ func TestRagged(t *testing.T) {
 		t.Skip("anndata is missing; interop/peers/setup anndata installs it")
 	}
 	dir := t.TempDir()
-	csr, err := ragged.CreateCSR(t.Context(), place(t, dir, "csr.zarr"), 7, dtype.Of[float32](), nil)
+	csr, err := ragged.CreateCSR(t.Context(), place(t, dir, "csr.zarr"), 7, dtype.Float32, nil)
 	check(t, err)
-	cf, err := ragged.Create(t.Context(), place(t, dir, "cf.zarr"), []ragged.Field{{Name: "lat", Type: dtype.Of[float32]()}, {Name: "id", Type: dtype.Of[int32](), PerRow: true}}, nil)
+	cf, err := ragged.Create(t.Context(), place(t, dir, "cf.zarr"), []ragged.Field{{Name: "lat", Type: dtype.Float32}, {Name: "id", Type: dtype.Int32, PerRow: true}}, nil)
 	check(t, err)
 	for range 2 {
 		lengths, values := []int64{2, 0, 3}, []float32{1, 2, 3, 4, 5}

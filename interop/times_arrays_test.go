@@ -23,7 +23,7 @@ import (
 func (b *timeTable) array(shape []int64, cuts ...grid.Cut) string {
 	path := b.fresh()
 	a, err := zarr.CreateArray(b.Context(), path, zarr.Spec{
-		Shape: shape, Type: dtype.Of[float32](), Chunks: cuts,
+		Shape: shape, Type: dtype.Float32, Chunks: cuts,
 		Codecs: []metadata.Extension{bytescodec.Extension("little")},
 	}, nil)
 	check(b.T, err)

@@ -96,7 +96,7 @@ func (b *timeTable) oneShard(n int64) (path string, data []byte) {
 	}
 	whole, inner := []grid.Cut{grid.Every(n), grid.Every(n), grid.Every(n)}, []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)}
 	a, err := zarr.CreateArray(b.Context(), path, zarr.Spec{
-		Shape: []int64{n, n, n}, Type: dtype.Of[uint8](), Chunks: whole, InnerChunks: inner,
+		Shape: []int64{n, n, n}, Type: dtype.Uint8, Chunks: whole, InnerChunks: inner,
 		Codecs: []metadata.Extension{bytescodec.Extension("")},
 	}, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
 	check(b.T, err)
@@ -161,7 +161,7 @@ func (b *timeTable) cube(shape, shard, inner int64) string {
 	path := b.fresh()
 	cuts := func(n int64) []grid.Cut { return []grid.Cut{grid.Every(n), grid.Every(n), grid.Every(n)} }
 	a, err := zarr.CreateArray(b.Context(), path, zarr.Spec{
-		Shape: []int64{shape, shape, shape}, Type: dtype.Of[uint16](), Chunks: cuts(shard), InnerChunks: cuts(inner),
+		Shape: []int64{shape, shape, shape}, Type: dtype.Uint16, Chunks: cuts(shard), InnerChunks: cuts(inner),
 		Codecs: []metadata.Extension{bytescodec.Extension("little"), zstd.Extension(0, false)},
 	}, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
 	check(b.T, err)

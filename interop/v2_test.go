@@ -75,7 +75,7 @@ func TestGroupV2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := zarr.CreateArray(ctx, path+"/deep/c", zarr.Spec{Shape: []int64{2, 2}, Type: dtype.Of[float64]()}, nil); err != nil {
+	if _, err := zarr.CreateArray(ctx, path+"/deep/c", zarr.Spec{Shape: []int64{2, 2}, Type: dtype.Float64}, nil); err != nil {
 		t.Fatal(err)
 	}
 	g, err := zarr.OpenGroup(ctx, path, &zarr.Options{Write: true})

@@ -115,7 +115,7 @@ func TestZarrita(t *testing.T) {
 		})
 	}
 	t.Logf("arrays by codec: %v", seen)
-	for _, name := range slices.Concat(slices.Sorted(maps.Keys(zarritaCodecs(rand.New(rand.NewPCG(0, 0)), dtype.Of[int32]()))), []string{"shards", "format 2", "format 3"}) {
+	for _, name := range slices.Concat(slices.Sorted(maps.Keys(zarritaCodecs(rand.New(rand.NewPCG(0, 0)), dtype.Int32))), []string{"shards", "format 2", "format 3"}) {
 		if seen[name] == 0 {
 			t.Errorf("no array with %s", name)
 		}

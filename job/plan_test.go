@@ -26,7 +26,7 @@ func newArray(t *testing.T) string {
 	t.Helper()
 	location := filepath.Join(t.TempDir(), "a.zarr")
 	a, err := zarr.CreateArray(t.Context(), location, zarr.Spec{
-		Shape: []int64{24, 6}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(6)},
+		Shape: []int64{24, 6}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2), grid.Every(6)},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -299,7 +299,7 @@ func (d *document) repairedFill(t Extension, v strictjson.Value) []byte {
 // boolOf returns the bool that the number v stands for. It returns false if t is not bool
 // or v is not 0 or 1.
 func boolOf(t dtype.Type, v strictjson.Value) (fill []byte, ok bool) {
-	if t.Kind() != dtype.Bool || v.Kind() != strictjson.Number {
+	if t.Kind() != dtype.KindBool || v.Kind() != strictjson.Number {
 		return nil, false
 	}
 	switch n, err := v.Int64(); {

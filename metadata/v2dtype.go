@@ -240,7 +240,7 @@ func (r *readerV2) fill() error {
 	switch {
 	case err != nil || notNumber != nil || r.elements.isNumber():
 	// Python writes bools as true and false. 0 and 1 come from other writers.
-	case r.elements.typ.Kind() == dtype.Bool:
+	case r.elements.typ.Kind() == dtype.KindBool:
 		r.repair(numberForBool)
 		r.array.v2.fill = r.array.FillValue
 	case n == 0:
@@ -259,7 +259,7 @@ func (e *elementV2) isNumber() bool {
 		return true
 	}
 	switch e.typ.Kind() {
-	case dtype.Int, dtype.Uint, dtype.Float, dtype.Datetime, dtype.Timedelta:
+	case dtype.KindInt, dtype.KindUint, dtype.KindFloat, dtype.KindDatetime, dtype.KindTimedelta:
 		return true
 	}
 	return false
@@ -310,7 +310,7 @@ func (e *elementV2) fillText(v strictjson.Value) ([]byte, error) {
 		return nil, v.Errorf("the fill value has to be at most %d bytes in base64, got %q", len(element), strictjson.Abbreviate(text))
 	}
 	// Only text may be shorter: NumPy strips its trailing zeros.
-	if len(stored) < len(element) && e.typ.Kind() != dtype.Terminated {
+	if len(stored) < len(element) && e.typ.Kind() != dtype.KindTerminated {
 		return nil, v.Errorf("the fill value has %d bytes, an element has %d", len(stored), len(element))
 	}
 	copy(element, stored)
@@ -338,7 +338,7 @@ func (e *elementV2) swap(element []byte) {
 // order of every number, in the order of the fields. It returns false if NumPy has no
 // such type.
 func appendDescr(dst []byte, t dtype.Type, big func() bool) (descr []byte, ok bool) {
-	if t.Kind() != dtype.Struct {
+	if t.Kind() != dtype.KindStruct {
 		s, ok := t.NumPy()
 		if t.Ordered() && big() {
 			s = strings.Replace(s, "<", ">", 1)
@@ -362,10 +362,10 @@ func appendDescr(dst []byte, t dtype.Type, big func() bool) (descr []byte, ok bo
 // fillV2 returns the fill value in the form of format 2.
 func (e *elementV2) fillV2(element []byte) ([]byte, error) {
 	switch e.typ.Kind() {
-	case dtype.Raw, dtype.Terminated, dtype.Struct:
+	case dtype.KindRaw, dtype.KindTerminated, dtype.KindStruct:
 		e.swap(element)
 		return fmt.Appendf(nil, "%q", base64.StdEncoding.EncodeToString(element)), nil
-	case dtype.Datetime, dtype.Timedelta:
+	case dtype.KindDatetime, dtype.KindTimedelta:
 		return strconv.AppendInt(nil, int64(binary.NativeEndian.Uint64(element)), 10), nil
 	}
 	fill, err := e.typ.FormatFill(element)

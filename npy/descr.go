@@ -110,7 +110,7 @@ func (h Header) Check() error {
 }
 
 func check(t dtype.Type) error {
-	if t.Kind() != dtype.Struct {
+	if t.Kind() != dtype.KindStruct {
 		if _, ok := t.NumPy(); !ok {
 			return fmt.Errorf("%w: NumPy has no data type for %s", dtype.ErrUnsupported, t)
 		}
@@ -126,7 +126,7 @@ func check(t dtype.Type) error {
 
 // appendDescr appends the data type as it appears in a header.
 func appendDescr(dst []byte, t dtype.Type, big bool) []byte {
-	if t.Kind() != dtype.Struct {
+	if t.Kind() != dtype.KindStruct {
 		descr, ok := t.NumPy()
 		if !ok {
 			descr = fmt.Sprintf("|V%d", t.Size()) // plain bytes

@@ -21,17 +21,17 @@ func must(t dtype.Type, err error) dtype.Type {
 
 // structures are data types, and the descr that NumPy 2 writes for them.
 func structures() map[string]dtype.Type {
-	i4, f2 := dtype.Field{Name: "a", Type: dtype.Of[int32]()}, dtype.Field{Name: "b", Type: dtype.Of[dtype.Float16]()}
+	i4, f2 := dtype.Field{Name: "a", Type: dtype.Int32}, dtype.Field{Name: "b", Type: dtype.Of[dtype.Float16]()}
 	in := must(dtype.StructOf(i4, f2))
 	return map[string]dtype.Type{
 		"[('a', '<i4'), ('b', '<f2')]":                         in,
-		"[('in', [('a', '<i4'), ('b', '<f2')]), ('c', '|b1')]": must(dtype.StructOf(dtype.Field{Name: "in", Type: in}, dtype.Field{Name: "c", Type: dtype.Of[bool]()})),
+		"[('in', [('a', '<i4'), ('b', '<f2')]), ('c', '|b1')]": must(dtype.StructOf(dtype.Field{Name: "in", Type: in}, dtype.Field{Name: "c", Type: dtype.Bool})),
 		"[('t', '<M8[10us]'), ('d', '<m8[D]'), ('s', '|S3'), ('u', '<U2'), ('v', '|V5')]": must(dtype.StructOf(
 			dtype.Field{Name: "t", Type: must(dtype.DatetimeOf("us", 10))}, dtype.Field{Name: "d", Type: must(dtype.TimedeltaOf("D", 1))},
 			dtype.Field{Name: "s", Type: must(dtype.NullTerminated(3))}, dtype.Field{Name: "u", Type: must(dtype.FixedUTF32(2))}, dtype.Field{Name: "v", Type: must(dtype.RawBytes(5))})),
-		`[('it\'s', '<i4'), ('back\\slash', '<i4'), ('\x01', '<i4')]`: must(dtype.StructOf(dtype.Field{Name: "it's", Type: dtype.Of[int32]()},
-			dtype.Field{Name: `back\slash`, Type: dtype.Of[int32]()}, dtype.Field{Name: "\x01", Type: dtype.Of[int32]()})),
-		"[('höhe', '<f4'), ('日', '<f4')]": must(dtype.StructOf(dtype.Field{Name: "höhe", Type: dtype.Of[float32]()}, dtype.Field{Name: "日", Type: dtype.Of[float32]()})),
+		`[('it\'s', '<i4'), ('back\\slash', '<i4'), ('\x01', '<i4')]`: must(dtype.StructOf(dtype.Field{Name: "it's", Type: dtype.Int32},
+			dtype.Field{Name: `back\slash`, Type: dtype.Int32}, dtype.Field{Name: "\x01", Type: dtype.Int32})),
+		"[('höhe', '<f4'), ('日', '<f4')]": must(dtype.StructOf(dtype.Field{Name: "höhe", Type: dtype.Float32}, dtype.Field{Name: "日", Type: dtype.Float32})),
 		"'<M8[ns]'":                       must(dtype.DatetimeOf("ns", 1)), "'|S7'": must(dtype.NullTerminated(7)), "'<U3'": must(dtype.FixedUTF32(3)),
 	}
 }
@@ -56,7 +56,7 @@ func TestStructures(t *testing.T) {
 func TestManyFields(t *testing.T) {
 	fields := make([]dtype.Field, 4096)
 	for i := range fields {
-		fields[i] = dtype.Field{Name: strings.Repeat("x", i%7+1) + string(rune('A'+i%26)) + strings.Repeat("y", i/182), Type: dtype.Of[uint8]()}
+		fields[i] = dtype.Field{Name: strings.Repeat("x", i%7+1) + string(rune('A'+i%26)) + strings.Repeat("y", i/182), Type: dtype.Uint8}
 	}
 	h := Header{Type: must(dtype.StructOf(fields...)), Shape: []int64{1}}
 	file := h.Append(nil)

@@ -32,11 +32,11 @@ func TestReadHeader(t *testing.T) {
 		dictionary string
 		want       Header
 	}{
-		{1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }   \n", Header{Type: dtype.Of[float32](), Shape: []int64{3, 4}}},
-		{1, "{'descr': '|b1', 'fortran_order': False, 'shape': (), }\n", Header{Type: dtype.Of[bool](), Shape: []int64{}}},
-		{2, "{'descr': '>i8', 'fortran_order': True, 'shape': (3,), }\n", Header{Type: dtype.Of[int64](), BigEndian: true, Fortran: true, Shape: []int64{3}}},
-		{3, `{"shape":(2L,0),"fortran_order":False,"descr":"|u1"}`, Header{Type: dtype.Of[uint8](), Shape: []int64{2, 0}}},
-		{1, "{'descr': '<c16', 'fortran_order': False, 'shape': (1, 2, 3)}", Header{Type: dtype.Of[complex128](), Shape: []int64{1, 2, 3}}},
+		{1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }   \n", Header{Type: dtype.Float32, Shape: []int64{3, 4}}},
+		{1, "{'descr': '|b1', 'fortran_order': False, 'shape': (), }\n", Header{Type: dtype.Bool, Shape: []int64{}}},
+		{2, "{'descr': '>i8', 'fortran_order': True, 'shape': (3,), }\n", Header{Type: dtype.Int64, BigEndian: true, Fortran: true, Shape: []int64{3}}},
+		{3, `{"shape":(2L,0),"fortran_order":False,"descr":"|u1"}`, Header{Type: dtype.Uint8, Shape: []int64{2, 0}}},
+		{1, "{'descr': '<c16', 'fortran_order': False, 'shape': (1, 2, 3)}", Header{Type: dtype.Complex128, Shape: []int64{1, 2, 3}}},
 	} {
 		r := bytes.NewReader(append(header(c.version, c.dictionary), "data"...))
 		got, err := ReadHeader(r)
@@ -103,7 +103,7 @@ func TestReadHeaderRefuses(t *testing.T) {
 }
 
 func TestBytesOverflows(t *testing.T) {
-	h := Header{Type: dtype.Of[float64](), Shape: []int64{1 << 31, 1 << 31}}
+	h := Header{Type: dtype.Float64, Shape: []int64{1 << 31, 1 << 31}}
 	if n, ok := h.Bytes(); ok {
 		t.Error(n)
 	}
@@ -111,7 +111,7 @@ func TestBytesOverflows(t *testing.T) {
 
 // TestAppendAsNumPy compares with what NumPy 2 writes for np.zeros((3, 4), '<f4').
 func TestAppendAsNumPy(t *testing.T) {
-	got := Header{Type: dtype.Of[float32](), Shape: []int64{3, 4}}.Append(nil)
+	got := Header{Type: dtype.Float32, Shape: []int64{3, 4}}.Append(nil)
 	want := "\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }" + strings.Repeat(" ", 58) + "\n"
 	if string(got) != want {
 		t.Errorf("got %q\nwant %q", got, want)
@@ -144,7 +144,7 @@ func TestAppendAndReadHeader(t *testing.T) {
 
 func TestArrange(t *testing.T) {
 	host := binary.NativeEndian.AppendUint16
-	h := Header{Type: dtype.Of[uint16](), BigEndian: true, Fortran: true, Shape: []int64{2, 3}}
+	h := Header{Type: dtype.Uint16, BigEndian: true, Fortran: true, Shape: []int64{2, 3}}
 	got := h.Arrange([]byte{0, 1, 0, 4, 0, 2, 0, 5, 0, 3, 0, 6})
 	var want []byte
 	for i := range uint16(6) {
@@ -156,7 +156,7 @@ func TestArrange(t *testing.T) {
 }
 
 func FuzzReadHeader(f *testing.F) {
-	f.Add(Header{Type: dtype.Of[float32](), Shape: []int64{3, 4}}.Append(nil))
+	f.Add(Header{Type: dtype.Float32, Shape: []int64{3, 4}}.Append(nil))
 	f.Add(header(3, "{'descr': [('a', '<f4')], 'fortran_order': True, 'shape': (2,)}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h, err := ReadHeader(bytes.NewReader(data))

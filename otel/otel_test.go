@@ -169,7 +169,7 @@ func TestArray(t *testing.T) {
 	w := newWorld(t, true)
 	ctx, parent := w.tracers.Tracer("test").Start(t.Context(), "mine")
 	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{6}, Type: dtype.Of[float64](), Chunks: []grid.Cut{grid.Edges(1, 2, 3)},
+		Shape: []int64{6}, Type: dtype.Float64, Chunks: []grid.Cut{grid.Edges(1, 2, 3)},
 	}, &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: w}})
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ func ofOthers(t *testing.T, format int, step int64, names ...string) (s store.St
 	check1(t, err)
 	for k, name := range names {
 		spec := zarr.Spec{
-			Format: format, Shape: []int64{64 >> k, 64 >> k}, Chunks: every(step, step), Type: dtype.Of[int32](),
+			Format: format, Shape: []int64{64 >> k, 64 >> k}, Chunks: every(step, step), Type: dtype.Int32,
 			DimensionNames: []string{"y", "x"}, FillValue: zarr.FillJSON("0"),
 		}
 		a, err := zarr.At(s, "g/"+name).CreateArray(t.Context(), spec, nil)
@@ -156,7 +156,7 @@ func TestZeros(t *testing.T) {
 		}
 		_, err := zarr.At(s, "g").CreateGroup(t.Context(), []byte(attributes), &zarr.CreateOptions{Format: 2})
 		check1(t, err)
-		spec := zarr.Spec{Format: 2, Shape: []int64{2, 2}, Chunks: every(2, 2), Type: dtype.Of[int32](), DimensionNames: c.names, FillValue: zarr.FillJSON("0")}
+		spec := zarr.Spec{Format: 2, Shape: []int64{2, 2}, Chunks: every(2, 2), Type: dtype.Int32, DimensionNames: c.names, FillValue: zarr.FillJSON("0")}
 		a, err := zarr.At(s, "g/"+of).CreateArray(t.Context(), spec, nil)
 		check1(t, err)
 		check1(t, zarr.Write(t.Context(), a, nil, []int32{0, 0, 0, 100}))

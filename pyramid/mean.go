@@ -56,12 +56,12 @@ func newApart(t dtype.Type, absent [][]byte) *apart {
 	f, ok := number.Of(t)
 	switch {
 	case ok:
-	case t == dtype.Of[complex64]():
-		f, _ = number.Of(dtype.Of[float32]())
-	case t == dtype.Of[complex128]():
-		f, _ = number.Of(dtype.Of[float64]())
+	case t == dtype.Complex64:
+		f, _ = number.Of(dtype.Float32)
+	case t == dtype.Complex128:
+		f, _ = number.Of(dtype.Float64)
 	default: // times
-		f, _ = number.Of(dtype.Of[int64]())
+		f, _ = number.Of(dtype.Int64)
 		absent = append(slices.Clone(absent), notATime)
 	}
 	return &apart{f, t.Size(), absent}

@@ -25,7 +25,7 @@ func TestMemory(t *testing.T) {
 	for _, side := range sides {
 		s, err := filestore.Open(t.TempDir(), nil)
 		check1(t, err)
-		spec := zarr.Spec{Shape: []int64{side, side}, Type: dtype.Of[float32](), Chunks: every(256, 256)}
+		spec := zarr.Spec{Shape: []int64{side, side}, Type: dtype.Float32, Chunks: every(256, 256)}
 		a, err := zarr.At(s, "g/image").CreateArray(t.Context(), spec, &zarr.CreateOptions{Options: zarr.Options{Budget: 16 << 20}})
 		check1(t, err)
 		check1(t, zarr.Fill(t.Context(), a, nil, float32(1.5)))

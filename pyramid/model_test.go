@@ -266,10 +266,10 @@ func check[T element](t *testing.T, k kind[T]) {
 		rank := rapid.IntRange(1, 3).Draw(t, "rank")
 		b := block[T]{shape: make([]int64, rank)}
 		spec := zarr.Spec{Type: dtype.Of[T](), Format: format, Chunks: make([]grid.Cut, rank), FillValue: zarr.FillJSON("0")}
-		if spec.Type == dtype.Of[bool]() {
+		if spec.Type == dtype.Bool {
 			spec.FillValue = zarr.FillJSON("false")
 		}
-		if spec.Type == dtype.Of[complex64]() {
+		if spec.Type == dtype.Complex64 {
 			spec.FillValue = zarr.FillJSON("[0,0]")
 		}
 		opt := pyramid.Options{Method: rapid.SampledFrom(k.methods).Draw(t, "method"), Levels: rapid.IntRange(0, 3).Draw(t, "levels")}
@@ -316,7 +316,7 @@ func check[T element](t *testing.T, k kind[T]) {
 
 // cfMasks reports whether xarray masks the fill value of format 2.
 func cfMasks(t dtype.Type) bool {
-	return slices.Contains([]dtype.Kind{dtype.Bool, dtype.Int, dtype.Uint, dtype.Float, dtype.Complex}, t.Kind())
+	return slices.Contains([]dtype.Kind{dtype.KindBool, dtype.KindInt, dtype.KindUint, dtype.KindFloat, dtype.KindComplex}, t.Kind())
 }
 
 func must(t *rapid.T, err error) {

@@ -67,7 +67,7 @@ func check1(t testing.TB, err error) {
 func newImage(t testing.TB, s store.Store, spec zarr.Spec) *zarr.Array {
 	t.Helper()
 	if spec.Type.IsZero() {
-		spec.Type = dtype.Of[int32]()
+		spec.Type = dtype.Int32
 	}
 	a, err := zarr.At(s, "g/image").CreateArray(t.Context(), spec, nil)
 	check1(t, err)
@@ -200,7 +200,7 @@ func wantLevel(t *testing.T, s store.Store, path string, box grid.Box, value int
 // and the levels have no chunks there.
 func TestSparse(t *testing.T) {
 	s := memstore.New()
-	spec := zarr.Spec{Shape: []int64{1 << 20, 1 << 20}, Type: dtype.Of[int32](), Chunks: every(64, 64)}
+	spec := zarr.Spec{Shape: []int64{1 << 20, 1 << 20}, Type: dtype.Int32, Chunks: every(64, 64)}
 	a, err := zarr.At(s, "g/image").CreateArray(t.Context(), spec, nil)
 	check1(t, err)
 	for _, at := range []int64{0, 640, 1 << 19} {
@@ -335,7 +335,7 @@ func TestNumbersOfReaders(t *testing.T) {
 		_, err := zarr.At(s, "g").CreateGroup(t.Context(), nil, nil)
 		check1(t, err)
 		a, err := zarr.At(s, "g/v").CreateArray(t.Context(), zarr.Spec{
-			Shape: []int64{2, 2}, Type: dtype.Of[int8](), Chunks: every(2, 2), Attributes: []byte(tt.attributes),
+			Shape: []int64{2, 2}, Type: dtype.Int8, Chunks: every(2, 2), Attributes: []byte(tt.attributes),
 		}, nil)
 		check1(t, err)
 		check1(t, zarr.Write(t.Context(), a, nil, []int8{127, -128, 10, -1}))
@@ -362,11 +362,11 @@ func TestUsualMethod(t *testing.T) {
 		of                dtype.Type
 		want              pyramid.Method
 	}{
-		{`{}`, `{}`, dtype.Of[uint8](), pyramid.Mean},
-		{`{}`, `{}`, dtype.Of[bool](), pyramid.Mode},
-		{`{}`, `{"flag_values":[1,3]}`, dtype.Of[uint8](), pyramid.Mode},
-		{`{}`, `{"flag_masks":[1,2]}`, dtype.Of[uint8](), pyramid.Mode},
-		{`{"ome":{"version":"0.5","image-label":{}}}`, `{}`, dtype.Of[uint8](), pyramid.Mode},
+		{`{}`, `{}`, dtype.Uint8, pyramid.Mean},
+		{`{}`, `{}`, dtype.Bool, pyramid.Mode},
+		{`{}`, `{"flag_values":[1,3]}`, dtype.Uint8, pyramid.Mode},
+		{`{}`, `{"flag_masks":[1,2]}`, dtype.Uint8, pyramid.Mode},
+		{`{"ome":{"version":"0.5","image-label":{}}}`, `{}`, dtype.Uint8, pyramid.Mode},
 	} {
 		s := memstore.New()
 		_, err := zarr.At(s, "g").CreateGroup(t.Context(), []byte(tt.group), nil)
@@ -390,7 +390,7 @@ func TestEmptyArray(t *testing.T) {
 		s := memstore.New()
 		_, err := zarr.At(s, "g").CreateGroup(t.Context(), nil, nil)
 		check1(t, err)
-		a, err := zarr.At(s, "g/v").CreateArray(t.Context(), zarr.Spec{Shape: []int64{0, 3}, Type: dtype.Of[uint8](), Chunks: every(1, 1)}, nil)
+		a, err := zarr.At(s, "g/v").CreateArray(t.Context(), zarr.Spec{Shape: []int64{0, 3}, Type: dtype.Uint8, Chunks: every(1, 1)}, nil)
 		check1(t, err)
 		plan, err := pyramid.Make(t.Context(), a, &pyramid.Options{Levels: levels})
 		if err != nil || len(plan.Levels) != want {
@@ -448,16 +448,16 @@ func TestRefusals(t *testing.T) {
 		is   error
 		text string
 	}{
-		"root":     {zarr.Spec{Shape: []int64{8}, Type: dtype.Of[int8]()}, "", pyramid.Options{}, zarr.ErrInvalidArgument, "varve copy"},
-		"method":   {zarr.Spec{Shape: []int64{8}, Type: dtype.Of[int8]()}, "g/a", pyramid.Options{Method: "median"}, zarr.ErrInvalidArgument, "median"},
-		"text":     {zarr.Spec{Shape: []int64{8}, Type: dtype.Of[string]()}, "g/a", pyramid.Options{}, zarr.ErrUnsupported, "fixed size"},
-		"bool":     {zarr.Spec{Shape: []int64{8}, Type: dtype.Of[bool]()}, "g/a", pyramid.Options{Method: pyramid.Mean}, zarr.ErrInvalidArgument, "nearest"},
-		"factors":  {zarr.Spec{Shape: []int64{8}, Type: dtype.Of[int8]()}, "g/a", pyramid.Options{Factors: []int64{2, 2}}, zarr.ErrInvalidArgument, "1 axes"},
-		"factor 0": {zarr.Spec{Shape: []int64{8}, Type: dtype.Of[int8]()}, "g/a", pyramid.Options{Factors: []int64{0}}, zarr.ErrInvalidArgument, "axis 0"},
-		"ones":     {zarr.Spec{Shape: []int64{8}, Type: dtype.Of[int8]()}, "g/a", pyramid.Options{Factors: []int64{1}}, zarr.ErrInvalidArgument, "no axis is divided"},
-		"huge":     {zarr.Spec{Shape: []int64{8}, Type: dtype.Of[int8]()}, "g/a", pyramid.Options{Factors: []int64{1 << 40}}, zarr.ErrInvalidArgument, "blocks"},
-		"scalar":   {zarr.Spec{Type: dtype.Of[int8]()}, "g/a", pyramid.Options{}, zarr.ErrInvalidArgument, "no axis is divided"},
-		"memory":   {zarr.Spec{Shape: []int64{8, 8}, Type: dtype.Of[int8](), Chunks: every(4, 4)}, "g/a", pyramid.Options{Memory: 8}, zarr.ErrLimit, "Memory is 8"},
+		"root":     {zarr.Spec{Shape: []int64{8}, Type: dtype.Int8}, "", pyramid.Options{}, zarr.ErrInvalidArgument, "varve copy"},
+		"method":   {zarr.Spec{Shape: []int64{8}, Type: dtype.Int8}, "g/a", pyramid.Options{Method: "median"}, zarr.ErrInvalidArgument, "median"},
+		"text":     {zarr.Spec{Shape: []int64{8}, Type: dtype.String}, "g/a", pyramid.Options{}, zarr.ErrUnsupported, "fixed size"},
+		"bool":     {zarr.Spec{Shape: []int64{8}, Type: dtype.Bool}, "g/a", pyramid.Options{Method: pyramid.Mean}, zarr.ErrInvalidArgument, "nearest"},
+		"factors":  {zarr.Spec{Shape: []int64{8}, Type: dtype.Int8}, "g/a", pyramid.Options{Factors: []int64{2, 2}}, zarr.ErrInvalidArgument, "1 axes"},
+		"factor 0": {zarr.Spec{Shape: []int64{8}, Type: dtype.Int8}, "g/a", pyramid.Options{Factors: []int64{0}}, zarr.ErrInvalidArgument, "axis 0"},
+		"ones":     {zarr.Spec{Shape: []int64{8}, Type: dtype.Int8}, "g/a", pyramid.Options{Factors: []int64{1}}, zarr.ErrInvalidArgument, "no axis is divided"},
+		"huge":     {zarr.Spec{Shape: []int64{8}, Type: dtype.Int8}, "g/a", pyramid.Options{Factors: []int64{1 << 40}}, zarr.ErrInvalidArgument, "blocks"},
+		"scalar":   {zarr.Spec{Type: dtype.Int8}, "g/a", pyramid.Options{}, zarr.ErrInvalidArgument, "no axis is divided"},
+		"memory":   {zarr.Spec{Shape: []int64{8, 8}, Type: dtype.Int8, Chunks: every(4, 4)}, "g/a", pyramid.Options{Memory: 8}, zarr.ErrLimit, "Memory is 8"},
 	} {
 		s := memstore.New()
 		a, err := zarr.At(s, tt.path).CreateArray(t.Context(), tt.spec, nil)
@@ -550,7 +550,7 @@ func TestLeftLevel(t *testing.T) {
 // second level is made of more elements then, although no tile below it has changed.
 func TestGrowthWithoutChunks(t *testing.T) {
 	s := memstore.New()
-	a, err := zarr.At(s, "g/image").CreateArray(t.Context(), zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int32](), Chunks: every(1)}, nil)
+	a, err := zarr.At(s, "g/image").CreateArray(t.Context(), zarr.Spec{Shape: []int64{2}, Type: dtype.Int32, Chunks: every(1)}, nil)
 	check1(t, err)
 	check1(t, zarr.Write(t.Context(), a, nil, []int32{8, 8}))
 	_, err = pyramid.Make(t.Context(), a, &pyramid.Options{Levels: 2})

@@ -38,13 +38,13 @@ var notATime = binary.NativeEndian.AppendUint64(nil, 1<<63)
 // method.
 func rowsOf(t dtype.Type, m Method, absent [][]byte) rowMaker {
 	switch k := t.Kind(); {
-	case k == dtype.Bool && m != Mean:
+	case k == dtype.KindBool && m != Mean:
 		return integers[uint8](m, absent)
-	case k == dtype.Datetime || k == dtype.Timedelta:
+	case k == dtype.KindDatetime || k == dtype.KindTimedelta:
 		return wides[int64](m, append(absent, notATime))
-	case t == dtype.Of[complex64]() && m == Mean:
+	case t == dtype.Complex64 && m == Mean:
 		return plain(complexMean[complex64], valuesOf[complex64](absent))
-	case t == dtype.Of[complex128]() && m == Mean:
+	case t == dtype.Complex128 && m == Mean:
 		return plain(complexMean[complex128], valuesOf[complex128](absent))
 	}
 	if rows, ok := native[t.Name()]; ok {

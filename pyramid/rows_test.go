@@ -16,19 +16,19 @@ import (
 // block.
 func TestWholeRows(t *testing.T) {
 	t.Run("uint8", func(t *testing.T) {
-		sameRows(t, dtype.Of[uint8](), func(n uint64) uint8 { return uint8(n) }, func(m Method) rowMaker { return plain(reals(m, shortMean[uint8]), nil) })
+		sameRows(t, dtype.Uint8, func(n uint64) uint8 { return uint8(n) }, func(m Method) rowMaker { return plain(reals(m, shortMean[uint8]), nil) })
 	})
 	t.Run("int16", func(t *testing.T) {
-		sameRows(t, dtype.Of[int16](), func(n uint64) int16 { return int16(n) - 2 }, func(m Method) rowMaker { return plain(reals(m, shortMean[int16]), nil) })
+		sameRows(t, dtype.Int16, func(n uint64) int16 { return int16(n) - 2 }, func(m Method) rowMaker { return plain(reals(m, shortMean[int16]), nil) })
 	})
 	t.Run("uint64", func(t *testing.T) {
-		sameRows(t, dtype.Of[uint64](), func(n uint64) uint64 { return math.MaxUint64 - n }, func(m Method) rowMaker { return plain(reals(m, wideMean[uint64]), nil) })
+		sameRows(t, dtype.Uint64, func(n uint64) uint64 { return math.MaxUint64 - n }, func(m Method) rowMaker { return plain(reals(m, wideMean[uint64]), nil) })
 	})
 	t.Run("int64", func(t *testing.T) {
-		sameRows(t, dtype.Of[int64](), func(n uint64) int64 { return int64(n) - 2 }, func(m Method) rowMaker { return plain(reals(m, wideMean[int64]), nil) })
+		sameRows(t, dtype.Int64, func(n uint64) int64 { return int64(n) - 2 }, func(m Method) rowMaker { return plain(reals(m, wideMean[int64]), nil) })
 	})
 	t.Run("float32", func(t *testing.T) {
-		sameRows(t, dtype.Of[float32](), func(n uint64) float32 {
+		sameRows(t, dtype.Float32, func(n uint64) float32 {
 			return [...]float32{0, 1.5, float32(math.Copysign(0, -1)), float32(math.Inf(-1)), float32(math.NaN()), -2}[n%6]
 		}, func(m Method) rowMaker { return plain(reals(m, floatMean[float32]), nil) })
 	})

@@ -150,7 +150,7 @@ func (w *work) lastTime(ctx context.Context, first *zarr.Array) (*record, error)
 // the name of something else.
 func (w *work) usual() Method {
 	flags := slices.ContainsFunc([]string{"flag_values", "flag_masks"}, func(name string) bool { return has(w.base.Attributes(), name) })
-	if w.labels || flags || w.base.Type().Kind() == dtype.Bool {
+	if w.labels || flags || w.base.Type().Kind() == dtype.KindBool {
 		return Mode
 	}
 	return Mean

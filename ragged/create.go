@@ -28,7 +28,7 @@ func Create(ctx context.Context, at *zarr.Location, fields []Field, opt *zarr.Cr
 	if err != nil {
 		return nil, err
 	}
-	list := append([]Field{{Name: "row_size", Type: dtype.Of[int64](), PerRow: true, Attributes: map[string]string{
+	list := append([]Field{{Name: "row_size", Type: dtype.Int64, PerRow: true, Attributes: map[string]string{
 		sampleDimension: "obs", "long_name": "number of observations of each row",
 	}}}, fields...)
 	for _, f := range list {
@@ -50,7 +50,7 @@ func CreateCSR(ctx context.Context, at *zarr.Location, columns int64, typ dtype.
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range []Field{{Name: pointers, Type: dtype.Of[int64]()}, {Name: "indices", Type: dtype.Of[int64]()}, {Name: "data", Type: typ}} {
+	for _, f := range []Field{{Name: pointers, Type: dtype.Int64}, {Name: "indices", Type: dtype.Int64}, {Name: "data", Type: typ}} {
 		lead := int64(0)
 		if f.Name == pointers {
 			lead = 1 // the offset 0 of the first row, which is the fill value

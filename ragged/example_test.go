@@ -16,8 +16,8 @@ import (
 func Example() {
 	ctx := context.Background()
 	s, err := ragged.Create(ctx, zarr.At(memstore.New(), "drifters"), []ragged.Field{
-		{Name: "lat", Type: dtype.Of[float32]()},
-		{Name: "id", Type: dtype.Of[int32](), PerRow: true},
+		{Name: "lat", Type: dtype.Float32},
+		{Name: "id", Type: dtype.Int32, PerRow: true},
 	}, nil)
 	if err != nil {
 		log.Fatal(err)

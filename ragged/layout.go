@@ -192,13 +192,13 @@ func (l layout) stored(lengths []int64, offset int64) []int64 {
 // addRows returns the addition of numbers to the rows array, in its data type.
 func addRows(a *zarr.Array, path string, numbers []int64, opt *zarr.AppendOptions) (zarr.Addition, error) {
 	switch a.Type() {
-	case dtype.Of[int64]():
+	case dtype.Int64:
 		return zarr.Add(path, 0, numbers, opt), nil
-	case dtype.Of[int32]():
+	case dtype.Int32:
 		return addAs[int32](path, numbers, opt)
-	case dtype.Of[uint32]():
+	case dtype.Uint32:
 		return addAs[uint32](path, numbers, opt)
-	case dtype.Of[uint64]():
+	case dtype.Uint64:
 		return addAs[uint64](path, numbers, opt)
 	}
 	return zarr.Addition{}, fmt.Errorf("%w: %q has the type %s; rows are counted in int32, int64, uint32 or uint64", zarr.ErrUnsupported, path, a.Type())

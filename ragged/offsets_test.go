@@ -23,7 +23,7 @@ func TestOffsets(t *testing.T) {
 			stored = []int64{0, 2, 2, 5, 6}
 		}
 		at := zarr.At(s, fmt.Sprint("rows", sparse))
-		a := fixture.Must(at.CreateArray(ctx, zarr.Spec{Shape: []int64{int64(len(stored))}, Type: dtype.Of[int64]()}, nil))
+		a := fixture.Must(at.CreateArray(ctx, zarr.Spec{Shape: []int64{int64(len(stored))}, Type: dtype.Int64}, nil))
 		if err := zarr.Write(ctx, a, nil, stored); err != nil {
 			t.Fatal(err)
 		}

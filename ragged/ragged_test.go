@@ -93,12 +93,12 @@ func TestSets(t *testing.T) {
 
 func createSet(ctx context.Context, h *zarr.Location, sparse bool) (*ragged.Set, error) {
 	if sparse {
-		return ragged.CreateCSR(ctx, h, 50, dtype.Of[float32](), nil)
+		return ragged.CreateCSR(ctx, h, 50, dtype.Float32, nil)
 	}
 	return ragged.Create(ctx, h, []ragged.Field{
-		{Name: "lat", Type: dtype.Of[float32](), Attributes: map[string]string{"units": "degrees_north"}},
-		{Name: "count", Type: dtype.Of[int64]()},
-		{Name: "id", Type: dtype.Of[int32](), PerRow: true},
+		{Name: "lat", Type: dtype.Float32, Attributes: map[string]string{"units": "degrees_north"}},
+		{Name: "count", Type: dtype.Int64},
+		{Name: "id", Type: dtype.Int32, PerRow: true},
 	}, nil)
 }
 

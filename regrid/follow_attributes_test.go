@@ -24,7 +24,7 @@ func TestFollowDescription(t *testing.T) {
 		for _, appended := range []int{0, 1, 2} {
 			ctx, s := context.Background(), memstore.New()
 			a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{
-				Format: format, Shape: []int64{4, 2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)},
+				Format: format, Shape: []int64{4, 2}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)},
 				DimensionNames: []string{"t", "x"}, Attributes: map[string]any{"units": "K"},
 			}, nil)
 			if err != nil {
@@ -92,7 +92,7 @@ func TestFollowDescription(t *testing.T) {
 func TestFollowDescriptionFails(t *testing.T) {
 	ctx, s := context.Background(), memstore.New()
 	a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{
-		Format: 2, Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}, Attributes: map[string]any{"units": "K"},
+		Format: 2, Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}, Attributes: map[string]any{"units": "K"},
 	}, nil)
 	if err == nil {
 		_, err = Follow(ctx, a, Rechunking{Chunks: Cuts{grid.Every(4)}}, &Options{Into: zarr.At(s, "b")})

@@ -19,7 +19,7 @@ func ExampleFollow() {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
 	days, err := h.At("days").CreateArray(ctx, zarr.Spec{
-		Type: dtype.Of[int16](), Shape: []int64{3, 4}, Chunks: []grid.Cut{grid.Every(1), grid.Every(4)},
+		Type: dtype.Int16, Shape: []int64{3, 4}, Chunks: []grid.Cut{grid.Every(1), grid.Every(4)},
 	}, nil)
 	if err != nil {
 		log.Fatal(err)

@@ -28,7 +28,7 @@ func TestFewTasks(t *testing.T) {
 		{1 << 20, 10, []grid.Cut{grid.Every(100), grid.Every(10)}},
 	} {
 		a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), zarr.Spec{
-			Type: dtype.Of[uint8](), Shape: []int64{100, 100}, Chunks: c.cuts, Codecs: fixture.Plain(),
+			Type: dtype.Uint8, Shape: []int64{100, 100}, Chunks: c.cuts, Codecs: fixture.Plain(),
 		}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -128,7 +128,7 @@ func TestPlanIsExecuted(t *testing.T) {
 			rows, columns, memory = 1, 60, 16*4*70
 		}
 		from := []grid.Cut{grid.Every(rows), grid.Every(columns)}
-		a, err := zarr.At(m, "a").CreateArray(t.Context(), zarr.Spec{Type: dtype.Of[int32](), Shape: shape, Chunks: from, Codecs: fixture.Packed()}, nil)
+		a, err := zarr.At(m, "a").CreateArray(t.Context(), zarr.Spec{Type: dtype.Int32, Shape: shape, Chunks: from, Codecs: fixture.Packed()}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestPlanSparse(t *testing.T) {
 		do         bool
 	}{{1e15, 1e9, false}, {1e8, 1e4, true}} {
 		a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), zarr.Spec{
-			Type: dtype.Of[int8](), Shape: []int64{c.rows, 4}, Chunks: []grid.Cut{grid.Every(1), grid.Every(4)}, Codecs: fixture.Packed(),
+			Type: dtype.Int8, Shape: []int64{c.rows, 4}, Chunks: []grid.Cut{grid.Every(1), grid.Every(4)}, Codecs: fixture.Packed(),
 		}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -53,7 +53,7 @@ func (b *countingBatch) Assemble(ctx context.Context, key store.Key, parts []sto
 func TestShardsAreCopiedInRuns(t *testing.T) {
 	s := &counting{Store: memstore.New()}
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{
-		Type: dtype.Of[uint16](), Shape: []int64{12, 16, 16}, Codecs: fixture.Plain(),
+		Type: dtype.Uint16, Shape: []int64{12, 16, 16}, Codecs: fixture.Plain(),
 		Chunks: []grid.Cut{grid.Every(1), grid.Every(16), grid.Every(16)}, InnerChunks: []grid.Cut{grid.Every(1), grid.Every(2), grid.Every(4)},
 	}, nil)
 	if err != nil {

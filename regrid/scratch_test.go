@@ -60,7 +60,7 @@ func drawTransposed(t *rapid.T) *transposed {
 	}
 	axis := rapid.IntRange(0, 1).Draw(t, "axis")
 	a, err := zarr.At(x.store, "a").CreateArray(t.Context(), zarr.Spec{
-		Type: dtype.Of[int32](), Shape: x.shape, Chunks: thin(axis, "from"), Codecs: fixture.Plain(), FillValue: zarr.FillJSON("7"),
+		Type: dtype.Int32, Shape: x.shape, Chunks: thin(axis, "from"), Codecs: fixture.Plain(), FillValue: zarr.FillJSON("7"),
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +206,7 @@ func TestStagesCrash(t *testing.T) {
 // rows makes the array "a" of 8 rows, and returns the request to cut it into columns.
 func rows(t *testing.T, s store.Store) (*zarr.Array, regrid.Request) {
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{
-		Type: dtype.Of[int32](), Shape: []int64{8, 8}, Chunks: []grid.Cut{grid.Every(1), grid.Every(8)}, Codecs: fixture.Plain(),
+		Type: dtype.Int32, Shape: []int64{8, 8}, Chunks: []grid.Cut{grid.Every(1), grid.Every(8)}, Codecs: fixture.Plain(),
 	}, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 64))

@@ -299,7 +299,7 @@ func growBetweenStages(t *testing.T, jump int) {
 	const n = 64
 	s := storetest.Conditional(memstore.New(), storetest.Hooks{})
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{
-		Type: dtype.Of[int32](), Shape: []int64{n, n}, Chunks: []grid.Cut{grid.Every(1), grid.Every(n)}, Codecs: fixture.Plain(),
+		Type: dtype.Int32, Shape: []int64{n, n}, Chunks: []grid.Cut{grid.Every(1), grid.Every(n)}, Codecs: fixture.Plain(),
 	}, nil)
 	want := fixture.Numbers(1, n*n)
 	if err == nil {

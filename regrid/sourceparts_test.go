@@ -39,7 +39,7 @@ func TestPartsOfChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 		a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{
-			Type: dtype.Of[uint8](), Shape: []int64{3, 1200, 1200}, Chunks: c.cuts, Codecs: fixture.Plain(),
+			Type: dtype.Uint8, Shape: []int64{3, 1200, 1200}, Chunks: c.cuts, Codecs: fixture.Plain(),
 		}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -47,7 +47,7 @@ func TestSpace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &small{Store: memstore.New()}
-			spec := zarr.Spec{Type: dtype.Of[int32](), Shape: []int64{64, 64}, Chunks: []grid.Cut{grid.Every(1), grid.Every(64)}, Codecs: plain}
+			spec := zarr.Spec{Type: dtype.Int32, Shape: []int64{64, 64}, Chunks: []grid.Cut{grid.Every(1), grid.Every(64)}, Codecs: plain}
 			a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 			if err == nil {
 				err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 64*64))
@@ -91,7 +91,7 @@ func TestSpace(t *testing.T) {
 	}
 	// A store that may compress or share is never said to be too small.
 	s := &small{Store: memstore.New()}
-	spec := zarr.Spec{Type: dtype.Of[int32](), Shape: []int64{64, 64}, Chunks: []grid.Cut{grid.Every(1), grid.Every(64)}}
+	spec := zarr.Spec{Type: dtype.Int32, Shape: []int64{64, 64}, Chunks: []grid.Cut{grid.Every(1), grid.Every(64)}}
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 64*64))
@@ -107,7 +107,7 @@ func TestSpace(t *testing.T) {
 // TestUnpackedBytes predicts the bytes that chunks take from shards.
 func TestUnpackedBytes(t *testing.T) {
 	s := memstore.New()
-	spec := zarr.Spec{Type: dtype.Of[int32](), Shape: []int64{60}, Chunks: []grid.Cut{grid.Every(30)}, InnerChunks: []grid.Cut{grid.Every(5)}}
+	spec := zarr.Spec{Type: dtype.Int32, Shape: []int64{60}, Chunks: []grid.Cut{grid.Every(30)}, InnerChunks: []grid.Cut{grid.Every(5)}}
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 60))

@@ -21,7 +21,7 @@ func BenchmarkTask(b *testing.B) {
 		b.StopTimer()
 		m := memstore.New()
 		spec := zarr.Spec{
-			Shape: []int64{2 * tasks}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(1)}, Codecs: []metadata.Extension{{Name: "bytes"}},
+			Shape: []int64{2 * tasks}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(1)}, Codecs: []metadata.Extension{{Name: "bytes"}},
 		}
 		a, err := zarr.At(m, "a").CreateArray(b.Context(), spec, nil)
 		if err == nil {

@@ -358,7 +358,7 @@ func arrays(t testing.TB, s store.Store, path string) {
 		"listed": {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Edges(1, 2, 3, 4), grid.Every(7)}, FillValue: zarr.FillJSON("7")},
 		"shards": {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Every(8), grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(4)}},
 	} {
-		spec.Type = dtype.Of[int32]()
+		spec.Type = dtype.Int32
 		if _, err := g.At(name).CreateArray(t.Context(), spec, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -368,7 +368,7 @@ func arrays(t testing.TB, s store.Store, path string) {
 		}
 		write(t, g, name, v)
 	}
-	if _, err := g.At("words").CreateArray(t.Context(), zarr.Spec{Shape: []int64{3}, Type: dtype.Of[string]()}, nil); err != nil {
+	if _, err := g.At("words").CreateArray(t.Context(), zarr.Spec{Shape: []int64{3}, Type: dtype.String}, nil); err != nil {
 		t.Fatal(err)
 	}
 	write(t, g, "words", []string{"x", "yy", ""})
@@ -421,7 +421,7 @@ func TestConvertToStopped(t *testing.T) {
 
 func ExampleConvert() {
 	ctx, s := context.Background(), memstore.New()
-	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Every(2)}}
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Every(2)}}
 	a, err := zarr.At(s, "").CreateArray(ctx, spec, &zarr.CreateOptions{Format: 2})
 	if err != nil {
 		panic(err)

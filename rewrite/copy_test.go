@@ -48,7 +48,7 @@ func tree(t testing.TB, s store.Store, path string) {
 		"scalar":   {Shape: []int64{}, Attributes: map[string]string{"units": "K"}},
 		"empty":    {Shape: []int64{5}},
 	} {
-		spec.Type = dtype.Of[int32]()
+		spec.Type = dtype.Int32
 		a, err := g.At(name).CreateArray(t.Context(), spec, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func formatTwo(t testing.TB, s store.Store, path string) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "deep/b"} {
-		spec := zarr.Spec{Shape: []int64{10, 7}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(3), grid.Every(4)}, DimensionNames: []string{"y", "x"}}
+		spec := zarr.Spec{Shape: []int64{10, 7}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(3), grid.Every(4)}, DimensionNames: []string{"y", "x"}}
 		a, err := g.At(name).CreateArray(t.Context(), spec, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -586,7 +586,7 @@ func ExampleCopy() {
 	if err != nil {
 		panic(err)
 	}
-	a, err := g.At("t2m").CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(1, 3)}}, nil)
+	a, err := g.At("t2m").CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Edges(1, 3)}}, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -19,7 +19,7 @@ import (
 // The same copy then succeeds, whatever the first one left.
 func TestStoppedCopy(t *testing.T) {
 	src := memstore.New()
-	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}}
 	a, err := zarr.At(src, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, []int32{1, 2, 3, 4})

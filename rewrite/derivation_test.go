@@ -64,7 +64,7 @@ func treeV2(t testing.TB, s store.Store, path string) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "deep/b"} {
-		a, err := g.At(name).CreateArray(t.Context(), zarr.Spec{Shape: []int64{9}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}, Attributes: map[string]int{"n": 1}}, o)
+		a, err := g.At(name).CreateArray(t.Context(), zarr.Spec{Shape: []int64{9}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}, Attributes: map[string]int{"n": 1}}, o)
 		if err == nil {
 			err = zarr.Fill(t.Context(), a, nil, int32(5))
 		}

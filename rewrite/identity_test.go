@@ -28,7 +28,7 @@ func linkedTree(t *testing.T, links map[string]string) (h *zarr.Location, dir st
 	t.Cleanup(func() { s.Close() })
 	h = zarr.At(s, "")
 	for _, name := range []string{"a", "sub/a", "h/b", "g2/c"} {
-		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}
+		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}}
 		a, err := h.At(name).CreateArray(t.Context(), spec, nil)
 		if err == nil {
 			err = zarr.Write(t.Context(), a, nil, []int32{1, 2, 3, 4})

@@ -124,7 +124,7 @@ func (m *mask) fromV2(a *metadata.Array, filled bool) error {
 		return m.encode(elem, raw)
 	case missing.IsText(m.typ):
 		return m.encodeText(elem, raw)
-	case m.typ.Kind() == dtype.Terminated || m.typ.Variable():
+	case m.typ.Kind() == dtype.KindTerminated || m.typ.Variable():
 		m.lost = true
 		m.note = fmt.Sprintf("the fill value %s marks missing values in format 2 and is an ordinary value in format 3: xarray cannot mark missing byte strings there", a.FillValue)
 	}
@@ -258,7 +258,7 @@ func maskToV2(a *metadata.Array, filled bool) (*mask, error) {
 	if !filled {
 		return m, nil
 	}
-	if k := m.typ.Kind(); m.typ.IsZero() || k == dtype.Datetime || k == dtype.Timedelta {
+	if k := m.typ.Kind(); m.typ.IsZero() || k == dtype.KindDatetime || k == dtype.KindTimedelta {
 		return m, nil
 	}
 	old, err := m.typ.ParseFill(a.FillValue)
@@ -278,7 +278,7 @@ func maskToV2(a *metadata.Array, filled bool) (*mask, error) {
 				return m, m.move(missing.Value, elem, old) // moved there by maskToV3
 			}
 		}
-		if m.typ.Kind() == dtype.Float && m.fill(old) == `"NaN"` {
+		if m.typ.Kind() == dtype.KindFloat && m.fill(old) == `"NaN"` {
 			// NaN marks only values that are missing anyway.
 			return m, nil
 		}
@@ -288,7 +288,7 @@ func maskToV2(a *metadata.Array, filled bool) (*mask, error) {
 
 // isString reports whether elements are text or bytes.
 func (m *mask) isString() bool {
-	return missing.IsText(m.typ) || m.typ.Kind() == dtype.Terminated || m.typ.Variable()
+	return missing.IsText(m.typ) || m.typ.Kind() == dtype.KindTerminated || m.typ.Variable()
 }
 
 // move moves an attribute to the fill value. Missing chunks read as old before that.

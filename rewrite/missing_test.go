@@ -240,12 +240,12 @@ func sparse(t testing.TB, s store.Store, path string, keys metadata.KeyEncoding)
 	}
 	third := []grid.Cut{grid.Every(3)}
 	for name, spec := range map[string]zarr.Spec{
-		"sevens": {Type: dtype.Of[int32](), FillValue: zarr.FillJSON("7"), DimensionNames: []string{"x"}},
-		"masked": {Type: dtype.Of[int32](), FillValue: zarr.FillJSON("7"), DimensionNames: []string{"x"}, Attributes: map[string]int{"_FillValue": -1}},
-		"same":   {Type: dtype.Of[int32](), FillValue: zarr.FillJSON("7"), DimensionNames: []string{"x"}, Attributes: map[string]int{"_FillValue": 7}},
-		"nan":    {Type: dtype.Of[float32](), FillValue: zarr.FillJSON(`"NaN"`), DimensionNames: []string{"x"}},
-		"words":  {Type: dtype.Of[string](), FillValue: zarr.FillJSON(`"none"`), DimensionNames: []string{"x"}},
-		"scalar": {Type: dtype.Of[int16](), FillValue: zarr.FillJSON("3")},
+		"sevens": {Type: dtype.Int32, FillValue: zarr.FillJSON("7"), DimensionNames: []string{"x"}},
+		"masked": {Type: dtype.Int32, FillValue: zarr.FillJSON("7"), DimensionNames: []string{"x"}, Attributes: map[string]int{"_FillValue": -1}},
+		"same":   {Type: dtype.Int32, FillValue: zarr.FillJSON("7"), DimensionNames: []string{"x"}, Attributes: map[string]int{"_FillValue": 7}},
+		"nan":    {Type: dtype.Float32, FillValue: zarr.FillJSON(`"NaN"`), DimensionNames: []string{"x"}},
+		"words":  {Type: dtype.String, FillValue: zarr.FillJSON(`"none"`), DimensionNames: []string{"x"}},
+		"scalar": {Type: dtype.Int16, FillValue: zarr.FillJSON("3")},
 	} {
 		if spec.KeyEncoding = keys; name != "scalar" {
 			spec.Shape, spec.Chunks = []int64{10}, third
@@ -383,7 +383,7 @@ func TestConvertFillsRaced(t *testing.T) {
 // default.
 func TestConvertManyMissing(t *testing.T) {
 	s := memstore.New()
-	spec := zarr.Spec{Shape: []int64{20_002}, Chunks: []grid.Cut{grid.Every(2)}, Type: dtype.Of[int8](), DimensionNames: []string{"x"}, KeyEncoding: metadata.V2Dot}
+	spec := zarr.Spec{Shape: []int64{20_002}, Chunks: []grid.Cut{grid.Every(2)}, Type: dtype.Int8, DimensionNames: []string{"x"}, KeyEncoding: metadata.V2Dot}
 	a, err := zarr.At(s, "").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func TestParentsListed(t *testing.T) {
 // arrayAt creates an array of a format, and the groups above it.
 func arrayAt(t *testing.T, h *zarr.Location, path string, format int) {
 	t.Helper()
-	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32]()}
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int32}
 	if _, err := h.At(path).CreateArray(t.Context(), spec, &zarr.CreateOptions{Format: format}); err != nil {
 		t.Fatal(err)
 	}

@@ -258,7 +258,7 @@ func TestConvertCut(t *testing.T) {
 // neither format stores.
 func TestConvertBlank(t *testing.T) {
 	from, to := memstore.New(), memstore.New()
-	spec := zarr.Spec{Shape: []int64{8}, Type: dtype.Of[float32](), FillValue: zarr.FillJSON(`"NaN"`), Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)}}
+	spec := zarr.Spec{Shape: []int64{8}, Type: dtype.Float32, FillValue: zarr.FillOf(math.NaN()), Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)}}
 	a, err := at(from, "x").CreateArray(t.Context(), spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, []float32{1, 2, 3, 4, 5, 6, 7, 8})

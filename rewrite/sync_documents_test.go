@@ -320,7 +320,7 @@ func TestConvertListed(t *testing.T) {
 func TestSyncRespelled(t *testing.T) {
 	src, dst := at(memstore.New(), ""), at(memstore.New(), "")
 	spec := plain(8, 2)
-	spec.Type, spec.FillValue = dtype.Of[complex64](), zarr.FillJSON("[0.0,0.0]")
+	spec.Type, spec.FillValue = dtype.Complex64, zarr.FillJSON("[0.0,0.0]")
 	if _, err := src.CreateArray(t.Context(), spec, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ import (
 // plain is a specification without codecs that compress, so that chunks have one size.
 func plain(shape, chunk int64) zarr.Spec {
 	return zarr.Spec{
-		Shape: []int64{shape}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(chunk)}, FillValue: zarr.FillJSON("-1"),
+		Shape: []int64{shape}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(chunk)}, FillValue: zarr.FillJSON("-1"),
 		Codecs: []metadata.Extension{{Name: "bytes", Configuration: []byte(`{"endian":"little"}`)}},
 	}
 }

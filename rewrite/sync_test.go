@@ -158,7 +158,7 @@ func (c *changer) must(what string, err error) {
 
 func (c *changer) create(path string) error {
 	ctx := c.t.Context()
-	spec := zarr.Spec{Type: dtype.Of[int32](), FillValue: zarr.FillJSON(fmt.Sprint(c.rand.IntN(2))), KeyEncoding: metadata.KeyEncoding(c.rand.IntN(4))}
+	spec := zarr.Spec{Type: dtype.Int32, FillValue: zarr.FillJSON(fmt.Sprint(c.rand.IntN(2))), KeyEncoding: metadata.KeyEncoding(c.rand.IntN(4))}
 	for range 1 + c.rand.IntN(2) {
 		spec.Shape = append(spec.Shape, int64(c.rand.IntN(12)))
 		cut := grid.Every(int64(1 + c.rand.IntN(4)))
@@ -358,7 +358,7 @@ func valuesOf(t testing.TB, at *zarr.Location) map[string]string {
 
 func ExampleSync() {
 	ctx, s := context.Background(), memstore.New()
-	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Every(2)}}
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Every(2)}}
 	a, err := zarr.At(s, "days").CreateArray(ctx, spec, nil)
 	if err != nil {
 		panic(err)

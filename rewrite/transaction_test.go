@@ -62,7 +62,7 @@ func pair(t *testing.T, format int) *memstore.Store {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
-		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(4)}}
+		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(4)}}
 		a, err := g.At(name).CreateArray(ctx, spec, nil)
 		if err == nil {
 			err = zarr.Write(ctx, a, nil, row(4))
@@ -152,7 +152,7 @@ func TestUntrimmed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := zarr.Spec{Shape: []int64{6, 5}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(4), grid.Every(3)}}
+	spec := zarr.Spec{Shape: []int64{6, 5}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(4), grid.Every(3)}}
 	a, err := g.At("a").CreateArray(ctx, spec, nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, row(30))
@@ -215,7 +215,7 @@ func TestOlderConsolidated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}}
 	a, err := g.At("a").CreateArray(ctx, spec, nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, row(4))
@@ -260,7 +260,7 @@ func wantRow(t *testing.T, s store.Store, path string, want []int32) {
 func TestCopyUnlistedHuge(t *testing.T) {
 	ctx, m := t.Context(), memstore.New()
 	for name, cut := range map[string]grid.Cut{"regular": grid.Every(1), "listed": grid.Runs(grid.Run{Length: 1, Count: 1 << 62})} {
-		spec := zarr.Spec{Shape: []int64{1 << 62}, Type: dtype.Of[int8](), Chunks: []grid.Cut{cut}}
+		spec := zarr.Spec{Shape: []int64{1 << 62}, Type: dtype.Int8, Chunks: []grid.Cut{cut}}
 		if _, err := zarr.At(m, name).CreateArray(ctx, spec, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func storedWith(b testing.TB, n int, length int64, chunk []int64) (*filestore.St
 	if err != nil {
 		b.Fatal(err)
 	}
-	t, name := dtype.Of[float32](), "time"
+	t, name := dtype.Float32, "time"
 	g, err := grid.Regular([]int64{length, 12, 7}, chunk)
 	if err != nil {
 		b.Fatal(err)

@@ -77,7 +77,7 @@ func keepsValues(a *Array, dimension string, m *Manifest) bool {
 // hasNumbers reports whether the elements of an array can be kept as values.
 func hasNumbers(doc *metadata.Array) bool {
 	t, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
-	return err == nil && (t.Kind() == dtype.Int || t.Kind() == dtype.Uint || t.Kind() == dtype.Float) && t.Size() >= 2
+	return err == nil && (t.Kind() == dtype.KindInt || t.Kind() == dtype.KindUint || t.Kind() == dtype.KindFloat) && t.Size() >= 2
 }
 
 // boundsOf returns the coordinate whose bounds an array has (CF conventions, sections 7.1
@@ -214,12 +214,12 @@ func (c *coordinate) convertible(o *coordinate) error {
 
 // convert converts one element.
 func (c *coordinate) convert(o *coordinate, dst, src []byte) error {
-	nan := o.typ.Kind() == dtype.Float && math.IsNaN(floatOf(src))
+	nan := o.typ.Kind() == dtype.KindFloat && math.IsNaN(floatOf(src))
 	switch gap := isGap(o.missing, src); {
 	case o.typ == c.typ && (gap || nan):
 		copy(dst, src)
 		return nil
-	case nan && c.typ.Kind() == dtype.Float:
+	case nan && c.typ.Kind() == dtype.KindFloat:
 		setFloat(dst, math.NaN())
 		return nil
 	case gap:
@@ -248,17 +248,17 @@ func (c *coordinate) retype(o *coordinate, dst, src []byte) error {
 	if err != nil {
 		return err
 	}
-	whole := o.typ.Kind() != dtype.Float || f == math.Trunc(f) && math.Abs(f) < 1<<63
-	if o.typ.Kind() == dtype.Float && whole {
+	whole := o.typ.Kind() != dtype.KindFloat || f == math.Trunc(f) && math.Abs(f) < 1<<63
+	if o.typ.Kind() == dtype.KindFloat && whole {
 		v = int64(f)
 	}
 	fits := false
-	if c.typ.Kind() == dtype.Float {
+	if c.typ.Kind() == dtype.KindFloat {
 		setFloat(dst, f)
 		got := floatOf(dst)
-		fits = got == f && (o.typ.Kind() == dtype.Float || math.Abs(got) < 1<<63 && int64(got) == v)
+		fits = got == f && (o.typ.Kind() == dtype.KindFloat || math.Abs(got) < 1<<63 && int64(got) == v)
 	} else {
-		fits = whole && setInteger(dst, v, c.typ.Kind() == dtype.Uint)
+		fits = whole && setInteger(dst, v, c.typ.Kind() == dtype.KindUint)
 	}
 	if !fits {
 		return fmt.Errorf("%s does not fit the type %s", o.typ.AppendText(nil, src), c.typ)
@@ -268,11 +268,11 @@ func (c *coordinate) retype(o *coordinate, dst, src []byte) error {
 
 // number returns an element as an integer and as a float. Of a float, the integer is 0.
 func (c *coordinate) number(elem []byte) (int64, float64, error) {
-	if c.typ.Kind() == dtype.Float {
+	if c.typ.Kind() == dtype.KindFloat {
 		return 0, floatOf(elem), nil
 	}
-	v := integerOf(elem, c.typ.Kind() == dtype.Uint)
-	if c.typ.Kind() == dtype.Uint && v < 0 {
+	v := integerOf(elem, c.typ.Kind() == dtype.KindUint)
+	if c.typ.Kind() == dtype.KindUint && v < 0 {
 		return 0, 0, fmt.Errorf("%d is too large", uint64(v))
 	}
 	return v, float64(v), nil
@@ -286,15 +286,15 @@ func (c *coordinate) retime(o *coordinate, dst, src []byte) error {
 		return err
 	}
 	at, err := o.units.At(v)
-	if o.typ.Kind() == dtype.Float {
+	if o.typ.Kind() == dtype.KindFloat {
 		at, err = o.units.AtFloat(f)
 	}
 	if err != nil {
 		return err
 	}
-	if c.typ.Kind() != dtype.Float {
+	if c.typ.Kind() != dtype.KindFloat {
 		n, err := c.units.Count(at)
-		if err == nil && !setInteger(dst, n, c.typ.Kind() == dtype.Uint) {
+		if err == nil && !setInteger(dst, n, c.typ.Kind() == dtype.KindUint) {
 			err = fmt.Errorf("%d does not fit the type %s", n, c.typ)
 		}
 		return err
@@ -305,7 +305,7 @@ func (c *coordinate) retime(o *coordinate, dst, src []byte) error {
 		return err
 	}
 	same := false
-	if o.typ.Kind() == dtype.Float {
+	if o.typ.Kind() == dtype.KindFloat {
 		again := make([]byte, len(src))
 		setFloat(again, o.units.CountFloat(back))
 		same = math.Abs(floatOf(again)-f) <= 4*spacing(f, len(src))

@@ -175,7 +175,7 @@ func boxOf(start, shape []int64) selection.Box {
 // copyBox copies elements of a box to a box of the same shape.
 func copyBox(ctx context.Context, dst *zarr.Array, to selection.Box, src *zarr.Array, from selection.Box) error {
 	switch t := dst.Type(); {
-	case t.Kind() == dtype.Bytes:
+	case t.Kind() == dtype.KindBytes:
 		return copyAs[[]byte](ctx, dst, to, src, from)
 	case t.Variable():
 		return copyAs[string](ctx, dst, to, src, from)

@@ -39,7 +39,7 @@ func scanSounding(f *scan.File) (*scan.Dataset, error) {
 	if levels == 0 || levels > (f.Size()-begin)/4 {
 		return nil, scan.Corruptf("%d levels, in a file of %d bytes", levels, f.Size())
 	}
-	t := dtype.Of[float32]()
+	t := dtype.Float32
 	return &scan.Dataset{
 		Format: "soundings", Groups: []scan.Group{{}},
 		Arrays: []*scan.Array{{

@@ -25,7 +25,7 @@ const arrayDocument = `{"zarr_format": 3, "node_type": "array", "shape": [SHAPE]
  "fill_value": 0, "codecs": [{"name": "bytes"}]}`
 
 var (
-	uint8Type  = dtype.Of[uint8]()
+	uint8Type  = dtype.Uint8
 	plainBytes = []metadata.Extension{scan.Plain(uint8Type, false)}
 )
 

@@ -46,7 +46,7 @@ func (l *layout) file(t *testing.T, s *memstore.Store, name string, shape []int6
 		codecs = append(codecs, zstd.Extension(0, false))
 	}
 	fill := binary.NativeEndian.AppendUint32(nil, uint32(0xFFFFFFF9))
-	a := &scan.Array{Path: "v", Shape: shape, Chunk: l.chunk, Type: dtype.Of[int32](), Fill: fill, Codecs: codecs, Names: l.names}
+	a := &scan.Array{Path: "v", Shape: shape, Chunk: l.chunk, Type: dtype.Int32, Fill: fill, Codecs: codecs, Names: l.names}
 	f := &drawnFile{shape: shape, elements: make([]int32, product(shape))}
 	count := a.Count()
 	order := l.Perm(int(product(count)))

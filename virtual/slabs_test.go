@@ -12,7 +12,7 @@ import (
 
 // TestSlabs cuts a large array in one piece. Its slabs follow each other, without a gap.
 func TestSlabs(t *testing.T) {
-	plain := []metadata.Extension{scan.Plain(dtype.Of[float32](), false)}
+	plain := []metadata.Extension{scan.Plain(dtype.Float32, false)}
 	for _, c := range []struct {
 		shape  []int64
 		codecs []metadata.Extension
@@ -25,7 +25,7 @@ func TestSlabs(t *testing.T) {
 		{[]int64{1000, 1 << 10, 1 << 10}, append(plain[:1:1], metadata.Extension{Name: "zstd"}), 1},
 	} {
 		n := product(c.shape) * 4
-		a := inSlabs(&scan.Array{Shape: c.shape, Chunk: c.shape, Type: dtype.Of[float32](), Codecs: c.codecs, Chunks: []scan.Chunk{{Offset: 77, Length: n}}})
+		a := inSlabs(&scan.Array{Shape: c.shape, Chunk: c.shape, Type: dtype.Float32, Codecs: c.codecs, Chunks: []scan.Chunk{{Offset: 77, Length: n}}})
 		if len(a.Chunks) != c.want {
 			t.Errorf("%v: %d chunks, want %d", c.shape, len(a.Chunks), c.want)
 		}

@@ -60,10 +60,10 @@ func (c *coordinate) disordered(more []byte) bool {
 		return false
 	}
 	number := func(b []byte) float64 {
-		if c.typ.Kind() == dtype.Float {
+		if c.typ.Kind() == dtype.KindFloat {
 			return floatOf(b[:size])
 		}
-		return float64(integerOf(b[:size], c.typ.Kind() == dtype.Uint))
+		return float64(integerOf(b[:size], c.typ.Kind() == dtype.KindUint))
 	}
 	before, last, next := number(c.values[len(c.values)-2*size:]), number(c.values[len(c.values)-size:]), number(more)
 	return last > before && next <= last || last < before && next >= last

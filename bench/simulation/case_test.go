@@ -19,7 +19,7 @@ import (
 //	varve rechunk era.zarr --chunks 1,8766,1,43,44 --memory 32GiB --dry-run --json
 func TestPlan(t *testing.T) {
 	for _, o := range []objects{chunks, shards, large} {
-		spec := zarr.Spec{Shape: shape, Type: dtype.Of[float32](), Chunks: every(o.source)}
+		spec := zarr.Spec{Shape: shape, Type: dtype.Float32, Chunks: every(o.source)}
 		r := regrid.Rechunking{Chunks: every(o.target)}
 		if o.name != chunks.name {
 			spec.InnerChunks, r.Inner = every(unit), every([]int64{1, 8766, 1, 1, 1})

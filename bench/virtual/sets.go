@@ -47,7 +47,7 @@ func sets() []set {
 
 // spec returns the array.
 func (s *set) spec() zarr.Spec {
-	spec := zarr.Spec{Shape: s.shape, Type: dtype.Of[float32](), Codecs: []metadata.Extension{bytescodec.Extension("little")}}
+	spec := zarr.Spec{Shape: s.shape, Type: dtype.Float32, Codecs: []metadata.Extension{bytescodec.Extension("little")}}
 	for _, n := range s.chunk {
 		spec.Chunks = append(spec.Chunks, grid.Every(n))
 	}

@@ -20,7 +20,7 @@ import (
 func TestRefused(t *testing.T) {
 	f, endpoint := azuretest.Serve(t)
 	s, key := open(t, endpoint, "p"), store.MustKey("k")
-	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32]()}, nil)
+	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{Shape: []int64{4}, Type: dtype.Int32}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

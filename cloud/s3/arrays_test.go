@@ -50,7 +50,7 @@ func batches(rows []int32) (map[int]int, error) {
 // specs are arrays to append to: with listed edges, and with chunks whose length is no
 // multiple of an append.
 func specs() map[string]zarr.Spec {
-	typ := dtype.Of[int32]()
+	typ := dtype.Int32
 	return map[string]zarr.Spec{
 		"edges":   {Shape: []int64{batchRows}, Type: typ, Chunks: []grid.Cut{grid.Edges(batchRows)}},
 		"regular": {Shape: []int64{batchRows}, Type: typ, Chunks: []grid.Cut{grid.Every(4)}},

@@ -28,7 +28,7 @@ func TestNowhere(t *testing.T) {
 	_, largeErr := store.Put(ctx, s, key, make([]byte, 80<<20), store.Sync)
 	_, ifErr := store.PutIf(ctx, s, key, []byte("x"), store.IfAbsent(), store.Sync)
 	_, _, getErr := s.Get(ctx, key, store.Request{}, nil)
-	_, createErr := zarr.CreateArray(ctx, location, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32]()}, nil)
+	_, createErr := zarr.CreateArray(ctx, location, zarr.Spec{Shape: []int64{4}, Type: dtype.Int32}, nil)
 	_, groupErr := zarr.CreateGroup(ctx, location, nil, nil)
 	for what, err := range map[string]error{
 		"Put": putErr, "large": largeErr, "PutIf": ifErr, "Get": getErr, "CreateArray": createErr, "CreateGroup": groupErr,

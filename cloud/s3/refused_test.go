@@ -64,7 +64,7 @@ func TestLostDeletion(t *testing.T) {
 // enough, unless the answer to an earlier attempt was lost.
 func TestRefused(t *testing.T) {
 	f, s := faulty(t, nil)
-	a, err := zarr.At(s, "b").CreateArray(t.Context(), zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32]()}, nil)
+	a, err := zarr.At(s, "b").CreateArray(t.Context(), zarr.Spec{Shape: []int64{4}, Type: dtype.Int32}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

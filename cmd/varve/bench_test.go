@@ -104,7 +104,7 @@ func TestReplay(t *testing.T) {
 	for i, inner := range [][]grid.Cut{nil, {grid.Every(10)}} {
 		path := strconv.Itoa(i)
 		a, err := h.At(path).CreateArray(ctx, zarr.Spec{
-			Shape: []int64{1000}, Type: dtype.Of[uint16](), Chunks: []grid.Cut{grid.Every(100)}, InnerChunks: inner,
+			Shape: []int64{1000}, Type: dtype.Uint16, Chunks: []grid.Cut{grid.Every(100)}, InnerChunks: inner,
 		}, &zarr.CreateOptions{Options: zarr.Options{Write: true}})
 		if err != nil {
 			t.Fatal(err)
@@ -154,7 +154,7 @@ func TestLevels(t *testing.T) {
 func TestSlabFor(t *testing.T) {
 	for _, chunk := range []int64{1, 1 << 10, 1 << 20, 100 << 20, 1 << 29, 1 << 40} {
 		a, err := zarr.At(memstore.New(), "").CreateArray(t.Context(), zarr.Spec{
-			Shape: []int64{1 << 41}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(chunk)},
+			Shape: []int64{1 << 41}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(chunk)},
 		}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -75,7 +75,7 @@ func fieldFile(t *testing.T, name string, days int) {
 			}
 		}
 	}
-	file, err := os.ReadFile(npyFile(t, npy.Header{Type: dtype.Of[float32](), Shape: []int64{int64(days), 36, 72}}, b.Bytes()))
+	file, err := os.ReadFile(npyFile(t, npy.Header{Type: dtype.Float32, Shape: []int64{int64(days), 36, 72}}, b.Bytes()))
 	if err != nil {
 		t.Fatal(err)
 	}

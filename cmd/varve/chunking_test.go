@@ -98,7 +98,7 @@ func TestCreateByCoordinate(t *testing.T) {
 
 func TestCreateGroups(t *testing.T) {
 	int64s := func(n ...byte) string {
-		h := npy.Header{Type: dtype.Of[int16](), Shape: []int64{int64(len(n))}}
+		h := npy.Header{Type: dtype.Int16, Shape: []int64{int64(len(n))}}
 		data := string(h.Append(nil))
 		for _, v := range n {
 			data += string([]byte{v, 0})

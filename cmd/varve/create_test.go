@@ -80,7 +80,7 @@ func npyFile(t *testing.T, h npy.Header, data []byte) string {
 }
 
 func TestCreateFromNPY(t *testing.T) {
-	h := npy.Header{Type: dtype.Of[int16](), BigEndian: true, Fortran: true, Shape: []int64{2, 3}}
+	h := npy.Header{Type: dtype.Int16, BigEndian: true, Fortran: true, Shape: []int64{2, 3}}
 	file := npyFile(t, h, []byte{0, 1, 0, 4, 0, 2, 0, 5, 0, 3, 0, 6})
 	node := filepath.Join(t.TempDir(), "a.zarr")
 	must(t, "", "create", node, "--from", file, "--chunks", "[[1,1],3]")
@@ -114,7 +114,7 @@ func TestCreateFromOtherFiles(t *testing.T) {
 // TestCreateUndo deletes a new array after an interrupt, and reports if that
 // fails.
 func TestCreateUndo(t *testing.T) {
-	file := npyFile(t, npy.Header{Type: dtype.Of[int8](), Shape: []int64{4}}, []byte{1, 2, 3, 4})
+	file := npyFile(t, npy.Header{Type: dtype.Int8, Shape: []int64{4}}, []byte{1, 2, 3, 4})
 	for _, overwrites := range []bool{false, true} {
 		node := filepath.Join(t.TempDir(), "s.zarr", "a")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -139,7 +139,7 @@ func TestCreateUndo(t *testing.T) {
 // TestCreateFromWrongValues creates an array from values whose errors show only when they
 // are written.
 func TestCreateFromWrongValues(t *testing.T) {
-	file := npyFile(t, npy.Header{Type: dtype.Of[bool](), Shape: []int64{2}}, []byte{1, 2})
+	file := npyFile(t, npy.Header{Type: dtype.Bool, Shape: []int64{2}}, []byte{1, 2})
 	node := filepath.Join(t.TempDir(), "s.zarr", "a")
 	_, errs, status := execute(t, "", "create", node, "--from", file)
 	if status != 1 || !strings.Contains(errs, "; the new array was deleted again\n") || !strings.Contains(errs, node) {
@@ -163,7 +163,7 @@ func (b breaking) Read(p []byte) (int, error) {
 }
 
 func TestCreateOverwritesOnlyWithWhatIsThere(t *testing.T) {
-	h := npy.Header{Type: dtype.Of[int8](), Shape: []int64{300}}
+	h := npy.Header{Type: dtype.Int8, Shape: []int64{300}}
 	for name, data := range map[string]string{"short": "123", "long": strings.Repeat("1", 301), "no header": ""} {
 		node := newNode(t, "--shape", "2", "--dtype", "int8", "--fill", "7")
 		stdin := string(h.Append(nil)) + data
@@ -187,7 +187,7 @@ func TestCreateOverwritesOnlyWithWhatIsThere(t *testing.T) {
 }
 
 func TestCreateFromDamagedNPY(t *testing.T) {
-	h := npy.Header{Type: dtype.Of[int16](), Shape: []int64{2, 3}}
+	h := npy.Header{Type: dtype.Int16, Shape: []int64{2, 3}}
 	for name, file := range map[string]string{
 		"short":    npyFile(t, h, make([]byte, 11)),
 		"long":     npyFile(t, h, make([]byte, 13)),

@@ -52,7 +52,7 @@ func dailyFields() *origin {
 	}
 	return &origin{
 		spec: zarr.Spec{
-			Shape: []int64{days, latitudes, longitudes}, Type: dtype.Of[float32](),
+			Shape: []int64{days, latitudes, longitudes}, Type: dtype.Float32,
 			Chunks:         []grid.Cut{grid.Edges(years...), grid.Every(latitudes), grid.Every(longitudes)},
 			DimensionNames: []string{"time", "lat", "lon"}, Attributes: fieldAttributes,
 		},

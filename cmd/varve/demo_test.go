@@ -171,7 +171,7 @@ func create(t *testing.T, location string, shape []int64, cuts ...grid.Cut) *zar
 	if cuts == nil {
 		cuts = []grid.Cut{}
 	}
-	a, err := zarr.CreateArray(t.Context(), location, zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Chunks: cuts}, nil)
+	a, err := zarr.CreateArray(t.Context(), location, zarr.Spec{Shape: shape, Type: dtype.Int32, Chunks: cuts}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestDemoFailures(t *testing.T) {
 
 func TestDemoIsAffordable(t *testing.T) {
 	from := "a.zarr"
-	d := &demo{origin: &origin{spec: zarr.Spec{Type: dtype.Of[int8]()}}, facts: demoFacts{From: &from}}
+	d := &demo{origin: &origin{spec: zarr.Spec{Type: dtype.Int8}}, facts: demoFacts{From: &from}}
 	for _, c := range []struct {
 		bytes, room int64
 		known       bool
@@ -253,7 +253,7 @@ func TestDemoIsAffordable(t *testing.T) {
 func TestDemoNoticesWrongValues(t *testing.T) {
 	asked := 0
 	from := &origin{
-		spec: zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(2), grid.Every(3)}},
+		spec: zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(2), grid.Every(3)}},
 		fill: func(_ context.Context, _ grid.Box, dst []byte) error {
 			asked++
 			dst[0] = byte(asked)

@@ -110,7 +110,7 @@ func compareArrays(cmd *cobra.Command, a, b *zarr.Array) (*zarr.Difference, erro
 func differenceText(a *zarr.Array, d *zarr.Difference) string {
 	t := a.Type()
 	// Only times and durations are spelled differently in metadata.
-	if k := t.Kind(); d.Index == nil || k != dtype.Datetime && k != dtype.Timedelta {
+	if k := t.Kind(); d.Index == nil || k != dtype.KindDatetime && k != dtype.KindTimedelta {
 		return d.String()
 	}
 	shown := *d

@@ -138,10 +138,10 @@ func newExampleFolder(t *testing.T) string {
 		node(name+"/t2m", "--shape", "6,4", "--dtype", "float32")
 	}
 	for name, c := range map[string]npy.Header{
-		"readings.npy": {Type: dtype.Of[float32](), Shape: []int64{3, 2}}, "days/1.npy": {Type: dtype.Of[float32](), Shape: []int64{1, 2}},
-		"days/2.npy": {Type: dtype.Of[float32](), Shape: []int64{1, 2}}, "mask.npy": {Type: dtype.Of[bool](), Shape: []int64{36, 72}},
-		"day.npy": {Type: dtype.Of[float32](), Shape: []int64{24, 36, 72}}, "t2m.npy": {Type: dtype.Of[float32](), Shape: []int64{31, 36, 72}},
-		"time.npy": {Type: dtype.Of[int64](), Shape: []int64{31}}, "keep.npy": {Type: dtype.Of[bool](), Shape: []int64{36}},
+		"readings.npy": {Type: dtype.Float32, Shape: []int64{3, 2}}, "days/1.npy": {Type: dtype.Float32, Shape: []int64{1, 2}},
+		"days/2.npy": {Type: dtype.Float32, Shape: []int64{1, 2}}, "mask.npy": {Type: dtype.Bool, Shape: []int64{36, 72}},
+		"day.npy": {Type: dtype.Float32, Shape: []int64{24, 36, 72}}, "t2m.npy": {Type: dtype.Float32, Shape: []int64{31, 36, 72}},
+		"time.npy": {Type: dtype.Int64, Shape: []int64{31}}, "keep.npy": {Type: dtype.Bool, Shape: []int64{36}},
 	} {
 		n, _ := c.Bytes()
 		data := make([]byte, n)

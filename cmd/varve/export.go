@@ -167,7 +167,7 @@ func exportTable(cmd *cobra.Command, location, sel, file string, decoded bool) e
 		case a.Rank() == 0:
 			session.Note(cmd, at, "is left out: it is a single value")
 			continue
-		case a.Rank() > 1 || a.Type().Kind() == dtype.Struct:
+		case a.Rank() > 1 || a.Type().Kind() == dtype.KindStruct:
 			return failure.On(cmd.Name(), location, failure.BadArgument("a group is a table if its arrays have one axis and no fields; %s has shape %v and type %s: export it by itself", m.Path, a.Shape(), a.Type()))
 		}
 		src, err := source.New(cmd.Context(), a, sel, decoded)

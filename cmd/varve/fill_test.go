@@ -43,7 +43,7 @@ func everyType(t *testing.T) map[string]dtype.Type {
 // fillsOf returns fill values of a type as metadata spells them.
 func fillsOf(typ dtype.Type) (fills []string) {
 	elems := [][]byte{typ.Default()}
-	if typ.Variable() || typ.Kind() == dtype.UTF32 {
+	if typ.Variable() || typ.Kind() == dtype.KindUTF32 {
 		for _, word := range []string{"abc", "0x6", "NaN", "12", `a"b`, "null"} {
 			if elem, err := typ.ParseText(string(must1(json.Marshal(word)))); err == nil {
 				elems = append(elems, elem)
@@ -52,7 +52,7 @@ func fillsOf(typ dtype.Type) (fills []string) {
 	}
 	for _, pattern := range []string{"abc", "\xff", "\x01\x02\x03", "\x01"} {
 		elem := bytes.Repeat([]byte(pattern), max(1, typ.Size()))[:typ.Size()]
-		if typ.Kind() == dtype.Struct {
+		if typ.Kind() == dtype.KindStruct {
 			typ.Fields()[4].Type.Normalize(elem)
 			elem[typ.Fields()[4].Offset] = pattern[0] & 1
 		}
@@ -66,7 +66,7 @@ func fillsOf(typ dtype.Type) (fills []string) {
 	}
 	most := 4
 	switch typ.Kind() {
-	case dtype.Int, dtype.Uint, dtype.Float, dtype.Complex:
+	case dtype.KindInt, dtype.KindUint, dtype.KindFloat, dtype.KindComplex:
 		most = 2 // package dtype tests more of them
 	}
 	return fills[:min(most, len(fills))]

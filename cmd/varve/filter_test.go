@@ -41,8 +41,8 @@ func newTable(t *testing.T) (table, parent string) {
 		}
 	}
 	units := map[string]string{"units": "days since 2019-12-30"}
-	put("time", dtype.Of[int32](), units, func(a *zarr.Array) error { return zarr.Write(t.Context(), a, nil, days) })
-	put("station", dtype.Of[string](), nil, func(a *zarr.Array) error { return zarr.Write(t.Context(), a, nil, names) })
+	put("time", dtype.Int32, units, func(a *zarr.Array) error { return zarr.Write(t.Context(), a, nil, days) })
+	put("station", dtype.String, nil, func(a *zarr.Array) error { return zarr.Write(t.Context(), a, nil, names) })
 	must(t, "", "create", table+"/fixed", "--shape", "2", "--dtype", "int8", "--dimension-names", "kind")
 	must(t, "", "write", table+"/fixed", "--value", "3")
 	must(t, "", "consolidate", table)
@@ -128,10 +128,10 @@ func TestFilterSets(t *testing.T) {
 	overwrite(t, mask, "\x01\x00\x01")
 	for place, make := range map[string]func(at *zarr.Location) (*ragged.Set, error){
 		matrix: func(at *zarr.Location) (*ragged.Set, error) {
-			return ragged.CreateCSR(t.Context(), at, 5, dtype.Of[float32](), nil)
+			return ragged.CreateCSR(t.Context(), at, 5, dtype.Float32, nil)
 		},
 		drifters: func(at *zarr.Location) (*ragged.Set, error) {
-			return ragged.Create(t.Context(), at, []ragged.Field{{Name: "data", Type: dtype.Of[float32]()}, {Name: "indices", Type: dtype.Of[int64]()}}, nil)
+			return ragged.Create(t.Context(), at, []ragged.Field{{Name: "data", Type: dtype.Float32}, {Name: "indices", Type: dtype.Int64}}, nil)
 		},
 	} {
 		at, err := zarr.Locate(t.Context(), place, store.Create)
@@ -164,7 +164,7 @@ func TestFilterByMask(t *testing.T) {
 	table, parent := newTable(t)
 	raw, named := filepath.Join(parent, "mask.raw"), filepath.Join(parent, "mask.npy")
 	mask := []byte{1, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0}
-	head := npy.Header{Type: dtype.Of[bool](), Shape: []int64{12}}.Append(nil)
+	head := npy.Header{Type: dtype.Bool, Shape: []int64{12}}.Append(nil)
 	for name, data := range map[string][]byte{raw: mask, named: append(head, mask...), filepath.Join(parent, "twos"): {2}, filepath.Join(parent, "short"): mask[1:]} {
 		if err := os.WriteFile(name, data, 0o666); err != nil {
 			t.Fatal(err)

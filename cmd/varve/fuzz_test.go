@@ -38,7 +38,7 @@ func FuzzChunking(f *testing.F) {
 		shape := []int64{max(n, 0), max(m, 0)}
 		when := &growth.Times{Start: "2024-02-20", Step: "1d"}
 		read := func(string) ([]byte, error) { return file, nil }
-		g, err := c.Grid(t.Context(), shape, dtype.Of[int16](), chunking.Site{Location: "a", Times: when, ReadFile: read, Options: grid.ParseOptions{}})
+		g, err := c.Grid(t.Context(), shape, dtype.Int16, chunking.Site{Location: "a", Times: when, ReadFile: read, Options: grid.ParseOptions{}})
 		if err != nil {
 			if k := zarr.KindOf(err); k != "invalid-argument" && k != "overflow" && k != "unsupported" && k != "limit" {
 				t.Fatalf("%q: kind %s of %v", text, k, err)
@@ -119,7 +119,7 @@ func FuzzSelect(f *testing.F) {
 		f.Add(text)
 	}
 	h := zarr.At(memstore.New(), "")
-	a, err := h.At("").CreateArray(f.Context(), zarr.Spec{Shape: []int64{20, 7}, Type: dtype.Of[int8](), DimensionNames: []string{"time", "x"}}, nil)
+	a, err := h.At("").CreateArray(f.Context(), zarr.Spec{Shape: []int64{20, 7}, Type: dtype.Int8, DimensionNames: []string{"time", "x"}}, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

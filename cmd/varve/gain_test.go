@@ -75,7 +75,7 @@ func (b block) json() string {
 // to every kind of chunks. The arrays must be equal.
 func TestAppendSources(t *testing.T) {
 	racing.Skip(t)
-	u2 := dtype.Of[uint16]()
+	u2 := dtype.Uint16
 	for axis := range 3 {
 		shape := []int64{5, 4, 6}
 		b := newBlock(shape...)
@@ -165,7 +165,7 @@ func TestAppendOfAFileThatShrinks(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		head []byte
-	}{{"a.raw", nil}, {"a.npy", npy.Header{Type: dtype.Of[int16](), Shape: []int64{9, 4}}.Append(nil)}} {
+	}{{"a.raw", nil}, {"a.npy", npy.Header{Type: dtype.Int16, Shape: []int64{9, 4}}.Append(nil)}} {
 		file := filepath.Join(t.TempDir(), c.name)
 		overwrite(t, file, string(c.head)+strings.Repeat("x", 72))
 		g, a := gainOf(t, node, file)
@@ -226,7 +226,7 @@ func TestAppendOfLongStreams(t *testing.T) {
 	if _, errs, status := execute(t, long.String()[1:], "append", node); status != 1 || !strings.Contains(errs, "not a whole number of elements") {
 		t.Errorf("status %d, %s", status, errs)
 	}
-	head := npy.Header{Type: dtype.Of[int16](), Shape: []int64{localfile.SpoolMemory + 1}}.Append(nil)
+	head := npy.Header{Type: dtype.Int16, Shape: []int64{localfile.SpoolMemory + 1}}.Append(nil)
 	if _, errs, status := execute(t, string(head)+long.String(), "append", node, "-", "--format", "npy"); status != 1 || !strings.Contains(errs, "its header requires") {
 		t.Errorf("status %d, %s", status, errs)
 	}

@@ -13,7 +13,7 @@ import (
 
 // TestSelections reads and writes by selections of every kind.
 func TestSelections(t *testing.T) {
-	mask := npyFile(t, npy.Header{Type: dtype.Of[bool](), Shape: []int64{3, 4}, Fortran: true}, []byte{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0})
+	mask := npyFile(t, npy.Header{Type: dtype.Bool, Shape: []int64{3, 4}, Fortran: true}, []byte{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0})
 	node := newNode(t, "--shape", "3,4", "--dtype", "int16", "--chunks", "[[1,2],2]", "--dimension-names", "y,x")
 	must(t, "[[0,1,2,3],[10,11,12,13],[20,21,22,23]]", "write", node, "--format", "json")
 	selections := []struct{ sel, want string }{
@@ -71,10 +71,10 @@ func TestFields(t *testing.T) {
 func TestMaskThatDoesNotFit(t *testing.T) {
 	node := newNode(t, "--shape", "2", "--dtype", "int8")
 	for _, file := range []string{
-		npyFile(t, npy.Header{Type: dtype.Of[int8](), Shape: []int64{2}}, make([]byte, 2)),
-		npyFile(t, npy.Header{Type: dtype.Of[bool](), Shape: []int64{2}}, make([]byte, 3)),
-		npyFile(t, npy.Header{Type: dtype.Of[bool](), Shape: []int64{1 << 40, 1 << 22}}, make([]byte, 3)),
-		npyFile(t, npy.Header{Type: dtype.Of[bool](), Shape: []int64{3}}, make([]byte, 3)),
+		npyFile(t, npy.Header{Type: dtype.Int8, Shape: []int64{2}}, make([]byte, 2)),
+		npyFile(t, npy.Header{Type: dtype.Bool, Shape: []int64{2}}, make([]byte, 3)),
+		npyFile(t, npy.Header{Type: dtype.Bool, Shape: []int64{1 << 40, 1 << 22}}, make([]byte, 3)),
+		npyFile(t, npy.Header{Type: dtype.Bool, Shape: []int64{3}}, make([]byte, 3)),
 	} {
 		_, errs, status := execute(t, "", "cat", node, "--select", `{"mask": "`+file+`"}`)
 		if status != 1 || !strings.Contains(errs, "mask") {

@@ -38,9 +38,9 @@ func newMistakes(t *testing.T) {
 		overwrite(t, name, string(data))
 		return string(data)
 	}
-	ok := file("ok.npy", npy.Header{Type: dtype.Of[int32](), Shape: []int64{4, 5}})
-	file("f8.npy", npy.Header{Type: dtype.Of[float64](), Shape: []int64{4, 5}})
-	file("turned.npy", npy.Header{Type: dtype.Of[int32](), Shape: []int64{5, 4}})
+	ok := file("ok.npy", npy.Header{Type: dtype.Int32, Shape: []int64{4, 5}})
+	file("f8.npy", npy.Header{Type: dtype.Float64, Shape: []int64{4, 5}})
+	file("turned.npy", npy.Header{Type: dtype.Int32, Shape: []int64{5, 4}})
 	overwrite(t, "days/notes.txt", "no chunk")
 	overwrite(t, "object.npy", strings.Replace(ok, "'<i4'", "'|O' ", 1))
 	overwrite(t, "short.npy", ok[:len(ok)-7])

@@ -22,7 +22,7 @@ var year = regexp.MustCompile(`^[12][0-9]{3}$`)
 // noteYear prints a note if the value of a flag for an array of times looks like a year.
 // A number counts units of the type, as in metadata; a year needs a month.
 func noteYear(cmd *cobra.Command, location string, t dtype.Type, flag, text string) {
-	if t.Kind() != dtype.Datetime || !year.MatchString(text) {
+	if t.Kind() != dtype.KindDatetime || !year.MatchString(text) {
 		return
 	}
 	if elem, err := input.ParseGiven(t, text); err == nil {

@@ -244,7 +244,7 @@ func TestPlanIsSmall(t *testing.T) {
 	for _, n := range edges {
 		shape += n
 	}
-	if _, err := zarr.CreateArray(t.Context(), node, zarr.Spec{Shape: []int64{shape}, Type: dtype.Of[int8](), Chunks: []grid.Cut{cut}}, nil); err != nil {
+	if _, err := zarr.CreateArray(t.Context(), node, zarr.Spec{Shape: []int64{shape}, Type: dtype.Int8, Chunks: []grid.Cut{cut}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"compact", node, "--to", "max:5000"}, {"rechunk", node, "--chunks", "999"}, {"drop", node, "--axis", "0", "--range", "5:70000"}} {

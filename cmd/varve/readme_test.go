@@ -84,7 +84,7 @@ func newScriptFolder(t *testing.T) {
 	dir := t.TempDir()
 	monthlyFiles(t, dir)
 	t.Chdir(dir)
-	float := dtype.Of[float32]()
+	float := dtype.Float32
 	for name, days := range map[string]int64{"day.npy": 1, "january.npy": 31, "days.npy": 31} {
 		sparseNPY(t, name, npy.Header{Type: float, Shape: []int64{days, 721, 1440}})
 	}
@@ -137,7 +137,7 @@ func sparseNPY(t *testing.T, name string, h npy.Header) {
 // daysNPY makes a file of n whole numbers from first.
 func daysNPY(t *testing.T, name string, first, n int) {
 	t.Helper()
-	h := npy.Header{Type: dtype.Of[int32](), Shape: []int64{int64(n)}}
+	h := npy.Header{Type: dtype.Int32, Shape: []int64{int64(n)}}
 	data := h.Append(nil)
 	for i := range n {
 		data = append(data, byte(first+i), byte((first+i)>>8), 0, 0)

@@ -180,7 +180,7 @@ func noteTimes(cmd *cobra.Command, location string, before []int64, a *zarr.Arra
 	if !cf.IsCoordinate(a) || len(before) != 1 || a.Shape()[0] <= before[0] {
 		return
 	}
-	if _, is := source.TimesOf(a); !is && a.Type().Kind() != dtype.Datetime {
+	if _, is := source.TimesOf(a); !is && a.Type().Kind() != dtype.KindDatetime {
 		return
 	}
 	more := a.Shape()[0] - before[0]

@@ -174,9 +174,9 @@ func FuzzShards(f *testing.F) {
 		shape := []int64{max(n, 0), max(m, 0)}
 		read := func(string) ([]byte, error) { return nil, os.ErrNotExist }
 		at := chunking.Site{Location: "a", Times: &growth.Times{Start: "2024-02-20", Step: "1d"}, ReadFile: read, Options: grid.ParseOptions{}}
-		g, cuts, err := s.Cut(t.Context(), shape, dtype.Of[int16](), at)
+		g, cuts, err := s.Cut(t.Context(), shape, dtype.Int16, at)
 		if err == nil {
-			spec := zarr.Spec{Shape: shape, Type: dtype.Of[int16](), Grid: g, InnerChunks: cuts}
+			spec := zarr.Spec{Shape: shape, Type: dtype.Int16, Grid: g, InnerChunks: cuts}
 			opt := &zarr.CreateOptions{Options: zarr.Options{Experimental: zarr.Experimental{InnerChunks: clips}}}
 			_, err = zarr.At(memstore.New(), "").CreateArray(t.Context(), spec, opt)
 		}

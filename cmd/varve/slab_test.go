@@ -33,7 +33,7 @@ func TestSlabToWrite(t *testing.T) {
 		{[]int64{1 << 12, 1 << 14, 4}, nil, []int64{1 << 12, 1 << 12, 4}, 1 << 28},            // the whole array
 		{[]int64{1 << 20, 1 << 8}, []int64{1 << 20, 1 << 8}, []int64{1, 1}, source.SlabBytes}, // next to nothing each
 	} {
-		spec := zarr.Spec{Shape: c.shape, Type: dtype.Of[uint8]()}
+		spec := zarr.Spec{Shape: c.shape, Type: dtype.Uint8}
 		for _, n := range c.chunks {
 			spec.Chunks = append(spec.Chunks, grid.Every(n))
 		}
@@ -75,7 +75,7 @@ func TestChunksAreDecodedOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := memstore.New()
-			spec := zarr.Spec{Shape: []int64{rows, c.columns}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(rows), grid.Every(c.chunk)}}
+			spec := zarr.Spec{Shape: []int64{rows, c.columns}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(rows), grid.Every(c.chunk)}}
 			if c.shard {
 				spec.Chunks, spec.InnerChunks = []grid.Cut{grid.Every(rows), grid.Every(2 * c.chunk)}, spec.Chunks
 			}

@@ -20,7 +20,7 @@ func newDays(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for i := 1; i <= 12; i++ {
-		name := npyFile(t, npy.Header{Type: dtype.Of[int8](), Shape: []int64{1, 2}}, []byte{byte(i), byte(i)})
+		name := npyFile(t, npy.Header{Type: dtype.Int8, Shape: []int64{1, 2}}, []byte{byte(i), byte(i)})
 		if err := os.Rename(name, filepath.Join(dir, fmt.Sprintf("day-%d.npy", i))); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestAppendFilesRefused(t *testing.T) {
 	good, bad, late := filepath.Join(dir, "day-1.npy"), filepath.Join(dir, "x.npy"), filepath.Join(dir, "y.json")
 	overwrite(t, filepath.Join(dir, "short.raw"), "abc")
 	overwrite(t, late, "[[1]]")
-	if err := os.Rename(npyFile(t, npy.Header{Type: dtype.Of[int8](), Shape: []int64{1, 3}}, []byte{1, 2, 3}), bad); err != nil {
+	if err := os.Rename(npyFile(t, npy.Header{Type: dtype.Int8, Shape: []int64{1, 3}}, []byte{1, 2, 3}), bad); err != nil {
 		t.Fatal(err)
 	}
 	node := newNode(t, "--shape", "1,2", "--dtype", "int8")

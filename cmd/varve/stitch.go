@@ -331,7 +331,7 @@ func firstValue(cmd *cobra.Command, a *zarr.Array) (float64, error) {
 		return math.Inf(-1), nil
 	}
 	first := selection.Basic{selection.At(0)}
-	if a.Type().Kind() == dtype.Datetime {
+	if a.Type().Kind() == dtype.KindDatetime {
 		b, err := zarr.Read[time.Time](cmd.Context(), a, first)
 		if err != nil {
 			return 0, err

@@ -128,9 +128,9 @@ func TestWriteJSONIsExact(t *testing.T) {
 
 func TestWriteRefuses(t *testing.T) {
 	node := newNode(t, "--shape", "2,2", "--dtype", "int16")
-	wrongType := npyFile(t, npy.Header{Type: dtype.Of[int32](), Shape: []int64{2, 2}}, make([]byte, 16))
-	wrongShape := npyFile(t, npy.Header{Type: dtype.Of[int16](), Shape: []int64{4, 2}}, make([]byte, 16))
-	turned := npyFile(t, npy.Header{Type: dtype.Of[int16](), Shape: []int64{2, 2}, Fortran: true}, make([]byte, 7))
+	wrongType := npyFile(t, npy.Header{Type: dtype.Int32, Shape: []int64{2, 2}}, make([]byte, 16))
+	wrongShape := npyFile(t, npy.Header{Type: dtype.Int16, Shape: []int64{4, 2}}, make([]byte, 16))
+	turned := npyFile(t, npy.Header{Type: dtype.Int16, Shape: []int64{2, 2}, Fortran: true}, make([]byte, 7))
 	short := filepath.Join(t.TempDir(), "short.raw")
 	overwrite(t, short, "1234567")
 	for _, c := range []struct {
@@ -174,7 +174,7 @@ func TestWrite(t *testing.T) {
 func TestFillAndPours(t *testing.T) {
 	node := newNode(t, "--shape", "2,3", "--dtype", "float32", "--dimension-names", "y,x")
 	must(t, "", "write", node, "--select", "x=1:", "--value", "nan")
-	h := npy.Header{Type: dtype.Of[float32](), Shape: []int64{1, 2}, BigEndian: true}
+	h := npy.Header{Type: dtype.Float32, Shape: []int64{1, 2}, BigEndian: true}
 	must(t, "", "write", node, npyFile(t, h, []byte{0x3f, 0x80, 0, 0, 0x40, 0, 0, 0}), "--select", "1,:2")
 	if got := must(t, "", "cat", node); got != "[[0.0 nan nan]\n [1.0 2.0 nan]]\n" {
 		t.Error(got)
@@ -190,9 +190,9 @@ func TestAppend(t *testing.T) {
 	}{
 		{"\x05\x06\x07\x08", nil, "[4,2]"},
 		{"[[9,10]]", []string{"--format", "json"}, "[5,2]"},
-		{"", []string{npyFile(t, npy.Header{Type: dtype.Of[int8](), Shape: []int64{2}}, []byte{11, 12})}, "[6,2]"},
-		{"", []string{npyFile(t, npy.Header{Type: dtype.Of[int8](), Shape: []int64{6, 1}}, []byte{0, 0, 0, 0, 0, 1})}, ""},
-		{"", []string{npyFile(t, npy.Header{Type: dtype.Of[int8](), Shape: []int64{6, 1}}, []byte{0, 0, 0, 0, 0, 1}), "--axis", "-1"}, "[6,3]"},
+		{"", []string{npyFile(t, npy.Header{Type: dtype.Int8, Shape: []int64{2}}, []byte{11, 12})}, "[6,2]"},
+		{"", []string{npyFile(t, npy.Header{Type: dtype.Int8, Shape: []int64{6, 1}}, []byte{0, 0, 0, 0, 0, 1})}, ""},
+		{"", []string{npyFile(t, npy.Header{Type: dtype.Int8, Shape: []int64{6, 1}}, []byte{0, 0, 0, 0, 0, 1}), "--axis", "-1"}, "[6,3]"},
 		{"1", nil, ""},
 		{"[[1],[2]]", []string{"--format", "json"}, ""},
 	} {
@@ -329,7 +329,7 @@ func TestSettle(t *testing.T) {
 		n    int64 // bytes of the stream
 		want string
 	}{{5, ""}, {4, "ends after 4 bytes"}, {6, "more than the 5 bytes"}} {
-		v := &input.Values{Type: dtype.Of[int8](), Total: -1, Name: "x", Reader: strings.NewReader("123456"[:c.n])}
+		v := &input.Values{Type: dtype.Int8, Total: -1, Name: "x", Reader: strings.NewReader("123456"[:c.n])}
 		err := v.Settle(5)
 		if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%d: %v", c.n, err)
@@ -366,7 +366,7 @@ func TestAppendTellsTheAxis(t *testing.T) {
 }
 
 func TestSqueezedShapesFit(t *testing.T) {
-	v := &input.Values{Type: dtype.Of[int8](), Total: 6, Name: "x", Shape: []int64{1, 2, 3}}
+	v := &input.Values{Type: dtype.Int8, Total: 6, Name: "x", Shape: []int64{1, 2, 3}}
 	for _, c := range []struct {
 		shape []int64
 		want  bool

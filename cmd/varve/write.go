@@ -179,7 +179,7 @@ func countedIn(a *zarr.Array, err error) string {
 // text, because any name is text.
 func isValue(t dtype.Type, name string) bool {
 	switch t.Kind() {
-	case dtype.Bool, dtype.Int, dtype.Uint, dtype.Float, dtype.Complex, dtype.Datetime, dtype.Timedelta:
+	case dtype.KindBool, dtype.KindInt, dtype.KindUint, dtype.KindFloat, dtype.KindComplex, dtype.KindDatetime, dtype.KindTimedelta:
 		_, err := input.ParseGiven(t, name)
 		return err == nil
 	}

@@ -73,9 +73,9 @@ func (c *coder) Bind(spec codec.Spec) (codec.Spec, error) {
 // datetimes and timedeltas.
 func numbersOf(t dtype.Type) (dtype.Type, bool) {
 	switch t.Kind() {
-	case dtype.Datetime, dtype.Timedelta:
-		return dtype.Of[int64](), true
-	case dtype.Complex:
+	case dtype.KindDatetime, dtype.KindTimedelta:
+		return dtype.Int64, true
+	case dtype.KindComplex:
 		// Both parts of a complex number are rounded separately.
 		name := part(t.Name())
 		numbers, err := dtype.Parse(name, nil)

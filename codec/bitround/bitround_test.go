@@ -95,11 +95,11 @@ func TestPage(t *testing.T) {
 	if !dtype.LittleEndian() {
 		dtype.SwapBytes(want, want, 4)
 	}
-	if got := rounded(t, bound(t, dtype.Of[float32](), 3), row(dtype.Of[float32](), floats)); err != nil || !bytes.Equal(got, want) {
+	if got := rounded(t, bound(t, dtype.Float32, 3), row(dtype.Float32, floats)); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("float32: %x, want %x: %v", got, want, err)
 	}
 	want, err = os.ReadFile("testdata/keep3-uint8")
-	got := rounded(t, bound(t, dtype.Of[uint8](), 3), row(dtype.Of[uint8](), []byte{0, 1, 10, 11, 100, 123, 200, 208, 209, 255}))
+	got := rounded(t, bound(t, dtype.Uint8, 3), row(dtype.Uint8, []byte{0, 1, 10, 11, 100, 123, 200, 208, 209, 255}))
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("uint8: %d, want %d: %v", got, want, err)
 	}
@@ -136,7 +136,7 @@ func TestValues(t *testing.T) {
 func TestNaN(t *testing.T) {
 	for _, bits := range []uint32{0x7f800001, 0x7fffffff, 0xffffffff, 0xff800001, 0x7fc00000} {
 		e := binary.NativeEndian.AppendUint32(nil, bits)
-		if got := rounded(t, bound(t, dtype.Of[float32](), 1), row(dtype.Of[float32](), e)); !bytes.Equal(got, e) {
+		if got := rounded(t, bound(t, dtype.Float32, 1), row(dtype.Float32, e)); !bytes.Equal(got, e) {
 			t.Errorf("%#x becomes %x", bits, got)
 		}
 	}
@@ -151,7 +151,7 @@ func TestModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := made.(codec.ArrayArray)
-		typ := rapid.SampledFrom([]dtype.Type{dtype.Of[float64](), dtype.Of[int64](), dtype.Of[uint64](), dtype.Of[int16]()}).Draw(t, "type")
+		typ := rapid.SampledFrom([]dtype.Type{dtype.Float64, dtype.Int64, dtype.Uint64, dtype.Int16}).Draw(t, "type")
 		if _, err := c.Bind(codec.Spec{Type: typ}); err != nil {
 			t.Fatal(err)
 		}
@@ -167,17 +167,17 @@ func TestModel(t *testing.T) {
 		v, ok := exact(typ, elem)
 		got, finite := exact(typ, dst.Data)
 		digits := uint(keep)
-		if typ.Kind() == dtype.Float {
+		if typ.Kind() == dtype.KindFloat {
 			digits++ // the one before the point
 		}
 		if !ok || !finite || digits > v.MinPrec() {
 			return
 		}
-		if typ.Kind() == dtype.Float && new(big.Float).Abs(v).Cmp(big.NewFloat(0x1p-1022)) < 0 {
+		if typ.Kind() == dtype.KindFloat && new(big.Float).Abs(v).Cmp(big.NewFloat(0x1p-1022)) < 0 {
 			return // fewer digits, all of them in the fraction
 		}
 		want := new(big.Float).SetPrec(digits).SetMode(big.ToNearestEven).Set(v)
-		if elem, err := typ.ParseFill([]byte(want.Text('f', 0))); typ.Kind() != dtype.Float && err != nil {
+		if elem, err := typ.ParseFill([]byte(want.Text('f', 0))); typ.Kind() != dtype.KindFloat && err != nil {
 			t.Skip("the greatest", elem)
 		}
 		if got.Cmp(want) != 0 {
@@ -187,7 +187,7 @@ func TestModel(t *testing.T) {
 }
 
 func exact(typ dtype.Type, e []byte) (*big.Float, bool) {
-	if typ.Kind() == dtype.Float {
+	if typ.Kind() == dtype.KindFloat {
 		x := math.Float64frombits(binary.NativeEndian.Uint64(e))
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return nil, false
@@ -229,7 +229,7 @@ func FuzzEncode(f *testing.F) {
 }
 
 func Benchmark(b *testing.B) {
-	for _, typ := range []dtype.Type{dtype.Of[float32](), dtype.Of[float64](), dtype.Of[int32](), dtype.Of[dtype.Float16]()} {
+	for _, typ := range []dtype.Type{dtype.Float32, dtype.Float64, dtype.Int32, dtype.Of[dtype.Float16]()} {
 		c := bound(b, typ, 4)
 		src := row(typ, make([]byte, typ.Size()<<18))
 		for i := range src.Data {

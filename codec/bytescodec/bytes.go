@@ -77,7 +77,7 @@ func (c *coder) Bind(spec codec.Spec) error {
 	if c.endian == "" && c.fields == nil && t.Ordered() {
 		return fmt.Errorf("%w: bytes: %s needs an endian, %q or %q", codec.ErrConfiguration, t, Little, Big)
 	}
-	c.typ, c.stored, c.bools, c.small = t, t, t.Kind() == dtype.Bool, t.Small()
+	c.typ, c.stored, c.bools, c.small = t, t, t.Kind() == dtype.KindBool, t.Small()
 	c.swaps = t.Ordered() && dtype.LittleEndian() != (c.endian == Little)
 	if c.fields != nil {
 		if err := c.bindFields(); err != nil {
@@ -151,13 +151,13 @@ func (c *coder) checkFields(data []byte) error {
 func checkFields(t dtype.Type, data []byte, step int) error {
 	for _, f := range t.Fields() {
 		switch {
-		case f.Type.Kind() == dtype.Bool:
+		case f.Type.Kind() == dtype.KindBool:
 			for at := f.Offset; at < len(data); at += step {
 				if data[at] > 1 {
 					return fmt.Errorf("field %q of element %d is stored as %d, want 0 or 1", f.Name, at/step, data[at])
 				}
 			}
-		case f.Type.Kind() == dtype.Struct && len(data) > 0:
+		case f.Type.Kind() == dtype.KindStruct && len(data) > 0:
 			if err := checkFields(f.Type, data[f.Offset:], step); err != nil {
 				return fmt.Errorf("field %q: %w", f.Name, err)
 			}

@@ -41,7 +41,7 @@ func (c *coder) bindFields() error {
 		c.swaps = c.swaps || turn
 		return turn
 	})
-	if c.typ.Kind() != dtype.Struct || next != len(c.fields) {
+	if c.typ.Kind() != dtype.KindStruct || next != len(c.fields) {
 		return fmt.Errorf("%w: bytes by field: byte orders of %d fields are given, and %s has %d with one", codec.ErrConfiguration, len(c.fields), c.typ, next)
 	}
 	return nil

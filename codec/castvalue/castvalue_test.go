@@ -135,7 +135,7 @@ func TestContract(t *testing.T) {
 				t.Fatal(err)
 			}
 			return c
-		}, &codectest.Options{Specs: []codec.Spec{spec}, Lossy: typ.Kind() == dtype.Float || typ.Size() == 1})
+		}, &codectest.Options{Specs: []codec.Spec{spec}, Lossy: typ.Kind() == dtype.KindFloat || typ.Size() == 1})
 	}
 	for source, target := range map[string]string{"int8": "int64", "uint32": "float64", "int16": "float32", "uint8": "float16", "int32": "int64"} {
 		spec := codec.Spec{Type: parse(t, source), Fill: element(t, parse(t, source), "1"), Rank: 3}
@@ -184,9 +184,9 @@ func TestPage(t *testing.T) {
 }
 
 func TestScalarMap(t *testing.T) {
-	c, _ := bound(t, dtype.Of[float64](), `{"data_type":"int16","scalar_map":{"encode":[[-0.0,7],[0,8],["0x7ff8000000000001",9],["NaN",10],[1e9,11],[2.5,12]]}}`)
+	c, _ := bound(t, dtype.Float64, `{"data_type":"int16","scalar_map":{"encode":[[-0.0,7],[0,8],["0x7ff8000000000001",9],["NaN",10],[1e9,11],[2.5,12]]}}`)
 	for value, want := range map[string]int16{`0`: 7, `-0.0`: 7, `"NaN"`: 9, `1e9`: 11, `2.5`: 12, `2.25`: 2, `1`: 1} {
-		got, err := run(c, element(t, dtype.Of[float64](), value))
+		got, err := run(c, element(t, dtype.Float64, value))
 		if err != nil || int16(word(got)) != want {
 			t.Errorf("%s: %d, %v, want %d", value, int16(word(got)), err, want)
 		}
@@ -199,7 +199,7 @@ func TestScalarMapWays(t *testing.T) {
 	for i := range 200 {
 		pairs = append(pairs, Pair{json.RawMessage(fmt.Sprint(i)), json.RawMessage(fmt.Sprint(1000 - i))})
 	}
-	many, _ := bound(t, dtype.Of[uint8](), string(Extension(dtype.Of[int16](), &Options{
+	many, _ := bound(t, dtype.Uint8, string(Extension(dtype.Int16, &Options{
 		Encode: pairs, Decode: []Pair{{json.RawMessage("999"), json.RawMessage("1")}},
 	}).Configuration))
 	src := make([]byte, 3*number.Size+5)
@@ -223,7 +223,7 @@ func TestScalarMapWays(t *testing.T) {
 
 // TestNamesFirst has an error name the first value that does not fit, and where it is.
 func TestNamesFirst(t *testing.T) {
-	c, _ := bound(t, dtype.Of[int32](), `{"data_type":"int8"}`)
+	c, _ := bound(t, dtype.Int32, `{"data_type":"int8"}`)
 	src := codec.Block{Shape: []int64{3, 400}, Data: make([]byte, 4*1200)}
 	binary.NativeEndian.PutUint32(src.Data[4*950:], 300)
 	binary.NativeEndian.PutUint32(src.Data[4*1150:], 400)
@@ -232,7 +232,7 @@ func TestNamesFirst(t *testing.T) {
 	if !errors.Is(err, dtype.ErrInvalid) || !strings.Contains(err.Error(), "element [2 150]: 300 is out of the range of int8; out_of_range may clamp") {
 		t.Errorf("error is %v", err)
 	}
-	c, _ = bound(t, dtype.Of[int8](), `{"data_type":"float32"}`)
+	c, _ = bound(t, dtype.Int8, `{"data_type":"float32"}`)
 	back := codec.Block{Shape: []int64{2}, Data: append(fromWord(4, 0), fromWord(4, uint64(math.Float32bits(float32(math.Inf(-1)))))...)}
 	err = c.Decode(&codec.Block{Shape: []int64{2}, Data: make([]byte, 2)}, back)
 	if !errors.Is(err, codec.ErrCorrupt) || !strings.Contains(err.Error(), "element [1]: -inf has no counterpart in int8; map it") {
@@ -360,7 +360,7 @@ func TestIntegerTargets(t *testing.T) {
 	all := reals()
 	rapid.Check(t, func(t *rapid.T) {
 		source := rapid.SampledFrom(all).Draw(t, "source")
-		target := rapid.SampledFrom(all).Filter(func(t dtype.Type) bool { return t.Kind() != dtype.Float }).Draw(t, "target")
+		target := rapid.SampledFrom(all).Filter(func(t dtype.Type) bool { return t.Kind() != dtype.KindFloat }).Draw(t, "target")
 		o := &Options{
 			Rounding:   rapid.SampledFrom([]string{NearestEven, TowardsZero, TowardsPositive, TowardsNegative, NearestAway}).Draw(t, "rounding"),
 			OutOfRange: rapid.SampledFrom([]string{"", Clamp, Wrap}).Draw(t, "beyond"),
@@ -419,7 +419,7 @@ func TestFloatTargets(t *testing.T) {
 	all := reals()
 	rapid.Check(t, func(t *rapid.T) {
 		source := rapid.SampledFrom(all).Draw(t, "source")
-		target := rapid.SampledFrom([]dtype.Type{dtype.Of[float32](), dtype.Of[float64](), dtype.Of[dtype.Float16]()}).Draw(t, "target")
+		target := rapid.SampledFrom([]dtype.Type{dtype.Float32, dtype.Float64, dtype.Of[dtype.Float16]()}).Draw(t, "target")
 		rounding := rapid.SampledFrom([]string{NearestEven, TowardsZero, TowardsPositive, TowardsNegative, NearestAway}).Draw(t, "rounding")
 		var c cast
 		if err := c.bind(source, target, modes[rounding], number.Fails); err != nil {
@@ -487,7 +487,7 @@ func FuzzConfiguration(f *testing.F) {
 			}
 			return
 		}
-		out, err := c.(*coder).Bind(codec.Spec{Type: dtype.Of[float64](), Fill: make([]byte, 8), Rank: 1})
+		out, err := c.(*coder).Bind(codec.Spec{Type: dtype.Float64, Fill: make([]byte, 8), Rank: 1})
 		if err != nil {
 			return
 		}
@@ -507,7 +507,7 @@ func FuzzConfiguration(f *testing.F) {
 func TestAllocations(t *testing.T) {
 	racing.Skip(t)
 	for _, configuration := range []string{`{"data_type":"int16","scalar_map":{"encode":[["NaN",5]]}}`, `{"data_type":"float16"}`, `{"data_type":"float8_e4m3"}`} {
-		c, out := bound(t, dtype.Of[float64](), configuration)
+		c, out := bound(t, dtype.Float64, configuration)
 		src := codec.Block{Shape: []int64{5000}, Data: make([]byte, 8*5000)}
 		dst := codec.Block{Shape: src.Shape, Data: make([]byte, out.Type.Size()*5000)}
 		if n := testing.AllocsPerRun(100, func() { _, _ = c.Encode(&dst, src), c.Decode(&src, dst) }); n > 0 {
@@ -558,7 +558,7 @@ func Benchmark(b *testing.B) {
 }
 
 func ExampleExtension() {
-	e := Extension(dtype.Of[uint8](), &Options{
+	e := Extension(dtype.Uint8, &Options{
 		Rounding: TowardsZero,
 		Encode:   []Pair{{json.RawMessage(`"NaN"`), json.RawMessage(`0`)}},
 	})

@@ -209,7 +209,7 @@ func blind(dst, src []byte, most int64) ([]byte, error) {
 type raw struct{ bools bool }
 
 func (r *raw) Bind(s codec.Spec) error {
-	r.bools = s.Type.Kind() == dtype.Bool
+	r.bools = s.Type.Kind() == dtype.KindBool
 	return nil
 }
 func (r *raw) EncodedSize(_ []int64, n int64) (int64, bool) { return n, true }

@@ -106,7 +106,7 @@ func newBlock(t dtype.Type, shape []int64, r *rand.Rand) codec.Block {
 }
 
 func anyByte(t dtype.Type, r *rand.Rand) byte {
-	if t.Kind() == dtype.Bool {
+	if t.Kind() == dtype.KindBool {
 		return byte(r.IntN(2))
 	}
 	return byte(r.IntN(256))

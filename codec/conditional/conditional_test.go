@@ -204,7 +204,7 @@ func TestGrowth(t *testing.T) {
 // TestChain has the codec in its place.
 func TestChain(t *testing.T) {
 	exts := []metadata.Extension{bytescodec.Extension("little"), Extension(0, zstd.Extension(1, false)), crc32c.Extension()}
-	chain, err := new(codec.Environment).NewChain(exts, codec.Spec{Type: dtype.Of[int32](), Fill: make([]byte, 4), Rank: 1})
+	chain, err := new(codec.Environment).NewChain(exts, codec.Spec{Type: dtype.Int32, Fill: make([]byte, 4), Rank: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestChain(t *testing.T) {
 		t.Error(err)
 	}
 	exts[1] = Extension(0, metadata.Extension{Name: "nope"})
-	if _, err = new(codec.Environment).NewChain(exts, codec.Spec{Type: dtype.Of[int32](), Rank: 1}); !errors.Is(err, codec.ErrUnsupported) || !strings.HasPrefix(err.Error(), "codec 1 (conditional): conditional: codecs: codec 0 (nope)") {
+	if _, err = new(codec.Environment).NewChain(exts, codec.Spec{Type: dtype.Int32, Rank: 1}); !errors.Is(err, codec.ErrUnsupported) || !strings.HasPrefix(err.Error(), "codec 1 (conditional): conditional: codecs: codec 0 (nope)") {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -248,7 +248,7 @@ func TestBind(t *testing.T) {
 	if err := c.(codec.Nester).Nest(&codec.Environment{Registry: r}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.(*coder).Bind(codec.Spec{Type: dtype.Of[int16](), Rank: 1}); err != nil || bound.Type != dtype.Of[int16]() {
+	if err := c.(*coder).Bind(codec.Spec{Type: dtype.Int16, Rank: 1}); err != nil || bound.Type != dtype.Int16 {
 		t.Errorf("%+v, %v", bound, err)
 	}
 	if err := c.(*coder).Bind(codec.Spec{Rank: 2}); !errors.Is(err, codec.ErrConfiguration) || !strings.Contains(err.Error(), "codec 0 (bindable)") {

@@ -92,7 +92,7 @@ func configuration(name string, typ dtype.Type) []byte {
 	case "bitround", "numcodecs.bitround":
 		return []byte(`{"keepbits":3}`)
 	case "cast_value":
-		return castvalue.Extension(dtype.Of[float64](), nil).Configuration
+		return castvalue.Extension(dtype.Float64, nil).Configuration
 	case "scale_offset":
 		return []byte(`{"scale":1}`)
 	case "bytes":
@@ -121,9 +121,9 @@ func configuration(name string, typ dtype.Type) []byte {
 // serial returns the metadata of the default array-to-bytes codec for a type.
 func serial(typ dtype.Type) metadata.Extension {
 	switch typ.Kind() {
-	case dtype.String:
+	case dtype.KindString:
 		return metadata.Extension{Name: "vlen-utf8"}
-	case dtype.Bytes:
+	case dtype.KindBytes:
 		return metadata.Extension{Name: "vlen-bytes"}
 	}
 	return bytescodec.Extension("little")

@@ -59,7 +59,7 @@ type coder struct{ field int }
 
 // Bind implements [codec.ArrayBytes].
 func (c *coder) Bind(spec codec.Spec) error {
-	if spec.Type != dtype.Of[float64]() {
+	if spec.Type != dtype.Float64 {
 		return fmt.Errorf("%w: %s: it decodes to float64, not %s", codec.ErrConfiguration, Name, spec.Type)
 	}
 	return nil

@@ -41,7 +41,7 @@ func decode(t testing.TB, field int, msg []byte, shape ...int64) ([]float64, err
 		t.Fatal(err)
 	}
 	c := made.(codec.ArrayBytes)
-	if err := c.Bind(codec.Spec{Type: dtype.Of[float64](), Rank: len(shape)}); err != nil {
+	if err := c.Bind(codec.Spec{Type: dtype.Float64, Rank: len(shape)}); err != nil {
 		t.Fatal(err)
 	}
 	n := int64(1)
@@ -112,7 +112,7 @@ func TestConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := made.(codec.ArrayBytes)
-	if err := c.Bind(codec.Spec{Type: dtype.Of[float32]()}); !errors.Is(err, codec.ErrConfiguration) {
+	if err := c.Bind(codec.Spec{Type: dtype.Float32}); !errors.Is(err, codec.ErrConfiguration) {
 		t.Errorf("float32: %v, want ErrConfiguration", err)
 	}
 	if _, err := c.Encode(nil, codec.Block{}); !errors.Is(err, codec.ErrUnsupported) {

@@ -40,7 +40,7 @@ type delta struct {
 // Bind implements [codec.ArrayArray].
 func (d *delta) Bind(spec codec.Spec) (codec.Spec, error) {
 	d.size = spec.Type.Size()
-	return spec, d.bind(spec, dtype.Int, dtype.Uint, dtype.Float)
+	return spec, d.bind(spec, dtype.KindInt, dtype.KindUint, dtype.KindFloat)
 }
 
 // Encode implements [codec.ArrayArray].

@@ -56,7 +56,7 @@ type floatPredictor struct {
 // Bind implements [codec.ArrayArray]. The bytes that it stores are no numbers and have no
 // byte order, whatever the codec "bytes" says.
 func (f *floatPredictor) Bind(spec codec.Spec) (codec.Spec, error) {
-	if err := f.bind(spec, dtype.Float); err != nil {
+	if err := f.bind(spec, dtype.KindFloat); err != nil {
 		return spec, err
 	}
 	f.size = spec.Type.Size()

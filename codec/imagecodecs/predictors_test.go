@@ -142,7 +142,7 @@ func TestPredictorModel(t *testing.T) {
 			plain[i] = byte(r.Uint32())
 		}
 		e, want := Delta(axis-len(shape)), simpleDelta(plain, typ.Size(), shape, axis)
-		if typ.Kind() == dtype.Float && r.IntN(2) == 0 {
+		if typ.Kind() == dtype.KindFloat && r.IntN(2) == 0 {
 			e, want = FloatPredictor(typ, axis, shape), simpleFloat(plain, typ.Size(), shape, axis)
 		}
 		f := filter(t, e)
@@ -164,9 +164,9 @@ func TestPredictorModel(t *testing.T) {
 func TestNoAllocationOfPredictors(t *testing.T) {
 	racing.Skip(t)
 	shape := []int64{64, 64, 3}
-	for _, e := range []metadata.Extension{Delta(-2), FloatPredictor(dtype.Of[float32](), -2, shape)} {
+	for _, e := range []metadata.Extension{Delta(-2), FloatPredictor(dtype.Float32, -2, shape)} {
 		f := filter(t, e)
-		if _, err := f.Bind(codec.Spec{Type: dtype.Of[float32](), Fill: make([]byte, 4), Rank: 3}); err != nil {
+		if _, err := f.Bind(codec.Spec{Type: dtype.Float32, Fill: make([]byte, 4), Rank: 3}); err != nil {
 			t.Fatal(err)
 		}
 		dst, src := codec.Block{Shape: shape, Data: make([]byte, 64*64*3*4)}, codec.Block{Shape: shape, Data: make([]byte, 64*64*3*4)}
@@ -195,8 +195,8 @@ func TestShapes(t *testing.T) {
 		{[]int64{8, 5}, 0, []int64{7, 5}, false},
 		{[]int64{8, 5}, -1, []int64{0, 5}, true},
 	} {
-		f := filter(t, FloatPredictor(dtype.Of[float32](), tt.axis, tt.shape))
-		if _, err := f.Bind(codec.Spec{Type: dtype.Of[float32](), Fill: make([]byte, 4), Rank: len(tt.chunk)}); err != nil {
+		f := filter(t, FloatPredictor(dtype.Float32, tt.axis, tt.shape))
+		if _, err := f.Bind(codec.Spec{Type: dtype.Float32, Fill: make([]byte, 4), Rank: len(tt.chunk)}); err != nil {
 			t.Fatal(err)
 		}
 		n := int64(4)
@@ -269,7 +269,7 @@ func FuzzPredictors(f *testing.F) {
 		data = data[:len(data)/row*row]
 		shape := []int64{int64(len(data) / row), 1 + int64(columns), 1 + int64(samples)}
 		list := []metadata.Extension{Delta(-2)}
-		if typ.Kind() == dtype.Float {
+		if typ.Kind() == dtype.KindFloat {
 			list = append(list, FloatPredictor(typ, -2, shape[:0]))
 		}
 		for _, e := range list {
@@ -296,7 +296,7 @@ func BenchmarkPredictors(b *testing.B) {
 	for _, name := range []string{"uint8", "uint16", "float32", "float64"} {
 		typ := parsed(b, name)
 		list := []metadata.Extension{Delta(-1)}
-		if typ.Kind() == dtype.Float {
+		if typ.Kind() == dtype.KindFloat {
 			list = append(list, FloatPredictor(typ, -1, shape))
 		}
 		for _, samples := range []int64{1, 3} {

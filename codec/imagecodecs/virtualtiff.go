@@ -56,7 +56,7 @@ func newChunky(configuration []byte) (any, error) {
 // be those of one sample; virtual-tiff cannot read it either.
 func (c *chunky) Bind(spec codec.Spec) error {
 	switch spec.Type.Kind() {
-	case dtype.Int, dtype.Uint, dtype.Float, dtype.Complex:
+	case dtype.KindInt, dtype.KindUint, dtype.KindFloat, dtype.KindComplex:
 	default:
 		return fmt.Errorf("%w: %s: it does not take elements of %s", codec.ErrConfiguration, chunkyName, spec.Type)
 	}

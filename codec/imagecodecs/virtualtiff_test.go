@@ -36,7 +36,7 @@ func TestChunky(t *testing.T) {
 		{Name: "transpose", Configuration: []byte(`{"order":[0,2,1]}`)},
 		{Name: chunkyName, Configuration: []byte(`{"endian":"big"}`)},
 	}
-	typ := dtype.Of[uint16]()
+	typ := dtype.Uint16
 	chain, err := new(codec.Environment).NewChain(list, codec.Spec{Type: typ, Fill: make([]byte, 2), Rank: 3})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestChunkyRefused(t *testing.T) {
 		{{Name: chunkyName, Configuration: []byte(`{"order":"F"}`)}},
 		{{Name: horizontalName, Configuration: []byte(`{"axis":0}`)}, {Name: chunkyName}},
 	} {
-		_, err := new(codec.Environment).NewChain(list, codec.Spec{Type: dtype.Of[float32](), Fill: make([]byte, 4), Rank: 3})
+		_, err := new(codec.Environment).NewChain(list, codec.Spec{Type: dtype.Float32, Fill: make([]byte, 4), Rank: 3})
 		if !errors.Is(err, codec.ErrConfiguration) {
 			t.Errorf("%s: %v, want ErrConfiguration", list[0].Name, err)
 		}

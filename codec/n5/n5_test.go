@@ -122,7 +122,7 @@ func fromHex(t testing.TB, text string) []byte {
 // TestLayout has a block of 1×2×3 elements by hand: a header, and 1 to 6 with the first
 // axis the fastest.
 func TestLayout(t *testing.T) {
-	c := bound(t, extension(3), codec.Spec{Type: dtype.Of[uint16](), Rank: 3})
+	c := bound(t, extension(3), codec.Spec{Type: dtype.Uint16, Rank: 3})
 	block := fromHex(t, "0000"+"0003"+"000000010000000200000003"+"000100020003000400050006")
 	dst := codec.Block{Shape: []int64{1, 2, 3}, Data: make([]byte, 12)}
 	if err := c.Decode(&dst, block); err != nil {
@@ -151,7 +151,7 @@ func TestBorders(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := made.(*coder)
-		if err := c.Bind(codec.Spec{Type: dtype.Of[uint16](), Fill: binary.NativeEndian.AppendUint16(nil, 999), Rank: rank}); err != nil {
+		if err := c.Bind(codec.Spec{Type: dtype.Uint16, Fill: binary.NativeEndian.AppendUint16(nil, 999), Rank: rank}); err != nil {
 			t.Fatal(err)
 		}
 		src := codec.Block{Shape: stored}
@@ -215,13 +215,13 @@ func TestDamage(t *testing.T) {
 		{"00000002ffffffffffffffff" + "010203", "3 stored bytes are a block of shape", codec.ErrCorrupt},
 		{"0000000200ffffff00000fff" + "010203", "3 stored bytes are a block of shape", codec.ErrCorrupt},
 	} {
-		c := bound(t, extension(2), codec.Spec{Type: dtype.Of[uint8](), Rank: 2})
+		c := bound(t, extension(2), codec.Spec{Type: dtype.Uint8, Rank: 2})
 		dst := codec.Block{Shape: []int64{2, 2}, Data: make([]byte, 4)}
 		if err := c.Decode(&dst, fromHex(t, tt.block)); !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v, want %q", tt.block, err, tt.says)
 		}
 	}
-	c := bound(t, extension(2, gzipcodec.Extension(1)), codec.Spec{Type: dtype.Of[uint8](), Rank: 2})
+	c := bound(t, extension(2, gzipcodec.Extension(1)), codec.Spec{Type: dtype.Uint8, Rank: 2})
 	dst := codec.Block{Shape: []int64{2, 2}, Data: make([]byte, 4)}
 	if err := c.Decode(&dst, fromHex(t, "000000020000000200000002"+"0102030405")); !errors.Is(err, codec.ErrCorrupt) || !strings.Contains(err.Error(), "codec 2 (gzip)") {
 		t.Errorf("error is %v", err)
@@ -247,13 +247,13 @@ func TestRefuses(t *testing.T) {
 		is   error
 		says string
 	}{
-		{extension(2), codec.Spec{Type: dtype.Of[bool](), Rank: 2}, codec.ErrConfiguration, "N5 has no bool"},
-		{extension(2), codec.Spec{Type: dtype.Of[complex64](), Rank: 2}, codec.ErrConfiguration, "N5 has no complex64"},
-		{extension(2), codec.Spec{Type: dtype.Of[uint8](), Rank: 3}, codec.ErrConfiguration, "codec 0 (transpose)"},
-		{Extension(transpose.Extension(0, 1), big), codec.Spec{Type: dtype.Of[uint8](), Rank: 2}, codec.ErrConfiguration, "codec 0 (transpose): codec: invalid configuration: its order is [0 1], but N5 reverses"},
-		{Extension(transpose.Extension(1, 0), none), codec.Spec{Type: dtype.Of[uint16](), Rank: 2}, codec.ErrConfiguration, "codec 1 (bytes)"},
-		{Extension(transpose.Extension(1, 0), big, transpose.Extension(1, 0)), codec.Spec{Type: dtype.Of[uint16](), Rank: 2}, codec.ErrConfiguration, "codec 2 (transpose)"},
-		{Extension(transpose.Extension(1, 0), big, metadata.Extension{Name: "nope"}), codec.Spec{Type: dtype.Of[uint16](), Rank: 2}, codec.ErrUnsupported, "codec 2 (nope)"},
+		{extension(2), codec.Spec{Type: dtype.Bool, Rank: 2}, codec.ErrConfiguration, "N5 has no bool"},
+		{extension(2), codec.Spec{Type: dtype.Complex64, Rank: 2}, codec.ErrConfiguration, "N5 has no complex64"},
+		{extension(2), codec.Spec{Type: dtype.Uint8, Rank: 3}, codec.ErrConfiguration, "codec 0 (transpose)"},
+		{Extension(transpose.Extension(0, 1), big), codec.Spec{Type: dtype.Uint8, Rank: 2}, codec.ErrConfiguration, "codec 0 (transpose): codec: invalid configuration: its order is [0 1], but N5 reverses"},
+		{Extension(transpose.Extension(1, 0), none), codec.Spec{Type: dtype.Uint16, Rank: 2}, codec.ErrConfiguration, "codec 1 (bytes)"},
+		{Extension(transpose.Extension(1, 0), big, transpose.Extension(1, 0)), codec.Spec{Type: dtype.Uint16, Rank: 2}, codec.ErrConfiguration, "codec 2 (transpose)"},
+		{Extension(transpose.Extension(1, 0), big, metadata.Extension{Name: "nope"}), codec.Spec{Type: dtype.Uint16, Rank: 2}, codec.ErrUnsupported, "codec 2 (nope)"},
 	} {
 		c, err := New(tt.ext.Configuration)
 		if err != nil {
@@ -263,7 +263,7 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", tt.ext.Configuration, err, tt.says)
 		}
 	}
-	bound(t, Extension(transpose.Extension(1, 0), none), codec.Spec{Type: dtype.Of[uint8](), Rank: 2})
+	bound(t, Extension(transpose.Extension(1, 0), none), codec.Spec{Type: dtype.Uint8, Rank: 2})
 	if _, err := appendHeader(nil, []int64{1, 1 << 32}); !errors.Is(err, codec.ErrConfiguration) {
 		t.Errorf("error is %v", err)
 	}
@@ -271,7 +271,7 @@ func TestRefuses(t *testing.T) {
 
 // TestChain has the codec in its place.
 func TestChain(t *testing.T) {
-	spec := codec.Spec{Type: dtype.Of[int32](), Fill: make([]byte, 4), Rank: 2}
+	spec := codec.Spec{Type: dtype.Int32, Fill: make([]byte, 4), Rank: 2}
 	chain, err := new(codec.Environment).NewChain([]metadata.Extension{extension(2, gzipcodec.Extension(1))}, spec)
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +289,7 @@ func TestChain(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	for _, ext := range []metadata.Extension{extension(2), extension(2, gzipcodec.Extension(1))} {
-		c := bound(f, ext, codec.Spec{Type: dtype.Of[uint16](), Rank: 2})
+		c := bound(f, ext, codec.Spec{Type: dtype.Uint16, Rank: 2})
 		for _, shape := range [][]int64{{2, 3}, {1, 1}, {4, 4}} {
 			block, err := c.Encode(nil, codec.Block{Shape: shape, Data: make([]byte, 2*count(shape))})
 			if err != nil {
@@ -300,7 +300,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, block []byte) {
 		for _, ext := range []metadata.Extension{extension(2), extension(2, gzipcodec.Extension(1))} {
-			c := bound(t, ext, codec.Spec{Type: dtype.Of[uint16](), Rank: 2})
+			c := bound(t, ext, codec.Spec{Type: dtype.Uint16, Rank: 2})
 			c.limit = 1 << 20
 			dst := codec.Block{Shape: []int64{2, 3}, Data: make([]byte, 12)}
 			if err := c.Decode(&dst, block); err != nil && !errors.Is(err, codec.ErrCorrupt) && !errors.Is(err, codec.ErrUnsupported) {
@@ -311,7 +311,7 @@ func FuzzDecode(f *testing.F) {
 }
 
 func Benchmark(b *testing.B) {
-	c := bound(b, extension(3), codec.Spec{Type: dtype.Of[uint16](), Rank: 3})
+	c := bound(b, extension(3), codec.Spec{Type: dtype.Uint16, Rank: 3})
 	src := codec.Block{Shape: []int64{64, 64, 64}, Data: make([]byte, 1<<19)}
 	block, err := c.Encode(nil, src)
 	if err != nil {

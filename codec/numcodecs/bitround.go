@@ -51,7 +51,7 @@ func (r *bitRound) parse(configuration []byte) error {
 // Bind implements [codec.ArrayArray].
 func (r *bitRound) Bind(spec codec.Spec) (codec.Spec, error) {
 	f, ok := number.Of(spec.Type)
-	if !ok || spec.Type.Kind() != dtype.Float || numPyName(spec.Type) == "" {
+	if !ok || spec.Type.Kind() != dtype.KindFloat || numPyName(spec.Type) == "" {
 		// zarrs wrote other data types under this name.
 		return r.bindOther(spec)
 	}

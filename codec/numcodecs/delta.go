@@ -56,7 +56,7 @@ func (d *delta) Bind(spec codec.Spec) (codec.Spec, error) {
 	if d.from, d.to, err = bindTypes("numcodecs.delta", spec.Type, d.decoded, d.encoded); err != nil {
 		return codec.Spec{}, err
 	}
-	if d.from.Kind() == dtype.Bool || d.to.Kind() == dtype.Bool {
+	if d.from.Kind() == dtype.KindBool || d.to.Kind() == dtype.KindBool {
 		return codec.Spec{}, fmt.Errorf("%w: numcodecs.delta: differences of bools do not determine the bools; use numcodecs.packbits", codec.ErrUnsupported)
 	}
 	d.sums = promote(d.from.format, d.to.format)
@@ -141,7 +141,7 @@ func (d *delta) Decode(dst *codec.Block, src codec.Block) error {
 	return nil
 }
 
-var widest, _ = number.Of(dtype.Of[float64]())
+var widest, _ = number.Of(dtype.Float64)
 
 // accumulate replaces every number of a lane by the sum up to it. It returns the last
 // sum.

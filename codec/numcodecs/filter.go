@@ -93,11 +93,11 @@ func filterTypeOf(t dtype.Type) (filterType, bool) {
 	}
 	name, lanes := t.Name(), 1
 	switch t.Kind() {
-	case dtype.Datetime, dtype.Timedelta:
+	case dtype.KindDatetime, dtype.KindTimedelta:
 		name = "int64"
-	case dtype.Bool:
+	case dtype.KindBool:
 		name = "uint8"
-	case dtype.Complex:
+	case dtype.KindComplex:
 		name, lanes = map[int]string{4: "float32", 8: "float64"}[t.Unit()], 2
 	}
 	numbers, err := dtype.Parse(name, nil)
@@ -137,7 +137,7 @@ func bindTypes(name string, array, decoded, encoded dtype.Type) (from, to filter
 
 func isInteger(t dtype.Type) bool {
 	switch t.Kind() {
-	case dtype.Int, dtype.Uint, dtype.Datetime, dtype.Timedelta:
+	case dtype.KindInt, dtype.KindUint, dtype.KindDatetime, dtype.KindTimedelta:
 		return true
 	}
 	return false
@@ -186,7 +186,7 @@ func convert(dst, src []byte, from, to filterType) {
 // cast converts numbers to those that a type stores. Integers keep their low bits. Floats
 // are truncated to integers, which keep their low bits.
 func cast(b *number.Block, n int, from number.Carrier, to filterType) {
-	if to.Kind() == dtype.Bool {
+	if to.Kind() == dtype.KindBool {
 		castBool(b, n, from)
 		return
 	}

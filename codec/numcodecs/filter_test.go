@@ -136,13 +136,13 @@ func TestFilterPages(t *testing.T) {
 		typ           dtype.Type
 		values, wants string
 	}{
-		{Delta(dtype.Of[int16](), dtype.Of[int8]()), dtype.Of[int16](), "100 102 104 106 108", "100 2 2 2 2"},
-		{FixedScaleOffset(1000, 10, dtype.Of[float64](), dtype.Of[uint8]()), dtype.Of[float64](), "1000 1000.11111111 1000.55555556 1000.66666667 1001", "0 1 6 7 10"},
-		{Quantize(1, dtype.Of[float64](), dtype.Type{}), dtype.Of[float64](), "0 0.11111111 0.33333333 0.55555556 1", "0.0 0.125 0.3125 0.5625 1.0"},
-		{Quantize(2, dtype.Of[float64](), dtype.Type{}), dtype.Of[float64](), "0.11111111 0.44444444", "0.109375 0.4453125"},
-		{PackBits(), dtype.Of[bool](), "true false false true", "4 144"},
-		{AsType(dtype.Of[int8](), dtype.Of[int16]()), dtype.Of[int16](), "100 118 300", "100 118 44"},
-		{BitRound(3), dtype.Of[float32](), "0.1 1.2 12.3 123.4 1234.5 nan inf -inf", "0.1015625 1.25 12.0 120.0 1280.0 nan inf -inf"},
+		{Delta(dtype.Int16, dtype.Int8), dtype.Int16, "100 102 104 106 108", "100 2 2 2 2"},
+		{FixedScaleOffset(1000, 10, dtype.Float64, dtype.Uint8), dtype.Float64, "1000 1000.11111111 1000.55555556 1000.66666667 1001", "0 1 6 7 10"},
+		{Quantize(1, dtype.Float64, dtype.Type{}), dtype.Float64, "0 0.11111111 0.33333333 0.55555556 1", "0.0 0.125 0.3125 0.5625 1.0"},
+		{Quantize(2, dtype.Float64, dtype.Type{}), dtype.Float64, "0.11111111 0.44444444", "0.109375 0.4453125"},
+		{PackBits(), dtype.Bool, "true false false true", "4 144"},
+		{AsType(dtype.Int8, dtype.Int16), dtype.Int16, "100 118 300", "100 118 44"},
+		{BitRound(3), dtype.Float32, "0.1 1.2 12.3 123.4 1234.5 nan inf -inf", "0.1015625 1.25 12.0 120.0 1280.0 nan inf -inf"},
 	} {
 		f, out := boundFilter(t, tt.ext, tt.typ)
 		var data []byte
@@ -178,18 +178,18 @@ func TestFilterContract(t *testing.T) {
 		ext metadata.Extension
 		o   codectest.Options
 	}{
-		{Delta(dtype.Of[int16](), dtype.Type{}), codectest.Options{Specs: specs(dtype.Of[int16](), dtype.Of[uint16]())}},
-		{Delta(dtype.Of[uint8](), dtype.Of[int64]()), codectest.Options{Specs: specs(dtype.Of[uint8]())}},
-		{Delta(dtype.Of[int64](), dtype.Type{}), codectest.Options{Specs: specs(dtype.Of[int64](), numPyType(t, "<M8[ns]"))}},
-		{Delta(dtype.Of[float64](), dtype.Of[float32]()), codectest.Options{Specs: specs(dtype.Of[float64]()), Lossy: true}},
-		{Delta(dtype.Of[complex64](), dtype.Type{}), codectest.Options{Specs: specs(dtype.Of[complex64]()), Lossy: true}},
-		{FixedScaleOffset(3, 0.5, dtype.Of[float32](), dtype.Of[int16]()), codectest.Options{Specs: specs(dtype.Of[float32]()), Lossy: true}},
-		{FixedScaleOffset(3, 2, dtype.Of[int16](), dtype.Of[int32]()), codectest.Options{Specs: specs(dtype.Of[int16]()), Lossy: true}},
-		{Quantize(3, dtype.Of[float32](), dtype.Of[float64]()), codectest.Options{Specs: specs(dtype.Of[float32]()), Lossy: true}},
-		{BitRound(5), codectest.Options{Specs: specs(dtype.Of[float32](), dtype.Of[float64](), dtype.Of[dtype.Float16]()), Lossy: true}},
-		{PackBits(), codectest.Options{Specs: specs(dtype.Of[bool]())}},
-		{AsType(dtype.Of[int64](), dtype.Of[int16]()), codectest.Options{Specs: specs(dtype.Of[int16]())}},
-		{AsType(dtype.Of[bool](), dtype.Of[bool]()), codectest.Options{Specs: specs(dtype.Of[bool]())}},
+		{Delta(dtype.Int16, dtype.Type{}), codectest.Options{Specs: specs(dtype.Int16, dtype.Uint16)}},
+		{Delta(dtype.Uint8, dtype.Int64), codectest.Options{Specs: specs(dtype.Uint8)}},
+		{Delta(dtype.Int64, dtype.Type{}), codectest.Options{Specs: specs(dtype.Int64, numPyType(t, "<M8[ns]"))}},
+		{Delta(dtype.Float64, dtype.Float32), codectest.Options{Specs: specs(dtype.Float64), Lossy: true}},
+		{Delta(dtype.Complex64, dtype.Type{}), codectest.Options{Specs: specs(dtype.Complex64), Lossy: true}},
+		{FixedScaleOffset(3, 0.5, dtype.Float32, dtype.Int16), codectest.Options{Specs: specs(dtype.Float32), Lossy: true}},
+		{FixedScaleOffset(3, 2, dtype.Int16, dtype.Int32), codectest.Options{Specs: specs(dtype.Int16), Lossy: true}},
+		{Quantize(3, dtype.Float32, dtype.Float64), codectest.Options{Specs: specs(dtype.Float32), Lossy: true}},
+		{BitRound(5), codectest.Options{Specs: specs(dtype.Float32, dtype.Float64, dtype.Of[dtype.Float16]()), Lossy: true}},
+		{PackBits(), codectest.Options{Specs: specs(dtype.Bool)}},
+		{AsType(dtype.Int64, dtype.Int16), codectest.Options{Specs: specs(dtype.Int16)}},
+		{AsType(dtype.Bool, dtype.Bool), codectest.Options{Specs: specs(dtype.Bool)}},
 	} {
 		t.Run(tt.ext.Name, func(t *testing.T) {
 			codectest.Run(t, func() any { return newFilter(t, tt.ext) }, &tt.o)
@@ -207,12 +207,12 @@ func TestFilterFill(t *testing.T) {
 		wantFill  string
 		wantsRank int
 	}{
-		{FixedScaleOffset(10, 100, dtype.Of[float64](), dtype.Of[int32]()), dtype.Of[float64](), "7", dtype.Of[int32](), "7", 3},
-		{AsType(dtype.Of[float64](), dtype.Of[float32]()), dtype.Of[float32](), `"NaN"`, dtype.Of[float64](), "nan", 3},
-		{Delta(dtype.Of[int32](), dtype.Of[int8]()), dtype.Of[int32](), "-3", dtype.Of[int8](), "-3", 3},
-		{Delta(dtype.Of[int64](), dtype.Type{}), dtype.Of[uint64](), "3", dtype.Of[int64](), "3", 3},
-		{PackBits(), dtype.Of[bool](), "true", dtype.Of[uint8](), "1", 1},
-		{Quantize(2, dtype.Type{}, dtype.Type{}), dtype.Of[float32](), "1.5", dtype.Of[float32](), "1.5", 3},
+		{FixedScaleOffset(10, 100, dtype.Float64, dtype.Int32), dtype.Float64, "7", dtype.Int32, "7", 3},
+		{AsType(dtype.Float64, dtype.Float32), dtype.Float32, `"NaN"`, dtype.Float64, "nan", 3},
+		{Delta(dtype.Int32, dtype.Int8), dtype.Int32, "-3", dtype.Int8, "-3", 3},
+		{Delta(dtype.Int64, dtype.Type{}), dtype.Uint64, "3", dtype.Int64, "3", 3},
+		{PackBits(), dtype.Bool, "true", dtype.Uint8, "1", 1},
+		{Quantize(2, dtype.Type{}, dtype.Type{}), dtype.Float32, "1.5", dtype.Float32, "1.5", 3},
 	} {
 		fill, err := tt.typ.ParseFill([]byte(tt.fill))
 		if err != nil {
@@ -261,15 +261,15 @@ func TestFilterConfigurations(t *testing.T) {
 // TestBitRoundOther rounds what NumPy has no floats of as the codec "bitround" does,
 // under the names that zarrs has for both.
 func TestBitRoundOther(t *testing.T) {
-	f, out := boundFilter(t, BitRound(3), dtype.Of[uint8]())
-	if got := filtered(t, f, out, row(dtype.Of[uint8](), []byte{11, 123, 255})); !bytes.Equal(got.Data, []byte{12, 128, 224}) {
+	f, out := boundFilter(t, BitRound(3), dtype.Uint8)
+	if got := filtered(t, f, out, row(dtype.Uint8, []byte{11, 123, 255})); !bytes.Equal(got.Data, []byte{12, 128, 224}) {
 		t.Errorf("elements are %d", got.Data)
 	}
 	for _, ext := range []metadata.Extension{
 		{Name: "https://codec.zarrs.dev/array_to_array/bitround", Configuration: []byte(`{"keepbits":3}`)},
 		{Name: "https://codec.zarrs.dev/array_to_array/fixedscaleoffset", Configuration: []byte(`{"offset":1,"scale":2,"dtype":"f4"}`)},
 	} {
-		boundFilter(t, ext, dtype.Of[float32]())
+		boundFilter(t, ext, dtype.Float32)
 	}
 }
 
@@ -280,27 +280,27 @@ func TestFilterBindRefuses(t *testing.T) {
 		typ dtype.Type
 		is  error
 	}{
-		{Delta(dtype.Of[int32](), none), dtype.Of[int16](), codec.ErrConfiguration},
-		{Delta(dtype.Of[int32](), none), dtype.Of[float32](), codec.ErrConfiguration},
-		{Delta(dtype.Of[float32](), none), dtype.Of[int32](), codec.ErrConfiguration},
-		{Delta(dtype.Of[bool](), none), dtype.Of[bool](), codec.ErrUnsupported},
-		{Delta(dtype.Of[complex64](), dtype.Of[float32]()), dtype.Of[complex64](), codec.ErrUnsupported},
+		{Delta(dtype.Int32, none), dtype.Int16, codec.ErrConfiguration},
+		{Delta(dtype.Int32, none), dtype.Float32, codec.ErrConfiguration},
+		{Delta(dtype.Float32, none), dtype.Int32, codec.ErrConfiguration},
+		{Delta(dtype.Bool, none), dtype.Bool, codec.ErrUnsupported},
+		{Delta(dtype.Complex64, dtype.Float32), dtype.Complex64, codec.ErrUnsupported},
 		{Delta(numPyType(t, "|V4"), none), numPyType(t, "|V4"), codec.ErrConfiguration},
 		{Delta(numPyType(t, "<U4"), none), numPyType(t, "<U4"), codec.ErrConfiguration},
-		{FixedScaleOffset(0, 1, dtype.Of[complex128](), none), dtype.Of[complex128](), codec.ErrUnsupported},
-		{FixedScaleOffset(0, 1, dtype.Of[int32](), numPyType(t, "|S4")), dtype.Of[int32](), codec.ErrConfiguration},
-		{Quantize(1, none, none), dtype.Of[int32](), codec.ErrConfiguration},
+		{FixedScaleOffset(0, 1, dtype.Complex128, none), dtype.Complex128, codec.ErrUnsupported},
+		{FixedScaleOffset(0, 1, dtype.Int32, numPyType(t, "|S4")), dtype.Int32, codec.ErrConfiguration},
+		{Quantize(1, none, none), dtype.Int32, codec.ErrConfiguration},
 		{Quantize(1, none, none), bfloat16(t), codec.ErrConfiguration},
 		{FixedScaleOffset(1, 2, none, none), bfloat16(t), codec.ErrConfiguration},
-		{AsType(dtype.Of[float32](), none), bfloat16(t), codec.ErrConfiguration},
-		{Quantize(1, dtype.Of[float32](), dtype.Of[int32]()), dtype.Of[float32](), codec.ErrConfiguration},
-		{BitRound(24), dtype.Of[float32](), codec.ErrConfiguration},
-		{BitRound(1e9), dtype.Of[float64](), codec.ErrConfiguration},
-		{BitRound(2), dtype.Of[bool](), codec.ErrConfiguration},
-		{BitRound(0), dtype.Of[int8](), codec.ErrConfiguration},
-		{PackBits(), dtype.Of[uint8](), codec.ErrConfiguration},
-		{AsType(dtype.Of[complex64](), dtype.Of[float32]()), dtype.Of[float32](), codec.ErrUnsupported},
-		{AsType(dtype.Of[int8](), dtype.Of[float32]()), dtype.Of[float64](), codec.ErrConfiguration},
+		{AsType(dtype.Float32, none), bfloat16(t), codec.ErrConfiguration},
+		{Quantize(1, dtype.Float32, dtype.Int32), dtype.Float32, codec.ErrConfiguration},
+		{BitRound(24), dtype.Float32, codec.ErrConfiguration},
+		{BitRound(1e9), dtype.Float64, codec.ErrConfiguration},
+		{BitRound(2), dtype.Bool, codec.ErrConfiguration},
+		{BitRound(0), dtype.Int8, codec.ErrConfiguration},
+		{PackBits(), dtype.Uint8, codec.ErrConfiguration},
+		{AsType(dtype.Complex64, dtype.Float32), dtype.Float32, codec.ErrUnsupported},
+		{AsType(dtype.Int8, dtype.Float32), dtype.Float64, codec.ErrConfiguration},
 	} {
 		_, err := newFilter(t, tt.ext).Bind(codec.Spec{Type: tt.typ, Fill: make([]byte, tt.typ.Size()), Rank: 1})
 		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.ext.Name) {
@@ -323,7 +323,7 @@ func bfloat16(t testing.TB) dtype.Type {
 }
 
 func TestPackBitsDamage(t *testing.T) {
-	f, _ := boundFilter(t, PackBits(), dtype.Of[bool]())
+	f, _ := boundFilter(t, PackBits(), dtype.Bool)
 	for first := range 256 {
 		dst := codec.Block{Shape: []int64{5}, Data: make([]byte, 5)}
 		err := f.Decode(&dst, codec.Block{Shape: []int64{2}, Data: []byte{byte(first), 0xff}})
@@ -335,9 +335,9 @@ func TestPackBitsDamage(t *testing.T) {
 
 // TestPackBitsWays looks for every bit where it belongs.
 func TestPackBitsWays(t *testing.T) {
-	f, out := boundFilter(t, PackBits(), dtype.Of[bool]())
+	f, out := boundFilter(t, PackBits(), dtype.Bool)
 	rapid.Check(t, func(t *rapid.T) {
-		src := row(dtype.Of[bool](), rapid.SliceOfN(rapid.ByteRange(0, 1), 0, 50).Draw(t, "bools"))
+		src := row(dtype.Bool, rapid.SliceOfN(rapid.ByteRange(0, 1), 0, 50).Draw(t, "bools"))
 		shape, _ := f.EncodedShape(nil, src.Shape)
 		enc := codec.Block{Shape: shape, Data: bytes.Repeat([]byte{0xa5}, int(shape[0])*out.Type.Size())}
 		if err := f.Encode(&enc, src); err != nil || int(enc.Data[0]) != 8*(len(enc.Data)-1)-len(src.Data) {
@@ -419,7 +419,7 @@ func FuzzFilters(f *testing.F) {
 		}
 		n := len(data) / typ.Size()
 		src := row(typ, data[:n*typ.Size()])
-		if typ.Kind() == dtype.Bool {
+		if typ.Kind() == dtype.KindBool {
 			for i := range src.Data {
 				src.Data[i] &= 1
 			}
@@ -448,15 +448,15 @@ func BenchmarkFilters(b *testing.B) {
 		ext metadata.Extension
 		typ dtype.Type
 	}{
-		{Delta(dtype.Of[int32](), none), dtype.Of[int32]()}, {Delta(dtype.Of[int64](), none), dtype.Of[int64]()}, {Delta(dtype.Of[float32](), none), dtype.Of[float32]()},
-		{FixedScaleOffset(10, 100, dtype.Of[float64](), dtype.Of[int32]()), dtype.Of[float64]()}, {Quantize(3, none, none), dtype.Of[float32]()},
-		{BitRound(8), dtype.Of[float32]()}, {PackBits(), dtype.Of[bool]()}, {AsType(dtype.Of[float64](), dtype.Of[float32]()), dtype.Of[float32]()},
+		{Delta(dtype.Int32, none), dtype.Int32}, {Delta(dtype.Int64, none), dtype.Int64}, {Delta(dtype.Float32, none), dtype.Float32},
+		{FixedScaleOffset(10, 100, dtype.Float64, dtype.Int32), dtype.Float64}, {Quantize(3, none, none), dtype.Float32},
+		{BitRound(8), dtype.Float32}, {PackBits(), dtype.Bool}, {AsType(dtype.Float64, dtype.Float32), dtype.Float32},
 	} {
 		const n = 1 << 18
 		f, out := boundFilter(b, s.ext, s.typ)
 		src := row(s.typ, make([]byte, n*s.typ.Size()))
 		for i := range n {
-			if s.typ.Kind() == dtype.Float && s.typ.Size() == 4 {
+			if s.typ.Kind() == dtype.KindFloat && s.typ.Size() == 4 {
 				binary.NativeEndian.PutUint32(src.Data[4*i:], math.Float32bits(float32(i%1000)+0.3))
 			}
 		}
@@ -478,7 +478,7 @@ func BenchmarkFilters(b *testing.B) {
 }
 
 func ExampleDelta() {
-	ext := Delta(dtype.Of[int32](), dtype.Of[int16]())
+	ext := Delta(dtype.Int32, dtype.Int16)
 	fmt.Println(ext.Name, string(ext.Configuration))
 	// Output: numcodecs.delta {"dtype":"<i4","astype":"<i2"}
 }

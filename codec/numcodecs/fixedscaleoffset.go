@@ -131,7 +131,7 @@ func (s *fixedScaleOffset) apply(b *number.Block, n int, carrier number.Carrier,
 		} else {
 			integers(b.U[:n], uint64(o.i), op)
 		}
-		if s.from.Kind() != dtype.Bool { // which NumPy turns into 64-bit integers
+		if s.from.Kind() != dtype.KindBool { // which NumPy turns into 64-bit integers
 			wrap(b, n, s.from.format)
 		}
 		return carrier, a

@@ -27,10 +27,10 @@ func (p *packBits) parse(configuration []byte) error {
 
 // Bind implements [codec.ArrayArray].
 func (p *packBits) Bind(spec codec.Spec) (codec.Spec, error) {
-	if spec.Type.Kind() != dtype.Bool {
+	if spec.Type.Kind() != dtype.KindBool {
 		return codec.Spec{}, fmt.Errorf("%w: numcodecs.packbits: %s is not bool", codec.ErrConfiguration, spec.Type)
 	}
-	return codec.Spec{Type: dtype.Of[uint8](), Fill: spec.Fill, Rank: 1}, nil
+	return codec.Spec{Type: dtype.Uint8, Fill: spec.Fill, Rank: 1}, nil
 }
 
 // EncodedShape implements [codec.ArrayArray].

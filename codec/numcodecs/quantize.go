@@ -76,7 +76,7 @@ func (q *quantize) Bind(spec codec.Spec) (codec.Spec, error) {
 	if q.from, q.to, err = bindTypes("numcodecs.quantize", spec.Type, q.decoded, q.encoded); err != nil {
 		return codec.Spec{}, err
 	}
-	if q.from.Kind() != dtype.Float || q.to.Kind() != dtype.Float {
+	if q.from.Kind() != dtype.KindFloat || q.to.Kind() != dtype.KindFloat {
 		return codec.Spec{}, fmt.Errorf("%w: numcodecs.quantize: %s and %s must be floats", codec.ErrConfiguration, q.from, q.to)
 	}
 	return encodedSpec(spec, q.from, q.to), nil

@@ -160,7 +160,7 @@ func (c *coder) Bind(spec codec.Spec) error {
 	}
 	c.first, c.last = first, last
 	c.unit, c.parts, c.bits = t.Unit(), t.Size()/t.Unit(), last-first+1
-	c.signed, c.bools = t.Kind() == dtype.Int, t.Kind() == dtype.Bool
+	c.signed, c.bools = t.Kind() == dtype.KindInt, t.Kind() == dtype.KindBool
 	c.whole = c.bits == 8*c.unit
 	return nil
 }
@@ -169,9 +169,9 @@ func (c *coder) Bind(spec codec.Spec) error {
 // Datetimes and timedeltas are integers.
 func widthOf(t dtype.Type) (int, bool) {
 	switch t.Kind() {
-	case dtype.Bool:
+	case dtype.KindBool:
 		return 1, true
-	case dtype.Int, dtype.Uint, dtype.Float, dtype.Complex:
+	case dtype.KindInt, dtype.KindUint, dtype.KindFloat, dtype.KindComplex:
 		return t.Bits(), t.Bits() > 0
 	}
 	return 0, false

@@ -186,7 +186,7 @@ func TestWays(t *testing.T) {
 
 func TestPaddingDamage(t *testing.T) {
 	for _, configuration := range []string{`{"padding_encoding":"first_byte"}`, `{"padding_encoding":"last_byte"}`} {
-		c := bound(t, dtype.Of[bool](), configuration)
+		c := bound(t, dtype.Bool, configuration)
 		for mark := range 256 {
 			src := []byte{byte(mark), byte(mark)}
 			dst := codec.Block{Shape: []int64{5}, Data: make([]byte, 5)}

@@ -23,7 +23,7 @@ func bound(t testing.TB, configuration string, rank int) codec.ArrayArray {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.(codec.ArrayArray).Bind(codec.Spec{Type: dtype.Of[int32](), Rank: rank}); err != nil {
+	if _, err := c.(codec.ArrayArray).Bind(codec.Spec{Type: dtype.Int32, Rank: rank}); err != nil {
 		t.Fatal(err)
 	}
 	return c.(codec.ArrayArray)
@@ -37,7 +37,7 @@ func TestContract(t *testing.T) {
 		{[]Length{Rest()}, 0}, {[]Length{Rest()}, 3}, {[]Length{Of(0, 1), Of(2)}, 3}, {[]Length{Of(0), Of(1), Of()}, 2},
 		{[]Length{Size(1), Of(0, 1, 2, 3)}, 4}, {nil, 0}, {[]Length{Of(0), Rest()}, 3},
 	} {
-		spec := codec.Spec{Type: dtype.Of[int16](), Fill: []byte{0, 0}, Rank: tt.rank}
+		spec := codec.Spec{Type: dtype.Int16, Fill: []byte{0, 0}, Rank: tt.rank}
 		codectest.Run(t, func() any {
 			c, err := New(Extension(tt.shape...).Configuration)
 			if err != nil {

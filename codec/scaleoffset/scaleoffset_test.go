@@ -96,7 +96,7 @@ func TestContract(t *testing.T) {
 		codectest.Run(t, func() any {
 			c, _ := New(nil)
 			return c
-		}, &codectest.Options{Specs: []codec.Spec{{Type: typ, Fill: make([]byte, typ.Size()), Rank: 2}}, Lossy: typ.Kind() == dtype.Float || typ.Bits() < 8})
+		}, &codectest.Options{Specs: []codec.Spec{{Type: typ, Fill: make([]byte, typ.Size()), Rank: 2}}, Lossy: typ.Kind() == dtype.KindFloat || typ.Bits() < 8})
 	}
 }
 
@@ -175,7 +175,7 @@ func TestSteps(t *testing.T) {
 }
 
 func TestNamesFirst(t *testing.T) {
-	c := bound(t, dtype.Of[uint16](), `{"offset":10}`)
+	c := bound(t, dtype.Uint16, `{"offset":10}`)
 	src := codec.Block{Shape: []int64{2, 700}, Data: make([]byte, 2800)}
 	for i := range 1400 {
 		binary.NativeEndian.PutUint16(src.Data[2*i:], 20)
@@ -191,11 +191,11 @@ func TestNamesFirst(t *testing.T) {
 
 func TestFill(t *testing.T) {
 	c, _ := New([]byte(`{"offset":5,"scale":2}`))
-	out, err := c.(codec.ArrayArray).Bind(codec.Spec{Type: dtype.Of[int16](), Fill: word(2, 7)})
+	out, err := c.(codec.ArrayArray).Bind(codec.Spec{Type: dtype.Int16, Fill: word(2, 7)})
 	if err != nil || string(out.Fill) != string(word(2, 4)) {
 		t.Errorf("fill is %x, %v", out.Fill, err)
 	}
-	if _, err = c.(codec.ArrayArray).Bind(codec.Spec{Type: dtype.Of[uint8](), Fill: []byte{4}}); !errors.Is(err, codec.ErrConfiguration) || !strings.Contains(err.Error(), "fill value: (4 - offset)") {
+	if _, err = c.(codec.ArrayArray).Bind(codec.Spec{Type: dtype.Uint8, Fill: []byte{4}}); !errors.Is(err, codec.ErrConfiguration) || !strings.Contains(err.Error(), "fill value: (4 - offset)") {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -241,7 +241,7 @@ func TestRefuses(t *testing.T) {
 func TestIntegers(t *testing.T) {
 	var types []dtype.Type
 	for _, typ := range dtype.All() {
-		if typ.Kind() == dtype.Int || typ.Kind() == dtype.Uint {
+		if typ.Kind() == dtype.KindInt || typ.Kind() == dtype.KindUint {
 			types = append(types, typ)
 		}
 	}
@@ -300,7 +300,7 @@ func TestFloat32(t *testing.T) {
 		if scale == 0 {
 			return
 		}
-		typ := dtype.Of[float32]()
+		typ := dtype.Float32
 		made, _ := New(Extension(typ.AppendJSON(nil, word(4, uint64(bits(offset)))), typ.AppendJSON(nil, word(4, uint64(bits(scale))))).Configuration)
 		c := made.(*coder)
 		if _, err := c.Bind(codec.Spec{Type: typ}); err != nil {

@@ -36,17 +36,21 @@ func init() {
 // Extension returns the metadata of the codec for a data type whose elements differ in
 // length.
 func Extension(t dtype.Type) metadata.Extension {
-	if t.Kind() == dtype.String {
+	if t.Kind() == dtype.KindString {
 		return metadata.Extension{Name: UTF8}
 	}
 	return metadata.Extension{Name: Bytes}
 }
 
 // NewUTF8 is the [codec.Factory] of the codec of text. It has no configuration.
-func NewUTF8(configuration []byte) (any, error) { return factory(configuration, UTF8, dtype.String) }
+func NewUTF8(configuration []byte) (any, error) {
+	return factory(configuration, UTF8, dtype.KindString)
+}
 
 // NewBytes is the [codec.Factory] of the codec of byte strings. It has no configuration.
-func NewBytes(configuration []byte) (any, error) { return factory(configuration, Bytes, dtype.Bytes) }
+func NewBytes(configuration []byte) (any, error) {
+	return factory(configuration, Bytes, dtype.KindBytes)
+}
 
 func factory(configuration []byte, name string, kind dtype.Kind) (any, error) {
 	if err := config.Decode(configuration, new(struct{})); err != nil {
@@ -173,7 +177,7 @@ func (c *coder) decode(dst *codec.Block, src []byte, want int64) error {
 			return c.corrupt("element %d has %d bytes, but %d are left", i, n, len(src))
 		}
 		elem := src[:n]
-		if c.kind == dtype.String && !utf8.Valid(elem) {
+		if c.kind == dtype.KindString && !utf8.Valid(elem) {
 			return c.corrupt("element %d, %.20q, is not UTF-8", i, elem)
 		}
 		dst.Data = append(dst.Data, elem...)

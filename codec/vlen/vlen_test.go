@@ -131,7 +131,7 @@ func TestConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.(codec.ArrayBytes).Bind(codec.Spec{Type: dtype.Of[int32]()}); !errors.Is(err, codec.ErrConfiguration) || !strings.Contains(err.Error(), "int32") {
+	if err := c.(codec.ArrayBytes).Bind(codec.Spec{Type: dtype.Int32}); !errors.Is(err, codec.ErrConfiguration) || !strings.Contains(err.Error(), "int32") {
 		t.Errorf("int32: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log"
+	"math"
 	"os"
 
 	"varve.dev/zarr"
@@ -65,11 +66,11 @@ func open(ctx context.Context, archive string) (*zarr.Group, error) {
 	}
 	for name, spec := range map[string]zarr.Spec{
 		"t2m": {
-			Shape: []int64{0, lat, lon}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Edges(744), grid.Every(lat), grid.Every(lon)},
-			DimensionNames: []string{"time", "lat", "lon"}, FillValue: zarr.FillJSON(`"NaN"`),
+			Shape: []int64{0, lat, lon}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Edges(744), grid.Every(lat), grid.Every(lon)},
+			DimensionNames: []string{"time", "lat", "lon"}, FillValue: zarr.FillOf(math.NaN()),
 		},
 		"time": {
-			Shape: []int64{0}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Every(8784)},
+			Shape: []int64{0}, Type: dtype.Int64, Chunks: []grid.Cut{grid.Every(8784)},
 			DimensionNames: []string{"time"}, Attributes: map[string]any{"units": "hours since 2025-01-01"},
 		},
 	} {

@@ -31,7 +31,7 @@ func TestRun(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	source, result := filepath.Join(dir, "a.zarr"), filepath.Join(dir, "b.zarr")
 	a, err := zarr.CreateArray(ctx, source, zarr.Spec{
-		Shape: []int64{5}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(2, 3)},
+		Shape: []int64{5}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(2, 3)},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 
 func TestRun(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.zarr")
-	a, err := zarr.CreateArray(t.Context(), name, zarr.Spec{Shape: []int64{3, 2}, Type: dtype.Of[int16]()}, nil)
+	a, err := zarr.CreateArray(t.Context(), name, zarr.Spec{Shape: []int64{3, 2}, Type: dtype.Int16}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

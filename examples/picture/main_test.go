@@ -18,7 +18,7 @@ import (
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	node, file := filepath.Join(dir, "a.zarr"), filepath.Join(dir, "a.png")
-	a, err := zarr.CreateArray(t.Context(), node, zarr.Spec{Shape: []int64{2, 1, 3}, Type: dtype.Of[float32]()}, nil)
+	a, err := zarr.CreateArray(t.Context(), node, zarr.Spec{Shape: []int64{2, 1, 3}, Type: dtype.Float32}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

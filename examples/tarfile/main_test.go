@@ -65,7 +65,7 @@ func TestStore(t *testing.T) {
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	a, err := zarr.CreateArray(t.Context(), filepath.Join(dir, "a.zarr"), zarr.Spec{
-		Shape: []int64{4, 3}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Edges(1, 3), grid.Every(3)},
+		Shape: []int64{4, 3}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Edges(1, 3), grid.Every(3)},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

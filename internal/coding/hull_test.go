@@ -22,7 +22,7 @@ func TestHull(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		order := rapid.Permutation([]int{0, 1, 2}).Draw(t, "order")
 		exts := []metadata.Extension{transpose.Extension(order...), bytescodec.Extension("little")}
-		spec := codec.Spec{Type: dtype.Of[uint16](), Fill: make([]byte, 2), Rank: 3}
+		spec := codec.Spec{Type: dtype.Uint16, Fill: make([]byte, 2), Rank: 3}
 		c, err := coding.NewChain(&codec.Environment{Registry: codec.Default}, exts, spec)
 		if err != nil {
 			t.Fatal(err)

@@ -62,11 +62,11 @@ func (r rule) each(x, y []byte, heaps [2]*strided.Heap, differ func(i int64, gap
 // these are: two of a complex number. The format is nil for other elements.
 func (r rule) numbers() (*number.Format, int) {
 	switch r.typ.Kind() {
-	case dtype.Datetime, dtype.Timedelta:
-		f, _ := number.Of(dtype.Of[int64]())
+	case dtype.KindDatetime, dtype.KindTimedelta:
+		f, _ := number.Of(dtype.Int64)
 		return f, 1
-	case dtype.Complex:
-		part := map[int]dtype.Type{8: dtype.Of[float32](), 16: dtype.Of[float64]()}[r.typ.Size()]
+	case dtype.KindComplex:
+		part := map[int]dtype.Type{8: dtype.Float32, 16: dtype.Float64}[r.typ.Size()]
 		if part.IsZero() {
 			return nil, 0
 		}
@@ -121,7 +121,7 @@ func (r rule) compare(c number.Carrier, a, b *number.Block, at, parts int) (gap 
 		gap = max(gap, d) // NaN if d is
 		// The size of a time depends on where its counting begins.
 		within := r.tolerance.Absolute
-		if r.typ.Kind() != dtype.Datetime {
+		if r.typ.Kind() != dtype.KindDatetime {
 			within += r.tolerance.Relative * math.Abs(of)
 		}
 		// What is not finite is within no tolerance. Two NaNs have no distance.

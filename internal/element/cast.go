@@ -15,8 +15,8 @@ import (
 func Conversion(from, to dtype.Type) (func(dst, src []byte) int, error) {
 	source, known := number.Of(from)
 	target, wanted := number.Of(to)
-	single := dtype.Of[float32]()
-	short := func(t dtype.Type) bool { return t.Kind() == dtype.Float && t.Size() < 4 }
+	single := dtype.Float32
+	short := func(t dtype.Type) bool { return t.Kind() == dtype.KindFloat && t.Size() < 4 }
 	switch {
 	case !known || !wanted:
 		return nil, fault.Argument("elements of %s are not converted to %s: both have to be real numbers", from, to)

@@ -77,15 +77,15 @@ func Native[T dtype.Element](t dtype.Type) bool {
 	case []string, [][]byte, []time.Time, []time.Duration:
 		return false
 	case []int8:
-		return t.Kind() == dtype.Int && t.Size() == 1
+		return t.Kind() == dtype.KindInt && t.Size() == 1
 	case []uint8:
-		return t.Kind() == dtype.Uint && t.Size() == 1
+		return t.Kind() == dtype.KindUint && t.Size() == 1
 	case []int64:
-		return t == dtype.Of[int64]() || t.Kind() == dtype.Datetime || t.Kind() == dtype.Timedelta
+		return t == dtype.Int64 || t.Kind() == dtype.KindDatetime || t.Kind() == dtype.KindTimedelta
 	case []complex64:
-		return t.Kind() == dtype.Complex && t.Size() == 8 && t.Bits() == 32
+		return t.Kind() == dtype.KindComplex && t.Size() == 8 && t.Bits() == 32
 	case []complex128:
-		return t.Kind() == dtype.Complex && t.Size() == 16
+		return t.Kind() == dtype.KindComplex && t.Size() == 16
 	}
 	return t == dtype.Of[T]()
 }
@@ -95,13 +95,13 @@ func Native[T dtype.Element](t dtype.Type) bool {
 func Converted[T dtype.Element](t dtype.Type) bool {
 	switch plain[T](nil).(type) {
 	case []string:
-		return t.Kind() == dtype.String || t.Kind() == dtype.UTF32 || t.Kind() == dtype.Terminated
+		return t.Kind() == dtype.KindString || t.Kind() == dtype.KindUTF32 || t.Kind() == dtype.KindTerminated
 	case [][]byte:
-		return t.Variable() || t.Kind() == dtype.Terminated || t.Kind() == dtype.Raw
+		return t.Variable() || t.Kind() == dtype.KindTerminated || t.Kind() == dtype.KindRaw
 	case []time.Time:
-		return t.Kind() == dtype.Datetime
+		return t.Kind() == dtype.KindDatetime
 	case []time.Duration:
-		return t.Kind() == dtype.Timedelta
+		return t.Kind() == dtype.KindTimedelta
 	}
 	return false
 }
@@ -121,11 +121,11 @@ func otherwise(t dtype.Type, values any) string {
 	switch values.(type) {
 	case []int8, []int16, []int32, []int64, []uint8, []uint16, []uint32, []uint64, []float32, []float64:
 		switch t.Kind() {
-		case dtype.Int, dtype.Uint, dtype.Float:
+		case dtype.KindInt, dtype.KindUint, dtype.KindFloat:
 			return "; ReadAs and WriteAs convert numbers"
 		}
 	}
-	if t.Kind() == dtype.Struct {
+	if t.Kind() == dtype.KindStruct {
 		return "; ReadStructs and WriteStructs take structs, selection.Fields one field"
 	}
 	return ""
@@ -182,7 +182,7 @@ func eachElement[T any](elems []byte, size int, values []T, set func(elem []byte
 }
 
 func setText(t dtype.Type, elem []byte, text string) error {
-	if t.Kind() == dtype.UTF32 && !utf8.ValidString(text) {
+	if t.Kind() == dtype.KindUTF32 && !utf8.ValidString(text) {
 		return fmt.Errorf("text %.40q is not UTF-8", text)
 	}
 	if !t.SetText(elem, text) {
@@ -192,7 +192,7 @@ func setText(t dtype.Type, elem []byte, text string) error {
 }
 
 func setBytes(t dtype.Type, elem, value []byte) error {
-	if len(value) > len(elem) || t.Kind() == dtype.Raw && len(value) < len(elem) {
+	if len(value) > len(elem) || t.Kind() == dtype.KindRaw && len(value) < len(elem) {
 		return fmt.Errorf("%d bytes for %s", len(value), t)
 	}
 	clear(elem[copy(elem, value):])

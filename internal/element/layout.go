@@ -59,7 +59,7 @@ func MemoryOf[T any](s []T) memory {
 func LayoutOf[T any](t dtype.Type) (*layout, error) {
 	g := reflect.TypeFor[T]()
 	l := &layout{elem: t.Size(), Size: int(g.Size())}
-	if t.Kind() != dtype.Struct {
+	if t.Kind() != dtype.KindStruct {
 		return nil, fault.Argument("the elements are %s, no structs: use Read and Write", t)
 	}
 	if g.Kind() != reflect.Struct {
@@ -109,10 +109,10 @@ func (l *layout) match(t dtype.Type, g reflect.Type, at int, offset uintptr, pat
 // add adds one field.
 func (l *layout) add(t dtype.Type, g reflect.Type, at int, offset uintptr, name string) error {
 	w, ok := wayOf(t, g)
-	if !ok && t.Kind() == dtype.Struct && g.Kind() == reflect.Struct {
+	if !ok && t.Kind() == dtype.KindStruct && g.Kind() == reflect.Struct {
 		return l.match(t, g, at, offset, name+".")
 	}
-	if !ok && t.Kind() == dtype.Struct && g.Kind() == reflect.Array && isArray(t, g.Len()) {
+	if !ok && t.Kind() == dtype.KindStruct && g.Kind() == reflect.Array && isArray(t, g.Len()) {
 		return l.array(t, g, at, offset, name)
 	}
 	if !ok {
@@ -148,24 +148,24 @@ func isArray(t dtype.Type, n int) bool {
 func wayOf(t dtype.Type, g reflect.Type) (way, bool) {
 	switch {
 	case g == reflect.TypeFor[time.Time]():
-		return asTime, t.Kind() == dtype.Datetime
+		return asTime, t.Kind() == dtype.KindDatetime
 	case g == reflect.TypeFor[time.Duration]():
-		return asPeriod, t.Kind() == dtype.Timedelta
+		return asPeriod, t.Kind() == dtype.KindTimedelta
 	case g == reflect.TypeFor[dtype.Float16]():
 		return copied, t == dtype.Of[dtype.Float16]()
 	case g == reflect.TypeFor[dtype.BFloat16]():
 		return copied, t == dtype.Of[dtype.BFloat16]()
 	}
-	text := t.Kind() == dtype.Terminated
+	text := t.Kind() == dtype.KindTerminated
 	switch g.Kind() {
 	case reflect.String:
-		return asText, text || t.Kind() == dtype.UTF32
+		return asText, text || t.Kind() == dtype.KindUTF32
 	case reflect.Slice:
-		return asBytes, g.Elem().Kind() == reflect.Uint8 && (text || t.Kind() == dtype.Raw)
+		return asBytes, g.Elem().Kind() == reflect.Uint8 && (text || t.Kind() == dtype.KindRaw)
 	case reflect.Array:
-		return copied, g.Elem().Kind() == reflect.Uint8 && g.Len() == t.Size() && (text || t.Kind() == dtype.Raw)
+		return copied, g.Elem().Kind() == reflect.Uint8 && g.Len() == t.Size() && (text || t.Kind() == dtype.KindRaw)
 	case reflect.Float32:
-		if t.Kind() == dtype.Float && t.Size() < 4 {
+		if t.Kind() == dtype.KindFloat && t.Size() < 4 {
 			return asFloat32, true
 		}
 	}
@@ -179,17 +179,17 @@ func copies(t dtype.Type, g reflect.Type) bool {
 	}
 	switch g.Kind() {
 	case reflect.Bool:
-		return t.Kind() == dtype.Bool
+		return t.Kind() == dtype.KindBool
 	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return t.Kind() == dtype.Int || t.Kind() == dtype.Datetime || t.Kind() == dtype.Timedelta
+		return t.Kind() == dtype.KindInt || t.Kind() == dtype.KindDatetime || t.Kind() == dtype.KindTimedelta
 	case reflect.Uint8:
-		return t.Kind() == dtype.Uint || t.Kind() == dtype.Float // the bits of a small float
+		return t.Kind() == dtype.KindUint || t.Kind() == dtype.KindFloat // the bits of a small float
 	case reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return t.Kind() == dtype.Uint
+		return t.Kind() == dtype.KindUint
 	case reflect.Float32, reflect.Float64:
-		return t.Kind() == dtype.Float
+		return t.Kind() == dtype.KindFloat
 	case reflect.Complex64, reflect.Complex128:
-		return t.Kind() == dtype.Complex && t.Unit() == t.Size()/2 && t.Bits() == 4*t.Size()
+		return t.Kind() == dtype.KindComplex && t.Unit() == t.Size()/2 && t.Bits() == 4*t.Size()
 	}
 	return false
 }

@@ -67,7 +67,7 @@ func row(s store.Store, exts []metadata.Extension, lengths ...int64) (*engine.Ar
 	for i := range data {
 		data[i] = byte(i%255 + 1)
 	}
-	return newArray(s, dtype.Of[int32](), g, exts, []byte{9, 0, 0, 0}), data
+	return newArray(s, dtype.Int32, g, exts, []byte{9, 0, 0, 0}), data
 }
 
 // all selects the whole array.
@@ -134,7 +134,7 @@ func drawArray(t *rapid.T, like *engine.Array) *engine.Array {
 
 // drawLike draws grid, type and codecs.
 func drawLike(t *rapid.T) *engine.Array {
-	typ := rapid.SampledFrom([]dtype.Type{dtype.Of[bool](), dtype.Of[uint8](), dtype.Of[int16](), dtype.Of[float64](), dtype.Of[complex128]()}).Draw(t, "type")
+	typ := rapid.SampledFrom([]dtype.Type{dtype.Bool, dtype.Uint8, dtype.Int16, dtype.Float64, dtype.Complex128}).Draw(t, "type")
 	var shape []int64
 	var cuts []grid.Cut
 	axes := rapid.IntRange(0, 3).Draw(t, "rank")
@@ -256,7 +256,7 @@ func TestChunkCalls(t *testing.T) {
 	ctx := t.Context()
 	for _, exts := range [][]metadata.Extension{plain(), packed(), append([]metadata.Extension{transpose.Extension(1, 0)}, packed()...)} {
 		g := must(grid.New([]int64{3, 3}, grid.Every(2), grid.Edges(1, 4)))
-		a := newArray(memstore.New(), dtype.Of[uint8](), g, exts, []byte{7})
+		a := newArray(memstore.New(), dtype.Uint8, g, exts, []byte{7})
 		got, want := make([]byte, 8), []byte{1, 2, 3, 4, 5, 6, 7, 8}
 		last := []int64{1, 1}
 		if found, err := a.ReadChunk(ctx, last, got, nil, engine.Reading{Since: time.Now().Add(time.Hour)}); found == engine.Certain || err != nil || !bytes.Equal(got, bytes.Repeat([]byte{7}, 8)) {
@@ -423,7 +423,7 @@ func TestReadAllocations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := must(grid.New([]int64{500, 500}, grid.Runs(grid.Run{Length: 5, Count: 100}), grid.Every(5)))
-			a := newArray(memstore.New(), dtype.Of[uint8](), g, exts, []byte{0})
+			a := newArray(memstore.New(), dtype.Uint8, g, exts, []byte{0})
 			data := make([]byte, 500*500)
 			for i := range data {
 				data[i] = byte(i)

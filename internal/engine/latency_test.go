@@ -136,8 +136,8 @@ func distant(t testing.TB, c *tally, inner string, lengths ...int64) (*engine.Ar
 	c.held = new(held)
 	g := must(grid.New([]int64{int64(len(data))}, grid.Edges(lengths...)))
 	below := memstore.New()
-	a := newArray(below, dtype.Of[uint8](), g, plain(), []byte{0})
-	a.Chain = must(coding.NewChain(&codec.Environment{Registry: registry, Unaligned: true}, exts, codec.Spec{Type: dtype.Of[uint8](), Fill: []byte{0}, Rank: 1}))
+	a := newArray(below, dtype.Uint8, g, plain(), []byte{0})
+	a.Chain = must(coding.NewChain(&codec.Environment{Registry: registry, Unaligned: true}, exts, codec.Spec{Type: dtype.Uint8, Fill: []byte{0}, Rank: 1}))
 	filled(t, a, data)
 	*c.held = held{}
 	f := &far{held: c.held, below: below}

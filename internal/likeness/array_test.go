@@ -35,7 +35,7 @@ var chains = []string{
 func chain(t dtype.Type, codecs string) string {
 	toBytes := `{"name": "bytes", "configuration": {"endian": "little"}}`
 	switch {
-	case t.Kind() == dtype.String:
+	case t.Kind() == dtype.KindString:
 		toBytes = `{"name": "vlen-utf8"}`
 	case t.Variable():
 		toBytes = `{"name": "vlen-bytes"}`
@@ -86,13 +86,13 @@ func fills(t *testing.T, s *fixture.Speller, typ dtype.Type, e []byte) []string 
 	}
 	list := []string{string(canonical), s.Again(string(canonical))}
 	switch typ.Kind() {
-	case dtype.Float:
+	case dtype.KindFloat:
 		list = append(list, hexOf(e))
-	case dtype.Complex:
+	case dtype.KindComplex:
 		n := typ.Unit()
 		list = append(list, "["+hexOf(e[:n])+" , "+hexOf(e[n:])+"]")
-	case dtype.Raw, dtype.Bytes:
-		if typ.Name() == "raw_bytes" || typ.Kind() == dtype.Bytes {
+	case dtype.KindRaw, dtype.KindBytes:
+		if typ.Name() == "raw_bytes" || typ.Kind() == dtype.KindBytes {
 			list = append(list, strings.ReplaceAll(strings.ReplaceAll(fmt.Sprint(e), " ", ","), "[,", "["))
 		}
 	}

@@ -30,10 +30,10 @@ const quietNaN = 0x7ff8000000000000
 // group.
 func Coded(t dtype.Type) bool {
 	switch t.Kind() {
-	case dtype.Bool, dtype.Int, dtype.Uint, dtype.Float:
+	case dtype.KindBool, dtype.KindInt, dtype.KindUint, dtype.KindFloat:
 		return true
-	case dtype.Complex:
-		return t == dtype.Of[complex64]() || t == dtype.Of[complex128]()
+	case dtype.KindComplex:
+		return t == dtype.Complex64 || t == dtype.Complex128
 	}
 	return false
 }
@@ -51,14 +51,14 @@ func Spelled(t dtype.Type, unsigned []byte) dtype.Type {
 		return t
 	}
 	switch t {
-	case dtype.Of[uint8]():
-		return dtype.Of[int8]()
-	case dtype.Of[uint16]():
-		return dtype.Of[int16]()
-	case dtype.Of[uint32]():
-		return dtype.Of[int32]()
-	case dtype.Of[uint64]():
-		return dtype.Of[int64]()
+	case dtype.Uint8:
+		return dtype.Int8
+	case dtype.Uint16:
+		return dtype.Int16
+	case dtype.Uint32:
+		return dtype.Int32
+	case dtype.Uint64:
+		return dtype.Int64
 	}
 	return t
 }
@@ -76,16 +76,16 @@ func ParseSpelled(t dtype.Type, unsigned, raw []byte) ([]byte, error) {
 
 // IsText reports whether elements are text. xarray reads their attribute [Value] in both
 // formats.
-func IsText(t dtype.Type) bool { return t.Kind() == dtype.UTF32 || t == dtype.Of[string]() }
+func IsText(t dtype.Type) bool { return t.Kind() == dtype.KindUTF32 || t == dtype.String }
 
 // Format returns the attribute [FillValue] of format 3 for an element of a type that is
 // [Coded]. A float is written as the eight little-endian bytes of a float64 in base64,
 // and a complex number as a list of two of these. Integers and booleans are plain JSON.
 func Format(t dtype.Type, elem []byte) ([]byte, error) {
 	switch t.Kind() {
-	case dtype.Float:
+	case dtype.KindFloat:
 		return encode(t, elem)
-	case dtype.Complex:
+	case dtype.KindComplex:
 		part := complexPart(t)
 		re, err := encode(part, elem[:part.Size()])
 		if err != nil {
@@ -99,10 +99,10 @@ func Format(t dtype.Type, elem []byte) ([]byte, error) {
 
 // complexPart returns the type of the parts of a complex type of NumPy.
 func complexPart(t dtype.Type) dtype.Type {
-	if t == dtype.Of[complex64]() {
-		return dtype.Of[float32]()
+	if t == dtype.Complex64 {
+		return dtype.Float32
 	}
-	return dtype.Of[float64]()
+	return dtype.Float64
 }
 
 // encode returns a float as text in base64.
@@ -126,9 +126,9 @@ func Number(t dtype.Type, elem []byte) (float64, error) {
 		return float64(dtype.Float16(binary.NativeEndian.Uint16(elem)).Float32()), nil
 	case dtype.Of[dtype.BFloat16]():
 		return float64(dtype.BFloat16(binary.NativeEndian.Uint16(elem)).Float32()), nil
-	case dtype.Of[float32]():
+	case dtype.Float32:
 		return float64(math.Float32frombits(binary.NativeEndian.Uint32(elem))), nil
-	case dtype.Of[float64]():
+	case dtype.Float64:
 		return math.Float64frombits(binary.NativeEndian.Uint64(elem)), nil
 	}
 	return strconv.ParseFloat(string(t.AppendText(nil, elem)), 64)
@@ -143,15 +143,15 @@ func Parse(t dtype.Type, raw []byte) ([]byte, error) {
 		return nil, err
 	}
 	switch t.Kind() {
-	case dtype.Float:
+	case dtype.KindFloat:
 		if elem, ok := decode(t, v); ok {
 			return elem, nil
 		}
-	case dtype.Complex:
+	case dtype.KindComplex:
 		if elem, ok := decodeComplex(t, v); ok {
 			return elem, nil
 		}
-	case dtype.Bool:
+	case dtype.KindBool:
 		if n, err := v.Float64(); err == nil { // like Python's bool: any number but 0 is true
 			raw = strconv.AppendBool(nil, n != 0)
 		}
@@ -166,7 +166,7 @@ func List(t dtype.Type, raw []byte) [][]byte {
 	switch {
 	case err == nil && v.Kind() == strictjson.Null:
 		return nil
-	case err != nil || v.Kind() != strictjson.Array || t.Kind() == dtype.Complex:
+	case err != nil || v.Kind() != strictjson.Array || t.Kind() == dtype.KindComplex:
 		return [][]byte{raw}
 	}
 	var list [][]byte

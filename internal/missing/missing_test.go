@@ -15,21 +15,21 @@ func TestFormat(t *testing.T) {
 		typ        dtype.Type
 		fill, want string
 	}{
-		{dtype.Of[int16](), "-99", "-99"},
-		{dtype.Of[int64](), "-9223372036854775808", "-9223372036854775808"},
-		{dtype.Of[uint64](), "18446744073709551615", "18446744073709551615"},
-		{dtype.Of[bool](), "false", "false"},
-		{dtype.Of[float32](), "-99.5", `"AAAAAADgWMA="`},
-		{dtype.Of[float32](), "0.1", `"AAAAoJmZuT8="`},
-		{dtype.Of[float64](), "1e20", `"QIy1eB2vFUQ="`},
-		{dtype.Of[float64](), `"NaN"`, `"AAAAAAAA+H8="`},
-		{dtype.Of[float32](), `"NaN"`, `"AAAAAAAA+H8="`},
+		{dtype.Int16, "-99", "-99"},
+		{dtype.Int64, "-9223372036854775808", "-9223372036854775808"},
+		{dtype.Uint64, "18446744073709551615", "18446744073709551615"},
+		{dtype.Bool, "false", "false"},
+		{dtype.Float32, "-99.5", `"AAAAAADgWMA="`},
+		{dtype.Float32, "0.1", `"AAAAoJmZuT8="`},
+		{dtype.Float64, "1e20", `"QIy1eB2vFUQ="`},
+		{dtype.Float64, `"NaN"`, `"AAAAAAAA+H8="`},
+		{dtype.Float32, `"NaN"`, `"AAAAAAAA+H8="`},
 		{dtype.Of[dtype.Float16](), "5", `"AAAAAAAAFEA="`},
-		{dtype.Of[float64](), `"Infinity"`, `"AAAAAAAA8H8="`},
-		{dtype.Of[float32](), `"-Infinity"`, `"AAAAAAAA8P8="`},
+		{dtype.Float64, `"Infinity"`, `"AAAAAAAA8H8="`},
+		{dtype.Float32, `"-Infinity"`, `"AAAAAAAA8P8="`},
 		{dtype.Of[dtype.Float16](), `"Infinity"`, `"AAAAAAAA8H8="`},
-		{dtype.Of[complex64](), `["Infinity","-Infinity"]`, `["AAAAAAAA8H8=","AAAAAAAA8P8="]`},
-		{dtype.Of[complex64](), "[1,2]", `["AAAAAAAA8D8=","AAAAAAAAAEA="]`},
+		{dtype.Complex64, `["Infinity","-Infinity"]`, `["AAAAAAAA8H8=","AAAAAAAA8P8="]`},
+		{dtype.Complex64, "[1,2]", `["AAAAAAAA8D8=","AAAAAAAAAEA="]`},
 	} {
 		elem, err := tt.typ.ParseFill([]byte(tt.fill))
 		if err != nil {
@@ -53,15 +53,15 @@ func TestParse(t *testing.T) {
 		typ dtype.Type
 		raw string
 	}{
-		{dtype.Of[int16](), "99999"}, {dtype.Of[int16](), "[1]"}, {dtype.Of[int16](), `"1"`}, {dtype.Of[float32](), `"AAAA"`},
-		{dtype.Of[float64](), "null"}, {dtype.Of[complex64](), `["AAAAAAAA8D8="]`}, {dtype.Of[string](), "1"}, {dtype.Of[int8](), "{"},
+		{dtype.Int16, "99999"}, {dtype.Int16, "[1]"}, {dtype.Int16, `"1"`}, {dtype.Float32, `"AAAA"`},
+		{dtype.Float64, "null"}, {dtype.Complex64, `["AAAAAAAA8D8="]`}, {dtype.String, "1"}, {dtype.Int8, "{"},
 	} {
 		if elem, err := Parse(tt.typ, []byte(tt.raw)); err == nil {
 			t.Errorf("%s: %s is %x", tt.typ, tt.raw, elem)
 		}
 	}
 	for raw, want := range map[string]byte{"1": 1, "0": 0, "true": 1} {
-		if elem, err := Parse(dtype.Of[bool](), []byte(raw)); err != nil || elem[0] != want {
+		if elem, err := Parse(dtype.Bool, []byte(raw)); err != nil || elem[0] != want {
 			t.Errorf("bool: %s is %x: %v", raw, elem, err)
 		}
 	}

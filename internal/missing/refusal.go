@@ -22,11 +22,11 @@ func Refused(t dtype.Type, unsigned, raw []byte) (reason string, wanted []byte) 
 	switch k := t.Kind(); {
 	case !Coded(t):
 		return fmt.Sprintf("arrays of type %s can have no %s", t, FillValue), nil
-	case k == dtype.Float && !isBase64(v), k == dtype.Complex && !areBase64(v):
+	case k == dtype.KindFloat && !isBase64(v), k == dtype.KindComplex && !areBase64(v):
 		reason = FillValue + " of floats is base64"
-	case (k == dtype.Int || k == dtype.Uint) && v.Kind() != strictjson.Number && v.Kind() != strictjson.Bool:
+	case (k == dtype.KindInt || k == dtype.KindUint) && v.Kind() != strictjson.Number && v.Kind() != strictjson.Bool:
 		reason = FillValue + " of integers is a number"
-	case k == dtype.Uint && Spelled(t, unsigned) != t && !isElement(Spelled(t, unsigned), raw):
+	case k == dtype.KindUint && Spelled(t, unsigned) != t && !isElement(Spelled(t, unsigned), raw):
 		reason = FillValue + " has a sign, since _Unsigned is false"
 	default:
 		return "", nil

@@ -16,21 +16,21 @@ func TestRefused(t *testing.T) {
 		unsigned, raw, wanted string
 		refused               bool
 	}{
-		{dtype.Of[float32](), "", "-99.5", `"AAAAAADgWMA="`, true},
-		{dtype.Of[float64](), "", `"NaN"`, `"AAAAAAAA+H8="`, true},
-		{dtype.Of[float64](), "", `"AAAAAAAA+H8="`, "", false},
-		{dtype.Of[float64](), "", `[1.0]`, `"AAAAAAAA8D8="`, true},
-		{dtype.Of[float64](), "", `[1.0, 2.0]`, "", true},
-		{dtype.Of[int16](), "", `[-99]`, "-99", true},
-		{dtype.Of[complex64](), "", "[1,2]", `["AAAAAAAA8D8=","AAAAAAAAAEA="]`, true},
-		{dtype.Of[complex64](), "", `["AAAAAAAA8D8=","AAAAAAAAAEA="]`, "", false},
-		{dtype.Of[int16](), "", "-99", "", false},
-		{dtype.Of[int16](), "", `"-99"`, "", true},
-		{dtype.Of[bool](), "", "0", "", false},
-		{dtype.Of[uint8](), `"false"`, "255", "-1", true},
-		{dtype.Of[uint8](), `"false"`, "-1", "", false},
-		{dtype.Of[uint8](), `"true"`, "255", "", false},
-		{dtype.Of[string](), "", `""`, "", true},
+		{dtype.Float32, "", "-99.5", `"AAAAAADgWMA="`, true},
+		{dtype.Float64, "", `"NaN"`, `"AAAAAAAA+H8="`, true},
+		{dtype.Float64, "", `"AAAAAAAA+H8="`, "", false},
+		{dtype.Float64, "", `[1.0]`, `"AAAAAAAA8D8="`, true},
+		{dtype.Float64, "", `[1.0, 2.0]`, "", true},
+		{dtype.Int16, "", `[-99]`, "-99", true},
+		{dtype.Complex64, "", "[1,2]", `["AAAAAAAA8D8=","AAAAAAAAAEA="]`, true},
+		{dtype.Complex64, "", `["AAAAAAAA8D8=","AAAAAAAAAEA="]`, "", false},
+		{dtype.Int16, "", "-99", "", false},
+		{dtype.Int16, "", `"-99"`, "", true},
+		{dtype.Bool, "", "0", "", false},
+		{dtype.Uint8, `"false"`, "255", "-1", true},
+		{dtype.Uint8, `"false"`, "-1", "", false},
+		{dtype.Uint8, `"true"`, "255", "", false},
+		{dtype.String, "", `""`, "", true},
 	} {
 		reason, wanted := Refused(c.typ, []byte(c.unsigned), []byte(c.raw))
 		if (reason != "") != c.refused || string(wanted) != c.wanted {

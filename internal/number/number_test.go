@@ -38,7 +38,7 @@ func width(l *Layout) int {
 func TestOf(t *testing.T) {
 	for _, typ := range dtype.All() {
 		f, ok := Of(typ)
-		want := typ.Kind() == dtype.Int || typ.Kind() == dtype.Uint || typ.Kind() == dtype.Float
+		want := typ.Kind() == dtype.KindInt || typ.Kind() == dtype.KindUint || typ.Kind() == dtype.KindFloat
 		if ok != want || ok && f.Bytes != typ.Size() {
 			t.Errorf("%s: %+v, %t", typ, f, ok)
 		}

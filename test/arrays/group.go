@@ -39,7 +39,7 @@ func negative(rows []int32) []int32 {
 
 // groupSpecs are the arrays of a group, without elements.
 func groupSpecs() map[string]zarr.Spec {
-	typ, time := dtype.Of[int32](), []string{"time"}
+	typ, time := dtype.Int32, []string{"time"}
 	return map[string]zarr.Spec{
 		"time":   {Shape: []int64{0}, Type: typ, Chunks: []grid.Cut{grid.Every(chunkRows)}, DimensionNames: time},
 		"planes": {Shape: []int64{0, planeColumns}, Type: typ, Chunks: []grid.Cut{grid.Edges(), grid.Every(2)}, DimensionNames: []string{"time", "x"}},

@@ -87,7 +87,7 @@ type life struct {
 
 // draw chooses an array: its rank, its grid, its format, and whether rows move.
 func draw(r *rand.Rand) (spec zarr.Spec, moves bool) {
-	spec = zarr.Spec{Type: dtype.Of[int64](), Format: 3, Shape: []int64{2}}
+	spec = zarr.Spec{Type: dtype.Int64, Format: 3, Shape: []int64{2}}
 	for range r.IntN(3) {
 		spec.Shape = append(spec.Shape, 2+r.Int64N(5))
 	}

@@ -29,7 +29,7 @@ const (
 func ownRow(number int) int64 { return ownRows - 1 - int64(number) }
 
 func rowSpec(cut grid.Cut) zarr.Spec {
-	return zarr.Spec{Type: dtype.Of[int32](), Shape: []int64{ownRows}, Chunks: []grid.Cut{cut}}
+	return zarr.Spec{Type: dtype.Int32, Shape: []int64{ownRows}, Chunks: []grid.Cut{cut}}
 }
 
 func regularRows() zarr.Spec { return rowSpec(grid.Every(chunkRows)) }

@@ -44,7 +44,7 @@ func newDataset(t *testing.T, consolidate bool) *vfs.Disk {
 		"time": {grid.Edges(2, 3)}, "value": {grid.Every(2), grid.Every(2)}, "deep/mask": {grid.Edges(4, 4), grid.Every(4)},
 	} {
 		shape := []int64{datasetRows, 3}[:len(cuts)]
-		a, err := g.At(path).CreateArray(ctx, zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Chunks: cuts}, nil)
+		a, err := g.At(path).CreateArray(ctx, zarr.Spec{Shape: shape, Type: dtype.Int32, Chunks: cuts}, nil)
 		if err == nil {
 			err = zarr.Write(ctx, a, nil, rowsOfDataset(path, 0, datasetRows))
 		}

@@ -68,7 +68,7 @@ func cutBy(t *testing.T, inner []grid.Cut, number int) (*memstore.Store, bool) {
 	t.Helper()
 	m := memstore.New()
 	spec := zarr.Spec{
-		Shape: []int64{16, 3}, Type: dtype.Of[int32](), Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Edges(8, 8), grid.Edges(1, 1, 1)}, InnerChunks: inner,
+		Shape: []int64{16, 3}, Type: dtype.Int32, Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Edges(8, 8), grid.Edges(1, 1, 1)}, InnerChunks: inner,
 	}
 	a, err := zarr.At(m, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {

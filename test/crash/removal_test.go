@@ -30,7 +30,7 @@ func TestRemovalFinishes(t *testing.T) {
 		"the group above it": {"deep/mask", 1, func(h *zarr.Location) error { return h.At("g/deep").Delete(ctx, &zarr.Options{Write: true}) }},
 		"another":            {"time", 2, func(h *zarr.Location) error { return h.At("g/time").Delete(ctx, &zarr.Options{Write: true}) }},
 		"replaced": {"deep/mask", 0, func(h *zarr.Location) error {
-			spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(3)}}
+			spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(3)}}
 			_, err := h.At("g/deep/mask").CreateArray(ctx, spec, &zarr.CreateOptions{Overwrite: true})
 			return err
 		}},

@@ -72,7 +72,7 @@ func TestShrinkSetAsideChunk(t *testing.T) {
 func TestFaultMovingChunk(t *testing.T) {
 	ctx, m := t.Context(), memstore.New()
 	spec := zarr.Spec{
-		Shape: []int64{16, 3}, Type: dtype.Of[int32](), Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Edges(8, 8), grid.Edges(1, 1, 1)},
+		Shape: []int64{16, 3}, Type: dtype.Int32, Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Edges(8, 8), grid.Edges(1, 1, 1)},
 	}
 	a, err := zarr.At(m, "a").CreateArray(ctx, spec, nil)
 	if err == nil {

@@ -156,7 +156,7 @@ func appendToBoth(ctx context.Context, h *zarr.Location) error {
 	}
 	rows := func(from int32) []byte { return fixture.LittleEndian(fixture.Numbers(from, 9)) }
 	return g.Append(ctx,
-		zarr.Addition{Path: "a", Data: rows(1), Type: dtype.Of[int32]()}, zarr.Addition{Path: "b", Data: rows(2), Type: dtype.Of[int32]()})
+		zarr.Addition{Path: "a", Data: rows(1), Type: dtype.Int32}, zarr.Addition{Path: "b", Data: rows(2), Type: dtype.Int32})
 }
 
 // samples returns all stores of the test data, some also as archives, and stores that

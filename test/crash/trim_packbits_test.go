@@ -51,7 +51,7 @@ func TestTrimPacked(t *testing.T) {
 			values := slices.Repeat([]bool{true, false, true, false, true, true, false}, 4)[:6]
 			h, unaligned := zarr.At(memstore.New(), ""), zarr.Experimental{InnerChunks: true}
 			a, err := h.At("a").CreateArray(ctx, zarr.Spec{
-				Shape: []int64{2, 3}, Type: dtype.Of[bool](), Codecs: c.codecs,
+				Shape: []int64{2, 3}, Type: dtype.Bool, Codecs: c.codecs,
 				Chunks: []grid.Cut{grid.Every(2), grid.Every(c.long)},
 			}, &zarr.CreateOptions{Options: zarr.Options{Experimental: unaligned}})
 			if err == nil {

@@ -74,7 +74,7 @@ func TestCreateCrashV2(t *testing.T) {
 	fixture.Sequential(t)
 	ctx := context.Background()
 	create := func(h *zarr.Location, overwrite bool) error {
-		_, err := h.At("g/a").CreateArray(ctx, fixture.Annotated(zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int32]()}), &zarr.CreateOptions{Overwrite: overwrite})
+		_, err := h.At("g/a").CreateArray(ctx, fixture.Annotated(zarr.Spec{Shape: []int64{3}, Type: dtype.Int32}), &zarr.CreateOptions{Overwrite: overwrite})
 		return err
 	}
 	for n := int64(0); ; n++ {

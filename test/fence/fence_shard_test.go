@@ -46,7 +46,7 @@ func TestFencedShards(t *testing.T) {
 			t.Run(fmt.Sprint(name, strategy), func(t *testing.T) {
 				ctx, m := t.Context(), memstore.New()
 				spec := zarr.Spec{
-					Shape: []int64{was}, Type: dtype.Of[int32](), Codecs: fixture.Plain(),
+					Shape: []int64{was}, Type: dtype.Int32, Codecs: fixture.Plain(),
 					Chunks: []grid.Cut{grid.Every(1 << 18)}, InnerChunks: []grid.Cut{grid.Every(1 << 14)},
 				}
 				opt := &zarr.CreateOptions{Options: zarr.Options{Shards: zarr.Shards{Strategy: strategy}}}

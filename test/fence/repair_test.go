@@ -77,16 +77,16 @@ func TestRepairedGrows(t *testing.T) {
 // repaired one has the specified form.
 func TestStrictCodecs(t *testing.T) {
 	ctx, h := t.Context(), zarr.At(memstore.New(), "")
-	pair, err := dtype.StructOf(dtype.Field{Name: "a", Type: dtype.Of[int16]()}, dtype.Field{Name: "b", Type: dtype.Of[float32]()})
+	pair, err := dtype.StructOf(dtype.Field{Name: "a", Type: dtype.Int16}, dtype.Field{Name: "b", Type: dtype.Float32})
 	if err != nil {
 		t.Fatal(err)
 	}
 	little := metadata.Extension{Name: "bytes", Configuration: []byte(`{"endian":"little"}`)}
 	for name, spec := range map[string]zarr.Spec{
-		"a level":   {Shape: []int64{2}, Type: dtype.Of[int16](), Codecs: []metadata.Extension{little, {Name: "zstd", Configuration: []byte(`{"level":100}`)}}},
+		"a level":   {Shape: []int64{2}, Type: dtype.Int16, Codecs: []metadata.Extension{little, {Name: "zstd", Configuration: []byte(`{"level":100}`)}}},
 		"no endian": {Shape: []int64{2}, Type: pair, Codecs: []metadata.Extension{{Name: "bytes"}}},
-		"neither":   {Shape: []int64{2}, Type: dtype.Of[int16](), Codecs: []metadata.Extension{{Name: "bytes"}}},
-		"bool":      {Shape: []int64{2}, Type: dtype.Of[bool](), FillValue: zarr.FillJSON("0")},
+		"neither":   {Shape: []int64{2}, Type: dtype.Int16, Codecs: []metadata.Extension{{Name: "bytes"}}},
+		"bool":      {Shape: []int64{2}, Type: dtype.Bool, FillValue: zarr.FillJSON("0")},
 	} {
 		if _, err := h.At("x").CreateArray(ctx, spec, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("%s: %v", name, err)
@@ -94,7 +94,7 @@ func TestStrictCodecs(t *testing.T) {
 	}
 	named := []metadata.Extension{{Name: "transpose", Configuration: []byte(`{"order":"F"}`)}, {Name: "endian", Configuration: []byte(`{"endian":"big"}`)}}
 	for _, format := range []int{2, 3} {
-		a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Of[int16](), Codecs: named, Format: format}, nil)
+		a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Int16, Codecs: named, Format: format}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

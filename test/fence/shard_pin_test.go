@@ -45,7 +45,7 @@ func pinSpec(fixed, checksum bool) zarr.Spec {
 	if !fixed {
 		codecs = nil
 	}
-	s := zarr.Spec{Shape: []int64{64}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(64)}, InnerChunks: []grid.Cut{grid.Every(8)}, Codecs: codecs}
+	s := zarr.Spec{Shape: []int64{64}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(64)}, InnerChunks: []grid.Cut{grid.Every(8)}, Codecs: codecs}
 	if checksum {
 		return s
 	}
@@ -260,7 +260,7 @@ func TestStaleTail(t *testing.T) {
 					}
 					h := zarr.At(newStore(), "")
 					a, err := h.At("a").CreateArray(t.Context(), zarr.Spec{
-						Shape: []int64{8 * inner}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(8 * inner)}, InnerChunks: []grid.Cut{grid.Every(inner)},
+						Shape: []int64{8 * inner}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(8 * inner)}, InnerChunks: []grid.Cut{grid.Every(inner)},
 					}, &zarr.CreateOptions{Options: zarr.Options{Shards: zarr.Shards{Strategy: how}}})
 					if err != nil {
 						t.Fatal(err)

@@ -115,7 +115,7 @@ func newScene(t *rapid.T, from, to store.Store) *scene {
 	codecs := [][]metadata.Extension{fixture.Plain(), fixture.Packed()}[rapid.IntRange(0, 1).Draw(t, "codecs")]
 	fill := zarr.FillJSON([]string{"0.0", "7.0"}[rapid.IntRange(0, 1).Draw(t, "fill")])
 	a, err := zarr.At(from, "a").CreateArray(context.Background(), zarr.Spec{
-		Type: dtype.Of[float32](), Shape: shape, Codecs: codecs, FillValue: fill, Chunks: drawCuts(t, "source", shape),
+		Type: dtype.Float32, Shape: shape, Codecs: codecs, FillValue: fill, Chunks: drawCuts(t, "source", shape),
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

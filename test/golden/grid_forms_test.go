@@ -75,7 +75,7 @@ func TestOlderForms(t *testing.T) {
 // grow before MakeRectilinear.
 func TestBounded(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	spec := zarr.Spec{Shape: []int64{5}, Type: dtype.Of[int8](), Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.EveryTrimmed(3)}}
+	spec := zarr.Spec{Shape: []int64{5}, Type: dtype.Int8, Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.EveryTrimmed(3)}}
 	a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestBounded(t *testing.T) {
 func TestEncodedShapes(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	cut := grid.Edges(3, 2, 3, 2).EncodedAs(grid.Every(3))
-	spec := zarr.Spec{Shape: []int64{10}, Type: dtype.Of[int8](), Codecs: fixture.Plain(), Chunks: []grid.Cut{cut}}
+	spec := zarr.Spec{Shape: []int64{10}, Type: dtype.Int8, Codecs: fixture.Plain(), Chunks: []grid.Cut{cut}}
 	if _, err := zarr.At(s, "a").CreateArray(ctx, spec, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "75") {
 		t.Errorf("without permission: %v", err)
 	}
@@ -138,7 +138,7 @@ func TestEncodedShapes(t *testing.T) {
 
 // TestListAxes writes every axis as a list.
 func TestListAxes(t *testing.T) {
-	spec := zarr.Spec{Shape: []int64{3, 5}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(1, 2), grid.Every(2)}, ListAxes: true}
+	spec := zarr.Spec{Shape: []int64{3, 5}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Edges(1, 2), grid.Every(2)}, ListAxes: true}
 	a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestSpecGrid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{Shape: []int64{10}, Type: dtype.Of[int8](), Grid: g}, nil)
+		a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{Shape: []int64{10}, Type: dtype.Int8, Grid: g}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,8 +165,8 @@ func TestSpecGrid(t *testing.T) {
 			t.Errorf("%s is %s %s", configuration, e.Name, e.Configuration)
 		}
 		for _, spec := range []zarr.Spec{
-			{Shape: []int64{9}, Type: dtype.Of[int8](), Grid: g},
-			{Shape: []int64{10}, Type: dtype.Of[int8](), Grid: g, Chunks: []grid.Cut{grid.Every(4)}},
+			{Shape: []int64{9}, Type: dtype.Int8, Grid: g},
+			{Shape: []int64{10}, Type: dtype.Int8, Grid: g, Chunks: []grid.Cut{grid.Every(4)}},
 		} {
 			if _, err := zarr.At(memstore.New(), "a").CreateArray(ctx, spec, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
 				t.Errorf("%v: %v", spec, err)

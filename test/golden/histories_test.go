@@ -59,7 +59,7 @@ func (f formula) bytes(t testing.TB, typ dtype.Type, n int64) []byte {
 	var data []byte
 	for i := range n {
 		value := (i*f.A + f.B) % f.M
-		if typ.Kind() == dtype.Bool {
+		if typ.Kind() == dtype.KindBool {
 			value = min(value, 1)
 		}
 		elem, err := typ.ParseText(text(typ, value))
@@ -73,9 +73,9 @@ func (f formula) bytes(t testing.TB, typ dtype.Type, n int64) []byte {
 
 func text(typ dtype.Type, value int64) string {
 	switch typ.Kind() {
-	case dtype.Bool:
+	case dtype.KindBool:
 		return [...]string{"false", "true"}[value]
-	case dtype.Complex:
+	case dtype.KindComplex:
 		return "[" + fixture.Itoa(value) + ", 0]"
 	}
 	return fixture.Itoa(value)

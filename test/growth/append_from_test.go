@@ -37,7 +37,7 @@ type drawnArray struct {
 // drawArray draws an array with regular and listed chunks, some of them shards, and a
 // policy.
 func drawArray(t *rapid.T) drawnArray {
-	d := drawnArray{spec: zarr.Spec{Type: dtype.Of[int16](), FillValue: zarr.FillJSON("7")}}
+	d := drawnArray{spec: zarr.Spec{Type: dtype.Int16, FillValue: zarr.FillJSON("7")}}
 	sharded := rapid.Bool().Draw(t, "sharded")
 	rank := rapid.IntRange(1, 3).Draw(t, "rank")
 	d.axis = rapid.IntRange(0, rank-1).Draw(t, "axis")
@@ -122,7 +122,7 @@ func (d drawnArray) planes(n int64) []int64 {
 func TestAppendFromItself(t *testing.T) {
 	ctx, h := t.Context(), zarr.At(memstore.New(), "")
 	for name, cut := range map[string]grid.Cut{"regular": grid.Every(64), "listed": grid.Edges(64, 64)} {
-		spec := zarr.Spec{Shape: []int64{100, 3}, Type: dtype.Of[int32](), Chunks: []grid.Cut{cut, grid.Every(2)}}
+		spec := zarr.Spec{Shape: []int64{100, 3}, Type: dtype.Int32, Chunks: []grid.Cut{cut, grid.Every(2)}}
 		a := fixture.Must(h.At(name).CreateArray(ctx, spec, nil))
 		if err := zarr.Write(ctx, a, nil, fixture.Numbers(1, 300)); err != nil {
 			t.Fatal(err)
@@ -225,15 +225,15 @@ func TestAppendFromRefused(t *testing.T) {
 		is   error
 		want string
 	}{
-		{"none", dtype.Of[int32](), nil, 0, nil, zarr.ErrInvalidArgument, "no source"},
-		{"no Read", dtype.Of[int32](), &zarr.Source{Shape: []int64{1, 4}}, 0, nil, zarr.ErrInvalidArgument, "no Read"},
-		{"rank", dtype.Of[int32](), &zarr.Source{Shape: []int64{4}, Read: never}, 0, nil, zarr.ErrInvalidArgument, "does not continue"},
-		{"other axis", dtype.Of[int32](), &zarr.Source{Shape: []int64{1, 5}, Read: never}, 0, nil, zarr.ErrInvalidArgument, "does not continue"},
-		{"negative", dtype.Of[int32](), &zarr.Source{Shape: []int64{-1, 4}, Read: never}, 0, nil, zarr.ErrInvalidArgument, "does not continue"},
-		{"axis", dtype.Of[int32](), &zarr.Source{Shape: []int64{1, 4}, Read: never}, 2, nil, zarr.ErrInvalidArgument, "axis 2"},
-		{"too long", dtype.Of[int32](), &zarr.Source{Shape: []int64{1 << 62, 4}, Read: never}, 0, nil, zarr.ErrOverflow, "source of shape"},
-		{"other planes", dtype.Of[int32](), &zarr.Source{Shape: []int64{2, 4}, Read: never}, 0, &zarr.AppendOptions{Planes: 3}, zarr.ErrInvalidArgument, "Planes is 3"},
-		{"expected", dtype.Of[int32](), &zarr.Source{Shape: []int64{2, 4}, Read: never}, 0, &zarr.AppendOptions{Expect: []int64{9, 4}}, zarr.ErrConflict, "expected"},
+		{"none", dtype.Int32, nil, 0, nil, zarr.ErrInvalidArgument, "no source"},
+		{"no Read", dtype.Int32, &zarr.Source{Shape: []int64{1, 4}}, 0, nil, zarr.ErrInvalidArgument, "no Read"},
+		{"rank", dtype.Int32, &zarr.Source{Shape: []int64{4}, Read: never}, 0, nil, zarr.ErrInvalidArgument, "does not continue"},
+		{"other axis", dtype.Int32, &zarr.Source{Shape: []int64{1, 5}, Read: never}, 0, nil, zarr.ErrInvalidArgument, "does not continue"},
+		{"negative", dtype.Int32, &zarr.Source{Shape: []int64{-1, 4}, Read: never}, 0, nil, zarr.ErrInvalidArgument, "does not continue"},
+		{"axis", dtype.Int32, &zarr.Source{Shape: []int64{1, 4}, Read: never}, 2, nil, zarr.ErrInvalidArgument, "axis 2"},
+		{"too long", dtype.Int32, &zarr.Source{Shape: []int64{1 << 62, 4}, Read: never}, 0, nil, zarr.ErrOverflow, "source of shape"},
+		{"other planes", dtype.Int32, &zarr.Source{Shape: []int64{2, 4}, Read: never}, 0, &zarr.AppendOptions{Planes: 3}, zarr.ErrInvalidArgument, "Planes is 3"},
+		{"expected", dtype.Int32, &zarr.Source{Shape: []int64{2, 4}, Read: never}, 0, &zarr.AppendOptions{Expect: []int64{9, 4}}, zarr.ErrConflict, "expected"},
 		{"text", fixture.Must(dtype.Parse("string", nil)), &zarr.Source{Shape: []int64{2, 4}, Read: never}, 0, nil, zarr.ErrInvalidArgument, "use Append"},
 	} {
 		s := memstore.New()
@@ -260,13 +260,13 @@ func TestExpectBeforeData(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
-		if _, err := g.At(name).CreateArray(ctx, zarr.Spec{Shape: []int64{3, 4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}, nil); err != nil {
+		if _, err := g.At(name).CreateArray(ctx, zarr.Spec{Shape: []int64{3, 4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	opt := &zarr.AppendOptions{Expect: []int64{2, 4}}
 	for name, more := range map[string]zarr.Addition{
-		"length": zarr.Add("b", 0, make([]int32, 5), opt), "type": {Path: "b", Type: dtype.Of[int8](), Data: make([]byte, 4), Options: opt},
+		"length": zarr.Add("b", 0, make([]int32, 5), opt), "type": {Path: "b", Type: dtype.Int8, Data: make([]byte, 4), Options: opt},
 	} {
 		if err := g.Append(ctx, zarr.Add("a", 0, make([]int32, 8), opt), more); !errors.Is(err, zarr.ErrConflict) {
 			t.Errorf("%s: %v", name, err)
@@ -278,7 +278,7 @@ func TestExpectBeforeData(t *testing.T) {
 func TestAppendFromNothing(t *testing.T) {
 	ctx := t.Context()
 	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{3, 0}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}, nil)
+		Shape: []int64{3, 0}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestAppendFromBroken(t *testing.T) {
 				want = io.ErrUnexpectedEOF
 			}
 			s := memstore.New()
-			spec := zarr.Spec{Shape: []int64{5, 4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(3), grid.Every(2)}}
+			spec := zarr.Spec{Shape: []int64{5, 4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(3), grid.Every(2)}}
 			a, err := zarr.At(s, "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
 			if err == nil {
 				err = zarr.Write(ctx, a, nil, fixture.Numbers(1, 20))
@@ -421,7 +421,7 @@ func TestAppendFromMemory(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	for axis, shape := range [][]int64{{128, 512, 512}, {512, 128, 512}, {512, 512, 128}} {
 		ctx := t.Context()
-		spec := zarr.Spec{Shape: slices.Clone(shape), Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(64), grid.Every(64), grid.Every(64)}}
+		spec := zarr.Spec{Shape: slices.Clone(shape), Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(64), grid.Every(64), grid.Every(64)}}
 		spec.Shape[axis] = 0
 		a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{Budget: budget, Concurrency: 2}})
 		if err != nil {
@@ -457,7 +457,7 @@ func TestNamesOfAxes(t *testing.T) {
 			t.Fatal(err)
 		}
 		create := func(path string, names []string) *zarr.Array {
-			a, err := zarr.At(s, path).CreateArray(t.Context(), zarr.Spec{Shape: []int64{2, 2}, Type: dtype.Of[int32](), DimensionNames: names}, nil)
+			a, err := zarr.At(s, path).CreateArray(t.Context(), zarr.Spec{Shape: []int64{2, 2}, Type: dtype.Int32, DimensionNames: names}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

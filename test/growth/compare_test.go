@@ -35,7 +35,7 @@ func empty(t interface {
 	Fatal(...any)
 }, fill string, shape []int64, cuts ...grid.Cut) *zarr.Array {
 	t.Helper()
-	spec := zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Chunks: cuts, FillValue: zarr.FillJSON(fill)}
+	spec := zarr.Spec{Shape: shape, Type: dtype.Int32, Chunks: cuts, FillValue: zarr.FillJSON(fill)}
 	a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func (u unlisted) Get(ctx context.Context, key store.Key, q store.Request, dst [
 // cannot list them.
 func TestHugeUnlisted(t *testing.T) {
 	ctx, s := endless(t), memstore.New()
-	spec := zarr.Spec{Shape: []int64{quintillion}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(1)}}
+	spec := zarr.Spec{Shape: []int64{quintillion}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(1)}}
 	if _, err := zarr.At(s, "").CreateArray(ctx, spec, nil); err != nil {
 		t.Fatal(err)
 	}

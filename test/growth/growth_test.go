@@ -117,7 +117,7 @@ func TestResizeGrows(t *testing.T) {
 		{"none", []grid.Cut{grid.Edges(2, 2), grid.Edges(3)}, []int64{6, 3}, nil, "[[2, 3]], [3]"},
 	} {
 		ctx, s := t.Context(), fixture.NewTally()
-		a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Shape: []int64{4, 3}, Type: dtype.Of[int32](), Chunks: tt.cuts}, nil)
+		a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Shape: []int64{4, 3}, Type: dtype.Int32, Chunks: tt.cuts}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

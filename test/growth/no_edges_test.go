@@ -25,7 +25,7 @@ func TestAppendToNoEdges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := zarr.At(memstore.New(), "a")
-			_, err := at.CreateArray(t.Context(), zarr.Spec{Shape: []int64{0, 2}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Edges(), grid.Every(2)}}, nil)
+			_, err := at.CreateArray(t.Context(), zarr.Spec{Shape: []int64{0, 2}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Edges(), grid.Every(2)}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

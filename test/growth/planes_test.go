@@ -24,7 +24,7 @@ var empties = map[string]zarr.Spec{
 	"both listed": {Shape: []int64{3, 0}, Chunks: []grid.Cut{grid.Edges(3), grid.Edges(4)}},
 	"shards":      {Shape: []int64{3, 0}, Chunks: []grid.Cut{grid.Every(4), grid.Every(4)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(2)}},
 	"format 2":    {Shape: []int64{3, 0}, Chunks: []grid.Cut{grid.Every(2), grid.Every(4)}, Format: 2},
-	"text":        {Shape: []int64{3, 0}, Chunks: []grid.Cut{grid.Edges(3), grid.Every(4)}, Type: dtype.Of[string]()},
+	"text":        {Shape: []int64{3, 0}, Chunks: []grid.Cut{grid.Edges(3), grid.Every(4)}, Type: dtype.String},
 	"three axes":  {Shape: []int64{3, 0, 7}, Chunks: []grid.Cut{grid.Edges(3), grid.Every(4), grid.Every(7)}},
 }
 
@@ -36,7 +36,7 @@ func TestAppendPlanesWithoutElements(t *testing.T) {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				ctx := t.Context()
 				if spec.Type.IsZero() {
-					spec.Type = dtype.Of[int32]()
+					spec.Type = dtype.Int32
 				}
 				a, err := zarr.At(s, "g/a").CreateArray(ctx, spec, nil)
 				if err != nil {
@@ -96,7 +96,7 @@ func TestPlanesCount(t *testing.T) {
 	ctx := t.Context()
 	h := zarr.At(memstore.New(), "")
 	made := func(path string, shape ...int64) *zarr.Array {
-		a, err := h.At(path).CreateArray(ctx, zarr.Spec{Shape: shape, Type: dtype.Of[int8](), DimensionNames: []string{"t", "x"}}, nil)
+		a, err := h.At(path).CreateArray(ctx, zarr.Spec{Shape: shape, Type: dtype.Int8, DimensionNames: []string{"t", "x"}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ func TestReserve(t *testing.T) {
 	for name, s := range map[string]store.Store{"locks": locked, "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 		for path, cut := range map[string]grid.Cut{"listed": grid.Edges(2, 1), "regular": grid.Every(3)} {
 			ctx, path := t.Context(), name+"/"+path
-			a, err := zarr.At(s, path).CreateArray(ctx, zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), Chunks: []grid.Cut{cut}}, nil)
+			a, err := zarr.At(s, path).CreateArray(ctx, zarr.Spec{Shape: []int64{3}, Type: dtype.Int8, Chunks: []grid.Cut{cut}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func TestReserve(t *testing.T) {
 // never become visible.
 func TestCancelReservation(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(2, 1)}}
+	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Edges(2, 1)}}
 	a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestCancelReservation(t *testing.T) {
 func TestReserveLeftovers(t *testing.T) {
 	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 		ctx := t.Context()
-		spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(2, 1)}, Codecs: fixture.Plain()}
+		spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Edges(2, 1)}, Codecs: fixture.Plain()}
 		a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -206,7 +206,7 @@ func TestReservedArray(t *testing.T) {
 // if another program ignored the reservation and grew another axis.
 func TestCancelKeepsOtherAxes(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	spec := zarr.Spec{Shape: []int64{4, 2}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Edges(4), grid.Edges(2, 3, 4)}}
+	spec := zarr.Spec{Shape: []int64{4, 2}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Edges(4), grid.Edges(2, 3, 4)}}
 	a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ import (
 // planes of 4×3 elements, and its inner chunks 2 planes of 2×3.
 func stack() zarr.Spec {
 	return zarr.Spec{
-		Shape: []int64{0, 4, 6}, Type: dtype.Of[int32](), Codecs: fixture.Plain(),
+		Shape: []int64{0, 4, 6}, Type: dtype.Int32, Codecs: fixture.Plain(),
 		Chunks: []grid.Cut{grid.Every(8), grid.Every(4), grid.Every(3)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(2), grid.Every(3)},
 	}
 }
@@ -392,7 +392,7 @@ func TestStreamInnerGrid(t *testing.T) {
 			InnerChunks: []grid.Cut{grid.Every(3), grid.Every(3), grid.Every(3)}},
 	} {
 		for _, strategy := range []codec.Strategy{codec.Rewrite, codec.Append} {
-			spec.Type = dtype.Of[int32]()
+			spec.Type = dtype.Int32
 			opt := zarr.Options{Write: true, Experimental: zarr.Experimental{InnerChunks: true}, Shards: zarr.Shards{Strategy: strategy}}
 			a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), spec, &zarr.CreateOptions{Options: opt})
 			if err != nil {

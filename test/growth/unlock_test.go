@@ -69,7 +69,7 @@ func TestUnlock(t *testing.T) {
 	for _, tt := range unlocks {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, s := t.Context(), fixture.NewTally()
-			a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Shape: tt.shape, Type: dtype.Of[int32](), Chunks: tt.cuts, Codecs: fixture.Plain()}, nil)
+			a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Shape: tt.shape, Type: dtype.Int32, Chunks: tt.cuts, Codecs: fixture.Plain()}, nil)
 			data := fixture.Numbers(1, int32(fixture.Count(tt.shape)))
 			if err == nil {
 				err = zarr.Write(ctx, a, nil, data)

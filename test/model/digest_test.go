@@ -86,7 +86,7 @@ func TestDigest(t *testing.T) {
 func TestDigestOfText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
-		spec := drawSpecOf(t, dtype.Of[string]())
+		spec := drawSpecOf(t, dtype.String)
 		spec.FillValue = zarr.FillJSON(`"some fill value"`)
 		a, err := zarr.At(memstore.New(), "").CreateArray(ctx, spec, &zarr.CreateOptions{Options: drawOptions(t)})
 		if err != nil {
@@ -122,11 +122,11 @@ func TestDigestOfSparse(t *testing.T) {
 		shape []int64
 		text  bool
 	}{
-		"zero":   {dtype.Of[int32](), "0", []int64{600, 7}, false},
-		"fill":   {dtype.Of[uint8](), "9", []int64{600, 7}, false},
-		"NaN":    {dtype.Of[float64](), `"NaN"`, []int64{4200}, false},
+		"zero":   {dtype.Int32, "0", []int64{600, 7}, false},
+		"fill":   {dtype.Uint8, "9", []int64{600, 7}, false},
+		"NaN":    {dtype.Float64, `"NaN"`, []int64{4200}, false},
 		"struct": {fixture.Must(dtype.Parse("r24", nil)), "[1, 2, 3]", []int64{2, 300, 7}, false},
-		"text":   {dtype.Of[string](), `"x"`, []int64{600, 7}, true},
+		"text":   {dtype.String, `"x"`, []int64{600, 7}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cuts := make([]grid.Cut, len(c.shape))
@@ -161,7 +161,7 @@ func TestDigestOfSparse(t *testing.T) {
 // TestDigestOfHuge reads only what is stored of 2^60 elements.
 func TestDigestOfHuge(t *testing.T) {
 	ctx := context.Background()
-	spec := zarr.Spec{Shape: []int64{1 << 30, 1 << 30}, Type: dtype.Of[uint8](), FillValue: zarr.FillJSON("3"), Chunks: []grid.Cut{grid.Every(1 << 10), grid.Every(1 << 10)}}
+	spec := zarr.Spec{Shape: []int64{1 << 30, 1 << 30}, Type: dtype.Uint8, FillValue: zarr.FillJSON("3"), Chunks: []grid.Cut{grid.Every(1 << 10), grid.Every(1 << 10)}}
 	a := fixture.Must(zarr.At(memstore.New(), "").CreateArray(ctx, spec, nil))
 	empty := digestOf(t, a)
 	at := selection.Basic{selection.At(1<<30 - 1), selection.At(5)}
@@ -181,7 +181,7 @@ func TestDigestOfHuge(t *testing.T) {
 func TestDigestKept(t *testing.T) {
 	ctx := context.Background()
 	h, other := zarr.At(memstore.New(), "three"), zarr.At(memstore.New(), "two")
-	spec := zarr.Spec{Shape: []int64{20, 5}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(6), grid.Every(2)}}
+	spec := zarr.Spec{Shape: []int64{20, 5}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(6), grid.Every(2)}}
 	a := fixture.Must(h.CreateArray(ctx, spec, nil))
 	values := make([]float32, 100)
 	for i := range values {
@@ -205,15 +205,15 @@ func TestDigestDiffers(t *testing.T) {
 	ctx := context.Background()
 	seen := map[string]string{}
 	for name, spec := range map[string]zarr.Spec{
-		"4x6 int32":  {Shape: []int64{4, 6}, Type: dtype.Of[int32]()},
-		"6x4 int32":  {Shape: []int64{6, 4}, Type: dtype.Of[int32]()},
-		"24 int32":   {Shape: []int64{24}, Type: dtype.Of[int32]()},
-		"24x1 int32": {Shape: []int64{24, 1}, Type: dtype.Of[int32]()},
-		"24 uint32":  {Shape: []int64{24}, Type: dtype.Of[uint32]()},
-		"23 uint32":  {Shape: []int64{23}, Type: dtype.Of[uint32]()},
-		"12 int64":   {Shape: []int64{12}, Type: dtype.Of[int64]()},
-		"none":       {Shape: []int64{0}, Type: dtype.Of[int64]()},
-		"scalar":     {Shape: []int64{}, Type: dtype.Of[int64]()},
+		"4x6 int32":  {Shape: []int64{4, 6}, Type: dtype.Int32},
+		"6x4 int32":  {Shape: []int64{6, 4}, Type: dtype.Int32},
+		"24 int32":   {Shape: []int64{24}, Type: dtype.Int32},
+		"24x1 int32": {Shape: []int64{24, 1}, Type: dtype.Int32},
+		"24 uint32":  {Shape: []int64{24}, Type: dtype.Uint32},
+		"23 uint32":  {Shape: []int64{23}, Type: dtype.Uint32},
+		"12 int64":   {Shape: []int64{12}, Type: dtype.Int64},
+		"none":       {Shape: []int64{0}, Type: dtype.Int64},
+		"scalar":     {Shape: []int64{}, Type: dtype.Int64},
 	} {
 		for i := range spec.Shape {
 			spec.Chunks = append(spec.Chunks, grid.Every(int64(i+1)))
@@ -235,7 +235,7 @@ func TestDigestOfGrown(t *testing.T) {
 	ctx := context.Background()
 	for name, rows := range map[string]int64{"dense": 40, "sparse": 4000} {
 		h := zarr.At(memstore.New(), "")
-		spec := zarr.Spec{Shape: []int64{rows, 3}, Type: dtype.Of[int32](), FillValue: zarr.FillJSON("5"), Chunks: []grid.Cut{grid.Every(1), grid.Every(3)}}
+		spec := zarr.Spec{Shape: []int64{rows, 3}, Type: dtype.Int32, FillValue: zarr.FillJSON("5"), Chunks: []grid.Cut{grid.Every(1), grid.Every(3)}}
 		writer := fixture.Must(h.CreateArray(ctx, spec, nil))
 		reader := fixture.Must(h.OpenArray(ctx, nil))
 		if err := zarr.Append(ctx, writer, 0, []int32{1, 2, 3}, nil); err != nil {

@@ -26,13 +26,13 @@ import (
 // station is a struct of an int16, a struct of a uint8 and a float64, and an int32.
 func station(t testing.TB) dtype.Type {
 	inner := fixture.Must(dtype.StructOf(
-		dtype.Field{Name: "flag", Type: dtype.Of[uint8]()},
-		dtype.Field{Name: "value", Type: dtype.Of[float64]()},
+		dtype.Field{Name: "flag", Type: dtype.Uint8},
+		dtype.Field{Name: "value", Type: dtype.Float64},
 	))
 	return fixture.Must(dtype.StructOf(
-		dtype.Field{Name: "id", Type: dtype.Of[int16]()},
+		dtype.Field{Name: "id", Type: dtype.Int16},
 		dtype.Field{Name: "seen", Type: inner},
-		dtype.Field{Name: "count", Type: dtype.Of[int32]()},
+		dtype.Field{Name: "count", Type: dtype.Int32},
 	))
 }
 
@@ -127,7 +127,7 @@ func TestFieldsTyped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err = v.View(selection.Fields{Names: []string{"value"}}); err != nil || v.Type() != dtype.Of[float64]() {
+	if v, err = v.View(selection.Fields{Names: []string{"value"}}); err != nil || v.Type() != dtype.Float64 {
 		t.Fatal(v, err)
 	}
 	if err := zarr.Fill(ctx, v, selection.Basic{selection.Span(0, 2)}, 0.5); err != nil {

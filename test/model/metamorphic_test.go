@@ -201,7 +201,7 @@ func TestMetamorphic(t *testing.T) {
 	fixture.Sequential(t)
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
-		typ := rapid.SampledFrom([]dtype.Type{dtype.Of[uint8](), dtype.Of[int32](), dtype.Of[float64]()}).Draw(t, "type")
+		typ := rapid.SampledFrom([]dtype.Type{dtype.Uint8, dtype.Int32, dtype.Float64}).Draw(t, "type")
 		shape := rapid.SliceOfN(rapid.Int64Range(0, 9), 1, 3).Draw(t, "shape")
 		fill := []byte(rapid.SampledFrom([]string{"0", "7"}).Draw(t, "fill"))
 		variants := make([]*variant, 3)

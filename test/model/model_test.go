@@ -91,15 +91,15 @@ func drawElement(t *rapid.T, typ dtype.Type) []byte {
 // makeValid changes bytes so that they are valid elements of a type.
 func makeValid(typ dtype.Type, elems []byte) {
 	switch typ.Kind() {
-	case dtype.Bool:
+	case dtype.KindBool:
 		for i := range elems {
 			elems[i] &= 1
 		}
-	case dtype.UTF32:
+	case dtype.KindUTF32:
 		for i := 0; i < len(elems); i += 4 {
 			binary.NativeEndian.PutUint32(elems[i:], uint32(elems[i]))
 		}
-	case dtype.Struct:
+	case dtype.KindStruct:
 		for _, f := range typ.Fields() {
 			for at := f.Offset; at < len(elems); at += typ.Size() {
 				makeValid(f.Type, elems[at:at+f.Type.Size()])

@@ -134,7 +134,7 @@ func TestAppendCost(t *testing.T) {
 	appendTo := func(edges int64) cost {
 		ctx, s := t.Context(), fixture.NewTally()
 		spec := zarr.Spec{
-			Shape: []int64{3 * edges}, Type: dtype.Of[int32](), Codecs: fixture.Plain(),
+			Shape: []int64{3 * edges}, Type: dtype.Int32, Codecs: fixture.Plain(),
 			Chunks: []grid.Cut{grid.Runs(grid.Run{Length: 3, Count: edges})},
 		}
 		a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)

@@ -61,7 +61,7 @@ func largeArray(t testing.TB, s store.Store, codecs ...metadata.Extension) *zarr
 	t.Helper()
 	ctx := context.Background()
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{500, 700}, Type: dtype.Of[int16](), Codecs: codecs,
+		Shape: []int64{500, 700}, Type: dtype.Int16, Codecs: codecs,
 		Chunks: []grid.Cut{grid.Edges(200, 300), grid.Every(700)}, FillValue: zarr.FillJSON("-1"),
 	}, nil)
 	if err != nil {
@@ -224,7 +224,7 @@ func longArray(t testing.TB, s store.Store) *zarr.Array {
 	t.Helper()
 	ctx := context.Background()
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{60, 20_000}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(60), grid.Every(20_000)}, Codecs: fixture.Plain(),
+		Shape: []int64{60, 20_000}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Every(60), grid.Every(20_000)}, Codecs: fixture.Plain(),
 	}, nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, fixture.NumbersOf[int16](60*20_000))

@@ -56,7 +56,7 @@ func drawBlocks(t *rapid.T, g *grid.Grid, inner bool) (selection.Selection, fixt
 // in an array without chunks.
 func TestSelectionModel(t *testing.T) {
 	types := []dtype.Type{
-		dtype.Of[int32](), dtype.Of[int32](), dtype.Of[uint8](), dtype.Of[int16](), dtype.Of[float64](), dtype.Of[complex128](),
+		dtype.Int32, dtype.Int32, dtype.Uint8, dtype.Int16, dtype.Float64, dtype.Complex128,
 		fixture.Must(dtype.Parse("r24", nil)),
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -74,7 +74,7 @@ func TestSelectionModel(t *testing.T) {
 				writeChosen(t, a, m, v, c)
 			}
 			checkChosen(t, a, m, v, c)
-			if a.Type() == dtype.Of[int32]() {
+			if a.Type() == dtype.Int32 {
 				checkTyped(t, m, v, c)
 			}
 		}

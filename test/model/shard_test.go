@@ -36,7 +36,7 @@ import (
 func TestInnerGrids(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
-		spec := zarr.Spec{Type: dtype.Of[int16](), Codecs: []metadata.Extension{bytescodec.Extension("big"), crc32c.Extension()}}
+		spec := zarr.Spec{Type: dtype.Int16, Codecs: []metadata.Extension{bytescodec.Extension("big"), crc32c.Extension()}}
 		rank := rapid.IntRange(1, 3).Draw(t, "rank")
 		for range rank {
 			lengths := rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 4).Draw(t, "inner")
@@ -143,7 +143,7 @@ func TestInner(t *testing.T) {
 func shardedAxis(t testing.TB, extent int64, shards grid.Cut, inner int64) *zarr.Array {
 	t.Helper()
 	a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), zarr.Spec{
-		Shape: []int64{extent}, Type: dtype.Of[int32](), Chunks: []grid.Cut{shards}, InnerChunks: []grid.Cut{grid.Every(inner)},
+		Shape: []int64{extent}, Type: dtype.Int32, Chunks: []grid.Cut{shards}, InnerChunks: []grid.Cut{grid.Every(inner)},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -277,7 +277,7 @@ func TestRoundUpHidden(t *testing.T) {
 	ctx := context.Background()
 	shards := fixture.Must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(10)}, Codecs: []metadata.Extension{bytescodec.Extension("little")}}))
 	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{60}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(60)}, Codecs: []metadata.Extension{shards, gzipcodec.Extension(1)},
+		Shape: []int64{60}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(60)}, Codecs: []metadata.Extension{shards, gzipcodec.Extension(1)},
 	}, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
 	if err != nil {
 		t.Fatal(err)
@@ -326,7 +326,7 @@ func (u unversioned) List(ctx context.Context, dir store.Path, deep bool) iter.S
 func TestSharedWriters(t *testing.T) {
 	ctx := context.Background()
 	spec := zarr.Spec{
-		Shape: []int64{8}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
+		Shape: []int64{8}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
 	}
 	h := zarr.At(unversioned{memstore.New()}, "")
 	a, err := h.At("a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})

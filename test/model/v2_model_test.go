@@ -31,8 +31,8 @@ func drawTypeV2(t *rapid.T) dtype.Type {
 		typ, _, err := dtype.FromNumPy(descr)
 		types = append(types, fixture.Must(typ, err))
 	}
-	inner := fixture.Must(dtype.StructOf(dtype.Field{Name: "x", Type: dtype.Of[float64]()}, dtype.Field{Name: "y", Type: types[10]}))
-	types = append(types, fixture.Must(dtype.StructOf(dtype.Field{Name: "a", Type: dtype.Of[uint8]()}, dtype.Field{Name: "b", Type: inner})))
+	inner := fixture.Must(dtype.StructOf(dtype.Field{Name: "x", Type: dtype.Float64}, dtype.Field{Name: "y", Type: types[10]}))
+	types = append(types, fixture.Must(dtype.StructOf(dtype.Field{Name: "a", Type: dtype.Uint8}, dtype.Field{Name: "b", Type: inner})))
 	return rapid.SampledFrom(types).Draw(t, "type")
 }
 

@@ -58,7 +58,7 @@ func textArrays(t *testing.T) map[string]*zarr.Array {
 
 // in returns words as values for an array of text or of byte strings.
 func in[T any](a *zarr.Array, words []string, text func([]string) T, bytes func([][]byte) T) T {
-	if a.Type().Kind() == dtype.String {
+	if a.Type().Kind() == dtype.KindString {
 		return text(words)
 	}
 	list := make([][]byte, len(words))
@@ -131,7 +131,7 @@ func TestTextResized(t *testing.T) {
 			}
 		}
 		fill := "ZmlsbA=="
-		if a.Type().Kind() == dtype.Bytes {
+		if a.Type().Kind() == dtype.KindBytes {
 			fill = "fill"
 		}
 		wants(t, a, append(someWords(0, 12), slices.Repeat([]string{fill}, 12)...))
@@ -296,7 +296,7 @@ func TestTextOfGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, typ := range map[string]dtype.Type{"text": dtype.Of[string](), "time": fixture.Must(dtype.DatetimeOf("s", 1))} {
+	for name, typ := range map[string]dtype.Type{"text": dtype.String, "time": fixture.Must(dtype.DatetimeOf("s", 1))} {
 		if _, err := h.At(name).CreateArray(ctx, zarr.Spec{Shape: []int64{0}, Type: typ, Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"t"}}, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +324,7 @@ func TestTextOfGroups(t *testing.T) {
 // TestStreamOfLongText checks that a stream keeps no more text than its budget.
 func TestStreamOfLongText(t *testing.T) {
 	ctx := t.Context()
-	a := fixture.ArrayOf(t, dtype.Of[string](), []int64{0, 2}, grid.Every(1000), grid.Every(2))
+	a := fixture.ArrayOf(t, dtype.String, []int64{0, 2}, grid.Every(1000), grid.Every(2))
 	const budget = 256 << 10
 	s, err := a.Stream(ctx, 0, &zarr.StreamOptions{Budget: budget})
 	if err != nil {

@@ -55,7 +55,7 @@ func TestModelOfText(t *testing.T) {
 			return numbers, values
 		}
 		write := func(values []string, to func([]string) error, bytesTo func([][]byte) error) error {
-			if spec.Type.Kind() == dtype.String {
+			if spec.Type.Kind() == dtype.KindString {
 				return to(values)
 			}
 			list := make([][]byte, len(values))

@@ -27,7 +27,7 @@ func TestArchive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := zarr.Spec{Shape: []int64{2, 4}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Edges(2), grid.Every(4)}}
+	spec := zarr.Spec{Shape: []int64{2, 4}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Edges(2), grid.Every(4)}}
 	a, err := g.At("below/a").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestArchiveErrors(t *testing.T) {
 			return err
 		}, zarr.ErrInvalidArgument, "invalid-argument"},
 		"array above": {func() error {
-			_, err := zarr.CreateArray(ctx, dir+"/new.zip/__varve/a", zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int8]()}, nil)
+			_, err := zarr.CreateArray(ctx, dir+"/new.zip/__varve/a", zarr.Spec{Shape: []int64{1}, Type: dtype.Int8}, nil)
 			return err
 		}, zarr.ErrInvalidArgument, "invalid-argument"},
 	} {

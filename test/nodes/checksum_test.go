@@ -32,11 +32,11 @@ func TestDefaultChecksum(t *testing.T) {
 		want, refuse string
 	}{
 		"default":            {zarr.Spec{}, 3, 1, with, without},
-		"text":               {zarr.Spec{Type: dtype.Of[string]()}, 3, 1, with, without},
-		"no byte order":      {zarr.Spec{Type: dtype.Of[uint8]()}, 3, 1, with, without},
+		"text":               {zarr.Spec{Type: dtype.String}, 3, 1, with, without},
+		"no byte order":      {zarr.Spec{Type: dtype.Uint8}, 3, 1, with, without},
 		"inner chunks":       {zarr.Spec{InnerChunks: inner}, 3, 1, with, without},
 		"format 2":           {zarr.Spec{}, 2, 0, `"zstd"`, "checksum"},
-		"text in format 2":   {zarr.Spec{Type: dtype.Of[string]()}, 2, 0, `"zstd"`, "checksum"},
+		"text in format 2":   {zarr.Spec{Type: dtype.String}, 2, 0, `"zstd"`, "checksum"},
 		"a level":            {zarr.Spec{Codecs: append(fixture.Plain(), zstd.Default(3))}, 3, 1, `"level":3,` + with, without},
 		"level in format 2":  {zarr.Spec{Codecs: append(fixture.Plain(), zstd.Default(3))}, 2, 0, `"level":3`, "checksum"},
 		"level, inner":       {zarr.Spec{Codecs: append(fixture.Plain(), zstd.Default(3)), InnerChunks: inner}, 3, 1, with, without},
@@ -49,7 +49,7 @@ func TestDefaultChecksum(t *testing.T) {
 		ctx, s := t.Context(), memstore.New()
 		g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: row.format}))
 		if row.spec.Shape, row.spec.Chunks = []int64{4}, []grid.Cut{grid.Every(4)}; row.spec.Type.IsZero() {
-			row.spec.Type = dtype.Of[float32]()
+			row.spec.Type = dtype.Float32
 		}
 		a, err := g.At("a").CreateArray(ctx, row.spec, nil)
 		if err != nil {
@@ -85,7 +85,7 @@ func TestConvertKeepsChecksums(t *testing.T) {
 	for _, checksum := range []bool{true, false} {
 		ctx, s := t.Context(), memstore.New()
 		format := map[bool]int{true: 3, false: 2}[checksum]
-		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(4)}, Format: format, KeyEncoding: metadata.V2Dot}
+		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(4)}, Format: format, KeyEncoding: metadata.V2Dot}
 		a := fixture.Must(zarr.At(s, "").CreateArray(ctx, spec, nil))
 		if err := zarr.Write(ctx, a, nil, fixture.Numbers(1, 4)); err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func TestConvertKeepsChecksums(t *testing.T) {
 // their chunks are encoded again, and every frame of the array has its checksum.
 func TestStitchedChecksums(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	spec := zarr.Spec{Shape: []int64{0}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(4)}}
+	spec := zarr.Spec{Shape: []int64{0}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(4)}}
 	a := fixture.Must(zarr.At(s, "a").CreateArray(ctx, spec, nil))
 	var segments []*zarr.Array
 	for i, sum := range []bool{true, false, true} {

@@ -127,7 +127,7 @@ func TestConsolidatedStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(3)}}
+	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(3)}}
 	if _, err := h.At("g/a").CreateArray(ctx, spec, nil); err != nil {
 		t.Fatal(err)
 	}

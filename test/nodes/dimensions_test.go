@@ -26,7 +26,7 @@ func dataset(t *testing.T, s store.Store, format int) *zarr.Group {
 	t.Helper()
 	ctx, h, opt := t.Context(), zarr.At(s, ""), &zarr.CreateOptions{Format: format}
 	for path, names := range map[string]string{"g/t2m": "time lat", "g/u10": "lat time", "g/time": "time", "g/lat": "lat", "g/other": "", "h/time": "time"} {
-		spec := zarr.Spec{Type: dtype.Of[int8](), Shape: []int64{}}
+		spec := zarr.Spec{Type: dtype.Int8, Shape: []int64{}}
 		for _, n := range strings.Fields(names) {
 			spec.DimensionNames = append(spec.DimensionNames, n)
 			spec.Shape = append(spec.Shape, map[string]int64{"time": 3, "lat": 2}[n])
@@ -142,7 +142,7 @@ func TestInheritedCoordinates(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		h, opt := zarr.At(memstore.New(), ""), &zarr.CreateOptions{Format: format}
 		for path, n := range map[string]int64{"time": 3, "a/deep/v": 3, "b/v": 5, "b/time": 5, "p/time": 3, "p/0/v": 9, "a/lat/v": 3} {
-			spec := zarr.Spec{Type: dtype.Of[int8](), Shape: []int64{n}, DimensionNames: []string{"time"}}
+			spec := zarr.Spec{Type: dtype.Int8, Shape: []int64{n}, DimensionNames: []string{"time"}}
 			if _, err := h.At(path).CreateArray(ctx, spec, opt); err != nil {
 				t.Fatal(err)
 			}
@@ -271,7 +271,7 @@ func TestLinkedSibling(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8](), DimensionNames: []string{"t"}}
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int8, DimensionNames: []string{"t"}}
 	for _, name := range []string{"a", "b"} {
 		if _, err := g.At(name).CreateArray(ctx, spec, nil); err != nil {
 			t.Fatal(err)

@@ -25,7 +25,7 @@ import (
 // small creates a rectilinear array of 6×4 int32 in a store.
 func small(t testing.TB, s store.Store, codecs ...metadata.Extension) *zarr.Array {
 	t.Helper()
-	spec := zarr.Spec{Shape: []int64{6, 4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(1, 2, 3), grid.Every(4)}}
+	spec := zarr.Spec{Shape: []int64{6, 4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(1, 2, 3), grid.Every(4)}}
 	if codecs != nil {
 		spec.Codecs = codecs
 	}
@@ -84,7 +84,7 @@ func TestCreateRefuses(t *testing.T) {
 	small(t, s)
 	h := zarr.At(s, "")
 	create := func(path string, change func(*zarr.Spec)) error {
-		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Of[float32]()}
+		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Float32}
 		change(&spec)
 		_, err := h.At(path).CreateArray(ctx, spec, nil)
 		return err
@@ -104,8 +104,8 @@ func TestCreateRefuses(t *testing.T) {
 		{"no type", create("x", func(s *zarr.Spec) { s.Type = dtype.Type{} }), zarr.ErrInvalidArgument, "invalid-argument", []string{"data type"}},
 		{"short edges", create("x", func(s *zarr.Spec) { s.Chunks = []grid.Cut{grid.Edges(1, 2)} }), zarr.ErrInvalidArgument, "invalid-argument", []string{"axis 0", "extent 4"}},
 		{"zero edge", create("x", func(s *zarr.Spec) { s.Chunks = []grid.Cut{grid.Edges(4, 0)} }), zarr.ErrInvalidArgument, "invalid-argument", []string{"axis 0", "got 0"}},
-		{"fill", create("x", func(s *zarr.Spec) { s.Type, s.FillValue = dtype.Of[int8](), zarr.FillJSON("128") }), zarr.ErrInvalidArgument, "invalid-argument", []string{"128"}},
-		{"NaN for an integer", create("x", func(s *zarr.Spec) { s.Type, s.FillValue = dtype.Of[int8](), zarr.FillJSON(`"NaN"`) }), zarr.ErrInvalidArgument, "invalid-argument", []string{"NaN"}},
+		{"fill", create("x", func(s *zarr.Spec) { s.Type, s.FillValue = dtype.Int8, zarr.FillJSON("128") }), zarr.ErrInvalidArgument, "invalid-argument", []string{"128"}},
+		{"NaN for an integer", create("x", func(s *zarr.Spec) { s.Type, s.FillValue = dtype.Int8, zarr.FillJSON(`"NaN"`) }), zarr.ErrInvalidArgument, "invalid-argument", []string{"NaN"}},
 		{"codec", create("x", func(s *zarr.Spec) { s.Codecs = []metadata.Extension{{Name: "nope"}} }), zarr.ErrUnsupported, "unsupported", []string{`"nope"`}},
 		{"no serializer", create("x", func(s *zarr.Spec) { s.Codecs = []metadata.Extension{crc32c.Extension()} }), zarr.ErrInvalidArgument, "invalid-argument", []string{"crc32c"}},
 		{"names", create("x", func(s *zarr.Spec) { s.DimensionNames = []string{"a", "b"} }), zarr.ErrInvalidArgument, "invalid-argument", []string{"2 dimension names"}},

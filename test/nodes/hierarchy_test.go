@@ -68,7 +68,7 @@ func TestConsolidated(t *testing.T) {
 	if !slices.Equal(before, []string{"group deep", "array deep/two", "array one"}) {
 		t.Fatalf("members %q", before)
 	}
-	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8]()}
+	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Int8}
 	if _, err := h.At("deep/more/three").CreateArray(ctx, spec, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestConsolidated(t *testing.T) {
 func TestUnconsolidated(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(fixture.CopyStore(t, "group_consolidated.zarr"), "")
-	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8](), DimensionNames: []string{"x"}}
+	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Int8, DimensionNames: []string{"x"}}
 	before, _, err := h.Store().Get(ctx, store.MustKey("zarr.json"), store.Request{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestCreateBelow(t *testing.T) {
 	if err != nil || sub.Path() != "g/sub" {
 		t.Fatal(sub, err)
 	}
-	a, err := sub.At("x/y").CreateArray(ctx, zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int8]()}, nil)
+	a, err := sub.At("x/y").CreateArray(ctx, zarr.Spec{Shape: []int64{1}, Type: dtype.Int8}, nil)
 	if err != nil || a.Path() != "g/sub/x/y" {
 		t.Fatal(a, err)
 	}
@@ -202,7 +202,7 @@ func TestCreateOverRemains(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
 	fixture.Put(t, h.Store(), "a/c/0", "old chunk")
-	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8]()}
+	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Int8}
 	_, err := h.At("a").CreateArray(ctx, spec, nil)
 	fixture.Expect(t, err, fs.ErrExist, "exists", "a", "c is there")
 	a, err := h.At("a").CreateArray(ctx, spec, &zarr.CreateOptions{Overwrite: true})
@@ -217,7 +217,7 @@ func TestCreateOverRemains(t *testing.T) {
 func TestAttributes(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
-	a, err := h.At("g/a").CreateArray(ctx, zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int8](),
+	a, err := h.At("g/a").CreateArray(ctx, zarr.Spec{Shape: []int64{1}, Type: dtype.Int8,
 		Attributes: []byte(`{"b": 1.0e2, "a": [true, null]}`)}, nil)
 	if err != nil {
 		t.Fatal(err)

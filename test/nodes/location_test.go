@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/test/fixture"
 )
 
-var tiny = zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int8]()}
+var tiny = zarr.Spec{Shape: []int64{2}, Type: dtype.Int8}
 
 // makeArrays creates arrays at locations below dir.
 func makeArrays(t *testing.T, dir string, locations ...string) {

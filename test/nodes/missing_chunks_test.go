@@ -32,7 +32,7 @@ func TestRequireChunks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := memstore.New()
-			spec.Shape, spec.Type, spec.Chunks = []int64{10}, dtype.Of[int32](), []grid.Cut{grid.Every(4)}
+			spec.Shape, spec.Type, spec.Chunks = []int64{10}, dtype.Int32, []grid.Cut{grid.Every(4)}
 			a, err := zarr.At(s, "").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
 			if err == nil {
 				err = zarr.Write(ctx, a, nil, make([]int32, 10))
@@ -107,7 +107,7 @@ func TestCompleteOfMany(t *testing.T) {
 		for i := range cut {
 			cut[i] = grid.Every(1)
 		}
-		a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{Shape: shape, Type: dtype.Of[uint8](), Chunks: cut, Codecs: fixture.Plain()}, nil)
+		a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{Shape: shape, Type: dtype.Uint8, Chunks: cut, Codecs: fixture.Plain()}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -114,7 +114,7 @@ func TestUnderscores(t *testing.T) {
 // does not.
 func TestUnderscoresCreated(t *testing.T) {
 	ctx := t.Context()
-	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int32]()}
+	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Int32}
 	for _, format := range []int{2, 3} {
 		h := underscored(t, format)
 		opt := &zarr.CreateOptions{Format: format}

@@ -75,7 +75,7 @@ func TestObserver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := new(seenEvents)
-			c.spec.Shape, c.spec.Type, c.spec.Chunks = []int64{40}, dtype.Of[int32](), ten
+			c.spec.Shape, c.spec.Type, c.spec.Chunks = []int64{40}, dtype.Int32, ten
 			opt := &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: seen}}
 			a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, c.spec, opt)
 			if err != nil {
@@ -128,7 +128,7 @@ func TestObservedNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.At("a").CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[uint8]()}, nil); err != nil {
+	if _, err := g.At("a").CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Uint8}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if store.Driver(g.Location().Store()) != store.Store(m) {
@@ -166,7 +166,7 @@ func TestObservedShard(t *testing.T) {
 	s := storetest.Conditional(memstore.New(), storetest.Hooks{}) // every range is one request
 	opt := zarr.Options{Write: true, Observer: seen, Shards: zarr.Shards{Gap: -1}}
 	a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{1 << 20}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(1 << 20)}, InnerChunks: []grid.Cut{grid.Every(1 << 10)},
+		Shape: []int64{1 << 20}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(1 << 20)}, InnerChunks: []grid.Cut{grid.Every(1 << 10)},
 		Codecs: []metadata.Extension{bytescodec.Extension("")},
 	}, &zarr.CreateOptions{Options: opt})
 	if err != nil {
@@ -198,7 +198,7 @@ func TestObserverTakesNoMemory(t *testing.T) {
 	ctx := t.Context()
 	allocations := func(o observe.Observer) float64 {
 		a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
-			Shape: []int64{1000}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(10)},
+			Shape: []int64{1000}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(10)},
 		}, &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: o, Concurrency: 1}})
 		if err != nil {
 			t.Fatal(err)
@@ -223,7 +223,7 @@ func ExampleOptions_observer() {
 	ctx := context.Background()
 	var c observe.Counter
 	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{6}, Type: dtype.Of[float64](), Chunks: []grid.Cut{grid.Edges(1, 2, 3)},
+		Shape: []int64{6}, Type: dtype.Float64, Chunks: []grid.Cut{grid.Edges(1, 2, 3)},
 	}, &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: &c}})
 	if err != nil {
 		panic(err)

@@ -73,7 +73,7 @@ func TestOverwriteAgainstWhole(t *testing.T) {
 func compareOverwrites(t *rapid.T, s store.Store) {
 	ctx := context.Background()
 	rank := rapid.IntRange(1, 3).Draw(t, "rank")
-	spec := zarr.Spec{Type: dtype.Of[int16](), FillValue: zarr.FillJSON(rapid.SampledFrom([]string{"0", "7"}).Draw(t, "fill"))}
+	spec := zarr.Spec{Type: dtype.Int16, FillValue: zarr.FillJSON(rapid.SampledFrom([]string{"0", "7"}).Draw(t, "fill"))}
 	if rank > 1 && rapid.Bool().Draw(t, "transposed") {
 		order := rapid.Permutation([]int{0, 1, 2}[:rank]).Draw(t, "order")
 		spec.Codecs = append(spec.Codecs, transpose.Extension(order...))
@@ -184,7 +184,7 @@ func longChunk(t *testing.T, n int64, codecs ...metadata.Extension) (*zarr.Array
 	t.Helper()
 	dir := t.TempDir() + "/a.zarr"
 	a, err := zarr.CreateArray(t.Context(), dir, zarr.Spec{
-		Shape: []int64{n}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(n)}, Codecs: codecs,
+		Shape: []int64{n}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(n)}, Codecs: codecs,
 	}, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, fixture.Noisy(int(n)))
@@ -302,7 +302,7 @@ func TestOverwriteConflict(t *testing.T) {
 	for name, values := range map[string][]int16{"values": {5, 6}, "fill values": {0, 0}} {
 		t.Run(name, func(t *testing.T) {
 			s := &interrupted{Store: memstore.New()}
-			spec := zarr.Spec{Shape: []int64{8}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(8)}, Codecs: []metadata.Extension{bytescodec.Extension("little")}}
+			spec := zarr.Spec{Shape: []int64{8}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Every(8)}, Codecs: []metadata.Extension{bytescodec.Extension("little")}}
 			a, err := zarr.At(s, "").CreateArray(t.Context(), spec, &zarr.CreateOptions{Options: zarr.Options{Limits: zarr.Limits{Chunk: 16}}})
 			if err == nil {
 				err = zarr.Write(t.Context(), a, nil, []int16{9, 9, 0, 0, 0, 0, 0, 0})
@@ -360,10 +360,10 @@ func TestCheckInRanges(t *testing.T) {
 		typ    dtype.Type
 		codecs []metadata.Extension
 	}{
-		"bool":        {dtype.Of[bool](), []metadata.Extension{bytescodec.Extension("")}},
-		"bool crc32c": {dtype.Of[bool](), []metadata.Extension{bytescodec.Extension(""), crc32c.Extension()}},
-		"int8 crc32c": {dtype.Of[int8](), []metadata.Extension{bytescodec.Extension(""), crc32c.Extension()}},
-		"int8":        {dtype.Of[int8](), []metadata.Extension{bytescodec.Extension("")}},
+		"bool":        {dtype.Bool, []metadata.Extension{bytescodec.Extension("")}},
+		"bool crc32c": {dtype.Bool, []metadata.Extension{bytescodec.Extension(""), crc32c.Extension()}},
+		"int8 crc32c": {dtype.Int8, []metadata.Extension{bytescodec.Extension(""), crc32c.Extension()}},
+		"int8":        {dtype.Int8, []metadata.Extension{bytescodec.Extension("")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, s, key := t.Context(), memstore.New(), store.MustKey("c/0")
@@ -411,7 +411,7 @@ func TestCheckInRanges(t *testing.T) {
 
 // fillOf returns a fill value that is not zero.
 func fillOf(t dtype.Type) string {
-	if t.Kind() == dtype.Bool {
+	if t.Kind() == dtype.KindBool {
 		return "true"
 	}
 	return "1"

@@ -29,7 +29,7 @@ func TestRehearsal(t *testing.T) {
 	ctx := context.Background()
 	dir := filepath.Join(t.TempDir(), "new.zarr")
 	opt := zarr.Options{Write: true, Rehearsal: new(rehearsal.Ledger)}
-	spec := zarr.Spec{Shape: []int64{4, 3}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(4), grid.Every(3)}}
+	spec := zarr.Spec{Shape: []int64{4, 3}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(4), grid.Every(3)}}
 	a, err := zarr.CreateArray(ctx, dir+"/deep/a", spec, &zarr.CreateOptions{Options: opt})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestRehearsalOfPart(t *testing.T) {
 			defer files.Close()
 			counter := new(observe.Counter)
 			h := zarr.At(observed.New(files, counter), "")
-			c.spec.Shape, c.spec.Type, c.spec.Chunks = []int64{2 * n}, dtype.Of[uint8](), []grid.Cut{grid.Every(n)}
+			c.spec.Shape, c.spec.Type, c.spec.Chunks = []int64{2 * n}, dtype.Uint8, []grid.Cut{grid.Every(n)}
 			a, err := h.At("").CreateArray(ctx, c.spec, nil)
 			if err != nil {
 				t.Fatal(err)

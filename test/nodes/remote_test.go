@@ -36,7 +36,7 @@ func publishArrays(t *testing.T, consolidate bool) (dir string, values map[strin
 		"shards":       {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Every(8), grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(4)}},
 		"a b/ü":        {Shape: []int64{10, 7}},
 	} {
-		spec.Type = dtype.Of[int32]()
+		spec.Type = dtype.Int32
 		a, err := g.At(path).CreateArray(t.Context(), spec, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestRemoteBelow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.At("a/b/c").CreateArray(t.Context(), zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int8]()}, nil); err != nil {
+		if _, err := g.At("a/b/c").CreateArray(t.Context(), zarr.Spec{Shape: []int64{4}, Type: dtype.Int8}, nil); err != nil {
 			t.Fatal(err)
 		}
 		server := httptest.NewServer(http.FileServer(http.Dir(dir)))

@@ -46,7 +46,7 @@ func TestSparseShrink(t *testing.T) {
 	const cells = int64(1e18)
 	for name, cut := range map[string]grid.Cut{"listed": grid.Runs(grid.Run{Length: 2, Count: cells}), "regular": grid.Every(2)} {
 		ctx, s := t.Context(), fixture.NewTally()
-		a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Shape: []int64{2 * cells}, Type: dtype.Of[int32](), Chunks: []grid.Cut{cut}, Codecs: fixture.Plain()}, nil)
+		a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Shape: []int64{2 * cells}, Type: dtype.Int32, Chunks: []grid.Cut{cut}, Codecs: fixture.Plain()}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestSlabListing(t *testing.T) {
 		return nil
 	}))
 	a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{6, 40, 40}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(1), grid.Every(1), grid.Every(1)}, Codecs: fixture.Plain(),
+		Shape: []int64{6, 40, 40}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(1), grid.Every(1), grid.Every(1)}, Codecs: fixture.Plain(),
 	}, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestRemovalRetry(t *testing.T) {
 			disk := vfs.NewDisk()
 			h := hierarchy(disk)
 			for _, path := range []string{"g/a", "g/h/b"} {
-				a, err := h.At(path).CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}, nil)
+				a, err := h.At(path).CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -24,7 +24,7 @@ import (
 // then stores the chunks. The write fails if the array was removed or replaced. It
 // succeeds if the array has only grown or shrunk, or has other attributes.
 func TestWriteToReplaced(t *testing.T) {
-	spec := zarr.Spec{Shape: []int64{12}, Type: dtype.Of[int64](), Chunks: []grid.Cut{grid.Edges(2, 2, 2, 2, 4, 4)}}
+	spec := zarr.Spec{Shape: []int64{12}, Type: dtype.Int64, Chunks: []grid.Cut{grid.Edges(2, 2, 2, 2, 4, 4)}}
 	created := func(change func(*zarr.Spec)) func(context.Context, *zarr.Location) error {
 		return func(ctx context.Context, h *zarr.Location) error {
 			other := spec
@@ -52,7 +52,7 @@ func TestWriteToReplaced(t *testing.T) {
 		"group": {func(ctx context.Context, h *zarr.Location) error {
 			return h.At("").Delete(ctx, &zarr.Options{Write: true})
 		}, "not there any more"},
-		"another type": {created(func(s *zarr.Spec) { s.Type = dtype.Of[int32]() }), "was int64 and is int32"},
+		"another type": {created(func(s *zarr.Spec) { s.Type = dtype.Int32 }), "was int64 and is int32"},
 		"other edges":  {created(func(s *zarr.Spec) { s.Chunks = []grid.Cut{grid.Edges(3, 3, 6)} }), "have other edges"},
 		"other axes":   {created(func(s *zarr.Spec) { s.Shape, s.Chunks = []int64{4, 3}, nil }), "1 axes and has 2"},
 		"another fill": {created(func(s *zarr.Spec) { s.FillValue = zarr.FillJSON("7") }), "fill value"},
@@ -125,7 +125,7 @@ func TestWriteToOtherType(t *testing.T) {
 			if err := a.WriteBytes(ctx, nil, data); err != nil {
 				t.Fatal(err)
 			}
-			spec.Type = dtype.Of[float32]()
+			spec.Type = dtype.Float32
 			b, err := h.At("").CreateArray(ctx, spec, &zarr.CreateOptions{Overwrite: true})
 			if err != nil {
 				t.Fatal(err)

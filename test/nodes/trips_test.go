@@ -82,7 +82,7 @@ func fill(t *testing.T, m *memstore.Store, format, n int) {
 	t.Helper()
 	g, err := zarr.At(m, "").CreateGroup(t.Context(), nil, &zarr.CreateOptions{Format: format})
 	if err == nil {
-		_, err = g.At("a0").CreateArray(t.Context(), zarr.Spec{Shape: []int64{10}, Type: dtype.Of[int32]()}, nil)
+		_, err = g.At("a0").CreateArray(t.Context(), zarr.Spec{Shape: []int64{10}, Type: dtype.Int32}, nil)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func TestConsolidatedFollowsV2(t *testing.T) {
 					t.Errorf("%s has the attributes %d times", key, got)
 				}
 			}
-			if _, err := deep.At("more/three").CreateArray(ctx, zarr.Spec{Shape: []int64{3}, Type: dtype.Of[int8]()}, nil); err != nil {
+			if _, err := deep.At("more/three").CreateArray(ctx, zarr.Spec{Shape: []int64{3}, Type: dtype.Int8}, nil); err != nil {
 				t.Fatal(err)
 			}
 			want := []string{"group deep", "group deep/more", "array deep/more/three", "array deep/two"}
@@ -185,7 +185,7 @@ func TestCreateHierarchy(t *testing.T) {
 		before := storedKeys(t, s)
 		for name, nodes := range map[string]map[string]zarr.NodeSpec{
 			"there already": {"new": zarr.GroupSpec{}, "b": zarr.GroupSpec{}}, "below an array": {"new": zarr.GroupSpec{}, "b/c": zarr.GroupSpec{}},
-			"below an array to be": {"new": fixture.Every(3, 2), "new/c": zarr.GroupSpec{}}, "another format": {"new": zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int8](), Format: 5 - format}},
+			"below an array to be": {"new": fixture.Every(3, 2), "new/c": zarr.GroupSpec{}}, "another format": {"new": zarr.Spec{Shape: []int64{1}, Type: dtype.Int8, Format: 5 - format}},
 			"not valid": {"new": zarr.GroupSpec{}, "d": zarr.Spec{}}, "nothing": {"new": nil}, "no path": {"../x": zarr.GroupSpec{}},
 		} {
 			if _, err := g.At("").Create(ctx, nodes, nil); err == nil {

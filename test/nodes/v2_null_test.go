@@ -19,7 +19,7 @@ import (
 func TestNullFill(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{
-		Format: 2, Shape: []int64{10}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(3)}, FillValue: zarr.FillJSON(" null "),
+		Format: 2, Shape: []int64{10}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(3)}, FillValue: zarr.FillJSON(" null "),
 	}
 	a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 	if err != nil {
@@ -83,8 +83,8 @@ func TestNullFillByDefault(t *testing.T) {
 		"rank 0, asked":  {zarr.Spec{FillValue: zarr.FillJSON("1")}, false, `{"_ARRAY_DIMENSIONS":[]}`},
 	} {
 		s := memstore.New()
-		for _, typ := range []dtype.Type{dtype.Of[int16](), dtype.Of[float32](), dtype.Of[string](), dtype.Of[bool]()} {
-			if c.spec.FillValue != (zarr.FillValue{}) && typ != dtype.Of[int16]() {
+		for _, typ := range []dtype.Type{dtype.Int16, dtype.Float32, dtype.String, dtype.Bool} {
+			if c.spec.FillValue != (zarr.FillValue{}) && typ != dtype.Int16 {
 				continue
 			}
 			spec := c.spec

@@ -53,7 +53,7 @@ func storedKeys(t *testing.T, s store.Store) (names []string) {
 func TestCreateV2(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{
-		Format: 2, Shape: []int64{4, 6}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(4), grid.Every(3)}, FillValue: zarr.FillJSON("-1"),
+		Format: 2, Shape: []int64{4, 6}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Every(4), grid.Every(3)}, FillValue: zarr.FillJSON("-1"),
 		Codecs: []metadata.Extension{
 			transpose.Extension(1, 0), bytescodec.Extension("big"), crc32c.Extension(), zstd.Extension(3, false), gzipcodec.Extension(1),
 		},
@@ -144,7 +144,7 @@ func TestFormats(t *testing.T) {
 		if err != nil || a.Format() != format {
 			t.Fatal(a, err)
 		}
-		if b, err := h.At(root+"/b").CreateArray(ctx, zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int8](), Format: 5 - format}, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
+		if b, err := h.At(root+"/b").CreateArray(ctx, zarr.Spec{Shape: []int64{2}, Type: dtype.Int8, Format: 5 - format}, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Error(b, err)
 		}
 		if c, err := h.At(root+"/deep/c").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: 5 - format}); !errors.Is(err, zarr.ErrInvalidArgument) {
@@ -352,7 +352,7 @@ func TestReserveV2(t *testing.T) {
 // writer appends to. The document is then read again, with the known attributes.
 func TestBareNumbersStayV2(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	if _, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Format: 2, Shape: []int64{2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(2)}}, nil); err != nil {
+	if _, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Format: 2, Shape: []int64{2}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Put(ctx, store.MustKey("a/.zattrs"), []byte(`{"x":NaN}`), store.Sync); err != nil {

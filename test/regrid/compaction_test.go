@@ -20,7 +20,7 @@ func TestCompactDays(t *testing.T) {
 	ctx := t.Context()
 	s := memstore.New()
 	a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{0, 6}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(), grid.Every(4)},
+		Shape: []int64{0, 6}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(), grid.Every(4)},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

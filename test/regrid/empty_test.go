@@ -58,7 +58,7 @@ func TestEmpty(t *testing.T) {
 
 func regridEmpty(t *testing.T, shape []int64, format, k int) {
 	ctx := t.Context()
-	spec := zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Format: format, FillValue: zarr.FillJSON("7")}
+	spec := zarr.Spec{Shape: shape, Type: dtype.Int32, Format: format, FillValue: zarr.FillJSON("7")}
 	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, spec, nil)
 	if err == nil && len(shape) == 0 {
 		err = zarr.Write(ctx, a, nil, []int32{5})

@@ -136,9 +136,9 @@ func TestGivenUpTogether(t *testing.T) {
 }
 
 // TestStoppedHolder stops a re-gridding in a store without locks before it stores its
-// first chunks. Meanwhile another one gives it up, because the caller says that it has
-// ended. The first one goes on, and fails: it stores no more chunks, and does not publish.
-// That the array needs none of its changes any more is no success of its own.
+// first chunks. Meanwhile another one gives it up, because its caller says that the first
+// one has ended. The first one continues and fails: it stores no more chunks, and does
+// not publish. It also fails if the array needs none of its changes any more.
 func TestStoppedHolder(t *testing.T) {
 	tests := map[string]struct {
 		days   int32

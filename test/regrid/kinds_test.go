@@ -22,7 +22,7 @@ func TestText(t *testing.T) {
 	words := strings.Fields("a bb ccc dddd eeeee - ffffff ggggggg hhhhhhhh iiiiiiiii jjjjjjjjjj")
 	words[5] = ""
 	s := memstore.New()
-	spec := zarr.Spec{Shape: []int64{11}, Type: dtype.Of[string](), Chunks: []grid.Cut{grid.Edges(1, 2, 1, 1, 1, 3, 2)}, FillValue: zarr.FillJSON(`"none"`)}
+	spec := zarr.Spec{Shape: []int64{11}, Type: dtype.String, Chunks: []grid.Cut{grid.Edges(1, 2, 1, 1, 1, 3, 2)}, FillValue: zarr.FillJSON(`"none"`)}
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, grid.Box{{Start: 0, Stop: 9}}, words[:9])
@@ -55,7 +55,7 @@ func TestText(t *testing.T) {
 // zeros.
 func TestNullFill(t *testing.T) {
 	s := memstore.New()
-	spec := fixture.AsV2(zarr.Spec{Shape: []int64{6, 2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(1), grid.Every(2)}, FillValue: zarr.FillJSON("null")})
+	spec := fixture.AsV2(zarr.Spec{Shape: []int64{6, 2}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(1), grid.Every(2)}, FillValue: zarr.FillJSON("null")})
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil { // rows 4 and 5 are not written
 		err = zarr.Write(t.Context(), a, grid.Box{{Start: 0, Stop: 4}, {Stop: 2}}, []int32{1, 2, 3, 4, 0, 0, 0, 0})

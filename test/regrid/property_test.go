@@ -49,7 +49,7 @@ func drawArray(t *rapid.T) *drawn {
 	d := &drawn{store: memstore.New()}
 	rank := rapid.IntRange(0, 3).Draw(t, "rank")
 	shards := rank > 0 && rapid.Bool().Draw(t, "shards")
-	spec := zarr.Spec{Type: dtype.Of[int32](), Codecs: fixture.Plain(), FillValue: zarr.FillJSON("7")}
+	spec := zarr.Spec{Type: dtype.Int32, Codecs: fixture.Plain(), FillValue: zarr.FillJSON("7")}
 	if rapid.Bool().Draw(t, "zstd") {
 		spec.Codecs = append(spec.Codecs, zstd.Extension(0, false))
 	}

@@ -45,7 +45,7 @@ func (r randomizer) cut(extent, unit int64, regular bool) grid.Cut {
 // spec draws an array of int32 of rank 1 to 4.
 func (r randomizer) spec() zarr.Spec {
 	rank := 1 + r.IntN(4)
-	s := zarr.Spec{Type: dtype.Of[int32](), Codecs: fixture.Plain(), FillValue: zarr.FillJSON("-7"), Format: 3}
+	s := zarr.Spec{Type: dtype.Int32, Codecs: fixture.Plain(), FillValue: zarr.FillJSON("-7"), Format: 3}
 	if r.one(4) && rank > 1 {
 		s.Format = 2
 	}

@@ -190,7 +190,7 @@ func TestOtherFillValue(t *testing.T) {
 func TestFollowRespelled(t *testing.T) {
 	s := &spelled{memstore.New(), 3, rand.New(rand.NewPCG(3, 4))}
 	ctx := context.Background()
-	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{Type: dtype.Of[complex64](), Shape: []int64{4}, Chunks: []grid.Cut{grid.Every(2)}}, nil)
+	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{Type: dtype.Complex64, Shape: []int64{4}, Chunks: []grid.Cut{grid.Every(2)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestInsertWords(t *testing.T) {
 		}
 		shape := []int64{rapid.Int64Range(1, 6).Draw(t, "rows"), rapid.Int64Range(1, 5).Draw(t, "columns")}
 		words := draw(shape[0] * shape[1])
-		spec := zarr.Spec{Shape: shape, Type: dtype.Of[string]()}
+		spec := zarr.Spec{Shape: shape, Type: dtype.String}
 		for _, n := range shape {
 			spec.Chunks = append(spec.Chunks, grid.Runs(grid.Run{Length: rapid.Int64Range(1, n).Draw(t, "edge"), Count: n}))
 		}
@@ -76,7 +76,7 @@ func TestInsertWords(t *testing.T) {
 func TestWordsRefused(t *testing.T) {
 	s := memstore.New()
 	text, err := zarr.At(s, "text").CreateArray(t.Context(), zarr.Spec{
-		Type: dtype.Of[string](), Shape: []int64{2}, Chunks: []grid.Cut{grid.Edges(1, 1)},
+		Type: dtype.String, Shape: []int64{2}, Chunks: []grid.Cut{grid.Edges(1, 1)},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

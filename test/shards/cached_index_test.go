@@ -24,7 +24,7 @@ func largeShard(t testing.TB, s store.Store) (*zarr.Array, []uint8) {
 	ctx := context.Background()
 	const n = 2 << 20
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{n}, Type: dtype.Of[uint8](), Codecs: fixture.Plain(),
+		Shape: []int64{n}, Type: dtype.Uint8, Codecs: fixture.Plain(),
 		Chunks: []grid.Cut{grid.Every(n)}, InnerChunks: []grid.Cut{grid.Every(4096)},
 	}, nil)
 	if err != nil {

@@ -31,7 +31,7 @@ import (
 // sharded is a spec with shards of listed lengths along an axis of 12, and 4 columns.
 func sharded() zarr.Spec {
 	return zarr.Spec{
-		Shape: []int64{4, 11}, Type: dtype.Of[int32](), Codecs: fixture.Plain(),
+		Shape: []int64{4, 11}, Type: dtype.Int32, Codecs: fixture.Plain(),
 		Chunks: []grid.Cut{grid.Every(4), grid.Edges(4, 2, 6)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(2)},
 	}
 }

@@ -40,7 +40,7 @@ func TestNothingBeyondExtent(t *testing.T) {
 		shape := []int64{side(), side()}
 		step := []int64{1 + r.Int64N(3), 1 + r.Int64N(3)}
 		a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{
-			Shape: shape, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Every(step[0]), grid.Every(step[1])}, Codecs: fixture.Plain(),
+			Shape: shape, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(step[0]), grid.Every(step[1])}, Codecs: fixture.Plain(),
 		}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -35,7 +35,7 @@ func TestMemoryOfLongInnerChunks(t *testing.T) {
 		for _, sharded := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/sharded=%t", name, sharded), func(t *testing.T) {
 				spec := zarr.Spec{
-					Shape: []int64{2 * inner}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Every(inner)}, Codecs: codecs,
+					Shape: []int64{2 * inner}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(inner)}, Codecs: codecs,
 				}
 				if sharded {
 					spec.Chunks, spec.InnerChunks = []grid.Cut{grid.Every(2 * inner)}, spec.Chunks

@@ -26,7 +26,7 @@ func damagedIndex(t *testing.T, s store.Store) (before []byte) {
 	t.Helper()
 	ctx := context.Background()
 	spec := zarr.Spec{
-		Shape: []int64{16}, Type: dtype.Of[int32](), Codecs: append(fixture.Plain(), crc32c.Extension()),
+		Shape: []int64{16}, Type: dtype.Int32, Codecs: append(fixture.Plain(), crc32c.Extension()),
 		Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
 	}
 	a := fixture.Must(zarr.At(s, "").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}}))

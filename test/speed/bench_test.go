@@ -27,7 +27,7 @@ func BenchmarkSmallChunks(b *testing.B) {
 	}{{"raw", fixture.Plain()}, {"zstd", fixture.Packed()}, {"zstd-checksum", append(fixture.Plain(), zstd.Extension(0, true))}} {
 		b.Run(bench.name, func(b *testing.B) {
 			a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
-				Shape: []int64{1000, 1000}, Type: dtype.Of[float32](),
+				Shape: []int64{1000, 1000}, Type: dtype.Float32,
 				Chunks: []grid.Cut{grid.Every(10), grid.Every(10)}, Codecs: bench.codecs,
 			}, nil)
 			if err != nil {
@@ -68,7 +68,7 @@ func BenchmarkPoint(b *testing.B) {
 	for _, edges := range []int64{10, 1_000_000} {
 		b.Run(fmt.Sprint("chunks=", edges), func(b *testing.B) {
 			a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
-				Shape: []int64{edges}, Type: dtype.Of[float32](), Codecs: fixture.Plain(),
+				Shape: []int64{edges}, Type: dtype.Float32, Codecs: fixture.Plain(),
 				Chunks: []grid.Cut{grid.Runs(grid.Run{Length: 1, Count: edges})},
 			}, nil)
 			if err != nil {
@@ -105,7 +105,7 @@ func BenchmarkOpen(b *testing.B) {
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			h := zarr.At(memstore.New(), "")
-			_, err := h.At("").CreateArray(ctx, zarr.Spec{Shape: []int64{bench.shape}, Type: dtype.Of[float32](), Chunks: []grid.Cut{bench.cut}}, nil)
+			_, err := h.At("").CreateArray(ctx, zarr.Spec{Shape: []int64{bench.shape}, Type: dtype.Float32, Chunks: []grid.Cut{bench.cut}}, nil)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func BenchmarkAppend(b *testing.B) {
 		b.Run(fmt.Sprint("chunks=", chunks), func(b *testing.B) {
 			h := zarr.At(memstore.New(), "")
 			a, err := h.At("").CreateArray(ctx, zarr.Spec{
-				Shape: []int64{chunks}, Type: dtype.Of[float32](), Codecs: fixture.Plain(),
+				Shape: []int64{chunks}, Type: dtype.Float32, Codecs: fixture.Plain(),
 				Chunks: []grid.Cut{grid.Runs(grid.Run{Length: 1, Count: chunks})},
 			}, nil)
 			if err != nil {

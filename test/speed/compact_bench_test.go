@@ -23,7 +23,7 @@ func manyInner(b *testing.B, s store.Store) {
 	ctx := context.Background()
 	cuts := func(n int64) []grid.Cut { return []grid.Cut{grid.Every(n), grid.Every(n), grid.Every(n)} }
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{256, 256, 256}, Type: dtype.Of[uint8](), Chunks: cuts(256), InnerChunks: cuts(4), Codecs: fixture.Plain(),
+		Shape: []int64{256, 256, 256}, Type: dtype.Uint8, Chunks: cuts(256), InnerChunks: cuts(4), Codecs: fixture.Plain(),
 	}, nil)
 	data := make([]uint8, 256*256*256)
 	for i := range data {

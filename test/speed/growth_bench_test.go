@@ -38,7 +38,7 @@ func withEdges(b *testing.B, s store.Store, lengths []int64) *zarr.Array {
 		sum += n
 	}
 	a, err := zarr.At(s, "a").CreateArray(context.Background(), zarr.Spec{
-		Shape: []int64{sum}, Type: dtype.Of[float32](), Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Edges(lengths...)},
+		Shape: []int64{sum}, Type: dtype.Float32, Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Edges(lengths...)},
 	}, nil)
 	if err != nil {
 		b.Fatal(err)

@@ -65,7 +65,7 @@ func BenchmarkGiB(b *testing.B) {
 		for _, budget := range []int64{0, 16 << 20} {
 			b.Run(fmt.Sprintf("%s/budget=%d", bench.name, budget>>20), func(b *testing.B) {
 				a, err := zarr.CreateArray(ctx, b.TempDir()+"/a.zarr", zarr.Spec{
-					Shape: []int64{planes, side, side}, Type: dtype.Of[uint16](), Codecs: bench.codecs,
+					Shape: []int64{planes, side, side}, Type: dtype.Uint16, Codecs: bench.codecs,
 					Chunks: []grid.Cut{grid.Every(bench.chunk), grid.Every(bench.chunk), grid.Every(bench.chunk)}, InnerChunks: bench.inner,
 				}, &zarr.CreateOptions{Options: zarr.Options{Budget: budget}})
 				if err != nil {

@@ -27,7 +27,7 @@ func cube(b *testing.B, n int64, opt zarr.Options) (*zarr.Array, []uint8) {
 	b.Helper()
 	side := 4 * n
 	a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), zarr.Spec{
-		Shape: []int64{side, side, side}, Type: dtype.Of[uint8](), Chunks: []grid.Cut{grid.Every(side), grid.Every(side), grid.Every(side)},
+		Shape: []int64{side, side, side}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(side), grid.Every(side), grid.Every(side)},
 		InnerChunks: []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)}, Codecs: []metadata.Extension{bytescodec.Extension("")},
 	}, &zarr.CreateOptions{Options: opt})
 	if err != nil {
@@ -107,7 +107,7 @@ func BenchmarkShard(b *testing.B) {
 func BenchmarkSmallShards(b *testing.B) {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{128, 128, 128}, Type: dtype.Of[uint16](), Codecs: fixture.Plain(),
+		Shape: []int64{128, 128, 128}, Type: dtype.Uint16, Codecs: fixture.Plain(),
 		Chunks: []grid.Cut{grid.Every(8), grid.Every(8), grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)},
 	}, nil)
 	if err != nil {
@@ -143,7 +143,7 @@ func BenchmarkRandomInner(b *testing.B) {
 	ctx := context.Background()
 	s := fixture.OpenStore(b, b.TempDir())
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{512, 512, 512}, Type: dtype.Of[uint16](), Chunks: []grid.Cut{grid.Every(256), grid.Every(256), grid.Every(256)},
+		Shape: []int64{512, 512, 512}, Type: dtype.Uint16, Chunks: []grid.Cut{grid.Every(256), grid.Every(256), grid.Every(256)},
 		InnerChunks: []grid.Cut{grid.Every(64), grid.Every(64), grid.Every(64)},
 		Codecs:      []metadata.Extension{bytescodec.Extension("little"), zstd.Extension(0, false)},
 	}, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
@@ -196,7 +196,7 @@ func BenchmarkTinyInner(b *testing.B) {
 	ctx := context.Background()
 	s := fixture.OpenStore(b, b.TempDir())
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{128, 128, 128}, Type: dtype.Of[int16](), Chunks: []grid.Cut{grid.Every(128), grid.Every(128), grid.Every(128)},
+		Shape: []int64{128, 128, 128}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Every(128), grid.Every(128), grid.Every(128)},
 		InnerChunks: []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)}, Codecs: fixture.Plain(),
 	}, nil)
 	if err == nil {

@@ -65,7 +65,7 @@ func TestStitch(t *testing.T) {
 		h := zarr.At(stores[rapid.SampledFrom([]string{"memory", "local", "conditional"}).Draw(t, "store")](), "")
 		spec := func(label string) zarr.Spec {
 			edges, n := drawEdges(t, label)
-			s := zarr.Spec{Type: dtype.Of[int32](), Shape: []int64{across, across}, Chunks: []grid.Cut{grid.Every(step), grid.Every(step)}, Codecs: fixture.Packed()}
+			s := zarr.Spec{Type: dtype.Int32, Shape: []int64{across, across}, Chunks: []grid.Cut{grid.Every(step), grid.Every(step)}, Codecs: fixture.Packed()}
 			s.Shape[axis], s.Chunks[axis] = n, grid.Edges(edges...)
 			if len(edges) == 0 {
 				s.Chunks[axis] = grid.Every(2)
@@ -157,7 +157,7 @@ func TestSensors(t *testing.T) {
 	s := memstore.New()
 	h := zarr.At(s, "")
 	g := fixture.Must(h.At("all").CreateGroup(ctx, nil, nil))
-	names := map[string]dtype.Type{"time": dtype.Of[int64](), "value": dtype.Of[float64]()}
+	names := map[string]dtype.Type{"time": dtype.Int64, "value": dtype.Float64}
 	for name, typ := range names {
 		create(t, g.At(name), zarr.Spec{Shape: []int64{0}, Type: typ, Chunks: []grid.Cut{grid.Edges()}, DimensionNames: []string{"time"}})
 	}
@@ -208,7 +208,7 @@ func TestSensors(t *testing.T) {
 func TestStitchText(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
-	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Of[string](), Chunks: []grid.Cut{grid.Edges(2)}}
+	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.String, Chunks: []grid.Cut{grid.Edges(2)}}
 	a, seg := create(t, h.At("a"), spec), create(t, h.At("s"), spec)
 	for array, words := range map[*zarr.Array][]string{a: {"a", "b"}, seg: {"c", "d"}} {
 		if err := zarr.Write(ctx, array, nil, words); err != nil {
@@ -232,11 +232,11 @@ func TestStitchText(t *testing.T) {
 func TestStitchRefused(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
-	a := create(t, h.At("a"), zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(2), grid.Every(3)}})
+	a := create(t, h.At("a"), zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(2), grid.Every(3)}})
 	for name, spec := range map[string]zarr.Spec{
-		"shape":       {Shape: []int64{2, 4}, Type: dtype.Of[int32]()},
-		"rank":        {Shape: []int64{2}, Type: dtype.Of[int32]()},
-		"elements of": {Shape: []int64{2, 3}, Type: dtype.Of[uint32]()},
+		"shape":       {Shape: []int64{2, 4}, Type: dtype.Int32},
+		"rank":        {Shape: []int64{2}, Type: dtype.Int32},
+		"elements of": {Shape: []int64{2, 3}, Type: dtype.Uint32},
 	} {
 		seg := create(t, h.At(strings.ReplaceAll(name, " ", "-")), spec)
 		if err := a.Stitch(ctx, 0, []*zarr.Array{seg}, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
@@ -255,7 +255,7 @@ func TestStitchRefused(t *testing.T) {
 // writer has left: it reads as the fill value.
 func TestStitchOverLeft(t *testing.T) {
 	ctx := context.Background()
-	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(1, 1)}, Codecs: fixture.Plain()}
+	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(1, 1)}, Codecs: fixture.Plain()}
 	for name, s := range map[string]store.Store{"locks": fixture.FileStore(vfs.NewDisk()), "fence": fixture.Conditional(memstore.New())} {
 		t.Run(name, func(t *testing.T) {
 			a, seg := create(t, zarr.At(s, "a"), spec), create(t, zarr.At(memstore.New(), ""), spec)
@@ -279,7 +279,7 @@ func TestStitchOverLeft(t *testing.T) {
 func TestStitchNewest(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
-	spec := zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(1)}}
+	spec := zarr.Spec{Shape: []int64{1}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(1)}}
 	s := &growing{Store: memstore.New()}
 	a, writer := create(t, h.At("a"), spec), create(t, zarr.At(s, ""), spec)
 	seg := fixture.Must(zarr.At(s, "").OpenArray(ctx, nil))
@@ -319,7 +319,7 @@ func (g *growing) Get(ctx context.Context, key store.Key, q store.Request, room 
 func TestStitchTwice(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
-	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(2)}}
+	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(2)}}
 	a := fixture.Must(zarr.CreateArray(ctx, dir+"/g/a", spec, nil))
 	seg := fixture.Must(zarr.CreateArray(ctx, dir+"/g/s", spec, nil))
 	again := fixture.Must(zarr.OpenArray(ctx, dir+"/g/s", nil))
@@ -336,10 +336,10 @@ func TestStitchTwice(t *testing.T) {
 func TestStitchOpenEdges(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
-	a := create(t, h.At("a"), zarr.Spec{Shape: []int64{1}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(3)}})
+	a := create(t, h.At("a"), zarr.Spec{Shape: []int64{1}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(3)}})
 	var segments []*zarr.Array
 	for i := range 3 {
-		seg := create(t, h.At(fmt.Sprint("s", i)), zarr.Spec{Shape: []int64{4}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(1, 3)}})
+		seg := create(t, h.At(fmt.Sprint("s", i)), zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(1, 3)}})
 		if err := zarr.Write(ctx, seg, nil, fixture.Numbers(int32(10*i), 4)); err != nil {
 			t.Fatal(err)
 		}
@@ -365,7 +365,7 @@ func TestStitchOpenEdges(t *testing.T) {
 func TestStitchFailedCopy(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(lying{memstore.New()}, "")
-	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(2)}}
+	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(2)}}
 	a, seg := create(t, h.At("a"), spec), create(t, h.At("s"), spec)
 	if err := zarr.Fill(ctx, seg, nil, int32(7)); err != nil {
 		t.Fatal(err)
@@ -393,7 +393,7 @@ func (lyingBatch) CopyFrom(context.Context, store.Key, store.Store, store.Key) (
 func TestStitchMissing(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
-	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(1, 1)}}
+	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(1, 1)}}
 	a := create(t, h.At("a"), spec)
 	create(t, h.At("s"), spec)
 	seg := fixture.Must(h.At("s").OpenArray(ctx, &zarr.Options{RequireChunks: true}))
@@ -407,7 +407,7 @@ func TestStitchMissing(t *testing.T) {
 func TestStitchDamaged(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
-	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(1, 1)}}
+	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(1, 1)}}
 	a := create(t, h.At("a"), spec)
 	broken := &failing{Store: memstore.New()}
 	seg := create(t, zarr.At(broken, ""), spec)

@@ -27,7 +27,7 @@ import (
 // realTypes returns the data types that can be converted.
 func realTypes() (list []dtype.Type) {
 	for _, t := range dtype.All() {
-		if k := t.Kind(); k == dtype.Int || k == dtype.Uint || k == dtype.Float {
+		if k := t.Kind(); k == dtype.KindInt || k == dtype.KindUint || k == dtype.KindFloat {
 			list = append(list, t)
 		}
 	}
@@ -38,12 +38,12 @@ func realTypes() (list []dtype.Type) {
 func exactly(typ dtype.Type, elem []byte) (x *big.Float, ok bool) {
 	text := string(typ.AppendText(nil, elem))
 	switch {
-	case typ.Kind() != dtype.Float || text == "inf" || text == "-inf":
+	case typ.Kind() != dtype.KindFloat || text == "inf" || text == "-inf":
 		x, _, err := big.ParseFloat(text, 10, 500, big.ToNearestEven)
 		return x, err == nil
 	case text == "nan":
 		return nil, false
-	case typ == dtype.Of[float64]():
+	case typ == dtype.Float64:
 		v, err := typ.ParseText(text)
 		return new(big.Float).SetFloat64(math.Float64frombits(binary.NativeEndian.Uint64(v))), err == nil
 	}
@@ -64,7 +64,7 @@ func testReadAs[T zarr.Real](t *testing.T) {
 			small := rapid.Bool().Draw(t, "small")
 			random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 			for i := range elems {
-				if elems[i] = byte(random.Uint32()); small && i%typ.Size() > 0 && typ.Kind() != dtype.Float {
+				if elems[i] = byte(random.Uint32()); small && i%typ.Size() > 0 && typ.Kind() != dtype.KindFloat {
 					elems[i] = 0
 				}
 			}
@@ -73,7 +73,7 @@ func testReadAs[T zarr.Real](t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := zarr.ReadAs[T](ctx, a, nil)
-			if target.Kind() != dtype.Float && typ.Kind() == dtype.Float {
+			if target.Kind() != dtype.KindFloat && typ.Kind() == dtype.KindFloat {
 				if !errors.Is(err, zarr.ErrInvalidArgument) {
 					t.Fatal(err)
 				}
@@ -119,12 +119,12 @@ func exactOf[T zarr.Real](x T) *big.Float {
 
 // fitsIn reports whether a type can represent the number, or one next to it.
 func fitsIn(t dtype.Type, x *big.Float) bool {
-	if t.Kind() == dtype.Float {
+	if t.Kind() == dtype.KindFloat {
 		return x.IsInf() || !rounded(t, x).IsInf()
 	}
 	n, accuracy := x.Int(nil)
 	low, high := big.NewInt(0), new(big.Int).Lsh(big.NewInt(1), uint(t.Bits()))
-	if t.Kind() == dtype.Int {
+	if t.Kind() == dtype.KindInt {
 		high.Rsh(high, 1)
 		low.Neg(high)
 	}
@@ -133,10 +133,10 @@ func fitsIn(t dtype.Type, x *big.Float) bool {
 
 func rounded(t dtype.Type, x *big.Float) *big.Float {
 	switch {
-	case t == dtype.Of[float32]() && !x.IsInf():
+	case t == dtype.Float32 && !x.IsInf():
 		v, _ := x.Float32()
 		return new(big.Float).SetFloat64(float64(v))
-	case t == dtype.Of[float64]() && !x.IsInf():
+	case t == dtype.Float64 && !x.IsInf():
 		v, _ := x.Float64()
 		return new(big.Float).SetFloat64(v)
 	}
@@ -181,7 +181,7 @@ func TestWriteAs(t *testing.T) {
 // TestWriteAsRefuses writes values that do not fit. Nothing is stored.
 func TestWriteAsRefuses(t *testing.T) {
 	ctx := context.Background()
-	a := fixture.ArrayOf(t, dtype.Of[uint8](), []int64{2, 2}, grid.Every(1), grid.Every(1))
+	a := fixture.ArrayOf(t, dtype.Uint8, []int64{2, 2}, grid.Every(1), grid.Every(1))
 	err := zarr.WriteAs(ctx, a, nil, []int32{1, 2, 256, -1})
 	if !errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), "value [1 0], 256, does not fit uint8") {
 		t.Error(err)
@@ -192,11 +192,11 @@ func TestWriteAsRefuses(t *testing.T) {
 	for name, err := range map[string]error{
 		"floats as integers": zarr.WriteAs(ctx, a, nil, []float32{1, 2, 3, 4}),
 		"too few":            zarr.WriteAs(ctx, a, nil, []int32{1}),
-		"bool":               zarr.WriteAs(ctx, fixture.ArrayOf(t, dtype.Of[bool](), []int64{1}), nil, []int32{1}),
+		"bool":               zarr.WriteAs(ctx, fixture.ArrayOf(t, dtype.Bool, []int64{1}), nil, []int32{1}),
 		"selection":          zarr.WriteAs(ctx, a, selection.Box{{0, 9}, {0, 1}}, []int32{1}),
 		"float8":             zarr.WriteAs(ctx, fixture.ArrayOf(t, fixture.Must(dtype.Parse("float8_e4m3fnuz", nil)), []int64{1}), nil, []float32{1e9}),
 		"float16":            zarr.WriteAs(ctx, fixture.ArrayOf(t, dtype.Of[dtype.Float16](), []int64{1}), nil, []float64{65520}),
-		"float32":            zarr.WriteAs(ctx, fixture.ArrayOf(t, dtype.Of[float32](), []int64{1}), nil, []float64{1e300}),
+		"float32":            zarr.WriteAs(ctx, fixture.ArrayOf(t, dtype.Float32, []int64{1}), nil, []float64{1e300}),
 	} {
 		if !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("%s: %v", name, err)
@@ -210,7 +210,7 @@ func TestWriteAsRefuses(t *testing.T) {
 // TestReadAsOfSelections reads points, a view and a field.
 func TestReadAsOfSelections(t *testing.T) {
 	ctx := context.Background()
-	typ := fixture.Must(dtype.StructOf(dtype.Field{Name: "a", Type: dtype.Of[int16]()}, dtype.Field{Name: "b", Type: dtype.Of[dtype.Float16]()}))
+	typ := fixture.Must(dtype.StructOf(dtype.Field{Name: "a", Type: dtype.Int16}, dtype.Field{Name: "b", Type: dtype.Of[dtype.Float16]()}))
 	a := fixture.ArrayOf(t, typ, []int64{6}, grid.Edges(1, 2, 3))
 	b, err := a.View(selection.Fields{Of: nil, Names: []string{"b"}})
 	if err != nil {
@@ -234,7 +234,7 @@ func TestReadAsInParts(t *testing.T) {
 	fixture.Sequential(t)
 	ctx := context.Background()
 	const n = 5 << 20
-	a := fixture.ArrayOf(t, dtype.Of[int64](), []int64{n}, grid.Every(1<<20))
+	a := fixture.ArrayOf(t, dtype.Int64, []int64{n}, grid.Every(1<<20))
 	src := make([]int32, n)
 	for i := range src {
 		src[i] = int32(i)
@@ -282,7 +282,7 @@ func TestReadNamesConversions(t *testing.T) {
 	if err := zarr.Write(t.Context(), a, nil, []string{""}); err == nil || strings.Contains(err.Error(), "ReadAs") {
 		t.Error(err)
 	}
-	a = fixture.ArrayOf(t, fixture.Must(dtype.StructOf(dtype.Field{Name: "a", Type: dtype.Of[int8]()})), []int64{1})
+	a = fixture.ArrayOf(t, fixture.Must(dtype.StructOf(dtype.Field{Name: "a", Type: dtype.Int8})), []int64{1})
 	if _, err := zarr.Read[int8](t.Context(), a, nil); err == nil || !strings.Contains(err.Error(), "; ReadStructs and WriteStructs") {
 		t.Error(err)
 	}

@@ -23,7 +23,7 @@ func numbered(t interface {
 	Fatal(...any)
 }, shape []int64, cuts ...grid.Cut) *zarr.Array {
 	t.Helper()
-	spec := zarr.Spec{Shape: shape, Type: dtype.Of[int32](), Chunks: cuts}
+	spec := zarr.Spec{Shape: shape, Type: dtype.Int32, Chunks: cuts}
 	a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestCompareShapeAndType(t *testing.T) {
 	if err != nil || d == nil || d.String() != "the shape differs: [2 3] and [3 2]" {
 		t.Error(d, err)
 	}
-	spec := zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Of[uint32]()}
+	spec := zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Uint32}
 	b, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), spec, nil)
 	if err != nil {
 		t.Fatal(err)

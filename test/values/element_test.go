@@ -23,7 +23,7 @@ type (
 // TestDefinedTypes writes and reads values of defined types. They have the data type of
 // their underlying type.
 func TestDefinedTypes(t *testing.T) {
-	if got, want := dtype.Of[degrees](), dtype.Of[float32](); got != want {
+	if got, want := dtype.Of[degrees](), dtype.Float32; got != want {
 		t.Errorf("%v, want %v", got, want)
 	}
 	roundTrip(t, "float32", []degrees{-1.5, 20, 36.6})
@@ -34,7 +34,7 @@ func TestDefinedTypes(t *testing.T) {
 	roundTrip(t, "bfloat16", []dtype.BFloat16{0x3f80, 0, 0x4000})
 	roundTrip(t, "numpy.timedelta64[ns]", []time.Duration{1, 2, 3})
 
-	a := fixture.ArrayOf(t, dtype.Of[int16](), []int64{3})
+	a := fixture.ArrayOf(t, dtype.Int16, []int64{3})
 	if err := zarr.WriteAs(t.Context(), a, nil, []degrees{1, 2, 3}); err == nil {
 		t.Error("reading floats as integers: no error")
 	}

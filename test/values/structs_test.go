@@ -58,15 +58,15 @@ type celsius float64
 // observations returns the type of the elements.
 func observations(t testing.TB) dtype.Type {
 	parse := func(name string) dtype.Type { return fixture.Must(dtype.Parse(name, nil)) }
-	at := fixture.Must(dtype.StructOf(dtype.Field{Name: "lon", Type: dtype.Of[float32]()}, dtype.Field{Name: "lat", Type: dtype.Of[float64]()}))
+	at := fixture.Must(dtype.StructOf(dtype.Field{Name: "lon", Type: dtype.Float32}, dtype.Field{Name: "lat", Type: dtype.Float64}))
 	return fixture.Must(dtype.StructOf(
-		dtype.Field{Name: "count", Type: dtype.Of[uint8]()},
+		dtype.Field{Name: "count", Type: dtype.Uint8},
 		dtype.Field{Name: "at", Type: at},
-		dtype.Field{Name: "ok", Type: dtype.Of[bool]()},
+		dtype.Field{Name: "ok", Type: dtype.Bool},
 		dtype.Field{Name: "note", Type: fixture.Must(dtype.FixedUTF32(5))},
 		dtype.Field{Name: "seen", Type: fixture.Must(dtype.DatetimeOf("ms", 1))},
 		dtype.Field{Name: "took", Type: fixture.Must(dtype.TimedeltaOf("us", 10))},
-		dtype.Field{Name: "wave", Type: dtype.Of[complex64]()},
+		dtype.Field{Name: "wave", Type: dtype.Complex64},
 		dtype.Field{Name: "half", Type: dtype.Of[dtype.Float16]()},
 		dtype.Field{Name: "brain", Type: dtype.Of[dtype.BFloat16]()},
 		dtype.Field{Name: "tiny", Type: parse("float8_e5m2")},
@@ -77,7 +77,7 @@ func observations(t testing.TB) dtype.Type {
 		dtype.Field{Name: "tag", Type: fixture.Must(dtype.NullTerminated(3))},
 		dtype.Field{Name: "nibble", Type: parse("int4")},
 		dtype.Field{Name: "moment", Type: fixture.Must(dtype.DatetimeOf("as", 3))},
-		dtype.Field{Name: "celsius", Type: dtype.Of[float64]()},
+		dtype.Field{Name: "celsius", Type: dtype.Float64},
 	))
 }
 
@@ -150,7 +150,7 @@ func TestStructsCopied(t *testing.T) {
 		Y float32 `zarr:"y"`
 		Z int64   `zarr:"z"`
 	}
-	typ := fixture.Must(dtype.StructOf(dtype.Field{Name: "x", Type: dtype.Of[int32]()}, dtype.Field{Name: "y", Type: dtype.Of[float32]()}, dtype.Field{Name: "z", Type: dtype.Of[int64]()}))
+	typ := fixture.Must(dtype.StructOf(dtype.Field{Name: "x", Type: dtype.Int32}, dtype.Field{Name: "y", Type: dtype.Float32}, dtype.Field{Name: "z", Type: dtype.Int64}))
 	a := fixture.ArrayOf(t, typ, []int64{3})
 	want := []point{{1, 2, 3}, {-1, float32(math.Inf(1)), math.MinInt64}, {}}
 	if err := zarr.WriteStructs(ctx, a, nil, want); err != nil {
@@ -167,7 +167,7 @@ func TestStructsCopied(t *testing.T) {
 
 func TestStructsRefuse(t *testing.T) {
 	ctx := context.Background()
-	typ := fixture.Must(dtype.StructOf(dtype.Field{Name: "x", Type: dtype.Of[int32]()}, dtype.Field{Name: "s", Type: fixture.Must(dtype.NullTerminated(2))},
+	typ := fixture.Must(dtype.StructOf(dtype.Field{Name: "x", Type: dtype.Int32}, dtype.Field{Name: "s", Type: fixture.Must(dtype.NullTerminated(2))},
 		dtype.Field{Name: "in", Type: fixture.Must(dtype.StructOf(dtype.Field{Name: "t", Type: fixture.Must(dtype.DatetimeOf("Y", 1))}))}))
 	a := fixture.ArrayOf(t, typ, []int64{2})
 	type in struct {
@@ -229,12 +229,13 @@ func TestStructsRefuse(t *testing.T) {
 	})
 	try("no struct of Go", func() error { _, err := zarr.ReadStructs[int32](ctx, a, nil); return err })
 	try("no structs", func() error {
-		_, err := zarr.ReadStructs[good](ctx, fixture.ArrayOf(t, dtype.Of[int8](), []int64{1}), nil)
+		_, err := zarr.ReadStructs[good](ctx, fixture.ArrayOf(t, dtype.Int8, []int64{1}), nil)
 		return err
 	})
 	try(`value [1]: field "s": text "abc" is too long`, func() error {
 		return zarr.WriteStructs(ctx, a, nil, []good{{}, {S: "abc"}})
 	})
+	try(`value [1]: field "s": text "abc" is too long`, func() error { return zarr.AppendStructs(ctx, a, 0, []good{{}, {S: "abc"}}, nil) })
 	try("2 values", func() error { return zarr.WriteStructs(ctx, a, selection.Box{{0, 1}}, []good{{}, {}}) })
 
 	if err := a.WriteBytes(ctx, selection.Box{{1, 2}}, append([]byte{0, 0, 0, 0, 'a', 0}, binary.NativeEndian.AppendUint64(nil, math.MaxInt64)...)); err != nil {

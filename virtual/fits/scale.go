@@ -23,7 +23,7 @@ func (u *unit) setScale(a *scan.Array) error {
 	if err != nil {
 		return err
 	}
-	isInteger := u.typ.Kind() == dtype.Int || u.typ.Kind() == dtype.Uint
+	isInteger := u.typ.Kind() == dtype.KindInt || u.typ.Kind() == dtype.KindUint
 	if isInteger && u.typ.Size() == 8 && scale == 1 && math.Abs(zero) >= 1<<53 {
 		// Floats of 64 bits do not have the sum, and no codec adds integers.
 		return scan.Unsupportedf("integers of 64 bits to which BZERO = %.0f is to be added, as for unsigned ones: no codec does that exactly; write the image again with another BITPIX", zero)
@@ -43,7 +43,7 @@ func (u *unit) setScale(a *scan.Array) error {
 func (u *unit) setBlank(a *scan.Array, blank int64) {
 	size := u.typ.Size()
 	b := binary.BigEndian.AppendUint64(nil, uint64(blank))[8-size:]
-	if u.typ.Kind() == dtype.Uint && blank != int64(b[0]) || blank>>(8*size-1) != blank>>63 && u.typ.Kind() == dtype.Int {
+	if u.typ.Kind() == dtype.KindUint && blank != int64(b[0]) || blank>>(8*size-1) != blank>>63 && u.typ.Kind() == dtype.KindInt {
 		return
 	}
 	if dtype.LittleEndian() && size > 1 {

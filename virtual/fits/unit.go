@@ -15,8 +15,8 @@ import (
 
 // elements are the types of values by BITPIX (section 4.4.1.1).
 var elements = map[int64]dtype.Type{
-	8: dtype.Of[uint8](), 16: dtype.Of[int16](), 32: dtype.Of[int32](), 64: dtype.Of[int64](),
-	-32: dtype.Of[float32](), -64: dtype.Of[float64](),
+	8: dtype.Uint8, 16: dtype.Int16, 32: dtype.Int32, 64: dtype.Int64,
+	-32: dtype.Float32, -64: dtype.Float64,
 }
 
 // unit is a header with its data (HDU).

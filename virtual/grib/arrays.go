@@ -126,7 +126,7 @@ func (c *collection) fill(a *scan.Array, s *series) {
 		*a = scan.Array{Path: a.Path, Attributes: a.Attributes, Refused: scan.Unsupportedf("grib: an array of the shape %d", a.Shape)}
 		return
 	}
-	a.Type = dtype.Of[float64]()
+	a.Type = dtype.Float64
 	a.Fill = binary.NativeEndian.AppendUint64(nil, math.Float64bits(math.NaN()))
 	a.Codecs = []metadata.Extension{grib2.Extension(s.key.field)}
 	for i, e := range s.entries {

@@ -165,7 +165,7 @@ func integers(name string, values []float64, about scan.Attributes) *scan.Array 
 	for _, v := range values {
 		b = binary.LittleEndian.AppendUint64(b, uint64(int64(v)))
 	}
-	return coordinateOf(name, b, dtype.Of[int64](), about)
+	return coordinateOf(name, b, dtype.Int64, about)
 }
 
 // floats returns a coordinate of floats.
@@ -174,7 +174,7 @@ func floats(name string, values []float64, about scan.Attributes) *scan.Array {
 	for _, v := range values {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 	}
-	return coordinateOf(name, b, dtype.Of[float64](), about)
+	return coordinateOf(name, b, dtype.Float64, about)
 }
 
 // coordinateOf returns a coordinate of elements of eight bytes.

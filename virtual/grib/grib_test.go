@@ -93,7 +93,7 @@ func numbers(t *testing.T, a *scan.Array, file []byte) (list []float64) {
 	}
 	for ; len(b) > 0; b = b[8:] {
 		x := binary.LittleEndian.Uint64(b)
-		if a.Type == dtype.Of[int64]() {
+		if a.Type == dtype.Int64 {
 			list = append(list, float64(int64(x)))
 		} else {
 			list = append(list, math.Float64frombits(x))

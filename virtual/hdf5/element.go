@@ -23,7 +23,7 @@ func (d *datatype) element() (dtype.Type, error) {
 		return d.integer()
 	case classEnum:
 		if d.isBool() {
-			return dtype.Of[bool](), nil
+			return dtype.Bool, nil
 		}
 		return d.integer()
 	case classFloat:
@@ -40,7 +40,7 @@ func (d *datatype) element() (dtype.Type, error) {
 		return d.compound()
 	case classSequence:
 		if d.text {
-			return dtype.Of[string](), nil
+			return dtype.String, nil
 		}
 	}
 	return dtype.Type{}, scan.Unsupportedf("elements are of the class %s", d.class)

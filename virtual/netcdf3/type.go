@@ -21,17 +21,17 @@ const char = 2
 
 // elements are the types of elements by number. Those from 7 on are in CDF-5 only.
 var elements = map[uint32]element{
-	1:    {dtype.Of[int8](), 0x81},             // NC_BYTE
-	char: {letter, 0},                          // NC_CHAR
-	3:    {dtype.Of[int16](), 0x8001},          // NC_SHORT
-	4:    {dtype.Of[int32](), 0x8000_0001},     // NC_INT
-	5:    {dtype.Of[float32](), 0x7cf0_0000},   // NC_FLOAT
-	6:    {dtype.Of[float64](), 0x479e << 48},  // NC_DOUBLE
-	7:    {dtype.Of[uint8](), math.MaxUint8},   // NC_UBYTE
-	8:    {dtype.Of[uint16](), math.MaxUint16}, // NC_USHORT
-	9:    {dtype.Of[uint32](), math.MaxUint32}, // NC_UINT
-	10:   {dtype.Of[int64](), 1<<63 + 2},       // NC_INT64
-	11:   {dtype.Of[uint64](), 1<<64 - 2},      // NC_UINT64
+	1:    {dtype.Int8, 0x81},             // NC_BYTE
+	char: {letter, 0},                    // NC_CHAR
+	3:    {dtype.Int16, 0x8001},          // NC_SHORT
+	4:    {dtype.Int32, 0x8000_0001},     // NC_INT
+	5:    {dtype.Float32, 0x7cf0_0000},   // NC_FLOAT
+	6:    {dtype.Float64, 0x479e << 48},  // NC_DOUBLE
+	7:    {dtype.Uint8, math.MaxUint8},   // NC_UBYTE
+	8:    {dtype.Uint16, math.MaxUint16}, // NC_USHORT
+	9:    {dtype.Uint32, math.MaxUint32}, // NC_UINT
+	10:   {dtype.Int64, 1<<63 + 2},       // NC_INT64
+	11:   {dtype.Uint64, 1<<64 - 2},      // NC_UINT64
 }
 
 // letter is the type of a byte of text.

@@ -74,9 +74,9 @@ func TestStructures(t *testing.T) {
 
 // TestSeveral has several arrays in one file, as several calls of numpy.save write them.
 func TestSeveral(t *testing.T) {
-	one := npy.Header{Type: dtype.Of[int32](), Shape: []int64{2}}.Append(nil)
+	one := npy.Header{Type: dtype.Int32, Shape: []int64{2}}.Append(nil)
 	one = append(one, 1, 0, 0, 0, 2, 0, 0, 0)
-	empty := npy.Header{Type: dtype.Of[int8](), Shape: []int64{0}}.Append(nil)
+	empty := npy.Header{Type: dtype.Int8, Shape: []int64{0}}.Append(nil)
 	object := file(1, "{'descr': '|O', 'fortran_order': False, 'shape': (2,), }", 64)
 	for _, c := range []struct {
 		data         []byte
@@ -128,7 +128,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestCorrupt(t *testing.T) {
-	whole := npy.Header{Type: dtype.Of[int32](), Shape: []int64{1 << 40}}.Append(nil)
+	whole := npy.Header{Type: dtype.Int32, Shape: []int64{1 << 40}}.Append(nil)
 	for n := range len(whole) {
 		if _, _, err := scanned.Bytes(t, whole[:n], Scan); !errors.Is(err, scan.ErrCorrupt) {
 			t.Fatalf("%d bytes: %v", n, err)

@@ -74,7 +74,7 @@ func noData(a *scan.Array) []byte {
 	if !ok {
 		return nil
 	}
-	if a.Type.Kind() == dtype.Complex {
+	if a.Type.Kind() == dtype.KindComplex {
 		text += "+0j" // GDAL has the real part only
 	}
 	fill, err := a.Type.ParseText(text)

@@ -82,7 +82,7 @@ func (r *reader) predicted(d *ifd, a *scan.Array, compressor metadata.Extension)
 		return []metadata.Extension{imagecodecs.Delta(axis), r.serial(a.Type), compressor}, nil
 	case n == 2:
 		return nil, scan.Unsupportedf("predictor 2, horizontal differencing, of %s samples; %s", a.Type, imagecodecs.Remedy)
-	case n == 3 && a.Type.Kind() == dtype.Float:
+	case n == 3 && a.Type.Kind() == dtype.KindFloat:
 		return []metadata.Extension{imagecodecs.FloatPredictor(a.Type, axis, whole(a)), bytescodec.Extension(bytescodec.Little), compressor}, nil
 	case n == 3:
 		return nil, scan.Unsupportedf("predictor 3, of floating point, with %s samples", a.Type)
@@ -101,5 +101,5 @@ func whole(a *scan.Array) []int64 {
 // isReal reports whether samples are integers or floats. libtiff subtracts the bits of
 // floats, too.
 func isReal(t dtype.Type) bool {
-	return t.Kind() == dtype.Int || t.Kind() == dtype.Uint || t.Kind() == dtype.Float
+	return t.Kind() == dtype.KindInt || t.Kind() == dtype.KindUint || t.Kind() == dtype.KindFloat
 }

@@ -16,7 +16,7 @@ import (
 // an error if CF has no words for it.
 func setMeaning(a *scan.Array) error {
 	switch a.Type.Kind() {
-	case dtype.Int, dtype.Uint, dtype.Float:
+	case dtype.KindInt, dtype.KindUint, dtype.KindFloat:
 	default:
 		return nil
 	}
@@ -38,10 +38,10 @@ func setMeaning(a *scan.Array) error {
 func number(t dtype.Type, element []byte) any {
 	text := string(t.AppendText(nil, element))
 	switch t.Kind() {
-	case dtype.Int:
+	case dtype.KindInt:
 		n, _ := strconv.ParseInt(text, 10, 64)
 		return n
-	case dtype.Uint:
+	case dtype.KindUint:
 		n, _ := strconv.ParseUint(text, 10, 64)
 		return n
 	}

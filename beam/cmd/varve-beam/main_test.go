@@ -60,7 +60,7 @@ func planned(t *testing.T) (plan, node string) {
 	dir := t.TempDir()
 	node, plan = filepath.Join(dir, "a.zarr"), filepath.Join(dir, "p.json")
 	request := regrid.Compaction{Axis: 0, UpTo: 3}
-	a, err := zarr.CreateArray(t.Context(), node, zarr.Spec{Shape: []int64{24, 8}, Type: dtype.Of[int32](), Chunks: []grid.Cut{grid.Edges(slices.Repeat([]int64{1}, 24)...), grid.Every(8)}}, nil)
+	a, err := zarr.CreateArray(t.Context(), node, zarr.Spec{Shape: []int64{24, 8}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(slices.Repeat([]int64{1}, 24)...), grid.Every(8)}}, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, elements())
 	}

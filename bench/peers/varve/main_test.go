@@ -18,7 +18,7 @@ import (
 func small(t *testing.T, dir string) []byte {
 	t.Helper()
 	a, err := zarr.CreateArray(t.Context(), dir, zarr.Spec{
-		Shape: []int64{6, 4, 2}, Type: dtype.Of[float32](), Chunks: []grid.Cut{grid.Edges(1, 3, 2), grid.Every(3), grid.Every(2)},
+		Shape: []int64{6, 4, 2}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Edges(1, 3, 2), grid.Every(3), grid.Every(2)},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -16,11 +16,11 @@ import (
 // read returns the selected elements as bytes in host byte order.
 func read(ctx context.Context, a *zarr.Array, sel selection.Selection) ([]byte, error) {
 	switch a.Type() {
-	case dtype.Of[uint8]():
+	case dtype.Uint8:
 		return elements[uint8](ctx, a, sel)
-	case dtype.Of[uint16]():
+	case dtype.Uint16:
 		return elements[uint16](ctx, a, sel)
-	case dtype.Of[float32]():
+	case dtype.Float32:
 		return elements[float32](ctx, a, sel)
 	}
 	return nil, fmt.Errorf("elements of type %v are not in the benchmarks", a.Type())

@@ -67,7 +67,7 @@ func IsAdaptive(text string) bool { return text == "auto" }
 
 // CheckCompressor returns an error if text is not a compressor.
 func CheckCompressor(text string) error {
-	_, err := Compressor(text, dtype.Of[uint8]())
+	_, err := Compressor(text, dtype.Uint8)
 	return err
 }
 

@@ -61,7 +61,7 @@ func labelsOfNPY(name string, data []byte) (l labelList, err error) {
 	if len(v.Shape) != 1 {
 		return l, fmt.Errorf("labels and counts must have one axis, but the file has shape %v", v.Shape)
 	}
-	if k := v.Type.Kind(); k != dtype.Int && k != dtype.Uint && k != dtype.Float {
+	if k := v.Type.Kind(); k != dtype.KindInt && k != dtype.KindUint && k != dtype.KindFloat {
 		return l, fmt.Errorf("elements of type %s are neither labels nor counts", v.Type)
 	}
 	block, err := v.All()

@@ -22,15 +22,15 @@ const longestWord = 60
 // True and False, text in quotes, structs in parentheses.
 func Text(t dtype.Type) func(elem []byte) string {
 	switch t.Kind() {
-	case dtype.Bool:
+	case dtype.KindBool:
 		return boolText
-	case dtype.String: // not copied, because it may be long
+	case dtype.KindString: // not copied, because it may be long
 		return func(elem []byte) string { return quoted(unsafe.String(unsafe.SliceData(elem), len(elem))) }
-	case dtype.UTF32:
+	case dtype.KindUTF32:
 		return func(elem []byte) string { return quoted(string(t.AppendText(nil, elem))) }
-	case dtype.Bytes, dtype.Terminated:
+	case dtype.KindBytes, dtype.KindTerminated:
 		return func(elem []byte) string { return "b" + quotedBytes(t.TrimPadding(elem)) }
-	case dtype.Struct:
+	case dtype.KindStruct:
 		return structText(t)
 	}
 	return func(elem []byte) string { return string(t.AppendText(nil, elem)) }

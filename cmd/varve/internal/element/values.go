@@ -66,7 +66,7 @@ func (e *Values) Grow(n int) {
 // Read reads the selected elements into e, which must have exactly their number.
 func (e Values) Read(ctx context.Context, a *zarr.Array, sel selection.Selection) error {
 	switch {
-	case e.Type.Kind() == dtype.String && len(e.Words) <= manyWords:
+	case e.Type.Kind() == dtype.KindString && len(e.Words) <= manyWords:
 		return e.readText(ctx, a, sel)
 	case e.Type.Variable():
 		return zarr.ReadInto(ctx, a, sel, e.Words)
@@ -102,7 +102,7 @@ func (e Values) Write(ctx context.Context, a *zarr.Array, sel selection.Selectio
 // IsNumeric reports whether elements are integers or floating-point numbers.
 func IsNumeric(t dtype.Type) bool {
 	k := t.Kind()
-	return k == dtype.Int || k == dtype.Uint || k == dtype.Float
+	return k == dtype.KindInt || k == dtype.KindUint || k == dtype.KindFloat
 }
 
 // Fill returns the fill value of an array as an element.

@@ -46,7 +46,7 @@ func (f *Array) missingText() string {
 // valueText returns an element in the spelling of metadata without quotes, and times as
 // dates.
 func valueText(t dtype.Type, elem []byte) string {
-	if t.Kind() == dtype.Datetime || t.Kind() == dtype.Timedelta {
+	if t.Kind() == dtype.KindDatetime || t.Kind() == dtype.KindTimedelta {
 		return string(t.AppendText(nil, elem))
 	}
 	text, err := t.FormatFill(elem)

@@ -164,7 +164,7 @@ func (f *Array) fillText() string {
 	text := glimpse(f.Doc.FillValue)
 	if t, err := dtype.Parse(f.Doc.DataType.Name, f.Doc.DataType.Configuration); err == nil {
 		elem, err := t.ParseFill(f.Doc.FillValue)
-		if err == nil && (t.Kind() == dtype.Datetime || t.Kind() == dtype.Timedelta) {
+		if err == nil && (t.Kind() == dtype.KindDatetime || t.Kind() == dtype.KindTimedelta) {
 			text = string(t.AppendText(nil, elem))
 		}
 	}

@@ -26,7 +26,7 @@ import (
 // every struct. With headings, an array with one axis also has one line per element, and
 // lines begin with the coordinates.
 func writeCSV(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
-	if s.Type.Kind() == dtype.Struct {
+	if s.Type.Kind() == dtype.KindStruct {
 		return writeRecords(cmd, s, w)
 	}
 	rank := len(s.Shape)
@@ -211,7 +211,7 @@ func appendNames(s *source.Source, text []byte, axes int) []byte {
 
 // appendText appends a text as a cell.
 func appendText(text []byte, word string) []byte {
-	return appendCell(text, dtype.Of[string](), []byte(word))
+	return appendCell(text, dtype.String, []byte(word))
 }
 
 // appendCell appends an element as a cell. It adds quotes if the text would be misread
@@ -242,7 +242,7 @@ type field struct {
 func appendFields(list []field, t dtype.Type, prefix string, at int) []field {
 	for _, f := range t.Fields() {
 		// A nested struct has one column for each of its fields.
-		if f.Type.Kind() == dtype.Struct {
+		if f.Type.Kind() == dtype.KindStruct {
 			list = appendFields(list, f.Type, prefix+f.Name+".", at+f.Offset)
 			continue
 		}

@@ -97,10 +97,10 @@ func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	var text []byte
 	appendElement := t.AppendJSON
 	// Decoded times are dates. Stored ones keep the spelling of metadata.
-	if k := t.Kind(); s.Decoding != nil && (k == dtype.Datetime || k == dtype.Timedelta) {
+	if k := t.Kind(); s.Decoding != nil && (k == dtype.KindDatetime || k == dtype.KindTimedelta) {
 		appendElement = func(dst, elem []byte) []byte { return append(t.AppendText(append(dst, '"'), elem), '"') }
 	}
-	isText := t.Kind() == dtype.String || t.Kind() == dtype.UTF32 || t.Kind() == dtype.Struct
+	isText := t.Kind() == dtype.KindString || t.Kind() == dtype.KindUTF32 || t.Kind() == dtype.KindStruct
 	var spelled []byte
 	more := false
 	return s.Elements(cmd, func(elem []byte) error {

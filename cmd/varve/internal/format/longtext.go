@@ -18,7 +18,9 @@ import (
 const longText = 64 << 10
 
 // isLong reports whether an element is a text that is written in parts.
-func isLong(t dtype.Type, elem []byte) bool { return t.Kind() == dtype.String && len(elem) > longText }
+func isLong(t dtype.Type, elem []byte) bool {
+	return t.Kind() == dtype.KindString && len(elem) > longText
+}
 
 // writeLongJSON writes a text as a JSON string, part by part.
 func writeLongJSON(w *bufio.Writer, text []byte) error {
@@ -29,7 +31,7 @@ func writeLongJSON(w *bufio.Writer, text []byte) error {
 		if part := text[:n]; utf8.Valid(part) {
 			spelled = strictjson.AppendQuote(spelled[:0], unsafe.String(unsafe.SliceData(part), n))
 		} else {
-			spelled = dtype.Of[string]().AppendJSON(spelled[:0], part)
+			spelled = dtype.String.AppendJSON(spelled[:0], part)
 		}
 		safe = output.AppendSafe(safe[:0], spelled[1:len(spelled)-1])
 		if _, err := w.Write(safe); err != nil {

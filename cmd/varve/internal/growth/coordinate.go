@@ -92,7 +92,7 @@ func newCoordinate(ctx context.Context, location string, a *zarr.Array) (*coordi
 func (c *coordinate) len() int { return max(len(c.whole), len(c.reals)) }
 
 // isReal reports whether the numbers are in reals.
-func (c *coordinate) isReal() bool { return c.Type().Kind() == dtype.Float || c.IsScaled() }
+func (c *coordinate) isReal() bool { return c.Type().Kind() == dtype.KindFloat || c.IsScaled() }
 
 // add appends the decoded values of elements in host byte order.
 func (c *coordinate) add(block []byte) error {

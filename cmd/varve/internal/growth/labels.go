@@ -73,10 +73,10 @@ func newLabels(ctx context.Context, c *zarr.Array, name string) (*Labels, error)
 				return cmp.Or(text, p.Text(elem))
 			}
 		}
-		if k != dtype.Float && t.Size() == 8 {
-			l.minus = difference(k == dtype.Uint) // float64 would round
+		if k != dtype.KindFloat && t.Size() == 8 {
+			l.minus = difference(k == dtype.KindUint) // float64 would round
 		}
-	case k == dtype.Datetime || k == dtype.Timedelta:
+	case k == dtype.KindDatetime || k == dtype.KindTimedelta:
 		l.minus = difference(false)
 		l.hasValue = func(elem []byte) bool { return int64(binary.NativeEndian.Uint64(elem)) != dtype.NaT }
 	}
@@ -96,7 +96,7 @@ func difference(unsigned bool) func(a, b []byte) float64 {
 
 // key returns what equal labels have in common.
 func (l *Labels) key(elem []byte) string {
-	if l.of.Type.Kind() == dtype.Float && l.minus(elem, make([]byte, len(elem))) == 0 {
+	if l.of.Type.Kind() == dtype.KindFloat && l.minus(elem, make([]byte, len(elem))) == 0 {
 		return "0" // also for -0
 	}
 	return string(elem)

@@ -72,9 +72,9 @@ func nestedShape(doc strictjson.Value, t dtype.Type) []int64 {
 // element, because elements of bytes may also be text.
 func isList(t dtype.Type, first strictjson.Value) bool {
 	switch t.Kind() {
-	case dtype.Complex:
+	case dtype.KindComplex:
 		return true
-	case dtype.Raw, dtype.Bytes, dtype.Terminated:
+	case dtype.KindRaw, dtype.KindBytes, dtype.KindTerminated:
 		return first.Kind() != strictjson.String
 	}
 	return false
@@ -83,7 +83,7 @@ func isList(t dtype.Type, first strictjson.Value) bool {
 // parseValue parses a value in the spelling of metadata. Times and durations may also be
 // in the form for people.
 func parseValue(t dtype.Type, v strictjson.Value) ([]byte, error) {
-	if k := t.Kind(); v.Kind() == strictjson.String && (k == dtype.Datetime || k == dtype.Timedelta) {
+	if k := t.Kind(); v.Kind() == strictjson.String && (k == dtype.KindDatetime || k == dtype.KindTimedelta) {
 		return t.ParseText(string(v.Raw()))
 	}
 	elem, err := t.ParseFill(v.Raw())

@@ -17,7 +17,7 @@ import (
 // TestNestedRoundTrip checks that exported JSON can be read again.
 func TestNestedRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		typ := rapid.SampledFrom(dtype.All()).Filter(func(d dtype.Type) bool { return d.Kind() != dtype.Bool && !d.Variable() }).Draw(t, "type")
+		typ := rapid.SampledFrom(dtype.All()).Filter(func(d dtype.Type) bool { return d.Kind() != dtype.KindBool && !d.Variable() }).Draw(t, "type")
 		shape := rapid.SliceOfN(rapid.Int64Range(1, 4), 0, 3).Draw(t, "shape")
 		n := typ.Size()
 		for _, length := range shape {
@@ -59,7 +59,7 @@ func FuzzNested(f *testing.F) {
 	f.Add([]byte("[[1,2],[3,4]]"))
 	f.Add([]byte(`[[1,"NaN"],[]]`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, typ := range []dtype.Type{dtype.Of[int8](), dtype.Of[float64](), dtype.Of[complex64]()} {
+		for _, typ := range []dtype.Type{dtype.Int8, dtype.Float64, dtype.Complex64} {
 			v := &Values{Type: typ, Name: "x", Reader: bytes.NewReader(text)}
 			if err := v.openJSON(); err != nil {
 				continue

@@ -85,11 +85,13 @@ func (v *Values) packed(err error) string {
 }
 
 // isWord reports whether elements are text or bytes of a fixed length.
-func isWord(t dtype.Type) bool { return t.Kind() == dtype.UTF32 || t.Kind() == dtype.Terminated }
+func isWord(t dtype.Type) bool {
+	return t.Kind() == dtype.KindUTF32 || t.Kind() == dtype.KindTerminated
+}
 
 // sameBytes reports whether elements of two types are plain bytes of the same length.
 func sameBytes(a, b dtype.Type) bool {
-	return a.Kind() == dtype.Raw && b.Kind() == dtype.Raw && a.Size() == b.Size()
+	return a.Kind() == dtype.KindRaw && b.Kind() == dtype.KindRaw && a.Size() == b.Size()
 }
 
 // asWords returns elements of fixed length as elements of a type of variable length.
@@ -114,14 +116,14 @@ func (v *Values) encodeFirst(from dtype.Type) string {
 		return ""
 	}
 	var steps []string
-	if k := from.Kind(); (k == dtype.Datetime || k == dtype.Timedelta) && source.Attribute(a, "units") != "" {
+	if k := from.Kind(); (k == dtype.KindDatetime || k == dtype.KindTimedelta) && source.Attribute(a, "units") != "" {
 		steps = append(steps, "count in "+phrase.Shorten(source.Attribute(a, "units"), 60))
 	}
 	if p.IsScaled() {
 		scale, offset := p.Scale()
 		steps = append(steps, fmt.Sprintf("subtract add_offset %v, divide by scale_factor %v, and round", offset, scale))
 	}
-	if from.Kind() == dtype.Float && p.Type().Kind() != dtype.Float && p.IsMasked() {
+	if from.Kind() == dtype.KindFloat && p.Type().Kind() != dtype.KindFloat && p.IsMasked() {
 		steps = append(steps, "replace NaN by the missing value")
 	}
 	if len(steps) == 0 {

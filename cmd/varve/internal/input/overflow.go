@@ -43,10 +43,10 @@ var decimal = regexp.MustCompile(`^([+-]?)(\d*)(\.?)(\d*)((?:[eE][+-]?\d+)?)$`)
 func respelled(t dtype.Type, text string) (string, bool) {
 	text = strings.TrimSpace(text)
 	switch t.Kind() {
-	case dtype.Int, dtype.Uint:
+	case dtype.KindInt, dtype.KindUint:
 		rest, plus := strings.CutPrefix(text, "+")
 		return rest, plus && argument.IsNumber(rest)
-	case dtype.Float:
+	case dtype.KindFloat:
 		p := decimal.FindStringSubmatch(text)
 		if p == nil || p[2]+p[4] == "" {
 			return "", false
@@ -56,7 +56,7 @@ func respelled(t dtype.Type, text string) (string, bool) {
 			number += "." + cmp.Or(p[4], "0")
 		}
 		return number + p[5], true
-	case dtype.Timedelta:
+	case dtype.KindTimedelta:
 		one, ok := t.Duration(1)
 		length, err := cf.ParseDuration(text)
 		if n := length / float64(one); ok && err == nil && strings.ContainsAny(text, "0123456789") && n == math.Trunc(n) && math.Abs(n) < 1<<53 {
@@ -68,7 +68,7 @@ func respelled(t dtype.Type, text string) (string, bool) {
 
 // boolMeant returns a hint for a text that means true or false in another spelling.
 func boolMeant(t dtype.Type, text string) string {
-	if t.Kind() != dtype.Bool {
+	if t.Kind() != dtype.KindBool {
 		return ""
 	}
 	lower := strings.ToLower(strings.TrimSpace(text))
@@ -95,19 +95,19 @@ func refuseOverflow(t dtype.Type, elem []byte, text string) error {
 
 // isEncoded reports whether a text is the encoded bytes of a struct.
 func isEncoded(t dtype.Type, text string) bool {
-	return t.Kind() == dtype.Struct && !strings.Contains(text, "{")
+	return t.Kind() == dtype.KindStruct && !strings.Contains(text, "{")
 }
 
 // infinities counts the infinite numbers of an element.
 func infinities(t dtype.Type, elem []byte) (n int) {
 	switch t.Kind() {
-	case dtype.Float:
+	case dtype.KindFloat:
 		if strings.Contains(string(t.AppendText(nil, elem)), "inf") {
 			n = 1
 		}
-	case dtype.Complex:
+	case dtype.KindComplex:
 		n = strings.Count(string(t.AppendText(nil, elem)), "inf")
-	case dtype.Struct:
+	case dtype.KindStruct:
 		for _, f := range t.Fields() {
 			n += infinities(f.Type, elem[f.Offset:f.Offset+f.Type.Size()])
 		}

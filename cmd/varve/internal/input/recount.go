@@ -116,14 +116,14 @@ func (r *recount) element(dst, src []byte) error {
 		return err
 	}
 	// A float has fewer digits than a moment.
-	if r.src.Kind() == dtype.Float && r.from.Length() >= time.Microsecond {
+	if r.src.Kind() == dtype.KindFloat && r.from.Length() >= time.Microsecond {
 		at = at.Round(time.Microsecond)
 	}
 	if r.from.Calendar() != r.to.Calendar() && at.Day < reform {
 		return failure.BadArgument("calendar %v and calendar %v differ before 1582-10-15", r.from.Calendar(), r.to.Calendar())
 	}
 	text := ""
-	if r.dst.Kind() == dtype.Float {
+	if r.dst.Kind() == dtype.KindFloat {
 		text = strconv.FormatFloat(r.to.CountFloat(at), 'g', -1, 64)
 	} else {
 		n, err := r.to.Count(at)
@@ -140,7 +140,7 @@ func (r *recount) element(dst, src []byte) error {
 		return failure.BadArgument("the number would be %s, which stands for no value here", text)
 	}
 	copy(dst, elem)
-	if r.dst.Kind() != dtype.Float {
+	if r.dst.Kind() != dtype.KindFloat {
 		return nil
 	}
 	back, err := r.to.Instant(string(r.dst.AppendText(nil, elem)))

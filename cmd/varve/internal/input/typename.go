@@ -111,7 +111,7 @@ func unknownType(text string, err error) error {
 // counts bytes or has no unit, such as <U20 for fixed_length_utf32 of 80 bytes.
 func typeText(t dtype.Type) string {
 	switch t.Kind() {
-	case dtype.UTF32, dtype.Terminated, dtype.Datetime, dtype.Timedelta, dtype.Raw:
+	case dtype.KindUTF32, dtype.KindTerminated, dtype.KindDatetime, dtype.KindTimedelta, dtype.KindRaw:
 		if name, ok := t.NumPy(); ok {
 			return name
 		}
@@ -129,7 +129,7 @@ func astype(t dtype.Type, first string) string {
 	switch _, ok := t.NumPy(); {
 	case ok:
 		return fmt.Sprintf("; %sx.astype(%q)", do, typeText(t))
-	case t.Kind() == dtype.String:
+	case t.Kind() == dtype.KindString:
 		return "; " + do + "x.astype(str)"
 	}
 	return ""

@@ -20,7 +20,7 @@ func TestShadingCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
 		a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
-			Shape: []int64{30, 40}, Type: dtype.Of[int8](), Chunks: []grid.Cut{grid.Every(1), grid.Every(1)},
+			Shape: []int64{30, 40}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Every(1), grid.Every(1)},
 		}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -43,7 +43,7 @@ func decodeTo(d *cf.Decoding, dst *element.Values, src element.Values) {
 // coordinate with one axis.
 func (s *Source) Text(ctx context.Context) func(elem []byte) string {
 	plain := element.Text(s.Type)
-	if s.Decoding != nil && (s.Type.Variable() || s.Type.Kind() == dtype.Timedelta) {
+	if s.Decoding != nil && (s.Type.Variable() || s.Type.Kind() == dtype.KindTimedelta) {
 		return s.Decoding.Format
 	}
 	axis, ok := TimesOf(s.Array)
@@ -141,7 +141,7 @@ func EndsOfTime(ctx context.Context, a *zarr.Array) []string {
 	if a.Rank() != 1 || a.Shape()[0] == 0 {
 		return nil
 	}
-	if _, counted := TimesOf(a); !counted && a.Type().Kind() != dtype.Datetime {
+	if _, counted := TimesOf(a); !counted && a.Type().Kind() != dtype.KindDatetime {
 		return nil
 	}
 	s, err := New(ctx, a, "", false)

@@ -136,9 +136,9 @@ func hasValue(ctx context.Context, a *zarr.Array, dimension, ways string) bool {
 func waysByValue(c *zarr.Array, dimension string, n int64) string {
 	_, timed := TimesOf(c)
 	switch k := c.Type().Kind(); {
-	case k == dtype.String || k == dtype.UTF32 || k == dtype.Bytes || k == dtype.Terminated:
+	case k == dtype.KindString || k == dtype.KindUTF32 || k == dtype.KindBytes || k == dtype.KindTerminated:
 		return fmt.Sprintf("%s=\"%d\"", dimension, n)
-	case k == dtype.Datetime || element.IsNumeric(c.Type()) && timed:
+	case k == dtype.KindDatetime || element.IsNumeric(c.Type()) && timed:
 		if date := calendar.Respell(strconv.FormatInt(n, 10), calendar.ProlepticGregorian); date != "" { // 20240131
 			return dimension + "=" + date
 		}
@@ -146,7 +146,7 @@ func waysByValue(c *zarr.Array, dimension string, n int64) string {
 			return ""
 		}
 		return fmt.Sprintf("%s=%d..%d", dimension, n, n)
-	case element.IsNumeric(c.Type()) || k == dtype.Timedelta:
+	case element.IsNumeric(c.Type()) || k == dtype.KindTimedelta:
 		return fmt.Sprintf("%s=%d.0 or %s=%d..%d", dimension, n, dimension, n, n)
 	}
 	return ""
@@ -164,7 +164,7 @@ func ReadMask(ctx context.Context, name string) (m selection.Mask, err error) {
 	if err != nil {
 		return m, failure.BadArgument("mask %s: %w", name, err)
 	}
-	if h.Type.Kind() != dtype.Bool {
+	if h.Type.Kind() != dtype.KindBool {
 		return m, failure.BadArgument("mask %s: its elements are %s, not bool", name, h.Type)
 	}
 	n, ok := h.Bytes()
