@@ -12,23 +12,23 @@ import (
 var (
 	// ErrInvalid means that a text, a date or a coordinate value is malformed. Correct
 	// it.
-	ErrInvalid = errors.New("calendar: invalid")
+	ErrInvalid = errors.New("invalid time or calendar")
 	// ErrUnsupported means that a calendar or a unit of time is known but not supported,
 	// because its lengths are not fixed.
-	ErrUnsupported = sentinel.New("calendar: not supported", sentinel.ErrUnsupported)
+	ErrUnsupported = sentinel.New("not supported", sentinel.ErrUnsupported)
 	// ErrOverflow means that a time is more than 2^40 years away or that a number
 	// overflows int64.
-	ErrOverflow = errors.New("calendar: time out of range")
+	ErrOverflow = errors.New("time out of range")
 	// ErrOutOfRange means that the coordinate is too short to define the time of an
 	// element. Extend the coordinate first.
-	ErrOutOfRange = errors.New("calendar: coordinate too short")
+	ErrOutOfRange = errors.New("coordinate too short")
 	// ErrIrregular means that the values of a coordinate are not evenly spaced, so that
 	// the next one is unknown. Supply the values of new elements as well.
-	ErrIrregular = errors.New("calendar: coordinate cannot be continued")
+	ErrIrregular = errors.New("coordinate cannot be continued")
 	// ErrUnaligned means that an index lies within a bucket instead of at its beginning.
-	ErrUnaligned = errors.New("calendar: not where a month or a year begins")
+	ErrUnaligned = errors.New("not where a month or a year begins")
 	// ErrLimit means that a result would have more than [MaxBuckets] entries.
-	ErrLimit = errors.New("calendar: too many months or years")
+	ErrLimit = errors.New("too many months or years")
 )
 
 func invalid(format string, args ...any) error {

@@ -52,7 +52,7 @@ func ExampleBuckets() {
 	// [6 696 298] <nil>
 	// [6 696 744] <nil>
 	// 1446 <nil>
-	// calendar: not where a month or a year begins: element 1000 lies within a month that has elements 702 to 1445
+	// not where a month or a year begins: element 1000 lies within a month that has elements 702 to 1445
 }
 
 // Monthly means of a climate model as CMIP stores them, in the middle of each month of a
@@ -94,7 +94,7 @@ func ExampleBoundaries() {
 	// Output:
 	// <nil> true
 	// 731 <nil>
-	// calendar: coordinate too short: it has 731 values, but none for element 731; extend the coordinate first
+	// coordinate too short: it has 731 values, but none for element 731; extend the coordinate first
 }
 
 func ExampleUnits() {
@@ -111,7 +111,7 @@ func ExampleUnits() {
 	// Output:
 	// 2024-02-07T06:00:00 <nil>
 	// 1087854 <nil>
-	// calendar: not supported: "months" have no fixed length in the calendar standard; count days or hours
+	// not supported: "months" have no fixed length in the calendar standard; count days or hours
 }
 
 func ExampleCalendar() {

@@ -359,7 +359,7 @@ func TestUnaligned(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Buckets(Month).Fits(40)
-	if want := "calendar: not where a month or a year begins: element 40 lies within a month that has elements 31 to 59"; err == nil || err.Error() != want {
+	if want := "not where a month or a year begins: element 40 lies within a month that has elements 31 to 59"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -26,15 +26,15 @@ import (
 var (
 	// ErrCorrupt means that stored bytes do not decode to what the metadata promises.
 	// The chunk must be restored or written again. It is never read as fill value.
-	ErrCorrupt = errors.New("codec: corrupt data")
+	ErrCorrupt = errors.New("corrupt data")
 	// ErrChecksum means that a checksum does not match. It is an ErrCorrupt.
 	ErrChecksum = checksumError{}
 	// ErrUnsupported means that no codec is registered under a name, or that a codec does
 	// not support its configuration.
-	ErrUnsupported = sentinel.New("codec: not supported", sentinel.ErrUnsupported)
+	ErrUnsupported = sentinel.New("not supported", sentinel.ErrUnsupported)
 	// ErrConfiguration means that the configuration of a codec is invalid, or does not
 	// fit its place in the chain.
-	ErrConfiguration = errors.New("codec: invalid configuration")
+	ErrConfiguration = errors.New("invalid configuration")
 	// ErrTooLong means that bytes decode to more than the permitted length. It is an
 	// ErrCorrupt.
 	ErrTooLong = tooLongError{}
@@ -43,7 +43,7 @@ var (
 	// ErrRoom means that elements of variable length need more bytes than their heap may
 	// hold ([strided.Heap.Room]). The stored bytes are fine: a caller that can give more
 	// room decodes them again.
-	ErrRoom = errors.New("codec: no room")
+	ErrRoom = errors.New("no room")
 )
 
 type checksumError struct{}

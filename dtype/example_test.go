@@ -16,7 +16,7 @@ func ExampleParse() {
 	fmt.Println(err)
 	// Output:
 	// complex64 complex 8 4 <nil>
-	// dtype: invalid: data type "r12": raw types have a positive multiple of 8 bits, as "r16"
+	// invalid data type or fill value: data type "r12": raw types have a positive multiple of 8 bits, as "r16"
 }
 
 func ExampleOf() {
@@ -47,7 +47,7 @@ func ExampleType_ParseFill() {
 	// -0.0
 	// "NaN"
 	// "0x7fc00001"
-	// dtype: invalid: fill value "128" of int8: expected an integer from -128 to 127
+	// invalid data type or fill value: fill value "128" of int8: expected an integer from -128 to 127
 }
 
 func ExampleType_ParseText() {

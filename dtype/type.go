@@ -21,10 +21,10 @@ import (
 var (
 	// ErrUnsupported means that this package does not support a data type, which may
 	// still be a legal one. An array of that type can be described but not read.
-	ErrUnsupported = sentinel.New("dtype: data type not supported", sentinel.ErrUnsupported)
+	ErrUnsupported = sentinel.New("data type not supported", sentinel.ErrUnsupported)
 	// ErrInvalid means that the name of a data type, or a value, is malformed or out of
 	// range. The message states what is expected.
-	ErrInvalid = errors.New("dtype: invalid")
+	ErrInvalid = errors.New("invalid data type or fill value")
 )
 
 // Kind is the family of a data type.

@@ -545,6 +545,6 @@ func ExampleGrid_Divided() {
 	fmt.Println("clipped at the shards' ends", clipped.Sizes()[0])
 	// Output:
 	// [2 1] shards, [10 4] inner chunks; along axis 0 [{10 9} {5 1}]
-	// axis 0: grid: invalid chunk grid: shard 0 is stored with 60 elements, which inner chunks of 8 do not divide: shards of 56 or 64 would do, or inner chunks of 1, 2, 4, 5 or 10, which divide all shards; inner chunks that are clipped at the end of a shard are an experiment
+	// axis 0: invalid chunk grid: shard 0 is stored with 60 elements, which inner chunks of 8 do not divide: shards of 56 or 64 would do, or inner chunks of 1, 2, 4, 5 or 10, which divide all shards; inner chunks that are clipped at the end of a shard are an experiment
 	// clipped at the shards' ends [{8 7} {4 1} {8 4} {3 1}]
 }

@@ -11,14 +11,14 @@ import (
 
 var (
 	// ErrInvalid means that edges, shapes or metadata break a rule of the specification.
-	ErrInvalid = errors.New("grid: invalid chunk grid")
+	ErrInvalid = errors.New("invalid chunk grid")
 	// ErrUnsupported means that this package does not know a chunk grid or a form of one,
 	// or that a list would be too long.
-	ErrUnsupported = sentinel.New("grid: not supported", sentinel.ErrUnsupported)
+	ErrUnsupported = sentinel.New("not supported", sentinel.ErrUnsupported)
 	// ErrOverflow means that a sum or a product of lengths overflows int64.
-	ErrOverflow = errors.New("grid: number exceeds 64 bits")
+	ErrOverflow = errors.New("number exceeds 64 bits")
 	// ErrOutOfRange means that an index lies outside the array or the grid.
-	ErrOutOfRange = errors.New("grid: out of range")
+	ErrOutOfRange = errors.New("out of range")
 )
 
 // AxisError adds the number of an axis to an error.

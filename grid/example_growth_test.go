@@ -114,7 +114,7 @@ func ExampleParseGrowth() {
 	// pattern:31,28,31
 	// preplanned:[[365,10]]
 	// needs times
-	// growth fixed:0: grid: invalid chunk grid: edge length must be at least 1, got 0
+	// growth fixed:0: invalid chunk grid: edge length must be at least 1, got 0
 }
 
 func ExampleAxis_Shrunk() {

@@ -242,7 +242,7 @@ func TestGridGrown(t *testing.T) {
 		{[]int64{9, 12, 7}, []grid.Growth{grid.Fixed(3)}, "[[1, 2, [3, 2]], 4, [[2, 2], 3]]"},
 		{[]int64{9, 12, 7}, []grid.Growth{grid.RepeatLast(), grid.AppendOne(), grid.Fixed(5)}, "[[1, 2, [3, 2]], 4, [[2, 2], 5]]"},
 		{[]int64{3, 12, 7}, []grid.Growth{grid.Fixed(3)}, "[[1, 2, 3], 4, [[2, 2], 3]]"},
-		{[]int64{6, 12, 4}, []grid.Growth{grid.Fixed(3)}, "axis 1: grid: invalid chunk grid: growth fixed:3 on an axis whose chunks of 4 follow the extent: unlock turns it into a list"},
+		{[]int64{6, 12, 4}, []grid.Growth{grid.Fixed(3)}, "axis 1: invalid chunk grid: growth fixed:3 on an axis whose chunks of 4 follow the extent: unlock turns it into a list"},
 		{[]int64{9, 12, 7}, []grid.Growth{grid.RepeatLast(), grid.Fixed(4), grid.Fixed(5)}, "axis 1:"},
 		{[]int64{9, 12, 7}, []grid.Growth{grid.RepeatLast(), grid.Fixed(4)}, "2 growth policies for 3 axes"},
 		{[]int64{6, 10, 4}, []grid.Growth{grid.Fixed(4)}, "[[1, 2, 3], 4, [[2, 2]]]"},

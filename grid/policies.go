@@ -14,7 +14,7 @@ import (
 
 // ErrCalendar means that a growth policy is a calendar policy. Such a policy needs the
 // times of the elements, which this package does not know: make it with [ByBoundaries].
-var ErrCalendar = errors.New("grid: a calendar policy needs times")
+var ErrCalendar = errors.New("a calendar policy needs times")
 
 // ParseGrowth parses a growth policy: append-one, repeat-last, fixed:N, pattern:N,N,… or
 // preplanned:[…], a JSON list of edges and runs [length, count]. It returns an error that

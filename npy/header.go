@@ -19,7 +19,7 @@ import (
 )
 
 // ErrInvalid means that a file is not a .npy file, or that its header is malformed.
-var ErrInvalid = errors.New("npy: invalid file")
+var ErrInvalid = errors.New("invalid .npy file")
 
 const (
 	magic = "\x93NUMPY"

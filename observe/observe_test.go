@@ -138,7 +138,7 @@ func TestLog(t *testing.T) {
 		"level=DEBUG msg=read key=a/c/0 bytes=1048576 duration=30ms outcome=ok",
 		"level=DEBUG msg=coalesce key=a/c/0 count=1200 duration=0s outcome=ok",
 		"level=DEBUG msg=get key=a/c/1 bytes=0 duration=1ms outcome=absent",
-		`level=WARN msg=put_if key=a/c/2 bytes=0 duration=1ms outcome=conflict error="store: changed by another writer"`,
+		`level=WARN msg=put_if key=a/c/2 bytes=0 duration=1ms outcome=conflict error="changed by another writer"`,
 	}
 	if got := strings.Split(strings.TrimSpace(out.String()), "\n"); !slices.Equal(got, want) {
 		t.Errorf("the log is %q, want %q", got, want)

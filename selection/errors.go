@@ -13,7 +13,7 @@ import (
 
 // ErrInvalid means that a selection is malformed or does not fit the array. If an axis is
 // at fault, the error names it and its extent.
-var ErrInvalid = errors.New("selection: invalid selection")
+var ErrInvalid = errors.New("invalid selection")
 
 // IndexError reports an index outside its axis. It wraps [ErrInvalid] and is itself
 // wrapped in a [varve.dev/zarr/grid.AxisError] that names the axis.

@@ -12,7 +12,7 @@ import (
 
 // ErrInvalidKey means that a text is not a legal key, node path or node name. The message
 // names the offending segment.
-var ErrInvalidKey = errors.New("store: invalid key")
+var ErrInvalidKey = errors.New("invalid key")
 
 // Key names one value of a store: segments separated by '/', such as "t2m/c/0/1".
 //

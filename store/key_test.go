@@ -224,7 +224,7 @@ func ExampleParseKey() {
 	fmt.Println(err)
 	// Output:
 	// t2m/c/0 1 <nil>
-	// store: invalid key "../secret": segment ".." leads out of its directory
+	// invalid key "../secret": segment ".." leads out of its directory
 }
 
 // TestPathKey checks that no name leads out of a path.

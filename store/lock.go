@@ -15,7 +15,7 @@ import (
 
 // ErrLocked means that another writer holds a lock and that the caller's timeout has
 // passed. The error is a [*LockError].
-var ErrLocked = errors.New("store: locked by another writer")
+var ErrLocked = errors.New("locked by another writer")
 
 // Locking configures how locks are taken. The zero Locking waits without limit and
 // reports nothing.

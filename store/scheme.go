@@ -3,9 +3,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -120,6 +122,9 @@ func folderNamed(name string) (open FolderFunc) {
 			open, longest = f, len(suffix)
 		}
 	}
+	if open == nil && strings.HasSuffix(name, ".vz") {
+		return openManifest
+	}
 	return open
 }
 
@@ -151,7 +156,7 @@ func OpenPlain(ctx context.Context, location string, access Access) (Store, Path
 	open, known := schemes.byName[scheme]
 	schemes.RUnlock()
 	if !known {
-		return nil, Path{}, fmt.Errorf("%w: scheme %q; the known schemes are %s", ErrUnsupported, scheme, strings.Join(schemeNames(), ", "))
+		return nil, Path{}, unknownScheme(scheme)
 	}
 	s, path, err := open(ctx, location, access)
 	if err == nil && scheme != "file" {
@@ -193,6 +198,39 @@ func Wrap(ctx context.Context, s Store) Store {
 		return wrap(s)
 	}
 	return s
+}
+
+// packages names the packages of this project that open locations of a scheme.
+var packages = map[string]string{
+	"s3": "cloud/s3", "s3a": "cloud/s3", "gs": "cloud/gcs", "gcs": "cloud/gcs",
+	"az": "cloud/azure", "abfs": "cloud/azure", "abfss": "cloud/azure",
+}
+
+// unknownScheme is the error for a location with a scheme that is not registered.
+func unknownScheme(scheme string) error {
+	if p, known := packages[scheme]; known {
+		return fmt.Errorf("%w: scheme %q (import _ \"varve.dev/zarr/%s\")", ErrUnsupported, scheme, p)
+	}
+	return fmt.Errorf("%w: scheme %q; the known schemes are %s", ErrUnsupported, scheme, strings.Join(schemeNames(), ", "))
+}
+
+// openManifest is the opener of folders whose names end in .vz in a program that does not
+// import the package which reads them. It finds out whether a folder is a manifest.
+func openManifest(ctx context.Context, folder, name string, _ Access) (Store, error) {
+	s, path, err := OpenPlain(ctx, cmp.Or(folder, "."), Read)
+	if err != nil {
+		return nil, fs.ErrNotExist // opening the location itself says what is wrong
+	}
+	if c, ok := s.(io.Closer); ok {
+		defer c.Close()
+	}
+	if path, err = path.Join(name); err != nil {
+		return nil, fs.ErrNotExist
+	}
+	if is, err := Exists(ctx, s, path.MustKey("manifest.json")); err != nil || !is {
+		return nil, fs.ErrNotExist
+	}
+	return nil, fmt.Errorf("%w: %s is a manifest of references (import _ \"varve.dev/zarr/virtual\")", ErrUnsupported, name)
 }
 
 // schemeNames returns the registered schemes in alphabetical order.

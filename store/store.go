@@ -61,25 +61,25 @@ import (
 
 var (
 	// ErrUnsupported means that a store lacks a power. Use another store or another call.
-	ErrUnsupported = sentinel.New("store: not supported by this store", sentinel.ErrUnsupported)
+	ErrUnsupported = sentinel.New("not supported by this store", sentinel.ErrUnsupported)
 	// ErrConflict means that the condition of a conditional write did not hold, because a
 	// concurrent writer came first. Nothing was written. Read the value again and retry.
-	ErrConflict = errors.New("store: changed by another writer")
+	ErrConflict = errors.New("changed by another writer")
 	// ErrTooLarge means that a value is longer than the caller's limit. If you trust the
 	// value, raise the limit.
-	ErrTooLarge = errors.New("store: value too large")
+	ErrTooLarge = errors.New("value too large")
 	// ErrNoBucket means that the bucket or container of a store does not exist: the
 	// service has said so. Nothing was written. It is not [fs.ErrNotExist], because its
 	// values must not be read as missing ones. Check its name, or create it.
-	ErrNoBucket = errors.New("store: the bucket does not exist")
+	ErrNoBucket = errors.New("the bucket does not exist")
 	// ErrRefused means that a service has refused a write for lack of permission, or that
 	// the write was not sent for lack of credentials, and that no attempt may have taken
 	// effect. Nothing was written. Drivers say so by [Refused].
-	ErrRefused = errors.New("store: the write was refused")
+	ErrRefused = errors.New("the write was refused")
 	// ErrDurability means that the operating system failed to make written bytes durable.
 	// The store refuses further writes, because a second sync may succeed without the
 	// bytes. Open the store again.
-	ErrDurability = errors.New("store: written data may not be durable")
+	ErrDurability = errors.New("written data may not be durable")
 )
 
 // Store reads values. Its methods are safe for concurrent use.

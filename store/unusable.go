@@ -13,7 +13,7 @@ import (
 
 // ErrUnusable is the error of a listing that has found names which no call can use. See
 // [UnusableError].
-var ErrUnusable = errors.New("store: names that cannot be used")
+var ErrUnusable = errors.New("names that cannot be used")
 
 // UnusableError ends a listing that has yielded everything else. A store may hold what is
 // no value, such as a pipe, and a bucket may hold objects whose names are no keys, such

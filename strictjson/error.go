@@ -14,20 +14,20 @@ import (
 // that callers make with [Value.Errorf].
 var (
 	// ErrSyntax means that the bytes are not a JSON document (RFC 8259).
-	ErrSyntax = errors.New("strictjson: not JSON")
+	ErrSyntax = errors.New("not JSON")
 	// ErrDuplicate means that an object has two members with the same name.
-	ErrDuplicate = errors.New("strictjson: duplicate member")
+	ErrDuplicate = errors.New("duplicate member")
 	// ErrUnicode means that a string is not valid UTF-8, or escapes half of a
 	// surrogate pair.
-	ErrUnicode = errors.New("strictjson: invalid Unicode")
+	ErrUnicode = errors.New("invalid Unicode")
 	// ErrLimit means that the document is longer or deeper than [Limits] allows.
-	ErrLimit = errors.New("strictjson: limit exceeded")
+	ErrLimit = errors.New("limit exceeded")
 	// ErrKind means that a value is not of the requested kind.
-	ErrKind = errors.New("strictjson: wrong kind of value")
+	ErrKind = errors.New("wrong kind of value")
 	// ErrFraction means that a number is not an integer.
-	ErrFraction = errors.New("strictjson: not an integer")
+	ErrFraction = errors.New("not an integer")
 	// ErrOverflow means that a number does not fit into the requested type.
-	ErrOverflow = errors.New("strictjson: number out of range")
+	ErrOverflow = errors.New("number out of range")
 )
 
 // Error is an error at one place of a document. Its text begins with the pointer, as in

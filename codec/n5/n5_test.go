@@ -250,7 +250,7 @@ func TestRefuses(t *testing.T) {
 		{extension(2), codec.Spec{Type: dtype.Bool, Rank: 2}, codec.ErrConfiguration, "N5 has no bool"},
 		{extension(2), codec.Spec{Type: dtype.Complex64, Rank: 2}, codec.ErrConfiguration, "N5 has no complex64"},
 		{extension(2), codec.Spec{Type: dtype.Uint8, Rank: 3}, codec.ErrConfiguration, "codec 0 (transpose)"},
-		{Extension(transpose.Extension(0, 1), big), codec.Spec{Type: dtype.Uint8, Rank: 2}, codec.ErrConfiguration, "codec 0 (transpose): codec: invalid configuration: its order is [0 1], but N5 reverses"},
+		{Extension(transpose.Extension(0, 1), big), codec.Spec{Type: dtype.Uint8, Rank: 2}, codec.ErrConfiguration, "codec 0 (transpose): invalid configuration: its order is [0 1], but N5 reverses"},
 		{Extension(transpose.Extension(1, 0), none), codec.Spec{Type: dtype.Uint16, Rank: 2}, codec.ErrConfiguration, "codec 1 (bytes)"},
 		{Extension(transpose.Extension(1, 0), big, transpose.Extension(1, 0)), codec.Spec{Type: dtype.Uint16, Rank: 2}, codec.ErrConfiguration, "codec 2 (transpose)"},
 		{Extension(transpose.Extension(1, 0), big, metadata.Extension{Name: "nope"}), codec.Spec{Type: dtype.Uint16, Rank: 2}, codec.ErrUnsupported, "codec 2 (nope)"},

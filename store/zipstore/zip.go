@@ -48,7 +48,7 @@ import (
 
 // ErrCorrupt means that bytes are not a zip archive, or that the archive is damaged or
 // forged. Get another copy.
-var ErrCorrupt = errors.New("zip: damaged archive")
+var ErrCorrupt = errors.New("damaged zip archive")
 
 // Options configure reading an archive. The zero Options are the defaults.
 type Options struct {

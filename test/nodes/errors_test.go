@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec/crc32c"
@@ -134,6 +135,30 @@ func TestReadOnly(t *testing.T) {
 		"delete":     zarr.At(s, "a").Delete(ctx, nil), "chunk": a.WriteChunk(ctx, []int64{0, 0}, make([]byte, 16)),
 	} {
 		t.Run(name, func(t *testing.T) { fixture.Expect(t, err, zarr.ErrReadOnly, "permission") })
+	}
+}
+
+// TestMissingImports opens locations whose packages this program does not import.
+func TestMissingImports(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, fstest.MapFS{
+		"a.vz/zarr.json": {Data: []byte(`{"zarr_format": 3, "node_type": "group"}`)}, "a.vz/manifest.json": {Data: []byte("{}")},
+		"b.vz/zarr.json": {Data: []byte(`{"zarr_format": 3, "node_type": "group"}`)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for location, want := range map[string]string{
+		"s3://bucket/a": "cloud/s3", "gs://bucket/a": "cloud/gcs", "abfs://container@account/a": "cloud/azure",
+		filepath.Join(dir, "a.vz"): "virtual", filepath.Join(dir, "a.vz/t"): "virtual",
+	} {
+		_, err := zarr.Open(t.Context(), location, nil)
+		fixture.Expect(t, err, zarr.ErrUnsupported, "unsupported", `import _ "varve.dev/zarr/`+want+`"`)
+	}
+	_, err := zarr.Open(t.Context(), "foo://a", nil)
+	fixture.Expect(t, err, zarr.ErrUnsupported, "unsupported", "the known schemes are file, http, https")
+	// A name alone decides nothing.
+	if _, err := zarr.Open(t.Context(), filepath.Join(dir, "b.vz"), nil); err != nil {
+		t.Error(err)
 	}
 }
 

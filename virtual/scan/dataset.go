@@ -14,11 +14,11 @@ import (
 
 // ErrUnsupported means that a file, or an array in it, is valid but has something that
 // Zarr or this program cannot express.
-var ErrUnsupported = sentinel.New("scan: not supported", sentinel.ErrUnsupported)
+var ErrUnsupported = sentinel.New("not supported", sentinel.ErrUnsupported)
 
 // ErrCorrupt means that a file is damaged or is not of the format that its first bytes
 // promise.
-var ErrCorrupt = errors.New("scan: damaged file")
+var ErrCorrupt = errors.New("damaged file")
 
 // Corruptf returns an [ErrCorrupt] with a reason.
 func Corruptf(format string, args ...any) error {
