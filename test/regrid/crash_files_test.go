@@ -202,6 +202,50 @@ func TestFaultFiles(t *testing.T) {
 	}
 }
 
+// TestFaultSyncs fails one sync of a file or a directory, or that one and all later ones:
+// the device loses what was written before. The array has its elements on the disk and in
+// every image that a power cut may leave, and the same call completes the work.
+func TestFaultSyncs(t *testing.T) {
+	fixture.Sequential(t)
+	points := 0
+	for name, c := range changes {
+		for _, stays := range []bool{false, true} {
+			u := trial{change: c, name: name}
+			t.Run(fmt.Sprintf("%s/%t", name, stays), func(t *testing.T) { points += u.loseSyncs(t, stays) })
+		}
+	}
+	t.Logf("%d syncs", points)
+	if points < 400 {
+		t.Errorf("only %d syncs have failed", points)
+	}
+}
+
+// loseSyncs fails each sync, and all later ones if the fault stays. It returns how many
+// were failed.
+func (c *trial) loseSyncs(t *testing.T, stays bool) int {
+	for n := int64(0); ; n++ {
+		d := c.disk(t)
+		var syncs atomic.Int64
+		fail := func(op vfs.Op) error {
+			if !strings.Contains(op.Kind, "sync") {
+				return nil
+			}
+			if k := syncs.Add(1) - 1; k == n || stays && k > n {
+				return syscall.EIO
+			}
+			return nil
+		}
+		err := c.run(t.Context(), fixture.FileStore(vfs.Hook(d, fail)), nil)
+		if syncs.Load() <= n {
+			return int(n)
+		}
+		for label, image := range d.Images(uint64(n), fixture.RandomImages()) {
+			c.check(t, image, n%5 == 0 || fixture.Long(), fmt.Sprintf("sync %d, %s: %v", n, label, err))
+		}
+		c.check(t, d, true, fmt.Sprintf("sync %d: %v", n, err))
+	}
+}
+
 // wants checks the disk after a fault, and what the call has returned.
 func (c *trial) wants(t *testing.T, d *vfs.Disk, err error, n int64) {
 	t.Helper()
