@@ -32,7 +32,7 @@ func Crowd(t *testing.T, server string, at func(url, name string) string, scenes
 func CrowdWithFaults(t *testing.T, server string, rate int, at func(url, name string) string, scenes ...*Scene) {
 	for _, s := range scenes {
 		t.Run(s.name, func(t *testing.T) {
-			proxy := newProxy(t, server, rate)
+			proxy := newProxy(t, server, rate, rand.Uint64())
 			run(t, at(proxy.url, s.name), s, proxy)
 		})
 	}

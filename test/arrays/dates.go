@@ -33,7 +33,7 @@ func Dates(t *testing.T, server string, at func(url, name string) string) {
 // hour has begun just now.
 func grace(t *testing.T, server string, at func(url, name string) string) {
 	const vacuums = 24
-	p := newProxy(t, server, math.MaxInt)
+	p := newProxy(t, server, math.MaxInt, 0)
 	p.clock.period, p.clock.next = 0, math.MaxInt
 	if err := filled(t.Context(), at(server, "grace"), twoBatches()); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func grace(t *testing.T, server string, at func(url, name string) string) {
 // superseded grid.
 func first(t *testing.T, server string, at func(url, name string) string) {
 	const most = 32 // a vacuum takes fewer answers until it knows the age of the grid
-	p := newProxy(t, server, math.MaxInt)
+	p := newProxy(t, server, math.MaxInt, 0)
 	p.clock.next, p.clock.until = math.MaxInt, time.Now().Add(24*time.Hour)
 	if err := filled(t.Context(), at(server, "first"), twoBatches()); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func superseded(ctx context.Context, a *zarr.Array, grace time.Duration) (kept i
 // the same length with other rows. Then dates are hours ahead, by which the chunk is
 // older than the reader's grid. The reader finds the right rows all the same.
 func stale(t *testing.T, server string, at func(url, name string) string) {
-	p := newProxy(t, server, math.MaxInt)
+	p := newProxy(t, server, math.MaxInt, 0)
 	p.clock.next = math.MaxInt
 	p.clock.by, p.clock.until = 5*time.Hour, time.Now().Add(24*time.Hour)
 	rows := twoBatches()

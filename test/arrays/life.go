@@ -44,7 +44,7 @@ func Life(t *testing.T, server string, rate int, at func(url, name string) strin
 	}
 	name := fmt.Sprintf("life-%d", seed)
 	if server != "" {
-		l.proxy = newProxy(t, server, rate)
+		l.proxy = newProxy(t, server, rate, seed)
 		server = l.proxy.url
 	}
 	l.location = at(server, name)

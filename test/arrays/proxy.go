@@ -32,6 +32,7 @@ type proxy struct {
 	server  *httputil.ReverseProxy
 
 	mu       sync.Mutex
+	dice     *rand.Rand
 	inFlight map[*http.Request]chan struct{}
 }
 
@@ -87,15 +88,16 @@ var faults = []fault{
 }
 
 // newProxy starts a proxy in front of the server at a URL. It ends with the test. Once a
-// test asks for it, one in rate requests comes to harm.
-func newProxy(t *testing.T, to string, rate int) *proxy {
+// test asks for it, one in rate requests comes to harm. The seed decides which: the same
+// seed harms the requests with the same numbers.
+func newProxy(t *testing.T, to string, rate int, seed uint64) *proxy {
 	t.Helper()
 	target, err := url.Parse(to)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &proxy{harmed: make([]atomic.Int64, len(faults)), clock: clock{period: period, next: 50 + rand.IntN(100)},
-		inFlight: map[*http.Request]chan struct{}{}}
+		inFlight: map[*http.Request]chan struct{}{}, dice: rand.New(rand.NewPCG(seed, 1))}
 	p.server = &httputil.ReverseProxy{
 		ErrorLog: log.New(io.Discard, "", 0), // killed programs break their requests off
 		Rewrite: func(q *httputil.ProxyRequest) {
@@ -114,7 +116,7 @@ func newProxy(t *testing.T, to string, rate int) *proxy {
 		defer p.enter(r)()
 		switch {
 		case harmful && p.clock.refuses(w, r):
-		case harmful && rand.IntN(rate) == 0:
+		case harmful && p.unlucky(rate):
 			k := p.turn.Add(1) % int64(len(faults)) // each of them comes
 			p.harmed[k].Add(1)
 			faults[k].do(p, w, r)
@@ -127,6 +129,13 @@ func newProxy(t *testing.T, to string, rate int) *proxy {
 	p.url = front.URL
 	t.Cleanup(front.Close)
 	return p
+}
+
+// unlucky draws whether the next request comes to harm.
+func (p *proxy) unlucky(rate int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dice.IntN(rate) == 0
 }
 
 // harm begins or ends to do harm.
