@@ -23,6 +23,7 @@ const (
 	wordForChecksum
 	wordForElementSize
 	zeroElementSize
+	zeroChunk
 )
 
 // repairs lists the programs that write each deviation, and the note for the reader of
@@ -83,6 +84,10 @@ var repairs = [...]struct {
 		source:  "netcdf-c, which takes the size of the type: plugins/NCZhdf5filters.c",
 		note:    "the elementsize of shuffle is 0, which was read as the size of the data type (netcdf-c writes it); zarr-python does not, and returns wrong values",
 		misread: true,
+	},
+	zeroChunk: {
+		source: "older zarr-python, for axes of extent 0; zarr-python 3.4 reads 1",
+		note:   "the chunk length 0 of an axis without elements was read as 1, the smallest length",
 	},
 }
 

@@ -116,6 +116,8 @@ func TestRepairsV2(t *testing.T) {
 		"shuffle 1": {map[string]string{"dtype": `"|i1"`, "filters": `[{"id":"shuffle","elementsize":0}]`}, "", `"filters":[{"id":"shuffle","elementsize":0}]`, "1}"},
 		"no size":   {map[string]string{"dtype": `"<i2"`, "filters": `[{"id":"shuffle"}]`}, "", `"filters":[{"id":"shuffle"}]`, "size"},
 		"separator": {map[string]string{"dimension_separator": "null"}, "dimension_separator", `"chunks"`, "separator"},
+		"chunk 0":   {map[string]string{"shape": "[0,3]", "chunks": "[0,2]"}, "chunk length 0", `"chunks":[1,2]`, "[0,2]"},
+		"chunks 0":  {map[string]string{"shape": "[0,0]", "chunks": "[0,0]"}, "chunk length 0", `"chunks":[1,1]`, `"chunks":[0`},
 		"bool 1":    {map[string]string{"dtype": `"|b1"`, "fill_value": "1"}, "1 as true", `"fill_value":true`, ":1"},
 		"bool 0":    {map[string]string{"dtype": `"|b1"`, "fill_value": "0"}, "0 was read as false", `"fill_value":false`, ":0"},
 	} {

@@ -69,9 +69,16 @@ func (r *readerV2) grid() (err error) {
 		return v.Errorf("chunks of %d dimensions, the array has %d", len(chunks), len(r.array.Shape))
 	}
 	for i, e := range v.Elements() {
-		// The product of the shape would be 0, so no chunk could hold an element.
-		if chunks[i] == 0 {
-			return e.Errorf("a chunk must not be 0 elements long")
+		switch {
+		case chunks[i] > 0:
+		case r.array.Shape[i] > 0:
+			// The product of the shape would be 0, so no chunk could hold an element.
+			return e.Errorf("a chunk must not be 0 elements long, the axis has %d", r.array.Shape[i])
+		default:
+			// Nothing is stored along an empty axis, so any length is right. Package grid
+			// and zarr-python take the smallest one.
+			chunks[i] = 1
+			r.repair(zeroChunk)
 		}
 	}
 	w := new(writer)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -110,5 +111,56 @@ func TestUnsetMissingFormat2(t *testing.T) {
 		if status != 1 || !strings.Contains(errs, `there is no attribute "unit"`) || strings.Contains(errs, "tries") {
 			t.Errorf("%q: status %d, %s", args, status, errs)
 		}
+	}
+}
+
+// TestChunksOfZero reads arrays of both formats with chunks of length 0 along axes
+// without elements, converts groups of them, and appends to them.
+func TestChunksOfZero(t *testing.T) {
+	const (
+		old = `{"zarr_format":2,"shape":%[1]s,"chunks":%[2]s,"dtype":"<f4","compressor":null,"fill_value":null,"filters":null,"order":"C"}`
+		now = `{"zarr_format":3,"node_type":"array","shape":%[1]s,"data_type":"float32","fill_value":0,"codecs":[{"name":"bytes","configuration":{"endian":"little"}}],
+			"chunk_grid":{"name":"regular","configuration":{"chunk_shape":%[2]s}},"chunk_key_encoding":{"name":"v2"}}`
+	)
+	for _, c := range []struct{ shape, chunks, rows, elements string }{
+		{"[0]", "[0]", "[5,6]", "[5.0,6.0]"},
+		{"[0,3]", "[0,3]", "[[1,2,3]]", "[[1.0,2.0,3.0]]"},
+		{"[0,3]", "[0,2]", "[[1,2,3],[4,5,6]]", "[[1.0,2.0,3.0],[4.0,5.0,6.0]]"},
+	} {
+		for format, text := range map[string]string{"2": old, "3": now} {
+			root, other := filepath.Join(t.TempDir(), "s.zarr"), "3"
+			document := "e/zarr.json"
+			must(t, "", "create", root, "--group", "--zarr-format", format)
+			if format == "2" {
+				document = "e/.zarray"
+			} else {
+				other = "2"
+			}
+			overwrite(t, filepath.Join(root, document), fmt.Sprintf(text, c.shape, c.chunks))
+			if out := must(t, "", "info", root+"/e"); !strings.Contains(out, "chunk length 0 of an axis without elements was read as 1") || strings.Contains(out, "not: zarr-python") {
+				t.Errorf("format %s: %s", format, out)
+			}
+			if out := must(t, "", "export", root+"/e", "--format", "json"); strings.TrimSpace(out) != "[]" {
+				t.Errorf("format %s, %s: elements %s", format, c.chunks, out)
+			}
+			must(t, "", "check", root)
+			must(t, "", "convert", root, root+".copy", "--to", other)
+			must(t, "", "convert", root, "--to", other)
+			for _, array := range []string{root + "/e", root + ".copy/e"} {
+				must(t, "", "check", array)
+				must(t, c.rows, "append", array, "--format", "json")
+				if out := strings.Join(strings.Fields(must(t, "", "export", array, "--format", "json")), ""); out != c.elements {
+					t.Errorf("format %s, %s: appended elements %s", format, c.chunks, out)
+				}
+				if out := must(t, "", "info", array); strings.Contains(out, "chunk length 0") {
+					t.Errorf("format %s: the document that was written: %s", format, out)
+				}
+			}
+		}
+	}
+	bad := filepath.Join(t.TempDir(), "bad.zarr")
+	overwrite(t, filepath.Join(bad, ".zarray"), fmt.Sprintf(old, "[0,3]", "[1,0]"))
+	if _, errs, status := execute(t, "", "info", bad); status == 0 || !strings.Contains(errs, "must not be 0 elements long, the axis has 3") {
+		t.Errorf("status %d: %s", status, errs)
 	}
 }

@@ -66,6 +66,8 @@ func formOfNote(note string, variable bool) form {
 		return lenient
 	case slices.ContainsFunc(lenientNotes, func(part string) bool { return strings.Contains(note, part) }):
 		return lenient
+	case strings.HasPrefix(note, "the chunk length 0 "): // of format 2; that of format 3 is a note of the grid
+		return draft
 	}
 	return odd
 }
