@@ -3,6 +3,7 @@
 package cf
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -16,6 +17,25 @@ type Times struct{ calendar.Units }
 // Both such calendars number the days alike.
 func (t Times) IsReal() bool {
 	return t.Calendar() == calendar.Standard || t.Calendar() == calendar.ProlepticGregorian
+}
+
+// reform is 1582-10-15, the day from which on the real calendars agree, counted from
+// 1970.
+const reform = -141427
+
+// CanBe reports whether times of t can be counted in the units of o: their calendars are
+// one, or both are real. Real calendars differ before 1582-10-15; see [Times.Agree].
+func (t Times) CanBe(o Times) bool {
+	return t.Calendar() == o.Calendar() || t.IsReal() && o.IsReal()
+}
+
+// Agree returns an error if a time, which t can be in o, has other dates in the two
+// calendars.
+func (t Times) Agree(o Times, at calendar.Instant) error {
+	if t.Calendar() != o.Calendar() && at.Day < reform {
+		return fmt.Errorf("calendar %v and calendar %v differ before 1582-10-15", t.Calendar(), o.Calendar())
+	}
+	return nil
 }
 
 // Instant returns the time of a number, which is written as in JSON. Integers are not

@@ -5,9 +5,6 @@ package virtual
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -77,7 +74,13 @@ func keepsValues(a *Array, dimension string, m *Manifest) bool {
 // hasNumbers reports whether the elements of an array can be kept as values.
 func hasNumbers(doc *metadata.Array) bool {
 	t, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
-	return err == nil && (t.Kind() == dtype.KindInt || t.Kind() == dtype.KindUint || t.Kind() == dtype.KindFloat) && t.Size() >= 2
+	return err == nil && ((t.Kind() == dtype.KindInt || t.Kind() == dtype.KindUint) && t.Size() >= 2 || isFloat(t))
+}
+
+// isFloat reports whether elements are floats of IEEE 754, as [floatOf] reads them:
+// bfloat16 and the types of 8 bits are others.
+func isFloat(t dtype.Type) bool {
+	return t == dtype.Of[dtype.Float16]() || t == dtype.Of[float32]() || t == dtype.Of[float64]()
 }
 
 // boundsOf returns the coordinate whose bounds an array has (CF conventions, sections 7.1
@@ -143,17 +146,18 @@ func textAttribute(a *Array, name string) string {
 
 // readCoordinate reads the values of an array of a part.
 func readCoordinate(ctx context.Context, p *Part, a *Array) (*coordinate, error) {
-	c := &coordinate{}
-	var err error
-	if c.typ, err = dtype.Parse(a.Document.DataType.Name, a.Document.DataType.Configuration); err != nil {
-		return nil, err
+	c, err := coordinateOf(a, boundsOf(a, p.Manifest))
+	if err == nil {
+		c.values, err = p.Values(ctx, a.Path)
 	}
-	if c.values, err = p.Values(ctx, a.Path); err != nil {
-		return nil, err
-	}
-	c.times = timesOf(a, boundsOf(a, p.Manifest))
-	c.missing = missingOf(a, c.typ)
-	return c, nil
+	return c, err
+}
+
+// coordinateOf returns what the values of an array are, without them. The other array is
+// the coordinate whose bounds it has, or nil.
+func coordinateOf(a, of *Array) (*coordinate, error) {
+	t, err := dtype.Parse(a.Document.DataType.Name, a.Document.DataType.Configuration)
+	return &coordinate{typ: t, times: timesOf(a, of), missing: missingOf(a, t)}, err
 }
 
 // missingOf returns the elements of an array that stand for no value. A fill value of 0
@@ -173,149 +177,6 @@ func missingOf(a *Array, t dtype.Type) (list [][]byte) {
 		list = append(list, missing.List(t, raw)...)
 	}
 	return list
-}
-
-// equals checks that a part repeats the coordinate.
-func (c *coordinate) equals(o *coordinate) bool {
-	return c.typ == o.typ && bytes.Equal(c.values, o.values)
-}
-
-// converted returns the values of another coordinate in the units and the type of this
-// one.
-func (c *coordinate) converted(o *coordinate) ([]byte, error) {
-	if o.text == c.text && o.units == c.units && o.typ == c.typ {
-		return o.values, nil
-	}
-	if err := c.convertible(o); err != nil {
-		return nil, err
-	}
-	size, from := c.typ.Size(), o.typ.Size()
-	out := make([]byte, len(o.values)/from*size)
-	for i := range len(o.values) / from {
-		if err := c.convert(o, out[i*size:][:size], o.values[i*from:][:from]); err != nil {
-			return nil, fmt.Errorf("%q of %s cannot be expressed as %q of %s: element %d: %w", o.text, o.typ, c.text, c.typ, i, err)
-		}
-	}
-	return out, nil
-}
-
-// convertible returns an error if the numbers of two coordinates cannot be converted.
-func (c *coordinate) convertible(o *coordinate) error {
-	switch {
-	case o.text != c.text && (!c.isTime || !o.isTime):
-		return fmt.Errorf("units %q, and those of the files before are %q", o.text, c.text)
-	case o.units.Calendar() != c.units.Calendar():
-		return fmt.Errorf("the calendar %s, and that of the files before is %s", o.units.Calendar(), c.units.Calendar())
-	case c.packed || o.packed:
-		return fmt.Errorf("units %q of %s after %q of %s, and the numbers have a scale_factor, an add_offset or _Unsigned", o.text, o.typ, c.text, c.typ)
-	}
-	return nil
-}
-
-// convert converts one element.
-func (c *coordinate) convert(o *coordinate, dst, src []byte) error {
-	nan := o.typ.Kind() == dtype.KindFloat && math.IsNaN(floatOf(src))
-	switch gap := isGap(o.missing, src); {
-	case o.typ == c.typ && (gap || nan):
-		copy(dst, src)
-		return nil
-	case nan && c.typ.Kind() == dtype.KindFloat:
-		setFloat(dst, math.NaN())
-		return nil
-	case gap:
-		return errors.New("it stands for no value")
-	}
-	var err error
-	if o.text == c.text {
-		err = c.retype(o, dst, src)
-	} else {
-		err = c.retime(o, dst, src)
-	}
-	if err == nil && isGap(c.missing, dst) {
-		err = errors.New("the number would stand for no value")
-	}
-	return err
-}
-
-// isGap reports whether an element is one of those that stand for no value.
-func isGap(missing [][]byte, elem []byte) bool {
-	return slices.ContainsFunc(missing, func(m []byte) bool { return bytes.Equal(m, elem) })
-}
-
-// retype converts a number to the type of the coordinate.
-func (c *coordinate) retype(o *coordinate, dst, src []byte) error {
-	v, f, err := o.number(src)
-	if err != nil {
-		return err
-	}
-	whole := o.typ.Kind() != dtype.KindFloat || f == math.Trunc(f) && math.Abs(f) < 1<<63
-	if o.typ.Kind() == dtype.KindFloat && whole {
-		v = int64(f)
-	}
-	fits := false
-	if c.typ.Kind() == dtype.KindFloat {
-		setFloat(dst, f)
-		got := floatOf(dst)
-		fits = got == f && (o.typ.Kind() == dtype.KindFloat || math.Abs(got) < 1<<63 && int64(got) == v)
-	} else {
-		fits = whole && setInteger(dst, v, c.typ.Kind() == dtype.KindUint)
-	}
-	if !fits {
-		return fmt.Errorf("%s does not fit the type %s", o.typ.AppendText(nil, src), c.typ)
-	}
-	return nil
-}
-
-// number returns an element as an integer and as a float. Of a float, the integer is 0.
-func (c *coordinate) number(elem []byte) (int64, float64, error) {
-	if c.typ.Kind() == dtype.KindFloat {
-		return 0, floatOf(elem), nil
-	}
-	v := integerOf(elem, c.typ.Kind() == dtype.KindUint)
-	if c.typ.Kind() == dtype.KindUint && v < 0 {
-		return 0, 0, fmt.Errorf("%d is too large", uint64(v))
-	}
-	return v, float64(v), nil
-}
-
-// retime converts a time. A number that the type would round so that its time changes, by
-// more than the last digits that it had before, is an error.
-func (c *coordinate) retime(o *coordinate, dst, src []byte) error {
-	v, f, err := o.number(src)
-	if err != nil {
-		return err
-	}
-	at, err := o.units.At(v)
-	if o.typ.Kind() == dtype.KindFloat {
-		at, err = o.units.AtFloat(f)
-	}
-	if err != nil {
-		return err
-	}
-	if c.typ.Kind() != dtype.KindFloat {
-		n, err := c.units.Count(at)
-		if err == nil && !setInteger(dst, n, c.typ.Kind() == dtype.KindUint) {
-			err = fmt.Errorf("%d does not fit the type %s", n, c.typ)
-		}
-		return err
-	}
-	setFloat(dst, c.units.CountFloat(at))
-	back, err := c.units.AtFloat(floatOf(dst))
-	if err != nil {
-		return err
-	}
-	same := false
-	if o.typ.Kind() == dtype.KindFloat {
-		again := make([]byte, len(src))
-		setFloat(again, o.units.CountFloat(back))
-		same = math.Abs(floatOf(again)-f) <= 4*spacing(f, len(src))
-	} else if n, err := o.units.Count(back); err == nil {
-		same = n == v
-	}
-	if !same {
-		return fmt.Errorf("the type %s has too few digits for %s", c.typ, o.typ.AppendText(nil, src))
-	}
-	return nil
 }
 
 // coordinateChunk is the largest number of bytes in a chunk of a coordinate.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 	"sync"
 
 	"varve.dev/zarr"
@@ -18,7 +17,6 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/parallel"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -141,7 +139,7 @@ func (w *copier) chunk(ctx context.Context, src, dst *zarr.Array, scratch *memst
 	if err := copyBox(ctx, dst, boxOf(whole.Start, whole.Logical), src, boxOf(padded.Start, whole.Logical)); err != nil {
 		return reference{}, err
 	}
-	key := store.MustKey(strings.TrimPrefix(dst.Path()+"/"+string(metadata.DefaultSlash.AppendKey(nil, index)), "/"))
+	key := chunkKey(dst.Path(), index)
 	data, _, err := scratch.Get(ctx, key, store.Request{}, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return reference{}, nil // it has only fill values

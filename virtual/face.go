@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -126,15 +124,8 @@ func (a *Array) facesAlone(ctx context.Context, length func(face) int64, s *mems
 	if err != nil {
 		return nil, err
 	}
-	text, err := withGrid(a.Document, g).WithKeyEncoding(metadata.DefaultSlash).Marshal(metadata.Limits{})
-	if err != nil {
-		return nil, err
-	}
-	key := store.MustKey(strings.TrimPrefix(a.Path+"/"+metadata.V3Node, "/"))
-	if _, err := s.Put(ctx, key, text, store.Flush); err != nil {
-		return nil, err
-	}
-	return zarr.At(s, a.Path).OpenArray(ctx, &zarr.Options{Write: true, StoreFill: fill})
+	alone := &Array{Path: a.Path, Document: withGrid(a.Document, g)}
+	return alone.writable(ctx, s, fill)
 }
 
 // facesPadded opens a virtual array that has only the faces, with the padding.

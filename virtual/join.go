@@ -314,7 +314,11 @@ func (j *Joined) same(ctx context.Context, p *Part, old *joined, a *Array) (func
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
 	}
-	if !old.coord.equals(c) {
+	values, err := old.coord.converted(c)
+	if err != nil {
+		return nil, mismatch(p.Name, a.Path, "%v", err)
+	}
+	if !old.coord.isEqual(values) {
 		return nil, mismatch(p.Name, a.Path, "its values differ from those in %s, and it does not have the dimension of the files", old.last)
 	}
 	return add, nil
@@ -338,7 +342,7 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 			return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
 		}
 		values, err := old.coord.converted(c)
-		if err == nil && c.text != old.coord.text {
+		if err == nil && (c.text != old.coord.text || c.units != old.coord.units) {
 			err = j.convertsBounds(p, a)
 		}
 		if err != nil {
@@ -360,9 +364,17 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 	if err != nil {
 		return nil, err
 	}
+	converted := old.retypes(a)
+	if converted {
+		if a, err = j.retyped(ctx, p, old, a); err != nil {
+			return nil, err
+		}
+	}
 	a = a.ordered(old.along)
 	return func(base uint32) {
-		leave()
+		if leave(); converted {
+			j.note("%s: the manifest has copies of its values in %s, in the type of those before", a.Path, p.Name)
+		}
 		old.cut(end)
 		old.admit(a)
 		a := a.moved(base)

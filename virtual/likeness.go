@@ -30,7 +30,7 @@ func (j *Joined) alike(p *Part, old *joined, a *Array, along int) (leave func(),
 		{"number of axes", len(was.Shape) != len(is.Shape), len(was.Shape), len(is.Shape)},
 		{"fill value", !retyped && !sameFill(was, is), string(was.FillValue), string(is.FillValue)},
 		{"dimensions", !slices.EqualFunc(was.DimensionNames, is.DimensionNames, sameName), namesOf(was), namesOf(is)},
-		{"codecs", !kept && !sameDecoding(was, is), codecNames(was), codecNames(is)},
+		{"codecs", !kept && !retyped && !sameDecoding(was, is), codecNames(was), codecNames(is)},
 	} {
 		if x.differ {
 			return nil, mismatch(p.Name, a.Path, "its %s: %v, and in %s it is %v", x.what, x.is, old.last, x.old)
@@ -66,16 +66,10 @@ func (j *Joined) meaning(p *Part, old *joined, a *Array) (leave func(), err erro
 	if err != nil {
 		return nil, err
 	}
-	if old.coord != nil && old.along >= 0 { // values are converted
-		own := []string{"units"}
-		if old.retypes(a) {
-			own = append(own, missing.FillValue, missing.Value)
-		}
-		for _, name := range own {
-			delete(is, name)
-			if v := was[name]; !v.IsZero() {
-				is[name] = v
-			}
+	for _, name := range old.converts(a, p.Manifest) {
+		delete(is, name)
+		if v := was[name]; !v.IsZero() {
+			is[name] = v
 		}
 	}
 	if old.along >= 0 && continues(was, is, j.join.Concat, old.extent()) {
@@ -156,9 +150,31 @@ func sameType(a, b *metadata.Array) bool {
 }
 
 // retypes reports whether the values of an array of another type are converted to that
-// of the coordinate which grows.
+// of the one that is there: of coordinates and small arrays, which are compared, and of
+// arrays of one axis that grow.
 func (n *joined) retypes(a *Array) bool {
-	return n.coord != nil && n.along >= 0 && !sameType(n.Document, a.Document) && hasNumbers(a.Document)
+	if sameType(n.Document, a.Document) || !hasNumbers(n.Document) || !hasNumbers(a.Document) {
+		return false
+	}
+	_, small := sizeOf(a, mostCoordinate)
+	return n.coord != nil || small && n.along == 0 && len(a.Document.Shape) == 1
+}
+
+// converts returns the attributes of an array that say how its values are stored, which
+// are converted to what those of the one that is there say.
+func (n *joined) converts(a *Array, m *Manifest) (names []string) {
+	if n.coord != nil && n.along >= 0 {
+		names = append(names, "units")
+	}
+	if n.retypes(a) {
+		names = append(names, missing.FillValue, missing.Value)
+	}
+	if n.coord != nil && n.coord.isTime {
+		if t := timesOf(a, boundsOf(a, m)); t.isTime && t.units.CanBe(n.coord.units) {
+			names = append(names, "calendar")
+		}
+	}
+	return names
 }
 
 // sameFill reports whether two arrays of one type have the same fill value, in whatever

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/metadata"
 )
@@ -17,7 +18,7 @@ type times struct {
 	text   string // the attribute units
 	isTime bool
 	packed bool // numbers have a scale or an offset, or are not those of the type
-	units  calendar.Units
+	units  cf.Times
 }
 
 // timesOf returns the units of an array. Bounds have those of their coordinate, which is
@@ -39,10 +40,15 @@ func timesOf(a, of *Array) times {
 	}
 	cal, err := calendar.Parse(said("calendar"))
 	if err == nil {
-		t.units, err = calendar.ParseUnits(t.text, cal)
+		t.units.Units, err = calendar.ParseUnits(t.text, cal)
 	}
 	t.isTime = err == nil // other units are only compared
 	return t
+}
+
+// isSameUnit reports whether two units have one name, or synonyms that are no times.
+func (t times) isSameUnit(o times) bool {
+	return t.text == o.text || !t.isTime && !o.isTime && cf.Units{Units: t.text}.Alike(cf.Units{Units: o.text})
 }
 
 // spacing returns the distance between floats of a size in bytes around v.

@@ -46,7 +46,7 @@ func recountFor(ctx context.Context, name string, from, to *zarr.Array) (*recoun
 	var is, also bool
 	r.from, is = there.Times()
 	r.to, also = here.Times()
-	if !is || !also || r.from.Calendar() != r.to.Calendar() && !(r.from.IsReal() && r.to.IsReal()) || r.src == r.dst && there.Alike(here) {
+	if !is || !also || !r.from.CanBe(r.to) || r.src == r.dst && there.Alike(here) {
 		return nil, nil
 	}
 	p, err := cf.PackingOf(ctx, from)
@@ -103,10 +103,6 @@ func (r *recount) convert(dst, src []byte) error {
 	return nil
 }
 
-// reform is 1582-10-15, the day from which on the real calendars agree, counted from
-// 1970.
-const reform = -141427
-
 func (r *recount) element(dst, src []byte) error {
 	if !r.hasValue(src) {
 		return failure.BadArgument("it is missing there")
@@ -119,8 +115,8 @@ func (r *recount) element(dst, src []byte) error {
 	if r.src.Kind() == dtype.KindFloat && r.from.Length() >= time.Microsecond {
 		at = at.Round(time.Microsecond)
 	}
-	if r.from.Calendar() != r.to.Calendar() && at.Day < reform {
-		return failure.BadArgument("calendar %v and calendar %v differ before 1582-10-15", r.from.Calendar(), r.to.Calendar())
+	if err := r.from.Agree(r.to, at); err != nil {
+		return err
 	}
 	text := ""
 	if r.dst.Kind() == dtype.KindFloat {
