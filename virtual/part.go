@@ -20,7 +20,7 @@ type Part struct {
 	// Manifest has what was found in it.
 	Manifest *Manifest
 	// Values reads all elements of an array of it, in C order and the byte order of the
-	// host. Only coordinates are read.
+	// host. Coordinates and small arrays are read, to compare or to keep them.
 	Values func(ctx context.Context, path string) ([]byte, error)
 	// Format names the format of the file, and Refused lists the arrays in it that cannot
 	// be referenced, and what else is left out.

@@ -51,14 +51,18 @@ Parquet files with them, of which readers fetch only those that they need: --rec
 for arrays with chunks of equal lengths. Python programs read them through fsspec, and so does every command.
 
 FILE is a file of a known format, a Zarr node, a manifest, a URL or a location of an object store. Patterns such as 'data/*.nc' are
-expanded in alphabetical order, and "-" reads a list of files from standard input, one on each line. Only metadata is
-read. Files are added in the given order.
+expanded in alphabetical order, and "-" reads a list of files from standard input, one on each line. Files are added in the given order.
+
+Metadata is read, and the values of small arrays: of coordinates up to 16 MiB in each file, and of other arrays without DIM up to
+1 MiB. They are compared between files, or copied into OUT. A note names an array that is damaged, which OUT shows as it is in the
+file; only a damaged coordinate of DIM in a later file is an error.
 
 --concat puts arrays with a dimension one after the other along it. Files may be of unequal length: months, years,
 ranks. Fields of GRIB files get the dimension if they have one value along it: --concat time joins forecasts as they arrive,
 and their times become a coordinate. --stack gives all arrays a new first axis. Without either, files add different arrays.
 Attributes that change what elements mean must agree, such as units, the place of a scene, or a grid. Coordinates that every
-file repeats must be equal, and a time coordinate is copied into the manifest: each file may count from another day.
+file repeats must be equal, and a time coordinate is copied into the manifest: each file may count from another day. Values of
+another numeric type are converted to that of the first file, if it holds them all.
 Larger arrays that every file repeats are read and compared only with --compare.
 
 The manifest keeps the size and the time of each file, or its version in an object store. Reading fails if these have
