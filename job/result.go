@@ -29,8 +29,8 @@ type Manifest struct {
 	Files, Kept int
 	// Refused are what was left out, by files.
 	Refused []RefusedPart
-	// Notes say what users should know.
-	Notes []string
+	// Notes say what users should know. Summary is shorter ([virtual.Joined.Summary]).
+	Notes, Summary []string
 }
 
 // RefusedPart is an array, or another part of a file, that was left out.

@@ -151,7 +151,7 @@ func (s *scanning) publish(ctx context.Context, w *Worker, whole bool) (r *Resul
 	if err := o.Collect(ctx, j, s.Files); err != nil {
 		return nil, s.fail(err)
 	}
-	made.Notes = j.Notes()
+	made.Notes, made.Summary = j.Notes(), j.Summary(alike)
 	if made.Manifest, err = j.Finish(); err != nil {
 		return nil, err
 	}
@@ -172,10 +172,14 @@ func (s *scanning) publish(ctx context.Context, w *Worker, whole bool) (r *Resul
 		return nil, s.fail(err)
 	}
 	if err := o.Forget(store.Finishing(ctx)); err != nil {
-		made.Notes = append(made.Notes, "scans of tasks may be left, which varve vacuum deletes: "+err.Error())
+		left := "scans of tasks may be left, which varve vacuum deletes: " + err.Error()
+		made.Notes, made.Summary = append(made.Notes, left), append(made.Summary, left)
 	}
 	return &Result{Manifest: made}, nil
 }
+
+// alike is how many notes of one kind a summary has.
+const alike = 3
 
 // again returns the manifest that an earlier call has stored. It is an error if somebody
 // else has stored one. err is the error of deleting what is left of scans.

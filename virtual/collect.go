@@ -122,11 +122,11 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 		part *Part
 		err  error
 	}
-	places := make([]place, 0, len(files))
+	places, names := make([]place, 0, len(files)), make([]string, 0, len(files))
 	for _, file := range files {
 		p, err := placeOf(file)
 		if err != nil {
-			return fmt.Errorf("%s: %w", httpstore.Redact(file), err)
+			return fmt.Errorf("%s: %w", nameOf(file), err)
 		}
 		if !isReferences(p.path) { // else what is there decides
 			c.give(p)
@@ -138,7 +138,7 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 			if c.scans != nil {
 				c.scans.ask(location)
 			}
-			places = append(places, p)
+			places, names = append(places, p), append(names, nameOf(file))
 			known.add(location)
 		}
 	}
@@ -153,7 +153,12 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 		if err := ctx.Err(); err != nil {
 			return scanned{err: err}, 1
 		}
-		if s.part, s.err = c.open(ctx, places[i]); s.err == nil && !s.part.Kept {
+		if s.part, s.err = c.open(ctx, places[i]); s.err != nil {
+			s.err = fmt.Errorf("%s: %w", names[i], s.err)
+			return s, bytesAhead / atOnce
+		}
+		// Messages call the file what the caller calls it.
+		if s.part.Name = names[i]; !s.part.Kept {
 			s.part.readAhead(ctx, j.join)
 		}
 		return s, bytesAhead / atOnce // so many are open at once
@@ -178,6 +183,14 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 		err = errors.Join(err, c.scans.flush(store.Finishing(outer)))
 	}
 	return err
+}
+
+// nameOf returns a file as the caller has named it, without secrets.
+func nameOf(file string) string {
+	if strings.Contains(file, "://") {
+		return httpstore.Redact(file)
+	}
+	return file
 }
 
 // bytesAhead is what [parallel.Prefetch] holds at once.
@@ -229,14 +242,6 @@ func (j *Joined) known(ctx context.Context) (locations, error) {
 // open scans a file, lists the chunks of a Zarr node, or takes the references of a
 // manifest or of kerchunk. What is there decides, and not the name alone.
 func (c *Collector) open(ctx context.Context, p place) (*Part, error) {
-	part, err := c.openAt(ctx, p)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.shown(), err)
-	}
-	return part, nil
-}
-
-func (c *Collector) openAt(ctx context.Context, p place) (*Part, error) {
 	if isReferences(p.path) {
 		at, err := c.site(ctx, p)
 		if err != nil {

@@ -54,20 +54,9 @@ type Joined struct {
 	first  string // the name of the first part
 	arrays map[string]*joined
 	parts  int64
-	notes  []string
+	notes  notes
 	// refused has why arrays of the first part were refused.
 	refused map[string]string
-}
-
-// Notes are remarks about the files, such as times that are out of order.
-func (j *Joined) Notes() []string { return j.notes }
-
-// note adds a remark, unless there are many.
-func (j *Joined) note(format string, args ...any) {
-	const most = 20
-	if len(j.notes) < most {
-		j.notes = append(j.notes, fmt.Sprintf(format, args...))
-	}
 }
 
 // joined is an array that grows.
@@ -351,7 +340,7 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 		return func(uint32) {
 			leave()
 			if names := namesOf(a.Document); len(names) == 1 && old.coord.disordered(values) {
-				j.note("%s: the values of %s do not go on in the order of those in %s", a.Path, p.Name, old.last)
+				j.note("%s: %s does not begin after the end of %s; files are joined in the order in which they are given", a.Path, p.Name, old.last)
 			}
 			old.coord.values = append(old.coord.values, values...)
 			old.last = p.Name

@@ -490,6 +490,34 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestSummary joins many files that are out of order. All notes are there, and a summary
+// has the first ones.
+func TestSummary(t *testing.T) {
+	dir := t.TempDir()
+	var files []string
+	for i := range 9 {
+		files = append(files, fmt.Sprintf("%d.zarr", i))
+		node(t, dir, files[i]+"/time", []int64{int64(20 - i), int64(21 - i)}, []string{"time"}, []int64{2}, nil, "")
+		node(t, dir, files[i]+"/mask", []int64{1}, []string{"x"}, []int64{1}, map[string]any{fmt.Sprint("only", i): 1}, "")
+	}
+	j, err := collect(t, dir, virtual.Join{Concat: "time"}, files...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("time: %s does not begin after the end of %s", files[1], files[0])
+	if notes := j.Notes(); len(notes) != 16 || !slices.ContainsFunc(notes, func(n string) bool { return strings.HasPrefix(n, want) }) {
+		t.Errorf("notes %q, want %q", notes, want)
+	}
+	count := map[string]int{}
+	for _, line := range j.Summary(3) {
+		name, _, _ := strings.Cut(line, ":")
+		count[name]++
+	}
+	if !maps.Equal(count, map[string]int{"time": 3, "mask": 3, "… and 5 more like this": 2}) {
+		t.Errorf("summary %q", j.Summary(3))
+	}
+}
+
 // TestTexts joins files with a coordinate of texts.
 func TestTexts(t *testing.T) {
 	dir := t.TempDir()

@@ -9,8 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-
-	"varve.dev/zarr/store/httpstore"
 )
 
 // ErrNotAllowed means that a reference leads to a place that the reader has not allowed.
@@ -122,9 +120,6 @@ func (p place) String() string {
 	}
 	return u.String()
 }
-
-// shown returns the location for messages, without secrets.
-func (p place) shown() string { return httpstore.Redact(p.String()) }
 
 // split returns the folder and the name of a place.
 func (p place) split() (folder place, name string) {

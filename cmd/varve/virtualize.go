@@ -158,6 +158,14 @@ type virtualized struct {
 	Arrays []virtualizedArray  `json:"arrays"`
 	Left   []virtualizedRefuse `json:"left_out"`
 	Notes  []string            `json:"notes"`
+
+	summary []string // of the notes, for people
+}
+
+// note adds a note.
+func (r *virtualized) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	r.Notes, r.summary = append(r.Notes, text), append(r.summary, text)
 }
 
 // virtualizedCopies are the chunks that were copied without their padding.
@@ -237,14 +245,14 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return failure.On("virtualize", f.out, err)
 	}
 	if err := c.Forget(store.Finishing(ctx)); err != nil {
-		r.Notes = append(r.Notes, fmt.Sprintf("scans of a stopped command may be left, which varve vacuum deletes: %s", failure.OneLine(err)))
+		r.note("scans of a stopped command may be left, which varve vacuum deletes: %s", failure.OneLine(err))
 	}
 	r.describe(m)
 	if n := len(m.Groups); f.isParquet() && n > 0 && m.Groups[n-1].Path != "" {
-		r.Notes = append(r.Notes, fmt.Sprintf("fsspec opens no references in Parquet files that have groups below the root, such as %s: for Python programs write JSON (%s)", m.Groups[n-1].Path, virtual.KerchunkSuffix))
+		r.note("fsspec opens no references in Parquet files that have groups below the root, such as %s: for Python programs write JSON (%s)", m.Groups[n-1].Path, virtual.KerchunkSuffix)
 	}
 	if text := outsideText(f.out, files); text != "" {
-		r.Notes = append(r.Notes, text)
+		r.note("%s", text)
 	}
 	return r.show(cmd)
 }
@@ -363,6 +371,9 @@ func (f *virtualizeFlags) collect(cmd *cobra.Command, c *virtual.Collector, at s
 	line.End()
 	for _, note := range j.Notes() {
 		r.Notes = append(r.Notes, failure.WithoutPackages(note))
+	}
+	for _, note := range j.Summary(shownAlike) {
+		r.summary = append(r.summary, failure.WithoutPackages(note))
 	}
 	m, err := j.Finish()
 	if err == nil {
@@ -534,15 +545,43 @@ func (r *virtualized) print(w *bufio.Writer) error {
 		}
 		fmt.Fprintf(w, "  %s %s without padding: %s\n", phrase.Plural(r.Copied.Chunks, "chunk"), copied, phrase.Bytes(r.Copied.Bytes))
 	}
-	for i, x := range r.Left {
-		if i == shownPaths {
-			fmt.Fprintf(w, "  … %s more are left out\n", phrase.Count(int64(len(r.Left)-i)))
-			break
-		}
-		fmt.Fprintf(w, "  left out: %s of %s: %s\n", phrase.Printable(x.Path), phrase.Printable(x.File), x.Reason)
-	}
-	for _, text := range r.Notes {
+	r.printLeft(w)
+	for _, text := range r.summary {
 		fmt.Fprintf(w, "  note: %s\n", phrase.Printable(text))
 	}
 	return nil
+}
+
+// shownAlike bounds the lines of one kind that are printed without --json.
+const shownAlike = 3
+
+// printLeft prints what is left out. Files of one kind often lack the same.
+func (r *virtualized) printLeft(w *bufio.Writer) {
+	count, lines := map[string]int{}, 0
+	for _, x := range r.Left {
+		count[x.Path]++
+	}
+	shown := map[string]int{}
+	for i, x := range r.Left {
+		if lines == shownPaths {
+			more := 0
+			for _, x := range r.Left[i:] {
+				if shown[x.Path] < shownAlike { // else a line has counted it
+					more++
+				}
+			}
+			if more > 0 {
+				fmt.Fprintf(w, "  … %s more are left out\n", phrase.Count(int64(more)))
+			}
+			break
+		}
+		if shown[x.Path]++; shown[x.Path] > shownAlike {
+			continue
+		}
+		lines++
+		fmt.Fprintf(w, "  left out: %s of %s: %s\n", phrase.Printable(x.Path), phrase.Printable(x.File), x.Reason)
+		if more := count[x.Path] - shownAlike; shown[x.Path] == shownAlike && more > 0 {
+			fmt.Fprintf(w, "  … and %s of %s\n", phrase.Printable(x.Path), phrase.Plural(int64(more), "more file"))
+		}
+	}
 }

@@ -489,3 +489,37 @@ func TestVirtualizeParquet(t *testing.T) {
 		t.Errorf("status %d, %s", status, text)
 	}
 }
+
+// TestVirtualizeNames calls files what the user calls them, and prints the first notes of
+// each kind. JSON has all.
+func TestVirtualizeNames(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for i := range 8 {
+		name := fmt.Sprintf("src/f%d.zarr", i)
+		must(t, "", "create", name, "--group")
+		must(t, "", "create", name+"/time", "--shape", "2", "--dtype", "int32", "--dimension-names", "time")
+		must(t, fmt.Sprintf("[%d,%d]", 20-i, 21-i), "write", name+"/time", "--format", "json")
+		overwrite(t, name+"/readme", "text")
+	}
+	out := must(t, "", "virtualize", "src/*.zarr", "--concat", "time", "-o", "o.vz")
+	for want, n := range map[string]int{
+		"note: time: src/f1.zarr does not begin after the end of src/f0.zarr;": 1, "does not begin after": 3, "note: … and 4 more like this": 1,
+		"of src/f0.zarr: ": 1, "left out: ": 3, "of 5 more files": 1, "../": 0,
+	} {
+		if strings.Count(out, want) != n {
+			t.Errorf("%q is not there %d times: %s", want, n, out)
+		}
+	}
+	d := decode(t, must(t, "", "virtualize", "src/*.zarr", "--concat", "time", "-o", "j.vz", "--json"))
+	if notes, left := d["notes"].([]any), d["left_out"].([]any); len(notes) != 7 || len(left) != 8 {
+		t.Errorf("JSON has %d notes and %d left out", len(notes), len(left))
+	}
+	must(t, "", "create", "src/g.zarr", "--group")
+	must(t, "", "create", "src/g.zarr/time", "--shape", "2", "--dtype", "int32", "--dimension-names", "time", "--attributes", `{"units": "m"}`)
+	for file, want := range map[string]string{"src/g.zarr": "src/g.zarr: time: units", "src/nothing.nc": ": src/nothing.nc: "} {
+		_, text, status := execute(t, "", "virtualize", "src/f0.zarr", file, "--concat", "time", "-o", "o2.vz")
+		if status == 0 || !strings.Contains(text, want) || strings.Contains(text, "../") {
+			t.Errorf("status %d, %s, want %q", status, text, want)
+		}
+	}
+}
