@@ -46,11 +46,11 @@ type VacuumReport struct {
 
 // VacuumItem is a set of values that the document does not describe.
 type VacuumItem struct {
-	// Kind is "superseded", "beyond" for chunks beyond the grid, "merged" for copies of
-	// the chunks that a re-gridding in place has stored, "records" or "scratch" for what
-	// a re-gridding has left that is neither running nor to be resumed, or "journal" for
-	// a change of several arrays that was rolled back. Package virtual has kinds of its
-	// own.
+	// Kind is "superseded", "unexplained" if Unexplained is set, "beyond" for chunks
+	// beyond the grid, "merged" for copies of the chunks that a re-gridding in place has
+	// stored, "records" or "scratch" for what a re-gridding has left that is neither
+	// running nor to be resumed, or "journal" for a change of several arrays that was
+	// rolled back. Package virtual has kinds of its own.
 	Kind string
 	// Keys is an example of a key.
 	Keys string
@@ -342,7 +342,9 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 		if item.Kept, item.Due, err = v.kept(ctx, k, old); err != nil {
 			return err
 		}
-		item.Unexplained = item.Kept == unexplained
+		if item.Unexplained = item.Kept == unknown; item.Unexplained {
+			item.Kind = unexplained
+		}
 	}
 	if item.Kept == "" && item.Values > 0 {
 		var err error
@@ -387,8 +389,9 @@ func (v *vacuum) record(k metadata.KeyEncoding, rank int) *lineage.Record {
 
 // Kinds of what a vacuum finds.
 const (
-	superseded = "superseded"
-	beyond     = "beyond"
+	superseded  = "superseded"
+	unexplained = "unexplained"
+	beyond      = "beyond"
 )
 
 // values are stored values with one key encoding.
@@ -511,8 +514,8 @@ func (v *vacuum) notDescended(ctx context.Context) (*lineage.Record, error) {
 	return nil, nil
 }
 
-// unexplained is why values stay whose keys no document or record names.
-const unexplained = "no record says that this is a superseded grid: perhaps the document names other keys than the chunks have (varve check)"
+// unknown is why values stay whose keys no document or record names.
+const unknown = "no record says what they are: perhaps the document names other keys than the chunks have (varve check)"
 
 // kept returns why a superseded grid must stay, or "", and when its grace ends.
 func (v *vacuum) kept(ctx context.Context, k metadata.KeyEncoding, old *snapshot.Array) (why string, due time.Time, err error) {
@@ -525,7 +528,7 @@ func (v *vacuum) kept(ctx context.Context, k metadata.KeyEncoding, old *snapshot
 	case v.broken != "":
 		return v.broken, due, nil
 	case r == nil:
-		return unexplained, due, nil
+		return unknown, due, nil
 	}
 	left, err := v.graceLeft(ctx, r)
 	if err != nil {

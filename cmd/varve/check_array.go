@@ -92,7 +92,7 @@ func newFindings(location string, r *check.Array, unproven map[string]string) *f
 	for _, i := range r.Orphaned {
 		o := orphanFact{i.Kind, firstKeys(i), i.Values, i.Bytes, i.Kept}
 		if i.Unexplained {
-			o.Kind, o.Kept = "unexplained", "no record says what they are"
+			o.Kept = "no record says what they are" // a line of its own says what they may be
 		}
 		c.Orphaned = append(c.Orphaned, o)
 	}

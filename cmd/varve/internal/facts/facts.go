@@ -237,7 +237,10 @@ func (s *storedFacts) addFree(ctx context.Context, a *zarr.Array) error {
 		}
 		*s.Kept += i.Bytes
 		text := phrase.Bytes(i.Bytes) + ": " + i.Kept
-		if !i.Due.IsZero() {
+		switch {
+		case i.Unexplained:
+			text = phrase.Bytes(i.Bytes) + " unexplained, which stay: " + i.Kept
+		case !i.Due.IsZero():
 			text = phrase.Bytes(i.Bytes) + " from " + i.Due.Format("2006-01-02 15:04") + " on"
 		}
 		parts = append(parts, text)
