@@ -61,7 +61,7 @@ func (a *Array) access() *access.Array {
 		Unmoved: func(ctx context.Context) (*snapshot.Array, error) {
 			now, err := fresh(ctx)
 			if err == nil && now.Numbering != opened.Numbering {
-				err = errMoved
+				err = movedSince(opened)
 			}
 			return now, err
 		},

@@ -5,6 +5,7 @@ package zarr
 import (
 	"bytes"
 
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 )
@@ -13,7 +14,8 @@ import (
 type Group struct {
 	node
 	doc    *metadata.Group
-	listed bool // consolidated metadata is not used
+	listed bool          // consolidated metadata is not used
+	copied snapshot.Copy // when the consolidated metadata was written and read
 }
 
 // Unconsolidated returns the group without its consolidated metadata, which another

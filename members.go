@@ -64,9 +64,11 @@ func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(
 	if errors.Is(err, store.ErrUnsupported) && !g.listed {
 		// The store cannot list, so the only way to find members is the consolidated
 		// metadata of a group above.
-		c, aboveErr := g.hierarchy.reader(g.options.Limits).Inherited(ctx, g.path, g.Format())
+		c, info, aboveErr := g.hierarchy.reader(g.options.Limits).Inherited(ctx, g.path, g.Format())
 		if c != nil {
-			g.consolidated(ctx, c, deep)(yield)
+			below := *g
+			below.copied.Written = info.Modified
+			below.consolidated(ctx, c, deep)(yield)
 			return false
 		}
 		err = cmp.Or(aboveErr, err)
@@ -252,6 +254,12 @@ func (g *Group) described(c *metadata.Consolidated, path string) (Member, error)
 	}
 	if err == nil {
 		m.Node, err = g.hierarchy.node(p, below, store.Version{}, g.options)
+	}
+	switch n := m.Node.(type) {
+	case *Array:
+		n.state.Load().Copy = &g.copied
+	case *Group:
+		n.copied = g.copied
 	}
 	if err != nil {
 		m.Err = fail("open", g.hierarchy.name(p), err)

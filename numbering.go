@@ -3,12 +3,16 @@
 package zarr
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
+	"time"
 
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -18,22 +22,37 @@ import (
 // begins with the state in which they were resolved, and looks at newer ones by
 // [Array.fresh], which refuses those with another numbering.
 
-// errMoved is the conflict of a call whose array got or lost planes meanwhile.
-var errMoved error = movedError{}
+// errMoved is the conflict of a call whose array got or lost planes meanwhile. errCopied
+// is that of an array of which only a copy of the document was read, in consolidated
+// metadata: to open it again in the same way may meet the same copy.
+var errMoved, errCopied error = movedError{}, movedError{copied: true}
 
 // movedError is final: a retry meets it again.
-type movedError struct{}
+type movedError struct{ copied bool }
 
-func (movedError) Error() string {
+func (e movedError) Error() string {
+	if e.copied {
+		return ErrConflict.Error() + ": elements were dropped or inserted, and the array was opened by a copy of its document, in the consolidated metadata of a group, " +
+			"that may be older; open the array by its own path, or consolidate the group again (Group.Consolidate) and open it again"
+	}
 	return ErrConflict.Error() + ": another program has dropped or inserted elements meanwhile, so that the selected ones may be others; " +
 		"open the array again, and select again"
 }
 
-// Is reports whether target is [ErrConflict].
-func (movedError) Is(target error) bool { return target == ErrConflict }
+// Is reports whether target is [ErrConflict] or [errMoved].
+func (movedError) Is(target error) bool { return target == ErrConflict || target == errMoved }
 
 // Final marks the error as a [publish.Final].
 func (movedError) Final() {}
+
+// movedSince returns the error of a call that selected elements of s, if they have other
+// indices by now.
+func movedSince(s *snapshot.Array) error {
+	if s.Copy != nil {
+		return errCopied
+	}
+	return errMoved
+}
 
 // target is a selection, and the state of the array whose elements it means.
 type target struct {
@@ -56,7 +75,7 @@ func (t target) part(sel selection.Selection) target {
 func (t target) current() (*snapshot.Array, error) {
 	s := t.state.Load()
 	if s.Numbering != t.at.Numbering {
-		return nil, errMoved
+		return nil, movedSince(t.at)
 	}
 	return s, nil
 }
@@ -75,6 +94,7 @@ func (a *Array) number(ctx context.Context, s, next *snapshot.Array) {
 // an answer of the store it reports true.
 func (a *Array) renumbered(ctx context.Context, s, next *snapshot.Array) bool {
 	at := a.lineage()
+	var chain []*lineage.Record
 	// A range that is dropped or inserted gives all chunks other keys.
 	if s.Engine.Keys != next.Engine.Keys {
 		// A web server lists nothing. What a vacuum has noted is found by its name below.
@@ -82,11 +102,37 @@ func (a *Array) renumbered(ctx context.Context, s, next *snapshot.Array) bool {
 		if err != nil && !errors.Is(err, store.ErrUnsupported) {
 			return true
 		}
-		if chain := between(records, s, next); chain != nil {
-			return slices.ContainsFunc(chain, func(r *lineage.Record) bool { return r.Moved })
+		chain = between(records, s, next)
+		if slices.ContainsFunc(chain, func(r *lineage.Record) bool { return r.Moved }) {
+			return true
 		}
 	}
-	// The records are deleted with the superseded grids, and the keys are used again.
-	moved, err := at.MovedSince(ctx, s.CurrentAt(!s.Engine.Fenced))
+	// The records are deleted with the superseded grids, and the keys are used again. So
+	// the grid from which the chain begins may be a later one with the keys of s.
+	exact := !s.Engine.Fenced
+	moved, err := at.MovedSince(ctx, currentAt(s, next, chain, exact), exact)
 	return moved || err != nil
+}
+
+// currentAt returns a time when s was the present state, by the clock of the store. A
+// copy in consolidated metadata may have been old when it was written, unless the present
+// document, or one that a re-gridding on the way to it has superseded, says the same:
+// elements have the indices of that one, if none were dropped or inserted since the copy
+// was written.
+func currentAt(s, next *snapshot.Array, chain []*lineage.Record, exact bool) time.Time {
+	if s.Copy == nil {
+		return s.CurrentAt(exact)
+	}
+	was, err := likeness.Identity(s.Doc)
+	if err != nil {
+		return time.Unix(0, 0)
+	}
+	same := func(doc *metadata.Array) bool {
+		is, err := likeness.Identity(doc)
+		return err == nil && bytes.Equal(is, was)
+	}
+	if same(next.Doc) || slices.ContainsFunc(chain, func(r *lineage.Record) bool { return same(r.Superseded()) }) {
+		return s.Copy.At(exact)
+	}
+	return time.Unix(0, 0)
 }

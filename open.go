@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
@@ -179,11 +180,14 @@ func (h *hierarchy) loaded(ctx context.Context, p store.Path, opt Options) (Node
 	if err != nil {
 		return nil, err
 	}
-	if a, ok := n.(*Array); ok {
-		state := a.state.Load()
+	switch n := n.(type) {
+	case *Array:
+		state := n.state.Load()
 		state.Confirm(now)
 		state.SetWritten(s.Info.Modified)
 		state.Warned = s.Warned
+	case *Group:
+		n.copied = snapshot.Copy{Written: s.Copies.Modified, Read: now}
 	}
 	return n, nil
 }

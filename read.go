@@ -174,7 +174,7 @@ func (a *Array) orMoved(ctx context.Context, s *snapshot.Array, err error) error
 	case lookErr != nil:
 		return errors.Join(err, lookErr)
 	case deleted:
-		return errMoved
+		return movedSince(s)
 	}
 	return err
 }

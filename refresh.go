@@ -98,7 +98,7 @@ func (a *Array) look(ctx context.Context, s *snapshot.Array) (*snapshot.Array, e
 func (a *Array) fresh(ctx context.Context, s *snapshot.Array) (*snapshot.Array, error) {
 	now, err := a.look(ctx, s)
 	if err == nil && now.Numbering != s.Numbering {
-		err = errMoved
+		err = movedSince(s)
 	}
 	if err != nil {
 		return s, err

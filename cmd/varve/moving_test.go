@@ -261,14 +261,24 @@ func TestDropSelected(t *testing.T) {
 
 // TestRollingWindow appends an hour to a group and drops the oldest one, more often than
 // there are chunk keys. The field has a chunk for each hour, and the coordinate has one
-// regular chunk. Programs that know regular grids only go on to read the coordinate.
+// regular chunk. Programs that know regular grids only go on to read the coordinate. The
+// arrays can also be read if the group has consolidated metadata.
 func TestRollingWindow(t *testing.T) {
+	for name, consolidated := range map[string]bool{"plain": false, "consolidated": true} {
+		t.Run(name, func(t *testing.T) { rollWindow(t, consolidated) })
+	}
+}
+
+func rollWindow(t *testing.T, consolidated bool) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group, "--group")
 	must(t, "", "create", group+"/t2m", "--shape", "6,2", "--dtype", "int16", "--chunks", "[[1,1,1,1,1,1],2]", "--dimension-names", "time,x")
 	must(t, "", "create", group+"/time", "--shape", "6", "--dtype", "int32", "--chunks", "512", "--dimension-names", "time")
 	must(t, numbers(0, 12), "write", group+"/t2m", "--format", "json")
 	must(t, numbers(0, 6), "write", group+"/time", "--format", "json")
+	if consolidated {
+		must(t, "", "consolidate", group)
+	}
 	for hour := 6; hour < 26; hour++ {
 		f := files(t, fmt.Sprintf("[[%d,%d]]", 2*hour, 2*hour+1), fmt.Sprintf("[%d]", hour))
 		must(t, "", "append", group, "t2m="+f[0], "time="+f[1])
@@ -285,6 +295,8 @@ func TestRollingWindow(t *testing.T) {
 		t.Errorf("%s %s", a, b)
 	}
 	must(t, "", "check", group)
+	must(t, "", "equal", group, group)
+	must(t, "", "diff", group, group)
 	must(t, "", "vacuum", group, "--grace", "0s", "--yes")
 	if dirs, err := filepath.Glob(filepath.Join(group, "*", "[c0-9]*")); err != nil || len(dirs) > 8 {
 		t.Errorf("left %q (%v)", dirs, err)

@@ -99,7 +99,7 @@ func (g Group) coordinateAbove(ctx context.Context, name string) (Array, bool) {
 func (g Group) arrays(ctx context.Context, names []string, use func(Array)) error {
 	c := g.Doc.Consolidated
 	if c == nil && !g.Listed {
-		c, _ = g.Inherited(ctx, g.Path, g.Doc.Format()) // if it is damaged, read the documents
+		c, _, _ = g.Inherited(ctx, g.Path, g.Doc.Format()) // if it is damaged, read the documents
 	}
 	if c != nil {
 		g.recorded(c, use)

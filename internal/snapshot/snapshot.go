@@ -39,6 +39,9 @@ type Array struct {
 	// Numbering is that of the elements: two states have the same one if elements have
 	// the same indices in both.
 	Numbering *Numbering
+	// Copy is not nil if Doc is a copy in consolidated metadata, and the document of the
+	// array was not read.
+	Copy *Copy
 
 	confirmed atomic.Int64                     // nanoseconds since 1970; see Confirm
 	written   atomic.Int64                     // nanoseconds since 1970; see SetWritten
@@ -49,6 +52,13 @@ type Array struct {
 // identity. States keep it when the array grows, shrinks or gets other chunks. They get a
 // new one when a range is dropped or inserted, because then elements have other indices.
 type Numbering struct{ _ byte }
+
+// Copy says when consolidated metadata had the copy of a document. The document may have
+// been another one already.
+type Copy struct {
+	Written time.Time // by the clock of the store; zero if unknown
+	Read    time.Time // by the clock of this machine
+}
 
 // DimensionNames returns the name of every axis; see [NamesOf].
 func (s *Array) DimensionNames() []string { return NamesOf(s.Doc) }
@@ -96,7 +106,8 @@ func (s *Array) SetWritten(at time.Time) {
 
 // CurrentAt returns a time when the document was the current one, by the clock of the
 // store where that tells it. exact says that the store has only one clock: its times tell
-// the order of two writes. Other times are early by a slack.
+// the order of two writes. Other times are early by a slack, and drivers convert them to
+// the clock of this machine, so the time of the last look counts as well.
 func (s *Array) CurrentAt(exact bool) time.Time {
 	at := s.written.Load()
 	switch {
@@ -105,7 +116,19 @@ func (s *Array) CurrentAt(exact bool) time.Time {
 	case exact:
 		return time.Unix(0, at)
 	}
-	return time.Unix(0, at).Add(-clockSlack)
+	return time.Unix(0, max(at-int64(clockSlack), s.confirmed.Load()))
+}
+
+// At returns a time after which the copy was not read, by the clock of the store, or 1970
+// if that is not known. exact is that of [Array.CurrentAt].
+func (c *Copy) At(exact bool) time.Time {
+	switch {
+	case !exact: // the times of the store are by the clock of this machine, too
+		return c.Read.Add(-clockSlack)
+	case c.Written.IsZero():
+		return time.Unix(0, 0)
+	}
+	return c.Written
 }
 
 // Document returns the document for writing. Other spellings of the chunk grid and of

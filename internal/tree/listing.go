@@ -15,8 +15,8 @@ import (
 
 // Inherited returns the entries below the group at p of the consolidated metadata of the
 // nearest group above that has some. It returns nil if there is none, or if it does not
-// list the group.
-func (r Reader) Inherited(ctx context.Context, group store.Path, format int) (*metadata.Consolidated, error) {
+// list the group. The information is that of the document which has them.
+func (r Reader) Inherited(ctx context.Context, group store.Path, format int) (*metadata.Consolidated, store.Info, error) {
 	for p := group; !p.IsRoot(); {
 		p = p.Parent()
 		s, err := r.Load(ctx, p)
@@ -24,7 +24,7 @@ func (r Reader) Inherited(ctx context.Context, group store.Path, format int) (*m
 			continue // the store may have been opened below its root
 		}
 		if err != nil {
-			return nil, err
+			return nil, s.Info, err
 		}
 		up, ok := s.Doc.(*metadata.Group)
 		// Consolidated metadata describes only nodes of its own format.
@@ -33,11 +33,11 @@ func (r Reader) Inherited(ctx context.Context, group store.Path, format int) (*m
 		}
 		path := Inside(p, group)
 		if e, err := up.Consolidated.Entry(path, r.Limits); e == nil {
-			return nil, err
+			return nil, s.Info, err
 		}
-		return up.Consolidated.Below(path), nil
+		return up.Consolidated.Below(path), s.Copies, nil
 	}
-	return nil, nil
+	return nil, store.Info{}, nil
 }
 
 // Directories returns the names of the directories below dir in alphabetical order. An

@@ -51,6 +51,7 @@ type reply struct {
 type Stored struct {
 	Doc    metadata.Node
 	Info   store.Info // of the document that makes the node
+	Copies store.Info // of the document with the consolidated metadata of a group
 	Warned bool       // the document has the mark of a warning; see [publish.Warned]
 }
 
@@ -71,7 +72,7 @@ func (r Reader) Load(ctx context.Context, p store.Path) (s Stored, err error) {
 		return s, err
 	}
 	doc, err := metadata.Parse(data, r.Limits)
-	return Stored{doc, info, publish.Warned(data)}, fault.InFile(p.MustKey(metadata.V3Node), err)
+	return Stored{doc, info, info, publish.Warned(data)}, fault.InFile(p.MustKey(metadata.V3Node), err)
 }
 
 // loadHidden is [Reader.loadV2] after access to zarr.json was refused. Object stores do
@@ -102,11 +103,12 @@ func (r Reader) loadV2(ctx context.Context, p store.Path) (s Stored, err error) 
 		if err != nil {
 			return s, err
 		}
-		doc, err := metadata.ParseV2(name, data, attributes, r.Limits)
-		if g, ok := doc.(*metadata.Group); ok && err == nil {
-			doc, err = r.withConsolidated(ctx, p, g)
+		s = Stored{Info: info, Warned: publish.Warned(data)}
+		s.Doc, err = metadata.ParseV2(name, data, attributes, r.Limits)
+		if g, ok := s.Doc.(*metadata.Group); ok && err == nil {
+			s.Doc, s.Copies, err = r.withConsolidated(ctx, p, g)
 		}
-		return Stored{doc, info, publish.Warned(data)}, fault.InFile(p.MustKey(name), err)
+		return s, fault.InFile(p.MustKey(name), err)
 	}
 	return s, ErrNoNode
 }
@@ -159,18 +161,18 @@ func (r Reader) Attributes(ctx context.Context, p store.Path) ([]byte, error) {
 
 // withConsolidated adds the consolidated metadata of a group of format 2. It only has
 // copies of other documents, so a damaged one does not make the group unreadable.
-func (r Reader) withConsolidated(ctx context.Context, p store.Path, g *metadata.Group) (metadata.Node, error) {
-	data, _, err := r.document(ctx, p, metadata.V2Consolidated)
+func (r Reader) withConsolidated(ctx context.Context, p store.Path, g *metadata.Group) (metadata.Node, store.Info, error) {
+	data, info, err := r.document(ctx, p, metadata.V2Consolidated)
 	if errors.Is(err, fs.ErrNotExist) {
-		return g, nil
+		return g, info, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, info, err
 	}
 	c, err := metadata.ParseConsolidatedV2(data, r.Limits)
 	g = g.WithConsolidated(c)
 	g.Damaged = err
-	return g, nil
+	return g, info, nil
 }
 
 // Record returns the entry of the node at p for consolidated metadata, with the bytes
