@@ -57,6 +57,8 @@ type copier struct {
 	spelled spellings // of names at the destination
 
 	documents []document // in the order in which they are written
+	layouts   layouts    // of the arrays, by their directories
+	whole     bool       // copy superseded chunks, too, because the source is removed
 	old       bool       // the node is of format 2
 	report    Report
 
@@ -90,8 +92,8 @@ func workers(o *Options) int {
 	return max(8, 2*runtime.GOMAXPROCS(0))
 }
 
-// each calls do concurrently for every value other than documents. It counts the values
-// that exist and the bytes that do returns.
+// each calls do concurrently for every value other than documents and superseded chunks.
+// It counts the values that exist and the bytes that do returns.
 func (c *copier) each(ctx context.Context, do func(ctx context.Context, rel string) (int64, error)) error {
 	g, ctx := parallel.New(ctx)
 	g.SetLimit(c.workers())
@@ -103,6 +105,10 @@ func (c *copier) each(ctx context.Context, do func(ctx context.Context, rel stri
 			break
 		}
 		if !isData(rel) {
+			continue
+		}
+		if !c.whole && c.layouts.superseded(rel) {
+			c.report.Superseded++
 			continue
 		}
 		g.Go(func() error {

@@ -5,9 +5,10 @@
 // [Copy] and [Move] put arrays and groups elsewhere, within a store or in another one.
 // They decode nothing: chunks, documents, attributes and consolidated metadata are copied
 // as they are stored, in both formats. So nodes that Varve does not understand are
-// copied, too. [Sync] makes an existing copy equal to its source again. [Convert] and
-// [ConvertTo] change the format of nodes. Several processes may share the work of Sync
-// and ConvertTo ([Share]).
+// copied, too, and files of other programs. A copy leaves out the chunks of former grids,
+// which no document describes; a move takes them along. [Sync] makes an existing copy
+// equal to its source again. [Convert] and [ConvertTo] change the format of nodes. Several
+// processes may share the work of Sync and ConvertTo ([Share]).
 //
 // # Protocol
 //
@@ -41,7 +42,8 @@ import (
 	"varve.dev/zarr/store/zipstore"
 )
 
-// Copy copies the node at src and everything below it to dst. If something is at dst and
+// Copy copies the node at src and everything below it to dst, except chunks that no
+// document describes ([Report.Superseded]). If something is at dst and
 // Options.Overwrite is not set, the error wraps [fs.ErrExist]. If one place is inside the
 // other, it wraps [zarr.ErrInvalidArgument]. If there is no node at src, it wraps
 // [fs.ErrNotExist]. The package comment describes what a failure leaves.
@@ -59,7 +61,7 @@ func Copy(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 	return c.report, nil
 }
 
-// Move copies a node as [Copy] does and then removes the source.
+// Move copies a node as [Copy] does, with all of its chunks, and then removes the source.
 //
 // Nothing is copied if the source cannot be removed, if its path contains a symbolic
 // link, or if a link below it leads to something that the copy would not contain. If the
@@ -73,6 +75,9 @@ func Copy(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 // thousand of a group, whose locks are not held throughout.
 func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, error) {
 	c, err := newCopier(ctx, src, dst, opt)
+	// The removal deletes everything below the source. Somebody may still read chunks
+	// that a re-gridding has replaced, or go on with one that was interrupted.
+	c.whole = true
 	if err == nil {
 		err = opt.alone()
 	}

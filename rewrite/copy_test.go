@@ -445,7 +445,7 @@ func TestLarge(t *testing.T) {
 	s := memstore.New()
 	tree(t, s, "")
 	for i := range 3 {
-		if _, err := s.Put(t.Context(), store.MustKey(fmt.Sprintf("a/c/9/%d", i)), bytes.Repeat([]byte{byte(i)}, 17<<20), store.Flush); err != nil {
+		if _, err := s.Put(t.Context(), store.MustKey(fmt.Sprintf("a/tables/9/%d", i)), bytes.Repeat([]byte{byte(i)}, 17<<20), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,7 +24,7 @@ func TestFullDisk(t *testing.T) {
 	src := memstore.New()
 	tree(t, src, "x")
 	for i := range 300 { // a listing that is still under way then
-		if _, err := store.Put(t.Context(), src, store.MustKey(fmt.Sprintf("x/a/c/%d/0", i+100)), []byte("chunk"), store.Flush); err != nil {
+		if _, err := store.Put(t.Context(), src, store.MustKey(fmt.Sprintf("x/a/tables/c/%d", i+100)), []byte("chunk"), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}

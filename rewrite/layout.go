@@ -4,6 +4,7 @@ package rewrite
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 	"strings"
 
@@ -44,6 +45,56 @@ func layoutOf(name string, raw, attributes []byte) (l layout) {
 		return l
 	}
 	return layout{doc, g, keys, grid.BoxOf(g.Chunks())}
+}
+
+// layouts has the layouts of arrays by their directories. There are two of an array that
+// has documents of both formats.
+type layouts map[string][]layout
+
+// add adds the layout of an array with a document. In format 2, attributes do not change
+// the keys of chunks.
+func (l *layouts) add(rel string, raw []byte) {
+	dir, name := split(rel)
+	one := layoutOf(name, raw, nil)
+	one.doc = nil // there may be many, with long attributes
+	if *l == nil {
+		*l = layouts{}
+	}
+	(*l)[dir] = append((*l)[dir], one)
+}
+
+// superseded reports whether a key is that of a chunk of a grid that an array above it
+// does not have, such as one that a re-gridding has replaced. Where arrays lie in arrays,
+// it is not if any of them has the chunk. Files of other programs are none.
+func (l layouts) superseded(rel string) bool {
+	found := false
+	for dir := range directories(rel) {
+		for _, one := range l[dir] {
+			rest := rel[len(dir):]
+			if one.has(rest) {
+				return false
+			}
+			found = found || one.hasShape(rest)
+		}
+	}
+	return found
+}
+
+// directories yields the directories above a key, each with a slash at its end. That of
+// the root is "".
+func directories(rel string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for end := 0; ; {
+			if !yield(rel[:end]) {
+				return
+			}
+			i := strings.IndexByte(rel[end:], '/')
+			if i < 0 {
+				return
+			}
+			end += i + 1
+		}
+	}
 }
 
 // known reports whether the keys of the chunks are known.

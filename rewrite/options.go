@@ -62,6 +62,9 @@ type Report struct {
 	Arrays, Groups int   // nodes; excludes those whose document does not name the kind
 	Values         int64 // stored values other than documents, such as chunks
 	Bytes          int64 // of values and documents
+	// Superseded counts the chunks that [Copy] leaves out: those that the document of
+	// their array does not describe. Readers do not look them up.
+	Superseded int64
 	// Reserved counts the nodes of format 3 whose names begin with "__", which that
 	// format reserves. They keep their names, because zarr-python reads and writes
 	// such names.

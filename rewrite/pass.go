@@ -147,8 +147,10 @@ func (p *pass) chunk(ctx context.Context, name string, i *item, from, to *store.
 		return p.blank(ctx, name, i)
 	case to == nil:
 		p.later(ctx, func(ctx context.Context) error { return p.renew(ctx, name, from, &p.report.New) })
-	case i.anew || from.Size != to.Size || !p.opt.Checksum && !p.isCopy(from, to):
+	case i.anew || from.Size != to.Size:
 		p.later(ctx, func(ctx context.Context) error { return p.renew(ctx, name, from, &p.report.Replaced) })
+	case !p.opt.Checksum && !p.isCopy(from, to):
+		p.later(ctx, func(ctx context.Context) error { return p.doubt(ctx, name, from, to) })
 	case p.opt.Checksum && !p.isOld(from):
 		p.later(ctx, func(ctx context.Context) error { return p.compare(ctx, name, from) })
 	default:
@@ -163,6 +165,54 @@ func (s *syncer) isCopy(from, to *store.Entry) bool {
 		return false
 	}
 	return s.isOld(from) || to.Modified.Sub(from.Modified) > SyncSlack
+}
+
+// doubt decides about a value of the same size that is no copy by its times.
+func (p *pass) doubt(ctx context.Context, name string, from, to *store.Entry) error {
+	if from.Modified.IsZero() || to.Modified.IsZero() || from.Modified.After(to.Modified) {
+		return p.renew(ctx, name, from, &p.report.Replaced)
+	}
+	// It may be a copy that was made soon after the write of its source, or one of what
+	// the source had a moment before.
+	t, ok := store.Driver(p.to).(toucher)
+	if _, near := store.Driver(p.from).(toucher); !ok || !near {
+		return p.renew(ctx, name, from, &p.report.Replaced, &p.report.Again)
+	}
+	began := clock()
+	same, err := p.sameBytes(ctx, name, from.Size)
+	if err != nil {
+		return err
+	}
+	if !same {
+		return p.renew(ctx, name, from, &p.report.Replaced)
+	}
+	// Touch the copy, so that no later Sync reads it again. That is of no use while the
+	// source is so young that a later Sync doubts all the same. If the comparison took
+	// long, the source may have changed since, and the copy would be too late for that.
+	if now := clock(); !p.DryRun && now.Sub(from.Modified) > SyncSlack && now.Sub(began) < long {
+		if err := p.touch(ctx, t, name); err != nil {
+			return err
+		}
+	}
+	p.keep(from)
+	return nil
+}
+
+// toucher is a folder.
+type toucher interface {
+	Touch(ctx context.Context, key store.Key) error
+}
+
+// touch sets the time of a value of the destination.
+func (p *pass) touch(ctx context.Context, t toucher, name string) error {
+	_, to, err := p.keys(name)
+	if err == nil {
+		err = t.Touch(ctx, to)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a concurrent writer has deleted it; the next Sync notices
+	}
+	return err
 }
 
 // isOld reports whether a value was written before SyncOptions.NewerThan.
@@ -197,18 +247,18 @@ func (p *pass) compare(ctx context.Context, name string, from *store.Entry) erro
 }
 
 // renew copies a value that is no copy by its time and size.
-func (p *pass) renew(ctx context.Context, name string, from *store.Entry, count *int64) error {
+func (p *pass) renew(ctx context.Context, name string, from *store.Entry, counts ...*int64) error {
 	if same, err := p.startLate(ctx, name, from); err != nil {
 		return err
 	} else if same {
 		p.keep(from)
 		return nil
 	}
-	return p.copy(ctx, name, from, count)
+	return p.copy(ctx, name, from, counts)
 }
 
 // copy copies a value and counts it.
-func (p *pass) copy(ctx context.Context, name string, from *store.Entry, count *int64) error {
+func (p *pass) copy(ctx context.Context, name string, from *store.Entry, counts []*int64) error {
 	n := from.Size
 	if !p.DryRun {
 		if err := p.start(ctx); err != nil {
@@ -223,7 +273,9 @@ func (p *pass) copy(ctx context.Context, name string, from *store.Entry, count *
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	*count++
+	for _, n := range counts {
+		*n++
+	}
 	p.report.Bytes += n
 	return nil
 }

@@ -113,7 +113,11 @@ func (c *copier) note(ctx context.Context, rel string) error {
 	if err != nil {
 		return err
 	}
-	c.documents = append(c.documents, document{rel, rank, kindOf(name, raw), sha256.Sum256(raw)})
+	d := document{rel, rank, kindOf(name, raw), sha256.Sum256(raw)}
+	c.documents = append(c.documents, d)
+	if d.kind == "array" {
+		c.layouts.add(rel, raw)
+	}
 	c.report.Bytes += int64(len(raw))
 	return nil
 }

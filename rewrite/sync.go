@@ -32,7 +32,9 @@ import (
 // [SyncSlack] after the last write of that in src. Both times are by the clock of this
 // machine ([store.Info.Modified]). So values that dst has from an interrupted Sync are
 // skipped, and one that was written within the last minute before it was copied is copied
-// once more by the next Sync. A change is missed if
+// once more by the next Sync ([SyncReport.Again]). Between two folders, the bytes of such
+// a value are compared instead. If they are equal, the file in dst gets the time of now,
+// unless the one in src is still younger than a minute. A change is missed if
 //
 //   - dst has a value of the same size that is no copy of that in src, because somebody
 //     else has written it later,

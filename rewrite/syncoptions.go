@@ -65,7 +65,11 @@ type SyncReport struct {
 	Kept, KeptBytes int64 // values that were not copied
 	New             int64 // copied values that dst did not have
 	Replaced        int64 // copied values that dst had
-	Bytes           int64 // of copied values
+	// Again counts those of the replaced values that had the same size and were written
+	// less than [SyncSlack] after those in src: the times do not tell whether they are
+	// equal. Between folders there are none, because their bytes are compared.
+	Again int64
+	Bytes int64 // of copied values
 	// Cleared counts chunks that dst had and src does not store: they are fill values.
 	Cleared int64
 	// Dropped counts chunks that no document describes and documents of former formats
@@ -88,7 +92,7 @@ func (r *SyncReport) add(name string, o SyncReport) {
 		to   *int64
 		more int64
 	}{
-		{&r.Documents, o.Documents}, {&r.Kept, o.Kept}, {&r.KeptBytes, o.KeptBytes}, {&r.New, o.New}, {&r.Replaced, o.Replaced}, {&r.Bytes, o.Bytes},
+		{&r.Documents, o.Documents}, {&r.Kept, o.Kept}, {&r.KeptBytes, o.KeptBytes}, {&r.New, o.New}, {&r.Replaced, o.Replaced}, {&r.Again, o.Again}, {&r.Bytes, o.Bytes},
 		{&r.Cleared, o.Cleared}, {&r.Dropped, o.Dropped}, {&r.Left, o.Left}, {&r.Other, o.Other},
 		{&r.Verified, o.Verified}, {&r.VerifiedBytes, o.VerifiedBytes},
 	} {

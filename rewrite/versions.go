@@ -14,7 +14,7 @@ import (
 // checkUnchanged checks that no value of the source has changed since it was copied. The
 // caller holds the locks of all its nodes.
 func (c *copier) checkUnchanged(ctx context.Context) error {
-	now := &copier{Options: c.Options, src: c.src, from: c.from, at: c.at, seen: new(versions)}
+	now := &copier{Options: c.Options, src: c.src, from: c.from, at: c.at, seen: new(versions), whole: true}
 	if err := now.survey(ctx); err != nil {
 		return err
 	}

@@ -43,7 +43,8 @@ func newCopyCommand() *cobra.Command {
 		Short: "Copy a node and everything below it, within a store or to another one",
 		Long: `Copy a node and everything below it, within a store or to another one. DST is the new node itself, not its parent. A
 name that ends in .zip makes an archive. Nothing is decoded: the stored bytes of chunks, attributes and consolidated
-metadata are copied, in both formats, even for data types or codecs that Varve does not know.
+metadata are copied, in both formats, even for data types or codecs that Varve does not know. Chunks that no document
+describes, such as those that a re-gridding has replaced, are left out and counted; --move takes them along.
 
 --overwrite first removes the node at DST. On a terminal it asks before it replaces a group with members, or an array
 by a group; elsewhere it needs --yes for that. An archive is replaced after the new one is complete, and stays if the
@@ -62,10 +63,11 @@ left. The copy fails if the shape or the chunks of the source change meanwhile.
 
 --sync makes DST equal to SRC, whether DST is new or an older copy: it lists both, and copies documents, and of the
 chunks that they describe those that differ. A value is skipped if DST has one of the same size that was written more
-than a minute after that in SRC. --checksum compares the bytes instead. A chunk that SRC does not store is deleted at
-DST, since it is the fill value; anything else that SRC does not have stays, unless --delete is given. SRC may grow
-meanwhile. If the command is interrupted, repeat it: it goes on. With --plan, processes on several machines copy the
-values (varve help run).`,
+than a minute after that in SRC; between folders, the bytes of others of that size are compared, elsewhere they are
+copied again. --checksum compares the bytes of all. A chunk that SRC does not store is deleted at DST, since it is the
+fill value; anything else that SRC does not have stays, unless --delete is given. SRC may grow meanwhile.
+If the command is interrupted, repeat it: it goes on. With --plan, processes on several machines copy the values
+(varve help run).`,
 		Example: `  varve copy era5.zarr/t2m backup.zarr/t2m
   varve copy https://example.org/era5.zarr era5.zip --dry-run
   varve copy era5.zarr mirror.zarr --sync`,
@@ -105,6 +107,7 @@ type copied struct {
 	Bytes       int64  `json:"bytes"`
 	Reserved    int    `json:"reserved_names"` // nodes of format 3 that begin with "__"
 	Lost        int    `json:"lost_links"`     // symbolic links left out
+	Other       int64  `json:"values_other"`   // of SRC, not copied
 
 	removed []string // nodes that --overwrite would remove; only in a dry run
 }
@@ -151,7 +154,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	}
 	f.noteDimensions(cmd, from, to)
 	noteFolder(cmd, to)
-	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved, r.Lost, f.removed(ctx, to)}
+	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved, r.Lost, r.Superseded, f.removed(ctx, to)}
 	switch {
 	case session.WantsJSON(cmd) && f.dry:
 		p, err := c.plan(cmd)
@@ -380,7 +383,7 @@ func (c *copied) print(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "%s  %s and %s with %s, %s: %s\n", phrase.Printable(c.Destination),
 		phrase.Plural(int64(c.Arrays), "array"), phrase.Plural(int64(c.Groups), "group"), phrase.Plural(c.Values, "stored value"), phrase.Bytes(c.Bytes), done)
-	return errors.Join(err, printRemoved(w, c.removed), noteLost(w, c.Lost), noteReserved(w, c.Reserved))
+	return errors.Join(err, printRemoved(w, c.removed), noteLost(w, c.Lost), noteOther(w, c.Other), noteReserved(w, c.Reserved))
 }
 
 // printRemoved prints the nodes that --overwrite would remove, if there are any.
@@ -399,6 +402,20 @@ func noteLost(w io.Writer, n int) error {
 	}
 	_, err := fmt.Fprintf(w, "  note  not copied: %s out of the store, or broken\n", phrase.Plural(int64(n), "symbolic link"))
 	return err
+}
+
+// noteOther prints the number of values that were left out, if any.
+func noteOther(w io.Writer, n int64) error {
+	if n == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "  note  not copied: %s\n", otherText(n))
+	return err
+}
+
+// otherText describes values of SRC that are not copied.
+func otherText(n int64) string {
+	return phrase.Plural(n, "value") + " of SRC that no document describes"
 }
 
 // noteReserved prints the number of nodes whose name format 3 reserves, if any.

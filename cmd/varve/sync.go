@@ -141,7 +141,7 @@ func (f *copyFlags) planSync(cmd *cobra.Command, s *synced, opt *rewrite.SyncOpt
 		return nil
 	}
 	if len(s.ReplacedNodes) > 0 {
-		return failure.BadArgument("%s has chunks of another grid than SRC, which processes cannot replace together: remove it (varve rm), or leave out --plan", s.ReplacedNodes[0])
+		return failure.BadArgument("%q has chunks of another grid than SRC, which processes cannot replace together: remove it (varve rm), or leave out --plan", "/"+s.ReplacedNodes[0])
 	}
 	if opt.Delete && !f.yes {
 		return failure.BadUsage("--plan with --delete needs --yes: the plan deletes without asking")
@@ -173,7 +173,7 @@ func (f *copyFlags) mayDelete(cmd *cobra.Command, src *zarr.Location, to string,
 	if what == "" {
 		return nil
 	}
-	return agreed(cmd, fmt.Sprintf("deletes %s below %s", what, to))
+	return agreed(cmd, fmt.Sprintf("deletes %s in %s", what, to))
 }
 
 // deletions describes what --delete deletes, or returns "".
@@ -220,6 +220,7 @@ type synced struct {
 	Arrays      int    `json:"arrays"`
 	Groups      int    `json:"groups"`
 	dryrun.Counts
+	Again         int64    `json:"chunks_again"` // rewritten ones that are perhaps equal
 	BytesKept     int64    `json:"bytes_kept"`
 	Left          int64    `json:"chunks_left"`    // that no document describes
 	LeftNodes     []string `json:"nodes_left"`     // that SRC does not have
@@ -257,7 +258,7 @@ func newSynced(from, to string, opt *rewrite.SyncOptions, r rewrite.SyncReport) 
 			Kept: &r.Kept, New: new(int64), Copied: &r.New, Rewritten: &r.Replaced, Dropped: new(r.Cleared + r.Dropped), Documents: &r.Documents,
 			BytesRead: &r.Bytes, BytesCopied: &r.Bytes, BytesDecoded: new(int64), BytesEncoded: new(int64), BytesWritten: &r.Bytes,
 		},
-		BytesKept: r.KeptBytes, Left: r.Left, LeftNodes: []string{}, ReplacedNodes: append([]string{}, r.ReplacedNodes...),
+		Again: r.Again, BytesKept: r.KeptBytes, Left: r.Left, LeftNodes: []string{}, ReplacedNodes: append([]string{}, r.ReplacedNodes...),
 		Other: r.Other, Verified: r.Verified, BytesVerified: r.VerifiedBytes, Lost: r.Lost, deletes: opt.Delete,
 	}
 	if opt.Delete {
@@ -296,8 +297,11 @@ func (s *synced) print(w io.Writer) error {
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-8s  %s\n", what, fmt.Sprintf(format, args...))
 	}
-	line(done, "%s, %s and %s: %s", phrase.Plural(*s.Copied, "new value"), phrase.Plural(*s.Rewritten, "changed value"),
+	line(done, "%s, %s and %s: %s", phrase.Plural(*s.Copied, "new value"), phrase.Plural(*s.Rewritten-s.Again, "changed value"),
 		phrase.Plural(*s.Documents, "document"), phrase.Bytes(*s.BytesCopied))
+	if s.Again > 0 {
+		line("again", "%s, written less than a minute before the copy", phrase.Plural(s.Again, "value"))
+	}
 	line("kept", "%s: %s", phrase.Plural(*s.Kept, "value"), phrase.Bytes(s.BytesKept))
 	if *s.Dropped > 0 {
 		line("deleted", "%s that SRC does not store", phrase.Plural(*s.Dropped, "value"))
@@ -331,6 +335,6 @@ func (s *synced) notes(line func(what, format string, args ...any)) {
 		line("note", "not in SRC: %s; --delete deletes them", dryrun.RemovedText(s.LeftNodes))
 	}
 	if s.Other > 0 {
-		line("note", "not copied: %s of SRC that no document describes", phrase.Plural(s.Other, "value"))
+		line("note", "not copied: %s", otherText(s.Other))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/rewrite"
 )
 
 // TestSyncCommand makes a folder equal to another one again and again.
@@ -141,4 +143,69 @@ func TestSyncGoesOn(t *testing.T) {
 		t.Error("the note is still there")
 	}
 	must(t, "", "equal", src, dst)
+}
+
+// TestCopyOfSuperseded copies an array with chunks of a former grid: both kinds of copies
+// leave them out and say so, a move takes them along.
+func TestCopyOfSuperseded(t *testing.T) {
+	dir := t.TempDir()
+	src := filepath.Join(dir, "src.zarr")
+	must(t, "", "create", src, "--shape", "12", "--dtype", "int32", "--chunks", "2", "--compressor", "none")
+	must(t, "", "write", src, "--value", "5")
+	must(t, "", "rechunk", src, "--chunks", "6")
+	note := "not copied: 6 values of SRC that no document describes"
+	for _, args := range [][]string{{"--dry-run"}, {}, {"--sync"}} {
+		out := must(t, "", append([]string{"copy", src, filepath.Join(dir, strings.Join(args, "")+"to.zarr")}, args...)...)
+		if !strings.Contains(out, note) {
+			t.Errorf("%q: %s", args, out)
+		}
+	}
+	var p struct{ Values, Values_other int64 }
+	out := must(t, "", "copy", src, filepath.Join(dir, "json.zarr"), "--json")
+	if err := json.Unmarshal([]byte(out), &p); err != nil || p.Values != 2 || p.Values_other != 6 {
+		t.Errorf("%+v, %v: %s", p, err, out)
+	}
+	if out := must(t, "", "copy", src, filepath.Join(dir, "moved.zarr"), "--move"); strings.Contains(out, "not copied") || !strings.Contains(out, "8 stored values") {
+		t.Error(out)
+	}
+}
+
+// TestSyncAgain checks that values whose times do not tell whether they have changed are
+// no changed ones. Between folders there are none.
+func TestSyncAgain(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src.zarr"), filepath.Join(dir, "dst.zarr")
+	must(t, "", "create", src, "--shape", "4", "--dtype", "int32", "--chunks", "2", "--compressor", "none")
+	must(t, "", "write", src, "--value", "5")
+	must(t, "", "copy", src, dst, "--sync")
+	if out := must(t, "", "copy", src, dst, "--sync"); !strings.Contains(out, "0 changed values") || !strings.Contains(out, "kept      2 values") {
+		t.Error(out)
+	}
+	var b strings.Builder
+	s := newSynced(src, dst, new(rewrite.SyncOptions), rewrite.SyncReport{Replaced: 3, Again: 2})
+	if err := s.print(&b); err != nil || !strings.Contains(b.String(), " 1 changed value ") || !strings.Contains(b.String(), "  again     2 values, written less than a minute") {
+		t.Errorf("%v: %s", err, b.String())
+	}
+}
+
+// TestSyncOfRoot checks that messages about the nodes themselves name them.
+func TestSyncOfRoot(t *testing.T) {
+	dir := t.TempDir()
+	src, dst, group := filepath.Join(dir, "src.zarr"), filepath.Join(dir, "dst.zarr"), filepath.Join(dir, "g.zarr")
+	must(t, "", "create", src, "--shape", "4", "--dtype", "int32", "--chunks", "2")
+	must(t, "", "create", dst, "--shape", "4", "--dtype", "int32", "--chunks", "4")
+	must(t, "", "create", group, "--group")
+	_, errs, status := execute(t, "", "copy", group, dst, "--sync")
+	if status != 1 || !strings.HasSuffix(strings.TrimSpace(errs), "--delete replaces it") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if _, errs, status = execute(t, "", "copy", group, dst, "--sync", "--delete"); status != 2 || !strings.Contains(errs, "deletes 1 node: / in "+dst) {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if _, errs, status = execute(t, "", "copy", src, dst, "--sync", "--plan", filepath.Join(dir, "plan.json")); status == 0 || !strings.Contains(errs, `"/" has chunks`) {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if out := must(t, "", "copy", src, dst, "--sync"); !strings.Contains(out, "anew      1 node: /\n") {
+		t.Error(out)
+	}
 }

@@ -3,7 +3,9 @@
 package dryrun
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,9 +18,12 @@ import (
 const mostRemoved = 10
 
 // RemovedText names the first of the nodes that a command would remove, and counts the
-// rest.
+// rest. The paths are relative to the location of the command, whose own one is "".
 func RemovedText(nodes []string) string {
-	shown := nodes[:min(len(nodes), mostRemoved)]
+	shown := slices.Clone(nodes[:min(len(nodes), mostRemoved)])
+	for i, name := range shown {
+		shown[i] = cmp.Or(name, "/")
+	}
 	text := fmt.Sprintf("%s: %s", phrase.Plural(int64(len(nodes)), "node"), phrase.Printable(strings.Join(shown, ", ")))
 	if more := len(nodes) - len(shown); more > 0 {
 		text += fmt.Sprintf(" and %s more", phrase.Count(int64(more)))

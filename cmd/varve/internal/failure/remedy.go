@@ -108,15 +108,17 @@ var reworded = strings.NewReplacer(
 	"invalid chunk grid: trim-exact", "trim-exact",
 	"invalid selection: index", "out of range: index",
 	"invalid selection: ", "",
-	"--overwrite replaces it): file already exists", "--overwrite replaces it)",
-	"choose another place: file already exists", "choose another place",
 	": file already exists: a zip archive", ": the file exists, and a zip archive",
 	" 1 axes", " 1 axis",
 	`locking "__varve.lock": permission denied`, "no permission to write there",
 	" (import its package or register it)", "; this program does not have it",
 )
 
+// advised matches the sentinel of what exists already behind a remedy. The remedy says
+// what exists, and should come last.
+var advised = regexp.MustCompile(`(\b(?:replaces it|removes (?:it|them)|another (?:place|name)|that elsewhere)\)?): file already exists`)
+
 // WithoutPackages returns a message without the names of Go's packages.
 func WithoutPackages(text string) string {
-	return packageName.ReplaceAllString(reworded.Replace(text), "$1")
+	return advised.ReplaceAllString(packageName.ReplaceAllString(reworded.Replace(text), "$1"), "$1")
 }

@@ -55,6 +55,58 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
+// remedied matches what ends a message with a remedy.
+var remedied = regexp.MustCompile(`(replaces it|removes|choose|move that|give)[^:]*: %w"$`)
+
+// TestRemedyComesLast checks all errors in the source that wrap [fs.ErrExist] after a
+// remedy: the command leaves out the text of the sentinel.
+func TestRemedyComesLast(t *testing.T) {
+	found := 0
+	err := filepath.WalkDir(filepath.Join("..", "..", "..", ".."), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) < 2 {
+				return true
+			}
+			wrapped, ok := call.Args[len(call.Args)-1].(*ast.SelectorExpr)
+			if !ok || wrapped.Sel.Name != "ErrExist" {
+				return true
+			}
+			text := joined(call.Args[0])
+			if !remedied.MatchString(text) {
+				return true
+			}
+			found++
+			if told := OneLine(errors.New(strings.ReplaceAll(text, "%w\"", fs.ErrExist.Error()))); strings.Contains(told, "already exists") {
+				t.Errorf("%s: %s is told as %s: add the remedy to advised", path, text, told)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil || found < 10 {
+		t.Errorf("%d errors were found, more are known (%v)", found, err)
+	}
+}
+
+// joined returns the text of a literal, or of several that are added.
+func joined(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return e.Value
+	case *ast.BinaryExpr:
+		return strings.TrimSuffix(joined(e.X), `"`) + strings.TrimPrefix(joined(e.Y), `"`)
+	}
+	return ""
+}
+
 // packaged matches a string that begins with the name of a package, as sentinel errors
 // do.
 var packaged = regexp.MustCompile(`^"(calendar|codec|dtype|grid|http|npy|selection|store|strictjson|vfs|zip): (.*)"$`)

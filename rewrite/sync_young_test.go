@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rewrite_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/test/fixture"
+)
+
+// young syncs an array of four chunks again and again.
+type young struct {
+	*testing.T
+	from, to store.Store
+}
+
+// sync syncs and checks what was counted, and that both nodes have the same values then.
+func (y *young) sync(opt *rewrite.SyncOptions, added, replaced, again, kept int64) {
+	y.Helper()
+	time.Sleep(time.Millisecond)
+	r, err := rewrite.Sync(y.Context(), at(y.from, "a"), at(y.to, "b"), opt)
+	if err != nil || r.New != added || r.Replaced != replaced || r.Again != again || r.Kept != kept {
+		y.Fatalf("%+v, want %d new, %d replaced, %d again, %d kept (%v)", r, added, replaced, again, kept, err)
+	}
+	if opt != nil && opt.DryRun {
+		return
+	}
+	if d := differ(values(y, y.from, "a"), values(y, y.to, "b")); d != "" {
+		y.Fatal(d)
+	}
+}
+
+// TestSyncYoung syncs values that were written less than the slack before they were
+// copied. Between folders their bytes are compared, once. Elsewhere they are copied again,
+// and counted so.
+func TestSyncYoung(t *testing.T) {
+	stores := map[string]func(vfs.FS) store.Store{
+		"folder": func(f vfs.FS) store.Store { return fixture.FileStore(f) },
+		"memory": func(vfs.FS) store.Store { return memstore.New() },
+	}
+	for name, kinds := range map[string][2]string{
+		"folders": {"folder", "folder"}, "from a folder": {"folder", "memory"}, "to a folder": {"memory", "folder"}, "memory": {"memory", "memory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var read atomic.Int64 // chunks of the destination
+				disk := vfs.NewDisk()
+				hook := vfs.Hook(disk, func(op vfs.Op) error {
+					if op.Kind == "open" && strings.HasPrefix(op.Name, "b/c/") {
+						read.Add(1)
+					}
+					return nil
+				})
+				y := &young{t, stores[kinds[0]](disk), stores[kinds[1]](hook)}
+				again := int64(4)
+				if name == "folders" {
+					again = 0
+				}
+				a := numbered(t, at(y.from, "a"), 8)
+				y.sync(nil, 4, 0, 0, 0)
+				y.sync(&rewrite.SyncOptions{DryRun: true}, 0, again, again, 4-again)
+				y.sync(nil, 0, again, again, 4-again)
+				// A change of the same size is none of them.
+				time.Sleep(time.Second)
+				if err := zarr.Write(t.Context(), a, selection.Box{{2, 4}}, []int32{-7, -8}); err != nil {
+					t.Fatal(err)
+				}
+				y.sync(nil, 0, 1+max(0, again-1), max(0, again-1), 3-max(0, again-1))
+				// Once the source is old enough, this happens once more.
+				time.Sleep(2 * rewrite.SyncSlack)
+				y.sync(nil, 0, again, again, 4-again)
+				read.Store(0)
+				y.sync(nil, 0, 0, 0, 4)
+				if n := read.Load(); n > 4 { // those of values, which compares both sides
+					t.Errorf("%d chunks of the destination were opened", n)
+				}
+			})
+		})
+	}
+}
+
+// TestSyncStale syncs a folder with a value that looks like a copy made soon after the
+// write of its source, and is not: the source was written while it was copied.
+func TestSyncStale(t *testing.T) {
+	for _, later := range []time.Duration{0, rewrite.SyncSlack / 2, 2 * rewrite.SyncSlack} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := fixture.FileStore(vfs.NewDisk())
+			y := &young{t, disk, disk}
+			a := numbered(t, at(y.from, "a"), 8)
+			y.sync(nil, 4, 0, 0, 0)
+			if err := zarr.Write(t.Context(), a, selection.Box{{2, 4}}, []int32{-7, -8}); err != nil {
+				t.Fatal(err)
+			}
+			touch := store.Driver(y.to).(interface {
+				Touch(ctx context.Context, key store.Key) error
+			})
+			time.Sleep(time.Nanosecond)
+			if err := touch.Touch(t.Context(), store.MustKey("b/c/1")); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(later)
+			y.sync(nil, 0, 1, 0, 3)
+		})
+	}
+}
