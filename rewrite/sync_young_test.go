@@ -42,8 +42,8 @@ func (y *young) sync(opt *rewrite.SyncOptions, added, replaced, again, kept int6
 }
 
 // TestSyncYoung syncs values that were written less than the slack before they were
-// copied. Between folders their bytes are compared, once. Elsewhere they are copied again,
-// and counted so.
+// copied. Between folders their bytes are compared, once. Elsewhere they are copied once
+// more, and counted so.
 func TestSyncYoung(t *testing.T) {
 	stores := map[string]func(vfs.FS) store.Store{
 		"folder": func(f vfs.FS) store.Store { return fixture.FileStore(f) },

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -234,13 +235,14 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 			return err
 		}
 	}
+	c.noteChunks(cmd, location, a)
 	dimensions.Note(cmd, location, a)
 	facts.NoteMissing(cmd, location, a)
 	noteFolder(cmd, location)
 	if session.WantsJSON(cmd) {
 		err = infoArray(cmd, location, a, false)
 	} else {
-		session.Confirm(cmd, "%s  %s  %s  chunks %s", location, a.Type(), phrase.Shape(a.Shape()), phrase.Chunks(a.Grid()))
+		session.Confirm(cmd, "%s  %s  %s  %s", location, a.Type(), phrase.Shape(a.Shape()), cmp.Or(c.chosen(a), "chunks "+phrase.Chunks(a.Grid())))
 	}
 	return errors.Join(err, a.Close())
 }

@@ -87,6 +87,7 @@ type plan struct {
 	Objects  *int64       `json:"objects"` // all chunks and the document
 	Logical  *int64       `json:"bytes_logical"`
 	Sharded  *shardedPlan `json:"sharded"`
+	Notes    []string     `json:"notes"`
 }
 
 // shardedPlan describes an array with the proposed shards.
@@ -193,6 +194,7 @@ func (p *plan) measure(t dtype.Type) error {
 		return failure.BadArgument("%w", err)
 	}
 	p.Grid, p.Objects = g.Chunks(), objects(g)
+	p.Notes = append([]string{}, phrase.Padding(g, "--chunks")...)
 	product := func(n ...int64) (int64, bool) { return checked.Product(append(n, element.Width(t))...) }
 	var ok bool
 	if p.Chunk, ok = product(p.Chunks...); !ok {
@@ -212,6 +214,9 @@ func (p *plan) sheet() *facts.Sheet {
 	s.Add("grid", phrase.Shape(p.Grid))
 	s.Add("objects", objectsText(p.Objects, "chunk"))
 	s.Add("create", fmt.Sprintf("%s --chunks '[%s]'", create, commas(p.Chunks)))
+	for i, text := range p.Notes {
+		s.Add(facts.Label("notes", i), text)
+	}
 	p.Sharded.add(s, create)
 	return s
 }

@@ -51,8 +51,8 @@ be the best. The metadata name one of them, and every reader of blosc reads them
   varve rechunk era5.zarr/t2m --chunks 24,721,1440 --shards 720,721,1440
   varve rechunk era5.zarr/t2m --shards none
   varve rechunk era5.zarr/t2m --compressor auto
-  varve rechunk era5.zarr/t2m by-place.zarr/t2m --chunks 8760,36,36 --memory 4GiB
-  varve rechunk era5.zarr/t2m by-place.zarr/t2m --chunks 8760,36,36 --follow`,
+  varve rechunk era5.zarr/t2m by-place.zarr/t2m --chunks 1826,6,12 --memory 4GiB
+  varve rechunk era5.zarr/t2m by-place.zarr/t2m --chunks 1826,6,12 --follow`,
 		Args:              arguments("NODE", "[DST]"),
 		ValidArgsFunction: node.Complete,
 	}

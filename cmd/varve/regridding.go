@@ -249,7 +249,7 @@ func (r *regridding) regrid(cmd *cobra.Command, location string, a *zarr.Array, 
 	d := r.planned(cmd.Name(), location, plan)
 	warnOfSpace(cmd, d.Path, plan.Space)
 	if k, is := want.(regrid.Rechunking); is && plan.Changes && k.Inner == nil && (a.Inner() == nil || k.Unpack) {
-		for _, text := range phrase.Padding(plan.Grid) {
+		for _, text := range phrase.Padding(plan.Grid, "--chunks") {
 			session.Remark(cmd, d.Path, text)
 		}
 	}

@@ -81,7 +81,7 @@ not change.
 The commands that write plans also say what these cost, given a file of prices. It is a JSON object such as
 {"currency": "USD", "per_1000_requests": {"get": 0.0004, "head": 0.0004, "put": 0.005, "copy": 0.005, "list": 0.005},
 "per_gib_read": 0.09}.`,
-		Example: `  varve rechunk era5.zarr/t2m --chunks 8760,36,36 --memory 4GiB --plan p.json
+		Example: `  varve rechunk era5.zarr/t2m --chunks 1826,6,12 --memory 4GiB --plan p.json
   varve run p.json --take &
   varve run p.json --take
   varve run p.json --publish

@@ -113,7 +113,7 @@ func (f *Array) AddGrid(g *grid.Grid) {
 	}
 	// Of shards, only inner chunks are read, and those with fill values are not stored.
 	if !slices.ContainsFunc(f.Doc.Codecs, isSharding) {
-		f.Notes = append(f.Notes, phrase.Padding(g)...)
+		f.Notes = append(f.Notes, phrase.Padding(g, "varve rechunk --chunks")...)
 	}
 }
 

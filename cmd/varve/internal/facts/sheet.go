@@ -272,7 +272,11 @@ func MemberText(m zarr.Member) string {
 			return text + "  shards " + phrase.Chunks(a.Grid()) + "  inner chunks " + InnerText(g)
 		}
 	}
-	return text + "  chunks " + phrase.Chunks(a.Grid())
+	text += "  chunks " + phrase.Chunks(a.Grid())
+	if better := phrase.BetterChunks(a.Grid()); better != "" {
+		text += "  padded: " + better + " are better"
+	}
+	return text
 }
 
 // Label returns the name of a line. Only the first of several lines has it.

@@ -49,22 +49,44 @@ const (
 )
 
 // Padding returns a note if the chunks of a regular grid are much longer than the array:
-// they are stored and read with all their elements.
-func Padding(g *grid.Grid) []string {
-	if !g.IsRegular() {
+// they are stored and read with all their elements. option is what takes better chunks,
+// such as "varve rechunk --chunks".
+func Padding(g *grid.Grid, option string) []string {
+	times, excess, better := padding(g)
+	if better == "" {
 		return nil
 	}
+	return []string{fmt.Sprintf("a chunk is stored and read with %.0f times the elements that the array has there (%s): unless it will grow that far, chunks of %s are better (%s %[3]s)",
+		times, excess, better, option)}
+}
+
+// BetterChunks returns the chunks that the note of [Padding] proposes, or "".
+func BetterChunks(g *grid.Grid) string {
+	_, _, better := padding(g)
+	return better
+}
+
+// padding returns how many elements a chunk has for each one that is in the array, where
+// the chunks are too long, and better chunks. better is "" if they are not too long.
+func padding(g *grid.Grid) (times float64, excess, better string) {
+	if !g.IsRegular() {
+		return 0, "", ""
+	}
 	stored, used := 1.0, 1.0
+	var long []string
 	without := make([]string, g.Rank())
 	for i := range without {
 		a := g.Axis(i)
 		edge := a.Longest(grid.Interval{Stop: a.Chunks()})
-		stored, used = stored*float64(edge), used*float64(min(edge, a.Extent()))
-		without[i] = strconv.FormatInt(min(edge, a.Extent()), 10)
+		n := min(edge, a.Extent())
+		stored, used = stored*float64(edge), used*float64(n)
+		without[i] = strconv.FormatInt(n, 10)
+		if n < edge {
+			long = append(long, fmt.Sprintf("%d of %d along axis %d", n, edge, i))
+		}
 	}
 	if used == 0 || stored < muchPadding*used || stored-used < mostUnnoted {
-		return nil
+		return 0, "", ""
 	}
-	return []string{fmt.Sprintf("a chunk is stored and read with %.0f times the elements that the array has there: unless it will grow that far, chunks of %s are better (varve rechunk --chunks %[2]s)",
-		stored/used, strings.Join(without, ","))}
+	return stored / used, strings.Join(long, ", "), strings.Join(without, ",")
 }
