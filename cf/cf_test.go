@@ -115,6 +115,40 @@ func TestPackedText(t *testing.T) {
 	}
 }
 
+// TestFormatOfScaled formats decoded numbers for people: with the digits that they have,
+// unless that changes more than the last bit, or they were stored so.
+func TestFormatOfScaled(t *testing.T) {
+	double := func(x float64) []byte { return binary.NativeEndian.AppendUint64(nil, math.Float64bits(x)) }
+	for _, c := range []struct {
+		stored        dtype.Type
+		elem          []byte
+		scale, offset float64
+		want          string
+	}{
+		{dtype.Int16, []byte{34, 0}, 0.0001, 0, "0.0034"},
+		{dtype.Int16, []byte{34, 0}, 0.0001, 273.15, "273.1534"},
+		{dtype.Int16, []byte{3, 0}, 0.1, 0, "0.3"},
+		{dtype.Int16, []byte{3, 0}, 1. / 3, 0.1, "1.1"},
+		{dtype.Int16, []byte{1, 0}, 1. / 3, 0, "0.3333333333333333"},
+		{dtype.Int16, []byte{0, 0}, 0.1, 0, "0.0"},
+		{dtype.Int16, []byte{1, 0}, 1e-9, 0, "1e-09"},
+		{dtype.Float64, double(0.30000000000000004), 1, 0, "0.30000000000000004"},
+		{dtype.Float64, double(math.NaN()), 0.1, 0, "nan"},
+		{dtype.Float64, double(math.Inf(-1)), 0.1, 0, "-inf"},
+	} {
+		attributes := map[string]any{"scale_factor": c.scale, "add_offset": c.offset}
+		d, err := cf.DecodingOf(t.Context(), array(t, c.stored, attributes, c.elem))
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := make([]byte, d.Type().Size())
+		d.Decode(made, c.elem)
+		if got := d.Format(made); got != c.want {
+			t.Errorf("%x of %s times %v plus %v is %s, want %s", c.elem, c.stored, c.scale, c.offset, got, c.want)
+		}
+	}
+}
+
 // TestPackedTextIsExact parses the texts of packed numbers with more than 15 digits, as
 // times have: they are the numbers, or those beside them.
 func TestPackedTextIsExact(t *testing.T) {

@@ -4,6 +4,7 @@ package cf
 
 import (
 	"context"
+	"encoding/binary"
 	"math"
 
 	"varve.dev/zarr"
@@ -98,6 +99,13 @@ func (d *Decoding) floats() {
 	d.typ = d.floatType()
 	put := putFloat(d.typ)
 	d.put = func(dst, _ []byte, value float64) { put(dst, d.value(value)) }
+	if d.scaled && (d.scale != 1 || d.offset != 0) {
+		d.format = func(made []byte) string {
+			elem := make([]byte, 8)
+			put(elem, rounded(math.Float64frombits(binary.NativeEndian.Uint64(made))))
+			return string(d.typ.AppendText(nil, elem))
+		}
+	}
 }
 
 // floatType returns the narrowest floating-point type that holds all stored numbers.
@@ -144,7 +152,8 @@ func (d *Decoding) numberOrNaN(elem []byte) float64 {
 }
 
 // Format returns a decoded element as text for people: times as ISO 8601, durations as
-// 1d12h.
+// 1d12h. Scaled numbers are rounded to 15 digits where that changes the last bit only: 34
+// times 0.0001 is 0.0034, not 0.0034000000000000002.
 func (d *Decoding) Format(made []byte) string {
 	if d.format == nil {
 		return string(d.typ.AppendText(nil, made))

@@ -143,13 +143,19 @@ func (p *Packing) Text(elem []byte) string {
 	number := p.number(elem)
 	x := p.value(number)
 	if x != number { // it was multiplied or moved
-		// Decimal factors give numbers of 15 digits, but for the last bit.
-		short := strconv.FormatFloat(x, 'g', 15, 64)
-		if y, err := strconv.ParseFloat(short, 64); err == nil && math.Nextafter(x, y) == y {
-			return short
-		}
+		x = rounded(x)
 	}
 	return strconv.FormatFloat(x, 'g', -1, 64)
+}
+
+// rounded returns the number of at most 15 decimal digits next to a product of decimal
+// factors. If that is more than one bit away, it returns the product itself.
+func rounded(x float64) float64 {
+	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 15, 64), 64)
+	if err == nil && math.Nextafter(x, y) == y {
+		return y
+	}
+	return x
 }
 
 // OfCoordinate returns a copy of the packing for a coordinate, in which zero is never

@@ -22,7 +22,8 @@ func newCatCommand() *cobra.Command {
 
 Of more than 1,000 values, only the first and last three along every axis are read and printed; export writes them all.
 CF times (units such as "days since 2000-01-01") of an array with one axis are printed as dates. --decode does so for
-any array, and also unpacks numbers by their attributes scale_factor, add_offset, _FillValue and missing_value.`,
+any array, and also unpacks numbers by their attributes scale_factor, add_offset, _FillValue and missing_value. Unpacked
+numbers are rounded to 15 digits where that changes the last bit only; with --json, and by export, they are exact.`,
 		Example: `  varve cat era5.zarr/t2m --select 0
   varve cat era5.zarr/time`,
 		Args:              arguments("NODE"),

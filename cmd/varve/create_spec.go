@@ -45,7 +45,7 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *input.Values, error) 
 		}
 		v, err := input.Open(cmd, c.from, name, dtype.Type{}, nil)
 		if errors.Is(err, npy.ErrInvalid) {
-			return nil, nil, fmt.Errorf("%w%s", err, fileHint(c.from))
+			return nil, nil, notNPY(c.from, err)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -72,16 +72,24 @@ func (c *creation) begin(cmd *cobra.Command) (*zarr.Spec, *input.Values, error) 
 	return &zarr.Spec{Shape: shape, Type: t.Type}, nil, err
 }
 
-// fileHint returns a hint how the values of a file other than .npy get into a new array.
-// Such a file does not tell its shape and type.
-func fileHint(file string) string {
-	switch format.Format(strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")) {
-	case format.JSON:
-		return fmt.Sprintf(": --from takes .npy; create the array with --shape and --dtype, then varve write NODE %s", phrase.Word(file))
-	case format.CSV:
-		return fmt.Sprintf(": --from takes .npy; %s", input.NPYOfCSV(file))
+// notNPY returns the error for a file of --from that is no .npy file, or a damaged one:
+// what --from takes, and how other values get into a new array. Files of other formats do
+// not tell their shape and type.
+func notNPY(file string, err error) error {
+	const takes = "--from takes a .npy file, or an array of another format such as month.nc/t2m"
+	if strings.HasSuffix(err.Error(), ")") { // it says what the file is
+		return fmt.Errorf("%w; %s", err, takes)
 	}
-	return ""
+	switch ext := strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), "."); format.Format(ext) {
+	case format.NPY, "":
+		return fmt.Errorf("%w; %s", err, takes) // it may be a damaged one
+	case format.JSON:
+		return failure.BadArgument("%s is no .npy file; %s; create the array with --shape and --dtype, then varve write NODE %s", file, takes, phrase.Word(file))
+	case format.CSV:
+		return failure.BadArgument("%s is no .npy file; %s; %s", file, takes, input.NPYOfCSV(file))
+	}
+	return failure.BadArgument("%s is no .npy file; %s; other values: create the array with --shape and --dtype, then varve write NODE %s --format json (or raw)",
+		file, takes, phrase.Word(file))
 }
 
 // complete sets the fields of a specification for the other flags.

@@ -100,10 +100,12 @@ func TestCreateFromNPY(t *testing.T) {
 func TestCreateFromOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "", "create", filepath.Join(dir, "a.zarr"), "--shape", "2", "--dtype", "int8")
-	for name, text := range map[string]string{"v.json": "[1, 2, 3, 4, 5, 6]", "v.csv": "1,2,3\n4,5,6\n", "short.csv": "1\n"} {
+	for name, text := range map[string]string{"v.json": "[1, 2, 3, 4, 5, 6]", "v.csv": "1,2,3\n4,5,6\n", "short.csv": "1\n", "hello.txt": "hello", "v.npz": "PK\x03\x04", "damaged.npy": "hello"} {
 		overwrite(t, filepath.Join(dir, name), text)
 	}
-	for name, want := range map[string]string{"a.zarr": "varve copy ", "v.json": "varve write NODE ", "v.csv": "numpy.loadtxt", "short.csv": "numpy.loadtxt"} {
+	for name, want := range map[string]string{"a.zarr": "varve copy ", "v.json": "varve write NODE ", "v.csv": "numpy.loadtxt", "short.csv": "numpy.loadtxt",
+		"hello.txt": "hello.txt is no .npy file", "v.npz": "zip archive", "damaged.npy": "magic number",
+	} {
 		_, errs, status := execute(t, "", "create", filepath.Join(dir, "new.zarr"), "--from", filepath.Join(dir, name))
 		if status == 0 || !strings.Contains(errs, "--from takes") || !strings.Contains(errs, want) {
 			t.Errorf("%s: status %d, %s", name, status, errs)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // TestDiff compares two nodes and reads what is printed, and the same in JSON.
@@ -48,6 +49,34 @@ x  2 elements differ in [3:5, 1], by 0.5 at most; the first is [3 1]: 1.5 and 2.
 			t.Errorf("%q: status %d, %s", flags, status, errs)
 		}
 	}
+}
+
+// TestDiffEscapes compares nodes whose texts have control characters. A terminal would
+// interpret them, so what is printed has none, and tells them apart.
+func TestDiffEscapes(t *testing.T) {
+	a, b := t.TempDir()+"/a.zarr", t.TempDir()+"/b.zarr"
+	for node, text := range map[string]string{a: `\u001b[2Ja`, b: `\u001b[2Jb\u202e`} {
+		must(t, "", "create", node, "--group", "--attributes", `{"\u001b[31mname": "`+text+`", "`+text+`": 1, "list": ["`+text+`"]}`)
+		must(t, "", "create", node+"/x", "--shape", "2", "--dtype", "string", "--fill", "\x1b]0;fill "+node[len(node)-6:], "--dimension-names", "\x1b[1m"+node[len(node)-6:])
+		must(t, `["`+text+`", "same"]`, "write", node+"/x", "--format", "json")
+		must(t, "", "create", node+"/y", "--shape", "2", "--dtype", "bytes", "--dimension-names", "z")
+		must(t, `["G1sySmE=", "`+map[string]string{a: "YQ==", b: "Gw=="}[node]+`"]`, "write", node+"/y", "--format", "json")
+	}
+	for _, more := range [][]string{nil, {"--json"}} {
+		out, errs, status := execute(t, "", append([]string{"diff", a, b}, more...)...)
+		if r := unprintable(out + errs); r >= 0 {
+			t.Errorf("%q: byte %d cannot be printed: %q", more, r, out+errs)
+		}
+		if status != 1 || !strings.Contains(out, `x1b[2J`) && !strings.Contains(out, `u001b[2J`) {
+			t.Errorf("%q: status %d, %s%s", more, status, out, errs)
+		}
+	}
+}
+
+// unprintable returns the index of the first character that a terminal may interpret, but
+// for the ends of lines, or -1.
+func unprintable(text string) int {
+	return strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) })
 }
 
 // TestCheckDigest compares digests before and after a re-gridding and a conversion.

@@ -74,6 +74,14 @@ func TestDecodeUnsigned(t *testing.T) {
 	}
 	node := newNode(t, "--shape", "3", "--dtype", "int8", "--dimension-names", "x", "--zarr-format", "2", "--fill", "-1", "--attributes", `{"_Unsigned": "true"}`)
 	must(t, "[0,-56,-1]", "write", node, "--format", "json")
+	small := newNode(t, "--shape", "2", "--dtype", "int16", "--attributes", `{"scale_factor": 0.0001}`)
+	must(t, "[34, 3]", "write", small, "--format", "json")
+	if got := must(t, "", "cat", small, "--decode"); got != "[0.0034 0.0003]\n" {
+		t.Errorf("for people: %s", got)
+	}
+	if got := must(t, "", "cat", small, "--decode", "--json"); !strings.Contains(got, "0.0034000000000000002") {
+		t.Errorf("for programs: %s", got)
+	}
 	if got := must(t, "", "cat", node, "--decode"); got != "[  0.0 200.0   nan]\n" {
 		t.Error(got)
 	}

@@ -43,7 +43,7 @@ func decodeTo(d *cf.Decoding, dst *element.Values, src element.Values) {
 // coordinate with one axis.
 func (s *Source) Text(ctx context.Context) func(elem []byte) string {
 	plain := element.Text(s.Type)
-	if s.Decoding != nil && (s.Type.Variable() || s.Type.Kind() == dtype.KindTimedelta) {
+	if s.Decoding != nil && (s.Type.Variable() || s.Type.Kind() == dtype.KindTimedelta || s.Type == dtype.Float64) {
 		return s.Decoding.Format
 	}
 	axis, ok := TimesOf(s.Array)
