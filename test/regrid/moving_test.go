@@ -58,10 +58,31 @@ func (d *drawn) drawMove(t *rapid.T) (r regrid.Request, apply func()) {
 	at, first := rapid.Int64Range(0, extent).Draw(t, "at"), rapid.Int32Range(100, 999).Draw(t, "first")
 	values := fixture.Numbers(first, int32(n))
 	insertion := regrid.Insertion{Axis: axis, At: at, From: given(shape, values), Unlock: rapid.Bool().Draw(t, "unlock")}
-	if k := shape[axis]; k > 1 && rapid.Bool().Draw(t, "two chunks") {
+	k := shape[axis]
+	if k > 1 && rapid.Bool().Draw(t, "two chunks") {
 		insertion.Edges = []int64{1, k - 1}
 	}
-	return insertion, func() { d.replace(axis, at, at, values, shape[axis]) }
+	if k > 1 && rapid.Bool().Draw(t, "two places") {
+		next := rapid.Int64Range(at, extent).Draw(t, "next")
+		insertion.At, insertion.Places = 0, []regrid.Place{{At: at, Count: 1}, {At: next, Count: k - 1}}
+		return insertion, func() {
+			d.replace(axis, next, next, planesOf(values, shape, axis, 1, k), k-1)
+			d.replace(axis, at, at, planesOf(values, shape, axis, 0, 1), 1)
+		}
+	}
+	return insertion, func() { d.replace(axis, at, at, values, k) }
+}
+
+// planesOf returns the values of some planes along an axis.
+func planesOf(values []int32, shape []int64, axis int, from, to int64) (list []int32) {
+	k := 0
+	for at := range grid.BoxOf(shape).Indices() {
+		if at[axis] >= from && at[axis] < to {
+			list = append(list, values[k])
+		}
+		k++
+	}
+	return list
 }
 
 // TestAnyMove drops and inserts drawn planes of drawn arrays, several times, with writes
@@ -147,6 +168,13 @@ func TestCuts(t *testing.T) {
 	insert := func(at, n int64, edges ...int64) regrid.Request {
 		return regrid.Insertion{At: at, From: given([]int64{n}, fixture.Numbers(1000, int32(n))), Edges: edges}
 	}
+	insertTo := func(edges []int64, to ...regrid.Place) regrid.Request {
+		n := int64(0)
+		for _, p := range to {
+			n += p.Count
+		}
+		return regrid.Insertion{Places: to, From: given([]int64{n}, fixture.Numbers(1000, int32(n))), Edges: edges}
+	}
 	for _, c := range []struct {
 		request regrid.Request
 		want    []int64
@@ -163,6 +191,10 @@ func TestCuts(t *testing.T) {
 		{insert(90, 5), []int64{31, 28, 31, 5}, regrid.Counts{Cloned: 3, Encoded: 1}},
 		{insert(31, 5, 2, 3), []int64{31, 2, 3, 28, 31}, regrid.Counts{Cloned: 3, Encoded: 2}},
 		{insert(40, 5), []int64{31, 9, 5, 19, 31}, regrid.Counts{Cloned: 2, Encoded: 3}},
+		{insertTo(nil, regrid.Place{At: 0, Count: 2}, regrid.Place{At: 40, Count: 5}, regrid.Place{At: 90, Count: 1}),
+			[]int64{2, 31, 9, 5, 19, 31, 1}, regrid.Counts{Cloned: 2, Encoded: 5}},
+		{insertTo([]int64{1, 1, 2, 3}, regrid.Place{At: 40, Count: 2}, regrid.Place{At: 50, Count: 5}),
+			[]int64{31, 9, 1, 1, 10, 2, 3, 9, 31}, regrid.Counts{Cloned: 2, Encoded: 7}},
 	} {
 		s := memstore.New()
 		a, err := zarr.At(s, "a").CreateArray(t.Context(), fixture.Edges(31, 28, 31), nil)
@@ -184,6 +216,39 @@ func TestCuts(t *testing.T) {
 		is.BytesCopied, is.BytesLinked, is.BytesDecoded, is.BytesEncoded = 0, 0, 0, 0
 		if is != c.counts || plan.Cloned != is.Cloned || plan.Encoded != is.Encoded || plan.Dropped > 0 != (c.want[0] == 28 || len(c.want) < 3) {
 			t.Errorf("%+v: staged %+v, planned %+v, want %+v", c.request, is, plan, c.counts)
+		}
+	}
+}
+
+// TestCutsOfOpenChunk inserts planes into a chunk that reaches beyond the extent. It ends
+// where it did as long as it has room.
+func TestCutsOfOpenChunk(t *testing.T) {
+	for _, c := range []struct {
+		to   []regrid.Place
+		want []int64
+	}{
+		{[]regrid.Place{{At: 35, Count: 1}}, []int64{31, 4, 1, 23, 31}},
+		{[]regrid.Place{{At: 33, Count: 2}, {At: 35, Count: 1}}, []int64{31, 2, 2, 2, 1, 21, 31}},
+		{[]regrid.Place{{At: 35, Count: 20}}, []int64{31, 4, 20, 6, 31}}, // it has room for 18
+		{[]regrid.Place{{At: 31, Count: 1}}, []int64{31, 1, 28, 31}},     // before the chunk
+		{[]regrid.Place{{At: 5, Count: 1}, {At: 35, Count: 1}}, []int64{5, 1, 26, 4, 1, 23, 31}},
+		{[]regrid.Place{{At: 35, Count: 1}, {At: 41, Count: 1}}, []int64{31, 4, 1, 6, 1, 31}},
+	} {
+		spec := fixture.Edges(31, 28, 31)
+		spec.Shape = []int64{41}
+		a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), spec, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := int64(0)
+		for _, p := range c.to {
+			n += p.Count
+		}
+		if _, err := regrid.Do(t.Context(), a, regrid.Insertion{Places: c.to, From: given([]int64{n}, fixture.Numbers(1, int32(n)))}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := lengths(a, 0); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: chunks %v, want %v", c.to, got, c.want)
 		}
 	}
 }
@@ -221,6 +286,12 @@ func TestMoveRefusals(t *testing.T) {
 		{listed, regrid.Removal{Axis: 1, Range: in(0, 1)}, zarr.ErrInvalidArgument, "axis 1"},
 		{listed, regrid.Insertion{At: 9, From: two}, zarr.ErrInvalidArgument, "there are 8"},
 		{listed, regrid.Insertion{At: 0}, zarr.ErrInvalidArgument, "no elements"},
+		{listed, regrid.Insertion{Places: []regrid.Place{{At: 1, Count: 1}, {At: 9, Count: 1}}, From: two}, zarr.ErrInvalidArgument, "there are 8"},
+		{listed, regrid.Insertion{Places: []regrid.Place{{At: 2, Count: 1}, {At: 1, Count: 1}}, From: two}, zarr.ErrInvalidArgument, "insert at 1 after 2"},
+		{listed, regrid.Insertion{Places: []regrid.Place{{At: 2, Count: 1}}, From: two}, zarr.ErrInvalidArgument, "places for 1 planes, but 2 are given"},
+		{listed, regrid.Insertion{Places: []regrid.Place{{At: 2, Count: 3}}, From: two}, zarr.ErrInvalidArgument, "insert 3 of 2 planes"},
+		{listed, regrid.Insertion{Places: []regrid.Place{}, From: two}, zarr.ErrInvalidArgument, "places for 0 planes"},
+		{listed, regrid.Insertion{Places: []regrid.Place{{At: 1, Count: 1}, {At: 2, Count: 1}}, Edges: []int64{2}, From: two}, zarr.ErrInvalidArgument, "from one place to the next"},
 		{listed, regrid.Insertion{At: 0, From: given([]int64{1, 2}, []int32{1, 2})}, zarr.ErrInvalidArgument, "does not continue"},
 		{listed, regrid.Insertion{At: 0, From: two, Edges: []int64{3}}, zarr.ErrInvalidArgument, "3 planes"},
 		{regular, regrid.Removal{Range: in(0, 4)}, zarr.ErrInvalidArgument, "only whole chunks of 2097152"},
@@ -228,6 +299,7 @@ func TestMoveRefusals(t *testing.T) {
 		{old, regrid.Removal{Range: in(0, 4), Unlock: true}, zarr.ErrUnsupported, "format 2"},
 		{shards, regrid.Removal{Range: in(6, 18)}, zarr.ErrInvalidArgument, "begin at 4 or 8 and end at 16 or 20"},
 		{shards, regrid.Insertion{At: 3, From: two}, zarr.ErrInvalidArgument, "insert at 0 or 4"},
+		{shards, regrid.Insertion{Places: []regrid.Place{{At: 4, Count: 1}, {At: 9, Count: 1}}, From: two}, zarr.ErrInvalidArgument, "insert at 8 or 12"},
 	} {
 		before := keys(t, s)
 		if _, err := regrid.Do(t.Context(), c.array, c.request, nil); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.words) {
