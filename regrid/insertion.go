@@ -39,8 +39,8 @@ type Insertion struct {
 	// Identity identifies the new elements: a request with another one does not resume
 	// this one. If it is empty, the elements are read once more to compute a hash.
 	Identity string `json:"identity"`
-	// Edges are the lengths of the new chunks. Nil is one chunk for all planes of a place.
-	// An axis that stays regular has chunks of its own length.
+	// Edges are the lengths of the new chunks. Nil is one chunk for all planes of a
+	// place. An axis that stays regular has chunks of its own length.
 	Edges []int64 `json:"edges,omitempty"`
 	// Expect, if not 0, is the extent of the axis when the re-gridding begins. If it is
 	// another one, the error wraps [zarr.ErrConflict]. This prevents the same planes from

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -197,8 +198,8 @@ func grow(cmd *cobra.Command, location string, files []string, formatName, axisT
 	if err != nil {
 		return err
 	}
-	g := &appending{location: location, formatName: formatName, array: a, axis: at, policy: p, expect: expect, change: c}
-	return g.addAll(cmd, sources, was)
+	g := &appending{location: location, formatName: formatName, array: a, axis: at, policy: p, expect: expect, change: c, arrivals: newArrivals(c)}
+	return errors.Join(g.addAll(cmd, sources, was), g.arrivals.close())
 }
 
 // growOf appends groups, or files of other formats, to the arrays of a group that have
@@ -233,7 +234,7 @@ type appending struct {
 	policy               growth.Policy
 	expect               []int64 // the shape that the array must have; nil accepts any
 	change               *growth.Change
-	counts               *growth.Counts // with --by
+	arrivals             *arrivals // with --by
 }
 
 // addAll appends the sources one after another and prints the result. was is the change
@@ -260,18 +261,36 @@ func (g *appending) addAll(cmd *cobra.Command, sources []string, was *facts.Inte
 	for _, source := range sources {
 		file, err := g.add(cmd, source)
 		if err != nil {
-			return input.Partial(cmd, err, done, sources)
+			_, lateErr := g.insertLate(cmd) // of the sources before
+			return errors.Join(input.Partial(cmd, err, done, sources), lateErr)
 		}
 		note(file.Note)
 		done = append(done, file)
 	}
 	// All sources are one change, which begins with the shape before the first.
 	result := growth.ReshapedTo(g.location, done[0].Before, g.array)
-	result.Notes, result.Counts = notes, g.counts
+	late, err := g.insertLate(cmd)
+	if err != nil {
+		return err
+	}
+	if late != nil {
+		result = late.update(0, result)
+	}
+	result.Notes, result.Counts = notes, g.arrivals.result()
 	if len(done) > 1 {
 		result.Files = done
 	}
-	return result.Tell(cmd)
+	return cmp.Or(result.Tell(cmd), g.arrivals.leftOut(cmd, g.location))
+}
+
+// insertLate inserts what belongs between the planes of the array.
+func (g *appending) insertLate(cmd *cobra.Command) (*latecomers, error) {
+	if !g.arrivals.hasLate() || cmd.Context().Err() != nil {
+		return nil, nil
+	}
+	l := newLatecomers(cmd, g.change, g.arrivals, g.location)
+	l.add("", g.location, g.array, g.axis)
+	return l, l.insert()
 }
 
 // precheck reports an error if a source cannot be appended. It reads no values, unless
@@ -318,7 +337,11 @@ func (g *appending) add(cmd *cobra.Command, source string) (done input.File, err
 	if err != nil {
 		return done, err
 	}
-	defer func() { err = errors.Join(err, more.Close()) }()
+	defer func() {
+		if !g.arrivals.holds(more) {
+			err = errors.Join(err, more.Close())
+		}
+	}()
 	if g.change.By != "" {
 		return g.addBy(cmd, source, more)
 	}

@@ -3,11 +3,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/growth"
@@ -15,21 +17,30 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/regrid"
 )
 
 // byText explains --by in the help of append.
 const byText = `--by COORD makes repeating a command harmless. Values of COORD, such as times, tell which of the new planes the array has
 already. Those are an error unless --on-duplicate is skip or replace. Planes that belong into cells which have only fill
-values are written there, even if they come late; all others must follow the last one, and are appended in order. For
-NAME=FILE, one of the names is COORD. A single array must be COORD, or FILE an array with that coordinate. If another
-writer appends first, the command looks again. What it wrote before it was stopped, it finds when it is repeated.`
+values are written there, even if they come late. Planes after the last one are appended in order. Late ones, for which no
+cell is free, wait until all files are appended; then one change inserts them where they belong, as varve insert does, in
+all arrays at once. For NAME=FILE, one of the names is COORD. A single array must be COORD, or FILE an array with that
+coordinate. If another writer appends first, the command looks again. What it wrote before it was stopped, it finds when it
+is repeated with skip or replace.
 
-// byFlags adds --by and --on-duplicate.
+If late planes cannot be inserted, all others are stored, and the status is 3. The message, or left_out in --json, names
+them and says what to do: --unlock for an axis with regular chunks that is not small, --grace if there are no free chunk
+keys (varve insert --help explains both), --single-writer after a command was killed in a store without locks.`
+
+// byFlags adds the flags of --by.
 func byFlags(c *cobra.Command, change *growth.Change) {
 	f := c.Flags()
 	f.StringVar(&change.By, "by", "", "append only planes that the coordinate `COORD` shows to be new")
 	words := []string{string(growth.Skip), string(growth.Replace), string(growth.Refuse)}
 	flagtext.Var(f, &change.OnDuplicate, "on-duplicate", string(growth.Refuse), "with --by, `DO` this with planes that are there already: skip, replace or error", flagtext.OneOf(words...))
+	f.StringVar(&change.Grace, "grace", "", "with --by, before late planes are inserted: delete the chunks of grids that were superseded longer than this `TIME` ago")
+	f.BoolVar(&change.Unlock, "unlock", false, "with --by, for late planes: give a regular axis listed chunks, which not all programs can read")
 	flagtext.Propose(c, "on-duplicate", words...)
 }
 
@@ -39,12 +50,18 @@ func checkBy(cmd *cobra.Command, c *growth.Change) error {
 	switch {
 	case given("by") && c.By == "":
 		return failure.BadUsage("--by is empty; give the name of a coordinate")
-	case given("on-duplicate") && c.By == "":
-		return failure.BadUsage("--on-duplicate is for --by COORD")
+	case c.By == "":
+		for _, name := range []string{"on-duplicate", "grace", "unlock"} {
+			if given(name) {
+				return failure.BadUsage("--%s is for --by COORD", name)
+			}
+		}
+		return nil
 	case given("by") && given("expect"):
 		return failure.BadUsage("--by and --expect exclude each other: with --by, a repeated command finds what is there")
 	}
-	return nil
+	_, err := newLatecomers(cmd, c, nil, "").options() // of --grace
+	return err
 }
 
 // mostLooks bounds how often --by looks again because other writers append.
@@ -56,7 +73,11 @@ func again(try, refresh func() error) error {
 	for k := 1; ; k++ {
 		err := try()
 		var there *growth.Duplicates
-		if !errors.Is(err, zarr.ErrConflict) || errors.As(err, &there) || k == mostLooks {
+		isOurs := errors.Is(err, zarr.ErrConflict) && !errors.As(err, &there)
+		// The attempt has waited a while for a re-gridding that runs. One that does not,
+		// or is not known to, may have a claim for ever.
+		stays := errors.Is(err, regrid.ErrClaimed) && !errors.Is(err, zarr.ErrLocked)
+		if !isOurs || stays || k == mostLooks {
 			return err
 		}
 		if err := refresh(); err != nil {
@@ -74,77 +95,76 @@ func (g *appending) addBy(cmd *cobra.Command, source string, more *growth.Gain) 
 	var counts growth.Counts
 	try := func() error {
 		shape := a.Shape()
-		there, appended, have, err := g.placed(cmd, source, more)
+		p, have, e, err := g.placed(cmd, source, more)
 		if err != nil {
 			return err
 		}
 		targets := []growth.Target{{Array: a, Axis: axis, More: more}}
-		if counts, err = growth.Merge(cmd, have, there, source, targets, growth.On(g.change.OnDuplicate)); err != nil {
+		if counts, err = growth.Merge(cmd, have, p.There, source, targets, growth.On(g.change.OnDuplicate)); err != nil {
 			return err
 		}
-		counts.Appended = int64(len(appended))
+		counts.Appended = int64(len(p.Appended))
 		done = input.File{Source: source, Before: shape, Shape: shape}
-		if len(appended) > 0 {
-			done, err = g.put(cmd, source, more.Only(appended, shape, axis), shape)
+		if len(p.Appended) > 0 {
+			done, err = g.put(cmd, source, more.Only(p.Appended, shape, axis), shape)
+		}
+		if err == nil {
+			counts.Add(g.arrivals.waiting.Add(have, p, e, source, []*growth.Gain{more}))
 		}
 		return err
 	}
 	err = again(try, func() error { return a.Refresh(cmd.Context()) })
-	if g.counts == nil {
-		g.counts = new(growth.Counts)
-	}
-	g.counts.Add(counts)
+	g.arrivals.counts.Add(counts)
 	return done, err
 }
 
-// placed returns where the planes of a source belong, by the coordinate of the array.
-func (g *appending) placed(cmd *cobra.Command, source string, more *growth.Gain) (there []growth.Placed, appended []int64, have *growth.Labels, err error) {
+// placed returns where the planes of a source belong, by the coordinate of the array,
+// with the present labels and the new ones.
+func (g *appending) placed(cmd *cobra.Command, source string, more *growth.Gain) (p growth.Placing, have *growth.Labels, e element.Values, err error) {
 	ctx, by, c := cmd.Context(), g.change.By, g.array
 	beside := node.Beside(g.location, by)
 	own := beside == node.Clean(g.location)
 	if !own {
 		if c, err = node.OpenSeen(ctx, beside, session.Reading(cmd)); err != nil {
-			return nil, nil, nil, err
+			return p, nil, e, err
 		}
 		defer c.Close()
 	}
 	if have, err = growth.ReadLabels(ctx, c, by); err != nil {
-		return nil, nil, nil, err
+		return p, nil, e, err
 	}
 	if own {
-		e, err := more.All(ctx)
-		if err == nil {
-			there, appended, err = have.Place(e, source)
+		if e, err = more.All(ctx); err == nil {
+			p, err = g.arrivals.waiting.Place(have, e, source)
 		}
-		return there, appended, have, err
+		return p, have, e, err
 	}
-	e, err := more.LabelsFor(ctx, by, c)
-	if err != nil {
-		return nil, nil, nil, err
+	if e, err = more.LabelsFor(ctx, by, c); err != nil {
+		return p, nil, e, err
 	}
-	all, unknown, err := have.Place(e, source)
-	if err == nil && len(unknown) > 0 {
+	all, err := have.Place(e, source, 0)
+	if unknown := int64(len(all.Appended) + len(all.Late)); err == nil && unknown > 0 {
 		err = failure.BadArgument("--by %s: %s has %s that %s does not have: append to the group, with %s=FILE",
-			by, source, phrase.Plural(int64(len(unknown)), "value"), beside, by)
+			by, source, phrase.Plural(unknown, "value"), beside, by)
 	}
 	// The coordinate may have grown before the array.
-	slices.SortFunc(all, func(a, b growth.Placed) int { return int(a.Cell - b.Cell) })
-	for _, p := range all {
+	slices.SortFunc(all.There, func(a, b growth.Placed) int { return cmp.Compare(a.Cell, b.Cell) })
+	for _, at := range all.There {
 		switch end := g.array.Shape()[g.axis]; {
-		case p.Cell < end:
-			there = append(there, p)
-		case p.Cell == end+int64(len(appended)):
-			appended = append(appended, p.Plane)
+		case at.Cell < end:
+			p.There = append(p.There, at)
+		case at.Cell == end+int64(len(p.Appended)):
+			p.Appended = append(p.Appended, at.Plane)
 		case err == nil:
-			err = failure.BadArgument("--by %s: %s has a plane for index %d, and the array ends at %d: append what comes before it first", by, source, p.Cell, end)
+			err = failure.BadArgument("--by %s: %s has a plane for index %d, and the array ends at %d: append what comes before it first", by, source, at.Cell, end)
 		}
 	}
-	return there, appended, have, err
+	return p, have, e, err
 }
 
 // mergeAll appends those planes of several inputs that the arrays do not have, in one
 // transaction, by put.
-func mergeAll(cmd *cobra.Command, c *growth.Change, location string, inputs []*addition, by *growth.Counts, put func() error) error {
+func mergeAll(cmd *cobra.Command, c *growth.Change, location string, inputs []*addition, m *arrivals, put func() error) error {
 	i := slices.IndexFunc(inputs, func(in *addition) bool { return in.name == c.By })
 	if i < 0 {
 		return failure.BadArgument("--by %s: %s=FILE is missing, with the new values of the coordinate", c.By, c.By)
@@ -163,7 +183,7 @@ func mergeAll(cmd *cobra.Command, c *growth.Change, location string, inputs []*a
 		if err != nil {
 			return err
 		}
-		there, appended, err := have.Place(e, coordinate.file)
+		p, err := m.waiting.Place(have, e, coordinate.file)
 		if err != nil {
 			return failure.On(cmd.Name(), node.Clean(location)+"/"+coordinate.name, err)
 		}
@@ -175,17 +195,19 @@ func mergeAll(cmd *cobra.Command, c *growth.Change, location string, inputs []*a
 					phrase.Plural(in.extent(), "plane"), full[k].Planes, c.By, have.Len(), full[i].Planes))
 			}
 			targets[k] = growth.Target{Array: in.array, Axis: in.axis, More: full[k]}
-			in.more = full[k].Only(appended, in.array.Shape(), in.axis)
+			in.more = full[k].Only(p.Appended, in.array.Shape(), in.axis)
 			in.opt.Expect, in.opt.Planes = in.array.Shape(), in.more.Planes
 		}
-		if counts, err = growth.Merge(cmd, have, there, coordinate.file, targets, growth.On(c.OnDuplicate)); err != nil {
+		if counts, err = growth.Merge(cmd, have, p.There, coordinate.file, targets, growth.On(c.OnDuplicate)); err != nil {
 			return failure.On(cmd.Name(), node.Clean(location)+"/"+coordinate.name, err)
 		}
-		counts.Appended = int64(len(appended))
-		if len(appended) == 0 {
-			return nil
+		if counts.Appended = int64(len(p.Appended)); len(p.Appended) > 0 {
+			err = put()
 		}
-		return put()
+		if err == nil {
+			counts.Add(m.waiting.Add(have, p, e, coordinate.file, full))
+		}
+		return err
 	}
 	err := again(try, func() error {
 		for _, in := range inputs {
@@ -195,6 +217,6 @@ func mergeAll(cmd *cobra.Command, c *growth.Change, location string, inputs []*a
 		}
 		return nil
 	})
-	by.Add(counts)
+	m.counts.Add(counts)
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -67,12 +66,14 @@ func TestAppendBy(t *testing.T) {
 			want   []int  // days, and below them their factors
 			by     []int
 		}{
-			{"", 10, []int{1, 0, 2}, "3 0 0 0", []int{0, 1, 2}, []int{10, 10, 10}},
+			{"", 10, []int{1, 0, 2}, "3 0 0 0 0", []int{0, 1, 2}, []int{10, 10, 10}},
 			{"", 10, []int{2, 3}, "", []int{0, 1, 2}, []int{10, 10, 10}},
-			{"skip", 20, []int{2, 3}, "1 0 0 1", []int{0, 1, 2, 3}, []int{10, 10, 10, 20}},
-			{"skip", 20, []int{2, 3}, "0 0 0 2", []int{0, 1, 2, 3}, []int{10, 10, 10, 20}},
-			{"replace", 30, []int{1, 6, 0}, "1 0 2 0", []int{0, 1, 2, 3, 6}, []int{30, 30, 10, 20, 30}},
-			{"skip", 30, []int{5, 7}, "", []int{0, 1, 2, 3, 6}, []int{30, 30, 10, 20, 30}}, // 5 is late
+			{"skip", 20, []int{2, 3}, "1 0 0 0 1", []int{0, 1, 2, 3}, []int{10, 10, 10, 20}},
+			{"skip", 20, []int{2, 3}, "0 0 0 0 2", []int{0, 1, 2, 3}, []int{10, 10, 10, 20}},
+			{"replace", 30, []int{1, 6, 0}, "1 0 0 2 0", []int{0, 1, 2, 3, 6}, []int{30, 30, 10, 20, 30}},
+			{"skip", 40, []int{5, 7}, "1 1 0 0 0", []int{0, 1, 2, 3, 5, 6, 7}, []int{30, 30, 10, 20, 40, 30, 40}}, // 5 is late
+			{"replace", 50, []int{5, 4}, "0 1 0 1 0", []int{0, 1, 2, 3, 4, 5, 6, 7}, []int{30, 30, 10, 20, 50, 50, 30, 40}},
+			{"", 60, []int{4, 8}, "", []int{0, 1, 2, 3, 4, 5, 6, 7}, []int{30, 30, 10, 20, 50, 50, 30, 40}},
 		} {
 			out, errs, status := execute(t, "", byTime(t, group, c.factor, c.how, c.days...)...)
 			if (status == 0) != (c.counts != "") {
@@ -80,7 +81,7 @@ func TestAppendBy(t *testing.T) {
 			}
 			if c.counts != "" {
 				got := decode(t, out)
-				if is := fmt.Sprint(got["appended"], got["filled"], got["replaced"], got["skipped"]); is != c.counts {
+				if is := countsOf(got); is != c.counts {
 					t.Errorf("%d: %s, want %s", i, is, c.counts)
 				}
 			}
@@ -97,10 +98,12 @@ func TestAppendBy(t *testing.T) {
 		if facts, _ := decode(t, errs)["error"].(map[string]any); facts["kind"] != "conflict" || !strings.Contains(errs, "from index 2 (2023-01-03) on: --on-duplicate skip") {
 			t.Error(errs)
 		}
-		if _, errs, _ := execute(t, "", byTime(t, group, 1, "skip", 5)...); !strings.Contains(errs, "belongs before element 4") || !strings.Contains(errs, "varve insert … --axis time --at 4") {
-			t.Error(errs)
-		}
 	}
+}
+
+// countsOf returns the counts in the result of an append.
+func countsOf(facts map[string]any) string {
+	return fmt.Sprint(facts["appended"], facts["inserted"], facts["filled"], facts["replaced"], facts["skipped"])
 }
 
 // TestAppendByFills writes days into cells that a resize has made, in any order.
@@ -148,6 +151,13 @@ func TestAppendByOfArrays(t *testing.T) {
 	times, values := days(10, 0, 1, 2)
 	if got := valuesOf(t, here); got != times+"\n"+values+"\n" {
 		t.Error(got)
+	}
+	// What comes late into the middle has no place in an array whose coordinate lacks it.
+	gap := filepath.Join(dir, "gap.zarr")
+	station(t, gap, "3,2")
+	must(t, "", byTime(t, gap, 10, "", 0, 2)...)
+	if _, errs, status := execute(t, "", append([]string{"append", gap + "/t", day + "/t"}, skip...)...); status != 1 || !strings.Contains(errs, "1 value that "+gap+"/time does not have: append to the group") {
+		t.Errorf("status %d, %s", status, errs)
 	}
 	names := filepath.Join(dir, "names.zarr")
 	must(t, "", "create", names, "--shape", "0", "--dtype", "string", "--chunks", "2", "--dimension-names", "names")
@@ -262,28 +272,34 @@ func TestAppendCalendars(t *testing.T) {
 	}
 }
 
-// TestAppendByTogether appends the same days by several commands at once. There is one
-// copy of each.
+// TestAppendByTogether appends the same days by several commands at once, new ones and
+// late ones. There is one copy of each.
 func TestAppendByTogether(t *testing.T) {
-	mortals = &mortal{below: memstore.New(), left: -1}
-	for _, group := range []string{filepath.Join(t.TempDir(), "g.zarr"), "mortal://g"} {
+	for name, group := range map[string]string{"files": filepath.Join(t.TempDir(), "g.zarr"), "no locks": "mortal://g", "locks": "mortal://g"} {
+		mortals = &mortal{below: memstore.New(), left: -1, locks: name == "locks"}
 		station(t, group, "[[1],2]")
 		var wg sync.WaitGroup
-		for range 3 {
+		for k := range 3 {
 			wg.Go(func() {
-				for day := range 4 {
-					var errs bytes.Buffer
-					args := byTime(t, group, 10, "skip", day, day+1)
-					if run(t.Context(), args, console.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &errs}) != 0 {
-						t.Error(errs.String())
+				for _, day := range []int{2, 8, 5, 6} {
+					var out, errs bytes.Buffer
+					args := append(byTime(t, group, 10, "skip", day, day+1), "--grace", "0s")
+					status := run(t.Context(), args, console.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+					// A command waits for one of another process if there are locks.
+					// Otherwise nothing tells one that runs from one that was killed.
+					said := out.String()
+					busy := status == 3 && (strings.Contains(said, "another call of this process runs") || name == "no locks" && strings.Contains(said, "which may still run"))
+					if status != 0 && !busy {
+						t.Errorf("%s, %d: status %d, %s%s", name, k, status, errs.String(), said)
 					}
 				}
 			})
 		}
 		wg.Wait()
-		times, values := days(10, 0, 1, 2, 3, 4)
+		must(t, "", append(byTime(t, group, 10, "skip", 2, 3, 8, 9, 5, 6, 7), "--grace", "0s", "--single-writer")...)
+		times, values := days(10, 2, 3, 5, 6, 7, 8, 9)
 		if got := valuesOf(t, group); got != times+"\n"+values+"\n" {
-			t.Error(got)
+			t.Error(name, got)
 		}
 	}
 }
@@ -293,39 +309,57 @@ func TestAppendByTogether(t *testing.T) {
 func TestAppendByCrash(t *testing.T) {
 	for _, how := range []string{"skip", "replace"} {
 		for _, chunks := range []string{"3,1", "[[1],2]"} {
-			want := ""
-			for left := -1; ; left++ {
-				crashed := false
-				for _, late := range []bool{false, true} {
-					m := &mortal{below: memstore.New(), left: -1, late: late}
-					mortals = m
-					station(t, "mortal://g", chunks)
-					must(t, "", byTime(t, "mortal://g", 10, "", 0, 1)...)
-					if _, errs, status := execute(t, "", "resize", "mortal://g", "time=4"); status != 0 {
-						t.Fatal(errs)
-					}
-					again := byTime(t, "mortal://g", 20, how, 1, 2, 3, 4, 5)
-					m.revive(left)
-					_, _, status := execute(t, "", again...)
-					m.revive(-1)
-					must(t, "", again...)
-					got := valuesOf(t, "mortal://g")
-					if want == "" {
-						want = got
-					}
-					if got != want {
-						t.Fatalf("%s %s: stopped at change %d, late %v: %s, want %s", how, chunks, left, late, got, want)
-					}
-					crashed = crashed || status != 0
+			testCrashes(t, fmt.Sprint(how, " ", chunks), func(group string) ([]string, []int) {
+				station(t, group, chunks)
+				must(t, "", byTime(t, group, 10, "", 0, 1)...)
+				if _, errs, status := execute(t, "", "resize", group, "time=4"); status != 0 {
+					t.Fatal(errs)
 				}
-				if left > 0 && !crashed {
-					break
+				return byTime(t, group, 20, how, 1, 2, 3, 4, 5), []int{0, 1, 2, 3, 4, 5}
+			})
+			if late := (how == "skip") == (chunks == "3,1"); !late {
+				continue
+			}
+			testCrashes(t, fmt.Sprint("late ", how, " ", chunks), func(group string) ([]string, []int) {
+				station(t, group, chunks)
+				must(t, "", byTime(t, group, 10, "", 1, 4)...)
+				// Two late days of different files, one that is there, and a new one.
+				args := append(byTime(t, group, 20, how, 3, 7), byTime(t, group, 20, how, 4, 0)[2:4]...)
+				return append(args, "--single-writer"), []int{0, 1, 3, 4, 7}
+			})
+		}
+	}
+}
+
+// testCrashes stops a command at every change that it makes to a station, and repeats it.
+// begin makes the station, and returns the command and the days that it leads to.
+func testCrashes(t *testing.T, name string, begin func(group string) ([]string, []int)) {
+	t.Helper()
+	want := ""
+	for left := -1; ; left++ {
+		crashed := false
+		for _, late := range []bool{false, true} {
+			m := &mortal{below: memstore.New(), left: -1, late: late}
+			mortals = m
+			args, list := begin("mortal://g")
+			m.revive(left)
+			_, _, status := execute(t, "", args...)
+			m.revive(-1)
+			must(t, "", args...)
+			got := valuesOf(t, "mortal://g")
+			if want == "" {
+				want = got
+				if times, _ := days(0, list...); !strings.HasPrefix(want, times+"\n") {
+					t.Fatalf("%s: %s", name, want)
 				}
 			}
-			times, _ := days(0, 0, 1, 2, 3, 4, 5)
-			if !strings.HasPrefix(want, times) {
-				t.Error(want)
+			if got != want {
+				t.Fatalf("%s: stopped at change %d, late %v: %s, want %s", name, left, late, got, want)
 			}
+			crashed = crashed || status != 0
+		}
+		if left > 0 && !crashed {
+			return
 		}
 	}
 }
@@ -335,6 +369,7 @@ func TestAppendByCrash(t *testing.T) {
 type mortal struct {
 	below *memstore.Store
 	late  bool
+	locks bool
 
 	mu   sync.Mutex
 	left int // changes before death; -1 for eternal life
@@ -347,8 +382,18 @@ var mortals *mortal
 func init() {
 	store.Register("mortal", func(_ context.Context, location string, _ store.Access) (store.Store, store.Path, error) {
 		p, err := store.ParsePath(strings.TrimPrefix(location, "mortal://"))
+		if mortals.locks {
+			return locked{mortals}, p, err
+		}
 		return mortals, p, err
 	})
+}
+
+// locked is a store with locks.
+type locked struct{ *mortal }
+
+func (l locked) Lock(ctx context.Context, dir store.Path) (func() error, error) {
+	return l.below.Lock(ctx, dir)
 }
 
 var errDead = errors.New("the client is dead")

@@ -40,7 +40,8 @@ type addition struct {
 	file  string
 	array *zarr.Array
 	axis  int
-	more  *growth.Gain
+	full  *growth.Gain // of the file
+	more  *growth.Gain // what is appended of it
 	opt   zarr.AppendOptions
 
 	expect []int64 // the length that the axis must have; nil accepts any
@@ -94,7 +95,7 @@ func parseRounds(args []string) ([][]*addition, error) {
 
 // growAll appends to several arrays of a group, one round after another. Within a round,
 // either all arrays grow or none.
-func growAll(cmd *cobra.Command, location string, args []string, formatName, axis string, c *growth.Change) error {
+func growAll(cmd *cobra.Command, location string, args []string, formatName, axis string, c *growth.Change) (err error) {
 	expect, err := c.Expected(cmd)
 	if err == nil && expect != nil && len(expect) != 1 {
 		err = failure.BadUsage("--expect %s: for a group it is one number, the length of the axis that grows in all arrays", c.Expect)
@@ -118,18 +119,33 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 	for _, in := range rounds[0] {
 		in.expect, in.interrupted = expect, interrupted[in.name]
 	}
-	var all []growth.Facts
-	var by *growth.Counts
-	if c.By != "" {
-		by = new(growth.Counts)
+	m := newArrivals(c)
+	defer func() { err = errors.Join(err, m.close()) }()
+	all, err := growRounds(cmd, location, rounds, expect, formatName, axis, c, m)
+	if m.hasLate() && cmd.Context().Err() == nil {
+		// After an error these are of the rounds before.
+		all, lateErr := insertLate(cmd, location, all, rounds[0], axis, c, m)
+		if err = errors.Join(err, lateErr); err == nil {
+			err = cmp.Or(growth.TellAll(cmd, location, all, m.result()), m.leftOut(cmd, location))
+		}
+		return err
 	}
+	if err != nil {
+		return err
+	}
+	return growth.TellAll(cmd, location, all, m.result())
+}
+
+// growRounds appends to several arrays of a group, one round after another. The facts of
+// all rounds are those of one change.
+func growRounds(cmd *cobra.Command, location string, rounds [][]*addition, expect []int64, formatName, axis string, c *growth.Change, m *arrivals) (all []growth.Facts, err error) {
 	for k, inputs := range rounds {
-		facts, err := growRound(cmd, location, inputs, formatName, axis, c, by)
+		facts, err := growRound(cmd, location, inputs, formatName, axis, c, m)
 		if err != nil && k > 0 {
 			err = input.AppendedBefore(cmd, err, k, phrase.Plural(int64(len(rounds)), "file")+" for each name", rounds[k-1][0].file)
 		}
 		if err != nil {
-			return err
+			return all, err
 		}
 		// Report all rounds as one change: the shapes before the first, the notes of all.
 		// The next round must find the arrays as this one leaves them.
@@ -145,7 +161,32 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 		}
 		all = facts
 	}
-	return growth.TellAll(cmd, location, all, by)
+	return all, nil
+}
+
+// insertLate inserts what belongs between the planes of the arrays, in one transaction.
+func insertLate(cmd *cobra.Command, location string, all []growth.Facts, names []*addition, axis string, c *growth.Change, m *arrivals) ([]growth.Facts, error) {
+	g, err := zarr.OpenGroup(cmd.Context(), location, c.Options(cmd))
+	if err != nil {
+		return all, err
+	}
+	defer g.Close()
+	inputs := make([]*addition, len(names))
+	for i, in := range names {
+		inputs[i] = &addition{name: in.name}
+	}
+	if err := openInputs(cmd, g, inputs, location, axis); err != nil {
+		return all, err
+	}
+	l := newLatecomers(cmd, c, m, location)
+	for _, in := range inputs {
+		l.add(in.name, node.Clean(location)+"/"+in.name, in.array, in.axis)
+	}
+	err = l.insert()
+	for k, f := range all {
+		all[k] = l.update(k, f)
+	}
+	return all, err
 }
 
 // ofSources returns arguments NAME=SRC/NAME for groups, or files of other formats, that
@@ -225,8 +266,8 @@ func metByAll(cmd *cobra.Command, location string, args []string, axis string, e
 }
 
 // growRound appends one file to each of several arrays of a group. Either all of them
-// grow or none. With --by it adds to the counts.
-func growRound(cmd *cobra.Command, location string, inputs []*addition, formatName, axis string, c *growth.Change, by *growth.Counts) (facts []growth.Facts, err error) {
+// grow or none. With --by, m counts what becomes of planes, and remembers late ones.
+func growRound(cmd *cobra.Command, location string, inputs []*addition, formatName, axis string, c *growth.Change, m *arrivals) (facts []growth.Facts, err error) {
 	p, err := c.Policy(cmd)
 	if err != nil {
 		return nil, err
@@ -240,7 +281,7 @@ func growRound(cmd *cobra.Command, location string, inputs []*addition, formatNa
 	if err := openInputs(cmd, g, inputs, location, axis); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, closeInputs(inputs)) }()
+	defer func() { err = errors.Join(err, closeInputs(inputs, m)) }()
 	for _, in := range inputs {
 		noteFinished(cmd, node.Clean(location)+"/"+in.name, in.array, in.interrupted)
 	}
@@ -258,10 +299,10 @@ func growRound(cmd *cobra.Command, location string, inputs []*addition, formatNa
 	put := func() error {
 		return putAll(cmd, g, c, p, location, inputs, total)
 	}
-	if by == nil {
+	if m == nil {
 		err = put()
 	} else {
-		err = mergeAll(cmd, c, location, inputs, by, put)
+		err = mergeAll(cmd, c, location, inputs, m, put)
 	}
 	if err != nil {
 		return nil, err
@@ -298,15 +339,15 @@ func (i *addition) read(cmd *cobra.Command, location, formatName, axis string) (
 	if i.more, err = growth.Open(cmd, i.file, formatName, i.array, i.axis, false); err != nil {
 		return failure.On(cmd.Name(), at, err)
 	}
-	i.opt.Planes = i.more.Planes
+	i.full, i.opt.Planes = i.more, i.more.Planes
 	return nil
 }
 
-// closeInputs closes all files.
-func closeInputs(inputs []*addition) (err error) {
+// closeInputs closes all files, but for those with late planes.
+func closeInputs(inputs []*addition, m *arrivals) (err error) {
 	for _, in := range inputs {
-		if in.more != nil {
-			err = errors.Join(err, in.more.Close())
+		if in.full != nil && !m.holds(in.full) {
+			err = errors.Join(err, in.full.Close())
 		}
 	}
 	return err

@@ -19,63 +19,27 @@ import (
 
 // inserted is the values of an insertion, which are open.
 type inserted struct {
-	gains  []*growth.Gain
-	source *zarr.Source
-	words  [][]byte // in place of source, if elements differ in length
+	gains []*growth.Gain
+	all   *growth.Gain // of all files
 }
 
 // openInserted opens the files of an insertion into an array. Close it also after an
 // error.
 func openInserted(cmd *cobra.Command, files []string, format string, a *zarr.Array, axis int) (*inserted, error) {
 	in := new(inserted)
-	var sources []*zarr.Source
-	var words []wordsOf
 	for _, file := range files {
 		g, err := growth.Open(cmd, file, format, a, axis, true)
 		if err != nil {
 			return in, err
 		}
 		in.gains = append(in.gains, g)
-		sources, words = append(sources, g.Source()), append(words, wordsOf{g.Words(), g.Planes})
 	}
-	if a.Type().Variable() {
-		in.words = joinedWords(words, a.Shape(), axis)
-	} else {
-		in.source = joined(sources, axis, a.Type().Size())
-	}
+	in.all = growth.Joined(in.gains, a.Shape(), axis)
 	return in, nil
 }
 
-// wordsOf are elements of variable length in C order, and the planes that they make.
-type wordsOf struct {
-	words  [][]byte
-	planes int64
-}
-
-// joinedWords returns the words of several files, one after the other along an axis of an
-// array of the given shape.
-func joinedWords(files []wordsOf, shape []int64, axis int) [][]byte {
-	before, run := int64(1), int64(1) // planes before the axis, and words in each of its planes
-	for i, n := range shape {
-		switch {
-		case i < axis:
-			before *= n
-		case i > axis:
-			run *= n
-		}
-	}
-	all := [][]byte{}
-	for k := range before {
-		for _, f := range files {
-			n := f.planes * run
-			all = append(all, f.words[k*n:(k+1)*n]...)
-		}
-	}
-	return all
-}
-
 // give sets the elements of an insertion.
-func (i *inserted) give(r *regrid.Insertion) { r.From, r.Words = i.source, i.words }
+func (i *inserted) give(r *regrid.Insertion) { r.From, r.Words = i.all.Source(), i.all.Words() }
 
 // Close closes the files.
 func (i *inserted) Close() (err error) {

@@ -3,13 +3,10 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/growth"
@@ -18,7 +15,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/regrid"
-	"varve.dev/zarr/strided"
 )
 
 // inserting is the command insert.
@@ -209,38 +205,4 @@ func (i *inserting) edges(one *moved, planes int64, policy *grid.Growth) ([]int6
 		edges = append(edges, c.Logical)
 	}
 	return edges, nil
-}
-
-// joined is a source of several sources, one after the other along an axis.
-func joined(sources []*zarr.Source, axis, size int) *zarr.Source {
-	if len(sources) == 1 {
-		return sources[0]
-	}
-	all := &zarr.Source{Shape: slices.Clone(sources[0].Shape)}
-	all.Shape[axis] = 0
-	for _, s := range sources {
-		all.Shape[axis] += s.Shape[axis]
-	}
-	all.Read = func(ctx context.Context, box grid.Box, dst []byte) error {
-		whole := strided.Contiguous(dst, box.Shape(), size)
-		start := int64(0)
-		for _, s := range sources {
-			stop := start + s.Shape[axis]
-			part, within := slices.Clone(box), grid.BoxOf(box.Shape())
-			part[axis] = grid.Interval{Start: max(box[axis].Start, start) - start, Stop: min(box[axis].Stop, stop) - start}
-			within[axis] = grid.Interval{Start: part[axis].Start + start - box[axis].Start, Stop: part[axis].Stop + start - box[axis].Start}
-			start = stop
-			if part[axis].Len() <= 0 {
-				continue
-			}
-			n, _ := part.Len()
-			room := make([]byte, n*int64(size))
-			if err := s.Read(ctx, slices.Clone(part), room); err != nil {
-				return err
-			}
-			strided.Copy(whole.Sub(within), strided.Contiguous(room, part.Shape(), size))
-		}
-		return nil
-	}
-	return all
 }

@@ -162,8 +162,11 @@ func movedTogether(cmd *cobra.Command, err error) error {
 		return err
 	}
 	how := " GROUP --axis"
-	if cmd.Name() == "insert" {
+	switch cmd.Name() {
+	case "insert":
 		how = " GROUP NAME=FILE … --axis"
+	case "append":
+		how = " GROUP NAME=FILE …"
 	}
 	return failure.On(cmd.Name(), e.Path, &reworded{e.Err, "(Group.Append)", "(varve " + cmd.Name() + how + ")"})
 }

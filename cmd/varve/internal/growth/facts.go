@@ -35,6 +35,12 @@ func ReshapedTo(path string, before []int64, a *zarr.Array) Facts {
 	return Facts{Path: path, Before: before, Shape: a.Shape(), Sizes: output.SizesOf(g), grid: g}
 }
 
+// In returns the change with other chunks.
+func (f Facts) In(g *grid.Grid) Facts {
+	f.Sizes, f.grid = output.SizesOf(g), g
+	return f
+}
+
 // Tell prints the change of shape of an array.
 func (f Facts) Tell(cmd *cobra.Command) error {
 	if session.WantsJSON(cmd) {

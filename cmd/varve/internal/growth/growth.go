@@ -87,7 +87,9 @@ type Change struct {
 	Alone        *bool
 	By           string // the coordinate of --by, or ""
 	OnDuplicate  string
-	singleWriter *bool
+	Grace        string // of superseded grids, before late planes are inserted
+	Unlock       bool   // permits listed chunks where late planes are inserted
+	SingleWriter *bool
 	times        Times
 }
 
@@ -99,7 +101,7 @@ func Flags(c *cobra.Command) *Change {
 	flagtext.Var(c.Flags(), &f.Expect, "expect", "", "change the array only if it has this `SHAPE`, so that a repeated command has no effect", flagtext.Syntax(argument.ParseShape))
 	c.Flags().BoolVar(&f.RoundUp, "round-up", false, "lengthen the last shard to whole inner chunks")
 	f.Alone = AloneFlag(c)
-	f.singleWriter = SingleWriterFlag(c)
+	f.SingleWriter = SingleWriterFlag(c)
 	flagtext.Propose(c, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
 	return f
 }
@@ -121,7 +123,7 @@ func (c *Change) Policy(cmd *cobra.Command) (Policy, error) {
 // Options returns the options for the flags.
 func (c *Change) Options(cmd *cobra.Command) *zarr.Options {
 	o := session.Writing(cmd)
-	o.SingleWriter = *c.singleWriter
+	o.SingleWriter = *c.SingleWriter
 	return o
 }
 

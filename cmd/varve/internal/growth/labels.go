@@ -175,6 +175,9 @@ func (d *Duplicates) Error() string { return d.text }
 // Is reports whether target is [zarr.ErrConflict].
 func (d *Duplicates) Is(target error) bool { return target == zarr.ErrConflict }
 
+// onDuplicate says what else can become of planes that are there already.
+const onDuplicate = "--on-duplicate skip leaves what is there, --on-duplicate replace takes what is new"
+
 // refused returns the error for planes that are there already.
 func (l *Labels) refused(there []Placed, states []state, source string) error {
 	n, first := int64(0), int64(0)
@@ -186,33 +189,45 @@ func (l *Labels) refused(there []Placed, states []state, source string) error {
 			n++
 		}
 	}
-	return &Duplicates{fmt.Sprintf("--by %s: %s of %s %s there already, from index %d (%s) on: --on-duplicate skip leaves what is there, --on-duplicate replace takes what is new",
-		l.name, phrase.Plural(n, "value"), source, phrase.AreOrIs(n), first, l.text(l.at(first)))}
+	return &Duplicates{fmt.Sprintf("--by %s: %s of %s %s there already, from index %d (%s) on: %s",
+		l.name, phrase.Plural(n, "value"), source, phrase.AreOrIs(n), first, l.text(l.at(first)), onDuplicate)}
 }
 
-// Place finds the cells of planes with new labels. Those that no cell is for are
-// appended, in order.
-func (l *Labels) Place(more element.Values, source string) (there []Placed, appended []int64, err error) {
+// Late is a new plane that belongs before a cell, and no cell is free for it.
+type Late struct{ Plane, Before int64 }
+
+// Placing says where new planes belong.
+type Placing struct {
+	There    []Placed
+	Appended []int64 // in order
+	Late     []Late  // in order
+
+	direction float64 // of the labels: 1 if they rise, -1 if they fall, 0 if they do neither
+}
+
+// Place finds the cells of planes with new labels. Those that come after the last cell
+// are appended. direction is that of the labels if the present ones have none.
+func (l *Labels) Place(more element.Values, source string, direction float64) (p Placing, err error) {
 	order := make([]int64, more.Len())
 	taken := map[string]bool{}
 	for j := range order {
 		order[j] = int64(j)
 		elem := more.At(j)
 		if !l.hasValue(elem) {
-			return nil, nil, failure.BadArgument("--by %s: element %d in %s is missing", l.name, j, source)
+			return p, failure.BadArgument("--by %s: element %d in %s is missing", l.name, j, source)
 		}
 		if taken[l.key(elem)] {
-			return nil, nil, failure.BadArgument("--by %s: %s has %s twice", l.name, source, l.text(elem))
+			return p, failure.BadArgument("--by %s: %s has %s twice", l.name, source, l.text(elem))
 		}
 		taken[l.key(elem)] = true
 	}
-	direction := l.directionWith(more)
-	if direction != 0 {
+	p.direction = l.directionWith(more, direction)
+	if p.direction != 0 {
 		slices.SortStableFunc(order, func(i, j int64) int {
-			return int(direction * sign(l.minus(more.At(int(i)), more.At(int(j)))))
+			return int(p.direction * sign(l.minus(more.At(int(i)), more.At(int(j)))))
 		})
 	}
-	next, late := int64(0), late{}
+	next := int64(0)
 	if n := len(l.written); n > 0 {
 		next = l.written[n-1] + 1
 	}
@@ -220,14 +235,13 @@ func (l *Labels) Place(more element.Values, source string) (there []Placed, appe
 	for _, j := range order {
 		elem := more.At(int(j))
 		cell, known := l.cell[l.key(elem)]
-		behind := len(l.written) > 0 && direction != 0 && direction*l.minus(elem, l.at(l.written[len(l.written)-1])) < 0
 		switch {
 		case known:
-		case direction == 0: // the place follows from no order
+		case p.direction == 0: // the place follows from no order
 			cell = l.Len()
-		case behind:
+		case l.isBehind(elem, p.direction):
 			if cell = l.index(elem); cell < 0 || cell >= l.Len() || !l.isFree(cell) || used[cell] {
-				late.add(l, elem, direction)
+				p.Late = append(p.Late, Late{j, l.before(elem, p.direction)})
 				continue
 			}
 		default:
@@ -237,20 +251,38 @@ func (l *Labels) Place(more element.Values, source string) (there []Placed, appe
 			next = cell + 1
 		}
 		if cell >= l.Len() {
-			appended = append(appended, j)
+			p.Appended = append(p.Appended, j)
 			continue
 		}
 		used[cell] = true
-		there = append(there, Placed{j, cell})
+		p.There = append(p.There, Placed{j, cell})
 	}
-	return there, appended, late.err(l, source)
+	return p, nil
 }
 
-// directionWith returns the direction, in which new labels go on. The first ones define
-// it: they rise, unless they fall all the way.
-func (l *Labels) directionWith(more element.Values) float64 {
-	if l.minus == nil || len(l.written) > 1 {
+// isBehind reports whether a label comes before the last one that is written.
+func (l *Labels) isBehind(elem []byte, direction float64) bool {
+	n := len(l.written)
+	return n > 0 && direction*l.minus(elem, l.at(l.written[n-1])) < 0
+}
+
+// before returns the first cell whose label comes after another one.
+func (l *Labels) before(elem []byte, direction float64) int64 {
+	k, _ := slices.BinarySearchFunc(l.written, elem, func(i int64, elem []byte) int {
+		return int(direction * sign(l.minus(l.at(i), elem)))
+	})
+	return l.written[k]
+}
+
+// directionWith returns the direction in which new labels go on, which is the given one
+// if the present labels have none. The first ones define it: they rise, unless they fall
+// all the way.
+func (l *Labels) directionWith(more element.Values, given float64) float64 {
+	switch {
+	case l.minus == nil || len(l.written) > 1:
 		return l.direction
+	case given != 0:
+		return given
 	}
 	for j := 1; j < more.Len(); j++ {
 		if l.minus(more.At(j), more.At(j-1)) > 0 {
@@ -261,45 +293,4 @@ func (l *Labels) directionWith(more element.Values) float64 {
 		return -1
 	}
 	return 1
-}
-
-// late are new values that belong between cells, where none is free.
-type late struct {
-	count    int64
-	from, to int64 // the cells before which they belong
-	first    string
-}
-
-func (t *late) add(l *Labels, elem []byte, direction float64) {
-	at := int64(0)
-	for _, i := range l.written {
-		if direction*l.minus(l.at(i), elem) > 0 {
-			at = i
-			break
-		}
-	}
-	if t.count == 0 {
-		t.first, t.from = l.text(elem), at
-	}
-	t.to = at
-	t.count++
-}
-
-func (t *late) err(l *Labels, source string) error {
-	switch {
-	case t.count == 0:
-		return nil
-	case t.from == t.to:
-		return failure.BadArgument("--by %s: %s in %s, from %s on, %s before element %d, and no cell is free there: varve insert … --axis %s --at %d puts values there",
-			l.name, phrase.Plural(t.count, "value"), source, t.first, belong(t.count), t.from, phrase.Word(l.name), t.from)
-	}
-	return failure.BadArgument("--by %s: %s in %s, from %s on, %s between elements %d and %d, and no cell is free there: varve insert … --axis %s --at N puts values before element N",
-		l.name, phrase.Plural(t.count, "value"), source, t.first, belong(t.count), t.from, t.to, phrase.Word(l.name))
-}
-
-func belong(n int64) string {
-	if n == 1 {
-		return "belongs"
-	}
-	return "belong"
 }

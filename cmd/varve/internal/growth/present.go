@@ -41,14 +41,20 @@ const (
 // Counts are the numbers of new planes by what became of them.
 type Counts struct {
 	Appended int64 `json:"appended"`
-	Filled   int64 `json:"filled"` // written into cells that had only fill values
+	Inserted int64 `json:"inserted"` // between others, where no cell was free
+	Filled   int64 `json:"filled"`   // written into cells that had only fill values
 	Replaced int64 `json:"replaced"`
 	Skipped  int64 `json:"skipped"`
+
+	// LeftOut has the labels of planes that could not be inserted, and Reason says why.
+	LeftOut []string `json:"left_out,omitempty"`
+	Reason  string   `json:"reason,omitempty"`
 }
 
 // Add adds the counts of another source.
 func (c *Counts) Add(more Counts) {
-	c.Appended, c.Filled, c.Replaced, c.Skipped = c.Appended+more.Appended, c.Filled+more.Filled, c.Replaced+more.Replaced, c.Skipped+more.Skipped
+	c.Appended, c.Inserted, c.Filled = c.Appended+more.Appended, c.Inserted+more.Inserted, c.Filled+more.Filled
+	c.Replaced, c.Skipped = c.Replaced+more.Replaced, c.Skipped+more.Skipped
 }
 
 // String returns the counts for people.
@@ -57,7 +63,7 @@ func (c Counts) String() string {
 	for _, more := range []struct {
 		n    int64
 		what string
-	}{{c.Filled, "filled"}, {c.Replaced, "replaced"}, {c.Skipped, "skipped"}} {
+	}{{c.Inserted, "inserted"}, {c.Filled, "filled"}, {c.Replaced, "replaced"}, {c.Skipped, "skipped"}, {int64(len(c.LeftOut)), "left out"}} {
 		if more.n > 0 {
 			text += fmt.Sprintf(", %s %s", phrase.Count(more.n), more.what)
 		}

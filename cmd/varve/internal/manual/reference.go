@@ -38,7 +38,7 @@ func (p *Program) Reference() string {
 	}
 	b.WriteString("\n## Flags of all commands\n")
 	table(&b, append(flags(p.Root.PersistentFlags()), flag{"h", "help", "", "print the help of the command"}))
-	b.WriteString("\n## Exit status\n\n0 done, 1 failed, 2 wrong usage.\n")
+	b.WriteString("\n## Exit status\n\n0 done, 1 failed, 2 wrong usage, 3 done, but something was left out, which is named.\n")
 	return b.String()
 }
 
