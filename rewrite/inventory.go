@@ -30,6 +30,7 @@ type item struct {
 	files  []file // documents in the order in which they are written
 	layout layout // of an array: the keys of its chunks
 	anew   bool   // no value of the destination is taken for a copy
+	damage error  // why the documents cannot be read, or nil
 }
 
 // file is a stored document.
@@ -127,10 +128,11 @@ func (v inventory) owner(rel string) (*item, string) {
 
 // librarian reads the documents of nodes.
 type librarian struct {
-	s     store.Store
-	at    store.Path
-	limit int64 // of the bytes of one document
-	tasks int   // most nodes that are read at once
+	s      store.Store
+	at     store.Path
+	limit  int64 // of the bytes of one document
+	tasks  int   // most nodes that are read at once
+	source bool  // directories in the places of documents are damage
 
 	mu   sync.Mutex
 	held int64 // bytes of documents
@@ -142,6 +144,7 @@ const mostDocuments = 1 << 30
 // walk returns the nodes at and below the place. It lists each group, and no array.
 func (l *librarian) walk(ctx context.Context) (inventory, error) {
 	all := inventory{}
+	l.source = true
 	for level := []string{""}; len(level) > 0; {
 		next, err := l.read(ctx, level, all, l.children)
 		if err != nil {
@@ -170,6 +173,13 @@ func (l *librarian) read(
 	for _, dir := range dirs {
 		g.Go(func() error {
 			i, err := l.item(ctx, dir)
+			if i == nil && err == nil && dir != "" && l.source {
+				if why := l.folder(ctx, dir); errors.Is(why, zarr.ErrInvalidMetadata) {
+					i = &item{dir: dir, damage: why}
+				} else {
+					err = why
+				}
+			}
 			if i == nil || err != nil {
 				return err
 			}
@@ -187,7 +197,7 @@ func (l *librarian) read(
 
 // children returns the directories directly below a group.
 func (l *librarian) children(ctx context.Context, i *item) (dirs []string, err error) {
-	if i.kind == "array" {
+	if i.kind == "array" || i.damage != nil {
 		return nil, nil
 	}
 	p, err := l.at.Join(strings.TrimSuffix(i.dir, "/"))
@@ -219,6 +229,9 @@ func (l *librarian) item(ctx context.Context, dir string) (*item, error) {
 			return nil, err
 		}
 		i.files = append(i.files, file{name, raw})
+		if i.damage == nil {
+			i.damage = damageOf(i, name, raw)
+		}
 		if i.kind == "array" {
 			i.layout = layoutOf(name, raw, i.file(metadata.V2Attributes))
 		}
@@ -237,6 +250,10 @@ func (l *librarian) beside(ctx context.Context, i *item, name string) error {
 		}
 		if raw != nil {
 			i.files = append(i.files, file{more, raw})
+		} else if l.source && more == metadata.V2Attributes && i.damage == nil {
+			if i.damage, err = l.hidden(i.dir + more); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

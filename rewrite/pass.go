@@ -88,6 +88,9 @@ type pass struct {
 // visit decides about one key.
 func (p *pass) visit(ctx context.Context, from, to *store.Entry) error {
 	name := nameOf(from, to)
+	if p.isDamaged(name) {
+		return nil
+	}
 	if dir, ok := strings.CutSuffix(name, noteName); ok && to != nil {
 		p.noteAt(dir)
 		return nil

@@ -92,6 +92,15 @@ import (
 // src has overwritten may be new ones already, as after any write. Another Sync goes on.
 // Two runs at once, and other writers of dst, may overwrite chunks of each other.
 //
+// # Damaged documents
+//
+// Where a document of src cannot be read, because it was cut off or is no file, its node
+// and everything below it stays in dst as it is, also with [SyncOptions.Delete]: dst may
+// have the only sound copy. Everything else is synced, and then Sync returns a
+// [DamageError]. If the document of the node itself cannot be read, nothing is changed. A
+// part passes over such nodes without an error. A document that only needs something
+// unknown, such as a data type, can be read in this sense.
+//
 // The stores must be able to list. Symbolic links below dst are an error that wraps
 // [zarr.ErrInvalidArgument], because nothing outside of dst is changed.
 func Sync(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions) (SyncReport, error) {
@@ -142,11 +151,12 @@ type syncer struct {
 	report *SyncReport
 	room   *budget.Budget // for the bytes of values
 
-	is    inventory // of the source
-	there inventory // of the destination, in the directories of is
-	node  bool      // the destination has documents, or values of an interrupted Sync
-	noted bool      // the note is stored
-	began bool      // the note was there, and no document
+	is      inventory    // of the source
+	damaged *DamageError // nodes of the source that are not in is
+	there   inventory    // of the destination, in the directories of is
+	node    bool         // the destination has documents, or values of an interrupted Sync
+	noted   bool         // the note is stored
+	began   bool         // the note was there, and no document
 
 	mu    sync.Mutex          // guards the report and what follows while values are copied
 	stale []string            // chunks of the destination that no document describes
@@ -187,7 +197,7 @@ func (s *syncer) run(ctx context.Context) error {
 	s.tallyNodes()
 	if s.DryRun {
 		s.plan()
-		return nil
+		return s.damaged.orNil()
 	}
 	if err := s.publishAll(ctx); err != nil {
 		return err
@@ -201,14 +211,16 @@ func (s *syncer) run(ctx context.Context) error {
 		return err
 	}
 	if s.opt.Verify {
-		return s.verify(ctx)
+		if err := s.verify(ctx); err != nil {
+			return err
+		}
 	}
-	return nil
+	return s.damaged.orNil()
 }
 
 // begin runs step 1, and looks at the destination.
 func (s *syncer) begin(ctx context.Context) (err error) {
-	if s.is, err = s.librarian(s.from, s.at).walk(ctx); errors.Is(err, store.ErrUnsupported) {
+	if s.is, err = s.sources(ctx); errors.Is(err, store.ErrUnsupported) {
 		return fmt.Errorf("%w; a source that cannot be listed can be copied, but not synced", err)
 	} else if err != nil {
 		return err
@@ -298,7 +310,7 @@ func (s *syncer) fill(ctx context.Context) error {
 		if err := s.pass(ctx); err != nil {
 			return err
 		}
-		now, err := s.librarian(s.from, s.at).walk(ctx)
+		now, err := s.sources(ctx)
 		switch {
 		case err != nil:
 			return err
@@ -320,7 +332,7 @@ func (s *syncer) fill(ctx context.Context) error {
 // other, find the same.
 func (s *syncer) state(ctx context.Context, last inventory) (inventory, error) {
 	for range mostReadings {
-		now, err := s.librarian(s.from, s.at).walk(ctx)
+		now, err := s.sources(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -399,8 +411,9 @@ func syncNodes(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions, r
 	if err != nil {
 		return err
 	}
+	damaged := damageIn(all).matching(opt.Nodes)
 	names := matching(all, opt.Nodes)
-	if len(names) == 0 {
+	if len(names)+len(damaged.Nodes) == 0 {
 		return fmt.Errorf("no node below it matches %q: %w", opt.Nodes, fs.ErrNotExist)
 	}
 	for _, name := range names {
@@ -410,9 +423,14 @@ func syncNodes(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions, r
 		var one SyncReport
 		err := syncOne(ctx, src.At(name), dst.At(name), name+"/", opt, &one)
 		r.add(name, one)
-		if err != nil {
+		if below := (*DamageError)(nil); errors.As(err, &below) {
+			damaged.add(name, below)
+		} else if err != nil {
 			return wrap("sync", path.Join(src.Path(), name), err)
 		}
 	}
-	return nil
+	if opt.Share != nil {
+		return nil // the call that publishes reports them
+	}
+	return damaged.orNil()
 }

@@ -29,7 +29,7 @@ func (s *syncer) verify(ctx context.Context) error {
 	from, to := store.ListVersions(within, s.from, s.at, true), store.ListVersions(within, s.to, s.goal, true)
 	return g.Wait(pair(within, from, to, func(from, to *store.Entry) error {
 		name := nameOf(from, to)
-		if what, _ := s.roleOf(name); what != chunk || within.Err() != nil {
+		if what, _ := s.roleOf(name); what != chunk || s.isDamaged(name) || within.Err() != nil {
 			return within.Err()
 		}
 		if s.opt.Share != nil && (from == nil || !s.mine(name)) {

@@ -66,7 +66,8 @@ chunks that they describe those that differ. A value is skipped if DST has one o
 than a minute after that in SRC; between folders, the bytes of others of that size are compared, elsewhere they are
 copied again. --checksum compares the bytes of all. A chunk that SRC does not store is deleted at DST, since it is the
 fill value; anything else that SRC does not have stays, unless --delete is given. SRC may grow meanwhile.
-If the command is interrupted, repeat it: it goes on. With --plan, processes on several machines copy the values
+A node of SRC whose document cannot be read stays at DST as it is: the rest is synced, and the command fails and names
+it. If the command is interrupted, repeat it: it goes on. With --plan, processes on several machines copy the values
 (varve help run).`,
 		Example: `  varve copy era5.zarr/t2m backup.zarr/t2m
   varve copy https://example.org/era5.zarr era5.zip --dry-run

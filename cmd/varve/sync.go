@@ -112,7 +112,12 @@ func (f *copyFlags) sync(cmd *cobra.Command, from, to string) (err error) {
 		return atLocation(cmd.Name(), from, src, err)
 	}
 	r, err := f.syncTo(cmd, src, from, to, &opt)
-	if err != nil {
+	// Say what was done even if some nodes of SRC cannot be read.
+	damage := err
+	if !isDamage(err) || f.synced.planTo != "" {
+		damage = nil
+	}
+	if err != damage {
 		return err
 	}
 	s := newSynced(from, to, &opt, r)
@@ -127,13 +132,17 @@ func (f *copyFlags) sync(cmd *cobra.Command, from, to string) (err error) {
 	switch {
 	case session.WantsJSON(cmd) && f.dry:
 		p, err := s.plan(cmd)
-		return errors.Join(err, session.PrintJSON(cmd, p))
+		return errors.Join(damage, err, session.PrintJSON(cmd, p))
 	case session.WantsJSON(cmd):
-		return session.PrintJSON(cmd, s)
+		return errors.Join(damage, session.PrintJSON(cmd, s))
 	}
 	noteFolder(cmd, to)
-	return s.print(cmd.OutOrStdout())
+	return errors.Join(damage, s.print(cmd.OutOrStdout()))
 }
+
+// isDamage reports whether the only error of a sync is that documents of SRC cannot be
+// read. Everything else is done then.
+func isDamage(err error) bool { return errors.As(err, new(*rewrite.DamageError)) }
 
 // planSync writes a plan, if it is asked for.
 func (f *copyFlags) planSync(cmd *cobra.Command, s *synced, opt *rewrite.SyncOptions) error {
@@ -166,6 +175,9 @@ func (f *copyFlags) mayDelete(cmd *cobra.Command, src *zarr.Location, to string,
 	}
 	opt.DryRun, opt.Checksum, opt.Observer = true, false, nil // only what is deleted counts
 	r, err := rewrite.Sync(cmd.Context(), src, dst, &opt)
+	if isDamage(err) {
+		err = nil // the sync itself reports it
+	}
 	if err = errors.Join(err, closeStore(dst, true)); err != nil {
 		return err
 	}
@@ -199,6 +211,9 @@ func (f *copyFlags) syncTo(cmd *cobra.Command, src *zarr.Location, from, to stri
 	p.End()
 	if err == nil {
 		return r, closeStore(dst, true)
+	}
+	if isDamage(err) {
+		return r, errors.Join(atLocation(cmd.Name(), from, src, err), closeStore(dst, true))
 	}
 	begun, lookErr := rewrite.Unfinished(context.WithoutCancel(cmd.Context()), dst)
 	err = atLocation(cmd.Name(), from, src, errors.Join(err, closeStore(dst, false)))

@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -207,5 +208,37 @@ func TestSyncOfRoot(t *testing.T) {
 	}
 	if out := must(t, "", "copy", src, dst, "--sync"); !strings.Contains(out, "anew      1 node: /\n") {
 		t.Error(out)
+	}
+}
+
+// TestSyncDamage mirrors groups in which something else is in the place of a document. It
+// asks about deletions, copies the rest, prints what it did, and fails.
+func TestSyncDamage(t *testing.T) {
+	for document, format := range map[string]string{"zarr.json": "3", ".zarray": "2", ".zattrs": "2"} {
+		dir := t.TempDir()
+		src, dst := dir+"/src.zarr", dir+"/dst.zarr"
+		must(t, "", "create", src, "--group", "--zarr-format", format)
+		for _, name := range []string{"bad", "ok"} {
+			must(t, "", "create", src+"/"+name, "--shape", "4", "--dtype", "int8", "--chunks", "2", "--zarr-format", format, "--attributes", `{"x": 1}`)
+			must(t, "", "write", src+"/"+name, "--value", "1")
+		}
+		must(t, "", "copy", "--sync", src, dst)
+		must(t, "", "write", src+"/ok", "--value", "2", "--yes")
+		was := treeOf(t, dst+"/bad")
+		if err := errors.Join(os.Remove(src+"/bad/"+document), os.Mkdir(src+"/bad/"+document, 0o777)); err != nil {
+			t.Fatal(err)
+		}
+		out, errs, status := execute(t, "", "copy", "--sync", "--delete", src, dst) // there is nothing to delete
+		if status != 1 || !strings.Contains(errs, document+" is a directory") || !strings.Contains(errs, "/bad") || !strings.Contains(out, "2 changed values") {
+			t.Errorf("%s: status %d, %s%s", document, status, out, errs)
+		}
+		if is := treeOf(t, dst+"/bad"); is != was {
+			t.Errorf("%s: there is %s, want %s", document, is, was)
+		}
+		must(t, "", "equal", src+"/ok", dst+"/ok")
+		overwrite(t, src+"/zarr.json", "{")
+		if _, errs, status := execute(t, "", "copy", "--sync", "--delete", "--yes", src, dst); status != 1 || !strings.Contains(errs, "nothing is changed") {
+			t.Errorf("%s: status %d, %s", document, status, errs)
+		}
 	}
 }
