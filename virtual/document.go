@@ -6,10 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
@@ -114,13 +112,8 @@ func parse(data []byte) (*Manifest, error) {
 }
 
 func (m *Manifest) addNode(n nodeDocument) error {
-	for name := range strings.SplitSeq(n.Path, "/") {
-		if n.Path == "" {
-			break // the root
-		}
-		if err := nodename.CheckListed(name); err != nil {
-			return err
-		}
+	if err := checkPath(n.Path); err != nil {
+		return err
 	}
 	node, err := metadata.Parse([]byte(n.Document), metadata.Limits{})
 	if err != nil {

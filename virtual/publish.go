@@ -162,6 +162,9 @@ type publication struct {
 // document returns the document, and fills the values.
 func (p *publication) document(ctx context.Context) ([]byte, error) {
 	m := p.manifest
+	if err := m.checkPaths(); err != nil {
+		return nil, err
+	}
 	p.collectData()
 	if err := checkSources(slices.Concat(m.Sources, p.added), next(m.sourceBlocks)); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@
 package virtual
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -24,11 +25,16 @@ type Refusal struct {
 }
 
 // New returns the manifest of a file that was scanned. Arrays that cannot be referenced
-// are left out and listed, and so is what the scanner has omitted.
+// and nodes with names that a manifest cannot have are left out and listed, and so is
+// what the scanner has omitted.
 func New(source Source, found *scan.Dataset) (*Manifest, []Refusal, error) {
 	m := &Manifest{Sources: []Source{source}}
 	var refused []Refusal
 	for _, g := range found.Groups {
+		if err := checkPath(g.Path); err != nil {
+			refused = append(refused, Refusal{g.Path, err, true})
+			continue
+		}
 		attributes, err := attributesOf(g.Attributes)
 		if err != nil {
 			return nil, nil, fmt.Errorf("group %q: %w", g.Path, err)
@@ -36,8 +42,8 @@ func New(source Source, found *scan.Dataset) (*Manifest, []Refusal, error) {
 		m.Groups = append(m.Groups, Group{g.Path, &metadata.Group{Attributes: attributes}})
 	}
 	for _, a := range found.Arrays {
-		if a.Refused != nil {
-			refused = append(refused, Refusal{a.Path, a.Refused, true})
+		if err := cmp.Or(a.Refused, checkPath(a.Path)); err != nil {
+			refused = append(refused, Refusal{a.Path, err, true})
 			continue
 		}
 		made, err := fromScanned(a, source.Size)

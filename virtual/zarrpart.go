@@ -98,6 +98,10 @@ func (w *walk) addGroup(g *zarr.Group) error {
 }
 
 func (w *walk) addMember(m zarr.Member) error {
+	if err := checkPath(m.Path); err != nil {
+		w.part.Refused = append(w.part.Refused, Refusal{m.Path, err, true})
+		return nil
+	}
 	switch n := m.Node.(type) {
 	case *zarr.Group:
 		w.part.Manifest.Groups = append(w.part.Manifest.Groups, Group{m.Path, n.Metadata().ToV3().WithConsolidated(nil)})
@@ -136,7 +140,7 @@ func (w *walk) add(path string, n *zarr.Array) error {
 	if v != nil {
 		return w.addReferences(v, at, a, keys)
 	}
-	m, count := w.part.Manifest, a.Grid.Chunks()
+	m, count, away := w.part.Manifest, a.Grid.Chunks(), w.checkLocation(path)
 	for e, err := range store.ListVersions(w.ctx, w.store, at, true) {
 		if err != nil {
 			return err
@@ -147,6 +151,10 @@ func (w *walk) add(path string, n *zarr.Array) error {
 		}
 		if !ok || !below(index, count) {
 			continue
+		}
+		if away != nil {
+			w.part.Refused = append(w.part.Refused, Refusal{path, away, true})
+			return nil
 		}
 		info := store.Info{Size: e.Size, Version: e.Version, Modified: e.Modified, FileTime: e.FileTime}
 		location := strings.TrimPrefix(path+"/"+e.Name, "/")

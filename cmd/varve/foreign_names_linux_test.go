@@ -185,6 +185,7 @@ func TestForeignNames(t *testing.T) {
 					t.Errorf("%q: %v", name, err)
 				}
 			}
+			foreignManifest(t, dir+"/m.vz", src, arrays)
 			foreignCopies(t, dir, src, was)
 			foreignConversions(t, dir, src, arrays, was)
 			foreignConsolidation(t, dir+"/dst.zarr", arrays)
@@ -195,6 +196,36 @@ func TestForeignNames(t *testing.T) {
 			sameFiles(t, "move", filesOf(t, dir+"/moved.zarr"), was)
 			foreignRemovals(t, dir+"/moved.zarr", arrays)
 		})
+	}
+}
+
+// foreignManifest makes a manifest of a hierarchy, and compares both. What a manifest
+// cannot have is left out by name.
+func foreignManifest(t *testing.T, out, src string, arrays []string) {
+	t.Helper()
+	printed, errs, status := execute(t, "", "virtualize", "--json", "-o", out, src)
+	var r virtualized
+	if err := json.Unmarshal([]byte(printed), &r); err != nil {
+		t.Fatalf("status %d, %s: %v", status, errs, err)
+	}
+	left := map[string]bool{}
+	for _, x := range r.Left {
+		left[x.Path] = x.Array
+	}
+	var taken []string
+	for _, name := range arrays {
+		switch text := asText([]string{name})[0]; {
+		case !isUnlisted(name):
+			taken = append(taken, name)
+			if got, want := must(t, "", "cat", out+"/"+name), must(t, "", "cat", src+"/"+name); got != want {
+				t.Errorf("%q: %s, want %s", name, got, want)
+			}
+		case !left[text] || status != 3:
+			t.Errorf("virtualize: status %d, and %q is not left out: %v", status, name, r.Left)
+		}
+	}
+	if got := treeArrays(t, out); !slices.Equal(asText(got), asText(taken)) {
+		t.Errorf("manifest: %q, want %q", got, taken)
 	}
 }
 

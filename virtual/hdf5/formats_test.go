@@ -182,8 +182,8 @@ func TestLinks(t *testing.T) {
 	b := newBuilder()
 	group := b.header(msg(kindGroupInfo, byte(0), byte(0)))
 	set, err := Scan(openBytes(t, b.done(b.header(hard("..", group)))))
-	if err != nil || len(set.Omitted) != 1 || !errors.Is(set.Omitted[0].Reason, scan.ErrUnsupported) {
-		t.Errorf("omitted %v: %v", set.Omitted, err)
+	if err != nil || len(set.Arrays) != 1 || !errors.Is(set.Arrays[0].Refused, scan.ErrUnsupported) {
+		t.Errorf("arrays %v: %v", set.Arrays, err)
 	}
 }
 

@@ -93,8 +93,9 @@ func (w *walk) visit(path string, address int64, depth int) error {
 		}
 		w.paths -= int64(len(path))
 		below := join(path, l.name)
-		if err := nodename.CheckNew(l.name); err != nil {
-			w.set.Omit(below, "%v", err)
+		// No path has such a name. Whoever uses the data set decides about others.
+		if err := nodename.CheckPath(l.name); err != nil {
+			w.set.Arrays = append(w.set.Arrays, &scan.Array{Path: below, Refused: scan.Unsupportedf("%v", err)})
 			continue
 		}
 		if l.kind != linkHard || w.nodes[l.address] != nil {
@@ -202,7 +203,7 @@ func (w *walk) addGroupAgain(path string, address int64, n *node) {
 			w.omit(path, errManyLinks)
 			return
 		}
-		if nodename.CheckNew(l.name) == nil { // else it was left out under the first name
+		if nodename.CheckPath(l.name) == nil { // else it was left out under the first name
 			w.addFurther(further{join(path, l.name), address, l}, true)
 		}
 	}

@@ -39,7 +39,8 @@ func check(v *variable) error {
 	if len(v.dimensions) > grid.MaxRank {
 		return scan.Unsupportedf("variable %q: %d dimensions, at most %d are possible", v.name, len(v.dimensions), grid.MaxRank)
 	}
-	if nodename.CheckNew(v.name) != nil {
+	// No path has such a name. Whoever uses the data set decides about others.
+	if nodename.CheckPath(v.name) != nil || strings.Contains(v.name, "/") {
 		return scan.Unsupportedf("variable %q: the name is not one of an array", v.name)
 	}
 	return nil
