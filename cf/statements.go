@@ -57,6 +57,33 @@ var meaning = set(
 // manifests that were made before scanners found them.
 var naming = set("standard_name", "cell_methods", "axis", "grid_octets", "parameter_centre")
 
+// series are the values of attributes of GRIB that one series of fields may have beside
+// each other: a forecast begins with an analysis. Another value is something else, such
+// as an error of the analysis, and must agree with those that a file has.
+var series = map[string]map[string]bool{
+	"generating_process":             set("analysis", "initialization", "forecast", "ensemble forecast"),
+	"significance_of_reference_time": set("analysis", "start of forecast"),
+	"type_of_data": set("analysis", "forecast", "analysis and forecast", "control forecast", "perturbed forecast",
+		"control and perturbed forecast"),
+}
+
+// isSeries reports whether two values of an attribute may be those of one series, or one
+// of them is not known.
+func isSeries(name string, was, is strictjson.Value) bool {
+	for _, v := range []strictjson.Value{was, is} {
+		text, err := v.Str()
+		if v.IsZero() || err != nil {
+			return true
+		}
+		for part := range strings.SplitSeq(text, ", ") {
+			if !series[name][part] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // referring are attributes that name other arrays, which are compared themselves.
 var referring = set("coordinates", "bounds", "climatology", "ancillary_variables", "cell_measures")
 
@@ -119,7 +146,8 @@ func (s Statements) Compare(o Statements) (faults, others []string) {
 		was, is := s[name], o[name]
 		switch {
 		case s.alike(o, name) || referring[name]:
-		case mustAgree(name), whole && !describing[name], naming[name] && !was.IsZero() && !is.IsZero(), name == gdal.Metadata && !sameRoles(was, is):
+		case mustAgree(name), whole && !describing[name], naming[name] && !was.IsZero() && !is.IsZero(), name == gdal.Metadata && !sameRoles(was, is),
+			series[name] != nil && !isSeries(name, was, is):
 			faults = append(faults, name)
 		default:
 			others = append(others, name)

@@ -59,10 +59,10 @@ func spacing(v float64, size int) float64 {
 }
 
 // disordered reports whether values do not go on in the order of those that are there:
-// rising or falling from the last ones.
+// rising or falling from the last ones. A single one does not repeat.
 func (c *coordinate) disordered(more []byte) bool {
 	size := c.typ.Size()
-	if len(c.values) < 2*size || len(more) < size {
+	if len(c.values) < size || len(more) < size {
 		return false
 	}
 	number := func(b []byte) float64 {
@@ -71,6 +71,10 @@ func (c *coordinate) disordered(more []byte) bool {
 		}
 		return float64(integerOf(b[:size], c.typ.Kind() == dtype.KindUint))
 	}
-	before, last, next := number(c.values[len(c.values)-2*size:]), number(c.values[len(c.values)-size:]), number(more)
+	last, next := number(c.values[len(c.values)-size:]), number(more)
+	if len(c.values) < 2*size { // files of one time each: times rise
+		return next == last || c.isTime && next < last
+	}
+	before := number(c.values[len(c.values)-2*size:])
 	return last > before && next <= last || last < before && next >= last
 }

@@ -63,6 +63,7 @@ func (s *series) attributes() (list scan.Attributes) {
 		list.Set("parameter_centre", k.centre)
 	}
 	list.Set("product_template", uint16(k.template))
+	describeOrigins(&list, s.origins)
 	if k.variant != "" {
 		list.Set("product_octets", []byte(k.variant))
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/grib2"
@@ -34,6 +35,7 @@ type key struct {
 	centre                          uint16 // whose local parameter it is, 0 for the others
 	variant                         string
 	surface, second, statistic      byte
+	origin                          origin // its kind
 	ensemble                        bool
 	template                        int // product definition template
 	known                           bool
@@ -57,7 +59,8 @@ type series struct {
 	centre  uint16
 	grid    grib2.Grid
 	entries []entry
-	refused error // the first reason
+	origins []origin // of the fields
+	refused error    // the first reason
 }
 
 // entry is a field: where its message is, and its place.
@@ -90,6 +93,9 @@ func (c *collection) add(m *message) error {
 	if s.refused, err = s.check(m); err != nil {
 		return err
 	}
+	if !slices.Contains(s.origins, p.origin) {
+		s.origins = append(s.origins, p.origin)
+	}
 	s.entries = append(s.entries, entry{m.at, m.size, p.member, p.time, p.step, p.interval, p.level})
 	return nil
 }
@@ -103,7 +109,7 @@ func (c *collection) key(m *message, p product, known bool) key {
 	}
 	k := key{
 		discipline: m.discipline, category: p.category, parameter: p.parameter, variant: p.variant,
-		surface: p.surface, second: p.second, statistic: p.statistic, ensemble: p.member >= 0,
+		surface: p.surface, second: p.second, statistic: p.statistic, origin: p.origin.kind(), ensemble: p.member >= 0,
 		template: int(binary.BigEndian.Uint16(m.product[7:])), known: known, grid: grid, field: m.field,
 	}
 	// Numbers from 192 on are local, and so differ between centres.

@@ -578,3 +578,25 @@ func FuzzScan(f *testing.F) {
 	f.Add(with(m, productOf(37, 1, 36, 2)))
 	f.Fuzz(func(t *testing.T, data []byte) { scanned.Sound(t, data, Scan) })
 }
+
+// TestOrigins scans fields of one file that came about in other ways: analyses and
+// forecasts become one array, and errors of the analysis another one.
+func TestOrigins(t *testing.T) {
+	field := func(hour, process, data int) []byte {
+		return messageOf(t, "grib_ieee.grib2", section1+15, 11, section1+16, hour, section1+20, data, section4+11, process)
+	}
+	d, _, err := scanBytes(t, slices.Concat(field(0, 0, 0), field(6, 2, 1), field(0, 7, 0), field(6, 7, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, a := range d.Arrays {
+		if process, ok := a.Attributes.Get("generating_process").(string); ok {
+			got = append(got, fmt.Sprintf("%s %d chunks: %s; %v", a.Path, len(a.Chunks), process, a.Attributes.Get("type_of_data")))
+		}
+	}
+	want := []string{"t_isobaric 2 chunks: analysis, forecast; analysis, forecast", "t_isobaric_2 2 chunks: analysis error; analysis"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -15,6 +15,7 @@ type product struct {
 	variant             string // further octets that tell arrays apart
 	surface, second     byte   // types of the levels (code table 4.5), 255 for none
 	statistic           byte   // code table 4.10, 255 for none
+	origin              origin
 
 	time, step int64 // seconds since 1970, and seconds
 	interval   int64 // seconds before the step over which a statistic is, 0 for none
@@ -81,6 +82,7 @@ func (m *message) read() (p product, err error) {
 	if t.statistic > 0 {
 		p.statistic = s[t.statistic-1]
 	}
+	p.origin = m.origin(s[11+t.shift])
 	p.surface, p.level.first = surfaceOf(s[22+t.shift:])
 	p.second, p.level.second = surfaceOf(s[28+t.shift:])
 	return p, m.readTimes(&p, t)
