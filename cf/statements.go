@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/internal/gdal"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/strictjson"
 )
@@ -87,6 +88,17 @@ func isSeries(name string, was, is strictjson.Value) bool {
 // referring are attributes that name other arrays, which are compared themselves.
 var referring = set("coordinates", "bounds", "climatology", "ancillary_variables", "cell_measures")
 
+// storing are attributes that say how a program stores a node, and nothing about elements:
+// the names of dimensions in format 2, and what netcdf-c keeps of its own.
+var storing = set(
+	"_ARRAY_DIMENSIONS", "_NCZARR_ARRAY", "_NCZARR_ATTR", "_NCZARR_GROUP", "_NCZARR_SUPERBLOCK", "_nczarr_array", "_nczarr_attr", "_nczarr_attrs", "_nczarr_group",
+	"_nczarr_superblock", "_NCProperties", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict", "CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST",
+)
+
+// isStoring reports whether an attribute says nothing about elements. Varve's own are of
+// one array only.
+func isStoring(name string) bool { return storing[name] || strings.HasPrefix(name, own.Attributes) }
+
 // describing are attributes of a grid mapping that do not define it.
 var describing = set("long_name", "comment", "history")
 
@@ -146,7 +158,7 @@ func (s Statements) Compare(o Statements) (faults, others []string) {
 		was, is := s[name], o[name]
 		switch {
 		case s.alike(o, name) || referring[name]:
-		case mustAgree(name), whole && !describing[name], naming[name] && !was.IsZero() && !is.IsZero(), name == gdal.Metadata && !sameRoles(was, is),
+		case mustAgree(name), whole && !describing[name] && !isStoring(name), naming[name] && !was.IsZero() && !is.IsZero(), name == gdal.Metadata && !sameRoles(was, is),
 			series[name] != nil && !isSeries(name, was, is):
 			faults = append(faults, name)
 		default:

@@ -110,8 +110,14 @@ func TestMissingKept(t *testing.T) {
 	for _, c := range []struct{ format, dtype, from, to, data, refused string }{
 		{"2", "int32", "-2", "-1", "[4, 5]", "-2 " + lost},
 		{"2", "int32", "-1", "-1", "[4, -1]", ""},
-		{"2", "int32", "null", "-1", "[4, -1]", ""}, // bare numbers
-		{"2", "int32", "0", "-1", "[4, 0]", ""},     // nobody chose the zero
+		{"2", "int32", "null", "-1", "[4, -1]", "-1 " + found},
+		{"2", "int32", "null", "-1", "[4, 5]", ""},
+		{"2", "int32", "null", "0", "[4, 0]", "0 " + found},
+		{"2", "int32", "0", "null", "[4, 0]", "0 " + lost},
+		{"2", "int32", "0", "-1", "[4, 0]", "0 " + lost},
+		{"2", "int32", "0", "-1", "[4, 5]", ""}, // nobody chose the zero
+		{"2", "int32", "0", "-1", "[4, -1]", "-1 " + found},
+		{"2", "float32", "0", "null", "[4, -0.0]", "-0.0 " + lost},
 		{"2", "float64", "NaN", "-1", `[-1, 5]`, "-1.0 " + found},
 		{"2", "float64", "NaN", "-1", `["NaN", 5]`, ""},
 		{"2", "float64", "NaN", "NaN", `["NaN", 5]`, ""},
@@ -148,6 +154,75 @@ func TestMissingKept(t *testing.T) {
 			if (status == 0) != (c.refused == "") || c.refused != "" && treeOf(t, group) != before || !strings.Contains(errs, c.refused) {
 				t.Errorf("%s %s into %s: status %d, %s", command, c.from, c.to, status, errs)
 			}
+		}
+	}
+}
+
+// TestFillsBetweenFormats appends arrays without attributes to those of the other format,
+// in which the fill value is a missing value or is not.
+func TestFillsBetweenFormats(t *testing.T) {
+	const lost, found = "0 is a missing value there and a number here", "0 is a number there and a missing value here"
+	for _, c := range []struct{ from, to, names, data, refused string }{
+		{"2", "3", "x", "[4, 0]", lost},
+		{"2", "3", "x", "[4, 5]", ""},
+		{"3", "2", "x", "[4, 0]", found},
+		{"3", "2", "x", "[4, 5]", ""},
+		{"2", "3", "", "[4, 0]", ""}, // xarray reads neither of them
+		{"3", "2", "", "[4, 0]", ""},
+	} {
+		for _, command := range []string{"append", "write", "together"} {
+			dir := t.TempDir()
+			for name, format := range map[string]string{"from": c.from, "to": c.to} {
+				args := []string{"--shape", "2", "--dtype", "int32", "--fill", "0", "--zarr-format", format}
+				if c.names != "" {
+					args = append(args, "--dimension-names", c.names)
+				}
+				must(t, "", "create", dir+"/"+name+".zarr", "--group", "--zarr-format", format)
+				createNoted(t, dir+"/"+name+".zarr/v", args...)
+			}
+			must(t, c.data, "write", dir+"/from.zarr/v", "--format", "json")
+			args := []string{command, dir + "/to.zarr/v", dir + "/from.zarr/v"}
+			if command == "together" {
+				args = []string{"append", dir + "/to.zarr", dir + "/from.zarr", "--axis", "x"}
+				if c.names == "" {
+					continue
+				}
+			}
+			_, errs, status := execute(t, "", args...)
+			if (status == 0) != (c.refused == "") || !strings.Contains(errs, c.refused) {
+				t.Errorf("%s, format %s to %s, %s: status %d, %s", command, c.from, c.to, c.data, status, errs)
+			}
+		}
+	}
+}
+
+// TestGridMappingOfFormats appends arrays with a grid mapping between formats. What says
+// how a program stores the grid mapping is no other place.
+func TestGridMappingOfFormats(t *testing.T) {
+	crs := `"grid_mapping_name": "latitude_longitude"`
+	for _, c := range []struct{ from, to, there, here, refused string }{
+		{"2", "3", `{` + crs + `, "_ARRAY_DIMENSIONS": []}`, `{` + crs + `}`, ""},
+		{"3", "2", `{` + crs + `}`, `{` + crs + `, "_ARRAY_DIMENSIONS": []}`, ""},
+		{"3", "3", `{` + crs + `, "_nczarr_attrs": {"a": 1}, "varve:x": 1, "history": "a"}`, `{` + crs + `, "_Netcdf4Dimid": 3}`, ""},
+		{"2", "3", `{` + crs + `, "_ARRAY_DIMENSIONS": [], "semi_major_axis": 1}`, `{` + crs + `}`, "semi_major_axis"},
+	} {
+		dir := t.TempDir()
+		for name, format := range map[string]string{"from": c.from, "to": c.to} {
+			says := map[string]string{"from": c.there, "to": c.here}[name]
+			group := dir + "/" + name + ".zarr"
+			must(t, "", "create", group, "--group", "--zarr-format", format)
+			createNoted(t, group+"/crs", "--shape", "", "--dtype", "int32", "--zarr-format", format, "--attributes", says)
+			createNoted(t, group+"/v", "--shape", "2", "--dtype", "int32", "--zarr-format", format, "--dimension-names", "x",
+				"--fill", "7", "--attributes", `{"grid_mapping": "crs"}`)
+			must(t, "[4, 5]", "write", group+"/v", "--format", "json")
+		}
+		if format := c.from; format != c.to { // the fill value of format 2 counts as missing
+			must(t, "", "attrs", dir+"/from.zarr/v", "set", "_FillValue", "7")
+			must(t, "", "attrs", dir+"/to.zarr/v", "set", "_FillValue", "7")
+		}
+		_, errs, status := execute(t, "", "append", dir+"/to.zarr/v", dir+"/from.zarr/v", "--alone")
+		if (status == 0) != (c.refused == "") || !strings.Contains(errs, c.refused) {
+			t.Errorf("%s onto %s: status %d, %s", c.there, c.here, status, errs)
 		}
 	}
 }

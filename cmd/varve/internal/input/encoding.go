@@ -64,6 +64,9 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	p, err := cf.PackingOf(ctx, v.array)
 	// Without attributes its numbers count as raw.
 	if !says && (err != nil || !hasMissing(p)) {
+		if err == nil && len(faults) == 0 {
+			faults, err = v.fillsDiffer(ctx, a, p)
+		}
 		return faults, err
 	}
 	q, also := cf.PackingOf(ctx, a)
@@ -111,8 +114,9 @@ func statementsDiffer(from, to *zarr.Array) (faults []string, err error) {
 // comparedApart are attributes that are compared in another way.
 var comparedApart = []string{"grid_mapping", "formula_terms"}
 
-// hasMissing reports whether an array without attributes has a missing value, which is
-// its fill value. Zero is none, because it is the default of format 2.
+// hasMissing reports whether an array without attributes has a missing value that
+// somebody chose, which is its fill value. Zero is the default of format 2, so it counts
+// only where an element equals it.
 func hasMissing(p *cf.Packing) bool {
 	return slices.ContainsFunc(p.Missing(), func(elem []byte) bool { return bytes.Count(elem, []byte{0}) < len(elem) })
 }
@@ -214,22 +218,54 @@ func isNotATime(elem []byte) bool {
 	return len(elem) == 8 && int64(binary.NativeEndian.Uint64(elem)) == dtype.NaT
 }
 
-// hiddenBy returns the numbers of the node, with packing p, that would be missing with
-// packing q. It reads the values, because most arrays with another missing value do not
-// contain it.
-func (v *Values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []string, err error) {
-	// All missing values here are missing there, too, so no number can be hidden.
-	if len(missingBut(q, p)) == 0 {
-		return nil, nil
+// fillsDiffer returns the elements of the node, with packing p, that the fill value of only
+// one of two arrays makes missing. The node has no attributes, so its numbers are raw for
+// attributes of the other array; but no attribute says so in format 2, where xarray takes
+// the fill value for missing.
+func (v *Values) fillsDiffer(ctx context.Context, a *zarr.Array, p *cf.Packing) (faults []string, err error) {
+	q, err := cf.PackingOf(ctx, a)
+	if err != nil || q.Type() != p.Type() {
+		return nil, nil // invalid attributes are compared by their spelling
 	}
-	s, err := source.New(ctx, v.array, "", false)
+	if cf.IsCoordinate(v.array) {
+		p = p.OfCoordinate()
+	}
+	if cf.IsCoordinate(a) {
+		q = q.OfCoordinate()
+	}
+	masks, err := cf.MasksFill(ctx, a)
 	if err != nil {
 		return nil, err
 	}
+	fill, err := a.FillValue().Element(a.Type())
+	masks = masks && err == nil && q.IsMissing(fill)
+	isFill := func(elem []byte) bool { return bytes.Equal(elem, fill) || q.Stored(elem) == q.Stored(fill) }
+	if len(p.Missing()) == 0 && !masks {
+		return nil, nil
+	}
+	err = v.search(ctx, func(elem []byte) bool {
+		switch {
+		case math.IsNaN(p.Stored(elem)) || isNotATime(elem):
+			return false
+		case p.IsMissing(elem) && !q.IsMissing(elem):
+			faults = []string{fmt.Sprintf("%s is a missing value there and a number here", p.Type().AppendText(nil, elem))}
+		case masks && q.IsMissing(elem) && isFill(elem) && !p.IsMissing(elem):
+			faults = []string{fmt.Sprintf("%s is a number there and a missing value here", q.Type().AppendText(nil, elem))}
+		}
+		return len(faults) > 0
+	})
+	return faults, err
+}
+
+// search reads the elements of the node until found returns true for one of them.
+func (v *Values) search(ctx context.Context, found func(elem []byte) bool) error {
+	s, err := source.New(ctx, v.array, "", false)
+	if err != nil {
+		return err
+	}
 	err = s.Blocks(ctx, func(e element.Values) error {
 		for i := range e.Len() {
-			if elem := e.At(i); q.IsMissing(elem) && p.HasValue(elem) && !isNotATime(elem) {
-				faults = []string{fmt.Sprintf("%s is a number there and a missing value here", q.Type().AppendText(nil, elem))}
+			if found(e.At(i)) {
 				return errFound
 			}
 		}
@@ -238,10 +274,28 @@ func (v *Values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []strin
 	if errors.Is(err, errFound) {
 		err = nil
 	}
+	return err
+}
+
+// hiddenBy returns the numbers of the node, with packing p, that would be missing with
+// packing q. It reads the values, because most arrays with another missing value do not
+// contain it.
+func (v *Values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []string, err error) {
+	// All missing values here are missing there, too, so no number can be hidden.
+	if len(missingBut(q, p)) == 0 {
+		return nil, nil
+	}
+	err = v.search(ctx, func(elem []byte) bool {
+		if !q.IsMissing(elem) || !p.HasValue(elem) || isNotATime(elem) {
+			return false
+		}
+		faults = []string{fmt.Sprintf("%s is a number there and a missing value here", q.Type().AppendText(nil, elem))}
+		return true
+	})
 	return faults, err
 }
 
-// errFound ends the search of hiddenBy.
+// errFound ends a search.
 var errFound = errors.New("found")
 
 // unitsDiffer returns the differences of units, if both arrays have some.
