@@ -212,10 +212,11 @@ func growOf(cmd *cobra.Command, location string, sources []string, missing error
 	if missing != nil {
 		return missing
 	}
-	args, err := ofSources(cmd, location, sources, axis)
+	args, names, err := ofSources(cmd, location, sources, axis)
 	if err != nil {
 		return err
 	}
+	noteLeft(cmd, location, sources, names)
 	return growAll(cmd, location, args, formatName, axis, c)
 }
 

@@ -190,24 +190,24 @@ func insertLate(cmd *cobra.Command, location string, all []growth.Facts, names [
 }
 
 // ofSources returns arguments NAME=SRC/NAME for groups, or files of other formats, that
-// have all arrays directly below a group which grow along the dimension.
-func ofSources(cmd *cobra.Command, location string, sources []string, axis string) ([]string, error) {
+// have all arrays directly below a group which grow along the dimension. names are those
+// of all arrays directly below the group.
+func ofSources(cmd *cobra.Command, location string, sources []string, axis string) (args, names []string, err error) {
 	g, err := zarr.OpenGroup(cmd.Context(), location, session.Reading(cmd))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer g.Close()
 	var inputs []*addition
 	for m, err := range g.Unconsolidated().Members(cmd.Context(), false) {
 		if err = cmp.Or(err, m.Err); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if a, is := m.Node.(*zarr.Array); is {
-			inputs = append(inputs, &addition{name: m.Path, array: a})
+			inputs, names = append(inputs, &addition{name: m.Path, array: a}), append(names, m.Path)
 		}
 	}
 	name := growingDimension(inputs, axis)
-	var args []string
 	for _, in := range inputs {
 		if name == "" || !slices.Contains(in.array.DimensionNames(), name) {
 			continue
@@ -217,9 +217,44 @@ func ofSources(cmd *cobra.Command, location string, sources []string, axis strin
 		}
 	}
 	if len(args) == 0 {
-		return nil, failure.BadArgument("it is a group, and no array directly below it has the dimension %s: give --axis, or name the arrays that grow, as NAME=FILE", phrase.Word(cmp.Or(name, axis)))
+		return nil, nil, failure.BadArgument("it is a group, and no array directly below it has the dimension %s: give --axis, or name the arrays that grow, as NAME=FILE", phrase.Word(cmp.Or(name, axis)))
 	}
-	return args, nil
+	return args, names, nil
+}
+
+// noteLeft prints a note about what sources have and a group with arrays of some names
+// does not: none of it is appended. It is found out as far as the sources can be listed;
+// whatever else is wrong with them is an error of the append.
+func noteLeft(cmd *cobra.Command, location string, sources, names []string) {
+	var left, of []string
+	for _, source := range sources {
+		more := false
+		for _, name := range node.MembersOf(cmd.Context(), source, session.Reading(cmd)) {
+			if slices.Contains(names, name) {
+				continue
+			}
+			if more = true; !slices.Contains(left, name) {
+				left = append(left, name)
+			}
+		}
+		if more {
+			of = append(of, source)
+		}
+	}
+	if len(left) == 0 {
+		return
+	}
+	has := "it has"
+	if len(of) > 1 {
+		has = fmt.Sprintf("it and %s have", phrase.Plural(int64(len(of)-1), "other source"))
+	}
+	shown := strings.Join(left[:min(len(left), shownPaths)], ", ")
+	if n := len(left) - shownPaths; n > 0 {
+		shown += fmt.Sprintf(" and %s more", phrase.Count(int64(n)))
+	}
+	group := phrase.Word(node.Clean(location))
+	session.Remark(cmd, of[0], fmt.Sprintf("%s what is not directly in %s, and is not appended: %s; for an array that does not grow, varve copy takes it there, "+
+		"for another one varve create makes one as long as the others, and varve write fills it", has, group, shown))
 }
 
 // toNames returns one addition for each name in arguments of the form NAME=FILE.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -153,5 +154,43 @@ func TestAppendFileWithEqualsSign(t *testing.T) {
 	must(t, "", "append", node, file)
 	if got := must(t, "", "cat", node); got != "[0 5]\n" {
 		t.Error(got)
+	}
+}
+
+// TestAppendNamesWhatIsLeft appends groups and files with more arrays than the group that
+// grows. What is not appended is named.
+func TestAppendNamesWhatIsLeft(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"to", "one", "two", "same"} {
+		group := filepath.Join(dir, name)
+		must(t, "", "create", group, "--group")
+		createNoted(t, group+"/t", "--shape", "2,2", "--dtype", "int8", "--dimension-names", "time,x")
+		switch name {
+		case "one":
+			createNoted(t, group+"/v", "--shape", "2,2", "--dtype", "int8", "--dimension-names", "time,x")
+			createNoted(t, group+"/deep/w", "--shape", "2", "--dtype", "int8", "--dimension-names", "time")
+		case "two":
+			createNoted(t, group+"/crs", "--shape", "", "--dtype", "int8")
+		}
+	}
+	to, one, two := dir+"/to", dir+"/one", dir+"/two"
+	_, errs, status := execute(t, "", "append", to, one, two, "--axis", "time")
+	if status != 0 || strings.Count(errs, "is not appended: ") != 1 || !strings.Contains(errs, "and 1 other source have") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	for _, name := range []string{"v", "deep/", "crs"} {
+		if !strings.Contains(errs, name) {
+			t.Errorf("%s is not named: %s", name, errs)
+		}
+	}
+	out := must(t, "", "append", to, two, "--axis", "time", "--json")
+	if notes := fmt.Sprint(decode(t, out)["notes"]); !strings.Contains(notes, "is not appended: crs;") {
+		t.Errorf("notes %s", notes)
+	}
+	must(t, "", "append", to, dir+"/same", "--axis", "time")
+	for _, array := range []string{"v", "crs"} {
+		if _, err := os.Stat(to + "/" + array); err == nil {
+			t.Errorf("%s is there", array)
+		}
 	}
 }

@@ -69,10 +69,11 @@ func (f Facts) print(cmd *cobra.Command, location string) error {
 func TellAll(cmd *cobra.Command, location string, arrays []Facts, by *Counts) (err error) {
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, struct {
-			Path   string  `json:"path"`
-			Arrays []Facts `json:"arrays"`
+			Path   string   `json:"path"`
+			Arrays []Facts  `json:"arrays"`
+			Notes  []string `json:"notes,omitempty"` // about the group and its sources
 			*Counts
-		}{location, arrays, by})
+		}{location, arrays, session.TakeRemarks(cmd), by})
 	}
 	for _, f := range arrays {
 		err = errors.Join(err, f.print(cmd, node.Clean(location)+"/"+f.Path))

@@ -93,6 +93,63 @@ func OpenSource(ctx context.Context, location string, into *zarr.Array, opt *zar
 	return a, func() error { return errors.Join(a.Close(), end()) }, nil
 }
 
+// MembersOf returns the names of the arrays directly in a group, or in a file of another
+// format, and those of groups with a slash at their end. What cannot be opened has none.
+func MembersOf(ctx context.Context, location string, opt *zarr.Options) (names []string) {
+	file, below := foreignFile(location)
+	if file == "" {
+		return membersOfGroup(ctx, location, opt)
+	}
+	s, dir, err := store.OpenLocation(ctx, path.Dir(file), store.Read)
+	if err != nil {
+		return nil
+	}
+	defer closeStore(s)
+	part, err := openPart(ctx, s, dir, file)
+	if err != nil {
+		return nil
+	}
+	defer part.Close()
+	var paths []string
+	for _, a := range part.Manifest.Arrays {
+		paths = append(paths, a.Path)
+	}
+	for _, r := range part.Refused {
+		if r.Array {
+			paths = append(paths, r.Path)
+		}
+	}
+	for _, at := range paths {
+		name, ok := strings.CutPrefix(at, strings.TrimPrefix(below+"/", "/"))
+		if first, _, deeper := strings.Cut(name, "/"); deeper {
+			name = first + "/"
+		}
+		if ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func membersOfGroup(ctx context.Context, location string, opt *zarr.Options) (names []string) {
+	g, err := zarr.OpenGroup(ctx, location, opt)
+	if err != nil {
+		return nil
+	}
+	defer g.Close()
+	for m, err := range g.Members(ctx, false) {
+		if err != nil {
+			continue
+		}
+		name := m.Path
+		if _, is := m.Node.(*zarr.Group); is {
+			name += "/"
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
 func openPart(ctx context.Context, s store.Store, dir store.Path, file string) (*virtual.Part, error) {
 	key, err := dir.Key(path.Base(file))
 	if err != nil {
