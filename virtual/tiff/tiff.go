@@ -50,20 +50,40 @@ func Scan(f *scan.File) (*scan.Dataset, error) {
 	if r.big {
 		d.Format = "BigTIFF"
 	}
+	var values calibration
 	for i, path := range paths(images) {
 		a, err := r.array(images[i].ifd, path)
 		if err != nil {
 			return nil, err
 		}
+		if i == 0 {
+			values = calibrationOf(a)
+		}
 		if a.Refused == nil {
 			r.addStack(d, a, images[i], pages(images))
-			if err := setMeaning(a); err != nil {
-				d.Omitted = append(d.Omitted, scan.Omission{Path: path + ":scale_factor", Reason: err})
-			}
+			setValues(d, a, images[i].role, &values)
 		}
 		d.Arrays = append(d.Arrays, a)
 	}
 	return d, nil
+}
+
+// setValues says what the values of an image are, by the tags of GDAL and the calibration
+// of the file, or notes what it cannot say.
+func setValues(d *scan.Dataset, a *scan.Array, is role, c *calibration) {
+	note := func(err error) {
+		d.Omitted = append(d.Omitted, scan.Omission{Path: a.Path + ":scale_factor", Reason: err})
+	}
+	if err := setMeaning(a); err != nil {
+		note(err)
+	}
+	if is == mask {
+		return
+	}
+	if err := c.set(a); err != nil && !c.noted {
+		note(err)
+		c.noted = true
+	}
 }
 
 // addStack adds the planes that an image has behind it, or notes why it lacks them. pages
