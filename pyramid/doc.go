@@ -13,8 +13,9 @@
 // own for the dimensions that are divided: NAME_levels/1/NAME with y_level1. Images of
 // OME-Zarr, which xarray does not open anyway, have the same dimensions in all levels.
 // The levels of an array that another program has described as one are NAME_levels/1 and
-// so on, and those of an array named 0 lie beside it, as 1, 2 and so on. What others have
-// written about an image stays, and so do their levels.
+// so on; if the array is named 0, they lie beside it, as 1, 2 and so on. So do levels of
+// an array named 0 that were made before levels had groups, until they are removed. What
+// others have written about an image stays, and so do their levels.
 //
 // # Blocks
 //

@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/pyramid"
 	"varve.dev/zarr/store"
@@ -289,5 +290,83 @@ func TestMembersOfOthersInAnImage(t *testing.T) {
 	check1(t, err)
 	if len(plan.Levels) != 2 {
 		t.Errorf("%+v", plan)
+	}
+}
+
+// zero makes an array g/0, with attributes of the group.
+func zero(t *testing.T, format int, attributes string) (store.Store, *zarr.Array) {
+	t.Helper()
+	s := memstore.New()
+	_, err := zarr.At(s, "g").CreateGroup(t.Context(), []byte(attributes), &zarr.CreateOptions{Format: format})
+	check1(t, err)
+	spec := zarr.Spec{Format: format, Shape: []int64{16, 16}, Chunks: every(4, 4), Type: dtype.Int32, DimensionNames: []string{"y", "x"}}
+	a, err := zarr.At(s, "g/0").CreateArray(t.Context(), spec, nil)
+	check1(t, err)
+	check1(t, zarr.Fill(t.Context(), a, nil, int32(7)))
+	return s, a
+}
+
+// TestArrayNamed0 gives the levels of an array named 0 groups, as those of any other
+// array, unless another program has described it as an image.
+func TestArrayNamed0(t *testing.T) {
+	for _, format := range []int{3, 2} {
+		image := `{"ome":{"version":"0.5","multiscales":[{"axes":[],"datasets":[{"path":"0"}]}]}}`
+		if format == 2 {
+			image = `{"multiscales":[{"version":"0.4","axes":[],"datasets":[{"path":"0"}]}]}`
+		}
+		for attributes, paths := range map[string][]string{"{}": {"0_levels/1/0", "0_levels/2/0"}, image: {"1", "2"}} {
+			s, a := zero(t, format, attributes)
+			for round := range 2 {
+				plan, err := pyramid.Make(t.Context(), a, nil)
+				check1(t, err)
+				if len(plan.Levels) != 2 || plan.Levels[0].Path != paths[0] || plan.Levels[1].Path != paths[1] || plan.Rebuild != (round == 0) {
+					t.Fatalf("%s: %+v", attributes, plan)
+				}
+			}
+			wantLevel(t, s, "g/"+paths[1], grid.BoxOf([]int64{4, 4}), 7)
+			names := []string{"y", "x"}
+			if attributes == "{}" { // one group must not have two lengths of a dimension
+				names = []string{"y_level2", "x_level2"}
+			}
+			level, err := zarr.At(s, "g/"+paths[1]).OpenArray(t.Context(), nil)
+			check1(t, err)
+			if got := level.DimensionNames(); !slices.Equal(got, names) {
+				t.Errorf("%s: the dimensions are %v", attributes, got)
+			}
+			_, err = pyramid.Make(t.Context(), a, &pyramid.Options{Levels: -1})
+			check1(t, err)
+			if keys := strings.Join(keysOf(t, s), " "); strings.Contains(keys, "g/"+paths[0]) || strings.Contains(keys, "g/"+paths[1]) {
+				t.Errorf("%s: left %s", attributes, keys)
+			}
+		}
+	}
+}
+
+// TestFormerLevelsBeside brings levels up to date that lie beside an array named 0, as all
+// did before, until they are removed.
+func TestFormerLevelsBeside(t *testing.T) {
+	s, a := zero(t, 3, `{"ome":{"version":"0.5","multiscales":[{"axes":[],"datasets":[{"path":"0"}]}]}}`)
+	_, err := pyramid.Make(t.Context(), a, nil)
+	check1(t, err)
+	g, err := zarr.At(s, "g").OpenGroup(t.Context(), &zarr.Options{Write: true})
+	check1(t, err)
+	ours := strings.Replace(attributesOf(t, s), `"axes":[]`, `"axes":[],"metadata":{"method":"varve.dev/zarr/pyramid"}`, 1)
+	check1(t, g.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) { return []byte(ours), nil }))
+	check1(t, zarr.Fill(t.Context(), a, nil, int32(9)))
+	plan, err := pyramid.Make(t.Context(), a, nil)
+	check1(t, err)
+	if plan.Rebuild || len(plan.Levels) != 2 || len(plan.Others) > 0 || plan.Levels[0].Made == 0 {
+		t.Errorf("%+v", plan)
+	}
+	wantLevel(t, s, "g/2", grid.BoxOf([]int64{4, 4}), 9)
+	if got := named(t, s); !slices.Equal(got, []string{"1", "2"}) && !slices.Equal(got, []string{"0", "1", "2"}) {
+		t.Errorf("named are %v", got)
+	}
+	_, err = pyramid.Make(t.Context(), a, &pyramid.Options{Levels: -1})
+	check1(t, err)
+	plan, err = pyramid.Make(t.Context(), a, &pyramid.Options{Levels: 1})
+	check1(t, err)
+	if plan.Levels[0].Path != "0_levels/1/0" || slices.Contains(keysOf(t, s), "g/1/zarr.json") {
+		t.Errorf("%+v, left %v", plan, keysOf(t, s))
 	}
 }

@@ -20,11 +20,17 @@ type layout struct {
 	// the array, so that xarray opens no group that has two of them. Other levels have a
 	// group each, and names of their own for the dimensions that are divided.
 	image bool
+	// beside is set for levels of an image whose array is named 0. They have the names
+	// that OME-Zarr gives them, 1 and so on.
+	beside bool
 }
+
+// imageName is the usual name of the array of an image of OME-Zarr.
+const imageName = "0"
 
 // group returns the name of the group of all levels, or "" if they lie beside the array.
 func (l layout) group() string {
-	if l.name == "0" {
+	if l.beside {
 		return ""
 	}
 	return l.name + "_levels"
@@ -46,11 +52,13 @@ func (l layout) path(level int) string {
 
 // owns reports whether a path is one that a level has, or had in another layout.
 func (l layout) owns(path string) bool {
-	if l.group() != "" {
-		return strings.HasPrefix(path, l.group()+"/")
-	}
+	return strings.HasPrefix(path, l.name+"_levels/") || l.name == imageName && isNumber(path)
+}
+
+// isNumber reports whether a path is that of a level beside the array.
+func isNumber(path string) bool {
 	level, err := strconv.Atoi(path)
-	return err == nil && 0 < level && level <= mostLevels && path == l.home(level)
+	return err == nil && 0 < level && level <= mostLevels && path == strconv.Itoa(level)
 }
 
 // names returns the names of the dimensions of a level, given those of the array. xarray

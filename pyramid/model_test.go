@@ -390,8 +390,5 @@ func (b block[T]) compare(t *rapid.T, a *zarr.Array, name string, k kind[T], opt
 
 // next is the path of the level after the given number of levels.
 func next(name string, levels int) string {
-	if name == "0" {
-		return fmt.Sprint(levels + 1)
-	}
 	return fmt.Sprintf("%s_levels/%d/%[1]s", name, levels+1)
 }

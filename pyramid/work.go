@@ -103,12 +103,18 @@ func (w *work) meet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.layout.image, w.others = w.layout.name == "0", map[string]bool{}
+	w.others = map[string]bool{}
 	d := find(list, w.layout.name)
+	w.layout.image = d != nil && !d.isOurs()
+	if w.layout.name == imageName {
+		if w.layout.beside, err = w.liesBeside(ctx, w.layout.image); err != nil {
+			return err
+		}
+		w.layout.image = w.layout.image || w.layout.beside
+	}
 	if d == nil {
 		return nil
 	}
-	w.layout.image = w.layout.image || !d.isOurs()
 	for _, level := range d.datasets[1:] {
 		if mine, err := w.isMine(ctx, level.Path); err != nil {
 			return err
@@ -119,12 +125,29 @@ func (w *work) meet(ctx context.Context) error {
 	return nil
 }
 
+// liesBeside reports whether the levels of an array named 0 lie beside it: those of an
+// image, and those that were made before the levels of other arrays had groups.
+func (w *work) liesBeside(ctx context.Context, image bool) (bool, error) {
+	n, err := w.find(ctx, w.layout.group())
+	if errors.Is(err, errForeign) {
+		n, err = nil, nil
+	}
+	if n != nil || err != nil || image {
+		return n == nil, err
+	}
+	n, err = w.find(ctx, layout{beside: true}.home(1))
+	if errors.Is(err, errForeign) {
+		return false, nil
+	}
+	return n != nil, err
+}
+
 // isMine reports whether this package has made the level at a path.
 func (w *work) isMine(ctx context.Context, path string) (bool, error) {
 	if !w.layout.owns(path) {
 		return false, nil
 	}
-	if w.layout.group() != "" {
+	if !isNumber(path) {
 		return true, nil
 	}
 	n, err := w.find(ctx, path)

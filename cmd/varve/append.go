@@ -50,11 +50,13 @@ reading their values. If one fails later, the files before it stay appended, and
 
 FILE may also be an array that a manifest or references show, such as archive.vz/t2m, or one in a file of another format
 that varve virtualize reads: month.nc/t2m, or month.nc for the array with the same name. SRC is a group, or such a file or
-manifest, that has all arrays of GROUP which grow, by their names: varve append era5.zarr 2026-11.nc.
+manifest, that has all arrays of GROUP which grow, by their names: varve append era5.zarr 2026-11.nc. A note names what only
+SRC has: it is not appended.
 
 The numbers of another array are stored unchanged, except times that count from another moment or in other units: these
 are converted. If its attributes give them another meaning than they have here, such as other units or another packing,
-the command refuses. An array without such attributes holds raw numbers. It also refuses if axes have other names or
+the command refuses. An array without such attributes holds raw numbers, but an element that is a missing value on one side
+only, by the fill value of format 2, is refused. It also refuses if axes have other names or
 another order, or if the coordinates of the other axes differ: a latitude that goes the other way, or times that count
 otherwise and mean others. What only one of the arrays knows is not compared.
 

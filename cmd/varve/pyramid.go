@@ -45,7 +45,7 @@ chunk along them. --factors divides other axes, or by other numbers. The group a
 "multiscales" of OME-Zarr, 0.5 in format 3 and 0.4 in format 2. The levels are NAME_levels/1/NAME, NAME_levels/2/NAME and so
 on. Each has a group of its own, and names of its own for the dimensions that are divided (y_level1), so that xarray opens
 the whole hierarchy. Levels of an image that another program has described as OME-Zarr are NAME_levels/1 and so on, with the
-dimensions of the image; those of an array named 0 lie beside it, as 1, 2 and so on. Levels of another program, and what it
+dimensions of the image; those of an image named 0 lie beside it, as 1, 2 and so on. Levels of another program, and what it
 has written about the image, stay; then levels are made only if --levels, --method or --factors is given.
 
 Methods:
