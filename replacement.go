@@ -160,9 +160,6 @@ func (a *Array) confirmIn(ctx context.Context, s, now *snapshot.Array, chunks gr
 	case slices.ContainsFunc(chain, func(r *lineage.Record) bool { return r.Moved }):
 		return errMoved
 	case chain != nil:
-		if err := a.restoreMerged(ctx, s, now, chain, chunks); err != nil {
-			return err
-		}
 		return errRegridded
 	}
 	return fmt.Errorf("%w: %s, and chunks from %s on may belong to the old array: write them again, or delete them", errReplaced, changed, key)
@@ -248,4 +245,28 @@ func (a *Array) undecided(ctx context.Context) error {
 		return errUndecided
 	}
 	return err
+}
+
+// orRegridded returns [errRegridded] if a write has failed because the array was
+// re-gridded meanwhile: after a vacuum, a key may have a chunk of another shape. If the
+// records do not tell that any more, it returns another conflict. The chunks of the box
+// may have been stored before the write failed. Otherwise it returns failed.
+func (a *Array) orRegridded(ctx context.Context, s *snapshot.Array, chunks grid.Box, failed error) error {
+	if a.options.SingleWriter || !errors.Is(failed, ErrCorrupt) && !errors.Is(failed, ErrConflict) {
+		return failed
+	}
+	first := make([]int64, len(chunks))
+	now, err := a.look(ctx, s)
+	if now == s || err != nil || !chunks.First(first) {
+		return failed
+	}
+	err = a.confirmIn(ctx, s, now, chunks, nil)
+	if errors.Is(err, errRegridded) {
+		return err
+	}
+	deleted, lookErr := a.vacuumed(ctx, s)
+	if deleted && lookErr == nil && errors.Is(err, ErrConflict) {
+		return err
+	}
+	return failed
 }

@@ -90,7 +90,7 @@ func (s *session) unstageAll(ctx context.Context, claim *lineage.Claim) error {
 		err := s.Update(ctx, s.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 			if claim.InPlace {
 				done = true
-				return s.abandonInPlace(ctx, old, claim)
+				return s.unstageMerged(ctx, old, claim)
 			}
 			// It was published, and only its claim is left.
 			if done = sameKeys(claim.Keys, old.Engine.Keys, old.Grid.Rank()); done {
@@ -134,6 +134,22 @@ func (s *session) unstage(ctx context.Context, now, keys metadata.KeyEncoding, r
 		}
 	}
 	return nil
+}
+
+// unstageMerged returns the change that deletes the staged chunks of a merge in place,
+// unless it was published. Earlier versions of this package made such merges.
+func (s *session) unstageMerged(ctx context.Context, old *snapshot.Array, c *lineage.Claim) (*publish.Change, *snapshot.Array, error) {
+	records, err := s.at.Records(ctx)
+	if err != nil || isPublished(records, c, old) {
+		return nil, nil, err
+	}
+	remove := func(ctx context.Context, _ store.Batch) error { return s.at.RemoveMerged(ctx, c.ID) }
+	return &publish.Change{Reclaim: remove, Tidy: old.TidyAside}, old, nil
+}
+
+// isPublished reports whether the merge in place of a claim was published.
+func isPublished(records []*lineage.Record, c *lineage.Claim, now *snapshot.Array) bool {
+	return slices.ContainsFunc(lineage.Chain(records, now.Doc), func(r *lineage.Record) bool { return r.ID == c.ID })
 }
 
 // dropRecords deletes the records of a re-gridding that was not published.

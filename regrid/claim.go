@@ -62,7 +62,7 @@ func (s *session) newClaim(keys metadata.KeyEncoding, print string, old *snapsho
 	operation := s.request.operation()
 	return &lineage.Claim{
 		ID: newID(), Operation: operation, Fingerprint: print, Keys: keys, By: holder(operation),
-		Shared: s.shares, InPlace: s.replacesInPlace(), Shape: old.Grid.Shape(),
+		Shared: s.shares, Shape: old.Grid.Shape(),
 	}
 }
 
@@ -148,9 +148,6 @@ func (s *session) planAs(ctx context.Context) error {
 
 // freeKeys returns keys that no chunk of the array uses, and that will do.
 func (s *session) freeKeys(ctx context.Context, old *snapshot.Array) (metadata.KeyEncoding, error) {
-	if s.replacesInPlace() {
-		return old.Engine.Keys, nil // they stay
-	}
 	t, err := s.request.target(old)
 	if err != nil {
 		return 0, err
@@ -221,6 +218,17 @@ func notFinished(c *lineage.Claim) string {
 // that would tell.
 func mayRun(c *lineage.Claim) error {
 	return fmt.Errorf("%w: %s, which may still run (Options.TakeOver)", ErrClaimed, c.Text())
+}
+
+// fingerprint identifies the request and, for a new array, its source: chunks of another
+// one must not count.
+func (s *session) fingerprint() (string, error) {
+	print, err := fingerprint(s.request)
+	if s.into != nil {
+		sum := sha256.Sum256([]byte(store.PlaceOf(s.Node.Store) + " " + s.Node.Path.String()))
+		print += "-from-" + hex.EncodeToString(sum[:8])
+	}
+	return print, err
 }
 
 // fingerprint identifies a request.

@@ -45,8 +45,4 @@
 // ([Publish]).
 //
 // With [Options.Into] the result is a new array, and the old one stays.
-//
-// With [Options.InPlace] the chunk keys stay, and only chunks that change are stored.
-// They are staged elsewhere and set aside before step 4, and moved to their keys after
-// it.
 package regrid

@@ -23,8 +23,8 @@ func noKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, candidat
 	case want != nil && len(candidates) == 0:
 		return fmt.Errorf("%w: an array of format %d with %d axes cannot have the chunk keys %s", zarr.ErrInvalidArgument, doc.Format(), rank, want)
 	case len(candidates) == 0:
-		return fmt.Errorf("%w: an array of format %d with %d axes has one set of chunk keys: stop all programs that read or write it, and replace its chunks in place "+
-			"(Options.Offline), or convert it to format 3 (rewrite.Convert)", ErrNoKeys, doc.Format(), rank)
+		return fmt.Errorf("%w: an array of format %d with %d axes has one set of chunk keys: convert it to format 3 (rewrite.Convert), "+
+			"or make a new array (Options.Into)", ErrNoKeys, doc.Format(), rank)
 	}
 	when, err := whenFree(ctx, at, doc, candidates)
 	if err != nil {

@@ -26,26 +26,6 @@ type Options struct {
 	// gives it up for another request. Set it only if that process has ended: if it goes
 	// on, it may overwrite chunks that are written after the re-gridding is published.
 	TakeOver bool
-	// InPlace keeps the chunk keys of the array, and stores the chunks that change under
-	// the keys that they replace. Nothing else is copied or linked. Only a request that
-	// makes one chunk of the last chunks along one axis can be done in place; for any
-	// other one, and for shards whose index has no checksum, the error wraps
-	// [zarr.ErrUnsupported].
-	//
-	// Programs that opened the array before cannot decode the merged chunk, and report an
-	// error until they open the array again; Varve's readers look at the document and go
-	// on. The next append gives the keys of the chunks that were merged to new chunks.
-	// After that, programs that opened the array before the merge and do not look at the
-	// document read these instead, without an error. Writers of regions should not write
-	// to the merged chunks meanwhile: one that stalls between its look at the document
-	// and its write may undo what others have written there since, or an append.
-	InPlace bool
-	// Offline permits to replace chunks in place, even all of them, if the array can have
-	// no other chunk keys: that is an array of format 2 with one axis. Programs that have
-	// opened the array must be stopped before, and opened again afterwards. If Do does
-	// not return, open the array for writing before anything else: that completes the
-	// change. For other arrays the error wraps [zarr.ErrInvalidArgument].
-	Offline bool
 	// Batch is a name that calls for several arrays share, so that [RevertAll] can revert
 	// all of them. It is not used by [DoAll], whose arrays share one anyway.
 	Batch string

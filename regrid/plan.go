@@ -31,16 +31,14 @@ type Plan struct {
 	Grid *grid.Grid
 	// Changes is false if the array has that grid and those codecs already.
 	Changes bool
-	// Strategy is "namespace-flip" if all chunks are stored under other keys, "in-place"
-	// if only the chunks that change are stored, under the keys that they replace
-	// ([Options.InPlace]), "metadata" if the stored chunks fit already, "copy-publish"
-	// for a new array, and "append" if an array that follows another one only grows.
+	// Strategy is "namespace-flip" if all chunks are stored under other keys, "metadata"
+	// if the stored chunks fit already, "copy-publish" for a new array, and "append" if
+	// an array that follows another one only grows.
 	Strategy string
 	// Policy says how the stored growth policy will change, see [Report.Policy].
 	Policy string
-	// Guarantee is what readers see that opened the array before: "atomic" if they see
-	// the old array or the new one, "loud-failure" if they may get an error and never
-	// wrong elements until something is appended, and "offline" if they must be stopped.
+	// Guarantee is what readers see that opened the array before: "atomic", the old array
+	// or the new one.
 	Guarantee string
 	// Sources is the number of stored chunks, and BytesStored is their size, if the
 	// listing knows it.
@@ -69,18 +67,15 @@ type Plan struct {
 	// Blocked is why [Do] would fail now: all chunk keys are in use ([ErrNoKeys]). It is
 	// nil if there are free ones, or Do frees some first ([Options.Grace]).
 	Blocked error
-	// Kept are stored chunks that stay as they are, if the strategy is "in-place".
-	// Dropped are those that the new grid no longer has, in place or because a [Removal]
-	// takes all of their planes out, and BytesDropped is their size, if the listing knows
-	// it.
-	Kept, Dropped, BytesDropped int64
-	// Alternative is the plan with [Options.InPlace] if this one stores all chunks under
-	// other keys although only the last ones along one axis are merged. Otherwise it is
-	// nil.
-	Alternative *Plan
+	// Dropped are stored chunks that the new grid no longer has, because a [Removal]
+	// takes all of their planes out. BytesDropped is their size, if the listing knows it.
+	Dropped, BytesDropped int64
 }
 
-// The values of [Plan.Strategy], apart from that in place.
+// atomic is the value of [Plan.Guarantee].
+const atomic = "atomic"
+
+// The values of [Plan.Strategy].
 const (
 	copies   = "copy-publish"
 	flips    = "namespace-flip"
@@ -164,11 +159,8 @@ func (s *session) plan(ctx context.Context) (*Plan, error) {
 		return p, err
 	}
 	p.Changes, p.Grid, p.Policy = true, w.next.Grid, w.policy
-	switch {
-	case w.stays():
+	if w.stays() {
 		return p, nil
-	case s.replacesInPlace():
-		return p, s.planInPlace(ctx, old, p)
 	}
 	return p, s.predict(ctx, old, w, p)
 }
@@ -182,7 +174,6 @@ func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *
 		p.Strategy = copies
 		keys, err = s.keysThere(old)
 	} else if errors.Is(err, ErrNoKeys) {
-		err = s.orInPlace(old, err)
 		if list := keysFor(old.Engine.Keys, old.Grid.Rank(), old.Doc.Format()); len(list) > 0 {
 			free, vacuumErr := s.willFree(ctx, old)
 			if keys = list[0]; !free {
@@ -214,7 +205,6 @@ func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *
 	p.Dropped, p.BytesDropped = w.Untaken(w.sources)
 	if s.into == nil {
 		_, p.Links = store.As[store.Cloner](s.at.Store)
-		p.Alternative = s.alternative(old, w.sources, p)
 	}
 	if err := w.predictStages(p, plan); err != nil {
 		return err

@@ -30,7 +30,7 @@ func (s *session) completePublished(ctx context.Context, old *snapshot.Array) er
 	if err != nil {
 		return err
 	}
-	if c.InPlace && !s.isPublished(records, c, old) {
+	if c.InPlace && !isPublished(records, c, old) {
 		return nil
 	}
 	for _, r := range records {
@@ -225,6 +225,23 @@ func (w *work) putLineage(ctx context.Context, old *metadata.Array) error {
 	w.session.lineage = r
 	// Revert compares with these.
 	return w.at.PutChunks(ctx, r, staging.AppendRecords(nil, w.targets.Records()), w.Node.Durability)
+}
+
+// forgetAttempts removes the records of attempts that were not published.
+func (s *session) forgetAttempts(ctx context.Context) error {
+	records, err := s.at.Records(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if r.ID == s.claim.ID {
+			if err := s.at.Remove(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	s.lineage = nil
+	return nil
 }
 
 // finish begins the grace of the superseded grid, and drops the claim and its records. A

@@ -82,9 +82,6 @@ func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 	if s.moves() {
 		return s, fmt.Errorf("%w: copy the array first, and drop or insert there", zarr.ErrUnsupported)
 	}
-	if s.replacesInPlace() {
-		return s, fmt.Errorf("%w: a new array has no chunks to replace: leave out Options.Into, or Options.InPlace and Options.Offline", zarr.ErrInvalidArgument)
-	}
 	var err error
 	if s.into, err = newDestination(s.Node, s.Into); err == nil {
 		s.at.Store, s.at.Path = s.into.Store, s.into.Path
@@ -143,9 +140,6 @@ func (s *session) run(ctx context.Context) error {
 	}
 	if done, err := s.relabel(ctx, old); done || err != nil {
 		return err
-	}
-	if s.replacesInPlace() {
-		return s.replaceInPlace(ctx, old)
 	}
 	if err := s.prepare(ctx, old); err != nil {
 		return err

@@ -36,9 +36,6 @@ func NewSharing(a *zarr.Array, r Request, opt *Options) (*Sharing, error) {
 	if err == nil {
 		err = s.writable()
 	}
-	if err == nil && s.replacesInPlace() {
-		err = errAlone
-	}
 	if err != nil {
 		return nil, s.Fail(r.operation(), err)
 	}

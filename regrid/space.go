@@ -74,9 +74,6 @@ func (s Space) err(p *Plan, into bool) error {
 	if !into {
 		do = append(do, "delete superseded grids (regrid.Vacuum)")
 	}
-	if p.Alternative != nil {
-		do = append(do, "store only the merged chunks (Options.InPlace)")
-	}
 	return fmt.Errorf("%w: at least %d bytes are needed, and %d are free: %s", syscall.ENOSPC, s.Least, s.Free, strings.Join(do, ", or "))
 }
 
@@ -84,7 +81,7 @@ func (s Space) err(p *Plan, into bool) error {
 // as far as it tells. If something is staged already, it checks nothing.
 func (s *session) checkSpace(ctx context.Context, old *snapshot.Array, w *work, plan *blocks.Plan) error {
 	room, err := store.RoomOf(s.at.Store, s.at.Path)
-	if err != nil || !room.Plain || s.replacesInPlace() {
+	if err != nil || !room.Plain {
 		return nil
 	}
 	claimed, err := s.at.Claimed(ctx)

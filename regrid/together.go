@@ -111,8 +111,8 @@ type transaction struct {
 }
 
 func newTransaction(parts []Part, opt *Options) (*transaction, error) {
-	if o := opt.orZero(); o.Into != nil || o.replacesInPlace() {
-		return nil, fmt.Errorf("%w: Options.Into, InPlace and Offline are for one array", zarr.ErrInvalidArgument)
+	if opt.orZero().Into != nil {
+		return nil, fmt.Errorf("%w: Options.Into is for one array", zarr.ErrInvalidArgument)
 	}
 	t := &transaction{parts: parts}
 	for _, p := range parts {

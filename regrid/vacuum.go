@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -291,9 +293,6 @@ func (v *vacuum) reclaim(ctx context.Context, old *snapshot.Array, b store.Batch
 	if len(v.gone) > 0 && v.at.Path.IsRoot() {
 		v.found.Notes = append(v.found.Notes, noParents)
 	}
-	if err := v.restoreLate(ctx, old, b); err != nil {
-		return err
-	}
 	if err := v.reclaimMerged(ctx, merged); err != nil {
 		return err
 	}
@@ -331,12 +330,7 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 	item := VacuumItem{Kind: n.kind, Keys: n.example, First: n.first, Values: int64(len(n.keys)), Bytes: n.bytes}
 	switch n.kind {
 	case beyond: // a longer document may have been put aside
-		if item.Kept = v.broken; item.Kept == "" {
-			var err error
-			if item.Kept, item.Due, err = v.keptInPlace(ctx, old); err != nil {
-				return err
-			}
-		}
+		item.Kept = v.broken
 	case superseded:
 		var err error
 		if item.Kept, item.Due, err = v.kept(ctx, k, old); err != nil {
@@ -627,6 +621,59 @@ func (v *vacuum) described(ctx context.Context, k metadata.KeyEncoding, old *sna
 func (v *vacuum) delete(ctx context.Context, b store.Batch, n *values) error {
 	for _, key := range n.keys {
 		if err := b.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergedItems returns what merges in place have kept, by their IDs. Earlier versions of
+// this package made such merges.
+func (v *vacuum) mergedItems(ctx context.Context) (map[string]*VacuumItem, error) {
+	root := v.at.MergedRoot()
+	items := map[string]*VacuumItem{}
+	for e, err := range store.List(ctx, v.at.Store, root, true) {
+		if err != nil {
+			return nil, err
+		}
+		id, _, below := strings.Cut(e.Name, "/")
+		if !below || !lineage.IsID(id) {
+			continue // it is not ours
+		}
+		if items[id] == nil {
+			items[id] = &VacuumItem{Kind: "merged", Keys: v.at.Path.Rel(root.MustKey(e.Name))}
+		}
+		items[id].Values++
+		items[id].Bytes += max(0, e.Size)
+	}
+	return items, nil
+}
+
+// reclaimMerged deletes the chunks that merges in place have kept, except for those of a
+// merge that is not finished.
+func (v *vacuum) reclaimMerged(ctx context.Context, items map[string]*VacuumItem) error {
+	for _, r := range v.records {
+		if !r.InPlace || v.broken != "" || v.claim != nil && v.claim.ID == r.ID {
+			continue
+		}
+		v.over = append(v.over, r)
+		if v.dry {
+			continue
+		}
+		if err := v.at.RemoveChunks(ctx, r); err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(items)) {
+		i := items[id]
+		if i.Kept = v.broken; v.claim != nil && v.claim.ID == id {
+			i.Kept = "staged by a re-gridding that is not finished: " + v.claim.Text()
+		}
+		v.found.Items = append(v.found.Items, *i)
+		if v.dry || i.Kept != "" {
+			continue
+		}
+		if err := v.at.RemoveMerged(ctx, id); err != nil {
 			return err
 		}
 	}

@@ -31,8 +31,6 @@ with its own --to. Chunks are never split, and a second run changes nothing:
 
 ` + laterHelp + `
 
-` + inPlaceHelp + `
-
 With --shards, put the inner chunks of every shard in order, and free unused bytes. Elements and chunks do not change, and nothing
 is decoded. A shard that is already in order is not rewritten.
 

@@ -124,7 +124,7 @@ const absentEntry = 1<<64 - 1
 func TestShardsAlone(t *testing.T) {
 	node := newNode(t, "--shape", "12", "--dtype", "int16", "--shards", "6", "--chunks", "2")
 	before := treeOf(t, node)
-	for _, args := range [][]string{{"--plan", filepath.Join(t.TempDir(), "p.json")}, {"--in-place"}, {"--leave-tail", "1"}, {"--memory", "1GiB"}} {
+	for _, args := range [][]string{{"--plan", filepath.Join(t.TempDir(), "p.json")}, {"--leave-tail", "1"}, {"--memory", "1GiB"}} {
 		if _, errs, status := execute(t, "", append([]string{"compact", node, "--shards"}, args...)...); status != 2 || !strings.Contains(errs, args[0]) {
 			t.Errorf("%s: status %d, %s", args, status, errs)
 		}

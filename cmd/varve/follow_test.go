@@ -78,7 +78,6 @@ func TestFollowCommand(t *testing.T) {
 		{src + " " + dst + " --follow --plan p.json", "exclude each other"},
 		{src + " " + dst + " --follow --chunks 3,2", "other chunks"},
 		{src + " " + dst + " --follow --compressor gzip:5", "other codecs"},
-		{src + " " + dst + " --follow --in-place", "in-place"},
 	} {
 		if _, errs, status := execute(t, "", append([]string{"rechunk"}, strings.Fields(c.args)...)...); status == 0 || !strings.Contains(errs, c.want) {
 			t.Errorf("%s: %q, status %d, want %q", c.args, errs, status, c.want)

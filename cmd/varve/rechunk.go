@@ -46,7 +46,7 @@ be the best. The metadata name one of them, and every reader of blosc reads them
 
 ` + followHelp + `
 
-` + laterHelp + "\n\n" + inPlaceHelp,
+` + laterHelp,
 		Example: `  varve rechunk era5.zarr/t2m --chunks 365,72,72
   varve rechunk era5.zarr/t2m --chunks 24,721,1440 --shards 720,721,1440
   varve rechunk era5.zarr/t2m --shards none

@@ -27,7 +27,6 @@ type regridding struct {
 	grace        string
 	dry          bool
 	singleWriter *bool
-	replacing    replacing
 	into         string // the location of a new array; empty in place
 	follow       bool   // the array at into follows
 
@@ -40,7 +39,6 @@ type regridding struct {
 func (r *regridding) flags(c *cobra.Command) {
 	r.ownFlags(c)
 	planFlag(c, &r.planTo)
-	r.replacing.flags(c)
 }
 
 // planFlag adds the flag of plans that varve run executes.
@@ -84,7 +82,7 @@ that none is left.`
 
 // options returns the options of re-gridding.
 func (r *regridding) options() (*regrid.Options, error) {
-	o := &regrid.Options{TakeOver: *r.singleWriter, InPlace: r.replacing.inPlace, Offline: r.replacing.offline}
+	o := &regrid.Options{TakeOver: *r.singleWriter}
 	if r.grace != "" {
 		d, err := time.ParseDuration(r.grace)
 		if err != nil || d < 0 {
@@ -117,9 +115,6 @@ func (r *regridding) run(cmd *cobra.Command, args []string, request func(locatio
 		return err
 	}
 	if err := r.begin(cmd); err != nil {
-		return err
-	}
-	if err := r.replacing.check(args, r.planTo); err != nil {
 		return err
 	}
 	location := args[0]
@@ -208,10 +203,9 @@ type regridded struct {
 	Blocked string `json:"blocked,omitempty"`       // why it would fail now
 	Freed   int64  `json:"bytes_freed,omitempty"`   // by --grace
 	dryrun.Counts
-	Free        *int64       `json:"space_free"` // bytes; null if the store does not tell
-	Cost        *cost        `json:"cost,omitempty"`
-	Estimate    *estimate    `json:"estimate,omitempty"`
-	Alternative *alternative `json:"alternative,omitempty"`
+	Free     *int64    `json:"space_free"` // bytes; null if the store does not tell
+	Cost     *cost     `json:"cost,omitempty"`
+	Estimate *estimate `json:"estimate,omitempty"`
 
 	plan    *regrid.Plan
 	staged  regrid.Counts // as planned, or as done
@@ -307,7 +301,6 @@ func (r *regridding) planned(operation, location string, plan *regrid.Plan) *reg
 		d.Free = &plan.Space.Free
 	}
 	d.Requests, d.BytesRead = requestsOf(plan.Requests), &plan.BytesRead
-	d.Alternative = alternativeOf(plan.Alternative)
 	return d
 }
 
@@ -363,16 +356,11 @@ func (d *regridded) count(c regrid.Counts) {
 	if d.Changed {
 		*d.Documents = 1
 	}
-	if d.plan != nil {
-		*d.Kept, *d.Dropped = d.plan.Kept, d.plan.Dropped
-	}
 }
 
 // seenBy says what readers see that opened the array before, for each guarantee.
 var seenBy = map[string]string{
-	"atomic":       "readers see the old array or the new one",
-	"loud-failure": "readers that opened the array before may get an error until they open it again",
-	"offline":      "all programs that use the array must be stopped before",
+	"atomic": "readers see the old array or the new one",
 }
 
 // printPrediction prints what a plan transfers and holds, and what readers see.
@@ -430,9 +418,6 @@ func (d *regridded) print(cmd *cobra.Command) error {
 	}
 	if err == nil {
 		err = errors.Join(d.Cost.print(cmd), d.Estimate.print(cmd))
-	}
-	if err == nil {
-		err = d.printReplacing(w)
 	}
 	return err
 }

@@ -21,7 +21,7 @@ Programs that know regular grids only, such as TensorStore, zarrita and most ver
 Where the stored chunks fit already, only the metadata changes. Without --chunks, chunks get the length that most
 elements have now.
 
-` + laterHelp + "\n\n" + inPlaceHelp,
+` + laterHelp,
 		Example: `  varve regularize era5.zarr/t2m
   varve regularize era5.zarr/t2m --chunks 365,72,72 --dry-run`,
 		Args:              arguments("NODE", "[DST]"),

@@ -10,11 +10,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// A re-gridding in place gives chunks other elements under the keys that they have. It
-// stages these chunks in a directory of its own, and they stay there while the grace of
-// the superseded grid runs: a writer of a region that looked at the document before, and
-// stored its chunk afterwards, has overwritten the chunk of the new grid. It restores
-// that from the staged one.
+// Earlier versions of this project could merge the last chunks of an array in place: the
+// merged chunk got the key of the first one. What they have left is still understood:
+// staged chunks are deleted, and the records lead to the grids before.
 
 // merged is the directory, below that of the array, of the chunks that re-griddings in
 // place have staged.
@@ -67,25 +65,4 @@ func (r *Record) hasMerged(now *metadata.Array) bool {
 		}
 	}
 	return true
-}
-
-// Made reports whether the chunk of the document now at an index is one of the grid that
-// r has made.
-func (r *Record) Made(now *metadata.Array, index []int64) (bool, error) {
-	to, err := GridOf(r.to)
-	if err != nil {
-		return false, err
-	}
-	is, err := GridOf(now)
-	if err != nil {
-		return false, err
-	}
-	for i, k := range index {
-		a, ok := to.Axis(i).Cell(k)
-		b, also := is.Axis(i).Cell(k)
-		if !ok || !also || a.Start != b.Start || a.Encoded != b.Encoded {
-			return false, nil
-		}
-	}
-	return true, nil
 }

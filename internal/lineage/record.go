@@ -45,7 +45,8 @@ type Record struct {
 	// Gone is set once the superseded grid is deleted. The record then only leads from
 	// the grids after it to those before it; see [Array.Forget].
 	Gone bool `json:"gone,omitempty"`
-	// InPlace is set if the chunks have the keys of before; see [Array.MergedKey].
+	// InPlace is set if the chunks have the keys of before. Earlier versions of this
+	// project made such merges.
 	InPlace bool `json:"in_place,omitempty"`
 	// From and To are the documents before and after, without attributes.
 	From json.RawMessage `json:"from"`

@@ -3,8 +3,11 @@
 package regrid
 
 import (
+	"archive/zip"
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,6 +17,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/test/fixture"
@@ -61,15 +65,44 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestGivenUpInPlace stops a merge in place. Another request gives it up.
-func TestGivenUpInPlace(t *testing.T) {
-	s := memstore.New()
-	a := days(t, s, 20)
-	stopped(t, a, regrid.Compaction{Edges: []grid.Run{{Length: 1, Count: 10}, {Length: 10, Count: 1}}}, regrid.Options{InPlace: true})
-	compact(t, a, 4)
-	reads(t, s, fixture.Numbers(1, 20)...)
-	if is := keys(t, s); strings.Contains(is, "merged") || strings.Contains(is, "regrid") {
-		t.Errorf("left %s", is)
+// TestMergedInPlace opens what earlier versions of Varve have left: a merge in place that
+// was stopped is given up, and a vacuum deletes what one that was published has kept.
+func TestMergedInPlace(t *testing.T) {
+	for _, name := range []string{"unfinished", "published"} {
+		t.Run(name, func(t *testing.T) {
+			archive, err := zip.OpenReader("testdata/merged.zip")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer archive.Close()
+			files, err := fs.Sub(archive, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, files); err != nil {
+				t.Fatal(err)
+			}
+			s, err := filestore.Open(dir, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			reads(t, s, fixture.Numbers(1, 20)...)
+			a, err := zarr.At(s, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			compact(t, a, 4)
+			reads(t, s, fixture.Numbers(1, 20)...)
+			if _, err := regrid.Vacuum(t.Context(), a, &regrid.VacuumOptions{Grace: -1}); err != nil {
+				t.Fatal(err)
+			}
+			reads(t, s, fixture.Numbers(1, 20)...)
+			if is := keys(t, s); strings.Contains(is, "merged") || strings.Contains(is, "regrid") || strings.Contains(is, "a/c/") {
+				t.Errorf("left %s", is)
+			}
+		})
 	}
 }
 

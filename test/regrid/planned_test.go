@@ -27,7 +27,6 @@ func TestPlannedCounts(t *testing.T) {
 		opt     regrid.Options
 	}{
 		"merge chunks":      {edges, regrid.Compaction{UpTo: 60}, regrid.Options{}},
-		"merge in place":    {edges, regrid.Compaction{Edges: []grid.Run{{Length: 31, Count: 1}, {Length: 59, Count: 1}}}, regrid.Options{InPlace: true}},
 		"regular":           {edges, regrid.Regularization{Chunk: []int64{30}}, regrid.Options{}},
 		"drop":              {edges, regrid.Removal{Range: grid.Interval{Start: 10, Stop: 40}}, regrid.Options{}},
 		"insert":            {edges, regrid.Insertion{At: 40, From: given([]int64{5}, fixture.Numbers(1000, 5))}, regrid.Options{}},
