@@ -29,7 +29,7 @@ func TestPadding(t *testing.T) {
 			}
 		}
 	}
-	// Chunks for what will be appended, a policy, shards, and little padding need no note.
+	// Chunks for what will be appended, a policy, shards and little padding need none.
 	for name, args := range map[string][]string{
 		"fits":   {"--shape", "366,36,36", "--chunks", "183,36,36"},
 		"empty":  {"--shape", "0,36,36", "--chunks", "8760,36,36"},
