@@ -88,8 +88,8 @@ func isSeries(name string, was, is strictjson.Value) bool {
 // referring are attributes that name other arrays, which are compared themselves.
 var referring = set("coordinates", "bounds", "climatology", "ancillary_variables", "cell_measures")
 
-// storing are attributes that say how a program stores a node, and nothing about elements:
-// the names of dimensions in format 2, and what netcdf-c keeps of its own.
+// storing are attributes that say how a program stores a node, and nothing about
+// elements: the names of dimensions in format 2, and what netcdf-c keeps of its own.
 var storing = set(
 	"_ARRAY_DIMENSIONS", "_NCZARR_ARRAY", "_NCZARR_ATTR", "_NCZARR_GROUP", "_NCZARR_SUPERBLOCK", "_nczarr_array", "_nczarr_attr", "_nczarr_attrs", "_nczarr_group",
 	"_nczarr_superblock", "_NCProperties", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict", "CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST",

@@ -342,8 +342,8 @@ func TestArrayNamed0(t *testing.T) {
 	}
 }
 
-// TestFormerLevelsBeside brings levels up to date that lie beside an array named 0, as all
-// did before, until they are removed.
+// TestFormerLevelsBeside brings levels up to date that lie beside an array named 0, as
+// all did before, until they are removed.
 func TestFormerLevelsBeside(t *testing.T) {
 	s, a := zero(t, 3, `{"ome":{"version":"0.5","multiscales":[{"axes":[],"datasets":[{"path":"0"}]}]}}`)
 	_, err := pyramid.Make(t.Context(), a, nil)

@@ -45,8 +45,8 @@ func found(names []string) *scan.Dataset {
 	return d
 }
 
-// TestNamesOfFiles makes manifests of files with any names. Every node is in the manifest,
-// which can be opened and read, or is left out by name.
+// TestNamesOfFiles makes manifests of files with any names. Every node is in the
+// manifest, which can be opened, or is left out by name.
 func TestNamesOfFiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(36, 1))
 	for round := range 60 {
@@ -99,7 +99,7 @@ func folder(t *testing.T) store.Path {
 	return path
 }
 
-// reopened stores a manifest, opens it, reads its arrays and returns their paths.
+// reopened stores a manifest, opens it, and returns the paths of its arrays.
 func reopened(t *testing.T, m *virtual.Manifest) (paths []string, err error) {
 	t.Helper()
 	s := memstore.New()

@@ -57,8 +57,8 @@ func (o origin) kind() origin {
 	return o
 }
 
-// describeOrigins adds attributes that say how fields came about. Several codes are in one text,
-// in ascending order.
+// describeOrigins adds attributes that say how fields came about. Several codes are in
+// one text, in ascending order.
 func describeOrigins(to *scan.Attributes, fields []origin) {
 	for i, x := range origins {
 		var codes []byte
