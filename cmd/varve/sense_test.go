@@ -226,3 +226,27 @@ func TestGridMappingOfFormats(t *testing.T) {
 		}
 	}
 }
+
+// TestFillsOfOtherTypes appends texts and booleans between formats: also there xarray
+// takes the fill value of format 2 for missing.
+func TestFillsOfOtherTypes(t *testing.T) {
+	for _, c := range []struct{ from, to, dtype, fill, data, refused string }{
+		{"2", "3", "string", `""`, `["a", ""]`, "is a missing value there and a value here"},
+		{"2", "3", "string", `""`, `["a", "b"]`, ""},
+		{"3", "2", "string", `""`, `["a", ""]`, "is a value there and a missing value here"},
+		{"3", "2", "string", `""`, `["a", "b"]`, ""},
+		{"2", "2", "string", `""`, `["a", ""]`, ""},
+		{"2", "3", "bool", "false", "[true, false]", "false is a missing value there"},
+		{"2", "3", "bool", "false", "[true, true]", ""},
+	} {
+		dir := t.TempDir()
+		for name, format := range map[string]string{"from": c.from, "to": c.to} {
+			createNoted(t, dir+"/"+name+".zarr/v", "--shape", "2", "--dtype", c.dtype, "--fill", c.fill, "--zarr-format", format, "--dimension-names", "x")
+		}
+		must(t, c.data, "write", dir+"/from.zarr/v", "--format", "json")
+		_, errs, status := execute(t, "", "append", dir+"/to.zarr/v", dir+"/from.zarr/v", "--alone")
+		if (status == 0) != (c.refused == "") || !strings.Contains(errs, c.refused) {
+			t.Errorf("%s, format %s to %s, %s: status %d, %s", c.dtype, c.from, c.to, c.data, status, errs)
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -31,10 +30,14 @@ var encodingAttributes = []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned, cf.
 // this array. They are stored unchanged, so readers would see wrong values. If that array
 // has no such attributes, its numbers count as raw.
 func (v *Values) CheckEncoding(ctx context.Context, a *zarr.Array) error {
-	if v.array == nil || v.Type != a.Type() || !element.IsNumeric(v.Type) {
+	if v.array == nil || v.Type != a.Type() {
 		return nil
 	}
-	faults, err := v.faults(ctx, a)
+	find := v.faults
+	if !element.IsNumeric(v.Type) {
+		find = v.fillsOfOthers
+	}
+	faults, err := find(ctx, a)
 	if err != nil || len(faults) == 0 {
 		return err
 	}
@@ -218,65 +221,6 @@ func isNotATime(elem []byte) bool {
 	return len(elem) == 8 && int64(binary.NativeEndian.Uint64(elem)) == dtype.NaT
 }
 
-// fillsDiffer returns the elements of the node, with packing p, that the fill value of only
-// one of two arrays makes missing. The node has no attributes, so its numbers are raw for
-// attributes of the other array; but no attribute says so in format 2, where xarray takes
-// the fill value for missing.
-func (v *Values) fillsDiffer(ctx context.Context, a *zarr.Array, p *cf.Packing) (faults []string, err error) {
-	q, err := cf.PackingOf(ctx, a)
-	if err != nil || q.Type() != p.Type() {
-		return nil, nil // invalid attributes are compared by their spelling
-	}
-	if cf.IsCoordinate(v.array) {
-		p = p.OfCoordinate()
-	}
-	if cf.IsCoordinate(a) {
-		q = q.OfCoordinate()
-	}
-	masks, err := cf.MasksFill(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	fill, err := a.FillValue().Element(a.Type())
-	masks = masks && err == nil && q.IsMissing(fill)
-	isFill := func(elem []byte) bool { return bytes.Equal(elem, fill) || q.Stored(elem) == q.Stored(fill) }
-	if len(p.Missing()) == 0 && !masks {
-		return nil, nil
-	}
-	err = v.search(ctx, func(elem []byte) bool {
-		switch {
-		case math.IsNaN(p.Stored(elem)) || isNotATime(elem):
-			return false
-		case p.IsMissing(elem) && !q.IsMissing(elem):
-			faults = []string{fmt.Sprintf("%s is a missing value there and a number here", p.Type().AppendText(nil, elem))}
-		case masks && q.IsMissing(elem) && isFill(elem) && !p.IsMissing(elem):
-			faults = []string{fmt.Sprintf("%s is a number there and a missing value here", q.Type().AppendText(nil, elem))}
-		}
-		return len(faults) > 0
-	})
-	return faults, err
-}
-
-// search reads the elements of the node until found returns true for one of them.
-func (v *Values) search(ctx context.Context, found func(elem []byte) bool) error {
-	s, err := source.New(ctx, v.array, "", false)
-	if err != nil {
-		return err
-	}
-	err = s.Blocks(ctx, func(e element.Values) error {
-		for i := range e.Len() {
-			if found(e.At(i)) {
-				return errFound
-			}
-		}
-		return nil
-	})
-	if errors.Is(err, errFound) {
-		err = nil
-	}
-	return err
-}
-
 // hiddenBy returns the numbers of the node, with packing p, that would be missing with
 // packing q. It reads the values, because most arrays with another missing value do not
 // contain it.
@@ -294,9 +238,6 @@ func (v *Values) hiddenBy(ctx context.Context, p, q *cf.Packing) (faults []strin
 	})
 	return faults, err
 }
-
-// errFound ends a search.
-var errFound = errors.New("found")
 
 // unitsDiffer returns the differences of units, if both arrays have some.
 func unitsDiffer(from, to cf.Units) (faults []string) {
