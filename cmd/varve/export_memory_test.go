@@ -171,6 +171,55 @@ func TestExportOfTextIsBounded(t *testing.T) {
 	}
 }
 
+// TestExcerptOfLongTexts shows the beginnings of texts that are together longer than a
+// block. Each of them is in memory for a moment only.
+func TestExcerptOfLongTexts(t *testing.T) {
+	racing.Skip(t)
+	if !alone(t) {
+		return
+	}
+	withoutGarbage(t)
+	const inner, size = 48, 2 << 20
+	most := 24.0 * size / (1 << 20) // of 48 such texts
+	a := crowded(t, inner, size, zarr.Limits{Block: 5 * size / 2})
+	defer a.Close()
+	var got bytes.Buffer
+	used := heapMiB(func() {
+		src, err := source.New(t.Context(), a, "", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := format.NewExcerpt(t.Context(), src)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		w := bufio.NewWriter(&got)
+		if err := errors.Join(e.Print(w), w.Flush()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Logf("%.0f MiB", used)
+	if n := strings.Count(got.String(), "aaa…'"); n != inner || used > most {
+		t.Errorf("%.0f MiB, want %.0f at most; %d texts, want %d", used, most, n, inner)
+	}
+}
+
+// TestExcerptRefusesTextThatIsTooLong checks that a text longer than a block is refused,
+// with a hint how to permit it.
+func TestExcerptRefusesTextThatIsTooLong(t *testing.T) {
+	racing.Skip(t)
+	a := crowded(t, 8, 2<<20, zarr.Limits{Block: 1 << 20})
+	defer a.Close()
+	src, err := source.New(t.Context(), a, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = format.NewExcerpt(t.Context(), src); !errors.Is(err, zarr.ErrLimit) || !strings.Contains(fmt.Sprint(err), "--limit") {
+		t.Errorf("error is %v", err)
+	}
+}
+
 // TestExportRefusesTextThatIsTooLong checks that a text longer than a block is refused,
 // with a hint how to permit it.
 func TestExportRefusesTextThatIsTooLong(t *testing.T) {

@@ -3,10 +3,12 @@
 package values_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -102,6 +104,86 @@ func TestMemoryOfText(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestMemoryOfLongTexts checks and reads one chunk of several long texts, which are
+// stored as they are, or compressed, or hardly so because they are random. At most the
+// stored chunk and its texts are in memory, and not a third time what they have.
+func TestMemoryOfLongTexts(t *testing.T) {
+	racing.Skip(t)
+	const texts, letters = 4, 12 << 20
+	defer debug.SetGCPercent(debug.SetGCPercent(4)) // garbage does not count
+	random := rand.NewChaCha8([32]byte{7})
+	for name, fill := range map[string]func(p []byte){
+		"equal": func(p []byte) { copy(p, bytes.Repeat([]byte("a"), len(p))) },
+		"random": func(p []byte) {
+			_, _ = random.Read(p)
+			for i := range p {
+				p[i] = ' ' + p[i]%95
+			}
+		},
+	} {
+		var chunk []string
+		for range texts {
+			text := make([]byte, letters)
+			fill(text)
+			chunk = append(chunk, string(text))
+		}
+		for _, compressed := range []bool{false, true} {
+			a := longTexts(t, chunk, compressed)
+			for what, do := range map[string]func() error{
+				"check": func() error {
+					for f, err := range a.CheckShards(t.Context(), nil) {
+						if err != nil || f.Err != nil {
+							return errors.Join(err, f.Err)
+						}
+					}
+					return nil
+				},
+				"read": func() error {
+					v, err := zarr.Read[string](t.Context(), a, nil)
+					if err == nil && (len(v.Data) != texts || len(v.Data[texts-1]) != letters) {
+						err = fmt.Errorf("there are %d texts", len(v.Data))
+					}
+					return err
+				},
+			} {
+				used := fixture.HeapMiB(func() {
+					if err := do(); err != nil {
+						t.Error(err)
+					}
+				})
+				times := used * (1 << 20) / (texts * letters)
+				t.Logf("%s, %s, compressed=%t: %.2f times the texts", what, name, compressed, times)
+				if times > 2.2 {
+					t.Errorf("%s, %s, compressed=%t: %.2f times the texts, want 2.2 at most", what, name, compressed, times)
+				}
+			}
+			runtime.KeepAlive(a)
+		}
+	}
+}
+
+// longTexts returns an array with one chunk of texts.
+func longTexts(t *testing.T, texts []string, compressed bool) *zarr.Array {
+	t.Helper()
+	n := int64(len(texts))
+	spec := zarr.Spec{Shape: []int64{n}, Type: dtype.String, Chunks: []grid.Cut{grid.Every(n)}, Codecs: []metadata.Extension{{Name: vlen.UTF8}}}
+	if compressed {
+		spec.Codecs = append(spec.Codecs, zstd.Extension(1, false))
+	}
+	at := zarr.At(memstore.New(), "")
+	a, err := at.CreateArray(t.Context(), spec, nil)
+	if err == nil {
+		err = zarr.Write(t.Context(), a, nil, texts)
+	}
+	if err == nil {
+		a, err = at.OpenArray(t.Context(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 // TestLimitsOfText refuses text above the limit of a chunk or a block, without memory

@@ -5,6 +5,7 @@ package format
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -13,6 +14,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/checked"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 )
 
@@ -128,6 +130,9 @@ func (r *ends) part(ctx context.Context, from, to grid.Box) error {
 		return nil
 	}
 	e, err := r.Read(ctx, r.Selection.Part(from), int(n))
+	if errors.Is(err, codec.ErrRoom) {
+		return r.halves(ctx, from, to, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -141,6 +146,28 @@ func (r *ends) part(ctx context.Context, from, to grid.Box) error {
 		i++
 	}
 	return nil
+}
+
+// halves reads a box whose texts are together too long for a block, in two parts. Of each
+// text only the beginning is kept, so the excerpt itself is small. cause is the error of
+// the whole box.
+func (r *ends) halves(ctx context.Context, from, to grid.Box, cause error) error {
+	for axis := range from {
+		n := from[axis].Len()
+		if n < 2 {
+			continue
+		}
+		for _, half := range [...]grid.Interval{{Stop: n / 2}, {Start: n / 2, Stop: n}} {
+			from, to := slices.Clone(from), slices.Clone(to)
+			from[axis] = grid.Interval{Start: from[axis].Start + half.Start, Stop: from[axis].Start + half.Stop}
+			to[axis] = grid.Interval{Start: to[axis].Start + half.Start, Stop: to[axis].Start + half.Stop}
+			if err := r.part(ctx, from, to); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return source.TooLong(cause)
 }
 
 // lineWidth bounds the characters of a line with more than one value.

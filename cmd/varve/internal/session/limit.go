@@ -49,12 +49,10 @@ func LimitOf(cmd *cobra.Command) int64 {
 	return s.bytes
 }
 
-// mostText bounds the bytes of text in one block without --limit.
-const mostText = 256 << 20
-
 // Limits returns the limits for the nodes that a command opens. --limit sets those of a
-// chunk and of a block.
+// chunk and of a block. Without it, the text of a block has the budget of this machine.
+// Commands that show or write texts read fewer of them at a time if they have more.
 func Limits(cmd *cobra.Command) zarr.Limits {
 	n := LimitOf(cmd)
-	return zarr.Limits{Chunk: n, Block: cmp.Or(n, mostText)}
+	return zarr.Limits{Chunk: n, Block: cmp.Or(n, zarr.MostBudget())}
 }

@@ -132,13 +132,18 @@ func (r *Reader) blocks(ctx context.Context, of *selection.Resolved, size int64,
 		case errors.Is(err, codec.ErrRoom) && n > 1:
 			err = r.blocks(ctx, part, max(1, n/shorter)*element.Width(r.Stored), use)
 		case errors.Is(err, codec.ErrRoom):
-			err = fmt.Errorf("an element has more bytes than a block may have; raise --limit if the data is trusted: %w", err)
+			err = TooLong(err)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// TooLong returns the error for one element that is longer than a block may be.
+func TooLong(err error) error {
+	return fmt.Errorf("an element has more bytes than a block may have; raise --limit if the data is trusted: %w", err)
 }
 
 // Elements calls use with every element in C order.
