@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/regrid"
 )
 
 // lateTo appends days to a station by one command, with one file for each day. It returns
@@ -299,6 +301,33 @@ func TestAppendByModel(t *testing.T) {
 				t.Fatalf("%s, round %d: %v: status %d, %s", policy, round, args, status, errs)
 			}
 			checkModel(t, group, fmt.Sprintf("%s, round %d", policy, round), model)
+		}
+	}
+}
+
+// TestAgain checks after which errors --by looks again: after those of other writers, and
+// of a re-gridding that runs.
+func TestAgain(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		tries int
+	}{
+		{nil, 1},
+		{zarr.ErrInvalidArgument, 1},
+		{&growth.Duplicates{}, 1},
+		{zarr.ErrConflict, 2},
+		{regrid.ErrClaimed, 1}, // it may be dead
+		{fmt.Errorf("%w: %w", regrid.ErrClaimed, zarr.ErrLocked), 2},
+	} {
+		tries := 0
+		err := again(func() error {
+			if tries++; tries == 1 {
+				return c.err
+			}
+			return nil
+		}, func() error { return nil })
+		if tries != c.tries || tries == 1 && err != c.err {
+			t.Errorf("%v: %d tries, %v, want %d", c.err, tries, err, c.tries)
 		}
 	}
 }
