@@ -73,7 +73,7 @@ func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Option
 	r.Kept, r.Files = c.current, c.files
 	r.Left = c.left
 	if c.copier != nil {
-		r.Values, r.Bytes, r.Lost = c.report.Values, c.report.Bytes, c.report.Lost
+		r.Values, r.Bytes = c.report.Values, c.report.Bytes
 	}
 	if err != nil {
 		return r, wrap("convert", src.Path(), err)

@@ -30,9 +30,6 @@ type Conversion struct {
 	// Left counts values that belong to no node and that [ConvertTo] leaves out, because
 	// in the other format or key encoding they would be a document or a chunk of one.
 	Left int64
-	// Lost counts the symbolic links below the source that lead out of its store or
-	// to nothing. [ConvertTo] omits them. [Convert] keeps them and counts none.
-	Lost int
 }
 
 // Convert changes the node at a place, and all nodes below it, to format 2 or 3. It

@@ -51,7 +51,6 @@ type copier struct {
 	at, goal store.Path // of the node in from and in to
 
 	above []store.Identity // identities of the destination and the directories above it, if known
-	lost  string           // one of the links that Report.Lost counts
 	seen  *versions        // of the copied values; nil unless the source is to be removed
 
 	spelled spellings // of names at the destination

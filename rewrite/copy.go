@@ -63,9 +63,8 @@ func Copy(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 
 // Move copies a node as [Copy] does, with all of its chunks, and then removes the source.
 //
-// Nothing is copied if the source cannot be removed, if its path contains a symbolic
-// link, or if a link below it leads to something that the copy would not contain. If the
-// removal fails after the copy, the error wraps [zarr.ErrIncomplete], and the node is at
+// Nothing is copied if the source cannot be removed, or if its path contains a symbolic
+// link. If the removal fails after the copy, the error wraps [zarr.ErrIncomplete], and the node is at
 // both places.
 //
 // The removal locks all nodes of the source and compares them with the copied values. If
@@ -82,7 +81,7 @@ func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 		err = opt.alone()
 	}
 	if err == nil {
-		err = c.movable()
+		err = direct(c.from, c.at, "the path")
 	}
 	if err == nil && !c.DryRun {
 		// Record the versions of copied values, to detect later writes before the
@@ -180,20 +179,6 @@ func (c *copier) removable(ctx context.Context) error {
 		return fmt.Errorf("the source cannot be removed: %w", err)
 	}
 	return publish.CheckRemovable(ctx, publish.Node{Store: c.from, Path: c.at, SingleWriter: c.SingleWriter, Locking: c.Locking})
-}
-
-// movable checks that the destination would contain all of the source, and that the
-// source is not named through a link.
-func (c *copier) movable() error {
-	err := direct(c.from, c.at, "the path")
-	switch {
-	case err != nil:
-		return err
-	case c.report.Lost > 0:
-		return fmt.Errorf("%w: %s is a symbolic link that leads out of the store or to nothing, so the copy would lack it; "+
-			"remove the link, or copy without removing the source", zarr.ErrInvalidArgument, c.lost)
-	}
-	return nil
 }
 
 // removeSource removes the source if it has not changed since it was copied.

@@ -40,20 +40,16 @@ func (c *copier) checkApart(ctx context.Context) error {
 	return c.checkLinks(ctx)
 }
 
-// checkLinks counts the links below the node that lead out of the store or to nothing,
-// and compares the targets of the others with the destination.
+// checkLinks compares the targets of the links below the node with the destination.
 func (c *copier) checkLinks(ctx context.Context) error {
 	for link, err := range store.Links(ctx, c.from, c.at) {
 		if err != nil {
 			return err
 		}
-		if link.Lost {
-			c.report.Lost++
-			c.lost = link.Name
+		// A listing names links that lead nowhere, and a store without links has no other
+		// names of the destination.
+		if link.Lost || len(c.above) == 0 {
 			continue
-		}
-		if len(c.above) == 0 {
-			continue // the store of the destination has no links
 		}
 		if err := c.checkMember(link.Name, link.To); err != nil {
 			return err

@@ -127,7 +127,7 @@ func TestCopyOntoItselfByALink(t *testing.T) {
 
 // TestCopyBesideALink copies nodes with links to other places, which are permitted.
 func TestCopyBesideALink(t *testing.T) {
-	h, _ := linkedTree(t, map[string]string{"ls": "sub", "g2/l": "../a", "g2/loop": "..", "g2/again": "c"})
+	h, _ := linkedTree(t, map[string]string{"ls": "sub", "g2/l": "../a", "g2/again": "c"})
 	for _, c := range [][2]string{{"ls", "new"}, {"g2", "h/g2"}, {"sub/a", "h/a"}, {"g2", "sub/a"}} {
 		_, err := rewrite.Copy(t.Context(), h.At(c[0]), h.At(c[1]), &rewrite.Options{Overwrite: true})
 		if err != nil {

@@ -69,9 +69,6 @@ type Report struct {
 	// format reserves. They keep their names, because zarr-python reads and writes
 	// such names.
 	Reserved int
-	// Lost counts the symbolic links below the source that lead out of its store or
-	// to nothing. The copy does not contain them.
-	Lost int
 	// Restarted is set if the destination had leftovers of an unfinished copy, which were
 	// deleted first.
 	Restarted bool

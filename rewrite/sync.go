@@ -133,7 +133,6 @@ func syncOne(ctx context.Context, src, dst *zarr.Location, above string, opt *Sy
 		return err
 	}
 	s := &syncer{copier: c, opt: opt, above: above, report: r, room: budget.New(max(opt.Budget, leastRoom))}
-	r.Lost += c.report.Lost
 	if opt.Share != nil {
 		return s.runPart(ctx)
 	}

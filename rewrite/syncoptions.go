@@ -81,7 +81,6 @@ type SyncReport struct {
 	DroppedNodes, ReplacedNodes []string
 
 	Other         int64 // values in src that no document describes, which are not copied
-	Lost          int   // symbolic links as in [Report]
 	Verified      int64 // values that were compared at the end
 	VerifiedBytes int64
 }
@@ -98,7 +97,7 @@ func (r *SyncReport) add(name string, o SyncReport) {
 	} {
 		*n.to += n.more
 	}
-	r.Arrays, r.Groups, r.Lost = r.Arrays+o.Arrays, r.Groups+o.Groups, r.Lost+o.Lost
+	r.Arrays, r.Groups = r.Arrays+o.Arrays, r.Groups+o.Groups
 	for _, at := range o.DroppedNodes {
 		r.DroppedNodes = append(r.DroppedNodes, path.Join(name, at))
 	}

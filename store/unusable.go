@@ -16,11 +16,11 @@ import (
 var ErrUnusable = errors.New("names that cannot be used")
 
 // UnusableError ends a listing that has yielded everything else. A store may hold what is
-// no value, such as a pipe, and a bucket may hold objects whose names are no keys, such
-// as "a//b". To leave them out would be silent: a copy would lack them, and a deletion
-// that follows would lose them. Nor can a node be used that another program has called
-// like Varve's own directories. So every call that copies, compares or deletes what a
-// listing yields fails with this error, unless it uses [Usable].
+// no value, such as a pipe or a broken symbolic link, and a bucket may hold objects whose
+// names are no keys, such as "a//b". To leave them out would be silent: a copy would lack
+// them, and a deletion that follows would lose them. Nor can a node be used that another
+// program has called like Varve's own directories. So every call that copies, compares or
+// deletes what a listing yields fails with this error, unless it uses [Usable].
 //
 // It matches [ErrUnusable] and [ErrInvalidKey].
 type UnusableError struct {

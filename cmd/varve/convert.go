@@ -49,7 +49,7 @@ other program may change the nodes at the same time.
 
 With DST the nodes are copied there, and SRC stays. Chunks are copied without decoding them if possible, and re-encoded
 otherwise. Files of other programs are copied as they are, but for those whose names would make them part of a node of
-the new format. These are left out and counted, and so are symbolic links out of the store and broken ones. Members of
+the new format. These are left out and counted. A symbolic link that is broken or leads out of the store is an error. Members of
 documents that Varve does not know are left out and named; in place they are an error. With --plan, processes on several
 machines do so (varve help run).
 
@@ -228,7 +228,6 @@ type conversionFacts struct {
 	Filled      int64            `json:"chunks_filled"` // missing chunks that are now stored
 	FilledBytes int64            `json:"bytes_filled"`
 	Reserved    int              `json:"reserved_names"` // nodes of format 3 that begin with "__"
-	LostLinks   int              `json:"lost_links"`     // symbolic links left out
 	Files       int64            `json:"other_files"`    // that belong to no node, copied as they are
 	Left        int64            `json:"files_left_out"` // that belong to no node, but would look like a part of one
 	Checksums   int              `json:"zstd_checksums"` // arrays of format 2 that keep them
@@ -254,7 +253,7 @@ type convertedFacts struct {
 }
 
 func (f *convertFlags) printResult(cmd *cobra.Command, from, to string, r rewrite.Conversion) error {
-	c := conversionFacts{Source: from, Destination: output.Present(to), To: f.format(), DryRun: f.dry, LostLinks: r.Lost, Files: r.Files, Left: r.Left, Nodes: []convertedFacts{}}
+	c := conversionFacts{Source: from, Destination: output.Present(to), To: f.format(), DryRun: f.dry, Files: r.Files, Left: r.Left, Nodes: []convertedFacts{}}
 	for _, n := range r.Nodes {
 		if n.Kind == "array" {
 			c.Arrays++
@@ -364,7 +363,7 @@ func (c *conversionFacts) print(w io.Writer) error {
 			}
 		}
 	}
-	return errors.Join(c.printMissing(w), c.noteFiles(w), noteLost(w, c.LostLinks), noteReserved(w, c.Reserved), noteChecksums(w, c.Checksums))
+	return errors.Join(c.printMissing(w), c.noteFiles(w), noteReserved(w, c.Reserved), noteChecksums(w, c.Checksums))
 }
 
 // noteFiles prints the numbers of files that belong to no node, if any: of those that are

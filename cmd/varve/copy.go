@@ -51,11 +51,10 @@ by a group; elsewhere it needs --yes for that. An archive is replaced after the 
 copy fails.
 
 --move first copies, then locks SRC and everything below it, and removes SRC if it has not changed since. It refuses a
-SRC behind a symbolic link, and a SRC with symbolic links out of the store or broken ones. A plain copy leaves out such
-links and counts them.
+SRC behind a symbolic link.
 
 Names are kept as they are, whoever wrote them. What no copy can have is an error that names it, before anything is
-copied: a pipe, or an object whose name is "a//b". Two names that DST takes for one, because it ignores case for example,
+copied: a pipe, a symbolic link that is broken or leads out of the store, or an object whose name is "a//b". Two names that DST takes for one, because it ignores case for example,
 are an error before the copy is visible.
 
 The documents are stored last, so an interrupted copy is not visible. Another copy to the same place removes what it
@@ -107,7 +106,6 @@ type copied struct {
 	Values      int64  `json:"values"`
 	Bytes       int64  `json:"bytes"`
 	Reserved    int    `json:"reserved_names"` // nodes of format 3 that begin with "__"
-	Lost        int    `json:"lost_links"`     // symbolic links left out
 	Other       int64  `json:"values_other"`   // of SRC, not copied
 
 	removed []string // nodes that --overwrite would remove; only in a dry run
@@ -155,7 +153,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	}
 	f.noteDimensions(cmd, from, to)
 	noteFolder(cmd, to)
-	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved, r.Lost, r.Superseded, f.removed(ctx, to)}
+	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved, r.Superseded, f.removed(ctx, to)}
 	switch {
 	case session.WantsJSON(cmd) && f.dry:
 		p, err := c.plan(cmd)
@@ -384,7 +382,7 @@ func (c *copied) print(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "%s  %s and %s with %s, %s: %s\n", phrase.Printable(c.Destination),
 		phrase.Plural(int64(c.Arrays), "array"), phrase.Plural(int64(c.Groups), "group"), phrase.Plural(c.Values, "stored value"), phrase.Bytes(c.Bytes), done)
-	return errors.Join(err, printRemoved(w, c.removed), noteLost(w, c.Lost), noteOther(w, c.Other), noteReserved(w, c.Reserved))
+	return errors.Join(err, printRemoved(w, c.removed), noteOther(w, c.Other), noteReserved(w, c.Reserved))
 }
 
 // printRemoved prints the nodes that --overwrite would remove, if there are any.
@@ -393,15 +391,6 @@ func printRemoved(w io.Writer, nodes []string) error {
 		return nil
 	}
 	_, err := fmt.Fprintf(w, "  would remove  %s\n", dryrun.RemovedText(nodes))
-	return err
-}
-
-// noteLost prints the number of symbolic links that were left out, if any.
-func noteLost(w io.Writer, n int) error {
-	if n == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "  note  not copied: %s out of the store, or broken\n", phrase.Plural(int64(n), "symbolic link"))
 	return err
 }
 

@@ -257,7 +257,7 @@ func (d *filtered) print(w io.Writer) error {
 	if err = errors.Join(err, failed); err == nil && d.DryRun {
 		_, err = fmt.Fprintf(w, "  %s to read besides the condition, at most %s of memory\n", phrase.Bytes(*d.BytesRead), phrase.Bytes(*d.PeakMemory))
 	}
-	return errors.Join(err, d.printResumed(w), printRemoved(w, d.Removed), noteLost(w, d.others.Lost), noteReserved(w, d.others.Reserved))
+	return errors.Join(err, d.printResumed(w), printRemoved(w, d.Removed), noteReserved(w, d.others.Reserved))
 }
 
 // printResumed prints what became of the leftovers of an interrupted command.

@@ -243,7 +243,6 @@ type synced struct {
 	Other         int64    `json:"values_other"`   // of SRC, not copied
 	Verified      int64    `json:"values_verified"`
 	BytesVerified int64    `json:"bytes_verified"`
-	Lost          int      `json:"lost_links"`
 	Cost          *cost    `json:"cost,omitempty"`
 
 	deletes bool
@@ -274,7 +273,7 @@ func newSynced(from, to string, opt *rewrite.SyncOptions, r rewrite.SyncReport) 
 			BytesRead: &r.Bytes, BytesCopied: &r.Bytes, BytesDecoded: new(int64), BytesEncoded: new(int64), BytesWritten: &r.Bytes,
 		},
 		Again: r.Again, BytesKept: r.KeptBytes, Left: r.Left, LeftNodes: []string{}, ReplacedNodes: append([]string{}, r.ReplacedNodes...),
-		Other: r.Other, Verified: r.Verified, BytesVerified: r.VerifiedBytes, Lost: r.Lost, deletes: opt.Delete,
+		Other: r.Other, Verified: r.Verified, BytesVerified: r.VerifiedBytes, deletes: opt.Delete,
 	}
 	if opt.Delete {
 		s.Removed = r.DroppedNodes
@@ -338,7 +337,7 @@ func (s *synced) print(w io.Writer) error {
 	}
 	s.notes(line)
 	_, err := io.WriteString(w, b.String())
-	return errors.Join(err, noteLost(w, s.Lost))
+	return err
 }
 
 // notes prints what differs still, and what was not copied.

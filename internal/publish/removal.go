@@ -271,7 +271,8 @@ func (n Node) below(ctx context.Context) (arrays, groups []store.Path, err error
 		case isNode || dir == n.Path:
 			groups = append(groups, dir)
 		}
-		for e, err := range store.List(ctx, n.Store, dir, false) {
+		// A removal has checked the names. It deletes links that lead nowhere.
+		for e, err := range store.Usable(store.List(ctx, n.Store, dir, false)) {
 			// Without a listing, no members can be found.
 			if errors.Is(err, store.ErrUnsupported) {
 				return nil

@@ -56,12 +56,12 @@ const (
 
 // Walk yields the files and directories directly below dir or, if deep is set, every file
 // at any depth. fate decides by the name, and by whether it is that of a directory. What
-// cannot be a value, such as a pipe or a device, is yielded as odd. Walk skips symbolic
-// links that are broken or lead out of the tree.
+// cannot be a value, such as a pipe or a device, is yielded as odd. So is a symbolic link
+// that Walk does not follow: one that is broken or leads out of the tree, or one to a
+// directory that contains the link, because following it would never end.
 //
-// A symbolic link to a directory that contains the link is skipped: following it would
-// never end. A link below another link is skipped too, because a few of those make more
-// names than can be listed. A deep walk returns an error for a link below a link, and
+// A flat walk yields a link to a directory below another link as odd too, because a few
+// of those make more names than can be listed. A deep walk returns an error for it, and
 // follows all other links to directories.
 func Walk(ctx context.Context, t Tree, dir string, deep bool, fate func(name string, dir bool) Fate) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
@@ -109,12 +109,12 @@ func (w walker) walk(dir, link string) bool {
 
 func (w walker) visit(name string, e fs.DirEntry, link string) bool {
 	mode := e.Type()
-	linked := mode&fs.ModeSymlink != 0
+	isLink := mode&fs.ModeSymlink != 0
 	var to Stat
-	if linked {
+	if isLink {
 		var err error
 		if to, err = w.tree.Stat(name); err != nil {
-			return true // broken, or out of the tree
+			return w.lost(name, err)
 		}
 		mode = to.Mode.Type()
 	}
@@ -125,21 +125,54 @@ func (w walker) visit(name string, e fs.DirEntry, link string) bool {
 		return w.yield(Item{Name: name, Odd: Irregular(mode)}, nil)
 	// A deep walk would not follow this link, so a flat one does not show it as a
 	// directory.
-	case !w.deep && linked && (w.holds(name, to) || w.belowLink(name)):
-		return true
+	case isLink && w.holds(name, to):
+		return w.yield(Item{Name: name, Odd: Endless}, nil)
+	case !w.deep && isLink && w.belowLink(name):
+		return w.yield(Item{Name: name, Odd: linkBelowLink}, nil)
 	case !w.deep:
 		return w.yield(Item{Name: name, Dir: true, tree: w.tree, entry: e, to: to}, nil)
-	case !linked:
+	case !isLink:
 		return w.walk(name, link)
 	}
-	return w.follow(name, to, link)
+	return w.follow(name, link)
+}
+
+// Why a walk does not follow a symbolic link.
+const (
+	Broken        = "it is a symbolic link to nothing"
+	Absolute      = "it is a symbolic link to an absolute path, which is not followed"
+	Outside       = "it is a symbolic link that leads out of the store, or to itself"
+	Endless       = "it is a symbolic link to a directory that contains it"
+	linkBelowLink = "it is a symbolic link to a directory, below another symbolic link"
+)
+
+// lost yields a symbolic link that cannot be followed as odd. err is the error of its
+// target. A link that is gone by now is skipped.
+func (w walker) lost(name string, err error) bool {
+	var target string
+	if t, ok := w.tree.(linkReader); ok {
+		var err error
+		if target, err = t.Readlink(name); Missing(err) {
+			return true
+		}
+	}
+	why := Outside
+	switch {
+	case path.IsAbs(target):
+		why = Absolute
+	case Missing(err):
+		why = Broken
+	}
+	return w.yield(Item{Name: name, Odd: why}, nil)
+}
+
+// linkReader is a tree that reads the texts of symbolic links.
+type linkReader interface {
+	Readlink(name string) (string, error)
 }
 
 // follow walks the directory that is the target of the symbolic link name.
-func (w walker) follow(name string, to Stat, link string) bool {
-	if w.holds(name, to) {
-		return true
-	}
+func (w walker) follow(name, link string) bool {
 	if link != "" {
 		err := fmt.Errorf("vfs: %s is a symbolic link below the symbolic link %s: list it on its own", name, link)
 		w.yield(Item{}, err)
@@ -162,7 +195,7 @@ func (w walker) holds(link string, to Stat) bool {
 
 // belowLink reports whether a name leads through a symbolic link, if the tree can tell.
 func (w walker) belowLink(name string) bool {
-	t, ok := w.tree.(interface{ Readlink(string) (string, error) })
+	t, ok := w.tree.(linkReader)
 	for dir := path.Dir(name); ok && dir != "."; dir = path.Dir(dir) {
 		if _, err := t.Readlink(dir); err == nil {
 			return true

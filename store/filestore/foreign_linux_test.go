@@ -53,6 +53,11 @@ func TestUnusable(t *testing.T) {
 		"a node":        func(dir string) error { return writeIn(filepath.Join(dir, "a", "__varve"), ".zarray") },
 		"its chunk":     func(dir string) error { return writeIn(filepath.Join(dir, "a", "__varve"), "0.0") },
 		"a member":      func(dir string) error { return writeIn(filepath.Join(dir, "a", "__varve", "parts"), "zarr.json") },
+		"broken link":   func(dir string) error { return os.Symlink("none", filepath.Join(dir, "a", "x")) },
+		"link outside":  func(dir string) error { return os.Symlink("../../x", filepath.Join(dir, "a", "x")) },
+		"absolute link": func(dir string) error { return os.Symlink(dir, filepath.Join(dir, "a", "x")) },
+		"endless link":  func(dir string) error { return os.Symlink("../a", filepath.Join(dir, "a", "x")) },
+		"loop of links": func(dir string) error { return os.Symlink("x", filepath.Join(dir, "a", "x")) },
 		"reserved name": func(dir string) error { return os.Mkdir(filepath.Join(dir, "a", "__tmp-x"), 0o777) },
 	} {
 		dir := t.TempDir()
@@ -73,6 +78,16 @@ func TestUnusable(t *testing.T) {
 			t.Errorf("%s: %d entries, and %v", name, n, bad)
 		}
 		order := store.TreeOrder{First: []string{"k"}}
+		// A deletion deletes links, and not what they lead to.
+		if strings.Contains(name, "link") {
+			if err := s.DeleteTree(t.Context(), pathOf(t, "a"), order, store.Flush); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if value, err := get(t, s, "b/k"); string(value) != "v" || err != nil {
+				t.Errorf("%s: the deletion has deleted values: %v", name, err)
+			}
+			continue
+		}
 		if err := s.DeleteTree(t.Context(), store.Path{}, order, store.Flush); !errors.Is(err, store.ErrUnusable) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -16,7 +16,8 @@ import (
 // List implements [store.Lister]. Sizes are -1, because a size would cost a system call
 // for each file. It also yields empty directories, which only other programs leave. A
 // deep listing follows symbolic links to directories. A link below another link is an
-// error, because a few such links make more keys than can be listed.
+// error, because a few such links make more keys than can be listed. Links that are
+// broken, absolute, or lead out of the store or to a directory above cannot be used.
 func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return s.list(ctx, dir, deep, func(vfs.Item, *store.Entry) error { return nil })
 }

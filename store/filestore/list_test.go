@@ -25,7 +25,7 @@ func versions(tb testing.TB, s store.Store, dir string) map[string]store.Version
 		tb.Fatal(err)
 	}
 	all := map[string]store.Version{}
-	for e, err := range store.ListVersions(tb.Context(), s, p, true) {
+	for e, err := range store.Usable(store.ListVersions(tb.Context(), s, p, true)) {
 		if err != nil {
 			tb.Fatal(err)
 		}

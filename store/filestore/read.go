@@ -42,7 +42,7 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 		err = checkRegular(st)
 	}
 	if err != nil {
-		return store.Info{}, fail("looking at", key.String(), unreadable(err))
+		return store.Info{}, fail("looking at", key.String(), s.unreadable(name, err))
 	}
 	return describe(st), nil
 }
@@ -68,7 +68,7 @@ func (s *Store) open(ctx context.Context, key store.Key) (vfs.File, vfs.Stat, er
 	}
 	f, err := s.fs.Open(name)
 	if err != nil {
-		return nil, vfs.Stat{}, unreadable(err)
+		return nil, vfs.Stat{}, s.unreadable(name, err)
 	}
 	st, err := f.Stat()
 	if err == nil {
@@ -82,9 +82,13 @@ func (s *Store) open(ctx context.Context, key store.Key) (vfs.File, vfs.Stat, er
 }
 
 // unreadable converts the error of a name below a file to [fs.ErrNotExist], and that of a
-// name that is too long to [store.ErrInvalidKey].
-func unreadable(err error) error {
+// name that is too long to [store.ErrInvalidKey]. A symbolic link to nothing is another
+// error, because a reader must not take it for a missing chunk.
+func (s *Store) unreadable(name string, err error) error {
 	if vfs.Missing(err) {
+		if target, err := s.fs.Readlink(name); err == nil {
+			return fmt.Errorf("is a symbolic link to %q, where nothing is: %w", target, fs.ErrInvalid)
+		}
 		return fs.ErrNotExist
 	}
 	return tooLong(err)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -172,7 +173,8 @@ func TestIrregular(t *testing.T) {
 	}
 }
 
-// TestLinks lists a directory of this machine that has symbolic links.
+// TestLinks lists a directory of this machine that has symbolic links. Those that are not
+// followed are named.
 func TestLinks(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a", "b", "k"), []byte("v"))
@@ -182,13 +184,18 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	var got []string
-	for e, err := range fsstore.New(os.DirFS(dir)).List(t.Context(), store.Path{}, true) {
-		if err != nil {
+	var bad *store.UnusableError
+	for e, err := range store.List(t.Context(), fsstore.New(os.DirFS(dir)), store.Path{}, true) {
+		if err != nil && !errors.As(err, &bad) {
 			t.Error(err)
+		} else if err == nil {
+			got = append(got, e.Name)
 		}
-		got = append(got, e.Name)
 	}
 	slices.Sort(got)
+	if bad == nil || bad.Count != 2 || !strings.Contains(bad.Error(), `"none" (it is a symbolic link`) {
+		t.Errorf("the error is %v", bad)
+	}
 	if want := []string{"a/b/k", "file", "link/k"}; !slices.Equal(got, want) {
 		t.Errorf("lists %q, want %q", got, want)
 	}
