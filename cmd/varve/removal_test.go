@@ -3,7 +3,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -85,6 +88,45 @@ func TestArchiveKept(t *testing.T) {
 		_, errs, status := execute(t, "", args...)
 		if status != 1 || !strings.Contains(errs, "copy it to a directory and change that") || strings.Contains(errs, "remove it") || strings.Contains(errs, "--overwrite") {
 			t.Errorf("%s: %d, %s", args, status, errs)
+		}
+	}
+}
+
+// TestRemoveDocumentNames removes, moves and replaces groups with a member that has the
+// name of a document.
+func TestRemoveDocumentNames(t *testing.T) {
+	for format, names := range map[string][]string{"3": {".zgroup", ".zarray", ".zattrs", ".zmetadata"}, "2": {"zarr.json", ".zattrs"}} {
+		for _, name := range names {
+			dir := t.TempDir()
+			src, other := dir+"/src.zarr", dir+"/other.zarr"
+			make := func(place string) {
+				must(t, "", "create", place, "--group", "--zarr-format", format)
+				must(t, "", "create", place+"/good", "--shape", "4", "--dtype", "int8", "--chunks", "2", "--zarr-format", format)
+				must(t, "", "write", place+"/good", "--value", "1")
+				if err := os.CopyFS(place+"/"+name, os.DirFS(place+"/good")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			gone := func(what string) {
+				if _, err := os.Lstat(src); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("%s with %s: %v", what, name, err)
+				}
+			}
+			make(src)
+			must(t, "", "rm", "--yes", src)
+			gone("rm")
+			make(src)
+			must(t, "", "copy", "--move", src, dir+"/moved.zarr")
+			gone("move")
+			must(t, "", "cat", dir+"/moved.zarr/"+name)
+			make(src)
+			must(t, "", "create", other, "--group", "--zarr-format", format)
+			must(t, "", "copy", "--overwrite", "--yes", other, src)
+			if out := must(t, "", "ls", src); out != "" {
+				t.Errorf("overwrite with %s leaves %s", name, out)
+			}
+			must(t, "", "rm", "--yes", src)
+			gone("rm after overwrite")
 		}
 	}
 }

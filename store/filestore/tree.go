@@ -227,10 +227,17 @@ func (t *tree) entry(ctx context.Context, name string, isDir, first bool) (gone 
 	return t.remove(ctx, name)
 }
 
-// remove removes one file or link, and reports whether it did.
+// remove removes one file or link, and reports whether it did. A directory stays, such as
+// that of a member with the name of a document.
 func (t *tree) remove(ctx context.Context, name string) (bool, error) {
 	if err := t.s.writable(ctx); err != nil {
 		return false, err
 	}
-	return removed(t.s.fs.Remove(name))
+	gone, err := removed(t.s.fs.Remove(name))
+	if err != nil {
+		if st, seen := t.s.fs.Stat(name); seen == nil && st.Mode.IsDir() {
+			return false, nil
+		}
+	}
+	return gone, err
 }

@@ -63,6 +63,26 @@ func TestDeleteTreeFollowsNoLink(t *testing.T) {
 	}
 }
 
+// TestDeleteTreeOfDocumentNames deletes a tree in which directories have the names of the
+// values that come first and last.
+func TestDeleteTreeOfDocumentNames(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, nil)
+	for _, name := range []string{"g/first/zarr.json", "g/first/c/0", "g/sub/second/k", "g/last/first/k", "g/second", "other/k"} {
+		put(t, s, name, "v")
+	}
+	order := store.TreeOrder{First: []string{"first", "second"}, Last: "last"}
+	if err := store.DeleteTree(t.Context(), s, pathOf(t, "g"), order, store.Sync); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, s); !slices.Equal(got, []string{"other/k"}) {
+		t.Errorf("the store holds %q", got)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "g")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory is still there: %v", err)
+	}
+}
+
 // TestDeleteTreeOfLink checks that DeleteTree refuses a directory that is a link, and
 // deletes one whose parent is a link to a node.
 func TestDeleteTreeOfLink(t *testing.T) {
