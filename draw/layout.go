@@ -7,7 +7,7 @@ import "strings"
 func (p *plate) width() int {
 	n := p.left() + p.columns.length + p.right()
 	// The title has a larger font, so pad it with spaces.
-	for _, line := range append([]string{p.title + strings.Repeat(" ", len(p.title)/8)}, p.caption...) {
+	for _, line := range append([]string{p.title + strings.Repeat(" ", len(p.title)/8)}, p.captionLines()...) {
 		n = max(n, textWidth(line))
 	}
 	if p.column >= 0 {
@@ -23,13 +23,9 @@ func (p *plate) width() int {
 	return n
 }
 
-// below returns the number of pixels from the upper edge of the cells to the end.
+// below returns the number of pixels from the lower edge of the cells to the end.
 func (p *plate) below() int {
-	n := 4 + (len(p.caption)+len(p.legendLines()))*lineHeight
-	if !p.isEmpty() {
-		n += p.bodyHeight()
-	}
-	return n
+	return 4 + (len(p.captionLines())+len(p.legendLines()))*lineHeight
 }
 
 // top returns the number of pixels above the cells.
@@ -50,6 +46,9 @@ func (p *plate) top() int {
 // bodyHeight returns the height of the cells in pixels, or of the name of the rows if
 // that is longer.
 func (p *plate) bodyHeight() int {
+	if p.isEmpty() {
+		return 0
+	}
 	if p.row < 0 {
 		return p.rows.length
 	}

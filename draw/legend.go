@@ -66,7 +66,7 @@ func (p *plate) meanings() []sample {
 
 // legendLines breaks the legend into lines about as wide as the cells.
 func (p *plate) legendLines() [][]sample {
-	room := max(300, p.left()+p.columns.length)
+	room := p.room()
 	var lines [][]sample
 	// The first sample begins a line.
 	used := room + 1

@@ -98,34 +98,34 @@ func (l *lines) dot(s strip, other *ruler, across bool) {
 // within adds the lines within the strips of r, which run along other.
 func (l *lines) within(r, other *ruler, shards, inner grid.Axis, across bool) {
 	for _, s := range r.strips {
-		for _, at := range s.meetings(shards, inner) {
+		places, _ := s.meetings(shards, inner)
+		for _, at := range places {
 			l.along(at, other, across)
 		}
 	}
 }
 
 // meetings returns the positions where inner chunks meet within a strip that is a shard.
-// It returns nil if they are too close to each other.
-func (s strip) meetings(shards, inner grid.Axis) []int {
+// If they are too close to each other, it returns none, and fine is set.
+func (s strip) meetings(shards, inner grid.Axis) (places []int, fine bool) {
 	shard, ok := shards.Cell(s.cells.Start)
 	if !ok || !s.inside || s.gap || shard.Logical == 0 {
-		return nil
+		return nil, false
 	}
 	first, _, ok := inner.Locate(shard.Start)
 	if !ok {
-		return nil
+		return nil, false
 	}
-	var places []int
 	// The first inner chunk begins at the edge of the shard, which has a line already.
 	for k, before := first+1, s.at; ; k++ {
 		c, ok := inner.Cell(k)
 		if !ok || c.Start >= shard.Start+shard.Logical {
-			return places
+			return places, false
 		}
 		at := s.at + int(float64(s.size)*float64(c.Start-shard.Start)/float64(shard.Logical))
 		// Lines that close to each other would be a grey area.
 		if at < before+finest {
-			return nil
+			return nil, true
 		}
 		places = append(places, at)
 		before = at

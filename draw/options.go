@@ -9,7 +9,8 @@ type SVGOptions struct {
 	// Title is the heading. If it is empty, there is no heading, and the accessible title
 	// is the shape.
 	Title string
-	// Caption is the text below the picture. It may have several lines.
+	// Caption is the text below the picture. It may have several lines. Those that are
+	// wider than the picture are broken between words.
 	Caption string
 	// Axes are the axes to draw, as in [GridOptions].
 	Axes []int
@@ -24,8 +25,8 @@ type SVGOptions struct {
 	// Marks are chunks to point out.
 	Marks []Mark
 	// Inner is the grid of inner chunks if chunks are shards ([grid.Grid.Divided]),
-	// otherwise nil. Fine lines show the inner chunks within a shard, unless they would
-	// be too close together.
+	// otherwise nil. Fine lines show the inner chunks within a shard. If they would be too
+	// close together, a line below the picture says so.
 	Inner *grid.Grid
 }
 

@@ -16,7 +16,7 @@ const longText = 100
 type plate struct {
 	*drawing
 	title         string
-	caption       []string
+	caption       string
 	marks         []Mark
 	inner         *grid.Grid // inner chunks of shards, or nil
 	rows, columns ruler
@@ -36,16 +36,48 @@ func newPlate(g *grid.Grid, opt *SVGOptions) *plate {
 	if d.column >= 0 {
 		p.columns = newRuler(&columnKind, g.Axis(d.column), opt.namesOf(d.column))
 	}
-	p.caption = p.remarks()
-	if opt.Caption != "" {
-		p.caption = append(p.caption, strings.Split(opt.Caption, "\n")...)
-	}
-	for i, line := range p.caption {
-		p.caption[i] = clip(line, longText, d.more)
-	}
+	p.caption = opt.Caption
 	p.look()
 	return p
 }
+
+// captionLines returns the text below the legend, in lines about as wide as the cells.
+// They depend on the scale, which panels side by side have in common.
+func (p *plate) captionLines() []string {
+	all := p.remarks()
+	if text := p.undrawn(); text != "" {
+		all = append(all, text)
+	}
+	if p.caption != "" {
+		all = append(all, strings.Split(p.caption, "\n")...)
+	}
+	var lines []string
+	for _, line := range all {
+		lines = append(lines, p.wrapped(line)...)
+	}
+	return lines
+}
+
+// wrapped breaks a line between words where it is wider than the cells. It clips a word
+// that is very long.
+func (p *plate) wrapped(line string) []string {
+	words := strings.Split(line, " ")
+	lines := []string{clip(words[0], longText, p.more)}
+	for _, word := range words[1:] {
+		word = clip(word, longText, p.more)
+		last := &lines[len(lines)-1]
+		if textWidth(*last)+textWidth(" "+word) > p.room() {
+			lines = append(lines, word)
+			continue
+		}
+		*last += " " + word
+	}
+	return lines
+}
+
+// room returns the number of pixels that the lines of the legend and of the caption may
+// take.
+func (p *plate) room() int { return max(300, p.left()+p.columns.length) }
 
 // remarks describes what the cells do not show.
 func (p *plate) remarks() []string {

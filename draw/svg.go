@@ -58,11 +58,12 @@ const (
 	border   = 8  // pixels around everything
 )
 
-// assembled puts plates side by side with their cells at the same height.
+// assembled puts plates side by side with their cells at the same height, and their
+// legends, too.
 func assembled(title string, plates []*plate) []byte {
-	top := 0
+	top, cells := 0, 0
 	for _, p := range plates {
-		top = max(top, p.top())
+		top, cells = max(top, p.top()), max(cells, p.bodyHeight())
 	}
 	var body ink
 	x, height := border, 0
@@ -70,8 +71,8 @@ func assembled(title string, plates []*plate) []byte {
 		if i > 0 {
 			x += panelGap
 		}
-		height = max(height, border+top+p.below())
-		p.draw(&body, x, border+top)
+		height = max(height, border+top+cells+p.below())
+		p.draw(&body, x, border+top, cells)
 		x += p.width()
 	}
 	var doc ink
@@ -94,19 +95,19 @@ func description(plates []*plate) string {
 	return strings.Join(parts, ". ")
 }
 
-// draw writes the plate. The cells begin at height y.
-func (p *plate) draw(k *ink, x, y int) {
+// draw writes the plate. The cells begin at height y, and the legend the given number of
+// pixels below that.
+func (p *plate) draw(k *ink, x, y, cells int) {
 	if p.title != "" {
 		k.text(x, y-p.top()+14, ` font-size="13" font-weight="bold"`, p.title)
 	}
-	foot := y + 4
+	foot := y + 4 + cells
 	if !p.isEmpty() {
 		p.drawScales(k, x, y)
 		// On half pixels, lines of one pixel are sharp.
 		fmt.Fprintf(k, `<g transform="translate(%d.5 %d.5)">`+"\n", x+p.left(), y)
 		p.drawCells(k)
 		k.WriteString("</g>\n")
-		foot += p.bodyHeight()
 	}
 	for _, line := range p.legendLines() {
 		foot += lineHeight
@@ -116,7 +117,7 @@ func (p *plate) draw(k *ink, x, y int) {
 			at += s.width()
 		}
 	}
-	for _, line := range p.caption {
+	for _, line := range p.captionLines() {
 		foot += lineHeight
 		k.text(x, foot-2, "", line)
 	}

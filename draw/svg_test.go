@@ -4,10 +4,13 @@ package draw_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"io"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,15 +78,63 @@ func divided(t *testing.T, shards *grid.Grid, cuts ...grid.Cut) *grid.Grid {
 func TestSVGInner(t *testing.T) {
 	shards := newGrid(t, []int64{64, 64}, grid.Every(32), grid.Every(32))
 	without := draw.SVG(shards, nil)
-	for step, fine := range map[int64]bool{1: false, 8: true, 16: true, 32: false} {
-		got := draw.SVG(shards, &draw.SVGOptions{Inner: divided(t, shards, grid.Every(step), grid.Every(step))})
-		if bytes.Contains(got, []byte(`stroke-width=".4"`)) != fine || bytes.Equal(got, without) == fine {
+	for step, want := range map[[2]int64]struct {
+		fine bool
+		text string
+	}{
+		{1, 1}: {false, "inner chunks of 1 × 1, too small to draw"}, {8, 8}: {true, ""}, {16, 16}: {true, ""}, {32, 32}: {false, ""},
+		{1, 16}: {true, "inner chunks of 1 × 16, in part too small to draw"}, {32, 1}: {false, "inner chunks of 32 × 1, too small to draw"},
+	} {
+		got := draw.SVG(shards, &draw.SVGOptions{Inner: divided(t, shards, grid.Every(step[0]), grid.Every(step[1]))})
+		list, _ := texts(t, got)
+		if bytes.Contains(got, []byte(`stroke-width=".4"`)) != want.fine || bytes.Equal(got, without) != (!want.fine && want.text == "") ||
+			!strings.HasSuffix(strings.Join(list, " "), cmp.Or(want.text, "axis 0 → 64 32 32")) {
 			t.Errorf("inner chunks of %d: %s", step, got)
 		}
 	}
 	line := newGrid(t, []int64{64}, grid.Every(8))
 	if got := draw.SVG(shards, &draw.SVGOptions{Inner: line}); !bytes.Equal(got, without) {
 		t.Errorf("inner chunks with one axis: %s", got)
+	}
+}
+
+// texts returns the texts of a picture with their positions.
+func texts(t *testing.T, doc []byte) (list []string, at map[string][2]string) {
+	t.Helper()
+	at = map[string][2]string{}
+	for _, m := range regexp.MustCompile(`<text x="(\d+)" y="(\d+)"[^>]*>([^<]*)</text>`).FindAllStringSubmatch(string(doc), -1) {
+		list, at[m[3]] = append(list, m[3]), [2]string{m[1], m[2]}
+	}
+	return list, at
+}
+
+// TestSVGCaption checks that a caption that is wider than the picture is broken, and that
+// none of it is lost.
+func TestSVGCaption(t *testing.T) {
+	g := newGrid(t, []int64{4, 4}, grid.Every(2), grid.Every(2))
+	caption := strings.TrimSpace(strings.Repeat("a caption of several words ", 9)) + "\nsecond"
+	list, _ := texts(t, draw.SVG(g, &draw.SVGOptions{Caption: caption}))
+	first := slices.IndexFunc(list, func(s string) bool { return strings.HasPrefix(s, "a caption") })
+	if first < 0 || len(list)-first < 4 || list[len(list)-1] != "second" || strings.Join(list[first:], " ") != strings.ReplaceAll(caption, "\n", " ") {
+		t.Errorf("%q", list)
+	}
+	for _, line := range list[first:] {
+		if len(line) > 45 { // of 300 pixels
+			t.Errorf("%q is wide", line)
+		}
+	}
+}
+
+// TestSVGRowLegends checks that the legends of panels of different heights are side by
+// side, below the cells of all.
+func TestSVGRowLegends(t *testing.T) {
+	all := func(b grid.Box) int64 { n, _ := b.Len(); return n }
+	panel := func(rows int64, caption string) draw.Panel {
+		return draw.Panel{Grid: newGrid(t, []int64{rows, 4}, grid.Every(2), grid.Every(2)), Options: &draw.SVGOptions{Caption: caption, Stored: all}}
+	}
+	_, at := texts(t, draw.SVGRow("three", panel(2, "low"), panel(24, "high"), panel(0, "empty")))
+	if at["low"][1] != at["high"][1] || at["low"][0] == at["high"][0] || at["low"][1] == "" || at["empty"][1] < at["low"][1] {
+		t.Errorf("%q", at)
 	}
 }
 

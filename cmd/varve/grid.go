@@ -333,7 +333,7 @@ func (f *gridFlags) printPicture(cmd *cobra.Command, d *picture.Grid) error {
 		Caption: strings.Join(append([]string{summary(d)}, a.text...), "\n"),
 	}
 	if d.Array != nil {
-		opt.Title = phrase.Printable(filepath.Base(d.Title))
+		opt.Title = phrase.Printable(titleOf(d.Title))
 	}
 	for _, chunks := range a.chunks {
 		opt.Marks = append(opt.Marks, draw.Mark{Chunks: chunks, Meaning: "asked for"})
@@ -347,6 +347,19 @@ func (f *gridFlags) printPicture(cmd *cobra.Command, d *picture.Grid) error {
 		_, err := w.Write(picture)
 		return err
 	})
+}
+
+// titleOf returns the last name of a location. Names of digits, as levels of images have,
+// say little, so those before them belong to it: image.zarr/0.
+func titleOf(location string) string {
+	title := filepath.Base(location)
+	for last := title; strings.Trim(last, "0123456789") == ""; title = last + "/" + title {
+		location = filepath.Dir(location)
+		if last = filepath.Base(location); last == "." || last == string(filepath.Separator) {
+			break
+		}
+	}
+	return title
 }
 
 // answers are the answers to --locate and --chunk: in words, and the chunks to mark.
