@@ -22,14 +22,18 @@ func TestDocumentsAreScripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes hundreds of megabytes")
 	}
-	for name, least := range map[string]int{"README.md": 10, "docs/jobs.md": 8, "docs/terminal.md": 31, "docs/growth.md": 8, "docs/integrity.md": 13, "docs/pyramids.md": 7, "docs/archives.md": 16, "tools/wheel/description.md": 5} {
+	for name, least := range map[string]int{"README.md": 20, "docs/jobs.md": 8, "docs/terminal.md": 31, "docs/growth.md": 8, "docs/integrity.md": 13, "docs/pyramids.md": 7, "docs/archives.md": 16, "tools/wheel/description.md": 5} {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join("..", "..", name))
 			if err != nil {
 				t.Fatal(err)
 			}
 			newScriptFolder(t)
-			if name != "README.md" { // which makes it
+			if name == "README.md" { // which makes its data and its array itself
+				if err := os.RemoveAll("data"); err != nil {
+					t.Fatal(err)
+				}
+			} else {
 				must(t, "", "create", "regular.zarr/t2m", "--shape", "60,4", "--dtype", "float32", "--chunks", "30,4")
 			}
 			host := httptest.NewServer(http.FileServer(http.Dir(".")))
