@@ -23,7 +23,8 @@ import (
 // change by another program, call Consolidate again. Nodes of the other format are left
 // out. The group uses the copies after it is opened again. Nodes with names that cannot
 // be in such a document, such as ones made of periods, are left out, and a
-// [store.UnusableError] names them.
+// [store.UnusableError] names them. So are those that would lead out of their directory
+// on Windows, and those that are no UTF-8.
 //
 // The form is that of zarr-python 3.4.1: "consolidated_metadata" of kind "inline", and
 // ".zmetadata" in format 2.
@@ -188,7 +189,7 @@ func (g *Group) documents(ctx context.Context, w *walked) iter.Seq2[string, []by
 			var raw []byte
 			format := 0
 			n := g.place()
-			if why := metadata.CheckPath(m.Path); err == nil && errors.Is(why, metadata.ErrUnusable) {
+			if why := metadata.CheckPath(m.Path); err == nil && why != nil {
 				w.left = append(w.left, store.Entry{Name: m.Path, Unusable: "left out of the consolidated metadata: " + why.Error()})
 				continue
 			}

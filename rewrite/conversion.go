@@ -71,7 +71,7 @@ func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Option
 	}
 	r := c.survey.result()
 	r.Kept, r.Files = c.current, c.files
-	r.Left = c.left
+	r.Left, r.LeftNames = c.left, c.leftNames
 	if c.copier != nil {
 		r.Values, r.Bytes = c.report.Values, c.report.Bytes
 	}
@@ -84,14 +84,15 @@ func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Option
 // conversion is one run of ConvertTo.
 type conversion struct {
 	*copier
-	survey  survey
-	format  int
-	derived map[string]Derived // for [Derive]; nil for a conversion
-	mu      sync.Mutex         // of the report, and of what follows
-	current int64              // values that are up to date
-	files   int64              // values that belong to no node
-	left    int64              // of them, not copied
-	unlike  bool               // nothing that the destination has counts
+	survey    survey
+	format    int
+	derived   map[string]Derived // for [Derive]; nil for a conversion
+	mu        sync.Mutex         // of the report, and of what follows
+	current   int64              // values that are up to date
+	files     int64              // values that belong to no node
+	left      int64              // of them, not copied
+	leftNames []string           // the first of these
+	unlike    bool               // nothing that the destination has counts
 }
 
 func (c *conversion) run(ctx context.Context) error {

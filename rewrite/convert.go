@@ -29,7 +29,9 @@ type Conversion struct {
 	Files int64
 	// Left counts values that belong to no node and that [ConvertTo] leaves out, because
 	// in the other format or key encoding they would be a document or a chunk of one.
-	Left int64
+	// LeftNames are the first few of their names, below the node.
+	Left      int64
+	LeftNames []string
 }
 
 // Convert changes the node at a place, and all nodes below it, to format 2 or 3. It

@@ -62,6 +62,9 @@ func (c *conversion) countedFile(n int64, err error) error {
 	return err
 }
 
+// mostLeftNames bounds the names of values that a conversion leaves out.
+const mostLeftNames = 10
+
 // others yields the values that belong to no node, relative to the converted one: neither
 // documents nor chunks, nor what Varve keeps for itself. It counts those that would
 // become part of a node. In a store that cannot be listed they are not known.
@@ -71,7 +74,7 @@ func (c *conversion) others(ctx context.Context) iter.Seq2[string, error] {
 		at[strings.TrimPrefix(m.Path+"/", "/")] = m
 	}
 	return func(yield func(string, error) bool) {
-		c.left = 0
+		c.left, c.leftNames = 0, nil
 		for e, err := range store.List(ctx, c.from, c.at, true) {
 			if errors.Is(err, store.ErrUnsupported) {
 				return
@@ -81,7 +84,9 @@ func (c *conversion) others(ctx context.Context) iter.Seq2[string, error] {
 				what, err = c.belongingOf(ctx, at, e.Name)
 			}
 			if what == lookalike {
-				c.left++
+				if c.left++; c.left <= mostLeftNames {
+					c.leftNames = append(c.leftNames, e.Name)
+				}
 			}
 			if err == nil && what != alien {
 				continue

@@ -65,7 +65,7 @@ reaches beyond the extent until the next append fills it.
 
 With NAME=FILE, as in t2m=a.npy time=b.npy, either all named arrays grow or none does, even after a crash. FILE may be
 a pattern here, too, and a name may be repeated: the first files of all names are appended together, then the second
-files. Names are relative to the group. So is the COORD of --time, which may be one of the arrays that grow. The policy
+files. Names are relative to the group. A path with = in it is given as ./a=b, or in full. So is the COORD of --time, which may be one of the arrays that grow. The policy
 applies to all of them that have listed chunks. --expect is the length of the axis before the append. If the arrays
 name their dimensions, a number AXIS gives the dimension of the array with the highest rank, and all arrays grow along
 the dimension with that name.
@@ -98,7 +98,7 @@ from being made twice: it is compared before anything else, and another shape is
 		if err := checkBy(cmd, change); err != nil {
 			return err
 		}
-		if len(args) > 1 && strings.Contains(args[1], "=") {
+		if len(args) > 1 && isNamed(args[1]) {
 			// A file may have = in its name. The kind of the node decides what NAME=FILE
 			// means.
 			many, err := isGroup(cmd, args[0])
@@ -106,7 +106,11 @@ from being made twice: it is compared before anything else, and another shape is
 				return err
 			}
 			if many {
-				return growAll(cmd, args[0], args[1:], *name, *axis, change)
+				err := growAll(cmd, args[0], args[1:], *name, *axis, change)
+				if errors.Is(err, fs.ErrNotExist) && node.Exists(args[1]) {
+					err = fmt.Errorf("%w; %s is NAME=FILE here: for the path of that name, give %s", err, phrase.Word(args[1]), phrase.Word("./"+args[1]))
+				}
+				return err
 			}
 			if err := notOfGroup(args); err != nil {
 				return err
@@ -115,6 +119,16 @@ from being made twice: it is compared before anything else, and another shape is
 		return grow(cmd, args[0], args[1:], *name, *axis, change)
 	}
 	return c
+}
+
+// isNamed reports whether an argument has the form NAME=FILE. What begins like a path or
+// a URL before the first = is one: ./a=b, ../a=b, s3://bucket/a=b. A name may begin with
+// a slash too, so /a=b is a path only if something is there.
+func isNamed(arg string) bool {
+	name, _, found := strings.Cut(arg, "=")
+	isPath := strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") || strings.Contains(name, "://") ||
+		strings.HasPrefix(name, "/") && node.Exists(arg)
+	return found && !isPath
 }
 
 // notOfGroup returns an error for NAME=FILE if the node is an array, unless a file of
@@ -147,10 +161,10 @@ func appendArguments(cmd *cobra.Command, args []string) error {
 	if slices.Contains(args[1:], "") {
 		return errors.New("FILE is empty: is a shell variable not set?")
 	}
-	named := strings.Contains(args[1], "=")
+	named := isNamed(args[1])
 	for _, arg := range args[2:] {
-		if strings.Contains(arg, "=") != named {
-			return fmt.Errorf("unexpected argument %q: for arrays of a group every argument is NAME=FILE, for one array every argument is FILE", arg)
+		if isNamed(arg) != named {
+			return fmt.Errorf("unexpected argument %q: for arrays of a group every argument is NAME=FILE, for one array every argument is FILE; a path with = is given as ./a=b", arg)
 		}
 	}
 	return nil

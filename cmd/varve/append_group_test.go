@@ -194,3 +194,23 @@ func TestAppendNamesWhatIsLeft(t *testing.T) {
 		}
 	}
 }
+
+// TestAppendPathWithEquals appends a group whose path has an equals sign. As an argument
+// of a group it is NAME=FILE, unless it begins like a path.
+func TestAppendPathWithEquals(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, group := range []string{"g.zarr", "year=2026"} {
+		must(t, "", "create", group, "--group")
+		must(t, "", "create", group+"/a", "--shape", "2", "--dtype", "int8", "--chunks", "2", "--dimension-names", "t")
+	}
+	for i, source := range []string{"./year=2026", "../" + filepath.Base(dir) + "/year=2026", dir + "/year=2026", "file://" + dir + "/year=2026"} {
+		must(t, "", "append", "g.zarr", source)
+		if out := must(t, "", "info", "g.zarr/a"); !strings.Contains(out, fmt.Sprint(2*i+4)) {
+			t.Errorf("after %s: %s", source, out)
+		}
+	}
+	if _, errs, status := execute(t, "", "append", "g.zarr", "year=2026"); status != 1 || !strings.Contains(errs, "give ./year=2026") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
@@ -177,6 +178,37 @@ func TestConsolidateUnknown(t *testing.T) {
 		overwrite(t, name, strings.Replace(c.document, `"fill_value": 0`, `"fill_value": 1`, 1))
 		if out := must(t, "", "consolidate", group, "--dry-run"); !strings.Contains(out, "0 new, 1 changed, 0 gone") || !strings.Contains(out, "deep/unknown") {
 			t.Error(out)
+		}
+	}
+}
+
+// TestConsolidateUnlisted consolidates groups with members whose names consolidated
+// metadata cannot have. All others are consolidated, and each of these is named.
+func TestConsolidateUnlisted(t *testing.T) {
+	for _, format := range []string{"3", "2"} {
+		group := t.TempDir() + "/g.zarr"
+		must(t, "", "create", group, "--group", "--zarr-format", format)
+		must(t, "", "create", group+"/a", "--shape", "4", "--dtype", "int8", "--zarr-format", format)
+		for _, name := range []string{"...", `c:\x`, `p\..`} {
+			if err := os.CopyFS(group+"/"+name, os.DirFS(group+"/a")); err != nil {
+				t.Skip(err)
+			}
+		}
+		for range 2 {
+			_, errs, status := execute(t, "", "consolidate", group)
+			for _, name := range []string{`"..."`, `"c:\\x"`, `"p\\.."`} {
+				if status != 1 || !strings.Contains(errs, name+" (left out") {
+					t.Errorf("format %s: status %d, and %s is not in %s", format, status, name, errs)
+				}
+			}
+		}
+		g, err := zarr.OpenGroup(t.Context(), group, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		if c := g.Metadata().Consolidated; c == nil || c.Len() != 1 || c.Raw("a") == nil {
+			t.Errorf("format %s: %v", format, c)
 		}
 	}
 }

@@ -230,6 +230,7 @@ type conversionFacts struct {
 	Reserved    int              `json:"reserved_names"` // nodes of format 3 that begin with "__"
 	Files       int64            `json:"other_files"`    // that belong to no node, copied as they are
 	Left        int64            `json:"files_left_out"` // that belong to no node, but would look like a part of one
+	LeftNames   []string         `json:"left_out"`       // the first of these
 	Checksums   int              `json:"zstd_checksums"` // arrays of format 2 that keep them
 	Nodes       []convertedFacts `json:"nodes"`
 
@@ -253,7 +254,7 @@ type convertedFacts struct {
 }
 
 func (f *convertFlags) printResult(cmd *cobra.Command, from, to string, r rewrite.Conversion) error {
-	c := conversionFacts{Source: from, Destination: output.Present(to), To: f.format(), DryRun: f.dry, Files: r.Files, Left: r.Left, Nodes: []convertedFacts{}}
+	c := conversionFacts{Source: from, Destination: output.Present(to), To: f.format(), DryRun: f.dry, Files: r.Files, Left: r.Left, LeftNames: append([]string{}, r.LeftNames...), Nodes: []convertedFacts{}}
 	for _, n := range r.Nodes {
 		if n.Kind == "array" {
 			c.Arrays++
@@ -366,11 +367,22 @@ func (c *conversionFacts) print(w io.Writer) error {
 	return errors.Join(c.printMissing(w), c.noteFiles(w), noteReserved(w, c.Reserved), noteChecksums(w, c.Checksums))
 }
 
+// shownFiles bounds the files that a note names.
+const shownFiles = 3
+
 // noteFiles prints the numbers of files that belong to no node, if any: of those that are
 // left out, and of those that are copied.
 func (c *conversionFacts) noteFiles(w io.Writer) error {
 	if c.Left > 0 {
-		if _, err := fmt.Fprintf(w, "  note  left out: %s in the directories of nodes, which would be taken for documents or chunks\n", phrase.Plural(c.Left, "file")); err != nil {
+		var names []string
+		for _, name := range c.LeftNames[:min(shownFiles, len(c.LeftNames))] {
+			names = append(names, phrase.Printable(name))
+		}
+		if more := c.Left - int64(len(names)); more > 0 {
+			names = append(names, "… "+phrase.Count(more)+" more")
+		}
+		if _, err := fmt.Fprintf(w, "  note  left out: %s in the directories of nodes, which would be taken for documents or chunks: %s\n",
+			phrase.Plural(c.Left, "file"), strings.Join(names, ", ")); err != nil {
 			return err
 		}
 	}

@@ -141,7 +141,7 @@ func (i *inserting) files(args []string, group bool) (map[string][]string, error
 		}
 		return map[string][]string{"": sources}, err
 	}
-	if len(args) == 0 || !strings.Contains(args[0], "=") {
+	if len(args) == 0 || !isNamed(args[0]) {
 		return nil, failure.BadArgument("it is a group: name the arrays, as NAME=FILE")
 	}
 	rounds, err := parseRounds(args)
