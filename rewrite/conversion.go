@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 
 	"varve.dev/zarr"
@@ -146,7 +147,10 @@ func (c *conversion) plan(ctx context.Context) error {
 	}
 	for _, m := range c.survey.members {
 		m.named(c.format, c.goal)
-		err := settled(ctx, c.from, m.path)
+		err := c.checkName(strings.TrimPrefix(m.Path+"/"+metadata.V3Node, "/"))
+		if err == nil {
+			err = settled(ctx, c.from, m.path)
+		}
 		if err == nil {
 			err = become(ctx, m)
 		}

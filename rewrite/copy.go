@@ -64,8 +64,8 @@ func Copy(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 // Move copies a node as [Copy] does, with all of its chunks, and then removes the source.
 //
 // Nothing is copied if the source cannot be removed, or if its path contains a symbolic
-// link. If the removal fails after the copy, the error wraps [zarr.ErrIncomplete], and the
-// node is at both places.
+// link. If the removal fails after the copy, the error wraps [zarr.ErrIncomplete], and
+// the node is at both places.
 //
 // The removal locks all nodes of the source and compares them with the copied values. If
 // anything was written since, the source stays, and the error wraps [zarr.ErrConflict] as

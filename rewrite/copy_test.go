@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -617,5 +618,55 @@ func TestMoveOfLink(t *testing.T) {
 	}
 	if _, err := os.Stat(dir + "/y"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("something was copied: %v", err)
+	}
+}
+
+// picky is a store that holds no names with a bell.
+type picky struct{ *memstore.Store }
+
+func (picky) CheckKey(key store.Key) error {
+	if strings.Contains(key.String(), "\a") {
+		return fmt.Errorf("%w: it rings", store.ErrInvalidKey)
+	}
+	return nil
+}
+
+// TestNamesBefore copies trees with names that the destination cannot hold: of a node,
+// and of a file. Nothing is stored, and what was there stays.
+func TestNamesBefore(t *testing.T) {
+	for _, name := range []string{"t\a/zarr.json", "t/c/a\a", "g/t\a/zarr.json"} {
+		src, to := at(memstore.New(), "a"), picky{memstore.New()}
+		family(t, src, 3)
+		raw, _, err := src.Store().Get(t.Context(), store.MustKey("a/t/zarr.json"), store.Request{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		putValue(t, src.Store(), "a/"+name, string(raw))
+		tree(t, to.Store, "b")
+		was := valuesBelow(t, to, "")
+		for what, do := range map[string]func(dst *zarr.Location) error{
+			"copy": func(dst *zarr.Location) error {
+				_, err := rewrite.Copy(t.Context(), src, dst, &rewrite.Options{Overwrite: true})
+				return err
+			},
+			"sync": func(dst *zarr.Location) error {
+				_, err := rewrite.Sync(t.Context(), src, dst, &rewrite.SyncOptions{Delete: true})
+				return err
+			},
+			"convert": func(dst *zarr.Location) error {
+				_, err := rewrite.ConvertTo(t.Context(), src, dst, 2, &rewrite.Options{Overwrite: true})
+				return err
+			},
+		} {
+			if what != "copy" && strings.HasPrefix(name, "t/c/") {
+				continue // sync copies no such file, and a conversion meets it later
+			}
+			if err := do(zarr.At(to, "b")); !errors.Is(err, store.ErrInvalidKey) || !strings.Contains(err.Error(), strconv.Quote(name)) && what == "copy" {
+				t.Errorf("%s of %q: %v", what, name, err)
+			}
+			if !maps.Equal(valuesBelow(t, to, ""), was) {
+				t.Errorf("%s of %q changes the destination", what, name)
+			}
+		}
 	}
 }

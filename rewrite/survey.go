@@ -65,6 +65,9 @@ func isData(rel string) bool {
 func (c *copier) survey(ctx context.Context) error {
 	for rel, err := range c.names(ctx) {
 		if err == nil {
+			err = c.checkName(rel)
+		}
+		if err == nil {
 			err = c.note(ctx, rel)
 		}
 		if err != nil {
@@ -82,6 +85,22 @@ func (c *copier) survey(ctx context.Context) error {
 	}
 	if c.old = !top("zarr.json"); c.old && !top(".zarray", ".zgroup") {
 		return fmt.Errorf("no Zarr node here: %w", fs.ErrNotExist)
+	}
+	return nil
+}
+
+// checkName returns an error if the destination cannot hold a value because of its name.
+// Records of Varve are not copied.
+func (c *copier) checkName(rel string) error {
+	if _, isOwn := kept(rel); isOwn {
+		return nil
+	}
+	key, err := c.goal.Key(rel)
+	if err == nil {
+		err = store.CheckKey(c.to, key)
+	}
+	if err != nil {
+		return fmt.Errorf("the destination cannot hold %.200q, and nothing was copied: %w", rel, err)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -227,6 +228,11 @@ func (s *syncer) begin(ctx context.Context) (err error) {
 	root := s.is[""]
 	if root == nil {
 		return fmt.Errorf("no Zarr node here: %w", fs.ErrNotExist)
+	}
+	for dir := range s.is {
+		if err := s.checkName(dir + metadata.V3Node); err != nil {
+			return err
+		}
 	}
 	s.old = root.format == 2
 	is, err := s.look(ctx)

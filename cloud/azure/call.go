@@ -106,6 +106,11 @@ func (s *Store) mayWrite(key store.Key) error {
 	if s.options.ReadOnly {
 		return fmt.Errorf("%s: %w: the store was opened for reading", s.name(key), fs.ErrPermission)
 	}
+	return s.CheckKey(key)
+}
+
+// CheckKey implements [store.KeyChecker].
+func (s *Store) CheckKey(key store.Key) error {
 	if !utf8.ValidString(key.String()) {
 		return fmt.Errorf("%s: %w: the name is not valid UTF-8", strconv.QuoteToASCII(s.name(key)), store.ErrInvalidKey)
 	}

@@ -213,6 +213,12 @@ func (s *Store) key(key store.Key) (string, error) {
 	return name, nil
 }
 
+// CheckKey implements [store.KeyChecker].
+func (s *Store) CheckKey(key store.Key) error {
+	_, err := s.key(key)
+	return err
+}
+
 // mostName is the length of the longest name of an object in bytes.
 const mostName = 1024
 

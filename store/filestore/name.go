@@ -33,6 +33,12 @@ func nameOf(key store.Key) (string, error) {
 	return name, nil
 }
 
+// CheckKey implements [store.KeyChecker]. A file system may hold fewer names.
+func (s *Store) CheckKey(key store.Key) error {
+	_, err := nameOf(key)
+	return err
+}
+
 // isOwn reports whether a segment of name belongs to the driver.
 func isOwn(name string) bool {
 	// Fast path: nearly all names end here.

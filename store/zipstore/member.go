@@ -47,6 +47,9 @@ func checkName(name string) error {
 	return nil
 }
 
+// CheckKey implements [store.KeyChecker].
+func (a *Archive) CheckKey(key store.Key) error { return checkName(key.String()) }
+
 // check returns an error if no valid archive can have the member.
 func (m *member) check() error {
 	m.isDir = strings.HasSuffix(m.name, "/")
