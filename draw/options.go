@@ -25,8 +25,8 @@ type SVGOptions struct {
 	// Marks are chunks to point out.
 	Marks []Mark
 	// Inner is the grid of inner chunks if chunks are shards ([grid.Grid.Divided]),
-	// otherwise nil. Fine lines show the inner chunks within a shard. If they would be too
-	// close together, a line below the picture says so.
+	// otherwise nil. Fine lines show the inner chunks within a shard. If they would be
+	// too close together, a line below the picture says so.
 	Inner *grid.Grid
 }
 

@@ -7,8 +7,8 @@
 // as they are stored, in both formats. So nodes that Varve does not understand are
 // copied, too, and files of other programs. A copy leaves out the chunks of former grids,
 // which no document describes; a move takes them along. [Sync] makes an existing copy
-// equal to its source again. [Convert] and [ConvertTo] change the format of nodes. Several
-// processes may share the work of Sync and ConvertTo ([Share]).
+// equal to its source again. [Convert] and [ConvertTo] change the format of nodes.
+// Several processes may share the work of Sync and ConvertTo ([Share]).
 //
 // # Protocol
 //

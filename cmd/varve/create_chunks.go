@@ -36,7 +36,7 @@ func (c *creation) noteChunks(cmd *cobra.Command, location string, a *zarr.Array
 }
 
 // chosen describes the chunks of a new array if the command has chosen them, such as
-// "chunks 500 × 500 (auto), 977 KiB each". It returns "" if there is one for all elements.
+// "chunks 500 × 500 (auto), 977 KiB each". It returns "" if one has all elements.
 func (c *creation) chosen(a *zarr.Array) string {
 	g := a.Grid()
 	n, few := g.NumChunks()
