@@ -81,7 +81,7 @@ func TestExportTable(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"":                                 "time,depth,place\n0,1,Oslo\n1,2,\"a, b\"\n5,3,\"\"\n",
-		"--decode":                         "time,depth,place\n2024-01-01T00:00:00,0.5,Oslo\n2024-01-02T00:00:00,1.0,\"a, b\"\n2024-01-06T00:00:00,1.5,\"\"\n",
+		"--decode":                         "time,depth,place\n2024-01-01T00:00:00,0.5,Oslo\n2024-01-02T00:00:00,1,\"a, b\"\n2024-01-06T00:00:00,1.5,\"\"\n",
 		"--select time=2024-01-02.. ":      "time,depth,place\n1,2,\"a, b\"\n5,3,\"\"\n",
 		"--select ::-1 --header":           "time,depth,place\n5,3,\"\"\n1,2,\"a, b\"\n0,1,Oslo\n",
 		"--select 3: -o " + group + ".csv": "",

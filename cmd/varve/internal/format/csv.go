@@ -215,10 +215,13 @@ func appendText(text []byte, word string) []byte {
 }
 
 // appendCell appends an element as a cell. It adds quotes if the text would be misread
-// without them (RFC 4180).
+// without them (RFC 4180). A float that is an integer has no ".0": cells have no types.
 func appendCell(dst []byte, t dtype.Type, elem []byte) []byte {
 	from := len(dst)
 	dst = t.AppendText(dst, elem)
+	if t.Kind() == dtype.KindFloat {
+		dst = bytes.TrimSuffix(dst, []byte(".0"))
+	}
 	if text := dst[from:]; needsQuotes(text) {
 		text = slices.Concat([]byte{'"'}, bytes.ReplaceAll(text, []byte{'"'}, []byte(`""`)), []byte{'"'})
 		dst = append(dst[:from], text...)
