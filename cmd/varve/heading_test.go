@@ -32,7 +32,7 @@ func newWeather(t *testing.T) string {
 	array("odd", "2", "int8", "lat", none, "[7,8]")
 	array("lead", "2", "m8[h]", "lead", none, "[6,36]")
 	array("deep/skill", "2", "float32", "lead", none, "[0.5,0.25]")
-	must(t, "", "create", group+"/huge", "--shape", "3037000500,3037000499", "--dtype", "int8", "--dimension-names", "y,x")
+	must(t, "", "create", group+"/huge", "--shape", "3037000500,3037000499", "--dtype", "int8", "--chunks", "5793,5793", "--dimension-names", "y,x")
 	must(t, "", "create", group+"/point", "--shape", "2", "--dtype", `[["x","i1"],["y","f4"]]`, "--dimension-names", "time")
 	return group
 }
