@@ -15,7 +15,7 @@ type Group struct {
 	node
 	doc    *metadata.Group
 	listed bool          // consolidated metadata is not used
-	copied snapshot.Copy // when the consolidated metadata was written and read
+	copied snapshot.Copy // when the consolidated metadata was written
 }
 
 // Unconsolidated returns the group without its consolidated metadata, which another

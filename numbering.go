@@ -109,8 +109,7 @@ func (a *Array) renumbered(ctx context.Context, s, next *snapshot.Array) bool {
 	}
 	// The records are deleted with the superseded grids, and the keys are used again. So
 	// the grid from which the chain begins may be a later one with the keys of s.
-	exact := !s.Engine.Fenced
-	moved, err := at.MovedSince(ctx, currentAt(s, next, chain, exact), exact)
+	moved, err := at.MovedSince(ctx, currentAt(s, next, chain))
 	return moved || err != nil
 }
 
@@ -119,7 +118,8 @@ func (a *Array) renumbered(ctx context.Context, s, next *snapshot.Array) bool {
 // document, or one that a re-gridding on the way to it has superseded, says the same:
 // elements have the indices of that one, if none were dropped or inserted since the copy
 // was written.
-func currentAt(s, next *snapshot.Array, chain []*lineage.Record, exact bool) time.Time {
+func currentAt(s, next *snapshot.Array, chain []*lineage.Record) time.Time {
+	exact := !s.Engine.Fenced
 	if s.Copy == nil {
 		return s.CurrentAt(exact)
 	}

@@ -187,7 +187,7 @@ func (h *hierarchy) loaded(ctx context.Context, p store.Path, opt Options) (Node
 		state.SetWritten(s.Info.Modified)
 		state.Warned = s.Warned
 	case *Group:
-		n.copied = snapshot.Copy{Written: s.Copies.Modified, Read: now}
+		n.copied = snapshot.Copy{Written: s.Copies.Modified}
 	}
 	return n, nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/lease"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store"
 )
@@ -35,7 +36,7 @@ type Taking struct {
 }
 
 // usual are the defaults of [Taking].
-var usual = Taking{Of: 1000, Lease: time.Minute, Attempts: 3}
+var usual = Taking{Of: 1000, Lease: lease.Usual, Attempts: 3}
 
 // orUsual returns the settings with their defaults.
 func (t Taking) orUsual() Taking {
@@ -166,7 +167,7 @@ func (t *taker) run(ctx context.Context) error {
 			pause, _ = t.how.pauses()
 			continue
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := lease.Sleep(ctx, pause); err != nil {
 			return err
 		}
 		pause = min(2*pause, longest)
@@ -350,15 +351,15 @@ func (t *taker) execute(ctx context.Context, h *held) (done bool, err error) {
 // renew renews a claim until the context ends. If another worker has taken the claim
 // over, it cancels the task.
 func (t *taker) renew(ctx context.Context, h *held, cancel context.CancelCauseFunc) {
-	for sleep(ctx, t.how.Lease/3) == nil {
+	lease.Keep(ctx, t.how.Lease, func(ctx context.Context) bool {
 		h.Renewed++
 		err := t.put(ctx, h, store.IfVersion(h.version))
 		if errors.Is(err, store.ErrConflict) && !t.isOwn(ctx, h) {
 			cancel(errTaken)
-			return
+			return false
 		}
-		// After any other error the next renewal tries again.
-	}
+		return true // after any other error the next renewal tries again
+	})
 }
 
 // isOwn reports whether a claim may still be that of this worker, although it has another
@@ -397,20 +398,8 @@ func (t *taker) try(ctx context.Context, task Task) (*Record, error) {
 			return r, err
 		}
 		_, longest := t.how.pauses()
-		if err := sleep(ctx, longest/2*time.Duration(attempt)); err != nil {
+		if err := lease.Sleep(ctx, longest/2*time.Duration(attempt)); err != nil {
 			return nil, err
 		}
-	}
-}
-
-// sleep waits, or returns an error if the context ends before.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"varve.dev/zarr/internal/lease"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
@@ -153,7 +154,7 @@ func TestTakeAtRandom(t *testing.T) {
 				if draw(8) == 0 {
 					return errors.New("a fault of the network")
 				}
-				return sleep(ctx, time.Duration(draw(200))*time.Second)
+				return lease.Sleep(ctx, time.Duration(draw(200))*time.Second)
 			}
 			m := memstore.New()
 			var all sync.WaitGroup
@@ -217,7 +218,7 @@ func TestTakeOver(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		f, s := newFake(1), storetest.Conditional(memstore.New(), storetest.Hooks{})
-		f.before = func(ctx context.Context, _ Task) error { return sleep(ctx, time.Hour) }
+		f.before = func(ctx context.Context, _ Task) error { return lease.Sleep(ctx, time.Hour) }
 		w := newWorkers(t, f, s, 2)
 		var all sync.WaitGroup
 		for _, w := range w {
@@ -243,7 +244,7 @@ func TestTakenOver(t *testing.T) {
 		f.before = func(ctx context.Context, _ Task) error {
 			if slow {
 				slow = false
-				return sleep(ctx, 24*time.Hour)
+				return lease.Sleep(ctx, 24*time.Hour)
 			}
 			return nil
 		}
@@ -264,7 +265,7 @@ func TestTakenOver(t *testing.T) {
 			}
 		})
 		all.Go(func() {
-			_ = sleep(t.Context(), time.Second)
+			_ = lease.Sleep(t.Context(), time.Second)
 			if err := w[1].Take(t.Context(), Taking{}); err != nil {
 				t.Error(err)
 			}
@@ -344,7 +345,7 @@ func TestRenewal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f, m, n := newFake(1), memstore.New(), 0
-				f.before = func(ctx context.Context, _ Task) error { return sleep(ctx, time.Hour) }
+				f.before = func(ctx context.Context, _ Task) error { return lease.Sleep(ctx, time.Hour) }
 				fails := func(op storetest.Op) bool {
 					if op.Name == "PutIf" && strings.Contains(op.Key.String(), claimsDir) {
 						n++
@@ -419,7 +420,7 @@ func TestUnreadableClaim(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		f, m := newFake(1), memstore.New()
-		f.before = func(ctx context.Context, _ Task) error { return sleep(ctx, time.Hour) }
+		f.before = func(ctx context.Context, _ Task) error { return lease.Sleep(ctx, time.Hour) }
 		lost, until := false, time.Now().Add(5*time.Minute)
 		s := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
 			if op.Name == "Get" && lost && time.Now().Before(until) {

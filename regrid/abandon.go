@@ -21,8 +21,9 @@ import (
 // runs in another process, the error wraps [ErrClaimed], as far as the store has locks to
 // tell.
 //
-// In a store without locks, nothing tells whether the process that began it still runs.
-// Then the error wraps ErrClaimed, too, unless [Options.TakeOver] is set.
+// In a store without locks, that process renews a lease while it runs. The error wraps
+// ErrClaimed until a minute has passed without that, unless [Options.TakeOver] is set.
+// What several processes share, or a program of before has begun, has no lease.
 func Abandon(ctx context.Context, a *zarr.Array, opt *Options) error {
 	s := newSessionIn(a, opt)
 	err := s.writable()
@@ -36,7 +37,8 @@ func Abandon(ctx context.Context, a *zarr.Array, opt *Options) error {
 const abandoning = "abandon"
 
 func (s *session) abandon(ctx context.Context) error {
-	claim, err := s.at.Claim(ctx)
+	s.letGo(ctx) // it may be the claim of this session
+	claim, err := s.claimed(ctx, "")
 	if err != nil || claim == nil {
 		return err
 	}
@@ -60,15 +62,18 @@ func (s *session) giveUp(ctx context.Context, claim *lineage.Claim) error {
 	if err != nil {
 		return err
 	}
-	lock, err := s.Lock.Exclude(ctx)
+	err = s.holding(ctx, ours, func() error {
+		lock, err := s.Lock.Exclude(ctx)
+		if err != nil {
+			return err
+		}
+		defer lock.Release()
+		if err := s.unstageAll(ctx, claim); err != nil {
+			return err
+		}
+		return s.dropRecords(ctx, claim.ID)
+	})
 	if err != nil {
-		return err
-	}
-	defer lock.Release()
-	if err := s.unstageAll(ctx, claim); err != nil {
-		return err
-	}
-	if err := s.dropRecords(ctx, claim.ID); err != nil {
 		return err
 	}
 	return s.at.Drop(ctx, ours)
@@ -77,7 +82,8 @@ func (s *session) giveUp(ctx context.Context, claim *lineage.Claim) error {
 // takeToGiveUp replaces a claim by one that says that its staged chunks are deleted.
 func (s *session) takeToGiveUp(ctx context.Context, claim *lineage.Claim) (*lineage.Claim, error) {
 	ours := *claim
-	ours.ID, ours.Operation, ours.Fingerprint, ours.By = newID(), abandoning, "abandoned", holder(abandoning)
+	ours.ID, ours.Operation, ours.Fingerprint = newID(), abandoning, "abandoned"
+	s.sign(&ours, abandoning)
 	return &ours, s.at.Replace(ctx, claim, &ours, s.Node.Durability)
 }
 

@@ -27,20 +27,20 @@ var ErrClaimed = lineage.ErrClaimed
 
 // mayResume reports whether the process that made a claim has ended, or is this one, or
 // shares its tasks with this one. A store with locks tells: the caller holds the lock of
-// staging. Whoever works alone has closed a shared claim, and then it is its own; one
-// that is open was made after that.
+// staging. Elsewhere the lease tells. Whoever works alone has closed a shared claim, and
+// then it is its own; one that is open was made after that.
 func (s *session) mayResume(c *lineage.Claim) bool {
 	if c.Shared && !c.Closed {
 		return s.shares
 	}
 	_, locks := store.As[store.Locker](s.at.Store)
-	return locks || s.TakeOver || c.IsOwn() || s.shares && c.Shared
+	return locks || s.TakeOver || c.Lapsed() || c.IsOwn() || s.shares && c.Shared
 }
 
 // mayGiveUp reports whether a claim of another request can be given up for this one: its
 // process has ended. Processes that share tasks may be between two of them.
 func (s *session) mayGiveUp(c *lineage.Claim) bool {
-	return (s.locked || s.TakeOver) && !s.staged && (!c.Shared || c.Operation == abandoning)
+	return (s.locked || s.TakeOver || c.Lapsed()) && !s.staged && (!c.Shared || c.Operation == abandoning)
 }
 
 // resumed returns the claim of a process with the same request, which this one resumes,
@@ -60,10 +60,12 @@ func (s *session) resumed(ctx context.Context) (*lineage.Claim, error) {
 // newClaim returns a claim of this session.
 func (s *session) newClaim(keys metadata.KeyEncoding, print string, old *snapshot.Array) *lineage.Claim {
 	operation := s.request.operation()
-	return &lineage.Claim{
-		ID: newID(), Operation: operation, Fingerprint: print, Keys: keys, By: holder(operation),
+	c := &lineage.Claim{
+		ID: newID(), Operation: operation, Fingerprint: print, Keys: keys,
 		Shared: s.shares, Shape: old.Grid.Shape(),
 	}
+	s.sign(c, operation)
+	return c
 }
 
 // begin claims the array, or resumes the re-gridding that has the same request. It gives
@@ -73,8 +75,9 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 	if err != nil {
 		return err
 	}
+	s.letGo(ctx)
 	for range mostRounds {
-		c, err := s.at.Claim(ctx)
+		c, err := s.claimed(ctx, print)
 		if err != nil {
 			return err
 		}
@@ -112,6 +115,7 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 		}
 		if err == nil && keys == c.Keys {
 			s.claim, s.began = c, c.Shape
+			s.hold(ctx)
 			return nil
 		}
 		if err = errors.Join(err, s.at.Drop(ctx, c)); err != nil {
@@ -173,7 +177,7 @@ func (s *session) resume(ctx context.Context, c *lineage.Claim, print string, ra
 	s.claim, s.began = c, c.Shape
 	if s.shares && !c.Shared {
 		shared := *c
-		shared.Shared = true
+		shared.Shared, shared.Lease, shared.Holder = true, 0, ""
 		if err := s.at.Replace(ctx, c, &shared, s.Node.Durability); err != nil {
 			return err
 		}
@@ -182,8 +186,10 @@ func (s *session) resume(ctx context.Context, c *lineage.Claim, print string, ra
 	if s.shares {
 		return s.notice(ctx)
 	}
-	var err error
-	s.records, err = loadRecords(ctx, s.at, recordsOf(s.at, c.ID), rank, s.memory())
+	err := s.takeOver(ctx, c)
+	if err == nil {
+		s.records, err = loadRecords(ctx, s.at, recordsOf(s.at, c.ID), rank, s.memory())
+	}
 	return err
 }
 
@@ -199,6 +205,9 @@ func (s *session) notice(ctx context.Context) error {
 
 // isClaimed is the error for a claim of another request.
 func isClaimed(c *lineage.Claim) error {
+	if _, ok := c.Left(); ok && !c.Lapsed() {
+		return mayRun(c)
+	}
 	if c.Operation == abandoning {
 		return fmt.Errorf("%w: %s; regrid.Abandon goes on with it", ErrClaimed, c.Text())
 	}
@@ -217,7 +226,11 @@ func notFinished(c *lineage.Claim) string {
 // mayRun is the error for a claim whose process may still run. The store has no locks
 // that would tell.
 func mayRun(c *lineage.Claim) error {
-	return fmt.Errorf("%w: %s, which may still run (Options.TakeOver)", ErrClaimed, c.Text())
+	if left, ok := c.Left(); ok {
+		return fmt.Errorf("%w: %s, which may still run: its lease ends in %v, unless it renews it; wait, or say that it has ended (Options.TakeOver)",
+			ErrClaimed, c.Text(), max(left, 0).Round(time.Second))
+	}
+	return fmt.Errorf("%w: %s, which may still run, and has no lease that would tell; if it has ended, say so (Options.TakeOver)", ErrClaimed, c.Text())
 }
 
 // fingerprint identifies the request and, for a new array, its source: chunks of another

@@ -129,7 +129,7 @@ func (s *session) occupy(ctx context.Context, old *snapshot.Array) error {
 		return err
 	}
 	for range mostRounds {
-		c, err := s.at.Claim(ctx)
+		c, err := s.claimed(ctx, print)
 		if err != nil {
 			return err
 		}
@@ -170,8 +170,10 @@ func (s *session) giveUpThere(ctx context.Context, claim *lineage.Claim) error {
 	}
 	ours, err := s.takeToGiveUp(ctx, claim)
 	if err == nil {
-		err = publish.Batch(ctx, s.at.Store, s.Node.Durability, func(ctx context.Context, b store.Batch) error {
-			return s.unstage(ctx, claim.Keys, claim.Keys, len(claim.Shape), b)
+		err = s.holding(ctx, ours, func() error {
+			return publish.Batch(ctx, s.at.Store, s.Node.Durability, func(ctx context.Context, b store.Batch) error {
+				return s.unstage(ctx, claim.Keys, claim.Keys, len(claim.Shape), b)
+			})
 		})
 	}
 	if err == nil {
@@ -200,6 +202,7 @@ func (s *session) take(ctx context.Context, old *snapshot.Array, print string) e
 		return err
 	}
 	s.claim, s.began = c, old.Grid.Shape()
+	s.hold(ctx)
 	return s.note(ctx)
 }
 
@@ -335,7 +338,7 @@ func (s *session) conclude(ctx context.Context, record []byte) error {
 	ctx = store.Finishing(ctx)
 	err := errors.Join(s.into.RecordMember(ctx, record), removeOwn(ctx, s.at, s.claim.ID), store.Delete(ctx, s.at.Store, s.noteKey()))
 	if err == nil {
-		err = s.at.Drop(ctx, s.claim)
+		err = s.drop(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)
@@ -345,11 +348,13 @@ func (s *session) conclude(ctx context.Context, record []byte) error {
 
 // announce notes in the claim which document is published next.
 func (s *session) announce(ctx context.Context, document []byte) error {
+	s.letGo(ctx)
 	next := *s.claim
 	next.Document = hashOf(document)
 	err := s.at.Replace(ctx, s.claim, &next, s.Node.Durability)
 	if err == nil {
 		s.claim = &next
+		s.hold(ctx)
 	}
 	return err
 }

@@ -86,6 +86,7 @@ func (s *session) follow(ctx context.Context, a *zarr.Array) error {
 	if err != nil {
 		return err
 	}
+	defer f.letGo(ctx)
 	err = f.again(ctx, f.round)
 	if _, locks := store.As[store.Locker](s.at.Store); err == nil || !locks && !errors.Is(err, publish.ErrIncomplete) {
 		err = errors.Join(err, f.release(store.Finishing(ctx)))
@@ -144,7 +145,8 @@ func (f *follower) round(ctx context.Context) error {
 // publish. In a store with locks, what a call has staged that failed stays for the next
 // one. Elsewhere the next one could not tell whether that call still runs.
 func (f *follower) release(ctx context.Context) error {
-	c, err := f.at.Claim(ctx)
+	f.letGo(ctx)
+	c, err := f.claimed(ctx, "")
 	if err != nil || c == nil || c.Operation != following || !f.mayResume(c) {
 		return err
 	}

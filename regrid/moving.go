@@ -151,7 +151,7 @@ func (s *session) release(ctx context.Context) error {
 	if s.claim == nil || s.records != nil {
 		return nil
 	}
-	return s.at.Drop(ctx, s.claim)
+	return s.drop(ctx)
 }
 
 // target returns what the request makes of the array. If that was possible when the array
@@ -184,6 +184,6 @@ func (s *session) wasPublished(ctx context.Context, old *snapshot.Array) (bool, 
 	if err != nil {
 		return false, err
 	}
-	c, err := s.at.Claim(ctx)
+	c, err := s.claimed(ctx, print)
 	return err == nil && c != nil && c.Fingerprint == print && sameKeys(c.Keys, old.Engine.Keys, old.Grid.Rank()) && s.mayResume(c), err
 }

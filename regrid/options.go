@@ -23,8 +23,10 @@ type Options struct {
 	// runtime/debug.SetMemoryLimit, as the command varve does.
 	Memory int64
 	// TakeOver resumes a re-gridding of another process in a store without locks, or
-	// gives it up for another request. Set it only if that process has ended: if it goes
-	// on, it may overwrite chunks that are written after the re-gridding is published.
+	// gives it up for another request, at once. Without it, that happens when the other
+	// process has not renewed its lease for a minute; what several processes share has
+	// none. Set it only if that process has ended: if it goes on, it may overwrite chunks
+	// that are written after the re-gridding is published.
 	TakeOver bool
 	// Batch is a name that calls for several arrays share, so that [RevertAll] can revert
 	// all of them. It is not used by [DoAll], whose arrays share one anyway.

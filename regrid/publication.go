@@ -19,7 +19,7 @@ import (
 // completePublished takes the steps that a process has not taken because it crashed after
 // it had published: it begins the grace, and drops the claim.
 func (s *session) completePublished(ctx context.Context, old *snapshot.Array) error {
-	c, err := s.at.Claim(ctx)
+	c, err := s.claimed(ctx, "")
 	if err != nil || c == nil || !sameKeys(c.Keys, old.Engine.Keys, old.Grid.Rank()) {
 		return err
 	}
@@ -92,7 +92,7 @@ var errLost error = final("another process has given this re-gridding up")
 // checkClaim returns an error if the claim is not that of this session any more.
 func (s *session) checkClaim(ctx context.Context) error {
 	c, err := s.at.Claim(ctx)
-	if err == nil && (c == nil || c.ID != s.claim.ID) {
+	if err == nil && (c == nil || !c.SameHolder(s.claim)) {
 		err = errLost
 	}
 	return err
@@ -152,6 +152,9 @@ const fewStale = 64
 // settle stages what has changed, and stores the record of the re-gridding.
 func (w *work) settle(ctx context.Context, old *metadata.Array) error {
 	return w.stageChanged(ctx, w.list, func(ctx context.Context) error {
+		if err := w.held(ctx); err != nil {
+			return err
+		}
 		if err := w.clear(ctx); err != nil {
 			return err
 		}
@@ -256,7 +259,7 @@ func (s *session) finish(ctx context.Context) error {
 	}
 	err := removeOwn(ctx, s.at, s.claim.ID)
 	if err == nil {
-		err = s.at.Drop(ctx, s.claim)
+		err = s.drop(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)

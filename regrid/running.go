@@ -42,6 +42,7 @@ func (s *session) alone(ctx context.Context, do func(context.Context) error) err
 	if err == nil {
 		err = errors.Join(do(ctx), reopen())
 	}
+	s.letGo(ctx)
 	return errors.Join(err, unlock())
 }
 

@@ -42,6 +42,7 @@ type session struct {
 	into    *destination  // nil in place
 	at      lineage.Array // what is staged
 	claim   *lineage.Claim
+	keeper  *keeper         // of the claim, or nil
 	began   []int64         // the shape of the array when the re-gridding began, or nil
 	lineage *lineage.Record // the record that is stored, or nil
 	undoes  string          // the batch that is reverted, or ""

@@ -20,7 +20,9 @@ func (w *work) stager() *staging.Stager {
 		Job: w.Job, Store: w.at.Store, Durability: w.Node.Durability, Requests: w.requests(),
 		Text: w.block(), Sources: func() *staging.Table { return w.sources },
 	}
-	s.Shared = w.shares
+	if s.Shared = w.shares; w.keeper != nil {
+		s.Held = w.held
+	}
 	if w.into != nil {
 		s.Apart = budget.New(w.engine())
 	}

@@ -411,7 +411,7 @@ func (t *transaction) finish(ctx context.Context) error {
 		return removeOwn(ctx, s.at, s.claim.ID)
 	})
 	if err == nil {
-		err = t.each(func(s *session) error { return s.at.Drop(ctx, s.claim) })
+		err = t.each(func(s *session) error { return s.drop(ctx) })
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)

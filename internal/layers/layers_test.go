@@ -23,7 +23,7 @@ var layers = [][]string{
 	{
 		"internal/checked", "internal/nodename", "internal/sentinel", "strictjson", "internal/budget", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/byteorder", "internal/clock", "internal/racing",
-		"internal/gdal", "internal/nontemporal", "internal/pages", "internal/parallel", "internal/residue", "internal/quantity",
+		"internal/gdal", "internal/lease", "internal/nontemporal", "internal/pages", "internal/parallel", "internal/residue", "internal/quantity",
 	},
 	{"calendar", "dtype", "grid", "store", "store/retry", "codec/config", "internal/diskstore"},
 	{"strided", "internal/blocks"},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
@@ -42,8 +43,43 @@ type Claim struct {
 	// the claim is that of a new array. After a crash it tells this one from that of
 	// another program, whatever has become of the source since.
 	Document string `json:"document,omitempty"`
+	// Lease is how long the claim lasts after it was stored or renewed, 0 if its process
+	// does not renew it. Renewed counts the renewals, so that each gives the claim another
+	// version.
+	Lease   time.Duration `json:"lease,omitempty"`
+	Renewed int64         `json:"renewed,omitempty"`
+	// Holder identifies the process that renews it. One that resumes the re-gridding is
+	// another holder.
+	Holder string `json:"holder,omitempty"`
 
 	info store.Info
+	// left is how long the lease lasts, if looked is set.
+	left   time.Duration
+	looked bool
+}
+
+// SameHolder reports whether two claims are of one re-gridding and one process.
+func (c *Claim) SameHolder(o *Claim) bool { return c.ID == o.ID && c.Holder == o.Holder }
+
+// Lapsed reports whether [Array.Look] has found that the lease has run out.
+func (c *Claim) Lapsed() bool { return c.looked && c.left <= 0 }
+
+// Left returns how long the lease lasts unless it is renewed. ok is false if that is not
+// known, or if there is none.
+func (c *Claim) Left() (left time.Duration, ok bool) { return c.left, c.looked }
+
+// Look finds out whether the lease of a claim has run out, by the clock of the store.
+func (a Array) Look(ctx context.Context, c *Claim) error {
+	// A store without times tells nothing.
+	if c.Lease <= 0 || c.info.Modified.IsZero() {
+		return nil
+	}
+	now, err := a.Now(ctx)
+	if err != nil {
+		return err
+	}
+	c.left, c.looked = c.Lease-now.Sub(c.info.Modified), true
+	return nil
 }
 
 // Text says what runs or ran, since when, and by whom.

@@ -53,11 +53,10 @@ type Array struct {
 // new one when a range is dropped or inserted, because then elements have other indices.
 type Numbering struct{ _ byte }
 
-// Copy says when consolidated metadata had the copy of a document. The document may have
-// been another one already.
+// Copy says when consolidated metadata with the copy of a document was written. The
+// document may have been another one already.
 type Copy struct {
 	Written time.Time // by the clock of the store; zero if unknown
-	Read    time.Time // by the clock of this machine
 }
 
 // DimensionNames returns the name of every axis; see [NamesOf].
@@ -106,29 +105,29 @@ func (s *Array) SetWritten(at time.Time) {
 
 // CurrentAt returns a time when the document was the current one, by the clock of the
 // store where that tells it. exact says that the store has only one clock: its times tell
-// the order of two writes. Other times are early by a slack, and drivers convert them to
-// the clock of this machine, so the time of the last look counts as well.
+// the order of two writes. Other times are early by a slack.
 func (s *Array) CurrentAt(exact bool) time.Time {
 	at := s.written.Load()
-	switch {
-	case at == 0:
+	if at == 0 {
 		return s.Since()
-	case exact:
-		return time.Unix(0, at)
 	}
-	return time.Unix(0, max(at-int64(clockSlack), s.confirmed.Load()))
+	return early(time.Unix(0, at), exact)
 }
 
-// At returns a time after which the copy was not read, by the clock of the store, or 1970
-// if that is not known. exact is that of [Array.CurrentAt].
+// At returns a time when the consolidated metadata was written, or just before, by the
+// clock of the store, or 1970 if that does not tell. exact is that of [Array.CurrentAt].
 func (c *Copy) At(exact bool) time.Time {
-	switch {
-	case !exact: // the times of the store are by the clock of this machine, too
-		return c.Read.Add(-clockSlack)
-	case c.Written.IsZero():
+	if c.Written.IsZero() {
 		return time.Unix(0, 0)
 	}
-	return c.Written
+	return early(c.Written, exact)
+}
+
+func early(at time.Time, exact bool) time.Time {
+	if exact {
+		return at
+	}
+	return at.Add(-clockSlack)
 }
 
 // Document returns the document for writing. Other spellings of the chunk grid and of

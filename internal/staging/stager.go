@@ -36,6 +36,9 @@ type Stager struct {
 	Sources func() *Table
 	// Shared is set if other processes may make the same chunks.
 	Shared bool
+	// Held, if not nil, is called just before each value is stored. If this process may
+	// not store it any more, it returns an error.
+	Held func(context.Context) error
 	// From has the elements of chunks that are decoded. Nil is the source.
 	From *Reading
 	// To is the scratch that the target is. Nil is an array.
@@ -92,8 +95,8 @@ func (s *Stager) Stage(ctx context.Context, box grid.Box) ([]Record, error) {
 			return t.decode(ctx, b, p)
 		})
 	}
-	if s.Shared {
-		t.versions = &versioned{Store: s.Store, durability: s.Durability, made: map[store.Key]Digest{}}
+	if s.Shared || s.Held != nil {
+		t.versions = &versioned{Store: s.Store, durability: s.Durability, held: s.Held, made: map[store.Key]Digest{}}
 		err = do(ctx, t.versions)
 	} else {
 		err = publish.Batch(ctx, s.Store, s.Durability, do)
@@ -179,7 +182,7 @@ func (s *Stager) takes(p part, at []int64) bool {
 type task struct {
 	*Stager
 	seen     *Sightings
-	versions *versioned // nil unless Shared
+	versions *versioned // nil unless Shared or Held is set
 
 	mu      sync.Mutex
 	known   map[int64]*stored // source chunks that were looked for, by number

@@ -55,6 +55,8 @@ var remedies = strings.NewReplacer(
 	"the same compact finishes", "the same varve compact finishes",
 	"the same regularize finishes", "the same varve regularize finishes",
 	"the same rechunk finishes", "the same varve rechunk finishes",
+	"say that it has ended (Options.TakeOver)", "say that it has ended (--single-writer)",
+	"say so (Options.TakeOver)", "say so (--single-writer)",
 	"(Options.TakeOver)", "(if it does not: --single-writer)",
 	"regrid.Follow", "--follow",
 	"zarr.Delete", "varve rm",
