@@ -523,7 +523,7 @@ func TestHeldRegridding(t *testing.T) {
 	})
 	p.signal(t, syscall.SIGSTOP)
 	refuses(t, "which runs now; wait for it, or stop it", "compact", node, "--to", "max:3")
-	refuses(t, "which runs now; wait for it, or stop it", "vacuum", node, "--abandon", "--yes")
+	refuses(t, "which runs now; wait for it, or stop it", "vacuum", node, "--give-up", "--yes")
 	p.signal(t, syscall.SIGCONT)
 	<-p.ended
 	if status := p.ProcessState.ExitCode(); status != 0 || chunkShapes(t, node) != "[[[2,400]],50]" {

@@ -72,8 +72,8 @@ func manifestAt(ctx context.Context, location string, access store.Access) (*man
 
 // vacuumManifest vacuums the folder of a manifest.
 func (v *vacuuming) vacuumManifest(cmd *cobra.Command, location string, f *manifestFolder) error {
-	if v.abandon {
-		return failure.BadUsage("--abandon: a manifest has no re-gridding to give up")
+	if v.giveUp {
+		return failure.BadUsage("--give-up: a manifest has no re-gridding to give up")
 	}
 	clean := func(dry bool) (*cleaned, error) {
 		r, err := virtual.Vacuum(cmd.Context(), f.Store, f.path, v.options(dry))

@@ -202,4 +202,4 @@ func leftBehind(cmd *cobra.Command) string {
 }
 
 // regridLeft says what an interrupted re-gridding has left.
-const regridLeft = "no array shows a part of the change: repeat the command, which goes on where it stopped, or give it up with varve vacuum --abandon"
+const regridLeft = "no array shows a part of the change: repeat the command, which goes on where it stopped, or give it up with varve vacuum --give-up"

@@ -57,7 +57,7 @@ part: for every stage, from 0 on, --stage 0 --task 0/8 is the first of eight par
 the result visible.
 
 Tasks that are done are never repeated, unless what they were made from has changed. Two processes may execute the same
-task at once. A task whose earlier stage is not complete fails and names what is missing. varve vacuum --abandon gives a
+task at once. A task whose earlier stage is not complete fails and names what is missing. varve vacuum --give-up gives a
 re-gridding up. The arrays of a group that varve drop or insert changes together are changed by one process.
 
 --script prints a script that executes the plan on a scheduler: an array of --tasks jobs for each stage, and then the

@@ -22,9 +22,9 @@ import (
 
 // vacuuming is the command vacuum.
 type vacuuming struct {
-	grace             time.Duration
-	yes, dry, abandon bool
-	singleWriter      *bool
+	grace            time.Duration
+	yes, dry, giveUp bool
+	singleWriter     *bool
 }
 
 func newVacuumCommand() *cobra.Command {
@@ -44,7 +44,7 @@ Beside other writers, chunks are deleted on conditions, unless the store has loc
 stop all other writers, and give --single-writer.
 
 What a stopped varve compact, regularize, rechunk, drop or insert has stored stays until the same command goes on with it,
-or another one begins and deletes it. --abandon deletes it now. It is also what ends a plan that several processes have
+or another one begins and deletes it. --give-up deletes it now. It is also what ends a plan that several processes have
 begun with varve run, and that none of them will finish: nothing else gives that up.
 
 If one array of a group fails, the others are vacuumed nevertheless.
@@ -64,7 +64,10 @@ same virtualize goes on.`,
 	f.DurationVar(&v.grace, "grace", regrid.DefaultGrace, "keep the chunks of a grid for this `TIME` after it was superseded, such as 24h or 30m")
 	f.BoolVar(&v.yes, "yes", false, "do not ask")
 	f.BoolVar(&v.dry, "dry-run", false, "delete nothing, and list what would be deleted")
-	f.BoolVar(&v.abandon, "abandon", false, "first delete what a stopped re-gridding has stored for its new chunks; it cannot go on then")
+	giveUp := "first delete what a stopped re-gridding has stored for its new chunks; it cannot go on then"
+	f.BoolVar(&v.giveUp, "give-up", false, giveUp)
+	f.BoolVar(&v.giveUp, "abandon", false, giveUp) // as it was called first
+	f.Lookup("abandon").Hidden = true
 	v.singleWriter = growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error { return v.run(cmd, args[0]) }
 	return c
@@ -129,7 +132,7 @@ func (v *vacuuming) run(cmd *cobra.Command, location string) error {
 		}
 	}
 	uploads, left := sweepUploads(cmd.Context(), n.Location().Store(), true)
-	if !v.dry && !v.yes && (freed > 0 || v.abandon || uploads > 0) {
+	if !v.dry && !v.yes && (freed > 0 || v.giveUp || uploads > 0) {
 		what := fmt.Sprintf("deletes %s of values that no metadata describes", phrase.Bytes(freed))
 		if uploads > 0 {
 			what += fmt.Sprintf(", and aborts %s of crashed writers anywhere in this store", phrase.Plural(int64(uploads), "upload"))
@@ -175,7 +178,7 @@ func (v *vacuuming) look(cmd *cobra.Command, c *cleaned) (err error) {
 
 // clean deletes it.
 func (v *vacuuming) clean(cmd *cobra.Command, c *cleaned) (err error) {
-	if v.abandon {
+	if v.giveUp {
 		if err := regrid.Abandon(cmd.Context(), c.array, &regrid.Options{TakeOver: *v.singleWriter}); err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func TestClaimed(t *testing.T) {
 		t.Fatal(status, stderr)
 	}
 	_, stderr, status := execute(t, "", "revert", node)
-	for _, part := range []string{"(compact) since", "the same varve compact finishes it, varve vacuum NODE --abandon gives it up"} {
+	for _, part := range []string{"(compact) since", "the same varve compact finishes it, varve vacuum NODE --give-up gives it up"} {
 		if status != 1 || !strings.Contains(stderr, part) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%d %s\nlacks %q", status, stderr, part)
 		}
@@ -105,7 +105,12 @@ func TestAbandonGroup(t *testing.T) {
 	refuses(t, "c/1", drop...)
 	refuses(t, "c/1", compact...) // and not that it is claimed
 	refuses(t, "c/1", drop...)
-	must(t, "", "vacuum", group, "--abandon", "--yes")
+	must(t, "", "vacuum", group, "--give-up", "--yes")
+	refuses(t, "c/1", compact...)
+	must(t, "", "vacuum", group, "--abandon", "--yes") // as it was called first
+	if help := must(t, "", "vacuum", "--help"); strings.Contains(help, "--abandon") || !strings.Contains(help, "--give-up") {
+		t.Errorf("the help says %s", help)
+	}
 	if _, err := os.Stat(filepath.Join(group, "t2m", "__varve")); !os.IsNotExist(err) {
 		t.Errorf("left over: %v", err)
 	}

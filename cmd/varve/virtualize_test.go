@@ -228,7 +228,7 @@ func TestVacuumOfManifest(t *testing.T) {
 		t.Errorf("%d values", n)
 	}
 	must(t, "", "check", at("e.vz"))
-	if _, text, status := execute(t, "", "vacuum", at("e.vz"), "--abandon", "--yes"); status != 2 || !strings.Contains(text, "--abandon") {
+	if _, text, status := execute(t, "", "vacuum", at("e.vz"), "--give-up", "--yes"); status != 2 || !strings.Contains(text, "--give-up") {
 		t.Errorf("status %d, %s", status, text)
 	}
 	must(t, "", "rm", at("e.vz"), "--dry-run")

@@ -51,7 +51,7 @@ var remedies = strings.NewReplacer(
 	"of this one (Options.Into)", "of this one (varve rechunk NODE DST)",
 	"regrid.Vacuum", "varve vacuum NODE",
 	", with Options.SingleWriter if", ", with --single-writer if",
-	"regrid.Abandon", "varve vacuum NODE --abandon",
+	"regrid.Abandon", "varve vacuum NODE --give-up",
 	"the same compact finishes", "the same varve compact finishes",
 	"the same regularize finishes", "the same varve regularize finishes",
 	"the same rechunk finishes", "the same varve rechunk finishes",
