@@ -141,7 +141,7 @@ func (a *Array) confirmIn(ctx context.Context, s, now *snapshot.Array, chunks gr
 	key := s.Engine.Key(first)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: it is not there any more, and chunks from %s on may be left: delete them", errReplaced, key)
+		return fmt.Errorf("%w: it is not there any more; chunks from %s on may be left, which the next array that is made here removes (CreateOptions.Overwrite)", errReplaced, key)
 	case err != nil:
 		return fmt.Errorf("chunks from %s on are stored, but the document cannot be read to confirm that the array still exists: %w", key, err)
 	case now == s: // only warned
@@ -162,7 +162,7 @@ func (a *Array) confirmIn(ctx context.Context, s, now *snapshot.Array, chunks gr
 	case chain != nil:
 		return errRegridded
 	}
-	return fmt.Errorf("%w: %s, and chunks from %s on may belong to the old array: write them again, or delete them", errReplaced, changed, key)
+	return fmt.Errorf("%w: %s, and chunks from %s on may have the elements of the old array: write there again what the present one has; regrid.Vacuum deletes what it does not have", errReplaced, changed, key)
 }
 
 // lineage returns the place of the records of re-griddings.

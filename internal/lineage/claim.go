@@ -44,8 +44,7 @@ type Claim struct {
 	// another program, whatever has become of the source since.
 	Document string `json:"document,omitempty"`
 	// Lease is how long the claim lasts after it was stored or renewed, 0 if its process
-	// does not renew it. Renewed counts the renewals, so that each gives the claim another
-	// version.
+	// does not renew it. Renewed counts the renewals: each gives the claim a new version.
 	Lease   time.Duration `json:"lease,omitempty"`
 	Renewed int64         `json:"renewed,omitempty"`
 	// Holder identifies the process that renews it. One that resumes the re-gridding is

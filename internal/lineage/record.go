@@ -218,7 +218,7 @@ func (a Array) Parse(raw []byte) (*metadata.Array, error) {
 }
 
 func damaged(key store.Key, err error) error {
-	return fmt.Errorf("%w: %s is damaged; remove it if the grids before the last re-gridding are not needed any more: %v", metadata.ErrInvalid, key, err)
+	return fmt.Errorf("%w: %s is damaged, so the array cannot be re-gridded; make a new array of this one (Options.Into): %v", metadata.ErrInvalid, key, err)
 }
 
 // RemoveChunks deletes what PutChunks has stored. After that, the re-gridding cannot be

@@ -34,7 +34,7 @@ func segments(path string) []string {
 func resolve(from store.Path, place string) (string, error) {
 	to := path.Join(from.String(), place)
 	if to == ".." || strings.HasPrefix(to, "../") || strings.HasPrefix(place, "/") {
-		return "", fmt.Errorf("%w: %q leads out of the store: open the store at a directory above, or, if the node was copied by hand during a change, remove its %s", store.ErrInvalidKey, place, pointerName)
+		return "", fmt.Errorf("%w: %q leads out of the store: open the store at a directory above, or, if the node is a copy that was made during a change, copy it again once that is finished (%s names the change)", store.ErrInvalidKey, place, pointerName)
 	}
 	if to == "." {
 		to = ""

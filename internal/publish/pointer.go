@@ -170,7 +170,7 @@ func outside(key store.Key, err error) error {
 
 // damaged returns the error for a file beside a node that no version of Varve writes.
 func damaged(key store.Key, err error) error {
-	return fmt.Errorf("%w: %s is damaged (remove it if no writer is running): %v", metadata.ErrInvalid, key, err)
+	return fmt.Errorf("%w: %s is damaged: %v; put it back from a copy of the node, or copy that as a whole", metadata.ErrInvalid, key, err)
 }
 
 // putIf writes on a condition, or without one if the store has no conditional writes.
