@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -217,11 +218,15 @@ func TestLeaseIsRenewed(t *testing.T) {
 }
 
 // TestStoppedForLong stops all of a process, at each of its requests in turn, until its
-// lease has run out and another one has resumed its re-gridding, or has given it up. Then
-// it goes on, and fails.
+// lease has run out and another one has resumed its re-gridding, or has given it up, and
+// possibly was stopped as well. Then it goes on, and fails.
 func TestStoppedForLong(t *testing.T) {
-	for name, next := range map[string]regrid.Request{"resumed": twos, "given up": fives} {
-		t.Run(name, func(t *testing.T) {
+	for i := range 4 {
+		next, name := nextOne{request: twos, stops: i > 1}, "resumed"
+		if i%2 > 0 {
+			next.request, name = fives, "given up"
+		}
+		t.Run(fmt.Sprint(name, next.stops), func(t *testing.T) {
 			fails := 0
 			for at := int64(1); ; at++ {
 				ended := false
@@ -237,10 +242,17 @@ func TestStoppedForLong(t *testing.T) {
 	}
 }
 
+// nextOne is what another process does while one is stopped.
+type nextOne struct {
+	request regrid.Rechunking
+	stops   bool // before it publishes
+}
+
 // stoppedAt stops a process at a request. It returns true if there are fewer.
-func stoppedAt(t *testing.T, at int64, next regrid.Request, fails *int) bool {
+func stoppedAt(t *testing.T, at int64, next nextOne, fails *int) bool {
 	inner, _ := leased(t)
 	var requests atomic.Int64
+	var takes atomic.Int64        // the request that takes the claim
 	requests.Store(math.MinInt32) // those of opening do not count
 	goOn, stops := make(chan struct{}), make(chan struct{})
 	s := storetest.Conditional(inner, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
@@ -249,6 +261,9 @@ func stoppedAt(t *testing.T, at int64, next regrid.Request, fails *int) bool {
 			return nil
 		}
 		n := requests.Add(1)
+		if op.Name == "PutIf" && strings.HasSuffix(op.Key.String(), "/regrid.json") && takes.Load() == 0 {
+			takes.Store(n)
+		}
 		if n == at {
 			close(stops)
 		}
@@ -285,25 +300,49 @@ func stoppedAt(t *testing.T, at int64, next regrid.Request, fails *int) bool {
 		ofOther(t, inner, "a", "")
 	}
 	time.Sleep(2 * time.Minute)
-	_, err = regrid.Do(t.Context(), a, next, nil)
+	begun := chunksOf(t, inner)
 	want := fixture.Numbers(1, 20)
-	if err == nil {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if next.stops { // as soon as it has the claim
+		a = another(t, storetest.Conditional(inner, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+			if op.Name == "List" && strings.Contains(op.Key.String(), "__varve/regrid/") {
+				cancel()
+			}
+			return nil
+		}}))
+	}
+	switch _, err = regrid.Do(ctx, a, next.request, nil); {
+	case err == nil:
 		want[7] = 100
 		err = zarr.Write(t.Context(), another(t, inner), grid.Box{{Start: 7, Stop: 8}}, want[7:8])
+	case next.stops && errors.Is(err, context.Canceled):
+		ofOther(t, inner, "a", "")
+		err = nil
 	}
 	if err != nil {
 		t.Errorf("request %d: the next one: %v", at, err)
 	}
+	then := chunksOf(t, inner)
 	close(goOn)
 	err = <-done
 	if claimed && errors.Is(err, store.ErrConflict) {
 		*fails++
 	}
 	reads(t, inner, want...)
-	if n := another(t, inner).Grid().Chunks()[0]; err != nil && next.(regrid.Rechunking).Chunks[0] == fives.Chunks[0] && n != 4 {
-		t.Errorf("request %d: %d chunks, and %v", at, n, err)
+	// What was claimed by it is that of another one now. Only if it was about to compare
+	// the keys that it has claimed with the array, it begins anew.
+	beginsAnew := then != 20 && at <= takes.Load()+2
+	if n := chunksOf(t, inner); claimed && begun == 20 && (n != then || err == nil) && !beginsAnew {
+		t.Errorf("request %d: %d chunks, and then %d (%v)", at, then, n, err)
 	}
 	return false
+}
+
+// chunksOf returns the number of chunks of the array.
+func chunksOf(t *testing.T, s storetest.ObjectStore) int64 {
+	t.Helper()
+	return another(t, s).Grid().Chunks()[0]
 }
 
 // TestDailyWithoutLocks is a daily job with another goal each day, in a store without
