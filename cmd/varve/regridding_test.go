@@ -33,7 +33,7 @@ func TestRechunkInto(t *testing.T) {
 	for to, args := range map[string][]string{
 		"b.zarr/y":   {"rechunk", "--chunks", "30,30"},
 		"c.zip":      {"rechunk", "--shards", "60,50", "--chunks", "[[10,20,30],25]"},
-		"d.zarr":     {"regularize"},
+		"d.zarr":     {"regularize", "--chunks", "30,25"},
 		"a.zarr/g/y": {"rechunk", "--chunks", "1,100", "--memory", "16KiB"},
 		"e.zarr":     {"rechunk"},
 	} {
@@ -213,5 +213,30 @@ func TestRunDrop(t *testing.T) {
 	}
 	if _, errs, status := execute(t, "", "run", file); status != 1 || !strings.Contains(errs, "make the plan again") {
 		t.Errorf("a second time: status %d, %s", status, errs)
+	}
+}
+
+// TestRegularizeProposes regularizes arrays of daily appends. Chunks become longer than
+// those of a day, and a note says why, for one array and for a group.
+func TestRegularizeProposes(t *testing.T) {
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	must(t, "", "create", group, "--group")
+	for _, name := range []string{"day", "large"} {
+		plane := map[string]string{"day": "10,10", "large": "200,2000"}[name]
+		must(t, "", "create", group+"/"+name, "--shape", "400,"+plane, "--dtype", "float32", "--chunks", "[[[1,400]],"+plane+"]")
+	}
+	must(t, "", "write", group+"/day", "--value", "2")
+	want := "g.zarr/day: chunks of 400 × 10 × 10: 156 KiB each, a multiple of the 1 × 10 × 10 that most elements have; --chunks chooses others"
+	for _, args := range [][]string{{group + "/day", "--dry-run"}, {group, "--dry-run"}, {group}} {
+		_, errs, status := execute(t, "", append([]string{"regularize"}, args...)...)
+		if status != 0 || !strings.Contains(errs, want) || strings.Contains(errs, "large") {
+			t.Errorf("%q: %d %s", args, status, errs)
+		}
+	}
+	if a, b := chunkShapes(t, group+"/day"), chunkShapes(t, group+"/large"); a != "every [400,10,10]" || b != "every [1,200,2000]" {
+		t.Errorf("%s %s", a, b)
+	}
+	if _, errs, status := execute(t, "", "regularize", group); status != 0 || errs != "" {
+		t.Errorf("again: %d %s", status, errs)
 	}
 }

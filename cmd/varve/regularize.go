@@ -3,12 +3,17 @@
 package main
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/chunking"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/regrid"
 )
 
@@ -19,7 +24,8 @@ func newRegularizeCommand() *cobra.Command {
 		Long: `Give all chunks of an array, or of all arrays below a group, one shape, in place. With DST, make a new array of one array.
 Programs that know regular grids only, such as TensorStore, zarrita and most versions of xarray, can then read the array.
 Where the stored chunks fit already, only the metadata changes. Without --chunks, chunks get the length that most
-elements have now.
+elements have now, or, if that makes chunks of less than 1 MiB, the multiple of it that comes nearest to that. A note says
+which, and --dry-run changes nothing.
 
 ` + laterHelp,
 		Example: `  varve regularize era5.zarr/t2m
@@ -32,9 +38,10 @@ elements have now.
 	var chunks string
 	flagtext.Var(c.Flags(), &chunks, "chunks", "", "the `CHUNKS`, one length per axis, such as 365,72,72", flagtext.Syntax(chunking.Parse))
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return r.run(cmd, args, func(_ string, a *zarr.Array) (regrid.Request, error) {
+		return r.run(cmd, args, func(location string, a *zarr.Array) (regrid.Request, error) {
 			if chunks == "" {
-				return regrid.Regularization{}, nil
+				want := regrid.Regularization{Target: regularBytes}
+				return want, noteProposal(cmd, location, a, want)
 			}
 			parsed, err := chunking.Parse(chunks)
 			if err != nil {
@@ -48,4 +55,19 @@ elements have now.
 		})
 	}
 	return c
+}
+
+// regularBytes is the size of the chunks that regularize proposes where those of now are
+// smaller. It is that of --chunks auto.
+const regularBytes = 1 << 20
+
+// noteProposal says which chunks are proposed if most elements have shorter ones now.
+func noteProposal(cmd *cobra.Command, location string, a *zarr.Array, want regrid.Regularization) error {
+	p, err := want.Propose(cmd.Context(), a)
+	if err != nil || p == nil || slices.Equal(p.Chunk, p.Usual) {
+		return err
+	}
+	session.Note(cmd, location, fmt.Sprintf("chunks of %s: %s each, a multiple of the %s that most elements have; --chunks chooses others",
+		phrase.Shape(p.Chunk), phrase.Bytes(p.Bytes), phrase.Shape(p.Usual)))
+	return nil
 }
