@@ -123,11 +123,12 @@ from being made twice: it is compared before anything else, and another shape is
 
 // isNamed reports whether an argument has the form NAME=FILE. What begins like a path or
 // a URL before the first = is one: ./a=b, ../a=b, s3://bucket/a=b. A name may begin with
-// a slash too, so /a=b is a path only if something is there.
+// a slash too, so /a=b is a path only if something is there, and /data/a=1/*.nc only if
+// the folder /data is.
 func isNamed(arg string) bool {
 	name, _, found := strings.Cut(arg, "=")
 	isPath := strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") || strings.Contains(name, "://") ||
-		strings.HasPrefix(name, "/") && node.Exists(arg)
+		strings.HasPrefix(name, "/") && (node.Exists(arg) || path.Dir(name) != "/" && node.Exists(path.Dir(name)))
 	return found && !isPath
 }
 

@@ -42,6 +42,25 @@ func checkDays(t *testing.T, group string, days, factors []int) {
 	}
 }
 
+// TestAppendOfFill refuses a plane whose coordinate is the fill value: a source that was
+// resized has such planes, and nobody has written them.
+func TestAppendOfFill(t *testing.T) {
+	dir := t.TempDir()
+	group, source := filepath.Join(dir, "g.zarr"), filepath.Join(dir, "source.zarr")
+	station(t, group, "3,2")
+	must(t, "", byTime(t, group, 10, "", 4, 8)...)
+	must(t, "", "copy", group, source)
+	_, errs, status := execute(t, "", "resize", source, "time=3")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	_, errs, status = execute(t, "", "append", group, source, "--by", "time", "--on-duplicate", "skip")
+	if status != 1 || !strings.Contains(errs, "element 2 in ") || !strings.Contains(errs, "is the fill value") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	checkDays(t, group, []int{4, 8}, []int{10, 10})
+}
+
 // TestAppendLate inserts late days of several files by one re-gridding, in several
 // places, before the first day, and into a coordinate that falls.
 func TestAppendLate(t *testing.T) {
@@ -117,7 +136,7 @@ func TestAppendLateLeftOut(t *testing.T) {
 		return group
 	}
 	plane := filepath.Join(dir, "plane.zarr")
-	must(t, "", "create", plane, "--shape", "1,4194304", "--dtype", "int16")
+	createNoted(t, plane, "--shape", "1,4194304", "--dtype", "int16")
 	group := large("g.zarr")
 	add := func(more []string, list ...int) (out, errs string, status int) {
 		args := append([]string{"append", group, "--by", "time", "--on-duplicate", "skip"}, more...)

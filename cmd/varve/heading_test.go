@@ -64,10 +64,10 @@ func TestHeader(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"t2m --select 0,0,0", "t2m|0"},
 		{"t2m --select :,0,0", "time;t2m|2024-02-29;0|2024-02-30;6"},
-		{"t2m --select ::-1,0,0 --decode", "time;t2m|2024-02-30;12.0|2024-02-29;0.0"},
-		{"t2m --select 0", "lat;a,b;c|0.5;0;1|0.0;2;3|-0.5;4;5"},
+		{"t2m --select ::-1,0,0 --decode", "time;t2m|2024-02-30;12|2024-02-29;0"},
+		{"t2m --select 0", "lat;a,b;c|0.5;0;1|0;2;3|-0.5;4;5"},
 		{"t2m --select :,1", "time;a,b;c|2024-02-29;2;3|2024-02-30;8;9"},
-		{"t2m --select time=:,lat=-0.5..0.0", "time;lat;a,b;c|2024-02-29;0.0;2;3|2024-02-29;-0.5;4;5|2024-02-30;0.0;8;9|2024-02-30;-0.5;10;11"},
+		{"t2m --select time=:,lat=-0.5..0.0", "time;lat;a,b;c|2024-02-29;0;2;3|2024-02-29;-0.5;4;5|2024-02-30;0;8;9|2024-02-30;-0.5;10;11"},
 		{`t2m --select {"orthogonal":[1,[2,0,2],0]}`, "lat;t2m|-0.5;10|0.5;6|-0.5;10"},
 		{`t2m --select {"points":[[0,1],[1,2],[0,0]]}`, "index_0;t2m|0;2|1;10"},
 		{"t2m --select 0:0,:,0", "time;0;1;2"},
@@ -75,10 +75,10 @@ func TestHeader(t *testing.T) {
 		{"bare --select 1:", "index_0;bare|1;8|2;9"},
 		{"odd", "lat;odd|0;7|1;8"},
 		{"deep/skill", "lead;skill|6 h;0.5|36 h;0.25"},
-		{`point --select {"fields":["y"],"basic":"1:"}`, "time;y|2024-02-30;0.0"},
-		{`t2m --select {"blocks":["0","0",0]}`, "time;lat;a,b;c|2024-02-29;0.5;0;1|2024-02-29;0.0;2;3|2024-02-29;-0.5;4;5|2024-02-30;0.5;6;7|2024-02-30;0.0;8;9|2024-02-30;-0.5;10;11"},
+		{`point --select {"fields":["y"],"basic":"1:"}`, "time;y|2024-02-30;0"},
+		{`t2m --select {"blocks":["0","0",0]}`, "time;lat;a,b;c|2024-02-29;0.5;0;1|2024-02-29;0;2;3|2024-02-29;-0.5;4;5|2024-02-30;0.5;6;7|2024-02-30;0;8;9|2024-02-30;-0.5;10;11"},
 		{"huge --select 5,7:9", "x;huge|7;0|8;0"},
-		{"point", "time;x;y|2024-02-29;0;0.0|2024-02-30;0;0.0"},
+		{"point", "time;x;y|2024-02-29;0;0|2024-02-30;0;0"},
 	} {
 		node, flags, _ := strings.Cut(c.args, " ")
 		args := append([]string{"export", group + "/" + node, "--header", "--format", "csv"}, strings.Fields(flags)...)

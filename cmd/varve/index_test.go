@@ -56,7 +56,7 @@ func TestFields(t *testing.T) {
 	node := newNode(t, "--shape", "3", "--dtype", `[["a","<i4"],["b","<f8"],["c","U2"]]`)
 	must(t, "[1,2,3]", "write", node, "--format", "json", "--select", `{"fields": ["a"]}`)
 	must(t, `[{"c":"x","b":0.5}]`, "write", node, "--format", "json", "--select", `{"fields": ["c","b"], "basic": "1:2"}`)
-	if got := must(t, "", "export", node, "--format", "csv"); got != "a,b,c\n1,0.0,\"\"\n2,0.5,x\n3,0.0,\"\"\n" {
+	if got := must(t, "", "export", node, "--format", "csv"); got != "a,b,c\n1,0,\"\"\n2,0.5,x\n3,0,\"\"\n" {
 		t.Errorf("%q", got)
 	}
 	if got := must(t, "", "export", node, "--format", "csv", "--select", `{"fields": ["c","a"], "basic": "::-1"}`); got != "c,a\n\"\",3\nx,2\n\"\",1\n" {

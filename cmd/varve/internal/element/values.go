@@ -20,6 +20,7 @@ type Values struct {
 	Type  dtype.Type
 	Data  []byte
 	Words [][]byte
+	Fill  []byte // the fill value of the array that they are from, nil for a file
 }
 
 // Width returns the bytes of an element in memory. If elements differ in length, it is

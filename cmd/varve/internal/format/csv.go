@@ -216,10 +216,11 @@ func appendText(text []byte, word string) []byte {
 
 // appendCell appends an element as a cell. It adds quotes if the text would be misread
 // without them (RFC 4180). A float that is an integer has no ".0": cells have no types.
+// Only -0.0 keeps it, because -0 would be read as the integer 0.
 func appendCell(dst []byte, t dtype.Type, elem []byte) []byte {
 	from := len(dst)
 	dst = t.AppendText(dst, elem)
-	if t.Kind() == dtype.KindFloat {
+	if t.Kind() == dtype.KindFloat && string(dst[from:]) != "-0.0" {
 		dst = bytes.TrimSuffix(dst, []byte(".0"))
 	}
 	if text := dst[from:]; needsQuotes(text) {

@@ -237,6 +237,9 @@ func (l *Labels) Place(more element.Values, source string, direction float64) (p
 		cell, known := l.cell[l.key(elem)]
 		switch {
 		case known:
+		case l.isUnwritten(more, j, p.direction):
+			return p, failure.BadArgument("--by %s: element %d in %s, %s, is the fill value: it was probably never written; write it there, or leave the plane out",
+				l.name, j, source, l.text(elem))
 		case p.direction == 0: // the place follows from no order
 			cell = l.Len()
 		case l.isBehind(elem, p.direction):
@@ -258,6 +261,17 @@ func (l *Labels) Place(more element.Values, source string, direction float64) (p
 		p.There = append(p.There, Placed{j, cell})
 	}
 	return p, nil
+}
+
+// isUnwritten reports whether an element of the coordinate of an array was probably never
+// written: it is the fill value. Zero may also be the label that belongs there.
+func (l *Labels) isUnwritten(more element.Values, j int64, direction float64) bool {
+	elem := more.At(int(j))
+	if more.Fill == nil || !bytes.Equal(elem, more.Fill) {
+		return false
+	}
+	isZero := bytes.Count(elem, []byte{0}) == len(elem)
+	return !isZero || j > 0 && direction != 0 && direction*l.minus(elem, more.At(int(j-1))) < 0
 }
 
 // isBehind reports whether a label comes before the last one that is written.

@@ -270,7 +270,11 @@ func (g *Gain) read(ctx context.Context, shape []int64, axis int, box grid.Box) 
 
 // All returns all elements of a coordinate.
 func (g *Gain) All(ctx context.Context) (element.Values, error) {
-	return g.read(ctx, []int64{g.Planes}, 0, grid.BoxOf([]int64{g.Planes}))
+	e, err := g.read(ctx, []int64{g.Planes}, 0, grid.BoxOf([]int64{g.Planes}))
+	if a := g.values.Array(); a != nil && a.Type() == e.Type {
+		e.Fill = element.Fill(a)
+	}
+	return e, err
 }
 
 // LabelsFor returns the values of a coordinate along an axis of the new planes: those of

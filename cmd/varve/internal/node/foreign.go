@@ -28,12 +28,13 @@ func foreignFile(location string) (file, array string) {
 	if strings.Contains(location, "://") {
 		return "", ""
 	}
-	for at := Clean(filepath.ToSlash(location)); at != "." && at != "/"; at = path.Dir(at) {
+	location = Clean(filepath.ToSlash(location))
+	for at := location; at != "." && at != "/"; at = path.Dir(at) {
 		if !slices.Contains(Foreign, strings.ToLower(path.Ext(at))) {
 			continue
 		}
 		if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() {
-			return at, strings.Trim(strings.TrimPrefix(filepath.ToSlash(location), at), "/")
+			return at, strings.Trim(strings.TrimPrefix(location, at), "/")
 		}
 	}
 	return "", ""
