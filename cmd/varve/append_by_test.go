@@ -202,6 +202,7 @@ func TestAppendForeign(t *testing.T) {
 	for name, lines := range map[string][]string{
 		"files":      {"append a.zarr epochs_days_01.nc", "append a.zarr epochs_days_0[123].nc --by time --on-duplicate skip"},
 		"names":      {"append a.zarr t=epochs_days_01.nc time=epochs_days_01.nc", "append a.zarr t=epochs_days_0[23].nc time=epochs_days_0[23].nc"},
+		"with a dot": {"append a.zarr t=./epochs_days_01.nc/t time=.//epochs_days_01.nc", "append a.zarr ./epochs_days_0[23].nc"},
 		"manifest":   {"append a.zarr all.vz"},
 		"of a store": {"append a.zarr t=all.vz/t time=all.vz/time"},
 		"one by one": {"append a.zarr/time epochs_days_0[123].nc --alone --by time", "append a.zarr/t epochs_days_0[123].nc --alone --by time", "append a.zarr/t epochs_days_02.nc --by time --on-duplicate skip"},

@@ -28,7 +28,7 @@ func foreignFile(location string) (file, array string) {
 	if strings.Contains(location, "://") {
 		return "", ""
 	}
-	location = Clean(filepath.ToSlash(location))
+	location = path.Clean(filepath.ToSlash(location))
 	for at := location; at != "." && at != "/"; at = path.Dir(at) {
 		if !slices.Contains(Foreign, strings.ToLower(path.Ext(at))) {
 			continue
