@@ -223,6 +223,11 @@ func grow(cmd *cobra.Command, location string, files []string, formatName, axisT
 // their names.
 func growOf(cmd *cobra.Command, location string, sources []string, missing error, formatName, axis string, c *growth.Change) error {
 	isSource := func(s string) bool { return formatName == "" && node.IsLocation(s) }
+	for _, s := range sources {
+		if missing == nil && s != "-" && !strings.Contains(s, "://") && !isNamed(s) && !node.Exists(s) {
+			return failure.OfKind(fs.ErrNotExist, "%s: there is no such file or group", phrase.Word(s))
+		}
+	}
 	if missing == nil && (len(sources) == 0 || !slices.ContainsFunc(sources, isSource)) {
 		return failure.BadArgument("it is a group: name the arrays that grow, as NAME=FILE, or give a group or a file such as .nc that has them")
 	}

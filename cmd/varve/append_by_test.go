@@ -240,7 +240,8 @@ func TestAppendForeign(t *testing.T) {
 		"append days.zarr/time epochs_days_01.nc":           "cannot be stored here",
 		"append other.zarr/time epochs_days_01.nc":          "float64",
 		"append a.zarr":                          "name the arrays that grow",
-		"append a.zarr nothere.nc":               "name the arrays that grow",
+		"append a.zarr nothere.nc":               "nothere.nc: there is no such file or group",
+		"append a.zarr epochs_days_01.nc no.nc":  "no.nc: there is no such file or group",
 		"create x.zarr --from epochs_days_01.nc": "several arrays",
 	} {
 		if _, errs, status := execute(t, "", strings.Fields(line)...); status != 1 || !strings.Contains(errs, words) {
