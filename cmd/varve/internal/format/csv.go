@@ -214,15 +214,20 @@ func appendText(text []byte, word string) []byte {
 	return appendCell(text, dtype.String, []byte(word))
 }
 
-// appendCell appends an element as a cell. It adds quotes if the text would be misread
-// without them (RFC 4180). A float that is an integer has no ".0": cells have no types.
-// Only -0.0 keeps it, because -0 would be read as the integer 0.
+// appendCell appends an element as a cell. A float that is an integer has no ".0": cells
+// have no types. Only -0.0 keeps it, because -0 would be read as the integer 0.
 func appendCell(dst []byte, t dtype.Type, elem []byte) []byte {
 	from := len(dst)
 	dst = t.AppendText(dst, elem)
 	if t.Kind() == dtype.KindFloat && string(dst[from:]) != "-0.0" {
 		dst = bytes.TrimSuffix(dst, []byte(".0"))
 	}
+	return quoted(dst, from)
+}
+
+// quoted adds quotes to the text from an index on if it would be misread without them
+// (RFC 4180).
+func quoted(dst []byte, from int) []byte {
 	if text := dst[from:]; needsQuotes(text) {
 		text = slices.Concat([]byte{'"'}, bytes.ReplaceAll(text, []byte{'"'}, []byte(`""`)), []byte{'"'})
 		dst = append(dst[:from], text...)

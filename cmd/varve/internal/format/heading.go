@@ -20,11 +20,13 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// appendHeading appends the cell of a heading for element i.
+// appendHeading appends the cell of a heading for element i. Floats keep their ".0": they
+// are labels, and other programs compare their text.
 func appendHeading(dst []byte, h source.Heading, i int64) []byte {
 	switch {
 	case !h.Cells.Type.IsZero():
-		return appendCell(dst, h.Cells.Type, h.Cells.At(int(i)))
+		from := len(dst)
+		return quoted(h.Cells.Type.AppendText(dst, h.Cells.At(int(i))), from)
 	case h.Index != nil:
 		i = h.Index[i]
 	}
