@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -309,6 +310,7 @@ func TestAppendByTogether(t *testing.T) {
 // TestAppendByCrash stops the command at every change that it makes to a store, before it
 // or after it, and repeats it. The result is that of a command that was not stopped.
 func TestAppendByCrash(t *testing.T) {
+	racing.Skip(t)
 	for _, how := range []string{"skip", "replace"} {
 		for _, chunks := range []string{"3,1", "[[1],2]"} {
 			testCrashes(t, fmt.Sprint(how, " ", chunks), func(group string) ([]string, []int) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/regrid"
 )
 
@@ -289,6 +291,11 @@ func TestAppendLateForeign(t *testing.T) {
 // TestAppendByModel appends random days, in any order and many of them twice, by many
 // commands. The arrays are those of a sorted map.
 func TestAppendByModel(t *testing.T) {
+	racing.Skip(t)
+	rounds := 5
+	if os.Getenv("VARVE_LONG") != "" {
+		rounds = 12
+	}
 	for seed, policy := range []string{"3,2", "[[1],1]", "[[1],2] --grow fixed:3", "[[2],2] --grow pattern:1,3", "[[5],2] --grow repeat-last", "2,1 --unlock"} {
 		r := rand.New(rand.NewPCG(uint64(seed), 17))
 		group := filepath.Join(t.TempDir(), "g.zarr")
@@ -296,7 +303,7 @@ func TestAppendByModel(t *testing.T) {
 		station(t, group, words[0])
 		must(t, "", byTime(t, group, 10, "", 40, 41)...)
 		model := map[int]int{40: 10, 41: 10}
-		for round := range 12 {
+		for round := range rounds {
 			how := []string{"skip", "replace", "error"}[r.IntN(3)]
 			args := append([]string{"append", group, "--by", "time", "--on-duplicate", how, "--grace", "0s"}, words[1:]...)
 			refused := false
