@@ -117,8 +117,8 @@ func (s *session) publish(ctx context.Context) error {
 	return s.finish(ctx)
 }
 
-// stillOurs returns an error if nothing was published because another process has
-// given this re-gridding up, and its grid needs no change by this request.
+// stillOurs returns an error if this re-gridding has published nothing because another
+// process has given it up and published a grid that needs no change by this request.
 func (s *session) stillOurs(ctx context.Context) error {
 	if s.lineage != nil {
 		return nil
