@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/number"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/strided"
 )
 
 // Real is the constraint for Go types that [ReadAs] and [WriteAs] convert to and from.

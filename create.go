@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/internal/scheme"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/rehearsal"
 )
 
 // CreateArray creates an array at a location, as [Location.CreateArray] does. If no

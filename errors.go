@@ -12,11 +12,11 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
-	"varve.dev/zarr/strictjson"
 )
 
 // The errors that callers test for with [errors.Is]. Others come from the standard

@@ -10,7 +10,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/element"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // FillValue is the value of elements that were never written, in the spelling of

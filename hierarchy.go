@@ -6,11 +6,11 @@ import (
 	"context"
 	"strings"
 
+	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	observing "varve.dev/zarr/store/observed"
-	"varve.dev/zarr/store/rehearsal"
 )
 
 // hierarchy is all nodes of one store.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"varve.dev/zarr/internal/fault"
-	"varve.dev/zarr/store/rehearsal"
+	"varve.dev/zarr/internal/rehearsal"
 )
 
 // Kind classifies an error for programs that branch on it or print it, such as the

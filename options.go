@@ -8,9 +8,9 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/rehearsal"
 )
 
 // Options are the options of opening a node. A nil *Options is the zero value, which

@@ -9,10 +9,10 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/rehearsal"
 )
 
 // fill sets every field below v that is zero.

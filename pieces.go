@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/strided"
 )
 
 // Piece has the elements that a selection takes from one chunk.

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/strided"
 )
 
 // Read returns the selected elements as a new block. A nil selection is the whole array.

@@ -9,10 +9,6 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/sharding"
-	"varve.dev/zarr/codec/vlen"
-	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/fault"
@@ -61,7 +57,7 @@ type Spec struct {
 	// little endian and "zstd" with level 0, as in zarr-python.
 	//
 	// A "zstd" that does not say whether it has a checksum has one in format 3, and none
-	// in format 2, where TensorStore refuses the member. With zstd.Extension it says so.
+	// in format 2, where TensorStore refuses the member. [codec.ZstdChecksum] says it.
 	Codecs []metadata.Extension
 	// KeyEncoding is the chunk key encoding. The zero value makes keys such as "c/0/1".
 	KeyEncoding metadata.KeyEncoding
@@ -184,7 +180,7 @@ func (s *Spec) codecs() ([]metadata.Extension, error) {
 	if len(s.InnerChunks) != len(s.Shape) {
 		return nil, fault.Argument("inner chunks of %d axes, the array has %d", len(s.InnerChunks), len(s.Shape))
 	}
-	shards, err := sharding.Extension(sharding.Configuration{Inner: s.InnerChunks, Codecs: chain, AtStart: s.IndexAtStart})
+	shards, err := codec.Shards(codec.Sharding{Inner: s.InnerChunks, Codecs: chain, AtStart: s.IndexAtStart})
 	return []metadata.Extension{shards}, err
 }
 
@@ -192,16 +188,16 @@ func (s *Spec) chain() []metadata.Extension {
 	if s.Codecs != nil {
 		return s.Codecs
 	}
-	compressor := zstd.Default(0)
+	compressor := codec.Zstd(0)
 	if s.Type.Variable() {
-		return []metadata.Extension{vlen.Extension(s.Type), compressor}
+		return []metadata.Extension{codec.VariableLength(s.Type), compressor}
 	}
 	order := ""
 	// The bytes codec has an endian member only for types with a byte order.
 	if s.Type.Ordered() {
 		order = "little"
 	}
-	return []metadata.Extension{bytescodec.Extension(order), compressor}
+	return []metadata.Extension{codec.Bytes(order), compressor}
 }
 
 func (s *Spec) names() ([]*string, error) {

@@ -9,8 +9,8 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/strided"
 )
 
 // ReadStrided is [Read] into memory with another layout than C order. The element at

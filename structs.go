@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/number"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/strided"
 )
 
 // ReadStructs returns selected structs as a block of Go structs. A tag of a field of T

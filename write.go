@@ -14,9 +14,9 @@ import (
 	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // Write stores src as the selected elements. src must have exactly these elements, in C

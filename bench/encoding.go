@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/blosc"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // mixture is an array whose character changes from part to part.
@@ -111,7 +110,7 @@ func (f mixture) chunks(g *grid.Grid) (all []strided.View) {
 func (f mixture) chain(shuffle string, level int, adapt bool) (*codec.Chain, error) {
 	codecs := packed()
 	if level > 0 {
-		codecs = append(raw(), blosc.Extension(blosc.Options{Level: level, Shuffle: shuffle, Element: f.dtype.Size()}))
+		codecs = append(raw(), codec.Blosc(codec.BloscOptions{Level: level, Shuffle: shuffle, Element: f.dtype.Size()}))
 	}
 	return (&codec.Environment{Adapt: adapt}).NewChain(codecs, codec.Spec{Type: f.dtype, Fill: make([]byte, f.dtype.Size()), Rank: len(f.shape)})
 }

@@ -11,10 +11,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/bench/protocol"
-	"varve.dev/zarr/codec/blosc"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -31,10 +28,10 @@ type set struct {
 	group  func(ctx context.Context, dir string) error
 }
 
-var _ = crc32c.Extension // registers the codec of the indexes of shards
+var _ = codec.CRC32C // registers the codec of the indexes of shards
 
-func raw() []metadata.Extension    { return []metadata.Extension{bytescodec.Extension("little")} }
-func packed() []metadata.Extension { return append(raw(), zstd.Extension(0, false)) }
+func raw() []metadata.Extension    { return []metadata.Extension{codec.Bytes("little")} }
+func packed() []metadata.Extension { return append(raw(), codec.ZstdChecksum(0, false)) }
 
 // every cuts axes into chunks of one length each.
 func every(lengths ...int64) (cuts []grid.Cut) {
@@ -89,14 +86,14 @@ func smallSets(z size) []set {
 		{name: "cells-zstd", values: uint16s, spec: zarr.Spec{Shape: cells, Type: dtype.Uint16, Chunks: every(64, 80), Codecs: packed()}},
 		{name: "tiny", values: uint8s, spec: zarr.Spec{
 			Shape: []int64{tiny, tiny, tiny}, Type: dtype.Uint8, Chunks: every(tiny, tiny, tiny), InnerChunks: every(4, 4, 4),
-			Codecs: []metadata.Extension{bytescodec.Extension("")},
+			Codecs: []metadata.Extension{codec.Bytes("")},
 		}},
 	}
 }
 
 func otherSets(z size) []set {
 	n, c := z.cube, z.chunk()
-	lz4 := blosc.Extension(blosc.Options{Compressor: "lz4", Level: 5, Shuffle: "shuffle", Element: 4})
+	lz4 := codec.Blosc(codec.BloscOptions{Compressor: "lz4", Level: 5, Shuffle: "shuffle", Element: 4})
 	archive := zarr.Spec{Shape: []int64{3650, 90, 180}, Type: dtype.Float32, Codecs: raw()}
 	regular, listed := archive, archive
 	regular.Chunks = every(365, 90, 180)

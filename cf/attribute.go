@@ -7,7 +7,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/missing"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // Attributes that describe missing values and packed numbers (CF conventions, sections

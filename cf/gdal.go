@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/gdal"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // itemsOf returns the items of an attribute. ok is false if it cannot be parsed.

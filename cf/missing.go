@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/ome"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strictjson"
 )
 
 // mask describes which elements of an array are missing.

@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/internal/gdal"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strictjson"
 )
 
 // Statements are the attributes of an array or a group: what they say about elements. If

@@ -15,7 +15,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/check"
-	"varve.dev/zarr/codec/crc32c"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
@@ -95,7 +95,7 @@ func jungle(t *testing.T, r *rand.Rand) *memstore.Store {
 			spec.DimensionNames = []string{"y", "x"}
 		}
 		if format == 3 && r.IntN(2) == 0 {
-			spec.Codecs = append(fixture.Plain(), crc32c.Extension())
+			spec.Codecs = append(fixture.Plain(), codec.CRC32C())
 		}
 		if format == 3 && r.IntN(2) == 0 {
 			spec.Chunks, spec.InnerChunks = []grid.Cut{grid.Every(4), grid.Every(4)}, []grid.Cut{grid.Every(2), grid.Every(1)}

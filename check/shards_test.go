@@ -13,8 +13,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/check"
-	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -31,7 +30,7 @@ func sharded(t *testing.T) *memstore.Store {
 	ctx, s := context.Background(), memstore.New()
 	g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
 	for name, codecs := range map[string][]metadata.Extension{
-		"fixed": append(fixture.Plain(), crc32c.Extension()), "packed": append(fixture.Plain(), zstd.Extension(1, true)), "plain": fixture.Plain(),
+		"fixed": append(fixture.Plain(), codec.CRC32C()), "packed": append(fixture.Plain(), codec.ZstdChecksum(1, true)), "plain": fixture.Plain(),
 	} {
 		spec := zarr.Spec{
 			Shape: []int64{16}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)}, Codecs: codecs,

@@ -8,13 +8,10 @@ import (
 	"testing"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strided"
 )
 
 // marker puts one byte before its content. That of an adapted one differs.
@@ -45,12 +42,12 @@ func TestAdapter(t *testing.T) {
 			return codec.Default.New(metadata.Extension{Name: name, Configuration: configuration})
 		})
 	}
-	little, mark := bytescodec.Extension("little"), metadata.Extension{Name: "marker"}
-	shards, err := sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(2)}, Codecs: []metadata.Extension{little, mark}})
+	little, mark := codec.Bytes("little"), metadata.Extension{Name: "marker"}
+	shards, err := codec.Shards(codec.Sharding{Inner: []grid.Cut{grid.Every(2)}, Codecs: []metadata.Extension{little, mark}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, exts := range [][]metadata.Extension{{little, mark}, {little, mark, crc32c.Extension()}, {shards}} {
+	for _, exts := range [][]metadata.Extension{{little, mark}, {little, mark, codec.CRC32C()}, {shards}} {
 		for _, adapt := range []bool{false, true} {
 			c, err := (&codec.Environment{Registry: r, Adapt: adapt}).NewChain(exts, specOf(dtype.Int16, 1))
 			if err != nil {

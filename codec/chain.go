@@ -8,8 +8,8 @@ import (
 
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strided"
 )
 
 // Error says which codec of a chain failed, and why.

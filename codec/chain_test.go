@@ -10,26 +10,20 @@ import (
 	"slices"
 	"testing"
 
+	_ "varve.dev/zarr/internal/codecs/bitround"
+	_ "varve.dev/zarr/internal/codecs/vlen"
+
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/bitround"
-	"varve.dev/zarr/codec/blosc"
-	"varve.dev/zarr/codec/bytescodec"
-	_ "varve.dev/zarr/codec/conditional"
-	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzipcodec"
-	_ "varve.dev/zarr/codec/n5"
-	_ "varve.dev/zarr/codec/numcodecs"
-	"varve.dev/zarr/codec/sharding"
-	"varve.dev/zarr/codec/transpose"
-	"varve.dev/zarr/codec/vlen"
-	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	_ "varve.dev/zarr/internal/codecs/conditional"
+	_ "varve.dev/zarr/internal/codecs/n5"
+	_ "varve.dev/zarr/internal/codecs/numcodecs"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strided"
 )
 
 // errBroken is what the codec "broken" fails with.
@@ -101,7 +95,7 @@ func wantPlace(t *testing.T, err, is error, name string, place int) {
 }
 
 func TestChainOrder(t *testing.T) {
-	little, turned := bytescodec.Extension("little"), transpose.Extension(1, 0)
+	little, turned := codec.Bytes("little"), codec.Transpose(1, 0)
 	named := func(name string) metadata.Extension { return metadata.Extension{Name: name} }
 	for _, tt := range []struct {
 		name  string
@@ -111,14 +105,14 @@ func TestChainOrder(t *testing.T) {
 		place int
 	}{
 		{"array codec behind bytes", []metadata.Extension{little, turned}, codec.ErrConfiguration, "transpose", 1},
-		{"array codec at the end", []metadata.Extension{turned, little, gzipcodec.Extension(1), turned}, codec.ErrConfiguration, "transpose", 3},
+		{"array codec at the end", []metadata.Extension{turned, little, codec.Gzip(1), turned}, codec.ErrConfiguration, "transpose", 3},
 		{"two serializers", []metadata.Extension{little, little}, codec.ErrConfiguration, "bytes", 1},
-		{"bytes codec first", []metadata.Extension{gzipcodec.Extension(1), little}, codec.ErrConfiguration, "gzip", 0},
-		{"bytes codec behind an array codec", []metadata.Extension{turned, crc32c.Extension(), little}, codec.ErrConfiguration, "crc32c", 1},
+		{"bytes codec first", []metadata.Extension{codec.Gzip(1), little}, codec.ErrConfiguration, "gzip", 0},
+		{"bytes codec behind an array codec", []metadata.Extension{turned, codec.CRC32C(), little}, codec.ErrConfiguration, "crc32c", 1},
 		{"only array codecs", []metadata.Extension{turned, turned}, codec.ErrConfiguration, "", 0},
 		{"nothing", nil, codec.ErrConfiguration, "", 0},
-		{"other rank", []metadata.Extension{transpose.Extension(2, 1, 0), little}, codec.ErrConfiguration, "transpose", 0},
-		{"no byte order", []metadata.Extension{turned, bytescodec.Extension("")}, codec.ErrConfiguration, "bytes", 1},
+		{"other rank", []metadata.Extension{codec.Transpose(2, 1, 0), little}, codec.ErrConfiguration, "transpose", 0},
+		{"no byte order", []metadata.Extension{turned, codec.Bytes("")}, codec.ErrConfiguration, "bytes", 1},
 		{"unknown", []metadata.Extension{little, named("nope")}, codec.ErrUnsupported, "nope", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -133,13 +127,13 @@ func TestChainOrder(t *testing.T) {
 // TestChainPlace damages what each codec of a chain is given.
 func TestChainPlace(t *testing.T) {
 	r, spec := opaque(), specOf(dtype.Bool, 1)
-	exts := []metadata.Extension{transpose.Extension(0), bytescodec.Extension(""), crc32c.Extension(), gzipcodec.Extension(1)}
+	exts := []metadata.Extension{codec.Transpose(0), codec.Bytes(""), codec.CRC32C(), codec.Gzip(1)}
 	for _, c := range []*codec.Chain{newChain(t, codec.Default, spec, exts...), newChain(t, r, spec, exts...)} {
 		decode := func(src []byte) error {
 			return c.Decode(&strided.View{Data: make([]byte, 3), Shape: []int64{3}, Size: 1}, src)
 		}
 		pack := func(data []byte, from int) []byte {
-			packer := newChain(t, codec.Default, specOf(dtype.Uint8, 1), append([]metadata.Extension{bytescodec.Extension("")}, exts[from:]...)...)
+			packer := newChain(t, codec.Default, specOf(dtype.Uint8, 1), append([]metadata.Extension{codec.Bytes("")}, exts[from:]...)...)
 			return must(packer.Encode(nil, strided.Contiguous(data, []int64{int64(len(data))}, 1)))
 		}
 		if err := decode(pack([]byte{0, 1, 0}, 2)); err != nil {
@@ -149,8 +143,8 @@ func TestChainPlace(t *testing.T) {
 		wantPlace(t, decode(pack([]byte{0, 1, 0, 1, 1, 1, 1}, 3)), codec.ErrChecksum, "crc32c", 2)
 		wantPlace(t, decode(pack([]byte{0, 1, 2}, 2)), codec.ErrCorrupt, "bytes", 1)
 	}
-	for place, exts := range [][]metadata.Extension{{{Name: "broken"}}, {transpose.Extension(0), {Name: "shapeless"}}} {
-		c := newChain(t, r, spec, append(exts, bytescodec.Extension(""))...)
+	for place, exts := range [][]metadata.Extension{{{Name: "broken"}}, {codec.Transpose(0), {Name: "shapeless"}}} {
+		c := newChain(t, r, spec, append(exts, codec.Bytes(""))...)
 		_, err := c.Encode(nil, strided.Contiguous(make([]byte, 3), []int64{3}, 1))
 		wantPlace(t, err, errBroken, exts[place].Name, place)
 		err = c.Decode(&strided.View{Data: make([]byte, 3), Shape: []int64{3}, Size: 1}, make([]byte, 3))
@@ -166,7 +160,7 @@ func must[T any](v T, err error) T {
 }
 
 func TestChainFacts(t *testing.T) {
-	little := bytescodec.Extension("little")
+	little := codec.Bytes("little")
 	for _, tt := range []struct {
 		name           string
 		typ            dtype.Type
@@ -175,9 +169,9 @@ func TestChainFacts(t *testing.T) {
 	}{
 		{"bytes", dtype.Uint8, []metadata.Extension{little}, true, true},
 		{"bools have to be looked at", dtype.Bool, []metadata.Extension{little}, false, true},
-		{"packed", dtype.Uint8, []metadata.Extension{little, gzipcodec.Extension(1)}, false, true},
-		{"turned", dtype.Uint8, []metadata.Extension{transpose.Extension(1, 0), little}, false, false},
-		{"turned back", dtype.Uint8, []metadata.Extension{transpose.Extension(1, 0), transpose.Extension(1, 0), little}, true, true},
+		{"packed", dtype.Uint8, []metadata.Extension{little, codec.Gzip(1)}, false, true},
+		{"turned", dtype.Uint8, []metadata.Extension{codec.Transpose(1, 0), little}, false, false},
+		{"turned back", dtype.Uint8, []metadata.Extension{codec.Transpose(1, 0), codec.Transpose(1, 0), little}, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newChain(t, codec.Default, specOf(tt.typ, 2), tt.exts...)
@@ -196,23 +190,23 @@ func TestChainFacts(t *testing.T) {
 
 // TestHasChecksum tells chains that find damage from those that do not.
 func TestHasChecksum(t *testing.T) {
-	little, index := bytescodec.Extension("little"), []metadata.Extension{bytescodec.Extension("little"), crc32c.Extension()}
+	little, index := codec.Bytes("little"), []metadata.Extension{codec.Bytes("little"), codec.CRC32C()}
 	shards := func(chain ...metadata.Extension) metadata.Extension {
-		return must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(1), grid.Every(1)}, Codecs: chain, IndexCodecs: index}))
+		return must(codec.Shards(codec.Sharding{Inner: []grid.Cut{grid.Every(1), grid.Every(1)}, Codecs: chain, IndexCodecs: index}))
 	}
 	named := func(name, configuration string) metadata.Extension {
 		return metadata.Extension{Name: name, Configuration: []byte(configuration)}
 	}
 	has := [][]metadata.Extension{
-		{little, zstd.Extension(0, true)}, {little, zstd.Extension(0, true), zstd.Extension(0, false)}, {little, gzipcodec.Extension(1)},
-		{little, zstd.Extension(0, false), crc32c.Extension()}, {shards(little, zstd.Extension(0, true))}, {shards(shards(little, crc32c.Extension()))},
-		{shards(little), crc32c.Extension()}, {little, named("numcodecs.zlib", `{}`)}, {little, named("numcodecs.bz2", `{}`)}, {little, named("numcodecs.fletcher32", `{}`)},
+		{little, codec.ZstdChecksum(0, true)}, {little, codec.ZstdChecksum(0, true), codec.ZstdChecksum(0, false)}, {little, codec.Gzip(1)},
+		{little, codec.ZstdChecksum(0, false), codec.CRC32C()}, {shards(little, codec.ZstdChecksum(0, true))}, {shards(shards(little, codec.CRC32C()))},
+		{shards(little), codec.CRC32C()}, {little, named("numcodecs.zlib", `{}`)}, {little, named("numcodecs.bz2", `{}`)}, {little, named("numcodecs.fletcher32", `{}`)},
 		{little, named("conditional", `{"codecs":["zstd","crc32c"]}`)},
 		{named("n5_default", `{"codecs":[{"name":"transpose","configuration":{"order":[1,0]}},{"name":"bytes","configuration":{"endian":"big"}},{"name":"gzip","configuration":{"level":1}}]}`)},
 	}
 	lacks := [][]metadata.Extension{
-		{little}, {little, zstd.Extension(0, false)}, {little, zstd.Default(0)}, {little, blosc.Extension(blosc.Options{Element: 4})}, {little, named("numcodecs.lz4", `{}`)},
-		{shards(little)}, {shards(little, zstd.Extension(0, false))}, {shards(shards(little))}, {little, named("numcodecs.zstd", `{}`)},
+		{little}, {little, codec.ZstdChecksum(0, false)}, {little, codec.Zstd(0)}, {little, codec.Blosc(codec.BloscOptions{Element: 4})}, {little, named("numcodecs.lz4", `{}`)},
+		{shards(little)}, {shards(little, codec.ZstdChecksum(0, false))}, {shards(shards(little))}, {little, named("numcodecs.zstd", `{}`)},
 		{little, named("conditional", `{"codecs":[{"name":"zstd","configuration":{"checksum":true}}]}`)},
 	}
 	for i, chain := range slices.Concat(has, lacks) {
@@ -241,10 +235,10 @@ func drawPair(t *rapid.T) pair {
 	}
 	var exts []metadata.Extension
 	for range rapid.IntRange(0, 2).Draw(t, "transposes") {
-		exts = append(exts, transpose.Extension(rapid.Permutation(axes).Draw(t, "order")...))
+		exts = append(exts, codec.Transpose(rapid.Permutation(axes).Draw(t, "order")...))
 	}
-	exts = append(exts, bytescodec.Extension(rapid.SampledFrom([]string{"little", "big"}).Draw(t, "endian")))
-	packers := []metadata.Extension{gzipcodec.Extension(1), zstd.Extension(0, false), zstd.Extension(3, true), crc32c.Extension()}
+	exts = append(exts, codec.Bytes(rapid.SampledFrom([]string{"little", "big"}).Draw(t, "endian")))
+	packers := []metadata.Extension{codec.Gzip(1), codec.ZstdChecksum(0, false), codec.ZstdChecksum(3, true), codec.CRC32C()}
 	exts = append(exts, rapid.SliceOfN(rapid.SampledFrom(packers), 0, 3).Draw(t, "packers")...)
 	spec := specOf(typ, len(shape))
 	return pair{must(new(codec.Environment).NewChain(exts, spec)), must((&codec.Environment{Registry: opaque()}).NewChain(exts, spec)), typ, shape}
@@ -358,21 +352,21 @@ func TestChainDamage(t *testing.T) {
 // its pools are filled.
 func TestDecodeAllocations(t *testing.T) {
 	racing.Skip(t)
-	little := bytescodec.Extension("little")
+	little := codec.Bytes("little")
 	for _, tt := range []struct {
 		exts []metadata.Extension
 		most float64
 	}{
 		{[]metadata.Extension{little}, 0},
-		{[]metadata.Extension{bytescodec.Extension("big")}, 0},
-		{[]metadata.Extension{little, crc32c.Extension()}, 0},
-		{[]metadata.Extension{little, zstd.Extension(0, false)}, 0},
-		{[]metadata.Extension{little, gzipcodec.Extension(1)}, 0},
-		{[]metadata.Extension{little, zstd.Extension(0, false), crc32c.Extension()}, 0},
-		{[]metadata.Extension{transpose.Extension(1, 0), little}, 0},
-		{[]metadata.Extension{transpose.Extension(1, 0), little, zstd.Extension(0, false)}, 0},
-		{[]metadata.Extension{bitround.Extension(5), little}, 0},
-		{[]metadata.Extension{transpose.Extension(1, 0), bitround.Extension(5), bitround.Extension(4), little, zstd.Extension(0, false)}, 0},
+		{[]metadata.Extension{codec.Bytes("big")}, 0},
+		{[]metadata.Extension{little, codec.CRC32C()}, 0},
+		{[]metadata.Extension{little, codec.ZstdChecksum(0, false)}, 0},
+		{[]metadata.Extension{little, codec.Gzip(1)}, 0},
+		{[]metadata.Extension{little, codec.ZstdChecksum(0, false), codec.CRC32C()}, 0},
+		{[]metadata.Extension{codec.Transpose(1, 0), little}, 0},
+		{[]metadata.Extension{codec.Transpose(1, 0), little, codec.ZstdChecksum(0, false)}, 0},
+		{[]metadata.Extension{codec.BitRound(5), little}, 0},
+		{[]metadata.Extension{codec.Transpose(1, 0), codec.BitRound(5), codec.BitRound(4), little, codec.ZstdChecksum(0, false)}, 0},
 	} {
 		c := newChain(t, codec.Default, specOf(dtype.Float32, 2), tt.exts...)
 		t.Run(fmt.Sprint(c.Names()), func(t *testing.T) {
@@ -390,10 +384,10 @@ func TestDecodeAllocations(t *testing.T) {
 // them.
 func TestEncodeAllocations(t *testing.T) {
 	racing.Skip(t)
-	little := bytescodec.Extension("little")
+	little := codec.Bytes("little")
 	for _, exts := range [][]metadata.Extension{
-		{little}, {transpose.Extension(1, 0), little}, {transpose.Extension(1, 0), little, crc32c.Extension()},
-		{bitround.Extension(5), little}, {transpose.Extension(1, 0), bitround.Extension(5), little},
+		{little}, {codec.Transpose(1, 0), little}, {codec.Transpose(1, 0), little, codec.CRC32C()},
+		{codec.BitRound(5), little}, {codec.Transpose(1, 0), codec.BitRound(5), little},
 	} {
 		c := newChain(t, codec.Default, specOf(dtype.Float32, 2), exts...)
 		v, dst := strided.Contiguous(make([]byte, 400), []int64{10, 10}, 4), make([]byte, 0, 500)
@@ -409,7 +403,7 @@ func TestTextAllocations(t *testing.T) {
 	racing.Skip(t)
 	text := must(dtype.Parse("string", nil))
 	for _, n := range []int64{10, 1000} {
-		c := newChain(t, codec.Default, codec.Spec{Type: text, Rank: 2}, transpose.Extension(1, 0), vlen.Extension(text), zstd.Extension(0, false))
+		c := newChain(t, codec.Default, codec.Spec{Type: text, Rank: 2}, codec.Transpose(1, 0), codec.VariableLength(text), codec.ZstdChecksum(0, false))
 		v := strided.Contiguous(make([]byte, 2*n*strided.RefSize), []int64{2, n}, strided.RefSize)
 		v.Heap = strided.NewHeap(nil)
 		data, offsets := []byte(nil), []int64{0}

@@ -9,8 +9,10 @@
 // also have powers, such as [Permuter] or [Trimmer], which save a chain work. Package
 // codectest tests a codec against its contract.
 //
-// A [Chain] has the codecs of one array. It is made and checked once, when the array is
-// opened. Each codec has a package of its own; importing it registers the codec.
+// Functions such as [Zstd] and [Shards] specify a codec for a new array: they return its
+// name and configuration. The codecs are in internal packages, which the root package
+// imports. A [Chain] has the codecs of one array. It is made and checked once, when the
+// array is opened.
 //
 // Elements in memory are in the byte order of the host.
 package codec
@@ -20,7 +22,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/sentinel"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 var (

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr/codec"
-	_ "varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
+	_ "varve.dev/zarr/internal/codecs/zstd"
 	"varve.dev/zarr/metadata"
 )
 

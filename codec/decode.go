@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/internal/budget"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Decode decodes the stored bytes src of a chunk into v. The caller sets Shape to the

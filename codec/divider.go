@@ -4,7 +4,7 @@ package codec
 
 import (
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Divided reports whether chunks consist of inner chunks that can be read and written one

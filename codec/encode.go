@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/internal/budget"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Encode appends the stored form of a chunk to dst. src has its elements in its encoded

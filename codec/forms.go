@@ -9,10 +9,9 @@ import (
 	"slices"
 	"strconv"
 
-	"varve.dev/zarr/codec/config"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strictjson"
 )
 
 // Repair describes how metadata of a codec was read that does not follow its
@@ -106,7 +105,7 @@ func readNoEndian(e metadata.Extension, spec Spec) (metadata.Extension, string) 
 	}
 	// Only these data types are stored without a byte order.
 	isKnown := spec.Type.Kind() == dtype.KindStruct || spec.Type.Kind() == dtype.KindUTF32
-	if e.Name != "bytes" || !isKnown || config.Decode(e.Configuration, &c) != nil || c.Endian != nil {
+	if e.Name != "bytes" || !isKnown || DecodeConfiguration(e.Configuration, &c) != nil || c.Endian != nil {
 		return e, ""
 	}
 	note := fmt.Sprintf(`the codec "bytes" has no endian, which %s needs: it was read as "little" (zarr-python 3.1 and GDAL leave it out)`, spec.Type)
@@ -118,7 +117,7 @@ func readOrderName(e metadata.Extension, spec Spec) (metadata.Extension, string)
 	var c struct {
 		Order string `json:"order"`
 	}
-	if e.Name != "transpose" || config.Decode(e.Configuration, &c) != nil || c.Order != "C" && c.Order != "F" {
+	if e.Name != "transpose" || DecodeConfiguration(e.Configuration, &c) != nil || c.Order != "C" && c.Order != "F" {
 		return e, ""
 	}
 	order := make([]byte, 0, 4*spec.Rank)
@@ -165,7 +164,7 @@ func readLevel(e metadata.Extension, _ Spec) (metadata.Extension, string) {
 		return e, ""
 	}
 	raw, found, err := metadata.Attribute(e.Configuration, l.member)
-	var n config.Int
+	var n Int
 	if !found || err != nil || n.UnmarshalJSON(raw) != nil {
 		return e, ""
 	}

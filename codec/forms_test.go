@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"varve.dev/zarr/codec"
-	_ "varve.dev/zarr/codec/blosc"
-	_ "varve.dev/zarr/codec/numcodecs"
-	_ "varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
+	_ "varve.dev/zarr/internal/codecs/blosc"
+	_ "varve.dev/zarr/internal/codecs/numcodecs"
+	_ "varve.dev/zarr/internal/codecs/sharding"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strictjson"
 )
 
 // chainOf reads the JSON of a list of codecs.

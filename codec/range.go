@@ -5,7 +5,7 @@ package codec
 import (
 	"math"
 
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // ranger returns the codec that can decode a range of elements, nil if there is none. It

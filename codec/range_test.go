@@ -10,10 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/blosc"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strided"
 )
 
 // drawPart draws a part of a chunk of that shape.
@@ -60,7 +59,7 @@ func TestDecodeWithin(t *testing.T) {
 		shape := rapid.SliceOfN(rapid.Int64Range(1, 12), 3, 3).Draw(t, "shape")
 		exts := []metadata.Extension{
 			{Name: "bytes", Configuration: []byte(`{"endian":"little"}`)},
-			blosc.Extension(blosc.Options{Compressor: "lz4", Level: 5, Element: typ.Size(), Block: 128}),
+			codec.Blosc(codec.BloscOptions{Compressor: "lz4", Level: 5, Element: typ.Size(), Block: 128}),
 		}
 		if rapid.Bool().Draw(t, "transposed") {
 			exts = append([]metadata.Extension{{Name: "transpose", Configuration: []byte(`{"order":[2,0,1]}`)}}, exts...)

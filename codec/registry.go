@@ -68,7 +68,7 @@ func (r *Registry) make(ext metadata.Extension) (any, error) {
 	f, ok := r.byName[ext.Name]
 	r.mu.RUnlock()
 	if !ok {
-		return nil, fmt.Errorf("%w: codec %q (import its package or register it)", ErrUnsupported, ext.Name)
+		return nil, fmt.Errorf("%w: codec %q (import varve.dev/zarr, or register it)", ErrUnsupported, ext.Name)
 	}
 	return f(ext.Configuration)
 }

@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"varve.dev/zarr/codec"
-	_ "varve.dev/zarr/codec/bytescodec"
-	_ "varve.dev/zarr/codec/crc32c"
-	_ "varve.dev/zarr/codec/gzipcodec"
-	_ "varve.dev/zarr/codec/transpose"
-	_ "varve.dev/zarr/codec/zstd"
+	_ "varve.dev/zarr/internal/codecs/bytescodec"
+	_ "varve.dev/zarr/internal/codecs/crc32c"
+	_ "varve.dev/zarr/internal/codecs/gzipcodec"
+	_ "varve.dev/zarr/internal/codecs/transpose"
+	_ "varve.dev/zarr/internal/codecs/zstd"
 	"varve.dev/zarr/metadata"
 )
 

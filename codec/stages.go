@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/internal/budget"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Chains whose array codecs do more than reorder axes take a block for each such codec.

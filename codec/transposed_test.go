@@ -8,11 +8,9 @@ import (
 	"time"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/clock"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // BenchmarkTransposed encodes chunks in C order with transposed axes, and decodes them to
@@ -25,7 +23,7 @@ func BenchmarkTransposed(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			c := newChain(b, codec.Default, specOf(typ, 2), transpose.Extension(1, 0), bytescodec.Extension("little"))
+			c := newChain(b, codec.Default, specOf(typ, 2), codec.Transpose(1, 0), codec.Bytes("little"))
 			n := side * side * int64(typ.Size())
 			plain, stored := make([]byte, n), make([]byte, 0, n)
 			for i := range plain {

@@ -8,7 +8,7 @@ import (
 
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Elements that differ in length, such as text, are references to a heap inside a chain

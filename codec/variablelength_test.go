@@ -7,13 +7,9 @@ import (
 	"testing"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzipcodec"
-	"varve.dev/zarr/codec/vlen"
-	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strided"
 )
 
 // wordsIn returns a view of 2 by 3 words, which are in no order in their heap.
@@ -35,10 +31,10 @@ func TestEncodeNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, behind := range map[string][]metadata.Extension{
-		"none": nil, "one": {zstd.Extension(1, false)}, "three": {gzipcodec.Extension(1), zstd.Extension(1, true), crc32c.Extension()},
+		"none": nil, "one": {codec.ZstdChecksum(1, false)}, "three": {codec.Gzip(1), codec.ZstdChecksum(1, true), codec.CRC32C()},
 	} {
 		spec := codec.Spec{Type: typ, Fill: []byte("fill"), Rank: 2}
-		exts := append([]metadata.Extension{vlen.Extension(typ)}, behind...)
+		exts := append([]metadata.Extension{codec.VariableLength(typ)}, behind...)
 		plain, fast := newChain(t, opaque(), spec, exts...), newChain(t, codec.Default, spec, exts...)
 		want, err := plain.Encode([]byte("before"), wordsIn())
 		if err != nil {
@@ -80,7 +76,7 @@ func TestEncodeNewFails(t *testing.T) {
 	r := opaque()
 	r.Register("failing", func([]byte) (any, error) { return failing{}, nil })
 	spec := codec.Spec{Type: typ, Fill: []byte("fill"), Rank: 2}
-	c := newChain(t, r, spec, vlen.Extension(typ), metadata.Extension{Name: "failing"}, gzipcodec.Extension(1))
+	c := newChain(t, r, spec, codec.VariableLength(typ), metadata.Extension{Name: "failing"}, codec.Gzip(1))
 	out, buffer, err := c.EncodeNew(wordsIn(), true)
 	defer buffer.Put()
 	wantPlace(t, err, errBroken, "failing", 1)

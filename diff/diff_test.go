@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/diff"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -302,7 +302,7 @@ func TestAlike(t *testing.T) {
 		t.Errorf("other codecs: %+v", r)
 	}
 	// The same bytes in another byte order are other numbers.
-	spec.Codecs = []metadata.Extension{bytescodec.Extension("big")}
+	spec.Codecs = []metadata.Extension{codec.Bytes("big")}
 	d := create(t, spec)
 	for chunk := range c.Chunks() {
 		data := fixture.Must(c.ReadEncodedChunk(ctx, chunk.Index))

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // Parse returns the data type with the given name and configuration. The configuration is

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // floatFormat describes a format of floating-point numbers: a sign, a biased exponent and

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // FormatFill returns the canonical fill value of an element as JSON. The element has

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // ParseText returns the element that a text from a command line or a table stands for.

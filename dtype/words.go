@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // parseJSON reads one JSON value.

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/crc32c"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/grid"
@@ -143,7 +143,7 @@ func (d drawer) spec(format int, typ dtype.Type, rows, axis int64, shape ...int6
 		}
 	}
 	if format == 3 && d.one(3) && !typ.Variable() {
-		s.Codecs = append(fixture.Packed(), crc32c.Extension())
+		s.Codecs = append(fixture.Packed(), codec.CRC32C())
 	}
 	if d.one(3) {
 		s.KeyEncoding = metadata.V2Dot

@@ -5,7 +5,7 @@ package grid
 import (
 	"fmt"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // ParseOptions permits experimental forms. The zero value permits none.

@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // members returns the named members of an object. The first ones are required, the others

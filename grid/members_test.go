@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // TestPacked compares lists that are read from their text with packed ones: their runs,

@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // naive is a chunk grid as the documents describe it, read with big numbers and loops.

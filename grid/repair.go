@@ -5,7 +5,7 @@ package grid
 import (
 	"iter"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // older lists forms of chunk grids that programs wrote before, or beside, the specified

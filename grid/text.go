@@ -2,7 +2,7 @@
 
 package grid
 
-import "varve.dev/zarr/strictjson"
+import "varve.dev/zarr/internal/strictjson"
 
 // ParseCuts parses the division of an array of the given shape, in the JSON that users
 // write. The text is one integer for all axes (10), or a list with one entry per axis. An

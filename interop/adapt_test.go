@@ -11,8 +11,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/blosc"
-	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -34,7 +33,7 @@ func TestAdaptedCodecs(t *testing.T) {
 		defer a.Close()
 		check(t, a.WriteBytes(t.Context(), nil, want))
 		_, err = regrid.Do(t.Context(), a, regrid.Rechunking{
-			Codecs: []metadata.Extension{bytescodec.Extension("little"), blosc.Extension(blosc.Options{Level: 5, Element: 4})},
+			Codecs: []metadata.Extension{codec.Bytes("little"), codec.Blosc(codec.BloscOptions{Level: 5, Element: 4})},
 			Inner:  inner, Adapt: true,
 		}, nil)
 		check(t, err)

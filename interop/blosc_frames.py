@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Writes the frames in codec/blosc/testdata/frames, with numcodecs, and with the c-blosc at LIBBLOSC.
+"""Writes the frames in internal/codecs/blosc/testdata/frames, with numcodecs, and with the c-blosc at LIBBLOSC.
 
-    python interop/blosc_frames.py codec/blosc/testdata/frames
+    python interop/blosc_frames.py internal/codecs/blosc/testdata/frames
 
 numcodecs lacks Snappy. Its frames need a c-blosc with Snappy at the path LIBBLOSC, such as that of Debian. A name
 has the content (see content in the test) and the options:

@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"varve.dev/zarr/codec"
 	zarrcodec "varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/blosc"
 )
 
 // bloscCase is a configuration with which both implementations write a frame.
@@ -29,7 +29,7 @@ type bloscCase struct {
 // codec returns the codec of the case.
 func (c bloscCase) codec(t *testing.T) zarrcodec.BytesBytes {
 	t.Helper()
-	made, err := zarrcodec.Default.New(blosc.Extension(blosc.Options{
+	made, err := zarrcodec.Default.New(codec.Blosc(codec.BloscOptions{
 		Compressor: c.Cname, Level: c.Level, Shuffle: []string{"noshuffle", "shuffle", "bitshuffle"}[c.Shuffle],
 		Element: c.Element, Block: c.Block,
 	}))

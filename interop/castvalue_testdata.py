@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Writes casts of single values by cast-value-rs, the backend of zarr-python: testdata of codec/castvalue.
+"""Writes casts of single values by cast-value-rs, the backend of zarr-python: testdata of internal/codecs/castvalue.
 
     pip install 'cast-value-rs>=0.4.2' numpy
     python castvalue_testdata.py ../codec/castvalue/testdata/casts.txt

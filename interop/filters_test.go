@@ -16,22 +16,22 @@ import (
 // numbers from 0 to 100.
 var filtered = []struct {
 	typ    string
-	codecs []codec
+	codecs []codecJSON
 }{
-	{"float64", []codec{{"scale_offset", map[string]any{"offset": -8, "scale": 4}}}},
-	{"float32", []codec{{"scale_offset", map[string]any{"scale": 0.5}}, {"numcodecs.bitround", map[string]any{"keepbits": 9}}}},
-	{"int64", []codec{{"scale_offset", map[string]any{"offset": -3, "scale": 7}}}},
-	{"uint16", []codec{{"scale_offset", map[string]any{"scale": 600}}}},
-	{"float64", []codec{{"numcodecs.fixedscaleoffset", map[string]any{"offset": 3, "scale": 2.0, "dtype": "<f8", "astype": "<i2"}}}},
-	{"float32", []codec{{"numcodecs.fixedscaleoffset", map[string]any{"offset": 0, "scale": 2, "dtype": "<f4", "astype": "<u1"}}}},
-	{"int32", []codec{{"numcodecs.delta", map[string]any{"dtype": "<i4", "astype": "<i2"}}}},
-	{"uint8", []codec{{"numcodecs.delta", map[string]any{"dtype": "|u1"}}}},
-	{"float32", []codec{{"numcodecs.delta", map[string]any{"dtype": "<f4", "astype": "<f8"}}}},
-	{"int16", []codec{{"numcodecs.astype", map[string]any{"encode_dtype": "<f8", "decode_dtype": "<i2"}}}},
-	{"float64", []codec{{"numcodecs.astype", map[string]any{"encode_dtype": "|u1", "decode_dtype": "<f8"}}, {"numcodecs.delta", map[string]any{"dtype": "|u1", "astype": "<i4"}}}},
-	{"float32", []codec{{"numcodecs.quantize", map[string]any{"digits": 2, "dtype": "<f4"}}}},
-	{"float16", []codec{{"numcodecs.bitround", map[string]any{"keepbits": 8}}}},
-	{"bool", []codec{{"numcodecs.packbits", map[string]any{}}}},
+	{"float64", []codecJSON{{"scale_offset", map[string]any{"offset": -8, "scale": 4}}}},
+	{"float32", []codecJSON{{"scale_offset", map[string]any{"scale": 0.5}}, {"numcodecs.bitround", map[string]any{"keepbits": 9}}}},
+	{"int64", []codecJSON{{"scale_offset", map[string]any{"offset": -3, "scale": 7}}}},
+	{"uint16", []codecJSON{{"scale_offset", map[string]any{"scale": 600}}}},
+	{"float64", []codecJSON{{"numcodecs.fixedscaleoffset", map[string]any{"offset": 3, "scale": 2.0, "dtype": "<f8", "astype": "<i2"}}}},
+	{"float32", []codecJSON{{"numcodecs.fixedscaleoffset", map[string]any{"offset": 0, "scale": 2, "dtype": "<f4", "astype": "<u1"}}}},
+	{"int32", []codecJSON{{"numcodecs.delta", map[string]any{"dtype": "<i4", "astype": "<i2"}}}},
+	{"uint8", []codecJSON{{"numcodecs.delta", map[string]any{"dtype": "|u1"}}}},
+	{"float32", []codecJSON{{"numcodecs.delta", map[string]any{"dtype": "<f4", "astype": "<f8"}}}},
+	{"int16", []codecJSON{{"numcodecs.astype", map[string]any{"encode_dtype": "<f8", "decode_dtype": "<i2"}}}},
+	{"float64", []codecJSON{{"numcodecs.astype", map[string]any{"encode_dtype": "|u1", "decode_dtype": "<f8"}}, {"numcodecs.delta", map[string]any{"dtype": "|u1", "astype": "<i4"}}}},
+	{"float32", []codecJSON{{"numcodecs.quantize", map[string]any{"digits": 2, "dtype": "<f4"}}}},
+	{"float16", []codecJSON{{"numcodecs.bitround", map[string]any{"keepbits": 8}}}},
+	{"bool", []codecJSON{{"numcodecs.packbits", map[string]any{}}}},
 }
 
 // TestFilters lets each implementation write random arrays with codecs that change
@@ -67,7 +67,7 @@ func randomFiltered(r *rand.Rand) spec {
 	}
 	s.Type, s.Filters = f.typ, slices.Concat(s.Filters, f.codecs)
 	s.Fill = wholeNumbers(r, f.typ, nil, 1)
-	s.Serializer = codec{"bytes", map[string]any{"endian": pick(r, "little", "big")}}
+	s.Serializer = codecJSON{"bytes", map[string]any{"endian": pick(r, "little", "big")}}
 	return s
 }
 

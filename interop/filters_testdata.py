@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Writes chunks encoded by the filters of numcodecs: testdata of codec/numcodecs.
+"""Writes chunks encoded by the filters of numcodecs: testdata of internal/codecs/numcodecs.
 
     pip install numcodecs numpy
     python filters_testdata.py ../codec/numcodecs/testdata/filters.jsonl

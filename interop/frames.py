@@ -6,7 +6,7 @@
     python frames.py read ARCHIVE                      decodes the frames of an archive
 
 An archive has plain/<n>, frame/<n>, and manifest.json: a list of {"id", "configuration", "plain", "frame"}, where the last two are
-names in the archive. Those in codec/numcodecs/testdata, of all codecs but lzma, and in codec/extra/testdata, of lzma, were written with
+names in the archive. Those in internal/codecs/numcodecs/testdata, of all codecs but lzma, and in codec/extra/testdata, of lzma, were written with
 numcodecs 0.17.1 and seed 1.
 """
 

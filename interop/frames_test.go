@@ -18,7 +18,7 @@ import (
 
 	zarrcodec "varve.dev/zarr/codec"
 	_ "varve.dev/zarr/codec/extra"
-	_ "varve.dev/zarr/codec/numcodecs"
+	_ "varve.dev/zarr/internal/codecs/numcodecs"
 	"varve.dev/zarr/metadata"
 )
 

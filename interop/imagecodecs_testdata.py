@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Chunks of imagecodecs, for codec/imagecodecs.
+"""Chunks of imagecodecs, for internal/codecs/imagecodecs.
 
     python imagecodecs_testdata.py > ../codec/imagecodecs/testdata/chunks.jsonl
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Writes chunks of the N5 store of zarr-python 2, which pads blocks at the border: testdata of codec/n5.
+"""Writes chunks of the N5 store of zarr-python 2, which pads blocks at the border: testdata of internal/codecs/n5.
 
     pip install zarr==2.18.3 'numcodecs<0.16'
     python n5_testdata.py ../codec/n5/testdata/blocks.jsonl

@@ -15,7 +15,7 @@ import (
 
 	"varve.dev/zarr"
 	zarrcodec "varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/sharding"
+	"varve.dev/zarr/internal/codecs/sharding"
 	"varve.dev/zarr/store"
 )
 
@@ -102,8 +102,8 @@ func (w *twins) disorder(t *testing.T, r *rand.Rand) {
 
 // isNested reports whether inner chunks are shards themselves.
 func (s spec) isNested() bool {
-	inner := s.Serializer.Configuration["codecs"].([]codec)
-	return slices.ContainsFunc(inner, func(c codec) bool { return c.Name == sharding.Name })
+	inner := s.Serializer.Configuration["codecs"].([]codecJSON)
+	return slices.ContainsFunc(inner, func(c codecJSON) bool { return c.Name == sharding.Name })
 }
 
 // compare compares the stored bytes.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Writes results of zarr-python's scale_offset codec: testdata of codec/scaleoffset.
+"""Writes results of zarr-python's scale_offset codec: testdata of internal/codecs/scaleoffset.
 
     pip install 'zarr>=3.4' numpy
     python scaleoffset_testdata.py ../codec/scaleoffset/testdata/values.txt

@@ -130,6 +130,6 @@ func (s spec) checked() bool {
 	if s.units == nil {
 		return true
 	}
-	chain := s.Serializer.Configuration["index_codecs"].([]codec)
-	return slices.ContainsFunc(chain, func(c codec) bool { return c.Name == "crc32c" })
+	chain := s.Serializer.Configuration["index_codecs"].([]codecJSON)
+	return slices.ContainsFunc(chain, func(c codecJSON) bool { return c.Name == "crc32c" })
 }

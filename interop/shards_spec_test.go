@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/codecs/sharding"
 )
 
 // shardedSpec returns a sharded array with up to three levels of shards, any grid, type,
@@ -40,7 +40,9 @@ func hasZero(complex []byte) bool {
 	return zero(complex[:half]) || zero(complex[half:])
 }
 
-func checksums(r *rand.Rand) []codec { return slices.Repeat([]codec{{Name: "crc32c"}}, r.IntN(2)) }
+func checksums(r *rand.Rand) []codecJSON {
+	return slices.Repeat([]codecJSON{{Name: "crc32c"}}, r.IntN(2))
+}
 
 // shard nests the codecs in shards, up to three levels, and returns the number of
 // elements of an innermost chunk.
@@ -53,11 +55,11 @@ func (s *spec) shard(r *rand.Rand, plain bool) int64 {
 		if level > 0 {
 			s.units = randomUnits(r, s.units, most)
 		}
-		s.Serializer = codec{sharding.Name, map[string]any{
+		s.Serializer = codecJSON{sharding.Name, map[string]any{
 			"chunk_shape": s.units, "codecs": s.chain(), "index_codecs": randomIndexCodecs(r, rank),
 			"index_location": pick(r, "start", "end"),
 		}}
-		s.Filters, s.Compressors = []codec{}, []codec{}
+		s.Filters, s.Compressors = []codecJSON{}, []codecJSON{}
 		if rank > 0 && r.IntN(4) == 0 {
 			s.transpose(r)
 		}
@@ -74,7 +76,7 @@ func (s *spec) shard(r *rand.Rand, plain bool) int64 {
 // lengths along the axes of the array.
 func (s *spec) transpose(r *rand.Rand) {
 	order, before := r.Perm(len(s.Shape)), s.units
-	s.Filters = []codec{{"transpose", map[string]any{"order": order}}}
+	s.Filters = []codecJSON{{"transpose", map[string]any{"order": order}}}
 	s.units = make([]int64, len(order))
 	for i, axis := range order {
 		s.units[axis] = before[i]
@@ -82,7 +84,9 @@ func (s *spec) transpose(r *rand.Rand) {
 }
 
 // chain returns all codecs.
-func (s *spec) chain() []codec { return slices.Concat(s.Filters, []codec{s.Serializer}, s.Compressors) }
+func (s *spec) chain() []codecJSON {
+	return slices.Concat(s.Filters, []codecJSON{s.Serializer}, s.Compressors)
+}
 
 // randomUnits returns random multiples of lengths.
 func randomUnits(r *rand.Rand, lengths []int64, most int64) []int64 {
@@ -93,12 +97,12 @@ func randomUnits(r *rand.Rand, lengths []int64, most int64) []int64 {
 	return units
 }
 
-func randomIndexCodecs(r *rand.Rand, rank int) []codec {
-	chain := []codec{{"bytes", map[string]any{"endian": pick(r, "little", "little", "big")}}}
+func randomIndexCodecs(r *rand.Rand, rank int) []codecJSON {
+	chain := []codecJSON{{"bytes", map[string]any{"endian": pick(r, "little", "little", "big")}}}
 	if r.IntN(5) == 0 {
-		chain = slices.Insert(chain, 0, codec{"transpose", map[string]any{"order": r.Perm(rank + 1)}})
+		chain = slices.Insert(chain, 0, codecJSON{"transpose", map[string]any{"order": r.Perm(rank + 1)}})
 	}
-	return append(chain, slices.Repeat([]codec{{Name: "crc32c"}}, pick(r, 0, 1, 1, 1, 2))...)
+	return append(chain, slices.Repeat([]codecJSON{{Name: "crc32c"}}, pick(r, 0, 1, 1, 1, 2))...)
 }
 
 // cutShards cuts the axes between inner chunks. If a transposition comes first,
@@ -153,11 +157,11 @@ func product(lengths []int64) int64 {
 // describe it.
 func (s *spec) describeShards(t *testing.T, d *zarr.Spec) {
 	c := s.Serializer.Configuration
-	usual := []codec{{"bytes", map[string]any{"endian": "little"}}, {Name: "crc32c"}}
+	usual := []codecJSON{{"bytes", map[string]any{"endian": "little"}}, {Name: "crc32c"}}
 	if s.units == nil || len(s.chain()) > 1 || !reflect.DeepEqual(c["index_codecs"], usual) {
 		return
 	}
-	d.Codecs, d.InnerChunks, d.IndexAtStart = extensions(t, c["codecs"].([]codec)), []grid.Cut{}, c["index_location"] == "start"
+	d.Codecs, d.InnerChunks, d.IndexAtStart = extensions(t, c["codecs"].([]codecJSON)), []grid.Cut{}, c["index_location"] == "start"
 	for _, n := range s.units {
 		d.InnerChunks = append(d.InnerChunks, grid.Every(n))
 	}

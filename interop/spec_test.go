@@ -16,9 +16,9 @@ type spec struct {
 	Type        string         `json:"type"`
 	Chunks      []cut          `json:"chunks"`
 	Fill        element        `json:"fill"`
-	Filters     []codec        `json:"filters"`
-	Serializer  codec          `json:"serializer"`
-	Compressors []codec        `json:"compressors"`
+	Filters     []codecJSON    `json:"filters"`
+	Serializer  codecJSON      `json:"serializer"`
+	Compressors []codecJSON    `json:"compressors"`
 	Keys        keys           `json:"keys"`
 	Names       []*string      `json:"names"`
 	Attributes  map[string]any `json:"attributes"`
@@ -72,7 +72,7 @@ type element []byte
 // MarshalText writes hexadecimal digits.
 func (e element) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(e)), nil }
 
-type codec struct {
+type codecJSON struct {
 	Name          string         `json:"name"`
 	Configuration map[string]any `json:"configuration,omitzero"`
 }
@@ -99,8 +99,8 @@ func randomSpec(r *rand.Rand) spec {
 	typ := types[r.IntN(len(types))]
 	s := spec{
 		Shape: randomShape(r), Type: typ.name, Keys: pick(r, keys{"default", "/"}, keys{"default", "."}, keys{"v2", "."}, keys{"v2", "/"}),
-		Attributes: randomAttributes(r), Filters: []codec{}, Compressors: randomCompressors(r),
-		Serializer: codec{Name: "bytes"}, Chunks: []cut{},
+		Attributes: randomAttributes(r), Filters: []codecJSON{}, Compressors: randomCompressors(r),
+		Serializer: codecJSON{Name: "bytes"}, Chunks: []cut{},
 	}
 	s.Fill = randomElements(r, typ.name, 1)
 	for typ.number == 2 && hasNaN(s.Fill, typ.unit) {
@@ -116,7 +116,7 @@ func randomSpec(r *rand.Rand) spec {
 		s.Chunks = append(s.Chunks, randomCut(r, extent, listed))
 	}
 	if len(s.Shape) > 0 && r.IntN(3) == 0 {
-		s.Filters = []codec{{"transpose", map[string]any{"order": r.Perm(len(s.Shape))}}}
+		s.Filters = []codecJSON{{"transpose", map[string]any{"order": r.Perm(len(s.Shape))}}}
 	}
 	if len(s.Shape) > 0 && r.IntN(2) == 0 {
 		s.Names = randomNames(r, len(s.Shape))
@@ -152,13 +152,13 @@ func randomCut(r *rand.Rand, extent int64, listed int) cut {
 	return c
 }
 
-func randomCompressors(r *rand.Rand) []codec {
-	chain := []codec{}
+func randomCompressors(r *rand.Rand) []codecJSON {
+	chain := []codecJSON{}
 	for range r.IntN(3) {
 		chain = append(chain, pick(r,
-			codec{"gzip", map[string]any{"level": r.IntN(10)}},
-			codec{"zstd", map[string]any{"level": r.IntN(10), "checksum": r.IntN(2) == 0}},
-			codec{Name: "crc32c"}))
+			codecJSON{"gzip", map[string]any{"level": r.IntN(10)}},
+			codecJSON{"zstd", map[string]any{"level": r.IntN(10), "checksum": r.IntN(2) == 0}},
+			codecJSON{Name: "crc32c"}))
 	}
 	return chain
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -24,7 +24,7 @@ func (b *timeTable) array(shape []int64, cuts ...grid.Cut) string {
 	path := b.fresh()
 	a, err := zarr.CreateArray(b.Context(), path, zarr.Spec{
 		Shape: shape, Type: dtype.Float32, Chunks: cuts,
-		Codecs: []metadata.Extension{bytescodec.Extension("little")},
+		Codecs: []metadata.Extension{codec.Bytes("little")},
 	}, nil)
 	check(b.T, err)
 	check(b.T, a.Close())

@@ -11,8 +11,7 @@ import (
 	"sync/atomic"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -97,7 +96,7 @@ func (b *timeTable) oneShard(n int64) (path string, data []byte) {
 	whole, inner := []grid.Cut{grid.Every(n), grid.Every(n), grid.Every(n)}, []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)}
 	a, err := zarr.CreateArray(b.Context(), path, zarr.Spec{
 		Shape: []int64{n, n, n}, Type: dtype.Uint8, Chunks: whole, InnerChunks: inner,
-		Codecs: []metadata.Extension{bytescodec.Extension("")},
+		Codecs: []metadata.Extension{codec.Bytes("")},
 	}, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
 	check(b.T, err)
 	check(b.T, a.WriteBytes(b.Context(), nil, data))
@@ -162,7 +161,7 @@ func (b *timeTable) cube(shape, shard, inner int64) string {
 	cuts := func(n int64) []grid.Cut { return []grid.Cut{grid.Every(n), grid.Every(n), grid.Every(n)} }
 	a, err := zarr.CreateArray(b.Context(), path, zarr.Spec{
 		Shape: []int64{shape, shape, shape}, Type: dtype.Uint16, Chunks: cuts(shard), InnerChunks: cuts(inner),
-		Codecs: []metadata.Extension{bytescodec.Extension("little"), zstd.Extension(0, false)},
+		Codecs: []metadata.Extension{codec.Bytes("little"), codec.ZstdChecksum(0, false)},
 	}, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
 	check(b.T, err)
 	data := make([]uint16, shape*shape*shape)

@@ -105,7 +105,7 @@ func (varve) members(t *testing.T, path string) tree {
 	return found
 }
 
-func extensions(t *testing.T, codecs []codec) []metadata.Extension {
+func extensions(t *testing.T, codecs []codecJSON) []metadata.Extension {
 	var chain []metadata.Extension
 	for _, c := range codecs {
 		e := metadata.Extension{Name: c.Name}

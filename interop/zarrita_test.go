@@ -18,19 +18,12 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/blosc"
-	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzipcodec"
-	"varve.dev/zarr/codec/numcodecs"
-	"varve.dev/zarr/codec/transpose"
-	"varve.dev/zarr/codec/vlen"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/codecs/numcodecs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
-
-	"varve.dev/zarr/codec/bytescodec"
 )
 
 //go:embed zarrita/read.js
@@ -126,8 +119,8 @@ func TestZarrita(t *testing.T) {
 func zarritaCodecs(r *rand.Rand, typ dtype.Type) map[string]metadata.Extension {
 	cname := pick(r, "blosclz", "lz4", "lz4hc", "zlib", "zstd")
 	return map[string]metadata.Extension{
-		"gzip": gzipcodec.Extension(r.IntN(10)), "zstd": zstd.Extension(r.IntN(6), r.IntN(2) == 0), "crc32c": crc32c.Extension(),
-		"blosc": blosc.Extension(blosc.Options{
+		"gzip": codec.Gzip(r.IntN(10)), "zstd": codec.ZstdChecksum(r.IntN(6), r.IntN(2) == 0), "crc32c": codec.CRC32C(),
+		"blosc": codec.Blosc(codec.BloscOptions{
 			Compressor: cname, Level: r.IntN(10), Shuffle: pick(r, "noshuffle", "shuffle", "bitshuffle"), Element: max(1, typ.Size()),
 		}),
 		"numcodecs.zlib": numcodecs.Zlib(r.IntN(10)), "numcodecs.lz4": numcodecs.LZ4(1), "numcodecs.shuffle": numcodecs.Shuffle(max(1, typ.Unit())),
@@ -163,15 +156,15 @@ func specForZarrita(t *testing.T, r *rand.Rand) zarr.Spec {
 
 func chainForZarrita(r *rand.Rand, s zarr.Spec) (chain []metadata.Extension) {
 	if r.IntN(3) == 0 && len(s.Shape) > 1 && s.Format == 3 {
-		chain = append(chain, transpose.Extension(r.Perm(len(s.Shape))...))
+		chain = append(chain, codec.Transpose(r.Perm(len(s.Shape))...))
 	}
 	switch {
 	case s.Type.Variable():
-		chain = append(chain, vlen.Extension(s.Type))
+		chain = append(chain, codec.VariableLength(s.Type))
 	case s.Type.Unit() == 1:
-		chain = append(chain, bytescodec.Extension(""))
+		chain = append(chain, codec.Bytes(""))
 	default:
-		chain = append(chain, bytescodec.Extension(pick(r, "little", "big")))
+		chain = append(chain, codec.Bytes(pick(r, "little", "big")))
 	}
 	known := zarritaCodecs(r, s.Type)
 	shuffle := known["numcodecs.shuffle"]

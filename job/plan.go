@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/regrid"
-	"varve.dev/zarr/strictjson"
 )
 
 // Version is the version of the form of plans.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // Array is the metadata of an array (zarr-specs v3.1 core, "Array metadata").

@@ -5,7 +5,7 @@ package metadata
 import (
 	"slices"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // Attribute returns the JSON of the attribute with the given key, verbatim. It

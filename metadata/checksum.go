@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // WithChecksums returns codecs in which every zstd says whether it stores checksums: as

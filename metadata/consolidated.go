@@ -7,7 +7,7 @@ import (
 	"iter"
 	"slices"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // Consolidated is a copy of the documents of all nodes below a group. It is for listing

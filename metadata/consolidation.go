@@ -6,7 +6,7 @@ import (
 	"iter"
 	"slices"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // NewConsolidated returns the consolidated metadata of nodes, which are pairs of a path

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/internal/quantity"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // NoDimensionNames is the result of [Array.Unnamed] for an array without any names of

@@ -5,7 +5,7 @@ package metadata
 import (
 	"slices"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // field identifies a member that the specification names, in the order of writing.

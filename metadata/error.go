@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/internal/sentinel"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 var (

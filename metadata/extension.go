@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // Extension is the value of an extension point: a data type, chunk grid, chunk key

@@ -7,7 +7,7 @@ import (
 	"math"
 	"strconv"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // KeyEncoding makes the keys of chunks from their indices (zarr-specs v3.1 core, "Chunk

@@ -2,7 +2,7 @@
 
 package metadata
 
-import "varve.dev/zarr/strictjson"
+import "varve.dev/zarr/internal/strictjson"
 
 // Limits bounds what is read and written. A field that is not positive stands for the
 // default.

@@ -4,7 +4,7 @@ package metadata
 
 import (
 	"varve.dev/zarr/internal/nodename"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // Node is an [*Array] or a [*Group].

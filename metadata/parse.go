@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"errors"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // Parse parses a zarr.json document of either node type. Errors are of type [*Error] and

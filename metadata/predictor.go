@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"slices"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // predictors are the codecs whose configuration may have the shape of chunks.

@@ -5,7 +5,7 @@ package metadata
 import (
 	"fmt"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // ParseV2 parses a node of format 2. name is the name of document: [V2Array] or

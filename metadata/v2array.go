@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // newArrayV2 reads the document of an array. If only unsupported parts are at fault, it

@@ -13,7 +13,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/shuffle"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // numcodecsPrefix begins the names that the codecs of numcodecs have in format 3. Codecs

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // RecordV2 returns the entry of a node of format 2 in consolidated metadata: an object of

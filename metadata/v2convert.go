@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // ToV3 returns the array in format 3. Chunk keys and chunk bytes stay the same, and the

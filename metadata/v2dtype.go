@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // dtype reads the data type. An unknown type keeps its name.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // readerV2 reads the document of an array of format 2.

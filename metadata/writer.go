@@ -5,7 +5,7 @@ package metadata
 import (
 	"strconv"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // writer composes a document. It checks every piece of JSON from outside by itself, so

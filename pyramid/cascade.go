@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/parallel"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // cascade makes all tiles of all levels. A tile is handed to the one above it, and

@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // source is what a level is made from: the array, or the level below.

@@ -9,8 +9,8 @@ import (
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/strided"
 )
 
 // tile is a chunk of a level in memory. Only the elements within the array are kept.

@@ -7,8 +7,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/blosc"
-	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 )
@@ -16,7 +15,7 @@ import (
 // TestRequestOfCodecs passes requests with codecs to another process. No compressor is
 // something else than the compressor that is there.
 func TestRequestOfCodecs(t *testing.T) {
-	codecs := []metadata.Extension{bytescodec.Extension("little"), blosc.Extension(blosc.Options{Level: 5, Element: 4})}
+	codecs := []metadata.Extension{codec.Bytes("little"), codec.Blosc(codec.BloscOptions{Level: 5, Element: 4})}
 	for _, r := range []Rechunking{
 		{Codecs: codecs, Inner: Cuts{grid.Every(3)}},
 		{Compressor: codecs[1:], Adapt: true},

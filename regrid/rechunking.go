@@ -9,7 +9,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/snapshot"
@@ -197,12 +196,12 @@ func (r Rechunking) codecs(s *snapshot.Array) ([]metadata.Extension, error) {
 	}
 	switch {
 	case r.Inner != nil:
-		e, err := sharding.Extension(sharding.Configuration{Inner: r.Inner, Codecs: units, AtStart: r.IndexAtStart})
+		e, err := codec.Shards(codec.Sharding{Inner: r.Inner, Codecs: units, AtStart: r.IndexAtStart})
 		return []metadata.Extension{e}, err
 	case r.Unpack || !s.Engine.Chain.Divided():
 		return units, nil
 	}
-	e, err := sharding.Extension(sharding.Configuration{Inner: s.Engine.Chain.Inner(), Codecs: units, AtStart: r.IndexAtStart})
+	e, err := codec.Shards(codec.Sharding{Inner: s.Engine.Chain.Inner(), Codecs: units, AtStart: r.IndexAtStart})
 	return []metadata.Extension{e}, err
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -32,7 +32,7 @@ func (s *small) Room(store.Path) (store.Room, error) { return s.room, nil }
 // byte less is refused, before anything is stored.
 func TestSpace(t *testing.T) {
 	across := regrid.Rechunking{Chunks: regrid.Cuts{grid.Every(64), grid.Every(1)}}
-	plain := []metadata.Extension{bytescodec.Extension("little")}
+	plain := []metadata.Extension{codec.Bytes("little")}
 	packed := regrid.Rechunking{Chunks: regrid.Cuts{grid.Every(64), grid.Every(64)}, Inner: regrid.Cuts{grid.Every(1), grid.Every(64)}}
 	for name, c := range map[string]struct {
 		request regrid.Request

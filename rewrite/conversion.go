@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -275,7 +275,7 @@ func oneOrder(chain []metadata.Extension) []metadata.Extension {
 	chain = slices.Clone(chain)
 	for i, c := range chain {
 		if c.Name == metadata.BytesByField {
-			chain[i] = bytescodec.Extension(bytescodec.Little)
+			chain[i] = codec.Bytes(codec.Little)
 		}
 	}
 	return chain

@@ -17,9 +17,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/crc32c"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/codecs/crc32c"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"

@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strictjson"
 )
 
 // A document of the source may be damaged: a copy that was cut off has left half of it,

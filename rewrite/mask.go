@@ -8,8 +8,8 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/missing"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strictjson"
 )
 
 // Missing values in both formats, as xarray reads them:

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 
-	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/codecs/sharding"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strictjson"
 )
 
 // overlay is a store with documents that are not stored yet. An array can be written

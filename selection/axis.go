@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sort"
 
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // axis is a selection along one axis: count elements from start on that are step apart,

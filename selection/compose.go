@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Select applies sel to the block that r selects, and returns the result as one selection

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // ParseJSON parses a selection of any kind. It is an object with one member that gives

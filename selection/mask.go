@@ -13,7 +13,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Mask selects the elements for which an array of booleans is true. The booleans have the

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Pieces yields what r selects chunk by chunk, in C order of the chunks. from selects

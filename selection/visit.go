@@ -6,7 +6,7 @@ import (
 	"sort"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Visit is the stop of a [Plan] at one chunk: what the selection takes from the chunk,

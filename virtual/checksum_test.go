@@ -9,8 +9,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual"
 )
@@ -28,7 +27,7 @@ func TestJoinedChecksums(t *testing.T) {
 			if _, err := zarr.CreateGroup(t.Context(), file, nil, nil); err != nil {
 				t.Fatal(err)
 			}
-			spec := zarr.Spec{Codecs: []metadata.Extension{bytescodec.Extension("little"), zstd.Extension(0, sum)}}
+			spec := zarr.Spec{Codecs: []metadata.Extension{codec.Bytes("little"), codec.ZstdChecksum(0, sum)}}
 			want = append(want, paddedNode(t, file+"/v", []string{"time"}, []int64{20}, []int64{10}, spec, func(k int) float32 { return float32(100*i + k) })...)
 		}
 		if err := copyInto(t, dir, virtual.Join{Concat: "time"}, &chunks, files...); err != nil {

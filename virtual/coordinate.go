@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/missing"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strictjson"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -202,7 +202,7 @@ func (c *coordinate) finish(a *Array) error {
 		return err
 	}
 	doc := *withGrid(a.Document, g)
-	doc.Codecs = []metadata.Extension{scan.Plain(c.typ, false), zstd.Extension(0, true)}
+	doc.Codecs = []metadata.Extension{scan.Plain(c.typ, false), codec.ZstdChecksum(0, true)}
 	made, err := newArray(a.Path, &doc, g, 0)
 	if err != nil {
 		return err

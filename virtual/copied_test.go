@@ -12,8 +12,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/sharding"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -143,7 +142,7 @@ func paddedNode[T dtype.Element](t *testing.T, path string, names []string, shap
 // inShards returns the codec of shards with inner chunks of a length.
 func inShards(t *testing.T, length int64) metadata.Extension {
 	t.Helper()
-	e, err := sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(length)}, Codecs: []metadata.Extension{bytescodec.Extension("little")}})
+	e, err := codec.Shards(codec.Sharding{Inner: []grid.Cut{grid.Every(length)}, Codecs: []metadata.Extension{codec.Bytes("little")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +220,7 @@ func TestCopySeveral(t *testing.T) {
 func TestCopyRefused(t *testing.T) {
 	for name, codecs := range map[string][]metadata.Extension{
 		"sharding_indexed": {inShards(t, 5)},
-		"numcodecs.bz2":    {bytescodec.Extension("little"), {Name: "numcodecs.bz2", Configuration: []byte(`{"level":1}`)}},
+		"numcodecs.bz2":    {codec.Bytes("little"), {Name: "numcodecs.bz2", Configuration: []byte(`{"level":1}`)}},
 	} {
 		dir, chunks := t.TempDir(), int64(0)
 		for i := range 2 {

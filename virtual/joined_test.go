@@ -11,8 +11,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -41,9 +40,9 @@ const drawnFill = int32(-7)
 // file draws a file, and stores it.
 func (l *layout) file(t *testing.T, s *memstore.Store, name string, shape []int64) *drawnFile {
 	t.Helper()
-	codecs := []metadata.Extension{bytescodec.Extension("little")}
+	codecs := []metadata.Extension{codec.Bytes("little")}
 	if !l.plain {
-		codecs = append(codecs, zstd.Extension(0, false))
+		codecs = append(codecs, codec.ZstdChecksum(0, false))
 	}
 	fill := binary.NativeEndian.AppendUint32(nil, uint32(0xFFFFFFF9))
 	a := &scan.Array{Path: "v", Shape: shape, Chunk: l.chunk, Type: dtype.Int32, Fill: fill, Codecs: codecs, Names: l.names}

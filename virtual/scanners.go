@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/virtual/tiff"
 
 	// Codecs of the chunks of files.
-	_ "varve.dev/zarr/codec/grib2"
-	_ "varve.dev/zarr/codec/numcodecs"
+	_ "varve.dev/zarr/internal/codecs/grib2"
+	_ "varve.dev/zarr/internal/codecs/numcodecs"
 )
 
 // Scanner finds the arrays of files of a format. [Register] makes it known.

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/cf"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // The attributes that say where a GeoTIFF image lies (OGC 19-008r4, 7.4): the point of

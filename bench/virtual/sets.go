@@ -12,8 +12,7 @@ import (
 	"path/filepath"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -47,12 +46,12 @@ func sets() []set {
 
 // spec returns the array.
 func (s *set) spec() zarr.Spec {
-	spec := zarr.Spec{Shape: s.shape, Type: dtype.Float32, Codecs: []metadata.Extension{bytescodec.Extension("little")}}
+	spec := zarr.Spec{Shape: s.shape, Type: dtype.Float32, Codecs: []metadata.Extension{codec.Bytes("little")}}
 	for _, n := range s.chunk {
 		spec.Chunks = append(spec.Chunks, grid.Every(n))
 	}
 	if s.packed {
-		spec.Codecs = append(spec.Codecs, zstd.Extension(0, false))
+		spec.Codecs = append(spec.Codecs, codec.ZstdChecksum(0, false))
 	}
 	return spec
 }

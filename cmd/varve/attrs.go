@@ -18,9 +18,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
-	"varve.dev/zarr/strictjson"
 )
 
 func newAttributesCommand() *cobra.Command {

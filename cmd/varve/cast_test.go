@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/cast"
 	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/npy"
+	"varve.dev/zarr/internal/npy"
 )
 
 // progressLine is a progress line in the terminal session.

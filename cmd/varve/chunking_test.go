@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/npy"
+	"varve.dev/zarr/internal/npy"
 )
 
 func TestCreateChunks(t *testing.T) {

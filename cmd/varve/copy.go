@@ -22,11 +22,11 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/rehearsal"
 	"varve.dev/zarr/store/zipstore"
 )
 

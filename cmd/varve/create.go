@@ -22,8 +22,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/rehearsal"
 	"varve.dev/zarr/store/zipstore"
 )
 

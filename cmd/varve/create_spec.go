@@ -24,13 +24,12 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/vlen"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/npy"
 	"varve.dev/zarr/rewrite"
-	"varve.dev/zarr/strictjson"
 )
 
 // begin returns a specification with shape and type from the flags. With --from it takes
@@ -280,7 +279,7 @@ func (c *creation) compressed(t dtype.Type, text string) ([]metadata.Extension, 
 	compressor, err := argument.Compressor(text, t)
 	// Text and bytes have their own codec in place of bytes.
 	if t.Variable() {
-		return append([]metadata.Extension{vlen.Extension(t)}, compressor...), err
+		return append([]metadata.Extension{codec.VariableLength(t)}, compressor...), err
 	}
 	order := ""
 	switch {
@@ -289,5 +288,5 @@ func (c *creation) compressed(t dtype.Type, text string) ([]metadata.Extension, 
 	case t.Ordered():
 		order = "little"
 	}
-	return append([]metadata.Extension{bytescodec.Extension(order)}, compressor...), err
+	return append([]metadata.Extension{codec.Bytes(order)}, compressor...), err
 }

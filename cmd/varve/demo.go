@@ -28,8 +28,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/picture"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/draw"
 	"varve.dev/zarr/store"
 )
 

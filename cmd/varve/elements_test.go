@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/npy"
+	"varve.dev/zarr/internal/npy"
 )
 
 // typed has arrays of three elements for every kind of type: the values that are written,

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/npy"
+	"varve.dev/zarr/internal/npy"
 )
 
 // notRun are the beginnings of examples that a test cannot run, with the reason.

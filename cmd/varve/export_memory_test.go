@@ -23,10 +23,10 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/cmd/varve/internal/source"
-	"varve.dev/zarr/codec/vlen"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/codecs/vlen"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -98,7 +98,7 @@ func crowded(t *testing.T, inner, letters int, limits zarr.Limits) *zarr.Array {
 	}
 	_, err = zarr.At(s, "").CreateArray(t.Context(), zarr.Spec{
 		Shape: []int64{int64(inner)}, Type: typ, Chunks: []grid.Cut{grid.Every(int64(inner))}, InnerChunks: []grid.Cut{grid.Every(1)},
-		Codecs: []metadata.Extension{{Name: vlen.UTF8}, zstd.Extension(1, false)},
+		Codecs: []metadata.Extension{{Name: vlen.UTF8}, codec.ZstdChecksum(1, false)},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/npy"
+	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/ragged"
 	"varve.dev/zarr/store"
 )

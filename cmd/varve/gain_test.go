@@ -20,7 +20,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/npy"
+	"varve.dev/zarr/internal/npy"
 )
 
 // block is numbers of two bytes, in an order, with a shape.

@@ -23,9 +23,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/picture"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/draw"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // gridFlags has the flags of varve grid.

@@ -8,7 +8,7 @@ import (
 
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/npy"
+	"varve.dev/zarr/internal/npy"
 )
 
 // TestSelections reads and writes by selections of every kind.

@@ -15,9 +15,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/rehearsal"
 	"varve.dev/zarr/virtual"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/npy"
+	"varve.dev/zarr/internal/npy"
 )
 
 // newMistakes makes the nodes and files that TestMistakes names, and changes into their

@@ -12,7 +12,7 @@ import (
 
 	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/npy"
+	"varve.dev/zarr/internal/npy"
 )
 
 // TestDocumentsAreScripts runs the shell blocks of each document in order, in a folder

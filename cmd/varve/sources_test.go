@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/npy"
+	"varve.dev/zarr/internal/npy"
 )
 
 // newDays writes files day-1.npy to day-12.npy, each with a row of its own number, and

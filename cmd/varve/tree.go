@@ -24,8 +24,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/consolidation"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strictjson"
 )
 
 func newTreeCommand() *cobra.Command {

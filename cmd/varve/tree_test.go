@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/consolidation"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // TestTreeJSON checks the shape, type and chunks of every array.

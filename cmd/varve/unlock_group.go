@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
-	"varve.dev/zarr/store/rehearsal"
+	"varve.dev/zarr/internal/rehearsal"
 )
 
 // candidate is an array of a group that is about to be unlocked.

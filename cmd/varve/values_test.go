@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/npy"
+	"varve.dev/zarr/internal/npy"
 )
 
 // newNode creates an array and returns its place.

@@ -22,8 +22,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/rehearsal"
 )
 
 func newWriteCommand() *cobra.Command {

@@ -11,7 +11,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/coding"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 func checkArrayBytes(newCodec func() any, s codec.Spec, o *Options) error {

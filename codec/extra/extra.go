@@ -9,7 +9,7 @@
 // The codecs are numcodecs.bz2 and numcodecs.lzma of package numcodecs.
 package extra
 
-import "varve.dev/zarr/codec/numcodecs"
+import "varve.dev/zarr/internal/codecs/numcodecs"
 
 func init() {
 	numcodecs.ProvideBZ2(encodeBZ2)

@@ -13,7 +13,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/codectest"
-	"varve.dev/zarr/codec/numcodecs"
+	"varve.dev/zarr/internal/codecs/numcodecs"
 	"varve.dev/zarr/metadata"
 )
 

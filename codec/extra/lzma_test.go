@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/numcodecs"
+	"varve.dev/zarr/internal/codecs/numcodecs"
 	"varve.dev/zarr/metadata"
 )
 

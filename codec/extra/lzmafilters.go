@@ -10,7 +10,6 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/config"
 )
 
 // Containers, numbered as in Python's module lzma.
@@ -42,9 +41,9 @@ const usualPreset = 6
 // newLZMA is the factory of numcodecs.lzma.
 func newLZMA(configuration []byte) (any, error) {
 	c := struct {
-		Format  config.Int        `json:"format"`
-		Check   config.Int        `json:"check"`
-		Preset  *config.Int       `json:"preset"`
+		Format  codec.Int         `json:"format"`
+		Check   codec.Int         `json:"check"`
+		Preset  *codec.Int        `json:"preset"`
 		Filters []json.RawMessage `json:"filters"`
 	}{Format: formatXZ, Check: checkUsual}
 	if err := decode(configuration, &c); err != nil {
@@ -75,7 +74,7 @@ func newLZMA(configuration []byte) (any, error) {
 	if c.Filters != nil {
 		return made, made.setFilters(c.Filters)
 	}
-	preset := config.Int(usualPreset)
+	preset := codec.Int(usualPreset)
 	if c.Preset != nil {
 		preset = *c.Preset
 	}
@@ -106,7 +105,7 @@ func (c *lzmaCoder) setFilters(filters []json.RawMessage) error {
 // setFilter sets one filter and returns its kind.
 func (c *lzmaCoder) setFilter(raw json.RawMessage) (int64, error) {
 	var members map[string]json.RawMessage
-	var id config.Int
+	var id codec.Int
 	if json.Unmarshal(raw, &members) != nil || id.UnmarshalJSON(members["id"]) != nil {
 		return 0, fmt.Errorf("%w: lzma: a filter is an object with an id", codec.ErrConfiguration)
 	}
@@ -124,8 +123,8 @@ func (c *lzmaCoder) setFilter(raw json.RawMessage) (int64, error) {
 
 func (c *lzmaCoder) setDelta(raw json.RawMessage) error {
 	f := struct {
-		ID       config.Int `json:"id"`
-		Distance config.Int `json:"dist"`
+		ID       codec.Int `json:"id"`
+		Distance codec.Int `json:"dist"`
 	}{Distance: 1}
 	if err := decode(raw, &f); err != nil {
 		return err
@@ -141,21 +140,21 @@ func (c *lzmaCoder) setDelta(raw json.RawMessage) error {
 // the library does not expose them.
 func (c *lzmaCoder) setLZMA(raw json.RawMessage) error {
 	var f struct {
-		ID         config.Int  `json:"id"`
-		Preset     *config.Int `json:"preset"`
-		Dictionary *config.Int `json:"dict_size"`
-		LC         *config.Int `json:"lc"`
-		LP         *config.Int `json:"lp"`
-		PB         *config.Int `json:"pb"`
-		Mode       config.Int  `json:"mode"`
-		Nice       config.Int  `json:"nice_len"`
-		Finder     config.Int  `json:"mf"`
-		Depth      config.Int  `json:"depth"`
+		ID         codec.Int  `json:"id"`
+		Preset     *codec.Int `json:"preset"`
+		Dictionary *codec.Int `json:"dict_size"`
+		LC         *codec.Int `json:"lc"`
+		LP         *codec.Int `json:"lp"`
+		PB         *codec.Int `json:"pb"`
+		Mode       codec.Int  `json:"mode"`
+		Nice       codec.Int  `json:"nice_len"`
+		Finder     codec.Int  `json:"mf"`
+		Depth      codec.Int  `json:"depth"`
 	}
 	if err := decode(raw, &f); err != nil {
 		return err
 	}
-	preset := config.Int(usualPreset)
+	preset := codec.Int(usualPreset)
 	if f.Preset != nil {
 		preset = *f.Preset
 	}
@@ -163,7 +162,7 @@ func (c *lzmaCoder) setLZMA(raw json.RawMessage) error {
 		return err
 	}
 	p := &c.properties
-	for to, from := range map[*int]*config.Int{&p.LC: f.LC, &p.LP: f.LP, &p.PB: f.PB, &c.dictionary: f.Dictionary} {
+	for to, from := range map[*int]*codec.Int{&p.LC: f.LC, &p.LP: f.LP, &p.PB: f.PB, &c.dictionary: f.Dictionary} {
 		if from == nil {
 			continue
 		}
@@ -179,7 +178,7 @@ func (c *lzmaCoder) setLZMA(raw json.RawMessage) error {
 }
 
 // setPreset sets the effort. Bit 31 of a preset means the extreme variant.
-func (c *lzmaCoder) setPreset(preset config.Int) error {
+func (c *lzmaCoder) setPreset(preset codec.Int) error {
 	const extreme = 1 << 31
 	level := preset &^ extreme
 	if level < 0 || level > 9 {
@@ -192,7 +191,7 @@ func (c *lzmaCoder) setPreset(preset config.Int) error {
 
 // decode stores the members of a configuration.
 func decode(configuration []byte, dst any) error {
-	if err := config.Decode(configuration, dst); err != nil {
+	if err := codec.DecodeConfiguration(configuration, dst); err != nil {
 		return fmt.Errorf("%w: lzma: %w", codec.ErrConfiguration, err)
 	}
 	return nil

@@ -11,17 +11,18 @@ import (
 	"strings"
 	"testing"
 
+	_ "varve.dev/zarr/internal/codecs/bytescodec"
+	_ "varve.dev/zarr/internal/codecs/castvalue"
+	_ "varve.dev/zarr/internal/codecs/conditional"
+	_ "varve.dev/zarr/internal/codecs/gzipcodec"
+	_ "varve.dev/zarr/internal/codecs/reshape"
+
 	_ "varve.dev/zarr" // which registers all codecs
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/castvalue"
-	"varve.dev/zarr/codec/conditional"
 	_ "varve.dev/zarr/codec/extra"
-	"varve.dev/zarr/codec/gzipcodec"
-	"varve.dev/zarr/codec/reshape"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strided"
 )
 
 // tablePath is the document that this test generates. VARVE_UPDATE=1 go test -run
@@ -88,19 +89,19 @@ func configuration(name string, typ dtype.Type) []byte {
 	case "transpose":
 		return []byte(`{"order":[1,0]}`)
 	case "reshape":
-		return reshape.Extension(reshape.Rest()).Configuration
+		return codec.Reshape(-1).Configuration
 	case "bitround", "numcodecs.bitround":
 		return []byte(`{"keepbits":3}`)
 	case "cast_value":
-		return castvalue.Extension(dtype.Float64, nil).Configuration
+		return codec.CastValue(dtype.Float64, nil).Configuration
 	case "scale_offset":
 		return []byte(`{"scale":1}`)
 	case "bytes":
-		return bytescodec.Extension("little").Configuration
+		return codec.Bytes("little").Configuration
 	case "n5_default":
 		return []byte(`{"codecs":[{"name":"transpose","configuration":{"order":[1,0]}},{"name":"bytes","configuration":{"endian":"big"}}]}`)
 	case "conditional":
-		return conditional.Extension(0, gzipcodec.Extension(1)).Configuration
+		return codec.Conditional(0, codec.Gzip(1)).Configuration
 	case "sharding_indexed":
 		inner, _ := serial(typ).MarshalJSON()
 		return fmt.Appendf(nil, `{"chunk_shape":[1,3],"codecs":[%s],"index_codecs":[{"name":"bytes","configuration":{"endian":"little"}},{"name":"crc32c"}]}`, inner)
@@ -126,7 +127,7 @@ func serial(typ dtype.Type) metadata.Extension {
 	case dtype.KindBytes:
 		return metadata.Extension{Name: "vlen-bytes"}
 	}
-	return bytescodec.Extension("little")
+	return codec.Bytes("little")
 }
 
 // kind is the kind of a codec: array to array, array to bytes, or bytes to bytes.
@@ -174,7 +175,7 @@ func cell(t *testing.T, name string, k kind, typ dtype.Type) string {
 	exts := []metadata.Extension{{Name: name, Configuration: configuration(name, typ)}}
 	switch k {
 	case arrays:
-		exts = append(exts, bytescodec.Extension("little"))
+		exts = append(exts, codec.Bytes("little"))
 		if typ.Variable() {
 			exts[1] = serial(typ)
 		}

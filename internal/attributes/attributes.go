@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strictjson"
 )
 
 // Follow returns the attributes now of an array with the changes that those of another

@@ -16,8 +16,8 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strided"
 )
 
 // Chain encodes and decodes chunks, and parts of chunks, of one array. It is safe for

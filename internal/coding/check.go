@@ -10,9 +10,9 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // MostFaults is the largest number of faults of one chunk that a [codec.Check] lists.

@@ -8,8 +8,8 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // Edit is a change of a part of a stored chunk. The steps are Keep, Values, Encoded and

@@ -5,7 +5,7 @@ package coding
 import (
 	"context"
 
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Extract is a part of a chunk, and the memory that it is decoded to.

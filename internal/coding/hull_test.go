@@ -5,15 +5,16 @@ package coding_test
 import (
 	"testing"
 
+	_ "varve.dev/zarr/internal/codecs/bytescodec"
+	_ "varve.dev/zarr/internal/codecs/transpose"
+
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/transpose"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strided"
 )
 
 // TestHull compares the hull of a part with the positions at which its elements are
@@ -21,7 +22,7 @@ import (
 func TestHull(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		order := rapid.Permutation([]int{0, 1, 2}).Draw(t, "order")
-		exts := []metadata.Extension{transpose.Extension(order...), bytescodec.Extension("little")}
+		exts := []metadata.Extension{codec.Transpose(order...), codec.Bytes("little")}
 		spec := codec.Spec{Type: dtype.Uint16, Fill: make([]byte, 2), Rank: 3}
 		c, err := coding.NewChain(&codec.Environment{Registry: codec.Default}, exts, spec)
 		if err != nil {

@@ -11,9 +11,9 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // Elementwise is implemented by a [codec.ArrayBytes] codec that encodes every element

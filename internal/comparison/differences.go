@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // Tolerance says which numbers count as equal: a and b if |a - b| is at most Absolute +

@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/residue"
 	"varve.dev/zarr/internal/snapshot"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // DigestPrefix begins every digest. Another way to compute it needs another prefix.

@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/residue"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // ChunkSums returns the sums of the elements of chunks of a grid, given their indices.

@@ -9,9 +9,9 @@ import (
 
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // at returns a worker for the chunk at index, which must be a chunk of the grid, and the

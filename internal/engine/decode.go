@@ -8,8 +8,8 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
-	"varve.dev/zarr/strided"
 )
 
 // decode decodes the chunk to w.Decoded. The elements are in room, which has exactly

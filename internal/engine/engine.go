@@ -13,10 +13,10 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // ErrLimit means that a chunk or an operation exceeds a limit of the [Array].

@@ -12,26 +12,27 @@ import (
 	"testing"
 	"time"
 
+	_ "varve.dev/zarr/internal/codecs/bytescodec"
+	_ "varve.dev/zarr/internal/codecs/crc32c"
+	_ "varve.dev/zarr/internal/codecs/transpose"
+	_ "varve.dev/zarr/internal/codecs/zstd"
+
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/crc32c"
-	_ "varve.dev/zarr/codec/gzipcodec"
-	"varve.dev/zarr/codec/transpose"
-	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	_ "varve.dev/zarr/internal/codecs/gzipcodec"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/strided"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,8 +44,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func plain() []metadata.Extension  { return []metadata.Extension{bytescodec.Extension("little")} }
-func packed() []metadata.Extension { return append(plain(), zstd.Extension(0, false)) }
+func plain() []metadata.Extension  { return []metadata.Extension{codec.Bytes("little")} }
+func packed() []metadata.Extension { return append(plain(), codec.ZstdChecksum(0, false)) }
 
 // newArray returns the engine of an array at the path "a" of a store.
 func newArray(s store.Store, t dtype.Type, g *grid.Grid, exts []metadata.Extension, fill []byte) *engine.Array {
@@ -147,9 +148,9 @@ func drawLike(t *rapid.T) *engine.Array {
 		shape = append(shape, rapid.Int64Range(max(1, n-2), n).Draw(t, "extent"))
 		cuts = append(cuts, grid.Edges(lengths...))
 	}
-	exts := [][]metadata.Extension{plain(), packed(), append(plain(), crc32c.Extension())}
+	exts := [][]metadata.Extension{plain(), packed(), append(plain(), codec.CRC32C())}
 	if axes == 3 {
-		exts = append(exts, append([]metadata.Extension{transpose.Extension(2, 0, 1)}, packed()...))
+		exts = append(exts, append([]metadata.Extension{codec.Transpose(2, 0, 1)}, packed()...))
 	}
 	fill := make([]byte, typ.Size())
 	fill[0] = rapid.ByteRange(0, 1).Draw(t, "fill")
@@ -254,7 +255,7 @@ func checkStored(t *rapid.T, a *engine.Array, model strided.View) {
 // TestChunkCalls writes and reads single chunks, also those that reach beyond the array.
 func TestChunkCalls(t *testing.T) {
 	ctx := t.Context()
-	for _, exts := range [][]metadata.Extension{plain(), packed(), append([]metadata.Extension{transpose.Extension(1, 0)}, packed()...)} {
+	for _, exts := range [][]metadata.Extension{plain(), packed(), append([]metadata.Extension{codec.Transpose(1, 0)}, packed()...)} {
 		g := must(grid.New([]int64{3, 3}, grid.Every(2), grid.Edges(1, 4)))
 		a := newArray(memstore.New(), dtype.Uint8, g, exts, []byte{7})
 		got, want := make([]byte, 8), []byte{1, 2, 3, 4, 5, 6, 7, 8}
@@ -419,7 +420,7 @@ func TestReadAllocations(t *testing.T) {
 	racing.Skip(t)
 	const chunks = 10_000
 	for name, exts := range map[string][]metadata.Extension{
-		"raw": plain(), "crc32c": append(plain(), crc32c.Extension()), "zstd": packed(),
+		"raw": plain(), "crc32c": append(plain(), codec.CRC32C()), "zstd": packed(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := must(grid.New([]int64{500, 500}, grid.Runs(grid.Run{Length: 5, Count: 100}), grid.Every(5)))

@@ -8,8 +8,8 @@ import (
 	"iter"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/strided"
 )
 
 // blanks reports whether a write changes only stored chunks, because it writes only the

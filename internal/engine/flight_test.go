@@ -17,10 +17,10 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/strided"
 )
 
 // slow is a store that takes a second for every value, by the fake clock of a test

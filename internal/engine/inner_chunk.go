@@ -8,8 +8,8 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // ReadPart fills dst with a part of one shard, which may reach beyond the array. Elements

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"varve.dev/zarr/codec"
-	_ "varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	_ "varve.dev/zarr/internal/codecs/sharding"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/metadata"

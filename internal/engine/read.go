@@ -11,9 +11,9 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // Reading configures a read.

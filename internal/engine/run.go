@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/parallel"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // minBudget is the smallest default budget, in bytes.

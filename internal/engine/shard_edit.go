@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // Shards are read and written in parts. The codec chooses the ranges.

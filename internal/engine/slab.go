@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Slab is a run of planes of an array along one axis. The chunks that will store them may

@@ -9,8 +9,8 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // WriteSlabs stores consecutive slabs along an axis, each chunk once. They must lie

@@ -6,10 +6,10 @@ import (
 	"context"
 	"fmt"
 
+	"varve.dev/zarr/internal/rehearsal"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/rehearsal"
-	"varve.dev/zarr/strided"
 )
 
 // Write stores the elements of src, a view that [selection.Resolved.Place] made. It does

@@ -11,9 +11,9 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // Writing configures a write.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // Refused returns the reason why xarray refuses a group with an array of format 3 whose

@@ -12,8 +12,8 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/strided"
 )
 
 // Selected is a selection that is bound to an array. Type is the data type of the

@@ -21,10 +21,10 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/pages"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // Array is an array as one version of its document describes it. [Binding.Bind] makes it.

@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/snapshot"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Given are elements that a target takes from outside of its source. They have the shape

@@ -17,9 +17,9 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // Scratch is what one stage of a re-gridding leaves for the next one: an object for every

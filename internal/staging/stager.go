@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/strided"
 )
 
 // Stager executes a [Job]. It is safe for concurrent use.

@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // WriteBytes is [Stream.Write] for elements of fixed size in host byte order.

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/snapshot"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Options are those of zarr.StreamOptions.

@@ -6,8 +6,8 @@ package transfer
 
 import (
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/strided"
 )
 
 // Mover moves the selected elements of one chunk between the chunk and the selected

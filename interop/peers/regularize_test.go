@@ -7,8 +7,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -24,7 +23,7 @@ func TestRegularized(t *testing.T) {
 		"shards": {Chunks: []grid.Cut{grid.Edges(30, 20, 50), grid.Every(10)}, InnerChunks: []grid.Cut{grid.Every(10), grid.Every(5)}},
 		"fitted": {Chunks: []grid.Cut{grid.Edges(40, 40, 20), grid.Every(5)}},
 	} {
-		spec.Type, spec.Shape, spec.Codecs = dtype.Int32, []int64{100, 10}, []metadata.Extension{bytescodec.Extension("little"), zstd.Extension(0, false)}
+		spec.Type, spec.Shape, spec.Codecs = dtype.Int32, []int64{100, 10}, []metadata.Extension{codec.Bytes("little"), codec.ZstdChecksum(0, false)}
 		path := filepath.Join(t.TempDir(), kind+".zarr")
 		made, err := zarr.CreateArray(t.Context(), path, spec, nil)
 		if err != nil {

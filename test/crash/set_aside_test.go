@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/sharding"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -125,7 +125,7 @@ func TestFaultMovingChunk(t *testing.T) {
 // that nothing changes. An old shard could decode as a shorter one.
 func TestTrimRefused(t *testing.T) {
 	spec := fixture.Edges(8, 8)
-	spec.Codecs = []metadata.Extension{fixture.Must(sharding.Extension(sharding.Configuration{
+	spec.Codecs = []metadata.Extension{fixture.Must(codec.Shards(codec.Sharding{
 		Inner: []grid.Cut{grid.Every(2)}, Codecs: fixture.Plain(), IndexCodecs: fixture.Plain(),
 	}))}
 	a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), spec, nil)

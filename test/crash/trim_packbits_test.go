@@ -8,14 +8,10 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/numcodecs"
-	"varve.dev/zarr/codec/packbits"
-	"varve.dev/zarr/codec/sharding"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/codecs/numcodecs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/test/fixture"
@@ -25,26 +21,26 @@ import (
 // a byte. If the old chunk could decode as the new one, the trim is refused and nothing
 // changes.
 func TestTrimPacked(t *testing.T) {
-	pack := func(p packbits.Padding) metadata.Extension { return packbits.Extension(&packbits.Options{Padding: p}) }
+	pack := func(p codec.Padding) metadata.Extension { return codec.PackBits(&codec.PackBitsOptions{Padding: p}) }
 	clipped := func(inner metadata.Extension) []metadata.Extension {
-		c := sharding.Configuration{Inner: []grid.Cut{grid.Every(2), grid.Every(8)}, Codecs: []metadata.Extension{inner}}
-		return []metadata.Extension{fixture.Must(sharding.Extension(c))}
+		c := codec.Sharding{Inner: []grid.Cut{grid.Every(2), grid.Every(8)}, Codecs: []metadata.Extension{inner}}
+		return []metadata.Extension{fixture.Must(codec.Shards(c))}
 	}
 	for name, c := range map[string]struct {
 		codecs  []metadata.Extension
 		long    int64 // length of the last chunk along the second axis; it is trimmed to 3
 		refused bool
 	}{
-		"packbits":          {[]metadata.Extension{pack(packbits.NoPadding)}, 4, true},
-		"compressed":        {[]metadata.Extension{pack(packbits.NoPadding), zstd.Extension(0, false), crc32c.Extension()}, 4, true},
-		"first byte":        {[]metadata.Extension{pack(packbits.FirstByte)}, 4, false},
-		"last byte":         {[]metadata.Extension{pack(packbits.LastByte)}, 4, false},
-		"more bytes":        {[]metadata.Extension{pack(packbits.NoPadding)}, 9, false},
-		"more, compressed":  {[]metadata.Extension{pack(packbits.NoPadding), zstd.Extension(0, false)}, 9, false},
-		"numcodecs":         {[]metadata.Extension{numcodecs.PackBits(), bytescodec.Extension("")}, 4, false},
-		"shards":            {clipped(pack(packbits.NoPadding)), 4, true},
-		"counted in shards": {clipped(pack(packbits.FirstByte)), 4, false},
-		"numcodecs, packed": {[]metadata.Extension{numcodecs.PackBits(), pack(packbits.NoPadding)}, 4, false},
+		"packbits":          {[]metadata.Extension{pack(codec.NoPadding)}, 4, true},
+		"compressed":        {[]metadata.Extension{pack(codec.NoPadding), codec.ZstdChecksum(0, false), codec.CRC32C()}, 4, true},
+		"first byte":        {[]metadata.Extension{pack(codec.FirstByte)}, 4, false},
+		"last byte":         {[]metadata.Extension{pack(codec.LastByte)}, 4, false},
+		"more bytes":        {[]metadata.Extension{pack(codec.NoPadding)}, 9, false},
+		"more, compressed":  {[]metadata.Extension{pack(codec.NoPadding), codec.ZstdChecksum(0, false)}, 9, false},
+		"numcodecs":         {[]metadata.Extension{numcodecs.PackBits(), codec.Bytes("")}, 4, false},
+		"shards":            {clipped(pack(codec.NoPadding)), 4, true},
+		"counted in shards": {clipped(pack(codec.FirstByte)), 4, false},
+		"numcodecs, packed": {[]metadata.Extension{numcodecs.PackBits(), pack(codec.NoPadding)}, 4, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()

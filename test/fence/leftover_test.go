@@ -11,9 +11,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/strided"
 	"varve.dev/zarr/test/fixture"
 )
 

@@ -12,7 +12,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
@@ -49,7 +48,7 @@ func pinSpec(fixed, checksum bool) zarr.Spec {
 	if checksum {
 		return s
 	}
-	s.InnerChunks, s.Codecs = nil, []metadata.Extension{fixture.Must(sharding.Extension(sharding.Configuration{
+	s.InnerChunks, s.Codecs = nil, []metadata.Extension{fixture.Must(codec.Shards(codec.Sharding{
 		Inner: s.InnerChunks, Codecs: fixture.Plain(), IndexCodecs: fixture.Plain(),
 	}))}
 	return s

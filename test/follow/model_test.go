@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bitround"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
@@ -132,7 +132,7 @@ func newScene(t *rapid.T, from, to store.Store) *scene {
 		s.want.Inner = regrid.Cuts{grid.Every(2), grid.Every(3)}
 	case 2:
 		s.want.Chunks = drawCuts(t, "follower", shape)
-		s.want.Codecs = append([]metadata.Extension{bitround.Extension(10)}, fixture.Packed()...)
+		s.want.Codecs = append([]metadata.Extension{codec.BitRound(10)}, fixture.Packed()...)
 	case 3:
 		s.drawRegion(t, shape)
 	}

@@ -13,8 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/gzipcodec"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -59,7 +58,7 @@ func TestFields(t *testing.T) {
 				ctx := context.Background()
 				a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 					Shape: []int64{7, 10}, Type: typ, Chunks: []grid.Cut{grid.Every(4), grid.Every(6)}, InnerChunks: inner,
-					Codecs: []metadata.Extension{bytescodec.Extension("little"), gzipcodec.Extension(1)},
+					Codecs: []metadata.Extension{codec.Bytes("little"), codec.Gzip(1)},
 				}, nil)
 				if err != nil {
 					t.Fatal(err)

@@ -15,19 +15,12 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzipcodec"
-	"varve.dev/zarr/codec/sharding"
-	"varve.dev/zarr/codec/transpose"
-	"varve.dev/zarr/codec/vlen"
-	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/strided"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -117,18 +110,18 @@ func drawCodecs(t *rapid.T, typ dtype.Type, rank int) []metadata.Extension {
 		for i := range order {
 			order[i] = i
 		}
-		chain = append(chain, transpose.Extension(rapid.Permutation(order).Draw(t, "order")...))
+		chain = append(chain, codec.Transpose(rapid.Permutation(order).Draw(t, "order")...))
 	}
 	endian := ""
 	if typ.Ordered() {
 		endian = rapid.SampledFrom([]string{"little", "big"}).Draw(t, "endian")
 	}
 	if typ.Variable() {
-		chain = append(chain, vlen.Extension(typ))
+		chain = append(chain, codec.VariableLength(typ))
 	} else {
-		chain = append(chain, bytescodec.Extension(endian))
+		chain = append(chain, codec.Bytes(endian))
 	}
-	packers := []metadata.Extension{gzipcodec.Extension(1), zstd.Extension(0, false), zstd.Extension(3, true), crc32c.Extension()}
+	packers := []metadata.Extension{codec.Gzip(1), codec.ZstdChecksum(0, false), codec.ZstdChecksum(3, true), codec.CRC32C()}
 	chain = append(chain, rapid.SliceOfN(rapid.SampledFrom(packers), 0, 2).Draw(t, "packers")...)
 	for range rapid.SampledFrom([]int{0, 0, 1, 1, 2}).Draw(t, "shards") {
 		chain = drawShards(t, rank, chain)
@@ -139,32 +132,32 @@ func drawCodecs(t *rapid.T, typ dtype.Type, rank int) []metadata.Extension {
 // drawShards draws a chain with shards whose inner chunks are encoded by another chain.
 // Inner chunks that do not divide the shard are clipped at its end.
 func drawShards(t *rapid.T, rank int, chain []metadata.Extension) []metadata.Extension {
-	c := sharding.Configuration{Codecs: chain, AtStart: rapid.Bool().Draw(t, "at start"), Inner: []grid.Cut{}}
+	c := codec.Sharding{Codecs: chain, AtStart: rapid.Bool().Draw(t, "at start"), Inner: []grid.Cut{}}
 	for range rank {
 		c.Inner = append(c.Inner, grid.Every(rapid.Int64Range(1, 4).Draw(t, "inner")))
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "index codecs") {
 	case 0:
-		c.IndexCodecs = []metadata.Extension{bytescodec.Extension("big"), crc32c.Extension()}
+		c.IndexCodecs = []metadata.Extension{codec.Bytes("big"), codec.CRC32C()}
 	case 1:
-		c.IndexCodecs = []metadata.Extension{bytescodec.Extension("little")}
+		c.IndexCodecs = []metadata.Extension{codec.Bytes("little")}
 	case 2:
 		order := make([]int, rank+1)
 		for i := range order {
 			order[i] = rank - i
 		}
-		c.IndexCodecs = []metadata.Extension{transpose.Extension(order...), bytescodec.Extension("little"), crc32c.Extension()}
+		c.IndexCodecs = []metadata.Extension{codec.Transpose(order...), codec.Bytes("little"), codec.CRC32C()}
 	}
-	shards := []metadata.Extension{fixture.Must(sharding.Extension(c))}
+	shards := []metadata.Extension{fixture.Must(codec.Shards(c))}
 	switch rapid.IntRange(0, 5).Draw(t, "around") {
 	case 0:
-		return append(shards, gzipcodec.Extension(1))
+		return append(shards, codec.Gzip(1))
 	case 1:
 		order := make([]int, rank)
 		for i := range order {
 			order[i] = i
 		}
-		return append([]metadata.Extension{transpose.Extension(rapid.Permutation(order).Draw(t, "order")...)}, shards...)
+		return append([]metadata.Extension{codec.Transpose(rapid.Permutation(order).Draw(t, "order")...)}, shards...)
 	}
 	return shards
 }

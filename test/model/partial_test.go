@@ -14,15 +14,14 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/transpose"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/strided"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -82,9 +81,9 @@ func largeArray(t testing.TB, s store.Store, codecs ...metadata.Extension) *zarr
 func TestPartsOfChunks(t *testing.T) {
 	near, far := &meter{Store: memstore.New()}, afar{&meter{Store: memstore.New()}}
 	for name, a := range map[string]*zarr.Array{
-		"little":     largeArray(t, &meter{Store: memstore.New()}, bytescodec.Extension("little")),
-		"big":        largeArray(t, &meter{Store: memstore.New()}, bytescodec.Extension("big")),
-		"transposed": largeArray(t, &meter{Store: memstore.New()}, transpose.Extension(1, 0), bytescodec.Extension("big")),
+		"little":     largeArray(t, &meter{Store: memstore.New()}, codec.Bytes("little")),
+		"big":        largeArray(t, &meter{Store: memstore.New()}, codec.Bytes("big")),
+		"transposed": largeArray(t, &meter{Store: memstore.New()}, codec.Transpose(1, 0), codec.Bytes("big")),
 		"long":       longArray(t, near),
 		"long, far":  longArray(t, far),
 	} {
@@ -240,7 +239,7 @@ func longArray(t testing.TB, s store.Store) *zarr.Array {
 func TestHugeChunk(t *testing.T) {
 	ctx := context.Background()
 	s := memstore.New()
-	largeArray(t, s, bytescodec.Extension("little"))
+	largeArray(t, s, codec.Bytes("little"))
 	a, err := zarr.At(s, "").OpenArray(ctx, &zarr.Options{Limits: zarr.Limits{Chunk: 100_000}})
 	if err != nil {
 		t.Fatal(err)

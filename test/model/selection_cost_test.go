@@ -13,10 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/blosc"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/transpose"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
@@ -31,10 +28,10 @@ func TestPickedPartsOfChunks(t *testing.T) {
 	ctx := context.Background()
 	all := everyElement([]int64{500, 700})
 	for name, codecs := range map[string][]metadata.Extension{
-		"little":           {bytescodec.Extension("little")},
-		"transposed":       {transpose.Extension(1, 0), bytescodec.Extension("big")},
-		"blosc":            {bytescodec.Extension("little"), blosc.Extension(blosc.Options{Level: 1, Element: 2, Block: 4096})},
-		"blosc transposed": {transpose.Extension(1, 0), bytescodec.Extension("little"), blosc.Extension(blosc.Options{Level: 1, Element: 2, Block: 4096}), crc32c.Extension()},
+		"little":           {codec.Bytes("little")},
+		"transposed":       {codec.Transpose(1, 0), codec.Bytes("big")},
+		"blosc":            {codec.Bytes("little"), codec.Blosc(codec.BloscOptions{Level: 1, Element: 2, Block: 4096})},
+		"blosc transposed": {codec.Transpose(1, 0), codec.Bytes("little"), codec.Blosc(codec.BloscOptions{Level: 1, Element: 2, Block: 4096}), codec.CRC32C()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := largeArray(t, memstore.New(), codecs...)
@@ -69,7 +66,7 @@ func TestPickedPartsOfChunks(t *testing.T) {
 func TestPointsCostWhatTheyTouch(t *testing.T) {
 	ctx := context.Background()
 	m := &meter{Store: memstore.New()}
-	a := largeArray(t, m, bytescodec.Extension("little"))
+	a := largeArray(t, m, codec.Bytes("little"))
 	for _, tt := range []struct {
 		name        string
 		sel         selection.Selection
@@ -154,7 +151,7 @@ func TestShardedPoints(t *testing.T) {
 	m := &meter{Store: memstore.New()}
 	a, err := zarr.At(m, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{1024, 1024}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(1024), grid.Every(1024)},
-		InnerChunks: []grid.Cut{grid.Every(64), grid.Every(64)}, Codecs: []metadata.Extension{bytescodec.Extension("")},
+		InnerChunks: []grid.Cut{grid.Every(64), grid.Every(64)}, Codecs: []metadata.Extension{codec.Bytes("")},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

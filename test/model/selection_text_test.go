@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/vlen"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -26,7 +26,7 @@ func TestSelectionModelText(t *testing.T) {
 		ctx := context.Background()
 		spec := zarr.Spec{
 			Shape: []int64{6, 5}, Type: typ, Chunks: []grid.Cut{grid.Every(4), grid.Edges(2, 4)}, FillValue: zarr.FillJSON(`"none"`),
-			Codecs: []metadata.Extension{vlen.Extension(typ)},
+			Codecs: []metadata.Extension{codec.VariableLength(typ)},
 		}
 		if rapid.Bool().Draw(t, "shards") {
 			spec.InnerChunks = []grid.Cut{grid.Every(2), grid.Every(1)}

@@ -17,17 +17,13 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzipcodec"
-	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/strided"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -36,7 +32,7 @@ import (
 func TestInnerGrids(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
-		spec := zarr.Spec{Type: dtype.Int16, Codecs: []metadata.Extension{bytescodec.Extension("big"), crc32c.Extension()}}
+		spec := zarr.Spec{Type: dtype.Int16, Codecs: []metadata.Extension{codec.Bytes("big"), codec.CRC32C()}}
 		rank := rapid.IntRange(1, 3).Draw(t, "rank")
 		for range rank {
 			lengths := rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 4).Draw(t, "inner")
@@ -275,9 +271,9 @@ func TestRefusedShapes(t *testing.T) {
 // cannot be read alone, but must be whole.
 func TestRoundUpHidden(t *testing.T) {
 	ctx := context.Background()
-	shards := fixture.Must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(10)}, Codecs: []metadata.Extension{bytescodec.Extension("little")}}))
+	shards := fixture.Must(codec.Shards(codec.Sharding{Inner: []grid.Cut{grid.Every(10)}, Codecs: []metadata.Extension{codec.Bytes("little")}}))
 	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{60}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(60)}, Codecs: []metadata.Extension{shards, gzipcodec.Extension(1)},
+		Shape: []int64{60}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(60)}, Codecs: []metadata.Extension{shards, codec.Gzip(1)},
 	}, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
 	if err != nil {
 		t.Fatal(err)
@@ -294,10 +290,10 @@ func TestRoundUpHidden(t *testing.T) {
 
 // TestInnerExtension refuses inner grids that cannot be.
 func TestInnerExtension(t *testing.T) {
-	if _, err := sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(0)}}); !errors.Is(err, codec.ErrConfiguration) {
+	if _, err := codec.Shards(codec.Sharding{Inner: []grid.Cut{grid.Every(0)}}); !errors.Is(err, codec.ErrConfiguration) {
 		t.Errorf("inner chunks of 0: %v", err)
 	}
-	if _, err := sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(2), grid.Edges(1, 2)}}); err == nil {
+	if _, err := codec.Shards(codec.Sharding{Inner: []grid.Cut{grid.Every(2), grid.Edges(1, 2)}}); err == nil {
 		t.Error("a length and a list of lengths in one inner grid: no error")
 	}
 }

@@ -14,10 +14,10 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/strided"
 	"varve.dev/zarr/test/fixture"
 )
 

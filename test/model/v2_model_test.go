@@ -11,16 +11,12 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzipcodec"
-	"varve.dev/zarr/codec/transpose"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/strided"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -51,14 +47,14 @@ func drawSpecV2(t *rapid.T) zarr.Spec {
 	}
 	s.KeyEncoding = rapid.SampledFrom([]metadata.KeyEncoding{metadata.DefaultSlash, metadata.V2Dot, metadata.V2Slash}).Draw(t, "keys")
 	if order != nil && rapid.Bool().Draw(t, "order F") {
-		s.Codecs = append(s.Codecs, transpose.Extension(order...))
+		s.Codecs = append(s.Codecs, codec.Transpose(order...))
 	}
 	endian := ""
 	if s.Type.Ordered() {
 		endian = rapid.SampledFrom([]string{"little", "big"}).Draw(t, "endian")
 	}
-	packers := []metadata.Extension{gzipcodec.Extension(1), zstd.Extension(0, false), zstd.Extension(3, true), crc32c.Extension()}
-	s.Codecs = append(append(s.Codecs, bytescodec.Extension(endian)), rapid.SliceOfN(rapid.SampledFrom(packers), 0, 2).Draw(t, "packers")...)
+	packers := []metadata.Extension{codec.Gzip(1), codec.ZstdChecksum(0, false), codec.ZstdChecksum(3, true), codec.CRC32C()}
+	s.Codecs = append(append(s.Codecs, codec.Bytes(endian)), rapid.SliceOfN(rapid.SampledFrom(packers), 0, 2).Draw(t, "packers")...)
 	return s
 }
 

@@ -11,14 +11,10 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/blosc"
-	choosing "varve.dev/zarr/codec/conditional"
-	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzipcodec"
-	"varve.dev/zarr/codec/numcodecs"
-	"varve.dev/zarr/codec/vlen"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/codecs/numcodecs"
+	"varve.dev/zarr/internal/codecs/vlen"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -29,13 +25,13 @@ import (
 // short.
 func TestTextThatShrinks(t *testing.T) {
 	text := fixture.Must(dtype.Parse("string", nil))
-	lz4 := blosc.Extension(blosc.Options{Compressor: "lz4", Level: 5, Element: 1})
+	lz4 := codec.Blosc(codec.BloscOptions{Compressor: "lz4", Level: 5, Element: 1})
 	for _, codecs := range [][]metadata.Extension{
-		{gzipcodec.Extension(1)}, {zstd.Extension(1, true)}, {lz4}, {blosc.Extension(blosc.Options{Compressor: "zstd", Level: 5, Element: 1})},
-		{numcodecs.Zlib(1)}, {numcodecs.LZ4(1)}, {numcodecs.LZ4(1), numcodecs.Zlib(1), crc32c.Extension()},
-		{choosing.Extension(0, numcodecs.Zlib(1), lz4)},
+		{codec.Gzip(1)}, {codec.ZstdChecksum(1, true)}, {lz4}, {codec.Blosc(codec.BloscOptions{Compressor: "zstd", Level: 5, Element: 1})},
+		{numcodecs.Zlib(1)}, {numcodecs.LZ4(1)}, {numcodecs.LZ4(1), numcodecs.Zlib(1), codec.CRC32C()},
+		{codec.Conditional(0, numcodecs.Zlib(1), lz4)},
 	} {
-		codecs = append([]metadata.Extension{vlen.Extension(text)}, codecs...)
+		codecs = append([]metadata.Extension{codec.VariableLength(text)}, codecs...)
 		spec := zarr.Spec{Shape: []int64{50_000}, Type: text, Codecs: codecs}
 		a, err := zarr.At(memstore.New(), "text").CreateArray(t.Context(), spec, nil)
 		if err != nil {
@@ -60,12 +56,12 @@ func TestTextThatLies(t *testing.T) {
 		frame []byte
 	}{
 		"lz4":   {numcodecs.LZ4(1), append([]byte{0, 0, 0, 0x30}, strings.Repeat("\x10a", 20)...)},
-		"blosc": {blosc.Extension(blosc.Options{Compressor: "lz4", Level: 5, Element: 1}), append([]byte{2, 1, 0x30, 1, 0, 0, 0, 0x30, 0, 0, 0, 0x30, 56, 0, 0, 0}, bytes.Repeat([]byte{1}, 40)...)},
+		"blosc": {codec.Blosc(codec.BloscOptions{Compressor: "lz4", Level: 5, Element: 1}), append([]byte{2, 1, 0x30, 1, 0, 0, 0, 0x30, 0, 0, 0, 0x30, 56, 0, 0, 0}, bytes.Repeat([]byte{1}, 40)...)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := memstore.New()
 			a, err := zarr.At(m, "text").CreateArray(t.Context(), zarr.Spec{
-				Shape: []int64{100}, Type: text, Codecs: []metadata.Extension{vlen.Extension(text), tt.ext},
+				Shape: []int64{100}, Type: text, Codecs: []metadata.Extension{codec.VariableLength(text), tt.ext},
 			}, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -13,9 +13,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/strided"
 	"varve.dev/zarr/test/fixture"
 )
 

@@ -13,14 +13,14 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/transpose"
-	"varve.dev/zarr/codec/vlen"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/codecs/vlen"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/strided"
 	"varve.dev/zarr/test/fixture"
 )
 
@@ -159,7 +159,7 @@ func TestPicksOfText(t *testing.T) {
 		spec := zarr.Spec{
 			Shape: []int64{4, 7}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(4), grid.Every(6)},
 			InnerChunks: []grid.Cut{grid.Every(2), grid.Every(3)},
-			Codecs:      []metadata.Extension{transpose.Extension(order...), {Name: vlen.UTF8}},
+			Codecs:      []metadata.Extension{codec.Transpose(order...), {Name: vlen.UTF8}},
 		}
 		a := fixture.Must(zarr.At(memstore.New(), "text").CreateArray(ctx, spec, nil))
 		want := make([]string, 28)

@@ -9,8 +9,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/blosc"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -37,14 +36,14 @@ func TestDefaultChecksum(t *testing.T) {
 		"inner chunks":       {zarr.Spec{InnerChunks: inner}, 3, 1, with, without},
 		"format 2":           {zarr.Spec{}, 2, 0, `"zstd"`, "checksum"},
 		"text in format 2":   {zarr.Spec{Type: dtype.String}, 2, 0, `"zstd"`, "checksum"},
-		"a level":            {zarr.Spec{Codecs: append(fixture.Plain(), zstd.Default(3))}, 3, 1, `"level":3,` + with, without},
-		"level in format 2":  {zarr.Spec{Codecs: append(fixture.Plain(), zstd.Default(3))}, 2, 0, `"level":3`, "checksum"},
-		"level, inner":       {zarr.Spec{Codecs: append(fixture.Plain(), zstd.Default(3)), InnerChunks: inner}, 3, 1, with, without},
-		"refused":            {zarr.Spec{Codecs: append(fixture.Plain(), zstd.Extension(3, false))}, 3, 0, without, with},
-		"refused, inner":     {zarr.Spec{Codecs: append(fixture.Plain(), zstd.Extension(3, false)), InnerChunks: inner}, 3, 0, without, with},
-		"asked in format 2":  {zarr.Spec{Codecs: append(fixture.Plain(), zstd.Extension(3, true))}, 2, 1, with, without},
+		"a level":            {zarr.Spec{Codecs: append(fixture.Plain(), codec.Zstd(3))}, 3, 1, `"level":3,` + with, without},
+		"level in format 2":  {zarr.Spec{Codecs: append(fixture.Plain(), codec.Zstd(3))}, 2, 0, `"level":3`, "checksum"},
+		"level, inner":       {zarr.Spec{Codecs: append(fixture.Plain(), codec.Zstd(3)), InnerChunks: inner}, 3, 1, with, without},
+		"refused":            {zarr.Spec{Codecs: append(fixture.Plain(), codec.ZstdChecksum(3, false))}, 3, 0, without, with},
+		"refused, inner":     {zarr.Spec{Codecs: append(fixture.Plain(), codec.ZstdChecksum(3, false)), InnerChunks: inner}, 3, 0, without, with},
+		"asked in format 2":  {zarr.Spec{Codecs: append(fixture.Plain(), codec.ZstdChecksum(3, true))}, 2, 1, with, without},
 		"raw gets nothing":   {zarr.Spec{Codecs: fixture.Plain()}, 3, 0, `"bytes"`, "zstd"},
-		"blosc gets nothing": {zarr.Spec{Codecs: append(fixture.Plain(), blosc.Extension(blosc.Options{Element: 4}))}, 3, 0, `"cname":"zstd"`, "checksum"},
+		"blosc gets nothing": {zarr.Spec{Codecs: append(fixture.Plain(), codec.Blosc(codec.BloscOptions{Element: 4}))}, 3, 0, `"cname":"zstd"`, "checksum"},
 	} {
 		ctx, s := t.Context(), memstore.New()
 		g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: row.format}))
@@ -74,7 +73,7 @@ func TestChecksumOfOthers(t *testing.T) {
 	}
 	a := fixture.Must(zarr.At(s, "").OpenArray(ctx, nil))
 	like := fixture.Must(zarr.At(memstore.New(), "").CreateArray(ctx, a.Spec(), nil))
-	if want := zstd.Extension(2, false); a.HasChecksum() || like.HasChecksum() || !like.Metadata().Codecs[1].Equal(want) {
+	if want := codec.ZstdChecksum(2, false); a.HasChecksum() || like.HasChecksum() || !like.Metadata().Codecs[1].Equal(want) {
 		t.Errorf("%+v", like.Metadata().Codecs)
 	}
 }
@@ -115,7 +114,7 @@ func TestStitchedChecksums(t *testing.T) {
 	a := fixture.Must(zarr.At(s, "a").CreateArray(ctx, spec, nil))
 	var segments []*zarr.Array
 	for i, sum := range []bool{true, false, true} {
-		part := zarr.Spec{Shape: []int64{4}, Type: spec.Type, Chunks: spec.Chunks, Codecs: append(fixture.Plain(), zstd.Extension(0, sum))}
+		part := zarr.Spec{Shape: []int64{4}, Type: spec.Type, Chunks: spec.Chunks, Codecs: append(fixture.Plain(), codec.ZstdChecksum(0, sum))}
 		segment := fixture.Must(zarr.At(memstore.New(), "").CreateArray(ctx, part, nil))
 		if err := zarr.Write(ctx, segment, nil, fixture.Numbers(int32(1+4*i), 4)); err != nil {
 			t.Fatal(err)

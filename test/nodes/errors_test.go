@@ -13,7 +13,7 @@ import (
 	"testing/fstest"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/crc32c"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -108,7 +108,7 @@ func TestCreateRefuses(t *testing.T) {
 		{"fill", create("x", func(s *zarr.Spec) { s.Type, s.FillValue = dtype.Int8, zarr.FillJSON("128") }), zarr.ErrInvalidArgument, "invalid-argument", []string{"128"}},
 		{"NaN for an integer", create("x", func(s *zarr.Spec) { s.Type, s.FillValue = dtype.Int8, zarr.FillJSON(`"NaN"`) }), zarr.ErrInvalidArgument, "invalid-argument", []string{"NaN"}},
 		{"codec", create("x", func(s *zarr.Spec) { s.Codecs = []metadata.Extension{{Name: "nope"}} }), zarr.ErrUnsupported, "unsupported", []string{`"nope"`}},
-		{"no serializer", create("x", func(s *zarr.Spec) { s.Codecs = []metadata.Extension{crc32c.Extension()} }), zarr.ErrInvalidArgument, "invalid-argument", []string{"crc32c"}},
+		{"no serializer", create("x", func(s *zarr.Spec) { s.Codecs = []metadata.Extension{codec.CRC32C()} }), zarr.ErrInvalidArgument, "invalid-argument", []string{"crc32c"}},
 		{"names", create("x", func(s *zarr.Spec) { s.DimensionNames = []string{"a", "b"} }), zarr.ErrInvalidArgument, "invalid-argument", []string{"2 dimension names"}},
 		{"attributes", create("x", func(s *zarr.Spec) { s.Attributes = []int{1} }), zarr.ErrInvalidArgument, "invalid-argument", []string{"attributes"}},
 		{"rank", create("x", func(s *zarr.Spec) { s.Shape = make([]int64, 33) }), zarr.ErrLimit, "limit", []string{"33"}},
@@ -210,7 +210,7 @@ func TestDamagedChunks(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := memstore.New()
-			a := small(t, s, append(fixture.Plain(), crc32c.Extension())...)
+			a := small(t, s, append(fixture.Plain(), codec.CRC32C())...)
 			key := store.MustKey("a/c/1/0")
 			raw, _, err := s.Get(ctx, key, store.Request{}, nil)
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
@@ -68,7 +68,7 @@ func TestObserver(t *testing.T) {
 		coded int
 		fetch observe.Op
 	}{
-		"plain":  {spec: zarr.Spec{Codecs: []metadata.Extension{bytescodec.Extension("little")}}, fetch: observe.Get},
+		"plain":  {spec: zarr.Spec{Codecs: []metadata.Extension{codec.Bytes("little")}}, fetch: observe.Get},
 		"zstd":   {coded: 4, fetch: observe.Get},
 		"shards": {spec: zarr.Spec{InnerChunks: []grid.Cut{grid.Every(5)}}, coded: 8, fetch: observe.Read},
 		"old":    {spec: zarr.Spec{Format: 2}, coded: 4, fetch: observe.Get},
@@ -167,7 +167,7 @@ func TestObservedShard(t *testing.T) {
 	opt := zarr.Options{Write: true, Observer: seen, Shards: zarr.Shards{Gap: -1}}
 	a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{1 << 20}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(1 << 20)}, InnerChunks: []grid.Cut{grid.Every(1 << 10)},
-		Codecs: []metadata.Extension{bytescodec.Extension("")},
+		Codecs: []metadata.Extension{codec.Bytes("")},
 	}, &zarr.CreateOptions{Options: opt})
 	if err != nil {
 		t.Fatal(err)

@@ -16,10 +16,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/transpose"
-	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
@@ -76,9 +72,9 @@ func compareOverwrites(t *rapid.T, s store.Store) {
 	spec := zarr.Spec{Type: dtype.Int16, FillValue: zarr.FillJSON(rapid.SampledFrom([]string{"0", "7"}).Draw(t, "fill"))}
 	if rank > 1 && rapid.Bool().Draw(t, "transposed") {
 		order := rapid.Permutation([]int{0, 1, 2}[:rank]).Draw(t, "order")
-		spec.Codecs = append(spec.Codecs, transpose.Extension(order...))
+		spec.Codecs = append(spec.Codecs, codec.Transpose(order...))
 	}
-	spec.Codecs = append(spec.Codecs, bytescodec.Extension(rapid.SampledFrom([]string{"little", "big"}).Draw(t, "endian")))
+	spec.Codecs = append(spec.Codecs, codec.Bytes(rapid.SampledFrom([]string{"little", "big"}).Draw(t, "endian")))
 	for range rank {
 		spec.Shape = append(spec.Shape, rapid.Int64Range(1, 40).Draw(t, "length"))
 		spec.Chunks = append(spec.Chunks, grid.Every(rapid.Int64Range(1, 60).Draw(t, "chunk")))
@@ -213,9 +209,9 @@ func TestMemoryOfHugeChunks(t *testing.T) {
 	racing.Skip(t)
 	const n = 64 << 20 / 4
 	for name, codecs := range map[string][]metadata.Extension{
-		"little": {bytescodec.Extension("little")},
-		"big":    {bytescodec.Extension("big")},
-		"crc32c": {bytescodec.Extension("little"), crc32c.Extension()},
+		"little": {codec.Bytes("little")},
+		"big":    {codec.Bytes("big")},
+		"crc32c": {codec.Bytes("little"), codec.CRC32C()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, dir := longChunk(t, n, codecs...)
@@ -261,7 +257,7 @@ func TestMemoryOfHugeChunks(t *testing.T) {
 // says what to do.
 func TestHugeChunkRefused(t *testing.T) {
 	const n = 1 << 20
-	a, dir := longChunk(t, n, bytescodec.Extension("little"))
+	a, dir := longChunk(t, n, codec.Bytes("little"))
 	ctx := t.Context()
 	points := selection.Orthogonal{selection.List(3, 5, 11)}
 	for what, err := range map[string]error{
@@ -286,7 +282,7 @@ func TestHugeChunkRefused(t *testing.T) {
 	if err := zarr.Write(ctx, a, part, []float32{0, 0}); err != nil {
 		t.Errorf("the fill value in a chunk that is not stored: %v", err)
 	}
-	packed, _ := longChunk(t, n, bytescodec.Extension("little"), zstd.Extension(1, false))
+	packed, _ := longChunk(t, n, codec.Bytes("little"), codec.ZstdChecksum(1, false))
 	if err := zarr.Write(ctx, packed, part, []float32{1, 2}); !errors.Is(err, zarr.ErrLimit) || !strings.Contains(err.Error(), "only whole chunks") {
 		t.Errorf("a compressed chunk: %v", err)
 	}
@@ -302,7 +298,7 @@ func TestOverwriteConflict(t *testing.T) {
 	for name, values := range map[string][]int16{"values": {5, 6}, "fill values": {0, 0}} {
 		t.Run(name, func(t *testing.T) {
 			s := &interrupted{Store: memstore.New()}
-			spec := zarr.Spec{Shape: []int64{8}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Every(8)}, Codecs: []metadata.Extension{bytescodec.Extension("little")}}
+			spec := zarr.Spec{Shape: []int64{8}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Every(8)}, Codecs: []metadata.Extension{codec.Bytes("little")}}
 			a, err := zarr.At(s, "").CreateArray(t.Context(), spec, &zarr.CreateOptions{Options: zarr.Options{Limits: zarr.Limits{Chunk: 16}}})
 			if err == nil {
 				err = zarr.Write(t.Context(), a, nil, []int16{9, 9, 0, 0, 0, 0, 0, 0})
@@ -360,10 +356,10 @@ func TestCheckInRanges(t *testing.T) {
 		typ    dtype.Type
 		codecs []metadata.Extension
 	}{
-		"bool":        {dtype.Bool, []metadata.Extension{bytescodec.Extension("")}},
-		"bool crc32c": {dtype.Bool, []metadata.Extension{bytescodec.Extension(""), crc32c.Extension()}},
-		"int8 crc32c": {dtype.Int8, []metadata.Extension{bytescodec.Extension(""), crc32c.Extension()}},
-		"int8":        {dtype.Int8, []metadata.Extension{bytescodec.Extension("")}},
+		"bool":        {dtype.Bool, []metadata.Extension{codec.Bytes("")}},
+		"bool crc32c": {dtype.Bool, []metadata.Extension{codec.Bytes(""), codec.CRC32C()}},
+		"int8 crc32c": {dtype.Int8, []metadata.Extension{codec.Bytes(""), codec.CRC32C()}},
+		"int8":        {dtype.Int8, []metadata.Extension{codec.Bytes("")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, s, key := t.Context(), memstore.New(), store.MustKey("c/0")

@@ -11,16 +11,15 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/observed"
-	"varve.dev/zarr/store/rehearsal"
 )
 
 // TestRehearsal makes changes in a dry run. They are reported, later steps see them, and
@@ -66,8 +65,8 @@ func TestRehearsalOfPart(t *testing.T) {
 		part     int64 // number of elements to write
 		readable bool
 	}{
-		"encoded":     {zarr.Spec{Codecs: []metadata.Extension{bytescodec.Extension(bytescodec.Little), zstd.Extension(1, false)}}, 9, false},
-		"not encoded": {zarr.Spec{Codecs: []metadata.Extension{bytescodec.Extension(bytescodec.Little)}}, 9, false},
+		"encoded":     {zarr.Spec{Codecs: []metadata.Extension{codec.Bytes(codec.Little), codec.ZstdChecksum(1, false)}}, 9, false},
+		"not encoded": {zarr.Spec{Codecs: []metadata.Extension{codec.Bytes(codec.Little)}}, 9, false},
 		"shard":       {zarr.Spec{InnerChunks: []grid.Cut{grid.Every(64 << 10)}}, 9, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,11 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzipcodec"
-	"varve.dev/zarr/codec/transpose"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -55,7 +51,7 @@ func TestCreateV2(t *testing.T) {
 	spec := zarr.Spec{
 		Format: 2, Shape: []int64{4, 6}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Every(4), grid.Every(3)}, FillValue: zarr.FillJSON("-1"),
 		Codecs: []metadata.Extension{
-			transpose.Extension(1, 0), bytescodec.Extension("big"), crc32c.Extension(), zstd.Extension(3, false), gzipcodec.Extension(1),
+			codec.Transpose(1, 0), codec.Bytes("big"), codec.CRC32C(), codec.ZstdChecksum(3, false), codec.Gzip(1),
 		},
 		DimensionNames: []string{"t", "x"}, Attributes: map[string]float64{"k": 1.5},
 	}

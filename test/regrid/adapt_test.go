@@ -11,8 +11,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/blosc"
-	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -71,8 +70,8 @@ func TestAdaptCodecs(t *testing.T) {
 		}
 		return stored(t, s)
 	}
-	little := bytescodec.Extension("little")
-	codecs := []metadata.Extension{little, blosc.Extension(blosc.Options{Level: 5, Element: 4})}
+	little := codec.Bytes("little")
+	codecs := []metadata.Extension{little, codec.Blosc(codec.BloscOptions{Level: 5, Element: 4})}
 	for name, r := range map[string]regrid.Rechunking{
 		"chunks": {Codecs: codecs},
 		"shards": {Codecs: codecs, Inner: regrid.Cuts{grid.Every(1 << 14)}},

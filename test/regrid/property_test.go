@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -51,7 +51,7 @@ func drawArray(t *rapid.T) *drawn {
 	shards := rank > 0 && rapid.Bool().Draw(t, "shards")
 	spec := zarr.Spec{Type: dtype.Int32, Codecs: fixture.Plain(), FillValue: zarr.FillJSON("7")}
 	if rapid.Bool().Draw(t, "zstd") {
-		spec.Codecs = append(spec.Codecs, zstd.Extension(0, false))
+		spec.Codecs = append(spec.Codecs, codec.ZstdChecksum(0, false))
 	}
 	spec.KeyEncoding = rapid.SampledFrom([]metadata.KeyEncoding{metadata.DefaultSlash, metadata.V2Dot, metadata.V2Slash, metadata.DefaultDot}).Draw(t, "keys")
 	n := int64(1)

@@ -6,8 +6,7 @@ import (
 	"math/rand/v2"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -56,7 +55,7 @@ func (r randomizer) spec() zarr.Spec {
 	if s.Format == 3 {
 		keys = append(keys, metadata.DefaultSlash, metadata.DefaultDot)
 		if r.one(4) {
-			s.Codecs = append(s.Codecs, crc32c.Extension())
+			s.Codecs = append(s.Codecs, codec.CRC32C())
 		}
 	}
 	s.KeyEncoding = keys[r.IntN(len(keys))]
@@ -150,7 +149,7 @@ func (r randomizer) request(a *zarr.Array) regrid.Request {
 	case k == 5 && a.Inner() != nil:
 		return regrid.Rechunking{Unpack: true}
 	case k == 6 && !regular && r.one(2):
-		return regrid.Rechunking{Codecs: append(fixture.Plain(), zstd.Extension(int(r.between(1, 3)), r.one(2)))}
+		return regrid.Rechunking{Codecs: append(fixture.Plain(), codec.ZstdChecksum(int(r.between(1, 3)), r.one(2)))}
 	}
 	return regrid.Rechunking{Chunks: cuts(unit)}
 }

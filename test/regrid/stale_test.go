@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/regrid"
@@ -43,7 +43,7 @@ func TestStaleEncodedWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := regrid.Do(t.Context(), a, regrid.Rechunking{Codecs: []metadata.Extension{bytescodec.Extension("big")}}, nil); err != nil {
+	if _, err := regrid.Do(t.Context(), a, regrid.Rechunking{Codecs: []metadata.Extension{codec.Bytes("big")}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := stale.WriteEncodedChunk(t.Context(), []int64{0}, raw); !errors.Is(err, zarr.ErrConflict) {

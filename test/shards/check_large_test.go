@@ -9,11 +9,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/vlen"
-	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/codecs/vlen"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -29,14 +27,14 @@ func TestMemoryOfLargeChunks(t *testing.T) {
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // garbage counts as well
 	const size, chunks = 48 << 20, 6
-	once := []metadata.Extension{zstd.Extension(1, false)}
+	once := []metadata.Extension{codec.ZstdChecksum(1, false)}
 	twice := append(once, once...)
 	for name, c := range map[string]struct {
 		typ    string
 		codecs []metadata.Extension
 		most   float64 // as a multiple of the decoded chunk
 	}{
-		"fixed":       {"uint8", append([]metadata.Extension{bytescodec.Extension(bytescodec.Little)}, once...), 2},
+		"fixed":       {"uint8", append([]metadata.Extension{codec.Bytes(codec.Little)}, once...), 2},
 		"text, twice": {"string", append([]metadata.Extension{{Name: vlen.UTF8}}, twice...), 8},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,9 +14,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/gzipcodec"
-	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
@@ -228,10 +225,10 @@ func TestCompactDamagedShard(t *testing.T) {
 func TestCompactRefused(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
-	wrapped := fixture.Must(sharding.Extension(sharding.Configuration{Inner: []grid.Cut{grid.Every(2)}, Codecs: fixture.Plain()}))
+	wrapped := fixture.Must(codec.Shards(codec.Sharding{Inner: []grid.Cut{grid.Every(2)}, Codecs: fixture.Plain()}))
 	spec := fixture.Every(8, 4)
 	for name, codecs := range map[string][]metadata.Extension{
-		"chunks": {bytescodec.Extension("little")}, "wrapped": {wrapped, gzipcodec.Extension(1)},
+		"chunks": {codec.Bytes("little")}, "wrapped": {wrapped, codec.Gzip(1)},
 	} {
 		spec.Codecs = codecs
 		a, err := h.At(name).CreateArray(ctx, spec, nil)
@@ -260,7 +257,7 @@ func TestCompactRefused(t *testing.T) {
 func TestCompactWithoutChecksum(t *testing.T) {
 	ctx := context.Background()
 	spec := sharded()
-	spec.InnerChunks, spec.Codecs = nil, []metadata.Extension{fixture.Must(sharding.Extension(sharding.Configuration{
+	spec.InnerChunks, spec.Codecs = nil, []metadata.Extension{fixture.Must(codec.Shards(codec.Sharding{
 		Inner: []grid.Cut{grid.Every(2), grid.Every(2)}, Codecs: fixture.Plain(), IndexCodecs: fixture.Plain(), AtStart: true,
 	}))}
 	for _, s := range []store.Store{memstore.New(), fixture.Conditional(memstore.New()), fixture.FileStore(vfs.NewDisk())} {

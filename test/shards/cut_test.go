@@ -12,8 +12,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/gzipcodec"
-	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -143,7 +141,7 @@ func TestCompactConflict(t *testing.T) {
 // their places.
 func TestShorterInPlace(t *testing.T) {
 	spec := sharded()
-	spec.Codecs = append(fixture.Plain(), gzipcodec.Extension(5))
+	spec.Codecs = append(fixture.Plain(), codec.Gzip(5))
 	s := memstore.New()
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err != nil {
@@ -170,7 +168,7 @@ func TestShorterInPlace(t *testing.T) {
 // stays stored, since an array may declare that a missing shard is damage.
 func TestCompactEmptyShard(t *testing.T) {
 	s, spec := memstore.New(), fixture.Every(4, 4)
-	spec.Codecs = []metadata.Extension{fixture.Must(sharding.Extension(sharding.Configuration{
+	spec.Codecs = []metadata.Extension{fixture.Must(codec.Shards(codec.Sharding{
 		Inner: []grid.Cut{grid.Every(2)}, Codecs: fixture.Plain(), IndexCodecs: fixture.Plain(),
 	}))}
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)

@@ -10,8 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
@@ -29,8 +28,8 @@ func TestMemoryOfLongInnerChunks(t *testing.T) {
 	const inner = 72 << 20 / 4
 	values := fixture.Noisy(inner)
 	for name, codecs := range map[string][]metadata.Extension{
-		"zstd":  {bytescodec.Extension(bytescodec.Little), zstd.Extension(1, false)},
-		"plain": {bytescodec.Extension(bytescodec.Little)},
+		"zstd":  {codec.Bytes(codec.Little), codec.ZstdChecksum(1, false)},
+		"plain": {codec.Bytes(codec.Little)},
 	} {
 		for _, sharded := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/sharded=%t", name, sharded), func(t *testing.T) {

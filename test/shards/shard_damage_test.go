@@ -11,12 +11,12 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/sharding"
+	"varve.dev/zarr/internal/codecs/sharding"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/strided"
 	"varve.dev/zarr/test/fixture"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/crc32c"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
@@ -26,7 +26,7 @@ func damagedIndex(t *testing.T, s store.Store) (before []byte) {
 	t.Helper()
 	ctx := context.Background()
 	spec := zarr.Spec{
-		Shape: []int64{16}, Type: dtype.Int32, Codecs: append(fixture.Plain(), crc32c.Extension()),
+		Shape: []int64{16}, Type: dtype.Int32, Codecs: append(fixture.Plain(), codec.CRC32C()),
 		Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
 	}
 	a := fixture.Must(zarr.At(s, "").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}}))

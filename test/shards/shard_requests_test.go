@@ -13,7 +13,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/bytescodec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -169,7 +168,7 @@ func tenBytes(t *testing.T, s store.Store, shards grid.Cut, empty bool) *zarr.Ar
 	h := zarr.At(s, "")
 	_, err := h.At("a").CreateArray(t.Context(), zarr.Spec{
 		Shape: []int64{10}, Type: dtype.Uint8, Chunks: []grid.Cut{shards}, InnerChunks: []grid.Cut{grid.Every(2)},
-		Codecs: []metadata.Extension{bytescodec.Extension("")},
+		Codecs: []metadata.Extension{codec.Bytes("")},
 	}, nil)
 	open := func() (*zarr.Array, error) {
 		return h.At("a").OpenArray(t.Context(), &zarr.Options{Write: true, SingleWriter: true, Concurrency: 1})

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -24,7 +24,7 @@ func BenchmarkSmallChunks(b *testing.B) {
 	for _, bench := range []struct {
 		name   string
 		codecs []metadata.Extension
-	}{{"raw", fixture.Plain()}, {"zstd", fixture.Packed()}, {"zstd-checksum", append(fixture.Plain(), zstd.Extension(0, true))}} {
+	}{{"raw", fixture.Plain()}, {"zstd", fixture.Packed()}, {"zstd-checksum", append(fixture.Plain(), codec.ZstdChecksum(0, true))}} {
 		b.Run(bench.name, func(b *testing.B) {
 			a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 				Shape: []int64{1000, 1000}, Type: dtype.Float32,

@@ -10,8 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -28,7 +27,7 @@ func cube(b *testing.B, n int64, opt zarr.Options) (*zarr.Array, []uint8) {
 	side := 4 * n
 	a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), zarr.Spec{
 		Shape: []int64{side, side, side}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(side), grid.Every(side), grid.Every(side)},
-		InnerChunks: []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)}, Codecs: []metadata.Extension{bytescodec.Extension("")},
+		InnerChunks: []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)}, Codecs: []metadata.Extension{codec.Bytes("")},
 	}, &zarr.CreateOptions{Options: opt})
 	if err != nil {
 		b.Fatal(err)
@@ -145,7 +144,7 @@ func BenchmarkRandomInner(b *testing.B) {
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{512, 512, 512}, Type: dtype.Uint16, Chunks: []grid.Cut{grid.Every(256), grid.Every(256), grid.Every(256)},
 		InnerChunks: []grid.Cut{grid.Every(64), grid.Every(64), grid.Every(64)},
-		Codecs:      []metadata.Extension{bytescodec.Extension("little"), zstd.Extension(0, false)},
+		Codecs:      []metadata.Extension{codec.Bytes("little"), codec.ZstdChecksum(0, false)},
 	}, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
 	if err != nil {
 		b.Fatal(err)

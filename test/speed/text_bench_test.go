@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/vlen"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/codecs/vlen"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
@@ -34,7 +34,7 @@ func BenchmarkText(b *testing.B) {
 			}
 			a, err := zarr.At(memstore.New(), "").CreateArray(b.Context(), zarr.Spec{
 				Shape: []int64{count}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(chunk)}, InnerChunks: inner,
-				Codecs: []metadata.Extension{{Name: vlen.UTF8}, zstd.Extension(1, false)},
+				Codecs: []metadata.Extension{{Name: vlen.UTF8}, codec.ZstdChecksum(1, false)},
 			}, nil)
 			if err != nil {
 				b.Fatal(err)

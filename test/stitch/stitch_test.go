@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/bytescodec"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
@@ -85,7 +85,7 @@ func TestStitch(t *testing.T) {
 			s := spec(fmt.Sprint("segment ", i))
 			switch rapid.IntRange(0, 5).Draw(t, "other") {
 			case 0:
-				s.Codecs = append([]metadata.Extension{bytescodec.Extension("big")}, fixture.Packed()[1:]...)
+				s.Codecs = append([]metadata.Extension{codec.Bytes("big")}, fixture.Packed()[1:]...)
 			case 1:
 				s.FillValue = zarr.FillJSON("7")
 			case 2:

@@ -9,12 +9,10 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/crc32c"
-	"varve.dev/zarr/codec/gzipcodec"
-	"varve.dev/zarr/codec/vlen"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/codecs/vlen"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -29,13 +27,13 @@ func TestLongText(t *testing.T) {
 	ctx := t.Context()
 	text := []string{strings.Repeat("a", 3_000_000), "b"}
 	for _, ext := range []metadata.Extension{
-		gzipcodec.Extension(5), zstd.Extension(3, false), {Name: "numcodecs.blosc"}, {Name: "numcodecs.gzip"}, {Name: "numcodecs.lz4"},
+		codec.Gzip(5), codec.ZstdChecksum(3, false), {Name: "numcodecs.blosc"}, {Name: "numcodecs.gzip"}, {Name: "numcodecs.lz4"},
 		{Name: "numcodecs.zlib"}, {Name: "numcodecs.zstd"}, {Name: "numcodecs.crc32"},
 	} {
 		for _, inner := range [][]grid.Cut{nil, {grid.Every(1)}} {
 			spec := zarr.Spec{
 				Shape: []int64{2}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(2)}, InnerChunks: inner,
-				Codecs: []metadata.Extension{{Name: vlen.UTF8}, ext, crc32c.Extension()},
+				Codecs: []metadata.Extension{{Name: vlen.UTF8}, ext, codec.CRC32C()},
 			}
 			a, err := zarr.At(memstore.New(), "").CreateArray(ctx, spec, nil)
 			if err == nil {

@@ -10,8 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/vlen"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
@@ -43,7 +42,7 @@ func elementsInOne(t *testing.T, values [][]byte, sharded bool) *zarr.Array {
 	typ, n := fixture.Must(dtype.Parse("bytes", nil)), int64(len(values))
 	spec := zarr.Spec{
 		Shape: []int64{n}, Type: typ, Chunks: []grid.Cut{grid.Every(n)},
-		Codecs: []metadata.Extension{vlen.Extension(typ), zstd.Extension(1, false)},
+		Codecs: []metadata.Extension{codec.VariableLength(typ), codec.ZstdChecksum(1, false)},
 	}
 	if sharded {
 		spec.InnerChunks = spec.Chunks

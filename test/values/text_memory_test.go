@@ -15,10 +15,10 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec/vlen"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/codecs/vlen"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -34,7 +34,7 @@ func bombs(t *testing.T, chunks, letters int, sharded bool, opt *zarr.Options) *
 	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{
 		Shape: []int64{int64(chunks)}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(1)},
-		Codecs: []metadata.Extension{{Name: vlen.UTF8}, zstd.Extension(1, false)},
+		Codecs: []metadata.Extension{{Name: vlen.UTF8}, codec.ZstdChecksum(1, false)},
 	}
 	if sharded {
 		spec.InnerChunks = []grid.Cut{grid.Every(1)}
@@ -170,7 +170,7 @@ func longTexts(t *testing.T, texts []string, compressed bool) *zarr.Array {
 	n := int64(len(texts))
 	spec := zarr.Spec{Shape: []int64{n}, Type: dtype.String, Chunks: []grid.Cut{grid.Every(n)}, Codecs: []metadata.Extension{{Name: vlen.UTF8}}}
 	if compressed {
-		spec.Codecs = append(spec.Codecs, zstd.Extension(1, false))
+		spec.Codecs = append(spec.Codecs, codec.ZstdChecksum(1, false))
 	}
 	at := zarr.At(memstore.New(), "")
 	a, err := at.CreateArray(t.Context(), spec, nil)
@@ -212,7 +212,7 @@ func TestClaimOfText(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{1}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(1)}, Format: 2,
-		Codecs: []metadata.Extension{{Name: vlen.UTF8}, zstd.Extension(1, false)},
+		Codecs: []metadata.Extension{{Name: vlen.UTF8}, codec.ZstdChecksum(1, false)},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

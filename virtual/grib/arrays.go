@@ -9,9 +9,9 @@ import (
 	"math"
 	"time"
 
-	"varve.dev/zarr/codec/grib2"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/codecs/grib2"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )

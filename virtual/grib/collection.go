@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/grib2"
+	"varve.dev/zarr/internal/codecs/grib2"
 	"varve.dev/zarr/virtual/scan"
 )
 

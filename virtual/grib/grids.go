@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"varve.dev/zarr/codec/grib2"
+	"varve.dev/zarr/internal/codecs/grib2"
 	"varve.dev/zarr/virtual/scan"
 )
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/virtual/scan"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strictjson"
 	"varve.dev/zarr/virtual/scan"
 )
 

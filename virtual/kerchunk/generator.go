@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/virtual/scan"
 )
 

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/virtual/scan"
 )
 

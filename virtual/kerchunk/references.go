@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/virtual/scan"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/virtual/scan"
 )
 

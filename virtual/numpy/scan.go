@@ -8,8 +8,8 @@ import (
 	"io"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/npy"
 	"varve.dev/zarr/virtual/scan"
 )
 

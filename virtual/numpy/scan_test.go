@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/npy"
+	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/test/scanned"

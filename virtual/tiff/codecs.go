@@ -5,11 +5,10 @@ package tiff
 import (
 	"encoding/binary"
 
-	"varve.dev/zarr/codec/bytescodec"
-	"varve.dev/zarr/codec/imagecodecs"
-	"varve.dev/zarr/codec/numcodecs"
-	"varve.dev/zarr/codec/zstd"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/codecs/imagecodecs"
+	"varve.dev/zarr/internal/codecs/numcodecs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -42,7 +41,7 @@ func (r *reader) codecs(d *ifd, a *scan.Array) ([]metadata.Extension, error) {
 	case 34925:
 		return r.predicted(d, a, numcodecs.LZMA(effort))
 	case 50000:
-		return r.predicted(d, a, zstd.Extension(0, false))
+		return r.predicted(d, a, codec.ZstdChecksum(0, false))
 	}
 	name, known := schemes[n]
 	if !known {
@@ -56,11 +55,11 @@ func (r *reader) codecs(d *ifd, a *scan.Array) ([]metadata.Extension, error) {
 func (r *reader) serial(t dtype.Type) metadata.Extension {
 	switch {
 	case !t.Ordered():
-		return bytescodec.Extension("")
+		return codec.Bytes("")
 	case r.order == binary.BigEndian:
-		return bytescodec.Extension(bytescodec.Big)
+		return codec.Bytes(codec.Big)
 	}
-	return bytescodec.Extension(bytescodec.Little)
+	return codec.Bytes(codec.Little)
 }
 
 // predicted returns a compressor and the codecs before it. The predictor belongs to the
@@ -83,7 +82,7 @@ func (r *reader) predicted(d *ifd, a *scan.Array, compressor metadata.Extension)
 	case n == 2:
 		return nil, scan.Unsupportedf("predictor 2, horizontal differencing, of %s samples; %s", a.Type, imagecodecs.Remedy)
 	case n == 3 && a.Type.Kind() == dtype.KindFloat:
-		return []metadata.Extension{imagecodecs.FloatPredictor(a.Type, axis, whole(a)), bytescodec.Extension(bytescodec.Little), compressor}, nil
+		return []metadata.Extension{imagecodecs.FloatPredictor(a.Type, axis, whole(a)), codec.Bytes(codec.Little), compressor}, nil
 	case n == 3:
 		return nil, scan.Unsupportedf("predictor 3, of floating point, with %s samples", a.Type)
 	}

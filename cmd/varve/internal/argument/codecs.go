@@ -12,12 +12,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/blosc"
-	"varve.dev/zarr/codec/gzipcodec"
-	"varve.dev/zarr/codec/zstd"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strictjson"
 )
 
 // Codecs parses a list of codecs as in metadata.
@@ -85,13 +82,13 @@ func Compressor(text string, t dtype.Type) ([]metadata.Extension, error) {
 	}
 	switch {
 	case name == "gzip" && given:
-		return []metadata.Extension{gzipcodec.Extension(level)}, nil
+		return []metadata.Extension{codec.Gzip(level)}, nil
 	case name == "gzip":
-		return []metadata.Extension{gzipcodec.Extension(gzipLevel)}, nil
+		return []metadata.Extension{codec.Gzip(gzipLevel)}, nil
 	case IsAdaptive(text) && t.Variable(): // text is not shuffled
-		return []metadata.Extension{zstd.Default(0)}, nil
+		return []metadata.Extension{codec.Zstd(0)}, nil
 	case IsAdaptive(text):
-		return []metadata.Extension{blosc.Extension(blosc.Options{Level: adaptiveLevel, Element: max(1, t.Size())})}, nil
+		return []metadata.Extension{codec.Blosc(codec.BloscOptions{Level: adaptiveLevel, Element: max(1, t.Size())})}, nil
 	case text == "none":
 		return nil, nil
 	}
@@ -110,11 +107,11 @@ func zstandard(parameters string, given bool) (metadata.Extension, error) {
 	case err != nil:
 		return metadata.Extension{}, err
 	case sum == checksum, sum == "no"+checksum:
-		return zstd.Extension(level, sum == checksum), nil
+		return codec.ZstdChecksum(level, sum == checksum), nil
 	case sum != "" || both:
 		return metadata.Extension{}, fmt.Errorf("after the level comes checksum or nochecksum%s", spelling.Meant(sum, []string{checksum, "no" + checksum}))
 	}
-	return zstd.Default(level), nil
+	return codec.Zstd(level), nil
 }
 
 const checksum = "checksum"

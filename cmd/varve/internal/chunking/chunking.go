@@ -23,8 +23,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strictjson"
 )
 
 // Help explains the values of --chunks in the help of commands.

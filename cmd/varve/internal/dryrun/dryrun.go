@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/observe"
-	"varve.dev/zarr/store/rehearsal"
 )
 
 // With adds the flag --dry-run to a command that changes a store.

@@ -14,9 +14,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/codec/sharding"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/codecs/sharding"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )

@@ -18,11 +18,11 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
-	"varve.dev/zarr/strictjson"
 )
 
 // Array is the description of an array in JSON. Unknown facts are null.

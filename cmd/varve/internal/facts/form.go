@@ -9,10 +9,10 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
-	"varve.dev/zarr/strictjson"
 )
 
 // form tells how far the stored document of an array deviates from the specification. A

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strictjson"
 )
 
 // AddInner adds the inner chunks of an array whose chunks are shards.

@@ -111,7 +111,7 @@ var reworded = strings.NewReplacer(
 	": file already exists: a zip archive", ": the file exists, and a zip archive",
 	" 1 axes", " 1 axis",
 	`locking "__varve.lock": permission denied`, "no permission to write there",
-	" (import its package or register it)", "; this program does not have it",
+	" (import varve.dev/zarr, or register it)", "; this program does not have it",
 )
 
 // advised matches the sentinel of what exists already behind a remedy. The remedy says

@@ -24,7 +24,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/npy"
+	"varve.dev/zarr/internal/npy"
 )
 
 func writeRaw(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {

@@ -10,7 +10,7 @@ import (
 
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // longText is the number of bytes of a text that are written at a time. Control

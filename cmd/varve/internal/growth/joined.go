@@ -8,7 +8,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/strided"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Joined returns the elements of several gains of an array of the given shape, one after

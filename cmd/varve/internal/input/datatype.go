@@ -9,8 +9,8 @@ import (
 
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/strictjson"
 )
 
 // dataType is the value of --dtype.

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // TestNestedRoundTrip checks that exported JSON can be read again.

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // writeMembers writes a struct as an object with one line per member, and more members

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // TestWriteJSON checks that writing structs member by member equals encoding/json.

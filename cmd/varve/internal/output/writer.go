@@ -8,7 +8,7 @@ import (
 	"io"
 	"reflect"
 
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // WriteJSON writes v as a document in canonical layout, with more members after those of

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"varve.dev/zarr/draw"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/draw"
 )
 
 // Index returns an index in parentheses: (15, 40).

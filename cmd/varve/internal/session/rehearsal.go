@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/rehearsal"
 )
 
 // rehearsalKey is the context key of a dry run.

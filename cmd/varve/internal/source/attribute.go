@@ -4,7 +4,7 @@ package source
 
 import (
 	"varve.dev/zarr"
-	"varve.dev/zarr/strictjson"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // AttributeValue returns a user attribute, or the zero Value if there is none.

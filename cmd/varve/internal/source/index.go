@@ -24,7 +24,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/npy"
+	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/selection"
 )
 

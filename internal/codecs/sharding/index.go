@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sharding
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/store"
+)
+
+// absent is the offset and the length of an inner chunk that is not stored.
+const absent = math.MaxUint64
+
+// index is the decoded shard index of one version of a shard.
+type index struct {
+	entries []uint64   // offset and length of every inner chunk, in C order
+	info    store.Info // of the shard
+	bytes   int64      // of the encoded index
+	most    int64      // bytes of an encoded inner chunk, at most
+	atStart bool
+}
+
+// newIndex returns an index without inner chunks.
+func newIndex(l *layout) *index {
+	x := &index{entries: make([]uint64, 2*l.n), bytes: l.index, most: l.most}
+	for i := range x.entries {
+		x.entries[i] = absent
+	}
+	return x
+}
+
+// decodeIndex decodes the index of a shard from src.
+func (c *coder) decodeIndex(l *layout, src []byte, info store.Info) (*index, error) {
+	x := &index{entries: make([]uint64, 2*l.n), info: info, bytes: l.index, most: l.most, atStart: c.atStart}
+	v := strided.View{Data: bytesOf(x.entries), Shape: l.entry, Size: 8}
+	if err := c.index.Decode(&v, src); err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	// The codecs of the index may have reordered its axes.
+	if want := strided.AppendStrides(nil, l.entry, 8); !c.index.InOrder() {
+		ordered := make([]uint64, 2*l.n)
+		strided.Copy(strided.View{Data: bytesOf(ordered), Shape: l.entry, Strides: want, Size: 8}, v)
+		x.entries = ordered
+	}
+	return x, nil
+}
+
+// encodeIndex appends the encoded index to dst.
+func (c *coder) encodeIndex(dst []byte, l *layout, x *index) ([]byte, error) {
+	out, err := c.index.Encode(dst, strided.Contiguous(bytesOf(x.entries), l.entry, 8))
+	if err == nil && int64(len(out)-len(dst)) != l.index {
+		err = fmt.Errorf("%d bytes, want %d", len(out)-len(dst), l.index)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	return out, nil
+}
+
+// bytesOf returns the memory of numbers.
+func bytesOf(n []uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(n))), 8*len(n))
+}
+
+// indexOf decodes the index of a shard that is in memory.
+func (c *coder) indexOf(l *layout, shard []byte) (*index, error) {
+	raw, err := c.cutIndex(l, shard)
+	if err != nil {
+		return nil, err
+	}
+	return c.decodeIndex(l, raw, store.Info{Size: int64(len(shard))})
+}
+
+// cutIndex returns the encoded index of a shard.
+func (c *coder) cutIndex(l *layout, shard []byte) ([]byte, error) {
+	if int64(len(shard)) < l.index {
+		return nil, l.tooShort(int64(len(shard)))
+	}
+	if c.atStart {
+		return shard[:l.index], nil
+	}
+	return shard[int64(len(shard))-l.index:], nil
+}
+
+func (l *layout) tooShort(n int64) error {
+	return fmt.Errorf("%w: the shard has %d bytes, but the index of its %d inner chunks alone has %d", codec.ErrCorrupt, n, l.n, l.index)
+}
+
+// span returns the range of inner chunk k, and whether it is stored. It returns
+// [codec.ErrCorrupt] if the range leaves the shard, overlaps the index, or is longer than
+// an inner chunk can be.
+func (x *index) span(k int64) (off, n int64, stored bool, err error) {
+	o, m := x.entries[2*k], x.entries[2*k+1]
+	if o == absent && m == absent {
+		return 0, 0, false, nil
+	}
+	if first, last := x.room(); !x.fits(o, m) {
+		return 0, 0, false, &entryError{o, m, first, last, uint64(x.most)}
+	}
+	return int64(o), int64(m), true, nil
+}
+
+// fits reports whether an inner chunk may have the n bytes from off on.
+func (x *index) fits(off, n uint64) bool {
+	first, last := x.room()
+	return off >= first && off <= last && n <= last-off && n <= uint64(x.most)
+}
+
+// has reports whether inner chunk k is stored, and its entry fits.
+func (x *index) has(k int64) bool {
+	off, n := x.entries[2*k], x.entries[2*k+1]
+	return (off != absent || n != absent) && x.fits(off, n)
+}
+
+// isAbsent reports whether the index says that inner chunk k is not stored.
+func (x *index) isAbsent(k int64) bool {
+	return x.entries[2*k] == absent && x.entries[2*k+1] == absent
+}
+
+// set sets the range of inner chunk k.
+func (x *index) set(k uint32, to gap) {
+	x.entries[2*k], x.entries[2*k+1] = uint64(to.off), uint64(to.n)
+}
+
+// entryError is the [codec.ErrCorrupt] of an entry of an index. It builds its text on
+// demand, because a damaged index may have millions of them.
+type entryError struct {
+	off, n      uint64 // from the entry
+	first, last uint64 // range of all inner chunks
+	most        uint64 // bytes of one
+}
+
+func (e *entryError) Error() string {
+	text := fmt.Sprintf("%v: the index says %d bytes from offset %d on, ", codec.ErrCorrupt, e.n, e.off)
+	if e.off < e.first || e.off > e.last || e.n > e.last-e.off {
+		return text + fmt.Sprintf("but inner chunks have the bytes from %d to %d", e.first, e.last)
+	}
+	return text + fmt.Sprintf("but an inner chunk has at most %d", e.most)
+}
+
+// Unwrap returns [codec.ErrCorrupt].
+func (e *entryError) Unwrap() error { return codec.ErrCorrupt }
+
+// room returns where the range of all inner chunks begins and ends.
+func (x *index) room() (first, last uint64) {
+	first, last = 0, uint64(x.info.Size)
+	if x.atStart {
+		first = uint64(x.bytes)
+	} else {
+		last -= uint64(x.bytes)
+	}
+	return first, last
+}
+
+// InnerError is the error of an operation on one inner chunk of a shard.
+type InnerError struct {
+	Index []int64 // in the shard, in the order of axes that earlier codecs make
+	Err   error
+}
+
+// Error returns the index of the inner chunk and the message of Err.
+func (e *InnerError) Error() string { return fmt.Sprintf("inner chunk %v: %v", e.Index, e.Err) }
+
+// Unwrap returns Err.
+func (e *InnerError) Unwrap() error { return e.Err }
+
+// fail adds the inner chunk to err. It leaves conflicts alone, which the caller retries.
+func (l *layout) fail(k int64, err error) error {
+	if err == nil || errors.Is(err, store.ErrConflict) {
+		return err
+	}
+	return &InnerError{l.place(nil, k), err}
+}

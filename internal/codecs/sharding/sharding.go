@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sharding is the codec "sharding_indexed" 1.0 of zarr-specs v3. It stores a
+// chunk, which is then called a shard, as many inner chunks, which are read and written
+// separately.
+//
+// A shard contains the encoded inner chunks in any order and with any gaps. The shard
+// index stands before or after them. It has two unsigned 64-bit numbers for every inner
+// chunk, in C order: its offset from the start of the shard, and its length, both in
+// bytes. An inner chunk that holds only the fill value is not stored; both its numbers
+// are 2^64-1.
+//
+// Importing the package registers it as "sharding_indexed".
+package sharding
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/metadata"
+)
+
+// Name is the name of the codec in metadata.
+const Name = "sharding_indexed"
+
+func init() { codec.Register(Name, New) }
+
+// coder is the codec of one chain.
+type coder struct {
+	configuration []byte
+
+	cut     cut
+	inner   []metadata.Extension
+	entries []metadata.Extension // codecs of the index
+	atStart bool
+
+	env    codec.Environment
+	chain  *coding.Chain // of the inner chunks
+	index  *coding.Chain
+	spec   codec.Spec
+	size   int64         // bytes of an element
+	filler []byte        // the fill value as one element in memory
+	heap   *strided.Heap // an empty heap, nil unless elements differ in length
+
+	layouts layouts
+	ratio   budget.Ratio // of the bytes of stored shards to the predictions of their layouts
+	cache   *cache
+	movers  sync.Pool // of *transfer.Mover
+}
+
+// New is the [codec.Factory] of the codec. It returns a [codec.ArrayBytes] that is a
+// [codec.Nester]. The engine of the root package also reads and writes its inner chunks.
+func New(configuration []byte) (any, error) {
+	c := &coder{configuration: configuration}
+	if err := c.parse(configuration); err != nil {
+		return nil, fmt.Errorf("%w: %w", codec.ErrConfiguration, err)
+	}
+	return c, nil
+}
+
+// Nest implements [codec.Nester].
+func (c *coder) Nest(env *codec.Environment) error {
+	c.env = *env
+	c.cache = newCache(env.IndexCache)
+	return nil
+}
+
+// Bind implements [codec.ArrayBytes].
+func (c *coder) Bind(spec codec.Spec) error {
+	c.filler, c.heap = spec.Element(), spec.Heap()
+	if c.spec, c.size = spec, int64(spec.Width()); c.cache == nil {
+		c.cache = newCache(0) // Nest was not called
+	}
+	if err := c.cut.bind(spec.Rank, c.env.Unaligned); err != nil {
+		return err
+	}
+	var err error
+	if c.chain, err = coding.NewChain(&c.env, c.inner, spec); err != nil {
+		return fmt.Errorf("codecs: %w", err)
+	}
+	if err := c.checkNested(); err != nil {
+		return fmt.Errorf("codecs: %w", err)
+	}
+	return c.bindIndex()
+}
+
+// checkNested returns an error if inner chunks are shards and their codecs cannot cut
+// them.
+func (c *coder) checkNested() error {
+	if c.cut.shape == nil {
+		return nil // edges differ; the grid checks them
+	}
+	g, err := grid.Regular(c.cut.shape, c.cut.shape)
+	if err != nil {
+		return err
+	}
+	return c.chain.CheckGrid(g)
+}
+
+// bindIndex makes the codecs of the index: an array with one axis more than the shard.
+func (c *coder) bindIndex() error {
+	typ, err := dtype.Parse("uint64", nil)
+	if err != nil {
+		return err
+	}
+	// Missing entries have all bits set, so they are the fill value of the index.
+	spec := codec.Spec{Type: typ, Fill: slices.Repeat([]byte{0xff}, 8), Rank: c.spec.Rank + 1}
+	if c.index, err = coding.NewChain(&c.env, c.entries, spec); err != nil {
+		return fmt.Errorf("index_codecs: %w", err)
+	}
+	shape := slices.Repeat([]int64{1}, spec.Rank)
+	shape[c.spec.Rank] = 2
+	// Readers find the index by its length, which must not vary.
+	if _, fixed := c.index.Fixed(shape, 16); !fixed {
+		return fmt.Errorf("%w: index_codecs: %q do not always encode an index to the same length; use \"bytes\" and \"crc32c\"", codec.ErrConfiguration, c.index.Names())
+	}
+	return nil
+}
+
+// Inner implements [coding.Divider].
+func (c *coder) Inner() []grid.Cut { return slices.Clone(c.cut.cuts) }
+
+// Guarded implements [codec.Guarded].
+func (c *coder) Guarded() bool { return c.chain.HasChecksum() }
+
+// CheckAxis implements [coding.Divider].
+func (c *coder) CheckAxis(i int, a grid.Axis) error { return c.cut.checkAxis(i, a) }
+
+// Checked implements [coding.Divider]. A shard of another shape has an index of another
+// length, so the checksum does not match. If inner chunks are clipped, both indexes may
+// have the same length. Then the inner chunks must differ.
+func (c *coder) Checked() bool {
+	return c.index.HasChecksum() && (!c.cut.clips || c.chain.DistinguishesShapes())
+}
+
+// parse reads the configuration.
+func (c *coder) parse(configuration []byte) error {
+	var m struct {
+		ChunkShape    json.RawMessage `json:"chunk_shape"`
+		ChunkGrid     json.RawMessage `json:"chunk_grid"`
+		Codecs        json.RawMessage `json:"codecs"`
+		IndexCodecs   json.RawMessage `json:"index_codecs"`
+		IndexLocation *string         `json:"index_location"`
+	}
+	err := codec.DecodeConfiguration(configuration, &m)
+	if err != nil {
+		return err
+	}
+	if c.cut, err = parseCut(m.ChunkShape, m.ChunkGrid); err != nil {
+		return err
+	}
+	if c.inner, err = extensions("codecs", m.Codecs); err != nil {
+		return err
+	}
+	if c.entries, err = extensions("index_codecs", m.IndexCodecs); err != nil {
+		return err
+	}
+	if m.IndexLocation != nil {
+		c.atStart = *m.IndexLocation == "start"
+		if !c.atStart && *m.IndexLocation != "end" {
+			return fmt.Errorf("index_location is %q, want \"start\" or \"end\"", *m.IndexLocation)
+		}
+	}
+	return nil
+}
+
+// extensions reads a list of codecs.
+func extensions(member string, raw []byte) ([]metadata.Extension, error) {
+	if raw == nil {
+		return nil, fmt.Errorf("member %q is missing", member)
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return nil, fmt.Errorf("member %q: %w", member, err)
+	}
+	list := make([]metadata.Extension, len(items))
+	for i, item := range items {
+		var err error
+		if list[i], err = metadata.ParseExtension(item, metadata.Limits{}); err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", member, i, err)
+		}
+	}
+	return list, nil
+}
