@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // Changing inner chunks by appending leaves unused bytes in a shard. Compacting removes

@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // Two shards of different lengths have inner chunks of two elements, which are read one

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // everyType returns all data types, with an example of those that have a configuration.

@@ -22,7 +22,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // archive makes a group with two arrays in a folder.

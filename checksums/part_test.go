@@ -22,7 +22,7 @@ import (
 	"varve.dev/zarr/checksums"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // parted returns the parts of a location, in random order, some of them twice.

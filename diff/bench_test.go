@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/diff"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // BenchmarkWhole does with an array of 64 MiB what whole-store work does, beside reading

@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // wide is a table of 40,000 hours of 1,000 places: 160 MB, in chunks of a thousand hours.

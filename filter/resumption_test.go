@@ -22,7 +22,7 @@ import (
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // meanwhile is what happens between an interrupted filter and the next one.

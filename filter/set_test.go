@@ -20,7 +20,7 @@ import (
 	"varve.dev/zarr/ragged"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // drift is one row of the model of a ragged set.

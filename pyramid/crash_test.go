@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/pyramid"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // crashSteps are what comes before a pyramid is made.

@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/pyramid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // ofOthers makes a group g with an image of another program: levels of the given names,

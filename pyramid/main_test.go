@@ -5,7 +5,7 @@ package pyramid_test
 import (
 	"testing"
 
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 func TestMain(m *testing.M) { fixture.Main(m) }

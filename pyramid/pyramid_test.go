@@ -20,7 +20,7 @@ import (
 	"varve.dev/zarr/pyramid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // requests counts the requests to chunks by key.

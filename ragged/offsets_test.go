@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/ragged"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestOffsets reads the offsets of some rows of a set, of lengths and offsets.

@@ -21,7 +21,7 @@ import (
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 func TestMain(m *testing.M) { fixture.Main(m) }

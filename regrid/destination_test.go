@@ -22,7 +22,7 @@ import (
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // directory returns a store in a new directory.

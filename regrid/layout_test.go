@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestFewTasks checks that small chunks are staged together, because every task stores a

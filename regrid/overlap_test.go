@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestScratchOfErasedChunk erases a chunk of the source after its scratch was made. The

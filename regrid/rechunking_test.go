@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestFillValueAndKeys gives an array another fill value and other keys, in place and in

@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestStoppedCopy stops a copy before each of its file system operations, as a kill does.

@@ -22,7 +22,7 @@ import (
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // family makes a group with the arrays t, u and g/t, of which all groups have

@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/test/arrays"
+	"varve.dev/zarr/internal/test/arrays"
 )
 
 // The account of Azurite, whose key is public.

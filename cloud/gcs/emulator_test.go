@@ -21,7 +21,7 @@ import (
 	"varve.dev/zarr/cloud/gcs/gcstest"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/test/arrays"
+	"varve.dev/zarr/internal/test/arrays"
 )
 
 // TestFakeGCSServer runs the conformance suite against fake-gcs-server, a program of

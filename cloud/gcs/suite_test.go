@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/cloud/gcs"
 	"varve.dev/zarr/cloud/gcs/gcstest"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/test/arrays"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/arrays"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestMain lets the test binary be a program of a crowd.

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"varve.dev/zarr/cloud/s3/s3test"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/test/arrays"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/arrays"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestMain lets the test binary be a program of a crowd.

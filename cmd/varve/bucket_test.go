@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/cloud/azure/azuretest"
 	"varve.dev/zarr/cloud/gcs/gcstest"
 	"varve.dev/zarr/cloud/s3/s3test"
-	"varve.dev/zarr/cmd/varve/internal/racing"
+	"varve.dev/zarr/internal/racing"
 )
 
 // TestBucket runs commands on a bucket of versitygw, in the words of local folders.

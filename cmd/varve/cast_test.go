@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"varve.dev/zarr/cmd/varve/internal/cast"
-	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/racing"
 )
 
 // progressLine is a progress line in the terminal session.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/cmd/varve/internal/racing"
+	"varve.dev/zarr/internal/racing"
 )
 
 // completed is a bash script. It completes the last word of a command line and prints the

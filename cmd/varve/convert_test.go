@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/cmd/varve/internal/racing"
+	"varve.dev/zarr/internal/racing"
 )
 
 // TestBothFormats checks the note about documents of both formats, and removes those of

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"varve.dev/zarr/cmd/varve/internal/racing"
+	"varve.dev/zarr/internal/racing"
 )
 
 // dailyGroup makes a group with an array in months, whose coordinate grows with it.

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/racing"
 )
 
 // notRun are the beginnings of examples that a test cannot run, with the reason.

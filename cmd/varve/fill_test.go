@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/racing"
 )
 
 // configuredTypes are data types that are more than a name, and raw ones, as --dtype

@@ -18,9 +18,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
-	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/racing"
 )
 
 // block is numbers of two bytes, in an order, with a shape.

@@ -18,8 +18,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store/fsstore"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/cmd/varve/internal/console"
-	"varve.dev/zarr/cmd/varve/internal/racing"
+	"varve.dev/zarr/internal/racing"
 )
 
 // populous writes a group whose consolidated metadata has many small nodes that do not

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/cmd/varve/internal/racing"
+	"varve.dev/zarr/internal/racing"
 )
 
 // TestGuideModule follows the guide in a module of its own: it builds a program that

@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/cmd/varve/internal/console"
-	"varve.dev/zarr/cmd/varve/internal/racing"
+	"varve.dev/zarr/internal/racing"
 )
 
 // asCommand is the environment variable that makes this test program run as the command.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/cloud/s3/s3test"
-	"varve.dev/zarr/cmd/varve/internal/racing"
+	"varve.dev/zarr/internal/racing"
 )
 
 // runJob executes one task of a stage in a process of its own. It returns whether the

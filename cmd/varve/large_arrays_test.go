@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/format"
-	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/internal/racing"
 )
 
 // hugeNode returns an array of 10^18 chunks, of which two are stored.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/cmd/varve/internal/racing"
+	"varve.dev/zarr/internal/racing"
 )
 
 // newCube returns an array with coordinates of many kinds. Its elements are numbered.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/cmd/varve/internal/racing"
+	"varve.dev/zarr/internal/racing"
 )
 
 // missingStores unpacks the stores of testdata/missing.zip, which zarr-python 3.4.2 wrote

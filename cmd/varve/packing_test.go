@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/cmd/varve/internal/racing"
+	"varve.dev/zarr/internal/racing"
 )
 
 // TestDecodeUnsigned decodes numbers with the attribute _Unsigned as xarray 2026.9 does,

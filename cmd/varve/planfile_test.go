@@ -12,9 +12,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 )
 
 // refuses runs a command line that must fail with status 1 and these words.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/racing"
 )
 
 // TestDocumentsAreScripts runs the shell blocks of each document in order, in a folder

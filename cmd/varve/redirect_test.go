@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/cmd/varve/internal/racing"
+	"varve.dev/zarr/internal/racing"
 )
 
 // TestPrivateRedirects checks that a redirection to another service of this machine is

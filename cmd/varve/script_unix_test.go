@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/cmd/varve/internal/racing"
+	"varve.dev/zarr/internal/racing"
 )
 
 // schedulers are commands in the place of those of schedulers, which execute the jobs at

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/cmd/varve/internal/racing"
+	"varve.dev/zarr/internal/racing"
 )
 
 // TestSenseKept appends and writes the numbers of other arrays. It must fail if their

@@ -12,7 +12,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/format"
-	"varve.dev/zarr/cmd/varve/internal/racing"
+	"varve.dev/zarr/internal/racing"
 )
 
 // TestExportStreams writes a long JSON document to standard output without a temporary

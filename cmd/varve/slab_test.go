@@ -7,10 +7,10 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/element"
-	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store/memstore"
 )

@@ -23,8 +23,8 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/calendar"
-	"varve.dev/zarr/cmd/varve/internal/racing"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/selection"
 )
 

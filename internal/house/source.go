@@ -32,7 +32,7 @@ func (f *File) Folder() string { return filepath.ToSlash(filepath.Dir(f.Path)) }
 // IsTest reports whether the file is only built for tests. This includes the packages
 // below test, whose code several packages of tests share.
 func (f *File) IsTest() bool {
-	return strings.HasSuffix(f.Path, "_test.go") || strings.HasPrefix(filepath.ToSlash(f.Path), "test/")
+	return strings.HasSuffix(f.Path, "_test.go") || strings.HasPrefix(filepath.ToSlash(f.Path), "internal/test/")
 }
 
 // Lines returns the number of lines, including comments.

@@ -114,7 +114,7 @@ func TestEveryPackageHasALayer(t *testing.T) {
 	}
 	found := map[string]bool{}
 	for _, f := range files {
-		if strings.HasPrefix(f.Folder(), "test/") {
+		if strings.HasPrefix(f.Folder(), "internal/test/") {
 			continue // tests stand above all layers
 		}
 		if found[f.Folder()] = true; layerOf(f.Folder()) < 0 {

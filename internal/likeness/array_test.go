@@ -20,7 +20,7 @@ import (
 	_ "varve.dev/zarr/internal/codecs/zstd"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // chains are lists of codecs for a type. %s is the one that makes bytes.

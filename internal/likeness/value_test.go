@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/internal/likeness"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestSame compares JSON values: only the spelling may differ.

@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/test/fixture"
+	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestDecidedWaitsForNoLock commits a transaction of two nodes while another program

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"varve.dev/zarr/test/scanned"
+	"varve.dev/zarr/internal/test/scanned"
 	"varve.dev/zarr/virtual/scan"
 )
 

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/test/scanned"
+	"varve.dev/zarr/internal/test/scanned"
 	"varve.dev/zarr/virtual/scan"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/internal/racing"
-	"varve.dev/zarr/test/scanned"
+	"varve.dev/zarr/internal/test/scanned"
 	"varve.dev/zarr/virtual/scan"
 )
 

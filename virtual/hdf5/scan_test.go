@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"varve.dev/zarr/test/scanned"
+	"varve.dev/zarr/internal/test/scanned"
 )
 
 // TestFiles scans all files of HDF5 and netCDF-4, and compares places and values.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/test/scanned"
+	"varve.dev/zarr/internal/test/scanned"
 	"varve.dev/zarr/virtual/scan"
 )
 

@@ -5,7 +5,7 @@ package netcdf3
 import (
 	"testing"
 
-	"varve.dev/zarr/test/scanned"
+	"varve.dev/zarr/internal/test/scanned"
 )
 
 func TestFiles(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/test/scanned"
+	"varve.dev/zarr/internal/test/scanned"
 	"varve.dev/zarr/virtual/scan"
 )
 

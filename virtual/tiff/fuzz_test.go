@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"varve.dev/zarr/test/scanned"
+	"varve.dev/zarr/internal/test/scanned"
 )
 
 func FuzzScan(f *testing.F) {

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/codecs/grib2"
-	"varve.dev/zarr/test/scanned"
+	"varve.dev/zarr/internal/test/scanned"
 )
 
 const testdata = "../../../virtual/testdata"

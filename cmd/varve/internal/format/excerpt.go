@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/checked"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 )
 
 const (

@@ -13,10 +13,10 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
-	"varve.dev/zarr/cmd/varve/internal/checked"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/selection"
 )
 

@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/checked"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 )
 
 // Fits returns an error if values do not fit a place of the given shape, in number or in

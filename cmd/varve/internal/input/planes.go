@@ -10,9 +10,9 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/checked"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 )
 
 // PlanesAlong returns the number of planes that continue a shape, from the shape of the

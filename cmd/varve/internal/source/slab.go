@@ -6,10 +6,10 @@ import (
 	"math"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/checked"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/selection"
 )
 

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crash
+
+import (
+	"testing"
+
+	"varve.dev/zarr/internal/test/fixture"
+)
+
+func TestMain(m *testing.M) { fixture.Main(m) }

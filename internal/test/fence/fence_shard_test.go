@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fence
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/internal/test/fixture"
+)
+
+// splicing is a store without locks that splices and patches. A change that grows an
+// array must not use either.
+type splicing struct {
+	storetest.ObjectStore
+	memory *memstore.Store
+}
+
+func (s splicing) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability) (store.Version, error) {
+	return s.memory.Splice(ctx, key, from, fragments, d)
+}
+
+func (s splicing) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch, d store.Durability) (store.Version, error) {
+	return s.memory.Patch(ctx, key, from, patches, d)
+}
+
+// TestFencedShards grows an array within a shard that is long enough to be spliced.
+func TestFencedShards(t *testing.T) {
+	const was = 1<<17 + 10
+	for _, strategy := range []codec.Strategy{codec.Rewrite, codec.Append, codec.InPlace} {
+		for name, grow := range map[string]func(context.Context, *zarr.Array) error{
+			"append": func(ctx context.Context, a *zarr.Array) error {
+				return zarr.Append(ctx, a, 0, make([]int32, 1000), nil)
+			},
+			"resize": func(ctx context.Context, a *zarr.Array) error { return a.Resize(ctx, []int64{was + 1000}, nil) },
+		} {
+			t.Run(fmt.Sprint(name, strategy), func(t *testing.T) {
+				ctx, m := t.Context(), memstore.New()
+				spec := zarr.Spec{
+					Shape: []int64{was}, Type: dtype.Int32, Codecs: fixture.Plain(),
+					Chunks: []grid.Cut{grid.Every(1 << 18)}, InnerChunks: []grid.Cut{grid.Every(1 << 14)},
+				}
+				opt := &zarr.CreateOptions{Options: zarr.Options{Shards: zarr.Shards{Strategy: strategy}}}
+				a, err := zarr.At(splicing{storetest.Conditional(m, storetest.Hooks{}), m}, "a").CreateArray(ctx, spec, opt)
+				if err == nil {
+					err = zarr.Write(ctx, a, nil, fixture.Numbers(1, was))
+				}
+				if err == nil {
+					err = grow(ctx, a)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := append(fixture.Numbers(1, was), make([]int32, 1000)...)
+				if got := fixture.Must(zarr.Read[int32](ctx, a, nil)); !slices.Equal(got.Data, want) {
+					t.Error("the elements read differ from those written")
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fence
+
+import (
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/internal/test/fixture"
+)
+
+// TestFence runs three programs that change one array in a store without locks: in every
+// order with one interrupt, in every order with one fault, and in random orders with and
+// without faults. In half of the runs they have published before, and the last one knows
+// that version of the document. The array must have every change that succeeded, once and
+// whole, and no change that was reported as failed.
+func TestFence(t *testing.T) {
+	fixture.Sequential(t)
+	all, most, times := []bounds{{1, 0}, {0, 1}}, 100, 20
+	if os.Getenv("VARVE_LONG") != "" {
+		all, most, times = []bounds{{1, 0}, {0, 1}, {2, 0}, {1, 1}}, 400, 200
+	}
+	seed := uint64(time.Now().UnixNano())
+	var runs atomic.Int64
+	group := new(errgroup.Group)
+	group.SetLimit(8)
+	for i := range scenes {
+		s := &scenes[i]
+		for kind := range stores {
+			for _, warm := range []bool{false, true} {
+				group.Go(func() error {
+					for _, b := range all {
+						p := runnerOn(kind)
+						p.warm = warm
+						runs.Add(int64(p.explore(t, s, b, most)))
+					}
+					return nil
+				})
+			}
+			group.Go(func() error {
+				p := runnerOn(kind)
+				for i, b := range []bounds{{2, 0}, {3, 0}, {-1, 0}, {3, 1}, {-1, 2}} {
+					p.warm = (uint64(i)+seed)%2 == 0
+					runs.Add(int64(p.sample(t, s, b, seed+uint64(i), times)))
+				}
+				return nil
+			})
+		}
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
+	rarely(t, runs.Load())
+	if want := int64(len(scenes) * len(stores) * (5*times + most)); runs.Load() < want && !t.Failed() {
+		t.Errorf("%d runs, want at least %d", runs.Load(), want)
+	}
+}
+
+// stores are the kinds of stores that the programs share: with versions that are never
+// reused, and with hashes as versions.
+var stores = map[string]func() storetest.ObjectStore{
+	"counted": func() storetest.ObjectStore { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
+	"hashed":  func() storetest.ObjectStore { return storetest.Conditional(newHashed(), storetest.Hooks{}) },
+}
+
+// runnerOn returns a runner on a kind of stores.
+func runnerOn(kind string) *runner { return newRunner(stores[kind], kind == "hashed") }

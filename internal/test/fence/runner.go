@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/internal/test/fixture"
+)
+
+// outcome is what is known about an action after its program has ended.
+type outcome int
+
+const (
+	undone outcome = iota
+	done
+	perhaps
+)
+
+func (f outcome) String() string { return [...]string{"not done", "done", "perhaps"}[f] }
+
+// outcomeOf derives the outcome of an action from the error that its program got.
+func outcomeOf(err error, died bool) outcome {
+	switch {
+	case err == nil, errors.Is(err, zarr.ErrIncomplete):
+		return done
+	case died, errors.Is(err, zarr.ErrOutcomeUnknown):
+		return perhaps
+	}
+	return undone
+}
+
+// reachable calls see with every content that the array may have had: after each subset
+// of the actions, in any order. whole is true if the subset includes all actions that
+// succeeded. It stops when see returns true.
+func reachable(c content, actions []action, outcomes []outcome, see func(c content, whole bool) bool) bool {
+	whole := !slices.Contains(outcomes, done)
+	if see(c, whole) {
+		return true
+	}
+	for i, f := range outcomes {
+		if f == undone {
+			continue
+		}
+		rest := slices.Clone(outcomes)
+		rest[i] = undone
+		if next, can := actions[i].model(c); can && reachable(next, actions, rest, see) {
+			return true
+		}
+	}
+	return false
+}
+
+// chooser decides which program runs next, and what happens to its operation.
+type chooser struct {
+	next  func(n int) int
+	fault func(kinds int) int // 0 is none
+}
+
+// randomly returns a chooser that makes random choices. One operation in twelve gets a
+// fault, as long as faults are permitted.
+func randomly(r *rand.Rand) chooser {
+	return chooser{r.IntN, func(kinds int) int {
+		if r.IntN(12) > 0 {
+			return noFault
+		}
+		return r.IntN(kinds)
+	}}
+}
+
+// Kinds of faults.
+const (
+	noFault = iota
+	refuse
+	lose
+	crash
+	loseAndCrash
+	delay         // the request arrives later, and the program gets no answer
+	delayAndCrash // the request arrives after the program has crashed
+	repeat        // the request arrives twice, and the program gets the second answer
+)
+
+// faultsOfPrograms are the kinds of faults in a network that delivers requests once.
+// faultsOfNetworks are those of one that does not.
+var (
+	faultsOfPrograms = []int{noFault, refuse, lose, crash, loseAndCrash}
+	faultsOfNetworks = []int{noFault, refuse, lose, delay, delayAndCrash, repeat, crash}
+)
+
+// kinds returns the kinds of faults that may happen.
+func (r *run) kinds() []int {
+	if r.wire != nil {
+		return faultsOfNetworks
+	}
+	return faultsOfPrograms
+}
+
+// bounds limit the interrupts and faults of one run.
+type bounds struct{ interrupts, faults int }
+
+// generation numbers the runners, so that each has unique names.
+var generation atomic.Int64
+
+// run is one run of a scene.
+type run struct {
+	*scene
+	prompt  bool
+	store   storetest.ObjectStore
+	stepper *storetest.Stepper
+	wire    *wire // nil if requests are delivered once
+	died    []bool
+	saw     []zarr.Block[int32]
+}
+
+// stallTime is the longest time that a run may take. Two keys of different programs may
+// share a lock of this process, so programs may wait for each other. Such a run is
+// discarded.
+const stallTime = 3 * time.Second
+
+// runner plays scenes, one at a time.
+type runner struct {
+	name     string // prefix of the names of its programs
+	newStore func() storetest.ObjectStore
+	prompt   bool // no program is interrupted between a fence and the write that it is for
+	warm     bool // every program has published before
+	unsafe   bool // requests may be delivered late and twice, and drivers repeat them
+}
+
+func newRunner(newStore func() storetest.ObjectStore, prompt bool) *runner {
+	return &runner{name: fmt.Sprint(generation.Add(1)), newStore: newStore, prompt: prompt}
+}
+
+// play runs the scene once and checks the result.
+func (p *runner) play(s *scene, b bounds, by chooser) (storetest.Trace, error) {
+	inner := p.newStore()
+	if err := s.set(inner); err != nil {
+		return nil, err
+	}
+	r := &run{scene: s, prompt: p.prompt, store: inner, died: make([]bool, len(s.actions))}
+	if shared := inner; p.unsafe {
+		r.wire, shared = newWire(inner)
+		r.stepper = storetest.NewStepper(shared)
+	} else {
+		r.stepper = storetest.NewStepper(inner)
+	}
+	defer r.stepper.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	watchdog := time.AfterFunc(stallTime, cancel)
+	defer watchdog.Stop()
+	for i, d := range s.actions {
+		r.stepper.Start(func(stepped store.Store) error {
+			name := fmt.Sprintf("%s%s-%d", programPrefix, p.name, i)
+			view := &process{direct: inner, stepped: stepped.(storetest.ObjectStore), quiet: neverWritten, name: name, repeats: p.unsafe}
+			a, err := zarr.At(view.store(), name+"/a").OpenArray(ctx, &zarr.Options{Write: d.model != nil, Concurrency: 1})
+			if err != nil {
+				return err
+			}
+			if p.warm && d.model != nil && !d.plain {
+				if err := publishAgain(ctx, a); err != nil {
+					return err
+				}
+			}
+			view.begun.Store(true)
+			return d.do(ctx, a, func(b zarr.Block[int32]) { r.saw = append(r.saw, b) })
+		})
+	}
+	r.drive(b, by)
+	if ctx.Err() != nil {
+		p.name = fmt.Sprint(generation.Add(1))
+		return nil, nil
+	}
+	return r.stepper.Trace(), r.judge()
+}
+
+// publishAgain publishes the document of an array as it is.
+func publishAgain(ctx context.Context, a *zarr.Array) error {
+	return a.UpdateAttributes(ctx, func(object []byte) ([]byte, error) { return object, nil })
+}
+
+// neverWritten reports whether a key is only read: the document of the group above the
+// array, or a journal that does not exist.
+func neverWritten(name string) bool {
+	return name == "zarr.json" || name == ".zmetadata" || strings.HasPrefix(name, "a/__varve/")
+}
+
+// drive steps the programs until all have ended, as [storetest.Stepper.Finish] does, and
+// injects faults.
+func (r *run) drive(b bounds, by chooser) {
+	last := -1
+	for {
+		ready := r.stepper.Ready()
+		if len(ready) == 0 {
+			r.wire.deliver(all)
+			return
+		}
+		if r.wire.hasLate() && by.next(4) == 1 {
+			r.wire.deliver(1)
+		}
+		at := slices.Index(ready, last)
+		switch {
+		case at < 0:
+			last = ready[by.next(len(ready))]
+		case b.interrupts != 0 && !(r.prompt && r.hasFence(last)):
+			ready = slices.Insert(slices.Delete(ready, at, at+1), 0, last)
+			if next := ready[by.next(len(ready))]; next != last {
+				last = next
+				b.interrupts--
+			}
+		}
+		kind := noFault
+		if b.faults > 0 {
+			kinds := r.kinds()
+			kind = kinds[by.fault(len(kinds))]
+		}
+		if kind != noFault {
+			b.faults--
+		}
+		r.turn(last, kind)
+	}
+}
+
+// hasFence reports whether program i is about to write a chunk directly after it wrote
+// or checked the document.
+func (r *run) hasFence(i int) bool {
+	trace := r.stepper.Trace()
+	op, ok := r.stepper.Next(i)
+	last := trace[len(trace)-1].Op
+	return ok && op.Name == "PutIf" && !isDocument(op.Key) && isDocument(last.Key) && last.Name != "Get"
+}
+
+// isDocument reports whether a key is that of the document of an array.
+func isDocument(k store.Key) bool { return k.Base() == "zarr.json" || k.Base() == ".zarray" }
+
+func (r *run) turn(i, kind int) {
+	switch kind {
+	case refuse:
+		r.stepper.Refuse(i)
+	case lose:
+		r.stepper.Lose(i)
+	case loseAndCrash:
+		r.died[i] = true
+		r.stepper.Lose(i)
+		r.stepper.Crash(i)
+	case crash:
+		r.died[i] = true
+		r.stepper.Crash(i)
+	case delay, delayAndCrash, repeat:
+		r.wire.next = kind
+		r.stepper.Step(i)
+		if r.wire.next = noFault; kind == delayAndCrash {
+			r.died[i] = true
+			r.stepper.Crash(i)
+		}
+	default:
+		r.stepper.Step(i)
+	}
+}
+
+// judge checks that the array agrees with the results that the programs got, that
+// readers saw only published states, and that the array can be appended to.
+func (r *run) judge() error {
+	outcomes := make([]outcome, len(r.actions))
+	var told []string
+	for i, d := range r.actions {
+		err := r.stepper.Err(i)
+		if outcomes[i] = outcomeOf(err, r.died[i]); d.model == nil {
+			if outcomes[i] = undone; err != nil && !isFault(err) {
+				return fmt.Errorf("the reader: %w", err)
+			}
+		}
+		if d.plain && err != nil {
+			outcomes[i] = perhaps
+		}
+		told = append(told, fmt.Sprintf("%s: %v (%v)", d.name, outcomes[i], err))
+		if err != nil && !isFault(err) && !r.permits(err) {
+			return fmt.Errorf("%s: %w", d.name, err)
+		}
+	}
+	was := content{r.spec.Shape, r.was, "{}"}
+	for i := range r.saw {
+		if !reachable(was, r.actions, outcomes, func(c content, _ bool) bool { return c.begins(r.saw[i]) }) {
+			return fmt.Errorf("a reader saw %v, which was never published\n%s", r.saw[i], strings.Join(told, "\n"))
+		}
+	}
+	is, err := contentOf(r.store)
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, strings.Join(told, "\n"))
+	}
+	if !reachable(was, r.actions, outcomes, func(c content, whole bool) bool { return whole && c.equal(is) }) {
+		return fmt.Errorf("the array has %v, which the results do not permit\n%s", is, strings.Join(told, "\n"))
+	}
+	return r.goOn(is)
+}
+
+// permits reports whether a program may get this error without a fault of the store: its
+// region no longer exists, or concurrent writers always came first. Backing off does not
+// help a program here, because it waits for its turn anyway.
+func (r *run) permits(err error) bool {
+	if errors.Is(err, zarr.ErrConflict) {
+		overtaken.Add(1)
+		return true
+	}
+	return errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, zarr.ErrOutcomeUnknown)
+}
+
+// overtaken counts the programs that gave up because concurrent writers always came
+// first.
+var overtaken atomic.Int64
+
+// rarely checks that few programs gave up.
+func rarely(t *testing.T, runs int64) {
+	t.Helper()
+	n := overtaken.Swap(0)
+	if t.Logf("%d runs, %d programs gave up", runs, n); n > 1+runs/200 {
+		t.Errorf("%d runs, %d programs gave up, want at most %d", runs, n, 1+runs/200)
+	}
+}
+
+func isFault(err error) bool {
+	return errors.Is(err, storetest.ErrRefused) || errors.Is(err, storetest.ErrLost) || errors.Is(err, storetest.ErrCrashed)
+}
+
+// goOn appends along every axis as a new program.
+func (r *run) goOn(is content) error {
+	ctx := context.Background()
+	a, err := zarr.At(r.store, "a").OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1})
+	for axis := range is.shape {
+		if err != nil {
+			break
+		}
+		plane := slices.Clone(is.shape)
+		plane[axis] = 3
+		data := fixture.Numbers(900, int32(fixture.Count(plane)))
+		if err = zarr.Append(ctx, a, axis, data, nil); err == nil {
+			is, _ = is.appended(axis, data)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the next append: %w", err)
+	}
+	if now, err := contentOf(r.store); err != nil || !now.equal(is) {
+		return fmt.Errorf("after the next append the array has %v, want %v (%v)", now, is, err)
+	}
+	return nil
+}
+
+// explore runs the scene in every order within the bounds, at most most times. It
+// returns the number of runs.
+func (p *runner) explore(t *testing.T, s *scene, b bounds, most int) (runs int) {
+	storetest.Explore(func(choose func(int) int) bool {
+		trace, err := p.play(s, b, chooser{choose, choose})
+		runs++
+		if err != nil {
+			t.Errorf("%s (prompt %t, warm %t), run %d, at most %d interrupts and %d faults: %v\n%v", s.name, p.prompt, p.warm, runs, b.interrupts, b.faults, err, trace)
+		}
+		return err == nil && runs < most
+	})
+	return runs
+}
+
+// sample runs the scene in random orders.
+func (p *runner) sample(t *testing.T, s *scene, b bounds, seed uint64, times int) int {
+	for i := range times {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		if trace, err := p.play(s, b, randomly(r)); err != nil {
+			t.Errorf("%s (prompt %t, warm %t), seed %d, run %d: %v\n%v", s.name, p.prompt, p.warm, seed, i, err, trace)
+			return i
+		}
+	}
+	return times
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package follow
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/internal/test/fixture"
+)
+
+// machine is a store without locks, as one machine sees it: claims that it has not made
+// are those of a process elsewhere.
+type machine struct {
+	storetest.ObjectStore
+	claims map[string]bool
+}
+
+func newMachine(s storetest.ObjectStore, h storetest.Hooks) store.Store {
+	return &machine{storetest.Conditional(s, h), map[string]bool{}}
+}
+
+func (m *machine) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability) (store.Version, error) {
+	if strings.HasSuffix(key.String(), "/regrid.json") {
+		m.claims[string(value)] = true
+	}
+	return m.ObjectStore.PutIf(ctx, key, value, cond, d)
+}
+
+func (m *machine) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	out, info, err := m.ObjectStore.Get(ctx, key, q, dst)
+	if err == nil && strings.HasSuffix(key.String(), "/regrid.json") && !m.claims[string(out)] {
+		out = bytes.Replace(out, []byte(`"pid":`), []byte(`"pid":1`), 1)
+	}
+	return out, info, err
+}
+
+// later are changes of an array of any shape.
+var later = map[string]func(ctx context.Context, a *zarr.Array) error{
+	"append": func(ctx context.Context, a *zarr.Array) error {
+		return zarr.Append(ctx, a, 0, slices.Repeat([]float32{61}, int(a.Shape()[1])), nil)
+	},
+	"write": func(ctx context.Context, a *zarr.Array) error {
+		return zarr.Write(ctx, a, selection.Box{{2, 3}, {1, 2}}, []float32{71})
+	},
+	"re-gridding": changes["re-gridding"],
+}
+
+// TestRivals stops one machine before every request for a document or a record of the
+// array that follows, until another one has brought it up to date after one more change.
+// Whatever the first one does then, the array has the elements of one of both states, and
+// those of the last one after another call.
+func TestRivals(t *testing.T) {
+	racing.Skip(t) // one goroutine, many times
+	for first, change := range changes {
+		if change == nil {
+			continue // whoever comes second finds the place taken
+		}
+		for second, more := range later {
+			for k := int64(0); ; k++ {
+				to := memstore.New()
+				s := newStopping(t, change, newMachine(to, storetest.Hooks{}))
+				var n atomic.Int64
+				h := storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+					name := op.Key.String()
+					if !strings.HasSuffix(name, "zarr.json") && !strings.Contains(name, "__varve") || n.Add(1) != k+1 {
+						return nil
+					}
+					if err := more(t.Context(), s.source); err != nil {
+						t.Fatal(err)
+					}
+					// Calls of one program take turns at a chunk, so this one may have to
+					// give up.
+					a, err := s.source.Location().OpenArray(t.Context(), &zarr.Options{Locking: store.Locking{Timeout: time.Millisecond}})
+					if err == nil {
+						err = follow(a, newMachine(to, storetest.Hooks{}))
+					}
+					if err != nil && !errors.Is(err, zarr.ErrConflict) && !errors.Is(err, store.ErrLocked) {
+						t.Fatalf("%q and %q, request %d: %v", first, second, k, err)
+					}
+					return nil
+				}}
+				where := fmt.Sprintf("%q and %q, request %d", first, second, k)
+				err := follow(s.source, newMachine(to, h))
+				if n.Load() <= k {
+					break
+				}
+				if err != nil && !errors.Is(err, zarr.ErrConflict) && !errors.Is(err, zarr.ErrIncomplete) {
+					t.Fatalf("%s: %v", where, err)
+				}
+				checkEither(t, where, s, to)
+			}
+		}
+	}
+}
+
+// checkEither checks that an array follows a source in one of its states, and then in the
+// last one.
+func checkEither(t *testing.T, where string, s *stopping, to *memstore.Store) {
+	t.Helper()
+	want, err := all(t.Context(), s.source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(newMachine(to, storetest.Hooks{}))
+	if err != nil || !slices.Equal(got, s.was) && !slices.Equal(got, s.is) && !slices.Equal(got, want) {
+		t.Fatalf("%s: %v (%v), want %v, %v or %v", where, got, err, s.was, s.is, want)
+	}
+	opt := &regrid.Options{Into: zarr.At(newMachine(to, storetest.Hooks{}), "b"), TakeOver: true}
+	if _, err := regrid.Follow(t.Context(), s.source, regrid.Rechunking{}, opt); errors.Is(err, regrid.ErrNoKeys) {
+		return // until the grace of a grid is over
+	} else if err != nil {
+		t.Fatalf("%s: again: %v", where, err)
+	}
+	if got, err := read(to); err != nil || !slices.Equal(got, want) {
+		t.Fatalf("%s: again: %v (%v), want %v", where, got, err, want)
+	}
+}
+
+// hashed is a store whose versions are hashes of values, as some object stores have them.
+type hashed struct{ storetest.ObjectStore }
+
+// Get takes one request, so that the bytes are those of the version.
+func (s hashed) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	data, info, err := s.ObjectStore.Get(ctx, key, store.Request{}, nil)
+	if err != nil {
+		return dst, info, err
+	}
+	off, n, err := q.Resolve(int64(len(data)))
+	if err != nil {
+		return dst, info, err
+	}
+	sum := sha256.Sum256(data)
+	info.Version = store.MakeVersion(hex.EncodeToString(sum[:]))
+	return append(dst, data[off:off+n]...), info, nil
+}
+
+func (s hashed) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	_, info, err := s.Get(ctx, key, store.Request{}, nil)
+	return info, err
+}
+
+func (s hashed) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return listed(ctx, s, s.ObjectStore, dir, deep)
+}
+
+// TestReturn writes chunks between the listing and the read of the array that is
+// followed, and takes that back before the next listing: one that was stored, and one
+// that was not.
+func TestReturn(t *testing.T) {
+	racing.Skip(t)                           // one goroutine, many times
+	for _, other := range []float32{99, 0} { // or the first one is deleted, for fill values
+		testReturn(t, other)
+	}
+}
+
+func testReturn(t *testing.T, other float32) {
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A read may take several requests.
+	for k, width := int64(1), int64(1); width < 4; k++ {
+		inner, to := memstore.New(), memstore.New()
+		a, err := zarr.At(inner, "a").CreateArray(ctx, zarr.Spec{
+			Type: dtype.Float32, Shape: []int64{4}, Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Every(1)},
+		}, nil)
+		must(err)
+		must(zarr.Write(ctx, a, nil, []float32{1, 2, 3, 0}))
+		var n atomic.Int64
+		var armed atomic.Bool
+		write := func(x, y float32) { must(zarr.Write(ctx, a, selection.Box{{4, 6}}, []float32{x, y})) }
+		step := func(context.Context, storetest.Op) error {
+			if !armed.Load() {
+				return nil
+			}
+			switch n.Add(1) {
+			case k:
+				write(other, 99)
+			case k + width:
+				write(5, 0)
+			}
+			return nil
+		}
+		seen, err := zarr.At(hashed{storetest.Conditional(inner, storetest.Hooks{Before: step})}, "a").OpenArray(ctx, nil)
+		must(err)
+		must(follow1(ctx, seen, to))
+		must(zarr.Append(ctx, a, 0, []float32{5, 0, 7}, nil))
+		armed.Store(true)
+		must(follow1(ctx, seen, to))
+		if n.Load() < k {
+			k, width = 0, width+1
+			continue
+		}
+		armed.Store(false)
+		write(5, 0)
+		must(follow1(ctx, seen, to))
+		if got, err := read(to); err != nil || !slices.Equal(got, []float32{1, 2, 3, 0, 5, 0, 7}) {
+			t.Fatalf("%v, request %d, for %d: %v (%v)", other, k, width, got, err)
+		}
+	}
+}
+
+// TestRequests counts what calls read of the array that is followed: one listing and no
+// chunk if nothing has changed, and each chunk that is new or has changed once or twice.
+func TestRequests(t *testing.T) {
+	ctx := t.Context()
+	inner, to := memstore.New(), memstore.New()
+	a := sourceIn(t, inner)
+	var chunks, lists atomic.Int64
+	h := storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		switch {
+		case strings.Contains(op.Name, "List"):
+			lists.Add(1)
+		case strings.HasPrefix(op.Key.String(), "a/c/"):
+			chunks.Add(1)
+		}
+		return nil
+	}}
+	seen, err := zarr.At(storetest.Conditional(inner, h), "a").OpenArray(ctx, nil)
+	if err == nil {
+		err = follow1(ctx, seen, to)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name          string
+		change        func(context.Context, *zarr.Array) error
+		chunks, lists int64
+	}{
+		{"none", func(context.Context, *zarr.Array) error { return nil }, 0, 1},
+		{"append", changes["append"], 6, 2},           // four new ones, and two that were filled up, twice
+		{"write", changes["write"], 4, 2},             // two chunks, twice
+		{"re-gridding", changes["re-gridding"], 6, 3}, // and one for moves of elements
+		{"none again", func(context.Context, *zarr.Array) error { return nil }, 0, 1},
+	} {
+		if err := c.change(ctx, a); err != nil {
+			t.Fatal(err)
+		}
+		chunks.Store(0)
+		lists.Store(0)
+		if err := follow1(ctx, seen, to); err != nil {
+			t.Fatal(err)
+		}
+		if n, m := chunks.Load(), lists.Load(); n > c.chunks || m > c.lists {
+			t.Errorf("%s: %d requests for chunks and %d listings, want at most %d and %d", c.name, n, m, c.chunks, c.lists)
+		}
+	}
+}
+
+// TestFormat2 follows an array of format 2 in a store with locks, and refuses it in one
+// without.
+func TestFormat2(t *testing.T) {
+	ctx, to := t.Context(), fixture.FileStore(vfs.NewDisk())
+	spec := fixture.AsV2(zarr.Spec{Type: dtype.Float32, // "<f4": a letter that JSON may escape
+		Shape: []int64{4, 3}, Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}})
+	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, spec, &zarr.CreateOptions{Format: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := &regrid.Options{Into: zarr.At(newMachine(memstore.New(), storetest.Hooks{}), "b")}
+	if _, err := regrid.Follow(ctx, a, regrid.Rechunking{}, place); !errors.Is(err, zarr.ErrUnsupported) {
+		t.Errorf("without locks: %v", err)
+	}
+	for n, change := range []func() error{
+		func() error { return zarr.Write(ctx, a, nil, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}) },
+		func() error { return zarr.Append(ctx, a, 0, []float32{13, 14, 15}, nil) },
+		func() error { return zarr.Write(ctx, a, selection.Box{{0, 1}, {0, 1}}, []float32{16}) },
+		func() error { return zarr.Append(ctx, a, 0, []float32{17, 18, 19}, nil) },
+	} {
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		if err := follow1(ctx, a, to); err != nil {
+			t.Fatal(err)
+		}
+		want, err := all(ctx, a)
+		got, readErr := read(to)
+		if err := errors.Join(err, readErr); err != nil || !slices.Equal(got, want) {
+			t.Fatalf("change %d: %v (%v), want %v", n, got, err, want)
+		}
+		// A call that finds nothing to do stores nothing.
+		before := origins(t, to)
+		if err := follow1(ctx, a, to); err != nil {
+			t.Fatal(err)
+		}
+		if after := origins(t, to); len(after) != 1 || !slices.Equal(after, before) {
+			t.Fatalf("change %d: the origins %v, and %v after an idle call", n, before, after)
+		}
+	}
+}
+
+// origins returns the stored origins, with their versions.
+func origins(t *testing.T, s store.Store) (list []string) {
+	t.Helper()
+	for e, err := range store.ListVersions(t.Context(), s, store.MustKey("b/__varve/follow/-").Dir(), false) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, fmt.Sprint(e.Name, e.Version))
+	}
+	return list
+}
+
+// TestProgress checks that the progress of each call ends with all chunks.
+func TestProgress(t *testing.T) {
+	ctx, to := t.Context(), memstore.New()
+	a := sourceIn(t, memstore.New())
+	for _, name := range []string{"", "append", "write"} {
+		if change := changes[name]; change != nil {
+			if err := change(ctx, a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var last regrid.Progress
+		opt := &regrid.Options{Into: zarr.At(to, "b"), Progress: func(p regrid.Progress) { last = p }}
+		if _, err := regrid.Follow(ctx, a, layout, opt); err != nil {
+			t.Fatal(err)
+		}
+		if last.Stage == 0 || last.Stage != last.Stages || last.Total == 0 || last.Done != last.Total {
+			t.Errorf("%q: %+v", name, last)
+		}
+	}
+}
