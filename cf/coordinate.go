@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/selection"

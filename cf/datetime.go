@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode"
 
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
 )
 

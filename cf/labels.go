@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/selection"
 )

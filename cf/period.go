@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 )
 
 // parsePeriod parses a time and returns the period that it names: 2024-12 is a month,

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
 )
 

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/internal/gdal"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/strictjson"

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 )
 
 // Times converts the numbers of a time coordinate to times.

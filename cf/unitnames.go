@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 )
 
 // unitNames are other names of units in CF or UDUNITS.

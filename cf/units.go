@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 )
 
 // Units are the attributes units and calendar of an array (CF conventions, section

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/grid"
 )
 

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"sync"
 
-	"varve.dev/zarr/virtual/fits"
-	"varve.dev/zarr/virtual/grib"
-	"varve.dev/zarr/virtual/hdf5"
-	"varve.dev/zarr/virtual/netcdf3"
-	"varve.dev/zarr/virtual/numpy"
+	"varve.dev/zarr/virtual/internal/fits"
+	"varve.dev/zarr/virtual/internal/grib"
+	"varve.dev/zarr/virtual/internal/hdf5"
+	"varve.dev/zarr/virtual/internal/netcdf3"
+	"varve.dev/zarr/virtual/internal/numpy"
+	"varve.dev/zarr/virtual/internal/tiff"
 	"varve.dev/zarr/virtual/scan"
-	"varve.dev/zarr/virtual/tiff"
 
 	// Codecs of the chunks of files.
 	_ "varve.dev/zarr/internal/codecs/grib2"

@@ -22,7 +22,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/virtual/hdf5"
+	"varve.dev/zarr/virtual/internal/hdf5"
 	"varve.dev/zarr/virtual/scan"
 )
 

@@ -7,8 +7,8 @@ import (
 	"math"
 	"strings"
 
-	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/metadata"
 )

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/selection"

@@ -18,7 +18,7 @@ import (
 	"os"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 )

@@ -25,7 +25,7 @@ var layers = [][]string{
 		"internal/shuffle", "internal/byteorder", "internal/clock", "internal/racing",
 		"internal/gdal", "internal/lease", "internal/nontemporal", "internal/pages", "internal/parallel", "internal/residue", "internal/quantity",
 	},
-	{"calendar", "dtype", "grid", "store", "store/retry", "internal/diskstore"},
+	{"cf/calendar", "dtype", "grid", "store", "store/retry", "internal/diskstore"},
 	{"internal/strided", "internal/blocks"},
 	{
 		"selection", "metadata", "internal/missing", "store/filestore", "store/memstore", "internal/rehearsal", "store/fsstore", "store/storetest", "internal/draw", "internal/npy",
@@ -41,7 +41,7 @@ var layers = [][]string{
 	},
 	{"internal/codecs/numcodecs", "internal/nodelock", "internal/tree", "internal/lineage"},
 	{"internal/codecs/imagecodecs"},
-	{"virtual/fits", "virtual/grib", "virtual/hdf5", "virtual/kerchunk", "virtual/netcdf3", "virtual/numpy", "virtual/tiff"},
+	{"virtual/internal/fits", "virtual/internal/grib", "virtual/internal/hdf5", "virtual/kerchunk", "virtual/internal/netcdf3", "virtual/internal/numpy", "virtual/internal/tiff"},
 	{"internal/scheme", "internal/snapshot"},
 	{"internal/comparison"},
 	{"internal/dimension", "internal/ome", "internal/streaming", "internal/access", "internal/staging"},

@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -63,7 +63,7 @@ func TestKind(t *testing.T) {
 // package, and that the table names all of them.
 func TestUnsupported(t *testing.T) {
 	of := map[string]error{
-		".": zarr.ErrUnsupported, "calendar": calendar.ErrUnsupported, "codec": codec.ErrUnsupported, "dtype": dtype.ErrUnsupported,
+		".": zarr.ErrUnsupported, "cf/calendar": calendar.ErrUnsupported, "codec": codec.ErrUnsupported, "dtype": dtype.ErrUnsupported,
 		"grid": grid.ErrUnsupported, "metadata": metadata.ErrUnsupported, "store": store.ErrUnsupported,
 		"virtual/scan": scan.ErrUnsupported,
 	}

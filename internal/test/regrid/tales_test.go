@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // way is a re-gridding, and the numbers of chunks that it results in.

@@ -10,14 +10,14 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // randomEdges returns n lengths from 1 to 1000, without adjacent equal ones.

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"

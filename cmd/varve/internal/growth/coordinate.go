@@ -10,8 +10,8 @@ import (
 	"strconv"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/dtype"

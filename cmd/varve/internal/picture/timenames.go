@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/calendar"
 	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/grid"
 )

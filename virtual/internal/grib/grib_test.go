@@ -20,7 +20,7 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
-const testdata = "../testdata"
+const testdata = "../../testdata"
 
 func fixture(t testing.TB, name string) []byte {
 	t.Helper()

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"log"
 
-	"varve.dev/zarr/calendar"
+	"varve.dev/zarr/cf/calendar"
 )
 
 // Four years of daily data, with one chunk per month.

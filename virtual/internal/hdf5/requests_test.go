@@ -7,9 +7,9 @@ import (
 	"os"
 	"testing"
 
+	"varve.dev/zarr/internal/test/scanned"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/scanned"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -53,7 +53,7 @@ func scanCounted(t *testing.T, b []byte) (*scan.Dataset, *counted) {
 // than a small file has.
 func TestRequests(t *testing.T) {
 	for _, name := range scanned.Files(t, "hdf5") {
-		b, err := os.ReadFile("../testdata/" + name)
+		b, err := os.ReadFile("../../testdata/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}

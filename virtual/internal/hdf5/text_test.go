@@ -20,7 +20,7 @@ func TestTexts(t *testing.T) {
 			Variables map[string]struct{ Values []string }
 		}
 	}
-	text, err := os.ReadFile("../testdata/expected.json")
+	text, err := os.ReadFile("../../testdata/expected.json")
 	if err != nil {
 		t.Fatal(err)
 	}

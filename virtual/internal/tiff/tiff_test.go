@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
-const testdata = "../testdata"
+const testdata = "../../testdata"
 
 func TestFiles(t *testing.T) {
 	for _, name := range scanned.Files(t, "tiff") {

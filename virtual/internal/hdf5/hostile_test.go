@@ -138,7 +138,7 @@ func TestSharedIndex(t *testing.T) {
 // TestUserBlockChanged scans a file whose user block was removed or made longer after it
 // was written. Addresses count from its superblock. It must still be whole.
 func TestUserBlockChanged(t *testing.T) {
-	whole, err := os.ReadFile(filepath.Join("../testdata", "h5_user_block.h5"))
+	whole, err := os.ReadFile(filepath.Join("../../testdata", "h5_user_block.h5"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func checkArray(t testing.TB, a *scan.Array, size int64) {
 func FuzzScan(f *testing.F) {
 	const most = 24 << 10
 	for _, name := range small(f) {
-		b, err := os.ReadFile("../testdata/" + name)
+		b, err := os.ReadFile("../../testdata/" + name)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestDamaged(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	objects := []string{"objects/h5_names_earliest.h5", "objects/h5_names_latest.h5", "objects/h5_arrays.h5", "objects/nc4_short.nc"}
 	for _, name := range append(scanned.Files(t, "hdf5"), objects...) {
-		b, err := os.ReadFile("../testdata/" + name)
+		b, err := os.ReadFile("../../testdata/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
