@@ -8,7 +8,7 @@ COMMIT = $(shell git describe --always --dirty=-modified --abbrev=12 --exclude '
 VERSION = $(shell git describe --tags --match 'v[0-9]*' --dirty=-modified --abbrev=12 2>/dev/null)
 
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
-MODULES = . codec/extra virtual/parquet cloud/s3 cloud/gcs cloud/azure cmd/varve interop bench otel examples
+MODULES = . codec/extra virtual/parquet store/s3 store/gcs store/azure cmd/varve interop bench observe/otel examples
 
 .PHONY: help demo build beam test check unit race fuzz interop benchmarks bench bench-full bench-growth bench-options bench-regrid bench-cloud bench-mirror bench-virtual bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
 
@@ -54,8 +54,8 @@ soak: mutants race ## tests too long for every change: mutants, the race detecto
 	VARVE_LONG=1 go test -count=1 -timeout 30m ./...
 	@sh .ci/fuzz 100000 $(MODULES)
 	@sh .ci/soak
-	@sh cloud/servers/setup fake-gcs-server azurite
-	for service in s3 gcs azure; do (cd cloud/$$service && VARVE_LONG=1 go test -count=1 -timeout 60m ./...) || exit 1; done
+	@sh store/servers/setup fake-gcs-server azurite
+	for service in s3 gcs azure; do (cd store/$$service && VARVE_LONG=1 go test -count=1 -timeout 60m ./...) || exit 1; done
 	@sh interop/peers/setup all
 	cd interop && VARVE_PEERS=all go test -count=1 -timeout 20m ./peers
 	sh interop/slurm/run
@@ -89,12 +89,12 @@ bench-regrid: ## re-gridding beside what bounds it and other programs, in bench/
 	@sh bench/run -regrid
 
 bench-cloud: ## an object store beside other programs, in bench/CLOUD.md: ten to twenty minutes
-	@sh cloud/servers/setup
+	@sh store/servers/setup
 	@sh bench/setup
 	@sh bench/run -cloud
 
 bench-mirror: ## copies of many small objects beside cp, rsync, s5cmd and rclone, in bench/MIRROR.md: ten minutes
-	@sh cloud/servers/setup
+	@sh store/servers/setup
 	@sh bench/mirrors
 
 bench-virtual: ## scanning NetCDF-4 files beside kerchunk and VirtualiZarr, and reading through manifests beside Zarr, in bench/VIRTUAL.md: ten minutes, 2 GB of disk

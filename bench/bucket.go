@@ -18,9 +18,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/sync/errgroup"
-	"varve.dev/zarr/cloud/s3"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/s3"
 )
 
 // bucketName is the name of the only bucket. Everybody may read it, because one candidate
@@ -42,9 +42,9 @@ type bucket struct {
 }
 
 // errNoGateway says that there is no server.
-var errNoGateway = errors.New("versitygw is not installed: cloud/servers/setup installs it")
+var errNoGateway = errors.New("versitygw is not installed: store/servers/setup installs it")
 
-// gateway returns the path of the program that cloud/servers/setup installs.
+// gateway returns the path of the program that store/servers/setup installs.
 func gateway() (string, error) {
 	folder := os.Getenv("VARVE_SERVERS")
 	if cache, err := os.UserCacheDir(); err == nil && folder == "" {

@@ -9,7 +9,7 @@ require (
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
 	varve.dev/zarr v0.0.0
-	varve.dev/zarr/cloud/s3 v0.0.0
+	varve.dev/zarr/store/s3 v0.0.0
 )
 
 require (
@@ -34,4 +34,4 @@ require (
 
 replace varve.dev/zarr => ../
 
-replace varve.dev/zarr/cloud/s3 => ../cloud/s3
+replace varve.dev/zarr/store/s3 => ../store/s3

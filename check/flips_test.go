@@ -13,9 +13,9 @@ import (
 	"varve.dev/zarr/check"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // everyType returns all data types, with an example of those that have a configuration.

@@ -14,11 +14,11 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/check"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestRepairUnlisted fails each listing of a repair, one after the other. The error is

@@ -20,9 +20,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/checksums"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // parted returns the parts of a location, in random order, some of them twice.

@@ -14,12 +14,12 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // wide is a table of 40,000 hours of 1,000 places: 160 MB, in chunks of a thousand hours.

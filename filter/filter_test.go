@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/rewrite"
@@ -26,7 +27,6 @@ import (
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // parsed returns a request for the rows that fulfil a condition.

@@ -19,9 +19,9 @@ import (
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 func TestMain(m *testing.M) { fixture.Main(m) }

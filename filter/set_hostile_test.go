@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/filter"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/store/memstore"
 )
 
 // claim stores the document of an array of int8 without chunks. members follow those

@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cloud/s3/s3test"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/store/s3/s3test"
 )
 
 // TestBucket writes, appends to and re-grids arrays in a bucket of versitygw, which

@@ -4,8 +4,8 @@ go 1.26.0
 
 require (
 	varve.dev/zarr v0.0.0
-	varve.dev/zarr/cloud/s3 v0.0.0
 	varve.dev/zarr/codec/extra v0.0.0
+	varve.dev/zarr/store/s3 v0.0.0
 	varve.dev/zarr/virtual/parquet v0.0.0
 )
 
@@ -46,6 +46,6 @@ replace varve.dev/zarr => ../
 
 replace varve.dev/zarr/codec/extra => ../codec/extra
 
-replace varve.dev/zarr/cloud/s3 => ../cloud/s3
+replace varve.dev/zarr/store/s3 => ../store/s3
 
 replace varve.dev/zarr/virtual/parquet => ../virtual/parquet

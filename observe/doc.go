@@ -6,7 +6,7 @@
 // An [Observer] receives an [Event] for each of them. Set it when nodes are opened
 // (zarr.Options.Observer), or wrap it around a single store (package store/observed).
 // [Counter] adds events up, [Log] writes them to log/slog, and the module
-// varve.dev/zarr/otel passes them to OpenTelemetry.
+// varve.dev/zarr/observe/otel passes them to OpenTelemetry.
 //
 //	var c observe.Counter
 //	a, err := zarr.OpenArray(ctx, location, &zarr.Options{Observer: &c})

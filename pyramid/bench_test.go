@@ -7,10 +7,10 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/pyramid"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // BenchmarkPyramid makes the levels of an image of 8192 × 8192, and for comparison reads

@@ -8,9 +8,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/pyramid"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // crashSteps are what comes before a pyramid is made.

@@ -8,9 +8,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/pyramid"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestMemory makes levels of images of 16 MiB and 256 MiB, or 10 GiB with VARVE_LONG=1.

@@ -9,9 +9,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/ragged"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestOffsets reads the offsets of some rows of a set, of lengths and offsets.

@@ -18,11 +18,11 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // directory returns a store in a new directory.

@@ -9,11 +9,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestPartsOfChunks makes columns of planes within little memory. The planes are not

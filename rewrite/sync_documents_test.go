@@ -17,12 +17,12 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/consolidation"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // family makes a group with the arrays t, u and g/t, of which all groups have

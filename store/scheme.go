@@ -202,8 +202,8 @@ func Wrap(ctx context.Context, s Store) Store {
 
 // packages names the packages of this project that open locations of a scheme.
 var packages = map[string]string{
-	"s3": "cloud/s3", "s3a": "cloud/s3", "gs": "cloud/gcs", "gcs": "cloud/gcs",
-	"az": "cloud/azure", "abfs": "cloud/azure", "abfss": "cloud/azure",
+	"s3": "store/s3", "s3a": "store/s3", "gs": "store/gcs", "gcs": "store/gcs",
+	"az": "store/azure", "abfs": "store/azure", "abfss": "store/azure",
 }
 
 // unknownScheme is the error for a location with a scheme that is not registered.

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/cloud/azure/azuretest"
-	"varve.dev/zarr/cloud/gcs/gcstest"
-	"varve.dev/zarr/cloud/s3/s3test"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/store/azure/azuretest"
+	"varve.dev/zarr/store/gcs/gcstest"
+	"varve.dev/zarr/store/s3/s3test"
 )
 
 // TestBucket runs commands on a bucket of versitygw, in the words of local folders.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/cloud/s3/s3test"
+	"varve.dev/zarr/store/s3/s3test"
 )
 
 // TestSeveralClouds executes plans from one service to others, with other endpoints and

@@ -9,10 +9,10 @@ require (
 	golang.org/x/term v0.47.0
 	pgregory.net/rapid v1.3.0
 	varve.dev/zarr v0.0.0
-	varve.dev/zarr/cloud/azure v0.0.0
-	varve.dev/zarr/cloud/gcs v0.0.0
-	varve.dev/zarr/cloud/s3 v0.0.0
 	varve.dev/zarr/codec/extra v0.0.0
+	varve.dev/zarr/store/azure v0.0.0
+	varve.dev/zarr/store/gcs v0.0.0
+	varve.dev/zarr/store/s3 v0.0.0
 	varve.dev/zarr/virtual/parquet v0.0.0
 )
 
@@ -64,12 +64,12 @@ require (
 
 replace varve.dev/zarr => ../..
 
-replace varve.dev/zarr/cloud/azure => ../../cloud/azure
+replace varve.dev/zarr/store/azure => ../../store/azure
 
-replace varve.dev/zarr/cloud/gcs => ../../cloud/gcs
+replace varve.dev/zarr/store/gcs => ../../store/gcs
 
 replace varve.dev/zarr/codec/extra => ../../codec/extra
 
-replace varve.dev/zarr/cloud/s3 => ../../cloud/s3
+replace varve.dev/zarr/store/s3 => ../../store/s3
 
 replace varve.dev/zarr/virtual/parquet => ../../virtual/parquet

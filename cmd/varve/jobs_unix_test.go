@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"varve.dev/zarr/cloud/s3/s3test"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/store/s3/s3test"
 )
 
 // runJob executes one task of a stage in a process of its own. It returns whether the

@@ -85,7 +85,7 @@ func findBeam() (string, error) {
 	}
 	found, err := exec.LookPath(name)
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return "", failure.NotFound("%s is neither beside varve nor in PATH: build it in a clone (cd beam && GOWORK=off go install ./cmd/%s)", beamProgram, beamProgram)
+		return "", failure.NotFound("%s is neither beside varve nor in PATH: build it in a clone (cd job/beam && GOWORK=off go install ./cmd/%s)", beamProgram, beamProgram)
 	}
 	return found, err
 }

@@ -176,7 +176,7 @@ func TestFewDependencies(t *testing.T) {
 
 // apart are the modules that go.work leaves out: it would give all others the versions of
 // their many dependencies.
-var apart = []string{"./beam"}
+var apart = []string{"./job/beam"}
 
 // TestNestedModules checks that a fresh clone works: each module is in go.work, unless it
 // is kept apart, and also finds the core without it.
@@ -206,8 +206,8 @@ func TestNestedModules(t *testing.T) {
 // libraries are the modules that a program may take at another version than the core.
 // The value is the one internal package that each may import. Its API only grows.
 var libraries = map[string]string{
-	"codec/extra": "internal/codecs/numcodecs", "otel": "", "virtual/parquet": "",
-	"cloud/azure": "", "cloud/gcs": "", "cloud/s3": "",
+	"codec/extra": "internal/codecs/numcodecs", "observe/otel": "", "virtual/parquet": "",
+	"store/azure": "", "store/gcs": "", "store/s3": "",
 }
 
 // TestInternalIsInternal checks that libraries of other modules import at most one

@@ -19,8 +19,8 @@ import (
 	_ "varve.dev/zarr/internal/codecs/vlen"
 	_ "varve.dev/zarr/internal/codecs/zstd"
 	"varve.dev/zarr/internal/likeness"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/metadata"
 )
 
 // chains are lists of codecs for a type. %s is the one that makes bytes.

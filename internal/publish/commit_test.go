@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestDecidedWaitsForNoLock commits a transaction of two nodes while another program

@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // files returns the files below a folder, with their contents.

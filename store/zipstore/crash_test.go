@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // write makes an archive in which some values are replaced and one is deleted.

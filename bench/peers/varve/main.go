@@ -10,8 +10,8 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/bench/protocol"
-	_ "varve.dev/zarr/cloud/s3" // locations that begin with s3://
 	"varve.dev/zarr/store"
+	_ "varve.dev/zarr/store/s3" // locations that begin with s3://
 )
 
 func main() {

@@ -16,7 +16,7 @@ import (
 )
 
 // Emulator starts a server of others on a free port, which ends with the test, and
-// returns its URL. The program is where cloud/servers/setup installs it, or on the path.
+// returns its URL. The program is where store/servers/setup installs it, or on the path.
 // The test is skipped without it, and where long tests are not wanted. setup is what
 // installs it.
 func Emulator(t *testing.T, program, setup string, args func(port string) []string) string {
@@ -26,7 +26,7 @@ func Emulator(t *testing.T, program, setup string, args func(port string) []stri
 	}
 	name := installed(program)
 	if name == "" {
-		t.Skipf("%s is not installed; `sh cloud/servers/setup %s` installs it", program, setup)
+		t.Skipf("%s is not installed; `sh store/servers/setup %s` installs it", program, setup)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"varve.dev/zarr/check"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/regrid"
 )
 
 // Life lets processes append to one array, write to regions of it, take rows out, put

@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/internal/test/crash"
 	"varve.dev/zarr/internal/test/fence"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/regrid"
+	"varve.dev/zarr/store/storetest"
 )
 
 // Run runs the suite. open returns the store below a prefix; Run passes each prefix once,

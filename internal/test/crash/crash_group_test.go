@@ -12,9 +12,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // groupCase is a change of a group whose arrays grow in one transaction and whose

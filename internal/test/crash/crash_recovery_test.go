@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/vfs"
 )
 
 // crashedTwice are the changes after which the next writer has something to recover.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/vfs"
 )
 
 // prepare returns a disk on which the array of the case is durable, with the numbers

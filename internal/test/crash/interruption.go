@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // interruption interrupts a writer at its operation n: the writer crashes before or

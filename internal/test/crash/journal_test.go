@@ -14,10 +14,10 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // notes are pointers beside an array that no writer of Varve stores. Nothing that they

@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/vfs"
 )
 
 // TestRemovalFinishes stops the machine before every third operation of a change of

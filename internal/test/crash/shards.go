@@ -8,8 +8,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/selection"
 )
 
 // shards returns the spec with shards: its chunks are cut into inner chunks of n

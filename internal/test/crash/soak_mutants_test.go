@@ -24,13 +24,13 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/store/zipstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // sample is a store whose bytes are to be changed.

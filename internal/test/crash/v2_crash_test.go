@@ -9,9 +9,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // crashCasesV2 are changes of arrays of format 2.

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/store"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/store"
 )
 
 // content is the expected content of an array: its elements in a model.

@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestCrowd checks an array that 64 readers, 16 writers and one appending writer use at

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestDecidedIsNotRepeated checks that a decided change of two arrays is not started

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // delivering are kinds of stores in which a write may arrive late or twice: those whose

@@ -10,11 +10,11 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestWriteAfterRecut checks a write by an array that was opened before another program

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestFence runs three programs that change one array in a store without locks: in every

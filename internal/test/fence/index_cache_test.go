@@ -8,11 +8,11 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestKnownIndexLacksInner reads an inner chunk that the cached index lacks, after

@@ -17,9 +17,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // changeInChild changes the array in a directory until it is killed, and prints a line

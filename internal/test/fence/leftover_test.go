@@ -12,9 +12,9 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // foreign are arrays of zarr-python with old elements beyond the extent: left by a

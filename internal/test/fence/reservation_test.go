@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // crossing is a store that calls before ahead of every Lock.

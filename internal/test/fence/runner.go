@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // outcome is what is known about an action after its program has ended.

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestSingleWriterWithoutLocks changes nodes in a directory on a file system without

@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/store/filestore"
 )
 
 func init() { roles["acknowledge"] = acknowledgeInChild }

@@ -14,10 +14,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestFenceTransaction lets programs append to both arrays of a group, and to one of

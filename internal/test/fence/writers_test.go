@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // roleVariable is the environment variable that names the role of a child process of a

@@ -13,10 +13,10 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // checksums are the codecs that guard every byte of a chunk if they are last in the

@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/store/fsstore"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/store/fsstore"
 )
 
 // golden is a row of the manifest of testdata/stores.zip: an array that zarr-python

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/metadata"
 )
 
 // otherArray is an array of testdata/others.zip, written by another program.

@@ -12,10 +12,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // chunksStored counts the stored chunks of an array.

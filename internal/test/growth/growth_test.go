@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/store"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/store"
 )
 
 // growthCases are appends to an array of int32 that has the numbers from 1 on. Each has

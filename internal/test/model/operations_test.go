@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/selection"
 )
 
 // republish is the requests of a change to an array in the root group. The group might

@@ -15,10 +15,10 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/codecs/numcodecs"
 	"varve.dev/zarr/internal/codecs/vlen"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestTextThatShrinks reads chunks of text of unknown length that codecs have made very

@@ -18,10 +18,10 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/codecs/vlen"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // words are elements of variable length. In the model each is a byte, its number.

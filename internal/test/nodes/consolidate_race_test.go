@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestConsolidateMeanwhile appends after every request of a consolidation. In the end the

@@ -16,11 +16,11 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // small creates a rectilinear array of 6×4 int32 in a store.
@@ -148,7 +148,7 @@ func TestMissingImports(t *testing.T) {
 		t.Fatal(err)
 	}
 	for location, want := range map[string]string{
-		"s3://bucket/a": "cloud/s3", "gs://bucket/a": "cloud/gcs", "abfs://container@account/a": "cloud/azure",
+		"s3://bucket/a": "store/s3", "gs://bucket/a": "store/gcs", "abfs://container@account/a": "store/azure",
 		filepath.Join(dir, "a.vz"): "virtual", filepath.Join(dir, "a.vz/t"): "virtual",
 	} {
 		_, err := zarr.Open(t.Context(), location, nil)

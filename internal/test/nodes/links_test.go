@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // sixRows checks that the array b still has its values.

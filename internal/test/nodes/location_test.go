@@ -14,9 +14,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 var tiny = zarr.Spec{Shape: []int64{2}, Type: dtype.Int8}

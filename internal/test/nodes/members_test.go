@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestConcurrentMembers walks over a tree of nodes, damaged nodes and other files,

@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"testing"
 
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // forgetful is a file system in which the answer to one change of names is lost: the

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/regrid"
 )
 
 // sets returns how many sets of chunk keys an array has.

@@ -14,11 +14,11 @@ import (
 	"varve.dev/zarr/cf"
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // measured are the arrays of the group g in the tests of meetings: the coordinate, and

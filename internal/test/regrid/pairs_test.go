@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/regrid"
 )
 
 // TestGridPairs re-grids drawn arrays in drawn ways, and then vacuums them without grace.

@@ -12,11 +12,11 @@ import (
 	"pgregory.net/rapid"
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // withPolicy stores a growth policy with an array.

@@ -14,10 +14,10 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/regrid"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // drawCut draws how an axis is cut. Lengths are multiples of unit.

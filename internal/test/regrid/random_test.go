@@ -9,9 +9,9 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/regrid"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // randomizer draws arrays and changes of them for the models.

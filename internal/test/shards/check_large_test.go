@@ -13,10 +13,10 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/codecs/vlen"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestMemoryOfLargeChunks checks chunks whose decoded form is long, one at a time. They

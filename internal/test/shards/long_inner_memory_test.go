@@ -14,10 +14,10 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestMemoryOfLongInnerChunks writes a shard of two long inner chunks, slab by slab,

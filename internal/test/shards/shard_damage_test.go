@@ -13,11 +13,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/codecs/sharding"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // rottenReaders are arrays that read a damaged shard in different ways.

@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/store"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/store"
 )
 
 // paired is an object store that returns the first range of a shard only once a second

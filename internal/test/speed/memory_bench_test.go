@@ -16,8 +16,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/metadata"
 )
 
 // peakMiB returns the peak memory of the process since resetPeak, in MiB. It returns 0

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/store"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/store"
 )
 
 // BenchmarkOpenLocal opens and closes an array in a local directory by its path, in

@@ -20,8 +20,8 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/selection"
 )
 
 // realTypes returns the data types that can be converted.

@@ -10,8 +10,8 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestFillValue creates an array with the fill value of another one.

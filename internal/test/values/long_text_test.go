@@ -14,10 +14,10 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/codecs/vlen"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // TestLongText reads text that takes far more memory than its stored form. No document

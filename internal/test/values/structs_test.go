@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/selection"
 )
 
 // observation has a field of every kind, in another order and with other padding than

@@ -20,11 +20,11 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/codecs/vlen"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/fixture"
 )
 
 // bombs returns an array with one text in each chunk, of the given number of letters,

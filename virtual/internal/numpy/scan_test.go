@@ -12,9 +12,9 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/test/scanned"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/internal/test/scanned"
 	"varve.dev/zarr/virtual/scan"
 )
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package otel reports operations of the library to OpenTelemetry. [New] returns an
+// observer (package observe of the core) that creates spans and metrics.
+//
+// # Spans
+//
+// Every request to a store becomes a child of the span in its context, if that one is
+// recorded. Otherwise there is no span, so that a program without tracing does not
+// create thousands of root spans. A span is named after the operation, such as
+// "zarr.get". It has kind client and the attributes "zarr.key" and "zarr.bytes".
+// [Options.Chunks] adds spans of kind internal for chunks that are decoded or encoded.
+//
+// # Metrics
+//
+//	zarr.store.duration  histogram, s        requests, by zarr.operation and zarr.outcome
+//	zarr.store.io        counter, By         bytes of values, by zarr.direction: read, write or copy
+//	zarr.codec.duration  histogram, s        chunks, by zarr.operation (decode or encode) and zarr.outcome
+//	zarr.codec.io        counter, By         bytes of their elements, by zarr.operation
+//	zarr.shard.coalesced counter, {range}    ranges of shards that were merged into others
+//	zarr.shard.index     counter, {lookup}   look-ups of shard indexes, by zarr.cache: hit or miss
+//
+// Outcomes are those of observe.Outcome: ok, absent, conflict, canceled and failed.
+package otel
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"varve.dev/zarr/observe"
+)
+
+// scope is the name of the instrumentation.
+const scope = "varve.dev/zarr/observe/otel"
+
+// Options configures the destinations of spans and metrics. A nil *Options means the
+// zero Options.
+type Options struct {
+	// Tracers and Meters are the providers to use. Nil means the global ones.
+	Tracers trace.TracerProvider
+	Meters  metric.MeterProvider
+	// Chunks adds spans for chunks that are decoded or encoded. An array with small
+	// chunks has many of them.
+	Chunks bool
+}
+
+// observer reports events to OpenTelemetry.
+type observer struct {
+	tracer trace.Tracer
+	chunks bool
+	instruments
+
+	requests [ops][outcomes]attributes // by operation and outcome
+}
+
+const (
+	ops      = observe.IndexMiss + 1
+	outcomes = observe.Failed + 1
+)
+
+// New returns an observer for zarr.Options.Observer. An error comes from the meter
+// provider.
+func New(opt *Options) (observe.Observer, error) {
+	if opt == nil {
+		opt = new(Options)
+	}
+	tracers, meters := opt.Tracers, opt.Meters
+	if tracers == nil {
+		tracers = otel.GetTracerProvider()
+	}
+	if meters == nil {
+		meters = otel.GetMeterProvider()
+	}
+	o := &observer{tracer: tracers.Tracer(scope), chunks: opt.Chunks}
+	if err := o.make(meters.Meter(scope)); err != nil {
+		return nil, err
+	}
+	for op := range ops {
+		for end := range outcomes {
+			o.requests[op][end] = attributesOf(
+				attribute.String("zarr.operation", op.String()), attribute.String("zarr.outcome", end.String()))
+		}
+	}
+	return o, nil
+}
+
+// Observe implements [observe.Observer].
+func (o *observer) Observe(ctx context.Context, e observe.Event) {
+	if e.Op >= ops {
+		return // an operation of a newer version of the core
+	}
+	if o.traced(e.Op) && trace.SpanFromContext(ctx).IsRecording() {
+		o.span(ctx, &e)
+	}
+	o.measure(ctx, &e)
+}
+
+// traced reports whether an operation has spans.
+func (o *observer) traced(op observe.Op) bool { return op.IsRequest() || o.chunks && op.IsCodec() }
+
+// attributes are built once, so that events do not allocate them.
+type attributes struct {
+	record []metric.RecordOption
+	add    []metric.AddOption
+}
+
+func attributesOf(list ...attribute.KeyValue) attributes {
+	set := metric.WithAttributeSet(attribute.NewSet(list...))
+	return attributes{[]metric.RecordOption{set}, []metric.AddOption{set}}
+}
+
+// instruments are the metrics listed in the package comment.
+type instruments struct {
+	storeTime, codecTime  metric.Float64Histogram
+	storeBytes            metric.Int64Counter
+	codecBytes            metric.Int64Counter
+	coalesced, index      metric.Int64Counter
+	read, written, copied attributes
+	decoded, encoded      attributes
+	hit, miss             attributes
+}
+
+func (i *instruments) make(m metric.Meter) error {
+	var errs [6]error
+	i.storeTime, errs[0] = m.Float64Histogram("zarr.store.duration", metric.WithUnit("s"), metric.WithDescription("Time of requests to stores"))
+	i.storeBytes, errs[1] = m.Int64Counter("zarr.store.io", metric.WithUnit("By"), metric.WithDescription("Bytes of values read, written and copied"))
+	i.codecTime, errs[2] = m.Float64Histogram("zarr.codec.duration", metric.WithUnit("s"), metric.WithDescription("Time of decoding and encoding chunks"))
+	i.codecBytes, errs[3] = m.Int64Counter("zarr.codec.io", metric.WithUnit("By"), metric.WithDescription("Bytes of elements decoded and encoded"))
+	i.coalesced, errs[4] = m.Int64Counter("zarr.shard.coalesced", metric.WithUnit("{range}"), metric.WithDescription("Ranges of shards read together with others"))
+	i.index, errs[5] = m.Int64Counter("zarr.shard.index", metric.WithUnit("{lookup}"), metric.WithDescription("Indexes of shards that were wanted"))
+	for name, to := range map[string]*attributes{"read": &i.read, "write": &i.written, "copy": &i.copied} {
+		*to = attributesOf(attribute.String("zarr.direction", name))
+	}
+	for name, to := range map[string]*attributes{"decode": &i.decoded, "encode": &i.encoded} {
+		*to = attributesOf(attribute.String("zarr.operation", name))
+	}
+	for name, to := range map[string]*attributes{"hit": &i.hit, "miss": &i.miss} {
+		*to = attributesOf(attribute.String("zarr.cache", name))
+	}
+	return errors.Join(errs[:]...)
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azure_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/azure"
+	"varve.dev/zarr/store/azure/azuretest"
+	"varve.dev/zarr/store/httpstore"
+)
+
+// ends calls an operation, and fails the test if it does not end.
+func ends(t *testing.T, what string, f func() error) error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(20 * time.Second):
+		t.Fatal(what + " does not end")
+		return nil
+	}
+}
+
+// TestStalled calls a service that takes requests and never answers. No call waits for
+// ever.
+func TestStalled(t *testing.T) {
+	f, endpoint := azuretest.Serve(t)
+	reading := httpstore.Options{Stall: 50 * time.Millisecond}
+	s, err := azure.Open("acme", "box", "", &azure.Options{Endpoint: endpoint, Key: azuretest.Key, Retry: quick, Reading: reading})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, key := t.Context(), store.MustKey("k")
+	if _, err := s.Put(ctx, key, []byte("value"), store.Sync); err != nil {
+		t.Fatal(err)
+	}
+	f.On(func(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, bool) {
+		_, _ = io.Copy(io.Discard, r.Body) // then the server notices that the client has gone
+		<-r.Context().Done()
+		return w, true
+	})
+	for what, call := range map[string]func() error{
+		"Put":    func() error { _, err := s.Put(ctx, key, nil, store.Sync); return err },
+		"PutIf":  func() error { _, err := s.PutIf(ctx, key, nil, store.IfAbsent(), store.Sync); return err },
+		"Delete": func() error { return s.Delete(ctx, key) },
+		"Clone":  func() error { _, err := s.Clone(ctx, store.MustKey("l"), key, store.Version{}, store.Sync); return err },
+		"List": func() error {
+			for _, err := range s.List(ctx, store.Path{}, true) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	} {
+		if err := ends(t, what, call); err == nil || !strings.Contains(err.Error(), "Options.Stall") || errors.Is(err, store.ErrConflict) {
+			t.Errorf("%s: the error is %v", what, err)
+		}
+	}
+}
+
+// silent sends requests for tokens that are not answered.
+type silent struct {
+	asked chan struct{}
+	end   chan struct{}
+}
+
+// Do does not end with the context of the request, as careless credentials do not.
+func (s *silent) Do(*http.Request) (*http.Response, error) {
+	s.asked <- struct{}{}
+	<-s.end
+	return nil, errors.New("too late")
+}
+
+// TestSilentCredentials cancels requests that wait for a token. Each ends with its own
+// context, and they ask for the token once.
+func TestSilentCredentials(t *testing.T) {
+	_, endpoint := azuretest.Serve(t)
+	source := &silent{make(chan struct{}, 10), make(chan struct{})}
+	defer close(source.end)
+	credential, err := azidentity.NewClientSecretCredential("tenant", "client", "secret", &azidentity.ClientSecretCredentialOptions{
+		ClientOptions: azcore.ClientOptions{Transport: source},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := azure.Open("acme", "box", "", &azure.Options{Endpoint: endpoint, Retry: quick, Credential: credential})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(20*time.Millisecond, cancel)
+		err := ends(t, "Put", func() error {
+			_, err := s.Put(ctx, store.MustKey("k"), nil, store.Sync)
+			return err
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	if n := len(source.asked); n != 1 {
+		t.Errorf("the source was asked %d times, want once", n)
+	}
+}
