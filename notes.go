@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
@@ -76,7 +77,7 @@ func specifiedCodecs(env *codec.Environment, codecs []metadata.Extension, t dtyp
 	if err != nil {
 		return codecs, nil
 	}
-	chain, err := env.NewChain(codecs, codec.Spec{Type: t, Fill: elem, Rank: rank})
+	chain, err := coding.NewChain(env, codecs, codec.Spec{Type: t, Fill: elem, Rank: rank})
 	if err != nil {
 		return codecs, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -107,12 +108,12 @@ func (f mixture) chunks(g *grid.Grid) (all []strided.View) {
 }
 
 // chain returns the codecs with a shuffle and a level, or the default ones at level 0.
-func (f mixture) chain(shuffle string, level int, adapt bool) (*codec.Chain, error) {
+func (f mixture) chain(shuffle string, level int, adapt bool) (*coding.Chain, error) {
 	codecs := packed()
 	if level > 0 {
 		codecs = append(raw(), codec.Blosc(codec.BloscOptions{Level: level, Shuffle: shuffle, Element: f.dtype.Size()}))
 	}
-	return (&codec.Environment{Adapt: adapt}).NewChain(codecs, codec.Spec{Type: f.dtype, Fill: make([]byte, f.dtype.Size()), Rank: len(f.shape)})
+	return coding.NewChain(&codec.Environment{Adapt: adapt}, codecs, codec.Spec{Type: f.dtype, Fill: make([]byte, f.dtype.Size()), Rank: len(f.shape)})
 }
 
 // encoded is the result of encoding a field.
@@ -125,7 +126,7 @@ type encoded struct {
 }
 
 // coded encodes and decodes chunks one by one, with the codecs that pick returns.
-func coded(ctx context.Context, chunks []strided.View, rounds int, pick func(i int) *codec.Chain) (e encoded, err error) {
+func coded(ctx context.Context, chunks []strided.View, rounds int, pick func(i int) *coding.Chain) (e encoded, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	e = encoded{Chunks: len(chunks), Encode: math.Inf(1), Decode: math.Inf(1)}
@@ -210,7 +211,7 @@ func (f mixture) compare(ctx context.Context, rounds, level int) (c comparison, 
 		if err != nil {
 			return c, err
 		}
-		e, err := coded(ctx, f.chunks(x.grid), rounds, func(int) *codec.Chain { return chain })
+		e, err := coded(ctx, f.chunks(x.grid), rounds, func(int) *coding.Chain { return chain })
 		if err != nil {
 			return c, err
 		}
@@ -241,7 +242,7 @@ func (f mixture) best(ctx context.Context, level int) (edges []int64, shuffle st
 			if err != nil {
 				return nil, "", err
 			}
-			e, err := coded(ctx, chunks, 1, func(int) *codec.Chain { return c })
+			e, err := coded(ctx, chunks, 1, func(int) *coding.Chain { return c })
 			if err != nil {
 				return nil, "", err
 			}
@@ -269,11 +270,11 @@ func (f mixture) leveled(ctx context.Context, chunks []strided.View, rounds int,
 	if err != nil {
 		return e, err
 	}
-	picked := make([]*codec.Chain, len(chunks))
+	picked := make([]*coding.Chain, len(chunks))
 	for i := range chunks {
 		var sizes [2]int64
-		for k, c := range []*codec.Chain{low, top} {
-			one, err := coded(ctx, chunks[i:i+1], 1, func(int) *codec.Chain { return c })
+		for k, c := range []*coding.Chain{low, top} {
+			one, err := coded(ctx, chunks[i:i+1], 1, func(int) *coding.Chain { return c })
 			if err != nil {
 				return e, err
 			}
@@ -283,7 +284,7 @@ func (f mixture) leveled(ctx context.Context, chunks []strided.View, rounds int,
 			picked[i] = top
 		}
 	}
-	e, err = coded(ctx, chunks, rounds, func(i int) *codec.Chain { return picked[i] })
+	e, err = coded(ctx, chunks, rounds, func(i int) *coding.Chain { return picked[i] })
 	e.Setting = fmt.Sprintf("%d or %d", lowLevel, topLevel)
 	return e, err
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 )
 
 // TestMixtures checks that the values of a box are those of its parts, and that grids cut
@@ -86,7 +86,7 @@ func TestCoded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e, err := coded(t.Context(), nil, 1, func(int) *codec.Chain { return chain }); err != nil || e.Bytes != 0 {
+	if e, err := coded(t.Context(), nil, 1, func(int) *coding.Chain { return chain }); err != nil || e.Bytes != 0 {
 		t.Errorf("no chunks: %+v, %v", e, err)
 	}
 }

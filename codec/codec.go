@@ -11,8 +11,7 @@
 //
 // Functions such as [Zstd] and [Shards] specify a codec for a new array: they return its
 // name and configuration. The codecs are in internal packages, which the root package
-// imports. A [Chain] has the codecs of one array. It is made and checked once, when the
-// array is opened.
+// imports.
 //
 // Elements in memory are in the byte order of the host.
 package codec

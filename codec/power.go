@@ -3,11 +3,11 @@
 package codec
 
 import (
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 )
 
-// Powers are optional interfaces of codecs. A chain looks for them when it is made.
+// Powers are optional interfaces of codecs. The chain of codecs of an array looks for
+// them when the array is opened.
 
 // Adapter is the power of a [BytesBytes] codec to choose settings for each chunk, which
 // its decoder reads whatever the metadata say. A chain uses it if [Environment.Adapt] is
@@ -82,22 +82,6 @@ type Validator interface {
 	Validate(data []byte) error
 }
 
-// inPlaceDecoder is the power of an [ArrayBytes] codec of elements that differ in length
-// to decode them within the memory of their encoded form.
-type inPlaceDecoder interface {
-	// DecodeInPlace is Decode with empty data, which it builds from the memory of src.
-	// The caller must not use src again.
-	DecodeInPlace(dst *Block, src []byte) error
-}
-
-// heapEncoder is the power of an [ArrayBytes] codec of elements that differ in length to
-// encode them from their heap, so that the chain need not copy them to a row first.
-type heapEncoder interface {
-	// EncodeHeap appends to dst what Encode does. src has references as its data, and a
-	// heap in place of offsets.
-	EncodeHeap(dst []byte, src Block) ([]byte, error)
-}
-
 // Completer is the power of a codec whose configuration has optional members.
 type Completer interface {
 	// Complete is called after Bind, with the metadata e from which the codec was made.
@@ -113,17 +97,4 @@ type RangeDecoder interface {
 	// exactly size bytes, which contain the range, or DecodeRange returns [ErrCorrupt].
 	// It may miss damage that does not affect the range.
 	DecodeRange(dst, src []byte, off, size int64) error
-}
-
-// divider is the power of an [ArrayBytes] codec whose chunks consist of inner chunks that
-// are encoded separately, as shards do. Package coding has the full interface.
-type divider interface {
-	// Inner returns the cuts of a chunk into inner chunks, one for each axis.
-	Inner() []grid.Cut
-	// CheckAxis returns an error if chunks of the axis cannot be cut in that way. It is
-	// called after Bind.
-	CheckAxis(i int, a grid.Axis) error
-	// Checked reports whether a checksum keeps a chunk of one shape from being decoded as
-	// one of another shape.
-	Checked() bool
 }

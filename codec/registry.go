@@ -53,17 +53,8 @@ func (r *Registry) Names() []string {
 
 // New makes the codec that ext describes. If the name is unknown, the error wraps
 // [ErrUnsupported], regardless of must_understand: no program can decode an unknown
-// codec.
+// codec. Errors of the factory are returned as they are.
 func (r *Registry) New(ext metadata.Extension) (any, error) {
-	made, err := r.make(ext)
-	if err != nil {
-		return nil, fmt.Errorf("codec %q: %w", ext.Name, err)
-	}
-	return made, nil
-}
-
-// make is New for callers that add the name of the codec to errors themselves.
-func (r *Registry) make(ext metadata.Extension) (any, error) {
 	r.mu.RLock()
 	f, ok := r.byName[ext.Name]
 	r.mu.RUnlock()

@@ -41,7 +41,7 @@ func TestRegistryNew(t *testing.T) {
 		t.Errorf("New: %v, %v", c, err)
 	}
 	_, err := r.New(metadata.Extension{Name: "x-test"})
-	if !errors.Is(err, codec.ErrConfiguration) || !strings.Contains(err.Error(), `"x-test"`) {
+	if !errors.Is(err, codec.ErrConfiguration) {
 		t.Errorf("refused configuration: %v", err)
 	}
 	_, err = r.New(metadata.Extension{Name: "x-none", Optional: true})

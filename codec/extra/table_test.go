@@ -16,6 +16,7 @@ import (
 	_ "varve.dev/zarr/internal/codecs/conditional"
 	_ "varve.dev/zarr/internal/codecs/gzipcodec"
 	_ "varve.dev/zarr/internal/codecs/reshape"
+	"varve.dev/zarr/internal/coding"
 
 	_ "varve.dev/zarr" // which registers all codecs
 	"varve.dev/zarr/codec"
@@ -183,7 +184,7 @@ func cell(t *testing.T, name string, k kind, typ dtype.Type) string {
 		exts = slices.Insert(exts, 0, serial(typ))
 	}
 	spec := codec.Spec{Type: typ, Fill: typ.Default(), Rank: 2}
-	c, err := new(codec.Environment).NewChain(exts, spec)
+	c, err := coding.NewChain(new(codec.Environment), exts, spec)
 	if err != nil {
 		if !errors.Is(err, codec.ErrConfiguration) && !errors.Is(err, codec.ErrUnsupported) {
 			t.Errorf("%s of %s: %v", name, typ, err)

@@ -113,7 +113,7 @@ func (r *Revision) Spliced() bool {
 }
 
 // EncodePart returns the stored form of a chunk after the edit; see [PartialEncoder]. The
-// chain must be [codec.Chain.Divided].
+// chain must be [Chain.Divided].
 func (c *Chain) EncodePart(ctx context.Context, w *Work, e Edit, src Source) (*Revision, error) {
 	if !c.inOrder {
 		e = c.permutedEdit(e)

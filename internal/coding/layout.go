@@ -73,7 +73,7 @@ func (a *Arrangement) All() iter.Seq[[]int64] {
 // Places reads where the inner chunks of a stored chunk are, which takes a request for
 // the index. If an entry of the index leaves the chunk, has an impossible length or
 // overlaps another one, the error wraps [codec.ErrCorrupt]: copying such inner chunks
-// would preserve the damage. The chain must be [codec.Chain.Divided].
+// would preserve the damage. The chain must be [Chain.Divided].
 func (c *Chain) Places(ctx context.Context, w *Work, shape []int64, src Source) (*Places, error) {
 	p, err := c.divider().Places(ctx, w, c.permuted(shape), src)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Chain) Places(ctx context.Context, w *Work, shape []int64, src Source) 
 // rank and the bytes of the encoded inner chunk at an index. The bytes are negative if
 // the inner chunk has only the fill value and is not stored. Inner chunks come in the
 // order of their ranks, and those of one rank in that of the codec. The chain must be
-// [codec.Chain.Divided].
+// [Chain.Divided].
 func (c *Chain) Arrange(shape []int64, place func(index []int64) (rank uint64, n int64)) (*Arrangement, error) {
 	a := &Arrangement{Numbering: Numbering{order: c.order}}
 	index := make([]int64, len(shape))
@@ -107,5 +107,5 @@ func (c *Chain) UnitCodecs(exts []metadata.Extension) []metadata.Extension {
 		return exts
 	}
 	// The codecs before the shards only reorder axes, so they apply to inner chunks too.
-	return append(exts[:c.place:c.place], c.divider().InnerCodecs()...)
+	return append(exts[:len(c.arrays):len(c.arrays)], c.divider().InnerCodecs()...)
 }

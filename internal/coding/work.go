@@ -40,7 +40,7 @@ type Work struct {
 	Key      store.Key
 }
 
-// Grow is [codec.Chain.Grow] within the memory of the operation, for a chunk with n bytes
+// Grow is [Chain.Grow] within the memory of the operation, for a chunk with n bytes
 // of references. While it runs, decode must not wait for other calls, because these may
 // wait for the memory that it holds.
 func (w *Work) Grow(ctx context.Context, c *Chain, n int64, src []byte, decode func(room int64) error) error {

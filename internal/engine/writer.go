@@ -215,7 +215,7 @@ func (w *writer) putView(ctx context.Context, v strided.View, n int64, last bool
 }
 
 // encoded returns the encoded form of the chunk, n bytes decoded, and its buffer; see
-// [codec.Chain.EncodeNew]. The caller holds a core.
+// [coding.Chain.EncodeNew]. The caller holds a core.
 func (w *worker) encoded(ctx context.Context, v strided.View, n int64, last bool) ([]byte, strided.Loan, error) {
 	start := observe.Start(w.Observer)
 	value, buffer, err := w.Chain.EncodeNew(v, last)

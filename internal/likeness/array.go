@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/metadata"
 )
 
@@ -104,7 +105,7 @@ func completeElements(a *metadata.Array) {
 	// Experimental inner chunks need Unaligned, which leaves others as they are.
 	for _, unaligned := range [...]bool{false, true} {
 		env := codec.Environment{Unaligned: unaligned}
-		c, err := env.NewChain(a.Codecs, codec.Spec{Type: t, Fill: fill, Rank: len(a.Shape)})
+		c, err := coding.NewChain(&env, a.Codecs, codec.Spec{Type: t, Fill: fill, Rank: len(a.Shape)})
 		if err == nil {
 			a.Codecs = c.Complete(a.Codecs)
 			return

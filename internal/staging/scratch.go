@@ -43,7 +43,7 @@ func NewScratch(source *snapshot.Array, s store.Store, dir store.Path, cut, next
 		Doc: source.Doc, Grid: cut, Type: source.Type, Fill: source.Fill,
 		Engine: &engine.Array{
 			Store: s, Path: dir, Grid: cut, Keys: metadata.DefaultSlash,
-			Chain: &coding.Chain{Chain: new(codec.Chain)}, Fill: source.Fill, Size: source.Engine.Size,
+			Chain: new(coding.Chain), Fill: source.Fill, Size: source.Engine.Size,
 		},
 	}
 	j, err := NewJob(source, objects, Move{})

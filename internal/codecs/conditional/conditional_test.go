@@ -14,6 +14,7 @@ import (
 	_ "varve.dev/zarr/internal/codecs/crc32c"
 	_ "varve.dev/zarr/internal/codecs/gzipcodec"
 	_ "varve.dev/zarr/internal/codecs/zstd"
+	"varve.dev/zarr/internal/coding"
 
 	"pgregory.net/rapid"
 
@@ -205,7 +206,7 @@ func TestGrowth(t *testing.T) {
 // TestChain has the codec in its place.
 func TestChain(t *testing.T) {
 	exts := []metadata.Extension{codec.Bytes("little"), codec.Conditional(0, codec.ZstdChecksum(1, false)), codec.CRC32C()}
-	chain, err := new(codec.Environment).NewChain(exts, codec.Spec{Type: dtype.Int32, Fill: make([]byte, 4), Rank: 1})
+	chain, err := coding.NewChain(new(codec.Environment), exts, codec.Spec{Type: dtype.Int32, Fill: make([]byte, 4), Rank: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +220,7 @@ func TestChain(t *testing.T) {
 		t.Error(err)
 	}
 	exts[1] = codec.Conditional(0, metadata.Extension{Name: "nope"})
-	if _, err = new(codec.Environment).NewChain(exts, codec.Spec{Type: dtype.Int32, Rank: 1}); !errors.Is(err, codec.ErrUnsupported) || !strings.HasPrefix(err.Error(), "codec 1 (conditional): conditional: codecs: codec 0 (nope)") {
+	if _, err = coding.NewChain(new(codec.Environment), exts, codec.Spec{Type: dtype.Int32, Rank: 1}); !errors.Is(err, codec.ErrUnsupported) || !strings.HasPrefix(err.Error(), "codec 1 (conditional): conditional: codecs: codec 0 (nope)") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	_ "varve.dev/zarr/internal/codecs/bytescodec"
+	"varve.dev/zarr/internal/coding"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
@@ -62,7 +63,7 @@ func chunks(t testing.TB) (list []chunk) {
 }
 
 // chain returns the chain of codecs that stores chunks as imagecodecs has encoded them.
-func (c *chunk) chain(t *testing.T) *codec.Chain {
+func (c *chunk) chain(t *testing.T) *coding.Chain {
 	t.Helper()
 	endian := codec.Little
 	if c.big {
@@ -73,7 +74,7 @@ func (c *chunk) chain(t *testing.T) *codec.Chain {
 		list[0], list[1] = list[1], list[0]
 	}
 	spec := codec.Spec{Type: c.typ, Fill: make([]byte, c.typ.Size()), Rank: len(c.Shape)}
-	made, err := new(codec.Environment).NewChain(list, spec)
+	made, err := coding.NewChain(new(codec.Environment), list, spec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/codec/codectest"
 	"varve.dev/zarr/dtype"
 	_ "varve.dev/zarr/internal/codecs/transpose"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
@@ -37,7 +38,7 @@ func TestChunky(t *testing.T) {
 		{Name: chunkyName, Configuration: []byte(`{"endian":"big"}`)},
 	}
 	typ := dtype.Uint16
-	chain, err := new(codec.Environment).NewChain(list, codec.Spec{Type: typ, Fill: make([]byte, 2), Rank: 3})
+	chain, err := coding.NewChain(new(codec.Environment), list, codec.Spec{Type: typ, Fill: make([]byte, 2), Rank: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func TestChunkyRefused(t *testing.T) {
 		{{Name: chunkyName, Configuration: []byte(`{"order":"F"}`)}},
 		{{Name: horizontalName, Configuration: []byte(`{"axis":0}`)}, {Name: chunkyName}},
 	} {
-		_, err := new(codec.Environment).NewChain(list, codec.Spec{Type: dtype.Float32, Fill: make([]byte, 4), Rank: 3})
+		_, err := coding.NewChain(new(codec.Environment), list, codec.Spec{Type: dtype.Float32, Fill: make([]byte, 4), Rank: 3})
 		if !errors.Is(err, codec.ErrConfiguration) {
 			t.Errorf("%s: %v, want ErrConfiguration", list[0].Name, err)
 		}

@@ -18,6 +18,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/metadata"
 )
 
@@ -89,7 +90,7 @@ type coder struct {
 
 	spec  codec.Spec
 	turn  codec.ArrayArray // reverses the axes
-	inner *codec.Chain     // of the reversed array
+	inner *coding.Chain    // of the reversed array
 	size  int64            // bytes of an element
 	limit int64            // bytes of a decoded block
 }
@@ -120,7 +121,7 @@ func (c *coder) Bind(spec codec.Spec) error {
 	if err != nil {
 		return fmt.Errorf("n5_default: codecs: %w", &codec.Error{Codec: "transpose", Place: transposition, Err: err})
 	}
-	if c.inner, err = c.env.NewChain(c.exts[serializer:], turned); err != nil {
+	if c.inner, err = coding.NewChain(&c.env, c.exts[serializer:], turned); err != nil {
 		return fmt.Errorf("n5_default: codecs: %w", moved(err))
 	}
 	return nil

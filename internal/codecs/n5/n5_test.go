@@ -18,6 +18,7 @@ import (
 	_ "varve.dev/zarr/internal/codecs/gzipcodec"
 	_ "varve.dev/zarr/internal/codecs/transpose"
 	_ "varve.dev/zarr/internal/codecs/zstd"
+	"varve.dev/zarr/internal/coding"
 
 	"pgregory.net/rapid"
 
@@ -273,7 +274,7 @@ func TestRefuses(t *testing.T) {
 // TestChain has the codec in its place.
 func TestChain(t *testing.T) {
 	spec := codec.Spec{Type: dtype.Int32, Fill: make([]byte, 4), Rank: 2}
-	chain, err := new(codec.Environment).NewChain([]metadata.Extension{extension(2, codec.Gzip(1))}, spec)
+	chain, err := coding.NewChain(new(codec.Environment), []metadata.Extension{extension(2, codec.Gzip(1))}, spec)
 	if err != nil {
 		t.Fatal(err)
 	}

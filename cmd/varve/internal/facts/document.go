@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/codecs/sharding"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -105,10 +106,10 @@ func (d *Document) understandShards(how zarr.Experimental) {
 }
 
 // chain returns the codecs of the document if they fit its grid.
-func (d *Document) chain(unaligned bool) (*codec.Chain, error) {
+func (d *Document) chain(unaligned bool) (*coding.Chain, error) {
 	env := codec.Environment{Unaligned: unaligned}
 	// Nothing is decoded with this chain, so any fill value will do.
-	c, err := env.NewChain(d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, element.Width(d.dtype)), Rank: len(d.Shape)})
+	c, err := coding.NewChain(&env, d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, element.Width(d.dtype)), Rank: len(d.Shape)})
 	if err == nil && d.Grid != nil {
 		err = c.CheckGrid(d.Grid)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package codec_test
+package coding_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 )
@@ -43,7 +44,7 @@ func TestEncodeNew(t *testing.T) {
 		if got, err := fast.Encode([]byte("before"), wordsIn()); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: Encode gives %x (%v), want %x", name, got, err, want)
 		}
-		for _, c := range []*codec.Chain{plain, fast} {
+		for _, c := range []*coding.Chain{plain, fast} {
 			for _, last := range []bool{false, true} {
 				v := wordsIn()
 				got, buffer, err := c.EncodeNew(v, last)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package codec
+package coding
 
 import (
 	"fmt"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/strided"
 )
@@ -12,12 +13,12 @@ import (
 // Chains whose array codecs do more than reorder axes take a block for each such codec.
 
 // encodeBlocks encodes src with the array codecs. The caller puts the buffer back.
-func (c *Chain) encodeBlocks(s *scratch, src strided.View) (Block, *budget.Buffer, error) {
+func (c *Chain) encodeBlocks(s *scratch, src strided.View) (codec.Block, *budget.Buffer, error) {
 	if err := c.shapes(s, src.Shape); err != nil {
-		return Block{}, nil, err
+		return codec.Block{}, nil, err
 	}
 	data, free := gather(src)
-	block := Block{Shape: src.Shape, Data: data, Heap: src.Heap}
+	block := codec.Block{Shape: src.Shape, Data: data, Heap: src.Heap}
 	for i, a := range c.arrays {
 		next, to, err := c.block(s.shapes[i+1], i+1)
 		if err == nil {
@@ -29,7 +30,7 @@ func (c *Chain) encodeBlocks(s *scratch, src strided.View) (Block, *budget.Buffe
 		free.Put()
 		free = to
 		if err != nil {
-			return Block{}, free, err
+			return codec.Block{}, free, err
 		}
 		block = next
 	}
@@ -38,13 +39,13 @@ func (c *Chain) encodeBlocks(s *scratch, src strided.View) (Block, *budget.Buffe
 
 // block returns memory for an array of the given shape after the first n array codecs,
 // and the buffer that the caller puts back.
-func (c *Chain) block(shape []int64, n int) (Block, *budget.Buffer, error) {
+func (c *Chain) block(shape []int64, n int) (codec.Block, *budget.Buffer, error) {
 	size, ok := blockBytes(shape, c.specs[n].Width())
 	if !ok || size > c.mostBetween() {
-		return Block{}, nil, c.fail(max(0, n-1), fmt.Errorf("%w: an encoded array of shape %v", ErrLimit, shape))
+		return codec.Block{}, nil, c.fail(max(0, n-1), fmt.Errorf("%w: an encoded array of shape %v", codec.ErrLimit, shape))
 	}
 	b := budget.Get(size)
-	return Block{Shape: shape, Data: b.Bytes(size)}, b, nil
+	return codec.Block{Shape: shape, Data: b.Bytes(size)}, b, nil
 }
 
 // mostBetween returns the largest size in bytes of an array between two codecs. It may

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package codec_test
+package coding_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 )
@@ -49,7 +50,7 @@ func TestAdapter(t *testing.T) {
 	}
 	for _, exts := range [][]metadata.Extension{{little, mark}, {little, mark, codec.CRC32C()}, {shards}} {
 		for _, adapt := range []bool{false, true} {
-			c, err := (&codec.Environment{Registry: r, Adapt: adapt}).NewChain(exts, specOf(dtype.Int16, 1))
+			c, err := coding.NewChain(&codec.Environment{Registry: r, Adapt: adapt}, exts, specOf(dtype.Int16, 1))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package codec_test
+package coding_test
 
 import (
 	"slices"
@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	_ "varve.dev/zarr/internal/codecs/zstd"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/metadata"
 )
 
@@ -36,7 +37,7 @@ func TestComplete(t *testing.T) {
 		{number, shard(`,"index_location":"start"`, `[`+littleBytes+`]`), shard(`,"index_location":"start"`, `[`+littleBytes+`]`)},
 	} {
 		exts := chainOf(t, c.text)
-		chain, err := new(codec.Environment).NewChain(exts, codec.Spec{Type: c.typ, Fill: make([]byte, c.typ.Size()), Rank: 1})
+		chain, err := coding.NewChain(new(codec.Environment), exts, codec.Spec{Type: c.typ, Fill: make([]byte, c.typ.Size()), Rank: 1})
 		if err != nil {
 			t.Fatalf("%s: %v", c.text, err)
 		}

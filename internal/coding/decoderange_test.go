@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package codec_test
+package coding_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 )
@@ -67,7 +68,7 @@ func TestDecodeWithin(t *testing.T) {
 		if rapid.Bool().Draw(t, "checked") {
 			exts = append(exts, metadata.Extension{Name: "crc32c"})
 		}
-		chain, err := new(codec.Environment).NewChain(exts, codec.Spec{Type: typ, Fill: make([]byte, typ.Size()), Rank: 3})
+		chain, err := coding.NewChain(new(codec.Environment), exts, codec.Spec{Type: typ, Fill: make([]byte, typ.Size()), Rank: 3})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package codec_test
+package coding_test
 
 import (
 	"bytes"
@@ -9,9 +9,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	_ "varve.dev/zarr/internal/codecs/crc32c"
 
 	_ "varve.dev/zarr/internal/codecs/bitround"
 	_ "varve.dev/zarr/internal/codecs/vlen"
+	"varve.dev/zarr/internal/coding"
 
 	"pgregory.net/rapid"
 
@@ -69,9 +71,9 @@ func specOf(t dtype.Type, rank int) codec.Spec {
 }
 
 // newChain makes a chain that has to be valid.
-func newChain(t testing.TB, r *codec.Registry, spec codec.Spec, exts ...metadata.Extension) *codec.Chain {
+func newChain(t testing.TB, r *codec.Registry, spec codec.Spec, exts ...metadata.Extension) *coding.Chain {
 	t.Helper()
-	c, err := (&codec.Environment{Registry: r}).NewChain(exts, spec)
+	c, err := coding.NewChain(&codec.Environment{Registry: r}, exts, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,11 +118,11 @@ func TestChainOrder(t *testing.T) {
 		{"unknown", []metadata.Extension{little, named("nope")}, codec.ErrUnsupported, "nope", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := new(codec.Environment).NewChain(tt.exts, specOf(dtype.Int32, 2))
+			_, err := coding.NewChain(new(codec.Environment), tt.exts, specOf(dtype.Int32, 2))
 			wantPlace(t, err, tt.is, tt.codec, tt.place)
 		})
 	}
-	_, err := (&codec.Environment{Registry: opaque()}).NewChain([]metadata.Extension{little, named("number")}, specOf(dtype.Int32, 2))
+	_, err := coding.NewChain(&codec.Environment{Registry: opaque()}, []metadata.Extension{little, named("number")}, specOf(dtype.Int32, 2))
 	wantPlace(t, err, err, "number", 1)
 }
 
@@ -128,7 +130,7 @@ func TestChainOrder(t *testing.T) {
 func TestChainPlace(t *testing.T) {
 	r, spec := opaque(), specOf(dtype.Bool, 1)
 	exts := []metadata.Extension{codec.Transpose(0), codec.Bytes(""), codec.CRC32C(), codec.Gzip(1)}
-	for _, c := range []*codec.Chain{newChain(t, codec.Default, spec, exts...), newChain(t, r, spec, exts...)} {
+	for _, c := range []*coding.Chain{newChain(t, codec.Default, spec, exts...), newChain(t, r, spec, exts...)} {
 		decode := func(src []byte) error {
 			return c.Decode(&strided.View{Data: make([]byte, 3), Shape: []int64{3}, Size: 1}, src)
 		}
@@ -220,7 +222,7 @@ func TestHasChecksum(t *testing.T) {
 // pair is one chain made of codecs that show all their powers, and made of the same
 // codecs that hide them.
 type pair struct {
-	fast, slow *codec.Chain
+	fast, slow *coding.Chain
 	typ        dtype.Type
 	shape      []int64
 }
@@ -241,7 +243,7 @@ func drawPair(t *rapid.T) pair {
 	packers := []metadata.Extension{codec.Gzip(1), codec.ZstdChecksum(0, false), codec.ZstdChecksum(3, true), codec.CRC32C()}
 	exts = append(exts, rapid.SliceOfN(rapid.SampledFrom(packers), 0, 3).Draw(t, "packers")...)
 	spec := specOf(typ, len(shape))
-	return pair{must(new(codec.Environment).NewChain(exts, spec)), must((&codec.Environment{Registry: opaque()}).NewChain(exts, spec)), typ, shape}
+	return pair{must(coding.NewChain(new(codec.Environment), exts, spec)), must(coding.NewChain(&codec.Environment{Registry: opaque()}, exts, spec)), typ, shape}
 }
 
 // bytes returns the number of bytes of the elements.
@@ -284,7 +286,7 @@ func (p *pair) spread(data []byte) strided.View {
 
 // decode returns the elements in C order. The memory that they are decoded to holds other
 // bytes before.
-func (p *pair) decode(c *codec.Chain, src []byte) ([]byte, error) {
+func (p *pair) decode(c *coding.Chain, src []byte) ([]byte, error) {
 	before := slices.Clone(src)
 	v := strided.View{Data: bytes.Repeat([]byte{0xa5}, int(p.bytes())), Shape: p.shape, Size: p.typ.Size()}
 	if err := c.Decode(&v, src); err != nil {
@@ -306,14 +308,14 @@ func TestFastChains(t *testing.T) {
 		data := p.elements(t)
 		want := must(p.slow.Encode([]byte("before"), strided.Contiguous(data, p.shape, p.typ.Size())))
 		for name, v := range map[string]strided.View{"block": strided.Contiguous(data, p.shape, p.typ.Size()), "strides": p.spread(data)} {
-			for _, c := range []*codec.Chain{p.fast, p.slow} {
+			for _, c := range []*coding.Chain{p.fast, p.slow} {
 				if got, err := c.Encode([]byte("before"), v); err != nil || !bytes.Equal(got, want) {
 					t.Fatalf("%q, %s: encoded to %x, want %x (%v)", c.Names(), name, got, want, err)
 				}
 			}
 		}
 		stored := want[len("before"):]
-		for _, c := range []*codec.Chain{p.fast, p.slow} {
+		for _, c := range []*coding.Chain{p.fast, p.slow} {
 			if got, err := p.decode(c, stored); err != nil || !bytes.Equal(got, data) {
 				t.Fatalf("%q: decoded to %x, want %x (%v)", c.Names(), got, data, err)
 			}
@@ -332,7 +334,7 @@ func TestChainDamage(t *testing.T) {
 		stored := must(p.fast.Encode(nil, strided.Contiguous(p.elements(t), p.shape, p.typ.Size())))
 		cut := stored[:rapid.IntRange(0, len(stored)-1).Draw(t, "cut")]
 		long := append(slices.Clone(stored), rapid.SliceOfN(rapid.Byte(), 1, 9).Draw(t, "more")...)
-		for _, c := range []*codec.Chain{p.fast, p.slow} {
+		for _, c := range []*coding.Chain{p.fast, p.slow} {
 			for _, src := range [][]byte{cut, long, nil} {
 				if _, err := p.decode(c, src); !errors.Is(err, codec.ErrCorrupt) {
 					t.Fatalf("%q: %d bytes instead of %d: error is %v", c.Names(), len(src), len(stored), err)

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package codec
+package coding
 
 import (
 	"math"
 	"sync"
 	"sync/atomic"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/checked"
 )
 
@@ -15,8 +16,8 @@ import (
 type scratch struct {
 	numbers        []int64 // of shapes
 	shapes         [][]int64
-	block          Block   // passed to a codec by pointer, so it would escape
-	offsets        []int64 // of elements that differ in length
+	block          codec.Block // passed to a codec by pointer, so it would escape
+	offsets        []int64     // of elements that differ in length
 	length, stride [1]int64
 }
 
@@ -28,7 +29,7 @@ func newScratch() *scratch { return scratches.Get().(*scratch) }
 // memory of others.
 func (s *scratch) free() {
 	clear(s.shapes)
-	s.block = Block{}
+	s.block = codec.Block{}
 	scratches.Put(s)
 }
 

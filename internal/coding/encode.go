@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package codec
+package coding
 
 import (
 	"slices"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/strided"
 )
@@ -44,7 +45,7 @@ func (c *Chain) Encode(dst []byte, src strided.View) ([]byte, error) {
 
 // likelySerialSize estimates how many bytes the array-to-bytes codec makes of a block
 // with the elements of src. If they have one width, it is the most.
-func (c *Chain) likelySerialSize(src strided.View, block Block) int64 {
+func (c *Chain) likelySerialSize(src strided.View, block codec.Block) int64 {
 	if c.varies {
 		return likelySize(src)
 	}
@@ -54,7 +55,7 @@ func (c *Chain) likelySerialSize(src strided.View, block Block) int64 {
 
 // encodeSerial encodes a block with the array-to-bytes codec and appends the result to
 // dst.
-func (c *Chain) encodeSerial(s *scratch, dst []byte, block Block) ([]byte, error) {
+func (c *Chain) encodeSerial(s *scratch, dst []byte, block codec.Block) ([]byte, error) {
 	if c.varies && !c.divides {
 		return c.encodeVarying(s, dst, block)
 	}
@@ -62,7 +63,7 @@ func (c *Chain) encodeSerial(s *scratch, dst []byte, block Block) ([]byte, error
 }
 
 // encodeArrays encodes src with the array codecs. The caller puts the buffer back.
-func (c *Chain) encodeArrays(s *scratch, src strided.View) (Block, *budget.Buffer, error) {
+func (c *Chain) encodeArrays(s *scratch, src strided.View) (codec.Block, *budget.Buffer, error) {
 	if c.order == nil {
 		return c.encodeBlocks(s, src)
 	}
@@ -72,7 +73,7 @@ func (c *Chain) encodeArrays(s *scratch, src strided.View) (Block, *budget.Buffe
 		v = c.reordered(src, s.numbers)
 	}
 	data, free := gather(v)
-	return Block{Shape: v.Shape, Data: data, Heap: v.Heap}, free, nil
+	return codec.Block{Shape: v.Shape, Data: data, Heap: v.Heap}, free, nil
 }
 
 // encodeBytes encodes src with the bytes codecs and appends the result to dst. It puts

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package codec
+package coding
 
 import (
 	"fmt"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/strided"
 )
@@ -12,24 +13,24 @@ import (
 // Decode decodes the stored bytes src of a chunk into v. The caller sets Shape to the
 // encoded shape of the chunk, Size, Data to exactly the bytes of its elements, and Heap
 // if elements differ in length. Decode sets Strides, reusing their memory. They are those
-// of C order unless codecs reorder axes. Errors wrap [ErrCorrupt].
+// of C order unless codecs reorder axes. Errors wrap [codec.ErrCorrupt].
 func (c *Chain) Decode(v *strided.View, src []byte) error {
 	c.setStrides(v)
 	// Fast path: the block has the shape of the chunk.
 	if c.inOrder && !c.varies {
-		return c.decodeSerial(nil, Block{Shape: v.Shape, Data: v.Data, Heap: v.Heap}, src)
+		return c.decodeSerial(nil, codec.Block{Shape: v.Shape, Data: v.Data, Heap: v.Heap}, src)
 	}
 	s := newScratch()
 	defer s.free()
 	if c.order == nil {
 		return c.decodeArrays(s, v, src)
 	}
-	return c.decodeSerial(s, Block{Shape: c.serialShape(s, v.Shape), Data: v.Data, Heap: v.Heap}, src)
+	return c.decodeSerial(s, codec.Block{Shape: c.serialShape(s, v.Shape), Data: v.Data, Heap: v.Heap}, src)
 }
 
 // decodeSerial decodes stored bytes into the block that the array-to-bytes codec encoded.
 // s may be nil unless elements differ in length.
-func (c *Chain) decodeSerial(s *scratch, dst Block, src []byte) error {
+func (c *Chain) decodeSerial(s *scratch, dst codec.Block, src []byte) error {
 	switch {
 	case c.varies:
 		return c.decodeVarying(s, dst, src)
@@ -51,16 +52,16 @@ func (c *Chain) decodeSerial(s *scratch, dst Block, src []byte) error {
 // checkSerial returns an error unless data has n bytes and they are valid elements.
 func (c *Chain) checkSerial(data []byte, shape []int64, n int64) error {
 	if int64(len(data)) != n {
-		return c.failSerial(fmt.Errorf("%w: %d bytes, but its shape %d needs %d", ErrCorrupt, len(data), shape, n))
+		return c.failSerial(fmt.Errorf("%w: %d bytes, but its shape %d needs %d", codec.ErrCorrupt, len(data), shape, n))
 	}
-	if v, ok := c.serial.(Validator); ok {
+	if v, ok := c.serial.(codec.Validator); ok {
 		return c.failSerial(v.Validate(data))
 	}
 	return nil
 }
 
 // decodeBlock is decodeSerial if the array-to-bytes codec is not plain.
-func (c *Chain) decodeBlock(dst Block, src []byte) error {
+func (c *Chain) decodeBlock(dst codec.Block, src []byte) error {
 	serial, free, err := c.decodeBytes(nil, dst.Shape, int64(len(dst.Data)), src)
 	defer free.Put()
 	if err != nil {
@@ -77,7 +78,7 @@ func (c *Chain) decodeBlock(dst Block, src []byte) error {
 func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte) ([]byte, *budget.Buffer, error) {
 	var last *budget.Buffer
 	for i := len(c.bytes) - 1; i >= 0; i-- {
-		if t, ok := c.bytes[i].(Trimmer); ok {
+		if t, ok := c.bytes[i].(codec.Trimmer); ok {
 			out, err := t.Trim(src)
 			if err != nil {
 				return nil, last, c.failBytes(i, err)
@@ -87,7 +88,7 @@ func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte
 			if i == 0 && dst != nil {
 				src = dst[:copy(dst, out)]
 				if len(out) > len(dst) {
-					return nil, last, c.failBytes(i, fmt.Errorf("%w: %d bytes, want %d", ErrCorrupt, len(out), len(dst)))
+					return nil, last, c.failBytes(i, fmt.Errorf("%w: %d bytes, want %d", codec.ErrCorrupt, len(out), len(dst)))
 				}
 			}
 			continue
@@ -103,7 +104,7 @@ func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte
 		last.Put()
 		last = to
 		if err == nil && int64(len(out)) > most {
-			err = fmt.Errorf("%w: %d bytes, at most %d are possible", ErrCorrupt, len(out), most)
+			err = fmt.Errorf("%w: %d bytes, at most %d are possible", codec.ErrCorrupt, len(out), most)
 		}
 		if err != nil {
 			return nil, last, c.failBytes(i, err)
@@ -133,7 +134,7 @@ func (c *Chain) decodeArrays(s *scratch, v *strided.View, src []byte) error {
 	}
 	for i--; i >= 0; i-- {
 		// The last step decodes into the memory of v.
-		next, to := Block{Shape: s.shapes[0], Data: v.Data}, (*budget.Buffer)(nil)
+		next, to := codec.Block{Shape: s.shapes[0], Data: v.Data}, (*budget.Buffer)(nil)
 		if i > 0 {
 			if next, to, err = c.block(s.shapes[i], i); err != nil {
 				return err

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package codec
+package coding
 
 import (
 	"errors"
@@ -9,29 +9,17 @@ import (
 	"slices"
 	"strconv"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 )
 
-// Repair describes how metadata of a codec was read that does not follow its
-// specification.
-type Repair struct {
-	// Note is one sentence for users of the array.
-	Note string
-	// Strict is the reason why no array may be created with such metadata. It is nil if
-	// the metadata only spells the specified codec differently.
-	Strict error
-	// Misread is set if other programs read the metadata in another way, and return wrong
-	// values.
-	Misread bool
-}
-
 // repairer is the power of a codec with codecs of its own, some of which may be repaired.
 type repairer interface {
 	// Repaired is called after Bind. It returns the specified form of the codec, and what
 	// was repaired. The form is ignored if nothing was.
-	Repaired() (metadata.Extension, []Repair)
+	Repaired() (metadata.Extension, []codec.Repair)
 }
 
 // form is a form of codec metadata that Varve reads but does not write.
@@ -39,7 +27,7 @@ type form struct {
 	source string // which programs write it
 	// read returns the specified form of the codec, with a note. The note is "" if e does
 	// not have the form.
-	read func(e metadata.Extension, spec Spec) (now metadata.Extension, note string)
+	read func(e metadata.Extension, spec codec.Spec) (now metadata.Extension, note string)
 	// strict is set if no array may be created with the form.
 	strict bool
 }
@@ -71,8 +59,8 @@ var forms = []form{
 
 // readForm returns the specified form of a codec in one of the forms. err is the reason
 // why the codec was refused.
-func readForm(e metadata.Extension, spec Spec, err error) (now metadata.Extension, r Repair, ok bool) {
-	if !errors.Is(err, ErrConfiguration) && !errors.Is(err, ErrUnsupported) {
+func readForm(e metadata.Extension, spec codec.Spec, err error) (now metadata.Extension, r codec.Repair, ok bool) {
+	if !errors.Is(err, codec.ErrConfiguration) && !errors.Is(err, codec.ErrUnsupported) {
 		return e, r, false
 	}
 	for _, f := range forms {
@@ -90,7 +78,7 @@ func readForm(e metadata.Extension, spec Spec, err error) (now metadata.Extensio
 }
 
 // readEndian reads the name that the codec "bytes" had first.
-func readEndian(e metadata.Extension, _ Spec) (metadata.Extension, string) {
+func readEndian(e metadata.Extension, _ codec.Spec) (metadata.Extension, string) {
 	if e.Name != "endian" {
 		return e, ""
 	}
@@ -99,13 +87,13 @@ func readEndian(e metadata.Extension, _ Spec) (metadata.Extension, string) {
 
 // readNoEndian reads elements of several bytes without a byte order, for the data types
 // whose writers all leave out "little".
-func readNoEndian(e metadata.Extension, spec Spec) (metadata.Extension, string) {
+func readNoEndian(e metadata.Extension, spec codec.Spec) (metadata.Extension, string) {
 	var c struct {
 		Endian *string `json:"endian"`
 	}
 	// Only these data types are stored without a byte order.
 	isKnown := spec.Type.Kind() == dtype.KindStruct || spec.Type.Kind() == dtype.KindUTF32
-	if e.Name != "bytes" || !isKnown || DecodeConfiguration(e.Configuration, &c) != nil || c.Endian != nil {
+	if e.Name != "bytes" || !isKnown || codec.DecodeConfiguration(e.Configuration, &c) != nil || c.Endian != nil {
 		return e, ""
 	}
 	note := fmt.Sprintf(`the codec "bytes" has no endian, which %s needs: it was read as "little" (zarr-python 3.1 and GDAL leave it out)`, spec.Type)
@@ -113,11 +101,11 @@ func readNoEndian(e metadata.Extension, spec Spec) (metadata.Extension, string) 
 }
 
 // readOrderName reads orders of axes by name: "C" keeps them, "F" reverses them.
-func readOrderName(e metadata.Extension, spec Spec) (metadata.Extension, string) {
+func readOrderName(e metadata.Extension, spec codec.Spec) (metadata.Extension, string) {
 	var c struct {
 		Order string `json:"order"`
 	}
-	if e.Name != "transpose" || DecodeConfiguration(e.Configuration, &c) != nil || c.Order != "C" && c.Order != "F" {
+	if e.Name != "transpose" || codec.DecodeConfiguration(e.Configuration, &c) != nil || c.Order != "C" && c.Order != "F" {
 		return e, ""
 	}
 	order := make([]byte, 0, 4*spec.Rank)
@@ -158,13 +146,13 @@ var (
 )
 
 // readLevel replaces a level out of range by the nearest one.
-func readLevel(e metadata.Extension, _ Spec) (metadata.Extension, string) {
+func readLevel(e metadata.Extension, _ codec.Spec) (metadata.Extension, string) {
 	l, known := levelsOf[e.Name]
 	if !known || e.Configuration == nil {
 		return e, ""
 	}
 	raw, found, err := metadata.Attribute(e.Configuration, l.member)
-	var n Int
+	var n codec.Int
 	if !found || err != nil || n.UnmarshalJSON(raw) != nil {
 		return e, ""
 	}

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package codec
+package coding
 
 import (
 	"math"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/strided"
 )
 
 // ranger returns the codec that can decode a range of elements, nil if there is none. It
 // is the first bytes codec of a plain chain, followed by nothing but checksums.
-func (c *Chain) ranger() RangeDecoder {
+func (c *Chain) ranger() codec.RangeDecoder {
 	if !c.plain || c.order == nil || len(c.bytes) == 0 {
 		return nil
 	}
 	for _, b := range c.bytes[1:] {
-		if _, trims := b.(Trimmer); !trims {
+		if _, trims := b.(codec.Trimmer); !trims {
 			return nil
 		}
 	}
-	r, _ := c.bytes[0].(RangeDecoder)
+	r, _ := c.bytes[0].(codec.RangeDecoder)
 	return r
 }
 
@@ -38,7 +39,7 @@ func (c *Chain) DecodeWithin(v *strided.View, part strided.Part, src []byte) (er
 		return c.Decode(v, src)
 	}
 	for i := len(c.bytes) - 1; i > 0; i-- {
-		if src, err = c.bytes[i].(Trimmer).Trim(src); err != nil {
+		if src, err = c.bytes[i].(codec.Trimmer).Trim(src); err != nil {
 			return c.failBytes(i, err)
 		}
 	}
@@ -46,7 +47,7 @@ func (c *Chain) DecodeWithin(v *strided.View, part strided.Part, src []byte) (er
 	if err := c.ranges.DecodeRange(wanted, src, first, int64(len(v.Data))); err != nil {
 		return c.failBytes(0, err)
 	}
-	if v, ok := c.serial.(Validator); ok {
+	if v, ok := c.serial.(codec.Validator); ok {
 		return c.failSerial(v.Validate(wanted))
 	}
 	return nil

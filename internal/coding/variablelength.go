@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package codec
+package coding
 
 import (
 	"errors"
 	"fmt"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/strided"
@@ -15,11 +16,11 @@ import (
 // and wherever they are moved. Only array-to-bytes codecs see the elements themselves.
 
 // decodeVarying decodes stored bytes into references, for which dst has memory, and adds
-// the elements to its heap. It returns [ErrRoom] if the heap has too little room.
-func (c *Chain) decodeVarying(s *scratch, dst Block, src []byte) error {
+// the elements to its heap. It returns [codec.ErrRoom] if the heap has too little room.
+func (c *Chain) decodeVarying(s *scratch, dst codec.Block, src []byte) error {
 	count, ok := checked.Product(dst.Shape...)
 	if !ok || !c.divides && count > int64(len(dst.Data)) {
-		return c.failSerial(fmt.Errorf("%w: an array of shape %v", ErrLimit, dst.Shape))
+		return c.failSerial(fmt.Errorf("%w: an array of shape %v", codec.ErrLimit, dst.Shape))
 	}
 	room := c.room(dst.Heap)
 	first := c.expected(src)
@@ -37,7 +38,7 @@ func (c *Chain) decodeVarying(s *scratch, dst Block, src []byte) error {
 		return c.failSerial(c.serial.Decode(&s.block, serial))
 	}
 	var lent *budget.Buffer
-	s.block = Block{Shape: dst.Shape, Offsets: s.offsets[:0]}
+	s.block = codec.Block{Shape: dst.Shape, Offsets: s.offsets[:0]}
 	if in, ok := c.serial.(inPlaceDecoder); ok && fills(free, serial) {
 		err = in.DecodeInPlace(&s.block, serial)
 		lent, free = free, nil // the heap keeps it
@@ -76,16 +77,17 @@ func (c *Chain) room(h *strided.Heap) room {
 	return room{left, most}
 }
 
-// tooMuchText is the error for elements of n bytes that do not fit: ErrRoom if a caller
-// could give more room, ErrLimit if a chunk may not have that many bytes.
+// tooMuchText is the error for elements of n bytes that do not fit: [codec.ErrRoom] if a
+// caller could give more room, [codec.ErrLimit] if a chunk may not have that many bytes.
 func tooMuchText(n int64, r room, limit int64) error {
 	if r.left < limit {
 		return &roomError{n, r}
 	}
-	return fmt.Errorf("%w: elements of about %d bytes, a chunk may have %d (Limits.Chunk)", ErrLimit, n, limit)
+	return fmt.Errorf("%w: elements of about %d bytes, a chunk may have %d (Limits.Chunk)", codec.ErrLimit, n, limit)
 }
 
-// roomError is an [ErrRoom] with the bytes of the elements and the room that they had.
+// roomError is an [codec.ErrRoom] with the bytes of the elements and the room that they
+// had.
 type roomError struct {
 	bytes int64
 	room
@@ -95,10 +97,10 @@ func (e *roomError) Error() string {
 	return fmt.Sprintf("the elements have %d bytes or more, but there is room for %d", e.bytes, e.left)
 }
 
-func (e *roomError) Is(target error) bool { return target == ErrRoom }
+func (e *roomError) Is(target error) bool { return target == codec.ErrRoom }
 
-// CheckRoom returns an [ErrRoom] if a heap has more bytes than its limit. The caller that
-// set the limit may raise it, as [Chain.Grow] does.
+// CheckRoom returns an [codec.ErrRoom] if a heap has more bytes than its limit. The
+// caller that set the limit may raise it, as [Chain.Grow] does.
 func (c *Chain) CheckRoom(h *strided.Heap) error {
 	if !h.Full() {
 		return nil
@@ -131,14 +133,14 @@ func likelySize(v strided.View) int64 {
 
 // checkOffsets returns an error unless the offsets of a block are those of count
 // elements.
-func checkOffsets(b Block, count int64) error {
+func checkOffsets(b codec.Block, count int64) error {
 	if int64(len(b.Offsets)) != count+1 {
-		return fmt.Errorf("%w: %d elements, but its shape %d needs %d", ErrCorrupt, len(b.Offsets)-1, b.Shape, count)
+		return fmt.Errorf("%w: %d elements, but its shape %d needs %d", codec.ErrCorrupt, len(b.Offsets)-1, b.Shape, count)
 	}
 	before := int64(0)
 	for _, o := range b.Offsets {
 		if o < before || o > int64(len(b.Data)) {
-			return fmt.Errorf("%w: an element ends at byte %d of %d, the one before at %d", ErrCorrupt, o, len(b.Data), before)
+			return fmt.Errorf("%w: an element ends at byte %d of %d, the one before at %d", codec.ErrCorrupt, o, len(b.Data), before)
 		}
 		before = o
 	}
@@ -159,12 +161,12 @@ func (c *Chain) growing(shape []int64, src []byte, room room, first int64) ([]by
 	for most := min(first, whole); ; most = min(2*most, whole) {
 		out, free, err := c.decodeWithin(src, most)
 		switch {
-		case !errors.Is(err, ErrTooLong):
+		case !errors.Is(err, codec.ErrTooLong):
 			return out, free, err
 		case most == whole && room.left < c.limit:
 			return nil, nil, c.failSerial(&roomError{most, room})
 		case most == whole:
-			return nil, nil, fmt.Errorf("%w: %w (Limits.Chunk)", ErrLimit, err)
+			return nil, nil, fmt.Errorf("%w: %w (Limits.Chunk)", codec.ErrLimit, err)
 		}
 		if most < leastInPlace { // a larger buffer in the pool would hardly be used again
 			free.Put()
@@ -183,7 +185,7 @@ const leastClaim = 512
 // estimate.
 func (c *Chain) expected(src []byte) int64 {
 	for i := len(c.bytes) - 1; i >= 0; i-- {
-		if t, ok := c.bytes[i].(Trimmer); ok {
+		if t, ok := c.bytes[i].(codec.Trimmer); ok {
 			out, err := t.Trim(src)
 			if err != nil {
 				break // decoding reports the error
@@ -192,7 +194,7 @@ func (c *Chain) expected(src []byte) int64 {
 			continue
 		}
 		// Only the codec that is decoded last states the length of the elements.
-		if claimer, ok := c.bytes[i].(Claimer); ok && i == 0 {
+		if claimer, ok := c.bytes[i].(codec.Claimer); ok && i == 0 {
 			if n, ok := claimer.Claim(src); ok {
 				return max(leastClaim, n)
 			}
@@ -206,10 +208,10 @@ func (c *Chain) expected(src []byte) int64 {
 func (c *Chain) Varies() bool { return c.varies }
 
 // Grow calls decode with room for the expected bytes of the elements of a stored chunk.
-// While decode fails with [ErrRoom], Grow doubles the room, up to the limit of a chunk.
-// decode limits a heap to the room, which inner chunks may share. If an ErrRoom comes
-// from another limit, such as that of a block or an enclosing chunk, Grow returns it. The
-// caller that set this limit can then raise it.
+// While decode fails with [codec.ErrRoom], Grow doubles the room, up to the limit of a
+// chunk. decode limits a heap to the room, which inner chunks may share. If a
+// [codec.ErrRoom] comes from another limit, such as that of a block or an enclosing
+// chunk, Grow returns it. The caller that set this limit can then raise it.
 func (c *Chain) Grow(src []byte, decode func(room int64) error) error {
 	for room := min(c.limit, c.expected(src)); ; room = min(c.limit, 2*room) {
 		err := decode(room)
@@ -225,7 +227,7 @@ func (c *Chain) Grow(src []byte, decode func(room int64) error) error {
 func (c *Chain) TextWeight(room int64) int64 {
 	n := int64(1) // the heap
 	for _, b := range c.bytes {
-		if _, trims := b.(Trimmer); !trims {
+		if _, trims := b.(codec.Trimmer); !trims {
 			n++
 		}
 	}
@@ -236,7 +238,7 @@ func (c *Chain) TextWeight(room int64) int64 {
 func (c *Chain) decodeWithin(src []byte, most int64) ([]byte, *budget.Buffer, error) {
 	var last *budget.Buffer
 	for i := len(c.bytes) - 1; i >= 0; i-- {
-		if t, ok := c.bytes[i].(Trimmer); ok {
+		if t, ok := c.bytes[i].(codec.Trimmer); ok {
 			out, err := t.Trim(src)
 			if err != nil {
 				return nil, last, c.failBytes(i, err)
@@ -272,9 +274,9 @@ func (c *Chain) decodeStep(i int, src []byte, room int64) ([]byte, *budget.Buffe
 		to := budget.Get(most)
 		out, err := c.bytes[i].Decode(to.Bytes(most)[:0:most], src, most)
 		if err == nil && int64(len(out)) > most {
-			err = fmt.Errorf("%w: %d bytes, at most %d are possible", ErrTooLong, len(out), most)
+			err = fmt.Errorf("%w: %d bytes, at most %d are possible", codec.ErrTooLong, len(out), most)
 		}
-		if most == room || !errors.Is(err, ErrTooLong) {
+		if most == room || !errors.Is(err, codec.ErrTooLong) {
 			return out, to, err
 		}
 		to.Put()
@@ -283,7 +285,7 @@ func (c *Chain) decodeStep(i int, src []byte, room int64) ([]byte, *budget.Buffe
 
 // encodeVarying encodes the elements that a block refers to, with a codec that has no
 // inner chunks, and appends the result to dst.
-func (c *Chain) encodeVarying(s *scratch, dst []byte, b Block) ([]byte, error) {
+func (c *Chain) encodeVarying(s *scratch, dst []byte, b codec.Block) ([]byte, error) {
 	if serial, ok := c.serial.(heapEncoder); ok {
 		return serial.EncodeHeap(dst, b)
 	}
@@ -292,5 +294,22 @@ func (c *Chain) encodeVarying(s *scratch, dst []byte, b Block) ([]byte, error) {
 	data := budget.Get(v.ElementBytes())
 	defer data.Put()
 	data.B, s.offsets = v.AppendElements(data.B, append(s.offsets[:0], 0))
-	return c.serial.Encode(dst, Block{Shape: b.Shape, Data: data.B, Offsets: s.offsets})
+	return c.serial.Encode(dst, codec.Block{Shape: b.Shape, Data: data.B, Offsets: s.offsets})
+}
+
+// inPlaceDecoder is the power of a [codec.ArrayBytes] codec of elements that differ in
+// length to decode them within the memory of their encoded form.
+type inPlaceDecoder interface {
+	// DecodeInPlace is Decode with empty data, which it builds from the memory of src.
+	// The caller must not use src again.
+	DecodeInPlace(dst *codec.Block, src []byte) error
+}
+
+// heapEncoder is the power of a [codec.ArrayBytes] codec of elements that differ in
+// length to encode them from their heap, so that the chain need not copy them to a row
+// first.
+type heapEncoder interface {
+	// EncodeHeap appends to dst what Encode does. src has references as its data, and a
+	// heap in place of offsets.
+	EncodeHeap(dst []byte, src codec.Block) ([]byte, error)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package codec_test
+package coding_test
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 	_ "varve.dev/zarr/internal/codecs/blosc"
 	_ "varve.dev/zarr/internal/codecs/numcodecs"
 	_ "varve.dev/zarr/internal/codecs/sharding"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 )
@@ -86,7 +87,7 @@ func TestOlderForms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			exts := chainOf(t, c.chain)
-			chain, err := new(codec.Environment).NewChain(exts, codec.Spec{Type: c.typ, Fill: make([]byte, c.typ.Size()), Rank: 3})
+			chain, err := coding.NewChain(new(codec.Environment), exts, codec.Spec{Type: c.typ, Fill: make([]byte, c.typ.Size()), Rank: 3})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +102,7 @@ func TestOlderForms(t *testing.T) {
 			if want := chainOf(t, c.now); !slices.EqualFunc(now, want, metadata.Extension.Equal) {
 				t.Errorf("specified as %q, want %q", fmt.Sprint(now), fmt.Sprint(want))
 			}
-			again, err := new(codec.Environment).NewChain(now, codec.Spec{Type: c.typ, Fill: make([]byte, c.typ.Size()), Rank: 3})
+			again, err := coding.NewChain(new(codec.Environment), now, codec.Spec{Type: c.typ, Fill: make([]byte, c.typ.Size()), Rank: 3})
 			if err != nil || again.Repairs() != nil {
 				t.Errorf("specified codecs have repairs %v, %v", again.Repairs(), err)
 			}
@@ -132,7 +133,7 @@ func TestNoOlderForm(t *testing.T) {
 		`[` + littleBytes + `,{"name":"zstd","configuration":{"level":100,"x":1}}]`:                                                           number,
 		`[` + littleBytes + `,{"name":"blosc","configuration":{"cname":"lz4","clevel":10,"shuffle":"no","blocksize":0}}]`:                     number,
 	} {
-		if _, err := new(codec.Environment).NewChain(chainOf(t, text), codec.Spec{Type: typ, Fill: make([]byte, typ.Size()), Rank: 2}); !errors.Is(err, codec.ErrConfiguration) {
+		if _, err := coding.NewChain(new(codec.Environment), chainOf(t, text), codec.Spec{Type: typ, Fill: make([]byte, typ.Size()), Rank: 2}); !errors.Is(err, codec.ErrConfiguration) {
 			t.Errorf("%s of %s: %v", text, typ, err)
 		}
 	}
