@@ -185,6 +185,15 @@ func (s *sites) options(dir place) context.Context {
 	return httpstore.WithOptions(s.ctx, &opt)
 }
 
+// shown implements sources.
+func (s *sites) shown(location string) string {
+	p, err := s.folder.join(location)
+	if err != nil {
+		return nameOf(location)
+	}
+	return nameOf(p.String())
+}
+
 // close closes the stores.
 func (s *sites) close() error {
 	err := s.closeOpened()

@@ -42,6 +42,8 @@ func (o *collected) of(location string) (target, error) {
 	return target{at.store, key, p.scheme}, err
 }
 
+func (o *collected) shown(location string) string { return o.others.shown(location) }
+
 func (o *collected) close() error { return o.others.closeOpened() }
 
 // give notes that whoever uses the collector has named a file. What references in it

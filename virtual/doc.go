@@ -16,6 +16,10 @@
 //	m, err := j.Finish()
 //	err = m.Create(ctx, s, path) // the folder archive.vz in a store
 //
+// A single foreign file is a location by itself, if [IsForeign] knows its name:
+//
+//	a, err := zarr.OpenArray(ctx, "2026-01.nc/t2m", nil)
+//
 // [Extend] adds files to a manifest that exists, and [Vacuum] deletes what such changes
 // have replaced. [Collector.Keep] lets an interrupted collection go on.
 //

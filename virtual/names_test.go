@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/virtual"
 )
 
-// suffixes are the ends of names that references may have.
-var suffixes = []string{virtual.Suffix, virtual.KerchunkSuffix, virtual.ParquetSuffix, virtual.LongParquetSuffix}
+// suffixes are the ends of names that references and foreign files may have.
+var suffixes = []string{virtual.Suffix, virtual.KerchunkSuffix, virtual.ParquetSuffix, virtual.LongParquetSuffix, ".nc", ".TIF"}
 
 // below returns a new folder with a name in another one.
 func below(t *testing.T, dir, name string) string {

@@ -47,11 +47,11 @@ func (s nearStore) Open(ctx context.Context, key store.Key) (store.Object, error
 		return nil, err
 	}
 	if v.bytes != nil {
-		return &object{found: v}, nil
+		return &object{found: v, store: s.Store}, nil
 	}
 	from, err := s.sources.of(v.source.Location)
 	if err != nil {
-		return nil, v.source.explain(err)
+		return nil, s.explain(v.source, err)
 	}
 	file, err := store.Open(ctx, from.store, from.key)
 	if err == nil {
@@ -60,15 +60,16 @@ func (s nearStore) Open(ctx context.Context, key store.Key) (store.Object, error
 		}
 	}
 	if err != nil {
-		return nil, v.source.explain(err)
+		return nil, s.explain(v.source, err)
 	}
-	return &object{v, file}, nil
+	return &object{v, s.Store, file}, nil
 }
 
 // object is an open chunk.
 type object struct {
 	found
-	file store.Object // its source; nil if it has none
+	store *Store
+	file  store.Object // its source; nil if it has none
 }
 
 // Info implements [store.Object].
@@ -89,7 +90,7 @@ func (o *object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte,
 		err = whollyRead(int64(len(out)-len(dst)), n, at)
 	}
 	if err != nil {
-		return nil, o.source.explain(err)
+		return nil, o.store.explain(o.source, err)
 	}
 	return out, nil
 }

@@ -43,7 +43,7 @@ func openIn(
 	}
 	s, err := open(home, dir, folder)
 	if err == nil && access != store.Read {
-		err = fmt.Errorf("%w: references are read-only; scan files into them (varve virtualize), or copy them to an array (varve materialize); varve rm deletes only manifests (.vz)", store.ErrUnsupported)
+		err = s.readOnly()
 	}
 	if err != nil {
 		if c, ok := home.(io.Closer); ok {
@@ -55,4 +55,12 @@ func openIn(
 		return nearStore{s}, nil
 	}
 	return s, nil
+}
+
+// readOnly returns the error of a change.
+func (s *Store) readOnly() error {
+	if s.isFile {
+		return fmt.Errorf("%w: a file of another format is only read; copy it to a node (varve copy), and change that", store.ErrUnsupported)
+	}
+	return fmt.Errorf("%w: references are read-only; scan files into them (varve virtualize), or copy them to an array (varve materialize); varve rm deletes only manifests (.vz)", store.ErrUnsupported)
 }

@@ -145,6 +145,8 @@ var fileKey = store.MustKey("file")
 
 func (s *scanned) of(string) (target, error) { return target{s, fileKey, ""}, nil }
 
+func (s *scanned) shown(location string) string { return location }
+
 func (s *scanned) close() error { return nil }
 
 // Get implements [store.Store].

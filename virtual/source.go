@@ -31,7 +31,7 @@ type Source struct {
 // It is a [zarr.ErrSourceChanged]. A local file that was changed without a change of its
 // size and its time is not noticed, nor is one of the same size where no time or version
 // is known: the bytes themselves are not compared.
-var ErrSourceChanged = sentinel.New("the source has changed since it was scanned; scan it again", zarr.ErrSourceChanged)
+var ErrSourceChanged = sentinel.New("the source has changed since it was scanned", zarr.ErrSourceChanged)
 
 // Describe returns a source for the version of a file that info describes. scheme is that
 // of the store, such as "s3", or "file" for a directory of this machine. A local file
@@ -76,3 +76,17 @@ func (s *Source) check(info store.Info, scheme string) error {
 	}
 	return nil
 }
+
+// SourceError is an error of reading a source.
+type SourceError struct {
+	// Location is that of the source: a URL without secrets, or an absolute path. The
+	// manifest may have it in another form, such as a path relative to its own folder.
+	Location string
+	Err      error
+}
+
+// Error returns the location and the reason.
+func (e *SourceError) Error() string { return e.Location + ": " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *SourceError) Unwrap() error { return e.Err }

@@ -23,6 +23,7 @@ import (
 type Store struct {
 	content content
 	sources sources
+	isFile  bool // it shows a foreign file, and no references that are stored
 	joint   joint
 }
 
@@ -40,6 +41,8 @@ type content interface {
 // sources finds the files that references lead to.
 type sources interface {
 	of(location string) (target, error)
+	// shown returns a location for messages: absolute, and without secrets.
+	shown(location string) string
 	close() error
 }
 
@@ -77,7 +80,7 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 func (s *Store) read(ctx context.Context, v found, off, n int64, dst []byte) ([]byte, error) {
 	from, err := s.sources.of(v.source.Location)
 	if err != nil {
-		return nil, v.source.explain(err)
+		return nil, s.explain(v.source, err)
 	}
 	at := int64(v.ref.offset) + off
 	out, info, err := s.joint.get(ctx, file{v.source.Location, from.store, from.key}, at, n, dst)
@@ -94,7 +97,7 @@ func (s *Store) read(ctx context.Context, v found, off, n int64, dst []byte) ([]
 		err = whollyRead(int64(len(out)-len(dst)), n, at)
 	}
 	if err != nil {
-		return nil, v.source.explain(err)
+		return nil, s.explain(v.source, err)
 	}
 	return out, nil
 }
@@ -118,21 +121,26 @@ func whollyRead(got, n, at int64) error {
 
 // explain returns the error of reading a source, or of opening its folder. One that is
 // gone is an error, and its chunk never has the fill value.
-func (s *Source) explain(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return gone(s.Location)
+func (s *Store) explain(from Source, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = gone(from.Location)
+	case errors.Is(err, ErrSourceChanged) && s.isFile: // opening it scans it
+		err = fmt.Errorf("%w; open it again", err)
+	case errors.Is(err, ErrSourceChanged):
+		err = fmt.Errorf("%w; scan it again", err)
 	}
-	return fmt.Errorf("%s: %w", s.Location, err)
+	return &SourceError{s.sources.shown(from.Location), err}
 }
 
 // gone returns the error of a source that is not there.
 func gone(location string) error {
 	for _, suffix := range suffixes {
 		if _, below, found := store.CutPath(location, suffix); found && below != "" {
-			return fmt.Errorf("%w: %s is not there; references lead to bytes as they are stored, not to what other references show, so give virtualize those", ErrSourceChanged, location)
+			return fmt.Errorf("%w: it is not there; references lead to bytes as they are stored, not to what other references show, so give virtualize those", ErrSourceChanged)
 		}
 	}
-	return fmt.Errorf("%w: %s is not there any more", ErrSourceChanged, location)
+	return fmt.Errorf("%w: it is not there any more; put it back", ErrSourceChanged)
 }
 
 // found is what a key has: bytes, or a reference to them.
@@ -165,14 +173,14 @@ func (s *Store) found(ctx context.Context, key store.Key) (found, error) {
 	}
 	from, err := s.sources.of(v.source.Location)
 	if err != nil {
-		return v, v.source.explain(err)
+		return v, s.explain(v.source, err)
 	}
 	info, err := store.Stat(ctx, from.store, from.key)
-	if errors.Is(err, fs.ErrNotExist) { // else the chunk would seem to be missing
-		err = gone(v.source.Location)
+	if err != nil { // also if it is gone: else the chunk would seem to be missing
+		return v, s.explain(v.source, err)
 	}
 	v.ref.length = uint64(info.Size)
-	return v, err
+	return v, nil
 }
 
 // Stat implements [store.Stater]. For a chunk it makes no request, unless the chunk is a

@@ -49,7 +49,7 @@ listed chunks gets one chunk for each file. Before the first append, all files a
 reading their values. If one fails later, the files before it stay appended, and the message names them.
 
 FILE may also be an array that a manifest or references show, such as archive.vz/t2m, or one in a file of another format
-that varve virtualize reads: month.nc/t2m, or month.nc for the array with the same name. SRC is a group, or such a file or
+that Varve reads: month.nc/t2m, or month.nc for the array with the same name. SRC is a group, or such a file or
 manifest, that has all arrays of GROUP which grow, by their names: varve append era5.zarr 2026-11.nc. A note names what only
 SRC has: it is not appended.
 

@@ -237,7 +237,7 @@ func TestAppendForeign(t *testing.T) {
 	hours("gap.zarr", `, "_FillValue": `+strings.TrimSpace(must(t, "", "export", "hours.zarr/time", "--select", "2:3", "--format", "csv")))
 	for line, words := range map[string]string{
 		"append gap.zarr/time epochs_days_01.nc":            "stands for no value here",
-		"append a.zarr/t epochs_days_01.nc/nothere --alone": "no array \"nothere\"; it has t, time",
+		"append a.zarr/t epochs_days_01.nc/nothere --alone": "open epochs_days_01.nc/nothere: no Zarr node here (epochs_days_01.nc has t, time)",
 		"append days.zarr/time epochs_days_01.nc":           "cannot be stored here",
 		"append other.zarr/time epochs_days_01.nc":          "float64",
 		"append a.zarr":                          "name the arrays that grow",

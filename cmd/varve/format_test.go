@@ -19,7 +19,7 @@ func TestFormatOf(t *testing.T) {
 		"": format.Raw, "-": format.Raw, "a": format.Raw, "a.raw": format.Raw, "a.bin": format.Raw, "d.v1/a": format.Raw, "/dev/fd/63": format.Raw,
 		".hidden": format.Raw, "a.BIN": format.Raw, "a.": format.Raw,
 		"a.npy": format.NPY, "A.NPY": format.NPY, "a.b.npy": format.NPY, "a.csv": format.CSV, "a.CSV": format.CSV, "a.json": format.JSON, ".a.json": format.JSON,
-		"a.nc": "", "a.tif": "", "a.csv.gz": "", "a.npy.gz": "", "a.npz": "", "a.txt": "", "a.f32": "", "a.jsonl": "", "a.raw.zst": "",
+		"a.csv.gz": "", "a.npy.gz": "", "a.npz": "", "a.txt": "", "a.f32": "", "a.jsonl": "", "a.raw.zst": "",
 	} {
 		got, err := format.Of("", name, true)
 		if got != want || (err != nil) != (want == "") || err != nil && !failure.IsUsage(err) {

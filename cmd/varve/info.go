@@ -70,8 +70,11 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 		func() { f.Times = source.EndsOfTime(ctx, a) },
 		func() { grids = regriddings(ctx, a, stats) },
 		func() {
-			if f.Readers = facts.ReadersOf(ctx, a); facts.IsManifest(location) {
+			switch f.Readers = facts.ReadersOf(ctx, a); {
+			case facts.IsManifest(location):
 				f.Readers = facts.OnlyVarve()
+			case node.IsForeign(location):
+				f.Readers = facts.ReadersOfFile()
 			}
 		},
 		func() { copies = consolidated.OlderCopies(ctx, location, a) },

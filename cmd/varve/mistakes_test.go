@@ -178,7 +178,7 @@ func TestMistakes(t *testing.T) {
 		{"info htps://x/y", 1, "did you mean https?"},
 		{"write ok.npy a", 1, "the node comes first: varve write a ok.npy"},
 		{"info ok.npy", 1, "varve create NODE --from ok.npy"},
-		{"info x.nc", 1, "varve virtualize x.nc -o x.vz"},
+		{"info x.nc", 1, "damaged file: it ends after 8 bytes"},
 		{"info g/t2m/zarr.json", 1, "the document of a node: did you mean g/t2m?"},
 		{"sync a b", 2, "did you mean varve copy SRC DST --sync?"},
 		{"drop a time=0:10", 2, "did you mean --axis time --range 0:10?"},

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/virtual"
 )
 
 // year matches a number that looks like a year.
@@ -33,11 +34,12 @@ func noteYear(cmd *cobra.Command, location string, t dtype.Type, flag, text stri
 
 // fileExtensions are the extensions of files of other formats. A name that ends in .zip
 // really makes an archive.
-var fileExtensions = append([]string{".npy", ".npz", ".csv", ".json", ".tar", ".gz", ".tgz", ".zst"}, node.Foreign...)
+var fileExtensions = []string{".npy", ".npz", ".csv", ".json", ".tar", ".gz", ".tgz", ".zst"}
 
 // noteFolder prints a note if the name of a new node looks like a file of another format.
 func noteFolder(cmd *cobra.Command, location string) {
-	if ext := strings.ToLower(path.Ext(node.Clean(location))); slices.Contains(fileExtensions, ext) {
+	name := node.Clean(location)
+	if ext := strings.ToLower(path.Ext(name)); slices.Contains(fileExtensions, ext) || virtual.IsForeign(name) {
 		session.Remark(cmd, location, "it is a folder with a Zarr node, in spite of its name; varve export writes files, and varve copy to a name with .zip writes an archive")
 	}
 }

@@ -31,7 +31,7 @@ func TestErrorsNameNextStep(t *testing.T) {
 		line, want string
 		status     int
 	}{
-		{"append a.zarr/t x.nc", "name the file .npy, .json, .raw or .bin, or give --format; varve virtualize x.nc", 2},
+		{"append a.zarr/t x.nc", "x.nc: there is no such file", 1},
 		{"export a.zarr/t -o x.nc", ".csv, .json, .raw or .bin, or give --format; to write NetCDF, use Python", 2},
 		{"rm a.zip", "remove that file", 1},
 		{"rm a.zip --yes", "remove that file", 1},

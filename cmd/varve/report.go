@@ -95,7 +95,15 @@ func damageHint(err error) string {
 	if !errors.Is(err, zarr.ErrCorrupt) || !errors.As(err, &e) || e.Chunk == nil || e.Path == "" {
 		return ""
 	}
-	return fmt.Sprintf("; varve check %s lists all damaged chunks: restore them, or write them again", phrase.Word(e.Path))
+	// Nobody writes chunks of a file of another format, and references are as they are.
+	remedy := "restore them, or write them again"
+	switch {
+	case node.IsForeign(e.Path):
+		remedy = "put an undamaged copy of the file in its place"
+	case node.IsVirtual(e.Path):
+		remedy = "restore the files that they are in"
+	}
+	return fmt.Sprintf("; varve check %s lists all damaged chunks: %s", phrase.Word(e.Path), remedy)
 }
 
 // innerOperations are operations of the library that are not named like a command. The

@@ -39,7 +39,7 @@ func topicOf(name string) (topic, bool) {
 
 // termsTopic explains the words that the help uses.
 const termsTopic = `  NODE          an array or a group, given by its path or URL: era5.zarr, era5.zarr/t2m, /data/era5.zarr, data.zip/t2m for a
-                node in a zip archive, https://example.org/era5.zarr/t2m
+                node in a zip archive, https://example.org/era5.zarr/t2m, and to read only, archive.vz/t2m, month.nc/t2m
   group         a node that holds arrays and other groups, like a folder; xarray opens a group as a dataset
   array         elements of one data type, along any number of axes
   axis          one direction of an array. Its length is the extent; the lengths of all axes are the shape

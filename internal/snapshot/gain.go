@@ -148,8 +148,11 @@ func (s *Array) writeBox(ctx context.Context, src *Source, region, box grid.Box,
 		within[i].Start -= region[i].Start
 		within[i].Stop -= region[i].Start
 	}
-	// Read gets the box and may change it, so keep a copy for messages.
-	shown := slices.Clone(within)
+	// Read gets the box and may change it, so keep what messages show.
+	shown := make([]string, len(within))
+	for i, in := range within {
+		shown[i] = fmt.Sprintf("%d:%d", in.Start, in.Stop)
+	}
 	err = src.Read(ctx, within, room)
 	if err == nil {
 		err = ctx.Err()

@@ -47,6 +47,11 @@ func OnlyVarve() Readers {
 // OnlyVarveText says what other programs can read in place of a manifest.
 const OnlyVarveText = "varve materialize copies a manifest into a node that all can read, and varve virtualize -o NAME.json makes references for Python"
 
+// ReadersOfFile are the readers of an array in a file of another format.
+func ReadersOfFile() Readers {
+	return Readers{Known: []string{"programs for the format of its file"}, Not: []string{}}
+}
+
 // IsManifest reports whether a location is in a manifest of references.
 func IsManifest(location string) bool {
 	return strings.Contains(strings.TrimRight(location, "/")+"/", virtual.Suffix+"/")

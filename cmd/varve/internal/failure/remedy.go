@@ -88,7 +88,7 @@ var remedies = strings.NewReplacer(
 // OneLine returns the message of an error as one line in the words of the command. Joined
 // errors are separated by semicolons.
 func OneLine(err error) string {
-	return WithoutPackages(Remedied(strings.ReplaceAll(err.Error(), "\n", "; ")))
+	return WithoutPackages(Remedied(aboutSource(err, strings.ReplaceAll(err.Error(), "\n", "; "))))
 }
 
 // Remedied returns a text of the library with flags and commands in place of Go names.

@@ -25,6 +25,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/virtual"
 )
 
 func writeRaw(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
@@ -217,6 +218,9 @@ func Of(name, file string, read bool) (Format, error) {
 	case "", "bin", Raw:
 		return Raw, nil
 	}
+	if read && virtual.IsForeign(file) && !node.Exists(file) { // else its format would be known
+		return "", failure.NotFound("%s: there is no such file", file)
+	}
 	known := ".npy, .csv, .json, .raw or .bin"
 	if read {
 		known = ".npy, .json, .raw or .bin"
@@ -229,8 +233,6 @@ func Of(name, file string, read bool) (Format, error) {
 func otherFormat(file string, read bool) string {
 	base := filepath.Base(file)
 	switch ext := strings.ToLower(filepath.Ext(file)); {
-	case slices.Contains(node.Foreign, ext) && read:
-		return fmt.Sprintf("; varve virtualize %s -o %s.vz makes a node of it, which varve materialize copies", phrase.Word(file), node.WithoutExtension(file))
 	case slices.Contains(node.NetCDF, ext):
 		return fmt.Sprintf("; to write NetCDF, use Python: xarray.open_zarr(GROUP).to_netcdf(%q)", base)
 	case ext == ".zarr" && !read:

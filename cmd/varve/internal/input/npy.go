@@ -79,7 +79,7 @@ func (v *Values) packed(err error) string {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		return fmt.Sprintf(" (it is compressed: gunzip -c %s | varve write NODE --format npy)", v.Name)
 	case bytes.HasPrefix(magic, []byte("\x89HDF")) || bytes.HasPrefix(magic, []byte("CDF")):
-		return " (it is NetCDF or HDF5: varve virtualize reads it)"
+		return " (it is NetCDF or HDF5: give it a name that ends in .nc or .h5)"
 	}
 	return ""
 }

@@ -23,6 +23,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/virtual"
 )
 
 // Sources returns the files and nodes that arguments name. An argument with *, ? or [
@@ -86,6 +87,9 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type, into *zar
 	a, done, err := node.OpenSource(cmd.Context(), location, into, session.Reading(cmd))
 	if err != nil {
 		return nil, err
+	}
+	if virtual.IsForeign(node.Clean(location)) { // messages name the array in the file
+		location = a.Location().String()
 	}
 	var times *recount
 	src, err := source.New(cmd.Context(), a, "", false)

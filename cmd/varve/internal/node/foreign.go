@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,29 +15,35 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
 	"varve.dev/zarr/virtual/scan"
 )
 
-// foreignFile splits the location of an array in a file of another format, such as
-// month.nc/t2m. The file is "" for other locations.
-func foreignFile(location string) (file, array string) {
-	if strings.Contains(location, "://") {
-		return "", ""
+// foreignFile returns the file of another format that a location is in, such as month.nc
+// for month.nc/t2m, or "". At a URL the name alone counts.
+func foreignFile(location string) string {
+	if scheme, rest, isURL := strings.Cut(location, "://"); isURL {
+		for at := path.Clean(rest); strings.Contains(at, "/"); at = path.Dir(at) { // what has no slash is the host
+			if virtual.IsForeign(at) {
+				return scheme + "://" + at
+			}
+		}
+		return ""
 	}
-	location = path.Clean(filepath.ToSlash(location))
-	for at := location; at != "." && at != "/"; at = path.Dir(at) {
-		if !slices.Contains(Foreign, strings.ToLower(path.Ext(at))) {
+	for at := path.Clean(filepath.ToSlash(location)); at != "." && at != "/"; at = path.Dir(at) {
+		if !virtual.IsForeign(at) {
 			continue
 		}
 		if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() {
-			return at, strings.Trim(strings.TrimPrefix(location, at), "/")
+			return at
 		}
 	}
-	return "", ""
+	return ""
 }
+
+// IsForeign reports whether a location is in a file of another format, or is one.
+func IsForeign(location string) bool { return foreignFile(location) != "" }
 
 // references are the endings of manifests, and of references of kerchunk.
 var references = []string{virtual.Suffix, virtual.KerchunkSuffix, virtual.ParquetSuffix, virtual.LongParquetSuffix}
@@ -55,84 +60,43 @@ func isBelowReferences(location string) bool {
 
 // IsVirtual reports whether a location is that of an array which references show, or one
 // in a file of another format.
-func IsVirtual(location string) bool {
-	file, _ := foreignFile(location)
-	return file != "" || isBelowReferences(location)
-}
+func IsVirtual(location string) bool { return IsForeign(location) || isBelowReferences(location) }
 
-// OpenSource is [OpenSeen] for a source of values, which may also be an array in a file
-// of another format: month.nc/t2m, or month.nc alone for the array that has the name of
-// the place of the values. done closes it.
+// OpenSource is [OpenSeen] for a source of values. month.nc alone, or another file of a
+// foreign format, stands for the array in it that has the name of the place of the
+// values, or for its only array. done closes the source. [zarr.Array.Location] names it.
 func OpenSource(ctx context.Context, location string, into *zarr.Array, opt *zarr.Options) (a *zarr.Array, done func() error, err error) {
-	file, name := foreignFile(location)
-	if file == "" {
-		a, err = OpenSeen(ctx, location, opt)
-		if err != nil {
+	if !virtual.IsForeign(path.Base(Clean(location))) {
+		if a, err = OpenSeen(ctx, location, opt); err != nil {
 			return nil, nil, err
 		}
 		return a, a.Close, nil
 	}
-	s, dir, err := store.OpenLocation(ctx, path.Dir(file), store.Read)
-	if err != nil {
-		return nil, nil, err
-	}
-	part, err := openPart(ctx, s, dir, file)
+	at, err := zarr.Locate(ctx, location, store.Read)
 	if errors.Is(err, scan.ErrUnsupported) {
 		err = fmt.Errorf("%w (bare elements need --format raw, or a name that ends in .npy or .raw)", err)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%s: %w", file, err), closeStore(s))
+		return nil, nil, err
 	}
-	end := func() error { return errors.Join(part.Close(), closeStore(s)) }
-	at, err := arrayOf(part, file, name, into)
-	if err == nil {
-		a, err = zarr.At(part.Store(), at).OpenArray(ctx, opt)
+	s := at.Store()
+	end := func() error { return closeStore(s) }
+	n, err := at.Open(ctx, opt)
+	if g, is := n.(*zarr.Group); is {
+		if at, err = arrayIn(ctx, g, location, into); err == nil {
+			n, err = at.OpenArray(ctx, opt)
+		}
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, end())
 	}
+	a = n.(*zarr.Array)
 	return a, func() error { return errors.Join(a.Close(), end()) }, nil
 }
 
 // MembersOf returns the names of the arrays directly in a group, or in a file of another
 // format, and those of groups with a slash at their end. What cannot be opened has none.
 func MembersOf(ctx context.Context, location string, opt *zarr.Options) (names []string) {
-	file, below := foreignFile(location)
-	if file == "" {
-		return membersOfGroup(ctx, location, opt)
-	}
-	s, dir, err := store.OpenLocation(ctx, path.Dir(file), store.Read)
-	if err != nil {
-		return nil
-	}
-	defer closeStore(s)
-	part, err := openPart(ctx, s, dir, file)
-	if err != nil {
-		return nil
-	}
-	defer part.Close()
-	var paths []string
-	for _, a := range part.Manifest.Arrays {
-		paths = append(paths, a.Path)
-	}
-	for _, r := range part.Refused {
-		if r.Array {
-			paths = append(paths, r.Path)
-		}
-	}
-	for _, at := range paths {
-		name, ok := strings.CutPrefix(at, strings.TrimPrefix(below+"/", "/"))
-		if first, _, deeper := strings.Cut(name, "/"); deeper {
-			name = first + "/"
-		}
-		if ok && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func membersOfGroup(ctx context.Context, location string, opt *zarr.Options) (names []string) {
 	g, err := zarr.OpenGroup(ctx, location, opt)
 	if err != nil {
 		return nil
@@ -151,14 +115,6 @@ func membersOfGroup(ctx context.Context, location string, opt *zarr.Options) (na
 	return names
 }
 
-func openPart(ctx context.Context, s store.Store, dir store.Path, file string) (*virtual.Part, error) {
-	key, err := dir.Key(path.Base(file))
-	if err != nil {
-		return nil, err
-	}
-	return virtual.OpenPart(ctx, s, key, file, "file")
-}
-
 func closeStore(s store.Store) error {
 	if c, ok := s.(interface{ Close() error }); ok {
 		return c.Close()
@@ -166,32 +122,28 @@ func closeStore(s store.Store) error {
 	return nil
 }
 
-// arrayOf returns the path of the array with a name in a file. Without a name it is that
-// of the place of the values, or the only one.
-func arrayOf(p *virtual.Part, file, name string, into *zarr.Array) (string, error) {
+// arrayIn returns the place of the array in a file that has the name of the place of the
+// values, or of the only one.
+func arrayIn(ctx context.Context, g *zarr.Group, file string, into *zarr.Array) (*zarr.Location, error) {
 	var names []string
-	for _, a := range p.Manifest.Arrays {
-		names = append(names, a.Path)
-	}
-	if into != nil && name == "" && slices.Contains(names, path.Base("/"+into.Path())) {
-		name = path.Base(into.Path())
-	}
-	for _, r := range p.Refused {
-		if name != "" && r.Path == name {
-			return "", fmt.Errorf("%s/%s: %w", file, name, r.Err)
+	for m, err := range g.Members(ctx, true) {
+		if err != nil {
+			return nil, err
+		}
+		if m.Kind == "array" {
+			names = append(names, m.Path)
 		}
 	}
-	switch {
-	case slices.Contains(names, name):
-		return name, nil
-	case len(names) == 1 && name == "":
-		return names[0], nil
-	case len(names) == 0:
-		return "", failure.BadArgument("%s has no arrays", file)
+	if into != nil {
+		if name := path.Base("/" + into.Path()); slices.Contains(names, name) {
+			return g.At(name), nil
+		}
 	}
-	err := failure.OfKind(fs.ErrNotExist, "%s has no array %q%s; it has %s", file, name, spelling.Meant(name, names), phrase.Shorten(strings.Join(names, ", "), 200))
-	if name == "" {
-		err = failure.BadArgument("%s has several arrays: give one, as %s/%s; they are %s", file, file, names[0], phrase.Shorten(strings.Join(names, ", "), 200))
+	switch len(names) {
+	case 0:
+		return nil, failure.BadArgument("%s has no arrays", file)
+	case 1:
+		return g.At(names[0]), nil
 	}
-	return "", err
+	return nil, failure.BadArgument("%s has several arrays: give one, as %s/%s; they are %s", file, file, names[0], phrase.Shorten(strings.Join(names, ", "), 200))
 }

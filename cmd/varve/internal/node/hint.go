@@ -116,17 +116,12 @@ func fileMeant(cmd *cobra.Command, location string) string {
 		return fmt.Sprintf(" (varve create NODE --from %s converts it to an array)", location)
 	case slices.Contains(documents, filepath.Base(location)):
 		return fmt.Sprintf(" (it is the document of a node: did you mean %s?)", filepath.Dir(location))
-	case slices.Contains(Foreign, ext):
-		return fmt.Sprintf(" (varve virtualize %s -o %s.vz makes a node of it, without a copy; varve materialize copies that one)", location, WithoutExtension(location))
 	}
 	return ""
 }
 
 // documents lists the names of the documents of nodes, which a shell may complete.
 var documents = []string{"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"}
-
-// Foreign lists the extensions of files of other formats that varve virtualize reads.
-var Foreign = slices.Concat(NetCDF, []string{".tif", ".tiff", ".grib", ".grib2", ".grb", ".grb2", ".fits", ".fit"})
 
 // NetCDF lists the extensions of NetCDF and HDF5 files.
 var NetCDF = []string{".nc", ".nc4", ".cdf", ".h5", ".hdf5", ".he5"}

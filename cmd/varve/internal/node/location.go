@@ -39,7 +39,7 @@ func IsLocation(source string) bool {
 	if strings.Contains(source, "://") {
 		return true
 	}
-	if file, _ := foreignFile(source); file != "" {
+	if IsForeign(source) {
 		return true
 	}
 	if info, err := os.Stat(source); err == nil {

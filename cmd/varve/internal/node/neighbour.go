@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/metadata"
 )
@@ -35,6 +36,12 @@ func Explain(cmd *cobra.Command, err error) error {
 		return err
 	}
 	at := Clean(e.Path)
+	if file := foreignFile(at); file != "" {
+		if names := MembersOf(cmd.Context(), file, nil); len(names) > 0 {
+			e.Err = fmt.Errorf("%w%s (%s has %s)", e.Err, Neighbour(cmd.Context(), at), file, phrase.Shorten(strings.Join(names, ", "), 200))
+		}
+		return err
+	}
 	// The folder has arrays, but was never made a group.
 	if holdsNodes(at) {
 		e.Err = fmt.Errorf("%w (varve create %s --group makes the folder a group)", e.Err, at)
