@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/chunking"
 	"varve.dev/zarr/cmd/varve/internal/dimensions"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
@@ -65,7 +63,7 @@ reaches beyond the extent until the next append fills it.
 
 With NAME=FILE, as in t2m=a.npy time=b.npy, either all named arrays grow or none does, even after a crash. FILE may be
 a pattern here, too, and a name may be repeated: the first files of all names are appended together, then the second
-files. Names are relative to the group. A path with = in it is given as ./a=b, or in full. So is the COORD of --time, which may be one of the arrays that grow. The policy
+files. Before the first append, the files of all rounds are checked as above. Names are relative to the group. A path with = in it is given as ./a=b, or in full. So is the COORD of --time, which may be one of the arrays that grow. The policy
 applies to all of them that have listed chunks. --expect is the length of the axis before the append. If the arrays
 name their dimensions, a number AXIS gives the dimension of the array with the highest rank, and all arrays grow along
 the dimension with that name.
@@ -106,7 +104,7 @@ from being made twice: it is compared before anything else, and another shape is
 				return err
 			}
 			if many {
-				err := growAll(cmd, args[0], args[1:], *name, *axis, change)
+				err := growAll(cmd, args[0], args[1:], nil, *name, *axis, change)
 				if errors.Is(err, fs.ErrNotExist) && node.Exists(args[1]) {
 					err = fmt.Errorf("%w; %s is NAME=FILE here: for the path of that name, give %s", err, phrase.Word(args[1]), phrase.Word("./"+args[1]))
 				}
@@ -239,7 +237,7 @@ func growOf(cmd *cobra.Command, location string, sources []string, missing error
 		return err
 	}
 	noteLeft(cmd, location, sources, names)
-	return growAll(cmd, location, args, formatName, axis, c)
+	return growAll(cmd, location, args, sources, formatName, axis, c)
 }
 
 // noteFinished prints a note if opening an array has finished a change.
@@ -267,7 +265,7 @@ func (g *appending) addAll(cmd *cobra.Command, sources []string, was *facts.Inte
 	// fail only after those before it were appended.
 	if len(sources) > 1 {
 		for _, source := range sources {
-			if err := g.precheck(cmd, source); err != nil {
+			if _, err := checkSource(cmd, source, g.formatName, g.array, g.axis); err != nil {
 				return err
 			}
 		}
@@ -314,44 +312,6 @@ func (g *appending) insertLate(cmd *cobra.Command) (*latecomers, error) {
 	l := newLatecomers(cmd, g.change, g.arrivals, g.location)
 	l.add("", g.location, g.array, g.axis)
 	return l, l.insert()
-}
-
-// precheck reports an error if a source cannot be appended. It reads no values, unless
-// the source is an array whose missing values may be ordinary numbers in this one.
-// Streams, pipes and JSON are not checked: their shape is unknown until they are read.
-func (g *appending) precheck(cmd *cobra.Command, source string) error {
-	if source == "-" || source == "" {
-		return nil
-	}
-	if !node.IsLocation(source) {
-		f, err := format.Of(g.formatName, source, true)
-		if err != nil {
-			return err
-		}
-		// Reading a pipe here would take its bytes from the append.
-		if info, err := os.Stat(source); err != nil || f == format.JSON || !info.Mode().IsRegular() {
-			return err
-		}
-	}
-	v, err := input.Open(cmd, source, g.formatName, g.array.Type(), g.array)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
-	if err := v.CheckEncoding(cmd.Context(), g.array); err != nil {
-		return err
-	}
-	if err := v.CheckAxes(cmd.Context(), g.array, g.axis); err != nil {
-		return err
-	}
-	shape := g.array.Shape()
-	// If the length is unknown, or planes have no elements, only the append can count
-	// planes.
-	if err := growth.Continues(v, shape, g.axis); err != nil || v.Total < 0 || growth.HasEmptyPlanes(shape, g.axis) {
-		return err
-	}
-	_, err = growth.WholePlanes(v, shape, g.axis, v.Total/element.Width(v.Type))
-	return err
 }
 
 // add appends one source. It returns the shapes of the array before and after.

@@ -94,8 +94,9 @@ func parseRounds(args []string) ([][]*addition, error) {
 }
 
 // growAll appends to several arrays of a group, one round after another. Within a round,
-// either all arrays grow or none.
-func growAll(cmd *cobra.Command, location string, args []string, formatName, axis string, c *growth.Change) (err error) {
+// either all arrays grow or none. sources are what the files of all arrays come from, or
+// nil if args were given.
+func growAll(cmd *cobra.Command, location string, args, sources []string, formatName, axis string, c *growth.Change) (err error) {
 	expect, err := c.Expected(cmd)
 	if err == nil && expect != nil && len(expect) != 1 {
 		err = failure.BadUsage("--expect %s: for a group it is one number, the length of the axis that grows in all arrays", c.Expect)
@@ -112,6 +113,9 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 		return err
 	}
 	rounds, err := parseRounds(args)
+	if err == nil {
+		err = checkRounds(cmd, location, rounds, formatName, axis)
+	}
 	if err != nil {
 		return err
 	}
@@ -121,7 +125,7 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 	}
 	m := newArrivals(c)
 	defer func() { err = errors.Join(err, m.close()) }()
-	all, err := growRounds(cmd, location, rounds, expect, formatName, axis, c, m)
+	all, err := growRounds(cmd, location, rounds, sources, expect, formatName, axis, c, m)
 	if m.hasLate() && cmd.Context().Err() == nil {
 		// After an error these are of the rounds before.
 		all, lateErr := insertLate(cmd, location, all, rounds[0], axis, c, m)
@@ -138,11 +142,15 @@ func growAll(cmd *cobra.Command, location string, args []string, formatName, axi
 
 // growRounds appends to several arrays of a group, one round after another. The facts of
 // all rounds are those of one change.
-func growRounds(cmd *cobra.Command, location string, rounds [][]*addition, expect []int64, formatName, axis string, c *growth.Change, m *arrivals) (all []growth.Facts, err error) {
+func growRounds(cmd *cobra.Command, location string, rounds [][]*addition, sources []string, expect []int64, formatName, axis string, c *growth.Change, m *arrivals) (all []growth.Facts, err error) {
 	for k, inputs := range rounds {
 		facts, err := growRound(cmd, location, inputs, formatName, axis, c, m)
 		if err != nil && k > 0 {
-			err = input.AppendedBefore(cmd, err, k, phrase.Plural(int64(len(rounds)), "file")+" for each name", rounds[k-1][0].file)
+			last, of := rounds[k-1][0].file, phrase.Plural(int64(len(rounds)), "file")+" of each array"
+			if sources != nil {
+				last, of = sources[k-1], phrase.Plural(int64(len(rounds)), "file")
+			}
+			err = input.AppendedBefore(cmd, err, k, of, last, restOf(rounds, sources, k))
 		}
 		if err != nil {
 			return all, err

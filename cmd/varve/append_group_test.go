@@ -87,7 +87,7 @@ func TestGroupAppendFiles(t *testing.T) {
 	}
 	f := files(t, "[[1,2]]", "[[3,4]]", numbers(21, 1), "nonsense")
 	_, errs, status := execute(t, "", "append", group, "--alone", "t2m="+f[0], "t2m="+f[1], "time="+f[2], "time="+f[3])
-	if status != 1 || !strings.Contains(errs, "the first 1 of 2 files") {
+	if status != 1 || !strings.Contains(errs, "the first of 2 files of each array is already appended") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	if got := must(t, "", "info", group+"/t2m"); !strings.Contains(got, "22 × 2") {

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -232,14 +233,40 @@ func Partial(cmd *cobra.Command, err error, done []File, all []string) error {
 	if err == nil || len(done) == 0 {
 		return err
 	}
-	return AppendedBefore(cmd, err, len(done), phrase.Plural(int64(len(all)), "file"), done[len(done)-1].Source)
+	return AppendedBefore(cmd, err, len(done), phrase.Plural(int64(len(all)), "file"), done[len(done)-1].Source, all[len(done):])
 }
 
 // AppendedBefore adds to an error how many of all files were appended before it, with the
-// name of the last one. In a dry run it adds how many would have been appended.
-func AppendedBefore(cmd *cobra.Command, err error, done int, all, last string) error {
+// name of the last one, and the command that goes on with the arguments that are left. In
+// a dry run it adds how many would have been appended.
+func AppendedBefore(cmd *cobra.Command, err error, done int, all, last string, left []string) error {
 	if session.IsDryRun(cmd) {
-		return failure.Leftover(err, "dry run, nothing was changed: the first %d of %s, up to %s, would be appended before that", done, all, last)
+		return failure.Leftover(err, "dry run, nothing was changed: %d of %s, up to %s, would be appended before that", done, all, last)
 	}
-	return failure.Leftover(err, "the first %d of %s are already appended, up to %s; give only the others when you repeat this", done, all, last)
+	line := "varve append " + phrase.Word(session.Subject(cmd))
+	if len(left) > mostLeft {
+		line += fmt.Sprintf(" with the files from %s on", phrase.Word(left[0]))
+	} else {
+		for _, arg := range left {
+			line += " " + phrase.Word(arg)
+		}
+	}
+	flags := ""
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "expect":
+			flags = " (with the same flags, but another --expect)"
+		case "json", "stats": // they change nothing
+		default:
+			flags = cmp.Or(flags, " (with the same flags)")
+		}
+	})
+	first := fmt.Sprintf("the first %d of %s are", done, all)
+	if done == 1 {
+		first = fmt.Sprintf("the first of %s is", all)
+	}
+	return failure.Leftover(err, "%s already appended, up to %s, and nothing of the others: %s goes on with them%s", first, last, line, flags)
 }
+
+// mostLeft bounds the arguments of a command in a message.
+const mostLeft = 12
