@@ -56,7 +56,8 @@ type Array struct {
 	// coordinate cannot be read. It may be a group then.
 	Err error
 
-	noOrder bool // only the order of the values is not known
+	lost    map[string]zarr.ShardFault // the first fault of each file that chunks lie in
+	noOrder bool                       // only the order of the values is not known
 }
 
 // IsUnfinished reports whether the array is part of a change that must be finished, or
@@ -166,6 +167,10 @@ func (r *Array) readChunks(ctx context.Context, a *zarr.Array, o *Options, from,
 		}
 		r.keep(f, o.MostFaults)
 	}
+	for _, f := range r.lost {
+		r.Found = append(r.Found, f)
+	}
+	r.lost = nil
 	r.sortFound(o.MostFaults)
 	return nil
 }
@@ -173,7 +178,22 @@ func (r *Array) readChunks(ctx context.Context, a *zarr.Array, o *Options, from,
 // keep adds a fault to those that are listed. A damaged array may have millions of
 // faults. All are counted, and those of the first chunks are kept, so that two checks
 // list the same, whatever the order of reading.
+//
+// Chunks that lie in one file, which has changed or is gone, are one fault of the list.
 func (r *Array) keep(f zarr.ShardFault, most int) {
+	var of interface{ SourceLocation() string }
+	if errors.As(f.Err, &of) {
+		if r.lost == nil {
+			r.lost = map[string]zarr.ShardFault{}
+		}
+		first, known := r.lost[of.SourceLocation()]
+		if known || len(r.lost) < most {
+			if !known || slices.Compare(f.Shard, first.Shard) < 0 {
+				r.lost[of.SourceLocation()] = f
+			}
+			return
+		}
+	}
 	if r.Found = append(r.Found, f); len(r.Found)/2 >= most {
 		r.sortFound(most)
 	}

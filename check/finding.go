@@ -53,6 +53,7 @@ const (
 	repairMissing = "write the elements of the chunk, or leave it if they are the fill value"
 	repairDamage  = "restore the value from a copy, or write the elements of the chunk again"
 	repairIndex   = "RepairOptions.Shards restores the index if its checksum proves what it was; else " + repairDamage
+	repairLost    = "put the file back as it was, or scan it again"
 	repairShared  = "write the elements of the chunk again; zarr.Read reads those that are sound"
 	repairNode    = "restore the document from a copy"
 	repairUnread  = "check again; if that fails, too, " + repairDamage
@@ -111,6 +112,8 @@ func faultFinding(path string, f zarr.ShardFault) Finding {
 		one.Kind, one.Repair = Shared, repairShared
 	case one.Kind == zarr.KindNotFound:
 		one.Kind, one.Repair = Missing, repairMissing
+	case one.Kind == zarr.KindSourceChanged:
+		one.Repair = repairLost
 	}
 	return one
 }

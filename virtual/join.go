@@ -416,7 +416,7 @@ func (j *Joined) Finish() (*Manifest, error) {
 		}
 	}
 	j.m.sort()
-	return j.m, nil
+	return j.m, j.checkRenewed()
 }
 
 // finish gives the array the grid of all parts.

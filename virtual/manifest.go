@@ -19,10 +19,11 @@ type Manifest struct {
 	Arrays []*Array
 	Join   Join // how more files are added
 
-	folder       *folder  // of a stored manifest
-	copies       []Source // the values that copies of chunks were stored in
-	sourceBlocks []piece  // the sources that are stored already
-	Sources      []Source // those that follow them
+	folder       *folder   // of a stored manifest
+	was          *Manifest // the stored one, if this one was collected anew in its place
+	copies       []Source  // the values that copies of chunks were stored in
+	sourceBlocks []piece   // the sources that are stored already
+	Sources      []Source  // those that follow them
 }
 
 // Group is a group of a manifest.

@@ -88,5 +88,9 @@ type SourceError struct {
 // Error returns the location and the reason.
 func (e *SourceError) Error() string { return e.Location + ": " + e.Err.Error() }
 
+// SourceLocation returns the location. Packages that cannot import this one, such as
+// check, tell by it which chunks fail for the same reason.
+func (e *SourceError) SourceLocation() string { return e.Location }
+
 // Unwrap returns the reason.
 func (e *SourceError) Unwrap() error { return e.Err }

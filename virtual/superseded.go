@@ -61,12 +61,22 @@ func (p *publication) replaced(ctx context.Context, d *document) (keys []string,
 			keys = append(keys, key)
 		}
 	}
+	was := p.manifest.before()
+	if was != p.manifest { // all is new
+		for _, a := range was.Arrays {
+			more, err := was.dataOf(ctx, a.blocks)
+			if err != nil {
+				return nil, err
+			}
+			keys = append(keys, more...)
+		}
+	}
 	for path, blocks := range f.values {
 		a := p.manifest.Array(path)
 		if a == nil || len(a.blocks) > 0 {
 			continue // its values stay
 		}
-		more, err := p.manifest.dataOf(ctx, blocks)
+		more, err := was.dataOf(ctx, blocks)
 		if err != nil {
 			return nil, err
 		}

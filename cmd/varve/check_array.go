@@ -103,7 +103,7 @@ func newFindings(location string, r *check.Array, unproven map[string]string) *f
 		c.Pending = facts.PendingOf(r.Pending, r.PendingErr)
 	}
 	for _, f := range r.Found {
-		c.Found = append(c.Found, factOf(f))
+		c.Found = append(c.Found, factOf(location, f))
 	}
 	c.Findings = findingsOf(location, r.Findings(), unproven)
 	return c
@@ -171,8 +171,8 @@ func faultsText(location string, faults, missing, bad, chunks int64) string {
 	return text + fmt.Sprintf("(%s %s, %s missing)", phrase.Count(faults-missing), damage, phrase.Plural(missing, "chunk"))
 }
 
-func factOf(f zarr.ShardFault) faultFact {
-	fact := faultFact{Key: f.Key, Chunk: f.Shard, Inner: f.Inner, Off: f.Off, Len: f.Len, Shared: f.Shared, Message: failure.OneLine(f)}
+func factOf(location string, f zarr.ShardFault) faultFact {
+	fact := faultFact{Key: f.Key, Chunk: f.Shard, Inner: f.Inner, Off: f.Off, Len: f.Len, Shared: f.Shared, Message: failure.OneLineOf(location, f)}
 	if !f.Shared {
 		fact.Kind = output.Present(string(zarr.KindOf(f.Err)))
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -74,7 +75,8 @@ so may all others if chunks are not compressed and DIM is the first axis. Elsewh
 copies of these chunks without the padding, which every program can read; all other chunks stay references. With
 --experimental encoded-shapes in its place, nothing is copied, and the manifest needs that flag to be read, too.
 
---append adds files to a manifest that exists, in the same way as before. Files that it has already are passed over.
+--append adds files to a manifest that exists, in the same way as before. Files that it has already are passed over, unless one
+of them has changed: then all files of the manifest are scanned again, and it shows them as they are now.
 
 A command that was stopped goes on when it is repeated: what it has scanned is kept in OUT every few seconds, and is removed
 in the end. Files that have changed meanwhile are scanned again. References for kerchunk are made anew.`,
@@ -345,7 +347,17 @@ func (f *virtualizeFlags) plan(cmd *cobra.Command, files []string) error {
 // collect scans the files.
 func (f *virtualizeFlags) collect(cmd *cobra.Command, c *virtual.Collector, at store.Store, path store.Path, files []string, r *virtualized) (*virtual.Manifest, error) {
 	ctx := cmd.Context()
-	j, err := f.begin(cmd, at, path)
+	// The manifest is of no use if a source has changed, so look for these first.
+	renewal, err := f.renew(ctx, c, at, path, files)
+	var j *virtual.Joined
+	switch {
+	case err != nil:
+	case renewal == nil:
+		j, err = f.begin(cmd, at, path)
+	default:
+		j, files = renewal.Joined, renewal.Files
+		r.note("%s since the manifest was made, so all files were scanned again", changedText(renewal.Changed))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -366,7 +378,7 @@ func (f *virtualizeFlags) collect(cmd *cobra.Command, c *virtual.Collector, at s
 		err = fmt.Errorf("%w; files that go on along a dimension need --concat or --stack", err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, f.unrenewed(renewal, err)
 	}
 	line.End()
 	for _, note := range j.Notes() {
@@ -379,7 +391,38 @@ func (f *virtualizeFlags) collect(cmd *cobra.Command, c *virtual.Collector, at s
 	if err == nil {
 		err = f.copyChunks(cmd, c, m, at, path, r)
 	}
-	return m, err
+	return m, f.unrenewed(renewal, err)
+}
+
+// renew returns what is needed to scan all files of a manifest again, if one that is
+// named has changed, or nil.
+func (f *virtualizeFlags) renew(ctx context.Context, c *virtual.Collector, at store.Store, path store.Path, files []string) (*virtual.Renewal, error) {
+	if !f.more {
+		return nil, nil
+	}
+	m, err := f.open(ctx, at, path)
+	if err != nil {
+		return nil, err
+	}
+	return c.Renew(ctx, m, files)
+}
+
+// unrenewed returns the error of a manifest whose files do not fit any more, or that was
+// not made of files alone.
+func (f *virtualizeFlags) unrenewed(r *virtual.Renewal, err error) error {
+	if r == nil || err == nil || !errors.Is(err, virtual.ErrMismatch) && !errors.Is(err, zarr.ErrUnsupported) {
+		return err
+	}
+	return fmt.Errorf("%w; %s, and it is left as it is: to make it anew, remove it (varve rm %s --yes) and give varve virtualize all that it was made of",
+		err, changedText(r.Changed), phrase.Word(f.out))
+}
+
+// changedText says which files have changed.
+func changedText(files []string) string {
+	if more := len(files) - 1; more > 0 {
+		return fmt.Sprintf("%s and %s have changed", files[0], phrase.Plural(int64(more), "other file"))
+	}
+	return files[0] + " has changed"
 }
 
 // copyChunks copies the chunks whose padding is in the way.
@@ -441,13 +484,22 @@ func (f *virtualizeFlags) begin(cmd *cobra.Command, at store.Store, path store.P
 	if !f.more {
 		return virtual.NewJoined(virtual.Join{Concat: f.concat, Stack: f.stack, Padded: session.Permitted(cmd).EncodedShapes, CopyPadded: f.copyPadded, Compare: f.compare})
 	}
+	m, err := f.open(ctx, at, path)
+	if err != nil {
+		return nil, err
+	}
+	return virtual.Extend(ctx, m, f.out)
+}
+
+// open opens the manifest to which files are added.
+func (f *virtualizeFlags) open(ctx context.Context, at store.Store, path store.Path) (*virtual.Manifest, error) {
 	m, err := virtual.Open(ctx, at, path)
 	if err != nil {
 		return nil, err
 	}
 	m.Join.CopyPadded = m.Join.CopyPadded || f.copyPadded
 	m.Join.Compare = f.compare
-	return virtual.Extend(ctx, m, f.out)
+	return m, nil
 }
 
 func (f *virtualizeFlags) publish(ctx context.Context, m *virtual.Manifest, at store.Store, path store.Path) error {

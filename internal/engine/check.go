@@ -104,10 +104,12 @@ func (a *Array) checkAll(ctx context.Context, how Checking, found chan<- Checked
 			}
 			// One unreadable chunk must not end the check. But if the store is down, do
 			// not try each of millions of chunks.
-			if ctx.Err() == nil && isUnreadable(err) && unread.Add(1) <= how.Unread {
-				out, err = &codec.Check{Faults: []codec.Fault{{Err: err}}}, nil
-			} else if err == nil {
+			switch {
+			case err == nil:
 				unread.Store(0)
+			case ctx.Err() != nil:
+			case how.Unread > 0 && isLost(err), isUnreadable(err) && unread.Add(1) <= how.Unread:
+				out, err = &codec.Check{Faults: []codec.Fault{{Err: err}}}, nil
 			}
 			if err != nil {
 				return w.fail(err)
@@ -120,6 +122,13 @@ func (a *Array) checkAll(ctx context.Context, how Checking, found chan<- Checked
 			}
 		})
 	return errors.Join(failed, err)
+}
+
+// isLost reports whether an error means that the file which a chunk lies in, as one of
+// many, has changed or is gone. It is an error of that file however many chunks it has.
+func isLost(err error) bool {
+	var of interface{ SourceLocation() string }
+	return errors.As(err, &of) && errors.Is(err, store.ErrConflict)
 }
 
 // isUnreadable reports whether an error means that the store failed to read a value.
@@ -157,7 +166,7 @@ func (w *worker) check(ctx context.Context, deep bool) (out *codec.Check, err er
 		if err == nil {
 			out.Bytes = info.Size
 		}
-		if !errors.Is(err, store.ErrConflict) {
+		if !errors.Is(err, store.ErrConflict) || isLost(err) {
 			break // else a concurrent writer replaced the chunk during the check
 		}
 	}

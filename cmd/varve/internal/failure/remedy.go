@@ -88,7 +88,12 @@ var remedies = strings.NewReplacer(
 // OneLine returns the message of an error as one line in the words of the command. Joined
 // errors are separated by semicolons.
 func OneLine(err error) string {
-	return WithoutPackages(Remedied(aboutSource(err, strings.ReplaceAll(err.Error(), "\n", "; "))))
+	return OneLineOf("", err)
+}
+
+// OneLineOf is [OneLine] for an error of a node that the error does not name.
+func OneLineOf(location string, err error) string {
+	return WithoutPackages(Remedied(aboutSource(location, err, strings.ReplaceAll(err.Error(), "\n", "; "))))
 }
 
 // Remedied returns a text of the library with flags and commands in place of Go names.

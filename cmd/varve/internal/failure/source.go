@@ -16,8 +16,9 @@ import (
 )
 
 // aboutSource returns the message of an error with a shorter path of the file that
-// references lead to, and with the command that scans it again.
-func aboutSource(err error, text string) string {
+// references lead to, and with the command that scans it again. node is the location of
+// the references, unless the error names it.
+func aboutSource(node string, err error, text string) string {
 	var s *virtual.SourceError
 	if !errors.As(err, &s) {
 		return text
@@ -25,7 +26,6 @@ func aboutSource(err error, text string) string {
 	file := shortPath(s.Location)
 	text = strings.ReplaceAll(text, s.Location, file)
 	text = strings.ReplaceAll(text, "; open it again", "; repeat the command")
-	node := ""
 	for e := (*zarr.Error)(nil); errors.As(err, &e); err = e.Err {
 		node = e.Path
 	}
