@@ -84,7 +84,7 @@ elsewhere it needs --yes for that. If the values of --from cannot be written, th
 	flagtext.Propose(cmd, "shards", "auto", "512MiB", "calendar:month", "calendar:year", "groups:")
 	flagtext.Propose(cmd, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
 	flagtext.Propose(cmd, "index-location", "end", "start")
-	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as in metadata: 0, NaN, [0, 1], 2024-05-05, base64 for bytes. The default is zero; in format 2 with dimension names it is null, which means no fill value. The text null needs quotes there")
+	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as in metadata: 0, NaN, [0, 1], 2024-05-05, {\"id\": 0, \"t\": \"NaN\"} for structs; for bytes a word, 0x6162, or base64 in double quotes. The default is zero; in format 2 with dimension names it is null, which means no fill value. The text null needs quotes there")
 	flagtext.Var(f, &c.codecs, "codecs", "", "the codec chain as a `JSON` list; with --shards, the chain of inner chunks", flagtext.Syntax(argument.Codecs))
 	flagtext.Var(f, &c.compressor, "compressor", "", "the `COMPRESSOR` after the codec bytes: zstd:3, zstd:3:nochecksum, gzip:5, auto or none; zstd by default, in format 3 with its checksum", argument.CheckCompressor)
 	flagtext.Var(f, &c.keys, "chunk-key-encoding", "default/", "the `ENCODING` of chunk keys: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))

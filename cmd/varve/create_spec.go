@@ -100,7 +100,7 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 	if err := c.fillValue(cmd, s); err != nil {
 		return err
 	}
-	noteYear(cmd, location, s.Type, "--fill", c.fill)
+	noteReading(cmd, location, s.Type, "--fill", c.fill)
 	if s.Codecs, err = c.chain(s.Type); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 
 // fillValue adds the fill value to a specification. In format 2 the word null means no
 // fill value, and the text null needs quotes. In format 3, which always has a fill value,
-// the word null is text, and an error for other types.
+// the word null is text, might be bytes, and is an error for other types.
 func (c *creation) fillValue(cmd *cobra.Command, s *zarr.Spec) error {
 	if c.fill == "" && !cmd.Flags().Changed("fill") {
 		return nil
@@ -137,7 +137,7 @@ func (c *creation) fillValue(cmd *cobra.Command, s *zarr.Spec) error {
 		text, err := s.Type.FormatFill(elem)
 		s.FillValue = zarr.FillJSON(string(text))
 		return err
-	case c.fill == "null":
+	case c.fill == "null" && !input.IsBareWord(s.Type, c.fill):
 		return failure.BadUsage("--fill null needs --zarr-format 2: every array of format 3 has a fill value")
 	}
 	return failure.BadArgument("--fill %s: %w", c.fill, err)

@@ -63,7 +63,7 @@ be the best. The metadata name one of them, and every reader of blosc reads them
 	f.StringVar(&r.shards, "shards", "", "`SHARDS`: 512MiB, 100,200 …, with chunks as inner chunks; none unpacks shards")
 	f.StringVar(&r.codecs, "codecs", "", "the codec chain as `JSON`, of inner chunks if there are any")
 	flagtext.Var(f, &r.compressor, "compressor", "", "another `COMPRESSOR`, with the other codecs as they are: zstd:3, zstd:3:nochecksum, gzip:5, auto or none", argument.CheckCompressor)
-	f.StringVar(&r.fill, "fill", "", "the fill `VALUE`, as in metadata; all elements stay")
+	f.StringVar(&r.fill, "fill", "", "the fill `VALUE`, as for varve create; all elements stay")
 	flagtext.Var(f, &r.keys, "chunk-key-encoding", "", "the `ENCODING` of chunk keys: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))
 	r.sel = source.SelectionFlag(c)
 	f.BoolVar(&r.follow, "follow", false, "keep DST in step with NODE: make it, or bring it up to date")
@@ -103,7 +103,7 @@ func (r *rechunking) request(cmd *cobra.Command, location string, a *zarr.Array)
 	if err := r.rename(&want); err != nil {
 		return nil, err
 	}
-	if err := r.refill(&want, a); err != nil {
+	if err := r.refill(cmd, location, &want, a); err != nil {
 		return nil, err
 	}
 	if want.Region, err = r.region(cmd, a); err != nil {
@@ -217,7 +217,7 @@ func (r *rechunking) rename(want *regrid.Rechunking) error {
 }
 
 // refill adds --fill.
-func (r *rechunking) refill(want *regrid.Rechunking, a *zarr.Array) error {
+func (r *rechunking) refill(cmd *cobra.Command, location string, want *regrid.Rechunking, a *zarr.Array) error {
 	if r.fill == "" {
 		return nil
 	}
@@ -225,6 +225,7 @@ func (r *rechunking) refill(want *regrid.Rechunking, a *zarr.Array) error {
 	if err != nil {
 		return failure.BadArgument("--fill %s: %w", r.fill, err)
 	}
+	noteReading(cmd, location, a.Type(), "--fill", r.fill)
 	text, err := a.Type().FormatFill(elem)
 	want.FillValue = zarr.FillJSON(string(text))
 	return err

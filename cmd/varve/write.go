@@ -55,7 +55,7 @@ that is too short or too long changes nothing. If FILE is NODE itself, its value
 	}
 	sel := source.SelectionFlag(c)
 	name := format.Flag(c, format.Raw, format.NPY, format.JSON)
-	value := c.Flags().String("value", "", "one `VALUE` for every selected element, spelled like fill values in metadata: 1.5, NaN, 2024-05-05, base64 for bytes")
+	value := c.Flags().String("value", "", "one `VALUE` for every selected element, spelled like fill values in metadata: 1.5, NaN, 2024-05-05; for bytes a word, 0x6162, or base64 in double quotes")
 	yes := c.Flags().Bool("yes", false, "do not ask before --value without --select replaces all stored values")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("value") {
@@ -96,7 +96,7 @@ func fill(cmd *cobra.Command, location, sel, value string, agreedTo bool) error 
 			return err
 		}
 	}
-	noteYear(cmd, location, e.Type, "--value", value)
+	noteReading(cmd, location, e.Type, "--value", value)
 	if err := fillAll(cmd.Context(), a, to.Selection(), elem); err != nil {
 		return err
 	}

@@ -4,13 +4,16 @@ package values_test
 
 import (
 	"errors"
+	"io/fs"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/store/fsstore"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -72,6 +75,17 @@ func TestFillOf(t *testing.T) {
 		{dtype.Bytes, zarr.FillOf([]byte{0, 255}), `"AP8="`},
 		{fixture.Must(dtype.FixedUTF32(4)), zarr.FillOf("ab"), `"ab"`},
 		{seconds, zarr.FillOf(time.Time{}), "-9223372036854775808"},
+		// Text of byte strings is its bytes, also if it looks like base64.
+		{fixture.Must(dtype.NullTerminated(4)), zarr.FillOf("none"), `"bm9uZQ=="`},
+		{fixture.Must(dtype.NullTerminated(6)), zarr.FillOf("n/a"), `"bi9h"`},
+		{fixture.Must(dtype.NullTerminated(6)), zarr.FillOf([]byte("n/a")), `"bi9h"`},
+		{fixture.Must(dtype.NullTerminated(4)), zarr.FillJSON(`"none"`), `"none"`},
+		{dtype.Bytes, zarr.FillOf("none"), `"bm9uZQ=="`},
+		{fixture.Must(dtype.RawBytes(2)), zarr.FillOf([]byte{1, 2}), `"AQI="`},
+		{fixture.Must(dtype.Parse("r16", nil)), zarr.FillOf([]byte{1, 2}), `[1,2]`},
+		{fixture.Must(dtype.NullTerminated(3)), zarr.FillOf("none"), ""},
+		{fixture.Must(dtype.Parse("r24", nil)), zarr.FillOf([]byte{1, 2}), ""},
+		{fixture.Must(dtype.RawBytes(3)), zarr.FillOf("none"), ""},
 
 		{seconds, zarr.FillOf(time.Unix(1, 0)), ""},
 		{periods, zarr.FillOf(time.Second), ""},
@@ -91,5 +105,38 @@ func TestFillOf(t *testing.T) {
 		case err != nil || a.FillValue().JSON() != test.want:
 			t.Errorf("%s of %s: %v (%v), want %s", test.fill.JSON(), test.t, a, err, test.want)
 		}
+	}
+}
+
+// TestFillOfStruct makes the fill value of an array that zarr-python wrote, and reads it
+// from a new array. Fields that are missing or do not fit are named.
+func TestFillOfStruct(t *testing.T) {
+	z := fixture.OpenZip(t, "stores.zip")
+	theirs := fixture.Must(zarr.At(fsstore.New(fixture.Must(fs.Sub(z, "dtype_struct.zarr"))), "").OpenArray(t.Context(), nil))
+	type row struct {
+		C string  `zarr:"c"`
+		A int32   `zarr:"a"`
+		B float64 `zarr:"b"`
+	}
+	f, err := zarr.FillOfStruct(theirs.Type(), row{C: "0"})
+	if err != nil || f != theirs.FillValue() {
+		t.Errorf("%s (%v), zarr-python writes %s", f.JSON(), err, theirs.FillValue().JSON())
+	}
+	want := row{"ab", -7, math.Inf(1)}
+	f = fixture.Must(zarr.FillOfStruct(theirs.Type(), want))
+	a := fixture.Must(zarr.At(memstore.New(), "a").CreateArray(t.Context(), zarr.Spec{Shape: []int64{2}, Type: theirs.Type(), FillValue: f}, nil))
+	if got := fixture.Must(zarr.ReadStructs[row](t.Context(), a, nil)).Data; got[0] != want || got[1] != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if _, err := zarr.FillOfStruct(theirs.Type(), row{C: "none"}); !errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), `"c"`) {
+		t.Error("a text that is too long:", err)
+	}
+	if _, err := zarr.FillOfStruct(theirs.Type(), struct {
+		A int32 `zarr:"a"`
+	}{1}); !errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), `"b"`) {
+		t.Error("a field that is missing:", err)
+	}
+	if _, err := zarr.FillOfStruct(dtype.Int32, row{}); !errors.Is(err, zarr.ErrInvalidArgument) {
+		t.Error("a number:", err)
 	}
 }

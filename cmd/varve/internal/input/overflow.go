@@ -19,8 +19,12 @@ import (
 
 // ParseGiven is [dtype.Type.ParseText] for a value that a user gives. It returns an error
 // if a number is too large for a type of floats, as for integers. In documents such
-// numbers are infinite, as other programs read them.
+// numbers are infinite, as other programs read them. For byte strings a bare word stands
+// for its bytes (see bareBytes).
 func ParseGiven(t dtype.Type, text string) ([]byte, error) {
+	if elem, ok, err := bareBytes(t, text); ok {
+		return elem, err
+	}
 	elem, err := t.ParseText(text)
 	if err != nil {
 		other, ok := respelled(t, text)
