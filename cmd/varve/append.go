@@ -347,6 +347,9 @@ func (g *appending) put(cmd *cobra.Command, source string, more *growth.Gain, ex
 	}
 	l, err := when.Timeline(cmd.Context(), p.Unit, g.location, growth.Given{node.Clean(g.location): more})
 	if err == nil {
+		err = l.Describes(a.DimensionNames(), at)
+	}
+	if err == nil {
 		err = placeEdges(p, l, a, at, opt)
 	}
 	if err == nil {

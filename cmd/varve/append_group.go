@@ -482,6 +482,9 @@ func placeOne(c *growth.Change, cmd *cobra.Command, p growth.Policy, location st
 		}
 		known[key] = l
 	}
+	if err := l.Describes(in.array.DimensionNames(), in.axis); err != nil {
+		return failure.On(cmd.Name(), at, err)
+	}
 	if err := placeEdges(p, l, in.array, in.axis, &in.opt); err != nil {
 		return err
 	}

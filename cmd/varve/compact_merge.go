@@ -30,7 +30,7 @@ type merging struct {
 
 // goal is one --to with its --axis.
 type goal struct {
-	text, axis string
+	text, axis string // axis is empty if that of the calendar is meant
 	regrid.Compaction
 	unit calendar.Unit // 0 without a calendar
 }
@@ -39,26 +39,30 @@ func (m *merging) flags(c *cobra.Command) {
 	m.regridding.flags(c)
 	f := c.Flags()
 	f.StringArrayVar(&m.to, "to", nil, "merge neighbouring chunks to `GOAL`: max:365, 64MiB, calendar:month, align:30, or lengths such as [31,28,31]")
-	f.StringArrayVar(&m.axes, "axis", nil, "the `AXIS` along which chunks are merged: a number, or the name of a dimension; 0 by default. Several axes have a --to each")
+	f.StringArrayVar(&m.axes, "axis", nil, "the `AXIS` along which chunks are merged: a number, or the name of a dimension; by default that of the times of a calendar, and otherwise 0. Several axes have a --to each")
 	f.Int64Var(&m.tail, "leave-tail", 0, "leave the last `N` chunks as they are")
 	m.times.Flags(c)
 }
 
 // goals returns what --to and --axis say.
 func (m *merging) goals(cmd *cobra.Command) (list []*goal, err error) {
-	if m.axes == nil && len(m.to) == 1 {
-		m.axes = []string{"0"}
-	}
-	if len(m.axes) != len(m.to) {
+	alone := m.axes == nil && len(m.to) == 1
+	if !alone && len(m.axes) != len(m.to) {
 		return nil, failure.BadUsage("there are %d --to and %d --axis: each axis needs a goal", len(m.to), len(m.axes))
 	}
 	for i, text := range m.to {
-		g := &goal{text: text, axis: m.axes[i]}
-		if _, err := argument.ParseAxis(g.axis); err != nil {
-			return nil, failure.BadUsage("--axis: %w", err)
-		}
+		g := &goal{text: text}
 		if err := g.parse(); err != nil {
 			return nil, err
+		}
+		switch {
+		case !alone:
+			g.axis = m.axes[i]
+			if _, err := argument.ParseAxis(g.axis); err != nil {
+				return nil, failure.BadUsage("--axis: %w", err)
+			}
+		case g.unit == 0:
+			g.axis = "0"
 		}
 		if g.LeaveTail = m.tail; g.Edges != nil && m.tail > 0 {
 			return nil, failure.BadUsage("--leave-tail does not go with --to %s, which lists the chunks at the end, too", phrase.Word(text))
@@ -131,17 +135,22 @@ func (m *merging) merge(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return err
 	}
-	return m.run(cmd, []string{location}, func(at string, a *zarr.Array) (regrid.Request, error) {
+	asked, concerned := false, false
+	err = m.run(cmd, []string{location}, func(at string, a *zarr.Array) (regrid.Request, error) {
 		var list regrid.Compactions
 		for _, g := range goals {
-			if at != location && !g.concerns(a) {
-				continue
-			}
-			c, err := m.compaction(cmd, g, at, a)
+			axis, err := m.along(cmd, g, at, a, at != location)
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, c)
+			if asked = true; axis < 0 {
+				continue
+			}
+			c, err := m.compaction(cmd, g, at, a, axis)
+			if err != nil {
+				return nil, err
+			}
+			list, concerned = append(list, c), true
 		}
 		switch len(list) {
 		case 0:
@@ -151,19 +160,75 @@ func (m *merging) merge(cmd *cobra.Command, location string) error {
 		}
 		return list, nil
 	})
+	if err != nil && asked && !concerned {
+		return m.unconcerned(cmd, goals, err)
+	}
+	return err
 }
 
-// compaction returns what a goal means for an array.
-func (m *merging) compaction(cmd *cobra.Command, g *goal, at string, a *zarr.Array) (c regrid.Compaction, err error) {
-	c = g.Compaction
-	if c.Axis, err = argument.AxisIn(g.axis, a); err != nil || g.unit == 0 {
-		return c, err
+// unconcerned returns the error if no array has the axis of a goal: times are missing if
+// neither flags nor arrays have them.
+func (m *merging) unconcerned(cmd *cobra.Command, goals []*goal, err error) error {
+	for _, g := range goals {
+		if g.unit == 0 || g.axis != "" {
+			continue
+		}
+		if missing := m.times.Check(cmd, g.unit, "--to"); missing != nil {
+			return missing
+		}
+		if m.times.Coordinate != "" {
+			return failure.BadArgument("--time %s: no axis of the arrays has its dimension", m.times.Coordinate)
+		}
 	}
-	t, err := m.times.For(cmd, g.unit, "--to", a, at, c.Axis)
+	return err
+}
+
+// along returns the axis of an array that a goal is about. It is -1 if the array has no
+// such axis and is left out, as a member of a group is.
+func (m *merging) along(cmd *cobra.Command, g *goal, at string, a *zarr.Array, member bool) (int, error) {
+	if g.axis != "" {
+		if member && !g.concerns(a) {
+			return -1, nil
+		}
+		axis, err := argument.AxisIn(g.axis, a)
+		// A number means another dimension in every array of a group.
+		if err == nil && member && g.unit != 0 && argument.IsNumber(g.axis) {
+			if ok, err := m.times.MayDescribe(cmd.Context(), at, a.DimensionNames(), axis); err != nil || !ok {
+				return -1, err
+			}
+		}
+		return axis, err
+	}
+	if member && m.times.Start != "" {
+		return -1, failure.BadUsage("--start does not say along which dimension the times are: give --axis, such as --axis time")
+	}
+	axis, err := m.times.AxisOf(cmd, a, at)
+	switch {
+	case err != nil || axis >= 0 && axis < a.Rank():
+		return axis, err
+	case member:
+		return -1, nil
+	}
+	if err := m.times.Check(cmd, g.unit, "--to"); err != nil {
+		return axis, err
+	}
+	if axis < 0 {
+		return axis, m.times.NoDimension(a.DimensionNames())
+	}
+	return argument.AxisIn("0", a)
+}
+
+// compaction returns what a goal means along an axis of an array.
+func (m *merging) compaction(cmd *cobra.Command, g *goal, at string, a *zarr.Array, axis int) (c regrid.Compaction, err error) {
+	c = g.Compaction
+	if c.Axis = axis; g.unit == 0 {
+		return c, nil
+	}
+	t, err := m.times.For(cmd, g.unit, "--to", a, at, axis)
 	if err != nil {
 		return c, err
 	}
-	c.Calendar, err = calendarBy(cmd, t, at, a.Shape()[c.Axis], g.unit)
+	c.Calendar, err = calendarBy(cmd, t, at, a, axis, g.unit)
 	return c, err
 }
 
@@ -173,17 +238,16 @@ func (g *goal) concerns(a *zarr.Array) bool {
 		_, err := argument.AxisIn(g.axis, a)
 		return err == nil
 	}
-	for _, name := range a.DimensionNames() {
-		if name == g.axis {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(a.DimensionNames(), g.axis)
 }
 
-// calendarBy returns where months or years begin along an axis of the given extent.
-func calendarBy(cmd *cobra.Command, t *growth.Times, location string, extent int64, unit calendar.Unit) (*regrid.Calendar, error) {
+// calendarBy returns where months or years begin along an axis of an array.
+func calendarBy(cmd *cobra.Command, t *growth.Times, location string, a *zarr.Array, axis int, unit calendar.Unit) (*regrid.Calendar, error) {
+	extent := a.Shape()[axis]
 	line, err := t.Timeline(cmd.Context(), unit, location, nil)
+	if err == nil {
+		err = line.Describes(a.DimensionNames(), axis)
+	}
 	if err != nil {
 		return nil, err
 	}

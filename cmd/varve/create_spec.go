@@ -94,6 +94,11 @@ func notNPY(file string, err error) error {
 // complete sets the fields of a specification for the other flags.
 func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (err error) {
 	s.ListAxes, s.IndexAtStart, s.Format = c.listed, c.index == "start", c.format
+	if s.DimensionNames == nil || c.names != "" {
+		if s.DimensionNames, err = facts.ParseNames(c.names); err != nil {
+			return failure.BadUsage("--dimension-names: %w", err)
+		}
+	}
 	if err := c.cut(cmd, location, s); err != nil {
 		return err
 	}
@@ -107,17 +112,12 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 	if s.KeyEncoding, err = keyEncoding(c.keys); err != nil {
 		return err
 	}
-	if s.DimensionNames == nil || c.names != "" {
-		if s.DimensionNames, err = facts.ParseNames(c.names); err != nil {
-			return failure.BadUsage("--dimension-names: %w", err)
-		}
-	}
 	if s.Attributes == nil || c.attributes != "" {
 		if s.Attributes, err = c.attributesJSON(); err != nil {
 			return err
 		}
 	}
-	return c.storeGrowth(cmd, s)
+	return c.storeGrowth(cmd, location, s)
 }
 
 // fillValue adds the fill value to a specification. In format 2 the word null means no
@@ -168,7 +168,7 @@ func (c *creation) cut(cmd *cobra.Command, location string, spec *zarr.Spec) err
 		return err
 	}
 	read := func(name string) ([]byte, error) { return localfile.ReadAll(cmd, name) }
-	at := chunking.Site{Location: location, Times: &c.times, ReadFile: read, Options: session.GridOptions(cmd)}
+	at := chunking.Site{Location: location, Names: spec.DimensionNames, Times: &c.times, ReadFile: read, Options: session.GridOptions(cmd)}
 	if c.shards == "" {
 		if spec.Grid, err = s.Shards.Grid(cmd.Context(), spec.Shape, spec.Type, at); err != nil {
 			return err
@@ -234,7 +234,7 @@ func (c *creation) chain(t dtype.Type) ([]metadata.Extension, error) {
 
 // storeGrowth adds the policy of --grow to the attributes of a new array. If the policy
 // is among --attributes, it checks that the array can follow it.
-func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
+func (c *creation) storeGrowth(cmd *cobra.Command, location string, s *zarr.Spec) error {
 	object, _ := s.Attributes.(json.RawMessage)
 	if len(object) == 0 {
 		object = json.RawMessage("{}")
@@ -254,12 +254,22 @@ func (c *creation) storeGrowth(cmd *cobra.Command, s *zarr.Spec) error {
 	if err != nil {
 		return failure.BadUsage("--grow %s: %w", c.grow, err)
 	}
-	if err := growth.GrowsBy(s, p); err != nil {
-		return err
-	}
 	v := growth.Stored{Policy: c.grow}
+	axis := 0
 	if p.Unit != 0 {
+		if axis, err = c.times.Axis(cmd.Context(), location, s.DimensionNames); err != nil {
+			return err
+		}
+		if axis < 0 {
+			return c.times.NoDimension(s.DimensionNames)
+		}
+		if axis > 0 {
+			v.Axis = output.Text(s.DimensionNames[axis])
+		}
 		v.Time, v.Start, v.Step, v.Calendar = c.times.Coordinate, c.times.Start, c.times.Step, c.times.Calendar
+	}
+	if err := growth.GrowsBy(s, p, axis); err != nil {
+		return err
 	}
 	// A stored location would be wrong after the store was moved or copied.
 	if strings.Contains(v.Time, "/") {

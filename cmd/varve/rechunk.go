@@ -72,15 +72,54 @@ be the best. The metadata name one of them, and every reader of blosc reads them
 		if err := r.checkFollow(args); err != nil {
 			return err
 		}
-		if r.chunks+r.shards+r.codecs+r.compressor+r.fill+r.keys == "" && len(args) == 1 {
+		if r.isEmpty() && len(args) == 1 {
 			return failure.BadUsage("say what is to change: --chunks, --shards, --codecs, --compressor, --fill or --chunk-key-encoding")
 		}
 		if err := flagtext.Exclusive(cmd, "codecs", "compressor"); err != nil {
 			return err
 		}
-		return r.run(cmd, args, func(at string, a *zarr.Array) (regrid.Request, error) { return r.request(cmd, at, a) })
+		return r.run(cmd, args, func(at string, a *zarr.Array) (regrid.Request, error) {
+			if at == args[0] {
+				return r.request(cmd, at, a)
+			}
+			return r.member(cmd, at, a)
+		})
 	}
 	return c
+}
+
+// member returns what is wanted of an array of a group. One without the axis of the times
+// keeps its chunks if a calendar cuts that.
+func (r *rechunking) member(cmd *cobra.Command, location string, a *zarr.Array) (regrid.Request, error) {
+	rest := *r
+	for _, text := range []*string{&rest.chunks, &rest.shards} {
+		c, err := chunking.Parse(*text)
+		if err != nil || !c.FollowsTimes() {
+			continue // a wrong text is reported later
+		}
+		if a.Rank() == 0 {
+			*text = ""
+			continue
+		}
+		if r.times.Start != "" {
+			return nil, failure.BadUsage("--start does not say which dimension of the arrays has the times: name one array, or give --time COORD")
+		}
+		switch axis, err := r.times.AxisOf(cmd, a, location); {
+		case err != nil:
+			return nil, err
+		case axis < 0 && r.times.Coordinate != "":
+			*text = ""
+		}
+	}
+	if rest.chunks+rest.shards == "" && r.chunks+r.shards != "" && rest.isEmpty() {
+		return nil, nil
+	}
+	return rest.request(cmd, location, a)
+}
+
+// isEmpty reports whether nothing is to change.
+func (r *rechunking) isEmpty() bool {
+	return r.chunks+r.shards+r.codecs+r.compressor+r.fill+r.keys == ""
 }
 
 // request returns what is wanted of an array.
@@ -237,23 +276,29 @@ func (r *rechunking) grid(cmd *cobra.Command, location string, a *zarr.Array, wa
 	if err != nil {
 		return nil, failure.BadUsage("--%s: %w", flag, err)
 	}
-	c.Flag = flag
+	c.Flag = "--" + flag
 	r.calendar = ""
 	if unit := c.Unit(); unit != 0 {
 		r.calendar = "calendar:" + unit.String()
 	}
-	times, err := r.times.For(cmd, c.Unit(), "--"+flag, a, location, c.CalendarAxis())
+	axis := c.CalendarAxis()
+	if c.FollowsTimes() {
+		if axis, err = r.times.AxisOf(cmd, a, location); err != nil {
+			return nil, err
+		}
+	}
+	times, err := r.times.For(cmd, c.Unit(), c.Flag, a, location, max(0, axis))
 	if err != nil {
 		return nil, err
 	}
 	read := func(name string) ([]byte, error) { return localfile.ReadAll(cmd, name) }
-	at := chunking.Site{Location: location, Times: times, ReadFile: read, Options: session.GridOptions(cmd)}
+	at := chunking.Site{Location: location, Names: a.DimensionNames(), Times: times, ReadFile: read, Options: session.GridOptions(cmd)}
 	shape, err := want.Shape(a.Shape())
 	if err != nil {
 		return nil, err
 	}
 	if want.Region != nil && c.Unit() != 0 {
-		return nil, failure.BadUsage("--%s calendar:… does not go with --select: give the lengths of chunks", flag)
+		return nil, failure.BadUsage("%s calendar:… does not go with --select: give the lengths of chunks", c.Flag)
 	}
 	return c.Grid(cmd.Context(), shape, a.Type(), at)
 }

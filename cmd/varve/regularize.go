@@ -38,14 +38,18 @@ which, and --dry-run changes nothing.
 	var chunks string
 	flagtext.Var(c.Flags(), &chunks, "chunks", "", "the `CHUNKS`, one length per axis, such as 365,72,72", flagtext.Syntax(chunking.Parse))
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		parsed, err := chunking.Parse(chunks)
+		switch {
+		case chunks == "":
+		case err != nil:
+			return failure.BadUsage("--chunks: %w", err)
+		case parsed.Lengths == "" || parsed.Trimmed:
+			return failure.BadUsage("--chunks %s: regular chunks have one length per axis, such as 365,72,72; varve rechunk takes other forms", phrase.Shorten(chunks, 40))
+		}
 		return r.run(cmd, args, func(location string, a *zarr.Array) (regrid.Request, error) {
 			if chunks == "" {
 				want := regrid.Regularization{Target: regularBytes}
 				return want, noteProposal(cmd, location, a, want)
-			}
-			parsed, err := chunking.Parse(chunks)
-			if err != nil {
-				return nil, failure.BadUsage("--chunks: %w", err)
 			}
 			chunk, err := parsed.Steps(a.Shape())
 			if err != nil {

@@ -234,12 +234,16 @@ func touchedBy(g *grid.Grid, after []int64) int64 {
 	return all - rest
 }
 
-// policies returns the growth of all axes of an array. A calendar policy applies to axis
-// 0, and a stored policy to its own axis; other axes then follow append-one.
+// policies returns the growth of all axes of an array. A calendar policy applies to the
+// axis of its times, and a stored policy to its own axis; other axes then follow
+// append-one.
 func policies(c *growth.Change, cmd *cobra.Command, p growth.Policy, location string, a *zarr.Array, to []int64) ([]grid.Growth, error) {
 	_, axis, _, err := growth.Of(a)
 	if err != nil || cmd.Flags().Changed("grow") {
 		axis = 0 // Along reports an invalid attribute if it is needed
+		if axis, err = c.CalendarAxis(cmd, p, a, location); err != nil {
+			return nil, err
+		}
 	}
 	shape := a.Shape()
 	shrinks := len(to) == len(shape) && axis < len(shape) && to[axis] <= shape[axis]
@@ -265,6 +269,9 @@ func policies(c *growth.Change, cmd *cobra.Command, p growth.Policy, location st
 		return nil, nil // do not read times that the change may be about to remove
 	}
 	l, err := when.Timeline(cmd.Context(), p.Unit, location, nil)
+	if err == nil {
+		err = l.Describes(a.DimensionNames(), axis)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -35,10 +35,11 @@ const Help = `CHUNKS say how the axes are cut:
   10                  chunks of 10 elements along every axis; -1 is the whole axis
   10,20               one entry per axis: chunks of 10 and 20; also [10,20]
   [[10,20,30],25]     lists of lengths and of runs [length, count], for axes with chunks of different lengths
-  calendar:month      one chunk per month along axis 0, or calendar:year; the other axes are not cut. The times come
-                      from a coordinate in CF units (--time COORD), or from --start, the DATE of element 0, --step
-                      and --calendar. COORD is the name of an array in the same group; with a slash, it is a NODE.
-                      The chunk of the last month has the full length, and appends fill it.
+  calendar:month      one chunk per month along the axis of the times, or calendar:year; the other axes are not cut.
+                      The times come from a coordinate in CF units (--time COORD), along the axis of its dimension,
+                      or from --start, the DATE of element 0, --step and --calendar, along axis 0. COORD is the name
+                      of an array in the same group; with a slash, it is a NODE. The chunk of the last month has the
+                      full length, and appends fill it.
   groups:FILE         one chunk per group along axis 0; the other axes are not cut. FILE is a .npy file, a JSON list,
                       or text with one entry per line. The entries are sorted labels, one per element, or counts,
                       one per group, whose sum is the length of the axis.
@@ -232,6 +233,10 @@ func (c Chunking) CalendarAxis() int {
 	return max(0, slices.IndexFunc(c.Axes, func(a axisText) bool { return a.unit != 0 }))
 }
 
+// FollowsTimes reports whether the axis of the times is cut by a calendar, whichever that
+// is.
+func (c Chunking) FollowsTimes() bool { return c.whole && c.Unit() != 0 }
+
 // Unit returns the calendar unit of the first axis that has one, or 0.
 func (c Chunking) Unit() calendar.Unit {
 	for _, a := range c.Axes {
@@ -248,6 +253,7 @@ type fileReader func(name string) ([]byte, error)
 // Site is the place of a new array, and the sources of its chunks.
 type Site struct {
 	Location string
+	Names    []string // of the dimensions; nil if they have none
 	Times    *growth.Times
 	ReadFile fileReader
 	Options  grid.ParseOptions
@@ -351,15 +357,26 @@ func (c Chunking) cutAxes(ctx context.Context, shape []int64, at Site) (*grid.Gr
 	if n := len(c.Axes); n > len(shape) || n < len(shape) && !c.whole {
 		return nil, fmt.Errorf("%s for %s", phrase.Plural(int64(n), "entry"), phrase.Plural(int64(len(shape)), "axis"))
 	}
+	first := 0
+	if c.FollowsTimes() {
+		var err error
+		if first, err = at.Times.Axis(ctx, at.Location, at.Names); err != nil {
+			return nil, err
+		}
+		if first < 0 {
+			return nil, at.Times.NoDimension(at.Names)
+		}
+	}
 	cuts := make([]grid.Cut, len(shape))
 	for i, n := range shape {
 		cuts[i] = grid.Every(max(1, n))
-		// A single word is about axis 0. The other axes stay whole.
-		if i >= len(c.Axes) {
+		// A single word is about the axis of the times, or axis 0. The other axes stay
+		// whole.
+		if i < first || i-first >= len(c.Axes) {
 			continue
 		}
 		var err error
-		if cuts[i], err = c.Axes[i].cut(ctx, n, at); err != nil {
+		if cuts[i], err = c.Axes[i-first].cut(ctx, i, n, at); err != nil {
 			return nil, &grid.AxisError{Axis: i, Err: err}
 		}
 	}
@@ -367,12 +384,15 @@ func (c Chunking) cutAxes(ctx context.Context, shape []int64, at Site) (*grid.Gr
 }
 
 // cut cuts an axis of the given extent.
-func (a axisText) cut(ctx context.Context, extent int64, at Site) (grid.Cut, error) {
+func (a axisText) cut(ctx context.Context, axis int, extent int64, at Site) (grid.Cut, error) {
 	switch {
 	case a.unit != 0:
 		l, err := at.Times.Timeline(ctx, a.unit, at.Location, nil)
+		if err == nil {
+			err = l.Describes(at.Names, axis)
+		}
 		if err != nil {
-			return grid.Cut{}, err
+			return grid.Cut{}, bare(err)
 		}
 		b, err := l.Buckets(extent)
 		if err != nil {
@@ -394,13 +414,17 @@ func (a axisText) cut(ctx context.Context, extent int64, at Site) (grid.Cut, err
 	}
 	cuts, err := grid.ParseCuts([]int64{extent}, "["+a.length+"]")
 	if err != nil {
-		// This list has one axis, so the error says axis 0. The caller knows the right
-		// one.
-		var on *grid.AxisError
-		if errors.As(err, &on) {
-			err = on.Err
-		}
-		return grid.Cut{}, err
+		// This list has one axis, so the error says axis 0.
+		return grid.Cut{}, bare(err)
 	}
 	return cuts[0], nil
+}
+
+// bare returns an error without its axis. The caller adds the right one.
+func bare(err error) error {
+	var on *grid.AxisError
+	if errors.As(err, &on) {
+		return on.Err
+	}
+	return err
 }

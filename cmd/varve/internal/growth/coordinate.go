@@ -28,6 +28,8 @@ type coordinate struct {
 	whole []int64   // of integers
 	reals []float64 // of floating-point numbers and of packed numbers
 	own   int       // elements of the array; the rest is about to be appended
+
+	dimension dimension
 }
 
 // readCoordinate reads the array at a location, which must be a time coordinate of the CF
@@ -59,7 +61,7 @@ func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*c
 
 // newCoordinate returns the coordinate for an array, without its numbers.
 func newCoordinate(ctx context.Context, location string, a *zarr.Array) (*coordinate, error) {
-	c := &coordinate{name: location}
+	c := &coordinate{name: location, dimension: dimensionOf(location, a)}
 	switch {
 	case a.Rank() != 1:
 		return nil, failure.BadArgument("--time %s: a coordinate must have one axis, but it has shape %v", location, a.Shape())

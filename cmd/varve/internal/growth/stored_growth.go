@@ -21,7 +21,8 @@ import (
 
 // StoredText explains the attribute in the help of commands.
 const StoredText = `create --grow stores the policy with the array, in the attribute varve:growth, as {"policy": "calendar:month", "time": "time"}.
-append and resize use it unless --grow is given. It is for axis 0, or for the axis in its member "axis".`
+append and resize use it unless --grow is given. It is for axis 0, or for the axis in its member "axis", which create adds
+for a calendar if the times are along another axis.`
 
 // Stored is the value of the attribute varve:growth.
 type Stored struct {
@@ -171,13 +172,13 @@ func Followable(value []byte) error {
 	return err
 }
 
-// GrowsBy returns an error if a policy cannot be that of axis 0.
-func GrowsBy(s *zarr.Spec, p Policy) error {
+// GrowsBy returns an error if a policy cannot be that of an axis.
+func GrowsBy(s *zarr.Spec, p Policy, axis int) error {
 	if len(s.Shape) == 0 {
 		return failure.BadArgument("--grow: the array has no axis")
 	}
-	if s.Grid != nil && s.Grid.Axis(0).IsRegular() && !p.follows() {
-		return failure.OnAxis(0, "--grow: its chunks have one length and follow the extent: list them (--chunks '[[…], …]', calendar:month)")
+	if s.Grid != nil && axis < len(s.Shape) && s.Grid.Axis(axis).IsRegular() && !p.follows() {
+		return failure.OnAxis(axis, "--grow: its chunks have one length and follow the extent: list them (--chunks '[[…], …]', calendar:month)")
 	}
 	return nil
 }

@@ -63,10 +63,9 @@ func (t *Times) Check(cmd *cobra.Command, unit calendar.Unit, flag string) error
 }
 
 // For returns the times along an axis of an array: those of the flags or, without any,
-// those that are stored with its growth policy.
+// those that are stored with its growth policy. The axis must be the one they describe.
 func (t *Times) For(cmd *cobra.Command, unit calendar.Unit, flag string, a *zarr.Array, location string, axis int) (*Times, error) {
-	f := cmd.Flags()
-	if unit == 0 || f.Changed("time") || f.Changed("start") || f.Changed("step") || f.Changed("calendar") {
+	if unit == 0 || t.given(cmd) {
 		return t, t.Check(cmd, unit, flag)
 	}
 	s, along, found, err := Of(a)
