@@ -4,6 +4,7 @@ package filter
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
@@ -121,7 +123,28 @@ func (r *array) recut(is grid.Axis) (*metadata.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.source.Document().Recut(shape, snapshot.GridExtension(g, 0))
+	doc, err := r.source.Document().Recut(shape, snapshot.GridExtension(g, 0))
+	if err != nil {
+		return nil, err
+	}
+	return withoutStart(doc)
+}
+
+// withoutStart removes a stored growth policy whose times are counted from a start with
+// one step. The rows that are kept have no step, so they would begin months elsewhere.
+func withoutStart(doc *metadata.Array) (*metadata.Array, error) {
+	raw, found, err := metadata.Attribute(doc.Attributes, own.Growth)
+	var stored struct {
+		Start string `json:"start"`
+	}
+	if err != nil || !found || json.Unmarshal(raw, &stored) != nil || stored.Start == "" {
+		return doc, nil
+	}
+	object, err := metadata.UnsetAttribute(doc.Attributes, own.Growth)
+	if err != nil {
+		return nil, err
+	}
+	return doc.WithAttributes(object)
 }
 
 // confirm returns an error if the source has changed since it was opened, except by

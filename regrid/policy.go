@@ -32,6 +32,8 @@ type policies struct {
 	keeps bool
 	// calendar is the policy that the new chunks follow, such as calendar:year, or "".
 	calendar string
+	// moved are the edges that the request moves.
+	moved shift
 }
 
 // edit returns attributes with the policy that fits the new grid, and says what it has
@@ -55,7 +57,19 @@ func (p *policies) edit(attributes []byte) (edited []byte, note string, err erro
 	policy := p.fate(axis, stored.Policy)
 	switch policy {
 	case stored.Policy:
-		return attributes, "", nil
+		if axis != p.moved.axis {
+			return attributes, "", nil
+		}
+		raw, note, err = p.moved.restart(raw)
+		switch {
+		case err != nil || note == "":
+			return attributes, "", err
+		case raw == nil:
+			edited, err = metadata.UnsetAttribute(attributes, own.Growth)
+		default:
+			edited, err = metadata.SetAttribute(attributes, own.Growth, raw)
+		}
+		return edited, note, err
 	case "":
 		edited, err = metadata.UnsetAttribute(attributes, own.Growth)
 		return edited, fmt.Sprintf("attribute %s, %.80s, is removed: the new chunks do not follow it", own.Growth, stored.Policy), err
@@ -71,15 +85,21 @@ func (p *policies) edit(attributes []byte) (edited []byte, note string, err erro
 }
 
 // policies returns what becomes of the stored policy by this re-gridding.
-func (s *session) policies(was, is *snapshot.Array) *policies {
+func (s *session) policies(was, is *snapshot.Array) (*policies, error) {
 	p := &policies{was: was, is: is, keeps: true}
+	if r, ok := bare(s.request).(shifts); ok {
+		var err error
+		if p.moved, err = r.shift(was); err != nil {
+			return nil, err
+		}
+	}
 	switch r := bare(s.request).(type) {
 	case Regularization:
 		p.keeps = false
 	case Rechunking:
 		p.keeps, p.calendar = false, r.Calendar
 	}
-	return p
+	return p, nil
 }
 
 // fitPolicy gives the new document the policy that fits it.
@@ -116,7 +136,11 @@ func (w *work) fitAttributes(ctx context.Context) error {
 	}
 	w.report.Policy = w.policy
 	return w.SetAttributes(ctx, func(object []byte) ([]byte, error) {
-		edited, _, err := w.policies(w.old, w.next).edit(object)
+		p, err := w.policies(w.old, w.next)
+		if err != nil {
+			return nil, err
+		}
+		edited, _, err := p.edit(object)
 		return edited, err
 	})
 }
@@ -214,7 +238,10 @@ func growthOf(attributes []byte) json.RawMessage {
 func (p *policies) reverted(attributes []byte, last *lineage.Record) ([]byte, error) {
 	if !likeness.Same(growthOf(attributes), last.GrowthAfter) {
 		edited, _, err := p.edit(attributes)
-		return edited, err
+		if err != nil {
+			return nil, err
+		}
+		return revertedStart(edited, last.GrowthBefore, last.GrowthAfter)
 	}
 	switch {
 	case likeness.Same(last.GrowthBefore, last.GrowthAfter):

@@ -75,7 +75,11 @@ func (s *session) workWith(old *snapshot.Array, keys metadata.KeyEncoding) (*wor
 	if err != nil {
 		return nil, fmt.Errorf("the new grid: %w", err)
 	}
-	policy, err := s.policies(old, next).fitPolicy()
+	policies, err := s.policies(old, next)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := policies.fitPolicy()
 	if err != nil {
 		return nil, err
 	}

@@ -81,6 +81,37 @@ func (s Steps) At(i int64) (Instant, error) {
 	return Instant{s.calendar.dayOf(month, s.calendar.date(s.start.Day).Day), s.start.Nano}, err
 }
 
+// From returns the times of the elements from element i on, which becomes element 0. It
+// also takes a negative i, for elements before the first one. If a step has months, and
+// the month of element i is too short for the day of the start, the new start is its last
+// day. The error wraps [ErrInvalid] if s is zero, or [ErrOverflow].
+func (s Steps) From(i int64) (Steps, error) {
+	if i >= 0 {
+		at, err := s.At(i)
+		if err != nil {
+			return Steps{}, err
+		}
+		return NewSteps(at, s.step, s.calendar)
+	}
+	if err := s.step.check(); err != nil {
+		return Steps{}, err
+	}
+	if s.step.Months == 0 {
+		at, ok := s.start.plus(i, int64(s.step.Length))
+		if !ok {
+			return Steps{}, s.overflow(i)
+		}
+		return NewSteps(at, s.step, s.calendar)
+	}
+	first := s.calendar.month(s.start.Day)
+	// The last condition keeps day numbers in range.
+	if i < -maxMonths/s.step.Months || first+i*s.step.Months <= -maxDay/31 {
+		return Steps{}, s.overflow(i)
+	}
+	day := s.calendar.dayOf(first+i*s.step.Months, s.calendar.date(s.start.Day).Day)
+	return NewSteps(Instant{day, s.start.Nano}, s.step, s.calendar)
+}
+
 // next returns the smallest index above i whose element begins a new bucket.
 func (s Steps) next(i int64, unit Unit) (int64, error) {
 	month, err := s.month(i)

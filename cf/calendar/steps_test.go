@@ -363,3 +363,39 @@ func TestUnaligned(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+// TestStepsFrom moves the start of drawn times forwards and backwards. Elements keep their
+// times, except for steps of months after a start that a month is too short for.
+func TestStepsFrom(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.SampledFrom([]string{"1d", "6h", "1mo", "7mo", "90s"}).Draw(t, "step")
+		name := rapid.SampledFrom([]string{"standard", "noleap", "360_day"}).Draw(t, "calendar")
+		s, err := ParseSteps(rapid.SampledFrom([]string{"2020-01-28", "1582-10-01T06:00", "0001-01-01"}).Draw(t, "start"), text, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		by, i := rapid.Int64Range(-4000, 4000).Draw(t, "by"), rapid.Int64Range(0, 4000).Draw(t, "element")
+		moved, err := s.From(by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := moved.At(i + 4000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, err := s.At(by + i + 4000); err != nil || got != want {
+			t.Errorf("element %d of %v is at %v, want %v (%v)", i, moved, got, want, err)
+		}
+		if back, err := moved.From(-by); err != nil || back != s {
+			t.Errorf("back to %v (%v), want %v", back, err, s)
+		}
+	})
+	if s, err := ParseSteps("2020-01-01", "1d", ""); err != nil {
+		t.Error(err)
+	} else if _, err := s.From(math.MinInt64); !errors.Is(err, ErrOverflow) {
+		t.Error(err)
+	}
+	if _, err := (Steps{}).From(-1); !errors.Is(err, ErrInvalid) {
+		t.Error(err)
+	}
+}

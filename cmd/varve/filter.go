@@ -58,7 +58,7 @@ sparse matrices of AnnData, which take a --mask without --axis.
 Each chunk of the result holds what one chunk of SRC keeps, so along the dimension chunks have listed lengths, which not
 all programs can read; varve regularize changes that. Chunks that are kept whole are copied as they are encoded, and those
 of which nothing is kept are left out; neither are decoded. Rows that fill no inner chunk move to the next shard. Arrays
-of format 2 get full chunks of one length.
+of format 2 get full chunks of one length. A stored growth policy whose times are counted from a start is left out.
 
 SRC may grow meanwhile: the result has the rows that were there in the beginning. The documents are stored last, so an
 interrupted command leaves nothing that is visible. Repeat it: it goes on. What is finished stays as long as the chunks of

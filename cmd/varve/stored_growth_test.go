@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -205,5 +206,65 @@ func TestStoredTimes(t *testing.T) {
 	}
 	if _, errs, status := execute(t, "", "compact", a, "--axis", "1", "--to", "calendar:month"); status != 2 || !strings.Contains(errs, "needs the times") {
 		t.Errorf("status %d, %s", status, errs)
+	}
+}
+
+// TestStoredStart moves the first element of an array whose months count from a stored
+// start. Days that are appended later still begin chunks with their months.
+func TestStoredStart(t *testing.T) {
+	for _, c := range []struct {
+		change []string // without the node
+		more   int
+		want   string
+		start  string
+	}{
+		{nil, 30, "[[31,29,31]]", "2024-01-01"},
+		{[]string{"drop", "--axis", "0", "--range", "0:31", "--yes"}, 30, "[[29,31]]", "2024-02-01"},
+		{[]string{"drop", "--axis", "0", "--range", ":10", "--yes"}, 30, "[[21,29,31]]", "2024-01-11"},
+		{[]string{"drop", "--axis", "0", "--range", "3:5", "--yes"}, 30, "[[29,29,31]]", "2024-01-03"},
+		{[]string{"drop", "--axis", "0", "--range", "31:60", "--yes"}, 29, "[[31,29]]", "2024-01-01"},
+		{[]string{"insert", "--axis", "0", "--at", "0"}, 30, "[[2,31,29,31]]", "2023-12-30"},
+	} {
+		node := newNode(t, "--shape", "60", "--dtype", "int8", "--chunks", "calendar:month", "--grow", "calendar:month", "--start", "2024-01-01", "--step", "1d")
+		note := ""
+		if c.change != nil {
+			_, stderr, status := execute(t, "xx", append([]string{c.change[0], node}, c.change[1:]...)...)
+			if note = stderr; status != 0 {
+				t.Errorf("%v: status %d, %s", c.change, status, stderr)
+			}
+		}
+		if moves := c.start != "2024-01-01"; moves != strings.Contains(note, "its start, 2024-01-01, is now "+c.start) {
+			t.Errorf("%v: %q", c.change, note)
+		}
+		must(t, strings.Repeat("x", c.more), "append", node)
+		if got := chunkShapes(t, node); expanded(t, got) != expanded(t, c.want) {
+			t.Errorf("%v: %s, want %s", c.change, got, c.want)
+		}
+		if got := must(t, "", "attrs", node); !strings.Contains(got, `"start": "`+c.start+`"`) {
+			t.Errorf("%v: %s, want the start %s", c.change, got, c.start)
+		}
+	}
+}
+
+// TestFilterStart leaves a calendar that is counted from a start out of filtered rows,
+// and keeps other policies.
+func TestFilterStart(t *testing.T) {
+	mask := files(t, "")[0]
+	for _, c := range []struct {
+		flags []string
+		keeps bool
+	}{
+		{[]string{"--grow", "calendar:month", "--start", "2024-01-01", "--step", "1d"}, false},
+		{[]string{"--grow", "fixed:2"}, true},
+	} {
+		node := newNode(t, append([]string{"--shape", "4", "--dtype", "int8", "--chunks", "[[2,2]]"}, c.flags...)...)
+		if err := os.WriteFile(mask, []byte{1, 0, 1, 1}, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(t.TempDir(), "to.zarr")
+		must(t, "", "filter", node, to, "--mask", mask)
+		if got := must(t, "", "attrs", to); strings.Contains(got, "varve:growth") != c.keeps {
+			t.Errorf("%v: %s", c.flags, got)
+		}
 	}
 }
