@@ -26,3 +26,16 @@ func (e *LabelError) Error() string { return fmt.Sprintf("no element is %q", e.L
 
 // Unwrap returns [zarr.ErrInvalidArgument].
 func (e *LabelError) Unwrap() error { return zarr.ErrInvalidArgument }
+
+// ErrEmptyRange means that no element of a coordinate is in the range of values that
+// [Lookup] was given. It wraps [zarr.ErrInvalidArgument].
+var ErrEmptyRange = fmt.Errorf("%w: no element is in the range", zarr.ErrInvalidArgument)
+
+// emptyRange is an [ErrEmptyRange] with another text.
+type emptyRange string
+
+// Error returns the text.
+func (e emptyRange) Error() string { return string(e) }
+
+// Unwrap returns [ErrEmptyRange].
+func (e emptyRange) Unwrap() error { return ErrEmptyRange }

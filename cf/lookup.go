@@ -29,7 +29,8 @@ import (
 // 6h or 1d12h.
 //
 // If no element matches or a value is malformed, the error wraps
-// [zarr.ErrInvalidArgument].
+// [zarr.ErrInvalidArgument]. If no element is in a range, a month or a year, it wraps
+// [ErrEmptyRange].
 func Lookup(ctx context.Context, a *zarr.Array, dimension string, v selection.Values) (item selection.Item, err error) {
 	c, err := Coordinate(ctx, a, dimension)
 	if err != nil {

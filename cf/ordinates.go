@@ -40,7 +40,10 @@ func (o *ordinates[T]) add(value T, ok bool) {
 
 // find returns the elements that v selects. parse returns the span of a value.
 func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], error)) (item selection.Item, err error) {
-	if len(o.values) == len(o.missing) {
+	switch {
+	case len(o.values) == 0:
+		return item, emptyRange("it has no elements")
+	case len(o.values) == len(o.missing):
 		return item, invalid("all of its elements are missing")
 	}
 	if !v.IsRange() {
@@ -120,7 +123,7 @@ func dotsMeant[T any](err error, text string, parse func(string) (span[T], error
 
 // within returns the elements in a span. name is the span as the user wrote it.
 func (o *ordinates[T]) within(s span[T], name string) (start, stop int, err error) {
-	if start, stop, err = o.between(&s, &s); !errors.Is(err, errEmpty) {
+	if start, stop, err = o.between(&s, &s); !errors.Is(err, ErrEmptyRange) {
 		return start, stop, err
 	}
 	near := 0
@@ -129,11 +132,8 @@ func (o *ordinates[T]) within(s span[T], name string) (start, stop int, err erro
 			near = i
 		}
 	}
-	return 0, 0, invalid("no element is in %s; the nearest, %d, is %s", name, near, o.text(o.values[near]))
+	return 0, 0, emptyRange(fmt.Sprintf("no element is in %s; the nearest, %d, is %s", name, near, o.text(o.values[near])))
 }
-
-// errEmpty reports that a range contains no elements.
-var errEmpty = errors.New("no element is in the range")
 
 // between returns the elements between two bounds. A nil bound is open. The values of
 // the coordinate must rise or fall. If they fall, the bounds may be in either order. If
@@ -163,7 +163,7 @@ func (o *ordinates[T]) between(from, to *span[T]) (start, stop int, err error) {
 		stop = sort.Search(n, above)
 	}
 	if start >= stop {
-		return 0, 0, invalid("%w; the values go from %s to %s", errEmpty, o.text(o.values[0]), o.text(o.values[n-1]))
+		return 0, 0, emptyRange(fmt.Sprintf("no element is in the range; the values go from %s to %s", o.text(o.values[0]), o.text(o.values[n-1])))
 	}
 	return start, stop, nil
 }

@@ -364,8 +364,8 @@ func TestUnaligned(t *testing.T) {
 	}
 }
 
-// TestStepsFrom moves the start of drawn times forwards and backwards. Elements keep their
-// times, except for steps of months after a start that a month is too short for.
+// TestStepsFrom moves the start of drawn times forwards and backwards. Elements keep
+// their times. Each month has the day of the start, so steps of months are exact, too.
 func TestStepsFrom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SampledFrom([]string{"1d", "6h", "1mo", "7mo", "90s"}).Draw(t, "step")

@@ -3,15 +3,18 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/regrid"
@@ -23,6 +26,7 @@ type dropping struct {
 	text string
 	sel  *string
 	yes  bool
+	told bool // that no element is in the range
 }
 
 // movingHelp explains what drop and insert have in common.
@@ -44,8 +48,9 @@ func newDropCommand() *cobra.Command {
 of a rolling window. What follows the range moves up. Before that, drop asks on a terminal, and needs --yes elsewhere.
 
 The range means the elements at the time when the command begins. If another command drops or inserts elements first,
-it fails. LO is part of the range and HI is not; either may be left out. --select names the range of one dimension by
-positions or, with two dots, by coordinate values, both ends included. It then means the same when the command is repeated.
+it fails. LO is part of the range and HI is not; one of them may be left out, as in :31. --select names the range of one
+dimension by positions or, with two dots, by coordinate values, both ends included. It then means the same when the command
+is repeated: if no element is in the range any more, there is nothing to do, which the command says, and its status is 0.
 
 ` + movingHelp + `
 
@@ -79,8 +84,16 @@ func (d *dropping) ends() (low, high int64, err error) {
 		ok = ok && err == nil && n >= 0
 		return n
 	}
-	if low, high = end(a), end(b); !ok || low < 0 && high < 0 {
-		return 0, 0, failure.BadUsage("--range %s: give two positions, as in --range 0:31", phrase.Word(d.text))
+	low, high = end(a), end(b)
+	switch {
+	case d.text == "":
+		return 0, 0, failure.BadUsage("say what to drop, as in --range 0:31 or --select time=..2024-12-31")
+	case !ok:
+		return 0, 0, failure.BadUsage("--range %s: give two positions, as in --range 0:31, or one, as in :31 or 31:", phrase.Word(d.text))
+	case low < 0 && high < 0:
+		return 0, 0, failure.BadUsage("--range : is everything: give at least one end, as in --range 0: if that is meant")
+	case high >= 0 && high < low:
+		return 0, 0, failure.BadUsage("--range %s ends before it begins", phrase.Word(d.text))
 	}
 	return max(0, low), high, nil
 }
@@ -88,8 +101,24 @@ func (d *dropping) ends() (low, high int64, err error) {
 // selected returns the range of --select along the axis of an array.
 func (d *dropping) selected(cmd *cobra.Command, one *moved) (r grid.Interval, err error) {
 	v, err := source.Selected(cmd.Context(), one.array, *d.sel)
-	if err != nil {
+	_, value, _ := strings.Cut(*d.sel, "=")
+	isRange := strings.Contains(value, "..") || strings.Contains(value, ":")
+	switch {
+	case errors.Is(err, cf.ErrEmptyRange):
+		// An earlier run has probably dropped it.
+		if !d.told {
+			session.Remark(cmd, one.location, "nothing to drop: "+failure.OneLine(err))
+		}
+		d.told = true
+		return r, nil
+	case err != nil && isRange:
 		return r, err
+	case !isRange && (err != nil || v.Rank() < one.array.Rank()):
+		how := *d.sel + ".." + strings.TrimSpace(value) // it means the same when it is repeated
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil && n < 1000 {
+			how = fmt.Sprintf("%s:%d", *d.sel, n+1) // an index
+		}
+		return r, failure.BadArgument("--select %s: give one range of one dimension, such as %s", phrase.Word(*d.sel), how)
 	}
 	box, ok := boxOf(v.Selection())
 	for i, n := range one.array.Shape() {
@@ -143,7 +172,7 @@ func (d *dropping) run(cmd *cobra.Command, location string) error {
 			return err
 		}
 	}
-	if !d.dry && !d.yes {
+	if !d.dry && !d.yes && elements > 0 {
 		// Report before the question what would fail after it.
 		if err := d.rehearse(cmd, list); err != nil {
 			return err

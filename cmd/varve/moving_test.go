@@ -77,7 +77,7 @@ func TestDropRange(t *testing.T) {
 		{[]string{"--range", "1:3"}, 1, "only whole chunks of 3 move: --unlock permits"},
 		{[]string{"--range", "0:10", "--unlock"}, 1, "there are 9"},
 		{[]string{"--range", "3"}, 2, "--range 0:31"},
-		{[]string{"--range", ":"}, 2, "--range 0:31"},
+		{[]string{"--range", ":"}, 2, "give at least one end, as in --range 0:"},
 		{[]string{"--range", "-3:"}, 2, "--range 0:31"},
 		{nil, 2, "--range"},
 		{[]string{"--range", "0:3", "--axis", "2"}, 1, "axis 2"},
@@ -247,7 +247,7 @@ func TestDropSelected(t *testing.T) {
 	}{
 		{[]string{"time=1:3,x=0"}, 1, "one range of one dimension"}, {[]string{"time=::2"}, 1, "one range of one dimension"},
 		{[]string{"time=3"}, 1, "one range of one dimension"}, {[]string{"time=2:1"}, 1, "one range of one dimension"},
-		{[]string{"y=0:1"}, 1, "the dimensions are time, x"}, {[]string{"time=..2000-01-01"}, 1, "no element is in the range"},
+		{[]string{"y=0:1"}, 1, "the dimensions are time, x"}, {[]string{"time=..2000-01-01"}, 0, "nothing to drop"},
 		{[]string{"0:1"}, 2, "--select time=0:31"}, {[]string{"time=0:1", "--range", "0:1"}, 2, "takes the place of --axis and --range"},
 	} {
 		if _, errs, status := execute(t, "", append([]string{"drop", group, "--yes", "--select"}, c.args...)...); status != c.status || !strings.Contains(errs, c.words) {
