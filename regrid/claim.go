@@ -160,7 +160,7 @@ func (s *session) freeKeys(ctx context.Context, old *snapshot.Array) (metadata.K
 	if t != nil {
 		want = t.keys
 	}
-	return freeKeys(ctx, s.at, old.Doc, want, s.avoid)
+	return freeKeys(ctx, s.at, old.Doc, want, s.avoid, s.Grace)
 }
 
 // resume takes over a claim with the same request.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lineage"
@@ -40,8 +41,9 @@ func keysFor(now metadata.KeyEncoding, rank, format int) []metadata.KeyEncoding 
 }
 
 // freeKeys returns the first key encoding that no chunk of the array uses. want is the
-// only one that will do, and avoid is one that comes last, unless they are nil.
-func freeKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, want, avoid *metadata.KeyEncoding) (metadata.KeyEncoding, error) {
+// only one that will do, and avoid is one that comes last, unless they are nil. grace is
+// for the error.
+func freeKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, want, avoid *metadata.KeyEncoding, grace time.Duration) (metadata.KeyEncoding, error) {
 	rank := len(doc.Shape)
 	now, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
 	if err != nil {
@@ -76,7 +78,7 @@ func freeKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, want, 
 			return e, nil
 		}
 	}
-	return now, noKeys(ctx, at, doc, candidates, want)
+	return now, noKeys(ctx, at, doc, candidates, want, grace)
 }
 
 // ErrNoKeys means that superseded grids use all chunk keys.

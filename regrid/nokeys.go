@@ -3,6 +3,7 @@
 package regrid
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,8 +17,8 @@ import (
 
 // noKeys returns the [ErrNoKeys] of an array whose candidates for other chunk keys are
 // all in use. It says when the first one will be free, or what else can be done. want is
-// the only candidate that will do, or nil.
-func noKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding, want *metadata.KeyEncoding) error {
+// the only candidate that will do, or nil. grace is that of [Options].
+func noKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding, want *metadata.KeyEncoding, grace time.Duration) error {
 	rank := len(doc.Shape)
 	switch {
 	case want != nil && len(candidates) == 0:
@@ -26,7 +27,7 @@ func noKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, candidat
 		return fmt.Errorf("%w: an array of format %d with %d axes has one set of chunk keys: convert it to format 3 (rewrite.Convert), "+
 			"or make a new array (Options.Into)", ErrNoKeys, doc.Format(), rank)
 	}
-	when, err := whenFree(ctx, at, doc, candidates)
+	when, err := whenFree(ctx, at, doc, candidates, max(0, cmp.Or(grace, DefaultGrace)))
 	if err != nil {
 		return err
 	}
@@ -36,9 +37,9 @@ func noKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, candidat
 	return fmt.Errorf("%w: all %d sets of chunk keys of an array of format %d with %d axes are in use: %s", ErrNoKeys, 1+len(candidates), doc.Format(), rank, when)
 }
 
-// whenFree says when the first of the candidates for chunk keys will be free, and what
-// frees it now.
-func whenFree(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding) (string, error) {
+// whenFree says when the first of the candidates for chunk keys will be free, if the same
+// request is repeated with its grace, and what frees it now.
+func whenFree(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding, grace time.Duration) (string, error) {
 	c, err := at.Claim(ctx)
 	if err != nil {
 		return "", err
@@ -46,11 +47,11 @@ func whenFree(ctx context.Context, at lineage.Array, doc *metadata.Array, candid
 	if rank := len(doc.Shape); c != nil && slices.ContainsFunc(candidates, func(k metadata.KeyEncoding) bool { return sameKeys(k, c.Keys, rank) }) {
 		return "of a re-gridding that has stored its new chunks there: " + notFinished(c), nil
 	}
-	free, err := freeAt(ctx, at, doc, candidates)
+	free, err := freeAt(ctx, at, doc, candidates, grace)
 	if err != nil {
 		return "", err
 	}
-	age := time.Until(free.Add(-DefaultGrace)).Abs()
+	age := time.Until(free.Add(-grace)).Abs()
 	switch {
 	case free.IsZero():
 		return "no record says what the values are that have these keys (check.Run lists them); make a new array in another place (Options.Into)", nil
@@ -84,7 +85,7 @@ func graceText(d time.Duration) string {
 
 // freeAt returns when the grace of the first superseded grid ends that has one of the
 // candidates for chunk keys. It is zero if no record says so.
-func freeAt(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding) (time.Time, error) {
+func freeAt(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding, grace time.Duration) (time.Time, error) {
 	records, err := at.Records(ctx)
 	if err != nil {
 		return time.Time{}, err
@@ -104,7 +105,7 @@ func freeAt(ctx context.Context, at lineage.Array, doc *metadata.Array, candidat
 			if since.IsZero() { // the next vacuum begins it
 				since = time.Now()
 			}
-			ends[k] = since.Add(DefaultGrace)
+			ends[k] = since.Add(grace)
 		}
 	}
 	var first time.Time

@@ -39,7 +39,8 @@ func byFlags(c *cobra.Command, change *growth.Change) {
 	f.StringVar(&change.By, "by", "", "append only planes that the coordinate `COORD` shows to be new")
 	words := []string{string(growth.Skip), string(growth.Replace), string(growth.Refuse)}
 	flagtext.Var(f, &change.OnDuplicate, "on-duplicate", string(growth.Refuse), "with --by, `DO` this with planes that are there already: skip, replace or error", flagtext.OneOf(words...))
-	f.StringVar(&change.Grace, "grace", "", "with --by, before late planes are inserted: delete the chunks of grids that were superseded longer than this `TIME` ago")
+	flagtext.Var(f, &change.Grace, "grace", "", "with --by, before late planes are inserted: delete the chunks of grids that were superseded longer than this `TIME` ago, such as 24h or 7d",
+		flagtext.Syntax(flagtext.ParseDuration))
 	f.BoolVar(&change.Unlock, "unlock", false, "with --by, for late planes: give a regular axis listed chunks, which not all programs can read")
 	flagtext.Propose(c, "on-duplicate", words...)
 }

@@ -201,9 +201,16 @@ func TestGraceOfCommands(t *testing.T) {
 	for _, n := range []string{"2", "3"} {
 		must(t, "", "rechunk", node, "--chunks", n+",2")
 	}
-	day := time.Now().UTC().Add(regrid.DefaultGrace).Format("2006-01-02")
-	for _, args := range [][]string{{"rechunk", node, "--chunks", "4,2"}, {"rechunk", node, "--chunks", "4,2", "--grace", "1h"}, {"drop", node, "--alone", "--unlock", "--range", "0:1"}} {
-		for _, text := range []string{day, "varve vacuum NODE --grace 0s (or --grace) frees it now", "nothing can show that none is left"} {
+	day := func(grace time.Duration) string { return time.Now().UTC().Add(grace).Format("2006-01-02") }
+	for _, c := range []struct {
+		grace time.Duration
+		args  []string
+	}{
+		{regrid.DefaultGrace, []string{"rechunk", node, "--chunks", "4,2"}}, {7 * 24 * time.Hour, []string{"rechunk", node, "--chunks", "4,2", "--grace", "7d"}},
+		{14 * 24 * time.Hour, []string{"compact", node, "--to", "max:9", "--grace", "2w"}}, {regrid.DefaultGrace, []string{"drop", node, "--alone", "--unlock", "--range", "0:1"}},
+	} {
+		args := c.args
+		for _, text := range []string{day(c.grace), "varve vacuum NODE --grace 0s (or --grace) frees it now", "nothing can show that none is left"} {
 			refuses(t, text, args...)
 		}
 		out, errs, status := execute(t, "", append(args, "--dry-run")...)

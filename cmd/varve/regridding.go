@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -62,7 +62,7 @@ func (r *regridding) begin(cmd *cobra.Command) (err error) {
 func (r *regridding) ownFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.memory, "memory", "", "hold at most `SIZE` of elements and chunks at once, such as 2GiB (512MiB by default)")
-	f.StringVar(&r.grace, "grace", "", "first delete the chunks of grids that were superseded longer than this `TIME` ago, such as 24h, as varve vacuum does")
+	flagtext.Var(f, &r.grace, "grace", "", "first delete the chunks of grids that were superseded longer than this `TIME` ago, such as 24h or 7d, as varve vacuum does", flagtext.Syntax(flagtext.ParseDuration))
 	f.BoolVar(&r.dry, "dry-run", false, "change nothing, and print what would change")
 	pricesFlag(c, &r.pricesFrom)
 	r.expected.flags(c)
@@ -84,9 +84,9 @@ that none is left.`
 func (r *regridding) options() (*regrid.Options, error) {
 	o := &regrid.Options{TakeOver: *r.singleWriter}
 	if r.grace != "" {
-		d, err := time.ParseDuration(r.grace)
-		if err != nil || d < 0 {
-			return nil, failure.BadUsage("--grace %s: want a time such as 24h, 30m or 0s", phrase.Word(r.grace))
+		d, err := flagtext.ParseDuration(r.grace)
+		if err != nil {
+			return nil, failure.BadUsage("--grace: %w", err)
 		}
 		if o.Grace = d; d == 0 {
 			o.Grace = -1 // none

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/job"
@@ -97,7 +98,7 @@ The commands that write plans also say what these cost, given a file of prices. 
 	f.StringVar(&r.task, "task", "", "execute only part K of N, as `K/N`; K counts from 0, and auto is that of the job of an array")
 	f.Int64Var(&r.take, "take", 0, "divide each stage into `N` tasks, or 100 without a number, and take one after the other that no other process has taken, until none is left")
 	f.Lookup("take").NoOptDefVal = usualTaken
-	f.DurationVar(&r.lease, "lease", time.Minute, "with --take, take over the task of a process that has not shown for this `TIME` that it works")
+	flagtext.Duration(f, &r.lease, "lease", time.Minute, "with --take, take over the task of a process that has not shown for this `TIME` that it works")
 	f.BoolVar(&r.status, "status", false, "execute nothing, and print how far the tasks are")
 	f.BoolVar(&r.publish, "publish", false, "make the result visible, when all stages are done")
 	f.BoolVar(&r.exact, "exact", false, "refuse the plan if an array has changed since it was made")

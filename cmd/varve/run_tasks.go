@@ -139,5 +139,5 @@ func secondsText(s float64) string {
 	case d < time.Minute:
 		return d.Round(100 * time.Millisecond).String()
 	}
-	return d.Round(time.Second).String()
+	return phrase.Duration(d.Round(time.Second))
 }

@@ -44,14 +44,14 @@ func (s *syncFlags) define(f *pflag.FlagSet) {
 	f.BoolVar(&s.opt.Checksum, "checksum", false, "with --sync, compare the bytes of values of the same size, not their times")
 	f.BoolVar(&s.opt.Verify, "verify", false, "with --sync, compare the bytes of all values at the end")
 	flagtext.Var(f, &s.opt.Nodes, "node", "", "with --sync, only nodes whose path below SRC matches the `PATTERN`, such as t2m or '*/time', and what is below them", flagtext.Needed("a pattern of paths"))
-	flagtext.Var(f, &s.newer, "newer-than", "", "with --sync, take values written before `TIME` for equal to those of the same size; a date, a time as in RFC 3339, or a duration before now, such as 36h",
+	flagtext.Var(f, &s.newer, "newer-than", "", "with --sync, take values written before `TIME` for equal to those of the same size; a date, a time as in RFC 3339, or a duration before now, such as 36h or 7d",
 		flagtext.Syntax(parseSince))
 }
 
 // parseSince returns the time that a text means: a date, a time, or a duration before
 // now.
 func parseSince(text string) (time.Time, error) {
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+	if d, err := flagtext.ParseDuration(text); err == nil {
 		return time.Now().Add(-d), nil
 	}
 	for _, form := range []string{time.RFC3339, time.DateOnly} {
@@ -59,7 +59,7 @@ func parseSince(text string) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is not a date such as 2026-11-26, a time such as 2026-11-26T12:00:00Z, or a duration such as 36h", text)
+	return time.Time{}, fmt.Errorf("%q is not a date such as 2026-11-26, a time such as 2026-11-26T12:00:00Z, or a duration such as 36h or 7d", text)
 }
 
 // check returns an error for flags that contradict each other.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -61,7 +62,7 @@ same virtualize goes on.`,
 	}
 	v := new(vacuuming)
 	f := c.Flags()
-	f.DurationVar(&v.grace, "grace", regrid.DefaultGrace, "keep the chunks of a grid for this `TIME` after it was superseded, such as 24h or 30m")
+	flagtext.Duration(f, &v.grace, "grace", regrid.DefaultGrace, "keep the chunks of a grid for this `TIME` after it was superseded, such as 30m or 7d")
 	f.BoolVar(&v.yes, "yes", false, "do not ask")
 	f.BoolVar(&v.dry, "dry-run", false, "delete nothing, and list what would be deleted")
 	giveUp := "first delete what a stopped re-gridding has stored for its new chunks; it cannot go on then"
@@ -82,9 +83,6 @@ type cleaned struct {
 }
 
 func (v *vacuuming) run(cmd *cobra.Command, location string) error {
-	if v.grace < 0 {
-		return failure.BadUsage("--grace %v: want 0 or more", v.grace)
-	}
 	how := store.Write
 	if v.dry {
 		how = store.Read

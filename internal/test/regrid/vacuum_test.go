@@ -389,3 +389,26 @@ func TestVacuumMark(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestNoKeysGrace compares when an array without free chunk keys says that the first ones
+// will be free: for the grace of the request, if it has one.
+func TestNoKeysGrace(t *testing.T) {
+	a := days(t, memstore.New(), 8)
+	compact(t, a, 2)
+	compact(t, a, 4)
+	free := func(grace time.Duration) time.Time {
+		_, err := regrid.Do(t.Context(), a, regrid.Compaction{UpTo: 8}, &regrid.Options{Grace: grace})
+		if !errors.Is(err, regrid.ErrNoKeys) {
+			t.Fatalf("grace %v: %v", grace, err)
+		}
+		_, text, _ := strings.Cut(err.Error(), "free from ")
+		text, _, _ = strings.Cut(text, " on;")
+		return fixture.Must(time.Parse(time.RFC3339, text))
+	}
+	day := free(0)
+	for _, grace := range []time.Duration{6 * time.Hour, 100 * time.Hour} {
+		if got, want := free(grace).Sub(day), grace-regrid.DefaultGrace; got != want {
+			t.Errorf("with a grace of %v, keys are free %v later than without, want %v", grace, got, want)
+		}
+	}
+}

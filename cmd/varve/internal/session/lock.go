@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/store"
 )
@@ -27,15 +28,11 @@ type patience struct {
 }
 
 func (p *patience) Set(text string) error {
-	d := time.Duration(0)
-	if text != "0" {
-		var err error
-		if d, err = time.ParseDuration(text); err != nil || d < 0 {
-			return fmt.Errorf("%q is not a duration such as 30s or 5m", text)
-		}
+	d, err := flagtext.ParseDuration(text)
+	if err == nil {
+		*p = patience{true, d}
 	}
-	*p = patience{true, d}
-	return nil
+	return err
 }
 
 func (p *patience) Type() string { return "duration" }
@@ -45,7 +42,7 @@ func (p *patience) String() string {
 	if !p.given {
 		return ""
 	}
-	return p.limit.String()
+	return phrase.Duration(p.limit)
 }
 
 // awaitLocks makes a command report the lock that it waits for, and give up after
