@@ -29,8 +29,8 @@ all arrays at once. For NAME=FILE, one of the names is COORD. A single array mus
 coordinate. If another writer appends first, the command looks again. What it wrote before it was stopped, it finds when it
 is repeated with skip or replace.
 
-If late planes cannot be inserted, all others are stored, and the status is 3. The message, or left_out in --json, names
-them and says what to do: --unlock for an axis with regular chunks that is not small, --grace if there are no free chunk
+The status is 0 if every plane is stored or was there before, also those that skip leaves out. Else it is 1: if late planes
+cannot be inserted, all others are stored. The message, or left_out in --json, names those that are not and says what to do: --unlock for an axis with regular chunks that is not small, --grace if there are no free chunk
 keys (varve insert --help explains both), --single-writer after a command was killed in a store without locks.`
 
 // byFlags adds the flags of --by.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -22,6 +23,7 @@ import (
 type arrivals struct {
 	counts  growth.Counts
 	waiting *growth.Waiting
+	refused error // why late planes could not be inserted, or nil
 }
 
 func newArrivals(c *growth.Change) *arrivals {
@@ -102,7 +104,7 @@ func (l *latecomers) insert() error {
 	case err == nil || errors.As(err, &there):
 		return failure.On(l.cmd.Name(), l.location, err)
 	case refused(err):
-		l.counts.LeftOut, l.counts.Reason = l.waiting.Names(l.late), failure.OneLine(err)
+		l.counts.LeftOut, l.counts.Reason, l.refused = l.waiting.Names(l.late), failure.OneLine(err), err
 		return nil
 	}
 	return failure.Leftover(err, "what comes after the last value is stored, and %s still to be inserted: repeat the command",
@@ -164,10 +166,27 @@ func (l *latecomers) try() (c growth.Counts, err error) {
 	if err == nil {
 		l.results, err = l.together(l.cmd, l.location, l.list, opt)
 	}
+	for _, r := range l.results {
+		if err == nil && l.dry {
+			err = r.plan.Blocked // the command would leave the planes out
+		}
+	}
 	if err == nil {
 		c.Inserted = int64(len(p.Late))
+		l.plan()
 	}
 	return c, err
+}
+
+// plan adds the insertion to the plan of a dry run, which only has what is appended.
+func (l *latecomers) plan() {
+	var parts []dryrun.Part
+	for _, r := range l.results {
+		if r.Changed {
+			parts = append(parts, dryrun.Part{Head: r.Head, Counts: r.Counts})
+		}
+	}
+	dryrun.Also(l.cmd, parts...)
 }
 
 // placesOf returns the places of late planes, and the planes in their order.
@@ -218,6 +237,10 @@ func (m *arrivals) leftOut(cmd *cobra.Command, location string) error {
 	if len(names) == 1 {
 		belong = "belongs"
 	}
-	return failure.Partial(fmt.Sprintf("%s %s: done, but %s that %s between others could not be inserted (%s): %s", cmd.Name(), node.Clean(location),
-		phrase.Plural(int64(len(names)), "late value"), belong, text, m.counts.Reason))
+	could := "could not be inserted (%s), and all others are stored"
+	if session.IsDryRun(cmd) {
+		could = "could not be inserted (%s); all others would be stored"
+	}
+	return failure.OfKind(m.refused, "%s %s: %s that %s between others "+could+": %s", cmd.Name(), node.Clean(location),
+		phrase.Plural(int64(len(names)), "late value"), belong, text, m.counts.Reason)
 }

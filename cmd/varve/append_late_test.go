@@ -157,14 +157,18 @@ func TestAppendLateLeftOut(t *testing.T) {
 		t.Fatal(errs)
 	}
 	out, errs, status := add(nil, 3, 5)
-	if status != 3 || !strings.Contains(out, "1 appended, 1 left out") || !strings.Contains(errs, "1 late value that belongs between others could not be inserted (2023-01-04)") || !strings.Contains(errs, "--unlock permits") {
+	if status != 1 || !strings.Contains(out, "1 appended, 1 left out") || !strings.Contains(errs, "1 late value that belongs between others could not be inserted (2023-01-04)") || !strings.Contains(errs, "--unlock permits") {
 		t.Errorf("status %d, %s%s", status, out, errs)
 	}
 	times("[0,1,4,5]")
 	out, errs, status = add([]string{"--json"}, 3)
 	facts := decode(t, out)
-	if status != 3 || errs != "" || fmt.Sprint(facts["left_out"]) != "[2023-01-04]" || !strings.Contains(fmt.Sprint(facts["reason"]), "--unlock permits") {
+	if status != 1 || !strings.Contains(errs, `"kind": "invalid-argument"`) || fmt.Sprint(facts["left_out"]) != "[2023-01-04]" || !strings.Contains(fmt.Sprint(facts["reason"]), "--unlock permits") {
 		t.Errorf("status %d, %s%s", status, out, errs)
+	}
+	// A dry run fails as the command would.
+	if _, errs, status := add([]string{"--dry-run"}, 3); status != 1 || !strings.Contains(errs, "--unlock permits") {
+		t.Errorf("dry run: status %d, %s", status, errs)
 	}
 	if _, errs, status := add([]string{"--unlock"}, 3, 6); status != 0 {
 		t.Error(errs)
@@ -176,14 +180,17 @@ func TestAppendLateLeftOut(t *testing.T) {
 	station(t, group, "[[1],2]")
 	must(t, "", byTime(t, group, 10, "", 0, 9)...)
 	status = 0
-	for day := 1; status != 3 && day < 5; day++ {
+	for day := 1; status != 1 && day < 5; day++ {
 		_, errs, status = execute(t, "", byTime(t, group, 10, "skip", day, day+10)[:6]...)
-		if status == 3 && (!strings.Contains(errs, "--grace") || day < 3) {
+		if status == 1 && (!strings.Contains(errs, "--grace") || day < 3) {
 			t.Errorf("day %d: %s", day, errs)
 		}
 	}
-	if status != 3 {
+	if status != 1 {
 		t.Error("there are always free keys")
+	}
+	if _, errs, status = execute(t, "", append(byTime(t, group, 10, "skip", 7), "--dry-run")...); status != 1 || !strings.Contains(errs, "no chunk keys are free") {
+		t.Errorf("dry run: status %d, %s", status, errs)
 	}
 	if got := lateTo(t, group, 10, "skip", 5, 1); got != "0 1 0 0 1" {
 		t.Error(got)
@@ -381,5 +388,41 @@ func checkModel(t *testing.T, group, name string, model map[int]int) {
 	}
 	if got, err := zarr.Read[int16](t.Context(), a, nil); err != nil || !slices.Equal(got.Data, values) {
 		t.Fatalf("%s: values %v (%v), want %v", name, got.Data, err, values)
+	}
+}
+
+// TestAppendLatePlan compares the plan of a dry run with what the command then does: the
+// chunks and documents of what is appended, and those of what is inserted.
+func TestAppendLatePlan(t *testing.T) {
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	station(t, group, "[[1],2]")
+	must(t, "", byTime(t, group, 10, "", 0, 1, 4)...)
+	for _, c := range []struct {
+		days       []int
+		documents  string // of both arrays
+		rewritten  bool
+		insertions bool
+	}{
+		{[]int{5}, "2", false, false},  // only appended
+		{[]int{2}, "2", true, true},    // only inserted
+		{[]int{3, 6}, "4", true, true}, // one of each
+		{[]int{3, 6}, "0", false, false},
+	} {
+		args := append(byTime(t, group, 10, "skip", c.days...), "--grace", "0s")
+		args = slices.DeleteFunc(args, func(arg string) bool { return arg == "--json" })
+		plan := decode(t, must(t, "", append(args, "--dry-run", "--json")...))
+		if rewritten := fmt.Sprint(plan["chunks_rewritten"]) != "0"; rewritten != c.rewritten || fmt.Sprint(plan["documents_written"]) != c.documents {
+			t.Errorf("%v: %v", c.days, plan)
+		}
+		text := must(t, "", append(args, "--dry-run")...)
+		if moves := strings.Contains(text, "linked or copied"); moves != c.insertions || !strings.Contains(text, c.documents+" document") {
+			t.Errorf("%v: %s", c.days, text)
+		}
+		done, planned := decode(t, must(t, "", append(args, "--json")...)), plan["result"].(map[string]any)
+		for _, name := range []string{"appended", "inserted", "skipped"} {
+			if fmt.Sprint(done[name]) != fmt.Sprint(planned[name]) {
+				t.Errorf("%v: %s %v, planned were %v", c.days, name, done[name], planned[name])
+			}
+		}
 	}
 }

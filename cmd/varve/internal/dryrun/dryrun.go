@@ -35,6 +35,7 @@ func With(c *cobra.Command) *cobra.Command {
 func rehearse(cmd *cobra.Command, args []string, work func(*cobra.Command, []string) error) error {
 	outer, out := cmd.Context(), cmd.OutOrStdout()
 	ctx, d := session.Rehearse(outer)
+	ctx, parts := withParts(ctx)
 	cmd.SetContext(ctx)
 	var said bytes.Buffer
 	// Keep the output of the command. With --json it becomes a member of the plan,
@@ -46,7 +47,7 @@ func rehearse(cmd *cobra.Command, args []string, work func(*cobra.Command, []str
 	if err != nil {
 		return err
 	}
-	p := planOf(cmd, d)
+	p := planOf(cmd, d, *parts)
 	if !session.WantsJSON(cmd) {
 		return p.print(cmd, said.String())
 	}
@@ -113,8 +114,8 @@ func Strategy(cmd *cobra.Command) string {
 	return "stage-publish-reclaim"
 }
 
-// planOf returns the plan of a dry run.
-func planOf(cmd *cobra.Command, d *session.Rehearsal) *planFacts {
+// planOf returns the plan of a dry run, with the parts that were not rehearsed.
+func planOf(cmd *cobra.Command, d *session.Rehearsal, parts []Part) *planFacts {
 	s, unread := d.Counter.Stats(), d.Ledger.Unread()
 	p := &planFacts{
 		Head: Head{Operation: cmd.Name(), Node: session.Subject(cmd), Strategy: Strategy(cmd), Guarantee: Guarantee(cmd)}, DryRun: true,
@@ -147,8 +148,11 @@ func planOf(cmd *cobra.Command, d *session.Rehearsal) *planFacts {
 		fmt.Fprintf(h, "%s %d %d\n", c.Key, c.Was, c.Is)
 		p.add(c)
 	}
+	for _, part := range parts {
+		p.include(part, h)
+	}
 	p.Fingerprint = hex.EncodeToString(h.Sum(nil)[:16])
-	p.Stages = Stages(Stage{"write", *p.New + *p.Rewritten}, Stage{"publish", *p.Documents}, Stage{"delete", *p.Dropped})
+	p.Stages = Stages(Stage{"write", *p.New + *p.Rewritten + *p.Copied + p.Linked}, Stage{"publish", *p.Documents}, Stage{"delete", *p.Dropped})
 	return p
 }
 
@@ -189,11 +193,15 @@ func (p *planFacts) print(cmd *cobra.Command, said string) error {
 	if len(p.Removed) > 0 {
 		line("would remove", "%s", RemovedText(p.Removed))
 	}
-	if *p.New+*p.Rewritten+*p.Documents == 0 && *p.BytesWritten > 0 {
+	if *p.New+*p.Rewritten+*p.Copied+p.Linked+*p.Documents == 0 && *p.BytesWritten > 0 {
 		line("would write", "nothing permanent") // only temporary objects, such as journals
 	} else {
-		line("would write", "%s, %s again, %s: %s", phrase.Plural(*p.New, "new chunk"), phrase.Plural(*p.Rewritten, "chunk"),
-			phrase.Plural(*p.Documents, "document"), phrase.Bytes(*p.BytesWritten))
+		copied := ""
+		if n := *p.Copied + p.Linked; n > 0 {
+			copied = phrase.Count(n) + " linked or copied, "
+		}
+		line("would write", "%s, %s again, %s%s: %s", phrase.Plural(*p.New, "new chunk"), phrase.Plural(*p.Rewritten, "chunk"),
+			copied, phrase.Plural(*p.Documents, "document"), phrase.Bytes(*p.BytesWritten))
 	}
 	what := phrase.Plural(*p.Dropped, "chunk")
 	if p.documentsGone > 0 {
