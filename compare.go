@@ -53,5 +53,6 @@ func (a *Array) compared() comparison.Array {
 		State: a.state.Load, Fresh: a.fresh,
 		Read:     func(ctx context.Context, box grid.Box, dst []byte) error { return a.ReadBytes(ctx, box, dst) },
 		Elements: a.elements, Complete: a.options.RequireChunks,
+		Fail: func(err error) error { return a.fail("read", err) },
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
@@ -45,7 +46,7 @@ func (a *Array) load(ctx context.Context, s *snapshot.Array) (*snapshot.Array, e
 	}
 	next, err := a.parse(data, attributes, info.Version)
 	if err != nil {
-		return nil, err
+		return nil, fault.InFile(a.key(), err)
 	}
 	next.Confirm(now)
 	next.SetWritten(info.Modified)

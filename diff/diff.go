@@ -9,7 +9,9 @@
 //	}
 //
 // Chunks, codecs, key encodings and formats may differ between equal nodes: a copy that
-// was rechunked or converted is equal to the original. They are in [Report.Storage].
+// was rechunked or converted is equal to the original. They are in [Report.Storage]. So
+// are the attributes that Varve keeps about an array itself, whose names begin with
+// "varve:": how it grows, and which array it follows or is a level of.
 package diff
 
 import (

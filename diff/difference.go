@@ -11,7 +11,8 @@ import (
 // Kind says in what two nodes differ.
 type Kind string
 
-// The kinds of differences. The last four are about how nodes are stored.
+// The kinds of differences. The last four are about how nodes are stored, and so are
+// attributes of Varve itself.
 const (
 	OnlyInA        Kind = "only-in-a"
 	OnlyInB        Kind = "only-in-b"

@@ -9,9 +9,11 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/likeness"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 )
 
@@ -84,9 +86,17 @@ func (c *comparer) attributes(path string, a, b []byte) {
 	names := maps.Clone(x)
 	maps.Copy(names, y)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if p, q := x[name], y[name]; !sameJSON(p, q) {
-			c.differ(Difference{Path: path, Kind: Attribute, Name: name, A: string(p), B: string(q)})
+		p, q := x[name], y[name]
+		if sameJSON(p, q) {
+			continue
 		}
+		list := &c.Differences
+		if strings.HasPrefix(name, own.Attributes) {
+			// Varve's own attributes say how one array came to be and how it grows. A copy
+			// that follows its source has others and the same data.
+			list = &c.Storage
+		}
+		*list = append(*list, Difference{Path: path, Kind: Attribute, Name: name, A: string(p), B: string(q)})
 	}
 }
 

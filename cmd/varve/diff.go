@@ -28,7 +28,8 @@ how much at most, and the first of them. Arrays of different shapes are compared
 different types are not.
 
 Chunks, codecs, key encodings and formats do not count as differences, because a copy that was rechunked or converted
-is equal to the original. They are listed below the differences, and are in "storage" with --json.
+is equal to the original. Nor do varve:growth, varve:follow and varve:pyramid, attributes that Varve keeps about one
+array. All these are listed below the differences, and are in "storage" with --json.
 
 Values are equal if their bits are: NaN equals NaN with the same payload, and -0.0 differs from 0.0. With --atol and
 --rtol, numbers are equal if |a - b| is at most ATOL + RTOL * |b|, and all NaNs are equal. Times have only --atol.

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
@@ -47,6 +49,92 @@ x  2 elements differ in [3:5, 1], by 0.5 at most; the first is [3 1]: 1.5 and 2.
 	for _, flags := range [][]string{{"--atol", "-1"}, {"--regions", "0"}, {"--rtol", "x"}} {
 		if _, errs, status := execute(t, "", append([]string{"diff", a, b}, flags...)...); status != 2 {
 			t.Errorf("%q: status %d, %s", flags, status, errs)
+		}
+	}
+}
+
+// TestDiffOwnAttributes checks that what Varve notes in the attributes of an array is no
+// difference of its data, but is named. Other attributes are differences.
+func TestDiffOwnAttributes(t *testing.T) {
+	dir := t.TempDir()
+	a, follower := dir+"/a.zarr", dir+"/follower.zarr"
+	must(t, "", "create", a, "--shape", "6,4", "--dtype", "float32", "--chunks", "2,4")
+	must(t, "", "write", a, "--value", "1.5")
+	must(t, "", "rechunk", a, follower, "--chunks", "3,4", "--follow")
+	if out := must(t, "", "diff", a, follower); !strings.Contains(out, ".  storage only: attribute varve:follow: none and {") {
+		t.Errorf("a follower:\n%s", out)
+	}
+	for _, name := range []string{"growth", "follow", "pyramid"} {
+		b := dir + "/" + name + ".zarr"
+		must(t, "", "copy", a, b)
+		must(t, "", "attrs", b, "set", "varve:"+name, `{"policy": "repeat-last"}`)
+		for _, order := range [][2]string{{a, b}, {b, a}} {
+			if out := must(t, "", "diff", order[0], order[1]); !strings.Contains(out, "storage only: attribute varve:"+name) {
+				t.Errorf("%s:\n%s", name, out)
+			}
+		}
+		must(t, "", "attrs", b, "set", "varved", "1")
+		if out, _, status := execute(t, "", "diff", a, b); status != 1 || !strings.Contains(out, ".  attribute varved: none and 1") {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+	}
+}
+
+// TestDiffDamaged damages what one of two equal nodes stores, in every way that stops a
+// comparison, and compares them in both orders: the error names that node.
+func TestDiffDamaged(t *testing.T) {
+	write := func(text string) func(t *testing.T, name string) {
+		return func(t *testing.T, name string) {
+			if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	damages := []struct {
+		what, file string
+		do         func(t *testing.T, name string)
+	}{
+		{"no JSON", "x/zarr.json", write(`{"zarr`)},
+		{"no array", "x/zarr.json", write(`{"zarr_format": 3, "node_type": "group"}`)},
+		{"an invalid array", "x/zarr.json", write(`{"zarr_format": 3, "node_type": "array"}`)},
+		{"no document", "x/zarr.json", func(t *testing.T, name string) {
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"a damaged chunk", "x/c/1", write("?")},
+	}
+	for _, consolidated := range []bool{true, false} {
+		for _, shape := range []string{"6", "100000"} { // the second is sparse, so it is listed
+			for _, damage := range damages {
+				t.Run(fmt.Sprint(damage.what, consolidated, shape), func(t *testing.T) {
+					dir := t.TempDir()
+					sound, damaged := dir+"/sound.zarr", dir+"/damaged.zarr"
+					must(t, "", "create", sound, "--group")
+					must(t, "", "create", sound+"/x", "--shape", shape, "--dtype", "int32", "--chunks", "2")
+					must(t, "", "write", sound+"/x", "--select", "0:6", "--value", "3")
+					if consolidated {
+						must(t, "", "consolidate", sound)
+					}
+					must(t, "", "copy", sound, damaged)
+					damage.do(t, filepath.Join(damaged, filepath.FromSlash(damage.file)))
+					for _, command := range []string{"diff", "equal"} {
+						for _, order := range [][2]string{{sound, damaged}, {damaged, sound}} {
+							out, errs, status := execute(t, "", command, order[0], order[1])
+							if !consolidated && damage.what == "no document" && status == 1 && strings.Contains(out+errs, "only in") {
+								continue // no error: there is no such node
+							}
+							named := strings.Contains(errs, " "+damaged+"/x: ")
+							if group := damage.what == "no array"; !consolidated && group {
+								named = strings.Contains(out+errs, "group") || strings.Contains(errs, "only in")
+							}
+							if status != 1 || !named || strings.Contains(errs, sound+"/x") {
+								t.Errorf("%s: status %d, %s%s", command, status, out, errs)
+							}
+						}
+					}
+				})
+			}
 		}
 	}
 }

@@ -21,11 +21,15 @@ import (
 // storedAlike reports whether chunks of two arrays with equal stored bytes have equal
 // elements: the arrays have the same chunks, fill value and codecs, and no chunks that an
 // unfinished trim has set aside.
-func storedAlike(ctx context.Context, s, t *snapshot.Array) (bool, error) {
+func (c *differences) storedAlike(ctx context.Context) (bool, error) {
+	s, t := c.s, c.t
 	same := s.Grid.SameCells(t.Grid, grid.BoxOf(common(s.Grid.Chunks(), t.Grid.Chunks()))) && likeness.SameElements(s.Doc, t.Doc)
-	for _, a := range []*snapshot.Array{s, t} {
-		if aside, err := a.SetAside(ctx); err != nil || aside {
-			return false, err
+	for _, x := range []struct {
+		array Array
+		state *snapshot.Array
+	}{{c.a, s}, {c.b, t}} {
+		if aside, err := x.state.SetAside(ctx); err != nil || aside {
+			return false, x.array.failed(err)
 		}
 	}
 	return same, nil
@@ -59,9 +63,9 @@ func (c *differences) unlike(ctx context.Context, chunks grid.Box) (boxes []grid
 		}
 		index = slices.Clone(index)
 		group.Go(func() error {
-			same, err := c.sameBytes(ctx, c.s.Engine.Key(index), c.t.Engine.Key(index))
+			same, err := c.sameBytes(ctx, index)
 			if err != nil {
-				return &engine.ChunkError{Key: c.s.Engine.Key(index).String(), Index: index, Err: err}
+				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -85,9 +89,24 @@ func (c *differences) unlike(ctx context.Context, chunks grid.Box) (boxes []grid
 // values has memory for two values of at most rangeBytes.
 var values = sync.Pool{New: func() any { return new([2][]byte) }}
 
-// sameBytes reports whether the values of two keys are equal, or neither is stored.
-func (c *differences) sameBytes(ctx context.Context, x, y store.Key) (bool, error) {
+// failed returns the first of the errors of reading a chunk of both arrays, with the
+// chunk and its array.
+func (c *differences) failed(index []int64, errA, errB error) error {
+	array, state, err := c.a, c.s, errA
+	if errA == nil {
+		array, state, err = c.b, c.t, errB
+	}
+	if err == nil {
+		return nil
+	}
+	return array.failed(&engine.ChunkError{Key: state.Engine.Key(index).String(), Index: index, Err: err})
+}
+
+// sameBytes reports whether the stored bytes of a chunk are equal, or neither array
+// stores it.
+func (c *differences) sameBytes(ctx context.Context, index []int64) (bool, error) {
 	from, to := c.s.Engine.Store, c.t.Engine.Store
+	x, y := c.s.Engine.Key(index), c.t.Engine.Key(index)
 	room := values.Get().(*[2][]byte)
 	defer values.Put(room)
 	whole := store.Request{Limit: rangeBytes}
@@ -103,29 +122,30 @@ func (c *differences) sameBytes(ctx context.Context, x, y store.Key) (bool, erro
 	case missing:
 		return !c.a.Complete && !c.b.Complete, nil // else reading the chunk is an error
 	case errors.Is(errA, store.ErrTooLarge) && errors.Is(errB, store.ErrTooLarge):
-		return c.sameRanges(ctx, x, y)
+		return c.sameRanges(ctx, index)
 	case errors.Is(errA, store.ErrTooLarge), errors.Is(errB, store.ErrTooLarge):
 		return false, nil
 	}
-	return bytes.Equal(a, b), errors.Join(errA, errB)
+	return bytes.Equal(a, b), c.failed(index, errA, errB)
 }
 
 // sameRanges is sameBytes for long values.
-func (c *differences) sameRanges(ctx context.Context, x, y store.Key) (bool, error) {
+func (c *differences) sameRanges(ctx context.Context, index []int64) (bool, error) {
 	from, to := c.s.Engine.Store, c.t.Engine.Store
+	x, y := c.s.Engine.Key(index), c.t.Engine.Key(index)
 	a, errA := store.Stat(ctx, from, x)
 	b, errB := store.Stat(ctx, to, y)
-	if err := errors.Join(errA, errB); err != nil || a.Size != b.Size {
-		return false, err
+	if errA != nil || errB != nil || a.Size != b.Size {
+		return false, c.failed(index, errA, errB)
 	}
 	var room [2][]byte
 	for at := int64(0); at < a.Size; at += rangeBytes {
 		part := store.Request{Range: store.Span(at, min(rangeBytes, a.Size-at))}
 		if room[0], _, errA = from.Get(ctx, x, part, room[0][:0]); errA != nil {
-			return false, errA
+			return false, c.failed(index, errA, nil)
 		}
 		if room[1], _, errB = to.Get(ctx, y, part, room[1][:0]); errB != nil {
-			return false, errB
+			return false, c.failed(index, nil, errB)
 		}
 		if !bytes.Equal(room[0], room[1]) {
 			return false, nil

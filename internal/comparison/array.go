@@ -21,8 +21,25 @@ type Array struct {
 	Read func(ctx context.Context, box grid.Box, dst []byte) error
 	// Elements returns the elements of a box, of variable length.
 	Elements func(ctx context.Context, box grid.Box) (element.Buffer, error)
+	// Fail adds the array to an error, because a caller that compares two cannot tell
+	// whose it is. It may be nil if there is one array only.
+	Fail func(err error) error
 	// Complete means that a missing chunk is an error.
 	Complete bool
+}
+
+// fresh is Fresh with the array in the error.
+func (a Array) fresh(ctx context.Context, s *snapshot.Array) (*snapshot.Array, error) {
+	now, err := a.Fresh(ctx, s)
+	return now, a.failed(err)
+}
+
+// failed adds the array to an error. Nil stays nil.
+func (a Array) failed(err error) error {
+	if err == nil || a.Fail == nil {
+		return err
+	}
+	return a.Fail(err)
 }
 
 // width returns the bytes of an element, or an estimate for elements of variable length.

@@ -88,7 +88,7 @@ func (c *differences) boxes(ctx context.Context) (iter.Seq[grid.Box], error) {
 		return nil, err
 	}
 	c.s, c.t = states[0], states[1]
-	if c.alike, err = storedAlike(ctx, c.s, c.t); err != nil || sparse {
+	if c.alike, err = c.storedAlike(ctx); err != nil || sparse {
 		return boxes, err
 	}
 	shape := common(c.s.Grid.Shape(), c.t.Grid.Shape())
@@ -196,12 +196,12 @@ func (c *differences) settled(ctx context.Context) error {
 		array Array
 		state *snapshot.Array
 	}{{c.a, c.s}, {c.b, c.t}} {
-		now, err := x.array.Fresh(ctx, x.state)
+		now, err := x.array.fresh(ctx, x.state)
 		if err != nil {
 			return err
 		}
 		if c.alike && now != x.state && !x.state.GrewTo(now, grid.BoxOf(x.state.Grid.Chunks())) {
-			return fmt.Errorf("%w: the array changed while it was compared; compare again", store.ErrConflict)
+			return x.array.failed(fmt.Errorf("%w: the array changed while it was compared; compare again", store.ErrConflict))
 		}
 	}
 	return nil

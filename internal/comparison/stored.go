@@ -40,7 +40,7 @@ func stored(ctx context.Context, width int64, arrays ...Array) (states []*snapsh
 		if whole || t.len() <= fewTiles {
 			return states, nil, false, nil
 		}
-		numbers, sparse, err := t.ofStored(ctx, states...)
+		numbers, sparse, err := t.ofStored(ctx, arrays, states)
 		if errors.Is(err, store.ErrUnsupported) {
 			return states, nil, false, visitable(states...)
 		}
@@ -67,7 +67,7 @@ func stored(ctx context.Context, width int64, arrays ...Array) (states []*snapsh
 // unchanged reports whether the states are the newest.
 func unchanged(ctx context.Context, arrays []Array, states []*snapshot.Array) (bool, error) {
 	for i, a := range arrays {
-		if now, err := a.Fresh(ctx, states[i]); err != nil || now != states[i] {
+		if now, err := a.fresh(ctx, states[i]); err != nil || now != states[i] {
 			return false, err
 		}
 	}

@@ -112,14 +112,14 @@ var errScattered = fmt.Errorf("%w: more than %d parts of the arrays are stored, 
 
 // ofStored returns, in ascending order, the numbers of the tiles for which one of the
 // arrays stores a chunk. As soon as these are too many, it stops and few is false.
-func (t *tiles) ofStored(ctx context.Context, states ...*snapshot.Array) (numbers []int64, few bool, err error) {
+func (t *tiles) ofStored(ctx context.Context, arrays []Array, states []*snapshot.Array) (numbers []int64, few bool, err error) {
 	most := t.len() / sparseTiles
 	room := 2 * fewTiles // length of numbers at which duplicates are removed
 	cell := grid.NewChunk(len(t.shape))
-	for _, s := range states {
+	for i, s := range states {
 		for index, err := range s.Engine.Listed(ctx, grid.BoxOf(s.Grid.Chunks())) {
 			if err != nil {
-				return nil, false, err
+				return nil, false, arrays[i].failed(err)
 			}
 			s.Grid.Cell(index, cell)
 			for number := range t.touched(cell) {
