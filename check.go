@@ -17,7 +17,9 @@ import (
 // CheckOptions are the options of checks. A nil *CheckOptions is the zero value.
 type CheckOptions struct {
 	// IndexOnly checks only sizes, and the indexes of shards and of nested shards. It
-	// decodes nothing else.
+	// reads nothing else. A size is wrong if the codecs encode the shape to another one
+	// only, if it is larger than any encoding, or if it is 0 and nothing does not decode.
+	// So a compressed chunk that was cut off passes, unless nothing is left of it.
 	IndexOnly bool
 	// Sample is the part of the stored chunks that [Array.CheckShards] checks, chosen at
 	// random: 0.01 for one of a hundred. 0 means all.

@@ -40,7 +40,8 @@ import (
 
 // Options are the options of [Run] and [RunPart]. A nil *Options is the zero value.
 type Options struct {
-	// Fast checks only sizes and the indexes of shards, and decodes nothing.
+	// Fast checks only sizes and the indexes of shards; see
+	// [zarr.CheckOptions.IndexOnly].
 	Fast bool
 	// Sample is the part of the stored chunks that is checked, chosen at random: 0.01 for
 	// one of a hundred. 0 means all.

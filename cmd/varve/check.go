@@ -35,6 +35,11 @@ varve compact --shards frees them. Without a checksum, wrong values may go unnot
 A chunk that is not stored is no fault, because chunks that hold only the fill value are usually not stored. If all
 chunks should be stored, --complete lists the missing ones.
 
+--fast reads no chunks, only their sizes and the indexes of shards. It finds wrong sizes of chunks whose codecs encode a
+shape to one size (raw elements, also with crc32c), empty chunks and ones too long for any codec, shards that were cut
+off, and inner chunks with such sizes or out of place. It does not find changed bytes, nor compressed chunks that were
+cut off.
+
 For a group, all arrays stored below it are checked. Consolidated metadata that another program has left stale is a
 finding, too; varve consolidate updates it.
 
@@ -78,7 +83,7 @@ command that writes here removes those of crashed writers.`,
 		ValidArgsFunction: node.Complete,
 	}
 	f := &checkFlags{}
-	c.Flags().BoolVar(&f.how.Fast, "fast", false, "check only sizes and the indexes of shards, and decode nothing")
+	c.Flags().BoolVar(&f.how.Fast, "fast", false, "check only sizes and the indexes of shards: finds truncated raw chunks and empty ones, but no other damage")
 	c.Flags().Var((*percentage)(&f.how.Sample), "sample", "check only a random `PART` of the stored chunks, such as 1%")
 	c.Flags().BoolVar(&f.digest, "digest", false, "also print digests of the values, which do not depend on chunks and codecs")
 	c.Flags().BoolVar(&f.dandi, "dandi", false, "also print the digest that the DANDI archive has for a Zarr asset")

@@ -78,12 +78,18 @@ func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Sour
 	if c.CheckedInRanges() && (n > CheckRange && !inMemory || !deep) {
 		return c.checkRanges(ctx, shape, n, src, deep)
 	}
-	// Without decoding, only the size of the chunk can be checked.
 	if !deep {
 		_, info, err := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil)
 		out := &codec.Check{Bytes: info.Size}
+		if err == nil {
+			err = c.CheckSize(ctx, w, shape, info.Size)
+		}
 		if most := c.MaxEncoded(shape, n); err == nil && info.Size > max(1, most) {
-			out.Faults = []codec.Fault{{Err: fmt.Errorf("%w: %d bytes, too long for its shape %v", codec.ErrCorrupt, info.Size, shape)}}
+			err = fmt.Errorf("%w: %d bytes, too long for its shape %v", codec.ErrCorrupt, info.Size, shape)
+		}
+		if errors.Is(err, codec.ErrCorrupt) {
+			AddFault(out, codec.Fault{Len: out.Bytes, Err: err})
+			err = nil
 		}
 		return out, err
 	}
@@ -104,6 +110,19 @@ func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Sour
 		defer w.Cores.Leave()
 	}
 	return c.checkStored(ctx, w, shape, n, data)
+}
+
+// CheckSize checks what the size of a stored chunk tells without its bytes: codecs of
+// fixed size encode the shape to one size only, and an empty chunk can be decoded. Other
+// sizes may be right. Errors wrap [codec.ErrCorrupt].
+func (c *Chain) CheckSize(ctx context.Context, w *Work, shape []int64, size int64) error {
+	if err := c.checkLength(shape, size); err != nil || size > 0 {
+		return err
+	}
+	// A crash may leave an empty file, and most codecs refuse it. Ask them: some encode
+	// elements to nothing.
+	n, _ := checked.Product(append([]int64{int64(c.spec.Width())}, shape...)...)
+	return c.tryDecode(ctx, w, shape, n, nil)
 }
 
 // checkStored decodes a chunk of n bytes of elements from data.

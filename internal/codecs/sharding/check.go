@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/transfer"
@@ -47,9 +48,8 @@ func (c *coder) Check(ctx context.Context, w *coding.Work, shape []int64, src co
 	d.out.Bytes = x.info.Size
 	stored := d.entries(x)
 	d.sweep(x, stored)
-	// Without decoding, only the index can be checked.
 	if !deep && !d.chain.Divided() {
-		return d.out, nil
+		return d.out, d.checkSizes(x, stored)
 	}
 	if !d.memory && l.index > mostKept {
 		read.buffer.Put()
@@ -138,6 +138,30 @@ func (d *checker) sweep(x *index, stored []uint32) {
 		}
 	}
 	d.out.Dead += x.info.Size - covered
+}
+
+// checkSizes notes inner chunks whose size in the index is wrong as faults. It reads
+// nothing.
+func (d *checker) checkSizes(x *index, stored []uint32) error {
+	var at, shape []int64 // shape is that of the last inner chunk of a right size
+	size := int64(-1)
+	cell := grid.NewChunk(d.grid.Rank())
+	for _, k := range stored {
+		w := x.want(k)
+		at = d.place(at[:0], w.k)
+		d.grid.Cell(at, cell)
+		// Most inner chunks have one shape, and with codecs of fixed size one size.
+		if w.n > 0 && w.n == size && slices.Equal(cell.Encoded, shape) {
+			continue
+		}
+		err := d.chain.CheckSize(d.ctx, d.work, cell.Encoded, w.n)
+		if err == nil {
+			shape, size = append(shape[:0], cell.Encoded...), w.n
+		} else if err = d.note([][]int64{slices.Clone(at)}, w.off, w.n, err); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkInner checks the inner chunks themselves, some at a time.
