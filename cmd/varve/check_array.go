@@ -190,14 +190,12 @@ func (c *findings) print(cmd *cobra.Command) error {
 	return session.Print(cmd, c.write)
 }
 
-// write writes one line for every fault, and one for the array.
+// write writes a line for the array, and then one for every fault. Keys are the same in
+// many arrays, so a line without the name would say nothing.
 func (c *findings) write(w *bufio.Writer) error {
-	for _, f := range c.Found {
-		fmt.Fprintln(w, phrase.Printable(f.Message))
-	}
 	if c.Error != nil {
-		_, err := fmt.Fprintf(w, "%s  cannot be checked: %s\n", phrase.Printable(c.Path), phrase.Printable(*c.Error))
-		return err
+		fmt.Fprintf(w, "%s  cannot be checked: %s\n", phrase.Printable(c.Path), phrase.Printable(*c.Error))
+		return c.writeFaults(w)
 	}
 	what := phrase.Plural(c.Chunks, "stored chunk")
 	if c.of.Sharded {
@@ -210,7 +208,8 @@ func (c *findings) write(w *bufio.Writer) error {
 	if c.Missing > 0 {
 		fmt.Fprintf(w, "; %s missing", phrase.Plural(c.Missing, "chunk"))
 	}
-	_, err := fmt.Fprintf(w, ": %s\n", phrase.Plural(c.Faults, "fault"))
+	fmt.Fprintf(w, ": %s\n", phrase.Plural(c.Faults, "fault"))
+	err := c.writeFaults(w)
 	if c.Order != nil {
 		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(*c.Order))
 	}
@@ -234,5 +233,13 @@ func (c *findings) write(w *bufio.Writer) error {
 	}
 	writeTemporary(w, c.Temporary)
 	c.sums.write(w, c.Path)
+	return err
+}
+
+// writeFaults writes one line for every fault, below that of the array.
+func (c *findings) writeFaults(w *bufio.Writer) (err error) {
+	for _, f := range c.Found {
+		_, err = fmt.Fprintf(w, "  %s\n", phrase.Printable(f.Message))
+	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -140,4 +141,75 @@ func TestCheckOtherKeys(t *testing.T) {
 			t.Error(out)
 		}
 	}
+}
+
+// TestNameFirst checks that what check and vacuum print about an array comes below a line
+// that begins with its name, also if there are several arrays with the same keys.
+func TestNameFirst(t *testing.T) {
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	must(t, "", "create", group, "--group")
+	names := []string{"a", "b", "s"}
+	for _, name := range names {
+		more := []string{"--chunks", "[[[1,6]]]"}
+		if name == "s" {
+			more = []string{"--chunks", "2", "--shards", "6"}
+		}
+		must(t, "", append([]string{"create", group + "/" + name, "--shape", "6", "--dtype", "int16"}, more...)...)
+		must(t, "", "write", group+"/"+name, "--value", "3")
+		if name != "s" {
+			must(t, "", "compact", group+"/"+name, "--to", "max:2")
+		}
+	}
+	below := func(out, what string, indented func(line string) bool) {
+		t.Helper()
+		of, count := "", map[string]int{}
+		for line := range strings.Lines(out) {
+			if !strings.HasPrefix(line, " ") {
+				of, _, _ = strings.Cut(line, "  ")
+			} else if indented(line) {
+				count[of]++
+			}
+		}
+		for _, name := range names[:2] {
+			if count[group+"/"+name] == 0 {
+				t.Errorf("%s: nothing below %s:\n%s", what, name, out)
+			}
+		}
+		if len(count) > len(names) || count[""] > 0 || count[group] > 0 {
+			t.Errorf("%s: %v\n%s", what, count, out)
+		}
+	}
+	for _, flags := range [][]string{{"--dry-run"}, {"--yes"}} {
+		out := must(t, "", append([]string{"vacuum", group, "--grace", "0"}, flags...)...)
+		below(out, "vacuum", func(line string) bool { return strings.Contains(line, " superseded, such as ") })
+	}
+	for _, name := range names {
+		for _, chunk := range nodeChunks(t, filepath.Join(group, name)) {
+			overwrite(t, chunk, "?")
+		}
+	}
+	out, _, status := execute(t, "", "check", group)
+	if status != 1 {
+		t.Errorf("status %d", status)
+	}
+	below(out, "check", func(line string) bool { return strings.HasPrefix(line, "  chunk [") })
+	out, _, _ = execute(t, "", "check", group+"/a")
+	if !strings.HasPrefix(out, group+"/a  3 stored chunks, ") || strings.Count(out, "\n  chunk [") != 3 {
+		t.Error(out)
+	}
+}
+
+// nodeChunks returns the files of the chunks of an array.
+func nodeChunks(t *testing.T, array string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(array, func(name string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() && e.Name() != "zarr.json" && !strings.Contains(name, "__varve") {
+			files = append(files, name)
+		}
+		return err
+	})
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	return files
 }

@@ -129,15 +129,15 @@ func (g *groupFindings) print(cmd *cobra.Command) error {
 				return err
 			}
 		}
+		_, err := fmt.Fprintf(w, "%s  %s, %s, %s: %s\n", phrase.Printable(g.Path), phrase.Plural(int64(len(g.Arrays)), "array"),
+			phrase.Plural(g.Chunks, "stored chunk"), phrase.Bytes(g.Bytes), phrase.Plural(g.Faults, "fault"))
 		for _, text := range g.Differ {
-			fmt.Fprintln(w, phrase.Printable(text))
+			fmt.Fprintf(w, "  %s\n", phrase.Printable(text))
 		}
 		for _, f := range g.Stale {
 			fmt.Fprintf(w, "%s  %s\n", phrase.Printable(f.Path), consolidated.StaleText(f.Drift))
 		}
 		writeTemporary(w, g.Temporary)
-		_, err := fmt.Fprintf(w, "%s  %s, %s, %s: %s\n", phrase.Printable(g.Path), phrase.Plural(int64(len(g.Arrays)), "array"),
-			phrase.Plural(g.Chunks, "stored chunk"), phrase.Bytes(g.Bytes), phrase.Plural(g.Faults, "fault"))
 		g.sums.write(w, g.Path)
 		return err
 	})

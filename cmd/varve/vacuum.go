@@ -301,7 +301,13 @@ func printVacuum(cmd *cobra.Command, c *cleaned, dry bool) error {
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, facts)
 	}
-	w := cmd.OutOrStdout()
+	w, total := cmd.OutOrStdout(), "freed"
+	if dry {
+		total = "to free"
+	}
+	if _, err := fmt.Fprintf(w, "%s  %s %s\n", phrase.Printable(c.location), phrase.Bytes(facts.Freed), total); err != nil {
+		return err
+	}
 	for _, i := range facts.Items {
 		what := "deleted"
 		switch {
@@ -319,10 +325,5 @@ func printVacuum(cmd *cobra.Command, c *cleaned, dry bool) error {
 			return err
 		}
 	}
-	done := "freed"
-	if dry {
-		done = "to free"
-	}
-	_, err := fmt.Fprintf(w, "%s  %s %s\n", phrase.Printable(c.location), phrase.Bytes(facts.Freed), done)
-	return err
+	return nil
 }
