@@ -6,11 +6,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/consolidation"
+	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/store"
 )
 
@@ -49,8 +53,8 @@ type Repaired struct {
 // shard is replaced only on the condition that it has not changed. A store that is
 // read-only does not change.
 //
-// It returns what it has repaired, but for what opening the arrays finishes. The error is
-// about the node itself, or is that of the context, or the first one that prevented
+// It returns what it has repaired, one entry for each array, document or shard. The error
+// is about the node itself, or is that of the context, or the first one that prevented
 // Repair from finding all nodes below; it has gone on with the others then. A node that
 // is open already does not see all of the repair: open it again, and [Run] the check.
 func Repair(ctx context.Context, at *zarr.Location, opt *RepairOptions) ([]Repaired, error) {
@@ -123,6 +127,29 @@ func (r *repair) listed(all iter.Seq2[zarr.Member, error]) iter.Seq[zarr.Member]
 // finish completes interrupted changes of an array, or of all arrays below a group, as
 // far as possible.
 func (r *repair) finish(ctx context.Context) error {
+	// Opening finishes a change without a report, so look before and afterwards.
+	left, err := r.left(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.openFinishing(ctx); err != nil || len(left) == 0 {
+		return err
+	}
+	still, err := r.left(ctx)
+	if err != nil {
+		return err
+	}
+	for _, path := range slices.Sorted(maps.Keys(left)) {
+		if still[path] == "" {
+			r.done = append(r.done, Repaired{Path: path, Message: left[path]})
+		}
+	}
+	return nil
+}
+
+// openFinishing opens an array, or all arrays below a group, so that what crashed writers
+// left is finished.
+func (r *repair) openFinishing(ctx context.Context) error {
 	opt := r.open
 	// Opening then completes a change whose writer has crashed. It does not wait for a
 	// lock.
@@ -145,6 +172,44 @@ func (r *repair) finish(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// left returns what crashed writers left, by the paths of the arrays, in the words that
+// say that it is finished.
+func (r *repair) left(ctx context.Context) (map[string]string, error) {
+	opt := r.open
+	opt.Finish, opt.Write = false, false
+	n, err := r.at.Open(ctx, &opt)
+	if err != nil {
+		return nil, err
+	}
+	defer n.Close()
+	left := map[string]string{}
+	look := func(path string, a *zarr.Array) {
+		p, err := a.PendingChange(ctx)
+		switch {
+		case err == nil && p.Decided:
+			left[path] = "a change of several arrays, which a crashed writer had decided, is finished"
+		case err == nil:
+			left[path] = "a change of several arrays, which a crashed writer had begun, is undone"
+		case errors.Is(err, fs.ErrNotExist):
+			aside, err := access.Of(a).Compared.State().SetAside(ctx)
+			if r.unlisted = cmp.Or(r.unlisted, err); aside {
+				left[path] = "cut chunks, which a crashed writer had set aside, are under their keys"
+			}
+		} // A check reports a pointer or journal that cannot be read.
+	}
+	g, ok := n.(*zarr.Group)
+	if !ok {
+		look("", n.(*zarr.Array))
+		return left, nil
+	}
+	for m := range r.listed(g.Members(ctx, true)) {
+		if a, isArray := m.Node.(*zarr.Array); isArray {
+			look(m.Path, a)
+		}
+	}
+	return left, nil
 }
 
 // respell writes the documents again that other programs misread.

@@ -239,6 +239,41 @@ func TestRepairAtRandom(t *testing.T) {
 	}
 }
 
+// TestRepairTells interrupts an append to two arrays after each of its writes. What a
+// repair finishes or undoes is in its report, for each array, and nothing else is.
+func TestRepairTells(t *testing.T) {
+	ctx, told := context.Background(), map[string]int{}
+	for n := range 20 {
+		s, _ := pair(t)
+		g, err := zarr.At(&dying{s, n}, "").OpenGroup(ctx, &zarr.Options{Write: true})
+		if err == nil {
+			add := []int16{1, 2, 3}
+			_ = g.Append(ctx, zarr.Add("x", 0, add, nil), zarr.Add("y", 0, add, nil)) // the writer may die
+		}
+		before := pointers(t, s)
+		done, err := check.Repair(ctx, zarr.At(s, ""), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, finished := pointers(t, s), 0
+		for _, r := range done {
+			if strings.Contains(r.Message, "a change of several arrays") {
+				finished++
+				told[r.Message]++
+				if r.Err != nil || !slices.Contains(before, r.Path+"/__varve/pending.json") {
+					t.Errorf("after %d writes: %+v", n, r)
+				}
+			}
+		}
+		if finished != len(before)-len(after) {
+			t.Errorf("after %d writes: %+v, of %d arrays, %d of them as before", n, done, len(before), len(after))
+		}
+	}
+	if len(told) != 2 {
+		t.Errorf("%v", told)
+	}
+}
+
 // pointers returns the keys of pointers to journals.
 func pointers(t *testing.T, s store.Store) (keys []string) {
 	t.Helper()

@@ -47,6 +47,8 @@ type Options struct {
 	// has, and those whose size, version or time says that they were written since. Parts
 	// take about 100 bytes of memory for each value. They are read once.
 	Parts []io.Reader
+	// List is the name of the list in the errors of [Compare].
+	List string
 	// Progress, if not nil, is called with the number of bytes of each part that was
 	// read, from several goroutines.
 	Progress func(bytes int64)

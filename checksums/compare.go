@@ -3,12 +3,15 @@
 package checksums
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/nodename"
 )
 
 // Change says what became of a value since a list was written.
@@ -30,6 +33,10 @@ type Finding struct {
 // Comparison is the result of [Compare].
 type Comparison struct {
 	Values, Bytes int64 // that are stored
+	// Common counts the listed values that are stored, with the listed bytes or others,
+	// apart from the documents of the node itself, which every list has. If it is 0, the
+	// list was probably written for another node.
+	Common int64
 	// Findings are the values that are not as the list says: first those that are stored,
 	// in the order of the store, and then those that are missing, sorted.
 	Findings []Finding
@@ -53,7 +60,8 @@ func Compare(ctx context.Context, at *zarr.Location, list io.Reader, opt *Option
 	}
 	left, err := read(list, mostListed)
 	if err != nil {
-		return c, r.fail("checksums", err)
+		// The list is at fault, not the node.
+		return c, r.fail("check", fmt.Errorf("%s: %w", cmp.Or(r.List, "the list"), err))
 	}
 	for v, err := range r.values(ctx) {
 		if err != nil {
@@ -61,7 +69,11 @@ func Compare(ctx context.Context, at *zarr.Location, list io.Reader, opt *Option
 		}
 		c.Values++
 		c.Bytes += v.size
-		switch sum, listed := left[v.key]; {
+		sum, listed := left[v.key]
+		if listed && !nodename.IsDocument(v.key) { // of the node itself: the key is its name
+			c.Common++
+		}
+		switch {
 		case !listed:
 			c.Findings = append(c.Findings, Finding{v.key, Added})
 		case sum != v.sha256:

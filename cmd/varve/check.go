@@ -49,8 +49,9 @@ may be longer than others.
 --repair first does what cannot lose data. It finishes what a crashed writer left: such a change, and cut chunks that
 were not yet moved to their keys, which other programs cannot decode until then. It updates stale consolidated metadata.
 It writes a document again from which other programs read wrong values, such as that of netcdf-c with a shuffle of
-elements of 0 bytes; that is a finding, too. Nothing is changed where a writer may still be running or the store is read-only. With --json every finding has a member
-"repair" that says what else would help.
+elements of 0 bytes; that is a finding, too. Nothing is changed where a writer may still be running or the store is
+read-only. What was repaired is printed first, one line each. With --json it is in "repaired", and every finding has a
+member "repair" that says what else would help.
 
 --repair-shards also restores the index of a shard that is damaged, if the shard itself proves what it was: by the
 checksum of the index, or if only one byte of that is wrong and all inner chunks are sound. This needs inner chunks with
@@ -125,6 +126,7 @@ type checkFlags struct {
 	planTo        string
 	// found writes the checksums that the tasks of a plan have computed, or is nil.
 	found    func(ctx context.Context, to io.Writer) (checksums.Report, error)
+	repaired []repairFact      // what --repair has done; nil without it
 	unproven map[string]string // why indexes of shards were not restored, by key
 }
 
@@ -246,7 +248,7 @@ func (f *checkFlags) run(cmd *cobra.Command, location string) error {
 func (f *checkFlags) finishArray(cmd *cobra.Command, location string, n zarr.Node, report *check.Report) (err error) {
 	c := newFindings(location, report.Arrays[0], f.unproven)
 	c.Temporary = temporaryFacts(report.Temporary)
-	c.Checked = newCheckedCounts(report.Checked)
+	c.Checked, c.Repaired = newCheckedCounts(report.Checked), f.repaired
 	verdict := c.verdict()
 	if c.sums, err = f.sums(cmd, n, verdict == nil); err != nil {
 		return err
@@ -261,6 +263,7 @@ func (f *checkFlags) finishArray(cmd *cobra.Command, location string, n zarr.Nod
 // it could not be checked.
 func (f *checkFlags) finishGroup(cmd *cobra.Command, location string, n zarr.Node, report *check.Report, bad error) (err error) {
 	all := newGroupFindings(location, report, f.unproven)
+	all.Repaired = f.repaired
 	verdict := all.verdict()
 	if all.sums, err = f.sums(cmd, n, verdict == nil && bad == nil); err != nil {
 		return err

@@ -44,7 +44,8 @@ type findings struct {
 	// Orphaned says what they are, with the first keys of each kind.
 	Orphaned []orphanFact `json:"orphaned,omitempty"`
 
-	Findings []finding      `json:"findings"` // everything that changes the status
+	Findings []finding      `json:"findings"`          // everything that changes the status
+	Repaired []repairFact   `json:"repaired,omitzero"` // with --repair
 	Checked  *checkedCounts `json:"checked,omitempty"`
 
 	// Temporary is set only if NODE is an array. A group lists the files of its members.
@@ -187,7 +188,10 @@ func (c *findings) print(cmd *cobra.Command) error {
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, c)
 	}
-	return session.Print(cmd, c.write)
+	return session.Print(cmd, func(w *bufio.Writer) error {
+		writeRepaired(w, c.Repaired)
+		return c.write(w)
+	})
 }
 
 // write writes a line for the array, and then one for every fault. Keys are the same in

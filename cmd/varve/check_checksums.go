@@ -6,6 +6,9 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -48,10 +51,10 @@ func checkAgainst(cmd *cobra.Command, location, file string) error {
 	}
 	defer list.Close()
 	p := progress.New(cmd, "reading", 0)
-	c, err := checksums.Compare(cmd.Context(), n.Location(), list, &checksums.Options{Progress: p.Add})
+	c, err := checksums.Compare(cmd.Context(), n.Location(), list, &checksums.Options{Progress: p.Add, List: file})
 	p.End()
 	if err != nil {
-		return err
+		return failure.On("check", location, err)
 	}
 	facts := changeFacts{Path: location, Findings: []checksumFact{}, Checked: map[string]int64{"values": c.Values, "bytes": c.Bytes}}
 	for _, f := range c.Findings {
@@ -63,9 +66,67 @@ func checkAgainst(cmd *cobra.Command, location, file string) error {
 		err = session.Print(cmd, facts.write)
 	}
 	if err == nil && len(c.Findings) > 0 {
-		err = failure.Verdict(fmt.Sprintf("check %s: %s not as %s says", location, phrase.Plural(int64(len(c.Findings)), "value"), file))
+		text := fmt.Sprintf("check %s: %s not as %s says", location, phrase.Plural(int64(len(c.Findings)), "value"), file)
+		err = failure.Verdict(text + otherList(c, file))
 	}
 	return err
+}
+
+// otherList says so if a list was written for another node than the one that was compared
+// with it. Then nothing is damaged, and the list does not belong to the node.
+func otherList(c checksums.Comparison, file string) string {
+	var added, missing []string
+	for _, f := range c.Findings {
+		switch f.Change {
+		case checksums.Added:
+			added = append(added, f.Key)
+		case checksums.Missing:
+			missing = append(missing, f.Key)
+		}
+	}
+	if len(added) == 0 || len(missing) == 0 || c.Common > 0 {
+		return ""
+	}
+	if dir, ok := folderOf(missing, added); ok {
+		return fmt.Sprintf(": it was written for a folder above, and lists what is checked here below %s; check that with it, or write a list of this node with --write-manifest", dir)
+	}
+	if dir, ok := folderOf(added, missing); ok {
+		return fmt.Sprintf(": it was written for a node below, %s; check that with it, or write a list of this node with --write-manifest", dir)
+	}
+	return fmt.Sprintf(": none of its keys is stored here, such as %s; it is the list of another node", missing[0])
+}
+
+// folderOf returns the folder below which a list has the keys of another list, most of
+// them at least, in quotes. Arrays have the same keys, so it may be one of several.
+func folderOf(list, keys []string) (dir string, ok bool) {
+	listed := make(map[string]bool, len(list))
+	for _, key := range list {
+		listed[key] = true
+	}
+	var dirs []string
+	keys = keys[:min(len(keys), 1000)] // enough to tell, for each of many arrays
+	for _, key := range list {
+		dir, is := strings.CutSuffix(key, "/"+keys[0])
+		if !is {
+			continue
+		}
+		n := 0
+		for _, key := range keys {
+			if listed[dir+"/"+key] {
+				n++
+			}
+		}
+		if 2*n > len(keys) {
+			dirs = append(dirs, dir)
+		}
+	}
+	switch len(dirs) {
+	case 0:
+		return "", false
+	case 1:
+		return strconv.Quote(dirs[0]), true
+	}
+	return fmt.Sprintf("%q or another folder", slices.Min(dirs)), true
 }
 
 // checksumFactOf describes a finding and what can be done about it.

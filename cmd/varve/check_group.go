@@ -36,7 +36,8 @@ type groupFindings struct {
 	Misread   int64       `json:"arrays_misread"`        // arrays of which other programs read wrong values
 	Elsewhere int64       `json:"arrays_elsewhere"`      // arrays whose stored values have other keys than the document names
 
-	Findings []finding      `json:"findings"` // everything that changes the status
+	Findings []finding      `json:"findings"`          // everything that changes the status
+	Repaired []repairFact   `json:"repaired,omitzero"` // with --repair
 	Checked  *checkedCounts `json:"checked"`
 
 	Temporary []temporaryFact `json:"temporary"`
@@ -124,6 +125,7 @@ func (g *groupFindings) print(cmd *cobra.Command) error {
 		return session.PrintJSON(cmd, g)
 	}
 	return session.Print(cmd, func(w *bufio.Writer) error {
+		writeRepaired(w, g.Repaired)
 		for _, c := range g.Arrays {
 			if err := c.write(w); err != nil {
 				return err

@@ -3,11 +3,16 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
+
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/check"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/store"
 )
@@ -26,16 +31,42 @@ func (f *checkFlags) repair(cmd *cobra.Command, location string, shards bool) er
 	defer node.Close(at)
 	done, err := check.Repair(cmd.Context(), at, &check.RepairOptions{Open: session.Reading(cmd), Shards: shards})
 	f.unproven = map[string]string{}
+	f.repaired = []repairFact{} // programs read a list, never null
 	for _, r := range done {
 		// What cannot be repaired stays a finding of the check.
 		if r.Err != nil {
-			session.Note(cmd, location, failure.OneLine(r.Err))
+			session.Note(cmd, pathBelow(location, r.Path), failure.OneLine(r.Err))
 			if r.Key != "" {
 				f.unproven[r.Key] = failure.OneLine(r.Err)
 			}
-		} else {
-			session.Confirm(cmd, "%s: %s", pathBelow(location, r.Path), r.Message)
+			continue
 		}
+		f.repaired = append(f.repaired, repairFact{Path: pathBelow(location, r.Path), Key: output.Present(r.Key), Chunk: r.Chunk, Message: r.Message})
 	}
 	return err
+}
+
+// repairFact is one thing that was repaired, in the form of --json.
+type repairFact struct {
+	Path    string  `json:"path"`
+	Key     *string `json:"key"`   // of a shard; null for all else
+	Chunk   []int64 `json:"chunk"` // null for all else
+	Message string  `json:"message"`
+}
+
+// mostRepaired bounds the lines about repairs. --json has all of them.
+const mostRepaired = 100
+
+// writeRepaired writes one line for each repair, and one that counts them.
+func writeRepaired(w *bufio.Writer, done []repairFact) {
+	for i, r := range done {
+		if i == mostRepaired {
+			fmt.Fprintf(w, "… and %s more\n", phrase.Count(int64(len(done)-i)))
+			break
+		}
+		fmt.Fprintf(w, "%s  repaired: %s\n", phrase.Printable(r.Path), phrase.Printable(r.Message))
+	}
+	if done != nil {
+		fmt.Fprintf(w, "%s\n", phrase.Plural(int64(len(done)), "repair"))
+	}
 }

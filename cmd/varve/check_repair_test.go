@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"varve.dev/zarr"
@@ -66,6 +68,51 @@ func TestRepairDamages(t *testing.T) {
 	}
 	if readable < 10*n {
 		t.Errorf("only %d elements could be read in %d groups", readable, n)
+	}
+}
+
+// TestRepairPrints checks that --repair and --repair-shards say what they have done, each
+// by its node and key, or that it was nothing.
+func TestRepairPrints(t *testing.T) {
+	group := t.TempDir() + "/g.zarr"
+	must(t, "", "create", group, "--group")
+	must(t, "", "create", group+"/s", "--shape", "16", "--dtype", "int16", "--chunks", "4", "--shards", "8")
+	must(t, "", "write", group+"/s", "--value", "7")
+	must(t, "", "consolidate", group)
+	if out := must(t, "", "check", group, "--repair-shards"); !strings.HasPrefix(out, "0 repairs\n") {
+		t.Errorf("sound:\n%s", out)
+	}
+	for _, at := range []string{group, group + "/s"} {
+		for _, json := range []bool{false, true} {
+			for _, chunk := range []string{"0", "1"} {
+				spoil(t, filepath.Join(group, "s", "c", chunk), func(b []byte) []byte { b[len(b)-10] ^= 1; return b })
+			}
+			if out, _, status := execute(t, "", "check", at, "--repair"); status != 1 || !strings.HasPrefix(out, "0 repairs\n") {
+				t.Errorf("status %d:\n%s", status, out)
+			}
+			args := []string{"check", at, "--repair-shards"}
+			if json {
+				done := decode(t, must(t, "", append(args, "--json")...))["repaired"].([]any)
+				if len(done) != 2 || done[1].(map[string]any)["path"] != group+"/s" || done[1].(map[string]any)["key"] == nil {
+					t.Errorf("%v", done)
+				}
+				continue
+			}
+			out := must(t, "", args...)
+			for _, want := range []string{group + "/s  repaired: the index of the shard ", "c/0 is restored\n", "c/1 is restored\n", "\n2 repairs\n"} {
+				if !strings.Contains(out, want) {
+					t.Errorf("lacks %q:\n%s", want, out)
+				}
+			}
+		}
+	}
+	// Another program has changed a document without its copy.
+	spoil(t, filepath.Join(group, "s", "zarr.json"), func(b []byte) []byte { return bytes.Replace(b, []byte("16"), []byte("15"), 1) })
+	if out := must(t, "", "check", group, "--repair"); !strings.HasPrefix(out, group+"  repaired: consolidated metadata is up to date again\n1 repair\n") {
+		t.Error(out)
+	}
+	if out := must(t, "", "check", group); strings.Contains(out, "repair") {
+		t.Error(out)
 	}
 }
 

@@ -229,6 +229,39 @@ func TestCheckAgainst(t *testing.T) {
 	}
 }
 
+// TestCheckAgainstOther compares nodes with lists of other nodes. The message says whose
+// list it is, as far as the keys tell, and a file that is no list is named itself.
+func TestCheckAgainstOther(t *testing.T) {
+	dir := t.TempDir()
+	group, other, list := dir+"/g.zarr", dir+"/o.zarr", dir+"/list.sha256"
+	for i, array := range []string{group + "/x", group + "/y", other + "/z"} {
+		must(t, "", "create", array, "--shape", "6", "--dtype", "int16", "--chunks", "2")
+		must(t, "", "write", array, "--value", fmt.Sprint(i+1))
+	}
+	write := func(node string) { must(t, "", "check", node, "--write-manifest", list) }
+	against := func(node, want string) {
+		t.Helper()
+		if _, errs, status := execute(t, "", "check", node, "--against", list); status != 1 || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: status %d, %s\nwant %s", node, status, errs, want)
+		}
+	}
+	write(group)
+	must(t, "", "check", group, "--against", list)
+	against(group+"/x", `not as `+list+` says: it was written for a folder above, and lists what is checked here below "x" or another folder; check`)
+	against(other, "says: none of its keys is stored here, such as x/c/0; it is the list of another node")
+	write(group + "/y")
+	against(group, `it was written for a node below, "x" or another folder`)
+	write(other)
+	against(group, "such as z/c/0; it is the list of another node")
+	write(group)
+	overwrite(t, filepath.Join(group, "x", "c", "0"), "?") // damage, in its own list
+	if _, errs, _ := execute(t, "", "check", group, "--against", list); !strings.HasSuffix(errs, "1 value not as "+list+" says\n") {
+		t.Error(errs)
+	}
+	overwrite(t, list, "d41d8cd98f00b204e9800998ecf8427e  x/c/0\n") // of md5sum
+	against(group, "check "+group+": "+list+": line 1: not a line of sha256sum")
+}
+
 // TestCheckSample checks a part of the chunks, and reads its flag.
 func TestCheckSample(t *testing.T) {
 	node := newNode(t, "--shape", "1000", "--dtype", "int8", "--chunks", "1")
