@@ -60,6 +60,11 @@ func (s *session) unclaimed(ctx context.Context) error {
 	return isClaimed(c)
 }
 
+// errNoFormer means that no grid but the present one is stored. Whoever reads that fears
+// for the elements, so it says that they are all there.
+var errNoFormer = fmt.Errorf("%w: there is no re-gridding to revert, or its former grid has been removed by a vacuum; "+
+	"nothing is lost, the present grid has all elements, and a rechunk gives them any other grid", ErrNoRevert)
+
 // reversion returns the change that publishes the grid before again. The record of that
 // is in s.lineage once it is stored.
 func (s *session) reversion(ctx context.Context) changer {
@@ -130,7 +135,7 @@ func (s *session) lastRecord(ctx context.Context, old *snapshot.Array) (*lineage
 	}
 	chain := lineage.Chain(records, old.Doc)
 	if len(chain) == 0 {
-		return nil, fmt.Errorf("%w: there is no re-gridding to revert, or its old chunks are deleted", ErrNoRevert)
+		return nil, errNoFormer
 	}
 	if chain[0].InPlace {
 		return nil, fmt.Errorf("%w: chunks were replaced in place, so the old ones are gone", ErrNoRevert)
@@ -144,6 +149,9 @@ func (s *session) lastRecord(ctx context.Context, old *snapshot.Array) (*lineage
 // checkUnchanged returns an error if a chunk was written after the re-gridding.
 func (s *session) checkUnchanged(ctx context.Context, old *snapshot.Array, last *lineage.Record) error {
 	data, err := s.at.Chunks(ctx, last)
+	if errors.Is(err, fs.ErrNotExist) && last.Operation == reverting {
+		return fmt.Errorf("%w: the last change of the grid was a revert, which is not reverted; repeat what it has undone", ErrNoRevert)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: it is not known what was published", ErrNoRevert)
 	}

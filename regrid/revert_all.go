@@ -83,6 +83,9 @@ func (t *transaction) lastBatch(ctx context.Context) (*transaction, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !slices.ContainsFunc(t.sessions, func(s *session) bool { return len(chains[s]) > 0 }) {
+		return nil, errNoFormer
+	}
 	if last == "" {
 		return nil, fmt.Errorf("%w: no operation has changed several of these arrays together, as far as is known; revert them one by one", ErrNoRevert)
 	}

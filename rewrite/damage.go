@@ -3,9 +3,11 @@
 package rewrite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -21,7 +23,8 @@ import (
 // A document of the source may be damaged: a copy that was cut off has left half of it,
 // or nothing. Such a node looks as if it had no chunks. So Sync leaves alone what the
 // destination has in its place, which may be the only sound copy, syncs everything else,
-// and fails.
+// and fails. It does the same where a document of the destination is damaged and it may
+// not delete: nobody knows what was there.
 
 // damageOf returns why a node cannot be read from its documents, or nil. A document that
 // only needs something unknown is sound: its node is copied as it is.
@@ -78,7 +81,9 @@ func (l *librarian) hidden(rel string) (why, err error) {
 }
 
 // DamageError is the error of a [Sync] that has done everything else: documents of the
-// source cannot be read. It wraps [zarr.ErrInvalidMetadata].
+// source cannot be read, or of the destination without [SyncOptions.Delete]. It wraps
+// [zarr.ErrInvalidMetadata], and [fs.ErrExist] if a document of the destination is among
+// them.
 type DamageError struct {
 	// Nodes are the paths of their nodes below the source. Nothing has changed at and
 	// below these paths in the destination.
@@ -86,20 +91,53 @@ type DamageError struct {
 	whys  []error
 }
 
+// blockedError says why a node of the destination is in the way.
+type blockedError struct{ why error }
+
+func (e *blockedError) Error() string        { return e.why.Error() }
+func (e *blockedError) Unwrap() error        { return e.why }
+func (e *blockedError) Is(target error) bool { return target == fs.ErrExist }
+
 // mostDamaged bounds the nodes that the text of a DamageError names.
 const mostDamaged = 3
 
 // Error names the first nodes, and says why each cannot be read.
 func (e *DamageError) Error() string {
-	var named []string
-	for i, name := range e.Nodes[:min(mostDamaged, len(e.Nodes))] {
-		named = append(named, fmt.Sprintf("%q (%v)", "/"+name, e.whys[i]))
+	var text []string
+	source, there := e.named(false), e.named(true)
+	if source != "" {
+		text = append(text, "documents of the source cannot be read: "+source)
 	}
-	if more := len(e.Nodes) - len(named); more > 0 {
+	if there != "" {
+		text = append(text, "documents of the destination cannot be read: "+there)
+	}
+	text = append(text, "these nodes stay in the destination as they are, and everything else is synced")
+	if source != "" {
+		text = append(text, "restore the documents of the source, or remove the nodes there")
+	}
+	if there != "" {
+		text = append(text, "SyncOptions.Delete replaces nodes of the destination that are damaged")
+	}
+	return strings.Join(text, "; ")
+}
+
+// named returns the first nodes of the destination, or of the source, and why each cannot
+// be read.
+func (e *DamageError) named(there bool) string {
+	var named []string
+	all := 0
+	for i, name := range e.Nodes {
+		if errors.Is(e.whys[i], fs.ErrExist) != there {
+			continue
+		}
+		if all++; all <= mostDamaged {
+			named = append(named, fmt.Sprintf("%q (%v)", "/"+name, e.whys[i]))
+		}
+	}
+	if more := all - len(named); more > 0 {
 		named = append(named, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("documents of the source cannot be read: %s; these nodes stay in the destination as they are, and everything else is synced; "+
-		"restore the documents, or remove the nodes from the source", strings.Join(named, ", "))
+	return strings.Join(named, ", ")
 }
 
 // Unwrap returns the reasons.
@@ -158,21 +196,54 @@ func (s *syncer) sources(ctx context.Context) (inventory, error) {
 		return nil, fmt.Errorf("a document of the source cannot be read, and nothing is changed; restore it: %w", root.damage)
 	}
 	s.damaged = damageIn(all)
+	for _, name := range slices.Sorted(maps.Keys(s.blocked)) {
+		s.damaged.addBlocked(all, name, s.blocked[name])
+	}
+	return all, s.keepDamaged(ctx, all)
+}
+
+// addBlocked adds a damaged node of the destination. The source does not have it then,
+// nor what is below it.
+func (e *DamageError) addBlocked(all inventory, name string, why error) {
+	for dir := range all {
+		if strings.HasPrefix(dir, name+"/") {
+			delete(all, dir)
+		}
+	}
+	if !slices.Contains(e.Nodes, name) {
+		e.Nodes, e.whys = append(e.Nodes, name), append(e.whys, why)
+	}
+}
+
+// leave leaves a node of the destination as it is, because its document is damaged.
+func (s *syncer) leave(ctx context.Context, dir string, why error) error {
+	name := strings.TrimSuffix(dir, "/")
+	if s.blocked == nil {
+		s.blocked = map[string]error{}
+	}
+	s.blocked[name] = &blockedError{cmp.Or(why, zarr.ErrInvalidMetadata)}
+	s.damaged.addBlocked(s.is, name, s.blocked[name])
+	return s.keepDamaged(ctx, s.is)
+}
+
+// keepDamaged makes the groups of an inventory describe damaged nodes as the destination
+// does.
+func (s *syncer) keepDamaged(ctx context.Context, all inventory) error {
 	for _, name := range s.damaged.Nodes {
 		for above := name; above != ""; {
 			dir, _ := split(above)
 			if i := all[dir]; i != nil {
 				if err := s.keepListed(ctx, i, strings.TrimPrefix(name, dir)); err != nil {
-					return nil, err
+					return err
 				}
 			}
 			above = strings.TrimSuffix(dir, "/")
 		}
 	}
-	return all, nil
+	return nil
 }
 
-// isDamaged reports whether a key lies at or below a damaged node of the source.
+// isDamaged reports whether a key lies at or below a damaged node.
 func (s *syncer) isDamaged(rel string) bool {
 	return slices.ContainsFunc(s.damaged.Nodes, func(name string) bool { return strings.HasPrefix(rel, name+"/") })
 }

@@ -37,13 +37,22 @@ func (s *syncer) replace(ctx context.Context) (err error) {
 	}
 	// Groups first: a group that is removed takes what is below it with it.
 	for _, dir := range slices.Backward(s.is.dirs()) {
+		if s.isDamaged(dir) {
+			continue // below a node that stays as it is
+		}
 		is, was := s.is[dir], s.there[dir]
 		if was == nil || !clashes(is, was) {
 			continue
 		}
+		if was.kind == "" && dir != "" && !s.opt.Delete {
+			if err := s.leave(ctx, dir, was.damage); err != nil {
+				return err
+			}
+			continue
+		}
 		if is.kind != was.kind && !s.opt.Delete {
 			return fmt.Errorf("%q %s in the destination and %s in the source; SyncOptions.Delete replaces it: %w",
-				s.shown(dir), being(was.kind), being(is.kind), fs.ErrExist)
+				s.shown(dir), being(was), being(is), fs.ErrExist)
 		}
 		if s.opt.Share != nil {
 			return s.refuseClash(dir)
@@ -55,14 +64,17 @@ func (s *syncer) replace(ctx context.Context) (err error) {
 	return nil
 }
 
-func being(kind string) string {
-	switch kind {
+func being(i *item) string {
+	switch i.kind {
 	case "array":
 		return "is an array"
 	case "group":
 		return "is a group"
 	}
-	return "has a damaged document"
+	if i.damage == nil {
+		return "has a damaged document"
+	}
+	return fmt.Sprintf("has a damaged document (%v)", i.damage)
 }
 
 // shown returns the path of a node of the destination as errors show it.

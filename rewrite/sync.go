@@ -100,7 +100,9 @@ import (
 // have the only sound copy. Everything else is synced, and then Sync returns a
 // [DamageError]. If the document of the node itself cannot be read, nothing is changed. A
 // part passes over such nodes without an error. A document that only needs something
-// unknown, such as a data type, can be read in this sense.
+// unknown, such as a data type, can be read in this sense. The same holds where a document
+// of dst below the node itself cannot be read, unless [SyncOptions.Delete] is set, which
+// replaces it.
 //
 // The stores must be able to list. Symbolic links below dst are an error that wraps
 // [zarr.ErrInvalidArgument], because nothing outside of dst is changed.
@@ -151,12 +153,13 @@ type syncer struct {
 	report *SyncReport
 	room   *budget.Budget // for the bytes of values
 
-	is      inventory    // of the source
-	damaged *DamageError // nodes of the source that are not in is
-	there   inventory    // of the destination, in the directories of is
-	node    bool         // the destination has documents, or values of an interrupted Sync
-	noted   bool         // the note is stored
-	began   bool         // the note was there, and no document
+	is      inventory        // of the source
+	damaged *DamageError     // nodes that are not in is, because a document is damaged
+	blocked map[string]error // nodes of the destination that stay, because theirs is
+	there   inventory        // of the destination, in the directories of is
+	node    bool             // the destination has documents, or values of an interrupted Sync
+	noted   bool             // the note is stored
+	began   bool             // the note was there, and no document
 
 	mu    sync.Mutex          // guards the report and what follows while values are copied
 	stale []string            // chunks of the destination that no document describes

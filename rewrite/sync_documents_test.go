@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -217,20 +218,70 @@ func TestSyncRivalOfRemoval(t *testing.T) {
 	checkMirror(t, src, dst, false)
 }
 
-// TestSyncDamagedDocument meets a damaged document where the source has an array, without
-// being asked to delete: the error says what it is, and what helps.
+// TestSyncDamagedDocument meets a damaged document in the destination, without being
+// asked to delete: the node stays as it is, everything else is synced, and the error says
+// which document it is, and what helps. A damaged root changes nothing.
 func TestSyncDamagedDocument(t *testing.T) {
 	for _, root := range []string{"", "mirror"} {
-		src, dst := at(memstore.New(), ""), at(memstore.New(), root)
-		family(t, src, 3)
-		syncWhole(t, src, dst)
-		damage(t, dst, 3, "g/t")
-		_, err := rewrite.Sync(t.Context(), src, dst, nil)
-		want := fmt.Sprintf("%q has a damaged document in the destination and is an array in the source; SyncOptions.Delete replaces it", "/"+strings.TrimPrefix(root+"/g/t", "/"))
-		if !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), want) {
-			t.Errorf("error is %v, want %s", err, want)
+		for _, name := range []string{"t", "g", "g/t", ""} {
+			for what := range damages {
+				if what != "a folder" { // no document
+					t.Run(fmt.Sprint(root, name, what), func(t *testing.T) { syncIntoDamaged(t, root, name, what) })
+				}
+			}
 		}
 	}
+}
+
+func syncIntoDamaged(t *testing.T, root, name, what string) {
+	src, dst := at(memstore.New(), "a"), at(memstore.New(), root)
+	family(t, src, 3)
+	syncWhole(t, src, dst)
+	putDamage(t, dst, name, what, metadata.V3Node)
+	below := strings.Trim(root+"/"+name, "/")
+	was := valuesBelow(t, dst.Store(), below)
+	u, err := src.At("u").OpenArray(t.Context(), &zarr.Options{Write: true})
+	if err == nil {
+		err = zarr.Write(t.Context(), u, nil, counting(20, 8))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, opt := range []*rewrite.SyncOptions{{DryRun: true}, nil, {Verify: true}} {
+		_, err := rewrite.Sync(t.Context(), src, dst, opt)
+		var damage *rewrite.DamageError
+		if !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "SyncOptions.Delete replaces") {
+			t.Errorf("%+v: %v", opt, err)
+		}
+		if name == "" {
+			if !strings.Contains(err.Error(), ") in the destination and is a group in the source") {
+				t.Errorf("%+v: %v", opt, err)
+			}
+		} else if !errors.As(err, &damage) || !slices.Equal(damage.Nodes, []string{name}) || !errors.Is(err, zarr.ErrInvalidMetadata) ||
+			!strings.Contains(err.Error(), fmt.Sprintf("documents of the destination cannot be read: %q (", "/"+name)) {
+			t.Errorf("%+v: %v", opt, err)
+		}
+		if is := valuesBelow(t, dst.Store(), below); !maps.Equal(is, was) {
+			t.Errorf("%+v: the node has changed: %d values, want %d", opt, len(is), len(was))
+		}
+	}
+	if name != "" {
+		if got := elements(t, dst.At("u")); got[0] != 20 {
+			t.Errorf("everything else is %d", got)
+		}
+	}
+	// What is damaged in the source as well is named once.
+	if name == "t" {
+		sound := valuesBelow(t, src.Store(), "a/t")
+		putDamage(t, src, name, what, metadata.V3Node)
+		var damage *rewrite.DamageError
+		if _, err := rewrite.Sync(t.Context(), src, dst, nil); !errors.As(err, &damage) || len(damage.Nodes) != 1 || strings.Contains(err.Error(), "destination cannot") {
+			t.Errorf("both are damaged: %v", err)
+		}
+		putValue(t, src.Store(), "a/t/zarr.json", sound["zarr.json"])
+	}
+	syncWhole(t, src, dst)
+	checkMirror(t, src, dst, false)
 }
 
 func syncWhole(t *testing.T, src, dst *zarr.Location) {

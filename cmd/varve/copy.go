@@ -64,10 +64,10 @@ left. The copy fails if the shape or the chunks of the source change meanwhile.
 chunks that they describe those that differ. A value is skipped if DST has one of the same size that was written more
 than a minute after that in SRC; between folders, the bytes of others of that size are compared, elsewhere they are
 copied again. --checksum compares the bytes of all. A chunk that SRC does not store is deleted at DST, since it is the
-fill value; anything else that SRC does not have stays, unless --delete is given. SRC may grow meanwhile.
-A node of SRC whose document cannot be read stays at DST as it is: the rest is synced, and the command fails and names
-it. If the command is interrupted, repeat it: it goes on. With --plan, processes on several machines copy the values
-(varve help run).`,
+fill value; anything else that SRC does not have stays, unless --delete is given. SRC may grow meanwhile. A node whose
+document cannot be read, in SRC or in DST, stays at DST as it is: the rest is synced, and the command fails and names
+it. --delete replaces one that is damaged in DST only. If the command is interrupted, repeat it: it goes on. With
+--plan, processes on several machines copy the values (varve help run).`,
 		Example: `  varve copy era5.zarr/t2m backup.zarr/t2m
   varve copy https://example.org/era5.zarr era5.zip --dry-run
   varve copy era5.zarr mirror.zarr --sync`,

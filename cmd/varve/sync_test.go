@@ -72,6 +72,27 @@ func TestSyncCommand(t *testing.T) {
 	must(t, "", "copy", src, dst, "--sync", "--delete")
 }
 
+// TestSyncIntoDamaged syncs into a mirror with a damaged document. The rest is synced, and
+// the message names the document and the flag that replaces it.
+func TestSyncIntoDamaged(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src.zarr"), filepath.Join(dir, "dst.zarr")
+	for _, name := range []string{"a", "b"} {
+		must(t, "", "create", src+"/"+name, "--shape", "4", "--dtype", "int32", "--chunks", "2")
+		must(t, "", "write", src+"/"+name, "--value", "1")
+	}
+	must(t, "", "copy", src, dst)
+	must(t, "", "write", src+"/b", "--value", "2", "--yes")
+	overwrite(t, filepath.Join(dst, "a", "zarr.json"), `{"zarr`)
+	_, errs, status := execute(t, "", "copy", src, dst, "--sync")
+	if status != 1 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, `"/a" (zarr.json: `) || !strings.Contains(errs, "; --delete replaces nodes of the destination") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	must(t, "", "equal", src+"/b", dst+"/b")
+	must(t, "", "copy", src, dst, "--sync", "--delete", "--yes")
+	must(t, "", "diff", src, dst)
+}
+
 // writeInput writes a file of input.
 func writeInput(t *testing.T, dir string, data []byte) string {
 	t.Helper()

@@ -42,6 +42,38 @@ func TestVacuumCommand(t *testing.T) {
 	}
 }
 
+// TestRevertRefused reverts where there is no former grid, after a vacuum and in arrays
+// that never had one, and twice. The message says what became of the grid, and that no
+// element is lost.
+func TestRevertRefused(t *testing.T) {
+	group := filepath.Join(t.TempDir(), "g.zarr")
+	for _, name := range []string{"x", "y"} {
+		must(t, "", "create", group+"/"+name, "--shape", "6", "--dtype", "int16", "--chunks", "[[[1,6]]]")
+		must(t, "", "write", group+"/"+name, "--value", "3")
+	}
+	gone := []string{"its former grid has been removed by varve vacuum", "nothing is lost, the present grid has all elements", "varve rechunk gives them any other grid"}
+	refused := func(node string, parts ...string) {
+		t.Helper()
+		_, errs, status := execute(t, "", "revert", node)
+		for _, part := range parts {
+			if status != 1 || !strings.Contains(errs, part) || strings.Contains(errs, "one by one") {
+				t.Errorf("%s: status %d, %s\nlacks %s", node, status, errs, part)
+			}
+		}
+	}
+	refused(group, gone...)
+	refused(group+"/x", gone...)
+	must(t, "", "compact", group, "--to", "max:2")
+	must(t, "", "vacuum", group, "--grace", "0", "--yes")
+	refused(group, gone...)
+	refused(group+"/x", gone...)
+	must(t, "", "compact", group, "--to", "max:6")
+	must(t, "", "revert", group)
+	for _, node := range []string{group, group + "/x"} {
+		refused(node, "the last change of the grid was a revert, which is not reverted; repeat what it has undone")
+	}
+}
+
 // TestClaimed meets a re-gridding that failed. revert names both commands that help, and
 // another re-gridding gives it up.
 func TestClaimed(t *testing.T) {
@@ -119,7 +151,7 @@ func TestAbandonGroup(t *testing.T) {
 // TestRevertGroup reverts what one command has changed in a group.
 func TestRevertGroup(t *testing.T) {
 	group := window(t)
-	refuses(t, "one by one", "revert", group)
+	refuses(t, "no re-gridding to revert", "revert", group)
 	must(t, "", "compact", group, "--axis", "time", "--to", "calendar:month", "--start", "2001-01-01", "--step", "1d")
 	must(t, "", "compact", group, "--axis", "time", "--to", "max:60")
 	must(t, "", "drop", group, "--axis", "time", "--range", "10:40", "--yes")
@@ -130,7 +162,7 @@ func TestRevertGroup(t *testing.T) {
 	if a, b := elementsAt(t, group+"/time", "39:42"), elementsAt(t, group+"/t2m", "40"); a != "[39,40,41]" || b != "[80,81]" {
 		t.Errorf("%s %s", a, b)
 	}
-	refuses(t, "not known what was published", "revert", group)
+	refuses(t, "the last change of the grid was a revert", "revert", group)
 
 	other := window(t)
 	must(t, "", "compact", other, "--axis", "time", "--to", "max:90")

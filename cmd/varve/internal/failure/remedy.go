@@ -50,6 +50,8 @@ var remedies = strings.NewReplacer(
 	"(check.Run lists them)", "(varve check lists them)",
 	"of this one (Options.Into)", "of this one (varve rechunk NODE DST)",
 	"regrid.Vacuum", "varve vacuum NODE",
+	"removed by a vacuum", "removed by varve vacuum",
+	"and a rechunk gives", "and varve rechunk gives",
 	", with Options.SingleWriter if", ", with --single-writer if",
 	"regrid.Abandon", "varve vacuum NODE --give-up",
 	"the same compact finishes", "the same varve compact finishes",
