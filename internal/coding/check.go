@@ -85,9 +85,9 @@ func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Sour
 			err = c.CheckSize(ctx, w, shape, info.Size)
 		}
 		if most := c.MaxEncoded(shape, n); err == nil && info.Size > max(1, most) {
-			err = fmt.Errorf("%w: %d bytes, too long for its shape %v", codec.ErrCorrupt, info.Size, shape)
+			err = c.TooLong(fmt.Errorf("%d bytes, too long for its shape %v", info.Size, shape))
 		}
-		if errors.Is(err, codec.ErrCorrupt) {
+		if errors.Is(err, codec.ErrCorrupt) || errors.Is(err, codec.ErrLimit) {
 			AddFault(out, codec.Fault{Len: out.Bytes, Err: err})
 			err = nil
 		}
@@ -100,7 +100,7 @@ func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Sour
 		data, _, err = src.Read(ctx, store.Request{Limit: max(1, c.MaxEncoded(shape, n))}, b.B)
 		if errors.Is(err, store.ErrTooLarge) {
 			// No chunk of this shape is that long, so do not decode it.
-			err = fmt.Errorf("%w: too long for its shape %v: %w", codec.ErrCorrupt, shape, err)
+			err = c.TooLong(fmt.Errorf("too long for its shape %v: %w", shape, err))
 			return &codec.Check{Faults: []codec.Fault{{Err: err}}}, nil
 		}
 		if err != nil {

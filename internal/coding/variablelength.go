@@ -86,6 +86,16 @@ func tooMuchText(n int64, r room, limit int64) error {
 	return fmt.Errorf("%w: elements of about %d bytes, a chunk may have %d (Limits.Chunk)", codec.ErrLimit, n, limit)
 }
 
+// TooLong adds to err what a stored chunk with more bytes than [Chain.MaxEncoded]
+// means: it is damaged, or its elements, which differ in length, exceed the limit of a
+// chunk.
+func (c *Chain) TooLong(err error) error {
+	if c.varies {
+		return fmt.Errorf("%w: %w (Limits.Chunk)", codec.ErrLimit, err)
+	}
+	return fmt.Errorf("%w: %w", codec.ErrCorrupt, err)
+}
+
 // roomError is an [codec.ErrRoom] with the bytes of the elements and the room that they
 // had.
 type roomError struct {
@@ -166,7 +176,9 @@ func (c *Chain) growing(shape []int64, src []byte, room room, first int64) ([]by
 		case most == whole && room.left < c.limit:
 			return nil, nil, c.failSerial(&roomError{most, room})
 		case most == whole:
-			return nil, nil, fmt.Errorf("%w: %w (Limits.Chunk)", codec.ErrLimit, err)
+			// The bytes may be sound, so this is no codec.ErrTooLong, which is a
+			// codec.ErrCorrupt.
+			return nil, nil, c.failSerial(fmt.Errorf("%w: a chunk decodes to more than %d bytes (Limits.Chunk)", codec.ErrLimit, most))
 		}
 		if most < leastInPlace { // a larger buffer in the pool would hardly be used again
 			free.Put()

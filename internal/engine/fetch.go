@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/store"
 )
@@ -27,7 +26,7 @@ func (w *worker) fetch(ctx context.Context, limit int64, dst []byte) ([]byte, er
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case errors.Is(err, store.ErrTooLarge):
-		return nil, fmt.Errorf("%w: the stored chunk is too long for its shape %v: %w", codec.ErrCorrupt, w.Cell.Encoded, err)
+		return nil, w.Chain.TooLong(fmt.Errorf("the stored chunk is too long for its shape %v: %w", w.Cell.Encoded, err))
 	case err == nil && src == nil:
 		// An empty value is stored; nil means that the chunk is not.
 		src = []byte{}

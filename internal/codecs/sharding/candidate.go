@@ -111,7 +111,7 @@ func (m *mender) free(bad []uint32) (free []gap) {
 // assign yields indexes that give free ranges to inner chunks. The others of them are not
 // stored. It returns false if yield did.
 func (m *mender) assign(open []uint32, free []gap, yield func([]byte) bool) bool {
-	x := &index{entries: slices.Clone(m.now.entries), info: m.now.info, bytes: m.now.bytes, most: m.now.most, atStart: m.now.atStart}
+	x := &index{entries: slices.Clone(m.now.entries), info: m.now.info, bytes: m.now.bytes, most: m.now.most, varies: m.now.varies, atStart: m.now.atStart}
 	for _, k := range open {
 		x.set(k, none)
 	}

@@ -22,12 +22,13 @@ type index struct {
 	info    store.Info // of the shard
 	bytes   int64      // of the encoded index
 	most    int64      // bytes of an encoded inner chunk, at most
+	varies  bool       // elements differ in length, so most depends on the limit of a chunk
 	atStart bool
 }
 
 // newIndex returns an index without inner chunks.
 func newIndex(l *layout) *index {
-	x := &index{entries: make([]uint64, 2*l.n), bytes: l.index, most: l.most}
+	x := &index{entries: make([]uint64, 2*l.n), bytes: l.index, most: l.most, varies: l.varies}
 	for i := range x.entries {
 		x.entries[i] = absent
 	}
@@ -36,7 +37,7 @@ func newIndex(l *layout) *index {
 
 // decodeIndex decodes the index of a shard from src.
 func (c *coder) decodeIndex(l *layout, src []byte, info store.Info) (*index, error) {
-	x := &index{entries: make([]uint64, 2*l.n), info: info, bytes: l.index, most: l.most, atStart: c.atStart}
+	x := &index{entries: make([]uint64, 2*l.n), info: info, bytes: l.index, most: l.most, varies: l.varies, atStart: c.atStart}
 	v := strided.View{Data: bytesOf(x.entries), Shape: l.entry, Size: 8}
 	if err := c.index.Decode(&v, src); err != nil {
 		return nil, fmt.Errorf("index: %w", err)
@@ -93,14 +94,15 @@ func (l *layout) tooShort(n int64) error {
 
 // span returns the range of inner chunk k, and whether it is stored. It returns
 // [codec.ErrCorrupt] if the range leaves the shard, overlaps the index, or is longer than
-// an inner chunk can be.
+// an inner chunk can be, and [codec.ErrLimit] if the limit of a chunk says how long it can
+// be.
 func (x *index) span(k int64) (off, n int64, stored bool, err error) {
 	o, m := x.entries[2*k], x.entries[2*k+1]
 	if o == absent && m == absent {
 		return 0, 0, false, nil
 	}
 	if first, last := x.room(); !x.fits(o, m) {
-		return 0, 0, false, &entryError{o, m, first, last, uint64(x.most)}
+		return 0, 0, false, &entryError{o, m, first, last, uint64(x.most), x.varies}
 	}
 	return int64(o), int64(m), true, nil
 }
@@ -127,24 +129,39 @@ func (x *index) set(k uint32, to gap) {
 	x.entries[2*k], x.entries[2*k+1] = uint64(to.off), uint64(to.n)
 }
 
-// entryError is the [codec.ErrCorrupt] of an entry of an index. It builds its text on
+// entryError is the error of an entry of an index. It builds its text on
 // demand, because a damaged index may have millions of them.
 type entryError struct {
 	off, n      uint64 // from the entry
 	first, last uint64 // range of all inner chunks
 	most        uint64 // bytes of one
+	varies      bool   // elements differ in length, so most depends on the limit
 }
 
 func (e *entryError) Error() string {
-	text := fmt.Sprintf("%v: the index says %d bytes from offset %d on, ", codec.ErrCorrupt, e.n, e.off)
-	if e.off < e.first || e.off > e.last || e.n > e.last-e.off {
+	text := fmt.Sprintf("%v: the index says %d bytes from offset %d on, ", e.Unwrap(), e.n, e.off)
+	if e.leaves() {
 		return text + fmt.Sprintf("but inner chunks have the bytes from %d to %d", e.first, e.last)
 	}
-	return text + fmt.Sprintf("but an inner chunk has at most %d", e.most)
+	if text += fmt.Sprintf("but an inner chunk has at most %d", e.most); e.varies {
+		text += " (Limits.Chunk)"
+	}
+	return text
 }
 
-// Unwrap returns [codec.ErrCorrupt].
-func (e *entryError) Unwrap() error { return codec.ErrCorrupt }
+// leaves reports whether the entry leaves the range of all inner chunks.
+func (e *entryError) leaves() bool {
+	return e.off < e.first || e.off > e.last || e.n > e.last-e.off
+}
+
+// Unwrap returns [codec.ErrCorrupt], or [codec.ErrLimit] if the inner chunk may be sound
+// and only longer than a chunk may be.
+func (e *entryError) Unwrap() error {
+	if e.varies && !e.leaves() {
+		return codec.ErrLimit
+	}
+	return codec.ErrCorrupt
+}
 
 // room returns where the range of all inner chunks begins and ends.
 func (x *index) room() (first, last uint64) {

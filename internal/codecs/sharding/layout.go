@@ -29,6 +29,7 @@ type layout struct {
 	most   int64      // most bytes of an encoded inner chunk
 	fixed  int64      // bytes of the longest inner chunk encoded, -1 where they vary
 	entry  []int64    // shape of the index
+	varies bool       // elements differ in length
 
 	ordered sync.Once
 	order   []uint32 // see coder.inOrder
@@ -125,6 +126,7 @@ func (c *coder) measure(l *layout) {
 	for i, n := range l.chunks {
 		longest[i] = l.grid.Axis(i).Longest(grid.Interval{Stop: n})
 	}
+	l.varies = c.chain.Varies()
 	l.inner, l.most, l.packed, l.likely, l.fixed = tooLarge, tooLarge, tooLarge, tooLarge, -1
 	// If a length overflows, all lengths stay tooLarge.
 	inner, ok := checked.Product(append(longest, c.size)...)
