@@ -30,8 +30,8 @@ func IsCoordinate(a *zarr.Array) bool {
 
 // Coordinate opens the coordinate of a dimension of an array: the array with one axis
 // that has the name of the dimension, in the same group or in the nearest group above.
-// The caller closes it. If there is no coordinate, or if it does not fit the dimension,
-// the error wraps [zarr.ErrInvalidArgument]. If it has more than [MaxCoordinate]
+// The caller closes it. If there is no coordinate, or if it does not fit the dimension
+// ([UnfitError]), the error wraps [zarr.ErrInvalidArgument]. If it has more than [MaxCoordinate]
 // elements, the error wraps [zarr.ErrLimit].
 func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Array, error) {
 	axis := slices.Index(a.DimensionNames(), dimension)
@@ -84,12 +84,12 @@ func fitsDimension(c *zarr.Array, dimension string, extent int64) error {
 	names := c.DimensionNames()
 	switch {
 	case c.Rank() != 1:
-		return invalid("array %s has shape %v: the coordinate of a dimension has one axis; select by index", c.Path(), c.Shape())
+		return unfit("array %s has shape %v: the coordinate of a dimension has one axis", c.Path(), c.Shape())
 	// An array without dimension names may still be a coordinate.
 	case names != nil && names[0] != "" && names[0] != dimension:
-		return invalid("array %s has dimension %q, so it is not the coordinate of %q; select by index", c.Path(), names[0], dimension)
+		return unfit("array %s has dimension %q, so it is not the coordinate of %q", c.Path(), names[0], dimension)
 	case c.Shape()[0] != extent:
-		return invalid("coordinate %s has %d elements, dimension %q has %d; select by index", c.Path(), c.Shape()[0], dimension, extent)
+		return unfit("coordinate %s has %d elements, dimension %q has %d", c.Path(), c.Shape()[0], dimension, extent)
 	case extent > MaxCoordinate:
 		return fmt.Errorf("%w: coordinate %s has %d elements, but at most %d are read; select by index", zarr.ErrLimit, c.Path(), extent, MaxCoordinate)
 	}

@@ -15,6 +15,21 @@ func (e argumentError) Unwrap() []error { return []error{zarr.ErrInvalidArgument
 
 func invalid(format string, args ...any) error { return argumentError{fmt.Errorf(format, args...)} }
 
+// UnfitError reports that an array with the name of a dimension is not its coordinate: it
+// has another number of axes, another dimension, or another length. It wraps
+// [zarr.ErrInvalidArgument].
+type UnfitError struct {
+	Reason string // in one line, with the path of the array
+}
+
+// Error returns the reason, and how to do without the coordinate.
+func (e *UnfitError) Error() string { return e.Reason + "; select by index" }
+
+// Unwrap returns [zarr.ErrInvalidArgument].
+func (e *UnfitError) Unwrap() error { return zarr.ErrInvalidArgument }
+
+func unfit(format string, args ...any) error { return &UnfitError{fmt.Sprintf(format, args...)} }
+
 // LabelError reports that a text coordinate has no element with the given label.
 type LabelError struct {
 	Label  string

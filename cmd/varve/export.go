@@ -116,7 +116,7 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 		return err
 	}
 	if header {
-		if err := format.AddHeadings(cmd.Context(), src); err != nil {
+		if err := format.AddHeadings(cmd.Context(), src, func(text string) { session.Remark(cmd, location, text) }); err != nil {
 			return err
 		}
 		notePacked(cmd, location, a, decoded)

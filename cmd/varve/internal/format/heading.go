@@ -34,7 +34,8 @@ func appendHeading(dst []byte, h source.Heading, i int64) []byte {
 }
 
 // AddHeadings adds a line of names and the values of coordinates to the CSV of a source.
-func AddHeadings(ctx context.Context, s *source.Source) error {
+// note gets one line about each coordinate that cannot be used.
+func AddHeadings(ctx context.Context, s *source.Source, note func(text string)) error {
 	s.Headings = make([]source.Heading, len(s.Shape))
 	axes, names := s.Selection.Axes(), s.Array.DimensionNames()
 	for i := range s.Headings {
@@ -57,7 +58,11 @@ func AddHeadings(ctx context.Context, s *source.Source) error {
 		if !coordinate {
 			continue
 		}
-		if err := readHeading(ctx, h, s.Array); err != nil {
+		var unfit *cf.UnfitError
+		if err := readHeading(ctx, h, s.Array); errors.As(err, &unfit) {
+			// Indices look like labels, so say that they are none.
+			note(fmt.Sprintf("%s, so the column %s has indices", unfit.Reason, h.Name))
+		} else if err != nil {
 			return err
 		}
 	}
@@ -113,7 +118,7 @@ func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
 // readHeading reads the values of the coordinate of a dimension, if it exists.
 func readHeading(ctx context.Context, h *source.Heading, a *zarr.Array) error {
 	c, err := cf.Coordinate(ctx, a, h.Name)
-	if errors.Is(err, zarr.ErrInvalidArgument) {
+	if errors.Is(err, zarr.ErrInvalidArgument) && !errors.As(err, new(*cf.UnfitError)) {
 		return nil // there is no coordinate of that name
 	}
 	if err != nil {
