@@ -202,6 +202,9 @@ func (w *work) found(chunks int64) {
 // fail adds the operation and the node to an error.
 func fail(src *zarr.Location, err error) error {
 	if e := (*zarr.Error)(nil); err == nil || errors.As(err, &e) {
+		if e != nil && e.Op == "copy" { // of rewrite.Derive, which the caller does not know
+			e.Op = "filter"
+		}
 		return err
 	}
 	return &zarr.Error{Op: "filter", Path: src.Path(), Axis: -1, Err: err}

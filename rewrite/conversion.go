@@ -14,6 +14,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -136,7 +137,7 @@ func (c *conversion) plan(ctx context.Context) error {
 		return err
 	}
 	if len(c.survey.members) == 0 {
-		return fmt.Errorf("no Zarr node here: %w", fs.ErrNotExist)
+		return fault.NotFound("no Zarr node here")
 	}
 	if err := c.checkNodes(c.survey.directories()); err != nil {
 		return err

@@ -95,7 +95,7 @@ func (c *copier) checkPlace(ctx context.Context) error {
 	case s == something:
 		return fmt.Errorf("the destination has files but no node; choose another place: %w", fs.ErrExist)
 	case (s == current || s == old) && !c.Overwrite:
-		return fmt.Errorf("the destination is a node already (Options.Overwrite replaces it): %w", fs.ErrExist)
+		return fmt.Errorf("the destination is a node already (Options.Overwrite replaces it, or choose another name): %w", fs.ErrExist)
 	}
 	return c.checkParents(ctx)
 }

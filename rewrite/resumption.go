@@ -202,7 +202,7 @@ func (c *conversion) finish(ctx context.Context) error {
 			return err
 		}
 		if err != nil || !publish.Same(raw, text) && !likeness.Same(raw, text) {
-			return fmt.Errorf("the destination is a node already, and not what this conversion makes; delete it, or choose another place: %w", fs.ErrExist)
+			return fmt.Errorf("the destination is a node already, and not what this conversion makes; Options.Overwrite replaces it, or choose another name: %w", fs.ErrExist)
 		}
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
@@ -84,7 +85,7 @@ func (c *copier) survey(ctx context.Context) error {
 		return slices.ContainsFunc(c.documents, func(d document) bool { return slices.Contains(names, d.rel) })
 	}
 	if c.old = !top("zarr.json"); c.old && !top(".zarray", ".zgroup") {
-		return fmt.Errorf("no Zarr node here: %w", fs.ErrNotExist)
+		return fault.NotFound("no Zarr node here")
 	}
 	return nil
 }

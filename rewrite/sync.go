@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -230,7 +231,7 @@ func (s *syncer) begin(ctx context.Context) (err error) {
 	}
 	root := s.is[""]
 	if root == nil {
-		return fmt.Errorf("no Zarr node here: %w", fs.ErrNotExist)
+		return fault.NotFound("no Zarr node here")
 	}
 	for dir := range s.is {
 		if err := s.checkName(dir + metadata.V3Node); err != nil {

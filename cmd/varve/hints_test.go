@@ -38,11 +38,22 @@ func TestMeantStore(t *testing.T) {
 		{"K.zar", "nothing is here (did you mean K.zarr?)"},
 		{"k.zarr", "(did you mean K.zarr?)"},
 		{"K.zarr/b", "(did you mean a?)"},
-		{"plain/g", "no Zarr node here, only \"t2m\" (varve create " + dir + "/plain/g --group makes the folder a group)"},
+		{"plain/g", "(varve create " + dir + "/plain/g --group makes the folder a group)"},
 		{"plain/g/t2", "(did you mean t2m?)"},
+		{"K.zar/a", "nothing is here (did you mean " + dir + "/K.zarr/a?)"},
+		{"K.zarr/entirely-else", "nothing is here: the group " + dir + "/K.zarr has no entirely-else\n"},
+		{"K.zarr/a/b", "nothing is here: " + dir + "/K.zarr/a is an array, and no node is below it\n"},
+		{"entirely-else/a/b", "nothing is here: " + dir + " has no entirely-else\n"},
+		{"K.zarr/sub/b", "nothing is here: " + dir + "/K.zarr has no sub\n"},
 	} {
-		if _, errs, status := execute(t, "", "info", dir+"/"+c.node); status != 1 || !strings.Contains(errs, c.want) {
-			t.Errorf("%s: status %d, %s", c.node, status, errs)
+		for _, args := range [][]string{{"info"}, {"cat"}, {"check"}, {"export"}, {"vacuum"}, {"copy", "", dir + "/new.zarr"}} {
+			if len(args) == 1 {
+				args = append(args, "")
+			}
+			args[1] = dir + "/" + c.node
+			if _, errs, status := execute(t, "", args...); status != 1 || !strings.Contains(errs, c.want) {
+				t.Errorf("%q: status %d, %s", args, status, errs)
+			}
 		}
 	}
 	for _, node := range []string{"entirely-else.zarr", "K"} {

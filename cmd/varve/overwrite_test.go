@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -130,6 +131,47 @@ func TestCopyPlan(t *testing.T) {
 	for _, args := range [][]string{{"--dry-run"}, nil} {
 		if _, errs, status := execute(t, "", append([]string{"copy", other, group + "/b"}, args...)...); status != 0 || !strings.Contains(errs, `note: `+group+`/b: dimension "x" has length`) {
 			t.Errorf("copy %v: status %d, %s", args, status, errs)
+		}
+	}
+}
+
+// TestDestinationExists gives an existing node as the destination of every command that
+// makes one. The error is of one kind, names the command and the ways out, and the node
+// stays as it is.
+func TestDestinationExists(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := dir+"/src.zarr", dir+"/dst.zarr"
+	for _, store := range []string{src, dst} {
+		must(t, "", "create", store+"/v", "--shape", "4", "--dtype", "int16", "--dimension-names", "i", "--attributes", `{"in": "`+filepath.Base(store)+`"}`)
+		must(t, "", "write", store+"/v", "--value", "3")
+	}
+	was := readAll(t, dst)
+	for _, args := range [][]string{
+		{"create", dst, "--group"},
+		{"create", dst + "/v", "--shape", "4", "--dtype", "int16"},
+		{"copy", src, dst},
+		{"copy", src + "/v", dst + "/v"},
+		{"convert", src, dst, "--to", "2"},
+		{"convert", src + "/v", dst + "/v", "--to", "2"},
+		{"filter", src, dst, "--where", "v>2"},
+		{"filter", src, dst, "--where", "v>2", "--dry-run"},
+		{"rechunk", src + "/v", dst + "/v", "--chunks", "2"},
+		{"rechunk", src + "/v", dst, "--chunks", "2"},
+		{"regularize", src + "/v", dst + "/v"},
+		{"materialize", src, dst},
+	} {
+		_, errs, status := execute(t, "", append(args, "--json")...)
+		failed, _ := decode(t, errs)["error"].(map[string]any)
+		text, _ := failed["message"].(string)
+		if status != 1 || failed["kind"] != "exists" || !strings.Contains(text, "or choose another name") ||
+			!strings.Contains(text, "(--overwrite replaces it, ") && !strings.Contains(text, "(varve rm removes it, ") {
+			t.Errorf("%q: status %d, %s", args, status, errs)
+		}
+		if args[0] != "materialize" && failed["op"] != args[0] {
+			t.Errorf("%q: the operation is %v", args, failed["op"])
+		}
+		if !maps.EqualFunc(readAll(t, dst), was, bytes.Equal) {
+			t.Fatalf("%q has changed the destination", args)
 		}
 	}
 }

@@ -116,7 +116,7 @@ func (n Node) CheckFree(ctx context.Context, doc metadata.Node) error {
 		return err
 	}
 	if found != 0 {
-		return fmt.Errorf("a node is here already (CreateOptions.Overwrite replaces it): %w", fs.ErrExist)
+		return fmt.Errorf("a node is here already (CreateOptions.Overwrite replaces it, or choose another name): %w", fs.ErrExist)
 	}
 	// A group has no chunks, so what lies below it does not become part of it.
 	if _, isGroup := doc.(*metadata.Group); isGroup {

@@ -129,7 +129,7 @@ func TestGivenUpThere(t *testing.T) {
 		t.Errorf("left %s", is)
 	}
 	// What is there is not unfinished any more.
-	if _, err := regrid.Do(t.Context(), a, regrid.Rechunking{}, &regrid.Options{Into: zarr.At(s, "new")}); err == nil || !strings.Contains(err.Error(), "something here already") {
+	if _, err := regrid.Do(t.Context(), a, regrid.Rechunking{}, &regrid.Options{Into: zarr.At(s, "new")}); err == nil || !strings.Contains(err.Error(), "the destination has something already") {
 		t.Errorf("over an array: %v", err)
 	}
 }

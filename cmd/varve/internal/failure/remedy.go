@@ -60,6 +60,7 @@ var remedies = strings.NewReplacer(
 	"say that it has ended (Options.TakeOver)", "say that it has ended (--single-writer)",
 	"say so (Options.TakeOver)", "say so (--single-writer)",
 	"(Options.TakeOver)", "(if it does not: --single-writer)",
+	"regrid.Follow keeps an array that it has made", "varve rechunk --follow keeps an array that it has made",
 	"regrid.Follow", "--follow",
 	"zarr.Delete", "varve rm",
 	"permit listed ones (Unlock)", "--unlock permits listed ones",

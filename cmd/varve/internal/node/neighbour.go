@@ -25,7 +25,7 @@ import (
 // beside it, or the command that makes its folder a group.
 func Explain(cmd *cobra.Command, err error) error {
 	var e *zarr.Error
-	if !errors.As(err, &e) || e.Op != "open" || e.Path == "" {
+	if !errors.As(err, &e) || e.Op != "open" && !isNoNode(e) || e.Path == "" {
 		return err
 	}
 	if hint := otherMeant(cmd, e); hint != "" {
@@ -47,10 +47,56 @@ func Explain(cmd *cobra.Command, err error) error {
 		e.Err = fmt.Errorf("%w (varve create %s --group makes the folder a group)", e.Err, at)
 		return err
 	}
-	if hint := Neighbour(cmd.Context(), at); hint != "" {
+	hint := Neighbour(cmd.Context(), at)
+	if hint == "" {
+		hint = reached(at)
+	}
+	if hint != "" {
 		e.Err = fmt.Errorf("%w%s", e.Err, hint)
 	}
 	return err
+}
+
+// isNoNode reports whether an error of a copy, which opens no node, means that its source
+// is none.
+func isNoNode(e *zarr.Error) bool {
+	return errors.Is(e, fs.ErrNotExist) && e.Err.Error() == "no Zarr node here"
+}
+
+// reached says how much of the local path of a missing node is there, or returns "".
+func reached(at string) string {
+	if strings.Contains(at, "://") {
+		return ""
+	}
+	parts := strings.Split(at, "/")
+	for i := range parts[:len(parts)-1] {
+		above, is := strings.Join(parts[:i], "/"), strings.Join(parts[:i+1], "/")
+		switch info, err := os.Stat(LocalPath(is)); {
+		case is == "":
+			continue // an absolute path begins with an empty part
+		case err != nil && above == "":
+			return fmt.Sprintf(": there is no %s", is)
+		case err != nil:
+			return fmt.Sprintf(": %s has no %s", above, parts[i])
+		case !info.IsDir():
+			return fmt.Sprintf(": %s is a file", is)
+		case isArrayFolder(LocalPath(is)):
+			return fmt.Sprintf(": %s is an array, and no node is below it", is)
+		}
+	}
+	if above := strings.Join(parts[:len(parts)-1], "/"); above != "" && isNodeFolder(LocalPath(above)) {
+		return fmt.Sprintf(": the group %s has no %s", above, parts[len(parts)-1])
+	}
+	return ""
+}
+
+// isArrayFolder reports whether a folder has the document of an array.
+func isArrayFolder(folder string) bool {
+	if doc, err := os.ReadFile(filepath.Join(folder, metadata.V3Node)); err == nil {
+		_, err := metadata.ParseArray(doc, metadata.Limits{})
+		return err == nil
+	}
+	return Exists(filepath.Join(folder, metadata.V2Array))
 }
 
 // Neighbour returns a hint that names a node beside a location, or "".
