@@ -53,9 +53,9 @@ func TestLimitOfParts(t *testing.T) {
 	}
 }
 
-// TestLimitIsNoDamage reads, checks and writes arrays of every kind of type and codec with
-// every limit, from one that permits nothing on. The failure is always one of the limit
-// that names the flag, and never of damage.
+// TestLimitIsNoDamage reads, checks and writes arrays of every kind of type and codec
+// with every limit, from one that permits nothing on. The failure is always one of the
+// limit that names the flag, and never of damage.
 func TestLimitIsNoDamage(t *testing.T) {
 	long := strings.Repeat("x", 3000)
 	text := `["` + long + `","` + long + `","a","` + long + `","","` + long + `"]`

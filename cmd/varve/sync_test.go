@@ -72,8 +72,8 @@ func TestSyncCommand(t *testing.T) {
 	must(t, "", "copy", src, dst, "--sync", "--delete")
 }
 
-// TestSyncIntoDamaged syncs into a mirror with a damaged document. The rest is synced, and
-// the message names the document and the flag that replaces it.
+// TestSyncIntoDamaged syncs into a mirror with a damaged document. The rest is synced,
+// and the message names the document and the flag that replaces it.
 func TestSyncIntoDamaged(t *testing.T) {
 	dir := t.TempDir()
 	src, dst := filepath.Join(dir, "src.zarr"), filepath.Join(dir, "dst.zarr")

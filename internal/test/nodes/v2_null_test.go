@@ -26,7 +26,7 @@ func TestNullFill(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !a.Metadata().HasNullFill() || !a.Spec().FillValue.IsNull() {
-		t.Errorf("the fill value is %s", a.Spec().FillValue)
+		t.Errorf("the fill value is %s", a.Spec().FillValue.JSON())
 	}
 	stored := func(what, want string) {
 		t.Helper()
