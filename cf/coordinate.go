@@ -31,8 +31,8 @@ func IsCoordinate(a *zarr.Array) bool {
 // Coordinate opens the coordinate of a dimension of an array: the array with one axis
 // that has the name of the dimension, in the same group or in the nearest group above.
 // The caller closes it. If there is no coordinate, or if it does not fit the dimension
-// ([UnfitError]), the error wraps [zarr.ErrInvalidArgument]. If it has more than [MaxCoordinate]
-// elements, the error wraps [zarr.ErrLimit].
+// ([UnfitError]), the error wraps [zarr.ErrInvalidArgument]. If it has more than
+// [MaxCoordinate] elements, the error wraps [zarr.ErrLimit].
 func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Array, error) {
 	axis := slices.Index(a.DimensionNames(), dimension)
 	if axis < 0 {

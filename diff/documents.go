@@ -92,8 +92,8 @@ func (c *comparer) attributes(path string, a, b []byte) {
 		}
 		list := &c.Differences
 		if strings.HasPrefix(name, own.Attributes) {
-			// Varve's own attributes say how one array came to be and how it grows. A copy
-			// that follows its source has others and the same data.
+			// Varve's own attributes say how one array came to be and how it grows. A
+			// copy that follows its source has others and the same data.
 			list = &c.Storage
 		}
 		*list = append(*list, Difference{Path: path, Kind: Attribute, Name: name, A: string(p), B: string(q)})

@@ -96,14 +96,14 @@ import (
 //
 // # Damaged documents
 //
-// Where a document of src cannot be read, because it was cut off or is no file, its node
-// and everything below it stays in dst as it is, also with [SyncOptions.Delete]: dst may
-// have the only sound copy. Everything else is synced, and then Sync returns a
-// [DamageError]. If the document of the node itself cannot be read, nothing is changed. A
-// part passes over such nodes without an error. A document that only needs something
-// unknown, such as a data type, can be read in this sense. The same holds where a document
-// of dst below the node itself cannot be read, unless [SyncOptions.Delete] is set, which
-// replaces it.
+// Where a document of src cannot be read, because it was cut off or is no file, its
+// node and everything below it stays in dst as it is, also with [SyncOptions.Delete]:
+// dst may have the only sound copy. Everything else is synced, and then Sync returns a
+// [DamageError]. If the document of the node itself cannot be read, nothing is changed.
+// A part passes over such nodes without an error. A document that only needs something
+// unknown, such as a data type, can be read in this sense. The same holds where a
+// document of dst below the node itself cannot be read, unless [SyncOptions.Delete] is
+// set, which replaces it.
 //
 // The stores must be able to list. Symbolic links below dst are an error that wraps
 // [zarr.ErrInvalidArgument], because nothing outside of dst is changed.

@@ -93,9 +93,9 @@ func (l *layout) tooShort(n int64) error {
 }
 
 // span returns the range of inner chunk k, and whether it is stored. It returns
-// [codec.ErrCorrupt] if the range leaves the shard, overlaps the index, or is longer than
-// an inner chunk can be, and [codec.ErrLimit] if the limit of a chunk says how long it can
-// be.
+// [codec.ErrCorrupt] if the range leaves the shard, overlaps the index, or is longer
+// than an inner chunk can be, and [codec.ErrLimit] if the limit of a chunk says how
+// long it can be.
 func (x *index) span(k int64) (off, n int64, stored bool, err error) {
 	o, m := x.entries[2*k], x.entries[2*k+1]
 	if o == absent && m == absent {
