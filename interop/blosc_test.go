@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"varve.dev/zarr/codec"
-	zarrcodec "varve.dev/zarr/codec"
 )
 
 // bloscCase is a configuration with which both implementations write a frame.
@@ -27,16 +26,16 @@ type bloscCase struct {
 }
 
 // codec returns the codec of the case.
-func (c bloscCase) codec(t *testing.T) zarrcodec.BytesBytes {
+func (c bloscCase) codec(t *testing.T) codec.BytesBytes {
 	t.Helper()
-	made, err := zarrcodec.Default.New(codec.Blosc(codec.BloscOptions{
+	made, err := codec.Default.New(codec.Blosc(codec.BloscOptions{
 		Compressor: c.Cname, Level: c.Level, Shuffle: []string{"noshuffle", "shuffle", "bitshuffle"}[c.Shuffle],
 		Element: c.Element, Block: c.Block,
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made.(zarrcodec.BytesBytes)
+	return made.(codec.BytesBytes)
 }
 
 // randomContent returns up to a few hundred thousand bytes of random compressibility,

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	zarrcodec "varve.dev/zarr/codec"
+	"varve.dev/zarr/codec"
 	_ "varve.dev/zarr/codec/extra"
 	_ "varve.dev/zarr/internal/codecs/numcodecs"
 	"varve.dev/zarr/metadata"
@@ -31,13 +31,13 @@ type frame struct {
 }
 
 // coder returns the codec of a row.
-func (f frame) coder(t *testing.T) zarrcodec.BytesBytes {
+func (f frame) coder(t *testing.T) codec.BytesBytes {
 	t.Helper()
-	c, err := zarrcodec.Default.New(metadata.Extension{Name: "numcodecs." + f.ID, Configuration: f.Configuration})
+	c, err := codec.Default.New(metadata.Extension{Name: "numcodecs." + f.ID, Configuration: f.Configuration})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.(zarrcodec.BytesBytes)
+	return c.(codec.BytesBytes)
 }
 
 // frames runs frames.py, which prints the number of frames that it wrote or read.

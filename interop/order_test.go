@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	zarrcodec "varve.dev/zarr/codec"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/codecs/sharding"
 	"varve.dev/zarr/store"
 )
@@ -22,8 +22,8 @@ import (
 // orders are the orders of inner chunks that both implementations can store.
 var orders = []struct {
 	name  string // in zarr-python
-	order zarrcodec.Order
-}{{"morton", zarrcodec.Morton}, {"lexicographic", zarrcodec.C}, {"colexicographic", zarrcodec.Fortran}}
+	order codec.Order
+}{{"morton", codec.Morton}, {"lexicographic", codec.C}, {"colexicographic", codec.Fortran}}
 
 // TestOrder lets both implementations write the same elements in each order, whole and
 // then in parts, with deterministic codecs. The stored bytes must be equal.
@@ -35,7 +35,7 @@ func TestOrder(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, uint64(i)<<24))
 			p.randomPipeline(t, r)
 			s, o := shardedSpec(r, true), orders[i%len(orders)]
-			if s.Order = o.name; o.order == zarrcodec.Morton && r.IntN(2) == 0 {
+			if s.Order = o.name; o.order == codec.Morton && r.IntN(2) == 0 {
 				s.Order = "" // zarr-python's default
 			}
 			w := &twins{s, p, filepath.Join(t.TempDir(), "ours.zarr"), filepath.Join(t.TempDir(), "theirs.zarr"), zarr.Options{
@@ -85,7 +85,7 @@ func (w *twins) disorder(t *testing.T, r *rand.Rand) {
 		return
 	}
 	opt := w.options
-	opt.Shards.Strategy = zarrcodec.Append
+	opt.Shards.Strategy = codec.Append
 	for range 3 {
 		at := randomRegion(r, w.Shape)
 		data := randomBlock(r, w.spec, at.shape()).data

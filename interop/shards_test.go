@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	zarrcodec "varve.dev/zarr/codec"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -122,8 +122,8 @@ func randomOptions(r *rand.Rand) *zarr.Options {
 		Write: true, StoreFill: r.IntN(4) == 0, Durability: store.Flush,
 		Shards: zarr.Shards{
 			Gap: pick[int64](r, 0, 1, 64), Span: pick[int64](r, 0, 1, 256), IndexCache: pick[int64](r, 0, -1, 500),
-			Order:    pick(r, zarrcodec.Morton, zarrcodec.C, zarrcodec.Fortran),
-			Strategy: pick(r, zarrcodec.Rewrite, zarrcodec.Append, zarrcodec.InPlace),
+			Order:    pick(r, codec.Morton, codec.C, codec.Fortran),
+			Strategy: pick(r, codec.Rewrite, codec.Append, codec.InPlace),
 		},
 	}
 }
