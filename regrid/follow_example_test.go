@@ -40,8 +40,17 @@ func ExampleFollow() {
 		log.Fatal(err)
 	}
 	fmt.Println(days.Shape(), places.Shape(), places.Grid())
+	for _, a := range []*zarr.Array{days, places} {
+		of, err := regrid.Followed(ctx, a)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s follows %q\n", a.Path(), of)
+	}
 	// Output:
 	// copy-publish
 	// append
 	// [5 4] [4 4] (4, 4) in chunks of (365, 2)
+	// days follows ""
+	// by-place follows "./days"
 }

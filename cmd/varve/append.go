@@ -198,6 +198,9 @@ func grow(cmd *cobra.Command, location string, files []string, formatName, axisT
 		noteFinished(cmd, location, a, was)
 		return err
 	}
+	if err := node.CheckOwn(cmd.Context(), location, a); err != nil {
+		return err
+	}
 	if missing != nil {
 		return missing
 	}

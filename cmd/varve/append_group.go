@@ -530,8 +530,12 @@ func openInputs(cmd *cobra.Command, g *zarr.Group, inputs []*addition, location,
 	}
 	name := growingDimension(inputs, axis)
 	for _, in := range inputs {
+		at := node.Clean(location) + "/" + in.name
+		if err := node.CheckOwn(cmd.Context(), at, in.array); err != nil {
+			return failure.On(cmd.Name(), at, err)
+		}
 		if in.axis, err = in.along(name, axis); err != nil {
-			return failure.On(cmd.Name(), node.Clean(location)+"/"+in.name, err)
+			return failure.On(cmd.Name(), at, err)
 		}
 	}
 	return nil

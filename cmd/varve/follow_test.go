@@ -4,10 +4,13 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr"
 )
 
 // TestFollowCommand repeats one command while the array that is followed lives.
@@ -89,7 +92,14 @@ func TestFollowCommand(t *testing.T) {
 	if _, errs, status := execute(t, "", "rechunk", other, dst, "--follow"); status == 0 || !strings.Contains(errs, "by-place.zarr/a: ") || !strings.Contains(errs, "it follows") {
 		t.Errorf("%q, status %d", errs, status)
 	}
-	must(t, "", "append", dst, "--alone", "--format", "json", writeInput(t, dir, []byte("[[1, 2, 3, 4]]")))
+	// A program other than this command.
+	a, err := zarr.OpenArray(t.Context(), dst, &zarr.Options{Write: true})
+	if err == nil {
+		err = errors.Join(zarr.Append(t.Context(), a, 0, []int16{1, 2, 3, 4}, &zarr.AppendOptions{}), a.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, errs, status := execute(t, "", "rechunk", src, dst, "--follow"); status != 1 || !strings.Contains(errs, "another program has appended to it") {
 		t.Errorf("%q, status %d", errs, status)
 	}

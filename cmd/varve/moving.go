@@ -85,7 +85,10 @@ func (m *moving) open(cmd *cobra.Command, location string, pick func(*moved) (bo
 	}
 	if a, ok := n.(*zarr.Array); ok {
 		one := &moved{location: location, array: a}
-		if one.axis, err = argument.AxisIn(m.axis, a); err == nil {
+		if err = node.CheckOwn(cmd.Context(), location, a); err == nil {
+			one.axis, err = argument.AxisIn(m.axis, a)
+		}
+		if err == nil {
 			_, err = pick(one)
 		}
 		return []*moved{one}, false, n.Close, failure.On(cmd.Name(), location, err)
@@ -130,6 +133,9 @@ func (m *moving) openGroup(cmd *cobra.Command, location string, g *zarr.Group, a
 			return nil, failure.On(cmd.Name(), one.location, err)
 		}
 		take, err := pick(one)
+		if err == nil && take {
+			err = node.CheckOwn(cmd.Context(), one.location, one.array)
+		}
 		if err != nil {
 			return nil, failure.On(cmd.Name(), one.location, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -235,6 +236,11 @@ func (r *regridding) regridTo(cmd *cobra.Command, location string, a *zarr.Array
 func (r *regridding) regrid(cmd *cobra.Command, location string, a *zarr.Array, want regrid.Request, opt *regrid.Options) (*regridded, error) {
 	if r.follow {
 		return r.keepUp(cmd, location, a, want.(regrid.Rechunking), opt)
+	}
+	if r.into == "" {
+		if err := node.CheckOwn(cmd.Context(), location, a); err != nil {
+			return nil, err
+		}
 	}
 	plan, err := regrid.NewPlan(cmd.Context(), a, want, opt)
 	if err != nil {

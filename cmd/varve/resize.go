@@ -117,6 +117,9 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *growth.Chang
 	if err := growth.Met(a, opt.Expect); err != nil {
 		return err
 	}
+	if err := node.CheckOwn(cmd.Context(), location, a); err != nil {
+		return err
+	}
 	before := a.Shape()
 	if err := dimensions.CheckAgree(c, cmd, a, shape); err != nil {
 		return err

@@ -196,6 +196,9 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 			return nil, failure.On(cmd.Name(), node.Clean(location)+"/"+m.Path, err)
 		}
 		if has > 0 {
+			if err := node.CheckOwn(cmd.Context(), node.Clean(location)+"/"+m.Path, a); err != nil {
+				return nil, failure.On(cmd.Name(), node.Clean(location)+"/"+m.Path, err)
+			}
 			r := &resized{m.Path, node.Clean(location) + "/" + m.Path, a, a.Shape(), shape, *opt}
 			r.opt.Expect = r.before // do not undo the growth of a concurrent writer
 			arrays = append(arrays, r)

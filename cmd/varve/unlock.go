@@ -76,6 +76,9 @@ func unlock(cmd *cobra.Command, location string, axes []string, how *zarr.Rectil
 	if !ok {
 		return unlockGroup(cmd, location, n.(*zarr.Group), axes, how)
 	}
+	if err := node.CheckOwn(cmd.Context(), location, a); err != nil {
+		return err
+	}
 	for _, text := range axes {
 		i, err := argument.AxisOfArray(text, a)
 		if err != nil {

@@ -98,10 +98,14 @@ func candidates(cmd *cobra.Command, location string, g *zarr.Group, axes []strin
 		if err = l.find(axes); err == nil {
 			err = l.try(cmd, g)
 		}
+		concerned := len(axes) == 0 && l.array.Rank() > 0 || len(l.how.Axes) > 0
+		if err == nil && concerned {
+			err = node.CheckOwn(cmd.Context(), l.location, l.array)
+		}
 		if err != nil {
 			return nil, failure.On(cmd.Name(), l.location, err)
 		}
-		if len(axes) == 0 && l.array.Rank() > 0 || len(l.how.Axes) > 0 {
+		if concerned {
 			arrays = append(arrays, l)
 		}
 	}

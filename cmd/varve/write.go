@@ -78,6 +78,9 @@ func fill(cmd *cobra.Command, location, sel, value string, agreedTo bool) error 
 		return err
 	}
 	defer a.Close()
+	if err := node.CheckOwn(cmd.Context(), location, a); err != nil {
+		return err
+	}
 	to, err := source.Selected(cmd.Context(), a, sel)
 	if err != nil {
 		return err
@@ -128,6 +131,9 @@ func write(cmd *cobra.Command, location, sel, file, formatName string) error {
 		return err
 	}
 	defer a.Close()
+	if err := node.CheckOwn(cmd.Context(), location, a); err != nil {
+		return err
+	}
 	to, err := source.Selected(cmd.Context(), a, sel)
 	if err != nil {
 		return err
