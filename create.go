@@ -208,7 +208,10 @@ func (h *hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *t
 		return version, err
 	}
 	// Marshal everything before this first change, so that an invalid document leaves
-	// nothing.
+	// nothing. Neither does a name that the place does not hold.
+	if err := store.CheckKey(h.store, n.key()); err != nil {
+		return version, err
+	}
 	if err := n.place().MakeParents(ctx, up); err != nil {
 		return version, err
 	}

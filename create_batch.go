@@ -185,8 +185,12 @@ func (c *creation) make(context.Context) error {
 			c.nodes[p] = newGroup(c.base(p), []byte("{}"), c.format)
 		}
 	}
-	for p := range c.nodes {
-		if err := tree.CheckNames(c.format, p); err != nil {
+	for p, n := range c.nodes {
+		err := tree.CheckNames(c.format, p)
+		if err == nil { // the place may hold fewer names
+			err = store.CheckKey(c.hierarchy.store, n.base().key())
+		}
+		if err != nil {
 			return c.fail(p, err)
 		}
 	}
