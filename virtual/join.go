@@ -90,6 +90,9 @@ func mismatch(part, path, format string, args ...any) error {
 // Add adds a part. After an error nothing of it was added.
 func (j *Joined) Add(ctx context.Context, p *Part) error {
 	plan, err := j.plan(ctx, p)
+	if errors.Is(err, ErrMismatch) {
+		err = j.singleValue(p, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -114,6 +117,22 @@ func (j *Joined) Add(ctx context.Context, p *Part) error {
 	}
 	j.parts++
 	return nil
+}
+
+// singleValue adds to an error of a file that has one value of the dimension, in a scalar
+// coordinate, how such files are joined: daily files are often like that. Stacking does
+// not convert the times of files that count from different days, and concatenation does.
+func (j *Joined) singleValue(p *Part, err error) error {
+	dimension := j.join.Concat + j.join.Stack
+	a := p.Manifest.Array(dimension)
+	has := func(a *Array) bool { return axisOf(a.Document, dimension) >= 0 }
+	switch {
+	case a == nil || a.Grid.Rank() > 0 || slices.ContainsFunc(p.Manifest.Arrays, has):
+		return err
+	case j.join.Concat != "":
+		return fmt.Errorf("%w; %s has one value of %s and no such axis: make a manifest of it with --stack %s, and take that in its place", err, p.Name, dimension, dimension)
+	}
+	return fmt.Errorf("%w; if each file counts from another time, make a manifest of each with --stack %s, and join these with --concat %s, which converts times", err, dimension, dimension)
 }
 
 // plan returns functions that add the arrays of a part. They cannot fail.

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual"
 )
 
 // server matches a host name with a port, or with dots and a last part of letters, as
@@ -28,8 +29,8 @@ func namesServer(location string) bool {
 	if !more || !server.MatchString(first) || Exists(LocalPath(first)) {
 		return false
 	}
-	known := slices.Concat(NetCDF, []string{".zarr", ".zip", ".npy", ".csv", ".json", ".raw", ".bin"})
-	return !slices.Contains(known, strings.ToLower(filepath.Ext(first)))
+	known := slices.Concat(references, []string{".zarr", ".zip", ".npy", ".csv", ".raw", ".bin"})
+	return !slices.Contains(known, strings.ToLower(filepath.Ext(first))) && !virtual.IsForeign(first)
 }
 
 // placeMeant returns a hint for a location with no node, or "".
