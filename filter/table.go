@@ -239,7 +239,7 @@ func (t *table) openColumns(ctx context.Context, dir string) error {
 		at := path.Join(dir, name)
 		a, err := t.once.At(strings.TrimPrefix(at, "/")).OpenArray(ctx, t.reading())
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: the condition names %q, and there is no array %s; write text in quotes", zarr.ErrInvalidArgument, name, at)
+			return &NameError{name, at}
 		}
 		if err != nil {
 			return t.named(err)

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/regrid"
 )
 
@@ -163,13 +164,22 @@ func (g *appending) placed(cmd *cobra.Command, source string, more *growth.Gain)
 	return p, have, e, err
 }
 
+// checkNamed returns an error if the coordinate of --by is not among the arrays that grow.
+func checkNamed(c *growth.Change, inputs []*addition) error {
+	var names []string
+	for _, in := range inputs {
+		names = append(names, in.name)
+	}
+	if c.By == "" || slices.Contains(names, c.By) {
+		return nil
+	}
+	return failure.BadArgument("--by %s: %s=FILE is missing, with the new values of the coordinate%s", c.By, c.By, spelling.Meant(c.By, names))
+}
+
 // mergeAll appends those planes of several inputs that the arrays do not have, in one
 // transaction, by put.
 func mergeAll(cmd *cobra.Command, c *growth.Change, location string, inputs []*addition, m *arrivals, put func() error) error {
 	i := slices.IndexFunc(inputs, func(in *addition) bool { return in.name == c.By })
-	if i < 0 {
-		return failure.BadArgument("--by %s: %s=FILE is missing, with the new values of the coordinate", c.By, c.By)
-	}
 	coordinate, full := inputs[i], make([]*growth.Gain, len(inputs))
 	for k, in := range inputs {
 		full[k] = in.more

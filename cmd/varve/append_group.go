@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
 // isGroup reports whether the node at a location is a group.
@@ -114,10 +115,13 @@ func growAll(cmd *cobra.Command, location string, args, sources []string, format
 	}
 	rounds, err := parseRounds(args)
 	if err == nil {
+		err = checkNamed(c, rounds[0])
+	}
+	if err == nil {
 		err = checkRounds(cmd, location, rounds, formatName, axis)
 	}
 	if err != nil {
-		return err
+		return failure.On(cmd.Name(), location, err)
 	}
 	// --expect is about the arrays before the first round.
 	for _, in := range rounds[0] {
@@ -571,8 +575,8 @@ func (i *addition) along(name, axis string) (int, error) {
 		return argument.AxisOfArray(axis, i.array)
 	}
 	if !slices.Contains(names, name) {
-		return 0, failure.BadArgument("dimension %q grows, but %s does not have it (its dimensions are %s): leave it out, or give another --axis",
-			name, i.name, strings.Join(names, ", "))
+		return 0, failure.BadArgument("dimension %q grows, but %s does not have it (its dimensions are %s): leave it out, or give another --axis%s",
+			name, i.name, strings.Join(names, ", "), spelling.Meant(name, names))
 	}
 	return argument.AxisOf(name, names, len(names))
 }

@@ -135,15 +135,18 @@ func (m *merging) merge(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return err
 	}
-	asked, concerned := false, false
-	err = m.run(cmd, []string{location}, func(at string, a *zarr.Array) (regrid.Request, error) {
+	concerned, failed := false, false
+	var known []string // the dimensions of the arrays
+	err = m.run(cmd, []string{location}, func(at string, a *zarr.Array) (_ regrid.Request, err error) {
+		defer func() { failed = failed || err != nil }()
+		known = append(known, a.DimensionNames()...)
 		var list regrid.Compactions
 		for _, g := range goals {
 			axis, err := m.along(cmd, g, at, a, at != location)
 			if err != nil {
 				return nil, err
 			}
-			if asked = true; axis < 0 {
+			if axis < 0 {
 				continue
 			}
 			c, err := m.compaction(cmd, g, at, a, axis)
@@ -160,16 +163,19 @@ func (m *merging) merge(cmd *cobra.Command, location string) error {
 		}
 		return list, nil
 	})
-	if err != nil && asked && !concerned {
-		return m.unconcerned(cmd, goals, err)
+	if err != nil && known != nil && !concerned && !failed {
+		return m.unconcerned(cmd, goals, known, err)
 	}
 	return err
 }
 
-// unconcerned returns the error if no array has the axis of a goal: times are missing if
-// neither flags nor arrays have them.
-func (m *merging) unconcerned(cmd *cobra.Command, goals []*goal, err error) error {
+// unconcerned returns the error if no array has the axis of a goal. known are the
+// dimensions that they have. Times are missing if neither flags nor arrays have them.
+func (m *merging) unconcerned(cmd *cobra.Command, goals []*goal, known []string, err error) error {
 	for _, g := range goals {
+		if g.axis != "" && !argument.IsNumber(g.axis) && !slices.Contains(known, g.axis) {
+			return noDimension(g.axis, known)
+		}
 		if g.unit == 0 || g.axis != "" {
 			continue
 		}
@@ -177,7 +183,7 @@ func (m *merging) unconcerned(cmd *cobra.Command, goals []*goal, err error) erro
 			return missing
 		}
 		if m.times.Coordinate != "" {
-			return failure.BadArgument("--time %s: no axis of the arrays has its dimension", m.times.Coordinate)
+			return m.times.NoDimension(known)
 		}
 	}
 	return err

@@ -88,6 +88,7 @@ SRC that it was made of do. If other rows are kept, or SRC has another document,
 
 func (f *filtering) run(cmd *cobra.Command, from, to string) (err error) {
 	ctx := cmd.Context()
+	defer func() { err = columnMeant(cmd, from, err) }()
 	src, err := locate(ctx, from, store.Read)
 	if err != nil {
 		return err
@@ -130,6 +131,16 @@ func (f *filtering) run(cmd *cobra.Command, from, to string) (err error) {
 		return session.PrintJSON(cmd, done)
 	}
 	return done.print(cmd.OutOrStdout())
+}
+
+// columnMeant adds the names of similar arrays to the error for a name that none has.
+func columnMeant(cmd *cobra.Command, from string, err error) error {
+	var name *filter.NameError
+	if !errors.As(err, &name) {
+		return err
+	}
+	const quotes = "write text in quotes"
+	return &reworded{err, quotes, quotes + node.Neighbour(cmd.Context(), node.Clean(from)+"/"+name.Name)}
 }
 
 // request returns which rows are kept.

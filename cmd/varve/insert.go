@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/regrid"
 )
@@ -81,7 +82,9 @@ func (i *inserting) run(cmd *cobra.Command, location string, args []string) (err
 			err = errors.Join(err, in.Close())
 		}
 	}()
+	var known []string
 	list, group, done, err := i.moving.open(cmd, location, func(one *moved) (_ bool, err error) {
+		known = append(known, one.name)
 		defer func() { err = i.rather(one, err) }()
 		if files == nil {
 			if files, err = i.files(args, many); err != nil {
@@ -103,7 +106,7 @@ func (i *inserting) run(cmd *cobra.Command, location string, args []string) (err
 		return err
 	}
 	for name := range files {
-		return failure.NotFound("no array directly below the group has the name %s and the dimension %q", name, i.axis)
+		return failure.NotFound("no array directly below the group has the name %s and the dimension %q%s", name, i.axis, spelling.Meant(name, known))
 	}
 	if !group {
 		planes := int64(0)

@@ -102,6 +102,7 @@ func (m *moving) openGroup(cmd *cobra.Command, location string, g *zarr.Group, a
 		return nil, failure.BadUsage("%s is a group: give the name of a dimension, as in --axis time", phrase.Word(location))
 	}
 	var known []string
+	asked := false
 	for member, err := range g.Unconsolidated().Members(cmd.Context(), false) {
 		if err == nil {
 			err = member.Err
@@ -132,6 +133,7 @@ func (m *moving) openGroup(cmd *cobra.Command, location string, g *zarr.Group, a
 		if one.axis, err = argument.AxisOfArray(m.axis, one.array); err != nil {
 			return nil, failure.On(cmd.Name(), one.location, err)
 		}
+		asked = true
 		take, err := pick(one)
 		if err == nil && take {
 			err = node.CheckOwn(cmd.Context(), one.location, one.array)
@@ -143,7 +145,7 @@ func (m *moving) openGroup(cmd *cobra.Command, location string, g *zarr.Group, a
 			list = append(list, one)
 		}
 	}
-	if len(list) == 0 {
+	if !asked {
 		return nil, noDimension(m.axis, known)
 	}
 	return list, nil

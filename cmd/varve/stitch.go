@@ -302,7 +302,11 @@ func (f *stitchFlags) growing(arrays map[string]*zarr.Array, location string) (m
 		grown[name] = axis
 	}
 	if len(grown) == 0 {
-		return nil, failure.BadArgument("no array of %s has the axis %s", location, f.axis)
+		var known []string
+		for _, a := range arrays {
+			known = append(known, a.DimensionNames()...)
+		}
+		return nil, noDimension(f.axis, known)
 	}
 	return grown, nil
 }

@@ -50,7 +50,8 @@ func (d dimension) isAxis(names []string, axis int) bool {
 
 // NoDimension returns the error for an array without the dimension of the times.
 func (t *Times) NoDimension(names []string) error {
-	return failure.BadArgument("--time %s: no axis of the array has its dimension; the array has %s", t.Coordinate, strings.Join(names, ", "))
+	known := slices.Compact(slices.Sorted(slices.Values(names)))
+	return failure.BadArgument("--time %s: no axis has its dimension; there are %s", t.Coordinate, strings.Join(known, ", "))
 }
 
 // Axis returns the axis of an array at a location that the times describe, by the names
