@@ -58,7 +58,7 @@ func (l layout) owns(path string) bool {
 // isNumber reports whether a path is that of a level beside the array.
 func isNumber(path string) bool {
 	level, err := strconv.Atoi(path)
-	return err == nil && 0 < level && level <= mostLevels && path == strconv.Itoa(level)
+	return err == nil && 0 < level && level <= MaxLevels && path == strconv.Itoa(level)
 }
 
 // names returns the names of the dimensions of a level, given those of the array. xarray
@@ -121,15 +121,15 @@ func defaultFactors(names []string, rank int) []int64 {
 	return factors
 }
 
-// mostLevels bounds the levels, each of which divides an axis at least by 2.
-const mostLevels = 62
+// MaxLevels is the largest number of levels. Each divides an axis at least by 2.
+const MaxLevels = 62
 
 // gridsOf returns the grids of the levels. asked is as in [Options.Levels]. first is the
 // present grid of the first level, or nil.
 func gridsOf(base *grid.Grid, factors []int64, asked int, first *grid.Grid) ([]*grid.Grid, error) {
 	var grids []*grid.Grid
 	last := base
-	for len(grids) < mostLevels && (asked > len(grids) || asked == 0 && !fits(last, factors)) {
+	for len(grids) < MaxLevels && (asked > len(grids) || asked == 0 && !fits(last, factors)) {
 		next, err := divided(last, factors, first)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 
 	"varve.dev/zarr"
@@ -222,7 +223,7 @@ func (w *work) attributes(level int) (json.RawMessage, error) {
 // removeAbove deletes the levels after the given one.
 func (w *work) removeAbove(ctx context.Context, level int) error {
 	last := level
-	for last < mostLevels {
+	for last < MaxLevels {
 		home, err := w.find(ctx, w.layout.home(last+1))
 		if err != nil && !errors.Is(err, errForeign) {
 			return err
@@ -238,7 +239,35 @@ func (w *work) removeAbove(ctx context.Context, level int) error {
 			return err
 		}
 	}
-	return nil
+	if level > 0 {
+		return nil
+	}
+	return w.removeFolder(ctx)
+}
+
+// removeFolder deletes the group that has held the levels, if nothing is left in it.
+func (w *work) removeFolder(ctx context.Context) error {
+	name := path.Dir(w.layout.home(1))
+	if name == "." {
+		return nil // the levels lie beside the image
+	}
+	home, err := w.find(ctx, name)
+	g, ok := home.(*zarr.Group)
+	if errors.Is(err, errForeign) || err == nil && !ok {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// Another program may have described it.
+	rest, err := metadata.UnsetAttribute(g.Attributes(), own.Pyramid)
+	if err != nil || string(attributes.Compact(rest)) != "{}" {
+		return err
+	}
+	for _, err := range g.Unconsolidated().Members(ctx, false) {
+		return err // it has one, or that is not known
+	}
+	return w.group.At(name).Delete(ctx, w.options())
 }
 
 // removeLevel deletes a level, and its group unless that has members of others, such as

@@ -23,7 +23,7 @@ type Options struct {
 	// Levels is the number of levels, without the array itself. 0 is that of the last
 	// time. The first time it makes levels until one has a single chunk along the axes
 	// that are divided, and more of them when the array has grown. A negative number
-	// makes none, and removes those that were made.
+	// makes none, and removes those that were made. There are at most [MaxLevels].
 	Levels int
 	// Memory bounds the bytes of elements that are held at once; encoded chunks count
 	// with [zarr.Options.Budget]. If a tile of every level needs more, the error wraps

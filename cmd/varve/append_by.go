@@ -164,7 +164,8 @@ func (g *appending) placed(cmd *cobra.Command, source string, more *growth.Gain)
 	return p, have, e, err
 }
 
-// checkNamed returns an error if the coordinate of --by is not among the arrays that grow.
+// checkNamed returns an error if the coordinate of --by is not among the arrays that
+// grow.
 func checkNamed(c *growth.Change, inputs []*addition) error {
 	var names []string
 	for _, in := range inputs {

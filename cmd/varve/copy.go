@@ -329,10 +329,7 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.
 	if f.dry {
 		return err
 	}
-	// Opening the destination may have created its folder.
-	if info, lookErr := os.Lstat(node.LocalPath(to)); lookErr == nil && info.IsDir() {
-		_ = os.Remove(node.LocalPath(to)) // fails unless the new folder is still empty
-	}
+	removeEmpty(to)
 	if begun && lookErr == nil && !archive {
 		return failure.Leftover(err, "the incomplete copy at %s is not visible: repeat the command, which %s, or remove it with varve rm", to, does)
 	}

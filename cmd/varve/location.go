@@ -110,6 +110,14 @@ func replacedArchive(ctx context.Context, location string) (*zarr.Location, bool
 	return zarr.At(a, "").Observed(session.ObserverOf(ctx)), true, nil
 }
 
+// removeEmpty removes the folder of a destination that a command has not stored anything
+// in. Opening the destination may have created it.
+func removeEmpty(location string) {
+	if info, err := os.Lstat(node.LocalPath(location)); err == nil && info.IsDir() {
+		_ = os.Remove(node.LocalPath(location)) // fails unless the folder is still empty
+	}
+}
+
 // closeStore closes the store of a location. For a new archive, complete decides whether
 // it is published or discarded.
 func closeStore(p *zarr.Location, complete bool) error {

@@ -73,7 +73,12 @@ method or other factors it makes all levels anew. If it is stopped, repeat it.`,
 	f.StringVar(&l.memory, "memory", "", "hold at most `SIZE` of elements at once, such as 2GiB (512MiB by default)")
 	f.BoolVar(&l.dry, "dry-run", false, "change nothing, and print what would be made")
 	l.singleWriter = growth.SingleWriterFlag(c)
-	c.RunE = func(cmd *cobra.Command, args []string) error { return l.run(cmd, args[0]) }
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if n := l.levels; cmd.Flags().Changed("levels") && n != -1 && (n < 1 || n > pyramid.MaxLevels) {
+			return failure.BadUsage("--levels %d: give a number from 1 to %d, or -1, which removes all levels; without --levels, the last one has one chunk", n, pyramid.MaxLevels)
+		}
+		return l.run(cmd, args[0])
+	}
 	return c
 }
 

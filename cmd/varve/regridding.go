@@ -229,7 +229,11 @@ func (r *regridding) regridTo(cmd *cobra.Command, location string, a *zarr.Array
 	}
 	opt.Into = to
 	done, err := r.regrid(cmd, location, a, want, opt)
-	return done, errors.Join(err, closeStore(to, err == nil))
+	failed := err != nil
+	if err = errors.Join(err, closeStore(to, !failed)); failed && !r.dry {
+		removeEmpty(r.into)
+	}
+	return done, err
 }
 
 // regrid re-grids one array, or plans it.

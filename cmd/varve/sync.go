@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -217,8 +216,8 @@ func (f *copyFlags) syncTo(cmd *cobra.Command, src *zarr.Location, from, to stri
 	}
 	begun, lookErr := rewrite.Unfinished(context.WithoutCancel(cmd.Context()), dst)
 	err = atLocation(cmd.Name(), from, src, errors.Join(err, closeStore(dst, false)))
-	if info, lookErr := os.Lstat(node.LocalPath(to)); lookErr == nil && info.IsDir() && !f.dry {
-		_ = os.Remove(node.LocalPath(to)) // fails unless the folder is new and still empty
+	if !f.dry {
+		removeEmpty(to)
 	}
 	if begun && lookErr == nil && !f.dry {
 		return r, failure.Leftover(err, "%s is not equal to SRC yet: repeat the command, which goes on", to)
