@@ -2,7 +2,13 @@
 
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
+)
 
 // completionHelp has the help text of the subcommand for each shell.
 var completionHelp = map[string]string{
@@ -45,13 +51,23 @@ func addCompletion(root *cobra.Command) {
 		for _, shell := range c.Commands() {
 			mark(shell)
 			shell.Long = completionHelp[shell.Name()]
+			shell.Args = arguments()
 			shell.Short = "Print the completion script for " + shell.Name()
 		}
 		c.Long = "Print the completion script for a shell. The help for each shell, such as varve help completion bash, " +
 			"explains how to install it."
 		c.Short = "Print the completion script for a shell"
 		c.Example = "  source <(varve completion bash)"
-		c.Args = knownCommand
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			var shells []string
+			for _, shell := range cmd.Commands() {
+				shells = append(shells, shell.Name())
+			}
+			return fmt.Errorf("there is no completion script for %q%s; there are %s", args[0], spelling.Meant(args[0], shells), strings.Join(shells, ", "))
+		}
 		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 }

@@ -180,7 +180,10 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"export", "a", "-o", "out.zarr"}, "varve copy NODE out.zarr"},
 		{[]string{"attrs", "a", "set", "varve:growth", `{"policy":"calender:month"}`}, "did you mean calendar:month?"},
 		{[]string{"create", "a", "--shape", "3", "--dtype", "int8", "--attributes", `{"varve:growth":{"policy":"fixd:3"}}`}, "did you mean fixed:3?"},
-		{[]string{"completion", "nosh"}, `"nosh"`},
+		{[]string{"completion", "nosh"}, `"nosh"; there are bash, fish, powershell, zsh`},
+		{[]string{"completion", "tcsh"}, `no completion script for "tcsh"`},
+		{[]string{"completion", "basj"}, "(did you mean bash?)"},
+		{[]string{"completion", "bash", "zsh"}, `unexpected argument "zsh"`},
 		{[]string{"completion", "bash", "more"}, `"more"`},
 	} {
 		out, errs, status := execute(t, "", c.args...)
