@@ -68,3 +68,28 @@ func TestReplaceFollowsNoLink(t *testing.T) {
 		t.Errorf("something has changed:\n%s\nwas\n%s", after, before)
 	}
 }
+
+// TestBrokenLinks puts a link to nothing in the place of a chunk and of each directory
+// above it. Whatever reads the chunk fails and names the link; nothing is a fill value.
+func TestBrokenLinks(t *testing.T) {
+	for _, link := range []string{"c", "c/1", "c/1/1"} {
+		node := newNode(t, "--shape", "4,4", "--dtype", "int8", "--chunks", "2,2")
+		must(t, "", "write", node, "--value", "3")
+		at := filepath.Join(node, filepath.FromSlash(link))
+		if err := os.RemoveAll(at); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("nowhere", at); err != nil {
+			t.Skip("no symbolic links here:", err)
+		}
+		for _, args := range [][]string{
+			{"cat", node}, {"cat", node, "--select", "3,3"}, {"export", node, "--format", "raw"}, {"check", node}, {"check", node, "--fast"},
+			{"check", node, "--digest"}, {"copy", node, node + "-copy"}, {"write", node, "--select", "3,3", "--value", "1"},
+		} {
+			out, errs, status := execute(t, "", args...)
+			if status != 1 || !strings.Contains(out+errs, link) || !strings.Contains(out+errs, "nowhere") && !strings.Contains(out+errs, "link") {
+				t.Errorf("%s: %q: status %d, %s%s", link, args[:1], status, out, errs)
+			}
+		}
+	}
+}

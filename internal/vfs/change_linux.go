@@ -106,20 +106,26 @@ func (o opener) link(from, to string) (s Stat, ok bool, err error) {
 	return s, found && (ok || err != nil), err
 }
 
-// readlink returns the target of a symbolic link. ok is as for in, and false if the
+// readlink returns the target of a symbolic link. ok is as for open, and false if the
 // target is too long.
 func (o opener) readlink(name string) (target string, ok bool, err error) {
-	target, long := "", false
-	ok, err = o.in(name, toFind, func(dir int, base string) error {
-		var buf [unix.PathMax]byte
-		n, err := retried(func() (int, error) { return unix.Readlinkat(dir, base, buf[:]) })
-		if err == nil {
-			// A full buffer may hold only the beginning of the target.
-			target, long = string(buf[:n]), n == len(buf)
-		}
-		return failed("readlinkat", name, err)
-	})
-	return target, ok && !long, err
+	// One call tells that nothing is there: that is asked for each missing chunk.
+	fd, ok, err := o.at(name, toLink)
+	if !ok || err != nil {
+		return "", ok, err
+	}
+	f := rawFile(fd)
+	defer f.Close()
+	var buf [unix.PathMax]byte
+	n, err := retried(func() (int, error) { return unix.Readlinkat(fd, "", buf[:]) })
+	switch {
+	case err == unix.ENOENT: // what is there is no link
+		return "", true, failed("readlinkat", name, unix.EINVAL)
+	case err != nil: // package os would repeat an EINTR forever
+		return "", true, failed("readlinkat", name, err)
+	}
+	// A full buffer may hold only the beginning of the target.
+	return string(buf[:n]), n < len(buf), nil
 }
 
 // failed wraps the error of a system call with the call and the name of the file.

@@ -29,11 +29,12 @@ type opener struct {
 
 const openFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_LARGEFILE
 
-// Arguments of openat2 to read, describe or list, to make a file, and to find or change
+// Arguments of openat2 to read, describe, find a link or list, to make a file, and to find or change
 // a directory. toMake and toChange follow no symbolic links.
 var (
 	toRead   = beneath(openFlags | unix.O_NONBLOCK)
 	toLook   = beneath(unix.O_PATH | unix.O_CLOEXEC)
+	toLink   = beneath(unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC)
 	toList   = beneath(openFlags | unix.O_DIRECTORY)
 	toMake   = made(unlinked(beneath(unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC | unix.O_LARGEFILE)))
 	toFind   = beneath(unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC)

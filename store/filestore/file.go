@@ -94,6 +94,7 @@ type Store struct {
 	writer   writer
 	kinds    sync.Map // node type by name of the document; see [Store.isArray]
 	cloning  cloning
+	whole    wholeDirs // see [Store.lost]
 }
 
 // Open opens the directory dir. A nil opt is the zero [Options].

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
 
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
@@ -51,6 +52,71 @@ func (s *Store) Identify(dir store.Path) (store.Identity, error) {
 		return nil, fail("looking at", name, err)
 	}
 	return id, nil
+}
+
+// lost returns the symbolic link at or above a missing name that leads to nothing, and its
+// target, or "". The system reports all these names as missing.
+//
+// Most chunks of a sparse array are missing, so this asks once for each of them, and once
+// more for each directory: below the last directory that is known, the first missing
+// segment ends the search. A link that another program puts in the place of a directory
+// afterwards is not seen as long as the store is open.
+func (s *Store) lost(name string) (link, target string) {
+	for end := len(s.whole.above(name)); end < len(name); {
+		at, more := name, false
+		if next := strings.IndexByte(name[end+1:], '/'); next >= 0 {
+			at, more = name[:end+1+next], true
+		}
+		end = len(at)
+		target, err := s.fs.Readlink(at)
+		if vfs.Missing(err) {
+			return "", ""
+		}
+		if err == nil && (!more || s.leadsNowhere(at)) {
+			return at, target
+		}
+		if more {
+			s.whole.add(at)
+		}
+	}
+	return "", ""
+}
+
+// leadsNowhere reports whether nothing is where a link leads.
+func (s *Store) leadsNowhere(link string) bool {
+	_, err := s.fs.Stat(link)
+	return vfs.Missing(err)
+}
+
+// wholeDirs are directories that are no links to nothing, and are not below one. The zero
+// value has none.
+type wholeDirs struct {
+	mu    sync.RWMutex
+	names map[string]struct{}
+}
+
+// mostWhole bounds the directories that are remembered, with about 100 bytes each.
+const mostWhole = 1 << 14
+
+// above returns the last directory above name that is known, or "".
+func (d *wholeDirs) above(name string) string {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for i := strings.LastIndexByte(name, '/'); i > 0; i = strings.LastIndexByte(name[:i], '/') {
+		if _, known := d.names[name[:i]]; known {
+			return name[:i]
+		}
+	}
+	return ""
+}
+
+func (d *wholeDirs) add(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.names == nil || len(d.names) == mostWhole {
+		d.names = map[string]struct{}{}
+	}
+	d.names[name] = struct{}{}
 }
 
 // Resolve implements [store.Linker].

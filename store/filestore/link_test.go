@@ -3,9 +3,13 @@
 package filestore_test
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"varve.dev/zarr/store"
@@ -90,5 +94,80 @@ func TestLinks(t *testing.T) {
 	want := map[string]string{"l": "x/y", "l/f": "v", "x/y/f": "v", "x/out": "lost", "x/lost": "lost", "x/a": "b"}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestBelowLostLink reads values whose directory is a symbolic link to nothing, at every
+// depth: they are no missing values. Those below directories that are missing, and below
+// links that lead to directories, are.
+func TestBelowLostLink(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	s, err := filestore.Open(dir, &filestore.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Put(ctx, store.MustKey("a/c/0/0"), []byte("text"), store.Flush); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{"a/c/1": "none", "b": "nowhere", "d": "a", "a/c/2": "0", "a/c/3": "1"} {
+		if err := os.Symlink(target, filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			t.Skip("no symbolic links here:", err)
+		}
+	}
+	for _, c := range []struct{ key, link string }{
+		{"a/c/1/0", "a/c/1"}, {"a/c/1/0/0/0", "a/c/1"}, {"b/c/0/0", "b"}, {"b/zarr.json", "b"}, {"d/c/1/0", "d/c/1"}, {"a/c/3/0", "a/c/3"},
+		{"a/c/0/1", ""}, {"a/c/4/0", ""}, {"a/c/4/1/2", ""}, {"none/c/0", ""}, {"none", ""}, {"d/c/4/0", ""}, {"a/c/2/1", ""}, {"a/c/0/0/0", ""},
+	} {
+		for range 2 { // the second time, directories are known
+			key := store.MustKey(c.key)
+			_, _, errGet := s.Get(ctx, key, store.Request{}, nil)
+			_, errStat := s.Stat(ctx, key)
+			_, errOpen := s.Open(ctx, key)
+			for _, err := range []error{errGet, errStat, errOpen} {
+				if missing := errors.Is(err, fs.ErrNotExist); missing != (c.link == "") || !missing && !strings.Contains(err.Error(), `is below "`+c.link+`", a symbolic link to`) {
+					t.Errorf("%s: %v, want the link %q", c.key, err, c.link)
+				}
+			}
+		}
+	}
+	// Directories that were missing are made meanwhile.
+	if _, err := s.Put(ctx, store.MustKey("none/c/0"), []byte("text"), store.Flush); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Get(ctx, store.MustKey("none/c/0"), store.Request{}, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkMissing reads values that are missing, in few and in many directories.
+func BenchmarkMissing(b *testing.B) {
+	for name, key := range map[string]func(i int) string{
+		"one directory":       func(i int) string { return fmt.Sprintf("c/%d", i) },
+		"100 of each":         func(i int) string { return fmt.Sprintf("c/%d/%d", i/100, i%100) },
+		"a directory of each": func(i int) string { return fmt.Sprintf("c/%d/0", i) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			dir := b.TempDir()
+			if err := os.Mkdir(filepath.Join(dir, "c"), 0o777); err != nil {
+				b.Fatal(err)
+			}
+			var keys []store.Key
+			for i := range 10000 {
+				keys = append(keys, store.MustKey(key(i)))
+			}
+			for b.Loop() {
+				s, err := filestore.Open(dir, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, k := range keys {
+					if _, _, err := s.Get(b.Context(), k, store.Request{}, nil); !errors.Is(err, fs.ErrNotExist) {
+						b.Fatal(err)
+					}
+				}
+				s.Close()
+			}
+		})
 	}
 }

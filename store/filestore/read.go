@@ -82,14 +82,18 @@ func (s *Store) open(ctx context.Context, key store.Key) (vfs.File, vfs.Stat, er
 }
 
 // unreadable converts the error of a name below a file to [fs.ErrNotExist], and that of a
-// name that is too long to [store.ErrInvalidKey]. A symbolic link to nothing is another
-// error, because a reader must not take it for a missing chunk.
+// name that is too long to [store.ErrInvalidKey]. A symbolic link to nothing, at the name
+// or above it, is another error, because a reader must not take it for a missing chunk.
 func (s *Store) unreadable(name string, err error) error {
 	if vfs.Missing(err) {
-		if target, err := s.fs.Readlink(name); err == nil {
+		switch link, target := s.lost(name); link {
+		case "":
+			return fs.ErrNotExist
+		case name:
 			return fmt.Errorf("is a symbolic link to %q, where nothing is: %w", target, fs.ErrInvalid)
+		default:
+			return fmt.Errorf("is below %q, a symbolic link to %q, where nothing is: %w", link, target, fs.ErrInvalid)
 		}
-		return fs.ErrNotExist
 	}
 	return tooLong(err)
 }
