@@ -117,11 +117,11 @@ func growAll(cmd *cobra.Command, location string, args, sources []string, format
 	if err == nil {
 		err = checkNamed(c, rounds[0])
 	}
-	if err == nil {
-		err = checkRounds(cmd, location, rounds, formatName, axis)
-	}
 	if err != nil {
 		return failure.On(cmd.Name(), location, err)
+	}
+	if err := checkRounds(cmd, location, rounds, formatName, axis); err != nil {
+		return err
 	}
 	// --expect is about the arrays before the first round.
 	for _, in := range rounds[0] {

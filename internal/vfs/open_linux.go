@@ -29,8 +29,8 @@ type opener struct {
 
 const openFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_LARGEFILE
 
-// Arguments of openat2 to read, describe, find a link or list, to make a file, and to find or change
-// a directory. toMake and toChange follow no symbolic links.
+// Arguments of openat2 to read, describe, find a link or list, to make a file, and to
+// find or change a directory. toMake and toChange follow no symbolic links.
 var (
 	toRead   = beneath(openFlags | unix.O_NONBLOCK)
 	toLook   = beneath(unix.O_PATH | unix.O_CLOEXEC)

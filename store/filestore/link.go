@@ -54,8 +54,8 @@ func (s *Store) Identify(dir store.Path) (store.Identity, error) {
 	return id, nil
 }
 
-// lost returns the symbolic link at or above a missing name that leads to nothing, and its
-// target, or "". The system reports all these names as missing.
+// lost returns the symbolic link at or above a missing name that leads to nothing, and
+// its target, or "". The system reports all these names as missing.
 //
 // Most chunks of a sparse array are missing, so this asks once for each of them, and once
 // more for each directory: below the last directory that is known, the first missing
