@@ -35,8 +35,8 @@ func (e movedError) Error() string {
 		return ErrConflict.Error() + ": elements were dropped or inserted, and the array was opened by a copy of its document, in the consolidated metadata of a group, " +
 			"that may be older; open the array by its own path, or consolidate the group again (Group.Consolidate) and open it again"
 	}
-	return ErrConflict.Error() + ": another program has dropped or inserted elements meanwhile, so that the selected ones may be others; " +
-		"open the array again, and select again"
+	return ErrConflict.Error() + ": another program has dropped or inserted elements meanwhile, or, in a store without locks, less than 2 seconds before, " +
+		"so that the selected ones may be others; open the array again, and select again"
 }
 
 // Is reports whether target is [ErrConflict] or [errMoved].

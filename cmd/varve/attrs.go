@@ -5,6 +5,8 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -51,6 +53,11 @@ func attributeArguments(cmd *cobra.Command, args []string) error {
 		return arguments("NODE")(cmd, args)
 	}
 	names := []string{"NODE", args[1]}
+	verbs := []string{"get", "set", "unset"}
+	// units=K is the form of other programs.
+	if key, value, ok := strings.Cut(args[len(args)-1], "="); ok && len(args) == 3 && args[1] == "set" {
+		return fmt.Errorf("JSON is missing (did you mean set %s %s?)", key, phrase.Word(string(output.Text(value))))
+	}
 	switch args[1] {
 	case "get":
 		names = append(names, "[KEY]")
@@ -58,8 +65,17 @@ func attributeArguments(cmd *cobra.Command, args []string) error {
 		names = append(names, "KEY", "JSON")
 	case "unset":
 		names = append(names, "KEY")
+	case "delete", "remove", "rm":
+		return fmt.Errorf("%q is not get, set or unset (did you mean unset?)", args[1])
 	default:
-		return fmt.Errorf("%q is not get, set or unset%s", args[1], cmp.Or(spelling.Meant(args[1], []string{"get", "set", "unset"}), " (varve attrs NODE set KEY JSON sets an attribute)"))
+		if slices.Contains(verbs, args[0]) {
+			return fmt.Errorf("the node comes first: varve attrs %s %s …", phrase.Word(args[1]), args[0])
+		}
+		how := " (varve attrs NODE set KEY JSON sets an attribute)"
+		if len(args) == 2 {
+			how = fmt.Sprintf(" (did you mean get %s?)", phrase.Word(args[1]))
+		}
+		return fmt.Errorf("%q is not get, set or unset%s", args[1], cmp.Or(spelling.Meant(args[1], verbs), how))
 	}
 	return arguments(names...)(cmd, args)
 }

@@ -4,10 +4,13 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/input"
@@ -21,6 +24,7 @@ import (
 // inserting is the command insert.
 type inserting struct {
 	moving
+	place  string // the value of --at
 	at     int64
 	grow   string
 	format *string
@@ -53,11 +57,11 @@ is given. A name may be repeated.
 		Args:              appendArguments,
 		ValidArgsFunction: node.Complete,
 	}
-	i := &inserting{at: -1}
+	i := new(inserting)
 	i.flags(c)
 	planFlag(c, &i.planTo)
 	f := c.Flags()
-	f.Int64Var(&i.at, "at", -1, "insert before element `I`; 0 prepends")
+	flagtext.Var(f, &i.place, "at", "", "insert before element `I`; 0 prepends", flagtext.Syntax(parsePlace))
 	f.StringVar(&i.grow, "grow", "", "how each file is cut into chunks: a `POLICY` as of varve append, such as fixed:30")
 	i.format = format.Flag(c, format.Raw, format.NPY, format.JSON)
 	c.RunE = func(cmd *cobra.Command, args []string) error { return i.run(cmd, args[0], args[1:]) }
@@ -65,14 +69,20 @@ is given. A name may be repeated.
 }
 
 func (i *inserting) run(cmd *cobra.Command, location string, args []string) (err error) {
-	if i.at < 0 {
+	if i.place == "" {
 		return failure.BadUsage("say where, as in --at 0")
+	}
+	if i.at, err = parsePlace(i.place); err != nil {
+		return failure.BadUsage("--at: %w", err)
 	}
 	policy, err := i.policy()
 	if err != nil {
 		return err
 	}
 	many, err := isGroup(cmd, location)
+	if err == nil && many && (len(args) == 0 || !isNamed(args[0])) {
+		err = failure.On(cmd.Name(), location, failure.BadArgument("it is a group: name the arrays, as NAME=FILE"))
+	}
 	if err != nil {
 		return err
 	}
@@ -120,6 +130,15 @@ func (i *inserting) run(cmd *cobra.Command, location string, args []string) (err
 	return i.all(cmd, location, list, group)
 }
 
+// parsePlace parses the value of --at.
+func parsePlace(text string) (int64, error) {
+	at, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || at < 0 {
+		return 0, fmt.Errorf("%q is not the index of an element, from 0 on; varve append --by COORD inserts late planes where a coordinate says", text)
+	}
+	return at, nil
+}
+
 // policy returns the growth that cuts files into chunks, or nil if none is given.
 func (i *inserting) policy() (*grid.Growth, error) {
 	if i.grow == "" {
@@ -143,9 +162,6 @@ func (i *inserting) files(args []string, group bool) (map[string][]string, error
 			sources = []string{"-"}
 		}
 		return map[string][]string{"": sources}, err
-	}
-	if len(args) == 0 || !isNamed(args[0]) {
-		return nil, failure.BadArgument("it is a group: name the arrays, as NAME=FILE")
 	}
 	rounds, err := parseRounds(args)
 	files := map[string][]string{}

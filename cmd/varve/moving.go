@@ -173,6 +173,8 @@ func movedTogether(cmd *cobra.Command, err error) error {
 	switch cmd.Name() {
 	case "insert":
 		how = " GROUP NAME=FILE … --axis"
+	case "stitch":
+		how = " GROUP SEGMENT …"
 	case "append":
 		how = " GROUP NAME=FILE …"
 	}

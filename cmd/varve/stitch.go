@@ -53,7 +53,12 @@ segment that crashed can go on where its last checkpoint is, or its segment is l
 If the lengths are known beforehand, varve reservations and the call Reserve need no second step.`,
 		Example: `  varve stitch all.zarr/value segment-0.zarr/value segment-1.zarr/value --alone
   varve stitch all.zarr segment-1.zarr segment-0.zarr --sort time`,
-		Args:              cobra.MinimumNArgs(2),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 3 {
+				return arguments("NODE", "SEGMENT")(cmd, args)
+			}
+			return nil
+		},
 		ValidArgsFunction: node.Complete,
 	}
 	f := &stitchFlags{}
@@ -190,7 +195,7 @@ func (f *stitchFlags) array(cmd *cobra.Command, location string, a *zarr.Array, 
 	}
 	done := stitchedOf(location, a, axis, arrays)
 	if !*f.alone {
-		if err := a.CheckDimensions(cmd.Context(), done.Shape); err != nil {
+		if err := movedTogether(cmd, a.CheckDimensions(cmd.Context(), done.Shape)); err != nil {
 			return nil, err
 		}
 	}

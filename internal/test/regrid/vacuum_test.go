@@ -412,3 +412,17 @@ func TestNoKeysGrace(t *testing.T) {
 		}
 	}
 }
+
+// TestMovesWithoutLocks drops three times without a grace, in a store whose clock is
+// accurate to two seconds. A drop that the one before prevents says that it may.
+func TestMovesWithoutLocks(t *testing.T) {
+	s := &handle{storetest.Conditional(memstore.New(), storetest.Hooks{})}
+	days(t, s, 8)
+	for range 3 {
+		b := fixture.Must(zarr.At(s, "a").OpenArray(t.Context(), &zarr.Options{Write: true}))
+		_, err := regrid.Do(t.Context(), b, regrid.Removal{Range: grid.Interval{Stop: 1}}, &regrid.Options{Grace: -1})
+		if err != nil && (!errors.Is(err, zarr.ErrConflict) || !strings.Contains(err.Error(), "in a store without locks, less than 2 seconds before")) {
+			t.Error(err)
+		}
+	}
+}
