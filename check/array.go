@@ -38,6 +38,9 @@ type Array struct {
 	// Replaced says that another program has put back the document of before a
 	// re-gridding, or is nil.
 	Replaced *regrid.Replaced
+	// RecordsErr is the reason if the records of re-griddings cannot be read, or nil. The
+	// elements do not depend on them.
+	RecordsErr error
 	// Orphans are values that no document describes, such as superseded grids and chunks
 	// beyond the extent, and OrphanBytes their bytes. They are no damage, and are not
 	// counted with [Options.Fast] and [Options.Sample].
@@ -82,10 +85,14 @@ func (o *Options) array(ctx context.Context, path string, a *zarr.Array) (*Array
 		r.Notes = append(r.Notes, why+closed)
 	}
 	i, err := regrid.Inspect(ctx, a)
-	if err != nil {
+	switch {
+	case err == nil:
+		r.Replaced = i.Replaced
+	case errors.Is(err, metadata.ErrInvalid):
+		r.RecordsErr = err // readers do not need the records, so check the chunks
+	default:
 		return nil, err
 	}
-	r.Replaced = i.Replaced
 	if !o.Fast && o.Sample == 0 { // a listing of all chunks would undo what these save
 		if err := r.countOrphans(ctx, a); err != nil {
 			return nil, err

@@ -62,6 +62,7 @@ const (
 	repairPending = "check.Repair finishes the change"
 	repairMisread = "check.Repair writes the document as other programs read it"
 	repairKeys    = "name the separator of the keys in the document: \"dimension_separator\" in .zarray, or \"chunk_key_encoding\" in zarr.json"
+	repairRecords = "the elements are all there: make a new array of this one (Options.Into)"
 	repairStale   = "check.Repair, or Group.Consolidate"
 	repairGone    = "restore the documents of the nodes that are gone from the copy, or let Group.Consolidate forget them"
 )
@@ -97,6 +98,9 @@ func (r *Array) Findings() []Finding {
 	}
 	if r.Elsewhere != "" {
 		list = append(list, Finding{Kind: Elsewhere, Path: r.Path, Message: r.Elsewhere, Repair: repairKeys})
+	}
+	if r.RecordsErr != nil {
+		list = append(list, Finding{Kind: zarr.KindOf(r.RecordsErr), Path: r.Path, Message: oneLine(r.RecordsErr), Repair: repairRecords, Err: r.RecordsErr})
 	}
 	if r.Replaced != nil {
 		list = append(list, Finding{Kind: Replaced, Path: r.Path, Message: r.Replaced.Message(), Repair: r.Replaced.Repair()})

@@ -160,7 +160,8 @@ func (s *session) checkUnchanged(ctx context.Context, old *snapshot.Array, last 
 	}
 	was, err := staging.ParseRecords(data, old.Grid.Rank())
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %s is damaged, so it is not known what was published; the present grid has all elements, and a rechunk gives them any other grid: %w",
+			ErrNoRevert, s.at.ChunksKey(last), err)
 	}
 	now, err := staging.List(ctx, old)
 	if err != nil {

@@ -146,13 +146,16 @@ func (c *findings) verdict() error {
 	if c.of.Elsewhere != "" {
 		text += "; the stored values have other keys than the document names"
 	}
+	if c.of.RecordsErr != nil {
+		text += "; the records of its re-griddings are damaged"
+	}
 	if c.of.Replaced != nil {
 		text += "; the document of a re-gridding was replaced"
 	}
 	if c.of.Err != nil {
 		text += "; the values of the coordinate could not be read"
 	}
-	if c.of.Err != nil || c.of.Times || c.Faults > 0 || c.of.IsUnfinished() || c.of.Replaced != nil || len(c.of.Misread) > 0 || c.of.Elsewhere != "" {
+	if c.of.Err != nil || c.of.Times || c.Faults > 0 || c.of.IsUnfinished() || c.of.Replaced != nil || c.of.RecordsErr != nil || len(c.of.Misread) > 0 || c.of.Elsewhere != "" {
 		return failure.Verdict(text)
 	}
 	return nil
@@ -228,6 +231,9 @@ func (c *findings) write(w *bufio.Writer) error {
 	}
 	if c.of.Elsewhere != "" {
 		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(c.of.Elsewhere))
+	}
+	if c.of.RecordsErr != nil {
+		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(failure.OneLine(c.of.RecordsErr)))
 	}
 	if c.of.Replaced != nil {
 		_, err = fmt.Fprintf(w, "%s  %s\n  repair: %s\n", phrase.Printable(c.Path), phrase.Printable(c.of.Replaced.Message()), phrase.Printable(c.of.Replaced.Repair()))

@@ -42,6 +42,8 @@ type groupFindings struct {
 
 	Temporary []temporaryFact `json:"temporary"`
 
+	records int64 // arrays whose records of re-griddings are damaged
+
 	sums
 }
 
@@ -65,6 +67,7 @@ func newGroupFindings(location string, r *check.Report, unproven map[string]stri
 		g.Pending += oneIf(a.IsUnfinished())
 		g.Times += oneIf(a.Times)
 		g.Changed += oneIf(a.Replaced != nil)
+		g.records += oneIf(a.RecordsErr != nil)
 		g.Misread += oneIf(len(a.Misread) > 0)
 		g.Elsewhere += oneIf(a.Elsewhere != "")
 	}
@@ -89,7 +92,7 @@ func oneIf(is bool) int64 {
 
 // verdict returns an error that sums up the findings, or nil if there are none.
 func (g *groupFindings) verdict() error {
-	if g.Faults == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 && g.Changed == 0 && g.Misread == 0 && g.Elsewhere == 0 {
+	if g.Faults == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 && g.Changed == 0 && g.records == 0 && g.Misread == 0 && g.Elsewhere == 0 {
 		return nil
 	}
 	text := faultsText(g.Path, g.Faults, g.Missing, g.Bad, g.Chunks)
@@ -107,6 +110,9 @@ func (g *groupFindings) verdict() error {
 	}
 	if g.Changed > 0 {
 		text += fmt.Sprintf("; the document of a re-gridding was replaced in %s", phrase.Plural(g.Changed, "array"))
+	}
+	if g.records > 0 {
+		text += fmt.Sprintf("; the records of re-griddings of %s are damaged", phrase.Plural(g.records, "array"))
 	}
 	if g.Misread > 0 {
 		text += fmt.Sprintf("; other programs read wrong values of %s", phrase.Plural(g.Misread, "array"))

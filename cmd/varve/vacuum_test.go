@@ -5,8 +5,11 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/internal/racing"
 )
 
 // merged returns an array of six elements in chunks of one, merged by twos.
@@ -169,5 +172,70 @@ func TestRevertGroup(t *testing.T) {
 	must(t, "", "compact", other+"/time", "--to", "[90]")
 	if out := must(t, "", "revert", other); strings.Count(out, "31") == 0 || chunkShapes(t, other+"/t2m") != "[[31,28,31],2]" {
 		t.Error(out)
+	}
+}
+
+// TestDamagedRecords damages each file that a re-gridding keeps below __varve, after one
+// that was finished and after one that failed, in every way. No command loses an element;
+// each works, or fails and names the file or a re-gridding, and a command that helps.
+func TestDamagedRecords(t *testing.T) {
+	racing.Skip(t) // one command after the other
+	damages := map[string]func(b []byte) []byte{
+		"empty":   func([]byte) []byte { return nil },
+		"cut off": func(b []byte) []byte { return b[:len(b)/2] },
+		"garbage": func([]byte) []byte { return []byte("\x01\xffgarbage") },
+		"newer":   func([]byte) []byte { return []byte(`{"version": 99, "format": 99, "varve": 99}`) },
+	}
+	build := func(t *testing.T, failed bool) (node string, files []string) {
+		node = filepath.Join(t.TempDir(), "a.zarr")
+		must(t, "", "create", node, "--shape", "6", "--dtype", "int16", "--chunks", "[[[1,6]]]", "--compressor", "none")
+		must(t, "", "write", node, "--value", "3")
+		if failed {
+			overwrite(t, filepath.Join(node, "c", "5"), "?")
+			refuses(t, "c/5", "compact", node, "--to", "max:2")
+			overwrite(t, filepath.Join(node, "c", "5"), "\x03\x00")
+		} else {
+			must(t, "", "compact", node, "--to", "max:2")
+		}
+		for name := range readAll(t, filepath.Join(node, "__varve")) {
+			files = append(files, filepath.Join(node, "__varve", name))
+		}
+		slices.Sort(files)
+		return node, files
+	}
+	for _, failed := range []bool{false, true} {
+		whole, files := build(t, failed)
+		for i := range files {
+			for what, damage := range damages {
+				for _, args := range [][]string{
+					{"cat"}, {"check"}, {"append", "--axis", "0", "--format", "json"}, {"compact", "--to", "max:3"},
+					{"vacuum", "--grace", "0", "--yes"}, {"vacuum", "--grace", "0", "--give-up", "--yes"}, {"revert"},
+				} {
+					node, file := filepath.Join(t.TempDir(), "a.zarr"), files[i]
+					if args[0] == "revert" && !failed { // it compares the versions of files
+						var again []string
+						node, again = build(t, failed)
+						file = again[i] // there is one of each kind
+					} else {
+						if err := os.CopyFS(node, os.DirFS(whole)); err != nil {
+							t.Fatal(err)
+						}
+						file = filepath.Join(node, strings.TrimPrefix(file, whole))
+					}
+					spoil(t, file, damage)
+					_, errs, status := execute(t, "[3]", append([]string{args[0], node}, args[1:]...)...)
+					named := strings.Contains(errs, filepath.Base(file)) || strings.Contains(errs, "re-gridding")
+					if at := filepath.Base(files[i]); status > 1 || status == 1 && (!named || args[0] != "check" && !strings.Contains(errs, "varve ")) || strings.Contains(errs, "delete") {
+						t.Errorf("%s of a failed one %t is %s: %q: status %d, %s", at, failed, what, args, status, errs)
+					}
+					if out := strings.Fields(strings.Trim(strings.TrimSpace(must(t, "", "cat", node)), "[]")); strings.Trim(strings.Join(out, ""), "3") != "" || len(out) < 6 {
+						t.Errorf("%s %s %q: the elements are %q", filepath.Base(files[i]), what, args, out)
+					}
+					if args[0] == "check" && status == 1 && strings.Contains(errs, "inspect") {
+						t.Errorf("the check ended: %s", errs)
+					}
+				}
+			}
+		}
 	}
 }

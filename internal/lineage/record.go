@@ -221,6 +221,9 @@ func damaged(key store.Key, err error) error {
 	return fmt.Errorf("%w: %s is damaged, so the array cannot be re-gridded; make a new array of this one (Options.Into): %v", metadata.ErrInvalid, key, err)
 }
 
+// ChunksKey returns the key of what PutChunks stores.
+func (a Array) ChunksKey(r *Record) store.Key { return a.beside(r, chunks) }
+
 // RemoveChunks deletes what PutChunks has stored. After that, the re-gridding cannot be
 // reverted.
 func (a Array) RemoveChunks(ctx context.Context, r *Record) error {

@@ -52,6 +52,7 @@ var remedies = strings.NewReplacer(
 	"regrid.Vacuum", "varve vacuum NODE",
 	"removed by a vacuum", "removed by varve vacuum",
 	"and a rechunk gives", "and varve rechunk gives",
+	"make a new array of this one (Options.Into)", "make a new array of this one (varve rechunk NODE DST)",
 	", with Options.SingleWriter if", ", with --single-writer if",
 	"regrid.Abandon", "varve vacuum NODE --give-up",
 	"the same compact finishes", "the same varve compact finishes",
