@@ -10,7 +10,7 @@ VERSION = $(shell git describe --tags --match 'v[0-9]*' --dirty=-modified --abbr
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
 MODULES = . codec/extra virtual/parquet store/s3 store/gcs store/azure cmd/varve interop bench observe/otel examples
 
-.PHONY: help demo build beam test check unit race fuzz interop benchmarks bench bench-full bench-growth bench-options bench-regrid bench-cloud bench-mirror bench-virtual bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
+.PHONY: help demo build beam test check unit race fuzz interop benchmarks bench bench-full bench-growth bench-options bench-rechunk bench-cloud bench-mirror bench-virtual bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -84,9 +84,9 @@ bench-options: ## what each option of Varve costs and gains, in bench/OPTIONS.md
 	@sh bench/setup varve
 	@sh bench/run -options
 
-bench-regrid: ## re-gridding beside what bounds it and other programs, in bench/REGRID.md: ten to twenty minutes, 6 GB of disk
+bench-rechunk: ## rechunking beside what bounds it and other programs, in bench/RECHUNK.md: ten to twenty minutes, 6 GB of disk
 	@sh bench/setup
-	@sh bench/run -regrid
+	@sh bench/run -rechunk
 
 bench-cloud: ## an object store beside other programs, in bench/CLOUD.md: ten to twenty minutes
 	@sh store/servers/setup

@@ -39,7 +39,7 @@ func (l *Location) newPlace() (tree.Node, error) {
 	return n.place(), nil
 }
 
-// access returns the inner side of the array, for packages such as regrid that change
+// access returns the inner side of the array, for packages such as rechunk that change
 // arrays as a whole.
 func (a *Array) access() *access.Array {
 	opened := a.state.Load()

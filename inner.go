@@ -148,7 +148,7 @@ func (n *Inner) write(ctx context.Context, index []int64, write func(*snapshot.A
 		if err != nil {
 			return err
 		}
-		// The array may have been re-gridded with other inner chunks.
+		// The array may have been rechunked with other inner chunks.
 		if !slices.Equal(is.Start, was.Start) || !slices.Equal(is.Encoded, was.Encoded) {
 			return fmt.Errorf("%w: inner chunk %v now holds another part of the array; read it again", ErrConflict, index)
 		}

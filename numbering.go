@@ -115,7 +115,7 @@ func (a *Array) renumbered(ctx context.Context, s, next *snapshot.Array) bool {
 
 // currentAt returns a time when s was the present state, by the clock of the store. A
 // copy in consolidated metadata may have been old when it was written, unless the present
-// document, or one that a re-gridding on the way to it has superseded, says the same:
+// document, or one that a rechunk on the way to it has superseded, says the same:
 // elements have the indices of that one, if none were dropped or inserted since the copy
 // was written.
 func currentAt(s, next *snapshot.Array, chain []*lineage.Record) time.Time {

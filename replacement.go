@@ -21,9 +21,9 @@ import (
 // It is not retried, because the values were meant for the old array.
 var errReplaced = fmt.Errorf("%w: another program has removed or replaced the array meanwhile", ErrConflict)
 
-// errRegridded is the conflict of a write whose array was re-gridded meanwhile. The
+// errRechunkded is the conflict of a write whose array was rechunked meanwhile. The
 // chunks that it stored belong to the superseded grid, so it writes again.
-var errRegridded = fmt.Errorf("%w: the array was re-gridded meanwhile", ErrConflict)
+var errRechunkded = fmt.Errorf("%w: the array was rechunked meanwhile", ErrConflict)
 
 // errUndecided is the conflict of a write that a pending transaction of several arrays
 // may not have seen. Once that is finished, the document tells.
@@ -34,29 +34,29 @@ var errUndecided = fmt.Errorf("%w: a change of several arrays is not finished", 
 type writeOnce func(s *snapshot.Array, shared bool) (grid.Box, error)
 
 // store calls write, and then looks at the document again. A plain write takes no lock,
-// so another process may have removed, replaced or re-gridded the array meanwhile. If it
-// was re-gridded, store calls write again for the new grid. border says that the write
+// so another process may have removed, replaced or rechunked the array meanwhile. If it
+// was rechunked, store calls write again for the new grid. border says that the write
 // touches boundary chunks, and needs the lock of the store.
 func (a *Array) store(ctx context.Context, lock *nodelock.Held, s *snapshot.Array, border bool, write writeOnce) error {
 	var last func() error // looks again after the last write
 	once := func(s *snapshot.Array, shared bool) error {
 		cells, err := write(s, shared)
 		if err != nil {
-			return a.orRegridded(ctx, s, cells, err)
+			return a.orRechunkded(ctx, s, cells, err)
 		}
 		last = func() error { return a.confirmStored(ctx, lock, s, cells) }
 		return last()
 	}
 	// A boundary chunk holds elements beyond the extent. Rewriting it during an append of
 	// another process could restore their old values, so begin under the lock.
-	err := errRegridded
+	err := errRechunkded
 	if !border {
 		err = once(s, false)
 	}
-	// Where the store has locks, the second try excludes further re-griddings.
+	// Where the store has locks, the second try excludes further rechunks.
 	for range writeTries {
 		switch {
-		case errors.Is(err, errRegridded):
+		case errors.Is(err, errRechunkded):
 			err = a.withoutGrowth(ctx, lock, s, once)
 		case errors.Is(err, errUndecided):
 			// Finish it without the lock of the store, which finishing takes.
@@ -72,13 +72,13 @@ func (a *Array) store(ctx context.Context, lock *nodelock.Held, s *snapshot.Arra
 
 // confirmStored checks after a write that the stored chunks belong to the array that was
 // written to. A writer may be delayed, by a slow disk or a signal, until another process
-// has removed the array, created another one in its place, or re-gridded it. But all
+// has removed the array, created another one in its place, or rechunked it. But all
 // these change the document before they delete or ignore chunks: if it is still the same
 // now, they will see these chunks.
 //
 // The check costs one small request for each write, not for each chunk. It accepts an
-// array that has grown or shrunk. If the array was re-gridded, the error is
-// [errRegridded].
+// array that has grown or shrunk. If the array was rechunked, the error is
+// [errRechunkded].
 //
 // It cannot recognize an array that was replaced by one with the same type, grid, keys,
 // codecs and fill value. A store has no property that survives growth and new attributes
@@ -95,14 +95,14 @@ func (a *Array) confirmStored(ctx context.Context, lock *nodelock.Held, s *snaps
 	seen := s
 	for range writeTries {
 		now, err := a.look(ctx, seen)
-		// A re-gridding that begins to compare after this sees the chunks.
+		// A rechunk that begins to compare after this sees the chunks.
 		if now == s && err == nil && !now.Warned {
 			return nil
 		}
 		if err := a.confirmIn(ctx, s, now, chunks, err); err != nil {
 			return err
 		}
-		if done, err := a.passRegridding(ctx, lock, now); done || err != nil {
+		if done, err := a.passRechunking(ctx, lock, now); done || err != nil {
 			return err
 		}
 		seen = now
@@ -120,7 +120,7 @@ func (a *Array) confirmKeys(ctx context.Context, s *snapshot.Array) error {
 	}
 	if deleted {
 		// The elements may have other indices by now.
-		return fmt.Errorf("%w: the array was re-gridded and its old chunks were deleted meanwhile; select again", ErrConflict)
+		return fmt.Errorf("%w: the array was rechunked and its old chunks were deleted meanwhile; select again", ErrConflict)
 	}
 	return nil
 }
@@ -153,26 +153,26 @@ func (a *Array) confirmIn(ctx context.Context, s, now *snapshot.Array, chunks gr
 	if changed == "" {
 		return a.confirmKeys(ctx, s)
 	}
-	chain, err := a.regriddedTo(ctx, s, now)
+	chain, err := a.rechunkdedTo(ctx, s, now)
 	switch {
 	case err != nil:
-		return fmt.Errorf("chunks are stored from %s on; whether the array was re-gridded meanwhile cannot be read: %w", key, err)
+		return fmt.Errorf("chunks are stored from %s on; whether the array was rechunked meanwhile cannot be read: %w", key, err)
 	case slices.ContainsFunc(chain, func(r *lineage.Record) bool { return r.Moved }):
 		return errMoved
 	case chain != nil:
-		return errRegridded
+		return errRechunkded
 	}
-	return fmt.Errorf("%w: %s, and chunks from %s on may have the elements of the old array: write there again what the present one has; regrid.Vacuum deletes what it does not have", errReplaced, changed, key)
+	return fmt.Errorf("%w: %s, and chunks from %s on may have the elements of the old array: write there again what the present one has; rechunk.Vacuum deletes what it does not have", errReplaced, changed, key)
 }
 
-// lineage returns the place of the records of re-griddings.
+// lineage returns the place of the records of rechunks.
 func (a *Array) lineage() lineage.Array {
 	return lineage.Array{Store: a.hierarchy.store, Path: a.path, Limits: a.options.Limits.metadata()}
 }
 
-// regriddedTo returns the re-griddings that lead from s to now, latest first, or nil if
+// rechunkdedTo returns the rechunks that lead from s to now, latest first, or nil if
 // none do.
-func (a *Array) regriddedTo(ctx context.Context, s, now *snapshot.Array) ([]*lineage.Record, error) {
+func (a *Array) rechunkdedTo(ctx context.Context, s, now *snapshot.Array) ([]*lineage.Record, error) {
 	records, err := a.lineage().Records(ctx)
 	if errors.Is(err, store.ErrUnsupported) { // a store that cannot list has no records
 		return nil, nil
@@ -185,7 +185,7 @@ func (a *Array) regriddedTo(ctx context.Context, s, now *snapshot.Array) ([]*lin
 func between(records []*lineage.Record, s, now *snapshot.Array) []*lineage.Record {
 	chain := lineage.Chain(records, now.Doc)
 	for i, r := range chain {
-		// The array may have got other edges before it was re-gridded, but the same keys.
+		// The array may have got other edges before it was rechunked, but the same keys.
 		was := r.Superseded()
 		if lineage.Continues(was, s.Doc) || lineage.Alike(was, s.Doc) && !lineage.Alike(now.Doc, s.Doc) {
 			return chain[:i+1]
@@ -194,20 +194,20 @@ func between(records []*lineage.Record, s, now *snapshot.Array) []*lineage.Recor
 	return nil
 }
 
-// passRegridding makes sure that a re-gridding in progress sees the chunks that were just
+// passRechunking makes sure that a rechunk in progress sees the chunks that were just
 // stored, and that have the same meaning in now. It reports whether nothing else is to be
 // done.
 //
-// A re-gridding first warns: it gives the document a new version. Then it compares the
+// A rechunk first warns: it gives the document a new version. Then it compares the
 // versions of all chunks with those that it has copied, and publishes. Between the
 // warning and the publication these chunks may be too late for the comparison.
-func (a *Array) passRegridding(ctx context.Context, lock *nodelock.Held, now *snapshot.Array) (done bool, err error) {
+func (a *Array) passRechunking(ctx context.Context, lock *nodelock.Held, now *snapshot.Array) (done bool, err error) {
 	claimed, err := a.lineage().Claimed(ctx)
 	if err != nil {
 		return false, err
 	}
 	if !claimed {
-		// No re-gridding, or it was published just before its claim was dropped. In
+		// No rechunk, or it was published just before its claim was dropped. In
 		// the latter case the document has changed again.
 		newest, err := a.fresh(ctx, now)
 		return newest == now && err == nil, nil
@@ -217,14 +217,14 @@ func (a *Array) passRegridding(ctx context.Context, lock *nodelock.Held, now *sn
 		return false, err
 	}
 	if locked {
-		// The re-gridding compares and publishes under this lock. Either it has
+		// The rechunk compares and publishes under this lock. Either it has
 		// published, or it will compare after this.
 		newest, freshErr := a.fresh(ctx, now)
 		// Or its process has crashed, and the journal of a transaction has the document
 		// that is yet to be published.
 		return newest == now && freshErr == nil, errors.Join(a.undecided(ctx), unlock())
 	}
-	// Without locks, change the document: the re-gridding publishes only if its warning
+	// Without locks, change the document: the rechunk publishes only if its warning
 	// is still the last version, or else compares again.
 	err = publish.Disturb(ctx, a.publisher(), now.Version)
 	if errors.Is(err, store.ErrConflict) {
@@ -247,11 +247,11 @@ func (a *Array) undecided(ctx context.Context) error {
 	return err
 }
 
-// orRegridded returns [errRegridded] if a write has failed because the array was
-// re-gridded meanwhile: after a vacuum, a key may have a chunk of another shape. If the
+// orRechunkded returns [errRechunkded] if a write has failed because the array was
+// rechunked meanwhile: after a vacuum, a key may have a chunk of another shape. If the
 // records do not tell that any more, it returns another conflict. The chunks of the box
 // may have been stored before the write failed. Otherwise it returns failed.
-func (a *Array) orRegridded(ctx context.Context, s *snapshot.Array, chunks grid.Box, failed error) error {
+func (a *Array) orRechunkded(ctx context.Context, s *snapshot.Array, chunks grid.Box, failed error) error {
 	if a.options.SingleWriter || !errors.Is(failed, ErrCorrupt) && !errors.Is(failed, ErrConflict) {
 		return failed
 	}
@@ -261,7 +261,7 @@ func (a *Array) orRegridded(ctx context.Context, s *snapshot.Array, chunks grid.
 		return failed
 	}
 	err = a.confirmIn(ctx, s, now, chunks, nil)
-	if errors.Is(err, errRegridded) {
+	if errors.Is(err, errRechunkded) {
 		return err
 	}
 	deleted, lookErr := a.vacuumed(ctx, s)

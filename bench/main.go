@@ -36,7 +36,7 @@ type settings struct {
 	size             size
 	rounds           int
 	cold, list, grow bool
-	options, regrid  bool
+	options, rechunk bool
 	encoding, cloud  bool
 	mirror           bool
 	from             string        // saved results of series to draw again
@@ -50,12 +50,12 @@ func parse(args []string) (s settings, err error) {
 	flags.StringVar(&s.out, "out", "", "`file` for the tables, as Markdown; JSON goes beside it. Standard output by default")
 	rows := flags.String("rows", "", "`rows`, series or options to run, with commas: 1 or 2/uneven or 1/zstd/all; by default all, or for the small size the most important ones")
 	candidates := flags.String("candidates", "", "`names` of candidates, with commas; by default all that are installed")
-	name := flags.String("size", "small", "small or full; with -regrid also tiny")
+	name := flags.String("size", "small", "small or full; with -rechunk also tiny")
 	flags.IntVar(&s.rounds, "rounds", 3, "the number of measurements of everything")
 	flags.BoolVar(&s.cold, "cold", false, "drop the stores from the cache of the system before each run")
 	flags.BoolVar(&s.grow, "grow", false, "measure how cost grows, in series, and draw it: plots go into the folder plots beside the tables")
 	flags.BoolVar(&s.options, "options", false, "measure the cost and benefit of each option of Varve, with Varve alone")
-	flags.BoolVar(&s.regrid, "regrid", false, "measure re-gridding beside what bounds it and other programs")
+	flags.BoolVar(&s.rechunk, "rechunk", false, "measure rechunking beside what bounds it and other programs")
 	flags.BoolVar(&s.cloud, "cloud", false, "measure a bucket of a server with the interface of S3")
 	flags.BoolVar(&s.mirror, "mirror", false, "measure copies of many small objects beside cp, rsync, s5cmd and rclone")
 	flags.BoolVar(&s.encoding, "encoding", false, "compare settings of codecs for whole arrays, for chunks, and for chunks cut by content, in memory and with Varve alone")
@@ -66,11 +66,11 @@ func parse(args []string) (s settings, err error) {
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
-	if s.size, err = sizeOf(*name); s.regrid && *name == "tiny" {
+	if s.size, err = sizeOf(*name); s.rechunk && *name == "tiny" {
 		s.size, err = sizes[0], nil
 		s.size.name = *name
 	}
-	if s.regrid && *name != "full" {
+	if s.rechunk && *name != "full" {
 		s.limit, s.slow = min(s.limit, time.Minute), cmp.Or(s.slow, 10*time.Second)
 	}
 	if err != nil {
@@ -113,8 +113,8 @@ func run(ctx context.Context, args []string) error {
 	switch {
 	case s.grow || s.from != "":
 		return grow(ctx, s)
-	case s.regrid:
-		return regridAll(ctx, s)
+	case s.rechunk:
+		return rechunkAll(ctx, s)
 	case s.cloud:
 		return cloudAll(ctx, s)
 	case s.mirror:

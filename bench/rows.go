@@ -21,7 +21,7 @@ type row struct {
 	points    int        // that are read
 	seeded    bool       // the target begins as a copy of the set instead of empty
 	remote    bool       // the store is a web server with latency
-	target    *zarr.Spec // of a re-gridding
+	target    *zarr.Spec // of a rechunk
 	link      *link      // the way to the store in a bucket, if it is in one
 }
 

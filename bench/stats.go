@@ -15,7 +15,7 @@ type figures struct {
 	Starting float64 // median of the seconds of the process outside the work
 	Bytes    int64   // of elements
 	Moved    moved   `json:",omitzero"`
-	// Encoded, Linked and Decoded are bytes of a re-gridding by Varve.
+	// Encoded, Linked and Decoded are bytes of a rechunk by Varve.
 	Encoded, Linked, Decoded int64 `json:",omitempty"`
 }
 

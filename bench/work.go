@@ -94,7 +94,7 @@ func (w *work) places() (err error) {
 		if err := protocol.WriteNumbers(name+allAtOnce, [][]int64{w.data.whole()}); err != nil {
 			return err
 		}
-		w.boxes = blocksOf(w.data.spec, *w.target, w.request.Regridding.Memory/4)
+		w.boxes = blocksOf(w.data.spec, *w.target, w.request.Rechunking.Memory/4)
 		w.request.Regions = name
 		return protocol.WriteNumbers(name, w.boxes)
 	case w.request.Work == protocol.Open:
@@ -160,7 +160,7 @@ func (w *work) fresh(ctx context.Context, check bool, c candidate) (q protocol.R
 	if q.Work == protocol.ReadRegions && !check {
 		q.Check = first
 	}
-	if q.Work != protocol.Copy && q.Work != protocol.Append && q.Work != protocol.Regrid {
+	if q.Work != protocol.Copy && q.Work != protocol.Append && q.Work != protocol.Rechunk {
 		return q, nil
 	}
 	if w.link != nil {

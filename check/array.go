@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/cf"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // Array is the result of the check of one array.
@@ -36,19 +36,19 @@ type Array struct {
 	Pending    *zarr.PendingChange
 	PendingErr error
 	// Replaced says that another program has put back the document of before a
-	// re-gridding, or is nil.
-	Replaced *regrid.Replaced
-	// RecordsErr is the reason if the records of re-griddings cannot be read, or nil. The
+	// rechunk, or is nil.
+	Replaced *rechunk.Replaced
+	// RecordsErr is the reason if the records of rechunks cannot be read, or nil. The
 	// elements do not depend on them.
 	RecordsErr error
 	// Orphans are values that no document describes, such as superseded grids and chunks
 	// beyond the extent, and OrphanBytes their bytes. They are no damage, and are not
 	// counted with [Options.Fast] and [Options.Sample].
 	Orphans, OrphanBytes int64
-	// Orphaned says what these values are, and whether [regrid.Vacuum] deletes them.
-	Orphaned []regrid.VacuumItem
+	// Orphaned says what these values are, and whether [rechunk.Vacuum] deletes them.
+	Orphaned []rechunk.VacuumItem
 	// Elsewhere is set if no chunk is stored under the keys that the document names, and
-	// values under others that no re-gridding explains. It says so in one line.
+	// values under others that no rechunk explains. It says so in one line.
 	Elsewhere string
 	// Misread says, for each deviation of the document, why other programs read wrong
 	// values.
@@ -84,7 +84,7 @@ func (o *Options) array(ctx context.Context, path string, a *zarr.Array) (*Array
 	if why := a.Metadata().Unnamed(); why != "" && why != metadata.NoDimensionNames {
 		r.Notes = append(r.Notes, why+closed)
 	}
-	i, err := regrid.Inspect(ctx, a)
+	i, err := rechunk.Inspect(ctx, a)
 	switch {
 	case err == nil:
 		r.Replaced = i.Replaced
@@ -119,7 +119,7 @@ const closed = ": xarray does not open such a group"
 
 // countOrphans counts the values of an array that its document does not describe.
 func (r *Array) countOrphans(ctx context.Context, a *zarr.Array) error {
-	v, err := regrid.Vacuum(ctx, a, &regrid.VacuumOptions{DryRun: true})
+	v, err := rechunk.Vacuum(ctx, a, &rechunk.VacuumOptions{DryRun: true})
 	if err != nil {
 		return ctx.Err() // a store that cannot be listed has no answer
 	}
@@ -134,7 +134,7 @@ func (r *Array) countOrphans(ctx context.Context, a *zarr.Array) error {
 // elsewhere says that the stored values have other keys than the document names, or
 // returns "".
 func (r *Array) elsewhere(a *zarr.Array) string {
-	i := slices.IndexFunc(r.Orphaned, func(i regrid.VacuumItem) bool { return i.Unexplained && len(i.First) > 0 })
+	i := slices.IndexFunc(r.Orphaned, func(i rechunk.VacuumItem) bool { return i.Unexplained && len(i.First) > 0 })
 	if i < 0 || r.Chunks > 0 {
 		return ""
 	}

@@ -23,7 +23,7 @@
 // too: consolidated metadata that another program has left stale, dimensions along which
 // the arrays of a group differ in length, times that run backwards or repeat, changes of
 // several arrays that a crashed writer has left, and documents that another program has
-// put back after a re-gridding.
+// put back after a rechunk.
 //
 // Several processes can check one store: [RunPart] reads a share of the chunks.
 //

@@ -33,7 +33,7 @@ const (
 	Unreadable zarr.Kind = "unreadable"        // a node below a group, or a coordinate
 	Unordered  zarr.Kind = "unordered"         // times run backwards or repeat
 	Unfinished zarr.Kind = "unfinished"        // a decided change of several arrays
-	Replaced   zarr.Kind = "document-replaced" // the document of a re-gridding
+	Replaced   zarr.Kind = "document-replaced" // the document of a rechunk
 	Misread    zarr.Kind = "misread"           // other programs return wrong values
 	Elsewhere  zarr.Kind = "other-keys"        // the stored values have other keys than the document names
 	Dimensions zarr.Kind = "dimensions"        // arrays of a group differ in length

@@ -5,12 +5,12 @@
 //
 // The values are those below the node: documents, chunks, and whatever else is there.
 // What Varve keeps for itself in directories named __varve is left out: locks, journals,
-// records of re-griddings.
+// records of rechunks.
 //
 // Several processes can read the values of one node: [WritePart] reads a share of them.
 //
 // Checksums prove that bytes are what they were, whoever changed them, if the list comes
-// from a trusted place: keep it outside of the node. They change with every re-gridding,
+// from a trusted place: keep it outside of the node. They change with every rechunk,
 // conversion or new compression. [zarr.Array.Digest] depends on the values alone.
 package checksums
 

@@ -69,7 +69,7 @@ func (r *Report) Equal() bool { return len(r.Differences) == 0 }
 // of different grids lie across each other so often that no box of moderate size has
 // whole chunks of both. Chunks whose stored bytes are equal are not decoded.
 //
-// Errors are of type [*zarr.Error]. If an array is re-gridded meanwhile, the error wraps
+// Errors are of type [*zarr.Error]. If an array is rechunked meanwhile, the error wraps
 // [zarr.ErrConflict].
 func Nodes(ctx context.Context, a, b zarr.Node, opt *Options) (*Report, error) {
 	c := &comparer{Report: &Report{}}

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // TestAdaptedCodecs lets zarr-python read an array, of chunks and of shards, whose chunks
@@ -24,7 +24,7 @@ func TestAdaptedCodecs(t *testing.T) {
 	t.Parallel()
 	p := startPython(t)
 	want := measured()
-	for _, inner := range []regrid.Cuts{nil, {grid.Every(1 << 14)}} {
+	for _, inner := range []rechunk.Cuts{nil, {grid.Every(1 << 14)}} {
 		path := filepath.Join(t.TempDir(), "a.zarr")
 		a, err := zarr.CreateArray(t.Context(), path, zarr.Spec{
 			Shape: []int64{int64(len(want) / 4)}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(1 << 15)},
@@ -32,7 +32,7 @@ func TestAdaptedCodecs(t *testing.T) {
 		check(t, err)
 		defer a.Close()
 		check(t, a.WriteBytes(t.Context(), nil, want))
-		_, err = regrid.Do(t.Context(), a, regrid.Rechunking{
+		_, err = rechunk.Do(t.Context(), a, rechunk.Rechunking{
 			Codecs: []metadata.Extension{codec.Bytes("little"), codec.Blosc(codec.BloscOptions{Level: 5, Element: 4})},
 			Inner:  inner, Adapt: true,
 		}, nil)

@@ -14,11 +14,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store/s3/s3test"
 )
 
-// TestBucket writes, appends to and re-grids arrays in a bucket of versitygw, which
+// TestBucket writes, appends to and rechunks arrays in a bucket of versitygw, which
 // others read through their own clients: zarr-python with s3fs and obstore, TensorStore,
 // and zarrita as from a web server.
 func TestBucket(t *testing.T) {
@@ -39,7 +39,7 @@ func TestBucket(t *testing.T) {
 			readByOthers(t, service, bucket, path, counted(90))
 			check(t, zarr.Append(t.Context(), a, 0, counted(108)[90:], nil))
 			readByOthers(t, service, bucket, path, counted(108))
-			_, err = regrid.Do(t.Context(), a, regrid.Rechunking{Chunks: regrid.Cuts{grid.Every(5), grid.Every(2)}, Unpack: name == "shards"}, nil)
+			_, err = rechunk.Do(t.Context(), a, rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(5), grid.Every(2)}, Unpack: name == "shards"}, nil)
 			check(t, err)
 			readByOthers(t, service, bucket, path, counted(108))
 		})

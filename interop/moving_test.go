@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // TestMove drops and inserts planes of arrays that either implementation has written.
@@ -43,7 +43,7 @@ func TestMove(t *testing.T) {
 			}
 			defer a.Close()
 			request, result := randomMove(r, s, want)
-			report, err := regrid.Do(t.Context(), a, request, nil)
+			report, err := rechunk.Do(t.Context(), a, request, nil)
 			if errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, zarr.ErrUnsupported) {
 				refused++
 				t.Skipf("%+v: %v", request, err) // such as shards that are not whole inner chunks
@@ -61,7 +61,7 @@ func TestMove(t *testing.T) {
 				if !bytes.Equal(theirs.Data, result) {
 					t.Errorf("%+v: zarr-python reads other elements", request)
 				}
-				if _, err := regrid.Vacuum(t.Context(), a, &regrid.VacuumOptions{Grace: -1}); err != nil {
+				if _, err := rechunk.Vacuum(t.Context(), a, &rechunk.VacuumOptions{Grace: -1}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -71,19 +71,19 @@ func TestMove(t *testing.T) {
 }
 
 // randomMove returns a removal or an insertion, and the elements after it.
-func randomMove(r *rand.Rand, s spec, b block) (regrid.Request, []byte) {
+func randomMove(r *rand.Rand, s spec, b block) (rechunk.Request, []byte) {
 	axis := r.IntN(len(s.Shape))
 	extent := s.Shape[axis]
 	if r.IntN(2) == 0 {
 		from := r.Int64N(extent + 1)
 		to := from + r.Int64N(extent-from+1)
-		return regrid.Removal{Axis: axis, Range: grid.Interval{Start: from, Stop: to}, Unlock: r.IntN(2) == 0}, replaced(b, len(s.Fill), axis, from, to, block{})
+		return rechunk.Removal{Axis: axis, Range: grid.Interval{Start: from, Stop: to}, Unlock: r.IntN(2) == 0}, replaced(b, len(s.Fill), axis, from, to, block{})
 	}
 	shape := slices.Clone(s.Shape)
 	shape[axis] = 1 + r.Int64N(5)
 	more, at := randomBlock(r, s, shape), r.Int64N(extent+1)
 	src := zarr.SourceAt(bytes.NewReader(more.data), shape...)
-	return regrid.Insertion{Axis: axis, At: at, From: src, Unlock: r.IntN(2) == 0}, replaced(b, len(s.Fill), axis, at, at, more)
+	return rechunk.Insertion{Axis: axis, At: at, From: src, Unlock: r.IntN(2) == 0}, replaced(b, len(s.Fill), axis, at, at, more)
 }
 
 // replaced returns the elements of a block with other planes in place of some.
@@ -140,8 +140,8 @@ func TestRollingWindow(t *testing.T) {
 		who.append(t, path+"/t2m", 0, block{[]int64{1, 2}, bytesOf(hour, 100+hour)})
 		who.append(t, path+"/time", 0, block{[]int64{1}, bytesOf(hour)})
 		check(t, errors.Join(field.Refresh(t.Context()), coordinate.Refresh(t.Context())))
-		oldest := regrid.Removal{Range: grid.Interval{Stop: 1}}
-		_, err := regrid.DoAll(t.Context(), []regrid.Part{{Array: field, Request: oldest}, {Array: coordinate, Request: oldest}}, &regrid.Options{Grace: -1})
+		oldest := rechunk.Removal{Range: grid.Interval{Stop: 1}}
+		_, err := rechunk.DoAll(t.Context(), []rechunk.Part{{Array: field, Request: oldest}, {Array: coordinate, Request: oldest}}, &rechunk.Options{Grace: -1})
 		check(t, err)
 		if got := p.read(t, path+"/time").Data; !bytes.Equal(got, bytesOf(hour-2, hour-1, hour)) {
 			t.Fatalf("hour %d: the coordinate is %v", hour, got)

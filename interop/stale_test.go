@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // sums is a program that prints the sum of an array. xarray opens it with its defaults.
@@ -21,7 +21,7 @@ import sys, xarray
 print(int(xarray.open_zarr(sys.argv[1])["t"].astype("i8").sum()))
 `
 
-// TestStaleCopy re-grids an array while consolidated metadata above it stays as it was.
+// TestStaleCopy rechunks an array while consolidated metadata above it stays as it was.
 // xarray goes on reading by the copy, so vacuum keeps the old chunks. Without them it
 // would read fill values, and no error.
 func TestStaleCopy(t *testing.T) {
@@ -55,7 +55,7 @@ func TestStaleCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := regrid.Do(t.Context(), a, regrid.Regularization{Chunk: []int64{30}}, nil); err != nil {
+	if _, err := rechunk.Do(t.Context(), a, rechunk.Regularization{Chunk: []int64{30}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	sum := func(want string) {
@@ -70,7 +70,7 @@ func TestStaleCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum("1770")
-	report, err := regrid.Vacuum(t.Context(), a, &regrid.VacuumOptions{Grace: -1})
+	report, err := rechunk.Vacuum(t.Context(), a, &rechunk.VacuumOptions{Grace: -1})
 	if err != nil || report.Freed() > 0 || len(report.Items) == 0 || report.Items[0].Kept == "" {
 		t.Fatalf("a vacuum below a stale copy: %+v (%v)", report, err)
 	}

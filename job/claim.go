@@ -15,7 +15,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lease"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 )
 
@@ -92,7 +92,7 @@ func (w *Worker) Take(ctx context.Context, how Taking) error {
 	}
 	for round := 1; ; round++ {
 		err := w.takeAll(ctx, how)
-		if !errors.Is(err, regrid.ErrUnfinished) || round == mostRounds {
+		if !errors.Is(err, rechunk.ErrUnfinished) || round == mostRounds {
 			return errors.Join(err, w.Leave())
 		}
 		// The source has changed since an earlier stage was done. Another worker may have
@@ -264,7 +264,7 @@ func (t *taker) takeFrom(ctx context.Context, free []listed) (worked bool, err e
 		conflicts, worked = 0, true
 		done, err := t.execute(ctx, mine)
 		switch {
-		case ctx.Err() != nil || errors.Is(err, regrid.ErrUnfinished):
+		case ctx.Err() != nil || errors.Is(err, rechunk.ErrUnfinished):
 			return worked, err
 		case err != nil:
 			t.failed[next.Number] = fmt.Errorf("%v: %w", next.Task, err)
@@ -394,7 +394,7 @@ func (t *taker) try(ctx context.Context, task Task) (*Record, error) {
 		if err == nil {
 			r.Attempts = attempt
 		}
-		if err == nil || attempt == t.how.Attempts || ctx.Err() != nil || errors.Is(err, regrid.ErrUnfinished) || errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, fs.ErrExist) {
+		if err == nil || attempt == t.how.Attempts || ctx.Err() != nil || errors.Is(err, rechunk.ErrUnfinished) || errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, fs.ErrExist) {
 			return r, err
 		}
 		_, longest := t.how.pauses()

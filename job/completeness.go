@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
-// checkDone returns an error that wraps [regrid.ErrUnfinished] unless there are records
+// checkDone returns an error that wraps [rechunk.ErrUnfinished] unless there are records
 // of all tasks of each stage. A plan from nowhere has no records: then nothing is
 // checked.
 func (w *Worker) checkDone(ctx context.Context) error {
@@ -32,7 +32,7 @@ func (w *Worker) division(ctx context.Context, stage int) (of int64, err error) 
 		return 0, err
 	}
 	if of = division(done, stage); of == 0 {
-		return 0, fmt.Errorf("%w: no task of stage %d is done", regrid.ErrUnfinished, stage)
+		return 0, fmt.Errorf("%w: no task of stage %d is done", rechunk.ErrUnfinished, stage)
 	}
 	has := map[int64]bool{}
 	for _, t := range in(done, stage, of) {
@@ -40,7 +40,7 @@ func (w *Worker) division(ctx context.Context, stage int) (of int64, err error) 
 	}
 	for k := range of {
 		if !has[k] {
-			return 0, fmt.Errorf("%w: stage %d lacks task %d/%d", regrid.ErrUnfinished, stage, k, of)
+			return 0, fmt.Errorf("%w: stage %d lacks task %d/%d", rechunk.ErrUnfinished, stage, k, of)
 		}
 	}
 	return of, nil

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 )
@@ -120,7 +120,7 @@ func (c *copying) publish(ctx context.Context, w *Worker, whole bool) (*Result, 
 // checkDone returns an error unless all tasks are done, or the copy is published already.
 func (c *copying) checkDone(ctx context.Context, w *Worker) error {
 	err := w.checkDone(ctx)
-	if !errors.Is(err, regrid.ErrUnfinished) {
+	if !errors.Is(err, rechunk.ErrUnfinished) {
 		return err
 	}
 	// After the publication there may be no records any more.

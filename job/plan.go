@@ -14,7 +14,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/strictjson"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // Version is the version of the form of plans.
@@ -35,7 +35,7 @@ type Plan struct {
 	// differ in length from others of the group.
 	Group string `json:"group"`
 	Alone bool   `json:"alone"`
-	// Arrays are the re-griddings of single arrays. A plan for something else has none,
+	// Arrays are the rechunks of single arrays. A plan for something else has none,
 	// and is itself the work.
 	Arrays []*Work `json:"arrays"`
 	Work
@@ -51,17 +51,17 @@ type Work struct {
 	Target *string `json:"target"`
 	// Stages are those of the work. The last one publishes, and has no tasks.
 	Stages []Stage `json:"stages"`
-	// Request says what is wanted: a [regrid.Request] in its JSON, a [Copy], a
+	// Request says what is wanted: a [rechunk.Request] in its JSON, a [Copy], a
 	// [Conversion], a [Check] or a [Scan].
 	Request json.RawMessage `json:"request"`
 
 	// Changed is false if an array has the wanted grid already.
 	Changed bool `json:"changed"`
-	// Memory is that of [regrid.Options].
+	// Memory is that of [rechunk.Options].
 	Memory int64 `json:"memory"`
-	// Fingerprint and Source say what a re-gridding was planned from.
-	Fingerprint string       `json:"fingerprint"`
-	Source      regrid.State `json:"source"`
+	// Fingerprint and Source say what a rechunk was planned from.
+	Fingerprint string        `json:"fingerprint"`
+	Source      rechunk.State `json:"source"`
 	// Inputs are the files of an insertion, as the command writes them.
 	Inputs json.RawMessage `json:"inputs"`
 }
@@ -158,7 +158,7 @@ func (p *Plan) works() []*Work {
 // newOperation returns what executes the plan.
 func (p *Plan) newOperation() (operation, error) {
 	if len(p.Arrays) > 0 {
-		return newRegridding(p)
+		return newRechunking(p)
 	}
 	switch p.Operation {
 	case "copy":

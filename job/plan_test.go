@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/job"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // document is a plan as the command writes it.
@@ -57,12 +57,12 @@ func rechunking(t *testing.T, location string) document {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	want := regrid.Rechunking{Chunks: []grid.Cut{grid.Every(8), grid.Every(2)}}
-	plan, err := regrid.NewPlan(t.Context(), a, want, &regrid.Options{Memory: 1 << 20})
+	want := rechunk.Rechunking{Chunks: []grid.Cut{grid.Every(8), grid.Every(2)}}
+	plan, err := rechunk.NewPlan(t.Context(), a, want, &rechunk.Options{Memory: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := regrid.MarshalRequest(plan.Request)
+	request, err := rechunk.MarshalRequest(plan.Request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestOperations(t *testing.T) {
 			want := elements(t, from)
 			file := plan(from, to).write(t)
 			first, second := worker(t, file), worker(t, file)
-			if _, err := first.Publish(t.Context()); !errors.Is(err, regrid.ErrUnfinished) {
+			if _, err := first.Publish(t.Context()); !errors.Is(err, rechunk.ErrUnfinished) {
 				t.Fatalf("published before any task: %v", err)
 			}
 			const of = 5
@@ -154,7 +154,7 @@ func TestOperations(t *testing.T) {
 					if err := errors.Join(first.Leave(), second.Leave()); err != nil {
 						t.Fatal(err)
 					}
-					if _, err := first.Publish(t.Context()); !errors.Is(err, regrid.ErrUnfinished) || !strings.Contains(err.Error(), "4/5") {
+					if _, err := first.Publish(t.Context()); !errors.Is(err, rechunk.ErrUnfinished) || !strings.Contains(err.Error(), "4/5") {
 						t.Errorf("published without task 4: %v", err)
 					}
 				}

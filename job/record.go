@@ -10,7 +10,7 @@ import (
 	"maps"
 
 	"varve.dev/zarr/observe"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 )
 
@@ -28,9 +28,9 @@ type Record struct {
 	// Read and Written are bytes.
 	Read    int64 `json:"bytes_read"`
 	Written int64 `json:"bytes_written"`
-	// Arrays says what was done for each array of a plan of re-griddings. It is nil for
+	// Arrays says what was done for each array of a plan of rechunks. It is nil for
 	// arrays that have no such task, and is not stored.
-	Arrays []*regrid.Report `json:"-"`
+	Arrays []*rechunk.Report `json:"-"`
 }
 
 // mostRecord bounds the bytes of a record.
@@ -59,7 +59,7 @@ func (r *Record) add(was *Record) {
 }
 
 // note stores the record of a task. If there is one already, the task was repeated. For
-// re-griddings it is no error that nothing can be kept beside the plan: the records are
+// rechunks it is no error that nothing can be kept beside the plan: the records are
 // for the report, and what was done is in the store of the array.
 func (w *Worker) note(ctx context.Context, r *Record) error {
 	err := w.folder.open(ctx)

@@ -3,16 +3,16 @@
 package job
 
 import (
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/virtual"
 )
 
 // Result is what a plan has made. Which member is set depends on the operation.
 type Result struct {
-	// Arrays are the reports of re-griddings, in the order of [Plan.Arrays]. They are nil
+	// Arrays are the reports of rechunks, in the order of [Plan.Arrays]. They are nil
 	// for arrays that have the wanted grid already.
-	Arrays []*regrid.Report
+	Arrays []*rechunk.Report
 	// Copy, Conversion and Check are the reports of these operations.
 	Copy       *rewrite.SyncReport
 	Conversion *rewrite.Conversion

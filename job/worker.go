@@ -12,7 +12,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/observe"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/observed"
 )
@@ -22,7 +22,7 @@ type Options struct {
 	// Access has limits, permissions and the observer of nodes.
 	Access zarr.Options
 	// TakeOver permits to publish in a store without locks. Set it only if all processes
-	// that executed tasks have ended; see [regrid.Options].
+	// that executed tasks have ended; see [rechunk.Options].
 	TakeOver bool
 	// SingleWriter is that of [zarr.Options], for nodes that are changed.
 	SingleWriter bool
@@ -32,11 +32,11 @@ type Options struct {
 	// Note, if not nil, is called with what users should know about a node.
 	Note func(node, text string)
 	// Progress, if not nil, is called for parts of a task, one call at a time.
-	Progress func(regrid.Progress)
+	Progress func(rechunk.Progress)
 	// Load completes an insertion with the elements of its files, or of what the plan
 	// has as inputs. The closer may be nil. Without Load, a plan with an insertion is
 	// refused.
-	Load func(ctx context.Context, w *Work, a *zarr.Array, r regrid.Insertion) (regrid.Insertion, io.Closer, error)
+	Load func(ctx context.Context, w *Work, a *zarr.Array, r rechunk.Insertion) (rechunk.Insertion, io.Closer, error)
 }
 
 // operation executes the work of a plan.
@@ -83,7 +83,7 @@ func (w *Worker) Plan() *Plan { return w.plan }
 
 // Do executes a task. What is done already is not done again, unless what it was made
 // from has changed. If a task of an earlier stage is not done, the error wraps
-// [regrid.ErrUnfinished].
+// [rechunk.ErrUnfinished].
 //
 // Nobody can publish until Leave or Close is called.
 func (w *Worker) Do(ctx context.Context, t Task) (*Record, error) {
@@ -126,10 +126,10 @@ func (w *Worker) Leave() error {
 
 // Publish makes the result visible, when all tasks are done, by any processes. It may be
 // called twice: the second call finds that there is nothing to do. If a task is not done,
-// the error wraps [regrid.ErrUnfinished].
+// the error wraps [rechunk.ErrUnfinished].
 //
-// Call it when all processes have ended. If one still executes a task of a re-gridding,
-// the error wraps [regrid.ErrClaimed]. Other operations do not notice: a copy may then
+// Call it when all processes have ended. If one still executes a task of a rechunk,
+// the error wraps [rechunk.ErrClaimed]. Other operations do not notice: a copy may then
 // get older values.
 func (w *Worker) Publish(ctx context.Context) (*Result, error) { return w.finish(ctx, false) }
 
@@ -174,6 +174,6 @@ func (w *Worker) locate(ctx context.Context, location string, access store.Acces
 // progress reports how far a task is.
 func (w *Worker) progress(done, total int64) {
 	if w.opt.Progress != nil {
-		w.opt.Progress(regrid.Progress{Stage: 1, Stages: 1, Done: done, Total: total})
+		w.opt.Progress(rechunk.Progress{Stage: 1, Stages: 1, Done: done, Total: total})
 	}
 }

@@ -7,13 +7,13 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // Compact merges neighbouring blocks of rows, as long as a merged one has at most upTo
-// rows. Longer blocks stay. All arrays are re-gridded in one transaction, while others
-// read and append; see package regrid.
-func (s *Set) Compact(ctx context.Context, upTo int64, opt *regrid.Options) error {
+// rows. Longer blocks stay. All arrays are rechunked in one transaction, while others
+// read and append; see package rechunk.
+func (s *Set) Compact(ctx context.Context, upTo int64, opt *rechunk.Options) error {
 	if err := s.Refresh(ctx); err != nil {
 		return err
 	}
@@ -29,10 +29,10 @@ func (s *Set) Compact(ctx context.Context, upTo int64, opt *regrid.Options) erro
 			elements = append(elements, grid.Run{Length: n, Count: 1})
 		}
 	}
-	var parts []regrid.Part
+	var parts []rechunk.Part
 	add := func(a *zarr.Array, edges []grid.Run) {
 		if a.Grid().Axis(0).Chunks() > int64(len(edges)) {
-			parts = append(parts, regrid.Part{Array: a, Request: regrid.Compaction{Edges: edges}})
+			parts = append(parts, rechunk.Part{Array: a, Request: rechunk.Compaction{Edges: edges}})
 		}
 	}
 	add(s.rows, rows)
@@ -45,7 +45,7 @@ func (s *Set) Compact(ctx context.Context, upTo int64, opt *regrid.Options) erro
 	if len(parts) == 0 {
 		return nil
 	}
-	if _, err := regrid.DoAll(ctx, parts, opt); err != nil {
+	if _, err := rechunk.DoAll(ctx, parts, opt); err != nil {
 		return err
 	}
 	return s.Refresh(ctx)

@@ -134,7 +134,8 @@ func (s *Set) Refresh(ctx context.Context) error {
 }
 
 // Arrays returns all arrays of the set: that of the rows first, then those with one
-// element for each row, then those with elements. Package regrid vacuums them one by one.
+// element for each row, then those with elements. Package rechunk vacuums them one by
+// one.
 func (s *Set) Arrays() []*zarr.Array {
 	list := []*zarr.Array{s.rows}
 	for _, all := range []map[string]*zarr.Array{s.perRow, s.elements} {

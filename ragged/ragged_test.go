@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/ragged"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -73,7 +73,7 @@ func TestSets(t *testing.T) {
 				}
 				checkCuts(t, s)
 				for _, a := range s.Arrays() {
-					if _, err := regrid.Vacuum(ctx, a, &regrid.VacuumOptions{Grace: -1}); err != nil {
+					if _, err := rechunk.Vacuum(ctx, a, &rechunk.VacuumOptions{Grace: -1}); err != nil {
 						t.Fatal(err)
 					}
 				}

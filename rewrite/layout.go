@@ -64,7 +64,7 @@ func (l *layouts) add(rel string, raw []byte) {
 }
 
 // superseded reports whether a key is that of a chunk of a grid that an array above it
-// does not have, such as one that a re-gridding has replaced. Where arrays lie in arrays,
+// does not have, such as one that a rechunk has replaced. Where arrays lie in arrays,
 // it is not if any of them has the chunk. Files of other programs are none.
 func (l layouts) superseded(rel string) bool {
 	found := false

@@ -158,7 +158,7 @@ func (c *conversion) chunkBelonging(ctx context.Context, m *member, rest string)
 	if !hasChunk(doc, rest) {
 		return alien, nil
 	}
-	// A re-gridding leaves the chunks of the old grid under the keys of another encoding.
+	// A rechunk leaves the chunks of the old grid under the keys of another encoding.
 	for _, err := range store.List(ctx, c.from, m.path.MustKey(own.Dir+"/-").Dir(), false) {
 		return part, err
 	}

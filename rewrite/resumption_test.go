@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -94,12 +94,12 @@ func convertAtRandom(t *testing.T, seed uint64) {
 	}
 }
 
-// TestConvertOtherChunks re-grids arrays after a part has converted them, with chunks
+// TestConvertOtherChunks rechunks arrays after a part has converted them, with chunks
 // that seem to be older than what the part has stored: times tell nothing.
 func TestConvertOtherChunks(t *testing.T) {
 	for name, change := range map[string]func(ctx context.Context, a *zarr.Array) error{
 		"other grid": func(ctx context.Context, a *zarr.Array) error {
-			_, err := regrid.Do(ctx, a, regrid.Rechunking{Chunks: regrid.Cuts{grid.Every(3)}}, nil)
+			_, err := rechunk.Do(ctx, a, rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(3)}}, nil)
 			return err
 		},
 		"longer": func(ctx context.Context, a *zarr.Array) error {

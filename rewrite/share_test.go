@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -503,7 +503,7 @@ func TestShareSpread(t *testing.T) {
 	}
 }
 
-// TestSyncShareGrowing shares the copy of an array that grows, is re-gridded, and is
+// TestSyncShareGrowing shares the copy of an array that grows, is rechunked, and is
 // replaced by another one with the same keys and sizes.
 func TestSyncShareGrowing(t *testing.T) {
 	from, to := memstore.New(), memstore.New()
@@ -539,7 +539,7 @@ func TestSyncShareGrowing(t *testing.T) {
 	check(nil, 1)
 	publish()
 	// Another grid under other keys. The array is at the destination already.
-	if _, err := regrid.Do(t.Context(), a, regrid.Rechunking{Chunks: regrid.Cuts{grid.Every(3)}}, nil); err != nil {
+	if _, err := rechunk.Do(t.Context(), a, rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(3)}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	check(nil, 0, 1)

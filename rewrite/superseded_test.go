@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -19,10 +19,10 @@ import (
 // programs. A copy leaves out the chunks only, a move nothing.
 func TestSuperseded(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T, s store.Store) (former []string){
-		"regridded": func(t *testing.T, s store.Store) []string {
+		"rechunkded": func(t *testing.T, s store.Store) []string {
 			a := numbered(t, at(s, "g/a"), 6)
 			before := values(t, s, "")
-			if _, err := regrid.Do(t.Context(), a, regrid.Rechunking{Chunks: regrid.Cuts{grid.Every(3)}}, nil); err != nil {
+			if _, err := rechunk.Do(t.Context(), a, rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(3)}}, nil); err != nil {
 				t.Fatal(err)
 			}
 			now := values(t, s, "")

@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -33,15 +33,15 @@ func changed(t testing.TB, s store.Store, then func()) (before, after map[string
 		}
 	}
 	a := numbered(t, at(s, "grown"), 4)
-	b := numbered(t, at(s, "regridded"), 6)
+	b := numbered(t, at(s, "rechunkded"), 6)
 	c := numbered(t, at(s, "trimmed"), 5)
 	numbered(t, at(s, "deleted"), 4)
 	d := numbered(t, at(s, "filled"), 4)
-	names := []string{"deleted", "filled", "grown", "new", "regridded", "trimmed"}
+	names := []string{"deleted", "filled", "grown", "new", "rechunkded", "trimmed"}
 	before = allElements(t, s, names)
 	then()
 	must(zarr.Append(t.Context(), a, 0, counting(4, 3), nil))
-	_, err := regrid.Do(t.Context(), b, regrid.Rechunking{Chunks: regrid.Cuts{grid.Every(3)}}, nil)
+	_, err := rechunk.Do(t.Context(), b, rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(3)}}, nil)
 	must(err)
 	must(c.MakeRectilinear(t.Context(), &zarr.RectilinearOptions{Trim: true}))
 	must(at(s, "deleted").Delete(t.Context(), &zarr.Options{Write: true}))
@@ -72,7 +72,7 @@ func checkStopped(t *testing.T, where string, to store.Store, before, after map[
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"deleted", "filled", "grown", "new", "regridded", "trimmed"} {
+	for _, name := range []string{"deleted", "filled", "grown", "new", "rechunkded", "trimmed"} {
 		was, is := before[name], after[name]
 		a, err := at(to, name).OpenArray(t.Context(), nil)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -249,9 +249,9 @@ func TestSyncChanging(t *testing.T) {
 			return nil
 		}
 		rounds++
-		_, err := regrid.Do(ctx, a, regrid.Rechunking{Chunks: regrid.Cuts{grid.Every(int64(2 + rounds%3))}}, nil)
+		_, err := rechunk.Do(ctx, a, rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(int64(2 + rounds%3))}}, nil)
 		if err == nil {
-			_, err = regrid.Vacuum(ctx, a, &regrid.VacuumOptions{Grace: -1})
+			_, err = rechunk.Vacuum(ctx, a, &rechunk.VacuumOptions{Grace: -1})
 		}
 		return err
 	}})

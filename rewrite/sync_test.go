@@ -21,7 +21,7 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -234,20 +234,20 @@ func (c *changer) change(a *zarr.Array, k int) {
 			c.must("resize", err)
 		}
 	case 4:
-		_, err := regrid.Do(ctx, a, regrid.Compaction{UpTo: int64(2 + c.rand.IntN(6))}, nil)
-		c.regridded("compact", err)
+		_, err := rechunk.Do(ctx, a, rechunk.Compaction{UpTo: int64(2 + c.rand.IntN(6))}, nil)
+		c.rechunkded("compact", err)
 	case 5:
-		cuts := regrid.Cuts{}
+		cuts := rechunk.Cuts{}
 		for range rank {
 			cuts = append(cuts, grid.Every(int64(1+c.rand.IntN(5))))
 		}
-		_, err := regrid.Do(ctx, a, regrid.Rechunking{Chunks: cuts}, nil)
-		c.regridded("rechunk", err)
+		_, err := rechunk.Do(ctx, a, rechunk.Rechunking{Chunks: cuts}, nil)
+		c.rechunkded("rechunk", err)
 	case 6:
-		_, err := regrid.Vacuum(ctx, a, &regrid.VacuumOptions{Grace: -1})
+		_, err := rechunk.Vacuum(ctx, a, &rechunk.VacuumOptions{Grace: -1})
 		c.must("vacuum", err)
 	case 7:
-		c.regridded("unlock", a.MakeRectilinear(ctx, &zarr.RectilinearOptions{Trim: c.rand.IntN(2) == 0}))
+		c.rechunkded("unlock", a.MakeRectilinear(ctx, &zarr.RectilinearOptions{Trim: c.rand.IntN(2) == 0}))
 	case 8:
 		c.must("set", a.UpdateAttributes(ctx, c.attributes))
 	default:
@@ -255,8 +255,8 @@ func (c *changer) change(a *zarr.Array, k int) {
 	}
 }
 
-// regridded permits that no keys are free, and that format 2 has no such grid.
-func (c *changer) regridded(what string, err error) {
+// rechunkded permits that no keys are free, and that format 2 has no such grid.
+func (c *changer) rechunkded(what string, err error) {
 	if errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, zarr.ErrConflict) || errors.Is(err, zarr.ErrUnsupported) {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
@@ -152,16 +152,16 @@ func recut(t *testing.T, location string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sevens, outer := regrid.Cuts{}, regrid.Cuts{}
+	sevens, outer := rechunk.Cuts{}, rechunk.Cuts{}
 	for range a.Shape() {
 		sevens, outer = append(sevens, grid.Every(7)), append(outer, grid.Every(21))
 	}
-	for _, r := range []regrid.Rechunking{{Chunks: sevens}, {Chunks: outer, Inner: sevens}} {
+	for _, r := range []rechunk.Rechunking{{Chunks: sevens}, {Chunks: outer, Inner: sevens}} {
 		if r.Inner != nil && a.Format() == 2 {
 			continue
 		}
 		into := zarr.At(memstore.New(), "a")
-		if _, err := regrid.Do(t.Context(), a, r, &regrid.Options{Into: into}); err != nil {
+		if _, err := rechunk.Do(t.Context(), a, r, &rechunk.Options{Into: into}); err != nil {
 			t.Errorf("%s: %v", location, err)
 			continue
 		}

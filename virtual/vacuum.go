@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -49,8 +49,8 @@ const (
 //
 // A manifest that was made of another one may refer to copies of chunks in the folder of
 // that. They stay as long as the other one needs them itself.
-func Vacuum(ctx context.Context, s store.Store, path store.Path, opt *regrid.VacuumOptions) (*regrid.VacuumReport, error) {
-	v := &vacuum{into: s, path: path, grace: regrid.DefaultGrace, report: &regrid.VacuumReport{}}
+func Vacuum(ctx context.Context, s store.Store, path store.Path, opt *rechunk.VacuumOptions) (*rechunk.VacuumReport, error) {
+	v := &vacuum{into: s, path: path, grace: rechunk.DefaultGrace, report: &rechunk.VacuumReport{}}
 	if opt != nil {
 		v.dry = opt.DryRun
 		switch {
@@ -83,7 +83,7 @@ type vacuum struct {
 	grace  time.Duration
 	dry    bool
 	now    time.Time
-	report *regrid.VacuumReport
+	report *rechunk.VacuumReport
 }
 
 // garbage are values of one kind that are not needed.
@@ -326,7 +326,7 @@ func (v *vacuum) judge(g *garbage, noDocument bool) {
 	if len(g.entries) == 0 {
 		return
 	}
-	item := regrid.VacuumItem{Kind: g.kind, Keys: g.entries[0].Name, Values: int64(len(g.entries))}
+	item := rechunk.VacuumItem{Kind: g.kind, Keys: g.entries[0].Name, Values: int64(len(g.entries))}
 	for _, e := range g.entries {
 		item.Bytes += max(0, e.Size)
 	}

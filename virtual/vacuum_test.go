@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
@@ -80,7 +80,7 @@ func (a *archive) values() (names []string) {
 }
 
 // vacuum returns the numbers of values that were deleted and that stay, by their kind.
-func (a *archive) vacuum(opt *regrid.VacuumOptions) (gone, kept map[string]int64) {
+func (a *archive) vacuum(opt *rechunk.VacuumOptions) (gone, kept map[string]int64) {
 	a.t.Helper()
 	r, err := Vacuum(a.t.Context(), a.store, a.path, opt)
 	if err != nil {
@@ -139,11 +139,11 @@ func TestVacuumGrace(t *testing.T) {
 	if gone, kept := a.vacuum(nil); len(gone) > 0 || kept[kindSuperseded] != 4 {
 		t.Errorf("%v are gone, %v are kept", gone, kept)
 	}
-	if gone, kept := a.vacuum(&regrid.VacuumOptions{Grace: 19 * time.Hour, DryRun: true}); gone[kindSuperseded] != 4 || len(kept) > 0 {
+	if gone, kept := a.vacuum(&rechunk.VacuumOptions{Grace: 19 * time.Hour, DryRun: true}); gone[kindSuperseded] != 4 || len(kept) > 0 {
 		t.Errorf("%v would be gone, %v would be kept", gone, kept)
 	}
 	all := a.elements("time")
-	if gone, kept := a.vacuum(&regrid.VacuumOptions{Grace: 19 * time.Hour}); gone[kindSuperseded] != 4 || len(kept) > 0 {
+	if gone, kept := a.vacuum(&rechunk.VacuumOptions{Grace: 19 * time.Hour}); gone[kindSuperseded] != 4 || len(kept) > 0 {
 		t.Errorf("%v are gone, %v are kept", gone, kept)
 	}
 	if names := a.values(); len(names) != 4 { // the document, blocks, data and the warning to other programs
@@ -157,7 +157,7 @@ func TestVacuumGrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	if gone, kept := a.vacuum(&regrid.VacuumOptions{Grace: -1}); len(gone)+len(kept) > 0 {
+	if gone, kept := a.vacuum(&rechunk.VacuumOptions{Grace: -1}); len(gone)+len(kept) > 0 {
 		t.Errorf("%v and %v are left", gone, kept)
 	}
 }
@@ -176,7 +176,7 @@ func TestVacuumLate(t *testing.T) {
 	if err := grown(t, s, files[1]).Update(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Vacuum(t.Context(), s, path, &regrid.VacuumOptions{Grace: -1}); err != nil {
+	if _, err := Vacuum(t.Context(), s, path, &rechunk.VacuumOptions{Grace: -1}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := old.reference(t.Context(), old.Arrays[0], 0); !errors.Is(err, scan.ErrCorrupt) {
@@ -228,7 +228,7 @@ func TestVacuumHistories(t *testing.T) {
 				continue
 			}
 			for again := range 2 {
-				report, err := Vacuum(t.Context(), s, path, &regrid.VacuumOptions{Grace: -1})
+				report, err := Vacuum(t.Context(), s, path, &rechunk.VacuumOptions{Grace: -1})
 				if err != nil || again == 1 && len(report.Items) > 0 {
 					t.Fatalf("seed %d: %v, %+v", seed, err, report)
 				}
@@ -250,7 +250,7 @@ func TestVacuumHistories(t *testing.T) {
 // of its requests, and the other way round. Whichever comes first, the manifest has all
 // values that it names.
 func TestVacuumBeside(t *testing.T) {
-	none := &regrid.VacuumOptions{Grace: -1}
+	none := &rechunk.VacuumOptions{Grace: -1}
 	for _, held := range []string{"the program", "the vacuum"} {
 		for at := 1; ; at++ {
 			s := memstore.New()
@@ -376,7 +376,7 @@ func TestSupersededIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%40 == 39 {
-			if _, err := Vacuum(t.Context(), s, path, &regrid.VacuumOptions{Grace: -1}); err != nil {
+			if _, err := Vacuum(t.Context(), s, path, &rechunk.VacuumOptions{Grace: -1}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -9,7 +9,7 @@ import os
 # One thread for each worker, also in libraries that would take one for each core.
 SINGLE = {name: "1" for name in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ZARR_THREADING__MAX_WORKERS"]}
 
-# BESIDE is what Varve needs beside --memory, as docs/regridding.md says.
+# BESIDE is what Varve needs beside --memory, as docs/rechunking.md says.
 BESIDE = 32 << 20
 
 

@@ -21,7 +21,7 @@ const (
 	Append      = "append"       // append Count planes along the first axis, one by one, to Target
 	Open        = "open"         // open the array and read its last element, repeatedly for Least seconds
 	Members     = "members"      // open a group and all its arrays, in the same way
-	Regrid      = "regrid"       // give the array other chunks: in place in Target, or from Store into Target
+	Rechunk     = "rechunk"      // give the array other chunks: in place in Target, or from Store into Target
 	Files       = "files"        // copy the files of Store into Target
 	Link        = "link"         // the same with hard links
 	Pack        = "pack"         // write the bytes of the files of Store into Count files in Target
@@ -61,14 +61,14 @@ type Request struct {
 	Budget     int64 `json:"budget,omitempty"`
 	IndexCache int64 `json:"index_cache,omitempty"`
 	Gap        int64 `json:"gap,omitempty"`
-	// Regridding is the goal of [Regrid].
-	Regridding *Regridding `json:"regridding,omitempty"`
+	// Rechunking is the goal of [Rechunk].
+	Rechunking *Rechunking `json:"regridding,omitempty"`
 	// Pipeline is only for zarr-python: "fused" is its other codec pipeline.
 	Pipeline string `json:"pipeline,omitempty"`
 }
 
-// Regridding says what chunks an array gets.
-type Regridding struct {
+// Rechunking says what chunks an array gets.
+type Rechunking struct {
 	// UpTo merges chunks along the first axis, up to that many elements. Otherwise the
 	// array is cut into Chunks and, if there are any, Inner chunks.
 	UpTo   int64   `json:"up_to,omitempty"`
@@ -84,7 +84,7 @@ type Answer struct {
 	Bytes    int64   `json:"bytes"`              // of elements that were read or written
 	Checksum string  `json:"checksum,omitempty"` // [Sum] of what was read
 	Checking float64 `json:"checking,omitempty"` // seconds for the checksum after the work
-	// Moved, Linked and Decoded are the bytes that a re-gridding copied as they are
+	// Moved, Linked and Decoded are the bytes that a rechunk copied as they are
 	// encoded, shared with the old chunks, and decoded. Only Varve tells them.
 	Moved   int64 `json:"moved,omitempty"`
 	Linked  int64 `json:"linked,omitempty"`

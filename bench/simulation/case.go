@@ -10,7 +10,7 @@ type stage struct {
 	each  load
 }
 
-// workload is what is simulated: a re-gridding with its stages and what a process that
+// workload is what is simulated: a rechunk with its stages and what a process that
 // joins has to find out.
 type workload struct {
 	name             string

@@ -8,7 +8,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -20,7 +20,7 @@ import (
 func TestPlan(t *testing.T) {
 	for _, o := range []objects{chunks, shards, large} {
 		spec := zarr.Spec{Shape: shape, Type: dtype.Float32, Chunks: every(o.source)}
-		r := regrid.Rechunking{Chunks: every(o.target)}
+		r := rechunk.Rechunking{Chunks: every(o.target)}
 		if o.name != chunks.name {
 			spec.InnerChunks, r.Inner = every(unit), every([]int64{1, 8766, 1, 1, 1})
 		}
@@ -28,7 +28,7 @@ func TestPlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := regrid.NewPlan(t.Context(), a, r, &regrid.Options{Memory: 32 << 30})
+		p, err := rechunk.NewPlan(t.Context(), a, r, &rechunk.Options{Memory: 32 << 30})
 		if err != nil {
 			t.Fatal(err)
 		}

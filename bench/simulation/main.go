@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command simulation prints the tables of docs/scale.md: what re-gridding a petabyte on a
+// Command simulation prints the tables of docs/scale.md: what rechunking a petabyte on a
 // thousand workers takes, by a simulation of events.
 //
 //	go run ./bench/simulation                    # with the inputs of costs.json

@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // byText explains --by in the help of append.
@@ -76,9 +76,9 @@ func again(try, refresh func() error) error {
 		err := try()
 		var there *growth.Duplicates
 		isOurs := errors.Is(err, zarr.ErrConflict) && !errors.As(err, &there)
-		// The attempt has waited a while for a re-gridding that runs. One that does not,
+		// The attempt has waited a while for a rechunk that runs. One that does not,
 		// or is not known to, may have a claim for ever.
-		stays := errors.Is(err, regrid.ErrClaimed) && !errors.Is(err, zarr.ErrLocked)
+		stays := errors.Is(err, rechunk.ErrClaimed) && !errors.Is(err, zarr.ErrLocked)
 		if !isOurs || stays || k == mostLooks {
 			return err
 		}

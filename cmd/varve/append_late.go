@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // arrivals is what append --by remembers from one source to the next.
@@ -66,13 +66,13 @@ type latecomers struct {
 	coordinate int      // index in list
 
 	late    []growth.Late // that have no cell
-	results []*regridded
+	results []*rechunkded
 }
 
 func newLatecomers(cmd *cobra.Command, c *growth.Change, m *arrivals, location string) *latecomers {
 	l := &latecomers{arrivals: m, cmd: cmd, change: c, location: location}
 	l.moving = moving{alone: c.Alone, unlock: c.Unlock}
-	l.regridding = regridding{grace: c.Grace, dry: session.IsDryRun(cmd), singleWriter: c.SingleWriter}
+	l.gridChange = gridChange{grace: c.Grace, dry: session.IsDryRun(cmd), singleWriter: c.SingleWriter}
 	return l
 }
 
@@ -84,7 +84,7 @@ func (l *latecomers) add(name, location string, a *zarr.Array, axis int) {
 	l.list = append(l.list, &moved{name: name, location: location, array: a, axis: axis})
 }
 
-// insert inserts all late planes by one re-gridding. If that is not possible, the counts
+// insert inserts all late planes by one rechunk. If that is not possible, the counts
 // name those that are left out.
 //
 // A command that was stopped before is repeated: late planes that it has inserted have
@@ -113,7 +113,7 @@ func (l *latecomers) insert() error {
 
 // refused reports whether an insertion is not possible, in contrast to one that failed.
 func refused(err error) bool {
-	return slices.ContainsFunc([]error{zarr.ErrInvalidArgument, zarr.ErrUnsupported, zarr.ErrUnsafeConcurrentWrite, zarr.ErrConflict, regrid.ErrNoKeys},
+	return slices.ContainsFunc([]error{zarr.ErrInvalidArgument, zarr.ErrUnsupported, zarr.ErrUnsafeConcurrentWrite, zarr.ErrConflict, rechunk.ErrNoKeys},
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 
@@ -160,7 +160,7 @@ func (l *latecomers) try() (c growth.Counts, err error) {
 	for k, one := range l.list {
 		shape := one.array.Shape()
 		some := targets[k].More.Only(planes, shape, one.axis)
-		one.request = regrid.Insertion{Axis: one.axis, Places: places, From: some.Source(), Words: some.Words(), Expect: have.Len(), Unlock: l.unlock}
+		one.request = rechunk.Insertion{Axis: one.axis, Places: places, From: some.Source(), Words: some.Words(), Expect: have.Len(), Unlock: l.unlock}
 	}
 	opt, err := l.options()
 	if err == nil {
@@ -190,10 +190,10 @@ func (l *latecomers) plan() {
 }
 
 // placesOf returns the places of late planes, and the planes in their order.
-func placesOf(late []growth.Late) (places []regrid.Place, planes []int64) {
+func placesOf(late []growth.Late) (places []rechunk.Place, planes []int64) {
 	for _, j := range late {
 		if n := len(places) - 1; n < 0 || places[n].At != j.Before {
-			places = append(places, regrid.Place{At: j.Before})
+			places = append(places, rechunk.Place{At: j.Before})
 		}
 		places[len(places)-1].Count++
 		planes = append(planes, j.Plane)

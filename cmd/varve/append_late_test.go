@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/internal/racing"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // lateTo appends days to a station by one command, with one file for each day. It returns
@@ -63,7 +63,7 @@ func TestAppendOfFill(t *testing.T) {
 	checkDays(t, group, []int{4, 8}, []int{10, 10})
 }
 
-// TestAppendLate inserts late days of several files by one re-gridding, in several
+// TestAppendLate inserts late days of several files by one rechunk, in several
 // places, before the first day, and into a coordinate that falls.
 func TestAppendLate(t *testing.T) {
 	for _, chunks := range []string{"3,2", "[[1],1]"} {
@@ -339,7 +339,7 @@ func TestAppendByModel(t *testing.T) {
 }
 
 // TestAgain checks after which errors --by looks again: after those of other writers, and
-// of a re-gridding that runs.
+// of a rechunk that runs.
 func TestAgain(t *testing.T) {
 	for _, c := range []struct {
 		err   error
@@ -349,8 +349,8 @@ func TestAgain(t *testing.T) {
 		{zarr.ErrInvalidArgument, 1},
 		{&growth.Duplicates{}, 1},
 		{zarr.ErrConflict, 2},
-		{regrid.ErrClaimed, 1}, // it may be dead
-		{fmt.Errorf("%w: %w", regrid.ErrClaimed, zarr.ErrLocked), 2},
+		{rechunk.ErrClaimed, 1}, // it may be dead
+		{fmt.Errorf("%w: %w", rechunk.ErrClaimed, zarr.ErrLocked), 2},
 	} {
 		tries := 0
 		err := again(func() error {

@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // findings is the result of a check of one array, in the form of --json.
@@ -65,7 +65,7 @@ type orphanFact struct {
 }
 
 // firstKeys returns the first keys of values, or an example.
-func firstKeys(i regrid.VacuumItem) []string {
+func firstKeys(i rechunk.VacuumItem) []string {
 	if len(i.First) > 0 {
 		return i.First
 	}
@@ -147,10 +147,10 @@ func (c *findings) verdict() error {
 		text += "; the stored values have other keys than the document names"
 	}
 	if c.of.RecordsErr != nil {
-		text += "; the records of its re-griddings are damaged"
+		text += "; the records of its rechunks are damaged"
 	}
 	if c.of.Replaced != nil {
-		text += "; the document of a re-gridding was replaced"
+		text += "; the document of a rechunk was replaced"
 	}
 	if c.of.Err != nil {
 		text += "; the values of the coordinate could not be read"

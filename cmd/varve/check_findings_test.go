@@ -78,7 +78,7 @@ func TestRepairKeepsCopies(t *testing.T) {
 	}
 }
 
-// TestCheckOrphans counts what a re-gridding leaves and what lies beyond the extent.
+// TestCheckOrphans counts what a rechunk leaves and what lies beyond the extent.
 func TestCheckOrphans(t *testing.T) {
 	node := newNode(t, "--shape", "6", "--dtype", "int16", "--chunks", "2", "--compressor", "none")
 	must(t, "", "write", node, "--value", "7")

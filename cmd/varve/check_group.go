@@ -32,7 +32,7 @@ type groupFindings struct {
 	Pending   int64       `json:"arrays_pending"`        // arrays in an unfinished change of several
 	Times     int64       `json:"coordinates_unordered"` // coordinates with times out of order
 	Stale     []staleFact `json:"stale"`                 // groups with stale consolidated metadata
-	Changed   int64       `json:"documents_replaced"`    // arrays whose re-gridding was undone
+	Changed   int64       `json:"documents_replaced"`    // arrays whose rechunk was undone
 	Misread   int64       `json:"arrays_misread"`        // arrays of which other programs read wrong values
 	Elsewhere int64       `json:"arrays_elsewhere"`      // arrays whose stored values have other keys than the document names
 
@@ -42,7 +42,7 @@ type groupFindings struct {
 
 	Temporary []temporaryFact `json:"temporary"`
 
-	records int64 // arrays whose records of re-griddings are damaged
+	records int64 // arrays whose records of rechunks are damaged
 
 	sums
 }
@@ -109,10 +109,10 @@ func (g *groupFindings) verdict() error {
 		text += fmt.Sprintf("; a change of %s is not finished", phrase.Plural(g.Pending, "array"))
 	}
 	if g.Changed > 0 {
-		text += fmt.Sprintf("; the document of a re-gridding was replaced in %s", phrase.Plural(g.Changed, "array"))
+		text += fmt.Sprintf("; the document of a rechunk was replaced in %s", phrase.Plural(g.Changed, "array"))
 	}
 	if g.records > 0 {
-		text += fmt.Sprintf("; the records of re-griddings of %s are damaged", phrase.Plural(g.records, "array"))
+		text += fmt.Sprintf("; the records of rechunks of %s are damaged", phrase.Plural(g.records, "array"))
 	}
 	if g.Misread > 0 {
 		text += fmt.Sprintf("; other programs read wrong values of %s", phrase.Plural(g.Misread, "array"))

@@ -17,12 +17,12 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // merging is the flags of compact that merge chunks.
 type merging struct {
-	regridding
+	gridChange
 	to, axes []string // goal i is along axis i
 	tail     int64
 	times    growth.Times
@@ -31,12 +31,12 @@ type merging struct {
 // goal is one --to with its --axis.
 type goal struct {
 	text, axis string // axis is empty if that of the calendar is meant
-	regrid.Compaction
+	rechunk.Compaction
 	unit calendar.Unit // 0 without a calendar
 }
 
 func (m *merging) flags(c *cobra.Command) {
-	m.regridding.flags(c)
+	m.gridChange.flags(c)
 	f := c.Flags()
 	f.StringArrayVar(&m.to, "to", nil, "merge neighbouring chunks to `GOAL`: max:365, 64MiB, calendar:month, align:30, or lengths such as [31,28,31]")
 	f.StringArrayVar(&m.axes, "axis", nil, "the `AXIS` along which chunks are merged: a number, or the name of a dimension; by default that of the times of a calendar, and otherwise 0. Several axes have a --to each")
@@ -111,7 +111,7 @@ func edges(text string) ([]grid.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := json.Marshal(regrid.Cuts(cuts))
+	raw, err := json.Marshal(rechunk.Cuts(cuts))
 	if err != nil {
 		return nil, err
 	}
@@ -137,10 +137,10 @@ func (m *merging) merge(cmd *cobra.Command, location string) error {
 	}
 	concerned, failed := false, false
 	var known []string // the dimensions of the arrays
-	err = m.run(cmd, []string{location}, func(at string, a *zarr.Array) (_ regrid.Request, err error) {
+	err = m.run(cmd, []string{location}, func(at string, a *zarr.Array) (_ rechunk.Request, err error) {
 		defer func() { failed = failed || err != nil }()
 		known = append(known, a.DimensionNames()...)
-		var list regrid.Compactions
+		var list rechunk.Compactions
 		for _, g := range goals {
 			axis, err := m.along(cmd, g, at, a, at != location)
 			if err != nil {
@@ -225,7 +225,7 @@ func (m *merging) along(cmd *cobra.Command, g *goal, at string, a *zarr.Array, m
 }
 
 // compaction returns what a goal means along an axis of an array.
-func (m *merging) compaction(cmd *cobra.Command, g *goal, at string, a *zarr.Array, axis int) (c regrid.Compaction, err error) {
+func (m *merging) compaction(cmd *cobra.Command, g *goal, at string, a *zarr.Array, axis int) (c rechunk.Compaction, err error) {
 	c = g.Compaction
 	if c.Axis = axis; g.unit == 0 {
 		return c, nil
@@ -248,7 +248,7 @@ func (g *goal) concerns(a *zarr.Array) bool {
 }
 
 // calendarBy returns where months or years begin along an axis of an array.
-func calendarBy(cmd *cobra.Command, t *growth.Times, location string, a *zarr.Array, axis int, unit calendar.Unit) (*regrid.Calendar, error) {
+func calendarBy(cmd *cobra.Command, t *growth.Times, location string, a *zarr.Array, axis int, unit calendar.Unit) (*rechunk.Calendar, error) {
 	extent := a.Shape()[axis]
 	line, err := t.Timeline(cmd.Context(), unit, location, nil)
 	if err == nil {
@@ -265,7 +265,7 @@ func calendarBy(cmd *cobra.Command, t *growth.Times, location string, a *zarr.Ar
 	if err != nil {
 		return nil, err
 	}
-	c := &regrid.Calendar{Name: fmt.Sprintf("%v of %s%s by %s, %s", unit, t.Coordinate, t.Start, t.Step, t.Calendar), Until: extent}
+	c := &rechunk.Calendar{Name: fmt.Sprintf("%v of %s%s by %s, %s", unit, t.Coordinate, t.Start, t.Step, t.Calendar), Until: extent}
 	start := int64(0)
 	for _, n := range lengths {
 		c.Starts = append(c.Starts, start)

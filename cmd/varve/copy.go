@@ -44,7 +44,7 @@ func newCopyCommand() *cobra.Command {
 		Long: `Copy a node and everything below it, within a store or to another one. DST is the new node itself, not its parent. A
 name that ends in .zip makes an archive. Nothing is decoded: the stored bytes of chunks, attributes and consolidated
 metadata are copied, in both formats, even for data types or codecs that Varve does not know. Chunks that no document
-describes, such as those that a re-gridding has replaced, are left out and counted; --move takes them along.
+describes, such as those that a rechunk has replaced, are left out and counted; --move takes them along.
 
 --overwrite first removes the node at DST. On a terminal it asks before it replaces a group with members, or an array
 by a group; elsewhere it needs --yes for that. An archive is replaced after the new one is complete, and stays if the

@@ -167,7 +167,7 @@ func unprintable(text string) int {
 	return strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) })
 }
 
-// TestCheckDigest compares digests before and after a re-gridding and a conversion.
+// TestCheckDigest compares digests before and after a rechunk and a conversion.
 func TestCheckDigest(t *testing.T) {
 	a := t.TempDir() + "/a.zarr"
 	must(t, "", "create", a+"/x", "--shape", "6,4", "--dtype", "int16", "--chunks", "2,4")

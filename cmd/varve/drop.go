@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // dropping is the command drop.
@@ -155,7 +155,7 @@ func (d *dropping) run(cmd *cobra.Command, location string) error {
 				return false, err
 			}
 		}
-		one.request = regrid.Removal{Axis: one.axis, Range: r, Expect: d.expected(one), Unlock: d.unlock}
+		one.request = rechunk.Removal{Axis: one.axis, Range: r, Expect: d.expected(one), Unlock: d.unlock}
 		shape[one.axis] = max(0, r.Len())
 		n, _ := grid.BoxOf(shape).Len()
 		elements, what = elements+n, one.planes(r.Start, r.Stop)
@@ -168,7 +168,7 @@ func (d *dropping) run(cmd *cobra.Command, location string) error {
 		return err
 	}
 	if !group {
-		if err := d.check(cmd, list[0], -list[0].request.(regrid.Removal).Range.Len()); err != nil {
+		if err := d.check(cmd, list[0], -list[0].request.(rechunk.Removal).Range.Len()); err != nil {
 			return err
 		}
 	}
@@ -195,7 +195,7 @@ func (d *dropping) rehearse(cmd *cobra.Command, list []*moved) error {
 		return err
 	}
 	for _, one := range list {
-		p, err := regrid.NewPlan(cmd.Context(), one.array, one.request, opt)
+		p, err := rechunk.NewPlan(cmd.Context(), one.array, one.request, opt)
 		if err == nil {
 			err = failure.On(cmd.Name(), one.location, p.Blocked)
 		}

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/trial"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // expected has the flags that ask how long a plan takes.
@@ -63,7 +63,7 @@ type estimate struct {
 
 // of returns how long a plan takes, or nil if nobody asked. Workers are taken to be busy
 // all the time and not to slow each other down. Scratch is written and read.
-func (e *expected) of(plan *regrid.Plan) *estimate {
+func (e *expected) of(plan *rechunk.Plan) *estimate {
 	m := e.measured
 	if m == nil {
 		return nil

@@ -28,7 +28,7 @@ var notRun = map[string]string{
 	"source <(varve completion":      "needs a shell",
 	"varve conformance":              "prints millions of lines",
 	"varve icechunk":                 "needs a repository",
-	"varve revert":                   "needs a re-gridding before it",
+	"varve revert":                   "needs a rechunk before it",
 	"make ":                          "builds and tests everything",
 	"go install":                     "installs the command",
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // followHelp explains --follow.
 const followHelp = `With --follow, DST is a second layout of NODE that is kept in step with it: the same command makes it, and brings it up
 to date later, such as every day. It finds what is new or has changed from one listing of NODE, reads only that, and
 publishes it at once: readers of DST always see NODE as it was at one moment. If NODE has only grown, so does DST. If
-elements have changed, the chunks that stay are linked or copied, as in any re-gridding of DST, and varve vacuum deletes
+elements have changed, the chunks that stay are linked or copied, as in any rechunk of DST, and varve vacuum deletes
 the old ones. Chunks that were stored again with the same elements, such as by varve compact, are not copied.`
 
 // checkFollow checks the use of --follow.
@@ -32,9 +32,9 @@ func (r *rechunking) checkFollow(args []string) error {
 }
 
 // keepUp makes the array that follows, or brings it up to date.
-func (r *regridding) keepUp(cmd *cobra.Command, location string, a *zarr.Array, want regrid.Rechunking, opt *regrid.Options) (*regridded, error) {
+func (r *gridChange) keepUp(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Rechunking, opt *rechunk.Options) (*rechunkded, error) {
 	if r.dry {
-		plan, err := regrid.NewFollowPlan(cmd.Context(), a, want, opt)
+		plan, err := rechunk.NewFollowPlan(cmd.Context(), a, want, opt)
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +46,7 @@ func (r *regridding) keepUp(cmd *cobra.Command, location string, a *zarr.Array, 
 	lines := newStageLines(cmd)
 	defer lines.end()
 	opt.Progress = lines.reach
-	report, err := regrid.Follow(cmd.Context(), a, want, opt)
+	report, err := rechunk.Follow(cmd.Context(), a, want, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (r *regridding) keepUp(cmd *cobra.Command, location string, a *zarr.Array, 
 	if err != nil {
 		return nil, err
 	}
-	plan := &regrid.Plan{Request: want, Grid: to.Grid(), Changes: report.Changed, Strategy: report.Strategy, Guarantee: "atomic", Space: regrid.Space{Free: -1}}
+	plan := &rechunk.Plan{Request: want, Grid: to.Grid(), Changes: report.Changed, Strategy: report.Strategy, Guarantee: "atomic", Space: rechunk.Space{Free: -1}}
 	d := r.planned(cmd.Name(), location, plan)
 	d.did(report)
 	return d, nil

@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 func newInfoCommand() *cobra.Command {
@@ -68,7 +68,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 		func() { f.Pending = facts.PendingAt(ctx, a) },
 		func() { f.Filled, unmasked = cf.MasksFill(ctx, a) },
 		func() { f.Times = source.EndsOfTime(ctx, a) },
-		func() { grids = regriddings(ctx, a, stats) },
+		func() { grids = rechunks(ctx, a, stats) },
 		func() {
 			switch f.Readers = facts.ReadersOf(ctx, a); {
 			case facts.IsManifest(location):
@@ -114,18 +114,18 @@ func together(calls ...func()) {
 	wg.Wait()
 }
 
-// regriddings returns notes about what re-griddings have left. With stats, the bytes are
+// rechunks returns notes about what rechunks have left. With stats, the bytes are
 // listed already.
-func regriddings(ctx context.Context, a *zarr.Array, stats bool) (notes []string) {
-	i, err := regrid.Inspect(ctx, a)
+func rechunks(ctx context.Context, a *zarr.Array, stats bool) (notes []string) {
+	i, err := rechunk.Inspect(ctx, a)
 	if err != nil {
-		return []string{"the records of re-griddings cannot be read: " + failure.OneLine(err)}
+		return []string{"the records of rechunks cannot be read: " + failure.OneLine(err)}
 	}
 	if i.Superseded > 0 && !stats {
-		notes = append(notes, "the chunks before the last re-gridding are stored, too: varve vacuum deletes them after a day, and info --stats counts them")
+		notes = append(notes, "the chunks before the last rechunk are stored, too: varve vacuum deletes them after a day, and info --stats counts them")
 	}
 	if i.Unfinished != "" {
-		notes = append(notes, "a re-gridding is not finished: "+i.Unfinished)
+		notes = append(notes, "a rechunk is not finished: "+i.Unfinished)
 	}
 	if i.Replaced != nil {
 		notes = append(notes, i.Replaced.Message()+" (varve check)")

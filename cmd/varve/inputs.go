@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // inserted is the values of an insertion, which are open.
@@ -39,7 +39,7 @@ func openInserted(cmd *cobra.Command, files []string, format string, a *zarr.Arr
 }
 
 // give sets the elements of an insertion.
-func (i *inserted) give(r *regrid.Insertion) { r.From, r.Words = i.all.Source(), i.all.Words() }
+func (i *inserted) give(r *rechunk.Insertion) { r.From, r.Words = i.all.Source(), i.all.Words() }
 
 // Close closes the files.
 func (i *inserted) Close() (err error) {

@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // inserting is the command insert.
@@ -120,7 +120,7 @@ func (i *inserting) run(cmd *cobra.Command, location string, args []string) (err
 	}
 	if !group {
 		planes := int64(0)
-		for _, n := range list[0].request.(regrid.Insertion).Edges {
+		for _, n := range list[0].request.(rechunk.Insertion).Edges {
 			planes += n
 		}
 		if err := i.check(cmd, list[0], planes); err != nil {
@@ -174,8 +174,8 @@ func (i *inserting) files(args []string, group bool) (map[string][]string, error
 }
 
 // request opens the files for an array.
-func (i *inserting) request(cmd *cobra.Command, one *moved, files []string, policy *grid.Growth) (regrid.Request, error) {
-	r := regrid.Insertion{Axis: one.axis, At: i.at, Expect: i.expected(one), Unlock: i.unlock}
+func (i *inserting) request(cmd *cobra.Command, one *moved, files []string, policy *grid.Growth) (rechunk.Request, error) {
+	r := rechunk.Insertion{Axis: one.axis, At: i.at, Expect: i.expected(one), Unlock: i.unlock}
 	if i.planTo != "" {
 		var err error
 		if one.inputs, err = newInputs(files, *i.format); err != nil {

@@ -413,16 +413,16 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 	}
 }
 
-// TestSignalAtRegridding interrupts a re-gridding once it has stored something. The array
+// TestSignalAtRechunking interrupts a rechunk once it has stored something. The array
 // stays as it is, the message says how to go on, and the repeated command stages only the
 // rest.
-func TestSignalAtRegridding(t *testing.T) {
-	racing.Skip(t) // TestSignalInWork has signals, and test/regrid what is shared here
+func TestSignalAtRechunking(t *testing.T) {
+	racing.Skip(t) // TestSignalInWork has signals, and test/rechunk what is shared here
 	node := newNode(t, "--shape", "3000,50", "--dtype", "int32", "--chunks", "1,50")
 	must(t, "", "write", node, "--value", "7")
 	want := must(t, "", "export", node, "--format", "raw")
 	args := []string{"rechunk", node, "--chunks", "7,5", "--memory", "1MiB"}
-	records := filepath.Join(node, "__varve", "regrid")
+	records := filepath.Join(node, "__varve", "rechunk")
 	p := start(t, args...)
 	status, stopped := p.stop(t, syscall.SIGINT, func() bool {
 		found, err := filepath.Glob(filepath.Join(records, "*", "*"))
@@ -447,10 +447,10 @@ func TestSignalAtRegridding(t *testing.T) {
 	}
 }
 
-// killed kills a re-gridding of the array at place once it has stored something.
+// killed kills a rechunk of the array at place once it has stored something.
 func killed(t *testing.T, place string, args ...string) {
 	t.Helper()
-	pattern := filepath.Join(place, "__varve", "regrid", "*", "*")
+	pattern := filepath.Join(place, "__varve", "rechunk", "*", "*")
 	before, _ := filepath.Glob(pattern)
 	p := start(t, args...)
 	_, stopped := p.stop(t, syscall.SIGKILL, func() bool {
@@ -462,10 +462,10 @@ func killed(t *testing.T, place string, args ...string) {
 	}
 }
 
-// TestKilledRegriddings kills re-griddings with different goals, one after the other, as
+// TestKilledRechunks kills rechunks with different goals, one after the other, as
 // on a machine that loses its power whenever a daily job runs. The next job needs no
 // help, and nothing is left.
-func TestKilledRegriddings(t *testing.T) {
+func TestKilledRechunks(t *testing.T) {
 	racing.Skip(t) // processes share no memory
 	node := newNode(t, "--shape", "800,50", "--dtype", "int32", "--chunks", "[[[1,800]],50]")
 	must(t, "", "write", node, "--value", "7")
@@ -509,16 +509,16 @@ func TestKilledRegriddings(t *testing.T) {
 	}
 }
 
-// TestHeldRegridding suspends a re-gridding. It holds its lock, so another one is
+// TestHeldRechunking suspends a rechunk. It holds its lock, so another one is
 // refused. It goes on afterwards.
-func TestHeldRegridding(t *testing.T) {
+func TestHeldRechunking(t *testing.T) {
 	racing.Skip(t)
 	node := newNode(t, "--shape", "800,50", "--dtype", "int32", "--chunks", "[[[1,800]],50]")
 	must(t, "", "write", node, "--value", "7")
 	want := must(t, "", "export", node, "--format", "raw")
 	p := start(t, "compact", node, "--to", "max:2", "--memory", "160KiB")
 	p.await(t, func() bool {
-		found, _ := filepath.Glob(filepath.Join(node, "__varve", "regrid", "*", "*"))
+		found, _ := filepath.Glob(filepath.Join(node, "__varve", "rechunk", "*", "*"))
 		return len(found) > 0
 	})
 	p.signal(t, syscall.SIGSTOP)

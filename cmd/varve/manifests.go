@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/rehearsal"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
 )
@@ -73,7 +73,7 @@ func manifestAt(ctx context.Context, location string, access store.Access) (*man
 // vacuumManifest vacuums the folder of a manifest.
 func (v *vacuuming) vacuumManifest(cmd *cobra.Command, location string, f *manifestFolder) error {
 	if v.giveUp {
-		return failure.BadUsage("--give-up: a manifest has no re-gridding to give up")
+		return failure.BadUsage("--give-up: a manifest has no rechunk to give up")
 	}
 	clean := func(dry bool) (*cleaned, error) {
 		r, err := virtual.Vacuum(cmd.Context(), f.Store, f.path, v.options(dry))
@@ -85,7 +85,7 @@ func (v *vacuuming) vacuumManifest(cmd *cobra.Command, location string, f *manif
 	}
 	if !v.dry && !v.yes {
 		// The grace of a value may end any moment: what nobody was asked about stays.
-		if !slices.ContainsFunc(c.report.Items, func(i regrid.VacuumItem) bool { return i.Kept == "" }) {
+		if !slices.ContainsFunc(c.report.Items, func(i rechunk.VacuumItem) bool { return i.Kept == "" }) {
 			return printVacuum(cmd, c, v.dry)
 		}
 		if err := agreed(cmd, fmt.Sprintf("deletes %s of values that the manifest does not need", phrase.Bytes(c.report.Freed()))); err != nil {

@@ -19,12 +19,12 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // moving is a command that drops or inserts planes.
 type moving struct {
-	regridding
+	gridChange
 	axis   string
 	expect int64
 	unlock bool
@@ -46,7 +46,7 @@ type moved struct {
 	name, location string // name is relative to the group, or ""
 	array          *zarr.Array
 	axis           int
-	request        regrid.Request
+	request        rechunk.Request
 	inputs         *inputs // of an insertion that is only planned
 }
 
@@ -191,19 +191,19 @@ func (r *reworded) Unwrap() error { return r.err }
 
 func (r *reworded) Error() string { return strings.Replace(r.err.Error(), r.hint, r.own, 1) }
 
-// all re-grids the arrays, and prints the result.
+// all rechunks the arrays, and prints the result.
 func (m *moving) all(cmd *cobra.Command, location string, list []*moved, group bool) error {
 	opt, err := m.options()
 	if err != nil {
 		return err
 	}
 	if !group {
-		done, err := m.regrid(cmd, location, list[0].array, list[0].request, opt)
+		done, err := m.rechunk(cmd, location, list[0].array, list[0].request, opt)
 		if err != nil {
 			return err
 		}
 		done.inputs = list[0].inputs
-		if err := m.writePlan(cmd, planFile{}, []*regridded{done}); err != nil {
+		if err := m.writePlan(cmd, planFile{}, []*rechunkded{done}); err != nil {
 			return err
 		}
 		if session.WantsJSON(cmd) {
@@ -229,18 +229,18 @@ func (m *moving) all(cmd *cobra.Command, location string, list []*moved, group b
 	return nil
 }
 
-// together re-grids the arrays of a group in one transaction, or plans it.
-func (m *moving) together(cmd *cobra.Command, location string, list []*moved, opt *regrid.Options) ([]*regridded, error) {
-	parts := make([]regrid.Part, len(list))
+// together rechunks the arrays of a group in one transaction, or plans it.
+func (m *moving) together(cmd *cobra.Command, location string, list []*moved, opt *rechunk.Options) ([]*rechunkded, error) {
+	parts := make([]rechunk.Part, len(list))
 	for i, one := range list {
-		parts[i] = regrid.Part{Array: one.array, Request: one.request, Alone: *m.alone}
+		parts[i] = rechunk.Part{Array: one.array, Request: one.request, Alone: *m.alone}
 	}
-	plans, err := regrid.NewPlans(cmd.Context(), parts, opt)
+	plans, err := rechunk.NewPlans(cmd.Context(), parts, opt)
 	if err != nil {
 		return nil, movedTogether(cmd, err)
 	}
 	warnOfSpace(cmd, location, spaceOf(plans...))
-	results := make([]*regridded, len(list))
+	results := make([]*rechunkded, len(list))
 	for i, p := range plans {
 		results[i] = m.planned(cmd.Name(), list[i].location, p)
 		results[i].inputs = list[i].inputs
@@ -259,7 +259,7 @@ func (m *moving) together(cmd *cobra.Command, location string, list []*moved, op
 	lines := newStageLines(cmd)
 	defer lines.end()
 	opt.Progress = lines.reach
-	reports, err := regrid.DoAll(cmd.Context(), parts, opt)
+	reports, err := rechunk.DoAll(cmd.Context(), parts, opt)
 	if err != nil {
 		return nil, movedTogether(cmd, err)
 	}

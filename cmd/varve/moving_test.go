@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // window creates a group with a field of 90 days and its coordinate, in three months.
@@ -180,7 +180,7 @@ func TestInsertText(t *testing.T) {
 	}
 }
 
-// TestGraceOfCommands gives each command that re-grids a grace, more often than there are
+// TestGraceOfCommands gives each command that rechunks a grace, more often than there are
 // sets of chunk keys. Without one, the message says what helps, and a dry run works.
 func TestGraceOfCommands(t *testing.T) {
 	group := window(t)
@@ -206,8 +206,8 @@ func TestGraceOfCommands(t *testing.T) {
 		grace time.Duration
 		args  []string
 	}{
-		{regrid.DefaultGrace, []string{"rechunk", node, "--chunks", "4,2"}}, {7 * 24 * time.Hour, []string{"rechunk", node, "--chunks", "4,2", "--grace", "7d"}},
-		{14 * 24 * time.Hour, []string{"compact", node, "--to", "max:9", "--grace", "2w"}}, {regrid.DefaultGrace, []string{"drop", node, "--alone", "--unlock", "--range", "0:1"}},
+		{rechunk.DefaultGrace, []string{"rechunk", node, "--chunks", "4,2"}}, {7 * 24 * time.Hour, []string{"rechunk", node, "--chunks", "4,2", "--grace", "7d"}},
+		{14 * 24 * time.Hour, []string{"compact", node, "--to", "max:9", "--grace", "2w"}}, {rechunk.DefaultGrace, []string{"drop", node, "--alone", "--unlock", "--range", "0:1"}},
 	} {
 		args := c.args
 		for _, text := range []string{day(c.grace), "varve vacuum NODE --grace 0s (or --grace) frees it now", "nothing can show that none is left"} {

@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/job"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // planFile is a file that --plan writes and varve run executes. Which tasks there are
@@ -37,17 +37,17 @@ type planFile struct {
 // planned is the plan for one array. Locations are absolute, so that it can be executed
 // from any folder.
 type planned struct {
-	regridded
+	rechunkded
 	Request json.RawMessage `json:"request"`
 	Memory  int64           `json:"memory"`
-	Source  regrid.State    `json:"source"`
+	Source  rechunk.State   `json:"source"`
 	Inputs  *inputs         `json:"inputs,omitempty"`
 }
 
 // newPlanned returns a plan as it is written to a file.
-func newPlanned(cmd *cobra.Command, d *regridded) (*planned, error) {
-	raw, err := regrid.MarshalRequest(d.request)
-	p := &planned{regridded: *d, Request: raw, Memory: d.plan.Memory, Source: d.plan.State, Inputs: d.inputs}
+func newPlanned(cmd *cobra.Command, d *rechunkded) (*planned, error) {
+	raw, err := rechunk.MarshalRequest(d.request)
+	p := &planned{rechunkded: *d, Request: raw, Memory: d.plan.Memory, Source: d.plan.State, Inputs: d.inputs}
 	p.Node, p.Path = planLocation(cmd, p.Node), absolute(p.Path)
 	if p.Target != nil {
 		p.Target = new(planLocation(cmd, *p.Target))
@@ -56,7 +56,7 @@ func newPlanned(cmd *cobra.Command, d *regridded) (*planned, error) {
 }
 
 // writePlan writes plans to the file of --plan.
-func (r *regridding) writePlan(cmd *cobra.Command, f planFile, list []*regridded) error {
+func (r *gridChange) writePlan(cmd *cobra.Command, f planFile, list []*rechunkded) error {
 	if r.planTo == "" {
 		return nil
 	}
@@ -99,7 +99,7 @@ func storePlan(cmd *cobra.Command, name string, plan any) error {
 // isStored reports whether a name of a file is a location such as s3://bucket/p.json.
 func isStored(name string) bool { return strings.Contains(name, "://") }
 
-// readPlan reads a plan. The second result is nil unless it is one of re-griddings.
+// readPlan reads a plan. The second result is nil unless it is one of rechunks.
 func readPlan(cmd *cobra.Command, name string) (*job.Plan, *planFile, error) {
 	raw, err := readPlanFile(cmd, name)
 	if err != nil {
@@ -135,7 +135,7 @@ func readPlan(cmd *cobra.Command, name string) (*job.Plan, *planFile, error) {
 	return plan, f, f.complete(name)
 }
 
-// complete checks what the command needs of a plan of re-griddings, and parses the
+// complete checks what the command needs of a plan of rechunks, and parses the
 // requests.
 func (f *planFile) complete(name string) error {
 	if f == nil {
@@ -186,10 +186,10 @@ func (p *planned) parse(group string) (err error) {
 	if group != "" && p.member(group) == "" {
 		return errors.New("the node is not in the group")
 	}
-	if p.request, err = regrid.ParseRequest(p.Operation, p.Request); err != nil {
+	if p.request, err = rechunk.ParseRequest(p.Operation, p.Request); err != nil {
 		return err
 	}
-	if _, is := p.request.(regrid.Insertion); is && (p.Inputs == nil || len(p.Inputs.Files) == 0) {
+	if _, is := p.request.(rechunk.Insertion); is && (p.Inputs == nil || len(p.Inputs.Files) == 0) {
 		return errors.New("an insertion needs inputs")
 	}
 	return nil

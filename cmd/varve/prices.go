@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // prices are what requests and bytes cost, as the file of --prices has it.
@@ -46,7 +46,7 @@ func readPrices(cmd *cobra.Command, file string) (*prices, error) {
 	if err := json.Unmarshal(raw, p); err != nil {
 		return nil, failure.BadArgument("--prices %s: %w", file, err)
 	}
-	known := requestsOf(regrid.Requests{})
+	known := requestsOf(rechunk.Requests{})
 	for kind, price := range p.Requests {
 		if _, ok := known[kind]; !ok || price < 0 {
 			return nil, failure.BadArgument("--prices %s: per_1000_requests has %q: %g; the kinds are get, head, put, copy and list", file, kind, price)
@@ -56,7 +56,7 @@ func readPrices(cmd *cobra.Command, file string) (*prices, error) {
 }
 
 // of returns what a plan costs.
-func (p *prices) of(plan *regrid.Plan) *cost {
+func (p *prices) of(plan *rechunk.Plan) *cost {
 	if p == nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (p *prices) cost(requests map[string]int64, read int64) *cost {
 }
 
 // requestsOf returns requests by the names of their kinds.
-func requestsOf(r regrid.Requests) map[string]int64 {
+func requestsOf(r rechunk.Requests) map[string]int64 {
 	return map[string]int64{"get": r.Get, "head": r.Head, "put": r.Put, "copy": r.Copy, "list": r.List}
 }
 

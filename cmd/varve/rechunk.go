@@ -20,13 +20,13 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 )
 
 // rechunking is the command rechunk.
 type rechunking struct {
-	regridding
+	gridChange
 	chunks, shards, codecs, compressor, fill, keys string
 	sel                                            *string
 	calendar                                       string // the growth policy of chunks that are cut by the calendar
@@ -78,7 +78,7 @@ be the best. The metadata name one of them, and every reader of blosc reads them
 		if err := flagtext.Exclusive(cmd, "codecs", "compressor"); err != nil {
 			return err
 		}
-		return r.run(cmd, args, func(at string, a *zarr.Array) (regrid.Request, error) {
+		return r.run(cmd, args, func(at string, a *zarr.Array) (rechunk.Request, error) {
 			if at == args[0] {
 				return r.request(cmd, at, a)
 			}
@@ -90,7 +90,7 @@ be the best. The metadata name one of them, and every reader of blosc reads them
 
 // member returns what is wanted of an array of a group. One without the axis of the times
 // keeps its chunks if a calendar cuts that.
-func (r *rechunking) member(cmd *cobra.Command, location string, a *zarr.Array) (regrid.Request, error) {
+func (r *rechunking) member(cmd *cobra.Command, location string, a *zarr.Array) (rechunk.Request, error) {
 	rest := *r
 	for _, text := range []*string{&rest.chunks, &rest.shards} {
 		c, err := chunking.Parse(*text)
@@ -123,8 +123,8 @@ func (r *rechunking) isEmpty() bool {
 }
 
 // request returns what is wanted of an array.
-func (r *rechunking) request(cmd *cobra.Command, location string, a *zarr.Array) (regrid.Request, error) {
-	var want regrid.Rechunking
+func (r *rechunking) request(cmd *cobra.Command, location string, a *zarr.Array) (rechunk.Request, error) {
+	var want rechunk.Rechunking
 	var err error
 	if r.codecs != "" {
 		if want.Codecs, err = argument.Codecs(r.codecs); err != nil {
@@ -246,7 +246,7 @@ func boxOf(sel *selection.Resolved) (grid.Box, bool) {
 }
 
 // rename adds --chunk-key-encoding.
-func (r *rechunking) rename(want *regrid.Rechunking) error {
+func (r *rechunking) rename(want *rechunk.Rechunking) error {
 	if r.keys == "" {
 		return nil
 	}
@@ -256,7 +256,7 @@ func (r *rechunking) rename(want *regrid.Rechunking) error {
 }
 
 // refill adds --fill.
-func (r *rechunking) refill(cmd *cobra.Command, location string, want *regrid.Rechunking, a *zarr.Array) error {
+func (r *rechunking) refill(cmd *cobra.Command, location string, want *rechunk.Rechunking, a *zarr.Array) error {
 	if r.fill == "" {
 		return nil
 	}
@@ -271,7 +271,7 @@ func (r *rechunking) refill(cmd *cobra.Command, location string, want *regrid.Re
 }
 
 // grid returns the grid of --chunks or --shards.
-func (r *rechunking) grid(cmd *cobra.Command, location string, a *zarr.Array, want regrid.Rechunking, flag, text string) (*grid.Grid, error) {
+func (r *rechunking) grid(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Rechunking, flag, text string) (*grid.Grid, error) {
 	c, err := chunking.Parse(text)
 	if err != nil {
 		return nil, failure.BadUsage("--%s: %w", flag, err)
@@ -304,8 +304,8 @@ func (r *rechunking) grid(cmd *cobra.Command, location string, a *zarr.Array, wa
 }
 
 // cutsOf returns the cuts that make a grid.
-func cutsOf(g *grid.Grid) regrid.Cuts {
-	cuts := make(regrid.Cuts, g.Rank())
+func cutsOf(g *grid.Grid) rechunk.Cuts {
+	cuts := make(rechunk.Cuts, g.Rank())
 	for i := range cuts {
 		if axis := g.Axis(i); axis.IsRegular() {
 			cuts[i] = grid.Every(axis.Step())

@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 func newRegularizeCommand() *cobra.Command {
@@ -33,7 +33,7 @@ which, and --dry-run changes nothing.
 		Args:              arguments("NODE", "[DST]"),
 		ValidArgsFunction: node.Complete,
 	}
-	var r regridding
+	var r gridChange
 	r.flags(c)
 	var chunks string
 	flagtext.Var(c.Flags(), &chunks, "chunks", "", "the `CHUNKS`, one length per axis, such as 365,72,72", flagtext.Syntax(chunking.Parse))
@@ -46,16 +46,16 @@ which, and --dry-run changes nothing.
 		case parsed.Lengths == "" || parsed.Trimmed:
 			return failure.BadUsage("--chunks %s: regular chunks have one length per axis, such as 365,72,72; varve rechunk takes other forms", phrase.Shorten(chunks, 40))
 		}
-		return r.run(cmd, args, func(location string, a *zarr.Array) (regrid.Request, error) {
+		return r.run(cmd, args, func(location string, a *zarr.Array) (rechunk.Request, error) {
 			if chunks == "" {
-				want := regrid.Regularization{Target: regularBytes}
+				want := rechunk.Regularization{Target: regularBytes}
 				return want, noteProposal(cmd, location, a, want)
 			}
 			chunk, err := parsed.Steps(a.Shape())
 			if err != nil {
 				return nil, parsed.Refused(err)
 			}
-			return regrid.Regularization{Chunk: chunk}, nil
+			return rechunk.Regularization{Chunk: chunk}, nil
 		})
 	}
 	return c
@@ -66,7 +66,7 @@ which, and --dry-run changes nothing.
 const regularBytes = 1 << 20
 
 // noteProposal says which chunks are proposed if most elements have shorter ones now.
-func noteProposal(cmd *cobra.Command, location string, a *zarr.Array, want regrid.Regularization) error {
+func noteProposal(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Regularization) error {
 	p, err := want.Propose(cmd.Context(), a)
 	if err != nil || p == nil || slices.Equal(p.Chunk, p.Usual) {
 		return err

@@ -30,7 +30,7 @@ func TestInfoCountsSuperseded(t *testing.T) {
 }
 
 // TestReplacedDocument puts back the document of before, as zarr-python does that appends
-// to an array which it opened before it was re-gridded. The repair that check names
+// to an array which it opened before it was rechunked. The repair that check names
 // brings the elements back.
 func TestReplacedDocument(t *testing.T) {
 	node := newNode(t, "--shape", "6", "--dtype", "int16", "--chunks", "[[[1,6]]]", "--compressor", "none")

@@ -200,14 +200,14 @@ func leftBehind(cmd *cobra.Command) string {
 		if inShards, _ := cmd.Flags().GetBool("shards"); inShards {
 			return "every shard is unchanged or in order: repeat the command for the others"
 		}
-		return regridLeft
+		return rechunkLeft
 	case "regularize", "rechunk", "drop", "insert":
-		return regridLeft
+		return rechunkLeft
 	case "pyramid":
 		return "the array was not changed: repeat the command"
 	}
 	return ""
 }
 
-// regridLeft says what an interrupted re-gridding has left.
-const regridLeft = "no array shows a part of the change: repeat the command, which goes on where it stopped, or give it up with varve vacuum --give-up"
+// rechunkLeft says what an interrupted rechunk has left.
+const rechunkLeft = "no array shows a part of the change: repeat the command, which goes on where it stopped, or give it up with varve vacuum --give-up"

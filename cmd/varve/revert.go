@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 func newRevertCommand() *cobra.Command {
@@ -24,7 +24,7 @@ what was dropped is there again, and what was inserted is not. That is possible 
 until varve vacuum has deleted the old chunks. Attributes stay as they are.
 
 Of a group, this reverts the last of these commands that was given for the group: all arrays that it has changed, or none.
-Other arrays stay. If one of them was re-gridded since, revert that first.`,
+Other arrays stay. If one of them was rechunked since, revert that first.`,
 		Example: `  varve revert era5.zarr/t2m
   varve revert era5.zarr`,
 		Args:              arguments("NODE"),
@@ -43,7 +43,7 @@ Other arrays stay. If one of them was re-gridded since, revert that first.`,
 			return revertGroup(cmd, args[0], g, opt)
 		}
 		a := n.(*zarr.Array)
-		if err := regrid.Revert(cmd.Context(), a); err != nil {
+		if err := rechunk.Revert(cmd.Context(), a); err != nil {
 			return err
 		}
 		if session.WantsJSON(cmd) {
@@ -65,7 +65,7 @@ func revertGroup(cmd *cobra.Command, location string, g *zarr.Group, access *zar
 	if err != nil {
 		return err
 	}
-	reverted, err := regrid.RevertAll(cmd.Context(), arrays)
+	reverted, err := rechunk.RevertAll(cmd.Context(), arrays)
 	if err != nil {
 		return err
 	}

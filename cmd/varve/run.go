@@ -18,7 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/job"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 )
@@ -59,7 +59,7 @@ the result visible.
 
 Tasks that are done are never repeated, unless what they were made from has changed. Two processes may execute the same
 task at once. A task whose earlier stage is not complete fails and names what is missing. varve vacuum --give-up gives a
-re-gridding up. The arrays of a group that varve drop or insert changes together are changed by one process.
+rechunk up. The arrays of a group that varve drop or insert changes together are changed by one process.
 
 --script prints a script that executes the plan on a scheduler: an array of --tasks jobs for each stage, and then the
 publication. It is for Slurm, for Kubernetes, or for AWS Batch. In such a job, --task auto/N takes K from the scheduler. With
@@ -214,7 +214,7 @@ func (r *running) part() (job.Task, error) {
 	return t, nil
 }
 
-// workerOptions returns the options of a worker. f is nil unless it re-grids arrays.
+// workerOptions returns the options of a worker. f is nil unless it rechunks arrays.
 func (r *running) workerOptions(cmd *cobra.Command, f *planFile) *job.Options {
 	opt := &job.Options{
 		Access: *session.Writing(cmd), TakeOver: r.ended, SingleWriter: r.singleWriter, Exact: r.exact,
@@ -222,7 +222,7 @@ func (r *running) workerOptions(cmd *cobra.Command, f *planFile) *job.Options {
 	}
 	opt.Access.RequireChunks = session.Reading(cmd).RequireChunks
 	if f != nil {
-		opt.Load = func(ctx context.Context, w *job.Work, a *zarr.Array, i regrid.Insertion) (regrid.Insertion, io.Closer, error) {
+		opt.Load = func(ctx context.Context, w *job.Work, a *zarr.Array, i rechunk.Insertion) (rechunk.Insertion, io.Closer, error) {
 			var in inputs
 			if err := json.Unmarshal(w.Inputs, &in); err != nil {
 				return i, nil, err
@@ -283,8 +283,8 @@ func (r *running) finish(cmd *cobra.Command, w *job.Worker, plan *job.Plan, f *p
 
 // printAll prints what was done for each array and, with --json, what the tasks have
 // taken, if that is known.
-func (r *running) printAll(cmd *cobra.Command, f *planFile, reports []*regrid.Report, status *job.Status) error {
-	list := []*regridded{}
+func (r *running) printAll(cmd *cobra.Command, f *planFile, reports []*rechunk.Report, status *job.Status) error {
+	list := []*rechunkded{}
 	for i, report := range reports {
 		if report == nil {
 			continue
@@ -299,7 +299,7 @@ func (r *running) printAll(cmd *cobra.Command, f *planFile, reports []*regrid.Re
 }
 
 // printList prints all results, with --json.
-func (r *running) printList(cmd *cobra.Command, list []*regridded, status *job.Status) error {
+func (r *running) printList(cmd *cobra.Command, list []*rechunkded, status *job.Status) error {
 	if !session.WantsJSON(cmd) {
 		return nil
 	}
@@ -311,7 +311,7 @@ func (r *running) printList(cmd *cobra.Command, list []*regridded, status *job.S
 }
 
 // print prints the result for an array, without --json.
-func (r *running) print(cmd *cobra.Command, d *regridded) error {
+func (r *running) print(cmd *cobra.Command, d *rechunkded) error {
 	if session.WantsJSON(cmd) {
 		return nil
 	}
@@ -337,7 +337,7 @@ func (r *running) print(cmd *cobra.Command, d *regridded) error {
 }
 
 // load opens the files of an insertion, and completes it.
-func (i *inputs) load(cmd *cobra.Command, a *zarr.Array, r regrid.Insertion, memory int64) (regrid.Insertion, *inserted, error) {
+func (i *inputs) load(cmd *cobra.Command, a *zarr.Array, r rechunk.Insertion, memory int64) (rechunk.Insertion, *inserted, error) {
 	files, err := i.names()
 	if err != nil {
 		return r, new(inserted), err
@@ -352,8 +352,8 @@ func (i *inputs) load(cmd *cobra.Command, a *zarr.Array, r regrid.Insertion, mem
 	}
 	hashed := r
 	hashed.Identity = ""
-	now, err := regrid.NewPlan(cmd.Context(), a, hashed, &regrid.Options{Memory: memory})
-	if err == nil && now.Request.(regrid.Insertion).Identity != r.Identity {
+	now, err := rechunk.NewPlan(cmd.Context(), a, hashed, &rechunk.Options{Memory: memory})
+	if err == nil && now.Request.(rechunk.Insertion).Identity != r.Identity {
 		err = failure.OfKind(zarr.ErrConflict, "the arrays that are inserted have other elements than when the plan was made: make the plan again")
 	}
 	return r, in, err
@@ -361,7 +361,7 @@ func (i *inputs) load(cmd *cobra.Command, a *zarr.Array, r regrid.Insertion, mem
 
 // load completes an insertion. Close the result also after an error.
 func (p *planned) load(cmd *cobra.Command, a *zarr.Array) (in *inserted, err error) {
-	r, is := p.request.(regrid.Insertion)
+	r, is := p.request.(rechunk.Insertion)
 	if !is {
 		return new(inserted), nil
 	}
@@ -370,13 +370,13 @@ func (p *planned) load(cmd *cobra.Command, a *zarr.Array) (in *inserted, err err
 }
 
 // insertion returns an insertion as a request.
-func insertion(r regrid.Insertion, in *inserted, err error) (regrid.Request, *inserted, error) {
+func insertion(r rechunk.Insertion, in *inserted, err error) (rechunk.Request, *inserted, error) {
 	return r, in, err
 }
 
 // done returns the result of a plan that is executed.
-func (p *planned) done(report *regrid.Report) *regridded {
-	d := p.regridded
+func (p *planned) done(report *rechunk.Report) *rechunkded {
+	d := p.rechunkded
 	d.DryRun = false
 	d.did(report)
 	return &d
@@ -391,7 +391,7 @@ func (r *running) runTogether(cmd *cobra.Command, plan *job.Plan, f *planFile) (
 		return err
 	}
 	defer group.Close()
-	var parts []regrid.Part
+	var parts []rechunk.Part
 	var open []*inserted
 	defer func() {
 		for _, in := range open {
@@ -413,16 +413,16 @@ func (r *running) runTogether(cmd *cobra.Command, plan *job.Plan, f *planFile) (
 			return failure.On("run", p.Node, err)
 		}
 		memory = max(memory, p.Memory)
-		parts = append(parts, regrid.Part{Array: a, Request: p.request, Alone: plan.Alone})
+		parts = append(parts, rechunk.Part{Array: a, Request: p.request, Alone: plan.Alone})
 	}
 	defer limitHeap(memory)()
 	lines := newStageLines(cmd)
 	defer lines.end()
-	reports, err := regrid.DoAll(ctx, parts, &regrid.Options{Memory: memory, TakeOver: r.singleWriter, Progress: lines.reach})
+	reports, err := rechunk.DoAll(ctx, parts, &rechunk.Options{Memory: memory, TakeOver: r.singleWriter, Progress: lines.reach})
 	if err != nil {
 		return err
 	}
-	var list []*regridded
+	var list []*rechunkded
 	for i, p := range f.Arrays {
 		list = append(list, p.done(reports[i]))
 		if err := r.print(cmd, list[i]); err != nil {

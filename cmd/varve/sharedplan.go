@@ -39,7 +39,7 @@ func writeShared(cmd *cobra.Command, name string, head dryrun.Head, counts dryru
 	return storePlan(cmd, name, p)
 }
 
-// printResult prints what a plan has made that is no re-gridding.
+// printResult prints what a plan has made that is no rechunk.
 func printResult(cmd *cobra.Command, plan *job.Plan, r *job.Result) error {
 	switch {
 	case r.Manifest != nil:

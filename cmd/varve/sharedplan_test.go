@@ -251,7 +251,7 @@ func TestSyncPrices(t *testing.T) {
 	}
 }
 
-// planJobs makes two equal arrays. It re-grids the first, and plans the same for the
+// planJobs makes two equal arrays. It rechunks the first, and plans the same for the
 // second.
 func planJobs(t *testing.T, dir, alone, shared, plan string) {
 	t.Helper()

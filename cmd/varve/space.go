@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // spaceOf adds the space that several plans take in one store.
-func spaceOf(plans ...*regrid.Plan) (all regrid.Space) {
+func spaceOf(plans ...*rechunk.Plan) (all rechunk.Space) {
 	for _, p := range plans {
 		all.Least, all.Likely, all.Free = all.Least+p.Space.Least, all.Likely+p.Space.Likely, p.Space.Free
 	}
@@ -22,7 +22,7 @@ func spaceOf(plans ...*regrid.Plan) (all regrid.Space) {
 
 // warnOfSpace tells if a store has probably too little room. The library refuses what
 // certainly does not fit.
-func warnOfSpace(cmd *cobra.Command, location string, s regrid.Space) {
+func warnOfSpace(cmd *cobra.Command, location string, s rechunk.Space) {
 	if s.Free < 0 || s.Likely <= s.Free {
 		return
 	}
@@ -30,7 +30,7 @@ func warnOfSpace(cmd *cobra.Command, location string, s regrid.Space) {
 }
 
 // printSpace prints what a plan takes.
-func printSpace(w io.Writer, s regrid.Space) (err error) {
+func printSpace(w io.Writer, s rechunk.Space) (err error) {
 	switch {
 	case s.Free >= 0:
 		_, err = fmt.Fprintf(w, "  about %s to store, %s free\n", phrase.Bytes(s.Likely), phrase.Bytes(s.Free))

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/cmd/varve/internal/failure"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // TestSpaceIsShown prints what a plan takes and what is free, as far as the store tells.
@@ -24,19 +24,19 @@ func TestSpaceIsShown(t *testing.T) {
 		t.Errorf("%v: %s", out["space_free"], text)
 	}
 	var b bytes.Buffer
-	if err := printSpace(&b, regrid.Space{Likely: 2048, Free: -1}); err != nil || b.String() != "  about 2.0 KiB to store\n" {
+	if err := printSpace(&b, rechunk.Space{Likely: 2048, Free: -1}); err != nil || b.String() != "  about 2.0 KiB to store\n" {
 		t.Errorf("%q (%v)", &b, err)
 	}
 	// The words of the library are those of the command.
-	err := failure.OneLine(regridNoSpace{})
+	err := failure.OneLine(rechunkNoSpace{})
 	if strings.Contains(err, "Options.") || !strings.Contains(err, "DST") || !strings.Contains(err, "varve vacuum") {
 		t.Error(err)
 	}
 }
 
-// regridNoSpace has the hints of the library.
-type regridNoSpace struct{}
+// rechunkNoSpace has the hints of the library.
+type rechunkNoSpace struct{}
 
-func (regridNoSpace) Error() string {
-	return "choose another place (Options.Into), or delete superseded grids (regrid.Vacuum)"
+func (rechunkNoSpace) Error() string {
+	return "choose another place (Options.Into), or delete superseded grids (rechunk.Vacuum)"
 }

@@ -249,7 +249,7 @@ func TestFailures(t *testing.T) {
 		{[]string{"unlock", group, "--axis", "x"}, "invalid-argument", "no array of the group has an axis x"},
 		{[]string{"consolidate", array}, "invalid-argument", "it is an array"},
 		{[]string{"compact", array, "--to", "[3,3]"}, "invalid-argument", "axis 0"},
-		{[]string{"revert", array}, "conflict", "no re-gridding to revert"},
+		{[]string{"revert", array}, "conflict", "no rechunk to revert"},
 		{[]string{"regularize", absent}, "not-found", "absent"},
 		{[]string{"compact", "--shards", array}, "unsupported", "not shards"},
 		{[]string{"compact", "--shards", "--dry-run", array}, "unsupported", "not shards"},

@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 )
 
@@ -31,7 +31,7 @@ type vacuuming struct {
 func newVacuumCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "vacuum NODE|GROUP",
-		Short: "Delete what no metadata of an array describes, such as the chunks before a re-gridding",
+		Short: "Delete what no metadata of an array describes, such as the chunks before a rechunk",
 		Long: `Delete what no metadata of an array describes, or of all arrays below a group: chunks of the grid before varve compact,
 regularize, rechunk, drop or insert, chunks beyond the extent, and what a stopped command has left, such as temporary files
 and uploads that are a week old.
@@ -62,10 +62,10 @@ same virtualize goes on.`,
 	}
 	v := new(vacuuming)
 	f := c.Flags()
-	flagtext.Duration(f, &v.grace, "grace", regrid.DefaultGrace, "keep the chunks of a grid for this `TIME` after it was superseded, such as 30m or 7d")
+	flagtext.Duration(f, &v.grace, "grace", rechunk.DefaultGrace, "keep the chunks of a grid for this `TIME` after it was superseded, such as 30m or 7d")
 	f.BoolVar(&v.yes, "yes", false, "do not ask")
 	f.BoolVar(&v.dry, "dry-run", false, "delete nothing, and list what would be deleted")
-	giveUp := "first delete what a stopped re-gridding has stored for its new chunks; it cannot go on then"
+	giveUp := "first delete what a stopped rechunk has stored for its new chunks; it cannot go on then"
 	f.BoolVar(&v.giveUp, "give-up", false, giveUp)
 	f.BoolVar(&v.giveUp, "abandon", false, giveUp) // as it was called first
 	f.Lookup("abandon").Hidden = true
@@ -79,7 +79,7 @@ type cleaned struct {
 	location  string
 	array     *zarr.Array
 	temporary []temporaryFact // as they were before
-	report    *regrid.VacuumReport
+	report    *rechunk.VacuumReport
 }
 
 func (v *vacuuming) run(cmd *cobra.Command, location string) error {
@@ -157,8 +157,8 @@ func (v *vacuuming) run(cmd *cobra.Command, location string) error {
 }
 
 // options returns the options of a vacuum.
-func (v *vacuuming) options(dry bool) *regrid.VacuumOptions {
-	o := &regrid.VacuumOptions{Grace: v.grace, DryRun: dry}
+func (v *vacuuming) options(dry bool) *rechunk.VacuumOptions {
+	o := &rechunk.VacuumOptions{Grace: v.grace, DryRun: dry}
 	if v.grace == 0 {
 		o.Grace = -1 // none
 	}
@@ -170,24 +170,24 @@ func (v *vacuuming) look(cmd *cobra.Command, c *cleaned) (err error) {
 	if c.temporary, err = temporaryFiles(cmd, c.array); err != nil {
 		return err
 	}
-	c.report, err = regrid.Vacuum(cmd.Context(), c.array, v.options(true))
+	c.report, err = rechunk.Vacuum(cmd.Context(), c.array, v.options(true))
 	return err
 }
 
 // clean deletes it.
 func (v *vacuuming) clean(cmd *cobra.Command, c *cleaned) (err error) {
 	if v.giveUp {
-		if err := regrid.Abandon(cmd.Context(), c.array, &regrid.Options{TakeOver: *v.singleWriter}); err != nil {
+		if err := rechunk.Abandon(cmd.Context(), c.array, &rechunk.Options{TakeOver: *v.singleWriter}); err != nil {
 			return err
 		}
 	}
-	c.report, err = regrid.Vacuum(cmd.Context(), c.array, v.options(false))
+	c.report, err = rechunk.Vacuum(cmd.Context(), c.array, v.options(false))
 	return err
 }
 
 // vacuumTemporary deletes the temporary files of crashed writers, and adds those files to
 // the report that were there before.
-func vacuumTemporary(cmd *cobra.Command, a *zarr.Array, before []temporaryFact, dry bool, r *regrid.VacuumReport) error {
+func vacuumTemporary(cmd *cobra.Command, a *zarr.Array, before []temporaryFact, dry bool, r *rechunk.VacuumReport) error {
 	if len(before) == 0 {
 		return nil
 	}
@@ -202,8 +202,8 @@ func vacuumTemporary(cmd *cobra.Command, a *zarr.Array, before []temporaryFact, 
 	for _, f := range after {
 		stay[f.Name] = true
 	}
-	gone := regrid.VacuumItem{Kind: "temporary"}
-	kept := regrid.VacuumItem{Kind: "temporary", Kept: "the writer may still run"}
+	gone := rechunk.VacuumItem{Kind: "temporary"}
+	kept := rechunk.VacuumItem{Kind: "temporary", Kept: "the writer may still run"}
 	for _, f := range before {
 		item := &gone
 		if stay[f.Name] {
@@ -211,7 +211,7 @@ func vacuumTemporary(cmd *cobra.Command, a *zarr.Array, before []temporaryFact, 
 		}
 		item.Keys, item.Values, item.Bytes = f.Name, item.Values+1, item.Bytes+f.Bytes
 	}
-	for _, item := range []regrid.VacuumItem{gone, kept} {
+	for _, item := range []rechunk.VacuumItem{gone, kept} {
 		if item.Values > 0 {
 			r.Items = append(r.Items, item)
 		}

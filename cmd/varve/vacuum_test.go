@@ -77,8 +77,8 @@ func TestRevertRefused(t *testing.T) {
 	}
 }
 
-// TestClaimed meets a re-gridding that failed. revert names both commands that help, and
-// another re-gridding gives it up.
+// TestClaimed meets a rechunk that failed. revert names both commands that help, and
+// another rechunk gives it up.
 func TestClaimed(t *testing.T) {
 	node := newNode(t, "--shape", "4", "--dtype", "int16", "--chunks", "[[[1,4]]]", "--compressor", "none")
 	must(t, numbers(0, 4), "write", node, "--format", "json")
@@ -125,7 +125,7 @@ func TestVacuumGroup(t *testing.T) {
 		t.Error(out)
 	}
 	for _, name := range []string{"time", "t2m"} {
-		refuses(t, "no re-gridding to revert", "revert", group+"/"+name)
+		refuses(t, "no rechunk to revert", "revert", group+"/"+name)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestAbandonGroup(t *testing.T) {
 // TestRevertGroup reverts what one command has changed in a group.
 func TestRevertGroup(t *testing.T) {
 	group := window(t)
-	refuses(t, "no re-gridding to revert", "revert", group)
+	refuses(t, "no rechunk to revert", "revert", group)
 	must(t, "", "compact", group, "--axis", "time", "--to", "calendar:month", "--start", "2001-01-01", "--step", "1d")
 	must(t, "", "compact", group, "--axis", "time", "--to", "max:60")
 	must(t, "", "drop", group, "--axis", "time", "--range", "10:40", "--yes")
@@ -175,9 +175,9 @@ func TestRevertGroup(t *testing.T) {
 	}
 }
 
-// TestDamagedRecords damages each file that a re-gridding keeps below __varve, after one
+// TestDamagedRecords damages each file that a rechunk keeps below __varve, after one
 // that was finished and after one that failed, in every way. No command loses an element;
-// each works, or fails and names the file or a re-gridding, and a command that helps.
+// each works, or fails and names the file or a rechunk, and a command that helps.
 func TestDamagedRecords(t *testing.T) {
 	racing.Skip(t) // one command after the other
 	damages := map[string]func(b []byte) []byte{
@@ -224,7 +224,7 @@ func TestDamagedRecords(t *testing.T) {
 					}
 					spoil(t, file, damage)
 					_, errs, status := execute(t, "[3]", append([]string{args[0], node}, args[1:]...)...)
-					named := strings.Contains(errs, filepath.Base(file)) || strings.Contains(errs, "re-gridding")
+					named := strings.Contains(errs, filepath.Base(file)) || strings.Contains(errs, "rechunking")
 					if at := filepath.Base(files[i]); status > 1 || status == 1 && (!named || args[0] != "check" && !strings.Contains(errs, "varve ")) || strings.Contains(errs, "delete") {
 						t.Errorf("%s of a failed one %t is %s: %q: status %d, %s", at, failed, what, args, status, errs)
 					}

@@ -198,7 +198,7 @@ type keeper struct {
 }
 
 // run repeats a command until it has ended by itself. It returns false if the command
-// was refused, as a re-gridding is while all keys are within the grace.
+// was refused, as a rechunk is while all keys are within the grace.
 func (k *keeper) run(t *testing.T, args ...string) bool {
 	t.Helper()
 	for {
@@ -234,7 +234,7 @@ func (k *keeper) run(t *testing.T, args ...string) bool {
 // and repeated. Another process writes to days, and three read. In the end all days are
 // right, and varve check has nothing to say. With VARVE_SOAK, there are more years.
 func TestYear(t *testing.T) {
-	racing.Skip(t) // processes share no memory; test/regrid does all of this in one
+	racing.Skip(t) // processes share no memory; test/rechunk does all of this in one
 	days := int64(soaked(t, 365+40, 6*365+40))
 	node := filepath.Join(t.TempDir(), "s.zarr", "t2m")
 	must(t, "", "create", node, "--shape", "2,"+strconv.Itoa(yearWidth), "--chunks", "[[1,1],"+strconv.Itoa(yearWidth)+"]", "--dtype", "int32")

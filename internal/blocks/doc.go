@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blocks plans how to re-grid an array within a memory budget. It only does
+// Package blocks plans how to rechunk an array within a memory budget. It only does
 // arithmetic, no I/O.
 //
 // The source is a grid of read units, the target a grid of write units, both over one
@@ -43,7 +43,7 @@
 //
 // # Growth
 //
-// While an array is re-gridded, it may grow. [Plan.Grown] keeps the stages and all blocks
+// While an array is rechunked, it may grow. [Plan.Grown] keeps the stages and all blocks
 // before the old end, so that most scratch objects stay.
 //
 // # Determinism

@@ -53,13 +53,13 @@ func (o *Options) orDefault() (Options, error) {
 	return all, nil
 }
 
-// Plan is how to re-grid an array.
+// Plan is how to rechunk an array.
 type Plan struct {
 	Stages []Stage // at least one; a stage begins when the one before it is complete
 	Cost   float64 // bytes, and requests as bytes; see the package comment
 }
 
-// New plans how to re-grid an array within a memory budget. source is the grid of what
+// New plans how to rechunk an array within a memory budget. source is the grid of what
 // can be read alone, target the grid of what must be written as a whole. size is the
 // number of bytes of an element, or an estimate if that varies. memory is the largest
 // number of bytes of a block.

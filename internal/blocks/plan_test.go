@@ -36,7 +36,7 @@ func plan(t testing.TB, source, target *grid.Grid, size, memory int64) *blocks.P
 	return p
 }
 
-// TestThousandToAlmostThousand re-grids chunks of 1000 elements to 999, along one to four
+// TestThousandToAlmostThousand rechunks chunks of 1000 elements to 999, along one to four
 // axes. The least common multiple is 999,000.
 func TestThousandToAlmostThousand(t *testing.T) {
 	for _, tt := range []struct {
@@ -78,7 +78,7 @@ func TestThousandToAlmostThousand(t *testing.T) {
 	}
 }
 
-// TestMapsToSeries re-grids a year of hourly maps, which are read whole, to series of the
+// TestMapsToSeries rechunks a year of hourly maps, which are read whole, to series of the
 // year, and back. A day of maps is 100 MB, the array 36 GB.
 func TestMapsToSeries(t *testing.T) {
 	shape := []int64{8760, 721, 1440}

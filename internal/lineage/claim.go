@@ -16,11 +16,11 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Claim says that a re-gridding is staging chunks. Only one may do so at a time: the keys
-// that it uses are those of no other grid. The claim stays until the re-gridding is
+// Claim says that a rechunk is staging chunks. Only one may do so at a time: the keys
+// that it uses are those of no other grid. The claim stays until the rechunk is
 // published or abandoned, also if its process ends, so that another one can resume it.
 type Claim struct {
-	// ID names the re-gridding; its record has the same.
+	// ID names the rechunk; its record has the same.
 	ID string `json:"id"`
 	// Operation is the command, such as "compact".
 	Operation string `json:"operation"`
@@ -47,7 +47,7 @@ type Claim struct {
 	// does not renew it. Renewed counts the renewals: each gives the claim a new version.
 	Lease   time.Duration `json:"lease,omitempty"`
 	Renewed int64         `json:"renewed,omitempty"`
-	// Holder identifies the process that renews it. One that resumes the re-gridding is
+	// Holder identifies the process that renews it. One that resumes the rechunk is
 	// another holder.
 	Holder string `json:"holder,omitempty"`
 
@@ -57,7 +57,7 @@ type Claim struct {
 	looked bool
 }
 
-// SameHolder reports whether two claims are of one re-gridding and one process.
+// SameHolder reports whether two claims are of one rechunk and one process.
 func (c *Claim) SameHolder(o *Claim) bool { return c.ID == o.ID && c.Holder == o.Holder }
 
 // Lapsed reports whether [Array.Look] has found that the lease has run out.
@@ -117,18 +117,18 @@ const claimName = own.Dir + "/regrid.json"
 // mostClaim bounds a claim in bytes.
 const mostClaim = 1 << 20
 
-// ErrClaimed means that another re-gridding of the array is not finished. It is a
+// ErrClaimed means that another rechunk of the array is not finished. It is a
 // [store.ErrConflict].
 var ErrClaimed error = claimedError{}
 
 type claimedError struct{}
 
-func (claimedError) Error() string { return "another re-gridding is not finished" }
+func (claimedError) Error() string { return "another rechunk is not finished" }
 
 // Is reports whether target is [store.ErrConflict].
 func (claimedError) Is(target error) bool { return target == store.ErrConflict }
 
-// Claimed reports whether a re-gridding of the array has begun and is neither published
+// Claimed reports whether a rechunk of the array has begun and is neither published
 // nor abandoned.
 func (a Array) Claimed(ctx context.Context) (bool, error) {
 	return store.Exists(ctx, a.Store, a.Path.MustKey(claimName))

@@ -14,20 +14,20 @@ import (
 // merged chunk got the key of the first one. What they have left is still understood:
 // staged chunks are deleted, and the records lead to the grids before.
 
-// merged is the directory, below that of the array, of the chunks that re-griddings in
+// merged is the directory, below that of the array, of the chunks that rechunks in
 // place have staged.
 const merged = own.Dir + "/merged"
 
-// MergedDir returns the directory of the chunks that a re-gridding in place has staged.
+// MergedDir returns the directory of the chunks that a rechunk in place has staged.
 // Below it, they have the keys that chunks have below the array.
 func (a Array) MergedDir(id string) store.Path {
 	return a.Path.MustKey(merged + "/" + id + "/-").Dir()
 }
 
-// MergedRoot returns the directory that has those of all re-griddings in place.
+// MergedRoot returns the directory that has those of all rechunks in place.
 func (a Array) MergedRoot() store.Path { return a.Path.MustKey(merged + "/-").Dir() }
 
-// RemoveMerged deletes the chunks that a re-gridding in place has staged.
+// RemoveMerged deletes the chunks that a rechunk in place has staged.
 func (a Array) RemoveMerged(ctx context.Context, id string) error {
 	dir := a.MergedDir(id)
 	for e, err := range store.List(ctx, a.Store, dir, true) {
@@ -42,7 +42,7 @@ func (a Array) RemoveMerged(ctx context.Context, id string) error {
 }
 
 // hasMerged reports whether the last chunk of the new grid along every axis is also one
-// of the document now. The record of a re-gridding in place may be one that was never
+// of the document now. The record of a rechunk in place may be one that was never
 // published, and only the last chunk tells: the grid of before has a shorter one there,
 // and more chunks behind it. If there is no chunk behind it, the array was cut there.
 func (r *Record) hasMerged(now *metadata.Array) bool {

@@ -30,7 +30,7 @@ func (a Array) Forget(ctx context.Context, chain []*Record, deleted func(*Record
 		if !deleted(r) {
 			continue
 		}
-		// Only the record of a re-gridding in place tells its grids apart.
+		// Only the record of a rechunk in place tells its grids apart.
 		if i > 0 && deleted(chain[i-1]) && !r.InPlace && !chain[i-1].InPlace {
 			joined, err := a.join(ctx, r, chain[i-1], d)
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// movedNote tells of the last re-gridding that has dropped or inserted a range and whose
+// movedNote tells of the last rechunk that has dropped or inserted a range and whose
 // record was removed.
 type movedNote struct {
 	ID string    `json:"id"`
@@ -59,7 +59,7 @@ func (a Array) MovedSince(ctx context.Context, since time.Time) (bool, error) {
 	return n.At.IsZero() || !n.At.Before(since), nil
 }
 
-// LastMove returns the ID of the last re-gridding that has dropped or inserted a range on
+// LastMove returns the ID of the last rechunk that has dropped or inserted a range on
 // the way to a document, or "".
 func (a Array) LastMove(ctx context.Context, now *metadata.Array) (string, error) {
 	records, err := a.Records(ctx)

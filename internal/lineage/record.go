@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lineage records which grids an array had before it was re-gridded.
+// Package lineage records which grids an array had before it was rechunked.
 //
-// Chunk keys are positions in a grid. A re-gridding stores the new grid under other keys
+// Chunk keys are positions in a grid. A rechunk stores the new grid under other keys
 // and publishes it by one write of the document, so the chunks of the old grid stay where
-// they are. The record of a re-gridding says which grid superseded which. It is stored
+// they are. The record of a rechunk says which grid superseded which. It is stored
 // before the document is published: no grid is ever superseded without a record. So a
 // record may describe a publication that never happened. [Chain] finds those that did, by
 // following them back from the present document.
@@ -31,9 +31,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Record is one re-gridding of an array.
+// Record is one rechunk of an array.
 type Record struct {
-	// ID names the re-gridding. It is part of a key.
+	// ID names the rechunk. It is part of a key.
 	ID string `json:"id"`
 	// Number orders the records of an array.
 	Number int64 `json:"number"`
@@ -90,7 +90,7 @@ const (
 // most bounds a record in bytes. It has two documents.
 func (a Array) most() int64 { return 2*a.Limits.Document + 1<<16 }
 
-// NewRecord returns the record of a re-gridding between two documents.
+// NewRecord returns the record of a rechunk between two documents.
 func NewRecord(id, operation string, from, to *metadata.Array, l metadata.Limits) (*Record, error) {
 	r := &Record{ID: id, Operation: operation, from: from, to: to}
 	for _, d := range []struct {
@@ -174,7 +174,7 @@ func (a Array) Records(ctx context.Context) ([]*Record, error) {
 }
 
 func tooMany(below store.Path, what string) error {
-	return fmt.Errorf("%w: %s has %s: delete superseded grids in time (regrid.Vacuum), or make a new array of this one (Options.Into)", codec.ErrLimit, below, what)
+	return fmt.Errorf("%w: %s has %s: delete superseded grids in time (rechunk.Vacuum), or make a new array of this one (Options.Into)", codec.ErrLimit, below, what)
 }
 
 // read reads one record.
@@ -218,13 +218,13 @@ func (a Array) Parse(raw []byte) (*metadata.Array, error) {
 }
 
 func damaged(key store.Key, err error) error {
-	return fmt.Errorf("%w: %s is damaged, so the array cannot be re-gridded; make a new array of this one (Options.Into): %v", metadata.ErrInvalid, key, err)
+	return fmt.Errorf("%w: %s is damaged, so the array cannot be rechunked; make a new array of this one (Options.Into): %v", metadata.ErrInvalid, key, err)
 }
 
 // ChunksKey returns the key of what PutChunks stores.
 func (a Array) ChunksKey(r *Record) store.Key { return a.beside(r, chunks) }
 
-// RemoveChunks deletes what PutChunks has stored. After that, the re-gridding cannot be
+// RemoveChunks deletes what PutChunks has stored. After that, the rechunk cannot be
 // reverted.
 func (a Array) RemoveChunks(ctx context.Context, r *Record) error {
 	return store.Delete(ctx, a.Store, a.beside(r, chunks))
@@ -245,7 +245,7 @@ func (a Array) beside(r *Record, with string) store.Key {
 	return a.Path.MustKey(strings.TrimSuffix(strings.TrimPrefix(a.Key(r).String(), a.prefix()), suffix) + with)
 }
 
-// PutChunks stores the versions of the chunks that a re-gridding publishes.
+// PutChunks stores the versions of the chunks that a rechunk publishes.
 func (a Array) PutChunks(ctx context.Context, r *Record, data []byte, d store.Durability) error {
 	_, err := store.Put(ctx, a.Store, a.beside(r, chunks), data, d)
 	return err
@@ -265,7 +265,7 @@ func (a Array) prefix() string {
 	return a.Path.String() + "/"
 }
 
-// Chain returns the records that lead to the document now, latest first: the re-gridding
+// Chain returns the records that lead to the document now, latest first: the rechunk
 // that made its grid, the one that made the grid before, and so on.
 func Chain(records []*Record, now *metadata.Array) []*Record {
 	var chain []*Record

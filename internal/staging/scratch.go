@@ -22,7 +22,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Scratch is what one stage of a re-gridding leaves for the next one: an object for every
+// Scratch is what one stage of a rechunk leaves for the next one: an object for every
 // block of elements. The object has the pieces that the blocks of the next stage read,
 // one after the other, see package blocks. Its elements are those in memory: they are not
 // encoded, and have the byte order of this machine.

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // TestRegularized gives arrays with chunks of several shapes one shape. Every peer that
@@ -40,7 +40,7 @@ func TestRegularized(t *testing.T) {
 		if a.whole, err = (varve{}).read(t, a, path); err != nil {
 			t.Fatal(err)
 		}
-		report, err := regrid.Do(t.Context(), made, regrid.Regularization{}, nil)
+		report, err := rechunk.Do(t.Context(), made, rechunk.Regularization{}, nil)
 		if err != nil || !report.Changed || !made.Grid().IsRegular() {
 			t.Fatalf("%s: %+v (%v)", kind, report, err)
 		}

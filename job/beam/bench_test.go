@@ -10,7 +10,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/job"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // benchTasks is the number of tasks of a stage in benchmarks.
@@ -31,7 +31,7 @@ func thin(b *testing.B) (plan string) {
 		b.Fatal(err)
 	}
 	// So little memory that each new chunk is a block, and thus a task.
-	return p.plan(b, wanted{"a.zarr", regrid.Rechunking{Chunks: regrid.Cuts{grid.Every(2), grid.Every(16)}}, 64})
+	return p.plan(b, wanted{"a.zarr", rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(2), grid.Every(16)}}, 64})
 }
 
 func bytesOf(n int) []uint8 {

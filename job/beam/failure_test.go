@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/job"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/storetest"
 )
@@ -210,7 +210,7 @@ func TestPatience(t *testing.T) {
 		}
 	}
 	join()
-	if _, err := run(t, plan, Options{Tasks: 4, Patience: 20 * time.Millisecond}); err == nil || !strings.Contains(err.Error(), regrid.ErrClaimed.Error()) {
+	if _, err := run(t, plan, Options{Tasks: 4, Patience: 20 * time.Millisecond}); err == nil || !strings.Contains(err.Error(), rechunk.ErrClaimed.Error()) {
 		t.Fatalf("published beside a worker: %v", err)
 	}
 	leaving := time.AfterFunc(300*time.Millisecond, func() { _ = other.Leave() })

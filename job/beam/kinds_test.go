@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/job"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/storetest"
 )
@@ -181,7 +181,7 @@ func manifest(t *testing.T, dir string) map[string]string {
 func TestFinishBundle(t *testing.T) {
 	p := newPlace(t)
 	p.array(t, "a", 8)
-	plan := p.plan(t, wanted{"a", regrid.Compaction{Axis: 0, UpTo: 2}, 1 << 20})
+	plan := p.plan(t, wanted{"a", rechunk.Compaction{Axis: 0, UpTo: 2}, 1 << 20})
 	x := must(job.Open(t.Context(), plan))
 	f := taskFn{Spec: newSpec(plan, x.ID, Options{}), Of: 1}
 	if _, err := f.ProcessElement(t.Context(), 0); err != nil {
@@ -204,7 +204,7 @@ func TestIdle(t *testing.T) {
 	t.Cleanup(func() { mostIdle = was })
 	p := newPlace(t)
 	p.array(t, "a", 8)
-	plan := p.plan(t, wanted{"a", regrid.Compaction{Axis: 0, UpTo: 2}, 1 << 20})
+	plan := p.plan(t, wanted{"a", rechunk.Compaction{Axis: 0, UpTo: 2}, 1 << 20})
 	x := must(job.Open(t.Context(), plan))
 	f := taskFn{Spec: newSpec(plan, x.ID, Options{}), Of: 1}
 	if _, err := f.ProcessElement(t.Context(), 0); err != nil {
@@ -212,7 +212,7 @@ func TestIdle(t *testing.T) {
 	}
 	other := must(job.NewWorker(x, nil))
 	defer other.Close()
-	if _, err := other.Publish(t.Context()); !errors.Is(err, regrid.ErrClaimed) {
+	if _, err := other.Publish(t.Context()); !errors.Is(err, rechunk.ErrClaimed) {
 		t.Errorf("published beside a worker: %v", err)
 	}
 	s := newSpec(plan, x.ID, Options{Patience: 5 * time.Second})

@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/job"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // run executes a plan on Prism. The result of the publication is stored at opt.Result.
@@ -63,10 +63,10 @@ func failWith(t testing.TB, f func(step string, t job.Task) error) {
 // rows is the length of the axes of arrays.
 const rows = 64
 
-// rechunked is a re-gridding of rows into columns, with so little memory that it has
+// rechunked is a rechunk of rows into columns, with so little memory that it has
 // three stages.
 func rechunked(node string) wanted {
-	return wanted{node, regrid.Rechunking{Chunks: regrid.Cuts{grid.Every(rows), grid.Every(1)}}, 16 * 4 * rows}
+	return wanted{node, rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(rows), grid.Every(1)}}, 16 * 4 * rows}
 }
 
 // TestRechunk rechunks an array in several stages. The result is that of one process,
@@ -139,7 +139,7 @@ func TestArrays(t *testing.T) {
 	for _, name := range []string{"a0", "a1", "b0", "b1"} {
 		p.array(t, name, rows)
 	}
-	compact := wanted{"b1", regrid.Compaction{Axis: 0, UpTo: 10}, 1 << 20}
+	compact := wanted{"b1", rechunk.Compaction{Axis: 0, UpTo: 10}, 1 << 20}
 	plan := p.plan(t, rechunked("a1"), compact)
 	mustRun(t, plan, Options{})
 	compact.node = "b0"
@@ -166,10 +166,10 @@ func TestFew(t *testing.T) {
 func TestRefused(t *testing.T) {
 	p := newPlace(t)
 	p.array(t, "a", 4)
-	work := p.work(t, wanted{"a", regrid.Compaction{Axis: 0, UpTo: 2}, 1 << 20})
+	work := p.work(t, wanted{"a", rechunk.Compaction{Axis: 0, UpTo: 2}, 1 << 20})
 	insertion := *work
 	insertion.Operation = "insert"
-	insertion.Request = must(regrid.MarshalRequest(regrid.Insertion{Identity: "x"}))
+	insertion.Request = must(rechunk.MarshalRequest(rechunk.Insertion{Identity: "x"}))
 	for name, x := range map[string]struct {
 		plan map[string]any
 		opt  Options
@@ -200,11 +200,11 @@ func TestRefused(t *testing.T) {
 func TestReplacedPlan(t *testing.T) {
 	p := newPlace(t)
 	p.array(t, "a", 8)
-	plan := p.plan(t, wanted{"a", regrid.Compaction{Axis: 0, UpTo: 2}, 1 << 20})
+	plan := p.plan(t, wanted{"a", rechunk.Compaction{Axis: 0, UpTo: 2}, 1 << 20})
 	pipe, s := beam.NewPipelineWithRoot()
 	Execute(s, plan, Options{})
 	before := p.values(t, "a")
-	p.plan(t, wanted{"a", regrid.Compaction{Axis: 0, UpTo: 4}, 1 << 20})
+	p.plan(t, wanted{"a", rechunk.Compaction{Axis: 0, UpTo: 4}, 1 << 20})
 	if _, err := beam.Run(context.Background(), "prism", pipe); err == nil {
 		t.Error("no error")
 	}

@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/job"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
@@ -157,14 +157,14 @@ func ones(n int64) []int64 {
 	return list
 }
 
-// wanted is a re-gridding of one array.
+// wanted is a rechunk of one array.
 type wanted struct {
 	node    string
-	request regrid.Request
+	request rechunk.Request
 	memory  int64
 }
 
-// plan stores a plan of re-griddings, and returns its location.
+// plan stores a plan of rechunks, and returns its location.
 func (p *place) plan(t testing.TB, all ...wanted) (location string) {
 	t.Helper()
 	var works []*job.Work
@@ -197,7 +197,7 @@ func (p *place) work(t testing.TB, x wanted) *job.Work {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := regrid.NewPlan(t.Context(), a, x.request, &regrid.Options{Memory: x.memory})
+	plan, err := rechunk.NewPlan(t.Context(), a, x.request, &rechunk.Options{Memory: x.memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,18 +206,18 @@ func (p *place) work(t testing.TB, x wanted) *job.Work {
 	}
 	w.Stages = append(w.Stages, job.Stage{Name: "publish", Tasks: 1})
 	w.Operation, w.Fingerprint, w.Source = plan.Operation, plan.Fingerprint, plan.State
-	if w.Request, err = regrid.MarshalRequest(x.request); err != nil {
+	if w.Request, err = rechunk.MarshalRequest(x.request); err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
-// alone executes a re-gridding in this process.
+// alone executes a rechunk in this process.
 func (p *place) alone(t testing.TB, x wanted) {
 	t.Helper()
 	a, err := zarr.OpenArray(t.Context(), p.at+"/"+x.node, &zarr.Options{Write: true})
 	if err == nil {
-		_, err = regrid.Do(t.Context(), a, x.request, &regrid.Options{Memory: x.memory})
+		_, err = rechunk.Do(t.Context(), a, x.request, &rechunk.Options{Memory: x.memory})
 	}
 	if err != nil {
 		t.Fatal(err)

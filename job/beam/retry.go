@@ -11,7 +11,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 	"varve.dev/zarr"
 	"varve.dev/zarr/job"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // pause is the time before a second attempt. Before a third one it is four times as long,
@@ -27,7 +27,7 @@ func (s spec) try(ctx context.Context, what string, do func() error) error {
 	patient := time.Now().Add(s.Patience)
 	for n := 1; ; n++ {
 		err := do()
-		claimed := errors.Is(err, regrid.ErrClaimed) && time.Now().Before(patient)
+		claimed := errors.Is(err, rechunk.ErrClaimed) && time.Now().Before(patient)
 		switch {
 		case err == nil || ctx.Err() != nil || isFinal(err):
 			return err
@@ -46,7 +46,7 @@ func (s spec) try(ctx context.Context, what string, do func() error) error {
 
 // isFinal reports whether another attempt would fail, too.
 func isFinal(err error) bool {
-	for _, final := range []error{job.ErrPlan, zarr.ErrInvalidArgument, zarr.ErrUnsupported, regrid.ErrUnfinished} {
+	for _, final := range []error{job.ErrPlan, zarr.ErrInvalidArgument, zarr.ErrUnsupported, rechunk.ErrUnfinished} {
 		if errors.Is(err, final) {
 			return true
 		}

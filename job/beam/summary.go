@@ -5,7 +5,7 @@ package beam
 import (
 	"varve.dev/zarr/check"
 	"varve.dev/zarr/job"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/rewrite"
 )
 
@@ -18,7 +18,7 @@ type Summary struct {
 	// Changed is false if all was as wanted before, as it is when the publication is
 	// repeated.
 	Changed bool `json:"changed"`
-	// Arrays are those that a plan re-grids. Of the others, one is set.
+	// Arrays are those that a plan rechunks. Of the others, one is set.
 	Arrays     []Array     `json:"arrays,omitempty"`
 	Manifest   *Manifest   `json:"manifest,omitempty"`
 	Copy       *Copy       `json:"copy,omitempty"`
@@ -26,7 +26,7 @@ type Summary struct {
 	Check      *Check      `json:"check,omitempty"`
 }
 
-// Array is an array that was re-gridded.
+// Array is an array that was rechunked.
 type Array struct {
 	Operation string `json:"operation"`
 	Node      string `json:"node"`
@@ -34,7 +34,7 @@ type Array struct {
 	Changed   bool   `json:"changed"`
 	// Late is what the publication itself has stored, because sources had changed. The
 	// records of tasks ([job.Status]) have the rest.
-	Late regrid.Counts `json:"late"`
+	Late rechunk.Counts `json:"late"`
 }
 
 // Manifest is a manifest that a scan has made.
@@ -122,7 +122,7 @@ func newSummary(p *job.Plan, r *job.Result) *Summary {
 	return s
 }
 
-func newArray(w *job.Work, report *regrid.Report) Array {
+func newArray(w *job.Work, report *rechunk.Report) Array {
 	a := Array{Operation: w.Operation, Node: w.Node}
 	if w.Target != nil {
 		a.Target = *w.Target

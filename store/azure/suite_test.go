@@ -100,7 +100,7 @@ func TestFake(t *testing.T) {
 	})
 }
 
-// TestSoakLife lets processes append, write, re-grid and move rows of one array
+// TestSoakLife lets processes append, write, rechunk and move rows of one array
 // on a service in memory, behind a proxy that harms requests, while they are killed
 // and stopped.
 func TestSoakLife(t *testing.T) {

@@ -13,14 +13,14 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/gcs/gcstest"
 )
 
-// TestRegrids removes planes of an array, so that whole chunks are copied by the service.
-// The copies are those of the listed versions, so none is made again.
-func TestRegrids(t *testing.T) {
+// TestRechunks removes planes of an array, so that whole chunks are copied by the
+// service. The copies are those of the listed versions, so none is made again.
+func TestRechunks(t *testing.T) {
 	_, endpoint := gcstest.Serve(t)
 	t.Setenv("STORAGE_EMULATOR_HOST", endpoint)
 	ctx, location := t.Context(), "gs://bucket/data/a.zarr"
@@ -32,7 +32,7 @@ func TestRegrids(t *testing.T) {
 	if err := zarr.Write(ctx, a, nil, []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := regrid.Do(ctx, a, regrid.Removal{Axis: 0, Range: grid.Interval{Start: 3, Stop: 6}, Unlock: true}, nil)
+	report, err := rechunk.Do(ctx, a, rechunk.Removal{Axis: 0, Range: grid.Interval{Start: 3, Stop: 6}, Unlock: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

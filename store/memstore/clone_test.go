@@ -12,7 +12,7 @@ import (
 )
 
 // TestCloneWhilePatched clones a value that another writer patches all the time. The
-// version that a clone tells of its source is that of its bytes: a re-gridding finds out
+// version that a clone tells of its source is that of its bytes: a rechunk finds out
 // by it that a chunk has changed since it was copied.
 func TestCloneWhilePatched(t *testing.T) {
 	const patches = 20_000

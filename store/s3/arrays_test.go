@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store/s3"
 	"varve.dev/zarr/store/s3/s3test"
 	"varve.dev/zarr/store/storetest"
@@ -187,7 +187,7 @@ func changes() map[string]change {
 		}, slices.Concat(old, batchOf(1, 0))},
 		"shrink": {func(ctx context.Context, a *zarr.Array) error { return a.Resize(ctx, []int64{2}, nil) }, old[:2]},
 		"rechunk": {func(ctx context.Context, a *zarr.Array) error {
-			_, err := regrid.Do(ctx, a, regrid.Rechunking{Chunks: regrid.Cuts{grid.Every(3)}}, nil)
+			_, err := rechunk.Do(ctx, a, rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(3)}}, nil)
 			return err
 		}, old},
 	}

@@ -54,7 +54,7 @@ func TestDates(t *testing.T) {
 	arrays.Dates(t, service.URL, places(t, service))
 }
 
-// TestSoakLife lets processes append, write, re-grid and move rows of one array
+// TestSoakLife lets processes append, write, rechunk and move rows of one array
 // on versitygw, behind a proxy that harms requests, while they are killed and stopped.
 func TestSoakLife(t *testing.T) {
 	service := s3test.Gateway(t, false)

@@ -9,8 +9,8 @@ import tempfile
 import protocol
 
 
-def regrid(request):
-    wanted = request["regridding"]
+def rechunk(request):
+    wanted = request["rechunking"]
     if not wanted.get("chunks") or wanted.get("inner"):
         raise protocol.Unsupported("only chunks without shards are compared")
     timer = protocol.Timer()
@@ -30,4 +30,4 @@ def regrid(request):
 
 
 if __name__ == "__main__":
-    protocol.serve({"regrid": regrid})
+    protocol.serve({"rechunk": rechunk})

@@ -25,7 +25,7 @@ func main() {
 var works = map[string]func(context.Context, protocol.Request) (protocol.Answer, error){
 	protocol.ReadAll: readAll, protocol.ReadRegions: readRegions, protocol.ReadPoints: readPoints, protocol.Copy: copyAll,
 	protocol.Append: appendPlanes, protocol.Open: openArray, protocol.Members: members,
-	protocol.Regrid: regridArray,
+	protocol.Rechunk: rechunkArray,
 }
 
 func run(ctx context.Context, args []string) error {

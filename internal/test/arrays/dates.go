@@ -12,7 +12,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -28,7 +28,7 @@ func Dates(t *testing.T, server string, at func(url, name string) string) {
 	t.Run("stale", func(t *testing.T) { stale(t, server, at) })
 }
 
-// grace vacuums an array right after a re-gridding, again and again, while about every
+// grace vacuums an array right after a rechunk, again and again, while about every
 // other answer has a wrong date. Each vacuum keeps the superseded grid, whose grace of an
 // hour has begun just now.
 func grace(t *testing.T, server string, at func(url, name string) string) {
@@ -134,7 +134,7 @@ func vacuumed(ctx context.Context, location string) (kept int, err error) {
 
 // superseded vacuums an array, and returns how many superseded grids it keeps.
 func superseded(ctx context.Context, a *zarr.Array, grace time.Duration) (kept int, err error) {
-	r, err := regrid.Vacuum(ctx, a, &regrid.VacuumOptions{Grace: grace})
+	r, err := rechunk.Vacuum(ctx, a, &rechunk.VacuumOptions{Grace: grace})
 	if err != nil {
 		return 0, err
 	}
@@ -146,7 +146,7 @@ func superseded(ctx context.Context, a *zarr.Array, grace time.Duration) (kept i
 	return kept, nil
 }
 
-// stale re-grids an array twice behind the back of a reader, so that a key has a chunk of
+// stale rechunks an array twice behind the back of a reader, so that a key has a chunk of
 // the same length with other rows. Then dates are hours ahead, by which the chunk is
 // older than the reader's grid. The reader finds the right rows all the same.
 func stale(t *testing.T, server string, at func(url, name string) string) {
@@ -192,7 +192,7 @@ func filled(ctx context.Context, location string, rows []int32) error {
 	return zarr.Write(ctx, a, nil, rows)
 }
 
-// recutTwice re-grids an array to chunks that have other rows under the same keys.
+// recutTwice rechunks an array to chunks that have other rows under the same keys.
 func recutTwice(ctx context.Context, location string) error {
 	a, err := zarr.OpenArray(ctx, location, &zarr.Options{Write: true})
 	if err != nil {
@@ -200,11 +200,11 @@ func recutTwice(ctx context.Context, location string) error {
 	}
 	defer a.Close()
 	keys := a.Spec().KeyEncoding
-	for _, r := range []regrid.Rechunking{
-		{Chunks: regrid.Cuts{grid.Every(chunkRows + 1)}},
-		{Chunks: regrid.Cuts{grid.Edges(ownRows-chunkRows, chunkRows)}, Keys: &keys},
+	for _, r := range []rechunk.Rechunking{
+		{Chunks: rechunk.Cuts{grid.Every(chunkRows + 1)}},
+		{Chunks: rechunk.Cuts{grid.Edges(ownRows-chunkRows, chunkRows)}, Keys: &keys},
 	} {
-		if _, err := regrid.Do(ctx, a, r, nil); err != nil {
+		if _, err := rechunk.Do(ctx, a, r, nil); err != nil {
 			return err
 		}
 		if _, err := superseded(ctx, a, -1); err != nil {

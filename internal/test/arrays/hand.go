@@ -15,7 +15,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 )
 
@@ -82,12 +82,12 @@ func (h *hand) obey(ctx context.Context, line string) (answer string, err error)
 	case "recut":
 		err = h.recut(ctx, rand.New(rand.NewPCG(uint64(a), 0)), b == 1)
 	case "vacuum":
-		_, err = regrid.Vacuum(ctx, h.array, &regrid.VacuumOptions{Grace: lifeGrace})
+		_, err = rechunk.Vacuum(ctx, h.array, &rechunk.VacuumOptions{Grace: lifeGrace})
 	case "drop":
-		err = h.move(ctx, regrid.Removal{Range: grid.Interval{Start: a, Stop: b}, Unlock: true})
+		err = h.move(ctx, rechunk.Removal{Range: grid.Interval{Start: a, Stop: b}, Unlock: true})
 	case "insert":
 		data := h.elements(b, c)
-		err = h.move(ctx, regrid.Insertion{At: a, From: source(h.shapeOf(c), data), Identity: fmt.Sprint(b), Unlock: true})
+		err = h.move(ctx, rechunk.Insertion{At: a, From: source(h.shapeOf(c), data), Identity: fmt.Sprint(b), Unlock: true})
 	default:
 		err = errors.New("wrong: no such order: " + line)
 	}
@@ -211,7 +211,7 @@ func (h *hand) store(ctx context.Context, write int64) error {
 	return zarr.Write(ctx, h.array, h.box, data)
 }
 
-// recut re-grids the array. takeOver says that a process which was killed may have left
+// recut rechunks the array. takeOver says that a process which was killed may have left
 // a claim.
 func (h *hand) recut(ctx context.Context, r *rand.Rand, takeOver bool) error {
 	if err := h.array.Refresh(ctx); err != nil {
@@ -220,39 +220,39 @@ func (h *hand) recut(ctx context.Context, r *rand.Rand, takeOver bool) error {
 	return beaten(h.do(ctx, lifeRequest(r, h.array), takeOver))
 }
 
-// do re-grids the array, after it has removed a claim that another request has left.
-func (h *hand) do(ctx context.Context, request regrid.Request, takeOver bool) error {
-	opt := &regrid.Options{TakeOver: takeOver}
-	_, err := regrid.Do(ctx, h.array, request, opt)
-	if errors.Is(err, regrid.ErrClaimed) {
-		if err = regrid.Abandon(ctx, h.array, opt); err == nil {
-			_, err = regrid.Do(ctx, h.array, request, opt)
+// do rechunks the array, after it has removed a claim that another request has left.
+func (h *hand) do(ctx context.Context, request rechunk.Request, takeOver bool) error {
+	opt := &rechunk.Options{TakeOver: takeOver}
+	_, err := rechunk.Do(ctx, h.array, request, opt)
+	if errors.Is(err, rechunk.ErrClaimed) {
+		if err = rechunk.Abandon(ctx, h.array, opt); err == nil {
+			_, err = rechunk.Do(ctx, h.array, request, opt)
 		}
 	}
-	if errors.Is(err, regrid.ErrNoKeys) {
-		_, err = regrid.Vacuum(ctx, h.array, &regrid.VacuumOptions{Grace: lifeGrace})
+	if errors.Is(err, rechunk.ErrNoKeys) {
+		_, err = rechunk.Vacuum(ctx, h.array, &rechunk.VacuumOptions{Grace: lifeGrace})
 	}
 	return err
 }
 
 // move takes rows out or puts rows in. No other process moves rows.
-func (h *hand) move(ctx context.Context, request regrid.Request) error {
+func (h *hand) move(ctx context.Context, request rechunk.Request) error {
 	if err := h.array.Refresh(ctx); err != nil {
 		return err
 	}
-	opt := &regrid.Options{TakeOver: true}
-	_, err := regrid.Do(ctx, h.array, request, opt)
-	if errors.Is(err, regrid.ErrClaimed) {
-		if err = regrid.Abandon(ctx, h.array, opt); err == nil {
-			_, err = regrid.Do(ctx, h.array, request, opt)
+	opt := &rechunk.Options{TakeOver: true}
+	_, err := rechunk.Do(ctx, h.array, request, opt)
+	if errors.Is(err, rechunk.ErrClaimed) {
+		if err = rechunk.Abandon(ctx, h.array, opt); err == nil {
+			_, err = rechunk.Do(ctx, h.array, request, opt)
 		}
 	}
 	return err
 }
 
 // lifeRequest returns a request for another grid, or for other shards.
-func lifeRequest(r *rand.Rand, a *zarr.Array) regrid.Request {
-	var inner, outer regrid.Cuts
+func lifeRequest(r *rand.Rand, a *zarr.Array) rechunk.Request {
+	var inner, outer rechunk.Cuts
 	for axis, n := range a.Shape() {
 		c := 1 + r.Int64N(4)
 		if axis > 0 {
@@ -262,11 +262,11 @@ func lifeRequest(r *rand.Rand, a *zarr.Array) regrid.Request {
 	}
 	switch k := r.IntN(8); {
 	case k < 2 && a.Spec().Format != 2:
-		return regrid.Rechunking{Chunks: outer, Inner: inner, IndexAtStart: k == 1}
+		return rechunk.Rechunking{Chunks: outer, Inner: inner, IndexAtStart: k == 1}
 	case k < 4 && !a.Grid().Axis(0).IsRegular():
-		return regrid.Compaction{UpTo: 2 + r.Int64N(12)}
+		return rechunk.Compaction{UpTo: 2 + r.Int64N(12)}
 	case k < 5 && a.Spec().InnerChunks == nil:
-		return regrid.Regularization{}
+		return rechunk.Regularization{}
 	}
-	return regrid.Rechunking{Chunks: inner, Unpack: true}
+	return rechunk.Rechunking{Chunks: inner, Unpack: true}
 }

@@ -21,7 +21,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // Life lets processes append to one array, write to regions of it, take rows out, put
@@ -65,7 +65,7 @@ func Life(t *testing.T, server string, rate int, at func(url, name string) strin
 	if !t.Failed() {
 		l.end(r)
 	}
-	t.Logf("%d appends, %d writes, %d re-griddings, %d moves acknowledged; %d reads; %d kills, %d stops; %d errors; rows: %v",
+	t.Logf("%d appends, %d writes, %d rechunks, %d moves acknowledged; %d reads; %d kills, %d stops; %d errors; rows: %v",
 		l.did.appends.Load(), l.did.writes.Load(), l.did.recuts.Load(), l.did.moves.Load(), l.did.reads.Load(),
 		l.did.kills.Load(), l.did.stops.Load(), l.did.errors.Load(), l.ledger.counts())
 }
@@ -355,9 +355,9 @@ func (l *life) end(r *rand.Rand) {
 		do   func() error
 	}{
 		{"nothing", func() error { return nil }},
-		{"an abandoned re-gridding", func() error { return regrid.Abandon(ctx, a, &regrid.Options{TakeOver: true}) }},
+		{"an abandoned rechunk", func() error { return rechunk.Abandon(ctx, a, &rechunk.Options{TakeOver: true}) }},
 		{"a vacuum", func() error {
-			_, err := regrid.Vacuum(ctx, a, &regrid.VacuumOptions{Grace: -1})
+			_, err := rechunk.Vacuum(ctx, a, &rechunk.VacuumOptions{Grace: -1})
 			return err
 		}},
 		{"another grid", func() error { return h.do(ctx, lifeRequest(r, a), true) }},

@@ -15,14 +15,14 @@ import (
 
 // A program of a crowd has one role. Each is a process of its own.
 const (
-	appends = "append"  // appends batches to an array
-	streams = "stream"  // appends rows to an array as they arrive
-	writes  = "write"   // writes numbers from 1 on to a row of its own
-	regrids = "re-grid" // gives an array other chunks, again and again
-	packs   = "re-pack" // gives an array other shards, or none, again and again
-	reads   = "read"    // reads all of an array until it is killed
-	joins   = "join"    // appends batches to all arrays of a group at once
-	looks   = "look"    // reads all arrays of a group until it is killed
+	appends  = "append"  // appends batches to an array
+	streams  = "stream"  // appends rows to an array as they arrive
+	writes   = "write"   // writes numbers from 1 on to a row of its own
+	rechunks = "rechunk" // gives an array other chunks, again and again
+	packs    = "re-pack" // gives an array other shards, or none, again and again
+	reads    = "read"    // reads all of an array until it is killed
+	joins    = "join"    // appends batches to all arrays of a group at once
+	looks    = "look"    // reads all arrays of a group until it is killed
 )
 
 // role is the role of one process, as its environment has it.

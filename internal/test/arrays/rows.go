@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 )
 
@@ -81,7 +81,7 @@ func (r *rower) step(ctx context.Context, k int) error {
 		return insist(func() error {
 			return zarr.Write(ctx, r.Array, selection.Box{{row, row + 1}}, []int32{int32(k + 1)})
 		})
-	case regrids:
+	case rechunks:
 		return beaten(recut(ctx, r.Array, recutting(r.Array, k)))
 	case packs:
 		return beaten(recut(ctx, r.Array, repacking(r.Array, k)))
@@ -151,7 +151,7 @@ func inspect(ctx context.Context, a *zarr.Array) (*found, error) {
 	return &found{b.Data[:ownRows], rows}, err
 }
 
-// finalRows re-grids an array once more, and reads it.
+// finalRows rechunks an array once more, and reads it.
 func finalRows(ctx context.Context, location string) (*found, error) {
 	a, err := zarr.OpenArray(ctx, location, &zarr.Options{Write: true})
 	if err != nil {
@@ -160,13 +160,13 @@ func finalRows(ctx context.Context, location string) (*found, error) {
 	defer a.Close()
 	request := repacking(a, 2)
 	err = recut(ctx, a, request)
-	if errors.Is(err, regrid.ErrClaimed) { // by a program that was killed
-		if err = regrid.Abandon(ctx, a, &regrid.Options{TakeOver: true}); err == nil {
+	if errors.Is(err, rechunk.ErrClaimed) { // by a program that was killed
+		if err = rechunk.Abandon(ctx, a, &rechunk.Options{TakeOver: true}); err == nil {
 			err = recut(ctx, a, request)
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the next re-gridding: %w", err)
+		return nil, fmt.Errorf("the next rechunk: %w", err)
 	}
 	return inspect(ctx, a)
 }

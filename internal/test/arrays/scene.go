@@ -37,7 +37,7 @@ var (
 )
 
 var rowCast = []part{
-	{appends, 8, 3, 3}, {writes, 4, 1, 6}, {regrids, 2, 1, 3}, {reads, 2, 0, 0},
+	{appends, 8, 3, 3}, {writes, 4, 1, 6}, {rechunks, 2, 1, 3}, {reads, 2, 0, 0},
 }
 
 var shardCast = []part{

@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -42,8 +42,8 @@ var changes = map[string]func(ctx context.Context, a *zarr.Array) error{
 		return zarr.Append(ctx, a, 1, []float32{51, 52, 53, 54, 55}, nil)
 	},
 	"shrink": func(ctx context.Context, a *zarr.Array) error { return a.Resize(ctx, []int64{3, 2}, nil) },
-	"re-gridding": func(ctx context.Context, a *zarr.Array) error {
-		_, err := regrid.Do(ctx, a, regrid.Rechunking{Chunks: regrid.Cuts{grid.Every(3), grid.Every(3)}}, nil)
+	"rechunking": func(ctx context.Context, a *zarr.Array) error {
+		_, err := rechunk.Do(ctx, a, rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(3), grid.Every(3)}}, nil)
 		return err
 	},
 	"attributes": func(ctx context.Context, a *zarr.Array) error {
@@ -68,11 +68,11 @@ func sourceIn(t testing.TB, s store.Store) *zarr.Array {
 	return a
 }
 
-var layout = regrid.Rechunking{Chunks: regrid.Cuts{grid.Edges(4, 4), grid.Every(2)}, Codecs: fixture.Packed()}
+var layout = rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Edges(4, 4), grid.Every(2)}, Codecs: fixture.Packed()}
 
 // follow keeps b in step with a, with one request at a time.
 func follow(a *zarr.Array, to store.Store) error {
-	_, err := regrid.Follow(context.Background(), a, layout, &regrid.Options{Into: zarr.At(to, "b")})
+	_, err := rechunk.Follow(context.Background(), a, layout, &rechunk.Options{Into: zarr.At(to, "b")})
 	return err
 }
 

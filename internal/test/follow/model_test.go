@@ -21,7 +21,7 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) { fixture.Main(m) }
 type scene struct {
 	source *zarr.Array
 	place  *zarr.Location // of the one that follows
-	want   regrid.Rechunking
+	want   rechunk.Rechunking
 	next   float32
 	mine   float32 // an attribute that was set in the follower, 0 for none
 	seen   []reader
@@ -128,8 +128,8 @@ func newScene(t *rapid.T, from, to store.Store) *scene {
 	case 0:
 		s.want.Chunks = drawCuts(t, "follower", shape)
 	case 1:
-		s.want.Chunks = regrid.Cuts{grid.Every(4), grid.Every(6)}
-		s.want.Inner = regrid.Cuts{grid.Every(2), grid.Every(3)}
+		s.want.Chunks = rechunk.Cuts{grid.Every(4), grid.Every(6)}
+		s.want.Inner = rechunk.Cuts{grid.Every(2), grid.Every(3)}
 	case 2:
 		s.want.Chunks = drawCuts(t, "follower", shape)
 		s.want.Codecs = append([]metadata.Extension{codec.BitRound(10)}, fixture.Packed()...)
@@ -149,7 +149,7 @@ func (s *scene) drawRegion(t *rapid.T, shape []int64) {
 		s.want.Region = append(s.want.Region, in)
 	}
 	if rapid.Bool().Draw(t, "region has chunks") {
-		s.want.Chunks = regrid.Cuts{grid.Every(3), grid.Every(2)}
+		s.want.Chunks = rechunk.Cuts{grid.Every(3), grid.Every(2)}
 	}
 }
 
@@ -178,7 +178,7 @@ func (s *scene) followed(ctx context.Context) ([]int64, []float32, error) {
 func (s *scene) change(t *rapid.T) error {
 	ctx, a := context.Background(), s.source
 	shape := a.Shape()
-	switch op := rapid.SampledFrom([]string{"append", "append", "widen", "write", "fill", "shrink", "both", "regrid", "rewrite", "attributes", "mine"}).Draw(t, "change"); op {
+	switch op := rapid.SampledFrom([]string{"append", "append", "widen", "write", "fill", "shrink", "both", "rechunk", "rewrite", "attributes", "mine"}).Draw(t, "change"); op {
 	case "append", "widen":
 		axis := map[string]int{"append": 0, "widen": 1}[op]
 		n := rapid.Int64Range(1, 5).Draw(t, "planes")
@@ -212,10 +212,10 @@ func (s *scene) change(t *rapid.T) error {
 	case "both":
 		shape[0], shape[1] = shape[0]+2, shape[1]+1
 		return a.Resize(ctx, shape, nil)
-	case "regrid":
-		_, err := regrid.Do(ctx, a, regrid.Rechunking{Chunks: drawCuts(t, "regrid", shape)}, nil)
-		if errors.Is(err, regrid.ErrNoKeys) {
-			_, err = regrid.Vacuum(ctx, a, &regrid.VacuumOptions{Grace: -1})
+	case "rechunk":
+		_, err := rechunk.Do(ctx, a, rechunk.Rechunking{Chunks: drawCuts(t, "rechunk", shape)}, nil)
+		if errors.Is(err, rechunk.ErrNoKeys) {
+			_, err = rechunk.Vacuum(ctx, a, &rechunk.VacuumOptions{Grace: -1})
 		}
 		return err
 	case "rewrite": // the same elements in other versions
@@ -242,25 +242,25 @@ func (s *scene) change(t *rapid.T) error {
 }
 
 // follow brings the follower up to date, and compares it.
-func (s *scene) follow(t *rapid.T) *regrid.Report {
+func (s *scene) follow(t *rapid.T) *rechunk.Report {
 	ctx := context.Background()
-	opt := &regrid.Options{Into: s.place}
+	opt := &rechunk.Options{Into: s.place}
 	want := s.want
 	if rapid.Bool().Draw(t, "bare") && len(s.seen) > 0 {
-		want = regrid.Rechunking{}
+		want = rechunk.Rechunking{}
 	}
-	r, err := regrid.Follow(ctx, s.source, want, opt)
-	if errors.Is(err, regrid.ErrNoKeys) {
+	r, err := rechunk.Follow(ctx, s.source, want, opt)
+	if errors.Is(err, rechunk.ErrNoKeys) {
 		// The readers of the oldest grids are gone.
 		b, openErr := s.place.OpenArray(ctx, &zarr.Options{Write: true})
 		if openErr != nil {
 			t.Fatal(openErr)
 		}
-		if _, err := regrid.Vacuum(ctx, b, &regrid.VacuumOptions{Grace: -1}); err != nil {
+		if _, err := rechunk.Vacuum(ctx, b, &rechunk.VacuumOptions{Grace: -1}); err != nil {
 			t.Fatal(err)
 		}
 		s.seen = nil
-		r, err = regrid.Follow(ctx, s.source, want, opt)
+		r, err = rechunk.Follow(ctx, s.source, want, opt)
 	}
 	if err != nil {
 		t.Fatal(err)

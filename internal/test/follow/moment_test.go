@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -84,14 +84,14 @@ func TestMoment(t *testing.T) {
 		}
 		for round := range 4 {
 			writes = r.IntN(6)
-			_, err := regrid.Follow(ctx, seen, regrid.Rechunking{Chunks: regrid.Cuts{grid.Every(3)}}, &regrid.Options{Into: zarr.At(to, "b")})
+			_, err := rechunk.Follow(ctx, seen, rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(3)}}, &rechunk.Options{Into: zarr.At(to, "b")})
 			if err != nil {
 				t.Fatalf("seed %d, round %d: %v", seed, round, err)
 			}
 			checkMoment(t, seed, to)
 			b, err := zarr.At(to, "b").OpenArray(ctx, &zarr.Options{Write: true})
 			if err == nil {
-				_, err = regrid.Vacuum(ctx, b, &regrid.VacuumOptions{Grace: -1})
+				_, err = rechunk.Vacuum(ctx, b, &rechunk.VacuumOptions{Grace: -1})
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -108,7 +108,7 @@ func TestMoment(t *testing.T) {
 }
 
 func follow1(ctx context.Context, a *zarr.Array, to store.Store) error {
-	_, err := regrid.Follow(ctx, a, regrid.Rechunking{}, &regrid.Options{Into: zarr.At(to, "b")})
+	_, err := rechunk.Follow(ctx, a, rechunk.Rechunking{}, &rechunk.Options{Into: zarr.At(to, "b")})
 	return err
 }
 
@@ -150,11 +150,11 @@ func TestFillStays(t *testing.T) {
 		if err == nil {
 			err = follow1(ctx, a, to)
 		}
-		if n > 2 && errors.Is(err, regrid.ErrNoKeys) {
+		if n > 2 && errors.Is(err, rechunk.ErrNoKeys) {
 			break // as it must be until its grace is over
 		}
 		if err != nil || n > 2 {
-			t.Fatalf("change %d: %v, want none or %v", n, err, regrid.ErrNoKeys)
+			t.Fatalf("change %d: %v, want none or %v", n, err, rechunk.ErrNoKeys)
 		}
 		if got, err := old.read(ctx); err != nil || got[0] != 0 {
 			t.Fatalf("change %d: the old reader sees %v (%v)", n, got, err)

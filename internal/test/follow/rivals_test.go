@@ -22,7 +22,7 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -63,7 +63,7 @@ var later = map[string]func(ctx context.Context, a *zarr.Array) error{
 	"write": func(ctx context.Context, a *zarr.Array) error {
 		return zarr.Write(ctx, a, selection.Box{{2, 3}, {1, 2}}, []float32{71})
 	},
-	"re-gridding": changes["re-gridding"],
+	"rechunking": changes["rechunking"],
 }
 
 // TestRivals stops one machine before every request for a document or a record of the
@@ -126,8 +126,8 @@ func checkEither(t *testing.T, where string, s *stopping, to *memstore.Store) {
 	if err != nil || !slices.Equal(got, s.was) && !slices.Equal(got, s.is) && !slices.Equal(got, want) {
 		t.Fatalf("%s: %v (%v), want %v, %v or %v", where, got, err, s.was, s.is, want)
 	}
-	opt := &regrid.Options{Into: zarr.At(newMachine(to, storetest.Hooks{}), "b"), TakeOver: true}
-	if _, err := regrid.Follow(t.Context(), s.source, regrid.Rechunking{}, opt); errors.Is(err, regrid.ErrNoKeys) {
+	opt := &rechunk.Options{Into: zarr.At(newMachine(to, storetest.Hooks{}), "b"), TakeOver: true}
+	if _, err := rechunk.Follow(t.Context(), s.source, rechunk.Rechunking{}, opt); errors.Is(err, rechunk.ErrNoKeys) {
 		return // until the grace of a grid is over
 	} else if err != nil {
 		t.Fatalf("%s: again: %v", where, err)
@@ -253,9 +253,9 @@ func TestRequests(t *testing.T) {
 		chunks, lists int64
 	}{
 		{"none", func(context.Context, *zarr.Array) error { return nil }, 0, 1},
-		{"append", changes["append"], 6, 2},           // four new ones, and two that were filled up, twice
-		{"write", changes["write"], 4, 2},             // two chunks, twice
-		{"re-gridding", changes["re-gridding"], 6, 3}, // and one for moves of elements
+		{"append", changes["append"], 6, 2},         // four new ones, and two that were filled up, twice
+		{"write", changes["write"], 4, 2},           // two chunks, twice
+		{"rechunking", changes["rechunking"], 6, 3}, // and one for moves of elements
 		{"none again", func(context.Context, *zarr.Array) error { return nil }, 0, 1},
 	} {
 		if err := c.change(ctx, a); err != nil {
@@ -282,8 +282,8 @@ func TestFormat2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := &regrid.Options{Into: zarr.At(newMachine(memstore.New(), storetest.Hooks{}), "b")}
-	if _, err := regrid.Follow(ctx, a, regrid.Rechunking{}, place); !errors.Is(err, zarr.ErrUnsupported) {
+	place := &rechunk.Options{Into: zarr.At(newMachine(memstore.New(), storetest.Hooks{}), "b")}
+	if _, err := rechunk.Follow(ctx, a, rechunk.Rechunking{}, place); !errors.Is(err, zarr.ErrUnsupported) {
 		t.Errorf("without locks: %v", err)
 	}
 	for n, change := range []func() error{
@@ -336,9 +336,9 @@ func TestProgress(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var last regrid.Progress
-		opt := &regrid.Options{Into: zarr.At(to, "b"), Progress: func(p regrid.Progress) { last = p }}
-		if _, err := regrid.Follow(ctx, a, layout, opt); err != nil {
+		var last rechunk.Progress
+		opt := &rechunk.Options{Into: zarr.At(to, "b"), Progress: func(p rechunk.Progress) { last = p }}
+		if _, err := rechunk.Follow(ctx, a, layout, opt); err != nil {
 			t.Fatal(err)
 		}
 		if last.Stage == 0 || last.Stage != last.Stages || last.Total == 0 || last.Done != last.Total {

@@ -15,7 +15,7 @@ type Counts struct {
 	New       *int64 `json:"chunks_new"`
 	Rewritten *int64 `json:"chunks_rewritten"`
 	Copied    *int64 `json:"chunks_copied"`
-	Linked    int64  `json:"chunks_linked"` // by re-gridding
+	Linked    int64  `json:"chunks_linked"` // by rechunking
 	Dropped   *int64 `json:"chunks_dropped"`
 	Documents *int64 `json:"documents_written"`
 

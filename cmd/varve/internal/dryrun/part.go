@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Part is the plan of a part of a command that is not rehearsed, such as a re-gridding
+// Part is the plan of a part of a command that is not rehearsed, such as a rechunk
 // after an append.
 type Part struct {
 	Head

@@ -20,7 +20,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
 )
@@ -219,7 +219,7 @@ func (f *Array) AddStored(cmd *cobra.Command, a *zarr.Array) error {
 
 // addFree adds what a vacuum would free.
 func (s *storedFacts) addFree(ctx context.Context, a *zarr.Array) error {
-	r, err := regrid.Vacuum(ctx, a, &regrid.VacuumOptions{DryRun: true})
+	r, err := rechunk.Vacuum(ctx, a, &rechunk.VacuumOptions{DryRun: true})
 	if errors.Is(err, zarr.ErrUnsupported) {
 		return nil
 	}

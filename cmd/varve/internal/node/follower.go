@@ -9,7 +9,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // CheckOwn returns an error for an array that follows another one, before a command
@@ -17,7 +17,7 @@ import (
 // array if its shape was changed, and then all that was added has to go. It would not
 // notice other elements, and replace some of them and leave others.
 func CheckOwn(ctx context.Context, location string, a *zarr.Array) error {
-	of, err := regrid.Followed(ctx, a)
+	of, err := rechunk.Followed(ctx, a)
 	if of == "" || err != nil {
 		return err
 	}

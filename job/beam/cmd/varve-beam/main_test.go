@@ -21,7 +21,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/job"
-	"varve.dev/zarr/regrid"
+	"varve.dev/zarr/rechunk"
 )
 
 // TestMain is the worker if an engine of a test starts this program.
@@ -59,7 +59,7 @@ func planned(t *testing.T) (plan, node string) {
 	t.Helper()
 	dir := t.TempDir()
 	node, plan = filepath.Join(dir, "a.zarr"), filepath.Join(dir, "p.json")
-	request := regrid.Compaction{Axis: 0, UpTo: 3}
+	request := rechunk.Compaction{Axis: 0, UpTo: 3}
 	a, err := zarr.CreateArray(t.Context(), node, zarr.Spec{Shape: []int64{24, 8}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(slices.Repeat([]int64{1}, 24)...), grid.Every(8)}}, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, elements())
@@ -67,7 +67,7 @@ func planned(t *testing.T) (plan, node string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := regrid.NewPlan(t.Context(), a, request, &regrid.Options{Memory: 1 << 20})
+	p, err := rechunk.NewPlan(t.Context(), a, request, &rechunk.Options{Memory: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func planned(t *testing.T) (plan, node string) {
 		w.Stages = append(w.Stages, job.Stage{Name: s.Name, Tasks: s.Tasks})
 	}
 	w.Stages = append(w.Stages, job.Stage{Name: "publish", Tasks: 1})
-	if w.Request, err = regrid.MarshalRequest(request); err != nil {
+	if w.Request, err = rechunk.MarshalRequest(request); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := json.Marshal(map[string]any{"varve_plan": job.Version, "id": "x", "arrays": []*job.Work{&w}})

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/dryrun"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/rechunk"
+)
+
+// gridChange is a command that gives arrays another chunk grid.
+type gridChange struct {
+	memory       string
+	grace        string
+	dry          bool
+	singleWriter *bool
+	into         string // the location of a new array; empty in place
+	follow       bool   // the array at into follows
+
+	planTo, pricesFrom string // files
+	prices             *prices
+	expected           expected
+}
+
+// flags adds the flags that these commands share.
+func (r *gridChange) flags(c *cobra.Command) {
+	r.ownFlags(c)
+	planFlag(c, &r.planTo)
+}
+
+// planFlag adds the flag of plans that varve run executes.
+func planFlag(c *cobra.Command, to *string) {
+	c.Flags().StringVar(to, "plan", "", "change nothing, and write the plan to `FILE`, which may be a location such as s3://bucket/p.json, for varve run")
+}
+
+// begin reads the prices, and makes a dry run of a command that only writes a plan.
+func (r *gridChange) begin(cmd *cobra.Command) (err error) {
+	r.dry = r.dry || r.planTo != ""
+	if r.planTo != "" && r.grace != "" {
+		return failure.BadUsage("--plan does not go with --grace: give varve vacuum before varve run the grace")
+	}
+	if r.prices, err = readPrices(cmd, r.pricesFrom); err != nil {
+		return err
+	}
+	return r.expected.read(cmd)
+}
+
+// ownFlags adds the flags that need no plan.
+func (r *gridChange) ownFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&r.memory, "memory", "", "hold at most `SIZE` of elements and chunks at once, such as 2GiB (512MiB by default)")
+	flagtext.Var(f, &r.grace, "grace", "", "first delete the chunks of grids that were superseded longer than this `TIME` ago, such as 24h or 7d, as varve vacuum does", flagtext.Syntax(flagtext.ParseDuration))
+	f.BoolVar(&r.dry, "dry-run", false, "change nothing, and print what would change")
+	pricesFlag(c, &r.pricesFrom)
+	r.expected.flags(c)
+	r.singleWriter = growth.SingleWriterFlag(c)
+}
+
+// laterHelp explains what stays behind.
+const laterHelp = `The chunks of the new grid are stored under other keys, and one write of the metadata makes them visible: readers see
+the old array or the new one, and writers can go on meanwhile. If the command is stopped, repeat it; it goes on where it
+was. The old chunks stay for readers that opened the array before. varve vacuum deletes them after a day, and until then
+varve revert goes back.
+
+A store holds the chunks of at most four grids of an array, of three if it has one axis, and of two in format 2. So more
+changes a day need --grace: the command first deletes the chunks of grids that were superseded longer ago than that, as
+varve vacuum does. With --grace 0s, readers that opened the array before find no chunks afterwards, and nothing can show
+that none is left.`
+
+// options returns the options of rechunking.
+func (r *gridChange) options() (*rechunk.Options, error) {
+	o := &rechunk.Options{TakeOver: *r.singleWriter}
+	if r.grace != "" {
+		d, err := flagtext.ParseDuration(r.grace)
+		if err != nil {
+			return nil, failure.BadUsage("--grace: %w", err)
+		}
+		if o.Grace = d; d == 0 {
+			o.Grace = -1 // none
+		}
+	}
+	if r.memory == "" {
+		return o, nil
+	}
+	n, err := phrase.ParseSize(r.memory)
+	if err == nil && n < 1 {
+		err = errors.New("must be at least 1 byte")
+	}
+	if err != nil {
+		return nil, failure.BadUsage("--memory %s: %w", r.memory, err)
+	}
+	o.Memory = n
+	return o, nil
+}
+
+// run rechunks the array of the first argument, or all arrays below a group. If there is
+// a second one, it makes a new array there. request returns what is wanted of an array,
+// or nil to leave it out.
+func (r *gridChange) run(cmd *cobra.Command, args []string, request func(location string, a *zarr.Array) (rechunk.Request, error)) error {
+	opt, err := r.options()
+	if err != nil {
+		return err
+	}
+	if err := r.begin(cmd); err != nil {
+		return err
+	}
+	location := args[0]
+	if len(args) > 1 {
+		r.into = args[1]
+	}
+	if r.into != "" && r.grace != "" {
+		return failure.BadUsage("--grace deletes the chunks of superseded grids, and a new array has none: leave it out")
+	}
+	access := session.Writing(cmd)
+	// A dry run, or a new array, needs no permission to write the old one.
+	access.Write, access.SingleWriter = !r.dry && r.into == "", *r.singleWriter
+	n, err := zarr.Open(cmd.Context(), location, access)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if a, ok := n.(*zarr.Array); ok {
+		want, err := request(location, a)
+		if err != nil || want == nil {
+			return err
+		}
+		done, err := r.rechunkTo(cmd, location, a, want, opt)
+		if err == nil {
+			err = r.writePlan(cmd, planFile{}, []*rechunkded{done})
+		}
+		if err != nil {
+			return err
+		}
+		if session.WantsJSON(cmd) {
+			return session.PrintJSON(cmd, done)
+		}
+		return done.print(cmd)
+	}
+	if r.into != "" {
+		return failure.BadArgument("%s is a group; name one of its arrays, or leave out the destination", location)
+	}
+	return r.runGroup(cmd, location, n.(*zarr.Group), access, request, opt)
+}
+
+// runGroup rechunks the arrays below a group, one after the other.
+func (r *gridChange) runGroup(
+	cmd *cobra.Command, location string, g *zarr.Group, access *zarr.Options,
+	request func(location string, a *zarr.Array) (rechunk.Request, error), opt *rechunk.Options,
+) error {
+	list := []*rechunkded{}
+	opt.Batch = rand.Text() // varve revert GROUP goes back for all of them
+	err := eachArray(cmd, location, g, access, func(at string, a *zarr.Array) error {
+		want, err := request(at, a)
+		if err != nil || want == nil {
+			return err
+		}
+		done, err := r.rechunk(cmd, at, a, want, opt)
+		if err != nil {
+			return err
+		}
+		list = append(list, done)
+		if session.WantsJSON(cmd) {
+			return nil
+		}
+		return done.print(cmd)
+	})
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return failure.BadArgument("no array of the group is concerned")
+	}
+	if err := r.writePlan(cmd, planFile{}, list); err != nil {
+		return err
+	}
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, map[string]any{"path": location, "arrays": list})
+	}
+	return nil
+}
+
+// rechunkded is the result for one array, in the form of --json: that of a plan, whose
+// counts are those of what was done.
+type rechunkded struct {
+	dryrun.Head
+	Path    string `json:"path"`
+	DryRun  bool   `json:"dry_run"`
+	Changed bool   `json:"changed"`
+	Policy  string `json:"growth_policy,omitempty"` // how the stored one changes
+	Blocked string `json:"blocked,omitempty"`       // why it would fail now
+	Freed   int64  `json:"bytes_freed,omitempty"`   // by --grace
+	dryrun.Counts
+	Free     *int64    `json:"space_free"` // bytes; null if the store does not tell
+	Cost     *cost     `json:"cost,omitempty"`
+	Estimate *estimate `json:"estimate,omitempty"`
+
+	plan    *rechunk.Plan
+	staged  rechunk.Counts // as planned, or as done
+	request rechunk.Request
+	inputs  *inputs // of an insertion that is only planned
+	scratch int64   // objects that were made
+}
+
+// rechunkTo is rechunk with the destination, if there is one.
+func (r *gridChange) rechunkTo(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Request, opt *rechunk.Options) (*rechunkded, error) {
+	if r.into == "" {
+		return r.rechunk(cmd, location, a, want, opt)
+	}
+	if within(location, r.into) {
+		return nil, failure.BadArgument("%s is the array itself, or within its folder beside its chunks: choose another place", r.into)
+	}
+	to, err := newPlace(cmd, r.into, r.dry)
+	if err != nil {
+		return nil, failure.On(cmd.Name(), r.into, err)
+	}
+	opt.Into = to
+	done, err := r.rechunk(cmd, location, a, want, opt)
+	failed := err != nil
+	if err = errors.Join(err, closeStore(to, !failed)); failed && !r.dry {
+		removeEmpty(r.into)
+	}
+	return done, err
+}
+
+// rechunk rechunks one array, or plans it.
+func (r *gridChange) rechunk(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Request, opt *rechunk.Options) (*rechunkded, error) {
+	if r.follow {
+		return r.keepUp(cmd, location, a, want.(rechunk.Rechunking), opt)
+	}
+	if r.into == "" {
+		if err := node.CheckOwn(cmd.Context(), location, a); err != nil {
+			return nil, err
+		}
+	}
+	plan, err := rechunk.NewPlan(cmd.Context(), a, want, opt)
+	if err != nil {
+		return nil, err
+	}
+	d := r.planned(cmd.Name(), location, plan)
+	warnOfSpace(cmd, d.Path, plan.Space)
+	if k, is := want.(rechunk.Rechunking); is && plan.Changes && k.Inner == nil && (a.Inner() == nil || k.Unpack) {
+		for _, text := range phrase.Padding(plan.Grid, "--chunks") {
+			session.Remark(cmd, d.Path, text)
+		}
+	}
+	if err := r.blocked(cmd, d); err != nil {
+		return nil, err
+	}
+	if r.dry || !plan.Changes {
+		d.remark(cmd, plan.Policy)
+		return d, nil
+	}
+	defer limitHeap(plan.Memory)()
+	lines := newStageLines(cmd)
+	defer lines.end()
+	opt.Progress = lines.reach
+	report, err := rechunk.Do(cmd.Context(), a, want, opt)
+	if err != nil {
+		return nil, err
+	}
+	d.remark(cmd, report.Policy)
+	d.did(report)
+	return d, nil
+}
+
+// blocked returns why a rechunk would fail, if that is known. In a dry run it is a
+// note.
+func (r *gridChange) blocked(cmd *cobra.Command, d *rechunkded) error {
+	err := d.plan.Blocked
+	if err == nil || !r.dry {
+		return failure.On(cmd.Name(), d.Path, err)
+	}
+	d.Blocked = failure.OneLine(err)
+	session.Note(cmd, d.Path, d.Blocked)
+	return nil
+}
+
+// planned returns what a plan says.
+func (r *gridChange) planned(operation, location string, plan *rechunk.Plan) *rechunkded {
+	d := &rechunkded{Path: location, DryRun: r.dry, Changed: plan.Changes, plan: plan, request: plan.Request, Cost: r.prices.of(plan), Estimate: r.expected.of(plan)}
+	d.Head = dryrun.Head{Operation: operation, Node: location, Strategy: plan.Strategy, Guarantee: plan.Guarantee, Fingerprint: plan.Fingerprint}
+	d.Stages = []dryrun.Stage{}
+	for _, s := range plan.Stages {
+		d.Stages = append(d.Stages, dryrun.Stage{Name: s.Name, Tasks: s.Tasks})
+	}
+	if plan.Changes {
+		d.Stages = append(d.Stages, dryrun.Stage{Name: "publish", Tasks: 1})
+	}
+	if r.into != "" {
+		d.Path, d.Target = r.into, &r.into
+	}
+	d.count(plan.Counts)
+	if plan.Links {
+		d.Linked, *d.Copied = plan.Cloned, plan.Arranged
+	}
+	if plan.Space.Free >= 0 {
+		d.Free = &plan.Space.Free
+	}
+	d.Requests, d.BytesRead = requestsOf(plan.Requests), &plan.BytesRead
+	return d
+}
+
+// did replaces the counts of the plan by those of what was done.
+func (d *rechunkded) did(report *rechunk.Report) {
+	d.Changed, d.scratch, d.Freed = report.Changed, report.Staged.Scratch, report.Freed
+	d.count(report.Staged)
+	if d.BytesLinked = report.Staged.BytesLinked; d.BytesLinked > 0 {
+		d.Linked, *d.Copied = report.Staged.Cloned, report.Staged.Arranged
+	}
+}
+
+// stageLines shows a line of progress for each stage.
+type stageLines struct {
+	cmd   *cobra.Command
+	line  *progress.Line
+	stage int
+}
+
+// newStageLines begins with a line of an unknown length.
+func newStageLines(cmd *cobra.Command) *stageLines {
+	return &stageLines{cmd: cmd, line: progress.NewCount(cmd, "chunks", 0), stage: 1}
+}
+
+func (l *stageLines) reach(now rechunk.Progress) {
+	if now.Stage != l.stage {
+		l.line.End()
+		l.line, l.stage = progress.NewCount(l.cmd, "chunks", now.Total), now.Stage
+	}
+	l.line.Reach(now.Done, now.Total)
+}
+
+func (l *stageLines) end() { l.line.End() }
+
+// remark tells how the stored growth policy changes.
+func (d *rechunkded) remark(cmd *cobra.Command, policy string) {
+	if d.Policy = policy; policy != "" {
+		session.Note(cmd, d.Path, policy)
+	}
+}
+
+// count sets the counts.
+func (d *rechunkded) count(c rechunk.Counts) {
+	d.staged = c
+	d.Counts = dryrun.Counts{
+		Kept: new(int64), New: new(int64), Rewritten: &c.Encoded, Copied: new(c.Cloned + c.Arranged), Dropped: new(int64), Documents: new(int64),
+		BytesCopied: &c.BytesCopied, BytesDecoded: &c.BytesDecoded, BytesEncoded: &c.BytesEncoded, BytesDropped: new(int64), Scratch: &c.BytesScratch,
+	}
+	if d.plan != nil {
+		d.Dropped, d.BytesDropped, d.PeakMemory = &d.plan.Dropped, &d.plan.BytesDropped, &d.plan.Memory
+		d.BytesWritten = &d.plan.Space.Likely
+	}
+	if d.Changed {
+		*d.Documents = 1
+	}
+}
+
+// seenBy says what readers see that opened the array before, for each guarantee.
+var seenBy = map[string]string{
+	"atomic": "readers see the old array or the new one",
+}
+
+// printPrediction prints what a plan transfers and holds, and what readers see.
+func (d *rechunkded) printPrediction(w io.Writer) error {
+	p, q := d.plan, d.plan.Requests
+	_, err := fmt.Fprintf(w, "  %s to read, %s to copy, about %s requests, at most %s of memory; %s\n", phrase.Bytes(p.BytesRead), phrase.Bytes(p.BytesCopied),
+		phrase.Count(q.Get+q.Head+q.Put+q.Copy+q.List), phrase.Bytes(p.Memory), seenBy[p.Guarantee])
+	return err
+}
+
+// printChunks says what became of chunks, in a line that leaves out what is zero.
+func (d *rechunkded) printChunks(w io.Writer) error {
+	var parts []string
+	add := func(n int64, format string, args ...any) {
+		if n > 0 {
+			parts = append(parts, phrase.Count(n)+fmt.Sprintf(format, args...))
+		}
+	}
+	add(d.staged.Cloned, " linked or copied")
+	add(d.staged.Arranged, " put together from encoded chunks")
+	add(*d.Rewritten, " encoded anew (%s of elements)", phrase.Bytes(*d.BytesDecoded))
+	add(d.plan.Dropped, " dropped (%s)", phrase.Bytes(d.plan.BytesDropped))
+	if len(parts) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "  %s\n", strings.Join(parts, ", "))
+	return err
+}
+
+func (d *rechunkded) print(cmd *cobra.Command) error {
+	w, name := cmd.OutOrStdout(), phrase.Printable(d.Path)
+	if !d.Changed {
+		_, err := fmt.Fprintf(w, "%s  %s chunks %s  (nothing to do)\n", name, d.plan.Grid.Name(), phrase.Chunks(d.plan.Grid))
+		return err
+	}
+	how := ""
+	if d.DryRun {
+		how = "  (nothing was changed)"
+	}
+	_, err := fmt.Fprintf(w, "%s  %s chunks %s%s\n", name, d.plan.Grid.Name(), phrase.Chunks(d.plan.Grid), how)
+	if err != nil || d.Strategy == "metadata" {
+		return err
+	}
+	if d.Freed > 0 {
+		if _, err := fmt.Fprintf(w, "  %s of superseded grids deleted first\n", phrase.Bytes(d.Freed)); err != nil {
+			return err
+		}
+	}
+	err = d.printChunks(w)
+	if n := len(d.plan.Stages); err == nil && n > 1 {
+		_, err = fmt.Fprintf(w, "  %d stages, with %s of scratch between them\n", n, phrase.Bytes(*d.Scratch))
+	}
+	if err == nil && d.DryRun {
+		err = errors.Join(d.printPrediction(w), printSpace(w, d.plan.Space))
+	}
+	if err == nil {
+		err = errors.Join(d.Cost.print(cmd), d.Estimate.print(cmd))
+	}
+	return err
+}

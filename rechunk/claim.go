@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rechunk
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// ErrClaimed means that another rechunk of the array is not finished, and that it
+// runs, or may run: several processes share it, or the store has no locks to tell. The
+// same request resumes it; [Abandon] gives it up.
+var ErrClaimed = lineage.ErrClaimed
+
+// mayResume reports whether the process that made a claim has ended, or is this one, or
+// shares its tasks with this one. A store with locks tells: the caller holds the lock of
+// staging. Elsewhere the lease tells. Whoever works alone has closed a shared claim, and
+// then it is its own; one that is open was made after that.
+func (s *session) mayResume(c *lineage.Claim) bool {
+	if c.Shared && !c.Closed {
+		return s.shares
+	}
+	_, locks := store.As[store.Locker](s.at.Store)
+	return locks || s.TakeOver || c.Lapsed() || c.IsOwn() || s.shares && c.Shared
+}
+
+// mayGiveUp reports whether a claim of another request can be given up for this one: its
+// process has ended. Processes that share tasks may be between two of them.
+func (s *session) mayGiveUp(c *lineage.Claim) bool {
+	return (s.locked || s.TakeOver || c.Lapsed()) && !s.staged && (!c.Shared || c.Operation == abandoning)
+}
+
+// resumed returns the claim of a process with the same request, which this one resumes,
+// or nil.
+func (s *session) resumed(ctx context.Context) (*lineage.Claim, error) {
+	print, err := s.fingerprint()
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.at.Claim(ctx)
+	if c != nil && c.Fingerprint != print {
+		c = nil
+	}
+	return c, err
+}
+
+// newClaim returns a claim of this session.
+func (s *session) newClaim(keys metadata.KeyEncoding, print string, old *snapshot.Array) *lineage.Claim {
+	operation := s.request.operation()
+	c := &lineage.Claim{
+		ID: newID(), Operation: operation, Fingerprint: print, Keys: keys,
+		Shared: s.shares, Shape: old.Grid.Shape(),
+	}
+	s.sign(c, operation)
+	return c
+}
+
+// begin claims the array, or resumes the rechunk that has the same request. It gives
+// up another one whose process has ended.
+func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
+	print, err := s.fingerprint()
+	if err != nil {
+		return err
+	}
+	s.letGo(ctx)
+	for range mostRounds {
+		c, err := s.claimed(ctx, print)
+		if err != nil {
+			return err
+		}
+		if c != nil && c.Fingerprint != print && s.mayGiveUp(c) {
+			if err = s.giveUp(ctx, c); err == nil {
+				old, err = s.Fresh(ctx)
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if c != nil {
+			return s.resume(ctx, c, print, old.Grid.Rank())
+		}
+		if err := s.vacuumFirst(ctx); err != nil {
+			return err
+		}
+		keys, err := s.freeKeys(ctx, old)
+		if err != nil {
+			return err
+		}
+		c = s.newClaim(keys, print, old)
+		err = s.at.Take(ctx, c, s.Node.Durability)
+		if errors.Is(err, lineage.ErrClaimed) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		// Another rechunk may have been published between the choice of the keys
+		// and the claim. From here on, none can be.
+		if old, err = s.Fresh(ctx); err == nil {
+			keys, err = s.freeKeys(ctx, old)
+		}
+		if err == nil && keys == c.Keys {
+			s.claim, s.began = c, c.Shape
+			s.hold(ctx)
+			return nil
+		}
+		if err = errors.Join(err, s.at.Drop(ctx, c)); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: others begin and end all the time", ErrClaimed)
+}
+
+// likelyKeys returns the keys that a rechunk would use: those of one that has stopped
+// and would be resumed, or free ones. The staged chunks of one that has stopped and would
+// be given up may have taken the last free keys.
+func (s *session) likelyKeys(ctx context.Context, old *snapshot.Array, print string) (metadata.KeyEncoding, error) {
+	c, err := s.at.Claim(ctx)
+	if err == nil && c != nil && c.Fingerprint == print {
+		return c.Keys, nil
+	}
+	keys, freeErr := s.freeKeys(ctx, old)
+	if c != nil && !c.Shared && errors.Is(freeErr, ErrNoKeys) {
+		return c.Keys, nil
+	}
+	return keys, errors.Join(err, freeErr)
+}
+
+// planAs makes the session plan its stages as the rechunk with this request does that
+// has begun, if any: the array may have grown since.
+func (s *session) planAs(ctx context.Context) error {
+	c, err := s.resumed(ctx)
+	if c != nil {
+		s.began = c.Shape
+	}
+	return err
+}
+
+// freeKeys returns keys that no chunk of the array uses, and that will do.
+func (s *session) freeKeys(ctx context.Context, old *snapshot.Array) (metadata.KeyEncoding, error) {
+	t, err := s.request.target(old)
+	if err != nil {
+		return 0, err
+	}
+	var want *metadata.KeyEncoding
+	if t != nil {
+		want = t.keys
+	}
+	return freeKeys(ctx, s.at, old.Doc, want, s.avoid, s.Grace)
+}
+
+// resume takes over a claim with the same request.
+func (s *session) resume(ctx context.Context, c *lineage.Claim, print string, rank int) error {
+	if c.Fingerprint != print {
+		if s.into != nil { // there is no array to open yet
+			return fmt.Errorf("%w: %s; the same %s finishes it, zarr.Delete of the new array gives it up", ErrClaimed, c.Text(), c.Operation)
+		}
+		return isClaimed(c)
+	}
+	if !s.mayResume(c) {
+		return mayRun(c)
+	}
+	s.claim, s.began = c, c.Shape
+	if s.shares && !c.Shared {
+		shared := *c
+		shared.Shared, shared.Lease, shared.Holder = true, 0, ""
+		if err := s.at.Replace(ctx, c, &shared, s.Node.Durability); err != nil {
+			return err
+		}
+		s.claim = &shared
+	}
+	if s.shares {
+		return s.notice(ctx)
+	}
+	err := s.takeOver(ctx, c)
+	if err == nil {
+		s.records, err = loadRecords(ctx, s.at, recordsOf(s.at, c.ID), rank, s.memory())
+	}
+	return err
+}
+
+// notice finds out whether anything is staged. A process that executes shares reads only
+// the records of these, and later: there may be very many, and others wait for the lock.
+func (s *session) notice(ctx context.Context) error {
+	names, err := namesIn(ctx, s.at.Store, recordsOf(s.at, s.claim.ID), false)
+	if len(names) > 0 {
+		s.records = []staging.Record{} // see release
+	}
+	return err
+}
+
+// isClaimed is the error for a claim of another request.
+func isClaimed(c *lineage.Claim) error {
+	if _, ok := c.Left(); ok && !c.Lapsed() {
+		return mayRun(c)
+	}
+	if c.Operation == abandoning {
+		return fmt.Errorf("%w: %s; rechunk.Abandon goes on with it", ErrClaimed, c.Text())
+	}
+	return fmt.Errorf("%w: %s", ErrClaimed, notFinished(c))
+}
+
+// notFinished says what has made a claim, and what ends it.
+func notFinished(c *lineage.Claim) string {
+	text := c.Text()
+	if c.Shared { // its holder is whoever was the last to look whether it can be published
+		text = fmt.Sprintf("a %.20s whose tasks several processes share", c.Operation)
+	}
+	return fmt.Sprintf("%s; the same %.20s finishes it, rechunk.Abandon gives it up", text, c.Operation)
+}
+
+// mayRun is the error for a claim whose process may still run. The store has no locks
+// that would tell.
+func mayRun(c *lineage.Claim) error {
+	if left, ok := c.Left(); ok {
+		return fmt.Errorf("%w: %s, which may still run: its lease ends in %v, unless it renews it; wait, or say that it has ended (Options.TakeOver)",
+			ErrClaimed, c.Text(), max(left, 0).Round(time.Second))
+	}
+	return fmt.Errorf("%w: %s, which may still run, and has no lease that would tell; if it has ended, say so (Options.TakeOver)", ErrClaimed, c.Text())
+}
+
+// fingerprint identifies the request and, for a new array, its source: chunks of another
+// one must not count.
+func (s *session) fingerprint() (string, error) {
+	print, err := fingerprint(s.request)
+	if s.into != nil {
+		sum := sha256.Sum256([]byte(store.PlaceOf(s.Node.Store) + " " + s.Node.Path.String()))
+		print += "-from-" + hex.EncodeToString(sum[:8])
+	}
+	return print, err
+}
+
+// fingerprint identifies a request.
+func fingerprint(r Request) (string, error) {
+	if c, ok := r.(Compaction); ok {
+		c.Calendar = c.Calendar.identity()
+		r = c
+	}
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(append([]byte(r.operation()+" "), raw...))
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+func newID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return hex.EncodeToString(b[:])
+}
+
+func holder(operation string) store.Holder {
+	host, _ := os.Hostname()
+	return store.Holder{PID: os.Getpid(), Host: host, Operation: operation, Since: time.Now().UTC().Truncate(time.Second)}
+}

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rechunk
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// destination is the place of a new array.
+type destination struct{ tree.Node }
+
+// newDestination returns the place of an array that is made from the one at from.
+func newDestination(from tree.Node, to *zarr.Location) (*destination, error) {
+	n, err := access.Place(to)
+	if err != nil {
+		return nil, err
+	}
+	n.Document, n.Limits = from.Document, from.Limits
+	switch same, inside, err := relation(from, n); {
+	case err != nil:
+		return nil, err
+	case same:
+		return nil, fmt.Errorf("%w: the destination is the array itself; leave it out to rechunk in place", zarr.ErrInvalidArgument)
+	case inside:
+		return nil, fmt.Errorf("%w: the destination is within the directory of the array, beside its chunks; choose another place", zarr.ErrInvalidArgument)
+	}
+	return &destination{n}, nil
+}
+
+// relation reports whether a destination is the array itself, or within its directory.
+// Another store may have that directory, too, and links may lead to it.
+func relation(from, to tree.Node) (same, inside bool, err error) {
+	if from.Store == to.Store && from.Path == to.Path {
+		return true, false, nil
+	}
+	array, err := store.Identify(from.Store, from.Path)
+	if err != nil {
+		return false, false, err
+	}
+	above, err := store.Identities(to.Store, to.Path)
+	for i, id := range above {
+		if array != nil && id != nil && array.Same(id) {
+			return i == 0, i > 0, err
+		}
+	}
+	if err != nil {
+		return false, false, err
+	}
+	// The directory of the array may be above the top of the other store.
+	base, err := url(from)
+	if err != nil || base == "" {
+		return false, false, err
+	}
+	place, err := url(to)
+	return false, strings.HasPrefix(place, base+"/"), err
+}
+
+// url returns the URL of a node without symbolic links, or "" if it is not known.
+func url(n tree.Node) (string, error) {
+	place := store.PlaceOf(n.Store)
+	path, err := store.Resolve(n.Store, n.Path)
+	if place == "" || path.IsRoot() {
+		return place, err
+	}
+	return place + "/" + path.String(), err
+}
+
+// errThere is the error if the place is not free.
+var errThere = fmt.Errorf("the destination has something already (rechunk.Follow keeps an array that it has made in step, zarr.Delete removes it, or choose another name): %w", fs.ErrExist)
+
+// errMade is the error if another program has made a node at the place.
+var errMade = fmt.Errorf("another program has made a node here meanwhile: %w", fs.ErrExist)
+
+// create makes the new array. The source may change meanwhile: the result has the
+// elements of one moment.
+//
+//  1. Claim the place, which must be empty, and note that it is unfinished: the note lets
+//     it be removed as a node.
+//  2. Stage all chunks.
+//  3. Compare their records with the source, and stage again what has changed.
+//  4. Note in the claim what is published, create the groups above, and publish the
+//     document.
+//  5. Remove the claim and the note.
+func (s *session) create(ctx context.Context) error {
+	old, err := s.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.prepare(ctx, old); err != nil {
+		return err
+	}
+	if done, err := s.concludeOther(ctx); done || err != nil {
+		return err
+	}
+	for range mostRounds {
+		done, err := s.copyOnce(ctx)
+		if done || err != nil {
+			return err
+		}
+		s.report.Again++
+	}
+	return errAgain
+}
+
+// occupy claims the place, or resumes the work of a process with the same request. It
+// gives up that of another one whose process has ended.
+func (s *session) occupy(ctx context.Context, old *snapshot.Array) error {
+	if _, err := s.into.LookAbove(ctx, s.into.Format()); err != nil {
+		return err
+	}
+	print, err := s.fingerprint()
+	if err != nil {
+		return err
+	}
+	for range mostRounds {
+		c, err := s.claimed(ctx, print)
+		if err != nil {
+			return err
+		}
+		if c != nil && c.Fingerprint != print && s.mayGiveUp(c) {
+			if err := s.giveUp(ctx, c); err != nil {
+				return err
+			}
+			continue
+		}
+		if c != nil {
+			if err := s.resume(ctx, c, print, old.Grid.Rank()); err != nil {
+				return err
+			}
+			return s.note(ctx)
+		}
+		// In a store without locks, another process with the same plan may claim the
+		// place in between. Then what it stores there is no obstacle.
+		err = s.take(ctx, old, print)
+		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, lineage.ErrClaimed) {
+			return err
+		}
+		if claimed, lookErr := s.at.Claimed(ctx); !claimed || lookErr != nil {
+			return errors.Join(err, lookErr)
+		}
+	}
+	return fmt.Errorf("%w: others begin and end all the time", ErrClaimed)
+}
+
+// giveUpThere gives up a new array that is not finished.
+func (s *session) giveUpThere(ctx context.Context, claim *lineage.Claim) error {
+	// What was published stays, and so does what another program has made.
+	found, err := tree.Format(ctx, s.at.Store, s.at.Path)
+	if err == nil && found != 0 {
+		err = errThere
+	}
+	if err != nil {
+		return err
+	}
+	ours, err := s.takeToGiveUp(ctx, claim)
+	if err == nil {
+		err = s.holding(ctx, ours, func() error {
+			return publish.Batch(ctx, s.at.Store, s.Node.Durability, func(ctx context.Context, b store.Batch) error {
+				return s.unstage(ctx, claim.Keys, claim.Keys, len(claim.Shape), b)
+			})
+		})
+	}
+	if err == nil {
+		err = removeOwn(ctx, s.at, claim.ID)
+	}
+	if err == nil {
+		err = store.Delete(ctx, s.at.Store, s.noteKey())
+	}
+	if err != nil {
+		return err
+	}
+	return s.at.Drop(ctx, ours)
+}
+
+// take claims the place, which must be free.
+func (s *session) take(ctx context.Context, old *snapshot.Array, print string) error {
+	if err := s.checkFree(ctx, old.Doc); err != nil {
+		return err
+	}
+	keys, err := s.keysThere(old)
+	if err != nil {
+		return err
+	}
+	c := s.newClaim(keys, print, old)
+	if err := s.at.Take(ctx, c, s.Node.Durability); err != nil {
+		return err
+	}
+	s.claim, s.began = c, old.Grid.Shape()
+	s.hold(ctx)
+	return s.note(ctx)
+}
+
+// keysThere returns the keys of the new array: the usual ones, because those of the old
+// array may only be the ones that were free when it was rechunked.
+func (s *session) keysThere(old *snapshot.Array) (metadata.KeyEncoding, error) {
+	t, err := s.request.target(old)
+	if err != nil {
+		return 0, err
+	}
+	if t != nil && t.keys != nil {
+		return *t.keys, nil
+	}
+	if old.Document().Format() == 2 {
+		return metadata.V2Dot, nil
+	}
+	return metadata.DefaultSlash, nil
+}
+
+// checkFree returns an error if anything but the lock of this session is at the place.
+func (s *session) checkFree(ctx context.Context, doc metadata.Node) error {
+	for e, err := range store.List(ctx, s.at.Store, s.at.Path, true) {
+		if errors.Is(err, store.ErrUnsupported) {
+			return s.into.CheckFree(ctx, doc)
+		}
+		if err != nil {
+			return err
+		}
+		if e.Name != runningName {
+			return fmt.Errorf("%w (%s)", errThere, e.Name)
+		}
+	}
+	return nil
+}
+
+// checkPlace returns an error if the new array cannot be made at the place. A rechunk
+// that is not finished there may be resumed.
+func (s *session) checkPlace(ctx context.Context, doc metadata.Node) error {
+	if _, err := s.into.LookAbove(ctx, s.into.Format()); err != nil {
+		return err
+	}
+	claimed, err := s.at.Claimed(ctx)
+	if claimed || err != nil {
+		return err
+	}
+	return s.checkFree(ctx, doc)
+}
+
+// note notes that the place is unfinished.
+func (s *session) note(ctx context.Context) error {
+	_, err := store.Put(ctx, s.at.Store, s.noteKey(), []byte("{}"), store.Flush)
+	return err
+}
+
+func (s *session) noteKey() store.Key { return s.at.Path.MustKey(publish.Unfinished) }
+
+// copyOnce stages what is missing, and publishes if the source did not change meanwhile.
+func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
+	old, err := s.Fresh(ctx)
+	if err != nil {
+		return false, err
+	}
+	w, err := s.work(old)
+	if err != nil {
+		return false, err
+	}
+	if err := w.stage(ctx); err != nil {
+		return false, err
+	}
+	if err := w.list(ctx); err != nil {
+		return false, err
+	}
+	if stale, err := w.stale(); len(stale) > 0 || err != nil {
+		return false, err
+	}
+	// A shrink deletes chunks after it has changed the document.
+	now, err := s.Fresh(ctx)
+	if err != nil || now.Version != old.Version {
+		return false, err
+	}
+	// Nothing of an array that another program has made here meanwhile is deleted.
+	found, err := tree.Format(ctx, s.at.Store, s.at.Path)
+	if err == nil && found != 0 {
+		err = errMade
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := w.clear(ctx); err != nil {
+		return false, err
+	}
+	doc := w.next.Doc
+	if s.follows {
+		if doc, err = w.noteOrigin(ctx); err != nil {
+			return false, err
+		}
+	}
+	return true, s.publishNew(ctx, doc)
+}
+
+// publishNew publishes the document of the new array.
+func (s *session) publishNew(ctx context.Context, doc *metadata.Array) error {
+	raw, beside, err := tree.NewDocuments(doc, s.into.Limits)
+	if err != nil {
+		return err
+	}
+	record, err := doc.Record(s.into.Limits)
+	if err != nil {
+		return err
+	}
+	if err := s.announce(ctx, raw); err != nil {
+		return err
+	}
+	above, err := s.into.LookAbove(ctx, s.into.Format())
+	if err == nil {
+		err = s.into.MakeParents(ctx, above)
+	}
+	if err == nil {
+		_, err = publish.Create(ctx, s.into.Node.Node, raw, beside...)
+	}
+	if errors.Is(err, store.ErrConflict) {
+		return errMade
+	}
+	if err != nil {
+		return err
+	}
+	return s.conclude(ctx, record)
+}
+
+// conclude takes the steps after the document is published.
+func (s *session) conclude(ctx context.Context, record []byte) error {
+	s.report.Changed = true
+	ctx = store.Finishing(ctx)
+	err := errors.Join(s.into.RecordMember(ctx, record), removeOwn(ctx, s.at, s.claim.ID), store.Delete(ctx, s.at.Store, s.noteKey()))
+	if err == nil {
+		err = s.drop(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)
+	}
+	return nil
+}
+
+// announce notes in the claim which document is published next.
+func (s *session) announce(ctx context.Context, document []byte) error {
+	s.letGo(ctx)
+	next := *s.claim
+	next.Document = hashOf(document)
+	err := s.at.Replace(ctx, s.claim, &next, s.Node.Durability)
+	if err == nil {
+		s.claim = &next
+		s.hold(ctx)
+	}
+	return err
+}
+
+// hashOf returns the hash of a document without the white space at its end: publishing
+// and fences put the IDs of writes there.
+func hashOf(document []byte) string {
+	sum := sha256.Sum256(bytes.TrimRight(document, " \t\r\n"))
+	return hex.EncodeToString(sum[:])
+}
+
+// concludeOther concludes the work of a process that crashed after it had published. The
+// source may have changed since. A node that another program has made has another
+// document.
+func (s *session) concludeOther(ctx context.Context) (done bool, err error) {
+	there, _, err := s.at.Store.Get(ctx, s.into.Key(), store.Request{Limit: s.into.Limit}, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if s.claim.Document != hashOf(there) {
+		return false, errMade
+	}
+	record, err := s.into.Record(ctx)
+	if err != nil {
+		return false, err
+	}
+	return true, s.conclude(ctx, record)
+}

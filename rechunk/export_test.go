@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rechunk
+
+import (
+	"context"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/blocks"
+)
+
+// PlanStages returns options whose requests cost as much as few bytes, so that small
+// arrays are rechunked in several stages, too.
+func (o Options) PlanStages(request int64) *Options {
+	o.planning = &blocks.Options{Amplification: 1.01, Request: request}
+	return &o
+}
+
+// Missing returns how many tasks of a stage are not done.
+func Missing(ctx context.Context, a *zarr.Array, r Request, stage int, opt *Options) (int, error) {
+	s, err := newSession(a, r, opt)
+	if err != nil {
+		return 0, err
+	}
+	if s.claim, err = s.at.Claim(ctx); err != nil {
+		return 0, err
+	}
+	old, err := s.Fresh(ctx)
+	if err != nil {
+		return 0, err
+	}
+	w, err := s.work(old)
+	if err != nil {
+		return 0, err
+	}
+	if s.records, err = loadRecords(ctx, s.at, recordsOf(s.at, s.claim.ID), old.Grid.Rank(), s.memory()); err != nil {
+		return 0, err
+	}
+	plan, err := w.layout()
+	if err != nil {
+		return 0, err
+	}
+	levels, err := w.scratch(plan)
+	if err == nil {
+		err = w.load(ctx, levels)
+	}
+	if err == nil {
+		err = w.list(ctx)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if stage == len(levels) {
+		stale, err := w.stale()
+		return len(stale), err
+	}
+	stale, err := w.staleIn(ctx, levels[stage])
+	return len(stale), err
+}
+
+// Joined reports whether the process executes shares, so that nobody may publish.
+func (p *Sharing) Joined() bool { return p.leave != nil }
+
+// ShareOf returns the share that a block belongs to.
+var ShareOf = shareOf

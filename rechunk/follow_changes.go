@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rechunk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/comparison"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/residue"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/store"
+)
+
+// suspectBytes is about what a chunk takes whose elements are compared.
+const suspectBytes = 128
+
+// checkSuspects returns an error if so many chunks are not to be compared.
+func (u *update) checkSuspects(n int64) error {
+	if most := max(u.f.memory(), leastRecords) / suspectBytes; n > most {
+		return fmt.Errorf("%w: %d chunks may have other elements, and the memory suffices to compare %d (Options.Memory): give more, or remove the array that follows (zarr.Delete) and follow again",
+			zarr.ErrLimit, n, most)
+	}
+	return nil
+}
+
+// findChanges finds the boxes of elements that have changed since the origin was noted,
+// within the shape that the array had then and still has.
+//
+// A chunk whose version has changed need not have other elements: an append may have
+// filled it up, and a rechunk stores all elements again. So sums of elements are
+// compared. Where the origin has none, it is computed from the array that follows.
+func (u *update) findChanges(ctx context.Context) error {
+	g, err := u.made.grid.Shrunk(commonShape(u.made.grid, u.from.Grid))
+	if err != nil {
+		return err
+	}
+	chunks, err := g.Touched(u.common(g))
+	if err != nil {
+		return err
+	}
+	suspects, err := u.suspects(chunks)
+	if err != nil || len(suspects) == 0 {
+		return err
+	}
+	is, err := comparison.ChunkSums(ctx, pinned(u.from, u.f.block()), g, suspects, u.now.Fill, u.f.memory())
+	if err != nil {
+		return againIf(err)
+	}
+	was, err := u.sumsBefore(ctx, g, suspects)
+	if err != nil {
+		return againIf(err)
+	}
+	u.known = map[int64]residue.Number{}
+	for i, index := range suspects {
+		u.known[numberOf(u.made.grid, index)] = is[i]
+		if was[i] == nil || is[i] != *was[i] {
+			c, _ := g.Chunk(index)
+			u.change(c.Box(), u.common(g))
+		}
+	}
+	return nil
+}
+
+// common returns the elements of the window that the array that is followed had and has.
+func (u *update) common(g *grid.Grid) grid.Box {
+	box := slices.Clone(u.window)
+	for i := range box {
+		box[i].Stop = min(box[i].Stop, g.Axis(i).Extent())
+		box[i].Start = min(box[i].Start, box[i].Stop)
+	}
+	return box
+}
+
+// change notes that elements of a chunk have changed, those within a box.
+func (u *update) change(chunk, within grid.Box) {
+	for i := range chunk {
+		chunk[i] = chunk[i].Intersect(within[i])
+		chunk[i].Start -= u.window[i].Start
+		chunk[i].Stop -= u.window[i].Start
+	}
+	u.changed = append(u.changed, chunk)
+}
+
+// errChanged is the error of an update whose arrays have changed meanwhile. It is an
+// errAgain: they are compared again. Nothing else may try the update again, which would
+// fail for ever.
+var errChanged error = changedMeanwhile{}
+
+type changedMeanwhile struct{}
+
+func (changedMeanwhile) Error() string { return errAgain.Error() }
+
+// Is reports whether target is errAgain or [zarr.ErrConflict].
+func (changedMeanwhile) Is(target error) bool {
+	return target == errAgain || target == zarr.ErrConflict
+}
+
+// Final implements [publish.Final].
+func (changedMeanwhile) Final() {}
+
+// againIf turns a conflict into errChanged.
+func againIf(err error) error {
+	if errors.Is(err, store.ErrConflict) {
+		return errChanged
+	}
+	return err
+}
+
+// suspects returns the indices, in the grid of the origin, of chunks within a box that
+// may have other elements now.
+func (u *update) suspects(within grid.Box) ([][]int64, error) {
+	var list [][]int64
+	if !u.sameChunks() {
+		n, ok := within.Len()
+		if !ok {
+			n = 1<<63 - 1
+		}
+		if err := u.checkSuspects(n); err != nil {
+			return nil, err
+		}
+		for index := range within.Indices() {
+			list = append(list, slices.Clone(index))
+		}
+		return list, nil
+	}
+	for _, c := range u.made.chunks {
+		if index := u.made.index(c.number); within.Contains(index) && u.sources.Digest(index) != c.version {
+			list = append(list, index)
+		}
+	}
+	for index := range u.sources.All() {
+		if within.Contains(index) && u.made.find(numberOf(u.made.grid, index)) == nil {
+			list = append(list, slices.Clone(index))
+		}
+	}
+	return list, u.checkSuspects(int64(len(list)))
+}
+
+// sameChunks reports whether chunk keys of the array that is followed have the meaning
+// that they had.
+func (u *update) sameChunks() bool {
+	if !lineage.Alike(u.made.doc, u.from.Doc) {
+		return false
+	}
+	both := u.made.grid.Chunks()
+	for i := range both {
+		both[i] = min(both[i], u.from.Grid.Axis(i).Chunks())
+	}
+	return u.made.grid.SameCells(u.from.Grid, grid.BoxOf(both))
+}
+
+// sumsBefore returns the sums of chunks of a grid as they were, or nil where they are not
+// known. An array that follows a part only cannot tell those of whole chunks.
+func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64) ([]*residue.Number, error) {
+	sums := make([]*residue.Number, len(indices))
+	var unknown [][]int64
+	var places []int
+	for i, index := range indices {
+		c := u.made.find(numberOf(u.made.grid, index))
+		// A sum of more elements than are compared is of no use.
+		is, _ := g.Chunk(index)
+		was, _ := u.made.grid.Chunk(index)
+		if c != nil && c.summed && slices.Equal(is.Logical, was.Logical) {
+			n := residue.FromBytes(c.sum)
+			sums[i] = &n
+			continue
+		}
+		unknown, places = append(unknown, index), append(places, i)
+	}
+	if u.made.Region != nil {
+		return sums, nil
+	}
+	computed, err := comparison.ChunkSums(ctx, pinned(u.now, u.f.block()), g, unknown, u.now.Fill, u.f.memory())
+	if err != nil {
+		return nil, err
+	}
+	for i, at := range places {
+		sums[at] = &computed[i]
+	}
+	return sums, nil
+}
+
+// nextOrigin returns the origin of a document. Sums are computed of chunks that have
+// another version than before, so that later ones can be compared even if the codecs of
+// the array that follows do not keep elements exactly.
+func (u *update) nextOrigin(ctx context.Context) (*origin, error) {
+	o, err := newOrigin(u.made.Source, u.from, u.sources, u.next.Doc, u.f.Node.Limits)
+	if err != nil {
+		return nil, err
+	}
+	o.Region, o.Codecs, o.Adapt = u.made.Region, u.made.Codecs, u.made.Adapt
+	same := u.sameChunks()
+	var unknown [][]int64
+	var places []int
+	for i := range o.chunks {
+		index := o.index(o.chunks[i].number)
+		if same && (u.carried(&o.chunks[i], index) || u.computed(&o.chunks[i], index)) {
+			continue
+		}
+		unknown, places = append(unknown, index), append(places, i)
+	}
+	sums, err := comparison.ChunkSums(ctx, pinned(u.from, u.f.block()), u.from.Grid, unknown, u.now.Fill, u.f.memory())
+	if err != nil {
+		return nil, againIf(err)
+	}
+	for i, at := range places {
+		o.chunks[at].sum, o.chunks[at].summed = sums[i].Bytes(), true
+	}
+	return o, nil
+}
+
+// carried reports whether a chunk has the version and the elements that it had, and takes
+// over its sum.
+func (u *update) carried(c *originChunk, index []int64) bool {
+	is, _ := u.from.Grid.Chunk(index)
+	was, ok := u.made.grid.Chunk(index)
+	if !ok || !slices.Equal(is.Logical, was.Logical) {
+		return false
+	}
+	before := u.made.find(numberOf(u.made.grid, index))
+	if before == nil || before.version != c.version {
+		return false
+	}
+	c.sum, c.summed = before.sum, before.summed
+	return true
+}
+
+// computed reports whether the sum of a chunk was computed when its elements were
+// compared or copied, and sets it.
+func (u *update) computed(c *originChunk, index []int64) bool {
+	is, _ := u.from.Grid.Chunk(index)
+	var sum residue.Number // of the elements that were there before
+	if was, ok := u.made.grid.Chunk(index); ok {
+		if sum, ok = u.known[numberOf(u.made.grid, index)]; !ok || !slices.Equal(is.Encoded, was.Encoded) {
+			return false
+		}
+		if slices.Equal(is.Logical, was.Logical) {
+			c.sum, c.summed = sum.Bytes(), true
+			return true
+		}
+	}
+	// All other elements of the chunk were copied by an append.
+	if u.strategy != appends || u.made.Region != nil {
+		return false
+	}
+	c.sum, c.summed = sum.Plus(u.added[c.number]).Bytes(), true
+	return true
+}
+
+// pinned is one state of an array. text bounds the bytes of elements of variable length
+// that are read at once.
+func pinned(s *snapshot.Array, text int64) comparison.Array {
+	read := func(ctx context.Context, box grid.Box, room func(*snapshot.Selected) element.Buffer) (element.Buffer, error) {
+		r, err := s.Resolve(box, nil)
+		if err != nil {
+			return element.Buffer{}, err
+		}
+		e := room(r)
+		view, err := r.View(e)
+		if err == nil {
+			_, err = s.Engine.Read(ctx, r.Resolved, view, engine.Reading{})
+		}
+		return e, err
+	}
+	return comparison.Array{
+		State: func() *snapshot.Array { return s },
+		Fresh: func(context.Context, *snapshot.Array) (*snapshot.Array, error) { return s, nil },
+		Read: func(ctx context.Context, box grid.Box, dst []byte) error {
+			_, err := read(ctx, box, func(r *snapshot.Selected) element.Buffer { return element.Buffer{Type: r.Type, Data: dst} })
+			return err
+		},
+		Elements: func(ctx context.Context, box grid.Box) (element.Buffer, error) {
+			return read(ctx, box, func(r *snapshot.Selected) element.Buffer { return r.Room(text) })
+		},
+	}
+}
+
+// confirm returns errChanged unless the array that is followed still has the elements
+// that were read. They had the versions of one listing, and another listing after all
+// reads has the same: so they are those of one moment.
+func (u *update) confirm(ctx context.Context) error {
+	now, err := u.f.source.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	if now.Version != u.from.Version {
+		return errChanged
+	}
+	listed, err := u.list(ctx, now)
+	if err != nil {
+		return err
+	}
+	if !listed.Equal(u.sources) {
+		return errChanged
+	}
+	for key, version := range u.seen.All() {
+		if index, ok := staging.IndexOf(u.from, key); ok && u.sources.Digest(index) != version {
+			return errChanged
+		}
+	}
+	return nil
+}

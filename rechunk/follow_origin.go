@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rechunk
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/attributes"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/likeness"
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// followDir is the directory, below that of an array that follows another one, of the
+// origins of its documents. The document names its origin, by an attribute in format 3
+// and by its identity in format 2. So the write that publishes a document also publishes
+// its origin, and none is ever overwritten by that of another document.
+const followDir = own.Dir + "/follow/"
+
+// origin is the state of the array that is followed of which a document was made.
+type origin struct {
+	// Document identifies the document of the array that follows; see documentIdentity.
+	Document string `json:"document"`
+	// Source is the name of the array that is followed, and of its store.
+	Source string `json:"source"`
+	// Array is the document of the array that is followed, without attributes.
+	Array json.RawMessage `json:"array"`
+	// Attributes are those of the array that is followed.
+	Attributes json.RawMessage `json:"attributes,omitempty"`
+	// Region is the part of it that is followed; see [Rechunking].
+	Region grid.Box `json:"region,omitempty"`
+	// Codecs identifies the codecs that the first request asked for, and Adapt is that of
+	// the request; see [Rechunking].
+	Codecs string `json:"codecs"`
+	Adapt  bool   `json:"adapt,omitempty"`
+
+	id     string        // names the origin
+	chunks []originChunk // that were stored, in C order; those that have elements of the region
+	grid   *grid.Grid    // of the array that is followed
+	doc    *metadata.Array
+
+	version  store.Version // of the stored origin
+	modified time.Time
+}
+
+// originChunk is a stored chunk of the array that is followed.
+type originChunk struct {
+	number  int64 // in C order
+	version staging.Digest
+	sum     [16]byte // of its elements, see comparison.ChunkSums
+	summed  bool     // the sum is known
+}
+
+// newOrigin describes an array that is followed, given the document that is made of it.
+func newOrigin(source string, from *snapshot.Array, chunks *staging.Table, doc *metadata.Array, l metadata.Limits) (*origin, error) {
+	if _, ok := checked.Product(from.Grid.Chunks()...); !ok {
+		return nil, fmt.Errorf("%w: %v chunks", grid.ErrOverflow, from.Grid.Chunks())
+	}
+	o := &origin{Source: source, Attributes: attributes.Compact(from.Doc.Attributes), grid: from.Grid, doc: from.Doc}
+	var err error
+	if o.Document, err = documentIdentity(doc, l); err != nil {
+		return nil, err
+	}
+	if o.id, err = originID(doc, o.Document); err != nil {
+		return nil, err
+	}
+	if o.Array, err = bareDocument(from.Doc, l); err != nil {
+		return nil, err
+	}
+	for index := range chunks.All() {
+		o.chunks = append(o.chunks, originChunk{number: numberOf(o.grid, index), version: chunks.Digest(index)})
+	}
+	return o, nil
+}
+
+// followedArray is the value of the attribute [own.Follow].
+type followedArray struct {
+	Array  string `json:"array"`  // the array that is followed, and its store
+	Origin string `json:"origin"` // the name of the origin
+}
+
+// withOrigin returns a document that names another origin.
+func withOrigin(doc *metadata.Array, source string) (*metadata.Array, error) {
+	if doc.Format() == 2 {
+		return doc, nil
+	}
+	value, err := json.Marshal(followedArray{source, newID()})
+	if err != nil {
+		return nil, err
+	}
+	attributes, err := metadata.SetAttribute(doc.Attributes, own.Follow, value)
+	if err != nil {
+		return nil, err
+	}
+	return doc.WithAttributes(attributes)
+}
+
+// originID returns the name of the origin of a document with an identity.
+func originID(doc *metadata.Array, identity string) (string, error) {
+	if doc.Format() == 2 {
+		return identity[:16], nil
+	}
+	var is followedArray
+	value, found, err := metadata.Attribute(doc.Attributes, own.Follow)
+	if err == nil && found {
+		err = json.Unmarshal(value, &is)
+	}
+	if err != nil || !lineage.IsID(is.Origin) {
+		return "", errUnfollowed("it has no valid attribute " + own.Follow)
+	}
+	return is.Origin, nil
+}
+
+// checkVersions returns an error if a store tells no versions of the chunks of the array
+// that is followed.
+func checkVersions(chunks *staging.Table) error {
+	if !chunks.Vague {
+		return nil
+	}
+	return fmt.Errorf("%w: the store tells no versions of chunks, so changes would not be noticed; copy the array, or leave out following", zarr.ErrUnsupported)
+}
+
+// checkFollowed returns an error if an array cannot be followed.
+func (s *session) checkFollowed(ctx context.Context) error {
+	from, err := s.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	if _, locks := store.As[store.Locker](s.at.Store); from.Doc.Format() == 2 && !locks {
+		return fmt.Errorf("%w: in a store without locks, an array that follows has format 3: convert the array first (rewrite.Convert)", zarr.ErrUnsupported)
+	}
+	chunks, err := staging.List(ctx, from)
+	if err != nil {
+		return err
+	}
+	return checkVersions(chunks)
+}
+
+// bareDocument returns a document without attributes.
+func bareDocument(doc *metadata.Array, l metadata.Limits) ([]byte, error) {
+	bare, err := doc.WithAttributes([]byte("{}"))
+	if err != nil {
+		return nil, err
+	}
+	raw, err := bare.Marshal(l)
+	if err != nil {
+		return nil, err
+	}
+	var compact bytes.Buffer
+	err = json.Compact(&compact, raw)
+	return compact.Bytes(), err
+}
+
+// documentIdentity identifies a document by all that says which elements are where,
+// whatever its spelling. Attributes may change. In format 2 they have a document of their
+// own, so that no other program writes the one of the array anew.
+func documentIdentity(doc *metadata.Array, l metadata.Limits) (string, error) {
+	if doc.Format() == 2 {
+		return spelledIdentity(doc, l)
+	}
+	raw, err := likeness.Identity(doc)
+	return identityHash(raw), err
+}
+
+// spelledIdentity identifies a document with its spelling. Earlier versions of this
+// package have noted it in format 3, too.
+func spelledIdentity(doc *metadata.Array, l metadata.Limits) (string, error) {
+	raw, err := bareDocument(doc, l)
+	return identityHash(raw), err
+}
+
+func identityHash(raw []byte) string {
+	hash := sha256.Sum256(raw)
+	return hex.EncodeToString(hash[:16])
+}
+
+// isOf reports whether o is the origin of a document.
+func (o *origin) isOf(doc *metadata.Array, l metadata.Limits) bool {
+	for _, identify := range [...]func(*metadata.Array, metadata.Limits) (string, error){documentIdentity, spelledIdentity} {
+		if is, err := identify(doc, l); err == nil && is == o.Document {
+			return true
+		}
+	}
+	return false
+}
+
+// find returns the chunk with a number, or nil.
+func (o *origin) find(number int64) *originChunk {
+	i, ok := slices.BinarySearchFunc(o.chunks, number, func(c originChunk, n int64) int { return cmp.Compare(c.number, n) })
+	if !ok {
+		return nil
+	}
+	return &o.chunks[i]
+}
+
+// index returns the index of the chunk with a number.
+func (o *origin) index(number int64) []int64 {
+	index := make([]int64, o.grid.Rank())
+	for i := len(index) - 1; i >= 0; i-- {
+		n := o.grid.Axis(i).Chunks()
+		index[i], number = number%n, number/n
+	}
+	return index
+}
+
+// equal reports whether two origins of one document say the same.
+func (o *origin) equal(p *origin) bool {
+	return o.Document == p.Document && bytes.Equal(o.Array, p.Array) && bytes.Equal(o.Attributes, p.Attributes) && slices.Equal(o.chunks, p.chunks)
+}
+
+// originBytes is about what a chunk takes in memory.
+const originBytes = 40
+
+// checkSize returns an error if an origin takes more memory than there is for it.
+func (o *origin) checkSize(memory int64) error {
+	if most := max(memory, leastRecords); int64(len(o.chunks)) > most/originBytes {
+		return fmt.Errorf("%w: the record of the chunks of the array that is followed takes more than %d bytes (Options.Memory)", zarr.ErrLimit, most)
+	}
+	return nil
+}
+
+// originName names the array that is followed, and its store.
+func (s *session) originName() string {
+	return path.Base(store.PlaceOf(s.Node.Store)) + "/" + s.Node.Path.String()
+}
+
+// noteOrigin stores the origin of a new array, before that is published, and returns its
+// document.
+func (w *work) noteOrigin(ctx context.Context) (*metadata.Array, error) {
+	r := bare(w.request).(Rechunking)
+	if err := keepWithin(w.sources, w.old.Grid, r.Region); err != nil {
+		return nil, err
+	}
+	doc, err := withOrigin(w.next.Doc, w.originName())
+	if err != nil {
+		return nil, err
+	}
+	o, err := newOrigin(w.originName(), w.old, w.sources, doc, w.Node.Limits)
+	if err != nil {
+		return nil, err
+	}
+	o.Region, o.Adapt = r.Region, r.Adapt
+	if err := o.checkSize(w.memory()); err != nil {
+		return nil, err
+	}
+	if o.Codecs, err = codecsAsked(withSums(r, w.old)); err != nil {
+		return nil, err
+	}
+	return doc, putOrigin(ctx, w.at, o, w.Node.Durability)
+}
+
+// askedFor reports whether a later request asks for no codecs, or for those of the first.
+// from is the array that is followed.
+func (o *origin) askedFor(r Rechunking, from *snapshot.Array) (bool, error) {
+	// Origins of before have the codecs as they were written. Before checksums were the
+	// default, a zstd without a word on them had none, and a compressor said so.
+	for _, meaning := range []Rechunking{withSums(r, from), r, saying(r, false)} {
+		codecs, err := codecsAsked(meaning)
+		if err != nil || codecs == "" || codecs == o.Codecs {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// withSums returns a request in which every zstd says whether it stores checksums; see
+// [Rechunking.codecs].
+func withSums(r Rechunking, from *snapshot.Array) Rechunking {
+	return saying(r, from.Document().Format() != 2)
+}
+
+// saying returns a request in which every zstd says whether it stores checksums: as sums,
+// where it did not say.
+func saying(r Rechunking, sums bool) Rechunking {
+	r.Codecs, r.Compressor = metadata.WithChecksums(r.Codecs, sums), metadata.WithChecksums(r.Compressor, sums)
+	return r
+}
+
+// codecsAsked identifies the codecs that a request asks for. It is "" if it asks for
+// none.
+func codecsAsked(r Rechunking) (string, error) {
+	r = Rechunking{Inner: r.Inner, Unpack: r.Unpack, IndexAtStart: r.IndexAtStart, Codecs: r.Codecs, Compressor: r.Compressor, FillValue: r.FillValue}
+	if r.Inner == nil && !r.Unpack && r.Codecs == nil && r.Compressor == nil && r.FillValue.IsZero() {
+		return "", nil
+	}
+	return fingerprint(r)
+}
+
+// keepWithin forgets the chunks of an array that have no elements of a region.
+func keepWithin(chunks *staging.Table, g *grid.Grid, region grid.Box) error {
+	window, err := Rechunking{Region: region}.windowOf(g.Shape())
+	if err != nil || window == nil {
+		return err
+	}
+	touched, err := g.Touched(window)
+	if err == nil {
+		chunks.KeepWithin(touched)
+	}
+	return err
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rechunk
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/residue"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/store"
+)
+
+// update is what is to be done for one state of both arrays.
+type update struct {
+	f       *follower
+	from    *snapshot.Array // the array that is followed
+	now     *snapshot.Array // the array that follows
+	next    *snapshot.Array // the array that follows, as it will be, with its present keys
+	made    *origin         // of now
+	window  grid.Box        // the part of from that is followed
+	sources *staging.Table  // the stored chunks of from that have elements of the window
+	changed []grid.Box      // of elements of now that differ
+
+	described bool // attributes or names of dimensions change
+
+	strategy string     // how the update is published; see [Plan]
+	recut    []grid.Box // of the elements of chunks that are stored in another shape than before
+	regions  []region   // what is to be stored, in this order
+
+	seen     *staging.Sightings // what was read of from
+	progress *progress
+	// known are the sums of chunks of the origin, by number, as they are now. added are
+	// those of the elements that an append has copied, by the number of the chunk of
+	// from.
+	known, added map[int64]residue.Number
+}
+
+// compare finds out what has changed since the last time. The context that it returns is
+// that of all later reads.
+func (f *follower) compare(ctx context.Context) (context.Context, *update, error) {
+	u := &update{f: f, added: map[int64]residue.Number{}}
+	ctx, u.seen = staging.Witnessing(ctx, func(key store.Key) bool {
+		index, ok := staging.IndexOf(u.from, key)
+		return !ok || u.sources == nil || u.sources.Has(index)
+	})
+	return ctx, u, u.look(ctx)
+}
+
+func (u *update) look(ctx context.Context) error {
+	f := u.f
+	var err error
+	if u.now, err = f.Fresh(ctx); err != nil {
+		return err
+	}
+	if u.made, err = readOrigin(ctx, f.at, u.now, f.memory()); err != nil {
+		// Another call may have published, and deleted the origin of before.
+		if now, freshErr := f.Fresh(ctx); freshErr == nil && now.Version != u.now.Version {
+			return errChanged
+		}
+		return err
+	}
+	if name := f.source.originName(); u.made.Source != name {
+		return f.named(fmt.Errorf("%w: it follows %.80q, not %.80q; choose another place, or remove it (zarr.Delete)", zarr.ErrInvalidArgument, u.made.Source, name))
+	}
+	if u.made.Adapt {
+		f.Bind = f.BindAdapting
+	}
+	if err := u.pin(ctx); err != nil {
+		return err
+	}
+	if u.window, err = f.windowOf(u.from, u.made.Region); err != nil {
+		return err
+	}
+	doc, err := f.nextDocument(u)
+	if err != nil {
+		return err
+	}
+	if u.next, err = f.Bind(doc, nil); err != nil {
+		return fmt.Errorf("the new grid: %w", err)
+	}
+	if err := checkLargest(u.next); err != nil {
+		return err
+	}
+	if u.sources, err = u.list(ctx, u.from); err != nil {
+		return err
+	}
+	if err := checkVersions(u.sources); err != nil {
+		return err
+	}
+	if err := u.findChanges(ctx); err != nil {
+		return err
+	}
+	u.recut = u.findRecut()
+	u.strategy, u.regions = u.chooseStrategy(), u.findRegions()
+	return nil
+}
+
+// pin takes the present state of the array that is followed, and notes what is read of
+// it.
+func (u *update) pin(ctx context.Context) error {
+	now, err := u.f.source.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	u.from, err = u.f.source.Bind(now.Doc, func(e *engine.Array) {
+		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, u.f.engine(), false
+	})
+	if err == nil {
+		u.from.Version = now.Version
+	}
+	return err
+}
+
+// windowOf returns the part of an array that is followed.
+func (f *follower) windowOf(from *snapshot.Array, region grid.Box) (grid.Box, error) {
+	asked := bare(f.source.request).(Rechunking).Region
+	if asked != nil && !slices.Equal(asked, region) {
+		return nil, f.named(fmt.Errorf("%w: it follows %s: leave the region out, or remove it (zarr.Delete) and follow again", zarr.ErrInvalidArgument, regionText(region)))
+	}
+	window, err := Rechunking{Region: region}.windowOf(from.Grid.Shape())
+	if window == nil {
+		window = grid.BoxOf(from.Grid.Shape())
+	}
+	return window, err
+}
+
+// named names the array that follows in an error. The session of the array that is
+// followed adds the name of that one.
+func (f *follower) named(err error) error { return fmt.Errorf("%s: %w", f.source.Into, err) }
+
+// regionText writes a region as a selection is written.
+func regionText(region grid.Box) string {
+	if region == nil {
+		return "the whole array"
+	}
+	ranges := make([]string, len(region))
+	for i, in := range region {
+		if ranges[i] = fmt.Sprintf("%d:", in.Start); in.Stop != 0 { // 0 is the end
+			ranges[i] += fmt.Sprint(in.Stop)
+		}
+	}
+	return fmt.Sprintf("the region %q", strings.Join(ranges, ","))
+}
+
+// list lists the stored chunks that have elements of the window.
+func (u *update) list(ctx context.Context, from *snapshot.Array) (*staging.Table, error) {
+	chunks, err := staging.List(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	return chunks, keepWithin(chunks, from.Grid, u.made.Region)
+}
+
+// bounded bounds the memory of writing.
+func (u *update) bounded(e *engine.Array) { e.Budget = u.f.engine() }
+
+// chooseStrategy returns how the update is published: as an append if all that happens to
+// the array is that one axis gets longer.
+func (u *update) chooseStrategy() string {
+	switch {
+	case len(u.changed) == 0 && u.next.Grid.Equal(u.now.Grid):
+		return relabels
+	case len(u.changed) > 0 || len(u.recut) > 0:
+		return flips
+	}
+	longer := 0
+	for i, n := range u.next.Grid.Shape() {
+		switch was := u.now.Grid.Axis(i).Extent(); {
+		case n < was:
+			return flips
+		case n > was:
+			longer++
+		}
+	}
+	if longer != 1 {
+		return flips
+	}
+	return appends
+}
+
+// run publishes what has changed.
+func (u *update) run(ctx context.Context) error {
+	u.f.report.Strategy = u.strategy
+	if u.strategy == relabels && (!u.described || u.next.Doc.Format() == 2) {
+		return u.renew(ctx)
+	}
+	doc, err := withOrigin(u.next.Doc, u.made.Source)
+	if err != nil {
+		return err
+	}
+	if u.next, err = u.f.Bind(doc, u.bounded); err != nil {
+		return err
+	}
+	change, stages := u.append, 1
+	switch u.strategy {
+	case relabels:
+		change = u.relabel
+	case flips:
+		change, stages = u.replace, 2 // after the chunks that are kept
+	}
+	n, err := u.written()
+	if err != nil {
+		return err
+	}
+	u.progress = u.f.progress(stages, stages, n, n)
+	if err := change(ctx); err != nil {
+		return err
+	}
+	err = u.forget(store.Finishing(ctx))
+	if err == nil && u.described && u.next.Doc.Format() == 2 {
+		err = u.describeAfter(store.Finishing(ctx))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)
+	}
+	return nil
+}
+
+// forget deletes the origins that no document names any more.
+func (u *update) forget(ctx context.Context) error {
+	identity, err := documentIdentity(u.next.Doc, u.f.Node.Limits)
+	if err != nil {
+		return err
+	}
+	id, err := originID(u.next.Doc, identity)
+	if err != nil {
+		return err
+	}
+	return removeOrigins(ctx, u.f.at, u.made, id)
+}
+
+// renew notes the versions of chunks that were stored again with the same elements.
+func (u *update) renew(ctx context.Context) error {
+	o, err := u.nextOrigin(ctx)
+	if err != nil || o.equal(u.made) {
+		return err
+	}
+	if err := u.confirm(ctx); err != nil {
+		return err
+	}
+	if err := u.describe(ctx); err != nil {
+		return err
+	}
+	u.f.report.Changed = u.f.report.Changed || u.described
+	return againIf(replaceOrigin(ctx, u.f.at, o, u.made, u.f.Node.Durability))
+}
+
+// relabel publishes other attributes.
+func (u *update) relabel(ctx context.Context) error {
+	raw, err := u.next.Doc.Marshal(u.f.Node.Limits)
+	if err != nil {
+		return err
+	}
+	stage := func(ctx context.Context, _ store.Batch) error { return u.settle(ctx) }
+	err = u.publish(ctx, func(*snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		return &publish.Change{Document: raw, Stage: stage}, u.next, nil
+	})
+	u.f.report.Changed = err == nil
+	return err
+}
+
+// append stores new elements as an append does.
+func (u *update) append(ctx context.Context) error {
+	err := u.publish(ctx, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		change, err := u.growth(old)
+		return change, u.next, err
+	})
+	u.f.report.Changed = err == nil
+	return err
+}
+
+// publish makes a change of the array as long as it is the one that was compared.
+func (u *update) publish(ctx context.Context, plan func(*snapshot.Array) (*publish.Change, *snapshot.Array, error)) error {
+	lock, err := u.f.Lock.Exclude(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	return u.f.Update(ctx, u.f.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		if old.Version != u.now.Version {
+			return nil, nil, errChanged
+		}
+		return plan(old)
+	})
+}
+
+// growth returns the change of an append.
+func (u *update) growth(old *snapshot.Array) (*publish.Change, error) {
+	shape := &snapshot.Reshape{Grid: u.next.Grid}
+	// There is one region, or none if another axis has no elements.
+	for _, r := range u.regions {
+		// Elements are read below. A source would not do for those of variable length.
+		shape.Region, shape.Gain.From = r.box, &snapshot.Source{Shape: r.box.Shape()}
+	}
+	change, err := old.Stage(u.next, shape, u.f.Node.Limits)
+	if err != nil {
+		return nil, err
+	}
+	change.Stage = func(ctx context.Context, b store.Batch) error {
+		fenced := publish.Fenced(b)
+		clear(u.added)
+		for _, r := range u.regions {
+			how := engine.Writing{Batch: b, Valid: r.valid, KeepFill: fenced, FirstAlone: fenced}
+			if err := u.write(ctx, u.next, r.box, how); err != nil {
+				return err
+			}
+		}
+		return u.settle(ctx)
+	}
+	return change, nil
+}
+
+// settle confirms what was read, and stores the origin of the next document.
+func (u *update) settle(ctx context.Context) error {
+	o, err := u.nextOrigin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.checkSize(u.f.memory()); err != nil {
+		return err
+	}
+	if err := u.confirm(ctx); err != nil {
+		return err
+	}
+	if u.next.Doc.Format() == 2 {
+		o.Attributes = u.made.Attributes // others are set later
+	}
+	return putOrigin(ctx, u.f.at, o, u.f.Node.Durability)
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rechunk
+
+import (
+	"context"
+	"errors"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/blocks"
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/store"
+)
+
+// Plan says what a rechunk would do. It is a prediction: writers may change the array
+// before it is done.
+type Plan struct {
+	// Request is what is wanted.
+	Request Request
+	// Operation is the name of the command: "compact", "regularize", "rechunk", "drop" or
+	// "insert".
+	Operation string
+	// Fingerprint identifies the request.
+	Fingerprint string
+	// State identifies what the plan was made from.
+	State State
+	// Grid is the chunk grid that the array gets.
+	Grid *grid.Grid
+	// Changes is false if the array has that grid and those codecs already.
+	Changes bool
+	// Strategy is "namespace-flip" if all chunks are stored under other keys, "metadata"
+	// if the stored chunks fit already, "copy-publish" for a new array, and "append" if
+	// an array that follows another one only grows.
+	Strategy string
+	// Policy says how the stored growth policy will change, see [Report.Policy].
+	Policy string
+	// Guarantee is what readers see that opened the array before: "atomic", the old array
+	// or the new one.
+	Guarantee string
+	// Sources is the number of stored chunks, and BytesStored is their size, if the
+	// listing knows it.
+	Sources, BytesStored int64
+	// Counts are what will be staged. Chunks that turn out to have only the fill value
+	// count as encoded. BytesLinked is 0: which bytes are shared turns out when they are.
+	// Of shards, BytesCopied include the indexes, which are not copied.
+	Counts
+	// Links says that the store can share bytes between keys.
+	Links bool
+	// BytesArranged are those of BytesCopied that are put together, and never linked.
+	BytesArranged int64
+	// Requests are those for chunks, scratch and records. The few for documents, claims
+	// and locks are not counted.
+	Requests Requests
+	// BytesRead are the encoded bytes that are read, and the bytes of scratch. Of shards
+	// and of chunks that are not compressed, less may be read.
+	BytesRead int64
+	// Memory is the most bytes that are held at once.
+	Memory int64
+	// Space is the room that the result takes in the store.
+	Space Space
+	// Stages are what can be executed with [Stage], one after the other. There are none
+	// if only the document changes.
+	Stages []PlanStage
+	// Blocked is why [Do] would fail now: all chunk keys are in use ([ErrNoKeys]). It is
+	// nil if there are free ones, or Do frees some first ([Options.Grace]).
+	Blocked error
+	// Dropped are stored chunks that the new grid no longer has, because a [Removal]
+	// takes all of their planes out. BytesDropped is their size, if the listing knows it.
+	Dropped, BytesDropped int64
+}
+
+// atomic is the value of [Plan.Guarantee].
+const atomic = "atomic"
+
+// The values of [Plan.Strategy].
+const (
+	copies   = "copy-publish"
+	flips    = "namespace-flip"
+	relabels = "metadata"
+	appends  = "append"
+)
+
+// Requests counts requests to a store.
+type Requests struct {
+	Get  int64 // reads of values, of ranges of them, and of the indexes of shards
+	Head int64 // of versions
+	Put  int64 // also deletions in place of chunks that turn out to have only the fill value
+	Copy int64 // values that the store copies, links or assembles
+	List int64 // pages of 1000 values, about: some stores list every directory
+}
+
+// PlanStage is one stage of a plan.
+type PlanStage struct {
+	// Name is "scratch" if the stage makes scratch objects, and "stage" if it makes
+	// chunks of the new grid.
+	Name string
+	// Tasks is the number of blocks, each of which is a task.
+	Tasks int64
+}
+
+// NewPlan predicts what [Do] would do. It lists the stored chunks, and changes nothing.
+// The array need not be open for writing.
+func NewPlan(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Plan, error) {
+	s, err := newSession(a, r, opt)
+	if err != nil {
+		return nil, s.Fail(r.operation(), err)
+	}
+	p, err := s.plan(ctx)
+	return p, s.Fail(r.operation(), err)
+}
+
+// Needed reports whether a rechunk would change an array. It reads the document and
+// lists nothing. A new array ([Options.Into]) is always needed, and so is what a
+// [Removal] or an [Insertion] does.
+func Needed(ctx context.Context, a *zarr.Array, r Request, opt *Options) (bool, error) {
+	s, err := newSession(a, r, opt)
+	if err != nil || s.into != nil {
+		return true, s.Fail(r.operation(), err)
+	}
+	old, err := s.Fresh(ctx)
+	if err != nil {
+		return true, s.Fail(r.operation(), err)
+	}
+	t, err := s.target(old)
+	return t != nil, s.Fail(r.operation(), err)
+}
+
+func (s *session) plan(ctx context.Context) (*Plan, error) {
+	old, err := s.Fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.identify(ctx); err != nil {
+		return nil, err
+	}
+	p := &Plan{Request: bare(s.request), Operation: s.request.operation(), Grid: old.Grid, Strategy: relabels, Guarantee: atomic, Space: Space{Free: -1}}
+	if p.Fingerprint, err = s.fingerprint(); err != nil {
+		return nil, err
+	}
+	if err := s.unmoved(ctx); err != nil {
+		return nil, err
+	}
+	if p.State, err = s.planState(ctx, old); err != nil {
+		return nil, err
+	}
+	if s.into != nil {
+		if err := s.checkPlace(ctx, old.Doc); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.planAs(ctx); err != nil {
+		return nil, err
+	}
+	w, err := s.workWith(old, old.Engine.Keys)
+	if err != nil || w == nil {
+		return p, err
+	}
+	p.Changes, p.Grid, p.Policy = true, w.next.Grid, w.policy
+	if w.stays() {
+		return p, nil
+	}
+	return p, s.predict(ctx, old, w, p)
+}
+
+// predict fills in a plan that stages chunks.
+func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *Plan) error {
+	p.Strategy, p.Memory = flips, s.memory()
+	// Nothing is staged, so any free keys will do.
+	keys, err := s.likelyKeys(ctx, old, p.Fingerprint)
+	if s.into != nil {
+		p.Strategy = copies
+		keys, err = s.keysThere(old)
+	} else if errors.Is(err, ErrNoKeys) {
+		if list := keysFor(old.Engine.Keys, old.Grid.Rank(), old.Doc.Format()); len(list) > 0 {
+			free, vacuumErr := s.willFree(ctx, old)
+			if keys = list[0]; !free {
+				p.Blocked = err
+			}
+			err = vacuumErr
+		}
+	}
+	if err != nil {
+		return err
+	}
+	s.claim = &lineage.Claim{ID: newID(), Keys: keys}
+	plan, err := w.layout()
+	if err != nil {
+		return err
+	}
+	if w.single { // as in layout
+		size := int64(w.Target.Engine.Size)
+		p.Memory = max(p.Memory, product(2, max(largest(w.SourceUnits(), size), largest(w.Target.Grid, size))))
+	}
+	if w.sources, err = staging.List(ctx, w.Source); err != nil {
+		return err
+	}
+	if w.wanted, err = w.Wanted(w.sources); err != nil {
+		return err
+	}
+	p.State.addChunks(w.sources)
+	p.Sources, p.BytesStored = int64(w.sources.Len()), w.sources.Bytes
+	p.Dropped, p.BytesDropped = w.Untaken(w.sources)
+	if s.into == nil {
+		_, p.Links = store.As[store.Cloner](s.at.Store)
+	}
+	if err := w.predictStages(p, plan); err != nil {
+		return err
+	}
+	p.Space = w.space(w.Source, p)
+	return nil
+}
+
+// predictStages adds the stages of a plan.
+func (w *work) predictStages(p *Plan, plan *blocks.Plan) error {
+	list := make([][]int64, len(w.wanted))
+	for i, n := range w.wanted {
+		list[i] = w.Index(n)
+	}
+	levels, err := w.scratch(plan)
+	if err != nil {
+		return err
+	}
+	lists := &listing{source: pages(w.sources.Len()), target: pages(0)}
+	var from *staging.Scratch
+	for _, l := range levels {
+		wanted, err := l.Wanted(w.sources)
+		if err != nil {
+			return err
+		}
+		q := &staging.Predictor{Job: l.Job, Sources: w.sources, From: from, To: l.Scratch}
+		for _, n := range wanted {
+			if err := q.Task(boxAt(l.Index(n))); err != nil {
+				return err
+			}
+		}
+		tasks, _ := l.Target.Grid.NumChunks()
+		p.add(q, PlanStage{"scratch", tasks})
+		lists.scratch(len(wanted))
+		from = l.Scratch
+	}
+	q := &staging.Predictor{Job: w.Job, Sources: w.sources, From: from}
+	for _, box := range w.parts(last(plan), list) {
+		if err := q.Task(box); err != nil {
+			return err
+		}
+	}
+	tasks, _ := last(plan).NumChunks()
+	p.add(q, PlanStage{"stage", tasks})
+	lists.last(len(list))
+	p.Requests.List = lists.pages
+	return nil
+}
+
+// add adds a stage.
+func (p *Plan) add(q *staging.Predictor, stage PlanStage) {
+	p.Stages = append(p.Stages, stage)
+	p.Counts.Add(Counts(q.Counts))
+	requests := staging.Requests(p.Requests)
+	requests.Add(q.Requests)
+	p.Requests = Requests(requests)
+	p.BytesRead += q.BytesRead
+	p.BytesArranged += q.BytesArranged
+}

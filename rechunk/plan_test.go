@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rechunk_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+)
+
+// meter counts the requests that a plan predicts.
+type meter struct {
+	*memstore.Store
+	mu   sync.Mutex
+	took rechunk.Requests
+	read int64 // bytes
+}
+
+// count adds to a number if key is that of a chunk, of scratch or of a record.
+func (m *meter) count(key store.Key, n *int64, by int64) {
+	name := key.String()
+	if strings.Contains(name, "zarr.json") || strings.Contains(name, "__varve") &&
+		!strings.Contains(name, "/scratch/") && !strings.Contains(name, "/rechunk/") ||
+		strings.HasSuffix(name, "running.json") {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	*n += by
+}
+
+func (m *meter) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	m.count(key, &m.took.Get, 1)
+	out, info, err := m.Store.Get(ctx, key, q, dst)
+	m.count(key, &m.read, int64(len(out)-len(dst)))
+	return out, info, err
+}
+
+func (m *meter) Open(ctx context.Context, key store.Key) (store.Object, error) {
+	o, err := m.Store.Open(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &metered{o, m, key}, nil
+}
+
+// metered counts reads of an object.
+type metered struct {
+	store.Object
+	m   *meter
+	key store.Key
+}
+
+func (o *metered) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, error) {
+	o.m.count(o.key, &o.m.took.Get, 1)
+	out, err := o.Object.Read(ctx, q, dst)
+	o.m.count(o.key, &o.m.read, int64(len(out)-len(dst)))
+	return out, err
+}
+
+func (m *meter) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	m.count(key, &m.took.Head, 1)
+	return m.Store.Stat(ctx, key)
+}
+
+func (m *meter) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
+	m.count(key, &m.took.Put, 1)
+	return m.Store.Put(ctx, key, value, d)
+}
+
+func (m *meter) Clone(ctx context.Context, key, source store.Key, from store.Version, d store.Durability) (store.Cloned, error) {
+	m.count(key, &m.took.Copy, 1)
+	return m.Store.Clone(ctx, key, source, from, d)
+}
+
+func (m *meter) Assemble(ctx context.Context, key store.Key, parts []store.Part, d store.Durability) (store.Version, error) {
+	m.count(key, &m.took.Copy, 1)
+	return m.Store.Assemble(ctx, key, parts, d)
+}
+
+func (m *meter) Batch(context.Context, store.Durability) (store.Batch, error) {
+	return meteredBatch{m}, nil
+}
+
+// meteredBatch counts deletions, too: those are in place of chunks that have only the
+// fill value.
+type meteredBatch struct{ m *meter }
+
+func (b meteredBatch) Put(ctx context.Context, key store.Key, value []byte) error {
+	_, err := b.m.Put(ctx, key, value, store.Flush)
+	return err
+}
+
+func (b meteredBatch) Delete(ctx context.Context, key store.Key) error {
+	b.m.count(key, &b.m.took.Put, 1)
+	return b.m.Store.Delete(ctx, key)
+}
+func (b meteredBatch) Commit(context.Context) error { return nil }
+func (b meteredBatch) Discard()                     {}
+
+// reset begins to count anew.
+func (m *meter) reset() { m.took, m.read = rechunk.Requests{}, 0 }
+
+// TestPlanIsExecuted compares plans with what is done.
+func TestPlanIsExecuted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &meter{Store: memstore.New()}
+		shape := []int64{rapid.Int64Range(20, 60).Draw(t, "rows"), rapid.Int64Range(20, 60).Draw(t, "columns")}
+		rows, columns := rapid.Int64Range(1, 8).Draw(t, "from"), rapid.Int64Range(1, 60).Draw(t, "from")
+		kind, memory := rapid.IntRange(0, 3).Draw(t, "request"), 16*4*rapid.Int64Range(15, 300).Draw(t, "elements of a block")
+		switch kind {
+		case 0: // merge what fits
+			memory = 16 * 4 * 4000
+		case 3: // from rows to columns, in stages
+			rows, columns, memory = 1, 60, 16*4*70
+		}
+		from := []grid.Cut{grid.Every(rows), grid.Every(columns)}
+		a, err := zarr.At(m, "a").CreateArray(t.Context(), zarr.Spec{Type: dtype.Int32, Shape: shape, Chunks: from, Codecs: fixture.Packed()}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &transposed{store: m, array: a, shape: shape, data: make([]int32, shape[0]*shape[1]), rand: seeded(t)}
+		for range rapid.IntRange(1, 3).Draw(t, "writes") {
+			x.write(t)
+		}
+		cuts := rechunk.Cuts{grid.Every(rapid.Int64Range(1, 60).Draw(t, "to")), grid.Every(rapid.Int64Range(1, 8).Draw(t, "to"))}
+		request := rechunk.Request(rechunk.Rechunking{Chunks: cuts})
+		switch kind {
+		case 3:
+			request = rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(60), grid.Every(1)}}
+		case 0:
+			request = rechunk.Compaction{UpTo: rapid.Int64Range(1, 60).Draw(t, "merged"), LeaveTail: 2}
+		case 1:
+			request = rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(8 * rows), grid.Every(2 * columns)}, Inner: rechunk.Cuts(from)}
+		}
+		opt := rechunk.Options{Memory: memory}.PlanStages(1)
+		plan, err := rechunk.NewPlan(t.Context(), a, request, opt)
+		if err != nil {
+			if !errors.Is(err, zarr.ErrLimit) {
+				t.Fatal(err)
+			}
+			return // a chunk exceeds the memory
+		}
+		m.reset()
+		report, err := rechunk.Do(t.Context(), a, request, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		did := report.Staged
+		// Chunks that turned out to have only the fill value.
+		did.Encoded, did.Dropped = did.Encoded+did.Dropped, 0
+		// Which bytes are shared turns out when they are.
+		did.BytesCopied, did.BytesLinked = did.BytesCopied+did.BytesLinked, 0
+		if did != plan.Counts {
+			t.Fatalf("did  %+v\nplan %+v", did, plan.Counts)
+		}
+		plan.Requests.List = 0 // an estimate
+		if m.took != plan.Requests {
+			t.Fatalf("took %+v\nplan %+v", m.took, plan.Requests)
+		}
+		if m.read != plan.BytesRead {
+			t.Fatalf("read %d\nplan %d", m.read, plan.BytesRead)
+		}
+		planned.Add(did)
+		x.check(t, a)
+	})
+	if t.Failed() {
+		return
+	}
+	if min(planned.Cloned, planned.Arranged, planned.Encoded, planned.Scratch) == 0 {
+		t.Errorf("a way of staging was never taken: %+v", planned)
+	}
+}
+
+var planned rechunk.Counts
+
+// TestPlanSparse plans for an array with far more chunks than can be visited, of which
+// few are stored, and rechunks one with many.
+func TestPlanSparse(t *testing.T) {
+	for _, c := range []struct {
+		rows, tall int64
+		do         bool
+	}{{1e15, 1e9, false}, {1e8, 1e4, true}} {
+		a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), zarr.Spec{
+			Type: dtype.Int8, Shape: []int64{c.rows, 4}, Chunks: []grid.Cut{grid.Every(1), grid.Every(4)}, Codecs: fixture.Packed(),
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range []int64{7, c.rows - 1} {
+			if err := zarr.Write(t.Context(), a, grid.Box{{Start: row, Stop: row + 1}, {Stop: 4}}, []int8{1, 2, 3, 4}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		request := rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(c.tall), grid.Every(1)}}
+		plan, err := rechunk.NewPlan(t.Context(), a, request, nil)
+		if err != nil || plan.Encoded != 8 {
+			t.Fatalf("%+v (%v)", plan, err)
+		}
+		if !c.do {
+			continue
+		}
+		if _, err := rechunk.Do(t.Context(), a, request, nil); err != nil {
+			t.Fatal(err)
+		}
+		got, err := zarr.Read[int8](t.Context(), a, grid.Box{{Start: 6, Stop: 9}, {Stop: 4}})
+		if want := []int8{0, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0}; err != nil || !slices.Equal(got.Data, want) {
+			t.Errorf("%v (%v)", got.Data, err)
+		}
+	}
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rechunk
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/likeness"
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/metadata"
+)
+
+// policies says what becomes of the growth policy that is stored with an array (the
+// attribute rewrite.GrowthAttribute) when its grid changes from was to is. Appends would
+// be refused by a policy that the new grid contradicts, or would cut the new elements as
+// nobody wants them any more.
+type policies struct {
+	was, is *snapshot.Array
+	// keeps is set if the request does not say how elements are to be cut: chunks are
+	// merged, or a range is dropped or inserted. Then the policy says how new elements
+	// arrive, such as by the day, and later ones are merged as these were.
+	keeps bool
+	// calendar is the policy that the new chunks follow, such as calendar:year, or "".
+	calendar string
+	// moved are the edges that the request moves.
+	moved shift
+}
+
+// edit returns attributes with the policy that fits the new grid, and says what it has
+// changed, or "".
+func (p *policies) edit(attributes []byte) (edited []byte, note string, err error) {
+	raw, found, err := metadata.Attribute(attributes, own.Growth)
+	if err != nil || !found {
+		return attributes, "", nil // attributes that are null
+	}
+	var stored struct {
+		Policy string          `json:"policy"`
+		Axis   json.RawMessage `json:"axis"`
+	}
+	if json.Unmarshal(raw, &stored) != nil {
+		return attributes, "", nil // appends report it
+	}
+	axis, ok := axisOf(p.is.Doc, string(stored.Axis))
+	if !ok {
+		return attributes, "", nil
+	}
+	policy := p.fate(axis, stored.Policy)
+	switch policy {
+	case stored.Policy:
+		if axis != p.moved.axis {
+			return attributes, "", nil
+		}
+		raw, note, err = p.moved.restart(raw)
+		switch {
+		case err != nil || note == "":
+			return attributes, "", err
+		case raw == nil:
+			edited, err = metadata.UnsetAttribute(attributes, own.Growth)
+		default:
+			edited, err = metadata.SetAttribute(attributes, own.Growth, raw)
+		}
+		return edited, note, err
+	case "":
+		edited, err = metadata.UnsetAttribute(attributes, own.Growth)
+		return edited, fmt.Sprintf("attribute %s, %.80s, is removed: the new chunks do not follow it", own.Growth, stored.Policy), err
+	}
+	text, err := json.Marshal(policy)
+	if err == nil {
+		raw, err = metadata.SetAttribute(raw, "policy", text)
+	}
+	if err == nil {
+		edited, err = metadata.SetAttribute(attributes, own.Growth, raw)
+	}
+	return edited, fmt.Sprintf("attribute %s, %.80s, is now %s, which the new chunks follow", own.Growth, stored.Policy, policy), err
+}
+
+// policies returns what becomes of the stored policy by this rechunk.
+func (s *session) policies(was, is *snapshot.Array) (*policies, error) {
+	p := &policies{was: was, is: is, keeps: true}
+	if r, ok := bare(s.request).(shifts); ok {
+		var err error
+		if p.moved, err = r.shift(was); err != nil {
+			return nil, err
+		}
+	}
+	switch r := bare(s.request).(type) {
+	case Regularization:
+		p.keeps = false
+	case Rechunking:
+		p.keeps, p.calendar = false, r.Calendar
+	}
+	return p, nil
+}
+
+// fitPolicy gives the new document the policy that fits it.
+func (p *policies) fitPolicy() (note string, err error) {
+	edited, note, err := p.edit(p.is.Doc.Attributes)
+	if err != nil || note == "" {
+		return "", err
+	}
+	p.is.Doc, err = p.is.Doc.WithAttributes(edited)
+	return note, err
+}
+
+// fitAttributes publishes the policy that fits the new grid, in format 2, where
+// attributes have a document of their own. It comes before the new grid. If that is not
+// published, nothing is lost: no array of format 2 can follow such a policy.
+func (s *session) fitAttributes(ctx context.Context) error {
+	if s.Node.Format() != 2 || s.into != nil {
+		return nil
+	}
+	old, err := s.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := s.workWith(old, old.Engine.Keys)
+	if err != nil || w == nil {
+		return err
+	}
+	return w.fitAttributes(ctx)
+}
+
+func (w *work) fitAttributes(ctx context.Context) error {
+	if w.policy == "" || w.next.Doc.Format() != 2 || w.into != nil {
+		return nil
+	}
+	w.report.Policy = w.policy
+	return w.SetAttributes(ctx, func(object []byte) ([]byte, error) {
+		p, err := w.policies(w.old, w.next)
+		if err != nil {
+			return nil, err
+		}
+		edited, _, err := p.edit(object)
+		return edited, err
+	})
+}
+
+// axisOf returns the axis that a policy is for: a number or a name, 0 if it says nothing.
+func axisOf(doc *metadata.Array, text string) (int, bool) {
+	text = strings.Trim(text, `"`)
+	if text == "" {
+		text = "0"
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		n = slices.IndexFunc(doc.DimensionNames, func(name *string) bool { return name != nil && *name == text })
+	}
+	return n, n >= 0 && n < len(doc.Shape)
+}
+
+// fate returns the policy after the change: the same one, another one, or "" for none.
+func (p *policies) fate(axis int, policy string) string {
+	was, is := p.was.Grid.Axis(axis), p.is.Grid.Axis(axis)
+	g, err := grid.ParseGrowth(policy)
+	byCalendar := errors.Is(err, grid.ErrCalendar)
+	switch {
+	case err != nil && !byCalendar, // appends report it
+		was.Equal(is) && slices.EqualFunc(p.was.Doc.Codecs, p.is.Doc.Codecs, metadata.Extension.Equal),
+		!byCalendar && g.KeepsRegular():
+		return policy
+	case is.IsRegular():
+		return "" // chunks of one length follow the extent, whatever a policy says
+	case p.keeps:
+		if !byCalendar && contradicts(was, is, g) {
+			return ""
+		}
+		return policy
+	case byCalendar:
+		return p.calendar
+	case strings.HasPrefix(policy, "fixed:"):
+		n := length(is)
+		switch {
+		case n == 0:
+			return ""
+		case grid.Fixed(n).String() == g.String():
+			return policy
+		}
+		return grid.Fixed(n).String()
+	}
+	if follows(is, g) {
+		return policy
+	}
+	return ""
+}
+
+// contradicts reports whether a policy no longer permits growth that it permitted.
+func contradicts(was, is grid.Axis, g grid.Growth) bool {
+	_, before := was.Grown(was.Extent()+1, g)
+	_, after := is.Grown(is.Extent()+1, g)
+	return before == nil && after != nil
+}
+
+// length returns the length that all chunks of an axis have, except for a shorter last
+// one. It returns 0 if they differ, or if there is only one.
+func length(a grid.Axis) int64 {
+	runs := slices.Collect(a.Edges())
+	switch n := a.Cells(); {
+	case n < 2, len(runs) > 2:
+		return 0
+	case len(runs) == 2 && (runs[1].Count > 1 || runs[1].Length > runs[0].Length):
+		return 0
+	}
+	return runs[0].Length
+}
+
+// follows reports whether a policy would have cut an axis as it is.
+func follows(a grid.Axis, g grid.Growth) bool {
+	empty, err := grid.NewAxis(0, grid.Edges())
+	if err != nil {
+		return false
+	}
+	would, err := empty.Grown(a.Extent(), g)
+	return err == nil && slices.Equal(slices.Collect(would.Edges()), slices.Collect(a.Edges()))
+}
+
+// growthOf returns the stored growth policy among attributes, or nil.
+func growthOf(attributes []byte) json.RawMessage {
+	raw, found, err := metadata.Attribute(attributes, own.Growth)
+	var text bytes.Buffer
+	if err != nil || !found || json.Compact(&text, raw) != nil {
+		return nil
+	}
+	return text.Bytes()
+}
+
+// reverted returns attributes with the growth policy that a reverted rechunking has
+// changed, unless it was changed again since. Then it must fit the grid.
+func (p *policies) reverted(attributes []byte, last *lineage.Record) ([]byte, error) {
+	if !likeness.Same(growthOf(attributes), last.GrowthAfter) {
+		edited, _, err := p.edit(attributes)
+		if err != nil {
+			return nil, err
+		}
+		return revertedStart(edited, last.GrowthBefore, last.GrowthAfter)
+	}
+	switch {
+	case likeness.Same(last.GrowthBefore, last.GrowthAfter):
+		return attributes, nil
+	case last.GrowthBefore == nil:
+		return metadata.UnsetAttribute(attributes, own.Growth)
+	}
+	return metadata.SetAttribute(attributes, own.Growth, last.GrowthBefore)
+}

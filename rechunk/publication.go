@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rechunk
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// completePublished takes the steps that a process has not taken because it crashed after
+// it had published: it begins the grace, and drops the claim.
+func (s *session) completePublished(ctx context.Context, old *snapshot.Array) error {
+	c, err := s.claimed(ctx, "")
+	if err != nil || c == nil || !sameKeys(c.Keys, old.Engine.Keys, old.Grid.Rank()) {
+		return err
+	}
+	if !s.mayResume(c) {
+		return nil // its process may still run, and will do it
+	}
+	records, err := s.at.Records(ctx)
+	if err != nil {
+		return err
+	}
+	if c.InPlace && !isPublished(records, c, old) {
+		return nil
+	}
+	for _, r := range records {
+		if r.ID != c.ID {
+			continue
+		}
+		if err := s.at.BeginGrace(ctx, r, s.Node.Durability); err != nil {
+			return err
+		}
+	}
+	// The claim tells that this request was done, so it goes last.
+	if err := removeOwn(ctx, s.at, c.ID); err != nil {
+		return err
+	}
+	return s.at.Drop(ctx, c)
+}
+
+// relabel changes only the document, if the stored chunks fit the new grid already. It
+// reports whether nothing else is to be done.
+func (s *session) relabel(ctx context.Context, old *snapshot.Array) (done bool, err error) {
+	fits := func(old *snapshot.Array) (*work, error) {
+		w, err := s.workWith(old, old.Engine.Keys)
+		if w == nil || err != nil || !w.stays() {
+			return nil, err
+		}
+		return w, nil
+	}
+	w, err := fits(old)
+	if w == nil || err != nil {
+		return false, err
+	}
+	if err := w.fitAttributes(ctx); err != nil {
+		return false, err
+	}
+	lock, err := s.Lock.Exclude(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer lock.Release()
+	err = s.Update(ctx, s.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		w, err := fits(old)
+		if done = w != nil; err != nil || w == nil {
+			return nil, nil, err
+		}
+		raw, err := w.document()
+		s.report.Policy = w.policy
+		return &publish.Change{Document: raw}, w.next, err
+	})
+	s.report.Changed = done && err == nil
+	return done, err
+}
+
+// errAgain is the conflict of a comparison that found too much to stage under the lock.
+var errAgain = fmt.Errorf("%w: chunks were written meanwhile", zarr.ErrConflict)
+
+// errLost is the error of a rechunk whose claim is gone.
+var errLost error = final("another process has given this rechunk up")
+
+// checkClaim returns an error if the claim is not that of this session any more.
+func (s *session) checkClaim(ctx context.Context) error {
+	c, err := s.at.Claim(ctx)
+	if err == nil && (c == nil || !c.SameHolder(s.claim)) {
+		err = errLost
+	}
+	return err
+}
+
+// publish compares what is staged with what is stored, and publishes the new document.
+func (s *session) publish(ctx context.Context) error {
+	if err := s.fitAttributes(ctx); err != nil {
+		return err
+	}
+	lock, err := s.Lock.Exclude(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if err := s.Update(ctx, s.Node.Node, s.publication); err != nil {
+		return err
+	}
+	if err := s.stillOurs(ctx); err != nil {
+		return err
+	}
+	return s.finish(ctx)
+}
+
+// stillOurs returns an error if this rechunk has published nothing because another
+// process has given it up and published a grid that needs no change by this request.
+func (s *session) stillOurs(ctx context.Context) error {
+	if s.lineage != nil {
+		return nil
+	}
+	return s.checkClaim(ctx)
+}
+
+// publication returns the change that publishes the new document.
+func (s *session) publication(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+	s.lineage = nil // the record of an attempt that was not published
+	w, err := s.work(old)
+	if err != nil || w == nil {
+		return nil, nil, err
+	}
+	raw, err := w.document()
+	if err != nil {
+		return nil, nil, err
+	}
+	s.report.Policy = cmp.Or(s.report.Policy, w.policy)
+	if w.moves() {
+		w.next.Numbering = new(snapshot.Numbering)
+	}
+	stage := func(ctx context.Context, _ store.Batch) error { return w.settle(ctx, old.Doc) }
+	return &publish.Change{Document: raw, Warn: true, Stage: stage}, w.next, nil
+}
+
+// fewStale is the number of chunks that are staged under the lock. More are staged again
+// outside of it, unless that was tried several times.
+const fewStale = 64
+
+// settle stages what has changed, and stores the record of the rechunk.
+func (w *work) settle(ctx context.Context, old *metadata.Array) error {
+	return w.stageChanged(ctx, w.list, func(ctx context.Context) error {
+		if err := w.held(ctx); err != nil {
+			return err
+		}
+		if err := w.clear(ctx); err != nil {
+			return err
+		}
+		return w.putLineage(ctx, old)
+	})
+}
+
+// stageChanged stages what has changed until nothing has, and then calls done. It runs
+// after writers were warned, so a chunk that is stored after the last comparison is
+// written again by its writer. list lists what is stored now.
+func (w *work) stageChanged(ctx context.Context, list, done func(context.Context) error) error {
+	// Another process may have taken the claim, to resume or to abandon it. After the
+	// warning, it cannot do so unnoticed: it changes the document, too.
+	if err := w.checkClaim(ctx); err != nil {
+		return err
+	}
+	for range mostRounds {
+		if err := list(ctx); err != nil {
+			return err
+		}
+		stale, err := w.stale()
+		if err != nil {
+			return err
+		}
+		if len(stale) > fewStale && w.report.Again < mostRounds/2 {
+			return errAgain
+		}
+		if len(stale) == 0 {
+			return done(ctx)
+		}
+		if err := w.stageEach(ctx, stale); err != nil {
+			return err
+		}
+	}
+	return errAgain
+}
+
+// clear deletes staged chunks to which nothing belongs any more.
+func (w *work) clear(ctx context.Context) error {
+	return publish.Batch(ctx, w.at.Store, w.Node.Durability, func(ctx context.Context, b store.Batch) error {
+		for index := range w.Left(w.wanted, w.targets) {
+			if err := b.Delete(ctx, w.Target.Engine.Key(index)); err != nil {
+				return err
+			}
+		}
+		// The array has shrunk since they were staged.
+		for _, index := range w.targets.Beyond {
+			if err := b.Delete(ctx, w.Target.Engine.Key(index)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// putLineage stores the record of the rechunk, before the document is published.
+func (w *work) putLineage(ctx context.Context, old *metadata.Array) error {
+	// Also those of a process that has crashed, and whose work this one has resumed.
+	if err := w.forgetAttempts(ctx); err != nil {
+		return err
+	}
+	r, err := lineage.NewRecord(w.claim.ID, w.claim.Operation, old, w.next.Doc, w.Node.Limits)
+	if err != nil {
+		return err
+	}
+	r.By, r.Moved, r.Batch = holder(w.claim.Operation), w.move.Segments != nil, w.Batch
+	r.GrowthBefore, r.GrowthAfter = growthOf(old.Attributes), growthOf(w.next.Doc.Attributes)
+	if err := w.at.Put(ctx, r, w.Node.Durability); err != nil {
+		return err
+	}
+	w.session.lineage = r
+	// Revert compares with these.
+	return w.at.PutChunks(ctx, r, staging.AppendRecords(nil, w.targets.Records()), w.Node.Durability)
+}
+
+// forgetAttempts removes the records of attempts that were not published.
+func (s *session) forgetAttempts(ctx context.Context) error {
+	records, err := s.at.Records(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if r.ID == s.claim.ID {
+			if err := s.at.Remove(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	s.lineage = nil
+	return nil
+}
+
+// finish begins the grace of the superseded grid, and drops the claim and its records. A
+// crash in here leaves them to [Vacuum].
+func (s *session) finish(ctx context.Context) error {
+	ctx = store.Finishing(ctx)
+	s.report.Changed = s.lineage != nil
+	if s.lineage != nil {
+		if err := s.at.BeginGrace(ctx, s.lineage, s.Node.Durability); err != nil {
+			return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)
+		}
+	}
+	err := removeOwn(ctx, s.at, s.claim.ID)
+	if err == nil {
+		err = s.drop(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)
+	}
+	return nil
+}

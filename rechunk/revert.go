@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rechunk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/store"
+)
+
+// ErrNoRevert means that the grid before the last rechunk cannot be published again.
+var ErrNoRevert error = final("the grid before cannot be published again")
+
+// Revert publishes the grid again that the array had before its last rechunk. That is
+// possible as long as nothing was written since, and as long as [Vacuum] has not deleted
+// the old chunks; otherwise the error wraps [ErrNoRevert]. Attributes stay as they are,
+// but a stored growth policy that the rechunk has changed comes back.
+func Revert(ctx context.Context, a *zarr.Array) error {
+	s := newSessionIn(a, nil)
+	err := s.writable()
+	if err == nil {
+		err = s.alone(ctx, s.revert)
+	}
+	return s.Fail("revert", err)
+}
+
+// reverting is the operation of a record that [Revert] makes.
+const reverting = "revert"
+
+func (s *session) revert(ctx context.Context) error {
+	if err := s.unclaimed(ctx); err != nil {
+		return err
+	}
+	lock, err := s.Lock.Exclude(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if err := s.Update(ctx, s.Node.Node, s.reversion(ctx)); err != nil {
+		return err
+	}
+	return s.at.BeginGrace(store.Finishing(ctx), s.lineage, s.Node.Durability)
+}
+
+// unclaimed returns an error if a rechunk of the array is not finished.
+func (s *session) unclaimed(ctx context.Context) error {
+	c, err := s.at.Claim(ctx)
+	if err != nil || c == nil {
+		return err
+	}
+	return isClaimed(c)
+}
+
+// errNoFormer means that no grid but the present one is stored. Whoever reads that fears
+// for the elements, so it says that they are all there.
+var errNoFormer = fmt.Errorf("%w: there is no rechunk to revert, or its former grid has been removed by a vacuum; "+
+	"nothing is lost, the present grid has all elements, and a rechunk gives them any other grid", ErrNoRevert)
+
+// reversion returns the change that publishes the grid before again. The record of that
+// is in s.lineage once it is stored.
+func (s *session) reversion(ctx context.Context) changer {
+	return func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		last, err := s.lastRecord(ctx, old)
+		if err == nil && s.undoes != "" && last.Batch != s.undoes {
+			err = fmt.Errorf("%w: another rechunk was published meanwhile", ErrNoRevert)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		next, err := s.before(old, last)
+		if err != nil {
+			return nil, nil, err
+		}
+		if last.Moved {
+			next.Numbering = new(snapshot.Numbering)
+		}
+		raw, err := next.Doc.Marshal(s.Node.Limits)
+		if err != nil {
+			return nil, nil, err
+		}
+		stage := func(ctx context.Context, _ store.Batch) error {
+			if err := s.checkUnchanged(ctx, old, last); err != nil {
+				return err
+			}
+			if s.lineage != nil { // of an attempt that was not published
+				if err := s.at.Remove(ctx, s.lineage); err != nil {
+					return err
+				}
+				s.lineage = nil
+			}
+			made, err := lineage.NewRecord(newID(), reverting, old.Doc, next.Doc, s.Node.Limits)
+			if err != nil {
+				return err
+			}
+			made.GrowthBefore, made.GrowthAfter = growthOf(old.Doc.Attributes), growthOf(next.Doc.Attributes)
+			made.By, made.Moved, made.Batch = holder(reverting), last.Moved, s.Batch
+			s.lineage = made
+			return s.at.Put(ctx, made, s.Node.Durability)
+		}
+		return &publish.Change{Document: raw, Warn: true, Stage: stage}, next, nil
+	}
+}
+
+// before returns the array with the grid before the last rechunk.
+func (s *session) before(old *snapshot.Array, last *lineage.Record) (*snapshot.Array, error) {
+	doc, err := last.Superseded().WithAttributes(old.Doc.Attributes)
+	if err != nil {
+		return nil, err
+	}
+	next, err := s.Bind(doc, nil)
+	if err != nil {
+		return nil, err
+	}
+	attributes, err := (&policies{was: old, is: next, keeps: true}).reverted(doc.Attributes, last)
+	if err == nil {
+		next.Doc, err = doc.WithAttributes(attributes)
+	}
+	return next, err
+}
+
+// lastRecord returns the record of the last rechunk.
+func (s *session) lastRecord(ctx context.Context, old *snapshot.Array) (*lineage.Record, error) {
+	records, err := s.at.Records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	chain := lineage.Chain(records, old.Doc)
+	if len(chain) == 0 {
+		return nil, errNoFormer
+	}
+	if chain[0].InPlace {
+		return nil, fmt.Errorf("%w: chunks were replaced in place, so the old ones are gone", ErrNoRevert)
+	}
+	if last := chain[0]; slices.Equal(last.Successor().Shape, old.Doc.Shape) {
+		return last, nil
+	}
+	return nil, fmt.Errorf("%w: the array has another shape since", ErrNoRevert)
+}
+
+// checkUnchanged returns an error if a chunk was written after the rechunk.
+func (s *session) checkUnchanged(ctx context.Context, old *snapshot.Array, last *lineage.Record) error {
+	data, err := s.at.Chunks(ctx, last)
+	if errors.Is(err, fs.ErrNotExist) && last.Operation == reverting {
+		return fmt.Errorf("%w: the last change of the grid was a revert, which is not reverted; repeat what it has undone", ErrNoRevert)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: it is not known what was published", ErrNoRevert)
+	}
+	if err != nil {
+		return err
+	}
+	was, err := staging.ParseRecords(data, old.Grid.Rank())
+	if err != nil {
+		return fmt.Errorf("%w: %s is damaged, so it is not known what was published; the present grid has all elements, and a rechunk gives them any other grid: %w",
+			ErrNoRevert, s.at.ChunksKey(last), err)
+	}
+	now, err := staging.List(ctx, old)
+	if err != nil {
+		return err
+	}
+	changed := len(was) != now.Len()
+	for _, r := range was {
+		if changed = changed || now.Digest(r.Index) != r.Version; changed {
+			return fmt.Errorf("%w: chunks were written since, such as %v", ErrNoRevert, r.Index)
+		}
+	}
+	if changed {
+		return fmt.Errorf("%w: chunks were written since", ErrNoRevert)
+	}
+	return nil
+}

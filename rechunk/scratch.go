@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rechunk
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"sync"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/blocks"
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/store"
+)
+
+// scratchDir is the directory, below that of the array, of the objects between stages.
+const scratchDir = own.Dir + "/scratch/"
+
+// scratchOf returns the directory of the scratch of a rechunk.
+func scratchOf(at lineage.Array, id string) store.Path {
+	return at.Path.MustKey(scratchDir + id + "/-").Dir()
+}
+
+// level is the scratch that one stage writes.
+type level struct {
+	*staging.Scratch
+	dir     store.Path
+	records []staging.Record
+	objects *staging.Table // as listed last
+	wanted  int            // the number of blocks that have elements
+
+	stage, stages int // the number of the stage, from 1 on
+}
+
+// scratch returns the scratch between the stages of a plan.
+func (w *work) scratch(plan *blocks.Plan) ([]*level, error) {
+	list := make([]*level, len(plan.Stages)-1)
+	for k := range list {
+		cut, next := plan.Stages[k].Blocks, plan.Stages[k+1].Blocks
+		name := scratchName(k, w.claim.HasVersion(), cut, next)
+		dir := w.at.Path.MustKey(scratchDir + w.claim.ID + "/" + name + "/-").Dir()
+		s, err := staging.NewScratch(w.Source, w.at.Store, dir, cut, next)
+		if err != nil {
+			return nil, err
+		}
+		list[k] = &level{Scratch: s, dir: dir, stage: k + 1, stages: len(plan.Stages)}
+	}
+	return list, nil
+}
+
+// scratchName names the scratch of a stage. The elements have the byte order of this
+// machine. If the array grows, blocks before its old end keep their index and, mostly,
+// their pieces, so their objects stay: records tell which. They tell it by versions, so
+// in a store without them each layout has a name of its own.
+func scratchName(stage int, versions bool, cut, next *grid.Grid) string {
+	h := sha256.New()
+	h.Write(binary.NativeEndian.AppendUint16(nil, 1))
+	if !versions {
+		fmt.Fprintf(h, " %v %s %v %s", cut.Shape(), cut.AppendConfiguration(nil), next.Shape(), next.AppendConfiguration(nil))
+	}
+	return fmt.Sprintf("%d-%s", stage, hex.EncodeToString(h.Sum(nil)[:8]))
+}
+
+// fewBytes is how many times the bytes of the source the stale chunks may read from it
+// before scratch is made.
+const fewBytes = 2
+
+// readsLittle reports whether making chunks one by one from the source reads at most
+// fewBytes times the source.
+func (w *work) readsLittle(list [][]int64) bool {
+	units, size := w.SourceUnits(), int64(w.Source.Engine.Size)
+	all, read := size, int64(0)
+	for _, n := range w.Source.Grid.Shape() {
+		all = product(all, n)
+	}
+	for _, index := range list {
+		c, ok := w.Target.Grid.Chunk(index)
+		if !ok {
+			continue
+		}
+		n := size
+		for i, in := range c.Box() {
+			first, _, _ := units.Axis(i).Locate(in.Start)
+			last, _, _ := units.Axis(i).Locate(in.Stop - 1)
+			from, _ := units.Axis(i).Cell(first)
+			to, _ := units.Axis(i).Cell(last)
+			n = product(n, to.Start+to.Encoded-from.Start)
+		}
+		if read += n; read < 0 || read/fewBytes > all {
+			return false
+		}
+	}
+	return true
+}
+
+// fill makes the scratch of all stages. It returns that of the last one, and leaves in
+// w.sources the versions that it was made from.
+func (w *work) fill(ctx context.Context, plan *blocks.Plan) (*staging.Reading, error) {
+	levels, err := w.scratch(plan)
+	if err == nil {
+		err = w.load(ctx, levels)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w.complete(ctx, levels, len(levels)-1)
+}
+
+// load reads the records of scratch.
+func (w *work) load(ctx context.Context, levels []*level) (err error) {
+	for _, l := range levels {
+		if l.records, err = loadRecords(ctx, w.at, l.recordsDir(), w.Source.Grid.Rank(), w.memory()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete makes the scratch of stage k, and what that needs.
+func (w *work) complete(ctx context.Context, levels []*level, k int) (*staging.Reading, error) {
+	l := levels[k]
+	for range mostRounds {
+		stale, err := w.staleIn(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		if len(stale) == 0 {
+			return w.reading(l), nil
+		}
+		s := w.stager()
+		s.Job, s.To = l.Job, l.Scratch
+		if k > 0 {
+			if s.From, err = w.complete(ctx, levels, k-1); err != nil {
+				return nil, err
+			}
+		}
+		if err := w.make(ctx, s, l, stale); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errAgain
+}
+
+// reading returns scratch to read from. w.sources has what it was made from.
+func (w *work) reading(l *level) *staging.Reading {
+	return &staging.Reading{Scratch: l.Scratch, Sources: w.sources, Objects: l.objects, Requests: w.requests(), Memory: w.engine()}
+}
+
+// staleIn returns the blocks of a level that must be made, as the source is now.
+func (w *work) staleIn(ctx context.Context, l *level) (stale [][]int64, err error) {
+	if err := w.listSource(ctx); err != nil {
+		return nil, err
+	}
+	if l.objects, err = staging.List(ctx, l.Target); err != nil {
+		return nil, err
+	}
+	wanted, err := l.Wanted(w.sources)
+	if err != nil {
+		return nil, err
+	}
+	l.wanted = len(wanted)
+	// An object whose source chunks have all been erased since is not remade. It has old
+	// elements, which nobody may read.
+	l.objects.Keep(wanted)
+	for index, err := range l.Stale(wanted, w.sources, l.objects, l.Records(l.records)) {
+		if err != nil {
+			return nil, err
+		}
+		stale = append(stale, slices.Clone(index))
+	}
+	return stale, nil
+}
+
+// recordsDir is the directory of the records of a level.
+func (l *level) recordsDir() store.Path { return l.dir.MustKey("records/-").Dir() }
+
+// make makes blocks of a level, and stores their records.
+func (w *work) make(ctx context.Context, s *staging.Stager, l *level, stale [][]int64) error {
+	p := w.progress(l.stage, l.stages, l.wanted, len(stale))
+	var mu sync.Mutex
+	return w.stageAll(ctx, s, boxesAt(stale), func(ctx context.Context, box grid.Box, records []staging.Record) error {
+		if err := w.save(ctx, l.recordsDir(), records); err != nil {
+			return err
+		}
+		p.add(box)
+		mu.Lock()
+		defer mu.Unlock()
+		l.records = append(l.records, records...)
+		return nil
+	})
+}

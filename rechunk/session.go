@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rechunk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/metadata"
+)
+
+// Do rechunks an array, which must be open for writing. The elements stay as they are,
+// except for those that a [Removal] takes out.
+//
+// If another process rechunks the array, the error wraps [ErrClaimed]; if it has ended,
+// the same request goes on with its work, and another one gives that up. If all chunk
+// keys are in use, it wraps [ErrNoKeys]. If writers publish all the time, it wraps
+// [zarr.ErrConflict]. In all these cases nothing has changed for readers.
+func Do(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, error) {
+	s, err := newSession(a, r, opt)
+	if err == nil {
+		err = s.writable()
+	}
+	if err == nil {
+		err = s.runAlone(ctx)
+	}
+	return &s.report, s.Fail(r.operation(), err)
+}
+
+// session is one rechunk.
+type session struct {
+	*access.Array
+	Options
+	request Request
+	into    *destination  // nil in place
+	at      lineage.Array // what is staged
+	claim   *lineage.Claim
+	keeper  *keeper         // of the claim, or nil
+	began   []int64         // the shape of the array when the rechunk began, or nil
+	lineage *lineage.Record // the record that is stored, or nil
+	undoes  string          // the batch that is reverted, or ""
+
+	single bool // a task needs so much memory that only one may run
+	// locked is set if the store has locks, and they show that no other process works.
+	locked bool
+	// avoid are keys to which a process may still write that was given up, or nil.
+	avoid  *metadata.KeyEncoding
+	shares bool // other processes may execute tasks, too
+	staged bool // all stages must be complete already
+	// follows is set if the new array notes what it is made from; see [Follow].
+	follows bool
+
+	mu      sync.Mutex // guards what follows
+	records []staging.Record
+	report  Report
+}
+
+// newSession returns a session with an error about the destination, if any.
+func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
+	s := newSessionIn(a, opt)
+	if k, ok := r.(Rechunking); ok && k.Adapt {
+		s.Bind = s.BindAdapting
+	}
+	if k, ok := r.(Rechunking); ok && k.Region != nil && s.Into == nil {
+		return s, fmt.Errorf("%w: a region becomes a new array (Options.Into)", zarr.ErrInvalidArgument)
+	}
+	if s.request = r; s.Into == nil {
+		return s, nil
+	}
+	if k, ok := r.(Rechunking); ok && k.Region != nil {
+		s.Fresh = s.Unmoved // the region means elements of the array as it was opened
+	}
+	if s.Grace != 0 {
+		return s, fmt.Errorf("%w: a new array supersedes no grid: leave out Options.Into, or Options.Grace", zarr.ErrInvalidArgument)
+	}
+	if s.moves() {
+		return s, fmt.Errorf("%w: copy the array first, and drop or insert there", zarr.ErrUnsupported)
+	}
+	var err error
+	if s.into, err = newDestination(s.Node, s.Into); err == nil {
+		s.at.Store, s.at.Path = s.into.Store, s.into.Path
+	}
+	return s, err
+}
+
+// name returns the name of the operation, for errors.
+func (s *session) name() string {
+	if s.request == nil {
+		return reverting
+	}
+	return s.request.operation()
+}
+
+// newSessionIn returns a session in place.
+func newSessionIn(a *zarr.Array, opt *Options) *session {
+	s := &session{Array: access.Of(a), Options: opt.orZero()}
+	s.at = lineage.Array{Store: s.Node.Store, Path: s.Node.Path, Limits: s.Node.Limits}
+	return s
+}
+
+// writable returns an error if the array must not be changed. A new array is made from
+// any.
+func (s *session) writable() error {
+	if s.into != nil {
+		return nil
+	}
+	return s.Array.Writable()
+}
+
+// mostRounds bounds how often an array is staged and compared.
+const mostRounds = 16
+
+// run stages and publishes.
+func (s *session) run(ctx context.Context) error {
+	if s.into != nil {
+		return s.create(ctx)
+	}
+	if err := s.identify(ctx); err != nil {
+		return err
+	}
+	old, err := s.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	if done, err := s.wasDone(ctx, old); done || err != nil {
+		return err
+	}
+	if err := s.unmoved(ctx); err != nil {
+		return err
+	}
+	t, err := s.target(old)
+	if err != nil || t == nil {
+		return err
+	}
+	if done, err := s.relabel(ctx, old); done || err != nil {
+		return err
+	}
+	if err := s.prepare(ctx, old); err != nil {
+		return err
+	}
+	return s.again(ctx, s.round)
+}
+
+// again calls try until writers do not get in its way.
+func (s *session) again(ctx context.Context, try func(context.Context) error) (err error) {
+	for range mostRounds {
+		if err = try(ctx); !errors.Is(err, errAgain) {
+			break
+		}
+		s.report.Again++
+	}
+	return err
+}
+
+// prepare claims what is staged, or resumes it.
+func (s *session) prepare(ctx context.Context, old *snapshot.Array) error {
+	if err := s.checkRoom(ctx, old); err != nil {
+		return err
+	}
+	if s.staged {
+		if err := s.checkBegun(ctx, old); err != nil {
+			return err
+		}
+	}
+	if s.into != nil {
+		return s.occupy(ctx, old)
+	}
+	if err := s.checkExpected(ctx, old); err != nil {
+		return err
+	}
+	if err := s.begin(ctx, old); err != nil {
+		return err
+	}
+	return s.confirmPlanes(ctx)
+}
+
+// round stages what is missing and tries to publish.
+func (s *session) round(ctx context.Context) error {
+	if err := s.stageMissing(ctx); err != nil {
+		return err
+	}
+	return s.publish(ctx)
+}
+
+// stageMissing stages what is missing for the present state of the array.
+func (s *session) stageMissing(ctx context.Context) error {
+	old, err := s.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := s.work(old)
+	if err != nil || w == nil {
+		return err
+	}
+	if err = w.stage(ctx); err != nil && ctx.Err() == nil {
+		return s.overtaken(ctx, old, err)
+	}
+	return err
+}
+
+// overtaken returns the error that staging ends with after it has failed with err. If
+// another program has published a change meanwhile, a chunk that could not be read may
+// belong to the new grid, or to a new array: then the array is staged again (errAgain),
+// or the error says what has become of it.
+func (s *session) overtaken(ctx context.Context, old *snapshot.Array, err error) error {
+	if errors.Is(err, zarr.ErrConflict) {
+		return err
+	}
+	now, changed := s.Fresh(ctx)
+	switch {
+	case changed != nil:
+		return changed
+	case now.Version != old.Version:
+		return errAgain
+	}
+	return err
+}

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rechunk
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/store"
+)
+
+// Part is the rechunk of one array as a part of [DoAll].
+type Part struct {
+	Array   *zarr.Array
+	Request Request
+	// Alone permits the array to differ in length afterwards from the other arrays of its
+	// group that have the dimension.
+	Alone bool
+}
+
+// DoAll rechunks several arrays of one store, and publishes all of them in one
+// transaction, such as when a range is dropped from all arrays that have a dimension.
+// After a crash at any time either all arrays have changed or none has, once the next
+// writer has completed or undone the transaction. A call with the same parts resumes it.
+//
+// Arrays directly below one group that share the name of a dimension must agree along it
+// afterwards, including arrays that do not change ([zarr.Array.CheckDimensions]).
+// Otherwise the error wraps [zarr.ErrInvalidArgument], unless Alone is set. Other errors
+// are those of [Do]. If the transaction is decided and not all of it is visible yet, the
+// error wraps [zarr.ErrIncomplete], and the next writer completes it.
+//
+// The reports have the order of the parts.
+func DoAll(ctx context.Context, parts []Part, opt *Options) ([]*Report, error) {
+	reports := make([]*Report, len(parts))
+	t, err := newTransaction(parts, opt)
+	if err != nil {
+		return reports, err
+	}
+	for i, s := range t.sessions {
+		reports[i] = &s.report
+	}
+	for _, s := range t.sessions {
+		if err := s.writable(); err != nil {
+			return reports, s.Fail(s.request.operation(), err)
+		}
+	}
+	if len(parts) == 0 {
+		return reports, nil
+	}
+	return reports, t.runAlone(ctx)
+}
+
+// NewPlans predicts what [DoAll] would do, as [NewPlan] does.
+func NewPlans(ctx context.Context, parts []Part, opt *Options) ([]*Plan, error) {
+	t, err := newTransaction(parts, opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.prepare(ctx); err != nil {
+		return nil, err
+	}
+	plans := make([]*Plan, len(parts))
+	for i, s := range t.sessions {
+		if plans[i], err = s.plan(ctx); err != nil {
+			return nil, s.Fail(s.request.operation(), err)
+		}
+	}
+	return plans, nil
+}
+
+// together is the request for one of several arrays that are rechunked in one
+// transaction. Its fingerprint tells of all of them: a process with another list must not
+// resume it.
+type together struct {
+	Request
+	all []member
+}
+
+// member is one array of a transaction.
+type member struct {
+	Path      string  `json:"path"`
+	Operation string  `json:"operation"`
+	Request   Request `json:"request"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (t together) MarshalJSON() ([]byte, error) { return json.Marshal(t.all) }
+
+// bare returns the request for an array, without those for the others.
+func bare(r Request) Request {
+	if t, ok := r.(together); ok {
+		return t.Request
+	}
+	return r
+}
+
+// transaction is one call of [DoAll].
+type transaction struct {
+	parts    []Part
+	sessions []*session
+	ordered  []*session // by path: all calls lock in this order, so they cannot deadlock
+}
+
+func newTransaction(parts []Part, opt *Options) (*transaction, error) {
+	if opt.orZero().Into != nil {
+		return nil, fmt.Errorf("%w: Options.Into is for one array", zarr.ErrInvalidArgument)
+	}
+	t := &transaction{parts: parts}
+	for _, p := range parts {
+		s := newSessionIn(p.Array, opt)
+		s.request = p.Request
+		t.sessions = append(t.sessions, s)
+	}
+	t.order()
+	return t, nil
+}
+
+// order sorts the sessions by path.
+func (t *transaction) order() {
+	t.ordered = slices.SortedFunc(slices.Values(t.sessions), func(a, b *session) int { return cmp.Compare(a.at.Path.String(), b.at.Path.String()) })
+}
+
+// each calls do for every session, and names the array in its error.
+func (t *transaction) each(do func(*session) error) error {
+	for _, s := range t.ordered {
+		if err := do(s); err != nil {
+			return s.Fail(s.name(), err)
+		}
+	}
+	return nil
+}
+
+// prepare finds out what the requests are about, and checks that the arrays agree along
+// their dimensions afterwards.
+func (t *transaction) prepare(ctx context.Context) error {
+	for i, s := range t.ordered {
+		if i > 0 && s.at.Path == t.ordered[i-1].at.Path {
+			return s.Fail(s.request.operation(), fmt.Errorf("%w: the array is named twice", zarr.ErrInvalidArgument))
+		}
+	}
+	if err := t.each(func(s *session) error { return s.identify(ctx) }); err != nil {
+		return err
+	}
+	var all []member
+	for _, s := range t.ordered {
+		all = append(all, member{s.at.Path.String(), s.request.operation(), s.request})
+	}
+	for _, s := range t.sessions {
+		s.request = together{s.request, all}
+	}
+	return nil
+}
+
+// checkShared returns an error if arrays of one group would differ along a dimension. A
+// transaction of another writer becomes visible array by array, so it looks again as long
+// as there is one.
+func (t *transaction) checkShared(ctx context.Context) (err error) {
+	for range mostRounds {
+		states := map[*session]*snapshot.Array{}
+		if err = t.compare(ctx, states); !errors.Is(err, zarr.ErrInvalidArgument) {
+			return err
+		}
+		changed := false
+		lookErr := t.each(func(s *session) error {
+			if err := s.Finish(ctx); err != nil {
+				return err
+			}
+			now, err := s.Fresh(ctx)
+			changed = changed || now != states[s]
+			return err
+		})
+		if lookErr != nil || !changed {
+			return errors.Join(err, lookErr)
+		}
+	}
+	return err
+}
+
+// compare returns an error if arrays of one group would differ along a dimension in these
+// states, which it sets.
+func (t *transaction) compare(ctx context.Context, states map[*session]*snapshot.Array) error {
+	var arrays []any
+	var after []func([]int64) []int64
+	for i, s := range t.sessions {
+		old, err := s.Fresh(ctx)
+		if err != nil {
+			return s.Fail(s.request.operation(), err)
+		}
+		// An array that may differ is among those that are compared, but it is not asked
+		// to agree.
+		if states[s] = old; t.parts[i].Alone {
+			continue
+		}
+		now, err := s.target(old)
+		if err != nil {
+			return s.Fail(s.request.operation(), err)
+		}
+		shape := old.Grid.Shape()
+		if now != nil {
+			shape = now.doc.Shape
+		}
+		arrays = append(arrays, t.parts[i].Array)
+		after = append(after, func(was []int64) []int64 {
+			for k := range was {
+				was[k] += shape[k] - old.Grid.Axis(k).Extent()
+			}
+			return was
+		})
+	}
+	if len(arrays) == 0 {
+		return nil
+	}
+	return access.CheckShared(ctx, t.sessions[0].request.operation(), arrays, after)
+}
+
+// runAlone calls run while no other process stages chunks of one of the arrays.
+func (t *transaction) runAlone(ctx context.Context) error {
+	if err := t.prepare(ctx); err != nil {
+		return err
+	}
+	return t.alone(ctx, t.run)
+}
+
+// alone calls do while no other process stages chunks of one of the arrays.
+func (t *transaction) alone(ctx context.Context, do func(context.Context) error) error {
+	for _, s := range slices.Backward(t.ordered) {
+		within := do
+		do = func(ctx context.Context) error {
+			// Errors of one array name it already.
+			err, ran := error(nil), false
+			own := s.alone(ctx, func(ctx context.Context) error {
+				ran, err = true, within(ctx)
+				return nil
+			})
+			if own != nil {
+				own = s.Fail(s.name(), own)
+			}
+			if !ran {
+				return own
+			}
+			return errors.Join(err, own)
+		}
+	}
+	return do(ctx)
+}
+
+// run stages all arrays and publishes them.
+func (t *transaction) run(ctx context.Context) error {
+	if done, err := t.wasDone(ctx); done || err != nil {
+		return err
+	}
+	if err := t.each(func(s *session) error { return s.unmoved(ctx) }); err != nil {
+		return err
+	}
+	if err := t.checkShared(ctx); err != nil {
+		return err
+	}
+	work, err := t.changing(ctx)
+	if err != nil || len(work.ordered) == 0 {
+		return err
+	}
+	if err := work.begin(ctx); err != nil {
+		return err
+	}
+	// A process that resumes them has the same.
+	for _, s := range work.ordered {
+		s.Batch = work.ordered[0].claim.ID
+	}
+	for range mostRounds {
+		err = work.each(func(s *session) error { return s.stageMissing(ctx) })
+		if err == nil {
+			err = work.publish(ctx)
+		}
+		if !errors.Is(err, errAgain) {
+			break
+		}
+		for _, s := range work.ordered {
+			s.report.Again++
+		}
+	}
+	return err
+}
+
+// wasDone takes the steps that a process has not taken because it crashed after it had
+// published the arrays. It reports whether the requests were these. As long as one array
+// has its claim, all of them were published by it.
+func (t *transaction) wasDone(ctx context.Context) (done bool, err error) {
+	var states []*snapshot.Array
+	err = t.each(func(s *session) error {
+		old, err := s.Fresh(ctx)
+		if err != nil {
+			return err
+		}
+		states = append(states, old)
+		is, err := s.wasPublished(ctx, old)
+		done = done || is && s.moves()
+		return err
+	})
+	for i, s := range t.ordered {
+		if err == nil {
+			s.report.Changed = done
+			err = s.Fail(s.request.operation(), s.completePublished(ctx, states[i]))
+		}
+	}
+	return done, err
+}
+
+// changing returns the transaction of the arrays that change at all.
+func (t *transaction) changing(ctx context.Context) (*transaction, error) {
+	work := &transaction{parts: t.parts}
+	return work, t.each(func(s *session) error {
+		old, err := s.Fresh(ctx)
+		if err != nil {
+			return err
+		}
+		if now, err := s.target(old); err != nil || now == nil {
+			return err
+		}
+		work.ordered = append(work.ordered, s)
+		return nil
+	})
+}
+
+// begin claims all arrays. If one cannot be claimed, it drops the claims on the others.
+func (t *transaction) begin(ctx context.Context) error {
+	var taken []*session
+	err := t.each(func(s *session) error {
+		resumes, err := s.resumed(ctx)
+		if err != nil {
+			return err
+		}
+		old, err := s.Fresh(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.prepare(ctx, old); err != nil || resumes != nil {
+			return err
+		}
+		taken = append(taken, s)
+		return nil
+	})
+	if err == nil {
+		return nil
+	}
+	for _, s := range taken {
+		err = errors.Join(err, s.release(ctx))
+	}
+	return err
+}
+
+// publish compares what is staged with what is stored, and publishes all new documents.
+func (t *transaction) publish(ctx context.Context) error {
+	if err := t.each(func(s *session) error { return s.fitAttributes(ctx) }); err != nil {
+		return err
+	}
+	err := t.update(ctx, func(s *session) changer { return s.publication })
+	if err == nil {
+		err = t.each(func(s *session) error { return s.stillOurs(ctx) })
+	}
+	if err != nil {
+		return err
+	}
+	return t.finish(ctx)
+}
+
+// changer returns the change that a document needs.
+type changer = func(*snapshot.Array) (*publish.Change, *snapshot.Array, error)
+
+// update publishes the changes of all documents.
+func (t *transaction) update(ctx context.Context, change func(*session) changer) error {
+	for _, s := range t.ordered {
+		lock, err := s.Lock.Exclude(ctx)
+		if err != nil {
+			return s.Fail(s.name(), err)
+		}
+		defer lock.Release()
+	}
+	return publish.Retry(ctx, func() error {
+		var parts []publish.Participant
+		for _, s := range t.ordered {
+			parts = append(parts, s.Join(ctx, change(s)))
+		}
+		err := publish.UpdateAll(ctx, parts, tree.Refresh(t.ordered[0].Node.Limits))
+		if !errors.Is(err, publish.ErrPending) {
+			return err
+		}
+		// A crashed writer has left another transaction.
+		return errors.Join(err, t.each(func(s *session) error { return s.Finish(ctx) }))
+	})
+}
+
+// finish begins the grace of all superseded grids and removes the records. The claims go
+// last: one that stays tells that all arrays were published.
+func (t *transaction) finish(ctx context.Context) error {
+	ctx = store.Finishing(ctx)
+	err := t.each(func(s *session) error {
+		if s.report.Changed = s.lineage != nil; s.lineage != nil {
+			if err := s.at.BeginGrace(ctx, s.lineage, s.Node.Durability); err != nil {
+				return err
+			}
+		}
+		return removeOwn(ctx, s.at, s.claim.ID)
+	})
+	if err == nil {
+		err = t.each(func(s *session) error { return s.drop(ctx) })
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)
+	}
+	return nil
+}

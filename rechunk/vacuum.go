@@ -1,0 +1,721 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rechunk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// DefaultGrace is the default of [VacuumOptions.Grace].
+const DefaultGrace = 24 * time.Hour
+
+// VacuumOptions are the options of [Vacuum]. A nil *VacuumOptions is the zero value.
+type VacuumOptions struct {
+	// Grace is how long a superseded grid stays after it was superseded, so that readers
+	// that opened the array before can go on. 0 is [DefaultGrace]; a negative value is
+	// none.
+	Grace time.Duration
+	// DryRun deletes nothing, and returns the same report. If the array is not open for
+	// writing, the store cannot be asked for its time, and the clock of this machine
+	// counts.
+	DryRun bool
+}
+
+// VacuumReport lists what a vacuum has found in an array.
+type VacuumReport struct {
+	Items []VacuumItem
+	// Notes are remarks about what could not be checked or deleted, and about chunks that
+	// were restored because a writer had overwritten them by chunks of the grid before.
+	Notes []string
+}
+
+// VacuumItem is a set of values that the document does not describe.
+type VacuumItem struct {
+	// Kind is "superseded", "unexplained" if Unexplained is set, "beyond" for chunks
+	// beyond the grid, "merged" for copies of the chunks that a rechunk in place has
+	// stored, "records" or "scratch" for what a rechunk has left that is neither
+	// running nor to be resumed, or "journal" for a change of several arrays that was
+	// rolled back. Package virtual has kinds of its own.
+	Kind string
+	// Keys is an example of a key.
+	Keys string
+	// First are the first keys, in the order of text, of values that have the form of
+	// chunks, at most ten.
+	First []string
+	// Values and Bytes are what is stored. Bytes is 0 if the store does not tell sizes.
+	Values, Bytes int64
+	// Kept is the reason why the values stay, or "" if they are deleted.
+	Kept string
+	// Due is when the grace ends, if that is the reason.
+	Due time.Time
+	// Unexplained is set if the values have keys of another encoding than the document
+	// names, and no record or claim says why.
+	Unexplained bool
+}
+
+// mostFirst bounds [VacuumItem.First].
+const mostFirst = 10
+
+// Freed returns the bytes of the values that are deleted.
+func (r *VacuumReport) Freed() int64 {
+	n := int64(0)
+	for _, i := range r.Items {
+		if i.Kept == "" {
+			n += i.Bytes
+		}
+	}
+	return n
+}
+
+// Vacuum deletes values of an array that its document does not describe: superseded grids
+// whose grace is over, chunks beyond the extent, records and scratch of rechunks that
+// have ended, and journals of changes that were rolled back. It deletes nothing that it
+// does not know: values of other programs stay.
+//
+// A superseded grid stays while its grace runs, and while consolidated metadata of a
+// group above, or a document of format 2 beside that of format 3, still describes it.
+// It also stays if the present document does not descend from the one that superseded
+// it, because another program has put back an older document. After its deletion,
+// [Revert] is no longer possible, and readers that opened the array before find no
+// chunks.
+//
+// In a store without locks, chunks are deleted on conditions, because of other writers.
+// If the store does not do that, they stay, and [Revert] remains possible, until the
+// array is opened with [zarr.Options.SingleWriter].
+func Vacuum(ctx context.Context, a *zarr.Array, opt *VacuumOptions) (*VacuumReport, error) {
+	if opt == nil {
+		opt = new(VacuumOptions)
+	}
+	s := newSessionIn(a, nil)
+	v := s.newVacuum(ctx, opt.Grace)
+	v.dry = opt.DryRun
+	err := v.runAll(ctx)
+	return &v.found, s.Fail("vacuum", err)
+}
+
+// newVacuum returns a vacuum with a grace as in [VacuumOptions.Grace].
+func (s *session) newVacuum(ctx context.Context, grace time.Duration) *vacuum {
+	v := &vacuum{session: s, grace: max(0, cmp.Or(grace, DefaultGrace))}
+	v.deletes = sync.OnceValues(func() (string, error) { return v.keptByStore(ctx) })
+	return v
+}
+
+// vacuumFirst is the vacuum of [Options.Grace].
+func (s *session) vacuumFirst(ctx context.Context) error {
+	if s.Grace == 0 {
+		return nil
+	}
+	v := s.newVacuum(ctx, s.Grace)
+	err := v.runAll(ctx)
+	s.report.Freed += v.found.Freed()
+	return err
+}
+
+// willFree reports whether the vacuum of [Options.Grace] would free keys that will do.
+func (s *session) willFree(ctx context.Context, old *snapshot.Array) (bool, error) {
+	if s.Grace == 0 {
+		return false, nil
+	}
+	t, err := s.request.target(old)
+	if err != nil {
+		return false, err
+	}
+	v := s.newVacuum(ctx, s.Grace)
+	v.dry = true
+	err = v.runAll(ctx)
+	return slices.ContainsFunc(v.gone, func(k metadata.KeyEncoding) bool {
+		return t == nil || t.keys == nil || sameKeys(k, *t.keys, old.Grid.Rank())
+	}), err
+}
+
+// vacuum is one call of Vacuum.
+type vacuum struct {
+	*session
+	grace time.Duration
+	dry   bool
+	found VacuumReport
+
+	records, chain []*lineage.Record      // as they were before anything was deleted
+	claim          *lineage.Claim         // after everything was listed
+	broken         string                 // why the records do not explain the document
+	now            time.Time              // by the clock of the store
+	gone           []metadata.KeyEncoding // superseded grids that are deleted
+	over           []*lineage.Record      // rechunks in place that have kept nothing
+	deletes        func() (string, error) // why the store keeps chunks, or ""; asked once
+}
+
+func (v *vacuum) runAll(ctx context.Context) error {
+	if v.dry {
+		old, err := v.Fresh(ctx)
+		if err != nil {
+			return err
+		}
+		return v.reclaim(ctx, old, nil)
+	}
+	if err := v.writable(); err != nil {
+		return err
+	}
+	lock, err := v.Lock.Exclude(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	for range mostRounds {
+		if done, err := v.try(ctx); done || err != nil {
+			return err
+		}
+	}
+	return errBusy
+}
+
+// errBusy is the error if other writers get in the way again and again.
+var errBusy = fmt.Errorf("%w: other programs change the array all the time, so that not everything was deleted", zarr.ErrConflict)
+
+// try runs once. It returns false if another writer got in the way, in a store without
+// locks.
+func (v *vacuum) try(ctx context.Context) (done bool, err error) {
+	// Under the lock, or behind the fence, no writer stages chunks that are deleted here.
+	err = v.Update(ctx, v.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		v.found = VacuumReport{} // of an earlier try
+		v.gone, v.over, v.now = nil, nil, time.Time{}
+		stays := new(staying)
+		return &publish.Change{
+			Reclaim: func(ctx context.Context, b store.Batch) error { return v.reclaim(ctx, old, b) },
+			Kept:    stays.add,
+			Tidy: func(ctx context.Context, _ store.Batch) error {
+				done = true
+				if stays.refused {
+					v.keepAll()
+				}
+				v.found.Notes = append(v.found.Notes, stays.notes()...)
+				return v.forgetGone(ctx, old)
+			},
+		}, old, nil
+	})
+	return done, err
+}
+
+// staying counts the values that stay although they were to be deleted. It is safe for
+// concurrent use.
+type staying struct {
+	mu      sync.Mutex
+	n       int // that another program has written
+	example store.Key
+	refused bool // the store has turned out not to delete on conditions
+}
+
+func (s *staying) add(key store.Key, cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if errors.Is(cause, store.ErrUnsupported) {
+		s.refused = true
+		return
+	}
+	s.n, s.example = s.n+1, key
+}
+
+func (s *staying) notes() []string {
+	if s.n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d of these values stay, such as %s: another program has written them meanwhile; run vacuum again", s.n, s.example)}
+}
+
+// noConditions is why chunks stay in a store that cannot delete them beside other
+// writers.
+const noConditions = "this store does not delete on conditions: stop other writers and run vacuum with --single-writer (Options.SingleWriter)"
+
+// keptByStore returns why the store keeps all chunks, or "".
+func (v *vacuum) keptByStore(ctx context.Context) (string, error) {
+	if !v.Node.Fenced() {
+		return "", nil
+	}
+	var err error
+	if v.dry && v.writable() != nil { // nothing may be written to find out
+		if _, ok := store.As[store.ConditionalDeleter](v.at.Store); !ok {
+			err = store.ErrUnsupported
+		}
+	} else {
+		err = v.at.Deletes(ctx)
+	}
+	if errors.Is(err, store.ErrUnsupported) {
+		return noConditions, nil
+	}
+	return "", err
+}
+
+// keepAll takes the chunks from what is reported as deleted. Another machine of a service
+// may refuse what one has done before.
+func (v *vacuum) keepAll() {
+	for i := range v.found.Items {
+		if n := &v.found.Items[i]; (n.Kind == superseded || n.Kind == beyond) && n.Kept == "" {
+			n.Kept = noConditions
+		}
+	}
+}
+
+// reclaim finds what is to be deleted, and deletes it unless this is a dry run.
+func (v *vacuum) reclaim(ctx context.Context, old *snapshot.Array, b store.Batch) error {
+	found, left, merged, err := v.look(ctx, old)
+	if err != nil {
+		return err
+	}
+	for _, k := range encodings {
+		n := found[k]
+		if n == nil {
+			// A crash may have come between deleting the last chunk and the record.
+			if rank := old.Grid.Rank(); hasAny(found, k, rank) || sameKeys(k, old.Engine.Keys, rank) || v.record(k, rank) == nil {
+				continue
+			}
+			n = &values{kind: superseded}
+		}
+		if err := v.reclaimGrid(ctx, old, b, k, n); err != nil {
+			return err
+		}
+	}
+	if len(v.gone) > 0 && v.at.Path.IsRoot() {
+		v.found.Notes = append(v.found.Notes, noParents)
+	}
+	if err := v.reclaimMerged(ctx, merged); err != nil {
+		return err
+	}
+	return v.reclaimLeftovers(ctx, left)
+}
+
+// noParents is the note about an array without groups above it.
+const noParents = "no group above the array is known; if one has consolidated metadata, consolidate it again, or programs that open the array by it read fill values"
+
+// look reads and lists what there is. It reads the claim last: nothing that was listed is
+// of a later claim.
+func (v *vacuum) look(ctx context.Context, old *snapshot.Array) (found map[metadata.KeyEncoding]*values, left []leftover, merged map[string]*VacuumItem, err error) {
+	if v.records, err = v.at.Records(ctx); err == nil {
+		found, err = v.survey(ctx, old)
+	}
+	if err == nil {
+		left, err = leftovers(ctx, v.at)
+	}
+	if err == nil {
+		merged, err = v.mergedItems(ctx)
+	}
+	if err == nil {
+		v.claim, err = v.at.Claim(ctx)
+	}
+	if err == nil {
+		v.chain = lineage.Chain(v.records, old.Doc)
+		v.broken, err = v.whyBroken(ctx)
+	}
+	return found, left, merged, err
+}
+
+// reclaimGrid reports the values of one key encoding, and deletes them if they are not to
+// be kept.
+func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.Batch, k metadata.KeyEncoding, n *values) error {
+	item := VacuumItem{Kind: n.kind, Keys: n.example, First: n.first, Values: int64(len(n.keys)), Bytes: n.bytes}
+	switch n.kind {
+	case beyond: // a longer document may have been put aside
+		item.Kept = v.broken
+	case superseded:
+		var err error
+		if item.Kept, item.Due, err = v.kept(ctx, k, old); err != nil {
+			return err
+		}
+		if item.Unexplained = item.Kept == unknown; item.Unexplained {
+			item.Kind = unexplained
+		}
+	}
+	if item.Kept == "" && item.Values > 0 {
+		var err error
+		if item.Kept, err = v.deletes(); err != nil {
+			return err
+		}
+	}
+	if n.kind == superseded && item.Kept == "" {
+		v.gone = append(v.gone, k)
+	}
+	if item.Values > 0 {
+		v.found.Items = append(v.found.Items, item)
+	}
+	if v.dry || item.Kept != "" {
+		return nil
+	}
+	if n.kind == superseded {
+		if err := v.at.NoteVacuum(ctx, k, old.Grid.Rank(), v.Node.Durability); err != nil {
+			return err
+		}
+	}
+	// A crash after the first deletion must not leave a grid that can be reverted to.
+	for _, r := range v.records {
+		if n.kind == superseded && hasKeys(r.Superseded(), k, old.Grid.Rank()) {
+			if err := v.at.RemoveChunks(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	return v.delete(ctx, b, n)
+}
+
+// record returns the record that superseded the grid with some keys, or nil.
+func (v *vacuum) record(k metadata.KeyEncoding, rank int) *lineage.Record {
+	for _, r := range v.chain {
+		if !r.Gone && !r.InPlace && hasKeys(r.Superseded(), k, rank) {
+			return r
+		}
+	}
+	return nil
+}
+
+// Kinds of what a vacuum finds.
+const (
+	superseded  = "superseded"
+	unexplained = "unexplained"
+	beyond      = "beyond"
+)
+
+// values are stored values with one key encoding.
+type values struct {
+	kind    string
+	example string
+	first   []string
+	keys    []store.Key
+	bytes   int64
+}
+
+// addFirst keeps the name of a value if it is one of the first in the order of names.
+func (n *values) addFirst(name string) {
+	at, _ := slices.BinarySearch(n.first, name)
+	if at < mostFirst {
+		n.first = slices.Insert(n.first, at, name)
+		n.first = n.first[:min(mostFirst, len(n.first))]
+	}
+}
+
+// survey returns the values beside the document that look like chunks, by key encoding,
+// except for the chunks of the present grid. Those of the present encoding are beyond the
+// extent.
+func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.KeyEncoding]*values, error) {
+	found := map[metadata.KeyEncoding]*values{}
+	rank, chunks := old.Grid.Rank(), old.Grid.Chunks()
+	for e, err := range store.List(ctx, v.at.Store, v.at.Path, true) {
+		if err != nil {
+			return nil, err
+		}
+		k, index, ok := parseKey(e.Name, rank, old.Engine.Keys)
+		if !ok {
+			continue
+		}
+		kind := superseded
+		if sameKeys(k, old.Engine.Keys, rank) {
+			within := true
+			for i, at := range index {
+				within = within && at < chunks[i]
+			}
+			if within {
+				continue
+			}
+			kind = beyond
+		}
+		n := found[k]
+		if n == nil {
+			n = &values{kind: kind, example: e.Name}
+			found[k] = n
+		}
+		n.keys = append(n.keys, v.at.Path.MustKey(e.Name))
+		n.addFirst(e.Name)
+		size := e.Size
+		if size < 0 {
+			info, err := store.Stat(ctx, v.at.Store, v.at.Path.MustKey(e.Name))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+			size = info.Size
+		}
+		n.bytes += size
+	}
+	return found, nil
+}
+
+// hasAny reports whether values have the keys of an encoding, perhaps under another name.
+func hasAny(found map[metadata.KeyEncoding]*values, k metadata.KeyEncoding, rank int) bool {
+	for of := range found {
+		if sameKeys(of, k, rank) {
+			return true
+		}
+	}
+	return false
+}
+
+// parseKey returns the encoding and the index of a chunk key. If several encodings make
+// the key, the present one counts.
+func parseKey(name string, rank int, now metadata.KeyEncoding) (metadata.KeyEncoding, []int64, bool) {
+	if index, ok := now.ParseKey(name, rank, nil); ok {
+		return now, index, true
+	}
+	for _, k := range encodings {
+		if index, ok := k.ParseKey(name, rank, nil); ok {
+			return k, index, true
+		}
+	}
+	return now, nil, false
+}
+
+// whyBroken returns why the records do not explain the present document, or "".
+func (v *vacuum) whyBroken(ctx context.Context) (string, error) {
+	r, err := v.notDescended(ctx)
+	if r == nil || err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("another program has put back an older document than that of the last %s, or replaced the array (varve check)", r.Operation), nil
+}
+
+// notDescended returns the last record that was published, if the present document does
+// not descend from its successor.
+func (v *vacuum) notDescended(ctx context.Context) (*lineage.Record, error) {
+	for _, r := range slices.Backward(v.records) {
+		// A process that has died after publishing has left its claim.
+		if len(v.chain) > 0 && v.chain[0] == r {
+			return nil, nil
+		}
+		if v.claim != nil && r.ID == v.claim.ID {
+			continue // not published yet
+		}
+		// The grace begins before the claim is dropped. Without either, the attempt
+		// failed before it was published.
+		since, err := v.at.GraceSince(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if !since.IsZero() || r.Gone {
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+// unknown is why values stay whose keys no document or record names.
+const unknown = "no record says what they are: perhaps the document names other keys than the chunks have (varve check)"
+
+// kept returns why a superseded grid must stay, or "", and when its grace ends.
+func (v *vacuum) kept(ctx context.Context, k metadata.KeyEncoding, old *snapshot.Array) (why string, due time.Time, err error) {
+	rank := old.Grid.Rank()
+	if v.claim != nil && sameKeys(v.claim.Keys, k, rank) {
+		return "staged by a rechunk that is not finished: " + v.claim.Text(), due, nil
+	}
+	r := v.record(k, rank)
+	switch {
+	case v.broken != "":
+		return v.broken, due, nil
+	case r == nil:
+		return unknown, due, nil
+	}
+	left, err := v.graceLeft(ctx, r)
+	if err != nil {
+		return "", due, err
+	}
+	if left > 0 {
+		due = time.Now().Add(left) // by the clock of this machine, for people
+		return fmt.Sprintf("readers may still use it until %s", due.Format(time.RFC3339)), due, nil
+	}
+	why, err = v.described(ctx, k, old)
+	return why, time.Time{}, err
+}
+
+// graceLeft returns for how long the grace of a superseded grid goes on. It begins now if
+// it has not begun.
+func (v *vacuum) graceLeft(ctx context.Context, r *lineage.Record) (time.Duration, error) {
+	// Ask for the time first. What a store learns about the clock of its service from a
+	// later answer can then only make the grace seem younger.
+	if err := v.askTime(ctx); err != nil {
+		return 0, err
+	}
+	since, err := v.at.GraceSince(ctx, r)
+	if err != nil {
+		return 0, err
+	}
+	if since.IsZero() {
+		since = v.now
+		if !v.dry {
+			if err := v.at.BeginGrace(ctx, r, v.Node.Durability); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return v.left(since), nil
+}
+
+// left returns for how long the grace of something goes on that began at a time.
+func (v *vacuum) left(since time.Time) time.Duration {
+	if v.grace == 0 {
+		// Times of some stores are accurate to a second or two, so this one may be later
+		// than now.
+		return 0
+	}
+	return since.Add(v.grace).Sub(v.now)
+}
+
+// askTime asks the store for its time, by which the beginning of a grace is noted, too.
+func (v *vacuum) askTime(ctx context.Context) (err error) {
+	switch {
+	case !v.now.IsZero():
+	case v.dry && v.writable() != nil:
+		v.now = time.Now()
+	default:
+		v.now, err = v.at.Now(ctx)
+	}
+	return err
+}
+
+// hasKeys reports whether the chunks of a document have the keys of an encoding.
+func hasKeys(doc *metadata.Array, k metadata.KeyEncoding, rank int) bool {
+	is, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
+	return err == nil && sameKeys(is, k, rank)
+}
+
+// described returns which other document describes chunks of an encoding, or "".
+func (v *vacuum) described(ctx context.Context, k metadata.KeyEncoding, old *snapshot.Array) (string, error) {
+	rank := old.Grid.Rank()
+	for p := v.at.Path; !p.IsRoot(); {
+		p = p.Parent()
+		doc, err := v.Node.Listed(ctx, p)
+		if err != nil {
+			return "", err
+		}
+		if a, ok := doc.(*metadata.Array); ok && hasKeys(a, k, rank) {
+			return fmt.Sprintf("the consolidated metadata of %q still describes it; consolidate it again", "/"+p.String()), nil
+		}
+	}
+	if v.Node.Format() == 2 {
+		return "", nil
+	}
+	names, err := tree.Shadowed(ctx, v.at.Store, v.at.Path)
+	if err != nil || !slices.Contains(names, metadata.V2Array) {
+		return "", err
+	}
+	data, _, err := v.at.Store.Get(ctx, v.at.Path.MustKey(metadata.V2Array), store.Request{Limit: v.Node.Limits.Document}, nil)
+	if err != nil {
+		return "", err
+	}
+	if doc, err := metadata.ParseArrayV2(data, nil, v.Node.Limits); err == nil && hasKeys(doc, k, rank) {
+		return metadata.V2Array + " beside the document of format 3 still describes it", nil
+	}
+	return "", nil
+}
+
+// delete deletes values.
+func (v *vacuum) delete(ctx context.Context, b store.Batch, n *values) error {
+	for _, key := range n.keys {
+		if err := b.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergedItems returns what merges in place have kept, by their IDs. Earlier versions of
+// this package made such merges.
+func (v *vacuum) mergedItems(ctx context.Context) (map[string]*VacuumItem, error) {
+	root := v.at.MergedRoot()
+	items := map[string]*VacuumItem{}
+	for e, err := range store.List(ctx, v.at.Store, root, true) {
+		if err != nil {
+			return nil, err
+		}
+		id, _, below := strings.Cut(e.Name, "/")
+		if !below || !lineage.IsID(id) {
+			continue // it is not ours
+		}
+		if items[id] == nil {
+			items[id] = &VacuumItem{Kind: "merged", Keys: v.at.Path.Rel(root.MustKey(e.Name))}
+		}
+		items[id].Values++
+		items[id].Bytes += max(0, e.Size)
+	}
+	return items, nil
+}
+
+// reclaimMerged deletes the chunks that merges in place have kept, except for those of a
+// merge that is not finished.
+func (v *vacuum) reclaimMerged(ctx context.Context, items map[string]*VacuumItem) error {
+	for _, r := range v.records {
+		if !r.InPlace || v.broken != "" || v.claim != nil && v.claim.ID == r.ID {
+			continue
+		}
+		v.over = append(v.over, r)
+		if v.dry {
+			continue
+		}
+		if err := v.at.RemoveChunks(ctx, r); err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(items)) {
+		i := items[id]
+		if i.Kept = v.broken; v.claim != nil && v.claim.ID == id {
+			i.Kept = "staged by a rechunk that is not finished: " + v.claim.Text()
+		}
+		v.found.Items = append(v.found.Items, *i)
+		if v.dry || i.Kept != "" {
+			continue
+		}
+		if err := v.at.RemoveMerged(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetGone updates the records of the grids that are deleted. A conflict may have kept
+// chunks of a grid, and then its record stays for the next vacuum.
+//
+// It goes by the records that were read before anything was deleted. Since then the keys
+// are free, and a rechunk may have stored a record that it will publish.
+func (v *vacuum) forgetGone(ctx context.Context, old *snapshot.Array) error {
+	// A crash may have left links that are not needed.
+	links := slices.ContainsFunc(v.records, func(r *lineage.Record) bool { return r.Gone })
+	if v.broken != "" || len(v.gone)+len(v.over) == 0 && !links {
+		return nil
+	}
+	left, err := v.survey(ctx, old)
+	if err != nil {
+		return err
+	}
+	rank := old.Grid.Rank()
+	deleted := func(r *lineage.Record) bool {
+		if r.InPlace {
+			return r.Gone || slices.Contains(v.over, r)
+		}
+		// The present chunks have these keys again, after a revert. They are not
+		// superseded.
+		if r.Gone || hasKeys(r.Superseded(), old.Engine.Keys, rank) {
+			return true
+		}
+		return slices.ContainsFunc(v.gone, func(k metadata.KeyEncoding) bool {
+			return !hasAny(left, k, rank) && hasKeys(r.Superseded(), k, rank)
+		})
+	}
+	for _, r := range v.records {
+		inUse := slices.Contains(v.chain, r) || v.claim != nil && r.ID == v.claim.ID
+		if !inUse && deleted(r) {
+			if err := v.at.Remove(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	return v.at.Forget(ctx, v.chain, deleted, v.Node.Durability)
+}
