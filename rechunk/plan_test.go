@@ -33,7 +33,7 @@ type meter struct {
 func (m *meter) count(key store.Key, n *int64, by int64) {
 	name := key.String()
 	if strings.Contains(name, "zarr.json") || strings.Contains(name, "__varve") &&
-		!strings.Contains(name, "/scratch/") && !strings.Contains(name, "/rechunk/") ||
+		!strings.Contains(name, "/scratch/") && !strings.Contains(name, "/regrid/") ||
 		strings.HasSuffix(name, "running.json") {
 		return
 	}

@@ -120,7 +120,7 @@ func left(t *testing.T, s store.Store) (names []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(e.Name, "/scratch/") || strings.Contains(e.Name, "unfinished") || strings.Contains(e.Name, "/rechunk") {
+		if strings.Contains(e.Name, "/scratch/") || strings.Contains(e.Name, "unfinished") || strings.Contains(e.Name, "/regrid") {
 			names = append(names, e.Name)
 		}
 	}

@@ -62,7 +62,7 @@ type Request struct {
 	IndexCache int64 `json:"index_cache,omitempty"`
 	Gap        int64 `json:"gap,omitempty"`
 	// Rechunking is the goal of [Rechunk].
-	Rechunking *Rechunking `json:"regridding,omitempty"`
+	Rechunking *Rechunking `json:"rechunking,omitempty"`
 	// Pipeline is only for zarr-python: "fused" is its other codec pipeline.
 	Pipeline string `json:"pipeline,omitempty"`
 }

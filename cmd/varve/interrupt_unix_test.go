@@ -422,7 +422,7 @@ func TestSignalAtRechunking(t *testing.T) {
 	must(t, "", "write", node, "--value", "7")
 	want := must(t, "", "export", node, "--format", "raw")
 	args := []string{"rechunk", node, "--chunks", "7,5", "--memory", "1MiB"}
-	records := filepath.Join(node, "__varve", "rechunk")
+	records := filepath.Join(node, "__varve", "regrid")
 	p := start(t, args...)
 	status, stopped := p.stop(t, syscall.SIGINT, func() bool {
 		found, err := filepath.Glob(filepath.Join(records, "*", "*"))
@@ -450,7 +450,7 @@ func TestSignalAtRechunking(t *testing.T) {
 // killed kills a rechunk of the array at place once it has stored something.
 func killed(t *testing.T, place string, args ...string) {
 	t.Helper()
-	pattern := filepath.Join(place, "__varve", "rechunk", "*", "*")
+	pattern := filepath.Join(place, "__varve", "regrid", "*", "*")
 	before, _ := filepath.Glob(pattern)
 	p := start(t, args...)
 	_, stopped := p.stop(t, syscall.SIGKILL, func() bool {
@@ -518,7 +518,7 @@ func TestHeldRechunking(t *testing.T) {
 	want := must(t, "", "export", node, "--format", "raw")
 	p := start(t, "compact", node, "--to", "max:2", "--memory", "160KiB")
 	p.await(t, func() bool {
-		found, _ := filepath.Glob(filepath.Join(node, "__varve", "rechunk", "*", "*"))
+		found, _ := filepath.Glob(filepath.Join(node, "__varve", "regrid", "*", "*"))
 		return len(found) > 0
 	})
 	p.signal(t, syscall.SIGSTOP)

@@ -99,7 +99,7 @@ func TestMergedInPlace(t *testing.T) {
 				t.Fatal(err)
 			}
 			reads(t, s, fixture.Numbers(1, 20)...)
-			if is := keys(t, s); strings.Contains(is, "merged") || strings.Contains(is, "rechunk") || strings.Contains(is, "a/c/") {
+			if is := keys(t, s); strings.Contains(is, "merged") || strings.Contains(is, "regrid") || strings.Contains(is, "a/c/") {
 				t.Errorf("left %s", is)
 			}
 		})
@@ -163,7 +163,7 @@ func TestGivenUpTogether(t *testing.T) {
 	if got, err := zarr.Read[int32](t.Context(), b, nil); err != nil || !slices.Equal(got.Data, fixture.Numbers(3, 18)) {
 		t.Errorf("%v (%v)", got, err)
 	}
-	if is := keys(t, s); strings.Contains(is, "rechunk") {
+	if is := keys(t, s); strings.Contains(is, "regrid") {
 		t.Errorf("left %s", is)
 	}
 }

@@ -123,7 +123,7 @@ func TestLeaseEnds(t *testing.T) {
 					t.Errorf("%d chunks", n)
 				}
 				vacuumNow(t, b)
-				if is := keys(t, s); strings.Contains(is, "rechunk") || strings.Count(is, " ") != int(test.chunks)+1 {
+				if is := keys(t, s); strings.Contains(is, "regrid") || strings.Count(is, " ") != int(test.chunks)+1 {
 					t.Errorf("left %s", is)
 				}
 			})
@@ -210,7 +210,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 			if err := <-done; err != nil {
 				t.Errorf("the slow one: %v", err)
 			}
-			if is := keys(t, inner); strings.Contains(is, "rechunk") {
+			if is := keys(t, inner); strings.Contains(is, "regrid") {
 				t.Errorf("left %s", is)
 			}
 		})
