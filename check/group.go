@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/consolidation"
+	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/metadata"
 )
 

@@ -10,7 +10,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/consolidation"
+	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/metadata"
 )

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/consolidation"
+	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/store"
 )

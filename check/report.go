@@ -3,7 +3,7 @@
 package check
 
 import (
-	"varve.dev/zarr/consolidation"
+	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/store/filestore"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/check"
-	"varve.dev/zarr/checksums"
+	"varve.dev/zarr/check/checksums"
 	"varve.dev/zarr/store"
 )
 

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/consolidation"
+	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"

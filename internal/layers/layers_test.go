@@ -46,7 +46,7 @@ var layers = [][]string{
 	{"internal/comparison"},
 	{"internal/dimension", "internal/ome", "internal/streaming", "internal/access", "internal/staging"},
 	{"."},
-	{"rewrite", "cf", "rechunk", "diff", "checksums", "consolidation"},
+	{"rewrite", "cf", "rechunk", "check/diff", "check/checksums", "check/consolidation"},
 	{"virtual", "ragged", "pyramid", "check"},
 	{"filter", "job"},
 	{"internal/layers"},

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/cmd/varve/internal/node"
-	"varve.dev/zarr/consolidation"
 	"varve.dev/zarr/metadata"
 )
 

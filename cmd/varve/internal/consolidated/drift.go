@@ -9,9 +9,9 @@ import (
 	"errors"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
-	"varve.dev/zarr/consolidation"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )

@@ -3,8 +3,12 @@
 package flagtext
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +21,9 @@ import (
 // with days and weeks, such as 7d, 2w or 1d12h. A day has 24 hours.
 func ParseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
+	if err != nil {
+		d, err = wholeDays(text)
+	}
 	if err != nil && strings.TrimSpace(text) != "" {
 		var n float64
 		if n, err = cf.ParseDuration(text); err == nil && math.Abs(n) >= math.MaxInt64 {
@@ -32,6 +39,24 @@ func ParseDuration(text string) (time.Duration, error) {
 	}
 	return d, nil
 }
+
+var daysAndRest = regexp.MustCompile(`^(?:(\d{1,5})w)?(?:(\d{1,6})d)?(.*)$`)
+
+// wholeDays parses whole weeks and days before a duration of Go. It is exact, where a
+// float64 has no nanoseconds beyond 104 days.
+func wholeDays(text string) (time.Duration, error) {
+	m := daysAndRest.FindStringSubmatch(text)
+	weeks, _ := strconv.Atoi(cmp.Or(m[1], "0"))
+	days, _ := strconv.Atoi(cmp.Or(m[2], "0"))
+	rest, err := time.ParseDuration(cmp.Or(m[3], "0s"))
+	const day = 24 * time.Hour
+	if n := 7*weeks + days; err != nil || n == 0 || rest < 0 || rest > day || n >= int(math.MaxInt64/day) {
+		return 0, errors.Join(err, errNoWholeDays)
+	}
+	return time.Duration(7*weeks+days)*day + rest, nil
+}
+
+var errNoWholeDays = errors.New("no whole days")
 
 // duration is the value of a flag for a duration.
 type duration struct{ d *time.Duration }

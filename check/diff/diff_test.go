@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/check/diff"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/diff"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"

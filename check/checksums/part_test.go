@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/checksums"
+	"varve.dev/zarr/check/checksums"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
