@@ -21,9 +21,9 @@ import (
 // It is not retried, because the values were meant for the old array.
 var errReplaced = fmt.Errorf("%w: another program has removed or replaced the array meanwhile", ErrConflict)
 
-// errRechunkded is the conflict of a write whose array was rechunked meanwhile. The
+// errRechunked is the conflict of a write whose array was rechunked meanwhile. The
 // chunks that it stored belong to the superseded grid, so it writes again.
-var errRechunkded = fmt.Errorf("%w: the array was rechunked meanwhile", ErrConflict)
+var errRechunked = fmt.Errorf("%w: the array was rechunked meanwhile", ErrConflict)
 
 // errUndecided is the conflict of a write that a pending transaction of several arrays
 // may not have seen. Once that is finished, the document tells.
@@ -42,21 +42,21 @@ func (a *Array) store(ctx context.Context, lock *nodelock.Held, s *snapshot.Arra
 	once := func(s *snapshot.Array, shared bool) error {
 		cells, err := write(s, shared)
 		if err != nil {
-			return a.orRechunkded(ctx, s, cells, err)
+			return a.orRechunked(ctx, s, cells, err)
 		}
 		last = func() error { return a.confirmStored(ctx, lock, s, cells) }
 		return last()
 	}
 	// A boundary chunk holds elements beyond the extent. Rewriting it during an append of
 	// another process could restore their old values, so begin under the lock.
-	err := errRechunkded
+	err := errRechunked
 	if !border {
 		err = once(s, false)
 	}
 	// Where the store has locks, the second try excludes further rechunks.
 	for range writeTries {
 		switch {
-		case errors.Is(err, errRechunkded):
+		case errors.Is(err, errRechunked):
 			err = a.withoutGrowth(ctx, lock, s, once)
 		case errors.Is(err, errUndecided):
 			// Finish it without the lock of the store, which finishing takes.
@@ -78,7 +78,7 @@ func (a *Array) store(ctx context.Context, lock *nodelock.Held, s *snapshot.Arra
 //
 // The check costs one small request for each write, not for each chunk. It accepts an
 // array that has grown or shrunk. If the array was rechunked, the error is
-// [errRechunkded].
+// [errRechunked].
 //
 // It cannot recognize an array that was replaced by one with the same type, grid, keys,
 // codecs and fill value. A store has no property that survives growth and new attributes
@@ -153,14 +153,14 @@ func (a *Array) confirmIn(ctx context.Context, s, now *snapshot.Array, chunks gr
 	if changed == "" {
 		return a.confirmKeys(ctx, s)
 	}
-	chain, err := a.rechunkdedTo(ctx, s, now)
+	chain, err := a.rechunkedTo(ctx, s, now)
 	switch {
 	case err != nil:
 		return fmt.Errorf("chunks are stored from %s on; whether the array was rechunked meanwhile cannot be read: %w", key, err)
 	case slices.ContainsFunc(chain, func(r *lineage.Record) bool { return r.Moved }):
 		return errMoved
 	case chain != nil:
-		return errRechunkded
+		return errRechunked
 	}
 	return fmt.Errorf("%w: %s, and chunks from %s on may have the elements of the old array: write there again what the present one has; rechunk.Vacuum deletes what it does not have", errReplaced, changed, key)
 }
@@ -170,9 +170,9 @@ func (a *Array) lineage() lineage.Array {
 	return lineage.Array{Store: a.hierarchy.store, Path: a.path, Limits: a.options.Limits.metadata()}
 }
 
-// rechunkdedTo returns the rechunks that lead from s to now, latest first, or nil if
+// rechunkedTo returns the rechunks that lead from s to now, latest first, or nil if
 // none do.
-func (a *Array) rechunkdedTo(ctx context.Context, s, now *snapshot.Array) ([]*lineage.Record, error) {
+func (a *Array) rechunkedTo(ctx context.Context, s, now *snapshot.Array) ([]*lineage.Record, error) {
 	records, err := a.lineage().Records(ctx)
 	if errors.Is(err, store.ErrUnsupported) { // a store that cannot list has no records
 		return nil, nil
@@ -247,11 +247,11 @@ func (a *Array) undecided(ctx context.Context) error {
 	return err
 }
 
-// orRechunkded returns [errRechunkded] if a write has failed because the array was
+// orRechunked returns [errRechunked] if a write has failed because the array was
 // rechunked meanwhile: after a vacuum, a key may have a chunk of another shape. If the
 // records do not tell that any more, it returns another conflict. The chunks of the box
 // may have been stored before the write failed. Otherwise it returns failed.
-func (a *Array) orRechunkded(ctx context.Context, s *snapshot.Array, chunks grid.Box, failed error) error {
+func (a *Array) orRechunked(ctx context.Context, s *snapshot.Array, chunks grid.Box, failed error) error {
 	if a.options.SingleWriter || !errors.Is(failed, ErrCorrupt) && !errors.Is(failed, ErrConflict) {
 		return failed
 	}
@@ -261,7 +261,7 @@ func (a *Array) orRechunkded(ctx context.Context, s *snapshot.Array, chunks grid
 		return failed
 	}
 	err = a.confirmIn(ctx, s, now, chunks, nil)
-	if errors.Is(err, errRechunkded) {
+	if errors.Is(err, errRechunked) {
 		return err
 	}
 	deleted, lookErr := a.vacuumed(ctx, s)

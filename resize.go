@@ -71,7 +71,7 @@ func resized(s *snapshot.Array, shape []int64, opt ResizeOptions) (*snapshot.Res
 	if slices.Equal(shape, was) && opt.Shrink == grid.KeepEdges {
 		return nil, nil
 	}
-	g, err := rechunkded(s, shape, opt)
+	g, err := rechunked(s, shape, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +84,8 @@ func resized(s *snapshot.Array, shape []int64, opt ResizeOptions) (*snapshot.Res
 	return &snapshot.Reshape{Grid: g, KeepStale: opt.KeepStale}, nil
 }
 
-// rechunkded returns the grid of s for another shape.
-func rechunkded(s *snapshot.Array, shape []int64, opt ResizeOptions) (*grid.Grid, error) {
+// rechunked returns the grid of s for another shape.
+func rechunked(s *snapshot.Array, shape []int64, opt ResizeOptions) (*grid.Grid, error) {
 	// Shrunk leaves axes that grow as they are, for Grown.
 	smaller, err := s.Grid.Shrunk(shape, opt.Shrink)
 	if err != nil {
@@ -98,7 +98,7 @@ func rechunkded(s *snapshot.Array, shape []int64, opt ResizeOptions) (*grid.Grid
 // inner chunks.
 func refused(s *snapshot.Array, err error, shape []int64, opt ResizeOptions) error {
 	would := func(opt ResizeOptions) bool {
-		g, err := rechunkded(s, shape, opt)
+		g, err := rechunked(s, shape, opt)
 		return err == nil && s.Engine.Chain.CheckGrid(g) == nil
 	}
 	// Suggest an option only if it would work for this shape.

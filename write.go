@@ -171,7 +171,7 @@ func (a *Array) withoutGrowth(ctx context.Context, h *nodelock.Held, s *snapshot
 		if s, err = a.fresh(ctx, s); err == nil {
 			err = write(s, shared)
 		}
-		if !shared || errors.Is(err, errReplaced) || errors.Is(err, errRechunkded) || errors.Is(err, errUndecided) || !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrConflict) {
+		if !shared || errors.Is(err, errReplaced) || errors.Is(err, errRechunked) || errors.Is(err, errUndecided) || !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrConflict) {
 			break
 		}
 		if now, staleErr := a.fresh(ctx, s); now == s || staleErr != nil {

@@ -304,7 +304,7 @@ func rechunkAll(ctx context.Context, s settings) error {
 	if run, err := offer(s, all, title, []candidate{inPlace}, missing); !run {
 		return err
 	}
-	report := &rechunkded{Machine: describe(s, missing)}
+	report := &rechunked{Machine: describe(s, missing)}
 	b, err := newBench(s)
 	if err != nil {
 		return err

@@ -49,8 +49,8 @@ func hasCandidate(r rechunking, name string) bool {
 	return false
 }
 
-// TestRechunkded checks the ratios and the marks of goals.
-func TestRechunkded(t *testing.T) {
+// TestRechunked checks the ratios and the marks of goals.
+func TestRechunked(t *testing.T) {
 	of := func(name string, peak int64, seconds ...float64) result {
 		var runs []sample
 		for _, s := range seconds {
@@ -58,7 +58,7 @@ func TestRechunkded(t *testing.T) {
 		}
 		return result{Candidate: name, Ours: name == "varve", figures: gather(runs)}
 	}
-	r := &rechunkded{Cases: []compared{
+	r := &rechunked{Cases: []compared{
 		{measured{ID: "a", Results: []result{of("varve", 20<<20, 1, 2, 3), of("cp", 1<<20, 2, 2, 2)}}, "cp", 1.25, 0},
 		{measured{ID: "b", Results: []result{of("varve", 200<<20, 1, 1), of("zarrs", 1, 4, 5), of("slow", 1, 9, 9)}}, "", 0.67, 100 << 20},
 		{measured{ID: "c", Results: []result{{Candidate: "varve", Ours: true, Why: "failed: took too long"}, of("zarrs", 1, 4)}}, "", 0.67, 100 << 20},

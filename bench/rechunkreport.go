@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// rechunkded is the results of all cases of rechunking.
-type rechunkded struct {
+// rechunked is the results of all cases of rechunking.
+type rechunked struct {
 	Machine machine
 	Cases   []compared
 }
@@ -32,7 +32,7 @@ share. Varve works in place and keeps the old chunks; the others write to an emp
 otherwise does not count, was checked in full. Chunks are of float32; those with zstd shrink to about a third.
 `
 
-func (r *rechunkded) markdown(w io.Writer) {
+func (r *rechunked) markdown(w io.Writer) {
 	fmt.Fprint(w, "# Rechunking\n\n")
 	r.Machine.markdown(w)
 	fmt.Fprint(w, rechunkExplanation)

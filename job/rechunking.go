@@ -18,11 +18,11 @@ import (
 
 // rechunking executes the rechunks of arrays.
 type rechunking struct {
-	arrays []*rechunkded
+	arrays []*rechunked
 }
 
-// rechunkded is one array of a plan.
-type rechunkded struct {
+// rechunked is one array of a plan.
+type rechunked struct {
 	*Work
 	request rechunk.Request
 	opened  *openArray // nil if it is not open
@@ -46,7 +46,7 @@ func newRechunking(p *Plan) (operation, error) {
 		if err != nil {
 			return nil, fmt.Errorf("/arrays/%d: %w", i, err)
 		}
-		r.arrays = append(r.arrays, &rechunkded{Work: w, request: request})
+		r.arrays = append(r.arrays, &rechunked{Work: w, request: request})
 	}
 	return r, nil
 }
@@ -68,7 +68,7 @@ func (r *rechunking) do(ctx context.Context, w *Worker, t Task, record *Record) 
 	return nil
 }
 
-func (a *rechunkded) do(ctx context.Context, w *Worker, t Task) (*rechunk.Report, error) {
+func (a *rechunked) do(ctx context.Context, w *Worker, t Task) (*rechunk.Report, error) {
 	o, err := a.open(ctx, w)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (a *rechunkded) do(ctx context.Context, w *Worker, t Task) (*rechunk.Report
 
 // isPublished reports whether err means that the target exists because it is published:
 // an array of the same shape and type, with the wanted chunks.
-func (a *rechunkded) isPublished(ctx context.Context, w *Worker, err error) bool {
+func (a *rechunked) isPublished(ctx context.Context, w *Worker, err error) bool {
 	if a.Target == nil || !errors.Is(err, fs.ErrExist) {
 		return false
 	}
@@ -112,7 +112,7 @@ func (w *Work) fail(err error) error {
 }
 
 // open opens the array, its inputs and its destination, unless they are open.
-func (a *rechunkded) open(ctx context.Context, w *Worker) (*openArray, error) {
+func (a *rechunked) open(ctx context.Context, w *Worker) (*openArray, error) {
 	if a.opened != nil {
 		return a.opened, nil
 	}
@@ -132,7 +132,7 @@ func (a *rechunkded) open(ctx context.Context, w *Worker) (*openArray, error) {
 }
 
 // complete opens what belongs to an array.
-func (o *openArray) complete(ctx context.Context, w *Worker, a *rechunkded) (err error) {
+func (o *openArray) complete(ctx context.Context, w *Worker, a *rechunked) (err error) {
 	if insertion, is := a.request.(rechunk.Insertion); is {
 		if w.opt.Load == nil {
 			return fmt.Errorf("%w: the files of an insertion cannot be read here; varve run executes the plan", zarr.ErrUnsupported)
@@ -247,7 +247,7 @@ func (r *rechunking) publish(ctx context.Context, w *Worker, whole bool) (*Resul
 }
 
 // publish publishes one array, and closes it.
-func (a *rechunkded) publish(ctx context.Context, w *Worker) (report *rechunk.Report, err error) {
+func (a *rechunked) publish(ctx context.Context, w *Worker) (report *rechunk.Report, err error) {
 	o, err := a.open(ctx, w)
 	if err != nil {
 		return nil, err

@@ -33,11 +33,11 @@ func changed(t testing.TB, s store.Store, then func()) (before, after map[string
 		}
 	}
 	a := numbered(t, at(s, "grown"), 4)
-	b := numbered(t, at(s, "rechunkded"), 6)
+	b := numbered(t, at(s, "rechunked"), 6)
 	c := numbered(t, at(s, "trimmed"), 5)
 	numbered(t, at(s, "deleted"), 4)
 	d := numbered(t, at(s, "filled"), 4)
-	names := []string{"deleted", "filled", "grown", "new", "rechunkded", "trimmed"}
+	names := []string{"deleted", "filled", "grown", "new", "rechunked", "trimmed"}
 	before = allElements(t, s, names)
 	then()
 	must(zarr.Append(t.Context(), a, 0, counting(4, 3), nil))
@@ -72,7 +72,7 @@ func checkStopped(t *testing.T, where string, to store.Store, before, after map[
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"deleted", "filled", "grown", "new", "rechunkded", "trimmed"} {
+	for _, name := range []string{"deleted", "filled", "grown", "new", "rechunked", "trimmed"} {
 		was, is := before[name], after[name]
 		a, err := at(to, name).OpenArray(t.Context(), nil)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -235,19 +235,19 @@ func (c *changer) change(a *zarr.Array, k int) {
 		}
 	case 4:
 		_, err := rechunk.Do(ctx, a, rechunk.Compaction{UpTo: int64(2 + c.rand.IntN(6))}, nil)
-		c.rechunkded("compact", err)
+		c.rechunked("compact", err)
 	case 5:
 		cuts := rechunk.Cuts{}
 		for range rank {
 			cuts = append(cuts, grid.Every(int64(1+c.rand.IntN(5))))
 		}
 		_, err := rechunk.Do(ctx, a, rechunk.Rechunking{Chunks: cuts}, nil)
-		c.rechunkded("rechunk", err)
+		c.rechunked("rechunk", err)
 	case 6:
 		_, err := rechunk.Vacuum(ctx, a, &rechunk.VacuumOptions{Grace: -1})
 		c.must("vacuum", err)
 	case 7:
-		c.rechunkded("unlock", a.MakeRectilinear(ctx, &zarr.RectilinearOptions{Trim: c.rand.IntN(2) == 0}))
+		c.rechunked("unlock", a.MakeRectilinear(ctx, &zarr.RectilinearOptions{Trim: c.rand.IntN(2) == 0}))
 	case 8:
 		c.must("set", a.UpdateAttributes(ctx, c.attributes))
 	default:
@@ -255,8 +255,8 @@ func (c *changer) change(a *zarr.Array, k int) {
 	}
 }
 
-// rechunkded permits that no keys are free, and that format 2 has no such grid.
-func (c *changer) rechunkded(what string, err error) {
+// rechunked permits that no keys are free, and that format 2 has no such grid.
+func (c *changer) rechunked(what string, err error) {
 	if errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, zarr.ErrConflict) || errors.Is(err, zarr.ErrUnsupported) {
 		return
 	}

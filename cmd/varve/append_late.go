@@ -66,7 +66,7 @@ type latecomers struct {
 	coordinate int      // index in list
 
 	late    []growth.Late // that have no cell
-	results []*rechunkded
+	results []*rechunked
 }
 
 func newLatecomers(cmd *cobra.Command, c *growth.Change, m *arrivals, location string) *latecomers {

@@ -32,7 +32,7 @@ func (r *rechunking) checkFollow(args []string) error {
 }
 
 // keepUp makes the array that follows, or brings it up to date.
-func (r *gridChange) keepUp(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Rechunking, opt *rechunk.Options) (*rechunkded, error) {
+func (r *gridChange) keepUp(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Rechunking, opt *rechunk.Options) (*rechunked, error) {
 	if r.dry {
 		plan, err := rechunk.NewFollowPlan(cmd.Context(), a, want, opt)
 		if err != nil {

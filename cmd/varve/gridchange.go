@@ -140,7 +140,7 @@ func (r *gridChange) run(cmd *cobra.Command, args []string, request func(locatio
 		}
 		done, err := r.rechunkTo(cmd, location, a, want, opt)
 		if err == nil {
-			err = r.writePlan(cmd, planFile{}, []*rechunkded{done})
+			err = r.writePlan(cmd, planFile{}, []*rechunked{done})
 		}
 		if err != nil {
 			return err
@@ -161,7 +161,7 @@ func (r *gridChange) runGroup(
 	cmd *cobra.Command, location string, g *zarr.Group, access *zarr.Options,
 	request func(location string, a *zarr.Array) (rechunk.Request, error), opt *rechunk.Options,
 ) error {
-	list := []*rechunkded{}
+	list := []*rechunked{}
 	opt.Batch = rand.Text() // varve revert GROUP goes back for all of them
 	err := eachArray(cmd, location, g, access, func(at string, a *zarr.Array) error {
 		want, err := request(at, a)
@@ -193,9 +193,9 @@ func (r *gridChange) runGroup(
 	return nil
 }
 
-// rechunkded is the result for one array, in the form of --json: that of a plan, whose
+// rechunked is the result for one array, in the form of --json: that of a plan, whose
 // counts are those of what was done.
-type rechunkded struct {
+type rechunked struct {
 	dryrun.Head
 	Path    string `json:"path"`
 	DryRun  bool   `json:"dry_run"`
@@ -216,7 +216,7 @@ type rechunkded struct {
 }
 
 // rechunkTo is rechunk with the destination, if there is one.
-func (r *gridChange) rechunkTo(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Request, opt *rechunk.Options) (*rechunkded, error) {
+func (r *gridChange) rechunkTo(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Request, opt *rechunk.Options) (*rechunked, error) {
 	if r.into == "" {
 		return r.rechunk(cmd, location, a, want, opt)
 	}
@@ -237,7 +237,7 @@ func (r *gridChange) rechunkTo(cmd *cobra.Command, location string, a *zarr.Arra
 }
 
 // rechunk rechunks one array, or plans it.
-func (r *gridChange) rechunk(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Request, opt *rechunk.Options) (*rechunkded, error) {
+func (r *gridChange) rechunk(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Request, opt *rechunk.Options) (*rechunked, error) {
 	if r.follow {
 		return r.keepUp(cmd, location, a, want.(rechunk.Rechunking), opt)
 	}
@@ -279,7 +279,7 @@ func (r *gridChange) rechunk(cmd *cobra.Command, location string, a *zarr.Array,
 
 // blocked returns why a rechunk would fail, if that is known. In a dry run it is a
 // note.
-func (r *gridChange) blocked(cmd *cobra.Command, d *rechunkded) error {
+func (r *gridChange) blocked(cmd *cobra.Command, d *rechunked) error {
 	err := d.plan.Blocked
 	if err == nil || !r.dry {
 		return failure.On(cmd.Name(), d.Path, err)
@@ -290,8 +290,8 @@ func (r *gridChange) blocked(cmd *cobra.Command, d *rechunkded) error {
 }
 
 // planned returns what a plan says.
-func (r *gridChange) planned(operation, location string, plan *rechunk.Plan) *rechunkded {
-	d := &rechunkded{Path: location, DryRun: r.dry, Changed: plan.Changes, plan: plan, request: plan.Request, Cost: r.prices.of(plan), Estimate: r.expected.of(plan)}
+func (r *gridChange) planned(operation, location string, plan *rechunk.Plan) *rechunked {
+	d := &rechunked{Path: location, DryRun: r.dry, Changed: plan.Changes, plan: plan, request: plan.Request, Cost: r.prices.of(plan), Estimate: r.expected.of(plan)}
 	d.Head = dryrun.Head{Operation: operation, Node: location, Strategy: plan.Strategy, Guarantee: plan.Guarantee, Fingerprint: plan.Fingerprint}
 	d.Stages = []dryrun.Stage{}
 	for _, s := range plan.Stages {
@@ -315,7 +315,7 @@ func (r *gridChange) planned(operation, location string, plan *rechunk.Plan) *re
 }
 
 // did replaces the counts of the plan by those of what was done.
-func (d *rechunkded) did(report *rechunk.Report) {
+func (d *rechunked) did(report *rechunk.Report) {
 	d.Changed, d.scratch, d.Freed = report.Changed, report.Staged.Scratch, report.Freed
 	d.count(report.Staged)
 	if d.BytesLinked = report.Staged.BytesLinked; d.BytesLinked > 0 {
@@ -346,14 +346,14 @@ func (l *stageLines) reach(now rechunk.Progress) {
 func (l *stageLines) end() { l.line.End() }
 
 // remark tells how the stored growth policy changes.
-func (d *rechunkded) remark(cmd *cobra.Command, policy string) {
+func (d *rechunked) remark(cmd *cobra.Command, policy string) {
 	if d.Policy = policy; policy != "" {
 		session.Note(cmd, d.Path, policy)
 	}
 }
 
 // count sets the counts.
-func (d *rechunkded) count(c rechunk.Counts) {
+func (d *rechunked) count(c rechunk.Counts) {
 	d.staged = c
 	d.Counts = dryrun.Counts{
 		Kept: new(int64), New: new(int64), Rewritten: &c.Encoded, Copied: new(c.Cloned + c.Arranged), Dropped: new(int64), Documents: new(int64),
@@ -374,7 +374,7 @@ var seenBy = map[string]string{
 }
 
 // printPrediction prints what a plan transfers and holds, and what readers see.
-func (d *rechunkded) printPrediction(w io.Writer) error {
+func (d *rechunked) printPrediction(w io.Writer) error {
 	p, q := d.plan, d.plan.Requests
 	_, err := fmt.Fprintf(w, "  %s to read, %s to copy, about %s requests, at most %s of memory; %s\n", phrase.Bytes(p.BytesRead), phrase.Bytes(p.BytesCopied),
 		phrase.Count(q.Get+q.Head+q.Put+q.Copy+q.List), phrase.Bytes(p.Memory), seenBy[p.Guarantee])
@@ -382,7 +382,7 @@ func (d *rechunkded) printPrediction(w io.Writer) error {
 }
 
 // printChunks says what became of chunks, in a line that leaves out what is zero.
-func (d *rechunkded) printChunks(w io.Writer) error {
+func (d *rechunked) printChunks(w io.Writer) error {
 	var parts []string
 	add := func(n int64, format string, args ...any) {
 		if n > 0 {
@@ -400,7 +400,7 @@ func (d *rechunkded) printChunks(w io.Writer) error {
 	return err
 }
 
-func (d *rechunkded) print(cmd *cobra.Command) error {
+func (d *rechunked) print(cmd *cobra.Command) error {
 	w, name := cmd.OutOrStdout(), phrase.Printable(d.Path)
 	if !d.Changed {
 		_, err := fmt.Fprintf(w, "%s  %s chunks %s  (nothing to do)\n", name, d.plan.Grid.Name(), phrase.Chunks(d.plan.Grid))

@@ -203,7 +203,7 @@ func (m *moving) all(cmd *cobra.Command, location string, list []*moved, group b
 			return err
 		}
 		done.inputs = list[0].inputs
-		if err := m.writePlan(cmd, planFile{}, []*rechunkded{done}); err != nil {
+		if err := m.writePlan(cmd, planFile{}, []*rechunked{done}); err != nil {
 			return err
 		}
 		if session.WantsJSON(cmd) {
@@ -230,7 +230,7 @@ func (m *moving) all(cmd *cobra.Command, location string, list []*moved, group b
 }
 
 // together rechunks the arrays of a group in one transaction, or plans it.
-func (m *moving) together(cmd *cobra.Command, location string, list []*moved, opt *rechunk.Options) ([]*rechunkded, error) {
+func (m *moving) together(cmd *cobra.Command, location string, list []*moved, opt *rechunk.Options) ([]*rechunked, error) {
 	parts := make([]rechunk.Part, len(list))
 	for i, one := range list {
 		parts[i] = rechunk.Part{Array: one.array, Request: one.request, Alone: *m.alone}
@@ -240,7 +240,7 @@ func (m *moving) together(cmd *cobra.Command, location string, list []*moved, op
 		return nil, movedTogether(cmd, err)
 	}
 	warnOfSpace(cmd, location, spaceOf(plans...))
-	results := make([]*rechunkded, len(list))
+	results := make([]*rechunked, len(list))
 	for i, p := range plans {
 		results[i] = m.planned(cmd.Name(), list[i].location, p)
 		results[i].inputs = list[i].inputs

@@ -37,7 +37,7 @@ type planFile struct {
 // planned is the plan for one array. Locations are absolute, so that it can be executed
 // from any folder.
 type planned struct {
-	rechunkded
+	rechunked
 	Request json.RawMessage `json:"request"`
 	Memory  int64           `json:"memory"`
 	Source  rechunk.State   `json:"source"`
@@ -45,9 +45,9 @@ type planned struct {
 }
 
 // newPlanned returns a plan as it is written to a file.
-func newPlanned(cmd *cobra.Command, d *rechunkded) (*planned, error) {
+func newPlanned(cmd *cobra.Command, d *rechunked) (*planned, error) {
 	raw, err := rechunk.MarshalRequest(d.request)
-	p := &planned{rechunkded: *d, Request: raw, Memory: d.plan.Memory, Source: d.plan.State, Inputs: d.inputs}
+	p := &planned{rechunked: *d, Request: raw, Memory: d.plan.Memory, Source: d.plan.State, Inputs: d.inputs}
 	p.Node, p.Path = planLocation(cmd, p.Node), absolute(p.Path)
 	if p.Target != nil {
 		p.Target = new(planLocation(cmd, *p.Target))
@@ -56,7 +56,7 @@ func newPlanned(cmd *cobra.Command, d *rechunkded) (*planned, error) {
 }
 
 // writePlan writes plans to the file of --plan.
-func (r *gridChange) writePlan(cmd *cobra.Command, f planFile, list []*rechunkded) error {
+func (r *gridChange) writePlan(cmd *cobra.Command, f planFile, list []*rechunked) error {
 	if r.planTo == "" {
 		return nil
 	}

@@ -284,7 +284,7 @@ func (r *running) finish(cmd *cobra.Command, w *job.Worker, plan *job.Plan, f *p
 // printAll prints what was done for each array and, with --json, what the tasks have
 // taken, if that is known.
 func (r *running) printAll(cmd *cobra.Command, f *planFile, reports []*rechunk.Report, status *job.Status) error {
-	list := []*rechunkded{}
+	list := []*rechunked{}
 	for i, report := range reports {
 		if report == nil {
 			continue
@@ -299,7 +299,7 @@ func (r *running) printAll(cmd *cobra.Command, f *planFile, reports []*rechunk.R
 }
 
 // printList prints all results, with --json.
-func (r *running) printList(cmd *cobra.Command, list []*rechunkded, status *job.Status) error {
+func (r *running) printList(cmd *cobra.Command, list []*rechunked, status *job.Status) error {
 	if !session.WantsJSON(cmd) {
 		return nil
 	}
@@ -311,7 +311,7 @@ func (r *running) printList(cmd *cobra.Command, list []*rechunkded, status *job.
 }
 
 // print prints the result for an array, without --json.
-func (r *running) print(cmd *cobra.Command, d *rechunkded) error {
+func (r *running) print(cmd *cobra.Command, d *rechunked) error {
 	if session.WantsJSON(cmd) {
 		return nil
 	}
@@ -375,8 +375,8 @@ func insertion(r rechunk.Insertion, in *inserted, err error) (rechunk.Request, *
 }
 
 // done returns the result of a plan that is executed.
-func (p *planned) done(report *rechunk.Report) *rechunkded {
-	d := p.rechunkded
+func (p *planned) done(report *rechunk.Report) *rechunked {
+	d := p.rechunked
 	d.DryRun = false
 	d.did(report)
 	return &d
@@ -422,7 +422,7 @@ func (r *running) runTogether(cmd *cobra.Command, plan *job.Plan, f *planFile) (
 	if err != nil {
 		return err
 	}
-	var list []*rechunkded
+	var list []*rechunked
 	for i, p := range f.Arrays {
 		list = append(list, p.done(reports[i]))
 		if err := r.print(cmd, list[i]); err != nil {

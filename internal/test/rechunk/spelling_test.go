@@ -100,7 +100,7 @@ func TestSpellings(t *testing.T) {
 				s := &spelled{memstore.New(), format, rand.New(rand.NewPCG(uint64(i), uint64(format)))}
 				s.create(t, typ)
 				s.respell(t)
-				rechunkded(t, s.open(t), 2)
+				rechunked(t, s.open(t), 2)
 				s.checkKnown(t)
 				s.respell(t)
 				s.checkKnown(t)
@@ -111,7 +111,7 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-func rechunkded(t *testing.T, a *zarr.Array, edge int64) {
+func rechunked(t *testing.T, a *zarr.Array, edge int64) {
 	t.Helper()
 	if r, err := rechunk.Do(t.Context(), a, rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(edge), grid.Every(edge)}}, nil); err != nil || !r.Changed {
 		t.Fatalf("%+v, %v", r, err)
@@ -175,7 +175,7 @@ func TestOtherFillValue(t *testing.T) {
 		s := &spelled{memstore.New(), 3, rand.New(rand.NewPCG(1, 2))}
 		spec := zarr.Spec{Type: fixture.Must(dtype.Parse(c.typ, nil)), Shape: []int64{4, 4}, Chunks: []grid.Cut{grid.Every(1), grid.Every(1)}, FillValue: zarr.FillJSON(c.was)}
 		fixture.Must(zarr.At(s.store, "").CreateArray(t.Context(), spec, nil))
-		rechunkded(t, s.open(t), 2)
+		rechunked(t, s.open(t), 2)
 		s.change(t, func(text string) string {
 			return string(fixture.Must(metadata.SetAttribute([]byte(text), "fill_value", []byte(c.is))))
 		})
