@@ -4,13 +4,23 @@ package zarr
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/dimension"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/nodelock"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/store"
 )
 
 // AppendOptions are the options of appends. A nil *AppendOptions is the zero value.
@@ -131,4 +141,424 @@ func appended(s *snapshot.Array, axis int, more snapshot.Gain, opt AppendOptions
 	region := grid.BoxOf(shape)
 	region[axis].Start = from
 	return &snapshot.Reshape{Grid: g, Region: region, Gain: more}, nil
+}
+
+// Addition is an append to one array of a group, as a part of [Group.Append].
+type Addition struct {
+	Path string // of the array, relative to the group
+	Axis int
+	Data []byte // elements in C order and the byte order of the host, as for [Array.AppendBytes]
+	Type dtype.Type
+	// From is a source of the elements, in place of Data, as in [Array.AppendFrom].
+	From *Source
+	// Segments are arrays whose elements are appended one after the other, in place of
+	// Data, as in [Array.Stitch].
+	Segments []*Array
+	// Options are the options of the append. Nil is the zero AppendOptions.
+	Options *AppendOptions
+	// Alone permits the array to differ in length afterwards from the other arrays of its
+	// group that have the dimension.
+	Alone bool
+
+	values func(*Array) (element.Buffer, error) // in place of Data; converts Go values to elements of the array
+}
+
+// Add returns the addition of src to the array at a path below the group.
+func Add[T dtype.Element](path string, axis int, src []T, opt *AppendOptions) Addition {
+	return Addition{Path: path, Axis: axis, Options: opt, values: func(a *Array) (element.Buffer, error) { return elementsOf(a, src) }}
+}
+
+// Append appends to several arrays in one transaction, such as all variables along a
+// dimension and its coordinate. After a crash at any time, either all arrays have grown
+// or none has, once the next writer has completed or undone the transaction. Each array
+// grows as with [Append]. Readers that use the consolidated metadata of the group see all
+// arrays grow at once; other readers may see one array grow before another.
+//
+// Arrays directly below one group that share a dimension name must agree along it
+// afterwards, including arrays that do not grow ([Array.CheckDimensions]). Otherwise the
+// error wraps [ErrInvalidArgument], unless Alone is set.
+//
+// If an Addition has Data but no Type, Data has the type of the array.
+func (g *Group) Append(ctx context.Context, additions ...Addition) error {
+	if err := g.writable(); err != nil {
+		return g.fail("append", err)
+	}
+	arrays, err := g.openEach(ctx, additions)
+	if err != nil {
+		return err
+	}
+	if err := checkDistinct(arrays); err != nil {
+		return err
+	}
+	return g.fail("append", g.append(ctx, arrays, additions))
+}
+
+// openEach opens the arrays of additions, several at once in a store without locks, where
+// each takes round trips.
+func (g *Group) openEach(ctx context.Context, additions []Addition) ([]*Array, error) {
+	arrays := make([]*Array, len(additions))
+	group, ctx := parallel.New(ctx)
+	group.SetLimit(mostOpened)
+	if _, locks := store.As[store.Locker](g.hierarchy.store); locks {
+		group.SetLimit(1)
+	}
+	for i, add := range additions {
+		group.Go(func() (err error) {
+			// Opening for writing completes a transaction that a crashed writer left.
+			arrays[i], err = g.At(add.Path).OpenArray(ctx, nil)
+			return err
+		})
+	}
+	return arrays, group.Wait(nil)
+}
+
+// mostOpened is the number of arrays that one call opens at once.
+const mostOpened = 16
+
+// checkDistinct returns an error if two additions name the same array, perhaps through a
+// link. The call would wait forever for a lock that it holds itself.
+func checkDistinct(arrays []*Array) error {
+	known := make([]store.Identity, len(arrays))
+	first := map[store.Path]int{}
+	for i, a := range arrays {
+		id, err := store.Identify(a.hierarchy.store, a.path)
+		if err != nil {
+			return a.fail("append", err)
+		}
+		known[i] = id
+		at, twice := first[a.path]
+		if !twice && id != nil {
+			at = slices.IndexFunc(known[:i], id.Same)
+			twice = at >= 0
+		}
+		if twice {
+			return a.fail("append", fault.Argument("the array is named twice, the first time as %q", "/"+arrays[at].Path()))
+		}
+		first[a.path] = i
+	}
+	return nil
+}
+
+// of returns the elements of the addition.
+func (d Addition) of(a *Array) (snapshot.Gain, error) {
+	switch {
+	case d.From != nil && d.values != nil, d.Segments != nil && (d.From != nil || d.values != nil || d.Data != nil):
+		return snapshot.Gain{}, snapshot.ErrBothGiven
+	case d.Segments != nil:
+		return a.segmented(d.Segments), nil
+	case d.values != nil:
+		e, err := d.values(a)
+		return snapshot.Gain{Buffer: e}, err
+	case d.Type.IsZero():
+		d.Type = a.Type()
+	}
+	return snapshot.Gain{Buffer: element.Buffer{Type: d.Type, Data: d.Data}, From: (*snapshot.Source)(d.From)}, nil
+}
+
+func (g *Group) append(ctx context.Context, arrays []*Array, additions []Addition) error {
+	// Lock before the shapes are compared, so that no other call of this process changes
+	// them until the transaction ends.
+	leave, err := enterAll(ctx, arrays)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	// Compare shapes before anything else, as Array.Append does.
+	for i, add := range additions {
+		if err := arrays[i].state.Load().Expect(add.Options.orZero().Expect); err != nil {
+			return arrays[i].fail("append", err)
+		}
+	}
+	for i, add := range additions {
+		if add.Segments == nil {
+			continue
+		}
+		if err := arrays[i].prepareSegments(ctx, add.Segments); err != nil {
+			return arrays[i].fail("stitch", err)
+		}
+	}
+	changes, err := checkDimensions(arrays, additions)
+	if err == nil {
+		err = checkShared(ctx, "append", arrays, changes)
+	}
+	if err != nil {
+		return err
+	}
+	parts := make([]publish.Participant, len(arrays))
+	for i, a := range arrays {
+		plan, err := a.addition(ctx, additions[i])
+		if err != nil {
+			return a.fail("append", err)
+		}
+		parts[i] = publish.Participant{Node: a.publisher(), Plan: plan}
+	}
+	return publish.Retry(ctx, func() error {
+		err := publish.UpdateAll(ctx, parts, tree.Refresh(g.options.Limits.metadata()))
+		if !errors.Is(err, publish.ErrPending) {
+			return err
+		}
+		// A crashed writer left a transaction. Complete it for every array, then let
+		// Retry try again, because ErrPending is a conflict.
+		for _, a := range arrays {
+			if err := a.finishOthers(ctx); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+}
+
+// checkDimensions returns how the arrays change. It returns an error if arrays that share
+// a dimension agree along it now but would not agree after the additions.
+func checkDimensions(arrays []*Array, additions []Addition) ([]dimension.Change, error) {
+	type length struct {
+		path      string
+		was, more int64
+	}
+	seen := map[string]length{}
+	changes := make([]dimension.Change, len(arrays))
+	for i, a := range arrays {
+		axis, more, err := additions[i].along(a)
+		if err != nil {
+			return nil, a.fail("append", err)
+		}
+		changes[i] = a.reshaping(func(shape []int64) []int64 {
+			shape[axis] += more
+			return shape
+		})
+		changes[i].Alone = additions[i].Alone
+		names, s := a.DimensionNames(), a.state.Load()
+		if names == nil || names[axis] == "" || additions[i].Alone {
+			continue
+		}
+		// Arrays that disagree already are left to checkShared.
+		is, other := length{a.Path(), s.Grid.Axis(axis).Extent(), more}, seen[names[axis]]
+		if other.path != "" && other.was == is.was && other.more != is.more {
+			err := fault.Argument("%d elements along %q, %q gets %d: give both the same", more, names[axis], other.path, other.more)
+			return nil, a.fail("append", &grid.AxisError{Axis: axis, Err: err})
+		}
+		seen[names[axis]] = is
+	}
+	return changes, nil
+}
+
+// along returns the axis along which an array grows, and the number of new planes.
+func (d Addition) along(a *Array) (axis int, planes int64, err error) {
+	if axis, err = a.axis(d.Axis); err != nil {
+		return 0, 0, err
+	}
+	e, err := d.of(a)
+	if err != nil {
+		return 0, 0, err
+	}
+	planes, err = e.Along(a.state.Load(), axis, d.Options.orZero().Planes)
+	return axis, planes, err
+}
+
+// addition returns the plan for one array.
+func (a *Array) addition(ctx context.Context, add Addition) (func(publish.Document) (*publish.Change, error), error) {
+	axis, err := a.axis(add.Axis)
+	if err != nil {
+		return nil, err
+	}
+	e, err := add.of(a)
+	if err != nil {
+		return nil, a.fail("append", err)
+	}
+	grow := func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		return a.grow(old, func(s *snapshot.Array) (*snapshot.Reshape, error) { return appended(s, axis, e, add.Options.orZero()) })
+	}
+	plan := a.planned(ctx, grow)
+	return func(d publish.Document) (*publish.Change, error) {
+		c, err := plan(d)
+		return c, a.fail("append", err)
+	}, nil
+}
+
+// enterAll takes the exclusive lock of every array. It locks in the order of paths,
+// because two calls with different orders would deadlock.
+func enterAll(ctx context.Context, arrays []*Array) (leave func(), err error) {
+	sorted := slices.SortedFunc(slices.Values(arrays), func(a, b *Array) int { return strings.Compare(a.Path(), b.Path()) })
+	var held []*nodelock.Held
+	leave = func() {
+		for _, h := range held {
+			h.Release()
+		}
+	}
+	for _, a := range sorted {
+		h, err := a.lock().Exclude(ctx)
+		if err != nil {
+			leave()
+			return nil, err
+		}
+		held = append(held, h)
+	}
+	return leave, nil
+}
+
+// Source is a block of elements that is read box by box while it is stored, so that it
+// need not fit into memory: a file, another array, or a function that computes elements.
+type Source struct {
+	// Shape is the shape of the block.
+	Shape []int64
+	// DimensionNames are the names of its axes, if they are known; "" is an axis without
+	// one. An axis that has another name than that of the array is an error, so that no
+	// plane (y, t) is stored as one (t, y). Package cf compares coordinates
+	// ([varve.dev/zarr/cf.CheckAxes]).
+	DimensionNames []string
+	// Read fills dst with the elements of a box of the block, in C order and host byte
+	// order. It is called for one box at a time, and once for each box. If another writer
+	// publishes first, the append starts again and reads all boxes again. It must not
+	// change the array that grows, but it may read it. An error ends the operation, and
+	// nothing changes.
+	Read func(ctx context.Context, box grid.Box, dst []byte) error
+}
+
+// SourceAt returns a source that reads elements from r, where they are in C order and
+// host byte order from the beginning. An [io.SectionReader] reads from a part of a file.
+func SourceAt(r io.ReaderAt, shape ...int64) *Source {
+	f := &sourceFile{r, slices.Clone(shape)}
+	return &Source{Shape: f.shape, Read: f.read}
+}
+
+// AppendFrom is [Append] with the elements of a source. The source must have the shape of
+// the array along all other axes. It is read in boxes of whole chunks or shards. This
+// takes memory for the chunks that fit into half of [Options.Budget], and at least one,
+// in addition to the budget. [AppendOptions.Planes] is not needed.
+//
+// Data types of variable length are not supported; the error wraps [ErrInvalidArgument].
+func (a *Array) AppendFrom(ctx context.Context, axis int, src *Source, opt *AppendOptions) error {
+	if src == nil {
+		return a.fail("append", fault.Argument("there is no source"))
+	}
+	return a.fail("append", a.append(ctx, axis, snapshot.Gain{Buffer: element.Buffer{Type: a.Type()}, From: (*snapshot.Source)(src)}, opt.orZero()))
+}
+
+// sourceFile is the source of [SourceAt].
+type sourceFile struct {
+	r     io.ReaderAt
+	shape []int64
+}
+
+// longestRun bounds one read in bytes, so that cancelling the context takes effect soon.
+const longestRun = 8 << 20
+
+// read reads a box in the longest contiguous runs.
+func (f *sourceFile) read(ctx context.Context, box grid.Box, dst []byte) error {
+	n, _ := box.Len()
+	size := int64(len(dst)) / max(1, n)
+	outer := slices.Clone(box) // one index for each run
+	run := size                // bytes
+	steps := make([]int64, len(box))
+	for i, step, whole := len(box)-1, size, true; i >= 0; i-- {
+		steps[i] = step
+		// As long as the inner axes are read completely, the run continues into the next
+		// outer axis.
+		if whole {
+			run *= box[i].Len()
+			outer[i].Stop = outer[i].Start + 1
+			whole = box[i].Len() == f.shape[i]
+		}
+		step *= f.shape[i]
+	}
+	for index := range outer.IndicesInto(make([]int64, len(outer))) {
+		at := int64(0)
+		for i, k := range index {
+			at += k * steps[i]
+		}
+		for left := run; left > 0; {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			part := dst[:min(left, longestRun)]
+			// ReadAt may return io.EOF together with all bytes, which is not an error
+			// here.
+			if n, err := f.r.ReadAt(part, at); n < len(part) {
+				return short(at+int64(n), err)
+			}
+			left -= int64(len(part))
+			at += int64(len(part))
+			dst = dst[len(part):]
+		}
+	}
+	return nil
+}
+
+// short returns the error of a read that returned too few bytes.
+func short(at int64, err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("at byte %d: %w", at, err)
+}
+
+// Stitch appends the elements of segments one after the other, in one change: readers see
+// the array without them, or with all of them. Segments are arrays that writers have
+// filled on their own, each in any store. So writers need not know how long the batches
+// of others are, and do not wait for each other ([Array.Reserve] is for lengths that are
+// known).
+//
+// Along a listed axis the chunks of the segments become chunks of the array, unless
+// [AppendOptions.Grow] asks for others or the axis has edges that are not filled. A chunk
+// is copied as it is stored, by the store if it can, if the array has the same codecs and
+// fill value, and the same chunks along all other axes. All other chunks are decoded and
+// encoded again. Axes must have the same names as in the array, as far as both have some.
+// Attributes and coordinates are not looked at: units and packing must be the same.
+//
+// The segments stay where they are. If one changes meanwhile, nothing is published, and
+// the error says which. If one does not continue the array, is named twice, or has text
+// that would have to be decoded, the error wraps [ErrInvalidArgument].
+// [Addition.Segments] stitches several arrays of a group together.
+func (a *Array) Stitch(ctx context.Context, axis int, segments []*Array, opt *AppendOptions) error {
+	err := a.prepareSegments(ctx, segments)
+	if err == nil {
+		err = a.append(ctx, axis, a.segmented(segments), opt.orZero())
+	}
+	return a.fail("stitch", err)
+}
+
+// prepareSegments looks for the newest documents of segments. It returns an error if
+// there are none, or if one is the array itself or is named twice.
+func (a *Array) prepareSegments(ctx context.Context, segments []*Array) error {
+	if len(segments) == 0 {
+		return fault.Argument("there are no segments")
+	}
+	places, ids := map[string]bool{}, []store.Identity{}
+	for _, segment := range append([]*Array{a}, segments...) {
+		s := segment.hierarchy.store
+		place := fmt.Sprintf("%p %s", s, segment.path)
+		if at := store.PlaceOf(s); at != "" {
+			place = at + " " + segment.path.String()
+		}
+		id, err := store.Identify(s, segment.path)
+		if err != nil {
+			return err
+		}
+		if places[place] || id != nil && slices.ContainsFunc(ids, id.Same) {
+			return fault.Argument("the segment %s is named twice, or is the array itself", segment.Location())
+		}
+		if places[place] = true; id != nil {
+			ids = append(ids, id)
+		}
+	}
+	group, ctx := parallel.New(ctx)
+	group.SetLimit(mostOpened)
+	for _, segment := range segments {
+		group.Go(func() error { return segment.Refresh(ctx) })
+	}
+	return group.Wait(nil)
+}
+
+// segmented returns the elements of segments as those of an append.
+func (a *Array) segmented(segments []*Array) snapshot.Gain {
+	gain := snapshot.Gain{Buffer: element.Buffer{Type: a.Type()}, Segments: []snapshot.Segment{}}
+	for _, segment := range segments {
+		s := segment.state.Load()
+		gain.Segments = append(gain.Segments, snapshot.Segment{
+			Array: s, Name: segment.Location().String(), Complete: segment.options.RequireChunks,
+			Read:  func(ctx context.Context, box grid.Box, dst []byte) error { return segment.ReadBytes(ctx, box, dst) },
+			Fresh: func(ctx context.Context) (*snapshot.Array, error) { return segment.fresh(ctx, s) },
+		})
+	}
+	return gain
 }

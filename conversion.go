@@ -164,3 +164,117 @@ func writeAs[T Real](ctx context.Context, t target, src []T) error {
 	}
 	return nil
 }
+
+// ReadStructs returns selected structs as a block of Go structs. A tag of a field of T
+// names the field of the elements that it belongs to:
+//
+//	type Station struct {
+//		ID   int32      `zarr:"id"`
+//		Name string     `zarr:"name"` // fixed_length_utf32 or null_terminated_bytes
+//		Seen time.Time  `zarr:"seen"` // numpy.datetime64; NaT is the zero Time
+//		At   struct {
+//			X, Y float64 // without a tag: not changed
+//			Lon  float32 `zarr:"lon"`
+//		} `zarr:"at"`
+//	}
+//
+// Every field of the elements needs a field of T; to read only some, select them
+// ([selection.Fields]). The order of fields in T does not matter. A field of T has the Go
+// type of the element's field, or a type that is defined as it. In addition, float32
+// takes shorter floats, time.Time and time.Duration take times and durations, string
+// takes text of fixed size, and []byte or an array of the same size takes raw bytes. An
+// array also takes a struct with fields "0", "1" and so on. Array fields of format 2
+// are read as such structs.
+//
+// If T does not fit, the error wraps [ErrInvalidArgument] and names the field. So does an
+// element that no time.Time or time.Duration can hold. A large selection is read in
+// parts, like [ReadAs] does.
+func ReadStructs[T any](ctx context.Context, from Elements, sel selection.Selection) (Block[T], error) {
+	t, err := from.of(sel)
+	var b Block[T]
+	if err == nil {
+		b, err = readStructs[T](ctx, t)
+	}
+	if err != nil {
+		return Block[T]{}, t.fail("read", err)
+	}
+	return b, nil
+}
+
+func readStructs[T any](ctx context.Context, t target) (b Block[T], err error) {
+	r, err := t.at.Resolve(t.sel, nil)
+	if err != nil {
+		return b, err
+	}
+	l, err := element.LayoutOf[T](r.Type)
+	if err != nil {
+		return b, err
+	}
+	if r.Len() > t.options.Limits.block()/int64(max(1, l.Size)) {
+		return b, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
+	}
+	b = newBlock[T](r)
+	var room []byte
+	done := int64(0)
+	for slab := range r.Slabs(t.at.Grid, r.Size(), convertedBytes) {
+		n, _ := slab.Len() // a part of what was counted
+		room = slices.Grow(room[:0], int(n*r.Size()))[:n*r.Size()]
+		// The layout is valid for this type only. Another process may replace the array
+		// between two parts.
+		err := t.part(r.Part(slab)).read(ctx, snapshot.Exactly(r.Type), false, func(part *snapshot.Selected) (strided.View, error) {
+			return part.View(element.Buffer{Type: r.Type, Data: room})
+		})
+		if err != nil {
+			return b, err
+		}
+		if at, err := l.Load(element.MemoryOf(b.Data[done:done+n]), room); err != nil {
+			return b, fault.Argument("element %d of the selection: %v", number.Index(r.Shape(), int(done)+at), err)
+		}
+		done += n
+	}
+	return b, nil
+}
+
+// WriteStructs stores Go structs as the selected elements, in C order. Fields are matched
+// as in [ReadStructs]. All values are checked before one is stored: if a text is too long
+// or a time does not fit, the error wraps [ErrInvalidArgument] and names the value.
+func WriteStructs[T any](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
+	t, err := to.of(sel)
+	if err == nil {
+		err = t.writeView(ctx, nil, func(r *snapshot.Selected) (strided.View, error) {
+			if int64(len(src)) != r.Len() {
+				return strided.View{}, fault.Argument("%d values for a selection of shape %v, which has %d", len(src), r.Shape(), r.Len())
+			}
+			e, err := structsOf(r.Type, src, r.Shape())
+			if err != nil {
+				return strided.View{}, err
+			}
+			return r.CheckedView(e)
+		})
+	}
+	return t.fail("write", err)
+}
+
+// AppendStructs is [Append] for Go structs. Fields are matched as in [ReadStructs], and
+// all values are checked before one is stored, as by [WriteStructs].
+func AppendStructs[T any](ctx context.Context, a *Array, axis int, src []T, opt *AppendOptions) error {
+	e, err := structsOf(a.Type(), src, []int64{int64(len(src))})
+	if err == nil {
+		err = a.append(ctx, axis, snapshot.Gain{Buffer: e}, opt.orZero())
+	}
+	return a.fail("append", err)
+}
+
+// structsOf converts Go structs to elements, before the first chunk is written: an
+// invalid value changes nothing. shape is that of src, for errors.
+func structsOf[T any](t dtype.Type, src []T, shape []int64) (element.Buffer, error) {
+	l, err := element.LayoutOf[T](t)
+	if err != nil {
+		return element.Buffer{}, err
+	}
+	elems := make([]byte, len(src)*t.Size())
+	if at, err := l.Store(elems, element.MemoryOf(src)); err != nil {
+		return element.Buffer{}, fault.Argument("value %d: %v", number.Index(shape, at), err)
+	}
+	return element.Buffer{Type: t, Data: elems}, nil
+}

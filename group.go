@@ -4,10 +4,22 @@ package zarr
 
 import (
 	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"strings"
 
+	"varve.dev/zarr/internal/dimension"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
 )
 
 // Group is a node that has nodes below it.
@@ -47,4 +59,317 @@ func newGroup(base node, attributes []byte, format int) *Group {
 	doc := tree.NewGroup(attributes, format)
 	base.document = doc.Document()
 	return &Group{node: base, doc: doc}
+}
+
+// Member is an entry of a group.
+type Member struct {
+	Path string // relative to the group that was listed
+	Kind string // "array" or "group"; "" if the document is too damaged to tell
+	// Node is the opened node. It is nil if Err is not, for example because the data type
+	// is unknown.
+	Node Node
+	Err  error
+}
+
+// Name returns the last segment of the path.
+func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')+1:] }
+
+// Members yields the nodes directly below the group, or all nodes below it if deep is
+// set: parents first, and each level in alphabetical order.
+//
+// If the group has consolidated metadata, Members uses it. In a store that cannot list,
+// it also uses that of a group above. It may be older than the nodes; [Array.Refresh]
+// reads the document of an array again, and so does every write. A damaged entry yields
+// an error, and the sequence continues. Entries that must not exist yield errors at the
+// end: illegal paths, duplicates, and nodes below an array. Paths that may be those of
+// stored nodes but cannot be used are counted in one [store.UnusableError].
+//
+// Members opens up to [Options.Concurrency] nodes at once, slightly ahead of the
+// sequence. A node that exists but cannot be opened is a Member with an Err. An error of
+// the store, or of ctx, ends the sequence. Where a directory has names that cannot be
+// used ([store.UnusableError]), Members yields that error after the members of the
+// directory, and goes on.
+func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error] {
+	if c := g.doc.Consolidated; c != nil {
+		return g.consolidated(ctx, c, deep)
+	}
+	return func(yield func(Member, error) bool) {
+		g.walk(ctx, g.path, deep, yield)
+	}
+}
+
+// walk yields the nodes below a directory. It returns false if the loop must stop.
+func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(Member, error) bool) bool {
+	names, err := tree.Directories(ctx, g.hierarchy.store, dir)
+	if errors.Is(err, store.ErrUnsupported) {
+		err = g.unlisted(err)
+	}
+	if errors.Is(err, store.ErrUnsupported) && !g.listed {
+		// The store cannot list, so the only way to find members is the consolidated
+		// metadata of a group above.
+		c, info, aboveErr := g.hierarchy.reader(g.options.Limits).Inherited(ctx, g.path, g.Format())
+		if c != nil {
+			below := *g
+			below.copied.Written = info.Modified
+			below.consolidated(ctx, c, deep)(yield)
+			return false
+		}
+		err = cmp.Or(aboveErr, err)
+	}
+	unusable := err
+	if err != nil && !errors.Is(err, store.ErrUnusable) {
+		yield(Member{}, g.fail("list", err))
+		return false
+	}
+	open := func(i int) (entry, int) { return g.entry(ctx, dir, names[i]) }
+	goOn := parallel.Prefetch(len(names), g.ahead(), g.openers(), open, func(m entry) bool {
+		// Report the cancellation itself, not the failed request that it caused.
+		if err := cmp.Or(ctx.Err(), m.err); err != nil {
+			yield(Member{}, g.fail("list", err))
+			return false
+		}
+		return !m.isNode || yield(m.Member, nil) && (m.Kind != "group" || !deep || g.walk(ctx, m.path, deep, yield))
+	})
+	return goOn && (unusable == nil || yield(Member{}, g.fail("list", unusable)))
+}
+
+// entry is an entry of a directory or of consolidated metadata.
+type entry struct {
+	Member
+	path   store.Path
+	isNode bool
+	err    error // of the store
+}
+
+// entry opens the entry of a directory if it is a node. It also returns the approximate
+// size of the node in memory.
+func (g *Group) entry(ctx context.Context, dir store.Path, name string) (m entry, bytes int) {
+	var err error
+	if m.path, err = dir.Join(name); err != nil {
+		return m, 0 // Varve's own directory, so not a node
+	}
+	m.Member, m.isNode, m.err = g.member(ctx, m.path)
+	if m.Node != nil {
+		bytes = weight(document(m.Node))
+	}
+	return m, bytes
+}
+
+// weight returns the bytes of the parts of a document that may be large.
+func weight(doc metadata.Node) int {
+	switch doc := doc.(type) {
+	case *metadata.Array:
+		return len(doc.ChunkGrid.Configuration) + len(doc.Attributes)
+	case *metadata.Group:
+		return len(doc.Attributes)
+	}
+	return 0
+}
+
+// openers returns how many members are opened at once. For writing it is one, because
+// opening may complete a transaction that several members are part of.
+func (g *Group) openers() int {
+	if g.options.Write {
+		return 1
+	}
+	return engine.InFlight(g.hierarchy.store, g.options.Concurrency, runtime.GOMAXPROCS(0))
+}
+
+// ahead returns how many members are opened before the first one is passed on. In a far
+// store several take as long as one.
+func (g *Group) ahead() int {
+	if _, near := store.As[store.Opener](g.hierarchy.store); near {
+		return 1
+	}
+	return g.openers()
+}
+
+// unlisted returns the error of [Group.Members] in a store that cannot list.
+func (g *Group) unlisted(err error) error {
+	if g.doc.Damaged != nil {
+		return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, and that of this group is damaged: %w", err, g.doc.Damaged)
+	}
+	return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, which this group does not have: consolidate it where it can be written (Group.Consolidate), or open an array by its full path", err)
+}
+
+// member opens the node at p. ok is false if there is none. Errors of the node are in the
+// member; err is an error of the store.
+func (g *Group) member(ctx context.Context, p store.Path) (m Member, ok bool, err error) {
+	m.Path = strings.TrimPrefix(strings.TrimPrefix(p.String(), g.path.String()), "/")
+	n, err := g.hierarchy.open(ctx, p, g.options)
+	switch n := n.(type) {
+	case *Group:
+		m.Kind, m.Node = "group", n
+	case *Array:
+		m.Kind, m.Node = "array", n
+	}
+	if err == nil {
+		return m, true, nil
+	}
+	switch m.Err = fail("open", g.hierarchy.name(p), err); KindOf(m.Err) {
+	case KindNotFound:
+		return m, false, nil
+	case KindUnsupported, KindInvalidMetadata, KindLimit, KindOverflow:
+		// This node cannot be opened, but the others can. Yield it with its error.
+		m.Kind = g.hierarchy.reader(g.options.Limits).Type(ctx, p)
+	default:
+		// The store failed, so the other members would probably fail, too.
+		return m, false, err
+	}
+	return m, true, nil
+}
+
+// consolidated yields the members that consolidated metadata describes.
+func (g *Group) consolidated(ctx context.Context, c *metadata.Consolidated, deep bool) iter.Seq2[Member, error] {
+	return func(yield func(Member, error) bool) {
+		paths := make([]string, 0, c.Len())
+		for path := range c.Nodes() {
+			if deep || !strings.Contains(path, "/") {
+				paths = append(paths, path)
+			}
+		}
+		open := func(i int) (m entry, bytes int) {
+			m.Member, m.err = g.described(c, paths[i])
+			return m, 0
+		}
+		if !parallel.Prefetch(len(paths), 1, min(g.openers(), runtime.GOMAXPROCS(0)), open, func(m entry) bool {
+			if err := ctx.Err(); err != nil {
+				yield(Member{}, g.fail("list", err))
+				return false
+			}
+			return yield(m.Member, m.err)
+		}) {
+			return
+		}
+		// Valid members come first, so that a program that stops at the first error has
+		// seen them.
+		for path, err := range c.Refused() {
+			if !errors.Is(err, metadata.ErrUnusable) && !yield(g.refused(path), g.fail("list", err)) {
+				return
+			}
+		}
+		for _, err := range store.Sift(g.path, unusable(c)) {
+			yield(Member{}, g.fail("list", err))
+		}
+	}
+}
+
+// unusable yields the entries of consolidated metadata whose paths cannot be used.
+func unusable(c *metadata.Consolidated) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for path, err := range c.Refused() {
+			if errors.Is(err, metadata.ErrUnusable) && !yield(store.Entry{Name: path, Unusable: "the consolidated metadata lists it: " + err.Error()}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// refused returns the member for an entry that must not exist. It has no path if that is
+// illegal; the error names it.
+func (g *Group) refused(path string) (m Member) {
+	if _, err := g.path.Join(path); err == nil {
+		m.Path = path
+	}
+	return m
+}
+
+// described opens the node of an entry of consolidated metadata.
+func (g *Group) described(c *metadata.Consolidated, path string) (Member, error) {
+	m := Member{Path: path}
+	doc, err := c.Entry(path, g.options.Limits.metadata())
+	// The entry is so damaged that not even the kind of node is known.
+	if doc == nil {
+		return m, g.fail("list", err)
+	}
+	p, pathErr := g.path.Join(path)
+	if pathErr != nil {
+		return m, g.fail("list", pathErr)
+	}
+	below := doc
+	switch doc := doc.(type) {
+	case *metadata.Array:
+		m.Kind = "array"
+	case *metadata.Group:
+		m.Kind = "group"
+		// The members of this group are in the same consolidated metadata.
+		below = doc.WithConsolidated(c.Below(path))
+	}
+	if err == nil {
+		m.Node, err = g.hierarchy.node(p, below, store.Version{}, g.options)
+	}
+	switch n := m.Node.(type) {
+	case *Array:
+		n.state.Load().Copy = &g.copied
+	case *Group:
+		n.copied = g.copied
+	}
+	if err != nil {
+		m.Err = fail("open", g.hierarchy.name(p), err)
+	}
+	return m, nil
+}
+
+// CheckDimensions returns an error that wraps [ErrInvalidArgument] if the array, with the
+// given shape, would differ in length from other arrays of its group along a shared
+// dimension whose length changes. [Append] and [Array.Resize] do not check this. Call
+// CheckDimensions before them, or use [Group.Append], which calls it.
+//
+// It compares the arrays directly below the same group. If the group has no coordinate
+// for a dimension, it also compares the coordinate in the nearest group above. It does
+// not compare levels of a pyramid (attribute multiscales). Without consolidated metadata
+// it reads the documents of the coordinates of these dimensions and of the first 1,000
+// members.
+func (a *Array) CheckDimensions(ctx context.Context, shape []int64) error {
+	if len(shape) != a.Rank() {
+		return a.fail("compare", fault.Argument("the shape %v has %d axes, the array has %d", shape, len(shape), a.Rank()))
+	}
+	change := a.reshaping(func([]int64) []int64 { return shape })
+	return checkShared(ctx, "check dimensions", []*Array{a}, []dimension.Change{change})
+}
+
+// CheckDimensions returns an error that wraps [ErrInvalidMetadata] if arrays directly
+// below the group differ in length along a shared dimension. It joins one error for each
+// such dimension. Some programs, such as xarray, do not open such a group. Levels of a
+// pyramid (attribute multiscales) may differ. See [Array.CheckDimensions] for what is
+// compared.
+func (g *Group) CheckDimensions(ctx context.Context) error {
+	of := g.hierarchy.dimensions(g.path, g.options)
+	// Use the document that the group was opened with, as Members does.
+	of.Doc, of.Listed = g.doc, g.listed
+	return g.fail("check dimensions", of.Check(ctx))
+}
+
+// dimensions returns the group at a path for package dimension, without its document.
+func (h *hierarchy) dimensions(p store.Path, opt Options) dimension.Group {
+	inFlight := engine.InFlight(h.store, opt.Concurrency, runtime.GOMAXPROCS(0))
+	return dimension.Group{Reader: h.reader(opt.Limits), Path: p, InFlight: inFlight}
+}
+
+// reshaping describes a change of the shape to package dimension.
+func (a *Array) reshaping(after func(shape []int64) []int64) dimension.Change {
+	now := func() dimension.Array {
+		s := a.state.Load()
+		return dimension.Array{Path: a.path, Names: s.DimensionNames(), Shape: s.Grid.Shape()}
+	}
+	return dimension.Change{Path: a.path, Now: now, Refresh: a.Refresh, After: after}
+}
+
+// checkShared returns an error if arrays of one group would differ along a dimension
+// after the changes, of which there is one for each array.
+func checkShared(ctx context.Context, op string, arrays []*Array, changes []dimension.Change) error {
+	if len(arrays) == 0 {
+		return nil
+	}
+	h, opt := arrays[0].hierarchy, arrays[0].options
+	at, err := dimension.Changes{
+		List:  changes,
+		Group: func(p store.Path) dimension.Group { return h.dimensions(p, opt) },
+		Finish: func(ctx context.Context, p store.Path) {
+			// Opening for writing completes the transaction. Errors do not matter: the
+			// document is read afterwards.
+			_, _ = h.at(p).OpenArray(ctx, &opt)
+		},
+	}.Check(ctx)
+	return arrays[at].fail(op, err)
 }

@@ -3,10 +3,13 @@
 package zarr
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/rehearsal"
+	"varve.dev/zarr/internal/scheme"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
@@ -83,4 +86,109 @@ func (h *hierarchy) as(o Options) *hierarchy {
 	}
 	r := &hierarchy{store: rehearsal.New(s, o.Rehearsal), location: h.location, ledger: o.Rehearsal}
 	return r.observed(o.Observer)
+}
+
+// Location is a place for a node: a path in a store. There may be a node, or nothing yet.
+//
+// [At] and [Locate] make one, and so do [Group.At] and [Location.At] for places below.
+// The functions [Open], [OpenArray], [OpenGroup], [CreateArray], [CreateGroup] and
+// [Delete] take a location as a string.
+type Location struct {
+	hierarchy *hierarchy
+	path      store.Path
+	illegal   error   // why the path is illegal; every call returns it
+	text      string  // the illegal path
+	options   Options // what calls do not set is taken from these
+	readOnly  bool    // nothing is created at or below a node that is open for reading
+}
+
+// At returns the location of a path in a store; "" is the root. If the path is illegal,
+// the calls that use the location return an error.
+func At(s store.Store, path string) *Location {
+	return (&Location{hierarchy: &hierarchy{store: s}}).At(path)
+}
+
+// Locate opens the store of a location that is written as a string, as [Open] does. The
+// caller closes the store, if it is an [io.Closer]. A new zip archive ([store.Create])
+// does not exist until that Close returns without an error. Locate is for programs that
+// need the store; [Open] and [CreateArray] open a node in one step.
+func Locate(ctx context.Context, location string, access store.Access) (*Location, error) {
+	return locate(ctx, location, access, "open")
+}
+
+// At returns the location of a path below l. Options that a call does not set are those
+// of l.
+func (l *Location) At(path string) *Location {
+	below := *l
+	if l.illegal == nil {
+		if below.path, below.illegal = l.path.Join(path); below.illegal != nil {
+			below.text = path
+		}
+	}
+	return &below
+}
+
+// Root returns the root of the store, without the options of l: calls there take only the
+// options that they are given (see [Options]). The observer and the dry run of l stay
+// with the store.
+func (l *Location) Root() *Location { return &Location{hierarchy: l.hierarchy} }
+
+// Store returns the store. If it is observed it is wrapped, and [store.Driver] returns
+// the driver below.
+func (l *Location) Store() store.Store { return l.hierarchy.store }
+
+// Path returns the path in the store; the root is "".
+func (l *Location) Path() string {
+	if l.illegal != nil {
+		return l.text
+	}
+	return l.path.String()
+}
+
+// String returns the location for messages, without credentials. The root of a store
+// that has no name is "/".
+func (l *Location) String() string { return cmp.Or(l.name(), "/") }
+
+// name returns the location for [Error.Path].
+func (l *Location) name() string {
+	if l.illegal != nil {
+		return l.text
+	}
+	return l.hierarchy.name(l.path)
+}
+
+// Observed returns the location with an observer, which receives an event for every
+// request to the store and for every chunk that is decoded or encoded. It replaces an
+// earlier observer; nil keeps that one.
+func (l *Location) Observed(o observe.Observer) *Location {
+	observed := *l
+	observed.hierarchy = l.hierarchy.observed(o)
+	return &observed
+}
+
+// fail returns err as an error of an operation on the location.
+func (l *Location) fail(op string, err error) error { return fail(op, l.name(), err) }
+
+// with returns the hierarchy and the options of a call.
+func (l *Location) with(opt *Options) (*hierarchy, Options) {
+	o := opt.orZero().over(l.options)
+	return l.hierarchy.as(o), o
+}
+
+// at returns the location of a path, without options.
+func (h *hierarchy) at(p store.Path) *Location { return &Location{hierarchy: h, path: p} }
+
+func locate(ctx context.Context, location string, access store.Access, op string) (*Location, error) {
+	if location == "" {
+		return nil, fail(op, location, fault.Argument("the location is empty"))
+	}
+	s, p, err := store.OpenLocation(ctx, location, access)
+	if err != nil {
+		return nil, fail(op, scheme.Shown(location), err)
+	}
+	// The hierarchy is named after the root of the store. Messages append the path of a
+	// node to it.
+	name := strings.TrimSuffix(scheme.Shown(location), "/")
+	name = strings.TrimSuffix(strings.TrimSuffix(name, p.String()), "/")
+	return &Location{hierarchy: &hierarchy{store: s, location: name}, path: p}, nil
 }

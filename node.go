@@ -6,12 +6,23 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"sync/atomic"
 
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/dimension"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/zipstore"
 )
 
 // documentName is the name of the metadata document of a node (zarr-specs v3 core,
@@ -146,4 +157,152 @@ func (n *node) Shadowed(ctx context.Context) ([]string, error) {
 	}
 	names, err := tree.Shadowed(ctx, n.hierarchy.store, n.path)
 	return names, n.fail("open", err)
+}
+
+// Some programs write, or once wrote, documents that deviate from the specification.
+// Three tables list the known deviations: for chunk grids in package grid, for codecs in
+// package codec, and for everything else in package metadata. Each is read with a note.
+// When Varve writes the document again, it follows the specification.
+
+// Notes returns one sentence for each deviation from the specification that was repaired
+// when the array was read, and for an unusual name.
+func (a *Array) Notes() []string {
+	s := a.state.Load()
+	notes := slices.Concat(s.Grid.Notes(), s.Doc.Notes(), tree.NameNotes(a.Format(), a.path))
+	for _, r := range s.Engine.Chain.Repairs() {
+		notes = append(notes, r.Note)
+	}
+	return append(notes, a.storeNotes()...)
+}
+
+// Misread returns those of [Array.Notes] on deviations for which other programs return
+// wrong values. [Array.Respell] ends them.
+func (a *Array) Misread() []string {
+	s := a.state.Load()
+	notes := s.Doc.Misread()
+	for _, r := range s.Engine.Chain.Repairs() {
+		if r.Misread {
+			notes = append(notes, r.Note)
+		}
+	}
+	return notes
+}
+
+// Respell publishes the document of the array again, in the specified form. Elements and
+// attributes do not change.
+func (a *Array) Respell(ctx context.Context) error {
+	err := a.update(ctx, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		doc := old.Document()
+		doc = doc.Resized(doc.Shape, doc.ChunkGrid) // which no longer has the repairs
+		next, err := a.binding().Bind(doc, old.Grid, store.Version{})
+		if err != nil {
+			return nil, nil, err
+		}
+		document, err := doc.Marshal(a.options.Limits.metadata())
+		return &publish.Change{Document: document}, next, err
+	})
+	return a.fail("respell", err)
+}
+
+// Notes returns one sentence for each deviation from the specification that was repaired
+// when the group was read, and for an unusual name.
+func (g *Group) Notes() []string {
+	return slices.Concat(g.doc.Notes(), g.storeNotes(), tree.NameNotes(g.Format(), g.path))
+}
+
+// specifiedCodecs returns codecs in their specified form. Codecs that cannot be bound are
+// returned as they are; creating the array reports them. strict is not nil if arrays with
+// these codecs can be read but must not be created.
+func specifiedCodecs(env *codec.Environment, codecs []metadata.Extension, t dtype.Type, fill []byte, rank int) (specified []metadata.Extension, strict error) {
+	elem, err := t.ParseFill(fill)
+	if err != nil {
+		return codecs, nil
+	}
+	chain, err := coding.NewChain(env, codecs, codec.Spec{Type: t, Fill: elem, Rank: rank})
+	if err != nil {
+		return codecs, nil
+	}
+	for _, r := range chain.Repairs() {
+		if r.Strict != nil {
+			strict = fault.At("/codecs", r.Strict)
+			break
+		}
+	}
+	return chain.Specified(codecs), strict
+}
+
+// storeNotes returns notes on the store of a node, such as an archive that has two
+// members with the same name.
+func (n *node) storeNotes() []string {
+	if s, ok := store.Driver(n.hierarchy.store).(*zipstore.Store); ok {
+		return s.Notes()
+	}
+	return nil
+}
+
+func init() {
+	access.Of = func(array any) *access.Array { return array.(*Array).access() }
+	access.CheckShared = func(ctx context.Context, op string, arrays []any, after []func([]int64) []int64) error {
+		list, changes := make([]*Array, len(arrays)), make([]dimension.Change, len(arrays))
+		for i, a := range arrays {
+			list[i] = a.(*Array)
+			changes[i] = list[i].reshaping(after[i])
+		}
+		return checkShared(ctx, op, list, changes)
+	}
+	access.Place = func(location any) (tree.Node, error) { return location.(*Location).newPlace() }
+}
+
+// newPlace returns the place of an array that does not exist yet.
+func (l *Location) newPlace() (tree.Node, error) {
+	h, o, err := l.creating(nil)
+	if err != nil {
+		return tree.Node{}, err
+	}
+	n := node{hierarchy: h, path: l.path, options: o.Options}
+	return n.place(), nil
+}
+
+// access returns the inner side of the array, for packages such as rechunk that change
+// arrays as a whole.
+func (a *Array) access() *access.Array {
+	opened := a.state.Load()
+	var latest atomic.Pointer[snapshot.Array]
+	latest.Store(opened)
+	fresh := func(ctx context.Context) (*snapshot.Array, error) {
+		now, err := a.look(ctx, latest.Load())
+		if err == nil {
+			latest.Store(now)
+		}
+		return now, err
+	}
+	return &access.Array{
+		Node: a.place(), Lock: a.lock(), Writable: a.writable, Update: a.updateAs, Fail: a.fail, Finish: a.finishOthers, SetAttributes: a.updateAttributesV2,
+		Join: func(ctx context.Context, plan func(*snapshot.Array) (*publish.Change, *snapshot.Array, error)) publish.Participant {
+			return publish.Participant{Node: a.publisher(), Plan: a.planned(ctx, plan)}
+		},
+		Fresh: fresh,
+		Unmoved: func(ctx context.Context) (*snapshot.Array, error) {
+			now, err := fresh(ctx)
+			if err == nil && now.Numbering != opened.Numbering {
+				err = movedSince(opened)
+			}
+			return now, err
+		},
+		Bind: a.binder(false), BindAdapting: a.binder(true), Compared: a.compared(),
+	}
+}
+
+// binder returns a function that describes the array by another document.
+func (a *Array) binder(adapt bool) func(doc *metadata.Array, change func(*engine.Array)) (*snapshot.Array, error) {
+	return func(doc *metadata.Array, change func(*engine.Array)) (*snapshot.Array, error) {
+		b := a.binding()
+		if adapt && !b.Codecs.Adapt {
+			b.Codecs.Adapt, b.Present = true, nil // the codecs of the present state do not adapt
+		}
+		if change != nil {
+			change(b.Engine)
+		}
+		return b.Bind(doc, nil, store.Version{})
+	}
 }

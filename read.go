@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -191,4 +193,260 @@ func (a *Array) Select(sel selection.Selection) (*selection.Resolved, error) {
 		return nil, a.fail("select", err)
 	}
 	return r.Resolved, nil
+}
+
+// Elements is an [*Array], or a [*View] of one: what selections are read from and written
+// to.
+type Elements interface {
+	// Type returns the data type of the elements.
+	Type() dtype.Type
+	// Shape returns the length of every axis in elements.
+	Shape() []int64
+	// DimensionNames returns the name of every axis, "" for an axis without one. It is
+	// nil if there are no names.
+	DimensionNames() []string
+	// of returns the selection of the array that sel means.
+	of(sel selection.Selection) (target, error)
+}
+
+func (a *Array) of(sel selection.Selection) (target, error) {
+	return a.target(sel), nil
+}
+
+// View is a selection of an array that can be used like an array: read, written, and
+// selected from. Making a view reads nothing. A view of a view is a view of the array.
+//
+// A view selects the elements that the array had when the view was made. It does not
+// follow when the array grows. If the array shrinks and loses some of the elements,
+// errors of calls on the view wrap [ErrInvalidArgument]. If other elements are dropped or
+// inserted, they wrap [ErrConflict]: make the view again.
+type View struct {
+	array     *Array
+	sel       *selection.Resolved
+	typ       dtype.Type
+	numbering *snapshot.Numbering // of the elements that sel selects
+}
+
+// View returns a view of the selected elements. Its axes are those of the selected block.
+func (a *Array) View(sel selection.Selection) (*View, error) {
+	v, err := a.target(sel).view()
+	return v, a.fail("view", err)
+}
+
+func (t target) view() (*View, error) {
+	r, err := t.at.Resolve(t.sel, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &View{t.Array, r.Resolved, r.Type, t.at.Numbering}, nil
+}
+
+// View returns a selection of the view.
+func (v *View) View(sel selection.Selection) (*View, error) {
+	t, err := v.of(sel)
+	if err != nil {
+		return nil, v.array.fail("view", err)
+	}
+	part, err := t.view()
+	return part, v.array.fail("view", err)
+}
+
+// Transpose returns the view with its axes in another order: axis i of the result is axis
+// axes[i] of v. Without arguments the order is reversed.
+func (v *View) Transpose(axes ...int) (*View, error) {
+	r, err := v.sel.Transpose(axes...)
+	if err != nil {
+		return nil, v.array.fail("view", err)
+	}
+	return &View{v.array, r, v.typ, v.numbering}, nil
+}
+
+// Array returns the array that the view selects from.
+func (v *View) Array() *Array { return v.array }
+
+// Selection returns the elements of the view as a selection of the array.
+func (v *View) Selection() *selection.Resolved { return v.sel }
+
+// Type returns the data type of the elements.
+func (v *View) Type() dtype.Type { return v.typ }
+
+// Shape returns the length of every axis in elements.
+func (v *View) Shape() []int64 { return v.sel.Shape() }
+
+// Rank returns the number of axes.
+func (v *View) Rank() int { return len(v.sel.Shape()) }
+
+// DimensionNames returns the name of every axis, "" for an axis without one. It is nil if
+// no axis of the array has a name, and for a view of points or a mask, whose axes are not
+// axes of the array.
+func (v *View) DimensionNames() []string {
+	given, axes := v.array.DimensionNames(), v.sel.Axes()
+	// Resolved.Axes returns nil for points and masks.
+	if given == nil || axes == nil {
+		return nil
+	}
+	names := make([]string, len(axes))
+	for i, axis := range axes {
+		names[i] = given[axis]
+	}
+	return slices.Clip(names)
+}
+
+func (v *View) of(sel selection.Selection) (target, error) {
+	t := v.array.target(v.sel)
+	if t.at.Numbering != v.numbering {
+		return t, errMoved
+	}
+	if sel == nil {
+		return t, nil
+	}
+	r, err := v.sel.Select(sel, v.DimensionNames())
+	t.sel = r
+	return t, err
+}
+
+// ReadStrided is [Read] into memory with another layout than C order. The element at
+// index i of the selected block goes to dst[Σ i[k]*strides[k]]. strides has one stride
+// for each axis of the block, in elements. Strides must not be negative; a selection with
+// a negative step reverses an axis. Other elements of dst do not change. For example,
+// this fills a column of a table:
+//
+//	zarr.ReadStrided(ctx, a, sel, table[column:], []int64{columns})
+//
+// Text, byte strings, times and durations support C order only. If two elements would
+// have the same place, the error wraps [ErrInvalidArgument]. After an error the content
+// of these places is undefined.
+func ReadStrided[T dtype.Element](ctx context.Context, from Elements, sel selection.Selection, dst []T, strides []int64) error {
+	t, err := from.of(sel)
+	if err != nil {
+		return t.fail("read", err)
+	}
+	return t.fail("read", t.read(ctx, unconverted[T], false, func(r *snapshot.Selected) (strided.View, error) {
+		// Chunks are decoded concurrently, so two elements in one place would be a data
+		// race.
+		if len(strides) == len(r.Shape()) && !snapshot.Apart(r.Shape(), strides) {
+			return strided.View{}, fault.Argument("strides %d give several elements of shape %v the same place", strides, r.Shape())
+		}
+		return r.Strided(element.Buffer{Type: r.Type, Data: element.Bytes(dst)}, strides)
+	}))
+}
+
+// WriteStrided is [Write] from memory with another layout than C order, as [ReadStrided]
+// describes it. A stride of 0 repeats the elements along that axis, like broadcasting in
+// NumPy.
+func WriteStrided[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T, strides []int64) error {
+	t, err := to.of(sel)
+	if err != nil {
+		return t.fail("write", err)
+	}
+	return t.fail("write", t.writeView(ctx, element.Check[T], func(r *snapshot.Selected) (strided.View, error) {
+		e, err := element.From(r.Type, r.Heap, src)
+		if err == nil {
+			// Check the whole slice: elements between the strides are checked, too.
+			err = element.CheckValues(e)
+		}
+		if err != nil {
+			return strided.View{}, err
+		}
+		return r.Strided(e, strides)
+	}))
+}
+
+// unconverted returns an error if values of type T must be converted to become elements.
+func unconverted[T dtype.Element](t dtype.Type) error {
+	if element.Native[T](t) || !element.Converted[T](t) {
+		return element.Check[T](t)
+	}
+	var zero T
+	return fault.Argument("elements of %s can be read as %T in C order only (Read, ReadInto)", t, zero)
+}
+
+// Block is a piece of an array in memory: its shape, and its elements in C order.
+type Block[T any] struct {
+	Shape []int64
+	Data  []T
+}
+
+// newBlock returns a block for a selection, filled with zero values.
+func newBlock[T any](r *snapshot.Selected) Block[T] {
+	return Block[T]{r.Shape(), make([]T, r.Len())}
+}
+
+// At returns the element at an index of the block. Like indexing a slice, it panics if
+// the index is out of range or has the wrong number of axes.
+func (b Block[T]) At(index ...int64) T { return b.Data[b.offset(index, len(b.Shape))] }
+
+// Set replaces the element at an index of the block. It panics as [Block.At] does.
+func (b Block[T]) Set(value T, index ...int64) { b.Data[b.offset(index, len(b.Shape))] = value }
+
+// Row returns the part of Data that has the given index along the leading axes. For a
+// matrix, Row(i) is row i. Without an index it is all of Data. It panics as [Block.At]
+// does.
+func (b Block[T]) Row(index ...int64) []T {
+	if len(index) > len(b.Shape) {
+		b.refuse(index)
+	}
+	size := int64(1)
+	for _, n := range b.Shape[len(index):] {
+		size *= n
+	}
+	start := b.offset(index, len(index)) * size
+	// Clip the capacity, so that an append to the row does not overwrite the next one.
+	return b.Data[start : start+size : start+size]
+}
+
+// offset returns the position, in C order, of an index of the first axes.
+func (b Block[T]) offset(index []int64, axes int) int64 {
+	if len(index) != axes {
+		b.refuse(index)
+	}
+	at := int64(0)
+	for i, k := range index {
+		if k < 0 || k >= b.Shape[i] {
+			b.refuse(index)
+		}
+		at = at*b.Shape[i] + k
+	}
+	return at
+}
+
+func (b Block[T]) refuse(index []int64) {
+	panic(fmt.Sprintf("zarr: index %v of a block of shape %v", index, b.Shape))
+}
+
+// indexBatch is how many indices [Block.All] allocates at once.
+const indexBatch = 256
+
+// All yields every index of the block, in C order, with its element. Indices may be kept.
+func (b Block[T]) All() iter.Seq2[[]int64, T] {
+	return func(yield func([]int64, T) bool) {
+		rank := len(b.Shape)
+		var last, room []int64
+		for i, value := range b.Data {
+			if len(room) < rank {
+				// The caller may keep an index, so memory is never reused. Allocating
+				// many indices at once is still cheap.
+				room = make([]int64, rank*min(indexBatch, len(b.Data)-i))
+			}
+			index := room[:rank:rank]
+			room = room[rank:]
+			if copy(index, last); i > 0 {
+				b.next(index)
+			}
+			if !yield(index, value) {
+				return
+			}
+			last = index
+		}
+	}
+}
+
+// next advances an index in C order.
+func (b Block[T]) next(index []int64) {
+	for i := len(index) - 1; i >= 0; i-- {
+		if index[i]++; index[i] < b.Shape[i] {
+			return
+		}
+		index[i] = 0
+	}
 }
