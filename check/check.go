@@ -33,9 +33,15 @@ package check
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/check/consolidation"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store/filestore"
 )
 
 // Options are the options of [Run] and [RunPart]. A nil *Options is the zero value.
@@ -137,4 +143,134 @@ func (o *Options) runArray(ctx context.Context, a *zarr.Array) (*Report, error) 
 		return nil, err
 	}
 	return report, err
+}
+
+// Report is the result of a check.
+type Report struct {
+	// Findings are what should be acted upon, one by one. If there are none, no damage
+	// was found.
+	Findings []Finding
+	// Checked are sums over all arrays.
+	Checked Counts
+	// Arrays are the results for the single arrays, in the order of their paths.
+	Arrays []*Array
+	// Stale are the groups with stale consolidated metadata. Each is a finding.
+	Stale []Stale
+	// Temporary are the temporary files at and below the node. They belong to a write in
+	// progress or to a crashed writer, and are no damage.
+	Temporary []filestore.Temporary
+
+	lengths []lengths
+}
+
+// lengths says in what dimension the arrays directly below a group differ.
+type lengths struct{ path, text string }
+
+// Counts are numbers of what was checked.
+type Counts struct {
+	Arrays int64
+	Chunks int64 // stored chunks, or shards
+	Inner  int64 // stored inner chunks
+	Bytes  int64 // of stored chunks
+	Dead   int64 // bytes of shards that belong to no inner chunk
+	// Faults are damaged chunks, inner chunks and indexes, and missing chunks.
+	Faults  int64
+	Damaged int64 // stored chunks with faults
+	Missing int64 // chunks that are not stored, with [Options.Complete]
+	// Unchecked are the arrays that cannot be opened or read.
+	Unchecked int64
+}
+
+// Stale is a group with stale consolidated metadata.
+type Stale struct {
+	Path string // of the group, relative to the checked node
+	*consolidation.Drift
+}
+
+// sum fills in the findings and the counts.
+func (r *Report) sum() {
+	for _, a := range r.Arrays {
+		r.Findings = append(r.Findings, a.Findings()...)
+		r.Checked.add(a.Counts)
+	}
+	for _, l := range r.lengths {
+		r.Findings = append(r.Findings, Finding{Kind: Dimensions, Path: l.path, Message: l.text, Repair: repairLengths})
+	}
+	for _, s := range r.Stale {
+		r.Findings = append(r.Findings, s.finding())
+	}
+}
+
+// add adds the counts of another array.
+func (c *Counts) add(of Counts) {
+	c.Arrays += of.Arrays
+	c.Chunks += of.Chunks
+	c.Inner += of.Inner
+	c.Bytes += of.Bytes
+	c.Dead += of.Dead
+	c.Faults += of.Faults
+	c.Damaged += of.Damaged
+	c.Missing += of.Missing
+	c.Unchecked += of.Unchecked
+}
+
+// Share says which of how many equal parts of the chunks a [Part] is for.
+//
+// The chunks of every array are cut into ranges of consecutive numbers in C order, one
+// for each part. Which part gets the first range depends on the path of the array, so
+// that many small arrays spread over the parts.
+type Share struct {
+	Task int64 `json:"task"` // from 0 on
+	Of   int64 `json:"of"`   // 0 counts as 1
+}
+
+// String returns the number of the part and that of all parts.
+func (s Share) String() string { return fmt.Sprintf("part %d of %d", s.Task, s.Of) }
+
+// valid returns an error unless the share is one of its parts.
+func (s Share) valid() error {
+	if s.Of < 0 || s.Task < 0 || s.Task >= max(1, s.Of) {
+		return fmt.Errorf("%w: %v, and parts count from 0", zarr.ErrInvalidArgument, s)
+	}
+	return nil
+}
+
+// portion is the range of the chunks of one array that belongs to a share.
+type portion struct {
+	from, to int64 // numbers of chunks; both are 0 for all chunks
+	size     int64 // number of chunks
+	all      int64 // number of chunks of the array
+}
+
+// of returns the portion of an array. path is relative to the checked node.
+func (s Share) of(path string, g *grid.Grid) portion {
+	n, numbered := g.NumChunks()
+	if !numbered {
+		n = 1 // one range has all chunks, because they have no numbers
+	}
+	p := portion{all: n}
+	place := s.place(path)
+	p.from, p.to = share(n, place, s.Of), share(n, place+1, s.Of)
+	if p.size = p.to - p.from; !numbered {
+		p.from, p.to = 0, 0
+	}
+	return p
+}
+
+// place returns which of the ranges of an array belongs to the share.
+func (s Share) place(path string) int64 {
+	sum := sha256.Sum256([]byte(path))
+	turn := int64(binary.BigEndian.Uint64(sum[:8]) % uint64(s.Of))
+	if s.Task < turn {
+		return s.Task + (s.Of - turn)
+	}
+	return s.Task - turn
+}
+
+// share returns n*k/of, rounded up. k is at most of.
+func share(n, k, of int64) int64 {
+	hi, lo := bits.Mul64(uint64(n), uint64(k))
+	lo, carry := bits.Add64(lo, uint64(of)-1, 0)
+	q, _ := bits.Div64(hi+carry, lo, uint64(of))
+	return int64(q)
 }

@@ -3,10 +3,17 @@
 package check
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path"
 	"strings"
+	"syscall"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/metadata"
 )
 
 // Finding is one thing that should be acted upon.
@@ -146,3 +153,99 @@ func (s Stale) finding() Finding {
 
 // oneLine returns the message of an error. Joined errors are separated by semicolons.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// foundError is an error of another process: its message, and what it was.
+type foundError struct {
+	text   string
+	causes []error
+}
+
+func (e *foundError) Error() string   { return e.text }
+func (e *foundError) Unwrap() []error { return e.causes }
+
+// sentinels has an error of each kind, and nil for [zarr.KindIO].
+var sentinels = map[zarr.Kind]error{
+	zarr.KindDecided:         zarr.ErrDecided,
+	zarr.KindChecksum:        zarr.ErrChecksum,
+	zarr.KindCorrupt:         zarr.ErrCorrupt,
+	zarr.KindSourceChanged:   zarr.ErrSourceChanged,
+	zarr.KindConflict:        zarr.ErrConflict,
+	zarr.KindLimit:           zarr.ErrLimit,
+	zarr.KindOverflow:        zarr.ErrOverflow,
+	zarr.KindNoSpace:         syscall.ENOSPC,
+	zarr.KindOutcomeUnknown:  zarr.ErrOutcomeUnknown,
+	zarr.KindNotFound:        fs.ErrNotExist,
+	zarr.KindExists:          fs.ErrExist,
+	zarr.KindPermission:      fs.ErrPermission,
+	zarr.KindUnsupported:     zarr.ErrUnsupported,
+	zarr.KindInvalidArgument: zarr.ErrInvalidArgument,
+	zarr.KindInvalidMetadata: zarr.ErrInvalidMetadata,
+	zarr.KindTimeout:         os.ErrDeadlineExceeded,
+	zarr.KindLocked:          zarr.ErrLocked,
+	zarr.KindCanceled:        context.Canceled,
+	zarr.KindIO:              nil,
+}
+
+// errorJSON is an error as JSON.
+type errorJSON struct {
+	Kind zarr.Kind `json:"kind"`
+	// Corrupt is set if an error of another kind also wraps [zarr.ErrCorrupt], which the
+	// repair of an index depends on.
+	Corrupt bool   `json:"corrupt,omitempty"`
+	Message string `json:"message"`
+}
+
+// newErrorJSON returns an error as JSON.
+func newErrorJSON(err error) errorJSON {
+	kind := zarr.KindOf(err)
+	return errorJSON{kind, errors.Is(err, zarr.ErrCorrupt) && !errors.Is(sentinels[kind], zarr.ErrCorrupt), err.Error()}
+}
+
+// restored returns an error with the same message and the same kind. It returns false if
+// the kind is unknown.
+func (e errorJSON) restored() (error, bool) {
+	cause, known := sentinels[e.Kind]
+	found := &foundError{text: e.Message}
+	if cause != nil {
+		found.causes = append(found.causes, cause)
+	}
+	if e.Corrupt {
+		found.causes = append(found.causes, zarr.ErrCorrupt)
+	}
+	return found, known
+}
+
+// naming collects, by group, which arrays name their dimensions.
+type naming map[string]*neighbors
+
+// neighbors describes the arrays directly below one group.
+type neighbors struct {
+	named   bool     // some array names its dimensions
+	unnamed []*Array // those that do not
+}
+
+// add adds an array with its result.
+func (n naming) add(a *zarr.Array, r *Array) {
+	group := path.Dir(r.Path)
+	if n[group] == nil {
+		n[group] = new(neighbors)
+	}
+	switch a.Metadata().Unnamed() {
+	case "":
+		n[group].named = n[group].named || a.Rank() > 0
+	case metadata.NoDimensionNames:
+		n[group].unnamed = append(n[group].unnamed, r)
+	}
+}
+
+// note adds a note to the results of arrays without dimension names if other arrays of
+// their group have some. An array without any names is usual elsewhere.
+func (n naming) note() {
+	for _, g := range n {
+		for _, r := range g.unnamed {
+			if g.named {
+				r.Notes = append(r.Notes, metadata.NoDimensionNames+", and other arrays of its group have some"+closed)
+			}
+		}
+	}
+}

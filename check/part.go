@@ -3,14 +3,19 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/check/consolidation"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/metadata"
 )
@@ -190,4 +195,246 @@ func plus(a, b Counts) (Counts, bool) {
 // chunkCounts returns the counts that are about chunks.
 func (c *Counts) chunkCounts() [7]*int64 {
 	return [...]*int64{&c.Chunks, &c.Inner, &c.Bytes, &c.Dead, &c.Faults, &c.Damaged, &c.Missing}
+}
+
+// partVersion is the version of the JSON of a part.
+const partVersion = 1
+
+// partJSON is a part as JSON.
+type partJSON struct {
+	Version int `json:"varve_check_part"`
+	Share
+	manner
+	Arrays []portionJSON `json:"arrays"`
+}
+
+// portionJSON is what was found in one array.
+type portionJSON struct {
+	Path     string      `json:"path"`
+	Document string      `json:"document"`
+	Counts   countsJSON  `json:"counts"`
+	Faults   []faultJSON `json:"faults,omitempty"`
+	Error    *errorJSON  `json:"error,omitempty"`
+}
+
+// countsJSON are the counts of chunks.
+type countsJSON struct {
+	Chunks  int64 `json:"chunks"`
+	Inner   int64 `json:"inner,omitempty"`
+	Bytes   int64 `json:"bytes,omitempty"`
+	Dead    int64 `json:"dead,omitempty"`
+	Faults  int64 `json:"faults,omitempty"`
+	Damaged int64 `json:"damaged,omitempty"`
+	Missing int64 `json:"missing,omitempty"`
+}
+
+// faultJSON is a fault of a chunk.
+type faultJSON struct {
+	Chunk  []int64   `json:"chunk"`
+	Key    string    `json:"key"`
+	Inner  [][]int64 `json:"inner,omitempty"`
+	Offset int64     `json:"offset,omitempty"`
+	Length int64     `json:"length,omitempty"`
+	Shared bool      `json:"shared,omitempty"`
+	Error  errorJSON `json:"error"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (p *Part) MarshalJSON() ([]byte, error) {
+	out := partJSON{Version: partVersion, Share: p.Share, manner: p.how, Arrays: make([]portionJSON, len(p.arrays))}
+	for i, one := range p.arrays {
+		to := &out.Arrays[i]
+		*to = portionJSON{Path: one.path, Document: one.document, Counts: one.counts.json()}
+		if one.err != nil {
+			e := newErrorJSON(one.err)
+			to.Error = &e
+		}
+		for _, f := range one.found {
+			to.Faults = append(to.Faults, faultJSON{f.Shard, f.Key, f.Inner, f.Off, f.Len, f.Shared, newErrorJSON(f.Err)})
+		}
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. Errors about what only [RunPart] can have
+// written wrap [zarr.ErrInvalidArgument], or [zarr.ErrUnsupported] for a part of a later
+// version of this package.
+func (p *Part) UnmarshalJSON(data []byte) error {
+	var in partJSON
+	if err := json.Unmarshal(data, &in); err != nil {
+		return fmt.Errorf("%w: check: not a part: %w", zarr.ErrInvalidArgument, err)
+	}
+	if in.Version > partVersion {
+		return fmt.Errorf("%w: check: a part of version %d, made by a newer version of this package", zarr.ErrUnsupported, in.Version)
+	}
+	if in.Version != partVersion || in.Share.Of < 1 || in.Share.valid() != nil {
+		return fmt.Errorf("%w: check: not a part", zarr.ErrInvalidArgument)
+	}
+	next, paths := Part{Share: in.Share, how: in.manner}, map[string]bool{}
+	for _, one := range in.Arrays {
+		if paths[one.Path] {
+			return fmt.Errorf("%w: check: %v has array %q twice", zarr.ErrInvalidArgument, in.Share, one.Path)
+		}
+		paths[one.Path] = true
+		found, err := one.restored()
+		if err != nil {
+			return fmt.Errorf("%w: check: array %q in %v: %w", zarr.ErrInvalidArgument, one.Path, in.Share, err)
+		}
+		next.arrays = append(next.arrays, found)
+	}
+	if err := next.sum(); err != nil {
+		return err
+	}
+	*p = next
+	return nil
+}
+
+// restored returns what was found in the array.
+func (p portionJSON) restored() (portionOf, error) {
+	one := portionOf{path: p.Path, document: p.Document, counts: p.Counts.restored()}
+	for _, n := range one.counts.chunkCounts() {
+		if *n < 0 {
+			return one, fmt.Errorf("a count is %d", *n)
+		}
+	}
+	if p.Error != nil {
+		err, ok := p.Error.restored()
+		if !ok {
+			return one, fmt.Errorf("an error of the unknown kind %q", p.Error.Kind)
+		}
+		one.err = err
+	}
+	for _, f := range p.Faults {
+		err, ok := f.Error.restored()
+		if !ok {
+			return one, fmt.Errorf("a fault of the unknown kind %q", f.Error.Kind)
+		}
+		one.found = append(one.found, zarr.ShardFault{
+			Shard: f.Chunk, Key: f.Key, Fault: codec.Fault{Inner: f.Inner, Off: f.Offset, Len: f.Length, Shared: f.Shared, Err: err},
+		})
+	}
+	return one, nil
+}
+
+// json returns the counts of chunks as JSON has them.
+func (c Counts) json() countsJSON {
+	return countsJSON{c.Chunks, c.Inner, c.Bytes, c.Dead, c.Faults, c.Damaged, c.Missing}
+}
+
+// restored returns the counts.
+func (c countsJSON) restored() Counts {
+	return Counts{Chunks: c.Chunks, Inner: c.Inner, Bytes: c.Bytes, Dead: c.Dead, Faults: c.Faults, Damaged: c.Damaged, Missing: c.Missing}
+}
+
+// parts are the results of all parts, by the path of the array and then by the task.
+type parts struct {
+	of    int64
+	found map[string][]taken
+}
+
+// taken is what one part has found in an array.
+type taken struct {
+	task int64
+	*portionOf
+}
+
+// gather checks that the parts are complete and belong together. Of parts with the same
+// task the last one counts.
+func (o *Options) gather() error {
+	if len(o.Parts) == 0 {
+		return nil
+	}
+	if o.Sample != 0 {
+		return fmt.Errorf("%w: parts have no sample", zarr.ErrInvalidArgument)
+	}
+	tasks := map[int64]*Part{}
+	for i, p := range o.Parts {
+		if p == nil || p.Share.Of < 1 || p.Share.valid() != nil {
+			return fmt.Errorf("%w: Options.Parts[%d] is not a result of RunPart", zarr.ErrInvalidArgument, i)
+		}
+		if first := o.Parts[0]; p.Share.Of != first.Share.Of {
+			return fmt.Errorf("%w: %v and %v do not belong together", zarr.ErrInvalidArgument, first.Share, p.Share)
+		}
+		if p.how != o.manner() {
+			return fmt.Errorf("%w: %v was made with other options: Fast %t and Complete %t", zarr.ErrInvalidArgument, p.Share, p.how.Fast, p.how.Complete)
+		}
+		tasks[p.Share.Task] = p
+	}
+	of := o.Parts[0].Share.Of
+	switch lacking := of - int64(len(tasks)); {
+	case lacking > 1:
+		return fmt.Errorf("%w: %v is missing, and %d more: RunPart makes them", zarr.ErrInvalidArgument, firstGap(tasks, of), lacking-1)
+	case lacking == 1:
+		return fmt.Errorf("%w: %v is missing: RunPart makes it", zarr.ErrInvalidArgument, firstGap(tasks, of))
+	}
+	o.parts = parts{of, map[string][]taken{}}
+	for _, task := range slices.Sorted(maps.Keys(tasks)) {
+		o.parts.add(tasks[task])
+	}
+	return nil
+}
+
+// firstGap returns the first share that has no part.
+func firstGap(tasks map[int64]*Part, of int64) Share {
+	gap := Share{Of: of}
+	for tasks[gap.Task] != nil {
+		gap.Task++
+	}
+	return gap
+}
+
+// add adds a part.
+func (p *parts) add(part *Part) {
+	for i := range part.arrays {
+		one := &part.arrays[i]
+		p.found[one.path] = append(p.found[one.path], taken{part.Share.Task, one})
+	}
+}
+
+// take adds to the result of an array what the parts have found in its chunks. It returns
+// false if they have not checked all chunks of the array as its document describes it
+// now. An error of a part is returned as that of a check.
+func (p *parts) take(ctx context.Context, r *Array, a *zarr.Array, most int) (bool, error) {
+	list := p.found[r.Path]
+	if len(list) == 0 || a.Refresh(ctx) != nil {
+		return false, nil
+	}
+	document, ok := documentOf(a)
+	if !ok {
+		return false, nil
+	}
+	done, all := int64(0), int64(0)
+	for _, one := range list {
+		part := Share{Task: one.task, Of: p.of}.of(r.Path, a.Grid())
+		if one.document != document {
+			return false, nil
+		}
+		done, all = done+part.size, part.all
+	}
+	if done != all {
+		return false, nil // a part has not seen the array
+	}
+	slices.SortFunc(list, func(x, y taken) int {
+		return cmp.Compare(Share{x.task, p.of}.place(r.Path), Share{y.task, p.of}.place(r.Path))
+	})
+	return true, r.addParts(list, most)
+}
+
+// addParts adds what the parts have found, in the order of their chunks.
+func (r *Array) addParts(list []taken, most int) error {
+	for _, one := range list {
+		if one.err != nil {
+			return one.err
+		}
+		sum, ok := plus(r.Counts, one.counts)
+		if !ok {
+			return fmt.Errorf("%w: counts of %v", zarr.ErrOverflow, r.Path)
+		}
+		r.Counts = sum
+		for _, f := range one.found {
+			r.keep(f, most)
+		}
+	}
+	r.sortFound(most)
+	return nil
 }

@@ -122,7 +122,7 @@ func TestSentinels(t *testing.T) {
 			}
 		}
 	}
-	source, err := os.ReadFile("../kind.go")
+	source, err := os.ReadFile("../errors.go")
 	if err != nil {
 		t.Fatal(err)
 	}

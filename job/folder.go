@@ -8,11 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"sync"
 
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/observe"
+	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual"
 )
 
 // folder is the folder beside a plan. It belongs to one plan: another one at the same
@@ -189,4 +194,159 @@ func (w *Worker) forgetDone(ctx context.Context) error {
 func ownName() string {
 	host, _ := os.Hostname()
 	return fmt.Sprintf("%s, process %d", host, os.Getpid())
+}
+
+// checkDone returns an error that wraps [rechunk.ErrUnfinished] unless there are records
+// of all tasks of each stage. A plan from nowhere has no records: then nothing is
+// checked.
+func (w *Worker) checkDone(ctx context.Context) error {
+	for stage := range w.plan.Stages() {
+		if _, err := w.division(ctx, stage); err != nil && !errors.Is(err, errNoFolder) {
+			return err
+		}
+	}
+	return nil
+}
+
+// division returns the number of tasks of a stage that are all done.
+func (w *Worker) division(ctx context.Context, stage int) (of int64, err error) {
+	if err := w.folder.open(ctx); err != nil {
+		return 0, err
+	}
+	done, err := w.folder.list(ctx, recordsDir, false)
+	if err != nil {
+		return 0, err
+	}
+	if of = division(done, stage); of == 0 {
+		return 0, fmt.Errorf("%w: no task of stage %d is done", rechunk.ErrUnfinished, stage)
+	}
+	has := map[int64]bool{}
+	for _, t := range in(done, stage, of) {
+		has[t.Number] = true
+	}
+	for k := range of {
+		if !has[k] {
+			return 0, fmt.Errorf("%w: stage %d lacks task %d/%d", rechunk.ErrUnfinished, stage, k, of)
+		}
+	}
+	return of, nil
+}
+
+// Result is what a plan has made. Which member is set depends on the operation.
+type Result struct {
+	// Arrays are the reports of rechunks, in the order of [Plan.Arrays]. They are nil
+	// for arrays that have the wanted grid already.
+	Arrays []*rechunk.Report
+	// Copy, Conversion and Check are the reports of these operations.
+	Copy       *rewrite.SyncReport
+	Conversion *rewrite.Conversion
+	Check      *Checked
+	// Manifest is that of a scan.
+	Manifest *Manifest
+}
+
+// Manifest is a manifest that was made, and what was found in the files.
+type Manifest struct {
+	*virtual.Manifest
+	// Files is the number of files that were added, and Kept is how many of them tasks
+	// have scanned.
+	Files, Kept int
+	// Refused are what was left out, by files.
+	Refused []RefusedPart
+	// Notes say what users should know. Summary is shorter ([virtual.Joined.Summary]).
+	Notes, Summary []string
+}
+
+// RefusedPart is an array, or another part of a file, that was left out.
+type RefusedPart struct {
+	File, Path string
+	Err        error
+	Array      bool // as in [virtual.Refusal]
+}
+
+// Record says what the execution of a task has taken.
+type Record struct {
+	Task
+	// Attempts is how often the task was begun, as far as is known.
+	Attempts int `json:"attempts"`
+	// Worker is the process that has done it.
+	Worker  string  `json:"worker"`
+	Seconds float64 `json:"seconds"`
+	// Requests are those to stores, by their kind: "get", "put", "list" and so on. They
+	// and the bytes are not known for scans of foreign files.
+	Requests map[string]int64 `json:"requests"`
+	// Read and Written are bytes.
+	Read    int64 `json:"bytes_read"`
+	Written int64 `json:"bytes_written"`
+	// Arrays says what was done for each array of a plan of rechunks. It is nil for
+	// arrays that have no such task, and is not stored.
+	Arrays []*rechunk.Report `json:"-"`
+}
+
+// mostRecord bounds the bytes of a record.
+const mostRecord = 1 << 16
+
+// count sets the requests and bytes.
+func (r *Record) count(s observe.Stats) {
+	r.Requests = map[string]int64{}
+	for _, op := range observe.Ops() {
+		if n := s.Of(op).Times; n > 0 && op.IsRequest() {
+			r.Requests[op.String()] = n
+		}
+	}
+	r.Read, r.Written = s.Read().Bytes, s.Written().Bytes+s.Copied().Bytes
+}
+
+// add adds what earlier attempts have taken.
+func (r *Record) add(was *Record) {
+	r.Attempts += was.Attempts
+	r.Seconds += was.Seconds
+	r.Read += was.Read
+	r.Written += was.Written
+	for kind, n := range was.Requests {
+		r.Requests[kind] += n
+	}
+}
+
+// note stores the record of a task. If there is one already, the task was repeated. For
+// rechunks it is no error that nothing can be kept beside the plan: the records are
+// for the report, and what was done is in the store of the array.
+func (w *Worker) note(ctx context.Context, r *Record) error {
+	err := w.folder.open(ctx)
+	if err == nil {
+		err = w.putRecord(ctx, r)
+	}
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case len(w.plan.Arrays) == 0: // whoever publishes looks for the records
+		return fmt.Errorf("the task is done, but its record beside the plan cannot be stored: %w", err)
+	case !errors.Is(err, errNoFolder):
+		w.tell(w.plan.Location, "the report will lack a task, whose record cannot be stored: "+err.Error())
+	}
+	return nil
+}
+
+// putRecord stores a record, to which it adds what earlier attempts have taken.
+func (w *Worker) putRecord(ctx context.Context, of *Record) error {
+	f, r := w.folder, new(*of)
+	r.Requests = maps.Clone(of.Requests)
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	key := f.key(recordsDir, r.Task)
+	_, err = store.PutIf(ctx, f.store, key, raw, store.IfAbsent(), store.Flush)
+	if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrUnsupported) {
+		return err
+	}
+	var was Record
+	if _, err := f.get(ctx, recordsDir, r.Task, mostRecord, &was); err == nil {
+		r.add(&was)
+	}
+	if raw, err = json.Marshal(r); err != nil {
+		return err
+	}
+	_, err = store.Put(ctx, f.store, key, raw, store.Flush)
+	return err
 }

@@ -3,7 +3,13 @@
 package observe
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -125,4 +131,192 @@ func (s Stats) MarshalJSON() ([]byte, error) {
 		}
 	}
 	return json.Marshal(d)
+}
+
+// Counter is an [Observer] that adds up events. The zero Counter is ready for use. It is
+// safe for concurrent use.
+type Counter struct {
+	sums [ops]counted
+}
+
+// counted holds the sums of one operation. It fills a cache line, so that processors that
+// count different operations do not contend.
+type counted struct {
+	times, absent, failed, bytes, number, nanos atomic.Int64
+
+	_ [16]byte
+}
+
+// Observe implements [Observer].
+func (c *Counter) Observe(_ context.Context, e Event) {
+	// Ignore operations of a later version.
+	if e.Op >= ops {
+		return
+	}
+	s := &c.sums[e.Op]
+	s.times.Add(1)
+	s.nanos.Add(int64(e.Duration))
+	// Atomic additions are slow under contention, so leave out those of 0.
+	if e.Bytes != 0 {
+		s.bytes.Add(e.Bytes)
+	}
+	if e.Count != 0 {
+		s.number.Add(e.Count)
+	}
+	switch e.Outcome() {
+	case OK:
+	case Absent:
+		s.absent.Add(1)
+	default:
+		s.failed.Add(1)
+	}
+}
+
+// Stats returns the sums so far.
+func (c *Counter) Stats() Stats {
+	var s Stats
+	for i := range c.sums {
+		n := &c.sums[i]
+		s.sums[i] = Sum{
+			Times: n.times.Load(), Absent: n.absent.Load(), Failed: n.failed.Load(),
+			Bytes: n.bytes.Load(), Count: n.number.Load(), Duration: time.Duration(n.nanos.Load()),
+		}
+	}
+	return s
+}
+
+// String returns a table as text, with lines for requests, bytes, ranges, indexes, chunks
+// and time. Lines without content are omitted.
+func (s Stats) String() string {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%-12s "+format, append([]any{name}, args...)...)
+	}
+	all := s.Requests()
+	line("requests", "%s", s.requests(all))
+	for _, n := range []struct {
+		name  string
+		bytes int64
+	}{{"read", s.Read().Bytes}, {"written", s.Written().Bytes}, {"copied", s.Of(Copy).Bytes}} {
+		if n.bytes > 0 {
+			line(n.name, "%s", size(n.bytes))
+		}
+	}
+	if c := s.Of(Coalesce); c.Times > 0 {
+		line("coalesced", "%s ranges into %s", number(c.Count), number(c.Times))
+	}
+	if hits, misses := s.Of(IndexHit).Times, s.Of(IndexMiss).Times; hits+misses > 0 {
+		line("index cache", "%s, %s", plural(hits, "hit", "hits"), plural(misses, "miss", "misses"))
+	}
+	for _, o := range []Op{Decode, Encode} {
+		if c := s.Of(o); c.Times > 0 {
+			line(o.String()+"d", "%s of %s", plural(c.Times, "chunk", "chunks"), size(c.Bytes))
+		}
+	}
+	line("time", "%s in I/O, %s in codecs", short(all.Duration), short(s.Codecs().Duration))
+	return b.String()
+}
+
+// requests returns the numbers of requests by operation and by outcome.
+func (s *Stats) requests(all Sum) string {
+	var kinds []string
+	for o := range ops {
+		if n := s.sums[o].Times; n > 0 && o.IsRequest() {
+			kinds = append(kinds, number(n)+" "+strings.ReplaceAll(o.String(), "_", "-"))
+		}
+	}
+	text := number(all.Times)
+	if len(kinds) > 0 {
+		text += ": " + strings.Join(kinds, ", ")
+	}
+	if all.Absent > 0 {
+		text += "; " + number(all.Absent) + " found nothing"
+	}
+	if all.Failed > 0 {
+		text += "; " + number(all.Failed) + " failed"
+	}
+	return text
+}
+
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return number(n) + " " + many
+}
+
+// number returns n with commas between groups of three digits.
+func number(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	// No comma follows the sign.
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// size returns a number of bytes with a unit.
+func size(n int64) string {
+	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	if n < 1<<10 {
+		return plural(n, "byte", "bytes")
+	}
+	x, i := float64(n)/(1<<10), 0
+	// From this value on, rounding would print 1024.0.
+	for x >= 1023.95 && i < len(units)-1 {
+		x, i = x/(1<<10), i+1
+	}
+	return strconv.FormatFloat(x, 'f', 1, 64) + " " + units[i]
+}
+
+// short returns a duration with about three digits.
+func short(d time.Duration) string {
+	for unit := time.Second; unit > time.Nanosecond; unit /= 1000 {
+		switch {
+		case d >= 100*unit:
+			return d.Round(unit).String()
+		case d >= 10*unit:
+			return d.Round(unit / 10).String()
+		case d >= unit:
+			return d.Round(unit / 100).String()
+		}
+	}
+	return d.String()
+}
+
+// Log returns an observer that writes every event to a logger. Conflicts and failures
+// have the level [slog.LevelWarn], all other events [slog.LevelDebug]. The message is the
+// operation. The attributes are "key", "bytes" (for Coalesce "count"), "duration",
+// "outcome" and, unless the operation succeeded or found no value, "error". If a level is
+// not enabled, an event costs only that check.
+func Log(l *slog.Logger) Observer { return logger{l} }
+
+type logger struct{ *slog.Logger }
+
+// Observe implements [Observer].
+func (l logger) Observe(ctx context.Context, e Event) {
+	level, outcome := slog.LevelDebug, e.Outcome()
+	if outcome == Conflict || outcome == Failed {
+		level = slog.LevelWarn
+	}
+	if !l.Enabled(ctx, level) {
+		return
+	}
+	much := slog.Int64("bytes", e.Bytes)
+	if e.Op == Coalesce {
+		much = slog.Int64("count", e.Count)
+	}
+	// As many attributes as a record holds without an allocation.
+	attrs := [5]slog.Attr{
+		slog.String("key", e.Key.String()), much, slog.Duration("duration", e.Duration), slog.String("outcome", outcome.String()),
+	}
+	n := 4
+	if outcome != OK && outcome != Absent {
+		attrs[n] = slog.String("error", e.Err.Error())
+		n++
+	}
+	l.LogAttrs(ctx, level, e.Op.String(), attrs[:n]...)
 }

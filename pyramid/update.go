@@ -3,13 +3,22 @@
 package pyramid
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"slices"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/attributes"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/store"
 )
 
 // update makes the tiles that have changed, level by level. Each level is made of the
@@ -134,4 +143,147 @@ func (w *work) updated(k int) int64 {
 		return 0
 	}
 	return max(0, tile+piece)
+}
+
+// recordName is the name of the record, in the directory of the first level.
+const recordName = own.Dir + "/pyramid.json"
+
+// record says what the levels were made of.
+type record struct {
+	Made   made    `json:"made"`
+	Asked  int     `json:"asked"` // see [Options.Levels]
+	Levels int     `json:"levels"`
+	Shape  []int64 `json:"shape"` // of the array
+	Tiles  []byte  `json:"tiles"` // see appendFolds
+	// Attributes are those of the array.
+	Attributes json.RawMessage `json:"attributes,omitempty"`
+
+	version store.Version // the record is absent if this is zero
+	there   bool
+}
+
+// made is the part of a request on which every element of every level depends.
+type made struct {
+	Method  Method  `json:"method"`
+	Factors []int64 `json:"factors"`
+	Type    string  `json:"data_type"`
+	Fill    []byte  `json:"fill"`
+	Absent  []byte  `json:"absent,omitempty"` // missing values, one after the other
+	Stored  Method  `json:"stored,omitempty"` // the method for the stored numbers, if it is another one
+}
+
+func (m made) equal(o made) bool {
+	return m.Method == o.Method && m.Stored == o.Stored && slices.Equal(m.Factors, o.Factors) && m.Type == o.Type &&
+		slices.Equal(m.Fill, o.Fill) && slices.Equal(m.Absent, o.Absent)
+}
+
+// mostRecord bounds the bytes of a record.
+const mostRecord = 256 << 20
+
+// readRecord reads the record. One that is damaged or absent is empty: it is only a
+// memory of finished work.
+func readRecord(ctx context.Context, s store.Store, key store.Key) (*record, error) {
+	data, info, err := s.Get(ctx, key, store.Request{Limit: mostRecord}, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &record{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := new(record)
+	if json.Unmarshal(data, r) != nil || attributes.Check(r.Attributes) != nil {
+		r = new(record)
+	}
+	r.version, r.there = info.Version, true
+	return r, nil
+}
+
+// put stores the record in place of an earlier one. If another process has stored one
+// meanwhile, the error wraps [zarr.ErrConflict].
+func (r *record) put(ctx context.Context, s store.Store, key store.Key, before *record, d store.Durability) error {
+	var data bytes.Buffer
+	e := json.NewEncoder(&data)
+	e.SetEscapeHTML(false) // attributes stay as they are
+	if err := e.Encode(r); err != nil {
+		return err
+	}
+	line := bytes.TrimSuffix(data.Bytes(), []byte("\n")) // a record that is cut is none
+	cond := store.IfVersion(before.version)
+	if !before.there {
+		cond = store.IfAbsent()
+	}
+	if _, able := store.As[store.ConditionalWriter](s); !able || before.there && before.version.IsZero() {
+		_, err := store.Put(ctx, s, key, line, d)
+		return err
+	}
+	_, err := store.PutIf(ctx, s, key, line, cond, d)
+	if errors.Is(err, store.ErrConflict) {
+		err = fmt.Errorf("another process has made the pyramid meanwhile; make it again: %w", err)
+	}
+	return err
+}
+
+// appendFolds encodes the folds of tiles: the index of each, and eight bytes.
+func appendFolds(dst []byte, g *grid.Grid, folds map[int64]fold) []byte {
+	numbers := make([]int64, 0, len(folds))
+	for n := range folds {
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		for _, k := range indexOf(g, n) {
+			dst = binary.AppendUvarint(dst, uint64(k))
+		}
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(folds[n]))
+	}
+	return dst
+}
+
+// errFolds is the error of folds that are damaged.
+var errFolds = fmt.Errorf("%w: the record of the tiles is damaged", zarr.ErrCorrupt)
+
+// parseFolds parses what appendFolds has encoded. The array may have shrunk since. For
+// each tile that a grid no longer has, gone has the tile at the new end that lies in the
+// same tiles of the levels above: these are made of fewer elements now.
+func parseFolds(data []byte, g *grid.Grid) (folds map[int64]fold, gone tiles, err error) {
+	chunks, index := grid.BoxOf(g.Chunks()), make([]int64, g.Rank())
+	folds, gone = map[int64]fold{}, tiles{}
+	for len(data) > 0 {
+		for i := range index {
+			k, n := binary.Uvarint(data)
+			if n <= 0 || int64(k) < 0 {
+				return nil, nil, errFolds
+			}
+			index[i], data = int64(k), data[n:]
+		}
+		if len(data) < 8 {
+			return nil, nil, errFolds
+		}
+		if chunks.Contains(index) {
+			folds[numberOf(g, index)] = fold(binary.LittleEndian.Uint64(data))
+		} else if n, ok := chunks.Len(); ok && n > 0 {
+			for i := range index {
+				index[i] = min(index[i], chunks[i].Stop-1)
+			}
+			gone[numberOf(g, index)] = 1
+		}
+		data = data[8:]
+	}
+	return folds, gone, nil
+}
+
+// differing returns the tiles whose folds differ, or that only one of them has.
+func differing(a, b map[int64]fold) tiles {
+	differ := tiles{}
+	for n, f := range a {
+		if g, ok := b[n]; !ok || f != g {
+			differ[n] = 1
+		}
+	}
+	for n := range b {
+		if _, ok := a[n]; !ok {
+			differ[n] = 1
+		}
+	}
+	return differ
 }

@@ -54,6 +54,7 @@ import (
 	"io/fs"
 	"iter"
 	"strings"
+	"sync"
 	"time"
 
 	"varve.dev/zarr/internal/sentinel"
@@ -295,4 +296,196 @@ func Exists(ctx context.Context, s Store, key Key) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// Open returns the value at key, pinned to its present version. If s is not an [Opener],
+// every read is a Get that compares versions, and returns [ErrConflict] if the value was
+// replaced.
+func Open(ctx context.Context, s Store, key Key) (Object, error) {
+	if o, ok := As[Opener](s); ok {
+		return o.Open(ctx, key)
+	}
+	info, err := Stat(ctx, s, key)
+	if err != nil {
+		return nil, err
+	}
+	return &object{s, key, info}, nil
+}
+
+type object struct {
+	s    Store
+	key  Key
+	info Info
+}
+
+func (o *object) Info() Info   { return o.info }
+func (o *object) Close() error { return nil }
+
+func (o *object) Read(ctx context.Context, q Request, dst []byte) ([]byte, error) {
+	return ReadVersion(ctx, o.s, o.key, o.info, q, dst)
+}
+
+// VersionReader is a store that needs less for a read if it knows the version. A cache
+// need not ask whether its copy of that version is still the present one. A wrapper can
+// have this method even if the store below lacks it: see [ReadVersion].
+type VersionReader interface {
+	// ReadVersion is Get of the version that info describes, which the store had at some
+	// time. If it has another one now, the error is ErrConflict; after a deletion it may
+	// be [fs.ErrNotExist].
+	ReadVersion(ctx context.Context, key Key, info Info, q Request, dst []byte) ([]byte, error)
+}
+
+// ReadVersion appends the bytes that q selects of one version of a value; see
+// [VersionReader]. If s is none, it reads the value and compares the version.
+func ReadVersion(ctx context.Context, s Store, key Key, info Info, q Request, dst []byte) ([]byte, error) {
+	if g, ok := s.(VersionReader); ok {
+		return g.ReadVersion(ctx, key, info, q, dst)
+	}
+	out, now, err := s.Get(ctx, key, q, dst)
+	if err == nil && !now.Same(info) {
+		return nil, replaced(key)
+	}
+	return out, err
+}
+
+// VersionLister lists values with their versions, at less cost than a Stat of each value
+// through the store.
+type VersionLister interface {
+	// ListVersions yields what List yields. Each value also has the Size, Version and
+	// Modified that Stat returned at some moment of the listing. It omits a value that is
+	// deleted before it is described. So a plain List stays cheap, and ListVersions may
+	// take a request for each value.
+	ListVersions(ctx context.Context, dir Path, deep bool) iter.Seq2[Entry, error]
+}
+
+// ListVersions yields the entries below dir with the sizes and versions of values; see
+// [VersionLister]. If s is not a VersionLister, it lists s and calls [Stat] for each
+// value whose version the listing does not know, for several values at a time. If s has
+// no versions, the versions are zero.
+func ListVersions(ctx context.Context, s Store, dir Path, deep bool) iter.Seq2[Entry, error] {
+	if l, ok := As[VersionLister](s); ok {
+		return Sift(dir, l.ListVersions(ctx, dir, deep))
+	}
+	return func(yield func(Entry, error) bool) {
+		d := describer{ctx: ctx, s: s, dir: dir, yield: yield}
+		for e, err := range List(ctx, s, dir, deep) {
+			if err != nil {
+				if !errors.Is(err, ErrUnusable) || d.flush() {
+					yield(Entry{}, err)
+				}
+				return
+			}
+			if d.waiting = append(d.waiting, e); len(d.waiting) == describedAtOnce && !d.flush() {
+				return
+			}
+		}
+		d.flush()
+	}
+}
+
+// describedAtOnce is the number of concurrent requests of a listing. It hides most of
+// the delay of a remote store, and does not strain it.
+const describedAtOnce = 32
+
+// describer adds versions to entries.
+type describer struct {
+	ctx     context.Context
+	s       Store
+	dir     Path
+	yield   func(Entry, error) bool
+	waiting []Entry
+}
+
+// flush yields the waiting entries with their versions, and reports whether to go on.
+func (d *describer) flush() bool {
+	errs := make([]error, len(d.waiting))
+	var wg sync.WaitGroup
+	for i := range d.waiting {
+		if e := &d.waiting[i]; !e.Dir && (e.Version.IsZero() || e.Size < 0) {
+			wg.Go(func() { errs[i] = d.describe(e) })
+		}
+	}
+	wg.Wait()
+	for i, e := range d.waiting {
+		switch {
+		case errors.Is(errs[i], fs.ErrNotExist): // deleted since it was listed
+			continue
+		case errs[i] != nil:
+			d.yield(Entry{}, errs[i])
+			return false
+		case !d.yield(e, nil):
+			return false
+		}
+	}
+	d.waiting = d.waiting[:0]
+	return true
+}
+
+// describe adds the size and version to the entry of a value.
+func (d *describer) describe(e *Entry) error {
+	info, err := Stat(d.ctx, d.s, d.dir.MustKey(e.Name))
+	if err == nil {
+		e.Size, e.Version, e.Modified, e.FileTime = info.Size, info.Version, info.Modified, info.FileTime
+	}
+	return err
+}
+
+// Pacer is a store that limits its own requests in flight, such as one of a service that
+// throttles.
+type Pacer interface {
+	// Requests returns how many requests the callers of the store may have begun at the
+	// same time. The store decides how many of them it sends. 0 means that it does not
+	// say.
+	Requests() int
+}
+
+// RequestsOf returns [Pacer].Requests, or 0 if s is not a Pacer.
+func RequestsOf(s Store) int {
+	if p, ok := As[Pacer](s); ok {
+		return p.Requests()
+	}
+	return 0
+}
+
+// Spacer is a store that takes writes of one key only at intervals, such as one of a
+// service that refuses a second write within a second.
+type Spacer interface {
+	// WriteInterval returns the shortest time between two writes of one key.
+	WriteInterval() time.Duration
+}
+
+// WriteIntervalOf returns [Spacer].WriteInterval of the driver below all wrappers, or 0
+// if it is not a Spacer.
+func WriteIntervalOf(s Store) time.Duration {
+	if d, ok := Driver(s).(Spacer); ok {
+		return d.WriteInterval()
+	}
+	return 0
+}
+
+// Room says how much more a store can take. It is about one moment: other programs write,
+// too.
+type Room struct {
+	// Free is the number of bytes that this program may still store.
+	Free int64
+	// Plain is set if every stored byte takes one of them: the store neither compresses
+	// values nor shares bytes between their copies. Links take none in any case.
+	Plain bool
+}
+
+// Gauge is a store that knows how much more it can take, such as a directory of files.
+type Gauge interface {
+	// Room returns how much values below dir may take, which need not exist yet. If that
+	// is not known, the error is [ErrUnsupported].
+	Room(dir Path) (Room, error)
+}
+
+// RoomOf returns how much values below dir may take. If s is not a [Gauge], the error is
+// [ErrUnsupported].
+func RoomOf(s Store, dir Path) (Room, error) {
+	g, ok := As[Gauge](s)
+	if !ok {
+		return Room{}, unsupported(s, "tell how much room there is")
+	}
+	return g.Room(dir)
 }

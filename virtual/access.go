@@ -10,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
@@ -207,4 +209,105 @@ func (s *sites) close() error {
 func (s *sites) closeOpened() error {
 	s.known.forget()
 	return s.opened.close()
+}
+
+// gate is a lock whose callers give up when their context ends. Whoever holds it may wait
+// for a store.
+type gate chan struct{}
+
+func newGate() gate { return make(gate, 1) }
+
+// lock waits for the gate. It returns the error of the context without it.
+func (g gate) lock(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case g <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g gate) unlock() { <-g }
+
+const (
+	// mostTaken is the default of [Collector.Memory]: 67 million references.
+	mostTaken = mostReferred * referenceBytes
+	// mostReferred is the number of references without the files that they lead to.
+	mostReferred = 1 << 26
+	// referenceBytes is the memory of a reference, and sourceBytes that of a source
+	// besides its location and its version.
+	referenceBytes = 20
+	sourceBytes    = 64
+)
+
+// room is how many bytes of memory references may still take. Manifests and documents of
+// arrays claim chunks without having bytes for them: one byte may stand for thousands.
+type room struct {
+	most int64
+	left atomic.Int64
+}
+
+// newRoom returns room for a number of bytes; 0 is mostTaken.
+func newRoom(most int64) *room {
+	if most <= 0 {
+		most = mostTaken
+	}
+	r := &room{most: most}
+	r.left.Store(most)
+	return r
+}
+
+// take takes n bytes of the room, or returns an [ErrLimit].
+func (r *room) take(n int64) error {
+	if r.left.Add(-n) < 0 {
+		return fmt.Errorf("%w: the references of all manifests and Zarr nodes among the files would take more than %d bytes of memory; name the files that they lead to, or make several manifests", ErrLimit, r.most)
+	}
+	return nil
+}
+
+// bytes returns the memory of a source.
+func (s *Source) bytes() int64 { return sourceBytes + int64(len(s.Location)+len(s.Version)) }
+
+// targets keeps where locations lead, because the chunks of a file are read one after the
+// other. Its zero value is empty.
+type targets struct {
+	mu   sync.RWMutex
+	of   map[string]target
+	last string // the location that was asked for last and is not kept
+}
+
+// mostTargets bounds the locations that are kept.
+const mostTargets = 1 << 10
+
+// get returns where a location leads, if that is kept.
+func (t *targets) get(location string) (target, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	to, ok := t.of[location]
+	return to, ok
+}
+
+// keep keeps where a location leads, if it is asked for again: each chunk of a Zarr array
+// is a source of its own.
+func (t *targets) keep(location string, to target) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.last != location {
+		t.last = location
+		return
+	}
+	if t.of == nil || len(t.of) >= mostTargets {
+		t.of = map[string]target{}
+	}
+	t.of[location] = to
+}
+
+// forget forgets all locations.
+func (t *targets) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.of, t.last = nil, ""
 }

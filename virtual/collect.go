@@ -7,12 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
@@ -324,3 +328,192 @@ func (c *Collector) site(ctx context.Context, dir place) (site, error) {
 
 // Close closes the stores of the files.
 func (c *Collector) Close() error { return c.opened.close() }
+
+// collected opens the sources of a manifest that a collector makes: the files that it was
+// given, wherever they are, and others where references may lead.
+type collected struct {
+	ctx    context.Context // of the call that reads them
+	from   *Collector
+	others *sites
+}
+
+// collected returns the sources of a manifest that is stored at a path.
+func (c *Collector) collected(ctx context.Context, s store.Store, path store.Path) (*collected, error) {
+	above, name := c.folder.split()
+	others, err := newSites(ctx, s, path.Parent(), above.String(), name)
+	return &collected{ctx, c, others}, err
+}
+
+// of implements sources.
+func (o *collected) of(location string) (target, error) {
+	p, err := o.from.folder.join(location)
+	if err != nil {
+		return target{}, err
+	}
+	if !o.from.isGiven(&p) {
+		return o.others.of(location)
+	}
+	dir, name := p.split()
+	at, err := o.from.site(o.ctx, dir)
+	if err != nil {
+		return target{}, err
+	}
+	key, err := at.path.Key(name)
+	return target{at.store, key, p.scheme}, err
+}
+
+func (o *collected) shown(location string) string { return o.others.shown(location) }
+
+func (o *collected) close() error { return o.others.closeOpened() }
+
+// give notes that whoever uses the collector has named a file. What references in it
+// lead to was not named.
+func (c *Collector) give(p place) {
+	query := p.query
+	p.query = ""
+	c.giving.Lock()
+	defer c.giving.Unlock()
+	c.given[p] = query
+}
+
+// isGiven reports whether a place is a file that was named, or in such a Zarr node. It
+// gives the place the options of that.
+func (c *Collector) isGiven(p *place) bool {
+	c.giving.Lock()
+	defer c.giving.Unlock()
+	at := *p
+	for at.query = ""; ; at.path = path.Dir(at.path) {
+		query, ok := c.given[at]
+		if ok {
+			p.query = query
+			return true
+		}
+		if at.path == "/" || at.path == "." {
+			return false
+		}
+	}
+}
+
+// Extend returns a manifest that [Open] has opened as a hierarchy to which files are
+// added, as [Manifest.Join] says. location is that of the manifest. Blocks of references
+// that are stored stay where they are, but for the last one. Coordinates are read, and
+// are stored again as a whole.
+//
+// Set CopyPadded in [Manifest.Join] before, to copy the chunks that are in the way of
+// more files. That also copies those which an experiment has permitted until now.
+func Extend(ctx context.Context, m *Manifest, location string) (*Joined, error) {
+	how := m.Join
+	at, err := placeOf(location)
+	if err != nil {
+		return nil, err
+	}
+	above, name := at.split()
+	from, err := newSites(ctx, m.folder.store, m.folder.path.Parent(), above.String(), name)
+	if err != nil {
+		return nil, err
+	}
+	j, err := NewJoined(how)
+	if err != nil {
+		return nil, err
+	}
+	self := &Part{Name: "the manifest", Manifest: m}
+	self.readFrom(openerOf(newStore(m, from)))
+	j.m, j.first, j.parts = m, self.Name, 1
+	m.Join = j.join
+	for _, a := range m.Arrays {
+		n := &joined{Array: a, along: -1, last: self.Name}
+		if how.Concat+how.Stack != "" {
+			n.along = axisOf(a.Document, how.Concat+how.Stack)
+		}
+		if err := j.resume(ctx, self, n); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Path, err)
+		}
+		j.arrays[a.Path] = n
+	}
+	if !how.merges() && !slices.ContainsFunc(m.Arrays, func(a *Array) bool { return j.arrays[a.Path].along >= 0 }) {
+		return nil, fmt.Errorf("%w: no array has the dimension %q", ErrMismatch, how.Concat+how.Stack)
+	}
+	return j, nil
+}
+
+// resume makes an array of a stored manifest ready to grow.
+func (j *Joined) resume(ctx context.Context, self *Part, n *joined) error {
+	keep := n.along >= 0 && n.values || n.along < 0 && compared(n.Array)
+	if err := j.learn(ctx, self, n, keep); err != nil || keep || n.along < 0 {
+		return err
+	}
+	axis := n.Grid.Axis(n.along)
+	n.axes = []grid.Axis{axis}
+	stays := int64(0) // number of references that need not be read
+	switch {
+	case n.cutsAll(j.join): // all chunks with padding are copied
+	case n.Axis != n.along: // their order has to change
+	case isPadded(axis): // that of the last chunks may be cut off
+		stays = next(n.blocks) - n.plane()
+	default:
+		return nil
+	}
+	if err := j.m.load(ctx, n.Array, stays); err != nil {
+		return err
+	}
+	*n.Array = *n.ordered(n.along)
+	if n.cutsAll(j.join) {
+		return n.cutAll(ctx)
+	}
+	return nil
+}
+
+// openings are stores of folders that are opened once, when they are first needed.
+type openings struct {
+	mu sync.Mutex
+	of map[string]*opening // by the location of the folder
+}
+
+// opening is a store that is opened once. Its gate is held while it is opened, so that
+// other folders need not wait for this one.
+type opening struct {
+	gate gate
+	done bool
+	at   site
+}
+
+// site returns the store of a folder. An error is not kept: it may be that of a caller
+// who has given up.
+func (o *openings) site(ctx context.Context, location string, open func() (site, error)) (site, error) {
+	o.mu.Lock()
+	if o.of == nil {
+		o.of = map[string]*opening{}
+	}
+	x := o.of[location]
+	if x == nil {
+		x = &opening{gate: newGate()}
+		o.of[location] = x
+	}
+	o.mu.Unlock()
+	if err := x.gate.lock(ctx); err != nil {
+		return site{}, err
+	}
+	defer x.gate.unlock()
+	if x.done {
+		return x.at, nil
+	}
+	at, err := open()
+	if err == nil {
+		x.at, x.done = at, true
+	}
+	return at, err
+}
+
+// close closes the stores.
+func (o *openings) close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var errs []error
+	for _, x := range o.of {
+		if c, ok := x.at.store.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	clear(o.of)
+	return errors.Join(errs...)
+}

@@ -4,10 +4,16 @@ package virtual
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/cf"
+	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -15,6 +21,7 @@ import (
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -220,4 +227,250 @@ func (c *coordinate) finish(a *Array) error {
 	made.values = true
 	*a = *made
 	return nil
+}
+
+// times are the units of a coordinate.
+type times struct {
+	text   string // the attribute units
+	isTime bool
+	packed bool // numbers have a scale or an offset, or are not those of the type
+	units  cf.Times
+}
+
+// timesOf returns the units of an array. Bounds have those of their coordinate, which is
+// nil for other arrays, as far as they have none of their own.
+func timesOf(a, of *Array) times {
+	if of == nil {
+		of = a
+	}
+	said := func(name string) string { return cmp.Or(textAttribute(a, name), textAttribute(of, name)) }
+	t := times{text: said("units")}
+	for _, name := range []string{"scale_factor", "add_offset", "_Unsigned"} {
+		for _, x := range []*Array{a, of} {
+			_, ok, err := metadata.Attribute(x.Document.Attributes, name)
+			t.packed = t.packed || ok && err == nil
+		}
+	}
+	if !strings.Contains(t.text, " since ") {
+		return t
+	}
+	cal, err := calendar.Parse(said("calendar"))
+	if err == nil {
+		t.units.Units, err = calendar.ParseUnits(t.text, cal)
+	}
+	t.isTime = err == nil // other units are only compared
+	return t
+}
+
+// isSameUnit reports whether two units have one name, or synonyms that are no times.
+func (t times) isSameUnit(o times) bool {
+	return t.text == o.text || !t.isTime && !o.isTime && cf.Units{Units: t.text}.Alike(cf.Units{Units: o.text})
+}
+
+// spacing returns the distance between floats of a size in bytes around v.
+func spacing(v float64, size int) float64 {
+	digits := map[int]int{2: 10, 4: 23, 8: 52}[size]
+	_, exponent := math.Frexp(v)
+	return math.Ldexp(1, exponent-1-digits)
+}
+
+// disordered reports whether values do not go on in the order of those that are there:
+// rising or falling from the last ones. A single one does not repeat.
+func (c *coordinate) disordered(more []byte) bool {
+	size := c.typ.Size()
+	if len(c.values) < size || len(more) < size {
+		return false
+	}
+	number := func(b []byte) float64 {
+		if c.typ.Kind() == dtype.KindFloat {
+			return floatOf(b[:size])
+		}
+		return float64(integerOf(b[:size], c.typ.Kind() == dtype.KindUint))
+	}
+	last, next := number(c.values[len(c.values)-size:]), number(more)
+	if len(c.values) < 2*size { // files of one time each: times rise
+		return next == last || c.isTime && next < last
+	}
+	before := number(c.values[len(c.values)-2*size:])
+	return last > before && next <= last || last < before && next >= last
+}
+
+// The attributes that say where a GeoTIFF image lies (OGC 19-008r4, 7.4): the point of
+// the raster i, j, k is at x, y, z of the model, and pixels have a size.
+const (
+	tiepoint   = "ModelTiepoint"
+	pixelScale = "ModelPixelScale"
+)
+
+// continues reports whether an image goes on where another one ends, that has n pixels
+// along an axis named y or x: then the tie point of that one holds for both.
+func continues(s, o cf.Statements, axis string, n int64) bool {
+	was, is := numbersIn(s[tiepoint]), numbersIn(o[tiepoint])
+	scale := numbersIn(s[pixelScale])
+	if len(was) != 6 || len(is) != 6 || len(scale) != 3 || !slices.Equal(scale, numbersIn(o[pixelScale])) {
+		return false
+	}
+	x, y := origin(was, scale)
+	switch axis {
+	case "x":
+		x += float64(n) * scale[0]
+	case "y": // rows go down, against the axis of the model
+		y -= float64(n) * scale[1]
+	default:
+		return false
+	}
+	atX, atY := origin(is, scale)
+	const part = 1e-3 // of a pixel: positions are rounded
+	return math.Abs(atX-x) <= part*math.Abs(scale[0]) && math.Abs(atY-y) <= part*math.Abs(scale[1])
+}
+
+// origin returns where the first corner of an image is.
+func origin(tie, scale []float64) (x, y float64) {
+	return tie[3] - tie[0]*scale[0], tie[4] + tie[1]*scale[1]
+}
+
+// numbersIn returns a list of numbers, nil if it is none.
+func numbersIn(v strictjson.Value) (list []float64) {
+	if v.Kind() != strictjson.Array {
+		return nil
+	}
+	for _, e := range v.Elements() {
+		x, err := e.Float64()
+		if err != nil {
+			return nil
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+// What is stored can be read again: a manifest beyond a limit of reading is refused
+// before it is written, or where a file makes it so.
+
+// mostNumbers is the number of sources that a manifest may have.
+const mostNumbers = 1<<32 - 2
+
+// checkSources returns an error if sources cannot be stored beside others.
+func checkSources(list []Source, others int64) error {
+	if others+int64(len(list)) > mostNumbers {
+		return fmt.Errorf("%w: %d sources, and at most %d are possible", ErrLimit, others+int64(len(list)), int64(mostNumbers))
+	}
+	for _, s := range list {
+		if err := s.checkLength(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkLength returns an error if the location or the version of a source is too long.
+func (s *Source) checkLength() error {
+	if len(s.Location) > mostLocation {
+		return fmt.Errorf("%w: the location %.60s… of a file has %d bytes, and at most %d are possible; place the manifest nearer to its files, or give them shorter names", ErrLimit, httpstore.Redact(s.Location), len(s.Location), mostLocation)
+	}
+	if len(s.Version) > mostLocation {
+		return fmt.Errorf("%w: the version of %s has %d bytes, and at most %d are possible", ErrLimit, httpstore.Redact(s.Location), len(s.Version), mostLocation)
+	}
+	return nil
+}
+
+// checkChunks returns an error if an array has too many chunks.
+func (a *Array) checkChunks() error {
+	if n, ok := a.Grid.NumChunks(); !ok || n > mostChunks {
+		return fmt.Errorf("%w: %v chunks, and at most %d are possible; make several manifests, or files with longer chunks", ErrLimit, a.Grid.Chunks(), int64(mostChunks))
+	}
+	return nil
+}
+
+// checkDocument returns an error if a document is too long.
+func checkDocument(text []byte) error {
+	if len(text) > mostDocument {
+		return fmt.Errorf("%w: its document has %d bytes, and at most %d are possible; leave out arrays, or make several manifests", ErrLimit, len(text), mostDocument)
+	}
+	return nil
+}
+
+// checkValues returns an error if the values of a coordinate have too many bytes.
+func checkValues(n int64) error {
+	if n > mostValues {
+		return fmt.Errorf("%w: %d bytes of values, and at most %d are possible; make several manifests", ErrLimit, n, mostValues)
+	}
+	return nil
+}
+
+// checkKerchunk returns an error if a file of references has too many bytes.
+func checkKerchunk(n int64) error {
+	if n > mostKerchunk {
+		return fmt.Errorf("%w: the file of references has %d bytes, and at most %d are possible; make a manifest (%s)", ErrLimit, n, mostKerchunk, Suffix)
+	}
+	return nil
+}
+
+// sourcesOfBlock returns how many of a list of sources fit into one block.
+func sourcesOfBlock(list []Source) int {
+	const numbers = 5 * 10 // bytes of those of a source, at most
+	n, size := 0, 0
+	for n < min(len(list), mostSources) {
+		size += len(list[n].Location) + len(list[n].Version) + numbers
+		if size > mostSourceText && n > 0 {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// floatOf returns a float in host byte order.
+func floatOf(b []byte) float64 {
+	switch len(b) {
+	case 2:
+		return float64(dtype.Float16(binary.NativeEndian.Uint16(b)).Float32())
+	case 4:
+		return float64(math.Float32frombits(binary.NativeEndian.Uint32(b)))
+	}
+	return math.Float64frombits(binary.NativeEndian.Uint64(b))
+}
+
+// setFloat stores a float.
+func setFloat(b []byte, v float64) {
+	switch len(b) {
+	case 2:
+		binary.NativeEndian.PutUint16(b, uint16(dtype.FromFloat32(float32(v))))
+	case 4:
+		binary.NativeEndian.PutUint32(b, math.Float32bits(float32(v)))
+	default:
+		binary.NativeEndian.PutUint64(b, math.Float64bits(v))
+	}
+}
+
+// integerOf returns an integer in host byte order.
+func integerOf(b []byte, unsigned bool) int64 {
+	switch len(b) {
+	case 2:
+		v := binary.NativeEndian.Uint16(b)
+		if unsigned {
+			return int64(v)
+		}
+		return int64(int16(v))
+	case 4:
+		v := binary.NativeEndian.Uint32(b)
+		if unsigned {
+			return int64(v)
+		}
+		return int64(int32(v))
+	}
+	return int64(binary.NativeEndian.Uint64(b))
+}
+
+// setInteger stores an integer, and reports whether it fits.
+func setInteger(b []byte, v int64, unsigned bool) bool {
+	switch len(b) {
+	case 2:
+		binary.NativeEndian.PutUint16(b, uint16(v))
+	case 4:
+		binary.NativeEndian.PutUint32(b, uint32(v))
+	default:
+		binary.NativeEndian.PutUint64(b, uint64(v))
+	}
+	return integerOf(b, unsigned) == v && (v >= 0 || !unsigned)
 }

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
 )
 
 // ErrMismatch means that a file does not fit those before it. The message names the file,
@@ -458,4 +459,205 @@ func (n *joined) finish() error {
 	}
 	n.Document = withGrid(n.Document, n.Grid)
 	return n.checkChunks()
+}
+
+// stacked returns an array with a new first axis of one element. Its chunks are the same
+// bytes.
+func stacked(a *Array, name string) (*Array, error) {
+	for _, c := range a.Document.Codecs {
+		// These depend on the number of axes.
+		if c.Name == "transpose" || c.Name == "sharding_indexed" || c.Name == "reshape" {
+			return nil, fmt.Errorf("an array with the codec %s cannot be stacked", c.Name)
+		}
+	}
+	b, err := inserted(a, 0, name)
+	if err == nil {
+		b.points = moved(a.points)
+	}
+	return b, err
+}
+
+// inserted returns an array with a new axis of one element before an axis. Its chunks are
+// the same bytes, and have the same order.
+func inserted(a *Array, at int, name string) (*Array, error) {
+	var shape, chunk []int64
+	var cuts []grid.Cut
+	regular := true
+	for i := range a.Grid.Rank() {
+		axis := a.Grid.Axis(i)
+		shape = append(shape, axis.Extent())
+		edge, ok := oneEdge(axis)
+		regular = regular && ok
+		cuts, chunk = append(cuts, cutOf(axis)), append(chunk, edge)
+	}
+	shape, chunk, cuts = slices.Insert(shape, at, 1), slices.Insert(chunk, at, 1), slices.Insert(cuts, at, grid.Every(1))
+	g, err := grid.New(shape, cuts...)
+	if regular {
+		g, err = grid.Regular(shape, chunk)
+	}
+	if err != nil {
+		return nil, err
+	}
+	doc := *withGrid(a.Document, g)
+	doc.DimensionNames = slices.Clone(a.Document.DimensionNames)
+	for len(doc.DimensionNames) < a.Grid.Rank() {
+		doc.DimensionNames = append(doc.DimensionNames, nil)
+	}
+	doc.DimensionNames = slices.Insert(doc.DimensionNames, at, &name)
+	b := *a
+	b.Document, b.Grid, b.Axis = &doc, g, 0
+	if a.Axis != 0 {
+		b.refs, b.inline = a.ordered(0).refs, a.ordered(0).inline
+	}
+	return &b, nil
+}
+
+// withAxis returns a grid with another axis. It is regular if it can be.
+func withAxis(g *grid.Grid, along int, axis grid.Axis) (*grid.Grid, error) {
+	shape, cuts, chunk := g.Shape(), make([]grid.Cut, g.Rank()), make([]int64, g.Rank())
+	shape[along] = axis.Extent()
+	regular := true
+	for i := range cuts {
+		a := g.Axis(i)
+		if i == along {
+			a = axis
+		}
+		if edge, ok := oneEdge(a); ok {
+			cuts[i], chunk[i] = grid.Every(edge), edge
+			continue
+		}
+		regular = false
+		cuts[i] = cutOf(a)
+	}
+	if regular {
+		return grid.Regular(shape, chunk)
+	}
+	return grid.New(shape, cuts...)
+}
+
+// cutOf returns the edges of an axis.
+func cutOf(a grid.Axis) grid.Cut {
+	if a.IsRegular() {
+		return grid.Every(a.Step())
+	}
+	cut := grid.Runs(slices.Collect(a.Edges())...)
+	if a.IsEncoded() {
+		return cut.EncodedAs(grid.Runs(slices.Collect(a.Encoded())...))
+	}
+	return cut
+}
+
+// oneEdge returns the edge that all chunks of an axis have, if a regular grid with it has
+// the same chunks.
+func oneEdge(a grid.Axis) (edge int64, ok bool) {
+	if a.IsEncoded() {
+		return 0, false
+	}
+	if a.IsRegular() {
+		return a.Step(), true
+	}
+	for run := range a.Edges() {
+		if edge == 0 {
+			edge = run.Length
+		}
+		if run.Length != edge {
+			return 0, false
+		}
+	}
+	return edge, edge > 0
+}
+
+// nearStore is a store of references that lead only to files near by. It is a
+// [store.Opener], by which readers know that a request takes almost no time: they read
+// parts of chunks where that is less, and no more than they need.
+type nearStore struct{ *Store }
+
+// shows is a store of references, near or far.
+type shows interface{ references() *Store }
+
+func (s *Store) references() *Store { return s }
+
+// referencesOf returns the references that a store shows, or nil if it is another one.
+func referencesOf(s store.Store) *Store {
+	if v, ok := store.As[shows](s); ok {
+		return v.references()
+	}
+	return nil
+}
+
+// near reports whether all places where references may lead are near: the folder of the
+// manifest, and what the reader has allowed.
+func (s *sites) near() bool {
+	if _, ok := store.As[store.Opener](s.home); !ok {
+		return false
+	}
+	for _, p := range s.allow {
+		if p.scheme != "file" {
+			return false
+		}
+	}
+	return true
+}
+
+// Open implements [store.Opener].
+func (s nearStore) Open(ctx context.Context, key store.Key) (store.Object, error) {
+	v, err := s.found(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if v.bytes != nil {
+		return &object{found: v, store: s.Store}, nil
+	}
+	from, err := s.sources.of(v.source.Location)
+	if err != nil {
+		return nil, s.explain(v.source, err)
+	}
+	file, err := store.Open(ctx, from.store, from.key)
+	if err == nil {
+		if err = v.source.check(file.Info(), from.times()); err != nil {
+			_ = file.Close() // nothing was written
+		}
+	}
+	if err != nil {
+		return nil, s.explain(v.source, err)
+	}
+	return &object{v, s.Store, file}, nil
+}
+
+// object is an open chunk.
+type object struct {
+	found
+	store *Store
+	file  store.Object // its source; nil if it has none
+}
+
+// Info implements [store.Object].
+func (o *object) Info() store.Info { return o.info() }
+
+// Read implements [store.Object].
+func (o *object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, error) {
+	off, n, err := q.Resolve(o.size())
+	if err != nil {
+		return nil, err
+	}
+	if o.file == nil {
+		return append(dst, o.bytes[off:off+n]...), ctx.Err()
+	}
+	at := int64(o.ref.offset) + off
+	out, err := o.file.Read(ctx, store.Request{Range: store.Span(at, n)}, dst)
+	if err == nil {
+		err = whollyRead(int64(len(out)-len(dst)), n, at)
+	}
+	if err != nil {
+		return nil, o.store.explain(o.source, err)
+	}
+	return out, nil
+}
+
+// Close implements [store.Object].
+func (o *object) Close() error {
+	if o.file == nil {
+		return nil
+	}
+	return o.file.Close()
 }

@@ -3,6 +3,7 @@
 package virtual
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,11 +15,14 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/virtual/kerchunk"
+	"varve.dev/zarr/virtual/scan"
 )
 
 // KerchunkSuffix ends the names of files with references in the JSON of kerchunk. They
@@ -284,4 +288,150 @@ func (m *Manifest) WriteKerchunk(ctx context.Context, w io.Writer) error {
 		}
 	}
 	return err
+}
+
+// reference says where a chunk is. The zero reference is a chunk that is not stored.
+type reference struct {
+	// source is the number of the source, counted from 1.
+	source         uint32
+	offset, length uint64 // in bytes; see whole
+}
+
+// whole is the length of a reference to a whole source, whose size is not known.
+const whole = 1<<64 - 1
+
+// references are the references of consecutive chunks, in columns: 20 bytes for each.
+type references struct {
+	source         []uint32
+	offset, length []uint64
+}
+
+func makeReferences(n int) references {
+	return references{make([]uint32, n), make([]uint64, n), make([]uint64, n)}
+}
+
+func (r *references) len() int { return len(r.source) }
+
+func (r *references) at(i int) reference {
+	return reference{r.source[i], r.offset[i], r.length[i]}
+}
+
+func (r *references) set(i int, x reference) {
+	r.source[i], r.offset[i], r.length[i] = x.source, x.offset, x.length
+}
+
+// stored returns the number of references to chunks that are stored.
+func (r *references) stored() (n int64) {
+	for _, s := range r.source {
+		if s != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// concat appends other references.
+func (r *references) concat(o references) {
+	r.source = append(r.source, o.source...)
+	r.offset = append(r.offset, o.offset...)
+	r.length = append(r.length, o.length...)
+}
+
+// slice returns the references from one index up to another. They share their memory.
+func (r *references) slice(from, to int) references {
+	return references{r.source[from:to:to], r.offset[from:to:to], r.length[from:to:to]}
+}
+
+// hasMissing reports whether chunks of an array are not stored.
+func (m *Manifest) hasMissing(ctx context.Context, a *Array) (bool, error) {
+	all, _ := a.Grid.NumChunks()
+	for k := range all {
+		r, data, err := m.reference(ctx, a, k)
+		if err != nil {
+			return false, err
+		}
+		if data == nil && r.source == 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// withScalars returns the manifest with the elements of arrays without axes that are not
+// stored, as those of grid mappings often are. VirtualiZarr fails on references to an
+// array without a chunk, and xarray takes such an element for a missing value.
+func (m *Manifest) withScalars(ctx context.Context) (*Manifest, error) {
+	whole := *m
+	whole.Arrays = slices.Clone(m.Arrays)
+	for i, a := range m.Arrays {
+		typ, err := dtype.Parse(a.Document.DataType.Name, a.Document.DataType.Configuration)
+		if a.Grid.Rank() > 0 || err != nil || typ.Variable() {
+			continue
+		}
+		absent, err := m.hasMissing(ctx, a)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Path, err)
+		}
+		elem, err := typ.ParseFill(a.Document.FillValue)
+		if err != nil || !absent {
+			continue
+		}
+		if !dtype.LittleEndian() {
+			typ.Swap(elem, elem)
+		}
+		doc := *a.Document
+		doc.Codecs = []metadata.Extension{scan.Plain(typ, false)}
+		if whole.Arrays[i], err = newArray(a.Path, &doc, a.Grid, 0); err != nil {
+			return nil, err
+		}
+		whole.Arrays[i].setInline(0, elem)
+	}
+	return &whole, nil
+}
+
+// withMask returns the document of an array with missing chunks in a form that keeps its
+// fill value in format 2. There the fill value is null unless the attribute _FillValue
+// has it, because xarray takes elements that are equal to it for missing ones. With the
+// attribute, those of missing chunks are.
+func withMask(doc *metadata.Array) (*metadata.Array, error) {
+	typ, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
+	if err != nil || !missing.Coded(typ) {
+		return doc, nil // collectV2 checks it
+	}
+	if _, ok, err := metadata.Attribute(doc.Attributes, missing.FillValue); ok || err != nil {
+		return doc, err
+	}
+	fill, err := typ.ParseFill(doc.FillValue)
+	if err != nil || bytes.Equal(fill, typ.Default()) { // null is read as the default
+		return doc, err
+	}
+	text, err := missing.Format(typ, fill)
+	if err != nil {
+		return nil, err
+	}
+	masked := *doc
+	if masked.Attributes == nil {
+		masked.Attributes = []byte("{}")
+	}
+	masked.Attributes, err = metadata.SetAttribute(masked.Attributes, missing.FillValue, metadata.PlainText(text))
+	return &masked, err
+}
+
+// checkFill returns an error if missing chunks of an array would have other elements by
+// its document of format 2.
+func checkFill(a *Array, doc *metadata.Array) error {
+	typ, err := dtype.Parse(a.Document.DataType.Name, a.Document.DataType.Configuration)
+	if err != nil {
+		return nil // nobody reads such elements
+	}
+	want, err := typ.ParseFill(a.Document.FillValue)
+	if err != nil {
+		return err
+	}
+	got, err := typ.ParseFill(doc.FillValue)
+	if err != nil || bytes.Equal(got, want) {
+		return err
+	}
+	return fmt.Errorf("%w: %s has chunks that are missing, whose elements are %s; in format 2 they would be %s, which is what marks missing values there; write a manifest (%s)",
+		zarr.ErrUnsupported, a.Path, a.Document.FillValue, doc.FillValue, Suffix)
 }

@@ -4,10 +4,18 @@ package virtual
 
 import (
 	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/sentinel"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
 )
 
 // ErrLimit means that a manifest is larger than this program works with.
@@ -54,4 +62,217 @@ func (m *Manifest) References() (n int64) {
 func (m *Manifest) sort() {
 	slices.SortFunc(m.Groups, func(a, b Group) int { return strings.Compare(a.Path, b.Path) })
 	slices.SortFunc(m.Arrays, func(a, b *Array) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// Source is a file that chunks are references into.
+type Source struct {
+	// Location is a URL, or a path with slashes, relative to the folder that the
+	// manifest is in.
+	Location string
+	// Size, Modified and Version identify what was scanned. Modified is in nanoseconds
+	// since 1970. Version is an ETag or the like, with the scheme of its store before it,
+	// as in "s3:…". Each is zero if it is not known, and is not compared then: a file of
+	// the time 0 is known by its size only.
+	Size     int64
+	Modified int64
+	Version  string
+}
+
+// ErrSourceChanged means that a source is not the file that was scanned: its size, its
+// version or its time of modification differ. Its references may be wrong. Scan it again.
+// It is a [zarr.ErrSourceChanged]. A local file that was changed without a change of its
+// size and its time is not noticed, nor is one of the same size where no time or version
+// is known: the bytes themselves are not compared.
+var ErrSourceChanged = sentinel.New("the source has changed since it was scanned", zarr.ErrSourceChanged)
+
+// Describe returns a source for the version of a file that info describes. scheme is that
+// of the store, such as "s3", or "file" for a directory of this machine. A local file
+// keeps its time when it is moved or copied with it, but not its version. A version of an
+// object is better than its time, which services round, but means nothing to another
+// driver.
+func Describe(location string, info store.Info, scheme string) Source {
+	s := Source{Location: location, Size: info.Size}
+	switch {
+	case scheme == "file" && !info.FileTime.IsZero():
+		s.Modified = info.FileTime.UnixNano()
+	case scheme != "file" && !info.Version.IsZero():
+		s.Version = scheme + ":" + info.Version.String()
+	}
+	return s
+}
+
+// version returns the version of bytes of the source. Whoever reads them has made sure
+// that the source is the one that was scanned.
+func (s *Source) version(r reference) store.Version {
+	b := make([]byte, 0, len(s.Location)+len(s.Version)+4*21+5)
+	b = append(append(b, s.Location...), ' ')
+	b = append(strconv.AppendInt(b, s.Size, 10), ' ')
+	b = append(strconv.AppendInt(b, s.Modified, 10), ' ')
+	b = append(append(b, s.Version...), ' ')
+	b = append(strconv.AppendUint(b, r.offset, 10), ' ')
+	return store.MakeVersion(string(strconv.AppendUint(b, r.length, 10)))
+}
+
+// check returns [ErrSourceChanged] if info describes another version of the source.
+// scheme is that of the store that it comes from, "file" only if it has the times of
+// files: an archive has rounded ones.
+func (s *Source) check(info store.Info, scheme string) error {
+	version, known := strings.CutPrefix(s.Version, scheme+":")
+	switch {
+	case s.Size > 0 && info.Size != s.Size:
+		return fmt.Errorf("%w: it had %d bytes and has %d", ErrSourceChanged, s.Size, info.Size)
+	case known && !info.Version.IsZero() && info.Version.String() != version:
+		return fmt.Errorf("%w: it has another version", ErrSourceChanged)
+	case scheme == "file" && s.Modified != 0 && !info.FileTime.IsZero() && info.FileTime.UnixNano() != s.Modified:
+		return fmt.Errorf("%w: it was modified", ErrSourceChanged)
+	}
+	return nil
+}
+
+// SourceError is an error of reading a source.
+type SourceError struct {
+	// Location is that of the source: a URL without secrets, or an absolute path. The
+	// manifest may have it in another form, such as a path relative to its own folder.
+	Location string
+	Err      error
+}
+
+// Error returns the location and the reason.
+func (e *SourceError) Error() string { return e.Location + ": " + e.Err.Error() }
+
+// SourceLocation returns the location. Packages that cannot import this one, such as
+// check, tell by it which chunks fail for the same reason.
+func (e *SourceError) SourceLocation() string { return e.Location }
+
+// Unwrap returns the reason.
+func (e *SourceError) Unwrap() error { return e.Err }
+
+// ErrNotAllowed means that a reference leads to a place that the reader has not allowed.
+// Name the place ([WithAllowed], --allow) if you trust whoever made the references.
+var ErrNotAllowed = errors.New("the reference leads to a place that is not allowed")
+
+// place is a location in a form in which equal places are equal: the parts of a URL,
+// decoded. A local path has the scheme "file".
+type place struct {
+	scheme, host string // lower case, without the usual port
+	path         string // clean, begins with a slash
+	query        string // options or a signature; not compared
+}
+
+// ports are the usual ports of schemes.
+var ports = map[string]string{"http": "80", "https": "443"}
+
+// placeOf returns the place of a URL or of an absolute or relative local path.
+func placeOf(location string) (place, error) {
+	if !strings.Contains(location, "://") {
+		abs, err := filepath.Abs(filepath.FromSlash(location))
+		return place{scheme: "file", path: path.Clean("/" + strings.TrimPrefix(filepath.ToSlash(abs), "/"))}, err
+	}
+	scheme, rest, _ := strings.Cut(location, "://")
+	scheme = strings.ToLower(scheme)
+	if scheme == "gcs" {
+		scheme = "gs"
+	}
+	if scheme == "http" || scheme == "https" || scheme == "file" {
+		return placeOfURL(location)
+	}
+	// The paths of object stores are not percent-encoded.
+	rest, query, _ := strings.Cut(rest, "?")
+	host, dir, _ := strings.Cut(rest, "/")
+	if host == "" || strings.ContainsAny(rest, "\\\x00") || strings.Contains(host, "@") {
+		return place{}, fmt.Errorf("%w: a location that programs read in different ways", ErrNotAllowed)
+	}
+	return place{scheme, strings.ToLower(host), path.Clean("/" + dir), query}, nil
+}
+
+// placeOfURL returns the place of a URL of a file or a web server.
+func placeOfURL(location string) (place, error) {
+	u, err := url.Parse(location)
+	switch {
+	case err != nil:
+		return place{}, fmt.Errorf("%w: a location that is not a URL", ErrNotAllowed)
+	case u.User != nil:
+		return place{}, fmt.Errorf("%w: a URL with a user", ErrNotAllowed)
+	case u.Opaque != "" || u.Fragment != "" || strings.ContainsAny(u.Path, "\\\x00"):
+		return place{}, fmt.Errorf("%w: a URL with characters that programs read in different ways", ErrNotAllowed)
+	}
+	p := place{scheme: strings.ToLower(u.Scheme), host: strings.ToLower(u.Hostname()), query: u.RawQuery}
+	p.host = strings.TrimSuffix(p.host, ".")
+	if strings.Contains(p.host, ":") { // an address of IPv6
+		p.host = "[" + p.host + "]"
+	}
+	if port := u.Port(); port != "" && port != ports[p.scheme] {
+		p.host += ":" + port
+	}
+	if p.scheme == "file" && p.host == "localhost" {
+		p.host = ""
+	}
+	if p.host == "" && p.scheme != "file" {
+		return place{}, fmt.Errorf("%w: a URL without a host", ErrNotAllowed)
+	}
+	p.path = path.Clean("/" + u.Path)
+	return p, nil
+}
+
+// join returns the place of a location that is absolute or relative to a folder.
+func (p place) join(location string) (place, error) {
+	if strings.Contains(location, "://") {
+		return placeOf(location)
+	}
+	if strings.ContainsAny(location, "\\\x00") {
+		return place{}, fmt.Errorf("%w: a path with characters that programs read in different ways", ErrNotAllowed)
+	}
+	if !strings.HasPrefix(location, "/") {
+		location = p.path + "/" + location
+	} else if p.scheme != "file" {
+		return place{}, fmt.Errorf("%w: a local path, and the references are not local", ErrNotAllowed)
+	}
+	p.path = path.Clean("/" + location)
+	return p, nil
+}
+
+// within reports whether p is in the folder f or below, and returns the path from there.
+func (p place) within(f place) (rel string, ok bool) {
+	if p.scheme != f.scheme || p.host != f.host {
+		return "", false
+	}
+	if f.path == "/" {
+		return p.path[1:], true
+	}
+	return strings.CutPrefix(p.path, f.path+"/")
+}
+
+// String returns the location of the place.
+func (p place) String() string {
+	if p.scheme == "file" {
+		if len(p.path) > 2 && p.path[2] == ':' && filepath.Separator == '\\' { // /C:/data
+			return filepath.FromSlash(p.path[1:])
+		}
+		return filepath.FromSlash(p.path)
+	}
+	u := url.URL{Scheme: p.scheme, Host: p.host, Path: p.path, RawQuery: p.query}
+	if p.scheme != "http" && p.scheme != "https" { // their paths are not percent-encoded
+		return p.scheme + "://" + p.host + p.path + strings.TrimSuffix("?"+p.query, "?")
+	}
+	return u.String()
+}
+
+// split returns the folder and the name of a place.
+func (p place) split() (folder place, name string) {
+	dir, name := path.Split(p.path)
+	p.path = path.Clean(dir)
+	return p, name
+}
+
+// relative returns the location of p relative to a folder, or its own location if both
+// are on different hosts.
+func (p place) relative(folder place) string {
+	if p.scheme != folder.scheme || p.host != folder.host {
+		return p.String()
+	}
+	up, base := "", folder.path
+	for base != "/" && !strings.HasPrefix(p.path, base+"/") {
+		base, up = path.Dir(base), up+"../"
+	}
+	return up + strings.TrimPrefix(strings.TrimPrefix(p.path, base), "/")
 }

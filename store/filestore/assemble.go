@@ -276,3 +276,102 @@ func copyRange(ctx context.Context, f, old vfs.File, was vfs.Stat, off, n int64)
 	}
 	return nil
 }
+
+// Gather implements [store.Gatherer] for any source. If that is a file store too, it is
+// [Store.Assemble] of the files of that one: on Linux the kernel copies their bytes, and
+// file systems such as Btrfs and XFS share them. From other stores, it reads and writes
+// piece by piece.
+func (s *Store) Gather(
+	ctx context.Context, key store.Key, from store.Store, parts []store.Part, d store.Durability,
+) (store.Version, error) {
+	name, st, err := s.gather(ctx, key, from, parts, d)
+	if err == nil && d != store.Flush {
+		err = s.syncDir(path.Dir(name))
+	}
+	if err != nil {
+		return store.Version{}, fail("gathering", key.String(), err)
+	}
+	return s.versionOf(name, st), nil
+}
+
+// Gather implements [store.GatheringBatch].
+func (b *batch) Gather(ctx context.Context, key store.Key, from store.Store, parts []store.Part) error {
+	name, _, err := b.s.gather(ctx, key, from, parts, b.d)
+	if err != nil {
+		return fail("gathering", key.String(), err)
+	}
+	b.touch(path.Dir(name))
+	return nil
+}
+
+// gather is Gather without the sync of the directory. It returns the name of the file and
+// its status before the rename.
+func (s *Store) gather(
+	ctx context.Context, key store.Key, from store.Store, parts []store.Part, d store.Durability,
+) (string, vfs.Stat, error) {
+	if other, ok := store.Driver(from).(*Store); ok {
+		return s.assemble(ctx, key, other, parts, d)
+	}
+	name, err := nameOf(key)
+	if err != nil {
+		return "", vfs.Stat{}, err
+	}
+	size, err := store.AssembledSize(parts)
+	if err != nil {
+		return "", vfs.Stat{}, err
+	}
+	return s.publish(ctx, name, func(f vfs.File) error {
+		return cmp.Or(store.WriteParts(ctx, f, from, parts), hasSize(f, size))
+	}, d)
+}
+
+// Splice implements [store.Splicer]. It takes the steps of [Store.PutIf] and fills the
+// temporary file from the old file. On Linux the kernel copies the old bytes, and file
+// systems such as Btrfs and XFS share them.
+func (s *Store) Splice(
+	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
+) (store.Version, error) {
+	v, dir, err := s.splice(ctx, key, from, fragments, d)
+	if err == nil && d != store.Flush {
+		err = s.syncDir(dir)
+	}
+	if err != nil {
+		return store.Version{}, fail("splicing", key.String(), err)
+	}
+	return v, nil
+}
+
+// splice is Splice without the sync. It returns the directory to sync.
+func (s *Store) splice(
+	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
+) (v store.Version, dir string, err error) {
+	if err := s.writable(ctx); err != nil {
+		return store.Version{}, "", err
+	}
+	tmp, st, err := s.prepareSplice(ctx, key, from, fragments, d)
+	if err != nil {
+		return store.Version{}, "", err
+	}
+	name := beside(tmp, key.String())
+	v, err = s.moveIf(ctx, tmp, name, st, store.IfVersion(from))
+	return v, path.Dir(name), err
+}
+
+// prepareSplice takes steps 1 to 5 with the fragments, which are parts of one source.
+func (s *Store) prepareSplice(
+	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
+) (tmp string, st vfs.Stat, err error) {
+	if from.IsZero() { // a part would permit any version
+		return "", vfs.Stat{}, conflict(key)
+	}
+	a := assembly{ctx: ctx, s: s}
+	defer a.close()
+	if err := a.enter(key, from); err != nil {
+		return "", vfs.Stat{}, err
+	}
+	size, err := store.SplicedSize(a.was.Size, fragments)
+	if err != nil {
+		return "", vfs.Stat{}, err
+	}
+	return s.prepare(key.String(), a.content(store.PartsOf(key, from, fragments), size), d)
+}

@@ -63,6 +63,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -178,3 +179,25 @@ var (
 	_ store.HeldLocker         = (*Store)(nil)
 	_ store.Sweeper            = (*Store)(nil)
 )
+
+// Room implements [store.Gauge]. A directory that does not exist yet will be in the file
+// system of the nearest one above.
+func (s *Store) Room(dir store.Path) (store.Room, error) {
+	unknown := fail("looking for room in", dirOf(dir), store.ErrUnsupported)
+	if s.dir == "" {
+		return store.Room{}, unknown
+	}
+	top := filepath.Clean(s.dir)
+	name := filepath.Join(top, filepath.FromSlash(dirOf(dir)))
+	for name != top {
+		if _, err := os.Stat(name); err == nil {
+			break
+		}
+		name = filepath.Dir(name)
+	}
+	free, plain, ok := vfs.Room(name)
+	if !ok {
+		return store.Room{}, unknown
+	}
+	return store.Room{Free: free, Plain: plain}, nil
+}

@@ -3,13 +3,20 @@
 package httpstore
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
@@ -188,4 +195,129 @@ func atEnd(body io.Reader) error {
 		}
 	}
 	return io.ErrNoProgress
+}
+
+// These functions read what the answers of services have in common. They are for drivers,
+// in [Hooks.Explain] and for their own requests.
+
+// RetryAfter returns the pause that an answer asks for, or 0 (RFC 9110, section 10.2.3).
+func RetryAfter(h http.Header) time.Duration {
+	text := h.Get("Retry-After")
+	if seconds, ok := number(text); ok {
+		// Without the limit, the product could overflow.
+		return time.Duration(min(seconds, int64(time.Hour/time.Second)*24)) * time.Second
+	}
+	if t, err := http.ParseTime(text); err == nil {
+		return max(0, time.Until(t))
+	}
+	return 0
+}
+
+// Printable returns text of a service for a message: at most so many bytes, in one line,
+// and without control characters.
+func Printable(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+	if text = strings.TrimSpace(text); len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// leastSkew is the difference of clocks that is worth a word. Services refuse requests
+// that differ by 15 minutes.
+const leastSkew = 5 * time.Minute
+
+// ClockAdvice returns advice for an error, beginning with a semicolon, if the clock of
+// this machine differs from that of the service. Otherwise it returns "".
+func ClockAdvice(h http.Header) string {
+	date, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return ""
+	}
+	if d := time.Since(date).Abs(); d > leastSkew {
+		return fmt.Sprintf("; the clock of this machine differs from that of the service by %v: set it", d.Round(time.Second))
+	}
+	return ""
+}
+
+// unanswered is the error of a request without a whole answer. It names the host, because
+// errors of connections show addresses at most.
+type unanswered struct {
+	method string // "" if it is not known
+	host   string
+	err    error
+	advice string
+}
+
+func (u *unanswered) Error() string {
+	text := "host " + u.host + ": " + u.err.Error() + "; " + u.advice
+	if u.method != "" {
+		text = u.method + " to " + text
+	}
+	return text
+}
+
+func (u *unanswered) Unwrap() error { return u.err }
+
+// lost is [retry.Network] for errors of the store's own too. It adds what was asked of
+// which host, and what to do.
+func (s *Store) lost(ctx context.Context, method, host string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil && (errors.Is(err, errLonger) || errors.Is(err, errPrivate)):
+		// The server would send the same body, or redirection, again.
+		var u *url.Error
+		if errors.As(err, &u) {
+			return u.Err
+		}
+		return err
+	case retry.IsTemporary(err):
+		return retry.Network(ctx, err) // a transport has explained it
+	}
+	advice := networkAdvice(err)
+	if err = retry.Network(ctx, err); advice == "" || ctx.Err() != nil {
+		return err
+	}
+	return &unanswered{method, host, err, advice}
+}
+
+// networkAdvice says what to do about an error of a connection. It returns "" for other
+// errors.
+func networkAdvice(err error) string {
+	var (
+		dns       *net.DNSError
+		verify    *tls.CertificateVerificationError
+		unknown   x509.UnknownAuthorityError
+		hostname  x509.HostnameError
+		record    tls.RecordHeaderError
+		operation *net.OpError
+		network   net.Error
+	)
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "check the name of the host, which the location or its option endpoint gives, and the network"
+	case errors.As(err, &dns):
+		return "the name server does not answer; check the network"
+	case errors.As(err, &verify), errors.As(err, &unknown), errors.As(err, &hostname):
+		return "the certificate of the server is not trusted; check the endpoint, and add the authority of a private service or proxy to those of the system (SSL_CERT_FILE)"
+	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
+		return "the server does not speak TLS at this port; check the endpoint, which may begin with http://"
+	case errors.As(err, &operation) && operation.Op == "remote error":
+		return "the server refuses this TLS connection; check the endpoint and proxies"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nothing listens there; check the endpoint and its port, and whether the service runs"
+	case errors.As(err, &network) && network.Timeout():
+		return "the host does not answer; check the network, firewalls and proxies, and try again"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "the connection was cut; check the network and proxies, and try again"
+	case errors.As(err, &operation):
+		return "check the network and the endpoint"
+	}
+	return ""
 }

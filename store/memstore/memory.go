@@ -15,7 +15,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"math"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -231,4 +234,373 @@ func (s *Store) remove(ctx context.Context, key store.Key, may may) error {
 		s.dirs.remove(key)
 	}
 	return nil
+}
+
+// index counts the keys at and below every child of every directory, so that a listing
+// costs only its entries. The name of a child that is a directory ends in a slash.
+type index map[string]map[string]int
+
+func (x index) add(key store.Key)    { x.count(key.String(), 1) }
+func (x index) remove(key store.Key) { x.count(key.String(), -1) }
+
+// count adds by to each child on the way to name.
+func (x index) count(name string, by int) {
+	for dir, rest := "", name; rest != ""; {
+		child, below, isDir := strings.Cut(rest, "/")
+		if isDir {
+			// Keep the slash, which marks a directory.
+			child = rest[:len(child)+1]
+		}
+		x.bump(dir, child, by)
+		dir, rest = name[:len(name)-len(below)], below
+	}
+}
+
+// bump adds by to one child of dir, and deletes a child without keys.
+func (x index) bump(dir, child string, by int) {
+	children := x[dir]
+	if children == nil {
+		children = map[string]int{}
+		x[dir] = children
+	}
+	if children[child] += by; children[child] == 0 {
+		delete(children, child)
+	}
+	if len(children) == 0 {
+		delete(x, dir)
+	}
+}
+
+// List implements [store.Lister]. Each directory is listed as of the moment when the
+// sequence reaches it.
+func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	top := dir.String()
+	if top != "" {
+		top += "/"
+	}
+	return func(yield func(store.Entry, error) bool) { s.list(ctx, top, "", deep, yield) }
+}
+
+// ListVersions implements [store.VersionLister]. It is List, which knows the versions.
+func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	return s.List(ctx, dir, deep)
+}
+
+// list yields the entries below top+rel, and reports whether to go on.
+func (s *Store) list(ctx context.Context, top, rel string, deep bool, yield func(store.Entry, error) bool) bool {
+	if err := ctx.Err(); err != nil {
+		yield(store.Entry{}, err)
+		return false
+	}
+	for _, e := range s.children(top, rel) {
+		switch {
+		case !e.Dir || !deep:
+			if !yield(e, nil) {
+				return false
+			}
+		case !s.list(ctx, top, e.Name+"/", deep, yield):
+			return false
+		}
+	}
+	return true
+}
+
+// children returns the entries one level below top+rel, with names relative to top.
+func (s *Store) children(top, rel string) []store.Entry {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	children := s.dirs[top+rel]
+	entries := make([]store.Entry, 0, len(children))
+	for child := range children {
+		if name, isDir := strings.CutSuffix(child, "/"); isDir {
+			entries = append(entries, store.Entry{Name: rel + name, Dir: true, Size: -1})
+			continue
+		}
+		info := s.values[store.Path{}.MustKey(top+rel+child)].info()
+		entries = append(entries, store.Entry{Name: rel + child, Size: info.Size, Version: info.Version, Modified: info.Modified})
+	}
+	return entries
+}
+
+// locks are the locked directories, each with a channel that is closed on release.
+type locks struct {
+	mu   sync.Mutex
+	held map[store.Path]chan struct{}
+}
+
+// Lock implements [store.Locker]. It does not exclude PutIf, which is atomic by itself.
+func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		free := s.locks.take(dir)
+		if free == nil {
+			return sync.OnceValue(func() error { return s.locks.release(dir) }), nil
+		}
+		select {
+		case <-free:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// take locks dir and returns nil, or returns a channel that is closed when its holder
+// releases it.
+func (l *locks) take(dir store.Path) (busy <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if free, held := l.held[dir]; held {
+		return free
+	}
+	l.held[dir] = make(chan struct{})
+	return nil
+}
+
+func (l *locks) release(dir store.Path) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.held[dir])
+	delete(l.held, dir)
+	return nil
+}
+
+// Assemble implements [store.Assembler]. It builds the new value without holding the lock
+// of the store.
+func (s *Store) Assemble(
+	ctx context.Context, key store.Key, parts []store.Part, _ store.Durability,
+) (store.Version, error) {
+	var data []byte
+	n, err := store.AssembledSize(parts)
+	if err == nil {
+		var sources map[store.Key]value
+		if sources, err = s.sources(ctx, parts); err == nil {
+			data, err = build(n, parts, sources)
+		}
+	}
+	if err != nil {
+		return store.Version{}, fmt.Errorf("memory: %s: %w", key, err)
+	}
+	return s.set(ctx, key, &storage{data: data}, anyway)
+}
+
+// sources returns the values that parts take bytes from, one version of each.
+func (s *Store) sources(ctx context.Context, parts []store.Part) (map[store.Key]value, error) {
+	sources := map[store.Key]value{}
+	for _, p := range parts {
+		if p.Data != nil {
+			continue
+		}
+		v, seen := sources[p.Key]
+		if !seen {
+			var err error
+			if v, err = s.source(ctx, p.Key, p.Version); err != nil {
+				return nil, err
+			}
+			sources[p.Key] = v
+		}
+		if !p.Version.IsZero() && p.Version != v.version {
+			return nil, conflict(p.Key)
+		}
+		if err := p.Within(int64(len(v.data))); err != nil {
+			return nil, err
+		}
+	}
+	return sources, nil
+}
+
+// build returns the n bytes of parts, which lie within their sources.
+func build(n int64, parts []store.Part, sources map[store.Key]value) (data []byte, err error) {
+	if n > math.MaxInt {
+		return nil, fmt.Errorf("%w: %d bytes", store.ErrTooLarge, n)
+	}
+	data = make([]byte, 0, n)
+	for _, p := range parts {
+		if p.Data != nil {
+			data = append(data, p.Data...)
+		} else if data, err = sources[p.Key].read(p.Key, store.Request{Range: store.Span(p.Off, p.N)}, data); err != nil {
+			return nil, err
+		}
+	}
+	return data, nil
+}
+
+// Batch implements [store.Batcher]. Writes take effect immediately, and Commit does
+// nothing.
+func (s *Store) Batch(ctx context.Context, _ store.Durability) (store.Batch, error) {
+	return batch{s}, ctx.Err()
+}
+
+type batch struct{ s *Store }
+
+var (
+	_ store.ConditionalBatch = batch{}
+	_ store.SplicingBatch    = batch{}
+	_ store.PatchingBatch    = batch{}
+	_ store.CloningBatch     = batch{}
+	_ store.AssemblingBatch  = batch{}
+)
+
+func (b batch) Put(ctx context.Context, key store.Key, data []byte) error {
+	_, err := b.s.Put(ctx, key, data, store.Flush)
+	return err
+}
+
+func (b batch) Delete(ctx context.Context, key store.Key) error { return b.s.Delete(ctx, key) }
+
+func (b batch) PutIf(ctx context.Context, key store.Key, data []byte, cond store.Condition) error {
+	_, err := b.s.PutIf(ctx, key, data, cond, store.Flush)
+	return err
+}
+
+func (b batch) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment) error {
+	_, err := b.s.Splice(ctx, key, from, fragments, store.Flush)
+	return err
+}
+
+func (b batch) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch) error {
+	_, err := b.s.Patch(ctx, key, from, patches, store.Flush)
+	return err
+}
+
+func (b batch) Clone(ctx context.Context, key, source store.Key, from store.Version) (store.Cloned, error) {
+	return b.s.Clone(ctx, key, source, from, store.Flush)
+}
+
+func (b batch) Assemble(ctx context.Context, key store.Key, parts []store.Part) error {
+	_, err := b.s.Assemble(ctx, key, parts, store.Flush)
+	return err
+}
+
+func (b batch) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+	return b.s.DeleteIf(ctx, key, v)
+}
+
+func (b batch) Commit(ctx context.Context) error { return ctx.Err() }
+func (b batch) Discard()                         {}
+
+// Clone implements [store.Cloner]. The values share their bytes until one is patched.
+func (s *Store) Clone(
+	ctx context.Context, key, source store.Key, from store.Version, _ store.Durability,
+) (store.Cloned, error) {
+	for {
+		v, err := s.source(ctx, source, from)
+		if err != nil {
+			return store.Cloned{}, err
+		}
+		if !v.share() {
+			// A concurrent patch changed the value after the lookup. Look it up again.
+			continue
+		}
+		made, err := s.set(ctx, key, &storage{data: v.data, shared: true}, anyway)
+		if err != nil {
+			return store.Cloned{}, err
+		}
+		// Not the present version: a concurrent writer may have patched the source.
+		of := v.version
+		if key == source {
+			of = made
+		}
+		return store.Cloned{Version: made, Source: of, Size: int64(len(v.data))}, nil
+	}
+}
+
+// source returns the value at key, which must be of version from. A zero from permits
+// any.
+func (s *Store) source(ctx context.Context, key store.Key, from store.Version) (value, error) {
+	if from.IsZero() {
+		return s.lookup(ctx, key)
+	}
+	return s.present(ctx, key, from)
+}
+
+// share marks the bytes of the value as shared, and reports whether it has not been
+// patched.
+func (v value) share() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.now != v.version {
+		return false
+	}
+	v.shared = true
+	return true
+}
+
+// Patch implements [store.Patcher]. It copies only the bytes of the patches, unless a
+// clone shares those of the value. It waits for the readers of the value, and later
+// readers wait for it; other values are not blocked.
+func (s *Store) Patch(
+	ctx context.Context, key store.Key, from store.Version, patches []store.Patch, _ store.Durability,
+) (store.Version, error) {
+	v, err := s.present(ctx, key, from)
+	if err != nil {
+		return store.Version{}, err
+	}
+	if err := store.CheckPatches(int64(len(v.data)), patches); err != nil {
+		return store.Version{}, fmt.Errorf("memory: %s: %w", key, err)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.shared {
+		// A clone has the same bytes, so change a copy.
+		fresh := &storage{data: clone(v.data)}
+		fresh.apply(patches)
+		return s.set(ctx, key, fresh, onlyIf(store.IfVersion(from)))
+	}
+	if !s.renew(key, v) {
+		return store.Version{}, conflict(key)
+	}
+	// Readers of the new version wait for the lock that is held here.
+	v.apply(patches)
+	return v.now, nil
+}
+
+// apply overwrites bytes. The caller holds the lock of the storage.
+func (s *storage) apply(patches []store.Patch) {
+	for _, p := range patches {
+		copy(s.data[p.Off:], p.Data)
+	}
+}
+
+// renew gives the value at key a new version if it still is v. From then on no concurrent
+// write finds the old version. Readers of the new version wait for the lock of the
+// storage, which the caller holds, and so see all patches.
+func (s *Store) renew(key store.Key, v value) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.values[key]; now.storage != v.storage || now.version != v.version {
+		return false
+	}
+	v.now = s.next()
+	s.values[key] = value{v.storage, v.now, time.Now()}
+	return true
+}
+
+// Splice implements [store.Splicer]. It builds the new value without holding the lock of
+// the store.
+func (s *Store) Splice(
+	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, _ store.Durability,
+) (store.Version, error) {
+	v, err := s.present(ctx, key, from)
+	if err != nil {
+		return store.Version{}, err
+	}
+	var data []byte
+	n, err := store.SplicedSize(int64(len(v.data)), fragments)
+	if err == nil {
+		data, err = build(n, store.PartsOf(key, from, fragments), map[store.Key]value{key: v})
+	}
+	if err != nil {
+		return store.Version{}, fmt.Errorf("memory: %s: %w", key, err)
+	}
+	return s.set(ctx, key, &storage{data: data}, onlyIf(store.IfVersion(from)))
+}
+
+// present returns the value at key, which must be of version from.
+func (s *Store) present(ctx context.Context, key store.Key, from store.Version) (value, error) {
+	v, err := s.lookup(ctx, key)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && v.version != from {
+		return value{}, conflict(key)
+	}
+	return v, err
 }

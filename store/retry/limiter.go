@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 )
 
 // Limits are the settings of a [Limiter].
@@ -361,4 +363,40 @@ func (l *Limiter) grow() {
 // growth of the limit.
 func (l *Limiter) enough() float64 {
 	return 1 + float64(l.limit-l.climb.lower)/float64(4*l.climb.lower)
+}
+
+// shared is the limiters of this process. An entry goes with the last store that uses it.
+var shared = struct {
+	sync.Mutex
+	limiters map[host]weak.Pointer[Limiter]
+}{limiters: map[host]weak.Pointer[Limiter]{}}
+
+// host is the key of a shared limiter.
+type host struct {
+	name   string
+	limits Limits
+}
+
+// LimiterOf returns the limiter of a host, such as "example.org:443". All callers with
+// the same limits share it for as long as one of them keeps it.
+func LimiterOf(name string, limits Limits) *Limiter {
+	h := host{name, limits}
+	shared.Lock()
+	defer shared.Unlock()
+	if l := shared.limiters[h].Value(); l != nil {
+		return l
+	}
+	l := NewLimiter(limits)
+	shared.limiters[h] = weak.Make(l)
+	runtime.AddCleanup(l, forget, h)
+	return l
+}
+
+// forget removes the entry of a limiter that nobody uses, unless it has a successor.
+func forget(h host) {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.limiters[h].Value() == nil {
+		delete(shared.limiters, h)
+	}
 }

@@ -3,12 +3,15 @@
 package hdf5
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -270,4 +273,221 @@ func (w *walk) visible(path string, list []attribute, s *scale) (shown scan.Attr
 		}
 	}
 	return shown, nil
+}
+
+// Scan returns the arrays of a file, and where their chunks are.
+func Scan(f *scan.File) (*scan.Dataset, error) {
+	return scanWith(newReader(f))
+}
+
+func scanWith(r *reader) (*scan.Dataset, error) {
+	// A few long names of groups make long paths of everything below them.
+	w := &walk{reader: r, set: &scan.Dataset{Format: "HDF5"}, nodes: map[int64]*node{}, paths: r.left + mostAgain}
+	s, err := w.open()
+	if err != nil {
+		return nil, fmt.Errorf("superblock: %w", err)
+	}
+	if s.extension != undefined {
+		if err := w.readExtension(s.extension); err != nil {
+			return nil, fmt.Errorf("superblock: %w", err)
+		}
+	}
+	w.root = s.root
+	w.nodes[s.root] = &node{group: s.root}
+	if err := w.visit("", s.root, 0); err != nil {
+		return nil, err
+	}
+	for _, f := range w.further {
+		w.addFurther(f, false)
+	}
+	w.finish()
+	return w.set, nil
+}
+
+// finish sets the dimensions, and leaves out the arrays that are only names of them.
+func (w *walk) finish() {
+	w.dimensions()
+	taken := map[string]bool{}
+	for _, f := range w.found {
+		taken[f.array.Path] = !f.scale.noVariable
+	}
+	for _, f := range w.found {
+		if !f.scale.noVariable {
+			rename(f.array, taken)
+			w.set.Arrays = append(w.set.Arrays, f.array)
+		}
+	}
+}
+
+// sharedHeap is a heap of messages that several headers share.
+type sharedHeap struct {
+	kinds uint16 // bit k is set if it has messages of kind k
+	heap  int64
+}
+
+// readExtension reads the header with more about the file.
+func (r *reader) readExtension(address int64) error {
+	o, err := r.object(address)
+	if err != nil {
+		return err
+	}
+	if o.find(kindDriver) != nil {
+		return scan.Unsupportedf("a file of several parts")
+	}
+	m := o.find(kindSharedTable)
+	if m == nil {
+		return nil
+	}
+	c := r.over(m.data)
+	if _, err := c.version(0); err != nil {
+		return within(err, "shared message table", address)
+	}
+	table, n := c.address(), int(c.byte())
+	if err := c.err(); err != nil {
+		return err
+	}
+	return within(r.readSharedTable(table, n), "shared message table", table)
+}
+
+// readSharedTable reads the table of shared messages (specification, IV.A.2.p).
+func (r *reader) readSharedTable(address int64, indexes int) error {
+	entry := 1 + 1 + 2 + 4 + 2 + 2 + 2 + 2*r.sizes.address
+	c, err := r.signed(address, int64(4+indexes*entry+checksum), "SMTB")
+	if err != nil {
+		return err
+	}
+	for range indexes {
+		c.skip(2) // version, type
+		kinds := c.uint16()
+		c.skip(4 + 2 + 2 + 2) // sizes and counts
+		c.address()
+		r.shared = append(r.shared, sharedHeap{kinds, c.address()})
+	}
+	return c.err()
+}
+
+// body returns the bytes of a message, also if they are elsewhere.
+func (r *reader) body(m *message) ([]byte, error) {
+	if m.flags&flagShared == 0 {
+		return m.data, nil
+	}
+	return r.sharedBody(r.over(m.data), m.kind)
+}
+
+// sharedBody follows a reference to a message that is shared (specification, IV.A.2,
+// "shared message").
+func (r *reader) sharedBody(c *cursor, kind uint16) ([]byte, error) {
+	version, err := c.version(1, 2, 3)
+	if err != nil {
+		return nil, err
+	}
+	where := c.byte()
+	const inHeap = 1
+	if version == 3 && where == inHeap {
+		id := c.take(8)
+		if err := c.err(); err != nil {
+			return nil, err
+		}
+		return r.fromSharedHeap(id, kind)
+	}
+	if version == 1 {
+		c.skip(6)
+		// Before its address is the place of a name, though the specification has none.
+		if c.rest() >= r.sizes.length+r.sizes.address {
+			c.skip(r.sizes.length)
+		}
+	}
+	address := c.address()
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	o, err := r.object(address)
+	if err != nil {
+		return nil, err
+	}
+	m := o.find(kind)
+	if m == nil || m.flags&flagShared != 0 {
+		return nil, scan.Corruptf("object header at %d: no shared message of the kind %d", address, kind)
+	}
+	return m.data, nil
+}
+
+// fromSharedHeap returns a message from the heap of its kind.
+func (r *reader) fromSharedHeap(id []byte, kind uint16) ([]byte, error) {
+	for _, s := range r.shared {
+		if kind < 16 && s.kinds&(1<<kind) != 0 {
+			h, err := r.fractalHeap(s.heap)
+			if err != nil {
+				return nil, err
+			}
+			return h.object(id)
+		}
+	}
+	return nil, scan.Corruptf("a shared message of the kind %d, for which there is no heap", kind)
+}
+
+// mostInline bounds the text of an array, and the references to it, in bytes.
+const mostInline = 1 << 20
+
+// inline copies the text of an array into its chunks. The file has only references in
+// them, which no codec follows.
+func (w *walk) inline(a *scan.Array, d *described) error {
+	if len(d.filters) > 0 {
+		return scan.Unsupportedf("its elements are text of variable length, and its chunks are encoded")
+	}
+	if d.typ.size != w.sequenceBytes() {
+		return scan.Corruptf("references of %d bytes to the global heap", d.typ.size)
+	}
+	n, ok := checked.Product(append([]int64{d.typ.size, int64(len(a.Chunks))}, a.Chunk...)...)
+	if !ok || n > mostInline {
+		return scan.Unsupportedf("its elements are text of variable length, and more than %d bytes of references", mostInline)
+	}
+	left := int64(mostInline)
+	for i := range a.Chunks {
+		c := &a.Chunks[i]
+		references := c.Data
+		if references == nil {
+			if err := w.spend(c.Length); err != nil {
+				return err
+			}
+			var err error
+			if references, err = w.file.Bytes(c.Offset, c.Length); err != nil {
+				return err
+			}
+		}
+		data, err := w.texts(d.typ, references, &left)
+		if err != nil {
+			return err
+		}
+		*c = scan.Chunk{Number: c.Number, Data: data}
+	}
+	a.Codecs = []metadata.Extension{{Name: "vlen-utf8"}}
+	if d.fill.value == nil {
+		return nil
+	}
+	fill, err := w.sequence(w.over(d.fill.value), 1)
+	a.Fill = []byte(d.typ.trim(fill))
+	return err
+}
+
+// texts returns texts as the codec "vlen-utf8" stores them: their number, and the length
+// and the bytes of each.
+func (w *walk) texts(d *datatype, references []byte, left *int64) ([]byte, error) {
+	data := binary.LittleEndian.AppendUint32(nil, uint32(int64(len(references))/d.size))
+	for b := range slices.Chunk(references, int(d.size)) {
+		raw, err := w.sequence(w.over(b), 1)
+		if err != nil {
+			return nil, err
+		}
+		text := d.trim(raw)
+		if *left -= int64(len(text)); *left < 0 {
+			return nil, scan.Unsupportedf("its elements are text of variable length, and more than %d bytes of it", mostInline)
+		}
+		if !utf8.ValidString(text) {
+			return nil, scan.Unsupportedf("its elements are text that is not UTF-8")
+		}
+		data = binary.LittleEndian.AppendUint32(data, uint32(len(text)))
+		data = append(data, text...)
+	}
+	return data, nil
 }

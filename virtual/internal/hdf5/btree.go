@@ -8,6 +8,60 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
+// The kinds of trees of version 1.
+const (
+	treeOfLinks  = 0
+	treeOfChunks = 1
+)
+
+// tree1 visits the leaves of a B-tree of version 1 (specification, III.A.1).
+type tree1 struct {
+	*reader
+	kind byte
+	key  int // bytes of a key
+	leaf func(key []byte, child int64) error
+}
+
+// visit visits the node at an address. Its level is below the one of its parent, which
+// ends circles; the budget ends trees whose nodes are shared.
+func (t *tree1) visit(address int64, parent int) error {
+	return within(t.visitNode(address, parent), "B-tree", address)
+}
+
+// anyLevel is the level above a root.
+const anyLevel = 256
+
+func (t *tree1) visitNode(address int64, parent int) error {
+	head := int64(8 + 2*t.sizes.address)
+	c, err := t.cursor(address, head)
+	if err != nil {
+		return err
+	}
+	if err := c.signature("TREE"); err != nil {
+		return err
+	}
+	kind, level, n := c.byte(), int(c.byte()), int64(c.uint16())
+	if kind != t.kind || level >= parent || parent != anyLevel && level != parent-1 {
+		return scan.Corruptf("a node of the kind %d and level %d, below level %d", kind, level, parent)
+	}
+	entry := int64(t.key + t.sizes.address)
+	if c, err = t.cursor(address+head, n*entry); err != nil {
+		return err
+	}
+	for range n {
+		key, child := c.take(t.key), c.address()
+		if level == 0 {
+			err = t.leaf(key, child)
+		} else {
+			err = t.visit(child, level)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return c.err()
+}
+
 // tree2 is a B-tree of version 2 (specification, III.A.2).
 type tree2 struct {
 	*reader
@@ -136,4 +190,53 @@ func (t *tree2) readNode(address, n int64, level int) error {
 		}
 	}
 	return c.err()
+}
+
+// fromTree1 adds the chunks of a B-tree of version 1. Its keys have the size, the mask
+// and the first element of a chunk, always in 64 bits.
+func (k *chunks) fromTree1() error {
+	index := make([]int64, len(k.count))
+	t := tree1{reader: k.reader, kind: treeOfChunks, key: 8 + 8*(len(index)+1)}
+	t.leaf = func(key []byte, child int64) error {
+		c := k.over(key)
+		p := place{address: child, size: int64(c.uint32()), mask: c.uint32()}
+		for i := range index {
+			at := int64(c.uint(8))
+			if at < 0 || at%k.layout.chunk[i] != 0 {
+				return scan.Corruptf("a chunk begins at %d along axis %d, where they have %d", at, i, k.layout.chunk[i])
+			}
+			index[i] = at / k.layout.chunk[i]
+		}
+		if child == undefined {
+			return nil
+		}
+		return k.add(index, p)
+	}
+	return t.visit(k.layout.address, anyLevel)
+}
+
+// fromTree2 adds the chunks of a B-tree of version 2 (specification, III.A.2, records of
+// the kinds 10 and 11).
+func (k *chunks) fromTree2() error {
+	const plain, filtered = 10, 11
+	kind := byte(plain)
+	if k.filters > 0 {
+		kind = filtered
+	}
+	index := make([]int64, len(k.count))
+	return k.tree2(k.layout.address, kind, func(record []byte) error {
+		c := k.over(record)
+		bytes := len(record) - 8*len(index)
+		if err := k.checkElement(bytes, kind-plain); err != nil {
+			return err
+		}
+		p := k.element(c, bytes)
+		for i := range index {
+			index[i] = c.int(8)
+		}
+		if err := c.err(); err != nil || p.address == undefined {
+			return err
+		}
+		return k.add(index, p)
+	})
 }
