@@ -4,13 +4,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // report is the results of all rows.
@@ -173,4 +178,210 @@ func line(m measured) string {
 		fmt.Fprintf(&b, " %s=%s", r.Candidate, text)
 	}
 	return b.String() + " ratio=" + m.ratio(took) + " of CPU=" + m.ratio(worked)
+}
+
+// figures summarize several runs of the same work.
+type figures struct {
+	Seconds  []float64 // in the order of the runs
+	Median   float64
+	Least    float64
+	Most     float64
+	CPU      float64 // median of the seconds of all cores
+	Peak     int64   // peak memory in bytes
+	Starting float64 // median of the seconds of the process outside the work
+	Bytes    int64   // of elements
+	Moved    moved   `json:",omitzero"`
+	// Encoded, Linked and Decoded are bytes of a rechunk by Varve.
+	Encoded, Linked, Decoded int64 `json:",omitempty"`
+}
+
+// median returns the median of values, or 0 without values.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(values))
+	n := len(s)
+	return (s[(n-1)/2] + s[n/2]) / 2
+}
+
+// gather summarizes runs.
+func gather(runs []sample) (f figures) {
+	var cpu, starting []float64
+	for _, r := range runs {
+		f.Seconds = append(f.Seconds, r.seconds)
+		cpu, starting = append(cpu, r.cpu), append(starting, r.starting)
+		f.Peak = max(f.Peak, r.peak)
+		f.Bytes, f.Moved = r.bytes, r.moved
+		f.Encoded, f.Linked, f.Decoded = r.answer.Moved, r.answer.Linked, r.answer.Decoded
+	}
+	if len(runs) > 0 {
+		f.Least, f.Most = slices.Min(f.Seconds), slices.Max(f.Seconds)
+	}
+	f.Median, f.CPU, f.Starting = median(f.Seconds), median(cpu), median(starting)
+	return f
+}
+
+// spread is half the distance between the fastest and the slowest run, as a fraction of
+// the median.
+func (f figures) spread() float64 {
+	if f.Median == 0 {
+		return 0
+	}
+	return (f.Most - f.Least) / 2 / f.Median
+}
+
+// fastest returns the smallest of the results that count.
+func fastest(all []result, by func(result) float64, counts func(result) bool) (least float64) {
+	for _, r := range all {
+		if v := by(r); r.Why == "" && v > 0 && counts(r) && (least == 0 || v < least) {
+			least = v
+		}
+	}
+	return least
+}
+
+// peer reports whether a result is of another library, and library whether it is of any
+// library.
+func peer(r result) bool    { return !r.Ours && !r.Bound }
+func library(r result) bool { return !r.Bound }
+
+// duration formats seconds with three digits.
+func duration(s float64) string {
+	switch {
+	case s <= 0:
+		return "0"
+	case s < 1e-3:
+		return fmt.Sprintf("%.3g µs", s*1e6)
+	case s < 1:
+		return fmt.Sprintf("%.3g ms", s*1e3)
+	case s < 100:
+		return fmt.Sprintf("%.3g s", s)
+	}
+	return fmt.Sprintf("%.0f s", s)
+}
+
+// memory formats bytes.
+func memory(n int64) string {
+	switch {
+	case n >= 10<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 10<<20:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%d KiB", n>>10)
+}
+
+// rate formats the throughput of elements, in 10^9 bytes per second.
+func rate(f figures) string {
+	if f.Bytes == 0 || f.Median == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.3g", float64(f.Bytes)/f.Median/1e9)
+}
+
+// each formats a time divided by a number of things, of which there may be none.
+func each(seconds, n float64) string {
+	if n == 0 {
+		return "–"
+	}
+	return duration(seconds / n)
+}
+
+// times formats a ratio.
+func times(a, b float64) string {
+	if b == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", a/b)
+}
+
+// machine describes the machine and the programs.
+type machine struct {
+	Date      string
+	System    string
+	Processor string
+	Cores     int
+	Memory    string
+	Size      string
+	Rounds    int
+	Cold      bool
+	Load      string // of the machine at the start
+	Versions  []string
+	Missing   []string // candidates that are not installed
+}
+
+func describe(s settings, missing []string) machine {
+	return machine{
+		Date: time.Now().Format("2006-01-02"), System: system(), Processor: field("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(),
+		Memory: field("/proc/meminfo", "MemTotal"), Size: s.size.name, Rounds: s.rounds, Cold: s.cold, Load: load(),
+		Versions: versions(s.cache), Missing: missing,
+	}
+}
+
+func system() string {
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	return strings.TrimSpace(runtime.GOOS + "/" + runtime.GOARCH + " " + string(release))
+}
+
+// field returns the value of the first line of a file that begins with a name.
+func field(file, name string) string {
+	data, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(data)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown"
+}
+
+// load returns the mean number of running processes of the last minute.
+func load() string {
+	data, _ := os.ReadFile("/proc/loadavg")
+	one, _, _ := strings.Cut(string(data), " ")
+	return one
+}
+
+// versions returns the versions of the programs. bench/setup writes one line for each.
+func versions(cache string) []string {
+	all := []string{"Varve " + commit(), runtime.Version()}
+	data, _ := os.ReadFile(filepath.Join(cache, "versions"))
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// commit returns the commit of the source if Git knows it.
+func commit() string {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
+	if err != nil {
+		return "of unknown state"
+	}
+	return string(bytes.TrimSpace(out))
+}
+
+// moved is what a process has read and written through system calls, also from the cache
+// of the system.
+type moved struct {
+	Read, Written int64 // bytes
+	Calls         int64 // reads and writes
+}
+
+// movedBytes returns what the finished children of this process have moved. It is zero on
+// systems that do not count it.
+func movedBytes() (m moved) {
+	number := func(name string) int64 {
+		n, _ := strconv.ParseInt(field("/proc/self/io", name), 10, 64)
+		return n
+	}
+	m.Read, m.Written = number("rchar"), number("wchar")
+	m.Calls = number("syscr") + number("syscw")
+	return m
 }

@@ -2,6 +2,11 @@
 
 package main
 
+import (
+	"math"
+	"math/rand/v2"
+)
+
 // parcel is what a process takes at a time: tasks, of which some are done.
 type parcel struct{ count, done int64 }
 
@@ -272,4 +277,424 @@ func (s *simulation) finish() {
 			s.published = true
 		})
 	})
+}
+
+// clock runs events in the order of their times, in seconds from 0 on.
+type clock struct {
+	now    float64
+	events events
+	order  int64 // of the next event
+}
+
+// event is something that happens. It does not if its process has another life by then.
+type event struct {
+	at    float64
+	order int64 // events of one time happen in the order in which they were planned
+	of    *process
+	life  int
+	do    func()
+}
+
+// after plans an event. Unless of is nil, it belongs to the present life of a process.
+func (c *clock) after(seconds float64, of *process, do func()) {
+	e := event{at: c.now + seconds, order: c.order, of: of, do: do}
+	if of != nil {
+		e.life = of.life
+	}
+	c.order++
+	c.events.push(e)
+}
+
+// run lets events happen until done reports true or the time is over. It reports whether
+// done was true.
+func (c *clock) run(until float64, done func() bool) bool {
+	for len(c.events) > 0 && !done() {
+		e := c.events.pop()
+		if e.at > until {
+			c.now = until
+			return false
+		}
+		c.now = e.at
+		if e.of == nil || e.of.life == e.life {
+			e.do()
+		}
+	}
+	return done()
+}
+
+// events is a heap; the next one comes first. It is not a [container/heap], which would
+// allocate memory for each event.
+type events []event
+
+// before reports whether event i comes before event k.
+func (h events) before(i, k int) bool {
+	if h[i].at != h[k].at {
+		return h[i].at < h[k].at
+	}
+	return h[i].order < h[k].order
+}
+
+func (h *events) push(e event) {
+	*h = append(*h, e)
+	a := *h
+	for i := len(a) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !a.before(i, up) {
+			return
+		}
+		a[i], a[up] = a[up], a[i]
+		i = up
+	}
+}
+
+func (h *events) pop() event {
+	a := *h
+	first, last := a[0], len(a)-1
+	a[0], a[last] = a[last], event{}
+	a = a[:last]
+	*h = a
+	for i := 0; ; {
+		least := i
+		for k := 2*i + 1; k <= 2*i+2 && k < last; k++ {
+			if a.before(k, least) {
+				least = k
+			}
+		}
+		if least == i {
+			return first
+		}
+		a[i], a[least] = a[least], a[i]
+		i = least
+	}
+}
+
+// process is Varve on one worker. When the worker is lost, another one takes its place
+// and begins another life.
+type process struct {
+	sim    *simulation
+	life   int     // events of earlier lives do not happen
+	up     bool    // it runs
+	idle   bool    // it waits for a parcel
+	slow   float64 // how much slower than others it is
+	joined int     // stages that it has joined
+	parcel *parcel
+
+	load      load // in work, in steps
+	k, n      int64
+	left      load // of the step, what the service has not permitted yet
+	tries     int
+	factor    float64
+	then      func() // after the load
+	ask, next func() // methods as values, made once
+}
+
+func newProcess(s *simulation) *process {
+	p := &process{sim: s, slow: 1}
+	p.ask, p.next = p.request, p.stepped
+	return p
+}
+
+const (
+	slowTimes    = 4   // how much slower a slow worker is
+	latencySigma = 0.6 // of the latency of requests
+	longestPause = 30  // seconds before a request is repeated
+)
+
+// start begins a life.
+func (p *process) start() {
+	s := p.sim
+	p.life++
+	p.joined, p.slow = 0, 1
+	if s.dice.Float64() < s.costs.slow {
+		p.slow = slowTimes
+	}
+	s.clock.after(s.dice.between(s.costs.start, 2*s.costs.start), p, func() {
+		p.up = true
+		p.mayDie()
+		p.ready()
+	})
+}
+
+// mayDie plans the end of this life. An exponential life has no memory, so it may be
+// planned again at any time.
+func (p *process) mayDie() {
+	if s := p.sim; s.costs.life > 0 {
+		s.clock.after(s.dice.exponential(s.costs.life), p, p.die)
+	}
+}
+
+// die ends a life. The worker is replaced.
+func (p *process) die() {
+	s := p.sim
+	s.result.lost++
+	had := p.stop()
+	p.up = false
+	if s.executor.restarts {
+		s.restart(p, had)
+		return
+	}
+	if had != nil {
+		s.abandoned(had)
+	}
+	s.clock.after(s.dice.between(s.costs.replace, 2.5*s.costs.replace), p, p.start)
+}
+
+// stop forgets what the process does, and returns the parcel that it had.
+func (p *process) stop() *parcel {
+	had := p.parcel
+	p.life++
+	p.parcel, p.idle = nil, false
+	return had
+}
+
+// ready takes the next parcel. A long-lived process joins first.
+func (p *process) ready() {
+	s := p.sim
+	if !s.executor.each && p.joined <= s.stage {
+		p.do(s.joining(), 1, func() {
+			p.joined = s.stage + 1
+			p.ready()
+		})
+		return
+	}
+	p.parcel = s.take()
+	switch {
+	case p.parcel == nil:
+		p.idle = true
+	case s.executor.each:
+		l := s.joining()
+		l.serial += s.costs.launch
+		p.work(l)
+	default:
+		p.work(s.executor.requests(&s.costs, s.workers))
+	}
+}
+
+// work begins the tasks of the parcel after a load, to which its records and its marker
+// add. Who has joined before looks whether the marker is there.
+func (p *process) work(l load) {
+	l.changes += p.sim.saves(p.parcel.count) + 1
+	if !p.sim.executor.each {
+		l.looks++
+	}
+	p.do(l, 1, p.run)
+}
+
+// run executes the tasks of the parcel that are left.
+func (p *process) run() {
+	s := p.sim
+	if p.parcel.done == p.parcel.count {
+		p.parcel = nil
+		p.ready()
+		return
+	}
+	s.result.begun++
+	p.do(s.task(), s.dice.factor(s.costs.spread), func() {
+		p.parcel.done++
+		if s.finished++; s.finished == s.tasks() {
+			s.advance()
+			return
+		}
+		p.run()
+	})
+}
+
+// do executes a load in steps, and calls then.
+func (p *process) do(l load, factor float64, then func()) {
+	p.load, p.factor, p.then = l, factor, then
+	p.k, p.n = 0, l.steps()
+	p.step()
+}
+
+// step begins a step.
+func (p *process) step() {
+	p.left, p.tries = p.load.part(p.k, p.n), 0
+	p.request()
+}
+
+// request asks the service for what is left of the step. A request that is refused is
+// repeated after a pause that grows.
+func (p *process) request() {
+	s := p.sim
+	if s.service.permit(s.clock.now, &p.left) {
+		l := p.load.part(p.k, p.n)
+		d := l.seconds(&s.costs, s.costs.latency*s.dice.logNormal(latencySigma))
+		s.clock.after(max(d*p.factor*p.slow, s.service.wait(s.clock.now, &l)), p, p.next)
+		return
+	}
+	if p.tries++; p.tries == attempts {
+		s.service.givenUp++
+	}
+	pause := min(longestPause, s.costs.pause*math.Pow(2, float64(p.tries-1)))
+	s.clock.after(s.dice.between(pause/2, pause), p, p.ask)
+}
+
+// stepped ends a step.
+func (p *process) stepped() {
+	if p.k++; p.k < p.n {
+		p.step()
+		return
+	}
+	p.then()
+}
+
+// executor is a way to hand out the tasks of a stage. Tasks are handed out in parcels:
+// the shares of jobs, claims, or the bundles of an engine.
+type executor struct {
+	name    string
+	parcels func(tasks int64, workers int) int64
+	each    bool // a process joins for each parcel; else once for each stage
+	// keeps is set if who goes on with a parcel joins after that, so that it knows which
+	// of its tasks are done.
+	keeps bool
+	// restarts is set if the loss of a worker restarts the job: everybody begins again,
+	// and finished parcels are offered once more.
+	restarts bool
+	renews   bool // whoever has a parcel says so again and again
+	// late is set if nobody looks for the parcels of lost workers while there are others.
+	late     bool
+	notice   func(c *costs) float64           // seconds until a parcel of a lost worker is offered again
+	requests func(c *costs, workers int) load // for a parcel
+}
+
+// longestLook is the longest time between looks at the claims of others, in seconds.
+const longestLook = 5
+
+// few returns a number of parcels that has so many tasks in each.
+func few(tasks int64) func(int64, int) int64 {
+	return func(all int64, _ int) int64 { return max(1, all/tasks) }
+}
+
+// perWorker returns a number of parcels that has so many for each worker.
+func perWorker(n int64) func(int64, int) int64 {
+	return func(all int64, workers int) int64 { return min(all, n*int64(workers)) }
+}
+
+// shares are array jobs: as many for each worker as given. The scheduler begins a job
+// again whose worker was lost.
+func shares(name string, n int64) executor {
+	return executor{
+		name: name, parcels: perWorker(n), each: true, keeps: true,
+		notice: func(c *costs) float64 { return c.requeue },
+	}
+}
+
+// claims are long-lived processes that take one claim after the other from the store. A
+// process that finds no free claim looks at those of others every few seconds. It takes a
+// claim over when it has seen no renewal for a lease.
+func claims(name string, parcels func(int64, int) int64) executor {
+	return executor{
+		name: name, parcels: parcels, renews: true, late: true,
+		notice: func(c *costs) float64 { return c.lease + min(c.lease/4, longestLook)/2 },
+		requests: func(c *costs, workers int) load {
+			// A listing has a page for 1,000 claims, and another one for 1,000 records.
+			// Each worker has parcels/workers claims, so their number cancels out.
+			return load{looks: int64(2 * c.looks * float64(workers) / pageNames), changes: 2}
+		},
+	}
+}
+
+// bundles are those of an engine that offers a bundle again alone. A worker that has
+// joined before does not know what was done in it.
+func bundles(name string, parcels func(int64, int) int64) executor {
+	return executor{
+		name: name, parcels: parcels,
+		notice:   func(c *costs) float64 { return c.bundle },
+		requests: func(*costs, int) load { return load{} },
+	}
+}
+
+// restarting is an engine that restarts the job when a worker is lost.
+func restarting(name string, parcels func(int64, int) int64) executor {
+	e := bundles(name, parcels)
+	e.restarts, e.keeps = true, true
+	return e
+}
+
+// load is what something asks of a worker and of the service.
+type load struct {
+	in, out    float64 // bytes over the link
+	compute    float64 // seconds of a core, on all cores
+	serial     float64 // seconds of one core
+	gets, puts int64   // requests, many in flight
+	reading    float64 // seconds of all gets, one after the other, beside their latency
+	writing    float64 // the same of puts
+	getsAtOnce float64 // gets in flight
+	putsAtOnce float64 // puts in flight
+	pages      int64   // of listings of the array
+	// pagesAtOnce are the pages that are asked for at a time; 0 is one.
+	pagesAtOnce float64
+	records     int64 // small values that are read, some at a time
+	looks       int64 // claims and markers that are read or listed, one after the other
+	changes     int64 // small values that are written or deleted one after the other
+}
+
+// part returns one of n equal parts. The requests that remain are in the first ones.
+func (l *load) part(k, n int64) load {
+	share := func(all int64) int64 { return all*(k+1)/n - all*k/n }
+	p, f := *l, float64(n)
+	p.in, p.out, p.compute, p.serial = l.in/f, l.out/f, l.compute/f, l.serial/f
+	p.reading, p.writing = l.reading/f, l.writing/f
+	p.gets, p.puts, p.pages = share(l.gets), share(l.puts), share(l.pages)
+	p.records, p.looks, p.changes = share(l.records), share(l.looks), share(l.changes)
+	return p
+}
+
+// Figures of steps: what is asked for at once. Fewer requests would take more events and
+// change little.
+const (
+	stepRequests = 512
+	stepNames    = 5000
+)
+
+// steps returns into how many parts a load is divided.
+func (l *load) steps() int64 {
+	return max(1, (max(l.gets, l.puts)+stepRequests-1)/stepRequests, (l.pages+l.records+l.looks+l.changes+stepNames-1)/stepNames)
+}
+
+// seconds returns how long a load takes when the service has permitted its requests. The
+// link, the cores and the requests work side by side; what is done one after the other
+// is added.
+func (l *load) seconds(c *costs, latency float64) float64 {
+	s := max(l.in/c.link, l.out/c.link, l.compute/c.cores)
+	if l.gets > 0 {
+		s = max(s, (float64(l.gets)*latency+l.reading)/l.getsAtOnce)
+	}
+	if l.puts > 0 {
+		s = max(s, (float64(l.puts)*latency+l.writing)/l.putsAtOnce)
+	}
+	return s + l.serial + float64(l.pages)*c.page/max(1, l.pagesAtOnce) + (float64(l.records)/c.records+float64(l.looks+l.changes))*latency
+}
+
+// dice draws what is random. Equal seeds give equal draws.
+type dice struct{ *rand.Rand }
+
+func newDice(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0))} }
+
+// exponential draws a time with a mean.
+func (d dice) exponential(mean float64) float64 { return d.ExpFloat64() * mean }
+
+// between draws a number from a to b.
+func (d dice) between(a, b float64) float64 { return a + (b-a)*d.Float64() }
+
+// logNormal draws a factor whose median is 1.
+func (d dice) logNormal(sigma float64) float64 {
+	if sigma == 0 {
+		return 1
+	}
+	return math.Exp(sigma * d.NormFloat64())
+}
+
+const (
+	rare      = 0.001 // tasks that take much longer
+	rareTimes = 5     // as long as others
+)
+
+// factor draws by how much a task takes longer than it should. Its median is 1.
+func (d dice) factor(sigma float64) float64 {
+	f := d.logNormal(sigma)
+	if sigma > 0 && d.Float64() < rare {
+		f *= rareTimes
+	}
+	return f
 }

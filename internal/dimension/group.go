@@ -1,15 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package dimension compares the lengths of arrays along the dimensions that they share.
+//
+// Arrays of a group that name one dimension should have one length along it; xarray does
+// not open a group otherwise. A group may inherit the coordinate of a dimension from a
+// group above.
 package dimension
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -178,4 +193,373 @@ func (g Group) again(ctx context.Context, arrays []Array) (now []Array) {
 		}
 	}
 	return now
+}
+
+// Array has the lengths of an array and the names of its dimensions.
+type Array struct {
+	Path  store.Path
+	Names []string // "" for an axis without a name; nil if there are none
+	Shape []int64  // elements
+}
+
+// arrayOf returns the lengths in a document.
+func arrayOf(p store.Path, doc *metadata.Array) Array {
+	return Array{p, snapshot.NamesOf(doc), doc.Shape}
+}
+
+// nameIn returns the last segment of the path, or the path from the root if the array is
+// in another group.
+func (a Array) nameIn(group store.Path) string {
+	if a.Path.Parent() != group {
+		return "/" + a.Path.String()
+	}
+	return a.Path.String()[strings.LastIndexByte(a.Path.String(), '/')+1:]
+}
+
+// along returns the length along a dimension that the array has.
+func (a Array) along(name string) int64 { return a.Shape[slices.Index(a.Names, name)] }
+
+// hasAny reports whether the array has one of the dimensions.
+func (a Array) hasAny(names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(a.Names, n) })
+}
+
+// namesOf returns the names of the dimensions of arrays, each once.
+func namesOf(arrays []Array) (names []string) {
+	for _, a := range arrays {
+		names = append(names, a.Names...)
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == "" })
+}
+
+// isPyramid reports whether a group holds levels of resolution. Their dimensions have the
+// same names and different lengths.
+func isPyramid(attributes []byte) bool {
+	var a struct {
+		Multiscales json.RawMessage `json:"multiscales"`
+		OME         struct {
+			Multiscales json.RawMessage `json:"multiscales"`
+		} `json:"ome"`
+		Levels json.RawMessage `json:"varve:pyramid"` // own.Pyramid
+	}
+	if json.Unmarshal(attributes, &a) != nil {
+		return false
+	}
+	if a.Levels != nil {
+		return true
+	}
+	list := cmp.Or(string(a.Multiscales), string(a.OME.Multiscales))
+	return list != "" && !levelsElsewhere(list)
+}
+
+// levelsElsewhere reports whether all levels but the first of every image lie in other
+// groups, as those that package pyramid makes.
+func levelsElsewhere(list string) bool {
+	var images []struct {
+		Datasets []struct{ Path string }
+	}
+	if json.Unmarshal([]byte(list), &images) != nil || len(images) == 0 {
+		return false
+	}
+	for _, image := range images {
+		if len(image.Datasets) == 0 {
+			return false
+		}
+		for _, d := range image.Datasets[1:] {
+			if !strings.Contains(d.Path, "/") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// tries bounds how often differing lengths are read again while another writer appends.
+const tries = 20
+
+// pause waits a moment for another writer's change of several arrays to end.
+func pause(ctx context.Context) error {
+	select {
+	case <-time.After(publish.LongestPause / 2):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// mostNamed bounds the arrays that an error names.
+const mostNamed = 3
+
+// someOf joins the first texts and counts the rest.
+func someOf(texts []string, between string) string {
+	if more := len(texts) - mostNamed; more > 0 {
+		return strings.Join(texts[:mostNamed], between) + " and " + strconv.Itoa(more) + " more"
+	}
+	return strings.Join(texts, between)
+}
+
+// Change is an array whose shape is about to change.
+type Change struct {
+	Path store.Path
+	// Now returns the known state of the array.
+	Now func() Array
+	// Refresh reads the array again, for Now.
+	Refresh func(context.Context) error
+	// After returns the shape after the change of the given one. It may change it in
+	// place.
+	After func(shape []int64) []int64
+	// Alone permits the array to differ from its siblings.
+	Alone bool
+}
+
+// Changes are the arrays that one call changes.
+type Changes struct {
+	List []Change
+	// Group is the group of Path without its document.
+	Group func(path store.Path) Group
+	// Finish completes the transaction of a crashed writer that the array at a path is
+	// part of, if any.
+	Finish func(ctx context.Context, path store.Path)
+}
+
+// Check returns an error if arrays of one group would differ along a dimension after
+// the changes. The error is a [grid.AxisError] that wraps [fault.ErrInvalidArgument],
+// or one of the store; at is the index of its change.
+func (c Changes) Check(ctx context.Context) (at int, err error) {
+	for i, change := range c.List {
+		if change.Alone {
+			continue
+		}
+		if err := c.check(ctx, change); err != nil {
+			return i, err
+		}
+	}
+	return 0, nil
+}
+
+// check compares one array with its siblings. A concurrent change of several arrays
+// becomes visible array by array. So check reads differing lengths again until they no
+// longer change.
+func (c Changes) check(ctx context.Context, change Change) error {
+	names := change.names()
+	if len(names) == 0 || change.Path.IsRoot() {
+		return nil
+	}
+	g := c.Group(change.Path.Parent())
+	siblings, err := g.siblings(ctx, names)
+	if err != nil {
+		return err
+	}
+	d := c.compare(change, siblings, g.Store)
+	for range tries {
+		if d == nil {
+			return nil
+		}
+		was := *d
+		if err := pause(ctx); err != nil {
+			return err
+		}
+		if siblings, err = c.again(ctx, g, siblings, d.others); err != nil {
+			return err
+		}
+		// Nothing changes any more, so this is not a concurrent append that becomes
+		// visible array by array.
+		if d = c.compare(change, siblings, g.Store); d != nil && d.length == was.length && d.found == was.found {
+			break
+		}
+	}
+	if d == nil {
+		return nil
+	}
+	return &grid.AxisError{Axis: d.axis, Err: d}
+}
+
+// names returns the dimensions whose length changes.
+func (c Change) names() (names []string) {
+	now := c.Now()
+	is := c.After(slices.Clone(now.Shape))
+	for i, name := range now.Names {
+		if name != "" && is[i] != now.Shape[i] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// compare compares an array after its change with the siblings after theirs. It returns
+// nil if all agree.
+func (c Changes) compare(change Change, siblings []Array, s store.Store) *disagreement {
+	now := change.Now()
+	is := change.After(slices.Clone(now.Shape))
+	for axis, name := range now.Names {
+		if name == "" || is[axis] == now.Shape[axis] {
+			continue
+		}
+		d := &disagreement{path: change.Path, axis: axis, name: name, length: is[axis]}
+		for _, o := range siblings {
+			if i := c.index(o.Path); i >= 0 {
+				// The sibling changes in the same call, so compare with its shape
+				// afterwards.
+				o.Shape = c.List[i].After(slices.Clone(c.List[i].Now().Shape))
+			}
+			d.compare(o)
+		}
+		// A symbolic link to a changed array changes with it.
+		d.others = slices.DeleteFunc(d.others, func(o Array) bool { return c.index(o.Path) < 0 && c.isLinked(s, o.Path) })
+		if len(d.others) > 0 {
+			d.found = d.others[0].along(name)
+			return d
+		}
+	}
+	return nil
+}
+
+// index returns the index of the change of the array at a path, or -1.
+func (c Changes) index(p store.Path) int {
+	return slices.IndexFunc(c.List, func(x Change) bool { return x.Path == p })
+}
+
+// isLinked reports whether a path is a link to one of the changed arrays.
+func (c Changes) isLinked(s store.Store, p store.Path) bool {
+	return slices.ContainsFunc(c.List, func(x Change) bool {
+		same, err := store.SameDirectory(s, x.Path, p)
+		return same && err == nil
+	})
+}
+
+// again completes the transactions of crashed writers. Then it reads the lengths of the
+// changing and of the differing arrays once more.
+func (c Changes) again(ctx context.Context, g Group, siblings, differ []Array) ([]Array, error) {
+	for _, change := range c.List {
+		if err := change.Refresh(ctx); err != nil {
+			return nil, err
+		}
+	}
+	// Only arrays that differ need to be read again.
+	now := slices.DeleteFunc(siblings, func(a Array) bool {
+		return slices.ContainsFunc(differ, func(d Array) bool { return d.Path == a.Path })
+	})
+	for _, d := range differ {
+		c.Finish(ctx, d.Path)
+	}
+	return append(now, g.again(ctx, differ)...), ctx.Err()
+}
+
+// disagreement is the error of a change after which arrays of a group would differ in
+// length along a shared dimension.
+type disagreement struct {
+	path   store.Path // of the array that changes
+	axis   int
+	name   string
+	length int64
+	others []Array // arrays of another length
+	found  int64   // length of the first of them
+}
+
+func (d *disagreement) Error() string {
+	var names []string
+	for _, o := range d.others {
+		names = append(names, o.nameIn(d.path.Parent()))
+	}
+	if d.inherited() {
+		return fmt.Sprintf("dimension %q would have length %d here and %d in %s, which this group inherits: "+
+			"change this one alone (Addition.Alone), and then those", d.name, d.length, d.found, someOf(names, ", "))
+	}
+	return fmt.Sprintf("dimension %q would have length %d here and %d in %s, which share it: change them together "+
+		"(Group.Append), or this one alone (Addition.Alone)", d.name, d.length, d.found, someOf(names, ", "))
+}
+
+func (d *disagreement) Unwrap() error { return fault.ErrInvalidArgument }
+
+// inherited reports whether one of the others is a coordinate in a group above.
+func (d *disagreement) inherited() bool {
+	return slices.ContainsFunc(d.others, func(a Array) bool { return a.Path.Parent() != d.path.Parent() })
+}
+
+// compare records an array that has the dimension with another length.
+func (d *disagreement) compare(o Array) {
+	i := slices.Index(o.Names, d.name)
+	if i < 0 || o.Path == d.path || o.Shape[i] == d.length {
+		return
+	}
+	d.others = append(d.others, o)
+}
+
+// differences are the dimensions along which arrays of a group differ in length.
+type differences struct{ error }
+
+func (d differences) Unwrap() error        { return d.error }
+func (d differences) Is(target error) bool { return target == metadata.ErrInvalid }
+
+// Check returns an error that wraps [metadata.ErrInvalid] if arrays directly below the
+// group differ in length along a shared dimension. It joins one error for each such
+// dimension. Levels of a pyramid may differ.
+func (g Group) Check(ctx context.Context) error {
+	if isPyramid(g.Doc.Attributes) {
+		return nil
+	}
+	var arrays []Array
+	if err := g.arrays(ctx, nil, func(a Array) { arrays = append(arrays, a) }); err != nil {
+		return err
+	}
+	arrays = append(arrays, g.inherited(ctx, namesOf(arrays), arrays)...)
+	was := ""
+	for range tries {
+		involved, found := differing(g.Path, arrays)
+		if found == nil || found.Error() == was {
+			return found
+		}
+		// A concurrent append to several arrays may be visible in only some of them. Look
+		// again until the result stays the same.
+		was = found.Error()
+		if err := pause(ctx); err != nil {
+			return err
+		}
+		arrays = g.again(ctx, involved)
+	}
+	return nil // the lengths keep changing, because a concurrent writer appends to the group
+}
+
+// differing returns the arrays that have a dimension along which arrays differ in length,
+// and an error for each such dimension.
+func differing(group store.Path, arrays []Array) (involved []Array, found error) {
+	byName := map[string]map[int64][]string{} // names of arrays by dimension and length
+	for _, a := range arrays {
+		for i, name := range a.Names {
+			if name == "" {
+				continue
+			}
+			if byName[name] == nil {
+				byName[name] = map[int64][]string{}
+			}
+			if in := byName[name]; !slices.Contains(in[a.Shape[i]], a.nameIn(group)) {
+				in[a.Shape[i]] = append(in[a.Shape[i]], a.nameIn(group))
+			}
+		}
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		if in := byName[name]; len(in) > 1 {
+			errs = append(errs, fmt.Errorf("dimension %q has %s", name, lengthsText(in)))
+		}
+	}
+	for _, a := range arrays {
+		if slices.ContainsFunc(a.Names, func(n string) bool { return len(byName[n]) > 1 }) {
+			involved = append(involved, a)
+		}
+	}
+	if errs == nil {
+		return nil, nil
+	}
+	return involved, differences{errors.Join(errs...)}
+}
+
+// lengthsText lists lengths with their arrays: length 3 in t2m, u10 and length 4 in time.
+func lengthsText(in map[int64][]string) string {
+	var parts []string
+	for _, length := range slices.Sorted(maps.Keys(in)) {
+		parts = append(parts, fmt.Sprintf("length %d in %s", length, someOf(slices.Sorted(slices.Values(in[length])), ", ")))
+	}
+	return someOf(parts, " and ")
 }

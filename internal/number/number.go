@@ -9,6 +9,8 @@ package number
 
 import (
 	"encoding/binary"
+	"math"
+	"math/bits"
 	"sync"
 
 	"varve.dev/zarr/dtype"
@@ -207,4 +209,263 @@ func Index(shape []int64, place int) []int64 {
 		index[i], at = at%shape[i], at/shape[i]
 	}
 	return index
+}
+
+// Mode is a rounding mode.
+type Mode uint8
+
+// The rounding modes.
+const (
+	NearestEven Mode = iota
+	TowardsZero
+	TowardsPositive
+	TowardsNegative
+	NearestAway
+)
+
+// round returns the mantissa without its low drop bits, rounded. If a single digit is
+// kept, it is 1 and therefore odd: ties round up, as IEEE 754 does for numbers of one
+// digit.
+func (m Mode) round(negative bool, mantissa uint64, drop int) uint64 {
+	var kept, rest, half uint64
+	switch {
+	case drop < 64:
+		kept, rest, half = mantissa>>drop, mantissa&(1<<drop-1), 1<<(drop-1)
+	// A shift by 64 would lose the mantissa.
+	case drop == 64:
+		rest, half = mantissa, 1<<63
+	default:
+		rest, half = 1, 2 // less than half of the last place
+	}
+	if m.up(negative, kept, rest, half) {
+		kept++
+	}
+	return kept
+}
+
+// up reports whether the magnitude is rounded up.
+func (m Mode) up(negative bool, kept, rest, half uint64) bool {
+	switch m {
+	case NearestEven:
+		return rest > half || rest == half && kept&1 == 1
+	case NearestAway:
+		return rest >= half
+	case TowardsPositive:
+		return rest != 0 && !negative
+	case TowardsNegative:
+		return rest != 0 && negative
+	}
+	return false
+}
+
+// Integral rounds numbers to integers. NaN and infinities do not change.
+func (m Mode) Integral(x []float64) {
+	switch m {
+	case NearestEven:
+		for i, v := range x {
+			x[i] = math.RoundToEven(v)
+		}
+	case TowardsZero:
+		for i, v := range x {
+			x[i] = math.Trunc(v)
+		}
+	case TowardsPositive:
+		for i, v := range x {
+			x[i] = math.Ceil(v)
+		}
+	case TowardsNegative:
+		for i, v := range x {
+			x[i] = math.Floor(v)
+		}
+	case NearestAway:
+		for i, v := range x {
+			x[i] = math.Round(v)
+		}
+	}
+}
+
+func signedToFloat(c *Cast, b *Block, n int) int {
+	direct, narrow := c.Mode == NearestEven, c.To.Bytes == 4
+	if c.To.Bytes <= 2 {
+		return c.integersToBits(b, n, func(i int) (bool, uint64) { return b.I[i] < 0, magnitude(b.I[i]) })
+	}
+	for i, x := range b.I[:n] {
+		switch {
+		case narrow && direct:
+			b.F[i] = float64(float32Of(x))
+		case !narrow && (direct || x > -exact && x < exact):
+			b.F[i] = float64(x)
+		default:
+			b.F[i] = c.roundInteger(x < 0, magnitude(x))
+		}
+	}
+	return -1
+}
+
+func unsignedToFloat(c *Cast, b *Block, n int) int {
+	direct, narrow := c.Mode == NearestEven, c.To.Bytes == 4
+	if c.To.Bytes <= 2 {
+		return c.integersToBits(b, n, func(i int) (bool, uint64) { return false, b.U[i] })
+	}
+	for i, x := range b.U[:n] {
+		switch {
+		case narrow && direct:
+			b.F[i] = float64(float32Of(x))
+		case !narrow && (direct || x < exact):
+			b.F[i] = float64(x)
+		default:
+			b.F[i] = c.roundInteger(false, x)
+		}
+	}
+	return -1
+}
+
+func magnitude(x int64) uint64 {
+	if x < 0 {
+		return -uint64(x)
+	}
+	return uint64(x)
+}
+
+// roundInteger converts an integer to a target of four or eight bytes, whose range
+// includes all integers.
+func (c *Cast) roundInteger(negative bool, x uint64) float64 {
+	bits, _ := c.To.Layout.RoundMantissa(negative, x, 0, c.Mode)
+	if c.To.Bytes == 4 {
+		return float64(math.Float32frombits(uint32(bits)))
+	}
+	return math.Float64frombits(bits)
+}
+
+// integersToBits sets U to the bits of integers by sign and magnitude, for a target of
+// one or two bytes.
+func (c *Cast) integersToBits(b *Block, n int, at func(i int) (bool, uint64)) int {
+	for i := range n {
+		negative, x := at(i)
+		bits, verdict := c.To.Layout.RoundMantissa(negative, x, 0, c.Mode)
+		if verdict == Beyond && c.Overflow != Clamps {
+			return i
+		}
+		b.U[i] = bits
+	}
+	return -1
+}
+
+func floatToFloat(c *Cast, b *Block, n int) int {
+	switch c.To.Bytes {
+	case 8:
+		return -1
+	case 4:
+		return c.narrow(b, n)
+	}
+	half := c.Mode == NearestEven && c.To.Layout.Fraction == 10
+	for i, x := range b.F[:n] {
+		if short := float32(x); half && math.Abs(x) < 65520 && float64(short) == x {
+			b.U[i] = uint64(dtype.FromFloat32(short))
+			continue
+		}
+		bits, verdict := c.To.Layout.Round(x, c.Mode)
+		if verdict != Fits && (verdict != Beyond || c.Overflow != Clamps) {
+			return i
+		}
+		b.U[i] = bits
+	}
+	return -1
+}
+
+// narrow rounds numbers to float32.
+func (c *Cast) narrow(b *Block, n int) int {
+	direct := c.Mode == NearestEven
+	for i, x := range b.F[:n] {
+		short := float64(float32(x))
+		switch {
+		case short == x || math.IsNaN(x):
+			continue
+		case direct && !math.IsInf(short, 0):
+			b.F[i] = short
+			continue
+		}
+		bits, verdict := c.To.Layout.Round(x, c.Mode)
+		if verdict != Fits && c.Overflow != Clamps {
+			return i
+		}
+		b.F[i] = float64(math.Float32frombits(uint32(bits)))
+	}
+	return -1
+}
+
+// RoundFraction copies the floats of src to dst and keeps only keep bits of their
+// fraction, rounded to nearest even, as numcodecs' BitRound does. A number may round to
+// infinity. NaNs are not changed.
+func (f *Format) RoundFraction(dst, src []byte, keep int) {
+	drop := f.Layout.Fraction - keep
+	if drop <= 0 {
+		copy(dst, src)
+		return
+	}
+	// Adding half a step, less one bit unless the kept part is odd, rounds to nearest
+	// even.
+	half, inf := uint64(1)<<(drop-1)-1, f.Layout.infinity()
+	mask, magnitude := ^uint64(0)<<drop, f.Layout.sign()-1
+	round := func(x uint64) uint64 {
+		// Rounding could turn a NaN into an infinity.
+		if x&magnitude > inf {
+			return x
+		}
+		return (x + x>>drop&1 + half) & mask
+	}
+	switch f.Bytes {
+	case 1:
+		for i, x := range src {
+			dst[i] = byte(round(uint64(x)))
+		}
+	case 2:
+		for i := 0; i+2 <= len(src); i += 2 {
+			binary.NativeEndian.PutUint16(dst[i:], uint16(round(uint64(binary.NativeEndian.Uint16(src[i:])))))
+		}
+	case 4:
+		for i := 0; i+4 <= len(src); i += 4 {
+			binary.NativeEndian.PutUint32(dst[i:], uint32(round(uint64(binary.NativeEndian.Uint32(src[i:])))))
+		}
+	case 8:
+		for i := 0; i+8 <= len(src); i += 8 {
+			binary.NativeEndian.PutUint64(dst[i:], round(binary.NativeEndian.Uint64(src[i:])))
+		}
+	}
+}
+
+// RoundMagnitude rounds the n integers of a block to keep bits from the highest set bit,
+// to nearest even. A number that would then exceed its type becomes the largest one with
+// that many significant bits. Negative numbers are rounded by their magnitude.
+func (f *Format) RoundMagnitude(b *Block, n, keep int) {
+	low, high := f.Limits()
+	if f.Carrier == Unsigned {
+		for i, x := range b.U[:n] {
+			b.U[i] = roundBits(x, keep, high)
+		}
+		return
+	}
+	for i, x := range b.I[:n] {
+		if x >= 0 {
+			b.I[i] = int64(roundBits(uint64(x), keep, high))
+		} else {
+			// The magnitude of the smallest int64 fits into a uint64.
+			b.I[i] = -int64(roundBits(-uint64(x), keep, -uint64(low)))
+		}
+	}
+}
+
+// roundBits rounds x, which is at most most, to keep bits.
+func roundBits(x uint64, keep int, most uint64) uint64 {
+	drop := bits.Len64(x) - keep
+	if drop <= 0 {
+		return x
+	}
+	mask := ^uint64(0) << drop
+	sum, over := bits.Add64(x, x>>drop&1+1<<(drop-1)-1, 0)
+	// Rounding up left the range of the type.
+	if over != 0 || sum > most {
+		sum = most
+	}
+	return sum & mask
 }

@@ -4,6 +4,7 @@ package strided
 
 import (
 	"slices"
+	"unsafe"
 
 	"varve.dev/zarr/grid"
 )
@@ -157,4 +158,108 @@ func isZero(b []byte) bool {
 		}
 	}
 	return true
+}
+
+// element is an element as an array of bytes. It is copied in one instruction and needs
+// no alignment.
+type element interface {
+	[1]byte | [2]byte | [4]byte | [8]byte | [16]byte
+}
+
+// at returns the element at byte off of data. It panics if the element does not lie
+// within data.
+func at[E element](data []byte, off int64) *E {
+	var e E
+	return (*E)(unsafe.Pointer(unsafe.SliceData(data[off : off+int64(unsafe.Sizeof(e))])))
+}
+
+// AppendElements appends the bytes of the elements of v, in C order, to data, and the end
+// of each within data to offsets. v must have a heap.
+func (v View) AppendElements(data []byte, offsets []int64) ([]byte, []int64) {
+	for ref := range v.elements {
+		data = append(data, v.Heap.Bytes(ref)...)
+		offsets = append(offsets, int64(len(data)))
+	}
+	return data, offsets
+}
+
+// ElementBytes returns the number of bytes of the elements of v. If v has a heap, these
+// are the bytes that the references refer to.
+func (v View) ElementBytes() (n int64) {
+	if v.Heap == nil {
+		n = int64(v.Size)
+		for _, l := range v.Shape {
+			n *= l
+		}
+		return n
+	}
+	for ref := range v.elements {
+		_, _, length := loadRef(ref)
+		n += int64(length)
+	}
+	return n
+}
+
+// elements yields the bytes of every element of v in C order. If v has a heap, these are
+// references.
+func (v View) elements(yield func(elem []byte) bool) {
+	if !v.empty() {
+		v.walk(v.Offset, 0, yield)
+	}
+}
+
+// walk yields the elements at off along the axes from axis on.
+func (v *View) walk(off int64, axis int, yield func([]byte) bool) bool {
+	if axis == len(v.Shape) {
+		return yield(v.Data[off : off+int64(v.Size)])
+	}
+	for range v.Shape[axis] {
+		if !v.walk(off, axis+1, yield) {
+			return false
+		}
+		off += v.Strides[axis]
+	}
+	return true
+}
+
+// adopt copies elements from another heap, together with their bytes.
+func adopt(dst, src View) {
+	n := int64(RefSize)
+	for _, l := range dst.Shape {
+		n *= l
+	}
+	// Copy the references in C order to a block of their own, and replace each there by a
+	// reference to the same bytes in the heap of dst.
+	refs := View{Data: make([]byte, n), Shape: dst.Shape, Strides: AppendStrides(nil, dst.Shape, RefSize), Size: RefSize}
+	Move(refs, src)
+	dst.Heap.take(refs.Data, src.Heap)
+	Move(dst, refs)
+}
+
+// reverses reports whether elements of n bytes are adjacent on both sides but in opposite
+// orders.
+func reverses(ds, ss, n, count int64) bool {
+	return count > 1 && (ds == n && ss == -n || ds == -n && ss == n)
+}
+
+// copyReversed copies count elements in reverse order. d and s are the offsets of the
+// first one in dst and src.
+func copyReversed[E element](dst, src []byte, d, s, ds int64, count int64) {
+	n := int64(unsafe.Sizeof(*new(E)))
+	// Start at the lowest offset on the side that runs backwards.
+	if ds < 0 {
+		d -= (count - 1) * n
+	} else {
+		s -= (count - 1) * n
+	}
+	to := unsafe.Slice(at[E](dst[:d+count*n], d), count)
+	from := unsafe.Slice(at[E](src[:s+count*n], s), count)
+	for len(from) >= 4 {
+		last := to[len(to)-4:][:4]
+		last[3], last[2], last[1], last[0] = from[0], from[1], from[2], from[3]
+		from, to = from[4:], to[:len(to)-4]
+	}
+	for i, e := range from {
+		to[len(from)-1-i] = e
+	}
 }

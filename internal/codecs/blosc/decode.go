@@ -3,8 +3,10 @@
 package blosc
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"varve.dev/zarr/codec"
@@ -164,4 +166,151 @@ func (u *unpacker) stream(dst, src []byte) error {
 		return nil
 	}
 	return u.decompress(dst, src)
+}
+
+// A frame is a header of 16 bytes, a table that says where each block begins, and the
+// blocks. All numbers are little endian.
+//
+//	0  version of the format, 2
+//	1  version of the compressor's format, 1
+//	2  flags: the bits below, and the format of the compressed streams in the upper three
+//	3  bytes of an element, 1 to 255
+//	4  bytes of the decoded content (uint32)
+//	8  bytes of a block, but for the last (uint32)
+//	12 bytes of the frame (uint32)
+//
+// A block is one stream, or one for each byte of an element. A stream is its length
+// (uint32) and that many bytes. If it is as long as its content, it is not compressed. In
+// a frame that is a copy, the content follows the header.
+const (
+	headerSize     = 16
+	formatVersion  = 2
+	streamVersion  = 1
+	maxContent     = math.MaxInt32 - headerSize
+	mostTimes      = 1 << 16 // decoded bytes for each byte of a frame, at most: zstd has 128 KiB in 4
+	maxElement     = 255
+	maxSplit       = 16  // elements with more bytes are not split into streams
+	minStream      = 128 // blocks of fewer elements are not split, shorter content not compressed
+	flagShuffle    = 0x01
+	flagCopy       = 0x02
+	flagBitshuffle = 0x04
+	flagReserved   = 0x08
+	flagWhole      = 0x10 // blocks are one stream
+	formatShift    = 5
+)
+
+// format is the compression of streams.
+type format uint8
+
+const (
+	formatBloscLZ format = iota
+	formatLZ4
+	formatSnappy
+	formatZlib
+	formatZstd
+	formats
+)
+
+// filter is how a block is shuffled before it is compressed.
+type filter uint8
+
+const (
+	noFilter filter = iota
+	byBytes
+	byBits
+)
+
+// header is the header of a frame.
+type header struct {
+	format  format
+	filter  filter
+	copied  bool // the content is not compressed
+	split   bool // blocks other than a short last one have a stream for each byte of an element
+	element int  // bytes of an element
+	content int  // bytes of the decoded content
+	block   int  // bytes of a block
+	encoded int  // bytes of the frame
+}
+
+// parse reads and checks the header of a frame whose content has at most most bytes.
+func parse(src []byte, most int64) (header, error) {
+	if len(src) < headerSize {
+		return header{}, corrupt("%d bytes are too few for a header", len(src))
+	}
+	if v := src[0]; v != formatVersion {
+		return header{}, corrupt("%w: version %d of the format; c-blosc 1 writes %d", codec.ErrUnsupported, v, formatVersion)
+	}
+	content, block, encoded := number(src[4:]), number(src[8:]), number(src[12:])
+	switch {
+	case encoded != int64(len(src)):
+		return header{}, corrupt("the header says %d bytes, but there are %d", encoded, len(src))
+	case content > maxContent || content/mostTimes > encoded: // check before anything is allocated
+		return header{}, corrupt("the header says a content of %d bytes, which %d bytes cannot decode to", content, encoded)
+	case content > most:
+		return header{}, fmt.Errorf("%w: blosc: decodes to %d bytes, at most %d are possible", codec.ErrTooLong, content, most)
+	case content == 0 && encoded > headerSize:
+		return header{}, corrupt("%d bytes follow the header of an empty frame", encoded-headerSize)
+	case content == 0:
+		return header{copied: true, encoded: headerSize}, nil
+	case block == 0 || block > content:
+		return header{}, corrupt("blocks of %d bytes in a content of %d", block, content)
+	case src[3] == 0:
+		return header{}, corrupt("elements of 0 bytes")
+	}
+	h := header{element: int(src[3]), content: int(content), block: int(block), encoded: int(encoded)}
+	return h, h.setFlags(src[2], src[1])
+}
+
+// setFlags reads the flags and the version of the compressor's format.
+func (h *header) setFlags(flags, version byte) error {
+	h.format, h.copied = format(flags>>formatShift), flags&flagCopy != 0
+	switch {
+	case flags&flagReserved != 0:
+		return corrupt("%w: flags %#x of a later version", codec.ErrUnsupported, flags)
+	case h.copied && h.content != h.encoded-headerSize:
+		return corrupt("%d bytes are stored for a content of %d", h.encoded-headerSize, h.content)
+	case h.copied:
+		return nil
+	case h.format >= formats:
+		return corrupt("%w: compressor number %d", codec.ErrUnsupported, h.format)
+	case version != streamVersion:
+		return corrupt("%w: version %d of the format of compressor number %d", codec.ErrUnsupported, version, h.format)
+	case h.blocks() > (h.encoded-headerSize)/4:
+		return corrupt("no room for the table of %d blocks in %d bytes", h.blocks(), h.encoded)
+	}
+	switch {
+	// Shuffling elements of one byte changes nothing.
+	case flags&flagShuffle != 0 && h.element > 1:
+		h.filter = byBytes
+	case flags&flagBitshuffle != 0:
+		h.filter = byBits
+	}
+	h.split = flags&flagWhole == 0 && splits(h.element, h.block) // old writers lack the flag and split by size
+	return nil
+}
+
+// splits reports whether blocks are large enough, and elements small enough, to split.
+func splits(element, block int) bool { return element <= maxSplit && block/element >= minStream }
+
+// blocks returns how many blocks there are.
+func (h header) blocks() int { return (h.content + h.block - 1) / h.block }
+
+// span returns the range of block i in the content.
+func (h header) span(i int) (from, to int) {
+	return i * h.block, min((i+1)*h.block, h.content)
+}
+
+// streams returns the number of streams of a block with n bytes of content.
+func (h header) streams(n int) int {
+	if h.split && n == h.block {
+		return h.element
+	}
+	return 1
+}
+
+// number reads an unsigned number of four bytes.
+func number(b []byte) int64 { return int64(binary.LittleEndian.Uint32(b)) }
+
+func corrupt(format string, args ...any) error {
+	return fmt.Errorf("%w: blosc: %w", codec.ErrCorrupt, fmt.Errorf(format, args...))
 }

@@ -5,7 +5,9 @@ package blosc
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
+	"sync"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
@@ -131,3 +133,162 @@ func packBlock(frame []byte, at int, b []byte, streams int, c compressor) int {
 }
 
 func putNumber(b []byte, n int) { binary.LittleEndian.PutUint32(b, uint32(n)) }
+
+// Every frame says how it is shuffled, so each chunk can be shuffled in its own way. The
+// best one depends on the data: shuffling helps numbers that change a little, and harms
+// values that repeat, such as codes, or zeros between other values.
+
+const (
+	mostSampled  = 64 << 10 // bytes of a sample, at most
+	sampleShare  = 4        // a sample has at most this part of the content
+	samplePieces = 4        // it has pieces from everywhere, as parts of a chunk may differ
+	leastPiece   = 1 << 10  // bytes of a piece, at least
+	sampleLevel  = 3        // faster, and as good a judge as higher ones
+	leastSaved   = 32       // the configured shuffle stays unless another one saves this part
+)
+
+// EncodeAdapted implements [codec.Adapter]: it encodes with the shuffle that makes a
+// sample of src the smallest. The configured one stays if src is short, or if no other
+// saves at least a thirty-second.
+func (c coder) EncodeAdapted(dst, src []byte) ([]byte, error) {
+	n := min(mostSampled, len(src)/sampleShare)
+	if c.level == 0 || n < samplePieces*max(leastPiece, c.element) {
+		return c.Encode(dst, src)
+	}
+	sample := budget.Get(int64(n))
+	defer sample.Put()
+	sample.B = c.appendSample(sample.B, src, n)
+	best, err := c.bestFilter(sample.B)
+	if err != nil {
+		return dst, err
+	}
+	c.filter = best
+	return c.Encode(dst, src)
+}
+
+// appendSample appends pieces of src to dst, together at most n bytes. They are whole
+// elements at equal distances, the first and the last of src among them.
+func (c coder) appendSample(dst, src []byte, n int) []byte {
+	piece := n / samplePieces / c.element * c.element
+	for i := range samplePieces {
+		at := (len(src) - piece) / c.element * i / (samplePieces - 1) * c.element
+		dst = append(dst, src[at:at+piece]...)
+	}
+	return dst
+}
+
+// bestFilter returns the filter for data like the sample.
+func (c coder) bestFilter(sample []byte) (filter, error) {
+	frame := budget.Get(int64(headerSize + len(sample)))
+	defer frame.Put()
+	c.level = min(c.level, sampleLevel)
+	out, err := c.Encode(frame.B, sample)
+	configured := c.filter
+	best, least := configured, len(out)-len(out)/leastSaved
+	// The order is fixed, so that equal data are always encoded equally.
+	for _, c.filter = range [...]filter{byBytes, noFilter, byBits} {
+		if err != nil || c.filter == configured {
+			continue
+		}
+		if out, err = c.Encode(frame.B, sample); len(out) < least {
+			best, least = c.filter, len(out)
+		}
+	}
+	return best, err
+}
+
+// decompressors are pools that all arrays share.
+var decompressors = [formats]sync.Pool{
+	formatBloscLZ: {New: func() any { return blosclz{} }},
+	formatLZ4:     {New: func() any { return lz4Streams{} }},
+	formatSnappy:  {New: func() any { return snappyStreams{} }},
+	formatZlib:    {New: func() any { return new(zlibReader) }},
+	formatZstd:    {New: newZstdReader},
+}
+
+// compressorKind is one of the compressors.
+type compressorKind uint8
+
+const (
+	kindBloscLZ compressorKind = iota
+	kindLZ4
+	kindLZ4HC
+	kindSnappy
+	kindZlib
+	kindZstd
+	kinds
+)
+
+var compressorNames = map[string]compressorKind{
+	"blosclz": kindBloscLZ, "lz4": kindLZ4, "lz4hc": kindLZ4HC, "snappy": kindSnappy, "zlib": kindZlib, "zstd": kindZstd,
+}
+
+// format returns the format of the streams that the compressor makes.
+func (k compressorKind) format() format {
+	return [kinds]format{formatBloscLZ, formatLZ4, formatLZ4, formatSnappy, formatZlib, formatZstd}[k]
+}
+
+// large reports whether the compressor needs large blocks.
+func (k compressorKind) large() bool { return k == kindLZ4HC || k == kindZlib || k == kindZstd }
+
+// compressors has a pool for each kind and level, which all arrays share.
+var compressors [kinds][10]sync.Pool
+
+func init() {
+	for level := range 10 {
+		compressors[kindBloscLZ][level].New = func() any { return &bloscLZWriter{level: level} }
+		compressors[kindLZ4][level].New = func() any { return newLZ4Writer(level) }
+		compressors[kindLZ4HC][level].New = func() any { return newLZ4HCWriter(level) }
+		compressors[kindSnappy][level].New = func() any { return snappyStreams{} }
+		compressors[kindZlib][level].New = func() any { return newZlibWriter(level) }
+		compressors[kindZstd][level].New = func() any { return newZstdWriter(level) }
+	}
+}
+
+// pool returns the pool of compressors of a level.
+func (k compressorKind) pool(level int) *sync.Pool { return &compressors[k][level] }
+
+const (
+	cache         = 32 << 10  // an L1 cache: the unit of block sizes
+	smallestSplit = 64 << 10  // the smallest block that is split on purpose
+	largestStream = 256 << 10 // of a block that is split
+	largestSplit  = 1 << 20   // the largest block that is split on purpose
+	maxBlock      = (math.MaxInt32 - 4*maxElement) / 3
+)
+
+// blockFactors has the size of a block by level, in caches.
+var blockFactors = [10]float64{0.25, 0.5, 1, 2, 4, 4, 8, 8, 8, 8}
+
+// blockFor returns the bytes of a block for a content of n bytes, and whether blocks are
+// split. It decides as c-blosc 1.21 does in its forward-compatible mode, whose frames all
+// versions since 1.3 can read.
+func (c coder) blockFor(n int) (block int, split bool) {
+	if n < c.element {
+		return 1, false
+	}
+	block = n
+	if c.forced > 0 {
+		block = max(c.forced, minStream)
+	} else if n >= cache {
+		block = int(cache * blockFactors[c.level])
+		if c.kind.large() {
+			block *= 2
+			if c.level == 9 {
+				block *= 2
+			}
+		}
+	}
+	if c.level > 0 && c.splits(block) {
+		block = min(block, largestStream) * c.element
+		block = min(max(block, smallestSplit), largestSplit)
+	}
+	block = min(block, n)
+	// Shuffling needs whole elements.
+	if block > c.element {
+		block = block / c.element * c.element
+	}
+	return block, c.splits(block)
+}
+
+// splits reports whether blocks of the given size in bytes are split.
+func (c coder) splits(block int) bool { return c.kind != kindZstd && splits(c.element, block) }

@@ -12,6 +12,8 @@ package castvalue
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"sync"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
@@ -201,4 +203,220 @@ func (c *coder) Decode(dst *codec.Block, src codec.Block) error {
 		return fmt.Errorf("%w: cast_value: element %d: %s", codec.ErrCorrupt, number.Index(src.Shape, f.at), f.reason(&c.decode))
 	}
 	return nil
+}
+
+// cast turns elements of one data type into those of another.
+type cast struct {
+	number.Cast
+	source, target dtype.Type
+	scalars        *scalars // nil if nothing is mapped
+}
+
+func (c *cast) bind(source, target dtype.Type, m number.Mode, o number.Overflow) error {
+	c.source, c.target = source, target
+	from, knows := number.Of(source)
+	if !knows {
+		return fmt.Errorf("%s is neither an integer nor a floating-point type", source)
+	}
+	to, known := number.Of(target)
+	if !known {
+		return fmt.Errorf("%s is neither an integer nor a floating-point type", target)
+	}
+	if to.Carrier == number.Float && o == number.Wraps {
+		o = number.Fails // the reverse of a cast to integers
+	}
+	c.Cast = number.NewCast(from, to, m, o)
+	return nil
+}
+
+// run casts all elements of src to dst. It returns the first that has no result, or nil.
+func (c *cast) run(dst, src []byte) *failure {
+	at := -1
+	if c.scalars == nil {
+		at = c.Run(dst, src)
+	} else {
+		at = c.mapped(dst, src)
+	}
+	if at < 0 {
+		return nil
+	}
+	return &failure{at, src[at*c.From.Bytes:][:c.From.Bytes]}
+}
+
+// mapped is run with a scalar map.
+func (c *cast) mapped(dst, src []byte) int {
+	b := number.NewBlock()
+	defer b.Free()
+	for done := 0; len(src) > 0; {
+		size := min(len(src), number.Size*c.From.Bytes)
+		n := c.From.Load(b, src[:size])
+		// Take mapped elements out of the block: they may be out of the range of the
+		// target.
+		found := c.scalars.take(b, n)
+		at := c.Step(dst[:n*c.To.Bytes], b, n)
+		c.scalars.put(dst, found)
+		found.free()
+		if at >= 0 {
+			return done + at
+		}
+		dst, src, done = dst[n*c.To.Bytes:], src[size:], done+n
+	}
+	return -1
+}
+
+// failure is the first element that cannot be cast.
+type failure struct {
+	at      int
+	element []byte
+}
+
+// reason returns why the element has no result, and what to do.
+func (f *failure) reason(c *cast) string {
+	value := c.source.AppendText(nil, f.element)
+	b := number.NewBlock()
+	defer b.Free()
+	c.From.Load(b, f.element)
+	if x := b.F[0]; c.From.Carrier == number.Float && (math.IsNaN(x) || math.IsInf(x, 0)) {
+		return fmt.Sprintf("%s has no counterpart in %s; map it in scalar_map", value, c.target)
+	}
+	return fmt.Sprintf("%s is out of the range of %s; out_of_range may clamp it%s, or scalar_map map it", value, c.target, c.orWrap())
+}
+
+func (c *cast) orWrap() string {
+	if c.To.Carrier == number.Float {
+		return ""
+	}
+	return " or wrap"
+}
+
+// equal reports whether two elements are the same number, or both NaN.
+func equal(f *number.Format, x, y []byte) bool {
+	b, c := number.NewBlock(), number.NewBlock()
+	defer b.Free()
+	defer c.Free()
+	f.Load(b, x)
+	f.Load(c, y)
+	return key(b, f.Carrier, 0) == key(c, f.Carrier, 0)
+}
+
+// few is the largest number of mapped values for which a linear search is faster than a
+// map.
+const few = 4
+
+// scalars maps values of one data type to elements of another.
+type scalars struct {
+	carrier number.Carrier
+	keys    []uint64 // of the first few
+	place   map[uint64]int
+	values  [][]byte // elements of the target
+}
+
+// newScalars returns the map of the pairs, nil if there are none. The first of several
+// pairs for one value counts.
+func newScalars(pairs []codec.CastPair, source, target dtype.Type) (*scalars, error) {
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	f, _ := number.Of(source)
+	s := &scalars{carrier: f.Carrier, place: make(map[uint64]int, len(pairs))}
+	b := number.NewBlock()
+	defer b.Free()
+	for i, p := range pairs {
+		from, err := parseScalar(source, p[0])
+		if err != nil {
+			return nil, fmt.Errorf("entry %d: from: %w", i, err)
+		}
+		to, err := parseScalar(target, p[1])
+		if err != nil {
+			return nil, fmt.Errorf("entry %d: to: %w", i, err)
+		}
+		f.Load(b, from)
+		k := key(b, f.Carrier, 0)
+		// The first of several pairs for a value counts.
+		if _, taken := s.place[k]; !taken {
+			s.place[k] = len(s.values)
+			s.keys, s.values = append(s.keys, k), append(s.values, to)
+		}
+	}
+	return s, nil
+}
+
+// parseScalar parses a fill value. It also accepts "+Infinity", as the page of the codec
+// in zarr-extensions spells it.
+func parseScalar(t dtype.Type, text []byte) ([]byte, error) {
+	if string(text) == `"+Infinity"` {
+		text = []byte(`"Infinity"`)
+	}
+	return t.ParseFill(text)
+}
+
+// key returns a key that is the same for two numbers of a carrier if they are equal. All
+// NaNs have one key, and both zeros have one.
+func key(b *number.Block, c number.Carrier, i int) uint64 {
+	switch c {
+	case number.Signed:
+		return uint64(b.I[i])
+	case number.Unsigned:
+		return b.U[i]
+	}
+	switch x := b.F[i]; {
+	case x == 0:
+		return 0
+	case math.IsNaN(x):
+		return math.Float64bits(math.NaN())
+	default:
+		return math.Float64bits(x)
+	}
+}
+
+// find returns the position of the value with a key, or -1.
+func (s *scalars) find(k uint64) int {
+	if len(s.keys) > few {
+		if at, ok := s.place[k]; ok {
+			return at
+		}
+		return -1
+	}
+	for i, have := range s.keys {
+		if have == k {
+			return i
+		}
+	}
+	return -1
+}
+
+// matches has the mapped elements of a block: their indices, and the positions of their
+// values.
+type matches struct {
+	n         int
+	at, place [number.Size]int32
+}
+
+var spare = sync.Pool{New: func() any { return new(matches) }}
+
+func (m *matches) free() { spare.Put(m) }
+
+// take finds the numbers of a block that are mapped. It replaces each by 1, which every
+// data type has, so that the cast does not fail.
+func (s *scalars) take(b *number.Block, n int) *matches {
+	m := spare.Get().(*matches)
+	m.n = 0
+	for i := range n {
+		place := s.find(key(b, s.carrier, i))
+		if place < 0 {
+			continue
+		}
+		m.at[m.n], m.place[m.n] = int32(i), int32(place)
+		m.n++
+		b.I[i], b.U[i], b.F[i] = 1, 1, 1
+	}
+	return m
+}
+
+// put writes the values of the matches to dst.
+func (s *scalars) put(dst []byte, m *matches) {
+	size := len(s.values[0])
+	for i := range m.n {
+		copy(dst[int(m.at[i])*size:][:size], s.values[m.place[i]])
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
@@ -169,4 +170,279 @@ func finalRows(ctx context.Context, location string) (*found, error) {
 		return nil, fmt.Errorf("the next rechunk: %w", err)
 	}
 	return inspect(ctx, a)
+}
+
+// batchRows is the number of rows of a batch. It divides no chunk.
+const batchRows = 5
+
+// firstStream is the number from which on batches are those of streams. Their rows may
+// become visible chunk by chunk, with rows of others in between.
+const firstStream = 20
+
+// batch returns the rows that a program appends in step k.
+func batch(number, k int) []int32 {
+	rows := make([]int32, batchRows)
+	for i := range rows {
+		rows[i] = int32((number+1)*100_000 + k*10 + i)
+	}
+	return rows
+}
+
+// found is what the arrays of a crowd contain.
+type found struct {
+	own  []int32     // the rows of the programs that write
+	rows map[int]int // the number of rows of each program that appends, by its number
+}
+
+// count counts the rows of each program. It checks that those of each are in order and
+// there once, and that the batches are whole but for those of streams. The first row is
+// row number at.
+func count(at int, rows []int32) (map[int]int, error) {
+	counts := map[int]int{}
+	for len(rows) > 0 {
+		number := int(rows[0])/100_000 - 1
+		n := counts[number]
+		want := batch(number, n/batchRows)[n%batchRows:]
+		if number >= firstStream {
+			want = want[:1]
+		}
+		if got := rows[:min(len(want), len(rows))]; !slices.Equal(got, want) {
+			return nil, fmt.Errorf("wrong: row %d and those that follow are %v, want %v", at, got, want)
+		}
+		counts[number] += len(want)
+		at, rows = at+len(want), rows[len(want):]
+	}
+	return counts, nil
+}
+
+// steps returns the number of steps of a program that are there, and whether a part of
+// the next one is. It returns what was acknowledged of a program that leaves nothing.
+func (f *found) steps(p *program) (n int, part bool) {
+	switch p.kind {
+	case appends, joins:
+		return f.rows[p.number] / batchRows, false
+	case streams:
+		rows := f.rows[firstStream+p.number]
+		return rows / batchRows, rows%batchRows > 0
+	case writes:
+		return int(f.own[ownRow(p.number)]), false
+	}
+	return p.done, false
+}
+
+// The group of a crowd has an axis of time, and two arrays along it: one of planes with
+// listed edges, and one in shards. Their elements follow from those of time.
+const planeColumns = 3
+
+// planes returns the elements of the array with listed edges.
+func planes(rows []int32) []int32 {
+	out := make([]int32, 0, planeColumns*len(rows))
+	for _, v := range rows {
+		for j := range int32(planeColumns) {
+			out = append(out, 4*v+j)
+		}
+	}
+	return out
+}
+
+// negative returns the elements of the array in shards.
+func negative(rows []int32) []int32 {
+	out := make([]int32, len(rows))
+	for i, v := range rows {
+		out[i] = -v
+	}
+	return out
+}
+
+// groupSpecs are the arrays of a group, without elements.
+func groupSpecs() map[string]zarr.Spec {
+	typ, time := dtype.Int32, []string{"time"}
+	return map[string]zarr.Spec{
+		"time":   {Shape: []int64{0}, Type: typ, Chunks: []grid.Cut{grid.Every(chunkRows)}, DimensionNames: time},
+		"planes": {Shape: []int64{0, planeColumns}, Type: typ, Chunks: []grid.Cut{grid.Edges(), grid.Every(2)}, DimensionNames: []string{"time", "x"}},
+		"shards": inShards(zarr.Spec{Shape: []int64{0}, Type: typ, Chunks: []grid.Cut{grid.Every(shardRows)}, DimensionNames: time}),
+	}
+}
+
+func createGroup(ctx context.Context, location string) error {
+	g, err := zarr.CreateGroup(ctx, location, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	for name, spec := range groupSpecs() {
+		if _, err := g.At(name).CreateArray(ctx, spec, nil); err != nil {
+			return err
+		}
+	}
+	return g.Consolidate(ctx)
+}
+
+// joiner is a program that works on a group.
+type joiner struct {
+	role
+	*zarr.Group
+}
+
+func (r role) openGroup(ctx context.Context) (actor, error) {
+	g, err := zarr.OpenGroup(ctx, r.location, &zarr.Options{Write: !r.isReader()})
+	if err != nil {
+		return nil, err
+	}
+	return &joiner{r, g}, nil
+}
+
+func (j *joiner) step(ctx context.Context, k int) error {
+	if j.kind == joins {
+		return join(ctx, j.Group, batch(j.number, k))
+	}
+	_, err := look(ctx, j.At(""), j.number%2 == 0)
+	return err
+}
+
+// join appends rows to all arrays at once. It repeats what other programs got in the way
+// of. A change that is decided is made, and the next writer completes it.
+func join(ctx context.Context, g *zarr.Group, rows []int32) error {
+	return insist(func() error {
+		err := g.Append(ctx, zarr.Add("time", 0, rows, nil), zarr.Add("planes", 0, planes(rows), nil),
+			zarr.Addition{Path: "shards", From: sourceOf(negative(rows)), Options: rounded})
+		if errors.Is(err, zarr.ErrDecided) {
+			return nil
+		}
+		return err
+	})
+}
+
+// look opens the arrays as the consolidated metadata describes them, and reads them: all
+// have grown at once. It refreshes them if it is asked to. Then each is as its own
+// document says, so one may have grown before another.
+func look(ctx context.Context, at *zarr.Location, refresh bool) (*found, error) {
+	g, err := at.OpenGroup(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	members := map[string]*zarr.Array{}
+	for m, err := range g.Members(ctx, false) {
+		if err = errors.Join(err, m.Err); err != nil {
+			return nil, err
+		}
+		members[m.Path] = m.Node.(*zarr.Array)
+	}
+	f, err := belong(ctx, members, true)
+	if !refresh || err != nil {
+		return f, err
+	}
+	for _, a := range members {
+		if err := a.Refresh(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return belong(ctx, members, false)
+}
+
+// belong reads the arrays and checks that they belong together: up to the end of the
+// shortest one or, if they are to be equally long, up to the end of each.
+func belong(ctx context.Context, members map[string]*zarr.Array, equal bool) (*found, error) {
+	data, lengths := map[string][]int32{}, []int{}
+	for name := range groupSpecs() {
+		a := members[name]
+		if a == nil {
+			return nil, fmt.Errorf("wrong: the group has no array %q", name)
+		}
+		b, err := zarr.Read[int32](ctx, a, nil)
+		if err != nil {
+			return nil, err
+		}
+		data[name], lengths = b.Data, append(lengths, int(b.Shape[0]))
+	}
+	least := slices.Min(lengths)
+	if most := slices.Max(lengths); equal && most != least {
+		return nil, fmt.Errorf("wrong: one array has %d rows, and another one %d", least, most)
+	}
+	rows := data["time"][:least]
+	if got := data["planes"][:planeColumns*least]; !slices.Equal(got, planes(rows)) {
+		return nil, fmt.Errorf("wrong: the times are %v, and the planes %v", rows, got)
+	}
+	if got := data["shards"][:least]; !slices.Equal(got, negative(rows)) {
+		return nil, fmt.Errorf("wrong: the times are %v, and the shards have %v", rows, got)
+	}
+	counts, err := count(0, rows)
+	return &found{rows: counts}, err
+}
+
+// last is the number of the program that appends to a group after all others.
+const last = 19
+
+// finalGroup appends to a group once more, and reads it. Then all arrays are equally long
+// in their own documents as well.
+func finalGroup(ctx context.Context, location string) (*found, error) {
+	g, err := zarr.OpenGroup(ctx, location, &zarr.Options{Write: true})
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	if err := join(ctx, g, batch(last, 0)); err != nil {
+		return nil, fmt.Errorf("the next append: %w", err)
+	}
+	if err := g.Unconsolidated().CheckDimensions(ctx); err != nil {
+		return nil, fmt.Errorf("after the next append: %w", err)
+	}
+	f, err := look(ctx, g.At(""), true)
+	if err == nil && f.rows[last] != batchRows {
+		err = fmt.Errorf("wrong: the next append has %d rows, want %d", f.rows[last], batchRows)
+	}
+	return f, err
+}
+
+// recutting returns a request for chunks of another length, or for longer ones if they
+// are listed.
+func recutting(a *zarr.Array, k int) rechunk.Request {
+	length := chunkRows + 1 + int64(k%3)
+	if !a.Grid().Axis(0).IsRegular() {
+		return rechunk.Compaction{UpTo: length}
+	}
+	return rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(length)}}
+}
+
+// repacking returns a request for other shards, or for none.
+func repacking(a *zarr.Array, k int) rechunk.Request {
+	inner := rechunk.Cuts{grid.Every(innerRows)}
+	if !a.Grid().Axis(0).IsRegular() {
+		if k%2 == 0 {
+			return rechunk.Compaction{UpTo: shardRows + int64(k%3)*innerRows}
+		}
+		return rechunk.Rechunking{Inner: inner, IndexAtStart: k%4 == 1}
+	}
+	switch k % 4 {
+	case 0:
+		return rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(12)}, Inner: rechunk.Cuts{grid.Every(4)}}
+	case 1:
+		return rechunk.Rechunking{Unpack: true}
+	case 2:
+		return rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(shardRows)}, Inner: inner}
+	}
+	return rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(16)}, Inner: inner, IndexAtStart: true}
+}
+
+// recut rechunks the array. If no keys are free, it removes what is superseded.
+func recut(ctx context.Context, a *zarr.Array, request rechunk.Request) error {
+	for range 2 {
+		_, err := rechunk.Do(ctx, a, request, nil)
+		if !errors.Is(err, rechunk.ErrNoKeys) {
+			return err
+		}
+		if _, err := rechunk.Vacuum(ctx, a, &rechunk.VacuumOptions{Grace: -1}); err != nil {
+			return err
+		}
+	}
+	return nil // another program has used the keys that were free
+}
+
+// beaten returns nil if other programs were faster: one rechunks the array, or was killed
+// while it did, or writers publish all the time.
+func beaten(err error) error {
+	if errors.Is(err, rechunk.ErrClaimed) || errors.Is(err, zarr.ErrConflict) {
+		return nil
+	}
+	return err
 }

@@ -4,7 +4,12 @@ package netcdf3
 
 import (
 	"fmt"
+	"strings"
 
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -55,4 +60,77 @@ func scanFile(f *scan.File) (*scan.Dataset, error) {
 		room -= int64(len(a.Chunks))
 	}
 	return d, nil
+}
+
+// mostChunks bounds the records of all variables. It is 480 years of hours.
+const mostChunks = 1 << 22
+
+// array returns a variable as an array with at most room chunks.
+func (h *header) array(v *variable, fileSize, room int64) *scan.Array {
+	a := &scan.Array{Path: v.name, Type: v.element.typ, Fill: v.fill(), Attributes: attributes(v.attributes)}
+	a.Codecs = []metadata.Extension{scan.Plain(a.Type, true)}
+	if a.Refused = check(v); a.Refused != nil {
+		return a
+	}
+	h.shape(a, v)
+	if _, ok := checked.Product(append(a.Shape, int64(a.Type.Size()))...); !ok {
+		a.Refused = scan.Corruptf("variable %q: more than 2^63 bytes", v.name)
+		return a
+	}
+	if err := h.locate(a, v, fileSize, room); err != nil {
+		a.Chunks, a.Refused = nil, fmt.Errorf("variable %q: %w", v.name, err)
+	}
+	return a
+}
+
+// check returns why a variable cannot be an array.
+func check(v *variable) error {
+	if len(v.dimensions) > grid.MaxRank {
+		return scan.Unsupportedf("variable %q: %d dimensions, at most %d are possible", v.name, len(v.dimensions), grid.MaxRank)
+	}
+	// No path has such a name. Whoever uses the data set decides about others.
+	if nodename.CheckPath(v.name) != nil || strings.Contains(v.name, "/") {
+		return scan.Unsupportedf("variable %q: the name is not one of an array", v.name)
+	}
+	return nil
+}
+
+// shape sets the shape, chunks and dimensions of an array.
+func (h *header) shape(a *scan.Array, v *variable) {
+	a.Shape, a.Chunk = []int64{}, []int64{}
+	for i, number := range v.dimensions {
+		d := h.dimensions[number]
+		n, chunk := d.length, d.length
+		if i == 0 && v.perRecord {
+			n, chunk = h.records, 1
+		}
+		a.Shape, a.Chunk = append(a.Shape, n), append(a.Chunk, chunk)
+		a.Names = append(a.Names, strings.ToValidUTF8(d.name, "\ufffd"))
+	}
+}
+
+// locate finds the chunks of an array, at most room. They lie within the file.
+func (h *header) locate(a *scan.Array, v *variable, fileSize, room int64) error {
+	n, stride := int64(1), v.size
+	if v.perRecord {
+		n, stride = h.records, h.stride
+	}
+	if n > 0 && v.begin < h.end {
+		return scan.Corruptf("values at %d, in a header of %d bytes", v.begin, h.end)
+	}
+	have := int64(0)
+	if end, ok := checked.Add(v.begin, v.size); ok {
+		have = min(n, recordsWithin(fileSize, end, stride))
+	}
+	if next := v.begin + have*stride; have < n && (next < fileSize || !v.perRecord) {
+		return scan.Corruptf("%d bytes at %d, in a file of %d", v.size, next, fileSize)
+	}
+	if have > room {
+		return scan.Unsupportedf("%d records; a file may have %d for all variables", have, mostChunks)
+	}
+	a.Chunks = make([]scan.Chunk, have)
+	for i := range a.Chunks {
+		a.Chunks[i] = scan.Chunk{Number: int64(i), Offset: v.begin + int64(i)*stride, Length: v.size}
+	}
+	return nil
 }

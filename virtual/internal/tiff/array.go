@@ -3,11 +3,18 @@
 package tiff
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/codecs/imagecodecs"
+	"varve.dev/zarr/internal/codecs/numcodecs"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -166,4 +173,263 @@ func (r *reader) uniform(d *ifd, t tag, samples int64, otherwise uint64) (uint64
 		}
 	}
 	return list[0], nil
+}
+
+// fieldType is the type of the values of an entry (section 2, "Types").
+type fieldType uint16
+
+// The types that values of named tags have.
+const (
+	typeByte      fieldType = 1
+	typeText      fieldType = 2
+	typeShort     fieldType = 3
+	typeLong      fieldType = 4
+	typeRational  fieldType = 5
+	typeInt8      fieldType = 6
+	typeRaw       fieldType = 7
+	typeInt16     fieldType = 8
+	typeInt32     fieldType = 9
+	typeSRational fieldType = 10
+	typeFloat     fieldType = 11
+	typeDouble    fieldType = 12
+	typeIFD       fieldType = 13
+	typeLong8     fieldType = 16
+	typeInt64     fieldType = 17
+	typeIFD8      fieldType = 18
+)
+
+// size returns the bytes of a value, 0 for an unknown type.
+func (t fieldType) size() int64 {
+	switch t {
+	case typeByte, typeText, typeInt8, typeRaw:
+		return 1
+	case typeShort, typeInt16:
+		return 2
+	case typeLong, typeInt32, typeFloat, typeIFD:
+		return 4
+	case typeRational, typeSRational, typeDouble, typeLong8, typeInt64, typeIFD8:
+		return 8
+	}
+	return 0
+}
+
+// isUnsigned reports whether values are unsigned integers.
+func (t fieldType) isUnsigned() bool {
+	switch t {
+	case typeByte, typeShort, typeLong, typeIFD, typeLong8, typeIFD8:
+		return true
+	}
+	return false
+}
+
+// raw returns the bytes of the values of a tag, nil if the IFD lacks it.
+func (r *reader) raw(d *ifd, t tag) ([]byte, error) {
+	e, ok := d.entries[t]
+	if !ok {
+		return nil, nil
+	}
+	n, fits := checked.Mul(e.count, e.typ.size())
+	if !fits {
+		return nil, scan.Corruptf("tiff: the IFD at %d: %s has %d values", d.at, t, e.count)
+	}
+	if n <= int64(len(e.inline)) {
+		return e.inline[:n], nil
+	}
+	off, err := offset(r.unsigned(e.inline))
+	if err != nil {
+		return nil, err
+	}
+	return r.bytes(off, n)
+}
+
+// numbers returns the unsigned integers of a tag, nil if the IFD lacks it.
+func (r *reader) numbers(d *ifd, t tag) ([]uint64, error) {
+	e, ok := d.entries[t]
+	if !ok {
+		return nil, nil
+	}
+	if !e.typ.isUnsigned() {
+		return nil, scan.Corruptf("tiff: the IFD at %d: %s has values of type %d", d.at, t, e.typ)
+	}
+	b, err := r.raw(d, t)
+	if err != nil {
+		return nil, err
+	}
+	list, size := make([]uint64, e.count), e.typ.size()
+	for i := range list {
+		list[i] = r.unsigned(b[int64(i)*size:][:size])
+	}
+	return list, nil
+}
+
+// number returns the first unsigned integer of a tag, or a default.
+func (r *reader) number(d *ifd, t tag, otherwise int64) (int64, error) {
+	e, ok := d.entries[t]
+	if !ok {
+		return otherwise, nil
+	}
+	if e.count == 0 || !e.typ.isUnsigned() {
+		return 0, scan.Corruptf("tiff: the IFD at %d: %s has %d values of type %d", d.at, t, e.count, e.typ)
+	}
+	b, err := r.raw(d, t)
+	if err != nil {
+		return 0, err
+	}
+	return offset(r.unsigned(b[:e.typ.size()]))
+}
+
+// attribute returns the values of a tag as the value of an attribute, nil if it has none
+// or they are of an unknown type. One value is a scalar unless the tag is always a list.
+func (r *reader) attribute(d *ifd, t tag) (any, error) {
+	b, err := r.raw(d, t)
+	if err != nil || len(b) == 0 {
+		return nil, err
+	}
+	switch typ := d.entries[t].typ; {
+	case typ == typeText:
+		return text(b), nil
+	case typ == typeByte || typ == typeRaw:
+		return scalar(t, b), nil
+	case typ == typeShort:
+		return scalar(t, list(b, 2, r.order.Uint16)), nil
+	case typ == typeLong || typ == typeIFD:
+		return scalar(t, list(b, 4, r.order.Uint32)), nil
+	case typ.isUnsigned():
+		return scalar(t, list(b, 8, r.order.Uint64)), nil
+	case typ == typeFloat:
+		return scalar(t, list(b, 4, func(b []byte) float32 { return math.Float32frombits(r.order.Uint32(b)) })), nil
+	case typ == typeDouble:
+		return scalar(t, list(b, 8, func(b []byte) float64 { return math.Float64frombits(r.order.Uint64(b)) })), nil
+	case typ == typeRational:
+		return scalar(t, list(b, 8, func(b []byte) float64 {
+			return float64(r.order.Uint32(b)) / float64(r.order.Uint32(b[4:]))
+		})), nil
+	}
+	return nil, nil
+}
+
+// list returns the values of which bytes consist.
+func list[T any](b []byte, size int, value func([]byte) T) []T {
+	out := make([]T, len(b)/size)
+	for i := range out {
+		out[i] = value(b[i*size:])
+	}
+	return out
+}
+
+// scalar returns the only value of a list, or the list.
+func scalar[T any](t tag, values []T) any {
+	if len(values) == 1 && !t.isList() {
+		return values[0]
+	}
+	return values
+}
+
+// text returns the text of an entry, or a list if it has several (section 2, "ASCII").
+func text(b []byte) any {
+	s := strings.TrimRight(string(b), "\x00")
+	if parts := strings.Split(s, "\x00"); len(parts) > 1 {
+		return parts
+	}
+	return s
+}
+
+// firstText returns an attribute that is a text, or the first one of several; "" if it is
+// none.
+func firstText(v any) string {
+	if list, ok := v.([]string); ok {
+		return list[0]
+	}
+	s, _ := v.(string)
+	return s
+}
+
+// schemes name the compressions that no codec decodes (section "Compression" and the
+// registry of libtiff).
+var schemes = map[int64]string{
+	2: "CCITT RLE", 3: "CCITT Group 3", 4: "CCITT Group 4", 6: "old JPEG", 7: "JPEG", 9: "JBIG", 10: "JBIG",
+	32766: "NeXT RLE", 32771: "CCITT RLE", 32809: "ThunderScan RLE", 32908: "Pixar film",
+	32909: "Pixar log", 32947: "DCS", 33003: "JPEG 2000", 33005: "JPEG 2000", 34661: "JBIG", 34676: "SGI Log",
+	34677: "SGI Log", 34712: "JPEG 2000", 34887: "LERC", 34892: "lossy JPEG", 50001: "WebP", 50002: "JPEG XL", 52546: "JPEG XL",
+}
+
+// codecs returns the codecs of an image whose array has a type and the shape of chunks.
+func (r *reader) codecs(d *ifd, a *scan.Array) ([]metadata.Extension, error) {
+	n, err := r.number(d, compression, 1)
+	if err != nil {
+		return nil, err
+	}
+	const effort = 6 // of writing, which readers ignore
+	switch n {
+	case 1:
+		return []metadata.Extension{r.serial(a.Type)}, nil
+	case 32773:
+		return []metadata.Extension{r.serial(a.Type), imagecodecs.PackBits()}, nil
+	case 5:
+		return r.predicted(d, a, imagecodecs.LZW())
+	case 8, 32946: // Adobe's Deflate, and the number before it was registered
+		return r.predicted(d, a, numcodecs.Zlib(effort))
+	case 34925:
+		return r.predicted(d, a, numcodecs.LZMA(effort))
+	case 50000:
+		return r.predicted(d, a, codec.ZstdChecksum(0, false))
+	}
+	name, known := schemes[n]
+	if !known {
+		name = "of an unknown kind"
+	}
+	return nil, scan.Unsupportedf("compression %d, %s, for which there is no codec; %s", n, name, imagecodecs.Remedy)
+}
+
+// serial returns the codec that makes bytes of samples. They have the byte order of the
+// file.
+func (r *reader) serial(t dtype.Type) metadata.Extension {
+	switch {
+	case !t.Ordered():
+		return codec.Bytes("")
+	case r.order == binary.BigEndian:
+		return codec.Bytes(codec.Big)
+	}
+	return codec.Bytes(codec.Little)
+}
+
+// predicted returns a compressor and the codecs before it. The predictor belongs to the
+// compression: only these have one (section 14).
+func (r *reader) predicted(d *ifd, a *scan.Array, compressor metadata.Extension) ([]metadata.Extension, error) {
+	n, err := r.number(d, predictor, 1)
+	if err != nil {
+		return nil, err
+	}
+	// Differences are those of one sample along a row.
+	axis := -1
+	if a.Names[len(a.Names)-1] == "band" {
+		axis = -2
+	}
+	switch {
+	case n <= 1:
+		return []metadata.Extension{r.serial(a.Type), compressor}, nil
+	case n == 2 && isReal(a.Type):
+		return []metadata.Extension{imagecodecs.Delta(axis), r.serial(a.Type), compressor}, nil
+	case n == 2:
+		return nil, scan.Unsupportedf("predictor 2, horizontal differencing, of %s samples; %s", a.Type, imagecodecs.Remedy)
+	case n == 3 && a.Type.Kind() == dtype.KindFloat:
+		return []metadata.Extension{imagecodecs.FloatPredictor(a.Type, axis, whole(a)), codec.Bytes(codec.Little), compressor}, nil
+	case n == 3:
+		return nil, scan.Unsupportedf("predictor 3, of floating point, with %s samples", a.Type)
+	}
+	return nil, scan.Unsupportedf("predictor %d, for which there is no codec; %s", n, imagecodecs.Remedy)
+}
+
+// whole returns the shape that all chunks have, nil if the last ones may be short.
+func whole(a *scan.Array) []int64 {
+	if a.Short {
+		return nil
+	}
+	return a.Chunk
+}
+
+// isReal reports whether samples are integers or floats. libtiff subtracts the bits of
+// floats, too.
+func isReal(t dtype.Type) bool {
+	return t.Kind() == dtype.KindInt || t.Kind() == dtype.KindUint || t.Kind() == dtype.KindFloat
 }

@@ -4,8 +4,10 @@ package tiff
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -109,4 +111,230 @@ func offset(x uint64) (int64, error) {
 		return 0, scan.Corruptf("tiff: an offset or a count of %d", x)
 	}
 	return int64(x), nil
+}
+
+// tag is the number of a field.
+type tag uint16
+
+// The tags that say where and how samples are stored (section 8; part 2 for tiles).
+const (
+	newSubfileType   tag = 254
+	oldSubfileType   tag = 255
+	imageWidth       tag = 256
+	imageLength      tag = 257
+	bitsPerSample    tag = 258
+	compression      tag = 259
+	photometric      tag = 262
+	fillOrder        tag = 266
+	imageDescription tag = 270
+	stripOffsets     tag = 273
+	samplesPerPixel  tag = 277
+	rowsPerStrip     tag = 278
+	stripByteCounts  tag = 279
+	planarConfig     tag = 284
+	predictor        tag = 317
+	tileWidth        tag = 322
+	tileLength       tag = 323
+	tileOffsets      tag = 324
+	tileByteCounts   tag = 325
+	subIFDs          tag = 330
+	sampleFormat     tag = 339
+	subSampling      tag = 530
+	imageDepth       tag = 32997
+	gdalNoData       tag = 42113
+)
+
+// placing names the tags that the scanner evaluates.
+var placing = map[tag]string{
+	newSubfileType: "NewSubfileType", oldSubfileType: "SubfileType", imageWidth: "ImageWidth",
+	imageLength: "ImageLength", bitsPerSample: "BitsPerSample", compression: "Compression",
+	fillOrder: "FillOrder", stripOffsets: "StripOffsets", samplesPerPixel: "SamplesPerPixel",
+	rowsPerStrip: "RowsPerStrip", stripByteCounts: "StripByteCounts", planarConfig: "PlanarConfiguration",
+	predictor: "Predictor", tileWidth: "TileWidth", tileLength: "TileLength", tileOffsets: "TileOffsets",
+	tileByteCounts: "TileByteCounts", subIFDs: "SubIFDs", sampleFormat: "SampleFormat",
+	subSampling: "YCbCrSubSampling", imageDepth: "ImageDepth",
+}
+
+// described are the tags that become attributes, in this order: those of TIFF, of GeoTIFF
+// (OGC 19-008r4, 7.1.2) and of GDAL.
+var described = []struct {
+	tag  tag
+	name string
+	list bool // also a single value is a list
+}{
+	{269, "DocumentName", false},
+	{imageDescription, "ImageDescription", false},
+	{271, "Make", false},
+	{272, "Model", false},
+	{274, "Orientation", false},
+	{285, "PageName", false},
+	{305, "Software", false},
+	{306, "DateTime", false},
+	{315, "Artist", false},
+	{316, "HostComputer", false},
+	{33432, "Copyright", false},
+	{photometric, "PhotometricInterpretation", false},
+	{338, "ExtraSamples", true},
+	{320, "ColorMap", true},
+	{282, "XResolution", false},
+	{283, "YResolution", false},
+	{296, "ResolutionUnit", false},
+	{33550, "ModelPixelScale", true},
+	{33922, "ModelTiepoint", true},
+	{34264, "ModelTransformation", true},
+	{34735, "GeoKeyDirectory", true},
+	{34736, "GeoDoubleParams", true},
+	{34737, "GeoAsciiParams", false},
+	{42112, "GDAL_METADATA", false},
+	{gdalNoData, "GDAL_NODATA", false},
+}
+
+// String returns the name of a tag.
+func (t tag) String() string {
+	if name, ok := placing[t]; ok {
+		return name
+	}
+	for _, d := range described {
+		if d.tag == t {
+			return d.name
+		}
+	}
+	return fmt.Sprintf("tag %d", uint16(t))
+}
+
+// isList reports whether a single value of the tag is a list, too.
+func (t tag) isList() bool {
+	for _, d := range described {
+		if d.tag == t {
+			return d.list
+		}
+	}
+	return false
+}
+
+// layout says how the pixels of an image are cut.
+type layout struct {
+	height, width int64
+	rows, columns int64 // of a tile or a strip
+	samples       int64
+	planar        bool // the samples are stored apart
+	tiled         bool
+}
+
+// layout reads how an image is cut: into tiles (section 15) or strips (section 3).
+func (r *reader) layout(d *ifd) (l layout, err error) {
+	_, l.tiled = d.entries[tileWidth]
+	plane := int64(1)
+	fields := []struct {
+		tag       tag
+		otherwise int64
+		into      *int64
+	}{
+		{imageLength, 0, &l.height}, {imageWidth, 0, &l.width},
+		{samplesPerPixel, 1, &l.samples}, {planarConfig, 1, &plane},
+		{tileLength, 0, &l.rows}, {tileWidth, 0, &l.columns},
+	}
+	if !l.tiled {
+		fields = fields[:4]
+	}
+	for _, f := range fields {
+		if *f.into, err = r.number(d, f.tag, f.otherwise); err != nil {
+			return l, err
+		}
+		if *f.into <= 0 || *f.into > math.MaxUint32 {
+			return l, scan.Corruptf("%s is %d", f.tag, *f.into)
+		}
+	}
+	if plane > 2 {
+		return l, scan.Corruptf("PlanarConfiguration is %d", plane)
+	}
+	l.planar = plane == 2 && l.samples > 1
+	if l.tiled {
+		return l, nil
+	}
+	l.columns = l.width
+	l.rows, err = r.number(d, rowsPerStrip, l.height)
+	if l.rows = min(l.rows, l.height); err == nil && l.rows == 0 {
+		err = scan.Corruptf("RowsPerStrip is 0")
+	}
+	return l, err
+}
+
+// axes returns the shape of the array, that of its chunks, and the names of the axes.
+// short reports whether the last strip has only the rows that are left.
+func (l layout) axes() (shape, chunk []int64, names []string, short bool) {
+	shape, chunk, names = []int64{l.height, l.width}, []int64{l.rows, l.columns}, []string{"y", "x"}
+	switch {
+	case l.planar:
+		shape, chunk = append([]int64{l.samples}, shape...), append([]int64{1}, chunk...)
+		names = []string{"band", "y", "x"}
+	case l.samples > 1:
+		shape, chunk, names = append(shape, l.samples), append(chunk, l.samples), append(names, "band")
+	}
+	return shape, chunk, names, !l.tiled
+}
+
+// chunks returns where tiles or strips are. bytes are those of a decoded one.
+func (r *reader) chunks(d *ifd, l layout, a *scan.Array, bytes int64) ([]scan.Chunk, error) {
+	n, ok := checked.Product(a.Count()...)
+	if !ok {
+		return nil, scan.Corruptf("an array of the shape %d in chunks of %d", a.Shape, a.Chunk)
+	}
+	at, size := stripOffsets, stripByteCounts
+	if l.tiled {
+		at, size = tileOffsets, tileByteCounts
+		// Some writers use the tags of strips for tiles, too.
+		if _, ok := d.entries[at]; !ok {
+			at, size = stripOffsets, stripByteCounts
+		}
+	}
+	offsets, err := r.numbers(d, at)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := r.numbers(d, size)
+	if err != nil {
+		return nil, err
+	}
+	// Old writers leave the length out if there is one strip that is not compressed.
+	if counts == nil && n == 1 && len(a.Codecs) == 1 {
+		counts = []uint64{uint64(bytes)}
+	}
+	if int64(len(offsets)) < n || int64(len(counts)) < n {
+		return nil, scan.Corruptf("%d %s and %d %s for %d chunks", len(offsets), at, len(counts), size, n)
+	}
+	list, err := r.places(offsets[:n], counts[:n])
+	if len(a.Codecs) == 1 {
+		l.trim(list, bytes)
+	}
+	return list, err
+}
+
+// trim leaves out what some writers store behind the samples of chunks that are not
+// compressed, of which a whole one has some bytes.
+func (l layout) trim(list []scan.Chunk, bytes int64) {
+	down := checked.CeilDiv(l.height, l.rows)
+	for i := range list {
+		rows := l.rows
+		if strip := list[i].Number % down; !l.tiled && strip == down-1 {
+			rows = l.height - strip*l.rows
+		}
+		list[i].Length = min(list[i].Length, bytes/l.rows*rows)
+	}
+}
+
+// places returns chunks by their places. One without bytes is missing.
+func (r *reader) places(offsets, counts []uint64) (list []scan.Chunk, err error) {
+	end := uint64(r.file.Size())
+	for i, off := range offsets {
+		n := counts[i]
+		switch {
+		case n == 0:
+		case off == 0 || off > end || n > end-off:
+			return nil, scan.Corruptf("chunk %d has %d bytes at %d, in a file of %d", i, n, off, end)
+		default:
+			list = append(list, scan.Chunk{Number: int64(i), Offset: int64(off), Length: int64(n)})
+		}
+	}
+	return list, nil
 }
