@@ -82,7 +82,7 @@ func url(n tree.Node) (string, error) {
 }
 
 // errThere is the error if the place is not free.
-var errThere = fmt.Errorf("the destination has something already (rechunk.Follow keeps an array that it has made in step, zarr.Delete removes it, or choose another name): %w", fs.ErrExist)
+var errThere = fmt.Errorf("the destination has something already (zarr.Delete removes it, or choose another name; rechunk.Follow keeps an array that it has made in step): %w", fs.ErrExist)
 
 // errMade is the error if another program has made a node at the place.
 var errMade = fmt.Errorf("another program has made a node here meanwhile: %w", fs.ErrExist)

@@ -194,7 +194,7 @@ func TestSingleValues(t *testing.T) {
 		{"stitch ra rb --axis 7", only1},
 		{"stitch ra rb --axis -7", "there is no axis -7"},
 		{"stitch ra rb --sort time", "time has rank 0"},
-		{"stitch g h", "no array of g has the axis 0"},
+		{"stitch g h", "no array directly below the group has the axis 0"},
 		{"stitch ga gb", ""},
 		{"stitch ga gb --axis x", ""},
 		{"stitch ga gb --axis 7", only1},

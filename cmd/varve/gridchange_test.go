@@ -53,7 +53,7 @@ func TestRechunkInto(t *testing.T) {
 		if out := must(t, "", "check", to, "--json"); !strings.Contains(out, `"found": []`) {
 			t.Errorf("%s: %s", to, out)
 		}
-		if _, errs, status := execute(t, "", args...); status != 1 || !strings.Contains(errs, "here already") && !strings.Contains(errs, "written once") {
+		if _, errs, status := execute(t, "", args...); status != 1 || !strings.Contains(errs, "something already") && !strings.Contains(errs, "written once") {
 			t.Errorf("a second time: status %d, %s", status, errs)
 		}
 	}

@@ -84,7 +84,7 @@ func libraryModules(t *testing.T, clone string) (names []string) {
 			}
 			name, _, _ := strings.Cut(strings.TrimPrefix(string(data), "module "), "\n")
 			switch strings.TrimPrefix(name, "varve.dev/zarr/") {
-			case "bench", "tools", "interop", "examples", "cmd/varve", "beam": // programs and tests
+			case "bench", "tools", "interop", "examples", "cmd/varve", "job/beam": // programs and tests
 			default:
 				names = append(names, name)
 			}

@@ -107,7 +107,7 @@ func TestMistakes(t *testing.T) {
 		// Names that are nearly right.
 		{"inof a", 2, "did you mean info?"},
 		{"inof a --stats", 2, "did you mean info?"},
-		{"rechunk a --axis 0", 2, `there is no command "rechunk"`},
+		{"regrid a --axis 0", 2, `there is no command "regrid"`},
 		{"hlep", 2, "did you mean help?"},
 		{"help slect", 2, "did you mean select?"},
 		{"info a --statss", 2, "did you mean --stats?"},

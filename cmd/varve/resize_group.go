@@ -217,6 +217,9 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 func noDimension(name string, known []string) error {
 	slices.Sort(known)
 	known = slices.DeleteFunc(slices.Compact(known), func(n string) bool { return n == "" })
+	if _, err := strconv.Atoi(name); err == nil { // an axis is a number or a name
+		return failure.NotFound("no array directly below the group has the axis %s", name)
+	}
 	if len(known) == 0 {
 		return failure.NotFound("no array directly below the group has the dimension %q; their dimensions have no names", name)
 	}

@@ -346,5 +346,5 @@ func TestPublishedTarget(t *testing.T) {
 	// Another array at the place is in the way.
 	must(t, "", "rechunk", node, filepath.Join(dir, "c.zarr"), "--chunks", "12,12", "--plan", plan)
 	must(t, "", "create", filepath.Join(dir, "c.zarr"), "--shape", "5", "--dtype", "int8")
-	refuses(t, "here already", "run", plan, "--take", "5")
+	refuses(t, "something already", "run", plan, "--take", "5")
 }

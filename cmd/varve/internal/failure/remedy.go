@@ -125,7 +125,7 @@ var reworded = strings.NewReplacer(
 
 // advised matches the sentinel of what exists already behind a remedy. The remedy says
 // what exists, and should come last.
-var advised = regexp.MustCompile(`(\b(?:replaces it|removes (?:it|them)|another (?:place|name)|that elsewhere)\)?): file already exists`)
+var advised = regexp.MustCompile(`(\b(?:replaces it|removes (?:it|them)|another (?:place|name)|that elsewhere|made in step)\)?): file already exists`)
 
 // WithoutPackages returns a message without the names of Go's packages.
 func WithoutPackages(text string) string {
