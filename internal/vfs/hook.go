@@ -21,8 +21,9 @@ func Hook(f FS, before func(Op) error) FS { return hooked{f, before} }
 // ErrStopped is the error of every operation after the power cut of [StopAt].
 var ErrStopped = errors.New("vfs: the machine has stopped")
 
-// StopAt returns a function for [Hook] that fails operation n, counted from 0, and all
-// later ones with [ErrStopped]. stopped reports whether operation n was reached.
+// StopAt returns a function for [Hook] that fails operation n, counted from 0, and
+// all later ones with [ErrStopped]. stopped reports whether operation n was
+// reached.
 func StopAt(n int64) (before func(Op) error, stopped func() bool) {
 	var seen atomic.Int64
 	before = func(Op) error {
@@ -66,18 +67,22 @@ func (h hooked) file(kind, name string, open func(string) (File, error)) (File, 
 	return hookedFile{f, name, h.before}, nil
 }
 
-func (h hooked) Stat(name string) (Stat, error) {
-	if err := h.before(Op{"stat", name}); err != nil {
-		return Stat{}, err
+// run calls do, unless before fails.
+func (h hooked) run(kind, name string, do func() error) error {
+	if err := h.before(Op{kind, name}); err != nil {
+		return err
 	}
-	return h.fs.Stat(name)
+	return do()
 }
 
-func (h hooked) Readlink(name string) (string, error) {
-	if err := h.before(Op{"readlink", name}); err != nil {
-		return "", err
-	}
-	return h.fs.Readlink(name)
+func (h hooked) Stat(name string) (s Stat, err error) {
+	err = h.run("stat", name, func() error { s, err = h.fs.Stat(name); return err })
+	return s, err
+}
+
+func (h hooked) Readlink(name string) (target string, err error) {
+	err = h.run("readlink", name, func() error { target, err = h.fs.Readlink(name); return err })
+	return target, err
 }
 
 func (h hooked) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
@@ -88,45 +93,28 @@ func (h hooked) ReadDir(name string) iter.Seq2[fs.DirEntry, error] {
 }
 
 func (h hooked) Mkdir(name string) error {
-	if err := h.before(Op{"mkdir", name}); err != nil {
-		return err
-	}
-	return h.fs.Mkdir(name)
+	return h.run("mkdir", name, func() error { return h.fs.Mkdir(name) })
 }
 
 func (h hooked) Touch(name string, mtime int64) error {
-	if err := h.before(Op{"touch", name}); err != nil {
-		return err
-	}
-	return h.fs.Touch(name, mtime)
+	return h.run("touch", name, func() error { return h.fs.Touch(name, mtime) })
 }
 
 func (h hooked) Rename(from, to string) error {
-	if err := h.before(Op{"rename", to}); err != nil {
-		return err
-	}
-	return h.fs.Rename(from, to)
+	return h.run("rename", to, func() error { return h.fs.Rename(from, to) })
 }
 
-func (h hooked) Link(from, to string) (Stat, error) {
-	if err := h.before(Op{"link", to}); err != nil {
-		return Stat{}, err
-	}
-	return h.fs.Link(from, to)
+func (h hooked) Link(from, to string) (s Stat, err error) {
+	err = h.run("link", to, func() error { s, err = h.fs.Link(from, to); return err })
+	return s, err
 }
 
 func (h hooked) Remove(name string) error {
-	if err := h.before(Op{"remove", name}); err != nil {
-		return err
-	}
-	return h.fs.Remove(name)
+	return h.run("remove", name, func() error { return h.fs.Remove(name) })
 }
 
 func (h hooked) RemoveDir(name string) error {
-	if err := h.before(Op{"removedir", name}); err != nil {
-		return err
-	}
-	return h.fs.RemoveDir(name)
+	return h.run("removedir", name, func() error { return h.fs.RemoveDir(name) })
 }
 
 func (h hooked) TryLock(name string) (File, error) { return h.file("lock", name, h.fs.TryLock) }

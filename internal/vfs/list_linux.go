@@ -66,7 +66,7 @@ func (r *Root) readDir(f *os.File, name string) (entries []fs.DirEntry, err erro
 	}
 	buf := listBuffers.Get().(*[listBytes]byte)
 	defer listBuffers.Put(buf)
-	err = osFile{f}.on("readdirent", func(fd int) error {
+	err = osFile{f}.control("readdirent", func(fd int) error {
 		n, err := retried(func() (int, error) { return unix.ReadDirent(fd, buf[:]) })
 		// No bytes mean the end of the directory.
 		if err == nil && n == 0 {

@@ -11,7 +11,7 @@ import (
 
 // openLock opens the file to lock, and makes it if it is missing.
 func (r *Root) openLock(name string) (f *os.File, made bool, err error) {
-	err = r.in(func(root *os.Root) error {
+	err = r.usePlain(func(root *os.Root) error {
 		f, err = root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 		return err
 	})

@@ -57,8 +57,8 @@ func (r *Root) plain() (*os.Root, error) {
 	return root, nil
 }
 
-// in calls do with the directory as an [os.Root].
-func (r *Root) in(do func(*os.Root) error) error {
+// usePlain calls do with the directory as an [os.Root].
+func (r *Root) usePlain(do func(*os.Root) error) error {
 	root, err := r.plain()
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func (r *Root) mkdirPlain(name string) error {
 	if err := r.direct(path.Dir(name)); err != nil {
 		return err
 	}
-	return r.in(func(root *os.Root) error { return root.Mkdir(name, 0o777) })
+	return r.usePlain(func(root *os.Root) error { return root.Mkdir(name, 0o777) })
 }
 
 // Touch implements [FS].
@@ -229,7 +229,7 @@ func (r *Root) Touch(name string, mtime int64) error {
 	if ok, err := r.fast.touch(name, mtime); ok {
 		return err
 	}
-	return r.in(func(root *os.Root) error { return root.Chtimes(name, time.Time{}, time.Unix(0, mtime)) })
+	return r.usePlain(func(root *os.Root) error { return root.Chtimes(name, time.Time{}, time.Unix(0, mtime)) })
 }
 
 // Rename implements [FS].
@@ -246,7 +246,7 @@ func (r *Root) renamePlain(from, to string) error {
 	if err := cmp.Or(r.direct(path.Dir(from)), r.direct(path.Dir(to))); err != nil {
 		return err
 	}
-	return r.in(func(root *os.Root) error { return root.Rename(from, to) })
+	return r.usePlain(func(root *os.Root) error { return root.Rename(from, to) })
 }
 
 // Link implements [FS].
@@ -262,7 +262,7 @@ func (r *Root) linkPlain(from, to string) (s Stat, err error) {
 	if err := r.direct(path.Dir(to)); err != nil {
 		return Stat{}, err
 	}
-	err = r.in(func(root *os.Root) error {
+	err = r.usePlain(func(root *os.Root) error {
 		if err := root.Link(from, to); err != nil {
 			return err
 		}
@@ -287,7 +287,7 @@ func (r *Root) Readlink(name string) (target string, err error) {
 	if target, ok, err := r.fast.readlink(name); ok {
 		return target, err
 	}
-	err = r.in(func(root *os.Root) error {
+	err = r.usePlain(func(root *os.Root) error {
 		target, err = root.Readlink(name)
 		return err
 	})
@@ -323,19 +323,19 @@ func (r *Root) tryLock(name string, lock func(*os.File) error) (File, error) {
 func (r *Root) isAt(f *os.File, name string) (bool, error) {
 	if runtime.GOOS != "windows" {
 		held, err := osFile{f}.Stat()
-		now, lost := r.Stat(name)
+		current, lost := r.Stat(name)
 		if !Missing(lost) {
 			err = cmp.Or(err, lost) // not ErrLocked: the lock may be free
 		}
-		return lost == nil && held.SameFile(now), err
+		return lost == nil && held.SameFile(current), err
 	}
 	held, err := f.Stat() // only package os can compare files on Windows
 	root, rootErr := r.plain()
 	if err = errors.Join(err, rootErr); err != nil {
 		return false, err
 	}
-	now, missing := root.Stat(name)
-	return missing == nil && os.SameFile(held, now), nil
+	current, missing := root.Stat(name)
+	return missing == nil && os.SameFile(held, current), nil
 }
 
 // Close implements [FS].
@@ -360,4 +360,21 @@ func (f osFile) Share(src File) error { return share(f.File, src) }
 func (f osFile) CopyFrom(src File, off, n int64) error {
 	done := copyRange(f.File, src, off, n)
 	return copyPlain(f, src, off+done, n-done)
+}
+
+// copyBuffer is the size of the buffer of a plain copy, in bytes.
+const copyBuffer = 256 << 10
+
+// copyPlain writes n bytes of src, starting at offset off, to dst through a buffer.
+func copyPlain(dst io.Writer, src io.ReaderAt, off, n int64) error {
+	if n <= 0 {
+		return nil
+	}
+	// Hide the type of the writer, so that io.CopyBuffer does not call its ReadFrom.
+	w, buf := struct{ io.Writer }{dst}, make([]byte, min(n, copyBuffer))
+	m, err := io.CopyBuffer(w, io.NewSectionReader(src, off, n), buf)
+	if err == nil && m < n {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
 }

@@ -3,10 +3,12 @@
 package vfs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -461,5 +463,309 @@ func TestOpenForReadingOnly(t *testing.T) {
 		if err := f.Sync(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestRemoveFollowsNoLink removes links, and names that lead through links. A link itself
+// is removed; names behind links are refused.
+func TestRemoveFollowsNoLink(t *testing.T) {
+	r, top := openTree(t)
+	for name, target := range map[string]string{"to-dir": "dir", "to-file": "file", "dir/up": "..", "broken": "none"} {
+		link(t, top, name, target)
+	}
+	if err := r.Mkdir("dir/empty"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"to-dir/file", "dir/up/file", "to-dir/empty", "dir/up/dir/file"} {
+		if err := r.Remove(name); !errors.Is(err, ErrLinked) {
+			t.Errorf("Remove %q: error is %v, want %v", name, err, ErrLinked)
+		}
+		if err := r.RemoveDir(name); !errors.Is(err, ErrLinked) {
+			t.Errorf("RemoveDir %q: error is %v, want %v", name, err, ErrLinked)
+		}
+	}
+	for _, name := range []string{"file/x", "none/x"} {
+		if err := r.Remove(name); !Missing(err) || errors.Is(err, ErrLinked) {
+			t.Errorf("Remove %q: error is %v", name, err)
+		}
+	}
+	for _, name := range []string{"to-dir", "to-file", "dir/up", "broken"} {
+		if err := r.RemoveDir(name); err == nil {
+			t.Errorf("RemoveDir %q: no error for a link", name)
+		}
+		if err := r.Remove(name); err != nil {
+			t.Errorf("Remove %q: %v", name, err)
+		}
+		if _, err := os.Lstat(filepath.Join(top, name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the link %q is still there: %v", name, err)
+		}
+	}
+	for _, name := range []string{"file", "dir/file", "dir/empty"} {
+		if _, err := r.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestReadlink(t *testing.T) {
+	r, top := openTree(t)
+	link(t, top, "dir/up", "../file")
+	if target, err := r.Readlink("dir/up"); target != "../file" || err != nil {
+		t.Errorf("it leads to %q, %v", target, err)
+	}
+	for _, name := range []string{"dir", "file", "none"} {
+		if _, err := r.Readlink(name); err == nil {
+			t.Errorf("%q counts as a link", name)
+		}
+	}
+}
+
+// TestLink gives files second names in every kind of tree.
+func TestLink(t *testing.T) {
+	root, _ := openTree(t)
+	disk := NewDisk()
+	if err := disk.Mkdir("dir"); err != nil {
+		t.Fatal(err)
+	}
+	disk.write(t, "file", "text", true)
+	disk.write(t, "dir/file", "text", true)
+	free := func(Op) error { return nil }
+	for name, f := range map[string]FS{"root": root, "disk": disk, "hooked": Hook(disk, free)} {
+		s, err := f.Link("file", "dir/link")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		was, err1 := f.Stat("file")
+		is, err2 := f.Stat("dir/link")
+		if err := errors.Join(err1, err2); err != nil || !s.SameFile(was) || !s.SameData(was) || s != is {
+			t.Errorf("%s: the link is %+v, Link says %+v, the file is %+v; error %v", name, is, s, was, err)
+		}
+		// As POSIX requires, a rename between names of one file does nothing.
+		if err := f.Rename("dir/link", "file"); err != nil {
+			t.Errorf("%s: Rename: %v", name, err)
+		}
+		if _, err := f.Stat("dir/link"); err != nil {
+			t.Errorf("%s: after a rename that does nothing: %v", name, err)
+		}
+		for _, c := range []struct {
+			from, to string
+			want     error
+		}{
+			{"file", "dir/file", fs.ErrExist}, {"none", "dir/new", fs.ErrNotExist}, {"file", "none/new", fs.ErrNotExist}, {"dir", "new", nil},
+		} {
+			if _, err := f.Link(c.from, c.to); err == nil || c.want != nil && !errors.Is(err, c.want) {
+				t.Errorf("%s: Link of %s to %s: error is %v, want %v", name, c.from, c.to, err, c.want)
+			}
+		}
+		if err := errors.Join(f.Remove("dir/link")); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if now, err := f.Stat("file"); err != nil || !now.SameData(was) {
+			t.Errorf("%s: without the link, the file is %+v, error %v", name, now, err)
+		}
+	}
+}
+
+// TestShare shares bytes of files where a file system can, and finds out where it cannot.
+func TestShare(t *testing.T) {
+	root, top := openTree(t)
+	if err := os.WriteFile(filepath.Join(top, "src"), []byte("text"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	plain, sharing := NewDisk(), NewDisk()
+	sharing.Shares = true
+	plain.write(t, "src", "text", true)
+	sharing.write(t, "src", "text", true)
+	free := func(Op) error { return nil }
+	for name, c := range map[string]struct {
+		fs   FS
+		open func(string) (File, error)
+		can  bool
+	}{
+		"disk": {plain, plain.Open, false}, "sharing disk": {sharing, sharing.Open, true}, "of another disk": {sharing, plain.Open, false},
+		"hooked": {Hook(sharing, free), Hook(sharing, free).Open, true}, "of another tree": {root, plain.Open, false},
+		"root": {root, root.Open, false}, "root, as package os": {root, root.openPlain, false},
+	} {
+		src, err := c.open("src")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst, err := c.fs.Create("dst")
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = dst.Share(src)
+		st, statErr := dst.Stat()
+		// The temporary directory may be on a file system that shares.
+		if unknown := c.fs == FS(root) && name != "of another tree"; !unknown && (err == nil) != c.can {
+			t.Errorf("%s: error is %v, want one: %t", name, err, !c.can)
+		}
+		if want := map[bool]int64{true: 4, false: 0}[err == nil]; st.Size != want || statErr != nil {
+			t.Errorf("%s: the file has %d bytes, want %d; error %v", name, st.Size, want, statErr)
+		}
+		if c.fs == FS(root) && src.Share(dst) == nil { // a disk in memory allows more
+			t.Errorf("%s: a file that was opened to read takes bytes", name)
+		}
+		if err := errors.Join(dst.Close(), src.Close(), c.fs.Remove("dst")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// copied writes a new file of f, calls copying between two writes, and returns the
+// content of the file and the error of the copy.
+func copied(t *testing.T, f FS, name string, copying func(dst File) error) ([]byte, error) {
+	t.Helper()
+	dst, err := f.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err1 := dst.Write([]byte("before "))
+	failed := copying(dst)
+	_, err2 := dst.Write([]byte(" after"))
+	st, err3 := dst.Stat()
+	if err := errors.Join(err1, err2, err3, dst.Close()); err != nil {
+		t.Fatal(err)
+	}
+	src, err := f.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	data := make([]byte, st.Size)
+	if _, err := src.ReadAt(data, 0); err != nil {
+		t.Fatal(err)
+	}
+	return data, failed
+}
+
+// TestCopyFrom copies parts of files in every way. The results equal those of the plain
+// copy.
+func TestCopyFrom(t *testing.T) {
+	value := make([]byte, copyBuffer+copyBuffer/2)
+	for i := range value {
+		value[i] = byte(i * 7 >> 3)
+	}
+	size := int64(len(value))
+	root, top := openTree(t)
+	if err := os.WriteFile(filepath.Join(top, "src"), value, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	disk := NewDisk()
+	disk.write(t, "src", string(value), true)
+	free := func(Op) error { return nil }
+	ways := map[string]struct {
+		fs   FS
+		open func(string) (File, error)
+		copy func(dst, src File, off, n int64) error
+	}{
+		"root, fast":          {root, root.Open, File.CopyFrom},
+		"root, as package os": {root, root.openPlain, File.CopyFrom},
+		"root, plain": {root, root.Open, func(dst, src File, off, n int64) error {
+			return copyPlain(dst, src, off, n)
+		}},
+		"from another tree": {root, disk.Open, File.CopyFrom},
+		"disk":              {disk, disk.Open, File.CopyFrom},
+		"to a disk":         {disk, root.Open, File.CopyFrom},
+		"hooked":            {Hook(root, free), Hook(root, free).Open, File.CopyFrom},
+	}
+	for name, way := range ways {
+		src, err := way.open("src")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			off, n int64
+			ends   bool // the source is too short
+		}{
+			{0, 0, false}, {0, 1, false}, {5, 10, false}, {0, size, false}, {size - 1, 1, false}, {size, 0, false},
+			{copyBuffer - 1, copyBuffer / 2, false}, {0, size + 1, true}, {size, 1, true}, {size + 5, 1, true},
+			{1, math.MaxInt64 - 1, true}, {math.MaxInt64, 1, true},
+		} {
+			got, err := copied(t, way.fs, "copy", func(dst File) error { return way.copy(dst, src, c.off, c.n) })
+			part := value[min(c.off, size):]
+			if !c.ends {
+				part = part[:c.n]
+			}
+			want := "before " + string(part) + " after"
+			if string(got) != want || c.ends != errors.Is(err, io.ErrUnexpectedEOF) || !c.ends && err != nil {
+				t.Errorf("%s: %d bytes from %d on: %d bytes and error %v, want %d", name, c.n, c.off, len(got), err, len(want))
+			}
+			if err := way.fs.Remove("copy"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := src.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestCopyFails checks failed copies: a part of the bytes is written, and none to a file
+// that is open only for reading.
+func TestCopyFails(t *testing.T) {
+	disk, fault := NewDisk(), errors.New("fault")
+	disk.write(t, "src", "0123456789", true)
+	hooked := Hook(disk, func(op Op) error {
+		if op.Kind == "copy" {
+			return fault
+		}
+		return nil
+	})
+	src, err := hooked.Open("src")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := copied(t, hooked, "copy", func(dst File) error { return dst.CopyFrom(src, 0, 10) })
+	if !errors.Is(err, fault) || !bytes.Equal(got, []byte("before 01234 after")) {
+		t.Errorf("%q and error %v, want half of it and %v", got, err, fault)
+	}
+	root, _ := openTree(t)
+	for _, open := range []func(string) (File, error){root.Open, root.openPlain} {
+		f, err := open("file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.CopyFrom(f, 0, 1); err == nil {
+			t.Error("a file that was opened to read takes a copy")
+		}
+		f.Close()
+	}
+}
+
+// BenchmarkCopy copies 64 MiB from file to file, by the kernel and through a buffer.
+func BenchmarkCopy(b *testing.B) {
+	const size = 64 << 20
+	dir := b.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "src"), make([]byte, size), 0o666); err != nil {
+		b.Fatal(err)
+	}
+	root, err := OpenRoot(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer root.Close()
+	src, err := root.Open("src")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer src.Close()
+	for name, copying := range map[string]func(dst, src File, off, n int64) error{
+		"CopyFrom": File.CopyFrom,
+		"plain":    func(dst, src File, off, n int64) error { return copyPlain(dst, src, off, n) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(size)
+			for b.Loop() {
+				dst, err := root.Create("dst")
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := errors.Join(copying(dst, src, 0, size), dst.Close(), root.Remove("dst")); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

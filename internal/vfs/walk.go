@@ -23,8 +23,8 @@ type Item struct {
 	to    Stat // of the target, if entry is a symbolic link
 }
 
-// Stat describes the item as [Tree.Stat] does. Until the walk goes on, it is cheaper than
-// that, because the directory of the item is open.
+// Stat describes the item as [Tree.Stat] does. During the walk's call of yield it is
+// cheaper, because the directory of the item is open.
 func (i Item) Stat() (Stat, error) {
 	if i.to != (Stat{}) {
 		return i.to, nil
@@ -79,7 +79,7 @@ type walker struct {
 }
 
 // walk yields the entries of dir, which lies below the symbolic link named link, if any.
-// It reports whether to go on.
+// It reports whether the walk continues.
 func (w walker) walk(dir, link string) bool {
 	for e, err := range w.tree.ReadDir(dir) {
 		if err == nil {
@@ -93,14 +93,14 @@ func (w walker) walk(dir, link string) bool {
 			return false
 		}
 		name := path.Join(dir, e.Name())
-		goOn := true
+		more := true
 		switch w.fate(name, e.IsDir()) {
 		case Take:
-			goOn = w.visit(name, e, link)
+			more = w.visit(name, e, link)
 		case Refuse:
-			goOn = w.yield(Item{Name: name, Odd: Reserved}, nil)
+			more = w.yield(Item{Name: name, Odd: Reserved}, nil)
 		}
-		if !goOn {
+		if !more {
 			return false
 		}
 	}
@@ -133,8 +133,13 @@ func (w walker) visit(name string, e fs.DirEntry, link string) bool {
 		return w.yield(Item{Name: name, Dir: true, tree: w.tree, entry: e, to: to}, nil)
 	case !isLink:
 		return w.walk(name, link)
+	// Links below links make more names than can be listed.
+	case link != "":
+		err := fmt.Errorf("vfs: %s is a symbolic link below the symbolic link %s: list it on its own", name, link)
+		w.yield(Item{}, err)
+		return false
 	}
-	return w.follow(name, link)
+	return w.walk(name, name)
 }
 
 // Why a walk does not follow a symbolic link.
@@ -147,7 +152,7 @@ const (
 )
 
 // lost yields a symbolic link that cannot be followed as odd. err is the error of its
-// target. A link that is gone by now is skipped.
+// target. A link that a rival has removed is skipped.
 func (w walker) lost(name string, err error) bool {
 	var target string
 	if t, ok := w.tree.(linkReader); ok {
@@ -169,16 +174,6 @@ func (w walker) lost(name string, err error) bool {
 // linkReader is a tree that reads the texts of symbolic links.
 type linkReader interface {
 	Readlink(name string) (string, error)
-}
-
-// follow walks the directory that is the target of the symbolic link name.
-func (w walker) follow(name, link string) bool {
-	if link != "" {
-		err := fmt.Errorf("vfs: %s is a symbolic link below the symbolic link %s: list it on its own", name, link)
-		w.yield(Item{}, err)
-		return false
-	}
-	return w.walk(name, name)
 }
 
 // holds reports whether the target of a symbolic link is a directory above the link.

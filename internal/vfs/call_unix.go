@@ -4,7 +4,9 @@
 
 package vfs
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+)
 
 // mostInterrupts limits how often an interrupted call is repeated. Signals of the Go
 // runtime come at most every 10 ms, so only a call that never completes is interrupted
@@ -20,3 +22,6 @@ func retried(call func() (int, error)) (n int, err error) {
 	}
 	return n, err
 }
+
+// nonblock keeps an open from waiting for the other end of a named pipe.
+const nonblock = unix.O_NONBLOCK

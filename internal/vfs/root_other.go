@@ -7,6 +7,7 @@ package vfs
 import (
 	"io/fs"
 	"path"
+	"runtime"
 )
 
 // direct fails with [ErrLinked] if dir, or a directory above it, is a symbolic link. This
@@ -51,3 +52,10 @@ func (r *Root) remove(name string, onlyDir bool) error {
 	}
 	return root.Remove(name)
 }
+
+// Boot identifies the running kernel. It is unknown on this platform.
+func Boot() string { return "" }
+
+// Local implements [FS]. On Windows, servers keep the locks, so they hold for all
+// machines.
+func (r *Root) Local() bool { return runtime.GOOS == "windows" }

@@ -5,8 +5,10 @@
 package vfs
 
 import (
+	"errors"
 	"io/fs"
 	"os"
+	"runtime"
 	"syscall"
 )
 
@@ -49,3 +51,34 @@ const readDirBatch = 512
 
 // readDir reads the next entries of the open directory name.
 func (r *Root) readDir(f *os.File, _ string) ([]fs.DirEntry, error) { return f.ReadDir(readDirBatch) }
+
+// Stat implements [File].
+func (f osFile) Stat() (Stat, error) {
+	fi, err := f.File.Stat()
+	if err != nil {
+		return Stat{}, err
+	}
+	return StatOf(fi), nil
+}
+
+// Sync implements [File]. Windows has no sync of directories.
+func (f osFile) Sync() error {
+	if runtime.GOOS == "windows" {
+		if fi, err := f.File.Stat(); err == nil && fi.IsDir() {
+			return nil
+		}
+	}
+	return f.File.Sync()
+}
+
+// copyRange copies nothing on this platform. The caller copies all bytes.
+func copyRange(*os.File, File, int64, int64) (done int64) { return 0 }
+
+// share is not available on this platform.
+func share(*os.File, File) error { return errors.ErrUnsupported }
+
+// isFile reports whether a path of this machine is a regular file, or a link to one.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
