@@ -1,5 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package draw shows chunk grids to people: as a drawing for a terminal ([Grid]), as a
+// picture in SVG ([SVG]), and as one line of text per axis ([Sizes]).
+//
+//	g, err := grid.New([]int64{60, 100}, grid.Edges(10, 20, 30), grid.Every(25))
+//	fmt.Print(draw.Grid(g, nil))
+//
+// A drawing has heavy lines around the array and light lines between chunks. Columns are
+// the cells of the last axis and rows those of the axis before it, with their lengths in
+// the margins. The part of the cells that lies beyond the array is dotted.
+//
+// Cells are true to scale along each axis. Dashed lines mark cells that are larger,
+// because they would be invisible or their length would not fit. Axes with many cells are
+// drawn as runs of equal lengths and, if that is still too much, as only their first and
+// last cells. A grid of 10^18 chunks is therefore drawn as fast as one of ten.
+//
+// A picture follows the same rules. Several grids side by side share a scale ([SVGRow]).
 package draw
 
 import (
@@ -222,9 +238,9 @@ func (d *drawing) legend(p *picture) string {
 		parts = append(parts, string(d.beyond)+" beyond the array")
 	}
 	switch {
-	case anyStretched(p.columns):
+	case hasStretched(p.columns):
 		parts = append(parts, string(d.stretchedColumn)+" larger than to scale")
-	case anyStretched(p.rows):
+	case hasStretched(p.rows):
 		parts = append(parts, string(d.stretchedRow)+" larger than to scale")
 	}
 	return strings.Join(parts, "   ")
@@ -272,3 +288,53 @@ func (d *drawing) presence(rows, columns grid.Interval) presence {
 	}
 	return someStored
 }
+
+// text is the set of characters for a drawing.
+type text struct {
+	// junctions has the characters where up to four lines meet. The index has one digit
+	// to the base 3 for each of the lines up, right, down and left, in that order: 0 for
+	// none, 1 for a light line and 2 for a heavy one.
+	junctions  []rune
+	empty      rune // not stored, or unknown because Stored is nil
+	some       rune // some chunks are stored
+	stored     rune
+	unknown    rune // chunks that were not looked up
+	beyond     rune // beyond the array
+	columnMark rune // several cells side by side
+	rowMark    rune // several cells below each other
+	crossMark  rune
+	times      string
+
+	// Lines beside cells that are larger than to scale.
+	stretchedColumn, stretchedRow rune
+
+	more  string
+	down  string // direction of an axis
+	right string
+}
+
+var unicodeText = text{
+	junctions: []rune(" ╴╸╷┐┑╻┒┓╶─╾┌┬┭┎┰┱╺╼━┍┮┯┏┲┳" +
+		"╵┘┙│┤┥╽┧┪└┴┵├┼┽┟╁╅┕┶┷┝┾┿┢╆╈" +
+		"╹┚┛╿┦┩┃┨┫┖┸┹┞╀╃┠╂╉┗┺┻┡╄╇┣╊╋"),
+	empty: ' ', some: '░', stored: '▒', unknown: '╱', beyond: '·', columnMark: '⋯', rowMark: '⋮', crossMark: '⋱',
+	stretchedColumn: '┅', stretchedRow: '┇', times: "×", more: "…", down: "↓", right: "→",
+}
+
+var asciiText = text{
+	junctions: []rune(" -=|++|++--=++++++===++++++" +
+		"|++|++|++++++++++++++++++++" +
+		"|++|++|++++++++++++++++++++"),
+	empty: ' ', some: '+', stored: '#', unknown: '?', beyond: '.', columnMark: '~', rowMark: ':', crossMark: '~',
+	stretchedColumn: '*', stretchedRow: '*', times: "x", more: "...", down: "v", right: ">",
+}
+
+// presence says how many of the chunks of a block are stored.
+type presence int
+
+const (
+	noneStored presence = iota // none, or unknown because Stored is nil
+	someStored
+	allStored
+	notLookedUp
+)

@@ -171,3 +171,132 @@ func scaled(plates []*plate, of func(*plate) *ruler) {
 		}
 	}
 }
+
+func (p *plate) width() int {
+	n := p.left() + p.columns.length + p.right()
+	// The title has a larger font, so pad it with spaces.
+	for _, line := range append([]string{p.title + strings.Repeat(" ", len(p.title)/8)}, p.captionLines()...) {
+		n = max(n, textWidth(line))
+	}
+	if p.column >= 0 {
+		n = max(n, p.left()+textWidth(p.heading(p.column)))
+	}
+	for _, line := range p.legendLines() {
+		w := 0
+		for _, s := range line {
+			w += s.width()
+		}
+		n = max(n, w)
+	}
+	return n
+}
+
+// below returns the number of pixels from the lower edge of the cells to the end.
+func (p *plate) below() int {
+	return 4 + (len(p.captionLines())+len(p.legendLines()))*lineHeight
+}
+
+// top returns the number of pixels above the cells.
+func (p *plate) top() int {
+	n := 2
+	if p.title != "" {
+		n += lineHeight + 6
+	}
+	if p.column >= 0 && !p.isEmpty() {
+		n += 2 * lineHeight
+		if p.columns.nameWidth() > 0 {
+			n += lineHeight
+		}
+	}
+	return n
+}
+
+// bodyHeight returns the height of the cells in pixels, or of the name of the rows if
+// that is longer.
+func (p *plate) bodyHeight() int {
+	if p.isEmpty() {
+		return 0
+	}
+	if p.row < 0 {
+		return p.rows.length
+	}
+	return max(p.rows.length, textWidth(p.heading(p.row)))
+}
+
+// sample is an entry of the legend: a fill, or a mark beside the cells.
+type sample struct {
+	fill, text string
+	lined      bool // the fill has its own outline
+	zigzag     bool
+}
+
+func (s sample) width() int { return swatch + 6 + textWidth(s.text) + 16 }
+
+// draw writes a sample with its text. foot is the lower end of the line.
+func (s sample) draw(k *ink, x, foot int) {
+	if s.zigzag {
+		k.path(zigzag(x+swatch/2, foot-12, 12, true), ` stroke-width="1.5"`)
+	} else {
+		line := ` stroke="` + inkColour + `" stroke-width=".5"`
+		if s.lined {
+			line = ""
+		}
+		k.rect(x, foot-10, swatch, 10, s.fill+line)
+	}
+	k.text(x+swatch+6, foot-1, "", s.text)
+}
+
+// legend explains the fills that occur in the picture.
+func (p *plate) legend() []sample {
+	seen := map[presence]bool{}
+	for _, line := range p.shades {
+		for _, s := range line {
+			seen[s] = true
+		}
+	}
+	var list []sample
+	add := func(shown bool, fill, text string) {
+		if shown {
+			list = append(list, sample{fill: fill, text: text})
+		}
+	}
+	add(p.stored != nil, fills[allStored], "stored")
+	add(seen[someStored], fills[someStored], "some stored")
+	add(p.stored != nil && seen[noneStored], `fill="none"`, "not stored: fill value")
+	add(seen[notLookedUp], fills[notLookedUp], "not looked up")
+	add(p.rows.inside < p.rows.length || p.columns.inside < p.columns.length, beyondFill, "beyond the array")
+	list = append(list, p.meanings()...)
+	if p.rows.hasStretched() || p.columns.hasStretched() {
+		list = append(list, sample{text: "larger than to scale", zigzag: true})
+	}
+	return list
+}
+
+// meanings explains the marks, each meaning once.
+func (p *plate) meanings() []sample {
+	var list []sample
+	seen := map[string]bool{"": true}
+	for _, m := range p.marks {
+		if text := clip(m.Meaning, longText, p.more); !seen[text] && p.holds(m.Chunks) {
+			list = append(list, sample{fill: m.fill(), text: text, lined: !m.Fill})
+			seen[text] = true
+		}
+	}
+	return list
+}
+
+// legendLines breaks the legend into lines about as wide as the cells.
+func (p *plate) legendLines() [][]sample {
+	room := p.room()
+	var lines [][]sample
+	// The first sample begins a line.
+	used := room + 1
+	for _, s := range p.legend() {
+		if used+s.width() > room {
+			lines, used = append(lines, nil), 0
+		}
+		lines[len(lines)-1] = append(lines[len(lines)-1], s)
+		used += s.width()
+	}
+	return lines
+}
