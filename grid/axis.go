@@ -222,3 +222,30 @@ func (a Axis) IsTrimmed() bool { return a.stored == trimmed }
 // IsEncoded reports whether the axis has encoded lengths besides its edges. A trimmed
 // axis has none.
 func (a Axis) IsEncoded() bool { return a.stored != nil && !a.stored.trimmed }
+
+// Cell is one position of an axis's grid. All lengths are in elements.
+type Cell struct {
+	Index   int64 // number of the cell along the axis
+	Start   int64 // first element
+	Edge    int64 // distance to the start of the next cell
+	Logical int64 // elements within the array: Edge clipped at the extent; 0 beyond it
+	Encoded int64 // length that the stored bytes decode to
+}
+
+// IsBoundary reports whether the cell stores elements that lie outside the array.
+func (c Cell) IsBoundary() bool { return c.Logical != c.Encoded }
+
+// Run is a number of neighbouring cells of equal length.
+type Run struct {
+	Length int64 // elements per cell
+	Count  int64 // cells
+}
+
+// appendRun appends r, or merges it with the last run if their lengths are equal.
+func appendRun(runs []Run, r Run) []Run {
+	if n := len(runs); n > 0 && runs[n-1].Length == r.Length {
+		runs[n-1].Count += r.Count
+		return runs
+	}
+	return append(runs, r)
+}

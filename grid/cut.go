@@ -2,7 +2,14 @@
 
 package grid
 
-import "varve.dev/zarr/internal/checked"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/strictjson"
+)
 
 // Cut describes how to cut an axis into cells. [NewAxis] applies it to an extent.
 type Cut struct {
@@ -125,4 +132,101 @@ func (a Axis) withEncoded(c Cut) (Axis, error) {
 		a.stored = &stored{step: c.step}
 	}
 	return a, nil
+}
+
+// ParseCuts parses the division of an array of the given shape, in the JSON that users
+// write. The text is one integer for all axes (10), or a list with one entry per axis. An
+// entry is an integer for a regular axis, or a list of edges and runs [length, count]:
+// [10, 20], [[10, 20, 30], 25], [[[25, 4], 10], [50, 50]]. The integer -1 stands for the
+// whole axis. Errors wrap [ErrInvalid] or [ErrOverflow]. If an axis is at fault, they
+// name it.
+func ParseCuts(shape []int64, text string) ([]Cut, error) {
+	v, err := strictjson.Parse([]byte(text), strictjson.Limits{})
+	if err != nil {
+		return nil, invalid("chunks: %v", err)
+	}
+	// A single integer stands for all axes.
+	if v.Kind() != strictjson.Array {
+		cuts := make([]Cut, len(shape))
+		for i := range cuts {
+			if cuts[i], err = parseStep(v, shape[i]); err != nil {
+				return nil, onAxis(i, err)
+			}
+		}
+		return cuts, nil
+	}
+	// axisCuts does not pass the number of the axis, so count the calls.
+	i := -1
+	return axisCuts(v, func(entry strictjson.Value) (Cut, error) {
+		if i++; i >= len(shape) {
+			return Cut{}, invalid("the chunks have more than the %d axes of the shape", len(shape))
+		}
+		if entry.Kind() == strictjson.Array {
+			return shapeCut(entry)
+		}
+		return parseStep(entry, shape[i])
+	})
+}
+
+func parseStep(v strictjson.Value, extent int64) (Cut, error) {
+	n, err := integer(v)
+	if n == -1 {
+		n = max(1, extent)
+	}
+	return Every(n), err
+}
+
+// Groups cuts an axis where its labels change, so that each group of equal labels is one
+// cell. There is one label per element, such as the coarse cell of a tiling that the
+// element lies in. Labels must ascend in the order of [cmp.Compare].
+//
+// Groups returns an error that wraps [ErrInvalid] if there are no labels or if they do
+// not ascend. The error then names the first label out of order, and whether its
+// group has already ended.
+func Groups[L cmp.Ordered](labels []L) (Cut, error) {
+	if len(labels) == 0 {
+		return Cut{}, invalid("no labels: an axis needs at least one group")
+	}
+	var lengths []int64
+	first := 0
+	for i := 1; i < len(labels); i++ {
+		switch before := labels[i-1]; {
+		case cmp.Compare(labels[i], before) < 0:
+			return Cut{}, disorder(labels, i)
+		case cmp.Compare(labels[i], before) > 0:
+			lengths, first = append(lengths, int64(i-first)), i
+		}
+	}
+	return Edges(append(lengths, int64(len(labels)-first))...), nil
+}
+
+// disorder returns the error for label i, the first that is out of order.
+func disorder[L cmp.Ordered](labels []L, i int) error {
+	label, before := fmt.Sprint(labels[i]), fmt.Sprint(labels[i-1])
+	// The labels before i are sorted, so a search tells whether this group occurred
+	// before.
+	if at, again := slices.BinarySearch(labels[:i], labels[i]); again {
+		return invalid("label %.80q at index %d belongs to the group that begins at index %d and has ended: sort the elements by label", label, i, at)
+	}
+	return invalid("label %.80q at index %d comes after %.80q, which is larger: sort the elements by label", label, i, before)
+}
+
+// Counts cuts an axis into groups with the given numbers of elements. It also returns
+// their sum, which is the extent of the axis. It returns an error that wraps [ErrInvalid]
+// if there are no counts or if one is below 1, and [ErrOverflow] if the sum overflows
+// int64.
+func Counts(counts []int64) (cut Cut, extent int64, err error) {
+	if len(counts) == 0 {
+		return Cut{}, 0, invalid("no counts: an axis needs at least one group")
+	}
+	for i, n := range counts {
+		if n < 1 {
+			return Cut{}, 0, invalid("the count at index %d is %d, a group has at least 1 element", i, n)
+		}
+		var ok bool
+		if extent, ok = checked.Add(extent, n); !ok {
+			return Cut{}, 0, fmt.Errorf("%w: the sum of the counts up to index %d", ErrOverflow, i)
+		}
+	}
+	return Edges(counts...), extent, nil
 }

@@ -222,3 +222,251 @@ func (e *edges) entries() int64 {
 	}
 	return n
 }
+
+// walk iterates over the runs of a list.
+type walk struct {
+	stretches []stretch
+	turn      int64 // completed repetitions of the first stretch
+	entry     int   // completed entries of its table
+}
+
+// next returns the next run, or false after the last. It merges neighbours of equal
+// length across stretches and repetitions, so runs are as long as possible.
+func (w *walk) next() (r Run, ok bool) {
+	for len(w.stretches) > 0 {
+		n := w.stretches[0].run(w.entry)
+		// The next entry begins another run. It stays for the next call.
+		if ok && n.Length != r.Length {
+			break
+		}
+		r, ok = Run{n.Length, r.Count + n.Count}, true
+		w.step()
+	}
+	return r, ok
+}
+
+// step moves past the current entry.
+func (w *walk) step() {
+	p := &w.stretches[0]
+	if w.entry++; w.entry < p.entries() {
+		return
+	}
+	w.entry = 0
+	// The table starts again from its first entry.
+	if w.turn++; w.turn < p.repeats {
+		return
+	}
+	w.turn, w.stretches = 0, w.stretches[1:]
+}
+
+// table is a list of cell lengths with prefix sums. It has one entry per run of equal
+// lengths or, if few neighbours are equal, one entry per cell. It is immutable.
+type table struct {
+	start  []int64 // start[r] is the first element of run r; the last entry is the sum
+	first  []int64 // first[r] is the first cell of run r; nil if every run is one cell
+	length []int64 // length of the cells of run r; nil if first is
+	cells  int64
+	sum    int64 // elements covered by all cells
+}
+
+// newTable stores a measured list in its smaller form.
+func newTable(m measure, source runSource) table {
+	if m.isFlat() {
+		return flatTable(m.gatherLengths(source))
+	}
+	return runTable(m.gatherRuns(source))
+}
+
+// runTable stores runs. Neighbours must differ in length.
+func runTable(runs []Run) table {
+	n := len(runs)
+	numbers := make([]int64, 3*n+1)
+	t := table{start: numbers[: n+1 : n+1], first: numbers[n+1 : 2*n+1 : 2*n+1], length: numbers[2*n+1:]}
+	for i, r := range runs {
+		t.start[i], t.first[i], t.length[i] = t.sum, t.cells, r.Length
+		t.sum, t.cells = t.sum+r.Length*r.Count, t.cells+r.Count
+	}
+	t.start[n] = t.sum
+	return t
+}
+
+// flatTable replaces 0 and the lengths of all cells by their prefix sums, in place.
+func flatTable(lengths []int64) table {
+	var sum int64
+	for i, n := range lengths {
+		sum += n
+		lengths[i] = sum
+	}
+	return table{start: lengths, cells: int64(len(lengths) - 1), sum: sum}
+}
+
+// entries returns the number of entries: runs, or cells if every run is one cell.
+func (t *table) entries() int { return len(t.start) - 1 }
+
+// run returns entry r.
+func (t *table) run(r int) Run {
+	span := t.start[r+1] - t.start[r]
+	if t.first == nil {
+		return Run{span, 1}
+	}
+	return Run{t.length[r], span / t.length[r]}
+}
+
+// longest returns the largest length of the cells in the interval, which must not be
+// empty.
+func (t *table) longest(cells Interval) int64 {
+	var longest int64
+	if t.first == nil {
+		for k := cells.Start; k < cells.Stop; k++ {
+			longest = max(longest, t.start[k+1]-t.start[k])
+		}
+		return longest
+	}
+	for r := search(t.first, cells.Start); r < len(t.first) && t.first[r] < cells.Stop; r++ {
+		longest = max(longest, t.length[r])
+	}
+	return longest
+}
+
+// search returns the largest k with sorted[k] <= i. The first number must be at most i,
+// and no number may be negative. The loop has no branch that depends on the numbers,
+// which the processor would mispredict half of the time.
+func search(sorted []int64, i int64) int {
+	lo, n := 0, len(sorted)
+	for n > 1 {
+		half := n / 2
+		notPast := (sorted[lo+half] - i - 1) >> 63 // all ones if sorted[lo+half] <= i
+		lo += half & int(notPast)
+		n -= half
+	}
+	return lo
+}
+
+// quotient returns a/b. Neither may be negative. Small numbers divide faster in 32 bits.
+func quotient(a, b int64) int64 {
+	if uint64(a|b)>>32 == 0 {
+		return int64(uint32(a) / uint32(b))
+	}
+	return a / b
+}
+
+// stretch is a table of a list, which repeats.
+type stretch struct {
+	table
+	repeats int64 // at least 1
+	offset  int64 // first element
+	index   int64 // first cell
+}
+
+// longest returns the largest length of the cells in the interval, which counts from the
+// first cell of the stretch.
+func (p *stretch) longest(cells Interval) int64 {
+	// The interval holds every cell of the table at least once.
+	if cells.Len() >= p.cells {
+		return p.table.longest(Interval{0, p.cells})
+	}
+	// All repetitions are alike, so begin in the first one.
+	from := cells.Start % p.cells
+	to := from + cells.Len()
+	if to <= p.cells {
+		return p.table.longest(Interval{from, to})
+	}
+	// The interval continues in the next repetition.
+	return max(p.table.longest(Interval{from, p.cells}), p.table.longest(Interval{0, to - p.cells}))
+}
+
+// runSource calls add for every run of a list, in order, until add fails. Neighbouring
+// runs may have equal lengths.
+type runSource func(add func(length, count int64) error) error
+
+// ofLengths returns a source with one run per cell.
+func ofLengths(lengths []int64) runSource {
+	return func(add func(length, count int64) error) error {
+		for _, n := range lengths {
+			if err := add(n, 1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// ofRuns returns a source of the given runs.
+func ofRuns(runs []Run) runSource {
+	return func(add func(length, count int64) error) error {
+		for _, r := range runs {
+			if err := add(r.Length, r.Count); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// measure is the size of a list.
+type measure struct {
+	cells, sum int64
+	runs       int64 // runs after neighbours of equal length are merged
+}
+
+// measured checks a list and measures it.
+func measured(source runSource) (m measure, err error) {
+	last := int64(0)
+	err = source(func(length, count int64) error {
+		if length < 1 {
+			return invalid("edge length must be at least 1, got %d", length)
+		}
+		if count < 1 {
+			return invalid("repeat count must be at least 1, got %d", count)
+		}
+		span, ok := checked.Mul(length, count)
+		if ok {
+			m.sum, ok = checked.Add(m.sum, span)
+		}
+		if !ok {
+			return ErrOverflow
+		}
+		m.cells += count // cannot exceed the sum
+		if length != last {
+			m.runs, last = m.runs+1, length
+		}
+		return nil
+	})
+	return m, err
+}
+
+// isFlat reports whether to store one number per cell instead of three per run. It does
+// so if that takes less memory.
+func (m measure) isFlat() bool { return m.runs > m.cells/3 && m.runs > 4 }
+
+// gatherLengths returns 0 and the length of every cell, to be replaced by prefix sums in
+// place.
+func (m measure) gatherLengths(source runSource) []int64 {
+	lengths := make([]int64, 1, m.cells+1)
+	_ = source(func(length, count int64) error {
+		for range count {
+			lengths = append(lengths, length)
+		}
+		return nil
+	})
+	return lengths
+}
+
+// gatherRuns returns the runs of the list, with neighbours of equal length merged.
+func (m measure) gatherRuns(source runSource) []Run {
+	runs := make([]Run, 0, m.runs)
+	_ = source(func(length, count int64) error {
+		runs = appendRun(runs, Run{length, count})
+		return nil
+	})
+	return runs
+}
+
+// An axis of extent 0 may have no edges at all. zarr-python 3.4.1 refuses an empty list
+// of edges, so documents have a placeholder instead: the run [1, 1]. Other programs read
+// it as one edge of length 1. Varve and zarr-python write a single edge as an integer, so
+// the placeholder cannot be confused with one.
+const placeholder = "[[1, 1]]"
+
+// noEdges is the list of every axis without edges.
+var noEdges = &edges{isPlain: true}

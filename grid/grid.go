@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
+	"strings"
 
 	"varve.dev/zarr/internal/checked"
 )
@@ -18,6 +20,10 @@ const (
 	RegularName     = "regular"     // zarr-specs v3 core
 	RectilinearName = "rectilinear" // zarr-extensions, chunk-grids/rectilinear
 )
+
+// BoundedName is the name of a regular grid whose last chunks are stored only up to the
+// end of the array. It is an experiment of zarrs (chunk grid "zarrs.regular_bounded").
+const BoundedName = "zarrs.regular_bounded"
 
 // Grid is the shape of an array together with its division into chunks. It is immutable.
 type Grid struct {
@@ -56,18 +62,37 @@ func Regular(shape, chunk []int64) (*Grid, error) {
 	return New(shape, cuts...)
 }
 
+// Bounded returns a grid of chunks of one shape. The last chunks are stored only up to
+// the end of the array.
+func Bounded(shape, chunk []int64) (*Grid, error) {
+	cuts := make([]Cut, len(chunk))
+	for i, n := range chunk {
+		cuts[i] = EveryTrimmed(n)
+	}
+	return newGrid(BoundedName, shape, cuts)
+}
+
 func newGrid(name string, shape []int64, cuts []Cut) (*Grid, error) {
 	if len(cuts) != len(shape) {
 		return nil, invalid("the chunks have %d axes, the shape has %d", len(cuts), len(shape))
 	}
-	axes := make([]Axis, len(shape))
-	for i, cut := range cuts {
+	axes, err := eachAxis(len(shape), func(i int) (Axis, error) { return NewAxis(shape[i], cuts[i]) })
+	if err != nil {
+		return nil, err
+	}
+	return ofAxes(name, axes)
+}
+
+// eachAxis returns the axes that axis returns for each number. Errors name the axis.
+func eachAxis(rank int, axis func(i int) (Axis, error)) ([]Axis, error) {
+	axes := make([]Axis, rank)
+	for i := range axes {
 		var err error
-		if axes[i], err = NewAxis(shape[i], cut); err != nil {
+		if axes[i], err = axis(i); err != nil {
 			return nil, onAxis(i, err)
 		}
 	}
-	return ofAxes(name, axes)
+	return axes, nil
 }
 
 func ofAxes(name string, axes []Axis) (*Grid, error) {
@@ -266,16 +291,80 @@ func (g *Grid) Locate(element []int64) (chunk, within []int64, err error) {
 	return chunk, within, nil
 }
 
-// BoundedName is the name of a regular grid whose last chunks are stored only up to the
-// end of the array. It is an experiment of zarrs (chunk grid "zarrs.regular_bounded").
-const BoundedName = "zarrs.regular_bounded"
+// shownRuns bounds the text of an axis.
+const shownRuns = 6
 
-// Bounded returns a grid of chunks of one shape. The last chunks are stored only up to
-// the end of the array.
-func Bounded(shape, chunk []int64) (*Grid, error) {
-	cuts := make([]Cut, len(chunk))
-	for i, n := range chunk {
-		cuts[i] = EveryTrimmed(n)
+// String returns the grid in one short line, such as "(365, 721) in chunks of (30, 721)".
+// A listed axis shows its edges, with equal neighbours as "31×2" and at most six runs.
+func (g *Grid) String() string {
+	var b []byte
+	b = append(b, '(')
+	for i, a := range g.axes {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = strconv.AppendInt(b, a.Extent(), 10)
 	}
-	return newGrid(BoundedName, shape, cuts)
+	b = append(b, ") in chunks of ("...)
+	for i, a := range g.axes {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = append(b, a.String()...)
+	}
+	return string(append(b, ')'))
+}
+
+// String returns the edges of the axis: "30" for a regular axis, "[31 28 31×2 …]" for a
+// listed one.
+func (a Axis) String() string {
+	if a.IsRegular() {
+		return strconv.FormatInt(a.Step(), 10)
+	}
+	var runs []string
+	for r := range a.Edges() {
+		if len(runs) == shownRuns {
+			runs = append(runs, "…")
+			break
+		}
+		text := strconv.FormatInt(r.Length, 10)
+		if r.Count > 1 {
+			text += "×" + strconv.FormatInt(r.Count, 10)
+		}
+		runs = append(runs, text)
+	}
+	return "[" + strings.Join(runs, " ") + "]"
+}
+
+// recut returns a grid with the given axes. It keeps the name of g unless an axis lists
+// its edges, which only a rectilinear grid can do.
+func (g *Grid) recut(axes []Axis) (*Grid, error) {
+	h, err := ofAxes(g.name, axes)
+	// A list of edges has no form in the metadata of a regular or bounded grid.
+	if err == nil && !h.regular {
+		h.name = RectilinearName
+	}
+	return h, err
+}
+
+// changeAxis returns g with one axis replaced by change(axis). Errors name the axis.
+func (g *Grid) changeAxis(axis int, change func(Axis) (Axis, error)) (*Grid, error) {
+	if err := g.checkAxis(axis); err != nil {
+		return nil, err
+	}
+	// Grids are immutable and may share axes.
+	axes := append([]Axis(nil), g.axes...)
+	var err error
+	if axes[axis], err = change(axes[axis]); err != nil {
+		return nil, onAxis(axis, err)
+	}
+	return g.recut(axes)
+}
+
+// checkAxis returns an error that wraps [ErrOutOfRange] if the grid has no such axis.
+func (g *Grid) checkAxis(axis int) error {
+	if axis < 0 || axis >= len(g.axes) {
+		return fmt.Errorf("%w: axis %d of a grid with %d axes", ErrOutOfRange, axis, len(g.axes))
+	}
+	return nil
 }

@@ -294,3 +294,207 @@ func BenchmarkGrown(b *testing.B) {
 		})
 	}
 }
+
+func TestParseGrowth(t *testing.T) {
+	for _, text := range []string{"append-one", "repeat-last", "fixed:10", "pattern:31,28", "pattern:5", "preplanned:[31,28]", "preplanned:[[10,80],[1,3],5]", "preplanned:[[1,1000000000000000000]]"} {
+		g, err := grid.ParseGrowth(text)
+		if err != nil || g.String() != text {
+			t.Errorf("%s was read as %v (%v)", text, g, err)
+		}
+	}
+	for text, want := range map[string]error{
+		"calendar:month": grid.ErrCalendar, "calendar:": grid.ErrCalendar, "": grid.ErrInvalid, "fixed": grid.ErrInvalid, "fixed:": grid.ErrInvalid,
+		"fixed:0": grid.ErrInvalid, "fixed:-1": grid.ErrInvalid, "fixed:9223372036854775808": grid.ErrInvalid, "pattern:": grid.ErrInvalid,
+		"pattern:1,,2": grid.ErrInvalid, "pattern:1,0": grid.ErrInvalid, "pattern:9223372036854775807,1": grid.ErrOverflow, "append-one:": grid.ErrInvalid,
+		"preplanned:5": grid.ErrInvalid, "preplanned:[]": grid.ErrInvalid, "preplanned:[1],[2]": grid.ErrInvalid, "preplanned:": grid.ErrInvalid,
+		"preplanned:[[1,0]]": grid.ErrInvalid, "preplanned:[0]": grid.ErrInvalid, "preplanned:[[3,9000000000000000000]]": grid.ErrOverflow, "weekly": grid.ErrInvalid,
+	} {
+		if _, err := grid.ParseGrowth(text); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", text, err, want)
+		}
+	}
+}
+
+// TestGrowthKind checks that a policy is known by what it does, not by its text: the name
+// of boundaries may be any.
+func TestGrowthKind(t *testing.T) {
+	next := func(at int64) (int64, error) { return at + 1, nil }
+	for _, c := range []struct {
+		g             grid.Growth
+		keeps, append bool
+	}{
+		{grid.Growth{}, true, true},
+		{grid.AppendOne(), true, true},
+		{grid.AppendOne().RoundedUp(4), true, true},
+		{grid.RepeatLast(), true, false},
+		{grid.Fixed(3), false, false},
+		{grid.Pattern(3), false, false},
+		{grid.Preplanned(grid.Run{Length: 3, Count: 1}), false, false},
+		{grid.ByBoundaries("append-one", next), false, false},
+		{grid.ByBoundaries("repeat-last", next), false, false},
+	} {
+		if keeps, one := c.g.KeepsRegular(), c.g.IsAppendOne(); keeps != c.keeps || one != c.append {
+			t.Errorf("%v keeps regular: %t, appends one: %t", c.g, keeps, one)
+		}
+		a, err := grid.NewAxis(10, grid.Every(5))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Grown(12, c.g); (err == nil) != c.keeps {
+			t.Errorf("%v on a regular axis: %v", c.g, err)
+		}
+	}
+}
+
+func TestParseShrink(t *testing.T) {
+	for _, s := range []grid.Shrink{grid.KeepEdges, grid.TrimEdges, grid.TrimExact} {
+		if got, err := grid.ParseShrink(s.String()); err != nil || got != s {
+			t.Errorf("%v was read as %v (%v)", s, got, err)
+		}
+	}
+	if _, err := grid.ParseShrink("trim"); !errors.Is(err, grid.ErrInvalid) {
+		t.Errorf("trim: %v", err)
+	}
+}
+
+// FuzzParseGrowth checks that a policy, once written, is read again as the same policy,
+// and that it either grows an axis or returns an error.
+func FuzzParseGrowth(f *testing.F) {
+	for _, text := range []string{"append-one", "repeat-last", "fixed:3", "pattern:31, 28", "preplanned:[[10,80],[1,3],5]", "calendar:month", "preplanned:[1],[2]", "fixed:0"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		g, err := grid.ParseGrowth(text)
+		if err != nil {
+			if !errors.Is(err, grid.ErrInvalid) && !errors.Is(err, grid.ErrOverflow) && !errors.Is(err, grid.ErrCalendar) {
+				t.Fatalf("%q: %v", text, err)
+			}
+			return
+		}
+		again, err := grid.ParseGrowth(g.String())
+		if err != nil || again.String() != g.String() {
+			t.Fatalf("%q is written as %s and read again as %v (%v)", text, g, again, err)
+		}
+		a, err := grid.NewAxis(10, grid.Edges(4, 9))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := a.Grown(100, g)
+		c, errC := a.Grown(100, again)
+		if (err == nil) != (errC == nil) || err == nil && (b.Extent() != 100 || !b.Equal(c)) {
+			t.Fatalf("%q: extent %d, %v and %v", text, b.Extent(), err, errC)
+		}
+	})
+}
+
+// FuzzParseShrink checks that only the names of policies are accepted.
+func FuzzParseShrink(f *testing.F) {
+	f.Add("keep-edges")
+	f.Add("trim-exact ")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := grid.ParseShrink(text)
+		named := text == "keep-edges" || text == "trim-edges" || text == "trim-exact"
+		if (err == nil) != named || named && s.String() != text {
+			t.Fatalf("%q was read as %v (%v)", text, s, err)
+		}
+	})
+}
+
+func run(length, count int64) grid.Run { return grid.Run{Length: length, Count: count} }
+
+func TestRoundedUp(t *testing.T) {
+	plan := grid.Preplanned(run(4, 2), run(5, 1))
+	for _, tt := range []struct {
+		name   string
+		extent int64
+		cut    grid.Cut
+		to     int64
+		how    grid.Growth
+		want   []int64
+	}{
+		{"one edge", 10, grid.Edges(10), 17, grid.AppendOne().RoundedUp(5), []int64{10, 10}},
+		{"one that fits", 10, grid.Edges(10), 20, grid.AppendOne().RoundedUp(5), []int64{10, 10}},
+		{"within the edges", 7, grid.Edges(10), 9, grid.AppendOne().RoundedUp(7), []int64{10}},
+		{"the last of many", 10, grid.Edges(10), 24, grid.Fixed(7).RoundedUp(4), []int64{10, 7, 8}},
+		{"the last again", 6, grid.Edges(6), 18, grid.RepeatLast().RoundedUp(4), []int64{6, 6, 8}},
+		{"of a pattern", 3, grid.Edges(3), 12, grid.Pattern(4, 1).RoundedUp(4), []int64{3, 4, 1, 4}},
+		{"of a pattern that ends short", 3, grid.Edges(3), 8, grid.Pattern(4, 1).RoundedUp(4), []int64{3, 4, 4}},
+		{"of a plan", 3, grid.Edges(3), 5, plan.RoundedUp(4), []int64{3, 4, 4, 8}},
+		{"of a plan that is too short otherwise", 3, grid.Edges(3), 19, plan.RoundedUp(4), []int64{3, 4, 4, 8}},
+		{"of a plan that is followed", 5, grid.Edges(3, 4, 4, 8), 12, plan.RoundedUp(4), []int64{3, 4, 4, 8}},
+		{"by 1", 10, grid.Edges(10), 17, grid.AppendOne().RoundedUp(1), []int64{10, 7}},
+		{"a step follows", 6, grid.Every(4), 9, grid.AppendOne().RoundedUp(3), []int64{4, 4, 4}},
+		{"a large one", 10, grid.Edges(10), 11, grid.AppendOne().RoundedUp(1 << 60), []int64{10, 1 << 60}},
+		{"the later number", 10, grid.Edges(10), 17, grid.AppendOne().RoundedUp(5).RoundedUp(4), []int64{10, 8}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, err := newAxis(t, tt.extent, tt.cut).Grown(tt.to, tt.how)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := lengths(a); a.Extent() != tt.to || !slices.Equal(got, tt.want) {
+				t.Errorf("extent %d, edges %v; want %d, %v", a.Extent(), got, tt.to, tt.want)
+			}
+		})
+	}
+	for _, tt := range []struct {
+		name string
+		cut  grid.Cut
+		how  grid.Growth
+		want error
+		says string
+	}{
+		{"0", grid.Edges(10), grid.AppendOne().RoundedUp(0), grid.ErrInvalid, "at least 1, got 0"},
+		{"negative", grid.Edges(10), grid.Fixed(3).RoundedUp(-5), grid.ErrInvalid, "growth fixed:3: "},
+		{"0 of a step", grid.Every(10), grid.AppendOne().RoundedUp(0), grid.ErrInvalid, "at least 1"},
+		{"past 64 bits", grid.Edges(10), grid.AppendOne().RoundedUp(math.MaxInt64), grid.ErrOverflow, ""},
+		{"past 64 bits itself", grid.Edges(10), grid.Fixed(math.MaxInt64 - 11).RoundedUp(1 << 62), grid.ErrOverflow, ""},
+		{"a plan past 64 bits", grid.Edges(10), grid.Preplanned(run(math.MaxInt64, 1)).RoundedUp(2), grid.ErrOverflow, ""},
+		{"a plan that contradicts", grid.Edges(14, 4, 4, 5), grid.Preplanned(run(4, 2), run(5, 1)).RoundedUp(4), grid.ErrInvalid, "contradicts"},
+	} {
+		if _, err := newAxis(t, 10, tt.cut).Grown(15, tt.how); !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v, want %v that says %q", tt.name, err, tt.want, tt.says)
+		}
+	}
+	if text := grid.Fixed(7).RoundedUp(4).String(); text != "fixed:7" {
+		t.Errorf("text %q", text)
+	}
+}
+
+// TestRoundedUpAgainstModel compares with the same growth without rounding. Only the last
+// new edge may be longer.
+func TestRoundedUpAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawModel(t)
+		a := m.axis(t)
+		to := m.extent + rapid.Int64Range(0, 120).Draw(t, "gain")
+		given := rapid.SliceOfN(rapid.Int64Range(1, 9), 1, 5).Draw(t, "given")
+		n := rapid.Int64Range(1, 12).Draw(t, "multiple")
+		g := []grid.Growth{grid.AppendOne(), grid.RepeatLast(), grid.Fixed(given[0]), grid.Pattern(given...)}[rapid.IntRange(0, 3).Draw(t, "policy")]
+		plain, err := a.Grown(to, g)
+		rounded, also := a.Grown(to, g.RoundedUp(n))
+		if (err == nil) != (also == nil) {
+			t.Fatalf("%v, and %v", err, also)
+		}
+		if err != nil {
+			return
+		}
+		want := lengths(plain)
+		if last := len(want) - 1; m.step == 0 && plain.Cells() > a.Cells() {
+			want[last] = (want[last] + n - 1) / n * n
+		}
+		if got := lengths(rounded); rounded.Extent() != to || !slices.Equal(got, want) {
+			t.Fatalf("%v to %d, rounded up to %d: edges %v, want %v", g, to, n, got, want)
+		}
+	})
+}
+
+// TestRoundedUpDoesNotTouch checks that the original policy, which may be in use
+// elsewhere, stays as it is.
+func TestRoundedUpDoesNotTouch(t *testing.T) {
+	plan := grid.Preplanned(run(4, 3))
+	before := plan.String()
+	if _, err := newAxis(t, 3, grid.Edges(3)).Grown(6, plan.RoundedUp(5)); err != nil || plan.String() != before {
+		t.Errorf("plan %v (%v), before %v", plan, err, before)
+	}
+}

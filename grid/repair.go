@@ -18,35 +18,37 @@ var older = []olderForm{
 	{
 		name:   "rectangular, draft",
 		source: "ZEP 3, draft of 2022: https://zarr.dev/zeps/draft/ZEP0003.html",
-		is:     func(name string, v strictjson.Value) bool { return name == rectangularName && has(v, "separator") },
-		as:     RectilinearName,
+		matches: func(name string, v strictjson.Value) bool {
+			return name == rectangularName && hasMember(v, "separator")
+		},
+		readAs: RectilinearName,
 		cuts:   rectangularCuts,
 		note: `the chunk grid "rectangular" of ZEP 3's draft was read as "rectilinear"; ` +
 			`its separator is ignored, because chunk_key_encoding defines the keys`,
 	},
 	{
-		name:   "rectangular",
-		source: "zarrs up to 0.24, experimental: https://docs.rs/zarrs/0.23.2/zarrs/array/chunk_grid/rectangular/index.html",
-		is:     func(name string, _ strictjson.Value) bool { return name == rectangularName },
-		as:     RectilinearName,
-		cuts:   rectangularCuts,
-		note:   `the chunk grid "rectangular" that zarrs wrote was read as "rectilinear"`,
+		name:    "rectangular",
+		source:  "zarrs up to 0.24, experimental: https://docs.rs/zarrs/0.23.2/zarrs/array/chunk_grid/rectangular/index.html",
+		matches: func(name string, _ strictjson.Value) bool { return name == rectangularName },
+		readAs:  RectilinearName,
+		cuts:    rectangularCuts,
+		note:    `the chunk grid "rectangular" that zarrs wrote was read as "rectilinear"`,
 	},
 	{
-		name:   "regular with edges",
-		source: "zarr-python 3.2: https://github.com/zarr-developers/zarr-python/pull/3802, repaired since 3.4",
-		is:     func(name string, v strictjson.Value) bool { return name == RegularName && isMixed(v) },
-		as:     RectilinearName,
-		cuts:   mixedCuts,
-		note:   `a chunk grid named "regular" lists edges along some axes, as zarr-python 3.2 wrote it; it was read as "rectilinear"`,
+		name:    "regular with edges",
+		source:  "zarr-python 3.2: https://github.com/zarr-developers/zarr-python/pull/3802, repaired since 3.4",
+		matches: func(name string, v strictjson.Value) bool { return name == RegularName && isMixed(v) },
+		readAs:  RectilinearName,
+		cuts:    mixedCuts,
+		note:    `a chunk grid named "regular" lists edges along some axes, as zarr-python 3.2 wrote it; it was read as "rectilinear"`,
 	},
 	{
-		name:   "chunks of length 0",
-		source: "older zarr-python, for axes of extent 0; repaired by zarr-python 3.4 (core/metadata/repair.py)",
-		is:     func(name string, v strictjson.Value) bool { return name == RegularName && hasZeroLength(v) },
-		as:     RegularName,
-		cuts:   zeroCuts,
-		note:   `the chunk length 0 of an axis without elements was read as 1, the smallest length`,
+		name:    "chunks of length 0",
+		source:  "older zarr-python, for axes of extent 0; repaired by zarr-python 3.4 (core/metadata/repair.py)",
+		matches: func(name string, v strictjson.Value) bool { return name == RegularName && hasZeroLength(v) },
+		readAs:  RegularName,
+		cuts:    zeroCuts,
+		note:    `the chunk length 0 of an axis without elements was read as 1, the smallest length`,
 	},
 }
 
@@ -55,8 +57,8 @@ const rectangularName = "rectangular" // of ZEP 3's draft
 // olderForm is a form of a chunk grid that is read but never written.
 type olderForm struct {
 	name, source string
-	is           func(name string, configuration strictjson.Value) bool
-	as           string // name of the grid that it is read as
+	matches      func(name string, configuration strictjson.Value) bool
+	readAs       string // name of the grid that it is read as
 	cuts         func(shape []int64, configuration strictjson.Value) ([]Cut, error)
 	note         string // what Grid.Notes reports
 }
@@ -64,7 +66,7 @@ type olderForm struct {
 // olderOf returns the first form that matches a grid, or nil.
 func olderOf(name string, configuration strictjson.Value) *olderForm {
 	for i := range older {
-		if older[i].is(name, configuration) {
+		if older[i].matches(name, configuration) {
 			return &older[i]
 		}
 	}
@@ -77,7 +79,7 @@ func (f *olderForm) read(shape []int64, configuration strictjson.Value) (*Grid, 
 	if err != nil {
 		return nil, err
 	}
-	g, err := newGrid(f.as, shape, cuts)
+	g, err := newGrid(f.readAs, shape, cuts)
 	if err != nil {
 		return nil, err
 	}
@@ -139,8 +141,8 @@ func zeroCuts(shape []int64, v strictjson.Value) ([]Cut, error) {
 	return cuts, err
 }
 
-// has reports whether v is an object with the named member.
-func has(v strictjson.Value, name string) bool {
+// hasMember reports whether v is an object with the named member.
+func hasMember(v strictjson.Value, name string) bool {
 	if v.Kind() != strictjson.Object {
 		return false
 	}

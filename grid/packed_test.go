@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
 	"varve.dev/zarr/internal/strictjson"
 )
 

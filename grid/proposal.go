@@ -3,7 +3,9 @@
 package grid
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -78,15 +80,15 @@ func Propose(shape []int64, size int64, o Proposing) (Proposal, error) {
 	}
 	p := Proposal{Shape: slices.Clone(shape), Chunk: slices.Clone(o.Chunk), Shard: make([]int64, len(shape)), PerShard: 1}
 	if p.Chunk == nil {
-		// The quotient is 0 if one element is too large. within takes that for 1.
-		p.Chunk = within(shape, o.Inner/size, handy)
+		// The quotient is 0 if one element is too large. nearCube takes that for 1.
+		p.Chunk = nearCube(shape, o.Inner/size, handyLength)
 	}
 	var ok bool
 	if p.ChunkBytes, ok = checked.Product(append(slices.Clone(p.Chunk), size)...); !ok {
 		return Proposal{}, fmt.Errorf("%w: the bytes of an inner chunk", ErrOverflow)
 	}
 	// Shards consist of whole inner chunks, so their shape is found in inner chunks.
-	for i, n := range within(counts(shape, p.Chunk), min(mostInner, o.Shard/p.ChunkBytes), handy) {
+	for i, n := range nearCube(counts(shape, p.Chunk), min(mostInner, o.Shard/p.ChunkBytes), handyLength) {
 		p.Shard[i] = n * p.Chunk[i]
 		p.PerShard *= n
 	}
@@ -114,10 +116,10 @@ func (o Proposing) check(shape []int64, size int64) error {
 	return nil
 }
 
-// handy returns a length of at most side for the chunks of an axis: the whole axis, a
-// power of two, or, if the last chunk would reach beyond the axis by more than an eighth,
-// the length that cuts the axis evenly.
-func handy(length, side int64) int64 {
+// handyLength returns a length of at most side for the chunks of an axis: the whole
+// axis, a power of two, or, if the last chunk would reach beyond the axis by more than
+// an eighth, the length that cuts the axis evenly.
+func handyLength(length, side int64) int64 {
 	if length <= side {
 		return length
 	}
@@ -159,4 +161,132 @@ func (p Proposal) advice() string {
 		return "the array is smaller than a shard: it would be one object, which every write rewrites"
 	}
 	return ""
+}
+
+// Target returns a regular chunk shape for an array of the given shape with elements of
+// size bytes. A chunk takes about the given number of bytes, and never more unless a
+// single element does. An array that fits is one chunk.
+//
+// Chunks are as close to cubes as that permits. Axes shorter than the side of the cube
+// stay whole and leave more to the others. Of equally long axes the last ones, whose
+// elements are closest in memory, get what rounding leaves. Longer axes are cut as evenly
+// as possible, so that the last chunk is not a sliver. A chunk may therefore have as
+// little as half of the bytes.
+//
+// Target returns an error that wraps [ErrInvalid] for a negative length, a size or a
+// number of bytes below 1, and more than [MaxRank] axes.
+func Target(shape []int64, size, bytes int64) ([]int64, error) {
+	if size < 1 || bytes < 1 {
+		return nil, invalid("chunks of %d bytes of elements of %d bytes: both must be at least 1", bytes, size)
+	}
+	if err := checkShape(shape); err != nil {
+		return nil, err
+	}
+	return nearCube(shape, bytes/size, func(n, side int64) int64 { return checked.CeilDiv(n, checked.CeilDiv(n, side)) }), nil
+}
+
+// checkShape returns an error for a negative length and for too many axes.
+func checkShape(shape []int64) error {
+	if len(shape) > MaxRank {
+		return invalid("%d axes, at most %d are possible", len(shape), MaxRank)
+	}
+	for i, n := range shape {
+		if n < 0 {
+			return onAxis(i, invalid("extent must not be negative, got %d", n))
+		}
+	}
+	return nil
+}
+
+// nearCube returns a shape whose product is at most budget, as close to a cube as the
+// axes permit. cut returns a length of at least 1 for an axis, which must not exceed
+// the length of the axis or the side. An axis of length 0 counts as one of length 1.
+func nearCube(lengths []int64, budget int64, cut func(length, side int64) int64) []int64 {
+	axes := make([]int, len(lengths))
+	for i := range axes {
+		axes[i] = i
+	}
+	// Short axes come first, because each leaves what it does not need to the others. The
+	// sort is stable: of equal axes the last ones get what rounding leaves.
+	slices.SortStableFunc(axes, func(a, b int) int { return cmp.Compare(lengths[a], lengths[b]) })
+	chunk := make([]int64, len(lengths))
+	budget = max(1, budget)
+	for done, i := range axes {
+		chunk[i] = cut(max(1, lengths[i]), root(budget, len(axes)-done))
+		budget /= chunk[i]
+	}
+	return chunk
+}
+
+// root returns the largest integer whose n-th power is at most x. x must be at least 1.
+func root(x int64, n int) int64 {
+	if n == 1 {
+		return x
+	}
+	r := max(1, int64(math.Pow(float64(x), 1/float64(n))))
+	// The floating-point root may be off in either direction.
+	for !fits(r, n, x) {
+		r--
+	}
+	for fits(r+1, n, x) {
+		r++
+	}
+	return r
+}
+
+// fits reports whether the n-th power of r is at most x.
+func fits(r int64, n int, x int64) bool {
+	p, ok := int64(1), true
+	for range n {
+		// An overflow exceeds x, too.
+		if p, ok = checked.Mul(p, r); !ok || p > x {
+			return false
+		}
+	}
+	return true
+}
+
+// Bounds of the chunks that Auto chooses, in bytes.
+const (
+	autoBase  = 256 << 10 // target for an array of 1 MiB
+	autoLeast = 128 << 10
+	autoMost  = 64 << 20
+)
+
+// Auto returns a chunk shape for an array of the given shape with elements of size bytes.
+// It follows zarr-python's rule and returns the same shapes: larger arrays get larger
+// chunks, and axes are halved in turn until a chunk has about the target size, between
+// 128 KiB and 64 MiB. A smaller array is one chunk.
+//
+// An axis of length 0 counts as one of length 1, so its chunks have one element, as in
+// zarr-python. An array that is created empty and then grows along such an axis gets a
+// chunk for every element along it. Pass the shape that the array will have instead, as
+// the command varve does: it chooses chunks of about 128 KiB along the first empty axis.
+func Auto(shape []int64, size int64) []int64 {
+	chunk := make([]int64, len(shape))
+	total := float64(size)
+	for i, n := range shape {
+		chunk[i] = max(1, n)
+		total *= float64(chunk[i])
+	}
+	// The target doubles with each factor of ten in the size of the array.
+	target := autoBase * math.Pow(2, math.Log10(total/(1<<20)))
+	target = min(max(target, autoLeast), autoMost)
+	for i := 0; len(chunk) > 0; i++ {
+		bytes, rest := float64(size), int64(0)
+		for _, n := range chunk {
+			bytes *= float64(n)
+			rest = max(rest, n)
+		}
+		// Half a target more or less is near enough. If all axes have length 1, nothing
+		// is left to halve.
+		near := bytes < target || math.Abs(bytes-target)/target < 0.5
+		if near && bytes < autoMost || rest == 1 {
+			break
+		}
+		// Halve one axis after another, also those that have length 1 already.
+		axis := i % len(chunk)
+		chunk[axis] = chunk[axis]/2 + chunk[axis]%2
+	}
+	return chunk
 }
