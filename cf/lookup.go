@@ -68,13 +68,13 @@ func labelled(ctx context.Context, c *zarr.Array, v selection.Values) (item sele
 	if err := eachText(ctx, c, func(text string) error { labels = append(labels, text); return nil }); err != nil {
 		return item, err
 	}
-	i := slices.Index(labels, v.Is)
+	i := slices.Index(labels, v.Single)
 	switch {
 	case i < 0:
-		return item, &LabelError{v.Is, labels}
+		return item, &LabelError{v.Single, labels}
 	// An index selects one element, so the label must be unique.
-	case slices.Contains(labels[i+1:], v.Is):
-		return item, invalid("several elements are %q; select by index", v.Is)
+	case slices.Contains(labels[i+1:], v.Single):
+		return item, invalid("several elements are %q; select by index", v.Single)
 	}
 	return selection.At(int64(i)), nil
 }

@@ -47,12 +47,12 @@ func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], err
 		return item, invalid("all of its elements are missing")
 	}
 	if !v.IsRange() {
-		at, err := parse(v.Is)
+		at, err := parse(v.Single)
 		if err != nil {
-			return item, dotsMeant(err, v.Is, parse, o.dates)
+			return item, dotsMeant(err, v.Single, parse, o.dates)
 		}
 		if at.plural {
-			start, stop, err := o.within(at, v.Is)
+			start, stop, err := o.within(at, v.Single)
 			return selection.Span(int64(start), int64(stop)), err
 		}
 		i, err := o.nearest(at)

@@ -3,11 +3,14 @@
 package selection
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Item is one entry of a [Basic], [Orthogonal] or [Blocks] selection. The zero Item
@@ -18,6 +21,8 @@ type Item struct {
 	list              []int64
 	mask              []bool
 }
+
+type itemKind uint8
 
 const (
 	itemAll   itemKind = iota
@@ -95,19 +100,19 @@ func (i Item) bind(n int, extent int64) (axis, error) {
 func (i Item) backwards(extent int64) axis {
 	last, stop := extent-1, int64(-1)
 	if i.start != Open {
-		last = below(i.start, extent)
+		last = clipBackwards(i.start, extent)
 	}
 	if i.stop != Open {
-		stop = below(i.stop, extent)
+		stop = clipBackwards(i.stop, extent)
 	}
 	count := steps(stop, last, -i.step)
 	// Axes ascend, so start with the last element that the slice reaches.
 	return axis{start: last - max(0, count-1)*-i.step, step: -i.step, count: count, flip: true}
 }
 
-// below returns the element that a bound of a backwards slice stands for, or -1 if it
-// lies before the first.
-func below(bound, extent int64) int64 {
+// clipBackwards returns the element that a bound of a backwards slice stands for, or -1
+// if it lies before the first.
+func clipBackwards(bound, extent int64) int64 {
 	if bound < 0 {
 		// In NumPy a bound before the first element is clipped, not an error.
 		return max(-1, bound+extent)
@@ -144,7 +149,7 @@ func clip(bound, open, extent int64) int64 {
 }
 
 func bindList(n int, extent int64, given []int64) (axis, error) {
-	own := false
+	cloned := false
 	for k, i := range given {
 		at, ok := inRange(i, extent)
 		if !ok {
@@ -152,8 +157,8 @@ func bindList(n int, extent int64, given []int64) (axis, error) {
 		}
 		if at != i {
 			// The caller's list must stay as it is.
-			if !own {
-				given, own = slices.Clone(given), true
+			if !cloned {
+				given, cloned = slices.Clone(given), true
 			}
 			given[k] = at
 		}
@@ -166,15 +171,13 @@ func bindMask(n int, extent int64, b []bool) (axis, error) {
 		return axis{}, rangeError(n, extent, fmt.Sprintf("%d booleans, one per element are needed,", len(b)))
 	}
 	var given []int64
-	for i, is := range b {
-		if is {
+	for i, selected := range b {
+		if selected {
 			given = append(given, int64(i))
 		}
 	}
 	return axisOf(given), nil
 }
-
-type itemKind uint8
 
 // expand returns one item per axis for items that may have an ellipsis.
 func expand(b []Item, rank int) ([]Item, error) {
@@ -206,4 +209,107 @@ func expand(b []Item, rank int) ([]Item, error) {
 		copy(items[rank-len(tail):], tail)
 	}
 	return items, nil
+}
+
+// axis is a selection along one axis: count elements from start on that are step apart,
+// or the elements of a list.
+type axis struct {
+	start, step, count int64 // step is at least 1
+	flip               bool  // they go to the selected block in reverse order
+	drop               bool  // a single index, whose axis is dropped from the result
+	list               *list
+}
+
+// first returns the smallest selected element. There must be one.
+func (a axis) first() int64 {
+	if a.list != nil {
+		return a.list.At[0] - a.list.Base
+	}
+	return a.start
+}
+
+// last returns the largest selected element. There must be one.
+func (a axis) last() int64 {
+	if a.list != nil {
+		return a.list.At[a.count-1] - a.list.Base
+	}
+	return a.start + (a.count-1)*a.step
+}
+
+// at returns the element that goes to the given place of the result.
+func (a axis) at(place int64) int64 {
+	switch {
+	case a.list != nil:
+		return a.list.given[place]
+	case a.flip:
+		return a.start + (a.count-1-place)*a.step
+	}
+	return a.start + place*a.step
+}
+
+// list holds elements along an axis, both sorted and in the order given.
+type list struct {
+	strided.List
+	given []int64
+}
+
+func newList(given []int64) *list {
+	l := &list{given: given}
+	l.Place = make([]int64, len(given))
+	for k := range l.Place {
+		l.Place[k] = int64(k)
+	}
+	// The places are in order already.
+	if slices.IsSorted(given) {
+		l.At = given
+		return l
+	}
+	// Equal elements keep the order of their places, so that the last value written wins.
+	slices.SortFunc(l.Place, func(a, b int64) int {
+		return cmp.Or(cmp.Compare(given[a], given[b]), cmp.Compare(a, b))
+	})
+	l.At = make([]int64, len(given))
+	for k, p := range l.Place {
+		l.At[k] = given[p]
+	}
+	return l
+}
+
+// axisOf returns the axis that selects the given elements. Evenly spaced elements become
+// a step, which is copied in longer runs.
+func axisOf(given []int64) axis {
+	n := len(given)
+	// A single element has no step.
+	if n <= 1 {
+		a := axis{step: 1, count: int64(n)}
+		if n == 1 {
+			a.start = given[0]
+		}
+		return a
+	}
+	// A constant difference is a step, forwards or backwards.
+	step, even := given[1]-given[0], true
+	for k := 2; k < n && even; k++ {
+		even = given[k]-given[k-1] == step
+	}
+	switch {
+	case even && step > 0:
+		return axis{start: given[0], step: step, count: int64(n)}
+	case even && step < 0:
+		return axis{start: given[n-1], step: -step, count: int64(n), flip: true}
+	}
+	return axis{step: 1, count: int64(n), list: newList(given)}
+}
+
+// countUntil returns the number of elements, counted from number k on, that lie before
+// element stop.
+func (l *list) countUntil(k, stop int64) int64 {
+	rest := l.At[k:]
+	return int64(sort.Search(len(rest), func(i int) bool { return rest[i]-l.Base >= stop }))
+}
+
+// cut returns the elements with numbers from k up to but not including stop, relative to
+// element base.
+func (l *list) cut(k, stop, base int64) strided.List {
+	return strided.List{At: l.At[k:stop:stop], Place: l.Place[k:stop:stop], Base: l.Base + base}
 }

@@ -30,6 +30,12 @@ func ParseJSON(text []byte, names []string, mask func(name string) (Mask, error)
 	return (&jsonReader{Parser: Parser{Names: names, Mask: mask}}).read(text)
 }
 
+// jsonReader reads a selection of JSON.
+type jsonReader struct {
+	Parser
+	unbound bool // there is no array yet, so names are not checked
+}
+
 func (r *jsonReader) read(text []byte) (Selection, error) {
 	v, err := strictjson.Parse(text, strictjson.Limits{})
 	if err == nil && v.Kind() != strictjson.Object {
@@ -46,11 +52,6 @@ func (r *jsonReader) read(text []byte) (Selection, error) {
 	return sel, err
 }
 
-type jsonReader struct {
-	Parser
-	unbound bool // there is no array yet, so names are not checked
-}
-
 func (r *jsonReader) selection(v strictjson.Value) (sel Selection, err error) {
 	kind, inner, fields := "", false, []string(nil)
 	for name, value := range v.Members() {
@@ -65,7 +66,7 @@ func (r *jsonReader) selection(v strictjson.Value) (sel Selection, err error) {
 				return nil, value.Errorf("%q and %q: only one of them may select", name, kind)
 			}
 			kind = name
-			sel, err = r.of(name, value)
+			sel, err = r.kind(name, value)
 		default:
 			err = value.Errorf("%q is no way to select; there are basic, orthogonal, points, blocks, mask and fields", strictjson.Abbreviate(name))
 		}
@@ -104,7 +105,7 @@ func texts(v strictjson.Value) ([]string, error) {
 	return list, nil
 }
 
-func (r *jsonReader) of(kind string, v strictjson.Value) (Selection, error) {
+func (r *jsonReader) kind(kind string, v strictjson.Value) (Selection, error) {
 	switch kind {
 	case "basic":
 		s, err := v.Str()
@@ -194,7 +195,7 @@ func hasValues(list strictjson.Value) bool {
 // valueItem returns the elements of a named axis that have the coordinate values of an
 // entry.
 func (r *jsonReader) valueItem(name string, v strictjson.Value) (Item, error) {
-	values := &Values{Is: string(v.Raw())}
+	values := &Values{Single: string(v.Raw())}
 	if text, err := v.Str(); err == nil {
 		if values, err = parseValues(text); err != nil {
 			return Item{}, v.Errorf("%w", err)
@@ -272,8 +273,8 @@ func listOf(v strictjson.Value) (Item, error) {
 	for k, e := range v.Elements() {
 		// The first entry decides whether this is a list of booleans.
 		if e.Kind() == strictjson.Bool && (k == 0 || mask != nil) {
-			is, _ := e.Bool()
-			mask = append(mask, is)
+			selected, _ := e.Bool()
+			mask = append(mask, selected)
 			continue
 		}
 		if mask != nil {
@@ -354,25 +355,4 @@ func (c *Coordinates) read(v strictjson.Value, depth int) error {
 		}
 	}
 	return nil
-}
-
-// Syntax returns an error for text that a [Parser] refuses for every array. It does not
-// look at masks, names or coordinate values. The error wraps [ErrInvalid].
-func Syntax(text string) error {
-	if !isJSON(text) {
-		_, err := parseEntries(text)
-		return err
-	}
-	r := &jsonReader{unbound: true}
-	r.Mask = func(string) (Mask, error) { return Mask{}, nil }
-	_, err := r.read([]byte(text))
-	return err
-}
-
-// Parse parses a selection. Errors wrap [ErrInvalid], except those of Mask and Lookup.
-func (p Parser) Parse(text string) (Selection, error) {
-	if isJSON(text) {
-		return (&jsonReader{Parser: p}).read([]byte(text))
-	}
-	return p.basic(text)
 }

@@ -47,18 +47,18 @@ func (m Mask) resolve(t *Target) (*Resolved, error) {
 	count := int64(0)
 	for stretch := range slices.Chunk(out.data, maskStretch) {
 		out.counts = append(out.counts, count)
-		count += trues(stretch)
+		count += countTrue(stretch)
 	}
 	out.counts = append(out.counts, count)
 	return &Resolved{source: out.shape, mask: out, count: count}, nil
 }
 
-func trues(b []byte) int64 { return int64(bytes.Count(b, []byte{1})) }
+func countTrue(b []byte) int64 { return int64(bytes.Count(b, []byte{1})) }
 
-// before returns the number of selected elements before element n in C order.
-func (m *mask) before(n int64) int64 {
+// countBefore returns the number of selected elements before element n in C order.
+func (m *mask) countBefore(n int64) int64 {
 	k := n / maskStretch
-	return m.counts[k] + trues(m.data[k*maskStretch:n])
+	return m.counts[k] + countTrue(m.data[k*maskStretch:n])
 }
 
 // points returns the selected elements with numbers from start up to but not including
@@ -76,15 +76,15 @@ func (m *mask) points(start, stop int64) *points {
 	for at := int64(k) * maskStretch; number < stop; at++ {
 		at += int64(bytes.IndexByte(m.data[at:], 1))
 		if number >= start {
-			m.note(p, number-start, at)
+			m.setPoint(p, number-start, at)
 		}
 		number++
 	}
 	return p
 }
 
-// note sets point k to the element with the given number in C order.
-func (m *mask) note(p *points, k, at int64) {
+// setPoint sets point k to the element with the given number in C order.
+func (m *mask) setPoint(p *points, k, at int64) {
 	for i := len(m.shape) - 1; i >= 0; i-- {
 		c := &p.coords[i]
 		c.data[k] = at % m.shape[i]
@@ -135,7 +135,7 @@ func (w *maskWalk) row(from, at, n int64) {
 	}
 	// Eight booleans at a time: each is one byte that is 0 or 1, so every set bit is a
 	// selected element.
-	k, place := first&^7, w.before(from)
+	k, place := first&^7, w.countBefore(from)
 	for ; k+8 <= len(row); k += 8 {
 		for eight := binary.LittleEndian.Uint64(row[k:]); eight != 0; eight &= eight - 1 {
 			w.dst = append(w.dst, strided.Point{At: at + int64(k+bits.TrailingZeros64(eight)/8), Place: place})

@@ -4,9 +4,11 @@ package selection
 
 import (
 	"iter"
+	"math"
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -20,7 +22,7 @@ func (r *Resolved) Pieces(g *grid.Grid) iter.Seq2[*Resolved, *Resolved] {
 		v := NewVisit(g.Rank())
 		for plan := NewPlan(r, g); plan.Next(v); {
 			g.Cell(v.Chunk, p.cell)
-			if !yield(p.of(v)) {
+			if !yield(p.piece(v)) {
 				return
 			}
 		}
@@ -33,7 +35,7 @@ type pieces struct {
 	cell  *grid.Chunk
 }
 
-func (p *pieces) of(v *Visit) (from, to *Resolved) {
+func (p *pieces) piece(v *Visit) (from, to *Resolved) {
 	if v.Picks != nil && v.Picks.Points != nil {
 		return p.ofPoints(v.Picks.Points)
 	}
@@ -140,4 +142,205 @@ func (r *Resolved) Scatter(dst, src strided.View) error {
 		}
 	}
 	return nil
+}
+
+// Part returns the selection of those elements whose places lie within the box. The box
+// has the axes of [Resolved.FullShape].
+func (r *Resolved) Part(places grid.Box) *Resolved {
+	o := *r
+	o.count = 1
+	for _, in := range places {
+		o.count *= in.Len()
+	}
+	switch {
+	case r.mask != nil:
+		o.mask, o.points = nil, r.mask.points(places[0].Start, places[0].Stop)
+	case r.points != nil:
+		o.points = r.points.part(places)
+	default:
+		o.axes = make([]axis, len(r.axes))
+		for i, in := range places {
+			to := r.axis(i)
+			o.axes[to] = r.axes[to].part(in)
+		}
+	}
+	return &o
+}
+
+// part returns the axis of the places in the interval.
+func (a axis) part(in grid.Interval) axis {
+	switch {
+	case a.list != nil:
+		return axisOf(a.list.given[in.Start:in.Stop])
+	case a.flip:
+		a.start += (a.count - in.Stop) * a.step
+	default:
+		a.start += in.Start * a.step
+	}
+	a.count = in.Len()
+	return a
+}
+
+// part returns the points at the places in the box.
+func (p *points) part(in grid.Box) *points {
+	o := &points{shape: in.Shape(), coords: make([]coords, len(p.coords))}
+	for i, c := range p.coords {
+		for k, at := range in {
+			c.off += at.Start * c.strides[k]
+		}
+		o.coords[i] = c
+	}
+	return o
+}
+
+// slabs cuts a selected block into boxes of places.
+type slabs struct {
+	*Resolved
+	grids []*grid.Grid
+	shape []int64
+}
+
+// Slabs yields boxes of places that follow each other in C order and together are the
+// selected block. A slab has at most limit bytes, for elements of size bytes, but at
+// least one element. It ends at a chunk boundary if possible, so that few chunks are
+// touched twice. If a chunk is longer than a slab, it ends at a boundary of a grid of
+// inner chunks, if one is given. The boxes have the axes of [Resolved.FullShape].
+func (r *Resolved) Slabs(g *grid.Grid, size, limit int64, inner ...*grid.Grid) iter.Seq[grid.Box] {
+	s := &slabs{r, append([]*grid.Grid{g}, inner...), r.FullShape()}
+	return func(yield func(grid.Box) bool) {
+		if r.count == 0 {
+			return
+		}
+		cut, most := s.cut(size, limit)
+		box := grid.BoxOf(s.shape)
+		for i := range min(cut, len(box)) {
+			box[i].Stop = 1
+		}
+		for {
+			if cut < len(box) {
+				box[cut].Stop = s.stop(cut, box[cut].Start, most)
+			}
+			if !yield(slices.Clone(box)) || !s.advance(box, cut) {
+				return
+			}
+		}
+	}
+}
+
+// cut returns the axis along which slabs are cut, and the largest number of places in a
+// slab along it. A slab has one place along the axes before it and all places along those
+// after it. Without axes, the result is axis 0.
+func (s *slabs) cut(size, limit int64) (axis int, most int64) {
+	plane := size
+	for axis = len(s.shape) - 1; axis >= 0; axis-- {
+		next, ok := checked.Mul(plane, s.shape[axis])
+		// The first axis, from the last one on, that does not fit as a whole.
+		if !ok || next > limit {
+			return axis, max(1, limit/plane)
+		}
+		plane = next
+	}
+	if len(s.shape) == 0 {
+		return 0, 1
+	}
+	return 0, s.shape[0]
+}
+
+// stop returns the end of the slab that begins at start: the last chunk boundary within
+// most places, if there is one.
+func (s *slabs) stop(axis int, start, most int64) int64 {
+	stop := min(start+min(most, s.shape[axis]), s.shape[axis])
+	// Points and masks have no chunk boundaries along an axis.
+	if stop == s.shape[axis] || s.axes == nil {
+		return stop
+	}
+	for _, g := range s.grids {
+		// Go back to the boundary, unless the slab would then be empty.
+		if back := s.placesBefore(g, s.Resolved.axis(axis), stop); stop-back > start {
+			return stop - back
+		}
+	}
+	return stop
+}
+
+// placesBefore returns how many places before the given place are in the same chunk. It
+// returns 0 for lists, whose elements are in any order.
+func (s *slabs) placesBefore(g *grid.Grid, axis int, place int64) int64 {
+	a := s.axes[axis]
+	chunk, within, ok := g.Axis(axis).Locate(a.at(place))
+	switch {
+	case !ok || a.list != nil:
+		return 0
+	// Backwards, the places before this one lie at the end of the chunk.
+	case a.flip:
+		cell, _ := g.Axis(axis).Cell(chunk)
+		within = cell.Logical - 1 - within
+	}
+	return within / a.step
+}
+
+// advance moves the box to the next slab. It returns false after the last.
+func (s *slabs) advance(box grid.Box, cut int) bool {
+	if cut >= len(box) {
+		return false
+	}
+	// Go on along the axis that is cut. Slabs sets the end.
+	if box[cut].Stop < s.shape[cut] {
+		box[cut].Start = box[cut].Stop
+		return true
+	}
+	box[cut].Start = 0
+	for i := cut - 1; i >= 0; i-- {
+		if box[i].Stop < s.shape[i] {
+			box[i].Start, box[i].Stop = box[i].Stop, box[i].Stop+1
+			return true
+		}
+		box[i] = grid.Interval{Stop: 1}
+	}
+	return false
+}
+
+// Layer returns two sizes in bytes, for elements of size bytes. chunk is the size of the
+// selected elements in the longest touched chunk. layer is the size that a slab must have
+// at least, if it ends at chunk boundaries, so that no chunk is touched by two slabs. It
+// spans one chunk along the first axis where chunks are longer than one element, and all
+// of the axes after it.
+//
+// Sizes that overflow are the largest int64. Points and masks have no such slabs: both
+// sizes are 0.
+func (r *Resolved) Layer(g *grid.Grid, size int64) (chunk, layer int64) {
+	if r.axes == nil || r.points != nil || r.mask != nil || r.count == 0 {
+		return 0, 0
+	}
+	touched := r.Touched(g)
+	chunk, layer = size, 0
+	for i, n := range r.FullShape() {
+		to := r.axis(i)
+		a := r.axes[to]
+		// The longest touched chunk decides.
+		edge := g.Axis(to).Longest(touched[to])
+		if a.list == nil {
+			// A step selects only some elements of a chunk.
+			edge = (edge-1)/a.step + 1
+		}
+		edge = max(1, min(edge, n))
+		chunk = cappedProduct(chunk, edge)
+		switch {
+		// Axes after the cut are complete in every slab.
+		case layer > 0:
+			layer = cappedProduct(layer, n)
+		// The slab is cut along this axis, one chunk at a time.
+		case edge > 1:
+			layer = cappedProduct(size, edge)
+		}
+	}
+	return chunk, max(chunk, layer)
+}
+
+// cappedProduct returns a*b, or the largest int64 if that overflows.
+func cappedProduct(a, b int64) int64 {
+	if n, ok := checked.Mul(a, b); ok {
+		return n
+	}
+	return math.MaxInt64
 }

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package selection names elements of an array and plans which chunks hold them. It does
+// no I/O.
+//
+// A [Selection] names elements: a [Box], indices and slices ([Basic]), lists along each
+// axis ([Orthogonal]), [Points], a [Mask] or whole chunks ([Blocks]). [Resolve] binds it
+// to the shape of an array. The [Resolved] selection has the shape of the result.
+// [NewPlan] combines it with a grid and visits only the chunks that hold selected
+// elements, without an allocation for each.
 package selection
 
 import (
@@ -92,4 +100,186 @@ func (r *Resolved) resolve(t *Target) (*Resolved, error) {
 	o := *r
 	o.source = slices.Clone(t.Shape)
 	return &o, nil
+}
+
+// Box selects a half-open region. For every axis it has the first element and the one
+// after the last, as in Box{{0, 168}, {0, 721}}. Both must lie within the array.
+type Box [][2]int64
+
+// boxOf returns the Box that selects the same as r.
+func boxOf(r grid.Box) Box {
+	b := make(Box, len(r))
+	for i, in := range r {
+		b[i] = [2]int64{in.Start, in.Stop}
+	}
+	return b
+}
+
+func (b Box) resolve(t *Target) (*Resolved, error) {
+	if len(b) != len(t.Shape) {
+		return nil, rankError(len(b), len(t.Shape))
+	}
+	axes := make([]axis, len(b))
+	for i, in := range b {
+		start, stop := in[0], in[1]
+		// Unlike a slice, a box is never clipped: a program that computes it would not
+		// notice.
+		if start < 0 || stop < start || stop > t.Shape[i] {
+			return nil, rangeError(i, t.Shape[i], fmt.Sprintf("elements %d to %d", start, stop))
+		}
+		axes[i] = axis{start: start, step: 1, count: stop - start}
+	}
+	return t.ofAxes(axes)
+}
+
+// Basic selects along every axis as NumPy's basic indexing does: with indices, slices
+// with steps and an ellipsis, one item per axis. Negative numbers count from the end,
+// slices are clipped at the extent, and axes without an item are selected whole. A slice
+// with a negative step goes backwards, from the last element if its start is open.
+type Basic []Item
+
+func (b Basic) resolve(t *Target) (*Resolved, error) {
+	for i, item := range b {
+		if item.kind == itemList || item.kind == itemMask {
+			return nil, fmt.Errorf("%w: item %d is a list or a mask: use Orthogonal, or Points to combine lists element by element", ErrInvalid, i)
+		}
+	}
+	return Orthogonal(b).resolve(t)
+}
+
+// Orthogonal selects along every axis independently, as np.ix_ in NumPy and oindex in
+// zarr-python do. Its items are those of [Basic], [List] and [Where]. Axes without an
+// item are selected whole.
+//
+// If lists name an element several times, a write stores the last of its values in C
+// order.
+type Orthogonal []Item
+
+func (o Orthogonal) resolve(t *Target) (*Resolved, error) {
+	items, err := expand(o, len(t.Shape))
+	if err != nil {
+		return nil, err
+	}
+	axes := make([]axis, len(t.Shape))
+	for i, item := range items {
+		if axes[i], err = item.bind(i, t.Shape[i]); err != nil {
+			return nil, err
+		}
+	}
+	return t.ofAxes(axes)
+}
+
+// Named selects along axes that are given by name. All other axes are selected whole. The
+// items are those of [Orthogonal].
+type Named map[string]Item
+
+func (n Named) resolve(t *Target) (*Resolved, error) {
+	items := map[int]Item{}
+	for name, item := range n {
+		if err := (Parser{Names: t.Names}).bind(items, entry{name: name, item: item}); err != nil {
+			return nil, err
+		}
+	}
+	o := make(Orthogonal, len(t.Shape))
+	for i, item := range items {
+		if i >= len(o) {
+			return nil, fmt.Errorf("%w: %d names for %d axes", ErrInvalid, len(t.Names), len(o))
+		}
+		o[i] = item
+	}
+	return o.resolve(t)
+}
+
+// Fields selects fields of structs, for the elements that Of selects. A single field
+// gives elements of the field's type. Several fields give packed structs of these fields,
+// in the order of Names. If Of is nil, the whole array is selected.
+type Fields struct {
+	Names []string
+	Of    Selection
+}
+
+func (f Fields) resolve(t *Target) (*Resolved, error) {
+	if len(f.Names) == 0 {
+		return nil, fmt.Errorf("%w: no field is named", ErrInvalid)
+	}
+	r, err := t.Resolve(f.Of)
+	if err != nil {
+		return nil, err
+	}
+	o := *r
+	// The full slice expression forces a copy, because r may be in use elsewhere.
+	o.fields = append(o.fields[:len(o.fields):len(o.fields)], f.Names)
+	return &o, nil
+}
+
+// Blocks selects whole chunks by their position in the chunk grid. There is an index or a
+// slice for every axis, counted in chunks. An index keeps its axis, because a chunk has
+// many elements. Axes without an item are selected whole. In a sharded array the chunks
+// are the shards or, with Inner, the inner chunks of all shards.
+type Blocks struct {
+	Items []Item
+	Inner bool
+}
+
+func (b Blocks) resolve(t *Target) (*Resolved, error) {
+	of := t.Grid
+	if b.Inner {
+		of = t.Inner
+	}
+	if of == nil {
+		return nil, fmt.Errorf("%w: the array has no chunks of the kind that blocks select (Inner: %t)", ErrInvalid, b.Inner)
+	}
+	g, err := of()
+	if err != nil {
+		return nil, err
+	}
+	items, err := expand(b.Items, len(t.Shape))
+	if err != nil {
+		return nil, fmt.Errorf("%w (of blocks)", err)
+	}
+	axes := make([]axis, len(t.Shape))
+	for i, item := range items {
+		if axes[i], err = item.bindBlocks(i, g.Axis(i)); err != nil {
+			return nil, err
+		}
+	}
+	return t.ofAxes(axes)
+}
+
+// bindBlocks returns the elements of the chunks that the item selects along axis number
+// n.
+func (i Item) bindBlocks(n int, a grid.Axis) (axis, error) {
+	var blocks axis
+	switch i.kind {
+	case itemIndex:
+		at, ok := inRange(i.start, a.Chunks())
+		if !ok {
+			return axis{}, blockError(n, a, fmt.Sprintf("block %d", i.start))
+		}
+		// Unlike an index of elements, an index of a chunk keeps its axis.
+		blocks = axis{start: at, count: 1}
+	case itemList, itemMask:
+		return axis{}, blockError(n, a, "a list")
+	case itemSlice:
+		if i.step != 1 {
+			return axis{}, blockError(n, a, fmt.Sprintf("a slice of blocks with step %d (only 1 keeps them in one piece)", i.step))
+		}
+		fallthrough
+	default:
+		var err error
+		if blocks, err = i.bind(n, a.Chunks()); err != nil {
+			return axis{}, err
+		}
+	}
+	// There is no first chunk to begin with.
+	if blocks.count == 0 {
+		return axis{step: 1}, nil
+	}
+	first, _ := a.Cell(blocks.start)
+	last, _ := a.Cell(blocks.start + blocks.count - 1)
+	return axis{start: first.Start, step: 1, count: last.Start + last.Logical - first.Start}, nil
+}
+
+func blockError(i int, a grid.Axis, what string) error {
+	return &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: %s of an axis of %d blocks", ErrInvalid, what, a.Chunks())}
 }

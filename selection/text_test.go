@@ -79,7 +79,7 @@ func FuzzParse(f *testing.F) {
 	shape, names := []int64{7, 5}, []string{"x", "y"}
 	f.Fuzz(func(t *testing.T, text string) {
 		lookup := func(name string, v selection.Values) (selection.Item, error) {
-			single := v.Is != "" || !v.IsRange() && v.Quoted // "" in quotes is a label, too
+			single := v.Single != "" || !v.IsRange() && v.Quoted // "" in quotes is a label, too
 			if !slices.Contains(names, name) || v.IsRange() == single {
 				t.Fatalf("%q: %+v", name, v)
 			}
