@@ -30,7 +30,7 @@ func parseNested(name string, configuration []byte, depth int) (Type, error) {
 	if depth > maxNested {
 		return Type{}, fmt.Errorf("%w: structs nested more than %d deep", ErrUnsupported, maxNested)
 	}
-	c, err := members(name, configuration)
+	c, err := newConfigured(name, configuration)
 	if err != nil {
 		return Type{}, err
 	}
@@ -53,7 +53,7 @@ func parseNested(name string, configuration []byte, depth int) (Type, error) {
 	}
 	// An unknown member may change the meaning of the type.
 	if err == nil {
-		err = c.rest()
+		err = c.checkUnknown()
 	}
 	if err != nil {
 		return Type{}, err
@@ -63,11 +63,11 @@ func parseNested(name string, configuration []byte, depth int) (Type, error) {
 
 // configured is a configuration whose members are taken one by one.
 type configured struct {
-	name string // of the type
-	has  map[string]strictjson.Value
+	name    string // of the type
+	members map[string]strictjson.Value
 }
 
-func members(name string, configuration []byte) (*configured, error) {
+func newConfigured(name string, configuration []byte) (*configured, error) {
 	c := &configured{name: name}
 	if len(configuration) == 0 {
 		return c, nil
@@ -79,9 +79,9 @@ func members(name string, configuration []byte) (*configured, error) {
 	if err != nil {
 		return nil, c.invalid("%v", err)
 	}
-	c.has = map[string]strictjson.Value{}
+	c.members = map[string]strictjson.Value{}
 	for member, m := range v.Members() {
-		c.has[member] = m
+		c.members[member] = m
 	}
 	return c, nil
 }
@@ -92,21 +92,21 @@ func (c *configured) invalid(format string, args ...any) error {
 
 // take returns and removes a required member.
 func (c *configured) take(member string) (strictjson.Value, error) {
-	v, ok := c.has[member]
+	v, ok := c.members[member]
 	// The name of a present member may be a misspelling of the missing one.
-	if !ok && len(c.has) > 0 {
-		return v, c.invalid("%q is missing, there is %q", member, slices.Sorted(maps.Keys(c.has)))
+	if !ok && len(c.members) > 0 {
+		return v, c.invalid("%q is missing, there is %q", member, slices.Sorted(maps.Keys(c.members)))
 	}
 	if !ok {
 		return v, c.invalid("%q is missing", member)
 	}
-	delete(c.has, member)
+	delete(c.members, member)
 	return v, nil
 }
 
-// rest returns an error if members are left.
-func (c *configured) rest() error {
-	for member := range c.has {
+// checkUnknown returns an error if members are left.
+func (c *configured) checkUnknown() error {
+	for member := range c.members {
 		return c.invalid("unknown member %s", excerpt(member))
 	}
 	return nil
@@ -258,8 +258,7 @@ func (t Type) Configuration() []byte {
 		return nil
 	}
 	dst := []byte(`{"fields":[`)
-	for h := t.fields; h != noFields; h = h.Value().next {
-		f := h.Value().Field
+	for f := range t.eachField() {
 		if f.Offset > 0 {
 			dst = append(dst, ',')
 		}

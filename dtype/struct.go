@@ -4,6 +4,8 @@ package dtype
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"unique"
 
@@ -97,18 +99,31 @@ func (f Field) check(seen map[string]bool) error {
 // Fields returns the fields of a struct in the order in which they are stored. It returns
 // nil for other types.
 func (t Type) Fields() []Field {
-	var list []Field
-	for h := t.fields; h != noFields; h = h.Value().next {
-		f := h.Value().Field
-		list = append(list, f)
+	return slices.Collect(t.eachField())
+}
+
+// eachField yields what Fields returns.
+func (t Type) eachField() iter.Seq[Field] {
+	return func(yield func(Field) bool) {
+		for h := t.fields; h != noFields && yield(h.Value().Field); h = h.Value().next {
+		}
 	}
-	return list
+}
+
+// anyField reports whether the type of a field passes a test. It returns false for types
+// other than structs.
+func (t Type) anyField(test func(Type) bool) bool {
+	for f := range t.eachField() {
+		if test(f.Type) {
+			return true
+		}
+	}
+	return false
 }
 
 // Field returns the field with the given name. It returns false if there is none.
 func (t Type) Field(name string) (Field, bool) {
-	for h := t.fields; h != noFields; h = h.Value().next {
-		f := h.Value().Field
+	for f := range t.eachField() {
 		if f.Name == name {
 			return f, true
 		}
@@ -146,8 +161,7 @@ func (t Type) depth() int {
 		return 0
 	}
 	n := 0
-	for h := t.fields; h != noFields; h = h.Value().next {
-		f := h.Value().Field
+	for f := range t.eachField() {
 		n = max(n, f.Type.depth())
 	}
 	return n + 1
@@ -156,8 +170,7 @@ func (t Type) depth() int {
 func (t Type) structString() string {
 	var b strings.Builder
 	b.WriteString("struct{")
-	for h := t.fields; h != noFields; h = h.Value().next {
-		f := h.Value().Field
+	for f := range t.eachField() {
 		if f.Offset > 0 {
 			b.WriteString(", ")
 		}

@@ -3,12 +3,168 @@
 package dtype
 
 import (
+	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"varve.dev/zarr/internal/strictjson"
 )
+
+// FormatFill returns the canonical fill value of an element as JSON. The element has
+// [Type.Size] bytes in host byte order. Integers are decimal. Floats are the shortest
+// decimal that reads back as the same bits, with a point or an exponent. A NaN with a
+// sign or a payload is hexadecimal. [Type.ParseFill] returns the same bytes again.
+//
+// FormatFill returns an error that wraps [ErrInvalid] if elem has another length or is
+// not a valid element; see [Type.Check].
+func (t Type) FormatFill(elem []byte) ([]byte, error) {
+	switch {
+	case t.IsZero():
+		return nil, fmt.Errorf("%w: a fill value needs a data type", ErrInvalid)
+	case len(elem) != t.size && !t.Variable():
+		return nil, fmt.Errorf("%w: a fill value of %s has %d bytes, not %d", ErrInvalid, t, t.size, len(elem))
+	}
+	if err := t.Check(elem); err != nil {
+		return nil, err
+	}
+	return t.AppendJSON(nil, elem), nil
+}
+
+// Check returns an error that wraps [ErrInvalid] if elems, consecutive elements, has
+// bytes that are not elements of t. These are a bool other than 0 and 1, a number of
+// fewer than 8 bits whose other bits are wrong, and text that is not UTF-8 or not
+// Unicode. Other types have no invalid elements.
+func (t Type) Check(elems []byte) error {
+	switch t.kind {
+	case KindBool:
+		for _, b := range elems {
+			if b > 1 {
+				return fmt.Errorf("%w: a bool is the byte 0 or 1, not %d", ErrInvalid, b)
+			}
+		}
+	case KindInt, KindUint, KindFloat, KindComplex:
+		if t.Small() {
+			return t.checkSmall(elems)
+		}
+	case KindString:
+		if !utf8.Valid(elems) {
+			return fmt.Errorf("%w: text %s is not UTF-8", ErrInvalid, excerpt(string(elems)))
+		}
+	case KindUTF32:
+		return checkUTF32(elems)
+	case KindStruct:
+		for f := range t.eachField() {
+			for at := f.Offset; at < len(elems); at += t.size {
+				if err := f.Type.Check(elems[at : at+f.Type.size]); err != nil {
+					return fmt.Errorf("field %s: %w", excerpt(f.Name), err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// AppendJSON appends an element of Size bytes in host byte order, in the form of
+// [Type.FormatFill]. It allocates only if dst lacks capacity, and for structs. A bool
+// other than 0 is true. Invalid Unicode becomes the replacement character.
+func (t Type) AppendJSON(dst, elem []byte) []byte {
+	switch t.kind {
+	case KindComplex:
+		return t.appendList(dst, elem)
+	case KindRaw:
+		if t.name != "raw_bytes" {
+			return t.appendList(dst, elem)
+		}
+		return appendBase64(dst, elem)
+	case KindString:
+		return strictjson.AppendQuote(dst, strings.ToValidUTF8(string(elem), "\ufffd"))
+	case KindBytes:
+		return appendBase64(dst, elem)
+	case KindTerminated:
+		return appendBase64(dst, trimZeros(elem))
+	case KindUTF32:
+		var room [256]byte
+		return strictjson.AppendQuote(dst, string(appendUTF8(room[:0], elem)))
+	case KindStruct:
+		return append(dst, t.object(elem)...)
+	}
+	return t.appendNumber(dst, elem)
+}
+
+// appendList appends the numbers of an element as a JSON array.
+func (t Type) appendList(dst, elem []byte) []byte {
+	dst = append(dst, '[')
+	for i := 0; i < t.size; i += t.unit {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = t.appendNumber(dst, elem[i:i+t.unit])
+	}
+	return append(dst, ']')
+}
+
+// AppendText appends an element of Size bytes in host byte order as text for people: 1.5,
+// nan, -inf, 1.0+2.0j, true, 0x0a0b, 2024-02-29T12:00, 10 s, (1, 2.5). Text is appended
+// as it is, and every NaN is nan. AppendText allocates only if dst lacks capacity, and
+// for structs. [Type.ParseText] reads the result, except for structs, years without a
+// month and null-terminated bytes.
+func (t Type) AppendText(dst, elem []byte) []byte {
+	switch t.kind {
+	case KindFloat:
+		return t.format.appendText(dst, loadBits(elem))
+	case KindComplex:
+		return t.appendComplex(dst, elem)
+	case KindRaw, KindBytes:
+		return hex.AppendEncode(append(dst, "0x"...), elem)
+	case KindString:
+		return append(dst, elem...)
+	case KindUTF32:
+		return appendUTF8(dst, elem)
+	case KindTerminated:
+		return appendPrintable(dst, trimZeros(elem))
+	case KindDatetime:
+		return t.appendMoment(dst, int64(loadBits(elem)))
+	case KindTimedelta:
+		return t.appendDuration(dst, int64(loadBits(elem)))
+	case KindStruct:
+		return append(dst, t.tuple(elem)...)
+	}
+	return t.appendNumber(dst, elem)
+}
+
+func (t Type) appendComplex(dst, elem []byte) []byte {
+	w := t.format
+	dst = w.appendText(dst, loadBits(elem[:t.unit]))
+	n := len(dst)
+	dst = append(dst, '+')
+	dst = w.appendText(dst, loadBits(elem[t.unit:]))
+	// The sign of the imaginary part replaces the plus.
+	if dst[n+1] == '-' {
+		dst = append(dst[:n], dst[n+1:]...)
+	}
+	return append(dst, 'j')
+}
+
+// appendNumber appends one of the numbers of an element as JSON.
+func (t Type) appendNumber(dst, elem []byte) []byte {
+	if t.IsZero() {
+		return dst
+	}
+	bits := loadBits(elem)
+	switch t.kind {
+	case KindBool:
+		return strconv.AppendBool(dst, bits != 0)
+	case KindInt, KindDatetime, KindTimedelta:
+		// Shift the sign of the number into that of an int64.
+		unused := 64 - 8*t.unit
+		return strconv.AppendInt(dst, int64(bits<<unused)>>unused, 10)
+	case KindFloat, KindComplex:
+		return t.format.appendJSON(dst, bits)
+	}
+	return strconv.AppendUint(dst, bits, 10)
+}
 
 // ParseText returns the element that a text from a command line or a table stands for.
 // The element has [Type.Size] bytes in host byte order. ParseText reads everything that
@@ -44,7 +200,7 @@ func (t Type) ParseText(text string) ([]byte, error) {
 		elem, ok = t.parseEncoded(trimmed)
 	case KindUTF32:
 		word, err := parseWord(text)
-		ok = err == nil && t.setText(elem, string(word))
+		ok = err == nil && t.SetText(elem, string(word))
 	case KindDatetime:
 		ok = t.parseMoment(elem, unquoted(trimmed))
 	case KindTimedelta:

@@ -13,6 +13,11 @@ package dtype
 
 import (
 	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
 	"unique"
 
 	"varve.dev/zarr/internal/sentinel"
@@ -200,4 +205,151 @@ func (t Type) String() string {
 		return t.structString()
 	}
 	return t.name + t.lengthString()
+}
+
+// Element is the constraint for Go types that have a data type: that of their underlying
+// type, so that a Celsius defined as a float32 is a float32. [Float16] and [BFloat16] are
+// data types of their own, and a [time.Duration] is a duration. A string is an element of
+// any text type, and []byte one of any byte string type. A [time.Time] is a moment, with
+// the zero Time for [NaT].
+//
+// Other data types have no Go type of their own. Small integers are read as int8 and
+// uint8. Small floats are read as bytes or converted to float32 ([Type.Float32s]). Raw
+// elements are read as []byte, and structs as Go structs by the tags of their fields.
+type Element interface {
+	~bool |
+		~int8 | ~int16 | ~int32 | ~int64 |
+		~uint8 | ~uint16 | ~uint32 | ~uint64 | // Float16 and BFloat16, too
+		~float32 | ~float64 |
+		~complex64 | ~complex128 |
+		~string | ~[]byte | time.Time
+}
+
+// Of returns the data type for values of T. If no type has the same layout in memory, it
+// is the closest one: "string", "bytes", and moments and durations in nanoseconds.
+func Of[T Element]() Type {
+	name := reflect.TypeFor[T]().Kind().String() // Go and the specification have the same names
+	var zero T
+	switch any(zero).(type) {
+	case Float16:
+		name = "float16"
+	case BFloat16:
+		name = "bfloat16"
+	case time.Time:
+		return timed("numpy.datetime64", Step{"ns", 1})
+	case time.Duration:
+		return timed("numpy.timedelta64", Step{"ns", 1})
+	}
+	if name == "slice" {
+		name = "bytes"
+	}
+	t, _ := byName(name)
+	return t
+}
+
+// maxRawSize is the largest raw element in bytes. The specification has no limit, but a
+// fill value must fit into a document.
+const maxRawSize = maxFixedSize
+
+func byName(name string) (Type, error) {
+	for _, t := range named {
+		if t.name == name {
+			return t, nil
+		}
+	}
+	if digits, ok := strings.CutPrefix(name, "r"); ok && isDigits(digits) {
+		return parseRaw(digits)
+	}
+	return Type{}, fmt.Errorf("%w: %s", ErrUnsupported, excerpt(name))
+}
+
+// parseRaw returns the raw type with the given number of bits, in decimal.
+func parseRaw(digits string) (Type, error) {
+	bits, err := strconv.ParseUint(digits, 10, 64)
+	switch {
+	case digits[0] == '0' || err == nil && bits%8 != 0:
+		return Type{}, fmt.Errorf("%w: data type %s: raw types have a positive multiple of 8 bits, as \"r16\"", ErrInvalid, excerpt("r"+digits))
+	case err != nil || bits > 8*maxRawSize:
+		return Type{}, fmt.Errorf("%w: %s has more than %d bits", ErrUnsupported, excerpt("r"+digits), 8*maxRawSize)
+	}
+	return raw(int(bits / 8)), nil
+}
+
+// raw returns the raw type of size bytes.
+func raw(size int) Type {
+	return Type{name: "r" + strconv.Itoa(8*size), kind: KindRaw, size: size, unit: 1}
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// trim removes JSON white space at both ends.
+func trim(s string) string { return strings.Trim(s, " \t\r\n") }
+
+// unwrap returns the text between left and right. It returns false if either is missing.
+func unwrap(s, left, right string) (inner string, ok bool) {
+	s, begins := strings.CutPrefix(s, left)
+	s, ends := strings.CutSuffix(s, right)
+	return s, begins && ends
+}
+
+// excerpt quotes the beginning of s for a message. A hostile document may have megabytes
+// of it.
+func excerpt(s string) string {
+	if len(s) > 60 {
+		return fmt.Sprintf("%q…", s[:50])
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// FixedUTF32 returns the type of text of at most n code points, padded with zeros
+// (zarr-extensions, "fixed_length_utf32"). It returns an error that wraps [ErrInvalid] if
+// n is below 1, and [ErrUnsupported] if an element takes more than 1 MiB.
+func FixedUTF32(n int) (Type, error) {
+	if n > maxFixedSize/4 {
+		return Type{}, tooLong("fixed_length_utf32")
+	}
+	return fixed(Type{name: "fixed_length_utf32", kind: KindUTF32, size: 4 * n, unit: 4})
+}
+
+// NullTerminated returns the type of byte strings of at most n bytes, padded with zeros,
+// which is "S4" in NumPy for 4 bytes. It returns an error that wraps [ErrInvalid] if n is
+// below 1, and [ErrUnsupported] if n exceeds 1 MiB.
+func NullTerminated(n int) (Type, error) {
+	return fixed(Type{name: "null_terminated_bytes", kind: KindTerminated, size: n, unit: 1})
+}
+
+// RawBytes returns the type of n bytes without meaning, which is "V4" in NumPy for 4
+// bytes. The core specification has the same elements under the name "r32"; see [Parse].
+// RawBytes returns an error that wraps [ErrInvalid] if n is below 1, and [ErrUnsupported]
+// if n exceeds 1 MiB.
+func RawBytes(n int) (Type, error) {
+	return fixed(Type{name: "raw_bytes", kind: KindRaw, size: n, unit: 1})
+}
+
+func fixed(t Type) (Type, error) {
+	switch {
+	case t.size < 1:
+		return Type{}, fmt.Errorf("%w: %s of %d bytes", ErrInvalid, t.name, t.size)
+	case t.size > maxFixedSize:
+		return Type{}, tooLong(t.name)
+	}
+	return t, nil
+}
+
+func tooLong(name string) error {
+	return fmt.Errorf("%w: %s of more than %d bytes", ErrUnsupported, name, maxFixedSize)
+}
+
+// hasLength reports whether the configuration of t is its length in bytes.
+func (t Type) hasLength() bool {
+	return t.kind == KindUTF32 || t.kind == KindTerminated || t.name == "raw_bytes"
+}
+
+func (t Type) lengthString() string {
+	if !t.hasLength() {
+		return ""
+	}
+	return "[" + strconv.Itoa(t.size) + "]"
 }

@@ -10,7 +10,6 @@ import (
 	"unsafe"
 
 	"pgregory.net/rapid"
-
 	"varve.dev/zarr/internal/clock"
 )
 

@@ -4,6 +4,7 @@ package dtype
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"varve.dev/zarr/internal/byteorder"
 )
@@ -51,8 +52,7 @@ type numbers struct{ offset, count, unit int }
 // numbers appends to list the numbers of a type that begins at offset within a struct.
 func (t Type) numbers(list []numbers, offset int) []numbers {
 	if t.unit == 0 {
-		for h := t.fields; h != noFields; h = h.Value().next {
-			f := h.Value().Field
+		for f := range t.eachField() {
 			list = f.Type.numbers(list, offset+f.Offset)
 		}
 		return list
@@ -111,14 +111,57 @@ func swapEvery(b []byte, unit, step int) {
 }
 
 // Ordered reports whether the elements of t depend on the byte order.
-func (t Type) Ordered() bool { return t.unit != 1 && t.unit != 0 || t.unit == 0 && t.hasOrdered() }
+func (t Type) Ordered() bool { return t.unit > 1 || t.unit == 0 && t.anyField(Type.Ordered) }
 
-func (t Type) hasOrdered() bool {
-	for h := t.fields; h != noFields; h = h.Value().next {
-		f := h.Value().Field
-		if f.Type.Ordered() {
-			return true
+// Small reports whether the bytes of an element have unused bits. This is so for integers
+// and floats of fewer than 8 bits, and for structs with such fields. In memory, unused
+// bits repeat the sign of an integer and are 0 in a float.
+func (t Type) Small() bool {
+	if t.kind != KindStruct {
+		return t.Bits() > 0 && t.Bits() < 8
+	}
+	return t.anyField(Type.Small)
+}
+
+// HasBool reports whether t is bool or a struct with a bool field, so that some bytes are
+// not valid elements.
+func (t Type) HasBool() bool { return t.kind == KindBool || t.anyField(Type.HasBool) }
+
+// Normalize sets the unused bits of consecutive elements to the values that they have in
+// memory; see [Type.Small].
+func (t Type) Normalize(elems []byte) {
+	switch {
+	case t.kind == KindStruct:
+		for f := range t.eachField() {
+			for at := f.Offset; f.Type.Small() && at < len(elems); at += t.size {
+				f.Type.Normalize(elems[at : at+f.Type.size])
+			}
+		}
+	case t.Small():
+		unused := 8 - t.Bits()
+		if t.kind == KindInt {
+			for i, b := range elems {
+				// The arithmetic shift repeats the sign.
+				elems[i] = byte(int8(b<<unused) >> unused)
+			}
+			return
+		}
+		for i, b := range elems {
+			elems[i] = b << unused >> unused
 		}
 	}
-	return false
+}
+
+// checkSmall returns an error for bytes that Normalize would change.
+func (t Type) checkSmall(elems []byte) error {
+	for _, b := range elems {
+		one := [1]byte{b}
+		if t.Normalize(one[:]); one[0] != b {
+			if t.kind == KindInt {
+				return fmt.Errorf("%w: %d does not fit %s", ErrInvalid, int8(b), t)
+			}
+			return fmt.Errorf("%w: %d does not fit %s", ErrInvalid, b, t)
+		}
+	}
+	return nil
 }
