@@ -44,13 +44,13 @@ type AxisPair struct {
 func CheckAxes(ctx context.Context, from, to zarr.Elements, pairs ...AxisPair) error {
 	var stay []string // the axes that do not grow
 	for _, p := range pairs {
-		name, here := axisName(from, p.From), axisName(to, p.To)
-		if name == "" || here == "" {
+		name, target := axisName(from, p.From), axisName(to, p.To)
+		if name == "" || target == "" {
 			continue
 		}
 		err := error(nil)
-		if name != here {
-			err = invalid("it is the axis %q there and %q here", name, here)
+		if name != target {
+			err = invalid("it is the axis %q there and %q here", name, target)
 		} else if !p.Grows {
 			stay = append(stay, name)
 			err = checkLabels(ctx, from, to, name, nil)
@@ -87,21 +87,21 @@ func coordinatesOf(of ...zarr.Elements) (names []string) {
 // checkPlace compares what arrays and the groups above them say about the place of the
 // elements, such as the code of a projection.
 func checkPlace(ctx context.Context, from, to zarr.Elements, pairs []AxisPair) error {
-	there, err := placeOf(ctx, from)
+	source, err := placeOf(ctx, from)
 	if err != nil {
 		return err
 	}
-	here, err := placeOf(ctx, to)
+	target, err := placeOf(ctx, to)
 	if err != nil {
 		return err
 	}
-	faults := there.contradict(here)
+	faults := source.contradict(target)
 	// The box and the origin of a part are not those of the whole.
-	if isPart(from, to, pairs, string(there[spatialDimensions].Raw())+string(here[spatialDimensions].Raw())) {
+	if isPart(from, to, pairs, string(source[spatialDimensions].Raw())+string(target[spatialDimensions].Raw())) {
 		faults = slices.DeleteFunc(faults, func(name string) bool { return strings.HasPrefix(name, "spatial:") })
 	}
 	if len(faults) > 0 {
-		return invalid("it is of another place: %s", here.Differ(there, faults, "this array"))
+		return invalid("it is of another place: %s", target.Differ(source, faults, "this array"))
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func placeOf(ctx context.Context, e zarr.Elements) (Statements, error) {
 	s = s.Inherited()
 	for at := a.Path(); at != "" && at != "."; {
 		at = path.Dir(at)
-		g, err := a.Location().Root().At(path.Join("/", at)[1:]).OpenGroup(ctx, reading(a))
+		g, err := a.Location().Root().At(path.Join("/", at)[1:]).OpenGroup(ctx, readOptions(a))
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -164,7 +164,7 @@ func checkMapping(ctx context.Context, from, to zarr.Elements) error {
 		if name = strings.TrimSpace(name); name == "" || strings.ContainsAny(name, " /") {
 			return nil
 		}
-		m, err := beside(ctx, a, name)
+		m, err := openBeside(ctx, a, name)
 		if err != nil {
 			return ctx.Err() // it is not known
 		}

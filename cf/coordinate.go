@@ -38,7 +38,7 @@ func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Arr
 	if axis < 0 {
 		return nil, invalid("there is no dimension %q", dimension)
 	}
-	c, err := beside(ctx, a, dimension)
+	c, err := openBeside(ctx, a, dimension)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, invalid("dimension %q has no coordinate (an array of that name beside this one); select by index, as %s=0:10", dimension, dimension)
 	}
@@ -57,12 +57,12 @@ func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Arr
 	return c, nil
 }
 
-// beside opens the array with a name in the group of a, or in the nearest group above, as
-// in hierarchies of xarray's DataTree.
-func beside(ctx context.Context, a *zarr.Array, name string) (*zarr.Array, error) {
+// openBeside opens the array with a name in the group of a, or in the nearest group
+// above, as in hierarchies of xarray's DataTree.
+func openBeside(ctx context.Context, a *zarr.Array, name string) (*zarr.Array, error) {
 	for at := a.Path(); at != "" && at != "."; {
 		at = path.Dir(at)
-		c, err := a.Location().Root().At(path.Join(at, name)).OpenArray(ctx, reading(a))
+		c, err := a.Location().Root().At(path.Join(at, name)).OpenArray(ctx, readOptions(a))
 		if !errors.Is(err, fs.ErrNotExist) {
 			return c, err
 		}
@@ -70,9 +70,9 @@ func beside(ctx context.Context, a *zarr.Array, name string) (*zarr.Array, error
 	return nil, fs.ErrNotExist
 }
 
-// reading returns the options for reading arrays beside a: its limits, codecs and
+// readOptions returns the options for reading arrays beside a: its limits, codecs and
 // observer among them. What only holds for a itself is left out.
-func reading(a *zarr.Array) *zarr.Options {
+func readOptions(a *zarr.Array) *zarr.Options {
 	o := a.Options()
 	o.Write, o.Finish, o.RequireChunks = false, false, false
 	return &o
@@ -104,8 +104,8 @@ func Instants(ctx context.Context, c *zarr.Array) (at []calendar.Instant, in cal
 	switch {
 	case c.Type().Kind() == dtype.KindDatetime:
 	case isNumeric(c.Type()):
-		t, counted := UnitsOf(c).Times()
-		if !counted {
+		t, tickScale := UnitsOf(c).Times()
+		if !tickScale {
 			return nil, in, false, nil
 		}
 		in, parse = t.Calendar(), t.Instant
@@ -127,9 +127,9 @@ func Instants(ctx context.Context, c *zarr.Array) (at []calendar.Instant, in cal
 // blockBytes bounds the bytes of a coordinate that are in memory at a time.
 const blockBytes = 16 << 20
 
-// each calls use with every element of a coordinate, in order. It reuses the memory of
-// elem for the next element.
-func each(ctx context.Context, c *zarr.Array, use func(elem []byte) error) error {
+// eachElement calls use with every element of a coordinate, in order. It reuses the
+// memory of elem for the next element.
+func eachElement(ctx context.Context, c *zarr.Array, use func(elem []byte) error) error {
 	t := c.Type()
 	slabs, err := c.Slabs(nil, blockBytes)
 	if err != nil {
@@ -198,5 +198,5 @@ func eachText(ctx context.Context, c *zarr.Array, use func(text string) error) e
 	case k == dtype.KindBytes || k == dtype.KindTerminated:
 		text = func(elem []byte) string { return string(t.TrimPadding(elem)) }
 	}
-	return each(ctx, c, func(elem []byte) error { return use(text(elem)) })
+	return eachElement(ctx, c, func(elem []byte) error { return use(text(elem)) })
 }

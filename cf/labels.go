@@ -41,7 +41,7 @@ func checkLabels(ctx context.Context, from, to zarr.Elements, name string, stay 
 		return err
 	}
 	// The elements of a grid mapping mean nothing, and lengths are compared elsewhere.
-	if a.says.isGridMapping() || b.says.isGridMapping() || !slices.Equal(a.view.Shape(), b.view.Shape()) {
+	if a.statements.isGridMapping() || b.statements.isGridMapping() || !slices.Equal(a.view.Shape(), b.view.Shape()) {
 		return nil
 	}
 	return a.compare(ctx, b)
@@ -50,18 +50,18 @@ func checkLabels(ctx context.Context, from, to zarr.Elements, name string, stay 
 // comparable returns an error if labels cannot be equal, because they are of other kinds,
 // units or calendars, or because their attributes say something else.
 func (l *labels) comparable(o *labels, name string) error {
-	both := l.units.Units != "" && o.units.Units != ""
-	faults := slices.DeleteFunc(l.says.contradict(o.says), func(name string) bool {
+	measured := l.units.Units != "" && o.units.Units != ""
+	faults := slices.DeleteFunc(l.statements.contradict(o.statements), func(name string) bool {
 		return ofValues[name] || name == "calendar" && l.kind == labelTime && o.kind == labelTime
 	})
 	switch {
 	case len(faults) > 0:
-		return invalid("the coordinate %s has another meaning: %s", name, o.says.Differ(l.says, faults, "this array"))
+		return invalid("the coordinate %s has another meaning: %s", name, o.statements.Differ(l.statements, faults, "this array"))
 	case l.kind == labelOther || o.kind == labelOther:
 		return nil
 	case l.kind != o.kind && (l.kind == labelText || o.kind == labelText):
 		return invalid("the coordinate %s has the type %s there and %s here", name, l.array.Type(), o.array.Type())
-	case both && (l.kind != o.kind || l.kind == labelNumber && (l.length == 0 || o.length == 0)) && !sameMeasure(l.units, o.units):
+	case measured && (l.kind != o.kind || l.kind == labelNumber && (l.length == 0 || o.length == 0)) && !sameMeasure(l.units, o.units):
 		return invalid("the coordinate %s is in %q there and in %q here", name, l.units.Units, o.units.Units)
 	case l.kind == labelTime && o.kind == labelTime && l.times.Calendar() != o.times.Calendar() && !(l.times.IsReal() && o.times.IsReal()):
 		return invalid("the coordinate %s has the calendar %v there and %v here", name, l.times.Calendar(), o.times.Calendar())
@@ -90,17 +90,17 @@ const (
 
 // labels are the labels of elements: the coordinate of an axis, or of several.
 type labels struct {
-	array     *zarr.Array
-	view      *zarr.View // of the labels that count
-	says      Statements
-	axes      []string
-	distinct  bool // no value stands twice, as in the coordinate of a dimension
-	kind      labelKind
-	units     Units
-	times     Times
-	packing   *Packing // of numbers
-	length    float64  // of the number 1 in nanoseconds, 0 if the numbers are no durations
-	precision float64  // of numbers, relative to the largest one; 0 if they are not rounded
+	array      *zarr.Array
+	view       *zarr.View // of the labels that count
+	statements Statements
+	axes       []string
+	distinct   bool // no value stands twice, as in the coordinate of a dimension
+	kind       labelKind
+	units      Units
+	times      Times
+	packing    *Packing // of numbers
+	length     float64  // of the number 1 in nanoseconds, 0 if the numbers are no durations
+	precision  float64  // of numbers, relative to the largest one; 0 if they are not rounded
 
 	unwritten []byte          // an element that may never have been written
 	repeats   bool            // it stands in neighbours
@@ -117,7 +117,7 @@ func labelsOf(ctx context.Context, e zarr.Elements, name string, stay []string) 
 	}
 	open := Coordinate
 	if stay != nil {
-		open = beside
+		open = openBeside
 	}
 	c, err := open(ctx, a, name)
 	if errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, zarr.ErrLimit) || errors.Is(err, zarr.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +138,7 @@ func labelsOf(ctx context.Context, e zarr.Elements, name string, stay []string) 
 		sel = append(sel, along(axis))
 	}
 	if ok {
-		if l.says, err = StatementsOf(c.Metadata().Attributes); err == nil {
+		if l.statements, err = StatementsOf(c.Metadata().Attributes); err == nil {
 			l.view, err = c.View(sel)
 		}
 		if err == nil {
@@ -505,7 +505,7 @@ func (l *labels) isStored(ctx context.Context, index []int64) (bool, error) {
 		return stored, nil
 	}
 	if l.strict == nil {
-		o := reading(l.array)
+		o := readOptions(l.array)
 		o.RequireChunks = true
 		if l.strict, err = l.array.Location().OpenArray(ctx, o); err != nil {
 			return false, err

@@ -49,10 +49,10 @@ func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], err
 	if !v.IsRange() {
 		at, err := parse(v.Single)
 		if err != nil {
-			return item, dotsMeant(err, v.Single, parse, o.dates)
+			return item, suggestDots(err, v.Single, parse, o.dates)
 		}
 		if at.plural {
-			start, stop, err := o.within(at, v.Single)
+			start, stop, err := o.elementsIn(at, v.Single)
 			return selection.Span(int64(start), int64(stop)), err
 		}
 		i, err := o.nearest(at)
@@ -75,7 +75,7 @@ func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], err
 		}
 		*end.to = &s
 	}
-	start, stop, err := o.between(from, to)
+	start, stop, err := o.elementsBetween(from, to)
 	return selection.Span(int64(start), int64(stop)), err
 }
 
@@ -98,9 +98,9 @@ func isIndex(text string) bool {
 	return err == nil && len(strings.TrimPrefix(text, "-")) < 4
 }
 
-// dotsMeant adds a hint to the error for a malformed value that contains a colon
+// suggestDots adds a hint to the error for a malformed value that contains a colon
 // between two valid ones: ranges of values are written with two dots.
-func dotsMeant[T any](err error, text string, parse func(string) (span[T], error), dates bool) error {
+func suggestDots[T any](err error, text string, parse func(string) (span[T], error), dates bool) error {
 	isEnd := func(text string) bool {
 		_, err := parse(text)
 		return err == nil || text == ""
@@ -121,9 +121,9 @@ func dotsMeant[T any](err error, text string, parse func(string) (span[T], error
 	return err
 }
 
-// within returns the elements in a span. name is the span as the user wrote it.
-func (o *ordinates[T]) within(s span[T], name string) (start, stop int, err error) {
-	if start, stop, err = o.between(&s, &s); !errors.Is(err, ErrEmptyRange) {
+// elementsIn returns the elements in a span. name is the span as the user wrote it.
+func (o *ordinates[T]) elementsIn(s span[T], name string) (start, stop int, err error) {
+	if start, stop, err = o.elementsBetween(&s, &s); !errors.Is(err, ErrEmptyRange) {
 		return start, stop, err
 	}
 	near := 0
@@ -135,11 +135,12 @@ func (o *ordinates[T]) within(s span[T], name string) (start, stop int, err erro
 	return 0, 0, emptyRange(fmt.Sprintf("no element is in %s; the nearest, %d, is %s", name, near, o.text(o.values[near])))
 }
 
-// between returns the elements between two bounds. A nil bound is open. The values of
-// the coordinate must rise or fall. If they fall, the bounds may be in either order. If
-// they rise, a first bound above the second is an error: a longitude from 350 to 10
-// probably means the 20 degrees across the end of the axis, which are not one range.
-func (o *ordinates[T]) between(from, to *span[T]) (start, stop int, err error) {
+// elementsBetween returns the elements between two bounds. A nil bound is open. The
+// values of the coordinate must rise or fall. If they fall, the bounds may be in either
+// order. If they rise, a first bound above the second is an error: a longitude from 350
+// to 10 probably means the 20 degrees across the end of the axis, which are not one
+// range.
+func (o *ordinates[T]) elementsBetween(from, to *span[T]) (start, stop int, err error) {
 	falls, err := o.falls()
 	if err != nil {
 		return 0, 0, err

@@ -172,7 +172,7 @@ func Unordered(ctx context.Context, a *zarr.Array) (text string, times bool, err
 	if err := s.read(ctx, a); err != nil {
 		return "", false, err
 	}
-	return s.told(), s.isTime && s.fault != "", nil
+	return s.report(), s.isTime && s.fault != "", nil
 }
 
 // read follows the elements of an array, up to the first fault.
@@ -227,8 +227,8 @@ func slabOf(a *zarr.Array) int64 {
 	return slabBytes
 }
 
-// told returns the fault, or "" if there is none.
-func (s *sequence) told() string {
+// report returns the fault, or "" if there is none.
+func (s *sequence) report() string {
 	switch {
 	case s.fault == "":
 		return ""
@@ -266,7 +266,7 @@ func UnorderedAfter(ctx context.Context, a *zarr.Array, more *zarr.Source, n int
 	if s.fault == "" {
 		return "", nil
 	}
-	return s.told() + "; was this appended before?", nil
+	return s.report() + "; was this appended before?", nil
 }
 
 // partElements is the number of new elements that are checked at a time.

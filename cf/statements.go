@@ -9,10 +9,13 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/internal/gdal"
+	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
@@ -70,8 +73,8 @@ var series = map[string]map[string]bool{
 
 // isSeries reports whether two values of an attribute may be those of one series, or one
 // of them is not known.
-func isSeries(name string, was, is strictjson.Value) bool {
-	for _, v := range []strictjson.Value{was, is} {
+func isSeries(name string, own, other strictjson.Value) bool {
+	for _, v := range []strictjson.Value{own, other} {
 		text, err := v.Str()
 		if v.IsZero() || err != nil {
 			return true
@@ -155,11 +158,11 @@ func (s Statements) Compare(o Statements) (faults, others []string) {
 	names := maps.Clone(s)
 	maps.Copy(names, o)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		was, is := s[name], o[name]
+		own, other := s[name], o[name]
 		switch {
 		case s.alike(o, name) || referring[name]:
-		case mustAgree(name), whole && !describing[name] && !isStoring(name), naming[name] && !was.IsZero() && !is.IsZero(), name == gdal.Metadata && !sameRoles(was, is),
-			series[name] != nil && !isSeries(name, was, is):
+		case mustAgree(name), whole && !describing[name] && !isStoring(name), naming[name] && !own.IsZero() && !other.IsZero(), name == gdal.Metadata && !sameRoles(own, other),
+			series[name] != nil && !isSeries(name, own, other):
 			faults = append(faults, name)
 		default:
 			others = append(others, name)
@@ -183,11 +186,11 @@ func (s Statements) alike(o Statements, name string) bool {
 	case "units":
 		return s.units().Alike(o.units()) || sameJSON(s[name], o[name])
 	}
-	was, is := s[name], o[name]
+	own, other := s[name], o[name]
 	if text, ok := absent[name]; ok {
-		was, is = orElse(was, text), orElse(is, text)
+		own, other = orElse(own, text), orElse(other, text)
 	}
-	return sameJSON(was, is)
+	return sameJSON(own, other)
 }
 
 // calendar returns the name of the calendar: several names are synonyms, in any case, and
@@ -206,7 +209,7 @@ func (s Statements) units() Units {
 
 // text returns an attribute that is a string, and that of another kind as JSON.
 func (s Statements) text(name string) string {
-	v := only(s[name])
+	v := soleElement(s[name])
 	if text, err := v.Str(); err == nil {
 		return text
 	}
@@ -229,7 +232,7 @@ func sameJSON(a, b strictjson.Value) bool {
 	if bytes.Equal(a.Raw(), b.Raw()) {
 		return true
 	}
-	a, b = only(a), only(b)
+	a, b = soleElement(a), soleElement(b)
 	switch {
 	case a.Kind() != b.Kind() || a.Kind() == strictjson.Object:
 		return bytes.Equal(a.Raw(), b.Raw())
@@ -243,8 +246,8 @@ func sameJSON(a, b strictjson.Value) bool {
 	return err == nil && x == y
 }
 
-// only returns the element of a list of one, and any other value as it is.
-func only(v strictjson.Value) strictjson.Value {
+// soleElement returns the element of a list of one, and any other value as it is.
+func soleElement(v strictjson.Value) strictjson.Value {
 	if v.Kind() == strictjson.Array && v.Len() == 1 {
 		for _, v := range v.Elements() {
 			return v
@@ -295,13 +298,13 @@ func (s Statements) Without(raw []byte, names []string, o Statements) ([]byte, e
 	return raw, nil
 }
 
-// Differ says how attributes of is, which the names list, differ from those of s, which
+// Differ says how attributes of o, which the names list, differ from those of s, which
 // belong to another file or array.
-func (s Statements) Differ(is Statements, names []string, other string) string {
+func (s Statements) Differ(o Statements, names []string, other string) string {
 	const most = 3
 	var list []string
 	for _, name := range names[:min(most, len(names))] {
-		what, x, y := difference(s[name], is[name])
+		what, x, y := difference(s[name], o[name])
 		list = append(list, fmt.Sprintf("%sits attribute %s is %s, and in %s it is %s", what, name, textOr(y.Raw()), other, textOr(x.Raw())))
 	}
 	if len(names) > most {
@@ -312,16 +315,16 @@ func (s Statements) Differ(is Statements, names []string, other string) string {
 
 // difference returns the first elements that differ, and which they are, of two lists of
 // one length; else the values.
-func difference(was, is strictjson.Value) (what string, x, y strictjson.Value) {
-	if was.Kind() != strictjson.Array || is.Kind() != strictjson.Array || was.Len() != is.Len() {
-		return "", was, is
+func difference(own, other strictjson.Value) (what string, x, y strictjson.Value) {
+	if own.Kind() != strictjson.Array || other.Kind() != strictjson.Array || own.Len() != other.Len() {
+		return "", own, other
 	}
-	for i, x := range was.Elements() {
-		if y := is.Element(i); !sameJSON(x, y) {
+	for i, x := range own.Elements() {
+		if y := other.Element(i); !sameJSON(x, y) {
 			return fmt.Sprintf("element %d of ", i), x, y
 		}
 	}
-	return "", was, is
+	return "", own, other
 }
 
 func textOr(raw []byte) string {
@@ -329,4 +332,114 @@ func textOr(raw []byte) string {
 		return "not set"
 	}
 	return fmt.Sprintf("%.60s", raw)
+}
+
+// Attributes that describe missing values and packed numbers (CF conventions, sections
+// 2.5.1 and 8.1; NetCDF user guide).
+const (
+	FillValue    = missing.FillValue
+	MissingValue = missing.Value
+	Unsigned     = missing.Unsigned
+	ScaleFactor  = "scale_factor"
+	AddOffset    = "add_offset"
+)
+
+// attributeIn returns the JSON of one attribute in a parsed document. It does not
+// validate the attributes again, because there may be millions of them.
+func attributeIn(object []byte, name string) (raw []byte, ok bool) {
+	if len(object) == 0 {
+		return nil, false
+	}
+	v, ok := strictjson.Parsed(object).Member(name)
+	return v.Raw(), ok
+}
+
+// attribute returns a user attribute, or the zero Value if it is not set.
+func attribute(a *zarr.Array, name string) (v strictjson.Value, err error) {
+	raw, ok := attributeIn(a.Metadata().Attributes, name)
+	if !ok {
+		return v, nil
+	}
+	return strictjson.Parse(raw, strictjson.Limits{})
+}
+
+// textAttribute returns a user attribute that is a string, and otherwise "".
+func textAttribute(a *zarr.Array, name string) string {
+	v, err := attribute(a, name)
+	if err != nil {
+		return ""
+	}
+	text, _ := v.Str() // "" for any other kind of value
+	return text
+}
+
+// numberAttribute returns a user attribute that is a number, or a list of one number.
+func numberAttribute(a *zarr.Array, name string) (value float64, ok bool, err error) {
+	v, err := attribute(a, name)
+	if err != nil || v.IsZero() {
+		return 0, false, err
+	}
+	// Some writers store every attribute as a list, like NumPy arrays of one element.
+	if v.Kind() == strictjson.Array && v.Len() == 1 {
+		for _, v = range v.Elements() {
+			break
+		}
+	}
+	if v.Kind() != strictjson.Number {
+		return 0, false, invalid("attribute %s is not a number", name)
+	}
+	value, err = strconv.ParseFloat(string(v.Raw()), 64)
+	if err != nil {
+		err = invalid("attribute %s: %v", name, err)
+	}
+	return value, true, err
+}
+
+// itemsOf returns the items of an attribute. ok is false if it cannot be parsed.
+func itemsOf(v strictjson.Value) (items []gdal.Item, ok bool) {
+	if v.IsZero() {
+		return nil, true
+	}
+	text, err := v.Str()
+	if err == nil {
+		items, err = gdal.Parse(text)
+	}
+	return items, err == nil
+}
+
+// sameRoles reports whether samples mean the same by two attributes. Those that cannot be
+// parsed do not.
+func sameRoles(a, b strictjson.Value) bool {
+	x, ok := itemsOf(a)
+	y, also := itemsOf(b)
+	return ok && also && slices.Equal(rolesOf(x), rolesOf(y))
+}
+
+// rolesOf returns the items that say what samples mean, in one order and spelling. It
+// leaves out those without an effect.
+func rolesOf(items []gdal.Item) (roles []gdal.Item) {
+	for _, i := range items {
+		if role, ok := i.Meaning(); ok && !role.IsIdle() {
+			roles = append(roles, role)
+		}
+	}
+	slices.SortFunc(roles, func(a, b gdal.Item) int {
+		return strings.Compare(a.Sample+" "+a.Role+" "+a.Text, b.Sample+" "+b.Role+" "+b.Text)
+	})
+	return slices.Compact(roles)
+}
+
+// commonItems returns the items that two attributes share as JSON, nil if there are none.
+func commonItems(a, b strictjson.Value) []byte {
+	x, _ := itemsOf(a)
+	y, _ := itemsOf(b)
+	x = slices.DeleteFunc(x, func(i gdal.Item) bool { return !slices.Contains(y, i) && len(rolesOf([]gdal.Item{i})) == 0 })
+	if len(x) == 0 || len(y) == 0 {
+		return nil
+	}
+	text, err := gdal.Format(x)
+	if err != nil {
+		return nil
+	}
+	return strictjson.AppendQuote(nil, string(text))
 }

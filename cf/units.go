@@ -3,10 +3,14 @@
 package cf
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"path"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
@@ -91,7 +95,7 @@ func boundedBy(ctx context.Context, a *zarr.Array) (Units, error) {
 	if name == "" {
 		return Units{}, nil // the array is the root of its store
 	}
-	h, opt := a.Location().Root(), reading(a)
+	h, opt := a.Location().Root(), readOptions(a)
 	for _, dimension := range a.DimensionNames() {
 		if c, err := h.At(dir+dimension).OpenArray(ctx, opt); err == nil && dimension != "" {
 			if c.Close(); boundsOf(c) == name {
@@ -119,4 +123,116 @@ func boundsOf(a *zarr.Array) string {
 		return ""
 	}
 	return textAttribute(a, "bounds")
+}
+
+// unitNames are other names of units in CF or UDUNITS.
+var unitNames = map[string]string{
+	"kelvin": "K", "Kelvin": "K", "degrees_K": "K", "degree_K": "K", "degK": "K",
+	"degree_north": "degrees_north", "degree_N": "degrees_north", "degrees_N": "degrees_north",
+	"degreeN": "degrees_north", "degreesN": "degrees_north",
+	"degree_east": "degrees_east", "degree_E": "degrees_east", "degrees_E": "degrees_east",
+	"degreeE": "degrees_east", "degreesE": "degrees_east",
+}
+
+// Alike reports whether every number has the same meaning in both units, however they are
+// spelled: "days since 2000-1-1" and "days since 2000-01-01", or "K" and "kelvin".
+func (u Units) Alike(o Units) bool {
+	a, counts := u.Times()
+	b, also := o.Times()
+	switch {
+	case counts && also:
+		sameDays := a.Calendar() == b.Calendar() || a.IsReal() && b.IsReal()
+		return sameDays && a.Length() == b.Length() && a.Origin() == b.Origin()
+	case !counts && !also:
+		return sameUnit(u.Units, o.Units)
+	}
+	return false
+}
+
+// sameUnit reports whether two names are for the same unit.
+func sameUnit(a, b string) bool {
+	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
+	if cmp.Or(unitNames[a], a) == cmp.Or(unitNames[b], b) {
+		return true
+	}
+	x, y := timeLength(a), timeLength(b)
+	return x > 0 && x == y
+}
+
+// timeLength returns the length of a unit of time, or 0 for any other unit. Without an
+// epoch, symbols count as written: s is a second, S is siemens. Words may be in any case.
+func timeLength(name string) time.Duration {
+	if utf8.RuneCountInString(name) <= len("ms") && name != strings.ToLower(name) {
+		return 0
+	}
+	u, err := calendar.ParseUnits(name+" since 2000-01-01", calendar.Standard)
+	if err != nil {
+		return 0
+	}
+	return u.Length()
+}
+
+// Times converts the numbers of a time coordinate to times.
+type Times struct{ calendar.Units }
+
+// IsReal reports whether the calendar has the days of history, as [time.Time] does.
+// Both such calendars number the days alike.
+func (t Times) IsReal() bool {
+	return t.Calendar() == calendar.Standard || t.Calendar() == calendar.ProlepticGregorian
+}
+
+// reform is 1582-10-15, the day from which on the real calendars agree, counted from
+// 1970.
+const reform = -141427
+
+// CanBe reports whether times of t can be counted in the units of o: their calendars are
+// one, or both are real. Real calendars differ before 1582-10-15; see [Times.Agree].
+func (t Times) CanBe(o Times) bool {
+	return t.Calendar() == o.Calendar() || t.IsReal() && o.IsReal()
+}
+
+// Agree returns an error if a time, which t can be in o, has other dates in the two
+// calendars.
+func (t Times) Agree(o Times, at calendar.Instant) error {
+	if t.Calendar() != o.Calendar() && at.Day < reform {
+		return fmt.Errorf("calendar %v and calendar %v differ before 1582-10-15", t.Calendar(), o.Calendar())
+	}
+	return nil
+}
+
+// Instant returns the time of a number, which is written as in JSON. Integers are not
+// rounded. A number that is not a time, such as NaN, is an error.
+func (t Times) Instant(number string) (calendar.Instant, error) {
+	if v, err := strconv.ParseInt(number, 10, 64); err == nil {
+		return t.At(v)
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return calendar.Instant{}, err
+	}
+	return t.AtFloat(v)
+}
+
+// Text returns the time of a number in ISO 8601. If the units are days, a midnight is
+// written as a date only. Other times are rounded to the microsecond, unless the units
+// are shorter. ok is false for a number that is not a time, such as NaN.
+func (t Times) Text(number string) (text string, ok bool) {
+	at, err := t.Instant(number)
+	if err != nil {
+		return "", false
+	}
+	at = t.round(at)
+	if day, err := t.Calendar().Date(at.Day); err == nil && t.Length()%(24*time.Hour) == 0 && at.Nano == 0 {
+		return day.String(), true
+	}
+	return t.Calendar().Text(at), true
+}
+
+// round rounds a time to the microsecond, unless the units are shorter. Floating-point
+// hours or days are not more precise than that.
+func (t Times) round(at calendar.Instant) calendar.Instant {
+	if t.Length() < time.Microsecond {
+		return at
+	}
+	return at.Round(time.Microsecond)
 }

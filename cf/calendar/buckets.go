@@ -4,8 +4,71 @@ package calendar
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"sort"
+	"strings"
+	"time"
 )
+
+// Unit is the unit of a bucket: a month or a year of the calendar.
+type Unit uint8
+
+// The units of buckets. The zero value is invalid.
+const (
+	Month Unit = iota + 1
+	Year
+)
+
+// ParseUnit parses "month" or "year", in upper or lower case. The error wraps
+// [ErrInvalid].
+func ParseUnit(text string) (Unit, error) {
+	switch strings.ToLower(text) {
+	case "month", "months":
+		return Month, nil
+	case "year", "years":
+		return Year, nil
+	}
+	return 0, invalid("calendar unit %q: use month or year", clip(text))
+}
+
+// String returns "month" or "year".
+func (u Unit) String() string {
+	switch u {
+	case Month:
+		return "month"
+	case Year:
+		return "year"
+	}
+	return fmt.Sprintf("Unit(%d)", uint8(u))
+}
+
+// check returns an error if the unit is invalid.
+func (u Unit) check() error {
+	if u != Month && u != Year {
+		return invalid("%v is not a calendar unit; use Month or Year", u)
+	}
+	return nil
+}
+
+// after returns the month that begins the next bucket. Months count from January of year
+// 0.
+func (u Unit) after(month int64) int64 {
+	if u == Year {
+		return (floorDiv(month, 12) + 1) * 12
+	}
+	return month + 1
+}
+
+// month returns the month of a day, counted from January of year 0. The day must be in
+// range.
+func (c Calendar) month(day int64) int64 {
+	d := c.date(day)
+	return d.Year*12 + int64(d.Month) - 1
+}
+
+// end returns the first day after the bucket that holds day.
+func (c Calendar) end(day int64, u Unit) int64 { return c.monthStart(u.after(c.month(day))) }
 
 // MaxBuckets is the largest number of buckets that [Buckets.Edges] and [Buckets.Covering]
 // list. It suffices for the months of 87,000 years.
@@ -158,4 +221,132 @@ func (b Buckets) start(i int64) (int64, error) {
 		return 0, nil
 	}
 	return b.stops[k-1], nil
+}
+
+// Edges returns the number of elements in each bucket, in order. These are the lengths of
+// chunks with one month or year each. The values are the whole coordinate of the axis, so
+// the lengths sum to their number. The first and last bucket may be incomplete. A bucket
+// without elements has no entry, and without values there are no entries.
+//
+// The error wraps [ErrInvalid] if values do not increase or are not finite, or if u or
+// unit is zero. It wraps [ErrOverflow] if a value is too large for a time.
+func Edges[T Number](values []T, u Units, unit Unit) ([]int64, error) {
+	stops, err := stops(values, u, unit)
+	for i := len(stops) - 1; i > 0; i-- {
+		stops[i] -= stops[i-1]
+	}
+	return stops, err
+}
+
+// stops returns the index after the last element of each bucket. It converts only a few
+// values per bucket, because values increase.
+func stops[T Number](values []T, u Units, unit Unit) ([]int64, error) {
+	if err := unit.check(); err != nil || len(values) == 0 {
+		return nil, err
+	}
+	if err := increasing(values, u); err != nil {
+		return nil, err
+	}
+	var list []int64
+	// The length of a bucket is a good guess for that of the next one.
+	for i, length := 0, 1; i < len(values); {
+		t, _, err := instantOf(u, values[i])
+		if err != nil {
+			return nil, err
+		}
+		next, err := search(values, u, i, length, u.calendar.end(t.Day, unit))
+		if err != nil {
+			return nil, err
+		}
+		i, length = next, next-i
+		list = append(list, int64(i))
+	}
+	return list, nil
+}
+
+// search returns the first index after i whose element is not before a day. It first
+// tries the element one bucket further, because buckets hardly differ in length.
+func search[T Number](values []T, u Units, i, length int, day int64) (int, error) {
+	lo, hi := i, len(values) // lo is before day, hi is not
+	for step := max(1, length); lo+1 < hi; step = (hi - lo) / 2 {
+		probe := min(lo+max(1, step), hi-1)
+		t, _, err := instantOf(u, values[probe])
+		if err != nil {
+			return 0, err
+		}
+		if t.Day < day {
+			lo = probe
+		} else {
+			hi = probe
+		}
+	}
+	return hi, nil
+}
+
+// increasing returns an error if values do not increase, or if the first or the last is
+// not a valid time.
+func increasing[T Number](values []T, u Units) error {
+	for i := 1; i < len(values); i++ {
+		if !(values[i-1] < values[i]) { // NaN is not less
+			return invalid("time %v of element %d comes after %v; times must increase", values[i], i, values[i-1])
+		}
+	}
+	// Values increase, so if both ends are valid times all others are, too.
+	for _, i := range []int{0, len(values) - 1} {
+		if _, _, err := instantOf(u, values[i]); err != nil {
+			return onElement(int64(i), err)
+		}
+	}
+	return nil
+}
+
+// recent is the number of last values that define the usual step of a coordinate.
+const recent = 1 << 10
+
+// Predict returns the buckets of a coordinate that is not evenly spaced, such as one of
+// observations with gaps. It is like [Boundaries], but extends the last bucket: the
+// values are assumed to continue at their usual step, which is the median of the last
+// 1,024. Errors are those of [Edges].
+func Predict[T Number](values []T, u Units, unit Unit) (Buckets, error) {
+	b, err := Boundaries(values, u, unit)
+	if err != nil || len(values) < 2 {
+		return b, err
+	}
+	last, step, err := usualStep(values[max(0, len(values)-recent):], u)
+	if err != nil || step == 0 {
+		return b, err
+	}
+	// Element 0 of these steps is the last value.
+	more, err := Steps{u.calendar, last, Step{Length: step}}.next(0, unit)
+	if err != nil {
+		return b, err
+	}
+	end := &b.stops[len(b.stops)-1]
+	// The last value counts in both terms, so subtract it once.
+	*end = max(*end, *end-1+more)
+	return b, nil
+}
+
+// usualStep returns the time of the last value and the median of the steps between
+// values. The step is 0 if it overflows 64 bits of nanoseconds.
+func usualStep[T Number](values []T, u Units) (last Instant, step time.Duration, err error) {
+	steps := make([]int64, 0, len(values)-1)
+	for i, v := range values {
+		t, _, err := instantOf(u, v)
+		if err != nil {
+			return t, 0, onElement(int64(i), err)
+		}
+		if i > 0 {
+			hi, lo := t.since(last)
+			if hi > 0 || lo > math.MaxInt64 {
+				// The difference does not fit 64 bits. A step of 0 means that nothing is
+				// predicted.
+				lo = 0
+			}
+			steps = append(steps, int64(lo))
+		}
+		last = t
+	}
+	slices.Sort(steps)
+	return last, time.Duration(steps[len(steps)/2]), nil
 }

@@ -201,7 +201,7 @@ func (u Units) CountFloat(t Instant) float64 {
 }
 
 // at converts a value of either type. precision is the possible error in nanoseconds.
-func at[T Number](u Units, v T) (t Instant, precision float64, err error) {
+func instantOf[T Number](u Units, v T) (t Instant, precision float64, err error) {
 	switch v := any(v).(type) {
 	case int64:
 		t, err = u.At(v)
