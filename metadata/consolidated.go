@@ -4,9 +4,13 @@ package metadata
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -26,8 +30,8 @@ type Consolidated struct {
 	refused []flaw  // entries of the document that are not part of the tree
 	kept    []member
 	v2      bool
-	own     []byte   // record of the group itself, nil if there is none; format 2 only
-	other   []member // metadata that belongs to no node; format 2 only
+	group   []byte   // record of the group itself, nil if there is none; format 2 only
+	unowned []member // metadata that belongs to no node; format 2 only
 }
 
 func (c *Consolidated) entryError(path string, err error) error {
@@ -36,7 +40,7 @@ func (c *Consolidated) entryError(path string, err error) error {
 		// Pointers of format 2 begin with the name of the document.
 		at = strictjson.Token(V2Consolidated) + "/metadata"
 	}
-	return under(err, at+strictjson.Token(path))
+	return prefixPointer(err, at+strictjson.Token(path))
 }
 
 // copy returns a copy of c with other entries.
@@ -66,7 +70,7 @@ func (c *Consolidated) index() error {
 		case e.path == last:
 			return c.entryError(e.path, errTwice)
 		// In tree order nothing comes between an array and the nodes below it.
-		case array != "" && below(e.path, array):
+		case array != "" && isBelow(e.path, array):
 			return c.entryError(e.path, errBelowArray)
 		case e.array:
 			array = e.path
@@ -115,13 +119,13 @@ func (c *Consolidated) Below(path string) *Consolidated {
 	at, ok := c.find(path)
 	b := &Consolidated{v2: c.v2, refused: c.refusedBelow(path)}
 	if ok {
-		b.own = c.entries[c.order[at]].raw
+		b.group = c.entries[c.order[at]].raw
 		at++
 	}
 	for _, i := range c.order[at:] {
 		e := c.entries[i]
 		// In tree order the nodes below a group follow it directly.
-		if !below(e.path, path) {
+		if !isBelow(e.path, path) {
 			break
 		}
 		b.order = append(b.order, int32(len(b.entries)))
@@ -137,10 +141,10 @@ type flaw struct {
 	err error
 }
 
-// sift sorts the entries of a document and sets aside those that cannot be part of the
-// tree: an illegal path, a path that is given twice, so that it is unknown which entry
-// holds, and a path below an array.
-func (c *Consolidated) sift() {
+// refuseFlawed sorts the entries of a document and sets aside those that cannot be part
+// of the tree: an illegal path, a path that is given twice, so that it is unknown which
+// entry holds, and a path below an array.
+func (c *Consolidated) refuseFlawed() {
 	c.sort()
 	var sound []entry
 	bad := map[int32]bool{}
@@ -183,9 +187,9 @@ func (e *entry) fault(array string) error {
 		return err
 	}
 	switch {
-	case e.again != nil:
+	case e.repeated != nil:
 		return errTwice
-	case array != "" && below(e.path, array):
+	case array != "" && isBelow(e.path, array):
 		return errBelowArray
 	}
 	return nil
@@ -200,23 +204,296 @@ type entry struct {
 	path  string
 	raw   []byte
 	array bool
-	// has is a bit set of the documents in the record, by their index in recordNames. It
-	// is only used while a document of format 2 is read.
-	has   uint8
-	again *[]member // documents that the record already had, nil if there are none
+	// documents is a bit set of the documents in the record, by their index in
+	// recordNames. It is only used while a document of format 2 is read.
+	documents uint8
+	repeated  *[]member // documents that the record already had, nil if there are none
 }
 
 // repeats returns the documents that the record already had.
 func (e *entry) repeats() []member {
-	if e.again == nil {
+	if e.repeated == nil {
 		return nil
 	}
-	return *e.again
+	return *e.repeated
 }
 
 // addRepeat adds a document that the record already had. Hardly any entry has one, so
 // each keeps no more than a pointer: there may be millions.
 func (e *entry) addRepeat(m member) {
 	list := append(e.repeats(), m)
-	e.again = &list
+	e.repeated = &list
+}
+
+// NewConsolidated returns the consolidated metadata of nodes, which are pairs of a path
+// and a document. It returns an error if a path is not legal, is given twice or lies
+// below an array, or if a document is invalid ([ErrInvalid]). A document with unsupported
+// extensions that [Parse] still describes is accepted.
+func NewConsolidated(nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
+	return new(Consolidated).addNodes(nodes, l)
+}
+
+// addNodes adds nodes to c, which must be empty.
+func (c *Consolidated) addNodes(nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
+	for path, raw := range nodes {
+		e, err := c.newEntry(path, raw, l)
+		if err != nil {
+			return nil, err
+		}
+		c.entries = append(c.entries, e)
+	}
+	if err := c.index(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// consolidated reads the member of a group. Early writers of format 3 left a null there,
+// which counts as none. An unknown kind that may be ignored is kept as it is.
+func (d *document) consolidated(v strictjson.Value) (*Consolidated, error) {
+	if v.Kind() == strictjson.Null {
+		// Early writers left a null here, which means none.
+		return nil, nil
+	}
+	var kind, nodes, must strictjson.Value
+	c := new(Consolidated)
+	// A single pass: looking up each member would walk over all nodes again.
+	for name, m := range v.Named() {
+		switch string(name) {
+		case "kind":
+			kind = m
+		case "metadata":
+			nodes = m
+		case "must_understand":
+			must = m
+		default:
+			c.kept = append(c.kept, member{string(name), m.Raw()})
+		}
+	}
+	// Other kinds may be added. They are kept if they may be ignored.
+	if name, err := kind.Str(); err == nil && name != "inline" {
+		d.unknown(consolidatedMetadata.String(), v)
+		return nil, nil
+	}
+	if kind.IsZero() || nodes.Kind() != strictjson.Object {
+		return nil, v.Errorf(`consolidated metadata must be an object with "kind": "inline" and an object "metadata"`)
+	}
+	if _, err := must.Bool(); err != nil && !must.IsZero() {
+		return nil, err
+	}
+	c.read(nodes)
+	c.refuseFlawed()
+	return c, nil
+}
+
+// read reads the entries of the member "metadata". It only looks at as much of each
+// document as the tree needs.
+func (c *Consolidated) read(nodes strictjson.Value) {
+	c.entries = make([]entry, 0, nodes.Len())
+	for path, m := range nodes.Members() {
+		// Entry reports damaged entries. They must not hide the sound ones.
+		kind, _ := m.Member("node_type")
+		name, _ := kind.Str()
+		c.entries = append(c.entries, entry{path: path, raw: m.Raw(), array: name == "array"})
+	}
+}
+
+func (c *Consolidated) newEntry(path string, raw []byte, l Limits) (entry, error) {
+	if err := checkPath(path); err != nil {
+		return entry{}, c.entryError(path, err)
+	}
+	// The document comes from outside this package, so it has not been admitted yet.
+	raw = admit(raw)
+	n, err := c.parse(raw, l)
+	if n == nil {
+		return entry{}, c.entryError(path, err)
+	}
+	_, array := n.(*Array)
+	return entry{path: path, raw: raw, array: array}, nil
+}
+
+// parse reads the document of an entry, in format 2 its record.
+func (c *Consolidated) parse(raw []byte, l Limits) (Node, error) {
+	if c.v2 {
+		return parseRecord(raw, l)
+	}
+	return parse(raw, l, true)
+}
+
+// Entry parses the document at path. It returns nil and no error if there is no such
+// entry. If the entry is damaged, the error is an [*Error] whose pointer names it. Entry
+// ignores consolidated metadata within the entry, which may be stale: use
+// [Consolidated.Below].
+func (c *Consolidated) Entry(path string, l Limits) (Node, error) {
+	at, ok := c.find(path)
+	if !ok {
+		return nil, nil
+	}
+	n, err := c.parse(c.entries[c.order[at]].raw, l)
+	if err != nil {
+		err = c.entryError(path, err)
+	}
+	return n, err
+}
+
+// With returns a copy of c with the document raw for the entry at path. An existing entry
+// keeps its place; a new one comes last. Errors are those of [NewConsolidated].
+func (c *Consolidated) With(path string, raw []byte, l Limits) (*Consolidated, error) {
+	return c.WithAll(func(yield func(string, []byte) bool) { yield(path, raw) }, l)
+}
+
+// WithAll is [Consolidated.With] for several entries.
+func (c *Consolidated) WithAll(nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
+	b := c.copy(slices.Clone(c.entries), nil)
+	for path, raw := range nodes {
+		e, err := c.newEntry(path, raw, l)
+		if err != nil {
+			return nil, err
+		}
+		if at, ok := c.find(path); ok {
+			b.entries[c.order[at]] = e
+		} else {
+			b.entries = append(b.entries, e)
+		}
+	}
+	if err := b.index(); err != nil {
+		return nil, err
+	}
+	// A new entry replaces refused ones with the same path.
+	b.dropRefused(func(path string) bool { _, ok := b.find(path); return ok })
+	return b, nil
+}
+
+// Without returns a copy of c without the entry at path. Entries below it stay, except
+// for those that are not part of the tree.
+func (c *Consolidated) Without(path string) *Consolidated {
+	b := c.copy(slices.Clone(c.entries), slices.Clone(c.order))
+	b.dropRefused(func(p string) bool { return p == path || isBelow(p, path) })
+	at, ok := c.find(path)
+	if !ok {
+		return b
+	}
+	// All entries after the deleted one move up.
+	gone := b.order[at]
+	b.entries = slices.Delete(b.entries, int(gone), int(gone)+1)
+	b.order = slices.Delete(b.order, at, at+1)
+	for i, n := range b.order {
+		if n > gone {
+			b.order[i]--
+		}
+	}
+	return b
+}
+
+// Refused yields the entries of the document that are not part of the tree, each once:
+// the verbatim path and an [*Error] whose pointer names the entry. These are illegal
+// paths, paths that occur twice, and paths below an array. Never use such a path in a
+// key: it may lead out of the group.
+func (c *Consolidated) Refused() iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, f := range c.refused {
+			if !yield(f.path, c.entryError(f.path, f.err)) {
+				return
+			}
+		}
+	}
+}
+
+// refusedBelow returns the refused entries below path. Their paths are relative to it.
+func (c *Consolidated) refusedBelow(path string) []flaw {
+	var list []flaw
+	for _, f := range c.refused {
+		if isBelow(f.path, path) {
+			f.path = f.path[len(path)+1:]
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// dropRefused removes refused entries whose paths are gone.
+func (c *Consolidated) dropRefused(isGone func(path string) bool) {
+	c.refused = slices.DeleteFunc(slices.Clone(c.refused), func(f flaw) bool { return isGone(f.path) })
+}
+
+// Limits for the path of a node and the number of names in it. A path becomes part of
+// keys, whose length stores limit.
+const (
+	maxPathLength = 4096 // as of files; object stores have shorter ones
+	maxPathNames  = 64
+)
+
+// checkPath returns an error if path is not a legal path of a node relative to a group:
+// names separated by single slashes. Nothing in it can lead out of the group. Whatever
+// name a node has that somebody stored is legal here, if JSON can hold it.
+func checkPath(path string) error {
+	switch {
+	case path == "":
+		return errors.New("the path of a node below the group must not be empty")
+	case len(path) > maxPathLength:
+		return fmt.Errorf("path of %d bytes, at most %d are allowed", len(path), maxPathLength)
+	// Walks over the tree recurse once for each name.
+	case strings.Count(path, "/") >= maxPathNames:
+		return fmt.Errorf("path of more than %d names", maxPathNames)
+	case !utf8.ValidString(path):
+		return errors.New("path is not valid UTF-8")
+	}
+	for name := range strings.SplitSeq(path, "/") {
+		if err := nodename.CheckListed(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ErrUnusable is the error of an entry of consolidated metadata whose path may be that of
+// a node that somebody has stored, but that this library does not use: it reserves a name
+// in it, or the path has no text in JSON.
+var ErrUnusable = errors.New("metadata: path cannot be used")
+
+type unusable struct{ error }
+
+func (unusable) Is(target error) bool { return target == ErrUnusable }
+
+// CheckPath returns the error with which [NewConsolidated] refuses a path of a node.
+func CheckPath(path string) error {
+	err := checkPath(path)
+	if err != nil && isKey(path) {
+		err = unusable{err}
+	}
+	return err
+}
+
+// isKey reports whether something can be stored at a path, on every system.
+func isKey(path string) bool {
+	for name := range strings.SplitSeq(path, "/") {
+		if nodename.CheckSegment(name) != nil || nodename.LeadsOut(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// comparePaths orders paths as in a walk over the tree: each node is followed by all
+// nodes below it.
+func comparePaths(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return treeOrder(a[i]) - treeOrder(b[i])
+		}
+	}
+	return len(a) - len(b)
+}
+
+// treeOrder orders bytes with the slash before all others.
+func treeOrder(c byte) int {
+	if c == '/' {
+		return -1
+	}
+	return int(c)
+}
+
+// isBelow reports whether path lies below the node parent.
+func isBelow(path, parent string) bool {
+	return len(path) > len(parent) && path[len(parent)] == '/' && path[:len(parent)] == parent
 }

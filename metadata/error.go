@@ -70,8 +70,8 @@ func located(err error) error {
 	return &Error{"", err}
 }
 
-// under adds a prefix to the pointer of an error.
-func under(err error, pointer string) error {
+// prefixPointer adds a prefix to the pointer of an error.
+func prefixPointer(err error, pointer string) error {
 	switch e := located(err).(type) {
 	case *Error:
 		return &Error{pointer + e.Pointer, e.Err}
@@ -80,7 +80,7 @@ func under(err error, pointer string) error {
 	}
 }
 
-// cannotV2 returns the error for something that format 2 cannot express.
-func cannotV2(pointer, format string, args ...any) error {
+// unsupportedV2 returns the error for something that format 2 cannot express.
+func unsupportedV2(pointer, format string, args ...any) error {
 	return &Error{pointer, unsupportedf("format 2 cannot express this: %s", fmt.Sprintf(format, args...))}
 }

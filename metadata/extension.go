@@ -28,8 +28,8 @@ type Extension struct {
 // spelling is an extension as it appeared in a document. The extension is written in the
 // same way unless it is changed.
 type spelling struct {
-	as  Extension
-	raw []byte
+	extension Extension
+	raw       []byte
 }
 
 // ParseExtension parses an extension within a configuration, such as an inner codec of a
@@ -175,7 +175,7 @@ func sameValue(a, b []byte) bool {
 // Append appends the JSON of e. If e was parsed and not changed, it is written verbatim.
 // Otherwise it is an object, because zarr-python 3.4 refuses short-hand strings.
 func (e Extension) Append(dst []byte) []byte {
-	if e.asRead() {
+	if e.isUnchanged() {
 		// Other programs may have written a short-hand string, or members in another
 		// order.
 		return append(dst, e.read.raw...)
@@ -193,13 +193,13 @@ func (e Extension) Append(dst []byte) []byte {
 // appendType is Append for a data type. Without a configuration it is a plain string,
 // which every reader accepts.
 func (e Extension) appendType(dst []byte) []byte {
-	if !e.asRead() && e.Configuration == nil && !e.Optional {
+	if !e.isUnchanged() && e.Configuration == nil && !e.Optional {
 		return strictjson.AppendQuote(dst, e.Name)
 	}
 	return e.Append(dst)
 }
 
-func (e Extension) asRead() bool { return e.read != nil && e.Equal(e.read.as) }
+func (e Extension) isUnchanged() bool { return e.read != nil && e.Equal(e.read.extension) }
 
 // usualChain is the largest number of codecs that most arrays have.
 const usualChain = 3

@@ -25,3 +25,43 @@ func TestExtensionJSON(t *testing.T) {
 		}
 	}
 }
+
+func TestExtensionEqual(t *testing.T) {
+	of := func(configuration string) Extension {
+		return Extension{Name: "x", Configuration: []byte(configuration)}
+	}
+	for _, c := range []struct {
+		a, b  string
+		equal bool
+	}{
+		{`{"level":1,"checksum":false}`, "{\n  \"checksum\": false,\n  \"level\": 1\n}", true},
+		{`{"level":1}`, `{"level":2}`, false},
+		{`{"level":1}`, `{"level":"1"}`, false},
+		{`{"level":9007199254740993}`, `{ "level":9007199254740992}`, false},
+		{`{"level":1}`, `{"level":1`, false},
+		{`{"order":[0,1]}`, `{"order": [0, 1]}`, true},
+		{`{"order":[0,1]}`, `{"order":[1,0]}`, false},
+	} {
+		if got := of(c.a).Equal(of(c.b)); got != c.equal {
+			t.Errorf("%s equals %s: %t", c.a, c.b, got)
+		}
+	}
+	if (Extension{Name: "x"}).Equal(of(`{}`)) || (Extension{Name: "x"}).Equal(Extension{Name: "y"}) {
+		t.Error("different extensions are equal")
+	}
+}
+
+func TestExtensionPlain(t *testing.T) {
+	for text, want := range map[string]string{
+		`"x"`:                                     `{"name":"x"}`,
+		`{ "configuration":{ },"name":"x"}`:       `{"name":"x"}`,
+		`{"name":"x","must_understand":true}`:     `{"name":"x"}`,
+		`{"must_understand":false,"name":"x"}`:    `{"name":"x","must_understand":false}`,
+		`{"configuration":{"a": 1},"name" : "x"}`: `{"name":"x","configuration":{"a": 1}}`,
+	} {
+		e, err := ParseExtension([]byte(text), Limits{})
+		if got := string(e.Plain().Append(nil)); err != nil || got != want {
+			t.Errorf("%s: %s, want %s (%v)", text, got, want, err)
+		}
+	}
+}

@@ -43,7 +43,7 @@ func ParseKeyEncoding(e Extension) (KeyEncoding, error) {
 	separator, err := keySeparator(e.Configuration)
 	switch {
 	case err != nil:
-		return 0, under(err, "/configuration")
+		return 0, prefixPointer(err, "/configuration")
 	case separator == "/":
 		encoding = slash
 	case separator == ".":

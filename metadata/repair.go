@@ -94,8 +94,8 @@ var repairs = [...]struct {
 // String returns the note for the reader of the node.
 func (r repair) String() string { return repairs[r].note }
 
-// texts returns the notes for the reader of a node.
-func texts(list []repair) []string {
+// notesOf returns the notes for the reader of a node.
+func notesOf(list []repair) []string {
 	var notes []string
 	for _, r := range list {
 		notes = append(notes, r.String())
@@ -106,7 +106,7 @@ func texts(list []repair) []string {
 // Misread returns those of [Array.Notes] on deviations for which other programs return
 // wrong values. They are gone when the document is written again.
 func (a *Array) Misread() []string {
-	return texts(slices.DeleteFunc(slices.Clone(a.repairs), func(r repair) bool { return !repairs[r].misread }))
+	return notesOf(slices.DeleteFunc(slices.Clone(a.repairs), func(r repair) bool { return !repairs[r].misread }))
 }
 
 // rewritten returns the repairs that still apply when the document is written again: bare

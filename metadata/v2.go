@@ -4,7 +4,9 @@ package metadata
 
 import (
 	"fmt"
+	"slices"
 
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -33,7 +35,7 @@ func ParseV2(name string, document, attributes []byte, l Limits) (Node, error) {
 func parseV2(name string, document, attributes []byte, l Limits) (Node, error) {
 	object, found, err := attributesV2(attributes, l)
 	if err != nil {
-		return nil, under(err, strictjson.Token(V2Attributes))
+		return nil, prefixPointer(err, strictjson.Token(V2Attributes))
 	}
 	root, err := strictjson.Parse(document, l.json())
 	bare := false
@@ -46,7 +48,7 @@ func parseV2(name string, document, attributes []byte, l Limits) (Node, error) {
 		}
 	}
 	if err != nil {
-		return nil, under(err, strictjson.Token(name))
+		return nil, prefixPointer(err, strictjson.Token(name))
 	}
 	n, err := nodeV2(name, root, object, found, l)
 	if a, ok := n.(*Array); ok && bare {
@@ -75,7 +77,7 @@ func nodeV2(name string, root strictjson.Value, attributes []byte, found []repai
 		n = a
 	}
 	if err != nil {
-		err = under(err, strictjson.Token(name))
+		err = prefixPointer(err, strictjson.Token(name))
 	}
 	return n, err
 }
@@ -181,7 +183,7 @@ func (g *Group) MarshalAttributes(l Limits) ([]byte, error) {
 func ParseAttributesV2(data []byte, l Limits) (object []byte, err error) {
 	object, _, err = attributesV2(PlainText(data), l)
 	if err != nil {
-		err = under(err, strictjson.Token(V2Attributes))
+		err = prefixPointer(err, strictjson.Token(V2Attributes))
 	}
 	return object, err
 }
@@ -212,7 +214,7 @@ func (g *Group) marshalV2(l Limits) ([]byte, error) {
 // documentV2 ends a document and parses it as a check.
 func (w *writer) documentV2(name string) ([]byte, error) {
 	if w.err != nil {
-		return nil, under(w.err, strictjson.Token(name))
+		return nil, prefixPointer(w.err, strictjson.Token(name))
 	}
 	w.buf = append(w.buf, '}')
 	// Write only what this package can read again.
@@ -225,9 +227,255 @@ func (w *writer) documentV2(name string) ([]byte, error) {
 // Notes returns one sentence for each way in which the group as read differs from its
 // stored documents.
 func (g *Group) Notes() []string {
-	notes := texts(g.repairs)
+	notes := notesOf(g.repairs)
 	if g.Damaged != nil {
 		notes = append(notes, fmt.Sprintf("%s is damaged and was not read (%v): varve consolidate rebuilds it", V2Consolidated, g.Damaged))
 	}
 	return notes
+}
+
+// newArrayV2 reads the document of an array. If only unsupported parts are at fault, it
+// returns the array together with an error that wraps ErrUnsupported.
+func newArrayV2(root strictjson.Value, attributes []byte, found []repair, l Limits) (*Array, error) {
+	r := &readerV2{root: root, members: map[string]strictjson.Value{}, limits: l}
+	r.array = &Array{Attributes: attributes, repairs: found, v2: new(arrayV2)}
+	for name, m := range root.Members() {
+		switch name {
+		case v2Shape, v2Chunks, v2DType, v2Fill, v2Order, v2Filters, v2Separator, v2Compressor:
+			r.members[name] = m
+		case v2Format:
+		default:
+			// Readers ignore unknown members. Keep them, because another program may use
+			// them.
+			r.array.v2.kept = append(r.array.v2.kept, member{name, m.Raw()})
+		}
+	}
+	// The order matters: codecs depend on shape and data type, fill value on data type.
+	for _, read := range []func() error{r.grid, r.dtype, r.codecs, r.fill, r.keys} {
+		if err := read(); err != nil {
+			return nil, err
+		}
+	}
+	// Format 2 has no names of its own. xarray keeps them in an attribute.
+	r.array.DimensionNames = namesV2(attributes, len(r.array.Shape))
+	return r.array, r.refused
+}
+
+// lengths reads a list of lengths in elements.
+func (r *readerV2) lengths(name string) ([]int64, error) {
+	v, err := r.required(name)
+	if err != nil {
+		return nil, err
+	}
+	if v.Kind() != strictjson.Array {
+		return nil, v.Errorf("%s must be an array, got %s", name, v.Kind())
+	}
+	for _, e := range v.Elements() {
+		// Chunks of several lengths are a likely mistake: name it.
+		if e.Kind() == strictjson.Array {
+			return nil, e.Errorf("%w", unsupported("an axis with chunks of several lengths is not possible in format 2; format 3 has them"))
+		}
+	}
+	return extents(v, r.limits.rank())
+}
+
+// grid reads shape and chunks.
+func (r *readerV2) grid() (err error) {
+	if r.array.Shape, err = r.lengths(v2Shape); err != nil {
+		return err
+	}
+	chunks, err := r.lengths(v2Chunks)
+	if err != nil {
+		return err
+	}
+	v := r.members[v2Chunks]
+	if len(chunks) != len(r.array.Shape) {
+		return v.Errorf("chunks of %d dimensions, the array has %d", len(chunks), len(r.array.Shape))
+	}
+	for i, e := range v.Elements() {
+		switch {
+		case chunks[i] > 0:
+		case r.array.Shape[i] > 0:
+			// The product of the shape would be 0, so no chunk could hold an element.
+			return e.Errorf("a chunk must not be 0 elements long, the axis has %d", r.array.Shape[i])
+		default:
+			// Nothing is stored along an empty axis, so any length is right. Package grid
+			// and zarr-python take the smallest one.
+			chunks[i] = 1
+			r.repair(zeroChunk)
+		}
+	}
+	w := new(writer)
+	w.shape(chunks)
+	r.array.ChunkGrid = Extension{Name: regularGrid, Configuration: fmt.Appendf(nil, `{%q:%s}`, chunkShape, w.buf)}
+	return nil
+}
+
+// Name of the only chunk grid of format 2, and the member of its configuration, in format
+// 3.
+const (
+	regularGrid = "regular"
+	chunkShape  = "chunk_shape"
+)
+
+// keys reads the separator of chunk keys.
+func (r *readerV2) keys() error {
+	encoding := V2Dot
+	v, ok := r.members[v2Separator]
+	if ok && v.Kind() == strictjson.Null {
+		// The specification has no null here. The default is ".".
+		r.repair(nullSeparator)
+		ok = false
+	}
+	if ok {
+		s, err := v.Str()
+		switch {
+		case err != nil:
+			return err
+		case s == "/":
+			encoding = V2Slash
+		case s != ".":
+			return v.Errorf(`separator must be "/" or ".", got %q`, strictjson.Abbreviate(s))
+		}
+		r.array.v2.separator = v.Raw()
+	}
+	r.array.ChunkKeyEncoding = encoding.Extension()
+	return nil
+}
+
+// Notes returns one sentence for each way in which the array as read differs from its
+// stored documents.
+func (a *Array) Notes() []string {
+	return notesOf(a.repairs)
+}
+
+// HasNullFill reports whether the array is of format 2 and has the fill value null.
+// Missing chunks then read as zero, and xarray masks no element as missing.
+func (a *Array) HasNullFill() bool { return a.v2 != nil && string(a.v2.fill) == "null" }
+
+// MasksFill reports whether xarray masks the fill value of the array as missing: in
+// format 2, unless it is null, where it opens the array, which takes names of dimensions.
+func (a *Array) MasksFill() bool {
+	if a.v2 == nil || a.HasNullFill() {
+		return false
+	}
+	// Older arrays of NCZarr have their names there.
+	named := func(m member) bool { return m.name == "_NCZARR_ARRAY" }
+	return a.Unnamed() == "" || slices.ContainsFunc(a.v2.kept, named)
+}
+
+// WithNullFill returns a copy of an array of format 2 with the fill value null. FillValue
+// of the copy is the default of the data type, which missing chunks read as. It returns
+// an array of format 3 unchanged, because every such array has a fill value.
+func (a *Array) WithNullFill() *Array {
+	if a.v2 == nil {
+		return a
+	}
+	b, v2 := *a, *a.v2
+	v2.fill = []byte("null")
+	b.v2, b.FillValue = &v2, defaultFill(a)
+	return &b
+}
+
+// defaultFill returns the fill value that replaces null.
+func defaultFill(a *Array) []byte {
+	if t, err := dtype.Parse(a.DataType.Name, a.DataType.Configuration); err == nil {
+		if fill, err := t.FormatFill(t.Default()); err == nil {
+			return fill
+		}
+	}
+	return []byte("null") // as ParseV2 does for an unknown type
+}
+
+// marshalV2 returns the document of an array of format 2.
+func (a *Array) marshalV2(l Limits) ([]byte, error) {
+	chunks, err := a.chunksV2()
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{buf: []byte{'{'}, limits: l}
+	w.first(v2Shape).shape(a.Shape)
+	w.named(v2Chunks).raw(chunks)
+	w.named(v2DType).raw(a.v2.dtype)
+	w.named(v2Fill).raw(a.v2.fill)
+	w.named(v2Order).raw(a.v2.order)
+	w.named(v2Filters).rawOrNull(a.v2.filters)
+	if a.v2.separator != nil {
+		w.named(v2Separator).raw(a.v2.separator)
+	}
+	w.named(v2Compressor).rawOrNull(a.v2.compressor)
+	w.named(v2Format).raw([]byte{'2'})
+	w.kept(a.v2.kept)
+	return w.documentV2(V2Array)
+}
+
+// chunksV2 returns the chunk shape of the grid as JSON. The grid must be regular.
+func (a *Array) chunksV2() ([]byte, error) {
+	if a.ChunkGrid.Name != regularGrid {
+		return nil, &Error{strictjson.Token(V2Array) + "/" + v2Chunks, unsupportedf(
+			"chunk grid %q: format 2 has regular chunks only", strictjson.Abbreviate(a.ChunkGrid.Name))}
+	}
+	v, err := object(a.ChunkGrid.Configuration)
+	if err != nil {
+		return nil, prefixPointer(err, "/chunk_grid/configuration")
+	}
+	chunks, ok := v.Member(chunkShape)
+	if !ok {
+		return nil, prefixPointer(v.Errorf("member %q is missing", chunkShape), "/chunk_grid/configuration")
+	}
+	return chunks.Raw(), nil
+}
+
+// readerV2 reads the document of an array of format 2.
+type readerV2 struct {
+	root     strictjson.Value
+	members  map[string]strictjson.Value
+	limits   Limits
+	array    *Array
+	elements elementV2
+	refused  error // why the array can only be described
+}
+
+// required returns a required member.
+func (r *readerV2) required(name string) (strictjson.Value, error) {
+	v, ok := r.members[name]
+	if !ok {
+		return v, r.root.Errorf("member %q is missing", name)
+	}
+	return v, nil
+}
+
+// repair records a repair, once for each kind.
+func (r *readerV2) repair(what repair) {
+	if !slices.Contains(r.array.repairs, what) {
+		r.array.repairs = append(r.array.repairs, what)
+	}
+}
+
+// Members of the document of an array (zarr-specs v2, "Arrays"), in the order of writing.
+const (
+	v2Shape      = "shape"
+	v2Chunks     = "chunks"
+	v2DType      = "dtype"
+	v2Fill       = "fill_value"
+	v2Order      = "order"
+	v2Filters    = "filters"
+	v2Separator  = "dimension_separator"
+	v2Compressor = "compressor"
+	v2Format     = "zarr_format"
+)
+
+// elementV2 is the data type of an array of format 2 (zarr-specs v2, "Data type
+// encoding").
+type elementV2 struct {
+	typ dtype.Type // zero if it is unknown, and for objects
+	ext Extension  // the type in format 3
+	big bool       // numbers are stored in big-endian order
+	// orders has the byte order of every field that has one, true for big-endian. It is
+	// nil if all agree.
+	orders []bool
+	// object is set for elements of variable length, whose type follows from a filter.
+	object bool
+	// text is set if fill values are base64, as those of bytes and structs are.
+	text bool
 }

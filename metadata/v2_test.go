@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -537,5 +538,27 @@ func TestV2NullFill(t *testing.T) {
 	}
 	if c := b.ToV3(); c.HasNullFill() || c.WithNullFill() != c {
 		t.Error("an array of format 3 has no fill value")
+	}
+}
+
+// TestManyFieldsV2 checks that a structured type with far too many fields is refused
+// before memory is allocated for them.
+func TestManyFieldsV2(t *testing.T) {
+	const n = 100_000
+	fields := make([]string, n)
+	for i := range fields {
+		fields[i] = fmt.Sprintf(`["%05d","|u1"]`, i)
+	}
+	doc := []byte(`{"zarr_format":2,"shape":[1],"chunks":[1],"dtype":[` + strings.Join(fields, ",") +
+		`],"compressor":null,"fill_value":null,"order":"C","filters":null}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := metadata.ParseV2(metadata.V2Array, doc, nil, metadata.Limits{})
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, metadata.ErrUnsupported) || !strings.Contains(err.Error(), "4096 fields") {
+		t.Errorf("error is %.200v", err)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 4*uint64(len(doc)) {
+		t.Errorf("%d bytes for a document of %d", used, len(doc))
 	}
 }

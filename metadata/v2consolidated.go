@@ -77,9 +77,9 @@ func ParseConsolidatedV2(data []byte, l Limits) (*Consolidated, error) {
 		err = c.readV2(root)
 	}
 	if err != nil {
-		return nil, under(err, strictjson.Token(V2Consolidated))
+		return nil, prefixPointer(err, strictjson.Token(V2Consolidated))
 	}
-	c.sift()
+	c.refuseFlawed()
 	return c, nil
 }
 
@@ -123,7 +123,7 @@ func (c *Consolidated) gather(nodes strictjson.Value) {
 		slash := strings.LastIndexByte(key, '/')
 		dir, name := key[:slash+1], key[slash+1:]
 		if name != V2Array && name != V2Group && name != V2Attributes {
-			c.other = append(c.other, member{key, m.Raw()})
+			c.unowned = append(c.unowned, member{key, m.Raw()})
 			continue
 		}
 		i, ok := at[dir]
@@ -138,19 +138,19 @@ func (c *Consolidated) gather(nodes strictjson.Value) {
 	if !ok {
 		own = -1
 	}
-	c.settle(int(own))
+	c.finishRecords(int(own))
 }
 
 // put adds a document to the record of an entry. The record lacks only its last brace.
 func (e *entry) put(key, name string, document []byte) {
 	// Each document may occur once per node.
 	bit := uint8(1) << slices.Index(recordNames, name)
-	if e.has&bit != 0 {
+	if e.documents&bit != 0 {
 		e.addRepeat(member{key, document})
 		return
 	}
 	w := &writer{buf: e.raw}
-	if e.has == 0 {
+	if e.documents == 0 {
 		// Most nodes have one or two documents. Begin with the exact size of one.
 		w.buf = append(make([]byte, 0, len(`{"":}`)+len(name)+len(document)), '{')
 		w.first(name)
@@ -158,16 +158,16 @@ func (e *entry) put(key, name string, document []byte) {
 		w.named(name)
 	}
 	e.raw = append(w.buf, document...)
-	e.has |= bit
+	e.documents |= bit
 	e.array = e.array || name == V2Array
 }
 
 // recordNames are the documents that a record may have.
 var recordNames = []string{V2Array, V2Group, V2Attributes}
 
-// settle completes the records. The record of the group itself is not an entry, nor are
-// attributes without a node.
-func (c *Consolidated) settle(own int) {
+// finishRecords completes the records. The record of the group itself is not an entry,
+// nor are attributes without a node.
+func (c *Consolidated) finishRecords(own int) {
 	entries := c.entries[:0]
 	for i, e := range c.entries {
 		e.raw = append(e.raw, '}')
@@ -175,15 +175,15 @@ func (c *Consolidated) settle(own int) {
 		_, isGroup := v.Member(V2Group)
 		switch {
 		case i == own:
-			c.own = e.raw
-			if e.again != nil {
-				c.refused = append(c.refused, flaw{entry{raw: []byte("{}"), again: e.again}, errTwice})
+			c.group = e.raw
+			if e.repeated != nil {
+				c.refused = append(c.refused, flaw{entry{raw: []byte("{}"), repeated: e.repeated}, errTwice})
 			}
 		// Attributes without a node are kept as they are.
 		case err == nil && !e.array && !isGroup:
 			m, _ := v.Member(V2Attributes)
-			c.other = append(c.other, member{e.path + "/" + V2Attributes, m.Raw()})
-			c.other = append(c.other, e.repeats()...)
+			c.unowned = append(c.unowned, member{e.path + "/" + V2Attributes, m.Raw()})
+			c.unowned = append(c.unowned, e.repeats()...)
 		default:
 			entries = append(entries, e)
 		}
@@ -194,13 +194,13 @@ func (c *Consolidated) settle(own int) {
 // NewConsolidatedV2 is [NewConsolidated] for records of a group of format 2. own is the
 // record of the group itself.
 func NewConsolidatedV2(own []byte, nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
-	return (&Consolidated{v2: true, own: admit(own)}).with(nodes, l)
+	return (&Consolidated{v2: true, group: admit(own)}).addNodes(nodes, l)
 }
 
 // WithOwn returns a copy of c with another record of the group itself.
 func (c *Consolidated) WithOwn(record []byte) *Consolidated {
 	b := c.copy(c.entries, c.order)
-	b.own = admit(record)
+	b.group = admit(record)
 	return b
 }
 
@@ -208,8 +208,8 @@ func (c *Consolidated) WithOwn(record []byte) *Consolidated {
 // spaces and ending with a newline.
 func (c *Consolidated) Marshal(l Limits) ([]byte, error) {
 	w := &writer{buf: []byte(`{"metadata":{`), limits: l}
-	if c.own != nil {
-		w.documents("", c.own)
+	if c.group != nil {
+		w.documents("", c.group)
 	}
 	for _, i := range c.order {
 		w.documents(c.entries[i].path+"/", c.entries[i].raw)
@@ -219,7 +219,7 @@ func (c *Consolidated) Marshal(l Limits) ([]byte, error) {
 		w.documents(f.path+"/", f.raw)
 		w.entries(f.repeats())
 	}
-	w.entries(c.other)
+	w.entries(c.unowned)
 	w.buf = fmt.Appendf(w.buf, `},%q:1`, consolidatedFormat)
 	w.kept(c.kept)
 	w.buf = append(w.buf, '}')

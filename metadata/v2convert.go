@@ -122,12 +122,12 @@ func (w *writerV2) extensions() error {
 	a := w.array
 	var err error
 	if len(a.StorageTransformers) > 0 {
-		return cannotV2("/storage_transformers", "it has no storage transformers")
+		return unsupportedV2("/storage_transformers", "it has no storage transformers")
 	}
 	if len(a.kept) > 0 {
 		// Dropping a member that must be understood could change the meaning of the
 		// array.
-		return cannotV2(strictjson.Token(a.kept[0].name), "it has no such member")
+		return unsupportedV2(strictjson.Token(a.kept[0].name), "it has no such member")
 	}
 	if w.typ, err = dtype.Parse(a.DataType.Name, a.DataType.Configuration); err != nil {
 		return &Error{"/data_type", fmt.Errorf("%w: %w", unsupported("not known here"), err)}
@@ -143,7 +143,7 @@ func (w *writerV2) codecs() error {
 		at := fmt.Sprintf("/codecs/%d", i)
 		v, err := configurationOf(c)
 		if err != nil {
-			return under(err, at)
+			return prefixPointer(err, at)
 		}
 		switch {
 		// Only the first codec sees the axes of the array, as the order of format 2 does.
@@ -165,12 +165,12 @@ func (w *writerV2) codecs() error {
 			w.object, made = true, true
 			w.filters = append(w.filters, fmt.Appendf(nil, `{"id":%q}`, c.Name))
 		case c.Name == "transpose":
-			err = cannotV2("", "a transpose must be the first codec")
+			err = unsupportedV2("", "a transpose must be the first codec")
 		default:
 			err = w.filter(c.Name, v)
 		}
 		if err != nil {
-			return under(err, at)
+			return prefixPointer(err, at)
 		}
 	}
 	w.orderFilters()
@@ -184,7 +184,7 @@ func configurationOf(e Extension) (strictjson.Value, error) {
 	}
 	v, err := object(e.Configuration)
 	if err != nil {
-		err = under(err, "/configuration")
+		err = prefixPointer(err, "/configuration")
 	}
 	return v, err
 }
@@ -199,7 +199,7 @@ func (w *writerV2) transpose(v strictjson.Value) error {
 	}
 	axes, err := extents(order, len(w.array.Shape))
 	if err != nil || len(axes) != len(w.array.Shape) {
-		return cannotV2("/configuration/order", "an order of axes is %q or %q there", "C", "F")
+		return unsupportedV2("/configuration/order", "an order of axes is %q or %q there", "C", "F")
 	}
 	// With fewer than two axes both are true, and the order is C.
 	forth, back := true, true
@@ -208,7 +208,7 @@ func (w *writerV2) transpose(v strictjson.Value) error {
 		back = back && axis == int64(len(axes)-1-i)
 	}
 	if !forth && !back {
-		return cannotV2("/configuration/order", "%s; axes can be in order or in reverse there", order.Raw())
+		return unsupportedV2("/configuration/order", "%s; axes can be in order or in reverse there", order.Raw())
 	}
 	if !forth {
 		w.order = "F"
@@ -240,7 +240,7 @@ func (w *writerV2) filter(name string, v strictjson.Value) error {
 	case name == "blosc":
 		members = bloscV2(members)
 	default:
-		return cannotV2("", "codec %q", strictjson.Abbreviate(name))
+		return unsupportedV2("", "codec %q", strictjson.Abbreviate(name))
 	}
 	w.filters = append(w.filters, configuration(append([]member{{"id", strictjson.AppendQuote(nil, id)}}, members...)))
 	return nil
@@ -322,11 +322,11 @@ func (w *writerV2) attributes() ([]byte, error) {
 	}
 	// Do not overwrite an attribute of the user.
 	if taken && !slices.EqualFunc(namesV2(raw, len(a.Shape)), names, sameName) {
-		return nil, cannotV2("/attributes/"+dimensionsAttribute, "the attribute that names the dimensions says something else")
+		return nil, unsupportedV2("/attributes/"+dimensionsAttribute, "the attribute that names the dimensions says something else")
 	}
 	if i := slices.Index(names, nil); i >= 0 {
 		if slices.ContainsFunc(names, func(n *string) bool { return n != nil }) {
-			return nil, cannotV2(fmt.Sprintf("/dimension_names/%d", i), "either all dimensions have names there or none has")
+			return nil, unsupportedV2(fmt.Sprintf("/dimension_names/%d", i), "either all dimensions have names there or none has")
 		}
 		// No dimension has a name, so no attribute is needed.
 		return raw, nil
@@ -347,11 +347,11 @@ func (w *writerV2) document() ([]byte, error) {
 	}
 	keys, err := ParseKeyEncoding(a.ChunkKeyEncoding)
 	if err != nil {
-		return nil, under(err, "/chunk_key_encoding")
+		return nil, prefixPointer(err, "/chunk_key_encoding")
 	}
 	// Format 2 has only the keys of the encoding v2.
 	if keys.isDefault() {
-		return nil, cannotV2("/chunk_key_encoding", "chunk keys like %q", keys)
+		return nil, unsupportedV2("/chunk_key_encoding", "chunk keys like %q", keys)
 	}
 	compressor := []byte("null")
 	// The last codec becomes the compressor if it takes bytes.
@@ -397,10 +397,10 @@ func (w *writerV2) descr() ([]byte, error) {
 		return next <= len(w.orders) && w.orders[next-1] || w.orders == nil && w.big
 	})
 	if w.orders != nil && next != len(w.orders) {
-		return nil, cannotV2("/codecs", "byte orders of %d fields for %d", len(w.orders), next)
+		return nil, unsupportedV2("/codecs", "byte orders of %d fields for %d", len(w.orders), next)
 	}
 	if !ok {
-		return nil, cannotV2("/data_type", "NumPy has no data type %s", w.typ)
+		return nil, unsupportedV2("/data_type", "NumPy has no data type %s", w.typ)
 	}
 	return descr, nil
 }

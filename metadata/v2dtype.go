@@ -374,7 +374,7 @@ func (e *elementV2) fillV2(element []byte) ([]byte, error) {
 		return nil, &Error{"/fill_value", err}
 	// Format 2 has only the names of the usual NaN and the infinities.
 	case bytes.Contains(fill, []byte(`"0x`)):
-		return nil, cannotV2("/fill_value", "a NaN with a sign or a payload, such as %s", fill)
+		return nil, unsupportedV2("/fill_value", "a NaN with a sign or a payload, such as %s", fill)
 	}
 	return fill, nil
 }

@@ -8,6 +8,51 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
+// Marshal returns the canonical document of a. Its members are in a fixed order. It is
+// indented by two spaces and ends with a newline. Marshal parses the document before it
+// returns it, so its errors are those of [ParseArray].
+//
+// In format 2 it is the document [V2Array], as it was read except for shape, chunks and
+// [Array.WithNullFill]. Other changes have no effect on it; see [Array.ToV2].
+func (a *Array) Marshal(l Limits) ([]byte, error) {
+	if a.v2 != nil {
+		return a.marshalV2(l)
+	}
+	w := newWriter(l, "array")
+	w.member(shape).shape(a.Shape)
+	w.member(dataType).extension(a.DataType, Extension.appendType)
+	w.member(chunkGrid).extension(a.ChunkGrid, Extension.Append)
+	w.member(chunkKeyEncoding).extension(a.ChunkKeyEncoding, Extension.Append)
+	w.member(fillValue).raw(a.FillValue)
+	w.member(codecs).extensions(a.Codecs)
+	if a.StorageTransformers != nil {
+		w.member(storageTransformers).extensions(a.StorageTransformers)
+	}
+	if a.DimensionNames != nil {
+		w.member(dimensionNames).names(a.DimensionNames)
+	}
+	w.member(attributes).object(a.Attributes)
+	w.kept(a.kept)
+	return w.document()
+}
+
+// Marshal returns the canonical document of g. Its members are in a fixed order. It is
+// indented by two spaces and ends with a newline. Marshal parses the document before it
+// returns it, so its errors are those of [ParseGroup]. In format 2 it is the document
+// [V2Group]; attributes and consolidated metadata have documents of their own.
+func (g *Group) Marshal(l Limits) ([]byte, error) {
+	if g.v2 != nil {
+		return g.marshalV2(l)
+	}
+	w := newWriter(l, "group")
+	w.member(attributes).object(g.Attributes)
+	if g.Consolidated != nil {
+		w.member(consolidatedMetadata).consolidated(g.Consolidated)
+	}
+	w.kept(g.kept)
+	return w.document()
+}
+
 // writer composes a document. It checks every piece of JSON from outside by itself, so
 // that no piece can add further members. It keeps the first error.
 type writer struct {
@@ -23,7 +68,7 @@ func newWriter(l Limits, nodeType string) *writer {
 
 func (w *writer) fail(err error) {
 	if err != nil && w.err == nil {
-		w.err = under(err, w.at)
+		w.err = prefixPointer(err, w.at)
 	}
 }
 
@@ -85,7 +130,7 @@ func (w *writer) extensions(list []Extension) {
 // refused here. One that is not an object is refused when the document is parsed again.
 func (w *writer) extension(e Extension, spell func(Extension, []byte) []byte) {
 	// The spelling was read from a document, but check it against the limits.
-	if e.asRead() {
+	if e.isUnchanged() {
 		w.raw(spell(e, nil))
 		return
 	}
@@ -171,8 +216,8 @@ func (w *writer) first(name string) *writer {
 	return w
 }
 
-// orNull writes one JSON value, or null for nil.
-func (w *writer) orNull(b []byte) {
+// rawOrNull writes one JSON value, or null for nil.
+func (w *writer) rawOrNull(b []byte) {
 	if b == nil {
 		b = []byte("null")
 	}
