@@ -34,56 +34,13 @@ func newAppendCommand() *cobra.Command {
 		Short: "Append values from files or standard input to an array, or to several arrays of a group",
 		Long: `Append values from files or standard input to an array, or to several arrays of a group.
 
-The values must have the extents of the array along all axes except the one that grows. On an axis with listed chunks
-they become one new chunk. Two kinds of chunks are filled up first: the last regular chunk, and a chunk that a growth
-policy has left open, such as that of the present month. A chunk that is filled up is written again; no other stored
-chunk is touched.
-
-A file in .npy format is recognized whatever its name, unless --format says raw.
-
-FILE may also be a Zarr array, or a pattern in quotes such as 'days/*.npy'. Its files are taken in natural order: day-9
-before day-10. Several files are appended one after another, as if the command ran once for each. So an axis with
-listed chunks gets one chunk for each file. Before the first append, all files are checked as far as possible without
-reading their values. If one fails later, the files before it stay appended, and the message names them.
-
-FILE may also be an array that a manifest or references show, such as archive.vz/t2m, or one in a file of another format
-that Varve reads: month.nc/t2m, or month.nc for the array with the same name. SRC is a group, or such a file or
-manifest, that has all arrays of GROUP which grow, by their names: varve append era5.zarr 2026-11.nc. A note names what only
-SRC has: it is not appended.
-
-The numbers of another array are stored unchanged, except times that count from another moment or in other units: these
-are converted. If its attributes give them another meaning than they have here, such as other units or another packing,
-the command refuses. An array without such attributes holds raw numbers, but an element that is a missing value on one side
-only, by the fill value of format 2, is refused. It also refuses if axes have other names or
-another order, or if the coordinates of the other axes differ: a latitude that goes the other way, or times that count
-otherwise and mean others. What only one of the arrays knows is not compared.
-
-A new shard must consist of whole inner chunks. With --round-up its declared length is rounded up to that, and it
-reaches beyond the extent until the next append fills it.
-
-With NAME=FILE, as in t2m=a.npy time=b.npy, either all named arrays grow or none does, even after a crash. FILE may be
-a pattern here, too, and a name may be repeated: the first files of all names are appended together, then the second
-files. Before the first append, the files of all rounds are checked as above. Names are relative to the group. A path with = in it is given as ./a=b, or in full. So is the COORD of --time, which may be one of the arrays that grow. The policy
-applies to all of them that have listed chunks. --expect is the length of the axis before the append. If the arrays
-name their dimensions, a number AXIS gives the dimension of the array with the highest rank, and all arrays grow along
-the dimension with that name.
-
-` + dimensions.Text + `
-
-` + byText + `
-
-Times that run backwards or repeat, as after a month is appended twice, are an error if a calendar policy depends on
-them. Otherwise a coordinate (an array with one axis, named like that axis) gets a note. --expect prevents an append
-from being made twice: it is compared before anything else, and another shape is a conflict, whatever the files hold.
-
-` + growth.PoliciesText + `
-
-` + growth.StoredText,
+The values must have the extents of the array along all axes except the one that grows. On an axis
+with listed chunks they become one new chunk, or those of --grow. The last regular chunk, and one
+that a growth policy has left open, are filled up first and written again; no other stored chunk is
+touched. FILE may be an array, too, and SRC a group with the same arrays. Several files are appended
+one after another. With NAME=FILE either all arrays grow or none does.`,
 		Example: `  varve append station.zarr readings.npy
-  varve append era5.zarr t2m=t2m.npy time=time.npy --grow calendar:month --time time
-  varve append era5.zarr t2m=t2m.npy time=time.npy --by time --on-duplicate skip
-  varve append station.zarr 'days/*.npy'
-  cat readings.raw | varve append station.zarr --axis time`,
+  varve append era5.zarr t2m=t2m.npy time=time.npy --grow calendar:month --time time`,
 		Args:              appendArguments,
 		ValidArgsFunction: node.Complete,
 	}

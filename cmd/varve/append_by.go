@@ -21,28 +21,15 @@ import (
 	"varve.dev/zarr/rechunk"
 )
 
-// byText explains --by in the help of append.
-const byText = `--by COORD makes repeating a command harmless. Values of COORD, such as times, tell which of the new planes the array has
-already. Those are an error unless --on-duplicate is skip or replace. Planes that belong into cells which have only fill
-values are written there, even if they come late. Planes after the last one are appended in order. Late ones, for which no
-cell is free, wait until all files are appended; then one change inserts them where they belong, as varve insert does, in
-all arrays at once. For NAME=FILE, one of the names is COORD. A single array must be COORD, or FILE an array with that
-coordinate. If another writer appends first, the command looks again. What it wrote before it was stopped, it finds when it
-is repeated with skip or replace.
-
-The status is 0 if every plane is stored or was there before, also those that skip leaves out. Else it is 1: if late planes
-cannot be inserted, all others are stored. The message, or left_out in --json, names those that are not and says what to do: --unlock for an axis with regular chunks that is not small, --grace if there are no free chunk
-keys (varve insert --help explains both), --single-writer after a command was killed in a store without locks.`
-
 // byFlags adds the flags of --by.
 func byFlags(c *cobra.Command, change *growth.Change) {
 	f := c.Flags()
-	f.StringVar(&change.By, "by", "", "append only planes that the coordinate `COORD` shows to be new")
+	f.StringVar(&change.By, "by", "", "append only planes that are new, by coordinate `COORD`")
 	words := []string{string(growth.Skip), string(growth.Replace), string(growth.Refuse)}
-	flagtext.Var(f, &change.OnDuplicate, "on-duplicate", string(growth.Refuse), "with --by, `DO` this with planes that are there already: skip, replace or error", flagtext.OneOf(words...))
-	flagtext.Var(f, &change.Grace, "grace", "", "with --by, before late planes are inserted: delete the chunks of grids that were superseded longer than this `TIME` ago, such as 24h or 7d",
+	flagtext.Var(f, &change.OnDuplicate, "on-duplicate", string(growth.Refuse), "`DO` this with planes stored before: skip, replace or error", flagtext.OneOf(words...))
+	flagtext.Var(f, &change.Grace, "grace", "", "with --by, first delete chunks of grids superseded this `TIME` ago",
 		flagtext.Syntax(flagtext.ParseDuration))
-	f.BoolVar(&change.Unlock, "unlock", false, "with --by, for late planes: give a regular axis listed chunks, which not all programs can read")
+	f.BoolVar(&change.Unlock, "unlock", false, "with --by, give a regular axis listed chunks for late planes")
 	flagtext.Propose(c, "on-duplicate", words...)
 }
 

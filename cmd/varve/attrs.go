@@ -31,10 +31,8 @@ func newAttributesCommand() *cobra.Command {
 		Short: "Show or change the user attributes of a node",
 		Long: `Show or change the user attributes of a node.
 
-varve attrs NODE prints all attributes, get KEY prints one. JSON is the value: 4, -5, true, '[1, 2]'. Text needs double
-quotes inside the quotes of the shell: '"K"'.
-
-` + missingHelp,
+varve attrs NODE prints all attributes, get KEY prints one. JSON is the value: 4, -5, true,
+'[1, 2]'. Text needs double quotes inside the quotes of the shell: '"K"'.`,
 		Example: `  varve attrs era5.zarr/t2m
   varve attrs era5.zarr/t2m get units
   varve attrs era5.zarr/t2m set units '"K"'

@@ -26,58 +26,13 @@ func newCheckCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check NODE",
 		Short: "Look for damage in the stored chunks of an array, or of all arrays below a group; status 1 if there is any",
-		Long: `Look for damage in the stored chunks of an array, or of all arrays below a group; status 1 if there is any.
+		Long: `Look for damage in the stored chunks of an array, or of all arrays below a group; status 1 if there
+is any.
 
-Every stored chunk is read and decoded. In a shard, every inner chunk must lie within the shard, must not share its
-bytes with another one, and must decode. Bytes that belong to no inner chunk are counted, but they are no damage;
-varve compact --shards frees them. Without a checksum, wrong values may go unnoticed.
-
-A chunk that is not stored is no fault, because chunks that hold only the fill value are usually not stored. If all
-chunks should be stored, --complete lists the missing ones.
-
---fast reads no chunks, only their sizes and the indexes of shards. It finds wrong sizes of chunks whose codecs encode a
-shape to one size (raw elements, also with crc32c), empty chunks and ones too long for any codec, shards that were cut
-off, and inner chunks with such sizes or out of place. It does not find changed bytes, nor compressed chunks that were
-cut off.
-
-For a group, all arrays stored below it are checked. Consolidated metadata that another program has left stale is a
-finding, too; varve consolidate updates it.
-
-A decided but unfinished change of several arrays is a finding. Its writer crashed or is still running, and some arrays
-may be longer than others.
-
---repair first does what cannot lose data. It finishes what a crashed writer left: such a change, and cut chunks that
-were not yet moved to their keys, which other programs cannot decode until then. It updates stale consolidated metadata.
-It writes a document again from which other programs read wrong values, such as that of netcdf-c with a shuffle of
-elements of 0 bytes; that is a finding, too. Nothing is changed where a writer may still be running or the store is
-read-only. What was repaired is printed first, one line each. With --json it is in "repaired", and every finding has a
-member "repair" that says what else would help.
-
---repair-shards also restores the index of a shard that is damaged, if the shard itself proves what it was: by the
-checksum of the index, or if only one byte of that is wrong and all inner chunks are sound. This needs inner chunks with
-checksums (crc32c, gzip, or zstd with checksum). Nothing is guessed: an index that was cut off is lost, and the finding
-says why a shard was left as it is. The inner chunks stay as they are, so no copy is kept.
-
-Coordinates (arrays with one axis, named like that axis) are read in full. Times that run backwards or repeat, as after
-a month was appended twice, are a finding. Other coordinates whose numbers neither rise nor fall throughout get a line,
-but do not change the status. Elements at the end that still have the fill value are ignored; between written times they
-are a finding.
-
-A chunk that cannot be read, for lack of permission or because of a disk or server error, is a finding; the other
-chunks are still checked. After more than 100 such chunks in a row the check ends.
-
---digest prints a digest of the values of each array, and one of all. It depends on nothing else: a copy has the same
-one, also after varve rechunk, compact or convert. It finds accidents, no forgeries. --write-manifest writes the
-SHA-256 of every stored value, which --against and sha256sum -c compare later. Keep the file elsewhere.
-
-If another program has put back the document of before a varve compact, regularize or rechunk, that is a finding, with
-the way back. varve vacuum deletes nothing then.
-
-With --plan, processes on several machines read the chunks (varve help run), and varve run --publish prints what all of them
-have found, with the same status.
-
-Temporary files are listed, but they are no damage. They belong to a write in progress or to a crashed writer. The next
-command that writes here removes those of crashed writers.`,
+Every stored chunk is read and decoded. In a shard, every inner chunk must lie within the shard,
+must not share its bytes with another one, and must decode. Bytes that belong to no inner chunk are
+counted, but they are no damage; varve compact --shards frees them. Without a checksum, wrong values
+may go unnoticed.`,
 		Example: `  varve check era5.zarr
   varve check era5.zarr/t2m --fast --json`,
 		Args:              arguments("NODE"),

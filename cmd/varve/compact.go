@@ -21,29 +21,19 @@ func newCompactCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compact NODE --to GOAL | compact NODE --shards",
 		Short: "Merge neighbouring chunks, or put the inner chunks of shards in order",
-		Long: `With --to, merge neighbouring chunks of an array, or of all arrays below a group, along one axis, or along several, each
-with its own --to. Chunks are never split, and a second run changes nothing:
+		Long: `With --to, merge neighbouring chunks of an array, or of all arrays below a group, along one axis, or
+along several, each with its own --to. Chunks are never split, and a second run changes nothing:
   max:365             merge from the first chunk on, up to 365 elements; longer chunks stay
   64MiB               the same for the bytes of a decoded chunk
-  calendar:month      merge the chunks of one month, or calendar:year, along the axis of the times; these come from
-                      --time COORD, along the axis of its dimension, or from --start and --step, along axis 0. In a
-                      group, arrays without that dimension stay as they are
-  align:30            merge until a chunk has a multiple of 30 elements; what is left at the end stays
-  [31,28,31]          the lengths of the merged chunks, which must end where chunks end; also runs such as [[365,4]]
+  calendar:month      merge the chunks of one month, or calendar:year: see varve help chunks
+  align:30            merge until a chunk has a multiple of 30 elements; the rest stays
+  [31,28,31]          the lengths of the merged chunks, which must end where chunks end
 
-` + laterHelp + `
-
-With --shards, put the inner chunks of every shard in order, and free unused bytes. Elements and chunks do not change, and nothing
-is decoded. A shard that is already in order is not rewritten.
-
-Every shard is replaced in one step, so concurrent readers and writers are not disturbed, and stopping the command
-leaves no shard half written. A damaged shard is not changed; it is reported after the others are done. A shard is
-damaged if its index points outside of it, gives an inner chunk a length that its codecs cannot produce, or gives the
-same bytes to several inner chunks. Only varve check finds damage inside of inner chunks.`,
+With --shards, put the inner chunks of every shard in order, and free unused bytes. Elements and
+chunks do not change, and nothing is decoded.`,
 		Example: `  varve compact era5.zarr/t2m --to max:365 --leave-tail 30
   varve compact era5.zarr --to calendar:month --time time
   varve compact era5.zarr/t2m --axis time --to max:365 --axis lat --to max:36
-  varve compact era5.zarr/tp --shards
   varve compact era5.zarr/tp --shards --dry-run --json`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,

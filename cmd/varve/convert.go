@@ -39,33 +39,10 @@ func newConvertCommand() *cobra.Command {
 		Short: "Convert a node and everything below it to the other format version",
 		Long: `Convert a node and everything below it to the other format version.
 
-Without DST the nodes are converted in place: only their documents change, not their chunks. From format 2 to 3 that
-works for all arrays except structs whose fields have different byte orders. From format 3 to 2 it requires chunks of
-one length along each axis, chunk keys of format 2, and codecs that format 2 has.
-
-All new documents are stored before the first old one is deleted, so repeating the command completes an interrupted
-conversion. While documents of both formats exist, readers take those of format 3, and --to 3 deletes the others. No
-other program may change the nodes at the same time.
-
-With DST the nodes are copied there, and SRC stays. Chunks are copied without decoding them if possible, and re-encoded
-otherwise. Files of other programs are copied as they are, but for those whose names would make them part of a node of
-the new format. These are left out and counted. A symbolic link that is broken or leads out of the store is an error. Members of
-documents that Varve does not know are left out and named; in place they are an error. With --plan, processes on several
-machines do so (varve help run).
-
-Metadata of OME-Zarr keep their form, and a note says that readers of the new format expect another one.
-
-On the way to format 2, a growth policy stored with an array (varve help growth) is removed if regular chunks cannot
-follow it.
-
-The attribute _ARRAY_DIMENSIONS of format 2 becomes the dimension names of format 3, and vice versa. Existing
-consolidated metadata is updated.
-
-Missing values keep their meaning for xarray, which takes the fill value in format 2, but only the attribute _FillValue
-in format 3. So --to 3 copies the fill value to the attribute. --to 2 makes the attribute the fill value. Without the
-attribute the fill value becomes null, and missing chunks are stored, filled with the old fill value. --dry-run counts
-them. For more than 10,000 chunks or 1 GiB the command asks. Where dimensions have no names, which xarray needs, and in
-images of OME-Zarr, no fill value marks missing values, and it stays.`,
+Without DST the nodes are converted in place: only their documents change, not their chunks. From
+format 2 to 3 that works for all arrays except structs whose fields have different byte orders. From
+format 3 to 2 it requires chunks of one length along each axis, chunk keys of format 2, and codecs
+that format 2 has. With DST the nodes are copied there, and SRC stays.`,
 		Example: `  varve convert old.zarr --to 3 --dry-run
   varve convert station.zarr station-v2.zarr --to 2`,
 		Args:              arguments("SRC", "[DST]"),

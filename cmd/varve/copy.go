@@ -41,35 +41,13 @@ func newCopyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "copy SRC DST",
 		Short: "Copy a node and everything below it, within a store or to another one",
-		Long: `Copy a node and everything below it, within a store or to another one. DST is the new node itself, not its parent. A
-name that ends in .zip makes an archive. Nothing is decoded: the stored bytes of chunks, attributes and consolidated
-metadata are copied, in both formats, even for data types or codecs that Varve does not know. Chunks that no document
-describes, such as those that a rechunk has replaced, are left out and counted; --move takes them along.
-
---overwrite first removes the node at DST. On a terminal it asks before it replaces a group with members, or an array
-by a group; elsewhere it needs --yes for that. An archive is replaced after the new one is complete, and stays if the
-copy fails.
-
---move first copies, then locks SRC and everything below it, and removes SRC if it has not changed since. It refuses a
-SRC behind a symbolic link.
-
-Names are kept as they are, whoever wrote them. What no copy can have is an error that names it, before anything is
-copied: a pipe, a symbolic link that is broken or leads out of the store, or an object whose name is "a//b". Two names that DST takes for one, because it ignores case for example,
-are an error before the copy is visible.
-
-The documents are stored last, so an interrupted copy is not visible. Another copy to the same place removes what it
-left. The copy fails if the shape or the chunks of the source change meanwhile.
-
---sync makes DST equal to SRC, whether DST is new or an older copy: it lists both, and copies documents, and of the
-chunks that they describe those that differ. A value is skipped if DST has one of the same size that was written more
-than a minute after that in SRC; between folders, the bytes of others of that size are compared, elsewhere they are
-copied again. --checksum compares the bytes of all. A chunk that SRC does not store is deleted at DST, since it is the
-fill value; anything else that SRC does not have stays, unless --delete is given. SRC may grow meanwhile. A node whose
-document cannot be read, in SRC or in DST, stays at DST as it is: the rest is synced, and the command fails and names
-it. --delete replaces one that is damaged in DST only. If the command is interrupted, repeat it: it goes on. With
---plan, processes on several machines copy the values (varve help run).`,
+		Long: `Copy a node and everything below it, within a store or to another one. DST is the new node itself,
+not its parent. A name that ends in .zip makes an archive. Nothing is decoded: the stored bytes of
+chunks, attributes and consolidated metadata are copied, in both formats, even for data types or
+codecs that Varve does not know. Chunks that no document describes, such as those that a rechunk has
+replaced, are left out and counted; --move takes them along. --sync makes DST equal to SRC, and
+copies only what differs.`,
 		Example: `  varve copy era5.zarr/t2m backup.zarr/t2m
-  varve copy https://example.org/era5.zarr era5.zip --dry-run
   varve copy era5.zarr mirror.zarr --sync`,
 		Args:              arguments("SRC", "DST"),
 		ValidArgsFunction: node.Complete,

@@ -46,52 +46,39 @@ func newCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NODE --shape SHAPE --dtype TYPE, create NODE --from FILE, create NODE --group",
 		Short: "Create an array or a group",
-		Long: `Create an array or a group.
+		Long: `Create an array or a group. Missing groups above NODE are created too.
 
-Missing groups above NODE are created too, below the topmost existing group or the topmost folder whose name ends in
-.zarr, which becomes a group. Without either, as for plain/g/t2m, the node is a store of its own, and the folders above
-it stay plain folders. varve create plain/g --group makes such a folder a group.
-
-` + chunking.Help + `
-
-` + chunking.ShardsHelp + `
-
-` + missingHelp + `
-
---overwrite first removes the old node and then writes the new one, so a failure in between leaves neither. Flags and
-file are checked before that. On a terminal it asks before it replaces a group with members, or an array by a group;
-elsewhere it needs --yes for that. If the values of --from cannot be written, the new array is deleted again.`,
+An array needs a shape and a data type, or a file that has both. Chunks of at most about 1 MiB and
+the codec zstd are the defaults. --overwrite first removes the old node; it asks on a terminal, and
+needs --yes elsewhere, before it replaces a group with members, or an array by a group.`,
 		Example: `  varve create era5.zarr/t2m --shape 1826,36,72 --dtype float32 --chunks '[[365,365,365,366,365],36,72]'
   varve create era5.zarr/precip --shape 1826,36,72 --dtype float32 --chunks calendar:month --start 2019-01-01 --step 1d
   varve create era5.zarr/daily --shape 0,36,72 --dtype float32 --chunks calendar:month --time time --grow calendar:month
-  varve create volume.zarr --shape 25000,18000,6000 --dtype uint8 --shards 2048 --chunks 64
-  varve create era5.zarr/mask --from mask.npy --dimension-names lat,lon --compressor gzip:5
-  varve create names.zarr --shape 100 --dtype string --zarr-format 2
   varve create era5.zarr/soil --group --attributes '{"depth": 4}'`,
 		Args: arguments("NODE"),
 	}
 	c := new(creation)
 	f := cmd.Flags()
 	argument.ShapeFlag(cmd, &c.shape, "the `LENGTHS` of all axes, such as 60,100; empty for rank 0")
-	flagtext.Var(f, &c.dtype, "dtype", "", "data `TYPE`: a name such as int8, float, bfloat16 or string; NumPy's, such as >i4, M8[ns] or U12; or JSON, such as {\"name\": …} or [[\"x\",\"<i4\"], …]", flagtext.Syntax(input.ParseType))
-	flagtext.Var(f, &c.chunks, "chunks", "auto", "`CHUNKS`: auto, 8MiB, 10,20, [[10,20,30],25], calendar:month, groups:FILE …: see varve help chunks", flagtext.Syntax(chunking.Parse))
-	flagtext.Var(f, &c.shards, "shards", "", "`SHARDS`: auto, 512MiB, 100,200, calendar:month …; a shard is one object that holds many chunks", flagtext.Syntax(chunking.Parse))
-	flagtext.Var(f, &c.index, "index-location", "end", "the `END` of a shard where its index is: start or end", flagtext.OneOf("start", "end"))
-	flagtext.Var(f, &c.grow, "grow", "append-one", "store the growth `POLICY` of axis 0 with the array, such as calendar:month: see varve help growth", flagtext.Syntax(growth.ParsePolicy))
+	flagtext.Var(f, &c.dtype, "dtype", "", "data `TYPE`, such as int8, float32, string, >i4 or M8[ns]", flagtext.Syntax(input.ParseType))
+	flagtext.Var(f, &c.chunks, "chunks", "auto", "`CHUNKS`: 8MiB, 10,20, calendar:month …", flagtext.Syntax(chunking.Parse))
+	flagtext.Var(f, &c.shards, "shards", "", "`SHARDS`: auto, 512MiB, 100,200 …, objects of many chunks", flagtext.Syntax(chunking.Parse))
+	flagtext.Var(f, &c.index, "index-location", "end", "the `END` of a shard with its index: start or end", flagtext.OneOf("start", "end"))
+	flagtext.Var(f, &c.grow, "grow", "append-one", "the growth `POLICY` stored with the array", flagtext.Syntax(growth.ParsePolicy))
 	c.times.Flags(cmd)
-	f.BoolVar(&c.listed, "list-edges", false, "if the chunks of one axis are listed, list those of all axes: for programs that refuse a mixture")
+	f.BoolVar(&c.listed, "list-edges", false, "list the chunks of all axes, or of none")
 	flagtext.Propose(cmd, "chunks", "auto", "calendar:month", "calendar:year", "groups:")
 	flagtext.Propose(cmd, "shards", "auto", "512MiB", "calendar:month", "calendar:year", "groups:")
 	flagtext.Propose(cmd, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
 	flagtext.Propose(cmd, "index-location", "end", "start")
-	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as in metadata: 0, NaN, [0, 1], 2024-05-05, {\"id\": 0, \"t\": \"NaN\"} for structs; for bytes a word, 0x6162, or base64 in double quotes. The default is zero; in format 2 with dimension names it is null, which means no fill value. The text null needs quotes there")
-	flagtext.Var(f, &c.codecs, "codecs", "", "the codec chain as a `JSON` list; with --shards, the chain of inner chunks", flagtext.Syntax(argument.Codecs))
-	flagtext.Var(f, &c.compressor, "compressor", "", "the `COMPRESSOR` after the codec bytes: zstd:3, zstd:3:nochecksum, gzip:5, auto or none; zstd by default, in format 3 with its checksum", argument.CheckCompressor)
-	flagtext.Var(f, &c.keys, "chunk-key-encoding", "default/", "the `ENCODING` of chunk keys: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))
-	flagtext.Var(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, such as time,lat; an empty one leaves an axis without a name", flagtext.Syntax(facts.ParseNames))
+	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as in metadata: 0, NaN, 2024-05-05 …")
+	flagtext.Var(f, &c.codecs, "codecs", "", "the codec chain (of inner chunks) as a `JSON` list", flagtext.Syntax(argument.Codecs))
+	flagtext.Var(f, &c.compressor, "compressor", "", "`COMPRESSOR`: zstd:3, zstd:3:nochecksum, gzip:5, auto, none", argument.CheckCompressor)
+	flagtext.Var(f, &c.keys, "chunk-key-encoding", "default/", "`ENCODING` of keys: default., v2. or v2/", flagtext.Syntax(keyEncoding))
+	flagtext.Var(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, such as time,lat", flagtext.Syntax(facts.ParseNames))
 	flagtext.Var(f, &c.attributes, "attributes", "", "user attributes as a `JSON` object", flagtext.Syntax(parseAttributes))
-	flagtext.Var(f, &c.from, "from", "", "take shape, type and values from a .npy `FILE`, and also names and attributes from an array of another format, such as month.nc/t2m or archive.vz/t2m", argument.FileName)
-	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format: 3 or 2; by default that of the group above")
+	flagtext.Var(f, &c.from, "from", "", "take shape, type and values from a `FILE` or another array", argument.FileName)
+	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format, 3 or 2 (default: as the group above)")
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "first remove the existing node and everything below it")
 	f.BoolVar(&c.yes, "yes", false, "do not ask before --overwrite removes a group")

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cf"
-	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -29,34 +28,17 @@ type dropping struct {
 	told bool // that no element is in the range
 }
 
-// movingHelp explains what drop and insert have in common.
-const movingHelp = `Chunks that stay as they are get linked or copied by the store, and only those that the command cuts are encoded anew.
-Shards are cut between inner chunks.
-
-An array with a regular axis stays regular if only whole chunks move, or if its elements take at most 16 MiB: then they are
-encoded anew. Others are refused, because chunks would differ in length; --unlock permits it. Small coordinates stay regular
-in any case, so that programs which know regular grids only do not lose them.
-
-In a group, all arrays directly below it that have the dimension change together, and one transaction publishes all of
-them. ` + dimensions.Text
-
 func newDropCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "drop NODE|GROUP --axis AXIS --range LO:HI | drop NODE|GROUP --select DIMENSION=…",
 		Short: "Take a range out of an array, or out of all arrays of a group that have the dimension",
-		Long: `Take a range of an axis out of an array, or out of all arrays of a group that have the dimension, such as the oldest days
-of a rolling window. What follows the range moves up. Before that, drop asks on a terminal, and needs --yes elsewhere.
+		Long: `Take a range of an axis out of an array, or out of all arrays of a group that have the dimension,
+such as the oldest days of a rolling window. What follows the range moves up. Before that, drop asks
+on a terminal, and needs --yes elsewhere.
 
-The range means the elements at the time when the command begins. If another command drops or inserts elements first,
-it fails. LO is part of the range and HI is not; one of them may be left out, as in :31. --select names the range of one
-dimension by positions or, with two dots, by coordinate values, both ends included. It then means the same when the command
-is repeated: if no element is in the range any more, there is nothing to do, which the command says, and its status is 0.
-
-` + movingHelp + `
-
-` + laterHelp,
+LO is part of the range and HI is not; one of them may be left out, as in :31. --select names the
+range of one dimension by positions or, with two dots, by coordinate values, both ends included.`,
 		Example: `  varve drop era5.zarr --axis time --range 0:31 --yes
-  varve drop era5.zarr --select time=..2024-12-31 --grace 24h --yes
   varve drop station.zarr --axis 0 --range 2:5 --unlock --dry-run`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,

@@ -22,7 +22,7 @@ type expected struct {
 }
 
 func (e *expected) flags(c *cobra.Command) {
-	c.Flags().StringVar(&e.from, "measured", "", "say how long the plan takes, given a `FILE` of varve bench --json for the array")
+	c.Flags().StringVar(&e.from, "measured", "", "say how long the plan takes, given a `FILE` of varve bench")
 	c.Flags().IntVar(&e.workers, "workers", 1, "with --measured, `N` machines such as the measured one share the tasks")
 }
 

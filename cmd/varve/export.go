@@ -31,41 +31,15 @@ func newExportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export NODE [--select ELEMENTS] [-o FILE], export GROUP --format csv [-o FILE]",
 		Short: "Write the values of an array to a file or to standard output",
-		Long: `Write the values of an array to a file or to standard output.
-
-The formats:
+		Long: `Write the values of an array to a file or to standard output, as one of these formats:
   raw     C order, little endian, without a header
   npy     NumPy's format
   json    nested lists of values, spelled like fill values in metadata
-  csv     one axis: one value per line. Two axes: one row per line. More axes: each line has the index in the selection
-          along all axes but the last, followed by the values along the last. Structs: a line of field names, then one
-          line per element with a column for every field. Dates are written in ISO 8601.
+  csv     lines of values; --header adds coordinates, for pandas or spreadsheets
 
---header makes a csv table for pandas or spreadsheets. Lines begin with the decoded coordinate values along all axes
-but the last, or along the only axis. An axis without a coordinate has the index in the array instead. The first line
-has the names of these dimensions, followed by the name of the array, or by the coordinate values along the last axis
-if there are several.
-
-A group whose arrays have one axis, and share its dimension, is a table: csv has a column for each of them, and a first
-line with their names. The coordinate of the dimension comes first. --select takes rows.
-
---select takes indices, coordinate values and JSON; see varve help select.
-
-Values are read and written slab by slab, in bounded memory. A file appears only after it is complete. On standard
-output, json of up to 16 MiB appears only after all of it was read; other output may end early after an error, and the
-status is then 1. Output that is longer than --limit, or than the free space of the file system, is an error: at the
-start if its length is known, otherwise when it reaches the limit.
-
---decode applies the CF attributes to stored numbers. Packed numbers become float64, and _Unsigned decides about the
-sign. Times become datetime64, and durations (units such as days or hours) become timedelta64. All times become text if
-one of them does not exist in datetime64: in other calendars, before 1582-10-15 in the standard calendar, or outside
-the years 1 to 9999.
-
-Missing numbers become NaN. As in xarray, these are the elements equal to _FillValue or missing_value, and in format 2
-also to the fill value, if the dimensions have names and the array is in no image of OME-Zarr. With missing values, float16, float32 and float64 keep their type, integers of 8 and 16 bits
-become float32, and longer integers float64. Booleans and text are not decoded.`,
+A group whose arrays have one axis, and share its dimension, is a table, which csv can show. Values
+are read and written slab by slab, in bounded memory. A file appears only after it is complete.`,
 		Example: `  varve export era5.zarr/t2m -o t2m.npy
-  varve export era5.zarr/t2m --select time=0:24,lat=0,lon=0 --format csv
   varve export era5.zarr/t2m --select time=2020-02,lat=0 --header -o february.csv`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,

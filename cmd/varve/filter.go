@@ -37,32 +37,13 @@ func newFilterCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "filter SRC DST --where EXPR|--mask FILE",
 		Short: "Keep the rows of a table, or the planes of an array, that a condition selects",
-		Long: `Keep the rows of a table that a condition selects, in a new node at DST. A table is a group whose arrays share a
-dimension, also in groups below it, or one array. Everything without the dimension is copied as it is.
+		Long: `Keep the rows of a table that a condition selects, in a new node at DST. A table is a group whose
+arrays share a dimension, also in groups below it, or one array. Everything without the dimension is
+copied as it is.
 
---where compares arrays of the group that have one axis, along the dimension, with values:
-
-  time >= 2020-01-01 and station == "K12"
-  quality in (1, 2) and not (depth < 5.5 or depth is missing)
-
-Values are numbers, dates in the calendar of the array, durations such as 6h, true, false, and text in quotes. The
-operators are ==, !=, <, <=, >, >=, in, not in, is missing, and, or, not. A date without a time of day is the whole day,
-and a month or a year is all of it. Comparisons with missing values and with NaN are false, also !=. Names with other
-characters than letters, digits, dots and underscores are written in backquotes.
-
---mask takes a .npy file of booleans, or one byte for every row that is 0 or 1. For a group it needs --axis.
-
-Rows of unequal lengths keep their elements: arrays along the sample dimension of the lengths of rows (CF), and the
-sparse matrices of AnnData, which take a --mask without --axis.
-
-Each chunk of the result holds what one chunk of SRC keeps, so along the dimension chunks have listed lengths, which not
-all programs can read; varve regularize changes that. Chunks that are kept whole are copied as they are encoded, and those
-of which nothing is kept are left out; neither are decoded. Rows that fill no inner chunk move to the next shard. Arrays
-of format 2 get full chunks of one length. A stored growth policy whose times are counted from a start is left out.
-
-SRC may grow meanwhile: the result has the rows that were there in the beginning. The documents are stored last, so an
-interrupted command leaves nothing that is visible. Repeat it: it goes on. What is finished stays as long as the chunks of
-SRC that it was made of do. If other rows are kept, or SRC has another document, it starts over, and says so.`,
+--where compares arrays of the group that have one axis, along the dimension, with values. --mask
+takes booleans. Each chunk of the result holds what one chunk of SRC keeps, so along the dimension
+chunks have listed lengths, which not all programs can read; varve regularize changes that.`,
 		Example: `  varve filter era5.zarr recent.zarr --where 'time >= 2023 and not time == 2024-02-29' --dry-run
   varve filter era5.zarr/t2m north.zarr --mask keep.npy --axis lat`,
 		Args:              arguments("SRC", "DST"),

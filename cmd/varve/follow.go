@@ -11,13 +11,6 @@ import (
 	"varve.dev/zarr/rechunk"
 )
 
-// followHelp explains --follow.
-const followHelp = `With --follow, DST is a second layout of NODE that is kept in step with it: the same command makes it, and brings it up
-to date later, such as every day. It finds what is new or has changed from one listing of NODE, reads only that, and
-publishes it at once: readers of DST always see NODE as it was at one moment. If NODE has only grown, so does DST. If
-elements have changed, the chunks that stay are linked or copied, as in any rechunk of DST, and varve vacuum deletes
-the old ones. Chunks that were stored again with the same elements, such as by varve compact, are not copied.`
-
 // checkFollow checks the use of --follow.
 func (r *rechunking) checkFollow(args []string) error {
 	switch {

@@ -44,7 +44,7 @@ func (r *gridChange) flags(c *cobra.Command) {
 
 // planFlag adds the flag of plans that varve run executes.
 func planFlag(c *cobra.Command, to *string) {
-	c.Flags().StringVar(to, "plan", "", "change nothing, and write the plan to `FILE`, which may be a location such as s3://bucket/p.json, for varve run")
+	c.Flags().StringVar(to, "plan", "", "only write the plan to `FILE`, for varve run")
 }
 
 // begin reads the prices, and makes a dry run of a command that only writes a plan.
@@ -62,24 +62,13 @@ func (r *gridChange) begin(cmd *cobra.Command) (err error) {
 // ownFlags adds the flags that need no plan.
 func (r *gridChange) ownFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&r.memory, "memory", "", "hold at most `SIZE` of elements and chunks at once, such as 2GiB (512MiB by default)")
-	flagtext.Var(f, &r.grace, "grace", "", "first delete the chunks of grids that were superseded longer than this `TIME` ago, such as 24h or 7d, as varve vacuum does", flagtext.Syntax(flagtext.ParseDuration))
+	f.StringVar(&r.memory, "memory", "", "hold at most `SIZE` at once, such as 2GiB (512MiB by default)")
+	flagtext.Var(f, &r.grace, "grace", "", "first delete chunks of grids superseded this `TIME` ago", flagtext.Syntax(flagtext.ParseDuration))
 	f.BoolVar(&r.dry, "dry-run", false, "change nothing, and print what would change")
 	pricesFlag(c, &r.pricesFrom)
 	r.expected.flags(c)
 	r.singleWriter = growth.SingleWriterFlag(c)
 }
-
-// laterHelp explains what stays behind.
-const laterHelp = `The chunks of the new grid are stored under other keys, and one write of the metadata makes them visible: readers see
-the old array or the new one, and writers can go on meanwhile. If the command is stopped, repeat it; it goes on where it
-was. The old chunks stay for readers that opened the array before. varve vacuum deletes them after a day, and until then
-varve revert goes back.
-
-A store holds the chunks of at most four grids of an array, of three if it has one axis, and of two in format 2. So more
-changes a day need --grace: the command first deletes the chunks of grids that were superseded longer ago than that, as
-varve vacuum does. With --grace 0s, readers that opened the array before find no chunks afterwards, and nothing can show
-that none is left.`
 
 // options returns the options of rechunking.
 func (r *gridChange) options() (*rechunk.Options, error) {

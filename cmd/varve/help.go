@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/manual"
@@ -32,9 +31,15 @@ var commandGroups = []struct {
 // printHelp prints the help of a command.
 func printHelp(cmd *cobra.Command, _ []string) {
 	w := cmd.OutOrStdout()
+	fmt.Fprint(w, helpText(cmd, w, console.HelpWidth(w))) // there is no other place to report an error
+}
+
+// helpText returns the help of a command for the stream w: what it does, how it is used,
+// its own flags, and the names of the topics about it. It is short, so that it fits on
+// one screen. What is longer belongs in a topic.
+func helpText(cmd *cobra.Command, w io.Writer, width int) string {
 	var b strings.Builder
 	title := func(text string) { fmt.Fprintf(&b, "\n%s\n", console.Styled(w, console.Bold, text+":")) }
-	width := console.HelpWidth(w)
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short + "."
@@ -55,27 +60,26 @@ func printHelp(cmd *cobra.Command, _ []string) {
 	if cmd.HasAvailableSubCommands() {
 		printCommands(&b, cmd, width, title)
 	}
-	if f := cmd.LocalFlags(); f.HasAvailableFlags() {
+	own := cmd.LocalFlags()
+	if !cmd.HasParent() {
+		own = cmd.LocalNonPersistentFlags()
+	}
+	if own.HasAvailableFlags() {
 		title("Flags")
-		b.WriteString(f.FlagUsagesWrapped(width))
+		b.WriteString(own.FlagUsagesWrapped(width))
 	}
-	if names := flagNames(cmd.InheritedFlags()); len(names) > 0 {
-		title("Flags of all commands (see varve --help)")
-		b.WriteString(phrase.Flow(strings.Join(names, ", "), width, "  ", "  ") + "\n")
-	}
-	fmt.Fprint(w, b.String()) // there is no other place to report an error
+	b.WriteString("\n" + phrase.Flow(furtherHelp(cmd), width, "", "") + "\n")
+	return b.String()
 }
 
-// flagNames returns the flags of a set, with the placeholders of their values.
-func flagNames(f *pflag.FlagSet) []string {
-	var names []string
-	f.VisitAll(func(flag *pflag.Flag) {
-		value, _ := pflag.UnquoteUsage(flag)
-		if !flag.Hidden {
-			names = append(names, strings.TrimSpace("--"+flag.Name+" "+value))
-		}
-	})
-	return names
+// furtherHelp returns one line about the topics of a command, and about the flags of all
+// commands.
+func furtherHelp(cmd *cobra.Command) string {
+	text := "Flags of all commands: varve help " + manual.FlagsTopic
+	if names := newManual(cmd.Root()).TopicsOf(cmd.Name()); len(names) > 0 {
+		text = "More: varve help " + strings.Join(names, ", varve help ") + ". " + text
+	}
+	return text
 }
 
 // printCommands lists the subcommands of cmd. For the root it lists them in groups, and
@@ -112,16 +116,25 @@ func printCommands(b *strings.Builder, cmd *cobra.Command, width int, title func
 	title("More")
 	list(order)
 	title("Topics, for varve help TOPIC")
-	for _, t := range topics {
-		fmt.Fprintf(b, "  %-12s %s\n", t.name, t.short)
+	for _, t := range manual.Topics() {
+		b.WriteString(phrase.Flow(t.Short, width, fmt.Sprintf("  %-14s ", t.Name), strings.Repeat(" ", 17)) + "\n")
 	}
+}
+
+// topicNames returns the names of the topics.
+func topicNames() []string {
+	var names []string
+	for _, t := range manual.Topics() {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 // newHelpCommand returns the command help, which explains commands and topics.
 func newHelpCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "help [COMMAND|TOPIC]",
-		Short:   "Explain a command, or a topic: " + strings.Join(topicNames(), ", "),
+		Short:   "Explain a command or a topic; varve --help lists both",
 		Example: "  varve help append\n  varve help select",
 		RunE:    help,
 	}
@@ -142,11 +155,12 @@ func help(cmd *cobra.Command, args []string) error {
 		root.InitDefaultHelpFlag()
 		return root.Help()
 	}
-	if t, ok := topicOf(args[0]); ok && len(args) == 1 {
-		w := cmd.OutOrStdout()
-		text := fmt.Sprintf("%s\n\n%s\n", console.Styled(w, console.Bold, t.title), manual.Wrap(t.text, console.HelpWidth(w)))
-		if t.examples != "" {
-			text += fmt.Sprintf("\n%s\n%s\n", console.Styled(w, console.Bold, "Examples:"), t.examples)
+	topics := newManual(root).Topics
+	if i := slices.Index(topicNames(), args[0]); i >= 0 && len(args) == 1 {
+		w, t := cmd.OutOrStdout(), topics[i]
+		text := fmt.Sprintf("%s\n\n%s\n", console.Styled(w, console.Bold, t.Title), manual.Wrap(t.Text, console.HelpWidth(w)))
+		if t.Examples != "" {
+			text += fmt.Sprintf("\n%s\n%s\n", console.Styled(w, console.Bold, "Examples:"), t.Examples)
 		}
 		_, err := io.WriteString(w, text)
 		return err

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -55,8 +56,41 @@ func TestHelpIsWrapped(t *testing.T) {
 	if text := helps["varve"]; !strings.Contains(text, "Grow and cut:\n  append ") {
 		t.Error(text)
 	}
-	if text := helps["create"]; strings.Contains(text, "settled") || !strings.Contains(text, "--experimental WHAT,") || !strings.Contains(text, "--http-timeout DURATION,") {
+	if text := helps["create"]; strings.Contains(text, "settled") || strings.Contains(text, "--http-timeout") || !strings.Contains(text, "varve help flags") {
 		t.Error("flags of all commands are explained with each of them")
+	}
+	if text := helps["flags"]; !strings.Contains(text, "--http-timeout DURATION") {
+		t.Error(text)
+	}
+}
+
+// TestHelpFitsOneScreen checks that the help of a command has at most 50 lines of 100
+// columns. What is longer belongs in a topic.
+func TestHelpFitsOneScreen(t *testing.T) {
+	root := newRoot()
+	addCompletion(root)
+	for _, c := range root.Commands() {
+		for _, c := range append(c.Commands(), c) {
+			c.InitDefaultHelpFlag()
+			if n := strings.Count(helpText(c, io.Discard, 100), "\n"); n > 50 {
+				t.Errorf("%s: %d lines", c.CommandPath(), n)
+			}
+		}
+	}
+	if n := strings.Count(helpText(root, io.Discard, 100), "\n"); n > 95 {
+		t.Errorf("the list of commands and topics has %d lines", n)
+	}
+}
+
+// TestTopicsNameCommands checks that topics are about commands that exist, and that the
+// help of these names them.
+func TestTopicsNameCommands(t *testing.T) {
+	for _, topic := range manual.Topics() {
+		for _, name := range topic.Commands {
+			if words := strings.Fields(must(t, "", "help", name)); !strings.Contains(strings.Join(words, " "), "varve help "+topic.Name) {
+				t.Errorf("the help of %s does not name %s", name, topic.Name)
+			}
+		}
 	}
 }
 
@@ -165,9 +199,9 @@ func TestCommit(t *testing.T) {
 // TestTopicsWrap checks that no width loses words of a topic.
 func TestTopicsWrap(t *testing.T) {
 	for _, width := range []int{1, 40, 80, 1000} {
-		for _, topic := range topics {
-			if got := manual.Wrap(topic.text, width); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(topic.text), " ") {
-				t.Errorf("%s loses words at width %s", topic.name, fmt.Sprint(width))
+		for _, topic := range manual.Topics() {
+			if got := manual.Wrap(topic.Text, width); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(topic.Text), " ") {
+				t.Errorf("%s loses words at width %s", topic.Name, fmt.Sprint(width))
 			}
 		}
 	}
@@ -219,9 +253,9 @@ func TestFlagsInHelp(t *testing.T) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) { check(c.Name(), []*cobra.Command{c}, f.Usage) })
 		examples(c.Name(), c.Example)
 	}
-	for _, topic := range topics {
-		check(topic.name, root.Commands(), topic.text)
-		examples(topic.name, topic.examples)
+	for _, topic := range manual.Topics() {
+		check(topic.Name, root.Commands(), topic.Text)
+		examples(topic.Name, topic.Examples)
 	}
 	if found < 100 {
 		t.Errorf("%d flags were found, more are named", found)

@@ -36,22 +36,14 @@ func newInsertCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "insert NODE --axis AXIS --at I [FILE|-] …, insert GROUP --axis AXIS --at I NAME=FILE …",
 		Short: "Put values from files or standard input into an array, or into several arrays of a group",
-		Long: `Put values from files or standard input into an array before element I of an axis, or into several arrays of a group.
---at 0 prepends. What follows moves down. Each file becomes one chunk along the axis, or chunks of the length that a
-regular axis has; --grow cuts files in another way. If I lies within a chunk, that chunk is cut there.
+		Long: `Put values from files or standard input into an array before element I of an axis, or into several
+arrays of a group. --at 0 prepends. What follows moves down. Each file becomes one chunk along the
+axis, or chunks of the length that a regular axis has; --grow cuts files in another way. If I lies
+within a chunk, that chunk is cut there.
 
-FILE is what varve append takes, except for the format text. Files and standard input are read twice or more, so standard input is
-put aside first. I means the elements at the time when the command begins. If another command drops or inserts elements
-first, it fails.
-
---plan records files by name, size and time, and varve run refuses others. It cannot record standard input.
-
-With NAME=FILE, as in t2m=a.npy time=b.npy, all arrays of the group that have the dimension must be named, unless --alone
-is given. A name may be repeated.
-
-` + movingHelp + `
-
-` + laterHelp,
+FILE is what varve append takes, except for the format text. With NAME=FILE, as in t2m=a.npy
+time=b.npy, all arrays of the group that have the dimension must be named, unless --alone is given. A
+name may be repeated.`,
 		Example: `  varve insert station.zarr --at 0 readings.npy --unlock
   varve insert era5.zarr --axis time --at 0 t2m=t2m.npy time=time.npy`,
 		Args:              appendArguments,

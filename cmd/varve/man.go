@@ -33,12 +33,9 @@ are replaced. If DIR is one that man searches, such as ~/.local/share/man, man v
 // newManual returns the manual of the program.
 func newManual(root *cobra.Command) *manual.Program {
 	version, _ := stamp()
-	p := &manual.Program{Root: root, Version: version}
+	p := manual.New(root, version)
 	for _, g := range commandGroups {
 		p.Groups = append(p.Groups, manual.Group{Title: g.title, Commands: g.names})
-	}
-	for _, t := range topics {
-		p.Topics = append(p.Topics, manual.Topic{Name: t.name, Title: t.title, Text: t.text, Examples: t.examples})
 	}
 	return p
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"varve.dev/zarr/cmd/varve/internal/manual"
 	"varve.dev/zarr/internal/racing"
 )
 
@@ -55,10 +56,10 @@ func TestManualIsComplete(t *testing.T) {
 		}
 	}
 	check(root)
-	for _, topic := range topics {
-		page("man7/varve-" + topic.name + ".7")
-		if !strings.Contains(reference, "\n## "+topic.title+"\n") {
-			t.Errorf("the reference has no section for %s", topic.name)
+	for _, topic := range manual.Topics() {
+		page("man7/varve-" + topic.Name + ".7")
+		if !strings.Contains(reference, "\n## "+topic.Title+"\n") {
+			t.Errorf("the reference has no section for %s", topic.Name)
 		}
 	}
 }

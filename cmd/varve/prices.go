@@ -30,7 +30,7 @@ type cost struct {
 
 // pricesFlag adds the flag --prices.
 func pricesFlag(c *cobra.Command, file *string) {
-	c.Flags().StringVar(file, "prices", "", "say what the plan costs, given the prices of a `FILE`: see varve help run")
+	c.Flags().StringVar(file, "prices", "", "say what the plan costs, given a `FILE` of prices")
 }
 
 // readPrices reads the file of --prices, if it is given.

@@ -37,28 +37,13 @@ func newPyramidCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pyramid NODE",
 		Short: "Make levels of lower resolution of an array, or bring them up to date",
-		Long: `Make levels of lower resolution of an array, for viewers that show all of a large image at once. NODE is the array, or a
-group that has one array or the metadata of one image. The array is level 0: it stays where it is, and is not changed.
+		Long: `Make levels of lower resolution of an array, for viewers that show all of a large image at once. NODE
+is the array, or a group that has one array or the metadata of one image. The array is level 0: it
+stays where it is, and is not changed. Every level is made of the one before it, by halving the axes
+y and x, lat and lon, or the last two, until a level has one chunk along them.
 
-Every level is made of the one before it, by halving the axes y and x, lat and lon, or the last two, until a level has one
-chunk along them. --factors divides other axes, or by other numbers. The group above the array gets the metadata
-"multiscales" of OME-Zarr, 0.5 in format 3 and 0.4 in format 2. The levels are NAME_levels/1/NAME, NAME_levels/2/NAME and so
-on. Each has a group of its own, and names of its own for the dimensions that are divided (y_level1), so that xarray opens
-the whole hierarchy. Levels of an image that another program has described as OME-Zarr are NAME_levels/1 and so on, with the
-dimensions of the image; those of an image named 0 lie beside it, as 1, 2 and so on. Levels of another program, and what it
-has written about the image, stay; then levels are made only if --levels, --method or --factors is given.
-
-Methods:
-  mean      the mean of numbers; of integers, rounded half to even
-  nearest   the first element of the block, of any type of fixed size
-  mode      the most frequent element, for labels; the smallest of several. It is the default of booleans, of arrays with
-            flag_values or flag_masks, and of label images of OME-Zarr
-  min, max  the smallest or the largest element
-NaN and the missing values of CF attributes are ignored; a block without other elements stays missing. The last block of
-an axis may be shorter.
-
-Once the array has grown or was written, varve pyramid NODE makes only what has changed, as the last time. With another
-method or other factors it makes all levels anew. If it is stopped, repeat it.`,
+Once the array has grown or was written, varve pyramid NODE makes only what has changed, as the last
+time.`,
 		Example: `  varve pyramid era5.zarr/t2m
   varve pyramid era5.zarr/mask --method mode --levels 2
   varve pyramid era5.zarr/t2m --factors time=7,lat=2,lon=2 --dry-run`,
@@ -68,7 +53,7 @@ method or other factors it makes all levels anew. If it is stopped, repeat it.`,
 	l := new(levelling)
 	f := c.Flags()
 	f.IntVar(&l.levels, "levels", 0, "make `N` levels, without the array itself; -1 removes them")
-	flagtext.Var(f, &l.method, "method", "", "how one element is made of several: a `METHOD` listed above (mean by default, mode for names)", checkMethod)
+	flagtext.Var(f, &l.method, "method", "", "how one element is made of several: a `METHOD` such as mean (the default) or mode (for names)", checkMethod)
 	flagtext.Var(f, &l.factors, "factors", "", "`FACTORS` by which axes are divided: y=2,x=2, or JSON with one for each axis: [1,2,2]", flagtext.Syntax(parseFactors))
 	f.StringVar(&l.memory, "memory", "", "hold at most `SIZE` of elements at once, such as 2GiB (512MiB by default)")
 	f.BoolVar(&l.dry, "dry-run", false, "change nothing, and print what would be made")

@@ -37,22 +37,14 @@ func newRechunkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rechunk NODE [DST]",
 		Short: "Cut an array in another way, pack chunks into shards, or change codecs",
-		Long: `Cut an array in another way: in place, or into a new array at DST, of which --select takes a part. --shards packs chunks into shards, and --shards none makes chunks of the inner
-chunks of shards. What is not given stays as it is. Chunks that keep their shape and codecs are copied as they are
-encoded; all others are decoded and encoded again, within --memory.
-
---compressor auto takes the codec blosc, and chooses for every chunk that is encoded the shuffle that a sample of it shows to
-be the best. The metadata name one of them, and every reader of blosc reads them all.
-
-` + followHelp + `
-
-` + laterHelp,
+		Long: `Cut an array in another way: in place, or into a new array at DST, of which --select takes a part.
+--shards packs chunks into shards, and --shards none makes chunks of the inner chunks of shards. What
+is not given stays as it is. Chunks that keep their shape and codecs are copied as they are encoded;
+all others are decoded and encoded again, within --memory. Readers see the old array or the new one.
+varve revert goes back until varve vacuum has deleted the old chunks.`,
 		Example: `  varve rechunk era5.zarr/t2m --chunks 365,72,72
-  varve rechunk era5.zarr/t2m --chunks 24,721,1440 --shards 720,721,1440
   varve rechunk era5.zarr/t2m --shards none
-  varve rechunk era5.zarr/t2m --compressor auto
-  varve rechunk era5.zarr/t2m by-place.zarr/t2m --chunks 1826,6,12 --memory 4GiB
-  varve rechunk era5.zarr/t2m by-place.zarr/t2m --chunks 1826,6,12 --follow`,
+  varve rechunk era5.zarr/t2m by-place.zarr/t2m --chunks 1826,6,12 --memory 4GiB`,
 		Args:              arguments("NODE", "[DST]"),
 		ValidArgsFunction: node.Complete,
 	}

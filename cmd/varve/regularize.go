@@ -21,13 +21,11 @@ func newRegularizeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "regularize NODE [DST]",
 		Short: "Give all chunks of an array one shape, so that every program can read it",
-		Long: `Give all chunks of an array, or of all arrays below a group, one shape, in place. With DST, make a new array of one array.
-Programs that know regular grids only, such as TensorStore, zarrita and most versions of xarray, can then read the array.
-Where the stored chunks fit already, only the metadata changes. Without --chunks, chunks get the length that most
-elements have now, or, if that makes chunks of less than 1 MiB, the multiple of it that comes nearest to that. A note says
-which, and --dry-run changes nothing.
-
-` + laterHelp,
+		Long: `Give all chunks of an array, or of all arrays below a group, one shape, in place. With DST, make a new
+array of one array. Programs that know regular grids only, such as TensorStore, zarrita and most
+versions of xarray, can then read the array. Where the stored chunks fit already, only the metadata
+changes. Without --chunks, chunks get the length that most elements have now, or, if that makes
+chunks of less than 1 MiB, the multiple of it that comes nearest to that. A note says which.`,
 		Example: `  varve regularize era5.zarr/t2m
   varve regularize era5.zarr/t2m --chunks 365,72,72 --dry-run`,
 		Args:              arguments("NODE", "[DST]"),

@@ -31,28 +31,12 @@ func newResizeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resize NODE --shape SHAPE, resize NODE|GROUP DIMENSION=N …",
 		Short: "Change the shape of an array, or of the arrays of a group; elements outside the new shape are deleted",
-		Long: `Change the shape of an array, or of the arrays of a group. Elements outside the new shape are deleted; before that,
-resize asks on a terminal, and needs --yes elsewhere.
+		Long: `Change the shape of an array, or of the arrays of a group. Elements outside the new shape are
+deleted; before that, resize asks on a terminal, and needs --yes elsewhere.
 
-With DIMENSION=N, such as time=100, the dimension gets that length: in an array, or in all arrays directly below a group
-that have it. First all arrays are checked, then they are changed one after another. If the command is interrupted,
-repeat it.
-
-New elements have the fill value, even if the array held other values there before it shrank; --keep-stale lets those
-values return. The growth policy applies to every listed axis that grows; a calendar policy applies to axis 0 only.
-
-When the array shrinks, listed chunks keep their edges. --shrink trim-edges removes edges that lie completely beyond
-the extent. --shrink trim-exact also cuts the last one at the extent, and writes its chunks again. Both also work if
-the shape stays the same.
-
-A new shard must consist of whole inner chunks. With --round-up the declared length of the last one is rounded up to
-that.
-
-` + dimensions.Text + `
-
-` + growth.PoliciesText + `
-
-` + growth.StoredText,
+With DIMENSION=N, such as time=100, the dimension gets that length: in an array, or in all arrays
+directly below a group that have it. First all arrays are checked, then they are changed one after
+another. If the command is interrupted, repeat it.`,
 		Example: `  varve resize era5.zarr/tp --shape 90,36,72
   varve resize era5.zarr time=90 --yes
   varve resize era5.zarr/t2m --shape 1900,36,72 --grow calendar:month --time time --alone

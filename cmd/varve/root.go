@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -119,7 +120,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if _, ok := topicOf(args[0]); ok {
+	if slices.Contains(topicNames(), args[0]) {
 		return fmt.Errorf("there is no command %q; varve help %s explains the topic", args[0], args[0])
 	}
 	hint := elsewhere[args[0]]

@@ -48,43 +48,13 @@ func newRunCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run PLAN",
 		Short: "Execute a plan of another command, whole or in parts",
-		Long: `Execute a plan that varve compact, regularize, rechunk, drop, insert, copy, convert, check or virtualize wrote to a
-file. Without flags this does all of it.
+		Long: `Execute a plan that varve compact, regularize, rechunk, drop, insert, copy, convert, check or
+virtualize wrote to a file. Without flags this does all of it.
 
-Several processes, on several machines, can share the work. There are two ways. With --take N each stage has N tasks, or
-100 if there is no number, and every process takes one after the other that no other process has taken, until none is
-left. Processes may come and go: if one dies, another takes its task over after --lease. Or each process executes a fixed
-part: for every stage, from 0 on, --stage 0 --task 0/8 is the first of eight parts. In either case --publish then makes
-the result visible.
-
-Tasks that are done are never repeated, unless what they were made from has changed. Two processes may execute the same
-task at once. A task whose earlier stage is not complete fails and names what is missing. varve vacuum --give-up gives a
-rechunk up. The arrays of a group that varve drop or insert changes together are changed by one process.
-
---script prints a script that executes the plan on a scheduler: an array of --tasks jobs for each stage, and then the
-publication. It is for Slurm, for Kubernetes, or for AWS Batch. In such a job, --task auto/N takes K from the scheduler. With
---take N there is a single array of --tasks jobs, which take the tasks of all stages. The
-jobs need PLAN at the same place: on a shared file system, or at a location such as s3://bucket/p.json, where the commands
-that make plans can write them, too.
-
---runner beam executes the plan on Apache Beam: on Prism in one process, or on Flink, Spark or Dataflow by the flags of
-Beam after --. The program varve-beam must be installed. All workers must be able to read PLAN.
-
---status says how far the tasks are, what they have read and written, and which took longest. What it knows is in a folder
-beside the plan, PLAN.tasks, with what tasks have taken and found. --publish deletes that. --take needs a store with
-conditional writes for it, such as a file system or S3.
-
-Locations in a plan are absolute, so all processes need the same ones. If an array has changed since the plan was made, a
-note says so, and the plan is computed again from what was wanted; with --exact it is refused. Once a part is executed,
-only the metadata are compared, because the tasks find out which chunks have changed. Files that varve insert puts in must
-not change.
-
-The commands that write plans also say what these cost, given a file of prices. It is a JSON object such as
-{"currency": "USD", "per_1000_requests": {"get": 0.0004, "head": 0.0004, "put": 0.005, "copy": 0.005, "list": 0.005},
-"per_gib_read": 0.09}.`,
-		Example: `  varve rechunk era5.zarr/t2m --chunks 1826,6,12 --memory 4GiB --plan p.json
-  varve run p.json --take &
-  varve run p.json --take
+Several processes, on several machines, can share the work: with --take each takes tasks until none
+is left, and with --stage and --task it executes a fixed part. --publish then makes the result
+visible.`,
+		Example: `  varve run p.json --take &
   varve run p.json --publish
   varve run p.json --stage 0 --task 17/400
   varve run /shared/p.json --script slurm --tasks 400 >job.sh

@@ -32,30 +32,16 @@ func newVacuumCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "vacuum NODE|GROUP",
 		Short: "Delete what no metadata of an array describes, such as the chunks before a rechunk",
-		Long: `Delete what no metadata of an array describes, or of all arrays below a group: chunks of the grid before varve compact,
-regularize, rechunk, drop or insert, chunks beyond the extent, and what a stopped command has left, such as temporary files
-and uploads that are a week old.
-On a terminal it asks first; elsewhere it needs --yes.
+		Long: `Delete what no metadata of an array describes, or of all arrays below a group: chunks of the grid
+before varve compact, regularize, rechunk, drop or insert, chunks beyond the extent, and what a
+stopped command has left, such as temporary files and uploads that are a week old. On a terminal it
+asks first; elsewhere it needs --yes.
 
-Chunks of a grid before stay for a day after they were superseded, or for --grace, because readers that opened the array
-before still use them. They also stay while consolidated metadata still describes them, and if another program has put
-back an older document. Values that Varve does not know are never deleted.
-
-Beside other writers, chunks are deleted on conditions, unless the store has locks. A store that does not do that keeps them:
-stop all other writers, and give --single-writer.
-
-What a stopped varve compact, regularize, rechunk, drop or insert has stored stays until the same command goes on with it,
-or another one begins and deletes it. --give-up deletes it now. It is also what ends a plan that several processes have
-begun with varve run, and that none of them will finish: nothing else gives that up.
-
-If one array of a group fails, the others are vacuumed nevertheless.
-
-NODE may be a manifest of varve virtualize. Then values go that virtualize --append has replaced, and what a stopped
-virtualize has left. They stay for --grace, too: readers that have opened the manifest before still use them, and the
-same virtualize goes on.`,
+Chunks of the grid before stay for a day, or for --grace, because readers that opened the array
+before still use them. Values that Varve does not know are never deleted. If one array of a group
+fails, the others are vacuumed nevertheless.`,
 		Example: `  varve vacuum era5.zarr/t2m --dry-run
   varve vacuum era5.zarr/t2m --grace 1h --yes
-  varve vacuum era5.zarr --yes
   varve vacuum archive.vz --yes`,
 		Args:              arguments("NODE"),
 		ValidArgsFunction: node.Complete,

@@ -42,48 +42,15 @@ func newVirtualizeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "virtualize FILE… -o OUT",
 		Short: "Show foreign files as one Zarr hierarchy, without copying their bytes",
-		Long: `Show foreign files as one Zarr hierarchy, without copying their bytes. OUT is a small manifest of references: which
-bytes of which file are the chunks of each array. Its name ends in .vz. Every command reads it like a store, as
-archive.vz/t2m, and so do Go programs that import package virtual. No other program does: varve materialize copies it
-into a node that all can read.
+		Long: `Show foreign files as one Zarr hierarchy, without copying their bytes. OUT is a small manifest of
+references: which bytes of which file are the chunks of each array. Its name ends in .vz. Every
+command reads it like a store, as archive.vz/t2m, and so do Go programs that import package virtual.
+No other program does: varve materialize copies it into a node that all can read. With a name that
+ends in .json, .parq or .parquet, OUT has references as kerchunk has them, for Python.
 
-With a name that ends in .json, OUT is a file of references as kerchunk has them, and with .parq or .parquet a folder of
-Parquet files with them, of which readers fetch only those that they need: --record-size references in each. Both are
-for arrays with chunks of equal lengths. Python programs read them through fsspec, and so does every command.
-
-FILE is a file of a known format, a Zarr node, a manifest, a URL or a location of an object store. Patterns such as 'data/*.nc' are
-expanded in alphabetical order, and "-" reads a list of files from standard input, one on each line. Files are added in the given order.
-
-Metadata is read, and the values of small arrays: of coordinates up to 16 MiB in each file, and of other arrays without DIM up to
-1 MiB. They are compared between files, or copied into OUT. A note names an array that is damaged, which OUT shows as it is in the
-file; only a damaged coordinate of DIM in a later file is an error.
-
---concat puts arrays with a dimension one after the other along it. Files may be of unequal length: months, years,
-ranks. Fields of GRIB files get the dimension if they have one value along it: --concat time joins forecasts as they arrive,
-and their times become a coordinate. --stack gives all arrays a new first axis. Without either, files add different arrays.
-Attributes that change what elements mean must agree, such as units, the place of a scene, or a grid. Coordinates that every
-file repeats must be equal, and a time coordinate is copied into the manifest: each file may count from another day. Values of
-another numeric type are converted to that of the first file, if it holds them all.
-Larger arrays that every file repeats are read and compared only with --compare.
-
-The manifest keeps the size and the time of each file, or its version in an object store. Reading fails if these have
-changed; a file with other bytes but the same size and time is not noticed. A manifest leads only to files in the folder
-that it is in, and below; --allow of every command permits others.
-
-A file may end within a chunk that is stored with padding, such as one of 31 days in chunks of 10. The last file may, and
-so may all others if chunks are not compressed and DIM is the first axis. Elsewhere --copy-padded gives the manifest
-copies of these chunks without the padding, which every program can read; all other chunks stay references. With
---experimental encoded-shapes in its place, nothing is copied, and the manifest needs that flag to be read, too.
-
---append adds files to a manifest that exists, in the same way as before. Files that it has already are passed over, unless one
-of them has changed: then all files of the manifest are scanned again, and it shows them as they are now.
-
-A command that was stopped goes on when it is repeated: what it has scanned is kept in OUT every few seconds, and is removed
-in the end. Files that have changed meanwhile are scanned again. References for kerchunk are made anew.`,
-		Example: `  varve virtualize 'data/*.nc' --concat time -o archive.vz
-  varve virtualize data/2026-11.nc --append -o archive.vz
-  varve virtualize 'years/*.nc' --concat time --copy-padded -o years.vz
-  varve cat archive.vz/t --select '0,0,:5'`,
+--concat puts arrays with a dimension one after the other along it. --stack gives all arrays a new
+first axis. Without either, files add different arrays.`,
+		Example: `  varve virtualize 'data/*.nc' --concat time -o archive.vz`,
 	}
 	f := new(virtualizeFlags)
 	c.Flags().StringVarP(&f.out, "output", "o", "", "the `OUT` to make, a name that ends in "+outSuffixes)

@@ -32,22 +32,11 @@ func newWriteCommand() *cobra.Command {
 		Short: "Write values from a file or standard input, or one value, into an array",
 		Long: `Write values from a file or standard input, or one value, into an array.
 
-The number of values must equal the number of selected elements. On a terminal, --value without --select asks before it
-replaces all values that an array has stored; elsewhere it needs --yes for that. FILE may also be an array, as of varve
-append, unless its attributes give its numbers another meaning than they have here, or its axes have other names or
-coordinates than the selected elements.
-
-The formats:
-  raw     C order, little endian, without a header
-  npy     NumPy's format; the type must be that of the array
-  json    nested lists of values, spelled like fill values in metadata, also for elements of variable length. Times and
-          durations are numbers or text, such as "2020-05-05" and "10 s"
-
-A file in .npy format is recognized whatever its name, unless --format says raw. If --select names an element twice,
-the last value is stored.
-
-Values from a pipe are buffered until the last one has arrived, in a temporary file if they exceed 16 MiB. So a stream
-that is too short or too long changes nothing. If FILE is NODE itself, its values are buffered as well.`,
+The number of values must equal the number of selected elements. On a terminal, --value without
+--select asks before it replaces all values that an array has stored; elsewhere it needs --yes for
+that. FILE may also be an array, as of varve append, unless its attributes give its numbers another
+meaning than they have here, or its axes have other names or coordinates than the selected elements.
+Values from a pipe are buffered until the last one has arrived.`,
 		Example: `  varve write era5.zarr/t2m --select 0:24 day.npy
   varve write era5.zarr/mask --select ...,0 --value 1`,
 		Args:              arguments("NODE", "[FILE]"),

@@ -27,26 +27,6 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Help explains the values of --chunks in the help of commands.
-const Help = `CHUNKS say how the axes are cut:
-  auto                chunks of at most about 1 MiB, larger ones for large arrays (the default). In an empty array,
-                      chunks have about 128 KiB, and extend along its first axis of length 0
-  8MiB                chunks of this size, or a little less; also 500kB, 1.5GiB
-  10                  chunks of 10 elements along every axis; -1 is the whole axis
-  10,20               one entry per axis: chunks of 10 and 20; also [10,20]
-  [[10,20,30],25]     lists of lengths and of runs [length, count], for axes with chunks of different lengths
-  calendar:month      one chunk per month along the axis of the times, or calendar:year; the other axes are not cut.
-                      The times come from a coordinate in CF units (--time COORD), along the axis of its dimension,
-                      or from --start, the DATE of element 0, --step and --calendar, along axis 0. COORD is the name
-                      of an array in the same group; with a slash, it is a NODE. The chunk of the last month has the
-                      full length, and appends fill it.
-  groups:FILE         one chunk per group along axis 0; the other axes are not cut. FILE is a .npy file, a JSON list,
-                      or text with one entry per line. The entries are sorted labels, one per element, or counts,
-                      one per group, whose sum is the length of the axis.
-  calendar:month,36,-1        words and lengths together, one entry per axis
-  {"name": …}         a complete chunk_grid object, as in metadata
-  bounded:[10,20]     "zarrs.regular_bounded": the last chunks end at the end of the array. Few programs read it.`
-
 // Chunking is the value of --chunks, before the shape is known.
 type Chunking struct {
 	Flag    string // name of the flag

@@ -14,15 +14,6 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// ShardsHelp explains --shards in the help of create.
-const ShardsHelp = `SHARDS have the same forms. A shard is one stored object with many inner chunks, which can be read and
-written alone. With --shards, --chunks gives the inner chunks: auto, 1MiB, 10 or [10,20]. They must divide all shards;
--1 is the greatest length that does. With auto, or a size in bytes, a shard has as many inner chunks as fit. --codecs and
---compressor apply to inner chunks.
-
-With --experimental inner-chunks, inner chunks need not divide the shards: the last ones end where the shard ends. Lists
-such as [[10,20,30],[25,25]] are permitted, too, and cut every shard in the same way.`
-
 // innerBytes is the default size of an inner chunk in bytes, that of grid.Propose.
 const innerBytes = 1 << 20
 

@@ -21,11 +21,6 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Text explains in the help of commands how arrays share dimensions.
-const Text = `Arrays of one group that share the name of a dimension have the same length along it: xarray requires that. A change after
-which they would differ fails, unless --alone is given. If the group has no coordinate for the dimension, the coordinate in the
-nearest group above counts. Levels of a pyramid (attribute multiscales) may differ.`
-
 // CheckAgree returns an error if an array with the given shape would differ in length
 // from other arrays of its group along a shared dimension.
 func CheckAgree(c *growth.Change, cmd *cobra.Command, a *zarr.Array, shape []int64) error {

@@ -20,7 +20,7 @@ import (
 
 // With adds the flag --dry-run to a command that changes a store.
 func With(c *cobra.Command) *cobra.Command {
-	on := c.Flags().Bool("dry-run", false, "change nothing, and print what would be written and deleted")
+	on := c.Flags().Bool("dry-run", false, "change nothing, and print what would change")
 	work := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if *on {

@@ -21,19 +21,6 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// PoliciesText explains the growth policies in the help of commands.
-const PoliciesText = `A POLICY chooses the new chunks of an axis that grows beyond its chunks. It is for axes with a list of chunk lengths;
-varve unlock makes such a list. Regular chunks, which all have one length, need no policy. A chunk that reaches beyond the extent
-is filled first.
-  append-one          one chunk for all new elements (the default)
-  repeat-last         chunks as long as the last one
-  fixed:N             chunks of N elements
-  pattern:31,28,31    chunks of these lengths in turn; each change begins with the first
-  preplanned:[…]      all of these chunks at once, even beyond the extent: a JSON list of lengths and runs [length, count]
-  calendar:month      one chunk per month, or calendar:year. The times come from a coordinate in CF units (--time COORD), or
-                      from --start, the DATE of element 0, --step and --calendar. COORD is the name of an array
-                      in the same group; with a slash, it is a NODE.`
-
 // policyWords are the beginnings of the growth policies. Those that end in ":" need more
 // text.
 var policyWords = []string{"append-one", "repeat-last", "fixed:", "pattern:", "calendar:", "preplanned:"}
@@ -98,7 +85,7 @@ func Flags(c *cobra.Command) *Change {
 	f := new(Change)
 	flagtext.Var(c.Flags(), &f.grow, "grow", "append-one", "the `POLICY` for new chunks of listed axes", flagtext.Syntax(ParsePolicy))
 	f.times.Flags(c)
-	flagtext.Var(c.Flags(), &f.Expect, "expect", "", "change the array only if it has this `SHAPE`, so that a repeated command has no effect", flagtext.Syntax(argument.ParseShape))
+	flagtext.Var(c.Flags(), &f.Expect, "expect", "", "change the array only if it has this `SHAPE`", flagtext.Syntax(argument.ParseShape))
 	c.Flags().BoolVar(&f.RoundUp, "round-up", false, "lengthen the last shard to whole inner chunks")
 	f.Alone = AloneFlag(c)
 	f.SingleWriter = SingleWriterFlag(c)
@@ -108,7 +95,7 @@ func Flags(c *cobra.Command) *Change {
 
 // SingleWriterFlag adds the flag --single-writer to a command.
 func SingleWriterFlag(c *cobra.Command) *bool {
-	return c.Flags().Bool("single-writer", false, "promise that there is no other writer: permits the change in stores without locks")
+	return c.Flags().Bool("single-writer", false, "promise that no other writer exists: for stores without locks")
 }
 
 // Policy returns the value of --grow. Flags that contradict it are wrong usage.

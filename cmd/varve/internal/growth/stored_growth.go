@@ -19,11 +19,6 @@ import (
 	"varve.dev/zarr/rewrite"
 )
 
-// StoredText explains the attribute in the help of commands.
-const StoredText = `create --grow stores the policy with the array, in the attribute varve:growth, as {"policy": "calendar:month", "time": "time"}.
-append and resize use it unless --grow is given. It is for axis 0, or for the axis in its member "axis", which create adds
-for a calendar if the times are along another axis.`
-
 // Stored is the value of the attribute varve:growth.
 type Stored struct {
 	Policy   string          `json:"policy"`

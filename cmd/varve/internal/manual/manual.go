@@ -22,15 +22,18 @@ type Program struct {
 	Topics  []Topic
 }
 
+// New returns the manual of a program with all topics, and without groups.
+func New(root *cobra.Command, version string) *Program {
+	p := &Program{Root: root, Version: version, Topics: Topics()}
+	p.addFlags()
+	return p
+}
+
 // Group is a heading and the names of the commands below it.
 type Group struct {
 	Title    string
 	Commands []string
 }
-
-// Topic is a help text that is not about a single command. Examples has one command per
-// line.
-type Topic struct{ Name, Title, Text, Examples string }
 
 // commands returns all commands below c that the help lists, each before its own
 // subcommands.

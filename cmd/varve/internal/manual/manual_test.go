@@ -76,7 +76,7 @@ func TestPages(t *testing.T) {
 	run := &cobra.Command{Use: "run [FILE], run -- ARGS", Short: "Run", Example: "  tool run x", Run: func(*cobra.Command, []string) {}}
 	run.Flags().StringP("output", "o", "-", "the `FILE` to write")
 	root.AddCommand(run)
-	p := &Program{Root: root, Version: "v1.2.3", Topics: []Topic{{"words", "Words: what they mean", "  word  a word", ""}}}
+	p := &Program{Root: root, Version: "v1.2.3", Topics: []Topic{{Name: "words", Title: "Words: what they mean", Text: "  word  a word"}}}
 	pages := p.Pages()
 	if len(pages) != 3 || pages[1].Name != "tool-run" || pages[2].File() != "man7/tool-words.7" {
 		t.Fatalf("%+v", pages)

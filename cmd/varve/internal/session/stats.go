@@ -21,7 +21,7 @@ type counterKey struct{}
 
 // WithStats adds the flag --stats to a command.
 func WithStats(c *cobra.Command) *cobra.Command {
-	on := c.Flags().Bool("stats", false, "print requests, bytes, chunks and the time in I/O and in codecs to standard error")
+	on := c.Flags().Bool("stats", false, "print requests, bytes, chunks and times to standard error")
 	work := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !*on {

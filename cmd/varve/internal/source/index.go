@@ -31,8 +31,7 @@ import (
 // SelectionFlag adds the flag --select to a command.
 func SelectionFlag(cmd *cobra.Command) *string {
 	sel := new(string)
-	flagtext.Var(cmd.Flags(), sel, "select", "", "the selected `ELEMENTS`, such as 0:10,...,3 or time=0:10, by coordinate values such as "+
-		"time=2024-12-25..2025-01-01, or as JSON (default: all); see varve help select", selection.Syntax)
+	flagtext.Var(cmd.Flags(), sel, "select", "", "the selected `ELEMENTS`, such as 0:10,...,3 or time=0:10 (default: all)", selection.Syntax)
 	return sel
 }
 
