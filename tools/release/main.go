@@ -10,6 +10,9 @@
 // programs from a module with such directives. So a release is a commit beside the
 // branch without these directives, reachable only by its tags. Nothing is pushed.
 //
+// The command prints which programs can read an array. If these facts are older than six
+// months, there is no release.
+//
 // With -proxy, the modules are also written to a folder in the layout of the GOPROXY
 // protocol. The go command can download them from there.
 package main
@@ -18,6 +21,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/mod/semver"
 )
@@ -43,6 +47,9 @@ func run() error {
 	}
 	tree, err := openWorktree(".")
 	if err != nil {
+		return err
+	}
+	if err := checkFacts(tree.root, time.Now()); err != nil {
 		return err
 	}
 	modules, err := readModules(tree.root)

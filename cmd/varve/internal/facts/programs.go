@@ -39,7 +39,11 @@ var (
 	}
 )
 
-// programs lists versions of programs with what they can read, as known on 2026-11-28.
+// verified is the month in which the facts about programs were last compared with the
+// programs. The tool that makes releases refuses one when that is six months ago.
+const verified = "2026-11"
+
+// programs lists versions of programs with what they can read, as known in [verified].
 // The facts come from runs, which interop/peers repeats, and from the sources of the
 // programs. Versions of one program are in order, and each can read what the one before
 // it can.

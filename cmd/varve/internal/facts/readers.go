@@ -23,6 +23,7 @@ type Readers struct {
 	Known   []string `json:"readable_by"`
 	Not     []string `json:"not_readable_by"`
 	unknown []string
+	asOf    string // month of the facts, such as 2026-11; "" for what does not age
 }
 
 // answer tells whether a program can read an array.
@@ -60,7 +61,7 @@ func IsManifest(location string) bool {
 // readersOfDocument returns the programs that can read an array with a document stored in
 // the given form. It names the oldest version of a program that can.
 func readersOfDocument(doc *metadata.Array, stored form) Readers {
-	r := Readers{Known: []string{}, Not: []string{}}
+	r := Readers{Known: []string{}, Not: []string{}, asOf: verified}
 	codecs, ok := codecNames(doc.Codecs)
 	asked := inquiry{doc: doc, codecs: codecs, stored: stored, unnamed: doc.Unnamed()}
 	asked.refusal, _ = cf.Refused(doc)
@@ -231,6 +232,9 @@ func (r Readers) Text() string {
 		if len(list.names) > 0 {
 			text += "; " + list.what + ": " + strings.Join(list.names, ", ")
 		}
+	}
+	if r.asOf != "" {
+		text += "; as of " + r.asOf
 	}
 	return text
 }
