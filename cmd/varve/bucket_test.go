@@ -70,7 +70,7 @@ cat GROUP/a
 grid GROUP/a
 export GROUP/a --format csv
 check GROUP
-check GROUP --digest --write-manifest LOCAL/list
+check GROUP --digest --write-checksums LOCAL/list
 check GROUP --against LOCAL/list
 conformance --array_path GROUP/a
 reservations GROUP

@@ -43,8 +43,11 @@ may go unnoticed.`,
 	c.Flags().Var((*percentage)(&f.how.Sample), "sample", "check only a random `PART` of the stored chunks, such as 1%")
 	c.Flags().BoolVar(&f.digest, "digest", false, "also print digests of the values, which do not depend on chunks and codecs")
 	c.Flags().BoolVar(&f.dandi, "dandi", false, "also print the digest that the DANDI archive has for a Zarr asset")
-	c.Flags().StringVar(&f.list, "write-manifest", "", "if there is no damage, write the SHA-256 of every stored value to `FILE`, as sha256sum -c reads it")
-	c.Flags().StringVar(&f.against, "against", "", "decode nothing, but compare all stored values with the checksums in `FILE`")
+	const toList = "if there is no damage, write a checksum list to `FILE`: the SHA-256 of every stored value, as sha256sum -c reads it"
+	c.Flags().StringVar(&f.list, "write-checksums", "", toList)
+	c.Flags().StringVar(&f.list, "write-manifest", "", toList) // the former name
+	c.Flags().Lookup("write-manifest").Hidden = true
+	c.Flags().StringVar(&f.against, "against", "", "decode nothing, but compare all stored values with the checksum list in `FILE`")
 	mend := c.Flags().Bool("repair", false, "first do what cannot lose data: finish what crashed writers left, update stale consolidated metadata, write documents again that other programs misread")
 	shards := c.Flags().Bool("repair-shards", false, "as --repair, and restore damaged indexes of shards where their checksum proves what they were")
 	c.Flags().BoolVar(&f.how.Complete, "complete", false, "treat chunks that are not stored as faults")
@@ -64,7 +67,7 @@ may go unnoticed.`,
 		}
 		return f.run(cmd, args[0])
 	}
-	for _, name := range []string{"write-manifest", "digest", "dandi", "repair", "repair-shards", "complete", "sample", "fast"} {
+	for _, name := range []string{"write-checksums", "write-manifest", "digest", "dandi", "repair", "repair-shards", "complete", "sample", "fast"} {
 		c.MarkFlagsMutuallyExclusive("against", name)
 	}
 	for _, name := range []string{"against", "digest", "repair", "repair-shards", "sample"} {
@@ -126,7 +129,7 @@ func (f *checkFlags) plan(cmd *cobra.Command, location string) error {
 }
 
 // checkRequest is the request of a plan. The command also has the file of
-// --write-manifest.
+// --write-checksums, under the former name of that flag.
 type checkRequest struct {
 	job.Check
 	List string `json:"write_manifest,omitempty"`

@@ -88,10 +88,10 @@ func otherList(c checksums.Comparison, file string) string {
 		return ""
 	}
 	if dir, ok := folderOf(missing, added); ok {
-		return fmt.Sprintf(": it was written for a folder above, and lists what is checked here below %s; check that with it, or write a list of this node with --write-manifest", dir)
+		return fmt.Sprintf(": it was written for a folder above, and lists what is checked here below %s; check that with it, or write a list of this node with --write-checksums", dir)
 	}
 	if dir, ok := folderOf(added, missing); ok {
-		return fmt.Sprintf(": it was written for a node below, %s; check that with it, or write a list of this node with --write-manifest", dir)
+		return fmt.Sprintf(": it was written for a node below, %s; check that with it, or write a list of this node with --write-checksums", dir)
 	}
 	return fmt.Sprintf(": none of its keys is stored here, such as %s; it is the list of another node", missing[0])
 }
@@ -153,7 +153,7 @@ func (c *changeFacts) write(w *bufio.Writer) error {
 }
 
 // writeChecksums writes a list of the checksums of all stored values to the file of
-// --write-manifest, if there is one. With --dandi the report has the digest of the DANDI
+// --write-checksums, if there is one. With --dandi the report has the digest of the DANDI
 // archive.
 func (f *checkFlags) writeChecksums(cmd *cobra.Command, n zarr.Node) (checksums.Report, error) {
 	p := progress.New(cmd, "reading", 0)

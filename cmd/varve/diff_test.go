@@ -196,9 +196,13 @@ func TestCheckAgainst(t *testing.T) {
 	a, list := dir+"/a.zarr", dir+"/list"
 	must(t, "", "create", a+"/x", "--shape", "6", "--dtype", "int16", "--chunks", "2")
 	must(t, "", "write", a+"/x", "--value", "7")
-	out := must(t, "", "check", a, "--write-manifest", list, "--dandi")
+	out := must(t, "", "check", a, "--write-checksums", list, "--dandi")
 	if lines := strings.Split(strings.TrimSpace(out), "\n"); !strings.Contains(lines[len(lines)-1], "-5--") {
 		t.Errorf("no digest of five values: %s", out)
+	}
+	must(t, "", "check", a, "--write-manifest", list) // the former name of the flag
+	if help := must(t, "", "check", "--help"); strings.Contains(help, "--write-manifest") {
+		t.Error(help)
 	}
 	if out := must(t, "", "check", a, "--against", list); !strings.HasSuffix(out, ": 0 not as listed\n") {
 		t.Error(out)
@@ -216,12 +220,12 @@ func TestCheckAgainst(t *testing.T) {
 		t.Error(found)
 	}
 	// A list inside of the node could not be trusted, and would be a part of it.
-	if _, errs, status := execute(t, "", "check", a, "--write-manifest", a+"/list"); status != 1 || !strings.Contains(errs, "list") {
+	if _, errs, status := execute(t, "", "check", a, "--write-checksums", a+"/list"); status != 1 || !strings.Contains(errs, "list") {
 		t.Errorf("in the node: status %d, %s", status, errs)
 	}
 	// Damage leaves no list of what is not sound.
 	spoil(t, a+"/x/c/0", func(b []byte) []byte { return b[:1] })
-	if _, _, status := execute(t, "", "check", a, "--write-manifest", list+"2"); status != 1 {
+	if _, _, status := execute(t, "", "check", a, "--write-checksums", list+"2"); status != 1 {
 		t.Errorf("damaged: status %d", status)
 	}
 	if _, err := os.Stat(list + "2"); err == nil {
@@ -238,7 +242,7 @@ func TestCheckAgainstOther(t *testing.T) {
 		must(t, "", "create", array, "--shape", "6", "--dtype", "int16", "--chunks", "2")
 		must(t, "", "write", array, "--value", fmt.Sprint(i+1))
 	}
-	write := func(node string) { must(t, "", "check", node, "--write-manifest", list) }
+	write := func(node string) { must(t, "", "check", node, "--write-checksums", list) }
 	against := func(node, want string) {
 		t.Helper()
 		if _, errs, status := execute(t, "", "check", node, "--against", list); status != 1 || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {

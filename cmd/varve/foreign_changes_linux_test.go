@@ -109,7 +109,7 @@ func (f *foreignChanges) changes(array string) {
 func (f *foreignChanges) checksums(was map[string]string) {
 	f.t.Helper()
 	list := f.dir + "/sums.sha256"
-	must(f.t, "", "check", f.src, "--write-manifest", list)
+	must(f.t, "", "check", f.src, "--write-checksums", list)
 	must(f.t, "", "check", f.src, "--against", list)
 	sameFiles(f.t, "check", filesOf(f.t, f.src), was)
 	for name, text := range was {

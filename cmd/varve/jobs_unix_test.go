@@ -169,7 +169,7 @@ func chunkSums(t *testing.T, dir, node string) string {
 	t.Helper()
 	list := filepath.Join(dir, "list")
 	must(t, "", "vacuum", node, "--grace", "0s", "--yes")
-	must(t, "", "check", node, "--write-manifest", list)
+	must(t, "", "check", node, "--write-checksums", list)
 	var chunks []string
 	for line := range strings.Lines(string(must1(os.ReadFile(list)))) {
 		if !strings.Contains(line, "zarr.json") && !strings.Contains(line, "__varve") {

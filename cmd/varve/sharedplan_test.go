@@ -114,8 +114,8 @@ func TestSharedCheck(t *testing.T) {
 		}
 		dir := t.TempDir()
 		plan, list, found := filepath.Join(dir, "p.json"), filepath.Join(dir, "alone.sha256"), filepath.Join(dir, "shared.sha256")
-		want, _, wantStatus := execute(t, "", "check", group, "--json", "--write-manifest", list)
-		must(t, "", "check", group, "--write-manifest", found, "--plan", plan)
+		want, _, wantStatus := execute(t, "", "check", group, "--json", "--write-checksums", list)
+		must(t, "", "check", group, "--write-checksums", found, "--plan", plan)
 		refuses(t, "no task", "run", plan, "--publish")
 		if damaged {
 			must(t, "", "run", plan, "--take") // without a number, as many tasks as there are
