@@ -12,7 +12,7 @@ import (
 
 // factsFile has the table of programs that can read arrays, which varve info prints.
 // Programs change, so the table has the month in which it was last compared with them.
-const factsFile = "cmd/varve/internal/facts/programs.go"
+const factsFile = "cmd/varve/internal/facts/readers.go"
 
 var factsMonth = regexp.MustCompile(`(?m)^const verified = "(\d{4}-\d{2})"$`)
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
@@ -126,4 +127,23 @@ func parseLevel(text string, given bool) (int, error) {
 		return 0, errors.New("the level is not a whole number")
 	}
 	return level, nil
+}
+
+// ChunkGrid parses a chunk_grid object. It also accepts the form of ZEP 3's draft.
+func ChunkGrid(text string) (metadata.Extension, error) {
+	e, err := metadata.ParseChunkGrid([]byte(text), metadata.Limits{})
+	return e, failure.AsUnsupported(err)
+}
+
+// ChunkGridMeant returns the chunk_grid object for a text that has only lengths, and an
+// example for any other text.
+func ChunkGridMeant(text string) string {
+	lengths, err := ParseShape(strings.Trim(text, "[]() "))
+	switch {
+	case err == nil && len(lengths) > 0:
+		return fmt.Sprintf(` (did you mean '{"name":"regular","configuration":{"chunk_shape":%s}}'?)`, output.Text(lengths))
+	case strings.HasPrefix(strings.TrimSpace(text), "{"):
+		return ""
+	}
+	return ` (write the whole object, as '{"name":"regular","configuration":{"chunk_shape":[10,20]}}')`
 }

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package dryrun runs a command without changing a store, and prints the plan: what the
+// command would write, delete and read.
 package dryrun
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/rehearsal"
@@ -215,4 +221,109 @@ func (p *planFacts) print(cmd *cobra.Command, said string) error {
 	}[p.Guarantee])
 	_, err := cmd.OutOrStdout().Write([]byte(b.String()))
 	return err
+}
+
+// Counts are the counts of every plan. A count is nil, and null in JSON, if the
+// command does not know it before it runs.
+type Counts struct {
+	Kept      *int64 `json:"chunks_kept"`
+	New       *int64 `json:"chunks_new"`
+	Rewritten *int64 `json:"chunks_rewritten"`
+	Copied    *int64 `json:"chunks_copied"`
+	Linked    int64  `json:"chunks_linked"` // by rechunking
+	Dropped   *int64 `json:"chunks_dropped"`
+	Documents *int64 `json:"documents_written"`
+
+	BytesRead    *int64 `json:"bytes_read"`
+	BytesCopied  *int64 `json:"bytes_copied"`
+	BytesLinked  int64  `json:"bytes_linked"`
+	BytesDecoded *int64 `json:"bytes_decoded"`
+	BytesEncoded *int64 `json:"bytes_encoded"`
+	BytesWritten *int64 `json:"bytes_written_estimate"`
+	BytesDropped *int64 `json:"bytes_dropped"`
+
+	Removed []string `json:"nodes_removed,omitempty"` // deleted by rm or --overwrite
+
+	Requests   map[string]int64 `json:"requests"`
+	PeakMemory *int64           `json:"peak_memory"` // no command estimates it
+	Scratch    *int64           `json:"scratch"`
+}
+
+// Fingerprint returns a hash of a plan that does not list changes of single values. Equal
+// plans have equal fingerprints.
+func Fingerprint(plan any) (string, error) {
+	text, err := json.Marshal(plan)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16]), err
+}
+
+// Part is the plan of a part of a command that is not rehearsed, such as a rechunk
+// after an append.
+type Part struct {
+	Head
+	Counts
+}
+
+// partsKey is the key of the parts in the context of a command.
+type partsKey struct{}
+
+// withParts returns a context that collects the parts of a dry run.
+func withParts(ctx context.Context) (context.Context, *[]Part) {
+	list := new([]Part)
+	return context.WithValue(ctx, partsKey{}, list), list
+}
+
+// Also sets the parts of a dry run that are planned and not rehearsed. It replaces those
+// of an earlier attempt. Without a dry run it does nothing.
+func Also(cmd *cobra.Command, parts ...Part) {
+	if list, ok := cmd.Context().Value(partsKey{}).(*[]Part); ok {
+		*list = parts
+	}
+}
+
+// include adds the counts of a part to the plan. h gets its fingerprint.
+func (p *planFacts) include(part Part, h io.Writer) {
+	fmt.Fprintf(h, "%s %s\n", part.Operation, part.Fingerprint)
+	c := part.Counts
+	for _, sum := range []struct{ all, more *int64 }{
+		{p.New, c.New}, {p.Rewritten, c.Rewritten}, {p.Copied, c.Copied}, {p.Dropped, c.Dropped}, {p.Documents, c.Documents},
+		{p.BytesRead, c.BytesRead}, {p.BytesCopied, c.BytesCopied}, {p.BytesDecoded, c.BytesDecoded}, {p.BytesEncoded, c.BytesEncoded},
+		{p.BytesWritten, c.BytesWritten}, {p.BytesDropped, c.BytesDropped},
+	} {
+		if sum.more != nil {
+			*sum.all += *sum.more
+		}
+	}
+	p.Linked, p.BytesLinked = p.Linked+c.Linked, p.BytesLinked+c.BytesLinked
+	for name, n := range c.Requests {
+		p.Requests[name] += n
+	}
+	// Parts run one after another, so the largest counts.
+	if c.PeakMemory != nil && (p.PeakMemory == nil || *c.PeakMemory > *p.PeakMemory) {
+		p.PeakMemory = c.PeakMemory
+	}
+}
+
+// mostRemoved bounds the removed nodes that a plan names.
+const mostRemoved = 10
+
+// RemovedText names the first of the nodes that a command would remove, and counts the
+// rest. The paths are relative to the location of the command, whose own one is "".
+func RemovedText(nodes []string) string {
+	shown := slices.Clone(nodes[:min(len(nodes), mostRemoved)])
+	for i, name := range shown {
+		shown[i] = cmp.Or(name, "/")
+	}
+	text := fmt.Sprintf("%s: %s", phrase.Plural(int64(len(nodes)), "node"), phrase.Printable(strings.Join(shown, ", ")))
+	if more := len(nodes) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %s more", phrase.Count(int64(more)))
+	}
+	return text
+}
+
+// WouldRemove records for a dry run that the command removes the node at a location.
+func WouldRemove(cmd *cobra.Command, location string) {
+	if d := session.RehearsalOf(cmd.Context()); d != nil {
+		d.Removed = node.Below(cmd.Context(), location)
+	}
 }

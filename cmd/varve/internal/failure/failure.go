@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package failure defines the errors of the command. It rewords messages for the
+// command line: flags instead of Go fields, and no names of Go packages.
+//
+// Errors end the command with status 1, usage errors with status 2, and work that is done
+// but for something that was left out with status 3. The sentinel that an error matches
+// determines its kind in JSON.
 package failure
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual"
 )
 
 // usageError is an error of the command line itself: status 2.
@@ -106,4 +120,46 @@ func On(op, path string, err error) error {
 // OnAxis is BadArgument for an axis.
 func OnAxis(axis int, format string, args ...any) error {
 	return &grid.AxisError{Axis: axis, Err: BadArgument(format, args...)}
+}
+
+// aboutSource returns the message of an error with a shorter path of the file that
+// references lead to, and with the command that scans it again. node is the location of
+// the references, unless the error names it.
+func aboutSource(node string, err error, text string) string {
+	var s *virtual.SourceError
+	if !errors.As(err, &s) {
+		return text
+	}
+	file := shortPath(s.Location)
+	text = strings.ReplaceAll(text, s.Location, file)
+	text = strings.ReplaceAll(text, "; open it again", "; repeat the command")
+	for e := (*zarr.Error)(nil); errors.As(err, &e); err = e.Err {
+		node = e.Path
+	}
+	again := "scan it again (varve virtualize)"
+	if manifest, _, found := store.CutPath(node, virtual.Suffix); found {
+		again = fmt.Sprintf("varve virtualize %s --append -o %s scans it again", phrase.Word(file), phrase.Word(manifest))
+	}
+	return strings.ReplaceAll(text, "; scan it again", "; "+again)
+}
+
+// shortPath returns a path relative to the working directory, if it lies below that.
+func shortPath(path string) string {
+	dir, err := os.Getwd()
+	if err != nil || strings.Contains(path, "://") {
+		return path
+	}
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// AsUnsupported turns an error for unsupported things of a lower package into
+// [zarr.ErrUnsupported].
+func AsUnsupported(err error) error {
+	if errors.Is(err, dtype.ErrUnsupported) || errors.Is(err, metadata.ErrUnsupported) {
+		return Unsupported("%w", err)
+	}
+	return err
 }

@@ -5,11 +5,16 @@ package format
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"unicode/utf8"
+	"unsafe"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -25,6 +30,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/virtual"
 )
 
@@ -243,4 +249,130 @@ func otherFormat(file string, read bool) string {
 		return "; use a pipe for compressed files, as in gunzip -c x.npy.gz | varve write NODE --format npy, or varve export NODE --format npy | gzip > x.npy.gz"
 	}
 	return ""
+}
+
+// CheckLimit returns an error if the output is known to be longer than the limit before
+// it is made. 0 is no limit.
+func CheckLimit(s *source.Source, limit int64, f Format) error {
+	if s.Bytes == source.TooMany {
+		return fmt.Errorf("%w: the bytes of %s; select a part (--select)", zarr.ErrOverflow, phrase.Plural(s.Selection.Len(), "value"))
+	}
+	if least := leastBytes(s, f); limit > 0 && least > limit {
+		return fmt.Errorf("%w: %s as %s has %s or more, but --limit is %s; select a part (--select), or raise it",
+			zarr.ErrLimit, phrase.Plural(s.Selection.Len(), "value"), f, phrase.Bytes(least), phrase.Bytes(limit))
+	}
+	return nil
+}
+
+// leastBytes returns a lower bound of the bytes of the values in a format.
+func leastBytes(s *source.Source, f Format) int64 {
+	switch f {
+	case CSV, JSON:
+		n := s.Selection.Len()
+		return n + min(n, source.TooMany-n) // at least a digit and a separator each
+	case NPY:
+		h := npy.Header{Type: s.Type, Shape: s.Shape}
+		if h.Check() == nil {
+			return s.Bytes + min(int64(len(h.Append(nil))), source.TooMany-s.Bytes)
+		}
+	}
+	return s.Bytes
+}
+
+// CheckRoom returns an error if the file system has no room for a file, so that a command
+// does not fill the disk first. On a file system that compresses, the file may fit after
+// all; writing to a pipe avoids the check.
+func CheckRoom(s *source.Source, file string, f Format, free func(dir string) (int64, bool)) error {
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return nil // a device or a pipe
+	}
+	least := leastBytes(s, f)
+	if room, known := free(filepath.Dir(file)); known && least > room {
+		return failure.OfKind(syscall.ENOSPC, "write %s: %s as %s has %s or more, but there is room for %s; select a part (--select), or write to standard output",
+			file, phrase.Plural(s.Selection.Len(), "value"), f, phrase.Bytes(least), phrase.Bytes(room))
+	}
+	return nil
+}
+
+// Within calls print with a writer to w that accepts at most limit bytes. 0 is no limit.
+func Within(limit int64, w *bufio.Writer, print func(w *bufio.Writer) error) error {
+	if limit <= 0 {
+		return print(w)
+	}
+	l := bufio.NewWriter(&limited{w, limit, limit})
+	return cmp.Or(print(l), l.Flush())
+}
+
+// limited is a writer with a limit.
+type limited struct {
+	to          *bufio.Writer
+	left, limit int64
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.left -= int64(len(p)); l.left < 0 {
+		return 0, fmt.Errorf("%w: the output exceeds --limit %s; select a part (--select), or raise it", zarr.ErrLimit, phrase.Bytes(l.limit))
+	}
+	return l.to.Write(p)
+}
+
+// longText is the number of bytes of a text that are written at a time. Control
+// characters take six times as many bytes in JSON, and a text may be as long as a block.
+const longText = 64 << 10
+
+// isLong reports whether an element is a text that is written in parts.
+func isLong(t dtype.Type, elem []byte) bool {
+	return t.Kind() == dtype.KindString && len(elem) > longText
+}
+
+// writeLongJSON writes a text as a JSON string, part by part.
+func writeLongJSON(w *bufio.Writer, text []byte) error {
+	var spelled, safe []byte // reused for all parts
+	w.WriteByte('"')         // the error of a bufio.Writer stays until the next call
+	for len(text) > 0 {
+		n := partOf(text)
+		if part := text[:n]; utf8.Valid(part) {
+			spelled = strictjson.AppendQuote(spelled[:0], unsafe.String(unsafe.SliceData(part), n))
+		} else {
+			spelled = dtype.String.AppendJSON(spelled[:0], part)
+		}
+		safe = output.AppendSafe(safe[:0], spelled[1:len(spelled)-1])
+		if _, err := w.Write(safe); err != nil {
+			return err
+		}
+		text = text[n:]
+	}
+	return w.WriteByte('"')
+}
+
+// writeLongCell writes a text as a cell of CSV, part by part, with the quotes of
+// appendCell.
+func writeLongCell(w *bufio.Writer, text []byte) error {
+	if !needsQuotes(text) {
+		_, err := w.Write(text)
+		return err
+	}
+	w.WriteByte('"') // the error of a bufio.Writer stays until the next call
+	for len(text) > 0 {
+		n := partOf(text)
+		if _, err := w.Write(bytes.ReplaceAll(text[:n], []byte{'"'}, []byte(`""`))); err != nil {
+			return err
+		}
+		text = text[n:]
+	}
+	return w.WriteByte('"')
+}
+
+// partOf returns the number of bytes of the next part. It ends between characters if the
+// text is valid UTF-8.
+func partOf(text []byte) int {
+	if len(text) <= longText {
+		return len(text)
+	}
+	for n := longText; n > longText-utf8.UTFMax; n-- {
+		if utf8.RuneStart(text[n]) {
+			return n
+		}
+	}
+	return longText
 }

@@ -5,6 +5,7 @@
 package growth
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,9 +17,14 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/input"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/rewrite"
 )
 
 // policyWords are the beginnings of the growth policies. Those that end in ":" need more
@@ -178,4 +184,316 @@ func (p Policy) Along(l Timeline, b calendar.Buckets, extent int64) grid.Growth 
 // AloneFlag adds the flag --alone to a command.
 func AloneFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("alone", false, "change the array even if other arrays of its group keep their length along the dimension")
+}
+
+// Stored is the value of the attribute varve:growth.
+type Stored struct {
+	Policy   string          `json:"policy"`
+	Axis     json.RawMessage `json:"axis,omitempty"` // a number or a name; missing means 0
+	Time     string          `json:"time,omitempty"` // name of an array in the same group
+	Start    string          `json:"start,omitempty"`
+	Step     string          `json:"step,omitempty"`
+	Calendar string          `json:"calendar,omitempty"`
+}
+
+// Of returns the policy that is stored with an array, and its axis. found is false if
+// there is none.
+func Of(a *zarr.Array) (s Stored, axis int, found bool, err error) {
+	raw, found, err := metadata.Attribute(a.Attributes(), rewrite.GrowthAttribute)
+	if err != nil || !found {
+		return s, 0, false, err
+	}
+	if err := s.read(raw); err != nil {
+		return s, 0, true, err
+	}
+	if axis, err = s.axis(a); err != nil {
+		return s, 0, true, s.malformed(failure.OneLine(err))
+	}
+	return s, axis, true, nil
+}
+
+// read parses the value of the attribute.
+func (s *Stored) read(value []byte) error {
+	if err := json.Unmarshal(value, s); err != nil {
+		return s.malformed("it is not an object with the strings policy, time, start, step and calendar")
+	}
+	return nil
+}
+
+func (s Stored) axis(a *zarr.Array) (int, error) {
+	text := strings.Trim(string(s.Axis), `"`)
+	if text == "" {
+		text = "0"
+	}
+	return argument.AxisIn(text, a)
+}
+
+// malformedGrowth is the error for an attribute that cannot be used.
+type malformedGrowth struct{ why, location string }
+
+// malformed returns the error for an attribute of an array whose location is not known
+// yet.
+func (s Stored) malformed(why string) error { return &malformedGrowth{why, "NODE"} }
+
+func (m *malformedGrowth) Unwrap() error { return zarr.ErrInvalidMetadata }
+
+func (m *malformedGrowth) Error() string {
+	return fmt.Sprintf("%v: attribute %s: %s; set it again (varve attrs %s set %s '{\"policy\": \"calendar:month\", \"time\": \"time\"}'), "+
+		"remove it (varve attrs %s unset %s), or give --grow", zarr.ErrInvalidMetadata, rewrite.GrowthAttribute, m.why, m.location, rewrite.GrowthAttribute, m.location, rewrite.GrowthAttribute)
+}
+
+// locateGrowth adds the location of the array to the error for a malformed attribute.
+func locateGrowth(err error, location string) error {
+	var m *malformedGrowth
+	if errors.As(err, &m) {
+		m.location = phrase.Word(location)
+	}
+	return err
+}
+
+// policy returns the policy in the attribute, and the times of the elements.
+func (s Stored) policy(reading func() *zarr.Options) (p Policy, t Times, err error) {
+	t = Times{Coordinate: s.Time, Start: s.Start, Step: s.Step, Calendar: s.Calendar, reading: reading}
+	if p, err = ParsePolicy(s.Policy); err != nil {
+		return p, t, s.malformed(fmt.Sprintf("policy %q: %v", s.Policy, err))
+	}
+	steps := s.Start != "" || s.Step != "" || s.Calendar != ""
+	switch {
+	case p.Unit == 0 && (steps || s.Time != ""):
+		return p, t, s.malformed("only a calendar takes times")
+	case p.Unit == 0:
+		return p, t, nil
+	case s.Time != "" && steps:
+		return p, t, s.malformed("time excludes start, step and calendar")
+	case strings.Contains(s.Time, "/"):
+		return p, t, s.malformed(fmt.Sprintf("time %q is not the name of an array in the same group", s.Time))
+	case s.Time == "":
+		if _, err = calendar.ParseSteps(s.Start, s.Step, s.Calendar); err != nil {
+			err = s.malformed(fmt.Sprintf("it needs time, or start and step: %v", err))
+		}
+	}
+	return p, t, err
+}
+
+// Along returns the policy for an axis of an array, with its times: those of the flags,
+// or without --grow those that are stored with the array.
+func (c *Change) Along(cmd *cobra.Command, p Policy, a *zarr.Array, location string, axis int) (Policy, Times, error) {
+	p, t, err := c.policyAlong(cmd, p, a, location, axis)
+	told := false
+	p.tell = func(text string) {
+		if !told { // the change may be planned several times
+			session.Remark(cmd, location, failure.WithoutPackages(text))
+		}
+		told = true
+	}
+	return p, t, err
+}
+
+// policyAlong is Along without notes about gaps.
+func (c *Change) policyAlong(cmd *cobra.Command, p Policy, a *zarr.Array, location string, axis int) (Policy, Times, error) {
+	s, stored, found, err := Of(a)
+	if cmd.Flags().Changed("grow") {
+		// A malformed attribute does not matter, because --grow replaces it.
+		if found && err == nil && stored == axis {
+			c.depart(cmd, s, location)
+		}
+		return p, c.times, nil
+	}
+	if !found || err == nil && stored != axis {
+		return p, c.times, nil
+	}
+	if err != nil {
+		return p, c.times, locateGrowth(err, location)
+	}
+	p, t, err := s.policy(c.times.reading)
+	p.Stored = true
+	return p, t, locateGrowth(err, location)
+}
+
+// depart prints that --grow differs from the stored policy.
+func (c *Change) depart(cmd *cobra.Command, s Stored, location string) {
+	if _, _, err := s.policy(nil); err != nil || s.Policy == c.grow || session.WantsJSON(cmd) {
+		return
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s: --grow %s differs from the stored policy, %s: later appends may not fit the pattern\n",
+		phrase.Printable(location), phrase.Printable(c.grow), phrase.Printable(s.Policy))
+}
+
+// Followable returns an error if a value of the attribute varve:growth cannot be used for
+// any array.
+func Followable(value []byte) error {
+	var s Stored
+	err := s.read(value)
+	if err == nil {
+		_, _, err = s.policy(nil)
+	}
+	var m *malformedGrowth
+	if errors.As(err, &m) {
+		return failure.BadUsage("attribute %s: %s", rewrite.GrowthAttribute, m.why)
+	}
+	return err
+}
+
+// GrowsBy returns an error if a policy cannot be that of an axis.
+func GrowsBy(s *zarr.Spec, p Policy, axis int) error {
+	if len(s.Shape) == 0 {
+		return failure.BadArgument("--grow: the array has no axis")
+	}
+	if s.Grid != nil && axis < len(s.Shape) && s.Grid.Axis(axis).IsRegular() && !p.follows() {
+		return failure.OnAxis(axis, "--grow: its chunks have one length and follow the extent: list them (--chunks '[[…], …]', calendar:month)")
+	}
+	return nil
+}
+
+// follows reports whether a policy describes a regular axis, whose chunks follow the
+// extent.
+func (p Policy) follows() bool {
+	return p.Unit == 0 && p.Growth.KeepsRegular()
+}
+
+// text returns the policy in the form of --grow.
+func (p Policy) text() string {
+	if p.Unit != 0 {
+		return "calendar:" + p.Unit.String()
+	}
+	return p.Growth.String()
+}
+
+// Listed returns an error if an axis has no list of chunks to lengthen. The error names
+// the commands that make one.
+func (p Policy) Listed(a *zarr.Array, axis int, location string) error {
+	if axis < 0 || axis >= a.Rank() || !a.Grid().Axis(axis).IsRegular() || p.follows() {
+		return nil
+	}
+	unlock := fmt.Sprintf("varve unlock %s --axis %d", phrase.Word(location), axis)
+	text := fmt.Sprintf("--grow %.80s: its chunks of %d follow the extent: list them first (%s)", p.text(), a.Grid().Axis(axis).Step(), unlock)
+	if a.Format() == 2 {
+		text = fmt.Sprintf("--grow %.80s: its chunks of %d follow the extent, as all chunks of format 2 do: convert it (varve convert %s --to 3) and list them (%s)",
+			p.text(), a.Grid().Axis(axis).Step(), phrase.Word(node.RootOf(location, a)), unlock)
+	}
+	if p.Stored {
+		text = strings.Replace(text, "--grow", "attribute "+rewrite.GrowthAttribute, 1) +
+			fmt.Sprintf(", or remove the attribute (varve attrs %s unset %s)", phrase.Word(location), rewrite.GrowthAttribute)
+	}
+	return failure.OnAxis(axis, "%s", text)
+}
+
+// Placeless returns an axis that grows although the policy has no effect on it, or -1. A
+// calendar or stored policy counts only for its own axis. Any other policy counts for
+// every axis that grows, and one axis with a list is enough.
+func (p Policy) Placeless(a *zarr.Array, axis int, to []int64) int {
+	first := -1
+	if len(to) != a.Rank() {
+		return first // the library refuses the shape
+	}
+	for i, n := range a.Shape() {
+		if to[i] <= n || i != axis && (p.Unit != 0 || p.Stored) {
+			continue
+		}
+		if !a.Grid().Axis(i).IsRegular() {
+			return -1
+		}
+		if first < 0 && !p.follows() {
+			first = i
+		}
+	}
+	return first
+}
+
+// aligned returns the error for a calendar policy after chunks that end within a month,
+// at an element. The error says how to complete the month.
+func (p Policy) aligned(b calendar.Buckets, at, extent int64, unaligned error) error {
+	text := fmt.Sprintf("the present chunks end at element %d: %v", at, unaligned)
+	next, err := b.Next(at)
+	if err != nil {
+		return failure.BadArgument("%s; --grow append-one appends without the calendar", text)
+	}
+	instead := ""
+	if p.Stored {
+		instead = ", instead of the attribute " + rewrite.GrowthAttribute
+	}
+	return failure.BadArgument("%s; grow by at most %s with --grow fixed:%d%s, which completes the %v, and use the calendar from there on",
+		text, phrase.Plural(next-extent, "element"), next-at, instead, p.Unit)
+}
+
+// longer returns the command that lengthens a coordinate that ends too early.
+func (c *coordinate) longer() string {
+	return fmt.Sprintf("append the missing times first (varve append %s FILE --alone)", phrase.Word(c.name))
+}
+
+// stepped returns the flags that replace a coordinate with a single time.
+func (c *coordinate) stepped(unit calendar.Unit) string {
+	flags := fmt.Sprintf("--grow calendar:%v --start %s --step 1d", unit, c.at(0))
+	if cal := c.units.Calendar(); cal != calendar.Standard {
+		flags += fmt.Sprintf(" --calendar %v", cal)
+	}
+	return flags
+}
+
+// Facts is the change of shape of one array, in JSON.
+type Facts struct {
+	Path    string       `json:"path"` // relative to the group if several arrays change
+	Before  []int64      `json:"shape_before"`
+	Shape   []int64      `json:"shape"`
+	Sizes   output.Sizes `json:"chunk_sizes,omitempty"` // after the change, as runs of equal sizes
+	Files   []input.File `json:"files,omitempty"`
+	Notes   []string     `json:"notes,omitempty"`
+	*Counts              // with --by
+
+	grid *grid.Grid
+}
+
+// ReshapedTo returns the change of an array from the shape before to its present shape.
+func ReshapedTo(path string, before []int64, a *zarr.Array) Facts {
+	g := a.Grid()
+	return Facts{Path: path, Before: before, Shape: a.Shape(), Sizes: output.SizesOf(g), grid: g}
+}
+
+// In returns the change with other chunks.
+func (f Facts) In(g *grid.Grid) Facts {
+	f.Sizes, f.grid = output.SizesOf(g), g
+	return f
+}
+
+// Tell prints the change of shape of an array.
+func (f Facts) Tell(cmd *cobra.Command) error {
+	if session.WantsJSON(cmd) {
+		f.Notes = append(f.Notes, session.TakeRemarks(cmd)...)
+		return session.PrintJSON(cmd, f)
+	}
+	return f.print(cmd, f.Path)
+}
+
+// print prints the change of shape of the array at a location as text. In a dry run it
+// also prints the new chunks.
+func (f Facts) print(cmd *cobra.Command, location string) error {
+	out := cmd.OutOrStdout()
+	_, err := fmt.Fprintf(out, "%s  %s → %s\n", phrase.Printable(location), phrase.Shape(f.Before), phrase.Shape(f.Shape))
+	if f.Counts != nil && err == nil {
+		_, err = fmt.Fprintf(out, "  %v\n", *f.Counts)
+	}
+	if session.IsDryRun(cmd) && f.grid != nil && err == nil {
+		_, err = fmt.Fprintf(out, "  %-13s %s\n", "chunks", phrase.Chunks(f.grid))
+	}
+	return err
+}
+
+// TellAll prints the changes of shape of arrays of the group at a location, and with --by
+// what became of the new planes of each.
+func TellAll(cmd *cobra.Command, location string, arrays []Facts, by *Counts) (err error) {
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, struct {
+			Path   string   `json:"path"`
+			Arrays []Facts  `json:"arrays"`
+			Notes  []string `json:"notes,omitempty"` // about the group and its sources
+			*Counts
+		}{location, arrays, session.TakeRemarks(cmd), by})
+	}
+	for _, f := range arrays {
+		err = errors.Join(err, f.print(cmd, node.Clean(location)+"/"+f.Path))
+	}
+	if by != nil && err == nil {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s  %v\n", phrase.Printable(location), *by)
+	}
+	return err
 }

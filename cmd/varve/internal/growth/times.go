@@ -4,14 +4,25 @@ package growth
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cf/calendar"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/dtype"
 )
 
 // Times are the flags for the times of the elements along an axis.
@@ -138,4 +149,297 @@ func (l Timeline) Buckets(extent int64) (calendar.Buckets, error) {
 	default:
 		return l.coordinate.buckets(l.unit, extent)
 	}
+}
+
+// coordinate is a time coordinate: numbers in units since a reference time.
+type coordinate struct {
+	*cf.Packing
+	name  string // location
+	units calendar.Units
+	whole []int64   // of integers
+	reals []float64 // of floating-point numbers and of packed numbers
+	own   int       // elements of the array; the rest is about to be appended
+
+	dimension dimension
+}
+
+// readCoordinate reads the array at a location, which must be a time coordinate of the CF
+// conventions.
+func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*coordinate, error) {
+	a, err := node.OpenSeen(ctx, location, opt)
+	// The name may be misspelled.
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--time: %w%s", err, node.Neighbour(ctx, node.Clean(location)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--time: %w", err)
+	}
+	defer a.Close()
+	c, err := newCoordinate(ctx, location, a)
+	if err != nil {
+		return nil, err
+	}
+	s, err := source.New(ctx, a, "", false)
+	if err == nil {
+		err = s.Blocks(ctx, func(e element.Values) error { return c.add(e.Data) })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--time: %w", err)
+	}
+	c.own = c.len()
+	return c, nil
+}
+
+// newCoordinate returns the coordinate for an array, without its numbers.
+func newCoordinate(ctx context.Context, location string, a *zarr.Array) (*coordinate, error) {
+	c := &coordinate{name: location, dimension: dimensionOf(location, a)}
+	switch {
+	case a.Rank() != 1:
+		return nil, failure.BadArgument("--time %s: a coordinate must have one axis, but it has shape %v", location, a.Shape())
+	case !element.IsNumeric(a.Type()):
+		return nil, failure.BadArgument("--time %s: elements of type %s are not times", location, a.Type())
+	case a.Shape()[0] > cf.MaxCoordinate:
+		return nil, fmt.Errorf("%w: --time %s has %s elements; at most %s are read", zarr.ErrLimit, location, phrase.Count(a.Shape()[0]), phrase.Count(cf.MaxCoordinate))
+	}
+	name := source.Attribute(a, "units")
+	if name == "" {
+		return nil, failure.BadArgument("--time %s: it lacks the attribute units for its numbers (varve attrs %s set units '\"days since 1950-01-01\"')",
+			location, phrase.Word(location))
+	}
+	cal, err := calendar.Parse(source.Attribute(a, "calendar"))
+	if err == nil {
+		c.units, err = calendar.ParseUnits(name, cal)
+	}
+	if err == nil {
+		c.Packing, err = cf.PackingOf(ctx, a)
+	}
+	if err != nil {
+		return nil, failure.BadArgument("--time %s: %w", location, err)
+	}
+	// Zero is a time here, even if the fill value of format 2 is zero.
+	c.Packing = c.OfCoordinate()
+	return c, nil
+}
+
+// len returns the number of elements.
+func (c *coordinate) len() int { return max(len(c.whole), len(c.reals)) }
+
+// isReal reports whether the numbers are in reals.
+func (c *coordinate) isReal() bool { return c.Type().Kind() == dtype.KindFloat || c.IsScaled() }
+
+// add appends the decoded values of elements in host byte order.
+func (c *coordinate) add(block []byte) error {
+	for size := c.Type().Size(); len(block) > 0; block = block[size:] {
+		if !c.HasValue(block[:size]) {
+			return failure.BadArgument("--time %s: times must increase, but element %d is missing", c.name, c.len())
+		}
+		text := c.Text(block[:size])
+		if c.isReal() {
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return failure.BadArgument("--time %s: %s at index %d is not a time", c.name, text, len(c.reals))
+			}
+			c.reals = append(c.reals, v)
+			continue
+		}
+		v, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return failure.BadArgument("--time %s: %s at index %d is not a time", c.name, text, len(c.whole))
+		}
+		c.whole = append(c.whole, v)
+	}
+	return nil
+}
+
+// buckets returns where months or years begin along the axis of the coordinate.
+func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Buckets, err error) {
+	if n := int64(c.len()); n < extent {
+		return b, failure.BadArgument("--time %s has %s, but the axis has %s: %s", c.name, phrase.Plural(n, "element"), phrase.Count(extent), c.longer())
+	}
+	if c.len() == 1 && extent > 0 {
+		// A chunk that ended with the only known time would be too short for its month.
+		return b, failure.BadArgument("--time %s has one element, which does not tell how far elements are apart: "+
+			"append two or more at first, or give %s in place of --time", c.name, c.stepped(unit))
+	}
+	if err := c.increases(); err != nil {
+		return b, err
+	}
+	if c.isReal() {
+		b, err = bucketsOf(c.reals, c.units, unit)
+	} else {
+		b, err = bucketsOf(c.whole, c.units, unit)
+	}
+	if err != nil {
+		err = failure.BadArgument("--time %s: %w", c.name, err)
+	}
+	return b, err
+}
+
+// increases returns an error if times decrease or repeat, because they do not divide an
+// axis into months.
+func (c *coordinate) increases() error {
+	i := firstFall(c.whole)
+	if c.isReal() {
+		i = firstFall(c.reals)
+	}
+	switch {
+	case i < 0:
+		return nil
+	case i < c.own:
+		return failure.BadArgument("--time %s: times must increase, but element %d is %s and element %d before it is %s: "+
+			"correct the coordinate, or append without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
+	}
+	return failure.BadArgument("--time %s: times must increase, but element %d would be %s and element %d before it is %s: was this appended before? "+
+		"Append only new elements, or append without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
+}
+
+// firstFall returns the index of the first number that is not larger than the one before
+// it, or -1. NaN is not larger.
+func firstFall[T calendar.Number](values []T) int {
+	for i := 1; i < len(values); i++ {
+		if !(values[i-1] < values[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// at returns the time of an element in the form for people.
+func (c *coordinate) at(i int) string {
+	number := ""
+	if c.isReal() {
+		number = strconv.FormatFloat(c.reals[i], 'g', -1, 64)
+	} else {
+		number = strconv.FormatInt(c.whole[i], 10)
+	}
+	if text, ok := (cf.Times{Units: c.units}).Text(number); ok {
+		return text
+	}
+	return number
+}
+
+// bucketsOf extrapolates the values of a coordinate if they have one step. Otherwise it
+// extrapolates only to the end of the last month or year, with the usual step.
+func bucketsOf[T calendar.Number](values []T, u calendar.Units, unit calendar.Unit) (calendar.Buckets, error) {
+	s, err := calendar.Continue(values, u)
+	if errors.Is(err, calendar.ErrIrregular) {
+		return calendar.Predict(values, u, unit)
+	}
+	return s.Buckets(unit), err
+}
+
+// dimension is the name of the dimension that a time coordinate describes.
+type dimension struct {
+	name string
+	sure bool // the array has this name of its dimension; otherwise it is that of the array
+}
+
+// dimensionOf returns the dimension of a coordinate at a location.
+func dimensionOf(location string, a *zarr.Array) dimension {
+	if names := a.DimensionNames(); len(names) == 1 && names[0] != "" {
+		return dimension{names[0], true}
+	}
+	location = node.Clean(location)
+	return dimension{location[strings.LastIndexByte(location, '/')+1:], false}
+}
+
+// axis returns the axis of an array with the given names of dimensions that d is: 0 if
+// the names do not tell, and -1 if no axis is.
+func (d dimension) axis(names []string) int {
+	i := slices.Index(names, d.name)
+	if i < 0 && (!d.sure || len(names) == 0 || names[0] == "") {
+		return 0
+	}
+	return i
+}
+
+// isAxis reports whether an axis may be d.
+func (d dimension) isAxis(names []string, axis int) bool {
+	if axis >= len(names) || names[axis] == "" || names[axis] == d.name {
+		return true
+	}
+	return !d.sure && !slices.Contains(names, d.name)
+}
+
+// NoDimension returns the error for an array without the dimension of the times.
+func (t *Times) NoDimension(names []string) error {
+	known := slices.Compact(slices.Sorted(slices.Values(names)))
+	return failure.BadArgument("--time %s: no axis has its dimension; there are %s", t.Coordinate, strings.Join(known, ", "))
+}
+
+// Axis returns the axis of an array at a location that the times describe, by the names
+// of its dimensions: 0 if that is not known, and -1 if it is none.
+func (t *Times) Axis(ctx context.Context, location string, names []string) (int, error) {
+	d, err := t.dimension(ctx, location)
+	return d.axis(names), err
+}
+
+// MayDescribe reports whether the times can be those of an axis of an array at a
+// location.
+func (t *Times) MayDescribe(ctx context.Context, location string, names []string, axis int) (bool, error) {
+	d, err := t.dimension(ctx, location)
+	return d.isAxis(names, axis), err
+}
+
+// dimension returns the dimension of the coordinate of --time. It is the zero dimension
+// without a coordinate, and if there is none: the command reports that when it reads the
+// times.
+func (t *Times) dimension(ctx context.Context, location string) (d dimension, err error) {
+	if t.Coordinate == "" {
+		return d, nil
+	}
+	at := node.Beside(location, t.Coordinate)
+	a, err := node.OpenSeen(ctx, at, t.reading())
+	if errors.Is(err, fs.ErrNotExist) {
+		return d, nil
+	}
+	if err != nil {
+		return d, err
+	}
+	return dimensionOf(at, a), a.Close()
+}
+
+// AxisOf returns the axis of an array that a calendar is about if no axis is given. It is
+// that of the times of the flags or, without any, that of the stored growth policy. The
+// result is -1 if there is none.
+func (t *Times) AxisOf(cmd *cobra.Command, a *zarr.Array, location string) (int, error) {
+	if t.given(cmd) {
+		return t.Axis(cmd.Context(), location, a.DimensionNames())
+	}
+	s, axis, found, err := Of(a)
+	if err != nil {
+		return 0, locateGrowth(err, location)
+	}
+	if p, _, err := s.policy(t.reading); !found || err != nil || p.Unit == 0 {
+		return -1, nil
+	}
+	return axis, nil
+}
+
+// given reports whether a flag of times is given.
+func (t *Times) given(cmd *cobra.Command) bool {
+	return slices.ContainsFunc([]string{"time", "start", "step", "calendar"}, cmd.Flags().Changed)
+}
+
+// Describes returns an error if an axis of an array, by the names of its dimensions, is
+// not the one that the times are about. Months of a latitude mean nothing.
+func (l Timeline) Describes(names []string, axis int) error {
+	if l.coordinate == nil || l.coordinate.dimension.isAxis(names, axis) {
+		return nil
+	}
+	return failure.OnAxis(axis, "--time %s has the times along %s, but this axis is %s: a calendar is only for the axis of its times",
+		l.coordinate.name, l.coordinate.dimension.name, names[axis])
+}
+
+// CalendarAxis returns the axis that a calendar of --grow is about: that of its times, or
+// 0 if that is not known. It returns an error if the array has no such axis.
+func (c *Change) CalendarAxis(cmd *cobra.Command, p Policy, a *zarr.Array, location string) (int, error) {
+	if p.Unit == 0 || !cmd.Flags().Changed("grow") {
+		return 0, nil
+	}
+	axis, err := c.times.Axis(cmd.Context(), location, a.DimensionNames())
+	if err == nil && axis < 0 {
+		err = c.times.NoDimension(a.DimensionNames())
+	}
+	return axis, err
 }

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package node opens the nodes that arguments name. If there is none, errors propose
+// similar names.
 package node
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -109,4 +115,136 @@ func Below(ctx context.Context, location string) (nodes []string) {
 	}
 	slices.Sort(nodes[1:])
 	return nodes
+}
+
+// RootOf returns the location of the store's root, given array a at a location.
+func RootOf(location string, a *zarr.Array) string {
+	return strings.TrimSuffix(Clean(location), "/"+a.Path())
+}
+
+// LocalPath returns the path of a location in the file system.
+func LocalPath(location string) string {
+	if path, err := filepath.Abs(strings.TrimPrefix(location, "file://")); err == nil {
+		return path
+	}
+	return location
+}
+
+// Exists reports whether a file or folder exists.
+func Exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// IsLocation reports whether a source of values is an array rather than a file of
+// elements: a URL, a folder, an archive, references or a file of another format, or a
+// path in one of these.
+func IsLocation(source string) bool {
+	if source == "" || source == "-" {
+		return false
+	}
+	if strings.Contains(source, "://") {
+		return true
+	}
+	if IsForeign(source) {
+		return true
+	}
+	if info, err := os.Stat(source); err == nil {
+		return info.IsDir() || strings.EqualFold(filepath.Ext(source), ".zip")
+	}
+	return strings.Contains(source, ".zip/") || isBelowReferences(source)
+}
+
+// Clean returns a location without trailing slashes, so that equal locations compare
+// equal.
+func Clean(location string) string { return strings.TrimRight(location, "/") }
+
+// Beside returns the location of the coordinate name beside a node. A name with a slash
+// is a location itself.
+func Beside(location, name string) string {
+	if strings.Contains(name, "/") {
+		return Clean(name)
+	}
+	location = Clean(location)
+	return location[:strings.LastIndexByte(location, '/')+1] + name
+}
+
+// Store is the part of a store below a node, for reading.
+type Store struct {
+	store.Store
+	path store.Path
+}
+
+// OpenStore opens the part of a store below a location, which need not be a node.
+func OpenStore(ctx context.Context, location string) (*Store, error) {
+	s, p, err := store.OpenLocation(ctx, location, store.Read)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{s, p}, nil
+}
+
+// Close closes the store.
+func (s *Store) Close() error {
+	if c, ok := s.Store.(interface{ Close() error }); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// Get implements [store.Store].
+func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	return s.Store.Get(ctx, s.path.MustKey(key.String()), q, dst)
+}
+
+// Stat implements [store.Stater].
+func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	return store.Stat(ctx, s.Store, s.path.MustKey(key.String()))
+}
+
+// List implements [store.Lister].
+func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+	p, err := s.path.Join(dir.String())
+	if err != nil {
+		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, err) }
+	}
+	return store.List(ctx, s.Store, p, deep)
+}
+
+// IsOther reports whether a member of a group is a symbolic link to an array. Commands
+// that change all arrays of a group skip such members, because an array in the group is
+// changed under its own name. If the array is outside the group, IsOther prints a note.
+// Unless deep is set, groups below count as outside.
+func IsOther(cmd *cobra.Command, location string, g *zarr.Group, member string, deep bool) (bool, error) {
+	s := g.Location().Store()
+	group, err := store.ParsePath(g.Path())
+	if err != nil {
+		return false, err
+	}
+	named, err := group.Join(member)
+	if err != nil {
+		return false, err
+	}
+	// The group itself may lie behind a link, so compare resolved paths.
+	if group, err = store.Resolve(s, group); err != nil {
+		return false, err
+	}
+	plain, err := group.Join(member)
+	if err != nil {
+		return false, err
+	}
+	real, err := store.Resolve(s, named)
+	if err != nil || real == plain {
+		return false, err
+	}
+	for p := real; !p.IsRoot(); {
+		if p = p.Parent(); p == group {
+			return true, nil
+		}
+		if !deep {
+			break
+		}
+	}
+	session.Note(cmd, Clean(location)+"/"+member, fmt.Sprintf("is left unchanged: it is a symbolic link to /%s, which is not in the group", real))
+	return true, nil
 }

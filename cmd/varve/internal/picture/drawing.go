@@ -8,6 +8,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
+	"slices"
+	"sort"
+	"time"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -85,4 +89,126 @@ func ParseAxes(text string) ([]string, error) {
 		err = errors.New("give one or two different axes, as numbers from 0 or names of dimensions")
 	}
 	return axes, err
+}
+
+// Bounds of the search for stored chunks, because a drawing must appear at once.
+const (
+	fewChunks = 4096                   // an array of up to so many is always listed
+	fewTime   = 200 * time.Millisecond // bound for that, in case the store is slow
+	listTime  = 25 * time.Millisecond  // bound for listing more chunks
+	listMost  = 1 << 15                // most chunks in a list
+	probeMost = 512                    // most chunks that are requested one by one, without a list
+	sampled   = 512                    // chunks that are kept from an incomplete list, as a sample
+)
+
+var errTooMany = errors.New("too many chunks to count them for a drawing")
+
+// shading determines which chunks of a drawing are stored.
+type shading struct {
+	Context  context.Context
+	Of       *Grid
+	all      [][]int64 // the stored chunks, sorted by first index, if listed; else a sample
+	listed   bool
+	Asked    int64 // chunks requested one by one
+	Deadline time.Time
+}
+
+// Stored returns a function that counts the stored chunks of a box. It returns a negative
+// number if that takes too long. The function is nil if the chunks are unknown.
+func (d *Grid) Stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
+	n, ok := d.Chunks.NumChunks()
+	if d.Each == nil || ok && n == 0 {
+		return nil, nil
+	}
+	s := &shading{Context: cmd.Context(), Of: d}
+	limit := listTime
+	if ok && n <= fewChunks {
+		limit = fewTime
+	}
+	if err := s.list(limit); err != nil {
+		return nil, err
+	}
+	if s.listed {
+		return s.among, nil
+	}
+	s.Deadline = time.Now().Add(fewTime)
+	return s.probe, nil
+}
+
+// list lists the stored chunks until the time is over.
+func (s *shading) list(limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(s.Context, limit)
+	defer cancel()
+	var flat []int64
+	err := s.Of.Each(ctx, func(index []int64) error {
+		if len(s.all) == listMost {
+			return errTooMany
+		}
+		from := len(flat)
+		// One slice has all indices, because thousands of small ones would cost more than
+		// the listing. Indices from before it grew keep the old memory.
+		flat = append(flat, index...)
+		s.all = append(s.all, flat[from:len(flat):len(flat)])
+		return nil
+	})
+	switch {
+	case err == nil:
+		slices.SortFunc(s.all, func(a, b []int64) int { return cmp.Compare(first(a), first(b)) })
+		s.listed = true
+	// The time is over, but not for the command. Keep a sample.
+	case s.Context.Err() == nil && (errors.Is(err, errTooMany) || errors.Is(err, context.DeadlineExceeded)):
+		s.all = s.all[:min(sampled, len(s.all))]
+		return nil
+	}
+	return err
+}
+
+// first returns the index along the first axis, or 0 if there is none.
+func first(index []int64) int64 {
+	if len(index) == 0 {
+		return 0
+	}
+	return index[0]
+}
+
+// among counts the listed chunks in a box.
+func (s *shading) among(chunks grid.Box) (n int64) {
+	all := s.all
+	if len(chunks) > 0 {
+		all = all[sort.Search(len(all), func(i int) bool { return all[i][0] >= chunks[0].Start }):]
+	}
+	for _, index := range all {
+		if len(chunks) > 0 && index[0] >= chunks[0].Stop {
+			break
+		}
+		if chunks.Contains(index) {
+			n++
+		}
+	}
+	return n
+}
+
+// probe requests each chunk of a box if there are few enough, or else one known chunk. It
+// returns a negative number if it cannot tell.
+func (s *shading) probe(chunks grid.Box) (n int64) {
+	all, ok := chunks.Len()
+	// There are too many to ask for. One known chunk shows that the box is not empty.
+	if s.Of.Array == nil || !ok || all > probeMost-s.Asked {
+		if slices.ContainsFunc(s.all, chunks.Contains) {
+			return 1
+		}
+		return -1
+	}
+	s.Asked += all
+	ctx, cancel := context.WithDeadline(s.Context, s.Deadline)
+	defer cancel()
+	for index := range chunks.IndicesInto(make([]int64, len(chunks))) {
+		switch _, err := s.Of.Array.ChunkInfo(ctx, index); {
+		case err == nil:
+			n++
+		case !errors.Is(err, fs.ErrNotExist):
+			return -1
+		}
+	}
+	return n
 }

@@ -1,10 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package session holds the state of one run of the command: the flags that all
+// commands share, and the options and output derived from them.
+//
+// [Reading] and [Writing] return the options for nodes. [WantsJSON], [PrintJSON], [Note]
+// and [Confirm] choose between text for people and JSON for programs. The context of the
+// command holds the counter of --stats and the ledger of --dry-run.
 package session
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/rehearsal"
+	"varve.dev/zarr/observe"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/httpstore"
 )
 
 // Flags defines the flags that all commands share.
@@ -36,4 +57,275 @@ func Begin(cmd *cobra.Command, args []string) (shown []string, end func(), err e
 	withRemarks(cmd)
 	err = openCache(cmd)
 	return args, func() { closeCache(cmd.Context()) }, err
+}
+
+// ExperimentalFlag is the flag that permits extensions which are proposed for Zarr but
+// not accepted.
+const ExperimentalFlag = "experimental"
+
+// experiments are the values of --experimental.
+var experiments = []struct {
+	name   string
+	permit func(*zarr.Experimental)
+}{
+	{"encoded-shapes", func(e *zarr.Experimental) { e.EncodedShapes = true }},
+	{"inner-chunks", func(e *zarr.Experimental) { e.InnerChunks = true }},
+}
+
+// ExperimentNames returns the values of --experimental.
+func ExperimentNames() []string {
+	names := make([]string, len(experiments))
+	for i, e := range experiments {
+		names[i] = e.name
+	}
+	return names
+}
+
+// experimentalVar defines --experimental.
+func experimentalVar(f *pflag.FlagSet) {
+	f.Var(new(experimentWords), ExperimentalFlag,
+		"permit proposed extensions of Zarr: `WHAT` is encoded-shapes (chunks that are stored longer than their edges), "+
+			"inner-chunks (inner chunks that end with their shard or have different lengths), or both, separated by a comma")
+}
+
+// experimentWords is the value of --experimental. Several occurrences of the flag add up.
+type experimentWords string
+
+func (w *experimentWords) Set(text string) error {
+	if _, err := parseExperiments(text); err != nil {
+		return err
+	}
+	*w = experimentWords(strings.Trim(string(*w)+","+text, ","))
+	return nil
+}
+
+func (w *experimentWords) String() string { return string(*w) }
+func (w *experimentWords) Type() string   { return "string" }
+
+// parseExperiments parses words with commas between them.
+func parseExperiments(text string) (e zarr.Experimental, err error) {
+	if text == "" {
+		return e, nil
+	}
+	names := ExperimentNames()
+	for word := range strings.SplitSeq(text, ",") {
+		i := slices.Index(names, strings.TrimSpace(word))
+		if i < 0 {
+			return e, fmt.Errorf("%q is not one of %s", word, strings.Join(names, " and "))
+		}
+		experiments[i].permit(&e)
+	}
+	return e, nil
+}
+
+// Permitted returns the extensions that the command line permits.
+func Permitted(cmd *cobra.Command) zarr.Experimental {
+	f := cmd.Flag(ExperimentalFlag)
+	if f == nil {
+		return zarr.Experimental{}
+	}
+	e, _ := parseExperiments(f.Value.String()) // Set has checked it
+	return e
+}
+
+// GridOptions returns the options for parsing chunk grids.
+func GridOptions(cmd *cobra.Command) grid.ParseOptions {
+	return grid.ParseOptions{EncodedShapes: Permitted(cmd).EncodedShapes}
+}
+
+// Reading returns the options for nodes that a command only reads.
+func Reading(cmd *cobra.Command) *zarr.Options {
+	return &zarr.Options{
+		Experimental: Permitted(cmd), Limits: Limits(cmd), RequireChunks: requiresChunks(cmd), Observer: ObserverOf(cmd.Context()),
+	}
+}
+
+// Writing returns the options for nodes that a command changes.
+func Writing(cmd *cobra.Command) *zarr.Options {
+	return &zarr.Options{
+		Write: true, Experimental: Permitted(cmd), Limits: Limits(cmd), Observer: ObserverOf(cmd.Context()), Rehearsal: LedgerOf(cmd.Context()),
+	}
+}
+
+// WithoutSecrets returns an argument without credentials.
+func WithoutSecrets(arg string) string {
+	_, shown := httpstore.Conceal(context.Background(), arg)
+	return shown
+}
+
+// Subject returns the node or directory that a command line names, or "".
+func Subject(cmd *cobra.Command) string {
+	if f := cmd.Flags().Lookup("array_path"); f != nil {
+		return f.Value.String()
+	}
+	return WithoutSecrets(cmd.Flags().Arg(0))
+}
+
+// lockFlag is the flag that bounds the wait for a lock.
+const lockFlag = "lock-timeout"
+
+// lockVar defines --lock-timeout.
+func lockVar(f *pflag.FlagSet) {
+	f.Var(new(patience), lockFlag, "wait at most `DURATION`, such as 30s, for a lock of another writer; 0 does not wait (default: no limit)")
+}
+
+// patience is the value of a flag for a duration to wait.
+type patience struct {
+	given bool
+	limit time.Duration
+}
+
+func (p *patience) Set(text string) error {
+	d, err := flagtext.ParseDuration(text)
+	if err == nil {
+		*p = patience{true, d}
+	}
+	return err
+}
+
+func (p *patience) Type() string { return "duration" }
+
+// String returns "" for the zero value, on which pflag calls it.
+func (p *patience) String() string {
+	if !p.given {
+		return ""
+	}
+	return phrase.Duration(p.limit)
+}
+
+// awaitLocks makes a command report the lock that it waits for, and give up after
+// --lock-timeout. With --json it reports nothing, because programs read standard error as
+// JSON.
+func awaitLocks(cmd *cobra.Command) {
+	how := store.Locking{Operation: "varve " + cmd.Name()}
+	if p, ok := cmd.Flag(lockFlag).Value.(*patience); ok && p.given {
+		how.Timeout = p.limit
+		if p.limit == 0 {
+			// The library takes 0 for no limit.
+			how.Timeout = -1
+		}
+	}
+	if !WantsJSON(cmd) {
+		w := cmd.ErrOrStderr()
+		how.Waiting = func(wait store.LockWait) {
+			name := wait.Name
+			if name == "" {
+				name = "the store"
+			}
+			// A report that cannot be written is no reason to stop waiting.
+			_, _ = fmt.Fprintf(w, "varve: waiting for the lock of %s, held by %s; Ctrl-C gives up\n", phrase.Printable(name), phrase.Printable(wait.Holder.String()))
+		}
+	}
+	cmd.SetContext(store.WithLocking(cmd.Context(), how))
+}
+
+// LimitFlag is the flag that bounds the memory and the output of a command.
+const LimitFlag = "limit"
+
+// limitVar defines --limit.
+func limitVar(f *pflag.FlagSet) {
+	f.Var(new(sizeValue), LimitFlag, "hold chunks and blocks of at most `SIZE` in memory, such as 4GiB, and create no larger ones (default for chunks: 1 GiB)")
+}
+
+// sizeValue is the value of a flag for a number of bytes with a unit, or "" if it is not
+// given.
+type sizeValue struct {
+	text  string
+	bytes int64
+}
+
+func (s *sizeValue) Set(text string) (err error) {
+	if s.bytes, err = phrase.ParseSize(text); err == nil {
+		s.text = text
+	}
+	return err
+}
+
+func (s *sizeValue) String() string { return s.text }
+func (s *sizeValue) Type() string   { return "string" }
+
+// LimitOf returns the value of --limit in bytes, or 0 if it is not given.
+func LimitOf(cmd *cobra.Command) int64 {
+	f := cmd.Flag(LimitFlag)
+	if f == nil {
+		return 0
+	}
+	s, _ := f.Value.(*sizeValue)
+	if s == nil {
+		return 0
+	}
+	return s.bytes
+}
+
+// Limits returns the limits for the nodes that a command opens. --limit sets those of a
+// chunk and of a block. Without it, the text of a block has the budget of this machine.
+// Commands that show or write texts read fewer of them at a time if they have more.
+func Limits(cmd *cobra.Command) zarr.Limits {
+	n := LimitOf(cmd)
+	return zarr.Limits{Chunk: n, Block: cmp.Or(n, zarr.MostBudget())}
+}
+
+// absentFlag is the flag that defines how to read a chunk that is not stored.
+const absentFlag = "missing-chunks"
+
+// The values of absentFlag.
+const (
+	absentFill  = "fill"
+	absentError = "error"
+)
+
+// absentVar defines --missing-chunks.
+func absentVar(f *pflag.FlagSet) {
+	usage := "read a chunk that is not stored as `WHAT`: as the fill value (" + absentFill + "), or as an " + absentError
+	flagtext.Var(f, new(string), absentFlag, absentFill, usage, flagtext.OneOf(absentFill, absentError))
+}
+
+// requiresChunks reports whether it is an error to read a chunk that is not stored.
+func requiresChunks(cmd *cobra.Command) bool {
+	f := cmd.Flag(absentFlag)
+	return f != nil && f.Value.String() == absentError
+}
+
+// rehearsalKey is the context key of a dry run.
+type rehearsalKey struct{}
+
+// Rehearsal is a dry run: the command runs as usual, but a ledger records its changes
+// instead of the store.
+type Rehearsal struct {
+	Ledger  rehearsal.Ledger
+	Counter *observe.Counter
+	Place   string   // the store that changes, "" before it is known
+	Removed []string // nodes that the command would remove
+}
+
+// LedgerOf returns the ledger of a dry run, or nil.
+func LedgerOf(ctx context.Context) *rehearsal.Ledger {
+	if d := RehearsalOf(ctx); d != nil {
+		return &d.Ledger
+	}
+	return nil
+}
+
+// RehearsalOf returns the dry run of a command, or nil.
+func RehearsalOf(ctx context.Context) *Rehearsal {
+	d, _ := ctx.Value(rehearsalKey{}).(*Rehearsal)
+	return d
+}
+
+// Rehearse returns a context that makes a command a dry run, and the dry run. The counter
+// is the one of --stats or of the line of progress if there is one.
+func Rehearse(ctx context.Context) (context.Context, *Rehearsal) {
+	r := &Rehearsal{Counter: cmp.Or(counterOf(ctx), watchedBy(ctx), new(observe.Counter))}
+	ctx = context.WithValue(ctx, counterKey{}, (*observe.Counter)(nil)) // the plan has its counts
+	return context.WithValue(ctx, rehearsalKey{}, r), r
+}
+
+// IsDryRun reports whether a command is a dry run.
+func IsDryRun(cmd *cobra.Command) bool { return LedgerOf(cmd.Context()) != nil }
+
+// RehearseIn records the store that a dry run would change.
+func RehearseIn(cmd *cobra.Command, at *zarr.Location) {
+	if d := RehearsalOf(cmd.Context()); d != nil {
+		d.Place = store.PlaceOf(at.Store())
+	}
 }

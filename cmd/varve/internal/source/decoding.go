@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/selection"
 )
 
@@ -171,4 +172,34 @@ func EndsOfTime(ctx context.Context, a *zarr.Array) []string {
 		return nil
 	}
 	return []string{text(values[0].At(0)), text(values[1].At(0))}
+}
+
+// AttributeValue returns a user attribute, or the zero Value if there is none.
+func AttributeValue(a *zarr.Array, name string) (v strictjson.Value, err error) {
+	raw, ok := attributeOf(a.Attributes(), name)
+	if !ok {
+		return v, nil
+	}
+	return strictjson.Parse(raw, strictjson.Limits{})
+}
+
+// attributeOf returns the JSON of an attribute of a parsed document. Unlike
+// [metadata.Attribute] it does not check the other attributes, of which there may be
+// millions.
+func attributeOf(object []byte, name string) (raw []byte, ok bool) {
+	if len(object) == 0 {
+		return nil, false
+	}
+	v, ok := strictjson.Parsed(object).Member(name)
+	return v.Raw(), ok
+}
+
+// Attribute returns a user attribute that is a text, or "".
+func Attribute(a *zarr.Array, name string) string {
+	v, err := AttributeValue(a, name)
+	if err != nil {
+		return ""
+	}
+	text, _ := v.Str() // "" for any other kind of value
+	return text
 }
