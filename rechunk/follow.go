@@ -5,11 +5,16 @@ package rechunk
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -151,4 +156,151 @@ func (f *follower) release(ctx context.Context) error {
 		return err
 	}
 	return f.abandon(ctx)
+}
+
+// Followed returns the name of the array, and of its store, that a follows ([Follow]), or
+// "" if a follows none. Do not change the elements, the shape or the chunks of one that
+// does: the next [Follow] refuses it, or does not notice what has changed. It makes no
+// request for an array of format 3 without the attribute varve:follow.
+func Followed(ctx context.Context, a *zarr.Array) (name string, err error) {
+	s := newSessionIn(a, nil)
+	if a.Format() == 2 {
+		// No array of format 2 follows another one in a store without locks.
+		if _, locks := store.As[store.Locker](s.at.Store); !locks {
+			return "", nil
+		}
+	} else if _, found, err := metadata.Attribute(a.Attributes(), own.Follow); !found || err != nil {
+		return "", s.Fail("inspect", err)
+	}
+	now, err := s.Fresh(ctx)
+	if err != nil {
+		return "", s.Fail("inspect", err)
+	}
+	o, err := readOrigin(ctx, s.at, now, mostFollowed)
+	var not final
+	if errors.As(err, &not) {
+		return "", nil // a copy of one that does, or one that was changed already
+	}
+	if err != nil {
+		return "", s.Fail("inspect", err)
+	}
+	return o.Source, nil
+}
+
+// mostFollowed bounds the record of an array that is followed in bytes.
+const mostFollowed = 1 << 30
+
+// NewFollowPlan predicts what [Follow] would do, and changes nothing. Like Follow, it
+// reads the chunks of the array that is followed whose versions have changed.
+func NewFollowPlan(ctx context.Context, a *zarr.Array, r Rechunking, opt *Options) (*Plan, error) {
+	s, err := newSession(a, r, opt)
+	if err == nil && s.into == nil {
+		err = errNowhere
+	}
+	if err != nil {
+		return nil, s.Fail(following, err)
+	}
+	p, err := s.planFollow(ctx, a)
+	return p, s.Fail(following, err)
+}
+
+// errNowhere is the error of a call that does not say which array follows.
+var errNowhere = fmt.Errorf("%w: say where the array is that follows (Options.Into)", zarr.ErrInvalidArgument)
+
+func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) {
+	found, err := tree.Format(ctx, s.at.Store, s.at.Path)
+	if err != nil {
+		return nil, err
+	}
+	if found == 0 {
+		if err := s.checkFollowed(ctx); err != nil {
+			return nil, err
+		}
+		return s.plan(ctx)
+	}
+	f, err := s.newFollower(ctx, a, false)
+	if err != nil {
+		return nil, err
+	}
+	var u *update
+	err = f.again(ctx, func(ctx context.Context) (err error) {
+		_, u, err = f.compare(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{
+		Request: bare(s.request), Operation: s.request.operation(), Fingerprint: following, Grid: u.next.Grid,
+		Strategy: u.strategy, Guarantee: atomic, Space: Space{Free: -1}, Memory: f.memory(),
+		Sources: int64(u.sources.Len()), BytesStored: u.sources.Bytes,
+	}
+	if p.State, err = stateOf(u.from); err != nil {
+		return nil, err
+	}
+	p.State.addChunks(u.sources)
+	if p.Changes = p.Strategy != relabels || u.described; !p.Changes {
+		return p, nil
+	}
+	return p, u.predict(ctx, p)
+}
+
+// predict fills in a plan that stores chunks.
+func (u *update) predict(ctx context.Context, p *Plan) error {
+	list := &listing{source: pages(u.sources.Len())}
+	list.compare()
+	list.compare()
+	if p.Strategy == flips {
+		kept, err := staging.ListKeys(ctx, u.now)
+		if err != nil {
+			return err
+		}
+		p.Cloned = int64(kept.Len())
+		_, p.Links = store.As[store.Cloner](u.f.at.Store)
+		p.Requests.Copy = p.Cloned
+		list.pages += 2 * pages(kept.Len())
+	}
+	read := map[int64]bool{} // chunks of the array that is followed
+	for _, r := range u.regions {
+		if err := u.predictRegion(p, r.box, read); err != nil {
+			return err
+		}
+	}
+	p.Requests.Get, p.Requests.Put, p.Requests.List = int64(len(read)), p.Encoded, list.pages
+	p.Space.Likely = p.BytesEncoded
+	p.Stages = []PlanStage{{Name: "stage", Tasks: int64(len(u.regions))}}
+	return nil
+}
+
+// predictRegion adds the elements of a box.
+func (u *update) predictRegion(p *Plan, box grid.Box, read map[int64]bool) error {
+	chunks, err := u.next.Grid.Touched(box)
+	if err != nil {
+		return err
+	}
+	elements, _ := box.Len()
+	stored, _ := chunks.Len()
+	p.Add(Counts{Encoded: stored, BytesDecoded: product(elements, int64(u.from.Engine.Size)), BytesEncoded: product(elements, int64(u.from.Engine.Size))})
+	sources, err := u.from.Grid.Touched(u.inSource(box))
+	if err != nil {
+		return err
+	}
+	add := func(index []int64) {
+		if n := numberOf(u.from.Grid, index); !read[n] && u.sources.Has(index) {
+			read[n] = true
+			p.BytesRead += u.sources.Size(index)
+		}
+	}
+	if n, ok := sources.Len(); ok && n <= int64(u.sources.Len()) {
+		for index := range sources.Indices() {
+			add(index)
+		}
+		return nil
+	}
+	for index := range u.sources.All() {
+		if sources.Contains(index) {
+			add(index)
+		}
+	}
+	return nil
 }

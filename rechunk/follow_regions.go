@@ -3,10 +3,21 @@
 package rechunk
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/comparison"
+	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/residue"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
 )
 
 // region is a box of elements to be stored. Elements outside of the valid shape are not
@@ -109,4 +120,208 @@ func joinedAlong(axis int, boxes []grid.Box) (list []grid.Box) {
 		list = append(list, box)
 	}
 	return list
+}
+
+// inSource returns the elements of the array that is followed of which those of a box are
+// made.
+func (u *update) inSource(box grid.Box) grid.Box {
+	from := slices.Clone(box)
+	for i := range from {
+		from[i].Start += u.window[i].Start
+		from[i].Stop += u.window[i].Start
+	}
+	return from
+}
+
+// addSums adds the elements of a box to the sums of what is copied.
+func (u *update) addSums(box grid.Box, e element.Buffer) error {
+	if u.strategy != appends || u.made.Region != nil {
+		return nil
+	}
+	return comparison.BoxSums(u.from, u.from.Grid, box, e, u.now.Fill, func(index []int64, sum residue.Number) {
+		n := numberOf(u.from.Grid, index)
+		u.added[n] = u.added[n].Plus(sum)
+	})
+}
+
+// textBytes is the assumed length of a text.
+const textBytes = 1 << 10
+
+// write reads the elements of a region from the array that is followed, and stores them.
+func (u *update) write(ctx context.Context, next *snapshot.Array, region grid.Box, how engine.Writing) error {
+	limit := u.f.block()
+	if next.Type.Variable() {
+		limit = max(1, limit/textBytes*int64(next.Engine.Size))
+	}
+	boxes, err := next.Engine.Boxes(region, limit)
+	if err != nil {
+		return err
+	}
+	for box := range boxes {
+		if err := u.writeBox(ctx, next, box, how); err != nil {
+			return err
+		}
+		how.FirstAlone = false
+	}
+	return ctx.Err()
+}
+
+func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Box, how engine.Writing) error {
+	to, err := next.Resolve(box, nil)
+	if err != nil {
+		return err
+	}
+	buffer, e, err := staging.Room(to, u.f.block())
+	if err != nil {
+		return err
+	}
+	defer buffer.Put()
+	view, err := to.View(e)
+	if err != nil {
+		return err
+	}
+	from, err := u.from.Resolve(u.inSource(box), nil)
+	if err != nil {
+		return err
+	}
+	if _, err := u.from.Engine.Read(ctx, from.Resolved, view, engine.Reading{}); err != nil {
+		if err = u.f.source.overtaken(ctx, u.from, snapshot.SourceError(err)); errors.Is(err, errAgain) {
+			err = errChanged
+		}
+		return err
+	}
+	if err := u.addSums(box, e); err != nil {
+		return err
+	}
+	if err := next.Engine.Write(ctx, to.Resolved, view, how); err != nil {
+		return err
+	}
+	chunks, err := next.Grid.Touched(box)
+	if err == nil {
+		n, _ := chunks.Len()
+		u.progress.add(chunks)
+		u.f.report.Staged.Add(Counts{Encoded: n, BytesDecoded: int64(len(e.Data)), BytesEncoded: int64(len(e.Data))})
+	}
+	return err
+}
+
+// replace stores all chunks under other keys: those that stay are linked or copied, and
+// what has changed is read. Then it publishes the keys.
+func (u *update) replace(ctx context.Context) error {
+	if err := u.occupy(ctx); err != nil {
+		return err
+	}
+	w, err := u.stage(ctx)
+	if err != nil {
+		return err
+	}
+	raw, err := w.next.Doc.Marshal(u.f.Node.Limits)
+	if err != nil {
+		return err
+	}
+	stage := func(ctx context.Context, _ store.Batch) error {
+		if err := u.f.checkClaim(ctx); err != nil {
+			return err
+		}
+		u.next = w.next // its document is the one that the origin names
+		if err := u.settle(ctx); err != nil {
+			return err
+		}
+		return w.putLineage(ctx, u.now.Doc)
+	}
+	err = u.publish(ctx, func(*snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		return &publish.Change{Document: raw, Warn: true, Stage: stage}, w.next, nil
+	})
+	if err != nil {
+		return err
+	}
+	return u.f.finish(ctx)
+}
+
+// occupy claims the array, with free keys, or resumes what another call has begun.
+func (u *update) occupy(ctx context.Context) error {
+	if err := u.f.begin(ctx, u.now); err != nil {
+		if errors.Is(err, ErrNoKeys) && u.now.Doc.Format() == 2 && u.now.Grid.Rank() < 2 {
+			err = errUnfollowed("elements have changed, and the chunks of an array of format 2 with less than two axes have no other keys")
+		}
+		return err
+	}
+	if sameKeys(u.f.claim.Keys, u.now.Engine.Keys, u.now.Grid.Rank()) {
+		return errTaken
+	}
+	return nil
+}
+
+// stage stores all chunks under the claimed keys, and returns the array as it will be.
+func (u *update) stage(ctx context.Context) (*work, error) {
+	keys := u.f.claim.Keys
+	w, err := u.keep(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	next, err := u.f.Bind(u.next.Doc.WithKeyEncoding(keys), u.bounded)
+	if err != nil {
+		return nil, err
+	}
+	err = publish.Batch(ctx, u.f.at.Store, u.f.Node.Durability, func(ctx context.Context, b store.Batch) error {
+		return u.overwrite(ctx, next, b)
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.next = next
+	w.targets, err = staging.List(ctx, next)
+	return w, err
+}
+
+// keep links or copies all chunks of the part that stays.
+func (u *update) keep(ctx context.Context, keys metadata.KeyEncoding) (*work, error) {
+	g, err := u.now.Grid.Shrunk(commonShape(u.now.Grid, u.next.Grid))
+	if err != nil {
+		return nil, err
+	}
+	doc := u.now.Document().Resized(g.Shape(), snapshot.GridExtension(g, 0))
+	source, err := u.f.Bind(doc, func(e *engine.Array) {
+		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, u.f.engine(), false
+	})
+	if err != nil {
+		return nil, err
+	}
+	into, err := u.f.Bind(doc.WithKeyEncoding(keys), u.bounded)
+	if err != nil {
+		return nil, err
+	}
+	job, err := staging.NewJob(source, into, staging.Move{})
+	if err != nil {
+		return nil, err
+	}
+	w := &work{session: u.f.session, Job: job, old: u.now, next: into}
+	if err := w.stage(ctx); err != nil {
+		return nil, err
+	}
+	// What a stopped call has left must not be taken for elements.
+	if err := w.list(ctx); err != nil {
+		return nil, err
+	}
+	return w, w.clear(ctx)
+}
+
+// overwrite stores what has changed over the chunks that were kept. Those that have
+// another shape now cannot be read for it.
+func (u *update) overwrite(ctx context.Context, next *snapshot.Array, b store.Batch) error {
+	for _, box := range u.recut {
+		chunks, err := next.Grid.Touched(box)
+		if err == nil {
+			err = next.Engine.Delete(ctx, chunks, b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, r := range u.regions {
+		if err := u.write(ctx, next, r.box, engine.Writing{Batch: b, Valid: r.valid}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

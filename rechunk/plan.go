@@ -3,12 +3,20 @@
 package rechunk
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"strings"
+	"syscall"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/blocks"
+	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
@@ -263,4 +271,227 @@ func (p *Plan) add(q *staging.Predictor, stage PlanStage) {
 	p.Requests = Requests(requests)
 	p.BytesRead += q.BytesRead
 	p.BytesArranged += q.BytesArranged
+}
+
+// listing counts the pages that the listings of a rechunk take.
+type listing struct {
+	source, target int64 // pages of one listing
+	pages          int64
+}
+
+// pages returns the pages of a listing of n values, of 1000 each.
+func pages(n int) int64 { return max(1, (int64(n)+999)/1000) }
+
+// compare adds a comparison of the source with the target.
+func (l *listing) compare() { l.pages += l.source + l.target }
+
+// scratch adds the listings for a level that has n objects: before it is made, and after.
+func (l *listing) scratch(n int) {
+	l.compare()
+	l.compare()
+	l.pages += pages(0) + pages(n)
+}
+
+// last adds the listings for the last stage, which makes n chunks, and for publishing.
+func (l *listing) last(n int) {
+	l.compare()
+	l.target = pages(n)
+	l.compare()
+}
+
+// Space says how many bytes a rechunk stores before it deletes any. What the old grid
+// has stays until [Vacuum].
+type Space struct {
+	// Least are bytes that it needs in any case: those of scratch and of copies, in a
+	// store that neither compresses them nor shares them.
+	Least int64
+	// Likely is an estimate with the encoded chunks. It supposes that they are compressed
+	// as well as the stored ones.
+	Likely int64
+	// Free are the bytes that the store still takes, or -1 if it does not tell.
+	Free int64
+}
+
+// space returns the space of what p has predicted for a source.
+func (s *session) space(source *snapshot.Array, p *Plan) Space {
+	copied, certain := p.BytesCopied, p.BytesCopied
+	if p.Links {
+		copied, certain = p.BytesArranged, p.BytesArranged
+	}
+	// Shards have bytes that are not copied: their index, and what nobody uses any more.
+	if source.Engine.Chain.Divided() {
+		copied, certain = min(copied, p.BytesStored), 0
+	}
+	took := Space{Likely: p.BytesScratch + copied + encoded(source, p), Free: -1}
+	room, err := store.RoomOf(s.at.Store, s.at.Path)
+	if err != nil {
+		return took
+	}
+	if took.Free = room.Free; room.Plain {
+		took.Least = p.BytesScratch + certain
+	}
+	return took
+}
+
+// encoded estimates the bytes of the chunks that are encoded.
+func encoded(source *snapshot.Array, p *Plan) int64 {
+	all := logical(source)
+	if p.BytesStored >= all {
+		return p.BytesEncoded
+	}
+	return int64(float64(p.BytesEncoded) * float64(p.BytesStored) / float64(all))
+}
+
+// logical returns the bytes of all elements of an array.
+func logical(s *snapshot.Array) int64 {
+	n := int64(s.Engine.Size)
+	for _, extent := range s.Grid.Shape() {
+		n = product(n, extent)
+	}
+	return n
+}
+
+// err returns an error if the space does not suffice in any case.
+func (s Space) err(p *Plan, into bool) error {
+	if s.Free < 0 || s.Least <= s.Free {
+		return nil
+	}
+	do := []string{"choose another place (Options.Into)"}
+	if !into {
+		do = append(do, "delete superseded grids (rechunk.Vacuum)")
+	}
+	return fmt.Errorf("%w: at least %d bytes are needed, and %d are free: %s", syscall.ENOSPC, s.Least, s.Free, strings.Join(do, ", or "))
+}
+
+// checkSpace returns an error if the store has too little room for what is to be staged,
+// as far as it tells. If something is staged already, it checks nothing.
+func (s *session) checkSpace(ctx context.Context, old *snapshot.Array, w *work, plan *blocks.Plan) error {
+	room, err := store.RoomOf(s.at.Store, s.at.Path)
+	if err != nil || !room.Plain {
+		return nil
+	}
+	claimed, err := s.at.Claimed(ctx)
+	if claimed || err != nil {
+		return err
+	}
+	// Predicting lists all chunks, which is not worth it if there is plenty.
+	if most := product(logical(w.Source), int64(len(plan.Stages))+1); room.Free > most {
+		return nil
+	}
+	defer func() { s.claim = nil }() // predict takes one for the names of scratch
+	p := new(Plan)
+	if err := s.predict(ctx, old, w, p); err != nil {
+		return err
+	}
+	return p.Space.err(p, s.into != nil)
+}
+
+// State identifies what a plan was made from.
+type State struct {
+	// Document identifies the metadata of the array, with its growth policy and without
+	// other attributes.
+	Document string `json:"document"`
+	// Chunks identifies the stored chunks, by their keys and versions. It is "" if the
+	// plan has not listed them.
+	Chunks string `json:"chunks,omitempty"`
+	// Moved is the ID of the last rechunk that had dropped or inserted elements, ""
+	// if there was none. It is nil if the plan has no indices of elements.
+	Moved *string `json:"moved,omitempty"`
+}
+
+// Changes says what has changed in an array since a plan with that fingerprint was made
+// from this state, or returns "". Once a part of the plan is executed, it compares only
+// the metadata: linking gives chunks other versions, and the tasks find out themselves
+// which of them were written.
+//
+// If elements were dropped or inserted since, and the plan has indices of elements, the
+// error wraps [zarr.ErrConflict].
+func (p State) Changes(ctx context.Context, a *zarr.Array, fingerprint string, opt *Options) (string, error) {
+	s, err := newSession(a, Rechunking{}, opt)
+	if err != nil {
+		return "", s.Fail("compare", err)
+	}
+	text, err := s.changes(ctx, p, fingerprint)
+	return text, s.Fail("compare", err)
+}
+
+func (s *session) changes(ctx context.Context, was State, fingerprint string) (string, error) {
+	old, err := s.Fresh(ctx)
+	if err != nil {
+		return "", err
+	}
+	now, err := stateOf(old)
+	if err != nil {
+		return "", err
+	}
+	c, err := s.at.Claim(ctx)
+	if err != nil {
+		return "", err
+	}
+	begun := c != nil && c.Fingerprint == fingerprint
+	if was.Moved != nil && !begun {
+		if moved, err := s.lastMove(ctx, old); err != nil || moved != *was.Moved {
+			return "", cmp.Or(err, errMoved)
+		}
+	}
+	if now.Document != was.Document {
+		return "its metadata are others", nil
+	}
+	if was.Chunks == "" || begun {
+		return "", nil
+	}
+	sources, err := staging.List(ctx, old)
+	if err != nil {
+		return "", err
+	}
+	if now.addChunks(sources); now.Chunks != was.Chunks {
+		return "chunks were written or deleted", nil
+	}
+	return "", nil
+}
+
+// planState returns the state without chunks, for a plan.
+func (s *session) planState(ctx context.Context, old *snapshot.Array) (State, error) {
+	p, err := stateOf(old)
+	if k, is := bare(s.request).(Rechunking); err != nil || !s.moves() && (!is || k.Region == nil) {
+		return p, err
+	}
+	moved, err := s.lastMove(ctx, old)
+	p.Moved = &moved
+	return p, err
+}
+
+// lastMove returns the ID of the last rechunk that has moved planes of the array, or
+// "".
+func (s *session) lastMove(ctx context.Context, old *snapshot.Array) (string, error) {
+	return lineage.Array{Store: s.Node.Store, Path: s.Node.Path, Limits: s.Node.Limits}.LastMove(ctx, old.Doc)
+}
+
+// errMoved is the conflict of a plan whose planes have other indices by now.
+var errMoved error = final("elements were dropped or inserted since the plan was made, so those that it names may be others; make the plan again")
+
+// stateOf returns the state without chunks. It does not depend on how the document is
+// spelled: another program may set an attribute meanwhile, and write all of it anew.
+func stateOf(old *snapshot.Array) (State, error) {
+	raw, err := likeness.Identity(old.Doc)
+	if err != nil {
+		return State{}, err
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s", raw, likeness.Plain(growthOf(old.Doc.Attributes)))
+	return State{Document: hex.EncodeToString(h.Sum(nil)[:16])}, nil
+}
+
+// addChunks adds the stored chunks to the state.
+func (p *State) addChunks(sources *staging.Table) {
+	h := sha256.New()
+	var room []byte
+	for index := range sources.All() {
+		room = room[:0]
+		for _, k := range index {
+			room = binary.AppendVarint(room, k)
+		}
+		h.Write(binary.LittleEndian.AppendUint64(room, uint64(sources.Digest(index))))
+	}
+	p.Chunks = hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/blocks"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/own"
@@ -142,4 +145,162 @@ func removeOwn(ctx context.Context, at lineage.Array, id string) error {
 		}
 	}
 	return nil
+}
+
+// saver stores the records of a share from time to time, so that there are few objects:
+// who repeats the share reads them all. What a kill loses is the work of that time.
+type saver struct {
+	of string // the marker of the share, with which the names of the objects end
+
+	mu      sync.Mutex
+	dir     store.Path
+	pending []staging.Record
+	since   time.Time // of the first pending one
+}
+
+const (
+	// saveEvery is the time after which records are stored at the latest.
+	saveEvery = 10 * time.Second
+	// mostPending bounds the records that are not stored yet.
+	mostPending = 1 << 14
+)
+
+// ofShare separates the rest of a name from the share that it ends with.
+const ofShare = "."
+
+// kinship says what an object with records has to do with a share.
+type kinship int
+
+const (
+	ownRecords     kinship = iota // its records are about this share
+	siblingRecords                // they are about another share of the same division
+	foreignRecords                // they may be about any chunk
+)
+
+// kinship returns what an object with records has to do with the share.
+func (s *saver) kinship(name string) kinship {
+	_, share, has := strings.Cut(name, ofShare)
+	division := s.of[:strings.LastIndexByte(s.of, '-')+1]
+	switch {
+	case has && share == s.of:
+		return ownRecords
+	case has && strings.HasPrefix(share, division):
+		return siblingRecords
+	}
+	return foreignRecords
+}
+
+// save stores records, or keeps them to store them later with others.
+func (w *work) save(ctx context.Context, dir store.Path, records []staging.Record) error {
+	s := w.saver
+	if s == nil {
+		return saveRecords(ctx, w.at, dir, records, w.Node.Durability)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.pending) == 0 {
+		s.since = time.Now()
+	}
+	s.dir, s.pending = dir, append(s.pending, records...)
+	if len(s.pending) < mostPending && time.Since(s.since) < saveEvery {
+		return nil
+	}
+	return w.flushLocked(ctx)
+}
+
+// flush stores what save has kept.
+func (w *work) flush(ctx context.Context) error {
+	w.saver.mu.Lock()
+	defer w.saver.mu.Unlock()
+	return w.flushLocked(ctx)
+}
+
+func (w *work) flushLocked(ctx context.Context) error {
+	s := w.saver
+	if len(s.pending) == 0 {
+		return nil
+	}
+	records := s.pending
+	s.pending = nil
+	return saveRecordsOf(ctx, w.at, s.dir, ofShare+s.of, records, w.Node.Durability)
+}
+
+// Each share that is done has a marker, an object that says so by its name. Whoever
+// publishes can tell a share that nobody has executed from chunks that have changed
+// since.
+const markersDir = "done/"
+
+// lastStage is how the names of markers begin for the last stage, which may have another
+// number once the array has grown.
+const lastStage = "last"
+
+// marker returns the name of the marker of a share in a plan.
+func (p Share) marker(plan *blocks.Plan) string {
+	stage := lastStage
+	if p.Stage < len(plan.Stages)-1 {
+		stage = strconv.Itoa(p.Stage)
+	}
+	return fmt.Sprintf("%s-%d-%d", stage, max(1, p.Of), p.Task)
+}
+
+// markers returns the directory of the markers.
+func (w *work) markers() store.Path {
+	return recordsOf(w.at, w.claim.ID).MustKey(markersDir + "-").Dir()
+}
+
+// mark notes that a share is done.
+func (w *sharedWork) mark(ctx context.Context, share Share) error {
+	_, err := store.Put(ctx, w.at.Store, w.markers().MustKey(share.marker(w.plan)), []byte("{}"), w.Node.Durability)
+	return err
+}
+
+// isMarked reports whether a share was done.
+func (w *sharedWork) isMarked(ctx context.Context, share Share) (bool, error) {
+	return store.Exists(ctx, w.at.Store, w.markers().MustKey(share.marker(w.plan)))
+}
+
+// marked returns the names of the markers.
+func (w *work) marked(ctx context.Context) (map[string]struct{}, error) {
+	names, err := namesIn(ctx, w.at.Store, w.markers(), false)
+	done := make(map[string]struct{}, len(names))
+	for _, name := range names {
+		done[name] = struct{}{}
+	}
+	return done, err
+}
+
+// checkDone returns an error unless all shares of the last stage are done.
+func (w *work) checkDone(ctx context.Context, plan *blocks.Plan) error {
+	names, err := w.marked(ctx)
+	if err != nil {
+		return err
+	}
+	best, tasks := int64(0), map[int64]map[int64]bool{}
+	for name := range names {
+		var of, task int64
+		if n, err := fmt.Sscanf(name, lastStage+"-%d-%d", &of, &task); n < 2 || err != nil {
+			continue
+		}
+		if tasks[of] == nil {
+			tasks[of] = map[int64]bool{}
+		}
+		tasks[of][task] = true
+	}
+	for of, done := range tasks {
+		if int64(len(done)) == of {
+			return nil
+		}
+		if len(done) > len(tasks[best]) {
+			best = of
+		}
+	}
+	stage := len(plan.Stages) - 1
+	if best == 0 {
+		return fmt.Errorf("%w: no task of stage %d is done", ErrUnfinished, stage)
+	}
+	missing := int64(0)
+	for tasks[best][missing] {
+		missing++
+	}
+	return fmt.Errorf("%w: stage %d lacks task %d/%d", ErrUnfinished, stage, missing, best)
 }
