@@ -34,16 +34,16 @@ var ErrClaimed = lineage.ErrClaimed
 // then it is its own; one that is open was made after that.
 func (s *session) mayResume(c *lineage.Claim) bool {
 	if c.Shared && !c.Closed {
-		return s.shares
+		return s.shared
 	}
-	_, locks := store.As[store.Locker](s.at.Store)
-	return locks || s.TakeOver || c.Lapsed() || c.IsOwn() || s.shares && c.Shared
+	_, locks := store.As[store.Locker](s.location.Store)
+	return locks || s.TakeOver || c.Lapsed() || c.IsOwn() || s.shared && c.Shared
 }
 
 // mayGiveUp reports whether a claim of another request can be given up for this one: its
 // process has ended. Processes that share tasks may be between two of them.
 func (s *session) mayGiveUp(c *lineage.Claim) bool {
-	return (s.locked || s.TakeOver || c.Lapsed()) && !s.staged && (!c.Shared || c.Operation == abandoning)
+	return (s.locked || s.TakeOver || c.Lapsed()) && !s.publishOnly && (!c.Shared || c.Operation == operationAbandon)
 }
 
 // resumed returns the claim of a process with the same request, which this one resumes,
@@ -53,7 +53,7 @@ func (s *session) resumed(ctx context.Context) (*lineage.Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.at.Claim(ctx)
+	c, err := s.location.Claim(ctx)
 	if c != nil && c.Fingerprint != print {
 		c = nil
 	}
@@ -65,7 +65,7 @@ func (s *session) newClaim(keys metadata.KeyEncoding, print string, old *snapsho
 	operation := s.request.operation()
 	c := &lineage.Claim{
 		ID: newID(), Operation: operation, Fingerprint: print, Keys: keys,
-		Shared: s.shares, Shape: old.Grid.Shape(),
+		Shared: s.shared, Shape: old.Grid.Shape(),
 	}
 	s.sign(c, operation)
 	return c
@@ -78,7 +78,7 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 	if err != nil {
 		return err
 	}
-	s.letGo(ctx)
+	s.stopRenewing(ctx)
 	for range mostRounds {
 		c, err := s.claimed(ctx, print)
 		if err != nil {
@@ -104,7 +104,7 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 			return err
 		}
 		c = s.newClaim(keys, print, old)
-		err = s.at.Take(ctx, c, s.Node.Durability)
+		err = s.location.Take(ctx, c, s.Node.Durability)
 		if errors.Is(err, lineage.ErrClaimed) {
 			continue
 		}
@@ -117,11 +117,11 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 			keys, err = s.freeKeys(ctx, old)
 		}
 		if err == nil && keys == c.Keys {
-			s.claim, s.began = c, c.Shape
-			s.hold(ctx)
+			s.claim, s.initialShape = c, c.Shape
+			s.startRenewing(ctx)
 			return nil
 		}
-		if err = errors.Join(err, s.at.Drop(ctx, c)); err != nil {
+		if err = errors.Join(err, s.location.Drop(ctx, c)); err != nil {
 			return err
 		}
 	}
@@ -132,7 +132,7 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 // and would be resumed, or free ones. The staged chunks of one that has stopped and would
 // be given up may have taken the last free keys.
 func (s *session) likelyKeys(ctx context.Context, old *snapshot.Array, print string) (metadata.KeyEncoding, error) {
-	c, err := s.at.Claim(ctx)
+	c, err := s.location.Claim(ctx)
 	if err == nil && c != nil && c.Fingerprint == print {
 		return c.Keys, nil
 	}
@@ -148,7 +148,7 @@ func (s *session) likelyKeys(ctx context.Context, old *snapshot.Array, print str
 func (s *session) planAs(ctx context.Context) error {
 	c, err := s.resumed(ctx)
 	if c != nil {
-		s.began = c.Shape
+		s.initialShape = c.Shape
 	}
 	return err
 }
@@ -163,35 +163,35 @@ func (s *session) freeKeys(ctx context.Context, old *snapshot.Array) (metadata.K
 	if t != nil {
 		want = t.keys
 	}
-	return freeKeys(ctx, s.at, old.Doc, want, s.avoid, s.Grace)
+	return freeKeys(ctx, s.location, old.Doc, want, s.avoidedKeys, s.Grace)
 }
 
 // resume takes over a claim with the same request.
 func (s *session) resume(ctx context.Context, c *lineage.Claim, print string, rank int) error {
 	if c.Fingerprint != print {
-		if s.into != nil { // there is no array to open yet
+		if s.destination != nil { // there is no array to open yet
 			return fmt.Errorf("%w: %s; the same %s finishes it, zarr.Delete of the new array gives it up", ErrClaimed, c.Text(), c.Operation)
 		}
-		return isClaimed(c)
+		return claimedError(c)
 	}
 	if !s.mayResume(c) {
-		return mayRun(c)
+		return mayRunError(c)
 	}
-	s.claim, s.began = c, c.Shape
-	if s.shares && !c.Shared {
+	s.claim, s.initialShape = c, c.Shape
+	if s.shared && !c.Shared {
 		shared := *c
 		shared.Shared, shared.Lease, shared.Holder = true, 0, ""
-		if err := s.at.Replace(ctx, c, &shared, s.Node.Durability); err != nil {
+		if err := s.location.Replace(ctx, c, &shared, s.Node.Durability); err != nil {
 			return err
 		}
 		s.claim = &shared
 	}
-	if s.shares {
+	if s.shared {
 		return s.notice(ctx)
 	}
 	err := s.takeOver(ctx, c)
 	if err == nil {
-		s.records, err = loadRecords(ctx, s.at, recordsOf(s.at, c.ID), rank, s.memory())
+		s.records, err = loadRecords(ctx, s.location, recordsOf(s.location, c.ID), rank, s.memory())
 	}
 	return err
 }
@@ -199,19 +199,19 @@ func (s *session) resume(ctx context.Context, c *lineage.Claim, print string, ra
 // notice finds out whether anything is staged. A process that executes shares reads only
 // the records of these, and later: there may be very many, and others wait for the lock.
 func (s *session) notice(ctx context.Context) error {
-	names, err := namesIn(ctx, s.at.Store, recordsOf(s.at, s.claim.ID), false)
+	names, err := namesIn(ctx, s.location.Store, recordsOf(s.location, s.claim.ID), false)
 	if len(names) > 0 {
 		s.records = []staging.Record{} // see release
 	}
 	return err
 }
 
-// isClaimed is the error for a claim of another request.
-func isClaimed(c *lineage.Claim) error {
+// claimedError is the error for a claim of another request.
+func claimedError(c *lineage.Claim) error {
 	if _, ok := c.Left(); ok && !c.Lapsed() {
-		return mayRun(c)
+		return mayRunError(c)
 	}
-	if c.Operation == abandoning {
+	if c.Operation == operationAbandon {
 		return fmt.Errorf("%w: %s; rechunk.Abandon goes on with it", ErrClaimed, c.Text())
 	}
 	return fmt.Errorf("%w: %s", ErrClaimed, notFinished(c))
@@ -226,9 +226,9 @@ func notFinished(c *lineage.Claim) string {
 	return fmt.Sprintf("%s; the same %.20s finishes it, rechunk.Abandon gives it up", text, c.Operation)
 }
 
-// mayRun is the error for a claim whose process may still run. The store has no locks
+// mayRunError is the error for a claim whose process may still run. The store has no locks
 // that would tell.
-func mayRun(c *lineage.Claim) error {
+func mayRunError(c *lineage.Claim) error {
 	if left, ok := c.Left(); ok {
 		return fmt.Errorf("%w: %s, which may still run: its lease ends in %v, unless it renews it; wait, or say that it has ended (Options.TakeOver)",
 			ErrClaimed, c.Text(), max(left, 0).Round(time.Second))
@@ -240,7 +240,7 @@ func mayRun(c *lineage.Claim) error {
 // one must not count.
 func (s *session) fingerprint() (string, error) {
 	print, err := fingerprint(s.request)
-	if s.into != nil {
+	if s.destination != nil {
 		sum := sha256.Sum256([]byte(store.PlaceOf(s.Node.Store) + " " + s.Node.Path.String()))
 		print += "-from-" + hex.EncodeToString(sum[:8])
 	}
@@ -285,33 +285,33 @@ func Abandon(ctx context.Context, a *zarr.Array, opt *Options) error {
 	s := newSessionIn(a, opt)
 	err := s.writable()
 	if err == nil {
-		err = s.alone(ctx, s.abandon)
+		err = s.exclusively(ctx, s.abandon)
 	}
 	return s.Fail("abandon", err)
 }
 
-// abandoning is the operation of a claim whose staged chunks are being deleted.
-const abandoning = "abandon"
+// operationAbandon is the operation of a claim whose staged chunks are being deleted.
+const operationAbandon = "abandon"
 
 func (s *session) abandon(ctx context.Context) error {
-	s.letGo(ctx) // it may be the claim of this session
+	s.stopRenewing(ctx) // it may be the claim of this session
 	claim, err := s.claimed(ctx, "")
 	if err != nil || claim == nil {
 		return err
 	}
 	if !s.mayResume(claim) {
-		return mayRun(claim)
+		return mayRunError(claim)
 	}
 	return s.giveUp(ctx, claim)
 }
 
 // giveUp gives up the rechunk of a claim.
 func (s *session) giveUp(ctx context.Context, claim *lineage.Claim) error {
-	if s.into != nil {
+	if s.destination != nil {
 		return s.giveUpThere(ctx, claim)
 	}
 	if !s.locked {
-		s.avoid = &claim.Keys
+		s.avoidedKeys = &claim.Keys
 	}
 	// From here on the process that began it can no longer publish: it compares the
 	// claim after its warning, and the fence below changes the document after that.
@@ -319,7 +319,7 @@ func (s *session) giveUp(ctx context.Context, claim *lineage.Claim) error {
 	if err != nil {
 		return err
 	}
-	err = s.holding(ctx, ours, func() error {
+	err = s.whileRenewing(ctx, ours, func() error {
 		lock, err := s.Lock.Exclude(ctx)
 		if err != nil {
 			return err
@@ -333,15 +333,15 @@ func (s *session) giveUp(ctx context.Context, claim *lineage.Claim) error {
 	if err != nil {
 		return err
 	}
-	return s.at.Drop(ctx, ours)
+	return s.location.Drop(ctx, ours)
 }
 
 // takeToGiveUp replaces a claim by one that says that its staged chunks are deleted.
 func (s *session) takeToGiveUp(ctx context.Context, claim *lineage.Claim) (*lineage.Claim, error) {
 	ours := *claim
-	ours.ID, ours.Operation, ours.Fingerprint = newID(), abandoning, "abandoned"
-	s.sign(&ours, abandoning)
-	return &ours, s.at.Replace(ctx, claim, &ours, s.Node.Durability)
+	ours.ID, ours.Operation, ours.Fingerprint = newID(), operationAbandon, "abandoned"
+	s.sign(&ours, operationAbandon)
+	return &ours, s.location.Replace(ctx, claim, &ours, s.Node.Durability)
 }
 
 // unstageAll deletes the staged chunks of a claim. In a store without locks, another
@@ -359,7 +359,7 @@ func (s *session) unstageAll(ctx context.Context, claim *lineage.Claim) error {
 			if done = sameKeys(claim.Keys, old.Engine.Keys, old.Grid.Rank()); done {
 				return nil, nil, nil
 			}
-			stays := new(staying)
+			stays := new(keptValues)
 			return &publish.Change{
 				Reclaim: func(ctx context.Context, b store.Batch) error {
 					return s.unstage(ctx, old.Engine.Keys, claim.Keys, old.Grid.Rank(), b)
@@ -385,14 +385,14 @@ func (s *session) unstageAll(ctx context.Context, claim *lineage.Claim) error {
 func (s *session) unstage(ctx context.Context, now, keys metadata.KeyEncoding, rank int, b store.Batch) error {
 	example := string(keys.AppendKey(nil, make([]int64, rank)))
 	keys, _, _ = parseKey(example, rank, now)
-	for e, err := range store.List(ctx, s.at.Store, s.at.Path, true) {
+	for e, err := range store.List(ctx, s.location.Store, s.location.Path, true) {
 		if err != nil {
 			return err
 		}
 		if _, ok := keys.ParseKey(e.Name, rank, nil); !ok {
 			continue
 		}
-		if err := b.Delete(ctx, s.at.Path.MustKey(e.Name)); err != nil {
+		if err := b.Delete(ctx, s.location.Path.MustKey(e.Name)); err != nil {
 			return err
 		}
 	}
@@ -402,11 +402,11 @@ func (s *session) unstage(ctx context.Context, now, keys metadata.KeyEncoding, r
 // unstageMerged returns the change that deletes the staged chunks of a merge in place,
 // unless it was published. Earlier versions of this package made such merges.
 func (s *session) unstageMerged(ctx context.Context, old *snapshot.Array, c *lineage.Claim) (*publish.Change, *snapshot.Array, error) {
-	records, err := s.at.Records(ctx)
+	records, err := s.location.Records(ctx)
 	if err != nil || isPublished(records, c, old) {
 		return nil, nil, err
 	}
-	remove := func(ctx context.Context, _ store.Batch) error { return s.at.RemoveMerged(ctx, c.ID) }
+	remove := func(ctx context.Context, _ store.Batch) error { return s.location.RemoveMerged(ctx, c.ID) }
 	return &publish.Change{Reclaim: remove, Tidy: old.TidyAside}, old, nil
 }
 
@@ -417,7 +417,7 @@ func isPublished(records []*lineage.Record, c *lineage.Claim, now *snapshot.Arra
 
 // dropRecords deletes the records of a rechunk that was not published.
 func (s *session) dropRecords(ctx context.Context, id string) error {
-	records, err := s.at.Records(ctx)
+	records, err := s.location.Records(ctx)
 	if err != nil {
 		return err
 	}
@@ -431,10 +431,10 @@ func (s *session) dropRecords(ctx context.Context, id string) error {
 			continue
 		}
 		if r.ID == id && (r.InPlace || !hasKeys(r.Successor(), old.Engine.Keys, old.Grid.Rank())) {
-			if err := s.at.Remove(ctx, r); err != nil {
+			if err := s.location.Remove(ctx, r); err != nil {
 				return err
 			}
 		}
 	}
-	return removeOwn(ctx, s.at, id)
+	return removeOwn(ctx, s.location, id)
 }

@@ -83,7 +83,7 @@ func (c Compaction) apply(g *grid.Grid, size int64) (*grid.Grid, error) {
 		return nil, fmt.Errorf("%w: Edges list the chunks at the end, too, so there is none to leave", zarr.ErrInvalidArgument)
 	}
 	was := g.Axis(c.Axis)
-	is, err := c.merged(g, size)
+	is, err := c.mergeAxis(g, size)
 	if err != nil {
 		return nil, &grid.AxisError{Axis: c.Axis, Err: err}
 	}
@@ -93,13 +93,13 @@ func (c Compaction) apply(g *grid.Grid, size int64) (*grid.Grid, error) {
 	return recut(g, map[int]grid.Axis{c.Axis: is})
 }
 
-// merged returns the axis with merged chunks.
-func (c Compaction) merged(g *grid.Grid, size int64) (grid.Axis, error) {
+// mergeAxis returns the axis with merged chunks.
+func (c Compaction) mergeAxis(g *grid.Grid, size int64) (grid.Axis, error) {
 	a := g.Axis(c.Axis)
 	head := max(0, a.Chunks()-c.LeaveTail)
 	switch {
 	case c.LeaveTail > 0:
-		return c.mergedHead(g, size, head)
+		return c.mergeHead(g, size, head)
 	case c.UpTo > 0:
 		return a.MergedUpTo(c.UpTo)
 	case c.Bytes > 0:
@@ -109,13 +109,13 @@ func (c Compaction) merged(g *grid.Grid, size int64) (grid.Axis, error) {
 		}
 		return a.MergedUpTo(n)
 	case c.Edges != nil:
-		return c.listed(a)
+		return c.axisOfEdges(a)
 	}
-	return c.grouped(a, head)
+	return c.mergeGroups(a, head)
 }
 
-// mergedHead merges the first chunks of an axis only.
-func (c Compaction) mergedHead(g *grid.Grid, size, head int64) (grid.Axis, error) {
+// mergeHead merges the first chunks of an axis only.
+func (c Compaction) mergeHead(g *grid.Grid, size, head int64) (grid.Axis, error) {
 	a := g.Axis(c.Axis)
 	if head < 2 {
 		return a, nil
@@ -129,7 +129,7 @@ func (c Compaction) mergedHead(g *grid.Grid, size, head int64) (grid.Axis, error
 		longest = n
 	}
 	if longest == 0 {
-		return c.grouped(a, head)
+		return c.mergeGroups(a, head)
 	}
 	merge := &grouping{}
 	return merge.regroup(a, head, func(sum int64, next grid.Cell) bool {
@@ -153,8 +153,8 @@ func (c Compaction) planes(g *grid.Grid, size int64) (int64, error) {
 	return max(1, c.Bytes/plane), nil
 }
 
-// listed returns the axis with the given edges.
-func (c Compaction) listed(a grid.Axis) (grid.Axis, error) {
+// axisOfEdges returns the axis with the given edges.
+func (c Compaction) axisOfEdges(a grid.Axis) (grid.Axis, error) {
 	is, err := grid.NewAxis(a.Extent(), grid.Runs(c.Edges...))
 	if err != nil {
 		return a, err
@@ -169,8 +169,8 @@ func (c Compaction) listed(a grid.Axis) (grid.Axis, error) {
 	return is, nil
 }
 
-// grouped merges the first chunks by c.Multiple or c.Calendar.
-func (c Compaction) grouped(a grid.Axis, head int64) (grid.Axis, error) {
+// mergeGroups merges the first chunks by c.Multiple or c.Calendar.
+func (c Compaction) mergeGroups(a grid.Axis, head int64) (grid.Axis, error) {
 	if c.Multiple > 0 {
 		g := &grouping{whole: func(sum int64) bool { return sum%c.Multiple == 0 }}
 		return g.regroup(a, head, func(sum int64, _ grid.Cell) bool { return sum%c.Multiple != 0 })

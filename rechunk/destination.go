@@ -32,7 +32,7 @@ func newDestination(from tree.Node, to *zarr.Location) (*destination, error) {
 		return nil, err
 	}
 	n.Document, n.Limits = from.Document, from.Limits
-	switch same, inside, err := relation(from, n); {
+	switch same, inside, err := destinationRelation(from, n); {
 	case err != nil:
 		return nil, err
 	case same:
@@ -43,9 +43,9 @@ func newDestination(from tree.Node, to *zarr.Location) (*destination, error) {
 	return &destination{n}, nil
 }
 
-// relation reports whether a destination is the array itself, or within its directory.
+// destinationRelation reports whether a destination is the array itself, or within its directory.
 // Another store may have that directory, too, and links may lead to it.
-func relation(from, to tree.Node) (same, inside bool, err error) {
+func destinationRelation(from, to tree.Node) (same, inside bool, err error) {
 	if from.Store == to.Store && from.Path == to.Path {
 		return true, false, nil
 	}
@@ -63,16 +63,16 @@ func relation(from, to tree.Node) (same, inside bool, err error) {
 		return false, false, err
 	}
 	// The directory of the array may be above the top of the other store.
-	base, err := url(from)
+	base, err := locationURL(from)
 	if err != nil || base == "" {
 		return false, false, err
 	}
-	place, err := url(to)
+	place, err := locationURL(to)
 	return false, strings.HasPrefix(place, base+"/"), err
 }
 
-// url returns the URL of a node without symbolic links, or "" if it is not known.
-func url(n tree.Node) (string, error) {
+// locationURL returns the URL of a node without symbolic links, or "" if it is not known.
+func locationURL(n tree.Node) (string, error) {
 	place := store.PlaceOf(n.Store)
 	path, err := store.Resolve(n.Store, n.Path)
 	if place == "" || path.IsRoot() {
@@ -81,11 +81,11 @@ func url(n tree.Node) (string, error) {
 	return place + "/" + path.String(), err
 }
 
-// errThere is the error if the place is not free.
-var errThere = fmt.Errorf("the destination has something already (zarr.Delete removes it, or choose another name; rechunk.Follow keeps an array that it has made in step): %w", fs.ErrExist)
+// errOccupied is the error if the place is not free.
+var errOccupied = fmt.Errorf("the destination has something already (zarr.Delete removes it, or choose another name; rechunk.Follow keeps an array that it has made in step): %w", fs.ErrExist)
 
-// errMade is the error if another program has made a node at the place.
-var errMade = fmt.Errorf("another program has made a node here meanwhile: %w", fs.ErrExist)
+// errRivalNode is the error if another program has made a node at the place.
+var errRivalNode = fmt.Errorf("another program has made a node here meanwhile: %w", fs.ErrExist)
 
 // create makes the new array. The source may change meanwhile: the result has the
 // elements of one moment.
@@ -121,7 +121,7 @@ func (s *session) create(ctx context.Context) error {
 // occupy claims the place, or resumes the work of a process with the same request. It
 // gives up that of another one whose process has ended.
 func (s *session) occupy(ctx context.Context, old *snapshot.Array) error {
-	if _, err := s.into.LookAbove(ctx, s.into.Format()); err != nil {
+	if _, err := s.destination.LookAbove(ctx, s.destination.Format()); err != nil {
 		return err
 	}
 	print, err := s.fingerprint()
@@ -151,7 +151,7 @@ func (s *session) occupy(ctx context.Context, old *snapshot.Array) error {
 		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, lineage.ErrClaimed) {
 			return err
 		}
-		if claimed, lookErr := s.at.Claimed(ctx); !claimed || lookErr != nil {
+		if claimed, lookErr := s.location.Claimed(ctx); !claimed || lookErr != nil {
 			return errors.Join(err, lookErr)
 		}
 	}
@@ -161,31 +161,31 @@ func (s *session) occupy(ctx context.Context, old *snapshot.Array) error {
 // giveUpThere gives up a new array that is not finished.
 func (s *session) giveUpThere(ctx context.Context, claim *lineage.Claim) error {
 	// What was published stays, and so does what another program has made.
-	found, err := tree.Format(ctx, s.at.Store, s.at.Path)
+	found, err := tree.Format(ctx, s.location.Store, s.location.Path)
 	if err == nil && found != 0 {
-		err = errThere
+		err = errOccupied
 	}
 	if err != nil {
 		return err
 	}
 	ours, err := s.takeToGiveUp(ctx, claim)
 	if err == nil {
-		err = s.holding(ctx, ours, func() error {
-			return publish.Batch(ctx, s.at.Store, s.Node.Durability, func(ctx context.Context, b store.Batch) error {
+		err = s.whileRenewing(ctx, ours, func() error {
+			return publish.Batch(ctx, s.location.Store, s.Node.Durability, func(ctx context.Context, b store.Batch) error {
 				return s.unstage(ctx, claim.Keys, claim.Keys, len(claim.Shape), b)
 			})
 		})
 	}
 	if err == nil {
-		err = removeOwn(ctx, s.at, claim.ID)
+		err = removeOwn(ctx, s.location, claim.ID)
 	}
 	if err == nil {
-		err = store.Delete(ctx, s.at.Store, s.noteKey())
+		err = store.Delete(ctx, s.location.Store, s.noteKey())
 	}
 	if err != nil {
 		return err
 	}
-	return s.at.Drop(ctx, ours)
+	return s.location.Drop(ctx, ours)
 }
 
 // take claims the place, which must be free.
@@ -198,11 +198,11 @@ func (s *session) take(ctx context.Context, old *snapshot.Array, print string) e
 		return err
 	}
 	c := s.newClaim(keys, print, old)
-	if err := s.at.Take(ctx, c, s.Node.Durability); err != nil {
+	if err := s.location.Take(ctx, c, s.Node.Durability); err != nil {
 		return err
 	}
-	s.claim, s.began = c, old.Grid.Shape()
-	s.hold(ctx)
+	s.claim, s.initialShape = c, old.Grid.Shape()
+	s.startRenewing(ctx)
 	return s.note(ctx)
 }
 
@@ -224,15 +224,15 @@ func (s *session) keysThere(old *snapshot.Array) (metadata.KeyEncoding, error) {
 
 // checkFree returns an error if anything but the lock of this session is at the place.
 func (s *session) checkFree(ctx context.Context, doc metadata.Node) error {
-	for e, err := range store.List(ctx, s.at.Store, s.at.Path, true) {
+	for e, err := range store.List(ctx, s.location.Store, s.location.Path, true) {
 		if errors.Is(err, store.ErrUnsupported) {
-			return s.into.CheckFree(ctx, doc)
+			return s.destination.CheckFree(ctx, doc)
 		}
 		if err != nil {
 			return err
 		}
-		if e.Name != runningName {
-			return fmt.Errorf("%w (%s)", errThere, e.Name)
+		if e.Name != lockName {
+			return fmt.Errorf("%w (%s)", errOccupied, e.Name)
 		}
 	}
 	return nil
@@ -241,10 +241,10 @@ func (s *session) checkFree(ctx context.Context, doc metadata.Node) error {
 // checkPlace returns an error if the new array cannot be made at the place. A rechunk
 // that is not finished there may be resumed.
 func (s *session) checkPlace(ctx context.Context, doc metadata.Node) error {
-	if _, err := s.into.LookAbove(ctx, s.into.Format()); err != nil {
+	if _, err := s.destination.LookAbove(ctx, s.destination.Format()); err != nil {
 		return err
 	}
-	claimed, err := s.at.Claimed(ctx)
+	claimed, err := s.location.Claimed(ctx)
 	if claimed || err != nil {
 		return err
 	}
@@ -253,11 +253,11 @@ func (s *session) checkPlace(ctx context.Context, doc metadata.Node) error {
 
 // note notes that the place is unfinished.
 func (s *session) note(ctx context.Context) error {
-	_, err := store.Put(ctx, s.at.Store, s.noteKey(), []byte("{}"), store.Flush)
+	_, err := store.Put(ctx, s.location.Store, s.noteKey(), []byte("{}"), store.Flush)
 	return err
 }
 
-func (s *session) noteKey() store.Key { return s.at.Path.MustKey(publish.Unfinished) }
+func (s *session) noteKey() store.Key { return s.location.Path.MustKey(publish.Unfinished) }
 
 // copyOnce stages what is missing, and publishes if the source did not change meanwhile.
 func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
@@ -272,7 +272,7 @@ func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
 	if err := w.stage(ctx); err != nil {
 		return false, err
 	}
-	if err := w.list(ctx); err != nil {
+	if err := w.listAll(ctx); err != nil {
 		return false, err
 	}
 	if stale, err := w.stale(); len(stale) > 0 || err != nil {
@@ -284,9 +284,9 @@ func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	// Nothing of an array that another program has made here meanwhile is deleted.
-	found, err := tree.Format(ctx, s.at.Store, s.at.Path)
+	found, err := tree.Format(ctx, s.location.Store, s.location.Path)
 	if err == nil && found != 0 {
-		err = errMade
+		err = errRivalNode
 	}
 	if err != nil {
 		return false, err
@@ -295,7 +295,7 @@ func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	doc := w.next.Doc
-	if s.follows {
+	if s.notesOrigin {
 		if doc, err = w.noteOrigin(ctx); err != nil {
 			return false, err
 		}
@@ -305,26 +305,26 @@ func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
 
 // publishNew publishes the document of the new array.
 func (s *session) publishNew(ctx context.Context, doc *metadata.Array) error {
-	raw, beside, err := tree.NewDocuments(doc, s.into.Limits)
+	raw, beside, err := tree.NewDocuments(doc, s.destination.Limits)
 	if err != nil {
 		return err
 	}
-	record, err := doc.Record(s.into.Limits)
+	record, err := doc.Record(s.destination.Limits)
 	if err != nil {
 		return err
 	}
 	if err := s.announce(ctx, raw); err != nil {
 		return err
 	}
-	above, err := s.into.LookAbove(ctx, s.into.Format())
+	above, err := s.destination.LookAbove(ctx, s.destination.Format())
 	if err == nil {
-		err = s.into.MakeParents(ctx, above)
+		err = s.destination.MakeParents(ctx, above)
 	}
 	if err == nil {
-		_, err = publish.Create(ctx, s.into.Node.Node, raw, beside...)
+		_, err = publish.Create(ctx, s.destination.Node.Node, raw, beside...)
 	}
 	if errors.Is(err, store.ErrConflict) {
-		return errMade
+		return errRivalNode
 	}
 	if err != nil {
 		return err
@@ -336,7 +336,7 @@ func (s *session) publishNew(ctx context.Context, doc *metadata.Array) error {
 func (s *session) conclude(ctx context.Context, record []byte) error {
 	s.report.Changed = true
 	ctx = store.Finishing(ctx)
-	err := errors.Join(s.into.RecordMember(ctx, record), removeOwn(ctx, s.at, s.claim.ID), store.Delete(ctx, s.at.Store, s.noteKey()))
+	err := errors.Join(s.destination.RecordMember(ctx, record), removeOwn(ctx, s.location, s.claim.ID), store.Delete(ctx, s.location.Store, s.noteKey()))
 	if err == nil {
 		err = s.drop(ctx)
 	}
@@ -348,13 +348,13 @@ func (s *session) conclude(ctx context.Context, record []byte) error {
 
 // announce notes in the claim which document is published next.
 func (s *session) announce(ctx context.Context, document []byte) error {
-	s.letGo(ctx)
+	s.stopRenewing(ctx)
 	next := *s.claim
 	next.Document = hashOf(document)
-	err := s.at.Replace(ctx, s.claim, &next, s.Node.Durability)
+	err := s.location.Replace(ctx, s.claim, &next, s.Node.Durability)
 	if err == nil {
 		s.claim = &next
-		s.hold(ctx)
+		s.startRenewing(ctx)
 	}
 	return err
 }
@@ -370,7 +370,7 @@ func hashOf(document []byte) string {
 // source may have changed since. A node that another program has made has another
 // document.
 func (s *session) concludeOther(ctx context.Context) (done bool, err error) {
-	there, _, err := s.at.Store.Get(ctx, s.into.Key(), store.Request{Limit: s.into.Limit}, nil)
+	there, _, err := s.location.Store.Get(ctx, s.destination.Key(), store.Request{Limit: s.destination.Limit}, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -378,9 +378,9 @@ func (s *session) concludeOther(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	if s.claim.Document != hashOf(there) {
-		return false, errMade
+		return false, errRivalNode
 	}
-	record, err := s.into.Record(ctx)
+	record, err := s.destination.Record(ctx)
 	if err != nil {
 		return false, err
 	}

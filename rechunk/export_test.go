@@ -22,7 +22,7 @@ func Missing(ctx context.Context, a *zarr.Array, r Request, stage int, opt *Opti
 	if err != nil {
 		return 0, err
 	}
-	if s.claim, err = s.at.Claim(ctx); err != nil {
+	if s.claim, err = s.location.Claim(ctx); err != nil {
 		return 0, err
 	}
 	old, err := s.Fresh(ctx)
@@ -33,7 +33,7 @@ func Missing(ctx context.Context, a *zarr.Array, r Request, stage int, opt *Opti
 	if err != nil {
 		return 0, err
 	}
-	if s.records, err = loadRecords(ctx, s.at, recordsOf(s.at, s.claim.ID), old.Grid.Rank(), s.memory()); err != nil {
+	if s.records, err = loadRecords(ctx, s.location, recordsOf(s.location, s.claim.ID), old.Grid.Rank(), s.memory()); err != nil {
 		return 0, err
 	}
 	plan, err := w.layout()
@@ -45,7 +45,7 @@ func Missing(ctx context.Context, a *zarr.Array, r Request, stage int, opt *Opti
 		err = w.load(ctx, levels)
 	}
 	if err == nil {
-		err = w.list(ctx)
+		err = w.listAll(ctx)
 	}
 	if err != nil {
 		return 0, err

@@ -51,26 +51,26 @@ import (
 // locks.
 func Follow(ctx context.Context, a *zarr.Array, r Rechunking, opt *Options) (*Report, error) {
 	s, err := newSession(a, r, opt)
-	if err == nil && s.into == nil {
+	if err == nil && s.destination == nil {
 		err = errNowhere
 	}
 	if err == nil {
-		s.follows = true
-		err = s.alone(ctx, func(ctx context.Context) error { return s.follow(ctx, a) })
+		s.notesOrigin = true
+		err = s.exclusively(ctx, func(ctx context.Context) error { return s.follow(ctx, a) })
 	}
-	return &s.report, s.Fail(following, err)
+	return &s.report, s.Fail(operationFollow, err)
 }
 
-// following is the operation of a claim of an array that follows another one.
-const following = "follow"
+// operationFollow is the operation of a claim of an array that follows another one.
+const operationFollow = "follow"
 
 // follow makes the array that follows, or brings it up to date.
 func (s *session) follow(ctx context.Context, a *zarr.Array) error {
-	found, err := tree.Format(ctx, s.at.Store, s.at.Path)
+	found, err := tree.Format(ctx, s.location.Store, s.location.Path)
 	if err != nil {
 		return err
 	}
-	begun, err := store.Exists(ctx, s.at.Store, s.noteKey())
+	begun, err := store.Exists(ctx, s.location.Store, s.noteKey())
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *session) follow(ctx context.Context, a *zarr.Array) error {
 		if err := s.checkFollowed(ctx); err != nil {
 			return err
 		}
-		s.report.Strategy = copies
+		s.report.Strategy = strategyCopy
 		if err := s.create(ctx); err != nil || found == 0 {
 			return err
 		}
@@ -91,9 +91,9 @@ func (s *session) follow(ctx context.Context, a *zarr.Array) error {
 	if err != nil {
 		return err
 	}
-	defer f.letGo(ctx)
-	err = f.again(ctx, f.round)
-	if _, locks := store.As[store.Locker](s.at.Store); err == nil || !locks && !errors.Is(err, publish.ErrIncomplete) {
+	defer f.stopRenewing(ctx)
+	err = f.retry(ctx, f.round)
+	if _, locks := store.As[store.Locker](s.location.Store); err == nil || !locks && !errors.Is(err, publish.ErrIncomplete) {
 		err = errors.Join(err, f.release(store.Finishing(ctx)))
 	}
 	f.report.Changed = f.report.Changed || s.report.Changed
@@ -118,17 +118,17 @@ func (s *session) newFollower(ctx context.Context, a *zarr.Array, write bool) (*
 	opt := s.Options
 	opt.Into = nil
 	f := &follower{session: newSessionIn(to, &opt), source: s}
-	f.request = followed{}
+	f.request = followRequest{}
 	return f, nil
 }
 
-// followed is the request of an array that follows another one. What it gets depends on
-// that one, see [follower.compare].
-type followed struct{}
+// followRequest is the request of an array that follows another one. What it gets depends on
+// that one, see [follower.addComparison].
+type followRequest struct{}
 
-func (followed) operation() string { return following }
+func (followRequest) operation() string { return operationFollow }
 
-func (followed) target(*snapshot.Array) (*target, error) { return nil, nil }
+func (followRequest) target(*snapshot.Array) (*target, error) { return nil, nil }
 
 // round compares both arrays, and publishes what is new.
 func (f *follower) round(ctx context.Context) error {
@@ -150,9 +150,9 @@ func (f *follower) round(ctx context.Context) error {
 // publish. In a store with locks, what a call has staged that failed stays for the next
 // one. Elsewhere the next one could not tell whether that call still runs.
 func (f *follower) release(ctx context.Context) error {
-	f.letGo(ctx)
+	f.stopRenewing(ctx)
 	c, err := f.claimed(ctx, "")
-	if err != nil || c == nil || c.Operation != following || !f.mayResume(c) {
+	if err != nil || c == nil || c.Operation != operationFollow || !f.mayResume(c) {
 		return err
 	}
 	return f.abandon(ctx)
@@ -166,7 +166,7 @@ func Followed(ctx context.Context, a *zarr.Array) (name string, err error) {
 	s := newSessionIn(a, nil)
 	if a.Format() == 2 {
 		// No array of format 2 follows another one in a store without locks.
-		if _, locks := store.As[store.Locker](s.at.Store); !locks {
+		if _, locks := store.As[store.Locker](s.location.Store); !locks {
 			return "", nil
 		}
 	} else if _, found, err := metadata.Attribute(a.Attributes(), own.Follow); !found || err != nil {
@@ -176,7 +176,7 @@ func Followed(ctx context.Context, a *zarr.Array) (name string, err error) {
 	if err != nil {
 		return "", s.Fail("inspect", err)
 	}
-	o, err := readOrigin(ctx, s.at, now, mostFollowed)
+	o, err := readOrigin(ctx, s.location, now, mostFollowed)
 	var not final
 	if errors.As(err, &not) {
 		return "", nil // a copy of one that does, or one that was changed already
@@ -194,21 +194,21 @@ const mostFollowed = 1 << 30
 // reads the chunks of the array that is followed whose versions have changed.
 func NewFollowPlan(ctx context.Context, a *zarr.Array, r Rechunking, opt *Options) (*Plan, error) {
 	s, err := newSession(a, r, opt)
-	if err == nil && s.into == nil {
+	if err == nil && s.destination == nil {
 		err = errNowhere
 	}
 	if err != nil {
-		return nil, s.Fail(following, err)
+		return nil, s.Fail(operationFollow, err)
 	}
 	p, err := s.planFollow(ctx, a)
-	return p, s.Fail(following, err)
+	return p, s.Fail(operationFollow, err)
 }
 
 // errNowhere is the error of a call that does not say which array follows.
 var errNowhere = fmt.Errorf("%w: say where the array is that follows (Options.Into)", zarr.ErrInvalidArgument)
 
 func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) {
-	found, err := tree.Format(ctx, s.at.Store, s.at.Path)
+	found, err := tree.Format(ctx, s.location.Store, s.location.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) 
 		return nil, err
 	}
 	var u *update
-	err = f.again(ctx, func(ctx context.Context) (err error) {
+	err = f.retry(ctx, func(ctx context.Context) (err error) {
 		_, u, err = f.compare(ctx)
 		return err
 	})
@@ -231,15 +231,15 @@ func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) 
 		return nil, err
 	}
 	p := &Plan{
-		Request: bare(s.request), Operation: s.request.operation(), Fingerprint: following, Grid: u.next.Grid,
-		Strategy: u.strategy, Guarantee: atomic, Space: Space{Free: -1}, Memory: f.memory(),
+		Request: singleRequest(s.request), Operation: s.request.operation(), Fingerprint: operationFollow, Grid: u.next.Grid,
+		Strategy: u.strategy, Guarantee: guaranteeAtomic, Space: Space{Free: -1}, Memory: f.memory(),
 		Sources: int64(u.sources.Len()), BytesStored: u.sources.Bytes,
 	}
-	if p.State, err = stateOf(u.from); err != nil {
+	if p.State, err = stateOf(u.source); err != nil {
 		return nil, err
 	}
 	p.State.addChunks(u.sources)
-	if p.Changes = p.Strategy != relabels || u.described; !p.Changes {
+	if p.Changes = p.Strategy != strategyMetadata || u.described; !p.Changes {
 		return p, nil
 	}
 	return p, u.predict(ctx, p)
@@ -248,15 +248,15 @@ func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) 
 // predict fills in a plan that stores chunks.
 func (u *update) predict(ctx context.Context, p *Plan) error {
 	list := &listing{source: pages(u.sources.Len())}
-	list.compare()
-	list.compare()
-	if p.Strategy == flips {
-		kept, err := staging.ListKeys(ctx, u.now)
+	list.addComparison()
+	list.addComparison()
+	if p.Strategy == strategyFlip {
+		kept, err := staging.ListKeys(ctx, u.current)
 		if err != nil {
 			return err
 		}
 		p.Cloned = int64(kept.Len())
-		_, p.Links = store.As[store.Cloner](u.f.at.Store)
+		_, p.Links = store.As[store.Cloner](u.f.location.Store)
 		p.Requests.Copy = p.Cloned
 		list.pages += 2 * pages(kept.Len())
 	}
@@ -280,13 +280,13 @@ func (u *update) predictRegion(p *Plan, box grid.Box, read map[int64]bool) error
 	}
 	elements, _ := box.Len()
 	stored, _ := chunks.Len()
-	p.Add(Counts{Encoded: stored, BytesDecoded: product(elements, int64(u.from.Engine.Size)), BytesEncoded: product(elements, int64(u.from.Engine.Size))})
-	sources, err := u.from.Grid.Touched(u.inSource(box))
+	p.Add(Counts{Encoded: stored, BytesDecoded: product(elements, int64(u.source.Engine.Size)), BytesEncoded: product(elements, int64(u.source.Engine.Size))})
+	sources, err := u.source.Grid.Touched(u.sourceBox(box))
 	if err != nil {
 		return err
 	}
 	add := func(index []int64) {
-		if n := numberOf(u.from.Grid, index); !read[n] && u.sources.Has(index) {
+		if n := numberOf(u.source.Grid, index); !read[n] && u.sources.Has(index) {
 			read[n] = true
 			p.BytesRead += u.sources.Size(index)
 		}

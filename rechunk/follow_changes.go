@@ -39,11 +39,11 @@ func (u *update) checkSuspects(n int64) error {
 // filled it up, and a rechunk stores all elements again. So sums of elements are
 // compared. Where the origin has none, it is computed from the array that follows.
 func (u *update) findChanges(ctx context.Context) error {
-	g, err := u.made.grid.Shrunk(commonShape(u.made.grid, u.from.Grid))
+	g, err := u.origin.grid.Shrunk(commonShape(u.origin.grid, u.source.Grid))
 	if err != nil {
 		return err
 	}
-	chunks, err := g.Touched(u.common(g))
+	chunks, err := g.Touched(u.commonBox(g))
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (u *update) findChanges(ctx context.Context) error {
 	if err != nil || len(suspects) == 0 {
 		return err
 	}
-	is, err := comparison.ChunkSums(ctx, pinned(u.from, u.f.block()), g, suspects, u.now.Fill, u.f.memory())
+	is, err := comparison.ChunkSums(ctx, pinnedArray(u.source, u.f.block()), g, suspects, u.current.Fill, u.f.memory())
 	if err != nil {
 		return againIf(err)
 	}
@@ -59,19 +59,19 @@ func (u *update) findChanges(ctx context.Context) error {
 	if err != nil {
 		return againIf(err)
 	}
-	u.known = map[int64]residue.Number{}
+	u.knownSums = map[int64]residue.Number{}
 	for i, index := range suspects {
-		u.known[numberOf(u.made.grid, index)] = is[i]
+		u.knownSums[numberOf(u.origin.grid, index)] = is[i]
 		if was[i] == nil || is[i] != *was[i] {
 			c, _ := g.Chunk(index)
-			u.change(c.Box(), u.common(g))
+			u.addChanged(c.Box(), u.commonBox(g))
 		}
 	}
 	return nil
 }
 
-// common returns the elements of the window that the array that is followed had and has.
-func (u *update) common(g *grid.Grid) grid.Box {
+// commonBox returns the elements of the window that the array that is followed had and has.
+func (u *update) commonBox(g *grid.Grid) grid.Box {
 	box := slices.Clone(u.window)
 	for i := range box {
 		box[i].Stop = min(box[i].Stop, g.Axis(i).Extent())
@@ -80,8 +80,8 @@ func (u *update) common(g *grid.Grid) grid.Box {
 	return box
 }
 
-// change notes that elements of a chunk have changed, those within a box.
-func (u *update) change(chunk, within grid.Box) {
+// addChanged notes that elements of a chunk have changed, those within a box.
+func (u *update) addChanged(chunk, within grid.Box) {
 	for i := range chunk {
 		chunk[i] = chunk[i].Intersect(within[i])
 		chunk[i].Start -= u.window[i].Start
@@ -132,13 +132,13 @@ func (u *update) suspects(within grid.Box) ([][]int64, error) {
 		}
 		return list, nil
 	}
-	for _, c := range u.made.chunks {
-		if index := u.made.index(c.number); within.Contains(index) && u.sources.Digest(index) != c.version {
+	for _, c := range u.origin.chunks {
+		if index := u.origin.index(c.number); within.Contains(index) && u.sources.Digest(index) != c.version {
 			list = append(list, index)
 		}
 	}
 	for index := range u.sources.All() {
-		if within.Contains(index) && u.made.find(numberOf(u.made.grid, index)) == nil {
+		if within.Contains(index) && u.origin.find(numberOf(u.origin.grid, index)) == nil {
 			list = append(list, slices.Clone(index))
 		}
 	}
@@ -148,14 +148,14 @@ func (u *update) suspects(within grid.Box) ([][]int64, error) {
 // sameChunks reports whether chunk keys of the array that is followed have the meaning
 // that they had.
 func (u *update) sameChunks() bool {
-	if !lineage.Alike(u.made.doc, u.from.Doc) {
+	if !lineage.Alike(u.origin.doc, u.source.Doc) {
 		return false
 	}
-	both := u.made.grid.Chunks()
+	both := u.origin.grid.Chunks()
 	for i := range both {
-		both[i] = min(both[i], u.from.Grid.Axis(i).Chunks())
+		both[i] = min(both[i], u.source.Grid.Axis(i).Chunks())
 	}
-	return u.made.grid.SameCells(u.from.Grid, grid.BoxOf(both))
+	return u.origin.grid.SameCells(u.source.Grid, grid.BoxOf(both))
 }
 
 // sumsBefore returns the sums of chunks of a grid as they were, or nil where they are not
@@ -165,10 +165,10 @@ func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64
 	var unknown [][]int64
 	var places []int
 	for i, index := range indices {
-		c := u.made.find(numberOf(u.made.grid, index))
+		c := u.origin.find(numberOf(u.origin.grid, index))
 		// A sum of more elements than are compared is of no use.
 		is, _ := g.Chunk(index)
-		was, _ := u.made.grid.Chunk(index)
+		was, _ := u.origin.grid.Chunk(index)
 		if c != nil && c.summed && slices.Equal(is.Logical, was.Logical) {
 			n := residue.FromBytes(c.sum)
 			sums[i] = &n
@@ -176,10 +176,10 @@ func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64
 		}
 		unknown, places = append(unknown, index), append(places, i)
 	}
-	if u.made.Region != nil {
+	if u.origin.Region != nil {
 		return sums, nil
 	}
-	computed, err := comparison.ChunkSums(ctx, pinned(u.now, u.f.block()), g, unknown, u.now.Fill, u.f.memory())
+	computed, err := comparison.ChunkSums(ctx, pinnedArray(u.current, u.f.block()), g, unknown, u.current.Fill, u.f.memory())
 	if err != nil {
 		return nil, err
 	}
@@ -193,22 +193,22 @@ func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64
 // another version than before, so that later ones can be compared even if the codecs of
 // the array that follows do not keep elements exactly.
 func (u *update) nextOrigin(ctx context.Context) (*origin, error) {
-	o, err := newOrigin(u.made.Source, u.from, u.sources, u.next.Doc, u.f.Node.Limits)
+	o, err := newOrigin(u.origin.Source, u.source, u.sources, u.next.Doc, u.f.Node.Limits)
 	if err != nil {
 		return nil, err
 	}
-	o.Region, o.Codecs, o.Adapt = u.made.Region, u.made.Codecs, u.made.Adapt
+	o.Region, o.Codecs, o.Adapt = u.origin.Region, u.origin.Codecs, u.origin.Adapt
 	same := u.sameChunks()
 	var unknown [][]int64
 	var places []int
 	for i := range o.chunks {
 		index := o.index(o.chunks[i].number)
-		if same && (u.carried(&o.chunks[i], index) || u.computed(&o.chunks[i], index)) {
+		if same && (u.carrySum(&o.chunks[i], index) || u.takeKnownSum(&o.chunks[i], index)) {
 			continue
 		}
 		unknown, places = append(unknown, index), append(places, i)
 	}
-	sums, err := comparison.ChunkSums(ctx, pinned(u.from, u.f.block()), u.from.Grid, unknown, u.now.Fill, u.f.memory())
+	sums, err := comparison.ChunkSums(ctx, pinnedArray(u.source, u.f.block()), u.source.Grid, unknown, u.current.Fill, u.f.memory())
 	if err != nil {
 		return nil, againIf(err)
 	}
@@ -218,15 +218,15 @@ func (u *update) nextOrigin(ctx context.Context) (*origin, error) {
 	return o, nil
 }
 
-// carried reports whether a chunk has the version and the elements that it had, and takes
+// carrySum reports whether a chunk has the version and the elements that it had, and takes
 // over its sum.
-func (u *update) carried(c *originChunk, index []int64) bool {
-	is, _ := u.from.Grid.Chunk(index)
-	was, ok := u.made.grid.Chunk(index)
+func (u *update) carrySum(c *originChunk, index []int64) bool {
+	is, _ := u.source.Grid.Chunk(index)
+	was, ok := u.origin.grid.Chunk(index)
 	if !ok || !slices.Equal(is.Logical, was.Logical) {
 		return false
 	}
-	before := u.made.find(numberOf(u.made.grid, index))
+	before := u.origin.find(numberOf(u.origin.grid, index))
 	if before == nil || before.version != c.version {
 		return false
 	}
@@ -234,13 +234,13 @@ func (u *update) carried(c *originChunk, index []int64) bool {
 	return true
 }
 
-// computed reports whether the sum of a chunk was computed when its elements were
+// takeKnownSum reports whether the sum of a chunk was computed when its elements were
 // compared or copied, and sets it.
-func (u *update) computed(c *originChunk, index []int64) bool {
-	is, _ := u.from.Grid.Chunk(index)
+func (u *update) takeKnownSum(c *originChunk, index []int64) bool {
+	is, _ := u.source.Grid.Chunk(index)
 	var sum residue.Number // of the elements that were there before
-	if was, ok := u.made.grid.Chunk(index); ok {
-		if sum, ok = u.known[numberOf(u.made.grid, index)]; !ok || !slices.Equal(is.Encoded, was.Encoded) {
+	if was, ok := u.origin.grid.Chunk(index); ok {
+		if sum, ok = u.knownSums[numberOf(u.origin.grid, index)]; !ok || !slices.Equal(is.Encoded, was.Encoded) {
 			return false
 		}
 		if slices.Equal(is.Logical, was.Logical) {
@@ -249,16 +249,16 @@ func (u *update) computed(c *originChunk, index []int64) bool {
 		}
 	}
 	// All other elements of the chunk were copied by an append.
-	if u.strategy != appends || u.made.Region != nil {
+	if u.strategy != strategyAppend || u.origin.Region != nil {
 		return false
 	}
-	c.sum, c.summed = sum.Plus(u.added[c.number]).Bytes(), true
+	c.sum, c.summed = sum.Plus(u.addedSums[c.number]).Bytes(), true
 	return true
 }
 
-// pinned is one state of an array. text bounds the bytes of elements of variable length
+// pinnedArray is one state of an array. text bounds the bytes of elements of variable length
 // that are read at once.
-func pinned(s *snapshot.Array, text int64) comparison.Array {
+func pinnedArray(s *snapshot.Array, text int64) comparison.Array {
 	read := func(ctx context.Context, box grid.Box, room func(*snapshot.Selected) element.Buffer) (element.Buffer, error) {
 		r, err := s.Resolve(box, nil)
 		if err != nil {
@@ -292,7 +292,7 @@ func (u *update) confirm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if now.Version != u.from.Version {
+	if now.Version != u.source.Version {
 		return errChanged
 	}
 	listed, err := u.list(ctx, now)
@@ -302,8 +302,8 @@ func (u *update) confirm(ctx context.Context) error {
 	if !listed.Equal(u.sources) {
 		return errChanged
 	}
-	for key, version := range u.seen.All() {
-		if index, ok := staging.IndexOf(u.from, key); ok && u.sources.Digest(index) != version {
+	for key, version := range u.sightings.All() {
+		if index, ok := staging.IndexOf(u.source, key); ok && u.sources.Digest(index) != version {
 			return errChanged
 		}
 	}

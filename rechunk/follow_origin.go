@@ -145,7 +145,7 @@ func (s *session) checkFollowed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, locks := store.As[store.Locker](s.at.Store); from.Doc.Format() == 2 && !locks {
+	if _, locks := store.As[store.Locker](s.location.Store); from.Doc.Format() == 2 && !locks {
 		return fmt.Errorf("%w: in a store without locks, an array that follows has format 3: convert the array first (rewrite.Convert)", zarr.ErrUnsupported)
 	}
 	chunks, err := staging.List(ctx, from)
@@ -193,8 +193,8 @@ func identityHash(raw []byte) string {
 	return hex.EncodeToString(hash[:16])
 }
 
-// isOf reports whether o is the origin of a document.
-func (o *origin) isOf(doc *metadata.Array, l metadata.Limits) bool {
+// describes reports whether o is the origin of a document.
+func (o *origin) describes(doc *metadata.Array, l metadata.Limits) bool {
 	for _, identify := range [...]func(*metadata.Array, metadata.Limits) (string, error){documentIdentity, spelledIdentity} {
 		if is, err := identify(doc, l); err == nil && is == o.Document {
 			return true
@@ -246,7 +246,7 @@ func (s *session) originName() string {
 // noteOrigin stores the origin of a new array, before that is published, and returns its
 // document.
 func (w *work) noteOrigin(ctx context.Context) (*metadata.Array, error) {
-	r := bare(w.request).(Rechunking)
+	r := singleRequest(w.request).(Rechunking)
 	if err := keepWithin(w.sources, w.old.Grid, r.Region); err != nil {
 		return nil, err
 	}
@@ -265,7 +265,7 @@ func (w *work) noteOrigin(ctx context.Context) (*metadata.Array, error) {
 	if o.Codecs, err = codecsAsked(withSums(r, w.old)); err != nil {
 		return nil, err
 	}
-	return doc, putOrigin(ctx, w.at, o, w.Node.Durability)
+	return doc, putOrigin(ctx, w.location, o, w.Node.Durability)
 }
 
 // askedFor reports whether a later request asks for no codecs, or for those of the first.
@@ -273,7 +273,7 @@ func (w *work) noteOrigin(ctx context.Context) (*metadata.Array, error) {
 func (o *origin) askedFor(r Rechunking, from *snapshot.Array) (bool, error) {
 	// Origins of before have the codecs as they were written. Before checksums were the
 	// default, a zstd without a word on them had none, and a compressor said so.
-	for _, meaning := range []Rechunking{withSums(r, from), r, saying(r, false)} {
+	for _, meaning := range []Rechunking{withSums(r, from), r, withChecksumSetting(r, false)} {
 		codecs, err := codecsAsked(meaning)
 		if err != nil || codecs == "" || codecs == o.Codecs {
 			return err == nil, err
@@ -285,12 +285,12 @@ func (o *origin) askedFor(r Rechunking, from *snapshot.Array) (bool, error) {
 // withSums returns a request in which every zstd says whether it stores checksums; see
 // [Rechunking.codecs].
 func withSums(r Rechunking, from *snapshot.Array) Rechunking {
-	return saying(r, from.Document().Format() != 2)
+	return withChecksumSetting(r, from.Document().Format() != 2)
 }
 
-// saying returns a request in which every zstd says whether it stores checksums: as sums,
+// withChecksumSetting returns a request in which every zstd says whether it stores checksums: as sums,
 // where it did not say.
-func saying(r Rechunking, sums bool) Rechunking {
+func withChecksumSetting(r Rechunking, sums bool) Rechunking {
 	r.Codecs, r.Compressor = metadata.WithChecksums(r.Codecs, sums), metadata.WithChecksums(r.Compressor, sums)
 	return r
 }
@@ -424,7 +424,7 @@ func readOrigin(ctx context.Context, at lineage.Array, now *snapshot.Array, most
 	if err != nil || len(o.doc.Shape) != len(now.Doc.Shape) {
 		return nil, errUnfollowed(key.String() + " is damaged")
 	}
-	if !o.isOf(now.Doc, at.Limits) {
+	if !o.describes(now.Doc, at.Limits) {
 		return nil, errUnfollowed("another program has appended to it, or has rechunked it")
 	}
 	o.id, o.version, o.modified = id, info.Version, info.Modified

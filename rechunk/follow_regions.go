@@ -30,8 +30,8 @@ type region struct {
 // findRegions returns the elements that are to be stored, in this order.
 func (u *update) findRegions() []region {
 	var list []region
-	valid := commonShape(u.now.Grid, u.next.Grid)
-	for _, box := range joined(u.next.Grid, u.changed) {
+	valid := commonShape(u.current.Grid, u.next.Grid)
+	for _, box := range joinBoxes(u.next.Grid, u.changed) {
 		list = append(list, region{box, slices.Clone(valid)})
 	}
 	// New elements, axis by axis: those of one are there when the next one grows.
@@ -55,7 +55,7 @@ func (u *update) findRecut() []grid.Box {
 	var boxes []grid.Box
 	all := grid.BoxOf(u.next.Grid.Shape())
 	for i := range all {
-		was, is := u.now.Grid.Axis(i), u.next.Grid.Axis(i)
+		was, is := u.current.Grid.Axis(i), u.next.Grid.Axis(i)
 		k := min(was.Chunks(), is.Chunks()) - 1
 		before, _ := was.Cell(k)
 		after, ok := is.Cell(k)
@@ -69,8 +69,8 @@ func (u *update) findRecut() []grid.Box {
 	return boxes
 }
 
-// written returns how many chunks are written, each as often as it is.
-func (u *update) written() (n int, err error) {
+// countWritten returns how many chunks are written, each as often as it is.
+func (u *update) countWritten() (n int, err error) {
 	for _, r := range u.regions {
 		chunks, err := u.next.Grid.Touched(r.box)
 		if err != nil {
@@ -82,9 +82,9 @@ func (u *update) written() (n int, err error) {
 	return n, nil
 }
 
-// joined joins boxes of elements that are in the same chunks, so that each chunk is
+// joinBoxes joins boxes of elements that are in the same chunks, so that each chunk is
 // written once for them, and then those that lie next to each other along one axis.
-func joined(g *grid.Grid, boxes []grid.Box) []grid.Box {
+func joinBoxes(g *grid.Grid, boxes []grid.Box) []grid.Box {
 	if len(boxes) == 0 {
 		return nil
 	}
@@ -103,12 +103,12 @@ func joined(g *grid.Grid, boxes []grid.Box) []grid.Box {
 		}
 	}
 	for axis := len(list[0]) - 1; axis >= 0; axis-- {
-		list = joinedAlong(axis, list)
+		list = joinBoxesAlong(axis, list)
 	}
 	return list
 }
 
-func joinedAlong(axis int, boxes []grid.Box) (list []grid.Box) {
+func joinBoxesAlong(axis int, boxes []grid.Box) (list []grid.Box) {
 	open := map[string]int{} // the last box with the same other sides
 	for _, box := range boxes {
 		sides := fmt.Sprint(box[:axis], box[axis+1:])
@@ -122,9 +122,9 @@ func joinedAlong(axis int, boxes []grid.Box) (list []grid.Box) {
 	return list
 }
 
-// inSource returns the elements of the array that is followed of which those of a box are
+// sourceBox returns the elements of the array that is followed of which those of a box are
 // made.
-func (u *update) inSource(box grid.Box) grid.Box {
+func (u *update) sourceBox(box grid.Box) grid.Box {
 	from := slices.Clone(box)
 	for i := range from {
 		from[i].Start += u.window[i].Start
@@ -135,12 +135,12 @@ func (u *update) inSource(box grid.Box) grid.Box {
 
 // addSums adds the elements of a box to the sums of what is copied.
 func (u *update) addSums(box grid.Box, e element.Buffer) error {
-	if u.strategy != appends || u.made.Region != nil {
+	if u.strategy != strategyAppend || u.origin.Region != nil {
 		return nil
 	}
-	return comparison.BoxSums(u.from, u.from.Grid, box, e, u.now.Fill, func(index []int64, sum residue.Number) {
-		n := numberOf(u.from.Grid, index)
-		u.added[n] = u.added[n].Plus(sum)
+	return comparison.BoxSums(u.source, u.source.Grid, box, e, u.current.Fill, func(index []int64, sum residue.Number) {
+		n := numberOf(u.source.Grid, index)
+		u.addedSums[n] = u.addedSums[n].Plus(sum)
 	})
 }
 
@@ -180,12 +180,12 @@ func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Bo
 	if err != nil {
 		return err
 	}
-	from, err := u.from.Resolve(u.inSource(box), nil)
+	from, err := u.source.Resolve(u.sourceBox(box), nil)
 	if err != nil {
 		return err
 	}
-	if _, err := u.from.Engine.Read(ctx, from.Resolved, view, engine.Reading{}); err != nil {
-		if err = u.f.source.overtaken(ctx, u.from, snapshot.SourceError(err)); errors.Is(err, errAgain) {
+	if _, err := u.source.Engine.Read(ctx, from.Resolved, view, engine.Reading{}); err != nil {
+		if err = u.f.source.overtaken(ctx, u.source, snapshot.SourceError(err)); errors.Is(err, errAgain) {
 			err = errChanged
 		}
 		return err
@@ -227,7 +227,7 @@ func (u *update) replace(ctx context.Context) error {
 		if err := u.settle(ctx); err != nil {
 			return err
 		}
-		return w.putLineage(ctx, u.now.Doc)
+		return w.putLineage(ctx, u.current.Doc)
 	}
 	err = u.publish(ctx, func(*snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		return &publish.Change{Document: raw, Warn: true, Stage: stage}, w.next, nil
@@ -240,14 +240,14 @@ func (u *update) replace(ctx context.Context) error {
 
 // occupy claims the array, with free keys, or resumes what another call has begun.
 func (u *update) occupy(ctx context.Context) error {
-	if err := u.f.begin(ctx, u.now); err != nil {
-		if errors.Is(err, ErrNoKeys) && u.now.Doc.Format() == 2 && u.now.Grid.Rank() < 2 {
+	if err := u.f.begin(ctx, u.current); err != nil {
+		if errors.Is(err, ErrNoKeys) && u.current.Doc.Format() == 2 && u.current.Grid.Rank() < 2 {
 			err = errUnfollowed("elements have changed, and the chunks of an array of format 2 with less than two axes have no other keys")
 		}
 		return err
 	}
-	if sameKeys(u.f.claim.Keys, u.now.Engine.Keys, u.now.Grid.Rank()) {
-		return errTaken
+	if sameKeys(u.f.claim.Keys, u.current.Engine.Keys, u.current.Grid.Rank()) {
+		return errKeysTaken
 	}
 	return nil
 }
@@ -255,15 +255,15 @@ func (u *update) occupy(ctx context.Context) error {
 // stage stores all chunks under the claimed keys, and returns the array as it will be.
 func (u *update) stage(ctx context.Context) (*work, error) {
 	keys := u.f.claim.Keys
-	w, err := u.keep(ctx, keys)
+	w, err := u.stageKept(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
-	next, err := u.f.Bind(u.next.Doc.WithKeyEncoding(keys), u.bounded)
+	next, err := u.f.Bind(u.next.Doc.WithKeyEncoding(keys), u.boundMemory)
 	if err != nil {
 		return nil, err
 	}
-	err = publish.Batch(ctx, u.f.at.Store, u.f.Node.Durability, func(ctx context.Context, b store.Batch) error {
+	err = publish.Batch(ctx, u.f.location.Store, u.f.Node.Durability, func(ctx context.Context, b store.Batch) error {
 		return u.overwrite(ctx, next, b)
 	})
 	if err != nil {
@@ -274,20 +274,20 @@ func (u *update) stage(ctx context.Context) (*work, error) {
 	return w, err
 }
 
-// keep links or copies all chunks of the part that stays.
-func (u *update) keep(ctx context.Context, keys metadata.KeyEncoding) (*work, error) {
-	g, err := u.now.Grid.Shrunk(commonShape(u.now.Grid, u.next.Grid))
+// stageKept links or copies all chunks of the part that stays.
+func (u *update) stageKept(ctx context.Context, keys metadata.KeyEncoding) (*work, error) {
+	g, err := u.current.Grid.Shrunk(commonShape(u.current.Grid, u.next.Grid))
 	if err != nil {
 		return nil, err
 	}
-	doc := u.now.Document().Resized(g.Shape(), snapshot.GridExtension(g, 0))
+	doc := u.current.Document().Resized(g.Shape(), snapshot.GridExtension(g, 0))
 	source, err := u.f.Bind(doc, func(e *engine.Array) {
 		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, u.f.engine(), false
 	})
 	if err != nil {
 		return nil, err
 	}
-	into, err := u.f.Bind(doc.WithKeyEncoding(keys), u.bounded)
+	into, err := u.f.Bind(doc.WithKeyEncoding(keys), u.boundMemory)
 	if err != nil {
 		return nil, err
 	}
@@ -295,12 +295,12 @@ func (u *update) keep(ctx context.Context, keys metadata.KeyEncoding) (*work, er
 	if err != nil {
 		return nil, err
 	}
-	w := &work{session: u.f.session, Job: job, old: u.now, next: into}
+	w := &work{session: u.f.session, Job: job, old: u.current, next: into}
 	if err := w.stage(ctx); err != nil {
 		return nil, err
 	}
 	// What a stopped call has left must not be taken for elements.
-	if err := w.list(ctx); err != nil {
+	if err := w.listAll(ctx); err != nil {
 		return nil, err
 	}
 	return w, w.clear(ctx)

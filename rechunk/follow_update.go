@@ -25,10 +25,10 @@ import (
 // update is what is to be done for one state of both arrays.
 type update struct {
 	f       *follower
-	from    *snapshot.Array // the array that is followed
-	now     *snapshot.Array // the array that follows
+	source  *snapshot.Array // the array that is followed
+	current *snapshot.Array // the array that follows
 	next    *snapshot.Array // the array that follows, as it will be, with its present keys
-	made    *origin         // of now
+	origin  *origin         // of now
 	window  grid.Box        // the part of from that is followed
 	sources *staging.Table  // the stored chunks of from that have elements of the window
 	changed []grid.Box      // of elements of now that differ
@@ -39,48 +39,48 @@ type update struct {
 	recut    []grid.Box // of the elements of chunks that are stored in another shape than before
 	regions  []region   // what is to be stored, in this order
 
-	seen     *staging.Sightings // what was read of from
-	progress *progress
-	// known are the sums of chunks of the origin, by number, as they are now. added are
+	sightings *staging.Sightings // what was read of from
+	progress  *progress
+	// knownSums are the sums of chunks of the origin, by number, as they are now. added are
 	// those of the elements that an append has copied, by the number of the chunk of
 	// from.
-	known, added map[int64]residue.Number
+	knownSums, addedSums map[int64]residue.Number
 }
 
 // compare finds out what has changed since the last time. The context that it returns is
 // that of all later reads.
 func (f *follower) compare(ctx context.Context) (context.Context, *update, error) {
-	u := &update{f: f, added: map[int64]residue.Number{}}
-	ctx, u.seen = staging.Witnessing(ctx, func(key store.Key) bool {
-		index, ok := staging.IndexOf(u.from, key)
+	u := &update{f: f, addedSums: map[int64]residue.Number{}}
+	ctx, u.sightings = staging.Witnessing(ctx, func(key store.Key) bool {
+		index, ok := staging.IndexOf(u.source, key)
 		return !ok || u.sources == nil || u.sources.Has(index)
 	})
-	return ctx, u, u.look(ctx)
+	return ctx, u, u.load(ctx)
 }
 
-func (u *update) look(ctx context.Context) error {
+func (u *update) load(ctx context.Context) error {
 	f := u.f
 	var err error
-	if u.now, err = f.Fresh(ctx); err != nil {
+	if u.current, err = f.Fresh(ctx); err != nil {
 		return err
 	}
-	if u.made, err = readOrigin(ctx, f.at, u.now, f.memory()); err != nil {
+	if u.origin, err = readOrigin(ctx, f.location, u.current, f.memory()); err != nil {
 		// Another call may have published, and deleted the origin of before.
-		if now, freshErr := f.Fresh(ctx); freshErr == nil && now.Version != u.now.Version {
+		if now, freshErr := f.Fresh(ctx); freshErr == nil && now.Version != u.current.Version {
 			return errChanged
 		}
 		return err
 	}
-	if name := f.source.originName(); u.made.Source != name {
-		return f.named(fmt.Errorf("%w: it follows %.80q, not %.80q; choose another place, or remove it (zarr.Delete)", zarr.ErrInvalidArgument, u.made.Source, name))
+	if name := f.source.originName(); u.origin.Source != name {
+		return f.nameError(fmt.Errorf("%w: it follows %.80q, not %.80q; choose another place, or remove it (zarr.Delete)", zarr.ErrInvalidArgument, u.origin.Source, name))
 	}
-	if u.made.Adapt {
+	if u.origin.Adapt {
 		f.Bind = f.BindAdapting
 	}
 	if err := u.pin(ctx); err != nil {
 		return err
 	}
-	if u.window, err = f.windowOf(u.from, u.made.Region); err != nil {
+	if u.window, err = f.windowOf(u.source, u.origin.Region); err != nil {
 		return err
 	}
 	doc, err := f.nextDocument(u)
@@ -93,7 +93,7 @@ func (u *update) look(ctx context.Context) error {
 	if err := checkLargest(u.next); err != nil {
 		return err
 	}
-	if u.sources, err = u.list(ctx, u.from); err != nil {
+	if u.sources, err = u.list(ctx, u.source); err != nil {
 		return err
 	}
 	if err := checkVersions(u.sources); err != nil {
@@ -114,20 +114,20 @@ func (u *update) pin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u.from, err = u.f.source.Bind(now.Doc, func(e *engine.Array) {
+	u.source, err = u.f.source.Bind(now.Doc, func(e *engine.Array) {
 		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, u.f.engine(), false
 	})
 	if err == nil {
-		u.from.Version = now.Version
+		u.source.Version = now.Version
 	}
 	return err
 }
 
 // windowOf returns the part of an array that is followed.
 func (f *follower) windowOf(from *snapshot.Array, region grid.Box) (grid.Box, error) {
-	asked := bare(f.source.request).(Rechunking).Region
+	asked := singleRequest(f.source.request).(Rechunking).Region
 	if asked != nil && !slices.Equal(asked, region) {
-		return nil, f.named(fmt.Errorf("%w: it follows %s: leave the region out, or remove it (zarr.Delete) and follow again", zarr.ErrInvalidArgument, regionText(region)))
+		return nil, f.nameError(fmt.Errorf("%w: it follows %s: leave the region out, or remove it (zarr.Delete) and follow again", zarr.ErrInvalidArgument, regionText(region)))
 	}
 	window, err := Rechunking{Region: region}.windowOf(from.Grid.Shape())
 	if window == nil {
@@ -136,9 +136,9 @@ func (f *follower) windowOf(from *snapshot.Array, region grid.Box) (grid.Box, er
 	return window, err
 }
 
-// named names the array that follows in an error. The session of the array that is
+// nameError names the array that follows in an error. The session of the array that is
 // followed adds the name of that one.
-func (f *follower) named(err error) error { return fmt.Errorf("%s: %w", f.source.Into, err) }
+func (f *follower) nameError(err error) error { return fmt.Errorf("%s: %w", f.source.Into, err) }
 
 // regionText writes a region as a selection is written.
 func regionText(region grid.Box) string {
@@ -160,57 +160,57 @@ func (u *update) list(ctx context.Context, from *snapshot.Array) (*staging.Table
 	if err != nil {
 		return nil, err
 	}
-	return chunks, keepWithin(chunks, from.Grid, u.made.Region)
+	return chunks, keepWithin(chunks, from.Grid, u.origin.Region)
 }
 
-// bounded bounds the memory of writing.
-func (u *update) bounded(e *engine.Array) { e.Budget = u.f.engine() }
+// boundMemory bounds the memory of writing.
+func (u *update) boundMemory(e *engine.Array) { e.Budget = u.f.engine() }
 
 // chooseStrategy returns how the update is published: as an append if all that happens to
 // the array is that one axis gets longer.
 func (u *update) chooseStrategy() string {
 	switch {
-	case len(u.changed) == 0 && u.next.Grid.Equal(u.now.Grid):
-		return relabels
+	case len(u.changed) == 0 && u.next.Grid.Equal(u.current.Grid):
+		return strategyMetadata
 	case len(u.changed) > 0 || len(u.recut) > 0:
-		return flips
+		return strategyFlip
 	}
 	longer := 0
 	for i, n := range u.next.Grid.Shape() {
-		switch was := u.now.Grid.Axis(i).Extent(); {
+		switch was := u.current.Grid.Axis(i).Extent(); {
 		case n < was:
-			return flips
+			return strategyFlip
 		case n > was:
 			longer++
 		}
 	}
 	if longer != 1 {
-		return flips
+		return strategyFlip
 	}
-	return appends
+	return strategyAppend
 }
 
 // run publishes what has changed.
 func (u *update) run(ctx context.Context) error {
 	u.f.report.Strategy = u.strategy
-	if u.strategy == relabels && (!u.described || u.next.Doc.Format() == 2) {
+	if u.strategy == strategyMetadata && (!u.described || u.next.Doc.Format() == 2) {
 		return u.renew(ctx)
 	}
-	doc, err := withOrigin(u.next.Doc, u.made.Source)
+	doc, err := withOrigin(u.next.Doc, u.origin.Source)
 	if err != nil {
 		return err
 	}
-	if u.next, err = u.f.Bind(doc, u.bounded); err != nil {
+	if u.next, err = u.f.Bind(doc, u.boundMemory); err != nil {
 		return err
 	}
 	change, stages := u.append, 1
 	switch u.strategy {
-	case relabels:
+	case strategyMetadata:
 		change = u.relabel
-	case flips:
+	case strategyFlip:
 		change, stages = u.replace, 2 // after the chunks that are kept
 	}
-	n, err := u.written()
+	n, err := u.countWritten()
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (u *update) run(ctx context.Context) error {
 	if err := change(ctx); err != nil {
 		return err
 	}
-	err = u.forget(store.Finishing(ctx))
+	err = u.removeOldOrigins(store.Finishing(ctx))
 	if err == nil && u.described && u.next.Doc.Format() == 2 {
 		err = u.describeAfter(store.Finishing(ctx))
 	}
@@ -228,8 +228,8 @@ func (u *update) run(ctx context.Context) error {
 	return nil
 }
 
-// forget deletes the origins that no document names any more.
-func (u *update) forget(ctx context.Context) error {
+// removeOldOrigins deletes the origins that no document names any more.
+func (u *update) removeOldOrigins(ctx context.Context) error {
 	identity, err := documentIdentity(u.next.Doc, u.f.Node.Limits)
 	if err != nil {
 		return err
@@ -238,13 +238,13 @@ func (u *update) forget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return removeOrigins(ctx, u.f.at, u.made, id)
+	return removeOrigins(ctx, u.f.location, u.origin, id)
 }
 
 // renew notes the versions of chunks that were stored again with the same elements.
 func (u *update) renew(ctx context.Context) error {
 	o, err := u.nextOrigin(ctx)
-	if err != nil || o.equal(u.made) {
+	if err != nil || o.equal(u.origin) {
 		return err
 	}
 	if err := u.confirm(ctx); err != nil {
@@ -254,7 +254,7 @@ func (u *update) renew(ctx context.Context) error {
 		return err
 	}
 	u.f.report.Changed = u.f.report.Changed || u.described
-	return againIf(replaceOrigin(ctx, u.f.at, o, u.made, u.f.Node.Durability))
+	return againIf(replaceOrigin(ctx, u.f.location, o, u.origin, u.f.Node.Durability))
 }
 
 // relabel publishes other attributes.
@@ -289,7 +289,7 @@ func (u *update) publish(ctx context.Context, plan func(*snapshot.Array) (*publi
 	}
 	defer lock.Release()
 	return u.f.Update(ctx, u.f.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
-		if old.Version != u.now.Version {
+		if old.Version != u.current.Version {
 			return nil, nil, errChanged
 		}
 		return plan(old)
@@ -310,7 +310,7 @@ func (u *update) growth(old *snapshot.Array) (*publish.Change, error) {
 	}
 	change.Stage = func(ctx context.Context, b store.Batch) error {
 		fenced := publish.Fenced(b)
-		clear(u.added)
+		clear(u.addedSums)
 		for _, r := range u.regions {
 			how := engine.Writing{Batch: b, Valid: r.valid, KeepFill: fenced, FirstAlone: fenced}
 			if err := u.write(ctx, u.next, r.box, how); err != nil {
@@ -335,21 +335,21 @@ func (u *update) settle(ctx context.Context) error {
 		return err
 	}
 	if u.next.Doc.Format() == 2 {
-		o.Attributes = u.made.Attributes // others are set later
+		o.Attributes = u.origin.Attributes // others are set later
 	}
-	return putOrigin(ctx, u.f.at, o, u.f.Node.Durability)
+	return putOrigin(ctx, u.f.location, o, u.f.Node.Durability)
 }
 
 // nextDocument returns the document that an array gets for the present shape of the one
 // that it follows, with its present keys.
 func (f *follower) nextDocument(u *update) (*metadata.Array, error) {
-	from, now := u.from, u.now
+	from, now := u.source, u.current
 	if from.Type != now.Type || from.Grid.Rank() != now.Grid.Rank() {
 		return nil, fmt.Errorf("%w: it has elements of %s and %d axes, and follows an array with %s and %d: remove it (zarr.Delete), and follow again",
 			zarr.ErrInvalidArgument, now.Type, now.Grid.Rank(), from.Type, from.Grid.Rank())
 	}
-	asked := bare(f.source.request).(Rechunking)
-	if same, err := u.made.askedFor(asked, from); err != nil || !same {
+	asked := singleRequest(f.source.request).(Rechunking)
+	if same, err := u.origin.askedFor(asked, from); err != nil || !same {
 		return nil, errors.Join(err, fmt.Errorf("%w: it was made with other codecs: leave them out, or remove it (zarr.Delete) and follow again", zarr.ErrInvalidArgument))
 	}
 	cuts := make([]grid.Cut, from.Grid.Rank())
@@ -421,7 +421,7 @@ func commonShape(a, b *grid.Grid) []int64 {
 // dimensions of the array that is followed. Other attributes, which were set in the array
 // that follows, stay.
 func (u *update) followDescription(doc *metadata.Array) (*metadata.Array, error) {
-	next, err := attributes.Follow(doc.Attributes, u.made.Attributes, u.from.Doc.Attributes)
+	next, err := attributes.Follow(doc.Attributes, u.origin.Attributes, u.source.Doc.Attributes)
 	if err != nil {
 		return nil, err
 	}
@@ -431,7 +431,7 @@ func (u *update) followDescription(doc *metadata.Array) (*metadata.Array, error)
 		}
 	}
 	// In format 2 the names are an attribute.
-	if names := u.from.Doc.DimensionNames; doc.Format() == 3 && !sameNames(names, u.made.doc.DimensionNames) && !sameNames(names, doc.DimensionNames) {
+	if names := u.source.Doc.DimensionNames; doc.Format() == 3 && !sameNames(names, u.origin.doc.DimensionNames) && !sameNames(names, doc.DimensionNames) {
 		named := *doc
 		named.DimensionNames, u.described = names, true
 		doc = &named
@@ -448,7 +448,7 @@ func sameNames(a, b []*string) bool {
 func (u *update) describeAfter(ctx context.Context) error {
 	_, now, err := u.f.compare(ctx)
 	// If the array that is followed has changed meanwhile, the next call compares both.
-	if err != nil || now.strategy != relabels {
+	if err != nil || now.strategy != strategyMetadata {
 		return err
 	}
 	return now.renew(ctx)
@@ -461,6 +461,6 @@ func (u *update) describe(ctx context.Context) error {
 		return nil
 	}
 	return u.f.SetAttributes(ctx, func(object []byte) ([]byte, error) {
-		return attributes.Follow(object, u.made.Attributes, u.from.Doc.Attributes)
+		return attributes.Follow(object, u.origin.Attributes, u.source.Doc.Attributes)
 	})
 }

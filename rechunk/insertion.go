@@ -89,9 +89,9 @@ func (r Insertion) target(s *snapshot.Array) (*target, error) {
 	whole := !slices.ContainsFunc(to, func(p Place) bool {
 		return p.At < extent && !(was.IsRegular() && p.At%was.Step() == 0 && p.Count%was.Step() == 0)
 	})
-	is, stays, err := staysRegular(s, r.Axis, longer, whole, r.Unlock)
+	is, stays, err := regularAxis(s, r.Axis, longer, whole, r.Unlock)
 	if err == nil && !stays {
-		if was, err = unlocked(s, r.Axis, r.Unlock); err != nil {
+		if was, err = unlockedAxis(s, r.Axis, r.Unlock); err != nil {
 			return nil, err
 		}
 		is, err = r.cut(was, longer, to, unit)
@@ -99,13 +99,13 @@ func (r Insertion) target(s *snapshot.Array) (*target, error) {
 	if err != nil {
 		return nil, &grid.AxisError{Axis: r.Axis, Err: err}
 	}
-	t, err := reshaped(s, r.Axis, is)
+	t, err := targetWithAxis(s, r.Axis, is)
 	if err != nil {
 		return nil, err
 	}
 	if err := fitsShards(s, t); err != nil {
 		return nil, &grid.AxisError{Axis: r.Axis, Err: fmt.Errorf("%w: shards must have whole inner chunks of %d elements: insert at %s, and in chunks of multiples of that",
-			zarr.ErrInvalidArgument, unit, places(was, misplaced(was, to, unit), unit))}
+			zarr.ErrInvalidArgument, unit, cutPlaces(was, misplaced(was, to, unit), unit))}
 	}
 	given := &staging.Given{Words: r.Words, Digest: staging.DigestOfText(r.Identity)}
 	if r.From != nil {
@@ -237,7 +237,7 @@ func (r Insertion) cut(a grid.Axis, extent int64, to []Place, unit int64) (grid.
 	var runs []grid.Run
 	from, within := int64(0), int64(0)
 	for _, p := range to {
-		runs = clipped(runs, a, from, p.At)
+		runs = appendClipped(runs, a, from, p.At)
 		if from = p.At; hasOpen && from > open.Start {
 			within += p.Count
 		}
@@ -260,11 +260,11 @@ func (r Insertion) cut(a grid.Axis, extent int64, to []Place, unit int64) (grid.
 		tail = []grid.Run{{Length: open.Start + open.Edge - from - (room - room%unit), Count: 1}}
 		from = open.Start + open.Edge
 	}
-	tail = append(tail, clipped(nil, a, from, a.Covered())...)
+	tail = append(tail, appendClipped(nil, a, from, a.Covered())...)
 	// An axis without elements has an edge because it needs one.
 	if a.Extent() == 0 && len(tail) == 1 && tail[0].Count == 1 {
 		tail = nil
 	}
-	runs = slices.Concat(roundedUp(runs, unit, len(tail) == 0), tail)
+	runs = slices.Concat(roundLastUp(runs, unit, len(tail) == 0), tail)
 	return grid.NewAxis(extent, grid.Runs(runs...))
 }

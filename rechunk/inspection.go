@@ -68,11 +68,11 @@ func (s *session) inspect(ctx context.Context) (*Inspection, error) {
 	var early *lineage.Claim
 	var earlyErr error
 	var both sync.WaitGroup
-	if _, lists := store.As[store.Lister](s.at.Store); lists {
-		both.Go(func() { early, earlyErr = s.at.Claim(ctx) })
+	if _, lists := store.As[store.Lister](s.location.Store); lists {
+		both.Go(func() { early, earlyErr = s.location.Claim(ctx) })
 	}
 	var err error
-	v.records, err = s.at.Records(ctx)
+	v.records, err = s.location.Records(ctx)
 	both.Wait()
 	switch {
 	case errors.Is(err, store.ErrUnsupported):
@@ -81,7 +81,7 @@ func (s *session) inspect(ctx context.Context) (*Inspection, error) {
 		v.claim, err = early, earlyErr
 	case err == nil:
 		// After the records: one without a claim is published, or has failed.
-		v.claim, err = s.at.Claim(ctx)
+		v.claim, err = s.location.Claim(ctx)
 	}
 	var now *snapshot.Array
 	if err == nil && len(v.records) > 0 {
@@ -104,7 +104,7 @@ func (s *session) inspect(ctx context.Context) (*Inspection, error) {
 	}
 	last, err := v.notDescended(ctx)
 	if last != nil {
-		i.Replaced = &Replaced{Operation: last.Operation, By: last.By, Record: s.at.Key(last), Document: s.Node.Key()}
+		i.Replaced = &Replaced{Operation: last.Operation, By: last.By, Record: s.location.Key(last), Document: s.Node.Key()}
 	}
 	return i, err
 }

@@ -81,7 +81,7 @@ func freeKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, want, 
 			return e, nil
 		}
 	}
-	return now, noKeys(ctx, at, doc, candidates, want, grace)
+	return now, noKeysError(ctx, at, doc, candidates, want, grace)
 }
 
 // ErrNoKeys means that superseded grids use all chunk keys.
@@ -153,10 +153,10 @@ func hasValues(ctx context.Context, s store.Store, p store.Path, name string) (b
 	return false, nil
 }
 
-// noKeys returns the [ErrNoKeys] of an array whose candidates for other chunk keys are
+// noKeysError returns the [ErrNoKeys] of an array whose candidates for other chunk keys are
 // all in use. It says when the first one will be free, or what else can be done. want is
 // the only candidate that will do, or nil. grace is that of [Options].
-func noKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding, want *metadata.KeyEncoding, grace time.Duration) error {
+func noKeysError(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding, want *metadata.KeyEncoding, grace time.Duration) error {
 	rank := len(doc.Shape)
 	switch {
 	case want != nil && len(candidates) == 0:
@@ -165,7 +165,7 @@ func noKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, candidat
 		return fmt.Errorf("%w: an array of format %d with %d axes has one set of chunk keys: convert it to format 3 (rewrite.Convert), "+
 			"or make a new array (Options.Into)", ErrNoKeys, doc.Format(), rank)
 	}
-	when, err := whenFree(ctx, at, doc, candidates, max(0, cmp.Or(grace, DefaultGrace)))
+	when, err := freeText(ctx, at, doc, candidates, max(0, cmp.Or(grace, DefaultGrace)))
 	if err != nil {
 		return err
 	}
@@ -175,9 +175,9 @@ func noKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, candidat
 	return fmt.Errorf("%w: all %d sets of chunk keys of an array of format %d with %d axes are in use: %s", ErrNoKeys, 1+len(candidates), doc.Format(), rank, when)
 }
 
-// whenFree says when the first of the candidates for chunk keys will be free, if the same
+// freeText says when the first of the candidates for chunk keys will be free, if the same
 // request is repeated with its grace, and what frees it now.
-func whenFree(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding, grace time.Duration) (string, error) {
+func freeText(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding, grace time.Duration) (string, error) {
 	c, err := at.Claim(ctx)
 	if err != nil {
 		return "", err
@@ -185,7 +185,7 @@ func whenFree(ctx context.Context, at lineage.Array, doc *metadata.Array, candid
 	if rank := len(doc.Shape); c != nil && slices.ContainsFunc(candidates, func(k metadata.KeyEncoding) bool { return sameKeys(k, c.Keys, rank) }) {
 		return "of a rechunk that has stored its new chunks there: " + notFinished(c), nil
 	}
-	free, err := freeAt(ctx, at, doc, candidates, grace)
+	free, err := freeTime(ctx, at, doc, candidates, grace)
 	if err != nil {
 		return "", err
 	}
@@ -221,9 +221,9 @@ func graceText(d time.Duration) string {
 	return text
 }
 
-// freeAt returns when the grace of the first superseded grid ends that has one of the
+// freeTime returns when the grace of the first superseded grid ends that has one of the
 // candidates for chunk keys. It is zero if no record says so.
-func freeAt(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding, grace time.Duration) (time.Time, error) {
+func freeTime(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding, grace time.Duration) (time.Time, error) {
 	records, err := at.Records(ctx)
 	if err != nil {
 		return time.Time{}, err

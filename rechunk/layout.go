@@ -30,12 +30,12 @@ func (w *work) layout() (*blocks.Plan, error) {
 	if err == nil && len(plan.Stages) > 1 {
 		// A task packs its scratch object beside the elements: twice the block, and what
 		// it reads or writes at a time.
-		if less, err := blocks.New(w.SourceUnits(), w.Target.Grid, size, w.packing(), opt); err == nil {
+		if less, err := blocks.New(w.SourceUnits(), w.Target.Grid, size, w.packingBytes(), opt); err == nil {
 			return less, nil
 		}
 	}
 	if err == nil {
-		return w.gathered(plan)
+		return w.mergeSmallBlocks(plan)
 	}
 	unfit := (*blocks.FitError)(nil)
 	if !errors.As(err, &unfit) {
@@ -46,7 +46,7 @@ func (w *work) layout() (*blocks.Plan, error) {
 		if copiesErr != nil {
 			return nil, copiesErr
 		}
-		return w.gathered(&blocks.Plan{Stages: []blocks.Stage{{Blocks: w.Target.Grid}}})
+		return w.mergeSmallBlocks(&blocks.Plan{Stages: []blocks.Stage{{Blocks: w.Target.Grid}}})
 	}
 	// One large chunk at a time takes half of the memory, or as much as it needs if the
 	// caller has set no limit.
@@ -55,13 +55,13 @@ func (w *work) layout() (*blocks.Plan, error) {
 		if opt.Parts != nil {
 			read = opt.Parts
 		}
-		all := max(most, largest(read, size), largest(w.Target.Grid, size))
+		all := max(most, largestChunk(read, size), largestChunk(w.Target.Grid, size))
 		plan, err = blocks.New(w.SourceUnits(), w.Target.Grid, size, all, &blocks.Options{Stages: 1, Parts: opt.Parts})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w; Options.Memory of %dB suffices", zarr.ErrLimit, err, product(unfit.Bytes, 2))
 	}
-	w.session.single = true
+	w.session.serial = true
 	return plan, nil
 }
 
@@ -76,22 +76,22 @@ func (w *work) blockOptions() (*blocks.Options, error) {
 	if w.Target.Type.Variable() || !w.move.IsZero() {
 		return &blocks.Options{Stages: 1}, nil
 	}
-	opt := blocks.Options{Request: engine.RequestBytes(w.at.Store)}
+	opt := blocks.Options{Request: engine.RequestBytes(w.location.Store)}
 	if w.planning != nil {
 		opt = *w.planning
 	}
 	parts, err := w.sourceParts()
 	// Scratch is written and read. A near store reads the same bytes several times from
 	// memory meanwhile.
-	if parts != nil && opt.Amplification == 0 && engine.Near(w.at.Store) {
+	if parts != nil && opt.Amplification == 0 && engine.Near(w.location.Store) {
 		opt.Amplification = nearAmplification
 	}
 	opt.Parts = parts
 	return &opt, err
 }
 
-// packing returns the bytes of the elements of a task that packs them.
-func (o Options) packing() int64 { return o.block() / 4 * 3 }
+// packingBytes returns the bytes of the elements of a task that packs them.
+func (o Options) packingBytes() int64 { return o.block() / 4 * 3 }
 
 // grownLayout returns the stages that were planned when the rechunk began, if the
 // array has grown since, and blocks for the new elements. It returns nil if there was one
@@ -99,11 +99,11 @@ func (o Options) packing() int64 { return o.block() / 4 * 3 }
 // array which has always had this shape, and scratch that fits it stays by its records.
 func (w *work) grownLayout(size int64, opt *blocks.Options) *blocks.Plan {
 	shape := w.Target.Grid.Shape()
-	if len(w.began) != len(shape) || slices.Equal(w.began, shape) || slices.Contains(w.began, 0) {
+	if len(w.initialShape) != len(shape) || slices.Equal(w.initialShape, shape) || slices.Contains(w.initialShape, 0) {
 		return nil
 	}
 	box := make(grid.Box, len(shape))
-	for i, n := range w.began {
+	for i, n := range w.initialShape {
 		box[i].Stop = n
 	}
 	units, err := w.SourceUnits().Restrict(box)
@@ -124,18 +124,18 @@ func (w *work) grownLayout(size int64, opt *blocks.Options) *blocks.Plan {
 	if err != nil || len(plan.Stages) < 2 {
 		return nil
 	}
-	if plan, err = blocks.New(units, target, size, w.packing(), &began); err != nil || len(plan.Stages) < 2 {
+	if plan, err = blocks.New(units, target, size, w.packingBytes(), &began); err != nil || len(plan.Stages) < 2 {
 		return nil
 	}
-	plan, err = plan.Grown(w.SourceUnits(), w.Target.Grid, size, w.packing(), opt)
+	plan, err = plan.Grown(w.SourceUnits(), w.Target.Grid, size, w.packingBytes(), opt)
 	if err != nil {
 		return nil
 	}
 	return plan
 }
 
-// last returns the blocks of the last stage.
-func last(plan *blocks.Plan) *grid.Grid { return plan.Stages[len(plan.Stages)-1].Blocks }
+// lastBlocks returns the blocks of the last stage.
+func lastBlocks(plan *blocks.Plan) *grid.Grid { return plan.Stages[len(plan.Stages)-1].Blocks }
 
 // numberOf returns the number of a block, or task, in C order.
 func numberOf(blocks *grid.Grid, index []int64) int64 {
@@ -146,8 +146,8 @@ func numberOf(blocks *grid.Grid, index []int64) int64 {
 	return n
 }
 
-// largest returns the bytes of the largest chunk of a grid.
-func largest(g *grid.Grid, size int64) int64 {
+// largestChunk returns the bytes of the largest chunk of a grid.
+func largestChunk(g *grid.Grid, size int64) int64 {
 	for i := range g.Rank() {
 		a := g.Axis(i)
 		size = product(size, max(1, a.Longest(grid.Interval{Stop: a.Chunks()})))
@@ -170,10 +170,10 @@ const (
 	enoughTasks = 64
 )
 
-// gathered returns a plan of one stage with small blocks merged, as far as they fit into
+// mergeSmallBlocks returns a plan of one stage with small blocks merged, as far as they fit into
 // the memory of a task. Every task costs a record that is synced. Other plans stay: their
 // blocks are the objects of the scratch.
-func (w *work) gathered(plan *blocks.Plan) (*blocks.Plan, error) {
+func (w *work) mergeSmallBlocks(plan *blocks.Plan) (*blocks.Plan, error) {
 	if len(plan.Stages) > 1 {
 		return plan, nil
 	}

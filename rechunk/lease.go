@@ -37,13 +37,13 @@ type keeper struct {
 	unsure  bool           // whether the last renewal was stored is not known
 }
 
-// keep renews a claim until [keeper.end] is called. In a store with locks it returns nil.
-func (s *session) keep(ctx context.Context, c *lineage.Claim) *keeper {
+// keepRenewing renews a claim until [keeper.end] is called. In a store with locks it returns nil.
+func (s *session) keepRenewing(ctx context.Context, c *lineage.Claim) *keeper {
 	if c.Lease == 0 {
 		return nil
 	}
 	within, stop := context.WithCancel(ctx)
-	k := &keeper{at: s.at, d: s.Node.Durability, claim: c, renewed: time.Now(), stop: stop, ended: make(chan struct{}), lock: make(chan struct{}, 1)}
+	k := &keeper{at: s.location, d: s.Node.Durability, claim: c, renewed: time.Now(), stop: stop, ended: make(chan struct{}), lock: make(chan struct{}, 1)}
 	go func() {
 		defer close(k.ended)
 		lease.Keep(within, c.Lease, func(ctx context.Context) bool {
@@ -70,17 +70,17 @@ func (k *keeper) renew(ctx context.Context) error {
 			k.unsure = true
 			return err
 		}
-		if err := k.look(ctx); err != nil {
+		if err := k.reload(ctx); err != nil {
 			return err
 		}
 	}
 	return errBusy
 }
 
-// held returns an error unless the claim is that of this session for some time to come. A
+// checkLease returns an error unless the claim is that of this session for some time to come. A
 // process that was stopped finds out so before it stores a chunk, without a request if it
 // was not.
-func (s *session) held(ctx context.Context) error {
+func (s *session) checkLease(ctx context.Context) error {
 	k := s.keeper
 	if k == nil {
 		return nil
@@ -96,10 +96,10 @@ func (s *session) held(ctx context.Context) error {
 	return k.renew(ctx)
 }
 
-// look reads the claim, which has another version than the one that was stored last: an
+// reload reads the claim, which has another version than the one that was stored last: an
 // earlier renewal may have been stored without an answer. If another process has the
 // claim, the error is errLost.
-func (k *keeper) look(ctx context.Context) error {
+func (k *keeper) reload(ctx context.Context) error {
 	now, err := k.at.Claim(ctx)
 	if err != nil {
 		return err
@@ -117,20 +117,20 @@ func (k *keeper) end(ctx context.Context) *lineage.Claim {
 	k.stop()
 	<-k.ended
 	if k.unsure {
-		_ = k.look(store.Finishing(ctx)) // without an answer, its version is the last known one
+		_ = k.reload(store.Finishing(ctx)) // without an answer, its version is the last known one
 	}
 	return k.claim
 }
 
-// hold renews the claim of the session until [session.letGo] is called.
-func (s *session) hold(ctx context.Context) {
+// startRenewing renews the claim of the session until [session.stopRenewing] is called.
+func (s *session) startRenewing(ctx context.Context) {
 	c := s.claim
-	s.letGo(ctx) // of an earlier one
-	s.claim, s.keeper = c, s.keep(ctx, c)
+	s.stopRenewing(ctx) // of an earlier one
+	s.claim, s.keeper = c, s.keepRenewing(ctx, c)
 }
 
-// letGo ends the renewals. After it, s.claim has the version that is stored.
-func (s *session) letGo(ctx context.Context) {
+// stopRenewing ends the renewals. After it, s.claim has the version that is stored.
+func (s *session) stopRenewing(ctx context.Context) {
 	if s.keeper != nil {
 		s.claim, s.keeper = s.keeper.end(ctx), nil
 	}
@@ -138,14 +138,14 @@ func (s *session) letGo(ctx context.Context) {
 
 // drop deletes the claim of the session.
 func (s *session) drop(ctx context.Context) error {
-	s.letGo(ctx)
-	return s.at.Drop(ctx, s.claim)
+	s.stopRenewing(ctx)
+	return s.location.Drop(ctx, s.claim)
 }
 
-// holding calls do, and renews a claim meanwhile. Afterwards the claim has the version
+// whileRenewing calls do, and renews a claim meanwhile. Afterwards the claim has the version
 // that is stored.
-func (s *session) holding(ctx context.Context, c *lineage.Claim, do func() error) error {
-	k := s.keep(ctx, c)
+func (s *session) whileRenewing(ctx context.Context, c *lineage.Claim, do func() error) error {
+	k := s.keepRenewing(ctx, c)
 	err := do()
 	if k != nil {
 		*c = *k.end(ctx)
@@ -156,52 +156,52 @@ func (s *session) holding(ctx context.Context, c *lineage.Claim, do func() error
 // claimed returns the claim on the array, or nil. If only its lease tells whether its
 // process still runs, it looks at that. print is the fingerprint of the request.
 func (s *session) claimed(ctx context.Context, print string) (*lineage.Claim, error) {
-	c, err := s.at.Claim(ctx)
+	c, err := s.location.Claim(ctx)
 	if err != nil || c == nil || s.locked || s.TakeOver || c.IsOwn() && c.Fingerprint == print {
 		return c, err
 	}
-	return c, s.at.Look(ctx, c)
+	return c, s.location.Look(ctx, c)
 }
 
 // takeOver makes this process the holder of a claim that it resumes.
 func (s *session) takeOver(ctx context.Context, c *lineage.Claim) error {
 	s.claim = c
-	if !s.leases(c) {
+	if !s.needsLease(c) {
 		return nil
 	}
 	ours := *c
 	s.sign(&ours, c.Operation)
-	if err := s.at.Replace(ctx, c, &ours, s.Node.Durability); err != nil {
+	if err := s.location.Replace(ctx, c, &ours, s.Node.Durability); err != nil {
 		return err
 	}
 	s.claim = &ours
-	if !c.IsOwn() && s.into == nil {
-		if err := s.outdate(ctx); err != nil {
+	if !c.IsOwn() && s.destination == nil {
+		if err := s.disturbDocument(ctx); err != nil {
 			return err
 		}
 	}
-	s.hold(ctx)
+	s.startRenewing(ctx)
 	return nil
 }
 
-// leases reports whether a claim of this session needs a lease.
-func (s *session) leases(c *lineage.Claim) bool {
-	_, locks := store.As[store.Locker](s.at.Store)
+// needsLease reports whether a claim of this session needs a lease.
+func (s *session) needsLease(c *lineage.Claim) bool {
+	_, locks := store.As[store.Locker](s.location.Store)
 	return !locks && !c.Shared
 }
 
 // sign names this process as the holder of a claim.
 func (s *session) sign(c *lineage.Claim, operation string) {
 	c.By = holder(operation)
-	if s.leases(c) {
+	if s.needsLease(c) {
 		c.Holder, c.Lease = newID(), lease.Usual
 	}
 }
 
-// outdate changes the document, after a claim was taken over. Its holder may have been
+// disturbDocument changes the document, after a claim was taken over. Its holder may have been
 // stopped after it had looked at the claim for the last time, and before it published:
 // then it looks again.
-func (s *session) outdate(ctx context.Context) error {
+func (s *session) disturbDocument(ctx context.Context) error {
 	for range mostRounds {
 		now, err := s.Fresh(ctx)
 		if err == nil {

@@ -52,7 +52,7 @@ func (v *vacuum) reclaimJournals(ctx context.Context) error {
 		return err
 	}
 	for _, key := range found {
-		info, err := store.Stat(ctx, v.at.Store, key)
+		info, err := store.Stat(ctx, v.location.Store, key)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -60,7 +60,7 @@ func (v *vacuum) reclaimJournals(ctx context.Context) error {
 			return err
 		}
 		item := VacuumItem{Kind: "journal", Keys: key.String(), Values: 1, Bytes: info.Size}
-		left := v.left(info.Modified)
+		left := v.remainingGrace(info.Modified)
 		switch {
 		case info.Modified.IsZero():
 			item.Kept = "the store does not say how old it is"
@@ -68,12 +68,12 @@ func (v *vacuum) reclaimJournals(ctx context.Context) error {
 			item.Due = time.Now().Add(left)
 			item.Kept = "its writer may still run"
 		case !v.dry:
-			err = store.Delete(ctx, v.at.Store, key)
+			err = store.Delete(ctx, v.location.Store, key)
 		}
 		if err != nil {
 			return err
 		}
-		v.found.Items = append(v.found.Items, item)
+		v.findings.Items = append(v.findings.Items, item)
 	}
 	return nil
 }
@@ -81,14 +81,14 @@ func (v *vacuum) reclaimJournals(ctx context.Context) error {
 // reclaimMark deletes the object that keeps the directory of the lock of staging, if a
 // rechunk that was killed has left it and none runs, as this one may.
 func (v *vacuum) reclaimMark(ctx context.Context) error {
-	key := v.at.Path.MustKey(runningName)
-	if _, locks := store.As[store.Locker](v.at.Store); !locks || v.dry || v.claim != nil || v.locked {
+	key := v.location.Path.MustKey(lockName)
+	if _, locks := store.As[store.Locker](v.location.Store); !locks || v.dry || v.claim != nil || v.locked {
 		return nil
 	}
-	if there, err := store.Exists(ctx, v.at.Store, key); !there || err != nil {
+	if there, err := store.Exists(ctx, v.location.Store, key); !there || err != nil {
 		return err
 	}
-	unlock, _, err := lockDir(ctx, v.at.Store, key, -1)
+	unlock, _, err := lockDir(ctx, v.location.Store, key, -1)
 	if errors.Is(err, ErrClaimed) || errors.Is(err, store.ErrLocked) {
 		return nil // it is in use
 	}
@@ -118,13 +118,13 @@ func (v *vacuum) reclaimLeftovers(ctx context.Context, list []leftover) error {
 		if v.dry {
 			continue
 		}
-		if err := store.Delete(ctx, v.at.Store, v.at.Path.MustKey(l.name)); err != nil {
+		if err := store.Delete(ctx, v.location.Store, v.location.Path.MustKey(l.name)); err != nil {
 			return err
 		}
 	}
 	for _, kind := range []string{"records", "scratch"} {
 		if item := items[kind]; item != nil {
-			v.found.Items = append(v.found.Items, *item)
+			v.findings.Items = append(v.findings.Items, *item)
 		}
 	}
 	return v.reclaimJournals(ctx)

@@ -17,23 +17,23 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// runAlone calls run while no other process stages chunks of the array. A slow process
+// runExclusively calls run while no other process stages chunks of the array. A slow process
 // that staged after another one has published would overwrite chunks of the new grid.
-func (s *session) runAlone(ctx context.Context) error { return s.alone(ctx, s.run) }
+func (s *session) runExclusively(ctx context.Context) error { return s.exclusively(ctx, s.run) }
 
 // patience is how long a call waits for the lock of staging. Its holder works for much
 // longer, unless it is just about to end. But on a busy machine even a free lock takes a
 // while.
 const patience = time.Second
 
-// alone calls do while no other process stages chunks of the array.
-func (s *session) alone(ctx context.Context, do func(context.Context) error) error {
-	leave, err := enter(s.at, true)
+// exclusively calls do while no other process stages chunks of the array.
+func (s *session) exclusively(ctx context.Context, do func(context.Context) error) error {
+	leave, err := enter(s.location, true)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	unlock, locked, err := lockDir(ctx, s.at.Store, s.at.Path.MustKey(runningName), patience)
+	unlock, locked, err := lockDir(ctx, s.location.Store, s.location.Path.MustKey(lockName), patience)
 	if err != nil {
 		return err
 	}
@@ -42,29 +42,29 @@ func (s *session) alone(ctx context.Context, do func(context.Context) error) err
 	if err == nil {
 		err = errors.Join(do(ctx), reopen())
 	}
-	s.letGo(ctx)
+	s.stopRenewing(ctx)
 	return errors.Join(err, unlock())
 }
 
-// runningName is the object that keeps the directory of the lock of staging.
-const runningName = recordsDir + "running.json"
+// lockName is the object that keeps the directory of the lock of staging.
+const lockName = recordsDir + "running.json"
 
-// running has the arrays that this process rechunks, and how many shares of each it
+// activeCalls has the arrays that this process rechunks, and how many shares of each it
 // executes, or -1 if no other may.
-var running = struct {
+var activeCalls = struct {
 	sync.Mutex
-	calls map[place]int
-}{calls: map[place]int{}}
+	calls map[arrayIdentity]int
+}{calls: map[arrayIdentity]int{}}
 
 // enter records that this process rechunks an array, alone or with others.
 func enter(at lineage.Array, alone bool) (leave func(), err error) {
-	key := place{path: at.Path}
+	key := arrayIdentity{path: at.Path}
 	if driver := store.Driver(at.Store); reflect.ValueOf(driver).Comparable() {
 		key.driver = driver
 	}
-	running.Lock()
-	defer running.Unlock()
-	n := running.calls[key]
+	activeCalls.Lock()
+	defer activeCalls.Unlock()
+	n := activeCalls.calls[key]
 	if n < 0 || n > 0 && alone {
 		return nil, fmt.Errorf("%w: another call of this process runs; wait for it", ErrClaimed)
 	}
@@ -72,18 +72,18 @@ func enter(at lineage.Array, alone bool) (leave func(), err error) {
 	if alone {
 		n = -1
 	}
-	running.calls[key] = n
+	activeCalls.calls[key] = n
 	return func() {
-		running.Lock()
-		defer running.Unlock()
-		if running.calls[key]--; alone || running.calls[key] == 0 {
-			delete(running.calls, key)
+		activeCalls.Lock()
+		defer activeCalls.Unlock()
+		if activeCalls.calls[key]--; alone || activeCalls.calls[key] == 0 {
+			delete(activeCalls.calls, key)
 		}
 	}, nil
 }
 
-// place identifies an array regardless of the wrappers of its store.
-type place struct {
+// arrayIdentity identifies an array regardless of the wrappers of its store.
+type arrayIdentity struct {
 	driver any
 	path   store.Path
 }
@@ -96,13 +96,13 @@ func lockDir(ctx context.Context, s store.Store, key store.Key, timeout time.Dur
 		return func() error { return nil }, false, nil
 	}
 	for range 8 {
-		if err = markRunning(ctx, s, key); err != nil {
+		if err = putHolder(ctx, s, key); err != nil {
 			return nil, false, err
 		}
 		unlock, locked, err = tryLock(ctx, s, key, timeout)
 		// Another process may have ended in between, and removed the directory. Without a
 		// known holder, it may be the disk that was slow.
-		if !errors.Is(err, fs.ErrNotExist) && !isUnknown(err) {
+		if !errors.Is(err, fs.ErrNotExist) && !holderUnknown(err) {
 			break
 		}
 	}
@@ -115,9 +115,9 @@ func lockDir(ctx context.Context, s store.Store, key store.Key, timeout time.Dur
 	}, locked, nil
 }
 
-// isUnknown reports whether err is that of a lock which nobody is known to hold. Holders
+// holderUnknown reports whether err is that of a lock which nobody is known to hold. Holders
 // write down who they are as soon as they have it.
-func isUnknown(err error) bool {
+func holderUnknown(err error) bool {
 	held := (*store.LockError)(nil)
 	return errors.As(err, &held) && held.Holder == (store.Holder{})
 }
@@ -132,7 +132,7 @@ func tryLock(ctx context.Context, s store.Store, key store.Key, timeout time.Dur
 	case errors.Is(err, store.ErrUnsupported):
 		return func() error { return nil }, false, nil
 	case errors.Is(err, store.ErrLocked):
-		return nil, false, runsNow(err)
+		return nil, false, runningError(err)
 	}
 	return unlock, err == nil, err
 }
@@ -149,8 +149,8 @@ func (e *runsError) Error() string {
 
 func (e *runsError) Unwrap() []error { return []error{ErrClaimed, e.lock} }
 
-// runsNow says who holds the lock of staging.
-func runsNow(lock error) error {
+// runningError says who holds the lock of staging.
+func runningError(lock error) error {
 	by := store.Holder{}
 	if held := (*store.LockError)(nil); errors.As(lock, &held) {
 		by = held.Holder
@@ -158,8 +158,8 @@ func runsNow(lock error) error {
 	return &runsError{by.String(), lock}
 }
 
-// markRunning stores who runs.
-func markRunning(ctx context.Context, s store.Store, key store.Key) error {
+// putHolder stores who runs.
+func putHolder(ctx context.Context, s store.Store, key store.Key) error {
 	raw, err := json.Marshal(holder("re-gridding"))
 	if err == nil {
 		_, err = store.Put(ctx, s, key, raw, store.Flush)
@@ -173,11 +173,11 @@ const joinTime = 10 * time.Second
 // join begins a share of the tasks: others may execute shares too, but none may publish,
 // until leave has returned nil.
 func (s *session) join(ctx context.Context) (leave func() error, err error) {
-	exit, err := enter(s.at, false)
+	exit, err := enter(s.location, false)
 	if err != nil {
 		return nil, err
 	}
-	s.shares = true
+	s.shared = true
 	end, err := s.joinLocked(ctx)
 	if err != nil {
 		exit()
@@ -197,7 +197,7 @@ func (s *session) join(ctx context.Context) (leave func() error, err error) {
 }
 
 func (s *session) joinLocked(ctx context.Context) (leave func() error, err error) {
-	unlock, locked, err := lockDir(ctx, s.at.Store, s.at.Path.MustKey(runningName), joinTime)
+	unlock, locked, err := lockDir(ctx, s.location.Store, s.location.Path.MustKey(lockName), joinTime)
 	if err != nil {
 		return nil, err
 	}
@@ -211,13 +211,13 @@ func (s *session) joinLocked(ctx context.Context) (leave func() error, err error
 		return nil, err
 	}
 	key := s.sharesDir().MustKey(newID() + "/" + shareName)
-	release, _, err := lockDir(ctx, s.at.Store, key, -1)
+	release, _, err := lockDir(ctx, s.location.Store, key, -1)
 	if err != nil {
 		return nil, err
 	}
 	released := false
 	leave = func() error { // may be repeated after an error
-		if err := store.Delete(store.Finishing(ctx), s.at.Store, key); err != nil || released {
+		if err := store.Delete(store.Finishing(ctx), s.location.Store, key); err != nil || released {
 			return err
 		}
 		released = true
@@ -225,10 +225,10 @@ func (s *session) joinLocked(ctx context.Context) (leave func() error, err error
 	}
 	// In a store without locks, whoever publishes closes the claim first, and looks for
 	// shares afterwards.
-	if err := markRunning(ctx, s.at.Store, key); err != nil {
+	if err := putHolder(ctx, s.location.Store, key); err != nil {
 		return nil, errors.Join(err, leave())
 	}
-	c, err := s.at.Claim(ctx)
+	c, err := s.location.Claim(ctx)
 	if err == nil && (c == nil || c.ID != s.claim.ID || c.Closed) {
 		err = fmt.Errorf("%w: it is being published", ErrClaimed)
 	}
@@ -243,29 +243,29 @@ const shareName = "share.json"
 
 // sharesDir is the directory of the processes that execute shares.
 func (s *session) sharesDir() store.Path {
-	return recordsOf(s.at, s.claim.ID).MustKey("shares/-").Dir()
+	return recordsOf(s.location, s.claim.ID).MustKey("shares/-").Dir()
 }
 
 // closeShares makes sure that no process executes a share, and that none begins one until
 // reopen is called. The caller holds the lock of staging.
 func (s *session) closeShares(ctx context.Context) (reopen func() error, err error) {
 	nothing := func() error { return nil }
-	c, err := s.at.Claim(ctx)
+	c, err := s.location.Claim(ctx)
 	if err != nil || c == nil || !c.Shared {
 		return nothing, err
 	}
-	_, locks := store.As[store.Locker](s.at.Store)
+	_, locks := store.As[store.Locker](s.location.Store)
 	if c.Closed && !locks && !s.TakeOver && !c.IsOwn() {
 		return nil, fmt.Errorf("%w: %v, which may still publish it (Options.TakeOver)", ErrClaimed, c.Text())
 	}
 	closed := *c
 	closed.Closed, closed.By = true, holder(c.Operation)
-	if err := s.at.Replace(ctx, c, &closed, s.Node.Durability); err != nil {
+	if err := s.location.Replace(ctx, c, &closed, s.Node.Durability); err != nil {
 		return nil, err
 	}
 	reopen = func() error { return s.reopen(store.Finishing(ctx), closed.ID) }
 	s.claim = &closed
-	if err := s.noShares(ctx); err != nil {
+	if err := s.checkNoShares(ctx); err != nil {
 		return nil, errors.Join(err, reopen())
 	}
 	return reopen, nil
@@ -273,31 +273,31 @@ func (s *session) closeShares(ctx context.Context) (reopen func() error, err err
 
 // reopen permits shares again, unless the rechunk was published.
 func (s *session) reopen(ctx context.Context, id string) error {
-	c, err := s.at.Claim(ctx)
+	c, err := s.location.Claim(ctx)
 	if err != nil || c == nil || c.ID != id {
 		return err
 	}
 	open := *c
 	open.Closed = false
-	return s.at.Replace(ctx, c, &open, s.Node.Durability)
+	return s.location.Replace(ctx, c, &open, s.Node.Durability)
 }
 
-// noShares returns an error if a process executes a share. What a dead one has left is
+// checkNoShares returns an error if a process executes a share. What a dead one has left is
 // deleted.
-func (s *session) noShares(ctx context.Context) error {
+func (s *session) checkNoShares(ctx context.Context) error {
 	dir := s.sharesDir()
-	names, err := namesIn(ctx, s.at.Store, dir, true)
+	names, err := namesIn(ctx, s.location.Store, dir, true)
 	if err != nil {
 		return err
 	}
-	_, locks := store.As[store.Locker](s.at.Store)
+	_, locks := store.As[store.Locker](s.location.Store)
 	for _, name := range names {
 		if !strings.HasSuffix(name, "/"+shareName) {
 			continue
 		}
 		key := dir.MustKey(name)
 		if !locks && !s.TakeOver {
-			return fmt.Errorf("%w: %s, which may still execute a share (Options.TakeOver)", ErrClaimed, s.runner(ctx, key))
+			return fmt.Errorf("%w: %s, which may still execute a share (Options.TakeOver)", ErrClaimed, s.holderText(ctx, key))
 		}
 		if err := s.removeShare(ctx, key, locks); err != nil {
 			return err
@@ -312,22 +312,22 @@ func (s *session) removeShare(ctx context.Context, key store.Key, locks bool) er
 	unlock := func() error { return nil }
 	if locks {
 		var err error
-		switch unlock, _, err = tryLock(ctx, s.at.Store, key, -1); {
+		switch unlock, _, err = tryLock(ctx, s.location.Store, key, -1); {
 		case errors.Is(err, fs.ErrNotExist): // it has ended
 			return nil
 		case errors.Is(err, ErrClaimed):
-			return fmt.Errorf("%w: %s executes a share", ErrClaimed, s.runner(ctx, key))
+			return fmt.Errorf("%w: %s executes a share", ErrClaimed, s.holderText(ctx, key))
 		case err != nil:
 			return err
 		}
 	}
-	return errors.Join(store.Delete(ctx, s.at.Store, key), unlock())
+	return errors.Join(store.Delete(ctx, s.location.Store, key), unlock())
 }
 
-// runner says who stored a value of [markRunning].
-func (s *session) runner(ctx context.Context, key store.Key) string {
+// holderText says who stored a value of [putHolder].
+func (s *session) holderText(ctx context.Context, key store.Key) string {
 	var by store.Holder
-	data, _, err := s.at.Store.Get(ctx, key, store.Request{Limit: 1 << 16}, nil)
+	data, _, err := s.location.Store.Get(ctx, key, store.Request{Limit: 1 << 16}, nil)
 	if err != nil || json.Unmarshal(data, &by) != nil || by.PID == 0 {
 		return "another process"
 	}

@@ -81,15 +81,15 @@ func (o Options) engine() int64 { return max(1, o.memory()/(4*tasks)) }
 
 // progress counts what one stage has stored.
 type progress struct {
-	mu  sync.Mutex
-	now Progress
-	to  func(Progress) // may be nil
+	mu     sync.Mutex
+	state  Progress
+	report func(Progress) // may be nil
 }
 
 // progress begins to count a stage that has all objects but some.
 func (s *session) progress(stage, stages, all, missing int) *progress {
 	now := Progress{Stage: stage, Stages: stages, Done: int64(max(0, all-missing)), Total: int64(all)}
-	return &progress{now: now, to: s.Progress}
+	return &progress{state: now, report: s.Progress}
 }
 
 // add counts the objects of a box.
@@ -97,8 +97,8 @@ func (p *progress) add(box grid.Box) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n, _ := box.Len()
-	p.now.Done = min(p.now.Done+n, p.now.Total)
-	if p.to != nil {
-		p.to(p.now)
+	p.state.Done = min(p.state.Done+n, p.state.Total)
+	if p.report != nil {
+		p.report(p.state)
 	}
 }

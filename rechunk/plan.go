@@ -80,15 +80,15 @@ type Plan struct {
 	Dropped, BytesDropped int64
 }
 
-// atomic is the value of [Plan.Guarantee].
-const atomic = "atomic"
+// guaranteeAtomic is the value of [Plan.Guarantee].
+const guaranteeAtomic = "atomic"
 
 // The values of [Plan.Strategy].
 const (
-	copies   = "copy-publish"
-	flips    = "namespace-flip"
-	relabels = "metadata"
-	appends  = "append"
+	strategyCopy     = "copy-publish"
+	strategyFlip     = "namespace-flip"
+	strategyMetadata = "metadata"
+	strategyAppend   = "append"
 )
 
 // Requests counts requests to a store.
@@ -125,7 +125,7 @@ func NewPlan(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Plan
 // [Removal] or an [Insertion] does.
 func Needed(ctx context.Context, a *zarr.Array, r Request, opt *Options) (bool, error) {
 	s, err := newSession(a, r, opt)
-	if err != nil || s.into != nil {
+	if err != nil || s.destination != nil {
 		return true, s.Fail(r.operation(), err)
 	}
 	old, err := s.Fresh(ctx)
@@ -144,17 +144,17 @@ func (s *session) plan(ctx context.Context) (*Plan, error) {
 	if err := s.identify(ctx); err != nil {
 		return nil, err
 	}
-	p := &Plan{Request: bare(s.request), Operation: s.request.operation(), Grid: old.Grid, Strategy: relabels, Guarantee: atomic, Space: Space{Free: -1}}
+	p := &Plan{Request: singleRequest(s.request), Operation: s.request.operation(), Grid: old.Grid, Strategy: strategyMetadata, Guarantee: guaranteeAtomic, Space: Space{Free: -1}}
 	if p.Fingerprint, err = s.fingerprint(); err != nil {
 		return nil, err
 	}
-	if err := s.unmoved(ctx); err != nil {
+	if err := s.checkUnmoved(ctx); err != nil {
 		return nil, err
 	}
 	if p.State, err = s.planState(ctx, old); err != nil {
 		return nil, err
 	}
-	if s.into != nil {
+	if s.destination != nil {
 		if err := s.checkPlace(ctx, old.Doc); err != nil {
 			return nil, err
 		}
@@ -167,7 +167,7 @@ func (s *session) plan(ctx context.Context) (*Plan, error) {
 		return p, err
 	}
 	p.Changes, p.Grid, p.Policy = true, w.next.Grid, w.policy
-	if w.stays() {
+	if w.keepsChunks() {
 		return p, nil
 	}
 	return p, s.predict(ctx, old, w, p)
@@ -175,11 +175,11 @@ func (s *session) plan(ctx context.Context) (*Plan, error) {
 
 // predict fills in a plan that stages chunks.
 func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *Plan) error {
-	p.Strategy, p.Memory = flips, s.memory()
+	p.Strategy, p.Memory = strategyFlip, s.memory()
 	// Nothing is staged, so any free keys will do.
 	keys, err := s.likelyKeys(ctx, old, p.Fingerprint)
-	if s.into != nil {
-		p.Strategy = copies
+	if s.destination != nil {
+		p.Strategy = strategyCopy
 		keys, err = s.keysThere(old)
 	} else if errors.Is(err, ErrNoKeys) {
 		if list := keysFor(old.Engine.Keys, old.Grid.Rank(), old.Doc.Format()); len(list) > 0 {
@@ -198,9 +198,9 @@ func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *
 	if err != nil {
 		return err
 	}
-	if w.single { // as in layout
+	if w.serial { // as in layout
 		size := int64(w.Target.Engine.Size)
-		p.Memory = max(p.Memory, product(2, max(largest(w.SourceUnits(), size), largest(w.Target.Grid, size))))
+		p.Memory = max(p.Memory, product(2, max(largestChunk(w.SourceUnits(), size), largestChunk(w.Target.Grid, size))))
 	}
 	if w.sources, err = staging.List(ctx, w.Source); err != nil {
 		return err
@@ -211,8 +211,8 @@ func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *
 	p.State.addChunks(w.sources)
 	p.Sources, p.BytesStored = int64(w.sources.Len()), w.sources.Bytes
 	p.Dropped, p.BytesDropped = w.Untaken(w.sources)
-	if s.into == nil {
-		_, p.Links = store.As[store.Cloner](s.at.Store)
+	if s.destination == nil {
+		_, p.Links = store.As[store.Cloner](s.location.Store)
 	}
 	if err := w.predictStages(p, plan); err != nil {
 		return err
@@ -246,18 +246,18 @@ func (w *work) predictStages(p *Plan, plan *blocks.Plan) error {
 		}
 		tasks, _ := l.Target.Grid.NumChunks()
 		p.add(q, PlanStage{"scratch", tasks})
-		lists.scratch(len(wanted))
+		lists.addScratch(len(wanted))
 		from = l.Scratch
 	}
 	q := &staging.Predictor{Job: w.Job, Sources: w.sources, From: from}
-	for _, box := range w.parts(last(plan), list) {
+	for _, box := range w.parts(lastBlocks(plan), list) {
 		if err := q.Task(box); err != nil {
 			return err
 		}
 	}
-	tasks, _ := last(plan).NumChunks()
+	tasks, _ := lastBlocks(plan).NumChunks()
 	p.add(q, PlanStage{"stage", tasks})
-	lists.last(len(list))
+	lists.addLast(len(list))
 	p.Requests.List = lists.pages
 	return nil
 }
@@ -282,21 +282,21 @@ type listing struct {
 // pages returns the pages of a listing of n values, of 1000 each.
 func pages(n int) int64 { return max(1, (int64(n)+999)/1000) }
 
-// compare adds a comparison of the source with the target.
-func (l *listing) compare() { l.pages += l.source + l.target }
+// addComparison adds a comparison of the source with the target.
+func (l *listing) addComparison() { l.pages += l.source + l.target }
 
-// scratch adds the listings for a level that has n objects: before it is made, and after.
-func (l *listing) scratch(n int) {
-	l.compare()
-	l.compare()
+// addScratch adds the listings for a level that has n objects: before it is made, and after.
+func (l *listing) addScratch(n int) {
+	l.addComparison()
+	l.addComparison()
 	l.pages += pages(0) + pages(n)
 }
 
-// last adds the listings for the last stage, which makes n chunks, and for publishing.
-func (l *listing) last(n int) {
-	l.compare()
+// addLast adds the listings for the last stage, which makes n chunks, and for publishing.
+func (l *listing) addLast(n int) {
+	l.addComparison()
 	l.target = pages(n)
-	l.compare()
+	l.addComparison()
 }
 
 // Space says how many bytes a rechunk stores before it deletes any. What the old grid
@@ -322,8 +322,8 @@ func (s *session) space(source *snapshot.Array, p *Plan) Space {
 	if source.Engine.Chain.Divided() {
 		copied, certain = min(copied, p.BytesStored), 0
 	}
-	took := Space{Likely: p.BytesScratch + copied + encoded(source, p), Free: -1}
-	room, err := store.RoomOf(s.at.Store, s.at.Path)
+	took := Space{Likely: p.BytesScratch + copied + encodedBytes(source, p), Free: -1}
+	room, err := store.RoomOf(s.location.Store, s.location.Path)
 	if err != nil {
 		return took
 	}
@@ -333,17 +333,17 @@ func (s *session) space(source *snapshot.Array, p *Plan) Space {
 	return took
 }
 
-// encoded estimates the bytes of the chunks that are encoded.
-func encoded(source *snapshot.Array, p *Plan) int64 {
-	all := logical(source)
+// encodedBytes estimates the bytes of the chunks that are encoded.
+func encodedBytes(source *snapshot.Array, p *Plan) int64 {
+	all := logicalBytes(source)
 	if p.BytesStored >= all {
 		return p.BytesEncoded
 	}
 	return int64(float64(p.BytesEncoded) * float64(p.BytesStored) / float64(all))
 }
 
-// logical returns the bytes of all elements of an array.
-func logical(s *snapshot.Array) int64 {
+// logicalBytes returns the bytes of all elements of an array.
+func logicalBytes(s *snapshot.Array) int64 {
 	n := int64(s.Engine.Size)
 	for _, extent := range s.Grid.Shape() {
 		n = product(n, extent)
@@ -366,16 +366,16 @@ func (s Space) err(p *Plan, into bool) error {
 // checkSpace returns an error if the store has too little room for what is to be staged,
 // as far as it tells. If something is staged already, it checks nothing.
 func (s *session) checkSpace(ctx context.Context, old *snapshot.Array, w *work, plan *blocks.Plan) error {
-	room, err := store.RoomOf(s.at.Store, s.at.Path)
+	room, err := store.RoomOf(s.location.Store, s.location.Path)
 	if err != nil || !room.Plain {
 		return nil
 	}
-	claimed, err := s.at.Claimed(ctx)
+	claimed, err := s.location.Claimed(ctx)
 	if claimed || err != nil {
 		return err
 	}
 	// Predicting lists all chunks, which is not worth it if there is plenty.
-	if most := product(logical(w.Source), int64(len(plan.Stages))+1); room.Free > most {
+	if most := product(logicalBytes(w.Source), int64(len(plan.Stages))+1); room.Free > most {
 		return nil
 	}
 	defer func() { s.claim = nil }() // predict takes one for the names of scratch
@@ -383,7 +383,7 @@ func (s *session) checkSpace(ctx context.Context, old *snapshot.Array, w *work, 
 	if err := s.predict(ctx, old, w, p); err != nil {
 		return err
 	}
-	return p.Space.err(p, s.into != nil)
+	return p.Space.err(p, s.destination != nil)
 }
 
 // State identifies what a plan was made from.
@@ -424,7 +424,7 @@ func (s *session) changes(ctx context.Context, was State, fingerprint string) (s
 	if err != nil {
 		return "", err
 	}
-	c, err := s.at.Claim(ctx)
+	c, err := s.location.Claim(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -453,7 +453,7 @@ func (s *session) changes(ctx context.Context, was State, fingerprint string) (s
 // planState returns the state without chunks, for a plan.
 func (s *session) planState(ctx context.Context, old *snapshot.Array) (State, error) {
 	p, err := stateOf(old)
-	if k, is := bare(s.request).(Rechunking); err != nil || !s.moves() && (!is || k.Region == nil) {
+	if k, is := singleRequest(s.request).(Rechunking); err != nil || !s.movesPlanes() && (!is || k.Region == nil) {
 		return p, err
 	}
 	moved, err := s.lastMove(ctx, old)

@@ -19,18 +19,18 @@ import (
 	"varve.dev/zarr/internal/staging"
 )
 
-// moving is a request after which planes have other indices. In contrast to the others it
+// planeMover is a request after which planes have other indices. In contrast to the others it
 // does something else when it is done a second time.
-type moving interface {
+type planeMover interface {
 	Request
 	// planesAt returns the axis of the planes, and the extent that it must have in the
 	// beginning, or 0.
 	planesAt() (axis int, expect int64)
 }
 
-// moves reports whether the request moves planes.
-func (s *session) moves() bool {
-	_, is := bare(s.request).(moving)
+// movesPlanes reports whether the request moves planes.
+func (s *session) movesPlanes() bool {
+	_, is := singleRequest(s.request).(planeMover)
 	return is
 }
 
@@ -38,7 +38,7 @@ func (s *session) moves() bool {
 // transaction that a crashed writer has left, because that tells whether the request was
 // done already.
 func (s *session) identify(ctx context.Context) error {
-	if !s.moves() {
+	if !s.movesPlanes() {
 		return nil
 	}
 	if s.Array.Writable() == nil {
@@ -109,10 +109,10 @@ func identityOfWords(words [][]byte, planes int64) string {
 // errShort is the conflict of a request whose planes the array no longer has.
 var errShort error = final("the array has become too short meanwhile; give this rechunk up (rechunk.Abandon), or grow the array again")
 
-// unmoved returns an error if planes have moved since the array was opened, and with them
+// checkUnmoved returns an error if planes have moved since the array was opened, and with them
 // those that the request means.
-func (s *session) unmoved(ctx context.Context) error {
-	if !s.moves() {
+func (s *session) checkUnmoved(ctx context.Context) error {
+	if !s.movesPlanes() {
 		return nil
 	}
 	_, err := s.Unmoved(ctx)
@@ -121,9 +121,9 @@ func (s *session) unmoved(ctx context.Context) error {
 
 // confirmPlanes is unmoved once the array is claimed. From then on planes cannot move.
 func (s *session) confirmPlanes(ctx context.Context) error {
-	err := s.unmoved(ctx)
+	err := s.checkUnmoved(ctx)
 	if err != nil {
-		err = errors.Join(err, s.release(ctx))
+		err = errors.Join(err, s.releaseUnstaged(ctx))
 	}
 	return err
 }
@@ -131,7 +131,7 @@ func (s *session) confirmPlanes(ctx context.Context) error {
 // checkExpected returns an error if the array has another extent than the request
 // expects. A request that is resumed has begun when it had that extent.
 func (s *session) checkExpected(ctx context.Context, old *snapshot.Array) error {
-	m, is := bare(s.request).(moving)
+	m, is := singleRequest(s.request).(planeMover)
 	if !is {
 		return nil
 	}
@@ -148,8 +148,8 @@ func (s *session) checkExpected(ctx context.Context, old *snapshot.Array) error 
 // errUnexpected is the conflict of a request that expects another extent.
 var errUnexpected error = final("the axis is not as expected")
 
-// release drops the claim if nothing is staged.
-func (s *session) release(ctx context.Context) error {
+// releaseUnstaged drops the claim if nothing is staged.
+func (s *session) releaseUnstaged(ctx context.Context) error {
 	if s.claim == nil || s.records != nil {
 		return nil
 	}
@@ -166,12 +166,12 @@ func (s *session) target(old *snapshot.Array) (*target, error) {
 	return t, err
 }
 
-// wasDone takes the steps that a process has not taken because it crashed after it had
+// concludeEarlier takes the steps that a process has not taken because it crashed after it had
 // published the array. If its request was this one, and moves planes, wasDone reports
 // that nothing is left to do: to do it again would move other planes.
-func (s *session) wasDone(ctx context.Context, old *snapshot.Array) (done bool, err error) {
-	if s.moves() {
-		if done, err = s.wasPublished(ctx, old); err != nil {
+func (s *session) concludeEarlier(ctx context.Context, old *snapshot.Array) (done bool, err error) {
+	if s.movesPlanes() {
+		if done, err = s.publishedEarlier(ctx, old); err != nil {
 			return false, err
 		}
 	}
@@ -179,9 +179,9 @@ func (s *session) wasDone(ctx context.Context, old *snapshot.Array) (done bool, 
 	return done, s.completePublished(ctx, old)
 }
 
-// wasPublished reports whether a process has published this request and has not taken the
+// publishedEarlier reports whether a process has published this request and has not taken the
 // steps after that.
-func (s *session) wasPublished(ctx context.Context, old *snapshot.Array) (bool, error) {
+func (s *session) publishedEarlier(ctx context.Context, old *snapshot.Array) (bool, error) {
 	print, err := s.fingerprint()
 	if err != nil {
 		return false, err
@@ -202,11 +202,11 @@ func checkAxis(s *snapshot.Array, i int) error {
 // encoded anew so that the array stays regular.
 const mostSmall = 16 << 20
 
-// staysRegular returns a regular axis along which planes move, with its new extent. The
+// regularAxis returns a regular axis along which planes move, with its new extent. The
 // axis stays regular if only whole chunks move, or if the array is small. Then programs
 // that know regular grids only go on to read it. Listed edges may be asked for, but a
 // coordinate gets none, because without it all arrays of the group are lost to them.
-func staysRegular(s *snapshot.Array, i int, extent int64, whole, unlock bool) (is grid.Axis, stays bool, err error) {
+func regularAxis(s *snapshot.Array, i int, extent int64, whole, unlock bool) (is grid.Axis, stays bool, err error) {
 	a := s.Grid.Axis(i)
 	if !a.IsRegular() {
 		return a, false, nil
@@ -230,8 +230,8 @@ func isCoordinate(s *snapshot.Array) bool {
 	return len(names) == 1 && names[0] != "" && names[0] == s.Engine.Path.Name()
 }
 
-// unlocked returns an axis along which planes move, with listed edges.
-func unlocked(s *snapshot.Array, i int, unlock bool) (grid.Axis, error) {
+// unlockedAxis returns an axis along which planes move, with listed edges.
+func unlockedAxis(s *snapshot.Array, i int, unlock bool) (grid.Axis, error) {
 	if err := checkAxis(s, i); err != nil {
 		return grid.Axis{}, err
 	}
@@ -249,8 +249,8 @@ func unlocked(s *snapshot.Array, i int, unlock bool) (grid.Axis, error) {
 	return is, nil
 }
 
-// reshaped returns the array with another axis, which may have another extent.
-func reshaped(s *snapshot.Array, axis int, is grid.Axis) (*target, error) {
+// targetWithAxis returns the array with another axis, which may have another extent.
+func targetWithAxis(s *snapshot.Array, axis int, is grid.Axis) (*target, error) {
 	shape, cuts := s.Grid.Shape(), make([]grid.Cut, s.Grid.Rank())
 	for i := range cuts {
 		a := s.Grid.Axis(i)
@@ -267,9 +267,9 @@ func reshaped(s *snapshot.Array, axis int, is grid.Axis) (*target, error) {
 	return &target{doc: doc, grid: g}, err
 }
 
-// clipped appends the edges of an axis between two places to runs. Edges that lie across
+// appendClipped appends the edges of an axis between two places to runs. Edges that lie across
 // a place are cut there.
-func clipped(runs []grid.Run, a grid.Axis, from, to int64) []grid.Run {
+func appendClipped(runs []grid.Run, a grid.Axis, from, to int64) []grid.Run {
 	add := func(length, count int64) {
 		if length < 1 || count < 1 {
 			return
@@ -298,9 +298,9 @@ func clipped(runs []grid.Run, a grid.Axis, from, to int64) []grid.Run {
 	return runs
 }
 
-// roundedUp rounds the last edge up to whole inner chunks, if that is the last of the
+// roundLastUp rounds the last edge up to whole inner chunks, if that is the last of the
 // axis: it may reach beyond the extent.
-func roundedUp(runs []grid.Run, unit int64, isLast bool) []grid.Run {
+func roundLastUp(runs []grid.Run, unit int64, isLast bool) []grid.Run {
 	if len(runs) == 0 || !isLast {
 		return runs
 	}
@@ -335,8 +335,8 @@ func fitsShards(s *snapshot.Array, t *target) error {
 	return s.Engine.Chain.CheckGrid(t.grid)
 }
 
-// places returns the nearest places to a plane at which shards can be cut.
-func places(a grid.Axis, plane, unit int64) string {
+// cutPlaces returns the nearest places to a plane at which shards can be cut.
+func cutPlaces(a grid.Axis, plane, unit int64) string {
 	k, within, ok := a.Locate(plane)
 	if !ok || within%unit == 0 {
 		return strconv.FormatInt(plane, 10)

@@ -26,15 +26,15 @@ import (
 // be refused by a policy that the new grid contradicts, or would cut the new elements as
 // nobody wants them any more.
 type policies struct {
-	was, is *snapshot.Array
-	// keeps is set if the request does not say how elements are to be cut: chunks are
+	before, after *snapshot.Array
+	// keepsCuts is set if the request does not say how elements are to be cut: chunks are
 	// merged, or a range is dropped or inserted. Then the policy says how new elements
 	// arrive, such as by the day, and later ones are merged as these were.
-	keeps bool
+	keepsCuts bool
 	// calendar is the policy that the new chunks follow, such as calendar:year, or "".
 	calendar string
-	// moved are the edges that the request moves.
-	moved shift
+	// shift are the edges that the request moves.
+	shift shift
 }
 
 // edit returns attributes with the policy that fits the new grid, and says what it has
@@ -51,17 +51,17 @@ func (p *policies) edit(attributes []byte) (edited []byte, note string, err erro
 	if json.Unmarshal(raw, &stored) != nil {
 		return attributes, "", nil // appends report it
 	}
-	axis, ok := axisOf(p.is.Doc, string(stored.Axis))
+	axis, ok := axisOf(p.after.Doc, string(stored.Axis))
 	if !ok {
 		return attributes, "", nil
 	}
-	policy := p.fate(axis, stored.Policy)
+	policy := p.policyAfter(axis, stored.Policy)
 	switch policy {
 	case stored.Policy:
-		if axis != p.moved.axis {
+		if axis != p.shift.axis {
 			return attributes, "", nil
 		}
-		raw, note, err = p.moved.restart(raw)
+		raw, note, err = p.shift.restart(raw)
 		switch {
 		case err != nil || note == "":
 			return attributes, "", err
@@ -87,29 +87,29 @@ func (p *policies) edit(attributes []byte) (edited []byte, note string, err erro
 
 // policies returns what becomes of the stored policy by this rechunk.
 func (s *session) policies(was, is *snapshot.Array) (*policies, error) {
-	p := &policies{was: was, is: is, keeps: true}
-	if r, ok := bare(s.request).(shifts); ok {
+	p := &policies{before: was, after: is, keepsCuts: true}
+	if r, ok := singleRequest(s.request).(shifter); ok {
 		var err error
-		if p.moved, err = r.shift(was); err != nil {
+		if p.shift, err = r.shift(was); err != nil {
 			return nil, err
 		}
 	}
-	switch r := bare(s.request).(type) {
+	switch r := singleRequest(s.request).(type) {
 	case Regularization:
-		p.keeps = false
+		p.keepsCuts = false
 	case Rechunking:
-		p.keeps, p.calendar = false, r.Calendar
+		p.keepsCuts, p.calendar = false, r.Calendar
 	}
 	return p, nil
 }
 
 // fitPolicy gives the new document the policy that fits it.
 func (p *policies) fitPolicy() (note string, err error) {
-	edited, note, err := p.edit(p.is.Doc.Attributes)
+	edited, note, err := p.edit(p.after.Doc.Attributes)
 	if err != nil || note == "" {
 		return "", err
 	}
-	p.is.Doc, err = p.is.Doc.WithAttributes(edited)
+	p.after.Doc, err = p.after.Doc.WithAttributes(edited)
 	return note, err
 }
 
@@ -117,7 +117,7 @@ func (p *policies) fitPolicy() (note string, err error) {
 // attributes have a document of their own. It comes before the new grid. If that is not
 // published, nothing is lost: no array of format 2 can follow such a policy.
 func (s *session) fitAttributes(ctx context.Context) error {
-	if s.Node.Format() != 2 || s.into != nil {
+	if s.Node.Format() != 2 || s.destination != nil {
 		return nil
 	}
 	old, err := s.Fresh(ctx)
@@ -132,7 +132,7 @@ func (s *session) fitAttributes(ctx context.Context) error {
 }
 
 func (w *work) fitAttributes(ctx context.Context) error {
-	if w.policy == "" || w.next.Doc.Format() != 2 || w.into != nil {
+	if w.policy == "" || w.next.Doc.Format() != 2 || w.destination != nil {
 		return nil
 	}
 	w.report.Policy = w.policy
@@ -159,27 +159,27 @@ func axisOf(doc *metadata.Array, text string) (int, bool) {
 	return n, n >= 0 && n < len(doc.Shape)
 }
 
-// fate returns the policy after the change: the same one, another one, or "" for none.
-func (p *policies) fate(axis int, policy string) string {
-	was, is := p.was.Grid.Axis(axis), p.is.Grid.Axis(axis)
+// policyAfter returns the policy after the change: the same one, another one, or "" for none.
+func (p *policies) policyAfter(axis int, policy string) string {
+	was, is := p.before.Grid.Axis(axis), p.after.Grid.Axis(axis)
 	g, err := grid.ParseGrowth(policy)
 	byCalendar := errors.Is(err, grid.ErrCalendar)
 	switch {
 	case err != nil && !byCalendar, // appends report it
-		was.Equal(is) && slices.EqualFunc(p.was.Doc.Codecs, p.is.Doc.Codecs, metadata.Extension.Equal),
+		was.Equal(is) && slices.EqualFunc(p.before.Doc.Codecs, p.after.Doc.Codecs, metadata.Extension.Equal),
 		!byCalendar && g.KeepsRegular():
 		return policy
 	case is.IsRegular():
 		return "" // chunks of one length follow the extent, whatever a policy says
-	case p.keeps:
-		if !byCalendar && contradicts(was, is, g) {
+	case p.keepsCuts:
+		if !byCalendar && policyContradicted(was, is, g) {
 			return ""
 		}
 		return policy
 	case byCalendar:
 		return p.calendar
 	case strings.HasPrefix(policy, "fixed:"):
-		n := length(is)
+		n := commonLength(is)
 		switch {
 		case n == 0:
 			return ""
@@ -188,22 +188,22 @@ func (p *policies) fate(axis int, policy string) string {
 		}
 		return grid.Fixed(n).String()
 	}
-	if follows(is, g) {
+	if policyMakes(is, g) {
 		return policy
 	}
 	return ""
 }
 
-// contradicts reports whether a policy no longer permits growth that it permitted.
-func contradicts(was, is grid.Axis, g grid.Growth) bool {
+// policyContradicted reports whether a policy no longer permits growth that it permitted.
+func policyContradicted(was, is grid.Axis, g grid.Growth) bool {
 	_, before := was.Grown(was.Extent()+1, g)
 	_, after := is.Grown(is.Extent()+1, g)
 	return before == nil && after != nil
 }
 
-// length returns the length that all chunks of an axis have, except for a shorter last
+// commonLength returns the length that all chunks of an axis have, except for a shorter last
 // one. It returns 0 if they differ, or if there is only one.
-func length(a grid.Axis) int64 {
+func commonLength(a grid.Axis) int64 {
 	runs := slices.Collect(a.Edges())
 	switch n := a.Cells(); {
 	case n < 2, len(runs) > 2:
@@ -214,8 +214,8 @@ func length(a grid.Axis) int64 {
 	return runs[0].Length
 }
 
-// follows reports whether a policy would have cut an axis as it is.
-func follows(a grid.Axis, g grid.Growth) bool {
+// policyMakes reports whether a policy would have cut an axis as it is.
+func policyMakes(a grid.Axis, g grid.Growth) bool {
 	empty, err := grid.NewAxis(0, grid.Edges())
 	if err != nil {
 		return false
@@ -242,7 +242,7 @@ func (p *policies) reverted(attributes []byte, last *lineage.Record) ([]byte, er
 		if err != nil {
 			return nil, err
 		}
-		return revertedStart(edited, last.GrowthBefore, last.GrowthAfter)
+		return restoreStartAttribute(edited, last.GrowthBefore, last.GrowthAfter)
 	}
 	switch {
 	case likeness.Same(last.GrowthBefore, last.GrowthAfter):
@@ -255,16 +255,16 @@ func (p *policies) reverted(attributes []byte, last *lineage.Record) ([]byte, er
 
 // shift is a move of the edges at the end of an axis, and of all that come after them.
 type shift struct {
-	axis int
-	by   int64 // elements towards the end
+	axis     int
+	elements int64 // elements towards the end
 }
 
-// shifts is implemented by requests that move edges of the growth policy.
-type shifts interface {
+// shifter is implemented by requests that move edges of the growth policy.
+type shifter interface {
 	shift(*snapshot.Array) (shift, error)
 }
 
-// shift implements [shifts]. After a range at the end, nothing moves.
+// shift implements [shifter]. After a range at the end, nothing moves.
 func (r Removal) shift(s *snapshot.Array) (shift, error) {
 	if r.Range.Stop >= s.Grid.Axis(r.Axis).Extent() {
 		return shift{}, nil
@@ -272,7 +272,7 @@ func (r Removal) shift(s *snapshot.Array) (shift, error) {
 	return shift{r.Axis, -r.Range.Len()}, nil
 }
 
-// shift implements [shifts]. Planes that a chunk has room for move no edge: they were
+// shift implements [shifter]. Planes that a chunk has room for move no edge: they were
 // missing in it. Planes at the end move nothing either.
 func (r Insertion) shift(s *snapshot.Array) (shift, error) {
 	planes, err := r.planes(s)
@@ -294,8 +294,8 @@ func (r Insertion) shift(s *snapshot.Array) (shift, error) {
 	return shift{r.Axis, by - (room - room%innerStep(s, r.Axis))}, nil
 }
 
-// stepped is what a stored growth policy says about times that have one step.
-type stepped struct {
+// steppedPolicy is what a stored growth policy says about times that have one step.
+type steppedPolicy struct {
 	Start    string `json:"start"`
 	Step     string `json:"step"`
 	Calendar string `json:"calendar"`
@@ -305,15 +305,15 @@ type stepped struct {
 // what it has changed, or "". The policy counts months from its start, the time of
 // element 0. So the start moves against the edges, which keep their times.
 func (s shift) restart(raw []byte) (edited []byte, note string, err error) {
-	var t stepped
-	if json.Unmarshal(raw, &t) != nil || t.Start == "" || s.by == 0 {
+	var t steppedPolicy
+	if json.Unmarshal(raw, &t) != nil || t.Start == "" || s.elements == 0 {
 		return raw, "", nil // without a start, the times are those of a coordinate
 	}
 	steps, err := calendar.ParseSteps(t.Start, t.Step, t.Calendar)
 	if err != nil {
 		return raw, "", nil // appends report it
 	}
-	moved, err := steps.From(-s.by)
+	moved, err := steps.From(-s.elements)
 	start := ""
 	if err == nil {
 		start = moved.Calendar().Text(moved.Start())
@@ -340,10 +340,10 @@ func setStart(raw []byte, start string) ([]byte, error) {
 	return metadata.SetAttribute(raw, "start", text)
 }
 
-// restored returns a stored growth policy that was changed since the last rechunk,
+// restoreStart returns a stored growth policy that was changed since the last rechunk,
 // with the start that it had before that. A start that was changed since stays.
-func restored(now, before, after json.RawMessage) ([]byte, error) {
-	var is, was, left stepped
+func restoreStart(now, before, after json.RawMessage) ([]byte, error) {
+	var is, was, left steppedPolicy
 	if json.Unmarshal(now, &is) != nil || json.Unmarshal(before, &was) != nil || json.Unmarshal(after, &left) != nil {
 		return now, nil
 	}
@@ -353,14 +353,14 @@ func restored(now, before, after json.RawMessage) ([]byte, error) {
 	return setStart(now, was.Start)
 }
 
-// revertedStart returns attributes whose stored growth policy has the start again that a
+// restoreStartAttribute returns attributes whose stored growth policy has the start again that a
 // reverted rechunking has moved.
-func revertedStart(attributes []byte, before, after json.RawMessage) ([]byte, error) {
+func restoreStartAttribute(attributes []byte, before, after json.RawMessage) ([]byte, error) {
 	now := growthOf(attributes)
 	if now == nil || likeness.Same(before, after) {
 		return attributes, nil
 	}
-	raw, err := restored(now, before, after)
+	raw, err := restoreStart(now, before, after)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (s *session) completePublished(ctx context.Context, old *snapshot.Array) er
 	if !s.mayResume(c) {
 		return nil // its process may still run, and will do it
 	}
-	records, err := s.at.Records(ctx)
+	records, err := s.location.Records(ctx)
 	if err != nil {
 		return err
 	}
@@ -37,15 +37,15 @@ func (s *session) completePublished(ctx context.Context, old *snapshot.Array) er
 		if r.ID != c.ID {
 			continue
 		}
-		if err := s.at.BeginGrace(ctx, r, s.Node.Durability); err != nil {
+		if err := s.location.BeginGrace(ctx, r, s.Node.Durability); err != nil {
 			return err
 		}
 	}
 	// The claim tells that this request was done, so it goes last.
-	if err := removeOwn(ctx, s.at, c.ID); err != nil {
+	if err := removeOwn(ctx, s.location, c.ID); err != nil {
 		return err
 	}
-	return s.at.Drop(ctx, c)
+	return s.location.Drop(ctx, c)
 }
 
 // relabel changes only the document, if the stored chunks fit the new grid already. It
@@ -53,7 +53,7 @@ func (s *session) completePublished(ctx context.Context, old *snapshot.Array) er
 func (s *session) relabel(ctx context.Context, old *snapshot.Array) (done bool, err error) {
 	fits := func(old *snapshot.Array) (*work, error) {
 		w, err := s.workWith(old, old.Engine.Keys)
-		if w == nil || err != nil || !w.stays() {
+		if w == nil || err != nil || !w.keepsChunks() {
 			return nil, err
 		}
 		return w, nil
@@ -91,7 +91,7 @@ var errLost error = final("another process has given this rechunk up")
 
 // checkClaim returns an error if the claim is not that of this session any more.
 func (s *session) checkClaim(ctx context.Context) error {
-	c, err := s.at.Claim(ctx)
+	c, err := s.location.Claim(ctx)
 	if err == nil && (c == nil || !c.SameHolder(s.claim)) {
 		err = errLost
 	}
@@ -111,15 +111,15 @@ func (s *session) publish(ctx context.Context) error {
 	if err := s.Update(ctx, s.Node.Node, s.publication); err != nil {
 		return err
 	}
-	if err := s.stillOurs(ctx); err != nil {
+	if err := s.checkNotLost(ctx); err != nil {
 		return err
 	}
 	return s.finish(ctx)
 }
 
-// stillOurs returns an error if this rechunk has published nothing because another
+// checkNotLost returns an error if this rechunk has published nothing because another
 // process has given it up and published a grid that needs no change by this request.
-func (s *session) stillOurs(ctx context.Context) error {
+func (s *session) checkNotLost(ctx context.Context) error {
 	if s.lineage != nil {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (s *session) publication(old *snapshot.Array) (*publish.Change, *snapshot.A
 		return nil, nil, err
 	}
 	s.report.Policy = cmp.Or(s.report.Policy, w.policy)
-	if w.moves() {
+	if w.movesPlanes() {
 		w.next.Numbering = new(snapshot.Numbering)
 	}
 	stage := func(ctx context.Context, _ store.Batch) error { return w.settle(ctx, old.Doc) }
@@ -151,8 +151,8 @@ const fewStale = 64
 
 // settle stages what has changed, and stores the record of the rechunk.
 func (w *work) settle(ctx context.Context, old *metadata.Array) error {
-	return w.stageChanged(ctx, w.list, func(ctx context.Context) error {
-		if err := w.held(ctx); err != nil {
+	return w.stageChanged(ctx, w.listAll, func(ctx context.Context) error {
+		if err := w.checkLease(ctx); err != nil {
 			return err
 		}
 		if err := w.clear(ctx); err != nil {
@@ -194,7 +194,7 @@ func (w *work) stageChanged(ctx context.Context, list, done func(context.Context
 
 // clear deletes staged chunks to which nothing belongs any more.
 func (w *work) clear(ctx context.Context) error {
-	return publish.Batch(ctx, w.at.Store, w.Node.Durability, func(ctx context.Context, b store.Batch) error {
+	return publish.Batch(ctx, w.location.Store, w.Node.Durability, func(ctx context.Context, b store.Batch) error {
 		for index := range w.Left(w.wanted, w.targets) {
 			if err := b.Delete(ctx, w.Target.Engine.Key(index)); err != nil {
 				return err
@@ -222,23 +222,23 @@ func (w *work) putLineage(ctx context.Context, old *metadata.Array) error {
 	}
 	r.By, r.Moved, r.Batch = holder(w.claim.Operation), w.move.Segments != nil, w.Batch
 	r.GrowthBefore, r.GrowthAfter = growthOf(old.Attributes), growthOf(w.next.Doc.Attributes)
-	if err := w.at.Put(ctx, r, w.Node.Durability); err != nil {
+	if err := w.location.Put(ctx, r, w.Node.Durability); err != nil {
 		return err
 	}
 	w.session.lineage = r
 	// Revert compares with these.
-	return w.at.PutChunks(ctx, r, staging.AppendRecords(nil, w.targets.Records()), w.Node.Durability)
+	return w.location.PutChunks(ctx, r, staging.AppendRecords(nil, w.targets.Records()), w.Node.Durability)
 }
 
 // forgetAttempts removes the records of attempts that were not published.
 func (s *session) forgetAttempts(ctx context.Context) error {
-	records, err := s.at.Records(ctx)
+	records, err := s.location.Records(ctx)
 	if err != nil {
 		return err
 	}
 	for _, r := range records {
 		if r.ID == s.claim.ID {
-			if err := s.at.Remove(ctx, r); err != nil {
+			if err := s.location.Remove(ctx, r); err != nil {
 				return err
 			}
 		}
@@ -253,11 +253,11 @@ func (s *session) finish(ctx context.Context) error {
 	ctx = store.Finishing(ctx)
 	s.report.Changed = s.lineage != nil
 	if s.lineage != nil {
-		if err := s.at.BeginGrace(ctx, s.lineage, s.Node.Durability); err != nil {
+		if err := s.location.BeginGrace(ctx, s.lineage, s.Node.Durability); err != nil {
 			return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)
 		}
 	}
-	err := removeOwn(ctx, s.at, s.claim.ID)
+	err := removeOwn(ctx, s.location, s.claim.ID)
 	if err == nil {
 		err = s.drop(ctx)
 	}

@@ -92,7 +92,7 @@ func (r Rechunking) target(s *snapshot.Array) (*target, error) {
 			doc, changed = next, true
 		}
 	}
-	if filled, err := r.filled(s, doc); err != nil {
+	if filled, err := r.fillDocument(s, doc); err != nil {
 		return nil, err
 	} else if filled != nil {
 		doc, changed = filled, true
@@ -107,8 +107,8 @@ func (r Rechunking) target(s *snapshot.Array) (*target, error) {
 	return t, nil
 }
 
-// filled returns a document with the new fill value, or nil if it stays.
-func (r Rechunking) filled(s *snapshot.Array, doc *metadata.Array) (*metadata.Array, error) {
+// fillDocument returns a document with the new fill value, or nil if it stays.
+func (r Rechunking) fillDocument(s *snapshot.Array, doc *metadata.Array) (*metadata.Array, error) {
 	if r.FillValue.IsZero() {
 		return nil, nil
 	}
@@ -191,7 +191,7 @@ func (r Rechunking) codecs(s *snapshot.Array) ([]metadata.Extension, error) {
 	}
 	if r.Compressor != nil {
 		var err error
-		if units, err = recompressed(units, metadata.WithChecksums(r.Compressor, sums)); err != nil {
+		if units, err = replaceCompressor(units, metadata.WithChecksums(r.Compressor, sums)); err != nil {
 			return nil, err
 		}
 	}
@@ -206,8 +206,8 @@ func (r Rechunking) codecs(s *snapshot.Array) ([]metadata.Extension, error) {
 	return []metadata.Extension{e}, err
 }
 
-// recompressed returns a chain with another compressor before its checksums.
-func recompressed(chain, compressor []metadata.Extension) ([]metadata.Extension, error) {
+// replaceCompressor returns a chain with another compressor before its checksums.
+func replaceCompressor(chain, compressor []metadata.Extension) ([]metadata.Extension, error) {
 	var before, checksums []metadata.Extension
 	for _, e := range chain {
 		made, err := codec.Default.New(e)

@@ -150,7 +150,7 @@ func removeOwn(ctx context.Context, at lineage.Array, id string) error {
 // saver stores the records of a share from time to time, so that there are few objects:
 // who repeats the share reads them all. What a kill loses is the work of that time.
 type saver struct {
-	of string // the marker of the share, with which the names of the objects end
+	share string // the marker of the share, with which the names of the objects end
 
 	mu      sync.Mutex
 	dir     store.Path
@@ -165,8 +165,8 @@ const (
 	mostPending = 1 << 14
 )
 
-// ofShare separates the rest of a name from the share that it ends with.
-const ofShare = "."
+// shareSeparator separates the rest of a name from the share that it ends with.
+const shareSeparator = "."
 
 // kinship says what an object with records has to do with a share.
 type kinship int
@@ -179,10 +179,10 @@ const (
 
 // kinship returns what an object with records has to do with the share.
 func (s *saver) kinship(name string) kinship {
-	_, share, has := strings.Cut(name, ofShare)
-	division := s.of[:strings.LastIndexByte(s.of, '-')+1]
+	_, share, has := strings.Cut(name, shareSeparator)
+	division := s.share[:strings.LastIndexByte(s.share, '-')+1]
 	switch {
-	case has && share == s.of:
+	case has && share == s.share:
 		return ownRecords
 	case has && strings.HasPrefix(share, division):
 		return siblingRecords
@@ -194,7 +194,7 @@ func (s *saver) kinship(name string) kinship {
 func (w *work) save(ctx context.Context, dir store.Path, records []staging.Record) error {
 	s := w.saver
 	if s == nil {
-		return saveRecords(ctx, w.at, dir, records, w.Node.Durability)
+		return saveRecords(ctx, w.location, dir, records, w.Node.Durability)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +222,7 @@ func (w *work) flushLocked(ctx context.Context) error {
 	}
 	records := s.pending
 	s.pending = nil
-	return saveRecordsOf(ctx, w.at, s.dir, ofShare+s.of, records, w.Node.Durability)
+	return saveRecordsOf(ctx, w.location, s.dir, shareSeparator+s.share, records, w.Node.Durability)
 }
 
 // Each share that is done has a marker, an object that says so by its name. Whoever
@@ -245,23 +245,23 @@ func (p Share) marker(plan *blocks.Plan) string {
 
 // markers returns the directory of the markers.
 func (w *work) markers() store.Path {
-	return recordsOf(w.at, w.claim.ID).MustKey(markersDir + "-").Dir()
+	return recordsOf(w.location, w.claim.ID).MustKey(markersDir + "-").Dir()
 }
 
 // mark notes that a share is done.
 func (w *sharedWork) mark(ctx context.Context, share Share) error {
-	_, err := store.Put(ctx, w.at.Store, w.markers().MustKey(share.marker(w.plan)), []byte("{}"), w.Node.Durability)
+	_, err := store.Put(ctx, w.location.Store, w.markers().MustKey(share.marker(w.plan)), []byte("{}"), w.Node.Durability)
 	return err
 }
 
 // isMarked reports whether a share was done.
 func (w *sharedWork) isMarked(ctx context.Context, share Share) (bool, error) {
-	return store.Exists(ctx, w.at.Store, w.markers().MustKey(share.marker(w.plan)))
+	return store.Exists(ctx, w.location.Store, w.markers().MustKey(share.marker(w.plan)))
 }
 
 // marked returns the names of the markers.
 func (w *work) marked(ctx context.Context) (map[string]struct{}, error) {
-	names, err := namesIn(ctx, w.at.Store, w.markers(), false)
+	names, err := namesIn(ctx, w.location.Store, w.markers(), false)
 	done := make(map[string]struct{}, len(names))
 	for _, name := range names {
 		done[name] = struct{}{}

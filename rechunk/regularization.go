@@ -51,7 +51,7 @@ func (r Regularization) Propose(ctx context.Context, a *zarr.Array) (*Proposal, 
 
 // proposal returns what r proposes for a state of an array.
 func (r Regularization) proposal(s *snapshot.Array) (*Proposal, error) {
-	usual, err := proposed(s)
+	usual, err := usualChunk(s)
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +103,8 @@ func (r Regularization) target(s *snapshot.Array) (*target, error) {
 	return &target{doc: doc}, err
 }
 
-// proposed returns the shape of chunks that changes least.
-func proposed(s *snapshot.Array) ([]int64, error) {
+// usualChunk returns the shape of chunks that changes least.
+func usualChunk(s *snapshot.Array) ([]int64, error) {
 	chunk := make([]int64, s.Grid.Rank())
 	inner := s.Engine.Chain.Inner()
 	for i := range chunk {

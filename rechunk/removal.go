@@ -58,9 +58,9 @@ func (r Removal) target(s *snapshot.Array) (*target, error) {
 	}
 	unit := innerStep(s, r.Axis)
 	whole := r.Range.Stop == extent || was.IsRegular() && r.Range.Start%was.Step() == 0 && r.Range.Len()%was.Step() == 0
-	is, stays, err := staysRegular(s, r.Axis, extent-r.Range.Len(), whole, r.Unlock)
+	is, stays, err := regularAxis(s, r.Axis, extent-r.Range.Len(), whole, r.Unlock)
 	if err == nil && !stays {
-		if was, err = unlocked(s, r.Axis, r.Unlock); err != nil {
+		if was, err = unlockedAxis(s, r.Axis, r.Unlock); err != nil {
 			return nil, err
 		}
 		is, err = r.cut(was, unit)
@@ -68,13 +68,13 @@ func (r Removal) target(s *snapshot.Array) (*target, error) {
 	if err != nil {
 		return nil, &grid.AxisError{Axis: r.Axis, Err: err}
 	}
-	t, err := reshaped(s, r.Axis, is)
+	t, err := targetWithAxis(s, r.Axis, is)
 	if err != nil {
 		return nil, err
 	}
 	if err := fitsShards(s, t); err != nil {
 		return nil, &grid.AxisError{Axis: r.Axis, Err: fmt.Errorf("%w: the shards that are cut must keep whole inner chunks of %d elements: begin at %s and end at %s",
-			zarr.ErrInvalidArgument, unit, places(was, r.Range.Start, unit), places(was, r.Range.Stop, unit))}
+			zarr.ErrInvalidArgument, unit, cutPlaces(was, r.Range.Start, unit), cutPlaces(was, r.Range.Stop, unit))}
 	}
 	move := staging.Move{Axis: r.Axis, Segments: []staging.Segment{}}
 	for _, in := range []grid.Interval{{Stop: r.Range.Start}, {Start: r.Range.Stop, Stop: extent}} {
@@ -89,21 +89,21 @@ func (r Removal) target(s *snapshot.Array) (*target, error) {
 // cut returns the axis without the range. unit is the length of inner chunks, or 1.
 func (r Removal) cut(a grid.Axis, unit int64) (grid.Axis, error) {
 	extent, from, to := a.Extent()-r.Range.Len(), r.Range.Start, r.Range.Stop
-	head := clipped(nil, a, 0, from)
+	head := appendClipped(nil, a, 0, from)
 	last, planned := a.Chunks()-1, int64(0)
 	if end, ok := a.Cell(last); ok {
 		planned = end.Start + end.Edge
 	}
 	if to == a.Extent() {
 		// Nothing of the last chunk stays behind the range, but planned ones do.
-		if tail := clipped(nil, a, planned, a.Covered()); len(tail) > 0 || len(head) > 0 {
-			return grid.NewAxis(extent, grid.Runs(append(roundedUp(head, unit, len(tail) == 0), tail...)...))
+		if tail := appendClipped(nil, a, planned, a.Covered()); len(tail) > 0 || len(head) > 0 {
+			return grid.NewAxis(extent, grid.Runs(append(roundLastUp(head, unit, len(tail) == 0), tail...)...))
 		}
 		// An axis needs an edge. The next append fills it.
 		first, _ := a.Cell(0)
 		return grid.NewAxis(extent, grid.Runs(grid.Run{Length: first.Edge, Count: 1}))
 	}
-	tail := clipped(nil, a, to, a.Covered())
+	tail := appendClipped(nil, a, to, a.Covered())
 	// A chunk that loses planes within stays one chunk.
 	k, before, _ := a.Locate(from)
 	j, within, _ := a.Locate(to)

@@ -30,16 +30,16 @@ func Revert(ctx context.Context, a *zarr.Array) error {
 	s := newSessionIn(a, nil)
 	err := s.writable()
 	if err == nil {
-		err = s.alone(ctx, s.revert)
+		err = s.exclusively(ctx, s.revert)
 	}
 	return s.Fail("revert", err)
 }
 
-// reverting is the operation of a record that [Revert] makes.
-const reverting = "revert"
+// operationRevert is the operation of a record that [Revert] makes.
+const operationRevert = "revert"
 
 func (s *session) revert(ctx context.Context) error {
-	if err := s.unclaimed(ctx); err != nil {
+	if err := s.checkUnclaimed(ctx); err != nil {
 		return err
 	}
 	lock, err := s.Lock.Exclude(ctx)
@@ -50,16 +50,16 @@ func (s *session) revert(ctx context.Context) error {
 	if err := s.Update(ctx, s.Node.Node, s.reversion(ctx)); err != nil {
 		return err
 	}
-	return s.at.BeginGrace(store.Finishing(ctx), s.lineage, s.Node.Durability)
+	return s.location.BeginGrace(store.Finishing(ctx), s.lineage, s.Node.Durability)
 }
 
-// unclaimed returns an error if a rechunk of the array is not finished.
-func (s *session) unclaimed(ctx context.Context) error {
-	c, err := s.at.Claim(ctx)
+// checkUnclaimed returns an error if a rechunk of the array is not finished.
+func (s *session) checkUnclaimed(ctx context.Context) error {
+	c, err := s.location.Claim(ctx)
 	if err != nil || c == nil {
 		return err
 	}
-	return isClaimed(c)
+	return claimedError(c)
 }
 
 // errNoFormer means that no grid but the present one is stored. Whoever reads that fears
@@ -72,13 +72,13 @@ var errNoFormer = fmt.Errorf("%w: there is no rechunk to revert, or its former g
 func (s *session) reversion(ctx context.Context) changer {
 	return func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		last, err := s.lastRecord(ctx, old)
-		if err == nil && s.undoes != "" && last.Batch != s.undoes {
+		if err == nil && s.revertedBatch != "" && last.Batch != s.revertedBatch {
 			err = fmt.Errorf("%w: another rechunk was published meanwhile", ErrNoRevert)
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		next, err := s.before(old, last)
+		next, err := s.formerArray(old, last)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -94,26 +94,26 @@ func (s *session) reversion(ctx context.Context) changer {
 				return err
 			}
 			if s.lineage != nil { // of an attempt that was not published
-				if err := s.at.Remove(ctx, s.lineage); err != nil {
+				if err := s.location.Remove(ctx, s.lineage); err != nil {
 					return err
 				}
 				s.lineage = nil
 			}
-			made, err := lineage.NewRecord(newID(), reverting, old.Doc, next.Doc, s.Node.Limits)
+			made, err := lineage.NewRecord(newID(), operationRevert, old.Doc, next.Doc, s.Node.Limits)
 			if err != nil {
 				return err
 			}
 			made.GrowthBefore, made.GrowthAfter = growthOf(old.Doc.Attributes), growthOf(next.Doc.Attributes)
-			made.By, made.Moved, made.Batch = holder(reverting), last.Moved, s.Batch
+			made.By, made.Moved, made.Batch = holder(operationRevert), last.Moved, s.Batch
 			s.lineage = made
-			return s.at.Put(ctx, made, s.Node.Durability)
+			return s.location.Put(ctx, made, s.Node.Durability)
 		}
 		return &publish.Change{Document: raw, Warn: true, Stage: stage}, next, nil
 	}
 }
 
-// before returns the array with the grid before the last rechunk.
-func (s *session) before(old *snapshot.Array, last *lineage.Record) (*snapshot.Array, error) {
+// formerArray returns the array with the grid before the last rechunk.
+func (s *session) formerArray(old *snapshot.Array, last *lineage.Record) (*snapshot.Array, error) {
 	doc, err := last.Superseded().WithAttributes(old.Doc.Attributes)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (s *session) before(old *snapshot.Array, last *lineage.Record) (*snapshot.A
 	if err != nil {
 		return nil, err
 	}
-	attributes, err := (&policies{was: old, is: next, keeps: true}).reverted(doc.Attributes, last)
+	attributes, err := (&policies{before: old, after: next, keepsCuts: true}).reverted(doc.Attributes, last)
 	if err == nil {
 		next.Doc, err = doc.WithAttributes(attributes)
 	}
@@ -131,7 +131,7 @@ func (s *session) before(old *snapshot.Array, last *lineage.Record) (*snapshot.A
 
 // lastRecord returns the record of the last rechunk.
 func (s *session) lastRecord(ctx context.Context, old *snapshot.Array) (*lineage.Record, error) {
-	records, err := s.at.Records(ctx)
+	records, err := s.location.Records(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +150,8 @@ func (s *session) lastRecord(ctx context.Context, old *snapshot.Array) (*lineage
 
 // checkUnchanged returns an error if a chunk was written after the rechunk.
 func (s *session) checkUnchanged(ctx context.Context, old *snapshot.Array, last *lineage.Record) error {
-	data, err := s.at.Chunks(ctx, last)
-	if errors.Is(err, fs.ErrNotExist) && last.Operation == reverting {
+	data, err := s.location.Chunks(ctx, last)
+	if errors.Is(err, fs.ErrNotExist) && last.Operation == operationRevert {
 		return fmt.Errorf("%w: the last change of the grid was a revert, which is not reverted; repeat what it has undone", ErrNoRevert)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -163,7 +163,7 @@ func (s *session) checkUnchanged(ctx context.Context, old *snapshot.Array, last 
 	was, err := staging.ParseRecords(data, old.Grid.Rank())
 	if err != nil {
 		return fmt.Errorf("%w: %s is damaged, so it is not known what was published; the present grid has all elements, and a rechunk gives them any other grid: %w",
-			ErrNoRevert, s.at.ChunksKey(last), err)
+			ErrNoRevert, s.location.ChunksKey(last), err)
 	}
 	now, err := staging.List(ctx, old)
 	if err != nil {
@@ -196,7 +196,7 @@ func RevertAll(ctx context.Context, arrays []*zarr.Array) ([]*zarr.Array, error)
 	for _, a := range arrays {
 		s := newSessionIn(a, nil)
 		if err := s.writable(); err != nil {
-			return nil, s.Fail(reverting, err)
+			return nil, s.Fail(operationRevert, err)
 		}
 		t.parts, t.sessions = append(t.parts, Part{Array: a}), append(t.sessions, s)
 	}
@@ -215,7 +215,7 @@ func RevertAll(ctx context.Context, arrays []*zarr.Array) ([]*zarr.Array, error)
 	for _, p := range work.parts {
 		reverted = append(reverted, p.Array)
 	}
-	return reverted, work.alone(ctx, work.revert)
+	return reverted, work.exclusively(ctx, work.revert)
 }
 
 // lastBatch returns the transaction of the arrays that the last operation on several has
@@ -229,7 +229,7 @@ func (t *transaction) lastBatch(ctx context.Context) (*transaction, error) {
 		if err != nil {
 			return err
 		}
-		records, err := s.at.Records(ctx)
+		records, err := s.location.Records(ctx)
 		if err != nil {
 			return err
 		}
@@ -237,7 +237,7 @@ func (t *transaction) lastBatch(ctx context.Context) (*transaction, error) {
 		if chains[s] = chain; len(chain) == 0 || chain[0].Batch == "" {
 			return nil
 		}
-		at, err := s.at.GraceSince(ctx, chain[0])
+		at, err := s.location.GraceSince(ctx, chain[0])
 		if at.IsZero() { // its process crashed, or is about to note the time
 			at = time.Now()
 		}
@@ -259,10 +259,10 @@ func (t *transaction) lastBatch(ctx context.Context) (*transaction, error) {
 	for i, s := range t.sessions {
 		switch at := slices.IndexFunc(chains[s], func(r *lineage.Record) bool { return r.Batch == last }); {
 		case at == 0:
-			s.undoes, s.Batch = last, id
+			s.revertedBatch, s.Batch = last, id
 			work.parts, work.sessions = append(work.parts, t.parts[i]), append(work.sessions, s)
 		case at > 0:
-			return nil, s.Fail(reverting, fmt.Errorf("%w: it was rechunked once more since the last operation on several arrays (%s); revert that first",
+			return nil, s.Fail(operationRevert, fmt.Errorf("%w: it was rechunked once more since the last operation on several arrays (%s); revert that first",
 				ErrNoRevert, chains[s][0].Operation))
 		}
 	}
@@ -277,28 +277,28 @@ func (t *transaction) checkReverted(ctx context.Context) error {
 	for i, s := range t.sessions {
 		old, err := s.Fresh(ctx)
 		if err != nil {
-			return s.Fail(reverting, err)
+			return s.Fail(operationRevert, err)
 		}
 		last, err := s.lastRecord(ctx, old)
 		if err != nil {
-			return s.Fail(reverting, err)
+			return s.Fail(operationRevert, err)
 		}
 		arrays = append(arrays, t.parts[i].Array)
 		after = append(after, func([]int64) []int64 { return slices.Clone(last.Superseded().Shape) })
 	}
-	return access.CheckShared(ctx, reverting, arrays, after)
+	return access.CheckShared(ctx, operationRevert, arrays, after)
 }
 
 // revert publishes the grids before.
 func (t *transaction) revert(ctx context.Context) error {
-	if err := t.each(func(s *session) error { return s.unclaimed(ctx) }); err != nil {
+	if err := t.each(func(s *session) error { return s.checkUnclaimed(ctx) }); err != nil {
 		return err
 	}
 	if err := t.update(ctx, func(s *session) changer { return s.reversion(ctx) }); err != nil {
 		return err
 	}
 	ctx = store.Finishing(ctx)
-	err := t.each(func(s *session) error { return s.at.BeginGrace(ctx, s.lineage, s.Node.Durability) })
+	err := t.each(func(s *session) error { return s.location.BeginGrace(ctx, s.lineage, s.Node.Durability) })
 	if err != nil {
 		return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)
 	}

@@ -44,8 +44,8 @@ func (w *work) scratch(plan *blocks.Plan) ([]*level, error) {
 	for k := range list {
 		cut, next := plan.Stages[k].Blocks, plan.Stages[k+1].Blocks
 		name := scratchName(k, w.claim.HasVersion(), cut, next)
-		dir := w.at.Path.MustKey(scratchDir + w.claim.ID + "/" + name + "/-").Dir()
-		s, err := staging.NewScratch(w.Source, w.at.Store, dir, cut, next)
+		dir := w.location.Path.MustKey(scratchDir + w.claim.ID + "/" + name + "/-").Dir()
+		s, err := staging.NewScratch(w.Source, w.location.Store, dir, cut, next)
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +115,7 @@ func (w *work) fill(ctx context.Context, plan *blocks.Plan) (*staging.Reading, e
 // load reads the records of scratch.
 func (w *work) load(ctx context.Context, levels []*level) (err error) {
 	for _, l := range levels {
-		if l.records, err = loadRecords(ctx, w.at, l.recordsDir(), w.Source.Grid.Rank(), w.memory()); err != nil {
+		if l.records, err = loadRecords(ctx, w.location, l.recordsDir(), w.Source.Grid.Rank(), w.memory()); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ func Do(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, e
 		err = s.writable()
 	}
 	if err == nil {
-		err = s.runAlone(ctx)
+		err = s.runExclusively(ctx)
 	}
 	return &s.report, s.Fail(r.operation(), err)
 }
@@ -38,24 +38,24 @@ func Do(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, e
 type session struct {
 	*access.Array
 	Options
-	request Request
-	into    *destination  // nil in place
-	at      lineage.Array // what is staged
-	claim   *lineage.Claim
-	keeper  *keeper         // of the claim, or nil
-	began   []int64         // the shape of the array when the rechunk began, or nil
-	lineage *lineage.Record // the record that is stored, or nil
-	undoes  string          // the batch that is reverted, or ""
+	request       Request
+	destination   *destination  // nil in place
+	location      lineage.Array // what is staged
+	claim         *lineage.Claim
+	keeper        *keeper         // of the claim, or nil
+	initialShape  []int64         // the shape of the array when the rechunk began, or nil
+	lineage       *lineage.Record // the record that is stored, or nil
+	revertedBatch string          // the batch that is reverted, or ""
 
-	single bool // a task needs so much memory that only one may run
+	serial bool // a task needs so much memory that only one may run
 	// locked is set if the store has locks, and they show that no other process works.
 	locked bool
-	// avoid are keys to which a process may still write that was given up, or nil.
-	avoid  *metadata.KeyEncoding
-	shares bool // other processes may execute tasks, too
-	staged bool // all stages must be complete already
-	// follows is set if the new array notes what it is made from; see [Follow].
-	follows bool
+	// avoidedKeys are keys to which a process may still write that was given up, or nil.
+	avoidedKeys *metadata.KeyEncoding
+	shared      bool // other processes may execute tasks, too
+	publishOnly bool // all stages must be complete already
+	// notesOrigin is set if the new array notes what it is made from; see [Follow].
+	notesOrigin bool
 
 	mu      sync.Mutex // guards what follows
 	records []staging.Record
@@ -80,12 +80,12 @@ func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 	if s.Grace != 0 {
 		return s, fmt.Errorf("%w: a new array supersedes no grid: leave out Options.Into, or Options.Grace", zarr.ErrInvalidArgument)
 	}
-	if s.moves() {
+	if s.movesPlanes() {
 		return s, fmt.Errorf("%w: copy the array first, and drop or insert there", zarr.ErrUnsupported)
 	}
 	var err error
-	if s.into, err = newDestination(s.Node, s.Into); err == nil {
-		s.at.Store, s.at.Path = s.into.Store, s.into.Path
+	if s.destination, err = newDestination(s.Node, s.Into); err == nil {
+		s.location.Store, s.location.Path = s.destination.Store, s.destination.Path
 	}
 	return s, err
 }
@@ -93,7 +93,7 @@ func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 // name returns the name of the operation, for errors.
 func (s *session) name() string {
 	if s.request == nil {
-		return reverting
+		return operationRevert
 	}
 	return s.request.operation()
 }
@@ -101,14 +101,14 @@ func (s *session) name() string {
 // newSessionIn returns a session in place.
 func newSessionIn(a *zarr.Array, opt *Options) *session {
 	s := &session{Array: access.Of(a), Options: opt.orZero()}
-	s.at = lineage.Array{Store: s.Node.Store, Path: s.Node.Path, Limits: s.Node.Limits}
+	s.location = lineage.Array{Store: s.Node.Store, Path: s.Node.Path, Limits: s.Node.Limits}
 	return s
 }
 
 // writable returns an error if the array must not be changed. A new array is made from
 // any.
 func (s *session) writable() error {
-	if s.into != nil {
+	if s.destination != nil {
 		return nil
 	}
 	return s.Array.Writable()
@@ -119,7 +119,7 @@ const mostRounds = 16
 
 // run stages and publishes.
 func (s *session) run(ctx context.Context) error {
-	if s.into != nil {
+	if s.destination != nil {
 		return s.create(ctx)
 	}
 	if err := s.identify(ctx); err != nil {
@@ -129,10 +129,10 @@ func (s *session) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if done, err := s.wasDone(ctx, old); done || err != nil {
+	if done, err := s.concludeEarlier(ctx, old); done || err != nil {
 		return err
 	}
-	if err := s.unmoved(ctx); err != nil {
+	if err := s.checkUnmoved(ctx); err != nil {
 		return err
 	}
 	t, err := s.target(old)
@@ -145,11 +145,11 @@ func (s *session) run(ctx context.Context) error {
 	if err := s.prepare(ctx, old); err != nil {
 		return err
 	}
-	return s.again(ctx, s.round)
+	return s.retry(ctx, s.round)
 }
 
-// again calls try until writers do not get in its way.
-func (s *session) again(ctx context.Context, try func(context.Context) error) (err error) {
+// retry calls try until writers do not get in its way.
+func (s *session) retry(ctx context.Context, try func(context.Context) error) (err error) {
 	for range mostRounds {
 		if err = try(ctx); !errors.Is(err, errAgain) {
 			break
@@ -164,12 +164,12 @@ func (s *session) prepare(ctx context.Context, old *snapshot.Array) error {
 	if err := s.checkRoom(ctx, old); err != nil {
 		return err
 	}
-	if s.staged {
+	if s.publishOnly {
 		if err := s.checkBegun(ctx, old); err != nil {
 			return err
 		}
 	}
-	if s.into != nil {
+	if s.destination != nil {
 		return s.occupy(ctx, old)
 	}
 	if err := s.checkExpected(ctx, old); err != nil {

@@ -61,14 +61,14 @@ func Publish(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Repo
 		err = s.writable()
 	}
 	if err == nil {
-		s.staged = true
-		err = s.runAlone(ctx)
+		s.publishOnly = true
+		err = s.runExclusively(ctx)
 	}
 	return &s.report, s.Fail(r.operation(), err)
 }
 
-// valid returns an error unless the share is one of a plan with so many stages.
-func (p Share) valid(stages int) error {
+// check returns an error unless the share is one of a plan with so many stages.
+func (p Share) check(stages int) error {
 	switch {
 	case p.Stage < 0 || p.Stage >= stages:
 		return fmt.Errorf("%w: stage %d of %d stages, which count from 0", zarr.ErrInvalidArgument, p.Stage, stages)
@@ -123,35 +123,35 @@ func (s *session) checkShare(ctx context.Context, share Share) error {
 	return err
 }
 
-// errNothing means that a plan has no tasks any more: the array has the grid already.
-var errNothing = errors.New("nothing has to be staged")
+// errNoTasks means that a plan has no tasks any more: the array has the grid already.
+var errNoTasks = errors.New("nothing has to be staged")
 
 // layoutFor returns the stages of the work, which may be nil, of which share must be one.
 func (w *work) layoutFor(share Share) (*blocks.Plan, error) {
-	if w == nil || w.stays() {
-		return nil, errNothing
+	if w == nil || w.keepsChunks() {
+		return nil, errNoTasks
 	}
 	plan, err := w.layout()
 	if err != nil {
 		return nil, err
 	}
-	return plan, share.valid(len(plan.Stages))
+	return plan, share.check(len(plan.Stages))
 }
 
-// required returns the scratch of an earlier stage, which must be complete.
-func (w *work) required(ctx context.Context, l *level) (*staging.Reading, error) {
+// requireScratch returns the scratch of an earlier stage, which must be complete.
+func (w *work) requireScratch(ctx context.Context, l *level) (*staging.Reading, error) {
 	stale, err := w.staleIn(ctx, l)
 	if err != nil {
 		return nil, err
 	}
 	if len(stale) > 0 {
-		return nil, unfinished(l.stage-1, l.Target.Grid, stale)
+		return nil, unfinishedError(l.stage-1, l.Target.Grid, stale)
 	}
 	return w.reading(l), nil
 }
 
-// unfinished returns an error that names the tasks of a stage that are not done.
-func unfinished(stage int, blocks *grid.Grid, missing [][]int64) error {
+// unfinishedError returns an error that names the tasks of a stage that are not done.
+func unfinishedError(stage int, blocks *grid.Grid, missing [][]int64) error {
 	more := ""
 	if n := len(missing) - 1; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
@@ -163,11 +163,11 @@ func unfinished(stage int, blocks *grid.Grid, missing [][]int64) error {
 // checkBegun returns an error unless a share of the rechunk has begun. Publishing
 // alone must not leave a claim.
 func (s *session) checkBegun(ctx context.Context, old *snapshot.Array) error {
-	c, err := s.at.Claim(ctx)
+	c, err := s.location.Claim(ctx)
 	if err != nil || c != nil {
 		return err
 	}
-	if s.into != nil {
+	if s.destination != nil {
 		if err := s.checkFree(ctx, old.Doc); err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ func (p *Sharing) Do(ctx context.Context, share Share) (*Report, error) {
 	defer p.mu.Unlock()
 	p.s.report = Report{}
 	err := p.do(ctx, share)
-	if errors.Is(err, errNothing) { // as after the publication
+	if errors.Is(err, errNoTasks) { // as after the publication
 		err = nil
 	}
 	report := p.s.report
@@ -235,10 +235,10 @@ func (p *Sharing) do(ctx context.Context, share Share) error {
 		return err
 	}
 	w := p.work
-	if err := share.valid(len(w.plan.Stages)); err != nil {
+	if err := share.check(len(w.plan.Stages)); err != nil {
 		return err
 	}
-	if err := w.recall(ctx, share); err != nil {
+	if err := w.refreshRecords(ctx, share); err != nil {
 		return err
 	}
 	err := w.execute(ctx, share)
@@ -254,7 +254,7 @@ func (p *Sharing) join(ctx context.Context, share Share) error {
 	case p.leave != nil && p.work != nil:
 		return nil
 	case p.leave != nil:
-		return p.know(ctx)
+		return p.planWork(ctx)
 	}
 	s := p.s
 	if err := s.identify(ctx); err != nil {
@@ -271,15 +271,15 @@ func (p *Sharing) join(ctx context.Context, share Share) error {
 	if err != nil {
 		return err
 	}
-	if err := p.know(ctx); err != nil {
+	if err := p.planWork(ctx); err != nil {
 		return errors.Join(err, leave())
 	}
 	p.leave = leave
 	return nil
 }
 
-// know plans the work, unless it is that of the last time.
-func (p *Sharing) know(ctx context.Context) error {
+// planWork plans the work, unless it is that of the last time.
+func (p *Sharing) planWork(ctx context.Context) error {
 	old, err := p.s.Fresh(ctx)
 	if err != nil {
 		return err
@@ -314,21 +314,21 @@ type sharedWork struct {
 
 // backlog has what a stage makes, and what was done when the store was listed.
 type backlog struct {
-	stager *staging.Stager
-	job    *staging.Job                // of the stage
-	dir    store.Path                  // of the records
-	wanted [][]int64                   // the indices of blocks or, in the last stage, of chunks; nil once they are divided
-	parts  map[int64][][]int64         // the same, by the number of the share
-	of     int64                       // the number of shares
-	done   map[string]struct{}         // the markers that there were
-	names  []string                    // the objects with records that there were
-	others map[string][]staging.Record // those of other divisions of the tasks, by their names
-	failed bool                        // the last share has failed
+	stager     *staging.Stager
+	job        *staging.Job                // of the stage
+	dir        store.Path                  // of the records
+	wanted     [][]int64                   // the indices of blocks or, in the last stage, of chunks; nil once they are divided
+	parts      map[int64][][]int64         // the same, by the number of the share
+	shareCount int64                       // the number of shares
+	done       map[string]struct{}         // the markers that there were
+	names      []string                    // the objects with records that there were
+	foreign    map[string][]staging.Record // those of other divisions of the tasks, by their names
+	failed     bool                        // the last share has failed
 }
 
-// recall looks again which records there are if another process has done the share since:
+// refreshRecords looks again which records there are if another process has done the share since:
 // engines offer a task again after a failure, even if it has succeeded.
-func (w *sharedWork) recall(ctx context.Context, share Share) error {
+func (w *sharedWork) refreshRecords(ctx context.Context, share Share) error {
 	list := w.lists[share.Stage]
 	if list == nil {
 		return nil
@@ -343,7 +343,7 @@ func (w *sharedWork) recall(ctx context.Context, share Share) error {
 	}
 	// In this order, so that what is marked is in the records.
 	if list.done, err = w.marked(ctx); err == nil {
-		list.names, err = namesIn(ctx, w.at.Store, list.dir, false)
+		list.names, err = namesIn(ctx, w.location.Store, list.dir, false)
 	}
 	return err
 }
@@ -358,13 +358,13 @@ func (w *sharedWork) execute(ctx context.Context, share Share) error {
 		}
 		w.lists[share.Stage] = list
 	}
-	if of := max(1, share.Of); list.parts == nil || list.of != of {
+	if of := max(1, share.Of); list.parts == nil || list.shareCount != of {
 		w.divide(list, share.Stage, of)
 	}
-	w.saver = &saver{of: share.marker(w.plan)}
+	w.saver = &saver{share: share.marker(w.plan)}
 	mine, err := w.missing(ctx, list, share)
 	if err == nil && len(mine) > 0 {
-		err = w.do(ctx, list, share.Stage, mine)
+		err = w.makeMissing(ctx, list, share.Stage, mine)
 	}
 	if err != nil {
 		return errors.Join(err, w.failed(ctx, list, share.Stage))
@@ -390,12 +390,12 @@ func (w *sharedWork) failed(ctx context.Context, list *backlog, stage int) (err 
 		return nil
 	}
 	list.failed = true
-	list.names, err = namesIn(store.Finishing(ctx), w.at.Store, list.dir, false)
+	list.names, err = namesIn(store.Finishing(ctx), w.location.Store, list.dir, false)
 	return err
 }
 
-// do makes blocks or chunks, and stores their records.
-func (w *sharedWork) do(ctx context.Context, list *backlog, stage int, mine [][]int64) (err error) {
+// makeMissing makes blocks or chunks, and stores their records.
+func (w *sharedWork) makeMissing(ctx context.Context, list *backlog, stage int, mine [][]int64) (err error) {
 	if stage == len(w.levels) {
 		err = w.stageBlocks(ctx, list.stager, w.plan, mine)
 	} else {
@@ -424,7 +424,7 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share Share) ([
 	w.session.records = records
 	there := list.job.Recorded(records)
 	if _, done := list.done[share.marker(w.plan)]; !done || share.Stage < len(w.levels) {
-		if there, err = staging.Look(ctx, list.job.Target, mine, engine.InFlight(w.at.Store, 0, tasks)); err != nil {
+		if there, err = staging.Look(ctx, list.job.Target, mine, engine.InFlight(w.location.Store, 0, tasks)); err != nil {
 			return nil, err
 		}
 	}
@@ -448,19 +448,19 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share Share) ([
 func (w *sharedWork) recordsOf(ctx context.Context, list *backlog) (records []staging.Record, err error) {
 	var own []string
 	read := func(names ...string) ([]staging.Record, error) {
-		return readRecords(ctx, w.at, list.dir, names, w.Source.Grid.Rank(), w.memory())
+		return readRecords(ctx, w.location, list.dir, names, w.Source.Grid.Rank(), w.memory())
 	}
 	for _, name := range list.names {
 		switch w.saver.kinship(name) {
 		case ownRecords:
 			own = append(own, name)
 		case foreignRecords:
-			if _, known := list.others[name]; !known {
-				if list.others[name], err = read(name); err != nil {
+			if _, known := list.foreign[name]; !known {
+				if list.foreign[name], err = read(name); err != nil {
 					return nil, err
 				}
 			}
-			records = append(records, list.others[name]...)
+			records = append(records, list.foreign[name]...)
 		}
 	}
 	more, err := read(own...)
@@ -470,7 +470,7 @@ func (w *sharedWork) recordsOf(ctx context.Context, list *backlog) (records []st
 // list lists the source for a stage, and what is done. What is marked as done is in the
 // records that are listed after it.
 func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err error) {
-	list = &backlog{stager: w.stager(), job: w.Job, dir: recordsOf(w.at, w.id), others: map[string][]staging.Record{}}
+	list = &backlog{stager: w.stager(), job: w.Job, dir: recordsOf(w.location, w.id), foreign: map[string][]staging.Record{}}
 	if list.done, err = w.marked(ctx); err != nil {
 		return nil, err
 	}
@@ -479,13 +479,13 @@ func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err er
 		list.stager.Job, list.stager.To = l.Job, l.Scratch
 		list.job, list.dir = l.Job, l.recordsDir()
 	}
-	if list.names, err = namesIn(ctx, w.at.Store, list.dir, false); err != nil {
+	if list.names, err = namesIn(ctx, w.location.Store, list.dir, false); err != nil {
 		return nil, err
 	}
 	if stage == 0 {
 		w.sources, err = staging.List(ctx, w.Source)
 	} else {
-		list.stager.From, err = w.from(ctx, w.levels[stage-1])
+		list.stager.From, err = w.readEarlierStage(ctx, w.levels[stage-1])
 	}
 	if err != nil {
 		return nil, err
@@ -503,13 +503,13 @@ func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err er
 	return list, nil
 }
 
-// from returns the scratch of the stage before, which must be complete, and lists the
+// readEarlierStage returns the scratch of the stage before, which must be complete, and lists the
 // source.
-func (w *sharedWork) from(ctx context.Context, l *level) (*staging.Reading, error) {
+func (w *sharedWork) readEarlierStage(ctx context.Context, l *level) (*staging.Reading, error) {
 	if err := w.load(ctx, []*level{l}); err != nil {
 		return nil, err
 	}
-	return w.required(ctx, l)
+	return w.requireScratch(ctx, l)
 }
 
 // divide divides the list of a stage into shares.
@@ -518,15 +518,15 @@ func (w *sharedWork) divide(list *backlog, stage int, of int64) {
 	for _, part := range list.parts { // into another number than before
 		wanted = append(wanted, part...)
 	}
-	list.parts, list.of, list.wanted = map[int64][][]int64{}, of, nil
+	list.parts, list.shareCount, list.wanted = map[int64][][]int64{}, of, nil
 	for _, index := range wanted {
-		blocks, at := last(w.plan), index
+		blocks, at := lastBlocks(w.plan), index
 		if stage < len(w.levels) {
 			blocks = w.levels[stage].Target.Grid
 		} else if c, ok := w.Target.Grid.Chunk(index); ok {
 			at, _, _ = blocks.Locate(c.Start)
 		}
-		k := shareOf(blocks, w.began, at, of)
+		k := shareOf(blocks, w.initialShape, at, of)
 		list.parts[k] = append(list.parts[k], index)
 	}
 }

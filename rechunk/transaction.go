@@ -56,7 +56,7 @@ func DoAll(ctx context.Context, parts []Part, opt *Options) ([]*Report, error) {
 	if len(parts) == 0 {
 		return reports, nil
 	}
-	return reports, t.runAlone(ctx)
+	return reports, t.runExclusively(ctx)
 }
 
 // NewPlans predicts what [DoAll] would do, as [NewPlan] does.
@@ -77,10 +77,10 @@ func NewPlans(ctx context.Context, parts []Part, opt *Options) ([]*Plan, error) 
 	return plans, nil
 }
 
-// together is the request for one of several arrays that are rechunked in one
+// jointRequest is the request for one of several arrays that are rechunked in one
 // transaction. Its fingerprint tells of all of them: a process with another list must not
 // resume it.
-type together struct {
+type jointRequest struct {
 	Request
 	all []member
 }
@@ -93,11 +93,11 @@ type member struct {
 }
 
 // MarshalJSON implements [json.Marshaler].
-func (t together) MarshalJSON() ([]byte, error) { return json.Marshal(t.all) }
+func (t jointRequest) MarshalJSON() ([]byte, error) { return json.Marshal(t.all) }
 
-// bare returns the request for an array, without those for the others.
-func bare(r Request) Request {
-	if t, ok := r.(together); ok {
+// singleRequest returns the request for an array, without those for the others.
+func singleRequest(r Request) Request {
+	if t, ok := r.(jointRequest); ok {
 		return t.Request
 	}
 	return r
@@ -126,7 +126,7 @@ func newTransaction(parts []Part, opt *Options) (*transaction, error) {
 
 // order sorts the sessions by path.
 func (t *transaction) order() {
-	t.ordered = slices.SortedFunc(slices.Values(t.sessions), func(a, b *session) int { return cmp.Compare(a.at.Path.String(), b.at.Path.String()) })
+	t.ordered = slices.SortedFunc(slices.Values(t.sessions), func(a, b *session) int { return cmp.Compare(a.location.Path.String(), b.location.Path.String()) })
 }
 
 // each calls do for every session, and names the array in its error.
@@ -143,7 +143,7 @@ func (t *transaction) each(do func(*session) error) error {
 // their dimensions afterwards.
 func (t *transaction) prepare(ctx context.Context) error {
 	for i, s := range t.ordered {
-		if i > 0 && s.at.Path == t.ordered[i-1].at.Path {
+		if i > 0 && s.location.Path == t.ordered[i-1].location.Path {
 			return s.Fail(s.request.operation(), fmt.Errorf("%w: the array is named twice", zarr.ErrInvalidArgument))
 		}
 	}
@@ -152,10 +152,10 @@ func (t *transaction) prepare(ctx context.Context) error {
 	}
 	var all []member
 	for _, s := range t.ordered {
-		all = append(all, member{s.at.Path.String(), s.request.operation(), s.request})
+		all = append(all, member{s.location.Path.String(), s.request.operation(), s.request})
 	}
 	for _, s := range t.sessions {
-		s.request = together{s.request, all}
+		s.request = jointRequest{s.request, all}
 	}
 	return nil
 }
@@ -222,22 +222,22 @@ func (t *transaction) compare(ctx context.Context, states map[*session]*snapshot
 	return access.CheckShared(ctx, t.sessions[0].request.operation(), arrays, after)
 }
 
-// runAlone calls run while no other process stages chunks of one of the arrays.
-func (t *transaction) runAlone(ctx context.Context) error {
+// runExclusively calls run while no other process stages chunks of one of the arrays.
+func (t *transaction) runExclusively(ctx context.Context) error {
 	if err := t.prepare(ctx); err != nil {
 		return err
 	}
-	return t.alone(ctx, t.run)
+	return t.exclusively(ctx, t.run)
 }
 
-// alone calls do while no other process stages chunks of one of the arrays.
-func (t *transaction) alone(ctx context.Context, do func(context.Context) error) error {
+// exclusively calls do while no other process stages chunks of one of the arrays.
+func (t *transaction) exclusively(ctx context.Context, do func(context.Context) error) error {
 	for _, s := range slices.Backward(t.ordered) {
 		within := do
 		do = func(ctx context.Context) error {
 			// Errors of one array name it already.
 			err, ran := error(nil), false
-			own := s.alone(ctx, func(ctx context.Context) error {
+			own := s.exclusively(ctx, func(ctx context.Context) error {
 				ran, err = true, within(ctx)
 				return nil
 			})
@@ -255,16 +255,16 @@ func (t *transaction) alone(ctx context.Context, do func(context.Context) error)
 
 // run stages all arrays and publishes them.
 func (t *transaction) run(ctx context.Context) error {
-	if done, err := t.wasDone(ctx); done || err != nil {
+	if done, err := t.concludeEarlier(ctx); done || err != nil {
 		return err
 	}
-	if err := t.each(func(s *session) error { return s.unmoved(ctx) }); err != nil {
+	if err := t.each(func(s *session) error { return s.checkUnmoved(ctx) }); err != nil {
 		return err
 	}
 	if err := t.checkShared(ctx); err != nil {
 		return err
 	}
-	work, err := t.changing(ctx)
+	work, err := t.changingArrays(ctx)
 	if err != nil || len(work.ordered) == 0 {
 		return err
 	}
@@ -290,10 +290,10 @@ func (t *transaction) run(ctx context.Context) error {
 	return err
 }
 
-// wasDone takes the steps that a process has not taken because it crashed after it had
+// concludeEarlier takes the steps that a process has not taken because it crashed after it had
 // published the arrays. It reports whether the requests were these. As long as one array
 // has its claim, all of them were published by it.
-func (t *transaction) wasDone(ctx context.Context) (done bool, err error) {
+func (t *transaction) concludeEarlier(ctx context.Context) (done bool, err error) {
 	var states []*snapshot.Array
 	err = t.each(func(s *session) error {
 		old, err := s.Fresh(ctx)
@@ -301,8 +301,8 @@ func (t *transaction) wasDone(ctx context.Context) (done bool, err error) {
 			return err
 		}
 		states = append(states, old)
-		is, err := s.wasPublished(ctx, old)
-		done = done || is && s.moves()
+		is, err := s.publishedEarlier(ctx, old)
+		done = done || is && s.movesPlanes()
 		return err
 	})
 	for i, s := range t.ordered {
@@ -314,8 +314,8 @@ func (t *transaction) wasDone(ctx context.Context) (done bool, err error) {
 	return done, err
 }
 
-// changing returns the transaction of the arrays that change at all.
-func (t *transaction) changing(ctx context.Context) (*transaction, error) {
+// changingArrays returns the transaction of the arrays that change at all.
+func (t *transaction) changingArrays(ctx context.Context) (*transaction, error) {
 	work := &transaction{parts: t.parts}
 	return work, t.each(func(s *session) error {
 		old, err := s.Fresh(ctx)
@@ -352,7 +352,7 @@ func (t *transaction) begin(ctx context.Context) error {
 		return nil
 	}
 	for _, s := range taken {
-		err = errors.Join(err, s.release(ctx))
+		err = errors.Join(err, s.releaseUnstaged(ctx))
 	}
 	return err
 }
@@ -364,7 +364,7 @@ func (t *transaction) publish(ctx context.Context) error {
 	}
 	err := t.update(ctx, func(s *session) changer { return s.publication })
 	if err == nil {
-		err = t.each(func(s *session) error { return s.stillOurs(ctx) })
+		err = t.each(func(s *session) error { return s.checkNotLost(ctx) })
 	}
 	if err != nil {
 		return err
@@ -404,11 +404,11 @@ func (t *transaction) finish(ctx context.Context) error {
 	ctx = store.Finishing(ctx)
 	err := t.each(func(s *session) error {
 		if s.report.Changed = s.lineage != nil; s.lineage != nil {
-			if err := s.at.BeginGrace(ctx, s.lineage, s.Node.Durability); err != nil {
+			if err := s.location.BeginGrace(ctx, s.lineage, s.Node.Durability); err != nil {
 				return err
 			}
 		}
-		return removeOwn(ctx, s.at, s.claim.ID)
+		return removeOwn(ctx, s.location, s.claim.ID)
 	})
 	if err == nil {
 		err = t.each(func(s *session) error { return s.drop(ctx) })

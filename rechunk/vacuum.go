@@ -107,13 +107,13 @@ func Vacuum(ctx context.Context, a *zarr.Array, opt *VacuumOptions) (*VacuumRepo
 	v := s.newVacuum(ctx, opt.Grace)
 	v.dry = opt.DryRun
 	err := v.runAll(ctx)
-	return &v.found, s.Fail("vacuum", err)
+	return &v.findings, s.Fail("vacuum", err)
 }
 
 // newVacuum returns a vacuum with a grace as in [VacuumOptions.Grace].
 func (s *session) newVacuum(ctx context.Context, grace time.Duration) *vacuum {
 	v := &vacuum{session: s, grace: max(0, cmp.Or(grace, DefaultGrace))}
-	v.deletes = sync.OnceValues(func() (string, error) { return v.keptByStore(ctx) })
+	v.storeRefusal = sync.OnceValues(func() (string, error) { return v.findStoreRefusal(ctx) })
 	return v
 }
 
@@ -124,7 +124,7 @@ func (s *session) vacuumFirst(ctx context.Context) error {
 	}
 	v := s.newVacuum(ctx, s.Grace)
 	err := v.runAll(ctx)
-	s.report.Freed += v.found.Freed()
+	s.report.Freed += v.findings.Freed()
 	return err
 }
 
@@ -140,7 +140,7 @@ func (s *session) willFree(ctx context.Context, old *snapshot.Array) (bool, erro
 	v := s.newVacuum(ctx, s.Grace)
 	v.dry = true
 	err = v.runAll(ctx)
-	return slices.ContainsFunc(v.gone, func(k metadata.KeyEncoding) bool {
+	return slices.ContainsFunc(v.freedKeys, func(k metadata.KeyEncoding) bool {
 		return t == nil || t.keys == nil || sameKeys(k, *t.keys, old.Grid.Rank())
 	}), err
 }
@@ -148,17 +148,17 @@ func (s *session) willFree(ctx context.Context, old *snapshot.Array) (bool, erro
 // vacuum is one call of Vacuum.
 type vacuum struct {
 	*session
-	grace time.Duration
-	dry   bool
-	found VacuumReport
+	grace    time.Duration
+	dry      bool
+	findings VacuumReport
 
 	records, chain []*lineage.Record      // as they were before anything was deleted
 	claim          *lineage.Claim         // after everything was listed
-	broken         string                 // why the records do not explain the document
+	brokenLineage  string                 // why the records do not explain the document
 	now            time.Time              // by the clock of the store
-	gone           []metadata.KeyEncoding // superseded grids that are deleted
-	over           []*lineage.Record      // rechunks in place that have kept nothing
-	deletes        func() (string, error) // why the store keeps chunks, or ""; asked once
+	freedKeys      []metadata.KeyEncoding // superseded grids that are deleted
+	mergedRecords  []*lineage.Record      // rechunks in place that have kept nothing
+	storeRefusal   func() (string, error) // why the store keeps chunks, or ""; asked once
 }
 
 func (v *vacuum) runAll(ctx context.Context) error {
@@ -178,7 +178,7 @@ func (v *vacuum) runAll(ctx context.Context) error {
 	}
 	defer lock.Release()
 	for range mostRounds {
-		if done, err := v.try(ctx); done || err != nil {
+		if done, err := v.attempt(ctx); done || err != nil {
 			return err
 		}
 	}
@@ -188,14 +188,14 @@ func (v *vacuum) runAll(ctx context.Context) error {
 // errBusy is the error if other writers get in the way again and again.
 var errBusy = fmt.Errorf("%w: other programs change the array all the time, so that not everything was deleted", zarr.ErrConflict)
 
-// try runs once. It returns false if another writer got in the way, in a store without
+// attempt runs once. It returns false if another writer got in the way, in a store without
 // locks.
-func (v *vacuum) try(ctx context.Context) (done bool, err error) {
+func (v *vacuum) attempt(ctx context.Context) (done bool, err error) {
 	// Under the lock, or behind the fence, no writer stages chunks that are deleted here.
 	err = v.Update(ctx, v.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
-		v.found = VacuumReport{} // of an earlier try
-		v.gone, v.over, v.now = nil, nil, time.Time{}
-		stays := new(staying)
+		v.findings = VacuumReport{} // of an earlier try
+		v.freedKeys, v.mergedRecords, v.now = nil, nil, time.Time{}
+		stays := new(keptValues)
 		return &publish.Change{
 			Reclaim: func(ctx context.Context, b store.Batch) error { return v.reclaim(ctx, old, b) },
 			Kept:    stays.add,
@@ -204,7 +204,7 @@ func (v *vacuum) try(ctx context.Context) (done bool, err error) {
 				if stays.refused {
 					v.keepAll()
 				}
-				v.found.Notes = append(v.found.Notes, stays.notes()...)
+				v.findings.Notes = append(v.findings.Notes, stays.notes()...)
 				return v.forgetGone(ctx, old)
 			},
 		}, old, nil
@@ -212,16 +212,16 @@ func (v *vacuum) try(ctx context.Context) (done bool, err error) {
 	return done, err
 }
 
-// staying counts the values that stay although they were to be deleted. It is safe for
+// keptValues counts the values that stay although they were to be deleted. It is safe for
 // concurrent use.
-type staying struct {
+type keptValues struct {
 	mu      sync.Mutex
 	n       int // that another program has written
 	example store.Key
 	refused bool // the store has turned out not to delete on conditions
 }
 
-func (s *staying) add(key store.Key, cause error) {
+func (s *keptValues) add(key store.Key, cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if errors.Is(cause, store.ErrUnsupported) {
@@ -231,7 +231,7 @@ func (s *staying) add(key store.Key, cause error) {
 	s.n, s.example = s.n+1, key
 }
 
-func (s *staying) notes() []string {
+func (s *keptValues) notes() []string {
 	if s.n == 0 {
 		return nil
 	}
@@ -242,18 +242,18 @@ func (s *staying) notes() []string {
 // writers.
 const noConditions = "this store does not delete on conditions: stop other writers and run vacuum with --single-writer (Options.SingleWriter)"
 
-// keptByStore returns why the store keeps all chunks, or "".
-func (v *vacuum) keptByStore(ctx context.Context) (string, error) {
+// findStoreRefusal returns why the store keeps all chunks, or "".
+func (v *vacuum) findStoreRefusal(ctx context.Context) (string, error) {
 	if !v.Node.Fenced() {
 		return "", nil
 	}
 	var err error
 	if v.dry && v.writable() != nil { // nothing may be written to find out
-		if _, ok := store.As[store.ConditionalDeleter](v.at.Store); !ok {
+		if _, ok := store.As[store.ConditionalDeleter](v.location.Store); !ok {
 			err = store.ErrUnsupported
 		}
 	} else {
-		err = v.at.Deletes(ctx)
+		err = v.location.Deletes(ctx)
 	}
 	if errors.Is(err, store.ErrUnsupported) {
 		return noConditions, nil
@@ -264,8 +264,8 @@ func (v *vacuum) keptByStore(ctx context.Context) (string, error) {
 // keepAll takes the chunks from what is reported as deleted. Another machine of a service
 // may refuse what one has done before.
 func (v *vacuum) keepAll() {
-	for i := range v.found.Items {
-		if n := &v.found.Items[i]; (n.Kind == superseded || n.Kind == beyond) && n.Kept == "" {
+	for i := range v.findings.Items {
+		if n := &v.findings.Items[i]; (n.Kind == kindSuperseded || n.Kind == kindBeyond) && n.Kept == "" {
 			n.Kept = noConditions
 		}
 	}
@@ -273,7 +273,7 @@ func (v *vacuum) keepAll() {
 
 // reclaim finds what is to be deleted, and deletes it unless this is a dry run.
 func (v *vacuum) reclaim(ctx context.Context, old *snapshot.Array, b store.Batch) error {
-	found, left, merged, err := v.look(ctx, old)
+	found, left, merged, err := v.inventory(ctx, old)
 	if err != nil {
 		return err
 	}
@@ -281,17 +281,17 @@ func (v *vacuum) reclaim(ctx context.Context, old *snapshot.Array, b store.Batch
 		n := found[k]
 		if n == nil {
 			// A crash may have come between deleting the last chunk and the record.
-			if rank := old.Grid.Rank(); hasAny(found, k, rank) || sameKeys(k, old.Engine.Keys, rank) || v.record(k, rank) == nil {
+			if rank := old.Grid.Rank(); containKeys(found, k, rank) || sameKeys(k, old.Engine.Keys, rank) || v.record(k, rank) == nil {
 				continue
 			}
-			n = &values{kind: superseded}
+			n = &values{kind: kindSuperseded}
 		}
 		if err := v.reclaimGrid(ctx, old, b, k, n); err != nil {
 			return err
 		}
 	}
-	if len(v.gone) > 0 && v.at.Path.IsRoot() {
-		v.found.Notes = append(v.found.Notes, noParents)
+	if len(v.freedKeys) > 0 && v.location.Path.IsRoot() {
+		v.findings.Notes = append(v.findings.Notes, noParents)
 	}
 	if err := v.reclaimMerged(ctx, merged); err != nil {
 		return err
@@ -302,24 +302,24 @@ func (v *vacuum) reclaim(ctx context.Context, old *snapshot.Array, b store.Batch
 // noParents is the note about an array without groups above it.
 const noParents = "no group above the array is known; if one has consolidated metadata, consolidate it again, or programs that open the array by it read fill values"
 
-// look reads and lists what there is. It reads the claim last: nothing that was listed is
+// inventory reads and lists what there is. It reads the claim last: nothing that was listed is
 // of a later claim.
-func (v *vacuum) look(ctx context.Context, old *snapshot.Array) (found map[metadata.KeyEncoding]*values, left []leftover, merged map[string]*VacuumItem, err error) {
-	if v.records, err = v.at.Records(ctx); err == nil {
+func (v *vacuum) inventory(ctx context.Context, old *snapshot.Array) (found map[metadata.KeyEncoding]*values, left []leftover, merged map[string]*VacuumItem, err error) {
+	if v.records, err = v.location.Records(ctx); err == nil {
 		found, err = v.survey(ctx, old)
 	}
 	if err == nil {
-		left, err = leftovers(ctx, v.at)
+		left, err = leftovers(ctx, v.location)
 	}
 	if err == nil {
 		merged, err = v.mergedItems(ctx)
 	}
 	if err == nil {
-		v.claim, err = v.at.Claim(ctx)
+		v.claim, err = v.location.Claim(ctx)
 	}
 	if err == nil {
 		v.chain = lineage.Chain(v.records, old.Doc)
-		v.broken, err = v.whyBroken(ctx)
+		v.brokenLineage, err = v.whyBroken(ctx)
 	}
 	return found, left, merged, err
 }
@@ -329,41 +329,41 @@ func (v *vacuum) look(ctx context.Context, old *snapshot.Array) (found map[metad
 func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.Batch, k metadata.KeyEncoding, n *values) error {
 	item := VacuumItem{Kind: n.kind, Keys: n.example, First: n.first, Values: int64(len(n.keys)), Bytes: n.bytes}
 	switch n.kind {
-	case beyond: // a longer document may have been put aside
-		item.Kept = v.broken
-	case superseded:
+	case kindBeyond: // a longer document may have been put aside
+		item.Kept = v.brokenLineage
+	case kindSuperseded:
 		var err error
-		if item.Kept, item.Due, err = v.kept(ctx, k, old); err != nil {
+		if item.Kept, item.Due, err = v.keepReason(ctx, k, old); err != nil {
 			return err
 		}
-		if item.Unexplained = item.Kept == unknown; item.Unexplained {
-			item.Kind = unexplained
+		if item.Unexplained = item.Kept == unexplainedReason; item.Unexplained {
+			item.Kind = kindUnexplained
 		}
 	}
 	if item.Kept == "" && item.Values > 0 {
 		var err error
-		if item.Kept, err = v.deletes(); err != nil {
+		if item.Kept, err = v.storeRefusal(); err != nil {
 			return err
 		}
 	}
-	if n.kind == superseded && item.Kept == "" {
-		v.gone = append(v.gone, k)
+	if n.kind == kindSuperseded && item.Kept == "" {
+		v.freedKeys = append(v.freedKeys, k)
 	}
 	if item.Values > 0 {
-		v.found.Items = append(v.found.Items, item)
+		v.findings.Items = append(v.findings.Items, item)
 	}
 	if v.dry || item.Kept != "" {
 		return nil
 	}
-	if n.kind == superseded {
-		if err := v.at.NoteVacuum(ctx, k, old.Grid.Rank(), v.Node.Durability); err != nil {
+	if n.kind == kindSuperseded {
+		if err := v.location.NoteVacuum(ctx, k, old.Grid.Rank(), v.Node.Durability); err != nil {
 			return err
 		}
 	}
 	// A crash after the first deletion must not leave a grid that can be reverted to.
 	for _, r := range v.records {
-		if n.kind == superseded && hasKeys(r.Superseded(), k, old.Grid.Rank()) {
-			if err := v.at.RemoveChunks(ctx, r); err != nil {
+		if n.kind == kindSuperseded && hasKeys(r.Superseded(), k, old.Grid.Rank()) {
+			if err := v.location.RemoveChunks(ctx, r); err != nil {
 				return err
 			}
 		}
@@ -383,9 +383,9 @@ func (v *vacuum) record(k metadata.KeyEncoding, rank int) *lineage.Record {
 
 // Kinds of what a vacuum finds.
 const (
-	superseded  = "superseded"
-	unexplained = "unexplained"
-	beyond      = "beyond"
+	kindSuperseded  = "superseded"
+	kindUnexplained = "unexplained"
+	kindBeyond      = "beyond"
 )
 
 // values are stored values with one key encoding.
@@ -412,7 +412,7 @@ func (n *values) addFirst(name string) {
 func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.KeyEncoding]*values, error) {
 	found := map[metadata.KeyEncoding]*values{}
 	rank, chunks := old.Grid.Rank(), old.Grid.Chunks()
-	for e, err := range store.List(ctx, v.at.Store, v.at.Path, true) {
+	for e, err := range store.List(ctx, v.location.Store, v.location.Path, true) {
 		if err != nil {
 			return nil, err
 		}
@@ -420,7 +420,7 @@ func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.
 		if !ok {
 			continue
 		}
-		kind := superseded
+		kind := kindSuperseded
 		if sameKeys(k, old.Engine.Keys, rank) {
 			within := true
 			for i, at := range index {
@@ -429,18 +429,18 @@ func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.
 			if within {
 				continue
 			}
-			kind = beyond
+			kind = kindBeyond
 		}
 		n := found[k]
 		if n == nil {
 			n = &values{kind: kind, example: e.Name}
 			found[k] = n
 		}
-		n.keys = append(n.keys, v.at.Path.MustKey(e.Name))
+		n.keys = append(n.keys, v.location.Path.MustKey(e.Name))
 		n.addFirst(e.Name)
 		size := e.Size
 		if size < 0 {
-			info, err := store.Stat(ctx, v.at.Store, v.at.Path.MustKey(e.Name))
+			info, err := store.Stat(ctx, v.location.Store, v.location.Path.MustKey(e.Name))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
@@ -451,8 +451,8 @@ func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.
 	return found, nil
 }
 
-// hasAny reports whether values have the keys of an encoding, perhaps under another name.
-func hasAny(found map[metadata.KeyEncoding]*values, k metadata.KeyEncoding, rank int) bool {
+// containKeys reports whether values have the keys of an encoding, perhaps under another name.
+func containKeys(found map[metadata.KeyEncoding]*values, k metadata.KeyEncoding, rank int) bool {
 	for of := range found {
 		if sameKeys(of, k, rank) {
 			return true
@@ -497,7 +497,7 @@ func (v *vacuum) notDescended(ctx context.Context) (*lineage.Record, error) {
 		}
 		// The grace begins before the claim is dropped. Without either, the attempt
 		// failed before it was published.
-		since, err := v.at.GraceSince(ctx, r)
+		since, err := v.location.GraceSince(ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -508,21 +508,21 @@ func (v *vacuum) notDescended(ctx context.Context) (*lineage.Record, error) {
 	return nil, nil
 }
 
-// unknown is why values stay whose keys no document or record names.
-const unknown = "no record says what they are: perhaps the document names other keys than the chunks have (varve check)"
+// unexplainedReason is why values stay whose keys no document or record names.
+const unexplainedReason = "no record says what they are: perhaps the document names other keys than the chunks have (varve check)"
 
-// kept returns why a superseded grid must stay, or "", and when its grace ends.
-func (v *vacuum) kept(ctx context.Context, k metadata.KeyEncoding, old *snapshot.Array) (why string, due time.Time, err error) {
+// keepReason returns why a superseded grid must stay, or "", and when its grace ends.
+func (v *vacuum) keepReason(ctx context.Context, k metadata.KeyEncoding, old *snapshot.Array) (why string, due time.Time, err error) {
 	rank := old.Grid.Rank()
 	if v.claim != nil && sameKeys(v.claim.Keys, k, rank) {
 		return "staged by a rechunk that is not finished: " + v.claim.Text(), due, nil
 	}
 	r := v.record(k, rank)
 	switch {
-	case v.broken != "":
-		return v.broken, due, nil
+	case v.brokenLineage != "":
+		return v.brokenLineage, due, nil
 	case r == nil:
-		return unknown, due, nil
+		return unexplainedReason, due, nil
 	}
 	left, err := v.graceLeft(ctx, r)
 	if err != nil {
@@ -532,7 +532,7 @@ func (v *vacuum) kept(ctx context.Context, k metadata.KeyEncoding, old *snapshot
 		due = time.Now().Add(left) // by the clock of this machine, for people
 		return fmt.Sprintf("readers may still use it until %s", due.Format(time.RFC3339)), due, nil
 	}
-	why, err = v.described(ctx, k, old)
+	why, err = v.otherDescription(ctx, k, old)
 	return why, time.Time{}, err
 }
 
@@ -544,23 +544,23 @@ func (v *vacuum) graceLeft(ctx context.Context, r *lineage.Record) (time.Duratio
 	if err := v.askTime(ctx); err != nil {
 		return 0, err
 	}
-	since, err := v.at.GraceSince(ctx, r)
+	since, err := v.location.GraceSince(ctx, r)
 	if err != nil {
 		return 0, err
 	}
 	if since.IsZero() {
 		since = v.now
 		if !v.dry {
-			if err := v.at.BeginGrace(ctx, r, v.Node.Durability); err != nil {
+			if err := v.location.BeginGrace(ctx, r, v.Node.Durability); err != nil {
 				return 0, err
 			}
 		}
 	}
-	return v.left(since), nil
+	return v.remainingGrace(since), nil
 }
 
-// left returns for how long the grace of something goes on that began at a time.
-func (v *vacuum) left(since time.Time) time.Duration {
+// remainingGrace returns for how long the grace of something goes on that began at a time.
+func (v *vacuum) remainingGrace(since time.Time) time.Duration {
 	if v.grace == 0 {
 		// Times of some stores are accurate to a second or two, so this one may be later
 		// than now.
@@ -576,7 +576,7 @@ func (v *vacuum) askTime(ctx context.Context) (err error) {
 	case v.dry && v.writable() != nil:
 		v.now = time.Now()
 	default:
-		v.now, err = v.at.Now(ctx)
+		v.now, err = v.location.Now(ctx)
 	}
 	return err
 }
@@ -587,10 +587,10 @@ func hasKeys(doc *metadata.Array, k metadata.KeyEncoding, rank int) bool {
 	return err == nil && sameKeys(is, k, rank)
 }
 
-// described returns which other document describes chunks of an encoding, or "".
-func (v *vacuum) described(ctx context.Context, k metadata.KeyEncoding, old *snapshot.Array) (string, error) {
+// otherDescription returns which other document describes chunks of an encoding, or "".
+func (v *vacuum) otherDescription(ctx context.Context, k metadata.KeyEncoding, old *snapshot.Array) (string, error) {
 	rank := old.Grid.Rank()
-	for p := v.at.Path; !p.IsRoot(); {
+	for p := v.location.Path; !p.IsRoot(); {
 		p = p.Parent()
 		doc, err := v.Node.Listed(ctx, p)
 		if err != nil {
@@ -603,11 +603,11 @@ func (v *vacuum) described(ctx context.Context, k metadata.KeyEncoding, old *sna
 	if v.Node.Format() == 2 {
 		return "", nil
 	}
-	names, err := tree.Shadowed(ctx, v.at.Store, v.at.Path)
+	names, err := tree.Shadowed(ctx, v.location.Store, v.location.Path)
 	if err != nil || !slices.Contains(names, metadata.V2Array) {
 		return "", err
 	}
-	data, _, err := v.at.Store.Get(ctx, v.at.Path.MustKey(metadata.V2Array), store.Request{Limit: v.Node.Limits.Document}, nil)
+	data, _, err := v.location.Store.Get(ctx, v.location.Path.MustKey(metadata.V2Array), store.Request{Limit: v.Node.Limits.Document}, nil)
 	if err != nil {
 		return "", err
 	}
@@ -630,9 +630,9 @@ func (v *vacuum) delete(ctx context.Context, b store.Batch, n *values) error {
 // mergedItems returns what merges in place have kept, by their IDs. Earlier versions of
 // this package made such merges.
 func (v *vacuum) mergedItems(ctx context.Context) (map[string]*VacuumItem, error) {
-	root := v.at.MergedRoot()
+	root := v.location.MergedRoot()
 	items := map[string]*VacuumItem{}
-	for e, err := range store.List(ctx, v.at.Store, root, true) {
+	for e, err := range store.List(ctx, v.location.Store, root, true) {
 		if err != nil {
 			return nil, err
 		}
@@ -641,7 +641,7 @@ func (v *vacuum) mergedItems(ctx context.Context) (map[string]*VacuumItem, error
 			continue // it is not ours
 		}
 		if items[id] == nil {
-			items[id] = &VacuumItem{Kind: "merged", Keys: v.at.Path.Rel(root.MustKey(e.Name))}
+			items[id] = &VacuumItem{Kind: "merged", Keys: v.location.Path.Rel(root.MustKey(e.Name))}
 		}
 		items[id].Values++
 		items[id].Bytes += max(0, e.Size)
@@ -653,27 +653,27 @@ func (v *vacuum) mergedItems(ctx context.Context) (map[string]*VacuumItem, error
 // merge that is not finished.
 func (v *vacuum) reclaimMerged(ctx context.Context, items map[string]*VacuumItem) error {
 	for _, r := range v.records {
-		if !r.InPlace || v.broken != "" || v.claim != nil && v.claim.ID == r.ID {
+		if !r.InPlace || v.brokenLineage != "" || v.claim != nil && v.claim.ID == r.ID {
 			continue
 		}
-		v.over = append(v.over, r)
+		v.mergedRecords = append(v.mergedRecords, r)
 		if v.dry {
 			continue
 		}
-		if err := v.at.RemoveChunks(ctx, r); err != nil {
+		if err := v.location.RemoveChunks(ctx, r); err != nil {
 			return err
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(items)) {
 		i := items[id]
-		if i.Kept = v.broken; v.claim != nil && v.claim.ID == id {
+		if i.Kept = v.brokenLineage; v.claim != nil && v.claim.ID == id {
 			i.Kept = "staged by a rechunk that is not finished: " + v.claim.Text()
 		}
-		v.found.Items = append(v.found.Items, *i)
+		v.findings.Items = append(v.findings.Items, *i)
 		if v.dry || i.Kept != "" {
 			continue
 		}
-		if err := v.at.RemoveMerged(ctx, id); err != nil {
+		if err := v.location.RemoveMerged(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -688,7 +688,7 @@ func (v *vacuum) reclaimMerged(ctx context.Context, items map[string]*VacuumItem
 func (v *vacuum) forgetGone(ctx context.Context, old *snapshot.Array) error {
 	// A crash may have left links that are not needed.
 	links := slices.ContainsFunc(v.records, func(r *lineage.Record) bool { return r.Gone })
-	if v.broken != "" || len(v.gone)+len(v.over) == 0 && !links {
+	if v.brokenLineage != "" || len(v.freedKeys)+len(v.mergedRecords) == 0 && !links {
 		return nil
 	}
 	left, err := v.survey(ctx, old)
@@ -698,24 +698,24 @@ func (v *vacuum) forgetGone(ctx context.Context, old *snapshot.Array) error {
 	rank := old.Grid.Rank()
 	deleted := func(r *lineage.Record) bool {
 		if r.InPlace {
-			return r.Gone || slices.Contains(v.over, r)
+			return r.Gone || slices.Contains(v.mergedRecords, r)
 		}
 		// The present chunks have these keys again, after a revert. They are not
 		// superseded.
 		if r.Gone || hasKeys(r.Superseded(), old.Engine.Keys, rank) {
 			return true
 		}
-		return slices.ContainsFunc(v.gone, func(k metadata.KeyEncoding) bool {
-			return !hasAny(left, k, rank) && hasKeys(r.Superseded(), k, rank)
+		return slices.ContainsFunc(v.freedKeys, func(k metadata.KeyEncoding) bool {
+			return !containKeys(left, k, rank) && hasKeys(r.Superseded(), k, rank)
 		})
 	}
 	for _, r := range v.records {
 		inUse := slices.Contains(v.chain, r) || v.claim != nil && r.ID == v.claim.ID
 		if !inUse && deleted(r) {
-			if err := v.at.Remove(ctx, r); err != nil {
+			if err := v.location.Remove(ctx, r); err != nil {
 				return err
 			}
 		}
 	}
-	return v.at.Forget(ctx, v.chain, deleted, v.Node.Durability)
+	return v.location.Forget(ctx, v.chain, deleted, v.Node.Durability)
 }

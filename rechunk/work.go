@@ -46,22 +46,22 @@ type work struct {
 	saver   *saver // of a share; nil to store records at once
 }
 
-// errTaken is the error of a claim whose keys are those of the present grid.
-var errTaken error = final("the array has the chunk keys of this rechunk already, because another program has published or reverted one; give this one up (rechunk.Abandon) and begin again")
+// errKeysTaken is the error of a claim whose keys are those of the present grid.
+var errKeysTaken error = final("the array has the chunk keys of this rechunk already, because another program has published or reverted one; give this one up (rechunk.Abandon) and begin again")
 
 // work returns what is to be staged for a state of the array, or nil if the array has the
 // wanted grid.
 func (s *session) work(old *snapshot.Array) (*work, error) {
 	// Never stage over the chunks of the present grid, whatever a claim says.
-	if s.into == nil && sameKeys(s.claim.Keys, old.Engine.Keys, old.Grid.Rank()) {
-		return nil, errTaken
+	if s.destination == nil && sameKeys(s.claim.Keys, old.Engine.Keys, old.Grid.Rank()) {
+		return nil, errKeysTaken
 	}
 	return s.workWith(old, s.claim.Keys)
 }
 
 func (s *session) workWith(old *snapshot.Array, keys metadata.KeyEncoding) (*work, error) {
 	t, err := s.target(old)
-	if err == nil && t == nil && s.into != nil {
+	if err == nil && t == nil && s.destination != nil {
 		t = &target{doc: old.Document()} // a copy
 	}
 	if err != nil || t == nil {
@@ -74,7 +74,7 @@ func (s *session) workWith(old *snapshot.Array, keys metadata.KeyEncoding) (*wor
 	if err != nil {
 		return nil, err
 	}
-	next, err := s.Bind(doc, s.there)
+	next, err := s.Bind(doc, s.bindTarget)
 	if err != nil {
 		return nil, fmt.Errorf("the new grid: %w", err)
 	}
@@ -86,7 +86,7 @@ func (s *session) workWith(old *snapshot.Array, keys metadata.KeyEncoding) (*wor
 	if err != nil {
 		return nil, err
 	}
-	into, err := s.Bind(doc, func(e *engine.Array) { s.there(e); e.Budget = s.Options.engine() })
+	into, err := s.Bind(doc, func(e *engine.Array) { s.bindTarget(e); e.Budget = s.Options.engine() })
 	if err != nil {
 		return nil, err
 	}
@@ -120,14 +120,14 @@ func checkLargest(s *snapshot.Array) error {
 	return err
 }
 
-// list lists what is stored now, with versions.
-func (w *work) list(ctx context.Context) error { return w.listBy(ctx, staging.List) }
+// listAll lists what is stored now, with versions.
+func (w *work) listAll(ctx context.Context) error { return w.listBy(ctx, staging.List) }
 
 // listSource lists the source. Unless others share the tasks, what is staged and wanted
 // follows it.
 func (w *work) listSource(ctx context.Context) (err error) {
-	if !w.shares {
-		return w.list(ctx)
+	if !w.shared {
+		return w.listAll(ctx)
 	}
 	w.sources, err = staging.List(ctx, w.Source)
 	return err
@@ -139,7 +139,7 @@ func (w *work) listToStage(ctx context.Context) error {
 	if len(w.records) == 0 {
 		return w.listBy(ctx, staging.ListKeys)
 	}
-	return w.list(ctx)
+	return w.listAll(ctx)
 }
 
 func (w *work) listBy(ctx context.Context, list func(context.Context, *snapshot.Array) (*staging.Table, error)) (err error) {
@@ -168,29 +168,29 @@ func (w *work) stale() ([][]int64, error) {
 // document returns the bytes of the new document.
 func (w *work) document() ([]byte, error) { return w.next.Doc.Marshal(w.Node.Limits) }
 
-// there sets where the chunks of the target are.
-func (s *session) there(e *engine.Array) { e.Store, e.Path = s.at.Store, s.at.Path }
+// bindTarget sets where the chunks of the target are.
+func (s *session) bindTarget(e *engine.Array) { e.Store, e.Path = s.location.Store, s.location.Path }
 
-// stays reports whether the stored chunks fit already, so that only the document changes.
-func (w *work) stays() bool { return w.into == nil && w.keys == nil && w.SameCells() }
+// keepsChunks reports whether the stored chunks fit already, so that only the document changes.
+func (w *work) keepsChunks() bool { return w.destination == nil && w.keys == nil && w.SameCells() }
 
 // stager returns the executor of the work.
 func (w *work) stager() *staging.Stager {
 	s := &staging.Stager{
-		Job: w.Job, Store: w.at.Store, Durability: w.Node.Durability, Requests: w.requests(),
+		Job: w.Job, Store: w.location.Store, Durability: w.Node.Durability, Requests: w.requests(),
 		Text: w.block(), Sources: func() *staging.Table { return w.sources },
 	}
-	if s.Shared = w.shares; w.keeper != nil {
-		s.Held = w.held
+	if s.Shared = w.shared; w.keeper != nil {
+		s.Held = w.checkLease
 	}
-	if w.into != nil {
+	if w.destination != nil {
 		s.Apart = budget.New(w.engine())
 	}
 	return s
 }
 
 // requests returns the number of requests that a task has in flight.
-func (w *work) requests() int { return engine.InFlight(w.at.Store, 0, tasks) }
+func (w *work) requests() int { return engine.InFlight(w.location.Store, 0, tasks) }
 
 // stage stages everything that is not staged yet, block by block.
 func (w *work) stage(ctx context.Context) error {
@@ -198,7 +198,7 @@ func (w *work) stage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.staged {
+	if w.publishOnly {
 		if err := w.checkDone(ctx, plan); err != nil {
 			return err
 		}
@@ -226,23 +226,23 @@ func (w *work) stage(ctx context.Context) error {
 // stageBlocks stages chunks, block by block, and stores their records.
 func (w *work) stageBlocks(ctx context.Context, s *staging.Stager, plan *blocks.Plan, list [][]int64) error {
 	p := w.progress(len(plan.Stages), len(plan.Stages), len(w.wanted), len(list))
-	return w.stageAll(ctx, s, w.parts(last(plan), list), func(ctx context.Context, box grid.Box, records []staging.Record) error {
-		if err := w.save(ctx, recordsOf(w.at, w.claim.ID), records); err != nil {
+	return w.stageAll(ctx, s, w.parts(lastBlocks(plan), list), func(ctx context.Context, box grid.Box, records []staging.Record) error {
+		if err := w.save(ctx, recordsOf(w.location, w.claim.ID), records); err != nil {
 			return err
 		}
 		p.add(box)
-		return w.keep(ctx, box, records)
+		return w.remember(ctx, box, records)
 	})
 }
 
 // stageEach stages single chunks, from the source. It runs under the lock, so it has no
 // progress, and does not store records: a crash loses little work.
 func (w *work) stageEach(ctx context.Context, list [][]int64) error {
-	return w.stageAll(ctx, w.stager(), boxesAt(list), w.keep)
+	return w.stageAll(ctx, w.stager(), boxesAt(list), w.remember)
 }
 
-// keep remembers records.
-func (w *work) keep(_ context.Context, _ grid.Box, records []staging.Record) error {
+// remember remembers records.
+func (w *work) remember(_ context.Context, _ grid.Box, records []staging.Record) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.session.records = append(w.session.records, records...)
@@ -274,7 +274,7 @@ func (w *work) stageAll(
 	done func(ctx context.Context, box grid.Box, records []staging.Record) error,
 ) error {
 	group, within := parallel.New(ctx)
-	if group.SetLimit(tasks); w.single {
+	if group.SetLimit(tasks); w.serial {
 		group.SetLimit(1)
 	}
 	s.Done = w.count
@@ -283,7 +283,7 @@ func (w *work) stageAll(
 			break
 		}
 		group.Go(func() error {
-			if err := w.stillClaimed(within); err != nil {
+			if err := w.checkNotGivenUp(within); err != nil {
 				return err
 			}
 			records, err := s.Stage(within, box)
@@ -296,9 +296,9 @@ func (w *work) stageAll(
 	return group.Wait(nil)
 }
 
-// stillClaimed returns an error if another process has given this rechunk up: what it
+// checkNotGivenUp returns an error if another process has given this rechunk up: what it
 // stores might be in the way of a later one. Where the store has locks, none does.
-func (w *work) stillClaimed(ctx context.Context) error {
+func (w *work) checkNotGivenUp(ctx context.Context) error {
 	if w.locked {
 		return nil
 	}
