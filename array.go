@@ -96,8 +96,8 @@ func (a *Array) HasChecksum() bool { return a.state.Load().Engine.Chain.HasCheck
 // Attributes returns the user attributes as a JSON object, in their stored spelling.
 func (a *Array) Attributes() []byte { return bytes.Clone(a.state.Load().Doc.Attributes) }
 
-// Metadata returns the document that describes the array. The caller must not change it.
-func (a *Array) Metadata() *metadata.Array { return a.state.Load().Doc }
+// Metadata returns a copy of the document that describes the array.
+func (a *Array) Metadata() *metadata.Array { return a.state.Load().Doc.Clone() }
 
 // String describes the array in one line: data type, shape, chunks and location.
 func (a *Array) String() string {

@@ -5,6 +5,8 @@ package zarr
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
@@ -12,6 +14,48 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
+
+// DecodeAttributes stores the user attributes in the value that v points to, as
+// [json.Unmarshal] does.
+func (a *Array) DecodeAttributes(v any) error {
+	return a.fail("decode attributes", json.Unmarshal(a.Attributes(), v))
+}
+
+// DecodeAttributes stores the user attributes in the value that v points to, as
+// [json.Unmarshal] does.
+func (g *Group) DecodeAttributes(v any) error {
+	return g.fail("decode attributes", json.Unmarshal(g.Attributes(), v))
+}
+
+// SetAttribute publishes one user attribute, in the form that [json.Marshal] gives to
+// value. Other attributes keep their spelling; see [Array.UpdateAttributes].
+func (a *Array) SetAttribute(ctx context.Context, name string, value any) error {
+	change, err := settingAttribute(name, value)
+	if err != nil {
+		return a.fail("set attributes", err)
+	}
+	return a.UpdateAttributes(ctx, change)
+}
+
+// SetAttribute publishes one user attribute, as [Array.SetAttribute] does.
+func (g *Group) SetAttribute(ctx context.Context, name string, value any) error {
+	change, err := settingAttribute(name, value)
+	if err != nil {
+		return g.fail("set attributes", err)
+	}
+	return g.UpdateAttributes(ctx, change)
+}
+
+// settingAttribute returns the change of attributes that sets one.
+func settingAttribute(name string, value any) (func(object []byte) ([]byte, error), error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("%w: attribute %q: %w", ErrInvalidArgument, name, err)
+	}
+	return func(object []byte) ([]byte, error) {
+		return metadata.SetAttribute(object, name, metadata.PlainText(raw))
+	}, nil
+}
 
 // UpdateAttributes calls change with the newest attributes and publishes those that it
 // returns. Both are JSON objects; their spelling and order are kept.

@@ -20,9 +20,9 @@ import (
 // claimGrids are grids of two axes whose last chunks are full or reach beyond the
 // extent.
 var claimGrids = []Spec{
-	{Shape: []int64{4, 4}, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}},
-	{Shape: []int64{3, 4}, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}},
-	{Shape: []int64{3, 5}, Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}},
+	{Shape: []int64{4, 4}, Chunks: grid.Chunks(2, 2)},
+	{Shape: []int64{3, 4}, Chunks: grid.Chunks(2, 2)},
+	{Shape: []int64{3, 5}, Chunks: grid.Chunks(2, 3)},
 	{Shape: []int64{4, 5}, Chunks: []grid.Cut{grid.Edges(1, 3), grid.Edges(2, 2, 4)}},
 	{Shape: []int64{5, 4}, Chunks: []grid.Cut{grid.Edges(2, 4, 3), grid.Edges(3, 3)}},
 }

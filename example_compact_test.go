@@ -21,7 +21,7 @@ import (
 func ExampleArray_CompactShards() {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{8}, Type: dtype.Int64, Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
+		Shape: []int64{8}, Type: dtype.Int64, Chunks: grid.Chunks(8), InnerChunks: grid.Chunks(2),
 		Codecs: fixture.Plain(),
 	}, &zarr.CreateOptions{Options: zarr.Options{Shards: zarr.Shards{Strategy: codec.Append}}})
 	if err != nil {
@@ -50,7 +50,7 @@ func ExampleArray_CheckShards() {
 	ctx := context.Background()
 	s := memstore.New()
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{8}, Type: dtype.Int64, Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
+		Shape: []int64{8}, Type: dtype.Int64, Chunks: grid.Chunks(8), InnerChunks: grid.Chunks(2),
 	}, nil)
 	if err == nil {
 		err = zarr.Fill(ctx, a, nil, int64(7))

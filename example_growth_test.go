@@ -137,7 +137,7 @@ func ExampleGroup_Append() {
 		log.Fatal(err)
 	}
 	for name, spec := range map[string]zarr.Spec{
-		"time": {Shape: []int64{24}, Type: dtype.Int64, Chunks: []grid.Cut{grid.Every(8760)}},
+		"time": {Shape: []int64{24}, Type: dtype.Int64, Chunks: grid.Chunks(8760)},
 		"t2m":  {Shape: []int64{24, 2}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Edges(24), grid.Every(2)}},
 	} {
 		if _, err := g.At(name).CreateArray(ctx, spec, nil); err != nil {
@@ -179,7 +179,7 @@ func ExampleGroup_Append() {
 // then each becomes a chunk.
 func ExampleArray_MakeRectilinear() {
 	ctx := context.Background()
-	a := created(ctx, zarr.Spec{Shape: []int64{89}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(30)}})
+	a := created(ctx, zarr.Spec{Shape: []int64{89}, Type: dtype.Float32, Chunks: grid.Chunks(30)})
 	fmt.Println(a.Grid().Name(), a.Grid().Axis(0).Sizes())
 	if err := a.MakeRectilinear(ctx, nil); err != nil {
 		log.Fatal(err)
@@ -199,7 +199,7 @@ func ExampleArray_MakeRectilinear() {
 // chunk while it is stored.
 func ExampleArray_AppendFrom() {
 	ctx := context.Background()
-	a := created(ctx, zarr.Spec{Shape: []int64{0, 3}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}})
+	a := created(ctx, zarr.Spec{Shape: []int64{0, 3}, Type: dtype.Uint8, Chunks: grid.Chunks(2, 3)})
 	file := strings.NewReader("abcdefghi") // or an *os.File
 	if err := a.AppendFrom(ctx, 0, zarr.SourceAt(file, 3, 3), nil); err != nil {
 		log.Fatal(err)

@@ -23,7 +23,7 @@ func ExampleArray_Inner() {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{10}, Type: dtype.Uint8, Codecs: fixture.Plain(),
-		Chunks: []grid.Cut{grid.Edges(6, 4)}, InnerChunks: []grid.Cut{grid.Every(2)},
+		Chunks: []grid.Cut{grid.Edges(6, 4)}, InnerChunks: grid.Chunks(2),
 	}, nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, selection.Box{{2, 4}}, []uint8{7, 8})

@@ -17,7 +17,7 @@ import (
 func table() *zarr.Array {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{4, 5}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(3), grid.Every(2)}, DimensionNames: []string{"row", "column"},
+		Shape: []int64{4, 5}, Type: dtype.Int32, Chunks: grid.Chunks(3, 2), DimensionNames: []string{"row", "column"},
 	}, nil)
 	if err != nil {
 		panic(err)

@@ -18,8 +18,8 @@ func ExampleArray_Stream() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{
 		Shape: []int64{0, 256, 256}, Type: dtype.Uint16,
-		Chunks:      []grid.Cut{grid.Every(32), grid.Every(256), grid.Every(256)},
-		InnerChunks: []grid.Cut{grid.Every(8), grid.Every(64), grid.Every(64)},
+		Chunks:      grid.Chunks(32, 256, 256),
+		InnerChunks: grid.Chunks(8, 64, 64),
 	})
 	s, err := a.Stream(ctx, 0, nil)
 	if err != nil {
@@ -51,7 +51,7 @@ func ExampleStream_Close() {
 	ctx := context.Background()
 	a := created(ctx, zarr.Spec{
 		Shape: []int64{100, 6}, Type: dtype.Float32,
-		Chunks: []grid.Cut{grid.Edges(60, 40), grid.Every(6)}, InnerChunks: []grid.Cut{grid.Every(10), grid.Every(6)},
+		Chunks: []grid.Cut{grid.Edges(60, 40), grid.Every(6)}, InnerChunks: grid.Chunks(10, 6),
 	})
 	s, err := a.Stream(ctx, 0, &zarr.StreamOptions{Every: 50, RoundUp: true})
 	if err != nil {

@@ -19,7 +19,7 @@ func ExampleSpec_format2() {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
 	a, err := h.At("old/t2m").CreateArray(ctx, zarr.Spec{
-		Format: 2, Shape: []int64{2, 3}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}, DimensionNames: []string{"time", "x"},
+		Format: 2, Shape: []int64{2, 3}, Type: dtype.Float32, Chunks: grid.Chunks(2, 3), DimensionNames: []string{"time", "x"},
 	}, nil)
 	if err == nil {
 		err = zarr.Append(ctx, a, 0, []float32{1, 2, 3}, nil)

@@ -43,8 +43,13 @@ func (g *Group) Unconsolidated() *Group {
 // Attributes returns the user attributes as a JSON object, in their stored spelling.
 func (g *Group) Attributes() []byte { return bytes.Clone(g.doc.Attributes) }
 
-// Metadata returns the document that describes the group. It must not be changed.
-func (g *Group) Metadata() *metadata.Group { return g.doc }
+// Metadata returns a copy of the document that describes the group. Its consolidated
+// metadata is shared and must not be changed.
+func (g *Group) Metadata() *metadata.Group {
+	c := *g.doc
+	c.Attributes = bytes.Clone(c.Attributes)
+	return &c
+}
 
 // String describes the group in one line.
 func (g *Group) String() string { return "group at " + g.Location().String() }

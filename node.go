@@ -35,6 +35,11 @@ type Node interface {
 	Path() string
 	// Attributes returns the user attributes as a JSON object, in their stored spelling.
 	Attributes() []byte
+	// DecodeAttributes stores the user attributes in the value that v points to, as
+	// [json.Unmarshal] does.
+	DecodeAttributes(v any) error
+	// SetAttribute publishes one user attribute.
+	SetAttribute(ctx context.Context, name string, value any) error
 	// Format returns the version of the Zarr format of the node, 2 or 3.
 	Format() int
 	// Notes returns one sentence for each deviation from the specification that was

@@ -28,7 +28,7 @@ func pair(t *testing.T) (*memstore.Store, *zarr.Group) {
 	ctx, s := context.Background(), memstore.New()
 	g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
 	for _, name := range []string{"x", "y"} {
-		spec := zarr.Spec{Shape: []int64{6}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"t"}}
+		spec := zarr.Spec{Shape: []int64{6}, Type: dtype.Int16, Chunks: grid.Chunks(2), DimensionNames: []string{"t"}}
 		a := fixture.Must(g.At(name).CreateArray(ctx, spec, nil))
 		if err := zarr.Fill(ctx, a, nil, int16(7)); err != nil {
 			t.Fatal(err)
@@ -175,7 +175,7 @@ func TestUnreadableMember(t *testing.T) {
 // TestManyFaults bounds the faults that are listed, and counts all of them.
 func TestManyFaults(t *testing.T) {
 	ctx, s := context.Background(), memstore.New()
-	spec := zarr.Spec{Shape: []int64{20}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Every(2)}}
+	spec := zarr.Spec{Shape: []int64{20}, Type: dtype.Int16, Chunks: grid.Chunks(2)}
 	a := fixture.Must(zarr.At(s, "").CreateArray(ctx, spec, nil))
 	if err := zarr.Fill(ctx, a, nil, int16(7)); err != nil {
 		t.Fatal(err)

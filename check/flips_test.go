@@ -56,7 +56,7 @@ func elementsOf(t dtype.Type, n int, r *rand.Rand) []byte {
 func newDefault(t *testing.T, s *memstore.Store, typ dtype.Type, n int, spec zarr.Spec) {
 	t.Helper()
 	ctx := context.Background()
-	spec.Type, spec.Shape, spec.Chunks = typ, []int64{int64(n)}, []grid.Cut{grid.Every(int64(n))}
+	spec.Type, spec.Shape, spec.Chunks = typ, []int64{int64(n)}, grid.Chunks(int64(n))
 	g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: spec.Format}))
 	a, err := g.At("a").CreateArray(ctx, spec, nil)
 	r := rand.New(rand.NewPCG(1, uint64(n)))
@@ -110,7 +110,7 @@ func TestEveryFlip(t *testing.T) {
 	for _, typ := range everyType() {
 		t.Run(typ.String(), func(t *testing.T) {
 			t.Parallel()
-			for key, spec := range map[string]zarr.Spec{"chunk": {}, "shard": {InnerChunks: []grid.Cut{grid.Every(2)}}} {
+			for key, spec := range map[string]zarr.Spec{"chunk": {}, "shard": {InnerChunks: grid.Chunks(2)}} {
 				s := memstore.New()
 				newDefault(t, s, typ, 4, spec)
 				all, missed, wrong := flips(t, s, "a/c/0")
@@ -136,7 +136,7 @@ func TestFlipsWithoutChecksum(t *testing.T) {
 // chunks have the checksums that the proof needs.
 func TestRepairOfDefaultShards(t *testing.T) {
 	ctx, s := context.Background(), memstore.New()
-	newDefault(t, s, dtype.Float32, 4, zarr.Spec{InnerChunks: []grid.Cut{grid.Every(2)}})
+	newDefault(t, s, dtype.Float32, 4, zarr.Spec{InnerChunks: grid.Chunks(2)})
 	stored := value(t, s, "a/c/0")
 	const index = 2*16 + 4 // offsets, lengths and their checksum
 	for bit := 8 * (len(stored) - index); bit < 8*len(stored); bit++ {

@@ -83,14 +83,14 @@ func jungle(t *testing.T, r *rand.Rand) *memstore.Store {
 	ctx, s, format := t.Context(), memstore.New(), 2+r.IntN(2)
 	root := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: format}))
 	days := fixture.Must(root.At("t").CreateArray(ctx, zarr.Spec{
-		Format: format, Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(3)}, DimensionNames: []string{"t"},
+		Format: format, Shape: []int64{4}, Type: dtype.Int32, Chunks: grid.Chunks(3), DimensionNames: []string{"t"},
 		Attributes: map[string]any{"units": "days since 2024-01-01"},
 	}, nil))
 	if err := zarr.Write(ctx, days, nil, []int32{0, 1, 1, 2}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 + r.IntN(5) {
-		spec := zarr.Spec{Format: format, Shape: []int64{r.Int64N(12), 1 + r.Int64N(12)}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}
+		spec := zarr.Spec{Format: format, Shape: []int64{r.Int64N(12), 1 + r.Int64N(12)}, Type: dtype.Int32, Chunks: grid.Chunks(2, 2)}
 		if r.IntN(3) > 0 {
 			spec.DimensionNames = []string{"y", "x"}
 		}
@@ -98,7 +98,7 @@ func jungle(t *testing.T, r *rand.Rand) *memstore.Store {
 			spec.Codecs = append(fixture.Plain(), codec.CRC32C())
 		}
 		if format == 3 && r.IntN(2) == 0 {
-			spec.Chunks, spec.InnerChunks = []grid.Cut{grid.Every(4), grid.Every(4)}, []grid.Cut{grid.Every(2), grid.Every(1)}
+			spec.Chunks, spec.InnerChunks = grid.Chunks(4, 4), grid.Chunks(2, 1)
 		}
 		name := fmt.Sprintf("%s/a%d", []string{"g", "h", "g/deep"}[r.IntN(3)], i)
 		a := fixture.Must(root.At(name).CreateArray(ctx, spec, nil))

@@ -33,7 +33,7 @@ func sharded(t *testing.T) *memstore.Store {
 		"fixed": append(fixture.Plain(), codec.CRC32C()), "packed": append(fixture.Plain(), codec.ZstdChecksum(1, true)), "plain": fixture.Plain(),
 	} {
 		spec := zarr.Spec{
-			Shape: []int64{16}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)}, Codecs: codecs,
+			Shape: []int64{16}, Type: dtype.Int32, Chunks: grid.Chunks(8), InnerChunks: grid.Chunks(2), Codecs: codecs,
 			IndexAtStart: name == "packed",
 		}
 		a := fixture.Must(g.At(name).CreateArray(ctx, spec, nil))

@@ -62,7 +62,7 @@ func TestFastSizes(t *testing.T) {
 			if err := json.Unmarshal([]byte("["+c.codecs+"]"), &codecs); err != nil {
 				t.Fatal(err)
 			}
-			a := fixture.Must(zarr.At(s, "").CreateArray(ctx, zarr.Spec{Type: c.typ, Shape: []int64{16}, Chunks: []grid.Cut{grid.Every(16)}, Codecs: codecs}, nil))
+			a := fixture.Must(zarr.At(s, "").CreateArray(ctx, zarr.Spec{Type: c.typ, Shape: []int64{16}, Chunks: grid.Chunks(16), Codecs: codecs}, nil))
 			var err error
 			switch c.typ {
 			case dtype.String:

@@ -91,7 +91,7 @@ func BenchmarkFilter(b *testing.B) {
 func BenchmarkResumed(b *testing.B) {
 	const rows = 20_000
 	s, stop := memstore.New(), errors.New("stopped")
-	spec := zarr.Spec{Shape: []int64{rows, 16}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(1), grid.Every(16)}, Codecs: fixture.Plain(), DimensionNames: []string{"row", "x"}}
+	spec := zarr.Spec{Shape: []int64{rows, 16}, Type: dtype.Int32, Chunks: grid.Chunks(1, 16), Codecs: fixture.Plain(), DimensionNames: []string{"row", "x"}}
 	if err := put(b.Context(), zarr.At(s, "v"), spec, fixture.Numbers(1, rows*16)); err != nil {
 		b.Fatal(err)
 	}
@@ -189,6 +189,6 @@ func writeFor(ctx context.Context, codecs []metadata.Extension, cuts [][2]int64)
 	for _, cut := range cuts {
 		rows += 500 * (cut[1] - cut[0])
 	}
-	s := zarr.Spec{Shape: []int64{rows, 1000}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(500), grid.Every(1000)}, Codecs: codecs}
+	s := zarr.Spec{Shape: []int64{rows, 1000}, Type: dtype.Float32, Chunks: grid.Chunks(500, 1000), Codecs: codecs}
 	return put(ctx, zarr.At(discarding{memstore.New()}, "u"), s, kept[:rows*1000])
 }

@@ -20,7 +20,7 @@ func ExampleDo() {
 	ctx, h := context.Background(), zarr.At(memstore.New(), "")
 	rows := func(name string, attributes any, values []int32) {
 		a, err := h.At("stations/"+name).CreateArray(ctx, zarr.Spec{
-			Shape: []int64{6}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"time"}, Attributes: attributes,
+			Shape: []int64{6}, Type: dtype.Int32, Chunks: grid.Chunks(2), DimensionNames: []string{"time"}, Attributes: attributes,
 		}, nil)
 		if err == nil {
 			err = zarr.Write(ctx, a, nil, values)

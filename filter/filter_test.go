@@ -58,14 +58,14 @@ func stations(t *testing.T, at *zarr.Location) {
 			values[4*i+k] = float32(10*i + k)
 		}
 	}
-	tens, unit := []grid.Cut{grid.Every(10)}, "days since 2019-12-02"
+	tens, unit := grid.Chunks(10), "days since 2019-12-02"
 	time := zarr.Spec{Shape: []int64{60}, Type: dtype.Int32, Chunks: tens, DimensionNames: []string{"time"}, Attributes: map[string]any{"units": unit}, FillValue: zarr.FillJSON("-1")}
 	err = put(ctx, g.At("time"), time, days)
 	if err == nil {
 		err = put(ctx, g.At("station"), zarr.Spec{Shape: []int64{60}, Type: dtype.String, Chunks: tens, DimensionNames: []string{"time"}}, names)
 	}
 	if err == nil {
-		s := zarr.Spec{Shape: []int64{60, 4}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(10), grid.Every(2)}, DimensionNames: []string{"time", "depth"}, FillValue: zarr.FillJSON("-1")}
+		s := zarr.Spec{Shape: []int64{60, 4}, Type: dtype.Float32, Chunks: grid.Chunks(10, 2), DimensionNames: []string{"time", "depth"}, FillValue: zarr.FillJSON("-1")}
 		err = put(ctx, g.At("temp"), s, values)
 	}
 	if err == nil {
@@ -479,7 +479,7 @@ func TestFilterMemory(t *testing.T) {
 	racing.Skip(t) // the detector takes memory, too
 	const rows = 8 << 20
 	s := memstore.New()
-	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{Shape: []int64{rows}, Type: dtype.Int64, Chunks: []grid.Cut{grid.Every(1 << 14)}, DimensionNames: []string{"a"}}, nil)
+	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{Shape: []int64{rows}, Type: dtype.Int64, Chunks: grid.Chunks(1 << 14), DimensionNames: []string{"a"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -534,7 +534,7 @@ func TestPaddedChunks(t *testing.T) {
 		spec            zarr.Spec
 		copied, encoded int64
 	}{
-		"padded":  {zarr.Spec{Shape: []int64{4, 5}, Chunks: []grid.Cut{grid.Every(3), grid.Every(3)}}, 2, 2},
+		"padded":  {zarr.Spec{Shape: []int64{4, 5}, Chunks: grid.Chunks(3, 3)}, 2, 2},
 		"edges":   {zarr.Spec{Shape: []int64{4, 5}, Chunks: []grid.Cut{grid.Edges(3, 3), grid.Every(3)}}, 2, 2},
 		"exact":   {zarr.Spec{Shape: []int64{4, 5}, Chunks: []grid.Cut{grid.Edges(3, 1), grid.Every(3)}}, 4, 0},
 		"bounded": {zarr.Spec{Shape: []int64{4, 5}, Grid: bounded}, 0, 4},
@@ -565,7 +565,7 @@ func TestFilterLongText(t *testing.T) {
 				want = append(want, words[i])
 			}
 		}
-		if err := put(t.Context(), zarr.At(s, "a"), zarr.Spec{Shape: []int64{64}, Type: dtype.String, Chunks: []grid.Cut{grid.Every(chunk)}}, words); err != nil {
+		if err := put(t.Context(), zarr.At(s, "a"), zarr.Spec{Shape: []int64{64}, Type: dtype.String, Chunks: grid.Chunks(chunk)}, words); err != nil {
 			t.Fatal(err)
 		}
 		report, err := filter.Do(t.Context(), zarr.At(s, "a"), zarr.At(s, "b"), filter.Request{Mask: mask}, &filter.Options{Memory: 32 << 10})

@@ -80,9 +80,9 @@ func foreignDrifts(ctx context.Context, at *zarr.Location, r *rand.Rand, sparse 
 	}
 	lengths, ids, lat, name := flat(rows)
 	spec := func(n int, typ dtype.Type, dimension string) zarr.Spec {
-		s := zarr.Spec{Shape: []int64{int64(n)}, Type: typ, Chunks: []grid.Cut{grid.Every(8)}, DimensionNames: []string{dimension}}
+		s := zarr.Spec{Shape: []int64{int64(n)}, Type: typ, Chunks: grid.Chunks(8), DimensionNames: []string{dimension}}
 		if r.IntN(2) == 0 {
-			s.InnerChunks = []grid.Cut{grid.Every(4)}
+			s.InnerChunks = grid.Chunks(4)
 		}
 		return s
 	}

@@ -26,6 +26,16 @@ type Cut struct {
 // cells of that length. In metadata it is a bare integer.
 func Every(length int64) Cut { return Cut{step: length} }
 
+// Chunks cuts every axis into cells of one length: Chunks(100, 50) is Every(100) and
+// Every(50). The grid is regular.
+func Chunks(lengths ...int64) []Cut {
+	cuts := make([]Cut, len(lengths))
+	for i, n := range lengths {
+		cuts[i] = Every(n)
+	}
+	return cuts
+}
+
 // Edges cuts an axis at explicit lengths, one per cell. It does not keep the slice.
 //
 // Without lengths it cuts an axis of extent 0, which has no cells until it grows. In

@@ -27,7 +27,7 @@ func TestAdaptedCodecs(t *testing.T) {
 	for _, inner := range []rechunk.Cuts{nil, {grid.Every(1 << 14)}} {
 		path := filepath.Join(t.TempDir(), "a.zarr")
 		a, err := zarr.CreateArray(t.Context(), path, zarr.Spec{
-			Shape: []int64{int64(len(want) / 4)}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(1 << 15)},
+			Shape: []int64{int64(len(want) / 4)}, Type: dtype.Float32, Chunks: grid.Chunks(1 << 15),
 		}, nil)
 		check(t, err)
 		defer a.Close()

@@ -25,9 +25,9 @@ func TestBucket(t *testing.T) {
 	service := s3test.Gateway(t, false)
 	bucket := service.Bucket(t)
 	service.Publish(t, bucket)
-	every := []grid.Cut{grid.Every(3), grid.Every(4)}
+	every := grid.Chunks(3, 4)
 	for name, spec := range map[string]zarr.Spec{
-		"chunks": {Chunks: every}, "shards": {Chunks: []grid.Cut{grid.Every(6), grid.Every(8)}, InnerChunks: every},
+		"chunks": {Chunks: every}, "shards": {Chunks: grid.Chunks(6, 8), InnerChunks: every},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec.Type, spec.Shape = dtype.Int32, []int64{10, 9}

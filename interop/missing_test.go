@@ -107,7 +107,7 @@ func TestCreatedV2(t *testing.T) {
 	run, dir := scriptMissing(t), filepath.Join(t.TempDir(), "g.zarr")
 	ctx := t.Context()
 	for name, spec := range map[string]zarr.Spec{
-		"numbers": {Shape: []int64{4}, Type: dtype.Int16, DimensionNames: []string{"x"}, Chunks: []grid.Cut{grid.Every(2)}},
+		"numbers": {Shape: []int64{4}, Type: dtype.Int16, DimensionNames: []string{"x"}, Chunks: grid.Chunks(2)},
 		"truths":  {Shape: []int64{4}, Type: dtype.Bool, DimensionNames: []string{"x"}},
 		"scalar":  {Type: dtype.Int32},
 	} {

@@ -92,7 +92,7 @@ func drawImage(t *testing.T, r *rand.Rand, group, typ string, method pyramid.Met
 	kind, err := dtype.Parse(typ, nil)
 	check(t, err)
 	spec := zarr.Spec{
-		Shape: []int64{3, 31, 23}, Type: kind, Chunks: []grid.Cut{grid.Every(1), grid.Every(5), grid.Every(4)},
+		Shape: []int64{3, 31, 23}, Type: kind, Chunks: grid.Chunks(1, 5, 4),
 		DimensionNames: []string{"t", "y", "x"}, Format: format,
 	}
 	if format == 3 {

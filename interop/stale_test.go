@@ -35,7 +35,7 @@ func TestStaleCopy(t *testing.T) {
 	defer g.Close()
 	// xarray reads regular grids only.
 	a, err := g.At("t").CreateArray(t.Context(), zarr.Spec{
-		Type: dtype.Int32, Shape: []int64{60}, Chunks: []grid.Cut{grid.Every(1)}, DimensionNames: []string{"time"},
+		Type: dtype.Int32, Shape: []int64{60}, Chunks: grid.Chunks(1), DimensionNames: []string{"time"},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

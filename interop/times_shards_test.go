@@ -93,7 +93,7 @@ func (b *timeTable) oneShard(n int64) (path string, data []byte) {
 	for i := range data {
 		data[i] = byte(1 + r.IntN(255))
 	}
-	whole, inner := []grid.Cut{grid.Every(n), grid.Every(n), grid.Every(n)}, []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)}
+	whole, inner := grid.Chunks(n, n, n), grid.Chunks(4, 4, 4)
 	a, err := zarr.CreateArray(b.Context(), path, zarr.Spec{
 		Shape: []int64{n, n, n}, Type: dtype.Uint8, Chunks: whole, InnerChunks: inner,
 		Codecs: []metadata.Extension{codec.Bytes("")},
@@ -158,7 +158,7 @@ func (b *timeTable) readInner(a *zarr.Array, numbers []int64, readers int) {
 // cube creates an array of smooth values with noise.
 func (b *timeTable) cube(shape, shard, inner int64) string {
 	path := b.fresh()
-	cuts := func(n int64) []grid.Cut { return []grid.Cut{grid.Every(n), grid.Every(n), grid.Every(n)} }
+	cuts := func(n int64) []grid.Cut { return grid.Chunks(n, n, n) }
 	a, err := zarr.CreateArray(b.Context(), path, zarr.Spec{
 		Shape: []int64{shape, shape, shape}, Type: dtype.Uint16, Chunks: cuts(shard), InnerChunks: cuts(inner),
 		Codecs: []metadata.Extension{codec.Bytes("little"), codec.ZstdChecksum(0, false)},

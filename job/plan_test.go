@@ -26,7 +26,7 @@ func newArray(t *testing.T) string {
 	t.Helper()
 	location := filepath.Join(t.TempDir(), "a.zarr")
 	a, err := zarr.CreateArray(t.Context(), location, zarr.Spec{
-		Shape: []int64{24, 6}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2), grid.Every(6)},
+		Shape: []int64{24, 6}, Type: dtype.Int32, Chunks: grid.Chunks(2, 6),
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func rechunking(t *testing.T, location string) document {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	want := rechunk.Rechunking{Chunks: []grid.Cut{grid.Every(8), grid.Every(2)}}
+	want := rechunk.Rechunking{Chunks: grid.Chunks(8, 2)}
 	plan, err := rechunk.NewPlan(t.Context(), a, want, &rechunk.Options{Memory: 1 << 20})
 	if err != nil {
 		t.Fatal(err)

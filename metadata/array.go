@@ -3,6 +3,7 @@
 package metadata
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -37,6 +38,16 @@ type Array struct {
 	kept    []member
 	repairs []repair
 	v2      *arrayV2 // nil in format 3
+}
+
+// Clone returns a copy that can be changed without a change of a. Only the JSON texts of
+// configurations are shared.
+func (a *Array) Clone() *Array {
+	c := *a
+	c.Shape, c.FillValue, c.Attributes = slices.Clone(a.Shape), bytes.Clone(a.FillValue), bytes.Clone(a.Attributes)
+	c.Codecs, c.StorageTransformers = slices.Clone(a.Codecs), slices.Clone(a.StorageTransformers)
+	c.DimensionNames = slices.Clone(a.DimensionNames)
+	return &c
 }
 
 // array reads the document of an array. If only unsupported parts are at fault, it

@@ -142,7 +142,7 @@ func paddedNode[T dtype.Element](t *testing.T, path string, names []string, shap
 // inShards returns the codec of shards with inner chunks of a length.
 func inShards(t *testing.T, length int64) metadata.Extension {
 	t.Helper()
-	e, err := codec.Shards(codec.Sharding{Inner: []grid.Cut{grid.Every(length)}, Codecs: []metadata.Extension{codec.Bytes("little")}})
+	e, err := codec.Shards(codec.Sharding{Inner: grid.Chunks(length), Codecs: []metadata.Extension{codec.Bytes("little")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,12 +18,12 @@ import (
 func BenchmarkWhole(b *testing.B) {
 	ctx := context.Background()
 	for name, codecs := range map[string]bool{"zstd": true, "raw": false} {
-		spec := zarr.Spec{Shape: []int64{64, 512, 512}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(8), grid.Every(128), grid.Every(512)}}
+		spec := zarr.Spec{Shape: []int64{64, 512, 512}, Type: dtype.Float32, Chunks: grid.Chunks(8, 128, 512)}
 		if !codecs {
 			spec.Codecs = fixture.Plain()
 		}
 		x, y := create(b, spec), create(b, spec)
-		spec.Chunks = []grid.Cut{grid.Every(13), grid.Every(100), grid.Every(512)}
+		spec.Chunks = grid.Chunks(13, 100, 512)
 		other := create(b, spec)
 		data := fixture.Noisy(64 * 512 * 512)
 		for _, a := range []*zarr.Array{x, y, other} {

@@ -182,7 +182,7 @@ func TestTolerance(t *testing.T) {
 
 // TestLargeIntegers has numbers that float64 does not tell apart.
 func TestLargeIntegers(t *testing.T) {
-	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Uint64, Chunks: []grid.Cut{grid.Every(2)}}
+	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Uint64, Chunks: grid.Chunks(2)}
 	a, b := create(t, spec), create(t, spec)
 	for array, v := range map[*zarr.Array][]uint64{a: {1<<64 - 1, 5, 1 << 60}, b: {1<<64 - 2, 5, 1<<60 + 3}} {
 		if err := zarr.Write(context.Background(), array, nil, v); err != nil {
@@ -211,7 +211,7 @@ func TestElementsOfOtherTypes(t *testing.T) {
 		"bytes":   {fixture.Must(dtype.Parse("r16", nil)), "[1, 2]", "[1, 3]", -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			spec := zarr.Spec{Shape: []int64{2}, Type: c.typ, Chunks: []grid.Cut{grid.Every(2)}, FillValue: zarr.FillJSON(c.a)}
+			spec := zarr.Spec{Shape: []int64{2}, Type: c.typ, Chunks: grid.Chunks(2), FillValue: zarr.FillJSON(c.a)}
 			a := create(t, spec)
 			spec.FillValue = zarr.FillJSON(c.b)
 			r := nodes(t, a, create(t, spec), nil)
@@ -235,7 +235,7 @@ func TestNodes(t *testing.T) {
 	build := func(attributes, only string, shape int64, chunk int64, values ...int32) *zarr.Group {
 		h := zarr.At(memstore.New(), "")
 		g := fixture.Must(h.CreateGroup(ctx, json.RawMessage(attributes), nil))
-		spec := zarr.Spec{Shape: []int64{shape}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(chunk)}, DimensionNames: []string{"t"}}
+		spec := zarr.Spec{Shape: []int64{shape}, Type: dtype.Int32, Chunks: grid.Chunks(chunk), DimensionNames: []string{"t"}}
 		a := fixture.Must(h.At("sub/x").CreateArray(ctx, spec, nil))
 		fixture.Must(h.At("same").CreateArray(ctx, spec, nil))
 		fixture.Must(h.At(only).CreateGroup(ctx, nil, nil))
@@ -278,7 +278,7 @@ func lines(list []diff.Difference) (text []string) {
 // TestAlike checks that chunks with equal stored bytes are not decoded.
 func TestAlike(t *testing.T) {
 	ctx := context.Background()
-	spec := zarr.Spec{Shape: []int64{100, 10}, Type: dtype.Float64, Chunks: []grid.Cut{grid.Every(10), grid.Every(10)}}
+	spec := zarr.Spec{Shape: []int64{100, 10}, Type: dtype.Float64, Chunks: grid.Chunks(10, 10)}
 	a, b := create(t, spec), create(t, spec)
 	for _, array := range []*zarr.Array{a, b} {
 		if err := zarr.Fill(ctx, array, nil, 2.5); err != nil {
@@ -317,7 +317,7 @@ func TestAlike(t *testing.T) {
 
 // TestManyRegions keeps only as many regions as asked for, and loses no count.
 func TestManyRegions(t *testing.T) {
-	spec := zarr.Spec{Shape: []int64{100}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(5)}}
+	spec := zarr.Spec{Shape: []int64{100}, Type: dtype.Int32, Chunks: grid.Chunks(5)}
 	a, b := create(t, spec), create(t, spec)
 	for i := int64(0); i < 100; i += 5 {
 		if err := zarr.Fill(context.Background(), b, selection.Basic{selection.At(i)}, int32(i+1)); err != nil {

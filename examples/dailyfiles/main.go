@@ -70,7 +70,7 @@ func open(ctx context.Context, archive string) (*zarr.Group, error) {
 			DimensionNames: []string{"time", "lat", "lon"}, FillValue: zarr.FillOf(math.NaN()),
 		},
 		"time": {
-			Shape: []int64{0}, Type: dtype.Int64, Chunks: []grid.Cut{grid.Every(8784)},
+			Shape: []int64{0}, Type: dtype.Int64, Chunks: grid.Chunks(8784),
 			DimensionNames: []string{"time"}, Attributes: map[string]any{"units": "hours since 2025-01-01"},
 		},
 	} {

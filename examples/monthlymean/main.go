@@ -66,7 +66,7 @@ func run(ctx context.Context, source, result string) error {
 // a, and the chunks of a along the other axes. So every chunk of a has its own chunk of
 // the result.
 func create(ctx context.Context, result string, a *zarr.Array) (*zarr.Array, error) {
-	spec := zarr.Spec{Shape: a.Shape(), Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(1)}}
+	spec := zarr.Spec{Shape: a.Shape(), Type: dtype.Float32, Chunks: grid.Chunks(1)}
 	spec.Shape[0] = a.Grid().Axis(0).Chunks()
 	for axis := 1; axis < a.Rank(); axis++ {
 		spec.Chunks = append(spec.Chunks, grid.Runs(a.Grid().Axis(axis).Sizes()...))

@@ -17,7 +17,7 @@ import (
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	a, err := zarr.CreateArray(t.Context(), filepath.Join(dir, "a.zarr"), zarr.Spec{
-		Shape: []int64{100, 3}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Every(10), grid.Every(3)},
+		Shape: []int64{100, 3}, Type: dtype.Int16, Chunks: grid.Chunks(10, 3),
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -44,7 +44,7 @@ func TestAdapter(t *testing.T) {
 		})
 	}
 	little, mark := codec.Bytes("little"), metadata.Extension{Name: "marker"}
-	shards, err := codec.Shards(codec.Sharding{Inner: []grid.Cut{grid.Every(2)}, Codecs: []metadata.Extension{little, mark}})
+	shards, err := codec.Shards(codec.Sharding{Inner: grid.Chunks(2), Codecs: []metadata.Extension{little, mark}})
 	if err != nil {
 		t.Fatal(err)
 	}

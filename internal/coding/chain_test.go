@@ -194,7 +194,7 @@ func TestChainFacts(t *testing.T) {
 func TestHasChecksum(t *testing.T) {
 	little, index := codec.Bytes("little"), []metadata.Extension{codec.Bytes("little"), codec.CRC32C()}
 	shards := func(chain ...metadata.Extension) metadata.Extension {
-		return must(codec.Shards(codec.Sharding{Inner: []grid.Cut{grid.Every(1), grid.Every(1)}, Codecs: chain, IndexCodecs: index}))
+		return must(codec.Shards(codec.Sharding{Inner: grid.Chunks(1, 1), Codecs: chain, IndexCodecs: index}))
 	}
 	named := func(name, configuration string) metadata.Extension {
 		return metadata.Extension{Name: name, Configuration: []byte(configuration)}

@@ -68,14 +68,14 @@ func TestGrid(t *testing.T) {
 		cuts  []grid.Cut
 		opt   *draw.GridOptions
 	}{
-		{"regular-boundary", []int64{60, 100}, []grid.Cut{grid.Every(25), grid.Every(30)}, nil},
+		{"regular-boundary", []int64{60, 100}, grid.Chunks(25, 30), nil},
 		{"rectilinear", []int64{60, 100}, []grid.Cut{grid.Edges(10, 20, 30), grid.Runs(grid.Run{Length: 25, Count: 4})}, nil},
 		{"rectilinear-ascii", []int64{60, 90}, []grid.Cut{grid.Edges(10, 20, 30), grid.Every(25)}, &draw.GridOptions{ASCII: true, Names: []string{"y", "größe"}}},
 		{"daily-tail", []int64{376, 4, 8}, []grid.Cut{grid.Runs(grid.Run{Length: 366, Count: 1}, grid.Run{Length: 1, Count: 10}), grid.Every(4), grid.Edges(4, 4)},
 			&draw.GridOptions{Names: []string{"time", "lat", "lon"}}},
 		{"daily-tail-time", []int64{376, 4, 8}, []grid.Cut{grid.Runs(grid.Run{Length: 366, Count: 1}, grid.Run{Length: 1, Count: 10}), grid.Every(4), grid.Edges(4, 4)},
 			&draw.GridOptions{Names: []string{"time", "lat", "lon"}, Axes: []int{1, 0}}},
-		{"ties", []int64{10, 10, 10}, []grid.Cut{grid.Every(5), grid.Every(5), grid.Every(5)}, nil},
+		{"ties", []int64{10, 10, 10}, grid.Chunks(5, 5, 5), nil},
 		{"months", []int64{365}, []grid.Cut{grid.Edges(months...)}, nil},
 		{"century", []int64{29220}, []grid.Cut{grid.Edges(eightyYears()...)}, nil},
 		{"unknown", []int64{40_000, 30}, []grid.Cut{grid.Every(1), grid.Edges(10, 20)},
@@ -88,13 +88,13 @@ func TestGrid(t *testing.T) {
 		{"months-narrow", []int64{365}, []grid.Cut{grid.Edges(months...)}, &draw.GridOptions{Width: 40}},
 		{"rank-0", nil, nil, &draw.GridOptions{Stored: func(grid.Box) int64 { return 1 }}},
 		{"zero-extent", []int64{0, 5}, []grid.Cut{grid.Edges(2, 2), grid.Every(5)}, nil},
-		{"zero-extent-regular", []int64{0, 5}, []grid.Cut{grid.Every(2), grid.Every(5)}, nil},
+		{"zero-extent-regular", []int64{0, 5}, grid.Chunks(2, 5), nil},
 		{"overhang", []int64{11, 30}, []grid.Cut{grid.Edges(4, 4, 4, 4, 4), grid.Edges(10, 10, 25, 10)}, nil},
-		{"stored", []int64{300, 30, 40}, []grid.Cut{grid.Every(1), grid.Every(8), grid.Every(1)},
+		{"stored", []int64{300, 30, 40}, grid.Chunks(1, 8, 1),
 			&draw.GridOptions{Axes: []int{1, 2}, Stored: func(b grid.Box) int64 {
 				return b[2].Intersect(grid.Interval{Start: 0, Stop: 20}).Len() * b[0].Len() * b[1].Len()
 			}}},
-		{"diagonal", []int64{60, 60}, []grid.Cut{grid.Every(10), grid.Every(10)}, &draw.GridOptions{Stored: lower}},
+		{"diagonal", []int64{60, 60}, grid.Chunks(10, 10), &draw.GridOptions{Stored: lower}},
 		{"huge", []int64{huge, huge}, []grid.Cut{grid.Runs(grid.Run{Length: 1, Count: huge}), grid.Every(1)}, &draw.GridOptions{Stored: lower}},
 		{"irregular", []int64{sum, sum - 7000}, []grid.Cut{grid.Edges(edges...), grid.Edges(edges...)}, nil},
 	}

@@ -30,13 +30,13 @@ func TestSVG(t *testing.T) {
 		opt   *draw.SVGOptions
 	}{
 		{"rectilinear", []int64{60, 100}, []grid.Cut{grid.Edges(10, 20, 30), grid.Every(25)}, &draw.SVGOptions{Names: []string{"y", "x"}}},
-		{"boundary", []int64{60, 100}, []grid.Cut{grid.Every(25), grid.Every(30)}, nil},
+		{"boundary", []int64{60, 100}, grid.Chunks(25, 30), nil},
 		{"overhang", []int64{11, 30}, []grid.Cut{grid.Edges(4, 4, 4, 4, 4), grid.Edges(10, 10, 25, 10)}, nil},
 		{"tail", []int64{376, 4, 8}, []grid.Cut{grid.Runs(grid.Run{Length: 366, Count: 1}, grid.Run{Length: 1, Count: 10}), grid.Every(4), grid.Edges(4, 4)},
 			&draw.SVGOptions{Names: []string{"time", "lat", "lon"}, Title: "A year & ten <days>", Caption: "one line\nand another",
 				Marks: []draw.Mark{{Chunks: grid.Box{{Start: 10, Stop: 11}, {Start: 0, Stop: 1}, {Start: 0, Stop: 2}}, Label: "last"}}}},
 		{"century", []int64{29220}, []grid.Cut{grid.Edges(eightyYears()...)}, &draw.SVGOptions{Names: []string{"time"}}},
-		{"stored", []int64{300, 30, 40}, []grid.Cut{grid.Every(1), grid.Every(8), grid.Every(1)},
+		{"stored", []int64{300, 30, 40}, grid.Chunks(1, 8, 1),
 			&draw.SVGOptions{Axes: []int{1, 2}, Stored: func(b grid.Box) int64 {
 				if b[1].Start == 1 {
 					return -1
@@ -45,13 +45,13 @@ func TestSVG(t *testing.T) {
 			}}},
 		{"shards", []int64{120, 95}, []grid.Cut{grid.Edges(60, 40, 20), grid.Every(50)}, &draw.SVGOptions{Names: []string{"t", "x"},
 			Inner: divided(t, newGrid(t, []int64{120, 95}, grid.Edges(60, 40, 20), grid.Every(50)), grid.Every(20), grid.EveryTrimmed(15))}},
-		{"shards-left-out", []int64{20_000, 24_000}, []grid.Cut{grid.Every(10), grid.Every(1000)}, &draw.SVGOptions{
+		{"shards-left-out", []int64{20_000, 24_000}, grid.Chunks(10, 1000), &draw.SVGOptions{
 			Inner: divided(t, newGrid(t, []int64{20_000, 24_000}, grid.Every(10), grid.Every(1000)), grid.Edges(4, 3, 3), grid.Every(250))}},
 		{"huge", []int64{huge, huge}, []grid.Cut{grid.Runs(grid.Run{Length: 1, Count: huge}), grid.Every(1)}, nil},
 		{"irregular", []int64{sum, sum - 7000}, []grid.Cut{grid.Edges(edges...), grid.Edges(edges...)}, nil},
 		{"rank-0", nil, nil, &draw.SVGOptions{Stored: func(grid.Box) int64 { return 1 }}},
 		{"zero-extent", []int64{0, 5}, []grid.Cut{grid.Edges(2, 2), grid.Every(5)}, nil},
-		{"zero-extent-regular", []int64{0, 5}, []grid.Cut{grid.Every(2), grid.Every(5)}, nil},
+		{"zero-extent-regular", []int64{0, 5}, grid.Chunks(2, 5), nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func thin(b *testing.B) (plan string) {
 	b.Helper()
 	p := newPlace(b)
 	a, err := zarr.CreateArray(b.Context(), p.at+"/a.zarr", zarr.Spec{
-		Shape: []int64{2 * benchTasks, 16}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(1), grid.Every(16)},
+		Shape: []int64{2 * benchTasks, 16}, Type: dtype.Uint8, Chunks: grid.Chunks(1, 16),
 	}, nil)
 	if err == nil {
 		err = zarr.Write(b.Context(), a, nil, bytesOf(2*benchTasks*16))

@@ -43,7 +43,7 @@ func (p *place) group(t *testing.T, name string) (location string) {
 		t.Fatal(err)
 	}
 	for _, a := range []string{"a", "b"} {
-		x, err := zarr.CreateArray(t.Context(), location+"/"+a, zarr.Spec{Shape: []int64{40, 40}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(10), grid.Every(8)}}, nil)
+		x, err := zarr.CreateArray(t.Context(), location+"/"+a, zarr.Spec{Shape: []int64{40, 40}, Type: dtype.Int32, Chunks: grid.Chunks(10, 8)}, nil)
 		if err == nil {
 			err = zarr.Write(t.Context(), x, nil, make([]int32, 1600))
 		}

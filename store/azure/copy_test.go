@@ -23,7 +23,7 @@ func TestRechunks(t *testing.T) {
 	_, endpoint := azuretest.Serve(t)
 	opt := &azure.Options{Endpoint: endpoint, Key: azuretest.Key, Retry: quick}
 	ctx, location := azure.WithOptions(t.Context(), opt), "az://acme/box/a.zarr"
-	spec := zarr.Spec{Shape: []int64{12}, Chunks: []grid.Cut{grid.Every(3)}, Type: dtype.Int32}
+	spec := zarr.Spec{Shape: []int64{12}, Chunks: grid.Chunks(3), Type: dtype.Int32}
 	a, err := zarr.CreateArray(ctx, location, spec, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func TestAppends(t *testing.T) {
 	f, endpoint := gcstest.Serve(t)
 	t.Setenv("STORAGE_EMULATOR_HOST", endpoint)
 	ctx, location := t.Context(), "gs://bucket/data/a.zarr"
-	spec := zarr.Spec{Shape: []int64{0}, Chunks: []grid.Cut{grid.Every(3)}, Type: dtype.Int32}
+	spec := zarr.Spec{Shape: []int64{0}, Chunks: grid.Chunks(3), Type: dtype.Int32}
 	if _, err := zarr.CreateArray(ctx, location, spec, nil); err != nil {
 		t.Fatal(err)
 	}

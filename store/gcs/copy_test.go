@@ -24,7 +24,7 @@ func TestRechunks(t *testing.T) {
 	_, endpoint := gcstest.Serve(t)
 	t.Setenv("STORAGE_EMULATOR_HOST", endpoint)
 	ctx, location := t.Context(), "gs://bucket/data/a.zarr"
-	spec := zarr.Spec{Shape: []int64{12}, Chunks: []grid.Cut{grid.Every(3)}, Type: dtype.Int32}
+	spec := zarr.Spec{Shape: []int64{12}, Chunks: grid.Chunks(3), Type: dtype.Int32}
 	a, err := zarr.CreateArray(ctx, location, spec, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func specs() map[string]zarr.Spec {
 	typ := dtype.Int32
 	return map[string]zarr.Spec{
 		"edges":   {Shape: []int64{batchRows}, Type: typ, Chunks: []grid.Cut{grid.Edges(batchRows)}},
-		"regular": {Shape: []int64{batchRows}, Type: typ, Chunks: []grid.Cut{grid.Every(4)}},
+		"regular": {Shape: []int64{batchRows}, Type: typ, Chunks: grid.Chunks(4)},
 	}
 }
 

@@ -30,7 +30,7 @@ func TestSync(t *testing.T) {
 		})
 	})
 	memory, back := memstore.New(), memstore.New()
-	spec := zarr.Spec{Shape: []int64{400}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}}
+	spec := zarr.Spec{Shape: []int64{400}, Type: dtype.Int32, Chunks: grid.Chunks(2)}
 	src := zarr.At(memory, "g")
 	if _, err := src.CreateGroup(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)

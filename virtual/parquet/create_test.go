@@ -76,7 +76,7 @@ func node(t testing.TB, at string, number int) {
 		t.Fatal(err)
 	}
 	a, err := zarr.CreateArray(t.Context(), at+"/a", zarr.Spec{
-		Shape: []int64{8, 15}, Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}, Type: dtype.Int16, DimensionNames: []string{"x", "y"},
+		Shape: []int64{8, 15}, Chunks: grid.Chunks(2, 3), Type: dtype.Int16, DimensionNames: []string{"x", "y"},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func regularShards() zarr.Spec { return inShards(rowSpec(grid.Every(shardRows)))
 func listedShards() zarr.Spec { return inShards(rowSpec(grid.Edges(chunkRows, ownRows-chunkRows))) }
 
 func inShards(s zarr.Spec) zarr.Spec {
-	s.InnerChunks = []grid.Cut{grid.Every(innerRows)}
+	s.InnerChunks = grid.Chunks(innerRows)
 	return s
 }
 
@@ -258,9 +258,9 @@ func negative(rows []int32) []int32 {
 func groupSpecs() map[string]zarr.Spec {
 	typ, time := dtype.Int32, []string{"time"}
 	return map[string]zarr.Spec{
-		"time":   {Shape: []int64{0}, Type: typ, Chunks: []grid.Cut{grid.Every(chunkRows)}, DimensionNames: time},
+		"time":   {Shape: []int64{0}, Type: typ, Chunks: grid.Chunks(chunkRows), DimensionNames: time},
 		"planes": {Shape: []int64{0, planeColumns}, Type: typ, Chunks: []grid.Cut{grid.Edges(), grid.Every(2)}, DimensionNames: []string{"time", "x"}},
-		"shards": inShards(zarr.Spec{Shape: []int64{0}, Type: typ, Chunks: []grid.Cut{grid.Every(shardRows)}, DimensionNames: time}),
+		"shards": inShards(zarr.Spec{Shape: []int64{0}, Type: typ, Chunks: grid.Chunks(shardRows), DimensionNames: time}),
 	}
 }
 

@@ -45,7 +45,7 @@ func TestPendingChange(t *testing.T) {
 			}), "")
 			g := fixture.Must(zarr.At(m, "").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: format}))
 			for _, name := range []string{"a", "b"} {
-				fixture.Must(g.At(name).CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}}, nil))
+				fixture.Must(g.At(name).CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: grid.Chunks(2)}, nil))
 			}
 			g = fixture.Must(h.At("").OpenGroup(ctx, &zarr.Options{Write: true, Concurrency: 1}))
 			if err := g.Append(ctx, zarr.Add("a", 0, fixture.Numbers(1, 3), nil), zarr.Add("b", 0, fixture.Numbers(1, 3), nil)); err == nil {

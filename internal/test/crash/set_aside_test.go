@@ -126,7 +126,7 @@ func TestFaultMovingChunk(t *testing.T) {
 func TestTrimRefused(t *testing.T) {
 	spec := fixture.Edges(8, 8)
 	spec.Codecs = []metadata.Extension{fixture.Must(codec.Shards(codec.Sharding{
-		Inner: []grid.Cut{grid.Every(2)}, Codecs: fixture.Plain(), IndexCodecs: fixture.Plain(),
+		Inner: grid.Chunks(2), Codecs: fixture.Plain(), IndexCodecs: fixture.Plain(),
 	}))}
 	a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {

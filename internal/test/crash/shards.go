@@ -183,6 +183,6 @@ var crashStreams = []crashCase{
 	{name: "stream to regular chunks", spec: fixture.Every(6, 4), run: streamed(nil, codec.Rewrite, slices.Repeat([]int32{1}, 7)...), expect: reaches(8, 12, 13)},
 	{name: "stream to edges", spec: fixture.Edges(1, 2, 3), run: streamed(nil, codec.Rewrite, 2, 2, -1, 3), expect: reaches(9, 11, 12, 14)},
 	{name: "stream to shards side by side", spec: zarr.Spec{
-		Shape: []int64{3, 4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(4), grid.Every(2)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(2)},
+		Shape: []int64{3, 4}, Type: dtype.Int32, Chunks: grid.Chunks(4, 2), InnerChunks: grid.Chunks(2, 2),
 	}, run: streamed(nil, codec.Rewrite, 1, 1, 1, -1, 1), expect: reaches(4, 7, 8)},
 }

@@ -23,7 +23,7 @@ import (
 func TestTrimPacked(t *testing.T) {
 	pack := func(p codec.Padding) metadata.Extension { return codec.PackBits(&codec.PackBitsOptions{Padding: p}) }
 	clipped := func(inner metadata.Extension) []metadata.Extension {
-		c := codec.Sharding{Inner: []grid.Cut{grid.Every(2), grid.Every(8)}, Codecs: []metadata.Extension{inner}}
+		c := codec.Sharding{Inner: grid.Chunks(2, 8), Codecs: []metadata.Extension{inner}}
 		return []metadata.Extension{fixture.Must(codec.Shards(c))}
 	}
 	for name, c := range map[string]struct {
@@ -48,7 +48,7 @@ func TestTrimPacked(t *testing.T) {
 			h, unaligned := zarr.At(memstore.New(), ""), zarr.Experimental{InnerChunks: true}
 			a, err := h.At("a").CreateArray(ctx, zarr.Spec{
 				Shape: []int64{2, 3}, Type: dtype.Bool, Codecs: c.codecs,
-				Chunks: []grid.Cut{grid.Every(2), grid.Every(c.long)},
+				Chunks: grid.Chunks(2, c.long),
 			}, &zarr.CreateOptions{Options: zarr.Options{Experimental: unaligned}})
 			if err == nil {
 				err = zarr.Write(ctx, a, nil, values)

@@ -71,7 +71,7 @@ func TestWriteChunkAfterRecut(t *testing.T) {
 		for kind, s := range map[string]store.Store{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
 			ctx, h := t.Context(), zarr.At(s, "")
 			spec := fixture.Edges(8, 8, 8)
-			spec.InnerChunks = []grid.Cut{grid.Every(2)}
+			spec.InnerChunks = grid.Chunks(2)
 			b, err := h.At("a").CreateArray(ctx, spec, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -47,7 +47,7 @@ func TestFencedShards(t *testing.T) {
 				ctx, m := t.Context(), memstore.New()
 				spec := zarr.Spec{
 					Shape: []int64{was}, Type: dtype.Int32, Codecs: fixture.Plain(),
-					Chunks: []grid.Cut{grid.Every(1 << 18)}, InnerChunks: []grid.Cut{grid.Every(1 << 14)},
+					Chunks: grid.Chunks(1 << 18), InnerChunks: grid.Chunks(1 << 14),
 				}
 				opt := &zarr.CreateOptions{Options: zarr.Options{Shards: zarr.Shards{Strategy: strategy}}}
 				a, err := zarr.At(splicing{storetest.Conditional(m, storetest.Hooks{}), m}, "a").CreateArray(ctx, spec, opt)

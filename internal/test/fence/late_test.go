@@ -21,7 +21,7 @@ import (
 func TestLateAppend(t *testing.T) {
 	inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
 	spec := fixture.Every(4, 2)
-	spec.Shape, spec.Chunks = []int64{4, 4}, []grid.Cut{grid.Every(2), grid.Every(2)}
+	spec.Shape, spec.Chunks = []int64{4, 4}, grid.Chunks(2, 2)
 	other, err := zarr.At(inner, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), other, nil, fixture.Numbers(1, 16))

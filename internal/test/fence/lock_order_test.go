@@ -126,7 +126,7 @@ func TestLockIsShared(t *testing.T) {
 		}
 		return nil
 	}})
-	spec := zarr.Spec{Shape: []int64{4, 3}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}
+	spec := zarr.Spec{Shape: []int64{4, 3}, Type: dtype.Int32, Chunks: grid.Chunks(2, 2)}
 	made, err := zarr.At(l, "a").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)

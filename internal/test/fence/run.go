@@ -551,7 +551,7 @@ var scenes = []scene{
 // board is the spec of a rectangle in chunks of three by three.
 func board(rows, columns int64) zarr.Spec {
 	s := fixture.Every(rows, 3)
-	s.Shape, s.Chunks = []int64{rows, columns}, []grid.Cut{grid.Every(3), grid.Every(3)}
+	s.Shape, s.Chunks = []int64{rows, columns}, grid.Chunks(3, 3)
 	return s
 }
 

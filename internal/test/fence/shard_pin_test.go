@@ -44,7 +44,7 @@ func pinSpec(fixed, checksum bool) zarr.Spec {
 	if !fixed {
 		codecs = nil
 	}
-	s := zarr.Spec{Shape: []int64{64}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(64)}, InnerChunks: []grid.Cut{grid.Every(8)}, Codecs: codecs}
+	s := zarr.Spec{Shape: []int64{64}, Type: dtype.Int32, Chunks: grid.Chunks(64), InnerChunks: grid.Chunks(8), Codecs: codecs}
 	if checksum {
 		return s
 	}
@@ -259,7 +259,7 @@ func TestStaleTail(t *testing.T) {
 					}
 					h := zarr.At(newStore(), "")
 					a, err := h.At("a").CreateArray(t.Context(), zarr.Spec{
-						Shape: []int64{8 * inner}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(8 * inner)}, InnerChunks: []grid.Cut{grid.Every(inner)},
+						Shape: []int64{8 * inner}, Type: dtype.Int32, Chunks: grid.Chunks(8 * inner), InnerChunks: grid.Chunks(inner),
 					}, &zarr.CreateOptions{Options: zarr.Options{Shards: zarr.Shards{Strategy: how}}})
 					if err != nil {
 						t.Fatal(err)
@@ -312,7 +312,7 @@ func TestStaleIndexOfLargeShards(t *testing.T) {
 			t.Run(strategy+" in "+kind, func(t *testing.T) {
 				h := zarr.At(newStore(), "")
 				spec := fixture.Every(n, n)
-				spec.InnerChunks, spec.Codecs = []grid.Cut{grid.Every(inner)}, fixture.Plain()
+				spec.InnerChunks, spec.Codecs = grid.Chunks(inner), fixture.Plain()
 				opt := zarr.Options{Write: true, Shards: zarr.Shards{Strategy: how}, Durability: store.Flush}
 				a, err := h.At("a").CreateArray(t.Context(), spec, &zarr.CreateOptions{Options: opt})
 				if err != nil {

@@ -45,7 +45,7 @@ func init() { roles["update"] = updateInChild }
 func updated() zarr.Spec {
 	const n = shardInner * (1 + shardWriters*shardUpdates)
 	return zarr.Spec{
-		Shape: []int64{n}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(n)}, InnerChunks: []grid.Cut{grid.Every(shardInner)}, Codecs: fixture.Plain(),
+		Shape: []int64{n}, Type: dtype.Int32, Chunks: grid.Chunks(n), InnerChunks: grid.Chunks(shardInner), Codecs: fixture.Plain(),
 	}
 }
 

@@ -219,7 +219,7 @@ func TestSoakKills(t *testing.T) {
 		seed = fixture.Must(strconv.ParseUint(text, 10, 64))
 	}
 	shards := fixture.Every(batchRows, 24)
-	shards.InnerChunks = []grid.Cut{grid.Every(4)}
+	shards.InnerChunks = grid.Chunks(4)
 	specs := []zarr.Spec{growing["edges"], growing["regular"], shards}
 	var c soakTally
 	for i := uint64(0); !t.Failed() && (c.kills < kills || c.stops < stops || c.appends < appends); i++ {

@@ -282,6 +282,6 @@ func TestSoakSharing(t *testing.T) {
 // an inner chunk.
 func sharded8() zarr.Spec {
 	s := fixture.Every(boardRows, 16)
-	s.InnerChunks = []grid.Cut{grid.Every(8)}
+	s.InnerChunks = grid.Chunks(8)
 	return s
 }

@@ -56,7 +56,7 @@ var changes = map[string]func(ctx context.Context, a *zarr.Array) error{
 func sourceIn(t testing.TB, s store.Store) *zarr.Array {
 	t.Helper()
 	a, err := zarr.At(s, "a").CreateArray(context.Background(), zarr.Spec{
-		Type: dtype.Float32, Shape: []int64{5, 3}, Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Every(2), grid.Every(2)},
+		Type: dtype.Float32, Shape: []int64{5, 3}, Codecs: fixture.Plain(), Chunks: grid.Chunks(2, 2),
 		Attributes: []byte(`{"units": "K"}`),
 	}, nil)
 	if err == nil {

@@ -58,7 +58,7 @@ func TestMoment(t *testing.T) {
 	for seed := range uint64(fixture.Soaked(t, 150, 3000)) {
 		inner, to := memstore.New(), memstore.New()
 		a, err := zarr.At(inner, "a").CreateArray(ctx, zarr.Spec{
-			Type: dtype.Float32, Shape: []int64{chunks}, Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Every(1)},
+			Type: dtype.Float32, Shape: []int64{chunks}, Codecs: fixture.Plain(), Chunks: grid.Chunks(1),
 		}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func checkMoment(t *testing.T, seed uint64, to store.Store) []float32 {
 func TestFillStays(t *testing.T) {
 	ctx, to := t.Context(), memstore.New()
 	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
-		Type: dtype.Float32, Shape: []int64{1, 1}, Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Every(1), grid.Every(1)},
+		Type: dtype.Float32, Shape: []int64{1, 1}, Codecs: fixture.Plain(), Chunks: grid.Chunks(1, 1),
 	}, nil)
 	if err == nil {
 		err = follow1(ctx, a, to)

@@ -186,7 +186,7 @@ func testReturn(t *testing.T, other float32) {
 	for k, width := int64(1), int64(1); width < 4; k++ {
 		inner, to := memstore.New(), memstore.New()
 		a, err := zarr.At(inner, "a").CreateArray(ctx, zarr.Spec{
-			Type: dtype.Float32, Shape: []int64{4}, Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Every(1)},
+			Type: dtype.Float32, Shape: []int64{4}, Codecs: fixture.Plain(), Chunks: grid.Chunks(1),
 		}, nil)
 		must(err)
 		must(zarr.Write(ctx, a, nil, []float32{1, 2, 3, 0}))
@@ -277,7 +277,7 @@ func TestRequests(t *testing.T) {
 func TestFormat2(t *testing.T) {
 	ctx, to := t.Context(), fixture.FileStore(vfs.NewDisk())
 	spec := fixture.AsV2(zarr.Spec{Type: dtype.Float32, // "<f4": a letter that JSON may escape
-		Shape: []int64{4, 3}, Chunks: []grid.Cut{grid.Every(2), grid.Every(3)}})
+		Shape: []int64{4, 3}, Chunks: grid.Chunks(2, 3)})
 	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, spec, &zarr.CreateOptions{Format: 2})
 	if err != nil {
 		t.Fatal(err)

@@ -166,7 +166,7 @@ func TestSpecGrid(t *testing.T) {
 		}
 		for _, spec := range []zarr.Spec{
 			{Shape: []int64{9}, Type: dtype.Int8, Grid: g},
-			{Shape: []int64{10}, Type: dtype.Int8, Grid: g, Chunks: []grid.Cut{grid.Every(4)}},
+			{Shape: []int64{10}, Type: dtype.Int8, Grid: g, Chunks: grid.Chunks(4)},
 		} {
 			if _, err := zarr.At(memstore.New(), "a").CreateArray(ctx, spec, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
 				t.Errorf("%v: %v", spec, err)

@@ -237,7 +237,7 @@ func TestAppendFromRefused(t *testing.T) {
 		{"text", fixture.Must(dtype.Parse("string", nil)), &zarr.Source{Shape: []int64{2, 4}, Read: never}, 0, nil, zarr.ErrInvalidArgument, "use Append"},
 	} {
 		s := memstore.New()
-		a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Shape: []int64{3, 4}, Type: c.typ, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}, nil)
+		a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Shape: []int64{3, 4}, Type: c.typ, Chunks: grid.Chunks(2, 2)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +260,7 @@ func TestExpectBeforeData(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
-		if _, err := g.At(name).CreateArray(ctx, zarr.Spec{Shape: []int64{3, 4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}, nil); err != nil {
+		if _, err := g.At(name).CreateArray(ctx, zarr.Spec{Shape: []int64{3, 4}, Type: dtype.Int32, Chunks: grid.Chunks(2, 2)}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -278,7 +278,7 @@ func TestExpectBeforeData(t *testing.T) {
 func TestAppendFromNothing(t *testing.T) {
 	ctx := t.Context()
 	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{3, 0}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}, nil)
+		Shape: []int64{3, 0}, Type: dtype.Int32, Chunks: grid.Chunks(2, 2)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestAppendFromBroken(t *testing.T) {
 				want = io.ErrUnexpectedEOF
 			}
 			s := memstore.New()
-			spec := zarr.Spec{Shape: []int64{5, 4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(3), grid.Every(2)}}
+			spec := zarr.Spec{Shape: []int64{5, 4}, Type: dtype.Int32, Chunks: grid.Chunks(3, 2)}
 			a, err := zarr.At(s, "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
 			if err == nil {
 				err = zarr.Write(ctx, a, nil, fixture.Numbers(1, 20))
@@ -421,7 +421,7 @@ func TestAppendFromMemory(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	for axis, shape := range [][]int64{{128, 512, 512}, {512, 128, 512}, {512, 512, 128}} {
 		ctx := t.Context()
-		spec := zarr.Spec{Shape: slices.Clone(shape), Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(64), grid.Every(64), grid.Every(64)}}
+		spec := zarr.Spec{Shape: slices.Clone(shape), Type: dtype.Int32, Chunks: grid.Chunks(64, 64, 64)}
 		spec.Shape[axis] = 0
 		a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{Budget: budget, Concurrency: 2}})
 		if err != nil {

@@ -67,7 +67,7 @@ func TestFillHuge(t *testing.T) {
 // border are read, because concurrent writers may grow the array.
 func TestFillHugeUnlocked(t *testing.T) {
 	ctx := endless(t)
-	spec := zarr.Spec{Shape: []int64{1e9 - 1, 1e9 - 1}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}}
+	spec := zarr.Spec{Shape: []int64{1e9 - 1, 1e9 - 1}, Type: dtype.Int32, Chunks: grid.Chunks(2, 2)}
 	s := storetest.Conditional(memstore.New(), storetest.Hooks{})
 	a, err := zarr.At(s, "").CreateArray(ctx, spec, nil)
 	if err != nil {

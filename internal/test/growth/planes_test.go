@@ -19,11 +19,11 @@ import (
 
 // empties are arrays without elements whose first axis can grow.
 var empties = map[string]zarr.Spec{
-	"regular":     {Shape: []int64{3, 0}, Chunks: []grid.Cut{grid.Every(2), grid.Every(4)}},
+	"regular":     {Shape: []int64{3, 0}, Chunks: grid.Chunks(2, 4)},
 	"listed":      {Shape: []int64{3, 0}, Chunks: []grid.Cut{grid.Edges(3), grid.Every(4)}},
 	"both listed": {Shape: []int64{3, 0}, Chunks: []grid.Cut{grid.Edges(3), grid.Edges(4)}},
-	"shards":      {Shape: []int64{3, 0}, Chunks: []grid.Cut{grid.Every(4), grid.Every(4)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(2)}},
-	"format 2":    {Shape: []int64{3, 0}, Chunks: []grid.Cut{grid.Every(2), grid.Every(4)}, Format: 2},
+	"shards":      {Shape: []int64{3, 0}, Chunks: grid.Chunks(4, 4), InnerChunks: grid.Chunks(2, 2)},
+	"format 2":    {Shape: []int64{3, 0}, Chunks: grid.Chunks(2, 4), Format: 2},
 	"text":        {Shape: []int64{3, 0}, Chunks: []grid.Cut{grid.Edges(3), grid.Every(4)}, Type: dtype.String},
 	"three axes":  {Shape: []int64{3, 0, 7}, Chunks: []grid.Cut{grid.Edges(3), grid.Every(4), grid.Every(7)}},
 }

@@ -32,7 +32,7 @@ import (
 func stack() zarr.Spec {
 	return zarr.Spec{
 		Shape: []int64{0, 4, 6}, Type: dtype.Int32, Codecs: fixture.Plain(),
-		Chunks: []grid.Cut{grid.Every(8), grid.Every(4), grid.Every(3)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(2), grid.Every(3)},
+		Chunks: grid.Chunks(8, 4, 3), InnerChunks: grid.Chunks(2, 2, 3),
 	}
 }
 
@@ -384,12 +384,12 @@ func TestStreamRetry(t *testing.T) {
 // TestStreamInnerGrid streams to shards whose inner chunks have several lengths.
 func TestStreamInnerGrid(t *testing.T) {
 	for _, spec := range []zarr.Spec{
-		{Shape: []int64{0, 4, 6}, Chunks: []grid.Cut{grid.Every(8), grid.Every(4), grid.Every(3)},
+		{Shape: []int64{0, 4, 6}, Chunks: grid.Chunks(8, 4, 3),
 			InnerChunks: []grid.Cut{grid.Edges(1, 3, 4), grid.Edges(2, 2), grid.Edges(1, 2)}},
-		{Shape: []int64{0, 4, 6}, Chunks: []grid.Cut{grid.Every(8), grid.Every(4), grid.Every(3)},
-			InnerChunks: []grid.Cut{grid.Every(3), grid.Every(3), grid.Every(3)}},
+		{Shape: []int64{0, 4, 6}, Chunks: grid.Chunks(8, 4, 3),
+			InnerChunks: grid.Chunks(3, 3, 3)},
 		{Shape: []int64{0, 4, 6}, Chunks: []grid.Cut{grid.Edges(8), grid.Every(4), grid.Every(3)},
-			InnerChunks: []grid.Cut{grid.Every(3), grid.Every(3), grid.Every(3)}},
+			InnerChunks: grid.Chunks(3, 3, 3)},
 	} {
 		for _, strategy := range []codec.Strategy{codec.Rewrite, codec.Append} {
 			spec.Type = dtype.Int32
@@ -516,7 +516,7 @@ func TestStreamInterval(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				spec := stack()
-				spec.Chunks, spec.InnerChunks = []grid.Cut{grid.Every(1), grid.Every(4), grid.Every(6)}, nil
+				spec.Chunks, spec.InnerChunks = grid.Chunks(1, 4, 6), nil
 				if tt.opt.Every > 0 {
 					spec.Chunks[0] = grid.Every(100)
 				}

@@ -161,7 +161,7 @@ func TestDigestOfSparse(t *testing.T) {
 // TestDigestOfHuge reads only what is stored of 2^60 elements.
 func TestDigestOfHuge(t *testing.T) {
 	ctx := context.Background()
-	spec := zarr.Spec{Shape: []int64{1 << 30, 1 << 30}, Type: dtype.Uint8, FillValue: zarr.FillJSON("3"), Chunks: []grid.Cut{grid.Every(1 << 10), grid.Every(1 << 10)}}
+	spec := zarr.Spec{Shape: []int64{1 << 30, 1 << 30}, Type: dtype.Uint8, FillValue: zarr.FillJSON("3"), Chunks: grid.Chunks(1<<10, 1<<10)}
 	a := fixture.Must(zarr.At(memstore.New(), "").CreateArray(ctx, spec, nil))
 	empty := digestOf(t, a)
 	at := selection.Basic{selection.At(1<<30 - 1), selection.At(5)}
@@ -181,7 +181,7 @@ func TestDigestOfHuge(t *testing.T) {
 func TestDigestKept(t *testing.T) {
 	ctx := context.Background()
 	h, other := zarr.At(memstore.New(), "three"), zarr.At(memstore.New(), "two")
-	spec := zarr.Spec{Shape: []int64{20, 5}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(6), grid.Every(2)}}
+	spec := zarr.Spec{Shape: []int64{20, 5}, Type: dtype.Float32, Chunks: grid.Chunks(6, 2)}
 	a := fixture.Must(h.CreateArray(ctx, spec, nil))
 	values := make([]float32, 100)
 	for i := range values {
@@ -235,7 +235,7 @@ func TestDigestOfGrown(t *testing.T) {
 	ctx := context.Background()
 	for name, rows := range map[string]int64{"dense": 40, "sparse": 4000} {
 		h := zarr.At(memstore.New(), "")
-		spec := zarr.Spec{Shape: []int64{rows, 3}, Type: dtype.Int32, FillValue: zarr.FillJSON("5"), Chunks: []grid.Cut{grid.Every(1), grid.Every(3)}}
+		spec := zarr.Spec{Shape: []int64{rows, 3}, Type: dtype.Int32, FillValue: zarr.FillJSON("5"), Chunks: grid.Chunks(1, 3)}
 		writer := fixture.Must(h.CreateArray(ctx, spec, nil))
 		reader := fixture.Must(h.OpenArray(ctx, nil))
 		if err := zarr.Append(ctx, writer, 0, []int32{1, 2, 3}, nil); err != nil {

@@ -57,7 +57,7 @@ func TestFields(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				ctx := context.Background()
 				a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
-					Shape: []int64{7, 10}, Type: typ, Chunks: []grid.Cut{grid.Every(4), grid.Every(6)}, InnerChunks: inner,
+					Shape: []int64{7, 10}, Type: typ, Chunks: grid.Chunks(4, 6), InnerChunks: inner,
 					Codecs: []metadata.Extension{codec.Bytes("little"), codec.Gzip(1)},
 				}, nil)
 				if err != nil {

@@ -223,7 +223,7 @@ func longArray(t testing.TB, s store.Store) *zarr.Array {
 	t.Helper()
 	ctx := context.Background()
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{60, 20_000}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Every(60), grid.Every(20_000)}, Codecs: fixture.Plain(),
+		Shape: []int64{60, 20_000}, Type: dtype.Int16, Chunks: grid.Chunks(60, 20_000), Codecs: fixture.Plain(),
 	}, nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, fixture.NumbersOf[int16](60*20_000))

@@ -101,7 +101,7 @@ func TestSparsePoints(t *testing.T) {
 	const n, side = 100_000, 2000 // 10^6 chunks of 2×2
 	s := &fixture.Noted{Store: memstore.New()}
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{side, side}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2), grid.Every(2)}, Codecs: fixture.Plain(),
+		Shape: []int64{side, side}, Type: dtype.Int32, Chunks: grid.Chunks(2, 2), Codecs: fixture.Plain(),
 		FillValue: zarr.FillJSON("-1"),
 	}, &zarr.CreateOptions{Options: zarr.Options{Concurrency: 1, SingleWriter: true}})
 	if err != nil {
@@ -150,8 +150,8 @@ func TestShardedPoints(t *testing.T) {
 	ctx := context.Background()
 	m := &meter{Store: memstore.New()}
 	a, err := zarr.At(m, "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{1024, 1024}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(1024), grid.Every(1024)},
-		InnerChunks: []grid.Cut{grid.Every(64), grid.Every(64)}, Codecs: []metadata.Extension{codec.Bytes("")},
+		Shape: []int64{1024, 1024}, Type: dtype.Uint8, Chunks: grid.Chunks(1024, 1024),
+		InnerChunks: grid.Chunks(64, 64), Codecs: []metadata.Extension{codec.Bytes("")},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestCoveredChunks(t *testing.T) {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				s := &fixture.Noted{Store: memstore.New()}
 				a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
-					Shape: []int64{6, 4}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(3), grid.Every(4)}, InnerChunks: inner,
+					Shape: []int64{6, 4}, Type: dtype.Uint8, Chunks: grid.Chunks(3, 4), InnerChunks: inner,
 				}, nil)
 				if err != nil {
 					t.Fatal(err)

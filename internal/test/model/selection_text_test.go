@@ -29,7 +29,7 @@ func TestSelectionModelText(t *testing.T) {
 			Codecs: []metadata.Extension{codec.VariableLength(typ)},
 		}
 		if rapid.Bool().Draw(t, "shards") {
-			spec.InnerChunks = []grid.Cut{grid.Every(2), grid.Every(1)}
+			spec.InnerChunks = grid.Chunks(2, 1)
 		}
 		a, err := zarr.At(memstore.New(), "").CreateArray(ctx, spec, nil)
 		if err != nil {

@@ -139,7 +139,7 @@ func TestInner(t *testing.T) {
 func shardedAxis(t testing.TB, extent int64, shards grid.Cut, inner int64) *zarr.Array {
 	t.Helper()
 	a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), zarr.Spec{
-		Shape: []int64{extent}, Type: dtype.Int32, Chunks: []grid.Cut{shards}, InnerChunks: []grid.Cut{grid.Every(inner)},
+		Shape: []int64{extent}, Type: dtype.Int32, Chunks: []grid.Cut{shards}, InnerChunks: grid.Chunks(inner),
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +271,7 @@ func TestRefusedShapes(t *testing.T) {
 // cannot be read alone, but must be whole.
 func TestRoundUpHidden(t *testing.T) {
 	ctx := context.Background()
-	shards := fixture.Must(codec.Shards(codec.Sharding{Inner: []grid.Cut{grid.Every(10)}, Codecs: []metadata.Extension{codec.Bytes("little")}}))
+	shards := fixture.Must(codec.Shards(codec.Sharding{Inner: grid.Chunks(10), Codecs: []metadata.Extension{codec.Bytes("little")}}))
 	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{60}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(60)}, Codecs: []metadata.Extension{shards, codec.Gzip(1)},
 	}, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
@@ -290,7 +290,7 @@ func TestRoundUpHidden(t *testing.T) {
 
 // TestInnerExtension refuses inner grids that cannot be.
 func TestInnerExtension(t *testing.T) {
-	if _, err := codec.Shards(codec.Sharding{Inner: []grid.Cut{grid.Every(0)}}); !errors.Is(err, codec.ErrConfiguration) {
+	if _, err := codec.Shards(codec.Sharding{Inner: grid.Chunks(0)}); !errors.Is(err, codec.ErrConfiguration) {
 		t.Errorf("inner chunks of 0: %v", err)
 	}
 	if _, err := codec.Shards(codec.Sharding{Inner: []grid.Cut{grid.Every(2), grid.Edges(1, 2)}}); err == nil {
@@ -322,7 +322,7 @@ func (u unversioned) List(ctx context.Context, dir store.Path, deep bool) iter.S
 func TestSharedWriters(t *testing.T) {
 	ctx := context.Background()
 	spec := zarr.Spec{
-		Shape: []int64{8}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
+		Shape: []int64{8}, Type: dtype.Int32, Chunks: grid.Chunks(8), InnerChunks: grid.Chunks(2),
 	}
 	h := zarr.At(unversioned{memstore.New()}, "")
 	a, err := h.At("a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})

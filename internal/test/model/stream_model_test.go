@@ -26,7 +26,7 @@ import (
 func drawStreamSpec(t *rapid.T) (zarr.Spec, int) {
 	s := drawSpec(t)
 	if len(s.Shape) == 0 {
-		s.Shape, s.Chunks = []int64{rapid.Int64Range(0, 9).Draw(t, "extent")}, []grid.Cut{grid.Every(rapid.Int64Range(1, 6).Draw(t, "step"))}
+		s.Shape, s.Chunks = []int64{rapid.Int64Range(0, 9).Draw(t, "extent")}, grid.Chunks(rapid.Int64Range(1, 6).Draw(t, "step"))
 		s.Codecs = drawCodecs(t, s.Type, 1)
 	}
 	axis := rapid.IntRange(0, len(s.Shape)-1).Draw(t, "axis")

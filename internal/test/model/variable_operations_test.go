@@ -36,10 +36,10 @@ func textArrays(t *testing.T) map[string]*zarr.Array {
 	ctx := context.Background()
 	m := map[string]*zarr.Array{}
 	for name, spec := range map[string]zarr.Spec{
-		"regular":     {Chunks: []grid.Cut{grid.Every(4), grid.Every(2)}},
+		"regular":     {Chunks: grid.Chunks(4, 2)},
 		"rectilinear": {Chunks: []grid.Cut{grid.Edges(1, 5), grid.Edges(3, 1)}},
-		"shards":      {Chunks: []grid.Cut{grid.Every(4), grid.Every(2)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(1)}},
-		"listed":      {Chunks: []grid.Cut{grid.Edges(2, 4), grid.Every(4)}, InnerChunks: []grid.Cut{grid.Every(1), grid.Every(4)}},
+		"shards":      {Chunks: grid.Chunks(4, 2), InnerChunks: grid.Chunks(2, 1)},
+		"listed":      {Chunks: []grid.Cut{grid.Edges(2, 4), grid.Every(4)}, InnerChunks: grid.Chunks(1, 4)},
 	} {
 		for _, typ := range []string{"string", "bytes"} {
 			spec.Shape, spec.Type, spec.FillValue = []int64{6, 4}, fixture.Must(dtype.Parse(typ, nil)), zarr.FillJSON(`"ZmlsbA=="`)
@@ -297,7 +297,7 @@ func TestTextOfGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, typ := range map[string]dtype.Type{"text": dtype.String, "time": fixture.Must(dtype.DatetimeOf("s", 1))} {
-		if _, err := h.At(name).CreateArray(ctx, zarr.Spec{Shape: []int64{0}, Type: typ, Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"t"}}, nil); err != nil {
+		if _, err := h.At(name).CreateArray(ctx, zarr.Spec{Shape: []int64{0}, Type: typ, Chunks: grid.Chunks(2), DimensionNames: []string{"t"}}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

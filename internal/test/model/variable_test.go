@@ -157,8 +157,8 @@ func TestPicksOfText(t *testing.T) {
 	ctx := context.Background()
 	for _, order := range [][]int{{0, 1}, {1, 0}} {
 		spec := zarr.Spec{
-			Shape: []int64{4, 7}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(4), grid.Every(6)},
-			InnerChunks: []grid.Cut{grid.Every(2), grid.Every(3)},
+			Shape: []int64{4, 7}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: grid.Chunks(4, 6),
+			InnerChunks: grid.Chunks(2, 3),
 			Codecs:      []metadata.Extension{codec.Transpose(order...), {Name: vlen.UTF8}},
 		}
 		a := fixture.Must(zarr.At(memstore.New(), "text").CreateArray(ctx, spec, nil))

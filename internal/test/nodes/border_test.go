@@ -33,7 +33,7 @@ func twoHandles(t *testing.T) (a, b *zarr.Array) {
 		t.Cleanup(func() { s.Close() })
 		h := zarr.At(s, "")
 		if handles == nil {
-			_, err = h.At("a").CreateArray(ctx, zarr.Spec{Shape: []int64{10}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Every(100)}}, nil)
+			_, err = h.At("a").CreateArray(ctx, zarr.Spec{Shape: []int64{10}, Type: dtype.Int8, Chunks: grid.Chunks(100)}, nil)
 		}
 		if err != nil {
 			t.Fatal(err)

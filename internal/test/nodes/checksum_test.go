@@ -24,7 +24,7 @@ import (
 // format.
 func TestDefaultChecksum(t *testing.T) {
 	with, without := `"checksum":true`, `"checksum":false`
-	inner := []grid.Cut{grid.Every(2)}
+	inner := grid.Chunks(2)
 	for name, row := range map[string]struct {
 		spec         zarr.Spec
 		format, has  int
@@ -47,7 +47,7 @@ func TestDefaultChecksum(t *testing.T) {
 	} {
 		ctx, s := t.Context(), memstore.New()
 		g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: row.format}))
-		if row.spec.Shape, row.spec.Chunks = []int64{4}, []grid.Cut{grid.Every(4)}; row.spec.Type.IsZero() {
+		if row.spec.Shape, row.spec.Chunks = []int64{4}, grid.Chunks(4); row.spec.Type.IsZero() {
 			row.spec.Type = dtype.Float32
 		}
 		a, err := g.At("a").CreateArray(ctx, row.spec, nil)
@@ -84,7 +84,7 @@ func TestConvertKeepsChecksums(t *testing.T) {
 	for _, checksum := range []bool{true, false} {
 		ctx, s := t.Context(), memstore.New()
 		format := map[bool]int{true: 3, false: 2}[checksum]
-		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(4)}, Format: format, KeyEncoding: metadata.V2Dot}
+		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: grid.Chunks(4), Format: format, KeyEncoding: metadata.V2Dot}
 		a := fixture.Must(zarr.At(s, "").CreateArray(ctx, spec, nil))
 		if err := zarr.Write(ctx, a, nil, fixture.Numbers(1, 4)); err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func TestConvertKeepsChecksums(t *testing.T) {
 // their chunks are encoded again, and every frame of the array has its checksum.
 func TestStitchedChecksums(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	spec := zarr.Spec{Shape: []int64{0}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(4)}}
+	spec := zarr.Spec{Shape: []int64{0}, Type: dtype.Int32, Chunks: grid.Chunks(4)}
 	a := fixture.Must(zarr.At(s, "a").CreateArray(ctx, spec, nil))
 	var segments []*zarr.Array
 	for i, sum := range []bool{true, false, true} {

@@ -27,12 +27,12 @@ func TestRequireChunks(t *testing.T) {
 	for name, spec := range map[string]zarr.Spec{
 		"plain":  {Codecs: fixture.Plain()},
 		"packed": {Codecs: fixture.Packed()},
-		"shards": {Codecs: fixture.Packed(), InnerChunks: []grid.Cut{grid.Every(2)}},
+		"shards": {Codecs: fixture.Packed(), InnerChunks: grid.Chunks(2)},
 		"v2":     {Codecs: []metadata.Extension{{Name: "bytes", Configuration: []byte(`{"endian": "little"}`)}}, Format: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := memstore.New()
-			spec.Shape, spec.Type, spec.Chunks = []int64{10}, dtype.Int32, []grid.Cut{grid.Every(4)}
+			spec.Shape, spec.Type, spec.Chunks = []int64{10}, dtype.Int32, grid.Chunks(4)
 			a, err := zarr.At(s, "").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
 			if err == nil {
 				err = zarr.Write(ctx, a, nil, make([]int32, 10))

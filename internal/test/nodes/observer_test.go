@@ -62,7 +62,7 @@ func sumOf(events []observe.Event) (bytes int64, keys []string) {
 // TestObserver checks that an observer gets exactly the events of each operation, for
 // chunks stored in several ways.
 func TestObserver(t *testing.T) {
-	ctx, ten := t.Context(), []grid.Cut{grid.Every(10)}
+	ctx, ten := t.Context(), grid.Chunks(10)
 	for name, c := range map[string]struct {
 		spec  zarr.Spec
 		coded int
@@ -70,7 +70,7 @@ func TestObserver(t *testing.T) {
 	}{
 		"plain":  {spec: zarr.Spec{Codecs: []metadata.Extension{codec.Bytes("little")}}, fetch: observe.Get},
 		"zstd":   {coded: 4, fetch: observe.Get},
-		"shards": {spec: zarr.Spec{InnerChunks: []grid.Cut{grid.Every(5)}}, coded: 8, fetch: observe.Read},
+		"shards": {spec: zarr.Spec{InnerChunks: grid.Chunks(5)}, coded: 8, fetch: observe.Read},
 		"old":    {spec: zarr.Spec{Format: 2}, coded: 4, fetch: observe.Get},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestObservedShard(t *testing.T) {
 	s := storetest.Conditional(memstore.New(), storetest.Hooks{}) // every range is one request
 	opt := zarr.Options{Write: true, Observer: seen, Shards: zarr.Shards{Gap: -1}}
 	a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{1 << 20}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(1 << 20)}, InnerChunks: []grid.Cut{grid.Every(1 << 10)},
+		Shape: []int64{1 << 20}, Type: dtype.Uint8, Chunks: grid.Chunks(1 << 20), InnerChunks: grid.Chunks(1 << 10),
 		Codecs: []metadata.Extension{codec.Bytes("")},
 	}, &zarr.CreateOptions{Options: opt})
 	if err != nil {
@@ -198,7 +198,7 @@ func TestObserverTakesNoMemory(t *testing.T) {
 	ctx := t.Context()
 	allocations := func(o observe.Observer) float64 {
 		a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
-			Shape: []int64{1000}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(10)},
+			Shape: []int64{1000}, Type: dtype.Uint8, Chunks: grid.Chunks(10),
 		}, &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: o, Concurrency: 1}})
 		if err != nil {
 			t.Fatal(err)

@@ -180,7 +180,7 @@ func longChunk(t *testing.T, n int64, codecs ...metadata.Extension) (*zarr.Array
 	t.Helper()
 	dir := t.TempDir() + "/a.zarr"
 	a, err := zarr.CreateArray(t.Context(), dir, zarr.Spec{
-		Shape: []int64{n}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(n)}, Codecs: codecs,
+		Shape: []int64{n}, Type: dtype.Float32, Chunks: grid.Chunks(n), Codecs: codecs,
 	}, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, fixture.Noisy(int(n)))
@@ -298,7 +298,7 @@ func TestOverwriteConflict(t *testing.T) {
 	for name, values := range map[string][]int16{"values": {5, 6}, "fill values": {0, 0}} {
 		t.Run(name, func(t *testing.T) {
 			s := &interrupted{Store: memstore.New()}
-			spec := zarr.Spec{Shape: []int64{8}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Every(8)}, Codecs: []metadata.Extension{codec.Bytes("little")}}
+			spec := zarr.Spec{Shape: []int64{8}, Type: dtype.Int16, Chunks: grid.Chunks(8), Codecs: []metadata.Extension{codec.Bytes("little")}}
 			a, err := zarr.At(s, "").CreateArray(t.Context(), spec, &zarr.CreateOptions{Options: zarr.Options{Limits: zarr.Limits{Chunk: 16}}})
 			if err == nil {
 				err = zarr.Write(t.Context(), a, nil, []int16{9, 9, 0, 0, 0, 0, 0, 0})
@@ -363,7 +363,7 @@ func TestCheckInRanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, s, key := t.Context(), memstore.New(), store.MustKey("c/0")
-			a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{Shape: []int64{n}, Type: c.typ, Chunks: []grid.Cut{grid.Every(n)}, Codecs: c.codecs, FillValue: zarr.FillJSON(fillOf(c.typ))}, nil)
+			a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{Shape: []int64{n}, Type: c.typ, Chunks: grid.Chunks(n), Codecs: c.codecs, FillValue: zarr.FillJSON(fillOf(c.typ))}, nil)
 			if err == nil {
 				err = a.WriteBytes(ctx, nil, make([]byte, n))
 			}

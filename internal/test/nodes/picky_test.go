@@ -30,7 +30,7 @@ func (picky) CheckKey(key store.Key) error {
 // TestCreateChecksKeys creates nodes with names that the place does not hold. Nothing is
 // stored or deleted, neither of the groups above them nor of other nodes.
 func TestCreateChecksKeys(t *testing.T) {
-	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Every(2)}}
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int8, Chunks: grid.Chunks(2)}
 	for _, format := range []int{2, 3} {
 		for _, overwrite := range []bool{false, true} {
 			opt := &zarr.CreateOptions{Format: format, Overwrite: overwrite}

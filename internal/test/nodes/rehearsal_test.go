@@ -67,7 +67,7 @@ func TestRehearsalOfPart(t *testing.T) {
 	}{
 		"encoded":     {zarr.Spec{Codecs: []metadata.Extension{codec.Bytes(codec.Little), codec.ZstdChecksum(1, false)}}, 9, false},
 		"not encoded": {zarr.Spec{Codecs: []metadata.Extension{codec.Bytes(codec.Little)}}, 9, false},
-		"shard":       {zarr.Spec{InnerChunks: []grid.Cut{grid.Every(64 << 10)}}, 9, true},
+		"shard":       {zarr.Spec{InnerChunks: grid.Chunks(64 << 10)}, 9, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files, err := filestore.Open(t.TempDir(), nil)
@@ -77,7 +77,7 @@ func TestRehearsalOfPart(t *testing.T) {
 			defer files.Close()
 			counter := new(observe.Counter)
 			h := zarr.At(observed.New(files, counter), "")
-			c.spec.Shape, c.spec.Type, c.spec.Chunks = []int64{2 * n}, dtype.Uint8, []grid.Cut{grid.Every(n)}
+			c.spec.Shape, c.spec.Type, c.spec.Chunks = []int64{2 * n}, dtype.Uint8, grid.Chunks(n)
 			a, err := h.At("").CreateArray(ctx, c.spec, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -31,9 +31,9 @@ func publishArrays(t *testing.T, consolidate bool) (dir string, values map[strin
 	}
 	values = map[string][]int32{}
 	for path, spec := range map[string]zarr.Spec{
-		"regular":      {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Every(3), grid.Every(4)}},
+		"regular":      {Shape: []int64{10, 7}, Chunks: grid.Chunks(3, 4)},
 		"below/months": {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Edges(1, 2, 3, 4), grid.Every(7)}},
-		"shards":       {Shape: []int64{10, 7}, Chunks: []grid.Cut{grid.Every(8), grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(4)}},
+		"shards":       {Shape: []int64{10, 7}, Chunks: grid.Chunks(8, 8), InnerChunks: grid.Chunks(2, 4)},
 		"a b/ü":        {Shape: []int64{10, 7}},
 	} {
 		spec.Type = dtype.Int32

@@ -102,7 +102,7 @@ func TestSlabListing(t *testing.T) {
 		return nil
 	}))
 	a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{6, 40, 40}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(1), grid.Every(1), grid.Every(1)}, Codecs: fixture.Plain(),
+		Shape: []int64{6, 40, 40}, Type: dtype.Uint8, Chunks: grid.Chunks(1, 1, 1), Codecs: fixture.Plain(),
 	}, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestRemovalRetry(t *testing.T) {
 			disk := vfs.NewDisk()
 			h := hierarchy(disk)
 			for _, path := range []string{"g/a", "g/h/b"} {
-				a, err := h.At(path).CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}}, nil)
+				a, err := h.At(path).CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: grid.Chunks(2)}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -19,7 +19,7 @@ import (
 func TestNullFill(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{
-		Format: 2, Shape: []int64{10}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(3)}, FillValue: zarr.FillJSON(" null "),
+		Format: 2, Shape: []int64{10}, Type: dtype.Int32, Chunks: grid.Chunks(3), FillValue: zarr.FillJSON(" null "),
 	}
 	a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 	if err != nil {

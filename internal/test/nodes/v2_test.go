@@ -49,7 +49,7 @@ func storedKeys(t *testing.T, s store.Store) (names []string) {
 func TestCreateV2(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{
-		Format: 2, Shape: []int64{4, 6}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Every(4), grid.Every(3)}, FillValue: zarr.FillJSON("-1"),
+		Format: 2, Shape: []int64{4, 6}, Type: dtype.Int16, Chunks: grid.Chunks(4, 3), FillValue: zarr.FillJSON("-1"),
 		Codecs: []metadata.Extension{
 			codec.Transpose(1, 0), codec.Bytes("big"), codec.CRC32C(), codec.ZstdChecksum(3, false), codec.Gzip(1),
 		},
@@ -96,7 +96,7 @@ func TestV2Cannot(t *testing.T) {
 	}
 	for words, s := range map[string]zarr.Spec{
 		"regular chunks only":     spec(func(s *zarr.Spec) { s.Chunks = []grid.Cut{grid.Edges(2, 4)} }),
-		"sharding_indexed":        spec(func(s *zarr.Spec) { s.InnerChunks = []grid.Cut{grid.Every(2)} }),
+		"sharding_indexed":        spec(func(s *zarr.Spec) { s.InnerChunks = grid.Chunks(2) }),
 		"chunk keys like":         spec(func(s *zarr.Spec) { s.KeyEncoding = metadata.DefaultDot }),
 		"NumPy has no data type":  spec(func(s *zarr.Spec) { s.Type = fixture.Must(dtype.Parse("bfloat16", nil)) }),
 		"there are 2 and 3":       spec(func(s *zarr.Spec) { s.Format = 4 }),
@@ -348,7 +348,7 @@ func TestReserveV2(t *testing.T) {
 // writer appends to. The document is then read again, with the known attributes.
 func TestBareNumbersStayV2(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
-	if _, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Format: 2, Shape: []int64{2}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}}, nil); err != nil {
+	if _, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Format: 2, Shape: []int64{2}, Type: dtype.Int32, Chunks: grid.Chunks(2)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Put(ctx, store.MustKey("a/.zattrs"), []byte(`{"x":NaN}`), store.Sync); err != nil {

@@ -46,7 +46,7 @@ func TestAdaptCodecs(t *testing.T) {
 		r.Adapt = adapt && !option
 		s := memstore.New()
 		a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{
-			Shape: []int64{1 << 17}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(1 << 15)},
+			Shape: []int64{1 << 17}, Type: dtype.Float32, Chunks: grid.Chunks(1 << 15),
 		}, &zarr.CreateOptions{Options: zarr.Options{AdaptCodecs: adapt && option}})
 		if err == nil {
 			err = zarr.Write(t.Context(), a, nil, want)

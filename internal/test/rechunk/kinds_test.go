@@ -55,7 +55,7 @@ func TestText(t *testing.T) {
 // zeros.
 func TestNullFill(t *testing.T) {
 	s := memstore.New()
-	spec := fixture.AsV2(zarr.Spec{Shape: []int64{6, 2}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(1), grid.Every(2)}, FillValue: zarr.FillJSON("null")})
+	spec := fixture.AsV2(zarr.Spec{Shape: []int64{6, 2}, Type: dtype.Int32, Chunks: grid.Chunks(1, 2), FillValue: zarr.FillJSON("null")})
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil { // rows 4 and 5 are not written
 		err = zarr.Write(t.Context(), a, grid.Box{{Start: 0, Stop: 4}, {Stop: 2}}, []int32{1, 2, 3, 4, 0, 0, 0, 0})

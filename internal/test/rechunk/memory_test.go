@@ -70,7 +70,7 @@ func matrix(t *testing.T, side int64) *zarr.Array {
 	}
 	t.Cleanup(func() { s.Close() })
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{
-		Type: dtype.Float32, Shape: []int64{side, side}, Chunks: []grid.Cut{grid.Every(1000), grid.Every(1000)}, Codecs: fixture.Packed(),
+		Type: dtype.Float32, Shape: []int64{side, side}, Chunks: grid.Chunks(1000, 1000), Codecs: fixture.Packed(),
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -270,7 +270,7 @@ func TestMoveRefusals(t *testing.T) {
 	listed, regular := create("listed", fixture.Edges(4, 4)), create("regular", fixture.Every(1<<23, 1<<21))
 	old := create("old", fixture.AsV2(fixture.Every(8, 4)))
 	spec := fixture.Edges(16, 16)
-	spec.InnerChunks = []grid.Cut{grid.Every(4)}
+	spec.InnerChunks = grid.Chunks(4)
 	shards := create("shards", spec)
 	in := func(from, to int64) grid.Interval { return grid.Interval{Start: from, Stop: to} }
 	two := given([]int64{2}, []int32{1, 2})
@@ -323,7 +323,7 @@ func TestStaysRegular(t *testing.T) {
 		return rechunk.Insertion{At: at, From: given([]int64{2}, []int32{50, 51})}
 	}
 	large, old, named := fixture.Every(1<<23, 1<<21), fixture.AsV2(fixture.Every(8, 3)), fixture.Every(8, 3)
-	old.Shape, old.Chunks = []int64{8, 1}, []grid.Cut{grid.Every(3), grid.Every(1)}
+	old.Shape, old.Chunks = []int64{8, 1}, grid.Chunks(3, 1)
 	named.DimensionNames = []string{"a"}
 	for name, c := range map[string]struct {
 		spec    zarr.Spec

@@ -37,7 +37,7 @@ func openedIn(t *testing.T, s store.Store, inner bool) (a, other *zarr.Array) {
 	t.Helper()
 	spec := fixture.Edges(10, 10, 10, 10)
 	if inner {
-		spec.InnerChunks = []grid.Cut{grid.Every(5)}
+		spec.InnerChunks = grid.Chunks(5)
 	}
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {

@@ -18,7 +18,7 @@ func TestPlannedCounts(t *testing.T) {
 	edges := fixture.Edges(31, 28, 31)
 	inShards := func(n ...int64) zarr.Spec {
 		s := fixture.Edges(n...)
-		s.InnerChunks = []grid.Cut{grid.Every(2)}
+		s.InnerChunks = grid.Chunks(2)
 		return s
 	}
 	for name, c := range map[string]struct {

@@ -103,7 +103,7 @@ func TestPolicies(t *testing.T) {
 // have a document of their own there.
 func TestPolicyOfFormat2(t *testing.T) {
 	s := memstore.New()
-	spec := fixture.AsV2(zarr.Spec{Shape: []int64{4, 4}, Type: fixture.Edges(1).Type, Chunks: []grid.Cut{grid.Every(1), grid.Every(2)}})
+	spec := fixture.AsV2(zarr.Spec{Shape: []int64{4, 4}, Type: fixture.Edges(1).Type, Chunks: grid.Chunks(1, 2)})
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 16))

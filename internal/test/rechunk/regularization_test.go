@@ -28,8 +28,8 @@ func TestRegularTarget(t *testing.T) {
 		"no longer than all":    {zarr.Spec{Chunks: []grid.Cut{ones, grid.Every(10)}}, 1 << 20, []int64{400, 10}},
 		"long enough":           {zarr.Spec{Chunks: []grid.Cut{grid.Edges(100, 100, 150, 50), grid.Every(10)}}, 4000, []int64{100, 10}},
 		"whole chunks":          {zarr.Spec{Chunks: []grid.Cut{grid.Edges(150, 150, 100), grid.Every(10)}}, 1 << 20, []int64{300, 10}},
-		"whole inner chunks":    {zarr.Spec{Chunks: []grid.Cut{grid.Runs(grid.Run{Length: 4, Count: 100}), grid.Every(10)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(10)}}, 4100, []int64{104, 10}},
-		"regular already":       {zarr.Spec{Chunks: []grid.Cut{grid.Every(1), grid.Every(10)}}, 4000, []int64{1, 10}},
+		"whole inner chunks":    {zarr.Spec{Chunks: []grid.Cut{grid.Runs(grid.Run{Length: 4, Count: 100}), grid.Every(10)}, InnerChunks: grid.Chunks(2, 10)}, 4100, []int64{104, 10}},
+		"regular already":       {zarr.Spec{Chunks: grid.Chunks(1, 10)}, 4000, []int64{1, 10}},
 		"variable length":       {zarr.Spec{Type: dtype.String, Chunks: []grid.Cut{ones, grid.Every(10)}}, 4000, []int64{1, 10}},
 		"along the second axis": {zarr.Spec{Chunks: []grid.Cut{grid.Every(10), grid.Edges(2, 2, 2, 2, 2)}}, 320, []int64{10, 8}},
 	} {

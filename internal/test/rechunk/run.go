@@ -121,7 +121,7 @@ var changes = map[string]change{
 // shards returns the spec of shards with inner chunks of one element.
 func shards(n ...int64) zarr.Spec {
 	s := fixture.Edges(n...)
-	s.InnerChunks = []grid.Cut{grid.Every(1)}
+	s.InnerChunks = grid.Chunks(1)
 	return s
 }
 

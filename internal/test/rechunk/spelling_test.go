@@ -73,7 +73,7 @@ func (s *spelled) create(t *testing.T, typ dtype.Type) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := zarr.Spec{Type: typ, Shape: []int64{4, 4}, Chunks: []grid.Cut{grid.Every(1), grid.Every(1)}, FillValue: zarr.FillJSON(string(fill))}
+	spec := zarr.Spec{Type: typ, Shape: []int64{4, 4}, Chunks: grid.Chunks(1, 1), FillValue: zarr.FillJSON(string(fill))}
 	a, err := zarr.At(s.store, "").CreateArray(t.Context(), spec, &zarr.CreateOptions{Format: s.format})
 	if errors.Is(err, zarr.ErrUnsupported) {
 		t.Skip(err)
@@ -173,7 +173,7 @@ func TestOtherFillValue(t *testing.T) {
 		{"complex64", "[0.0,0.0]", "[0.0,-0.0]"}, {"r16", "[0,0]", "[0,1]"}, {"string", `"<"`, `">"`},
 	} {
 		s := &spelled{memstore.New(), 3, rand.New(rand.NewPCG(1, 2))}
-		spec := zarr.Spec{Type: fixture.Must(dtype.Parse(c.typ, nil)), Shape: []int64{4, 4}, Chunks: []grid.Cut{grid.Every(1), grid.Every(1)}, FillValue: zarr.FillJSON(c.was)}
+		spec := zarr.Spec{Type: fixture.Must(dtype.Parse(c.typ, nil)), Shape: []int64{4, 4}, Chunks: grid.Chunks(1, 1), FillValue: zarr.FillJSON(c.was)}
 		fixture.Must(zarr.At(s.store, "").CreateArray(t.Context(), spec, nil))
 		rechunked(t, s.open(t), 2)
 		s.change(t, func(text string) string {
@@ -190,7 +190,7 @@ func TestOtherFillValue(t *testing.T) {
 func TestFollowRespelled(t *testing.T) {
 	s := &spelled{memstore.New(), 3, rand.New(rand.NewPCG(3, 4))}
 	ctx := context.Background()
-	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{Type: dtype.Complex64, Shape: []int64{4}, Chunks: []grid.Cut{grid.Every(2)}}, nil)
+	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{Type: dtype.Complex64, Shape: []int64{4}, Chunks: grid.Chunks(2)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func TestStaleEncodedWrite(t *testing.T) {
 func TestStaleInnerWrite(t *testing.T) {
 	s := memstore.New()
 	spec := fixture.Edges(8, 8)
-	spec.InnerChunks = []grid.Cut{grid.Every(2)}
+	spec.InnerChunks = grid.Chunks(2)
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)

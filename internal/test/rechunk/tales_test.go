@@ -136,7 +136,7 @@ func TestTales(t *testing.T) {
 		tale[float32]{
 			spec: zarr.Spec{
 				Shape: []int64{0, 9, 16}, Chunks: []grid.Cut{grid.Edges(4), grid.Every(9), grid.Every(16)},
-				InnerChunks: []grid.Cut{grid.Every(4), grid.Every(9), grid.Every(8)},
+				InnerChunks: grid.Chunks(4, 9, 8),
 			},
 			appends: slices.Repeat([]int64{4}, 365),
 			ways: []way{
@@ -183,7 +183,7 @@ func TestTales(t *testing.T) {
 			lengths = append(lengths, n/200_000/16*16)
 		}
 		tale[int8]{
-			spec:    zarr.Spec{Shape: []int64{0}, Chunks: []grid.Cut{grid.Edges(lengths[0])}, InnerChunks: []grid.Cut{grid.Every(16)}},
+			spec:    zarr.Spec{Shape: []int64{0}, Chunks: []grid.Cut{grid.Edges(lengths[0])}, InnerChunks: grid.Chunks(16)},
 			appends: lengths,
 			ways: []way{
 				{rechunk.Compaction{Bytes: 3 << 10}, []int64{6}},

@@ -25,7 +25,7 @@ func largeShard(t testing.TB, s store.Store) (*zarr.Array, []uint8) {
 	const n = 2 << 20
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{n}, Type: dtype.Uint8, Codecs: fixture.Plain(),
-		Chunks: []grid.Cut{grid.Every(n)}, InnerChunks: []grid.Cut{grid.Every(4096)},
+		Chunks: grid.Chunks(n), InnerChunks: grid.Chunks(4096),
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestWriteAfterCachedIndex(t *testing.T) {
 // inner chunks are appended. Its unused bytes stay fewer than the used ones.
 func TestDeadBytesAreBounded(t *testing.T) {
 	s, spec := memstore.New(), fixture.Every(8, 8)
-	spec.Codecs, spec.InnerChunks = fixture.Plain(), []grid.Cut{grid.Every(2)}
+	spec.Codecs, spec.InnerChunks = fixture.Plain(), grid.Chunks(2)
 	_, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)

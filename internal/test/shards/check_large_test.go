@@ -44,7 +44,7 @@ func TestMemoryOfLargeChunks(t *testing.T) {
 				n = 1
 			}
 			_, err := zarr.At(s, "").CreateArray(t.Context(), zarr.Spec{
-				Shape: []int64{chunks * n}, Type: typ, Chunks: []grid.Cut{grid.Every(n)}, Codecs: c.codecs,
+				Shape: []int64{chunks * n}, Type: typ, Chunks: grid.Chunks(n), Codecs: c.codecs,
 			}, nil)
 			if err != nil {
 				t.Fatal(err)

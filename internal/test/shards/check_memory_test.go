@@ -24,7 +24,7 @@ func indexed(t *testing.T, shards, n int, entry [2]uint64, opt *zarr.Options) *z
 	t.Helper()
 	s := memstore.New()
 	_, err := zarr.At(s, "").CreateArray(t.Context(), zarr.Spec{
-		Shape: []int64{int64(shards * n)}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(int64(n))}, InnerChunks: []grid.Cut{grid.Every(1)},
+		Shape: []int64{int64(shards * n)}, Type: dtype.Uint8, Chunks: grid.Chunks(int64(n)), InnerChunks: grid.Chunks(1),
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

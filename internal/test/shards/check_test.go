@@ -204,7 +204,7 @@ func TestCheckAfterGridChange(t *testing.T) {
 func TestCheckUnreadable(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
-	spec := zarr.Spec{Shape: []int64{300}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Every(1)}}
+	spec := zarr.Spec{Shape: []int64{300}, Type: dtype.Int8, Chunks: grid.Chunks(1)}
 	a, err := zarr.CreateArray(ctx, dir, spec, nil)
 	if err != nil {
 		t.Fatal(err)

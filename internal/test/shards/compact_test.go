@@ -29,7 +29,7 @@ import (
 func sharded() zarr.Spec {
 	return zarr.Spec{
 		Shape: []int64{4, 11}, Type: dtype.Int32, Codecs: fixture.Plain(),
-		Chunks: []grid.Cut{grid.Every(4), grid.Edges(4, 2, 6)}, InnerChunks: []grid.Cut{grid.Every(2), grid.Every(2)},
+		Chunks: []grid.Cut{grid.Every(4), grid.Edges(4, 2, 6)}, InnerChunks: grid.Chunks(2, 2),
 	}
 }
 
@@ -225,7 +225,7 @@ func TestCompactDamagedShard(t *testing.T) {
 func TestCompactRefused(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")
-	wrapped := fixture.Must(codec.Shards(codec.Sharding{Inner: []grid.Cut{grid.Every(2)}, Codecs: fixture.Plain()}))
+	wrapped := fixture.Must(codec.Shards(codec.Sharding{Inner: grid.Chunks(2), Codecs: fixture.Plain()}))
 	spec := fixture.Every(8, 4)
 	for name, codecs := range map[string][]metadata.Extension{
 		"chunks": {codec.Bytes("little")}, "wrapped": {wrapped, codec.Gzip(1)},
@@ -258,7 +258,7 @@ func TestCompactWithoutChecksum(t *testing.T) {
 	ctx := context.Background()
 	spec := sharded()
 	spec.InnerChunks, spec.Codecs = nil, []metadata.Extension{fixture.Must(codec.Shards(codec.Sharding{
-		Inner: []grid.Cut{grid.Every(2), grid.Every(2)}, Codecs: fixture.Plain(), IndexCodecs: fixture.Plain(), AtStart: true,
+		Inner: grid.Chunks(2, 2), Codecs: fixture.Plain(), IndexCodecs: fixture.Plain(), AtStart: true,
 	}))}
 	for _, s := range []store.Store{memstore.New(), fixture.Conditional(memstore.New()), fixture.FileStore(vfs.NewDisk())} {
 		want := fragmented(t, s, spec)

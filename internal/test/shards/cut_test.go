@@ -38,7 +38,7 @@ func TestNothingBeyondExtent(t *testing.T) {
 		shape := []int64{side(), side()}
 		step := []int64{1 + r.Int64N(3), 1 + r.Int64N(3)}
 		a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{
-			Shape: shape, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(step[0]), grid.Every(step[1])}, Codecs: fixture.Plain(),
+			Shape: shape, Type: dtype.Int32, Chunks: grid.Chunks(step[0], step[1]), Codecs: fixture.Plain(),
 		}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -169,7 +169,7 @@ func TestShorterInPlace(t *testing.T) {
 func TestCompactEmptyShard(t *testing.T) {
 	s, spec := memstore.New(), fixture.Every(4, 4)
 	spec.Codecs = []metadata.Extension{fixture.Must(codec.Shards(codec.Sharding{
-		Inner: []grid.Cut{grid.Every(2)}, Codecs: fixture.Plain(), IndexCodecs: fixture.Plain(),
+		Inner: grid.Chunks(2), Codecs: fixture.Plain(), IndexCodecs: fixture.Plain(),
 	}))}
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err != nil {

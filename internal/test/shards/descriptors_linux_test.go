@@ -22,7 +22,7 @@ import (
 // content.
 func TestFewDescriptors(t *testing.T) {
 	ctx := t.Context()
-	spec := zarr.Spec{Shape: []int64{0}, Type: dtype.Int32, Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Every(1)}}
+	spec := zarr.Spec{Shape: []int64{0}, Type: dtype.Int32, Codecs: fixture.Plain(), Chunks: grid.Chunks(1)}
 	a, err := zarr.CreateArray(ctx, filepath.Join(t.TempDir(), "a.zarr"), spec, nil)
 	if err != nil {
 		t.Fatal(err)

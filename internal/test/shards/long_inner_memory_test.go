@@ -34,10 +34,10 @@ func TestMemoryOfLongInnerChunks(t *testing.T) {
 		for _, sharded := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/sharded=%t", name, sharded), func(t *testing.T) {
 				spec := zarr.Spec{
-					Shape: []int64{2 * inner}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(inner)}, Codecs: codecs,
+					Shape: []int64{2 * inner}, Type: dtype.Float32, Chunks: grid.Chunks(inner), Codecs: codecs,
 				}
 				if sharded {
-					spec.Chunks, spec.InnerChunks = []grid.Cut{grid.Every(2 * inner)}, spec.Chunks
+					spec.Chunks, spec.InnerChunks = grid.Chunks(2*inner), spec.Chunks
 				}
 				a, err := zarr.CreateArray(t.Context(), t.TempDir()+"/a.zarr", spec, &zarr.CreateOptions{
 					Options: zarr.Options{Write: true, Budget: 8 << 20, Durability: store.Flush},

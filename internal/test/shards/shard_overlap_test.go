@@ -48,7 +48,7 @@ func TestRangesOverlap(t *testing.T) {
 	ctx := context.Background()
 	p := &paired{far: newFar(), second: make(chan struct{}), waiting: t}
 	a, err := zarr.At(p, "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{1 << 20}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(1 << 20)}, InnerChunks: []grid.Cut{grid.Every(4 << 10)}, Codecs: fixture.Plain(),
+		Shape: []int64{1 << 20}, Type: dtype.Uint8, Chunks: grid.Chunks(1 << 20), InnerChunks: grid.Chunks(4 << 10), Codecs: fixture.Plain(),
 	}, &zarr.CreateOptions{Options: zarr.Options{Budget: 64 << 10}})
 	if err != nil {
 		t.Fatal(err)

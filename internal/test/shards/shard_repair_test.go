@@ -27,7 +27,7 @@ func damagedIndex(t *testing.T, s store.Store) (before []byte) {
 	ctx := context.Background()
 	spec := zarr.Spec{
 		Shape: []int64{16}, Type: dtype.Int32, Codecs: append(fixture.Plain(), codec.CRC32C()),
-		Chunks: []grid.Cut{grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(2)},
+		Chunks: grid.Chunks(8), InnerChunks: grid.Chunks(2),
 	}
 	a := fixture.Must(zarr.At(s, "").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}}))
 	if err := zarr.Write(ctx, a, nil, fixture.Numbers(1, 16)); err != nil {

@@ -167,7 +167,7 @@ func tenBytes(t *testing.T, s store.Store, shards grid.Cut, empty bool) *zarr.Ar
 	t.Helper()
 	h := zarr.At(s, "")
 	_, err := h.At("a").CreateArray(t.Context(), zarr.Spec{
-		Shape: []int64{10}, Type: dtype.Uint8, Chunks: []grid.Cut{shards}, InnerChunks: []grid.Cut{grid.Every(2)},
+		Shape: []int64{10}, Type: dtype.Uint8, Chunks: []grid.Cut{shards}, InnerChunks: grid.Chunks(2),
 		Codecs: []metadata.Extension{codec.Bytes("")},
 	}, nil)
 	open := func() (*zarr.Array, error) {
@@ -221,7 +221,7 @@ func largeShards(t *testing.T, s store.Store, atStart bool, opt zarr.Options) *z
 	t.Helper()
 	h := zarr.At(s, "")
 	a, err := h.At("a").CreateArray(t.Context(), zarr.Spec{
-		Shape: []int64{2 << 20}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(1 << 20)}, InnerChunks: []grid.Cut{grid.Every(16 << 10)},
+		Shape: []int64{2 << 20}, Type: dtype.Int32, Chunks: grid.Chunks(1 << 20), InnerChunks: grid.Chunks(16 << 10),
 		Codecs: fixture.Plain(), IndexAtStart: atStart,
 	}, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
 	if err == nil {

@@ -25,7 +25,7 @@ func TestTextOfNestedShards(t *testing.T) {
 	inner := metadata.Extension{Name: "sharding_indexed", Configuration: []byte(`{"chunk_shape":[4],"codecs":[{"name":"sharding_indexed","configuration":` +
 		`{"chunk_shape":[2],"codecs":["vlen-utf8",{"name":"zstd","configuration":{"level":1,"checksum":false}}],` +
 		`"index_codecs":[{"name":"bytes","configuration":{"endian":"little"}}]}}],"index_codecs":[{"name":"bytes","configuration":{"endian":"little"}}]}`)}
-	spec := zarr.Spec{Shape: []int64{0}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(16)}, Codecs: []metadata.Extension{inner}}
+	spec := zarr.Spec{Shape: []int64{0}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: grid.Chunks(16), Codecs: []metadata.Extension{inner}}
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		a := fixture.Must(zarr.At(memstore.New(), "").CreateArray(t.Context(), spec, nil))

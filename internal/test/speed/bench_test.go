@@ -28,7 +28,7 @@ func BenchmarkSmallChunks(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 				Shape: []int64{1000, 1000}, Type: dtype.Float32,
-				Chunks: []grid.Cut{grid.Every(10), grid.Every(10)}, Codecs: bench.codecs,
+				Chunks: grid.Chunks(10, 10), Codecs: bench.codecs,
 			}, nil)
 			if err != nil {
 				b.Fatal(err)

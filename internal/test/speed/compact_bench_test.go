@@ -21,7 +21,7 @@ import (
 func manyInner(b *testing.B, s store.Store) {
 	b.Helper()
 	ctx := context.Background()
-	cuts := func(n int64) []grid.Cut { return []grid.Cut{grid.Every(n), grid.Every(n), grid.Every(n)} }
+	cuts := func(n int64) []grid.Cut { return grid.Chunks(n, n, n) }
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{256, 256, 256}, Type: dtype.Uint8, Chunks: cuts(256), InnerChunks: cuts(4), Codecs: fixture.Plain(),
 	}, nil)

@@ -59,14 +59,14 @@ func BenchmarkGiB(b *testing.B) {
 		inner  []grid.Cut
 	}{
 		{"raw", fixture.Plain(), 128, nil}, {"zstd", fixture.Packed(), 128, nil},
-		{"shards/raw", fixture.Plain(), 256, []grid.Cut{grid.Every(64), grid.Every(64), grid.Every(64)}},
-		{"shards/zstd", fixture.Packed(), 256, []grid.Cut{grid.Every(64), grid.Every(64), grid.Every(64)}},
+		{"shards/raw", fixture.Plain(), 256, grid.Chunks(64, 64, 64)},
+		{"shards/zstd", fixture.Packed(), 256, grid.Chunks(64, 64, 64)},
 	} {
 		for _, budget := range []int64{0, 16 << 20} {
 			b.Run(fmt.Sprintf("%s/budget=%d", bench.name, budget>>20), func(b *testing.B) {
 				a, err := zarr.CreateArray(ctx, b.TempDir()+"/a.zarr", zarr.Spec{
 					Shape: []int64{planes, side, side}, Type: dtype.Uint16, Codecs: bench.codecs,
-					Chunks: []grid.Cut{grid.Every(bench.chunk), grid.Every(bench.chunk), grid.Every(bench.chunk)}, InnerChunks: bench.inner,
+					Chunks: grid.Chunks(bench.chunk, bench.chunk, bench.chunk), InnerChunks: bench.inner,
 				}, &zarr.CreateOptions{Options: zarr.Options{Budget: budget}})
 				if err != nil {
 					b.Fatal(err)

@@ -19,9 +19,9 @@ import (
 // with inner chunks of inner×inner if that is not 0.
 func square(b testing.TB, n, c, inner int64) *zarr.Array {
 	b.Helper()
-	spec := zarr.Spec{Shape: []int64{n, n}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Every(c), grid.Every(c)}, Codecs: fixture.Plain()}
+	spec := zarr.Spec{Shape: []int64{n, n}, Type: dtype.Float32, Chunks: grid.Chunks(c, c), Codecs: fixture.Plain()}
 	if inner > 0 {
-		spec.InnerChunks = []grid.Cut{grid.Every(inner), grid.Every(inner)}
+		spec.InnerChunks = grid.Chunks(inner, inner)
 	}
 	a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), spec, nil)
 	if err != nil {

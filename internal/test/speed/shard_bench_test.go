@@ -26,8 +26,8 @@ func cube(b *testing.B, n int64, opt zarr.Options) (*zarr.Array, []uint8) {
 	b.Helper()
 	side := 4 * n
 	a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), zarr.Spec{
-		Shape: []int64{side, side, side}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(side), grid.Every(side), grid.Every(side)},
-		InnerChunks: []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)}, Codecs: []metadata.Extension{codec.Bytes("")},
+		Shape: []int64{side, side, side}, Type: dtype.Uint8, Chunks: grid.Chunks(side, side, side),
+		InnerChunks: grid.Chunks(4, 4, 4), Codecs: []metadata.Extension{codec.Bytes("")},
 	}, &zarr.CreateOptions{Options: opt})
 	if err != nil {
 		b.Fatal(err)
@@ -107,7 +107,7 @@ func BenchmarkSmallShards(b *testing.B) {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{128, 128, 128}, Type: dtype.Uint16, Codecs: fixture.Plain(),
-		Chunks: []grid.Cut{grid.Every(8), grid.Every(8), grid.Every(8)}, InnerChunks: []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)},
+		Chunks: grid.Chunks(8, 8, 8), InnerChunks: grid.Chunks(4, 4, 4),
 	}, nil)
 	if err != nil {
 		b.Fatal(err)
@@ -142,8 +142,8 @@ func BenchmarkRandomInner(b *testing.B) {
 	ctx := context.Background()
 	s := fixture.OpenStore(b, b.TempDir())
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{512, 512, 512}, Type: dtype.Uint16, Chunks: []grid.Cut{grid.Every(256), grid.Every(256), grid.Every(256)},
-		InnerChunks: []grid.Cut{grid.Every(64), grid.Every(64), grid.Every(64)},
+		Shape: []int64{512, 512, 512}, Type: dtype.Uint16, Chunks: grid.Chunks(256, 256, 256),
+		InnerChunks: grid.Chunks(64, 64, 64),
 		Codecs:      []metadata.Extension{codec.Bytes("little"), codec.ZstdChecksum(0, false)},
 	}, &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}})
 	if err != nil {
@@ -195,8 +195,8 @@ func BenchmarkTinyInner(b *testing.B) {
 	ctx := context.Background()
 	s := fixture.OpenStore(b, b.TempDir())
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{128, 128, 128}, Type: dtype.Int16, Chunks: []grid.Cut{grid.Every(128), grid.Every(128), grid.Every(128)},
-		InnerChunks: []grid.Cut{grid.Every(4), grid.Every(4), grid.Every(4)}, Codecs: fixture.Plain(),
+		Shape: []int64{128, 128, 128}, Type: dtype.Int16, Chunks: grid.Chunks(128, 128, 128),
+		InnerChunks: grid.Chunks(4, 4, 4), Codecs: fixture.Plain(),
 	}, nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, fixture.NumbersOf[int16](128*128*128))

@@ -33,7 +33,7 @@ func BenchmarkText(b *testing.B) {
 				continue
 			}
 			a, err := zarr.At(memstore.New(), "").CreateArray(b.Context(), zarr.Spec{
-				Shape: []int64{count}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(chunk)}, InnerChunks: inner,
+				Shape: []int64{count}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: grid.Chunks(chunk), InnerChunks: inner,
 				Codecs: []metadata.Extension{{Name: vlen.UTF8}, codec.ZstdChecksum(1, false)},
 			}, nil)
 			if err != nil {

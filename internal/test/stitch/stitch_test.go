@@ -65,7 +65,7 @@ func TestStitch(t *testing.T) {
 		h := zarr.At(stores[rapid.SampledFrom([]string{"memory", "local", "conditional"}).Draw(t, "store")](), "")
 		spec := func(label string) zarr.Spec {
 			edges, n := drawEdges(t, label)
-			s := zarr.Spec{Type: dtype.Int32, Shape: []int64{across, across}, Chunks: []grid.Cut{grid.Every(step), grid.Every(step)}, Codecs: fixture.Packed()}
+			s := zarr.Spec{Type: dtype.Int32, Shape: []int64{across, across}, Chunks: grid.Chunks(step, step), Codecs: fixture.Packed()}
 			s.Shape[axis], s.Chunks[axis] = n, grid.Edges(edges...)
 			if len(edges) == 0 {
 				s.Chunks[axis] = grid.Every(2)

@@ -32,7 +32,7 @@ func TestLongText(t *testing.T) {
 	} {
 		for _, inner := range [][]grid.Cut{nil, {grid.Every(1)}} {
 			spec := zarr.Spec{
-				Shape: []int64{2}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(2)}, InnerChunks: inner,
+				Shape: []int64{2}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: grid.Chunks(2), InnerChunks: inner,
 				Codecs: []metadata.Extension{{Name: vlen.UTF8}, ext, codec.CRC32C()},
 			}
 			a, err := zarr.At(memstore.New(), "").CreateArray(ctx, spec, nil)
@@ -56,7 +56,7 @@ func TestLimitOfText(t *testing.T) {
 	ctx := t.Context()
 	s := memstore.New()
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{64}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(1)},
+		Shape: []int64{64}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: grid.Chunks(1),
 	}, nil)
 	if err == nil {
 		err = zarr.Fill(ctx, a, nil, strings.Repeat("word ", 200_000))

@@ -100,7 +100,7 @@ func heap() int64 {
 func TestStreamLongChunk(t *testing.T) {
 	const row, planes = 1 << 20, 12
 	a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), zarr.Spec{
-		Shape: []int64{2, 0, row}, Type: dtype.Uint8, Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Every(2), grid.Every(planes), grid.Every(row)},
+		Shape: []int64{2, 0, row}, Type: dtype.Uint8, Codecs: fixture.Plain(), Chunks: grid.Chunks(2, planes, row),
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ func elementsInOne(t *testing.T, values [][]byte, sharded bool) *zarr.Array {
 	t.Helper()
 	typ, n := fixture.Must(dtype.Parse("bytes", nil)), int64(len(values))
 	spec := zarr.Spec{
-		Shape: []int64{n}, Type: typ, Chunks: []grid.Cut{grid.Every(n)},
+		Shape: []int64{n}, Type: typ, Chunks: grid.Chunks(n),
 		Codecs: []metadata.Extension{codec.VariableLength(typ), codec.ZstdChecksum(1, false)},
 	}
 	if sharded {

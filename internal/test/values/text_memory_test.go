@@ -33,11 +33,11 @@ func bombs(t *testing.T, chunks, letters int, sharded bool, opt *zarr.Options) *
 	t.Helper()
 	ctx, s := t.Context(), memstore.New()
 	spec := zarr.Spec{
-		Shape: []int64{int64(chunks)}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(1)},
+		Shape: []int64{int64(chunks)}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: grid.Chunks(1),
 		Codecs: []metadata.Extension{{Name: vlen.UTF8}, codec.ZstdChecksum(1, false)},
 	}
 	if sharded {
-		spec.InnerChunks = []grid.Cut{grid.Every(1)}
+		spec.InnerChunks = grid.Chunks(1)
 	}
 	a, err := zarr.At(s, "").CreateArray(ctx, spec, nil)
 	if err != nil {
@@ -168,7 +168,7 @@ func TestMemoryOfLongTexts(t *testing.T) {
 func longTexts(t *testing.T, texts []string, compressed bool) *zarr.Array {
 	t.Helper()
 	n := int64(len(texts))
-	spec := zarr.Spec{Shape: []int64{n}, Type: dtype.String, Chunks: []grid.Cut{grid.Every(n)}, Codecs: []metadata.Extension{{Name: vlen.UTF8}}}
+	spec := zarr.Spec{Shape: []int64{n}, Type: dtype.String, Chunks: grid.Chunks(n), Codecs: []metadata.Extension{{Name: vlen.UTF8}}}
 	if compressed {
 		spec.Codecs = append(spec.Codecs, codec.ZstdChecksum(1, false))
 	}
@@ -211,7 +211,7 @@ func TestLimitsOfText(t *testing.T) {
 func TestClaimOfText(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
-		Shape: []int64{1}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: []grid.Cut{grid.Every(1)}, Format: 2,
+		Shape: []int64{1}, Type: fixture.Must(dtype.Parse("string", nil)), Chunks: grid.Chunks(1), Format: 2,
 		Codecs: []metadata.Extension{{Name: vlen.UTF8}, codec.ZstdChecksum(1, false)},
 	}, nil)
 	if err != nil {

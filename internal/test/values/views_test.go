@@ -26,7 +26,7 @@ import (
 func block432(t testing.TB, s store.Store) *zarr.Array {
 	t.Helper()
 	a, err := zarr.At(s, "").CreateArray(context.Background(), zarr.Spec{
-		Shape: []int64{4, 3, 2}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(3), grid.Every(2), grid.Every(2)},
+		Shape: []int64{4, 3, 2}, Type: dtype.Int32, Chunks: grid.Chunks(3, 2, 2),
 		DimensionNames: []string{"time", "lat", ""},
 	}, nil)
 	if err != nil {
@@ -177,7 +177,7 @@ func TestPiecesEnd(t *testing.T) {
 	s := &slowGets{Store: memstore.New()}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{Shape: []int64{1000}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(10)}}, nil)
+	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{Shape: []int64{1000}, Type: dtype.Int32, Chunks: grid.Chunks(10)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestPiecesEnd(t *testing.T) {
 // TestPiecesBudget checks that reading ahead stays within the budget.
 func TestPiecesBudget(t *testing.T) {
 	s := &slowGets{Store: memstore.New()}
-	a, err := zarr.At(s, "").CreateArray(t.Context(), zarr.Spec{Shape: []int64{1000}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(10)}},
+	a, err := zarr.At(s, "").CreateArray(t.Context(), zarr.Spec{Shape: []int64{1000}, Type: dtype.Int32, Chunks: grid.Chunks(10)},
 		&zarr.CreateOptions{Options: zarr.Options{Budget: 100}}) // a little more than one piece
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +267,7 @@ func TestConcurrentPoints(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const writers, each = 8, 50
 			under := memstore.New()
-			spec := zarr.Spec{Shape: []int64{writers * each}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(100)}, InnerChunks: inner}
+			spec := zarr.Spec{Shape: []int64{writers * each}, Type: dtype.Int32, Chunks: grid.Chunks(100), InnerChunks: inner}
 			if _, err := zarr.At(under, "").CreateArray(t.Context(), spec, nil); err != nil {
 				t.Fatal(err)
 			}
