@@ -85,6 +85,7 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 			return err
 		}
 		if c != nil && c.Fingerprint != print && s.mayGiveUp(c) {
+			// Giving up changes the document of a store without locks, so look again.
 			if err = s.giveUp(ctx, c); err == nil {
 				old, err = s.Fresh(ctx)
 			}
@@ -106,7 +107,7 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 		c = s.newClaim(keys, print, old)
 		err = s.location.Take(ctx, c, s.Node.Durability)
 		if errors.Is(err, lineage.ErrClaimed) {
-			continue
+			continue // another process was faster: look at its claim
 		}
 		if err != nil {
 			return err
@@ -178,6 +179,7 @@ func (s *session) resume(ctx context.Context, c *lineage.Claim, print string, ra
 		return mayRunError(c)
 	}
 	s.claim, s.initialShape = c, c.Shape
+	// A shared claim has no lease and no holder: its processes come and go.
 	if s.shared && !c.Shared {
 		shared := *c
 		shared.Shared, shared.Lease, shared.Holder = true, 0, ""
@@ -212,7 +214,7 @@ func claimedError(c *lineage.Claim) error {
 		return mayRunError(c)
 	}
 	if c.Operation == operationAbandon {
-		return fmt.Errorf("%w: %s; rechunk.Abandon goes on with it", ErrClaimed, c.Text())
+		return fmt.Errorf("%w: %s; rechunk.Abandon completes it", ErrClaimed, c.Text())
 	}
 	return fmt.Errorf("%w: %s", ErrClaimed, notFinished(c))
 }
@@ -226,8 +228,8 @@ func notFinished(c *lineage.Claim) string {
 	return fmt.Sprintf("%s; the same %.20s finishes it, rechunk.Abandon gives it up", text, c.Operation)
 }
 
-// mayRunError is the error for a claim whose process may still run. The store has no locks
-// that would tell.
+// mayRunError is the error for a claim whose process may still run. The store has no
+// locks that would tell.
 func mayRunError(c *lineage.Claim) error {
 	if left, ok := c.Left(); ok {
 		return fmt.Errorf("%w: %s, which may still run: its lease ends in %v, unless it renews it; wait, or say that it has ended (Options.TakeOver)",
@@ -257,8 +259,7 @@ func fingerprint(r Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(append([]byte(r.operation()+" "), raw...))
-	return hex.EncodeToString(sum[:16]), nil
+	return shortHash(append([]byte(r.operation()+" "), raw...)), nil
 }
 
 func newID() string {
@@ -273,14 +274,14 @@ func holder(operation string) store.Holder {
 }
 
 // Abandon gives up a rechunk that is not finished, and deletes the chunks that it has
-// staged. The array stays as it is. Another rechunk does so by itself, unless several
-// processes share the tasks. If no rechunk has begun, Abandon does nothing. If one
-// runs in another process, the error wraps [ErrClaimed], as far as the store has locks to
-// tell.
+// staged. The array stays as it is. Another rechunk gives it up by itself, unless several
+// processes share the tasks. If no rechunk has begun, Abandon does nothing. If the store
+// has locks, and the rechunk runs in another process, the error wraps [ErrClaimed].
 //
 // In a store without locks, that process renews a lease while it runs. The error wraps
-// ErrClaimed until a minute has passed without that, unless [Options.TakeOver] is set.
-// What several processes share, or a program of before has begun, has no lease.
+// ErrClaimed until a minute has passed without a renewal, unless [Options.TakeOver] is
+// set. Rechunks that several processes share, or that an earlier version of this package
+// has begun, have no lease.
 func Abandon(ctx context.Context, a *zarr.Array, opt *Options) error {
 	s := newSessionIn(a, opt)
 	err := s.writable()
@@ -310,6 +311,7 @@ func (s *session) giveUp(ctx context.Context, claim *lineage.Claim) error {
 	if s.destination != nil {
 		return s.giveUpThere(ctx, claim)
 	}
+	// Its process may only be slow, and store a chunk under these keys at any time.
 	if !s.locked {
 		s.avoidedKeys = &claim.Keys
 	}
@@ -325,6 +327,7 @@ func (s *session) giveUp(ctx context.Context, claim *lineage.Claim) error {
 			return err
 		}
 		defer lock.Release()
+		// Chunks first: after a crash in between, the records say what is left.
 		if err := s.unstageAll(ctx, claim); err != nil {
 			return err
 		}
@@ -359,14 +362,14 @@ func (s *session) unstageAll(ctx context.Context, claim *lineage.Claim) error {
 			if done = sameKeys(claim.Keys, old.Engine.Keys, old.Grid.Rank()); done {
 				return nil, nil, nil
 			}
-			stays := new(keptValues)
+			kept := new(keptValues)
 			return &publish.Change{
 				Reclaim: func(ctx context.Context, b store.Batch) error {
 					return s.unstage(ctx, old.Engine.Keys, claim.Keys, old.Grid.Rank(), b)
 				},
-				Kept: stays.add,
+				Kept: kept.add,
 				Tidy: func(context.Context, store.Batch) error {
-					if stays.refused {
+					if kept.refused {
 						return fmt.Errorf("%w: %s", zarr.ErrUnsupported, noConditions)
 					}
 					done = true
@@ -427,6 +430,7 @@ func (s *session) dropRecords(ctx context.Context, id string) error {
 	}
 	published := lineage.Chain(records, old.Doc)
 	for _, r := range records {
+		// A merge in place that was published has the ID of its claim, too.
 		if r.InPlace && slices.Contains(published, r) {
 			continue
 		}

@@ -31,8 +31,8 @@ type Compaction struct {
 	// Edges are the lengths of the merged chunks. They must cover the axis, and every
 	// merged chunk must end where a chunk ends.
 	Edges []grid.Run `json:"edges,omitempty"`
-	// LeaveTail is the number of chunks at the end that stay as they are. It does not go
-	// with Edges.
+	// LeaveTail is the number of chunks at the end that stay as they are. It cannot be
+	// combined with Edges.
 	LeaveTail int64 `json:"leave_tail,omitempty"`
 }
 
@@ -82,15 +82,14 @@ func (c Compaction) apply(g *grid.Grid, size int64) (*grid.Grid, error) {
 	if c.Edges != nil && c.LeaveTail > 0 {
 		return nil, fmt.Errorf("%w: Edges list the chunks at the end, too, so there is none to leave", zarr.ErrInvalidArgument)
 	}
-	was := g.Axis(c.Axis)
-	is, err := c.mergeAxis(g, size)
+	merged, err := c.mergeAxis(g, size)
 	if err != nil {
 		return nil, &grid.AxisError{Axis: c.Axis, Err: err}
 	}
-	if is.Equal(was) {
+	if merged.Equal(g.Axis(c.Axis)) {
 		return g, nil
 	}
-	return recut(g, map[int]grid.Axis{c.Axis: is})
+	return withAxis(g, c.Axis, merged)
 }
 
 // mergeAxis returns the axis with merged chunks.
@@ -98,6 +97,7 @@ func (c Compaction) mergeAxis(g *grid.Grid, size int64) (grid.Axis, error) {
 	a := g.Axis(c.Axis)
 	head := max(0, a.Chunks()-c.LeaveTail)
 	switch {
+	// The grid merges whole axes only.
 	case c.LeaveTail > 0:
 		return c.mergeHead(g, size, head)
 	case c.UpTo > 0:
@@ -131,6 +131,7 @@ func (c Compaction) mergeHead(g *grid.Grid, size, head int64) (grid.Axis, error)
 	if longest == 0 {
 		return c.mergeGroups(a, head)
 	}
+	// As in MergedUpTo, a chunk that is longer than the goal stays alone.
 	merge := &grouping{}
 	return merge.regroup(a, head, func(sum int64, next grid.Cell) bool {
 		total, ok := checked.Add(sum, next.Edge)
@@ -206,6 +207,8 @@ func (g *grouping) regroup(a grid.Axis, head int64, joins func(sum int64, next g
 	flush := func() {
 		switch {
 		case sum == 0:
+		// The end of the axis cuts a group short. Its chunks stay, so that a later
+		// compaction merges them with those that are appended meanwhile.
 		case g.whole != nil && !g.whole(sum):
 			g.runs = append(g.runs, open...)
 		default:
@@ -242,13 +245,13 @@ func (g *grouping) regroup(a grid.Axis, head int64, joins func(sum int64, next g
 // finds that out.
 type Calendar struct {
 	// Name says what the calendar is made from, such as "month of time". If it is set, a
-	// request with the same name resumes a rechunk that has stopped, although its
-	// calendar tells of more elements, because the array has grown.
+	// request with the same name resumes a rechunk that has stopped, even if its calendar
+	// covers more elements because the array has grown.
 	Name string `json:"name,omitempty"`
 	// Starts are the first elements of the months or years, in order.
 	Starts []int64 `json:"starts"`
-	// Until is the first element that the starts do not tell of, such as the extent when
-	// they were computed. Chunks from there on are not merged.
+	// Until is the first element that Starts do not cover, such as the extent when they
+	// were computed. Chunks from there on are not merged.
 	Until int64 `json:"until"`
 }
 

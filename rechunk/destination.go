@@ -43,8 +43,8 @@ func newDestination(from tree.Node, to *zarr.Location) (*destination, error) {
 	return &destination{n}, nil
 }
 
-// destinationRelation reports whether a destination is the array itself, or within its directory.
-// Another store may have that directory, too, and links may lead to it.
+// destinationRelation reports whether a destination is the array itself, or within its
+// directory. Another store may have that directory, too, and links may lead to it.
 func destinationRelation(from, to tree.Node) (same, inside bool, err error) {
 	if from.Store == to.Store && from.Path == to.Path {
 		return true, false, nil
@@ -62,7 +62,9 @@ func destinationRelation(from, to tree.Node) (same, inside bool, err error) {
 	if err != nil {
 		return false, false, err
 	}
-	// The directory of the array may be above the top of the other store.
+	// The directory of the array may be above the top of the other store. Without a
+	// URL, such as for stores in memory, the places cannot be compared. Then the check
+	// of the empty place has to do.
 	base, err := locationURL(from)
 	if err != nil || base == "" {
 		return false, false, err
@@ -108,6 +110,8 @@ func (s *session) create(ctx context.Context) error {
 	if done, err := s.concludeOther(ctx); done || err != nil {
 		return err
 	}
+	// Each round stages only what writers have changed in the source during the one
+	// before.
 	for range mostRounds {
 		done, err := s.copyOnce(ctx)
 		if done || err != nil {
@@ -160,7 +164,7 @@ func (s *session) occupy(ctx context.Context, old *snapshot.Array) error {
 
 // giveUpThere gives up a new array that is not finished.
 func (s *session) giveUpThere(ctx context.Context, claim *lineage.Claim) error {
-	// What was published stays, and so does what another program has made.
+	// A published array stays, and so does a node that another program has made.
 	found, err := tree.Format(ctx, s.location.Store, s.location.Path)
 	if err == nil && found != 0 {
 		err = errOccupied
@@ -176,6 +180,8 @@ func (s *session) giveUpThere(ctx context.Context, claim *lineage.Claim) error {
 			})
 		})
 	}
+	// The claim goes last: it says whose values these are. The note lets zarr.Delete
+	// remove the place as long as there are any.
 	if err == nil {
 		err = removeOwn(ctx, s.location, claim.ID)
 	}
@@ -225,6 +231,7 @@ func (s *session) keysThere(old *snapshot.Array) (metadata.KeyEncoding, error) {
 // checkFree returns an error if anything but the lock of this session is at the place.
 func (s *session) checkFree(ctx context.Context, doc metadata.Node) error {
 	for e, err := range store.List(ctx, s.location.Store, s.location.Path, true) {
+		// A store without listings can only be asked for documents.
 		if errors.Is(err, store.ErrUnsupported) {
 			return s.destination.CheckFree(ctx, doc)
 		}
@@ -275,10 +282,13 @@ func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
 	if err := w.listAll(ctx); err != nil {
 		return false, err
 	}
+	// No lock excludes writers of the source. The records must have the versions of one
+	// listing that began after everything was staged.
 	if stale, err := w.stale(); len(stale) > 0 || err != nil {
 		return false, err
 	}
-	// A shrink deletes chunks after it has changed the document.
+	// A shrink publishes its document first and deletes chunks afterwards, so the listing
+	// above may have some of them. The document tells.
 	now, err := s.Fresh(ctx)
 	if err != nil || now.Version != old.Version {
 		return false, err
@@ -313,6 +323,8 @@ func (s *session) publishNew(ctx context.Context, doc *metadata.Array) error {
 	if err != nil {
 		return err
 	}
+	// If this process crashes after Create, the next one compares the stored document
+	// with the announced one, and so recognizes its own array.
 	if err := s.announce(ctx, raw); err != nil {
 		return err
 	}
@@ -348,6 +360,7 @@ func (s *session) conclude(ctx context.Context, record []byte) error {
 
 // announce notes in the claim which document is published next.
 func (s *session) announce(ctx context.Context, document []byte) error {
+	// A renewal would change the version on which the claim is replaced.
 	s.stopRenewing(ctx)
 	next := *s.claim
 	next.Document = hashOf(document)
@@ -367,8 +380,8 @@ func hashOf(document []byte) string {
 }
 
 // concludeOther concludes the work of a process that crashed after it had published. The
-// source may have changed since. A node that another program has made has another
-// document.
+// source may have changed since, so nothing is compared with it. A node that another
+// program has made has another document, and is an error.
 func (s *session) concludeOther(ctx context.Context) (done bool, err error) {
 	there, _, err := s.location.Store.Get(ctx, s.destination.Key(), store.Request{Limit: s.destination.Limit}, nil)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -122,8 +122,8 @@ func (s *session) newFollower(ctx context.Context, a *zarr.Array, write bool) (*
 	return f, nil
 }
 
-// followRequest is the request of an array that follows another one. What it gets depends on
-// that one, see [follower.addComparison].
+// followRequest is the request of an array that follows another one. What it gets
+// depends on that one, see [follower.addComparison].
 type followRequest struct{}
 
 func (followRequest) operation() string { return operationFollow }

@@ -51,6 +51,8 @@ func (u *update) findChanges(ctx context.Context) error {
 	if err != nil || len(suspects) == 0 {
 		return err
 	}
+	// Sums take 16 bytes for a chunk, and are kept in the origin. So the copy is not
+	// read to find out that a chunk has the same elements.
 	is, err := comparison.ChunkSums(ctx, pinnedArray(u.source, u.f.block()), g, suspects, u.current.Fill, u.f.memory())
 	if err != nil {
 		return againIf(err)
@@ -70,7 +72,8 @@ func (u *update) findChanges(ctx context.Context) error {
 	return nil
 }
 
-// commonBox returns the elements of the window that the array that is followed had and has.
+// commonBox returns the elements of the window that the array that is followed had and
+// has.
 func (u *update) commonBox(g *grid.Grid) grid.Box {
 	box := slices.Clone(u.window)
 	for i := range box {
@@ -90,9 +93,9 @@ func (u *update) addChanged(chunk, within grid.Box) {
 	u.changed = append(u.changed, chunk)
 }
 
-// errChanged is the error of an update whose arrays have changed meanwhile. It is an
-// errAgain: they are compared again. Nothing else may try the update again, which would
-// fail for ever.
+// errChanged is the error of an update whose arrays have changed meanwhile. It matches
+// errAgain, so that they are compared again. It is final, because publish must not try
+// the same update again, which would fail each time.
 var errChanged error = changedMeanwhile{}
 
 type changedMeanwhile struct{}
@@ -119,6 +122,8 @@ func againIf(err error) error {
 // may have other elements now.
 func (u *update) suspects(within grid.Box) ([][]int64, error) {
 	var list [][]int64
+	// After a rechunk of the source, its keys tell nothing about the chunks of before. So
+	// every chunk of the origin is compared.
 	if !u.sameChunks() {
 		n, ok := within.Len()
 		if !ok {
@@ -137,6 +142,7 @@ func (u *update) suspects(within grid.Box) ([][]int64, error) {
 			list = append(list, index)
 		}
 	}
+	// Chunks that were not stored before had only the fill value.
 	for index := range u.sources.All() {
 		if within.Contains(index) && u.origin.find(numberOf(u.origin.grid, index)) == nil {
 			list = append(list, slices.Clone(index))
@@ -145,8 +151,8 @@ func (u *update) suspects(within grid.Box) ([][]int64, error) {
 	return list, u.checkSuspects(int64(len(list)))
 }
 
-// sameChunks reports whether chunk keys of the array that is followed have the meaning
-// that they had.
+// sameChunks reports whether the chunk keys of the array that is followed still mean the
+// same elements.
 func (u *update) sameChunks() bool {
 	if !lineage.Alike(u.origin.doc, u.source.Doc) {
 		return false
@@ -176,6 +182,7 @@ func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64
 		}
 		unknown, places = append(unknown, index), append(places, i)
 	}
+	// The copy has only the elements of the region, whereas sums are about whole chunks.
 	if u.origin.Region != nil {
 		return sums, nil
 	}
@@ -218,8 +225,8 @@ func (u *update) nextOrigin(ctx context.Context) (*origin, error) {
 	return o, nil
 }
 
-// carrySum reports whether a chunk has the version and the elements that it had, and takes
-// over its sum.
+// carrySum reports whether a chunk has the version and the elements that it had, and
+// takes over its sum.
 func (u *update) carrySum(c *originChunk, index []int64) bool {
 	is, _ := u.source.Grid.Chunk(index)
 	was, ok := u.origin.grid.Chunk(index)
@@ -256,8 +263,8 @@ func (u *update) takeKnownSum(c *originChunk, index []int64) bool {
 	return true
 }
 
-// pinnedArray is one state of an array. text bounds the bytes of elements of variable length
-// that are read at once.
+// pinnedArray is one state of an array. text bounds the bytes of elements of variable
+// length that are read at once.
 func pinnedArray(s *snapshot.Array, text int64) comparison.Array {
 	read := func(ctx context.Context, box grid.Box, room func(*snapshot.Selected) element.Buffer) (element.Buffer, error) {
 		r, err := s.Resolve(box, nil)
@@ -302,6 +309,8 @@ func (u *update) confirm(ctx context.Context) error {
 	if !listed.Equal(u.sources) {
 		return errChanged
 	}
+	// A read between the listings may have seen a version that was replaced before the
+	// second one, by a chunk with the first version again.
 	for key, version := range u.sightings.All() {
 		if index, ok := staging.IndexOf(u.source, key); ok && u.sources.Digest(index) != version {
 			return errChanged

@@ -100,6 +100,7 @@ type followedArray struct {
 
 // withOrigin returns a document that names another origin.
 func withOrigin(doc *metadata.Array, source string) (*metadata.Array, error) {
+	// In format 2 the name of the origin is the identity of the document.
 	if doc.Format() == 2 {
 		return doc, nil
 	}
@@ -178,17 +179,18 @@ func documentIdentity(doc *metadata.Array, l metadata.Limits) (string, error) {
 		return spelledIdentity(doc, l)
 	}
 	raw, err := likeness.Identity(doc)
-	return identityHash(raw), err
+	return shortHash(raw), err
 }
 
 // spelledIdentity identifies a document with its spelling. Earlier versions of this
 // package have noted it in format 3, too.
 func spelledIdentity(doc *metadata.Array, l metadata.Limits) (string, error) {
 	raw, err := bareDocument(doc, l)
-	return identityHash(raw), err
+	return shortHash(raw), err
 }
 
-func identityHash(raw []byte) string {
+// shortHash returns half of a SHA-256, which identifies a text.
+func shortHash(raw []byte) string {
 	hash := sha256.Sum256(raw)
 	return hex.EncodeToString(hash[:16])
 }
@@ -271,8 +273,8 @@ func (w *work) noteOrigin(ctx context.Context) (*metadata.Array, error) {
 // askedFor reports whether a later request asks for no codecs, or for those of the first.
 // from is the array that is followed.
 func (o *origin) askedFor(r Rechunking, from *snapshot.Array) (bool, error) {
-	// Origins of before have the codecs as they were written. Before checksums were the
-	// default, a zstd without a word on them had none, and a compressor said so.
+	// Earlier versions of this package noted the codecs as they were written. Even
+	// earlier, a zstd that did not say whether it has a checksum had none.
 	for _, meaning := range []Rechunking{withSums(r, from), r, withChecksumSetting(r, false)} {
 		codecs, err := codecsAsked(meaning)
 		if err != nil || codecs == "" || codecs == o.Codecs {
@@ -288,8 +290,8 @@ func withSums(r Rechunking, from *snapshot.Array) Rechunking {
 	return withChecksumSetting(r, from.Document().Format() != 2)
 }
 
-// withChecksumSetting returns a request in which every zstd says whether it stores checksums: as sums,
-// where it did not say.
+// withChecksumSetting returns a request in which every zstd says whether it stores
+// checksums: as sums, where it did not say.
 func withChecksumSetting(r Rechunking, sums bool) Rechunking {
 	r.Codecs, r.Compressor = metadata.WithChecksums(r.Codecs, sums), metadata.WithChecksums(r.Compressor, sums)
 	return r
@@ -370,6 +372,7 @@ func parseOrigin(data []byte, l metadata.Limits, most int64) (*origin, error) {
 	}
 	for last := int64(0); len(data) > 0; {
 		gap, n := binary.Uvarint(data)
+		// Numbers increase and stay below that of all chunks, so index never overflows.
 		if n <= 0 || gap >= uint64(all) || int64(gap) >= all-last || gap == 0 && len(o.chunks) > 0 {
 			return nil, errOrigin
 		}
@@ -444,6 +447,7 @@ func putOrigin(ctx context.Context, at lineage.Array, o *origin, d store.Durabil
 // replaceOrigin stores another origin of the document that was named before. If another
 // process has done so, the error wraps [zarr.ErrConflict].
 func replaceOrigin(ctx context.Context, at lineage.Array, o, before *origin, d store.Durability) error {
+	// The document stays, so only a condition on the origin tells two calls apart.
 	if _, able := store.As[store.ConditionalWriter](at.Store); !able || before.version.IsZero() {
 		return putOrigin(ctx, at, o, d)
 	}
@@ -455,9 +459,9 @@ func replaceOrigin(ctx context.Context, at lineage.Array, o, before *origin, d s
 	return err
 }
 
-// removeOrigins deletes the origin of a document that was superseded, and what calls have
-// left that were stopped before that was published. Other calls may have stored later
-// ones, which may be published by now. named is that of the present document.
+// removeOrigins deletes the origin of a superseded document, and the older origins of
+// calls that were stopped before they published. It keeps younger ones, because other
+// calls may publish them at this moment. named is the origin of the present document.
 func removeOrigins(ctx context.Context, at lineage.Array, o *origin, named string) error {
 	dir := at.Path.MustKey(followDir + "-").Dir()
 	names := []string{o.id}
@@ -465,6 +469,7 @@ func removeOrigins(ctx context.Context, at lineage.Array, o *origin, named strin
 		if err != nil {
 			return err
 		}
+		// By the times of the store, which are those of one clock.
 		if lineage.IsID(e.Name) && e.Name != named && !e.Modified.IsZero() && e.Modified.Before(o.modified) {
 			names = append(names, e.Name)
 		}

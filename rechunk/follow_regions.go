@@ -98,6 +98,8 @@ func joinBoxes(g *grid.Grid, boxes []grid.Box) []grid.Box {
 			list = append(list, slices.Clone(box))
 			continue
 		}
+		// The hull of both boxes may have elements that have not changed. They are in
+		// the same chunks, which are read and stored as a whole anyway.
 		for i, side := range box {
 			list[at][i] = grid.Interval{Start: min(list[at][i].Start, side.Start), Stop: max(list[at][i].Stop, side.Stop)}
 		}
@@ -122,8 +124,8 @@ func joinBoxesAlong(axis int, boxes []grid.Box) (list []grid.Box) {
 	return list
 }
 
-// sourceBox returns the elements of the array that is followed of which those of a box are
-// made.
+// sourceBox returns the elements of the array that is followed of which those of a box
+// are made.
 func (u *update) sourceBox(box grid.Box) grid.Box {
 	from := slices.Clone(box)
 	for i := range from {
@@ -161,7 +163,7 @@ func (u *update) write(ctx context.Context, next *snapshot.Array, region grid.Bo
 		if err := u.writeBox(ctx, next, box, how); err != nil {
 			return err
 		}
-		how.FirstAlone = false
+		how.FirstAlone = false // the first box has stored the chunk at which appends meet
 	}
 	return ctx.Err()
 }
@@ -184,6 +186,8 @@ func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Bo
 	if err != nil {
 		return err
 	}
+	// A chunk that cannot be read may be gone because the source was rechunked or
+	// replaced. Then both arrays are compared again.
 	if _, err := u.source.Engine.Read(ctx, from.Resolved, view, engine.Reading{}); err != nil {
 		if err = u.f.source.overtaken(ctx, u.source, snapshot.SourceError(err)); errors.Is(err, errAgain) {
 			err = errChanged
@@ -208,6 +212,7 @@ func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Bo
 // replace stores all chunks under other keys: those that stay are linked or copied, and
 // what has changed is read. Then it publishes the keys.
 func (u *update) replace(ctx context.Context) error {
+	// As in a rechunk: claim keys, stage under them, publish them, drop the claim.
 	if err := u.occupy(ctx); err != nil {
 		return err
 	}
@@ -220,6 +225,8 @@ func (u *update) replace(ctx context.Context) error {
 		return err
 	}
 	stage := func(ctx context.Context, _ store.Batch) error {
+		// After the warning. A process that takes the claim over changes the document
+		// too, so this publication fails then.
 		if err := u.f.checkClaim(ctx); err != nil {
 			return err
 		}
@@ -309,6 +316,8 @@ func (u *update) stageKept(ctx context.Context, keys metadata.KeyEncoding) (*wor
 // overwrite stores what has changed over the chunks that were kept. Those that have
 // another shape now cannot be read for it.
 func (u *update) overwrite(ctx context.Context, next *snapshot.Array, b store.Batch) error {
+	// The copied bytes of these chunks do not decode to their new shape. All their
+	// elements are regions to write.
 	for _, box := range u.recut {
 		chunks, err := next.Grid.Touched(box)
 		if err == nil {

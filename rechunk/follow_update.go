@@ -41,9 +41,9 @@ type update struct {
 
 	sightings *staging.Sightings // what was read of from
 	progress  *progress
-	// knownSums are the sums of chunks of the origin, by number, as they are now. added are
-	// those of the elements that an append has copied, by the number of the chunk of
-	// from.
+	// knownSums are the sums of chunks of the origin, by number, as they are now. added
+	// are those of the elements that an append has copied, by the number of the chunk
+	// of from.
 	knownSums, addedSums map[int64]residue.Number
 }
 
@@ -65,7 +65,7 @@ func (u *update) load(ctx context.Context) error {
 		return err
 	}
 	if u.origin, err = readOrigin(ctx, f.location, u.current, f.memory()); err != nil {
-		// Another call may have published, and deleted the origin of before.
+		// Another call may have published meanwhile, and deleted this origin.
 		if now, freshErr := f.Fresh(ctx); freshErr == nil && now.Version != u.current.Version {
 			return errChanged
 		}
@@ -96,6 +96,8 @@ func (u *update) load(ctx context.Context) error {
 	if u.sources, err = u.list(ctx, u.source); err != nil {
 		return err
 	}
+	// The listing comes before all reads. Another one after them, in confirm, shows
+	// that the elements that were read are those of one moment.
 	if err := checkVersions(u.sources); err != nil {
 		return err
 	}
@@ -172,6 +174,8 @@ func (u *update) chooseStrategy() string {
 	switch {
 	case len(u.changed) == 0 && u.next.Grid.Equal(u.current.Grid):
 		return strategyMetadata
+	// Readers may see these elements already. Overwritten in place, some would be new and
+	// some old.
 	case len(u.changed) > 0 || len(u.recut) > 0:
 		return strategyFlip
 	}
@@ -184,6 +188,7 @@ func (u *update) chooseStrategy() string {
 			longer++
 		}
 	}
+	// An append publishes growth along one axis at a time.
 	if longer != 1 {
 		return strategyFlip
 	}
@@ -218,6 +223,8 @@ func (u *update) run(ctx context.Context) error {
 	if err := change(ctx); err != nil {
 		return err
 	}
+	// The update is visible. What fails from here on leaves origins that no document
+	// names, or attributes of format 2 that the next call sets.
 	err = u.removeOldOrigins(store.Finishing(ctx))
 	if err == nil && u.described && u.next.Doc.Format() == 2 {
 		err = u.describeAfter(store.Finishing(ctx))
@@ -250,6 +257,8 @@ func (u *update) renew(ctx context.Context) error {
 	if err := u.confirm(ctx); err != nil {
 		return err
 	}
+	// Attributes first: if the origin had those of the source already, a crash in between
+	// would leave the old ones for good.
 	if err := u.describe(ctx); err != nil {
 		return err
 	}
@@ -289,6 +298,7 @@ func (u *update) publish(ctx context.Context, plan func(*snapshot.Array) (*publi
 	}
 	defer lock.Release()
 	return u.f.Update(ctx, u.f.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		// Everything was compared with the earlier document. Compare again.
 		if old.Version != u.current.Version {
 			return nil, nil, errChanged
 		}
@@ -309,6 +319,8 @@ func (u *update) growth(old *snapshot.Array) (*publish.Change, error) {
 		return nil, err
 	}
 	change.Stage = func(ctx context.Context, b store.Batch) error {
+		// Behind a fence, two appends meet at the first chunk, which each stores alone
+		// and only if there is none.
 		fenced := publish.Fenced(b)
 		clear(u.addedSums)
 		for _, r := range u.regions {
@@ -331,6 +343,7 @@ func (u *update) settle(ctx context.Context) error {
 	if err := o.checkSize(u.f.memory()); err != nil {
 		return err
 	}
+	// Last of all reads, and before the document is published.
 	if err := u.confirm(ctx); err != nil {
 		return err
 	}
@@ -390,6 +403,7 @@ func followingAxis(now *snapshot.Array, i int, extent int64, asked Cuts) (is gri
 	if want.Step() != a.Step() || !want.IsRegular() && !continues(a, want) {
 		return is, fmt.Errorf("%w: it has other chunks: leave them out, or remove it (zarr.Delete) and follow again", zarr.ErrInvalidArgument)
 	}
+	// Take the lengths of the calendar for the chunks that the array does not have yet.
 	if !want.IsRegular() && a.Covered() < extent && want.Covered() >= extent {
 		return grid.NewAxis(extent, asked[i])
 	}

@@ -107,6 +107,8 @@ func (r Insertion) target(s *snapshot.Array) (*target, error) {
 		return nil, &grid.AxisError{Axis: r.Axis, Err: fmt.Errorf("%w: shards must have whole inner chunks of %d elements: insert at %s, and in chunks of multiples of that",
 			zarr.ErrInvalidArgument, unit, cutPlaces(was, misplaced(was, to, unit), unit))}
 	}
+	// The digest is part of the records of staged chunks: those that were made from other
+	// new elements do not count.
 	given := &staging.Given{Words: r.Words, Digest: staging.DigestOfText(r.Identity)}
 	if r.From != nil {
 		given.Source = snapshot.Source(*r.From)
@@ -253,8 +255,10 @@ func (r Insertion) cut(a grid.Axis, extent int64, to []Place, unit int64) (grid.
 	switch {
 	case !hasOpen:
 	case from == a.Extent():
-		// The last chunk ends here now. Planned ones stay.
+		// The last chunk ends here now. Chunks that are planned for later appends stay.
 		from = open.Start + open.Edge
+	// A place within the last chunk cuts it. New planes take the room that was left for
+	// appends, so that the planned chunks after it keep their edges.
 	case from > open.Start:
 		room := min(within, open.Edge-open.Logical)
 		tail = []grid.Run{{Length: open.Start + open.Edge - from - (room - room%unit), Count: 1}}

@@ -31,6 +31,8 @@ func sameKeys(a, b metadata.KeyEncoding, rank int) bool {
 // keysFor returns the key encodings that an array may have, in the order of their use
 // after now. In format 2 there are two, and in both formats fewer for a rank below 2.
 func keysFor(now metadata.KeyEncoding, rank, format int) []metadata.KeyEncoding {
+	// Cycle through the encodings: the one that was superseded first is used next, and
+	// its grace is the first to end.
 	at := slices.Index(encodings, now)
 	var list []metadata.KeyEncoding
 	for i := 1; i <= len(encodings); i++ {
@@ -71,6 +73,8 @@ func freeKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, want, 
 			used = append(used, keys)
 		}
 	}
+	// A process that was given up may still write to these keys, so they are the last
+	// choice.
 	if avoid != nil {
 		if i := slices.IndexFunc(candidates, func(e metadata.KeyEncoding) bool { return sameKeys(e, *avoid, rank) }); i >= 0 {
 			candidates = append(slices.Delete(candidates, i, i+1), *avoid)
@@ -110,7 +114,8 @@ func usedKeys(ctx context.Context, at lineage.Array, rank int) ([]metadata.KeyEn
 			if slices.Contains(used, k) || !mayUse(k, e, rank) {
 				continue
 			}
-			if e.Dir { // file systems keep empty directories
+			// File systems keep empty directories after the last chunk is deleted.
+			if e.Dir {
 				if some, err := hasValues(ctx, at.Store, at.Path, e.Name); err != nil || !some {
 					if err != nil {
 						return nil, err
@@ -153,9 +158,9 @@ func hasValues(ctx context.Context, s store.Store, p store.Path, name string) (b
 	return false, nil
 }
 
-// noKeysError returns the [ErrNoKeys] of an array whose candidates for other chunk keys are
-// all in use. It says when the first one will be free, or what else can be done. want is
-// the only candidate that will do, or nil. grace is that of [Options].
+// noKeysError returns the [ErrNoKeys] of an array whose candidates for other chunk keys
+// are all in use. It says when the first one will be free, or what else can be done.
+// want is the only candidate that will do, or nil. grace is that of [Options].
 func noKeysError(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding, want *metadata.KeyEncoding, grace time.Duration) error {
 	rank := len(doc.Shape)
 	switch {
@@ -195,6 +200,7 @@ func freeText(ctx context.Context, at lineage.Array, doc *metadata.Array, candid
 		return "no record says what the values are that have these keys (check.Run lists them); make a new array in another place (Options.Into)", nil
 	case !time.Now().Before(free):
 		return "the grace of a superseded grid is over: delete it (rechunk.Vacuum, with Options.SingleWriter if the store does not delete on conditions; or Options.Grace)", nil
+	// Round the age down, so that a vacuum with this grace frees the keys for certain.
 	case age >= time.Hour:
 		age = age.Truncate(time.Hour)
 	case age >= time.Minute:
@@ -240,7 +246,8 @@ func freeTime(ctx context.Context, at lineage.Array, doc *metadata.Array, candid
 			if err != nil {
 				return since, err
 			}
-			if since.IsZero() { // the next vacuum begins it
+			// Without a noted beginning, the next vacuum begins the grace.
+			if since.IsZero() {
 				since = time.Now()
 			}
 			ends[k] = since.Add(grace)

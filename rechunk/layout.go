@@ -23,6 +23,7 @@ func (w *work) layout() (*blocks.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Scratch that was made before the array grew stays valid only where the blocks stay.
 	if plan := w.grownLayout(size, opt); plan != nil {
 		return plan, nil
 	}
@@ -41,7 +42,8 @@ func (w *work) layout() (*blocks.Plan, error) {
 	if !errors.As(err, &unfit) {
 		return nil, err
 	}
-	// Copying needs no memory for elements.
+	// A chunk that does not fit into the memory of a task may still be copied as it is
+	// encoded, which needs no memory for elements.
 	if copies, copiesErr := w.CopiesAll(); copiesErr != nil || copies {
 		if copiesErr != nil {
 			return nil, copiesErr
@@ -170,9 +172,9 @@ const (
 	enoughTasks = 64
 )
 
-// mergeSmallBlocks returns a plan of one stage with small blocks merged, as far as they fit into
-// the memory of a task. Every task costs a record that is synced. Other plans stay: their
-// blocks are the objects of the scratch.
+// mergeSmallBlocks merges neighbouring blocks of a plan of one stage while they fit
+// into the memory of a task: every task costs a record that is synced. It does not
+// change plans of several stages, whose blocks are the objects of the scratch.
 func (w *work) mergeSmallBlocks(plan *blocks.Plan) (*blocks.Plan, error) {
 	if len(plan.Stages) > 1 {
 		return plan, nil
@@ -195,6 +197,7 @@ func (w *work) mergeSmallBlocks(plan *blocks.Plan) (*blocks.Plan, error) {
 				most /= n
 			}
 		}
+		// A single large task would show no progress, and could not be shared.
 		most = min(most, product(left, lengths[i]))
 		if most < 2*lengths[i] || a.Chunks() < 2 {
 			continue

@@ -37,7 +37,8 @@ type keeper struct {
 	unsure  bool           // whether the last renewal was stored is not known
 }
 
-// keepRenewing renews a claim until [keeper.end] is called. In a store with locks it returns nil.
+// keepRenewing renews a claim until [keeper.end] is called. In a store with locks it
+// returns nil.
 func (s *session) keepRenewing(ctx context.Context, c *lineage.Claim) *keeper {
 	if c.Lease == 0 {
 		return nil
@@ -57,8 +58,10 @@ func (s *session) keepRenewing(ctx context.Context, c *lineage.Claim) *keeper {
 
 // renew renews the claim. If another process has it, the error is errLost.
 func (k *keeper) renew(ctx context.Context) error {
-	ctx = store.Finishing(ctx) // a renewal that is cut off may be stored nevertheless
+	ctx = store.Finishing(ctx) // a renewal that is cancelled may be stored nevertheless
 	for range mostRounds {
+		// The time before the request: the lease counts from when the store has the
+		// renewal, which is later. So this process stops before others may take over.
 		now, next := time.Now(), *k.claim
 		next.Renewed++
 		err := k.at.Replace(ctx, k.claim, &next, k.d)
@@ -77,9 +80,9 @@ func (k *keeper) renew(ctx context.Context) error {
 	return errBusy
 }
 
-// checkLease returns an error unless the claim is that of this session for some time to come. A
-// process that was stopped finds out so before it stores a chunk, without a request if it
-// was not.
+// checkLease returns an error unless the claim is that of this session for some time to
+// come. A process that was stopped finds out so before it stores a chunk, without a
+// request if it was not.
 func (s *session) checkLease(ctx context.Context) error {
 	k := s.keeper
 	if k == nil {
@@ -90,6 +93,7 @@ func (s *session) checkLease(ctx context.Context) error {
 	now := time.Now()
 	// One of the two clocks may stand still while the machine sleeps, or be set.
 	since := max(now.Sub(k.renewed), now.Round(0).Sub(k.renewed.Round(0)))
+	// A quarter of the lease is left for the request that stores the next chunk.
 	if since < k.claim.Lease*3/4 {
 		return nil
 	}
@@ -142,8 +146,8 @@ func (s *session) drop(ctx context.Context) error {
 	return s.location.Drop(ctx, s.claim)
 }
 
-// whileRenewing calls do, and renews a claim meanwhile. Afterwards the claim has the version
-// that is stored.
+// whileRenewing calls do, and renews a claim meanwhile. Afterwards the claim has the
+// version that is stored.
 func (s *session) whileRenewing(ctx context.Context, c *lineage.Claim, do func() error) error {
 	k := s.keepRenewing(ctx, c)
 	err := do()
@@ -171,10 +175,13 @@ func (s *session) takeOver(ctx context.Context, c *lineage.Claim) error {
 	}
 	ours := *c
 	s.sign(&ours, c.Operation)
+	// On the condition that the claim has not changed: of several processes that see the
+	// lease lapse, one gets it.
 	if err := s.location.Replace(ctx, c, &ours, s.Node.Durability); err != nil {
 		return err
 	}
 	s.claim = &ours
+	// A new array has no document that its former holder could publish on.
 	if !c.IsOwn() && s.destination == nil {
 		if err := s.disturbDocument(ctx); err != nil {
 			return err
@@ -198,9 +205,9 @@ func (s *session) sign(c *lineage.Claim, operation string) {
 	}
 }
 
-// disturbDocument changes the document, after a claim was taken over. Its holder may have been
-// stopped after it had looked at the claim for the last time, and before it published:
-// then it looks again.
+// disturbDocument changes the document, after a claim was taken over. Its holder may
+// have been stopped after it had looked at the claim for the last time, and before it
+// published: then it looks again.
 func (s *session) disturbDocument(ctx context.Context) error {
 	for range mostRounds {
 		now, err := s.Fresh(ctx)

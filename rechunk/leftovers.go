@@ -79,7 +79,8 @@ func (v *vacuum) reclaimJournals(ctx context.Context) error {
 }
 
 // reclaimMark deletes the object that keeps the directory of the lock of staging, if a
-// rechunk that was killed has left it and none runs, as this one may.
+// rechunk that was killed has left it. It keeps the object while a rechunk runs, such as
+// the one that this vacuum is a part of.
 func (v *vacuum) reclaimMark(ctx context.Context) error {
 	key := v.location.Path.MustKey(lockName)
 	if _, locks := store.As[store.Locker](v.location.Store); !locks || v.dry || v.claim != nil || v.locked {

@@ -17,16 +17,13 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// runExclusively calls run while no other process stages chunks of the array. A slow process
-// that staged after another one has published would overwrite chunks of the new grid.
-func (s *session) runExclusively(ctx context.Context) error { return s.exclusively(ctx, s.run) }
-
 // patience is how long a call waits for the lock of staging. Its holder works for much
 // longer, unless it is just about to end. But on a busy machine even a free lock takes a
 // while.
 const patience = time.Second
 
-// exclusively calls do while no other process stages chunks of the array.
+// exclusively calls do while no other process stages chunks of the array. A slow process
+// that staged after another one has published would overwrite chunks of the new grid.
 func (s *session) exclusively(ctx context.Context, do func(context.Context) error) error {
 	leave, err := enter(s.location, true)
 	if err != nil {
@@ -42,6 +39,8 @@ func (s *session) exclusively(ctx context.Context, do func(context.Context) erro
 	if err == nil {
 		err = errors.Join(do(ctx), reopen())
 	}
+	// Before the lock is free: the next process may take the claim over, and no late
+	// renewal may meet it.
 	s.stopRenewing(ctx)
 	return errors.Join(err, unlock())
 }
@@ -58,6 +57,8 @@ var activeCalls = struct {
 
 // enter records that this process rechunks an array, alone or with others.
 func enter(at lineage.Array, alone bool) (leave func(), err error) {
+	// Two stores of this process may wrap one driver, and a lock of the file system need
+	// not exclude a second call of the same process.
 	key := arrayIdentity{path: at.Path}
 	if driver := store.Driver(at.Store); reflect.ValueOf(driver).Comparable() {
 		key.driver = driver
@@ -111,12 +112,13 @@ func lockDir(ctx context.Context, s store.Store, key store.Key, timeout time.Dur
 	}
 	release := unlock
 	return func() error {
+		// Delete under the lock. Afterwards the value may be that of the next holder.
 		return errors.Join(store.Delete(store.Finishing(ctx), s, key), release())
 	}, locked, nil
 }
 
-// holderUnknown reports whether err is that of a lock which nobody is known to hold. Holders
-// write down who they are as soon as they have it.
+// holderUnknown reports whether err is that of a lock which nobody is known to hold.
+// Holders write down who they are as soon as they have it.
 func holderUnknown(err error) bool {
 	held := (*store.LockError)(nil)
 	return errors.As(err, &held) && held.Holder == (store.Holder{})
@@ -202,6 +204,8 @@ func (s *session) joinLocked(ctx context.Context) (leave func() error, err error
 		return nil, err
 	}
 	s.locked = locked
+	// The lock is held only while the claim is made or found. Then shares run beside each
+	// other, each with a lock of its own.
 	defer func() { err = errors.Join(err, unlock()) }()
 	old, err := s.Fresh(ctx)
 	if err == nil {
@@ -223,8 +227,9 @@ func (s *session) joinLocked(ctx context.Context) (leave func() error, err error
 		released = true
 		return release()
 	}
-	// In a store without locks, whoever publishes closes the claim first, and looks for
-	// shares afterwards.
+	// In a store without locks, a publisher closes the claim first and looks for shares
+	// afterwards. Here the share is stored first and the claim is read afterwards, so at
+	// least one of the two processes sees the other.
 	if err := putHolder(ctx, s.location.Store, key); err != nil {
 		return nil, errors.Join(err, leave())
 	}
@@ -282,8 +287,8 @@ func (s *session) reopen(ctx context.Context, id string) error {
 	return s.location.Replace(ctx, c, &open, s.Node.Durability)
 }
 
-// checkNoShares returns an error if a process executes a share. What a dead one has left is
-// deleted.
+// checkNoShares returns an error if a process executes a share. It deletes the values
+// that crashed processes have left.
 func (s *session) checkNoShares(ctx context.Context) error {
 	dir := s.sharesDir()
 	names, err := namesIn(ctx, s.location.Store, dir, true)
@@ -296,6 +301,7 @@ func (s *session) checkNoShares(ctx context.Context) error {
 			continue
 		}
 		key := dir.MustKey(name)
+		// Shares have no lease, so only a lock or the caller can tell that one has ended.
 		if !locks && !s.TakeOver {
 			return fmt.Errorf("%w: %s, which may still execute a share (Options.TakeOver)", ErrClaimed, s.holderText(ctx, key))
 		}
@@ -306,8 +312,8 @@ func (s *session) checkNoShares(ctx context.Context) error {
 	return nil
 }
 
-// removeShare deletes what a process has left that executed a share, and has died. If it
-// runs, that is an error.
+// removeShare deletes the value of a process that executed a share and crashed. It
+// returns an error if that process still runs.
 func (s *session) removeShare(ctx context.Context, key store.Key, locks bool) error {
 	unlock := func() error { return nil }
 	if locks {

@@ -24,11 +24,11 @@ type Options struct {
 	// holds. A program that must stay near Memory sets a limit a little above it with
 	// runtime/debug.SetMemoryLimit, as the command varve does.
 	Memory int64
-	// TakeOver resumes a rechunk of another process in a store without locks, or
-	// gives it up for another request, at once. Without it, that happens when the other
+	// TakeOver resumes a rechunk of another process in a store without locks, or gives
+	// it up for another request, at once. Without it, that happens when the other
 	// process has not renewed its lease for a minute; what several processes share has
-	// none. Set it only if that process has ended: if it goes on, it may overwrite chunks
-	// that are written after the rechunk is published.
+	// none. Set it only if that process has ended: a process that still runs may
+	// overwrite chunks that are written after the rechunk is published.
 	TakeOver bool
 	// Batch is a name that calls for several arrays share, so that [RevertAll] can revert
 	// all of them. It is not used by [DoAll], whose arrays share one anyway.
@@ -51,7 +51,7 @@ type Options struct {
 	planning *blocks.Options
 }
 
-// Progress says how far a rechunk is.
+// Progress counts what a rechunk has done.
 type Progress struct {
 	Stage, Stages int   // from 1 on
 	Done, Total   int64 // chunks of the new grid or, before the last stage, scratch objects

@@ -193,6 +193,7 @@ func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *
 	if err != nil {
 		return err
 	}
+	// This claim is not stored. It only names the scratch.
 	s.claim = &lineage.Claim{ID: newID(), Keys: keys}
 	plan, err := w.layout()
 	if err != nil {
@@ -285,7 +286,8 @@ func pages(n int) int64 { return max(1, (int64(n)+999)/1000) }
 // addComparison adds a comparison of the source with the target.
 func (l *listing) addComparison() { l.pages += l.source + l.target }
 
-// addScratch adds the listings for a level that has n objects: before it is made, and after.
+// addScratch adds the listings for a level that has n objects: before it is made, and
+// after.
 func (l *listing) addScratch(n int) {
 	l.addComparison()
 	l.addComparison()
@@ -302,8 +304,8 @@ func (l *listing) addLast(n int) {
 // Space says how many bytes a rechunk stores before it deletes any. What the old grid
 // has stays until [Vacuum].
 type Space struct {
-	// Least are bytes that it needs in any case: those of scratch and of copies, in a
-	// store that neither compresses them nor shares them.
+	// Least is what it needs in any case: the bytes of scratch and of copies, in a store
+	// that neither compresses nor shares them.
 	Least int64
 	// Likely is an estimate with the encoded chunks. It supposes that they are compressed
 	// as well as the stored ones.
@@ -318,7 +320,8 @@ func (s *session) space(source *snapshot.Array, p *Plan) Space {
 	if p.Links {
 		copied, certain = p.BytesArranged, p.BytesArranged
 	}
-	// Shards have bytes that are not copied: their index, and what nobody uses any more.
+	// Shards have bytes that are not copied: the index, and inner chunks that were
+	// replaced.
 	if source.Engine.Chain.Divided() {
 		copied, certain = min(copied, p.BytesStored), 0
 	}
@@ -336,6 +339,7 @@ func (s *session) space(source *snapshot.Array, p *Plan) Space {
 // encodedBytes estimates the bytes of the chunks that are encoded.
 func encodedBytes(source *snapshot.Array, p *Plan) int64 {
 	all := logicalBytes(source)
+	// Some listings know no sizes, and small arrays may take more than their elements.
 	if p.BytesStored >= all {
 		return p.BytesEncoded
 	}
@@ -363,13 +367,14 @@ func (s Space) err(p *Plan, into bool) error {
 	return fmt.Errorf("%w: at least %d bytes are needed, and %d are free: %s", syscall.ENOSPC, s.Least, s.Free, strings.Join(do, ", or "))
 }
 
-// checkSpace returns an error if the store has too little room for what is to be staged,
-// as far as it tells. If something is staged already, it checks nothing.
+// checkSpace returns an error if the store has too little room for what is to be staged.
+// It checks nothing if the store does not tell its room, or if a rechunk has begun.
 func (s *session) checkSpace(ctx context.Context, old *snapshot.Array, w *work, plan *blocks.Plan) error {
 	room, err := store.RoomOf(s.location.Store, s.location.Path)
 	if err != nil || !room.Plain {
 		return nil
 	}
+	// A rechunk that has begun has stored a part of what it needs.
 	claimed, err := s.location.Claimed(ctx)
 	if claimed || err != nil {
 		return err
@@ -429,6 +434,7 @@ func (s *session) changes(ctx context.Context, was State, fingerprint string) (s
 		return "", err
 	}
 	begun := c != nil && c.Fingerprint == fingerprint
+	// Once the plan has begun, its claim keeps other rechunks from moving planes.
 	if was.Moved != nil && !begun {
 		if moved, err := s.lastMove(ctx, old); err != nil || moved != *was.Moved {
 			return "", cmp.Or(err, errMoved)

@@ -19,8 +19,8 @@ import (
 	"varve.dev/zarr/internal/staging"
 )
 
-// planeMover is a request after which planes have other indices. In contrast to the others it
-// does something else when it is done a second time.
+// planeMover is a request after which planes have other indices. Executed a second time,
+// it would move other planes, whereas all other requests would change nothing.
 type planeMover interface {
 	Request
 	// planesAt returns the axis of the planes, and the extent that it must have in the
@@ -41,6 +41,7 @@ func (s *session) identify(ctx context.Context) error {
 	if !s.movesPlanes() {
 		return nil
 	}
+	// A plan may be made of an array that is not open for writing.
 	if s.Array.Writable() == nil {
 		if err := s.Finish(ctx); err != nil {
 			return err
@@ -109,8 +110,8 @@ func identityOfWords(words [][]byte, planes int64) string {
 // errShort is the conflict of a request whose planes the array no longer has.
 var errShort error = final("the array has become too short meanwhile; give this rechunk up (rechunk.Abandon), or grow the array again")
 
-// checkUnmoved returns an error if planes have moved since the array was opened, and with them
-// those that the request means.
+// checkUnmoved returns an error if planes have moved since the array was opened, and
+// with them those that the request means.
 func (s *session) checkUnmoved(ctx context.Context) error {
 	if !s.movesPlanes() {
 		return nil
@@ -136,6 +137,7 @@ func (s *session) checkExpected(ctx context.Context, old *snapshot.Array) error 
 		return nil
 	}
 	axis, expect := m.planesAt()
+	// The array may have grown since the request that is resumed has begun.
 	if c, err := s.resumed(ctx); expect == 0 || c != nil || err != nil {
 		return err
 	}
@@ -160,15 +162,17 @@ func (s *session) releaseUnstaged(ctx context.Context) error {
 // was claimed and is not now, the error is a conflict.
 func (s *session) target(old *snapshot.Array) (*target, error) {
 	t, err := s.request.target(old)
+	// Publishing tries again on some conflicts. This one is final: the array stays too
+	// short.
 	if s.claim != nil && errors.As(err, new(noPlanes)) {
 		err = fmt.Errorf("%w: %v", errShort, err)
 	}
 	return t, err
 }
 
-// concludeEarlier takes the steps that a process has not taken because it crashed after it had
-// published the array. If its request was this one, and moves planes, wasDone reports
-// that nothing is left to do: to do it again would move other planes.
+// concludeEarlier takes the steps that a process has not taken because it crashed after
+// it had published the array. If its request was this one, and moves planes, wasDone
+// reports that nothing is left to do: to do it again would move other planes.
 func (s *session) concludeEarlier(ctx context.Context, old *snapshot.Array) (done bool, err error) {
 	if s.movesPlanes() {
 		if done, err = s.publishedEarlier(ctx, old); err != nil {
@@ -179,8 +183,8 @@ func (s *session) concludeEarlier(ctx context.Context, old *snapshot.Array) (don
 	return done, s.completePublished(ctx, old)
 }
 
-// publishedEarlier reports whether a process has published this request and has not taken the
-// steps after that.
+// publishedEarlier reports whether a process has published this request and has not
+// taken the steps after that.
 func (s *session) publishedEarlier(ctx context.Context, old *snapshot.Array) (bool, error) {
 	print, err := s.fingerprint()
 	if err != nil {
@@ -204,8 +208,8 @@ const mostSmall = 16 << 20
 
 // regularAxis returns a regular axis along which planes move, with its new extent. The
 // axis stays regular if only whole chunks move, or if the array is small. Then programs
-// that know regular grids only go on to read it. Listed edges may be asked for, but a
-// coordinate gets none, because without it all arrays of the group are lost to them.
+// that know only regular grids can still read it. The caller may ask for listed edges. A
+// coordinate gets none, because these programs can read no array of the group without it.
 func regularAxis(s *snapshot.Array, i int, extent int64, whole, unlock bool) (is grid.Axis, stays bool, err error) {
 	a := s.Grid.Axis(i)
 	if !a.IsRegular() {
@@ -251,15 +255,7 @@ func unlockedAxis(s *snapshot.Array, i int, unlock bool) (grid.Axis, error) {
 
 // targetWithAxis returns the array with another axis, which may have another extent.
 func targetWithAxis(s *snapshot.Array, axis int, is grid.Axis) (*target, error) {
-	shape, cuts := s.Grid.Shape(), make([]grid.Cut, s.Grid.Rank())
-	for i := range cuts {
-		a := s.Grid.Axis(i)
-		if i == axis {
-			a, shape[i] = is, is.Extent()
-		}
-		cuts[i] = cutOf(a)
-	}
-	g, err := grid.New(shape, cuts...)
+	g, err := withAxis(s.Grid, axis, is)
 	if err != nil {
 		return nil, err
 	}
@@ -267,8 +263,8 @@ func targetWithAxis(s *snapshot.Array, axis int, is grid.Axis) (*target, error) 
 	return &target{doc: doc, grid: g}, err
 }
 
-// appendClipped appends the edges of an axis between two places to runs. Edges that lie across
-// a place are cut there.
+// appendClipped appends the edges of an axis between two places to runs. Edges that lie
+// across a place are cut there.
 func appendClipped(runs []grid.Run, a grid.Axis, from, to int64) []grid.Run {
 	add := func(length, count int64) {
 		if length < 1 || count < 1 {
@@ -280,6 +276,7 @@ func appendClipped(runs []grid.Run, a grid.Axis, from, to int64) []grid.Run {
 		}
 		runs = append(runs, grid.Run{Length: length, Count: count})
 	}
+	// Runs are cut in one step each: an axis may have millions of equal chunks.
 	start := int64(0)
 	for r := range a.Edges() {
 		stop := start + r.Length*r.Count

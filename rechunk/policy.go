@@ -21,10 +21,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// policies says what becomes of the growth policy that is stored with an array (the
-// attribute rewrite.GrowthAttribute) when its grid changes from was to is. Appends would
-// be refused by a policy that the new grid contradicts, or would cut the new elements as
-// nobody wants them any more.
+// policies decides about the growth policy that is stored with an array (the attribute
+// rewrite.GrowthAttribute) when its grid changes. A policy that contradicts the new grid
+// would refuse appends, or cut new elements into chunks of the old lengths.
 type policies struct {
 	before, after *snapshot.Array
 	// keepsCuts is set if the request does not say how elements are to be cut: chunks are
@@ -42,7 +41,7 @@ type policies struct {
 func (p *policies) edit(attributes []byte) (edited []byte, note string, err error) {
 	raw, found, err := metadata.Attribute(attributes, own.Growth)
 	if err != nil || !found {
-		return attributes, "", nil // attributes that are null
+		return attributes, "", nil // attributes that are null are an error here
 	}
 	var stored struct {
 		Policy string          `json:"policy"`
@@ -57,6 +56,7 @@ func (p *policies) edit(attributes []byte) (edited []byte, note string, err erro
 	}
 	policy := p.policyAfter(axis, stored.Policy)
 	switch policy {
+	// The policy stays, but the times of its calendar may move with the planes.
 	case stored.Policy:
 		if axis != p.shift.axis {
 			return attributes, "", nil
@@ -124,6 +124,7 @@ func (s *session) fitAttributes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The policy depends on the grids only, so any keys will do.
 	w, err := s.workWith(old, old.Engine.Keys)
 	if err != nil || w == nil {
 		return err
@@ -146,7 +147,7 @@ func (w *work) fitAttributes(ctx context.Context) error {
 	})
 }
 
-// axisOf returns the axis that a policy is for: a number or a name, 0 if it says nothing.
+// axisOf returns the axis that a policy is for: a number or a name. The default is 0.
 func axisOf(doc *metadata.Array, text string) (int, bool) {
 	text = strings.Trim(text, `"`)
 	if text == "" {
@@ -159,7 +160,8 @@ func axisOf(doc *metadata.Array, text string) (int, bool) {
 	return n, n >= 0 && n < len(doc.Shape)
 }
 
-// policyAfter returns the policy after the change: the same one, another one, or "" for none.
+// policyAfter returns the policy after the change: the same one, another one, or "" for
+// none.
 func (p *policies) policyAfter(axis int, policy string) string {
 	was, is := p.before.Grid.Axis(axis), p.after.Grid.Axis(axis)
 	g, err := grid.ParseGrowth(policy)
@@ -201,8 +203,8 @@ func policyContradicted(was, is grid.Axis, g grid.Growth) bool {
 	return before == nil && after != nil
 }
 
-// commonLength returns the length that all chunks of an axis have, except for a shorter last
-// one. It returns 0 if they differ, or if there is only one.
+// commonLength returns the length that all chunks of an axis have, except for a shorter
+// last one. It returns 0 if they differ, or if there is only one.
 func commonLength(a grid.Axis) int64 {
 	runs := slices.Collect(a.Edges())
 	switch n := a.Cells(); {
@@ -353,8 +355,8 @@ func restoreStart(now, before, after json.RawMessage) ([]byte, error) {
 	return setStart(now, was.Start)
 }
 
-// restoreStartAttribute returns attributes whose stored growth policy has the start again that a
-// reverted rechunking has moved.
+// restoreStartAttribute returns attributes whose stored growth policy has the start
+// again that a reverted rechunking has moved.
 func restoreStartAttribute(attributes []byte, before, after json.RawMessage) ([]byte, error) {
 	now := growthOf(attributes)
 	if now == nil || likeness.Same(before, after) {

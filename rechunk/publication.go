@@ -37,6 +37,8 @@ func (s *session) completePublished(ctx context.Context, old *snapshot.Array) er
 		if r.ID != c.ID {
 			continue
 		}
+		// Vacuum deletes a superseded grid only after its grace, which must not begin
+		// before the publication.
 		if err := s.location.BeginGrace(ctx, r, s.Node.Durability); err != nil {
 			return err
 		}
@@ -70,6 +72,8 @@ func (s *session) relabel(ctx context.Context, old *snapshot.Array) (done bool, 
 		return false, err
 	}
 	defer lock.Release()
+	// Another writer may have published since: under the lock the chunks need not fit any
+	// more. Then the rechunk is staged as usual.
 	err = s.Update(ctx, s.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		w, err := fits(old)
 		if done = w != nil; err != nil || w == nil {
@@ -138,6 +142,7 @@ func (s *session) publication(old *snapshot.Array) (*publish.Change, *snapshot.A
 		return nil, nil, err
 	}
 	s.report.Policy = cmp.Or(s.report.Policy, w.policy)
+	// Arrays of this process that were opened before refuse indices of the old planes.
 	if w.movesPlanes() {
 		w.next.Numbering = new(snapshot.Numbering)
 	}
@@ -149,50 +154,50 @@ func (s *session) publication(old *snapshot.Array) (*publish.Change, *snapshot.A
 // outside of it, unless that was tried several times.
 const fewStale = 64
 
-// settle stages what has changed, and stores the record of the rechunk.
+// settle stages what has changed until nothing has, deletes what does not belong to the
+// new grid, and stores the record of the rechunk. It runs after writers were warned, so a
+// chunk that is stored after the last comparison is written again by its writer.
 func (w *work) settle(ctx context.Context, old *metadata.Array) error {
-	return w.stageChanged(ctx, w.listAll, func(ctx context.Context) error {
-		if err := w.checkLease(ctx); err != nil {
-			return err
-		}
-		if err := w.clear(ctx); err != nil {
-			return err
-		}
-		return w.putLineage(ctx, old)
-	})
-}
-
-// stageChanged stages what has changed until nothing has, and then calls done. It runs
-// after writers were warned, so a chunk that is stored after the last comparison is
-// written again by its writer. list lists what is stored now.
-func (w *work) stageChanged(ctx context.Context, list, done func(context.Context) error) error {
 	// Another process may have taken the claim, to resume or to abandon it. After the
 	// warning, it cannot do so unnoticed: it changes the document, too.
 	if err := w.checkClaim(ctx); err != nil {
 		return err
 	}
 	for range mostRounds {
-		if err := list(ctx); err != nil {
+		if err := w.listAll(ctx); err != nil {
 			return err
 		}
 		stale, err := w.stale()
 		if err != nil {
 			return err
 		}
+		// Writers wait for the lock. Leave it to stage many chunks, but not for ever:
+		// with writers that change more chunks than a round stages, only the lock ends
+		// it.
 		if len(stale) > fewStale && w.report.Again < mostRounds/2 {
 			return errAgain
 		}
 		if len(stale) == 0 {
-			return done(ctx)
+			// Listing and staging took time. A process that was stopped meanwhile must
+			// not delete chunks of the one that has taken its claim over.
+			if err := w.checkLease(ctx); err != nil {
+				return err
+			}
+			if err := w.clear(ctx); err != nil {
+				return err
+			}
+			return w.putLineage(ctx, old)
 		}
-		if err := w.stageEach(ctx, stale); err != nil {
+		// Under the lock there is no progress, and no records are stored: a crash loses
+		// little work.
+		if err := w.stageAll(ctx, w.stager(), boxesAt(stale), w.remember); err != nil {
 			return err
 		}
 	}
 	return errAgain
 }
 
-// clear deletes staged chunks to which nothing belongs any more.
+// clear deletes staged chunks that have only fill values by now, or lie beyond the grid.
 func (w *work) clear(ctx context.Context) error {
 	return publish.Batch(ctx, w.location.Store, w.Node.Durability, func(ctx context.Context, b store.Batch) error {
 		for index := range w.Left(w.wanted, w.targets) {
@@ -212,7 +217,8 @@ func (w *work) clear(ctx context.Context) error {
 
 // putLineage stores the record of the rechunk, before the document is published.
 func (w *work) putLineage(ctx context.Context, old *metadata.Array) error {
-	// Also those of a process that has crashed, and whose work this one has resumed.
+	// Each attempt has a record, also those of a crashed process whose work this one has
+	// resumed. A record is found by its document, and those were never published.
 	if err := w.forgetAttempts(ctx); err != nil {
 		return err
 	}
@@ -226,7 +232,7 @@ func (w *work) putLineage(ctx context.Context, old *metadata.Array) error {
 		return err
 	}
 	w.session.lineage = r
-	// Revert compares with these.
+	// Revert compares the stored chunks with these, to find out what was written since.
 	return w.location.PutChunks(ctx, r, staging.AppendRecords(nil, w.targets.Records()), w.Node.Durability)
 }
 
@@ -252,6 +258,8 @@ func (s *session) forgetAttempts(ctx context.Context) error {
 func (s *session) finish(ctx context.Context) error {
 	ctx = store.Finishing(ctx)
 	s.report.Changed = s.lineage != nil
+	// The claim goes last. As long as it is there, the next call with this request
+	// finds out that it was published, and takes the other steps.
 	if s.lineage != nil {
 		if err := s.location.BeginGrace(ctx, s.lineage, s.Node.Durability); err != nil {
 			return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)

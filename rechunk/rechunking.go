@@ -44,8 +44,8 @@ type Rechunking struct {
 	// Adapt lets codecs choose settings for each chunk that is encoded, as
 	// [zarr.Options.AdaptCodecs] does. By itself, it changes no chunk.
 	Adapt bool `json:"adapt,omitempty"`
-	// FillValue is the fill value, in format 3. All elements stay, so chunks that were
-	// not stored are, unless they have only the new fill value.
+	// FillValue is the fill value, in format 3. All elements stay. So chunks that were
+	// not stored before are stored now, unless they have only the new fill value.
 	FillValue zarr.FillValue `json:"fill_value,omitzero"`
 	// Region, if not nil, is the part of the array that a new array gets
 	// ([Options.Into]). An interval whose Stop is 0 reaches to the end of the axis, and
@@ -84,6 +84,7 @@ func (r Rechunking) target(s *snapshot.Array) (*target, error) {
 		if err != nil {
 			return nil, err
 		}
+		// The spelling of codecs may differ although they store the same bytes.
 		next := doc.Resized(doc.Shape, doc.ChunkGrid)
 		if next.Codecs = codecs; !likeness.SameElements(next, doc) {
 			if doc.Format() == 2 {
@@ -128,11 +129,12 @@ func (r Rechunking) fillDocument(s *snapshot.Array, doc *metadata.Array) (*metad
 	return doc, nil
 }
 
-// Shape returns the shape that an array gets that has one now: that of the Region.
-func (r Rechunking) Shape(now []int64) ([]int64, error) {
-	window, err := r.windowOf(now)
+// Shape returns the shape of the result, given that of the array: the shape of the
+// Region, if there is one.
+func (r Rechunking) Shape(array []int64) ([]int64, error) {
+	window, err := r.windowOf(array)
 	if window == nil {
-		return now, err
+		return array, err
 	}
 	return window.Shape(), nil
 }
@@ -151,7 +153,8 @@ func (r Rechunking) windowOf(shape []int64) (grid.Box, error) {
 		if in.Start < 0 || in.Stop < 0 || in.Stop > 0 && in.Stop <= in.Start {
 			return nil, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: the region from %d to %d", grid.ErrOutOfRange, in.Start, in.Stop)}
 		}
-		// An array that follows may have been given more than there is yet, or any more.
+		// The array that is followed may be shorter than the region yet, or shorter by
+		// now.
 		if in.Start = min(in.Start, extent); in.Stop == 0 || in.Stop > extent {
 			in.Stop = extent
 		}
@@ -181,7 +184,9 @@ func (r Rechunking) grid(s *snapshot.Array, window grid.Box) (*grid.Grid, error)
 // codecs returns the new codecs.
 func (r Rechunking) codecs(s *snapshot.Array) ([]metadata.Extension, error) {
 	now := s.Document().Codecs
-	sums := s.Document().Format() != 2 // of a zstd that does not say, as in a zarr.Spec
+	// In format 3, a zstd that does not say whether it has a checksum gets one, as in a
+	// zarr.Spec.
+	sums := s.Document().Format() != 2
 	units := metadata.WithChecksums(r.Codecs, sums)
 	if units == nil {
 		units = s.Engine.Chain.UnitCodecs(now)

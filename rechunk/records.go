@@ -35,15 +35,10 @@ func recordsOf(at lineage.Array, id string) store.Path {
 	return at.Path.MustKey(recordsDir + id + "/-").Dir()
 }
 
-// saveRecords stores records that were not stored yet. The chunks that they are about are
-// durable already, so a record never promises more than there is.
-func saveRecords(ctx context.Context, at lineage.Array, dir store.Path, records []staging.Record, d store.Durability) error {
-	return saveRecordsOf(ctx, at, dir, "", records, d)
-}
-
-// saveRecordsOf stores records. The names of objects begin with the time, and end with
-// suffix.
-func saveRecordsOf(ctx context.Context, at lineage.Array, dir store.Path, suffix string, records []staging.Record, d store.Durability) error {
+// saveRecords stores records that were not stored yet. Their chunks are durable already,
+// so a record never promises more than is stored. The name of the object begins with the
+// time, because of two records of a chunk the later one counts, and ends with suffix.
+func saveRecords(ctx context.Context, at lineage.Array, dir store.Path, suffix string, records []staging.Record, d store.Durability) error {
 	key := dir.MustKey(fmt.Sprintf("%020d-%s%s", time.Now().UnixNano(), newID(), suffix))
 	_, err := store.Put(ctx, at.Store, key, staging.AppendRecords(nil, records), d)
 	return err
@@ -70,6 +65,9 @@ func readRecords(ctx context.Context, at lineage.Array, dir store.Path, names []
 	for i, name := range names {
 		group.Go(func() error {
 			records, err := loadRecord(within, at, dir.MustKey(name), rank, max(most, leastRecords))
+			// The limit counts decoded records, of all objects together. Without it, an
+			// array of very many chunks would take all memory before anything is
+			// staged.
 			mu.Lock()
 			defer mu.Unlock()
 			if left -= int64(len(records)) * recordBytes(rank); left < 0 || errors.Is(err, store.ErrTooLarge) {
@@ -94,7 +92,7 @@ func loadRecord(ctx context.Context, at lineage.Array, key store.Key, rank int, 
 	}
 	records, err := staging.ParseRecords(data, rank)
 	if err != nil {
-		return nil, nil // what they were about is staged again
+		return nil, nil // their chunks are staged again
 	}
 	return records, nil
 }
@@ -147,8 +145,9 @@ func removeOwn(ctx context.Context, at lineage.Array, id string) error {
 	return nil
 }
 
-// saver stores the records of a share from time to time, so that there are few objects:
-// who repeats the share reads them all. What a kill loses is the work of that time.
+// saver collects the records of a share and stores them at intervals. So there are few
+// objects, all of which a process that repeats the share reads. A crash loses the work of
+// one interval.
 type saver struct {
 	share string // the marker of the share, with which the names of the objects end
 
@@ -194,8 +193,9 @@ func (s *saver) kinship(name string) kinship {
 func (w *work) save(ctx context.Context, dir store.Path, records []staging.Record) error {
 	s := w.saver
 	if s == nil {
-		return saveRecords(ctx, w.location, dir, records, w.Node.Durability)
+		return saveRecords(ctx, w.location, dir, "", records, w.Node.Durability)
 	}
+	// Two tasks of the share run at once.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.pending) == 0 {
@@ -220,14 +220,15 @@ func (w *work) flushLocked(ctx context.Context) error {
 	if len(s.pending) == 0 {
 		return nil
 	}
+	// After an error these records are lost, and their chunks are staged again.
 	records := s.pending
 	s.pending = nil
-	return saveRecordsOf(ctx, w.location, s.dir, shareSeparator+s.share, records, w.Node.Durability)
+	return saveRecords(ctx, w.location, s.dir, shareSeparator+s.share, records, w.Node.Durability)
 }
 
-// Each share that is done has a marker, an object that says so by its name. Whoever
-// publishes can tell a share that nobody has executed from chunks that have changed
-// since.
+// markersDir has a marker of each share that is done, an object that says so by its name.
+// So the publisher can tell a share that no process has executed from chunks that have
+// changed since.
 const markersDir = "done/"
 
 // lastStage is how the names of markers begin for the last stage, which may have another
@@ -286,6 +287,8 @@ func (w *work) checkDone(ctx context.Context, plan *blocks.Plan) error {
 		}
 		tasks[of][task] = true
 	}
+	// Processes may have divided the tasks differently. One complete division is
+	// enough. The error is about the one that has the most tasks done.
 	for of, done := range tasks {
 		if int64(len(done)) == of {
 			return nil

@@ -95,7 +95,8 @@ func (r Removal) cut(a grid.Axis, unit int64) (grid.Axis, error) {
 		planned = end.Start + end.Edge
 	}
 	if to == a.Extent() {
-		// Nothing of the last chunk stays behind the range, but planned ones do.
+		// Nothing of the last chunk stays behind the range. Chunks that are planned for
+		// later appends do.
 		if tail := appendClipped(nil, a, planned, a.Covered()); len(tail) > 0 || len(head) > 0 {
 			return grid.NewAxis(extent, grid.Runs(append(roundLastUp(head, unit, len(tail) == 0), tail...)...))
 		}

@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Request is a rechunk that is wanted. It is computed anew for every state of the
-// array, because the array may grow before the result is published.
+// Request describes a rechunk. Its target is computed anew for every state of the array,
+// because the array may grow before the result is published.
 type Request interface {
 	// operation is the name of the command.
 	operation() string
@@ -33,17 +33,14 @@ type target struct {
 	keys *metadata.KeyEncoding // that are wanted; nil for any
 }
 
-// recut returns a grid with other edges along some axes.
-func recut(g *grid.Grid, axes map[int]grid.Axis) (*grid.Grid, error) {
-	cuts := make([]grid.Cut, g.Rank())
-	for i := range cuts {
-		a := g.Axis(i)
-		if other, ok := axes[i]; ok {
-			a = other
-		}
-		cuts[i] = cutOf(a)
+// withAxis returns a grid with another axis i, which may have another extent.
+func withAxis(g *grid.Grid, i int, other grid.Axis) (*grid.Grid, error) {
+	shape, cuts := g.Shape(), make([]grid.Cut, g.Rank())
+	for k := range cuts {
+		cuts[k] = cutOf(g.Axis(k))
 	}
-	return grid.New(g.Shape(), cuts...)
+	shape[i], cuts[i] = other.Extent(), cutOf(other)
+	return grid.New(shape, cuts...)
 }
 
 // recutTo returns the document of the array with another grid.
@@ -77,8 +74,8 @@ func cutOf(a grid.Axis) grid.Cut {
 func MarshalRequest(r Request) ([]byte, error) { return json.Marshal(r) }
 
 // ParseRequest returns the request of an operation, such as "rechunk", that
-// [MarshalRequest] has encoded. Members that it does not know are an error. An
-// [Insertion] has its elements no more: set From before it is executed.
+// [MarshalRequest] has encoded. Unknown members are an error. The JSON of an [Insertion]
+// does not contain the new elements: set From before executing the request.
 func ParseRequest(operation string, raw []byte) (Request, error) {
 	switch operation {
 	case "compact":

@@ -62,8 +62,8 @@ func (s *session) checkUnclaimed(ctx context.Context) error {
 	return claimedError(c)
 }
 
-// errNoFormer means that no grid but the present one is stored. Whoever reads that fears
-// for the elements, so it says that they are all there.
+// errNoFormer means that no grid but the present one is stored. Its text also says that
+// no element is lost, because readers of the message fear for them.
 var errNoFormer = fmt.Errorf("%w: there is no rechunk to revert, or its former grid has been removed by a vacuum; "+
 	"nothing is lost, the present grid has all elements, and a rechunk gives them any other grid", ErrNoRevert)
 
@@ -90,6 +90,8 @@ func (s *session) reversion(ctx context.Context) changer {
 			return nil, nil, err
 		}
 		stage := func(ctx context.Context, _ store.Batch) error {
+			// After the warning: a chunk that is written from here on is written again
+			// by its writer, to the grid that is published.
 			if err := s.checkUnchanged(ctx, old, last); err != nil {
 				return err
 			}
@@ -139,6 +141,7 @@ func (s *session) lastRecord(ctx context.Context, old *snapshot.Array) (*lineage
 	if len(chain) == 0 {
 		return nil, errNoFormer
 	}
+	// Earlier versions of this package merged in place, over the old chunks.
 	if chain[0].InPlace {
 		return nil, fmt.Errorf("%w: chunks were replaced in place, so the old ones are gone", ErrNoRevert)
 	}
@@ -169,6 +172,8 @@ func (s *session) checkUnchanged(ctx context.Context, old *snapshot.Array, last 
 	if err != nil {
 		return err
 	}
+	// The old chunks lack what was written since. Other versions, or another number of
+	// chunks, show that something was.
 	changed := len(was) != now.Len()
 	for _, r := range was {
 		if changed = changed || now.Digest(r.Index) != r.Version; changed {
@@ -249,6 +254,7 @@ func (t *transaction) lastBatch(ctx context.Context) (*transaction, error) {
 	if err != nil {
 		return nil, err
 	}
+	// No array has a former grid: say so, rather than that no batch is known.
 	if !slices.ContainsFunc(t.sessions, func(s *session) bool { return len(chains[s]) > 0 }) {
 		return nil, errNoFormer
 	}
@@ -257,6 +263,8 @@ func (t *transaction) lastBatch(ctx context.Context) (*transaction, error) {
 	}
 	work, id := new(transaction), newID()
 	for i, s := range t.sessions {
+		// An array that is not in the batch stays. One that was rechunked after the batch
+		// would have to be reverted twice.
 		switch at := slices.IndexFunc(chains[s], func(r *lineage.Record) bool { return r.Batch == last }); {
 		case at == 0:
 			s.revertedBatch, s.Batch = last, id

@@ -61,6 +61,7 @@ func (w *work) scratch(plan *blocks.Plan) ([]*level, error) {
 func scratchName(stage int, versions bool, cut, next *grid.Grid) string {
 	h := sha256.New()
 	h.Write(binary.NativeEndian.AppendUint16(nil, 1))
+	// Without versions, an object of another layout could pass for one of this layout.
 	if !versions {
 		fmt.Fprintf(h, " %v %s %v %s", cut.Shape(), cut.AppendConfiguration(nil), next.Shape(), next.AppendConfiguration(nil))
 	}
@@ -75,15 +76,13 @@ const fewBytes = 2
 // fewBytes times the source.
 func (w *work) readsLittle(list [][]int64) bool {
 	units, size := w.SourceUnits(), int64(w.Source.Engine.Size)
-	all, read := size, int64(0)
-	for _, n := range w.Source.Grid.Shape() {
-		all = product(all, n)
-	}
+	all, read := logicalBytes(w.Source), int64(0)
 	for _, index := range list {
 		c, ok := w.Target.Grid.Chunk(index)
 		if !ok {
 			continue
 		}
+		// The bytes of the source units that the chunk touches, each read as a whole.
 		n := size
 		for i, in := range c.Box() {
 			first, _, _ := units.Axis(i).Locate(in.Start)
@@ -135,6 +134,8 @@ func (w *work) complete(ctx context.Context, levels []*level, k int) (*staging.R
 		}
 		s := w.stager()
 		s.Job, s.To = l.Job, l.Scratch
+		// What this stage needs of the stage before is completed first, which may list
+		// the source again. So what is stale is found out once more in the next round.
 		if k > 0 {
 			if s.From, err = w.complete(ctx, levels, k-1); err != nil {
 				return nil, err
@@ -166,7 +167,7 @@ func (w *work) staleIn(ctx context.Context, l *level) (stale [][]int64, err erro
 	}
 	l.wanted = len(wanted)
 	// An object whose source chunks have all been erased since is not remade. It has old
-	// elements, which nobody may read.
+	// elements, so forget it: otherwise the next stage would read them.
 	l.objects.Keep(wanted)
 	for index, err := range l.Stale(wanted, w.sources, l.objects, l.Records(l.records)) {
 		if err != nil {
@@ -185,6 +186,8 @@ func (w *work) make(ctx context.Context, s *staging.Stager, l *level, stale [][]
 	p := w.progress(l.stage, l.stages, l.wanted, len(stale))
 	var mu sync.Mutex
 	return w.stageAll(ctx, s, boxesAt(stale), func(ctx context.Context, box grid.Box, records []staging.Record) error {
+		// The objects are durable. A record stored earlier could promise one that a
+		// crash has lost.
 		if err := w.save(ctx, l.recordsDir(), records); err != nil {
 			return err
 		}

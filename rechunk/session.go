@@ -29,7 +29,7 @@ func Do(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, e
 		err = s.writable()
 	}
 	if err == nil {
-		err = s.runExclusively(ctx)
+		err = s.exclusively(ctx, s.run)
 	}
 	return &s.report, s.Fail(r.operation(), err)
 }
@@ -129,6 +129,8 @@ func (s *session) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// An earlier process with this request may have moved the planes. Then nothing is
+	// left to do, and the check of the planes must not see their new indices.
 	if done, err := s.concludeEarlier(ctx, old); done || err != nil {
 		return err
 	}
@@ -139,6 +141,7 @@ func (s *session) run(ctx context.Context) error {
 	if err != nil || t == nil {
 		return err
 	}
+	// If the stored chunks fit the new grid, no claim and no free keys are needed.
 	if done, err := s.relabel(ctx, old); done || err != nil {
 		return err
 	}
@@ -161,6 +164,7 @@ func (s *session) retry(ctx context.Context, try func(context.Context) error) (e
 
 // prepare claims what is staged, or resumes it.
 func (s *session) prepare(ctx context.Context, old *snapshot.Array) error {
+	// Refuse before a claim is stored: others would have to give it up.
 	if err := s.checkRoom(ctx, old); err != nil {
 		return err
 	}
@@ -213,10 +217,10 @@ func (s *session) overtaken(ctx context.Context, old *snapshot.Array, err error)
 	if errors.Is(err, zarr.ErrConflict) {
 		return err
 	}
-	now, changed := s.Fresh(ctx)
+	now, freshErr := s.Fresh(ctx)
 	switch {
-	case changed != nil:
-		return changed
+	case freshErr != nil:
+		return freshErr
 	case now.Version != old.Version:
 		return errAgain
 	}

@@ -62,7 +62,7 @@ func Publish(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Repo
 	}
 	if err == nil {
 		s.publishOnly = true
-		err = s.runExclusively(ctx)
+		err = s.exclusively(ctx, s.run)
 	}
 	return &s.report, s.Fail(r.operation(), err)
 }
@@ -175,10 +175,10 @@ func (s *session) checkBegun(ctx context.Context, old *snapshot.Array) error {
 	return fmt.Errorf("%w: no task of any stage is done", ErrUnfinished)
 }
 
-// Sharing executes shares of a rechunk, one after the other, as [Stage] does. It
-// lists the stored chunks once for each stage, not once for each share, so a process may
-// execute many small shares. It may be used by several goroutines, whose shares wait for
-// each other: each uses all cores.
+// Sharing executes shares of a rechunk, one after the other, as [Stage] does. It lists
+// the stored chunks once for each stage, not once for each share, so a process may
+// execute many small shares. Several goroutines may use it. Their shares run one after
+// the other, because each uses all cores.
 //
 // From the first share on, nobody can publish until Leave is called.
 type Sharing struct {
@@ -260,7 +260,7 @@ func (p *Sharing) join(ctx context.Context, share Share) error {
 	if err := s.identify(ctx); err != nil {
 		return err
 	}
-	// A share that is not one of the plan must not leave a claim.
+	// A share that the plan does not have must not leave a claim.
 	if err := s.checkShare(ctx, share); err != nil {
 		return err
 	}
@@ -271,6 +271,7 @@ func (p *Sharing) join(ctx context.Context, share Share) error {
 	if err != nil {
 		return err
 	}
+	// The plan is made after the process has joined: from here on nobody can publish.
 	if err := p.planWork(ctx); err != nil {
 		return errors.Join(err, leave())
 	}
@@ -326,8 +327,8 @@ type backlog struct {
 	failed     bool                        // the last share has failed
 }
 
-// refreshRecords looks again which records there are if another process has done the share since:
-// engines offer a task again after a failure, even if it has succeeded.
+// refreshRecords looks again which records there are if another process has done the
+// share since: engines offer a task again after a failure, even if it has succeeded.
 func (w *sharedWork) refreshRecords(ctx context.Context, share Share) error {
 	list := w.lists[share.Stage]
 	if list == nil {
@@ -341,7 +342,7 @@ func (w *sharedWork) refreshRecords(ctx context.Context, share Share) error {
 	if !done || err != nil {
 		return err
 	}
-	// In this order, so that what is marked is in the records.
+	// Markers first, records second: the records of a share are stored before its marker.
 	if list.done, err = w.marked(ctx); err == nil {
 		list.names, err = namesIn(ctx, w.location.Store, list.dir, false)
 	}
@@ -362,6 +363,7 @@ func (w *sharedWork) execute(ctx context.Context, share Share) error {
 		w.divide(list, share.Stage, of)
 	}
 	w.saver = &saver{share: share.marker(w.plan)}
+	// The records of a share carry its name, so that a repetition reads only these.
 	mine, err := w.missing(ctx, list, share)
 	if err == nil && len(mine) > 0 {
 		err = w.makeMissing(ctx, list, share.Stage, mine)
@@ -372,6 +374,7 @@ func (w *sharedWork) execute(ctx context.Context, share Share) error {
 	list.failed = false
 	delete(list.parts, share.Task)
 	marker := share.marker(w.plan)
+	// The marker comes last. It promises that the records of the whole share are stored.
 	if _, marked := list.done[marker]; marked {
 		return nil
 	}
@@ -423,6 +426,8 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share Share) ([
 	}
 	w.session.records = records
 	there := list.job.Recorded(records)
+	// The publisher compares the chunks of the last stage once more. So only those of a
+	// share that is not marked, and objects of scratch, are looked up here.
 	if _, done := list.done[share.marker(w.plan)]; !done || share.Stage < len(w.levels) {
 		if there, err = staging.Look(ctx, list.job.Target, mine, engine.InFlight(w.location.Store, 0, tasks)); err != nil {
 			return nil, err
@@ -454,6 +459,8 @@ func (w *sharedWork) recordsOf(ctx context.Context, list *backlog) (records []st
 		switch w.saver.kinship(name) {
 		case ownRecords:
 			own = append(own, name)
+		// A share of another division may have made some of these chunks. Its records are
+		// kept, because the next shares need them, too.
 		case foreignRecords:
 			if _, known := list.foreign[name]; !known {
 				if list.foreign[name], err = read(name); err != nil {
@@ -471,6 +478,7 @@ func (w *sharedWork) recordsOf(ctx context.Context, list *backlog) (records []st
 // records that are listed after it.
 func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err error) {
 	list = &backlog{stager: w.stager(), job: w.Job, dir: recordsOf(w.location, w.id), foreign: map[string][]staging.Record{}}
+	// In this order, see refreshRecords.
 	if list.done, err = w.marked(ctx); err != nil {
 		return nil, err
 	}
@@ -503,8 +511,8 @@ func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err er
 	return list, nil
 }
 
-// readEarlierStage returns the scratch of the stage before, which must be complete, and lists the
-// source.
+// readEarlierStage returns the scratch of the stage before, which must be complete, and
+// lists the source.
 func (w *sharedWork) readEarlierStage(ctx context.Context, l *level) (*staging.Reading, error) {
 	if err := w.load(ctx, []*level{l}); err != nil {
 		return nil, err

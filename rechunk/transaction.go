@@ -56,7 +56,10 @@ func DoAll(ctx context.Context, parts []Part, opt *Options) ([]*Report, error) {
 	if len(parts) == 0 {
 		return reports, nil
 	}
-	return reports, t.runExclusively(ctx)
+	if err := t.prepare(ctx); err != nil {
+		return reports, err
+	}
+	return reports, t.exclusively(ctx, t.run)
 }
 
 // NewPlans predicts what [DoAll] would do, as [NewPlan] does.
@@ -139,8 +142,8 @@ func (t *transaction) each(do func(*session) error) error {
 	return nil
 }
 
-// prepare finds out what the requests are about, and checks that the arrays agree along
-// their dimensions afterwards.
+// prepare completes the requests, and gives each session the request of the whole
+// transaction.
 func (t *transaction) prepare(ctx context.Context) error {
 	for i, s := range t.ordered {
 		if i > 0 && s.location.Path == t.ordered[i-1].location.Path {
@@ -161,8 +164,8 @@ func (t *transaction) prepare(ctx context.Context) error {
 }
 
 // checkShared returns an error if arrays of one group would differ along a dimension. A
-// transaction of another writer becomes visible array by array, so it looks again as long
-// as there is one.
+// transaction of another writer becomes visible array by array, so checkShared compares
+// again until that transaction is complete.
 func (t *transaction) checkShared(ctx context.Context) (err error) {
 	for range mostRounds {
 		states := map[*session]*snapshot.Array{}
@@ -195,8 +198,8 @@ func (t *transaction) compare(ctx context.Context, states map[*session]*snapshot
 		if err != nil {
 			return s.Fail(s.request.operation(), err)
 		}
-		// An array that may differ is among those that are compared, but it is not asked
-		// to agree.
+		// CheckShared still compares the others with an array that may differ, because it
+		// reads the members of the group. It does not check that array itself.
 		if states[s] = old; t.parts[i].Alone {
 			continue
 		}
@@ -222,20 +225,13 @@ func (t *transaction) compare(ctx context.Context, states map[*session]*snapshot
 	return access.CheckShared(ctx, t.sessions[0].request.operation(), arrays, after)
 }
 
-// runExclusively calls run while no other process stages chunks of one of the arrays.
-func (t *transaction) runExclusively(ctx context.Context) error {
-	if err := t.prepare(ctx); err != nil {
-		return err
-	}
-	return t.exclusively(ctx, t.run)
-}
-
-// exclusively calls do while no other process stages chunks of one of the arrays.
+// exclusively calls do while no other process stages chunks of any of the arrays. It
+// nests the locks of staging in the order of the paths.
 func (t *transaction) exclusively(ctx context.Context, do func(context.Context) error) error {
 	for _, s := range slices.Backward(t.ordered) {
 		within := do
 		do = func(ctx context.Context) error {
-			// Errors of one array name it already.
+			// Errors of do name their array already. Those of the lock itself do not.
 			err, ran := error(nil), false
 			own := s.exclusively(ctx, func(ctx context.Context) error {
 				ran, err = true, within(ctx)
@@ -261,6 +257,7 @@ func (t *transaction) run(ctx context.Context) error {
 	if err := t.each(func(s *session) error { return s.checkUnmoved(ctx) }); err != nil {
 		return err
 	}
+	// Before anything is claimed, because nothing has to be given up after an error here.
 	if err := t.checkShared(ctx); err != nil {
 		return err
 	}
@@ -271,11 +268,14 @@ func (t *transaction) run(ctx context.Context) error {
 	if err := work.begin(ctx); err != nil {
 		return err
 	}
-	// A process that resumes them has the same.
+	// The batch is the ID of the first claim, so a process that resumes the claims has
+	// the same one.
 	for _, s := range work.ordered {
 		s.Batch = work.ordered[0].claim.ID
 	}
 	for range mostRounds {
+		// All arrays are staged before one is published. A round finds what was written
+		// to the first array while the last one was staged.
 		err = work.each(func(s *session) error { return s.stageMissing(ctx) })
 		if err == nil {
 			err = work.publish(ctx)
@@ -290,9 +290,9 @@ func (t *transaction) run(ctx context.Context) error {
 	return err
 }
 
-// concludeEarlier takes the steps that a process has not taken because it crashed after it had
-// published the arrays. It reports whether the requests were these. As long as one array
-// has its claim, all of them were published by it.
+// concludeEarlier takes the steps that a process has not taken because it crashed after
+// it had published the arrays. It reports whether the requests were these. As long as
+// one array has its claim, all of them were published by it.
 func (t *transaction) concludeEarlier(ctx context.Context) (done bool, err error) {
 	var states []*snapshot.Array
 	err = t.each(func(s *session) error {
@@ -351,6 +351,7 @@ func (t *transaction) begin(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
+	// Claims that were resumed stay: what they have staged is not lost.
 	for _, s := range taken {
 		err = errors.Join(err, s.releaseUnstaged(ctx))
 	}
@@ -377,6 +378,7 @@ type changer = func(*snapshot.Array) (*publish.Change, *snapshot.Array, error)
 
 // update publishes the changes of all documents.
 func (t *transaction) update(ctx context.Context, change func(*session) changer) error {
+	// In the order of paths, as all transactions do, so that two of them cannot deadlock.
 	for _, s := range t.ordered {
 		lock, err := s.Lock.Exclude(ctx)
 		if err != nil {
@@ -393,7 +395,8 @@ func (t *transaction) update(ctx context.Context, change func(*session) changer)
 		if !errors.Is(err, publish.ErrPending) {
 			return err
 		}
-		// A crashed writer has left another transaction.
+		// A crashed writer has left another transaction. Complete it or roll it back, and
+		// try again on the documents that it leaves.
 		return errors.Join(err, t.each(func(s *session) error { return s.Finish(ctx) }))
 	})
 }
@@ -402,6 +405,7 @@ func (t *transaction) update(ctx context.Context, change func(*session) changer)
 // last: one that stays tells that all arrays were published.
 func (t *transaction) finish(ctx context.Context) error {
 	ctx = store.Finishing(ctx)
+	// Two passes: no claim is dropped before all graces have begun.
 	err := t.each(func(s *session) error {
 		if s.report.Changed = s.lineage != nil; s.lineage != nil {
 			if err := s.location.BeginGrace(ctx, s.lineage, s.Node.Durability); err != nil {

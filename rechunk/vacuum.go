@@ -188,8 +188,8 @@ func (v *vacuum) runAll(ctx context.Context) error {
 // errBusy is the error if other writers get in the way again and again.
 var errBusy = fmt.Errorf("%w: other programs change the array all the time, so that not everything was deleted", zarr.ErrConflict)
 
-// attempt runs once. It returns false if another writer got in the way, in a store without
-// locks.
+// attempt runs once. It returns false if another writer got in the way, in a store
+// without locks.
 func (v *vacuum) attempt(ctx context.Context) (done bool, err error) {
 	// Under the lock, or behind the fence, no writer stages chunks that are deleted here.
 	err = v.Update(ctx, v.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
@@ -302,8 +302,8 @@ func (v *vacuum) reclaim(ctx context.Context, old *snapshot.Array, b store.Batch
 // noParents is the note about an array without groups above it.
 const noParents = "no group above the array is known; if one has consolidated metadata, consolidate it again, or programs that open the array by it read fill values"
 
-// inventory reads and lists what there is. It reads the claim last: nothing that was listed is
-// of a later claim.
+// inventory reads and lists what there is. It reads the claim last: nothing that was
+// listed is of a later claim.
 func (v *vacuum) inventory(ctx context.Context, old *snapshot.Array) (found map[metadata.KeyEncoding]*values, left []leftover, merged map[string]*VacuumItem, err error) {
 	if v.records, err = v.location.Records(ctx); err == nil {
 		found, err = v.survey(ctx, old)
@@ -360,7 +360,8 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 			return err
 		}
 	}
-	// A crash after the first deletion must not leave a grid that can be reverted to.
+	// Without these records Revert refuses. A crash after the first deletion must not
+	// leave a grid that can be reverted to.
 	for _, r := range v.records {
 		if n.kind == kindSuperseded && hasKeys(r.Superseded(), k, old.Grid.Rank()) {
 			if err := v.location.RemoveChunks(ctx, r); err != nil {
@@ -368,7 +369,12 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 			}
 		}
 	}
-	return v.delete(ctx, b, n)
+	for _, key := range n.keys {
+		if err := b.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // record returns the record that superseded the grid with some keys, or nil.
@@ -421,6 +427,8 @@ func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.
 			continue
 		}
 		kind := kindSuperseded
+		// A chunk beyond the extent is left by a shrink that crashed after it had
+		// published.
 		if sameKeys(k, old.Engine.Keys, rank) {
 			within := true
 			for i, at := range index {
@@ -438,6 +446,7 @@ func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.
 		}
 		n.keys = append(n.keys, v.location.Path.MustKey(e.Name))
 		n.addFirst(e.Name)
+		// Some listings have no sizes.
 		size := e.Size
 		if size < 0 {
 			info, err := store.Stat(ctx, v.location.Store, v.location.Path.MustKey(e.Name))
@@ -451,7 +460,8 @@ func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.
 	return found, nil
 }
 
-// containKeys reports whether values have the keys of an encoding, perhaps under another name.
+// containKeys reports whether values have the keys of an encoding, perhaps under
+// another name.
 func containKeys(found map[metadata.KeyEncoding]*values, k metadata.KeyEncoding, rank int) bool {
 	for of := range found {
 		if sameKeys(of, k, rank) {
@@ -488,7 +498,8 @@ func (v *vacuum) whyBroken(ctx context.Context) (string, error) {
 // not descend from its successor.
 func (v *vacuum) notDescended(ctx context.Context) (*lineage.Record, error) {
 	for _, r := range slices.Backward(v.records) {
-		// A process that has died after publishing has left its claim.
+		// This record leads to the present document. Its claim is still there if its
+		// process crashed after it had published.
 		if len(v.chain) > 0 && v.chain[0] == r {
 			return nil, nil
 		}
@@ -539,8 +550,8 @@ func (v *vacuum) keepReason(ctx context.Context, k metadata.KeyEncoding, old *sn
 // graceLeft returns for how long the grace of a superseded grid goes on. It begins now if
 // it has not begun.
 func (v *vacuum) graceLeft(ctx context.Context, r *lineage.Record) (time.Duration, error) {
-	// Ask for the time first. What a store learns about the clock of its service from a
-	// later answer can then only make the grace seem younger.
+	// Ask for the time first. A store may correct its idea of the clock of its service
+	// by a later answer. In this order, that can only make the grace seem younger.
 	if err := v.askTime(ctx); err != nil {
 		return 0, err
 	}
@@ -559,10 +570,11 @@ func (v *vacuum) graceLeft(ctx context.Context, r *lineage.Record) (time.Duratio
 	return v.remainingGrace(since), nil
 }
 
-// remainingGrace returns for how long the grace of something goes on that began at a time.
+// remainingGrace returns for how long the grace of something goes on that began at a
+// time.
 func (v *vacuum) remainingGrace(since time.Time) time.Duration {
 	if v.grace == 0 {
-		// Times of some stores are accurate to a second or two, so this one may be later
+		// Times of some stores are accurate to a second or two, so since may be later
 		// than now.
 		return 0
 	}
@@ -590,6 +602,7 @@ func hasKeys(doc *metadata.Array, k metadata.KeyEncoding, rank int) bool {
 // otherDescription returns which other document describes chunks of an encoding, or "".
 func (v *vacuum) otherDescription(ctx context.Context, k metadata.KeyEncoding, old *snapshot.Array) (string, error) {
 	rank := old.Grid.Rank()
+	// Readers that open the array by consolidated metadata never read its document.
 	for p := v.location.Path; !p.IsRoot(); {
 		p = p.Parent()
 		doc, err := v.Node.Listed(ctx, p)
@@ -615,16 +628,6 @@ func (v *vacuum) otherDescription(ctx context.Context, k metadata.KeyEncoding, o
 		return metadata.V2Array + " beside the document of format 3 still describes it", nil
 	}
 	return "", nil
-}
-
-// delete deletes values.
-func (v *vacuum) delete(ctx context.Context, b store.Batch, n *values) error {
-	for _, key := range n.keys {
-		if err := b.Delete(ctx, key); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // mergedItems returns what merges in place have kept, by their IDs. Earlier versions of

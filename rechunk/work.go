@@ -171,7 +171,8 @@ func (w *work) document() ([]byte, error) { return w.next.Doc.Marshal(w.Node.Lim
 // bindTarget sets where the chunks of the target are.
 func (s *session) bindTarget(e *engine.Array) { e.Store, e.Path = s.location.Store, s.location.Path }
 
-// keepsChunks reports whether the stored chunks fit already, so that only the document changes.
+// keepsChunks reports whether the stored chunks fit already, so that only the document
+// changes.
 func (w *work) keepsChunks() bool { return w.destination == nil && w.keys == nil && w.SameCells() }
 
 // stager returns the executor of the work.
@@ -180,6 +181,8 @@ func (w *work) stager() *staging.Stager {
 		Job: w.Job, Store: w.location.Store, Durability: w.Node.Durability, Requests: w.requests(),
 		Text: w.block(), Sources: func() *staging.Table { return w.sources },
 	}
+	// A store without locks: look at the lease before each chunk, because another process
+	// takes the claim over once the lease has lapsed.
 	if s.Shared = w.shared; w.keeper != nil {
 		s.Held = w.checkLease
 	}
@@ -211,6 +214,8 @@ func (w *work) stage(ctx context.Context) error {
 		return err
 	}
 	s := w.stager()
+	// A resumed rechunk may lack a few chunks only. Making these from the source is
+	// cheaper than completing the scratch.
 	if len(plan.Stages) > 1 && (len(w.session.records) == 0 || !w.readsLittle(list)) {
 		if s.From, err = w.fill(ctx, plan); err != nil {
 			return err
@@ -227,18 +232,13 @@ func (w *work) stage(ctx context.Context) error {
 func (w *work) stageBlocks(ctx context.Context, s *staging.Stager, plan *blocks.Plan, list [][]int64) error {
 	p := w.progress(len(plan.Stages), len(plan.Stages), len(w.wanted), len(list))
 	return w.stageAll(ctx, s, w.parts(lastBlocks(plan), list), func(ctx context.Context, box grid.Box, records []staging.Record) error {
+		// The chunks are stored and synced. Only now a record may say so.
 		if err := w.save(ctx, recordsOf(w.location, w.claim.ID), records); err != nil {
 			return err
 		}
 		p.add(box)
 		return w.remember(ctx, box, records)
 	})
-}
-
-// stageEach stages single chunks, from the source. It runs under the lock, so it has no
-// progress, and does not store records: a crash loses little work.
-func (w *work) stageEach(ctx context.Context, list [][]int64) error {
-	return w.stageAll(ctx, w.stager(), boxesAt(list), w.remember)
 }
 
 // remember remembers records.
@@ -283,6 +283,8 @@ func (w *work) stageAll(
 			break
 		}
 		group.Go(func() error {
+			// Before each block, so that a process which was stopped for long stores at
+			// most one block into the keys of another rechunk.
 			if err := w.checkNotGivenUp(within); err != nil {
 				return err
 			}
@@ -342,6 +344,8 @@ func (w *work) parts(blocks *grid.Grid, list [][]int64) []grid.Box {
 	var parts []grid.Box
 	for _, n := range order {
 		b := found[n]
+		// Without records nothing was staged before, so the block is made as a whole,
+		// with its chunks that have only fill values: the latter cost nothing.
 		if all, ok := b.box.Len(); ok && all == int64(len(b.stale)) || len(w.session.records) == 0 {
 			parts = append(parts, b.box)
 			continue
