@@ -369,3 +369,130 @@ func samePrefix(a, b []grid.Run, n int64) bool {
 	}
 	return true
 }
+
+// Forget updates the records of superseded grids after some were deleted. chain is that
+// of the present document, and deleted reports whether the superseded grid of a record
+// is not stored any more.
+//
+// A record whose grid is deleted stays as a link while an older grid is stored: without
+// it, nothing would show that the present document descends from the successor of the
+// older grid. Neighbouring links become one. So there are never more links than stored
+// grids.
+func (a Array) Forget(ctx context.Context, chain []*Record, deleted func(*Record) bool, d store.Durability) error {
+	// From the oldest to the latest: a crash leaves a chain that reaches every grid that
+	// is stored.
+	for len(chain) > 0 && deleted(chain[len(chain)-1]) {
+		if err := a.forget(ctx, chain[len(chain)-1], d); err != nil {
+			return err
+		}
+		chain = chain[:len(chain)-1]
+	}
+	for i := len(chain) - 1; i >= 0; i-- {
+		r := chain[i]
+		if !deleted(r) {
+			continue
+		}
+		// Only the record of a rechunk in place tells its grids apart.
+		if i > 0 && deleted(chain[i-1]) && !r.InPlace && !chain[i-1].InPlace {
+			joined, err := a.join(ctx, r, chain[i-1], d)
+			if err != nil {
+				return err
+			}
+			chain[i-1] = joined
+			continue
+		}
+		if r.Gone {
+			continue
+		}
+		r.Gone = true
+		if err := a.put(ctx, r, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join replaces two neighbouring links by one. It has the key of the later one, so the
+// chain leads past the earlier one as soon as it is stored.
+func (a Array) join(ctx context.Context, earlier, later *Record, d store.Durability) (*Record, error) {
+	r := *later
+	r.Gone, r.Moved = true, earlier.Moved || later.Moved
+	r.From, r.from = earlier.From, earlier.from
+	// The link does not tell that the grid between them was one of this array.
+	if r.Moved {
+		if err := a.noteMoved(ctx, later, d); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.put(ctx, &r, d); err != nil {
+		return nil, err
+	}
+	return &r, a.Remove(ctx, earlier)
+}
+
+// forget removes a record that is not needed any more.
+func (a Array) forget(ctx context.Context, r *Record, d store.Durability) error {
+	if r.Moved {
+		if err := a.noteMoved(ctx, r, d); err != nil {
+			return err
+		}
+	}
+	return a.Remove(ctx, r)
+}
+
+// Earlier versions of this project could merge the last chunks of an array in place: the
+// merged chunk got the key of the first one. What they have left is still understood:
+// staged chunks are deleted, and the records lead to the grids before.
+
+// merged is the directory, below that of the array, of the chunks that rechunks in
+// place have staged.
+const merged = own.Dir + "/merged"
+
+// MergedDir returns the directory of the chunks that a rechunk in place has staged.
+// Below it, they have the keys that chunks have below the array.
+func (a Array) MergedDir(id string) store.Path {
+	return a.Path.MustKey(merged + "/" + id + "/-").Dir()
+}
+
+// MergedRoot returns the directory that has those of all rechunks in place.
+func (a Array) MergedRoot() store.Path { return a.Path.MustKey(merged + "/-").Dir() }
+
+// RemoveMerged deletes the chunks that a rechunk in place has staged.
+func (a Array) RemoveMerged(ctx context.Context, id string) error {
+	dir := a.MergedDir(id)
+	for e, err := range store.List(ctx, a.Store, dir, true) {
+		if err == nil {
+			err = store.Delete(ctx, a.Store, dir.MustKey(e.Name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasMerged reports whether the last chunk of the new grid along every axis is also one
+// of the document now. The record of a rechunk in place may be one that was never
+// published, and only the last chunk tells: the grid of before has a shorter one there,
+// and more chunks behind it. If there is no chunk behind it, the array was cut there.
+func (r *Record) hasMerged(now *metadata.Array) bool {
+	to, err := GridOf(r.to)
+	if err != nil {
+		return false
+	}
+	is, err := GridOf(now)
+	if err != nil {
+		return false
+	}
+	for i := range to.Rank() {
+		last := to.Axis(i).Cells() - 1
+		if last < 0 || is.Axis(i).Cells() <= last+1 {
+			continue
+		}
+		a, _ := to.Axis(i).Cell(last)
+		if b, ok := is.Axis(i).Cell(last); !ok || a.Edge != b.Edge {
+			return false
+		}
+	}
+	return true
+}

@@ -6,6 +6,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"varve.dev/zarr/store"
 )
@@ -172,4 +179,172 @@ type Change struct {
 	// Abandon deletes staged chunks after Stage failed. Its errors are ignored,
 	// because the remaining chunks are invisible.
 	Abandon func(context.Context, store.Batch) error
+}
+
+// relative returns the name of a place relative to a node. Files beside nodes refer to
+// each other this way, because a store may be opened at any directory above them.
+func relative(from store.Path, to string) string {
+	a, b := segments(from.String()), segments(to)
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	up := slices.Repeat([]string{".."}, len(a))
+	return strings.Join(append(up, b...), "/")
+}
+
+func segments(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return strings.Split(path, "/")
+}
+
+// resolve returns the place that a name relative to a node refers to. If that is above
+// the root of the store, the error wraps [store.ErrInvalidKey].
+func resolve(from store.Path, place string) (string, error) {
+	to := path.Join(from.String(), place)
+	if to == ".." || strings.HasPrefix(to, "../") || strings.HasPrefix(place, "/") {
+		return "", fmt.Errorf("%w: %q leads out of the store: open the store at a directory above, or, if the node is a copy that was made during a change, copy it again once that is finished (%s names the change)", store.ErrInvalidKey, place, pointerName)
+	}
+	if to == "." {
+		to = ""
+	}
+	return to, nil
+}
+
+// Recent is the version of the document that this program has published last, or that it
+// has read before it looked for a pointer and found none. In a store without locks, a
+// change that finds this version need not look for a pointer:
+//
+//   - This program has looked since the document that came before was read.
+//   - A transaction that stores its pointer later raises its fence after that, and a
+//     holder publishes. Either the document has another version then, or it is about to
+//     get one, and then one of the two changes fails.
+//
+// Where versions are hashes of the content, a later document may have the same one, such
+// as that of an array that was created again. So a version is known for a short time.
+//
+// The zero value knows none. A Recent is safe for concurrent use.
+type Recent struct {
+	mu      sync.Mutex
+	version store.Version
+	at      time.Time // when it was set
+}
+
+// recently is how long a version is known. Most appends of a series follow sooner.
+const recently = 2 * time.Second
+
+// is reports whether v is the version.
+func (r *Recent) is(v store.Version) bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return v == r.version && !v.IsZero() && time.Since(r.at) < recently
+}
+
+// Set records the version.
+func (r *Recent) Set(v store.Version) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.version, r.at = v, time.Now()
+}
+
+// File is an additional document of a node, such as the attributes in format 2.
+type File struct {
+	Name  string
+	Bytes []byte
+}
+
+// Create publishes the document of a new node and returns its version, or the zero
+// version if the store has none. It writes the files beside the document first, so that
+// no reader sees the node without them. If the node or one of the files exists, the error
+// wraps [store.ErrConflict].
+func Create(ctx context.Context, n Node, document []byte, beside ...File) (store.Version, error) {
+	for i, f := range beside {
+		if _, err := n.named(f.Name).create(ctx, f.Bytes); err != nil {
+			// The file that failed belongs to another writer. Remove only the
+			// earlier ones.
+			n.forget(ctx, beside[:i])
+			return store.Version{}, err
+		}
+	}
+	version, err := n.create(ctx, document)
+	if errors.Is(err, store.ErrConflict) {
+		// A concurrent writer created the node without these files; otherwise the
+		// loop above would have failed. They must not become part of it.
+		n.forget(ctx, beside)
+	}
+	return version, err
+}
+
+// named returns the node with another document.
+func (n Node) named(document string) Node {
+	n.Document = document
+	return n
+}
+
+// forget removes files of a node that was not created. A file that stays is harmless.
+func (n Node) forget(ctx context.Context, files []File) {
+	for _, f := range files {
+		_ = store.Delete(context.WithoutCancel(ctx), n.Store, n.Path.MustKey(f.Name))
+	}
+}
+
+func (n Node) create(ctx context.Context, document []byte) (store.Version, error) {
+	key, id := n.key(), newID()
+	if n.trails() {
+		if err := n.room(document); err != nil {
+			return store.Version{}, err
+		}
+		document = created(document, id)
+	}
+	version, err := store.PutIf(ctx, n.Store, key, document, store.IfAbsent(), n.Durability)
+	conflict := errors.Is(err, store.ErrConflict)
+	switch {
+	case err == nil:
+		return version, nil
+	case n.trails() && (conflict || !unwritten(err)):
+		return n.settleCreation(ctx, id, err)
+	case conflict:
+		return version, err
+	case !errors.Is(err, store.ErrUnsupported):
+		return n.settle(ctx, document, version, err)
+	}
+	// The store has no conditional writes, so two concurrent calls may both succeed.
+	found, err := store.Exists(ctx, n.Store, key)
+	switch {
+	case err != nil:
+		return store.Version{}, err
+	case found:
+		return store.Version{}, fmt.Errorf("%w: %s", store.ErrConflict, key)
+	}
+	return store.Put(ctx, n.Store, key, document, n.Durability)
+}
+
+// settleCreation finds out whether the document that is there has come from this
+// creation: an answer may be lost, or be that of a second delivery of the request.
+// The version is zero if others have written since.
+func (n Node) settleCreation(ctx context.Context, id writeID, failed error) (store.Version, error) {
+	there, err := n.read(context.WithoutCancel(ctx))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return store.Version{}, failed
+	case err != nil:
+		return store.Version{}, unknown(failed, err)
+	}
+	t := trailOf(there.Bytes)
+	switch {
+	// A trail that no longer reaches back to the creation counts as that of another node:
+	// so many others have written since, while this request was under way.
+	case !slices.Contains(t.published, id):
+		return store.Version{}, failed
+	case t.last() == id && t.fence == 0:
+		return there.Version, nil
+	}
+	return store.Version{}, nil
 }

@@ -7,9 +7,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
@@ -77,6 +81,127 @@ func TestOvertaken(t *testing.T) {
 	for e, err := range others.List(context.Background(), store.Path{}, true) {
 		if err != nil || strings.Contains(e.Name, "__varve") {
 			t.Errorf("%s is left (%v)", e.Name, err)
+		}
+	}
+}
+
+// TestDecidedWaitsForNoLock commits a transaction of two nodes while another program
+// holds the lock of one document. The writer gives up when its caller does, or after one
+// timeout. The next writer finishes the transaction.
+func TestDecidedWaitsForNoLock(t *testing.T) {
+	for name, how := range map[string]store.Locking{"caller": {}, "time-out": {Timeout: time.Millisecond}} {
+		t.Run(name, func(t *testing.T) {
+			disk := vfs.NewDisk()
+			others := fixture.FileStore(disk)
+			for _, key := range []string{"a/zarr.json", "b/zarr.json"} {
+				if _, err := others.Put(t.Context(), store.MustKey(key), []byte("old"), store.Flush); err != nil {
+					t.Fatal(err)
+				}
+			}
+			held, err := disk.TryLock("b/__varve.publish")
+			if err != nil {
+				t.Fatal(err)
+			}
+			late := time.AfterFunc(20*time.Second, func() { held.Close() }) // so that who waits for it fails, and does not hang
+			defer late.Stop()
+
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			mine := fixture.FileStore(vfs.Hook(disk, func(op vfs.Op) error {
+				if op == (vfs.Op{Kind: "lock", Name: "b/__varve.publish"}) && how.Timeout == 0 {
+					cancel()
+				}
+				return nil
+			}))
+			waits := 0
+			count := locksOf{mine, &waits}
+			a := publish.Node{Store: count, Path: at(t, "a"), Document: "zarr.json"}
+			b := a
+			b.Path = at(t, "b")
+			err = publish.UpdateAll(store.WithLocking(ctx, how), []publish.Participant{{a, becomes("new")}, {b, becomes("new")}}, nil)
+			want := []error{publish.ErrDecided, publish.ErrIncomplete, context.Canceled}
+			if how.Timeout > 0 {
+				want[2] = store.ErrLocked
+			}
+			for _, w := range want {
+				if !errors.Is(err, w) {
+					t.Errorf("error is %v, want %v", err, w)
+				}
+			}
+			if waits != 1 {
+				t.Errorf("the document was written %d times", waits)
+			}
+			held.Close()
+			b.Store = others
+			if found, err := publish.Recover(t.Context(), b, nil); !found || err != nil {
+				t.Errorf("found %v: %v", found, err)
+			}
+			for _, key := range []string{"a/zarr.json", "b/zarr.json"} {
+				if got, _, err := others.Get(t.Context(), store.MustKey(key), store.Request{}, nil); err != nil || strings.TrimSpace(string(got)) != "new" {
+					t.Errorf("%s is %q: %v", key, got, err)
+				}
+			}
+		})
+	}
+}
+
+// locksOf counts how often the document of the second node is written.
+type locksOf struct {
+	*filestore.Store
+	tries *int
+}
+
+func (l locksOf) PutIf(ctx context.Context, key store.Key, value []byte, on store.Condition, d store.Durability) (store.Version, error) {
+	if key == store.MustKey("b/zarr.json") {
+		*l.tries++
+	}
+	return l.Store.PutIf(ctx, key, value, on, d)
+}
+
+// TestDecidedOnceItIsDone fails after a transaction is finished: the error is not
+// ErrDecided.
+func TestDecidedOnceItIsDone(t *testing.T) {
+	s, fault := fixture.FileStore(vfs.NewDisk()), errors.New("fault")
+	a := publish.Node{Store: s, Path: at(t, "a"), Document: "zarr.json"}
+	if _, err := s.Put(t.Context(), store.MustKey("a/zarr.json"), []byte("old"), store.Flush); err != nil {
+		t.Fatal(err)
+	}
+	plan := func(publish.Document) (*publish.Change, error) {
+		return &publish.Change{Document: []byte("new"), Reclaim: func(context.Context, store.Batch) error { return fault }}, nil
+	}
+	err := publish.UpdateAll(t.Context(), []publish.Participant{{a, plan}}, nil)
+	if !errors.Is(err, publish.ErrIncomplete) || !errors.Is(err, fault) || errors.Is(err, publish.ErrDecided) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// TestDecidedIsFinished cancels the context as soon as a transaction is committed. It is
+// finished all the same.
+func TestDecidedIsFinished(t *testing.T) {
+	disk := vfs.NewDisk()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := fixture.FileStore(vfs.Hook(disk, func(op vfs.Op) error {
+		if op == (vfs.Op{Kind: "lock", Name: "a/__varve.publish"}) {
+			cancel()
+		}
+		return nil
+	}))
+	a := publish.Node{Store: s, Path: at(t, "a"), Document: "zarr.json"}
+	b := a
+	b.Path = at(t, "b")
+	keys := []store.Key{store.MustKey("a/zarr.json"), store.MustKey("b/zarr.json")}
+	for _, key := range keys {
+		if _, err := s.Put(t.Context(), key, []byte("old"), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := publish.UpdateAll(ctx, []publish.Participant{{a, becomes("new")}, {b, becomes("new")}}, nil); err != nil || ctx.Err() == nil {
+		t.Errorf("%v, and the caller %v", err, ctx.Err())
+	}
+	for _, key := range keys {
+		if got, _, err := s.Get(t.Context(), key, store.Request{}, nil); err != nil || strings.TrimSpace(string(got)) != "new" {
+			t.Errorf("%s is %q: %v", key, got, err)
 		}
 	}
 }

@@ -4,12 +4,16 @@ package staging
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/store"
 )
 
@@ -178,4 +182,197 @@ func ParseRecords(data []byte, rank int) ([]Record, error) {
 		records = append(records, r)
 	}
 	return records, nil
+}
+
+// Records is the memory of staged chunks, by their numbers in one target.
+type Records struct {
+	cells []int64
+	list  []numbered
+}
+
+type numbered struct {
+	number  int64
+	fold    Fold
+	stored  bool
+	version Digest
+}
+
+// Records returns a memory of records. It drops those that are not about a chunk of the
+// target.
+//
+// Several may be about one chunk: from before and after a change of its sources, or from
+// two processes whose clocks differ, so their order says little. A record that names the
+// version of the staged value tells what that was made from, whatever came later, so any
+// of them may be the valid one. Of records without a version, only the last one counts.
+func (j *Job) Records(records []Record) *Records {
+	r := &Records{cells: j.Target.Grid.Cells()}
+	chunks := grid.BoxOf(j.Target.Grid.Chunks())
+	for _, rec := range records {
+		if chunks.Contains(rec.Index) {
+			r.list = append(r.list, numbered{numberIn(r.cells, rec.Index), rec.Fold, rec.Stored, rec.Version})
+		}
+	}
+	slices.SortStableFunc(r.list, func(a, b numbered) int { return cmp.Compare(a.number, b.number) })
+	return r
+}
+
+// Recorded returns a table of the target chunks as records say that they were stored, for
+// callers that need not ask the store.
+func (j *Job) Recorded(records []Record) *Table {
+	t, last := &Table{cells: j.Target.Grid.Cells()}, map[int64]Record{}
+	chunks := grid.BoxOf(j.Target.Grid.Chunks())
+	for _, rec := range records {
+		if chunks.Contains(rec.Index) {
+			last[numberIn(t.cells, rec.Index)] = rec
+		}
+	}
+	for n, rec := range last {
+		if rec.Stored {
+			t.entries = append(t.entries, entry{n, rec.Version, -1})
+		}
+	}
+	slices.SortFunc(t.entries, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
+	return t
+}
+
+// of returns the records about a chunk, oldest first.
+func (r *Records) of(number int64) []numbered {
+	byNumber := func(n numbered, k int64) int { return cmp.Compare(n.number, k) }
+	from, _ := slices.BinarySearchFunc(r.list, number, byNumber)
+	to, _ := slices.BinarySearchFunc(r.list[from:], number+1, byNumber)
+	return r.list[from : from+to]
+}
+
+// describing yields the records that may be about the value that is stored now, or about
+// its absence.
+func (r *Records) describing(number int64, is *entry) func(yield func(numbered) bool) {
+	return func(yield func(numbered) bool) {
+		all := r.of(number)
+		for i, n := range all {
+			switch {
+			case n.stored != (is != nil):
+				continue // another program has changed or deleted it
+			case n.stored && n.version == 0 && i+1 < len(all):
+				continue // a later one is about another value
+			case n.stored && n.version != 0 && n.version != is.digest:
+				continue
+			}
+			if !yield(n) {
+				return
+			}
+		}
+	}
+}
+
+// Wanted returns the numbers of the target chunks that take elements from stored chunks
+// of the source, in C order.
+func (j *Job) Wanted(sources *Table) ([]int64, error) {
+	cells := j.Target.Grid.Cells()
+	if _, ok := checked.Product(cells...); !ok {
+		return nil, fmt.Errorf("%w: %v chunks", grid.ErrOverflow, cells)
+	}
+	var numbers []int64
+	add := func(box grid.Box) bool {
+		for at := range box.IndicesInto(make([]int64, len(box))) {
+			if n := numberIn(cells, at); len(numbers) == 0 || numbers[len(numbers)-1] != n {
+				numbers = append(numbers, n)
+			}
+		}
+		return true
+	}
+	if j.fills {
+		all := grid.BoxOf(j.Target.Grid.Chunks())
+		if n, ok := all.Len(); !ok || n > mostFilled {
+			return nil, fmt.Errorf("%w: another fill value would store all of the %v chunks, at most %d", codec.ErrLimit, all.Shape(), int64(mostFilled))
+		}
+		add(all)
+		return numbers, nil
+	}
+	if err := j.wantGiven(add); err != nil {
+		return nil, err
+	}
+	for source := range sources.All() {
+		for box := range j.Targets(source) {
+			if n, ok := box.Len(); !ok || n > mostFilled {
+				return nil, fmt.Errorf("%w: chunk %v of the source has elements of more than %d chunks of the new grid", codec.ErrLimit, source, int64(mostFilled))
+			} else if int64(len(numbers)) > mostWanted-n {
+				return nil, fmt.Errorf("%w: more than %d chunks of the new grid, of %v", codec.ErrLimit, int64(mostWanted), cells)
+			}
+			add(box)
+		}
+		// Many small source chunks have the same targets, but not one after the other
+		// in C order.
+		if len(numbers) > 1<<20 && len(numbers) == cap(numbers) {
+			slices.Sort(numbers)
+			numbers = slices.Compact(numbers)
+		}
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers), nil
+}
+
+// mostWanted bounds the chunks of a target that are staged. Their numbers take 8 bytes
+// each.
+const mostWanted = 1 << 28
+
+// mostFilled bounds the chunks of a target with another fill value.
+const mostFilled = 1 << 24
+
+// Stale yields the indices of the target chunks that must be staged, because they were
+// not yet or are no longer valid. sources and targets list what is stored now. The next
+// iteration overwrites the index.
+func (j *Job) Stale(wanted []int64, sources, targets *Table, records *Records) func(yield func([]int64, error) bool) {
+	return func(yield func([]int64, error) bool) {
+		cells, index := j.Target.Grid.Cells(), make([]int64, j.Target.Grid.Rank())
+		for _, n := range wanted {
+			indexIn(cells, index, n)
+			valid, err := j.valid(index, n, sources, targets, records)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !valid && !yield(index, nil) {
+				return
+			}
+		}
+	}
+}
+
+// valid reports whether a target chunk is staged.
+func (j *Job) valid(index []int64, n int64, sources, targets *Table, records *Records) (bool, error) {
+	var fold Fold
+	known := false
+	for r := range records.describing(n, targets.find(index)) {
+		if !known {
+			box := make(grid.Box, len(index))
+			for i, k := range index {
+				box[i] = grid.Interval{Start: k, Stop: k + 1}
+			}
+			p, err := j.bare(box)
+			if err != nil {
+				return false, err
+			}
+			fold, known = j.fold(p, index, sources, sources.Digest), true
+		}
+		if r.fold == fold {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Left yields the indices of target chunks that are stored and must not be: nothing of
+// the source belongs there. The next iteration overwrites the index.
+func (j *Job) Left(wanted []int64, targets *Table) func(yield func([]int64) bool) {
+	return func(yield func([]int64) bool) {
+		index := make([]int64, len(targets.cells))
+		for _, e := range targets.entries {
+			if _, ok := slices.BinarySearch(wanted, e.number); ok {
+				continue
+			}
+			if indexIn(targets.cells, index, e.number); !yield(index) {
+				return
+			}
+		}
+	}
 }

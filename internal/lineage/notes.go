@@ -6,9 +6,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"time"
 
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -113,4 +115,96 @@ func (a Array) Deletes(ctx context.Context) error {
 		return errors.Join(err, store.Delete(ctx, a.Store, key))
 	}
 	return err
+}
+
+// movedNote tells of the last rechunk that has dropped or inserted a range and whose
+// record was removed.
+type movedNote struct {
+	ID string    `json:"id"`
+	At time.Time `json:"at"` // when the record was stored, by the clock of the store
+}
+
+func (a Array) movedKey() store.Key { return a.Path.MustKey(dir + "/vacuumed-moves") }
+
+// noteMoved stores the note about a record, before that is removed.
+func (a Array) noteMoved(ctx context.Context, r *Record, d store.Durability) error {
+	data, err := json.Marshal(movedNote{r.ID, r.info.Modified})
+	if err != nil {
+		return err
+	}
+	_, err = store.Put(ctx, a.Store, a.movedKey(), data, d)
+	return err
+}
+
+// noted returns the note, or nil if there is none.
+func (a Array) noted(ctx context.Context) (*movedNote, error) {
+	data, _, err := a.Store.Get(ctx, a.movedKey(), store.Request{Limit: mostNote}, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	n := new(movedNote)
+	if err := json.Unmarshal(data, n); err != nil {
+		return nil, damaged(a.movedKey(), err)
+	}
+	return n, nil
+}
+
+// MovedSince reports whether a range was dropped or inserted since a time, as far as the
+// records do not tell it any more. The time is by the clock of the store.
+func (a Array) MovedSince(ctx context.Context, since time.Time) (bool, error) {
+	n, err := a.noted(ctx)
+	if n == nil || err != nil {
+		return false, err
+	}
+	// A store without times leaves it open.
+	return n.At.IsZero() || !n.At.Before(since), nil
+}
+
+// LastMove returns the ID of the last rechunk that has dropped or inserted a range on
+// the way to a document, or "".
+func (a Array) LastMove(ctx context.Context, now *metadata.Array) (string, error) {
+	records, err := a.Records(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range Chain(records, now) {
+		if r.Moved {
+			return r.ID, nil
+		}
+	}
+	n, err := a.noted(ctx)
+	if n == nil || err != nil {
+		return "", err
+	}
+	return n.ID, nil
+}
+
+// vacuumedKey returns the key of the note about the last vacuum that has deleted a
+// superseded grid with a key encoding. Its time of writing counts, as for [note].
+func (a Array) vacuumedKey(k metadata.KeyEncoding, rank int) store.Key {
+	// Without two indices, both separators make the same keys.
+	if rank < 2 && k.Name() == metadata.V2Dot.Name() {
+		k = metadata.V2Dot
+	}
+	return a.Path.MustKey(fmt.Sprintf("%s/vacuumed-%d", dir, k))
+}
+
+// NoteVacuum notes that a superseded grid with a key encoding is about to be deleted. A
+// later grid may then have its keys and edges, and the records are deleted as well. A
+// writer that was stopped meanwhile could not tell the two grids apart.
+func (a Array) NoteVacuum(ctx context.Context, k metadata.KeyEncoding, rank int, d store.Durability) error {
+	return a.putNote(ctx, a.vacuumedKey(k, rank), d)
+}
+
+// Vacuumed reports whether a superseded grid with a key encoding may have been deleted
+// since a time.
+func (a Array) Vacuumed(ctx context.Context, k metadata.KeyEncoding, rank int, since time.Time) (bool, error) {
+	at, err := a.timeOf(ctx, a.vacuumedKey(k, rank))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && !at.Before(since), err
 }
