@@ -42,7 +42,7 @@ type Report struct {
 func Do(ctx context.Context, src, dst *zarr.Location, r Request, opt *Options) (*Report, error) {
 	report := new(Report)
 	// The listing shows which chunks need not be asked for.
-	t, kept, err := filtering(ctx, src, r, opt, staging.Listed)
+	t, kept, err := filtering(ctx, src, r, opt, staging.TryList)
 	if err != nil {
 		return report, fail(src, err)
 	}

@@ -119,7 +119,7 @@ func (c *copying) ofListed(indices [][]int64, seen *staging.Sightings) [][]int64
 	return slices.DeleteFunc(slices.Clone(indices), func(index []int64) bool {
 		for source := range c.sourcesOf(index) {
 			// What was not read has no kept rows, or is not stored.
-			if d, read := seen.Saw(c.source.Engine.Key(source)); read && d != c.stored.Digest(source) {
+			if d, read := seen.Digest(c.source.Engine.Key(source)); read && d != c.stored.Digest(source) {
 				return true
 			}
 		}

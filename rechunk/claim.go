@@ -210,7 +210,7 @@ func (s *session) notice(ctx context.Context) error {
 
 // claimedError is the error for a claim of another request.
 func claimedError(c *lineage.Claim) error {
-	if _, ok := c.Left(); ok && !c.Lapsed() {
+	if _, ok := c.Remaining(); ok && !c.Lapsed() {
 		return mayRunError(c)
 	}
 	if c.Operation == operationAbandon {
@@ -231,7 +231,7 @@ func notFinished(c *lineage.Claim) string {
 // mayRunError is the error for a claim whose process may still run. The store has no
 // locks that would tell.
 func mayRunError(c *lineage.Claim) error {
-	if left, ok := c.Left(); ok {
+	if left, ok := c.Remaining(); ok {
 		return fmt.Errorf("%w: %s, which may still run: its lease ends in %v, unless it renews it; wait, or say that it has ended (Options.TakeOver)",
 			ErrClaimed, c.Text(), max(left, 0).Round(time.Second))
 	}

@@ -129,11 +129,11 @@ func segments(to []Place, extent int64) (list []staging.Segment) {
 	}
 	from, given := int64(0), int64(0) // planes of the array, and new ones
 	for _, p := range to {
-		add(staging.Segment{To: from + given, From: from, Count: p.At - from})
-		add(staging.Segment{To: p.At + given, From: given, Count: p.Count, Given: true})
+		add(staging.Segment{Target: from + given, Source: from, Count: p.At - from})
+		add(staging.Segment{Target: p.At + given, Source: given, Count: p.Count, Given: true})
 		from, given = p.At, given+p.Count
 	}
-	add(staging.Segment{To: from + given, From: from, Count: extent - from})
+	add(staging.Segment{Target: from + given, Source: from, Count: extent - from})
 	return list
 }
 

@@ -37,7 +37,7 @@ type keeper struct {
 	unsure  bool           // whether the last renewal was stored is not known
 }
 
-// keepRenewing renews a claim until [keeper.end] is called. In a store with locks it
+// keepRenewing renews a claim until [keeper.unlock] is called. In a store with locks it
 // returns nil.
 func (s *session) keepRenewing(ctx context.Context, c *lineage.Claim) *keeper {
 	if c.Lease == 0 {
@@ -164,7 +164,7 @@ func (s *session) claimed(ctx context.Context, print string) (*lineage.Claim, er
 	if err != nil || c == nil || s.locked || s.TakeOver || c.IsOwn() && c.Fingerprint == print {
 		return c, err
 	}
-	return c, s.location.Look(ctx, c)
+	return c, s.location.ReadLease(ctx, c)
 }
 
 // takeOver makes this process the holder of a claim that it resumes.

@@ -211,7 +211,7 @@ func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *
 	}
 	p.State.addChunks(w.sources)
 	p.Sources, p.BytesStored = int64(w.sources.Len()), w.sources.Bytes
-	p.Dropped, p.BytesDropped = w.Untaken(w.sources)
+	p.Dropped, p.BytesDropped = w.Unused(w.sources)
 	if s.destination == nil {
 		_, p.Links = store.As[store.Cloner](s.location.Store)
 	}
@@ -239,7 +239,7 @@ func (w *work) predictStages(p *Plan, plan *blocks.Plan) error {
 		if err != nil {
 			return err
 		}
-		q := &staging.Predictor{Job: l.Job, Sources: w.sources, From: from, To: l.Scratch}
+		q := &staging.Predictor{Job: l.Job, Sources: w.sources, Input: from, Output: l.Scratch}
 		for _, n := range wanted {
 			if err := q.Task(boxAt(l.Index(n))); err != nil {
 				return err
@@ -250,7 +250,7 @@ func (w *work) predictStages(p *Plan, plan *blocks.Plan) error {
 		lists.addScratch(len(wanted))
 		from = l.Scratch
 	}
-	q := &staging.Predictor{Job: w.Job, Sources: w.sources, From: from}
+	q := &staging.Predictor{Job: w.Job, Sources: w.sources, Input: from}
 	for _, box := range w.parts(lastBlocks(plan), list) {
 		if err := q.Task(box); err != nil {
 			return err

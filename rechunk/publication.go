@@ -200,13 +200,13 @@ func (w *work) settle(ctx context.Context, old *metadata.Array) error {
 // clear deletes staged chunks that have only fill values by now, or lie beyond the grid.
 func (w *work) clear(ctx context.Context) error {
 	return publish.Batch(ctx, w.location.Store, w.Node.Durability, func(ctx context.Context, b store.Batch) error {
-		for index := range w.Left(w.wanted, w.targets) {
+		for index := range w.Surplus(w.wanted, w.targets) {
 			if err := b.Delete(ctx, w.Target.Engine.Key(index)); err != nil {
 				return err
 			}
 		}
 		// The array has shrunk since they were staged.
-		for _, index := range w.targets.Beyond {
+		for _, index := range w.targets.BeyondExtent {
 			if err := b.Delete(ctx, w.Target.Engine.Key(index)); err != nil {
 				return err
 			}

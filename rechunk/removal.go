@@ -79,7 +79,7 @@ func (r Removal) target(s *snapshot.Array) (*target, error) {
 	move := staging.Move{Axis: r.Axis, Segments: []staging.Segment{}}
 	for _, in := range []grid.Interval{{Stop: r.Range.Start}, {Start: r.Range.Stop, Stop: extent}} {
 		if in.Len() > 0 {
-			move.Segments = append(move.Segments, staging.Segment{To: min(in.Start, r.Range.Start), From: in.Start, Count: in.Len()})
+			move.Segments = append(move.Segments, staging.Segment{Target: min(in.Start, r.Range.Start), Source: in.Start, Count: in.Len()})
 		}
 	}
 	t.move = move

@@ -133,11 +133,11 @@ func (w *work) complete(ctx context.Context, levels []*level, k int) (*staging.R
 			return w.reading(l), nil
 		}
 		s := w.stager()
-		s.Job, s.To = l.Job, l.Scratch
+		s.Job, s.Output = l.Job, l.Scratch
 		// What this stage needs of the stage before is completed first, which may list
 		// the source again. So what is stale is found out once more in the next round.
 		if k > 0 {
-			if s.From, err = w.complete(ctx, levels, k-1); err != nil {
+			if s.Input, err = w.complete(ctx, levels, k-1); err != nil {
 				return nil, err
 			}
 		}

@@ -20,9 +20,10 @@ import (
 // except for those that a [Removal] takes out.
 //
 // If another process rechunks the array, the error wraps [ErrClaimed]. If that process
-// has ended, the same request resumes its work, and another request gives its work up. If
-// all chunk keys are in use, the error wraps [ErrNoKeys]. If writers publish all the time,
-// it wraps [zarr.ErrConflict]. In all these cases nothing has changed for readers.
+// has ended, the same request resumes its work, and another request gives its work up.
+// If all chunk keys are in use, the error wraps [ErrNoKeys]. If writers publish all the
+// time, it wraps [zarr.ErrConflict]. In all these cases nothing has changed for
+// readers.
 func Do(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, error) {
 	s, err := newSession(a, r, opt)
 	if err == nil {

@@ -484,7 +484,7 @@ func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err er
 	}
 	if stage < len(w.levels) {
 		l := w.levels[stage]
-		list.stager.Job, list.stager.To = l.Job, l.Scratch
+		list.stager.Job, list.stager.Output = l.Job, l.Scratch
 		list.job, list.dir = l.Job, l.recordsDir()
 	}
 	if list.names, err = namesIn(ctx, w.location.Store, list.dir, false); err != nil {
@@ -493,7 +493,7 @@ func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err er
 	if stage == 0 {
 		w.sources, err = staging.List(ctx, w.Source)
 	} else {
-		list.stager.From, err = w.readEarlierStage(ctx, w.levels[stage-1])
+		list.stager.Input, err = w.readEarlierStage(ctx, w.levels[stage-1])
 	}
 	if err != nil {
 		return nil, err

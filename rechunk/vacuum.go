@@ -253,7 +253,7 @@ func (v *vacuum) findStoreRefusal(ctx context.Context) (string, error) {
 			err = store.ErrUnsupported
 		}
 	} else {
-		err = v.location.Deletes(ctx)
+		err = v.location.CheckDeletes(ctx)
 	}
 	if errors.Is(err, store.ErrUnsupported) {
 		return noConditions, nil

@@ -184,10 +184,10 @@ func (w *work) stager() *staging.Stager {
 	// A store without locks: look at the lease before each chunk, because another process
 	// takes the claim over once the lease has lapsed.
 	if s.Shared = w.shared; w.keeper != nil {
-		s.Held = w.checkLease
+		s.CheckLease = w.checkLease
 	}
 	if w.destination != nil {
-		s.Apart = budget.New(w.engine())
+		s.CopyBudget = budget.New(w.engine())
 	}
 	return s
 }
@@ -217,7 +217,7 @@ func (w *work) stage(ctx context.Context) error {
 	// A resumed rechunk may lack a few chunks only. Making these from the source is
 	// cheaper than completing the scratch.
 	if len(plan.Stages) > 1 && (len(w.session.records) == 0 || !w.readsLittle(list)) {
-		if s.From, err = w.fill(ctx, plan); err != nil {
+		if s.Input, err = w.fill(ctx, plan); err != nil {
 			return err
 		}
 		// More may be stale than when the scratch was begun.

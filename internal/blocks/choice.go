@@ -21,7 +21,7 @@ func choose(units, others []*line, most int64, w weigh) (blocks []*line, weight 
 		// The other axes have at least the length of their longest unit.
 		choices[i] = axes[i].choices(most/(smallest/units[i].longest), w)
 	}
-	picked := lightest(choices, most)
+	picked := lightestChoices(choices, most)
 	fill(axes, picked, most, w)
 	blocks, weight = make([]*line, len(axes)), 1
 	for i := range axes {
@@ -39,7 +39,7 @@ func fill(axes []axis, picked []choice, most int64, w weigh) {
 	}
 	for i, c := range picked {
 		rest := used / c.longest
-		for _, d := range axes[i].try(min(most/rest, axes[i].units.extent), w) {
+		for _, d := range axes[i].choicesUpTo(min(most/rest, axes[i].units.extent), w) {
 			if d.weight < picked[i].weight {
 				picked[i] = d
 			}
@@ -66,27 +66,27 @@ type choice struct {
 	longest int64 // elements of the longest block
 	weight  float64
 	bound   int64 // units are merged up to this length
-	along   bool  // blocks end at shared borders where possible
+	aligned bool  // blocks end at shared borders where possible
 }
 
 // axis is what is to be merged along an axis: units, with regard to the other side.
 type axis struct {
 	units, other *line
-	common       *line // borders that both share; nil if that is only the last
+	shared       *line // borders that both share; nil if that is only the last
 }
 
 func newAxis(units, other *line) axis {
 	a := axis{units: units, other: other}
 	if s := sharedBorders(units, other); s.cells > 1 {
-		a.common = s
+		a.shared = s
 	}
 	return a
 }
 
 // merge makes the blocks of a choice.
 func (a *axis) merge(c choice, next add) {
-	if c.along {
-		a.units.mergeAlong(a.common, c.bound, next)
+	if c.aligned {
+		a.units.mergeAlong(a.shared, c.bound, next)
 		return
 	}
 	a.units.merge(0, a.units.extent, c.bound, 0, next)
@@ -99,11 +99,11 @@ func (a *axis) blocks(c choice) *line {
 	return l
 }
 
-// try returns the ways to merge units up to a length.
-func (a *axis) try(bound int64, w weigh) []choice {
+// choicesUpTo returns the ways to merge units up to a length.
+func (a *axis) choicesUpTo(bound int64, w weigh) []choice {
 	choices := []choice{{bound: bound}}
-	if a.common != nil {
-		choices = append(choices, choice{bound: bound, along: true})
+	if a.shared != nil {
+		choices = append(choices, choice{bound: bound, aligned: true})
 	}
 	for i := range choices {
 		t := tally{units: a.other}
@@ -118,7 +118,7 @@ func (a *axis) try(bound int64, w weigh) []choice {
 func (a *axis) choices(room int64, w weigh) []choice {
 	var all []choice
 	for _, b := range bounds(a.units, a.other, room) {
-		all = append(all, a.try(b, w)...)
+		all = append(all, a.choicesUpTo(b, w)...)
 	}
 	return frontier(all)
 }
@@ -178,10 +178,10 @@ func (c choice) rank() float64 { return c.weight }
 
 // state is a choice for each of the first axes.
 type state struct {
-	volume int64 // elements of the largest block along these axes
-	weight float64
-	before int // the state of the axes before
-	pick   int // the choice for the last of these axes
+	volume   int64 // elements of the largest block along these axes
+	weight   float64
+	previous int // the state of the axes before
+	pick     int // the choice for the last of these axes
 }
 
 func (s state) size() int64   { return s.volume }
@@ -202,47 +202,47 @@ func frontier[S sized](all []S) []S {
 	return kept
 }
 
-// thinned drops states if there are too many: of those whose volumes agree in the first
+// thin drops states if there are too many: of those whose volumes agree in the first
 // five bits, all but the lightest.
-func thinned(states []state) []state {
+func thin(states []state) []state {
 	if len(states) <= mostStates {
 		return states
 	}
 	// The smallest stays, because the others may leave no room for the axes to come.
 	kept := states[:1]
 	for i, s := range states[1:] {
-		if i+2 == len(states) || leading(s.volume) != leading(states[i+2].volume) {
+		if i+2 == len(states) || leadingBits(s.volume) != leadingBits(states[i+2].volume) {
 			kept = append(kept, s)
 		}
 	}
 	return kept
 }
 
-// leading returns a number with all but its first five bits cleared.
-func leading(n int64) int64 {
+// leadingBits returns a number with all but its first five bits cleared.
+func leadingBits(n int64) int64 {
 	low := max(0, bits.Len64(uint64(n))-5)
 	return n >> low << low
 }
 
-// lightest picks a choice for every axis, so that the product of their weights is least
-// among those whose longest blocks have at most so many elements. The first choices must
-// fit.
-func lightest(choices [][]choice, most int64) []choice {
+// lightestChoices picks a choice for every axis, so that the product of their weights
+// is least among those whose longest blocks have at most so many elements. The first
+// choices must fit.
+func lightestChoices(choices [][]choice, most int64) []choice {
 	states := [][]state{{{volume: 1, weight: 1}}}
 	for i, list := range choices {
-		states = append(states, thinned(frontier(extended(states[i], list, most))))
+		states = append(states, thin(frontier(extend(states[i], list, most))))
 	}
 	picked := make([]choice, len(choices))
 	at := len(states[len(choices)]) - 1
 	for i := len(choices) - 1; i >= 0; i-- {
 		s := states[i+1][at]
-		picked[i], at = choices[i][s.pick], s.before
+		picked[i], at = choices[i][s.pick], s.previous
 	}
 	return picked
 }
 
-// extended returns the states with every choice for the next axis that still fits.
-func extended(states []state, list []choice, most int64) []state {
+// extend returns the states with every choice for the next axis that still fits.
+func extend(states []state, list []choice, most int64) []state {
 	var all []state
 	for i, s := range states {
 		for k, c := range list {

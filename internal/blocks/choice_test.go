@@ -52,10 +52,10 @@ func TestAmplificationIsLow(t *testing.T) {
 func bestOfMerges(source, target []*line, most int64) float64 {
 	best := -1.0
 	for l := target[0].longest; l <= target[0].extent; l++ {
-		first := target[0].merged(l)
+		first := target[0].mergeUpTo(l)
 		rest := most / first.longest
 		for m := target[1].longest; m <= min(rest, target[1].extent); m++ {
-			a := product(source, []*line{first, target[1].merged(m)}, (*tally).amplification)
+			a := product(source, []*line{first, target[1].mergeUpTo(m)}, (*tally).amplification)
 			if best < 0 || a < best {
 				best = a
 			}
@@ -78,7 +78,7 @@ func TestEndsAreGood(t *testing.T) {
 			}
 		}
 		most := max(volume(units[0]), volume(units[1])) * rapid.Int64Range(10, 60).Draw(t, "budget") / 10
-		read, write := ends(units[0], units[1], most)
+		read, write := endBlocks(units[0], units[1], most)
 		got := product(read, write, (*tally).requests)
 		best := got
 		writes := merges(units[1], most)
@@ -102,7 +102,7 @@ func merges(units []*line, most int64) [][]*line {
 	var all [][]*line
 	for l := units[0].longest; l <= units[0].extent; l++ {
 		for m := units[1].longest; m <= units[1].extent; m++ {
-			b := []*line{units[0].merged(l), units[1].merged(m)}
+			b := []*line{units[0].mergeUpTo(l), units[1].mergeUpTo(m)}
 			// Other lengths give the same blocks again.
 			if b[0].longest == l && b[1].longest == m && volume(b) <= most {
 				all = append(all, b)

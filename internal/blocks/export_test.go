@@ -14,10 +14,10 @@ func Staged(source, target *grid.Grid, size, memory int64, stages int, o *Option
 	if !holds(p.source, p.most) {
 		return nil, nil
 	}
-	read, write := ends(p.source, p.target, p.most)
-	c := between(read, write, stages)
+	read, write := endBlocks(p.source, p.target, p.most)
+	c := intermediate(read, write, stages)
 	if !c.fits(p.most) {
 		return nil, nil
 	}
-	return p.finished(p.measured(c))
+	return p.finish(p.measureChain(c))
 }

@@ -81,7 +81,7 @@ func (l *line) add(length, count, stored int64) {
 	l.extent += length * count
 	l.cells += count
 	l.longest = max(l.longest, length)
-	l.stored = l.stored.plus(stored, count)
+	l.stored = l.stored.addProduct(stored, count)
 }
 
 // addBlocks appends cells that are stored as long as they are.
@@ -170,8 +170,8 @@ func (l *line) borderUpTo(y int64, at int) int64 {
 	return y - (y-r.start)%r.length
 }
 
-// merged returns the line with neighbouring cells joined up to a length.
-func (l *line) merged(longest int64) *line {
+// mergeUpTo returns the line with neighbouring cells joined up to a length.
+func (l *line) mergeUpTo(longest int64) *line {
 	m := new(line)
 	l.merge(0, l.extent, longest, 0, m.addBlocks)
 	return m
@@ -207,9 +207,9 @@ type borders struct {
 	first, step, count int64
 }
 
-// within returns the number of borders of a run in the half-open interval that excludes
-// lo and includes hi. lo must not lie before the run, hi not after it.
-func (r run) within(lo, hi int64) int64 {
+// countBorders returns the number of borders of a run in the half-open interval that
+// excludes lo and includes hi. lo must not lie before the run, hi not after it.
+func (r run) countBorders(lo, hi int64) int64 {
 	// Listed edges: most runs have one cell, and divisions take longest.
 	if r.count == 1 {
 		if lo < hi && hi == r.start+r.length {
@@ -220,21 +220,21 @@ func (r run) within(lo, hi int64) int64 {
 	return (hi-r.start)/r.length - (lo-r.start)/r.length
 }
 
-// has reports whether x, which must lie within the run, is one of its borders.
-func (r run) has(x int64) bool {
+// isBorder reports whether x, which must lie within the run, is one of its borders.
+func (r run) isBorder(x int64) bool {
 	return x == r.start+r.length || (x-r.start)%r.length == 0
 }
 
-// common returns the borders that two runs share in the interval that excludes lo and
-// includes hi, which both runs must cover.
+// commonBorders returns the borders that two runs share in the interval that excludes
+// lo and includes hi, which both runs must cover.
 //
 // A border of a is a.start + t·a.length. It is one of b if t solves a linear congruence
 // modulo b.length.
-func common(a, b run, lo, hi int64) borders {
-	if b.within(lo, hi) < a.within(lo, hi) {
+func commonBorders(a, b run, lo, hi int64) borders {
+	if b.countBorders(lo, hi) < a.countBorders(lo, hi) {
 		a, b = b, a
 	}
-	n := a.within(lo, hi)
+	n := a.countBorders(lo, hi)
 	if n == 0 {
 		return borders{}
 	}
@@ -242,7 +242,7 @@ func common(a, b run, lo, hi int64) borders {
 	// A single border needs no congruence.
 	if n == 1 {
 		x := a.start + a.length*last
-		if b.has(x) {
+		if b.isBorder(x) {
 			return borders{first: x, count: 1}
 		}
 		return borders{}
@@ -302,7 +302,7 @@ func sharedBorders(a, b *line) *line {
 	for i, j, lo := 0, 0, int64(0); lo < a.extent; {
 		p, q := a.runs[i], b.runs[j]
 		hi := min(p.end(), q.end())
-		if c := common(p, q, lo, hi); c.count > 0 {
+		if c := commonBorders(p, q, lo, hi); c.count > 0 {
 			s.addBlocks(c.first-s.extent, 1)
 			s.addBlocks(c.step, c.count-1)
 		}

@@ -96,7 +96,7 @@ func TestMergedAsGrid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := mustLine(t, a).merged(longest)
+		m := mustLine(t, a).mergeUpTo(longest)
 		got, err := grid.NewAxis(extent, m.cut())
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +123,7 @@ func TestMergeAlong(t *testing.T) {
 		if c := tallyOf(m, units); c.shared != m.cells {
 			t.Fatalf("%d of %d blocks end within a unit", m.cells-c.shared, m.cells)
 		}
-		a, p := tallyOf(m, other), tallyOf(units.merged(longest), other)
+		a, p := tallyOf(m, other), tallyOf(units.mergeUpTo(longest), other)
 		along += int(a.cells - a.shared)
 		plain += int(p.cells - p.shared)
 	})
@@ -168,10 +168,10 @@ func TestCommonOfLargeNumbers(t *testing.T) {
 		{run{0, 3037000499, 3037000500, 0}, run{0, 3037000500, 3037000499, 0}, 0, 3037000499 * 3037000500, borders{3037000499 * 3037000500, 0, 1}},
 		{run{0, 1 << 31, 1 << 31, 0}, run{1 << 30, 3 << 30, 1 << 31, 0}, 1 << 30, 1 << 62, borders{4 << 30, 6 << 30, 715827883}},
 	} {
-		if got := common(tt.a, tt.b, tt.lo, tt.hi); got != tt.want {
+		if got := commonBorders(tt.a, tt.b, tt.lo, tt.hi); got != tt.want {
 			t.Errorf("%v and %v: %+v, want %+v", tt.a, tt.b, got, tt.want)
 		}
-		if got := common(tt.b, tt.a, tt.lo, tt.hi); got != tt.want {
+		if got := commonBorders(tt.b, tt.a, tt.lo, tt.hi); got != tt.want {
 			t.Errorf("%v and %v: %+v, want %+v", tt.b, tt.a, got, tt.want)
 		}
 	}
@@ -203,17 +203,17 @@ func TestGeometric(t *testing.T) {
 
 // TestTotal checks that sums stay at the largest int64, and go on as floats.
 func TestTotal(t *testing.T) {
-	big := count(math.MaxInt64/2).plus(1<<40, 1<<40)
+	big := count(math.MaxInt64/2).addProduct(1<<40, 1<<40)
 	if big.exact != math.MaxInt64 || big.approx < 1.2e24 || big.approx > 1.3e24 {
 		t.Errorf("%+v", big)
 	}
 	if n := big.times(count(0)); n != (total{}) {
 		t.Errorf("%+v", n)
 	}
-	if n := count(3).plus(4, 5).times(count(2)).and(count(7)); n != (total{53, 53}) {
+	if n := count(3).addProduct(4, 5).times(count(2)).add(count(7)); n != (total{53, 53}) {
 		t.Errorf("%+v", n)
 	}
-	if n := count(math.MaxInt64).and(count(1)); n.exact != math.MaxInt64 {
+	if n := count(math.MaxInt64).add(count(1)); n.exact != math.MaxInt64 {
 		t.Errorf("%+v", n)
 	}
 }
@@ -225,7 +225,7 @@ func TestThinned(t *testing.T) {
 		states = append(states, state{volume: 1000 + i, weight: float64(9000 - i)})
 	}
 	first, last := states[0], states[4999]
-	kept := thinned(states)
+	kept := thin(states)
 	if len(kept) > 100 || kept[0] != first || kept[len(kept)-1] != last {
 		t.Errorf("%d states from %v to %v", len(kept), kept[0], kept[len(kept)-1])
 	}

@@ -22,7 +22,7 @@ type Piece struct {
 // memory of the first, so one is valid until the next is yielded. Pieces returns an error
 // that wraps [grid.ErrOutOfRange] if there is no such block.
 func Pieces(blocks, next *grid.Grid, index []int64) (iter.Seq[*Piece], error) {
-	return meeting(blocks, next, index, true)
+	return commonPieces(blocks, next, index, true)
 }
 
 // Sources yields the pieces that a block reads, in C order. previous is the grid of the
@@ -30,12 +30,12 @@ func Pieces(blocks, next *grid.Grid, index []int64) (iter.Seq[*Piece], error) {
 // memory of the first, so one is valid until the next is yielded. Sources returns an
 // error that wraps [grid.ErrOutOfRange] if there is no such block.
 func Sources(previous, blocks *grid.Grid, index []int64) (iter.Seq[*Piece], error) {
-	return meeting(blocks, previous, index, false)
+	return commonPieces(blocks, previous, index, false)
 }
 
-// meeting yields what a block has in common with those of another grid. The scratch
+// commonPieces yields what a block has in common with those of another grid. The scratch
 // objects are those of the block, or of the other grid.
-func meeting(blocks, other *grid.Grid, index []int64, isWriter bool) (iter.Seq[*Piece], error) {
+func commonPieces(blocks, other *grid.Grid, index []int64, isWriter bool) (iter.Seq[*Piece], error) {
 	c, ok := blocks.Chunk(index)
 	if !ok {
 		return nil, fmt.Errorf("blocks: %w: block %v of a grid of %v", grid.ErrOutOfRange, index, blocks.Chunks())

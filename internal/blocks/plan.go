@@ -167,7 +167,7 @@ func newPlanner(source, target *grid.Grid, size, memory int64, o *Options) (*pla
 			return nil, fmt.Errorf("blocks: parts of the source: %w", err)
 		}
 	}
-	return p, p.fit(memory)
+	return p, p.checkFit(memory)
 }
 
 // linesOf returns the axes of a grid.
@@ -186,14 +186,14 @@ func linesOf(g *grid.Grid) ([]*line, error) {
 func (p *planner) plan() (*Plan, error) {
 	// Without elements there is nothing to choose.
 	if slices.Contains(p.shape, 0) {
-		return p.finished(p.measured(chain{p.target}))
+		return p.finish(p.measureChain(chain{p.target}))
 	}
 	one, _ := choose(p.target, p.parts, p.most, (*tally).amplification)
-	best := p.measured(chain{one})
+	best := p.measureChain(chain{one})
 	if best.stages[0].Amplification > p.Amplification {
 		best = p.cheaper(best)
 	}
-	return p.finished(best)
+	return p.finish(best)
 }
 
 // holds reports whether the largest unit has at most so many elements.
@@ -212,14 +212,14 @@ func (p *planner) cheaper(best draft) draft {
 	if p.Stages < 2 || !holds(p.source, p.most) {
 		return best
 	}
-	read, write := ends(p.source, p.target, p.most)
+	read, write := endBlocks(p.source, p.target, p.most)
 	for n := 2; n <= p.Stages; n++ {
 		// Rounding may exceed the budget by an element. Another number of stages fits.
-		c := between(read, write, n)
+		c := intermediate(read, write, n)
 		if !c.fits(p.most) {
 			continue
 		}
-		if d := p.measured(c); d.cost < best.cost {
+		if d := p.measureChain(c); d.cost < best.cost {
 			best = d
 		}
 	}
@@ -260,33 +260,33 @@ func (p *Plan) Grown(source, target *grid.Grid, size, memory int64, o *Options) 
 	if !c.fits(now.most) {
 		return nil, fmt.Errorf("%w: grown blocks exceed %d bytes", ErrInvalid, memory)
 	}
-	return now.finished(now.measured(c))
+	return now.finish(now.measureChain(c))
 }
 
 // grow sets the blocks along one axis to those of a plan for a smaller extent, and more
 // of them. As in space, the blocks of the stages between merge those of a neighbour.
 func (c chain) grow(old chain, axis int, source, target *line) {
 	last := len(c) - 1
-	c[0][axis] = old[0][axis].grown(source)
+	c[0][axis] = old[0][axis].growTo(source)
 	if last == 0 {
-		c[0][axis] = old[0][axis].grown(target)
+		c[0][axis] = old[0][axis].growTo(target)
 		return
 	}
-	c[last][axis] = old[last][axis].grown(target)
+	c[last][axis] = old[last][axis].growTo(target)
 	if old[0][axis].longest < old[last][axis].longest {
 		for k := 1; k < last; k++ {
-			c[k][axis] = old[k][axis].grown(c[k-1][axis])
+			c[k][axis] = old[k][axis].growTo(c[k-1][axis])
 		}
 		return
 	}
 	for k := last - 1; k > 0; k-- {
-		c[k][axis] = old[k][axis].grown(c[k+1][axis])
+		c[k][axis] = old[k][axis].growTo(c[k+1][axis])
 	}
 }
 
-// grown returns the cells of the line but the last one, and after them those of units,
+// growTo returns the cells of the line but the last one, and after them those of units,
 // joined up to the longest length of the line.
-func (l *line) grown(units *line) *line {
+func (l *line) growTo(units *line) *line {
 	if l.extent == units.extent {
 		return l
 	}
@@ -322,9 +322,9 @@ func (e *FitError) Error() string {
 		e.Memory, kind, e.Index, e.Unit, e.Bytes, e.Shape)
 }
 
-// fit returns an error if the largest unit of either side exceeds the budget. That of the
-// target comes first, because a block is never smaller than one write unit.
-func (p *planner) fit(memory int64) error {
+// checkFit returns an error if the largest unit of either side exceeds the budget. That
+// of the target comes first, because a block is never smaller than one write unit.
+func (p *planner) checkFit(memory int64) error {
 	if slices.Contains(p.shape, 0) {
 		return nil
 	}

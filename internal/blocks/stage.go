@@ -68,8 +68,8 @@ type draft struct {
 	cost   float64
 }
 
-// measured returns a draft of a chain.
-func (p *planner) measured(c chain) draft {
+// measureChain returns a draft of a chain.
+func (p *planner) measureChain(c chain) draft {
 	d := draft{chain: c, stages: make([]Stage, len(c))}
 	for k := range c {
 		d.cost += p.measure(c, k, &d.stages[k])
@@ -125,8 +125,8 @@ func (p *planner) units() (number, bytes total) {
 	return number, bytes
 }
 
-// finished makes the grids of a draft.
-func (p *planner) finished(d draft) (*Plan, error) {
+// finish makes the grids of a draft.
+func (p *planner) finish(d draft) (*Plan, error) {
 	for k, lines := range d.chain {
 		cuts := make([]grid.Cut, len(lines))
 		for i, l := range lines {
@@ -150,22 +150,22 @@ const (
 	leastGain = 0.99
 )
 
-// ends returns read blocks and write blocks of at most so many elements that cut each
-// other into few pieces.
-func ends(source, target []*line, most int64) (read, write []*line) {
+// endBlocks returns read blocks and write blocks of at most so many elements that cut
+// each other into few pieces.
+func endBlocks(source, target []*line, most int64) (read, write []*line) {
 	// Each choice is the best for the other one. To choose in turn may end in a local
 	// minimum, so begin on both sides.
-	r, w, n := inTurn(source, target, most)
-	x, s, m := inTurn(target, source, most)
+	r, w, n := alternate(source, target, most)
+	x, s, m := alternate(target, source, most)
 	if m < n {
 		return s, x
 	}
 	return r, w
 }
 
-// inTurn chooses the first blocks with regard to the second units, then the second blocks
-// with regard to the first ones, and so on. It returns the weight of both, too.
-func inTurn(first, second []*line, most int64) (a, b []*line, weight float64) {
+// alternate chooses the first blocks with regard to the second units, then the second
+// blocks with regard to the first ones, and so on. It returns the weight of both, too.
+func alternate(first, second []*line, most int64) (a, b []*line, weight float64) {
 	units := [2][]*line{first, second}
 	blocks := units
 	for turn := range mostTurns {
@@ -179,10 +179,10 @@ func inTurn(first, second []*line, most int64) (a, b []*line, weight float64) {
 	return blocks[0], blocks[1], weight
 }
 
-// between returns a chain from read blocks to write blocks with so many stages. The
+// intermediate returns a chain from read blocks to write blocks with so many stages. The
 // longest blocks of the stages between are spaced geometrically along each axis. So their
 // volumes lie between those of the ends, but for rounding.
-func between(read, write []*line, stages int) chain {
+func intermediate(read, write []*line, stages int) chain {
 	c := make(chain, stages)
 	c[0], c[stages-1] = read, write
 	for k := 1; k < stages-1; k++ {
@@ -202,13 +202,13 @@ func (c chain) space(axis int) {
 		// Each stage merges blocks of the one before it, so that all its borders are
 		// shared. Only those of the last stage may not be.
 		for k := 1; k < last; k++ {
-			c[k][axis] = c[k-1][axis].merged(geometric(from.longest, to.longest, k, last))
+			c[k][axis] = c[k-1][axis].mergeUpTo(geometric(from.longest, to.longest, k, last))
 		}
 		return
 	}
 	// Towards shorter blocks it is the other way round.
 	for k := last - 1; k > 0; k-- {
-		c[k][axis] = c[k+1][axis].merged(geometric(from.longest, to.longest, k, last))
+		c[k][axis] = c[k+1][axis].mergeUpTo(geometric(from.longest, to.longest, k, last))
 	}
 }
 

@@ -56,13 +56,13 @@ func (t *tally) add(length, count int64) {
 func (t *tally) meet(b run, hi int64) {
 	u := t.units.runs[t.at]
 	lo := max(b.start, u.start)
-	n := b.within(lo, hi)
+	n := b.countBorders(lo, hi)
 	if n == 0 {
 		return
 	}
-	shared := common(b, u, lo, hi).count
+	shared := commonBorders(b, u, lo, hi).count
 	t.shared += shared
-	t.extra = t.extra.plus(u.stored, n-shared)
+	t.extra = t.extra.addProduct(u.stored, n-shared)
 }
 
 // pieces returns the number of pairs of a block and a unit that overlap, which is the
@@ -70,7 +70,7 @@ func (t *tally) meet(b run, hi int64) {
 func (t *tally) pieces() int64 { return t.cells + t.units.cells - t.shared }
 
 // read returns the encoded lengths of the units that all blocks read.
-func (t *tally) read() total { return t.units.stored.and(t.extra) }
+func (t *tally) read() total { return t.units.stored.add(t.extra) }
 
 // amplification returns the encoded lengths that are read, divided by those of the units.
 func (t *tally) amplification() float64 {
@@ -99,8 +99,8 @@ type total struct {
 // count returns n as a total.
 func count(n int64) total { return total{n, float64(n)} }
 
-// plus returns t + a·b. Neither factor may be negative.
-func (t total) plus(a, b int64) total {
+// addProduct returns t + a·b. Neither factor may be negative.
+func (t total) addProduct(a, b int64) total {
 	// The conversion keeps processors from fusing the product with the sum, which rounds
 	// differently.
 	t.approx += float64(float64(a) * float64(b))
@@ -124,9 +124,9 @@ func (t total) times(u total) total {
 	return p
 }
 
-// and returns t + u.
-func (t total) and(u total) total {
-	s := t.plus(u.exact, 1)
+// add returns t + u.
+func (t total) add(u total) total {
+	s := t.addProduct(u.exact, 1)
 	s.approx = t.approx + u.approx
 	return s
 }

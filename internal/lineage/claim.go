@@ -52,23 +52,24 @@ type Claim struct {
 	Holder string `json:"holder,omitempty"`
 
 	info store.Info
-	// left is how long the lease lasts, if looked is set.
-	left   time.Duration
-	looked bool
+	// remaining is how long the lease lasts, if looked is set.
+	remaining  time.Duration
+	leaseKnown bool
 }
 
 // SameHolder reports whether two claims are of one rechunk and one process.
 func (c *Claim) SameHolder(o *Claim) bool { return c.ID == o.ID && c.Holder == o.Holder }
 
-// Lapsed reports whether [Array.Look] has found that the lease has run out.
-func (c *Claim) Lapsed() bool { return c.looked && c.left <= 0 }
+// Lapsed reports whether [Array.ReadLease] has found that the lease has run out.
+func (c *Claim) Lapsed() bool { return c.leaseKnown && c.remaining <= 0 }
 
-// Left returns how long the lease lasts unless it is renewed. ok is false if that is not
-// known, or if there is none.
-func (c *Claim) Left() (left time.Duration, ok bool) { return c.left, c.looked }
+// Remaining returns how long the lease lasts unless it is renewed. ok is false if that
+// is not known, or if there is none.
+func (c *Claim) Remaining() (left time.Duration, ok bool) { return c.remaining, c.leaseKnown }
 
-// Look finds out whether the lease of a claim has run out, by the clock of the store.
-func (a Array) Look(ctx context.Context, c *Claim) error {
+// ReadLease finds out whether the lease of a claim has run out, by the clock of the
+// store.
+func (a Array) ReadLease(ctx context.Context, c *Claim) error {
 	// A store without times tells nothing.
 	if c.Lease <= 0 || c.info.Modified.IsZero() {
 		return nil
@@ -77,7 +78,7 @@ func (a Array) Look(ctx context.Context, c *Claim) error {
 	if err != nil {
 		return err
 	}
-	c.left, c.looked = c.Lease-now.Sub(c.info.Modified), true
+	c.remaining, c.leaseKnown = c.Lease-now.Sub(c.info.Modified), true
 	return nil
 }
 
@@ -151,7 +152,7 @@ func (a Array) Claim(ctx context.Context) (*Claim, error) {
 		err = fmt.Errorf("the claim %.40q with the keys %d", c.ID, c.Keys)
 	}
 	if err != nil {
-		return nil, damaged(key, err)
+		return nil, damagedError(key, err)
 	}
 	return c, nil
 }

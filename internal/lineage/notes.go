@@ -27,10 +27,10 @@ const mostNote = 1 << 12
 // grid: the time after which nobody should read it any more is counted from then on. It
 // keeps one that exists.
 func (a Array) BeginGrace(ctx context.Context, r *Record, d store.Durability) error {
-	if found, err := store.Exists(ctx, a.Store, a.beside(r, since)); found || err != nil {
+	if found, err := store.Exists(ctx, a.Store, a.keyWithSuffix(r, graceSuffix)); found || err != nil {
 		return err
 	}
-	return a.putNote(ctx, a.beside(r, since), d)
+	return a.putNote(ctx, a.keyWithSuffix(r, graceSuffix), d)
 }
 
 func (a Array) putNote(ctx context.Context, key store.Key, d store.Durability) error {
@@ -45,7 +45,7 @@ func (a Array) putNote(ctx context.Context, key store.Key, d store.Durability) e
 // GraceSince returns the beginning of the grace, by the clock of the store. It is zero if
 // [Array.BeginGrace] was not called.
 func (a Array) GraceSince(ctx context.Context, r *Record) (time.Time, error) {
-	at, err := a.timeOf(ctx, a.beside(r, since))
+	at, err := a.timeOf(ctx, a.keyWithSuffix(r, graceSuffix))
 	if errors.Is(err, fs.ErrNotExist) {
 		return time.Time{}, nil
 	}
@@ -64,13 +64,13 @@ func (a Array) timeOf(ctx context.Context, key store.Key) (time.Time, error) {
 	}
 	var n note
 	if err := json.Unmarshal(data, &n); err != nil {
-		return time.Time{}, damaged(key, err)
+		return time.Time{}, damagedError(key, err)
 	}
 	return n.At, nil
 }
 
 // clockName is the note that asks the store for the time.
-const clockName = dir + "/clock"
+const clockName = recordsDir + "/clock"
 
 // Now returns the time by the clock of the store: it stores a note, looks at its time,
 // and deletes it. The clock of this machine may be wrong by days, and the times of
@@ -93,9 +93,9 @@ func (a Array) Now(ctx context.Context) (time.Time, error) {
 	}
 }
 
-// Deletes finds out whether the store deletes values on conditions, by a note of its own.
-// If not, the error wraps [store.ErrUnsupported].
-func (a Array) Deletes(ctx context.Context) error {
+// CheckDeletes finds out whether the store deletes values on conditions, by a note of
+// its own. If not, the error wraps [store.ErrUnsupported].
+func (a Array) CheckDeletes(ctx context.Context) error {
 	if _, ok := store.As[store.ConditionalDeleter](a.Store); !ok {
 		return store.ErrUnsupported
 	}
@@ -124,7 +124,7 @@ type movedNote struct {
 	At time.Time `json:"at"` // when the record was stored, by the clock of the store
 }
 
-func (a Array) movedKey() store.Key { return a.Path.MustKey(dir + "/vacuumed-moves") }
+func (a Array) movedKey() store.Key { return a.Path.MustKey(recordsDir + "/vacuumed-moves") }
 
 // noteMoved stores the note about a record, before that is removed.
 func (a Array) noteMoved(ctx context.Context, r *Record, d store.Durability) error {
@@ -136,8 +136,8 @@ func (a Array) noteMoved(ctx context.Context, r *Record, d store.Durability) err
 	return err
 }
 
-// noted returns the note, or nil if there is none.
-func (a Array) noted(ctx context.Context) (*movedNote, error) {
+// readMovedNote returns the note, or nil if there is none.
+func (a Array) readMovedNote(ctx context.Context) (*movedNote, error) {
 	data, _, err := a.Store.Get(ctx, a.movedKey(), store.Request{Limit: mostNote}, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -147,7 +147,7 @@ func (a Array) noted(ctx context.Context) (*movedNote, error) {
 	}
 	n := new(movedNote)
 	if err := json.Unmarshal(data, n); err != nil {
-		return nil, damaged(a.movedKey(), err)
+		return nil, damagedError(a.movedKey(), err)
 	}
 	return n, nil
 }
@@ -155,7 +155,7 @@ func (a Array) noted(ctx context.Context) (*movedNote, error) {
 // MovedSince reports whether a range was dropped or inserted since a time, as far as the
 // records do not tell it any more. The time is by the clock of the store.
 func (a Array) MovedSince(ctx context.Context, since time.Time) (bool, error) {
-	n, err := a.noted(ctx)
+	n, err := a.readMovedNote(ctx)
 	if n == nil || err != nil {
 		return false, err
 	}
@@ -175,7 +175,7 @@ func (a Array) LastMove(ctx context.Context, now *metadata.Array) (string, error
 			return r.ID, nil
 		}
 	}
-	n, err := a.noted(ctx)
+	n, err := a.readMovedNote(ctx)
 	if n == nil || err != nil {
 		return "", err
 	}
@@ -189,7 +189,7 @@ func (a Array) vacuumedKey(k metadata.KeyEncoding, rank int) store.Key {
 	if rank < 2 && k.Name() == metadata.V2Dot.Name() {
 		k = metadata.V2Dot
 	}
-	return a.Path.MustKey(fmt.Sprintf("%s/vacuumed-%d", dir, k))
+	return a.Path.MustKey(fmt.Sprintf("%s/vacuumed-%d", recordsDir, k))
 }
 
 // NoteVacuum notes that a superseded grid with a key encoding is about to be deleted. A

@@ -71,24 +71,24 @@ type Array struct {
 }
 
 const (
-	dir    = own.Dir + "/grids"
-	suffix = ".json"
-	// since is the suffix of the object whose time is the beginning of the grace.
-	since = ".since"
-	// chunks is the suffix of the object with the versions of the published chunks.
-	chunks = ".chunks"
+	recordsDir   = own.Dir + "/grids"
+	recordSuffix = ".json"
+	// graceSuffix is the suffix of the object whose time is the beginning of the grace.
+	graceSuffix = ".since"
+	// chunksSuffix is the suffix of the object with the versions of the published chunks.
+	chunksSuffix = ".chunks"
 	// mostChunks bounds that object in bytes.
 	mostChunks = 1 << 30
 	// mostRecords bounds the records that are read. A vacuum removes them one by one.
 	mostRecords = 1000
-	// mostTogether bounds the records that are read, as a multiple of the largest one. An
+	// mostLargest bounds the records that are read, as a multiple of the largest one. An
 	// array has one for every superseded grid that is stored, and one between two of
 	// them.
-	mostTogether = 4
+	mostLargest = 4
 )
 
-// most bounds a record in bytes. It has two documents.
-func (a Array) most() int64 { return 2*a.Limits.Document + 1<<16 }
+// recordLimit bounds a record in bytes. It has two documents.
+func (a Array) recordLimit() int64 { return 2*a.Limits.Document + 1<<16 }
 
 // NewRecord returns the record of a rechunk between two documents.
 func NewRecord(id, operation string, from, to *metadata.Array, l metadata.Limits) (*Record, error) {
@@ -116,7 +116,7 @@ func (r *Record) Successor() *metadata.Array { return r.to }
 
 // Key returns the key of the record.
 func (a Array) Key(r *Record) store.Key {
-	return a.Path.MustKey(fmt.Sprintf("%s/%06d-%s%s", dir, r.Number, r.ID, suffix))
+	return a.Path.MustKey(fmt.Sprintf("%s/%06d-%s%s", recordsDir, r.Number, r.ID, recordSuffix))
 }
 
 // Put stores a record. It takes the next number.
@@ -144,25 +144,25 @@ func (a Array) put(ctx context.Context, r *Record, d store.Durability) error {
 // held, the error wraps [codec.ErrLimit].
 func (a Array) Records(ctx context.Context) ([]*Record, error) {
 	var names []string
-	below := a.Path.MustKey(dir + "/-").Dir()
+	below := a.Path.MustKey(recordsDir + "/-").Dir()
 	for e, err := range store.List(ctx, a.Store, below, false) {
 		if err != nil {
 			return nil, err
 		}
-		if !e.Dir && strings.HasSuffix(e.Name, suffix) {
+		if !e.Dir && strings.HasSuffix(e.Name, recordSuffix) {
 			names = append(names, e.Name)
 		}
 		if len(names) > mostRecords {
-			return nil, tooMany(below, fmt.Sprintf("more than %d records", mostRecords))
+			return nil, tooManyError(below, fmt.Sprintf("more than %d records", mostRecords))
 		}
 	}
 	slices.Sort(names)
 	records := make([]*Record, len(names))
-	left := mostTogether * a.most()
+	left := mostLargest * a.recordLimit()
 	for i, name := range names {
-		r, err := a.read(ctx, below.MustKey(name), min(left, a.most()))
+		r, err := a.read(ctx, below.MustKey(name), min(left, a.recordLimit()))
 		if errors.Is(err, store.ErrTooLarge) {
-			return nil, tooMany(below, fmt.Sprintf("too large records, the last of them %s", name))
+			return nil, tooManyError(below, fmt.Sprintf("too large records, the last of them %s", name))
 		}
 		if err != nil {
 			return nil, err
@@ -173,7 +173,7 @@ func (a Array) Records(ctx context.Context) ([]*Record, error) {
 	return records, nil
 }
 
-func tooMany(below store.Path, what string) error {
+func tooManyError(below store.Path, what string) error {
 	return fmt.Errorf("%w: %s has %s: delete superseded grids in time (rechunk.Vacuum), or make a new array of this one (Options.Into)", codec.ErrLimit, below, what)
 }
 
@@ -185,10 +185,10 @@ func (a Array) read(ctx context.Context, key store.Key, limit int64) (*Record, e
 	}
 	r := &Record{info: info}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, damaged(key, err)
+		return nil, damagedError(key, err)
 	}
 	if !IsID(r.ID) {
-		return nil, damaged(key, fmt.Errorf("its ID is %.40q", r.ID))
+		return nil, damagedError(key, fmt.Errorf("its ID is %.40q", r.ID))
 	}
 	if r.from, err = a.Parse(r.From); err == nil {
 		r.to, err = a.Parse(r.To)
@@ -198,7 +198,7 @@ func (a Array) read(ctx context.Context, key store.Key, limit int64) (*Record, e
 		err = fmt.Errorf("it is the record %q with the number %d", r.ID, r.Number)
 	}
 	if err != nil {
-		return nil, damaged(key, err)
+		return nil, damagedError(key, err)
 	}
 	return r, nil
 }
@@ -217,22 +217,22 @@ func (a Array) Parse(raw []byte) (*metadata.Array, error) {
 	return metadata.ParseArray(raw, a.Limits)
 }
 
-func damaged(key store.Key, err error) error {
+func damagedError(key store.Key, err error) error {
 	return fmt.Errorf("%w: %s is damaged, so the array cannot be rechunked; make a new array of this one (Options.Into): %v", metadata.ErrInvalid, key, err)
 }
 
 // ChunksKey returns the key of what PutChunks stores.
-func (a Array) ChunksKey(r *Record) store.Key { return a.beside(r, chunks) }
+func (a Array) ChunksKey(r *Record) store.Key { return a.keyWithSuffix(r, chunksSuffix) }
 
 // RemoveChunks deletes what PutChunks has stored. After that, the rechunk cannot be
 // reverted.
 func (a Array) RemoveChunks(ctx context.Context, r *Record) error {
-	return store.Delete(ctx, a.Store, a.beside(r, chunks))
+	return store.Delete(ctx, a.Store, a.keyWithSuffix(r, chunksSuffix))
 }
 
 // Remove deletes a record and what belongs to it, the record last.
 func (a Array) Remove(ctx context.Context, r *Record) error {
-	for _, key := range []store.Key{a.beside(r, since), a.beside(r, chunks), a.Key(r)} {
+	for _, key := range []store.Key{a.keyWithSuffix(r, graceSuffix), a.keyWithSuffix(r, chunksSuffix), a.Key(r)} {
 		if err := store.Delete(ctx, a.Store, key); err != nil {
 			return err
 		}
@@ -240,21 +240,21 @@ func (a Array) Remove(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// beside returns the key of an object that belongs to a record.
-func (a Array) beside(r *Record, with string) store.Key {
-	return a.Path.MustKey(strings.TrimSuffix(strings.TrimPrefix(a.Key(r).String(), a.prefix()), suffix) + with)
+// keyWithSuffix returns the key of an object that belongs to a record.
+func (a Array) keyWithSuffix(r *Record, with string) store.Key {
+	return a.Path.MustKey(strings.TrimSuffix(strings.TrimPrefix(a.Key(r).String(), a.prefix()), recordSuffix) + with)
 }
 
 // PutChunks stores the versions of the chunks that a rechunk publishes.
 func (a Array) PutChunks(ctx context.Context, r *Record, data []byte, d store.Durability) error {
-	_, err := store.Put(ctx, a.Store, a.beside(r, chunks), data, d)
+	_, err := store.Put(ctx, a.Store, a.keyWithSuffix(r, chunksSuffix), data, d)
 	return err
 }
 
 // Chunks returns what PutChunks has stored. If there is nothing, the error wraps
 // [fs.ErrNotExist].
 func (a Array) Chunks(ctx context.Context, r *Record) ([]byte, error) {
-	data, _, err := a.Store.Get(ctx, a.beside(r, chunks), store.Request{Limit: mostChunks}, nil)
+	data, _, err := a.Store.Get(ctx, a.keyWithSuffix(r, chunksSuffix), store.Request{Limit: mostChunks}, nil)
 	return data, err
 }
 
@@ -382,7 +382,7 @@ func (a Array) Forget(ctx context.Context, chain []*Record, deleted func(*Record
 	// From the oldest to the latest: a crash leaves a chain that reaches every grid that
 	// is stored.
 	for len(chain) > 0 && deleted(chain[len(chain)-1]) {
-		if err := a.forget(ctx, chain[len(chain)-1], d); err != nil {
+		if err := a.removeLast(ctx, chain[len(chain)-1], d); err != nil {
 			return err
 		}
 		chain = chain[:len(chain)-1]
@@ -394,7 +394,7 @@ func (a Array) Forget(ctx context.Context, chain []*Record, deleted func(*Record
 		}
 		// Only the record of a rechunk in place tells its grids apart.
 		if i > 0 && deleted(chain[i-1]) && !r.InPlace && !chain[i-1].InPlace {
-			joined, err := a.join(ctx, r, chain[i-1], d)
+			joined, err := a.joinLinks(ctx, r, chain[i-1], d)
 			if err != nil {
 				return err
 			}
@@ -412,9 +412,9 @@ func (a Array) Forget(ctx context.Context, chain []*Record, deleted func(*Record
 	return nil
 }
 
-// join replaces two neighbouring links by one. It has the key of the later one, so the
-// chain leads past the earlier one as soon as it is stored.
-func (a Array) join(ctx context.Context, earlier, later *Record, d store.Durability) (*Record, error) {
+// joinLinks replaces two neighbouring links by one. It has the key of the later one, so
+// the chain leads past the earlier one as soon as it is stored.
+func (a Array) joinLinks(ctx context.Context, earlier, later *Record, d store.Durability) (*Record, error) {
 	r := *later
 	r.Gone, r.Moved = true, earlier.Moved || later.Moved
 	r.From, r.from = earlier.From, earlier.from
@@ -430,8 +430,8 @@ func (a Array) join(ctx context.Context, earlier, later *Record, d store.Durabil
 	return &r, a.Remove(ctx, earlier)
 }
 
-// forget removes a record that is not needed any more.
-func (a Array) forget(ctx context.Context, r *Record, d store.Durability) error {
+// removeLast removes a record that is not needed any more.
+func (a Array) removeLast(ctx context.Context, r *Record, d store.Durability) error {
 	if r.Moved {
 		if err := a.noteMoved(ctx, r, d); err != nil {
 			return err
@@ -444,18 +444,18 @@ func (a Array) forget(ctx context.Context, r *Record, d store.Durability) error 
 // merged chunk got the key of the first one. What they have left is still understood:
 // staged chunks are deleted, and the records lead to the grids before.
 
-// merged is the directory, below that of the array, of the chunks that rechunks in
+// mergedDir is the directory, below that of the array, of the chunks that rechunks in
 // place have staged.
-const merged = own.Dir + "/merged"
+const mergedDir = own.Dir + "/merged"
 
 // MergedDir returns the directory of the chunks that a rechunk in place has staged.
 // Below it, they have the keys that chunks have below the array.
 func (a Array) MergedDir(id string) store.Path {
-	return a.Path.MustKey(merged + "/" + id + "/-").Dir()
+	return a.Path.MustKey(mergedDir + "/" + id + "/-").Dir()
 }
 
 // MergedRoot returns the directory that has those of all rechunks in place.
-func (a Array) MergedRoot() store.Path { return a.Path.MustKey(merged + "/-").Dir() }
+func (a Array) MergedRoot() store.Path { return a.Path.MustKey(mergedDir + "/-").Dir() }
 
 // RemoveMerged deletes the chunks that a rechunk in place has staged.
 func (a Array) RemoveMerged(ctx context.Context, id string) error {

@@ -67,7 +67,7 @@ func (f *fence) stage(ctx context.Context, c *Change) error {
 	if c.Stage == nil {
 		return nil
 	}
-	err := c.Stage(ctx, staging{f})
+	err := c.Stage(ctx, stagingBatch{f})
 	if err == nil || errors.Is(err, store.ErrConflict) || ctx.Err() != nil {
 		return err
 	}
@@ -97,16 +97,16 @@ func (f *fence) secure(ctx context.Context) error {
 func (f *fence) warn(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.document.Bytes = marked(f.document.Bytes)
+	f.document.Bytes = withMark(f.document.Bytes)
 	return f.raise(ctx)
 }
 
-// staging is the batch in which [Change.Stage] writes chunks under a fence. Each write
-// takes effect immediately.
-type staging struct{ f *fence }
+// stagingBatch is the batch in which [Change.Stage] writes chunks under a fence. Each
+// write takes effect immediately.
+type stagingBatch struct{ f *fence }
 
 // Put stores a chunk that the planned document does not describe.
-func (s staging) Put(ctx context.Context, key store.Key, value []byte) error {
+func (s stagingBatch) Put(ctx context.Context, key store.Key, value []byte) error {
 	f := s.f
 	// Rule 1. The key may have a chunk that a crash orphaned, or the chunk of a
 	// concurrent writer that planned on the same document.
@@ -126,7 +126,7 @@ func (f *fence) mayBeThere(ctx context.Context, key store.Key, err error) bool {
 		return false
 	case errors.Is(err, store.ErrConflict):
 		return true
-	case unwritten(err):
+	case certainlyNotWritten(err):
 		return false
 	}
 	_, err = store.Stat(ctx, f.Store, key)
@@ -145,7 +145,7 @@ func (f *fence) claim(key store.Key, err error) error {
 
 // PutIf changes a chunk that the document describes. The condition names the version that
 // the caller read.
-func (s staging) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition) error {
+func (s stagingBatch) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition) error {
 	// Rule 2. A chunk that is absent needs no fence: rule 1 covers it.
 	if c.Absent() {
 		_, err := s.f.putIf(ctx, key, value, c)
@@ -155,21 +155,21 @@ func (s staging) PutIf(ctx context.Context, key store.Key, value []byte, c store
 }
 
 // Delete is refused by rule 6.
-func (s staging) Delete(context.Context, store.Key) error {
+func (s stagingBatch) Delete(context.Context, store.Key) error {
 	return errEarly
 }
 
 // DeleteIf is refused by rule 6.
-func (s staging) DeleteIf(context.Context, store.Key, store.Version) error { return errEarly }
+func (s stagingBatch) DeleteIf(context.Context, store.Key, store.Version) error { return errEarly }
 
 // errEarly makes the caller store the fill value instead.
 var errEarly = fmt.Errorf("%w: chunks are deleted only after the document is published", store.ErrUnsupported)
 
 // Commit does nothing.
-func (s staging) Commit(context.Context) error { return nil }
+func (s stagingBatch) Commit(context.Context) error { return nil }
 
 // Discard does nothing.
-func (s staging) Discard() {}
+func (s stagingBatch) Discard() {}
 
 // putIf writes a value and returns its version. A store without conditional writes cannot
 // be fenced.
@@ -181,12 +181,12 @@ func (f *fence) putIf(ctx context.Context, key store.Key, value []byte, c store.
 	return version, err
 }
 
-// stand makes sure that no concurrent plan on the document can be published. Call it
+// holdFence makes sure that no concurrent plan on the document can be published. Call it
 // after reading the version of the object at key.
 //
 // A fence that was raised earlier suffices only under rule 3. Otherwise the object may
 // come from a plan on the fenced document itself, so stand raises the fence again.
-func (f *fence) stand(ctx context.Context, key store.Key) error {
+func (f *fence) holdFence(ctx context.Context, key store.Key) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.raised || !f.claimed || f.change.Guarded == nil || !f.change.Guarded(key) {
@@ -204,33 +204,33 @@ func (f *fence) stand(ctx context.Context, key store.Key) error {
 // raise rewrites the document with the ID of a new fence.
 func (f *fence) raise(ctx context.Context) error {
 	id := newID()
-	document := fenced(f.document.Bytes, id)
+	document := withFence(f.document.Bytes, id)
 	var err error
 	for range fenceTries {
 		var version store.Version
 		version, err = f.putIf(ctx, f.key(), document, store.IfVersion(f.document.Version))
-		if err != nil && ctx.Err() == nil && (errors.Is(err, store.ErrConflict) || !unwritten(err)) {
-			version, err = f.lookForFence(ctx, id, err)
+		if err != nil && ctx.Err() == nil && (errors.Is(err, store.ErrConflict) || !certainlyNotWritten(err)) {
+			version, err = f.findFence(ctx, id, err)
 		}
 		if err == nil {
 			f.document, f.raised = Document{document, version}, true
 			return nil
 		}
-		if ctx.Err() != nil || unwritten(err) {
+		if ctx.Err() != nil || certainlyNotWritten(err) {
 			return err
 		}
 	}
 	return err
 }
 
-// lookForFence returns the version of the document if it has the ID of a fence (rule 4).
+// findFence returns the version of the document if it has the ID of a fence (rule 4).
 // The error is a conflict if another writer fenced or published first, and else the one
 // of the write: it may be repeated.
-func (f *fence) lookForFence(ctx context.Context, id writeID, failed error) (store.Version, error) {
+func (f *fence) findFence(ctx context.Context, id writeID, failed error) (store.Version, error) {
 	there, err := f.read(ctx)
 	switch {
 	case err != nil:
-		return store.Version{}, gone(errors.Join(err, failed), f.key())
+		return store.Version{}, conflictIfGone(errors.Join(err, failed), f.key())
 	case trailOf(there.Bytes).fence == id:
 		return there.Version, nil
 	case there.Version != f.document.Version:
@@ -243,9 +243,9 @@ func (f *fence) publish(ctx context.Context, document []byte) (store.Version, er
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	id := newID()
-	document = published(document, f.document.Bytes, id)
+	document = withPublication(document, f.document.Bytes, id)
 	version, err := f.putIf(ctx, f.key(), document, store.IfVersion(f.document.Version))
-	if err != nil && (errors.Is(err, store.ErrConflict) || !unwritten(err)) {
+	if err != nil && (errors.Is(err, store.ErrConflict) || !certainlyNotWritten(err)) {
 		version, err = f.settle(context.WithoutCancel(ctx), id, err)
 	}
 	if err == nil {
@@ -261,20 +261,20 @@ func (f *fence) settle(ctx context.Context, id writeID, failed error) (store.Ver
 		there, err := f.read(ctx)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return store.Version{}, fmt.Errorf("%w: %w", gone(err, f.key()), failed)
+			return store.Version{}, fmt.Errorf("%w: %w", conflictIfGone(err, f.key()), failed)
 		case err != nil:
-			return store.Version{}, unknown(failed, err)
+			return store.Version{}, outcomeUnknown(failed, err)
 		}
 		t := trailOf(there.Bytes)
 		switch t.fateOf(id, f.planned) {
-		case carried:
+		case fateDone:
 			if t.last() == id && t.fence == 0 {
 				return there.Version, nil
 			}
 			return store.Version{}, nil
-		case untold:
-			return store.Version{}, unknown(failed)
-		case open:
+		case fateUnknown:
+			return store.Version{}, outcomeUnknown(failed)
+		case fateOpen:
 			// The write may be on its way. A fence makes it fail for good: ours, or
 			// that of a concurrent writer.
 			if there.Version == f.document.Version && f.raise(ctx) != nil {
@@ -283,14 +283,14 @@ func (f *fence) settle(ctx context.Context, id writeID, failed error) (store.Ver
 		}
 		return store.Version{}, fmt.Errorf("%w: %w", store.ErrConflict, failed)
 	}
-	return store.Version{}, unknown(failed)
+	return store.Version{}, outcomeUnknown(failed)
 }
 
 // reclaim runs step 5: it deletes and clears superseded chunks.
 func (f *fence) reclaim(ctx context.Context, c *Change) error {
 	var err error
 	for _, work := range [...]func(context.Context, store.Batch) error{c.Reclaim, c.Tidy} {
-		b := &reclaiming{staging: staging{f}}
+		b := &reclaimBatch{stagingBatch: stagingBatch{f}}
 		if work != nil && err == nil {
 			err = work(ctx, b)
 		}
@@ -306,11 +306,11 @@ func (f *fence) reclaim(ctx context.Context, c *Change) error {
 	return err
 }
 
-// reclaiming is the batch in which superseded chunks are deleted. A concurrent writer may
-// be about to reuse their keys. So the batch reads their versions, raises the fence, and
-// then deletes each one on the condition that its version has not changed.
-type reclaiming struct {
-	staging
+// reclaimBatch is the batch in which superseded chunks are deleted. A concurrent writer
+// may be about to reuse their keys. So the batch reads their versions, raises the
+// fence, and then deletes each one on the condition that its version has not changed.
+type reclaimBatch struct {
+	stagingBatch
 	pending []store.Key
 }
 
@@ -322,9 +322,9 @@ const (
 )
 
 // Delete records the key, and deletes the recorded objects in groups.
-func (b *reclaiming) Delete(ctx context.Context, key store.Key) error {
+func (b *reclaimBatch) Delete(ctx context.Context, key store.Key) error {
 	if _, ok := store.As[store.ConditionalDeleter](b.f.Store); !ok {
-		b.keep(key, store.ErrUnsupported)
+		b.reportKept(key, store.ErrUnsupported)
 		return nil // the orphaned object stays, invisible
 	}
 	if b.pending = append(b.pending, key); len(b.pending) < mostPending {
@@ -333,7 +333,7 @@ func (b *reclaiming) Delete(ctx context.Context, key store.Key) error {
 	return b.flush(ctx)
 }
 
-func (b *reclaiming) flush(ctx context.Context) error {
+func (b *reclaimBatch) flush(ctx context.Context) error {
 	pending := b.pending
 	b.pending = nil
 	versions := make([]store.Version, len(pending)) // zero if there is no object
@@ -350,7 +350,7 @@ func (b *reclaiming) flush(ctx context.Context) error {
 	}
 	// A plan that is older than this fence can no longer be published. A newer one
 	// that reuses a key gives the object a new version, and the deletion below fails.
-	if err := b.f.stand(ctx, store.Key{}); err != nil {
+	if err := b.f.holdFence(ctx, store.Key{}); err != nil {
 		return err
 	}
 	return b.each(ctx, pending, func(ctx context.Context, i int) error {
@@ -363,7 +363,7 @@ func (b *reclaiming) flush(ctx context.Context) error {
 
 // remove deletes a chunk that has a version. A deletion without an answer is not
 // repeated: the fence may have fallen since.
-func (b *reclaiming) remove(ctx context.Context, key store.Key, v store.Version) error {
+func (b *reclaimBatch) remove(ctx context.Context, key store.Key, v store.Version) error {
 	err := store.DeleteIf(ctx, b.f.Store, key, v)
 	if err == nil {
 		return nil
@@ -373,21 +373,21 @@ func (b *reclaiming) remove(ctx context.Context, key store.Key, v store.Version)
 	}
 	// A driver may find out only now that its service cannot delete on a condition.
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnsupported) {
-		b.keep(key, err)
+		b.reportKept(key, err)
 		return nil
 	}
 	return err
 }
 
-// keep tells that a chunk stays, and why.
-func (b *reclaiming) keep(key store.Key, cause error) {
+// reportKept tells that a chunk stays, and why.
+func (b *reclaimBatch) reportKept(key store.Key, cause error) {
 	if kept := b.f.change.Kept; kept != nil {
 		kept(key, cause)
 	}
 }
 
 // each calls do for the index of every key, several at once.
-func (b *reclaiming) each(ctx context.Context, keys []store.Key, do func(ctx context.Context, i int) error) error {
+func (b *reclaimBatch) each(ctx context.Context, keys []store.Key, do func(ctx context.Context, i int) error) error {
 	group, ctx := parallel.New(ctx)
 	group.SetLimit(deletedAtOnce)
 	for i := range keys {
@@ -399,24 +399,24 @@ func (b *reclaiming) each(ctx context.Context, keys []store.Key, do func(ctx con
 // Fenced reports whether a batch of [Change.Stage] runs under a fence. Then every chunk
 // of a new region must be put, including chunks of fill values (rule 6 of the fence).
 func Fenced(b store.Batch) bool {
-	_, ok := b.(staging)
+	_, ok := b.(stagingBatch)
 	return ok
 }
 
 // Same reports whether two documents are equal up to the white space at their end.
-func Same(a, b []byte) bool { return bytes.Equal(body(a), body(b)) }
+func Same(a, b []byte) bool { return bytes.Equal(withoutTrail(a), withoutTrail(b)) }
 
-// gone converts [fs.ErrNotExist] to a conflict, for an object that a concurrent writer
-// has deleted.
-func gone(err error, key store.Key) error {
+// conflictIfGone converts [fs.ErrNotExist] to a conflict, for an object that a
+// concurrent writer has deleted.
+func conflictIfGone(err error, key store.Key) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: a concurrent writer deleted %s", store.ErrConflict, key)
 	}
 	return err
 }
 
-// replacing is the replacement of one chunk under a fence (rules 2 and 7).
-type replacing struct {
+// replacement is the replacement of one chunk under a fence (rules 2 and 7).
+type replacement struct {
 	*fence
 	key   store.Key
 	value []byte
@@ -427,7 +427,7 @@ type replacing struct {
 
 // replace overwrites the chunk at key, which has the expected version.
 func (f *fence) replace(ctx context.Context, key store.Key, value []byte, expected store.Version) error {
-	r := &replacing{f, key, value, expected}
+	r := &replacement{f, key, value, expected}
 	var err error
 	for try := range fenceTries {
 		if err := pauseBefore(ctx, try); err != nil {
@@ -435,10 +435,10 @@ func (f *fence) replace(ctx context.Context, key store.Key, value []byte, expect
 		}
 		// The fence is looked at again before each attempt, because it says whether
 		// the write is still wanted.
-		if err = r.attempt(ctx); err == nil || ctx.Err() != nil || unwritten(err) {
+		if err = r.attempt(ctx); err == nil || ctx.Err() != nil || certainlyNotWritten(err) {
 			return err
 		}
-		if lookErr := r.look(ctx); lookErr != nil {
+		if lookErr := r.checkValue(ctx); lookErr != nil {
 			return fmt.Errorf("%w: %w", lookErr, err)
 		}
 	}
@@ -463,7 +463,7 @@ const firstPause = time.Millisecond
 
 // attempt replaces the chunk by a draft or, in a store without drafts, by a write that is
 // not repeated.
-func (r *replacing) attempt(ctx context.Context) error {
+func (r *replacement) attempt(ctx context.Context) error {
 	draft, err := store.MakeDraft(ctx, r.Store, r.key, r.value, r.Durability)
 	if err != nil && !errors.Is(err, store.ErrUnsupported) {
 		return err
@@ -489,23 +489,24 @@ func (r *replacing) attempt(ctx context.Context) error {
 
 // guard returns the version that the chunk may have when it is replaced, and makes sure
 // that no concurrent plan can be published.
-func (r *replacing) guard(ctx context.Context) (store.Version, error) {
+func (r *replacement) guard(ctx context.Context) (store.Version, error) {
 	version := r.expected
 	if version.IsZero() {
 		info, err := store.Stat(ctx, r.Store, r.key)
 		if err != nil {
-			return version, gone(err, r.key)
+			return version, conflictIfGone(err, r.key)
 		}
 		version = info.Version
 	}
 	// Fence after reading the version. A plan that wrote the object before that can no
 	// longer be published, and one that writes it later changes the version.
-	return version, r.stand(ctx, r.key)
+	return version, r.holdFence(ctx, r.key)
 }
 
-// look finds out whether a chunk may be replaced once more, after an attempt without an
-// answer. The error is a conflict if the value is no longer based on what the chunk has.
-func (r *replacing) look(ctx context.Context) error {
+// checkValue finds out whether a chunk may be replaced once more, after an attempt
+// without an answer. The error is a conflict if the value is no longer based on what
+// the chunk has.
+func (r *replacement) checkValue(ctx context.Context) error {
 	if r.expected.IsZero() {
 		return nil
 	}
@@ -518,7 +519,7 @@ func (r *replacing) look(ctx context.Context) error {
 	case err == nil || errors.Is(err, store.ErrTooLarge):
 		return fmt.Errorf("%w: %s", store.ErrConflict, r.key)
 	default:
-		return gone(err, r.key)
+		return conflictIfGone(err, r.key)
 	}
 	return nil
 }

@@ -86,12 +86,12 @@ func (j *journal) home() store.Path { return j.key.Dir().Parent() }
 // digest identifies a document regardless of the white space at its end: a fence and a
 // warning change it between the plan and the journal.
 func digest(document []byte) string {
-	sum := sha256.Sum256(body(document))
+	sum := sha256.Sum256(withoutTrail(document))
 	return hex.EncodeToString(sum[:])
 }
 
-// at returns the node of a part of a journal.
-func (n Node) at(p journalEntry) Node {
+// nodeOfPart returns the node of a part of a journal.
+func (n Node) nodeOfPart(p journalEntry) Node {
 	if n.Path, n.Document = p.path, p.Name; p.Name == "" {
 		n.Document = metadata.V3Node
 	}
@@ -120,7 +120,7 @@ func (j *journal) write(ctx context.Context) error {
 	if len(data) > mostJournal {
 		return fmt.Errorf("%w: a journal of %d bytes, at most %d are allowed; change fewer nodes at a time", store.ErrTooLarge, len(data), mostJournal)
 	}
-	if _, err = j.node.putIf(ctx, j.key, data, store.IfAbsent()); err == nil || unwritten(err) && !errors.Is(err, store.ErrConflict) {
+	if _, err = j.node.putIf(ctx, j.key, data, store.IfAbsent()); err == nil || certainlyNotWritten(err) && !errors.Is(err, store.ErrConflict) {
 		return err
 	}
 	there, lookErr := j.node.readJournal(context.WithoutCancel(ctx), j.key)
@@ -134,21 +134,21 @@ func (j *journal) write(ctx context.Context) error {
 	case errors.Is(lookErr, fs.ErrNotExist):
 		// The write may still be in flight. An aborted journal makes it fail.
 		if j.node.abort(store.Finishing(ctx), j.key) == nil {
-			return j.missed(context.WithoutCancel(ctx), err)
+			return j.settleMissing(context.WithoutCancel(ctx), err)
 		}
 	}
-	return unknown(err)
+	return outcomeUnknown(err)
 }
 
-// missed finds the outcome if an answer to the write of the journal is no success, and
-// the journal does not exist and never will. A concurrent recovery may have found it,
-// published its documents and deleted it, or stored an aborted one and deleted that. The
-// first document tells.
-func (j *journal) missed(ctx context.Context, failed error) error {
-	n := j.node.at(j.Parts[0])
+// settleMissing finds the outcome if an answer to the write of the journal is no
+// success, and the journal does not exist and never will. A concurrent recovery may
+// have found it, published its documents and deleted it, or stored an aborted one and
+// deleted that. The first document tells.
+func (j *journal) settleMissing(ctx context.Context, failed error) error {
+	n := j.node.nodeOfPart(j.Parts[0])
 	now, err := n.read(ctx)
 	if err != nil {
-		return unknown(failed, err)
+		return outcomeUnknown(failed, err)
 	}
 	if !n.trails() {
 		// There is no concurrent writer, so only a recovery publishes.
@@ -158,10 +158,10 @@ func (j *journal) missed(ctx context.Context, failed error) error {
 		return nil
 	}
 	switch trailOf(now.Bytes).fateOf(j.id(), trailOf(j.old.Bytes).last()) {
-	case carried:
+	case fateDone:
 		return nil
-	case untold:
-		return unknown(failed)
+	case fateUnknown:
+		return outcomeUnknown(failed)
 	}
 	return failed
 }
@@ -194,7 +194,7 @@ func (n Node) readJournal(ctx context.Context, key store.Key) (*journal, error) 
 	case errors.Is(err, metadata.ErrInvalid):
 		return nil, err
 	case err != nil:
-		return nil, damaged(key, err)
+		return nil, damagedError(key, err)
 	}
 	return j, nil
 }
@@ -207,7 +207,7 @@ func (j *journal) check() error {
 		p := &j.Parts[i]
 		place, err := resolve(j.home(), p.Path)
 		if err != nil {
-			return outside(j.key, err)
+			return outsideError(j.key, err)
 		}
 		if p.path, err = store.ParsePath(place); err != nil {
 			return err
@@ -238,9 +238,9 @@ func (j *journal) same(a, b store.Path) bool {
 	return same && err == nil
 }
 
-// isNamedBy reports whether the pointer of n names the journal. Otherwise the node was
+// namedBy reports whether the pointer of n names the journal. Otherwise the node was
 // replaced, or a recovery has finished the transaction.
-func (j *journal) isNamedBy(ctx context.Context, n Node) (bool, error) {
+func (j *journal) namedBy(ctx context.Context, n Node) (bool, error) {
 	key, _, err := n.journal(ctx)
 	return key == j.key, err
 }
@@ -269,7 +269,7 @@ func (j *journal) publish(ctx context.Context, n Node, p journalEntry) (store.Ve
 		// The document is the one that was planned on. But a recovery may have
 		// finished, and a later change may have restored that document. Neither
 		// has happened while the pointer names this journal.
-		if ours, err := j.isNamedBy(ctx, n); err != nil || !ours {
+		if ours, err := j.namedBy(ctx, n); err != nil || !ours {
 			return store.Version{}, err
 		}
 		version, err := n.putIf(ctx, n.key(), j.document(n, p, now), store.IfVersion(now.Version))
@@ -289,24 +289,24 @@ func (j *journal) document(n Node, p journalEntry, now Document) []byte {
 	if !n.trails() {
 		return []byte(p.Document)
 	}
-	return published([]byte(p.Document), now.Bytes, j.id())
+	return withPublication([]byte(p.Document), now.Bytes, j.id())
 }
 
 // nodes returns the nodes of the transaction.
 func (j *journal) nodes() []Node {
 	nodes := make([]Node, len(j.Parts))
 	for i, p := range j.Parts {
-		nodes[i] = j.node.at(p)
+		nodes[i] = j.node.nodeOfPart(p)
 	}
 	return nodes
 }
 
-// pointing returns the nodes whose pointers name the journal. A concurrent recovery
+// pointingNodes returns the nodes whose pointers name the journal. A concurrent recovery
 // finished the others, or they were replaced and may have a transaction of their own.
 // Finishing that one would need a lock that this call holds.
-func (j *journal) pointing(ctx context.Context) (nodes []Node, err error) {
+func (j *journal) pointingNodes(ctx context.Context) (nodes []Node, err error) {
 	for _, n := range j.nodes() {
-		ours, err := j.isNamedBy(ctx, n)
+		ours, err := j.namedBy(ctx, n)
 		if err != nil {
 			return nil, err
 		}
@@ -329,12 +329,12 @@ func (j *journal) conclude(ctx context.Context, after After, published []Node) e
 	return store.Delete(ctx, j.node.Store, j.key)
 }
 
-// unpoint removes the pointers to the journal. The journal must be deleted first: a node
-// without a pointer can be changed, perhaps back to the old document, and a recovery that
-// then found the journal would publish it again.
-func (j *journal) unpoint(ctx context.Context) error {
+// removePointers removes the pointers to the journal. The journal must be deleted
+// first: a node without a pointer can be changed, perhaps back to the old document, and
+// a recovery that then found the journal would publish it again.
+func (j *journal) removePointers(ctx context.Context) error {
 	for _, n := range j.nodes() {
-		if err := n.unpoint(ctx, j.key); err != nil {
+		if err := n.removePointer(ctx, j.key); err != nil {
 			return err
 		}
 	}
@@ -427,7 +427,7 @@ func (n Node) checkFree(ctx context.Context) error {
 	case p.Journal != "":
 		return ErrPending
 	case p.Holder != "" && p.Holder != n.Holder:
-		return fmt.Errorf("%w by %.100s%s, which must be published or cancelled first (Array.Reservation)", ErrHeld, p.Holder, p.by())
+		return fmt.Errorf("%w by %.100s%s, which must be published or cancelled first (Array.Reservation)", ErrHeld, p.Holder, p.holderText())
 	case p.Holder != n.Holder:
 		// The hold of n.Holder was released in the meantime.
 		return noHolder(n.Holder)
@@ -435,9 +435,9 @@ func (n Node) checkFree(ctx context.Context) error {
 	return nil
 }
 
-// by returns the user and the program that hold the node, if the note is that of a
-// reservation.
-func (p *pointerFile) by() string {
+// holderText returns the user and the program that hold the node, if the note is that
+// of a reservation.
+func (p *pointerFile) holderText() string {
 	var note struct {
 		By store.Holder `json:"by"`
 	}
@@ -458,14 +458,14 @@ func (n Node) pointer(ctx context.Context) (pointerFile, error) {
 		return p, err
 	}
 	if err := json.Unmarshal(data, &p); err != nil {
-		return p, damaged(n.Path.MustKey(pointerName), err)
+		return p, damagedError(n.Path.MustKey(pointerName), err)
 	}
 	p.info = info
 	return p, nil
 }
 
-// point writes the node's pointer if it has none or an empty one.
-func (n Node) point(ctx context.Context, to pointerFile) error {
+// setPointer writes the node's pointer if it has none or an empty one.
+func (n Node) setPointer(ctx context.Context, to pointerFile) error {
 	old, err := n.pointer(ctx)
 	if err != nil {
 		return err
@@ -497,8 +497,8 @@ func (n Node) putPointer(ctx context.Context, p pointerFile, on store.Condition)
 	return err
 }
 
-// unpoint removes the node's pointer if it names the journal.
-func (n Node) unpoint(ctx context.Context, journal store.Key) error {
+// removePointer removes the node's pointer if it names the journal.
+func (n Node) removePointer(ctx context.Context, journal store.Key) error {
 	key, p, err := n.journal(ctx)
 	// The pointer may be gone already, or name the journal of a later transaction.
 	if err != nil || key != journal {
@@ -544,14 +544,15 @@ func isJournal(k store.Key) bool {
 	return strings.HasPrefix(name, journalPrefix) && strings.HasSuffix(name, journalSuffix)
 }
 
-// outside returns the error for a file beside a node that refers to a place outside the
-// store.
-func outside(key store.Key, err error) error {
+// outsideError returns the error for a file beside a node that refers to a place
+// outside the store.
+func outsideError(key store.Key, err error) error {
 	return fmt.Errorf("%w: %s: %v", metadata.ErrInvalid, key, err)
 }
 
-// damaged returns the error for a file beside a node that no version of Varve writes.
-func damaged(key store.Key, err error) error {
+// damagedError returns the error for a file beside a node that no version of Varve
+// writes.
+func damagedError(key store.Key, err error) error {
 	return fmt.Errorf("%w: %s is damaged: %v; put it back from a copy of the node, or copy that as a whole", metadata.ErrInvalid, key, err)
 }
 
@@ -577,7 +578,7 @@ func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
 	}
 	place, err := resolve(at, p.Journal)
 	if err != nil {
-		return store.Key{}, p, outside(n.Path.MustKey(pointerName), err)
+		return store.Key{}, p, outsideError(n.Path.MustKey(pointerName), err)
 	}
 	key, err := store.ParseKey(place)
 	// A forged pointer must not make recovery write or delete other objects.
@@ -585,7 +586,7 @@ func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
 		err = fmt.Errorf("%s is not a journal", key)
 	}
 	if err != nil {
-		return store.Key{}, p, damaged(n.Path.MustKey(pointerName), err)
+		return store.Key{}, p, damagedError(n.Path.MustKey(pointerName), err)
 	}
 	return key, p, nil
 }

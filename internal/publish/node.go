@@ -231,17 +231,17 @@ type Recent struct {
 	at      time.Time // when it was set
 }
 
-// recently is how long a version is known. Most appends of a series follow sooner.
-const recently = 2 * time.Second
+// recentTime is how long a version is known. Most appends of a series follow sooner.
+const recentTime = 2 * time.Second
 
-// is reports whether v is the version.
-func (r *Recent) is(v store.Version) bool {
+// matches reports whether v is the version.
+func (r *Recent) matches(v store.Version) bool {
 	if r == nil {
 		return false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return v == r.version && !v.IsZero() && time.Since(r.at) < recently
+	return v == r.version && !v.IsZero() && time.Since(r.at) < recentTime
 }
 
 // Set records the version.
@@ -266,7 +266,7 @@ type File struct {
 // wraps [store.ErrConflict].
 func Create(ctx context.Context, n Node, document []byte, beside ...File) (store.Version, error) {
 	for i, f := range beside {
-		if _, err := n.named(f.Name).create(ctx, f.Bytes); err != nil {
+		if _, err := n.withDocument(f.Name).create(ctx, f.Bytes); err != nil {
 			// The file that failed belongs to another writer. Remove only the
 			// earlier ones.
 			n.forget(ctx, beside[:i])
@@ -282,8 +282,8 @@ func Create(ctx context.Context, n Node, document []byte, beside ...File) (store
 	return version, err
 }
 
-// named returns the node with another document.
-func (n Node) named(document string) Node {
+// withDocument returns the node with another document.
+func (n Node) withDocument(document string) Node {
 	n.Document = document
 	return n
 }
@@ -298,17 +298,17 @@ func (n Node) forget(ctx context.Context, files []File) {
 func (n Node) create(ctx context.Context, document []byte) (store.Version, error) {
 	key, id := n.key(), newID()
 	if n.trails() {
-		if err := n.room(document); err != nil {
+		if err := n.checkTrailRoom(document); err != nil {
 			return store.Version{}, err
 		}
-		document = created(document, id)
+		document = withCreation(document, id)
 	}
 	version, err := store.PutIf(ctx, n.Store, key, document, store.IfAbsent(), n.Durability)
 	conflict := errors.Is(err, store.ErrConflict)
 	switch {
 	case err == nil:
 		return version, nil
-	case n.trails() && (conflict || !unwritten(err)):
+	case n.trails() && (conflict || !certainlyNotWritten(err)):
 		return n.settleCreation(ctx, id, err)
 	case conflict:
 		return version, err
@@ -335,7 +335,7 @@ func (n Node) settleCreation(ctx context.Context, id writeID, failed error) (sto
 	case errors.Is(err, fs.ErrNotExist):
 		return store.Version{}, failed
 	case err != nil:
-		return store.Version{}, unknown(failed, err)
+		return store.Version{}, outcomeUnknown(failed, err)
 	}
 	t := trailOf(there.Bytes)
 	switch {

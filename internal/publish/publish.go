@@ -58,7 +58,7 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 	published := false
 	defer func() {
 		if unlockErr := unlock(); published {
-			err = incomplete(err, unlockErr)
+			err = incompleteError(err, unlockErr)
 		} else {
 			err = errors.Join(err, unlockErr)
 		}
@@ -71,7 +71,7 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 	// pointers first and raises its fences second, so either the pointer is visible
 	// here or publishing fails below. For the same reason, a version that was checked
 	// before need not be checked again.
-	if !fenced || !n.Recent.is(old.Version) {
+	if !fenced || !n.Recent.matches(old.Version) {
 		if err := n.checkFree(ctx); err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ type run interface {
 func (n Node) begin(old Document, c *Change, fenced bool) (run, error) {
 	if fenced || c.Warn {
 		// The present document gets the ID of a fence.
-		if err := cmp.Or(n.room(c.Document), n.room(old.Bytes)); err != nil {
+		if err := cmp.Or(n.checkTrailRoom(c.Document), n.checkTrailRoom(old.Bytes)); err != nil {
 			return nil, err
 		}
 	}
@@ -176,8 +176,8 @@ func (n Node) begin(old Document, c *Change, fenced bool) (run, error) {
 	return newFence(n, old, c), nil
 }
 
-// incomplete wraps the errors of steps 5 and 6 in [ErrIncomplete].
-func incomplete(errs ...error) error {
+// incompleteError wraps the errors of steps 5 and 6 in [ErrIncomplete].
+func incompleteError(errs ...error) error {
 	err := errors.Join(errs...)
 	if err == nil {
 		return nil
@@ -188,10 +188,10 @@ func incomplete(errs ...error) error {
 	return fmt.Errorf("%w: %w", ErrIncomplete, err)
 }
 
-// unknown wraps the errors of a write in [ErrOutcomeUnknown]. The result is no conflict,
-// even if an answer was one: who meets a conflict plans again, and the change would be
-// made twice.
-func unknown(errs ...error) error {
+// outcomeUnknown wraps the errors of a write in [ErrOutcomeUnknown]. The result is no
+// conflict, even if an answer was one: who meets a conflict plans again, and the change
+// would be made twice.
+func outcomeUnknown(errs ...error) error {
 	err := errors.Join(errs...)
 	if errors.Is(err, store.ErrConflict) {
 		return fmt.Errorf("%w: %v", ErrOutcomeUnknown, err)
@@ -222,7 +222,7 @@ func (e *exclusive) secure(context.Context) error { return nil }
 // versions from the content needs other bytes even if an earlier warning has left the
 // mark.
 func (e *exclusive) warn(ctx context.Context) error {
-	document := fenced(marked(e.old.Bytes), newID())
+	document := withFence(withMark(e.old.Bytes), newID())
 	version, err := e.publish(ctx, document)
 	if err == nil {
 		e.old = Document{document, version}
@@ -264,7 +264,7 @@ func (n Node) settle(ctx context.Context, document []byte, version store.Version
 		return version, err
 	}
 	// Where there is no bucket or no permission, nothing can be looked at.
-	if err == nil || unwritten(err) && !errors.Is(err, store.ErrConflict) {
+	if err == nil || certainlyNotWritten(err) && !errors.Is(err, store.ErrConflict) {
 		return version, err
 	}
 	there, lookErr := n.read(context.WithoutCancel(ctx))
@@ -278,12 +278,12 @@ func (n Node) settle(ctx context.Context, document []byte, version store.Version
 		// Still the old document, or none yet: nothing was published.
 		return store.Version{}, err
 	}
-	return store.Version{}, unknown(err)
+	return store.Version{}, outcomeUnknown(err)
 }
 
-// unwritten reports whether the error of a write says that nothing was written, and why
-// another attempt would end in the same way.
-func unwritten(err error) bool {
+// certainlyNotWritten reports whether the error of a write says that nothing was
+// written, and why another attempt would end in the same way.
+func certainlyNotWritten(err error) bool {
 	for _, sure := range [...]error{store.ErrConflict, store.ErrUnsupported, store.ErrNoBucket, store.ErrRefused} {
 		if errors.Is(err, sure) {
 			return true
@@ -313,11 +313,11 @@ func unwritten(err error) bool {
 // document is without it. A crash leaves it, which costs later writers a request.
 const mark = " "
 
-// marked returns a document with the mark of a warning.
-func marked(document []byte) []byte {
+// withMark returns a document with the mark of a warning.
+func withMark(document []byte) []byte {
 	t := trailOf(document)
 	t.warned = true
-	return t.end(document)
+	return t.appendTo(document)
 }
 
 // Warned reports whether a document has the mark of a warning.
@@ -336,10 +336,10 @@ func Disturb(ctx context.Context, n Node, version store.Version) error {
 	if d.Version != version {
 		return fmt.Errorf("%w: the document was published again", store.ErrConflict)
 	}
-	if err := n.room(d.Bytes); err != nil {
+	if err := n.checkTrailRoom(d.Bytes); err != nil {
 		return err
 	}
-	_, err = store.PutIf(ctx, n.Store, n.key(), fenced(d.Bytes, newID()), store.IfVersion(version), n.Durability)
+	_, err = store.PutIf(ctx, n.Store, n.key(), withFence(d.Bytes, newID()), store.IfVersion(version), n.Durability)
 	return err
 }
 

@@ -31,21 +31,21 @@ var documents = []string{metadata.V2Group, metadata.V2Array, metadata.V3Node, me
 // If a node has a holder, the error is a [*MemberError] that wraps [ErrHeld]. If one
 // belongs to an unfinished transaction, it wraps [ErrPending]; call [Recover] first.
 func Remove(ctx context.Context, n Node, check func(context.Context, Node) error) error {
-	return n.removed(ctx, check, func() error { return nil })
+	return n.removeThen(ctx, check, func() error { return nil })
 }
 
 // Replace removes a node as [Remove] does, and then creates another one as [Create] does.
 // It keeps the locks until the end, so no update of the old node can change the new one.
 func Replace(ctx context.Context, n Node, document []byte, beside ...File) (version store.Version, err error) {
-	err = n.removed(ctx, nil, func() error {
+	err = n.removeThen(ctx, nil, func() error {
 		version, err = Create(ctx, n, document, beside...)
 		return err
 	})
 	return version, err
 }
 
-// removed removes a node, and calls next before it releases the locks.
-func (n Node) removed(ctx context.Context, check func(context.Context, Node) error, next func() error) (err error) {
+// removeThen removes a node, and calls next before it releases the locks.
+func (n Node) removeThen(ctx context.Context, check func(context.Context, Node) error, next func() error) (err error) {
 	r, err := n.lockBelow(ctx)
 	if err != nil {
 		return err
@@ -130,8 +130,8 @@ const mostHeld = 1000
 // is held, no writer can begin one.
 type removal struct {
 	Node
-	tried []store.Path // arrays whose locks were released again
-	locks *Locks
+	released []store.Path // arrays whose locks were released again
+	locks    *Locks
 }
 
 // lockBelow locks a node and all nodes below it. It fails if one of them is in use, or if
@@ -143,7 +143,7 @@ func (n Node) lockBelow(ctx context.Context) (*removal, error) {
 	}
 	r := &removal{Node: n, locks: &Locks{outer: n.Held}}
 	r.Held = r.locks
-	arrays, groups, err := n.below(ctx)
+	arrays, groups, err := n.membersBelow(ctx)
 	if err == nil {
 		err = n.checkApart(slices.Concat(arrays, groups))
 	}
@@ -157,7 +157,7 @@ func (n Node) lockBelow(ctx context.Context) (*removal, error) {
 			return nil, errors.Join(err, r.locks.unlock())
 		}
 		if !keep && i < len(arrays) {
-			r.tried = append(r.tried, p)
+			r.released = append(r.released, p)
 		}
 	}
 	// The directory may have become a link while this call waited for a lock.
@@ -190,7 +190,7 @@ func (n Node) checkApart(members []store.Path) error {
 // lockMember locks a member, checks that it is free, and releases the lock unless keep is
 // set.
 func (r *removal) lockMember(ctx context.Context, p store.Path, keep bool) error {
-	m := r.member(p)
+	m := r.withPath(p)
 	unlock, err := m.lockIfThere(ctx)
 	if err != nil {
 		return err
@@ -222,12 +222,12 @@ func (e *MemberError) Unwrap() error { return e.Err }
 
 // Below returns the paths of a node and the nodes below it, which a removal would delete.
 func Below(ctx context.Context, n Node) ([]store.Path, error) {
-	arrays, groups, err := n.below(ctx)
+	arrays, groups, err := n.membersBelow(ctx)
 	return append(arrays, groups...), err
 }
 
-// member returns the node at a path, to be locked and checked.
-func (n Node) member(p store.Path) Node {
+// withPath returns the node at a path, to be locked and checked.
+func (n Node) withPath(p store.Path) Node {
 	n.Path = p
 	return n
 }
@@ -235,8 +235,8 @@ func (n Node) member(p store.Path) Node {
 // delete deletes everything, starting with the members whose locks were released.
 func (r *removal) delete(ctx context.Context) error {
 	order := store.TreeOrder{First: documents, Last: Unfinished}
-	for _, p := range r.tried {
-		m := r.member(p)
+	for _, p := range r.released {
+		m := r.withPath(p)
 		m.Locking.Timeout = -1
 		unlock, err := m.lockIfThere(ctx)
 		// A concurrent writer has locked it. The last call of DeleteTree, under the
@@ -255,10 +255,10 @@ func (r *removal) delete(ctx context.Context) error {
 	return store.DeleteTree(ctx, r.Store, r.Path, order, r.Durability)
 }
 
-// below returns n and the nodes below it: arrays sorted by path, and each group after the
-// nodes below it. It does not follow links, because a removal keeps their targets. If the
-// store cannot list, it returns only n.
-func (n Node) below(ctx context.Context) (arrays, groups []store.Path, err error) {
+// membersBelow returns n and the nodes below it: arrays sorted by path, and each group
+// after the nodes below it. It does not follow links, because a removal keeps their
+// targets. If the store cannot list, it returns only n.
+func (n Node) membersBelow(ctx context.Context) (arrays, groups []store.Path, err error) {
 	var walk func(dir store.Path) error
 	walk = func(dir store.Path) error {
 		isNode, isArray, err := n.kindAt(ctx, dir)

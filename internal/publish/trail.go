@@ -68,14 +68,14 @@ const (
 	mostTrail = len("\n") + (mostPublished+1)*(lengthOfLine+len("\n")) + len(mark+"\n")
 )
 
-// body returns a document without the white space at its end.
-func body(document []byte) []byte { return bytes.TrimRight(document, " \t\r\n") }
+// withoutTrail returns a document without the white space at its end.
+func withoutTrail(document []byte) []byte { return bytes.TrimRight(document, " \t\r\n") }
 
 // trailOf returns the trail of a document. A document without one counts as a publication
 // of its own.
 func trailOf(document []byte) trail {
 	t := trail{warned: Warned(document)}
-	lines := strings.Split(string(document[len(body(document)):]), "\n")
+	lines := strings.Split(string(document[len(withoutTrail(document)):]), "\n")
 	for _, line := range lines {
 		switch kind, id, ok := parseLine(line); {
 		case ok && kind == fenceLine:
@@ -85,7 +85,7 @@ func trailOf(document []byte) trail {
 		}
 	}
 	if len(t.published) == 0 {
-		t.published = []writeID{idOf(body(document))}
+		t.published = []writeID{idOf(withoutTrail(document))}
 	}
 	return t
 }
@@ -112,19 +112,19 @@ func appendLine(document []byte, kind byte, id writeID) []byte {
 	return append(document, '\t', '\n')
 }
 
-// room returns an error if a document could exceed the node's limit once it has a trail.
-// Then nobody with that limit could read it. A limit of 0 means no limit.
-func (n Node) room(document []byte) error {
-	if need := int64(len(body(document)) + mostTrail); n.Limit > 0 && need > n.Limit {
+// checkTrailRoom returns an error if a document could exceed the node's limit once it
+// has a trail. Then nobody with that limit could read it. A limit of 0 means no limit.
+func (n Node) checkTrailRoom(document []byte) error {
+	if need := int64(len(withoutTrail(document)) + mostTrail); n.Limit > 0 && need > n.Limit {
 		return fmt.Errorf("%w: %s would have up to %d bytes with the IDs of its writes, and %d are accepted (Limits.Document)",
 			store.ErrTooLarge, n.key(), need, n.Limit)
 	}
 	return nil
 }
 
-// end returns a document with this trail.
-func (t trail) end(document []byte) []byte {
-	document = append(slices.Clone(body(document)), '\n')
+// appendTo returns a document with this trail.
+func (t trail) appendTo(document []byte) []byte {
+	document = append(slices.Clone(withoutTrail(document)), '\n')
 	for _, id := range t.published[max(0, len(t.published)-mostPublished):] {
 		document = appendLine(document, publication, id)
 	}
@@ -137,26 +137,28 @@ func (t trail) end(document []byte) []byte {
 	return document
 }
 
-// created returns the document of a new node, with the ID of the write that creates it.
-func created(document []byte, id writeID) []byte {
-	return trail{published: []writeID{id}}.end(document)
+// withCreation returns the document of a new node, with the ID of the write that
+// creates it.
+func withCreation(document []byte, id writeID) []byte {
+	return trail{published: []writeID{id}}.appendTo(document)
 }
 
-// published returns a document that replaces old, with the ID of the write that does.
-func published(document, old []byte, id writeID) []byte {
-	return trail{published: append(trailOf(old).published, id)}.end(document)
+// withPublication returns a document that replaces old, with the ID of the write that
+// does.
+func withPublication(document, old []byte, id writeID) []byte {
+	return trail{published: append(trailOf(old).published, id)}.appendTo(document)
 }
 
-// fenced returns a document with the ID of a fence that is raised on it.
-func fenced(document []byte, id writeID) []byte {
+// withFence returns a document with the ID of a fence that is raised on it.
+func withFence(document []byte, id writeID) []byte {
 	t := trailOf(document)
 	t.fence = id
-	return t.end(document)
+	return t.appendTo(document)
 }
 
 // Renewed returns a document with the ID of a new fence: bytes that no document has ever
 // had, with the same meaning.
-func Renewed(document []byte) []byte { return fenced(document, newID()) }
+func Renewed(document []byte) []byte { return withFence(document, newID()) }
 
 // last returns the publication that the document is.
 func (t trail) last() writeID { return t.published[len(t.published)-1] }
@@ -165,10 +167,10 @@ func (t trail) last() writeID { return t.published[len(t.published)-1] }
 type fate int
 
 const (
-	untold  fate = iota // the trail does not reach back so far
-	carried             // the write was carried out
-	open                // nothing has been published since: it may still be on its way
-	missed              // another write came first, so this one never will be carried out
+	fateUnknown fate = iota // the trail does not reach back so far
+	fateDone                // the write was carried out
+	fateOpen                // nothing has been published since: it may still be on its way
+	fateLost                // another write came first, so this one never will be carried out
 )
 
 // fateOf tells what became of a publication that replaces a document whose last
@@ -176,11 +178,11 @@ const (
 func (t trail) fateOf(id, on writeID) fate {
 	switch {
 	case slices.Contains(t.published, id):
-		return carried
+		return fateDone
 	case t.last() == on:
-		return open
+		return fateOpen
 	case slices.Contains(t.published, on):
-		return missed
+		return fateLost
 	}
-	return untold
+	return fateUnknown
 }

@@ -17,11 +17,11 @@ func TestTrail(t *testing.T) {
 	var ids []writeID
 	for i := range 3 * mostPublished {
 		fence, id := newID(), newID()
-		raised := fenced(marked(document), fence)
+		raised := withFence(withMark(document), fence)
 		if got := trailOf(raised); got.fence != fence || got.last() != trailOf(document).last() || !got.warned || !Warned(raised) {
 			t.Fatalf("the trail of a fence is %+v", got)
 		}
-		document = published([]byte(`{"a":1} `), raised, id)
+		document = withPublication([]byte(`{"a":1} `), raised, id)
 		for _, d := range [][]byte{raised, document} {
 			if seen[string(d)] || !Same(d, []byte(`{"a":1}`)) || !json.Valid(d) {
 				t.Fatalf("the document is %q", d)
@@ -37,7 +37,7 @@ func TestTrail(t *testing.T) {
 			t.Errorf("%d publications, want %d", len(got.published), want)
 		}
 	}
-	if longest := fenced(marked(document), newID()); len(longest)-len(body(longest)) != mostTrail {
+	if longest := withFence(withMark(document), newID()); len(longest)-len(withoutTrail(longest)) != mostTrail {
 		t.Errorf("the document has %d bytes, and its trail at most %d", len(longest), mostTrail)
 	}
 	now, last := trailOf(document), len(ids)-1
@@ -45,12 +45,12 @@ func TestTrail(t *testing.T) {
 		id, on writeID
 		want   fate
 	}{
-		"the last one":                    {ids[last], ids[last-1], carried},
-		"one before it":                   {ids[last-3], ids[last-4], carried},
-		"another one, on the last one":    {newID(), ids[last], open},
-		"another one, on one before":      {newID(), ids[last-3], missed},
-		"another one, on a forgotten one": {newID(), ids[0], untold},
-		"a forgotten one":                 {ids[0], on, untold},
+		"the last one":                    {ids[last], ids[last-1], fateDone},
+		"one before it":                   {ids[last-3], ids[last-4], fateDone},
+		"another one, on the last one":    {newID(), ids[last], fateOpen},
+		"another one, on one before":      {newID(), ids[last-3], fateLost},
+		"another one, on a forgotten one": {newID(), ids[0], fateUnknown},
+		"a forgotten one":                 {ids[0], on, fateUnknown},
 	} {
 		if got := now.fateOf(c.id, c.on); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -71,17 +71,17 @@ func TestTrailOfOthers(t *testing.T) {
 		if len(got.published) != 1 || got.last() != idOf([]byte("{}")) || got.fence != 0 {
 			t.Errorf("%s: %+v", name, got)
 		}
-		next := trailOf(published([]byte("{}"), document, 7))
+		next := trailOf(withPublication([]byte("{}"), document, 7))
 		if len(next.published) != 2 || next.published[0] != got.last() || next.last() != 7 {
 			t.Errorf("%s: then %+v", name, next)
 		}
 	}
 	// Another program rewrites the document: what came before is not known.
-	if got := trailOf([]byte(`{"b":1}`)).fateOf(1, 2); got != untold {
+	if got := trailOf([]byte(`{"b":1}`)).fateOf(1, 2); got != fateUnknown {
 		t.Errorf("after another program: %v", got)
 	}
-	if old := []byte("{}\n"); !bytes.Equal(body(old), []byte("{}")) {
-		t.Errorf("the body is %q", body(old))
+	if old := []byte("{}\n"); !bytes.Equal(withoutTrail(old), []byte("{}")) {
+		t.Errorf("the body is %q", withoutTrail(old))
 	}
 }
 

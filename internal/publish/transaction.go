@@ -59,7 +59,7 @@ func UpdateAll(ctx context.Context, parts []Participant, after After) (err error
 	// All writers lock in the order of paths, so they cannot deadlock.
 	slices.SortFunc(parts, func(a, b Participant) int { return strings.Compare(a.Path.String(), b.Path.String()) })
 	t := &transaction{after: after, locks: new(Locks)}
-	defer func() { err = t.end(err) }()
+	defer func() { err = t.unlock(err) }()
 	if err := t.plan(ctx, parts); err != nil {
 		return err
 	}
@@ -95,14 +95,14 @@ type transaction struct {
 	done      bool // everything is published, and the journal is deleted
 }
 
-// end releases all locks.
-func (t *transaction) end(err error) error {
+// unlock releases all locks.
+func (t *transaction) unlock(err error) error {
 	unlockErr := t.locks.unlock()
 	switch {
 	case t.committed && !t.done:
 		return fmt.Errorf("%w: %w", ErrDecided, errors.Join(err, unlockErr))
 	case t.committed:
-		return incomplete(err, unlockErr)
+		return incompleteError(err, unlockErr)
 	}
 	return errors.Join(err, unlockErr)
 }
@@ -229,7 +229,7 @@ func (t *transaction) commit(ctx context.Context) error {
 			// A crash between two of these writes leaves pointers to a
 			// journal that does not exist. Recovery rolls such a transaction
 			// back.
-			err = m.node.point(ctx, p)
+			err = m.node.setPointer(ctx, p)
 		}
 		return err
 	})
@@ -256,7 +256,7 @@ func (t *transaction) removePointers(ctx context.Context) error {
 	ctx = store.Finishing(ctx)
 	var errs error
 	for _, m := range t.members {
-		errs = errors.Join(errs, m.node.unpoint(ctx, t.journal.key))
+		errs = errors.Join(errs, m.node.removePointer(ctx, t.journal.key))
 	}
 	return errs
 }
@@ -287,7 +287,7 @@ func (t *transaction) finish(ctx context.Context) error {
 	// From here on the journal is gone, so nothing can publish these documents again.
 	t.done = true
 	// A crash in here leaves pointers without a journal, which recovery removes.
-	if err := t.each(ctx, func(m *member) error { return m.node.unpoint(ctx, t.journal.key) }); err != nil {
+	if err := t.each(ctx, func(m *member) error { return m.node.removePointer(ctx, t.journal.key) }); err != nil {
 		return err
 	}
 	// A crash in here leaves superseded chunks, which readers never look up.
@@ -319,7 +319,7 @@ func Recover(ctx context.Context, n Node, after After) (found bool, err error) {
 	case j.Aborted:
 		// Another recovery rolled the transaction back and crashed before it
 		// removed the pointer.
-		return true, n.unpoint(ctx, key)
+		return true, n.removePointer(ctx, key)
 	}
 	return true, j.rollForward(ctx, after)
 }
@@ -342,7 +342,7 @@ func (n Node) rollBack(ctx context.Context, journal store.Key) (err error) {
 		// The writer stored its journal while this call waited for the lock.
 		return errors.Join(err, ErrPending)
 	}
-	return n.unpoint(ctx, journal)
+	return n.removePointer(ctx, journal)
 }
 
 // rollForward publishes the documents of a stored journal.
@@ -351,7 +351,7 @@ func (j *journal) rollForward(ctx context.Context, after After) (err error) {
 	j.node.Held = locks
 	defer func() { err = errors.Join(err, locks.unlock()) }()
 	for _, p := range j.Parts {
-		n := j.node.at(p)
+		n := j.node.nodeOfPart(p)
 		unlock, _, err := n.excludeWriters(ctx)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // a concurrent writer removed the node
@@ -367,18 +367,18 @@ func (j *journal) rollForward(ctx context.Context, after After) (err error) {
 		return err
 	}
 	for _, p := range j.Parts {
-		if _, err := j.publish(ctx, j.node.at(p), p); err != nil {
+		if _, err := j.publish(ctx, j.node.nodeOfPart(p), p); err != nil {
 			return err
 		}
 	}
-	published, err := j.pointing(ctx)
+	published, err := j.pointingNodes(ctx)
 	if err != nil {
 		return err
 	}
 	if err := j.conclude(ctx, after, published); err != nil {
 		return err
 	}
-	return j.unpoint(ctx)
+	return j.removePointers(ctx)
 }
 
 // CheckFree returns an error if n.Holder may not change the node: [ErrPending] or
@@ -408,7 +408,7 @@ func Hold(ctx context.Context, n Node, note json.RawMessage) (err error) {
 	if err != nil {
 		return err
 	}
-	if err = n.point(ctx, pointerFile{Holder: n.Holder, Note: note}); err == nil {
+	if err = n.setPointer(ctx, pointerFile{Holder: n.Holder, Note: note}); err == nil {
 		// Plans that began before the pointer was written cannot publish after
 		// this. Later plans find the pointer.
 		err = run.secure(ctx)

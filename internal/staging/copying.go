@@ -46,10 +46,10 @@ func (t *task) copy(ctx context.Context, b store.Batch, p part) error {
 
 func (t *task) copyChunk(ctx context.Context, b store.Batch, p part, at []int64) (err error) {
 	source := make([]int64, len(at))
-	clone := t.clone(p, at, source)
+	clone := t.cloneOf(p, at, source)
 	for range copyTries {
-		if clone && t.Apart != nil {
-			err = t.copyApart(ctx, b, p, at, source)
+		if clone && t.CopyBudget != nil {
+			err = t.copyAcross(ctx, b, p, at, source)
 		} else if clone {
 			err = t.cloneChunk(ctx, b, p, at, source)
 		} else {
@@ -67,19 +67,19 @@ func (t *task) cloneChunk(ctx context.Context, b store.Batch, p part, at, source
 	from, key := t.Source.Engine.Key(source), t.Target.Engine.Key(at)
 	c, err := store.BatchClone(ctx, b, key, from, store.Version{})
 	if errors.Is(err, fs.ErrNotExist) {
-		return t.absent(ctx, b, p, at, func([]int64) Digest { return 0 })
+		return t.dropChunk(ctx, b, p, at, func([]int64) Digest { return 0 })
 	}
 	if err != nil {
 		return err
 	}
 	// Linking gives the source another version, but not other bytes.
 	made := func([]int64) Digest { return DigestOf(c.Source) }
-	t.record(p, at, made, &Record{Stored: true, Version: digestIf(c.Version)}, Counts{Cloned: 1, BytesCopied: c.Moved, BytesLinked: c.Size - c.Moved})
+	t.record(p, at, made, &Record{Stored: true, Version: digestOrZero(c.Version)}, Counts{Cloned: 1, BytesCopied: c.Moved, BytesLinked: c.Size - c.Moved})
 	return nil
 }
 
-// absent makes sure that a chunk is not stored.
-func (t *task) absent(ctx context.Context, b store.Batch, p part, at []int64, made func(source []int64) Digest) error {
+// dropChunk makes sure that a chunk is not stored.
+func (t *task) dropChunk(ctx context.Context, b store.Batch, p part, at []int64, made func(source []int64) Digest) error {
 	if err := b.Delete(ctx, t.Target.Engine.Key(at)); err != nil {
 		return err
 	}
@@ -87,8 +87,8 @@ func (t *task) absent(ctx context.Context, b store.Batch, p part, at []int64, ma
 	return nil
 }
 
-// stored is a stored chunk of the source.
-type stored struct {
+// sourceChunk is a stored chunk of the source.
+type sourceChunk struct {
 	key    store.Key
 	info   store.Info
 	places *coding.Places // of its inner chunks, or nil
@@ -101,7 +101,7 @@ const rankBits = 44
 
 // rank returns the rank of a unit of source number n.
 func (u *unitAt) rank(n int) uint64 {
-	if u.from.places == nil {
+	if u.chunk.places == nil {
 		return 0 // every source is one unit, so no order has longer runs
 	}
 	return uint64(n)<<rankBits | uint64(min(u.off, 1<<rankBits-1))
@@ -109,15 +109,15 @@ func (u *unitAt) rank(n int) uint64 {
 
 // unitAt is where the bytes of a unit are.
 type unitAt struct {
-	from   *stored
+	chunk  *sourceChunk
 	off, n int64
 }
 
 // arrange assembles a chunk from encoded units of the source.
 func (t *task) arrange(ctx context.Context, b store.Batch, p part, at []int64) error {
-	found, ranks := map[int64]*stored{}, map[*stored]int{}
+	found, ranks := map[int64]*sourceChunk{}, map[*sourceChunk]int{}
 	for source := range t.sources(p, at, t.table()) {
-		s, err := t.look(ctx, source)
+		s, err := t.findSource(ctx, source)
 		if err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (t *task) arrange(ctx context.Context, b store.Batch, p part, at []int64) e
 	size := int64(0)
 	add := func(u unitAt) {
 		size += u.n
-		next := store.Part{Key: u.from.key, Version: u.from.info.Version, Off: u.off, N: u.n}
+		next := store.Part{Key: u.chunk.key, Version: u.chunk.info.Version, Off: u.off, N: u.n}
 		if i := len(parts) - 1; i >= 0 && next.Continues(parts[i]) {
 			parts[i].N += next.N
 			return
@@ -155,8 +155,8 @@ func (t *task) arrange(ctx context.Context, b store.Batch, p part, at []int64) e
 		}
 		number := func(index []int64) *unitAt { return units.at(index) }
 		a, err := chain.Arrange(cell.Encoded, func(index []int64) (uint64, int64) {
-			if u := number(index); u != nil && u.from != nil {
-				return u.rank(ranks[u.from]), u.n
+			if u := number(index); u != nil && u.chunk != nil {
+				return u.rank(ranks[u.chunk]), u.n
 			}
 			return 0, -1
 		})
@@ -164,7 +164,7 @@ func (t *task) arrange(ctx context.Context, b store.Batch, p part, at []int64) e
 			return err
 		}
 		if len(a.Order) == 0 {
-			return t.absent(ctx, b, p, at, made)
+			return t.dropChunk(ctx, b, p, at, made)
 		}
 		if a.Head != nil {
 			parts = append(parts, store.Part{Data: a.Head})
@@ -180,8 +180,8 @@ func (t *task) arrange(ctx context.Context, b store.Batch, p part, at []int64) e
 		if err != nil {
 			return err
 		}
-		if u.from == nil {
-			return t.absent(ctx, b, p, at, made)
+		if u.chunk == nil {
+			return t.dropChunk(ctx, b, p, at, made)
 		}
 		add(u)
 	}
@@ -196,16 +196,16 @@ func (t *task) arrange(ctx context.Context, b store.Batch, p part, at []int64) e
 	return nil
 }
 
-// look returns a stored chunk of the source, or nil if it is not stored. A task looks
-// once for every chunk: a shard may have the units of thousands of chunks.
-func (t *task) look(ctx context.Context, source []int64) (*stored, error) {
+// findSource returns a stored chunk of the source, or nil if it is not stored. A task
+// looks once for every chunk: a shard may have the units of thousands of chunks.
+func (t *task) findSource(ctx context.Context, source []int64) (*sourceChunk, error) {
 	t.mu.Lock()
 	s, known := t.known[t.number(source)]
 	t.mu.Unlock()
 	if known {
 		return s, nil
 	}
-	s, err := t.lookOnce(ctx, source)
+	s, err := t.statSource(ctx, source)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (t *task) look(ctx context.Context, source []int64) (*stored, error) {
 }
 
 // forget makes look ask again for chunks that were replaced.
-func (t *task) forget(found map[int64]*stored) {
+func (t *task) forget(found map[int64]*sourceChunk) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for k, s := range found {
@@ -226,8 +226,8 @@ func (t *task) forget(found map[int64]*stored) {
 	}
 }
 
-func (t *task) lookOnce(ctx context.Context, source []int64) (*stored, error) {
-	s := &stored{key: t.Source.Engine.Key(source)}
+func (t *task) statSource(ctx context.Context, source []int64) (*sourceChunk, error) {
+	s := &sourceChunk{key: t.Source.Engine.Key(source)}
 	if t.Source.Engine.Chain.Divided() {
 		places, err := t.Source.Engine.Places(ctx, source)
 		if places == nil || err != nil {
@@ -248,11 +248,11 @@ func (t *task) lookOnce(ctx context.Context, source []int64) (*stored, error) {
 }
 
 // unitOf returns where the unit is that begins at an element of the target.
-func (t *task) unitOf(found map[int64]*stored, element []int64) (unitAt, error) {
+func (t *task) unitOf(found map[int64]*sourceChunk, element []int64) (unitAt, error) {
 	source, within := make([]int64, len(element)), make([]int64, len(element))
 	for i, e := range element {
 		a := &t.axes[i]
-		from, ok := a.from(e)
+		from, ok := a.sourcePlane(e)
 		if !ok {
 			return unitAt{}, fmt.Errorf("%w: element %v", grid.ErrOutOfRange, element)
 		}
@@ -326,24 +326,24 @@ func (t *task) unitsOf(first []int64, cell *grid.Chunk, unit func(element []int6
 	return u, nil
 }
 
-// copyApart copies a stored chunk into another node as it is. Values of two nodes never
+// copyAcross copies a stored chunk into another node as it is. Values of two nodes never
 // share their bytes: other programs write in place.
-func (t *task) copyApart(ctx context.Context, b store.Batch, p part, at, source []int64) error {
+func (t *task) copyAcross(ctx context.Context, b store.Batch, p part, at, source []int64) error {
 	from, key := t.Source.Engine.Key(source), t.Target.Engine.Key(at)
 	before, err := store.Stat(ctx, t.Source.Engine.Store, from)
 	if errors.Is(err, fs.ErrNotExist) {
-		return t.absent(ctx, b, p, at, func([]int64) Digest { return 0 })
+		return t.dropChunk(ctx, b, p, at, func([]int64) Digest { return 0 })
 	}
 	if err != nil {
 		return err
 	}
-	n, err := t.move(ctx, b, key, from, before)
+	n, err := t.transfer(ctx, b, key, from, before)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	after, err := store.Stat(ctx, t.Source.Engine.Store, from)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !after.Same(before) {
-		return replaced(from)
+		return errorReplaced(from)
 	}
 	if err != nil {
 		return err
@@ -353,13 +353,13 @@ func (t *task) copyApart(ctx context.Context, b store.Batch, p part, at, source 
 	return nil
 }
 
-func replaced(key store.Key) error {
+func errorReplaced(key store.Key) error {
 	return fmt.Errorf("%w: %s was replaced while it was copied", store.ErrConflict, key)
 }
 
-// move copies a value between two stores, without this program if they can, and never
+// transfer copies a value between two stores, without this program if they can, and never
 // whole into memory if the target can be written piece by piece.
-func (t *task) move(ctx context.Context, b store.Batch, key, from store.Key, before store.Info) (int64, error) {
+func (t *task) transfer(ctx context.Context, b store.Batch, key, from store.Key, before store.Info) (int64, error) {
 	n, err := store.BatchCopy(ctx, b, key, t.Source.Engine.Store, from)
 	if !errors.Is(err, store.ErrUnsupported) {
 		return n, err
@@ -368,9 +368,9 @@ func (t *task) move(ctx context.Context, b store.Batch, key, from store.Key, bef
 	return before.Size, t.gather(ctx, b, key, whole)
 }
 
-// inOneStore reports whether the store of the target has the source, too.
-func (t *task) inOneStore() bool {
-	if t.Apart == nil {
+// sameStore reports whether the store of the target has the source, too.
+func (t *task) sameStore() bool {
+	if t.CopyBudget == nil {
 		return true
 	}
 	a, b := store.Driver(t.Store), store.Driver(t.Source.Engine.Store)
@@ -380,7 +380,7 @@ func (t *task) inOneStore() bool {
 // assemble stores parts of the source as a value of the target, without the bytes passing
 // through this program if the store can.
 func (t *task) assemble(ctx context.Context, b store.Batch, key store.Key, parts []store.Part) error {
-	if t.inOneStore() {
+	if t.sameStore() {
 		return store.BatchAssemble(ctx, b, key, parts)
 	}
 	return t.gather(ctx, b, key, parts)
@@ -393,12 +393,12 @@ func (t *task) gather(ctx context.Context, b store.Batch, key store.Key, parts [
 	if err != nil {
 		return err
 	}
-	held, err := t.Apart.Acquire(ctx, min(n, store.PartsMemory))
+	held, err := t.CopyBudget.Acquire(ctx, min(n, store.PartsMemory))
 	if err != nil {
 		return err
 	}
 	err = store.BatchGather(ctx, b, key, t.Source.Engine.Store, parts)
-	t.Apart.Release(held)
+	t.CopyBudget.Release(held)
 	if errors.Is(err, store.ErrUnsupported) {
 		err = t.put(ctx, b, key, parts, n)
 	}
@@ -410,24 +410,24 @@ func (t *task) gather(ctx context.Context, b store.Batch, key store.Key, parts [
 
 // put stores parts of the source, of n bytes, as one value that is held in memory.
 func (t *task) put(ctx context.Context, b store.Batch, key store.Key, parts []store.Part, n int64) error {
-	held, err := t.Apart.Acquire(ctx, n+min(n, store.PartsMemory))
+	held, err := t.CopyBudget.Acquire(ctx, n+min(n, store.PartsMemory))
 	if err != nil {
 		return err
 	}
-	defer t.Apart.Release(held)
+	defer t.CopyBudget.Release(held)
 	buffer := budget.Get(n)
 	defer buffer.Put()
-	value := writer{buffer.B[:0]}
+	value := bufferWriter{buffer.B[:0]}
 	if err := store.WriteParts(ctx, &value, t.Source.Engine.Store, parts); err != nil {
 		return err
 	}
 	return b.Put(ctx, key, value.data)
 }
 
-// writer appends what is written.
-type writer struct{ data []byte }
+// bufferWriter appends what is written.
+type bufferWriter struct{ data []byte }
 
-func (w *writer) Write(data []byte) (int, error) {
+func (w *bufferWriter) Write(data []byte) (int, error) {
 	w.data = append(w.data, data...)
 	return len(data), nil
 }

@@ -51,8 +51,8 @@ func (g *Given) readBox(ctx context.Context, box grid.Box, dst []byte) error {
 	return g.Read(ctx, box, dst)
 }
 
-// wordsIn returns the words of a box.
-func (g *Given) wordsIn(box grid.Box) [][]byte {
+// wordsOf returns the words of a box.
+func (g *Given) wordsOf(box grid.Box) [][]byte {
 	n, _ := box.Len()
 	words := make([][]byte, 0, n)
 	if n == 0 {
@@ -71,8 +71,8 @@ func (g *Given) wordsIn(box grid.Box) [][]byte {
 	return words
 }
 
-// given reports whether a part takes elements from what is given.
-func (p *part) given() bool {
+// takesGiven reports whether a part takes elements from what is given.
+func (p *part) takesGiven() bool {
 	for _, cells := range p.cells {
 		if slices.ContainsFunc(cells, func(c cell) bool { return c.given }) {
 			return true
@@ -81,8 +81,8 @@ func (p *part) given() bool {
 	return false
 }
 
-// gives reports whether a chunk of the target takes elements from what is given.
-func (j *Job) gives(p part, at []int64) bool {
+// takesGiven reports whether a chunk of the target takes elements from what is given.
+func (j *Job) takesGiven(p part, at []int64) bool {
 	for i := range at {
 		if p.cell(i, at).given {
 			return true
@@ -97,9 +97,9 @@ func (a *axis) appendMoved(dst []byte, c grid.Cell) []byte {
 	if !a.moved {
 		return dst
 	}
-	for s := range a.taken(c.Start, c.Start+c.Logical) {
-		dst = binary.AppendVarint(dst, s.To)
-		dst = binary.AppendVarint(dst, s.From)
+	for s := range a.segmentsIn(c.Start, c.Start+c.Logical) {
+		dst = binary.AppendVarint(dst, s.Target)
+		dst = binary.AppendVarint(dst, s.Source)
 	}
 	return dst
 }
@@ -113,8 +113,8 @@ func (j *Job) wantGiven(add func(grid.Box) bool) error {
 				continue
 			}
 			box := grid.BoxOf(j.Target.Grid.Chunks())
-			first, _, _ := j.axes[i].target.Locate(s.To)
-			last, _, _ := j.axes[i].target.Locate(s.To + s.Count - 1)
+			first, _, _ := j.axes[i].target.Locate(s.Target)
+			last, _, _ := j.axes[i].target.Locate(s.Target + s.Count - 1)
 			box[i] = grid.Interval{Start: first, Stop: last + 1}
 			if n, ok := box.Len(); !ok || n > mostFilled {
 				return fmt.Errorf("%w: more than %d chunks of given elements, of %v", codec.ErrLimit, int64(mostFilled), box.Shape())
@@ -134,7 +134,7 @@ func (t *task) readGiven(ctx context.Context, box grid.Box, to strided.View) err
 		n, _ := part.Len() // of the elements of a task
 		e, err := element.Buffer{Type: t.Target.Type}, error(nil)
 		if t.given.Words != nil {
-			e, err = element.From(e.Type, to.Heap, t.given.wordsIn(part))
+			e, err = element.From(e.Type, to.Heap, t.given.wordsOf(part))
 		} else {
 			room := budget.Get(n * size)
 			defer room.Put()

@@ -75,7 +75,7 @@ func NewJob(source, target *snapshot.Array, move Move) (*Job, error) {
 		} else if n := a.target.Extent(); n > 0 {
 			a.segments = []Segment{{Count: n}}
 			if move.Window != nil {
-				a.segments[0].From, a.moved = move.Window[i].Start, true
+				a.segments[0].Source, a.moved = move.Window[i].Start, true
 			}
 		}
 		if err := a.check(); err != nil {
@@ -141,8 +141,8 @@ func (a *axis) check() error {
 		if s.Given {
 			has = a.given
 		}
-		if s.To != at || s.Count < 1 || s.From < 0 || s.Count > has-s.From {
-			return fmt.Errorf("%w: planes %d to %d of the source, which has %d", grid.ErrOutOfRange, s.From, s.From+s.Count, has)
+		if s.Target != at || s.Count < 1 || s.Source < 0 || s.Count > has-s.Source {
+			return fmt.Errorf("%w: planes %d to %d of the source, which has %d", grid.ErrOutOfRange, s.Source, s.Source+s.Count, has)
 		}
 		at += s.Count
 	}
@@ -180,20 +180,20 @@ type part struct {
 // part returns the cells of a box of chunks of the target.
 func (j *Job) part(box grid.Box) (part, error) {
 	if !j.sameUnits { // nothing is copied
-		return j.bare(box)
+		return j.partWithoutUnits(box)
 	}
-	return j.partOf(box, func(i int, k int64) (cell, error) { return j.axes[i].cell(k) })
+	return j.makePart(box, func(i int, k int64) (cell, error) { return j.axes[i].cell(k) })
 }
 
-// bare is part without what follows from the units of chunks.
-func (j *Job) bare(box grid.Box) (part, error) {
-	return j.partOf(box, func(i int, k int64) (cell, error) {
-		c, _, err := j.axes[i].bare(k)
+// partWithoutUnits is part without what follows from the units of chunks.
+func (j *Job) partWithoutUnits(box grid.Box) (part, error) {
+	return j.makePart(box, func(i int, k int64) (cell, error) {
+		c, _, err := j.axes[i].cellWithoutUnits(k)
 		return c, err
 	})
 }
 
-func (j *Job) partOf(box grid.Box, of func(i int, k int64) (cell, error)) (part, error) {
+func (j *Job) makePart(box grid.Box, of func(i int, k int64) (cell, error)) (part, error) {
 	p := part{box: box, cells: make([][]cell, len(box))}
 	for i, in := range box {
 		p.cells[i] = make([]cell, 0, in.Len())
@@ -249,9 +249,9 @@ func (j *Job) splitFrom(p part, i int, copies bool, do func(p part, copies bool)
 	return nil
 }
 
-// clone sets index to that of the source chunk that the target chunk is a clone of. It
+// cloneOf sets index to that of the source chunk that the target chunk is a clone of. It
 // returns false if there is none.
-func (j *Job) clone(p part, at, index []int64) bool {
+func (j *Job) cloneOf(p part, at, index []int64) bool {
 	if !j.sameChunks {
 		return false
 	}
@@ -303,18 +303,18 @@ func (j *Job) Targets(source []int64) func(yield func(grid.Box) bool) {
 		for i, k := range source {
 			lists[i] = j.axes[i].targets(k)
 		}
-		boxes(lists, 0, make(grid.Box, len(source)), yield)
+		products(lists, 0, make(grid.Box, len(source)), yield)
 	}
 }
 
-// boxes yields the products of intervals, one of every list.
-func boxes(lists [][]grid.Interval, i int, box grid.Box, yield func(grid.Box) bool) bool {
+// products yields the products of intervals, one of every list.
+func products(lists [][]grid.Interval, i int, box grid.Box, yield func(grid.Box) bool) bool {
 	if i == len(lists) {
 		return yield(box)
 	}
 	for _, in := range lists[i] {
 		box[i] = in
-		if !boxes(lists, i+1, box, yield) {
+		if !products(lists, i+1, box, yield) {
 			return false
 		}
 	}
@@ -324,9 +324,9 @@ func boxes(lists [][]grid.Interval, i int, box grid.Box, yield func(grid.Box) bo
 // Segment is a run of planes that the target takes from the source, along the axis of a
 // [Move].
 type Segment struct {
-	To, From int64 // first plane in the target, and in the source or in what is given
-	Count    int64 // planes
-	Given    bool  // the planes come from [Move].Given, not from the source
+	Target, Source int64 // first plane in the target, and in the source or in what is given
+	Count          int64 // planes
+	Given          bool  // the planes come from [Move].Given, not from the source
 }
 
 // axis relates the chunks of the target to those of the source, along one axis. A unit is
@@ -355,11 +355,11 @@ type cell struct {
 
 // cell returns the chunk of the target with the index k.
 func (a *axis) cell(k int64) (cell, error) {
-	c, is, err := a.bare(k)
+	c, is, err := a.cellWithoutUnits(k)
 	if err != nil {
 		return c, err
 	}
-	if c.copies = a.manyUnits(is) <= mostUnits; !c.copies {
+	if c.copies = a.unitCount(is) <= mostUnits; !c.copies {
 		return c, nil // decode it part by part, rather than compare so many units
 	}
 	for k, _, ok := a.targetUnits.Locate(c.start); ok && c.copies; k++ {
@@ -367,11 +367,11 @@ func (a *axis) cell(k int64) (cell, error) {
 		if !more || unit.Logical == 0 || unit.Start >= c.stop {
 			break
 		}
-		c.copies = a.unitFrom(unit) >= 0
+		c.copies = a.sourceUnit(unit) >= 0
 	}
 	if len(c.sources) == 1 && c.sources[0].Len() == 1 {
 		from, _ := a.source.Cell(c.sources[0].Start)
-		at, ok := a.from(c.start)
+		at, ok := a.sourcePlane(c.start)
 		if ok && at == from.Start && from.Encoded == is.Encoded && from.Logical == is.Logical {
 			c.clone = from.Index
 		}
@@ -382,8 +382,8 @@ func (a *axis) cell(k int64) (cell, error) {
 // mostUnits bounds the units of a chunk that are compared one by one along an axis.
 const mostUnits = 1 << 24
 
-// manyUnits returns about how many units a chunk of the target has along the axis.
-func (a *axis) manyUnits(is grid.Cell) int64 {
+// unitCount returns about how many units a chunk of the target has along the axis.
+func (a *axis) unitCount(is grid.Cell) int64 {
 	first, _, _ := a.targetUnits.Locate(is.Start)
 	last, _, ok := a.targetUnits.Locate(is.Start + max(1, is.Logical) - 1)
 	if !ok {
@@ -392,64 +392,65 @@ func (a *axis) manyUnits(is grid.Cell) int64 {
 	return last - first + 1
 }
 
-// bare returns the chunk of the target with the index k, without looking at its units.
-func (a *axis) bare(k int64) (cell, grid.Cell, error) {
+// cellWithoutUnits returns the chunk of the target with the index k, without looking at
+// its units.
+func (a *axis) cellWithoutUnits(k int64) (cell, grid.Cell, error) {
 	is, ok := a.target.Cell(k)
 	if !ok {
 		return cell{}, is, fmt.Errorf("%w: no chunk %d", grid.ErrOutOfRange, k)
 	}
 	c := cell{start: is.Start, stop: is.Start + is.Logical, clone: -1}
-	for s := range a.taken(c.start, c.stop) {
+	for s := range a.segmentsIn(c.start, c.stop) {
 		if s.Given {
 			c.given = true
 			continue
 		}
-		first, _, _ := a.source.Locate(s.From)
-		last, _, ok := a.source.Locate(s.From + s.Count - 1)
+		first, _, _ := a.source.Locate(s.Source)
+		last, _, ok := a.source.Locate(s.Source + s.Count - 1)
 		if !ok {
-			return c, is, fmt.Errorf("%w: planes %d to %d of the source", grid.ErrOutOfRange, s.From, s.From+s.Count)
+			return c, is, fmt.Errorf("%w: planes %d to %d of the source", grid.ErrOutOfRange, s.Source, s.Source+s.Count)
 		}
 		c.sources = append(c.sources, grid.Interval{Start: first, Stop: last + 1})
 	}
 	return c, is, nil
 }
 
-// from returns the plane of the source that becomes a plane of the target. It returns
-// false if that plane is given.
-func (a *axis) from(plane int64) (int64, bool) {
+// sourcePlane returns the plane of the source that becomes a plane of the target. It
+// returns false if that plane is given.
+func (a *axis) sourcePlane(plane int64) (int64, bool) {
 	i, _ := slices.BinarySearchFunc(a.segments, plane, func(s Segment, plane int64) int {
-		if s.To+s.Count <= plane {
+		if s.Target+s.Count <= plane {
 			return -1
 		}
 		return 1
 	})
-	if i == len(a.segments) || a.segments[i].To > plane || a.segments[i].Given {
+	if i == len(a.segments) || a.segments[i].Target > plane || a.segments[i].Given {
 		return 0, false
 	}
-	return a.segments[i].From + plane - a.segments[i].To, true
+	return a.segments[i].Source + plane - a.segments[i].Target, true
 }
 
-// taken yields the segments of the planes from start to stop.
-func (a *axis) taken(start, stop int64) func(yield func(Segment) bool) {
+// segmentsIn yields the segments of the planes from start to stop.
+func (a *axis) segmentsIn(start, stop int64) func(yield func(Segment) bool) {
 	return func(yield func(Segment) bool) {
 		for _, s := range a.segments {
-			from, to := max(start, s.To), min(stop, s.To+s.Count)
-			if from < to && !yield(Segment{To: from, From: s.From + from - s.To, Count: to - from, Given: s.Given}) {
+			from, to := max(start, s.Target), min(stop, s.Target+s.Count)
+			if from < to && !yield(Segment{Target: from, Source: s.Source + from - s.Target, Count: to - from, Given: s.Given}) {
 				return
 			}
 		}
 	}
 }
 
-// unitFrom returns the unit of the source that has the elements of a unit of the target
+// sourceUnit returns the unit of the source that has the elements of a unit of the target
 // in the same encoded shape, or -1.
-func (a *axis) unitFrom(unit grid.Cell) int64 {
-	at, ok := a.from(unit.Start)
+func (a *axis) sourceUnit(unit grid.Cell) int64 {
+	at, ok := a.sourcePlane(unit.Start)
 	if !ok {
 		return -1
 	}
 	// The last plane is in the same segment, or the elements come from two places.
-	if end, ok := a.from(unit.Start + unit.Logical - 1); !ok || end-at != unit.Logical-1 {
+	if end, ok := a.sourcePlane(unit.Start + unit.Logical - 1); !ok || end-at != unit.Logical-1 {
 		return -1
 	}
 	k, within, ok := a.sourceUnits.Locate(at)
@@ -472,12 +473,12 @@ func (a *axis) targets(k int64) []grid.Interval {
 	}
 	var list []grid.Interval
 	for _, s := range a.segments {
-		from, to := max(is.Start, s.From), min(is.Start+is.Logical, s.From+s.Count)
+		from, to := max(is.Start, s.Source), min(is.Start+is.Logical, s.Source+s.Count)
 		if s.Given || from >= to {
 			continue
 		}
-		first, _, _ := a.target.Locate(s.To + from - s.From)
-		last, _, _ := a.target.Locate(s.To + to - 1 - s.From)
+		first, _, _ := a.target.Locate(s.Target + from - s.Source)
+		last, _, _ := a.target.Locate(s.Target + to - 1 - s.Source)
 		list = append(list, grid.Interval{Start: first, Stop: last + 1})
 	}
 	return list

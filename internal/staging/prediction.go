@@ -42,10 +42,10 @@ type Prediction struct {
 type Predictor struct {
 	*Job
 	Sources *Table
-	// From is the scratch that chunks are decoded from, if any. It has a block for every
+	// Input is the scratch that chunks are decoded from, if any. It has a block for every
 	// stored chunk of the source.
-	From *Scratch
-	To   *Scratch
+	Input  *Scratch
+	Output *Scratch
 	Prediction
 
 	filled map[int64]bool      // blocks of From, by number
@@ -96,20 +96,20 @@ func (p *Predictor) Task(box grid.Box) error {
 	p.Requests.Put++ // the records
 	return p.split(task, func(of part, copies bool) error {
 		if copies {
-			p.copies(of, looked)
+			p.addCopies(of, looked)
 			return nil
 		}
-		return p.decodes(of)
+		return p.addDecoding(of)
 	})
 }
 
-// copies adds a part whose chunks are copied. looked has the numbers of the source chunks
-// that the task has looked for.
-func (p *Predictor) copies(of part, looked map[int64]bool) {
+// addCopies adds a part whose chunks are copied. looked has the numbers of the source
+// chunks that the task has looked for.
+func (p *Predictor) addCopies(of part, looked map[int64]bool) {
 	from := make([]int64, len(of.box))
 	for at := range of.box.IndicesInto(make([]int64, len(of.box))) {
 		bytes, any := int64(0), false
-		clone := p.clone(of, at, from)
+		clone := p.cloneOf(of, at, from)
 		for source := range p.sources(of, at, p.Sources) {
 			e := p.Sources.find(source)
 			if e != nil {
@@ -132,14 +132,14 @@ func (p *Predictor) copies(of part, looked map[int64]bool) {
 		for source := range p.sources(of, at, p.Sources) {
 			if n := p.number(source); !looked[n] {
 				looked[n] = true
-				p.look()
+				p.addLookup()
 			}
 		}
 	}
 }
 
-// look adds the request for the index of a shard, or for the version of a chunk.
-func (p *Predictor) look() {
+// addLookup adds the request for the index of a shard, or for the version of a chunk.
+func (p *Predictor) addLookup() {
 	if p.Source.Engine.Chain.Divided() {
 		p.Requests.Get++
 	} else {
@@ -147,8 +147,8 @@ func (p *Predictor) look() {
 	}
 }
 
-// decodes adds a part whose chunks are decoded.
-func (p *Predictor) decodes(of part) error {
+// addDecoding adds a part whose chunks are decoded.
+func (p *Predictor) addDecoding(of part) error {
 	region, bytes := make(grid.Box, len(of.box)), int64(p.Target.Engine.Size)
 	for i, cells := range of.cells {
 		region[i] = grid.Interval{Start: cells[0].start, Stop: cells[len(cells)-1].stop}
@@ -161,11 +161,11 @@ func (p *Predictor) decodes(of part) error {
 			read += max(0, e.size)
 		}
 	}
-	if stored == 0 && !p.fills && !of.given() {
+	if stored == 0 && !p.fills && !of.takesGiven() {
 		return nil
 	}
-	if p.From != nil {
-		if err := p.fetches(region); err != nil {
+	if p.Input != nil {
+		if err := p.addFetches(region); err != nil {
 			return err
 		}
 	} else {
@@ -173,7 +173,7 @@ func (p *Predictor) decodes(of part) error {
 		p.BytesRead += read
 		p.BytesDecoded += bytes
 	}
-	if p.To != nil {
+	if p.Output != nil {
 		p.Scratch++
 		p.BytesScratch += bytes
 		p.Requests.Put++
@@ -197,7 +197,7 @@ func (p *Predictor) takes(of part, at []int64) bool {
 			return true
 		}
 	}
-	return p.fills || p.gives(of, at)
+	return p.fills || p.takesGiven(of, at)
 }
 
 // sourcesOf yields every chunk of the source that a part takes elements from, once.
@@ -208,10 +208,10 @@ func (p *Predictor) sourcesOf(of part) func(yield func([]int64) bool) {
 			lists[i] = append(lists[i], c.sources...)
 		}
 		slices.SortFunc(lists[i], func(a, b grid.Interval) int { return int(a.Start - b.Start) })
-		lists[i] = united(lists[i])
+		lists[i] = unite(lists[i])
 	}
 	return func(yield func([]int64) bool) {
-		boxes(lists, 0, make(grid.Box, len(lists)), func(box grid.Box) bool {
+		products(lists, 0, make(grid.Box, len(lists)), func(box grid.Box) bool {
 			for k := range p.Sources.within(box, make([]int64, len(box))) {
 				if !yield(k) {
 					return false
@@ -222,8 +222,8 @@ func (p *Predictor) sourcesOf(of part) func(yield func([]int64) bool) {
 	}
 }
 
-// united joins intervals that overlap or touch. They are in the order of their starts.
-func united(list []grid.Interval) []grid.Interval {
+// unite joins intervals that overlap or touch. They are in the order of their starts.
+func unite(list []grid.Interval) []grid.Interval {
 	var out []grid.Interval
 	for _, in := range list {
 		if n := len(out); n > 0 && in.Start <= out[n-1].Stop {
@@ -235,10 +235,10 @@ func united(list []grid.Interval) []grid.Interval {
 	return out
 }
 
-// fetches adds the pieces of scratch that a region is read from.
-func (p *Predictor) fetches(region grid.Box) error {
+// addFetches adds the pieces of scratch that a region is read from.
+func (p *Predictor) addFetches(region grid.Box) error {
 	if p.filled == nil {
-		wanted, err := p.From.Wanted(p.Sources)
+		wanted, err := p.Input.Wanted(p.Sources)
 		if err != nil {
 			return err
 		}
@@ -247,18 +247,18 @@ func (p *Predictor) fetches(region grid.Box) error {
 			p.filled[n] = true
 		}
 	}
-	readers, err := p.From.next.Touched(region)
+	readers, err := p.Input.next.Touched(region)
 	if err != nil {
 		return err
 	}
-	cells, size := p.From.Target.Grid.Cells(), int64(p.Target.Engine.Size)
+	cells, size := p.Input.Target.Grid.Cells(), int64(p.Target.Engine.Size)
 	for reader := range readers.IndicesInto(make([]int64, len(readers))) {
-		pieces, err := blocks.Sources(p.From.Target.Grid, p.From.next, reader)
+		pieces, err := blocks.Sources(p.Input.Target.Grid, p.Input.next, reader)
 		if err != nil {
 			return err
 		}
 		for piece := range pieces {
-			if meets(piece.Box, region) && p.filled[numberIn(cells, piece.Block)] {
+			if overlap(piece.Box, region) && p.filled[numberIn(cells, piece.Block)] {
 				n, _ := piece.Box.Len()
 				p.Requests.Get++
 				p.BytesRead += n * size
@@ -268,8 +268,8 @@ func (p *Predictor) fetches(region grid.Box) error {
 	return nil
 }
 
-// meets reports whether two boxes have an element in common.
-func meets(a, b grid.Box) bool {
+// overlap reports whether two boxes have an element in common.
+func overlap(a, b grid.Box) bool {
 	for i := range a {
 		if a[i].Intersect(b[i]).Len() <= 0 {
 			return false
@@ -278,9 +278,9 @@ func meets(a, b grid.Box) bool {
 	return true
 }
 
-// Untaken returns the number of stored chunks of the source of which the target takes
+// Unused returns the number of stored chunks of the source of which the target takes
 // nothing, and their bytes, if the listing knows their sizes.
-func (j *Job) Untaken(sources *Table) (chunks, bytes int64) {
+func (j *Job) Unused(sources *Table) (chunks, bytes int64) {
 	if !slices.ContainsFunc(j.axes, func(a axis) bool { return a.moved }) {
 		return 0, 0
 	}

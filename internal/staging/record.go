@@ -33,16 +33,16 @@ func DigestOfText(text string) Digest {
 	return Digest(binary.LittleEndian.Uint64(sum[:]) | 1)
 }
 
-// digestIf is DigestOf, but 0 for the zero version, which the store does not know.
-func digestIf(v store.Version) Digest {
+// digestOrZero is DigestOf, but 0 for the zero version, which the store does not know.
+func digestOrZero(v store.Version) Digest {
 	if v.IsZero() {
 		return 0
 	}
 	return DigestOf(v)
 }
 
-// mixed is the digest of a value that was read in two versions. No version has it.
-const mixed Digest = 2
+// mixedDigest is the digest of a value that was read in two versions. No version has it.
+const mixedDigest Digest = 2
 
 // Fold is a hash of the place of a target chunk, of the pieces of an object of scratch,
 // and of the versions of the source chunks that it was made from. It is zero if none of
@@ -112,25 +112,25 @@ func appendCuts(data []byte, cuts grid.Axis, block grid.Cell) []byte {
 	return data
 }
 
-// magic begins the encoded records.
-const magic = "varve staging 1\n"
+// recordsMagic begins the encoded records.
+const recordsMagic = "varve staging 1\n"
 
 // How a record says what is stored.
 const (
-	absent byte = iota
-	unknownVersion
-	knownVersion
+	kindAbsent byte = iota
+	kindUnversioned
+	kindVersioned
 )
 
 // AppendRecords appends the encoded form of records to dst.
 func AppendRecords(dst []byte, records []Record) []byte {
-	dst = append(dst, magic...)
+	dst = append(dst, recordsMagic...)
 	for _, r := range records {
-		kind := absent
+		kind := kindAbsent
 		if r.Stored {
-			kind = unknownVersion
+			kind = kindUnversioned
 			if r.Version != 0 {
-				kind = knownVersion
+				kind = kindVersioned
 			}
 		}
 		dst = append(dst, kind)
@@ -138,7 +138,7 @@ func AppendRecords(dst []byte, records []Record) []byte {
 			dst = binary.AppendUvarint(dst, uint64(k))
 		}
 		dst = append(dst, r.Fold[:]...)
-		if kind == knownVersion {
+		if kind == kindVersioned {
 			dst = binary.LittleEndian.AppendUint64(dst, uint64(r.Version))
 		}
 	}
@@ -151,7 +151,7 @@ var errRecords = errors.New("staging: the records of staged chunks are damaged")
 
 // ParseRecords parses what [AppendRecords] has encoded, for an array of the given rank.
 func ParseRecords(data []byte, rank int) ([]Record, error) {
-	data, ok := bytes.CutPrefix(data, []byte(magic))
+	data, ok := bytes.CutPrefix(data, []byte(recordsMagic))
 	if !ok {
 		return nil, errRecords
 	}
@@ -160,7 +160,7 @@ func ParseRecords(data []byte, rank int) ([]Record, error) {
 	for len(data) > 0 {
 		kind := data[0]
 		data = data[1:]
-		r := Record{Stored: kind != absent}
+		r := Record{Stored: kind != kindAbsent}
 		for i := range index {
 			k, n := binary.Uvarint(data)
 			if n <= 0 || int64(k) < 0 {
@@ -168,11 +168,11 @@ func ParseRecords(data []byte, rank int) ([]Record, error) {
 			}
 			index[i], data = int64(k), data[n:]
 		}
-		if kind > knownVersion || len(data) < len(r.Fold) {
+		if kind > kindVersioned || len(data) < len(r.Fold) {
 			return nil, errRecords
 		}
 		data = data[copy(r.Fold[:], data):]
-		if kind == knownVersion {
+		if kind == kindVersioned {
 			if len(data) < 8 {
 				return nil, errRecords
 			}
@@ -187,10 +187,10 @@ func ParseRecords(data []byte, rank int) ([]Record, error) {
 // Records is the memory of staged chunks, by their numbers in one target.
 type Records struct {
 	cells []int64
-	list  []numbered
+	list  []numberedRecord
 }
 
-type numbered struct {
+type numberedRecord struct {
 	number  int64
 	fold    Fold
 	stored  bool
@@ -209,10 +209,10 @@ func (j *Job) Records(records []Record) *Records {
 	chunks := grid.BoxOf(j.Target.Grid.Chunks())
 	for _, rec := range records {
 		if chunks.Contains(rec.Index) {
-			r.list = append(r.list, numbered{numberIn(r.cells, rec.Index), rec.Fold, rec.Stored, rec.Version})
+			r.list = append(r.list, numberedRecord{numberIn(r.cells, rec.Index), rec.Fold, rec.Stored, rec.Version})
 		}
 	}
-	slices.SortStableFunc(r.list, func(a, b numbered) int { return cmp.Compare(a.number, b.number) })
+	slices.SortStableFunc(r.list, func(a, b numberedRecord) int { return cmp.Compare(a.number, b.number) })
 	return r
 }
 
@@ -235,19 +235,19 @@ func (j *Job) Recorded(records []Record) *Table {
 	return t
 }
 
-// of returns the records about a chunk, oldest first.
-func (r *Records) of(number int64) []numbered {
-	byNumber := func(n numbered, k int64) int { return cmp.Compare(n.number, k) }
+// ofChunk returns the records about a chunk, oldest first.
+func (r *Records) ofChunk(number int64) []numberedRecord {
+	byNumber := func(n numberedRecord, k int64) int { return cmp.Compare(n.number, k) }
 	from, _ := slices.BinarySearchFunc(r.list, number, byNumber)
 	to, _ := slices.BinarySearchFunc(r.list[from:], number+1, byNumber)
 	return r.list[from : from+to]
 }
 
-// describing yields the records that may be about the value that is stored now, or about
+// matching yields the records that may be about the value that is stored now, or about
 // its absence.
-func (r *Records) describing(number int64, is *entry) func(yield func(numbered) bool) {
-	return func(yield func(numbered) bool) {
-		all := r.of(number)
+func (r *Records) matching(number int64, is *entry) func(yield func(numberedRecord) bool) {
+	return func(yield func(numberedRecord) bool) {
+		all := r.ofChunk(number)
 		for i, n := range all {
 			switch {
 			case n.stored != (is != nil):
@@ -342,13 +342,13 @@ func (j *Job) Stale(wanted []int64, sources, targets *Table, records *Records) f
 func (j *Job) valid(index []int64, n int64, sources, targets *Table, records *Records) (bool, error) {
 	var fold Fold
 	known := false
-	for r := range records.describing(n, targets.find(index)) {
+	for r := range records.matching(n, targets.find(index)) {
 		if !known {
 			box := make(grid.Box, len(index))
 			for i, k := range index {
 				box[i] = grid.Interval{Start: k, Stop: k + 1}
 			}
-			p, err := j.bare(box)
+			p, err := j.partWithoutUnits(box)
 			if err != nil {
 				return false, err
 			}
@@ -361,9 +361,9 @@ func (j *Job) valid(index []int64, n int64, sources, targets *Table, records *Re
 	return false, nil
 }
 
-// Left yields the indices of target chunks that are stored and must not be: nothing of
+// Surplus yields the indices of target chunks that are stored and must not be: nothing of
 // the source belongs there. The next iteration overwrites the index.
-func (j *Job) Left(wanted []int64, targets *Table) func(yield func([]int64) bool) {
+func (j *Job) Surplus(wanted []int64, targets *Table) func(yield func([]int64) bool) {
 	return func(yield func([]int64) bool) {
 		index := make([]int64, len(targets.cells))
 		for _, e := range targets.entries {

@@ -14,7 +14,7 @@ func FuzzRecords(f *testing.F) {
 	f.Add(AppendRecords(nil, []Record{
 		{Index: []int64{0, 300}, Fold: Fold{1}, Stored: true, Version: 9}, {Index: []int64{1, 2}}, {Index: []int64{1, 3}, Stored: true},
 	}), 2)
-	f.Add([]byte(magic), 0)
+	f.Add([]byte(recordsMagic), 0)
 	f.Fuzz(func(t *testing.T, data []byte, rank int) {
 		rank = min(max(rank, 0), 8)
 		records, err := ParseRecords(data, rank)
@@ -37,7 +37,7 @@ func FuzzRecords(f *testing.F) {
 // that is stored. Their order is that of clocks that may differ.
 func TestAnyRecord(t *testing.T) {
 	first, second, third := Fold{1}, Fold{2}, Fold{3}
-	r := &Records{list: []numbered{
+	r := &Records{list: []numberedRecord{
 		{3, first, true, 11}, {3, second, true, 12}, {3, third, false, 0},
 		{4, first, true, 0}, {4, second, true, 0},
 		{5, first, true, 11}, {5, second, false, 0}, {5, third, true, 11},
@@ -51,7 +51,7 @@ func TestAnyRecord(t *testing.T) {
 		{3, &entry{digest: 13}, nil}, {4, &entry{digest: 11}, []Fold{second}}, {4, nil, nil}, {5, &entry{digest: 11}, []Fold{first, third}},
 	} {
 		var got []Fold
-		for n := range r.describing(c.number, c.is) {
+		for n := range r.matching(c.number, c.is) {
 			got = append(got, n.fold)
 		}
 		if !slices.Equal(got, c.want) {

@@ -99,8 +99,8 @@ type Reading struct {
 	Memory int64
 }
 
-// errReplaced is the error of an object that was replaced since it was listed.
-var errReplaced = fmt.Errorf("%w: a scratch object was replaced meanwhile", store.ErrConflict)
+// errObjectReplaced is the error of an object that was replaced since it was listed.
+var errObjectReplaced = fmt.Errorf("%w: a scratch object was replaced meanwhile", store.ErrConflict)
 
 // read reads the elements of a region into a view of them.
 func (r *Reading) read(ctx context.Context, region grid.Box, view strided.View) error {
@@ -170,8 +170,8 @@ func (r *Reading) get(ctx context.Context, p *blocks.Piece, n int64, dst []byte)
 	q := store.Request{Range: store.Span(p.Offset*int64(r.Target.Engine.Size), n), Limit: n}
 	data, info, err := r.Target.Engine.Store.Get(ctx, key, q, dst)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && digestIf(info.Version) != 0 && DigestOf(info.Version) != r.Objects.Digest(p.Block):
-		return nil, fmt.Errorf("%s: %w", key, errReplaced)
+	case errors.Is(err, fs.ErrNotExist), err == nil && digestOrZero(info.Version) != 0 && DigestOf(info.Version) != r.Objects.Digest(p.Block):
+		return nil, fmt.Errorf("%s: %w", key, errObjectReplaced)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", key, err)
 	case int64(len(data)) != n:

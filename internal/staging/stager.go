@@ -54,16 +54,16 @@ type Stager struct {
 	Sources func() *Table
 	// Shared is set if other processes may make the same chunks.
 	Shared bool
-	// Held, if not nil, is called just before each value is stored. If this process may
-	// not store it any more, it returns an error.
-	Held func(context.Context) error
-	// From has the elements of chunks that are decoded. Nil is the source.
-	From *Reading
-	// To is the scratch that the target is. Nil is an array.
-	To *Scratch
-	// Apart is set if the target is another node. It bounds the bytes of encoded values
-	// that pass through this program.
-	Apart *budget.Budget
+	// CheckLease, if not nil, is called just before each value is stored. If this
+	// process may not store it any more, it returns an error.
+	CheckLease func(context.Context) error
+	// Input has the elements of chunks that are decoded. Nil is the source.
+	Input *Reading
+	// Output is the scratch that the target is. Nil is an array.
+	Output *Scratch
+	// CopyBudget is set if the target is another node. It bounds the bytes of encoded
+	// values that pass through this program.
+	CopyBudget *budget.Budget
 	// Done is told of what was done. It may be nil.
 	Done func(Counts)
 }
@@ -100,11 +100,11 @@ func (s *Stager) Stage(ctx context.Context, box grid.Box) ([]Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &task{Stager: s, known: map[int64]*stored{}}
-	ctx, t.seen = Witnessing(ctx, s.listed())
+	t := &task{Stager: s, known: map[int64]*sourceChunk{}}
+	ctx, t.sightings = Witnessing(ctx, s.listedKey())
 	do := func(ctx context.Context, b store.Batch) error {
 		return s.split(p, func(p part, copies bool) error {
-			if !s.any(p) {
+			if !s.takesAny(p) {
 				return nil
 			}
 			if copies {
@@ -113,8 +113,8 @@ func (s *Stager) Stage(ctx context.Context, box grid.Box) ([]Record, error) {
 			return t.decode(ctx, b, p)
 		})
 	}
-	if s.Shared || s.Held != nil {
-		t.versions = &versioned{Store: s.Store, durability: s.Durability, held: s.Held, made: map[store.Key]Digest{}}
+	if s.Shared || s.CheckLease != nil {
+		t.versions = &versionBatch{Store: s.Store, durability: s.Durability, checkLease: s.CheckLease, versions: map[store.Key]Digest{}}
 		err = do(ctx, t.versions)
 	} else {
 		err = publish.Batch(ctx, s.Store, s.Durability, do)
@@ -122,7 +122,7 @@ func (s *Stager) Stage(ctx context.Context, box grid.Box) ([]Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.examine(ctx); err != nil {
+	if err := t.completeRecords(ctx); err != nil {
 		return nil, err
 	}
 	if s.Done != nil {
@@ -131,18 +131,18 @@ func (s *Stager) Stage(ctx context.Context, box grid.Box) ([]Record, error) {
 	return t.records, nil
 }
 
-// listed returns a function that reports whether a chunk of the source is probably
+// listedKey returns a function that reports whether a chunk of the source is probably
 // stored, given its key.
-func (s *Stager) listed() func(key store.Key) bool {
+func (s *Stager) listedKey() func(key store.Key) bool {
 	if s.Sources == nil {
 		return nil
 	}
-	return storable(s.Source, s.Sources)
+	return storableKey(s.Source, s.Sources)
 }
 
-// storable returns a function that reports whether a value may be stored: all but the
+// storableKey returns a function that reports whether a value may be stored: all but the
 // chunks of an array that a table lacks.
-func storable(s *snapshot.Array, table func() *Table) func(key store.Key) bool {
+func storableKey(s *snapshot.Array, table func() *Table) func(key store.Key) bool {
 	return func(key store.Key) bool {
 		index, ok := IndexOf(s, key)
 		return !ok || table().Has(index)
@@ -171,8 +171,8 @@ func (s *Stager) table() *Table {
 	return s.Sources()
 }
 
-// any reports whether a part takes elements from a chunk that is probably stored.
-func (s *Stager) any(p part) bool {
+// takesAny reports whether a part takes elements from a chunk that is probably stored.
+func (s *Stager) takesAny(p part) bool {
 	for at := range p.box.IndicesInto(make([]int64, len(p.box))) {
 		if s.takes(p, at) {
 			return true
@@ -184,7 +184,7 @@ func (s *Stager) any(p part) bool {
 // takes reports whether a chunk of the target takes elements from a chunk that is
 // probably stored.
 func (s *Stager) takes(p part, at []int64) bool {
-	if s.Sources == nil || s.fills || s.gives(p, at) {
+	if s.Sources == nil || s.fills || s.takesGiven(p, at) {
 		return true
 	}
 	table := s.table()
@@ -199,11 +199,11 @@ func (s *Stager) takes(p part, at []int64) bool {
 // task is one call of Stage.
 type task struct {
 	*Stager
-	seen     *Sightings
-	versions *versioned // nil unless Shared or Held is set
+	sightings *Sightings
+	versions  *versionBatch // nil unless Shared or Held is set
 
 	mu      sync.Mutex
-	known   map[int64]*stored // source chunks that were looked for, by number
+	known   map[int64]*sourceChunk // source chunks that were looked for, by number
 	records []Record
 	counts  Counts
 }
@@ -241,20 +241,20 @@ func (t *task) decode(ctx context.Context, b store.Batch, p part) error {
 	if err != nil {
 		return err
 	}
-	made := func(source []int64) Digest { return t.seen.of(t.Source.Engine.Key(source)) }
-	if t.From == nil {
+	made := func(source []int64) Digest { return t.sightings.digestOf(t.Source.Engine.Key(source)) }
+	if t.Input == nil {
 		err = t.read(ctx, region, view)
 	} else {
-		err, made = t.From.read(ctx, region, view), t.From.Sources.Digest
+		err, made = t.Input.read(ctx, region, view), t.Input.Sources.Digest
 	}
 	if err != nil {
 		return err
 	}
-	t.moved(n)
-	if t.To != nil {
-		v, err := t.To.pack(ctx, p.first(), region, view, t.Durability)
+	t.countBytes(n)
+	if t.Output != nil {
+		v, err := t.Output.pack(ctx, p.first(), region, view, t.Durability)
 		if err == nil {
-			t.record(p, p.first(), made, &Record{Stored: true, Version: digestIf(v)}, Counts{Scratch: 1})
+			t.record(p, p.first(), made, &Record{Stored: true, Version: digestOrZero(v)}, Counts{Scratch: 1})
 		}
 		return err
 	}
@@ -268,15 +268,15 @@ func (t *task) decode(ctx context.Context, b store.Batch, p part) error {
 	return nil
 }
 
-// moved counts the bytes of elements that went from the source, or from scratch, to the
-// target or to scratch.
-func (t *task) moved(n int64) {
+// countBytes counts the bytes of elements that went from the source, or from scratch,
+// to the target or to scratch.
+func (t *task) countBytes(n int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.From == nil {
+	if t.Input == nil {
 		t.counts.BytesDecoded += n
 	}
-	if t.To == nil {
+	if t.Output == nil {
 		t.counts.BytesEncoded += n
 	} else {
 		t.counts.BytesScratch += n
@@ -300,16 +300,16 @@ func (t *task) read(ctx context.Context, region grid.Box, all strided.View) erro
 	// Along the moved axis, the region may come from several runs of planes.
 	lists := make([][]grid.Interval, len(region))
 	for i, in := range region {
-		for s := range t.axes[i].taken(in.Start, in.Stop) {
-			lists[i] = append(lists[i], grid.Interval{Start: s.To, Stop: s.To + s.Count})
+		for s := range t.axes[i].segmentsIn(in.Start, in.Stop) {
+			lists[i] = append(lists[i], grid.Interval{Start: s.Target, Stop: s.Target + s.Count})
 		}
 	}
 	var failed error
-	boxes(lists, 0, make(grid.Box, len(region)), func(box grid.Box) bool {
+	products(lists, 0, make(grid.Box, len(region)), func(box grid.Box) bool {
 		from, within, given := make(grid.Box, len(box)), make(grid.Box, len(box)), false
 		for i, in := range box {
-			for s := range t.axes[i].taken(in.Start, in.Stop) {
-				from[i], given = grid.Interval{Start: s.From, Stop: s.From + in.Len()}, given || s.Given
+			for s := range t.axes[i].segmentsIn(in.Start, in.Stop) {
+				from[i], given = grid.Interval{Start: s.Source, Stop: s.Source + in.Len()}, given || s.Given
 			}
 			within[i] = grid.Interval{Start: in.Start - region[i].Start, Stop: in.Stop - region[i].Start}
 		}
@@ -329,9 +329,9 @@ func (t *task) read(ctx context.Context, region grid.Box, all strided.View) erro
 	return failed
 }
 
-// examine completes the records of chunks that were written through a batch, which does
-// not tell their versions.
-func (t *task) examine(ctx context.Context) error {
+// completeRecords completes the records of chunks that were written through a batch,
+// which does not tell their versions.
+func (t *task) completeRecords(ctx context.Context) error {
 	group, ctx := parallel.New(ctx)
 	group.SetLimit(max(1, t.Requests))
 	var mu sync.Mutex
@@ -340,8 +340,8 @@ func (t *task) examine(ctx context.Context) error {
 		if !r.Stored || r.Version != 0 {
 			continue
 		}
-		if t.versions != nil && t.To == nil {
-			made, stored := t.versions.of(t.Target.Engine.Key(r.Index))
+		if t.versions != nil && t.Output == nil {
+			made, stored := t.versions.version(t.Target.Engine.Key(r.Index))
 			if r.Version, r.Stored = made, stored; !stored {
 				t.counts.Encoded--
 				t.counts.Dropped++
@@ -350,7 +350,7 @@ func (t *task) examine(ctx context.Context) error {
 		}
 		group.Go(func() error {
 			info, err := store.Stat(ctx, t.Store, t.Target.Engine.Key(r.Index))
-			if errors.Is(err, fs.ErrNotExist) && t.To == nil {
+			if errors.Is(err, fs.ErrNotExist) && t.Output == nil {
 				r.Stored = false
 				mu.Lock()
 				defer mu.Unlock()
@@ -361,7 +361,7 @@ func (t *task) examine(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("chunk %v was staged, and cannot be found: %w", r.Index, err)
 			}
-			r.Version = digestIf(info.Version)
+			r.Version = digestOrZero(info.Version)
 			return nil
 		})
 	}

@@ -17,11 +17,11 @@ import (
 
 // Table has the versions of the stored chunks of an array. It takes 24 bytes for each.
 type Table struct {
-	cells   []int64
-	entries []entry   // by number
-	Bytes   int64     // of all stored chunks, if the listing knows their sizes
-	Beyond  [][]int64 // indices of values beyond the extent, which are no chunks
-	Vague   bool      // a version is missing or weak, so a change may not be seen
+	cells        []int64
+	entries      []entry   // by number
+	Bytes        int64     // of all stored chunks, if the listing knows their sizes
+	BeyondExtent [][]int64 // indices of values beyond the extent, which are no chunks
+	Vague        bool      // a version is missing or weak, so a change may not be seen
 }
 
 type entry struct {
@@ -38,7 +38,7 @@ func List(ctx context.Context, s *snapshot.Array) (*Table, error) {
 			return nil, err
 		}
 		if !chunks.Contains(v.Index) {
-			t.Beyond = append(t.Beyond, slices.Clone(v.Index))
+			t.BeyondExtent = append(t.BeyondExtent, slices.Clone(v.Index))
 			continue
 		}
 		t.entries = append(t.entries, entry{numberIn(t.cells, v.Index), DigestOf(v.Info.Version), v.Info.Size})
@@ -81,8 +81,8 @@ func Look(ctx context.Context, s *snapshot.Array, chunks [][]int64, atOnce int) 
 // IsVague reports whether two values may have the same version.
 func IsVague(v store.Version) bool { return v.IsZero() || v.IsWeak() }
 
-// Listed is List, but returns nil if the store cannot be listed.
-func Listed(ctx context.Context, s *snapshot.Array) (*Table, error) {
+// TryList is List, but returns nil if the store cannot be listed.
+func TryList(ctx context.Context, s *snapshot.Array) (*Table, error) {
 	for _, err := range store.List(ctx, s.Engine.Store, s.Engine.Path, false) {
 		if errors.Is(err, store.ErrUnsupported) {
 			return nil, nil
@@ -95,15 +95,15 @@ func Listed(ctx context.Context, s *snapshot.Array) (*Table, error) {
 // ListKeys is List without versions and sizes, and without values beyond the extent. In
 // a file store it costs no system call for each chunk.
 func ListKeys(ctx context.Context, s *snapshot.Array) (*Table, error) {
-	t, err := ListedKeys(ctx, s)
+	t, err := TryListKeys(ctx, s)
 	if t == nil && err == nil {
 		return List(ctx, s) // which asks for every chunk
 	}
 	return t, err
 }
 
-// ListedKeys is ListKeys, but returns nil if the store cannot be listed.
-func ListedKeys(ctx context.Context, s *snapshot.Array) (*Table, error) {
+// TryListKeys is ListKeys, but returns nil if the store cannot be listed.
+func TryListKeys(ctx context.Context, s *snapshot.Array) (*Table, error) {
 	t := &Table{cells: s.Grid.Cells()}
 	for index, err := range s.Engine.Listed(ctx, grid.BoxOf(s.Grid.Chunks())) {
 		if errors.Is(err, store.ErrUnsupported) {

@@ -23,25 +23,25 @@ func (w Witness) Unwrap() store.Store { return w.Store }
 
 // Get implements [store.Store].
 func (w Witness) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
-	if unlisted(ctx, key) {
+	if isUnlisted(ctx, key) {
 		return nil, store.Info{}, fs.ErrNotExist
 	}
 	out, info, err := w.Store.Get(ctx, key, q, dst)
-	witness(ctx, key, info.Version, err)
+	noteRead(ctx, key, info.Version, err)
 	return out, info, err
 }
 
 // Open implements [store.Opener].
 func (w Witness) Open(ctx context.Context, key store.Key) (store.Object, error) {
-	if unlisted(ctx, key) {
+	if isUnlisted(ctx, key) {
 		return nil, fs.ErrNotExist
 	}
 	o, err := store.Open(ctx, w.Store, key)
 	if err != nil {
-		witness(ctx, key, store.Version{}, err)
+		noteRead(ctx, key, store.Version{}, err)
 		return o, err
 	}
-	witness(ctx, key, o.Info().Version, nil)
+	noteRead(ctx, key, o.Info().Version, nil)
 	return o, err
 }
 
@@ -64,8 +64,8 @@ func (w Witness) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 type Sightings struct {
 	listed func(key store.Key) bool // nil if that is not known
 
-	mu   sync.Mutex
-	seen map[store.Key]Digest
+	mu      sync.Mutex
+	digests map[store.Key]Digest
 }
 
 type sightingsKey struct{}
@@ -73,19 +73,19 @@ type sightingsKey struct{}
 // Witnessing returns a context whose reads from a [Witness] are noted. listed reports
 // whether a value is probably stored; nil is that any may be.
 func Witnessing(ctx context.Context, listed func(key store.Key) bool) (context.Context, *Sightings) {
-	s := &Sightings{listed: listed, seen: map[store.Key]Digest{}}
+	s := &Sightings{listed: listed, digests: map[store.Key]Digest{}}
 	return context.WithValue(ctx, sightingsKey{}, s), s
 }
 
-// unlisted reports whether a value is known not to be stored.
-func unlisted(ctx context.Context, key store.Key) bool {
+// isUnlisted reports whether a value is known not to be stored.
+func isUnlisted(ctx context.Context, key store.Key) bool {
 	s, ok := ctx.Value(sightingsKey{}).(*Sightings)
 	return ok && s.listed != nil && !s.listed(key)
 }
 
-// witness notes a version that was read, or that there is no value: one that was listed
+// noteRead notes a version that was read, or that there is no value: one that was listed
 // may be deleted, and stored again with the same version.
-func witness(ctx context.Context, key store.Key, v store.Version, err error) {
+func noteRead(ctx context.Context, key store.Key, v store.Version, err error) {
 	s, ok := ctx.Value(sightingsKey{}).(*Sightings)
 	switch {
 	case !ok:
@@ -99,71 +99,71 @@ func witness(ctx context.Context, key store.Key, v store.Version, err error) {
 func (s *Sightings) note(key store.Key, d Digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old, found := s.seen[key]; found && old != d {
-		d = mixed
+	if old, found := s.digests[key]; found && old != d {
+		d = mixedDigest
 	}
-	s.seen[key] = d
+	s.digests[key] = d
 }
 
-// of returns the digest of the version of a value, or 0 if it was not read.
-func (s *Sightings) of(key store.Key) Digest {
+// digestOf returns the digest of the version of a value, or 0 if it was not read.
+func (s *Sightings) digestOf(key store.Key) Digest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.seen[key]
+	return s.digests[key]
 }
 
-// Saw returns the digest of the version of a value that was read, 0 if there was none. It
-// returns false if it was not read.
-func (s *Sightings) Saw(key store.Key) (d Digest, read bool) {
+// Digest returns the digest of the version of a value that was read, 0 if there was
+// none. It returns false if it was not read.
+func (s *Sightings) Digest(key store.Key) (d Digest, read bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d, read = s.seen[key]
+	d, read = s.digests[key]
 	return d, read
 }
 
 // All yields the keys of the values that were read, with the digests of their versions.
-func (s *Sightings) All() iter.Seq2[store.Key, Digest] { return maps.All(s.seen) }
+func (s *Sightings) All() iter.Seq2[store.Key, Digest] { return maps.All(s.digests) }
 
-// versioned is a batch that knows the version of every value that it has stored. If
+// versionBatch is a batch that knows the version of every value that it has stored. If
 // several processes make the same chunk, the version that is found afterwards may be that
 // of another one, which has made it of older elements. It asks whether the process may
 // still store values, just before each.
-type versioned struct {
+type versionBatch struct {
 	store.Store
 	durability store.Durability
-	held       func(context.Context) error // nil if it may in any case
+	checkLease func(context.Context) error // nil if it may in any case
 
-	mu   sync.Mutex
-	made map[store.Key]Digest
+	mu       sync.Mutex
+	versions map[store.Key]Digest
 }
 
-func (b *versioned) mayStore(ctx context.Context) error {
-	if b.held == nil {
+func (b *versionBatch) mayStore(ctx context.Context) error {
+	if b.checkLease == nil {
 		return nil
 	}
-	return b.held(ctx)
+	return b.checkLease(ctx)
 }
 
-func (b *versioned) note(key store.Key, v store.Version, err error) error {
+func (b *versionBatch) note(key store.Key, v store.Version, err error) error {
 	if err != nil {
 		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.made[key] = digestIf(v)
+	b.versions[key] = digestOrZero(v)
 	return nil
 }
 
-// of returns the digest of the version of a value, and whether it was stored.
-func (b *versioned) of(key store.Key) (Digest, bool) {
+// version returns the digest of the version of a value, and whether it was stored.
+func (b *versionBatch) version(key store.Key) (Digest, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	d, ok := b.made[key]
+	d, ok := b.versions[key]
 	return d, ok
 }
 
 // Put implements [store.Batch].
-func (b *versioned) Put(ctx context.Context, key store.Key, value []byte) error {
+func (b *versionBatch) Put(ctx context.Context, key store.Key, value []byte) error {
 	if err := b.mayStore(ctx); err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (b *versioned) Put(ctx context.Context, key store.Key, value []byte) error 
 }
 
 // Delete implements [store.Batch].
-func (b *versioned) Delete(ctx context.Context, key store.Key) error {
+func (b *versionBatch) Delete(ctx context.Context, key store.Key) error {
 	if err := b.mayStore(ctx); err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (b *versioned) Delete(ctx context.Context, key store.Key) error {
 }
 
 // Clone implements [store.CloningBatch].
-func (b *versioned) Clone(ctx context.Context, key, source store.Key, from store.Version) (store.Cloned, error) {
+func (b *versionBatch) Clone(ctx context.Context, key, source store.Key, from store.Version) (store.Cloned, error) {
 	if err := b.mayStore(ctx); err != nil {
 		return store.Cloned{}, err
 	}
@@ -189,7 +189,7 @@ func (b *versioned) Clone(ctx context.Context, key, source store.Key, from store
 }
 
 // Assemble implements [store.AssemblingBatch].
-func (b *versioned) Assemble(ctx context.Context, key store.Key, parts []store.Part) error {
+func (b *versionBatch) Assemble(ctx context.Context, key store.Key, parts []store.Part) error {
 	if err := b.mayStore(ctx); err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (b *versioned) Assemble(ctx context.Context, key store.Key, parts []store.P
 }
 
 // Gather implements [store.GatheringBatch].
-func (b *versioned) Gather(ctx context.Context, key store.Key, from store.Store, parts []store.Part) error {
+func (b *versionBatch) Gather(ctx context.Context, key store.Key, from store.Store, parts []store.Part) error {
 	if err := b.mayStore(ctx); err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (b *versioned) Gather(ctx context.Context, key store.Key, from store.Store,
 }
 
 // CopyFrom implements [store.CopyingBatch].
-func (b *versioned) CopyFrom(ctx context.Context, key store.Key, from store.Store, source store.Key) (int64, error) {
+func (b *versionBatch) CopyFrom(ctx context.Context, key store.Key, from store.Store, source store.Key) (int64, error) {
 	c, ok := store.As[store.Copier](b.Store)
 	if !ok {
 		return 0, store.ErrUnsupported
@@ -220,7 +220,7 @@ func (b *versioned) CopyFrom(ctx context.Context, key store.Key, from store.Stor
 }
 
 // Commit implements [store.Batch]. Every value is durable already.
-func (b *versioned) Commit(context.Context) error { return nil }
+func (b *versionBatch) Commit(context.Context) error { return nil }
 
 // Discard implements [store.Batch].
-func (b *versioned) Discard() {}
+func (b *versionBatch) Discard() {}
