@@ -243,7 +243,7 @@ func (g *appending) addAll(cmd *cobra.Command, sources []string, was *facts.Inte
 		file, err := g.add(cmd, source)
 		if err != nil {
 			_, lateErr := g.insertLate(cmd) // of the sources before
-			return errors.Join(input.Partial(cmd, err, done, sources), lateErr)
+			return errors.Join(input.AddAppended(cmd, err, done, sources), lateErr)
 		}
 		note(file.Note)
 		done = append(done, file)
@@ -317,7 +317,7 @@ func (g *appending) put(cmd *cobra.Command, source string, more *growth.Gain, ex
 	}
 	if err == nil {
 		// Compare before the append: afterwards the new elements are the last ones.
-		done.Note = more.Unordered(cmd.Context(), a)
+		done.Note = more.DisorderText(cmd.Context(), a)
 	}
 	if err == nil && (planes > 0 || !growth.HasEmptyPlanes(a.Shape(), at)) {
 		p := progress.NewEstimate(cmd, "appending", more.Length, progress.CodedBytes)

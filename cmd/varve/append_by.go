@@ -89,13 +89,13 @@ func (g *appending) addBy(cmd *cobra.Command, source string, more *growth.Gain) 
 			return err
 		}
 		targets := []growth.Target{{Array: a, Axis: axis, More: more}}
-		if counts, err = growth.Merge(cmd, have, p.There, source, targets, growth.On(g.change.OnDuplicate)); err != nil {
+		if counts, err = growth.Merge(cmd, have, p.Present, source, targets, growth.On(g.change.OnDuplicate)); err != nil {
 			return err
 		}
 		counts.Appended = int64(len(p.Appended))
 		done = input.File{Source: source, Before: shape, Shape: shape}
 		if len(p.Appended) > 0 {
-			done, err = g.put(cmd, source, more.Only(p.Appended, shape, axis), shape)
+			done, err = g.put(cmd, source, more.SelectPlanes(p.Appended, shape, axis), shape)
 		}
 		if err == nil {
 			counts.Add(g.arrivals.waiting.Add(have, p, e, source, []*growth.Gain{more}))
@@ -137,11 +137,11 @@ func (g *appending) placed(cmd *cobra.Command, source string, more *growth.Gain)
 			by, source, phrase.Plural(unknown, "value"), beside, by)
 	}
 	// The coordinate may have grown before the array.
-	slices.SortFunc(all.There, func(a, b growth.Placed) int { return cmp.Compare(a.Cell, b.Cell) })
-	for _, at := range all.There {
+	slices.SortFunc(all.Present, func(a, b growth.Placed) int { return cmp.Compare(a.Cell, b.Cell) })
+	for _, at := range all.Present {
 		switch end := g.array.Shape()[g.axis]; {
 		case at.Cell < end:
-			p.There = append(p.There, at)
+			p.Present = append(p.Present, at)
 		case at.Cell == end+int64(len(p.Appended)):
 			p.Appended = append(p.Appended, at.Plane)
 		case err == nil:
@@ -194,10 +194,10 @@ func mergeAll(cmd *cobra.Command, c *growth.Change, location string, inputs []*a
 					phrase.Plural(in.extent(), "plane"), full[k].Planes, c.By, have.Len(), full[i].Planes))
 			}
 			targets[k] = growth.Target{Array: in.array, Axis: in.axis, More: full[k]}
-			in.more = full[k].Only(p.Appended, in.array.Shape(), in.axis)
+			in.more = full[k].SelectPlanes(p.Appended, in.array.Shape(), in.axis)
 			in.opt.Expect, in.opt.Planes = in.array.Shape(), in.more.Planes
 		}
-		if counts, err = growth.Merge(cmd, have, p.There, coordinate.file, targets, growth.On(c.OnDuplicate)); err != nil {
+		if counts, err = growth.Merge(cmd, have, p.Present, coordinate.file, targets, growth.On(c.OnDuplicate)); err != nil {
 			return failure.On(cmd.Name(), node.Clean(location)+"/"+coordinate.name, err)
 		}
 		if counts.Appended = int64(len(p.Appended)); len(p.Appended) > 0 {

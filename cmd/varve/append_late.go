@@ -153,13 +153,13 @@ func (l *latecomers) try() (c growth.Counts, err error) {
 		}
 		targets[k] = growth.Target{Array: one.array, Axis: one.axis, More: w.Gain(k, shape, one.axis)}
 	}
-	if c, err = growth.Merge(l.cmd, have, p.There, w.Source(), targets, growth.On(l.change.OnDuplicate)); err != nil || len(p.Late) == 0 {
+	if c, err = growth.Merge(l.cmd, have, p.Present, w.Source(), targets, growth.On(l.change.OnDuplicate)); err != nil || len(p.Late) == 0 {
 		return c, err
 	}
 	places, planes := placesOf(p.Late)
 	for k, one := range l.list {
 		shape := one.array.Shape()
-		some := targets[k].More.Only(planes, shape, one.axis)
+		some := targets[k].More.SelectPlanes(planes, shape, one.axis)
 		one.request = rechunk.Insertion{Axis: one.axis, Places: places, From: some.Source(), Words: some.Words(), Expect: have.Len(), Unlock: l.unlock}
 	}
 	opt, err := l.options()

@@ -243,7 +243,7 @@ func policies(c *growth.Change, cmd *cobra.Command, p growth.Policy, location st
 	if err != nil {
 		return nil, err
 	}
-	if at := p.Placeless(a, axis, to); at >= 0 {
+	if at := p.AxisWithoutEffect(a, axis, to); at >= 0 {
 		return nil, p.Listed(a, at, location)
 	}
 	if p.Unit == 0 && !p.Stored {

@@ -267,9 +267,9 @@ func setPolicies(c *growth.Change, cmd *cobra.Command, arrays []*resized) error 
 	if err != nil {
 		return err
 	}
-	useful := slices.ContainsFunc(arrays, func(r *resized) bool { return p.Placeless(r.array, 0, r.shape) < 0 })
+	useful := slices.ContainsFunc(arrays, func(r *resized) bool { return p.AxisWithoutEffect(r.array, 0, r.shape) < 0 })
 	for _, r := range arrays {
-		if useful && cmd.Flags().Changed("grow") && p.Placeless(r.array, 0, r.shape) >= 0 {
+		if useful && cmd.Flags().Changed("grow") && p.AxisWithoutEffect(r.array, 0, r.shape) >= 0 {
 			r.opt.Grow = []grid.Growth{grid.AppendOne()}
 			continue
 		}

@@ -29,14 +29,14 @@ import (
 
 // Chunking is the value of --chunks, before the shape is known.
 type Chunking struct {
-	Flag    string // name of the flag
-	Text    string
-	Size    int64  // bytes of a chunk; 0 for anything else
-	Trimmed bool   // cut the last chunks at the extent; see grid.EveryTrimmed
-	Lengths string // JSON for grid.ParseCuts; "" for anything else
-	Object  *metadata.Extension
-	Axes    []axisText // one entry per axis; axes without an entry are not cut
-	whole   bool       // some axes have no entry
+	Flag      string // name of the flag
+	Text      string
+	Size      int64  // bytes of a chunk; 0 for anything else
+	Trimmed   bool   // cut the last chunks at the extent; see grid.EveryTrimmed
+	Lengths   string // JSON for grid.ParseCuts; "" for anything else
+	Object    *metadata.Extension
+	Axes      []axisText // one entry per axis; axes without an entry are not cut
+	isPartial bool       // some axes have no entry
 }
 
 // axisText is the value for one axis: months or years, the groups of a file, or JSON.
@@ -71,7 +71,7 @@ func Parse(text string) (Chunking, error) {
 	// From here on, several entries are a JSON list.
 	text = asList(text)
 	if axis, ok, err := axisWord(text); ok {
-		c.Axes, c.whole = []axisText{axis}, true
+		c.Axes, c.isPartial = []axisText{axis}, true
 		return c, err
 	}
 	// A size has a unit. A number alone is a length.
@@ -215,7 +215,7 @@ func (c Chunking) CalendarAxis() int {
 
 // FollowsTimes reports whether the axis of the times is cut by a calendar, whichever that
 // is.
-func (c Chunking) FollowsTimes() bool { return c.whole && c.Unit() != 0 }
+func (c Chunking) FollowsTimes() bool { return c.isPartial && c.Unit() != 0 }
 
 // Unit returns the calendar unit of the first axis that has one, or 0.
 func (c Chunking) Unit() calendar.Unit {
@@ -334,7 +334,7 @@ func (c Chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at Site)
 
 // cutAxes cuts every axis by its entry.
 func (c Chunking) cutAxes(ctx context.Context, shape []int64, at Site) (*grid.Grid, error) {
-	if n := len(c.Axes); n > len(shape) || n < len(shape) && !c.whole {
+	if n := len(c.Axes); n > len(shape) || n < len(shape) && !c.isPartial {
 		return nil, fmt.Errorf("%s for %s", phrase.Plural(int64(n), "entry"), phrase.Plural(int64(len(shape)), "axis"))
 	}
 	first := 0
@@ -372,7 +372,7 @@ func (a axisText) cut(ctx context.Context, axis int, extent int64, at Site) (gri
 			err = l.Describes(at.Names, axis)
 		}
 		if err != nil {
-			return grid.Cut{}, bare(err)
+			return grid.Cut{}, withoutAxis(err)
 		}
 		b, err := l.Buckets(extent)
 		if err != nil {
@@ -395,13 +395,13 @@ func (a axisText) cut(ctx context.Context, axis int, extent int64, at Site) (gri
 	cuts, err := grid.ParseCuts([]int64{extent}, "["+a.length+"]")
 	if err != nil {
 		// This list has one axis, so the error says axis 0.
-		return grid.Cut{}, bare(err)
+		return grid.Cut{}, withoutAxis(err)
 	}
 	return cuts[0], nil
 }
 
-// bare returns an error without its axis. The caller adds the right one.
-func bare(err error) error {
+// withoutAxis returns an error without its axis. The caller adds the right one.
+func withoutAxis(err error) error {
 	var on *grid.AxisError
 	if errors.As(err, &on) {
 		return on.Err

@@ -43,7 +43,7 @@ func (s Shards) Cut(ctx context.Context, shape []int64, t dtype.Type, at Site) (
 	if err != nil {
 		return nil, nil, err
 	}
-	cuts, err := s.within(g, element.Width(t))
+	cuts, err := s.innerCuts(g, element.Width(t))
 	return g, cuts, s.Inner.Refused(err)
 }
 
@@ -54,7 +54,7 @@ func (s Shards) proposed(shape []int64, size int64) (*grid.Grid, []grid.Cut, err
 		return nil, nil, err
 	}
 	g, err := grid.Regular(shape, p.Shard)
-	return g, every(p.Chunk), s.Shards.Refused(err)
+	return g, regularCuts(p.Chunk), s.Shards.Refused(err)
 }
 
 // Proposal returns the proposed shards and their inner chunks.
@@ -92,8 +92,8 @@ func (c Chunking) Steps(shape []int64) ([]int64, error) {
 	return steps, nil
 }
 
-// every returns regular cuts with the given lengths.
-func every(lengths []int64) []grid.Cut {
+// regularCuts returns regular cuts with the given lengths.
+func regularCuts(lengths []int64) []grid.Cut {
 	cuts := make([]grid.Cut, len(lengths))
 	for i, n := range lengths {
 		cuts[i] = grid.Every(n)
@@ -101,15 +101,15 @@ func every(lengths []int64) []grid.Cut {
 	return cuts
 }
 
-// within returns the inner chunks for given shards.
-func (s Shards) within(shards *grid.Grid, size int64) ([]grid.Cut, error) {
+// innerCuts returns the inner chunks for given shards.
+func (s Shards) innerCuts(shards *grid.Grid, size int64) ([]grid.Cut, error) {
 	common := make([]int64, shards.Rank())
 	for i := range common {
 		common[i] = commonLength(shards.Axis(i))
 	}
 	if s.Inner.isChosen() {
 		lengths, err := dividing(common, size, cmp.Or(s.Inner.Size, innerBytes))
-		return every(lengths), err
+		return regularCuts(lengths), err
 	}
 	cuts, err := grid.ParseCuts(common, s.Inner.Lengths)
 	if err != nil {

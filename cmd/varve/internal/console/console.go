@@ -25,12 +25,12 @@ const Wiped = "\r\x1b[K"
 // console is a terminal whose last line may show progress. Other output clears that line
 // first. The line is not drawn behind an unfinished line, such as a question.
 type console struct {
-	mu     sync.Mutex
-	w      io.Writer // standard error
-	Both   bool      // standard output is the terminal, too
-	drawn  bool      // the line of progress is shown
-	within bool      // the output does not end with a newline
-	bars   int       // active bars; only the newest is drawn
+	mu            sync.Mutex
+	w             io.Writer // standard error
+	OutIsTerminal bool      // standard output is the terminal, too
+	isDrawn       bool      // the line of progress is shown
+	inLine        bool      // the output does not end with a newline
+	bars          int       // active bars; only the newest is drawn
 }
 
 // consoleStream is a stream of a console.
@@ -44,9 +44,9 @@ func With(s Streams) Streams {
 	if !IsTerminal(s.Err) {
 		return s
 	}
-	c := &console{w: s.Err, Both: IsTerminal(s.Out)}
+	c := &console{w: s.Err, OutIsTerminal: IsTerminal(s.Out)}
 	s.Err = consoleStream{c, s.Err}
-	if c.Both {
+	if c.OutIsTerminal {
 		s.Out = consoleStream{c, s.Out}
 	}
 	return s
@@ -65,12 +65,12 @@ func (consoleStream) IsTerminal() bool { return true }
 func (s consoleStream) Write(text []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.drawn {
-		s.drawn = false
+	if s.isDrawn {
+		s.isDrawn = false
 		_, _ = io.WriteString(s.console.w, Wiped) // if this fails, only the old line stays
 	}
 	if len(text) > 0 {
-		s.within = text[len(text)-1] != '\n'
+		s.inLine = text[len(text)-1] != '\n'
 	}
 	return s.w.Write(text)
 }
@@ -80,7 +80,7 @@ func (c *console) Answered() {
 	if c != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.within = false
+		c.inLine = false
 	}
 }
 
@@ -102,10 +102,10 @@ func (c *console) NewBar() *bar {
 func (b *bar) Write(line []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.level != b.bars || b.within {
+	if b.level != b.bars || b.inLine {
 		return len(line), nil
 	}
-	b.drawn = !bytes.Equal(line, []byte(Wiped))
+	b.isDrawn = !bytes.Equal(line, []byte(Wiped))
 	return b.w.Write(line)
 }
 

@@ -67,7 +67,7 @@ type doctor struct {
 	s      store.Store
 	dir    store.Path // of the probe values; nothing else is below it
 	report *Report
-	made   map[store.Key]bool
+	values map[store.Key]bool
 }
 
 // Examine probes a store below a path. It writes values below a new folder there, whose
@@ -78,7 +78,7 @@ func Examine(ctx context.Context, s store.Store, at store.Path, o Options) (_ *R
 	if err != nil {
 		return nil, err
 	}
-	d := &doctor{s: s, dir: dir, report: new(Report), made: map[store.Key]bool{}}
+	d := &doctor{s: s, dir: dir, report: new(Report), values: map[store.Key]bool{}}
 	if _, err := d.put(ctx, "first", value(1)); err != nil {
 		_ = d.clean(context.WithoutCancel(ctx)) // the store may have the value all the same
 		return nil, fmt.Errorf("writing a probe value: %w", err)
@@ -121,7 +121,7 @@ func (d *doctor) add(name, title string, r result) {
 // key returns the key of a probe value, which is deleted at the end.
 func (d *doctor) key(name string) store.Key {
 	k := d.dir.MustKey(name)
-	d.made[k] = true
+	d.values[k] = true
 	return k
 }
 
@@ -144,7 +144,7 @@ func (d *doctor) clean(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	var failed error
-	for k := range d.made {
+	for k := range d.values {
 		if err := store.Delete(ctx, d.s, k); err != nil && failed == nil {
 			failed = fmt.Errorf("deleting the probe values below %s: %w", d.dir, err)
 		}

@@ -58,14 +58,14 @@ func readAfterWrite(ctx context.Context, d *doctor) result {
 }
 
 func ranges(ctx context.Context, d *doctor) result {
-	return part(ctx, d, store.Span(100, 50), 100, 150)
+	return readPart(ctx, d, store.Span(100, 50), 100, 150)
 }
 
 func suffixes(ctx context.Context, d *doctor) result {
-	return part(ctx, d, store.Suffix(10), 990, 1000)
+	return readPart(ctx, d, store.Suffix(10), 990, 1000)
 }
 
-func part(ctx context.Context, d *doctor, r store.Range, from, to int) result {
+func readPart(ctx context.Context, d *doctor, r store.Range, from, to int) result {
 	if _, err := d.put(ctx, "part", value(1)); err != nil {
 		return holds(err)
 	}
@@ -196,14 +196,14 @@ const writers = 8
 // write races writers of one value.
 func (d *doctor) write(ctx context.Context, name string, cond store.Condition) result {
 	key := d.key(name)
-	return raced(race(writers, func(n byte) error {
+	return raceResult(race(writers, func(n byte) error {
 		_, err := store.PutIf(ctx, d.s, key, value(n), cond, store.Sync)
 		return err
 	}))
 }
 
-// raced returns the result of a race.
-func raced(won int, err error) result {
+// raceResult returns the result of a race.
+func raceResult(won int, err error) result {
 	switch {
 	case errors.Is(err, store.ErrUnsupported):
 		return fails("%v", err)
@@ -332,7 +332,7 @@ func copies(ctx context.Context, d *doctor) result {
 		return fails("bytes that are copied pass through this machine")
 	}
 	_, err := store.Clone(ctx, d.s, d.key("copy"), d.key("copied"), store.Version{}, 1<<20, store.Sync)
-	return d.same(ctx, "copy", value(3), err)
+	return d.compare(ctx, "copy", value(3), err)
 }
 
 func assembles(ctx context.Context, d *doctor) result {
@@ -345,11 +345,11 @@ func assembles(ctx context.Context, d *doctor) result {
 	parts := []store.Part{{Key: d.key("whole"), Off: 100, N: 50}, {Data: []byte("new")}, {Key: d.key("whole"), N: 10}}
 	_, err := store.Assemble(ctx, d.s, d.key("assembled"), parts, 1<<20, store.Sync)
 	v := value(4)
-	return d.same(ctx, "assembled", append(append(append([]byte{}, v[100:150]...), "new"...), v[:10]...), err)
+	return d.compare(ctx, "assembled", append(append(append([]byte{}, v[100:150]...), "new"...), v[:10]...), err)
 }
 
-// same compares a value, after it was made.
-func (d *doctor) same(ctx context.Context, name string, want []byte, err error) result {
+// compare compares a value, after it was made.
+func (d *doctor) compare(ctx context.Context, name string, want []byte, err error) result {
 	if errors.Is(err, store.ErrUnsupported) {
 		return fails("%v", err)
 	}

@@ -67,26 +67,26 @@ func ReadDocument(ctx context.Context, location string, how zarr.Experimental) *
 // understand parses the parts of the document and records the unknown ones.
 func (d *Document) understand(how zarr.Experimental) {
 	var err error
-	if d.dtype, err = dtype.Parse(d.DataType.Name, d.DataType.Configuration); !d.miss("data type", d.DataType.Name, err) {
+	if d.dtype, err = dtype.Parse(d.DataType.Name, d.DataType.Configuration); !d.addUnknown("data type", d.DataType.Name, err) {
 		_, err = d.dtype.ParseFill(d.FillValue)
-		d.miss("fill value", glimpse(d.FillValue), err)
+		d.addUnknown("fill value", glimpse(d.FillValue), err)
 	}
 	parse := grid.ParseOptions{EncodedShapes: how.EncodedShapes}
-	if d.Grid, err = parse.Parse(d.Shape, d.ChunkGrid.Name, d.ChunkGrid.Configuration); d.miss("chunk grid", d.ChunkGrid.Name, err) {
+	if d.Grid, err = parse.Parse(d.Shape, d.ChunkGrid.Name, d.ChunkGrid.Configuration); d.addUnknown("chunk grid", d.ChunkGrid.Name, err) {
 		d.Grid = nil
 	}
 	d.keys, err = metadata.ParseKeyEncoding(d.ChunkKeyEncoding)
-	d.Counted = !d.miss("chunk key encoding", d.ChunkKeyEncoding.Name, err) && d.Grid != nil
+	d.Counted = !d.addUnknown("chunk key encoding", d.ChunkKeyEncoding.Name, err) && d.Grid != nil
 	d.decoded = true
 	for _, c := range d.Codecs {
 		_, err := codec.Default.New(c)
-		d.decoded = !d.miss("codec", c.Name, err) && d.decoded
+		d.decoded = !d.addUnknown("codec", c.Name, err) && d.decoded
 	}
 	if d.decoded && !d.dtype.IsZero() && slices.ContainsFunc(d.Codecs, isSharding) {
 		d.understandShards(how)
 	}
 	for _, t := range d.StorageTransformers {
-		d.miss("storage transformer", t.Name, metadata.ErrUnsupported)
+		d.addUnknown("storage transformer", t.Name, metadata.ErrUnsupported)
 		d.decoded, d.Counted = false, false // it changes the keys and the form of chunks
 	}
 }
@@ -104,7 +104,7 @@ func (d *Document) understandShards(how zarr.Experimental) {
 	for e := (*codec.Error)(nil); errors.As(err, &e); err = e.Err {
 		name = e.Codec
 	}
-	if d.decoded = !d.miss("codec", name, err); d.decoded && d.Grid != nil && chain.Divided() {
+	if d.decoded = !d.addUnknown("codec", name, err); d.decoded && d.Grid != nil && chain.Divided() {
 		d.Inner, _ = d.Grid.Divided(chain.Inner()...)
 	}
 }
@@ -120,9 +120,9 @@ func (d *Document) chain(unaligned bool) (*coding.Chain, error) {
 	return c, err
 }
 
-// miss records that a part of the document cannot be used. It reports whether err is not
-// nil.
-func (d *Document) miss(what, name string, err error) bool {
+// addUnknown records that a part of the document cannot be used. It reports whether err
+// is not nil.
+func (d *Document) addUnknown(what, name string, err error) bool {
 	if err != nil {
 		how := "is not valid"
 		if zarr.KindOf(failure.On("open", d.location, err)) == zarr.KindUnsupported {
@@ -246,7 +246,7 @@ func hasRealLengths(ctx context.Context, a *zarr.Array) bool {
 			}
 		case "codecs":
 			for _, c := range v.Elements() {
-				if e, err := metadata.ParseExtension(c.Raw(), metadata.Limits{}); err == nil && knows(plainCodecs, e.Name, 3) && hasReal(c) {
+				if e, err := metadata.ParseExtension(c.Raw(), metadata.Limits{}); err == nil && contains(plainCodecs, e.Name, 3) && hasReal(c) {
 					return true
 				}
 			}

@@ -326,7 +326,7 @@ func (s *Sheet) addCodecs(label, indent string, codecs []metadata.Extension, mor
 	shown := slices.Clone(codecs)
 	for i, e := range codecs {
 		if nested[i] = parseNested(e); nested[i] != nil {
-			shown[i].Configuration = nested[i].rest
+			shown[i].Configuration = nested[i].configuration
 		}
 	}
 	s.Add(indent+label, extensionsText(shown)+more)
@@ -340,9 +340,9 @@ func (s *Sheet) addCodecs(label, indent string, codecs []metadata.Extension, mor
 
 // nestedCodecs are the chains within a sharding codec.
 type nestedCodecs struct {
-	inner, index []metadata.Extension
-	location     string
-	rest         []byte // the configuration without the chains
+	inner, index  []metadata.Extension
+	location      string
+	configuration []byte // the configuration without the chains
 }
 
 // parseNested parses the chains inside a codec. It returns nil if there are none or they
@@ -369,7 +369,7 @@ func parseNested(e metadata.Extension) *nestedCodecs {
 			return nil
 		}
 	}
-	n.rest = []byte("{" + strings.Join(rest, ",") + "}")
+	n.configuration = []byte("{" + strings.Join(rest, ",") + "}")
 	return n
 }
 

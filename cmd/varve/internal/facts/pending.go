@@ -50,9 +50,6 @@ func PendingOf(p *zarr.PendingChange, err error) *Pending {
 	return f
 }
 
-// IsFinding reports whether the user should act on it.
-func (p *Pending) IsFinding() bool { return p != nil && (p.Decided || p.Error != nil) }
-
 // Text describes the pending change, and how to finish it.
 func (p *Pending) Text() string {
 	if p.Error != nil {

@@ -20,10 +20,10 @@ import (
 // Readers are the programs besides Varve that can read an array, those that cannot, and
 // those for which it is unknown.
 type Readers struct {
-	Known   []string `json:"readable_by"`
-	Not     []string `json:"not_readable_by"`
-	unknown []string
-	asOf    string // month of the facts, such as 2026-11; "" for what does not age
+	Known    []string `json:"readable_by"`
+	Refusing []string `json:"not_readable_by"`
+	unknown  []string
+	asOf     string // month of the facts, such as 2026-11; "" for what does not age
 }
 
 // answer tells whether a program can read an array.
@@ -42,7 +42,7 @@ func ReadersOf(ctx context.Context, a *zarr.Array) Readers {
 
 // OnlyVarve are the readers of a manifest of references.
 func OnlyVarve() Readers {
-	return Readers{Known: []string{}, Not: []string{"any other program (" + OnlyVarveText + ")"}}
+	return Readers{Known: []string{}, Refusing: []string{"any other program (" + OnlyVarveText + ")"}}
 }
 
 // OnlyVarveText says what other programs can read in place of a manifest.
@@ -50,7 +50,7 @@ const OnlyVarveText = "varve materialize copies a manifest into a node that all 
 
 // ReadersOfFile are the readers of an array in a file of another format.
 func ReadersOfFile() Readers {
-	return Readers{Known: []string{"programs for the format of its file"}, Not: []string{}}
+	return Readers{Known: []string{"programs for the format of its file"}, Refusing: []string{}}
 }
 
 // IsManifest reports whether a location is in a manifest of references.
@@ -61,7 +61,7 @@ func IsManifest(location string) bool {
 // readersOfDocument returns the programs that can read an array with a document stored in
 // the given form. It names the oldest version of a program that can.
 func readersOfDocument(doc *metadata.Array, stored form) Readers {
-	r := Readers{Known: []string{}, Not: []string{}, asOf: verified}
+	r := Readers{Known: []string{}, Refusing: []string{}, asOf: verified}
 	codecs, ok := codecNames(doc.Codecs)
 	asked := inquiry{doc: doc, codecs: codecs, stored: stored, unnamed: doc.Unnamed()}
 	asked.refusal, _ = cf.Refused(doc)
@@ -84,7 +84,7 @@ func readersOfDocument(doc *metadata.Array, stored form) Readers {
 				}
 				text = p.name + " ≥ " + p.since + condition
 				if older != "" && doc.ChunkGrid.Name == "rectilinear" {
-					r.Not = append(r.Not, p.name+" < "+p.since)
+					r.Refusing = append(r.Refusing, p.name+" < "+p.since)
 				}
 			} else if text = name; is == refusesIt {
 				text += condition
@@ -95,7 +95,7 @@ func readersOfDocument(doc *metadata.Array, stored form) Readers {
 		case readsIt:
 			r.Known = append(r.Known, text)
 		case refusesIt:
-			r.Not = append(r.Not, text)
+			r.Refusing = append(r.Refusing, text)
 		default:
 			r.unknown = append(r.unknown, text)
 		}
@@ -116,12 +116,12 @@ type inquiry struct {
 // reads reports whether a program can read an array, with the condition or the reason.
 func (p program) reads(q *inquiry) (is answer, condition string) {
 	doc, format := q.doc, q.doc.Format()
-	does, refuses := slices.Contains(p.formats, format), knows(p.refuses, fmt.Sprint("format ", format), format)
+	does, refuses := slices.Contains(p.formats, format), contains(p.refuses, fmt.Sprint("format ", format), format)
 	for _, c := range q.codecs {
-		does, refuses = does && knows(p.codecs, c, format), refuses || knows(p.refuses, c, format)
+		does, refuses = does && contains(p.codecs, c, format), refuses || contains(p.refuses, c, format)
 	}
-	does = does && knows(p.types, doc.DataType.Name, format)
-	refuses = refuses || knows(p.refuses, doc.DataType.Name, format) || slices.Contains(doc.Shape, 0) && knows(p.refuses, "empty", format)
+	does = does && contains(p.types, doc.DataType.Name, format)
+	refuses = refuses || contains(p.refuses, doc.DataType.Name, format) || slices.Contains(doc.Shape, 0) && contains(p.refuses, "empty", format)
 	is, condition = p.readsGrid(doc.ChunkGrid)
 	switch {
 	case refuses || is == refusesIt:
@@ -155,8 +155,8 @@ func (p program) readsGrid(grid metadata.Extension) (is answer, condition string
 	return readsIt, strings.TrimRight(p.irregular, " ")
 }
 
-// knows reports whether a list has a name for arrays of a format.
-func knows(list []string, name string, format int) bool {
+// contains reports whether a list has a name for arrays of a format.
+func contains(list []string, name string, format int) bool {
 	return slices.ContainsFunc(list, func(is string) bool {
 		if only, rest, found := strings.Cut(is, ":"); found {
 			if only != fmt.Sprint(format) {
@@ -193,7 +193,7 @@ func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 		if json.Unmarshal(c.Configuration, &inner) != nil {
 			return nil, false
 		}
-		below, err := argument.Codecs("[" + joined(append(inner.Codecs, inner.Index...)) + "]")
+		below, err := argument.Codecs("[" + joinJSON(append(inner.Codecs, inner.Index...)) + "]")
 		if err != nil {
 			return nil, false
 		}
@@ -213,8 +213,8 @@ func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 	return names, true
 }
 
-// joined joins JSON values with commas.
-func joined(values []json.RawMessage) string {
+// joinJSON joins JSON values with commas.
+func joinJSON(values []json.RawMessage) string {
 	texts := make([]string, len(values))
 	for i, v := range values {
 		texts[i] = string(v)
@@ -228,7 +228,7 @@ func (r Readers) Text() string {
 	for _, list := range []struct {
 		what  string
 		names []string
-	}{{"not", r.Not}, {"not known", r.unknown}} {
+	}{{"not", r.Refusing}, {"not known", r.unknown}} {
 		if len(list.names) > 0 {
 			text += "; " + list.what + ": " + strings.Join(list.names, ", ")
 		}

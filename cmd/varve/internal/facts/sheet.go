@@ -25,10 +25,10 @@ import (
 
 // Sheet is a title with lines of labels and values, aligned for people.
 type Sheet struct {
-	Title string
-	lines [][2]string
-	last  string // final line without a label; "" for none
-	width int    // width of the labels that were printed by Pass
+	Title  string
+	lines  [][2]string
+	footer string // final line without a label; "" for none
+	width  int    // width of the labels that were printed by Pass
 }
 
 // longestLine bounds the characters of a line. Texts of a document may have megabytes.
@@ -94,8 +94,8 @@ func (s *Sheet) Pass(w io.Writer) error {
 		}
 	}
 	s.lines = s.lines[:0]
-	if s.last != "" {
-		_, err := fmt.Fprintf(w, "  %s\n", s.last)
+	if s.footer != "" {
+		_, err := fmt.Fprintf(w, "  %s\n", s.footer)
 		return err
 	}
 	return nil
@@ -135,7 +135,7 @@ func (f *Array) Print(cmd *cobra.Command) error {
 		s.Add(Label("notes", i), n)
 	}
 	if f.Known != nil {
-		s.last = "readable by " + f.Readers.Text()
+		s.footer = "readable by " + f.Readers.Text()
 	}
 	return s.Print(cmd.OutOrStdout())
 }

@@ -59,7 +59,7 @@ func writeCSV(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 		}
 		// Write a long text part by part, without another copy in memory.
 		if isLong(s.Type, elem) {
-			if err := cmp.Or(second(w.Write(text)), writeLongCell(w, elem)); err != nil {
+			if err := cmp.Or(lastError(w.Write(text)), writeLongCell(w, elem)); err != nil {
 				return err
 			}
 			text = text[:0]
@@ -121,7 +121,7 @@ func WriteTable(cmd *cobra.Command, columns []Column, w *bufio.Writer) error {
 				text = append(text, ',')
 			}
 			if isLong(c.Type, elem) {
-				err = cmp.Or(second(w.Write(text)), writeLongCell(w, elem))
+				err = cmp.Or(lastError(w.Write(text)), writeLongCell(w, elem))
 			} else {
 				_, err = w.Write(appendCell(text, c.Type, elem))
 			}

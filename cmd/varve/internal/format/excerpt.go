@@ -26,11 +26,11 @@ const (
 
 // excerpt is the shown part of a selection: all of it, or the ends of its long axes.
 type excerpt struct {
-	shape []int64 // of the shown part
-	cut   []bool  // axes whose middle is left out
-	texts []string
-	width int // of the longest text, in characters
-	whole []int64
+	shape     []int64 // of the shown part
+	isCut     []bool  // axes whose middle is left out
+	texts     []string
+	width     int // of the longest text, in characters
+	fullShape []int64
 }
 
 // NewExcerpt reads the shown part of a selection.
@@ -43,17 +43,17 @@ func NewExcerpt(ctx context.Context, s *source.Source) (*excerpt, error) {
 	if !ok || places > maxShown {
 		return nil, fmt.Errorf("%w: even the ends of %d axes have %d values; select fewer (--select)", zarr.ErrLimit, len(full), places)
 	}
-	e := &excerpt{shape: shownShape(s.Shape, n), whole: s.Shape, texts: make([]string, places)}
-	e.cut = make([]bool, len(e.shape))
-	for i := range e.cut {
-		e.cut[i] = e.shape[i] < s.Shape[i]
+	e := &excerpt{shape: shownShape(s.Shape, n), fullShape: s.Shape, texts: make([]string, places)}
+	e.isCut = make([]bool, len(e.shape))
+	for i := range e.isCut {
+		e.isCut[i] = e.shape[i] < s.Shape[i]
 	}
 	if err := settleEnds(ctx, s, full, shown); err != nil {
 		return nil, err
 	}
 	text := s.Text(ctx)
 	r := &ends{s.Reader(), full, shown, func(place int64, elem []byte) { e.texts[place] = text(elem) }}
-	if err := r.all(ctx); err != nil {
+	if err := r.readAll(ctx); err != nil {
 		return nil, err
 	}
 	for _, text := range e.texts {
@@ -69,7 +69,7 @@ func settleEnds(ctx context.Context, s *source.Source, full, shown []int64) erro
 	}
 	said := true
 	r := &ends{s.Undecoded().Reader(), full, shown, func(_ int64, elem []byte) { said = said && s.Decoding.Fits(elem) }}
-	if err := r.all(ctx); err != nil || said {
+	if err := r.readAll(ctx); err != nil || said {
 		return err
 	}
 	return s.BecomeText()
@@ -91,11 +91,11 @@ func shownShape(shape []int64, n int64) []int64 {
 type ends struct {
 	*source.Reader
 	full, shown []int64 // shapes of the selection and of the ends, with every axis of the array
-	put         func(place int64, elem []byte)
+	store       func(place int64, elem []byte)
 }
 
-// all reads each combination of ends.
-func (r *ends) all(ctx context.Context) error {
+// readAll reads each combination of ends.
+func (r *ends) readAll(ctx context.Context) error {
 	halves := make([]int64, len(r.full))
 	for i := range r.full {
 		halves[i] = 1
@@ -115,23 +115,23 @@ func (r *ends) all(ctx context.Context) error {
 				to[i] = grid.Interval{Start: half[i] * edgeItems, Stop: (half[i] + 1) * edgeItems}
 			}
 		}
-		if err := r.part(ctx, from, to); err != nil {
+		if err := r.readBox(ctx, from, to); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// part reads one box of the selection into a box of the shown part. Places of the
+// readBox reads one box of the selection into a box of the shown part. Places of the
 // selection are counted without its steps.
-func (r *ends) part(ctx context.Context, from, to grid.Box) error {
+func (r *ends) readBox(ctx context.Context, from, to grid.Box) error {
 	n, _ := from.Len()
 	if n == 0 {
 		return nil
 	}
 	e, err := r.Read(ctx, r.Selection.Part(from), int(n))
 	if errors.Is(err, codec.ErrRoom) {
-		return r.halves(ctx, from, to, err)
+		return r.readHalves(ctx, from, to, err)
 	}
 	if err != nil {
 		return err
@@ -142,16 +142,16 @@ func (r *ends) part(ctx context.Context, from, to grid.Box) error {
 		for axis, k := range index {
 			place = place*r.shown[axis] + k
 		}
-		r.put(place, e.At(i))
+		r.store(place, e.At(i))
 		i++
 	}
 	return nil
 }
 
-// halves reads a box whose texts are together too long for a block, in two parts. Of each
-// text only the beginning is kept, so the excerpt itself is small. cause is the error of
-// the whole box.
-func (r *ends) halves(ctx context.Context, from, to grid.Box, cause error) error {
+// readHalves reads a box whose texts are together too long for a block, in two parts.
+// Of each text only the beginning is kept, so the excerpt itself is small. cause is the
+// error of the whole box.
+func (r *ends) readHalves(ctx context.Context, from, to grid.Box, cause error) error {
 	for axis := range from {
 		n := from[axis].Len()
 		if n < 2 {
@@ -161,7 +161,7 @@ func (r *ends) halves(ctx context.Context, from, to grid.Box, cause error) error
 			from, to := slices.Clone(from), slices.Clone(to)
 			from[axis] = grid.Interval{Start: from[axis].Start + half.Start, Stop: from[axis].Start + half.Stop}
 			to[axis] = grid.Interval{Start: to[axis].Start + half.Start, Stop: to[axis].Start + half.Stop}
-			if err := r.part(ctx, from, to); err != nil {
+			if err := r.readBox(ctx, from, to); err != nil {
 				return err
 			}
 		}
@@ -177,7 +177,7 @@ const lineWidth = 78
 // middle.
 func (e *excerpt) Print(w *bufio.Writer) error {
 	if slices.Contains(e.shape, 0) {
-		_, err := fmt.Fprintf(w, "[]  (shape %s)\n", phrase.Shape(e.whole))
+		_, err := fmt.Fprintf(w, "[]  (shape %s)\n", phrase.Shape(e.fullShape))
 		return err
 	}
 	e.printAxis(w, 0, e.texts)
@@ -214,7 +214,7 @@ func (e *excerpt) printLine(w *bufio.Writer, axis int, texts []string) {
 		column += width
 	}
 	for i, text := range texts {
-		if e.cut[axis] && i == edgeItems {
+		if e.isCut[axis] && i == edgeItems {
 			put(i, "…", 1)
 		}
 		put(i, text, e.width)
@@ -235,7 +235,7 @@ func (e *excerpt) printBlocks(w *bufio.Writer, axis int, texts []string) {
 		if i > 0 {
 			newLine()
 		}
-		if e.cut[axis] && i == edgeItems {
+		if e.isCut[axis] && i == edgeItems {
 			fmt.Fprint(w, "…")
 			newLine()
 		}

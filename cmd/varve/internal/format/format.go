@@ -120,7 +120,7 @@ func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 			text = append(text, '[')
 		}
 		if isLong(t, elem) {
-			if err := cmp.Or(second(w.Write(text)), writeLongJSON(w, elem)); err != nil {
+			if err := cmp.Or(lastError(w.Write(text)), writeLongJSON(w, elem)); err != nil {
 				return err
 			}
 			text = text[:0]
@@ -140,8 +140,8 @@ func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	})
 }
 
-// second returns the second result of a call.
-func second(_ int, err error) error { return err }
+// lastError returns the second result of a call.
+func lastError(_ int, err error) error { return err }
 
 // quotes is the number of bytes of the quotes around a text.
 const quotes = 2
@@ -305,15 +305,15 @@ func Within(limit int64, w *bufio.Writer, print func(w *bufio.Writer) error) err
 
 // limited is a writer with a limit.
 type limited struct {
-	to          *bufio.Writer
-	left, limit int64
+	out              *bufio.Writer
+	remaining, limit int64
 }
 
 func (l *limited) Write(p []byte) (int, error) {
-	if l.left -= int64(len(p)); l.left < 0 {
+	if l.remaining -= int64(len(p)); l.remaining < 0 {
 		return 0, fmt.Errorf("%w: the output exceeds --limit %s; select a part (--select), or raise it", zarr.ErrLimit, phrase.Bytes(l.limit))
 	}
-	return l.to.Write(p)
+	return l.out.Write(p)
 }
 
 // longText is the number of bytes of a text that are written at a time. Control

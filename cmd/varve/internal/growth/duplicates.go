@@ -79,7 +79,7 @@ func (c Counts) String() string {
 func Merge(cmd *cobra.Command, have *Labels, there []Placed, source string, targets []Target, on On) (c Counts, err error) {
 	states := make([]state, len(there))
 	for _, t := range targets {
-		if err := t.look(cmd.Context(), there, states); err != nil {
+		if err := t.inspect(cmd.Context(), there, states); err != nil {
 			return c, err
 		}
 	}
@@ -118,8 +118,8 @@ type state struct{ differs, empty bool }
 // or what a stopped command has written in their place.
 func (s state) isFree() bool { return s.empty && !s.differs }
 
-// look compares planes with the cells that they belong into, and updates states.
-func (t Target) look(ctx context.Context, there []Placed, states []state) error {
+// inspect compares planes with the cells that they belong into, and updates states.
+func (t Target) inspect(ctx context.Context, there []Placed, states []state) error {
 	g := t.Array.Grid()
 	for start := 0; start < len(there); {
 		stop := run(there, start)
@@ -131,7 +131,7 @@ func (t Target) look(ctx context.Context, there []Placed, states []state) error 
 			box := c.Box()
 			box[t.Axis] = grid.Interval{Start: max(box[t.Axis].Start, there[start].Cell), Stop: min(box[t.Axis].Stop, there[start].Cell+int64(stop-start))}
 			first := start + int(box[t.Axis].Start-there[start].Cell)
-			if err := t.lookIn(ctx, box, there[first].Plane, states[first:]); err != nil {
+			if err := t.inspectBox(ctx, box, there[first].Plane, states[first:]); err != nil {
 				return err
 			}
 		}
@@ -158,8 +158,8 @@ func (t Target) cells(first, n int64) grid.Box {
 	return box
 }
 
-// lookIn compares the elements in a box, which lies in one chunk.
-func (t Target) lookIn(ctx context.Context, box grid.Box, plane int64, states []state) error {
+// inspectBox compares the elements in a box, which lies in one chunk.
+func (t Target) inspectBox(ctx context.Context, box grid.Box, plane int64, states []state) error {
 	n, _ := box.Len()
 	old := element.Values{Type: t.Array.Type()}
 	old.Grow(int(n))
@@ -251,8 +251,8 @@ func (g *Gain) read(ctx context.Context, shape []int64, axis int, box grid.Box) 
 	e.Type = g.values.Type
 	n, _ := box.Len()
 	e.Grow(int(n))
-	if g.from != nil {
-		return e, g.from.Read(ctx, box, e.Data)
+	if g.source != nil {
+		return e, g.source.Read(ctx, box, e.Data)
 	}
 	shape = slices.Clone(shape)
 	shape[axis] = g.Planes
@@ -292,11 +292,12 @@ func (g *Gain) LabelsFor(ctx context.Context, name string, here *zarr.Array) (e 
 	if c.Shape()[0] != g.Planes {
 		return e, failure.BadArgument("--by %s: the coordinate of %s has %s, for %s", name, v.Name, phrase.Plural(c.Shape()[0], "element"), phrase.Plural(g.Planes, "plane"))
 	}
-	return input.Like(ctx, name+" of "+v.Name, c, here)
+	return input.ReadAs(ctx, name+" of "+v.Name, c, here)
 }
 
-// Only returns some of the planes, in the given order, for an array of the given shape.
-func (g *Gain) Only(planes []int64, shape []int64, axis int) *Gain {
+// SelectPlanes returns some of the planes, in the given order, for an array of the
+// given shape.
+func (g *Gain) SelectPlanes(planes []int64, shape []int64, axis int) *Gain {
 	isAll := int64(len(planes)) == g.Planes
 	for i, p := range planes {
 		isAll = isAll && p == int64(i)
@@ -307,7 +308,7 @@ func (g *Gain) Only(planes []int64, shape []int64, axis int) *Gain {
 	some := &Gain{values: g.values, Planes: int64(len(planes)), Length: g.Length / g.Planes * int64(len(planes))}
 	shape = slices.Clone(shape)
 	shape[axis] = some.Planes
-	if g.from == nil {
+	if g.source == nil {
 		some.words.Type = g.words.Type
 		for index := range grid.BoxOf(shape).IndicesInto(make([]int64, len(shape))) {
 			at := int64(0)
@@ -324,7 +325,7 @@ func (g *Gain) Only(planes []int64, shape []int64, axis int) *Gain {
 		return some
 	}
 	size := g.values.Type.Size()
-	some.from = &zarr.Source{Shape: shape, Read: func(ctx context.Context, box grid.Box, dst []byte) error {
+	some.source = &zarr.Source{Shape: shape, Read: func(ctx context.Context, box grid.Box, dst []byte) error {
 		whole := strided.Contiguous(dst, box.Shape(), size)
 		chosen := planes[box[axis].Start:box[axis].Stop]
 		for start := 0; start < len(chosen); {
@@ -337,7 +338,7 @@ func (g *Gain) Only(planes []int64, shape []int64, axis int) *Gain {
 			within[axis] = grid.Interval{Start: int64(start), Stop: int64(stop)}
 			n, _ := part.Len()
 			room := make([]byte, n*int64(size))
-			if err := g.from.Read(ctx, slices.Clone(part), room); err != nil {
+			if err := g.source.Read(ctx, slices.Clone(part), room); err != nil {
 				return err
 			}
 			strided.Copy(whole.Sub(within), strided.Contiguous(room, part.Shape(), size))

@@ -24,7 +24,7 @@ import (
 type Gain struct {
 	values *input.Values // open until the append is done
 	words  element.Values
-	from   *zarr.Source // nil for elements in memory
+	source *zarr.Source // nil for elements in memory
 	Planes int64
 	Length int64 // bytes
 }
@@ -85,40 +85,40 @@ func (g *Gain) measure(shape []int64, axis int, alone bool) error {
 		return err
 	}
 	g.Length = n * element.Width(v.Type)
-	g.from, err = v.Source(shape, axis, g.Planes)
+	g.source, err = v.Source(shape, axis, g.Planes)
 	return err
 }
 
 // Append appends the elements to an array.
 func (g *Gain) Append(ctx context.Context, a *zarr.Array, axis int, opt *zarr.AppendOptions) error {
-	if g.from == nil {
+	if g.source == nil {
 		return zarr.Append(ctx, a, axis, g.words.Words, opt)
 	}
-	return a.AppendFrom(ctx, axis, g.from, opt)
+	return a.AppendFrom(ctx, axis, g.source, opt)
 }
 
 // Addition returns the addition for an array of a group.
 func (g *Gain) Addition(path string, axis int, opt *zarr.AppendOptions) zarr.Addition {
-	if g.from == nil {
+	if g.source == nil {
 		return zarr.Add(path, axis, g.words.Words, opt)
 	}
-	return zarr.Addition{Path: path, Axis: axis, From: g.from, Options: opt}
+	return zarr.Addition{Path: path, Axis: axis, From: g.source, Options: opt}
 }
 
 // Source returns the elements as a source that can be read several times, or nil if they
 // differ in length.
-func (g *Gain) Source() *zarr.Source { return g.from }
+func (g *Gain) Source() *zarr.Source { return g.source }
 
 // Words returns the elements if they differ in length, in C order.
 func (g *Gain) Words() [][]byte { return g.words.Words }
 
 // data returns all elements, of fixed size, in host byte order.
 func (g *Gain) data(ctx context.Context) ([]byte, error) {
-	if g == nil || g.from == nil || g.Length == 0 {
+	if g == nil || g.source == nil || g.Length == 0 {
 		return nil, nil
 	}
 	data := make([]byte, g.Length)
-	return data, g.from.Read(ctx, grid.BoxOf(g.from.Shape), data)
+	return data, g.source.Read(ctx, grid.BoxOf(g.source.Shape), data)
 }
 
 // Continues returns an error if values differ in shape from the array along another axis
@@ -175,10 +175,11 @@ func WholePlanes(v *input.Values, shape []int64, axis int, n int64) (int64, erro
 		v.Name, phrase.Plural(n*size, "byte"), phrase.Plural(plane*size, "byte"), shape, axis, v.Type, v.RawNPY())
 }
 
-// Unordered returns a text about the first new element that is out of order after those
-// of a coordinate, or "". It is also "" if these cannot be read: the append then fails.
-func (g *Gain) Unordered(ctx context.Context, a *zarr.Array) string {
-	text, err := cf.UnorderedAfter(ctx, a, g.from, g.Planes)
+// DisorderText returns a text about the first new element that is out of order after
+// those of a coordinate, or "". It is also "" if these cannot be read: the append then
+// fails.
+func (g *Gain) DisorderText(ctx context.Context, a *zarr.Array) string {
+	text, err := cf.UnorderedAfter(ctx, a, g.source, g.Planes)
 	if err != nil {
 		return "" // the append reports it, unless only the check takes too much memory
 	}
@@ -195,12 +196,12 @@ func Joined(gains []*Gain, shape []int64, axis int) *Gain {
 	var sources []*zarr.Source
 	for _, g := range gains {
 		all.Planes, all.Length = all.Planes+g.Planes, all.Length+g.Length
-		sources = append(sources, g.from)
+		sources = append(sources, g.source)
 	}
 	if all.words.Type = all.values.Type; all.values.Type.Variable() {
 		all.words.Words = joinedWords(gains, shape, axis)
 	} else {
-		all.from = joinedSource(sources, axis, all.values.Type.Size())
+		all.source = joinedSource(sources, axis, all.values.Type.Size())
 	}
 	return all
 }

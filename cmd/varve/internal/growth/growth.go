@@ -37,22 +37,22 @@ type Policy struct {
 	Unit   calendar.Unit // of a calendar policy, which needs times to become a growth; else 0
 	Stored bool          // the policy is stored with the array
 
-	// tell prints that a chunk begins within a month or a year. It may be nil.
-	tell func(text string)
+	// note prints that a chunk begins within a month or a year. It may be nil.
+	note func(text string)
 }
 
-// astray prints that a chunk begins within a month or a year because times are missing.
-func (p Policy) astray(unaligned error) {
-	if p.tell != nil {
-		p.tell(fmt.Sprintf("%v; a chunk begins there, because the times have gaps", unaligned))
+// noteGap prints that a chunk begins within a month or a year because times are missing.
+func (p Policy) noteGap(unaligned error) {
+	if p.note != nil {
+		p.note(fmt.Sprintf("%v; a chunk begins there, because the times have gaps", unaligned))
 	}
 }
 
-// lone prints that the first chunk has the only time that is known. How long its month
-// will be follows from the next one.
-func (p Policy) lone() {
-	if p.tell != nil {
-		p.tell(fmt.Sprintf("the first chunk has one element, because one time does not tell how far times are apart; "+
+// noteLoneTime prints that the first chunk has the only time that is known. How long
+// its month will be follows from the next one.
+func (p Policy) noteLoneTime() {
+	if p.note != nil {
+		p.note(fmt.Sprintf("the first chunk has one element, because one time does not tell how far times are apart; "+
 			"the next chunk has the rest of its %v, and varve compact --to %s merges both", p.Unit, p.text()))
 	}
 }
@@ -157,11 +157,11 @@ func (p Policy) Along(l Timeline, b calendar.Buckets, extent int64) grid.Growth 
 			err = nil // the first append had one time, whose chunk is its own
 		}
 		if gaps && l.coordinate != nil && l.coordinate.len() == 1 {
-			p.lone()
+			p.noteLoneTime()
 		}
 		if gaps && errors.Is(err, calendar.ErrUnaligned) {
 			// The previous month was predicted to be longer than it was.
-			p.astray(err)
+			p.noteGap(err)
 			err = nil
 		}
 		if errors.Is(err, calendar.ErrUnaligned) {
@@ -280,7 +280,7 @@ func (s Stored) policy(reading func() *zarr.Options) (p Policy, t Times, err err
 func (c *Change) Along(cmd *cobra.Command, p Policy, a *zarr.Array, location string, axis int) (Policy, Times, error) {
 	p, t, err := c.policyAlong(cmd, p, a, location, axis)
 	told := false
-	p.tell = func(text string) {
+	p.note = func(text string) {
 		if !told { // the change may be planned several times
 			session.Remark(cmd, location, failure.WithoutPackages(text))
 		}
@@ -295,7 +295,7 @@ func (c *Change) policyAlong(cmd *cobra.Command, p Policy, a *zarr.Array, locati
 	if cmd.Flags().Changed("grow") {
 		// A malformed attribute does not matter, because --grow replaces it.
 		if found && err == nil && stored == axis {
-			c.depart(cmd, s, location)
+			c.noteDeparture(cmd, s, location)
 		}
 		return p, c.times, nil
 	}
@@ -310,8 +310,8 @@ func (c *Change) policyAlong(cmd *cobra.Command, p Policy, a *zarr.Array, locati
 	return p, t, locateGrowth(err, location)
 }
 
-// depart prints that --grow differs from the stored policy.
-func (c *Change) depart(cmd *cobra.Command, s Stored, location string) {
+// noteDeparture prints that --grow differs from the stored policy.
+func (c *Change) noteDeparture(cmd *cobra.Command, s Stored, location string) {
 	if _, _, err := s.policy(nil); err != nil || s.Policy == c.grow || session.WantsJSON(cmd) {
 		return
 	}
@@ -378,10 +378,10 @@ func (p Policy) Listed(a *zarr.Array, axis int, location string) error {
 	return failure.OnAxis(axis, "%s", text)
 }
 
-// Placeless returns an axis that grows although the policy has no effect on it, or -1. A
-// calendar or stored policy counts only for its own axis. Any other policy counts for
-// every axis that grows, and one axis with a list is enough.
-func (p Policy) Placeless(a *zarr.Array, axis int, to []int64) int {
+// AxisWithoutEffect returns an axis that grows although the policy has no effect on it,
+// or -1. A calendar or stored policy counts only for its own axis. Any other policy
+// counts for every axis that grows, and one axis with a list is enough.
+func (p Policy) AxisWithoutEffect(a *zarr.Array, axis int, to []int64) int {
 	first := -1
 	if len(to) != a.Rank() {
 		return first // the library refuses the shape

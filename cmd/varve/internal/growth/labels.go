@@ -24,9 +24,9 @@ import (
 // an array has.
 type Labels struct {
 	name     string
-	of       element.Values
+	values   element.Values
 	hasValue func(elem []byte) bool
-	minus    func(a, b []byte) float64 // nil for labels without order, such as text
+	subtract func(a, b []byte) float64 // nil for labels without order, such as text
 	text     func(elem []byte) string
 	fill     []byte // of cells that were never written
 
@@ -46,8 +46,8 @@ func ReadLabels(ctx context.Context, c *zarr.Array, name string) (*Labels, error
 	}
 	l, err := newLabels(ctx, c, name)
 	if err == nil {
-		l.of.Grow(int(c.Shape()[0]))
-		err = l.of.Read(ctx, c, nil)
+		l.values.Grow(int(c.Shape()[0]))
+		err = l.values.Read(ctx, c, nil)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--by %s: %w", name, err)
@@ -59,7 +59,7 @@ func ReadLabels(ctx context.Context, c *zarr.Array, name string) (*Labels, error
 // newLabels returns how the labels of a coordinate are compared, without any.
 func newLabels(ctx context.Context, c *zarr.Array, name string) (*Labels, error) {
 	t := c.Type()
-	l := &Labels{name: name, of: element.Values{Type: t}, fill: element.Fill(c), text: element.Text(t), hasValue: func([]byte) bool { return true }}
+	l := &Labels{name: name, values: element.Values{Type: t}, fill: element.Fill(c), text: element.Text(t), hasValue: func([]byte) bool { return true }}
 	switch k := t.Kind(); {
 	case element.IsNumeric(t):
 		p, err := cf.PackingOf(ctx, c)
@@ -67,7 +67,7 @@ func newLabels(ctx context.Context, c *zarr.Array, name string) (*Labels, error)
 			return nil, err
 		}
 		p = p.OfCoordinate()
-		l.hasValue, l.minus = p.HasValue, func(a, b []byte) float64 { return p.Stored(a) - p.Stored(b) }
+		l.hasValue, l.subtract = p.HasValue, func(a, b []byte) float64 { return p.Stored(a) - p.Stored(b) }
 		if times, ok := cf.UnitsOf(c).Times(); ok {
 			l.text = func(elem []byte) string {
 				text, _ := times.Text(p.Text(elem))
@@ -75,10 +75,10 @@ func newLabels(ctx context.Context, c *zarr.Array, name string) (*Labels, error)
 			}
 		}
 		if k != dtype.KindFloat && t.Size() == 8 {
-			l.minus = difference(k == dtype.KindUint) // float64 would round
+			l.subtract = difference(k == dtype.KindUint) // float64 would round
 		}
 	case k == dtype.KindDatetime || k == dtype.KindTimedelta:
-		l.minus = difference(false)
+		l.subtract = difference(false)
 		l.hasValue = func(elem []byte) bool { return int64(binary.NativeEndian.Uint64(elem)) != dtype.NaT }
 	}
 	return l, nil
@@ -97,31 +97,31 @@ func difference(unsigned bool) func(a, b []byte) float64 {
 
 // key returns what equal labels have in common.
 func (l *Labels) key(elem []byte) string {
-	if l.of.Type.Kind() == dtype.KindFloat && l.minus(elem, make([]byte, len(elem))) == 0 {
+	if l.values.Type.Kind() == dtype.KindFloat && l.subtract(elem, make([]byte, len(elem))) == 0 {
 		return "0" // also for -0
 	}
 	return string(elem)
 }
 
 // Len returns the number of cells.
-func (l *Labels) Len() int64 { return int64(l.of.Len()) }
+func (l *Labels) Len() int64 { return int64(l.values.Len()) }
 
-func (l *Labels) at(i int64) []byte { return l.of.At(int(i)) }
+func (l *Labels) label(i int64) []byte { return l.values.At(int(i)) }
 
 // isFree reports whether a cell was never written. The first time is often 0, which is
 // also the usual fill value, so element 0 counts as written, unless all are alike.
 func (l *Labels) isFree(i int64) bool {
-	return !l.hasValue(l.at(i)) || i > 0 && l.minus != nil && bytes.Equal(l.at(i), l.fill)
+	return !l.hasValue(l.label(i)) || i > 0 && l.subtract != nil && bytes.Equal(l.label(i), l.fill)
 }
 
 // survey finds out which cells are written, and whether they are in order.
 func (l *Labels) survey() {
 	l.cell = map[string]int64{}
 	for i := range l.Len() {
-		if !l.hasValue(l.at(i)) {
+		if !l.hasValue(l.label(i)) {
 			continue
 		}
-		k := l.key(l.at(i))
+		k := l.key(l.label(i))
 		if _, known := l.cell[k]; !known {
 			l.cell[k] = i
 		}
@@ -129,21 +129,21 @@ func (l *Labels) survey() {
 			l.written = append(l.written, i)
 		}
 	}
-	if n := l.Len(); n > 1 && len(l.written) == 1 && l.written[0] == 0 && bytes.Equal(l.at(0), l.fill) {
+	if n := l.Len(); n > 1 && len(l.written) == 1 && l.written[0] == 0 && bytes.Equal(l.label(0), l.fill) {
 		l.written, l.cell = nil, map[string]int64{} // nothing was written
 	}
-	if l.minus == nil || len(l.written) < 2 {
+	if l.subtract == nil || len(l.written) < 2 {
 		return
 	}
 	w := l.written
-	l.direction = sign(l.minus(l.at(w[1]), l.at(w[0])))
-	l.step = l.minus(l.at(w[1]), l.at(w[0])) / float64(w[1]-w[0])
+	l.direction = sign(l.subtract(l.label(w[1]), l.label(w[0])))
+	l.step = l.subtract(l.label(w[1]), l.label(w[0])) / float64(w[1]-w[0])
 	for k := 1; k < len(w); k++ {
-		if sign(l.minus(l.at(w[k]), l.at(w[k-1]))) != l.direction {
+		if sign(l.subtract(l.label(w[k]), l.label(w[k-1]))) != l.direction {
 			l.direction, l.step = 0, 0
 			return
 		}
-		if l.index(l.at(w[k])) != w[k] {
+		if l.index(l.label(w[k])) != w[k] {
 			l.step = 0
 		}
 	}
@@ -156,7 +156,7 @@ func (l *Labels) index(elem []byte) int64 {
 	if l.step == 0 {
 		return -1
 	}
-	steps := l.minus(elem, l.at(l.written[0])) / l.step
+	steps := l.subtract(elem, l.label(l.written[0])) / l.step
 	whole := math.Round(steps)
 	if math.Abs(steps-whole) > 1e-6 || math.Abs(whole) > cf.MaxCoordinate {
 		return -1
@@ -191,7 +191,7 @@ func (l *Labels) refused(there []Placed, states []state, source string) error {
 		}
 	}
 	return &Duplicates{fmt.Sprintf("--by %s: %s of %s %s there already, from index %d (%s) on: %s",
-		l.name, phrase.Plural(n, "value"), source, phrase.AreOrIs(n), first, l.text(l.at(first)), onDuplicate)}
+		l.name, phrase.Plural(n, "value"), source, phrase.AreOrIs(n), first, l.text(l.label(first)), onDuplicate)}
 }
 
 // Late is a new plane that belongs before a cell, and no cell is free for it.
@@ -199,7 +199,7 @@ type Late struct{ Plane, Before int64 }
 
 // Placing says where new planes belong.
 type Placing struct {
-	There    []Placed
+	Present  []Placed
 	Appended []int64 // in order
 	Late     []Late  // in order
 
@@ -225,7 +225,7 @@ func (l *Labels) Place(more element.Values, source string, direction float64) (p
 	p.direction = l.directionWith(more, direction)
 	if p.direction != 0 {
 		slices.SortStableFunc(order, func(i, j int64) int {
-			return int(p.direction * sign(l.minus(more.At(int(i)), more.At(int(j)))))
+			return int(p.direction * sign(l.subtract(more.At(int(i)), more.At(int(j)))))
 		})
 	}
 	next := int64(0)
@@ -259,7 +259,7 @@ func (l *Labels) Place(more element.Values, source string, direction float64) (p
 			continue
 		}
 		used[cell] = true
-		p.There = append(p.There, Placed{j, cell})
+		p.Present = append(p.Present, Placed{j, cell})
 	}
 	return p, nil
 }
@@ -272,19 +272,19 @@ func (l *Labels) isUnwritten(more element.Values, j int64, direction float64) bo
 		return false
 	}
 	isZero := bytes.Count(elem, []byte{0}) == len(elem)
-	return !isZero || j > 0 && direction != 0 && direction*l.minus(elem, more.At(int(j-1))) < 0
+	return !isZero || j > 0 && direction != 0 && direction*l.subtract(elem, more.At(int(j-1))) < 0
 }
 
 // isBehind reports whether a label comes before the last one that is written.
 func (l *Labels) isBehind(elem []byte, direction float64) bool {
 	n := len(l.written)
-	return n > 0 && direction*l.minus(elem, l.at(l.written[n-1])) < 0
+	return n > 0 && direction*l.subtract(elem, l.label(l.written[n-1])) < 0
 }
 
 // before returns the first cell whose label comes after another one.
 func (l *Labels) before(elem []byte, direction float64) int64 {
 	k, _ := slices.BinarySearchFunc(l.written, elem, func(i int64, elem []byte) int {
-		return int(direction * sign(l.minus(l.at(i), elem)))
+		return int(direction * sign(l.subtract(l.label(i), elem)))
 	})
 	return l.written[k]
 }
@@ -294,13 +294,13 @@ func (l *Labels) before(elem []byte, direction float64) int64 {
 // all the way.
 func (l *Labels) directionWith(more element.Values, given float64) float64 {
 	switch {
-	case l.minus == nil || len(l.written) > 1:
+	case l.subtract == nil || len(l.written) > 1:
 		return l.direction
 	case given != 0:
 		return given
 	}
 	for j := 1; j < more.Len(); j++ {
-		if l.minus(more.At(j), more.At(j-1)) > 0 {
+		if l.subtract(more.At(j), more.At(j-1)) > 0 {
 			return 1
 		}
 	}
@@ -313,12 +313,12 @@ func (l *Labels) directionWith(more element.Values, given float64) float64 {
 // Waiting has the late planes of all sources of a command, which are inserted at its end.
 type Waiting struct {
 	by        string
-	on        On
+	policy    On
 	direction float64 // of the labels
 
 	labels element.Values
 	planes []waiting
-	at     map[string]int // index in planes by label
+	index  map[string]int // index in planes by label
 	open   []*Gain
 }
 
@@ -332,7 +332,7 @@ type waiting struct {
 
 // NewWaiting returns a list without planes.
 func NewWaiting(by string, on On) *Waiting {
-	return &Waiting{by: by, on: on, at: map[string]int{}}
+	return &Waiting{by: by, policy: on, index: map[string]int{}}
 }
 
 // Len returns the number of planes.
@@ -348,12 +348,12 @@ func (w *Waiting) Direction() float64 { return w.direction }
 // plane waits already, if that is how duplicates are treated.
 func (w *Waiting) Place(l *Labels, more element.Values, source string) (Placing, error) {
 	p, err := l.Place(more, source, w.direction)
-	if err != nil || w.on != Refuse {
+	if err != nil || w.policy != Refuse {
 		return p, err
 	}
 	for _, j := range p.Late {
 		elem := more.At(int(j.Plane))
-		if i, waits := w.at[l.key(elem)]; waits {
+		if i, waits := w.index[l.key(elem)]; waits {
 			return p, &Duplicates{fmt.Sprintf("--by %s: %s of %s is in %s, too: %s", l.name, l.text(elem), source, w.planes[i].source, onDuplicate)}
 		}
 	}
@@ -371,12 +371,12 @@ func (w *Waiting) Add(l *Labels, p Placing, more element.Values, source string, 
 	for _, j := range p.Late {
 		elem := more.At(int(j.Plane))
 		one := waiting{gains: gains, plane: j.Plane, label: l.text(elem), source: source}
-		switch i, waits := w.at[l.key(elem)]; {
+		switch i, waits := w.index[l.key(elem)]; {
 		case !waits:
-			w.at[l.key(elem)] = len(w.planes)
+			w.index[l.key(elem)] = len(w.planes)
 			w.planes = append(w.planes, one)
 			w.labels.Data = append(w.labels.Data, elem...)
-		case w.on == Replace:
+		case w.policy == Replace:
 			w.planes[i] = one
 			c.Replaced++
 		default:
@@ -409,7 +409,7 @@ func (w *Waiting) Gain(i int, shape []int64, axis int) *Gain {
 		for ; start < len(w.planes) && w.planes[start].gains[i] == from; start++ {
 			planes = append(planes, w.planes[start].plane)
 		}
-		gains = append(gains, from.Only(planes, shape, axis))
+		gains = append(gains, from.SelectPlanes(planes, shape, axis))
 	}
 	return Joined(gains, shape, axis)
 }

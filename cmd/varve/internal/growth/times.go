@@ -154,11 +154,11 @@ func (l Timeline) Buckets(extent int64) (calendar.Buckets, error) {
 // coordinate is a time coordinate: numbers in units since a reference time.
 type coordinate struct {
 	*cf.Packing
-	name  string // location
-	units calendar.Units
-	whole []int64   // of integers
-	reals []float64 // of floating-point numbers and of packed numbers
-	own   int       // elements of the array; the rest is about to be appended
+	name     string // location
+	units    calendar.Units
+	integers []int64   // of integers
+	reals    []float64 // of floating-point numbers and of packed numbers
+	stored   int       // elements of the array; the rest is about to be appended
 
 	dimension dimension
 }
@@ -186,7 +186,7 @@ func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*c
 	if err != nil {
 		return nil, fmt.Errorf("--time: %w", err)
 	}
-	c.own = c.len()
+	c.stored = c.len()
 	return c, nil
 }
 
@@ -222,7 +222,7 @@ func newCoordinate(ctx context.Context, location string, a *zarr.Array) (*coordi
 }
 
 // len returns the number of elements.
-func (c *coordinate) len() int { return max(len(c.whole), len(c.reals)) }
+func (c *coordinate) len() int { return max(len(c.integers), len(c.reals)) }
 
 // isReal reports whether the numbers are in reals.
 func (c *coordinate) isReal() bool { return c.Type().Kind() == dtype.KindFloat || c.IsScaled() }
@@ -244,9 +244,9 @@ func (c *coordinate) add(block []byte) error {
 		}
 		v, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return failure.BadArgument("--time %s: %s at index %d is not a time", c.name, text, len(c.whole))
+			return failure.BadArgument("--time %s: %s at index %d is not a time", c.name, text, len(c.integers))
 		}
-		c.whole = append(c.whole, v)
+		c.integers = append(c.integers, v)
 	}
 	return nil
 }
@@ -267,7 +267,7 @@ func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Bucke
 	if c.isReal() {
 		b, err = bucketsOf(c.reals, c.units, unit)
 	} else {
-		b, err = bucketsOf(c.whole, c.units, unit)
+		b, err = bucketsOf(c.integers, c.units, unit)
 	}
 	if err != nil {
 		err = failure.BadArgument("--time %s: %w", c.name, err)
@@ -278,14 +278,14 @@ func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Bucke
 // increases returns an error if times decrease or repeat, because they do not divide an
 // axis into months.
 func (c *coordinate) increases() error {
-	i := firstFall(c.whole)
+	i := firstFall(c.integers)
 	if c.isReal() {
 		i = firstFall(c.reals)
 	}
 	switch {
 	case i < 0:
 		return nil
-	case i < c.own:
+	case i < c.stored:
 		return failure.BadArgument("--time %s: times must increase, but element %d is %s and element %d before it is %s: "+
 			"correct the coordinate, or append without the calendar (--grow append-one)", c.name, i, c.at(i), i-1, c.at(i-1))
 	}
@@ -310,7 +310,7 @@ func (c *coordinate) at(i int) string {
 	if c.isReal() {
 		number = strconv.FormatFloat(c.reals[i], 'g', -1, 64)
 	} else {
-		number = strconv.FormatInt(c.whole[i], 10)
+		number = strconv.FormatInt(c.integers[i], 10)
 	}
 	if text, ok := (cf.Times{Units: c.units}).Text(number); ok {
 		return text
@@ -330,8 +330,8 @@ func bucketsOf[T calendar.Number](values []T, u calendar.Units, unit calendar.Un
 
 // dimension is the name of the dimension that a time coordinate describes.
 type dimension struct {
-	name string
-	sure bool // the array has this name of its dimension; otherwise it is that of the array
+	name    string
+	isNamed bool // the array has this name of its dimension; otherwise it is that of the array
 }
 
 // dimensionOf returns the dimension of a coordinate at a location.
@@ -347,7 +347,7 @@ func dimensionOf(location string, a *zarr.Array) dimension {
 // the names do not tell, and -1 if no axis is.
 func (d dimension) axis(names []string) int {
 	i := slices.Index(names, d.name)
-	if i < 0 && (!d.sure || len(names) == 0 || names[0] == "") {
+	if i < 0 && (!d.isNamed || len(names) == 0 || names[0] == "") {
 		return 0
 	}
 	return i
@@ -358,7 +358,7 @@ func (d dimension) isAxis(names []string, axis int) bool {
 	if axis >= len(names) || names[axis] == "" || names[axis] == d.name {
 		return true
 	}
-	return !d.sure && !slices.Contains(names, d.name)
+	return !d.isNamed && !slices.Contains(names, d.name)
 }
 
 // NoDimension returns the error for an array without the dimension of the times.

@@ -253,16 +253,16 @@ func unitsDiffer(from, to cf.Units) (faults []string) {
 	_, counts := from.Times()
 	_, also := to.Times()
 	if strings.TrimSpace(from.Units) != strings.TrimSpace(to.Units) {
-		faults = append(faults, differs("units", from.Units, to.Units))
+		faults = append(faults, differenceText("units", from.Units, to.Units))
 	}
 	if strings.TrimSpace(from.Calendar) != strings.TrimSpace(to.Calendar) && (counts || also) {
-		faults = append(faults, differs("calendar", from.Calendar, to.Calendar))
+		faults = append(faults, differenceText("calendar", from.Calendar, to.Calendar))
 	}
 	return faults
 }
 
-// differs describes how a text attribute differs. "" means that there is none.
-func differs(name, from, to string) string {
+// differenceText describes how a text attribute differs. "" means that there is none.
+func differenceText(name, from, to string) string {
 	text := func(s string) string {
 		if s == "" {
 			return "none"

@@ -30,7 +30,7 @@ func NPYOfCSV(file string) string {
 func (v *Values) OpenNPY() error {
 	h, err := npy.ReadHeader(v.Reader)
 	if err != nil {
-		return failure.BadArgument("%s: %w%s", v.Name, err, v.packed(err))
+		return failure.BadArgument("%s: %w%s", v.Name, err, v.packedHint(err))
 	}
 	// NumPy pads texts to one length. The array has texts of any length.
 	worded := isWord(h.Type) && v.Type.Variable()
@@ -42,11 +42,11 @@ func (v *Values) OpenNPY() error {
 		return fmt.Errorf("%w: %s has shape %v", zarr.ErrOverflow, v.Name, h.Shape)
 	}
 	// Detect a truncated file before anything is written.
-	if have, known := v.left(); known && have != n {
+	if have, known := v.unread(); known && have != n {
 		return failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, have, n)
 	}
 	want := v.Type
-	v.Type, v.Shape, v.Total, v.swapped = h.Type, h.Shape, n, h.Swapped()
+	v.Type, v.Shape, v.Total, v.isSwapped = h.Type, h.Shape, n, h.Swapped()
 	if !h.Fortran && !worded {
 		return nil
 	}
@@ -64,9 +64,9 @@ func (v *Values) OpenNPY() error {
 	return nil
 }
 
-// packed returns a hint for a file that is not a .npy file, or whose elements are Python
-// objects.
-func (v *Values) packed(err error) string {
+// packedHint returns a hint for a file that is not a .npy file, or whose elements are
+// Python objects.
+func (v *Values) packedHint(err error) string {
 	if strings.Contains(err.Error(), `NumPy type "|O"`) {
 		return " (elements are objects of Python: x.astype(str), or astype of a type of numbers, makes values of them)"
 	}
@@ -109,7 +109,7 @@ func asWords(t dtype.Type, e element.Values) element.Values {
 // array, or "". astype alone would truncate scaled values, count times in other units,
 // and turn NaN into some number.
 func (v *Values) encodeFirst(from dtype.Type) string {
-	a := v.into
+	a := v.target
 	if a == nil || !element.IsNumeric(a.Type()) {
 		return ""
 	}
@@ -170,7 +170,7 @@ func (v *Values) openRaw(named bool) (err error) {
 	if v.npy && !named {
 		return v.OpenNPY()
 	}
-	v.swapped = !dtype.LittleEndian()
+	v.isSwapped = !dtype.LittleEndian()
 	return format.CheckOneLength(v.Type, format.Raw)
 }
 

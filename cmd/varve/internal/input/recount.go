@@ -24,8 +24,8 @@ type recount struct {
 	src, dst dtype.Type
 	from, to cf.Times
 	hasValue func(elem []byte) bool
-	// isNone reports whether readers of the other array take an element for no value.
-	isNone func(elem []byte) bool
+	// isMissing reports whether readers of the other array take an element for no value.
+	isMissing func(elem []byte) bool
 }
 
 // recountFor returns the conversion of the times of an array for another array, or nil if
@@ -64,13 +64,13 @@ func recountFor(ctx context.Context, name string, from, to *zarr.Array) (*recoun
 	if cf.IsCoordinate(to) {
 		q = q.OfCoordinate()
 	}
-	r.hasValue, r.isNone = p.HasValue, q.IsMissing
+	r.hasValue, r.isMissing = p.HasValue, q.IsMissing
 	return r, nil
 }
 
-// Like returns all elements of an array in the type and, if they are times, in the units
-// of another one. If their numbers mean something else, it returns an error.
-func Like(ctx context.Context, name string, from, to *zarr.Array) (e element.Values, err error) {
+// ReadAs returns all elements of an array in the type and, if they are times, in the
+// units of another one. If their numbers mean something else, it returns an error.
+func ReadAs(ctx context.Context, name string, from, to *zarr.Array) (e element.Values, err error) {
 	r, err := recountFor(ctx, name, from, to)
 	if err == nil && r == nil {
 		if from.Type() != to.Type() {
@@ -132,7 +132,7 @@ func (r *recount) element(dst, src []byte) error {
 	if err != nil {
 		return err
 	}
-	if r.isNone(elem) {
+	if r.isMissing(elem) {
 		return failure.BadArgument("the number would be %s, which stands for no value here", text)
 	}
 	copy(dst, elem)
@@ -140,13 +140,13 @@ func (r *recount) element(dst, src []byte) error {
 		return nil
 	}
 	back, err := r.to.Instant(string(r.dst.AppendText(nil, elem)))
-	if err == nil && apart(at, back) > time.Millisecond {
+	if err == nil && distance(at, back) > time.Millisecond {
 		err = failure.BadArgument("type %s has too few digits", r.dst)
 	}
 	return err
 }
 
-// apart returns how far moments are apart, as far as that matters.
-func apart(a, b calendar.Instant) time.Duration {
+// distance returns how far moments are apart, as far as that matters.
+func distance(a, b calendar.Instant) time.Duration {
 	return time.Duration(math.Min(math.Abs(float64(a.Day-b.Day)*float64(24*time.Hour)+float64(a.Nano-b.Nano)), 1e18))
 }

@@ -118,7 +118,7 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type, into *zar
 			return nil
 		})
 		v.provide(all)
-		if v.array, v.done = a, done; err != nil {
+		if v.array, v.closeNode = a, done; err != nil {
 			return nil, errors.Join(err, done())
 		}
 		return v, nil
@@ -128,11 +128,11 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type, into *zar
 		return nil, errors.Join(err, done())
 	}
 	next, stop := iter.Pull(slabs)
-	v.Reader, v.array = &nodeReader{cmd: cmd, Reader: src.Reader(), next: next, times: times}, a
+	v.Reader, v.array = &nodeReader{cmd: cmd, Reader: src.Reader(), nextSlab: next, times: times}, a
 	if v.times = times; times != nil {
 		v.Type, v.Total = times.dst, v.Total/int64(times.src.Size())*int64(times.dst.Size())
 	}
-	v.done = func() error {
+	v.closeNode = func() error {
 		stop()
 		return done()
 	}
@@ -166,11 +166,11 @@ func readable(ctx context.Context, a *zarr.Array, location string) error {
 	}
 	return fmt.Errorf("%w: %s has %v chunks, of which %s stored, and a copy would look up every one; "+
 		"extend the array instead (varve resize), which writes no chunks, and copy the stored parts (varve export --select, varve write --select)",
-		zarr.ErrLimit, location, a.Grid().Chunks(), pluralIs(stored))
+		zarr.ErrLimit, location, a.Grid().Chunks(), countIs(stored))
 }
 
-// pluralIs returns a number with the verb: 1 is, 2 are.
-func pluralIs(n int64) string {
+// countIs returns a number with the verb: 1 is, 2 are.
+func countIs(n int64) string {
 	if n == 1 {
 		return "1 is"
 	}
@@ -184,17 +184,17 @@ const nodeSlab = 32 << 20
 // nodeReader reads the elements of an array as bytes, in C order and host byte order.
 type nodeReader struct {
 	*source.Reader
-	cmd  *cobra.Command
-	next func() (selection.Selection, bool)
-	rest []byte // unread bytes of the last slab
+	cmd      *cobra.Command
+	nextSlab func() (selection.Selection, bool)
+	unread   []byte // unread bytes of the last slab
 
 	times *recount // nil if elements stay as they are
 }
 
 // Read implements [io.Reader].
 func (r *nodeReader) Read(p []byte) (int, error) {
-	for len(r.rest) == 0 {
-		slab, ok := r.next()
+	for len(r.unread) == 0 {
+		slab, ok := r.nextSlab()
 		if !ok {
 			return 0, io.EOF
 		}
@@ -206,15 +206,15 @@ func (r *nodeReader) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if r.rest = e.Data; r.times != nil {
-			r.rest = make([]byte, e.Len()*r.times.dst.Size())
-			if err := r.times.convert(r.rest, e.Data); err != nil {
+		if r.unread = e.Data; r.times != nil {
+			r.unread = make([]byte, e.Len()*r.times.dst.Size())
+			if err := r.times.convert(r.unread, e.Data); err != nil {
 				return 0, err
 			}
 		}
 	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
+	n := copy(p, r.unread)
+	r.unread = r.unread[n:]
 	return n, nil
 }
 
@@ -227,9 +227,9 @@ type File struct {
 	Note string // about the order of its values; "" for none
 }
 
-// Partial adds to the error of a source how many sources before it were appended. The
+// AddAppended adds to the error of a source how many sources before it were appended. The
 // user must not give these again.
-func Partial(cmd *cobra.Command, err error, done []File, all []string) error {
+func AddAppended(cmd *cobra.Command, err error, done []File, all []string) error {
 	if err == nil || len(done) == 0 {
 		return err
 	}

@@ -32,25 +32,25 @@ import (
 
 // Values are elements of one type in C order, to be stored in an array.
 type Values struct {
-	Type    dtype.Type
-	into    *zarr.Array                 // nil for a new array
-	packing func() (*cf.Packing, error) // of into
-	Shape   []int64                     // nil for raw data
-	Total   int64                       // bytes in memory; -1 if unknown before the end
-	taken   int64                       // bytes read so far
-	Whole   bool                        // the length is right, as far as the system knows
-	Name    string                      // of the file
-	Reader  io.Reader
-	swapped bool     // not in host byte order
-	npy     bool     // raw data that begins like a .npy file
-	guessed bool     // read as raw data because no format is given
-	needed  int64    // bytes in memory; 0 if unknown
-	words   [][]byte // elements that differ in length, in place of Reader
-	file    *os.File
-	array   *zarr.Array     // a Zarr node; nil for files
-	done    func() error    // closes the node
-	times   *recount        // of the node; nil if elements stay as they are
-	aside   localfile.Spool // spooled bytes of a stream
+	Type         dtype.Type
+	target       *zarr.Array                 // nil for a new array
+	packing      func() (*cf.Packing, error) // of target
+	Shape        []int64                     // nil for raw data
+	Total        int64                       // bytes in memory; -1 if unknown before the end
+	consumed     int64                       // bytes read so far
+	Whole        bool                        // the length is right, as far as the system knows
+	Name         string                      // of the file
+	Reader       io.Reader
+	isSwapped    bool     // not in host byte order
+	npy          bool     // raw data that begins like a .npy file
+	isAssumedRaw bool     // read as raw data because no format is given
+	needBytes    int64    // bytes in memory; 0 if unknown
+	words        [][]byte // elements that differ in length, in place of Reader
+	file         *os.File
+	array        *zarr.Array     // a Zarr node; nil for files
+	closeNode    func() error    // closes the node
+	times        *recount        // of the node; nil if elements stay as they are
+	spool        localfile.Spool // spooled bytes of a stream
 
 	// Watch begins a line of progress for a stream of total bytes, or 0 if unknown. It
 	// may be nil.
@@ -62,13 +62,13 @@ func (v *Values) Array() *zarr.Array { return v.array }
 
 // Close closes the file or the node, and removes the spool.
 func (v *Values) Close() error {
-	if v.done != nil {
-		return errors.Join(v.done(), v.aside.Close())
+	if v.closeNode != nil {
+		return errors.Join(v.closeNode(), v.spool.Close())
 	}
 	if v.file == nil {
-		return v.aside.Close()
+		return v.spool.Close()
 	}
-	return errors.Join(v.file.Close(), v.aside.Close())
+	return errors.Join(v.file.Close(), v.spool.Close())
 }
 
 // Open opens a file, a Zarr array, or standard input for "" and "-". The elements must be
@@ -86,7 +86,7 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 	if (file == "" || file == "-") && f != format.JSON && console.IsTerminal(cmd.InOrStdin()) {
 		return nil, failure.BadUsage("%s cannot be typed at a terminal: name a FILE, send the values through a pipe, or give --format json", f)
 	}
-	v := &Values{Type: t, into: a, packing: func() (*cf.Packing, error) { return cf.PackingOf(cmd.Context(), a) }, Total: -1, Name: "standard input", Reader: localfile.Patient(cmd.Context(), cmd.InOrStdin())}
+	v := &Values{Type: t, target: a, packing: func() (*cf.Packing, error) { return cf.PackingOf(cmd.Context(), a) }, Total: -1, Name: "standard input", Reader: localfile.Patient(cmd.Context(), cmd.InOrStdin())}
 	v.Watch = func(total int64) *progress.Line { return progress.New(cmd, "reading", total) }
 	if file != "" && file != "-" {
 		f, err := localfile.Open(cmd.Context(), file)
@@ -100,8 +100,8 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 	}
 	switch f {
 	case format.Raw:
-		v.guessed = formatName == ""
-		err = v.openRaw(!v.guessed)
+		v.isAssumedRaw = formatName == ""
+		err = v.openRaw(!v.isAssumedRaw)
 	case format.NPY:
 		err = v.OpenNPY()
 	case format.JSON:
@@ -115,9 +115,9 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 	return v, nil
 }
 
-// left returns the number of unread bytes of a file. ok is false if the file does not
+// unread returns the number of unread bytes of a file. ok is false if the file does not
 // tell.
-func (v *Values) left() (int64, bool) {
+func (v *Values) unread() (int64, bool) {
 	s, ok := v.Reader.(io.Seeker)
 	if !ok || v.Total < 0 {
 		return 0, false
@@ -128,7 +128,7 @@ func (v *Values) left() (int64, bool) {
 
 // provide replaces the reader by elements in memory.
 func (v *Values) provide(e element.Values) {
-	v.Reader, v.swapped, v.taken, v.Whole = bytes.NewReader(e.Data), false, 0, true
+	v.Reader, v.isSwapped, v.consumed, v.Whole = bytes.NewReader(e.Data), false, 0, true
 	v.Type, v.words, v.Total = e.Type, e.Words, int64(e.Len())*element.Width(e.Type)
 }
 
@@ -179,20 +179,20 @@ func (v *Values) Settle(n int64) error {
 	if v.Whole {
 		return nil
 	}
-	v.needed = max(0, n)
+	v.needBytes = max(0, n)
 	copied, err := v.PutAside(n)
-	v.taken += copied
+	v.consumed += copied
 	if err == nil {
 		err = v.End()
 	} else {
-		err = v.broken(err)
+		err = v.truncated(err)
 	}
 	if err != nil {
 		return err
 	}
 	// The spooled bytes will be read, and counted, again.
-	v.taken, v.Whole = v.taken-copied, true
-	v.Reader = v.aside.Reader()
+	v.consumed, v.Whole = v.consumed-copied, true
+	v.Reader = v.spool.Reader()
 	return nil
 }
 
@@ -205,57 +205,57 @@ func (v *Values) PutAside(n int64) (int64, error) {
 		r = io.TeeReader(r, p)
 	}
 	if n < 0 {
-		return io.Copy(&v.aside, r)
+		return io.Copy(&v.spool, r)
 	}
-	return io.CopyN(&v.aside, r, n)
+	return io.CopyN(&v.spool, r, n)
 }
 
-// broken returns the error for a file that ended or failed too early.
-func (v *Values) broken(err error) error {
+// truncated returns the error for a file that ended or failed too early.
+func (v *Values) truncated(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return failure.BadArgument("%s ends after %s%s", v.Name, phrase.Plural(v.taken, "byte"), v.lacking())
+		return failure.BadArgument("%s ends after %s%s", v.Name, phrase.Plural(v.consumed, "byte"), v.lackText())
 	}
 	return fmt.Errorf("read %s: %w", v.Name, err)
 }
 
-// lacking returns how many bytes a stream lacks. If raw data was assumed, it says how
+// lackText returns how many bytes a stream lacks. If raw data was assumed, it says how
 // text is read.
-func (v *Values) lacking() string {
-	if v.needed == 0 {
+func (v *Values) lackText() string {
+	if v.needBytes == 0 {
 		return ""
 	}
-	text := fmt.Sprintf(", %s are needed", phrase.Count(v.needed))
-	if v.guessed && !v.npy {
+	text := fmt.Sprintf(", %s are needed", phrase.Count(v.needBytes))
+	if v.isAssumedRaw && !v.npy {
 		text += fmt.Sprintf(" (it was read as raw elements of type %s; use --format json for lists as text, --format npy for NumPy files)", v.Type)
 	}
 	return text
 }
 
-// next fills e with the next elements in host byte order.
-func (v *Values) next(e *element.Values) error {
+// read fills e with the next elements in host byte order.
+func (v *Values) read(e *element.Values) error {
 	if v.Type.Variable() {
 		n := copy(e.Words, v.words)
 		v.words = v.words[n:]
 		return nil // the number of bytes was checked
 	}
 	n, err := io.ReadFull(v.Reader, e.Data)
-	v.taken += int64(n)
+	v.consumed += int64(n)
 	if err != nil {
-		return v.broken(err)
+		return v.truncated(err)
 	}
 	v.arrange(e.Data)
 	return nil
 }
 
 func (v *Values) arrange(block []byte) {
-	if v.swapped {
+	if v.isSwapped {
 		v.Type.Swap(block, block)
 	}
 }
 
 // Fill fills e as next does. If last is true, no more data may follow.
 func (v *Values) Fill(e *element.Values, last bool) error {
-	err := v.next(e)
+	err := v.read(e)
 	if err == nil && last {
 		err = v.End()
 	}
@@ -266,7 +266,7 @@ func (v *Values) Fill(e *element.Values, last bool) error {
 func (v *Values) End() error {
 	n, err := io.ReadFull(v.Reader, make([]byte, 1))
 	if n > 0 {
-		return failure.BadArgument("%s has more than the %s needed%s", v.Name, phrase.Plural(v.taken, "byte"), v.RawNPY())
+		return failure.BadArgument("%s has more than the %s needed%s", v.Name, phrase.Plural(v.consumed, "byte"), v.RawNPY())
 	}
 	if err != io.EOF {
 		return fmt.Errorf("read %s: %w", v.Name, err)
@@ -280,13 +280,13 @@ func (v *Values) All() (e element.Values, err error) {
 	if v.Type.Variable() {
 		return element.Values{Type: v.Type, Words: v.words}, nil
 	}
-	data, err := v.rest()
-	v.taken += int64(len(data))
+	data, err := v.readRest()
+	v.consumed += int64(len(data))
 	if err != nil {
 		return e, fmt.Errorf("read %s: %w", v.Name, err)
 	}
-	if v.Total >= 0 && v.taken != v.Total {
-		return e, failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, v.taken, v.Total)
+	if v.Total >= 0 && v.consumed != v.Total {
+		return e, failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, v.consumed, v.Total)
 	}
 	if len(data)%v.Type.Size() != 0 {
 		return e, failure.BadArgument("%s has %d bytes, which is not a whole number of elements of type %s", v.Name, len(data), v.Type)
@@ -314,15 +314,15 @@ func toEnd(r io.Reader) (int64, error) {
 	return max(0, end-at), err
 }
 
-// rest returns the remaining bytes.
-func (v *Values) rest() ([]byte, error) {
+// readRest returns the remaining bytes.
+func (v *Values) readRest() ([]byte, error) {
 	n, err := toEnd(v.Reader)
 	if err != nil {
 		// The length of a stream is known only at its end.
-		if n, err = io.Copy(&v.aside, v.Reader); err != nil {
+		if n, err = io.Copy(&v.spool, v.Reader); err != nil {
 			return nil, err
 		}
-		v.Reader = v.aside.Reader()
+		v.Reader = v.spool.Reader()
 	}
 	data := make([]byte, n)
 	m, err := io.ReadFull(v.Reader, data)
@@ -348,19 +348,19 @@ func (v *Values) Fits(shape []int64) error {
 		if v.Type.Variable() {
 			err = failure.BadArgument("%s has %s, shape %v takes %s", v.Name, phrase.Plural(v.Total/size, "value"), shape, phrase.Count(want/size))
 		}
-		return v.onFirstOf(shape, err)
+		return v.onFirstMisfit(shape, err)
 	}
 	have, place := squeezed(v.Shape), squeezed(shape)
 	// A flat list fits any shape with as many elements, as raw data does.
 	if len(have) < 2 || slices.Equal(have, place) {
 		return nil
 	}
-	return v.onFirstOf(shape, failure.BadArgument("%s has shape %v, the place has %v", v.Name, v.Shape, shape))
+	return v.onFirstMisfit(shape, failure.BadArgument("%s has shape %v, the place has %v", v.Name, v.Shape, shape))
 }
 
-// onFirstOf returns err as an error of the first axis that does not fit a place of the
-// given shape.
-func (v *Values) onFirstOf(shape []int64, err error) error {
+// onFirstMisfit returns err as an error of the first axis that does not fit a place of
+// the given shape.
+func (v *Values) onFirstMisfit(shape []int64, err error) error {
 	if len(v.Shape) != len(shape) {
 		return err // the axes do not correspond
 	}
@@ -422,7 +422,7 @@ func (v *Values) Gather() (int64, error) {
 			return 0, failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, copied, v.Total)
 		}
 		n, v.Total, v.Whole = copied, copied, true
-		v.Reader = v.aside.Reader()
+		v.Reader = v.spool.Reader()
 	}
 	size := int64(v.Type.Size())
 	if n%size != 0 {

@@ -33,7 +33,7 @@ func TestRest(t *testing.T) {
 			}
 		}
 		v := &Values{Reader: r}
-		got, err := v.rest()
+		got, err := v.readRest()
 		if want := data[5:]; err != nil || what != "nothing" && !bytes.Equal(got, want) || cap(got) > len(got)+len(got)/16 {
 			t.Errorf("%s: %d bytes, room for %d, %v", what, len(got), cap(got), err)
 		}

@@ -128,10 +128,10 @@ type patient struct {
 	ctx context.Context
 	r   io.Reader
 
-	buffer []byte
-	rest   []byte // read but not returned yet
-	err    error  // returned after rest
-	waits  chan taken
+	buffer   []byte
+	unread   []byte // read but not returned yet
+	err      error  // returned after rest
+	arrivals chan taken
 }
 
 // taken is the result of one read.
@@ -147,14 +147,14 @@ func (p *patient) Read(b []byte) (int, error) {
 	if err := p.ctx.Err(); err != nil {
 		return 0, err
 	}
-	if len(p.rest) == 0 && p.err == nil && len(b) > 0 {
+	if len(p.unread) == 0 && p.err == nil && len(b) > 0 {
 		if err := p.wait(); err != nil {
 			return 0, err
 		}
 	}
-	n := copy(b, p.rest)
-	p.rest = p.rest[n:]
-	if len(p.rest) == 0 && n == 0 {
+	n := copy(b, p.unread)
+	p.unread = p.unread[n:]
+	if len(p.unread) == 0 && n == 0 {
 		return 0, p.err
 	}
 	return n, nil
@@ -164,15 +164,15 @@ func (p *patient) Read(b []byte) (int, error) {
 // buffer.
 func (p *patient) wait() error {
 	if p.buffer == nil {
-		p.buffer, p.waits = make([]byte, patientBytes), make(chan taken, 1)
+		p.buffer, p.arrivals = make([]byte, patientBytes), make(chan taken, 1)
 	}
 	go func() {
 		n, err := p.r.Read(p.buffer)
-		p.waits <- taken{n, err}
+		p.arrivals <- taken{n, err}
 	}()
 	select {
-	case t := <-p.waits:
-		p.rest, p.err = p.buffer[:t.n], t.err
+	case t := <-p.arrivals:
+		p.unread, p.err = p.buffer[:t.n], t.err
 		return nil
 	case <-p.ctx.Done():
 		return p.ctx.Err()

@@ -24,10 +24,10 @@ A list:
 After.`
 	want := []passage{
 		{kind: paragraph, text: "One paragraph of two lines."},
-		{kind: paragraph, text: "A list:", apart: true},
+		{kind: paragraph, text: "A list:", isSeparate: true},
 		{kind: entry, term: "term", text: "meaning, which continues", column: 13},
 		{kind: entry, text: "alone"},
-		{kind: literal, text: "$ literal\n  text", apart: true},
+		{kind: literal, text: "$ literal\n  text", isSeparate: true},
 		{kind: paragraph, text: "After."},
 	}
 	if got := passages(text); !reflect.DeepEqual(got, want) {

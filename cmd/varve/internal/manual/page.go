@@ -40,7 +40,7 @@ func Write(dir string, pages []Page) error {
 
 // Pages returns the pages of the program, of all its commands, and of its topics.
 func (p *Program) Pages() []Page {
-	pages := []Page{p.first()}
+	pages := []Page{p.programPage()}
 	for _, c := range commands(p.Root) {
 		pages = append(pages, p.command(c))
 	}
@@ -50,8 +50,8 @@ func (p *Program) Pages() []Page {
 	return pages
 }
 
-// first returns the page of the program itself.
-func (p *Program) first() Page {
+// programPage returns the page of the program itself.
+func (p *Program) programPage() Page {
 	name := p.Root.Name()
 	r := p.begin(name, 1, p.Root.Short)
 	r.heading("SYNOPSIS")

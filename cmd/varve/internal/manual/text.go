@@ -23,7 +23,7 @@ type passage struct {
 	kind       kind
 	term, text string // term is "" except for entries that have one
 	column     int    // of an entry with a term: where its text begins, in characters
-	apart      bool   // a blank line precedes it
+	isSeparate bool   // a blank line precedes it
 }
 
 // passages splits a help text by its layout. Lines without an indent are paragraphs. A
@@ -41,7 +41,7 @@ func passages(text string) []passage {
 		}
 		if !open || !all[len(all)-1].extend(line, indent) {
 			next := newPassage(line, indent)
-			next.apart = !open && len(all) > 0
+			next.isSeparate = !open && len(all) > 0
 			all = append(all, next)
 		}
 		open = true
@@ -87,7 +87,7 @@ const literalIndent = 4
 func Wrap(text string, width int) string {
 	var lines []string
 	for _, p := range passages(text) {
-		if p.apart {
+		if p.isSeparate {
 			lines = append(lines, "")
 		}
 		switch {

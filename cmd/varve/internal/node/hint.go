@@ -174,7 +174,7 @@ func Explain(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &e) || e.Op != "open" && !isNoNode(e) || e.Path == "" {
 		return err
 	}
-	if hint := otherMeant(cmd, e); hint != "" {
+	if hint := nodeHint(cmd, e); hint != "" {
 		e.Err = fmt.Errorf("%w%s", e.Err, hint)
 		return err
 	}
@@ -195,7 +195,7 @@ func Explain(cmd *cobra.Command, err error) error {
 	}
 	hint := Neighbour(cmd.Context(), at)
 	if hint == "" {
-		hint = reached(at)
+		hint = reachText(at)
 	}
 	if hint != "" {
 		e.Err = fmt.Errorf("%w%s", e.Err, hint)
@@ -209,8 +209,8 @@ func isNoNode(e *zarr.Error) bool {
 	return errors.Is(e, fs.ErrNotExist) && e.Err.Error() == "no Zarr node here"
 }
 
-// reached says how much of the local path of a missing node is there, or returns "".
-func reached(at string) string {
+// reachText says how much of the local path of a missing node is there, or returns "".
+func reachText(at string) string {
 	if strings.Contains(at, "://") {
 		return ""
 	}
@@ -266,9 +266,9 @@ func nearNodes(folder, name string) []string {
 	return slices.DeleteFunc(nodesIn(folder), func(n string) bool { return spelling.Distance(n, name) > mostOff })
 }
 
-// otherMeant returns a hint for the location of a node that cannot be opened, except for
+// nodeHint returns a hint for the location of a node that cannot be opened, except for
 // the name of a node beside it.
-func otherMeant(cmd *cobra.Command, e *zarr.Error) string {
+func nodeHint(cmd *cobra.Command, e *zarr.Error) string {
 	switch text := e.Err.Error(); {
 	case isUnknownScheme(e):
 		return schemeMeant(e.Path)

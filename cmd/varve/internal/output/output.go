@@ -32,7 +32,7 @@ func Buffer(out io.Writer, print func(w *bufio.Writer) error) error {
 // document appears only when it is complete, and not at all if print fails. A longer
 // one appears as it is written, so an error leaves it truncated.
 func Withheld(out io.Writer, print func(w *bufio.Writer) error) error {
-	h := &holder{to: out}
+	h := &holder{out: out}
 	w := bufio.NewWriterSize(h, 1<<16)
 	if err := cmp.Or(print(w), w.Flush()); err != nil {
 		return err
@@ -45,26 +45,26 @@ const mostWithheld = 16 << 20
 
 // holder buffers up to mostWithheld bytes, and then passes everything on.
 type holder struct {
-	to   io.Writer
-	held []byte
-	open bool // everything is passed on
+	out    io.Writer
+	held   []byte
+	isOpen bool // everything is passed on
 }
 
 func (h *holder) Write(p []byte) (int, error) {
-	if !h.open && len(h.held)+len(p) <= mostWithheld {
+	if !h.isOpen && len(h.held)+len(p) <= mostWithheld {
 		h.held = append(h.held, p...)
 		return len(p), nil
 	}
 	if err := h.flush(); err != nil {
 		return 0, err
 	}
-	return h.to.Write(p)
+	return h.out.Write(p)
 }
 
 // flush passes on the bytes that are held.
 func (h *holder) flush() error {
-	_, err := h.to.Write(h.held)
-	h.held, h.open = nil, true
+	_, err := h.out.Write(h.held)
+	h.held, h.isOpen = nil, true
 	return err
 }
 
@@ -154,33 +154,33 @@ func isUnsafe(r rune) bool {
 
 // screen passes lines of text on to a terminal and escapes control characters.
 type screen struct {
-	to   io.Writer
-	rest []byte // the first bytes of an incomplete character
-	text []byte
+	out        io.Writer
+	incomplete []byte // the first bytes of an incomplete character
+	text       []byte
 }
 
 // Write implements [io.Writer].
 func (s *screen) Write(p []byte) (int, error) {
-	if len(s.rest) == 0 && isPlainText(p) {
-		return s.to.Write(p)
+	if len(s.incomplete) == 0 && isPlainText(p) {
+		return s.out.Write(p)
 	}
-	s.rest = append(s.rest, p...)
+	s.incomplete = append(s.incomplete, p...)
 	s.text = s.text[:0]
 	i := 0
-	for i < len(s.rest) && utf8.FullRune(s.rest[i:]) {
-		r, n := utf8.DecodeRune(s.rest[i:])
+	for i < len(s.incomplete) && utf8.FullRune(s.incomplete[i:]) {
+		r, n := utf8.DecodeRune(s.incomplete[i:])
 		switch {
 		case r < ' ' && r != '\n' && r != '\t', isUnsafe(r):
 			s.text = fmt.Appendf(s.text, `\u%04x`, r)
 		case r == utf8.RuneError: // an invalid byte may be a control character in another encoding
 			s.text = utf8.AppendRune(s.text, r)
 		default:
-			s.text = append(s.text, s.rest[i:i+n]...)
+			s.text = append(s.text, s.incomplete[i:i+n]...)
 		}
 		i += n
 	}
-	s.rest = s.rest[:copy(s.rest, s.rest[i:])]
-	if _, err := s.to.Write(s.text); err != nil {
+	s.incomplete = s.incomplete[:copy(s.incomplete, s.incomplete[i:])]
+	if _, err := s.out.Write(s.text); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -198,4 +198,4 @@ func isPlainText(text []byte) bool {
 }
 
 // NewScreen returns a writer that escapes control characters and writes to w.
-func NewScreen(w io.Writer) io.Writer { return &screen{to: w} }
+func NewScreen(w io.Writer) io.Writer { return &screen{out: w} }

@@ -10,7 +10,7 @@ import (
 // TestHolder checks that output beyond the limit is passed on.
 func TestHolder(t *testing.T) {
 	var to bytes.Buffer
-	h := &holder{to: &to}
+	h := &holder{out: &to}
 	block := make([]byte, 1<<20)
 	for i := range 20 {
 		if _, err := h.Write(block); err != nil {

@@ -106,8 +106,8 @@ var errTooMany = errors.New("too many chunks to count them for a drawing")
 // shading determines which chunks of a drawing are stored.
 type shading struct {
 	Context  context.Context
-	Of       *Grid
-	all      [][]int64 // the stored chunks, sorted by first index, if listed; else a sample
+	Grid     *Grid
+	chunks   [][]int64 // the stored chunks, sorted by first index, if listed; else a sample
 	listed   bool
 	Asked    int64 // chunks requested one by one
 	Deadline time.Time
@@ -120,7 +120,7 @@ func (d *Grid) Stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
 	if d.Each == nil || ok && n == 0 {
 		return nil, nil
 	}
-	s := &shading{Context: cmd.Context(), Of: d}
+	s := &shading{Context: cmd.Context(), Grid: d}
 	limit := listTime
 	if ok && n <= fewChunks {
 		limit = fewTime
@@ -129,7 +129,7 @@ func (d *Grid) Stored(cmd *cobra.Command) (func(grid.Box) int64, error) {
 		return nil, err
 	}
 	if s.listed {
-		return s.among, nil
+		return s.count, nil
 	}
 	s.Deadline = time.Now().Add(fewTime)
 	return s.probe, nil
@@ -140,40 +140,40 @@ func (s *shading) list(limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(s.Context, limit)
 	defer cancel()
 	var flat []int64
-	err := s.Of.Each(ctx, func(index []int64) error {
-		if len(s.all) == listMost {
+	err := s.Grid.Each(ctx, func(index []int64) error {
+		if len(s.chunks) == listMost {
 			return errTooMany
 		}
 		from := len(flat)
 		// One slice has all indices, because thousands of small ones would cost more than
 		// the listing. Indices from before it grew keep the old memory.
 		flat = append(flat, index...)
-		s.all = append(s.all, flat[from:len(flat):len(flat)])
+		s.chunks = append(s.chunks, flat[from:len(flat):len(flat)])
 		return nil
 	})
 	switch {
 	case err == nil:
-		slices.SortFunc(s.all, func(a, b []int64) int { return cmp.Compare(first(a), first(b)) })
+		slices.SortFunc(s.chunks, func(a, b []int64) int { return cmp.Compare(firstIndex(a), firstIndex(b)) })
 		s.listed = true
 	// The time is over, but not for the command. Keep a sample.
 	case s.Context.Err() == nil && (errors.Is(err, errTooMany) || errors.Is(err, context.DeadlineExceeded)):
-		s.all = s.all[:min(sampled, len(s.all))]
+		s.chunks = s.chunks[:min(sampled, len(s.chunks))]
 		return nil
 	}
 	return err
 }
 
-// first returns the index along the first axis, or 0 if there is none.
-func first(index []int64) int64 {
+// firstIndex returns the index along the first axis, or 0 if there is none.
+func firstIndex(index []int64) int64 {
 	if len(index) == 0 {
 		return 0
 	}
 	return index[0]
 }
 
-// among counts the listed chunks in a box.
-func (s *shading) among(chunks grid.Box) (n int64) {
-	all := s.all
+// count counts the listed chunks in a box.
+func (s *shading) count(chunks grid.Box) (n int64) {
+	all := s.chunks
 	if len(chunks) > 0 {
 		all = all[sort.Search(len(all), func(i int) bool { return all[i][0] >= chunks[0].Start }):]
 	}
@@ -193,8 +193,8 @@ func (s *shading) among(chunks grid.Box) (n int64) {
 func (s *shading) probe(chunks grid.Box) (n int64) {
 	all, ok := chunks.Len()
 	// There are too many to ask for. One known chunk shows that the box is not empty.
-	if s.Of.Array == nil || !ok || all > probeMost-s.Asked {
-		if slices.ContainsFunc(s.all, chunks.Contains) {
+	if s.Grid.Array == nil || !ok || all > probeMost-s.Asked {
+		if slices.ContainsFunc(s.chunks, chunks.Contains) {
 			return 1
 		}
 		return -1
@@ -203,7 +203,7 @@ func (s *shading) probe(chunks grid.Box) (n int64) {
 	ctx, cancel := context.WithDeadline(s.Context, s.Deadline)
 	defer cancel()
 	for index := range chunks.IndicesInto(make([]int64, len(chunks))) {
-		switch _, err := s.Of.Array.ChunkInfo(ctx, index); {
+		switch _, err := s.Grid.Array.ChunkInfo(ctx, index); {
 		case err == nil:
 			n++
 		case !errors.Is(err, fs.ErrNotExist):

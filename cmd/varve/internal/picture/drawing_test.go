@@ -40,7 +40,7 @@ func TestShadingCounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &shading{Context: ctx, Of: d, Deadline: time.Now().Add(time.Hour)}
+		s := &shading{Context: ctx, Grid: d, Deadline: time.Now().Add(time.Hour)}
 		for range 10 {
 			box := make(grid.Box, 2)
 			for i, n := range a.Shape() {

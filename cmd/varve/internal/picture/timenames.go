@@ -104,7 +104,7 @@ func (m *moments) name(e grid.Interval) string {
 		return ""
 	}
 	// Name an axis that runs back in time from its other end.
-	if m.falls(e) {
+	if m.isDecreasing(e) {
 		back := &moments{m.calendar, func(i int64) (calendar.Instant, bool) { return m.at(-i) }}
 		return back.name(grid.Interval{Start: 1 - e.Stop, Stop: 1 - e.Start})
 	}
@@ -114,8 +114,8 @@ func (m *moments) name(e grid.Interval) string {
 	return daysText(first, last)
 }
 
-// falls reports whether the last element is before the first one.
-func (m *moments) falls(e grid.Interval) bool {
+// isDecreasing reports whether the last element is before the first one.
+func (m *moments) isDecreasing(e grid.Interval) bool {
 	first, _ := m.at(e.Start)
 	last, _ := m.at(e.Stop - 1)
 	return last.Compare(first) < 0

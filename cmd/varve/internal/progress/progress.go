@@ -30,59 +30,59 @@ var (
 // on a terminal only. A goroutine draws it, so it also moves while the task reports
 // nothing.
 type Line struct {
-	w     io.Writer // nil if the line is not drawn
-	what  string
-	total atomic.Int64       // 0 if unknown
-	text  func(int64) string // formats a number
-	look  func() int64       // returns how much is done
-	done  atomic.Int64       // counted by Add
-	begun time.Time
-	idle  bool // only the number of requests is known
-	stop  chan struct{}
-	ended func() // called by End; may be nil
-	drawn sync.WaitGroup
+	w              io.Writer // nil if the line is not drawn
+	task           string
+	total          atomic.Int64       // 0 if unknown
+	text           func(int64) string // formats a number
+	measure        func() int64       // returns how much is done
+	done           atomic.Int64       // counted by Add
+	start          time.Time
+	countsRequests bool // only the number of requests is known
+	stop           chan struct{}
+	afterEnd       func() // called by End; may be nil
+	drawn          sync.WaitGroup
+}
+
+// newLine returns a line that is not drawn yet, and that shows what Add counts.
+func newLine(task string, total int64, text func(int64) string) *Line {
+	p := &Line{task: task, text: text}
+	p.measure = p.done.Load
+	p.total.Store(total)
+	return p
 }
 
 // New begins the line of a task of total bytes, which Add counts.
-func New(cmd *cobra.Command, what string, total int64) *Line {
-	p := &Line{what: what, text: phrase.Bytes}
-	p.look = p.done.Load
-	p.total.Store(total)
+func New(cmd *cobra.Command, task string, total int64) *Line {
+	p := newLine(task, total, phrase.Bytes)
 	p.begin(cmd)
 	return p
 }
 
 // On is New on a writer that need not be a terminal.
-func On(w io.Writer, what string, total int64) *Line {
-	p := &Line{what: what, text: phrase.Bytes}
-	p.look = p.done.Load
-	p.total.Store(total)
+func On(w io.Writer, task string, total int64) *Line {
+	p := newLine(task, total, phrase.Bytes)
 	p.drawOn(w, Delay, Period)
 	return p
 }
 
 // NewCount is New for things other than bytes.
-func NewCount(cmd *cobra.Command, what string, total int64) *Line {
-	p := &Line{what: what, text: phrase.Count}
-	p.look = p.done.Load
-	p.total.Store(total)
+func NewCount(cmd *cobra.Command, task string, total int64) *Line {
+	p := newLine(task, total, phrase.Count)
 	p.begin(cmd)
 	return p
 }
 
 // NewEstimate begins the line of a task of about total bytes, or 0 if unknown. done
 // estimates the finished bytes from the counts of requests and codecs.
-func NewEstimate(cmd *cobra.Command, what string, total int64, done func(observe.Stats) int64) *Line {
-	p := &Line{what: what, text: phrase.Bytes}
-	p.total.Store(total)
+func NewEstimate(cmd *cobra.Command, task string, total int64, done func(observe.Stats) int64) *Line {
+	p := newLine(task, total, phrase.Bytes)
 	p.estimate(cmd, done)
 	return p
 }
 
 // NewTally is NewEstimate for things other than bytes.
-func NewTally(cmd *cobra.Command, what string, total int64, done func(observe.Stats) int64) *Line {
-	p := &Line{what: what, text: phrase.Count}
-	p.total.Store(total)
+func NewTally(cmd *cobra.Command, task string, total int64, done func(observe.Stats) int64) *Line {
+	p := newLine(task, total, phrase.Count)
 	p.estimate(cmd, done)
 	return p
 }
@@ -94,7 +94,7 @@ func (p *Line) estimate(cmd *cobra.Command, done func(observe.Stats) int64) {
 		return // nothing is counted
 	}
 	before := done(c.Stats())
-	p.look = func() int64 { return done(c.Stats()) - before }
+	p.measure = func() int64 { return done(c.Stats()) - before }
 	p.begin(cmd)
 }
 
@@ -102,8 +102,8 @@ func (p *Line) estimate(cmd *cobra.Command, done func(observe.Stats) int64) {
 // more. There is no line if standard output is not a terminal: a program that reads it
 // may show its own progress.
 func Begin(cmd *cobra.Command) *Line {
-	p := &Line{what: cmd.Name(), text: phrase.Count, idle: true}
-	if c := console.Of(cmd.ErrOrStderr()); c != nil && c.Both {
+	p := &Line{task: cmd.Name(), text: phrase.Count, countsRequests: true}
+	if c := console.Of(cmd.ErrOrStderr()); c != nil && c.OutIsTerminal {
 		p.estimate(cmd, func(s observe.Stats) int64 { return s.Requests().Times })
 	}
 	return p
@@ -120,21 +120,21 @@ func (p *Line) begin(cmd *cobra.Command) {
 	}
 	if c := console.Of(cmd.ErrOrStderr()); c != nil {
 		b := c.NewBar()
-		p.ended = b.End
+		p.afterEnd = b.End
 		p.drawOn(b, Delay, Period)
 	}
 }
 
 // drawOn draws the line on w after delay, and again after every period.
 func (p *Line) drawOn(w io.Writer, delay, period time.Duration) {
-	p.w, p.begun, p.stop = w, time.Now(), make(chan struct{})
+	p.w, p.start, p.stop = w, time.Now(), make(chan struct{})
 	p.drawn.Go(func() {
 		timer := time.NewTimer(delay)
 		defer timer.Stop()
 		for seen := false; ; seen = true {
 			select {
 			case <-timer.C:
-				fmt.Fprint(w, "\r"+p.line(time.Since(p.begun))) // a line that cannot be drawn is no failure
+				fmt.Fprint(w, "\r"+p.line(time.Since(p.start))) // a line that cannot be drawn is no failure
 				timer.Reset(period)
 			case <-p.stop:
 				// Before the delay nothing was drawn.
@@ -176,22 +176,22 @@ func (p *Line) End() {
 		close(p.stop)
 		p.drawn.Wait()
 		p.w = nil
-		if p.ended != nil {
-			p.ended()
+		if p.afterEnd != nil {
+			p.afterEnd()
 		}
 	}
 }
 
 // line returns the text of the line after a time.
 func (p *Line) line(passed time.Duration) string {
-	done, total := p.look(), p.total.Load()
+	done, total := p.measure(), p.total.Load()
 	speed := float64(done) / max(passed.Seconds(), 1e-3)
 	rate := p.text(int64(speed)) + "/s"
-	if p.idle {
-		return fmt.Sprintf("%s %s  %s\x1b[K", p.what, clock(passed.Seconds()), phrase.Plural(done, "request"))
+	if p.countsRequests {
+		return fmt.Sprintf("%s %s  %s\x1b[K", p.task, clock(passed.Seconds()), phrase.Plural(done, "request"))
 	}
 	if total <= 0 {
-		return fmt.Sprintf("%s %s  %s\x1b[K", p.what, p.text(done), rate)
+		return fmt.Sprintf("%s %s  %s\x1b[K", p.task, p.text(done), rate)
 	}
 	part := min(1, float64(done)/float64(total))
 	full := int(width * part)
@@ -199,7 +199,7 @@ func (p *Line) line(passed time.Duration) string {
 	if speed > 0 {
 		left = "  " + clock(float64(max(0, total-done))/speed) + " left"
 	}
-	return fmt.Sprintf("%s %s%s %s of %s  %s%s\x1b[K", p.what,
+	return fmt.Sprintf("%s %s%s %s of %s  %s%s\x1b[K", p.task,
 		strings.Repeat("█", full), strings.Repeat("░", width-full), p.text(done), p.text(total), rate, left)
 }
 

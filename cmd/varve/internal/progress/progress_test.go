@@ -19,8 +19,8 @@ import (
 // while.
 func TestLine(t *testing.T) {
 	newOne := func() *Line {
-		p := &Line{what: "reading", text: phrase.Bytes}
-		p.look = p.done.Load
+		p := &Line{task: "reading", text: phrase.Bytes}
+		p.measure = p.done.Load
 		p.total.Store(4 << 20)
 		return p
 	}
@@ -56,9 +56,9 @@ func TestText(t *testing.T) {
 		{"copying", 10 << 20, 0, phrase.Bytes, "copying 10 MiB  1.0 MiB/s\x1b[K"},
 		{"writing", 0, 4 << 20, phrase.Bytes, " 0 B of 4.0 MiB  0 B/s\x1b[K"},
 	} {
-		p := &Line{what: c.what, text: c.text}
+		p := &Line{task: c.what, text: c.text}
 		p.total.Store(c.total)
-		p.look = func() int64 { return c.done }
+		p.measure = func() int64 { return c.done }
 		if got := p.line(10 * time.Second); !strings.HasSuffix(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
 		}

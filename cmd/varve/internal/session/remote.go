@@ -14,7 +14,6 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/store"
@@ -27,39 +26,19 @@ import (
 // missingFlag is the flag for further statuses of web servers that mean "not found".
 const missingFlag = "missing"
 
-// missingVar defines --missing.
-func missingVar(f *pflag.FlagSet) {
-	f.Var(new(statuses), missingFlag, "treat these `STATUS` codes of a web server, separated by commas, as not found, like 404 and 410; 403 is common")
-}
-
 // lanFlag is the flag that permits redirections into private networks.
 const lanFlag = "private-redirects"
-
-// lanVar defines --private-redirects.
-func lanVar(f *pflag.FlagSet) {
-	f.Bool(lanFlag, false, "follow redirections of a web server to addresses of private networks and of this machine")
-}
 
 // hedgeFlag is the flag that repeats late requests.
 const hedgeFlag = "hedge"
 
-// hedgeVar defines --hedge.
-func hedgeVar(f *pflag.FlagSet) {
-	f.Bool(hedgeFlag, false, "repeat a read of a remote store that takes longer than most, and take the first answer; at most 5 % are repeated")
-}
-
 // serverFlag is the flag that bounds the wait for web servers.
 const serverFlag = "http-timeout"
-
-// serverVar defines --http-timeout.
-func serverVar(f *pflag.FlagSet) {
-	f.Var(new(patience), serverFlag, "give up if a web server sends less than 1 KiB per second for `DURATION`; 0 waits for ever (default: 30s)")
-}
 
 // awaitServers sets how long a command waits for web servers, and makes it report that it
 // waits. With --json it reports nothing, because programs read standard error as JSON.
 func awaitServers(cmd *cobra.Command, opt *httpstore.Options) {
-	if p, ok := cmd.Flag(serverFlag).Value.(*patience); ok && p.given {
+	if p, ok := cmd.Flag(serverFlag).Value.(*patience); ok && p.isSet {
 		if opt.Stall = p.limit; p.limit == 0 {
 			// The library takes 0 for its default.
 			opt.Stall, opt.LeastRate = math.MaxInt64, -1
@@ -105,11 +84,6 @@ func (s *statuses) String() string {
 // allowFlag is the flag that permits references of manifests to lead elsewhere.
 const allowFlag = "allow"
 
-// allowVar defines --allow.
-func allowVar(f *pflag.FlagSet) {
-	f.StringArray(allowFlag, nil, "let the references of a manifest lead to files at or below `PREFIX`, a folder or a URL; may be repeated")
-}
-
 // remoteArguments adds the options for web servers to the context of a command. It
 // returns the arguments without secrets.
 func remoteArguments(cmd *cobra.Command, args []string) []string {
@@ -142,13 +116,6 @@ const (
 
 // defaultCache is the limit of the cache without --cache-size, in bytes.
 const defaultCache = 8 << 30
-
-// cacheVar defines --cache, --cache-size and --cache-age.
-func cacheVar(f *pflag.FlagSet) {
-	f.String(cacheFlag, "", "keep what is read from remote stores in the folder `DIR`, which commands and programs may share; it is used only for the version that the store has")
-	f.Var(new(sizeValue), cacheSizeFlag, "keep at most `SIZE` in the folder of --cache (default: 8 GiB)")
-	f.Var(new(patience), cacheAgeFlag, "use cached chunks for `DURATION` without asking the store for their versions; metadata is always current (default: 0)")
-}
 
 // cacheKey is the context key of the cache.
 type cacheKey struct{}

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -32,16 +31,21 @@ import (
 func Flags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.Bool("json", false, "print one JSON document instead of text, also for failures")
-	experimentalVar(f)
-	missingVar(f)
-	lanVar(f)
-	serverVar(f)
-	hedgeVar(f)
-	allowVar(f)
-	lockVar(f)
-	limitVar(f)
-	absentVar(f)
-	cacheVar(f)
+	f.Var(new(experimentWords), ExperimentalFlag,
+		"permit proposed extensions of Zarr: `WHAT` is encoded-shapes (chunks that are stored longer than their edges), "+
+			"inner-chunks (inner chunks that end with their shard or have different lengths), or both, separated by a comma")
+	f.Var(new(statuses), missingFlag, "treat these `STATUS` codes of a web server, separated by commas, as not found, like 404 and 410; 403 is common")
+	f.Bool(lanFlag, false, "follow redirections of a web server to addresses of private networks and of this machine")
+	f.Var(new(patience), serverFlag, "give up if a web server sends less than 1 KiB per second for `DURATION`; 0 waits for ever (default: 30s)")
+	f.Bool(hedgeFlag, false, "repeat a read of a remote store that takes longer than most, and take the first answer; at most 5 % are repeated")
+	f.StringArray(allowFlag, nil, "let the references of a manifest lead to files at or below `PREFIX`, a folder or a URL; may be repeated")
+	f.Var(new(patience), lockFlag, "wait at most `DURATION`, such as 30s, for a lock of another writer; 0 does not wait (default: no limit)")
+	f.Var(new(sizeValue), LimitFlag, "hold chunks and blocks of at most `SIZE` in memory, such as 4GiB, and create no larger ones (default for chunks: 1 GiB)")
+	flagtext.Var(f, new(string), absentFlag, absentFill,
+		"read a chunk that is not stored as `WHAT`: as the fill value ("+absentFill+"), or as an "+absentError, flagtext.OneOf(absentFill, absentError))
+	f.String(cacheFlag, "", "keep what is read from remote stores in the folder `DIR`, which commands and programs may share; it is used only for the version that the store has")
+	f.Var(new(sizeValue), cacheSizeFlag, "keep at most `SIZE` in the folder of --cache (default: 8 GiB)")
+	f.Var(new(patience), cacheAgeFlag, "use cached chunks for `DURATION` without asking the store for their versions; metadata is always current (default: 0)")
 	flagtext.Propose(root, ExperimentalFlag, ExperimentNames()...)
 	flagtext.Propose(root, absentFlag, absentFill, absentError)
 	flagtext.Propose(root, missingFlag, "403")
@@ -79,13 +83,6 @@ func ExperimentNames() []string {
 		names[i] = e.name
 	}
 	return names
-}
-
-// experimentalVar defines --experimental.
-func experimentalVar(f *pflag.FlagSet) {
-	f.Var(new(experimentWords), ExperimentalFlag,
-		"permit proposed extensions of Zarr: `WHAT` is encoded-shapes (chunks that are stored longer than their edges), "+
-			"inner-chunks (inner chunks that end with their shard or have different lengths), or both, separated by a comma")
 }
 
 // experimentWords is the value of --experimental. Several occurrences of the flag add up.
@@ -164,14 +161,9 @@ func Subject(cmd *cobra.Command) string {
 // lockFlag is the flag that bounds the wait for a lock.
 const lockFlag = "lock-timeout"
 
-// lockVar defines --lock-timeout.
-func lockVar(f *pflag.FlagSet) {
-	f.Var(new(patience), lockFlag, "wait at most `DURATION`, such as 30s, for a lock of another writer; 0 does not wait (default: no limit)")
-}
-
 // patience is the value of a flag for a duration to wait.
 type patience struct {
-	given bool
+	isSet bool
 	limit time.Duration
 }
 
@@ -187,7 +179,7 @@ func (p *patience) Type() string { return "duration" }
 
 // String returns "" for the zero value, on which pflag calls it.
 func (p *patience) String() string {
-	if !p.given {
+	if !p.isSet {
 		return ""
 	}
 	return phrase.Duration(p.limit)
@@ -198,7 +190,7 @@ func (p *patience) String() string {
 // JSON.
 func awaitLocks(cmd *cobra.Command) {
 	how := store.Locking{Operation: "varve " + cmd.Name()}
-	if p, ok := cmd.Flag(lockFlag).Value.(*patience); ok && p.given {
+	if p, ok := cmd.Flag(lockFlag).Value.(*patience); ok && p.isSet {
 		how.Timeout = p.limit
 		if p.limit == 0 {
 			// The library takes 0 for no limit.
@@ -221,11 +213,6 @@ func awaitLocks(cmd *cobra.Command) {
 
 // LimitFlag is the flag that bounds the memory and the output of a command.
 const LimitFlag = "limit"
-
-// limitVar defines --limit.
-func limitVar(f *pflag.FlagSet) {
-	f.Var(new(sizeValue), LimitFlag, "hold chunks and blocks of at most `SIZE` in memory, such as 4GiB, and create no larger ones (default for chunks: 1 GiB)")
-}
 
 // sizeValue is the value of a flag for a number of bytes with a unit, or "" if it is not
 // given.
@@ -273,12 +260,6 @@ const (
 	absentFill  = "fill"
 	absentError = "error"
 )
-
-// absentVar defines --missing-chunks.
-func absentVar(f *pflag.FlagSet) {
-	usage := "read a chunk that is not stored as `WHAT`: as the fill value (" + absentFill + "), or as an " + absentError
-	flagtext.Var(f, new(string), absentFlag, absentFill, usage, flagtext.OneOf(absentFill, absentError))
-}
 
 // requiresChunks reports whether it is an error to read a chunk that is not stored.
 func requiresChunks(cmd *cobra.Command) bool {

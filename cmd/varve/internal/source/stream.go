@@ -79,7 +79,7 @@ func (s *Source) measure() {
 // Reader reads blocks of a source. Every block reuses the memory of the previous one.
 type Reader struct {
 	*Source
-	block, made element.Values
+	block, decoded element.Values
 }
 
 // Reader returns a reader of blocks.
@@ -91,8 +91,8 @@ func (r *Reader) Read(ctx context.Context, part selection.Selection, n int) (ele
 	if err := r.block.Read(ctx, r.Array, part); err != nil || r.Decoding == nil {
 		return r.block, err
 	}
-	decodeTo(r.Decoding, &r.made, r.block)
-	return r.made, nil
+	decodeTo(r.Decoding, &r.decoded, r.block)
+	return r.decoded, nil
 }
 
 // Blocks calls use with the elements in C order, block by block. Blocks reuse memory.

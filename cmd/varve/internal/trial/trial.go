@@ -183,10 +183,10 @@ func (m *Measured) Print(w *bufio.Writer) error {
 type Recorder struct {
 	store.Store
 
-	mu     sync.Mutex
-	noting bool
-	left   int // requests that may still be recorded
-	visits []*visit
+	mu          sync.Mutex
+	isRecording bool
+	remaining   int // requests that may still be recorded
+	visits      []*visit
 }
 
 // visit is the read of one value: at once, or in parts after it was opened.
@@ -203,25 +203,25 @@ const mostNoted = 1 << 16
 func (r *Recorder) Begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.noting, r.left = true, mostNoted
+	r.isRecording, r.remaining = true, mostNoted
 }
 
 // End stops recording.
 func (r *Recorder) End() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.noting = false
+	r.isRecording = false
 }
 
 // note records a request, for an open visit or a new one.
 func (r *Recorder) note(v *visit, q store.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.noting || r.left == 0 {
+	if !r.isRecording || r.remaining == 0 {
 		return
 	}
 	// A value joins the list with its first read. Some are opened and never read.
-	if r.left--; len(v.reads) == 0 {
+	if r.remaining--; len(v.reads) == 0 {
 		r.visits = append(r.visits, v)
 	}
 	v.reads = append(v.reads, q)
@@ -257,18 +257,18 @@ func (r *Recorder) Open(ctx context.Context, key store.Key) (store.Object, error
 	if err != nil {
 		return nil, err
 	}
-	return &noted{o, r, &visit{key: key, opened: true}}, nil
+	return &recordedObject{o, r, &visit{key: key, opened: true}}, nil
 }
 
-// noted is an open value whose reads are recorded.
-type noted struct {
+// recordedObject is an open value whose reads are recorded.
+type recordedObject struct {
 	store.Object
 	r *Recorder
 	v *visit
 }
 
 // Read implements [store.Object].
-func (o *noted) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, error) {
+func (o *recordedObject) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, error) {
 	o.r.note(o.v, q)
 	return o.Object.Read(ctx, q, dst)
 }
