@@ -42,6 +42,7 @@ var probes = []struct {
 const attempts = 5
 
 func readAfterWrite(ctx context.Context, d *doctor) result {
+	// One success proves nothing: a cache or a replica is stale only for a moment.
 	for n := range byte(attempts) {
 		if _, err := d.put(ctx, "first", value(n)); err != nil {
 			return holds(err)
@@ -70,6 +71,7 @@ func readPart(ctx context.Context, d *doctor, r store.Range, from, to int) resul
 		return holds(err)
 	}
 	got, _, err := d.get(ctx, "part", r)
+	// Readers of shards then fetch more bytes than they need.
 	if errors.Is(err, store.ErrUnsupported) {
 		return fails("%v", err)
 	}
@@ -129,6 +131,8 @@ func uniqueVersions(ctx context.Context, d *doctor) result {
 		return result{outcome: Unknown}
 	}
 	seen := map[store.Version]bool{}
+	// Write the same bytes twice. A version that is their hash cannot tell a writer
+	// whether another one wrote between.
 	for range 2 {
 		if _, err := d.put(ctx, "same", value(1)); err != nil {
 			return holds(err)
@@ -163,6 +167,7 @@ func pinnedReads(ctx context.Context, d *doctor) result {
 	if err == nil && !bytes.Equal(got, value(1)[:10]) {
 		return fails("bytes of two versions may be mixed")
 	}
+	// A conflict is the answer wanted: the reader opens the new version.
 	if errors.Is(err, store.ErrConflict) {
 		err = nil
 	}
@@ -175,6 +180,8 @@ func race(rivals byte, request func(n byte) error) (won int, failed error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	for n := range rivals {
+		// Only requests in flight at the same time show whether the store compares and
+		// writes in one step.
 		all.Go(func() {
 			err := request(n)
 			mu.Lock()
@@ -221,6 +228,7 @@ func createOnly(ctx context.Context, d *doctor) result {
 
 func compareAndSwap(ctx context.Context, d *doctor) result {
 	v, err := d.put(ctx, "swapped", value(1))
+	// Some stores return no version from a write, only from a later look.
 	if err == nil && v.IsZero() {
 		var info store.Info
 		info, err = store.Stat(ctx, d.s, d.key("swapped"))
@@ -236,6 +244,7 @@ func conditionalDelete(ctx context.Context, d *doctor) result {
 	if _, err := d.put(ctx, "dropped", value(1)); err != nil {
 		return holds(err)
 	}
+	// Take the version, replace the value, and delete by the old version: that must fail.
 	old, err := store.Stat(ctx, d.s, d.key("dropped"))
 	if err != nil {
 		return holds(err)
@@ -251,6 +260,7 @@ func conditionalDelete(ctx context.Context, d *doctor) result {
 	case !errors.Is(err, store.ErrConflict):
 		return holds(err)
 	}
+	// With the present version the deletion must succeed.
 	now, err := store.Stat(ctx, d.s, d.key("dropped"))
 	if err == nil {
 		err = store.DeleteIf(ctx, d.s, d.key("dropped"), now.Version)
@@ -328,6 +338,7 @@ func copies(ctx context.Context, d *doctor) result {
 	}
 	_, cloner := store.As[store.Cloner](d.s)
 	_, copier := store.As[store.Copier](d.s)
+	// store.Clone falls back to a copy through this machine, which proves nothing here.
 	if !cloner && !copier {
 		return fails("bytes that are copied pass through this machine")
 	}
@@ -373,6 +384,8 @@ func deletes(ctx context.Context, d *doctor) result {
 	case err != nil:
 		return holds(err)
 	}
+	// A missing chunk is read as the fill value only if the store says that it does not
+	// exist.
 	if _, _, err := d.get(ctx, "deleted", store.Whole()); err == nil {
 		return fails("it was read after it was deleted")
 	} else if !errors.Is(err, fs.ErrNotExist) {

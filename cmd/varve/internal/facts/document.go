@@ -55,6 +55,8 @@ func ReadDocument(ctx context.Context, location string, how zarr.Experimental) *
 	}
 	d := &Document{Array: doc, location: location}
 	d.understand(how)
+	// Each part is valid alone, but the array cannot be opened: the parts contradict each
+	// other.
 	if d.unknown == nil {
 		d.unknown = []string{"it cannot be opened as a whole"}
 		if at := (*metadata.Error)(nil); errors.As(reason, &at) && at.Pointer != "" {
@@ -82,6 +84,7 @@ func (d *Document) understand(how zarr.Experimental) {
 		_, err := codec.Default.New(c)
 		d.decoded = !d.addUnknown("codec", c.Name, err) && d.decoded
 	}
+	// The chain of a shard needs the data type.
 	if d.decoded && !d.dtype.IsZero() && slices.ContainsFunc(d.Codecs, isSharding) {
 		d.understandShards(how)
 	}
@@ -101,6 +104,7 @@ func (d *Document) understandShards(how zarr.Experimental) {
 		return
 	}
 	name := sharding.Name
+	// The innermost codec is the one at fault.
 	for e := (*codec.Error)(nil); errors.As(err, &e); err = e.Err {
 		name = e.Codec
 	}
@@ -147,6 +151,7 @@ func (d *Document) Stored(ctx context.Context, use func(index []int64, size int6
 			return err
 		}
 		var ok bool
+		// Documents and values of other programs lie between the chunks.
 		if index, ok = d.keys.ParseKey(e.Name, len(chunks), index); !ok || !chunks.Contains(index) {
 			continue
 		}

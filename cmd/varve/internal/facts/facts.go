@@ -209,6 +209,7 @@ func (f *Array) AddStored(cmd *cobra.Command, a *zarr.Array) error {
 		if err != nil {
 			return err
 		}
+		// Listings of some stores have no sizes.
 		info, err := a.ChunkInfo(cmd.Context(), index)
 		if err != nil {
 			return err
@@ -222,6 +223,7 @@ func (f *Array) AddStored(cmd *cobra.Command, a *zarr.Array) error {
 // addFree adds what a vacuum would free.
 func (s *storedFacts) addFree(ctx context.Context, a *zarr.Array) error {
 	r, err := rechunk.Vacuum(ctx, a, &rechunk.VacuumOptions{DryRun: true})
+	// A store that cannot be listed, such as a web server, leaves both counts null.
 	if errors.Is(err, zarr.ErrUnsupported) {
 		return nil
 	}
@@ -274,6 +276,7 @@ func (f *Array) AddInner(a *zarr.Array) {
 // zarr-python, read_chunk_sizes has inner chunks only if there are no other codecs around
 // the sharding codec.
 func (f *Array) addInnerGrid(g *grid.Grid, err error) {
+	// With a codec around the shards, a part of a chunk cannot be decoded alone.
 	alone := len(f.Doc.Codecs) == 1
 	if alone {
 		f.ReadSizes = nil

@@ -71,6 +71,7 @@ func readersOfDocument(doc *metadata.Array, stored form) Readers {
 		for ; i < len(programs) && programs[i].name == name; i++ {
 			p := programs[i]
 			is, condition := p.reads(&asked)
+			// A chain that cannot be parsed may have any codec.
 			if !ok {
 				is = untried
 			}
@@ -83,6 +84,8 @@ func readersOfDocument(doc *metadata.Array, stored form) Readers {
 					condition = " (" + p.needs + ")" + condition
 				}
 				text = p.name + " ≥ " + p.since + condition
+				// Rectilinear grids are the reason why people update, so the older
+				// version is named.
 				if older != "" && doc.ChunkGrid.Name == "rectilinear" {
 					r.Refusing = append(r.Refusing, p.name+" < "+p.since)
 				}
@@ -134,6 +137,7 @@ func (p program) reads(q *inquiry) (is answer, condition string) {
 		return refusesIt, " (until Varve rewrites the document)"
 	case q.stored == reals && p.accepts == lenient:
 		return refusesIt, " (integers are written as 2.0)"
+	// What was not tried is neither promised nor denied.
 	case q.stored > p.accepts || !does:
 		return untried, ""
 	}
@@ -164,6 +168,7 @@ func contains(list []string, name string, format int) bool {
 			}
 			is = rest
 		}
+		// zstd* stands for zstd and for zstd/checksum.
 		prefix, several := strings.CutSuffix(is, "*")
 		return is == name || several && strings.HasPrefix(name, prefix)
 	})
@@ -190,6 +195,8 @@ func codecNames(chain []metadata.Extension) (names []string, ok bool) {
 			Location string            `json:"index_location"`
 			Shape    []int64           `json:"chunk_shape"` // lists of lengths are only proposed
 		}
+		// Shards whose inner chunks have lists of lengths end here, too: no program is
+		// known to read them.
 		if json.Unmarshal(c.Configuration, &inner) != nil {
 			return nil, false
 		}

@@ -77,6 +77,8 @@ func (c Counts) String() string {
 // It refuses before it writes. A command that was stopped and is repeated finds what it
 // has written, and goes on.
 func Merge(cmd *cobra.Command, have *Labels, there []Placed, source string, targets []Target, on On) (c Counts, err error) {
+	// Look at all targets before any is written: planes are refused in all arrays or in
+	// none.
 	states := make([]state, len(there))
 	for _, t := range targets {
 		if err := t.inspect(cmd.Context(), there, states); err != nil {
@@ -91,6 +93,8 @@ func Merge(cmd *cobra.Command, have *Labels, there []Placed, source string, targ
 			put = append(put, p)
 		case on == Replace:
 			c.Replaced++
+			// Equal planes are counted but not written, so repeating a command costs no
+			// writes.
 			if states[i].differs {
 				put = append(put, p)
 			}
@@ -122,6 +126,7 @@ func (s state) isFree() bool { return s.empty && !s.differs }
 func (t Target) inspect(ctx context.Context, there []Placed, states []state) error {
 	g := t.Array.Grid()
 	for start := 0; start < len(there); {
+		// Consecutive planes are compared together, each chunk once.
 		stop := run(there, start)
 		chunks, err := g.Touching(t.cells(there[start].Cell, int64(stop-start)))
 		if err != nil {
@@ -173,6 +178,8 @@ func (t Target) inspectBox(ctx context.Context, box grid.Box, plane int64, state
 		return err
 	}
 	fill := element.Fill(t.Array)
+	// In C order the elements of a plane are rows runs of this many elements, one run in
+	// each combination of indices along the axes before t.Axis.
 	rows, run := int64(1), int64(1)
 	for i, in := range box {
 		switch {
@@ -189,6 +196,7 @@ func (t Target) inspectBox(ctx context.Context, box grid.Box, plane int64, state
 			same = same && equal(old, more, at, int(run))
 			empty = empty && filled(old, at, int(run), fill)
 		}
+		// A chunk with only fill values may be what a stopped command has not reached.
 		states[k].differs = states[k].differs || !same && !empty
 		states[k].empty = states[k].empty || !same && empty
 	}
@@ -231,6 +239,7 @@ func (t Target) write(cmd *cobra.Command, there []Placed) error {
 				return err
 			}
 			from := part.Bounds()
+			// The slab counts in cells of the array, the source in planes of its own.
 			shift := there[start].Plane - there[start].Cell
 			from[t.Axis] = grid.Interval{Start: from[t.Axis].Start + shift, Stop: from[t.Axis].Stop + shift}
 			e, err := t.More.read(cmd.Context(), t.Array.Shape(), t.Axis, from)
@@ -251,6 +260,7 @@ func (g *Gain) read(ctx context.Context, shape []int64, axis int, box grid.Box) 
 	e.Type = g.values.Type
 	n, _ := box.Len()
 	e.Grow(int(n))
+	// Elements of fixed size are read from the source. Texts are in memory, in C order.
 	if g.source != nil {
 		return e, g.source.Read(ctx, box, e.Data)
 	}
@@ -328,6 +338,7 @@ func (g *Gain) SelectPlanes(planes []int64, shape []int64, axis int) *Gain {
 	some.source = &zarr.Source{Shape: shape, Read: func(ctx context.Context, box grid.Box, dst []byte) error {
 		whole := strided.Contiguous(dst, box.Shape(), size)
 		chosen := planes[box[axis].Start:box[axis].Stop]
+		// Read consecutive planes by one request.
 		for start := 0; start < len(chosen); {
 			stop := start + 1
 			for stop < len(chosen) && chosen[stop] == chosen[stop-1]+1 {

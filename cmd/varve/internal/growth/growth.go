@@ -171,6 +171,7 @@ func (p Policy) Along(l Timeline, b calendar.Buckets, extent int64) grid.Growth 
 		if err == nil {
 			next, err = b.Next(at)
 		}
+		// Steps have no end. A coordinate that ends too early can be lengthened.
 		if errors.Is(err, calendar.ErrOutOfRange) && l.coordinate != nil {
 			return 0, failure.BadArgument("%w: %s", err, l.coordinate.longer())
 		}
@@ -265,6 +266,7 @@ func (s Stored) policy(reading func() *zarr.Options) (p Policy, t Times, err err
 		return p, t, nil
 	case s.Time != "" && steps:
 		return p, t, s.malformed("time excludes start, step and calendar")
+	// A location in an attribute would break when the group is moved.
 	case strings.Contains(s.Time, "/"):
 		return p, t, s.malformed(fmt.Sprintf("time %q is not the name of an array in the same group", s.Time))
 	case s.Time == "":
@@ -299,6 +301,8 @@ func (c *Change) policyAlong(cmd *cobra.Command, p Policy, a *zarr.Array, locati
 		}
 		return p, c.times, nil
 	}
+	// The stored policy is for one axis only. Others follow the flags, which then have
+	// their defaults.
 	if !found || err == nil && stored != axis {
 		return p, c.times, nil
 	}
@@ -312,6 +316,7 @@ func (c *Change) policyAlong(cmd *cobra.Command, p Policy, a *zarr.Array, locati
 
 // noteDeparture prints that --grow differs from the stored policy.
 func (c *Change) noteDeparture(cmd *cobra.Command, s Stored, location string) {
+	// Programs read standard error as JSON, so only people get the note.
 	if _, _, err := s.policy(nil); err != nil || s.Policy == c.grow || session.WantsJSON(cmd) {
 		return
 	}
@@ -367,6 +372,7 @@ func (p Policy) Listed(a *zarr.Array, axis int, location string) error {
 	}
 	unlock := fmt.Sprintf("varve unlock %s --axis %d", phrase.Word(location), axis)
 	text := fmt.Sprintf("--grow %.80s: its chunks of %d follow the extent: list them first (%s)", p.text(), a.Grid().Axis(axis).Step(), unlock)
+	// Format 2 has no lists of chunks.
 	if a.Format() == 2 {
 		text = fmt.Sprintf("--grow %.80s: its chunks of %d follow the extent, as all chunks of format 2 do: convert it (varve convert %s --to 3) and list them (%s)",
 			p.text(), a.Grid().Axis(axis).Step(), phrase.Word(node.RootOf(location, a)), unlock)
@@ -390,6 +396,7 @@ func (p Policy) AxisWithoutEffect(a *zarr.Array, axis int, to []int64) int {
 		if to[i] <= n || i != axis && (p.Unit != 0 || p.Stored) {
 			continue
 		}
+		// The policy counts for this axis, and that is enough.
 		if !a.Grid().Axis(i).IsRegular() {
 			return -1
 		}
@@ -469,6 +476,7 @@ func (f Facts) Tell(cmd *cobra.Command) error {
 func (f Facts) print(cmd *cobra.Command, location string) error {
 	out := cmd.OutOrStdout()
 	_, err := fmt.Fprintf(out, "%s  %s → %s\n", phrase.Printable(location), phrase.Shape(f.Before), phrase.Shape(f.Shape))
+	// With --by, the shape alone does not say what became of the planes.
 	if f.Counts != nil && err == nil {
 		_, err = fmt.Fprintf(out, "  %v\n", *f.Counts)
 	}

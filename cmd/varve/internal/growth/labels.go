@@ -122,6 +122,7 @@ func (l *Labels) survey() {
 			continue
 		}
 		k := l.key(l.label(i))
+		// A label that a coordinate has twice stands for its first cell.
 		if _, known := l.cell[k]; !known {
 			l.cell[k] = i
 		}
@@ -135,6 +136,8 @@ func (l *Labels) survey() {
 	if l.subtract == nil || len(l.written) < 2 {
 		return
 	}
+	// Cells that were never written lie between others, so the step is computed from the
+	// distance of their indices.
 	w := l.written
 	l.direction = sign(l.subtract(l.label(w[1]), l.label(w[0])))
 	l.step = l.subtract(l.label(w[1]), l.label(w[0])) / float64(w[1]-w[0])
@@ -143,6 +146,7 @@ func (l *Labels) survey() {
 			l.direction, l.step = 0, 0
 			return
 		}
+		// One label out of step is enough: a late plane then gets no cell by arithmetic.
 		if l.index(l.label(w[k])) != w[k] {
 			l.step = 0
 		}
@@ -158,6 +162,8 @@ func (l *Labels) index(elem []byte) int64 {
 	}
 	steps := l.subtract(elem, l.label(l.written[0])) / l.step
 	whole := math.Round(steps)
+	// Labels of floating-point numbers are rarely whole steps apart. The second condition
+	// keeps the conversion to int64 from overflowing.
 	if math.Abs(steps-whole) > 1e-6 || math.Abs(whole) > cf.MaxCoordinate {
 		return -1
 	}
@@ -223,6 +229,8 @@ func (l *Labels) Place(more element.Values, source string, direction float64) (p
 		taken[l.key(elem)] = true
 	}
 	p.direction = l.directionWith(more, direction)
+	// In the order of the labels, each plane that is appended comes after the one before
+	// it.
 	if p.direction != 0 {
 		slices.SortStableFunc(order, func(i, j int64) int {
 			return int(p.direction * sign(l.subtract(more.At(int(i)), more.At(int(j)))))
@@ -249,6 +257,7 @@ func (l *Labels) Place(more element.Values, source string, direction float64) (p
 				continue
 			}
 		default:
+			// A label that fits no step comes directly after the planes before it.
 			if cell = l.index(elem); cell < next {
 				cell = next
 			}
@@ -299,6 +308,7 @@ func (l *Labels) directionWith(more element.Values, given float64) float64 {
 	case given != 0:
 		return given
 	}
+	// The array has at most one label, so only the new ones can tell.
 	for j := 1; j < more.Len(); j++ {
 		if l.subtract(more.At(j), more.At(j-1)) > 0 {
 			return 1

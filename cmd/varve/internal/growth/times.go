@@ -79,6 +79,8 @@ func (t *Times) For(cmd *cobra.Command, unit calendar.Unit, flag string, a *zarr
 	if unit == 0 || t.given(cmd) {
 		return t, t.Check(cmd, unit, flag)
 	}
+	// Errors of the stored policy lead to the check of the flags, which names what is
+	// missing.
 	s, along, found, err := Of(a)
 	if err != nil || !found || along != axis {
 		return t, t.Check(cmd, unit, flag)
@@ -174,6 +176,7 @@ func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*c
 	if err != nil {
 		return nil, fmt.Errorf("--time: %w", err)
 	}
+	// Only the numbers are needed, so the array is closed again.
 	defer a.Close()
 	c, err := newCoordinate(ctx, location, a)
 	if err != nil {
@@ -186,6 +189,8 @@ func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*c
 	if err != nil {
 		return nil, fmt.Errorf("--time: %w", err)
 	}
+	// What add appends from here on is not in the store yet; errors about it are worded
+	// differently.
 	c.stored = c.len()
 	return c, nil
 }
@@ -233,6 +238,7 @@ func (c *coordinate) add(block []byte) error {
 		if !c.HasValue(block[:size]) {
 			return failure.BadArgument("--time %s: times must increase, but element %d is missing", c.name, c.len())
 		}
+		// The decoded text has all digits of a number, also of one that is packed.
 		text := c.Text(block[:size])
 		if c.isReal() {
 			v, err := strconv.ParseFloat(text, 64)
@@ -261,6 +267,7 @@ func (c *coordinate) buckets(unit calendar.Unit, extent int64) (b calendar.Bucke
 		return b, failure.BadArgument("--time %s has one element, which does not tell how far elements are apart: "+
 			"append two or more at first, or give %s in place of --time", c.name, c.stepped(unit))
 	}
+	// Where a month begins is found by comparing neighbours, which needs an order.
 	if err := c.increases(); err != nil {
 		return b, err
 	}
@@ -322,6 +329,8 @@ func (c *coordinate) at(i int) string {
 // extrapolates only to the end of the last month or year, with the usual step.
 func bucketsOf[T calendar.Number](values []T, u calendar.Units, unit calendar.Unit) (calendar.Buckets, error) {
 	s, err := calendar.Continue(values, u)
+	// Times with gaps still have whole months; only the length of the last one is a
+	// guess.
 	if errors.Is(err, calendar.ErrIrregular) {
 		return calendar.Predict(values, u, unit)
 	}

@@ -59,6 +59,7 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	if err != nil {
 		return nil, err
 	}
+	// The meaning of flags, or the place of a scene, cannot be converted.
 	if faults, err = statementsDiffer(v.array, a); err != nil {
 		return nil, err
 	}
@@ -86,6 +87,8 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 		p = p.OfCoordinate()
 	}
 	faults = append(faults, missingDiffers(p, q)...)
+	// Attributes that differ are enough. The values are read only if nothing else is
+	// wrong.
 	if len(faults) > 0 {
 		return faults, nil
 	}
@@ -108,6 +111,8 @@ func statementsDiffer(from, to *zarr.Array) (faults []string, err error) {
 	}
 	differ, _ := here.Compare(there)
 	for _, name := range differ {
+		// An attribute that only one array has may say what the other leaves to its
+		// readers.
 		both := !there[name].IsZero() && !here[name].IsZero()
 		if both && !slices.Contains(encodingAttributes, name) && !slices.Contains(comparedApart, name) {
 			faults = append(faults, attributeDiffers(from, to, name))
@@ -210,6 +215,7 @@ func missingDiffers(p, q *cf.Packing) (faults []string) {
 // one of the same type. NaN and NaT are never numbers.
 func missingBut(p, q *cf.Packing) (list [][]byte) {
 	for _, elem := range p.Missing() {
+		// Readers take these for missing without any attribute.
 		if math.IsNaN(p.Stored(elem)) || isNotATime(elem) || q.IsMissing(elem) {
 			continue
 		}

@@ -26,6 +26,7 @@ func (v *Values) openJSON() error {
 	if v.Type.IsZero() {
 		return failure.BadArgument("%s: JSON does not define a data type; give --dtype", v.Name)
 	}
+	// One byte more than the limit shows that the text is too long.
 	text, err := io.ReadAll(io.LimitReader(v.Reader, localfile.MaxText+1))
 	if err != nil {
 		return fmt.Errorf("read %s: %w", v.Name, err)

@@ -34,6 +34,7 @@ func (v *Values) OpenNPY() error {
 	}
 	// NumPy pads texts to one length. The array has texts of any length.
 	worded := isWord(h.Type) && v.Type.Variable()
+	// Converting numbers silently would hide a mistake, so the types must agree.
 	if !v.Type.IsZero() && v.Type != h.Type && !worded && !sameBytes(v.Type, h.Type) {
 		return failure.BadArgument("%s has elements of type %s, the array %s%s", v.Name, typeText(h.Type), typeText(v.Type), astype(v.Type, v.encodeFirst(h.Type)))
 	}
@@ -167,6 +168,7 @@ func (v *Values) openRaw(named bool) (err error) {
 	if v.npy, err = v.peekNPY(); err != nil {
 		return err
 	}
+	// The elements of a raw file have the type of the array, and a header is no element.
 	if v.npy && !named {
 		return v.OpenNPY()
 	}

@@ -51,6 +51,7 @@ func Sources(args []string) ([]string, error) {
 		if len(found) == 0 {
 			return nil, failure.NotFound("no file matches %q", arg)
 		}
+		// The order of the files is the order of the planes: day-9 comes before day-10.
 		slices.SortFunc(found, compareNaturally)
 		sources = append(sources, found...)
 	}
@@ -127,6 +128,7 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type, into *zar
 	if err != nil {
 		return nil, errors.Join(err, done())
 	}
+	// A reader is asked for bytes, and an iterator gives slabs, so pull them one by one.
 	next, stop := iter.Pull(slabs)
 	v.Reader, v.array = &nodeReader{cmd: cmd, Reader: src.Reader(), nextSlab: next, times: times}, a
 	if v.times = times; times != nil {
@@ -160,21 +162,14 @@ func readable(ctx context.Context, a *zarr.Array, location string) error {
 		if err != nil {
 			return err
 		}
+		// Enough chunks are stored to be worth the look-ups. The listing need not end.
 		if stored++; ok && stored > n/emptyChunks {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %s has %v chunks, of which %s stored, and a copy would look up every one; "+
+	return fmt.Errorf("%w: %s has %v chunks, of which %d %s stored, and a copy would look up every one; "+
 		"extend the array instead (varve resize), which writes no chunks, and copy the stored parts (varve export --select, varve write --select)",
-		zarr.ErrLimit, location, a.Grid().Chunks(), countIs(stored))
-}
-
-// countIs returns a number with the verb: 1 is, 2 are.
-func countIs(n int64) string {
-	if n == 1 {
-		return "1 is"
-	}
-	return fmt.Sprintf("%d are", n)
+		zarr.ErrLimit, location, a.Grid().Chunks(), stored, phrase.AreOrIs(stored))
 }
 
 // nodeSlab is the number of bytes that are read at a time from an array, unless its

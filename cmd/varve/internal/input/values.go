@@ -94,6 +94,7 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 			return nil, err
 		}
 		v.Name, v.Reader, v.file = file, localfile.Patient(cmd.Context(), f), f
+		// Only a regular file has a length. A pipe or a device is read to its end.
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 			v.Reader, v.Total, v.Whole = f, info.Size(), true // a regular file
 		}
@@ -138,7 +139,9 @@ func (v *Values) Secure(cmd *cobra.Command, to *zarr.Array) error {
 	if v.array == nil || v.Type.Variable() { // texts are in memory
 		return nil
 	}
+	// Two paths may lead to one array, by links for example.
 	same, err := isSameArray(v.array, to)
+	// Settle spools what is not whole.
 	if same {
 		v.Whole = false
 		v.Watch = func(total int64) *progress.Line { return progress.New(cmd, "reading", total) }
@@ -180,6 +183,8 @@ func (v *Values) Settle(n int64) error {
 		return nil
 	}
 	v.needBytes = max(0, n)
+	// The stream is read before the array is changed, so one of a wrong length changes
+	// nothing.
 	copied, err := v.PutAside(n)
 	v.consumed += copied
 	if err == nil {
@@ -264,6 +269,7 @@ func (v *Values) Fill(e *element.Values, last bool) error {
 
 // End returns an error if more data follows.
 func (v *Values) End() error {
+	// One byte more shows that the stream is too long.
 	n, err := io.ReadFull(v.Reader, make([]byte, 1))
 	if n > 0 {
 		return failure.BadArgument("%s has more than the %s needed%s", v.Name, phrase.Plural(v.consumed, "byte"), v.RawNPY())
@@ -285,6 +291,7 @@ func (v *Values) All() (e element.Values, err error) {
 	if err != nil {
 		return e, fmt.Errorf("read %s: %w", v.Name, err)
 	}
+	// The file may have been truncated or have grown since its header was read.
 	if v.Total >= 0 && v.consumed != v.Total {
 		return e, failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, v.consumed, v.Total)
 	}
@@ -324,6 +331,7 @@ func (v *Values) readRest() ([]byte, error) {
 		}
 		v.Reader = v.spool.Reader()
 	}
+	// n is the number of bytes that exist, not one from a header that may lie.
 	data := make([]byte, n)
 	m, err := io.ReadFull(v.Reader, data)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -35,6 +35,7 @@ func namesServer(location string) bool {
 	if !more || !server.MatchString(first) || Exists(LocalPath(first)) {
 		return false
 	}
+	// The name of a file may look like a host: data.zarr, month.nc.
 	known := slices.Concat(references, []string{".zarr", ".zip", ".npy", ".csv", ".raw", ".bin"})
 	return !slices.Contains(known, strings.ToLower(filepath.Ext(first))) && !virtual.IsForeign(first)
 }
@@ -80,6 +81,8 @@ func folderMeant(location string) string {
 		if i > 0 && folder == "" {
 			folder = "/"
 		}
+		// Only the first missing folder can be misspelled: nothing is known of those
+		// below it.
 		near := spelling.Nearest(part, nearNodes(LocalPath(folder), part))
 		if len(near) == 0 {
 			return ""
@@ -148,6 +151,7 @@ func membersMeant(ctx context.Context, location string) string {
 	defer g.Close()
 	var arrays []string
 	seen := 0
+	// A hint must not list a huge group to its end.
 	for m, err := range g.Members(ctx, false) {
 		if seen++; err != nil || len(arrays) == spelling.Most || seen > mostBeside {
 			break
@@ -170,6 +174,7 @@ func isUnknownScheme(err error) bool {
 // Explain adds a hint to the error for a node that cannot be opened: a similar name
 // beside it, or the command that makes its folder a group.
 func Explain(cmd *cobra.Command, err error) error {
+	// Other operations fail on nodes that exist, so their names are right.
 	var e *zarr.Error
 	if !errors.As(err, &e) || e.Op != "open" && !isNoNode(e) || e.Path == "" {
 		return err
@@ -238,6 +243,7 @@ func reachText(at string) string {
 
 // isArrayFolder reports whether a folder has the document of an array.
 func isArrayFolder(folder string) bool {
+	// Arrays and groups of format 3 have a document of the same name.
 	if doc, err := os.ReadFile(filepath.Join(folder, metadata.V3Node)); err == nil {
 		_, err := metadata.ParseArray(doc, metadata.Limits{})
 		return err == nil
@@ -255,6 +261,7 @@ func Neighbour(ctx context.Context, at string) string {
 			members[i] = m[strings.LastIndexByte(m, '/')+1:]
 		}
 	}
+	// The parent is no group, but its folder may hold nodes.
 	if members == nil && !strings.Contains(at, "://") {
 		return spelling.Meant(name, nearNodes(LocalPath(group), name))
 	}
@@ -293,6 +300,7 @@ func nodesIn(folder string) (names []string) {
 		return nil
 	}
 	defer f.Close()
+	// A listing that fails after some entries still gives hints.
 	entries, _ := f.ReadDir(mostBeside)
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".zip") || isNodeFolder(filepath.Join(folder, e.Name())) {

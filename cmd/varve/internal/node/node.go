@@ -143,12 +143,14 @@ func IsLocation(source string) bool {
 	if source == "" || source == "-" {
 		return false
 	}
+	// Files of elements are local, so a URL is that of a node.
 	if strings.Contains(source, "://") {
 		return true
 	}
 	if IsForeign(source) {
 		return true
 	}
+	// A node is a folder or an archive. Any other file holds elements.
 	if info, err := os.Stat(source); err == nil {
 		return info.IsDir() || strings.EqualFold(filepath.Ext(source), ".zip")
 	}
@@ -237,6 +239,7 @@ func IsOther(cmd *cobra.Command, location string, g *zarr.Group, member string, 
 	if err != nil || real == plain {
 		return false, err
 	}
+	// Look for the group above the target of the link.
 	for p := real; !p.IsRoot(); {
 		if p = p.Parent(); p == group {
 			return true, nil

@@ -130,6 +130,7 @@ func (r *Reader) blocks(ctx context.Context, of *selection.Resolved, size int64,
 		switch {
 		case err == nil:
 			err = use(e)
+		// The texts of this block are long: read it again in smaller parts.
 		case errors.Is(err, codec.ErrRoom) && n > 1:
 			err = r.blocks(ctx, part, max(1, n/shorter)*element.Width(r.Stored), use)
 		case errors.Is(err, codec.ErrRoom):
