@@ -4,11 +4,13 @@ package sharding
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/store"
 )
 
@@ -19,23 +21,23 @@ func (d *editor) assemble() error {
 	if d.atStart {
 		a.size = d.layout.index
 	}
-	behind := d.behind(&a)
+	keepsAll := d.appendToOld(&a)
 	err := d.each(func(k int64) error {
-		switch to := d.todo[k]; {
-		case to == changes:
+		switch to := d.steps[k]; {
+		case to == stepEncode:
 			a.addMade(k)
 			return nil
-		case to == comes:
-			a.addData(k, d.given[k])
+		case to == stepCopy:
+			a.addData(k, d.copied[k])
 			return nil
-		case to == remains:
+		case to == stepSame:
 			// The inner chunk was encoded and turned out to be unchanged.
 			a.skip()
-		case to == goes:
+		case to == stepClear:
 			return nil
 		}
-		// If behind is set, the new shard begins with all bytes of the stored one.
-		if behind {
+		// If keepsAll is set, the new shard begins with all bytes of the stored one.
+		if keepsAll {
 			return nil
 		}
 		return d.fail(k, a.keepOld(k))
@@ -78,21 +80,21 @@ func (d *editor) finish(a *assembler) error {
 // after them. The shard is then one fragment, without a copy. It returns nil if there is
 // no such buffer.
 func (d *editor) onlyPart(a *assembler) *budget.Buffer {
-	if d.atStart || len(d.parts) != 1 || len(a.fragments) != 1 || len(a.fragments[0].Data) == 0 {
+	if d.atStart || len(d.segments) != 1 || len(a.fragments) != 1 || len(a.fragments[0].Data) == 0 {
 		return nil
 	}
-	b, data := d.parts[0], a.fragments[0].Data
+	b, data := d.segments[0], a.fragments[0].Data
 	if len(data) != len(b.B) || &data[0] != &b.B[0] || int64(cap(b.B)-len(b.B)) < d.layout.index {
 		return nil
 	}
 	return b
 }
 
-// behind begins the new shard with all bytes of the stored one, so that new inner chunks
-// come after them. It does so for the strategy Append, unless the dead bytes outgrow the
-// live ones. It also does so if inner chunks share bytes: copying them one by one could
-// make the shard many times as long.
-func (d *editor) behind(a *assembler) bool {
+// appendToOld begins the new shard with all bytes of the stored one, so that new inner
+// chunks come after them. It does so for the strategy Append, unless the dead bytes
+// outgrow the live ones. It also does so if inner chunks share bytes: copying them one
+// by one could make the shard many times as long.
+func (d *editor) appendToOld(a *assembler) bool {
 	// Bytes that are neither in memory nor spliced by the store cannot be kept.
 	if d.old == nil || d.Compact || d.out.Old == nil && !d.Splices {
 		return false
@@ -112,7 +114,7 @@ func (d *editor) behind(a *assembler) bool {
 	// One fragment has all old inner chunks, so their offsets stay.
 	a.keep(first, last-first)
 	for k := range d.n {
-		if d.stays(k) && d.isStored(k) {
+		if d.isKept(k) && d.isStored(k) {
 			copy(a.index.entries[2*k:2*k+2], d.old.entries[2*k:2*k+2])
 			a.stored++
 		}
@@ -128,7 +130,7 @@ func (d *editor) live(bytes int64) (live int64, shared, ok bool) {
 		if err != nil {
 			return 0, false, false
 		}
-		if !stored || !d.stays(k) {
+		if !stored || !d.isKept(k) {
 			continue
 		}
 		// With more bytes than the shard, some inner chunks share bytes.
@@ -146,12 +148,12 @@ type assembler struct {
 	fragments []store.Fragment
 	size      int64 // bytes so far, including an index at the start
 	stored    int64 // inner chunks so far
-	next      int64 // position in list of the next encoded inner chunk
+	next      int64 // position in encoded of the next inner chunk
 	within    int64 // its offset in its segment
 }
 
-// note enters n bytes at the end of the shard as inner chunk k in the index.
-func (a *assembler) note(k, n int64) {
+// setEntry enters n bytes at the end of the shard as inner chunk k in the index.
+func (a *assembler) setEntry(k, n int64) {
 	a.index.entries[2*k], a.index.entries[2*k+1] = uint64(a.size), uint64(n)
 	a.stored++
 }
@@ -162,7 +164,7 @@ func (a *assembler) skip() (segment []byte, off, n int64) {
 	if a.next%a.editor.size == 0 {
 		a.within = 0
 	}
-	segment, off, n = a.parts[a.next/a.editor.size].B, a.within, max(0, a.made[a.next])
+	segment, off, n = a.segments[a.next/a.editor.size].B, a.within, max(0, a.sizes[a.next])
 	a.next++
 	a.within += n
 	return segment, off, n
@@ -171,7 +173,7 @@ func (a *assembler) skip() (segment []byte, off, n int64) {
 // addMade adds inner chunk k, the next encoded one.
 func (a *assembler) addMade(k int64) {
 	if segment, off, n := a.skip(); n > 0 {
-		a.note(k, n)
+		a.setEntry(k, n)
 		a.add(segment, off, n)
 	}
 }
@@ -202,7 +204,7 @@ func (a *assembler) keepOld(k int64) error {
 	if !stored {
 		return nil
 	}
-	a.note(k, n)
+	a.setEntry(k, n)
 	if a.out.Old != nil || a.Splices {
 		a.keep(off, n)
 		return nil
@@ -217,7 +219,7 @@ func (a *assembler) keepOld(k int64) error {
 // addData adds inner chunk k, whose encoded bytes are data. It joins them to the last
 // fragment if they follow it in memory.
 func (a *assembler) addData(k int64, data []byte) {
-	a.note(k, int64(len(data)))
+	a.setEntry(k, int64(len(data)))
 	a.size += int64(len(data))
 	if i := len(a.fragments) - 1; i >= 0 && len(data) > 0 {
 		// Join if data begins where last ends in memory.
@@ -247,10 +249,10 @@ func (d *editor) patch() bool {
 	}
 	a := assembler{editor: d}
 	var patches []store.Patch
-	for _, k := range d.list {
+	for _, k := range d.encoded {
 		segment, from, n := a.skip()
 		// Skip inner chunks that were encoded and turned out to be unchanged.
-		if d.todo[k] == remains {
+		if d.steps[k] == stepSame {
 			continue
 		}
 		off, size, stored, err := d.old.span(int64(k))
@@ -279,7 +281,7 @@ func (d *editor) shares(patches []store.Patch) bool {
 	}
 	for k := range d.n {
 		off, n, stored, err := d.old.span(k)
-		if !stored || err != nil || !d.stays(k) {
+		if !stored || err != nil || !d.isKept(k) {
 			continue // a damaged entry says nothing about which bytes are in use
 		}
 		// Only the patches just before and after off can overlap the inner chunk.
@@ -289,4 +291,90 @@ func (d *editor) shares(patches []store.Patch) bool {
 		}
 	}
 	return false
+}
+
+// isCompact reports whether the stored shard has its inner chunks in order and without
+// gaps.
+func (d *editor) isCompact() (bool, error) {
+	next, last := int64(0), d.old.info.Size
+	if d.atStart {
+		next = d.layout.index
+	} else {
+		last -= d.layout.index
+	}
+	inOrder := true
+	err := d.each(func(k int64) error {
+		off, n, stored, err := d.old.span(k)
+		if err != nil {
+			return d.fail(k, err)
+		}
+		if stored {
+			inOrder = inOrder && off == next
+			next = off + n
+		}
+		return nil
+	})
+	return inOrder && next == last, err
+}
+
+// Other programs may write inner chunks that share bytes. Rewriting the shard separates
+// them and makes it longer. The growth needs a bound: in a hostile shard, a few bytes
+// could stand for millions of long inner chunks.
+const (
+	manyShared  = 64 << 20 // inner chunks of at most this many bytes in total are always separated
+	timesShared = 4        // others may have at most this many times the bytes of the shard
+)
+
+var errShared = errors.New("inner chunks share bytes; stored separately they would be many times as long as the shard; write the whole shard")
+
+// takeOut decides whether to read the inner chunks that stay instead of splicing them: if
+// they share bytes, which a store does not splice twice, or if they are scattered.
+func (d *editor) takeOut() error {
+	if d.old == nil || !d.Compact && (d.Splices || d.out.Old != nil) {
+		return nil // appendToOld keeps shared bytes in place
+	}
+	outgrow, err := d.outgrow()
+	d.Splices = d.Splices && !outgrow && !d.isScattered()
+	return err
+}
+
+// shortRun is the size in bytes from which a run of inner chunks is worth a splice of its
+// own.
+const shortRun = 16 << 10
+
+// isScattered reports whether compacting would splice so many short runs of inner chunks
+// that it is faster to read large ranges and to write them again. That takes memory for
+// two copies.
+func (d *editor) isScattered() bool {
+	if !d.Compact {
+		return false
+	}
+	runs, live, next := int64(0), int64(0), int64(-1)
+	_ = d.each(func(k int64) error {
+		off, n, stored, err := d.old.span(k)
+		if err != nil || !stored || !d.isKept(k) {
+			return nil
+		}
+		if off != next {
+			runs++
+		}
+		live, next = live+n, off+n
+		return nil
+	})
+	return live < runs*shortRun && live <= d.work.Bytes/2
+}
+
+// outgrow reports whether the inner chunks have more bytes together than the stored
+// shard, because some share bytes. It returns [codec.ErrCorrupt] if they have too many.
+func (d *editor) outgrow() (bool, error) {
+	sum, ok := int64(0), true
+	for k := range d.n {
+		if _, n, stored, err := d.old.span(k); stored && err == nil && d.steps[k] != stepClear && ok {
+			sum, ok = checked.Add(sum, n)
+		}
+	}
+	if !ok || sum/timesShared > d.old.info.Size && sum > manyShared {
+		return true, corrupt("%v", errShared)
+	}
+	return sum > d.old.info.Size, nil
 }

@@ -37,16 +37,16 @@ func (c *coder) Check(ctx context.Context, w *coding.Work, shape []int64, src co
 			return nil, readErr // no shard may be stored
 		}
 		d := &checker{out: &codec.Check{Bytes: info.Size}}
-		return d.out, d.note(nil, 0, info.Size, err)
+		return d.out, d.addFault(nil, 0, info.Size, err)
 	}
 	d := &checker{decoder: &decoder{coder: c, layout: l, ctx: ctx, work: w}, src: src, deep: deep, out: new(codec.Check)}
 	x, read, err := d.open()
 	defer read.buffer.Put()
 	if err != nil {
-		return d.out, d.note(nil, d.indexOffset(read), l.index, err)
+		return d.out, d.addFault(nil, d.indexOffset(read), l.index, err)
 	}
 	d.out.Bytes = x.info.Size
-	stored := d.entries(x)
+	stored := d.checkEntries(x)
 	d.sweep(x, stored)
 	if !deep && !d.chain.Divided() {
 		return d.out, d.checkSizes(x, stored)
@@ -80,8 +80,8 @@ func (d *checker) indexOffset(read stretch) int64 {
 	return max(0, read.off+int64(len(read.data))-d.layout.index)
 }
 
-// note adds a fault if err is about what is stored, and returns any other error.
-func (d *checker) note(inner [][]int64, off, n int64, err error) error {
+// addFault adds a fault if err is about what is stored, and returns any other error.
+func (d *checker) addFault(inner [][]int64, off, n int64, err error) error {
 	if !errors.Is(err, codec.ErrCorrupt) && !errors.Is(err, codec.ErrLimit) {
 		return err
 	}
@@ -89,17 +89,17 @@ func (d *checker) note(inner [][]int64, off, n int64, err error) error {
 	return nil
 }
 
-// entries returns the numbers of the stored inner chunks in the order of their bytes. It
-// notes entries that leave the shard as faults.
-func (d *checker) entries(x *index) []uint32 {
+// checkEntries returns the numbers of the stored inner chunks in the order of their
+// bytes. It notes entries that leave the shard as faults.
+func (d *checker) checkEntries(x *index) []uint32 {
 	for k := range d.n {
 		off, size := x.entries[2*k], x.entries[2*k+1]
 		// Only entries that do not fit the shard are faults here.
-		if x.has(k) || off == absent && size == absent {
+		if x.isStored(k) || off == absent && size == absent {
 			continue
 		}
 		d.out.Inner++
-		d.fault(k, min(off, math.MaxInt64), min(size, math.MaxInt64), false, func() error {
+		d.addInnerFault(k, min(off, math.MaxInt64), min(size, math.MaxInt64), false, func() error {
 			_, _, _, err := x.span(k)
 			return err
 		})
@@ -109,9 +109,9 @@ func (d *checker) entries(x *index) []uint32 {
 	return list
 }
 
-// fault adds a fault of an inner chunk. It only counts those beyond the limit, without
-// building their errors.
-func (d *checker) fault(k int64, off, n uint64, shared bool, what func() error) {
+// addInnerFault adds a fault of an inner chunk. It only counts those beyond the limit,
+// without building their errors.
+func (d *checker) addInnerFault(k int64, off, n uint64, shared bool, what func() error) {
 	if len(d.out.Faults) == coding.MostFaults {
 		d.out.More++
 		return
@@ -127,7 +127,7 @@ func (d *checker) sweep(x *index, stored []uint32) {
 		// An inner chunk that begins before the end of an earlier one shares bytes with
 		// it.
 		if w.n > 0 && w.off < stop {
-			d.fault(w.k, uint64(w.off), uint64(w.n), true, func() error {
+			d.addInnerFault(w.k, uint64(w.off), uint64(w.n), true, func() error {
 				return fmt.Errorf("it shares bytes with inner chunk %v", d.place(nil, last))
 			})
 		}
@@ -157,7 +157,7 @@ func (d *checker) checkSizes(x *index, stored []uint32) error {
 		err := d.chain.CheckSize(d.ctx, d.work, cell.Encoded, w.n)
 		if err == nil {
 			shape, size = append(shape[:0], cell.Encoded...), w.n
-		} else if err = d.note([][]int64{slices.Clone(at)}, w.off, w.n, err); err != nil {
+		} else if err = d.addFault([][]int64{slices.Clone(at)}, w.off, w.n, err); err != nil {
 			return err
 		}
 	}
@@ -269,8 +269,8 @@ func (d *checker) readAndCheck(group []want, stop int64, read stretch) error {
 	return d.checkGroup(stretch{off: off, data: data}, group)
 }
 
-// looked is the check of inner chunks that have the same bytes and shape.
-type looked struct {
+// sharedCheck is the check of inner chunks that have the same bytes and shape.
+type sharedCheck struct {
 	at   int // in the group
 	same []want
 	of   *codec.Check
@@ -280,7 +280,7 @@ type looked struct {
 // the order of their bytes. The caller holds a core.
 func (d *checker) checkGroup(s stretch, group []want) error {
 	var mu sync.Mutex
-	var found []looked
+	var found []sharedCheck
 	movers := make([]*transfer.Mover, max(1, cap(d.work.Cores)))
 	starts := alike(group)
 	err := d.work.Cores.Each(d.ctx, int64(len(starts)-1), func(worker int, i int64) error {
@@ -290,11 +290,11 @@ func (d *checker) checkGroup(s stretch, group []want) error {
 		return d.checkAlike(movers[worker], s, group[starts[i]:starts[i+1]], func(at int, same []want, of *codec.Check) {
 			mu.Lock()
 			defer mu.Unlock()
-			found = append(found, looked{starts[i] + at, same, of})
+			found = append(found, sharedCheck{starts[i] + at, same, of})
 		})
 	})
 	// Goroutines end in any order, so sort their results.
-	slices.SortFunc(found, func(a, b looked) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(found, func(a, b sharedCheck) int { return cmp.Compare(a.at, b.at) })
 	for _, l := range found {
 		for i, w := range l.same {
 			// If the list is full, count the rest together. There may be millions.
@@ -323,9 +323,9 @@ func alike(group []want) []int {
 }
 
 // checkAlike checks inner chunks that share the same bytes, once for each run of one
-// shape, and passes the faults to tell. So checking a hostile shard, whose bytes stand
+// shape, and passes the faults to report. So checking a hostile shard, whose bytes stand
 // for millions of inner chunks, takes no longer than its bytes do.
-func (d *checker) checkAlike(p *transfer.Mover, s stretch, same []want, tell func(at int, same []want, of *codec.Check)) error {
+func (d *checker) checkAlike(p *transfer.Mover, s stretch, same []want, report func(at int, same []want, of *codec.Check)) error {
 	data, _ := s.holds(same[0].off, same[0].n)
 	var shape []int64
 	var room [8]int64
@@ -338,7 +338,7 @@ func (d *checker) checkAlike(p *transfer.Mover, s stretch, same []want, tell fun
 		for ; to < len(same) && d.grid.Cell(d.place(room[:0], same[to].k), p.Cell) && slices.Equal(shape, p.Cell.Encoded); to++ {
 		}
 		if of != nil && (of.Dead > 0 || len(of.Faults) > 0) {
-			tell(from, same[from:to], of)
+			report(from, same[from:to], of)
 		}
 		if err != nil {
 			return err
@@ -359,5 +359,5 @@ func (d *checker) checkStored(p *transfer.Mover, w want, data []byte) (*codec.Ch
 		return nil, nil
 	}
 	of := checker{out: new(codec.Check)}
-	return of.out, of.note(nil, 0, w.n, err)
+	return of.out, of.addFault(nil, 0, w.n, err)
 }

@@ -30,7 +30,7 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	into := strided.Contiguous(dst.Data, dst.Shape, int(c.size))
 	into.Heap = dst.Heap
 	return c.DecodePart(context.Background(), new(coding.Work), coding.Extract{
-		Shape: dst.Shape, Part: all(dst.Shape), Into: into,
+		Shape: dst.Shape, Part: wholePart(dst.Shape), Into: into,
 	}, coding.Stored(src))
 }
 

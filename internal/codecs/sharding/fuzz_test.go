@@ -119,7 +119,7 @@ func FuzzIndex(f *testing.F) {
 }
 
 // FuzzShard decodes any bytes as a shard, whole and inner chunk by inner chunk, and
-// changes some of its elements: what is read agrees, and what is not changed stays.
+// stepEncode some of its elements: what is read agrees, and what is not changed stays.
 func FuzzShard(f *testing.F) {
 	for i, s := range fuzzed {
 		shard := goldenShard(f, s.name)

@@ -3,12 +3,17 @@
 package sharding
 
 import (
+	"cmp"
+	"container/list"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"sync"
 	"unsafe"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
@@ -113,8 +118,8 @@ func (x *index) fits(off, n uint64) bool {
 	return off >= first && off <= last && n <= last-off && n <= uint64(x.most)
 }
 
-// has reports whether inner chunk k is stored, and its entry fits.
-func (x *index) has(k int64) bool {
+// isStored reports whether inner chunk k is stored, and its entry fits.
+func (x *index) isStored(k int64) bool {
 	off, n := x.entries[2*k], x.entries[2*k+1]
 	return (off != absent || n != absent) && x.fits(off, n)
 }
@@ -193,3 +198,155 @@ func (l *layout) fail(k int64, err error) error {
 	}
 	return &InnerError{l.place(nil, k), err}
 }
+
+// checkSound returns an error if the index of the stored shard is wrong: if an entry
+// leaves the shard, has a length that no inner chunk has, or overlaps another one.
+// Compacting such a shard would preserve the fault, and drop bytes that may be the only
+// intact copy.
+func (d *editor) checkSound() error {
+	stop, ascending := int64(0), true
+	for k := range d.n {
+		off, n, stored, err := d.old.span(k)
+		if err == nil && stored {
+			err = d.checkLength(k, n)
+		}
+		if err != nil {
+			return d.fail(k, err)
+		}
+		if stored {
+			ascending = ascending && off >= stop
+			stop = max(stop, off+n)
+		}
+	}
+	// Fast path: inner chunks in C order do not overlap if none begins before the end of
+	// another.
+	if ascending {
+		return nil
+	}
+	return d.checkDisjoint(d.old.stored())
+}
+
+// checkDisjoint returns an error if inner chunks, in the order of their bytes, overlap.
+func (d *editor) checkDisjoint(stored []uint32) error {
+	stop, last := int64(0), int64(0)
+	for _, k := range stored {
+		w := d.old.want(k)
+		if w.off < stop {
+			return d.fail(w.k, corrupt("it shares bytes with inner chunk %v", d.place(nil, last)))
+		}
+		stop, last = w.off+w.n, w.k
+	}
+	return nil
+}
+
+// checkLength returns an error if the codecs never encode inner chunk k to n bytes. No
+// codec encodes elements to 0 bytes.
+func (d *editor) checkLength(k, n int64) error {
+	if n == d.fixed {
+		return nil
+	}
+	if d.fixed >= 0 {
+		cell, _ := d.grid.Chunk(d.place(nil, k)) // it may be shorter than the longest
+		size, _ := checked.Product(append([]int64{d.coder.size}, cell.Encoded...)...)
+		want, _ := d.chain.Fixed(cell.Encoded, size)
+		if n == want {
+			return nil
+		}
+		return corrupt("the index says %d bytes, but an inner chunk of shape %v has %d", n, cell.Encoded, want)
+	}
+	if n == 0 {
+		return corrupt("the index says 0 bytes, which no inner chunk has")
+	}
+	return nil
+}
+
+// stored returns the numbers of the stored inner chunks in the order of their bytes,
+// except those whose entries do not fit.
+func (x *index) stored() []uint32 {
+	n := 0
+	for k := range int64(len(x.entries) / 2) {
+		if x.isStored(k) {
+			n++
+		}
+	}
+	list := make([]uint32, 0, n) // only numbers, because a shard may have millions
+	for k := range int64(len(x.entries) / 2) {
+		if x.isStored(k) {
+			list = append(list, uint32(k))
+		}
+	}
+	slices.SortFunc(list, func(a, b uint32) int { return cmp.Or(x.want(a).compare(x.want(b)), cmp.Compare(a, b)) })
+	return list
+}
+
+// defaultCache is the default limit of cached indexes in bytes.
+const defaultCache = 16 << 20
+
+// cache is an LRU cache of indexes. It is safe for concurrent use.
+type cache struct {
+	most int64 // bytes
+
+	mu    sync.Mutex
+	used  int64
+	byKey map[store.Key]*list.Element
+	turns list.List // of *cached, the most recently used first
+}
+
+type cached struct {
+	key store.Key
+	*index
+}
+
+func newCache(most int64) *cache {
+	if most == 0 {
+		most = defaultCache
+	}
+	return &cache{most: most, byKey: map[store.Key]*list.Element{}}
+}
+
+// get returns the cached index of a shard, nil if there is none. It may be stale.
+func (c *cache) get(key store.Key) *index {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.byKey[key]
+	if !ok {
+		return nil
+	}
+	c.turns.MoveToFront(e)
+	return e.Value.(*cached).index
+}
+
+// put caches the index of a shard. It caches none without a version, because then no read
+// could detect that the index is stale.
+func (c *cache) put(key store.Key, x *index) {
+	if x.info.Version.IsZero() || x.weight() > c.most {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// The cache may have an older index of the shard.
+	c.remove(key)
+	c.byKey[key] = c.turns.PushFront(&cached{key, x})
+	c.used += x.weight()
+	for c.used > c.most {
+		c.remove(c.turns.Back().Value.(*cached).key)
+	}
+}
+
+// drop removes the index of a shard.
+func (c *cache) drop(key store.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remove(key)
+}
+
+func (c *cache) remove(key store.Key) {
+	if e, ok := c.byKey[key]; ok {
+		c.used -= e.Value.(*cached).weight()
+		c.turns.Remove(e)
+		delete(c.byKey, key)
+	}
+}
+
+// weight estimates the bytes of an index in the cache.
+func (x *index) weight() int64 { return int64(8*len(x.entries)) + 256 }

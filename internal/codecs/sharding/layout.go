@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -53,14 +54,14 @@ const (
 // layout returns the layout of shards of the given shape. It fails if they have too many
 // inner chunks.
 func (c *coder) layout(shape []int64) (*layout, error) {
-	is := func(l *layout) bool { return slices.Equal(l.shape, shape) }
+	hasShape := func(l *layout) bool { return slices.Equal(l.shape, shape) }
 	// Fast path: nearly all calls are for the same shape.
-	if l := c.layouts.last.Load(); l != nil && is(l) {
+	if l := c.layouts.last.Load(); l != nil && hasShape(l) {
 		return l, nil
 	}
 	c.layouts.mu.Lock()
 	defer c.layouts.mu.Unlock()
-	if i := slices.IndexFunc(c.layouts.kept, is); i >= 0 {
+	if i := slices.IndexFunc(c.layouts.kept, hasShape); i >= 0 {
 		c.layouts.last.Store(c.layouts.kept[i])
 		return c.layouts.kept[i], nil
 	}
@@ -172,8 +173,8 @@ func (l *layout) number(at []int64) int64 {
 	return k
 }
 
-// all returns the part that is a whole chunk of the given shape.
-func all(shape []int64) strided.Part {
+// wholePart returns the part that is a whole chunk of the given shape.
+func wholePart(shape []int64) strided.Part {
 	n := make([]int64, 2*len(shape))
 	start, step := n[:len(shape)], n[len(shape):]
 	for i := range step {
@@ -189,4 +190,85 @@ func (c *coder) bytes(shape []int64) int64 {
 		n *= l
 	}
 	return n
+}
+
+// inOrder returns the numbers of the inner chunks in the order to store them, nil for C
+// order.
+func (c *coder) inOrder(l *layout) []uint32 {
+	if c.env.Order == codec.C || len(l.chunks) < 2 || l.n < 2 {
+		return nil
+	}
+	l.ordered.Do(func() {
+		o := orderer{l: l, order: make([]uint32, 0, l.n)}
+		if c.env.Order == codec.Fortran {
+			o.fortran(len(l.chunks)-1, 0)
+		} else {
+			o.morton()
+		}
+		l.order = o.order
+	})
+	return l.order
+}
+
+type orderer struct {
+	l     *layout
+	order []uint32
+}
+
+// fortran appends the inner chunks whose index along all axes after axis is given by k.
+func (o *orderer) fortran(axis int, k int64) {
+	if axis < 0 {
+		o.order = append(o.order, uint32(k))
+		return
+	}
+	step := int64(1)
+	for _, n := range o.l.chunks[axis+1:] {
+		step *= n
+	}
+	for i := range o.l.chunks[axis] {
+		o.fortran(axis-1, k+i*step)
+	}
+}
+
+// bit is one bit of a Morton code: a bit of the index along an axis.
+type bit struct {
+	axis int
+	by   int64
+}
+
+// morton appends all inner chunks in the order of their Morton codes. A code interleaves
+// the bits of the index, beginning with the lowest bit of the first axis. An axis without
+// further bits is skipped, as in zarr-python.
+func (o *orderer) morton() {
+	var code []bit
+	for b := 0; ; b++ {
+		more := false
+		for axis, n := range o.l.chunks {
+			if b < bits.Len64(uint64(n-1)) {
+				code = append(code, bit{axis, 1 << b})
+				more = true
+			}
+		}
+		if !more {
+			break
+		}
+	}
+	o.split(code, make([]int64, len(o.l.chunks)))
+}
+
+// split appends the inner chunks that the bits of the code lead to, the highest bit
+// first. Setting a bit only increases an index, so split prunes what lies outside of the
+// shard.
+func (o *orderer) split(code []bit, at []int64) {
+	if len(code) == 0 {
+		o.order = append(o.order, uint32(o.l.number(at)))
+		return
+	}
+	high, rest := code[len(code)-1], code[:len(code)-1]
+	o.split(rest, at)
+	if at[high.axis]+high.by < o.l.chunks[high.axis] {
+		at[high.axis] += high.by
+		o.split(rest, at)
+		at[high.axis] -= high.by
+	}
 }

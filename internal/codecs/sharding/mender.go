@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"math/bits"
 	"slices"
 
@@ -44,11 +45,11 @@ import (
 type mender struct {
 	*coder
 	*layout
-	ctx   context.Context
-	work  *coding.Work
-	shard []byte
-	raw   []byte // the index as it is stored
-	now   *index // its entries, whatever the checksum says
+	ctx     context.Context
+	work    *coding.Work
+	shard   []byte
+	raw     []byte // the index as it is stored
+	damaged *index // its entries, whatever the checksum says
 }
 
 // mostTried bounds the candidates for an index. The chance that a wrong one has the
@@ -87,7 +88,7 @@ func (d *editor) mend(src coding.Source) error {
 		d.work.Cores.Enter()
 		defer d.work.Cores.Leave()
 	}
-	index, err := m.restored()
+	index, err := m.restore()
 	if err != nil {
 		return err
 	}
@@ -113,24 +114,24 @@ func (d *editor) newMender(shard []byte) (*mender, error) {
 		return nil, unproven("the inner chunks have no checksums (codec crc32c, gzip, or zstd with checksum)")
 	}
 	m := &mender{coder: d.coder, layout: d.layout, ctx: d.ctx, work: d.work, shard: shard, raw: raw}
-	m.now, err = m.withSum(raw[:len(raw)-sumBytes])
+	m.damaged, err = m.decodeUnchecked(raw[:len(raw)-sumBytes])
 	return m, err
 }
 
-// withSum decodes entries without their checksum.
-func (m *mender) withSum(entries []byte) (*index, error) {
+// decodeUnchecked decodes entries without their checksum.
+func (m *mender) decodeUnchecked(entries []byte) (*index, error) {
 	whole := binary.LittleEndian.AppendUint32(bytes.Clone(entries), crc32.Checksum(entries, castagnoli))
 	return m.decodeIndex(m.layout, whole, store.Info{Size: int64(len(m.shard))})
 }
 
-// restored returns the index as it was.
-func (m *mender) restored() ([]byte, error) {
+// restore returns the index as it was.
+func (m *mender) restore() ([]byte, error) {
 	bad, err := m.unsound()
 	if err != nil {
 		return nil, err
 	}
-	if len(bad) == 0 && m.onlySum() {
-		return m.encodeIndex(nil, m.layout, m.now)
+	if len(bad) == 0 && m.isSumDamaged() {
+		return m.encodeIndex(nil, m.layout, m.damaged)
 	}
 	var found []byte
 	tried := 0
@@ -141,7 +142,7 @@ func (m *mender) restored() ([]byte, error) {
 		if bytes.Equal(candidate, found) || !m.hasSum(candidate) {
 			continue
 		}
-		holds, err := m.holds(candidate)
+		holds, err := m.fitsShard(candidate)
 		switch {
 		case err != nil:
 			return nil, err
@@ -165,18 +166,18 @@ func (m *mender) hasSum(index []byte) bool {
 // unsound returns the numbers of the stored inner chunks whose entries do not fit the
 // shard or share bytes, or that do not decode, in ascending order.
 func (m *mender) unsound() ([]uint32, error) {
-	stored := m.now.stored()
+	stored := m.damaged.stored()
 	// A few bytes could stand for millions of inner chunks, each of which would be
 	// decoded.
 	sum, ok := int64(0), true
 	for _, k := range stored {
-		if sum, ok = checked.Add(sum, m.now.want(k).n); !ok || sum/timesShared > int64(len(m.shard)) {
+		if sum, ok = checked.Add(sum, m.damaged.want(k).n); !ok || sum/timesShared > int64(len(m.shard)) {
 			return nil, unproven("its inner chunks share too many bytes")
 		}
 	}
 	sound := make([]uint32, 0, len(stored))
 	for _, k := range stored {
-		ok, err := m.decodes(m.now, k)
+		ok, err := m.decodes(m.damaged, k)
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +188,7 @@ func (m *mender) unsound() ([]uint32, error) {
 	good := make([]bool, m.n)
 	stop, last := int64(0), uint32(0)
 	for i, k := range sound { // in the order of their bytes
-		w := m.now.want(k)
+		w := m.damaged.want(k)
 		good[k] = i == 0 || w.off >= stop
 		if !good[k] {
 			good[last] = false // either of the two may be wrong
@@ -198,7 +199,7 @@ func (m *mender) unsound() ([]uint32, error) {
 	}
 	var bad []uint32
 	for k := range m.n {
-		if !good[k] && !m.now.isAbsent(k) {
+		if !good[k] && !m.damaged.isAbsent(k) {
 			bad = append(bad, uint32(k))
 		}
 	}
@@ -224,24 +225,24 @@ func (m *mender) syndrome() uint32 {
 	return binary.LittleEndian.Uint32(m.raw[n:]) ^ crc32.Checksum(m.raw[:n], castagnoli)
 }
 
-// onlySum reports whether the checksum is wrong within one byte, of an index whose
+// isSumDamaged reports whether the checksum is wrong within one byte, of an index whose
 // entries are all sound. If there are none, nothing shows that they are right. Nor does
 // it if a flipped bit would have the same effect: an entry may lead to an earlier version
 // of its inner chunk.
-func (m *mender) onlySum() bool {
+func (m *mender) isSumDamaged() bool {
 	first := bits.TrailingZeros32(m.syndrome()) / 8 * 8
-	return m.syndrome()>>first <= 0xff && len(m.now.stored()) > 0 && m.flipped() == nil
+	return m.syndrome()>>first <= 0xff && len(m.damaged.stored()) > 0 && m.flipped() == nil
 }
 
-// holds reports whether the entries of an index fit the shard, and whether the inner
+// fitsShard reports whether the entries of an index fit the shard, and whether the inner
 // chunks decode whose entries are not those that are stored.
-func (m *mender) holds(candidate []byte) (bool, error) {
-	x, err := m.decodeIndex(m.layout, candidate, m.now.info)
-	if err != nil || (&editor{coder: m.coder, layout: m.layout, old: x}).sound() != nil {
+func (m *mender) fitsShard(candidate []byte) (bool, error) {
+	x, err := m.decodeIndex(m.layout, candidate, m.damaged.info)
+	if err != nil || (&editor{coder: m.coder, layout: m.layout, old: x}).checkSound() != nil {
 		return false, nil
 	}
 	for k := range m.n {
-		if x.isAbsent(k) || slices.Equal(x.entries[2*k:][:2], m.now.entries[2*k:][:2]) {
+		if x.isAbsent(k) || slices.Equal(x.entries[2*k:][:2], m.damaged.entries[2*k:][:2]) {
 			continue
 		}
 		if ok, err := m.decodes(x, uint32(k)); !ok {
@@ -249,4 +250,170 @@ func (m *mender) holds(candidate []byte) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// gap is a range of bytes of a shard.
+type gap struct{ off, n int64 }
+
+// absentRange is the range of an inner chunk that is not stored.
+var absentRange = gap{-1, -1}
+
+// mostFree bounds the free ranges that are given to inner chunks in any order. More are
+// given in the orders of usual writers only.
+const mostFree = 4
+
+// candidates yields what a damaged index may have been. bad are the inner chunks that are
+// not sound. Callers need only the first few.
+func (m *mender) candidates(bad []uint32) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		if flipped := m.flipped(); flipped != nil && !yield(flipped) {
+			return
+		}
+		free := m.freeRanges(bad)
+		if len(free) == 0 && len(bad) == 0 {
+			return
+		}
+		if !m.assign(bad, free, yield) {
+			return
+		}
+		// An entry may have become that of an inner chunk which is not stored.
+		if open := m.unplaced(bad); len(open) > len(bad) {
+			m.assign(open, free, yield)
+		}
+	}
+}
+
+// flipped returns the index with the one bit flipped back that changed it, or nil if more
+// was changed.
+func (m *mender) flipped() []byte {
+	at, mask := flippedBit(len(m.raw)-sumBytes, m.syndrome())
+	if mask == 0 {
+		return nil
+	}
+	candidate := bytes.Clone(m.raw)
+	candidate[at] ^= mask
+	return candidate
+}
+
+// flippedBit returns the bit of n bytes whose flip changes their checksum by the
+// syndrome. The mask is 0 if there is none. The effect of a flip depends only on how many
+// bytes follow.
+func flippedBit(n int, syndrome uint32) (at int, mask byte) {
+	var effect [8]uint32
+	for b := range effect {
+		effect[b] = castagnoli[1<<b]
+	}
+	for at := n - 1; at >= 0; at-- {
+		for b, e := range effect {
+			if e == syndrome {
+				return at, 1 << b
+			}
+			effect[b] = castagnoli[byte(e)] ^ e>>8
+		}
+	}
+	return 0, 0
+}
+
+// unplaced returns the bad inner chunks and those that are not stored, in ascending
+// order.
+func (m *mender) unplaced(bad []uint32) []uint32 {
+	open := slices.Clone(bad)
+	for k := range m.n {
+		if m.damaged.isAbsent(k) {
+			open = append(open, uint32(k))
+		}
+	}
+	slices.Sort(open)
+	return open
+}
+
+// freeRanges returns the ranges that belong to no sound inner chunk. If inner chunks
+// have a fixed length, longer ranges are divided.
+func (m *mender) freeRanges(bad []uint32) (free []gap) {
+	first, last := m.damaged.room()
+	next := int64(first)
+	add := func(stop int64) {
+		n := stop - next
+		if m.fixed > 0 && n%m.fixed == 0 {
+			n = m.fixed
+		}
+		for ; next < stop && int64(len(free)) <= m.n; next += n {
+			free = append(free, gap{next, n})
+		}
+	}
+	for _, k := range m.damaged.stored() {
+		if _, found := slices.BinarySearch(bad, k); found {
+			continue
+		}
+		w := m.damaged.want(k)
+		add(w.off)
+		next = w.off + w.n
+	}
+	add(int64(last))
+	return free
+}
+
+// assign yields indexes that give free ranges to inner chunks. The others of them are not
+// stored. It returns false if yield did.
+func (m *mender) assign(open []uint32, free []gap, yield func([]byte) bool) bool {
+	x := &index{entries: slices.Clone(m.damaged.entries), info: m.damaged.info, bytes: m.damaged.bytes, most: m.damaged.most, varies: m.damaged.varies, atStart: m.damaged.atStart}
+	for _, k := range open {
+		x.set(k, absentRange)
+	}
+	// Usual writers store inner chunks in one of these orders. The checksum decides.
+	if len(free) == len(open) {
+		for _, order := range m.orders(open) {
+			for i, k := range order {
+				x.set(k, free[i])
+			}
+			if !m.try(x, yield) {
+				return false
+			}
+		}
+		for _, k := range open {
+			x.set(k, absentRange)
+		}
+	}
+	return len(free) > mostFree || m.distribute(x, open, free, yield)
+}
+
+// distribute yields every way to give the free ranges to inner chunks.
+func (m *mender) distribute(x *index, open []uint32, free []gap, yield func([]byte) bool) bool {
+	if len(free) == 0 {
+		return m.try(x, yield)
+	}
+	for _, k := range open {
+		if !x.isAbsent(int64(k)) {
+			continue // it has an earlier range
+		}
+		x.set(k, free[0])
+		if !m.distribute(x, open, free[1:], yield) {
+			return false
+		}
+		x.set(k, absentRange)
+	}
+	return m.distribute(x, open, free[1:], yield) // dead bytes
+}
+
+// try yields an index.
+func (m *mender) try(x *index, yield func([]byte) bool) bool {
+	candidate, err := m.encodeIndex(nil, m.layout, x)
+	return err == nil && yield(candidate)
+}
+
+// orders returns the inner chunks in C order, Fortran order and Morton order.
+func (m *mender) orders(open []uint32) [][]uint32 {
+	orders := [][]uint32{open}
+	if len(m.chunks) < 2 {
+		return orders
+	}
+	for _, fill := range []func(*orderer){func(o *orderer) { o.fortran(len(m.chunks)-1, 0) }, (*orderer).morton} {
+		o := orderer{l: m.layout, order: make([]uint32, 0, m.n)}
+		fill(&o)
+		orders = append(orders, slices.DeleteFunc(o.order, func(k uint32) bool {
+			_, found := slices.BinarySearch(open, k)
+			return !found
+		}))
+	}
+	return orders
 }

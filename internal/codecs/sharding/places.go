@@ -5,7 +5,6 @@ package sharding
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"varve.dev/zarr/internal/coding"
@@ -24,17 +23,14 @@ func (c *coder) Places(ctx context.Context, w *coding.Work, shape []int64, src c
 	}
 	d := &decoder{coder: c, layout: l, ctx: ctx, work: w}
 	var x *index
-	for range readTries {
-		if x, err = d.currentIndex(src); !errors.Is(err, store.ErrConflict) {
-			break
-		}
-		c.cache.drop(src.Key())
-		src.Expect(store.Info{})
-	}
+	err = c.retry(src, func() (err error) {
+		x, err = d.currentIndex(src)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := (&editor{coder: c, layout: l, old: x}).sound(); err != nil {
+	if err := (&editor{coder: c, layout: l, old: x}).checkSound(); err != nil {
 		return nil, err
 	}
 	p := &coding.Places{Info: x.info, Offsets: make([]int64, l.n), Lengths: make([]int64, l.n)}

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/parallel"
@@ -40,21 +42,30 @@ func (c *coder) DecodePart(ctx context.Context, w *coding.Work, p coding.Extract
 	if shard, ok := src.(coding.Stored); ok {
 		return d.decodeStored(shard)
 	}
-	for try := range readTries {
-		if try > 0 {
-			// The failed try may have decoded inner chunks of a superseded version.
+	err = c.retry(src, func() error {
+		err := d.read(src)
+		if errors.Is(err, store.ErrConflict) {
+			// This try may have decoded inner chunks of a superseded version.
 			d.Zeroed = false
 		}
-		if err = d.read(src); !errors.Is(err, store.ErrConflict) {
+		return err
+	})
+	// A concurrent writer deleted the shard after an earlier try had decoded some of it.
+	if errors.Is(err, fs.ErrNotExist) && p.Zeroed && !d.Zeroed {
+		p.Fill(c.filler)
+	}
+	return err
+}
+
+// retry calls do again while concurrent writers replace the shard during the call.
+func (c *coder) retry(src coding.Source, do func() error) (err error) {
+	for range readTries {
+		if err = do(); !errors.Is(err, store.ErrConflict) {
 			break
 		}
 		// The cached index may be that of a superseded version.
 		c.cache.drop(src.Key())
 		src.Expect(store.Info{})
-	}
-	// A concurrent writer deleted the shard after an earlier try had decoded some of it.
-	if errors.Is(err, fs.ErrNotExist) && p.Zeroed && !d.Zeroed {
-		p.Fill(c.filler)
 	}
 	return err
 }
@@ -287,4 +298,143 @@ func (d *decoder) decodeGroup(s stretch, group []want) error {
 		data, _ := s.holds(w.off, w.n)
 		return d.fail(w.k, d.decodeInner(p, data))
 	})
+}
+
+// want returns the range of inner chunk k, which is stored.
+func (x *index) want(k uint32) want {
+	return want{int64(x.entries[2*k]), int64(x.entries[2*k+1]), int64(k)}
+}
+
+// stretch is a range of a shard that was read.
+type stretch struct {
+	off    int64
+	data   []byte
+	buffer *budget.Buffer
+}
+
+// holds returns the n bytes of the shard from off on, if the stretch has them.
+func (s stretch) holds(off, n int64) ([]byte, bool) {
+	if off < s.off || off+n > s.off+int64(len(s.data)) {
+		return nil, false
+	}
+	return s.data[off-s.off:][:n:n], true
+}
+
+// want is the range of inner chunk k, which must be read.
+type want struct{ off, n, k int64 }
+
+// mostWants is the largest number of inner chunks that are looked up before they are
+// read.
+const mostWants = 1 << 16
+
+// wants returns the next stored inner chunks that the part touches, in the order of their
+// bytes, and whether there may be more. Those that are not stored become the fill value.
+func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool, err error) {
+	p := d.take()
+	defer d.put(p)
+	// Bound the memory for the look-ups of a huge part.
+	for len(wants) < mostWants {
+		if !plan.Next(p.Visit) {
+			slices.SortFunc(wants, want.compare)
+			return wants, false, nil
+		}
+		k := d.number(p.Chunk)
+		off, n, stored, err := x.span(k)
+		if err != nil {
+			return nil, false, d.fail(k, err)
+		}
+		if stored {
+			wants = append(wants, want{off, n, k})
+			continue
+		}
+		d.grid.Cell(p.Chunk, p.Cell)
+		p.Into(d.Extract.Into)
+		d.fill(p)
+	}
+	slices.SortFunc(wants, want.compare)
+	return wants, true, nil
+}
+
+// compare orders wants by their bytes. Of wants with one offset, the longest comes first,
+// so that no two groups of wants begin at the same offset.
+func (w want) compare(o want) int { return cmp.Or(cmp.Compare(w.off, o.off), cmp.Compare(o.n, w.n)) }
+
+// group returns how many wants, from the first one on, to read as one range, and the end
+// of the range.
+func (d *decoder) group(wants []want) (n int, stop int64) {
+	first, last := wants[0], wants[len(wants)-1]
+	most := d.work.Bytes
+	if last.off+last.n-first.off > most {
+		most /= 2 // one is decoded while the next is read: see readRanges
+	}
+	most = max(min(d.work.Span, most), first.n)
+	stop = first.off + first.n
+	for n = 1; n < len(wants); n++ {
+		w := wants[n]
+		if w.off-stop > d.work.Gap || max(stop, w.off+w.n)-first.off > most {
+			break
+		}
+		stop = max(stop, w.off+w.n)
+	}
+	return n, stop
+}
+
+// EncodedInner implements [coding.Divider]. It reads the index, unless it is cached, and
+// the inner chunk.
+func (c *coder) EncodedInner(
+	ctx context.Context, w *coding.Work, shape, index []int64, src coding.Source, dst []byte,
+) ([]byte, error) {
+	l, err := c.layout(shape)
+	if err != nil {
+		return nil, err
+	}
+	if len(index) != len(l.chunks) || !grid.BoxOf(l.chunks).Contains(index) {
+		return nil, fmt.Errorf("%w: no inner chunk %v; there are %v", grid.ErrOutOfRange, index, l.chunks)
+	}
+	d := &decoder{coder: c, layout: l, ctx: ctx, work: w}
+	// A concurrent writer may replace the shard between reading the index and the inner
+	// chunk.
+	var out []byte
+	err = c.retry(src, func() (err error) {
+		out, err = d.encoded(src, l.number(index), dst)
+		return err
+	})
+	return out, err
+}
+
+// encoded appends the stored bytes of inner chunk k to dst. It returns nil if the inner
+// chunk is not stored.
+func (d *decoder) encoded(src coding.Source, k int64, dst []byte) ([]byte, error) {
+	x, tail, err := d.indexFrom(src)
+	defer tail.buffer.Put()
+	if err != nil {
+		return nil, err
+	}
+	off, n, stored, err := x.span(k)
+	switch {
+	case err != nil:
+		return nil, d.fail(k, err)
+	case !stored && tail.data != nil:
+		return nil, nil // the index does not come from the cache, so it is not stale
+	case dst == nil:
+		dst = []byte{}
+	}
+	if data, ok := tail.holds(off, n); ok && tail.data != nil {
+		return append(dst, data...), nil
+	}
+	// Read even if the inner chunk is not stored: this fails if a cached index is stale.
+	out, _, err := src.Read(d.ctx, store.Request{Range: store.Span(off, n)}, dst)
+	if err != nil || !stored {
+		return nil, err
+	}
+	return out, nil
+}
+
+// indexFrom is readIndex for any source, also one in memory.
+func (d *decoder) indexFrom(src coding.Source) (*index, stretch, error) {
+	if shard, ok := src.(coding.Stored); ok {
+		x, err := d.indexOf(d.layout, shard)
+		return x, stretch{data: shard}, err
+	}
+	return d.readIndex(src)
 }

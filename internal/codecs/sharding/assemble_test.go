@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/coding"
