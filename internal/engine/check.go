@@ -55,7 +55,7 @@ func (a *Array) CheckAll(ctx context.Context, how Checking) iter.Seq2[Checked, e
 		defer cancel()
 		found, end := make(chan Checked), make(chan error, 1)
 		go func() {
-			// end has room for the result, so the goroutine ends even if nobody receives
+			// end has room for the result, so the goroutine ends even if the caller never receives
 			// it.
 			end <- a.checkAll(ctx, how, found)
 			close(found)
@@ -79,22 +79,11 @@ func (a *Array) checkAll(ctx context.Context, how Checking, found chan<- Checked
 	if err != nil {
 		return err
 	}
-	next, stop := iter.Pull2(a.mayBeStoredIn(ctx, boxes))
-	defer stop()
-	var failed error
 	var unread atomic.Int64 // chunks in a row
 	r := a.newRun(grid.BoxOf(a.Grid.Chunks()), math.MaxInt64)
-	err = each(ctx, r.workers,
-		func(w *worker) bool {
-			index, err, more := next()
-			for more && err == nil && how.Sample > 0 && rand.Float64() >= how.Sample {
-				index, err, more = next()
-			}
-			if err != nil {
-				failed = err
-			}
-			copy(w.Visit.Chunk, index)
-			return more && err == nil
+	return eachIndex(ctx, r.workers, a.mayBeStoredIn(ctx, boxes),
+		func(w *worker, index []int64) bool {
+			return (how.Sample <= 0 || rand.Float64() < how.Sample) && w.moveTo(index)
 		},
 		func() *worker { return newWorker(r) },
 		func(ctx context.Context, w *worker) error {
@@ -121,7 +110,6 @@ func (a *Array) checkAll(ctx context.Context, how Checking, found chan<- Checked
 				return ctx.Err()
 			}
 		})
-	return errors.Join(failed, err)
 }
 
 // isLost reports whether an error means that the file which a chunk lies in, as one of
@@ -182,9 +170,9 @@ func (w *worker) checkWeight(n int64) int64 {
 	if !w.Chain.Divided() {
 		return n * int64(2+w.Chain.Buffers())
 	}
-	one := everything(w.Cell.Encoded)
+	one := wholePart(w.Cell.Encoded)
 	one.Count = one.Step
-	p := coding.Extract{Shape: w.Cell.Encoded, Part: everything(w.Cell.Encoded)}
+	p := coding.Extract{Shape: w.Cell.Encoded, Part: wholePart(w.Cell.Encoded)}
 	all := w.Chain.Weight(p, cap(w.cores))
 	p.Part = one
 	return min(all, w.Chain.Weight(p, cap(w.cores))+4*span)

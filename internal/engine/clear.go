@@ -65,7 +65,7 @@ func (w *writer) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.holding(ctx, n*int64(2+w.Chain.Buffers()), func() error {
+	return w.holdGrowing(ctx, n*int64(2+w.Chain.Buffers()), func() error {
 		buffer, err := w.load(ctx, n, true)
 		defer buffer.Put()
 		if err != nil {
@@ -79,22 +79,10 @@ func (w *writer) claim(ctx context.Context) error {
 // of the box. It reads these chunks, and rewrites those that have other values there. It
 // skips damaged chunks, because readers cannot see their elements.
 func (a *Array) Clear(ctx context.Context, cells grid.Box, valid []int64, batch store.Batch) error {
-	next, stop := iter.Pull2(a.Stored(ctx, cells))
-	defer stop()
-	var failed error
 	r := a.newRun(cells, math.MaxInt64)
-	err := each(ctx, r.workers,
-		func(w *writer) bool {
-			index, err, more := next()
-			if err != nil {
-				failed = err
-			}
-			copy(w.Visit.Chunk, index)
-			return more && err == nil
-		},
+	return eachIndex(ctx, r.workers, a.Stored(ctx, cells), (*writer).moveTo,
 		func() *writer { return r.newWriter(Writing{Batch: batch, Valid: valid}) },
 		func(ctx context.Context, w *writer) error { return w.fail(w.clear(ctx)) })
-	return errors.Join(failed, err)
 }
 
 // clear is Clear for one chunk.
@@ -110,7 +98,7 @@ func (w *writer) clear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.holding(ctx, n*int64(2+w.Chain.Buffers()), func() error {
+	return w.holdGrowing(ctx, n*int64(2+w.Chain.Buffers()), func() error {
 		found, buffer, err := w.decode(ctx, n, nil)
 		defer buffer.Put()
 		if errors.Is(err, codec.ErrCorrupt) {
@@ -120,7 +108,7 @@ func (w *writer) clear(ctx context.Context) error {
 			return err
 		}
 		// If a concurrent writer replaces this version, the write fails.
-		w.on = store.IfVersion(w.info.Version)
+		w.condition = store.IfVersion(w.info.Version)
 		return w.putDecoded(ctx, n)
 	})
 }

@@ -6,15 +6,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"math"
+	"strconv"
 	"strings"
 	"sync"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
@@ -34,27 +37,15 @@ import (
 // array next, which has the same keys. Elements within the shape valid stay; all others
 // become the fill value.
 func (a *Array) PutAside(ctx context.Context, next *Array, cells grid.Box, valid []int64, batch store.Batch) error {
-	indices, stop := iter.Pull2(a.Stored(ctx, cells))
-	defer stop()
-	var failed error
 	r, to := a.newRun(cells, math.MaxInt64), next.newRun(cells, math.MaxInt64)
 	type pair struct{ from, to *writer }
-	err := each(ctx, r.workers,
-		func(p *pair) bool {
-			index, err, more := indices()
-			if err != nil {
-				failed = err
-			}
-			copy(p.from.Visit.Chunk, index)
-			copy(p.to.Visit.Chunk, index)
-			return more && err == nil
-		},
+	return eachIndex(ctx, r.workers, a.Stored(ctx, cells),
+		func(p *pair, index []int64) bool { return p.from.moveTo(index) && p.to.moveTo(index) },
 		func() *pair {
 			how := Writing{Batch: batch, Valid: valid, KeepFill: true}
 			return &pair{r.newWriter(how), to.newWriter(how)}
 		},
 		func(ctx context.Context, p *pair) error { return p.from.fail(p.from.putAside(ctx, p.to)) })
-	return errors.Join(failed, err)
 }
 
 // putAside sets the chunk of w aside in its shape in the next array.
@@ -72,7 +63,7 @@ func (w *writer) putAside(ctx context.Context, next *writer) error {
 	if !w.Chain.Distinguishes(w.Cell.Encoded, next.Cell.Encoded) {
 		return errAlike
 	}
-	return w.holding(ctx, n*int64(3+w.Chain.Buffers()), func() error { return w.copyAside(ctx, next, n, size) })
+	return w.holdGrowing(ctx, n*int64(3+w.Chain.Buffers()), func() error { return w.copyAside(ctx, next, n, size) })
 }
 
 // copyAside is putAside of a chunk of n bytes, which has size bytes in the next array.
@@ -139,8 +130,8 @@ func (a *Array) asideChunk(name string) AsideChunk {
 }
 
 // FetchAside moves the chunks that are set aside to their keys, several at a time within
-// the budget. It goes on after a chunk that cannot be moved. It returns the number of
-// these, and the first error.
+// the budget. A chunk that cannot be moved does not stop it. It returns the number of
+// such chunks, and the first error.
 func (a *Array) FetchAside(ctx context.Context, batch store.Batch) (left int, fault error) {
 	next, stop := iter.Pull2(a.Aside(ctx))
 	defer stop()
@@ -185,31 +176,75 @@ func (w *writer) fetchAside(ctx context.Context, c AsideChunk) error {
 	if err != nil {
 		return w.fail(err)
 	}
-	weight, err := w.bytes.Acquire(ctx, n*int64(2+w.Chain.Buffers()))
-	if err != nil {
-		return w.fail(err)
-	}
-	defer w.bytes.Release(weight)
-	turn, err := w.lock(ctx)
-	if err != nil {
-		return w.fail(err)
-	}
-	defer turn.Release(1)
+	return w.fail(w.hold(ctx, n*int64(2+w.Chain.Buffers()), func(int64) error { return w.moveAside(ctx, c.Key, n) }))
+}
+
+// moveAside is fetchAside with the lock and the bytes that it takes. A chunk has n bytes.
+func (w *writer) moveAside(ctx context.Context, aside store.Key, n int64) error {
 	found, buffer, err := w.decodeStored(ctx, n, nil)
 	buffer.Put()
 	if !errors.Is(err, codec.ErrCorrupt) {
-		return w.fail(err)
+		return err
 	}
-	value, _, err := w.Store.Get(ctx, c.Key, store.Request{}, nil)
+	value, _, err := w.Store.Get(ctx, aside, store.Request{}, nil)
 	if errors.Is(err, fs.ErrNotExist) || found {
 		return nil // a concurrent call moved it after the listing
 	}
 	if err != nil {
-		return w.fail(err)
+		return err
 	}
 	// Replace only the version that does not decode, not a newer one of a concurrent
 	// writer. The caller deletes the chunk set aside later, so a crash here loses
 	// nothing.
-	w.on = store.IfVersion(w.info.Version)
-	return w.fail(w.store(ctx, value))
+	w.condition = store.IfVersion(w.info.Version)
+	return w.store(ctx, value)
+}
+
+// asideDir is the directory, below that of the array, of chunks that are set aside.
+const asideDir = own.Dir + "/aside/"
+
+// errAlike is the error for a chunk that decodes in its old shape and in its new one.
+// Readers could not tell which of the two is stored.
+var errAlike = fmt.Errorf("%w: the stored bytes of the chunk do not tell its number of elements, so readers could decode it in its new, shorter shape; "+
+	"keep the edges (grid.KeepEdges, no trim), or rewrite the array with codecs that record it (packbits with padding_encoding \"first_byte\", a shard index with a checksum)", codec.ErrUnsupported)
+
+// aside returns the key under which the worker's chunk is set aside.
+func (w *worker) aside() store.Key {
+	return w.Path.MustKey(AsideName(w.Cell.Encoded, string(w.Keys.AppendKey(nil, w.Visit.Chunk))))
+}
+
+// AsideName returns the key under which a chunk with the encoded shape and the given key
+// is set aside. Both keys are relative to the array.
+func AsideName(shape []int64, key string) string {
+	name := []byte(asideDir)
+	if len(shape) == 0 {
+		// The chunk of an array of rank 0 is never set aside, but its key must be valid.
+		name = append(name, '0')
+	}
+	for i, n := range shape {
+		if i > 0 {
+			name = append(name, 'x')
+		}
+		name = strconv.AppendInt(name, n, 10)
+	}
+	return string(append(append(name, '/'), key...))
+}
+
+// tryAside calls do for the chunk. If that is corrupt, it calls do for the chunk that is
+// set aside.
+func (w *worker) tryAside(do func() (bool, error)) (bool, error) {
+	found, err := do()
+	if !errors.Is(err, codec.ErrCorrupt) {
+		return found, err
+	}
+	// Between steps 2 and 3 of a reshape, or after a crash there, the key has the chunk
+	// in its old shape.
+	key, info := w.key, w.info
+	w.key = w.aside()
+	moved, asideErr := do()
+	w.key, w.info = key, info
+	if asideErr != nil || !moved {
+		return false, err // the chunk is damaged; that is more important than asideErr
+	}
+	return true, nil
 }

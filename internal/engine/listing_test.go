@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
