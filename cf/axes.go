@@ -23,21 +23,22 @@ type AxisPair struct {
 	Grows bool
 }
 
-// CheckAxes returns an error if elements would be stored under other names or labels than
-// they have: if an axis has another name, or if one of these differs:
+// CheckAxes returns an error if storing the elements would change their axes: if the name
+// of an axis differs, or one of these:
 //
 //   - the coordinates of the axes that do not grow
-//   - those that the attribute coordinates of either array names, unless they have an
+//   - the coordinates in the attribute coordinates of either array, unless they have an
 //     axis that grows, or that only one side has
 //   - the grid mappings
-//   - what the arrays, or the groups above, say about the place ([Statements.Inherited])
+//   - the place, according to the arrays or the groups above ([Statements.Inherited])
 //
-// Coordinates are compared by the values for which they stand, and by their attributes
-// ([Statements.Compare]). Those in other units or calendars agree if they stand for the
-// same times. Of a coordinate with several axes, the first 4,194,304 elements count.
+// Coordinates are compared by their decoded values, and by their attributes
+// ([Statements.Compare]). Coordinates in different units or calendars agree if they
+// encode the same times. If a coordinate has several axes, only its first 4,194,304
+// elements are compared.
 //
-// What only one side knows is not compared: a name, a coordinate, an attribute, or an
-// element of a coordinate that is missing or was never written.
+// CheckAxes ignores information that only one side has: a name, a coordinate, an
+// attribute, or an element of a coordinate that is missing or was never written.
 //
 // The error wraps [zarr.ErrInvalidArgument], and is a [grid.AxisError] if it is about an
 // axis, with its number in to.
@@ -45,6 +46,7 @@ func CheckAxes(ctx context.Context, from, to zarr.Elements, pairs ...AxisPair) e
 	var stay []string // the axes that do not grow
 	for _, p := range pairs {
 		name, target := axisName(from, p.From), axisName(to, p.To)
+		// An axis without a name fits every axis.
 		if name == "" || target == "" {
 			continue
 		}
@@ -96,7 +98,7 @@ func checkPlace(ctx context.Context, from, to zarr.Elements, pairs []AxisPair) e
 		return err
 	}
 	faults := source.contradict(target)
-	// The box and the origin of a part are not those of the whole.
+	// The box and the origin of a part differ from those of the whole array.
 	if isPart(from, to, pairs, string(source[spatialDimensions].Raw())+string(target[spatialDimensions].Raw())) {
 		faults = slices.DeleteFunc(faults, func(name string) bool { return strings.HasPrefix(name, "spatial:") })
 	}
@@ -109,7 +111,7 @@ func checkPlace(ctx context.Context, from, to zarr.Elements, pairs []AxisPair) e
 // spatialDimensions is the attribute of GeoZarr that lists the axes of the place.
 const spatialDimensions = "spatial:dimensions"
 
-// isPart reports whether elements are a part of the place of the array that they go to.
+// isPart reports whether the elements cover only a part of the area of the array.
 func isPart(from, to zarr.Elements, pairs []AxisPair, spatial string) bool {
 	for _, p := range pairs {
 		part := func(e zarr.Elements, axis int) bool {
@@ -134,6 +136,8 @@ func placeOf(ctx context.Context, e zarr.Elements) (Statements, error) {
 		return nil, err
 	}
 	s = s.Inherited()
+	// Statements of the array override those of its groups, and near groups override far
+	// ones.
 	for at := a.Path(); at != "" && at != "."; {
 		at = path.Dir(at)
 		g, err := a.Location().Root().At(path.Join("/", at)[1:]).OpenGroup(ctx, readOptions(a))
@@ -166,7 +170,7 @@ func checkMapping(ctx context.Context, from, to zarr.Elements) error {
 		}
 		m, err := openBeside(ctx, a, name)
 		if err != nil {
-			return ctx.Err() // it is not known
+			return ctx.Err() // a mapping that cannot be opened cannot be compared
 		}
 		of[i], err = StatementsOf(m.Metadata().Attributes)
 		if err = errors.Join(err, m.Close()); err != nil {

@@ -49,9 +49,9 @@ func stored[T dtype.Element](t *testing.T, s *memstore.Store, name string, spec 
 	}
 }
 
-// lookupLabel makes an array of the shape (2, 3) with the axes t and y and a coordinate of
-// y, unless it is nil.
-func lookupLabel(t *testing.T, names []string, coordinate func(t *testing.T, s *memstore.Store)) *zarr.Array {
+// labelledArray makes an array of the shape (2, 3) with the axes t and y and a
+// coordinate of y, unless it is nil.
+func labelledArray(t *testing.T, names []string, coordinate func(t *testing.T, s *memstore.Store)) *zarr.Array {
 	t.Helper()
 	s := memstore.New()
 	if _, err := zarr.At(s, "").CreateGroup(t.Context(), nil, nil); err != nil {
@@ -150,7 +150,7 @@ func TestCheckAxes(t *testing.T) {
 		"missing":              {ty, ty, plain, coordinateOf("y", attributes{"_FillValue": -9.0}, "", 1.0, -9, 3), ""},
 		"too short":            {ty, ty, coordinateOf("y", nil, "", 1.0, 2), plain, ""},
 	} {
-		from, to := lookupLabel(t, tt.names, tt.there), lookupLabel(t, tt.here, tt.compareTo)
+		from, to := labelledArray(t, tt.names, tt.there), labelledArray(t, tt.here, tt.compareTo)
 		err := cf.CheckAxes(t.Context(), from, to, cf.AxisPair{Grows: true}, cf.AxisPair{From: 1, To: 1})
 		if tt.want == "" && err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -318,8 +318,8 @@ func TestCheckAxesOfGroups(t *testing.T) {
 
 // TestCheckAxesOfViews compares an array with the selected part of another one.
 func TestCheckAxesOfViews(t *testing.T) {
-	from := lookupLabel(t, []string{"t", "y"}, coordinateOf("y", nil, "", 3.0, 2, 1))
-	to := lookupLabel(t, []string{"t", "y"}, coordinateOf("y", nil, "", 1.0, 2, 3))
+	from := labelledArray(t, []string{"t", "y"}, coordinateOf("y", nil, "", 3.0, 2, 1))
+	to := labelledArray(t, []string{"t", "y"}, coordinateOf("y", nil, "", 1.0, 2, 3))
 	for name, tt := range map[string]struct {
 		from, to selection.Selection
 		fits     bool

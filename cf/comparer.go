@@ -126,6 +126,7 @@ func (c *Comparer) Compare(dst []Order, elems []byte, v Value) {
 		}
 		return
 	}
+	// A stripe of ranks stays in the processor's cache between load and compare.
 	var ranks [stripe]uint64
 	for len(elems) > 0 {
 		k := min(stripe, len(elems)/n)
@@ -177,6 +178,7 @@ func (s *scale) bounds(order func(uint64) Order) Value {
 		}
 		return order(rank)
 	}
+	// Orders rise with the ranks now, so two binary searches find the range.
 	first, ok := s.search(func(rank uint64) bool { return rising(rank) >= Within })
 	if !ok {
 		v.all = Below
@@ -235,6 +237,8 @@ func (s *scale) compare(dst []Order, ranks []uint64, v Value) {
 			dst[i] = o
 		}
 	}
+	// Missing elements override their orders. Few arrays have more than one missing
+	// value.
 	for _, a := range s.absent {
 		for i, r := range ranks {
 			if r == a {
@@ -259,6 +263,7 @@ func rankOfFloat(x float64) uint64 {
 	switch {
 	case x != x:
 		return nanRank
+	// The bits of negative floats fall as the floats rise.
 	case b&sign != 0:
 		return ^b
 	}
@@ -299,6 +304,7 @@ func loader(t dtype.Type) func(dst []uint64, elems []byte) {
 			}
 		}
 	}
+	// Flipping the sign bit makes the order of signed integers that of unsigned ones.
 	switch t {
 	case dtype.Int8:
 		return each(func(e []byte) uint64 { return uint64(int8(e[0])) ^ sign })
@@ -354,6 +360,7 @@ func numbersOf(ctx context.Context, a *zarr.Array) (*scale, error) {
 		p = p.OfCoordinate()
 	}
 	s := numericScale(p.stored)
+	// With a negative scale, values fall as the stored numbers rise.
 	s.descending = p.scaled && p.scale < 0
 	for _, elem := range p.Missing() {
 		rank := make([]uint64, 1)

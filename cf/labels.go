@@ -34,6 +34,7 @@ func checkLabels(ctx context.Context, from, to zarr.Elements, name string, stay 
 		return err
 	}
 	defer b.close()
+	// Coordinates with other axes label other things.
 	if !slices.Equal(a.axes, b.axes) {
 		return nil
 	}
@@ -51,6 +52,7 @@ func checkLabels(ctx context.Context, from, to zarr.Elements, name string, stay 
 // units or calendars, or because their attributes say something else.
 func (l *labels) comparable(o *labels, name string) error {
 	measured := l.units.Units != "" && o.units.Units != ""
+	// Attributes of the encoding may differ: the decoded values are compared below.
 	faults := slices.DeleteFunc(l.statements.contradict(o.statements), func(name string) bool {
 		return ofValues[name] || name == "calendar" && l.kind == labelTime && o.kind == labelTime
 	})
@@ -94,7 +96,7 @@ type labels struct {
 	view       *zarr.View // of the labels that count
 	statements Statements
 	axes       []string
-	distinct   bool // no value stands twice, as in the coordinate of a dimension
+	distinct   bool // no value is repeated, as in the coordinate of a dimension
 	kind       labelKind
 	units      Units
 	times      Times
@@ -120,6 +122,7 @@ func labelsOf(ctx context.Context, e zarr.Elements, name string, stay []string) 
 		open = openBeside
 	}
 	c, err := open(ctx, a, name)
+	// A coordinate that is missing, unusable or too long is not compared.
 	if errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, zarr.ErrLimit) || errors.Is(err, zarr.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -133,7 +136,8 @@ func labelsOf(ctx context.Context, e zarr.Elements, name string, stay []string) 
 	sel, ok := selection.Orthogonal{}, len(l.axes) == c.Rank()
 	for i, axis := range l.axes {
 		at := slices.Index(a.DimensionNames(), axis)
-		// An axis that the array does not have is one of characters, or the like.
+		// An axis that the array does not have holds, for example, the characters of a
+		// name.
 		ok = ok && (stay == nil || at < 0 && len(stay) > 0 || slices.Contains(stay, axis) && c.Shape()[i] == a.Shape()[at])
 		sel = append(sel, along(axis))
 	}
@@ -238,9 +242,11 @@ const (
 
 // compare returns an error for the first label that differs.
 func (l *labels) compare(ctx context.Context, o *labels) error {
+	// Numbers without a common unit of time are compared as they are.
 	if l.kind == labelNumber && (l.length == o.length || l.length == 0 || o.length == 0) {
 		l.length, o.length = 1, 1
 	}
+	// With the same encoding, equal bytes are equal labels, which saves decoding.
 	alike := l.array.Type() == o.array.Type() && l.units == o.units && (l.packing == nil || l.packing.isAlike(o.packing))
 	largest, err := l.largest(ctx)
 	if err != nil {
@@ -250,6 +256,8 @@ func (l *labels) compare(ctx context.Context, o *labels) error {
 	if err != nil {
 		return err
 	}
+	// An element near zero has the rounding errors of the largest ones if it was computed
+	// from an origin and a step.
 	tolerance := max(largest*l.precision, others*o.precision)
 	compared := int64(0)
 	for box := range boxes(l.view.Shape()) {
@@ -268,6 +276,7 @@ func (l *labels) compare(ctx context.Context, o *labels) error {
 			if alike && bytes.Equal(a[i], b[i]) || l.same(o, a[i], b[i], tolerance) {
 				continue
 			}
+			// The labels differ, unless one of them may never have been written.
 			at := placeIn(box, int64(i))
 			unwritten, err := l.isUnwritten(ctx, at, a[i])
 			if err == nil && !unwritten {
@@ -367,6 +376,8 @@ func (l *labels) same(o *labels, elem, other []byte, tolerance float64) bool {
 	if l.kind == labelText {
 		return l.text(elem) == o.text(other)
 	}
+	// Large numbers have large rounding errors. The error of an infinity would accept
+	// everything.
 	for _, x := range []float64{math.Abs(a.number) * l.precision, math.Abs(b.number) * o.precision} {
 		if !math.IsInf(x, 0) {
 			tolerance = max(tolerance, x)
@@ -466,6 +477,8 @@ func (l *labels) isUnwritten(ctx context.Context, at []int64, elem []byte) (bool
 	for i, b := range v.Selection().Bounds() {
 		index[i] = b.Start
 	}
+	// In the coordinate of a dimension no value is repeated, so equal neighbours that
+	// hold the fill value were never written.
 	if l.distinct {
 		around := [2]int64{max(0, index[0]-1), min(index[0]+2, l.array.Shape()[0])}
 		near := make([]byte, int(around[1]-around[0])*len(elem))
@@ -504,6 +517,8 @@ func (l *labels) isStored(ctx context.Context, index []int64) (bool, error) {
 	if known {
 		return stored, nil
 	}
+	// A second handle fails for chunks that are not stored. Most comparisons never need
+	// it.
 	if l.strict == nil {
 		o := readOptions(l.array)
 		o.RequireChunks = true

@@ -136,6 +136,7 @@ func lookupNumbers(ctx context.Context, c *zarr.Array, v selection.Values) (sele
 	if err != nil {
 		return selection.Item{}, err
 	}
+	// Zero is a valid coordinate, even if it is the fill value.
 	p = p.OfCoordinate()
 	o := &ordinates[float64]{
 		compare:  cmp.Compare[float64],

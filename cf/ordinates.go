@@ -46,6 +46,7 @@ func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], err
 	case len(o.values) == len(o.missing):
 		return item, invalid("all of its elements are missing")
 	}
+	// A single value selects the nearest element, or all elements of a month or a year.
 	if !v.IsRange() {
 		at, err := parse(v.Single)
 		if err != nil {
@@ -73,7 +74,7 @@ func (o *ordinates[T]) find(v selection.Values, parse func(string) (span[T], err
 		if err != nil {
 			return item, err
 		}
-		*end.to = &s
+		*end.to = &s // an end without text stays open
 	}
 	start, stop, err := o.elementsBetween(from, to)
 	return selection.Span(int64(start), int64(stop)), err
@@ -126,6 +127,7 @@ func (o *ordinates[T]) elementsIn(s span[T], name string) (start, stop int, err 
 	if start, stop, err = o.elementsBetween(&s, &s); !errors.Is(err, ErrEmptyRange) {
 		return start, stop, err
 	}
+	// Nothing matches: name the nearest element in the error.
 	near := 0
 	for i, v := range o.values {
 		if o.distance(v, s.first) < o.distance(o.values[near], s.first) {

@@ -40,6 +40,7 @@ type sequence struct {
 // without an order: labels, complex numbers and structs.
 func sequenceOf(ctx context.Context, a *zarr.Array) (*sequence, error) {
 	s := &sequence{typ: a.Type(), isTime: a.Type().Kind() == dtype.KindDatetime}
+	// Elements of several axes have no order.
 	if a.Rank() != 1 {
 		return nil, nil
 	}
@@ -54,7 +55,7 @@ func sequenceOf(ctx context.Context, a *zarr.Array) (*sequence, error) {
 	}
 	p, err := PackingOf(ctx, a)
 	if errors.Is(err, zarr.ErrInvalidArgument) {
-		return nil, nil // nobody knows what the numbers mean
+		return nil, nil // malformed attributes leave the numbers without a meaning
 	}
 	if err != nil {
 		return nil, err
@@ -141,6 +142,7 @@ func (s *sequence) step(elem []byte) {
 		return
 	}
 	c := s.compare(elem, s.last)
+	// The first two elements set the direction.
 	if s.direction == 0 {
 		s.direction = c
 	}
@@ -165,6 +167,7 @@ func Unordered(ctx context.Context, a *zarr.Array) (text string, times bool, err
 	if s == nil || err != nil {
 		return "", false, err
 	}
+	// Without a fill value of its own, an array reads as the default of its type.
 	s.unwritten = a.Type().Default()
 	if elem, err := a.FillValue().Element(a.Type()); err == nil {
 		s.unwritten = elem

@@ -21,9 +21,10 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// Statements are the attributes of an array or a group: what they say about elements. If
-// elements of several files or arrays become one array, those that change what elements
-// mean must agree. Others that differ do not hold for the whole.
+// Statements are the attributes of an array or a group, by their names. They describe
+// elements. If elements of several files or arrays are joined in one array, attributes
+// that change the meaning of elements must agree. Other attributes that differ are not
+// attributes of the joined array.
 type Statements map[string]strictjson.Value
 
 // StatementsOf parses attributes, which are a JSON object, or nothing.
@@ -52,18 +53,18 @@ var meaning = set(
 	// TIFF, GeoTIFF and GDAL.
 	"Orientation", "PhotometricInterpretation", "ExtraSamples", "ColorMap", "ModelPixelScale", "ModelTiepoint", "ModelTransformation",
 	"GeoKeyDirectory", "GeoDoubleParams", "GeoAsciiParams", "GDAL_NODATA",
-	// GRIB, as far as an array does not have them as a coordinate.
+	// GRIB, unless the array has them as a coordinate.
 	"discipline", "parameter_category", "parameter_number", "product_template", "product_octets", "type_of_level", "statistic",
 	"grid_template", "scanning_mode", "number", "time", "step_seconds", "level", "level_units", "second_level",
 )
 
-// naming are attributes that name what an array is. A file may lack them, and so may
-// manifests that were made before scanners found them.
+// naming are attributes that identify the quantity of an array. A file may lack them. So
+// may manifests that older scanners made.
 var naming = set("standard_name", "cell_methods", "axis", "grid_octets", "parameter_centre")
 
-// series are the values of attributes of GRIB that one series of fields may have beside
-// each other: a forecast begins with an analysis. Another value is something else, such
-// as an error of the analysis, and must agree with those that a file has.
+// series are the values of GRIB attributes that may occur together in one series of
+// fields: a forecast begins with an analysis. Any other value, such as an error of the
+// analysis, must agree with the values of the file.
 var series = map[string]map[string]bool{
 	"generating_process":             set("analysis", "initialization", "forecast", "ensemble forecast"),
 	"significance_of_reference_time": set("analysis", "start of forecast"),
@@ -71,8 +72,8 @@ var series = map[string]map[string]bool{
 		"control and perturbed forecast"),
 }
 
-// isSeries reports whether two values of an attribute may be those of one series, or one
-// of them is not known.
+// isSeries reports whether two values of an attribute may occur in one series. It returns
+// true if one of the values is missing.
 func isSeries(name string, own, other strictjson.Value) bool {
 	for _, v := range []strictjson.Value{own, other} {
 		text, err := v.Str()
@@ -91,22 +92,22 @@ func isSeries(name string, own, other strictjson.Value) bool {
 // referring are attributes that name other arrays, which are compared themselves.
 var referring = set("coordinates", "bounds", "climatology", "ancillary_variables", "cell_measures")
 
-// storing are attributes that say how a program stores a node, and nothing about
-// elements: the names of dimensions in format 2, and what netcdf-c keeps of its own.
+// storing are attributes that describe the storage of a node, not its elements: the names
+// of dimensions in format 2, and the records of netcdf-c.
 var storing = set(
 	"_ARRAY_DIMENSIONS", "_NCZARR_ARRAY", "_NCZARR_ATTR", "_NCZARR_GROUP", "_NCZARR_SUPERBLOCK", "_nczarr_array", "_nczarr_attr", "_nczarr_attrs", "_nczarr_group",
 	"_nczarr_superblock", "_NCProperties", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict", "CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST",
 )
 
-// isStoring reports whether an attribute says nothing about elements. Varve's own are of
-// one array only.
+// isStoring reports whether an attribute describes only the storage of a node. The
+// attributes that Varve reserves for itself belong to one array.
 func isStoring(name string) bool { return storing[name] || strings.HasPrefix(name, own.Attributes) }
 
 // describing are attributes of a grid mapping that do not define it.
 var describing = set("long_name", "comment", "history")
 
-// ofValues are the attributes that say how values are stored, or between which they lie.
-// They may differ in coordinates whose values are compared.
+// ofValues are the attributes for the encoding and the range of values. They may differ
+// between coordinates, whose values are compared.
 var ofValues = set(FillValue, MissingValue, ScaleFactor, AddOffset, Unsigned, "dtype", "units", "valid_min", "valid_max", "valid_range")
 
 // absent are the values that attributes have if they are not set.
@@ -125,8 +126,8 @@ func set(names ...string) map[string]bool {
 var worldKeywords = regexp.MustCompile(`^(WCSAXES|C(TYPE|RPIX|RVAL|DELT|UNIT|ROTA)\d+|(PC|CD|PV|PS)\d+_\d+|` +
 	`(LON|LAT)POLE|RADE(SYS|CSYS)|EQUINOX|SPECSYS|SSYSOBS|RESTFRQ|RESTFREQ|RESTWAV|VELREF|TIMESYS|TIMEUNIT|[AB]P?_(ORDER|\d+_\d+))[A-Z]?$`)
 
-// Inherited returns those statements of a group that hold for the arrays in it: the
-// primary header of a FITS file has some, and GeoZarr has them for a group of bands.
+// Inherited returns the statements of a group that apply to its arrays. The primary
+// header of a FITS file has such statements, and so has a GeoZarr group of bands.
 func (s Statements) Inherited() Statements {
 	some := maps.Clone(s)
 	maps.DeleteFunc(some, func(name string, _ strictjson.Value) bool {
@@ -135,8 +136,8 @@ func (s Statements) Inherited() Statements {
 	return some
 }
 
-// isOfPlace reports whether an attribute says where elements are: world coordinates of
-// FITS, and GeoZarr.
+// isOfPlace reports whether an attribute gives the place of elements: world coordinates
+// of FITS, and GeoZarr.
 func isOfPlace(name string) bool {
 	return worldKeywords.MatchString(name) || strings.HasPrefix(name, "proj:") || strings.HasPrefix(name, "spatial:")
 }
@@ -144,16 +145,17 @@ func isOfPlace(name string) bool {
 // mustAgree reports whether an attribute changes what elements mean.
 func mustAgree(name string) bool { return meaning[name] || isOfPlace(name) }
 
-// isGridMapping reports whether the attributes of an array define a projection, as all
-// that it has.
+// isGridMapping reports whether an array is a grid mapping: its attributes define a
+// projection, and its elements mean nothing.
 func (s Statements) isGridMapping() bool {
 	return !s["grid_mapping_name"].IsZero() || !s["crs_wkt"].IsZero() || !s["spatial_ref"].IsZero()
 }
 
-// Compare returns the names of the attributes that differ from others: those that must
-// agree, and those that do not hold for both. They are compared by what they mean: names
-// of units and calendars have synonyms, and a scale of 1 is none.
+// Compare returns the names of the attributes that differ between s and o: faults are
+// those that must agree, others the rest. Attributes with the same meaning are equal:
+// names of units and calendars have synonyms, and a scale of 1 equals no scale.
 func (s Statements) Compare(o Statements) (faults, others []string) {
+	// All attributes of a grid mapping define the projection, not only those in meaning.
 	whole := s.isGridMapping() || o.isGridMapping()
 	names := maps.Clone(s)
 	maps.Copy(names, o)
@@ -187,14 +189,15 @@ func (s Statements) alike(o Statements, name string) bool {
 		return s.units().Alike(o.units()) || sameJSON(s[name], o[name])
 	}
 	own, other := s[name], o[name]
+	// A missing attribute equals its default.
 	if text, ok := absent[name]; ok {
 		own, other = orElse(own, text), orElse(other, text)
 	}
 	return sameJSON(own, other)
 }
 
-// calendar returns the name of the calendar: several names are synonyms, in any case, and
-// none is standard (CF conventions, section 4.4.1).
+// calendar returns the canonical name of the calendar. Names have synonyms and any case;
+// the default is standard (CF conventions, section 4.4.1).
 func (s Statements) calendar() string {
 	name := s.text("calendar")
 	if c, err := calendar.Parse(name); err == nil {
@@ -207,7 +210,7 @@ func (s Statements) units() Units {
 	return Units{Units: s.text("units"), Calendar: s.text("calendar")}
 }
 
-// text returns an attribute that is a string, and that of another kind as JSON.
+// text returns an attribute: a string as it is, any other value as JSON.
 func (s Statements) text(name string) string {
 	v := soleElement(s[name])
 	if text, err := v.Str(); err == nil {
@@ -223,8 +226,8 @@ func orElse(v strictjson.Value, text string) strictjson.Value {
 	return v
 }
 
-// sameJSON reports whether two values mean the same: 1 and 1.0 do, and so do a value and
-// a list of it alone, which some writers make of every attribute.
+// sameJSON reports whether two values are equal. 1 equals 1.0. A value equals a list of
+// only that value, because some writers store every attribute as a list.
 func sameJSON(a, b strictjson.Value) bool {
 	if a.IsZero() || b.IsZero() {
 		return a.IsZero() && b.IsZero()
@@ -232,6 +235,7 @@ func sameJSON(a, b strictjson.Value) bool {
 	if bytes.Equal(a.Raw(), b.Raw()) {
 		return true
 	}
+	// Some writers store every attribute as a list, like NumPy arrays of one element.
 	a, b = soleElement(a), soleElement(b)
 	switch {
 	case a.Kind() != b.Kind() || a.Kind() == strictjson.Object:
@@ -271,6 +275,7 @@ func sameLists(a, b strictjson.Value) bool {
 }
 
 func sameNumber(a, b strictjson.Value) bool {
+	// Compare integers exactly: float64 rounds those beyond 2^53.
 	m, err := a.Int64()
 	n, also := b.Int64()
 	if err == nil && also == nil {
@@ -281,8 +286,8 @@ func sameNumber(a, b strictjson.Value) bool {
 	return err == nil && also == nil && x == y
 }
 
-// Without returns attributes, of which s was parsed, without those that do not hold for
-// others as well. That of GDAL keeps the items that do.
+// Without returns raw, the JSON from which s was parsed, without the named attributes.
+// The GDAL metadata keep the items that s shares with o.
 func (s Statements) Without(raw []byte, names []string, o Statements) ([]byte, error) {
 	for _, name := range names {
 		var err error
@@ -298,8 +303,8 @@ func (s Statements) Without(raw []byte, names []string, o Statements) ([]byte, e
 	return raw, nil
 }
 
-// Differ says how attributes of o, which the names list, differ from those of s, which
-// belong to another file or array.
+// Differ describes the differences between the named attributes of o and those of s. The
+// text calls the file or array of s other.
 func (s Statements) Differ(o Statements, names []string, other string) string {
 	const most = 3
 	var list []string
@@ -313,8 +318,8 @@ func (s Statements) Differ(o Statements, names []string, other string) string {
 	return strings.Join(list, "; ")
 }
 
-// difference returns the first elements that differ, and which they are, of two lists of
-// one length; else the values.
+// difference returns the first pair of elements in which two lists of one length differ,
+// and a text with their index. For any other values it returns the values.
 func difference(own, other strictjson.Value) (what string, x, y strictjson.Value) {
 	if own.Kind() != strictjson.Array || other.Kind() != strictjson.Array || own.Len() != other.Len() {
 		return "", own, other
@@ -407,16 +412,16 @@ func itemsOf(v strictjson.Value) (items []gdal.Item, ok bool) {
 	return items, err == nil
 }
 
-// sameRoles reports whether samples mean the same by two attributes. Those that cannot be
-// parsed do not.
+// sameRoles reports whether two attributes give samples the same meaning. It returns
+// false if one cannot be parsed.
 func sameRoles(a, b strictjson.Value) bool {
 	x, ok := itemsOf(a)
 	y, also := itemsOf(b)
 	return ok && also && slices.Equal(rolesOf(x), rolesOf(y))
 }
 
-// rolesOf returns the items that say what samples mean, in one order and spelling. It
-// leaves out those without an effect.
+// rolesOf returns the items that give samples a meaning, sorted and in one spelling. It
+// omits items without an effect.
 func rolesOf(items []gdal.Item) (roles []gdal.Item) {
 	for _, i := range items {
 		if role, ok := i.Meaning(); ok && !role.IsIdle() {
@@ -429,7 +434,8 @@ func rolesOf(items []gdal.Item) (roles []gdal.Item) {
 	return slices.Compact(roles)
 }
 
-// commonItems returns the items that two attributes share as JSON, nil if there are none.
+// commonItems returns the items that two attributes share, as JSON. It returns nil if
+// there are none.
 func commonItems(a, b strictjson.Value) []byte {
 	x, _ := itemsOf(a)
 	y, _ := itemsOf(b)

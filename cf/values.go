@@ -108,6 +108,7 @@ func read(ctx context.Context, from zarr.Elements, sel selection.Selection) (v *
 // numbers returns a view of the selected elements and their count. The elements must be
 // numbers, and no cast may change their type: the attributes describe stored numbers.
 func numbers(of zarr.Elements, sel selection.Selection) (v *zarr.View, n int, err error) {
+	// A view with a selection of its own is narrowed further.
 	switch of := of.(type) {
 	case *zarr.Array:
 		v, err = of.View(sel)
@@ -123,6 +124,7 @@ func numbers(of zarr.Elements, sel selection.Selection) (v *zarr.View, n int, er
 	if !isNumeric(v.Type()) || v.Type() != a.Type() {
 		return nil, 0, invalid("array %s has elements of type %s, which are not numbers", a.Path(), a.Type())
 	}
+	// The result has 8 bytes for each element, which must not overflow an int.
 	if v.Selection().Len() > math.MaxInt/8 {
 		return nil, 0, fmt.Errorf("%w: %d elements at once", zarr.ErrLimit, v.Selection().Len())
 	}
@@ -149,6 +151,7 @@ func WriteFloats(ctx context.Context, to zarr.Elements, sel selection.Selection,
 	if err != nil {
 		return err
 	}
+	// Pack everything first, so that an unsuitable number stores nothing.
 	data := make([]byte, n*v.Type().Size())
 	if err := p.Pack(data, src); err != nil {
 		return fmt.Errorf("array %s: %w", v.Array().Path(), err)
@@ -177,6 +180,7 @@ func (p *Packing) Pack(dst []byte, src []float64) error {
 		if p.scaled {
 			number = (value - p.offset) / p.scale
 		}
+		// A number that equals the missing value would be lost.
 		switch {
 		case !put(elem, number):
 			return invalid("number %d: %v is stored as %v, which %s does not have", i, value, number, p.stored)
@@ -225,6 +229,7 @@ func putNumber(t dtype.Type) (func(elem []byte, number float64) bool, error) {
 	signed := t.Kind() == dtype.KindInt
 	return func(elem []byte, n float64) bool {
 		n = math.RoundToEven(n)
+		// The limits are powers of two, which float64 holds exactly.
 		if !(n >= least && n < limit) {
 			return false
 		}
