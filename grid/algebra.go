@@ -257,7 +257,7 @@ func (m *merger) flush() {
 
 // add adds cells of one length. The last cell that it makes stays open.
 func (m *merger) add(r Run) {
-	// Fill the open cell as far as it goes.
+	// First fill the open cell.
 	if fit := min(r.Count, (m.longest-m.open)/r.Length); fit > 0 {
 		m.open += fit * r.Length
 		r.Count -= fit

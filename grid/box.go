@@ -54,7 +54,7 @@ func (b Box) Len() (int64, bool) {
 		if l == 0 {
 			return 0, true
 		}
-		// Go on after an overflow: a later axis may be empty.
+		// An overflow does not end the loop: a later axis may be empty.
 		if ok {
 			n, ok = checked.Mul(n, l)
 		}

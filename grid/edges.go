@@ -72,7 +72,7 @@ func inStretches[S comparable](list []S, cut []section, source func([]S) runSour
 	}
 	for _, s := range cut {
 		if s.period == 1 {
-			// A single entry that repeats is a run, which the table holds by itself.
+			// A single entry that repeats is a run, and a table stores runs.
 			s.period, s.repeats = s.repeats, 1
 		}
 		once := source(list[s.from : s.from+s.period])

@@ -58,7 +58,7 @@ func (g *Grid) split(pieces []Box, region, chunks Box, n int) []Box {
 	case axis >= 0:
 		return g.slice(pieces, region, chunks, axis, n)
 	}
-	// No axis has n chunks: split each row across the longest axis by itself.
+	// No axis has n chunks: split each row across the longest axis separately.
 	return g.rows(pieces, region, chunks, most, n)
 }
 
@@ -99,7 +99,7 @@ func fraction(n int64, j, of int) int64 {
 	return int64(q)
 }
 
-// rows splits each row of chunks across one axis by itself. There are fewer rows than
+// rows splits each row of chunks across one axis separately. There are fewer rows than
 // pieces.
 func (g *Grid) rows(pieces []Box, region, chunks Box, axis, n int) []Box {
 	in := chunks[axis]
@@ -118,7 +118,7 @@ func (g *Grid) rows(pieces []Box, region, chunks Box, axis, n int) []Box {
 	for i, share := range shares(rows, n, most) {
 		part, row := slices.Clone(region), slices.Clone(chunks)
 		part[axis] = rows[i]
-		// row has a single chunk along axis, so split goes on along another one.
+		// row has a single chunk along axis, so split cuts another axis.
 		row[axis] = Interval{in.Start + int64(i), in.Start + int64(i) + 1}
 		pieces = g.split(pieces, part, row, share)
 	}

@@ -14,8 +14,8 @@ import (
 // its configuration says, or else as on says. It looks into codecs that have a chain of
 // their own, such as shards.
 //
-// A document without the member means no checksums. Whoever asks for zstd and says
-// nothing gets them in format 3.
+// A document without the member means no checksums. New arrays of format 3 have checksums
+// unless the user opts out.
 func WithChecksums(codecs []Extension, on bool) []Extension {
 	return eachZstd(codecs, func(configuration []byte) ([]byte, error) {
 		if _, ok, err := Attribute(configuration, checksum); ok || err != nil {

@@ -424,8 +424,8 @@ const (
 )
 
 // checkPath returns an error if path is not a legal path of a node relative to a group:
-// names separated by single slashes. Nothing in it can lead out of the group. Whatever
-// name a node has that somebody stored is legal here, if JSON can hold it.
+// names separated by single slashes. No name in it can lead out of the group. Any
+// name under which a program can store a node is legal here, if JSON can hold the name.
 func checkPath(path string) error {
 	switch {
 	case path == "":
@@ -447,8 +447,8 @@ func checkPath(path string) error {
 }
 
 // ErrUnusable is the error of an entry of consolidated metadata whose path may be that of
-// a node that somebody has stored, but that this library does not use: it reserves a name
-// in it, or the path has no text in JSON.
+// a stored node, but that this library does not use: the library reserves a name in the
+// path, or the path has no text in JSON.
 var ErrUnusable = errors.New("metadata: path cannot be used")
 
 type unusable struct{ error }

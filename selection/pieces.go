@@ -284,7 +284,7 @@ func (s *slabs) advance(box grid.Box, cut int) bool {
 	if cut >= len(box) {
 		return false
 	}
-	// Go on along the axis that is cut. Slabs sets the end.
+	// Advance along the axis that is cut. Slabs sets the end.
 	if box[cut].Stop < s.shape[cut] {
 		box[cut].Start = box[cut].Stop
 		return true

@@ -370,7 +370,7 @@ func (p *points) pick(q *Resolved) *points {
 	return o
 }
 
-// gather is pick for selections that need every point by itself.
+// gather is pick for selections that look up every point separately.
 func (p *points) gather(q *Resolved) *points {
 	o := &points{shape: q.Shape(), coords: make([]coords, len(p.coords))}
 	strides := strided.AppendStrides(nil, o.shape, 1)

@@ -20,7 +20,7 @@ func Parse(text string, names []string) (Basic, error) {
 	return Parser{Names: names}.basic(text)
 }
 
-// basic parses what Parse does, and coordinate values besides.
+// basic parses the same text as Parse, and coordinate values.
 func (p Parser) basic(text string) (Basic, error) {
 	entries, err := parseEntries(text)
 	if err != nil {
