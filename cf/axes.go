@@ -15,11 +15,11 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// AxisPair is an axis of elements, and the axis of an array or a view where they go.
+// AxisPair is an axis of elements, and the axis of the array or view that gets them.
 type AxisPair struct {
 	From, To int
-	// Grows says that the elements continue the axis, so that their labels differ from
-	// those that are there.
+	// Grows means that the elements extend the axis, so their labels differ from those of
+	// the array.
 	Grows bool
 }
 
@@ -86,8 +86,8 @@ func coordinatesOf(of ...zarr.Elements) (names []string) {
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return strings.Contains(name, "/") })
 }
 
-// checkPlace compares what arrays and the groups above them say about the place of the
-// elements, such as the code of a projection.
+// checkPlace compares the statements of arrays, and of the groups above them, about the
+// place of the elements, such as the code of a projection.
 func checkPlace(ctx context.Context, from, to zarr.Elements, pairs []AxisPair) error {
 	source, err := placeOf(ctx, from)
 	if err != nil {
@@ -127,8 +127,8 @@ func isPart(from, to zarr.Elements, pairs []AxisPair, spatial string) bool {
 	return false
 }
 
-// placeOf returns what an array says about the place of its elements, or else the nearest
-// group above.
+// placeOf returns the statements about the place of the elements of an array: those of
+// the array and, where the array has none, of the nearest group above.
 func placeOf(ctx context.Context, e zarr.Elements) (Statements, error) {
 	a, _ := parts(e)
 	s, err := StatementsOf(a.Metadata().Attributes)

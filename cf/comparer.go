@@ -18,11 +18,11 @@ import (
 	"varve.dev/zarr/dtype"
 )
 
-// Order is the place of an element beside a value.
+// Order is the position of an element relative to a value.
 type Order int8
 
-// The orders of elements. An element is Absent if it is missing or NaN: it has no place
-// beside any value.
+// The orders of elements. An element is Absent if it is missing or NaN: it has no
+// position relative to any value.
 const (
 	Below  Order = -1
 	Within Order = 0
@@ -30,21 +30,21 @@ const (
 	Absent Order = 2
 )
 
-// Comparer compares the elements of an array with values that are written as text, in the
-// words of [Lookup]: numbers, unpacked as CF requires; dates in the calendar of the
-// array; durations; text; true and false. Elements are missing as in xarray, but zero and
-// empty text never are in the coordinate of a dimension.
+// Comparer compares the elements of an array with values that are written as text, as
+// in [Lookup]: numbers, unpacked as CF requires; dates in the calendar of the array;
+// durations; text; true and false. Elements are missing as in xarray, except that zero
+// and empty text are never missing in the coordinate of a dimension.
 //
-// A date without a time of day is the whole day, and a month or a year is all of it. An
-// element in it is Within.
+// A date without a time of day stands for the whole day, and a month or a year for all of
+// its days. An element on one of these days is Within.
 type Comparer struct {
 	typ    dtype.Type
 	scale  *scale   // of elements that are numbers; nil for text
 	absent [][]byte // missing text
 }
 
-// Value is a value that elements are compared with. Beside the zero Value, every element
-// is Within or Absent.
+// Value is a value to compare elements with. Relative to the zero Value, every element is
+// Within or Absent.
 type Value struct {
 	first, last uint64 // the ranks of the elements within
 	all         Order  // if not Within, the order of every element
@@ -76,8 +76,8 @@ func ComparerOf(ctx context.Context, a *zarr.Array) (*Comparer, error) {
 	return c, err
 }
 
-// absentText returns the text that is missing. In a coordinate empty text is a value, as
-// zero is.
+// absentText returns the text that marks missing elements. In a coordinate, empty text
+// and zero are values.
 func absentText(ctx context.Context, a *zarr.Array) (list [][]byte, err error) {
 	filled, err := MasksFill(ctx, a)
 	if err != nil {
@@ -154,15 +154,15 @@ func (c *Comparer) compareWord(word []byte, v Value) Order {
 }
 
 // scale orders the elements of a type by their ranks: integers that rise with the stored
-// numbers. What a number stands for, such as a date, rises or falls with it. So the
-// elements that equal a value have consecutive ranks, which are searched for once. Then
-// an element is compared as an integer, and without rounding.
+// numbers. The decoded value, such as a date, rises or falls with the number. So the
+// elements that equal a value have consecutive ranks. A binary search finds these once.
+// After that, comparing an element compares integers, without rounding.
 type scale struct {
 	load        func(dst []uint64, elems []byte)
 	least, most uint64   // the ranks of numbers
 	absent      []uint64 // the ranks of missing elements, and of NaN
 	descending  bool     // values fall with the ranks
-	// order parses a value, and returns the order of a rank beside it.
+	// order parses a value, and returns a function that compares ranks with the value.
 	order func(text string) (func(rank uint64) Order, error)
 }
 
@@ -404,8 +404,8 @@ func (p *Packing) orderOfTimes(t Times) func(string) (func(uint64) Order, error)
 	}
 }
 
-// orderOfTime returns the order of a time. Outside of the years that the calendar counts,
-// only early tells it.
+// orderOfTime returns the order of a time. ok is false for times that the calendar cannot
+// represent. early then says on which side of all other times they lie.
 func orderOfTime(period span[calendar.Instant], t calendar.Instant, ok, early bool) Order {
 	switch {
 	case !ok && early, ok && t.Compare(period.first) < 0:
@@ -449,8 +449,8 @@ func orderOf(x, first, last float64) Order {
 	return Within
 }
 
-// orderOfIntegers returns the order of integers beside an integer, or nil if the text is
-// none. It rounds nothing.
+// orderOfIntegers compares integers with an integer, without rounding. It returns nil if
+// the text is not an integer.
 func orderOfIntegers(t dtype.Type, text string) func(uint64) Order {
 	if x, err := strconv.ParseFloat(text, 64); err == nil && x == math.Trunc(x) && math.Abs(x) < 1<<63 && strings.ContainsAny(text, ".eE") {
 		text = strconv.FormatInt(int64(x), 10) // 1e18 is exact

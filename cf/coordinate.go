@@ -45,8 +45,8 @@ func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Arr
 	if err != nil {
 		return nil, fmt.Errorf("the coordinate of dimension %q: %w", dimension, err)
 	}
-	// Both must be of one moment. If the array has the same elements now as when it was
-	// opened, it had them when the coordinate was opened.
+	// Array and coordinate must belong to one version. If the array still has the shape
+	// with which it was opened, it had that shape when the coordinate was opened.
 	_, err = access.Of(a).Unmoved(ctx)
 	if err == nil {
 		err = fitsDimension(c, dimension, a.Shape()[axis])
@@ -70,8 +70,8 @@ func openBeside(ctx context.Context, a *zarr.Array, name string) (*zarr.Array, e
 	return nil, fs.ErrNotExist
 }
 
-// readOptions returns the options for reading arrays beside a: its limits, codecs and
-// observer among them. What only holds for a itself is left out.
+// readOptions returns the options for reading arrays beside a: its limits, codecs,
+// observer and so on. It omits options that apply to a alone.
 func readOptions(a *zarr.Array) *zarr.Options {
 	o := a.Options()
 	o.Write, o.Finish, o.RequireChunks = false, false, false

@@ -21,8 +21,9 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// checkLabels compares the coordinate of a dimension of two arrays or views, or, if stay
-// is not nil, another coordinate, all of whose axes stay.
+// checkLabels compares the coordinates with a name of two arrays or views. If stay is
+// nil, these are the coordinates of a dimension. Otherwise they are other coordinates,
+// and stay lists the axes that do not grow, which must include all of theirs.
 func checkLabels(ctx context.Context, from, to zarr.Elements, name string, stay []string) error {
 	a, err := labelsOf(ctx, from, name, stay)
 	if a == nil || err != nil {
@@ -41,15 +42,15 @@ func checkLabels(ctx context.Context, from, to zarr.Elements, name string, stay 
 	if err := a.comparable(b, name); err != nil || a.kind != b.kind || a.kind == labelOther {
 		return err
 	}
-	// The elements of a grid mapping mean nothing, and lengths are compared elsewhere.
+	// The elements of a grid mapping mean nothing. The caller compares lengths.
 	if a.statements.isGridMapping() || b.statements.isGridMapping() || !slices.Equal(a.view.Shape(), b.view.Shape()) {
 		return nil
 	}
 	return a.compare(ctx, b)
 }
 
-// comparable returns an error if labels cannot be equal, because they are of other kinds,
-// units or calendars, or because their attributes say something else.
+// comparable returns an error if labels cannot be equal: if their kinds, units, calendars
+// or attributes differ in meaning.
 func (l *labels) comparable(o *labels, name string) error {
 	measured := l.units.Units != "" && o.units.Units != ""
 	// Attributes of the encoding may differ: the decoded values are compared below.
@@ -80,7 +81,7 @@ func sameMeasure(a, b Units) bool {
 	return a.Alike(b) || degrees(a) && degrees(b)
 }
 
-// labelKind is what labels are compared as.
+// labelKind is the form in which labels are compared.
 type labelKind int
 
 const (
@@ -90,10 +91,10 @@ const (
 	labelTime
 )
 
-// labels are the labels of elements: the coordinate of an axis, or of several.
+// labels are the labels of elements: the values of a coordinate with one or more axes.
 type labels struct {
 	array      *zarr.Array
-	view       *zarr.View // of the labels that count
+	view       *zarr.View // of the labels to compare
 	statements Statements
 	axes       []string
 	distinct   bool // no value is repeated, as in the coordinate of a dimension
@@ -105,13 +106,13 @@ type labels struct {
 	precision  float64  // of numbers, relative to the largest one; 0 if they are not rounded
 
 	unwritten []byte          // an element that may never have been written
-	repeats   bool            // it stands in neighbours
+	repeats   bool            // neighbours hold unwritten
 	strict    *zarr.Array     // the array, with an error for chunks that are not stored
 	stored    map[string]bool // by the index of the chunk
 }
 
-// labelsOf opens a coordinate; see [checkLabels]. It returns nil if there is none that
-// can be compared.
+// labelsOf opens a coordinate; see [checkLabels]. It returns nil if no coordinate can be
+// compared.
 func labelsOf(ctx context.Context, e zarr.Elements, name string, stay []string) (*labels, error) {
 	a, along := parts(e)
 	if path.Base(a.Path()) == name {
@@ -162,7 +163,8 @@ func (l *labels) close() {
 	}
 }
 
-// parts returns the array of elements, and what is selected along each dimension of it.
+// parts returns the array of elements, and a function that returns the selection along a
+// dimension of the array.
 func parts(e zarr.Elements) (a *zarr.Array, along func(name string) selection.Item) {
 	switch e := e.(type) {
 	case *zarr.View:
@@ -179,7 +181,7 @@ func parts(e zarr.Elements) (a *zarr.Array, along func(name string) selection.It
 	return a, func(string) selection.Item { return selection.All() }
 }
 
-// describe sets how labels are compared.
+// describe chooses the form in which labels are compared.
 func (l *labels) describe(ctx context.Context) (err error) {
 	t := l.array.Type()
 	switch k := t.Kind(); {
@@ -199,7 +201,7 @@ func (l *labels) describe(ctx context.Context) (err error) {
 		}
 	case isNumeric(t):
 		if l.packing, err = PackingOf(ctx, l.array); err != nil {
-			return ctx.Err() // its numbers have no certain value
+			return ctx.Err() // malformed attributes: the values of the numbers are unknown
 		}
 		l.packing, l.kind = l.packing.OfCoordinate(), labelNumber
 		l.length = float64(timeLength(strings.TrimSpace(l.units.Units)))
@@ -216,10 +218,11 @@ func (l *labels) describe(ctx context.Context) (err error) {
 	return nil
 }
 
-// momentUnits are those of datetime64, whose calendar counts.
+// momentUnits are the units of datetime64. Only their calendar is used.
 var momentUnits, _ = calendar.ParseUnits("days since 1970-01-01", calendar.ProlepticGregorian)
 
-// precisionOf returns how far numbers of a type may differ that were meant to be equal.
+// precisionOf returns the largest relative difference between numbers of a type that
+// count as equal.
 func precisionOf(t dtype.Type) float64 {
 	digits := map[int]int{1: 3, 2: 10, 4: 23}[t.Size()]
 	if t.Kind() != dtype.KindFloat || digits == 0 {
@@ -228,7 +231,7 @@ func precisionOf(t dtype.Type) float64 {
 	return math.Ldexp(4, -digits)
 }
 
-// label is one label.
+// label is a decoded label.
 type label struct {
 	known  bool
 	at     calendar.Instant
@@ -247,7 +250,10 @@ func (l *labels) compare(ctx context.Context, o *labels) error {
 		l.length, o.length = 1, 1
 	}
 	// With the same encoding, equal bytes are equal labels, which saves decoding.
-	alike := l.array.Type() == o.array.Type() && l.units == o.units && (l.packing == nil || l.packing.isAlike(o.packing))
+	alike := l.array.Type() == o.array.Type() && l.units == o.units
+	if p, q := l.packing, o.packing; p != nil {
+		alike = alike && p.stored == q.stored && p.scale == q.scale && p.offset == q.offset
+	}
 	largest, err := l.largest(ctx)
 	if err != nil {
 		return err
@@ -340,11 +346,6 @@ func elementText(at []int64) string {
 	return fmt.Sprintf("element %v of ", at)
 }
 
-// isAlike reports whether equal elements have the same value in both packings.
-func (p *Packing) isAlike(o *Packing) bool {
-	return p.stored == o.stored && p.scale == o.scale && p.offset == o.offset
-}
-
 // largest returns the largest number at the ends of the coordinate, in the unit in which
 // labels are compared.
 func (l *labels) largest(ctx context.Context) (largest float64, err error) {
@@ -413,7 +414,7 @@ func (l *labels) read(ctx context.Context, box selection.Box) ([][]byte, error) 
 	return list, l.array.ReadBytes(ctx, v.Selection(), data)
 }
 
-// label returns the label that an element is.
+// label decodes an element.
 func (l *labels) label(elem []byte) (d label) {
 	var err error
 	switch t := l.array.Type(); {
@@ -436,7 +437,7 @@ func (l *labels) label(elem []byte) (d label) {
 	return d
 }
 
-// text returns a label as people read it.
+// text returns a label as text for messages.
 func (l *labels) text(elem []byte) string {
 	switch {
 	case l.kind == labelText && l.array.Type().Kind() != dtype.KindComplex:
@@ -449,7 +450,7 @@ func (l *labels) text(elem []byte) string {
 	return string(l.array.Type().AppendText(nil, elem))
 }
 
-// textBeside is text, with the units of a number if the others have other units.
+// textBeside is text, with the units of a number if those of o differ.
 func (l *labels) textBeside(o *labels, elem []byte) string {
 	if l.kind != labelNumber || l.units == o.units {
 		return l.text(elem)
@@ -457,10 +458,10 @@ func (l *labels) textBeside(o *labels, elem []byte) string {
 	return strings.TrimSpace(l.text(elem) + " " + l.units.Units)
 }
 
-// isUnwritten reports whether an element of the view may never have been written. It has
-// the fill value then, and its chunk is not stored, or a neighbour along the axis has the
-// fill value as well. The first label of an axis is often zero, the fill value, and many
-// writers do not store a chunk of it.
+// isUnwritten reports whether an element of the view may never have been written. Such
+// an element has the fill value, and either its chunk is not stored, or a neighbour
+// along the axis has the fill value, too. The first label of an axis is often zero,
+// which is the fill value, and many writers do not store a chunk that holds only zeros.
 func (l *labels) isUnwritten(ctx context.Context, at []int64, elem []byte) (bool, error) {
 	if l.unwritten == nil || !bytes.Equal(elem, l.unwritten) || l.repeats {
 		return l.repeats && bytes.Equal(elem, l.unwritten), nil

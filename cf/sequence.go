@@ -19,8 +19,8 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-// sequence checks that the values of a coordinate rise or fall all the way, and records
-// the first one that does not.
+// sequence checks that the values of a coordinate are strictly monotonic, and records the
+// first value that is out of order.
 type sequence struct {
 	typ       dtype.Type               // of the stored bytes
 	compare   func(a, b []byte) int    // by decoded values
@@ -205,8 +205,8 @@ func (s *sequence) read(ctx context.Context, a *zarr.Array) error {
 const (
 	// slabBytes is the number of bytes of a coordinate that are in memory at a time.
 	slabBytes = 128 << 20
-	// slabChunks bounds the chunks that are read at a time. Of tiny chunks there are very
-	// many in slabBytes.
+	// slabChunks bounds the chunks that are read at a time. slabBytes may hold very
+	// many tiny chunks.
 	slabChunks = 1 << 16
 )
 

@@ -74,8 +74,8 @@ var series = map[string]map[string]bool{
 
 // isSeries reports whether two values of an attribute may occur in one series. It returns
 // true if one of the values is missing.
-func isSeries(name string, own, other strictjson.Value) bool {
-	for _, v := range []strictjson.Value{own, other} {
+func isSeries(name string, left, right strictjson.Value) bool {
+	for _, v := range []strictjson.Value{left, right} {
 		text, err := v.Str()
 		if v.IsZero() || err != nil {
 			return true
@@ -142,9 +142,6 @@ func isOfPlace(name string) bool {
 	return worldKeywords.MatchString(name) || strings.HasPrefix(name, "proj:") || strings.HasPrefix(name, "spatial:")
 }
 
-// mustAgree reports whether an attribute changes what elements mean.
-func mustAgree(name string) bool { return meaning[name] || isOfPlace(name) }
-
 // isGridMapping reports whether an array is a grid mapping: its attributes define a
 // projection, and its elements mean nothing.
 func (s Statements) isGridMapping() bool {
@@ -160,11 +157,14 @@ func (s Statements) Compare(o Statements) (faults, others []string) {
 	names := maps.Clone(s)
 	maps.Copy(names, o)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		own, other := s[name], o[name]
+		left, right := s[name], o[name]
 		switch {
 		case s.alike(o, name) || referring[name]:
-		case mustAgree(name), whole && !describing[name] && !isStoring(name), naming[name] && !own.IsZero() && !other.IsZero(), name == gdal.Metadata && !sameRoles(own, other),
-			series[name] != nil && !isSeries(name, own, other):
+		case meaning[name] || isOfPlace(name),
+			whole && !describing[name] && !isStoring(name),
+			naming[name] && !left.IsZero() && !right.IsZero(),
+			name == gdal.Metadata && !sameRoles(left, right),
+			series[name] != nil && !isSeries(name, left, right):
 			faults = append(faults, name)
 		default:
 			others = append(others, name)
@@ -188,12 +188,12 @@ func (s Statements) alike(o Statements, name string) bool {
 	case "units":
 		return s.units().Alike(o.units()) || sameJSON(s[name], o[name])
 	}
-	own, other := s[name], o[name]
+	left, right := s[name], o[name]
 	// A missing attribute equals its default.
 	if text, ok := absent[name]; ok {
-		own, other = orElse(own, text), orElse(other, text)
+		left, right = orElse(left, text), orElse(right, text)
 	}
-	return sameJSON(own, other)
+	return sameJSON(left, right)
 }
 
 // calendar returns the canonical name of the calendar. Names have synonyms and any case;
@@ -320,16 +320,16 @@ func (s Statements) Differ(o Statements, names []string, other string) string {
 
 // difference returns the first pair of elements in which two lists of one length differ,
 // and a text with their index. For any other values it returns the values.
-func difference(own, other strictjson.Value) (what string, x, y strictjson.Value) {
-	if own.Kind() != strictjson.Array || other.Kind() != strictjson.Array || own.Len() != other.Len() {
-		return "", own, other
+func difference(left, right strictjson.Value) (what string, x, y strictjson.Value) {
+	if left.Kind() != strictjson.Array || right.Kind() != strictjson.Array || left.Len() != right.Len() {
+		return "", left, right
 	}
-	for i, x := range own.Elements() {
-		if y := other.Element(i); !sameJSON(x, y) {
+	for i, x := range left.Elements() {
+		if y := right.Element(i); !sameJSON(x, y) {
 			return fmt.Sprintf("element %d of ", i), x, y
 		}
 	}
-	return "", own, other
+	return "", left, right
 }
 
 func textOr(raw []byte) string {

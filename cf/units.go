@@ -185,14 +185,15 @@ func (t Times) IsReal() bool {
 // 1970.
 const reform = -141427
 
-// CanBe reports whether times of t can be counted in the units of o: their calendars are
-// one, or both are real. Real calendars differ before 1582-10-15; see [Times.Agree].
+// CanBe reports whether times of t can be counted in the units of o: if both have the
+// same calendar, or both calendars are real. Real calendars differ before 1582-10-15;
+// see [Times.Agree].
 func (t Times) CanBe(o Times) bool {
 	return t.Calendar() == o.Calendar() || t.IsReal() && o.IsReal()
 }
 
-// Agree returns an error if a time, which t can be in o, has other dates in the two
-// calendars.
+// Agree returns an error if a time has different dates in the calendars of t and o. Call
+// it only if [Times.CanBe] returns true.
 func (t Times) Agree(o Times, at calendar.Instant) error {
 	if t.Calendar() != o.Calendar() && at.Day < reform {
 		return fmt.Errorf("calendar %v and calendar %v differ before 1582-10-15", t.Calendar(), o.Calendar())

@@ -75,7 +75,8 @@ func (t Type) parse(elem []byte, text string) bool {
 	case KindRaw:
 		return t.parseArray(elem, text) || t.name == "raw_bytes" && copyExactly(elem, text)
 	case KindUTF32:
-		return t.parseUTF32(elem, text)
+		s, ok := parseString(text)
+		return ok && t.SetText(elem, s)
 	case KindTerminated:
 		b, ok := parseBytes(text)
 		// A longer text does not fit. A shorter one is padded with zeros, which elem has
@@ -303,12 +304,6 @@ func appendBase64(dst, b []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), b), '"')
 }
 
-// parseUTF32 sets elem to the text of a JSON string.
-func (t Type) parseUTF32(elem []byte, text string) bool {
-	s, ok := parseString(text)
-	return ok && t.SetText(elem, s)
-}
-
 // SetText sets elem, an element of fixed-length text or null-terminated bytes, to a text
 // padded with zeros. It returns false if the text is too long.
 func (t Type) SetText(elem []byte, text string) bool {
@@ -379,14 +374,11 @@ func trimZeros(elem []byte) []byte {
 
 // appendPrintable appends bytes that are text unchanged, and all others in hexadecimal.
 func appendPrintable(dst, b []byte) []byte {
-	if utf8.Valid(b) && !isHexWord(string(b)) {
+	if utf8.Valid(b) && !strings.HasPrefix(string(b), "0x") {
 		return append(dst, b...)
 	}
 	return hex.AppendEncode(append(dst, "0x"...), b)
 }
-
-// isHexWord reports whether a text looks like bytes in hexadecimal.
-func isHexWord(s string) bool { return strings.HasPrefix(s, "0x") }
 
 // parseHexBytes reads bytes as "0x" and two digits each.
 func parseHexBytes(text string) ([]byte, bool) {

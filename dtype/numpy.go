@@ -34,7 +34,7 @@ func (t Type) numPyCode() (code string, ok bool) {
 		// Int and Uint are the kinds 2 and 3.
 		return string(" biu"[t.kind]) + strconv.Itoa(t.size), t.bits == 8*t.size
 	case KindFloat:
-		return "f" + strconv.Itoa(t.size), isNative(t.format)
+		return "f" + strconv.Itoa(t.size), t.format == float16Format || t.format == float32Format || t.format == float64Format
 	case KindComplex:
 		return "c" + strconv.Itoa(t.size), t.format == float32Format || t.format == float64Format
 	case KindRaw:
@@ -49,11 +49,6 @@ func (t Type) numPyCode() (code string, ok bool) {
 		return "m8" + t.step.numPy(), true
 	}
 	return "", false
-}
-
-// isNative reports whether NumPy has floats of the format.
-func isNative(f *floatFormat) bool {
-	return f == float16Format || f == float32Format || f == float64Format
 }
 
 // numPy returns the step in the form of a NumPy type string.

@@ -59,7 +59,7 @@ func join(parts []Axis) (Axis, error) {
 		last.extent, last.chunks = extent, checked.CeilDiv(extent, last.step)
 		return last, nil
 	}
-	// A partial chunk within the result is clipped, but decodes to what it did before.
+	// A partial chunk within the result is clipped, but still decodes to its old shape.
 	var edges, encoded []Run
 	for _, p := range parts[:len(parts)-1] {
 		edges = appendFirst(edges, slices.Values(p.Sizes()), p.chunks)

@@ -52,9 +52,6 @@ func listed(source runSource) Cut {
 	return Cut{edges: e, err: err, vacant: err == errNoEdges}
 }
 
-// isListed reports whether the cut lists lengths, even if the list has a fault.
-func (c Cut) isListed() bool { return c.edges != nil || c.err != nil }
-
 // NewAxis returns an axis of the given extent, in elements. It returns an error that
 // wraps [ErrInvalid] if a length or a count is below 1, if the list does not cover the
 // extent, or if an encoded length is shorter than its edge. It returns an error that

@@ -191,7 +191,7 @@ func (e *edges) joined(more runSource) (*edges, error) {
 	} else if last := &e.stretches[keep-1]; last.repeats == 1 && last.entries() <= fewEntries {
 		keep--
 	}
-	// Search for periods in what follows the first keep stretches.
+	// Search for periods after the first keep stretches.
 	old := sourceOf(e.stretches[keep:])
 	tail, err := newEdges(func(add func(length, count int64) error) error {
 		if err := old(add); err != nil {

@@ -46,7 +46,7 @@ func New(shape []int64, cuts ...Cut) (*Grid, error) {
 			return nil, onAxis(i, invalid("either all axes are trimmed or none: give an edge for every chunk instead"))
 		case c.trimmed:
 			name = BoundedName
-		case c.isListed() || c.encoded != nil:
+		case c.edges != nil || c.err != nil || c.encoded != nil: // a list may have a fault
 			name = RectilinearName
 		}
 	}
@@ -106,7 +106,7 @@ func ofAxes(name string, axes []Axis) (*Grid, error) {
 // Name returns the name of the grid in metadata.
 func (g *Grid) Name() string { return g.name }
 
-// Notes describes what was repaired when the grid was parsed, one sentence each. It
+// Notes describes the repairs that Parse made, one sentence each. It
 // returns nil if nothing was.
 func (g *Grid) Notes() []string { return slices.Clone(g.notes) }
 

@@ -311,8 +311,9 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 		}
 		return a.Resized(extent)
 	}
-	// Such an edge hardly ever ends at a boundary. No chunk was stored with it.
-	if g.kind == byBoundaries && a.hasOneUnit() {
+	// A single edge of length 1 hardly ever ends at a boundary ([ByBoundaries]). No
+	// chunk was stored with it.
+	if g.kind == byBoundaries && a.extent == 0 && a.stored == nil && a.Cells() == 1 && a.Covered() == 1 {
 		return a.replaceUnit(extent, g)
 	}
 	// Elements up to the sum of the edges have their cells already.
@@ -336,12 +337,6 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 		return Axis{}, fmt.Errorf("growth %.80s to the extent %d: %w", g, extent, err)
 	}
 	return a.Resized(extent)
-}
-
-// hasOneUnit reports whether the axis has no elements and a single edge of length 1; see
-// [ByBoundaries].
-func (a Axis) hasOneUnit() bool {
-	return a.extent == 0 && a.stored == nil && a.Cells() == 1 && a.Covered() == 1
 }
 
 // replaceUnit returns the axis with edges for its first elements in place of those it

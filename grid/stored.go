@@ -123,7 +123,7 @@ func (a Axis) withEncodedEdges(e *edges) (Axis, error) {
 	if err := a.listable(); err != nil {
 		return Axis{}, err
 	}
-	// Walk both lists side by side. edge and length are what is left of the current runs.
+	// Walk both lists side by side. edge and length are the rest of the current runs.
 	edge, same := Run{a.step, a.chunks}, true
 	edges, encoded := walk{}, walk{stretches: e.stretches}
 	if a.edges != nil {

@@ -113,7 +113,7 @@ func extensionName(v strictjson.Value) (string, error) {
 // a configuration.
 func checkTexts(v strictjson.Value) error {
 	raw := v.Raw()
-	// No text can be longer than what is left.
+	// No text can be longer than the rest.
 	for len(raw) > maxText {
 		i := bytes.IndexByte(raw, '"')
 		if i < 0 {

@@ -156,7 +156,7 @@ func leadingIndex(key string) (n int64, digits int) {
 	// The subtraction of bytes wraps around, so anything below '0' is not below 10.
 	for ; digits < len(key) && key[digits]-'0' < 10; digits++ {
 		d := int64(key[digits] - '0')
-		// A leading zero, or a number that overflows, is not what AppendKey writes.
+		// AppendKey writes neither leading zeros nor numbers that overflow.
 		if digits > 0 && n == 0 || n > (math.MaxInt64-d)/10 {
 			return 0, 0
 		}

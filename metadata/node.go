@@ -19,11 +19,11 @@
 // other writers are repaired and reported ([Array.Notes]). Data types, grids, codecs and
 // fill values stay JSON here. The packages that implement them check their meaning.
 //
-// Marshal returns a canonical document. It parses its own output and refuses whatever
-// Parse would refuse. Parsed values that were not changed keep their spelling, including
-// that of numbers: attributes, the fill value, extensions, unknown members and
-// consolidated documents. Format version, node type, shape and dimension names always
-// have the canonical form.
+// Marshal returns a canonical document. It parses its own output and refuses documents
+// that Parse would refuse. Parsed values that were not changed keep their spelling,
+// including that of numbers: attributes, the fill value, extensions, unknown members
+// and consolidated documents. Format version, node type, shape and dimension names
+// always have the canonical form.
 //
 // Do not modify arrays and groups: methods whose names begin with With return a changed
 // copy. Parsed values refer to the document, which must not be changed afterwards.
@@ -417,7 +417,7 @@ func (g *Group) WithConsolidated(c *Consolidated) *Group {
 	return &h
 }
 
-// groupV2 holds what a group of format 2 has in addition.
+// groupV2 holds the parts of a document of format 2 that a group has no field for.
 type groupV2 struct {
 	kept []member
 }

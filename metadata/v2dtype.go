@@ -94,7 +94,7 @@ func structuredV2(v strictjson.Value) (e elementV2, err error) {
 	return e, nil
 }
 
-// structV2 collects what the fields of a structured type have in common.
+// structV2 collects the common properties of the fields of a structured type.
 type structV2 struct {
 	orders []bool // byte orders of the fields that have one, true for big-endian
 	leaves int    // fields that are not structs, counting every element of arrays

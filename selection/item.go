@@ -68,7 +68,8 @@ func List(i ...int64) Item {
 // element of the axis.
 func Where(b ...bool) Item { return Item{kind: itemMask, mask: b} }
 
-// bind returns what the item selects of axis number n, which has the given extent.
+// bind returns the elements that the item selects along axis n, which has the given
+// extent.
 func (i Item) bind(n int, extent int64) (axis, error) {
 	switch i.kind {
 	case itemAll:
@@ -95,8 +96,8 @@ func (i Item) bind(n int, extent int64) (axis, error) {
 	return axis{start: start, step: i.step, count: steps(start, stop, i.step)}, nil
 }
 
-// backwards returns what a slice with a negative step selects: from start down to but not
-// including stop.
+// backwards returns the elements of a slice with a negative step: from start down to
+// but not including stop.
 func (i Item) backwards(extent int64) axis {
 	last, stop := extent-1, int64(-1)
 	if i.start != Open {

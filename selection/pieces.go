@@ -12,10 +12,10 @@ import (
 	"varve.dev/zarr/internal/strided"
 )
 
-// Pieces yields what r selects chunk by chunk, in C order of the chunks. from selects
-// elements of one chunk from the array. to selects the places where these go from the
-// block that r makes. Both have the same shape: that of a part of the block, or one axis
-// of points.
+// Pieces yields the selected elements chunk by chunk, in C order of the chunks. from
+// selects elements of one chunk from the array. to selects the places where these go
+// from the block that r makes. Both have the same shape: that of a part of the block,
+// or one axis of points.
 func (r *Resolved) Pieces(g *grid.Grid) iter.Seq2[*Resolved, *Resolved] {
 	return func(yield func(from, to *Resolved) bool) {
 		p := &pieces{Resolved: r, shape: r.Shape(), cell: grid.NewChunk(g.Rank())}
@@ -53,7 +53,7 @@ func (p *pieces) piece(v *Visit) (from, to *Resolved) {
 	return &f, to
 }
 
-// along returns what a visit takes along an axis, and the places where it goes.
+// along returns the elements of a visit along an axis, and their places in the block.
 func (p *pieces) along(v *Visit, i int) (from, to axis) {
 	a := p.axes[i]
 	if a.list == nil {

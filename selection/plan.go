@@ -214,7 +214,7 @@ func (p *Plan) locate(chunk []int64, of strided.Point) {
 	}
 }
 
-// nextMasked sets v to what the mask selects of the next chunk that has any selected
+// nextMasked sets v to the selected elements of the next chunk that has any selected
 // element.
 func (p *Plan) nextMasked(v *Visit) bool {
 	for more := !p.started && p.cells.First(p.at) || p.started && p.cells.Next(p.at); more; more = p.cells.Next(p.at) {
@@ -275,8 +275,8 @@ func (a planAxis) chunks() (n int64) {
 	return n
 }
 
-// Visit is the stop of a [Plan] at one chunk: what the selection takes from the chunk,
-// and where it goes. Its slices have one entry per axis.
+// Visit is the stop of a [Plan] at one chunk: the selected elements of the chunk, and
+// their places in the block. Its slices have one entry per axis.
 type Visit struct {
 	// What is taken, in elements relative to the chunk.
 	strided.Part
@@ -311,7 +311,7 @@ func (v *Visit) pick(lists bool, windows []strided.Window) *strided.Picks {
 	return v.Picks
 }
 
-// Seek sets v to what a part of the whole grid takes from one of its chunks, and cell to
+// Seek sets v to the elements that a part of the grid takes from one chunk, and cell to
 // that chunk. It returns false if the part takes nothing from it. Points of the part must
 // be grouped by the chunks of g; see [Group].
 func (v *Visit) Seek(g *grid.Grid, of strided.Part, chunk []int64, cell *grid.Chunk) bool {
@@ -356,7 +356,7 @@ func (v *Visit) Seek(g *grid.Grid, of strided.Part, chunk []int64, cell *grid.Ch
 	return true
 }
 
-// seekList sets the visit along an axis to what a list for the whole grid takes from the
+// seekList sets the visit along an axis to the elements that a list takes from the
 // chunk, whose elements are those from start to stop.
 func (v *Visit) seekList(axis int, of strided.List, start, stop int64) {
 	l := list{List: of}

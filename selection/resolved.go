@@ -336,7 +336,7 @@ func (r *Resolved) pointsOf(p *points) *points {
 	return o
 }
 
-// pick returns what q selects of a block of points. Slices only change strides and
+// pick returns the points of a block that q selects. Slices only change strides and
 // offsets; nothing is copied.
 func (p *points) pick(q *Resolved) *points {
 	if q.axes == nil || slices.ContainsFunc(q.axes, func(a axis) bool { return a.list != nil }) {

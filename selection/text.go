@@ -64,7 +64,8 @@ func parseEntries(text string) ([]entry, error) {
 		}
 		// The commas of a list have split it, so the error of the piece would mislead.
 		if name, _, isList := strings.Cut(text, "=["); err != nil && isList {
-			err = fmt.Errorf("%w: %q: a list is written in JSON, as {\"orthogonal\": {\"%s\": [0, 2]}}", ErrInvalid, text, lastName(name))
+			name = strings.TrimSpace(name[strings.LastIndexByte(name, ',')+1:])
+			err = fmt.Errorf("%w: %q: a list is written in JSON, as {\"orthogonal\": {\"%s\": [0, 2]}}", ErrInvalid, text, name)
 		}
 		if err != nil {
 			return nil, err
@@ -83,11 +84,6 @@ func withoutBrackets(text string) (inner string, ok bool) {
 		}
 	}
 	return "", false
-}
-
-// lastName returns the name of the last of several items, whose value is cut off.
-func lastName(items string) string {
-	return strings.TrimSpace(items[strings.LastIndexByte(items, ',')+1:])
 }
 
 func parseEntry(text string) (e entry, err error) {

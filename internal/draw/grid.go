@@ -19,6 +19,7 @@
 package draw
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -160,7 +161,7 @@ func (d *drawing) axisLines() []string {
 	}
 	var lines []string
 	for i, name := range d.names {
-		lines = append(lines, padded(name, names)+" "+d.way(i)+" "+d.axisLine(d.grid.Axis(i), extents))
+		lines = append(lines, fmt.Sprintf("%-*s %s %s", names, name, d.way(i), d.axisLine(d.grid.Axis(i), extents)))
 	}
 	return lines
 }
@@ -178,8 +179,7 @@ func (d *drawing) way(axis int) string {
 }
 
 func (d *drawing) axisLine(a grid.Axis, width int) string {
-	extent := number(a.Extent())
-	line := strings.Repeat(" ", width-len(extent)) + extent + " = " + d.sizes(a)
+	line := fmt.Sprintf("%*s = %s", width, number(a.Extent()), d.sizes(a))
 	if a.Covered() > a.Extent() {
 		line += "; edges reach " + number(a.Covered())
 	}
@@ -257,10 +257,6 @@ func clip(s string, width int, more string) string {
 		return string(runes[:width])
 	}
 	return string(runes[:keep]) + more
-}
-
-func padded(s string, width int) string {
-	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
 }
 
 // presence finds out how many chunks of a block are stored. The block includes all chunks

@@ -55,8 +55,8 @@ func (a *Array) CheckAll(ctx context.Context, how Checking) iter.Seq2[Checked, e
 		defer cancel()
 		found, end := make(chan Checked), make(chan error, 1)
 		go func() {
-			// end has room for the result, so the goroutine ends even if the caller never receives
-			// it.
+			// end has room for the result, so the goroutine ends even if the caller
+			// never receives it.
 			end <- a.checkAll(ctx, how, found)
 			close(found)
 		}()
@@ -112,8 +112,9 @@ func (a *Array) checkAll(ctx context.Context, how Checking, found chan<- Checked
 		})
 }
 
-// isLost reports whether an error means that the file which a chunk lies in, as one of
-// many, has changed or is gone. It is an error of that file however many chunks it has.
+// isLost reports whether an error means that the foreign file with the bytes of a chunk
+// has changed or is missing. It is one error of that file, however many chunks the file
+// has.
 func isLost(err error) bool {
 	var of interface{ SourceLocation() string }
 	return errors.As(err, &of) && errors.Is(err, store.ErrConflict)

@@ -119,7 +119,7 @@ func (l *lister) list(ctx context.Context, dir string, depth int) error {
 	default:
 		listing = store.ListVersions
 	}
-	// What is no key is no chunk.
+	// An entry whose name is not a key is not a chunk.
 	for e, err := range store.Usable(listing(ctx, l.Store, path, deep)) {
 		if err != nil {
 			return err
@@ -260,9 +260,6 @@ func (a *Array) Missing(ctx context.Context, of Numbers) (iter.Seq[[]int64], err
 // less than To. If To is 0, they are all chunks.
 type Numbers struct{ From, To int64 }
 
-// isAll reports whether n does not limit the chunks.
-func (n Numbers) isAll() bool { return n == Numbers{} }
-
 // Boxes returns disjoint boxes that together hold the chunks, in C order. There are fewer
 // than two per axis. shape is the number of chunks along each axis. Numbers beyond the
 // last chunk are no chunks. If the chunks have no numbers because there are 2^63 or more,
@@ -272,7 +269,7 @@ func (n Numbers) Boxes(shape []int64) ([]grid.Box, error) {
 		return nil, fmt.Errorf("%w: chunks from number %d to %d", fault.ErrInvalidArgument, n.From, n.To)
 	}
 	all := grid.BoxOf(shape)
-	if n.isAll() {
+	if n == (Numbers{}) {
 		return []grid.Box{all}, nil
 	}
 	count, ok := checked.Product(shape...)

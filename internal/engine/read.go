@@ -60,7 +60,8 @@ func (w *worker) read(ctx context.Context, dst strided.View, skipFill bool) erro
 	n, err := w.begin()
 	w.Into(dst)
 	if w.Chain.Divided() {
-		return w.readDivided(ctx, skipFill)
+		found, err := w.decodePart(ctx, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part, Into: w.Placed, Whole: w.IsWhole(), Zeroed: skipFill})
+		return w.fillMissing(found, err, skipFill)
 	}
 	if err != nil {
 		return w.readHuge(ctx, err, skipFill)
@@ -335,12 +336,6 @@ func (w *worker) work(bytes int64) *coding.Work {
 		work.Span = w.Span
 	}
 	return work
-}
-
-// readDivided reads the part of a shard into its place.
-func (w *worker) readDivided(ctx context.Context, skipFill bool) error {
-	found, err := w.decodePart(ctx, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part, Into: w.Placed, Whole: w.IsWhole(), Zeroed: skipFill})
-	return w.fillMissing(found, err, skipFill)
 }
 
 // decodePart decodes a part of the chunk. If the chunk is corrupt, it decodes the one

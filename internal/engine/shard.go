@@ -196,7 +196,8 @@ func (w *writer) keepOnly(ctx context.Context, claim bool) error {
 	})
 }
 
-// editStored changes the chunk if it is stored, or else the one that is set aside.
+// editStored changes the stored chunk. If that is corrupt, it changes the chunk that is
+// set aside instead. It does nothing if the chunk is not stored.
 func (w *writer) editStored(ctx context.Context, weight int64, e coding.Edit) error {
 	out, info, err := w.encodeOver(ctx, w.key, weight, e)
 	if errors.Is(err, codec.ErrCorrupt) && info.Size > 0 {
@@ -368,7 +369,7 @@ func (w *writer) compactWeight(e coding.Edit) int64 {
 
 // Mend restores the damaged index of the stored shard at index, which must be a chunk of
 // the grid. It replaces exactly the version that it has read, and reports whether it did:
-// not if the index is sound. If it is not proven what the index was, the error is a
+// not if the index is sound. If the original index is not proven, the error is a
 // [codec.ErrCorrupt]. In a store without conditional writes it is [store.ErrUnsupported].
 func (a *Array) Mend(ctx context.Context, index []int64, b store.Batch) (mended bool, err error) {
 	r := a.newRun(grid.BoxOf(a.Grid.Chunks()), 1)

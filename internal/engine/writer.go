@@ -350,9 +350,9 @@ func (w *writer) remove(ctx context.Context) error {
 	if w.condition.Absent() {
 		return nil // nothing is stored; a concurrent write counts as later
 	}
-	// If a chunk were deleted, a late append, which was planned before others appended
-	// there, would store its own: it does so where no chunk is, and finds only then that
-	// its document is not the present one.
+	// Suppose that this call deleted the chunk. An append that was planned on an older
+	// document stores its chunk only if the key is free, and learns afterwards that its
+	// document is stale. So the deletion would let that append store its chunk.
 	if w.Plain && w.Fenced {
 		_, err := store.Stat(ctx, w.Store, w.key)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -122,8 +122,9 @@ func (d *editor) appendToOld(a *assembler) bool {
 	return true
 }
 
-// live returns the bytes of the inner chunks that stay. shared reports that they have
-// more than the shard, so that some overlap. ok is false if the index is wrong.
+// live returns the bytes of the inner chunks that stay. shared reports that these are
+// more than the shard has, so some inner chunks overlap. ok is false if the index is
+// wrong.
 func (d *editor) live(bytes int64) (live int64, shared, ok bool) {
 	for k := range d.n {
 		_, n, stored, err := d.old.span(k)

@@ -140,7 +140,8 @@ func (d *decoder) decodeInner(p *transfer.Mover, src []byte) error {
 func (d *decoder) decodeOne(p *transfer.Mover, src []byte) error {
 	p.Decoded.Shape = p.Cell.Encoded
 	if d.chain.Varies() {
-		return d.decodeText(p, src)
+		// Retry with more memory until the elements fit.
+		return d.work.Grow(d.ctx, d.chain, d.bytes(p.Cell.Encoded), src, func(room int64) error { return d.decodeTo(p, src, room) })
 	}
 	// Elements that are stored unchanged are moved without a buffer.
 	if shown, err := d.chain.Alias(&p.Decoded, src); err != nil {
@@ -150,12 +151,6 @@ func (d *decoder) decodeOne(p *transfer.Mover, src []byte) error {
 		return nil
 	}
 	return d.decodeTo(p, src, 0)
-}
-
-// decodeText is decodeOne if elements differ in length. It retries with more memory until
-// they fit.
-func (d *decoder) decodeText(p *transfer.Mover, src []byte) error {
-	return d.work.Grow(d.ctx, d.chain, d.bytes(p.Cell.Encoded), src, func(room int64) error { return d.decodeTo(p, src, room) })
 }
 
 // decodeTo decodes the part p of an inner chunk from src. Elements that differ in length

@@ -31,7 +31,7 @@ type editor struct {
 
 	old       *index           // of the stored shard, nil if nothing of it stays
 	stretches []stretch        // of the stored shard by offset, if it was not read whole
-	steps     []uint8          // for every inner chunk, what happens to it
+	steps     []uint8          // for every inner chunk, one of the steps below
 	copied    [][]byte         // inner chunks from insets, nil if there are no insets
 	encoded   []uint32         // inner chunks to encode, in the order to store them
 	sizes     []int64          // for each of encoded: bytes, 0 for only the fill value, or unchanged
@@ -42,7 +42,7 @@ type editor struct {
 // unchanged is the length of an encoded inner chunk that proved to be as it is stored.
 const unchanged = -1
 
-// What happens to an inner chunk. Later values take precedence.
+// The steps for an inner chunk. Later values take precedence.
 const (
 	stepKeep   uint8 = iota // stays as it is stored, or absent
 	stepClear               // becomes the fill value
@@ -54,7 +54,7 @@ const (
 // isKept reports whether inner chunk k stays as it is stored.
 func (d *editor) isKept(k int64) bool { return d.steps[k] == stepKeep || d.steps[k] == stepSame }
 
-// replaces reports whether inner chunks go, or come from insets.
+// replaces reports whether inner chunks are cleared or copied from insets.
 func (d *editor) replaces() bool { return d.copied != nil || slices.Contains(d.steps, stepClear) }
 
 func (d *editor) isStored(k int64) bool { return d.old.entries[2*k] != absent }
@@ -399,8 +399,8 @@ func (d *editor) append(dst []byte, v strided.View) ([]byte, error) {
 	return dst, err
 }
 
-// oldInner decodes what stays of a stored inner chunk to a buffer, which p then shows and
-// the caller puts back. cleared reports whether it removed other elements.
+// oldInner decodes a stored inner chunk to a buffer, which p then shows and the caller
+// puts back. It clears the elements that do not stay, and reports whether any was set.
 func (d *editor) oldInner(p *transfer.Mover, src []byte, room int64) (b *budget.Buffer, cleared bool, err error) {
 	// If nothing of the inner chunk stays, begin with fill values.
 	if src == nil {

@@ -20,26 +20,25 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// A damaged index is restored only if it is proven what it was. The bytes of the inner
-// chunks stay as they are. These are the proofs:
+// A damaged index is restored only if its original content is proven. The bytes of the
+// inner chunks do not change. These are the proofs:
 //
 //  1. A candidate for the index has the checksum that is stored. The checksum covers the
-//     offset and the length of every inner chunk in their order, so it also says which
-//     inner chunk is which. Only one of the few candidates that are tried may have it. All
-//     its entries must fit the shard, and those that it changes must lead to inner chunks
-//     that decode.
+//     offset and the length of every inner chunk in their order, so it also
+//     identifies the inner chunks. Exactly one of the few candidates may have the
+//     checksum. All its entries must fit the shard. The entries that it changes must lead
+//     to inner chunks that decode.
 //  2. The entries are sound as they are stored, all inner chunks decode, and the checksum
 //     differs from that of the entries within one byte. If no flipped bit of the entries
 //     explains that, the byte is damaged. If more bytes of the checksum are wrong, two
 //     entries may have changed places.
 //
-// Both need inner chunks that have checksums themselves. Where the index was hit, bytes
-// beside it may be, too, and without checksums they would become readable as wrong
-// values.
+// Both need inner chunks with checksums. Damage to the index may extend to bytes beside
+// it. Without checksums, these would become readable as wrong values.
 //
-// Nothing is searched for in the bytes of the shard: those that belong to no inner chunk
-// may be earlier versions of inner chunks, or of the index, with valid checksums and old
-// values. So an index that was cut off is lost.
+// The mender does not search the bytes of the shard for inner chunks or for an index.
+// Dead bytes may be earlier versions of these, with valid checksums and old values. So
+// an index that was cut off is lost.
 
 // mender restores the index of a shard in memory.
 type mender struct {
@@ -49,14 +48,14 @@ type mender struct {
 	work    *coding.Work
 	shard   []byte
 	raw     []byte // the index as it is stored
-	damaged *index // its entries, whatever the checksum says
+	damaged *index // its entries, decoded without the checksum
 }
 
 // mostTried bounds the candidates for an index. The chance that a wrong one has the
-// stored checksum is 1 in 2^32 for each, except for the one with a bit flipped back. That
-// bit is chosen so that the checksum fits, among all 8·n of n bytes, so the chance that
-// there is one for other damage is 8·n in 2^32. Only that the inner chunk decodes which
-// the changed entry leads to proves it then.
+// stored checksum is 1 in 2^32 for each, except for the one with a bit flipped back.
+// That bit is chosen so that the checksum fits, among all 8·n of n bytes, so the chance
+// that such a bit exists for other damage is 8·n in 2^32. Then the only proof is that
+// the inner chunk of the changed entry decodes.
 const mostTried = 256
 
 // sumBytes is the length of the checksum at the end of an index.
@@ -65,7 +64,7 @@ const sumBytes = 4
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // mend restores the index of the shard of src, or leaves the shard as it is if its index
-// decodes. If it is not proven what the index was, the error wraps [codec.ErrCorrupt].
+// decodes. If the original index is not proven, the error wraps [codec.ErrCorrupt].
 func (d *editor) mend(src coding.Source) error {
 	limit := cmp.Or(d.env.Chunk, codec.DefaultChunk)
 	shard, info, err := src.Read(d.ctx, store.Request{Limit: limit}, nil)
@@ -226,16 +225,16 @@ func (m *mender) syndrome() uint32 {
 }
 
 // isSumDamaged reports whether the checksum is wrong within one byte, of an index whose
-// entries are all sound. If there are none, nothing shows that they are right. Nor does
-// it if a flipped bit would have the same effect: an entry may lead to an earlier version
-// of its inner chunk.
+// entries are all sound. It returns false if there are no entries, because then nothing
+// proves them. It also returns false if one flipped bit of the entries would have the
+// same effect: an entry may lead to an earlier version of its inner chunk.
 func (m *mender) isSumDamaged() bool {
 	first := bits.TrailingZeros32(m.syndrome()) / 8 * 8
 	return m.syndrome()>>first <= 0xff && len(m.damaged.stored()) > 0 && m.flipped() == nil
 }
 
-// fitsShard reports whether the entries of an index fit the shard, and whether the inner
-// chunks decode whose entries are not those that are stored.
+// fitsShard reports whether the entries of an index fit the shard, and whether all inner
+// chunks decode whose entries differ from the stored ones.
 func (m *mender) fitsShard(candidate []byte) (bool, error) {
 	x, err := m.decodeIndex(m.layout, candidate, m.damaged.info)
 	if err != nil || (&editor{coder: m.coder, layout: m.layout, old: x}).checkSound() != nil {
@@ -262,8 +261,8 @@ var absentRange = gap{-1, -1}
 // given in the orders of usual writers only.
 const mostFree = 4
 
-// candidates yields what a damaged index may have been. bad are the inner chunks that are
-// not sound. Callers need only the first few.
+// candidates yields possible originals of a damaged index. bad are the inner chunks that
+// are not sound. Callers need only the first few.
 func (m *mender) candidates(bad []uint32) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		if flipped := m.flipped(); flipped != nil && !yield(flipped) {
@@ -276,7 +275,8 @@ func (m *mender) candidates(bad []uint32) iter.Seq[[]byte] {
 		if !m.assign(bad, free, yield) {
 			return
 		}
-		// An entry may have become that of an inner chunk which is not stored.
+		// The damage may have turned an entry into that of an inner chunk that is not
+		// stored.
 		if open := m.unplaced(bad); len(open) > len(bad) {
 			m.assign(open, free, yield)
 		}

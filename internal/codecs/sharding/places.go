@@ -74,7 +74,7 @@ func (c *coder) Arrange(shape []int64, a *coding.Arrangement, place func(k int64
 			return nil
 		}
 		if n > l.most {
-			return l.tooLong(k, n)
+			return l.fail(k, corrupt("it has %d bytes, an inner chunk has at most %d", n, l.most))
 		}
 		ranks[k], x.entries[2*k+1] = rank, uint64(n)
 		a.Order = append(a.Order, uint32(k))
@@ -99,9 +99,4 @@ func (c *coder) Arrange(shape []int64, a *coding.Arrangement, place func(k int64
 		a.Tail = raw
 	}
 	return err
-}
-
-// tooLong returns the error of an inner chunk that is longer than its codecs encode any.
-func (l *layout) tooLong(k, n int64) error {
-	return l.fail(k, corrupt("it has %d bytes, an inner chunk has at most %d", n, l.most))
 }
