@@ -3,7 +3,7 @@
 """Writes chunks encoded by the filters of numcodecs: testdata of internal/codecs/numcodecs.
 
     pip install numcodecs numpy
-    python filters_testdata.py ../codec/numcodecs/testdata/filters.jsonl
+    python filters_testdata.py ../internal/codecs/numcodecs/testdata/filters.jsonl
 
 A line has the filter, its configuration, the types of the array and of its encoded form, and the little-endian bytes of an
 array, of its encoded form, and of the decoded form. Casts with an undefined result in C are left out.

@@ -2,7 +2,7 @@
 
 """Chunks of imagecodecs, for internal/codecs/imagecodecs.
 
-    python imagecodecs_testdata.py > ../codec/imagecodecs/testdata/chunks.jsonl
+    python imagecodecs_testdata.py > ../internal/codecs/imagecodecs/testdata/chunks.jsonl
 
 A line has the codec and its configuration, the shape and the NumPy type of the chunk, its elements in the byte order of the type, and what
 imagecodecs makes of them, in hexadecimal digits. Written with imagecodecs 2026.3.6.

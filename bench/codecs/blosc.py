@@ -63,7 +63,7 @@ def measure_c(folder, speeds, ratios, pattern):
 
 
 def measure_go(folder, speeds, ratios, pattern):
-    command = ["go", "test", "-run", "^$", "-bench", "/" + (pattern or "."), "-benchtime", "100ms", "-timeout", "20m", "./codec/blosc"]
+    command = ["go", "test", "-run", "^$", "-bench", "/" + (pattern or "."), "-benchtime", "100ms", "-timeout", "20m", "./internal/codecs/blosc"]
     env = dict(os.environ, VARVE_BLOSC=folder)
     text = subprocess.run(command, cwd=ROOT, env=env, check=True, capture_output=True, text=True).stdout
     line = r"^Benchmark/(\w+)/(\w+)/(\d+)/(\w+?)(?:-\d+)?\s.*?([\d.]+) best-MB/s(?:\s+([\d.]+) ratio)?"
