@@ -11,7 +11,7 @@ func Staged(source, target *grid.Grid, size, memory int64, stages int, o *Option
 	if err != nil {
 		return nil, err
 	}
-	if !holds(p.source, p.most) {
+	if !(chain{p.source}).fits(p.most) {
 		return nil, nil
 	}
 	read, write := endBlocks(p.source, p.target, p.most)

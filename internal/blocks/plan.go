@@ -196,20 +196,11 @@ func (p *planner) plan() (*Plan, error) {
 	return p.finish(best)
 }
 
-// holds reports whether the largest unit has at most so many elements.
-func holds(units []*line, most int64) bool {
-	n := count(1)
-	for _, l := range units {
-		n = n.times(count(l.longest))
-	}
-	return n.exact <= most
-}
-
 // cheaper returns a draft of several stages that costs less than one of one stage, or
 // that one.
 func (p *planner) cheaper(best draft) draft {
 	// Read blocks have whole units.
-	if p.Stages < 2 || !holds(p.source, p.most) {
+	if p.Stages < 2 || !(chain{p.source}).fits(p.most) {
 		return best
 	}
 	read, write := endBlocks(p.source, p.target, p.most)

@@ -16,9 +16,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Claim says that a rechunk is staging chunks. Only one may do so at a time: the keys
-// that it uses are those of no other grid. The claim stays until the rechunk is
-// published or abandoned, also if its process ends, so that another one can resume it.
+// Claim says that a rechunk is staging chunks, under keys that no other grid uses. An
+// array has at most one claim. It stays until the rechunk is published or abandoned, even
+// if its process ends, so that another process can resume the rechunk.
 type Claim struct {
 	// ID names the rechunk; its record has the same.
 	ID string `json:"id"`
@@ -40,8 +40,8 @@ type Claim struct {
 	// they must not change because the array grows meanwhile.
 	Shape []int64 `json:"shape,omitempty"`
 	// Document is the SHA-256 of the document that is about to be published, in hex, if
-	// the claim is that of a new array. After a crash it tells this one from that of
-	// another program, whatever has become of the source since.
+	// the claim is that of a new array. After a crash it tells this document from that of
+	// another program, even if the source has changed since.
 	Document string `json:"document,omitempty"`
 	// Lease is how long the claim lasts after it was stored or renewed, 0 if its process
 	// does not renew it. Renewed counts the renewals: each gives the claim a new version.
@@ -147,7 +147,7 @@ func (a Array) Claim(ctx context.Context) (*Claim, error) {
 	}
 	c := &Claim{info: info}
 	err = json.Unmarshal(data, c)
-	// Callers make keys of these, and delete what has them.
+	// Callers make keys of these, and delete the values that have them.
 	if err == nil && (!IsID(c.ID) || c.Keys > metadata.V2Slash) {
 		err = fmt.Errorf("the claim %.40q with the keys %d", c.ID, c.Keys)
 	}
@@ -184,6 +184,8 @@ func (a Array) Replace(ctx context.Context, old, by *Claim, d store.Durability) 
 		return err
 	}
 	key := a.Path.MustKey(claimName)
+	// The condition decides between two processes that both see the lease lapse, and
+	// makes a renewal fail that arrives after the claim was taken over.
 	v, err := store.PutIf(ctx, a.Store, key, data, store.IfVersion(old.info.Version), d)
 	switch {
 	case errors.Is(err, store.ErrUnsupported):
@@ -202,6 +204,7 @@ func (a Array) Drop(ctx context.Context, c *Claim) error {
 	if errors.Is(err, store.ErrUnsupported) {
 		err = store.Delete(ctx, a.Store, key)
 	}
+	// The claim is that of another process by now, which will drop it.
 	if errors.Is(err, store.ErrConflict) {
 		return nil
 	}

@@ -24,8 +24,8 @@ type note struct {
 const mostNote = 1 << 12
 
 // BeginGrace stores the note whose time is the beginning of the grace of a superseded
-// grid: the time after which nobody should read it any more is counted from then on. It
-// keeps one that exists.
+// grid. When the grace is over, a vacuum may delete the grid. BeginGrace keeps a note
+// that exists: the grace must not begin again when a crashed rechunk is completed.
 func (a Array) BeginGrace(ctx context.Context, r *Record, d store.Durability) error {
 	if found, err := store.Exists(ctx, a.Store, a.keyWithSuffix(r, graceSuffix)); found || err != nil {
 		return err
@@ -82,7 +82,7 @@ func (a Array) Now(ctx context.Context) (time.Time, error) {
 			return time.Time{}, err
 		}
 		at, err := a.timeOf(ctx, key)
-		// Another vacuum has deleted the note.
+		// Another vacuum has deleted the note after it had read its time.
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -152,14 +152,14 @@ func (a Array) readMovedNote(ctx context.Context) (*movedNote, error) {
 	return n, nil
 }
 
-// MovedSince reports whether a range was dropped or inserted since a time, as far as the
-// records do not tell it any more. The time is by the clock of the store.
+// MovedSince reports whether a range was dropped or inserted since a time, by a rechunk
+// whose record was removed. The time is by the clock of the store.
 func (a Array) MovedSince(ctx context.Context, since time.Time) (bool, error) {
 	n, err := a.readMovedNote(ctx)
 	if n == nil || err != nil {
 		return false, err
 	}
-	// A store without times leaves it open.
+	// Without times, it may have been since.
 	return n.At.IsZero() || !n.At.Before(since), nil
 }
 

@@ -125,6 +125,8 @@ func (a Array) Put(ctx context.Context, r *Record, d store.Durability) error {
 	if err != nil {
 		return err
 	}
+	// The claim or the lock of the caller excludes that another one takes the same
+	// number.
 	for _, old := range all {
 		r.Number = max(r.Number, old.Number+1)
 	}
@@ -193,7 +195,7 @@ func (a Array) read(ctx context.Context, key store.Key, limit int64) (*Record, e
 	if r.from, err = a.Parse(r.From); err == nil {
 		r.to, err = a.Parse(r.To)
 	}
-	// Other functions make keys of these.
+	// Keys are made of the ID and the number, and the values there are deleted.
 	if err == nil && a.Key(r) != key {
 		err = fmt.Errorf("it is the record %q with the number %d", r.ID, r.Number)
 	}
@@ -232,6 +234,7 @@ func (a Array) RemoveChunks(ctx context.Context, r *Record) error {
 
 // Remove deletes a record and what belongs to it, the record last.
 func (a Array) Remove(ctx context.Context, r *Record) error {
+	// The record goes last. After a crash it still names what is left.
 	for _, key := range []store.Key{a.keyWithSuffix(r, graceSuffix), a.keyWithSuffix(r, chunksSuffix), a.Key(r)} {
 		if err := store.Delete(ctx, a.Store, key); err != nil {
 			return err

@@ -47,6 +47,7 @@ func (t *task) copy(ctx context.Context, b store.Batch, p part) error {
 func (t *task) copyChunk(ctx context.Context, b store.Batch, p part, at []int64) (err error) {
 	source := make([]int64, len(at))
 	clone := t.cloneOf(p, at, source)
+	// A conflict means that a writer replaced a source meanwhile. Copy the new version.
 	for range copyTries {
 		if clone && t.CopyBudget != nil {
 			err = t.copyAcross(ctx, b, p, at, source)
@@ -65,6 +66,7 @@ func (t *task) copyChunk(ctx context.Context, b store.Batch, p part, at []int64)
 // cloneChunk copies a stored chunk as it is.
 func (t *task) cloneChunk(ctx context.Context, b store.Batch, p part, at, source []int64) error {
 	from, key := t.Source.Engine.Key(source), t.Target.Engine.Key(at)
+	// Clone names the version that it has copied, so no condition is needed.
 	c, err := store.BatchClone(ctx, b, key, from, store.Version{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return t.dropChunk(ctx, b, p, at, func([]int64) Digest { return 0 })
@@ -72,7 +74,8 @@ func (t *task) cloneChunk(ctx context.Context, b store.Batch, p part, at, source
 	if err != nil {
 		return err
 	}
-	// Linking gives the source another version, but not other bytes.
+	// Linking changes the version of the source, not its bytes. The record needs the new
+	// one, because the next listing has it.
 	made := func([]int64) Digest { return DigestOf(c.Source) }
 	t.record(p, at, made, &Record{Stored: true, Version: digestOrZero(c.Version)}, Counts{Cloned: 1, BytesCopied: c.Moved, BytesLinked: c.Size - c.Moved})
 	return nil
@@ -137,6 +140,7 @@ func (t *task) arrange(ctx context.Context, b store.Batch, p part, at []int64) e
 	add := func(u unitAt) {
 		size += u.n
 		next := store.Part{Key: u.chunk.key, Version: u.chunk.info.Version, Off: u.off, N: u.n}
+		// Neighbouring inner chunks become one range: a store takes a request for each.
 		if i := len(parts) - 1; i >= 0 && next.Continues(parts[i]) {
 			parts[i].N += next.N
 			return
@@ -186,6 +190,7 @@ func (t *task) arrange(ctx context.Context, b store.Batch, p part, at []int64) e
 		add(u)
 	}
 	err := t.assemble(ctx, b, key, parts)
+	// The index of a replaced shard is of no use for the next attempt.
 	if errors.Is(err, store.ErrConflict) {
 		t.forget(found)
 	}
@@ -337,6 +342,8 @@ func (t *task) copyAcross(ctx context.Context, b store.Batch, p part, at, source
 	if err != nil {
 		return err
 	}
+	// A copy between stores has no condition on the version of the source. So compare the
+	// versions before and after it.
 	n, err := t.transfer(ctx, b, key, from, before)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -373,6 +380,7 @@ func (t *task) sameStore() bool {
 	if t.CopyBudget == nil {
 		return true
 	}
+	// Wrappers differ, such as the witness. Drivers of some types cannot be compared.
 	a, b := store.Driver(t.Store), store.Driver(t.Source.Engine.Store)
 	return reflect.ValueOf(a).Comparable() && a == b
 }
@@ -393,6 +401,8 @@ func (t *task) gather(ctx context.Context, b store.Batch, key store.Key, parts [
 	if err != nil {
 		return err
 	}
+	// A store that writes piece by piece holds one piece. Release it before put waits for
+	// the whole value: tasks that wait for each other would deadlock.
 	held, err := t.CopyBudget.Acquire(ctx, min(n, store.PartsMemory))
 	if err != nil {
 		return err

@@ -43,6 +43,7 @@ func (g *Given) planes(i int) int64 {
 
 // readBox reads the elements of a box. A source is read by one call at a time.
 func (g *Given) readBox(ctx context.Context, box grid.Box, dst []byte) error {
+	// The caller's function need not be safe for concurrent use.
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -162,6 +163,7 @@ func (t *task) readGiven(ctx context.Context, box grid.Box, to strided.View) err
 
 // Halves calls yield with parts of a box in C order. Each has at most that many elements.
 func Halves(box grid.Box, most int64, yield func(grid.Box) bool) bool {
+	// Cut the first axis that has several elements, so that the parts are in C order.
 	n, ok := box.Len()
 	at := slices.IndexFunc(box, func(in grid.Interval) bool { return in.Len() > 1 })
 	if ok && n <= most || at < 0 {

@@ -51,6 +51,7 @@ func NewJob(source, target *snapshot.Array, move Move) (*Job, error) {
 	if target.Grid.Rank() != source.Grid.Rank() || target.Type != source.Type {
 		return nil, fmt.Errorf("a grid of rank %d and type %s for an array of rank %d and type %s", target.Grid.Rank(), target.Type, source.Grid.Rank(), source.Type)
 	}
+	// Chunks are numbered in C order, by an int64.
 	if _, ok := checked.Product(source.Grid.Cells()...); !ok {
 		return nil, fmt.Errorf("%w: %v chunks", grid.ErrOverflow, source.Grid.Cells())
 	}
@@ -83,6 +84,8 @@ func NewJob(source, target *snapshot.Array, move Move) (*Job, error) {
 		}
 		j.axes[i] = a
 	}
+	// Another fill value also changes what a missing inner chunk means, so nothing is
+	// copied.
 	equal := func(a, b []metadata.Extension) bool { return slices.EqualFunc(a, b, metadata.Extension.Equal) }
 	a, b := source.Doc.Codecs, target.Doc.Codecs
 	j.fills = !bytes.Equal(source.Fill, target.Fill)
@@ -121,8 +124,7 @@ func (j *Job) CopiesAll() (bool, error) {
 }
 
 // SameCells reports whether every chunk of the target has the elements, the shape and the
-// codecs of the chunk of the source with the same index. Then the stored chunks stay, and
-// only the document changes.
+// codecs of the source chunk with the same index. Then only the document changes.
 func (j *Job) SameCells() bool {
 	for i := range j.axes {
 		if j.axes[i].moved {
@@ -179,7 +181,8 @@ type part struct {
 
 // part returns the cells of a box of chunks of the target.
 func (j *Job) part(box grid.Box) (part, error) {
-	if !j.sameUnits { // nothing is copied
+	// Nothing is copied, so do not compare units: a chunk may have very many.
+	if !j.sameUnits {
 		return j.partWithoutUnits(box)
 	}
 	return j.makePart(box, func(i int, k int64) (cell, error) { return j.axes[i].cell(k) })
@@ -235,6 +238,7 @@ func (j *Job) splitFrom(p part, i int, copies bool, do func(p part, copies bool)
 	if i == len(p.box) || !copies {
 		return do(p, copies)
 	}
+	// Runs of cells that are all copied, or all decoded, along this axis.
 	for rest := p.box[i]; rest.Len() > 0; {
 		n := rest.Start
 		first := p.cells[i][n-p.box[i].Start].copies
@@ -369,6 +373,7 @@ func (a *axis) cell(k int64) (cell, error) {
 		}
 		c.copies = a.sourceUnit(unit) >= 0
 	}
+	// A clone has the bytes of one source chunk: the same elements and encoded shape.
 	if len(c.sources) == 1 && c.sources[0].Len() == 1 {
 		from, _ := a.source.Cell(c.sources[0].Start)
 		at, ok := a.sourcePlane(c.start)

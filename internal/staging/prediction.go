@@ -161,6 +161,7 @@ func (p *Predictor) addDecoding(of part) error {
 			read += max(0, e.size)
 		}
 	}
+	// A task without stored sources makes no request, and leaves its chunks missing.
 	if stored == 0 && !p.fills && !of.takesGiven() {
 		return nil
 	}
@@ -180,6 +181,8 @@ func (p *Predictor) addDecoding(of part) error {
 		return nil
 	}
 	p.BytesEncoded += bytes
+	// A chunk that turns out to have only fill values is deleted, which is a request,
+	// too.
 	for at := range of.box.IndicesInto(make([]int64, len(of.box))) {
 		p.Requests.Put++
 		if p.takes(of, at) {

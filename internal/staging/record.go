@@ -62,6 +62,8 @@ type Record struct {
 // fold returns the fold of the target chunk at an index, given the versions of source
 // chunks.
 func (j *Job) fold(p part, at []int64, listed *Table, version func(source []int64) Digest) Fold {
+	// The place of the chunk is part of the fold, because an index may mean other
+	// elements once the grid is computed again.
 	var room [256]byte
 	data, found := room[:0], false
 	for i, k := range at {
@@ -145,8 +147,8 @@ func AppendRecords(dst []byte, records []Record) []byte {
 	return dst
 }
 
-// errRecords is the error of records that are damaged. They are only a memory of finished
-// work, so the caller may do the work again.
+// errRecords is the error of damaged records. The caller may ignore them and stage the
+// chunks again.
 var errRecords = errors.New("staging: the records of staged chunks are damaged")
 
 // ParseRecords parses what [AppendRecords] has encoded, for an array of the given rank.
@@ -280,6 +282,7 @@ func (j *Job) Wanted(sources *Table) ([]int64, error) {
 		}
 		return true
 	}
+	// With another fill value, missing chunks of the source are stored in the target.
 	if j.fills {
 		all := grid.BoxOf(j.Target.Grid.Chunks())
 		if n, ok := all.Len(); !ok || n > mostFilled {
@@ -301,7 +304,8 @@ func (j *Job) Wanted(sources *Table) ([]int64, error) {
 			add(box)
 		}
 		// Many small source chunks have the same targets, but not one after the other
-		// in C order.
+		// in C order. Compact the list before it grows: it may be much longer than the
+		// result.
 		if len(numbers) > 1<<20 && len(numbers) == cap(numbers) {
 			slices.Sort(numbers)
 			numbers = slices.Compact(numbers)
@@ -342,6 +346,7 @@ func (j *Job) Stale(wanted []int64, sources, targets *Table, records *Records) f
 func (j *Job) valid(index []int64, n int64, sources, targets *Table, records *Records) (bool, error) {
 	var fold Fold
 	known := false
+	// Compute the fold only if a record may match: it takes the versions of all sources.
 	for r := range records.matching(n, targets.find(index)) {
 		if !known {
 			box := make(grid.Box, len(index))

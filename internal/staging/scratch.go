@@ -28,9 +28,9 @@ import (
 // encoded, and have the byte order of this machine.
 //
 // The target of its Job is the grid of the blocks, so objects have records and become
-// stale as chunks do. A record also knows the box of the block and its pieces. So when
-// the array grows, and its blocks are cut as before up to the old end, the objects of
-// those blocks stay; those that are cut in another way are stale.
+// stale as chunks do. A record also has the box of the block and its pieces. So when the
+// array grows, the objects of blocks that keep their box and pieces stay valid, and the
+// objects of all other blocks are stale.
 type Scratch struct {
 	*Job
 	next *grid.Grid // the blocks that read the objects
@@ -58,6 +58,7 @@ func NewScratch(source *snapshot.Array, s store.Store, dir store.Path, cut, next
 // pack stores the object of a block, and returns its version. A later look at the store
 // could find the version of another process that makes the same block.
 func (s *Scratch) pack(ctx context.Context, block []int64, region grid.Box, view strided.View, d store.Durability) (store.Version, error) {
+	// Each piece is contiguous in the object, so the next stage reads it by one range.
 	pieces, err := blocks.Pieces(s.Target.Grid, s.next, block)
 	if err != nil {
 		return store.Version{}, err
@@ -144,7 +145,8 @@ func (r *Reading) fetch(ctx context.Context, room *budget.Budget, p *blocks.Piec
 	elements, _ := p.Box.Len()
 	n := elements * int64(to.Size)
 	direct, ok := to.Bytes()
-	if ok && int64(len(direct)) == n { // the part is the piece
+	// If the part is the whole piece, and contiguous in the view, read it there.
+	if ok && int64(len(direct)) == n {
 		_, err := r.get(ctx, p, n, direct[:0])
 		return err
 	}
@@ -169,6 +171,8 @@ func (r *Reading) get(ctx context.Context, p *blocks.Piece, n int64, dst []byte)
 	key := r.Target.Engine.Key(p.Block)
 	q := store.Request{Range: store.Span(p.Offset*int64(r.Target.Engine.Size), n), Limit: n}
 	data, info, err := r.Target.Engine.Store.Get(ctx, key, q, dst)
+	// Another process may have made the block again from newer chunks. The versions that
+	// were listed would then be wrong for the elements.
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && digestOrZero(info.Version) != 0 && DigestOf(info.Version) != r.Objects.Digest(p.Block):
 		return nil, fmt.Errorf("%s: %w", key, errObjectReplaced)

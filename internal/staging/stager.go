@@ -64,7 +64,7 @@ type Stager struct {
 	// CopyBudget is set if the target is another node. It bounds the bytes of encoded
 	// values that pass through this program.
 	CopyBudget *budget.Budget
-	// Done is told of what was done. It may be nil.
+	// Done, if not nil, is called with the counts of each finished call of Stage.
 	Done func(Counts)
 }
 
@@ -114,7 +114,13 @@ func (s *Stager) Stage(ctx context.Context, box grid.Box) ([]Record, error) {
 		})
 	}
 	if s.Shared || s.CheckLease != nil {
-		t.versions = &versionBatch{Store: s.Store, durability: s.Durability, checkLease: s.CheckLease, versions: map[store.Key]Digest{}}
+		check := s.CheckLease
+		if check == nil {
+			check = func(context.Context) error { return nil }
+		}
+		// A batch of the store tells no versions, and stores all values at its end: by
+		// then this process may have lost its claim.
+		t.versions = &versionBatch{Store: s.Store, durability: s.Durability, checkLease: check, versions: map[store.Key]Digest{}}
 		err = do(ctx, t.versions)
 	} else {
 		err = publish.Batch(ctx, s.Store, s.Durability, do)
@@ -241,7 +247,12 @@ func (t *task) decode(ctx context.Context, b store.Batch, p part) error {
 	if err != nil {
 		return err
 	}
-	made := func(source []int64) Digest { return t.sightings.digestOf(t.Source.Engine.Key(source)) }
+	// The versions that were read, not those that were listed: a chunk may have been
+	// written in between. Scratch counts with the versions that it was made from.
+	made := func(source []int64) Digest {
+		digest, _ := t.sightings.Digest(t.Source.Engine.Key(source)) // 0 if nothing was read
+		return digest
+	}
 	if t.Input == nil {
 		err = t.read(ctx, region, view)
 	} else {
@@ -319,8 +330,8 @@ func (t *task) read(ctx context.Context, region grid.Box, all strided.View) erro
 		}
 		r, err := t.Source.Resolve(from, nil)
 		if err == nil {
-			// Nobody else is told of suspicions: the records tell whether a chunk has
-			// changed.
+			// Read reports no suspicions about missing chunks here: the records tell
+			// whether a chunk has changed.
 			_, err = t.Source.Engine.Read(ctx, r.Resolved, all.Sub(within), engine.Reading{})
 		}
 		failed = err
@@ -340,6 +351,8 @@ func (t *task) completeRecords(ctx context.Context) error {
 		if !r.Stored || r.Version != 0 {
 			continue
 		}
+		// The batch knows what this process has stored. A request could find the chunk of
+		// another process.
 		if t.versions != nil && t.Output == nil {
 			made, stored := t.versions.version(t.Target.Engine.Key(r.Index))
 			if r.Version, r.Stored = made, stored; !stored {

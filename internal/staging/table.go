@@ -37,6 +37,7 @@ func List(ctx context.Context, s *snapshot.Array) (*Table, error) {
 		if err != nil {
 			return nil, err
 		}
+		// A shrink that crashed leaves chunks beyond the extent. The caller deletes them.
 		if !chunks.Contains(v.Index) {
 			t.BeyondExtent = append(t.BeyondExtent, slices.Clone(v.Index))
 			continue
@@ -83,6 +84,7 @@ func IsVague(v store.Version) bool { return v.IsZero() || v.IsWeak() }
 
 // TryList is List, but returns nil if the store cannot be listed.
 func TryList(ctx context.Context, s *snapshot.Array) (*Table, error) {
+	// One entry shows whether the store lists at all.
 	for _, err := range store.List(ctx, s.Engine.Store, s.Engine.Path, false) {
 		if errors.Is(err, store.ErrUnsupported) {
 			return nil, nil
@@ -215,6 +217,7 @@ func (t *Table) within(box grid.Box, index []int64) func(yield func([]int64) boo
 		k, _ := slices.BinarySearchFunc(t.entries, numberIn(t.cells, first), func(e entry, n int64) int { return cmp.Compare(e.number, n) })
 		for _, e := range t.entries[k:] {
 			indexIn(t.cells, index, e.number)
+			// In C order, no later chunk is in the box.
 			if len(index) > 0 && index[0] >= box[0].Stop {
 				return
 			}

@@ -13,9 +13,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Witness is a store that notes which version of every value was read. Versions could
-// change between a listing and a read, and back again in a store that derives them from
-// the content, so only what was read counts. It asks for no value that was not listed.
+// Witness is a store that notes the version of every value that is read. A version may
+// change between a listing and a read and, in a store that derives versions from the
+// content, change back again. So only the versions that were read count. Witness makes no
+// request for values that were not listed.
 type Witness struct{ store.Store }
 
 // Unwrap implements [store.Wrapper].
@@ -99,17 +100,12 @@ func noteRead(ctx context.Context, key store.Key, v store.Version, err error) {
 func (s *Sightings) note(key store.Key, d Digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The elements of one task come from two versions. A record with mixedDigest is
+	// stale as soon as it is compared.
 	if old, found := s.digests[key]; found && old != d {
 		d = mixedDigest
 	}
 	s.digests[key] = d
-}
-
-// digestOf returns the digest of the version of a value, or 0 if it was not read.
-func (s *Sightings) digestOf(key store.Key) Digest {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.digests[key]
 }
 
 // Digest returns the digest of the version of a value that was read, 0 if there was
@@ -125,23 +121,16 @@ func (s *Sightings) Digest(key store.Key) (d Digest, read bool) {
 func (s *Sightings) All() iter.Seq2[store.Key, Digest] { return maps.All(s.digests) }
 
 // versionBatch is a batch that knows the version of every value that it has stored. If
-// several processes make the same chunk, the version that is found afterwards may be that
-// of another one, which has made it of older elements. It asks whether the process may
-// still store values, just before each.
+// several processes make the same chunk, a later request may find the version of another
+// process, which has made the chunk from older elements. The batch checks the lease of
+// the process before it stores each value.
 type versionBatch struct {
 	store.Store
 	durability store.Durability
-	checkLease func(context.Context) error // nil if it may in any case
+	checkLease func(context.Context) error
 
 	mu       sync.Mutex
 	versions map[store.Key]Digest
-}
-
-func (b *versionBatch) mayStore(ctx context.Context) error {
-	if b.checkLease == nil {
-		return nil
-	}
-	return b.checkLease(ctx)
 }
 
 func (b *versionBatch) note(key store.Key, v store.Version, err error) error {
@@ -164,7 +153,7 @@ func (b *versionBatch) version(key store.Key) (Digest, bool) {
 
 // Put implements [store.Batch].
 func (b *versionBatch) Put(ctx context.Context, key store.Key, value []byte) error {
-	if err := b.mayStore(ctx); err != nil {
+	if err := b.checkLease(ctx); err != nil {
 		return err
 	}
 	v, err := store.Put(ctx, b.Store, key, value, b.durability)
@@ -173,7 +162,7 @@ func (b *versionBatch) Put(ctx context.Context, key store.Key, value []byte) err
 
 // Delete implements [store.Batch].
 func (b *versionBatch) Delete(ctx context.Context, key store.Key) error {
-	if err := b.mayStore(ctx); err != nil {
+	if err := b.checkLease(ctx); err != nil {
 		return err
 	}
 	return store.Delete(ctx, b.Store, key)
@@ -181,7 +170,7 @@ func (b *versionBatch) Delete(ctx context.Context, key store.Key) error {
 
 // Clone implements [store.CloningBatch].
 func (b *versionBatch) Clone(ctx context.Context, key, source store.Key, from store.Version) (store.Cloned, error) {
-	if err := b.mayStore(ctx); err != nil {
+	if err := b.checkLease(ctx); err != nil {
 		return store.Cloned{}, err
 	}
 	c, err := store.Clone(ctx, b.Store, key, source, from, 0, b.durability)
@@ -190,7 +179,7 @@ func (b *versionBatch) Clone(ctx context.Context, key, source store.Key, from st
 
 // Assemble implements [store.AssemblingBatch].
 func (b *versionBatch) Assemble(ctx context.Context, key store.Key, parts []store.Part) error {
-	if err := b.mayStore(ctx); err != nil {
+	if err := b.checkLease(ctx); err != nil {
 		return err
 	}
 	v, err := store.Assemble(ctx, b.Store, key, parts, 0, b.durability)
@@ -199,7 +188,7 @@ func (b *versionBatch) Assemble(ctx context.Context, key store.Key, parts []stor
 
 // Gather implements [store.GatheringBatch].
 func (b *versionBatch) Gather(ctx context.Context, key store.Key, from store.Store, parts []store.Part) error {
-	if err := b.mayStore(ctx); err != nil {
+	if err := b.checkLease(ctx); err != nil {
 		return err
 	}
 	v, err := store.Gather(ctx, b.Store, key, from, parts, b.durability)
@@ -212,7 +201,7 @@ func (b *versionBatch) CopyFrom(ctx context.Context, key store.Key, from store.S
 	if !ok {
 		return 0, store.ErrUnsupported
 	}
-	if err := b.mayStore(ctx); err != nil {
+	if err := b.checkLease(ctx); err != nil {
 		return 0, err
 	}
 	n, v, err := c.CopyFrom(ctx, key, from, source, b.durability)
