@@ -352,10 +352,7 @@ func (s *session) conclude(ctx context.Context, record []byte) error {
 	if err == nil {
 		err = s.drop(ctx)
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)
-	}
-	return nil
+	return publish.Incomplete(err)
 }
 
 // announce notes in the claim which document is published next.

@@ -229,10 +229,7 @@ func (u *update) run(ctx context.Context) error {
 	if err == nil && u.described && u.next.Doc.Format() == 2 {
 		err = u.describeAfter(store.Finishing(ctx))
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)
-	}
-	return nil
+	return publish.Incomplete(err)
 }
 
 // removeOldOrigins deletes the origins that no document names any more.

@@ -260,17 +260,15 @@ func (s *session) finish(ctx context.Context) error {
 	s.report.Changed = s.lineage != nil
 	// The claim goes last. As long as it is there, the next call with this request
 	// finds out that it was published, and takes the other steps.
+	var err error
 	if s.lineage != nil {
-		if err := s.location.BeginGrace(ctx, s.lineage, s.Node.Durability); err != nil {
-			return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)
-		}
+		err = s.location.BeginGrace(ctx, s.lineage, s.Node.Durability)
 	}
-	err := removeOwn(ctx, s.location, s.claim.ID)
+	if err == nil {
+		err = removeOwn(ctx, s.location, s.claim.ID)
+	}
 	if err == nil {
 		err = s.drop(ctx)
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)
-	}
-	return nil
+	return publish.Incomplete(err)
 }

@@ -307,8 +307,5 @@ func (t *transaction) revert(ctx context.Context) error {
 	}
 	ctx = store.Finishing(ctx)
 	err := t.each(func(s *session) error { return s.location.BeginGrace(ctx, s.lineage, s.Node.Durability) })
-	if err != nil {
-		return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)
-	}
-	return nil
+	return publish.Incomplete(err)
 }

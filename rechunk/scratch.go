@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"sync"
 
 	"varve.dev/zarr/grid"
@@ -169,13 +168,7 @@ func (w *work) staleIn(ctx context.Context, l *level) (stale [][]int64, err erro
 	// An object whose source chunks have all been erased since is not remade. It has old
 	// elements, so forget it: otherwise the next stage would read them.
 	l.objects.Keep(wanted)
-	for index, err := range l.Stale(wanted, w.sources, l.objects, l.Records(l.records)) {
-		if err != nil {
-			return nil, err
-		}
-		stale = append(stale, slices.Clone(index))
-	}
-	return stale, nil
+	return l.Stale(wanted, w.sources, l.objects, l.Records(l.records))
 }
 
 // recordsDir is the directory of the records of a level.

@@ -438,14 +438,7 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share Share) ([
 		numbers[i] = list.job.Number(index)
 	}
 	slices.Sort(numbers)
-	var stale [][]int64
-	for index, err := range list.job.Stale(numbers, w.sources, there, list.job.Records(records)) {
-		if err != nil {
-			return nil, err
-		}
-		stale = append(stale, slices.Clone(index))
-	}
-	return stale, nil
+	return list.job.Stale(numbers, w.sources, there, list.job.Records(records))
 }
 
 // recordsOf returns the records that may be about a share: its own, and those of other
@@ -492,8 +485,9 @@ func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err er
 	}
 	if stage == 0 {
 		w.sources, err = staging.List(ctx, w.Source)
-	} else {
-		list.stager.Input, err = w.readEarlierStage(ctx, w.levels[stage-1])
+	} else if err = w.load(ctx, w.levels[stage-1:stage]); err == nil {
+		// The stage before must be complete. This lists the source, too.
+		list.stager.Input, err = w.requireScratch(ctx, w.levels[stage-1])
 	}
 	if err != nil {
 		return nil, err
@@ -509,15 +503,6 @@ func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err er
 		w.levels[stage].wanted = len(numbers)
 	}
 	return list, nil
-}
-
-// readEarlierStage returns the scratch of the stage before, which must be complete, and
-// lists the source.
-func (w *sharedWork) readEarlierStage(ctx context.Context, l *level) (*staging.Reading, error) {
-	if err := w.load(ctx, []*level{l}); err != nil {
-		return nil, err
-	}
-	return w.requireScratch(ctx, l)
 }
 
 // divide divides the list of a stage into shares.

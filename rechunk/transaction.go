@@ -417,8 +417,5 @@ func (t *transaction) finish(ctx context.Context) error {
 	if err == nil {
 		err = t.each(func(s *session) error { return s.drop(ctx) })
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", publish.ErrIncomplete, err)
-	}
-	return nil
+	return publish.Incomplete(err)
 }

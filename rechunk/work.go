@@ -155,14 +155,7 @@ func (w *work) listBy(ctx context.Context, list func(context.Context, *snapshot.
 
 // stale returns the target chunks that are to be staged.
 func (w *work) stale() ([][]int64, error) {
-	var list [][]int64
-	for index, err := range w.Stale(w.wanted, w.sources, w.targets, w.Records(w.records)) {
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, slices.Clone(index))
-	}
-	return list, nil
+	return w.Stale(w.wanted, w.sources, w.targets, w.Records(w.records))
 }
 
 // document returns the bytes of the new document.

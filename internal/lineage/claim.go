@@ -29,7 +29,7 @@ type Claim struct {
 	// Keys is the key encoding of the staged chunks.
 	Keys metadata.KeyEncoding `json:"keys"`
 	// InPlace is set for a merge in place, which earlier versions of this project made.
-	// Its chunks are staged in a directory of their own; see [Array.MergedDir].
+	// Its chunks are staged in a directory of their own; see [Array.mergedDirOf].
 	InPlace bool         `json:"in_place,omitempty"`
 	By      store.Holder `json:"by,omitzero"`
 	// Shared is set if several processes execute the tasks. Closed is set while one of

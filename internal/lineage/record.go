@@ -451,9 +451,9 @@ func (a Array) removeLast(ctx context.Context, r *Record, d store.Durability) er
 // place have staged.
 const mergedDir = own.Dir + "/merged"
 
-// MergedDir returns the directory of the chunks that a rechunk in place has staged.
+// mergedDirOf returns the directory of the chunks that a rechunk in place has staged.
 // Below it, they have the keys that chunks have below the array.
-func (a Array) MergedDir(id string) store.Path {
+func (a Array) mergedDirOf(id string) store.Path {
 	return a.Path.MustKey(mergedDir + "/" + id + "/-").Dir()
 }
 
@@ -462,7 +462,7 @@ func (a Array) MergedRoot() store.Path { return a.Path.MustKey(mergedDir + "/-")
 
 // RemoveMerged deletes the chunks that a rechunk in place has staged.
 func (a Array) RemoveMerged(ctx context.Context, id string) error {
-	dir := a.MergedDir(id)
+	dir := a.mergedDirOf(id)
 	for e, err := range store.List(ctx, a.Store, dir, true) {
 		if err == nil {
 			err = store.Delete(ctx, a.Store, dir.MustKey(e.Name))

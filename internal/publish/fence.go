@@ -59,10 +59,6 @@ type fence struct {
 // fenceTries is the number of attempts at a write whose answer is lost.
 const fenceTries = 8
 
-func newFence(n Node, old Document, c *Change) *fence {
-	return &fence{Node: n, planned: trailOf(old.Bytes).last(), document: old, change: c}
-}
-
 func (f *fence) stage(ctx context.Context, c *Change) error {
 	if c.Stage == nil {
 		return nil

@@ -58,7 +58,7 @@ func Update(ctx context.Context, n Node, plan func(Document) (*Change, error)) (
 	published := false
 	defer func() {
 		if unlockErr := unlock(); published {
-			err = incompleteError(err, unlockErr)
+			err = Incomplete(err, unlockErr)
 		} else {
 			err = errors.Join(err, unlockErr)
 		}
@@ -173,11 +173,12 @@ func (n Node) begin(old Document, c *Change, fenced bool) (run, error) {
 		// Neither the fence nor step 4 could be conditional.
 		return nil, fmt.Errorf("%w: it does not report versions", ErrUnsafe)
 	}
-	return newFence(n, old, c), nil
+	return &fence{Node: n, planned: trailOf(old.Bytes).last(), document: old, change: c}, nil
 }
 
-// incompleteError wraps the errors of steps 5 and 6 in [ErrIncomplete].
-func incompleteError(errs ...error) error {
+// Incomplete wraps errors in [ErrIncomplete], those of steps 5 and 6 for example. Without
+// an error it returns nil.
+func Incomplete(errs ...error) error {
 	err := errors.Join(errs...)
 	if err == nil {
 		return nil

@@ -102,7 +102,7 @@ func (t *transaction) unlock(err error) error {
 	case t.committed && !t.done:
 		return fmt.Errorf("%w: %w", ErrDecided, errors.Join(err, unlockErr))
 	case t.committed:
-		return incompleteError(err, unlockErr)
+		return Incomplete(err, unlockErr)
 	}
 	return errors.Join(err, unlockErr)
 }

@@ -350,7 +350,7 @@ func (t *task) copyAcross(ctx context.Context, b store.Batch, p part, at, source
 	}
 	after, err := store.Stat(ctx, t.Source.Engine.Store, from)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !after.Same(before) {
-		return errorReplaced(from)
+		return fmt.Errorf("%w: %s was replaced while it was copied", store.ErrConflict, from)
 	}
 	if err != nil {
 		return err
@@ -358,10 +358,6 @@ func (t *task) copyAcross(ctx context.Context, b store.Batch, p part, at, source
 	made := func([]int64) Digest { return DigestOf(before.Version) }
 	t.record(p, at, made, &Record{Stored: true}, Counts{Cloned: 1, BytesCopied: n})
 	return nil
-}
-
-func errorReplaced(key store.Key) error {
-	return fmt.Errorf("%w: %s was replaced while it was copied", store.ErrConflict, key)
 }
 
 // transfer copies a value between two stores, without this program if they can, and never

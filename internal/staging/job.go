@@ -300,8 +300,8 @@ func (j *Job) sourcesFrom(p part, at []int64, i int, box grid.Box, yield func(gr
 	return true
 }
 
-// Targets yields the boxes of target chunks that take elements from a source chunk.
-func (j *Job) Targets(source []int64) func(yield func(grid.Box) bool) {
+// targetBoxes yields the boxes of target chunks that take elements from a source chunk.
+func (j *Job) targetBoxes(source []int64) func(yield func(grid.Box) bool) {
 	return func(yield func(grid.Box) bool) {
 		lists := make([][]grid.Interval, len(source))
 		for i, k := range source {

@@ -66,7 +66,7 @@ func (p *Predictor) share(source []int64, size int64) int64 {
 	d := p.shares[n]
 	if d == nil {
 		d = &division{bytes: size}
-		for box := range p.Targets(source) {
+		for box := range p.targetBoxes(source) {
 			k, _ := box.Len()
 			d.chunks += k
 		}
@@ -289,7 +289,7 @@ func (j *Job) Unused(sources *Table) (chunks, bytes int64) {
 	}
 	for source := range sources.All() {
 		taken := false
-		for range j.Targets(source) {
+		for range j.targetBoxes(source) {
 			taken = true
 			break
 		}

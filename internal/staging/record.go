@@ -295,7 +295,7 @@ func (j *Job) Wanted(sources *Table) ([]int64, error) {
 		return nil, err
 	}
 	for source := range sources.All() {
-		for box := range j.Targets(source) {
+		for box := range j.targetBoxes(source) {
 			if n, ok := box.Len(); !ok || n > mostFilled {
 				return nil, fmt.Errorf("%w: chunk %v of the source has elements of more than %d chunks of the new grid", codec.ErrLimit, source, int64(mostFilled))
 			} else if int64(len(numbers)) > mostWanted-n {
@@ -322,24 +322,22 @@ const mostWanted = 1 << 28
 // mostFilled bounds the chunks of a target with another fill value.
 const mostFilled = 1 << 24
 
-// Stale yields the indices of the target chunks that must be staged, because they were
-// not yet or are no longer valid. sources and targets list what is stored now. The next
-// iteration overwrites the index.
-func (j *Job) Stale(wanted []int64, sources, targets *Table, records *Records) func(yield func([]int64, error) bool) {
-	return func(yield func([]int64, error) bool) {
-		cells, index := j.Target.Grid.Cells(), make([]int64, j.Target.Grid.Rank())
-		for _, n := range wanted {
-			indexIn(cells, index, n)
-			valid, err := j.valid(index, n, sources, targets, records)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if !valid && !yield(index, nil) {
-				return
-			}
+// Stale returns the indices of the target chunks that must be staged: those that were
+// not staged yet, and those whose sources have changed since. sources and targets list
+// what is stored now.
+func (j *Job) Stale(wanted []int64, sources, targets *Table, records *Records) (list [][]int64, err error) {
+	cells, index := j.Target.Grid.Cells(), make([]int64, j.Target.Grid.Rank())
+	for _, n := range wanted {
+		indexIn(cells, index, n)
+		valid, err := j.valid(index, n, sources, targets, records)
+		if err != nil {
+			return nil, err
+		}
+		if !valid {
+			list = append(list, slices.Clone(index))
 		}
 	}
+	return list, nil
 }
 
 // valid reports whether a target chunk is staged.

@@ -137,21 +137,16 @@ func (s *Stager) Stage(ctx context.Context, box grid.Box) ([]Record, error) {
 	return t.records, nil
 }
 
-// listedKey returns a function that reports whether a chunk of the source is probably
-// stored, given its key.
+// listedKey returns a function that reports whether a value is probably stored, given its
+// key: all but the chunks that the listing of the source lacks. It returns nil without a
+// listing.
 func (s *Stager) listedKey() func(key store.Key) bool {
 	if s.Sources == nil {
 		return nil
 	}
-	return storableKey(s.Source, s.Sources)
-}
-
-// storableKey returns a function that reports whether a value may be stored: all but the
-// chunks of an array that a table lacks.
-func storableKey(s *snapshot.Array, table func() *Table) func(key store.Key) bool {
 	return func(key store.Key) bool {
-		index, ok := IndexOf(s, key)
-		return !ok || table().Has(index)
+		index, ok := IndexOf(s.Source, key)
+		return !ok || s.Sources().Has(index)
 	}
 }
 

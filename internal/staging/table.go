@@ -97,19 +97,10 @@ func TryList(ctx context.Context, s *snapshot.Array) (*Table, error) {
 // ListKeys is List without versions and sizes, and without values beyond the extent. In
 // a file store it costs no system call for each chunk.
 func ListKeys(ctx context.Context, s *snapshot.Array) (*Table, error) {
-	t, err := TryListKeys(ctx, s)
-	if t == nil && err == nil {
-		return List(ctx, s) // which asks for every chunk
-	}
-	return t, err
-}
-
-// TryListKeys is ListKeys, but returns nil if the store cannot be listed.
-func TryListKeys(ctx context.Context, s *snapshot.Array) (*Table, error) {
 	t := &Table{cells: s.Grid.Cells()}
 	for index, err := range s.Engine.Listed(ctx, grid.BoxOf(s.Grid.Chunks())) {
 		if errors.Is(err, store.ErrUnsupported) {
-			return nil, nil
+			return List(ctx, s) // which asks for every chunk
 		}
 		if err != nil {
 			return nil, err
