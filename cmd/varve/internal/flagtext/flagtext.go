@@ -205,3 +205,13 @@ func Duration(f *pflag.FlagSet, p *time.Duration, name string, initial time.Dura
 	*p = initial
 	f.Var(&duration{p}, name, usage)
 }
+
+// DurationOf returns the value of a flag that [Duration] has defined, and whether it was
+// given.
+func DurationOf(f *pflag.Flag) (d time.Duration, given bool) {
+	v, ok := f.Value.(*duration)
+	if !ok || !f.Changed {
+		return 0, false
+	}
+	return *v.d, true
+}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
@@ -38,8 +39,8 @@ const serverFlag = "http-timeout"
 // awaitServers sets how long a command waits for web servers, and makes it report that it
 // waits. With --json it reports nothing, because programs read standard error as JSON.
 func awaitServers(cmd *cobra.Command, opt *httpstore.Options) {
-	if p, ok := cmd.Flag(serverFlag).Value.(*patience); ok && p.isSet {
-		if opt.Stall = p.limit; p.limit == 0 {
+	if stall, given := flagtext.DurationOf(cmd.Flag(serverFlag)); given {
+		if opt.Stall = stall; stall == 0 {
 			// The library takes 0 for its default.
 			opt.Stall, opt.LeastRate = math.MaxInt64, -1
 		}
@@ -125,7 +126,6 @@ type cacheKey struct{}
 func openCache(cmd *cobra.Command) error {
 	dir := cmd.Flag(cacheFlag)
 	size, _ := cmd.Flag(cacheSizeFlag).Value.(*sizeValue)
-	age, _ := cmd.Flag(cacheAgeFlag).Value.(*patience)
 	if !dir.Changed {
 		if cmd.Flag(cacheSizeFlag).Changed || cmd.Flag(cacheAgeFlag).Changed {
 			return failure.BadUsage("--%s and --%s are about the folder of --%s DIR, which is missing", cacheSizeFlag, cacheAgeFlag, cacheFlag)
@@ -138,6 +138,7 @@ func openCache(cmd *cobra.Command) error {
 	case strings.Contains(text, "://"):
 		return failure.BadUsage("--%s %s: a cache is a folder of this machine, because it saves requests to stores; give the path of a folder", cacheFlag, phrase.Word(httpstore.Redact(text)))
 	}
+	age, _ := flagtext.DurationOf(cmd.Flag(cacheAgeFlag))
 	c, err := cached.Open(dir.Value.String(), cmp.Or(size.bytes, defaultCache))
 	switch {
 	case errors.Is(err, cached.ErrNotCache) || errors.Is(err, cached.ErrLimit):
@@ -162,7 +163,7 @@ func openCache(cmd *cobra.Command) error {
 			})
 			return s
 		}
-		return cached.New(s, c, &cached.Options{MaxAge: age.limit})
+		return cached.New(s, c, &cached.Options{MaxAge: age})
 	}))
 	return nil
 }

@@ -36,16 +36,16 @@ func Flags(root *cobra.Command) {
 			"inner-chunks (inner chunks that end with their shard or have different lengths), or both, separated by a comma")
 	f.Var(new(statuses), missingFlag, "treat these `STATUS` codes of a web server, separated by commas, as not found, like 404 and 410; 403 is common")
 	f.Bool(lanFlag, false, "follow redirections of a web server to addresses of private networks and of this machine")
-	f.Var(new(patience), serverFlag, "give up if a web server sends less than 1 KiB per second for `DURATION`; 0 waits for ever (default: 30s)")
+	flagtext.Duration(f, new(time.Duration), serverFlag, 0, "give up if a web server sends less than 1 KiB per second for `DURATION`; 0 waits for ever (default: 30s)")
 	f.Bool(hedgeFlag, false, "repeat a read of a remote store that takes longer than most, and take the first answer; at most 5 % are repeated")
 	f.StringArray(allowFlag, nil, "let the references of a manifest lead to files at or below `PREFIX`, a folder or a URL; may be repeated")
-	f.Var(new(patience), lockFlag, "wait at most `DURATION`, such as 30s, for a lock of another writer; 0 does not wait (default: no limit)")
+	flagtext.Duration(f, new(time.Duration), lockFlag, 0, "wait at most `DURATION`, such as 30s, for a lock of another writer; 0 does not wait (default: no limit)")
 	f.Var(new(sizeValue), LimitFlag, "hold chunks and blocks of at most `SIZE` in memory, such as 4GiB, and create no larger ones (default for chunks: 1 GiB)")
 	flagtext.Var(f, new(string), absentFlag, absentFill,
 		"read a chunk that is not stored as `WHAT`: as the fill value ("+absentFill+"), or as an "+absentError, flagtext.OneOf(absentFill, absentError))
 	f.String(cacheFlag, "", "keep what is read from remote stores in the folder `DIR`, which commands and programs may share; it is used only for the version that the store has")
 	f.Var(new(sizeValue), cacheSizeFlag, "keep at most `SIZE` in the folder of --cache (default: 8 GiB)")
-	f.Var(new(patience), cacheAgeFlag, "use cached chunks for `DURATION` without asking the store for their versions; metadata is always current (default: 0)")
+	flagtext.Duration(f, new(time.Duration), cacheAgeFlag, 0, "use cached chunks for `DURATION` without asking the store for their versions; metadata is always current (default: 0)")
 	flagtext.Propose(root, ExperimentalFlag, ExperimentNames()...)
 	flagtext.Propose(root, absentFlag, absentFill, absentError)
 	flagtext.Propose(root, missingFlag, "403")
@@ -161,41 +161,13 @@ func Subject(cmd *cobra.Command) string {
 // lockFlag is the flag that bounds the wait for a lock.
 const lockFlag = "lock-timeout"
 
-// patience is the value of a flag for a duration to wait.
-type patience struct {
-	isSet bool
-	limit time.Duration
-}
-
-func (p *patience) Set(text string) error {
-	d, err := flagtext.ParseDuration(text)
-	if err == nil {
-		*p = patience{true, d}
-	}
-	return err
-}
-
-func (p *patience) Type() string { return "duration" }
-
-// String returns "" for the zero value, on which pflag calls it.
-func (p *patience) String() string {
-	if !p.isSet {
-		return ""
-	}
-	return phrase.Duration(p.limit)
-}
-
 // awaitLocks makes a command report the lock that it waits for, and give up after
 // --lock-timeout. With --json it reports nothing, because programs read standard error as
 // JSON.
 func awaitLocks(cmd *cobra.Command) {
 	how := store.Locking{Operation: "varve " + cmd.Name()}
-	if p, ok := cmd.Flag(lockFlag).Value.(*patience); ok && p.isSet {
-		how.Timeout = p.limit
-		if p.limit == 0 {
-			// The library takes 0 for no limit.
-			how.Timeout = -1
-		}
+	if timeout, given := flagtext.DurationOf(cmd.Flag(lockFlag)); given {
+		how.Timeout = cmp.Or(timeout, -1) // the library takes 0 for no limit
 	}
 	if !WantsJSON(cmd) {
 		w := cmd.ErrOrStderr()
