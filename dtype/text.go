@@ -292,6 +292,7 @@ func splitComplex(text string) (re, im string, ok bool) {
 		re, im, ok = strings.Cut(inner, ",")
 		return trim(re), trim(im), ok
 	}
+	// Otherwise the text is a Python literal. Its second sign separates the parts.
 	text, ok = strings.CutSuffix(text, "j")
 	i := signOfSecond(text)
 	if !ok || i < 0 {

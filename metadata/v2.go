@@ -207,7 +207,7 @@ func MarshalAttributesV2(raw []byte, l Limits) ([]byte, error) {
 // marshalV2 returns the document of a group of format 2.
 func (g *Group) marshalV2(l Limits) ([]byte, error) {
 	w := &writer{buf: []byte(`{"zarr_format":2`), limits: l}
-	w.kept(g.v2.kept)
+	w.entries(g.v2.kept)
 	return w.documentV2(V2Group)
 }
 
@@ -394,7 +394,7 @@ func (a *Array) marshalV2(l Limits) ([]byte, error) {
 		return nil, err
 	}
 	w := &writer{buf: []byte{'{'}, limits: l}
-	w.first(v2Shape).shape(a.Shape)
+	w.named(v2Shape).shape(a.Shape)
 	w.named(v2Chunks).raw(chunks)
 	w.named(v2DType).raw(a.v2.dtype)
 	w.named(v2Fill).raw(a.v2.fill)
@@ -405,7 +405,7 @@ func (a *Array) marshalV2(l Limits) ([]byte, error) {
 	}
 	w.named(v2Compressor).rawOrNull(a.v2.compressor)
 	w.named(v2Format).raw([]byte{'2'})
-	w.kept(a.v2.kept)
+	w.entries(a.v2.kept)
 	return w.documentV2(V2Array)
 }
 

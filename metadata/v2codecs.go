@@ -423,14 +423,7 @@ func extensionV2(id string, members []member) Extension {
 // configuration returns a JSON object of the members.
 func configuration(members []member) []byte {
 	w := &writer{buf: []byte{'{'}}
-	for i, m := range members {
-		if i > 0 {
-			w.named(m.name)
-		} else {
-			w.first(m.name)
-		}
-		w.buf = append(w.buf, m.raw...)
-	}
+	w.entries(members)
 	return append(w.buf, '}')
 }
 

@@ -18,7 +18,7 @@ import (
 // document is not JSON, the error wraps [ErrInvalid].
 func RecordV2(name string, document, attributes []byte, l Limits) ([]byte, error) {
 	w := &writer{buf: []byte{'{'}, limits: l}
-	w.first(name).raw(PlainText(document))
+	w.named(name).raw(PlainText(document))
 	if attributes != nil {
 		w.named(V2Attributes).raw(admit(attributes))
 	}
@@ -153,11 +153,9 @@ func (e *entry) put(key, name string, document []byte) {
 	if e.documents == 0 {
 		// Most nodes have one or two documents. Begin with the exact size of one.
 		w.buf = append(make([]byte, 0, len(`{"":}`)+len(name)+len(document)), '{')
-		w.first(name)
-	} else {
-		w.named(name)
 	}
-	e.raw = append(w.buf, document...)
+	w.entry(name, document)
+	e.raw = w.buf
 	e.documents |= bit
 	e.array = e.array || name == V2Array
 }
@@ -221,7 +219,7 @@ func (c *Consolidated) Marshal(l Limits) ([]byte, error) {
 	}
 	w.entries(c.unowned)
 	w.buf = fmt.Appendf(w.buf, `},%q:1`, consolidatedFormat)
-	w.kept(c.kept)
+	w.entries(c.kept)
 	w.buf = append(w.buf, '}')
 	if w.err != nil {
 		return nil, w.err

@@ -32,7 +32,7 @@ func (a *Array) Marshal(l Limits) ([]byte, error) {
 		w.member(dimensionNames).names(a.DimensionNames)
 	}
 	w.member(attributes).object(a.Attributes)
-	w.kept(a.kept)
+	w.entries(a.kept)
 	return w.document()
 }
 
@@ -49,7 +49,7 @@ func (g *Group) Marshal(l Limits) ([]byte, error) {
 	if g.Consolidated != nil {
 		w.member(consolidatedMetadata).consolidated(g.Consolidated)
 	}
-	w.kept(g.kept)
+	w.entries(g.kept)
 	return w.document()
 }
 
@@ -74,9 +74,13 @@ func (w *writer) fail(err error) {
 
 func (w *writer) member(f field) *writer { return w.named(f.String()) }
 
+// named begins a member of the open object. The first member has no comma before it.
 func (w *writer) named(name string) *writer {
 	w.at = strictjson.Token(name)
-	w.buf = append(strictjson.AppendQuote(append(w.buf, ','), name), ':')
+	if w.buf[len(w.buf)-1] != '{' {
+		w.buf = append(w.buf, ',')
+	}
+	w.buf = append(strictjson.AppendQuote(w.buf, name), ':')
 	return w
 }
 
@@ -168,14 +172,20 @@ func (w *writer) consolidated(c *Consolidated) {
 		w.entries(f.repeats())
 	}
 	w.buf = append(w.buf, '}')
-	w.kept(c.kept)
+	w.entries(c.kept)
 	w.buf = append(w.buf, '}')
 }
 
-func (w *writer) kept(list []member) {
+// entry writes a member whose value was read from a document.
+func (w *writer) entry(name string, raw []byte) {
+	w.named(name)
+	w.buf = append(w.buf, raw...)
+}
+
+// entries writes members that were read from a document.
+func (w *writer) entries(list []member) {
 	for _, m := range list {
-		w.named(m.name)
-		w.buf = append(w.buf, m.raw...)
+		w.entry(m.name, m.raw)
 	}
 }
 
@@ -209,34 +219,10 @@ func (w *writer) finish() ([]byte, error) {
 	return doc, nil
 }
 
-// first begins the first member of an object.
-func (w *writer) first(name string) *writer {
-	w.at = strictjson.Token(name)
-	w.buf = append(strictjson.AppendQuote(w.buf, name), ':')
-	return w
-}
-
 // rawOrNull writes one JSON value, or null for nil.
 func (w *writer) rawOrNull(b []byte) {
 	if b == nil {
 		b = []byte("null")
 	}
 	w.raw(b)
-}
-
-// entries writes members.
-func (w *writer) entries(list []member) {
-	for _, m := range list {
-		w.entry(m.name, m.raw)
-	}
-}
-
-// entry writes a member, with a comma unless it is the first.
-func (w *writer) entry(name string, raw []byte) {
-	if w.buf[len(w.buf)-1] == '{' {
-		w.first(name)
-	} else {
-		w.named(name)
-	}
-	w.buf = append(w.buf, raw...)
 }

@@ -115,6 +115,7 @@ func (p *plate) drawMark(k *ink, m Mark) {
 		k.rect(x, y, width, height, m.fill())
 	}
 	text := clip(m.Label, longText, p.more)
+	// A label on filled chunks would be unreadable, so it stands beside the picture.
 	switch {
 	case text == "":
 	case m.Fill:
@@ -176,6 +177,7 @@ func (r *ruler) stripsOf(chunks grid.Box, axis int) (at, size int) {
 	if axis >= 0 {
 		in = chunks[axis]
 	}
+	// A strip may stand for many cells. Then its whole width is marked.
 	for _, s := range r.strips {
 		if !s.inside || s.cells.Intersect(in).Len() == 0 {
 			continue
@@ -365,6 +367,7 @@ func (p *plate) undrawn() string {
 		}
 	}
 	text := "inner chunks of " + upTo + strings.Join(sizes, " × ") + ", "
+	// Lines along one axis may be drawn while those along the other are too close.
 	if drawn > 0 {
 		text += "in part "
 	}

@@ -92,6 +92,7 @@ func newDrawing(g *grid.Grid, opt *GridOptions) *drawing {
 	if d.width <= 0 {
 		d.width = 80
 	}
+	// Axes that do not exist or repeat are ignored, so the drawing never fails.
 	d.row, d.column = busiest(g)
 	if axes := opt.Axes; chosen(axes, g.Rank()) {
 		d.row, d.column = -1, axes[len(axes)-1]
@@ -189,6 +190,7 @@ func (d *drawing) axisLine(a grid.Axis, width int) string {
 // picture lays out the cells. It returns nil if there are none or if they do not fit.
 func (d *drawing) picture() *picture {
 	p := &picture{text: d.text, shade: d.shade}
+	// An array with fewer than two axes has a band of its own for each missing axis.
 	p.rows = []band{{size: 1, cells: grid.Interval{Stop: 1}, inside: true}}
 	if d.row >= 0 {
 		p.rows = d.stacked(d.grid.Axis(d.row))
@@ -237,6 +239,7 @@ func (d *drawing) legend(p *picture) string {
 	if p.insideRows < len(p.rows) || p.insideColumns < len(p.columns) {
 		parts = append(parts, string(d.beyond)+" beyond the array")
 	}
+	// One entry is enough: both marks look alike.
 	switch {
 	case hasStretched(p.columns):
 		parts = append(parts, string(d.stretchedColumn)+" larger than to scale")

@@ -82,6 +82,7 @@ func (p *picture) horizontal(j, i int) int {
 // the extent.
 func weight(bands []band, line, inside int, along bool) int {
 	switch {
+	// The outline of the array wins over the lines between cells.
 	case along && (line == 0 || line == inside):
 		return heavyLine
 	case line < len(bands) && bands[line].joined:
@@ -138,6 +139,7 @@ func (p *picture) block(x, y int, row, column band) {
 			p.canvas[y+k][x+l] = r
 		}
 	}
+	// The mark stands in the middle of the block, or before it if the size is even.
 	if mark := p.mark(row, column); mark != 0 {
 		p.canvas[y+(row.size-1)/2][x+(column.size-1)/2] = mark
 	}

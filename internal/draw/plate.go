@@ -141,6 +141,7 @@ func (p *plate) right() int {
 	if p.column >= 0 {
 		n = max(n, p.columns.excess())
 	}
+	// Labels of filled marks stand to the right of the cells.
 	for _, m := range p.marks {
 		if m.Fill && m.Label != "" {
 			n = max(n, 10+textWidth(clip(m.Label, longText, p.more)))
@@ -217,6 +218,7 @@ func (p *plate) bodyHeight() int {
 	if p.isEmpty() {
 		return 0
 	}
+	// Without a row axis there is no name beside the cells.
 	if p.row < 0 {
 		return p.rows.length
 	}

@@ -64,9 +64,11 @@ const (
 // legends, too.
 func assembled(title string, plates []*plate) []byte {
 	top, cells := 0, 0
+	// The largest margin decides, so that the cells of all plates start at one height.
 	for _, p := range plates {
 		top, cells = max(top, p.top()), max(cells, p.bodyHeight())
 	}
+	// Draw the body first: the head of the document needs its size.
 	var body ink
 	x, height := border, 0
 	for i, p := range plates {

@@ -247,6 +247,7 @@ func (d *Disk) remove(name string, onlyDir bool) error {
 	if err != nil {
 		return err
 	}
+	// RemoveDir must never delete a value that replaced a directory.
 	if onlyDir && !n.dir {
 		return &fs.PathError{Op: "remove", Path: name, Err: syscall.ENOTDIR}
 	}
@@ -300,6 +301,7 @@ func (d *Disk) readDir(name string) ([]fs.DirEntry, error) {
 func (d *Disk) TryLock(name string) (File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	// A missing lock file is made, as on a real disk.
 	n, err := d.lookup("lock", name)
 	if errors.Is(err, fs.ErrNotExist) {
 		n, err = d.add("lock", name, false)
@@ -350,6 +352,7 @@ func (d *Disk) Close() error { return nil }
 // sync makes the bytes of a file, or the names in a directory, durable.
 func (d *Disk) sync(n *node) {
 	if !n.dir {
+		// A later append must not write behind the durable bytes.
 		n.safe = n.data[:len(n.data):len(n.data)]
 		return
 	}
@@ -388,7 +391,7 @@ type diskFile struct {
 func (f *diskFile) ReadAt(p []byte, off int64) (int, error) {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
-	n := copy(p, f.n.data[min(off, int64(len(f.n.data))):])
+	n := copy(p, f.n.data[min(off, int64(len(f.n.data))):]) // an offset may lie behind the end
 	if n < len(p) {
 		return n, io.EOF
 	}
@@ -412,6 +415,7 @@ func (f *diskFile) Share(src File) error {
 	}
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
+	// The limited capacity makes a later write copy the shared bytes.
 	f.n.data = s.n.data[:len(s.n.data):len(s.n.data)]
 	f.d.touch(f.n)
 	f.n.mtime = f.n.ctime

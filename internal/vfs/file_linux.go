@@ -95,6 +95,7 @@ func readAt(pread func(fd int, p []byte, off int64) (int, error), fd int, p []by
 	for n < len(p) {
 		m, err := pread(fd, p[n:], off+int64(n))
 		switch {
+		// Progress resets the count, so a long read may be interrupted many times.
 		case err == unix.EINTR && interrupts < mostInterrupts:
 			interrupts++
 		case err != nil:

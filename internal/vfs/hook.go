@@ -139,6 +139,7 @@ func (f hookedFile) ReadAt(p []byte, off int64) (int, error) {
 // Write writes half of p if before fails, as a full disk does.
 func (f hookedFile) Write(p []byte) (int, error) {
 	if err := f.before(Op{"write", f.name}); err != nil {
+		// Leave a torn file behind, which callers must not publish.
 		n, _ := f.file.Write(p[:len(p)/2])
 		return n, err
 	}
@@ -162,6 +163,7 @@ func unhooked(f File) File {
 
 // CopyFrom copies half of the bytes if before fails.
 func (f hookedFile) CopyFrom(src File, off, n int64) error {
+	// The file below knows only files of its own kind.
 	src = unhooked(src)
 	if err := f.before(Op{"copy", f.name}); err != nil {
 		_ = f.file.CopyFrom(src, off, n/2)

@@ -95,6 +95,7 @@ const (
 // parseEntry parses the first entry of a directory from b. e is nil if the entry is to be
 // skipped.
 func parseEntry(dir int, b []byte) (e *listed, rest []byte, err error) {
+	// Check all lengths: file systems in user space may return anything.
 	if len(b) < entryName {
 		return nil, nil, io.ErrUnexpectedEOF
 	}

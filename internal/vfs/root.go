@@ -86,6 +86,7 @@ func makeDurable(dir string) error {
 		err = makeDir(dir)
 	}
 	switch {
+	// It exists, or another program has just made it.
 	case errors.Is(err, fs.ErrExist):
 		return nil
 	case err != nil:
@@ -268,6 +269,7 @@ func (r *Root) linkPlain(from, to string) (s Stat, err error) {
 		}
 		fi, err := root.Lstat(to)
 		if err != nil {
+			// The caller cannot compare versions without a status, so undo the link.
 			return errors.Join(err, root.Remove(to))
 		}
 		s = StatOf(fi)

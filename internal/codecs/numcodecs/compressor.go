@@ -84,6 +84,7 @@ func (c zlibCoder) Encode(dst, src []byte) ([]byte, error) {
 			return dst, fmt.Errorf("zlib: %w", err)
 		}
 	}
+	// Append to the buffer of the caller, without a copy.
 	w.out = dst
 	w.z.Reset(w)
 	_, err := w.z.Write(src)
@@ -422,6 +423,7 @@ func (c bz2Coder) Encode(dst, src []byte) ([]byte, error) {
 // four bytes for each byte of a block, 400 kB times the level of the file, even if it
 // decodes to a few bytes.
 func (bz2Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
+	// The limit protects against bombs: a file of a few bytes may decode to gigabytes.
 	out, err := codec.ReadAll(slices.Grow(dst, int(most)), bzip2.NewReader(bytes.NewReader(src)), int(most))
 	switch {
 	case err == nil:

@@ -25,10 +25,8 @@ func Delta(decoded, encoded dtype.Type) metadata.Extension {
 }
 
 type delta struct {
-	sameShape
-	decoded, encoded dtype.Type
-	from, to         filterType
-	sums             arithmetic // of the sums of floats; 0 for integers
+	retyped
+	sums arithmetic // of the sums of floats; 0 for integers
 }
 
 func (d *delta) parse(configuration []byte) error {
@@ -52,15 +50,15 @@ func (d *delta) parse(configuration []byte) error {
 // Bind implements [codec.ArrayArray]. Bools wrap [codec.ErrUnsupported]: numcodecs does
 // not get them back either.
 func (d *delta) Bind(spec codec.Spec) (codec.Spec, error) {
-	var err error
-	if d.from, d.to, err = bindTypes("numcodecs.delta", spec.Type, d.decoded, d.encoded); err != nil {
+	spec, err := d.bind("numcodecs.delta", spec)
+	if err != nil {
 		return codec.Spec{}, err
 	}
 	if d.from.Kind() == dtype.KindBool || d.to.Kind() == dtype.KindBool {
 		return codec.Spec{}, fmt.Errorf("%w: numcodecs.delta: differences of bools do not determine the bools; use numcodecs.packbits", codec.ErrUnsupported)
 	}
 	d.sums = promote(d.from.format, d.to.format)
-	return encodedSpec(spec, d.from, d.to), nil
+	return spec, nil
 }
 
 // promote returns the arithmetic in which NumPy computes with operands of two types, 0

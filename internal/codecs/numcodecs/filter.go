@@ -164,6 +164,30 @@ type sameShape struct{}
 // EncodedShape implements [codec.ArrayArray].
 func (sameShape) EncodedShape(dst, shape []int64) ([]int64, error) { return append(dst, shape...), nil }
 
+// retyped is embedded in filters that store elements as another type. The zero Type of
+// either field stands for the type of the array, or for decoded.
+type retyped struct {
+	sameShape
+	decoded, encoded dtype.Type
+	from, to         filterType // the same, once they are known
+}
+
+// bind sets the types, and returns the spec of the encoded arrays.
+func (r *retyped) bind(name string, spec codec.Spec) (codec.Spec, error) {
+	var err error
+	if r.from, r.to, err = bindTypes(name, spec.Type, r.decoded, r.encoded); err != nil {
+		return codec.Spec{}, err
+	}
+	return encodedSpec(spec, r.from, r.to), nil
+}
+
+// Decode implements [codec.ArrayArray] for filters whose encoded numbers are the
+// elements.
+func (r *retyped) Decode(dst *codec.Block, src codec.Block) error {
+	convert(dst.Data, src.Data, r.to, r.from)
+	return nil
+}
+
 // blockwise computes dst from src, block by block. It loads numbers of one type, calls
 // compute, and stores the results as the other type.
 func blockwise(dst, src []byte, from, to filterType, compute func(b *number.Block, n int)) {
@@ -326,11 +350,7 @@ func AsType(encoded, decoded dtype.Type) metadata.Extension {
 	}{numPyName(encoded), numPyName(decoded)})
 }
 
-type asType struct {
-	sameShape
-	decoded, encoded dtype.Type
-	from, to         filterType
-}
+type asType struct{ retyped }
 
 func (a *asType) parse(configuration []byte) error {
 	var m struct {
@@ -351,22 +371,10 @@ func (a *asType) parse(configuration []byte) error {
 }
 
 // Bind implements [codec.ArrayArray].
-func (a *asType) Bind(spec codec.Spec) (codec.Spec, error) {
-	var err error
-	if a.from, a.to, err = bindTypes("numcodecs.astype", spec.Type, a.decoded, a.encoded); err != nil {
-		return codec.Spec{}, err
-	}
-	return encodedSpec(spec, a.from, a.to), nil
-}
+func (a *asType) Bind(spec codec.Spec) (codec.Spec, error) { return a.bind("numcodecs.astype", spec) }
 
 // Encode implements [codec.ArrayArray].
 func (a *asType) Encode(dst *codec.Block, src codec.Block) error {
 	convert(dst.Data, src.Data, a.from, a.to)
-	return nil
-}
-
-// Decode implements [codec.ArrayArray].
-func (a *asType) Decode(dst *codec.Block, src codec.Block) error {
-	convert(dst.Data, src.Data, a.to, a.from)
 	return nil
 }

@@ -29,6 +29,7 @@ func BitRound(keepbits int) metadata.Extension {
 }
 
 type bitRound struct {
+	sameShape
 	keep   int64
 	format *number.Format   // nil if other is set
 	other  codec.ArrayArray // the codec "bitround", for all but NumPy floats
@@ -81,9 +82,6 @@ func (r *bitRound) bindOther(spec codec.Spec) (codec.Spec, error) {
 	return spec, nil
 }
 
-// EncodedShape implements [codec.ArrayArray].
-func (*bitRound) EncodedShape(dst, shape []int64) ([]int64, error) { return append(dst, shape...), nil }
-
 // Encode implements [codec.ArrayArray].
 func (r *bitRound) Encode(dst *codec.Block, src codec.Block) error {
 	if r.other != nil {
@@ -117,10 +115,8 @@ func Quantize(digits int, decoded, encoded dtype.Type) metadata.Extension {
 const maxDigits = 307
 
 type quantize struct {
-	sameShape
-	decoded, encoded dtype.Type
-	scale            float64 // a power of two
-	from, to         filterType
+	retyped
+	scale float64 // a power of two
 }
 
 func (q *quantize) parse(configuration []byte) error {
@@ -157,14 +153,14 @@ func scaleOf(digits int) float64 {
 
 // Bind implements [codec.ArrayArray].
 func (q *quantize) Bind(spec codec.Spec) (codec.Spec, error) {
-	var err error
-	if q.from, q.to, err = bindTypes("numcodecs.quantize", spec.Type, q.decoded, q.encoded); err != nil {
+	spec, err := q.bind("numcodecs.quantize", spec)
+	if err != nil {
 		return codec.Spec{}, err
 	}
 	if q.from.Kind() != dtype.KindFloat || q.to.Kind() != dtype.KindFloat {
 		return codec.Spec{}, fmt.Errorf("%w: numcodecs.quantize: %s and %s must be floats", codec.ErrConfiguration, q.from, q.to)
 	}
-	return encodedSpec(spec, q.from, q.to), nil
+	return spec, nil
 }
 
 // Encode implements [codec.ArrayArray].
@@ -186,12 +182,6 @@ func (q *quantize) Encode(dst *codec.Block, src codec.Block) error {
 	return nil
 }
 
-// Decode implements [codec.ArrayArray].
-func (q *quantize) Decode(dst *codec.Block, src codec.Block) error {
-	convert(dst.Data, src.Data, q.to, q.from)
-	return nil
-}
-
 func init() {
 	registerFilter[fixedScaleOffset]("fixedscaleoffset", "https://codec.zarrs.dev/array_to_array/fixedscaleoffset")
 }
@@ -209,10 +199,8 @@ func FixedScaleOffset(offset, scale float64, decoded, encoded dtype.Type) metada
 }
 
 type fixedScaleOffset struct {
-	sameShape
-	offset, scale    operand
-	decoded, encoded dtype.Type
-	from, to         filterType
+	retyped
+	offset, scale operand
 }
 
 // operand is a number of the configuration. Integers computed with an operand that is
@@ -228,6 +216,7 @@ func (o *operand) UnmarshalJSON(text []byte) (err error) {
 	if o.f, err = strconv.ParseFloat(string(text), 64); err != nil {
 		return fmt.Errorf("%s is not a number", text)
 	}
+	// JSON has one kind of number. Python distinguishes them by their spelling.
 	if !strings.ContainsAny(string(text), ".eE") {
 		o.i, err = strconv.ParseInt(string(text), 10, 64)
 		o.integer = err == nil
@@ -261,6 +250,7 @@ func (s *fixedScaleOffset) parse(configuration []byte) error {
 	if err == nil {
 		s.encoded, err = parseNumPy("astype", m.Encoded)
 	}
+	// Decoding would divide by it.
 	if err == nil && s.scale.f == 0 {
 		err = fmt.Errorf("scale is 0, which loses all values")
 	}
@@ -269,14 +259,14 @@ func (s *fixedScaleOffset) parse(configuration []byte) error {
 
 // Bind implements [codec.ArrayArray].
 func (s *fixedScaleOffset) Bind(spec codec.Spec) (codec.Spec, error) {
-	var err error
-	if s.from, s.to, err = bindTypes("numcodecs.fixedscaleoffset", spec.Type, s.decoded, s.encoded); err != nil {
+	spec, err := s.bind("numcodecs.fixedscaleoffset", spec)
+	if err != nil {
 		return codec.Spec{}, err
 	}
 	if s.from.lanes > 1 {
 		return codec.Spec{}, fmt.Errorf("%w: numcodecs.fixedscaleoffset: complex numbers are not rounded", codec.ErrUnsupported)
 	}
-	return encodedSpec(spec, s.from, s.to), nil
+	return spec, nil
 }
 
 // Encode implements [codec.ArrayArray].
@@ -346,6 +336,7 @@ func integers[T int64 | uint64](x []T, by T, op operation) {
 func (s *fixedScaleOffset) Decode(dst *codec.Block, src codec.Block) error {
 	blockwise(dst.Data, src.Data, s.to, s.from, func(b *number.Block, n int) {
 		a := arithmetic(s.to.format.Bytes)
+		// As in NumPy, integers divided by a float are float64.
 		if s.to.format.Carrier != number.Float {
 			cast(b, n, s.to.format.Carrier, filterType{format: widest, lanes: 1})
 			a = 8

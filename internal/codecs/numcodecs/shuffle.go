@@ -31,6 +31,7 @@ func newShuffle(configuration []byte) (any, error) {
 	if err := decode("shuffle", configuration, &c, "elementsize"); err != nil {
 		return nil, err
 	}
+	// numcodecs has a default of 4, which zarr-python replaces by the size of the type.
 	if c.Size == nil {
 		return &shuffler{size: usualElement, guessed: true}, nil
 	}
@@ -69,6 +70,7 @@ type shuffler struct {
 // Bind implements [codec.Binder]. If the metadata has no element size, zarr-python uses
 // the size of the data type. netcdf-c does so whatever the size is, and writes 0.
 func (s *shuffler) Bind(spec codec.Spec) error {
+	// A size in the metadata takes precedence over that of the type.
 	if !s.guessed && !s.zero {
 		return nil
 	}
@@ -102,6 +104,7 @@ func (s *shuffler) Encode(dst, src []byte) ([]byte, error) {
 	}
 	n := len(dst)
 	dst = slices.Grow(dst, len(src))[:n+len(src)]
+	// Shuffling elements of one byte changes nothing.
 	if s.size <= 1 || len(src) == 0 {
 		copy(dst[n:], src)
 	} else {
