@@ -60,6 +60,7 @@ func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Arr
 // openBeside opens the array with a name in the group of a, or in the nearest group
 // above, as in hierarchies of xarray's DataTree.
 func openBeside(ctx context.Context, a *zarr.Array, name string) (*zarr.Array, error) {
+	// Any error but a missing node ends the search: an array above has another meaning.
 	for at := a.Path(); at != "" && at != "."; {
 		at = path.Dir(at)
 		c, err := a.Location().Root().At(path.Join(at, name)).OpenArray(ctx, readOptions(a))
@@ -135,6 +136,7 @@ func eachElement(ctx context.Context, c *zarr.Array, use func(elem []byte) error
 	if err != nil {
 		return err
 	}
+	// All slabs share one buffer, so a long coordinate takes little memory.
 	var data []byte
 	for slab := range slabs {
 		part, err := c.Select(slab)

@@ -174,6 +174,7 @@ func (d *Decoding) MayOverflow() bool { return d.fits != nil }
 
 // Fits reports whether Decode converts all stored elements in src without losing a time.
 func (d *Decoding) Fits(src []byte) bool {
+	// Only times can be lost.
 	if d.fits == nil {
 		return true
 	}

@@ -69,6 +69,7 @@ func lookupLabel(ctx context.Context, c *zarr.Array, v selection.Values) (item s
 	if err := eachText(ctx, c, func(text string) error { labels = append(labels, text); return nil }); err != nil {
 		return item, err
 	}
+	// Text is not ordered, so the label must match exactly.
 	i := slices.Index(labels, v.Single)
 	switch {
 	case i < 0:

@@ -66,6 +66,7 @@ var signs = [][2]dtype.Type{
 // gives it. Like xarray, it accepts only the strings "true" and "false".
 func signOf(a *zarr.Array) dtype.Type {
 	unsigned := textAttribute(a, Unsigned)
+	// Types without a counterpart, and "true" for an unsigned type, change nothing.
 	for _, s := range signs {
 		switch {
 		case a.Type() == s[0] && unsigned == "true":
@@ -286,6 +287,7 @@ func (p *Packing) missingNumbers() (list []float64, exact bool) {
 // unpack replaces stored numbers by unpacked ones. NaN stays NaN.
 func (p *Packing) unpack(numbers, missing []float64) {
 	nan := math.NaN()
+	// NaN never equals m, so a NaN that is missing needs no comparison.
 	for _, m := range missing {
 		for i, x := range numbers {
 			if x == m {

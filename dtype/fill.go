@@ -84,6 +84,7 @@ func (t Type) parse(elem []byte, text string) bool {
 		return ok && copy(elem, b) == len(b)
 	case KindStruct:
 		return t.parseStruct(elem, text)
+	// Other moments and durations are plain numbers.
 	case KindDatetime, KindTimedelta:
 		if text == `"NaT"` {
 			putBits(elem, 1<<63)
@@ -147,6 +148,7 @@ func (t Type) parseInteger(text string) (bits uint64, ok bool) {
 
 // limits returns the magnitudes of the smallest and the largest integer.
 func (t Type) limits() (low, high uint64) {
+	// Only integers have a number of bits. Moments and raw bytes use all bits of a unit.
 	width := t.bits
 	if width == 0 {
 		width = 8 * t.unit
@@ -407,6 +409,7 @@ func (t Type) parseStruct(elem []byte, text string) bool {
 	if !ok {
 		return false
 	}
+	// zarr-python writes the bytes of the whole element, little-endian.
 	if v.Kind() == strictjson.String {
 		if !copyExactly(elem, text) {
 			return false

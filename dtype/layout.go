@@ -76,6 +76,8 @@ const manyNumbers = 8
 
 // swap swaps the numbers in all structs of size bytes in b.
 func (n numbers) swap(b []byte, size int) {
+	// Many numbers side by side are swapped by vector instructions. A few are faster one
+	// number at a time, through all structs.
 	if n.count >= manyNumbers {
 		for at := 0; at+n.end() <= len(b); at += size {
 			SwapBytes(b[at+n.offset:at+n.end()], b[at+n.offset:at+n.end()], n.unit)

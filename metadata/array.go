@@ -269,6 +269,7 @@ func (a *Array) WithAttributes(raw []byte) (*Array, error) {
 		return nil, prefixPointer(err, "/attributes")
 	}
 	b := *a
+	// In format 2, xarray keeps the names of dimensions in an attribute.
 	if b.Attributes = v.Raw(); b.v2 != nil { // attributes have a document of their own
 		b.DimensionNames = namesV2(b.Attributes, len(b.Shape))
 		return &b, nil
@@ -315,6 +316,7 @@ func boolOf(t dtype.Type, v strictjson.Value) (fill []byte, ok bool) {
 	if t.Kind() != dtype.KindBool || v.Kind() != strictjson.Number {
 		return nil, false
 	}
+	// Any spelling of 0 and 1 counts, such as 1.0.
 	switch n, err := v.Int64(); {
 	case err == nil && n == 0:
 		return []byte("false"), true

@@ -63,6 +63,7 @@ func zstdConfiguration(e Extension, change func(configuration []byte) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
+	// Shards have a chain of their own, and so may codecs that are not known here.
 	chain, ok := v.Member("codecs")
 	if !ok || chain.Kind() != strictjson.Array {
 		return e.Configuration, nil

@@ -304,6 +304,7 @@ func (c *Consolidated) newEntry(path string, raw []byte, l Limits) (entry, error
 	}
 	// The document comes from outside this package, so it has not been admitted yet.
 	raw = admit(raw)
+	// A node with unsupported parts comes with an error. It can still be described.
 	n, err := c.parse(raw, l)
 	if n == nil {
 		return entry{}, c.entryError(path, err)
@@ -344,6 +345,7 @@ func (c *Consolidated) With(path string, raw []byte, l Limits) (*Consolidated, e
 
 // WithAll is [Consolidated.With] for several entries.
 func (c *Consolidated) WithAll(nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
+	// Consolidated metadata is immutable: readers may hold c.
 	b := c.copy(slices.Clone(c.entries), nil)
 	for path, raw := range nodes {
 		e, err := c.newEntry(path, raw, l)
@@ -477,6 +479,7 @@ func isKey(path string) bool {
 // comparePaths orders paths as in a walk over the tree: each node is followed by all
 // nodes below it.
 func comparePaths(a, b string) int {
+	// The slash sorts before all other bytes: "a/b" comes before "a-b".
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
 			return treeOrder(a[i]) - treeOrder(b[i])

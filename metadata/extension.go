@@ -103,6 +103,7 @@ func extensionName(v strictjson.Value) (string, error) {
 		return "", err
 	case name == "":
 		return "", v.Errorf("name must not be empty")
+	// Each error message quotes the name, so its length must have a limit.
 	case len(name) > maxName:
 		return "", v.Errorf("a name must have at most %d bytes, and %q has %d", maxName, strictjson.Abbreviate(name), len(name))
 	}

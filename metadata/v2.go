@@ -123,6 +123,7 @@ func attributesV2(raw []byte, l Limits) (object []byte, found []repair, err erro
 // documents.
 func newGroupV2(root strictjson.Value, attributes []byte, found []repair) *Group {
 	g := &Group{Attributes: attributes, repairs: found, v2: new(groupV2)}
+	// Other members belong to other programs, so write them again.
 	for name, m := range root.Members() {
 		if name != zarrFormat.String() && name != consolidatedMetadata.String() {
 			g.v2.kept = append(g.v2.kept, member{name, m.Raw()})

@@ -121,6 +121,7 @@ func (w *writer) names(names []*string) {
 }
 
 func (w *writer) extensions(list []Extension) {
+	// Errors name the extension by its place in the list.
 	at := w.at
 	for i, e := range list {
 		w.open(i)
@@ -156,6 +157,7 @@ func (w *writer) open(i int) {
 
 // close ends a list of n elements.
 func (w *writer) close(n int) {
+	// Without elements nothing has opened the list.
 	if n == 0 {
 		w.buf = append(w.buf, '[')
 	}
@@ -167,6 +169,7 @@ func (w *writer) consolidated(c *Consolidated) {
 	for _, e := range c.entries {
 		w.entry(e.path, e.raw)
 	}
+	// Refused entries may belong to another program, so write them again.
 	for _, f := range c.refused {
 		w.entry(f.path, f.raw)
 		w.entries(f.repeats())

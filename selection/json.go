@@ -74,6 +74,7 @@ func (r *jsonReader) selection(v strictjson.Value) (sel Selection, err error) {
 			return nil, err
 		}
 	}
+	// "inner" may come before or after "blocks", so apply it at the end.
 	if b, ok := sel.(Blocks); ok {
 		b.Inner = inner
 		sel = b
@@ -145,6 +146,7 @@ func (r *jsonReader) orthogonal(v strictjson.Value) (Selection, error) {
 		items, err := itemsOf(v)
 		return Orthogonal(items), err
 	}
+	// An object has the items by the names of axes.
 	named := Named{}
 	for name, value := range v.Members() {
 		item, err := r.namedItem(name, value)
@@ -195,6 +197,7 @@ func hasValues(list strictjson.Value) bool {
 // valueItem returns the elements of a named axis that have the coordinate values of an
 // entry.
 func (r *jsonReader) valueItem(name string, v strictjson.Value) (Item, error) {
+	// A number is looked up as it is spelled, so that no digit is lost.
 	values := &Values{Single: string(v.Raw())}
 	if text, err := v.Str(); err == nil {
 		if values, err = parseValues(text); err != nil {
@@ -222,6 +225,7 @@ func (r *jsonReader) valueList(name string, v strictjson.Value) (Item, error) {
 		if err != nil {
 			return Item{}, err
 		}
+		// A range or a month selects several elements, which have no place in the list.
 		if item.kind != itemIndex && !r.unbound {
 			return Item{}, e.Errorf("a list holds single values; %s is a range of them", strictjson.Abbreviate(string(e.Raw())))
 		}

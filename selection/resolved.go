@@ -75,6 +75,7 @@ func (r *Resolved) Bounds() grid.Box {
 	case r.count == 0:
 	case r.points != nil:
 		r.points.bounds(box)
+	// The true elements of a mask are not searched for.
 	case r.mask != nil:
 		copy(box, grid.BoxOf(r.source))
 	default:
@@ -205,6 +206,7 @@ func (r *Resolved) Select(sel Selection, names []string) (*Resolved, error) {
 	// A mask stays a mask if possible: points take one integer per axis and element.
 	case r.mask != nil && isAll(q, t.Shape):
 		o.mask = r.mask
+	// Part of a mask, or a mask of part of the array: list the elements.
 	case r.mask != nil:
 		o.points = r.mask.points(0, r.count).pick(q)
 	case r.points != nil:

@@ -222,6 +222,7 @@ type Blocks struct {
 }
 
 func (b Blocks) resolve(t *Target) (*Resolved, error) {
+	// The grids are made on demand, because few selections need them.
 	of := t.Grid
 	if b.Inner {
 		of = t.Inner

@@ -136,6 +136,7 @@ func (p Parser) bind(named map[int]Item, e entry) error {
 
 // axisNamed returns the number of the axis with the given name.
 func axisNamed(name string, names []string) (int, error) {
+	// Names need not be unique. Select by one only if it is.
 	i := slices.Index(names, name)
 	switch {
 	case !slices.ContainsFunc(names, func(n string) bool { return n != "" }):
@@ -171,6 +172,7 @@ func parseItem(s string) (Item, error) {
 	if s == "..." {
 		return Ellipsis(), nil
 	}
+	// The number of colons distinguishes an index from a slice.
 	parts := strings.Split(s, ":")
 	switch len(parts) {
 	case 1:
@@ -203,6 +205,7 @@ func parseSlice(parts []string) (Item, error) {
 	if step == 0 {
 		return Item{}, fmt.Errorf("a slice cannot have a step of 0")
 	}
+	// Items may be compared with All, so ":" must not be another value.
 	if bounds[0] == Open && bounds[1] == Open && step == 1 {
 		return All(), nil
 	}

@@ -126,6 +126,7 @@ func (b Buckets) Next(i int64) (int64, error) {
 // follows. Otherwise the error wraps [ErrUnaligned] and gives the elements of the bucket.
 // For elements beyond the end of a coordinate it wraps [ErrOutOfRange].
 func (b Buckets) Fits(i int64) error {
+	// The first bucket may be incomplete, and nothing is known beyond the last value.
 	if n, ends := b.Len(); i == 0 || ends && i == n {
 		return nil
 	}
@@ -232,6 +233,7 @@ func (b Buckets) start(i int64) (int64, error) {
 // unit is zero. It wraps [ErrOverflow] if a value is too large for a time.
 func Edges[T Number](values []T, u Units, unit Unit) ([]int64, error) {
 	stops, err := stops(values, u, unit)
+	// From the last one on, so that each difference is of values that are still indices.
 	for i := len(stops) - 1; i > 0; i-- {
 		stops[i] -= stops[i-1]
 	}

@@ -32,6 +32,7 @@ func (t Instant) Compare(o Instant) int {
 // Round returns the nearest instant that is a multiple of to since the beginning of the
 // day, with ties rounded up. If to does not divide a day, Round returns t.
 func (t Instant) Round(to time.Duration) Instant {
+	// Multiples of other durations would not continue across midnight.
 	if to <= 0 || dayNanos%int64(to) != 0 {
 		return t
 	}

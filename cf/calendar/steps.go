@@ -28,6 +28,7 @@ func ParseStep(text string) (Step, error) {
 	name := strings.TrimLeft(trimmed, "0123456789")
 	digits := trimmed[:len(trimmed)-len(name)]
 	name = strings.TrimSpace(name)
+	// A bare number or a bare unit is more likely a mistake than a step of 1.
 	if digits == "" || name == "" {
 		return Step{}, invalid("step %q: give a whole number and a unit, like 1d, 6h, 30min, 1mo or 1y", clip(text))
 	}

@@ -64,14 +64,20 @@ func (d *Disk) newNode(dir bool) *node {
 	if dir {
 		n.names, n.kept = map[string]*node{}, map[string]*node{}
 	}
-	d.touch(n)
-	n.mtime = n.ctime
+	d.modify(n)
 	return n
 }
 
+// touch changes the change time of a node.
 func (d *Disk) touch(n *node) {
 	d.clock++
 	n.ctime = d.clock
+}
+
+// modify changes both times of a node.
+func (d *Disk) modify(n *node) {
+	d.touch(n)
+	n.mtime = n.ctime
 }
 
 // lookup returns the node at name.
@@ -107,8 +113,7 @@ func (d *Disk) assign(dir *node, name string, child *node) {
 	} else {
 		dir.names[name] = child
 	}
-	d.touch(dir)
-	dir.mtime = dir.ctime
+	d.modify(dir)
 	d.pending = append(d.pending, assignment{dir, name, child})
 }
 
@@ -331,8 +336,7 @@ func (f *lockedFile) Write(p []byte) (int, error) {
 		data = append(data, f.n.data[f.off:]...)
 	}
 	f.n.data = data
-	f.d.touch(f.n)
-	f.n.mtime = f.n.ctime
+	f.d.modify(f.n)
 	return len(p), nil
 }
 
@@ -352,7 +356,7 @@ func (d *Disk) Close() error { return nil }
 // sync makes the bytes of a file, or the names in a directory, durable.
 func (d *Disk) sync(n *node) {
 	if !n.dir {
-		// A later append must not write behind the durable bytes.
+		// Later writes append to data, or replace it, and so leave these bytes alone.
 		n.safe = n.data[:len(n.data):len(n.data)]
 		return
 	}
@@ -402,8 +406,7 @@ func (f *diskFile) Write(p []byte) (int, error) {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	f.n.data = append(f.n.data, p...)
-	f.d.touch(f.n)
-	f.n.mtime = f.n.ctime
+	f.d.modify(f.n)
 	return len(p), nil
 }
 
@@ -417,8 +420,7 @@ func (f *diskFile) Share(src File) error {
 	defer f.d.mu.Unlock()
 	// The limited capacity makes a later write copy the shared bytes.
 	f.n.data = s.n.data[:len(s.n.data):len(s.n.data)]
-	f.d.touch(f.n)
-	f.n.mtime = f.n.ctime
+	f.d.modify(f.n)
 	return nil
 }
 
@@ -434,8 +436,7 @@ func (f *diskFile) CopyFrom(src File, off, n int64) error {
 	off = min(off, size)
 	part := s.n.data[off : off+min(n, size-off)]
 	f.n.data = append(f.n.data, part...)
-	f.d.touch(f.n)
-	f.n.mtime = f.n.ctime
+	f.d.modify(f.n)
 	if int64(len(part)) < n {
 		return io.ErrUnexpectedEOF
 	}

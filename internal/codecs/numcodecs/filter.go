@@ -91,6 +91,7 @@ func filterTypeOf(t dtype.Type) (filterType, bool) {
 	if numPyName(t) == "" {
 		return filterType{}, false
 	}
+	// NumPy computes with these types as with others of the same layout.
 	name, lanes := t.Name(), 1
 	switch t.Kind() {
 	case dtype.KindDatetime, dtype.KindTimedelta:

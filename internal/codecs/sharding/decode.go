@@ -127,6 +127,7 @@ func (d *decoder) fill(p *transfer.Mover) {
 
 // decodeInner decodes the part p of an inner chunk from src.
 func (d *decoder) decodeInner(p *transfer.Mover, src []byte) error {
+	// A nested shard reads only the inner chunks that the part needs.
 	if d.chain.Divided() {
 		return d.chain.DecodePart(d.ctx, d.work, coding.Extract{Shape: p.Cell.Encoded, Part: p.Part, Into: p.Placed}, coding.Stored(src))
 	}
@@ -196,6 +197,7 @@ func (c *coder) decodes(ctx context.Context, w *coding.Work, p *transfer.Mover, 
 func (c *coder) decodeWhole(ctx context.Context, w *coding.Work, p *transfer.Mover, src []byte, room int64) (*budget.Buffer, error) {
 	n := c.bytes(p.Cell.Encoded)
 	b := budget.Get(n)
+	// A limit of the heap stops an inner chunk that decodes to far more than expected.
 	p.Show(b.Bytes(n), c.heap.New().Limited(room))
 	start := w.Begin()
 	err := c.chain.Decode(&p.Decoded, src)

@@ -162,6 +162,7 @@ func (e *entryError) leaves() bool {
 // Unwrap returns [codec.ErrCorrupt], or [codec.ErrLimit] if the inner chunk may be sound
 // and only longer than a chunk may be.
 func (e *entryError) Unwrap() error {
+	// With elements of variable length, only the limit of a chunk bounds an inner chunk.
 	if e.varies && !e.leaves() {
 		return codec.ErrLimit
 	}

@@ -83,7 +83,10 @@ func (c *coder) Arrange(shape []int64, a *coding.Arrangement, place func(k int64
 	if err != nil {
 		return err
 	}
+	// The sort is stable, so inner chunks of one rank keep the order of the
+	// configuration.
 	slices.SortStableFunc(a.Order, func(k, m uint32) int { return cmp.Compare(ranks[k], ranks[m]) })
+	// Offsets follow from the lengths, because the arranged shard has no gaps.
 	size := uint64(0)
 	if c.atStart {
 		size = uint64(l.index)

@@ -215,6 +215,7 @@ func (c *coder) Repaired() (metadata.Extension, []codec.Repair) {
 		return metadata.Extension{}, nil
 	}
 	specified := metadata.Extension{Name: Name, Configuration: bytes.Clone(c.configuration)}
+	// Only these two members can have repaired codecs. All others keep their spelling.
 	for member, codecs := range map[string][]metadata.Extension{
 		"codecs":       c.chain.Specified(c.inner),
 		"index_codecs": c.index.Specified(c.entries),
