@@ -77,8 +77,7 @@ func fillOf(a *zarr.Array) []byte {
 // spelled with either sign. missing_value has the changed sign, as in xarray.
 func (p *Packing) parseAbsent(t dtype.Type, name string, raw []byte) []byte {
 	elem, err := missing.Parse(p.stored, raw)
-	// netCDF programs write _FillValue in the type of the array, others in the changed
-	// one.
+	// _FillValue may also be spelled in the type of the array.
 	if err != nil && p.stored != t && name == FillValue {
 		elem, err = missing.Parse(t, raw)
 	}
