@@ -113,14 +113,14 @@ func TestTypeRefused(t *testing.T) {
 // numbers are encoded in another way.
 func TestTypeRefusedWhereEncoded(t *testing.T) {
 	for _, c := range []struct{ from, dtype, attributes, want string }{
-		{"float64", "int16", `{"scale_factor": 0.1, "add_offset": 5}`, `(subtract add_offset 5, divide by scale_factor 0.1, and round), and then convert them, in NumPy with x.astype("int16")`},
-		{"float64", "int16", `{"_FillValue": -1}`, "(replace NaN by the missing value)"},
+		{"float64", "int16", `{"scale_factor": 0.1, "add_offset": 5}`, `(subtract add_offset 5, divide by scale_factor 0.1, and round; int16 holds -3271.8 to 3281.7), in NumPy with np.round((x - 5) / 0.1).astype("int16")`},
+		{"float64", "int16", `{"_FillValue": -1}`, `(replace NaN by the missing value), in NumPy with np.where(np.isnan(x), -1, x).astype("int16")`},
 		{"float64", "float32", `{"_FillValue": -1}`, "convert them first"},
 		{"int32", "int16", `{"_FillValue": -1}`, "convert them first"},
 		{"M8[s]", "int64", `{"units": "days since 2000-01-01"}`, "(count in days since 2000-01-01)"},
 		{"m8[s]", "float64", `{"units": "hours"}`, "(count in hours)"},
 		{"int32", "int64", `{"units": "days since 2000-01-01"}`, "convert them first"},
-		{"float64", "int16", `{"units": "K"}`, "convert them first"},
+		{"float64", "int16", `{"units": "K"}`, `convert them first, in NumPy with x.astype("int16"), if all are whole numbers: (x % 1 == 0).all()`},
 	} {
 		npy := filepath.Join(t.TempDir(), "x.npy")
 		must(t, "", "export", newNode(t, "--shape", "2", "--dtype", c.from), "-o", npy)
@@ -129,6 +129,37 @@ func TestTypeRefusedWhereEncoded(t *testing.T) {
 			_, errs, status := execute(t, "", args...)
 			if status != 1 || !strings.Contains(errs, c.want) || strings.Contains(errs, "encode") != strings.HasPrefix(c.want, "(") {
 				t.Errorf("%s of %s into %s %s: status %d, %s", args[0], c.from, c.dtype, c.attributes, status, errs)
+			}
+		}
+	}
+}
+
+// TestTypeRefusedBetweenPackings checks the advice for arrays of different types whose
+// numbers are packed differently: it must keep the values, not the stored numbers.
+func TestTypeRefusedBetweenPackings(t *testing.T) {
+	const packed = `{"scale_factor": 0.01, "add_offset": 280, "_FillValue": -999}`
+	for _, c := range []struct{ from, has, to, attributes, export, want string }{
+		{"int16", packed, "float32", `{}`, " --decode", `x.astype("float32")`},
+		{"float32", `{}`, "int16", packed, " --decode", `np.where(np.isnan(x), -999, np.round((x - 280) / 0.01)).astype("int16")`},
+		{"int16", packed, "int32", packed, "", `x.astype("int32")`},
+		{"int16", `{"_FillValue": -1}`, "float32", `{}`, " --decode", `x.astype("float32")`},
+		{"int8", `{"_Unsigned": "true"}`, "int16", `{}`, " --decode", `x.astype("int16")`},
+		{"int16", `{}`, "int8", `{"_Unsigned": "true", "scale_factor": 2}`, " --decode", `np.round((x - 0) / 2).astype("uint8").view("int8")`},
+		{"int16", `{"_FillValue": -1}`, "int32", `{"scale_factor": 2}`, " --decode", "the array has no missing value, so NaN cannot be stored"},
+		{"float32", `{"units": "degC"}`, "float64", `{"units": "K"}`, " --decode", `change their units: units is "degC" there and "K" here`},
+		{"int16", `{"units": "K"}`, "float64", `{"units": "K"}`, "", `x.astype("float64")`},
+		{"float64", `{"units": "K"}`, "int16", `{"units": "K"}`, "", "if all are whole numbers"},
+	} {
+		from := newNode(t, "--shape", "2", "--dtype", c.from, "--attributes", c.has)
+		node := newNode(t, "--shape", "2", "--dtype", c.to, "--attributes", c.attributes)
+		for _, command := range []string{"write", "append", "insert"} {
+			args := []string{command, node, from}
+			if command == "insert" {
+				args = append(args, "--at", "0")
+			}
+			_, errs, status := execute(t, "", args...)
+			if status != 1 || !strings.Contains(errs, from+c.export+" -o FILE.npy)") || !strings.Contains(errs, c.want) {
+				t.Errorf("%s of %s %s into %s %s: status %d, %s", command, c.from, c.has, c.to, c.attributes, status, errs)
 			}
 		}
 	}

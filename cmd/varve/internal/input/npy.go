@@ -14,8 +14,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/node"
-	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
 )
@@ -36,7 +34,7 @@ func (v *Values) OpenNPY() error {
 	worded := isWord(h.Type) && v.Type.Variable()
 	// Converting numbers silently would hide a mistake, so the types must agree.
 	if !v.Type.IsZero() && v.Type != h.Type && !worded && !sameBytes(v.Type, h.Type) {
-		return failure.BadArgument("%s has elements of type %s, the array %s%s", v.Name, typeText(h.Type), typeText(v.Type), astype(v.Type, v.encodeFirst(h.Type)))
+		return failure.BadArgument("%s has elements of type %s, the array %s%s", v.Name, typeText(h.Type), typeText(v.Type), v.convertFile(h.Type))
 	}
 	n, ok := h.Bytes()
 	if !ok {
@@ -106,33 +104,18 @@ func asWords(t dtype.Type, e element.Values) element.Values {
 	return element.Values{Type: t, Words: words}
 }
 
-// encodeFirst returns the steps before astype that encode values of another type for an
-// array, or "". astype alone would truncate scaled values, count times in other units,
-// and turn NaN into some number.
-func (v *Values) encodeFirst(from dtype.Type) string {
-	a := v.target
-	if a == nil || !element.IsNumeric(a.Type()) {
-		return ""
+// convertFile returns how NumPy converts values of another type for the array. astype
+// alone would truncate scaled values, count times in other units, and turn NaN into some
+// number.
+func (v *Values) convertFile(from dtype.Type) string {
+	if v.target == nil || !element.IsNumeric(v.target.Type()) {
+		return astype(v.Type, "")
 	}
-	p, err := v.packing()
+	q, err := v.packing()
 	if err != nil {
 		return ""
 	}
-	var steps []string
-	if k := from.Kind(); (k == dtype.KindDatetime || k == dtype.KindTimedelta) && source.Attribute(a, "units") != "" {
-		steps = append(steps, "count in "+phrase.Shorten(source.Attribute(a, "units"), 60))
-	}
-	if p.IsScaled() {
-		scale, offset := p.Scale()
-		steps = append(steps, fmt.Sprintf("subtract add_offset %v, divide by scale_factor %v, and round", offset, scale))
-	}
-	if from.Kind() == dtype.KindFloat && p.Type().Kind() != dtype.KindFloat && p.IsMasked() {
-		steps = append(steps, "replace NaN by the missing value")
-	}
-	if len(steps) == 0 {
-		return ""
-	}
-	return "encode them first as the attributes of the array say (" + strings.Join(steps, "; ") + ")"
+	return encode{into: v.target, packing: q, from: from}.text("")
 }
 
 // magicNPY is the beginning of every .npy file.

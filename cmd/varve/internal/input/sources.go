@@ -102,7 +102,7 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type, into *zar
 	case err != nil:
 	case !t.IsZero() && src.Type != t && times == nil:
 		err = failure.BadArgument("%s has elements of type %s, the array %s%s", location, typeText(src.Type), typeText(t),
-			astype(t, fmt.Sprintf("export them first (varve export %s -o FILE.npy)", phrase.Word(location))))
+			convertNode(cmd.Context(), location, a, into, src.Type, t))
 	case src.Bytes == source.TooMany:
 		err = fmt.Errorf("%w: the bytes of %s", zarr.ErrOverflow, location)
 	default:
