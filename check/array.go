@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -106,7 +107,7 @@ func (o *Options) array(ctx context.Context, path string, a *zarr.Array) (*Array
 	}
 	r.Elsewhere = r.elsewhere(a)
 	// Reading a damaged coordinate would only report the damage again.
-	if r.Faults == 0 && !o.Fast {
+	if r.Faults == 0 && r.Unread == 0 && !o.Fast {
 		if r.Disorder, r.Times, err = cf.Unordered(ctx, a); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -224,10 +225,28 @@ func (r *Array) add(found *codec.Check) {
 	r.Inner += found.Inner
 	r.Bytes += found.Bytes
 	r.Dead += found.Dead
-	if n := int64(len(found.Faults)) + found.More; n > 0 {
-		r.Faults += n
-		r.Damaged++
+	damage := int64(0)
+	for _, f := range found.Faults {
+		if !isUnread(f.Err) {
+			damage++
+		}
 	}
+	switch {
+	case damage > 0:
+		r.Faults += damage + found.More
+		r.Damaged++
+	case len(found.Faults) > 0: // the chunk may be sound
+		r.Unread++
+	}
+}
+
+// isUnread reports whether a fault says nothing about the chunk, but that this check could
+// not read it.
+func isUnread(err error) bool {
+	if err == nil || errors.Is(err, zarr.ErrCorrupt) || errors.Is(err, zarr.ErrChecksum) {
+		return false
+	}
+	return errors.Is(err, zarr.ErrLimit) || errors.Is(err, fs.ErrPermission) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // runGroup checks all arrays below a group, including those that stale consolidated

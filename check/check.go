@@ -175,7 +175,10 @@ type Counts struct {
 	Dead   int64 // bytes of shards that belong to no inner chunk
 	// Faults are damaged chunks, inner chunks and indexes, and missing chunks.
 	Faults  int64
-	Damaged int64 // stored chunks with faults
+	Damaged int64 // stored chunks with faults that are damage
+	// Unread are stored chunks that could not be checked, and count as no fault: the
+	// reader has no permission, or the chunk exceeds a limit.
+	Unread  int64
 	Missing int64 // chunks that are not stored, with [Options.Complete]
 	// Unchecked are the arrays that cannot be opened or read.
 	Unchecked int64
@@ -210,6 +213,7 @@ func (c *Counts) add(of Counts) {
 	c.Dead += of.Dead
 	c.Faults += of.Faults
 	c.Damaged += of.Damaged
+	c.Unread += of.Unread
 	c.Missing += of.Missing
 	c.Unchecked += of.Unchecked
 }

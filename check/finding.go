@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -60,6 +61,9 @@ const (
 	repairMissing = "write the elements of the chunk, or leave it if they are the fill value"
 	repairDamage  = "restore the value from a copy, or write the elements of the chunk again"
 	repairIndex   = "RepairOptions.Shards restores the index if its checksum proves what it was; else " + repairDamage
+	repairLimit   = "raise the limit (Options.Limits), and check again: nothing is known to be damaged"
+	repairAccess  = "get the permission to read the file, and check again: nothing is known to be damaged"
+	repairTimeout = "check again: nothing is known to be damaged"
 	repairLost    = "put the file back as it was, or scan it again"
 	repairShared  = "write the elements of the chunk again; zarr.Read reads those that are sound"
 	repairNode    = "restore the document from a copy"
@@ -91,7 +95,8 @@ func (r *Array) Findings() []Finding {
 		}
 		list = append(list, one)
 	}
-	if more := r.Faults - int64(len(r.Found)); more > 0 {
+	listed := slices.DeleteFunc(slices.Clone(r.Found), func(f zarr.ShardFault) bool { return isUnread(f.Err) })
+	if more := r.Faults - int64(len(listed)); more > 0 {
 		list = append(list, Finding{Kind: zarr.KindCorrupt, Path: r.Path, Message: fmt.Sprintf("%d more faults", more), Repair: repairDamage})
 	}
 	if r.Times {
@@ -125,6 +130,13 @@ func faultFinding(path string, f zarr.ShardFault) Finding {
 		one.Kind, one.Repair = Missing, repairMissing
 	case one.Kind == zarr.KindSourceChanged:
 		one.Repair = repairLost
+	case !isUnread(f.Err):
+	case one.Kind == zarr.KindLimit:
+		one.Repair = repairLimit
+	case one.Kind == zarr.KindPermission:
+		one.Repair = repairAccess
+	default:
+		one.Repair = repairTimeout
 	}
 	return one
 }

@@ -193,8 +193,8 @@ func plus(a, b Counts) (Counts, bool) {
 }
 
 // chunkCounts returns the counts that are about chunks.
-func (c *Counts) chunkCounts() [7]*int64 {
-	return [...]*int64{&c.Chunks, &c.Inner, &c.Bytes, &c.Dead, &c.Faults, &c.Damaged, &c.Missing}
+func (c *Counts) chunkCounts() [8]*int64 {
+	return [...]*int64{&c.Chunks, &c.Inner, &c.Bytes, &c.Dead, &c.Faults, &c.Damaged, &c.Missing, &c.Unread}
 }
 
 // partVersion is the version of the JSON of a part.
@@ -226,6 +226,7 @@ type countsJSON struct {
 	Faults  int64 `json:"faults,omitempty"`
 	Damaged int64 `json:"damaged,omitempty"`
 	Missing int64 `json:"missing,omitempty"`
+	Unread  int64 `json:"unread,omitempty"`
 }
 
 // faultJSON is a fault of a chunk.
@@ -318,12 +319,12 @@ func (p portionJSON) restored() (portionOf, error) {
 
 // json returns the counts of chunks as JSON has them.
 func (c Counts) json() countsJSON {
-	return countsJSON{c.Chunks, c.Inner, c.Bytes, c.Dead, c.Faults, c.Damaged, c.Missing}
+	return countsJSON{c.Chunks, c.Inner, c.Bytes, c.Dead, c.Faults, c.Damaged, c.Missing, c.Unread}
 }
 
 // restored returns the counts.
 func (c countsJSON) restored() Counts {
-	return Counts{Chunks: c.Chunks, Inner: c.Inner, Bytes: c.Bytes, Dead: c.Dead, Faults: c.Faults, Damaged: c.Damaged, Missing: c.Missing}
+	return Counts{Chunks: c.Chunks, Inner: c.Inner, Bytes: c.Bytes, Dead: c.Dead, Faults: c.Faults, Damaged: c.Damaged, Missing: c.Missing, Unread: c.Unread}
 }
 
 // parts are the results of all parts, by the path of the array and then by the task.

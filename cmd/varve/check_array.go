@@ -29,10 +29,11 @@ type findings struct {
 	Missing int64       `json:"chunks_missing"` // with --complete
 	Faults  int64       `json:"faults"`
 	Bad     int64       `json:"chunks_damaged"`
-	Found   []faultFact `json:"found"`           // in the order of chunks
-	Order   *string     `json:"unordered"`       // how a coordinate is out of order, else null
-	Notes   []string    `json:"notes"`           // what prevents xarray from opening the group
-	Error   *string     `json:"error,omitempty"` // why an array of a group cannot be read
+	Unread  int64       `json:"chunks_not_checked"` // beyond --limit, or without permission to read
+	Found   []faultFact `json:"found"`              // in the order of chunks
+	Order   *string     `json:"unordered"`          // how a coordinate is out of order, else null
+	Notes   []string    `json:"notes"`              // what prevents xarray from opening the group
+	Error   *string     `json:"error,omitempty"`    // why an array of a group cannot be read
 
 	Pending *facts.Pending `json:"pending,omitempty"` // an unfinished change of several arrays
 
@@ -87,7 +88,7 @@ func (o orphanFact) text() string {
 // reasons why shards were not repaired, by their keys.
 func newFindings(location string, r *check.Array, unproven map[string]string) *findings {
 	c := &findings{
-		Path: pathBelow(location, r.Path), Chunks: r.Chunks, Inner: r.Inner, Bytes: r.Bytes, Dead: r.Dead, Missing: r.Missing, Faults: r.Faults, Bad: r.Damaged,
+		Path: pathBelow(location, r.Path), Chunks: r.Chunks, Inner: r.Inner, Bytes: r.Bytes, Dead: r.Dead, Missing: r.Missing, Faults: r.Faults, Bad: r.Damaged, Unread: r.Unread,
 		Found: []faultFact{}, Order: output.Present(r.Disorder), Notes: append([]string{}, r.Notes...), Orphans: r.Orphans, OrphanBytes: r.OrphanBytes, of: r,
 	}
 	for _, i := range r.Orphaned {
@@ -133,7 +134,7 @@ type faultFact struct {
 
 // verdict returns an error that sums up the findings, or nil if there are none.
 func (c *findings) verdict() error {
-	text := faultsText(c.Path, c.Faults, c.Missing, c.Bad, c.Chunks)
+	text := faultsText(c.Path, c.Faults, c.Missing, c.Bad, c.Chunks) + unreadText(c.Unread)
 	if c.of.Times {
 		text += "; the times of the coordinate are out of order"
 	}
@@ -155,7 +156,7 @@ func (c *findings) verdict() error {
 	if c.of.Err != nil {
 		text += "; the values of the coordinate could not be read"
 	}
-	if c.of.Err != nil || c.of.Times || c.Faults > 0 || c.of.IsUnfinished() || c.of.Replaced != nil || c.of.RecordsErr != nil || len(c.of.Misread) > 0 || c.of.Elsewhere != "" {
+	if c.of.Err != nil || c.of.Times || c.Faults > 0 || c.Unread > 0 || c.of.IsUnfinished() || c.of.Replaced != nil || c.of.RecordsErr != nil || len(c.of.Misread) > 0 || c.of.Elsewhere != "" {
 		return failure.Verdict(text)
 	}
 	return nil
@@ -173,6 +174,14 @@ func faultsText(location string, faults, missing, bad, chunks int64) string {
 		return text + fmt.Sprintf("(%s missing)", phrase.Plural(missing, "chunk"))
 	}
 	return text + fmt.Sprintf("(%s %s, %s missing)", phrase.Count(faults-missing), damage, phrase.Plural(missing, "chunk"))
+}
+
+// unreadText adds the number of chunks that could not be checked to a text.
+func unreadText(unread int64) string {
+	if unread == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s could not be checked", phrase.Plural(unread, "chunk"))
 }
 
 func factOf(location string, f zarr.ShardFault) faultFact {
@@ -215,7 +224,7 @@ func (c *findings) write(w *bufio.Writer) error {
 	if c.Missing > 0 {
 		fmt.Fprintf(w, "; %s missing", phrase.Plural(c.Missing, "chunk"))
 	}
-	fmt.Fprintf(w, ": %s\n", phrase.Plural(c.Faults, "fault"))
+	fmt.Fprintf(w, ": %s%s\n", phrase.Plural(c.Faults, "fault"), unreadText(c.Unread))
 	err := c.writeFaults(w)
 	if c.Order != nil {
 		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(*c.Order))

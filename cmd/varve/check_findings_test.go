@@ -213,3 +213,32 @@ func nodeChunks(t *testing.T, array string) (files []string) {
 	}
 	return files
 }
+
+// TestCheckUnread checks chunks that cannot be checked: they may be sound, so they count
+// apart from damage.
+func TestCheckUnread(t *testing.T) {
+	g := t.TempDir() + "/g.zarr"
+	must(t, "", "create", g, "--group")
+	must(t, "", "create", g+"/x", "--shape", "3", "--dtype", "string", "--chunks", "1")
+	for i, text := range []string{"a", strings.Repeat("long ", 1<<16), "b"} {
+		must(t, "", "write", g+"/x", "--select", fmt.Sprint(i), "--value", text)
+	}
+	must(t, "", "check", g)
+	for _, node := range []string{g, g + "/x"} {
+		out, errs, status := execute(t, "", "check", node, "--limit", "64KiB", "--json")
+		got := decode(t, out)
+		if status != 1 || got["chunks_not_checked"] != 1.0 || got["chunks_damaged"] != 0.0 || got["faults"] != 0.0 {
+			t.Errorf("%s: status %d, %s%s", node, status, out, errs)
+		}
+		f := got["findings"].([]any)[0].(map[string]any)
+		if len(got["findings"].([]any)) != 1 || f["kind"] != "limit" || !strings.HasPrefix(f["repair"].(string), "raise --limit, and check again") {
+			t.Errorf("%s: %v", node, f)
+		}
+	}
+	// A damaged chunk is damage still.
+	spoil(t, g+"/x/c/0", func(b []byte) []byte { return b[:1] })
+	out, errs, _ := execute(t, "", "check", g, "--limit", "64KiB")
+	if want := ": 1 fault; 1 chunk could not be checked\n"; strings.Count(out, want) != 2 || !strings.Contains(errs, ": 1 fault in 1 of 3 stored chunks; 1 chunk could not be checked") {
+		t.Errorf("%s%s", out, errs)
+	}
+}

@@ -27,6 +27,7 @@ type groupFindings struct {
 	Missing   int64       `json:"chunks_missing"`
 	Faults    int64       `json:"faults"`
 	Bad       int64       `json:"chunks_damaged"`
+	Unread    int64       `json:"chunks_not_checked"` // beyond --limit, or without permission to read
 	Failed    int64       `json:"arrays_not_checked"`
 	Differ    []string    `json:"dimensions"`            // dimensions whose arrays differ in length
 	Pending   int64       `json:"arrays_pending"`        // arrays in an unfinished change of several
@@ -59,7 +60,7 @@ func newGroupFindings(location string, r *check.Report, unproven map[string]stri
 	c := r.Checked
 	g := &groupFindings{
 		Path: location, Arrays: []*findings{}, Chunks: c.Chunks, Inner: c.Inner, Bytes: c.Bytes, Dead: c.Dead, Missing: c.Missing, Faults: c.Faults,
-		Bad: c.Damaged, Failed: c.Unchecked, Differ: []string{}, Stale: []staleFact{}, Findings: findingsOf(location, r.Findings, unproven), Checked: newCheckedCounts(c),
+		Bad: c.Damaged, Unread: c.Unread, Failed: c.Unchecked, Differ: []string{}, Stale: []staleFact{}, Findings: findingsOf(location, r.Findings, unproven), Checked: newCheckedCounts(c),
 		Temporary: temporaryFacts(r.Temporary),
 	}
 	for _, a := range r.Arrays {
@@ -92,10 +93,10 @@ func oneIf(is bool) int64 {
 
 // verdict returns an error that sums up the findings, or nil if there are none.
 func (g *groupFindings) verdict() error {
-	if g.Faults == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 && g.Changed == 0 && g.records == 0 && g.Misread == 0 && g.Elsewhere == 0 {
+	if g.Faults == 0 && g.Unread == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 && g.Changed == 0 && g.records == 0 && g.Misread == 0 && g.Elsewhere == 0 {
 		return nil
 	}
-	text := faultsText(g.Path, g.Faults, g.Missing, g.Bad, g.Chunks)
+	text := faultsText(g.Path, g.Faults, g.Missing, g.Bad, g.Chunks) + unreadText(g.Unread)
 	if g.Failed > 0 {
 		text += fmt.Sprintf("; %s could not be checked", phrase.Plural(g.Failed, "array"))
 	}
@@ -138,7 +139,7 @@ func (g *groupFindings) print(cmd *cobra.Command) error {
 			}
 		}
 		_, err := fmt.Fprintf(w, "%s  %s, %s, %s: %s\n", phrase.Printable(g.Path), phrase.Plural(int64(len(g.Arrays)), "array"),
-			phrase.Plural(g.Chunks, "stored chunk"), phrase.Bytes(g.Bytes), phrase.Plural(g.Faults, "fault"))
+			phrase.Plural(g.Chunks, "stored chunk"), phrase.Bytes(g.Bytes), phrase.Plural(g.Faults, "fault")+unreadText(g.Unread))
 		for _, text := range g.Differ {
 			fmt.Fprintf(w, "  %s\n", phrase.Printable(text))
 		}

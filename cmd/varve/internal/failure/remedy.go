@@ -38,6 +38,7 @@ var remedies = strings.NewReplacer(
 	"Group.Consolidate", "varve consolidate",
 	"check.Repair", "varve check --repair",
 	"SyncOptions.Delete replaces", "--delete replaces",
+	"raise the limit (Options.Limits)", "raise --limit",
 	"RepairOptions.Shards", "varve check --repair-shards",
 	"zarr.Read reads", "varve export reads",
 	"Group.Append", "append GROUP NAME=FILE …",
