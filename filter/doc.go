@@ -26,7 +26,7 @@
 //  1. Open the arrays. Each is read as this document describes it, also if it grows.
 //  2. List their chunks with their versions. Evaluate the condition, chunk by chunk, and
 //     count what each chunk keeps.
-//  3. Copy the node as [rewrite.Derive] does: a note, then all chunks, then the documents
+//  3. Copy the node as [convert.Derive] does: a note, then all chunks, then the documents
 //     from the innermost to that of the node itself, which makes the result visible.
 //
 // A crash leaves nothing that is read as a node. The note identifies the result: the

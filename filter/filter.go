@@ -9,12 +9,13 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/convert"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/transfer"
 )
 
 // Report says what [Do] has done.
@@ -26,7 +27,7 @@ type Report struct {
 	// Others counts the nodes, and the values of arrays without the dimension, which
 	// were copied as they are. If Others.Restarted is set, an interrupted call had left
 	// chunks of other rows or of another source, which were deleted first.
-	Others rewrite.Report
+	Others transfer.Report
 }
 
 // Do makes a node at dst with the rows of the table at src that the request keeps. The
@@ -57,7 +58,7 @@ func Do(ctx context.Context, src, dst *zarr.Location, r Request, opt *Options) (
 			return report, fail(src, err)
 		}
 	}
-	d := rewrite.Derivation{Arrays: w.derived(), Attributes: t.attributes(report.Kept)}
+	d := convert.Derivation{Arrays: w.derived(), Attributes: t.attributes(report.Kept)}
 	if w.records = w.isResumable(); w.records {
 		d.Keep, d.Clean = w.keep, w.clean
 		if d.Work, err = w.fingerprint(kept); err == nil {
@@ -65,7 +66,7 @@ func Do(ctx context.Context, src, dst *zarr.Location, r Request, opt *Options) (
 		}
 	}
 	if err == nil {
-		report.Others, err = rewrite.Derive(ctx, src, dst, d, t.copying())
+		report.Others, err = convert.Derive(ctx, src, dst, d, t.copying())
 	}
 	return report, fail(src, err)
 }
@@ -99,8 +100,8 @@ func filtering(
 }
 
 // copying returns the options of the copy.
-func (t *table) copying() *rewrite.Options {
-	return &rewrite.Options{Options: t.Options.Options, Overwrite: t.Overwrite}
+func (t *table) copying() *transfer.Options {
+	return &transfer.Options{Options: t.Options.Options, Overwrite: t.Overwrite}
 }
 
 // work is one call of Do.
@@ -153,8 +154,8 @@ func (r *array) encodes(g *grid.Grid) int64 {
 }
 
 // derived returns the arrays that are made anew.
-func (w *work) derived() map[string]rewrite.Derived {
-	list := map[string]rewrite.Derived{}
+func (w *work) derived() map[string]convert.Derived {
+	list := map[string]convert.Derived{}
 	for i, a := range w.arrays {
 		confirm := a.confirm
 		if i == 0 && w.sets != nil { // once for all
@@ -176,7 +177,7 @@ func (w *work) derived() map[string]rewrite.Derived {
 			}
 			return a.from.Fail("filter", err)
 		}
-		list[a.path] = rewrite.Derived{Document: a.doc, Write: write, Confirm: confirm}
+		list[a.path] = convert.Derived{Document: a.doc, Write: write, Confirm: confirm}
 	}
 	return list
 }
@@ -203,7 +204,7 @@ func (w *work) found(chunks int64) {
 // fail adds the operation and the node to an error.
 func fail(src *zarr.Location, err error) error {
 	if e := (*zarr.Error)(nil); err == nil || errors.As(err, &e) {
-		if e != nil && e.Op == "copy" { // of rewrite.Derive, which the caller does not know
+		if e != nil && e.Op == "copy" { // of convert.Derive, which the caller does not know
 			e.Op = "filter"
 		}
 		return err

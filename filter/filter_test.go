@@ -22,11 +22,11 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/observe"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/transfer"
 )
 
 // parsed returns a request for the rows that fulfil a condition.
@@ -335,7 +335,7 @@ func TestStoppedFilter(t *testing.T) {
 		if err := sameNodes(t.Context(), to, zarr.At(want, "b")); err != nil {
 			t.Fatalf("operation %d: %v", n, err)
 		}
-		if begun, err := rewrite.Unfinished(t.Context(), to); begun || err != nil {
+		if begun, err := transfer.Unfinished(t.Context(), to); begun || err != nil {
 			t.Fatalf("operation %d: unfinished %v, %v", n, begun, err)
 		}
 	}

@@ -8,10 +8,11 @@ import (
 	"fmt"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/convert"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/staging"
-	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/transfer"
 )
 
 // Counts are what a plan predicts, and what was done. In a store that cannot be listed,
@@ -57,7 +58,7 @@ type Plan struct {
 	Memory     int64 // the most bytes that are held at once
 	// Others counts the nodes, and the values of arrays without the dimension, which are
 	// copied as they are.
-	Others rewrite.Report
+	Others transfer.Report
 }
 
 // NewPlan predicts what [Do] would do. It evaluates the condition, lists the stored
@@ -68,7 +69,7 @@ func NewPlan(ctx context.Context, src, dst *zarr.Location, r Request, opt *Optio
 		return nil, fail(src, err)
 	}
 	p := &Plan{Dimension: t.dimension, Rows: t.n, Kept: kept.count(t.allRows()), Memory: t.memory()}
-	derived := map[string]rewrite.Derived{}
+	derived := map[string]convert.Derived{}
 	for _, a := range t.arrays {
 		f, err := a.predict()
 		if err != nil {
@@ -76,11 +77,11 @@ func NewPlan(ctx context.Context, src, dst *zarr.Location, r Request, opt *Optio
 		}
 		p.Arrays = append(p.Arrays, f)
 		p.add(f.Counts)
-		derived[a.path] = rewrite.Derived{Document: a.doc, Confirm: a.confirm}
+		derived[a.path] = convert.Derived{Document: a.doc, Confirm: a.confirm}
 	}
 	how := t.copying()
 	how.DryRun = true
-	p.Others, err = rewrite.Derive(ctx, src, dst, rewrite.Derivation{Arrays: derived}, how)
+	p.Others, err = convert.Derive(ctx, src, dst, convert.Derivation{Arrays: derived}, how)
 	return p, fail(src, err)
 }
 

@@ -18,11 +18,11 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/transfer"
 )
 
 // meanwhile is what happens between an interrupted filter and the next one.
@@ -126,7 +126,7 @@ func (i interrupted) resume(t *testing.T, label string, m meanwhile) *filter.Rep
 	if _, err := zarr.At(i.to(), "b").OpenGroup(t.Context(), nil); err == nil {
 		opt.Overwrite, visible = true, true // it is complete
 	}
-	begun, err := rewrite.Unfinished(t.Context(), zarr.At(i.to(), "b"))
+	begun, err := transfer.Unfinished(t.Context(), zarr.At(i.to(), "b"))
 	if err != nil {
 		t.Fatalf("%s: %v", label, err)
 	}

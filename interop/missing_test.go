@@ -15,9 +15,9 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 )
 
@@ -39,14 +39,14 @@ func TestMissing(t *testing.T) {
 			var err error
 			switch {
 			case i == 0:
-				_, err = rewrite.ConvertTo(t.Context(), place(name), place(next), format, nil)
+				_, err = convert.ConvertTo(t.Context(), place(name), place(next), format, nil)
 			case name == "3":
 				continue // format 2 does not have its chunk keys
 			default: // in place, and back again
 				check(t, os.CopyFS(filepath.Join(dir, next), os.DirFS(filepath.Join(dir, name))))
-				_, err = rewrite.Convert(t.Context(), place(next), to, nil)
+				_, err = convert.Convert(t.Context(), place(next), to, nil)
 				if err == nil && format != to {
-					_, err = rewrite.Convert(t.Context(), place(next), format, nil)
+					_, err = convert.Convert(t.Context(), place(next), format, nil)
 				}
 			}
 			check(t, err)

@@ -11,15 +11,16 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/convert"
 	"varve.dev/zarr/rechunk"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/transfer"
 )
 
 // Copy is the request of a copy: the node at Work.Target becomes equal to that at
-// Work.Node, as [rewrite.Sync] makes it. A task copies some of the values; whoever
+// Work.Node, as [transfer.Sync] makes it. A task copies some of the values; whoever
 // publishes copies what is missing or has changed since, and writes the documents. The
-// members are those of [rewrite.SyncOptions].
+// members are those of [transfer.SyncOptions].
 type Copy struct {
 	Checksum  bool      `json:"checksum,omitempty"`
 	NewerThan time.Time `json:"newer_than,omitzero"`
@@ -28,7 +29,7 @@ type Copy struct {
 	Verify    bool      `json:"verify,omitempty"`
 }
 
-// Conversion is the request of a conversion to another format, as [rewrite.ConvertTo]
+// Conversion is the request of a conversion to another format, as [convert.ConvertTo]
 // makes it: from Work.Node to Work.Target.
 type Conversion struct {
 	Format  int  `json:"zarr_format"`
@@ -76,12 +77,12 @@ func (c *copying) open(ctx context.Context, w *Worker) (src, dst *zarr.Location,
 }
 
 func (c *copying) do(ctx context.Context, w *Worker, t Task, _ *Record) error {
-	_, err := c.run(ctx, w, &rewrite.Share{Task: t.Number, Of: t.Of})
+	_, err := c.run(ctx, w, &transfer.Share{Task: t.Number, Of: t.Of})
 	return err
 }
 
 // run copies or converts a share, or publishes.
-func (c *copying) run(ctx context.Context, w *Worker, share *rewrite.Share) (r *Result, err error) {
+func (c *copying) run(ctx context.Context, w *Worker, share *transfer.Share) (r *Result, err error) {
 	src, dst, end, err := c.open(ctx, w)
 	if err != nil {
 		return nil, c.fail(err)
@@ -90,18 +91,18 @@ func (c *copying) run(ctx context.Context, w *Worker, share *rewrite.Share) (r *
 	access := w.opt.Access
 	access.SingleWriter = w.opt.SingleWriter
 	if c.convert != nil {
-		done, err := rewrite.ConvertTo(ctx, src, dst, c.convert.Format, &rewrite.Options{
+		done, err := convert.ConvertTo(ctx, src, dst, c.convert.Format, &convert.Options{
 			Options: access, FillAll: c.convert.FillAll, Resume: share == nil, Share: share,
 		})
 		return &Result{Conversion: &done}, err
 	}
-	opt := &rewrite.SyncOptions{
+	opt := &transfer.SyncOptions{
 		Options: access, Checksum: c.copy.Checksum, NewerThan: c.copy.NewerThan, Nodes: c.copy.Nodes, Share: share,
 	}
 	if share == nil {
 		opt.Delete, opt.Verify = c.copy.Delete, c.copy.Verify
 	}
-	done, err := rewrite.Sync(ctx, src, dst, opt)
+	done, err := transfer.Sync(ctx, src, dst, opt)
 	return &Result{Copy: &done}, err
 }
 
@@ -138,7 +139,7 @@ func (c *copying) isPublished(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	begun, err := rewrite.Unfinished(ctx, dst)
+	begun, err := transfer.Unfinished(ctx, dst)
 	if err == nil && !begun {
 		_, err = dst.Metadata(ctx, nil)
 	}

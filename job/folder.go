@@ -12,11 +12,12 @@ import (
 	"os"
 	"sync"
 
+	"varve.dev/zarr/convert"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/rechunk"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/transfer"
 	"varve.dev/zarr/virtual"
 )
 
@@ -238,8 +239,8 @@ type Result struct {
 	// for arrays that have the wanted grid already.
 	Arrays []*rechunk.Report
 	// Copy, Conversion and Check are the reports of these operations.
-	Copy       *rewrite.SyncReport
-	Conversion *rewrite.Conversion
+	Copy       *transfer.SyncReport
+	Conversion *convert.Conversion
 	Check      *Checked
 	// Manifest is that of a scan.
 	Manifest *Manifest

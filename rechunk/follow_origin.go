@@ -147,7 +147,7 @@ func (s *session) checkFollowed(ctx context.Context) error {
 		return err
 	}
 	if _, locks := store.As[store.Locker](s.location.Store); from.Doc.Format() == 2 && !locks {
-		return fmt.Errorf("%w: in a store without locks, an array that follows has format 3: convert the array first (rewrite.Convert)", zarr.ErrUnsupported)
+		return fmt.Errorf("%w: in a store without locks, an array that follows has format 3: convert the array first (convert.Convert)", zarr.ErrUnsupported)
 	}
 	chunks, err := staging.List(ctx, from)
 	if err != nil {

@@ -167,7 +167,7 @@ func noKeysError(ctx context.Context, at lineage.Array, doc *metadata.Array, can
 	case want != nil && len(candidates) == 0:
 		return fmt.Errorf("%w: an array of format %d with %d axes cannot have the chunk keys %s", zarr.ErrInvalidArgument, doc.Format(), rank, want)
 	case len(candidates) == 0:
-		return fmt.Errorf("%w: an array of format %d with %d axes has one set of chunk keys: convert it to format 3 (rewrite.Convert), "+
+		return fmt.Errorf("%w: an array of format %d with %d axes has one set of chunk keys: convert it to format 3 (convert.Convert), "+
 			"or make a new array (Options.Into)", ErrNoKeys, doc.Format(), rank)
 	}
 	when, err := freeText(ctx, at, doc, candidates, max(0, cmp.Or(grace, DefaultGrace)))

@@ -242,7 +242,7 @@ func unlockedAxis(s *snapshot.Array, i int, unlock bool) (grid.Axis, error) {
 	a := s.Grid.Axis(i)
 	switch {
 	case s.Doc.Format() == 2:
-		return a, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first (rewrite.Convert)", zarr.ErrUnsupported)}
+		return a, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first (convert.Convert)", zarr.ErrUnsupported)}
 	case a.IsRegular() && !unlock:
 		return a, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: its chunks are regular, and would be no longer unless only whole chunks of %d move: permit listed ones (Unlock), which not all programs can read", zarr.ErrInvalidArgument, a.Step())}
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 // policies decides about the growth policy that is stored with an array (the attribute
-// rewrite.GrowthAttribute) when its grid changes. A policy that contradicts the new grid
+// own.Growth) when its grid changes. A policy that contradicts the new grid
 // would refuse appends, or cut new elements into chunks of the old lengths.
 type policies struct {
 	before, after *snapshot.Array

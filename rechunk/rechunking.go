@@ -88,7 +88,7 @@ func (r Rechunking) target(s *snapshot.Array) (*target, error) {
 		next := doc.Resized(doc.Shape, doc.ChunkGrid)
 		if next.Codecs = codecs; !likeness.SameElements(next, doc) {
 			if doc.Format() == 2 {
-				return nil, fmt.Errorf("%w: an array of format 2 keeps its codecs; convert it to format 3 first (rewrite.Convert)", zarr.ErrUnsupported)
+				return nil, fmt.Errorf("%w: an array of format 2 keeps its codecs; convert it to format 3 first (convert.Convert)", zarr.ErrUnsupported)
 			}
 			doc, changed = next, true
 		}
@@ -122,7 +122,7 @@ func (r Rechunking) fillDocument(s *snapshot.Array, doc *metadata.Array) (*metad
 		return nil, err
 	}
 	if doc.Format() == 2 {
-		return nil, fmt.Errorf("%w: an array of format 2 keeps its fill value; convert it to format 3 first (rewrite.Convert)", zarr.ErrUnsupported)
+		return nil, fmt.Errorf("%w: an array of format 2 keeps its fill value; convert it to format 3 first (convert.Convert)", zarr.ErrUnsupported)
 	}
 	doc = doc.Resized(doc.Shape, doc.ChunkGrid)
 	doc.FillValue = []byte(r.FillValue.JSON())

@@ -52,7 +52,7 @@ func recutTo(s *snapshot.Array, g *grid.Grid) (*metadata.Array, error) {
 		}
 	}
 	if doc.Format() == 2 && !g.IsRegular() {
-		return nil, fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first (rewrite.Convert)", zarr.ErrUnsupported)
+		return nil, fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first (convert.Convert)", zarr.ErrUnsupported)
 	}
 	return doc.Recut(g.Shape(), snapshot.GridExtension(g, 0))
 }

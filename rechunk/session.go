@@ -240,7 +240,7 @@ type Report struct {
 	Freed int64
 	// Again is how often the array had to be compared again because of other writers.
 	Again int
-	// Policy says how the stored growth policy (rewrite.GrowthAttribute) has changed,
+	// Policy says how the stored growth policy (own.Growth) has changed,
 	// because the new grid contradicts it. It is "" if it has not.
 	Policy string
 	// Strategy is how [Follow] has published: that of [NewFollowPlan]. After [Do], it is

@@ -15,10 +15,10 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/virtual/kerchunk"
@@ -212,7 +212,7 @@ func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
 			return nil, err
 		}
 	}
-	if _, err := rewrite.Convert(ctx, zarr.At(s, ""), 2, nil); err != nil {
+	if _, err := convert.Convert(ctx, zarr.At(s, ""), 2, nil); err != nil {
 		return nil, cmp.Or(m.beyondV2(), err)
 	}
 	return m.collectV2(ctx, s, sparse)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/convert"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/checked"
@@ -19,7 +20,6 @@ import (
 	"varve.dev/zarr/internal/ome"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -252,7 +252,7 @@ func (w *walk) toV3(path string, n *zarr.Array) (*metadata.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, note, err := rewrite.ToV3(n.Metadata(), filled)
+	doc, note, err := convert.ToV3(n.Metadata(), filled)
 	if note != "" {
 		w.part.Refused = append(w.part.Refused, Refusal{Path: path + ":" + missing.FillValue, Err: errors.New(note)})
 	}

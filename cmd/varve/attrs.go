@@ -20,9 +20,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/rewrite"
 )
 
 func newAttributesCommand() *cobra.Command {
@@ -94,7 +94,7 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 			return failure.BadUsage("attribute %q: %q is not JSON (text needs double quotes, %s): %w", args[0], args[1], quoted, err)
 		}
 		// A malformed policy would otherwise be noticed only by the next append.
-		if args[0] == rewrite.GrowthAttribute {
+		if args[0] == own.Growth {
 			if err := growth.Followable([]byte(args[1])); err != nil {
 				return err
 			}

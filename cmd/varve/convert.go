@@ -20,8 +20,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/convert"
 	"varve.dev/zarr/job"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 )
 
@@ -76,17 +76,17 @@ that format 2 has. With DST the nodes are copied there, and SRC stays.`,
 
 func (f *convertFlags) format() int { return int(f.to[0] - '0') }
 
-func (f *convertFlags) options(cmd *cobra.Command) *rewrite.Options {
-	opt := &rewrite.Options{Options: *session.Reading(cmd), DryRun: f.dry, Overwrite: f.overwrite, FillAll: f.yes}
+func (f *convertFlags) options(cmd *cobra.Command) *convert.Options {
+	opt := &convert.Options{Options: *session.Reading(cmd), DryRun: f.dry, Overwrite: f.overwrite, FillAll: f.yes}
 	opt.SingleWriter = *f.singleWriter
 	return opt
 }
 
 // permitted runs a conversion. If that would store very many missing chunks, it fails
 // before it changes anything; at a terminal, permitted then asks and runs it again.
-func (f *convertFlags) permitted(cmd *cobra.Command, do func(*rewrite.Options) (rewrite.Conversion, error)) (rewrite.Conversion, error) {
+func (f *convertFlags) permitted(cmd *cobra.Command, do func(*convert.Options) (convert.Conversion, error)) (convert.Conversion, error) {
 	r, err := do(f.options(cmd))
-	if !errors.Is(err, rewrite.ErrManyMissing) || !console.IsTerminal(cmd.InOrStdin()) {
+	if !errors.Is(err, convert.ErrManyMissing) || !console.IsTerminal(cmd.InOrStdin()) {
 		return r, err
 	}
 	chunks, size := toFill(r)
@@ -103,7 +103,7 @@ func (f *convertFlags) permitted(cmd *cobra.Command, do func(*rewrite.Options) (
 }
 
 // toFill returns the number of missing chunks that a conversion stores, and their bytes.
-func toFill(r rewrite.Conversion) (chunks, size int64) {
+func toFill(r convert.Conversion) (chunks, size int64) {
 	for _, n := range r.Nodes {
 		chunks += n.Filled
 		size += n.FilledBytes
@@ -121,11 +121,11 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(at, true)) }()
-	r, err := f.permitted(cmd, func(opt *rewrite.Options) (rewrite.Conversion, error) {
+	r, err := f.permitted(cmd, func(opt *convert.Options) (convert.Conversion, error) {
 		p := progress.NewCount(cmd, "converting", 0)
 		defer p.End()
 		opt.Progress = p.Reach
-		return rewrite.Convert(cmd.Context(), at, f.format(), opt)
+		return convert.Convert(cmd.Context(), at, f.format(), opt)
 	})
 	// Readers take format 3 while both documents exist, so every node stays readable.
 	if errors.Is(err, zarr.ErrIncomplete) {
@@ -145,8 +145,10 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 	}
 	defer func() { err = errors.Join(err, closeStore(src, true)) }()
 	// Ask before the destination is opened, because opening may create its store.
-	err = f.copying().agreed(cmd, src, from, to, f.options(cmd), func(dst *zarr.Location, opt *rewrite.Options) error {
-		_, err := rewrite.ConvertTo(ctx, src, dst, f.format(), opt)
+	err = f.copying().agreed(cmd, src, from, to, &f.options(cmd).Options, func(dst *zarr.Location, trial zarr.Options) error {
+		opt := f.options(cmd)
+		opt.Options, opt.DryRun = trial, true
+		_, err := convert.ConvertTo(ctx, src, dst, f.format(), opt)
 		return err
 	})
 	if err != nil {
@@ -156,11 +158,11 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 	if err != nil {
 		return err
 	}
-	r, err := f.permitted(cmd, func(opt *rewrite.Options) (rewrite.Conversion, error) {
+	r, err := f.permitted(cmd, func(opt *convert.Options) (convert.Conversion, error) {
 		p := progress.NewEstimate(cmd, "converting", 0, progress.MovedBytes)
 		defer p.End()
 		defer measureCopy(ctx, p, from, session.Reading(cmd))()
-		return rewrite.ConvertTo(ctx, src, dst, f.format(), opt)
+		return convert.ConvertTo(ctx, src, dst, f.format(), opt)
 	})
 	if err == nil {
 		err = f.plan(cmd, from, to, r)
@@ -177,7 +179,7 @@ func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error
 }
 
 // plan writes a plan, if it is asked for.
-func (f *convertFlags) plan(cmd *cobra.Command, from, to string, r rewrite.Conversion) error {
+func (f *convertFlags) plan(cmd *cobra.Command, from, to string, r convert.Conversion) error {
 	if f.planTo == "" {
 		return nil
 	}
@@ -230,7 +232,7 @@ type convertedFacts struct {
 	Unknown     *string `json:"unknown_members"`   // members of the document that are left out, else null
 }
 
-func (f *convertFlags) printResult(cmd *cobra.Command, from, to string, r rewrite.Conversion) error {
+func (f *convertFlags) printResult(cmd *cobra.Command, from, to string, r convert.Conversion) error {
 	c := conversionFacts{Source: from, Destination: output.Present(to), To: f.format(), DryRun: f.dry, Files: r.Files, Left: r.Left, LeftNames: append([]string{}, r.LeftNames...), Nodes: []convertedFacts{}}
 	for _, n := range r.Nodes {
 		if n.Kind == "array" {

@@ -22,12 +22,13 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/convert"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/zipstore"
+	"varve.dev/zarr/transfer"
 )
 
 // copyFlags are the flags of varve copy.
@@ -91,9 +92,9 @@ type copied struct {
 
 func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	ctx := cmd.Context()
-	access, do := store.Read, rewrite.Copy
+	access, do := store.Read, transfer.Copy
 	if f.move {
-		do = rewrite.Move
+		do = transfer.Move
 	}
 	if f.move && !f.dry {
 		// A move deletes the source.
@@ -116,16 +117,16 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 			return err
 		}
 	}
-	opt := &rewrite.Options{Options: *session.Reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
+	opt := &transfer.Options{Options: *session.Reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
 	opt.SingleWriter = *f.singleWriter
-	err = f.agreed(cmd, src, from, to, opt, func(dst *zarr.Location, opt *rewrite.Options) error {
-		_, err := do(ctx, src, dst, opt)
+	err = f.agreed(cmd, src, from, to, &opt.Options, func(dst *zarr.Location, trial zarr.Options) error {
+		_, err := do(ctx, src, dst, &transfer.Options{Options: trial, DryRun: true, Overwrite: f.overwrite})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	r, err := f.copyTo(cmd, src, from, to, func(dst *zarr.Location) (rewrite.Report, error) { return do(ctx, src, dst, opt) })
+	r, err := f.copyTo(cmd, src, from, to, func(dst *zarr.Location) (transfer.Report, error) { return do(ctx, src, dst, opt) })
 	if err != nil {
 		return err
 	}
@@ -144,14 +145,14 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 
 // copyTo opens the destination, copies to it by do, and closes it.
 func (f *copyFlags) copyTo(
-	cmd *cobra.Command, src *zarr.Location, from, to string, do func(dst *zarr.Location) (rewrite.Report, error),
-) (rewrite.Report, error) {
+	cmd *cobra.Command, src *zarr.Location, from, to string, do func(dst *zarr.Location) (transfer.Report, error),
+) (transfer.Report, error) {
 	dst, err := f.destination(cmd, to)
 	if errors.Is(err, fs.ErrExist) && strings.HasSuffix(node.LocalPath(to), ".zip") {
 		err = fmt.Errorf("%w (--overwrite replaces it)", err) // an existing archive
 	}
 	if err != nil {
-		return rewrite.Report{}, err
+		return transfer.Report{}, err
 	}
 	p := progress.NewEstimate(cmd, "copying", 0, progress.MovedBytes)
 	stop := measureCopy(cmd.Context(), p, from, session.Reading(cmd))
@@ -227,10 +228,10 @@ func refuseLink(cmd *cobra.Command, location string) error {
 }
 
 // agreed asks before --overwrite removes anything but an array that another array
-// replaces. Before it asks, it tries the copy, do, as a dry run. It returns an error
-// without an answer, or after the answer no.
+// replaces. Before it asks, it calls try, which does the copy as a dry run. It returns
+// an error without an answer, or after the answer no.
 func (f *copyFlags) agreed(
-	cmd *cobra.Command, src *zarr.Location, from, to string, opt *rewrite.Options, do func(*zarr.Location, *rewrite.Options) error,
+	cmd *cobra.Command, src *zarr.Location, from, to string, opt *zarr.Options, try func(*zarr.Location, zarr.Options) error,
 ) error {
 	if f.overwrite {
 		if err := refuseLink(cmd, to); err != nil {
@@ -251,18 +252,17 @@ func (f *copyFlags) agreed(
 		if err != nil {
 			return err
 		}
-		try := *opt
-		// --stats must not count the trial.
-		try.Observer, try.DryRun = nil, true
-		err = do(dst, &try)
-		if errors.Is(err, rewrite.ErrManyMissing) {
+		trial := *opt
+		trial.Observer = nil // --stats must not count the trial
+		err = try(dst, trial)
+		if errors.Is(err, convert.ErrManyMissing) {
 			err = nil // permitted asks about these next
 		}
 		_, archive := store.Driver(dst.Store()).(*zipstore.Store) // replaced as a whole
 		if err = errors.Join(atLocation(cmd.Name(), from, src, err), closeStore(dst, true)); archive || err != nil {
 			return err
 		}
-		o := opt.Options
+		o := *opt
 		o.Write = true
 		if err := deletable(cmd, to, &o); err != nil || !f.move {
 			return err
@@ -287,7 +287,7 @@ func measureCopy(ctx context.Context, p *progress.Line, from string, o *zarr.Opt
 		}
 		defer func() { _ = closeStore(at, true) }()
 		o.Observer = nil
-		r, err := rewrite.Copy(ctx, at, zarr.At(memstore.New(), ""), &rewrite.Options{Options: *o, DryRun: true})
+		r, err := transfer.Copy(ctx, at, zarr.At(memstore.New(), ""), &transfer.Options{Options: *o, DryRun: true})
 		if err == nil {
 			p.SetTotal(r.Bytes)
 		}

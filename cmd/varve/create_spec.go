@@ -27,9 +27,9 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/rewrite"
 )
 
 // begin returns a specification with shape and type from the flags. With --from it takes
@@ -239,12 +239,12 @@ func (c *creation) storeGrowth(cmd *cobra.Command, location string, s *zarr.Spec
 	if len(object) == 0 {
 		object = json.RawMessage("{}")
 	}
-	value, there, err := metadata.Attribute(object, rewrite.GrowthAttribute)
+	value, there, err := metadata.Attribute(object, own.Growth)
 	switch given := cmd.Flags().Changed("grow"); {
 	case err != nil:
 		return err
 	case given && there:
-		return failure.BadUsage("--grow and the attribute %s exclude each other", rewrite.GrowthAttribute)
+		return failure.BadUsage("--grow and the attribute %s exclude each other", own.Growth)
 	case there:
 		return growth.Followable(value)
 	case !given:
@@ -278,7 +278,7 @@ func (c *creation) storeGrowth(cmd *cobra.Command, location string, s *zarr.Spec
 	if value, err = json.Marshal(v); err != nil {
 		return err
 	}
-	raw, err := metadata.SetAttribute(object, rewrite.GrowthAttribute, value)
+	raw, err := metadata.SetAttribute(object, own.Growth, value)
 	s.Attributes = json.RawMessage(raw)
 	return err
 }

@@ -23,8 +23,8 @@ import (
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/ragged"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/transfer"
 )
 
 // filtering is the command filter.
@@ -82,9 +82,9 @@ func (f *filtering) run(cmd *cobra.Command, from, to string) (err error) {
 	opt := &filter.Options{Options: *session.Reading(cmd), Overwrite: f.overwrite, Memory: session.LimitOf(cmd)}
 	opt.SingleWriter = *f.singleWriter
 	// Ask before the destination is opened, because opening may create its store.
-	err = f.agreed(cmd, src, from, to, &rewrite.Options{Options: opt.Options}, func(dst *zarr.Location, try *rewrite.Options) error {
+	err = f.agreed(cmd, src, from, to, &opt.Options, func(dst *zarr.Location, trial zarr.Options) error {
 		o := *opt
-		o.Options = try.Options
+		o.Options = trial
 		_, err := filter.NewPlan(ctx, src, dst, r, &o)
 		return err
 	})
@@ -195,7 +195,7 @@ type filtered struct {
 	dryrun.Counts
 
 	counts filter.Counts
-	others rewrite.Report
+	others transfer.Report
 }
 
 // filteredArray is what becomes of one array.

@@ -30,8 +30,8 @@ func locate(ctx context.Context, location string, access store.Access) (*zarr.Lo
 	return at.Observed(session.ObserverOf(ctx)), nil
 }
 
-// atLocation names the location in an error. Package rewrite knows only the path of the
-// node in its store.
+// atLocation names the location in an error. Packages transfer and convert know only
+// the path of the node in its store.
 func atLocation(op, location string, at *zarr.Location, err error) error {
 	var e *zarr.Error
 	if errors.As(err, &e) && e.Path == at.Path() {

@@ -22,9 +22,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/rehearsal"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
+	"varve.dev/zarr/transfer"
 )
 
 func newRemoveCommand() *cobra.Command {
@@ -123,7 +123,7 @@ func deletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
 // isHidden reports whether a copy or a removal that was not finished has left something
 // at a place without a node.
 func isHidden(ctx context.Context, at *zarr.Location) (bool, error) {
-	begun, err := rewrite.Unfinished(ctx, at)
+	begun, err := transfer.Unfinished(ctx, at)
 	if !begun || err != nil {
 		return false, err
 	}

@@ -10,8 +10,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/convert"
 	"varve.dev/zarr/job"
-	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/transfer"
 )
 
 // sharedPlan is a plan file of copy, convert, check or virtualize: the plan that
@@ -53,12 +54,12 @@ func printResult(cmd *cobra.Command, plan *job.Plan, r *job.Result) error {
 }
 
 // printCopied prints what a copy has done in the end, as varve copy --sync does.
-func printCopied(cmd *cobra.Command, plan *job.Plan, r rewrite.SyncReport) error {
+func printCopied(cmd *cobra.Command, plan *job.Plan, r transfer.SyncReport) error {
 	var q job.Copy
 	if err := json.Unmarshal(plan.Request, &q); err != nil {
 		return err
 	}
-	s := newSynced(withoutOptions(plan.Node), withoutOptions(*plan.Target), &rewrite.SyncOptions{Delete: q.Delete}, r)
+	s := newSynced(withoutOptions(plan.Node), withoutOptions(*plan.Target), &transfer.SyncOptions{Delete: q.Delete}, r)
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, s)
 	}
@@ -66,7 +67,7 @@ func printCopied(cmd *cobra.Command, plan *job.Plan, r rewrite.SyncReport) error
 }
 
 // printConverted prints what a conversion has done, as varve convert does.
-func printConverted(cmd *cobra.Command, plan *job.Plan, r rewrite.Conversion) error {
+func printConverted(cmd *cobra.Command, plan *job.Plan, r convert.Conversion) error {
 	var q job.Conversion
 	if err := json.Unmarshal(plan.Request, &q); err != nil {
 		return err

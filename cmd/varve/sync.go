@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/job"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/transfer"
 )
 
 // syncFlags are the flags of varve copy --sync.
@@ -30,7 +30,7 @@ type syncFlags struct {
 	on         bool
 	planTo     string
 	pricesFrom string
-	opt        rewrite.SyncOptions
+	opt        transfer.SyncOptions
 	newer      string
 }
 
@@ -141,10 +141,10 @@ func (f *copyFlags) sync(cmd *cobra.Command, from, to string) (err error) {
 
 // isDamage reports whether the only error of a sync is that documents of SRC cannot be
 // read. Everything else is done then.
-func isDamage(err error) bool { return errors.As(err, new(*rewrite.DamageError)) }
+func isDamage(err error) bool { return errors.As(err, new(*transfer.DamageError)) }
 
 // planSync writes a plan, if it is asked for.
-func (f *copyFlags) planSync(cmd *cobra.Command, s *synced, opt *rewrite.SyncOptions) error {
+func (f *copyFlags) planSync(cmd *cobra.Command, s *synced, opt *transfer.SyncOptions) error {
 	if f.synced.planTo == "" {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (f *copyFlags) planSync(cmd *cobra.Command, s *synced, opt *rewrite.SyncOpt
 }
 
 // mayDelete asks before --delete deletes anything. A dry run finds out what that is.
-func (f *copyFlags) mayDelete(cmd *cobra.Command, src *zarr.Location, to string, opt rewrite.SyncOptions) error {
+func (f *copyFlags) mayDelete(cmd *cobra.Command, src *zarr.Location, to string, opt transfer.SyncOptions) error {
 	if !opt.Delete || f.yes || f.dry {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (f *copyFlags) mayDelete(cmd *cobra.Command, src *zarr.Location, to string,
 		return err
 	}
 	opt.DryRun, opt.Checksum, opt.Observer = true, false, nil // only what is deleted counts
-	r, err := rewrite.Sync(cmd.Context(), src, dst, &opt)
+	r, err := transfer.Sync(cmd.Context(), src, dst, &opt)
 	if isDamage(err) {
 		err = nil // the sync itself reports it
 	}
@@ -188,7 +188,7 @@ func (f *copyFlags) mayDelete(cmd *cobra.Command, src *zarr.Location, to string,
 }
 
 // deletions describes what --delete deletes, or returns "".
-func deletions(r rewrite.SyncReport) string {
+func deletions(r transfer.SyncReport) string {
 	var parts []string
 	if nodes := append(r.DroppedNodes[:len(r.DroppedNodes):len(r.DroppedNodes)], r.ReplacedNodes...); len(nodes) > 0 {
 		parts = append(parts, dryrun.RemovedText(nodes))
@@ -200,13 +200,13 @@ func deletions(r rewrite.SyncReport) string {
 }
 
 // syncTo opens the destination, makes it equal to the source, and closes it.
-func (f *copyFlags) syncTo(cmd *cobra.Command, src *zarr.Location, from, to string, opt *rewrite.SyncOptions) (rewrite.SyncReport, error) {
+func (f *copyFlags) syncTo(cmd *cobra.Command, src *zarr.Location, from, to string, opt *transfer.SyncOptions) (transfer.SyncReport, error) {
 	dst, err := newPlace(cmd, to, f.dry)
 	if err != nil {
-		return rewrite.SyncReport{}, err
+		return transfer.SyncReport{}, err
 	}
 	p := progress.NewEstimate(cmd, "copying", 0, progress.MovedBytes)
-	r, err := rewrite.Sync(cmd.Context(), src, dst, opt)
+	r, err := transfer.Sync(cmd.Context(), src, dst, opt)
 	p.End()
 	if err == nil {
 		return r, closeStore(dst, true)
@@ -214,7 +214,7 @@ func (f *copyFlags) syncTo(cmd *cobra.Command, src *zarr.Location, from, to stri
 	if isDamage(err) {
 		return r, errors.Join(atLocation(cmd.Name(), from, src, err), closeStore(dst, true))
 	}
-	begun, lookErr := rewrite.Unfinished(context.WithoutCancel(cmd.Context()), dst)
+	begun, lookErr := transfer.Unfinished(context.WithoutCancel(cmd.Context()), dst)
 	err = atLocation(cmd.Name(), from, src, errors.Join(err, closeStore(dst, false)))
 	if !f.dry {
 		removeEmpty(to)
@@ -264,7 +264,7 @@ func (s *synced) price(cmd *cobra.Command, file string) error {
 	return nil
 }
 
-func newSynced(from, to string, opt *rewrite.SyncOptions, r rewrite.SyncReport) *synced {
+func newSynced(from, to string, opt *transfer.SyncOptions, r transfer.SyncReport) *synced {
 	s := &synced{
 		Source: from, Destination: to, DryRun: opt.DryRun, Arrays: r.Arrays, Groups: r.Groups,
 		Counts: dryrun.Counts{

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/transfer"
 )
 
 // TestSyncCommand makes a folder equal to another one again and again.
@@ -204,7 +204,7 @@ func TestSyncAgain(t *testing.T) {
 		t.Error(out)
 	}
 	var b strings.Builder
-	s := newSynced(src, dst, new(rewrite.SyncOptions), rewrite.SyncReport{Replaced: 3, Again: 2})
+	s := newSynced(src, dst, new(transfer.SyncOptions), transfer.SyncReport{Replaced: 3, Again: 2})
 	if err := s.print(&b); err != nil || !strings.Contains(b.String(), " 1 changed value ") || !strings.Contains(b.String(), "  again     2 values, written less than a minute") {
 		t.Errorf("%v: %s", err, b.String())
 	}

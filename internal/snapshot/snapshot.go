@@ -294,7 +294,7 @@ func (b *Binding) Resized(s *Array, g *grid.Grid) (*Array, error) {
 	doc := s.Document()
 	ext := doc.ChunkGrid
 	if doc.Format() == 2 && g.Name() != "regular" {
-		return nil, fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first (rewrite.Convert)", fault.ErrUnsupported)
+		return nil, fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first (convert.Convert)", fault.ErrUnsupported)
 	}
 	// Otherwise keep the stored spelling of the grid, which may differ from what this
 	// package would write.

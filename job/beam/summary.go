@@ -4,9 +4,10 @@ package beam
 
 import (
 	"varve.dev/zarr/check"
+	"varve.dev/zarr/convert"
 	"varve.dev/zarr/job"
 	"varve.dev/zarr/rechunk"
-	"varve.dev/zarr/rewrite"
+	"varve.dev/zarr/transfer"
 )
 
 // Summary says what a publication has made.
@@ -141,11 +142,11 @@ func newManifest(target string, m *job.Manifest) *Manifest {
 	return all
 }
 
-func newCopy(target string, r *rewrite.SyncReport) *Copy {
+func newCopy(target string, r *transfer.SyncReport) *Copy {
 	return &Copy{Target: target, Arrays: r.Arrays, Groups: r.Groups, Copied: r.New + r.Replaced, Kept: r.Kept, Left: r.Left}
 }
 
-func newConversion(target string, r *rewrite.Conversion) *Conversion {
+func newConversion(target string, r *convert.Conversion) *Conversion {
 	return &Conversion{Target: target, Nodes: len(r.Nodes), Values: r.Values, Kept: r.Kept}
 }
 

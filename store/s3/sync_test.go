@@ -10,10 +10,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/s3/s3test"
+	"varve.dev/zarr/transfer"
 )
 
 // TestSync makes nodes of buckets equal to others: from memory, within the service and
@@ -47,14 +47,14 @@ func TestSync(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The service of the test ignores conditions, so say that there is no other writer.
-	opt := &rewrite.SyncOptions{Options: zarr.Options{SingleWriter: true}, Checksum: true, Delete: true}
+	opt := &transfer.SyncOptions{Options: zarr.Options{SingleWriter: true}, Checksum: true, Delete: true}
 	bucket := service.Bucket(t)
 	far := zarr.At(service.Open(t, bucket, "one"), "x")
 	other := zarr.At(service.Open(t, bucket, "two"), "")
 	for round := range 2 {
 		for _, c := range []struct{ from, to *zarr.Location }{{src, far}, {far, other}, {other, zarr.At(back, "y")}} {
 			clear(methods)
-			r, err := rewrite.Sync(t.Context(), c.from, c.to, opt)
+			r, err := transfer.Sync(t.Context(), c.from, c.to, opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestSync(t *testing.T) {
 		t.Fatal(err)
 	}
 	clear(methods)
-	r, err := rewrite.Sync(t.Context(), src, far, opt)
+	r, err := transfer.Sync(t.Context(), src, far, opt)
 	if err != nil || r.Cleared != 1 || r.Replaced != 200 || r.New != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}

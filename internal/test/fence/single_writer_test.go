@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/transfer"
 )
 
 // TestSingleWriterWithoutLocks changes nodes in a directory on a file system without
@@ -58,18 +58,18 @@ func withoutLocks(t *testing.T, h *zarr.Location, format int) error {
 			return err
 		},
 		"move": func() error {
-			_, err := rewrite.Move(ctx, h.At("g/a"), h.At("g/moved"), nil)
+			_, err := transfer.Move(ctx, h.At("g/a"), h.At("g/moved"), nil)
 			if _, found := h.At("g/moved").Open(ctx, nil); found == nil {
 				t.Error("a copy was made of a node that cannot be removed")
 			}
 			return err
 		},
 		"copy over it": func() error {
-			_, err := rewrite.Copy(ctx, h.At("g/a"), h.At("g/b"), nil)
+			_, err := transfer.Copy(ctx, h.At("g/a"), h.At("g/b"), nil)
 			if err != nil {
 				return err
 			}
-			_, err = rewrite.Copy(ctx, h.At("g/b"), h.At("g/a"), &rewrite.Options{Overwrite: true})
+			_, err = transfer.Copy(ctx, h.At("g/b"), h.At("g/a"), &transfer.Options{Overwrite: true})
 			return err
 		},
 	} {

@@ -15,11 +15,11 @@ import (
 	"pgregory.net/rapid"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/test/fixture"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
 )
@@ -191,7 +191,7 @@ func TestDigestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := digestOf(t, a)
-	if _, err := rewrite.ConvertTo(ctx, h, other, 2, nil); err != nil {
+	if _, err := convert.ConvertTo(ctx, h, other, 2, nil); err != nil {
 		t.Fatal(err)
 	}
 	b := fixture.Must(other.OpenArray(ctx, nil))

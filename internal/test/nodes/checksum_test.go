@@ -10,11 +10,11 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -91,7 +91,7 @@ func TestConvertKeepsChecksums(t *testing.T) {
 		}
 		chunk, codecs := valueAt(t, s, "0"), a.Metadata().Codecs
 		for _, to := range []int{5 - format, format} {
-			done, err := rewrite.Convert(ctx, zarr.At(s, ""), to, nil)
+			done, err := convert.Convert(ctx, zarr.At(s, ""), to, nil)
 			if err != nil || len(done.Nodes) != 1 || done.Nodes[0].Checksum != (checksum && to == 2) {
 				t.Fatalf("%+v, %v", done, err)
 			}

@@ -13,10 +13,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -27,7 +27,7 @@ var firstDay = time.Date(2020, 2, 27, 0, 0, 0, 0, time.UTC)
 func withStart(t testing.TB, a *zarr.Array, policy string) {
 	t.Helper()
 	err := a.UpdateAttributes(t.Context(), func(object []byte) ([]byte, error) {
-		return metadata.SetAttribute(object, rewrite.GrowthAttribute, fmt.Appendf(nil, `{"policy":%q,"start":%q,"step":"1d"}`, policy, firstDay.Format(time.DateOnly)))
+		return metadata.SetAttribute(object, own.Growth, fmt.Appendf(nil, `{"policy":%q,"start":%q,"step":"1d"}`, policy, firstDay.Format(time.DateOnly)))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func withStart(t testing.TB, a *zarr.Array, policy string) {
 func startOf(t testing.TB, a *zarr.Array) (int64, string) {
 	t.Helper()
 	now := fixture.Must(a.Location().OpenArray(t.Context(), nil))
-	raw, found, err := metadata.Attribute(now.Attributes(), rewrite.GrowthAttribute)
+	raw, found, err := metadata.Attribute(now.Attributes(), own.Growth)
 	var stored struct{ Policy, Start, Step string }
 	if err != nil || !found || json.Unmarshal(raw, &stored) != nil || stored.Step != "1d" {
 		t.Fatalf("%s (%v)", raw, err)
@@ -157,7 +157,7 @@ func TestGrowthStartOfOthers(t *testing.T) {
 		t.Errorf("after a transaction, the start is on day %d", start)
 	}
 	err := b.UpdateAttributes(t.Context(), func(object []byte) ([]byte, error) {
-		return metadata.SetAttribute(object, rewrite.GrowthAttribute, []byte(strings.Replace(string(fixture.Must(growthRaw(object))), "month", "year", 1)))
+		return metadata.SetAttribute(object, own.Growth, []byte(strings.Replace(string(fixture.Must(growthRaw(object))), "month", "year", 1)))
 	})
 	if err == nil {
 		err = rechunk.Revert(t.Context(), b)
@@ -169,6 +169,6 @@ func TestGrowthStartOfOthers(t *testing.T) {
 
 // growthRaw returns the stored growth policy among attributes.
 func growthRaw(object []byte) ([]byte, error) {
-	raw, _, err := metadata.Attribute(object, rewrite.GrowthAttribute)
+	raw, _, err := metadata.Attribute(object, own.Growth)
 	return raw, err
 }

@@ -12,10 +12,10 @@ import (
 	"pgregory.net/rapid"
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
-	"varve.dev/zarr/rewrite"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -23,7 +23,7 @@ import (
 func withPolicy(t testing.TB, a *zarr.Array, policy string) {
 	t.Helper()
 	err := a.UpdateAttributes(t.Context(), func(object []byte) ([]byte, error) {
-		return metadata.SetAttribute(object, rewrite.GrowthAttribute, fmt.Appendf(nil, `{"policy":%q,"time":"time"}`, policy))
+		return metadata.SetAttribute(object, own.Growth, fmt.Appendf(nil, `{"policy":%q,"time":"time"}`, policy))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func policyOf(t testing.TB, a *zarr.Array) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, found, err := metadata.Attribute(now.Attributes(), rewrite.GrowthAttribute)
+	raw, found, err := metadata.Attribute(now.Attributes(), own.Growth)
 	if err != nil || !found {
 		return ""
 	}

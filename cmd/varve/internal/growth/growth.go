@@ -23,8 +23,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/rewrite"
 )
 
 // policyWords are the beginnings of the growth policies. Those that end in ":" need more
@@ -200,7 +200,7 @@ type Stored struct {
 // Of returns the policy that is stored with an array, and its axis. found is false if
 // there is none.
 func Of(a *zarr.Array) (s Stored, axis int, found bool, err error) {
-	raw, found, err := metadata.Attribute(a.Attributes(), rewrite.GrowthAttribute)
+	raw, found, err := metadata.Attribute(a.Attributes(), own.Growth)
 	if err != nil || !found {
 		return s, 0, false, err
 	}
@@ -240,7 +240,7 @@ func (m *malformedGrowth) Unwrap() error { return zarr.ErrInvalidMetadata }
 
 func (m *malformedGrowth) Error() string {
 	return fmt.Sprintf("%v: attribute %s: %s; set it again (varve attrs %s set %s '{\"policy\": \"calendar:month\", \"time\": \"time\"}'), "+
-		"remove it (varve attrs %s unset %s), or give --grow", zarr.ErrInvalidMetadata, rewrite.GrowthAttribute, m.why, m.location, rewrite.GrowthAttribute, m.location, rewrite.GrowthAttribute)
+		"remove it (varve attrs %s unset %s), or give --grow", zarr.ErrInvalidMetadata, own.Growth, m.why, m.location, own.Growth, m.location, own.Growth)
 }
 
 // locateGrowth adds the location of the array to the error for a malformed attribute.
@@ -334,7 +334,7 @@ func Followable(value []byte) error {
 	}
 	var m *malformedGrowth
 	if errors.As(err, &m) {
-		return failure.BadUsage("attribute %s: %s", rewrite.GrowthAttribute, m.why)
+		return failure.BadUsage("attribute %s: %s", own.Growth, m.why)
 	}
 	return err
 }
@@ -378,8 +378,8 @@ func (p Policy) Listed(a *zarr.Array, axis int, location string) error {
 			p.text(), a.Grid().Axis(axis).Step(), phrase.Word(node.RootOf(location, a)), unlock)
 	}
 	if p.Stored {
-		text = strings.Replace(text, "--grow", "attribute "+rewrite.GrowthAttribute, 1) +
-			fmt.Sprintf(", or remove the attribute (varve attrs %s unset %s)", phrase.Word(location), rewrite.GrowthAttribute)
+		text = strings.Replace(text, "--grow", "attribute "+own.Growth, 1) +
+			fmt.Sprintf(", or remove the attribute (varve attrs %s unset %s)", phrase.Word(location), own.Growth)
 	}
 	return failure.OnAxis(axis, "%s", text)
 }
@@ -417,7 +417,7 @@ func (p Policy) aligned(b calendar.Buckets, at, extent int64, unaligned error) e
 	}
 	instead := ""
 	if p.Stored {
-		instead = ", instead of the attribute " + rewrite.GrowthAttribute
+		instead = ", instead of the attribute " + own.Growth
 	}
 	return failure.BadArgument("%s; grow by at most %s with --grow fixed:%d%s, which completes the %v, and use the calendar from there on",
 		text, phrase.Plural(next-extent, "element"), next-at, instead, p.Unit)

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// Other programs keep files of their own in a hierarchy: SpatialData has tables in
+// Parquet beside its arrays. A conversion copies them as they are.
+
+// copyOthers copies the values that belong to no node, and counts them. A dry run only
+// counts.
+func (c *conversion) copyOthers(ctx context.Context) error {
+	v := c.NewValues()
+	g, within := parallel.New(ctx)
+	g.SetLimit(copying.Workers(&c.Options.Options))
+	var listed error
+	for rel, err := range c.others(within) {
+		if err != nil {
+			listed = err
+			break
+		}
+		g.Go(func() error { return c.countedFile(c.copyOther(within, v, rel)) })
+		if within.Err() != nil {
+			break
+		}
+	}
+	return v.End(ctx, g.Wait(listed))
+}
+
+func (c *conversion) copyOther(ctx context.Context, v *copying.Values, rel string) (int64, error) {
+	if c.DryRun {
+		info, err := store.Stat(ctx, c.Source.Store, c.Source.Path.MustKey(rel))
+		return info.Size, err
+	}
+	return v.Copy(ctx, c.Target.Path.MustKey(rel), c.Source.Path.MustKey(rel))
+}
+
+// countedFile counts a value that belongs to no node.
+func (c *conversion) countedFile(n int64, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // another program deleted it after the listing
+	}
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.report.Values++
+		c.report.Bytes += n
+		c.files++
+	}
+	return err
+}
+
+// mostLeftNames bounds the names of values that a conversion leaves out.
+const mostLeftNames = 10
+
+// others yields the values that belong to no node, relative to the converted one: neither
+// documents nor chunks, nor what Varve keeps for itself. It counts those that would
+// become part of a node. In a store that cannot be listed they are not known.
+func (c *conversion) others(ctx context.Context) iter.Seq2[string, error] {
+	at := map[string]*member{}
+	for _, m := range c.survey.members {
+		at[strings.TrimPrefix(m.Path+"/", "/")] = m
+	}
+	return func(yield func(string, error) bool) {
+		c.left, c.leftNames = 0, nil
+		for e, err := range store.List(ctx, c.Source.Store, c.Source.Path, true) {
+			if errors.Is(err, store.ErrUnsupported) {
+				return
+			}
+			what := alien
+			if err == nil {
+				what, err = c.belongingOf(ctx, at, e.Name)
+			}
+			if what == lookalike {
+				if c.left++; c.left <= mostLeftNames {
+					c.leftNames = append(c.leftNames, e.Name)
+				}
+			}
+			if err == nil && what != alien {
+				continue
+			}
+			if !yield(e.Name, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// belonging is what a value is to the nodes of a hierarchy.
+type belonging int
+
+const (
+	alien     belonging = iota // it belongs to none
+	part                       // it belongs to one, or is Varve's own
+	lookalike                  // it belongs to none, but would in another format or key encoding
+)
+
+// belongingOf returns the belonging of a value. at has the nodes by their directories.
+func (c *conversion) belongingOf(ctx context.Context, at map[string]*member, rel string) (belonging, error) {
+	if _, isOwn := copying.Record(rel); isOwn {
+		return part, nil
+	}
+	dir, name := path.Split(rel)
+	if m := at[dir]; m != nil && slices.Contains(copying.DocumentNames, name) {
+		if slices.Contains(m.ownDocuments(), name) {
+			return part, nil
+		}
+		return lookalike, nil
+	}
+	owner := at[""]
+	for end := 0; owner.Kind != "array"; {
+		i := strings.IndexByte(rel[end:], '/')
+		if i < 0 {
+			return alien, nil
+		}
+		end += i + 1
+		if next := at[rel[:end]]; next != nil {
+			owner = next
+		}
+	}
+	// Derive copies all values below an array that it does not make anew.
+	if c.derivation != nil && owner.derived == nil {
+		return part, nil
+	}
+	return c.chunkBelonging(ctx, owner, strings.TrimPrefix(rel, strings.TrimPrefix(owner.Path+"/", "/")))
+}
+
+// ownDocuments returns the names of the documents that a node of its format may have.
+func (m *member) ownDocuments() []string {
+	switch {
+	case m.From == 3:
+		return []string{metadata.V3Node}
+	case m.Kind == "group":
+		return []string{metadata.V2Group, metadata.V2Attributes, metadata.V2Consolidated}
+	}
+	return []string{metadata.V2Array, metadata.V2Attributes}
+}
+
+// chunkBelonging returns the belonging of a key below an array to its chunks.
+func (c *conversion) chunkBelonging(ctx context.Context, m *member, rest string) (belonging, error) {
+	doc := m.is.(*metadata.Array)
+	keys, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
+	if _, ok := keys.ParseKey(rest, len(doc.Shape), nil); ok || err != nil && copying.IsChunkKey(rest, len(doc.Shape)) {
+		return part, nil
+	}
+	if !copying.IsChunkKey(rest, len(doc.Shape)) {
+		return alien, nil
+	}
+	// A rechunk leaves the chunks of the old grid under the keys of another encoding.
+	for _, err := range store.List(ctx, c.Source.Store, m.path.MustKey(own.Dir+"/-").Dir(), false) {
+		return part, err
+	}
+	return lookalike, nil
+}

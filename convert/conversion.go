@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/transfer"
+)
+
+// Conversion is the result of a conversion, done or planned.
+type Conversion struct {
+	Nodes  []Converted // parents first
+	Values int64       // stored values that were copied or encoded again
+	Bytes  int64       // of copied values
+	// Kept counts the values that [ConvertTo], in a part or with Resume, has found up to
+	// date.
+	Kept int64
+	// Files counts those of the values that belong to no node, such as tables of other
+	// programs. [ConvertTo] copies them as they are. [Convert] keeps them and counts
+	// none.
+	Files int64
+	// Left counts values that belong to no node and that [ConvertTo] leaves out, because
+	// in the other format or key encoding they would be a document or a chunk of one.
+	// LeftNames are the first few of their names, below the node.
+	Left      int64
+	LeftNames []string
+}
+
+// Converted describes a node that was or would be converted.
+type Converted struct {
+	Path string // relative to the converted node, "" for itself
+	Kind string // "array" or "group"
+	From int    // its format before; the new format if it was converted already
+	// Anew is the reason to encode the chunks of an array again, or "" if they are kept.
+	Anew string
+	// Reserved reports that the name begins with "__", which format 3 reserves. The
+	// node keeps its name, because zarr-python reads and writes such names.
+	Reserved bool
+	// Missing describes the effect on missing values, or is "" if nothing changes.
+	Missing string
+	// Lost reports that missing values become ordinary values, because xarray has no
+	// way to mark them in format 3. This happens to byte strings.
+	Lost bool
+	// Refused reports that xarray cannot open a group of format 3 with the array,
+	// because its attribute _FillValue is not a value of its type. Missing gives the
+	// details.
+	Refused bool
+	// Growth is a message if the growth policy of the array is dropped, because format
+	// 2 has only regular chunks. It is "" otherwise.
+	Growth string
+	// Imaging is a message if a group has metadata of OME-Zarr, which keep the form of
+	// the version for the old format. It is "" otherwise.
+	Imaging string
+	// Unknown is a message if the document has members that this library does not know:
+	// the other format has none such, so the new document lacks them. It is "" otherwise.
+	Unknown string
+	// Checksum reports that zstd keeps its checksum in format 2, where TensorStore and
+	// numcodecs before 0.13 refuse it. It is in the stored bytes, and no reason to encode
+	// them again.
+	Checksum bool
+	// Filled counts the missing chunks that must be stored, because their elements
+	// would change in format 2. FilledBytes are their bytes. Inner chunks missing from
+	// a stored shard are not counted.
+	Filled, FilledBytes int64
+}
+
+func (s *survey) result() (r Conversion) {
+	for _, m := range s.own() {
+		m.Checksum = m.From == 3 && hasSumV2(m.will)
+		r.Nodes = append(r.Nodes, m.Converted)
+	}
+	return r
+}
+
+// hasSumV2 reports whether a node is an array of format 2 with the checksum of zstd.
+func hasSumV2(n metadata.Node) bool {
+	a, ok := n.(*metadata.Array)
+	return ok && a.Format() == 2 && slices.ContainsFunc(a.Codecs, func(e metadata.Extension) bool {
+		sum, _, _ := metadata.Attribute(e.Configuration, "checksum")
+		return e.Name == "zstd" && string(sum) == "true"
+	})
+}
+
+// ConvertTo copies the node at src and everything below it to dst, as nodes of format 2
+// or 3. If the other format can describe the stored chunks of an array, it copies them
+// without decoding, to the usual keys of that format. It decodes and encodes all others
+// again.
+//
+// In format 2, such arrays get chunks of one shape. Inner chunks of shards become chunks,
+// and zstd replaces codecs that format 2 does not have. If the format does not have the
+// data type, the error wraps [zarr.ErrUnsupported]. The source does not change. Missing
+// values and chunks are treated as by [Convert]. What belongs to no node, such as files
+// of other programs, is copied as it is.
+//
+// ConvertTo writes values before documents, and the document of the node itself last. The
+// other errors are those of [Copy].
+//
+// # Parts
+//
+// With [Options.Share], several processes convert the values, each its part. They write
+// no documents, and leave a note that a copy has begun. ConvertTo with [Options.Resume]
+// then publishes, with the same arguments otherwise. It goes on: what is missing is made,
+// what the new documents do not describe is deleted, and then the documents are written.
+// It also goes on with what an interrupted call with Resume has left. Both stores must be
+// able to list.
+//
+// A value is up to date if it was written more than [SyncSlack] after all values in src
+// that it is made from. One that is copied must have the same size, too. There is no such
+// check for one that is encoded again; it is made again if src stores only some of the
+// chunks that it is made from. What [Sync] says about times and wrong clocks holds here.
+//
+// The source may change meanwhile. Beside the note is what the values mean: the documents
+// of each array. If an array gets chunks of another meaning, a part is refused with an
+// error that wraps [zarr.ErrSourceChanged], and the call that publishes makes the array
+// anew. A new grid is such a change, and so is a new length that gives an array of format
+// 2 other chunks. If a document changes while the call that publishes runs, the error is
+// the same; call it again.
+//
+// A call that finds the node published, with the documents that it would write, does
+// nothing: a conversion does not follow its source. If they differ, the error wraps
+// [fs.ErrExist].
+func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Options) (Conversion, error) {
+	if opt == nil {
+		opt = new(Options)
+	}
+	c := &conversion{opt: opt}
+	err := checkFormat(to)
+	if err == nil {
+		err = opt.check()
+	}
+	if err == nil {
+		o := copying.Options{Options: opt.Options, Overwrite: opt.Overwrite, DryRun: opt.DryRun}
+		c.Copy, err = copying.New(ctx, src, dst, o)
+	}
+	if err == nil {
+		if c.Format = to; c.isShared() {
+			c.Note = fmt.Appendf(nil, "{\"convert\": %q, \"format\": %d}\n", c.Source, to)
+		}
+		err = c.run(ctx)
+	}
+	r := c.survey.result()
+	r.Kept, r.Files = c.current, c.files
+	r.Left, r.LeftNames = c.left, c.leftNames
+	r.Values, r.Bytes = c.report.Values, c.report.Bytes
+	if err != nil {
+		return r, copying.Wrap("convert", src.Path(), err)
+	}
+	return r, nil
+}
+
+// checkFormat refuses a format that does not exist.
+func checkFormat(to int) error {
+	if to != 2 && to != 3 {
+		return fmt.Errorf("%w: format %d; there are 2 and 3", zarr.ErrInvalidArgument, to)
+	}
+	return nil
+}
+
+// check refuses options that exclude each other.
+func (o *Options) check() error {
+	if (o.Resume || o.Share != nil) && o.Overwrite {
+		return fmt.Errorf("%w: a conversion in parts, or one that goes on, cannot overwrite; delete the node at the destination first", zarr.ErrInvalidArgument)
+	}
+	return o.Share.Check()
+}
+
+// conversion is one run of ConvertTo.
+type conversion struct {
+	*copying.Copy
+	opt        *Options
+	survey     survey
+	derivation *Derivation // of [Derive]; nil for a conversion
+	report     transfer.Report
+	mu         sync.Mutex // of the report, and of what follows
+	current    int64      // values that are up to date
+	files      int64      // values that belong to no node
+	left       int64      // of them, not copied
+	leftNames  []string   // the first of these
+	unlike     bool       // nothing that the destination has counts
+}
+
+func (c *conversion) run(ctx context.Context) error {
+	if err := c.plan(ctx); err != nil {
+		return err
+	}
+	if c.isShared() {
+		return c.resume(ctx)
+	}
+	if err := c.CheckPlace(ctx); err != nil {
+		return err
+	}
+	// Check the place first: the caller may ask the user about the chunks that gauge
+	// reports.
+	err := c.survey.gauge(ctx, c.opt)
+	if c.DryRun {
+		return errors.Join(err, c.countCopies(ctx), c.copyOthers(ctx))
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.Prepare(ctx); err != nil {
+		return err
+	}
+	for _, m := range c.survey.members {
+		if err := c.values(ctx, m); err != nil {
+			return err
+		}
+	}
+	return c.complete(ctx)
+}
+
+// plan reads the documents of the source, and makes those of the destination.
+func (c *conversion) plan(ctx context.Context) error {
+	c.survey = survey{store: c.Source.Store, limits: c.Limits, told: c.told}
+	if c.derivation != nil {
+		c.survey.op = "copy"
+	}
+	if err := c.survey.walk(ctx, c.Source.Path, ""); err != nil {
+		return err
+	}
+	if len(c.survey.members) == 0 {
+		return fault.NotFound("no Zarr node here")
+	}
+	if err := c.CheckNodes(c.survey.directories()); err != nil {
+		return err
+	}
+	become := c.translate
+	if c.derivation != nil {
+		become, c.Format = c.derive, c.survey.members[0].From
+	}
+	for _, m := range c.survey.members {
+		m.named(c.Format, c.Target.Path)
+		err := c.CheckName(strings.TrimPrefix(m.Path+"/"+metadata.V3Node, "/"))
+		if err == nil {
+			err = copying.CheckSettled(ctx, c.Source.Store, m.path)
+		}
+		if err == nil {
+			err = become(ctx, m)
+		}
+		if err != nil {
+			return fmt.Errorf("%q: %w", "/"+m.path.String(), err)
+		}
+	}
+	return c.survey.consolidate(c.Format)
+}
+
+// complete copies what belongs to no node, publishes the node, and updates what describes
+// it.
+func (c *conversion) complete(ctx context.Context) error {
+	if err := c.copyOthers(ctx); err != nil {
+		return err
+	}
+	if err := c.publish(ctx); err != nil {
+		return err
+	}
+	return copying.UpdateAbove(ctx, c.Target.Location, c.Options.Options)
+}
+
+// translate makes the new document of a node. It describes the stored chunks if the
+// format can, and otherwise chunks that are encoded again.
+func (c *conversion) translate(ctx context.Context, m *member) error {
+	filled, err := c.survey.masksFill(ctx, m)
+	if err != nil {
+		return err
+	}
+	if err := m.translate(c.Format, filled, c.usualKeys); err != nil {
+		m.why = err
+	}
+	if m.Unknown = m.unknown(c.Format); m.Kind == "group" {
+		return nil
+	}
+	if m.why == nil {
+		// Both formats have the codec, but Varve may open it in one of them only.
+		m.why = m.opens(ctx, &c.Options.Options)
+	}
+	if m.why == nil && m.From == 3 {
+		// A trim has set chunks aside. Readers of format 2 do not look for them.
+		if err := copying.CheckTrimmed(ctx, c.Source.Location.Root(), m.path, c.Reading()); err != nil {
+			return err
+		}
+	}
+	if m.why == nil {
+		return nil
+	}
+	m.Anew = m.why.Error()
+	return c.recode(ctx, m)
+}
+
+// usualKeys gives an array the usual chunk keys of the new format. It keeps the
+// separator.
+func (c *conversion) usualKeys(a *metadata.Array) *metadata.Array {
+	if c.Format == 3 {
+		return a.WithKeyEncoding(metadata.DefaultSlash)
+	}
+	old, err := metadata.ParseKeyEncoding(a.ChunkKeyEncoding)
+	if err != nil {
+		return a
+	}
+	if old.Separator() == '/' {
+		// Format 2 has no other encodings than v2, with either separator.
+		return a.WithKeyEncoding(metadata.V2Slash)
+	}
+	return a.WithKeyEncoding(metadata.V2Dot)
+}
+
+// values copies the chunks of an array, or encodes them again.
+func (c *conversion) values(ctx context.Context, m *member) error {
+	if m.Kind == "group" {
+		return nil
+	}
+	if m.derived != nil || m.why != nil {
+		return c.encode(ctx, m)
+	}
+	place, err := c.Target.Path.Join(m.Path)
+	if err != nil {
+		return err
+	}
+	v := c.NewValues()
+	err = c.eachValue(ctx, m, func(ctx context.Context, name, was string) (int64, error) {
+		return v.Copy(ctx, place.MustKey(name), m.path.MustKey(was))
+	})
+	if err == nil && m.gaps != nil {
+		put := func(ctx context.Context, name string, value []byte) error {
+			return v.Put(ctx, place.MustKey(name), value)
+		}
+		err = m.gaps.fill(ctx, copying.Workers(&c.Options.Options), c.Source.Store, m.path, put)
+	}
+	return v.End(ctx, err)
+}
+
+// eachValue calls do concurrently for every value of an array that is copied, with its
+// new name and its name in the source, and counts them.
+func (c *conversion) eachValue(ctx context.Context, m *member, do func(ctx context.Context, name, was string) (int64, error)) error {
+	rename, err := c.renaming(m)
+	if err != nil {
+		return err
+	}
+	g, each := parallel.New(ctx)
+	g.SetLimit(copying.Workers(&c.Options.Options))
+	var listed error
+	for was, err := range c.chunks(ctx, m) {
+		if err != nil {
+			listed = err
+			break
+		}
+		name, ok := rename(was)
+		if !ok {
+			continue
+		}
+		g.Go(func() error { return c.counted(do(each, name, was)) })
+		// After a failed copy, begin no further ones.
+		if each.Err() != nil {
+			break
+		}
+	}
+	return g.Wait(listed)
+}
+
+// renaming returns the function that gives a value of an array its new name. It returns
+// false for documents, and for objects that are not copied.
+func (c *conversion) renaming(m *member) (func(name string) (string, bool), error) {
+	if c.derivation != nil {
+		return func(name string) (string, bool) { return name, copying.IsData(name) }, nil
+	}
+	from, to := m.is.(*metadata.Array), m.will.(*metadata.Array)
+	old, err := metadata.ParseKeyEncoding(from.ChunkKeyEncoding)
+	if err != nil {
+		return nil, err
+	}
+	now, err := metadata.ParseKeyEncoding(to.ChunkKeyEncoding)
+	if err != nil {
+		return nil, err
+	}
+	var index []int64
+	return func(name string) (string, bool) {
+		var isChunk bool
+		if index, isChunk = old.ParseKey(name, len(from.Shape), index); !isChunk {
+			return "", false
+		}
+		return string(now.AppendKey(nil, index)), true
+	}, nil
+}
+
+// chunks yields the names of the values that are stored below an array. If the store
+// cannot list, it yields the names of all chunks.
+func (c *conversion) chunks(ctx context.Context, m *member) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for e, err := range store.List(ctx, c.Source.Store, m.path, true) {
+			if errors.Is(err, store.ErrUnsupported) {
+				c.possible(ctx, m, yield)
+				return
+			}
+			if !yield(e.Name, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// possible yields the names of all chunks of an array.
+func (c *conversion) possible(ctx context.Context, m *member, yield func(string, error) bool) {
+	a, err := c.Source.Location.Root().At(m.path.String()).OpenArray(ctx, c.Reading())
+	if err != nil {
+		yield("", err)
+		return
+	}
+	for chunk := range a.Chunks() {
+		key, err := store.ParseKey(chunk.Key)
+		if !yield(m.path.Rel(key), err) || err != nil {
+			return
+		}
+	}
+}
+
+// told returns the names of the members that a group lists.
+func (c *conversion) told(ctx context.Context, p store.Path) ([]string, error) {
+	g, err := c.Source.Location.Root().At(p.String()).OpenGroup(ctx, c.Reading())
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for m, err := range g.Members(ctx, false) {
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, m.Name())
+	}
+	return names, nil
+}
+
+// counted counts a copied value.
+func (c *conversion) counted(n int64, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a concurrent writer deleted it after the listing
+	}
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.report.Values++
+		c.report.Bytes += n
+	}
+	return err
+}
+
+// publish writes the documents after checking that those of the source have not changed.
+func (c *conversion) publish(ctx context.Context) error {
+	if err := c.derivation.checkNote(ctx, c); err != nil {
+		return err
+	}
+	for _, m := range c.survey.members {
+		// A concurrent writer that changed a document may have changed chunks
+		// after they were copied.
+		if err := c.unchanged(ctx, m); err != nil {
+			return err
+		}
+	}
+	// Inner nodes first. The last document, that of the node itself, makes the copy
+	// visible.
+	for i, m := range slices.Backward(c.survey.members) {
+		list, err := m.documents()
+		if err != nil {
+			return err
+		}
+		place, err := c.Target.Path.Join(m.Path)
+		if err != nil {
+			return err
+		}
+		if i == 0 && c.derivation != nil && c.derivation.Clean != nil {
+			if err := c.derivation.Clean(ctx); err != nil {
+				return err
+			}
+		}
+		for k, t := range list {
+			if err := c.PutDocument(ctx, place.MustKey(t.name), t.bytes, i == 0 && k == len(list)-1); err != nil {
+				return err
+			}
+		}
+	}
+	return c.deleteNotes(ctx)
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"strings"
+	"time"
+
+	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// refresh stores the values of an array that are missing, or not written well after what
+// they are made from.
+func (c *conversion) refresh(ctx context.Context, m *member) error {
+	if m.Kind == "group" {
+		return nil
+	}
+	if m.why != nil {
+		return c.recodeStale(ctx, m)
+	}
+	r, err := c.newRefreshment(m)
+	if err != nil {
+		return err
+	}
+	g, within := parallel.New(ctx)
+	g.SetLimit(copying.Workers(&c.Options.Options))
+	r.g = g
+	err = g.Wait(copying.Pair(within, r.source(within), r.destination(within), func(from, to *store.Entry) error {
+		if err := within.Err(); err != nil {
+			return err
+		}
+		return r.visit(within, from, to)
+	}))
+	if err == nil && m.gaps != nil {
+		err = m.gaps.fill(ctx, copying.Workers(&c.Options.Options), c.Source.Store, m.path, r.gap)
+	}
+	return r.values.End(ctx, err)
+}
+
+// refreshment copies what an array lacks.
+type refreshment struct {
+	*conversion
+	m      *member
+	place  store.Path
+	values *copying.Values
+	g      *parallel.Group
+
+	rank     int
+	old, now metadata.KeyEncoding
+	will     copying.Layout
+}
+
+func (c *conversion) newRefreshment(m *member) (*refreshment, error) {
+	place, err := c.Target.Path.Join(m.Path)
+	if err != nil {
+		return nil, err
+	}
+	from := m.is.(*metadata.Array)
+	r := &refreshment{conversion: c, m: m, place: place, values: c.NewValues(), rank: len(from.Shape), will: layoutOfNode(m.will)}
+	if r.old, err = metadata.ParseKeyEncoding(from.ChunkKeyEncoding); err == nil {
+		r.now, err = metadata.ParseKeyEncoding(m.will.(*metadata.Array).ChunkKeyEncoding)
+	}
+	return r, err
+}
+
+// source lists the chunks in the source that this call copies.
+func (r *refreshment) source(ctx context.Context) copying.Listing {
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range store.ListVersions(ctx, r.Source.Store, r.m.path, true) {
+			if err == nil {
+				if name, ok := r.renamed(e.Name, r.old, r.now); !ok || !r.mine(r.m, name) {
+					continue
+				}
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// destination lists those in the destination, by their names in the source.
+func (r *refreshment) destination(ctx context.Context) copying.Listing {
+	return func(yield func(store.Entry, error) bool) {
+		if r.unlike || r.m.anew {
+			return
+		}
+		for e, err := range store.ListVersions(ctx, r.Target.Store, r.place, true) {
+			if err == nil {
+				was, ok := r.renamed(e.Name, r.now, r.old)
+				if !ok || !r.mine(r.m, e.Name) {
+					continue
+				}
+				e.Name = was
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// renamed returns the name by one encoding of a chunk that has a name by another one.
+func (r *refreshment) renamed(name string, from, to metadata.KeyEncoding) (string, bool) {
+	index, ok := from.ParseKey(name, r.rank, make([]int64, 0, 8))
+	if !ok {
+		return "", false
+	}
+	return string(to.AppendKey(nil, index)), true
+}
+
+// visit decides about one chunk.
+func (r *refreshment) visit(ctx context.Context, from, to *store.Entry) error {
+	was := copying.NameOf(from, to)
+	name, _ := r.renamed(was, r.old, r.now)
+	switch {
+	case from == nil && (r.opt.Share != nil || r.DryRun || r.fills(was)):
+	case from == nil:
+		r.g.Go(func() error { return r.drop(ctx, name, was) })
+	case to != nil && to.Size == from.Size && isAfter(to.Modified, from.Modified):
+		r.keep()
+	case r.DryRun:
+		return r.counted(from.Size, nil)
+	default:
+		r.g.Go(func() error {
+			info := store.Info{Size: from.Size, Version: from.Version}
+			return r.counted(r.values.CopySettled(ctx, r.place.MustKey(name), r.m.path.MustKey(was), info))
+		})
+	}
+	return nil
+}
+
+// isAfter reports whether a value was written well after what it was made from. The times
+// are zero if they are not known.
+func isAfter(made, source time.Time) bool {
+	return !made.IsZero() && !source.IsZero() && made.Sub(source) > copying.Slack
+}
+
+// fills reports whether a chunk that the source does not store is stored.
+func (r *refreshment) fills(was string) bool {
+	if r.m.gaps == nil || !r.will.Known() {
+		return false
+	}
+	index, ok := r.old.ParseKey(was, r.rank, nil)
+	return ok && r.will.Chunks.Contains(index)
+}
+
+// keep counts a value that is up to date.
+func (c *conversion) keep() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.current++
+}
+
+// drop deletes a chunk that the source does not store. A listing may miss one that is
+// replaced at that moment.
+func (r *refreshment) drop(ctx context.Context, name, was string) error {
+	found, err := store.Exists(ctx, r.Source.Store, r.m.path.MustKey(was))
+	if found || err != nil {
+		return err
+	}
+	return r.values.Delete(ctx, r.place.MustKey(name))
+}
+
+// gap stores a chunk that the source does not store. It compares bytes, because there is
+// no time to compare with.
+func (r *refreshment) gap(ctx context.Context, name string, value []byte) error {
+	if !r.mine(r.m, name) {
+		return nil
+	}
+	key := r.place.MustKey(name)
+	if !r.unlike && !r.m.anew {
+		is, _, err := r.Target.Store.Get(ctx, key, store.Request{Limit: min(int64(len(value))+1, math.MaxInt32)}, nil)
+		switch {
+		case err == nil && bytes.Equal(is, value):
+			r.keep()
+			return nil
+		case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrTooLarge):
+			return err
+		}
+	}
+	if r.DryRun {
+		return nil
+	}
+	return r.values.Put(ctx, key, value)
+}
+
+// targets are the arrays that a conversion makes, by their directories below the node.
+type targets map[string]*target
+
+// target is one of them.
+type target struct {
+	copying.Layout
+	copied bool // chunks beyond the extent may stay, if the source has them
+}
+
+func (c *conversion) targets() targets {
+	all := targets{}
+	for _, m := range c.survey.members {
+		if m.Kind == "array" {
+			all[strings.TrimPrefix(m.Path+"/", "/")] = &target{layoutOfNode(m.will), m.why == nil}
+		}
+	}
+	return all
+}
+
+func layoutOfNode(n metadata.Node) copying.Layout {
+	p, err := paragraphOf(n)
+	if err != nil {
+		return copying.Layout{}
+	}
+	return p.layout()
+}
+
+// describe reports whether a key below the node may be that of a chunk.
+func (t targets) describe(name string) bool {
+	for end := 0; ; {
+		if at := t[name[:end]]; at != nil {
+			return at.describes(name[end:])
+		}
+		i := strings.IndexByte(name[end:], '/')
+		if i < 0 {
+			return false
+		}
+		end += i + 1
+	}
+}
+
+func (t *target) describes(rest string) bool {
+	if !t.Known() {
+		return false
+	}
+	index, ok := t.Keys.ParseKey(rest, t.Grid.Rank(), nil)
+	return ok && (t.copied || t.Chunks.Contains(index))
+}

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/likeness"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// isShared reports whether the conversion keeps what others have stored for it.
+func (c *conversion) isShared() bool { return c.opt.Resume || c.opt.Share != nil }
+
+// mine reports whether this call stores a value of an array.
+func (c *conversion) mine(m *member, name string) bool {
+	return c.opt.Share.Has(strings.TrimPrefix(m.Path+"/"+name, "/"))
+}
+
+// resume runs a conversion in parts, or the one that goes on and publishes.
+func (c *conversion) resume(ctx context.Context) error {
+	is, ours, err := c.resumable(ctx)
+	if err != nil {
+		return err
+	}
+	if is == copying.Published {
+		return c.finish(ctx)
+	}
+	c.unlike = is == copying.Begun && !ours
+	if err := c.survey.gauge(ctx, c.opt); err != nil {
+		return err
+	}
+	err = c.begin(ctx, ours)
+	for _, m := range c.survey.members {
+		if err == nil {
+			err = c.refresh(ctx, m)
+		}
+	}
+	switch {
+	case err != nil || c.opt.Share != nil:
+	case c.DryRun:
+		err = c.copyOthers(ctx)
+	default:
+		err = c.complete(ctx)
+	}
+	if errors.Is(err, copying.ErrPublished) || errors.Is(err, fs.ErrExist) {
+		// Another process has published meanwhile. If it did the same, all is well.
+		return c.finish(ctx)
+	}
+	return err
+}
+
+// resumable returns the state of the destination, and whether an unfinished conversion
+// of the same node to the same format has left it.
+func (c *conversion) resumable(ctx context.Context) (is copying.State, ours bool, err error) {
+	for _, s := range [...]store.Store{c.Source.Store, c.Target.Store} {
+		if _, ok := store.As[store.Lister](s); !ok {
+			return is, false, fmt.Errorf("%w: a conversion in parts, or one that goes on, needs stores that can be listed", zarr.ErrUnsupported)
+		}
+	}
+	is, ours, err = c.lookForNote(ctx)
+	if err != nil || is == copying.Published {
+		return is, false, err
+	}
+	if is == copying.Unknown {
+		return is, false, copying.ErrUnknown
+	}
+	if is == copying.Begun && !ours && c.opt.Share != nil {
+		return is, false, copying.ErrForeign
+	}
+	if err = c.CheckParents(ctx); err == nil && ours {
+		err = c.CheckNoLinks(ctx)
+	}
+	return is, ours, err
+}
+
+// lookForNote returns the state of the destination, and whether the note is that of this
+// conversion. If the note is gone at that moment, another process has published.
+func (c *conversion) lookForNote(ctx context.Context) (is copying.State, ours bool, err error) {
+	for range 3 {
+		if is, err = c.Look(ctx); err != nil || is != copying.Begun {
+			return is, false, err
+		}
+		if ours, err = c.HasNote(ctx); !errors.Is(err, fs.ErrNotExist) {
+			return is, ours, err
+		}
+	}
+	return is, false, err
+}
+
+// begin prepares the destination. A part only stores the note, and what its values mean.
+func (c *conversion) begin(ctx context.Context, ours bool) (err error) {
+	switch {
+	case c.DryRun:
+	case c.opt.Share != nil && !ours:
+		err = c.StorePartNote(ctx, c.CheckUnpublished)
+	case c.opt.Share == nil:
+		err = c.beginAlone(ctx, ours)
+	}
+	if err != nil {
+		return err
+	}
+	return c.checkMeanings(ctx)
+}
+
+func (c *conversion) beginAlone(ctx context.Context, ours bool) error {
+	if c.unlike {
+		c.unlike = false
+		if err := c.Clear(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.MakeParents(ctx); err != nil {
+		return err
+	}
+	if !ours {
+		return c.StoreNote(ctx)
+	}
+	// Documents first, as clear does it.
+	for _, documents := range [...]bool{true, false} {
+		if err := c.sweep(ctx, documents); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweep deletes what the new documents do not describe: either documents, or the rest.
+// Documents that stay are those of another call that publishes the same.
+func (c *conversion) sweep(ctx context.Context, documents bool) error {
+	want, err := c.wanted()
+	if err != nil {
+		return err
+	}
+	targets := c.targets()
+	var failed error
+	err = c.ClearWhere(ctx, func(name string) bool {
+		if name == copying.NoteName || strings.HasPrefix(name, meaningDir) || copying.IsDocument(name) != documents {
+			return false
+		}
+		if !documents {
+			return !targets.describe(name)
+		}
+		raw, err := c.readTarget(ctx, name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = err
+		}
+		return err == nil && !publish.Same(raw, want[name])
+	})
+	return errors.Join(err, failed)
+}
+
+// readTarget reads a document of the destination.
+func (c *conversion) readTarget(ctx context.Context, name string) ([]byte, error) {
+	return copying.ReadDocument(ctx, c.Target.Store, c.Target.Path.MustKey(name), c.Limits)
+}
+
+// wanted returns the documents that the conversion writes, by their keys below the node.
+func (c *conversion) wanted() (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for _, m := range c.survey.members {
+		list, err := m.documents()
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range list {
+			all[path.Join(m.Path, t.name)] = t.bytes
+		}
+	}
+	return all, nil
+}
+
+// finish ends a call that finds a node at the destination. If it is what this conversion
+// makes, there is nothing left to do but what a crash has left undone.
+func (c *conversion) finish(ctx context.Context) error {
+	if c.opt.Share == nil && !c.DryRun {
+		if err := c.tidy(ctx); err != nil {
+			return err
+		}
+	}
+	want, err := c.wanted()
+	if err != nil {
+		return err
+	}
+	for name, text := range want {
+		raw, err := c.readTarget(ctx, name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err != nil || !publish.Same(raw, text) && !likeness.Same(raw, text) {
+			return fmt.Errorf("the destination is a node already, and not what this conversion makes; Options.Overwrite replaces it, or choose another name: %w", fs.ErrExist)
+		}
+	}
+	return nil
+}
+
+// tidy does what a crash after the publication has left undone.
+func (c *conversion) tidy(ctx context.Context) error {
+	ours, err := c.HasNote(ctx)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return c.deleteMeanings(ctx, func(string) bool { return true })
+	case err != nil || !ours:
+		return err
+	}
+	return errors.Join(c.deleteNotes(ctx), copying.UpdateAbove(ctx, c.Target.Location, c.Options.Options))
+}
+
+// deleteNotes deletes the note, and before it what is known about values.
+func (c *conversion) deleteNotes(ctx context.Context) error {
+	if c.isShared() {
+		if err := c.deleteMeanings(ctx, func(string) bool { return true }); err != nil {
+			return err
+		}
+	}
+	return c.DeleteNote(ctx)
+}
+
+// meaningDir is where an unfinished conversion keeps what the values of arrays mean, one
+// object for each state of the documents of an array. Times do not tell this: the chunks
+// of another grid may have been staged long before their document was published, and the
+// chunks of the new format may depend on the shape of the source.
+const meaningDir = own.Dir + "/converting/"
+
+// meaning is a state of the documents of an array.
+type meaning struct {
+	Path   string    `json:"path"` // below the node
+	Source paragraph `json:"source"`
+	Result paragraph `json:"result"`
+
+	of *member
+}
+
+// paragraph has the documents of an array in one format.
+type paragraph struct {
+	Name       string `json:"name"`
+	Document   []byte `json:"document"`
+	Attributes []byte `json:"attributes,omitempty"`
+}
+
+func (p *paragraph) layout() copying.Layout {
+	return copying.LayoutOf(p.Name, p.Document, p.Attributes)
+}
+
+func paragraphOf(n metadata.Node) (p paragraph, err error) {
+	list, err := documentsOf(n)
+	for _, t := range list {
+		if t.name == metadata.V2Attributes {
+			p.Attributes = t.bytes
+		} else {
+			p.Name, p.Document = t.name, t.bytes
+		}
+	}
+	return p, err
+}
+
+func meaningOf(m *member) (*meaning, error) {
+	from, err := paragraphOf(m.is)
+	if err != nil {
+		return nil, err
+	}
+	to, err := paragraphOf(m.will)
+	return &meaning{m.Path, from, to, m}, err
+}
+
+// agrees reports whether values that were stored for one state serve for the other one,
+// as far as the keys tell.
+func (n *meaning) agrees(o *meaning) bool {
+	for _, pair := range [...][2]*paragraph{{&n.Source, &o.Source}, {&n.Result, &o.Result}} {
+		a, b := pair[0].layout(), pair[1].layout()
+		if !a.Continues(&b) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkMeanings stores what the values of this call mean, and looks at what those that
+// are there do. If that is something else, a part is refused, and the call that publishes
+// makes the array anew.
+func (c *conversion) checkMeanings(ctx context.Context) error {
+	mine, texts, err := c.ownMeanings()
+	if err != nil {
+		return err
+	}
+	there, err := c.meanings(ctx)
+	if err == nil && !c.DryRun {
+		there, err = c.putMeanings(ctx, texts, there)
+	}
+	if err != nil {
+		return err
+	}
+	others := map[string][]string{} // names by the paths of arrays
+	for _, name := range there {
+		if texts[name] != nil {
+			continue
+		}
+		is, err := c.meaning(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // another process has published, or begun anew
+		}
+		if err != nil {
+			return err
+		}
+		switch now := mine[is.Path]; {
+		case now == nil: // sweep deletes the values of an array that is none any more
+		case now.agrees(&is):
+			now.of.shapes = append(now.of.shapes, is.Result.layout().Grid.Shape())
+		default:
+			others[is.Path] = append(others[is.Path], name)
+		}
+	}
+	return c.settleMeanings(ctx, others)
+}
+
+// ownMeanings returns what the values of this call mean, by the paths of arrays, and as
+// texts by their names.
+func (c *conversion) ownMeanings() (map[string]*meaning, map[string][]byte, error) {
+	mine, texts := map[string]*meaning{}, map[string][]byte{}
+	for _, m := range c.survey.members {
+		if m.Kind != "array" {
+			continue
+		}
+		is, err := meaningOf(m)
+		if err != nil {
+			return nil, nil, err
+		}
+		text, err := json.Marshal(is)
+		if err != nil {
+			return nil, nil, err
+		}
+		sum := sha256.Sum256(text)
+		mine[m.Path], texts[hex.EncodeToString(sum[:16])] = is, text
+	}
+	return mine, texts, nil
+}
+
+// putMeanings stores the texts that are not there, and lists again: processes that find
+// different states must notice each other.
+func (c *conversion) putMeanings(ctx context.Context, texts map[string][]byte, there []string) ([]string, error) {
+	var stored []string
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if !slices.Contains(there, name) {
+			stored = append(stored, name)
+		}
+	}
+	if len(stored) == 0 {
+		return there, nil
+	}
+	g, within := parallel.New(ctx)
+	g.SetLimit(copying.Workers(&c.Options.Options))
+	for _, name := range stored {
+		g.Go(func() error { return c.Put(within, c.Target.Path.MustKey(meaningDir+name), texts[name]) })
+	}
+	err := g.Wait(nil)
+	if err == nil {
+		if err = c.CheckUnpublished(ctx); errors.Is(err, copying.ErrPublished) {
+			// Nobody else would delete them.
+			err = errors.Join(err, c.deleteMeanings(ctx, func(name string) bool { return slices.Contains(stored, name) }))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.meanings(ctx)
+}
+
+// settleMeanings refuses or removes the values of arrays whose documents have changed.
+func (c *conversion) settleMeanings(ctx context.Context, others map[string][]string) error {
+	for _, m := range c.survey.members {
+		names := others[m.Path]
+		switch {
+		case len(names) == 0:
+			continue
+		case c.opt.Share != nil:
+			return fmt.Errorf("%w: %q has other chunks than those that parts have converted, and a part removes nothing; convert with Resume and without parts",
+				zarr.ErrSourceChanged, "/"+m.path.String())
+		case c.DryRun:
+			m.anew = true
+			continue
+		}
+		below := strings.TrimPrefix(m.Path+"/", "/")
+		err := c.ClearWhere(ctx, func(name string) bool { // documents of the array are gone
+			return strings.HasPrefix(name, below) && !own.IsBelow(name)
+		})
+		if err == nil {
+			// Last, so that a crash before this leads here again.
+			err = c.deleteMeanings(ctx, func(name string) bool { return slices.Contains(names, name) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meanings returns the names of what is known about values.
+func (c *conversion) meanings(ctx context.Context) (names []string, err error) {
+	for e, err := range store.List(ctx, c.Target.Store, c.Target.Path.MustKey(meaningDir+"-").Dir(), false) {
+		if err != nil {
+			return nil, err
+		}
+		if !e.Dir {
+			names = append(names, e.Name)
+		}
+	}
+	return names, nil
+}
+
+func (c *conversion) meaning(ctx context.Context, name string) (is meaning, err error) {
+	key := c.Target.Path.MustKey(meaningDir + name)
+	raw, err := copying.ReadDocument(ctx, c.Target.Store, key, c.Limits)
+	if err != nil {
+		return is, err
+	}
+	if err := json.Unmarshal(raw, &is); err != nil {
+		return is, fmt.Errorf("%w: %s is damaged; delete the destination, and convert again", zarr.ErrCorrupt, key)
+	}
+	return is, nil
+}
+
+func (c *conversion) deleteMeanings(ctx context.Context, goes func(name string) bool) error {
+	names, err := c.meanings(ctx)
+	if err != nil {
+		return err
+	}
+	g, within := parallel.New(ctx)
+	g.SetLimit(copying.Workers(&c.Options.Options))
+	for _, name := range names {
+		if goes(name) {
+			g.Go(func() error { return store.Delete(within, c.Target.Store, c.Target.Path.MustKey(meaningDir+name)) })
+		}
+	}
+	return g.Wait(nil)
+}

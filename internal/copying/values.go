@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package copying
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/store"
+)
+
+const (
+	// MaxBuffered bounds the bytes of a value that is copied through memory concurrently
+	// with others. Larger values are copied range by range, or one at a time.
+	MaxBuffered = 16 << 20
+	// Slow is the duration of a copy above which the source is asked whether it has
+	// changed: the copy could be younger than the change by more than the slack.
+	Slow = Slack / 2
+	// MaxAttempts bounds the copies of a value that changes all the time.
+	MaxAttempts = 5
+)
+
+// Values writes values of the destination in batches. It is safe for concurrent use.
+type Values struct {
+	c     *Copy
+	large sync.Mutex // held while a large value is in memory
+	pool  sync.Pool  // of *[]byte
+
+	mu   sync.Mutex
+	last *batch // takes more writes; nil if there is none
+}
+
+// batchLength is the number of writes of one batch: enough that a sync of the directories
+// costs little, and so few that a batch holds little.
+const batchLength = 4096
+
+// batch counts the writes of a batch.
+type batch struct {
+	store.Batch
+	begun, running int
+}
+
+// NewValues returns a writer of values. The caller calls End when all writes have ended.
+func (c *Copy) NewValues() *Values { return &Values{c: c} }
+
+// CopySettled copies a value. If that takes long, it compares the version of the source
+// with the one before, was, and copies again if they differ.
+func (v *Values) CopySettled(ctx context.Context, to, key store.Key, was store.Info) (int64, error) {
+	for range MaxAttempts {
+		began := time.Now()
+		n, err := v.Copy(ctx, to, key)
+		changed := errors.Is(err, store.ErrConflict)
+		if err != nil && !changed || !changed && time.Since(began) < Slow {
+			return n, err
+		}
+		is, err := store.Stat(ctx, v.c.Source.Store, key)
+		if err != nil || !changed && is.Same(was) {
+			return n, err
+		}
+		was = is
+	}
+	return 0, fmt.Errorf("%w: %s is overwritten faster than it is copied", zarr.ErrSourceChanged, key)
+}
+
+// Copy copies one value, within the store if it can.
+func (v *Values) Copy(ctx context.Context, to, from store.Key) (n int64, err error) {
+	err = v.write(ctx, func(b store.Batch) (err error) {
+		n, err = store.BatchCopy(ctx, b, to, v.c.Source.Store, from)
+		if errors.Is(err, store.ErrUnsupported) {
+			// The destination cannot copy the value itself, so it passes through memory.
+			n, err = v.throughMemory(ctx, b, to, from)
+		}
+		return err
+	})
+	if err == nil {
+		v.c.names.add(v.c.Target.Path.Rel(to))
+	}
+	return n, err
+}
+
+func (v *Values) throughMemory(ctx context.Context, b store.Batch, to, from store.Key) (int64, error) {
+	buffer, ok := v.pool.Get().(*[]byte)
+	if !ok {
+		buffer = new([]byte)
+	}
+	defer v.pool.Put(buffer)
+	value, _, err := v.c.Source.Store.Get(ctx, from, store.Request{Limit: MaxBuffered}, (*buffer)[:0])
+	if errors.Is(err, store.ErrTooLarge) {
+		return v.copyLarge(ctx, b, to, from)
+	}
+	if err != nil {
+		return 0, err
+	}
+	*buffer = value
+	return int64(len(value)), b.Put(ctx, to, value)
+}
+
+// copyLarge copies a value range by range, or, to a store that cannot write it so, while
+// no other large one is in memory.
+func (v *Values) copyLarge(ctx context.Context, b store.Batch, to, from store.Key) (int64, error) {
+	info, err := store.Stat(ctx, v.c.Source.Store, from)
+	if err != nil {
+		return 0, err
+	}
+	err = store.BatchGather(ctx, b, to, v.c.Source.Store, []store.Part{{Key: from, Version: info.Version, N: info.Size}})
+	if !errors.Is(err, store.ErrUnsupported) {
+		return info.Size, err
+	}
+	v.large.Lock()
+	defer v.large.Unlock()
+	value, _, err := v.c.Source.Store.Get(ctx, from, store.Request{}, nil)
+	if err != nil {
+		return 0, err
+	}
+	return int64(len(value)), b.Put(ctx, to, value)
+}
+
+// Put stores a value.
+func (v *Values) Put(ctx context.Context, key store.Key, value []byte) error {
+	return v.write(ctx, func(b store.Batch) error { return b.Put(ctx, key, value) })
+}
+
+// Delete deletes a value.
+func (v *Values) Delete(ctx context.Context, key store.Key) error {
+	return v.write(ctx, func(b store.Batch) error { return b.Delete(ctx, key) })
+}
+
+// write calls do with a batch. The last write of a full batch commits it.
+func (v *Values) write(ctx context.Context, do func(store.Batch) error) error {
+	b, err := v.enter(ctx)
+	if err != nil {
+		return err
+	}
+	err = do(b.Batch) // without the counts: the batch may be able to copy and to gather
+	if v.leave(b) {
+		defer b.Discard()
+		if err == nil {
+			err = b.Commit(ctx)
+		}
+	}
+	return err
+}
+
+// enter begins a write in the last batch, or in a new one.
+func (v *Values) enter(ctx context.Context) (*batch, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.last == nil {
+		b, err := store.NewBatch(ctx, v.c.Target.Store, v.c.Durability)
+		if err != nil {
+			return nil, err
+		}
+		v.last = &batch{Batch: b}
+	}
+	b := v.last
+	b.begun, b.running = b.begun+1, b.running+1
+	if b.begun == batchLength {
+		v.last = nil
+	}
+	return b, nil
+}
+
+// leave ends a write, and reports whether it was the last one of a full batch.
+func (v *Values) leave(b *batch) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	b.running--
+	return b.running == 0 && b != v.last
+}
+
+// End commits the last batch, or discards it after an error. All writes have ended.
+func (v *Values) End(ctx context.Context, err error) error {
+	if v.last == nil {
+		return err
+	}
+	defer v.last.Discard()
+	if err == nil {
+		err = v.last.Commit(ctx)
+	}
+	return err
+}

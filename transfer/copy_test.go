@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transfer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/convert"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/trees"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/transfer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestCopy copies trees of both formats between all kinds of stores, and compares the
+// values.
+func TestCopy(t *testing.T) {
+	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": trees.Tree, "old": trees.Opaque, "two": trees.TreeV2} {
+		for name, c := range map[string]struct{ src, dst func() *zarr.Location }{
+			"memory to memory": {func() *zarr.Location { return zarr.At(memstore.New(), "in/x") }, func() *zarr.Location { return zarr.At(memstore.New(), "") }},
+			"within memory":    {nil, nil},
+			"file to file":     {func() *zarr.Location { return zarr.At(trees.Directory(t), "") }, func() *zarr.Location { return zarr.At(trees.Directory(t), "new/y") }},
+			"file to memory":   {func() *zarr.Location { return zarr.At(trees.Directory(t), "x") }, func() *zarr.Location { return zarr.At(memstore.New(), "new/y") }},
+			"memory to archive": {func() *zarr.Location { return zarr.At(memstore.New(), "x") },
+				func() *zarr.Location { return trees.Locate(t, t.TempDir()+"/y.zip/z", store.Create) }},
+		} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				var src, dst *zarr.Location
+				if c.src == nil {
+					s := memstore.New()
+					src, dst = zarr.At(s, "x"), zarr.At(s, "beside/y")
+				} else {
+					src, dst = c.src(), c.dst()
+				}
+				from, to := src.Store(), dst.Store()
+				build(t, from, src.Path())
+				want := trees.Values(t, from, src.Path())
+				plan, err := transfer.Copy(t.Context(), src, dst, &transfer.Options{DryRun: true})
+				if err != nil || len(trees.Values(t, to, dst.Path())) > 0 {
+					t.Fatalf("a plan: %v, %v", err, trees.Values(t, to, dst.Path()))
+				}
+				report, err := transfer.Copy(t.Context(), src, dst, &transfer.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := trees.Differ(want, trees.Values(t, to, dst.Path())); d != "" {
+					t.Errorf("differ: %s", d)
+				}
+				var total int64
+				for _, v := range want {
+					total += int64(len(v))
+				}
+				if report != plan || report.Bytes != total {
+					t.Errorf("%+v, the plan was %+v, there are %d bytes", report, plan, total)
+				}
+				if wanted := map[string][2]int{"new": {5, 3}, "old": {2, 1}, "two": {2, 2}}[kind]; report.Arrays != wanted[0] || report.Groups != wanted[1] {
+					t.Errorf("%d arrays and %d groups, want %v", report.Arrays, report.Groups, wanted)
+				}
+				if parent := map[string]string{"new": "zarr.json", "old": ".zgroup", "two": ".zgroup"}[kind]; dst.Path() == "new/y" {
+					if found, err := store.Exists(t.Context(), to, store.MustKey("new/"+parent)); !found || err != nil {
+						t.Errorf("no group above: %v", err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestCopyFrom copies from stores that cannot be listed: a web server, through
+// consolidated metadata, and an archive.
+func TestCopyFrom(t *testing.T) {
+	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": trees.Tree, "two": trees.TreeV2} {
+		t.Run(kind, func(t *testing.T) {
+			dir := t.TempDir()
+			s, err := filestore.Open(dir+"/x.zarr", &filestore.Options{Create: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			build(t, s, "")
+			archive := trees.Locate(t, dir+"/x.zip", store.Create)
+			if _, err := transfer.Copy(t.Context(), zarr.At(s, ""), archive, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := archive.Store().(io.Closer).Close(); err != nil {
+				t.Fatal(err)
+			}
+			server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+			defer server.Close()
+			for _, location := range []string{server.URL + "/x.zarr", dir + "/x.zip", server.URL + "/x.zip"} {
+				copyParts(t, s, location)
+			}
+		})
+	}
+}
+
+// copyParts copies the nodes of a store from another location of it.
+func copyParts(t *testing.T, s store.Store, location string) {
+	t.Helper()
+	for _, path := range []string{"", "deep", "a", "deep/b"} {
+		dst := memstore.New()
+		src := trees.Locate(t, strings.TrimSuffix(location+"/"+path, "/"), store.Read)
+		plan, _ := transfer.Copy(t.Context(), src, zarr.At(dst, "to"), &transfer.Options{DryRun: true})
+		report, err := transfer.Copy(t.Context(), src, zarr.At(dst, "to"), nil)
+		if d := trees.Differ(trees.Values(t, s, path), trees.Values(t, dst, "to")); d != "" || err != nil || plan != report {
+			t.Errorf("%s/%s: %s, %v", location, path, d, err)
+		}
+	}
+}
+
+// TestRead reads a copy, and finds it in the consolidated metadata of the group above.
+func TestRead(t *testing.T) {
+	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": trees.Tree, "two": trees.TreeV2} {
+		s := memstore.New()
+		build(t, s, "x")
+		root, err := zarr.At(s, "").OpenGroup(t.Context(), &zarr.Options{Write: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := root.Consolidate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second time it replaces
+			if _, err := transfer.Copy(t.Context(), zarr.At(s, "x/deep"), zarr.At(s, "y"), &transfer.Options{Overwrite: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if root, err = zarr.At(s, "").OpenGroup(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for m, err := range root.Members(t.Context(), true) {
+			if err != nil || m.Err != nil {
+				t.Fatal(err, m.Err)
+			}
+			found = append(found, m.Path)
+		}
+		want := map[string]string{
+			"new": "x x/a x/deep x/deep/b x/deep/e x/deep/e/c x/empty x/scalar y y/b y/e y/e/c", "two": "x x/a x/deep x/deep/b y y/b",
+		}[kind]
+		if !slices.Equal(slices.Sorted(slices.Values(found)), strings.Fields(want)) {
+			t.Errorf("%s: %q, want %q", kind, found, want)
+		}
+		a, err := zarr.At(s, "y/b").OpenArray(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := zarr.Read[int32](t.Context(), a, nil); err != nil || got.Data[69] != 69*6 {
+			t.Error(kind, got.Data, err)
+		}
+		if _, err := transfer.Move(t.Context(), zarr.At(s, "y"), zarr.At(s, "x/z"), nil); err != nil {
+			t.Fatal(err)
+		}
+		if root, err = zarr.At(s, "").OpenGroup(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		for m := range root.Members(t.Context(), true) {
+			if strings.HasPrefix(m.Path, "y") {
+				t.Errorf("%s: what was moved is still listed: %s", kind, m.Path)
+			}
+		}
+	}
+}
+
+// TestRefused checks which copies are refused, and that nothing is changed then.
+func TestRefused(t *testing.T) {
+	s := memstore.New()
+	trees.Tree(t, s, "x")
+	trees.Opaque(t, s, "old")
+	for key, text := range map[string]string{"other/readme": "text", "broken/x/zarr.json": "{"} {
+		if _, err := s.Put(t.Context(), store.MustKey(key), []byte(text), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	d, err := filestore.Open(dir+"/x.zarr", &filestore.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	trees.Tree(t, d, "")
+	if err := os.Symlink(dir+"/x.zarr", dir+"/link"); err != nil {
+		t.Skip("this system makes no symbolic links")
+	}
+	linked, err := filestore.Open(dir+"/link", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer linked.Close()
+	above, err := filestore.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer above.Close()
+	readOnly, err := filestore.Open(dir+"/x.zarr", &filestore.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer readOnly.Close()
+	before, beforeDir := trees.Values(t, s, ""), trees.Values(t, d, "")
+	for name, c := range map[string]struct {
+		src, dst  *zarr.Location
+		overwrite bool
+		want      error
+	}{
+		"itself":            {zarr.At(s, "x"), zarr.At(s, "x"), true, zarr.ErrInvalidArgument},
+		"into itself":       {zarr.At(s, "x"), zarr.At(s, "x/y"), true, zarr.ErrInvalidArgument},
+		"root into itself":  {zarr.At(s, ""), zarr.At(s, "y"), true, zarr.ErrInvalidArgument},
+		"over its parent":   {zarr.At(s, "x/deep"), zarr.At(s, "x"), true, zarr.ErrInvalidArgument},
+		"by a link":         {zarr.At(d, "deep"), zarr.At(linked, "deep"), true, zarr.ErrInvalidArgument},
+		"below a link":      {zarr.At(linked, ""), zarr.At(d, "y"), true, zarr.ErrInvalidArgument},
+		"by another root":   {zarr.At(d, "deep"), zarr.At(above, "x.zarr/deep"), true, zarr.ErrInvalidArgument},
+		"over another root": {zarr.At(d, ""), zarr.At(above, ""), true, zarr.ErrInvalidArgument},
+		"there already":     {zarr.At(s, "x/deep"), zarr.At(s, "x/a"), false, fs.ErrExist},
+		"old there already": {zarr.At(s, "old/a"), zarr.At(s, "old/b"), false, fs.ErrExist},
+		"not empty":         {zarr.At(s, "x/a"), zarr.At(s, "other"), true, fs.ErrExist},
+		"below an array":    {zarr.At(s, "x/deep"), zarr.At(s, "x/a/y"), false, zarr.ErrInvalidArgument},
+		"below an old one":  {zarr.At(s, "x/deep"), zarr.At(s, "old/y"), false, zarr.ErrInvalidArgument},
+		"below a new one":   {zarr.At(s, "old"), zarr.At(s, "x/y"), false, zarr.ErrInvalidArgument},
+		"below a broken":    {zarr.At(s, "x"), zarr.At(s, "broken/x/y"), false, zarr.ErrInvalidMetadata},
+		"nothing":           {zarr.At(s, "none"), zarr.At(s, "y"), false, fs.ErrNotExist},
+		"no node":           {zarr.At(s, "other"), zarr.At(s, "y"), false, fs.ErrNotExist},
+		"bad path":          {zarr.At(s, "x"), zarr.At(s, "__varve"), false, zarr.ErrInvalidArgument},
+		"read-only":         {zarr.At(s, "x"), zarr.At(readOnly, "y"), false, fs.ErrPermission},
+	} {
+		for _, dry := range []bool{true, false} {
+			if dry && name == "read-only" {
+				continue
+			}
+			_, err := transfer.Copy(t.Context(), c.src, c.dst, &transfer.Options{Overwrite: c.overwrite, DryRun: dry})
+			if !errors.Is(err, c.want) {
+				t.Errorf("%s: error is %v, want %v", name, err, c.want)
+			}
+		}
+	}
+	if d := trees.Differ(before, trees.Values(t, s, "")) + trees.Differ(beforeDir, trees.Values(t, d, "")); d != "" {
+		t.Errorf("changed: %s", d)
+	}
+}
+
+// TestUnknown copies nodes that Varve cannot open.
+func TestUnknown(t *testing.T) {
+	s := memstore.New()
+	trees.Tree(t, s, "")
+	raw, _, err := s.Get(t.Context(), store.MustKey("a/zarr.json"), store.Request{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, text := range map[string]string{
+		"a/zarr.json": strings.ReplaceAll(string(raw), `"zstd"`, `"magic"`), "deep/b/zarr.json": "{", "deep/readme": "text",
+		"a/__varve/aside/3x4/c/0/0": "aside", "a/__varve/pending.json": `{"holder":"somebody"}`,
+	} {
+		if _, err := s.Put(t.Context(), store.MustKey(key), []byte(text), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dst := memstore.New()
+	report, err := transfer.Copy(t.Context(), zarr.At(s, ""), zarr.At(dst, ""), nil)
+	if err != nil || report.Arrays != 4 || report.Groups != 3 {
+		t.Fatal(report, err)
+	}
+	want := trees.Values(t, s, "")
+	delete(want, "a/__varve/pending.json") // who holds the source does not hold the copy
+	if d := trees.Differ(want, trees.Values(t, dst, "")); d != "" {
+		t.Errorf("differ: %s", d)
+	}
+	if _, err := s.Put(t.Context(), store.MustKey("a/__varve/pending.json"), []byte(`{"journal":"__varve/together-1.json"}`), store.Flush); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := transfer.Copy(t.Context(), zarr.At(s, ""), zarr.At(dst, "y"), nil); !errors.Is(err, zarr.ErrConflict) {
+		t.Errorf("in the middle of a change: %v", err)
+	}
+}
+
+// TestLarge copies values that are too large to be in memory together.
+func TestLarge(t *testing.T) {
+	s := memstore.New()
+	trees.Tree(t, s, "")
+	for i := range 3 {
+		if _, err := s.Put(t.Context(), store.MustKey(fmt.Sprintf("a/tables/9/%d", i)), bytes.Repeat([]byte{byte(i)}, 17<<20), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dst := trees.Directory(t)
+	if _, err := transfer.Copy(t.Context(), zarr.At(s, ""), zarr.At(dst, "y"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if d := trees.Differ(trees.Values(t, s, ""), trees.Values(t, dst, "y")); d != "" {
+		t.Errorf("differ: %s", d)
+	}
+}
+
+// TestInterrupted stops a copy before every operation of the destination. Either nothing
+// of it is visible, or all, and another copy to the same place succeeds.
+func TestInterrupted(t *testing.T) {
+	src := memstore.New()
+	trees.Tree(t, src, "")
+	want := trees.Values(t, src, "")
+	stop := errors.New("stopped")
+	points, visible := 0, 0
+	for k := 0; ; k++ {
+		left := memstore.New()
+		var n atomic.Int64
+		dst := storetest.Conditional(left, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+			if n.Add(1) > int64(k) {
+				return stop
+			}
+			return nil
+		}})
+		_, err := transfer.Copy(t.Context(), zarr.At(src, ""), zarr.At(dst, "in/y"), &transfer.Options{Options: zarr.Options{Concurrency: 1}})
+		if err == nil {
+			break
+		}
+		points++
+		if !errors.Is(err, stop) {
+			t.Fatal(err)
+		}
+		o := &transfer.Options{}
+		if _, err := zarr.At(left, "in/y").Open(t.Context(), nil); err == nil {
+			visible++
+			o.Overwrite = true
+			got := trees.Values(t, left, "in/y")
+			delete(got, "__varve/unfinished.json")
+			if d := trees.Differ(want, got); d != "" {
+				t.Fatalf("stopped at %d: it is there, and differs: %s", k, d)
+			}
+		}
+		if _, err := transfer.Copy(t.Context(), zarr.At(src, ""), zarr.At(left, "in/y"), o); err != nil {
+			t.Fatalf("stopped at %d, another copy: %v", k, err)
+		}
+		if d := trees.Differ(want, trees.Values(t, left, "in/y")); d != "" {
+			t.Fatalf("stopped at %d, another copy differs: %s", k, d)
+		}
+	}
+	t.Logf("%d points, at %d of them the node is there", points, visible)
+	if points < 40 || visible == 0 || visible > 10 {
+		t.Errorf("%d points and %d with the node are not what is expected", points, visible)
+	}
+}
+
+// TestChanged changes a document of the source during the copy.
+func TestChanged(t *testing.T) {
+	left := memstore.New()
+	trees.Tree(t, left, "")
+	changed := false
+	src := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+		if op.Key.String() == "a/c/0/0" && !changed {
+			changed = true
+			a, err := zarr.At(left, "a").OpenArray(ctx, &zarr.Options{Write: true})
+			if err != nil {
+				return err
+			}
+			return a.Resize(ctx, []int64{5, 7}, nil)
+		}
+		return nil
+	}})
+	dst := memstore.New()
+	if _, err := transfer.Copy(t.Context(), zarr.At(src, ""), zarr.At(dst, "y"), nil); !errors.Is(err, zarr.ErrConflict) {
+		t.Fatalf("error is %v, want %v", err, zarr.ErrConflict)
+	}
+	if _, err := zarr.At(dst, "y").Open(t.Context(), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was not copied is there: %v", err)
+	}
+	if _, err := transfer.Copy(t.Context(), zarr.At(src, ""), zarr.At(dst, "y"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if d := trees.Differ(trees.Values(t, left, ""), trees.Values(t, dst, "y")); d != "" {
+		t.Errorf("differ: %s", d)
+	}
+}
+
+// TestMove moves trees, and checks that those which cannot be moved stay.
+func TestMove(t *testing.T) {
+	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": trees.Tree, "old": trees.Opaque, "two": trees.TreeV2} {
+		s := memstore.New()
+		build(t, s, "x/y")
+		want := trees.Values(t, s, "x/y")
+		if _, err := transfer.Move(t.Context(), zarr.At(s, "x/y"), zarr.At(s, "z"), &transfer.Options{DryRun: true}); err != nil || trees.Differ(want, trees.Values(t, s, "x/y")) != "" {
+			t.Errorf("%s: a plan: %v", kind, err)
+		}
+		if kind == "old" {
+			if _, err := s.Put(t.Context(), store.MustKey(".zgroup"), []byte(`{"zarr_format":2}`), store.Flush); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := transfer.Move(t.Context(), zarr.At(s, "x/y"), zarr.At(s, "z"), nil); err != nil {
+			t.Fatal(err)
+		}
+		if d := trees.Differ(want, trees.Values(t, s, "z")); d != "" || len(trees.Values(t, s, "x/y")) > 0 {
+			t.Errorf("%s: differ: %s, and there are still %v", kind, d, slices.Collect(maps.Keys(trees.Values(t, s, "x/y"))))
+		}
+	}
+	dir := t.TempDir()
+	d, err := filestore.Open(dir+"/x.zarr", &filestore.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	trees.Tree(t, d, "")
+	archive := trees.Locate(t, dir+"/x.zip", store.Create)
+	if _, err := transfer.Move(t.Context(), zarr.At(d, ""), archive, nil); !errors.Is(err, zarr.ErrUnsupported) {
+		t.Errorf("to an archive: %v", err)
+	}
+	readOnly, err := filestore.Open(dir+"/x.zarr", &filestore.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer readOnly.Close()
+	to := memstore.New()
+	if _, err := transfer.Move(t.Context(), zarr.At(readOnly, ""), zarr.At(to, ""), nil); !errors.Is(err, fs.ErrPermission) || len(trees.Values(t, to, "")) > 0 {
+		t.Errorf("from what cannot be changed: %v", err)
+	}
+}
+
+func ExampleCopy() {
+	ctx, s := context.Background(), memstore.New()
+	g, err := zarr.At(s, "era5").CreateGroup(ctx, nil, nil)
+	if err != nil {
+		panic(err)
+	}
+	a, err := g.At("t2m").CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Edges(1, 3)}}, nil)
+	if err != nil {
+		panic(err)
+	}
+	if err := zarr.Write(ctx, a, nil, []int8{1, 2, 3, 4}); err != nil {
+		panic(err)
+	}
+	report, err := transfer.Copy(ctx, g.Location(), zarr.At(s, "backup/era5"), nil)
+	fmt.Println(report.Arrays, report.Groups, report.Values, err)
+	// Output: 1 1 2 <nil>
+}
+
+// TestMoveOfLink moves a node by the name of a link to it, which cannot be removed:
+// nothing is copied.
+func TestMoveOfLink(t *testing.T) {
+	dir := t.TempDir()
+	d, err := filestore.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	trees.Tree(t, d, "x")
+	if err := os.Symlink("x", dir+"/link"); err != nil {
+		t.Skip("this system makes no symbolic links")
+	}
+	_, err = transfer.Move(t.Context(), zarr.At(d, "link"), zarr.At(d, "y"), nil)
+	if err == nil || errors.Is(err, zarr.ErrIncomplete) || !strings.Contains(err.Error(), `symbolic link; name "/x"`) {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := os.Stat(dir + "/y"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("something was copied: %v", err)
+	}
+}
+
+// picky is a store that holds no names with a bell.
+type picky struct{ *memstore.Store }
+
+func (picky) CheckKey(key store.Key) error {
+	if strings.Contains(key.String(), "\a") {
+		return fmt.Errorf("%w: it rings", store.ErrInvalidKey)
+	}
+	return nil
+}
+
+// TestNamesBefore copies trees with names that the destination cannot hold: of a node,
+// and of a file. Nothing is stored, and what was there stays.
+func TestNamesBefore(t *testing.T) {
+	for _, name := range []string{"t\a/zarr.json", "t/c/a\a", "g/t\a/zarr.json"} {
+		src, to := zarr.At(memstore.New(), "a"), picky{memstore.New()}
+		family(t, src, 3)
+		raw, _, err := src.Store().Get(t.Context(), store.MustKey("a/t/zarr.json"), store.Request{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		putValue(t, src.Store(), "a/"+name, string(raw))
+		trees.Tree(t, to.Store, "b")
+		was := valuesBelow(t, to, "")
+		for what, do := range map[string]func(dst *zarr.Location) error{
+			"copy": func(dst *zarr.Location) error {
+				_, err := transfer.Copy(t.Context(), src, dst, &transfer.Options{Overwrite: true})
+				return err
+			},
+			"sync": func(dst *zarr.Location) error {
+				_, err := transfer.Sync(t.Context(), src, dst, &transfer.SyncOptions{Delete: true})
+				return err
+			},
+			"convert": func(dst *zarr.Location) error {
+				_, err := convert.ConvertTo(t.Context(), src, dst, 2, &convert.Options{Overwrite: true})
+				return err
+			},
+		} {
+			if what != "copy" && strings.HasPrefix(name, "t/c/") {
+				continue // sync copies no such file, and a conversion meets it later
+			}
+			if err := do(zarr.At(to, "b")); !errors.Is(err, store.ErrInvalidKey) || !strings.Contains(err.Error(), strconv.Quote(name)) && what == "copy" {
+				t.Errorf("%s of %q: %v", what, name, err)
+			}
+			if !maps.Equal(valuesBelow(t, to, ""), was) {
+				t.Errorf("%s of %q changes the destination", what, name)
+			}
+		}
+	}
+}

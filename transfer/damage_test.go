@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transfer_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/test/trees"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/transfer"
+)
+
+// damages are what may be in the place of a document that cannot be read. In "a folder",
+// there is no document but a value below its name.
+var damages = map[string]string{
+	"nothing": "", "a beginning": `{"zarr_format":`, "no JSON": "\x00\x00\x00\x00", "no object": "[]", "no node": "{}", "a folder": "",
+}
+
+// valuesBelow returns the values of a store below a path, without notes of Varve.
+func valuesBelow(t testing.TB, s store.Store, dir string) map[string]string {
+	t.Helper()
+	p, err := store.ParsePath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for e, err := range store.List(t.Context(), s, p, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, _, err := s.Get(t.Context(), p.MustKey(e.Name), store.Request{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[e.Name] = string(raw)
+	}
+	return all
+}
+
+// putDamage damages the document of a node.
+func putDamage(t testing.TB, place *zarr.Location, name, what, document string) {
+	t.Helper()
+	key := strings.TrimPrefix(place.At(name).Path()+"/"+document, "/")
+	if what != "a folder" {
+		putValue(t, place.Store(), key, damages[what])
+		return
+	}
+	if err := store.Delete(t.Context(), place.Store(), store.MustKey(key)); err != nil {
+		t.Fatal(err)
+	}
+	putValue(t, place.Store(), key+"/0", "x")
+}
+
+// TestSyncDamagedSource syncs hierarchies in which one document cannot be read. The node
+// stays at the destination as it is, everything else is synced, and the error names it.
+func TestSyncDamagedSource(t *testing.T) {
+	for _, format := range []int{2, 3} {
+		for _, name := range []string{"t", "g", "g/t"} {
+			for what := range damages {
+				t.Run(fmt.Sprint(format, name, what), func(t *testing.T) { syncDamaged(t, format, name, what) })
+			}
+		}
+	}
+}
+
+func syncDamaged(t *testing.T, format int, name, what string) {
+	document := map[int]string{3: metadata.V3Node, 2: metadata.V2Array}[format]
+	if name == "g" && format == 2 {
+		document = metadata.V2Group
+	}
+	src, dst, fresh := zarr.At(memstore.New(), "a"), zarr.At(memstore.New(), "b"), zarr.At(memstore.New(), "c")
+	family(t, src, format)
+	if _, err := transfer.Sync(t.Context(), src, dst, nil); err != nil {
+		t.Fatal(err)
+	}
+	members := listed(t, dst)
+	was := valuesBelow(t, dst.Store(), "b/"+name)
+	sound := valuesBelow(t, src.Store(), "a/"+name)
+	putDamage(t, src, name, what, document)
+	change := func(place *zarr.Location) { // of the same size, and of another one
+		a, err := place.OpenArray(t.Context(), &zarr.Options{Write: true})
+		if err == nil {
+			err = zarr.Write(t.Context(), a, nil, trees.Counting(20, 8))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(src.At("u"))
+	for _, opt := range []*transfer.SyncOptions{{Delete: true, DryRun: true}, {}, {Delete: true, Verify: true}, {Delete: true, Checksum: true}} {
+		_, err := transfer.Sync(t.Context(), src, dst, opt)
+		var damage *transfer.DamageError
+		if !errors.As(err, &damage) || !slices.Equal(damage.Nodes, []string{name}) || !errors.Is(err, zarr.ErrInvalidMetadata) {
+			t.Fatalf("%+v: %v", opt, err)
+		}
+		if is := valuesBelow(t, dst.Store(), "b/"+name); !maps.Equal(is, was) {
+			t.Errorf("%+v: %d values, want %d", opt, len(is), len(was))
+		}
+		if got := listed(t, dst); !slices.Equal(got, members) {
+			t.Errorf("%+v: the destination lists %q, want %q", opt, got, members)
+		}
+	}
+	if got := elements(t, dst.At("u")); got[0] != 20 {
+		t.Errorf("everything else is %d", got)
+	}
+	// A first Sync leaves the node out, in listings too.
+	if _, err := transfer.Sync(t.Context(), src, fresh, nil); !errors.As(err, new(*transfer.DamageError)) {
+		t.Errorf("the first Sync: %v", err)
+	}
+	if left := valuesBelow(t, fresh.Store(), "c/"+name); len(left) > 0 || slices.Contains(listed(t, fresh), name) {
+		t.Errorf("the first Sync stores %d values, and lists %q", len(left), listed(t, fresh))
+	}
+	for key, text := range sound {
+		putValue(t, src.Store(), "a/"+name+"/"+key, text)
+	}
+	if what == "a folder" {
+		if err := store.Delete(t.Context(), src.Store(), store.MustKey("a/"+name+"/"+document+"/0")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, place := range []*zarr.Location{dst, fresh} {
+		if _, err := transfer.Sync(t.Context(), src, place, &transfer.SyncOptions{Delete: true, Verify: true}); err != nil {
+			t.Errorf("after the repair: %v", err)
+		}
+		if got := listed(t, place); !slices.Equal(got, members) {
+			t.Errorf("after the repair, the destination lists %q, want %q", got, members)
+		}
+	}
+}
+
+// TestSyncDamagedRoot syncs a node whose own document cannot be read: nothing changes.
+func TestSyncDamagedRoot(t *testing.T) {
+	src, dst := zarr.At(memstore.New(), "a"), zarr.At(memstore.New(), "b")
+	family(t, src, 3)
+	if _, err := transfer.Sync(t.Context(), src, dst, nil); err != nil {
+		t.Fatal(err)
+	}
+	was := valuesBelow(t, dst.Store(), "b")
+	for _, what := range []string{"nothing", "a beginning", "no node"} {
+		putDamage(t, src, "", what, metadata.V3Node)
+		if _, err := transfer.Sync(t.Context(), src, dst, &transfer.SyncOptions{Delete: true}); !errors.Is(err, zarr.ErrInvalidMetadata) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if !maps.Equal(valuesBelow(t, dst.Store(), "b"), was) {
+			t.Errorf("%s: the destination has changed", what)
+		}
+	}
+}
+
+// TestSyncUnknownArray syncs an array of an unknown data type: it is copied as it is.
+func TestSyncUnknownArray(t *testing.T) {
+	src, dst := zarr.At(memstore.New(), "a"), zarr.At(memstore.New(), "b")
+	family(t, src, 3)
+	raw, _, err := src.Store().Get(t.Context(), store.MustKey("a/t/zarr.json"), store.Request{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	putValue(t, src.Store(), "a/t/zarr.json", strings.Replace(string(raw), `"int32"`, `"example.int33"`, 1))
+	if _, err := transfer.Sync(t.Context(), src, dst, &transfer.SyncOptions{Delete: true, Verify: true}); err != nil {
+		t.Error(err)
+	}
+	if !maps.Equal(valuesBelow(t, src.Store(), "a/t"), valuesBelow(t, dst.Store(), "b/t")) {
+		t.Error("the array was not copied as it is")
+	}
+}
+
+// TestSyncDamagedSelection syncs nodes that match a pattern. Damage counts if the node,
+// or one below it, may match.
+func TestSyncDamagedSelection(t *testing.T) {
+	src := zarr.At(memstore.New(), "a")
+	family(t, src, 3)
+	putDamage(t, src, "t", "nothing", metadata.V3Node)
+	putDamage(t, src, "g", "nothing", metadata.V3Node)
+	for pattern, want := range map[string][]string{"u": nil, "t": {"t"}, "*": {"g", "t"}, "g/*": {"g"}, "*/t": {"g", "t"}} {
+		_, err := transfer.Sync(t.Context(), src, zarr.At(memstore.New(), "b"), &transfer.SyncOptions{Nodes: pattern})
+		var damage *transfer.DamageError
+		if errors.As(err, &damage); (damage == nil) != (want == nil) || damage != nil && !slices.Equal(damage.Nodes, want) {
+			t.Errorf("%s: %v, want %q", pattern, err, want)
+		}
+	}
+}

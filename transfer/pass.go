@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/store"
+)
+
+// role is what the documents of the source say about a key.
+type role int
+
+const (
+	other       role = iota // nothing
+	chunk                   // of an array, or set aside by a trim
+	staleChunk              // of a grid that an array does not have, or not any more
+	described               // a document of a node
+	extraFile               // another document in the directory of a node
+	newNode                 // a document in another directory
+	transaction             // the pointer of a change of several nodes
+)
+
+// roleOf returns the role of a key, and the node that it lies in.
+func (s *syncer) roleOf(rel string) (role, *item) {
+	i, rest := s.is.owner(rel)
+	if what, isOwn := copying.Record(rest); isOwn && what == own.Pending {
+		return transaction, i
+	}
+	dir, name := path.Split(rel)
+	switch at := s.is[dir]; {
+	case slices.Contains(copying.DocumentNames, name) && at != nil && at.file(name) != nil:
+		return described, at
+	case slices.Contains(copying.DocumentNames, name) && at != nil:
+		return extraFile, at
+	case i == nil:
+		return other, nil
+	case i.kind == "array" && i.layout.Has(rest):
+		return chunk, i
+	case i.kind == "array" && i.layout.HasShape(rest):
+		return staleChunk, i
+	case slices.Contains(copying.DocumentNames[2:], name) && !own.IsBelow(rel):
+		return newNode, i
+	}
+	return other, i
+}
+
+// pass runs step 4.
+func (s *syncer) pass(ctx context.Context) error {
+	s.report.Kept, s.report.KeptBytes, s.report.Other, s.report.Left = 0, 0, 0, 0
+	s.extra, s.stale, s.gone = map[string][]string{}, nil, nil
+	g, within := parallel.New(ctx)
+	g.SetLimit(s.tasks())
+	p := &pass{syncer: s, g: g, values: s.NewValues()}
+	err := copying.Pair(within, store.ListVersions(within, s.Source.Store, s.Source.Path, true), s.listing(within), func(from, to *store.Entry) error {
+		if err := within.Err(); err != nil {
+			return err // begin nothing after a failure
+		}
+		return p.visit(within, from, to)
+	})
+	return p.values.End(ctx, g.Wait(err))
+}
+
+// listing lists the destination.
+func (s *syncer) listing(ctx context.Context) copying.Listing {
+	if !s.node {
+		return func(func(store.Entry, error) bool) {}
+	}
+	return store.ListVersions(ctx, s.Target.Store, s.Target.Path, true)
+}
+
+// pass compares the values of both nodes once.
+type pass struct {
+	*syncer
+	g      *parallel.Group
+	values *copying.Values
+}
+
+// visit decides about one key.
+func (p *pass) visit(ctx context.Context, from, to *store.Entry) error {
+	name := copying.NameOf(from, to)
+	if p.isDamaged(name) {
+		return nil
+	}
+	if dir, ok := strings.CutSuffix(name, copying.NoteName); ok && to != nil {
+		p.noteAt(dir)
+		return nil
+	}
+	what, i := p.roleOf(name)
+	if p.opt.Share != nil && what != transaction && (what != chunk || from == nil || !p.mine(name)) {
+		return nil // of another part, or of the call that publishes
+	}
+	switch what {
+	case chunk:
+		return p.chunk(ctx, name, i, from, to)
+	case transaction:
+		if from != nil {
+			dir, _ := path.Split(strings.TrimSuffix(name, own.Dir+"/"+own.Pending))
+			return p.checkSettledAt(ctx, dir)
+		}
+	case staleChunk, extraFile, newNode, other:
+		p.rest(what, name, i, from, to)
+	}
+	return nil
+}
+
+// noteAt records a note of the destination.
+func (s *syncer) noteAt(dir string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case dir == "": // an interrupted Sync has left it
+		s.noted = true
+	case s.opt.Share != nil: // only the call that publishes deletes
+	case s.is[dir] != nil: // so has the removal of an array that is copied anew
+		s.extra[dir] = append(s.extra[dir], dir+copying.NoteName)
+	default: // or that of a node, which goes on
+		s.gone = append(s.gone, dir)
+	}
+}
+
+// chunk decides about a key that the documents describe.
+func (p *pass) chunk(ctx context.Context, name string, i *item, from, to *store.Entry) error {
+	switch {
+	case from == nil:
+		return p.blank(ctx, name, i)
+	case to == nil:
+		p.later(ctx, func(ctx context.Context) error { return p.renew(ctx, name, from, &p.report.New) })
+	case i.anew || from.Size != to.Size:
+		p.later(ctx, func(ctx context.Context) error { return p.renew(ctx, name, from, &p.report.Replaced) })
+	case !p.opt.Checksum && !p.isCopy(from, to):
+		p.later(ctx, func(ctx context.Context) error { return p.doubt(ctx, name, from, to) })
+	case p.opt.Checksum && !p.isOld(from):
+		p.later(ctx, func(ctx context.Context) error { return p.compare(ctx, name, from) })
+	default:
+		p.keep(from)
+	}
+	return nil
+}
+
+// isCopy reports whether a value of the same size is taken for a copy.
+func (s *syncer) isCopy(from, to *store.Entry) bool {
+	if from.Modified.IsZero() || to.Modified.IsZero() {
+		return false
+	}
+	return s.isOld(from) || to.Modified.Sub(from.Modified) > SyncSlack
+}
+
+// doubt decides about a value of the same size that is no copy by its times.
+func (p *pass) doubt(ctx context.Context, name string, from, to *store.Entry) error {
+	if from.Modified.IsZero() || to.Modified.IsZero() || from.Modified.After(to.Modified) {
+		return p.renew(ctx, name, from, &p.report.Replaced)
+	}
+	// It may be a copy that was made soon after the write of its source, or one of what
+	// the source had a moment before.
+	t, ok := store.Driver(p.Target.Store).(toucher)
+	if _, near := store.Driver(p.Source.Store).(toucher); !ok || !near {
+		return p.renew(ctx, name, from, &p.report.Replaced, &p.report.Again)
+	}
+	began := time.Now()
+	same, err := p.sameBytes(ctx, name, from.Size)
+	if err != nil {
+		return err
+	}
+	if !same {
+		return p.renew(ctx, name, from, &p.report.Replaced)
+	}
+	// Touch the copy, so that no later Sync reads it again. That is of no use while the
+	// source is so young that a later Sync doubts all the same. If the comparison took
+	// long, the source may have changed since, and the copy would be too late for that.
+	if now := time.Now(); !p.DryRun && now.Sub(from.Modified) > SyncSlack && now.Sub(began) < copying.Slow {
+		if err := p.touch(ctx, t, name); err != nil {
+			return err
+		}
+	}
+	p.keep(from)
+	return nil
+}
+
+// toucher is a folder.
+type toucher interface {
+	Touch(ctx context.Context, key store.Key) error
+}
+
+// touch sets the time of a value of the destination.
+func (p *pass) touch(ctx context.Context, t toucher, name string) error {
+	_, to, err := p.keys(name)
+	if err == nil {
+		err = t.Touch(ctx, to)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a concurrent writer has deleted it; the next Sync notices
+	}
+	return err
+}
+
+// compare copies a value unless that at the destination has the same bytes.
+func (p *pass) compare(ctx context.Context, name string, from *store.Entry) error {
+	same, err := p.sameBytes(ctx, name, from.Size)
+	switch {
+	case err != nil:
+		return err
+	case same:
+		p.keep(from)
+		return nil
+	}
+	return p.renew(ctx, name, from, &p.report.Replaced)
+}
+
+// renew copies a value that is no copy by its time and size.
+func (p *pass) renew(ctx context.Context, name string, from *store.Entry, counts ...*int64) error {
+	if same, err := p.startLate(ctx, name, from); err != nil {
+		return err
+	} else if same {
+		p.keep(from)
+		return nil
+	}
+	return p.copy(ctx, name, from, counts)
+}
+
+// copy copies a value and counts it.
+func (p *pass) copy(ctx context.Context, name string, from *store.Entry, counts []*int64) error {
+	n := from.Size
+	if !p.DryRun {
+		if err := p.start(ctx); err != nil {
+			return err
+		}
+		var err error
+		if n, err = p.copyValue(ctx, name, from); errors.Is(err, fs.ErrNotExist) {
+			return nil // a concurrent writer has deleted it; the next Sync notices
+		} else if err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, n := range counts {
+		*n++
+	}
+	p.report.Bytes += n
+	return nil
+}
+
+// copyValue copies a value as [copying.Values.CopySettled] does, within the bytes that
+// may be held.
+func (p *pass) copyValue(ctx context.Context, name string, from *store.Entry) (int64, error) {
+	held, err := p.room.Acquire(ctx, min(from.Size, copying.MaxBuffered))
+	if err != nil {
+		return 0, err
+	}
+	defer p.room.Release(held)
+	key, to, err := p.keys(name)
+	if err != nil {
+		return 0, err
+	}
+	return p.values.CopySettled(ctx, to, key, store.Info{Size: from.Size, Version: from.Version})
+}
+
+// blank deletes a chunk that the source does not store.
+func (p *pass) blank(ctx context.Context, name string, i *item) error {
+	if !i.layout.Known() && !p.opt.Delete {
+		return fmt.Errorf("%w: the keys of the chunks of %q are not known, and only the destination has %s; "+
+			"if it may be deleted, ask for that", zarr.ErrUnsupported, "/"+p.Source.Path.String()+"/"+strings.TrimSuffix(i.dir, "/"), name)
+	}
+	p.later(ctx, func(ctx context.Context) error {
+		// A listing may miss a value that is replaced at that moment.
+		source, key, err := p.keys(name)
+		if err != nil {
+			return err
+		}
+		if found, err := store.Exists(ctx, p.Source.Store, source); found || err != nil {
+			return err
+		}
+		if !p.DryRun {
+			if err := p.start(ctx); err != nil {
+				return err
+			}
+			if err := p.values.Delete(ctx, key); err != nil {
+				return err
+			}
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.report.Cleared++
+		return nil
+	})
+	return nil
+}
+
+// rest notes what the documents of the source do not describe.
+func (p *pass) rest(what role, name string, i *item, from, to *store.Entry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if from != nil && !own.IsBelow(name) {
+		p.report.Other++
+	}
+	switch {
+	case to == nil:
+	case what == extraFile && (p.opt.Delete || i.format == 2):
+		// Beside documents of format 2, others count for readers.
+		p.extra[i.dir] = append(p.extra[i.dir], name)
+	case what == newNode:
+		dir, _ := path.Split(name)
+		p.gone = append(p.gone, dir)
+	case what == staleChunk && p.opt.Delete:
+		p.stale = append(p.stale, name)
+	case what == staleChunk || what == extraFile:
+		p.report.Left++
+	}
+}
+
+// later calls do in a goroutine.
+func (p *pass) later(ctx context.Context, do func(ctx context.Context) error) {
+	p.g.Go(func() error { return do(ctx) })
+}
+
+// isOld reports whether a value was written before SyncOptions.NewerThan.
+func (s *syncer) isOld(e *store.Entry) bool {
+	return !e.Modified.IsZero() && e.Modified.Before(s.opt.NewerThan)
+}
+
+// keep counts a value that is not copied.
+func (s *syncer) keep(e *store.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report.Kept++
+	s.report.KeptBytes += e.Size
+}
+
+// keys returns the keys of a value of both nodes. A name may be too long for a key.
+func (s *syncer) keys(name string) (from, to store.Key, err error) {
+	if from, err = s.Source.Path.Key(name); err == nil {
+		to, err = s.Target.Path.Key(name)
+	}
+	return from, to, err
+}
+
+// verify compares all values and documents of the destination with the source. A part
+// compares its values only.
+func (s *syncer) verify(ctx context.Context) error {
+	if s.opt.Share == nil {
+		if err := s.verifyDocuments(ctx); err != nil {
+			return err
+		}
+	}
+	g, within := parallel.New(ctx)
+	g.SetLimit(s.tasks())
+	from, to := store.ListVersions(within, s.Source.Store, s.Source.Path, true), store.ListVersions(within, s.Target.Store, s.Target.Path, true)
+	return g.Wait(copying.Pair(within, from, to, func(from, to *store.Entry) error {
+		name := copying.NameOf(from, to)
+		if what, _ := s.roleOf(name); what != chunk || s.isDamaged(name) || within.Err() != nil {
+			return within.Err()
+		}
+		if s.opt.Share != nil && (from == nil || !s.mine(name)) {
+			return nil
+		}
+		if from == nil || to == nil || from.Size != to.Size {
+			return differs(name)
+		}
+		g.Go(func() error { return s.verifyValue(within, name, from.Size) })
+		return nil
+	}))
+}
+
+func (s *syncer) verifyDocuments(ctx context.Context) error {
+	there, err := s.librarian(s.Target.Store, s.Target.Path).those(ctx, s.is)
+	if err != nil {
+		return err
+	}
+	for dir, i := range s.is {
+		for _, f := range i.files {
+			if was := there[dir].file(f.name); was == nil || !publish.Same(was, f.raw) {
+				return differs(dir + f.name)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *syncer) verifyValue(ctx context.Context, name string, size int64) error {
+	same, err := s.sameBytes(ctx, name, size)
+	if err == nil && !same {
+		err = differs(name)
+	}
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report.Verified++
+	s.report.VerifiedBytes += size
+	return nil
+}
+
+func differs(name string) error {
+	return fmt.Errorf("%w: %s differs after the copy, or one of the two was changed meanwhile; sync with checksums, and verify again", zarr.ErrConflict, name)
+}
+
+// comparedAtOnce is the number of bytes of each of two values that are compared at once.
+const comparedAtOnce = 8 << 20
+
+// sameBytes reports whether the values of both stores have the same bytes. Both have the
+// given size, or have been changed since.
+func (s *syncer) sameBytes(ctx context.Context, name string, size int64) (bool, error) {
+	held, err := s.room.Acquire(ctx, 2*min(size, comparedAtOnce))
+	if err != nil {
+		return false, err
+	}
+	defer s.room.Release(held)
+	from, to, err := s.keys(name)
+	if err != nil {
+		return false, err
+	}
+	pins := [2]*store.Pinned{store.Pin(s.Source.Store, from, store.Info{}), store.Pin(s.Target.Store, to, store.Info{})}
+	var parts [2][]byte
+	same := true
+	for off := int64(0); same && err == nil && (off < size || off == 0); off += comparedAtOnce {
+		for i, p := range pins {
+			var info store.Info
+			parts[i], info, err = p.Read(ctx, store.Request{Range: store.Span(off, min(size-off, comparedAtOnce))}, parts[i][:0])
+			if err != nil {
+				break
+			}
+			same = same && info.Size == size
+		}
+		same = same && bytes.Equal(parts[0], parts[1])
+	}
+	for _, p := range pins {
+		err = errors.Join(err, p.Close())
+	}
+	// A value that was shortened, replaced or deleted meanwhile is another one.
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, nil
+	}
+	return same, err
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/parallel"
+)
+
+// replace reads the documents of the destination. Then it runs step 2: it removes arrays
+// whose chunks have another meaning in the source.
+func (s *syncer) replace(ctx context.Context) (err error) {
+	s.there = inventory{}
+	if s.node {
+		if s.there, err = s.librarian(s.Target.Store, s.Target.Path).those(ctx, s.is); err != nil {
+			return err
+		}
+		// What is found by its key and not listed is a node of another name.
+		for dir := range s.there {
+			s.AddName(strings.TrimSuffix(dir, "/"))
+		}
+		if err := s.VerifyNames(ctx); err != nil {
+			return err
+		}
+	}
+	// Groups first: a group that is removed takes what is below it with it.
+	for _, dir := range slices.Backward(s.is.dirs()) {
+		if s.isDamaged(dir) {
+			continue // below a node that stays as it is
+		}
+		is, was := s.is[dir], s.there[dir]
+		if was == nil || !clashes(is, was) {
+			continue
+		}
+		if was.kind == "" && dir != "" && !s.opt.Delete {
+			if err := s.leave(ctx, dir, was.damage); err != nil {
+				return err
+			}
+			continue
+		}
+		if is.kind != was.kind && !s.opt.Delete {
+			return fmt.Errorf("%q %s in the destination and %s in the source; SyncOptions.Delete replaces it: %w",
+				s.shown(dir), being(was), being(is), fs.ErrExist)
+		}
+		if s.opt.Share != nil {
+			return s.refuseClash(dir)
+		}
+		if err := s.removeClash(ctx, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clashes reports whether a node of the destination cannot stay while its values are
+// replaced.
+func clashes(is, was *item) bool {
+	if is.kind != was.kind {
+		return true
+	}
+	return is.kind == "array" && !is.sameFiles(was) && !is.layout.Agrees(&was.layout)
+}
+
+func being(i *item) string {
+	switch i.kind {
+	case "array":
+		return "is an array"
+	case "group":
+		return "is a group"
+	}
+	if i.damage == nil {
+		return "has a damaged document"
+	}
+	return fmt.Sprintf("has a damaged document (%v)", i.damage)
+}
+
+// shown returns the path of a node of the destination as errors show it.
+func (s *syncer) shown(dir string) string {
+	return "/" + strings.Trim(s.Target.Path.String()+"/"+dir, "/")
+}
+
+// removeClash removes a node of the destination.
+func (s *syncer) removeClash(ctx context.Context, dir string) error {
+	name := strings.TrimSuffix(dir, "/")
+	if !slices.Contains(s.report.ReplacedNodes, name) {
+		s.report.ReplacedNodes = append(s.report.ReplacedNodes, name)
+	}
+	for below, i := range s.is {
+		if strings.HasPrefix(below, dir) {
+			i.anew = true
+			delete(s.there, below)
+		}
+	}
+	if s.DryRun {
+		return nil
+	}
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	err := s.remove(ctx, name)
+	if dir == "" {
+		s.noted = false // the note is deleted, too
+		err = errors.Join(err, s.start(ctx))
+	}
+	return err
+}
+
+// removed returns the paths of nodes that only the destination has, without those below
+// others.
+func (s *syncer) removed() (names []string) {
+	slices.Sort(s.gone)
+	s.gone = slices.Compact(s.gone)
+	for _, dir := range s.gone {
+		if n := len(names); n == 0 || !strings.HasPrefix(dir, names[n-1]+"/") {
+			names = append(names, strings.TrimSuffix(dir, "/"))
+		}
+	}
+	return names
+}
+
+// deleteRest deletes what only the destination has. The documents are published by then,
+// and the removals change the consolidated metadata in those above: what the source lists
+// there although it does not have it. So these are published again.
+func (s *syncer) deleteRest(ctx context.Context) error {
+	above := inventory{}
+	for _, name := range s.removed() {
+		// The nodes of the source were found by listings, so look again.
+		if i, err := s.librarian(s.Source.Store, s.Source.Path).item(ctx, name+"/"); i != nil || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := s.start(ctx); err != nil {
+			return err
+		}
+		if err := s.remove(ctx, name); err != nil {
+			return err
+		}
+		maps.Copy(above, s.groupsAbove(name))
+	}
+	s.extra = nil // they are deleted
+	for _, dir := range above.dirs() {
+		if err := s.publishNode(ctx, dir); err != nil {
+			return err
+		}
+	}
+	return s.deleteStale(ctx)
+}
+
+// remove removes a node of the destination, and then reads the groups above it again: the
+// removal has changed the consolidated metadata in their documents. The note of the node
+// comes first: a removal that crashes between the documents and its own note would leave
+// values that look like foreign files.
+func (s *syncer) remove(ctx context.Context, name string) error {
+	p, err := s.Target.Path.Join(name)
+	if err == nil {
+		err = s.Put(ctx, p.MustKey(copying.NoteName), []byte("{}"))
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.Target.Location.At(name).Delete(ctx, s.Writing()); err != nil {
+		return err
+	}
+	now, err := s.librarian(s.Target.Store, s.Target.Path).those(ctx, s.groupsAbove(name))
+	if err != nil {
+		return err
+	}
+	for dir, i := range now {
+		// The group is as it was read, or published already. What another writer has
+		// changed meanwhile must not be overwritten.
+		if was := s.there[dir]; was != nil && !i.saysSame(was) && !i.saysSame(s.is[dir]) {
+			return fmt.Errorf("%w: the document of %q; sync again", zarr.ErrConflict, s.shown(dir))
+		}
+		s.there[dir] = i
+	}
+	return nil
+}
+
+// groupsAbove returns the nodes of the source above a path.
+func (s *syncer) groupsAbove(name string) inventory {
+	groups := inventory{}
+	for name != "" {
+		dir, _ := path.Split(name)
+		if i := s.is[dir]; i != nil {
+			groups[dir] = i
+		}
+		name = strings.TrimSuffix(dir, "/")
+	}
+	return groups
+}
+
+// deleteStale deletes chunks that no document describes.
+func (s *syncer) deleteStale(ctx context.Context) error {
+	if len(s.stale) == 0 {
+		return nil
+	}
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	v := s.NewValues()
+	g, within := parallel.New(ctx)
+	g.SetLimit(s.tasks())
+	for _, name := range s.stale {
+		g.Go(func() error {
+			_, key, err := s.keys(name)
+			if err != nil {
+				return err
+			}
+			return v.Delete(within, key)
+		})
+	}
+	err := v.End(ctx, g.Wait(nil))
+	if err == nil {
+		s.report.Dropped += int64(len(s.stale))
+	}
+	return err
+}

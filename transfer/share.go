@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/store"
+)
+
+// Share is a part of the values that [Sync] or [ConvertTo] copies: that of one of several
+// processes. Each value belongs to one part, by a hash of its key below the node, in the
+// destination. The hash is the same on every machine.
+//
+// The parts come in any order, at the same time, and more than once. Each lists all keys,
+// copies the values that are its own and not up to date, and publishes nothing. When all
+// have ended, the same call without a Share publishes: it copies what is missing or has
+// changed since, writes the documents, and deletes what has to be deleted.
+type Share struct {
+	// Task and Of say which of how many parts, from 0 on. Of 0 is all values.
+	Task, Of int64
+}
+
+// Check returns an error if there is no such part.
+func (p *Share) Check() error {
+	if p != nil && (p.Of < 0 || p.Task < 0 || p.Task >= max(1, p.Of)) {
+		return fmt.Errorf("%w: part %d of %d; parts count from 0", zarr.ErrInvalidArgument, p.Task, p.Of)
+	}
+	return nil
+}
+
+// Has reports whether the part has a key. All keys belong to a nil Share.
+func (p *Share) Has(key string) bool {
+	return p == nil || p.Of <= 1 || int64(spread(key)%uint64(p.Of)) == p.Task
+}
+
+// spread returns a hash of a key, which must never change. It is FNV-1a with the last
+// steps of MurmurHash3: the low bits of FNV-1a alone depend on little of a key.
+func spread(key string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(key) {
+		h = (h ^ uint64(key[i])) * 1099511628211
+	}
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
+
+// mostBegins bounds how often a part begins.
+const mostBegins = 3
+
+// runPart copies the values of one part.
+func (s *syncer) runPart(ctx context.Context) (err error) {
+	for range mostBegins {
+		// After a publication, there is probably nothing to do any more.
+		if err = s.part(ctx); !errors.Is(err, copying.ErrPublished) {
+			break
+		}
+	}
+	return err
+}
+
+func (s *syncer) part(ctx context.Context) error {
+	s.node, s.noted = false, false
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	if err := s.replace(ctx); err != nil {
+		return err
+	}
+	if err := s.pass(ctx); err != nil {
+		return err
+	}
+	s.tallyNodes()
+	if s.opt.Verify && !s.DryRun {
+		return s.verify(ctx)
+	}
+	return nil
+}
+
+// mine reports whether this call copies a value of the source.
+func (s *syncer) mine(name string) bool { return s.opt.Share.Has(s.above + name) }
+
+// refuseClash returns the error of a part for an array that only one process may remove.
+func (s *syncer) refuseClash(dir string) error {
+	return fmt.Errorf("%w: the keys of %q have other chunks in the source, and a part removes nothing; sync it without parts, or remove it in the destination first",
+		zarr.ErrConflict, s.shown(dir))
+}
+
+// startPart stores the note that a copy has begun, at a place that was free. The caller
+// holds the lock.
+func (s *syncer) startPart(ctx context.Context) error {
+	err := s.CheckUnpublished(ctx)
+	if err == nil {
+		err = s.StorePartNote(ctx, s.CheckUnpublished)
+	}
+	s.noted = err == nil
+	return err
+}
+
+// startLate stores the note for the first change of a part in a published node. It
+// reports whether the destination has the value already: a part that comes after the
+// publication must not leave a note only because a value is as young as its source, or
+// because others have copied it since it was listed.
+func (p *pass) startLate(ctx context.Context, name string, from *store.Entry) (isThere bool, err error) {
+	if !p.isLate() {
+		return false, nil
+	}
+	if isThere, err = p.isThere(ctx, name, from); isThere || err != nil || p.DryRun {
+		return isThere, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.noted {
+		return false, nil
+	}
+	err = p.StorePartNote(ctx, func(ctx context.Context) error {
+		if isThere, err = p.isThere(ctx, name, from); err == nil && isThere {
+			err = copying.ErrPublished
+		}
+		return err
+	})
+	if p.noted = err == nil; errors.Is(err, copying.ErrPublished) {
+		err = nil
+	}
+	return isThere, err
+}
+
+// isLate reports whether this is a part that has found a published node, and no note yet.
+func (s *syncer) isLate() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opt.Share != nil && s.node && !s.noted
+}
+
+// isThere reports whether the destination has a value with the bytes of the source.
+func (p *pass) isThere(ctx context.Context, name string, from *store.Entry) (bool, error) {
+	_, key, err := p.keys(name)
+	if err != nil {
+		return false, err
+	}
+	info, err := store.Stat(ctx, p.Target.Store, key)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size != from.Size {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return p.sameBytes(ctx, name, from.Size)
+}

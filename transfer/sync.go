@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// Sync makes the node at dst and everything below it equal to that at src. It decodes
+// nothing. It copies the documents of src and what they describe: the chunks that the
+// grids have, and those that an unfinished trim has set aside. It copies nothing else: no
+// chunks of former grids, no records, no files of other programs. Where Varve does not
+// know the grid of an array or the keys of its chunks, it copies all values below it.
+//
+// # What is copied
+//
+// A value is skipped if dst has one of the same size that was written more than
+// [SyncSlack] after the last write of that in src. Both times are by the clock of this
+// machine ([store.Info.Modified]). So values that dst has from an interrupted Sync are
+// skipped, and one that was written within the last minute before it was copied is copied
+// once more by the next Sync ([SyncReport.Again]). Between two folders, the bytes of such
+// a value are compared instead. If they are equal, the file in dst gets the time of now,
+// unless the one in src is still younger than a minute. A change is missed if
+//
+//   - dst has a value of the same size that is no copy of that in src, because somebody
+//     else has written it later,
+//   - the value in src was replaced by one of the same size that is older: a directory
+//     that was renamed, a disk that was restored, a file whose times were set back where
+//     the system has no other times,
+//   - the clock of a service, or of this machine, was wrong by more than the slack.
+//
+// [SyncOptions.Checksum] compares the bytes of values of the same size instead. A write
+// while Sync runs may be missed by it; the next one copies it.
+//
+// A chunk that src does not store is the fill value, so Sync deletes it in dst if the
+// document describes it. It asks src for the key before. Anything else that only dst has
+// stays, unless [SyncOptions.Delete] is set.
+//
+// # Protocol
+//
+//  1. Read the documents of src, and those of dst at the same places.
+//  2. Remove arrays of dst whose keys have other chunks in src, such as those of another
+//     shape. They are copied as new ones.
+//  3. Store a note that a copy has begun ([Unfinished]), before the first change.
+//  4. List src and dst at the same time, and copy what differs.
+//  5. Read the documents of src again. If some have changed, go back to step 2, at most
+//     three times. If arrays have only become longer by then, what was copied is a state
+//     that src had. Otherwise the error wraps [zarr.ErrConflict].
+//  6. Write the documents that differ, those of inner nodes first, and that of the node
+//     last, each on the condition that dst still has the one of step 1, or the one that a
+//     removal of step 2 has left. Otherwise the error wraps [zarr.ErrConflict].
+//  7. Delete what only dst has, if asked to. Update the consolidated metadata of the groups
+//     above, and delete the note.
+//
+// # Parts
+//
+// With [SyncOptions.Share], several processes copy the values of steps 3 and 4, each its
+// part. They write no documents, delete nothing and leave the note. Sync without a Share
+// then does the rest, with the same arguments. A part that is interrupted can be copied
+// again, by any process. If step 2 has to remove an array, a part is refused: the error
+// wraps [zarr.ErrConflict] and names the array.
+//
+// The source may change meanwhile: the time of each value decides, as above. A value that
+// a part has copied for former documents stays only if that in src was written before. So
+// an array that was deleted and created anew is copied again, even if its chunks have the
+// same keys and sizes. Values whose keys have another number of axes by then stay, as
+// files that belong to no array. Call Sync without a Share when no part runs any more: a
+// part stores what it has just read from src, perhaps over something newer, which the
+// next Sync notices.
+//
+// A part that finds the node published compares values that may have changed, and changes
+// nothing if all are equal. Otherwise it leaves the note and the values, like a Sync that
+// is interrupted.
+//
+// # After a crash
+//
+// A crash leaves the documents of either state, and the note. Until step 6, chunks that
+// src has overwritten may be new ones already, as after any write. Another Sync goes on.
+// Two runs at once, and other writers of dst, may overwrite chunks of each other.
+//
+// # Damaged documents
+//
+// Where a document of src cannot be read, because it was cut off or is no file, its
+// node and everything below it stays in dst as it is, also with [SyncOptions.Delete]:
+// dst may have the only sound copy. Everything else is synced, and then Sync returns a
+// [DamageError]. If the document of the node itself cannot be read, nothing is changed.
+// A part passes over such nodes without an error. A document that only needs something
+// unknown, such as a data type, can be read in this sense. The same holds where a
+// document of dst below the node itself cannot be read, unless [SyncOptions.Delete] is
+// set, which replaces it.
+//
+// The stores must be able to list. Symbolic links below dst are an error that wraps
+// [zarr.ErrInvalidArgument], because nothing outside of dst is changed.
+func Sync(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions) (SyncReport, error) {
+	if opt == nil {
+		opt = new(SyncOptions)
+	}
+	var r SyncReport
+	err := opt.check()
+	if err == nil && opt.Nodes != "" {
+		err = syncNodes(ctx, src, dst, opt, &r)
+	} else if err == nil {
+		err = syncOne(ctx, src, dst, "", opt, &r)
+	}
+	if err != nil {
+		err = copying.Wrap("sync", src.Path(), err)
+	}
+	return r, err
+}
+
+// SyncSlack is how much later than that of its source the last write of a copy must be.
+const SyncSlack = copying.Slack
+
+// SyncOptions configure [Sync]. A nil *SyncOptions means the zero SyncOptions.
+type SyncOptions struct {
+	// Options have limits, durability and the number of requests in flight. A Budget
+	// above 256 MiB bounds the bytes of values that are in memory at once; less is taken
+	// for that. Write is not needed.
+	zarr.Options
+	// Checksum compares the bytes of values of the same size, and reads both stores for
+	// that. Without it, times are compared.
+	Checksum bool
+	// NewerThan, unless zero, is the time before which values in src are taken for equal
+	// to those of the same size in dst. Values that dst does not have are copied at any
+	// age, because a missing chunk would be read as the fill value.
+	NewerThan time.Time
+	// Nodes, unless "", is a pattern of [path.Match] for paths below src, such as "t2m"
+	// or "*/time". Only nodes that match are synced, with everything below them. Groups
+	// above them that dst does not have are made with their attributes, and without
+	// consolidated metadata. It cannot be combined with Delete.
+	Nodes string
+	// Delete deletes, at the end, the nodes below dst that src does not have, and chunks
+	// that the documents do not describe. Files that belong to no array stay. Without it,
+	// a node that is an array in src and a group in dst, or the other way round, is an
+	// error that wraps [io/fs.ErrExist].
+	Delete bool
+	// Verify reads all values of both nodes at the end, and compares their bytes. If some
+	// differ, the error names the first one that was found, and wraps [zarr.ErrConflict]:
+	// it may have been changed meanwhile.
+	Verify bool
+	// DryRun changes nothing, and counts what would be changed.
+	DryRun bool
+	// Share, unless nil, copies the values of one part, and publishes nothing; [Sync]
+	// says how. Delete has no effect then, and Verify compares the values of the part.
+	Share *Share
+}
+
+func (o *SyncOptions) check() error {
+	if err := o.Share.Check(); err != nil || o.Nodes == "" {
+		return err
+	}
+	if _, err := path.Match(o.Nodes, ""); err != nil {
+		return fmt.Errorf("%w: %q is no pattern of paths (%w)", zarr.ErrInvalidArgument, o.Nodes, err)
+	}
+	if o.Delete {
+		return fmt.Errorf("%w: nodes that do not match the pattern would be deleted; sync all of them, or do not delete", zarr.ErrInvalidArgument)
+	}
+	return nil
+}
+
+// SyncReport counts what [Sync] found and did or, in a dry run, would do.
+type SyncReport struct {
+	Arrays, Groups int   // nodes of src
+	Documents      int64 // written
+
+	Kept, KeptBytes int64 // values that were not copied
+	New             int64 // copied values that dst did not have
+	Replaced        int64 // copied values that dst had
+	// Again counts those of the replaced values that had the same size and were written
+	// less than [SyncSlack] after those in src: the times do not tell whether they are
+	// equal. Between folders there are none, because their bytes are compared.
+	Again int64
+	Bytes int64 // of copied values
+	// Cleared counts chunks that dst had and src does not store: they are fill values.
+	Cleared int64
+	// Dropped counts chunks that no document describes and documents of former formats
+	// that were deleted. Left counts those that stay without SyncOptions.Delete.
+	Dropped, Left int64
+	// DroppedNodes are the paths of nodes of dst that were deleted or, without
+	// SyncOptions.Delete, stay, and ReplacedNodes those of arrays that were removed and
+	// copied anew. The nodes below them are not listed.
+	DroppedNodes, ReplacedNodes []string
+
+	Other         int64 // values in src that no document describes, which are not copied
+	Verified      int64 // values that were compared at the end
+	VerifiedBytes int64
+}
+
+// add adds the report on a node below.
+func (r *SyncReport) add(name string, o SyncReport) {
+	for _, n := range []struct {
+		to   *int64
+		more int64
+	}{
+		{&r.Documents, o.Documents}, {&r.Kept, o.Kept}, {&r.KeptBytes, o.KeptBytes}, {&r.New, o.New}, {&r.Replaced, o.Replaced}, {&r.Again, o.Again}, {&r.Bytes, o.Bytes},
+		{&r.Cleared, o.Cleared}, {&r.Dropped, o.Dropped}, {&r.Left, o.Left}, {&r.Other, o.Other},
+		{&r.Verified, o.Verified}, {&r.VerifiedBytes, o.VerifiedBytes},
+	} {
+		*n.to += n.more
+	}
+	r.Arrays, r.Groups = r.Arrays+o.Arrays, r.Groups+o.Groups
+	for _, at := range o.DroppedNodes {
+		r.DroppedNodes = append(r.DroppedNodes, path.Join(name, at))
+	}
+	for _, at := range o.ReplacedNodes {
+		r.ReplacedNodes = append(r.ReplacedNodes, path.Join(name, at))
+	}
+}
+
+// syncOne makes one node equal to another one. above is its path below that of the call.
+func syncOne(ctx context.Context, src, dst *zarr.Location, above string, opt *SyncOptions, r *SyncReport) error {
+	c, err := copying.New(ctx, src, dst, copying.Options{Options: opt.Options, DryRun: opt.DryRun})
+	if err == nil {
+		err = c.Target.CheckDirect("the destination")
+	}
+	if err != nil {
+		return err
+	}
+	c.Note = fmt.Appendf(nil, "{\"sync\": %q}\n", c.Source)
+	s := &syncer{Copy: c, opt: opt, above: above, report: r, room: budget.New(max(opt.Budget, leastRoom))}
+	if opt.Share != nil {
+		return s.runPart(ctx)
+	}
+	return s.run(ctx)
+}
+
+// leastRoom bounds the bytes of values that are in memory at once.
+const leastRoom = 256 << 20
+
+// syncer is one run of [Sync] for one node.
+type syncer struct {
+	*copying.Copy
+	opt    *SyncOptions
+	above  string // the path of the node below that of the call, with a slash at its end
+	report *SyncReport
+	room   *budget.Budget // for the bytes of values
+
+	is      inventory        // of the source
+	damaged *DamageError     // nodes that are not in is, because a document is damaged
+	blocked map[string]error // nodes of the destination that stay, because theirs is
+	there   inventory        // of the destination, in the directories of is
+	node    bool             // the destination has documents, or values of an interrupted Sync
+	noted   bool             // the note is stored
+	began   bool             // the note was there, and no document
+
+	mu    sync.Mutex          // guards the report and what follows while values are copied
+	stale []string            // chunks of the destination that no document describes
+	gone  []string            // directories of nodes that only the destination has
+	extra map[string][]string // other documents of the destination, by directories of is
+}
+
+// nearTasks is the number of values in flight between near stores. Each has to become
+// durable, and disks make many of them durable in the time of one.
+const nearTasks = 128
+
+// tasks returns the number of requests in flight.
+func (s *syncer) tasks() int {
+	if s.Concurrency > 0 {
+		return s.Concurrency
+	}
+	procs := runtime.GOMAXPROCS(0)
+	return max(nearTasks, engine.InFlight(s.Source.Store, 0, procs), engine.InFlight(s.Target.Store, 0, procs))
+}
+
+// librarian returns a reader of the documents of one of the nodes.
+func (s *syncer) librarian(of store.Store, at store.Path) *librarian {
+	return &librarian{s: of, at: at, limits: s.Limits, tasks: s.tasks()}
+}
+
+// run runs the protocol.
+func (s *syncer) run(ctx context.Context) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	if err := s.fill(ctx); err != nil {
+		return err
+	}
+	s.tallyNodes()
+	if s.DryRun {
+		s.plan()
+		return s.damaged.orNil()
+	}
+	if err := s.publishAll(ctx); err != nil {
+		return err
+	}
+	if s.opt.Delete {
+		if err := s.deleteRest(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.end(ctx); err != nil {
+		return err
+	}
+	if s.opt.Verify {
+		if err := s.verify(ctx); err != nil {
+			return err
+		}
+	}
+	return s.damaged.orNil()
+}
+
+// begin runs step 1, and looks at the destination.
+func (s *syncer) begin(ctx context.Context) (err error) {
+	if s.is, err = s.sources(ctx); errors.Is(err, store.ErrUnsupported) {
+		return fmt.Errorf("%w; a source that cannot be listed can be copied, but not synced", err)
+	} else if err != nil {
+		return err
+	}
+	root := s.is[""]
+	if root == nil {
+		return fault.NotFound("no Zarr node here")
+	}
+	for dir := range s.is {
+		if err := s.CheckName(dir + metadata.V3Node); err != nil {
+			return err
+		}
+	}
+	s.Format = root.format
+	state, err := s.Look(ctx)
+	switch {
+	case err != nil:
+		return err
+	case state == copying.Unknown:
+		return copying.ErrUnknown
+	case state == copying.Begun:
+		s.node, err = s.goesOn(ctx)
+		s.began = s.node
+	default:
+		s.node = state != copying.Free
+		if s.node && s.opt.Share != nil {
+			s.noted, err = copying.Exists(ctx, s.Target.Store, s.Target.Path, copying.NoteName)
+		}
+	}
+	if err == nil && (!s.node || s.began) {
+		err = s.CheckParents(ctx)
+	}
+	if err == nil && s.node {
+		err = s.CheckNoLinks(ctx)
+	}
+	return err
+}
+
+// goesOn reports whether the values at the destination are those of an interrupted Sync
+// of this node. Those of another copy are deleted.
+func (s *syncer) goesOn(ctx context.Context) (bool, error) {
+	isOwn, err := s.HasNote(ctx)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && s.opt.Share != nil:
+		return false, copying.ErrPublished // since the look
+	case err != nil:
+		return false, err
+	case isOwn:
+		s.noted = true
+		return true, nil
+	case s.opt.Share != nil:
+		return false, copying.ErrForeign
+	case s.DryRun:
+		return false, nil
+	}
+	return false, s.Clear(ctx)
+}
+
+// mostRounds is the number of times that everything is compared while src changes.
+const mostRounds = 4
+
+// fill runs steps 2 to 5.
+func (s *syncer) fill(ctx context.Context) error {
+	for round := 1; ; round++ {
+		if err := s.replace(ctx); err != nil {
+			return err
+		}
+		if err := s.pass(ctx); err != nil {
+			return err
+		}
+		now, err := s.sources(ctx)
+		switch {
+		case err != nil:
+			return err
+		case s.is.same(now), s.DryRun:
+			return nil
+		// The documents of later rounds were all stored at one time.
+		case round > 1 && s.is.grown(now):
+			return nil
+		case round == mostRounds:
+			return fmt.Errorf("%w: its documents were changed in ways other than growth each time that it was copied; sync it again", zarr.ErrSourceChanged)
+		}
+		if s.is, err = s.state(ctx, now); err != nil {
+			return err
+		}
+	}
+}
+
+// mostReadings bounds the readings of documents that change all the time.
+const mostReadings = 10
+
+// state returns documents that were all stored at one time: two readings, one after the
+// other, find the same.
+func (s *syncer) state(ctx context.Context, last inventory) (inventory, error) {
+	for range mostReadings {
+		now, err := s.sources(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if now.same(last) {
+			return now, s.checkSettled(ctx, now)
+		}
+		last = now
+	}
+	return nil, fmt.Errorf("%w: its documents change all the time; sync it again", zarr.ErrSourceChanged)
+}
+
+// checkSettled refuses arrays that an unfinished transaction has changed in part.
+func (s *syncer) checkSettled(ctx context.Context, of inventory) error {
+	g, ctx := parallel.New(ctx)
+	g.SetLimit(s.tasks())
+	for dir, i := range of {
+		if i.kind == "array" {
+			g.Go(func() error { return s.checkSettledAt(ctx, dir) })
+		}
+	}
+	return g.Wait(nil)
+}
+
+func (s *syncer) checkSettledAt(ctx context.Context, dir string) error {
+	p, err := s.Source.Path.Join(strings.TrimSuffix(dir, "/"))
+	if err != nil {
+		return err
+	}
+	return copying.CheckSettled(ctx, s.Source.Store, p)
+}
+
+// start runs step 3, once.
+func (s *syncer) start(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.noted {
+		return nil
+	}
+	if s.opt.Share != nil {
+		return s.startPart(ctx)
+	}
+	if !s.node {
+		if err := s.MakeParents(ctx); err != nil {
+			return err
+		}
+	}
+	err := s.StoreNote(ctx)
+	s.noted = err == nil
+	return err
+}
+
+// end runs the rest of step 7.
+func (s *syncer) end(ctx context.Context) error {
+	if !s.noted {
+		return nil // nothing has changed
+	}
+	// The note goes last: with it, the next Sync does what a crash has left undone.
+	if err := copying.UpdateAbove(ctx, s.Target.Location, s.Options.Options); err != nil {
+		return err
+	}
+	return s.DeleteNote(ctx)
+}
+
+// plan completes the report of a dry run.
+func (s *syncer) plan() {
+	for dir, i := range s.is {
+		for _, f := range i.files {
+			if was := s.there[dir].file(f.name); was == nil || !publish.Same(was, f.raw) {
+				s.report.Documents++
+			}
+		}
+	}
+	for _, names := range s.extra {
+		s.report.Dropped += int64(len(names))
+	}
+	s.report.Dropped += int64(len(s.stale))
+}
+
+// tallyNodes counts the nodes.
+func (s *syncer) tallyNodes() {
+	for _, i := range s.is {
+		switch i.kind {
+		case "array":
+			s.report.Arrays++
+		case "group":
+			s.report.Groups++
+		}
+	}
+	s.report.DroppedNodes = append(s.report.DroppedNodes, s.removed()...)
+}
+
+// Unfinished reports whether an unfinished copy, conversion or [Sync] has left its note
+// at a place. Readers do not see what it has left, or see the old documents. Another copy
+// deletes what they do not see, and so does [zarr.Location.Delete]. Another Sync goes on,
+// and so does a conversion with [Options.Resume].
+func Unfinished(ctx context.Context, at *zarr.Location) (bool, error) {
+	p, err := copying.PlaceOf(at)
+	if err != nil {
+		return false, err
+	}
+	return copying.Exists(ctx, p.Store, p.Path, copying.NoteName)
+}
