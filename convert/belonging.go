@@ -152,7 +152,7 @@ func (m *member) ownDocuments() []string {
 
 // chunkBelonging returns the belonging of a key below an array to its chunks.
 func (c *conversion) chunkBelonging(ctx context.Context, m *member, rest string) (belonging, error) {
-	doc := m.is.(*metadata.Array)
+	doc := m.node.(*metadata.Array)
 	keys, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
 	if _, ok := keys.ParseKey(rest, len(doc.Shape), nil); ok || err != nil && copying.IsChunkKey(rest, len(doc.Shape)) {
 		return part, nil

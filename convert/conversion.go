@@ -80,7 +80,7 @@ type Converted struct {
 
 func (s *survey) result() (r Conversion) {
 	for _, m := range s.own() {
-		m.Checksum = m.From == 3 && hasSumV2(m.will)
+		m.Checksum = m.From == 3 && hasSumV2(m.result)
 		r.Nodes = append(r.Nodes, m.Converted)
 	}
 	return r
@@ -153,7 +153,7 @@ func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Option
 		err = c.run(ctx)
 	}
 	r := c.survey.result()
-	r.Kept, r.Files = c.current, c.files
+	r.Kept, r.Files = c.kept, c.files
 	r.Left, r.LeftNames = c.left, c.leftNames
 	r.Values, r.Bytes = c.report.Values, c.report.Bytes
 	if err != nil {
@@ -186,11 +186,11 @@ type conversion struct {
 	derivation *Derivation // of [Derive]; nil for a conversion
 	report     transfer.Report
 	mu         sync.Mutex // of the report, and of what follows
-	current    int64      // values that are up to date
+	kept       int64      // values that are up to date
 	files      int64      // values that belong to no node
 	left       int64      // of them, not copied
 	leftNames  []string   // the first of these
-	unlike     bool       // nothing that the destination has counts
+	foreign    bool       // nothing that the destination has counts
 }
 
 func (c *conversion) run(ctx context.Context) error {
@@ -225,7 +225,7 @@ func (c *conversion) run(ctx context.Context) error {
 
 // plan reads the documents of the source, and makes those of the destination.
 func (c *conversion) plan(ctx context.Context) error {
-	c.survey = survey{store: c.Source.Store, limits: c.Limits, told: c.told}
+	c.survey = survey{store: c.Source.Store, limits: c.Limits, listMembers: c.listMembers}
 	if c.derivation != nil {
 		c.survey.op = "copy"
 	}
@@ -278,25 +278,25 @@ func (c *conversion) translate(ctx context.Context, m *member) error {
 		return err
 	}
 	if err := m.translate(c.Format, filled, c.usualKeys); err != nil {
-		m.why = err
+		m.reason = err
 	}
 	if m.Unknown = m.unknown(c.Format); m.Kind == "group" {
 		return nil
 	}
-	if m.why == nil {
+	if m.reason == nil {
 		// Both formats have the codec, but Varve may open it in one of them only.
-		m.why = m.opens(ctx, &c.Options.Options)
+		m.reason = m.opens(ctx, &c.Options.Options)
 	}
-	if m.why == nil && m.From == 3 {
+	if m.reason == nil && m.From == 3 {
 		// A trim has set chunks aside. Readers of format 2 do not look for them.
 		if err := copying.CheckTrimmed(ctx, c.Source.Location.Root(), m.path, c.Reading()); err != nil {
 			return err
 		}
 	}
-	if m.why == nil {
+	if m.reason == nil {
 		return nil
 	}
-	m.Anew = m.why.Error()
+	m.Anew = m.reason.Error()
 	return c.recode(ctx, m)
 }
 
@@ -322,7 +322,7 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 	if m.Kind == "group" {
 		return nil
 	}
-	if m.derived != nil || m.why != nil {
+	if m.derived != nil || m.reason != nil {
 		return c.encode(ctx, m)
 	}
 	place, err := c.Target.Path.Join(m.Path)
@@ -376,7 +376,7 @@ func (c *conversion) renaming(m *member) (func(name string) (string, bool), erro
 	if c.derivation != nil {
 		return func(name string) (string, bool) { return name, copying.IsData(name) }, nil
 	}
-	from, to := m.is.(*metadata.Array), m.will.(*metadata.Array)
+	from, to := m.node.(*metadata.Array), m.result.(*metadata.Array)
 	old, err := metadata.ParseKeyEncoding(from.ChunkKeyEncoding)
 	if err != nil {
 		return nil, err
@@ -426,8 +426,8 @@ func (c *conversion) possible(ctx context.Context, m *member, yield func(string,
 	}
 }
 
-// told returns the names of the members that a group lists.
-func (c *conversion) told(ctx context.Context, p store.Path) ([]string, error) {
+// listMembers returns the names of the members that a group lists.
+func (c *conversion) listMembers(ctx context.Context, p store.Path) ([]string, error) {
 	g, err := c.Source.Location.Root().At(p.String()).OpenGroup(ctx, c.Reading())
 	if err != nil {
 		return nil, err

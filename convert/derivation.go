@@ -92,11 +92,11 @@ func (d *Derivation) checkNote(ctx context.Context, c *conversion) error {
 // derive gives the members that are made anew their documents. All others stay as they
 // are.
 func (c *conversion) derive(ctx context.Context, m *member) error {
-	m.will = m.is
-	if g, isGroup := m.is.(*metadata.Group); isGroup {
+	m.result = m.node
+	if g, isGroup := m.node.(*metadata.Group); isGroup {
 		c.report.Groups++
 		g = g.WithConsolidated(nil)
-		m.will = g
+		m.result = g
 		if change := c.derivation.Attributes[m.Path]; change != nil {
 			object, err := change(g.Attributes)
 			if err != nil {
@@ -105,7 +105,7 @@ func (c *conversion) derive(ctx context.Context, m *member) error {
 			if g, err = g.WithAttributes(object); err != nil {
 				return err
 			}
-			m.will = g
+			m.result = g
 		}
 		return nil
 	}
@@ -117,7 +117,7 @@ func (c *conversion) derive(ctx context.Context, m *member) error {
 	if d.Document.Format() != m.From {
 		return fmt.Errorf("%w: it was replaced by another node; begin again", zarr.ErrSourceChanged)
 	}
-	m.will, m.derived = d.Document, &d
+	m.result, m.derived = d.Document, &d
 	// A key whose chunk was set aside holds another one, and Write may copy it.
 	return copying.CheckTrimmed(ctx, c.Source.Location.Root(), m.path, c.Reading())
 }
@@ -161,11 +161,11 @@ func (c *conversion) unchangedGroup(ctx context.Context, m *member) error {
 	}
 	same := now != nil && now.Kind == "group" && now.From == m.From
 	if same {
-		was, err := bare(m.is)
+		was, err := bare(m.node)
 		if err != nil {
 			return err
 		}
-		is, err := bare(now.is)
+		is, err := bare(now.node)
 		if err != nil {
 			return err
 		}

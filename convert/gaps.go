@@ -63,7 +63,7 @@ func (s *survey) gaugeOne(ctx context.Context, m *member, opt *zarr.Options) err
 	if err != nil || m.Filled == 0 {
 		return err
 	}
-	if g.value, err = g.chunk(ctx, m.will.(*metadata.Array), m.mask.gap, opt); err != nil {
+	if g.value, err = g.chunk(ctx, m.result.(*metadata.Array), m.mask.gap, opt); err != nil {
 		return err
 	}
 	var ok bool
@@ -84,11 +84,11 @@ type gaps struct {
 
 // newGaps returns the gaps of a member.
 func newGaps(m *member) (*gaps, error) {
-	is, err := zarr.SpecOf(m.is.(*metadata.Array))
+	is, err := zarr.SpecOf(m.node.(*metadata.Array))
 	if err != nil {
 		return nil, err
 	}
-	will, err := zarr.SpecOf(m.will.(*metadata.Array))
+	will, err := zarr.SpecOf(m.result.(*metadata.Array))
 	if err != nil {
 		return nil, err
 	}

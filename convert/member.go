@@ -30,17 +30,17 @@ import (
 type member struct {
 	Converted
 	path         store.Path    // in the store
-	is, will     metadata.Node // in the old and the new format
+	node, result metadata.Node // in the old and the new format
 	sources      []source      // the documents that were read
 	others       []string      // documents of the other format beside them
 	alias        bool          // another name of a member
 	consolidated bool          // the group has consolidated metadata
 	index        []byte        // the consolidated metadata of format 2
-	why          error         // the reason to encode the chunks again, or nil
+	reason       error         // the reason to encode the chunks again, or nil
 	mask         *mask         // missing values; nil if the format stays
 	gaps         *gaps         // missing chunks to store; nil if there are none
 	derived      *Derived      // how the array is made anew; nil if it is copied
-	anew         bool          // no value of the destination is taken for a copy
+	fresh        bool          // no value of the destination is taken for a copy
 	shapes       [][]int64     // of other states, for which values may have been stored
 }
 
@@ -55,11 +55,11 @@ type survey struct {
 	store  store.Store
 	limits zarr.Limits
 	op     string // for errors; "" is "convert"
-	// told returns the names of the members that the metadata of a group lists. It is
+	// listMembers returns the names of the members that the metadata of a group lists. It is
 	// used if the store cannot be listed, and may be nil.
-	told    func(ctx context.Context, p store.Path) ([]string, error)
-	members []*member // parents first
-	images  ome.Images
+	listMembers func(ctx context.Context, p store.Path) ([]string, error)
+	members     []*member // parents first
+	images      ome.Images
 }
 
 // walk reads the node at a path, if it exists, and those below it.
@@ -91,8 +91,8 @@ func (s *survey) walk(ctx context.Context, p store.Path, relative string) error 
 // children returns the sorted names of possible nodes below a group.
 func (s *survey) children(ctx context.Context, p store.Path) ([]string, error) {
 	names, err := tree.Directories(ctx, s.store, p)
-	if errors.Is(err, store.ErrUnsupported) && s.told != nil {
-		return s.told(ctx, p)
+	if errors.Is(err, store.ErrUnsupported) && s.listMembers != nil {
+		return s.listMembers(ctx, p)
 	}
 	return names, err
 }
@@ -116,13 +116,13 @@ func (s *survey) member(ctx context.Context, p store.Path, relative string) (*me
 	var err error
 	switch {
 	case raw[metadata.V3Node] != nil:
-		m.is, err = metadata.Parse(raw[metadata.V3Node], metadata.Limits{})
+		m.node, err = metadata.Parse(raw[metadata.V3Node], metadata.Limits{})
 	case raw[metadata.V2Array] != nil:
 		names = []string{metadata.V2Array, metadata.V2Attributes}
-		m.is, err = metadata.ParseV2(metadata.V2Array, raw[metadata.V2Array], raw[metadata.V2Attributes], metadata.Limits{})
+		m.node, err = metadata.ParseV2(metadata.V2Array, raw[metadata.V2Array], raw[metadata.V2Attributes], metadata.Limits{})
 	case raw[metadata.V2Group] != nil:
 		names = []string{metadata.V2Group, metadata.V2Attributes}
-		m.is, err = metadata.ParseV2(metadata.V2Group, raw[metadata.V2Group], raw[metadata.V2Attributes], metadata.Limits{})
+		m.node, err = metadata.ParseV2(metadata.V2Group, raw[metadata.V2Group], raw[metadata.V2Attributes], metadata.Limits{})
 		m.consolidated = raw[metadata.V2Consolidated] != nil
 	default:
 		return nil, nil
@@ -130,8 +130,8 @@ func (s *survey) member(ctx context.Context, p store.Path, relative string) (*me
 	if err != nil {
 		return nil, copying.Wrap(cmp.Or(s.op, "convert"), p.String(), fmt.Errorf("%w: %w", kindOfDocument(err), err))
 	}
-	m.Kind, m.From = "array", m.is.Format()
-	if g, isGroup := m.is.(*metadata.Group); isGroup {
+	m.Kind, m.From = "array", m.node.Format()
+	if g, isGroup := m.node.(*metadata.Group); isGroup {
 		m.Kind = "group"
 		m.consolidated = m.consolidated || g.Consolidated != nil
 	}
@@ -217,7 +217,7 @@ func (s *survey) directories() iter.Seq[string] {
 
 // masksFill reports whether the fill value of an array is a mask in format 2.
 func (s *survey) masksFill(ctx context.Context, m *member) (bool, error) {
-	a, ok := m.is.(*metadata.Array)
+	a, ok := m.node.(*metadata.Array)
 	if !ok {
 		return false, nil
 	}
@@ -251,19 +251,19 @@ func (s *survey) unchanged(ctx context.Context, m *member) error {
 // translate makes the document of the other format. filled is set if the fill value is a
 // mask in format 2. keys adapts the chunk keys.
 func (m *member) translate(to int, filled bool, keys func(*metadata.Array) *metadata.Array) error {
-	switch n := m.is.(type) {
+	switch n := m.node.(type) {
 	case *metadata.Group:
 		if n.Format() != to {
 			m.Imaging = imaging(n, to)
 		}
 		if to == 3 {
-			m.will = n.ToV3().WithConsolidated(nil)
+			m.result = n.ToV3().WithConsolidated(nil)
 		} else {
-			m.will = n.ToV2().WithConsolidated(nil)
+			m.result = n.ToV2().WithConsolidated(nil)
 		}
 		return nil
 	case *metadata.Array:
-		if m.will = n; n.Format() == to {
+		if m.result = n; n.Format() == to {
 			return nil
 		}
 		return m.translateArray(n, to, filled, keys)
@@ -293,7 +293,7 @@ func (m *member) translateArray(n *metadata.Array, to int, filled bool, keys fun
 			a = a.WithNullFill()
 		}
 	}
-	m.will = a
+	m.result = a
 	return nil
 }
 
@@ -345,7 +345,7 @@ func imaging(g *metadata.Group, to int) string {
 // unknown returns a message about the members of the document that the new format does
 // not have, or "".
 func (m *member) unknown(to int) string {
-	is, ok := m.is.(interface{ UnknownMembers() []string })
+	is, ok := m.node.(interface{ UnknownMembers() []string })
 	if !ok || m.From == to || len(is.UnknownMembers()) == 0 {
 		return ""
 	}
@@ -364,10 +364,10 @@ func (m *member) named(to int, place store.Path) {
 // opens returns an error if the new document cannot be opened although the old one can.
 func (m *member) opens(ctx context.Context, opt *zarr.Options) error {
 	// If the old document cannot be opened either, the conversion loses nothing.
-	if _, isArray := m.will.(*metadata.Array); !isArray || openable(ctx, m.is, opt) != nil {
+	if _, isArray := m.result.(*metadata.Array); !isArray || openable(ctx, m.node, opt) != nil {
 		return nil
 	}
-	return openable(ctx, m.will, opt)
+	return openable(ctx, m.result, opt)
 }
 
 // openable opens a node that consists of its documents only.
@@ -412,7 +412,7 @@ func documentsOf(n metadata.Node) ([]text, error) {
 // documents returns the new documents of the member in the order in which they are
 // written.
 func (m *member) documents() ([]text, error) {
-	list, err := documentsOf(m.will)
+	list, err := documentsOf(m.result)
 	// Insert the index before the last document, which makes the node visible.
 	if err == nil && m.index != nil {
 		list = slices.Insert(list, len(list)-1, text{metadata.V2Consolidated, m.index})
@@ -434,10 +434,10 @@ func (s *survey) consolidate(to int) error {
 			if err = errors.Join(failed, err); err != nil {
 				return err
 			}
-			m.will = m.will.(*metadata.Group).WithConsolidated(c)
+			m.result = m.result.(*metadata.Group).WithConsolidated(c)
 			continue
 		}
-		own, err := m.will.Record(metadata.Limits{})
+		own, err := m.result.Record(metadata.Limits{})
 		if err != nil {
 			return err
 		}
@@ -464,7 +464,7 @@ func (s *survey) below(i int, failed *error) iter.Seq2[string, []byte] {
 			if !below {
 				return // the members below it are contiguous
 			}
-			n := m.will
+			n := m.result
 			if g, isGroup := n.(*metadata.Group); isGroup {
 				n = g.WithConsolidated(nil)
 			}

@@ -27,9 +27,9 @@ import (
 // recode makes the document of an array whose chunks are encoded again. It tries the
 // codecs that the array has, then those of its inner chunks, then the default.
 func (c *conversion) recode(ctx context.Context, m *member) error {
-	doc, ok := m.is.(*metadata.Array)
+	doc, ok := m.node.(*metadata.Array)
 	if !ok {
-		return m.why
+		return m.reason
 	}
 	if m.mask != nil {
 		doc = m.mask.array
@@ -59,7 +59,7 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 		h := zarr.At(new(discard), "")
 		a, createErr := h.At("").CreateArray(ctx, spec, &zarr.CreateOptions{Options: c.Options.Options, Format: c.Format})
 		if createErr == nil {
-			m.will = a.Metadata()
+			m.result = a.Metadata()
 			return nil
 		}
 		err = createErr
@@ -203,12 +203,12 @@ func elementsIn(a *zarr.Array, sel selection.Selection) (int, error) {
 // complete, so its time tells whether it is up to date.
 type recoding struct {
 	*conversion
-	m        *member
-	place    store.Path
-	source   *zarr.Array
-	result   *zarr.Array
-	old, now metadata.KeyEncoding
-	blank    bool // chunks with nothing but the former fill value are stored
+	m                *member
+	place            store.Path
+	source           *zarr.Array
+	result           *zarr.Array
+	oldKeys, newKeys metadata.KeyEncoding
+	storesFill       bool // chunks with nothing but the former fill value are stored
 }
 
 // evidence is what the listings say about one chunk of the result.
@@ -223,7 +223,7 @@ const evidenceAtOnce = 1 << 20
 
 // recodeStale encodes the chunks of an array again that are missing or not up to date.
 func (c *conversion) recodeStale(ctx context.Context, m *member) error {
-	r := &recoding{conversion: c, m: m, blank: c.StoreFill || m.mask != nil && m.mask.fills}
+	r := &recoding{conversion: c, m: m, storesFill: c.StoreFill || m.mask != nil && m.mask.fills}
 	var err error
 	if r.place, err = c.Target.Path.Join(m.Path); err != nil {
 		return err
@@ -234,10 +234,10 @@ func (c *conversion) recodeStale(ctx context.Context, m *member) error {
 	if r.source, err = c.Source.Location.Root().At(m.path.String()).OpenArray(ctx, c.Reading()); err != nil {
 		return err
 	}
-	if r.old, err = metadata.ParseKeyEncoding(r.source.Metadata().ChunkKeyEncoding); err != nil {
+	if r.oldKeys, err = metadata.ParseKeyEncoding(r.source.Metadata().ChunkKeyEncoding); err != nil {
 		return err
 	}
-	if r.now, err = metadata.ParseKeyEncoding(r.result.Metadata().ChunkKeyEncoding); err != nil {
+	if r.newKeys, err = metadata.ParseKeyEncoding(r.result.Metadata().ChunkKeyEncoding); err != nil {
 		return err
 	}
 	total, ok := r.result.Grid().NumChunks()
@@ -264,15 +264,15 @@ func (r *recoding) window(ctx context.Context, first, n int64) error {
 	var name []byte
 	for i := range all {
 		indexOf(chunks, first+int64(i), index)
-		name = r.now.AppendKey(name[:0], index)
-		if !r.mine(r.m, string(name)) {
+		name = r.newKeys.AppendKey(name[:0], index)
+		if !r.inShare(r.m, string(name)) {
 			continue
 		}
 		chunk, _ := r.result.Grid().Chunk(index)
 		switch e := all[i]; {
 		case e.isCurrent(r.sources(chunk)) && !r.isCut(chunk):
 			r.keep()
-		case e.stored == 0 && e.made == 0 && !r.blank:
+		case e.stored == 0 && e.made == 0 && !r.storesFill:
 			// It is missing, as it should be.
 		case r.DryRun:
 			if err := r.counted(0, nil); err != nil {
@@ -338,7 +338,7 @@ func (r *recoding) listed(ctx context.Context, first, n int64) ([]evidence, erro
 			return nil, err
 		}
 		var ok bool
-		if index, ok = r.old.ParseKey(e.Name, from.Rank(), index); !ok || !within.Contains(index) {
+		if index, ok = r.oldKeys.ParseKey(e.Name, from.Rank(), index); !ok || !within.Contains(index) {
 			continue
 		}
 		at := int64(math.MaxInt64) // never up to date
@@ -347,7 +347,7 @@ func (r *recoding) listed(ctx context.Context, first, n int64) ([]evidence, erro
 		}
 		r.touch(index, first, n, func(x *evidence) { x.latest, x.stored = max(x.latest, at), x.stored+1 }, all)
 	}
-	if r.unlike || r.m.anew {
+	if r.foreign || r.m.fresh {
 		return all, nil
 	}
 	to, within := r.result.Grid(), grid.BoxOf(r.result.Grid().Chunks())
@@ -356,7 +356,7 @@ func (r *recoding) listed(ctx context.Context, first, n int64) ([]evidence, erro
 			return nil, err
 		}
 		var ok bool
-		if index, ok = r.now.ParseKey(e.Name, to.Rank(), index); !ok || !within.Contains(index) {
+		if index, ok = r.newKeys.ParseKey(e.Name, to.Rank(), index); !ok || !within.Contains(index) {
 			continue
 		}
 		if i := numberOf(to.Chunks(), index) - first; i >= 0 && i < n {
@@ -433,7 +433,7 @@ func (r *recoding) make(ctx context.Context, chunk *grid.Chunk, e evidence) erro
 func (r *recoding) asked(ctx context.Context, chunk *grid.Chunk) (evidence, error) {
 	e := evidence{latest: math.MinInt64}
 	for index := range overlapping(r.source.Grid(), chunk).IndicesInto(make([]int64, r.source.Rank())) {
-		info, err := store.Stat(ctx, r.Source.Store, r.m.path.MustKey(string(r.old.AppendKey(nil, index))))
+		info, err := store.Stat(ctx, r.Source.Store, r.m.path.MustKey(string(r.oldKeys.AppendKey(nil, index))))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

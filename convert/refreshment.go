@@ -23,7 +23,7 @@ func (c *conversion) refresh(ctx context.Context, m *member) error {
 	if m.Kind == "group" {
 		return nil
 	}
-	if m.why != nil {
+	if m.reason != nil {
 		return c.recodeStale(ctx, m)
 	}
 	r, err := c.newRefreshment(m)
@@ -53,9 +53,9 @@ type refreshment struct {
 	values *copying.Values
 	g      *parallel.Group
 
-	rank     int
-	old, now metadata.KeyEncoding
-	will     copying.Layout
+	rank             int
+	oldKeys, newKeys metadata.KeyEncoding
+	layout           copying.Layout
 }
 
 func (c *conversion) newRefreshment(m *member) (*refreshment, error) {
@@ -63,10 +63,10 @@ func (c *conversion) newRefreshment(m *member) (*refreshment, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := m.is.(*metadata.Array)
-	r := &refreshment{conversion: c, m: m, place: place, values: c.NewValues(), rank: len(from.Shape), will: layoutOfNode(m.will)}
-	if r.old, err = metadata.ParseKeyEncoding(from.ChunkKeyEncoding); err == nil {
-		r.now, err = metadata.ParseKeyEncoding(m.will.(*metadata.Array).ChunkKeyEncoding)
+	from := m.node.(*metadata.Array)
+	r := &refreshment{conversion: c, m: m, place: place, values: c.NewValues(), rank: len(from.Shape), layout: layoutOfNode(m.result)}
+	if r.oldKeys, err = metadata.ParseKeyEncoding(from.ChunkKeyEncoding); err == nil {
+		r.newKeys, err = metadata.ParseKeyEncoding(m.result.(*metadata.Array).ChunkKeyEncoding)
 	}
 	return r, err
 }
@@ -76,7 +76,7 @@ func (r *refreshment) source(ctx context.Context) copying.Listing {
 	return func(yield func(store.Entry, error) bool) {
 		for e, err := range store.ListVersions(ctx, r.Source.Store, r.m.path, true) {
 			if err == nil {
-				if name, ok := r.renamed(e.Name, r.old, r.now); !ok || !r.mine(r.m, name) {
+				if name, ok := r.renamed(e.Name, r.oldKeys, r.newKeys); !ok || !r.inShare(r.m, name) {
 					continue
 				}
 			}
@@ -90,13 +90,13 @@ func (r *refreshment) source(ctx context.Context) copying.Listing {
 // destination lists those in the destination, by their names in the source.
 func (r *refreshment) destination(ctx context.Context) copying.Listing {
 	return func(yield func(store.Entry, error) bool) {
-		if r.unlike || r.m.anew {
+		if r.foreign || r.m.fresh {
 			return
 		}
 		for e, err := range store.ListVersions(ctx, r.Target.Store, r.place, true) {
 			if err == nil {
-				was, ok := r.renamed(e.Name, r.now, r.old)
-				if !ok || !r.mine(r.m, e.Name) {
+				was, ok := r.renamed(e.Name, r.newKeys, r.oldKeys)
+				if !ok || !r.inShare(r.m, e.Name) {
 					continue
 				}
 				e.Name = was
@@ -120,7 +120,7 @@ func (r *refreshment) renamed(name string, from, to metadata.KeyEncoding) (strin
 // visit decides about one chunk.
 func (r *refreshment) visit(ctx context.Context, from, to *store.Entry) error {
 	was := copying.NameOf(from, to)
-	name, _ := r.renamed(was, r.old, r.now)
+	name, _ := r.renamed(was, r.oldKeys, r.newKeys)
 	switch {
 	case from == nil && (r.opt.Share != nil || r.DryRun || r.fills(was)):
 	case from == nil:
@@ -146,18 +146,18 @@ func isAfter(made, source time.Time) bool {
 
 // fills reports whether a chunk that the source does not store is stored.
 func (r *refreshment) fills(was string) bool {
-	if r.m.gaps == nil || !r.will.Known() {
+	if r.m.gaps == nil || !r.layout.Known() {
 		return false
 	}
-	index, ok := r.old.ParseKey(was, r.rank, nil)
-	return ok && r.will.Chunks.Contains(index)
+	index, ok := r.oldKeys.ParseKey(was, r.rank, nil)
+	return ok && r.layout.Chunks.Contains(index)
 }
 
 // keep counts a value that is up to date.
 func (c *conversion) keep() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.current++
+	c.kept++
 }
 
 // drop deletes a chunk that the source does not store. A listing may miss one that is
@@ -173,11 +173,11 @@ func (r *refreshment) drop(ctx context.Context, name, was string) error {
 // gap stores a chunk that the source does not store. It compares bytes, because there is
 // no time to compare with.
 func (r *refreshment) gap(ctx context.Context, name string, value []byte) error {
-	if !r.mine(r.m, name) {
+	if !r.inShare(r.m, name) {
 		return nil
 	}
 	key := r.place.MustKey(name)
-	if !r.unlike && !r.m.anew {
+	if !r.foreign && !r.m.fresh {
 		is, _, err := r.Target.Store.Get(ctx, key, store.Request{Limit: min(int64(len(value))+1, math.MaxInt32)}, nil)
 		switch {
 		case err == nil && bytes.Equal(is, value):
@@ -206,7 +206,7 @@ func (c *conversion) targets() targets {
 	all := targets{}
 	for _, m := range c.survey.members {
 		if m.Kind == "array" {
-			all[strings.TrimPrefix(m.Path+"/", "/")] = &target{layoutOfNode(m.will), m.why == nil}
+			all[strings.TrimPrefix(m.Path+"/", "/")] = &target{layoutOfNode(m.result), m.reason == nil}
 		}
 	}
 	return all

@@ -28,8 +28,8 @@ import (
 // isShared reports whether the conversion keeps what others have stored for it.
 func (c *conversion) isShared() bool { return c.opt.Resume || c.opt.Share != nil }
 
-// mine reports whether this call stores a value of an array.
-func (c *conversion) mine(m *member, name string) bool {
+// inShare reports whether this call stores a value of an array.
+func (c *conversion) inShare(m *member, name string) bool {
 	return c.opt.Share.Has(strings.TrimPrefix(m.Path+"/"+name, "/"))
 }
 
@@ -42,7 +42,7 @@ func (c *conversion) resume(ctx context.Context) error {
 	if is == copying.Published {
 		return c.finish(ctx)
 	}
-	c.unlike = is == copying.Begun && !ours
+	c.foreign = is == copying.Begun && !ours
 	if err := c.survey.gauge(ctx, c.opt); err != nil {
 		return err
 	}
@@ -120,8 +120,8 @@ func (c *conversion) begin(ctx context.Context, ours bool) (err error) {
 }
 
 func (c *conversion) beginAlone(ctx context.Context, ours bool) error {
-	if c.unlike {
-		c.unlike = false
+	if c.foreign {
+		c.foreign = false
 		if err := c.Clear(ctx); err != nil {
 			return err
 		}
@@ -271,11 +271,11 @@ func paragraphOf(n metadata.Node) (p paragraph, err error) {
 }
 
 func meaningOf(m *member) (*meaning, error) {
-	from, err := paragraphOf(m.is)
+	from, err := paragraphOf(m.node)
 	if err != nil {
 		return nil, err
 	}
-	to, err := paragraphOf(m.will)
+	to, err := paragraphOf(m.result)
 	return &meaning{m.Path, from, to, m}, err
 }
 
@@ -392,7 +392,7 @@ func (c *conversion) settleMeanings(ctx context.Context, others map[string][]str
 			return fmt.Errorf("%w: %q has other chunks than those that parts have converted, and a part removes nothing; convert with Resume and without parts",
 				zarr.ErrSourceChanged, "/"+m.path.String())
 		case c.DryRun:
-			m.anew = true
+			m.fresh = true
 			continue
 		}
 		below := strings.TrimPrefix(m.Path+"/", "/")

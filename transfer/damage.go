@@ -224,8 +224,8 @@ func (s *syncer) leave(ctx context.Context, dir string, why error) error {
 		s.blocked = map[string]error{}
 	}
 	s.blocked[name] = &blockedError{cmp.Or(why, zarr.ErrInvalidMetadata)}
-	s.damaged.addBlocked(s.is, name, s.blocked[name])
-	return s.keepDamaged(ctx, s.is)
+	s.damaged.addBlocked(s.nodes, name, s.blocked[name])
+	return s.keepDamaged(ctx, s.nodes)
 }
 
 // keepDamaged makes the groups of an inventory describe damaged nodes as the destination

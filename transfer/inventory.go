@@ -30,7 +30,7 @@ type item struct {
 	format int
 	files  []file         // documents in the order in which they are written
 	layout copying.Layout // of an array: the keys of its chunks
-	anew   bool           // no value of the destination is taken for a copy
+	fresh  bool           // no value of the destination is taken for a copy
 	damage error          // why the documents cannot be read, or nil
 }
 

@@ -37,12 +37,12 @@ const (
 
 // roleOf returns the role of a key, and the node that it lies in.
 func (s *syncer) roleOf(rel string) (role, *item) {
-	i, rest := s.is.owner(rel)
+	i, rest := s.nodes.owner(rel)
 	if what, isOwn := copying.Record(rest); isOwn && what == own.Pending {
 		return transaction, i
 	}
 	dir, name := path.Split(rel)
-	switch at := s.is[dir]; {
+	switch at := s.nodes[dir]; {
 	case slices.Contains(copying.DocumentNames, name) && at != nil && at.file(name) != nil:
 		return described, at
 	case slices.Contains(copying.DocumentNames, name) && at != nil:
@@ -62,7 +62,7 @@ func (s *syncer) roleOf(rel string) (role, *item) {
 // pass runs step 4.
 func (s *syncer) pass(ctx context.Context) error {
 	s.report.Kept, s.report.KeptBytes, s.report.Other, s.report.Left = 0, 0, 0, 0
-	s.extra, s.stale, s.gone = map[string][]string{}, nil, nil
+	s.extra, s.stale, s.orphans = map[string][]string{}, nil, nil
 	g, within := parallel.New(ctx)
 	g.SetLimit(s.tasks())
 	p := &pass{syncer: s, g: g, values: s.NewValues()}
@@ -77,7 +77,7 @@ func (s *syncer) pass(ctx context.Context) error {
 
 // listing lists the destination.
 func (s *syncer) listing(ctx context.Context) copying.Listing {
-	if !s.node {
+	if !s.hasNode {
 		return func(func(store.Entry, error) bool) {}
 	}
 	return store.ListVersions(ctx, s.Target.Store, s.Target.Path, true)
@@ -101,7 +101,7 @@ func (p *pass) visit(ctx context.Context, from, to *store.Entry) error {
 		return nil
 	}
 	what, i := p.roleOf(name)
-	if p.opt.Share != nil && what != transaction && (what != chunk || from == nil || !p.mine(name)) {
+	if p.opt.Share != nil && what != transaction && (what != chunk || from == nil || !p.inShare(name)) {
 		return nil // of another part, or of the call that publishes
 	}
 	switch what {
@@ -124,12 +124,12 @@ func (s *syncer) noteAt(dir string) {
 	defer s.mu.Unlock()
 	switch {
 	case dir == "": // an interrupted Sync has left it
-		s.noted = true
+		s.noteStored = true
 	case s.opt.Share != nil: // only the call that publishes deletes
-	case s.is[dir] != nil: // so has the removal of an array that is copied anew
+	case s.nodes[dir] != nil: // so has the removal of an array that is copied anew
 		s.extra[dir] = append(s.extra[dir], dir+copying.NoteName)
 	default: // or that of a node, which goes on
-		s.gone = append(s.gone, dir)
+		s.orphans = append(s.orphans, dir)
 	}
 }
 
@@ -140,7 +140,7 @@ func (p *pass) chunk(ctx context.Context, name string, i *item, from, to *store.
 		return p.blank(ctx, name, i)
 	case to == nil:
 		p.later(ctx, func(ctx context.Context) error { return p.renew(ctx, name, from, &p.report.New) })
-	case i.anew || from.Size != to.Size:
+	case i.fresh || from.Size != to.Size:
 		p.later(ctx, func(ctx context.Context) error { return p.renew(ctx, name, from, &p.report.Replaced) })
 	case !p.opt.Checksum && !p.isCopy(from, to):
 		p.later(ctx, func(ctx context.Context) error { return p.doubt(ctx, name, from, to) })
@@ -315,7 +315,7 @@ func (p *pass) rest(what role, name string, i *item, from, to *store.Entry) {
 		p.extra[i.dir] = append(p.extra[i.dir], name)
 	case what == newNode:
 		dir, _ := path.Split(name)
-		p.gone = append(p.gone, dir)
+		p.orphans = append(p.orphans, dir)
 	case what == staleChunk && p.opt.Delete:
 		p.stale = append(p.stale, name)
 	case what == staleChunk || what == extraFile:
@@ -365,7 +365,7 @@ func (s *syncer) verify(ctx context.Context) error {
 		if what, _ := s.roleOf(name); what != chunk || s.isDamaged(name) || within.Err() != nil {
 			return within.Err()
 		}
-		if s.opt.Share != nil && (from == nil || !s.mine(name)) {
+		if s.opt.Share != nil && (from == nil || !s.inShare(name)) {
 			return nil
 		}
 		if from == nil || to == nil || from.Size != to.Size {
@@ -377,11 +377,11 @@ func (s *syncer) verify(ctx context.Context) error {
 }
 
 func (s *syncer) verifyDocuments(ctx context.Context) error {
-	there, err := s.librarian(s.Target.Store, s.Target.Path).those(ctx, s.is)
+	there, err := s.librarian(s.Target.Store, s.Target.Path).those(ctx, s.nodes)
 	if err != nil {
 		return err
 	}
-	for dir, i := range s.is {
+	for dir, i := range s.nodes {
 		for _, f := range i.files {
 			if was := there[dir].file(f.name); was == nil || !publish.Same(was, f.raw) {
 				return differs(dir + f.name)

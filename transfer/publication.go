@@ -22,12 +22,12 @@ import (
 
 // publishAll runs step 6. Nodes of one depth are written at the same time.
 func (s *syncer) publishAll(ctx context.Context) error {
-	if s.began {
+	if s.resumed {
 		if err := s.MakeParents(ctx); err != nil { // parts make none
 			return err
 		}
 	}
-	dirs := s.is.dirs()
+	dirs := s.nodes.dirs()
 	for len(dirs) > 0 {
 		if dirs[0] == "" { // the document of the node itself
 			if err := s.VerifyNames(ctx); err != nil {
@@ -54,7 +54,7 @@ func (s *syncer) publishAll(ctx context.Context) error {
 
 // publishNode writes the documents of a node that differ, and deletes others beside them.
 func (s *syncer) publishNode(ctx context.Context, dir string) error {
-	for _, f := range s.is[dir].files {
+	for _, f := range s.nodes[dir].files {
 		was, err := s.present(ctx, dir, f.name)
 		if err != nil {
 			return err
@@ -92,8 +92,8 @@ func (s *syncer) publishNode(ctx context.Context, dir string) error {
 
 // present returns a document of the destination, or nil if there is none.
 func (s *syncer) present(ctx context.Context, dir, name string) ([]byte, error) {
-	there := s.there[dir]
-	if there != nil && there.format != s.is[dir].format {
+	there := s.copies[dir]
+	if there != nil && there.format != s.nodes[dir].format {
 		return s.librarian(s.Target.Store, s.Target.Path).get(ctx, dir+name) // beside those that count
 	}
 	return there.file(name), nil

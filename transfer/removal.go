@@ -20,13 +20,13 @@ import (
 // replace reads the documents of the destination. Then it runs step 2: it removes arrays
 // whose chunks have another meaning in the source.
 func (s *syncer) replace(ctx context.Context) (err error) {
-	s.there = inventory{}
-	if s.node {
-		if s.there, err = s.librarian(s.Target.Store, s.Target.Path).those(ctx, s.is); err != nil {
+	s.copies = inventory{}
+	if s.hasNode {
+		if s.copies, err = s.librarian(s.Target.Store, s.Target.Path).those(ctx, s.nodes); err != nil {
 			return err
 		}
 		// What is found by its key and not listed is a node of another name.
-		for dir := range s.there {
+		for dir := range s.copies {
 			s.AddName(strings.TrimSuffix(dir, "/"))
 		}
 		if err := s.VerifyNames(ctx); err != nil {
@@ -34,11 +34,11 @@ func (s *syncer) replace(ctx context.Context) (err error) {
 		}
 	}
 	// Groups first: a group that is removed takes what is below it with it.
-	for _, dir := range slices.Backward(s.is.dirs()) {
+	for _, dir := range slices.Backward(s.nodes.dirs()) {
 		if s.isDamaged(dir) {
 			continue // below a node that stays as it is
 		}
-		is, was := s.is[dir], s.there[dir]
+		is, was := s.nodes[dir], s.copies[dir]
 		if was == nil || !clashes(is, was) {
 			continue
 		}
@@ -95,10 +95,10 @@ func (s *syncer) removeClash(ctx context.Context, dir string) error {
 	if !slices.Contains(s.report.ReplacedNodes, name) {
 		s.report.ReplacedNodes = append(s.report.ReplacedNodes, name)
 	}
-	for below, i := range s.is {
+	for below, i := range s.nodes {
 		if strings.HasPrefix(below, dir) {
-			i.anew = true
-			delete(s.there, below)
+			i.fresh = true
+			delete(s.copies, below)
 		}
 	}
 	if s.DryRun {
@@ -109,7 +109,7 @@ func (s *syncer) removeClash(ctx context.Context, dir string) error {
 	}
 	err := s.remove(ctx, name)
 	if dir == "" {
-		s.noted = false // the note is deleted, too
+		s.noteStored = false // the note is deleted, too
 		err = errors.Join(err, s.start(ctx))
 	}
 	return err
@@ -118,9 +118,9 @@ func (s *syncer) removeClash(ctx context.Context, dir string) error {
 // removed returns the paths of nodes that only the destination has, without those below
 // others.
 func (s *syncer) removed() (names []string) {
-	slices.Sort(s.gone)
-	s.gone = slices.Compact(s.gone)
-	for _, dir := range s.gone {
+	slices.Sort(s.orphans)
+	s.orphans = slices.Compact(s.orphans)
+	for _, dir := range s.orphans {
 		if n := len(names); n == 0 || !strings.HasPrefix(dir, names[n-1]+"/") {
 			names = append(names, strings.TrimSuffix(dir, "/"))
 		}
@@ -180,10 +180,10 @@ func (s *syncer) remove(ctx context.Context, name string) error {
 	for dir, i := range now {
 		// The group is as it was read, or published already. What another writer has
 		// changed meanwhile must not be overwritten.
-		if was := s.there[dir]; was != nil && !i.saysSame(was) && !i.saysSame(s.is[dir]) {
+		if was := s.copies[dir]; was != nil && !i.saysSame(was) && !i.saysSame(s.nodes[dir]) {
 			return fmt.Errorf("%w: the document of %q; sync again", zarr.ErrConflict, s.shown(dir))
 		}
-		s.there[dir] = i
+		s.copies[dir] = i
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (s *syncer) groupsAbove(name string) inventory {
 	groups := inventory{}
 	for name != "" {
 		dir, _ := path.Split(name)
-		if i := s.is[dir]; i != nil {
+		if i := s.nodes[dir]; i != nil {
 			groups[dir] = i
 		}
 		name = strings.TrimSuffix(dir, "/")

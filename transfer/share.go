@@ -66,7 +66,7 @@ func (s *syncer) runPart(ctx context.Context) (err error) {
 }
 
 func (s *syncer) part(ctx context.Context) error {
-	s.node, s.noted = false, false
+	s.hasNode, s.noteStored = false, false
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func (s *syncer) part(ctx context.Context) error {
 	return nil
 }
 
-// mine reports whether this call copies a value of the source.
-func (s *syncer) mine(name string) bool { return s.opt.Share.Has(s.above + name) }
+// inShare reports whether this call copies a value of the source.
+func (s *syncer) inShare(name string) bool { return s.opt.Share.Has(s.above + name) }
 
 // refuseClash returns the error of a part for an array that only one process may remove.
 func (s *syncer) refuseClash(dir string) error {
@@ -99,7 +99,7 @@ func (s *syncer) startPart(ctx context.Context) error {
 	if err == nil {
 		err = s.StorePartNote(ctx, s.CheckUnpublished)
 	}
-	s.noted = err == nil
+	s.noteStored = err == nil
 	return err
 }
 
@@ -111,21 +111,21 @@ func (p *pass) startLate(ctx context.Context, name string, from *store.Entry) (i
 	if !p.isLate() {
 		return false, nil
 	}
-	if isThere, err = p.isThere(ctx, name, from); isThere || err != nil || p.DryRun {
+	if isThere, err = p.isCopied(ctx, name, from); isThere || err != nil || p.DryRun {
 		return isThere, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.noted {
+	if p.noteStored {
 		return false, nil
 	}
 	err = p.StorePartNote(ctx, func(ctx context.Context) error {
-		if isThere, err = p.isThere(ctx, name, from); err == nil && isThere {
+		if isThere, err = p.isCopied(ctx, name, from); err == nil && isThere {
 			err = copying.ErrPublished
 		}
 		return err
 	})
-	if p.noted = err == nil; errors.Is(err, copying.ErrPublished) {
+	if p.noteStored = err == nil; errors.Is(err, copying.ErrPublished) {
 		err = nil
 	}
 	return isThere, err
@@ -135,11 +135,11 @@ func (p *pass) startLate(ctx context.Context, name string, from *store.Entry) (i
 func (s *syncer) isLate() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.opt.Share != nil && s.node && !s.noted
+	return s.opt.Share != nil && s.hasNode && !s.noteStored
 }
 
-// isThere reports whether the destination has a value with the bytes of the source.
-func (p *pass) isThere(ctx context.Context, name string, from *store.Entry) (bool, error) {
+// isCopied reports whether the destination has a value with the bytes of the source.
+func (p *pass) isCopied(ctx context.Context, name string, from *store.Entry) (bool, error) {
 	_, key, err := p.keys(name)
 	if err != nil {
 		return false, err

@@ -253,18 +253,18 @@ type syncer struct {
 	report *SyncReport
 	room   *budget.Budget // for the bytes of values
 
-	is      inventory        // of the source
-	damaged *DamageError     // nodes that are not in is, because a document is damaged
-	blocked map[string]error // nodes of the destination that stay, because theirs is
-	there   inventory        // of the destination, in the directories of is
-	node    bool             // the destination has documents, or values of an interrupted Sync
-	noted   bool             // the note is stored
-	began   bool             // the note was there, and no document
+	nodes      inventory        // of the source
+	damaged    *DamageError     // nodes that are not in nodes, because a document is damaged
+	blocked    map[string]error // nodes of the destination that stay, because theirs is
+	copies     inventory        // of the destination, in the directories of nodes
+	hasNode    bool             // the destination has documents, or values of an interrupted Sync
+	noteStored bool             // the note is stored
+	resumed    bool             // the note was there, and no document
 
-	mu    sync.Mutex          // guards the report and what follows while values are copied
-	stale []string            // chunks of the destination that no document describes
-	gone  []string            // directories of nodes that only the destination has
-	extra map[string][]string // other documents of the destination, by directories of is
+	mu      sync.Mutex          // guards the report and what follows while values are copied
+	stale   []string            // chunks of the destination that no document describes
+	orphans []string            // directories of nodes that only the destination has
+	extra   map[string][]string // other documents of the destination, by directories of nodes
 }
 
 // nearTasks is the number of values in flight between near stores. Each has to become
@@ -319,16 +319,16 @@ func (s *syncer) run(ctx context.Context) error {
 
 // begin runs step 1, and looks at the destination.
 func (s *syncer) begin(ctx context.Context) (err error) {
-	if s.is, err = s.sources(ctx); errors.Is(err, store.ErrUnsupported) {
+	if s.nodes, err = s.sources(ctx); errors.Is(err, store.ErrUnsupported) {
 		return fmt.Errorf("%w; a source that cannot be listed can be copied, but not synced", err)
 	} else if err != nil {
 		return err
 	}
-	root := s.is[""]
+	root := s.nodes[""]
 	if root == nil {
 		return fault.NotFound("no Zarr node here")
 	}
-	for dir := range s.is {
+	for dir := range s.nodes {
 		if err := s.CheckName(dir + metadata.V3Node); err != nil {
 			return err
 		}
@@ -341,26 +341,26 @@ func (s *syncer) begin(ctx context.Context) (err error) {
 	case state == copying.Unknown:
 		return copying.ErrUnknown
 	case state == copying.Begun:
-		s.node, err = s.goesOn(ctx)
-		s.began = s.node
+		s.hasNode, err = s.resumes(ctx)
+		s.resumed = s.hasNode
 	default:
-		s.node = state != copying.Free
-		if s.node && s.opt.Share != nil {
-			s.noted, err = copying.Exists(ctx, s.Target.Store, s.Target.Path, copying.NoteName)
+		s.hasNode = state != copying.Free
+		if s.hasNode && s.opt.Share != nil {
+			s.noteStored, err = copying.Exists(ctx, s.Target.Store, s.Target.Path, copying.NoteName)
 		}
 	}
-	if err == nil && (!s.node || s.began) {
+	if err == nil && (!s.hasNode || s.resumed) {
 		err = s.CheckParents(ctx)
 	}
-	if err == nil && s.node {
+	if err == nil && s.hasNode {
 		err = s.CheckNoLinks(ctx)
 	}
 	return err
 }
 
-// goesOn reports whether the values at the destination are those of an interrupted Sync
+// resumes reports whether the values at the destination are those of an interrupted Sync
 // of this node. Those of another copy are deleted.
-func (s *syncer) goesOn(ctx context.Context) (bool, error) {
+func (s *syncer) resumes(ctx context.Context) (bool, error) {
 	isOwn, err := s.HasNote(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && s.opt.Share != nil:
@@ -368,7 +368,7 @@ func (s *syncer) goesOn(ctx context.Context) (bool, error) {
 	case err != nil:
 		return false, err
 	case isOwn:
-		s.noted = true
+		s.noteStored = true
 		return true, nil
 	case s.opt.Share != nil:
 		return false, copying.ErrForeign
@@ -394,15 +394,15 @@ func (s *syncer) fill(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case s.is.same(now), s.DryRun:
+		case s.nodes.same(now), s.DryRun:
 			return nil
 		// The documents of later rounds were all stored at one time.
-		case round > 1 && s.is.grown(now):
+		case round > 1 && s.nodes.grown(now):
 			return nil
 		case round == mostRounds:
 			return fmt.Errorf("%w: its documents were changed in ways other than growth each time that it was copied; sync it again", zarr.ErrSourceChanged)
 		}
-		if s.is, err = s.state(ctx, now); err != nil {
+		if s.nodes, err = s.state(ctx, now); err != nil {
 			return err
 		}
 	}
@@ -451,25 +451,25 @@ func (s *syncer) checkSettledAt(ctx context.Context, dir string) error {
 func (s *syncer) start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.noted {
+	if s.noteStored {
 		return nil
 	}
 	if s.opt.Share != nil {
 		return s.startPart(ctx)
 	}
-	if !s.node {
+	if !s.hasNode {
 		if err := s.MakeParents(ctx); err != nil {
 			return err
 		}
 	}
 	err := s.StoreNote(ctx)
-	s.noted = err == nil
+	s.noteStored = err == nil
 	return err
 }
 
 // end runs the rest of step 7.
 func (s *syncer) end(ctx context.Context) error {
-	if !s.noted {
+	if !s.noteStored {
 		return nil // nothing has changed
 	}
 	// The note goes last: with it, the next Sync does what a crash has left undone.
@@ -481,9 +481,9 @@ func (s *syncer) end(ctx context.Context) error {
 
 // plan completes the report of a dry run.
 func (s *syncer) plan() {
-	for dir, i := range s.is {
+	for dir, i := range s.nodes {
 		for _, f := range i.files {
-			if was := s.there[dir].file(f.name); was == nil || !publish.Same(was, f.raw) {
+			if was := s.copies[dir].file(f.name); was == nil || !publish.Same(was, f.raw) {
 				s.report.Documents++
 			}
 		}
@@ -496,7 +496,7 @@ func (s *syncer) plan() {
 
 // tallyNodes counts the nodes.
 func (s *syncer) tallyNodes() {
-	for _, i := range s.is {
+	for _, i := range s.nodes {
 		switch i.kind {
 		case "array":
 			s.report.Arrays++
