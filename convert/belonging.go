@@ -5,7 +5,6 @@ package convert
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"iter"
 	"path"
 	"slices"
@@ -51,17 +50,12 @@ func (c *conversion) copyOther(ctx context.Context, v *copying.Values, rel strin
 
 // countedFile counts a value that belongs to no node.
 func (c *conversion) countedFile(n int64, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // another program deleted it after the listing
-	}
 	if err == nil {
 		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.report.Values++
-		c.report.Bytes += n
 		c.files++
+		c.mu.Unlock()
 	}
-	return err
+	return c.counted(n, err)
 }
 
 // mostLeftNames bounds the names of values that a conversion leaves out.

@@ -36,9 +36,8 @@ type Options struct {
 	// DryRun changes nothing and counts what would be copied.
 	DryRun bool
 	// FillAll permits a conversion to format 2 to store any number of chunks that the
-	// source does not store. Without it, more than [MostFilled] of them, or
-	// [MostFilledBytes], are an error that wraps [ErrManyMissing], and nothing is
-	// changed.
+	// source does not store. Without it, more than 10,000 of them, or more than 1 GiB,
+	// are an error that wraps [ErrManyMissing], and nothing is changed.
 	FillAll bool
 	// Resume lets [ConvertTo] go on with what another call with Resume, or parts, have
 	// left. Without it, what an unfinished conversion has left is deleted first.

@@ -20,8 +20,8 @@ import (
 
 // The most missing chunks that a conversion to format 2 stores without Options.FillAll.
 const (
-	MostFilled      = 10_000  // chunks
-	MostFilledBytes = 1 << 30 // bytes as stored
+	mostFilled      = 10_000
+	mostFilledBytes = 1 << 30
 )
 
 // ErrManyMissing reports that a conversion to format 2 would have to store more missing
@@ -48,7 +48,7 @@ func (s *survey) gauge(ctx context.Context, opt *Options) error {
 		}
 	}
 	// A dry run reports the numbers and does not fail.
-	if opt.DryRun || opt.FillAll || chunks <= MostFilled && size <= MostFilledBytes {
+	if opt.DryRun || opt.FillAll || chunks <= mostFilled && size <= mostFilledBytes {
 		return nil
 	}
 	return fmt.Errorf("%w: format 2 needs %d chunks of %d bytes in total that the source does not store (Options.FillAll permits it)",
@@ -223,7 +223,7 @@ func (g *gaps) marks(ctx context.Context, s store.Store, p store.Path) ([]uint, 
 // overwrites the index.
 func (g *gaps) stored(ctx context.Context, s store.Store, p store.Path) iter.Seq2[[]int64, error] {
 	return func(yield func([]int64, error) bool) {
-		index := make([]int64, g.from.Rank())
+		index, chunks := make([]int64, g.from.Rank()), grid.BoxOf(g.from.Chunks())
 		for e, err := range store.List(ctx, s, p, true) {
 			if errors.Is(err, store.ErrUnsupported) {
 				g.asked(ctx, s, p, yield)
@@ -234,23 +234,12 @@ func (g *gaps) stored(ctx context.Context, s store.Store, p store.Path) iter.Seq
 				return
 			}
 			var isChunk bool
-			// Skip documents, and chunks that a crash left beyond the extent.
-			if index, isChunk = g.named.ParseKey(e.Name, g.from.Rank(), index); isChunk && g.within(index) && !yield(index, nil) {
+			// Skip documents, and chunks that a crash has left beyond the extent.
+			if index, isChunk = g.named.ParseKey(e.Name, g.from.Rank(), index); isChunk && chunks.Contains(index) && !yield(index, nil) {
 				return
 			}
 		}
 	}
-}
-
-// within reports whether the array has a chunk. After a crash, a store may have chunks of
-// an array that was larger.
-func (g *gaps) within(index []int64) bool {
-	for i, k := range index {
-		if k >= g.from.Axis(i).Chunks() {
-			return false
-		}
-	}
-	return true
 }
 
 // asked is [gaps.stored] for a store that cannot list: it checks every chunk.

@@ -55,8 +55,8 @@ type survey struct {
 	store  store.Store
 	limits zarr.Limits
 	op     string // for errors; "" is "convert"
-	// listMembers returns the names of the members that the metadata of a group lists. It is
-	// used if the store cannot be listed, and may be nil.
+	// listMembers returns the names of the members that the metadata of a group lists.
+	// It is used if the store cannot be listed, and may be nil.
 	listMembers func(ctx context.Context, p store.Path) ([]string, error)
 	members     []*member // parents first
 	images      ome.Images

@@ -45,18 +45,9 @@ func (o *overlay) Batch(ctx context.Context, d store.Durability) (store.Batch, e
 }
 
 // open opens a member for writing, before any document is stored. The documents are only
-// in an overlay, so that other programs do not see the array yet.
-func (c *conversion) open(ctx context.Context, m *member) (*zarr.Array, error) {
-	return c.openAs(ctx, m, false)
-}
-
-// openBlind is open for an array whose chunks are not read: each is written as if there
-// were none.
-func (c *conversion) openBlind(ctx context.Context, m *member) (*zarr.Array, error) {
-	return c.openAs(ctx, m, true)
-}
-
-func (c *conversion) openAs(ctx context.Context, m *member, blind bool) (*zarr.Array, error) {
+// in an overlay, so that other programs do not see the array yet. If blind is set, chunks
+// are not read: each is written as if there were none.
+func (c *conversion) open(ctx context.Context, m *member, blind bool) (*zarr.Array, error) {
 	place, err := c.Target.Path.Join(m.Path)
 	if err != nil {
 		return nil, err

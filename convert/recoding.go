@@ -133,7 +133,7 @@ func (*discard) PutIf(context.Context, store.Key, []byte, store.Condition, store
 
 // encode writes the elements of an array under its new document.
 func (c *conversion) encode(ctx context.Context, m *member) error {
-	to, err := c.open(ctx, m)
+	to, err := c.open(ctx, m, false)
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ func (c *conversion) recodeStale(ctx context.Context, m *member) error {
 	if r.place, err = c.Target.Path.Join(m.Path); err != nil {
 		return err
 	}
-	if r.result, err = c.openBlind(ctx, m); err != nil {
+	if r.result, err = c.open(ctx, m, true); err != nil {
 		return err
 	}
 	if r.source, err = c.Source.Location.Root().At(m.path.String()).OpenArray(ctx, c.Reading()); err != nil {
@@ -341,11 +341,7 @@ func (r *recoding) listed(ctx context.Context, first, n int64) ([]evidence, erro
 		if index, ok = r.oldKeys.ParseKey(e.Name, from.Rank(), index); !ok || !within.Contains(index) {
 			continue
 		}
-		at := int64(math.MaxInt64) // never up to date
-		if !e.Modified.IsZero() {
-			at = e.Modified.UnixNano()
-		}
-		r.touch(index, first, n, func(x *evidence) { x.latest, x.stored = max(x.latest, at), x.stored+1 }, all)
+		r.addSource(all, first, index, e.Modified)
 	}
 	if r.foreign || r.m.fresh {
 		return all, nil
@@ -369,20 +365,28 @@ func (r *recoding) listed(ctx context.Context, first, n int64) ([]evidence, erro
 	return all, nil
 }
 
-// touch calls do for the chunks of the result that a chunk of the source overlaps, out of
-// n from the first one on.
-func (r *recoding) touch(index []int64, first, n int64, do func(*evidence), all []evidence) {
+// addSource adds a chunk of the source to the evidence of the chunks that it overlaps.
+// The first of these has a number in C order.
+func (r *recoding) addSource(all []evidence, first int64, index []int64, modified time.Time) {
 	chunk, ok := r.source.Grid().Chunk(index)
 	if !ok {
 		return
 	}
 	to := r.result.Grid()
-	box := overlapping(to, chunk)
-	for at := range box.IndicesInto(make([]int64, to.Rank())) {
-		if i := numberOf(to.Chunks(), at) - first; i >= 0 && i < n {
-			do(&all[i])
+	for at := range overlapping(to, chunk).IndicesInto(make([]int64, to.Rank())) {
+		if i := numberOf(to.Chunks(), at) - first; i >= 0 && i < int64(len(all)) {
+			all[i].add(modified)
 		}
 	}
+}
+
+// add adds a chunk of the source.
+func (e *evidence) add(modified time.Time) {
+	written := int64(math.MaxInt64) // of unknown age: the result is never up to date
+	if !modified.IsZero() {
+		written = modified.UnixNano()
+	}
+	e.latest, e.stored = max(e.latest, written), e.stored+1
 }
 
 // sources returns how many chunks of the source overlap one of the result.
@@ -440,11 +444,7 @@ func (r *recoding) asked(ctx context.Context, chunk *grid.Chunk) (evidence, erro
 		if err != nil {
 			return e, err
 		}
-		at := int64(math.MaxInt64)
-		if !info.Modified.IsZero() {
-			at = info.Modified.UnixNano()
-		}
-		e.latest, e.stored = max(e.latest, at), e.stored+1
+		e.add(info.Modified)
 	}
 	return e, nil
 }

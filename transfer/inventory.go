@@ -71,10 +71,8 @@ func (f file) own() []byte {
 	case metadata.V2Consolidated:
 		return nil
 	case metadata.V3Node:
-		if g, err := metadata.ParseGroup(f.raw, metadata.Limits{}); err == nil {
-			if raw, err := g.WithConsolidated(nil).Marshal(metadata.Limits{}); err == nil {
-				return raw
-			}
+		if raw, err := f.withListed(nil); err == nil {
+			return raw
 		}
 	}
 	return f.raw
