@@ -107,21 +107,21 @@ func hasSumV2(n metadata.Node) bool {
 // of other programs, is copied as it is.
 //
 // ConvertTo writes values before documents, and the document of the node itself last. The
-// other errors are those of [Copy].
+// other errors are those of [transfer.Copy].
 //
 // # Parts
 //
 // With [Options.Share], several processes convert the values, each its part. They write
 // no documents, and leave a note that a copy has begun. ConvertTo with [Options.Resume]
-// then publishes, with the same arguments otherwise. It goes on: what is missing is made,
-// what the new documents do not describe is deleted, and then the documents are written.
-// It also goes on with what an interrupted call with Resume has left. Both stores must be
-// able to list.
+// then publishes, with the same arguments otherwise. It makes the missing values, deletes
+// the values that the new documents do not describe, and writes the documents. It also
+// uses the values of an interrupted call with Resume. Both stores must be able to list.
 //
-// A value is up to date if it was written more than [SyncSlack] after all values in src
-// that it is made from. One that is copied must have the same size, too. There is no such
-// check for one that is encoded again; it is made again if src stores only some of the
-// chunks that it is made from. What [Sync] says about times and wrong clocks holds here.
+// A value is up to date if it was written more than [transfer.SyncSlack] after all
+// values in src that it is made from. One that is copied must have the same size, too.
+// There is no such check for one that is encoded again; it is made again if src stores
+// only some of the chunks that it is made from. The remarks of [transfer.Sync] on times
+// and wrong clocks apply.
 //
 // The source may change meanwhile. Beside the note is what the values mean: the documents
 // of each array. If an array gets chunks of another meaning, a part is refused with an

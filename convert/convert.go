@@ -39,9 +39,9 @@ type Options struct {
 	// source does not store. Without it, more than 10,000 of them, or more than 1 GiB,
 	// are an error that wraps [ErrManyMissing], and nothing is changed.
 	FillAll bool
-	// Resume lets [ConvertTo] go on with what another call with Resume, or parts, have
-	// left. Without it, what an unfinished conversion has left is deleted first.
-	// Overwrite cannot be combined with it, nor with Share.
+	// Resume lets [ConvertTo] use the values that another call with Resume, or parts,
+	// have stored. Without it, the values of an unfinished conversion are deleted
+	// first. Overwrite cannot be combined with it, nor with Share.
 	Resume bool
 	// Share, unless nil, makes [ConvertTo] store the values of one part, and publish
 	// nothing; ConvertTo says how.

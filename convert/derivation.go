@@ -20,8 +20,8 @@ import (
 type Derived struct {
 	// Document describes the array. It has the format of the source.
 	Document *metadata.Array
-	// Write stores the chunks of the array, which is open for writing. Nobody sees them
-	// yet. Document and attributes must stay.
+	// Write stores the chunks of the array, which is open for writing. Other programs do
+	// not see the array yet. Write must not change its document or attributes.
 	Write func(ctx context.Context, a *zarr.Array) error
 	// Confirm returns an error if the source has changed since it was read, so that what
 	// Write has stored may be of no single state. It is called before any document is
@@ -29,7 +29,8 @@ type Derived struct {
 	Confirm func(ctx context.Context) error
 }
 
-// Derivation says what [Derive] makes anew, and how it goes on after an interruption.
+// Derivation lists the arrays that [Derive] makes anew, and which values of an
+// interrupted call it uses.
 type Derivation struct {
 	// Arrays are made in the place of copies. The key is the path below the node, "" for
 	// the node itself.
@@ -50,12 +51,12 @@ type Derivation struct {
 	Clean func(ctx context.Context) error
 }
 
-// Derive copies a node as [Copy] does, but makes some of its arrays anew. Consolidated
-// metadata is made anew, too.
+// Derive copies a node as [transfer.Copy] does, but makes some of its arrays anew.
+// Consolidated metadata is made anew, too.
 //
 // The source of a derived array may change meanwhile, as far as Confirm permits, and so
 // may the consolidated metadata that describe it. What a failure leaves, and the other
-// errors, are those of [Copy]. Values of other arrays are copied again after an
+// errors, are those of [transfer.Copy]. Values of other arrays are copied again after an
 // interruption.
 func Derive(ctx context.Context, src, dst *zarr.Location, d Derivation, opt *transfer.Options) (transfer.Report, error) {
 	if opt == nil {

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -25,7 +26,10 @@ import (
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/trees"
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
@@ -521,6 +525,223 @@ func TestNamesBefore(t *testing.T) {
 			if !maps.Equal(valuesBelow(t, to, ""), was) {
 				t.Errorf("%s of %q changes the destination", what, name)
 			}
+		}
+	}
+}
+
+// TestParentsListed copies an array into missing groups of a store with consolidated
+// metadata. The groups are listed there, too: zarr-python cannot open a store that lists
+// a member without its group.
+func TestParentsListed(t *testing.T) {
+	for format := 2; format <= 3; format++ {
+		for name, do := range map[string]func(src, dst *zarr.Location) error{
+			"copy": func(src, dst *zarr.Location) error { _, err := transfer.Copy(t.Context(), src, dst, nil); return err },
+			"move": func(src, dst *zarr.Location) error { _, err := transfer.Move(t.Context(), src, dst, nil); return err },
+			"convert": func(_, dst *zarr.Location) error {
+				src := zarr.At(memstore.New(), "t")
+				arrayAt(t, src.Root(), "t", 5-format)
+				_, err := convert.ConvertTo(t.Context(), src, dst, format, nil)
+				return err
+			},
+		} {
+			s := memstore.New()
+			h := zarr.At(s, "")
+			arrayAt(t, h, "t", format)
+			g, err := h.At("").OpenGroup(t.Context(), &zarr.Options{Write: true})
+			if err == nil {
+				err = g.Consolidate(t.Context())
+			}
+			if err == nil {
+				err = do(zarr.At(s, "t"), zarr.At(s, "sub/deep/t"))
+			}
+			if err != nil {
+				t.Fatalf("format %d, %s: %v", format, name, err)
+			}
+			for _, want := range []string{"sub", "sub/deep", "sub/deep/t"} {
+				if got := membersOf(t, s); !slices.Contains(got, want) {
+					t.Errorf("format %d, %s: consolidated metadata lists %q, without %s", format, name, got, want)
+				}
+			}
+		}
+	}
+}
+
+// arrayAt creates an array of a format, and the groups above it.
+func arrayAt(t *testing.T, h *zarr.Location, path string, format int) {
+	t.Helper()
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int32}
+	if _, err := h.At(path).CreateArray(t.Context(), spec, &zarr.CreateOptions{Format: format}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// membersOf returns the paths that the consolidated metadata of the root lists.
+func membersOf(t *testing.T, s store.Store) (paths []string) {
+	t.Helper()
+	g, err := zarr.At(s, "").OpenGroup(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := g.Metadata().Consolidated
+	if c == nil {
+		t.Fatal("the root has no consolidated metadata")
+	}
+	for path := range c.Nodes() {
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// TestSuperseded copies and moves arrays with chunks of former grids and files of other
+// programs. A copy leaves out the chunks only, a move nothing.
+func TestSuperseded(t *testing.T) {
+	for name, prepare := range map[string]func(t *testing.T, s store.Store) (former []string){
+		"rechunkded": func(t *testing.T, s store.Store) []string {
+			a := trees.Numbered(t, zarr.At(s, "g/a"), 6)
+			before := trees.Values(t, s, "")
+			if _, err := rechunk.Do(t.Context(), a, rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(3)}}, nil); err != nil {
+				t.Fatal(err)
+			}
+			now := trees.Values(t, s, "")
+			maps.DeleteFunc(before, func(k, v string) bool { return !strings.Contains(k, "c/") || now[k] != v })
+			return slices.Sorted(maps.Keys(before))
+		},
+		"beyond the shape": func(t *testing.T, s store.Store) []string {
+			trees.Numbered(t, zarr.At(s, "g/a"), 6)
+			return put(t, s, "g/a/c/3", "g/a/c/100")
+		},
+		"of another encoding": func(t *testing.T, s store.Store) []string {
+			trees.Numbered(t, zarr.At(s, "g/a"), 6)
+			return put(t, s, "g/a/0", "g/a/c.0", "g/a/c.1")
+		},
+		"below a group of format 2": func(t *testing.T, s store.Store) []string {
+			trees.TreeV2(t, s, "g/a")
+			var beyond []string
+			for key := range trees.Values(t, s, "") {
+				if dir, ok := strings.CutSuffix(key, "/.zarray"); ok {
+					beyond = append(beyond, put(t, s, dir+"/99.99")...)
+				}
+			}
+			return beyond
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := memstore.New()
+			former := prepare(t, s)
+			if len(former) == 0 {
+				t.Fatal("nothing is superseded")
+			}
+			// Files of other programs: by their names, or because no array is above them.
+			put(t, s, "g/a/README.md", "g/a/tables/part.0.parquet", "g/a/c/x", "g/notes/0/0")
+			want := trees.Values(t, s, "g")
+			maps.DeleteFunc(want, func(k, _ string) bool { return strings.Contains(k, "__varve/") || slices.Contains(former, "g/"+k) })
+			planned, err := transfer.Copy(t.Context(), zarr.At(s, "g"), zarr.At(s, "copy"), &transfer.Options{DryRun: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := transfer.Copy(t.Context(), zarr.At(s, "g"), zarr.At(s, "copy"), nil)
+			if err != nil || r.Superseded != int64(len(former)) || r.Superseded != planned.Superseded || r.Values != planned.Values || r.Bytes != planned.Bytes {
+				t.Fatalf("%+v, planned %+v, of %q (%v)", r, planned, former, err)
+			}
+			if d := trees.Differ(want, trees.Values(t, s, "copy")); d != "" {
+				t.Errorf("the copy differs: %s", d)
+			}
+			all := trees.Values(t, s, "g")
+			maps.DeleteFunc(all, func(k, _ string) bool { return strings.Contains(k, "__varve/") })
+			if r, err = transfer.Move(t.Context(), zarr.At(s, "g"), zarr.At(s, "moved"), nil); err != nil || r.Superseded != 0 {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			if d := trees.Differ(all, trees.Values(t, s, "moved")); d != "" {
+				t.Errorf("what was moved differs: %s", d)
+			}
+		})
+	}
+}
+
+// put stores values and returns their keys.
+func put(t *testing.T, s store.Store, keys ...string) []string {
+	t.Helper()
+	for _, key := range keys {
+		if _, err := store.Put(t.Context(), s, store.MustKey(key), []byte("value of "+key), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return keys
+}
+
+// TestStoppedCopy stops a copy before each of its file system operations, as a kill does.
+// The same copy then succeeds, whatever the first one left.
+func TestStoppedCopy(t *testing.T) {
+	src := memstore.New()
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}}
+	a, err := zarr.At(src, "a").CreateArray(t.Context(), spec, nil)
+	if err == nil {
+		err = zarr.Write(t.Context(), a, nil, []int32{1, 2, 3, 4})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := int64(0); ; n++ {
+		disk := vfs.NewDisk()
+		if _, err := zarr.At(fixture.FileStore(disk), "").CreateGroup(t.Context(), nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		stop, stopped := vfs.StopAt(n)
+		_, copyErr := transfer.Copy(t.Context(), zarr.At(src, "a"), zarr.At(fixture.FileStore(vfs.Hook(disk, stop)), "b"), nil)
+		if !stopped() {
+			if copyErr != nil || n < 10 {
+				t.Fatalf("%d operations: %v", n, copyErr)
+			}
+			return
+		}
+		to := zarr.At(fixture.FileStore(disk), "b")
+		// The node is there if the first copy was stopped behind its last document.
+		opt := &transfer.Options{Overwrite: false}
+		if there, err := to.Root().At("b").OpenArray(t.Context(), nil); err == nil {
+			opt.Overwrite = true
+			there.Close()
+		}
+		if _, err := transfer.Copy(t.Context(), zarr.At(src, "a"), to, opt); err != nil {
+			t.Fatalf("operation %d: %v", n, err)
+		}
+		b, err := to.Root().At("b").OpenArray(t.Context(), nil)
+		if err != nil {
+			t.Fatalf("operation %d: %v", n, err)
+		}
+		if got, err := zarr.Read[int32](t.Context(), b, nil); err != nil || !slices.Equal(got.Data, []int32{1, 2, 3, 4}) {
+			t.Fatalf("operation %d: %v, %v", n, got, err)
+		}
+	}
+}
+
+// TestFullDisk checks that copies and conversions report the full disk, and not the
+// cancellation of the other goroutines.
+func TestFullDisk(t *testing.T) {
+	src := memstore.New()
+	trees.Tree(t, src, "x")
+	for i := range 300 { // a listing that is still under way then
+		if _, err := store.Put(t.Context(), src, store.MustKey(fmt.Sprintf("x/a/tables/c/%d", i+100)), []byte("chunk"), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for round := range 60 {
+		var puts atomic.Int64
+		full := storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+			if strings.Contains(op.Key.String(), "/c/") && puts.Add(1) > int64(round) && strings.HasPrefix(op.Name, "Put") {
+				return syscall.ENOSPC
+			}
+			return nil
+		}})
+		_, copyErr := transfer.Copy(t.Context(), zarr.At(src, "x"), zarr.At(full, "y"), &transfer.Options{})
+		puts.Store(0)
+		_, convertErr := convert.ConvertTo(t.Context(), zarr.At(src, "x"), zarr.At(full, "z"), 3, nil)
+		for _, err := range []error{copyErr, convertErr} {
+			if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, context.Canceled) || zarr.KindOf(err) != "no-space" {
+				t.Fatalf("round %d: %v (%s)", round, err, zarr.KindOf(err))
+			}
+		}
+		if begun, err := transfer.Unfinished(t.Context(), zarr.At(full, "y")); !begun || err != nil {
+			t.Fatalf("round %d: the copy is begun: %v (%v)", round, begun, err)
 		}
 	}
 }

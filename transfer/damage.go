@@ -20,11 +20,11 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// A document of the source may be damaged: a copy that was cut off has left half of it,
-// or nothing. Such a node looks as if it had no chunks. So Sync leaves alone what the
-// destination has in its place, which may be the only sound copy, syncs everything else,
-// and fails. It does the same where a document of the destination is damaged and it may
-// not delete: nobody knows what was there.
+// A document of the source may be damaged: a copy that was cut off has stored half of
+// it, or nothing. Such a node looks as if it had no chunks. The destination may have
+// the only sound copy, so Sync does not change the node there, syncs everything else,
+// and fails. It does the same for a damaged document of the destination that it may not
+// delete, because the kind of that node is unknown.
 
 // damageOf returns why a node cannot be read from its documents, or nil. A document that
 // only needs something unknown is sound: its node is copied as it is.

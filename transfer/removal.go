@@ -134,7 +134,8 @@ func (s *syncer) removed() (names []string) {
 func (s *syncer) deleteRest(ctx context.Context) error {
 	above := inventory{}
 	for _, name := range s.removed() {
-		// The nodes of the source were found by listings, so look again.
+		// A listing may miss a node that is being replaced. Only the key itself shows
+		// that the source does not have it.
 		if i, err := s.librarian(s.Source.Store, s.Source.Path).item(ctx, name+"/"); i != nil || err != nil {
 			if err != nil {
 				return err

@@ -13,16 +13,17 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Share is a part of the values that [Sync] or [ConvertTo] copies: that of one of several
-// processes. Each value belongs to one part, by a hash of its key below the node, in the
-// destination. The hash is the same on every machine.
+// Share is the part of one process in the values that [Sync], or ConvertTo of package
+// convert, copies. A hash of the key of a value, below the node in the destination,
+// selects its part. The hash is the same on every machine.
 //
 // The parts come in any order, at the same time, and more than once. Each lists all keys,
 // copies the values that are its own and not up to date, and publishes nothing. When all
 // have ended, the same call without a Share publishes: it copies what is missing or has
 // changed since, writes the documents, and deletes what has to be deleted.
 type Share struct {
-	// Task and Of say which of how many parts, from 0 on. Of 0 is all values.
+	// Task is the number of the part, counted from 0, and Of the number of parts. If Of
+	// is 0, the part has all values.
 	Task, Of int64
 }
 

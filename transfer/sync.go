@@ -242,7 +242,7 @@ func syncOne(ctx context.Context, src, dst *zarr.Location, above string, opt *Sy
 	return s.run(ctx)
 }
 
-// leastRoom bounds the bytes of values that are in memory at once.
+// leastRoom is the least bound of the bytes of values that are in memory at once.
 const leastRoom = 256 << 20
 
 // syncer is one run of [Sync] for one node.
@@ -508,9 +508,9 @@ func (s *syncer) tallyNodes() {
 }
 
 // Unfinished reports whether an unfinished copy, conversion or [Sync] has left its note
-// at a place. Readers do not see what it has left, or see the old documents. Another copy
-// deletes what they do not see, and so does [zarr.Location.Delete]. Another Sync goes on,
-// and so does a conversion with [Options.Resume].
+// at a place. Readers see no node there, or the one of before. Another copy deletes the
+// leftovers, and so does [zarr.Location.Delete]. Another Sync uses them, and so does a
+// conversion with Options.Resume of package convert.
 func Unfinished(ctx context.Context, at *zarr.Location) (bool, error) {
 	p, err := copying.PlaceOf(at)
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// spellings are the names at the destination, of values and directories. Stores may
-// ignore case, change the Unicode form, end a name at a space, or split it at a
-// backslash, and say nothing: the values of two nodes would become those of one. One of
-// two such names at least is no plain one. The names of chunks are not noted: no store
-// takes one for another, and there may be millions.
+// spellings are the names of values and directories at the destination. A store may
+// silently ignore case, change the Unicode form, end a name at a space, or split it at
+// a backslash. Then the values of two nodes would become those of one. At least one of
+// two names that a store confuses is not plain. The names of chunks are not recorded:
+// no store confuses them, and there may be millions.
 type spellings struct {
 	mu    sync.Mutex
 	names map[string]bool // whether the name is plain
@@ -49,7 +49,7 @@ func isChunk(name string) bool {
 	return strings.Trim(strings.TrimPrefix(name, "c."), "0123456789.") == ""
 }
 
-// isPlain reports whether no store changes a name, as far as other plain names go.
+// isPlain reports whether no store confuses a name with another plain name.
 func isPlain(name string) bool {
 	for i := range len(name) {
 		switch c := name[i]; {
