@@ -206,6 +206,7 @@ func (c *conversion) run(ctx context.Context) error {
 	// Check the place first: the caller may ask the user about the chunks that gauge
 	// reports.
 	err := c.survey.gauge(ctx, c.opt)
+	// A dry run counts the rest, too, whatever gauge has found.
 	if c.DryRun {
 		return errors.Join(err, c.countCopies(ctx), c.copyOthers(ctx))
 	}

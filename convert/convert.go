@@ -138,6 +138,7 @@ func (c *inPlace) run(ctx context.Context, path string) error {
 	if err := c.consolidate(c.to); err != nil {
 		return err
 	}
+	// The last check before the first change.
 	if err := c.gauge(ctx, &c.Options); err != nil || c.DryRun {
 		return err
 	}

@@ -72,6 +72,7 @@ func (s *survey) walk(ctx context.Context, p store.Path, relative string) error 
 	if m.Kind == "array" {
 		return nil
 	}
+	// Nodes may be in directories that no group lists, so look into all of them.
 	names, err := s.children(ctx, p)
 	if err != nil {
 		return err

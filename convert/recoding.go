@@ -266,7 +266,7 @@ func (r *recoding) window(ctx context.Context, first, n int64) error {
 		indexOf(chunks, first+int64(i), index)
 		name = r.newKeys.AppendKey(name[:0], index)
 		if !r.inShare(r.m, string(name)) {
-			continue
+			continue // of another part
 		}
 		chunk, _ := r.result.Grid().Chunk(index)
 		switch e := all[i]; {
@@ -343,6 +343,7 @@ func (r *recoding) listed(ctx context.Context, first, n int64) ([]evidence, erro
 		}
 		r.addSource(all, first, index, e.Modified)
 	}
+	// Chunks at the destination are of another copy, or of other documents.
 	if r.foreign || r.m.fresh {
 		return all, nil
 	}
@@ -456,6 +457,7 @@ func (r *recoding) write(ctx context.Context, chunk *grid.Chunk) error {
 	for i, start := range chunk.Start {
 		box[i] = [2]int64{start, start + chunk.Logical[i]}
 	}
+	// Elements of variable length have no size in bytes that could be reserved.
 	if r.result.Type().Variable() {
 		b, err := zarr.Read[[]byte](ctx, r.source, box)
 		if err != nil {

@@ -122,6 +122,7 @@ func (r *refreshment) visit(ctx context.Context, from, to *store.Entry) error {
 	was := copying.NameOf(from, to)
 	name, _ := r.renamed(was, r.oldKeys, r.newKeys)
 	switch {
+	// Parts delete nothing, and missing chunks that the format needs are filled later.
 	case from == nil && (r.opt.Share != nil || r.DryRun || r.fills(was)):
 	case from == nil:
 		r.g.Go(func() error { return r.drop(ctx, name, was) })

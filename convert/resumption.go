@@ -46,6 +46,8 @@ func (c *conversion) resume(ctx context.Context) error {
 	if err := c.survey.gauge(ctx, c.opt); err != nil {
 		return err
 	}
+	// Parts and the call that publishes run the same loop. Each value that is up to date
+	// is skipped, so the order of the processes does not matter.
 	err = c.begin(ctx, ours)
 	for _, m := range c.survey.members {
 		if err == nil {
@@ -120,6 +122,7 @@ func (c *conversion) begin(ctx context.Context, ours bool) (err error) {
 }
 
 func (c *conversion) beginAlone(ctx context.Context, ours bool) error {
+	// Values of another copy may have the keys of this one. None can be trusted.
 	if c.foreign {
 		c.foreign = false
 		if err := c.Clear(ctx); err != nil {
@@ -215,6 +218,7 @@ func (c *conversion) tidy(ctx context.Context) error {
 	ours, err := c.HasNote(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		// A crash after the note was deleted, or a late part, has left these.
 		return c.deleteMeanings(ctx, func(string) bool { return true })
 	case err != nil || !ours:
 		return err
@@ -360,6 +364,8 @@ func (c *conversion) putMeanings(ctx context.Context, texts map[string][]byte, t
 			stored = append(stored, name)
 		}
 	}
+	// All of them were stored before the listing, so a process that stores another state
+	// later finds them in its own listing.
 	if len(stored) == 0 {
 		return there, nil
 	}

@@ -77,6 +77,7 @@ func (c *copier) removable(ctx context.Context) error {
 // caller holds the locks of all its nodes.
 func (c *copier) checkUnchanged(ctx context.Context) error {
 	now := &copier{Copy: &copying.Copy{Options: c.Options, Source: c.Source}, versions: new(versions), whole: true}
+	// Read documents and versions again, now that the locks keep writers out.
 	if err := now.survey(ctx); err != nil {
 		return err
 	}

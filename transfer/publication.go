@@ -29,7 +29,9 @@ func (s *syncer) publishAll(ctx context.Context) error {
 	}
 	dirs := s.nodes.dirs()
 	for len(dirs) > 0 {
-		if dirs[0] == "" { // the document of the node itself
+		if dirs[0] == "" {
+			// The document of the node itself makes a new copy visible. Before it, the
+			// destination must list every name.
 			if err := s.VerifyNames(ctx); err != nil {
 				return err
 			}
@@ -60,6 +62,7 @@ func (s *syncer) publishNode(ctx context.Context, dir string) error {
 			return err
 		}
 		if was != nil && publish.Same(was, f.raw) {
+			// A Sync that finds no difference stores nothing, not even the note.
 			continue
 		}
 		if err := s.start(ctx); err != nil {
@@ -114,6 +117,8 @@ func (s *syncer) publishFile(ctx context.Context, dir string, f file, was []byte
 		_, err = publish.Create(ctx, n, f.raw)
 	} else {
 		err = publish.Update(ctx, n, func(d publish.Document) (*publish.Change, error) {
+			// A rival has published since step 1. What was copied may not match its
+			// document.
 			if !bytes.Equal(d.Bytes, was) {
 				return nil, store.ErrConflict
 			}

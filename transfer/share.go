@@ -117,7 +117,7 @@ func (p *pass) startLate(ctx context.Context, name string, from *store.Entry) (i
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.noteStored {
+	if p.noteStored { // by another goroutine of this part
 		return false, nil
 	}
 	err = p.StorePartNote(ctx, func(ctx context.Context) error {

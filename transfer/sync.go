@@ -298,9 +298,12 @@ func (s *syncer) run(ctx context.Context) error {
 		s.plan()
 		return s.damaged.orNil()
 	}
+	// All values are stored, so the documents may describe them.
 	if err := s.publishAll(ctx); err != nil {
 		return err
 	}
+	// Delete only now: until the publication, readers look for what the former documents
+	// describe.
 	if s.opt.Delete {
 		if err := s.deleteRest(ctx); err != nil {
 			return err
@@ -367,7 +370,7 @@ func (s *syncer) resumes(ctx context.Context) (bool, error) {
 		return false, copying.ErrPublished // since the look
 	case err != nil:
 		return false, err
-	case isOwn:
+	case isOwn: // a Sync of the same source has begun here
 		s.noteStored = true
 		return true, nil
 	case s.opt.Share != nil:

@@ -71,6 +71,8 @@ func (c *Copy) storeNewNote(ctx context.Context) (bool, error) {
 	case !errors.Is(err, store.ErrUnsupported):
 		return err == nil, err
 	}
+	// The store has no conditional writes. Two parts may both store the note then, with
+	// the same text.
 	found, err := store.Exists(ctx, c.Target.Store, key)
 	if found || err != nil {
 		return false, err

@@ -37,6 +37,7 @@ func CheckTrimmed(ctx context.Context, hierarchy *zarr.Location, p store.Path, o
 			if err != nil {
 				return err
 			}
+			// Among the records of Varve, only chunks that are set aside are data.
 			if _, isOwn := Record(e.Name); isOwn && IsData(e.Name) {
 				return errUntrimmed
 			}

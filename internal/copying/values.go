@@ -57,6 +57,8 @@ func (v *Values) CopySettled(ctx context.Context, to, key store.Key, was store.I
 		if err != nil && !changed || !changed && time.Since(began) < Slow {
 			return n, err
 		}
+		// The copy may be of either version. If the source has still the one of before,
+		// it is of that one.
 		is, err := store.Stat(ctx, v.c.Source.Store, key)
 		if err != nil || !changed && is.Same(was) {
 			return n, err
@@ -110,6 +112,7 @@ func (v *Values) copyLarge(ctx context.Context, b store.Batch, to, from store.Ke
 	if !errors.Is(err, store.ErrUnsupported) {
 		return info.Size, err
 	}
+	// The destination needs the whole value in memory, whose size nothing bounds.
 	v.large.Lock()
 	defer v.large.Unlock()
 	value, _, err := v.c.Source.Store.Get(ctx, from, store.Request{}, nil)
@@ -158,6 +161,7 @@ func (v *Values) enter(ctx context.Context) (*batch, error) {
 	}
 	b := v.last
 	b.begun, b.running = b.begun+1, b.running+1
+	// A full batch takes no more writes. The last of those in flight commits it.
 	if b.begun == batchLength {
 		v.last = nil
 	}
