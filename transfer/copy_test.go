@@ -596,7 +596,7 @@ func membersOf(t *testing.T, s store.Store) (paths []string) {
 // programs. A copy leaves out the chunks only, a move nothing.
 func TestSuperseded(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T, s store.Store) (former []string){
-		"rechunkded": func(t *testing.T, s store.Store) []string {
+		"rechunked": func(t *testing.T, s store.Store) []string {
 			a := trees.Numbered(t, zarr.At(s, "g/a"), 6)
 			before := trees.Values(t, s, "")
 			if _, err := rechunk.Do(t.Context(), a, rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(3)}}, nil); err != nil {
