@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
@@ -50,15 +51,29 @@ import (
 // the error wraps [zarr.ErrUnsupported]. It does, too, for format 2 in a store without
 // locks.
 func Follow(ctx context.Context, a *zarr.Array, r Rechunking, opt *Options) (*Report, error) {
+	s, err := newFollowing(a, r, opt)
+	if err == nil {
+		err = s.exclusively(ctx, func(ctx context.Context) error { return s.follow(ctx, a) })
+	}
+	return &s.report, s.Fail(operationFollow, err)
+}
+
+// newFollowing returns a session of an array that follows another one.
+func newFollowing(a *zarr.Array, r Rechunking, opt *Options) (*session, error) {
+	// The first call makes an array, which supersedes no grid. Later ones vacuum the array
+	// that follows.
+	grace := time.Duration(0)
+	if opt != nil && opt.Into != nil {
+		o := *opt
+		grace, o.Grace = opt.Grace, 0
+		opt = &o
+	}
 	s, err := newSession(a, r, opt)
 	if err == nil && s.destination == nil {
 		err = errNowhere
 	}
-	if err == nil {
-		s.notesOrigin = true
-		err = s.exclusively(ctx, func(ctx context.Context) error { return s.follow(ctx, a) })
-	}
-	return &s.report, s.Fail(operationFollow, err)
+	s.notesOrigin, s.Grace = true, grace
+	return s, err
 }
 
 // operationFollow is the operation of a claim of an array that follows another one.
@@ -193,10 +208,7 @@ const mostFollowed = 1 << 30
 // NewFollowPlan predicts what [Follow] would do, and changes nothing. Like Follow, it
 // reads the chunks of the array that is followed whose versions have changed.
 func NewFollowPlan(ctx context.Context, a *zarr.Array, r Rechunking, opt *Options) (*Plan, error) {
-	s, err := newSession(a, r, opt)
-	if err == nil && s.destination == nil {
-		err = errNowhere
-	}
+	s, err := newFollowing(a, r, opt)
 	if err != nil {
 		return nil, s.Fail(operationFollow, err)
 	}

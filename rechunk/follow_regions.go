@@ -251,6 +251,9 @@ func (u *update) occupy(ctx context.Context) error {
 		if errors.Is(err, ErrNoKeys) && u.current.Doc.Format() == 2 && u.current.Grid.Rank() < 2 {
 			err = errUnfollowed("elements have changed, and the chunks of an array of format 2 with less than two axes have no other keys")
 		}
+		if errors.Is(err, ErrNoKeys) { // of the array that follows, not of the other one
+			err = u.f.Fail(operationFollow, err)
+		}
 		return err
 	}
 	if sameKeys(u.f.claim.Keys, u.current.Engine.Keys, u.current.Grid.Rank()) {

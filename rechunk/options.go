@@ -40,7 +40,8 @@ type Options struct {
 	// this grace does: superseded grids go that are older, and their chunk keys are free
 	// again. A negative value is no grace. Then readers that opened the array before find
 	// no chunks of the grid that they know, and nothing can show that no such reader is
-	// left. If chunks need not be stored, nothing is vacuumed.
+	// left. If chunks need not be stored, nothing is vacuumed. [Follow] vacuums the array
+	// that follows. A new array has nothing to vacuum, so elsewhere Into excludes Grace.
 	Grace time.Duration
 
 	// Into is the place of a new array that gets the result. The array itself stays, and

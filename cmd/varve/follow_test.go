@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -184,5 +185,35 @@ func TestFollowPart(t *testing.T) {
 	must(t, "", "rechunk", src, part, "--select", "1:3,2:5")
 	if out := must(t, "", "export", part, "--format", "csv"); !strings.Contains(out, "1,1,1") || !strings.Contains(out, "2,2,2") {
 		t.Error(out)
+	}
+}
+
+// TestFollowOutOfKeys changes elements until the array that follows has no free chunk
+// keys: the message names that array, and --grace frees some.
+func TestFollowOutOfKeys(t *testing.T) {
+	dir := t.TempDir()
+	from, to := dir+"/s.zarr/v", dir+"/p.zarr/v"
+	must(t, "", "create", from, "--shape", "6,4,8", "--dtype", "int16", "--chunks", "1,4,8")
+	follow := []string{"rechunk", from, to, "--chunks", "8,2,2", "--follow"}
+	must(t, "", append(follow, "--grace", "0s")...) // makes the array
+	errs, status, value := "", 0, 0
+	for status == 0 && value < 10 {
+		value++
+		must(t, "", "write", from, "--select", "0,0,0", "--value", fmt.Sprint(value))
+		_, errs, status = execute(t, "", follow...)
+	}
+	if status != 1 || !strings.Contains(errs, "follow "+to+": no chunk keys are free") || strings.Contains(errs, from) {
+		t.Fatalf("status %d, %s", status, errs)
+	}
+	_, errs, _ = execute(t, "", append(follow, "--json")...)
+	if got := decode(t, errs)["error"].(map[string]any); got["path"] != to {
+		t.Errorf("%v", got)
+	}
+	must(t, "", append(follow, "--grace", "0s", "--dry-run")...)
+	must(t, "", append(follow, "--grace", "0s")...)
+	must(t, "", "equal", from, to)
+	// Without --follow a new array supersedes nothing.
+	if _, errs, status := execute(t, "", "rechunk", from, dir+"/q.zarr", "--chunks", "8,2,2", "--grace", "0s"); status != 2 || !strings.Contains(errs, "a new array has none") {
+		t.Errorf("status %d, %s", status, errs)
 	}
 }

@@ -111,7 +111,7 @@ func (r *gridChange) run(cmd *cobra.Command, args []string, request func(locatio
 	if len(args) > 1 {
 		r.into = args[1]
 	}
-	if r.into != "" && r.grace != "" {
+	if r.into != "" && r.grace != "" && !r.follow {
 		return failure.BadUsage("--grace deletes the chunks of superseded grids, and a new array has none: leave it out")
 	}
 	access := session.Writing(cmd)
