@@ -201,3 +201,22 @@ func changedNames(parent string) (names []string) {
 	}
 	return names
 }
+
+// TestLeftByRechunk checks what an interrupted rechunk says is left. What it makes anew is
+// no node yet, so varve vacuum could not give it up.
+func TestLeftByRechunk(t *testing.T) {
+	for line, want := range map[string]string{
+		"a.zarr --chunks 2":                 "varve vacuum --give-up",
+		"a.zarr b.zarr --chunks 2":          "varve rm b.zarr --yes",
+		"a.zarr b.zarr --chunks 2 --follow": "varve vacuum --give-up",
+	} {
+		cmd := newRechunkCommand()
+		cmd.SetContext(t.Context())
+		if err := cmd.ParseFlags(strings.Fields(line)); err != nil {
+			t.Fatal(err)
+		}
+		if got := leftBehind(cmd); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", line, got)
+		}
+	}
+}

@@ -202,6 +202,10 @@ func leftBehind(cmd *cobra.Command) string {
 		}
 		return rechunkLeft
 	case "regularize", "rechunk", "drop", "insert":
+		// What has no document yet is no node, which varve vacuum would not open.
+		if follow := cmd.Flags().Lookup("follow"); cmd.Flags().NArg() == 2 && cmd.Name() == "rechunk" && (follow == nil || !follow.Changed) {
+			return fmt.Sprintf("the new array is not there yet: repeat the command, which goes on where it stopped, or remove what it has stored with varve rm %s --yes", phrase.Word(cmd.Flags().Arg(1)))
+		}
 		return rechunkLeft
 	case "pyramid":
 		return "the array was not changed: repeat the command"
