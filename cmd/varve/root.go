@@ -31,12 +31,23 @@ func run(ctx context.Context, args []string, s console.Streams) int {
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	addCompletion(root)
+	// Package cobra answers --help of an unknown command with the help of the program.
+	if found, _, _ := root.Find(args); found == root && len(args) > 1 && !strings.HasPrefix(args[0], "-") && asksHelp(args[1:]) {
+		if _, topic := topicOf(args[0]); !topic && args[0] != "help" && !strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+			return report(root, args, knownCommand(root, args))
+		}
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	if cmd == root && err != nil && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		// Report an unknown command rather than its flags.
 		err = knownCommand(root, args)
 	}
 	return report(cmd, args, err)
+}
+
+// asksHelp reports whether arguments ask for help.
+func asksHelp(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool { return arg == "--help" || arg == "-h" })
 }
 
 // newRoot returns the command varve with all commands below it.

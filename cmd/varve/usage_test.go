@@ -457,3 +457,19 @@ func TestDamagedChunk(t *testing.T) {
 		}
 	}
 }
+
+// TestHelpOfNoCommand asks for the help of a command that does not exist.
+func TestHelpOfNoCommand(t *testing.T) {
+	for _, args := range [][]string{{"nosuch", "--help"}, {"nosuch", "x", "-h"}, {"cp", "--help"}, {"nosuch", "--json", "--help"}} {
+		out, errs, status := execute(t, "", args...)
+		if status != 2 || out != "" || !strings.Contains(errs, "there is no command") {
+			t.Errorf("%s: status %d, %s%s", args, status, out, errs)
+		}
+	}
+	for _, args := range [][]string{{"--help"}, {"info", "--help"}, {"help", "--help"}, {"completion", "bash", "--help"}} {
+		must(t, "", args...)
+	}
+	if _, errs, status := execute(t, "", "virtualize", "g.zarr"); status != 2 || !strings.Contains(errs, "-o OUT is missing") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}

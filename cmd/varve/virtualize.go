@@ -82,6 +82,8 @@ func (f *virtualizeFlags) check(args []string) error {
 	switch {
 	case len(args) == 0:
 		return failure.BadUsage("which files? Name them, a pattern such as 'data/*.nc', or - for a list on standard input")
+	case f.out == "":
+		return failure.BadUsage("-o OUT is missing: the name of the manifest to make, such as -o archive%s", virtual.Suffix)
 	case !f.isManifest() && !f.isJSON() && !f.isParquet():
 		return failure.BadUsage("--output: the name of a manifest ends in %s, and that of references for kerchunk in %s, or in %s or %s for Parquet files",
 			virtual.Suffix, virtual.KerchunkSuffix, virtual.ParquetSuffix, virtual.LongParquetSuffix)
