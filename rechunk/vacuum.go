@@ -48,7 +48,7 @@ type VacuumReport struct {
 
 // VacuumItem is a set of values that the document does not describe.
 type VacuumItem struct {
-	// Kind is "superseded", "unexplained" if Unexplained is set, "beyond" for chunks
+	// Kind is "superseded", "staged" if Staged is set, "unexplained" if Unexplained is set, "beyond" for chunks
 	// beyond the grid, "merged" for copies of the chunks that a rechunk in place has
 	// stored, "records" or "scratch" for what a rechunk has left that is neither
 	// running nor to be resumed, or "journal" for a change of several arrays that was
@@ -68,6 +68,9 @@ type VacuumItem struct {
 	// Unexplained is set if the values have keys of another encoding than the document
 	// names, and no record or claim says why.
 	Unexplained bool
+	// Staged is set if a rechunk that is not finished has stored the values. [Abandon]
+	// deletes them.
+	Staged bool
 }
 
 // mostFirst bounds [VacuumItem.First].
@@ -339,6 +342,9 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 		if item.Unexplained = item.Kept == unexplainedReason; item.Unexplained {
 			item.Kind = kindUnexplained
 		}
+		if item.Staged = v.stages(k, old); item.Staged {
+			item.Kind = kindStaged
+		}
 	}
 	if item.Kept == "" && item.Values > 0 {
 		var err error
@@ -390,6 +396,7 @@ func (v *vacuum) record(k metadata.KeyEncoding, rank int) *lineage.Record {
 // Kinds of what a vacuum finds.
 const (
 	kindSuperseded  = "superseded"
+	kindStaged      = "staged"
 	kindUnexplained = "unexplained"
 	kindBeyond      = "beyond"
 )
@@ -525,7 +532,7 @@ const unexplainedReason = "no record says what they are: perhaps the document na
 // keepReason returns why a superseded grid must stay, or "", and when its grace ends.
 func (v *vacuum) keepReason(ctx context.Context, k metadata.KeyEncoding, old *snapshot.Array) (why string, due time.Time, err error) {
 	rank := old.Grid.Rank()
-	if v.claim != nil && sameKeys(v.claim.Keys, k, rank) {
+	if v.stages(k, old) {
 		return "staged by a rechunk that is not finished: " + v.claim.Text(), due, nil
 	}
 	r := v.record(k, rank)
@@ -545,6 +552,11 @@ func (v *vacuum) keepReason(ctx context.Context, k metadata.KeyEncoding, old *sn
 	}
 	why, err = v.otherDescription(ctx, k, old)
 	return why, time.Time{}, err
+}
+
+// stages reports whether a rechunk that is not finished has claimed the keys.
+func (v *vacuum) stages(k metadata.KeyEncoding, old *snapshot.Array) bool {
+	return v.claim != nil && sameKeys(v.claim.Keys, k, old.Grid.Rank())
 }
 
 // graceLeft returns for how long the grace of a superseded grid goes on. It begins now if
@@ -670,7 +682,7 @@ func (v *vacuum) reclaimMerged(ctx context.Context, items map[string]*VacuumItem
 	for _, id := range slices.Sorted(maps.Keys(items)) {
 		i := items[id]
 		if i.Kept = v.brokenLineage; v.claim != nil && v.claim.ID == id {
-			i.Kept = "staged by a rechunk that is not finished: " + v.claim.Text()
+			i.Staged, i.Kept = true, "staged by a rechunk that is not finished: "+v.claim.Text()
 		}
 		v.findings.Items = append(v.findings.Items, *i)
 		if v.dry || i.Kept != "" {

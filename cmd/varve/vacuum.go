@@ -66,6 +66,7 @@ type cleaned struct {
 	array     *zarr.Array
 	temporary []temporaryFact // as they were before
 	report    *rechunk.VacuumReport
+	staged    []rechunk.VacuumItem // what --give-up deletes
 }
 
 func (v *vacuuming) run(cmd *cobra.Command, location string) error {
@@ -156,8 +157,16 @@ func (v *vacuuming) look(cmd *cobra.Command, c *cleaned) (err error) {
 	if c.temporary, err = temporaryFiles(cmd, c.array); err != nil {
 		return err
 	}
-	c.report, err = rechunk.Vacuum(cmd.Context(), c.array, v.options(true))
-	return err
+	if c.report, err = rechunk.Vacuum(cmd.Context(), c.array, v.options(true)); err != nil || !v.giveUp {
+		return err
+	}
+	for i := range c.report.Items {
+		if item := &c.report.Items[i]; item.Staged {
+			item.Kept = ""
+			c.staged = append(c.staged, *item)
+		}
+	}
+	return nil
 }
 
 // clean deletes it.
@@ -168,6 +177,12 @@ func (v *vacuuming) clean(cmd *cobra.Command, c *cleaned) (err error) {
 		}
 	}
 	c.report, err = rechunk.Vacuum(cmd.Context(), c.array, v.options(false))
+	// The vacuum no longer finds what has been given up.
+	for _, item := range c.staged {
+		if !slices.ContainsFunc(c.report.Items, func(i rechunk.VacuumItem) bool { return i.Keys == item.Keys }) {
+			c.report.Items = append(c.report.Items, item)
+		}
+	}
 	return err
 }
 

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -237,5 +238,25 @@ func TestDamagedRecords(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestGiveUpReport gives up what a failed command has staged: the dry run says what the
+// command does, and the report says what it has done.
+func TestGiveUpReport(t *testing.T) {
+	node := newNode(t, "--shape", "400", "--dtype", "int16", "--chunks", "[[[1,400]]]", "--compressor", "none")
+	must(t, numbers(1, 400), "write", node, "--format", "json")
+	overwrite(t, filepath.Join(node, "c", "399"), "x")
+	refuses(t, "c/399", "compact", node, "--to", "max:2", "--memory", "1KiB")
+	if out := must(t, "", "vacuum", node, "--dry-run"); !strings.Contains(out, " staged, such as") || !strings.Contains(out, "kept: staged by a rechunk") {
+		t.Fatal(out)
+	}
+	dry := decode(t, must(t, "", "vacuum", node, "--give-up", "--dry-run", "--json"))
+	done := decode(t, must(t, "", "vacuum", node, "--give-up", "--yes", "--json"))
+	if freed := done["bytes_freed"].(float64); freed <= 0 || dry["bytes_freed"] != freed || fmt.Sprint(dry["items"]) != fmt.Sprint(done["items"]) {
+		t.Errorf("%v\n%v", dry, done)
+	}
+	if again := must(t, "", "vacuum", node, "--give-up", "--yes"); !strings.Contains(again, "0 B freed") {
+		t.Error(again)
 	}
 }
