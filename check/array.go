@@ -240,8 +240,8 @@ func (r *Array) add(found *codec.Check) {
 	}
 }
 
-// isUnread reports whether a fault says nothing about the chunk, but that this check could
-// not read it.
+// isUnread reports whether a fault says nothing about the chunk, but that this check
+// could not read it.
 func isUnread(err error) bool {
 	if err == nil || errors.Is(err, zarr.ErrCorrupt) || errors.Is(err, zarr.ErrChecksum) {
 		return false

@@ -60,8 +60,8 @@ func Follow(ctx context.Context, a *zarr.Array, r Rechunking, opt *Options) (*Re
 
 // newFollowing returns a session of an array that follows another one.
 func newFollowing(a *zarr.Array, r Rechunking, opt *Options) (*session, error) {
-	// The first call makes an array, which supersedes no grid. Later ones vacuum the array
-	// that follows.
+	// The first call makes an array, which supersedes no grid. Later ones vacuum the
+	// array that follows.
 	grace := time.Duration(0)
 	if opt != nil && opt.Into != nil {
 		o := *opt

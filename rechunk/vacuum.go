@@ -48,11 +48,11 @@ type VacuumReport struct {
 
 // VacuumItem is a set of values that the document does not describe.
 type VacuumItem struct {
-	// Kind is "superseded", "staged" if Staged is set, "unexplained" if Unexplained is set, "beyond" for chunks
-	// beyond the grid, "merged" for copies of the chunks that a rechunk in place has
-	// stored, "records" or "scratch" for what a rechunk has left that is neither
-	// running nor to be resumed, or "journal" for a change of several arrays that was
-	// rolled back. Package virtual has kinds of its own.
+	// Kind is "superseded", "staged" if Staged is set, "unexplained" if Unexplained is
+	// set, "beyond" for chunks beyond the grid, "merged" for copies of the chunks that a
+	// rechunk in place has stored, "records" or "scratch" for what a rechunk has left
+	// that is neither running nor to be resumed, or "journal" for a change of several
+	// arrays that was rolled back. Package virtual has kinds of its own.
 	Kind string
 	// Keys is an example of a key.
 	Keys string

@@ -202,8 +202,8 @@ func changedNames(parent string) (names []string) {
 	return names
 }
 
-// TestLeftByRechunk checks what an interrupted rechunk says is left. What it makes anew is
-// no node yet, so varve vacuum could not give it up.
+// TestLeftByRechunk checks what an interrupted rechunk says is left. What it makes anew
+// is no node yet, so varve vacuum could not give it up.
 func TestLeftByRechunk(t *testing.T) {
 	for line, want := range map[string]string{
 		"a.zarr --chunks 2":                 "varve vacuum --give-up",
