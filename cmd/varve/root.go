@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string, s console.Streams) int {
 	addCompletion(root)
 	// Package cobra answers --help of an unknown command with the help of the program.
 	if found, _, _ := root.Find(args); found == root && len(args) > 1 && !strings.HasPrefix(args[0], "-") && asksHelp(args[1:]) {
-		if _, topic := topicOf(args[0]); !topic && args[0] != "help" && !strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		if !slices.Contains(topicNames(), args[0]) && args[0] != "help" && !strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 			return report(root, args, knownCommand(root, args))
 		}
 	}
