@@ -189,7 +189,11 @@ func intoGroup(cmd *cobra.Command, from, to string, err error) error {
 	if failed != nil {
 		return err
 	}
-	e.Err = fmt.Errorf("%w; %s/%s puts it into the group", e.Err, node.Clean(to), path.Base(node.Clean(from)))
+	name := path.Base(node.Clean(from))
+	if suffix := path.Ext(name); suffix != ".zarr" { // the copy is no manifest, file or archive
+		name = strings.TrimSuffix(name, suffix)
+	}
+	e.Err = fmt.Errorf("%w; %s/%s puts it into the group", e.Err, node.Clean(to), name)
 	return errors.Join(err, g.Close())
 }
 

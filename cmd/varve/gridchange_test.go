@@ -241,3 +241,23 @@ func TestRegularizeProposes(t *testing.T) {
 		t.Errorf("again: %d %s", status, errs)
 	}
 }
+
+// TestRechunkLongText rechunks texts that exceed the memory: the message names the flag
+// that helps.
+func TestRechunkLongText(t *testing.T) {
+	dir := t.TempDir()
+	node, texts := filepath.Join(dir, "a.zarr"), filepath.Join(dir, "texts.json")
+	long := `"` + strings.Repeat("x", 1<<20) + `"`
+	if err := os.WriteFile(texts, []byte("["+strings.Repeat(long+",", 7)+long+"]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "", "create", node, "--shape", "8", "--dtype", "string", "--chunks", "8")
+	must(t, "", "write", node, texts)
+	rechunk := []string{"rechunk", node, filepath.Join(dir, "b.zarr"), "--chunks", "3"}
+	_, errs, status := execute(t, "", append(rechunk, "--memory", "2MiB")...)
+	if status != 1 || !strings.Contains(errs, "chunk [0] (c/0)") || !strings.HasSuffix(errs, "give more (--memory)\n") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	must(t, "", append(rechunk, "--memory", "64MiB")...)
+	must(t, "", "equal", node, filepath.Join(dir, "b.zarr"))
+}

@@ -29,6 +29,7 @@ import (
 	"strings"
 	"sync"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/element"
@@ -329,10 +330,19 @@ func (t *task) read(ctx context.Context, region grid.Box, all strided.View) erro
 			// whether a chunk has changed.
 			_, err = t.Source.Engine.Read(ctx, r.Resolved, all.Sub(within), engine.Reading{})
 		}
-		failed = err
+		failed = orMoreMemory(err)
 		return err == nil
 	})
 	return failed
+}
+
+// orMoreMemory returns err. Where the text of a chunk exceeds the room of a block, which
+// follows from the memory, it says that more memory helps, and not other limits.
+func orMoreMemory(err error) error {
+	if c := new(engine.ChunkError); errors.Is(err, codec.ErrRoom) && errors.As(err, &c) {
+		return &engine.ChunkError{Key: c.Key, Index: c.Index, Err: fmt.Errorf("%w: its elements have more bytes than fit into the memory of a block: give more (Options.Memory)", engine.ErrLimit)}
+	}
+	return err
 }
 
 // completeRecords completes the records of chunks that were written through a batch,
