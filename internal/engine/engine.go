@@ -24,8 +24,8 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/strided"
-	"varve.dev/zarr/internal/transfer"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
@@ -303,7 +303,7 @@ func wholePart(shape []int64) strided.Part {
 // worker is the state of one goroutine, which handles one chunk at a time.
 type worker struct {
 	*run
-	*transfer.Mover
+	*placement.Mover
 	key   store.Key
 	info  store.Info // of the stored chunk that was read last
 	names []byte     // memory of keys, which saves one allocation for each key
@@ -313,7 +313,7 @@ type worker struct {
 }
 
 func newWorker(r *run) *worker {
-	return &worker{run: r, Mover: transfer.NewMover(r.Grid.Rank(), r.Size)}
+	return &worker{run: r, Mover: placement.NewMover(r.Grid.Rank(), r.Size)}
 }
 
 // moveTo sets the index of the chunk. It returns true, as [eachIndex] needs.

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
-	"varve.dev/zarr/internal/transfer"
+	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/store"
 )
 
@@ -281,11 +281,11 @@ type sharedCheck struct {
 func (d *checker) checkGroup(s stretch, group []want) error {
 	var mu sync.Mutex
 	var found []sharedCheck
-	movers := make([]*transfer.Mover, max(1, cap(d.work.Cores)))
+	movers := make([]*placement.Mover, max(1, cap(d.work.Cores)))
 	starts := alike(group)
 	err := d.work.Cores.Each(d.ctx, int64(len(starts)-1), func(worker int, i int64) error {
 		if movers[worker] == nil {
-			movers[worker] = transfer.NewMover(len(d.chunks), int(d.size))
+			movers[worker] = placement.NewMover(len(d.chunks), int(d.size))
 		}
 		return d.checkAlike(movers[worker], s, group[starts[i]:starts[i+1]], func(at int, same []want, of *codec.Check) {
 			mu.Lock()
@@ -325,7 +325,7 @@ func alike(group []want) []int {
 // checkAlike checks inner chunks that share the same bytes, once for each run of one
 // shape, and passes the faults to report. So checking a hostile shard, whose bytes stand
 // for millions of inner chunks, takes no longer than its bytes do.
-func (d *checker) checkAlike(p *transfer.Mover, s stretch, same []want, report func(at int, same []want, of *codec.Check)) error {
+func (d *checker) checkAlike(p *placement.Mover, s stretch, same []want, report func(at int, same []want, of *codec.Check)) error {
 	data, _ := s.holds(same[0].off, same[0].n)
 	var shape []int64
 	var room [8]int64
@@ -350,7 +350,7 @@ func (d *checker) checkAlike(p *transfer.Mover, s stretch, same []want, report f
 
 // checkStored checks an inner chunk that is in memory, whose cell p has. It returns nil
 // if there is no fault.
-func (d *checker) checkStored(p *transfer.Mover, w want, data []byte) (*codec.Check, error) {
+func (d *checker) checkStored(p *placement.Mover, w want, data []byte) (*codec.Check, error) {
 	if d.chain.Divided() {
 		return d.chain.Check(d.ctx, d.work, p.Cell.Encoded, coding.Stored(data), d.deep)
 	}

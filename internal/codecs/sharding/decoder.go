@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/strided"
-	"varve.dev/zarr/internal/transfer"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 )
@@ -57,7 +57,7 @@ func (d *decoder) decodeStored(shard []byte) error {
 	plan := selection.NewPlan(selection.OfPart(d.Extract.Part), d.grid)
 	touched := plan.Chunks()
 	size := max(1, min(batchBytes/max(1, d.layout.inner), 64, touched))
-	movers := make([]*transfer.Mover, size*int64(max(1, cap(d.work.Cores))))
+	movers := make([]*placement.Mover, size*int64(max(1, cap(d.work.Cores))))
 	defer func() { d.put(movers...) }()
 	return d.work.Cores.Each(d.ctx, (touched+size-1)/size, func(worker int, _ int64) error {
 		batch := movers[int64(worker)*size:][:size]
@@ -87,15 +87,15 @@ func (d *decoder) decodeStored(shard []byte) error {
 
 // take returns a mover, which the caller puts back. For shards with few inner chunks,
 // movers would be most of the garbage.
-func (c *coder) take() *transfer.Mover {
-	if p, ok := c.movers.Get().(*transfer.Mover); ok {
+func (c *coder) take() *placement.Mover {
+	if p, ok := c.movers.Get().(*placement.Mover); ok {
 		return p
 	}
-	return transfer.NewMover(c.spec.Rank, int(c.size))
+	return placement.NewMover(c.spec.Rank, int(c.size))
 }
 
 // put puts back movers, except nil ones. It drops their references to elements.
-func (c *coder) put(movers ...*transfer.Mover) {
+func (c *coder) put(movers ...*placement.Mover) {
 	for _, p := range movers {
 		if p != nil {
 			p.Decoded.Data, p.Taken.Data, p.Placed.Data = nil, nil, nil
@@ -106,7 +106,7 @@ func (c *coder) put(movers ...*transfer.Mover) {
 }
 
 // decodeAt decodes the part p of inner chunk k from a shard in memory.
-func (d *decoder) decodeAt(p *transfer.Mover, x *index, k int64, shard []byte) error {
+func (d *decoder) decodeAt(p *placement.Mover, x *index, k int64, shard []byte) error {
 	off, n, stored, err := x.span(k)
 	switch {
 	case err != nil:
@@ -119,14 +119,14 @@ func (d *decoder) decodeAt(p *transfer.Mover, x *index, k int64, shard []byte) e
 }
 
 // fill sets the elements of p to the fill value.
-func (d *decoder) fill(p *transfer.Mover) {
+func (d *decoder) fill(p *placement.Mover) {
 	if !d.Zeroed || !strided.AllEqual(d.filler, []byte{0}) {
 		p.Blank(d.filler)
 	}
 }
 
 // decodeInner decodes the part p of an inner chunk from src.
-func (d *decoder) decodeInner(p *transfer.Mover, src []byte) error {
+func (d *decoder) decodeInner(p *placement.Mover, src []byte) error {
 	// A nested shard reads only the inner chunks that the part needs.
 	if d.chain.Divided() {
 		return d.chain.DecodePart(d.ctx, d.work, coding.Extract{Shape: p.Cell.Encoded, Part: p.Part, Into: p.Placed}, coding.Stored(src))
@@ -138,7 +138,7 @@ func (d *decoder) decodeInner(p *transfer.Mover, src []byte) error {
 }
 
 // decodeOne is decodeInner of an inner chunk that is not a shard itself.
-func (d *decoder) decodeOne(p *transfer.Mover, src []byte) error {
+func (d *decoder) decodeOne(p *placement.Mover, src []byte) error {
 	p.Decoded.Shape = p.Cell.Encoded
 	if d.chain.Varies() {
 		// Retry with more memory until the elements fit.
@@ -156,7 +156,7 @@ func (d *decoder) decodeOne(p *transfer.Mover, src []byte) error {
 
 // decodeTo decodes the part p of an inner chunk from src. Elements that differ in length
 // may have room bytes.
-func (d *decoder) decodeTo(p *transfer.Mover, src []byte, room int64) error {
+func (d *decoder) decodeTo(p *placement.Mover, src []byte, room int64) error {
 	// A whole inner chunk is decoded to its place, without a buffer.
 	if place, ok := p.Placed.Bytes(); ok && p.IsWhole() && d.chain.InOrder() {
 		heap := p.Placed.Heap
@@ -178,7 +178,7 @@ func (d *decoder) decodeTo(p *transfer.Mover, src []byte, room int64) error {
 }
 
 // decodes returns an error if src does not decode to the inner chunk of p.
-func (c *coder) decodes(ctx context.Context, w *coding.Work, p *transfer.Mover, src []byte) error {
+func (c *coder) decodes(ctx context.Context, w *coding.Work, p *placement.Mover, src []byte) error {
 	if !c.chain.Varies() {
 		b, err := c.decodeWhole(ctx, w, p, src, 0)
 		b.Put()
@@ -194,7 +194,7 @@ func (c *coder) decodes(ctx context.Context, w *coding.Work, p *transfer.Mover, 
 
 // decodeWhole decodes a whole inner chunk to a buffer, which p then shows and the caller
 // puts back. Elements that differ in length may have room bytes; 0 sets no limit.
-func (c *coder) decodeWhole(ctx context.Context, w *coding.Work, p *transfer.Mover, src []byte, room int64) (*budget.Buffer, error) {
+func (c *coder) decodeWhole(ctx context.Context, w *coding.Work, p *placement.Mover, src []byte, room int64) (*budget.Buffer, error) {
 	n := c.bytes(p.Cell.Encoded)
 	b := budget.Get(n)
 	// A limit of the heap stops an inner chunk that decodes to far more than expected.

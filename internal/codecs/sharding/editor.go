@@ -13,8 +13,8 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/strided"
-	"varve.dev/zarr/internal/transfer"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -286,7 +286,7 @@ func (d *editor) encodeAll(count int64) error {
 		d.work.Cores.Enter()
 		defer d.work.Cores.Leave()
 	}
-	movers := make([]*transfer.Mover, max(1, cap(d.work.Cores)))
+	movers := make([]*placement.Mover, max(1, cap(d.work.Cores)))
 	defer func() { d.put(movers...) }()
 	err := d.work.Cores.Each(d.ctx, int64(len(d.segments)), func(worker int, i int64) error {
 		if movers[worker] == nil {
@@ -299,7 +299,7 @@ func (d *editor) encodeAll(count int64) error {
 }
 
 // encodeSegment encodes segment i of d.encoded to a buffer.
-func (d *editor) encodeSegment(p *transfer.Mover, i int64) error {
+func (d *editor) encodeSegment(p *placement.Mover, i int64) error {
 	from := i * d.size
 	list := d.encoded[from:min(int64(len(d.encoded)), from+d.size)]
 	b := budget.Get(d.readyFor(int64(len(list))))
@@ -337,7 +337,7 @@ func (d *editor) readyFor(n int64) int64 {
 
 // encodeInner appends the new form of inner chunk k, or nothing if it holds only the fill
 // value. changed is false if the inner chunk stays as it is stored.
-func (d *editor) encodeInner(dst []byte, p *transfer.Mover, k int64) (out []byte, changed bool, err error) {
+func (d *editor) encodeInner(dst []byte, p *placement.Mover, k int64) (out []byte, changed bool, err error) {
 	var room [8]int64
 	at := d.place(room[:0], k)
 	if d.Index != nil && slices.Equal(at, d.Index) {
@@ -374,7 +374,7 @@ func (d *editor) encodeInner(dst []byte, p *transfer.Mover, k int64) (out []byte
 // encodeOver appends the new form of an inner chunk that is stored as src; src is nil if
 // it is not stored or nothing of it stays. Elements that differ in length may have room
 // bytes.
-func (d *editor) encodeOver(dst []byte, p *transfer.Mover, src []byte, touched bool, room int64) (out []byte, changed bool, err error) {
+func (d *editor) encodeOver(dst []byte, p *placement.Mover, src []byte, touched bool, room int64) (out []byte, changed bool, err error) {
 	b, cleared, err := d.oldInner(p, src, room)
 	defer b.Put()
 	if err != nil || !touched && !cleared {
@@ -401,7 +401,7 @@ func (d *editor) append(dst []byte, v strided.View) ([]byte, error) {
 
 // oldInner decodes a stored inner chunk to a buffer, which p then shows and the caller
 // puts back. It clears the elements that do not stay, and reports whether any was set.
-func (d *editor) oldInner(p *transfer.Mover, src []byte, room int64) (b *budget.Buffer, cleared bool, err error) {
+func (d *editor) oldInner(p *placement.Mover, src []byte, room int64) (b *budget.Buffer, cleared bool, err error) {
 	// If nothing of the inner chunk stays, begin with fill values.
 	if src == nil {
 		n := d.bytes(p.Cell.Encoded)
@@ -418,7 +418,7 @@ func (d *editor) oldInner(p *transfer.Mover, src []byte, room int64) (b *budget.
 
 // clearBeyond sets the elements of an inner chunk that do not stay to the fill value. It
 // reports whether any was something else.
-func (d *editor) clearBeyond(p *transfer.Mover) (cleared bool) {
+func (d *editor) clearBeyond(p *placement.Mover) (cleared bool) {
 	if d.Keep == nil {
 		return false
 	}

@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/parallel"
-	"varve.dev/zarr/internal/transfer"
+	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -285,7 +285,7 @@ func (d *decoder) readGroup(src coding.Source, group []want, stop int64, tail st
 func (d *decoder) decodeGroup(s stretch, group []want) error {
 	d.work.Cores.Enter()
 	defer d.work.Cores.Leave()
-	movers := make([]*transfer.Mover, max(1, cap(d.work.Cores)))
+	movers := make([]*placement.Mover, max(1, cap(d.work.Cores)))
 	defer func() { d.put(movers...) }()
 	return d.work.Cores.Each(d.ctx, int64(len(group)), func(worker int, i int64) error {
 		if movers[worker] == nil {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transfer moves elements between chunks and selected blocks, for the engine and
+// Package placement moves elements between chunks and selected blocks, for the engine and
 // for codecs that divide chunks.
-package transfer
+package placement
 
 import (
 	"varve.dev/zarr/grid"
