@@ -257,8 +257,10 @@ func eachIndex[W any](
 	err := each(ctx, workers, func(w *W) bool {
 		for {
 			index, err, more := next()
+			if err != nil {
+				listing = err // other workers may still call next, which then has no error
+			}
 			if !more || err != nil {
-				listing = err
 				return false
 			}
 			if take(w, index) {
