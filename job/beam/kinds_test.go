@@ -133,7 +133,7 @@ func TestCheck(t *testing.T) {
 // TestScan scans files in tasks.
 func TestScan(t *testing.T) {
 	dir := t.TempDir()
-	names := must(filepath.Glob("../virtual/testdata/epochs_days_*.nc"))
+	names := must(filepath.Glob("../../virtual/testdata/epochs_days_*.nc"))
 	var files []string
 	for _, name := range names {
 		to := filepath.Join(dir, filepath.Base(name))
