@@ -24,7 +24,7 @@ func ExampleFollow() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	layout := rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(365), grid.Every(2)}}
+	layout := rechunk.Rechunking{Chunks: grid.Chunks(365, 2)}
 	for day := range int16(2) {
 		report, err := rechunk.Follow(ctx, days, layout, &rechunk.Options{Into: h.At("by-place")})
 		if err != nil {

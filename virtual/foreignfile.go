@@ -84,8 +84,8 @@ type foreignNodes struct {
 func (n foreignNodes) find(ctx context.Context, key store.Key) (found, error) {
 	v, err := n.nodes.find(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
-		if at, is := strings.CutSuffix(key.String(), "/"+metadata.V3Node); is && n.refused[at] != nil {
-			return v, n.refused[at]
+		if array, isDocument := strings.CutSuffix(key.String(), "/"+metadata.V3Node); isDocument && n.refused[array] != nil {
+			return v, n.refused[array]
 		}
 	}
 	return v, err
@@ -93,14 +93,14 @@ func (n foreignNodes) find(ctx context.Context, key store.Key) (found, error) {
 
 // list implements content.
 func (n foreignNodes) list(ctx context.Context, l *listing) {
-	goesOn, yield := true, l.yield
+	wanted, yield := true, l.yield
 	l.yield = func(e store.Entry, err error) bool {
-		goesOn = yield(e, err)
-		return goesOn
+		wanted = yield(e, err)
+		return wanted
 	}
 	n.nodes.list(ctx, l)
 	for at := range n.refused {
-		if !goesOn || !l.document(at) {
+		if !wanted || !l.document(at) {
 			return
 		}
 	}

@@ -28,7 +28,7 @@ type Manifest struct {
 	Join   Join // how more files are added
 
 	folder       *folder   // of a stored manifest
-	was          *Manifest // the stored one, if this one was collected anew in its place
+	former       *Manifest // the stored one, if this one was collected anew in its place
 	copies       []Source  // the values that copies of chunks were stored in
 	sourceBlocks []piece   // the sources that are stored already
 	Sources      []Source  // those that follow them

@@ -46,7 +46,7 @@ func (c *Collector) Renew(ctx context.Context, m *Manifest, files []string) (*Re
 	}
 	var known []Source
 	err := m.eachFile(ctx, func(s Source) error {
-		if _, is := given[s.Location]; is {
+		if given[s.Location] != "" {
 			known = append(known, s)
 		}
 		return nil
@@ -65,8 +65,12 @@ func (c *Collector) Renew(ctx context.Context, m *Manifest, files []string) (*Re
 	if err != nil {
 		return nil, err
 	}
+	present := map[string]bool{}
+	for _, file := range all {
+		present[file] = true
+	}
 	for _, file := range files {
-		if !slices.Contains(all, file) {
+		if !present[file] {
 			all = append(all, file)
 		}
 	}
@@ -74,7 +78,7 @@ func (c *Collector) Renew(ctx context.Context, m *Manifest, files []string) (*Re
 	if err != nil {
 		return nil, err
 	}
-	j.m.folder, j.m.was = m.folder, m
+	j.m.folder, j.m.former = m.folder, m
 	return &Renewal{j, all, changed}, nil
 }
 
@@ -105,8 +109,8 @@ func (c *Collector) filesOf(ctx context.Context, m *Manifest, given map[string]s
 		return nil, err
 	}
 	err = m.eachFile(ctx, func(s Source) error {
-		file, is := given[s.Location]
-		if !is {
+		file, isGiven := given[s.Location]
+		if !isGiven {
 			p, _, err := from.lead(s.Location)
 			if err != nil {
 				return fmt.Errorf("%s: %w", nameOf(s.Location), err)
@@ -162,10 +166,10 @@ func (c *Collector) changed(ctx context.Context, known []Source) (locations []st
 // checkRenewed returns an error if a hierarchy that takes the place of a manifest has
 // arrays that differ otherwise than in their length along the dimension of files.
 func (j *Joined) checkRenewed() error {
-	if j.m.was == nil {
+	if j.m.former == nil {
 		return nil
 	}
-	for _, old := range j.m.was.Arrays {
+	for _, old := range j.m.former.Arrays {
 		n := j.arrays[old.Path]
 		switch {
 		case n == nil:
@@ -185,4 +189,4 @@ func (j *Joined) checkRenewed() error {
 }
 
 // before returns the manifest that is stored, whose references lead to its sources.
-func (m *Manifest) before() *Manifest { return cmp.Or(m.was, m) }
+func (m *Manifest) before() *Manifest { return cmp.Or(m.former, m) }

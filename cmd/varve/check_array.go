@@ -78,10 +78,14 @@ func (o orphanFact) text() string {
 	shown := o.Keys[:min(3, len(o.Keys))]
 	what := fmt.Sprintf("%s that the document does not describe (%s, such as %s), %s: ",
 		phrase.Plural(o.Values, "value"), o.Kind, strings.Join(shown, ", "), phrase.Bytes(o.Bytes))
-	if o.Kept != "" {
-		return what + "varve vacuum keeps them: " + o.Kept
+	them := "them"
+	if o.Values == 1 {
+		them = "it"
 	}
-	return what + "varve vacuum removes them"
+	if o.Kept != "" {
+		return what + "varve vacuum keeps " + them + ": " + o.Kept
+	}
+	return what + "varve vacuum removes " + them
 }
 
 // newFindings describes the result for an array below a location. unproven has the

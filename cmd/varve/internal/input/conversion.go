@@ -4,6 +4,7 @@ package input
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -27,24 +28,24 @@ func convertNode(ctx context.Context, location string, a, into *zarr.Array, from
 	if into == nil || !element.IsNumeric(from) || !element.IsNumeric(t) {
 		return astype(t, export)
 	}
-	p, err := cf.PackingOf(ctx, a)
-	q, also := cf.PackingOf(ctx, into)
-	there, third := cf.UnitsIn(ctx, a)
-	here, fourth := cf.UnitsIn(ctx, into)
-	if err != nil || also != nil || third != nil || fourth != nil {
+	p, packingErr := cf.PackingOf(ctx, a)
+	q, intoPackingErr := cf.PackingOf(ctx, into)
+	units, unitsErr := cf.UnitsIn(ctx, a)
+	intoUnits, intoUnitsErr := cf.UnitsIn(ctx, into)
+	if errors.Join(packingErr, intoPackingErr, unitsErr, intoUnitsErr) != nil {
 		return "" // advice that ignores an invalid attribute might store wrong values
 	}
-	apart := unitsDiffer(there, here)
-	if len(apart) == 0 && samePacking(p, q) {
-		return encode{into: into, from: from, raw: true}.text(export)
+	differences := unitsDiffer(units, intoUnits)
+	if len(differences) == 0 && samePacking(p, q) {
+		return encoding{into: into, from: from, raw: true}.text(export)
 	}
 	decoded, err := source.New(ctx, a, "", true)
 	if err != nil {
 		return ""
 	}
-	e := encode{into: into, packing: q, from: decoded.Type, missing: p.IsMasked()}
-	if _, ok := there.Times(); len(apart) > 0 && !ok && element.IsNumeric(e.from) {
-		e.steps = append(e.steps, "change their units: "+strings.Join(apart, "; "))
+	e := encoding{into: into, packing: q, from: decoded.Type, missing: p.IsMasked()}
+	if _, ok := units.Times(); len(differences) > 0 && !ok && element.IsNumeric(e.from) {
+		e.steps = append(e.steps, "change their units: "+strings.Join(differences, "; "))
 	}
 	return e.text(fmt.Sprintf("export their values first (varve export %s --decode -o FILE.npy)", phrase.Word(location)))
 }
@@ -67,8 +68,8 @@ func samePacking(p, q *cf.Packing) bool {
 		(p.Type().Kind() == dtype.KindUint) == (q.Type().Kind() == dtype.KindUint)
 }
 
-// encode describes how NumPy converts values for an array.
-type encode struct {
+// encoding describes how NumPy converts values for an array.
+type encoding struct {
 	into    *zarr.Array
 	packing *cf.Packing // of into; nil if raw
 	from    dtype.Type  // the type of the values
@@ -78,7 +79,7 @@ type encode struct {
 }
 
 // text returns the advice, after a first step or "".
-func (e encode) text(first string) string {
+func (e encoding) text(first string) string {
 	t := e.into.Type()
 	if e.raw || e.packing == nil {
 		return astype(t, first) + wholeOnly(e.from, t)
@@ -132,7 +133,7 @@ func (e encode) text(first string) string {
 }
 
 // limits returns the least and the largest value of packed integers.
-func (e encode) limits(t dtype.Type) string {
+func (e encoding) limits(t dtype.Type) string {
 	bits := 8 * t.Size()
 	low, high := 0.0, math.Ldexp(1, bits)-1
 	if t.Kind() == dtype.KindInt {

@@ -115,7 +115,7 @@ func (v *Values) convertFile(from dtype.Type) string {
 	if err != nil {
 		return ""
 	}
-	return encode{into: v.target, packing: q, from: from}.text("")
+	return encoding{into: v.target, packing: q, from: from}.text("")
 }
 
 // magicNPY is the beginning of every .npy file.
