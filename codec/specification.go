@@ -13,9 +13,9 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// The functions in this file return what metadata documents say of a codec: its name and
-// configuration. They import no codec. The codec checks the configuration when a chain is
-// made, so a wrong level or order is an error there.
+// The functions in this file return the name and configuration of a codec as metadata
+// documents have them. Creating or opening an array checks them, so a wrong level or order
+// is an error there.
 
 // The byte orders of [Bytes].
 const (
@@ -286,12 +286,12 @@ func Reshape(axes ...any) metadata.Extension {
 }
 
 // Conditional specifies the codec "conditional", which uses each of the given codecs only
-// where it makes a chunk smaller. Its mask has bits bits, a multiple of 8; 0 means the
-// smallest number of bytes for the codecs.
-func Conditional(bits int, codecs ...metadata.Extension) metadata.Extension {
+// where it makes a chunk smaller. maskBits is the length of its mask, a multiple of 8; 0
+// means the smallest number of bytes that has a bit for every codec.
+func Conditional(maskBits int, codecs ...metadata.Extension) metadata.Extension {
 	text := appendCodecs([]byte(`{"codecs":`), codecs)
-	if bits != 0 {
-		text = fmt.Appendf(text, `,"header_bits":%d`, bits)
+	if maskBits != 0 {
+		text = fmt.Appendf(text, `,"header_bits":%d`, maskBits)
 	}
 	return metadata.Extension{Name: "conditional", Configuration: append(text, '}')}
 }
