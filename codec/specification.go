@@ -14,8 +14,8 @@ import (
 )
 
 // The functions in this file return the name and configuration of a codec as metadata
-// documents have them. Creating or opening an array checks them, so a wrong level or order
-// is an error there.
+// documents have them. Creating or opening an array checks them, so a wrong level or
+// order is an error there.
 
 // The byte orders of [Bytes].
 const (
