@@ -50,7 +50,7 @@ func TestMasksFill(t *testing.T) {
 			"g/.zgroup": `{"zarr_format":2}`, "g/.zattrs": c.group, "g/" + c.path + "/.zarray": document, "g/" + c.path + "/.zattrs": c.attributes,
 			"g/" + c.path + "/0": "\x09\x00\x00\x00\x07\x00",
 		} {
-			if _, err := s.Put(t.Context(), store.MustKey(key), []byte(text), store.Flush); err != nil {
+			if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -54,9 +54,9 @@ func spoil(t *testing.T, s *memstore.Store, key string, change func([]byte) []by
 		t.Fatal(err)
 	}
 	if data = change(bytes.Clone(data)); data == nil {
-		err = s.Delete(ctx, k)
+		_, err = s.Write(ctx, store.Delete(k), store.Sync)
 	} else {
-		_, err = s.Put(ctx, k, data, store.Sync)
+		_, err = s.Write(ctx, store.Put(k, data), store.Sync)
 	}
 	if err != nil {
 		t.Fatal(err)

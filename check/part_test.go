@@ -123,7 +123,7 @@ func jungle(t *testing.T, r *rand.Rand) *memstore.Store {
 
 func keysOf(t *testing.T, s store.Store) (keys []string) {
 	t.Helper()
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

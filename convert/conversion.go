@@ -400,7 +400,7 @@ func (c *conversion) renaming(m *member) (func(name string) (string, bool), erro
 // cannot list, it yields the names of all chunks.
 func (c *conversion) chunks(ctx context.Context, m *member) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for e, err := range store.List(ctx, c.Source.Store, m.path, true) {
+		for e, err := range store.List(ctx, c.Source.Store, m.path, store.Deep) {
 			if errors.Is(err, store.ErrUnsupported) {
 				c.possible(ctx, m, yield)
 				return

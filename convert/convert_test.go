@@ -231,7 +231,7 @@ func TestConvertChanged(t *testing.T) {
 	s := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
 		if op.Key.String() == "zarr.json" && strings.HasPrefix(op.Name, "Put") && !changed {
 			changed = true
-			_, err := left.Put(ctx, store.MustKey("plain/.zattrs"), []byte(`{"new":1}`), store.Flush)
+			_, err := left.Write(ctx, store.Put(store.MustKey("plain/.zattrs"), []byte(`{"new":1}`)), store.Flush)
 			return err
 		}
 		return nil
@@ -371,7 +371,7 @@ func TestConvertFieldOrders(t *testing.T) {
 			`"filters":null,"compressor":{"id":"crc32c","location":"end"}}`,
 		"a/0": string(checked),
 	} {
-		if _, err := s.Put(t.Context(), store.MustKey(key), []byte(value), store.Flush); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -427,7 +427,7 @@ func TestConvertFrom(t *testing.T) {
 		server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 		defer server.Close()
 		dst := memstore.New()
-		if _, err := convert.ConvertTo(t.Context(), trees.Locate(t, server.URL+"/x.zarr", store.Read), zarr.At(dst, "y"), to, nil); err != nil {
+		if _, err := convert.ConvertTo(t.Context(), trees.Locate(t, server.URL+"/x.zarr", store.ReadOnly), zarr.At(dst, "y"), to, nil); err != nil {
 			t.Fatal(err)
 		}
 		if d := trees.Differ(content(t, s, "", 0), content(t, dst, "y", to)); d != "" {

@@ -167,14 +167,14 @@ func (s *survey) get(ctx context.Context, p store.Path, name string) ([]byte, er
 // They are converted once, by their name without links, and stay in consolidated metadata
 // by both names.
 func (s *survey) noteAliases(ctx context.Context) error {
-	if _, links := store.As[store.TreeChecker](s.store); !links || len(s.members) == 0 {
+	if _, links := store.Driver(s.store).(store.Directories); !links || len(s.members) == 0 {
 		return nil
 	}
 	var linked, plain []*member
 	at := "\x00" // the latest link; members below it follow in the order
 	for _, m := range s.members {
 		below := strings.HasPrefix(m.Path, at+"/")
-		if !below && m.Path != "" && store.CheckTree(s.store, m.path) != nil {
+		if !below && m.Path != "" && store.DirectoriesOf(s.store).CheckTree(m.path) != nil {
 			at, below = m.Path, true
 		}
 		if below {
@@ -379,7 +379,7 @@ func openable(ctx context.Context, n metadata.Node, opt *zarr.Options) error {
 		return err
 	}
 	for _, d := range documents {
-		if _, err := s.Put(ctx, store.MustKey(d.name), d.bytes, store.Flush); err != nil {
+		if _, err := s.Write(ctx, store.Put(store.MustKey(d.name), d.bytes), store.Flush); err != nil {
 			return err
 		}
 	}

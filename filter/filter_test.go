@@ -515,11 +515,11 @@ func TestFilterMemory(t *testing.T) {
 // discarding is a store that drops chunks.
 type discarding struct{ storetest.ObjectStore }
 
-func (d discarding) Put(ctx context.Context, key store.Key, value []byte, how store.Durability) (store.Version, error) {
-	if strings.Contains(key.String(), "/c/") {
-		return store.Version{}, nil
+func (d discarding) Write(ctx context.Context, c store.Change, how store.Durability) (store.Written, error) {
+	if c.Op == store.OpPut && strings.Contains(c.Key.String(), "/c/") {
+		return store.Written{}, nil
 	}
-	return d.ObjectStore.Put(ctx, key, value, how)
+	return d.ObjectStore.Write(ctx, c, how)
 }
 
 // TestPaddedChunks checks what looks like a whole chunk and is none: its last rows lie

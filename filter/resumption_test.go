@@ -92,7 +92,7 @@ func writeRows(t *testing.T, src store.Store, from, to int64, v float32) {
 // keysOf returns the keys below a path, relative to it.
 func keysOf(t *testing.T, s store.Store, path string) (keys []string) {
 	t.Helper()
-	for e, err := range store.List(t.Context(), s, store.MustKey(path+"/-").Dir(), true) {
+	for e, err := range store.List(t.Context(), s, store.MustKey(path+"/-").Dir(), store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,12 +105,16 @@ func keysOf(t *testing.T, s store.Store, path string) (keys []string) {
 // placed is a store that another process could open, too.
 type placed struct{ *memstore.Store }
 
-func (placed) Place() string { return "memory://test" }
+func (placed) Traits() store.Traits { return store.Traits{Place: "memory://test"} }
+
+func (placed) CheckKey(store.Key) error { return nil }
 
 // placedObjects is a placed store without locks.
 type placedObjects struct{ storetest.ObjectStore }
 
-func (placedObjects) Place() string { return "memory://test" }
+func (placedObjects) Traits() store.Traits { return store.Traits{Place: "memory://test"} }
+
+func (placedObjects) CheckKey(store.Key) error { return nil }
 
 // interrupted is a filter that was stopped.
 type interrupted struct {

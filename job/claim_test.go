@@ -301,8 +301,13 @@ func (p plain) Get(ctx context.Context, key store.Key, r store.Request, dst []by
 	return p.s.Get(ctx, key, r, dst)
 }
 
-func (p plain) Put(ctx context.Context, key store.Key, v []byte, d store.Durability) (store.Version, error) {
-	return p.s.Put(ctx, key, v, d)
+func (p plain) Can(op store.Op) bool { return op == store.OpPut }
+
+func (p plain) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if !p.Can(c.Op) {
+		return store.Written{}, store.ErrUnsupported
+	}
+	return p.s.Write(ctx, c, d)
 }
 
 // TestDivision checks that the status of a stage is that of the division of which most is
@@ -382,7 +387,7 @@ func TestDamagedClaim(t *testing.T) {
 		f, s := newFake(3), storetest.Conditional(memstore.New(), storetest.Hooks{})
 		w := newWorkers(t, f, s, 1)[0]
 		for dir, k := range map[string]int64{claimsDir: 1, recordsDir: 2} {
-			if _, err := store.Put(t.Context(), s, w.folder.key(dir, Task{Number: k, Of: 3}), nil, store.Flush); err != nil {
+			if _, err := store.Write(t.Context(), s, store.Put(w.folder.key(dir, Task{Number: k, Of: 3}), nil), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -411,7 +416,7 @@ func TestUnreadableClaim(t *testing.T) {
 			return nil
 		}})
 		w := newWorkers(t, f, s, 1)[0]
-		if _, err := store.Put(t.Context(), m, w.folder.key(claimsDir, Task{Of: 1}), []byte("{}"), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), m, store.Put(w.folder.key(claimsDir, Task{Of: 1}), []byte("{}")), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Take(t.Context(), Taking{}); !errors.Is(err, denied) {

@@ -117,7 +117,7 @@ func (x *transposed) check(t *rapid.T, a *zarr.Array) {
 
 // left returns the keys that only an unfinished rechunk may have.
 func left(t *testing.T, s store.Store) (names []string) {
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

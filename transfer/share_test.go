@@ -328,7 +328,7 @@ func TestSharePublishedMeanwhile(t *testing.T) {
 				for n := int64(0); ; n++ {
 					to := memstore.New()
 					for key, text := range trees.Values(t, image, "") {
-						if _, err := to.Put(t.Context(), store.MustKey(key), []byte(text), store.Flush); err != nil {
+						if _, err := to.Write(t.Context(), store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -597,7 +597,7 @@ func TestShareForeign(t *testing.T) {
 	from, to := memstore.New(), memstore.New()
 	trees.Numbered(t, zarr.At(from, "x"), 4)
 	for key, text := range map[string]string{"y/__varve/unfinished.json": "{}", "y/c/0": "old"} {
-		if _, err := store.Put(t.Context(), to, store.MustKey(key), []byte(text), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), to, store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}

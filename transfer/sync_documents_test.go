@@ -155,7 +155,7 @@ func damage(t testing.TB, place *zarr.Location, format int, name string) {
 
 func putValue(t testing.TB, s store.Store, key, value string) {
 	t.Helper()
-	if _, err := store.Put(t.Context(), s, store.MustKey(key), []byte(value), store.Flush); err != nil {
+	if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -114,7 +114,7 @@ func TestSyncTimes(t *testing.T) {
 		}
 		put := func(s store.Store, key, value string) {
 			t.Helper()
-			if _, err := store.Put(t.Context(), s, store.MustKey(key), []byte(value), store.Flush); err != nil {
+			if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -144,7 +144,7 @@ func TestSyncTimes(t *testing.T) {
 		border := time.Now()
 		time.Sleep(time.Second)
 		put(from, "c/0", "87654321")
-		if err := store.Delete(t.Context(), to, store.MustKey("c/3")); err != nil {
+		if _, err := store.Write(t.Context(), to, store.Delete(store.MustKey("c/3")), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 		sync(2, 2, &transfer.SyncOptions{NewerThan: border})
@@ -164,7 +164,7 @@ func TestSyncLongCopy(t *testing.T) {
 		from := storetest.Conditional(left, storetest.Hooks{After: func(op storetest.Op, err error) error {
 			if op.Name == "Get" && op.Key.String() == "c/1" && slow {
 				slow = false
-				_, err = left.Put(t.Context(), op.Key, []byte("changed!"), store.Flush)
+				_, err = left.Write(t.Context(), store.Put(op.Key, []byte("changed!")), store.Flush)
 				time.Sleep(5 * transfer.SyncSlack)
 			}
 			return err
@@ -280,9 +280,9 @@ type hiding struct {
 	key string
 }
 
-func (h hiding) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (h hiding) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range store.List(ctx, h.Store, dir, deep) {
+		for e, err := range store.List(ctx, h.Store, dir, how) {
 			if e.Name != h.key && !yield(e, err) {
 				return
 			}
@@ -337,7 +337,7 @@ func TestSyncDelete(t *testing.T) {
 		"a/c/9": from, "a/readme": from, "stray/c/0": from, // not copied
 		"y/a/c/8": to, "y/a/0.3": to, "y/a/note.txt": to, "y/other/readme": to, "outside": to,
 	} {
-		if _, err := store.Put(t.Context(), s, store.MustKey(key), []byte("text"), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte("text")), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -410,7 +410,7 @@ func TestSyncUnknown(t *testing.T) {
 		"b/zarr.json": strings.ReplaceAll(document, `"bytes"`, `"magic"`), "b/c/0": "one", "b/c/9": "no chunk",
 		"d/zarr.json": strings.ReplaceAll(document, `"regular"`, `"irregular"`), "d/x/0": "anything",
 	} {
-		if _, err := from.Put(t.Context(), store.MustKey(key), []byte(text), store.Flush); err != nil {
+		if _, err := from.Write(t.Context(), store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -422,7 +422,7 @@ func TestSyncUnknown(t *testing.T) {
 	if d := trees.Differ(want, trees.Values(t, to, "")); d != "" {
 		t.Error(d)
 	}
-	if _, err := to.Put(t.Context(), store.MustKey("d/x/1"), []byte("more"), store.Flush); err != nil {
+	if _, err := to.Write(t.Context(), store.Put(store.MustKey("d/x/1"), []byte("more")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := transfer.Sync(t.Context(), zarr.At(from, ""), zarr.At(to, ""), nil); !errors.Is(err, zarr.ErrUnsupported) {
@@ -481,7 +481,7 @@ func TestSyncFiles(t *testing.T) {
 	src, dst := trees.Directory(t), trees.Directory(t)
 	trees.Tree(t, src, "")
 	large := bytes.Repeat([]byte("0123456789"), 2<<20)
-	if _, err := store.Put(t.Context(), src, store.MustKey("a/c/3/1"), large, store.Flush); err != nil {
+	if _, err := store.Write(t.Context(), src, store.Put(store.MustKey("a/c/3/1"), large), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	far := memstore.New()
@@ -524,7 +524,7 @@ func TestSyncRefused(t *testing.T) {
 	s := memstore.New()
 	trees.Tree(t, s, "x")
 	trees.Opaque(t, s, "old")
-	if _, err := s.Put(t.Context(), store.MustKey("other/readme"), []byte("text"), store.Flush); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(store.MustKey("other/readme"), []byte("text")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	before := trees.Values(t, s, "")

@@ -233,7 +233,7 @@ func TestOlderConsolidated(t *testing.T) {
 		err = zarr.Append(ctx, a, 0, row(4), nil)
 	}
 	if err == nil {
-		_, err = m.Put(ctx, store.MustKey("zarr.json"), older, store.Flush)
+		_, err = m.Write(ctx, store.Put(store.MustKey("zarr.json"), older), store.Flush)
 	}
 	if err != nil {
 		t.Fatal(err)

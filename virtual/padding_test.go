@@ -201,10 +201,10 @@ func TestCopyChanged(t *testing.T) {
 		files := []*drawnFile{l.file(t, s, "f0", []int64{5, 9}), l.file(t, s, "f1", []int64{5, 9})}
 		key := store.MustKey("f0")
 		if gone {
-			if err := s.Delete(t.Context(), key); err != nil {
+			if _, err := s.Write(t.Context(), store.Delete(key), store.Sync); err != nil {
 				t.Fatal(err)
 			}
-		} else if _, err := s.Put(t.Context(), key, make([]byte, 1000), store.Flush); err != nil {
+		} else if _, err := s.Write(t.Context(), store.Put(key, make([]byte, 1000)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		if err := copyJoined(t, s, how, how, files, 2); !errors.Is(err, ErrSourceChanged) {

@@ -70,7 +70,7 @@ chunks have listed lengths, which not all programs can read; varve regularize ch
 func (f *filtering) run(cmd *cobra.Command, from, to string) (err error) {
 	ctx := cmd.Context()
 	defer func() { err = columnMeant(cmd, from, err) }()
-	src, err := locate(ctx, from, store.Read)
+	src, err := locate(ctx, from, store.ReadOnly)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func (s *syncFlags) check(cmd *cobra.Command, to string) error {
 // sync runs varve copy --sync.
 func (f *copyFlags) sync(cmd *cobra.Command, from, to string) (err error) {
 	ctx := cmd.Context()
-	src, err := locate(ctx, from, store.Read)
+	src, err := locate(ctx, from, store.ReadOnly)
 	if err != nil {
 		return err
 	}

@@ -171,7 +171,7 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	access := store.Create
 	if f.dry {
-		access = store.Read
+		access = store.ReadOnly
 	}
 	at, dir, err := store.OpenLocation(ctx, folder, access)
 	if err != nil {
@@ -429,7 +429,7 @@ func (f *virtualizeFlags) vacant(ctx context.Context, at store.Store, path store
 	found, err := false, error(nil)
 	switch {
 	case f.isParquet(): // files that are left there would be taken for new ones
-		for _, err = range store.List(ctx, at, path, true) {
+		for _, err = range store.List(ctx, at, path, store.Deep) {
 			found = err == nil
 			break
 		}
@@ -501,7 +501,7 @@ func (f *virtualizeFlags) create(ctx context.Context, m *virtual.Manifest, at st
 	if err := m.WriteKerchunk(ctx, &text); err != nil {
 		return err
 	}
-	_, err := store.PutIf(ctx, at, path.AsKey(), text.Bytes(), store.IfAbsent(), store.Sync)
+	_, err := store.Write(ctx, at, store.PutIf(path.AsKey(), text.Bytes(), store.IfAbsent()), store.Sync)
 	return err
 }
 

@@ -192,7 +192,7 @@ func InFlight(s store.Store, asked, processors int) int {
 	case Near(s):
 		return max(nearChunks, 2*processors)
 	}
-	return max(farRequests, store.RequestsOf(s), 2*processors)
+	return max(farRequests, store.TraitsOf(s).Requests, 2*processors)
 }
 
 // RequestBytes returns how many bytes a store transfers in the time of one request, which

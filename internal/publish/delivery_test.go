@@ -21,15 +21,15 @@ type doubling struct {
 	between func(key store.Key)
 }
 
-func (d *doubling) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, how store.Durability) (store.Version, error) {
-	if key.Base() != "zarr.json" && !isJournal(storetest.Op{Key: key}) {
-		return d.ObjectStore.PutIf(ctx, key, value, c, how)
+func (d *doubling) Write(ctx context.Context, c store.Change, how store.Durability) (store.Written, error) {
+	if c.Op != store.OpPutIf || c.Key.Base() != "zarr.json" && !isJournal(storetest.Op{Key: c.Key}) {
+		return d.ObjectStore.Write(ctx, c, how)
 	}
-	_, _ = d.ObjectStore.PutIf(ctx, key, value, c, how)
+	_, _ = d.ObjectStore.Write(ctx, c, how)
 	if d.between != nil {
-		d.between(key)
+		d.between(c.Key)
 	}
-	return d.ObjectStore.PutIf(ctx, key, value, c, how)
+	return d.ObjectStore.Write(ctx, c, how)
 }
 
 // doubled returns a node in a store behind such a proxy.
@@ -157,14 +157,14 @@ type forgetful struct {
 	then func()
 }
 
-func (f *forgetful) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, how store.Durability) (store.Version, error) {
-	v, err := f.ObjectStore.PutIf(ctx, key, value, c, how)
-	if then := f.then; err == nil && then != nil && isJournal(storetest.Op{Key: key}) {
+func (f *forgetful) Write(ctx context.Context, c store.Change, how store.Durability) (store.Written, error) {
+	made, err := f.ObjectStore.Write(ctx, c, how)
+	if then := f.then; c.Op == store.OpPutIf && err == nil && then != nil && isJournal(storetest.Op{Key: c.Key}) {
 		f.then = nil
 		then()
-		return store.Version{}, io.ErrUnexpectedEOF
+		return store.Written{}, io.ErrUnexpectedEOF
 	}
-	return v, err
+	return made, err
 }
 
 // TestJournalMissed loses the answer to the journal. Before the writer looks, a recovery
@@ -221,15 +221,15 @@ type losing struct {
 	repeatable bool // the driver might have repeated it
 }
 
-func (l *losing) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	if key == l.key && !c.Absent() && l.lost == 0 {
+func (l *losing) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPutIf && c.Key == l.key && !c.If.Absent() && l.lost == 0 {
 		l.lost++
-		if l.repeatable = !c.IsOnce(); l.then != nil {
+		if l.repeatable = !c.If.IsOnce(); l.then != nil {
 			l.then()
 		}
-		return store.Version{}, errFault
+		return store.Written{}, errFault
 	}
-	return l.ObjectStore.PutIf(ctx, key, value, c, d)
+	return l.ObjectStore.Write(ctx, c, d)
 }
 
 // TestChunkChanged loses the request of a part of a chunk, and lets another writer store
@@ -246,7 +246,8 @@ func TestChunkChanged(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return store.BatchPutIf(ctx, b, key, []byte("the merged chunk of the change"), store.IfVersion(info.Version))
+			_, err = b.Write(ctx, store.PutIf(key, []byte("the merged chunk of the change"), store.IfVersion(info.Version)))
+			return err
 		}}, nil
 	})
 	if !errors.Is(err, store.ErrConflict) {

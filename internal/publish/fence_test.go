@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -60,7 +61,7 @@ func newUnlocked(t *testing.T) *unlocked {
 // put writes as a concurrent writer.
 func (u *unlocked) put(key, value string) {
 	u.t.Helper()
-	if _, err := u.others.Put(context.Background(), store.MustKey(key), []byte(value), store.Flush); err != nil {
+	if _, err := u.others.Write(context.Background(), store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
 		u.t.Fatal(err)
 	}
 }
@@ -79,7 +80,7 @@ func puts(marker string, guarded string, keys ...string) func(publish.Document) 
 	return func(publish.Document) (*publish.Change, error) {
 		c := &publish.Change{Document: []byte("new"), Stage: func(ctx context.Context, b store.Batch) error {
 			for _, key := range keys {
-				if err := b.Put(ctx, store.MustKey(key), []byte("ours")); err != nil {
+				if _, err := b.Write(ctx, store.Put(store.MustKey(key), []byte("ours"))); err != nil {
 					return err
 				}
 			}
@@ -165,7 +166,7 @@ func TestFenceRefused(t *testing.T) {
 			u, tries := newUnlocked(t), 0
 			u.do = func(bool) error {
 				tries++
-				return store.Refused(fs.ErrPermission)
+				return driver.Refused(fs.ErrPermission)
 			}
 			err := publish.Update(t.Context(), u.node, puts(chunk, "", chunk))
 			if !errors.Is(err, fs.ErrPermission) || errors.Is(err, publish.ErrOutcomeUnknown) || errors.Is(err, store.ErrConflict) {
@@ -182,11 +183,11 @@ func TestFenceRefused(t *testing.T) {
 // full is a store that has no space left for chunks.
 type full struct{ storetest.ObjectStore }
 
-func (f full) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	if key != document {
-		return store.Version{}, errFault
+func (f full) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPutIf && c.Key != document {
+		return store.Written{}, errFault
 	}
-	return f.ObjectStore.PutIf(ctx, key, value, c, d)
+	return f.ObjectStore.Write(ctx, c, d)
 }
 
 // TestFull stores a chunk where there is no space left. The error says so: a conflict
@@ -295,15 +296,15 @@ type late struct {
 	write func() error
 }
 
-func (l *late) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	if l.write == nil && strings.HasPrefix(string(value), "new") {
+func (l *late) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPutIf && l.write == nil && strings.HasPrefix(string(c.Value), "new") {
 		l.write = func() error {
-			_, err := l.ObjectStore.PutIf(context.Background(), key, value, c, d)
+			_, err := l.ObjectStore.Write(context.Background(), c, d)
 			return err
 		}
-		return store.Version{}, errFault
+		return store.Written{}, errFault
 	}
-	return l.ObjectStore.PutIf(ctx, key, value, c, d)
+	return l.ObjectStore.Write(ctx, c, d)
 }
 
 // TestPublishedLate lets the write of a document arrive after it was reported as failed.
@@ -337,7 +338,10 @@ func TestHoldFails(t *testing.T) {
 func planned(name, marker, guarded string, stage func(put func(key string) error) error) func(publish.Document) (*publish.Change, error) {
 	return func(publish.Document) (*publish.Change, error) {
 		c := &publish.Change{Document: []byte(name), Stage: func(ctx context.Context, b store.Batch) error {
-			return stage(func(key string) error { return b.Put(ctx, store.MustKey(key), []byte(name)) })
+			return stage(func(key string) error {
+				_, err := b.Write(ctx, store.Put(store.MustKey(key), []byte(name)))
+				return err
+			})
 		}}
 		c.Marker = store.MustKey(marker)
 		c.Guarded = func(key store.Key) bool { return strings.Contains(guarded, key.Base()) }
@@ -405,7 +409,7 @@ func TestAbandoned(t *testing.T) {
 				return &publish.Change{
 					Document: []byte("new"),
 					Stage: func(ctx context.Context, b store.Batch) error {
-						if err := b.Put(ctx, store.MustKey("a/c/9"), []byte("staged")); err != nil {
+						if _, err := b.Write(ctx, store.Put(store.MustKey("a/c/9"), []byte("staged"))); err != nil {
 							return err
 						}
 						if errors.Is(fault, context.Canceled) {
@@ -415,7 +419,7 @@ func TestAbandoned(t *testing.T) {
 					},
 					Abandon: func(ctx context.Context, b store.Batch) error {
 						abandoned++
-						return errors.Join(ctx.Err(), b.Delete(ctx, store.MustKey("a/c/9")))
+						return errors.Join(ctx.Err(), errOf(b.Write(ctx, store.Delete(store.MustKey("a/c/9")))))
 					},
 				}, nil
 			})
@@ -445,7 +449,7 @@ func newWaiting(t *testing.T) *waiting {
 
 func (w *waiting) put(key, value string) {
 	w.t.Helper()
-	if _, err := w.Put(context.Background(), store.MustKey(key), []byte(value), store.Flush); err != nil {
+	if _, err := w.Write(context.Background(), store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -471,3 +475,6 @@ func TestUndoWaits(t *testing.T) {
 		t.Errorf("the pointer is there: %v, %v", there, err)
 	}
 }
+
+// errOf returns the error of a change.
+func errOf(_ store.Written, err error) error { return err }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -46,7 +47,7 @@ func newPair(t *testing.T) *pair {
 
 func (p *pair) put(key, value string) {
 	p.t.Helper()
-	if _, err := p.others.Put(context.Background(), store.MustKey(key), []byte(value), store.Flush); err != nil {
+	if _, err := p.others.Write(context.Background(), store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -105,7 +106,7 @@ func TestTogetherOrder(t *testing.T) {
 // TestTogetherRetracted checks that no pointer stays if the journal cannot be written, or
 // if a node gets the pointer of another transaction meanwhile, which stays.
 func TestTogetherRetracted(t *testing.T) {
-	for _, want := range []error{store.ErrConflict, store.Refused(fs.ErrPermission)} {
+	for _, want := range []error{store.ErrConflict, driver.Refused(fs.ErrPermission)} {
 		p, writes := newPair(t), 0
 		p.before = func(op storetest.Op) error {
 			if isJournal(op) && op.Name == "PutIf" {
@@ -155,7 +156,7 @@ func TestRecoverUndoes(t *testing.T) {
 		if p.value(pointerA) != "" || p.value("a/zarr.json") != "old" {
 			t.Errorf("pointer %q, document %q", p.value(pointerA), p.value("a/zarr.json"))
 		}
-		_, err := p.others.PutIf(t.Context(), store.MustKey(journalX), nil, store.IfAbsent(), store.Flush)
+		_, err := p.others.Write(t.Context(), store.PutIf(store.MustKey(journalX), nil, store.IfAbsent()), store.Flush)
 		if !errors.Is(err, store.ErrConflict) {
 			t.Errorf("the journal can be written later: %v", err)
 		}
@@ -185,7 +186,7 @@ func TestChangedBehindFence(t *testing.T) {
 			return &publish.Change{Document: []byte("writer"), Stage: func(ctx context.Context, b store.Batch) error {
 				info, err := u.others.Stat(ctx, store.MustKey("a/c/1"))
 				if err == nil {
-					err = store.BatchPutIf(ctx, b, store.MustKey("a/c/1"), []byte("writer"), store.IfVersion(info.Version))
+					_, err = b.Write(ctx, store.PutIf(store.MustKey("a/c/1"), []byte("writer"), store.IfVersion(info.Version)))
 				}
 				return errors.Join(err, errFault) // it crashes here
 			}}, nil

@@ -110,7 +110,7 @@ func (p *place) values(t testing.TB, node string) map[string]string {
 		t.Fatal(err)
 	}
 	all := map[string]string{}
-	for e, err := range store.List(t.Context(), p.memory, at, true) {
+	for e, err := range store.List(t.Context(), p.memory, at, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func TestAllocations(t *testing.T) {
 			}
 			buf := make([]byte, 0, n)
 			read := func() {
-				if _, err := s.ReadVersion(t.Context(), key, info, store.Request{}, buf); err != nil {
+				if _, _, err := s.Get(t.Context(), key, store.Request{Expect: info}, buf); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -64,7 +64,7 @@ func BenchmarkHit(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					if pinned {
-						_, err = store.ReadVersion(ctx, s, key, info, store.Request{}, buf)
+						_, _, err = s.Get(ctx, key, store.Request{Expect: info}, buf)
 					} else {
 						_, _, err = s.Get(ctx, key, store.Request{}, buf)
 					}
@@ -79,7 +79,7 @@ func BenchmarkHit(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer disk.Close()
-		if _, err := disk.Put(b.Context(), key, value, store.Flush); err != nil {
+		if _, err := disk.Write(b.Context(), store.Put(key, value), store.Flush); err != nil {
 			b.Fatal(err)
 		}
 		f := newFar()
@@ -121,7 +121,7 @@ func BenchmarkBlocks(b *testing.B) {
 				asked := int64(0)
 				for i := range int64(200) {
 					off := of(i*7919%(64<<20/inner)) * inner % (64 << 20)
-					if _, err := s.ReadVersion(context.Background(), store.MustKey("c/0"), info, store.Request{Range: store.Span(off, inner)}, nil); err != nil {
+					if _, _, err := s.Get(context.Background(), store.MustKey("c/0"), store.Request{Range: store.Span(off, inner), Expect: info}, nil); err != nil {
 						b.Fatal(err)
 					}
 					asked += inner

@@ -115,8 +115,11 @@ func (f *far) Get(ctx context.Context, key store.Key, q store.Request, dst []byt
 	return out, info, err
 }
 
-// Place implements [store.Placer].
-func (f *far) Place() string { return "far://place" }
+// Traits implements [store.Describer].
+func (f *far) Traits() store.Traits { return store.Traits{Place: "far://place"} }
+
+// CheckKey implements [store.Describer].
+func (f *far) CheckKey(store.Key) error { return nil }
 
 // took returns the counts of Get and Stat since it was called last.
 func (f *far) took() (gets, stats int) {
@@ -142,7 +145,7 @@ func pattern(n, seed int) []byte {
 
 func (f *far) write(t testing.TB, key string, value []byte) {
 	t.Helper()
-	if _, err := f.Put(context.Background(), store.MustKey(key), value, store.Flush); err != nil {
+	if _, err := f.Write(context.Background(), store.Put(store.MustKey(key), value), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	f.took()

@@ -31,12 +31,12 @@ func TestTrust(t *testing.T) {
 			later := pattern(200<<10, 2)
 			f.write(t, "c/0", later)
 			reads(t, f, s, "c/0", store.Whole(), value, 0, 0)
-			if _, err := s.Put(t.Context(), store.MustKey("c/0"), later, store.Flush); err != nil {
+			if _, err := s.Write(t.Context(), store.Put(store.MustKey("c/0"), later), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 			reads(t, f, s, "c/0", store.Whole(), later, 1, 1)
 			reads(t, f, s, "c/0", store.Whole(), later, 0, 1)
-			if err := s.Delete(t.Context(), store.MustKey("c/0")); err != nil {
+			if _, err := s.Write(t.Context(), store.Delete(store.MustKey("c/0")), store.Sync); err != nil {
 				t.Fatal(err)
 			}
 			if _, _, err := s.Get(t.Context(), store.MustKey("c/0"), store.Request{}, nil); !errors.Is(err, fs.ErrNotExist) {
@@ -47,7 +47,7 @@ func TestTrust(t *testing.T) {
 			reads(t, f, s, "c/1", store.Whole(), value, 1, 0)
 			b, err := store.NewBatch(t.Context(), s, store.Flush)
 			if err == nil {
-				err = errors.Join(b.Put(t.Context(), store.MustKey("c/1"), later), b.Commit(t.Context()))
+				err = errors.Join(errOf(b.Write(t.Context(), store.Put(store.MustKey("c/1"), later))), b.Commit(t.Context()))
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -198,7 +198,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 				if op.Name == "Get" {
 					f.wait = nil
 					m := f.ObjectStore
-					if _, err := m.Put(context.Background(), op.Key, later, store.Flush); err != nil {
+					if _, err := m.Write(context.Background(), store.Put(op.Key, later), store.Flush); err != nil {
 						t.Error(err)
 					}
 				}
@@ -242,7 +242,7 @@ func TestPinned(t *testing.T) {
 		if _, _, err := again.Read(t.Context(), store.Request{Range: store.Span(0, 10)}, nil); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("an old version: error %v", err)
 		}
-		if err := f.Delete(t.Context(), store.MustKey("c/0")); err != nil {
+		if _, err := f.Write(t.Context(), store.Delete(store.MustKey("c/0")), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 		read(200_000, 10, store.ErrConflict)
@@ -398,7 +398,7 @@ func TestObject(t *testing.T) {
 		m := memstore.New()
 		s := cached.New(m, c, &cached.Options{Place: "m"})
 		key, value := store.MustKey("c/0"), pattern(100<<10, 1)
-		if _, err := m.Put(t.Context(), key, value, store.Flush); err != nil {
+		if _, err := m.Write(t.Context(), store.Put(key, value), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -416,3 +416,6 @@ func TestObject(t *testing.T) {
 		}
 	})
 }
+
+// errOf returns the error of a change.
+func errOf(_ store.Written, err error) error { return err }

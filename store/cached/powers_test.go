@@ -26,9 +26,12 @@ func has[P any](s store.Store) bool {
 
 // powers returns which powers a store has.
 func powers(s store.Store) string {
-	return fmt.Sprint(has[store.Writer](s), has[store.ConditionalWriter](s), has[store.Splicer](s), has[store.Patcher](s),
-		has[store.Batcher](s), has[store.Copier](s), has[store.Cloner](s), has[store.Assembler](s), has[store.Gatherer](s), has[store.Deleter](s), has[store.ConditionalDeleter](s), has[store.TreeDeleter](s), has[store.Lister](s),
-		has[store.VersionLister](s), has[store.Stater](s), has[store.Opener](s), has[store.Locker](s), has[store.Placer](s), has[store.Gauge](s), has[store.Pacer](s), has[io.Closer](s))
+	var can []bool
+	for op := range store.OpClone + 1 {
+		can = append(can, store.Can(s, op))
+	}
+	return fmt.Sprint(can, has[store.Writer](s), has[store.Batcher](s), has[store.TreeDeleter](s), has[store.Lister](s), has[store.Stater](s), has[store.Opener](s),
+		has[store.Locker](s), has[store.Describer](s), has[store.Drafter](s), has[io.Closer](s))
 }
 
 // TestPowers checks that a cached store has the powers of the store below.

@@ -41,21 +41,27 @@ func TestHooks(t *testing.T) {
 		act  func(s store.Store, old store.Version) error
 		want string // the value afterwards
 	}{
-		"Get":      {func(s store.Store, _ store.Version) error { _, err := value(s, "a/k"); return err }, "old"},
-		"Stat":     {func(s store.Store, _ store.Version) error { _, err := store.Stat(ctx, s, key); return err }, "old"},
-		"Put":      {func(s store.Store, _ store.Version) error { return write(s, "a/k", "new") }, "new"},
-		"PutIf":    {func(s store.Store, old store.Version) error { return writeIf(s, "a/k", "new", store.IfVersion(old)) }, "new"},
-		"Delete":   {func(s store.Store, _ store.Version) error { return store.Delete(ctx, s, key) }, ""},
-		"DeleteIf": {func(s store.Store, old store.Version) error { return store.DeleteIf(ctx, s, key, old) }, ""},
+		"Get":   {func(s store.Store, _ store.Version) error { _, err := value(s, "a/k"); return err }, "old"},
+		"Stat":  {func(s store.Store, _ store.Version) error { _, err := store.Stat(ctx, s, key); return err }, "old"},
+		"Put":   {func(s store.Store, _ store.Version) error { return write(s, "a/k", "new") }, "new"},
+		"PutIf": {func(s store.Store, old store.Version) error { return writeIf(s, "a/k", "new", store.IfVersion(old)) }, "new"},
+		"Delete": {func(s store.Store, _ store.Version) error {
+			_, err := store.Write(ctx, s, store.Delete(key), store.Sync)
+			return err
+		}, ""},
+		"DeleteIf": {func(s store.Store, old store.Version) error {
+			_, err := store.Write(ctx, s, store.DeleteIf(key, old), store.Sync)
+			return err
+		}, ""},
 		"List": {func(s store.Store, _ store.Version) (err error) {
-			for _, err = range store.List(ctx, s, key.Dir(), true) {
+			for _, err = range store.List(ctx, s, key.Dir(), store.Deep) {
 			}
 			return err
 		}, "old"},
 	} {
 		for _, after := range []bool{false, true} {
 			m := memstore.New()
-			old, err := m.Put(ctx, key, []byte("old"), store.Flush)
+			old, err := m.Write(ctx, store.Put(key, []byte("old")), store.Flush)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +78,7 @@ func TestHooks(t *testing.T) {
 					return errors.Join(err, fault)
 				}}
 			}
-			if err := c.act(storetest.Conditional(m, h), old); !errors.Is(err, fault) {
+			if err := c.act(storetest.Conditional(m, h), old.Version); !errors.Is(err, fault) {
 				t.Errorf("%s: error is %v, want %v", name, err, fault)
 			}
 			if got, _ := value(m, "a/k"); got != want {
@@ -91,12 +97,12 @@ func value(s store.Store, name string) (string, error) {
 }
 
 func write(s store.Store, name, value string) error {
-	_, err := store.Put(context.Background(), s, store.MustKey(name), []byte(value), store.Flush)
+	_, err := store.Write(context.Background(), s, store.Put(store.MustKey(name), []byte(value)), store.Flush)
 	return err
 }
 
 func writeIf(s store.Store, name, value string, cond store.Condition) error {
-	_, err := store.PutIf(context.Background(), s, store.MustKey(name), []byte(value), cond, store.Flush)
+	_, err := store.Write(context.Background(), s, store.PutIf(store.MustKey(name), []byte(value), cond), store.Flush)
 	return err
 }
 
@@ -254,7 +260,7 @@ func TestBusyClient(t *testing.T) {
 		errs := make(chan error, 3)
 		for k := range 3 {
 			go func() {
-				_, err := store.Put(ctx, s, store.MustKey(strconv.Itoa(k)), nil, store.Flush)
+				_, err := store.Write(ctx, s, store.Put(store.MustKey(strconv.Itoa(k)), nil), store.Flush)
 				errs <- err
 			}()
 		}

@@ -61,6 +61,7 @@ var reading = []check{
 // writing are the checks of an empty store that can be written to.
 var writing = []check{
 	{"Put", checkPut},
+	{"Can", checkCan},
 	{"WeirdKeys", checkWeirdKeys},
 	{"LargeValue", checkLargeValue},
 	{"Versions", checkVersions},

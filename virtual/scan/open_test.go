@@ -32,7 +32,7 @@ func (r *requests) Get(ctx context.Context, key store.Key, q store.Request, dst 
 func opened(t *testing.T, data []byte, cut int) (*File, *requests, error) {
 	t.Helper()
 	r := &requests{s: memstore.New(), cut: cut}
-	if _, err := r.s.Put(t.Context(), store.MustKey("f"), data, store.Flush); err != nil {
+	if _, err := r.s.Write(t.Context(), store.Put(store.MustKey("f"), data), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	f, err := Open(t.Context(), r, store.MustKey("f"))
@@ -100,7 +100,7 @@ func TestSwappedMeanwhile(t *testing.T) {
 	refused := 0
 	for at := 0; ; at++ {
 		s := memstore.New()
-		if _, err := s.Put(ctx, key, was, store.Flush); err != nil {
+		if _, err := s.Write(ctx, store.Put(key, was), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		requests := 0
@@ -108,7 +108,7 @@ func TestSwappedMeanwhile(t *testing.T) {
 			if requests++; requests != at+1 {
 				return nil
 			}
-			_, err := s.Put(ctx, key, is, store.Flush)
+			_, err := s.Write(ctx, store.Put(key, is), store.Flush)
 			return err
 		}
 		got, err := all(ctx, storetest.Conditional(s, storetest.Hooks{Before: before}), key)

@@ -48,7 +48,7 @@ func crashingAt(m *memstore.Store, number int) (s store.Store, crashed func() bo
 func valuesOf(t *testing.T, m *memstore.Store) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for e, err := range store.List(t.Context(), m, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), m, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

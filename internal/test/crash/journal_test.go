@@ -93,7 +93,7 @@ func TestDamagedNotes(t *testing.T) {
 func namesIn(t *testing.T, s store.Store) []string {
 	t.Helper()
 	var names []string
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

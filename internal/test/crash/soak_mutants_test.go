@@ -103,7 +103,7 @@ func archived(t *testing.T, s *sample, deflate bool) *sample {
 func contents(t *testing.T, s store.Store) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +288,7 @@ func (s *sample) mutant(r *rand.Rand, other *sample) *memstore.Store {
 	}
 	m := memstore.New()
 	for name, data := range files {
-		fixture.Must(m.Put(context.Background(), store.MustKey(name), data, store.Flush))
+		fixture.Must(m.Write(context.Background(), store.Put(store.MustKey(name), data), store.Flush))
 	}
 	return m
 }

@@ -55,7 +55,7 @@ func TestFencedOperations(t *testing.T) {
 				err = fixture.WritePart(nil, int32(fixture.Count(tt.spec.Shape)))(ctx, a)
 			}
 			if err == nil && tt.left != "" {
-				_, err = s.Put(ctx, store.MustKey(tt.left), []byte("left"), store.Flush)
+				_, err = s.Write(ctx, store.Put(store.MustKey(tt.left), []byte("left")), store.Flush)
 			}
 			if err != nil {
 				t.Fatal(err)

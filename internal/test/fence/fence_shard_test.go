@@ -25,12 +25,15 @@ type splicing struct {
 	memory *memstore.Store
 }
 
-func (s splicing) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability) (store.Version, error) {
-	return s.memory.Splice(ctx, key, from, fragments, d)
-}
+func (s splicing) Can(op store.Op) bool { return inMemory(op) || s.ObjectStore.Can(op) }
 
-func (s splicing) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch, d store.Durability) (store.Version, error) {
-	return s.memory.Patch(ctx, key, from, patches, d)
+func inMemory(op store.Op) bool { return op == store.OpSplice || op == store.OpPatch }
+
+func (s splicing) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if inMemory(c.Op) {
+		return s.memory.Write(ctx, c, d)
+	}
+	return s.ObjectStore.Write(ctx, c, d)
 }
 
 // TestFencedShards grows an array within a shard that is long enough to be spliced.

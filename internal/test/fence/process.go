@@ -85,20 +85,23 @@ func (p *process) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return s.Stat(ctx, key)
 }
 
-func (p *process) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	s, key, err := p.at(key, false)
+func (p *process) Write(ctx context.Context, c store.Change, d store.Durability) (made store.Written, err error) {
+	s, key, err := p.at(c.Key, false)
 	if err != nil {
-		return store.Version{}, err
+		return made, err
 	}
-	return s.Put(ctx, key, p.common(key, value), d)
-}
-
-func (p *process) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	s, key, err := p.at(key, false)
-	if err != nil {
-		return store.Version{}, err
+	c.Key = key
+	if c.Op == store.OpPut || c.Op == store.OpPutIf {
+		c.Value = p.common(key, c.Value)
 	}
-	return p.repeat(c, func() (store.Version, error) { return s.PutIf(ctx, key, p.common(key, value), c, d) })
+	if c.Op != store.OpPutIf {
+		return s.Write(ctx, c, d)
+	}
+	made.Version, err = p.repeat(c.If, func() (store.Version, error) {
+		w, err := s.Write(ctx, c, d)
+		return w.Version, err
+	})
+	return made, err
 }
 
 // attempts is how often a driver makes a request.
@@ -121,32 +124,16 @@ func (p *process) repeat(c store.Condition, write func() (store.Version, error))
 	return v, err
 }
 
-func (p *process) Delete(ctx context.Context, key store.Key) error {
-	s, key, err := p.at(key, false)
-	if err != nil {
-		return err
-	}
-	return s.Delete(ctx, key)
-}
-
-func (p *process) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	s, key, err := p.at(key, false)
-	if err != nil {
-		return err
-	}
-	return s.DeleteIf(ctx, key, v)
-}
-
-func (p *process) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (p *process) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	name, ok := inside(dir.String())
 	to, err := store.ParsePath(name)
 	if !ok || err != nil {
 		return func(func(store.Entry, error) bool) {}
 	}
 	if !p.begun.Load() || p.quiet != nil && p.quiet(name) {
-		return p.direct.List(ctx, to, deep)
+		return p.direct.List(ctx, to, how)
 	}
-	return p.stepped.List(ctx, to, deep)
+	return p.stepped.List(ctx, to, how)
 }
 
 // wire is a network between programs and an object store that delivers writes and
@@ -181,20 +168,22 @@ func (w *wire) carry(request func() (store.Version, error)) (store.Version, erro
 	return request()
 }
 
-func (w *wire) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	ctx, value = context.WithoutCancel(ctx), bytes.Clone(value) // the caller writes to it after this call
-	return w.carry(func() (store.Version, error) { return w.ObjectStore.PutIf(ctx, key, value, c, d) })
-}
-
-func (w *wire) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+func (w *wire) Write(ctx context.Context, c store.Change, d store.Durability) (made store.Written, err error) {
+	switch {
+	case c.Op == store.OpPutIf:
+		ctx, c.Value = context.WithoutCancel(ctx), bytes.Clone(c.Value) // the caller writes to it after this call
 	// Where versions come back, a late deletion may hit what another writer has stored
 	// again. CORRECTNESS.md says so.
-	if w.hashed {
-		return w.ObjectStore.DeleteIf(ctx, key, v)
+	case c.Op == store.OpDeleteIf && !w.hashed:
+		ctx = context.WithoutCancel(ctx)
+	default:
+		return w.ObjectStore.Write(ctx, c, d)
 	}
-	ctx = context.WithoutCancel(ctx)
-	_, err := w.carry(func() (store.Version, error) { return store.Version{}, w.ObjectStore.DeleteIf(ctx, key, v) })
-	return err
+	made.Version, err = w.carry(func() (store.Version, error) {
+		made, err := w.ObjectStore.Write(ctx, c, d)
+		return made.Version, err
+	})
+	return made, err
 }
 
 // all is the number of writes to deliver in the end.
@@ -255,7 +244,7 @@ func (p processWithDrafts) Draft(ctx context.Context, key store.Key, value []byt
 	if err != nil {
 		return nil, err
 	}
-	made, err := store.MakeDraft(ctx, s, key, p.common(key, value), d)
+	made, err := s.(store.Drafter).Draft(ctx, key, p.common(key, value), d)
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +259,7 @@ func (p processWithDrafts) Revoke(ctx context.Context, key store.Key, keep store
 	if d, ok := keep.(repeatedDraft); ok {
 		keep = d.Draft
 	}
-	return store.RevokeDrafts(ctx, s, key, keep)
+	return s.(store.Drafter).Revoke(ctx, key, keep)
 }
 
 // repeatedDraft is a draft whose publication the driver repeats.

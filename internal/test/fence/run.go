@@ -508,7 +508,7 @@ func (s *scene) set(inner storetest.ObjectStore) error {
 		for i := range left {
 			left[i] = 0xee
 		}
-		_, putErr := inner.Put(ctx, store.MustKey("a/"+key), left, store.Flush)
+		_, putErr := inner.Write(ctx, store.Put(store.MustKey("a/"+key), left), store.Flush)
 		err = errors.Join(err, putErr)
 	}
 	return err

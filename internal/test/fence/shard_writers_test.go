@@ -183,13 +183,14 @@ func sometimes(op storetest.Op, names ...string) error {
 // object stores do. If the first try did succeed, its repetition conflicts with it.
 type repeating struct{ storetest.ObjectStore }
 
-func (r repeating) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (v store.Version, err error) {
+func (r repeating) Write(ctx context.Context, c store.Change, d store.Durability) (made store.Written, err error) {
 	for range 20 {
-		if v, err = r.ObjectStore.PutIf(ctx, key, value, c, d); !errors.Is(err, fixture.ErrNoAnswer) {
+		made, err = r.ObjectStore.Write(ctx, c, d)
+		if c.Op != store.OpPutIf || !errors.Is(err, fixture.ErrNoAnswer) {
 			break
 		}
 	}
-	return v, err
+	return made, err
 }
 
 // TestConcurrentShard lets sixteen programs change one shard of an object store, with

@@ -116,22 +116,12 @@ func (m *crashing) Stat(ctx context.Context, key store.Key) (i store.Info, err e
 	return i, err
 }
 
-func (m *crashing) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (v store.Version, err error) {
-	err = m.do(func() error { v, err = m.Store.Put(ctx, key, value, d); return err })
-	return v, err
-}
-
-func (m *crashing) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (v store.Version, err error) {
-	err = m.do(func() error { v, err = m.Store.PutIf(ctx, key, value, c, d); return err })
-	return v, err
-}
-
-func (m *crashing) Delete(ctx context.Context, key store.Key) error {
-	return m.do(func() error { return m.Store.Delete(ctx, key) })
-}
-
-func (m *crashing) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	return m.do(func() error { return m.Store.DeleteIf(ctx, key, v) })
+func (m *crashing) Write(ctx context.Context, c store.Change, d store.Durability) (made store.Written, err error) {
+	if c.Op > store.OpDeleteIf {
+		return m.Store.Write(ctx, c, d)
+	}
+	err = m.do(func() error { made, err = m.Store.Write(ctx, c, d); return err })
+	return made, err
 }
 
 // Batch begins a batch whose writes are counted like single ones.
@@ -141,14 +131,10 @@ func (m *crashing) Batch(context.Context, store.Durability) (store.Batch, error)
 
 type crashingBatch struct{ *crashing }
 
-func (b crashingBatch) Put(ctx context.Context, key store.Key, value []byte) error {
-	_, err := b.crashing.Put(ctx, key, value, store.Flush)
-	return err
-}
+func (b crashingBatch) Can(op store.Op) bool { return op <= store.OpDeleteIf }
 
-func (b crashingBatch) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition) error {
-	_, err := b.crashing.PutIf(ctx, key, value, c, store.Flush)
-	return err
+func (b crashingBatch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	return b.crashing.Write(ctx, c, store.Flush)
 }
 
 func (b crashingBatch) Commit(context.Context) error { return nil }

@@ -128,7 +128,7 @@ func (s *stopping) check(t *testing.T, where string, to store.Store) {
 		t.Fatalf("%s: again: units %s (%v), want %s", where, is, err, want)
 	}
 	s.checkReaders(t, where+", again", to)
-	for e, err := range store.List(t.Context(), to, store.MustKey("b/__varve/-").Dir(), true) {
+	for e, err := range store.List(t.Context(), to, store.MustKey("b/__varve/-").Dir(), store.Deep) {
 		if err != nil || !strings.HasPrefix(e.Name, "follow/") && !strings.HasPrefix(e.Name, "grids/") {
 			t.Fatalf("%s: again: %s is left (%v)", where, e.Name, err)
 		}

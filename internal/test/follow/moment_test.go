@@ -26,15 +26,18 @@ import (
 // listing comes to it.
 type slowly struct{ storetest.ObjectStore }
 
-func (s slowly) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return listed(ctx, s, s.ObjectStore, dir, deep)
+func (s slowly) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	if how&store.WithVersions == 0 {
+		return s.ObjectStore.List(ctx, dir, how)
+	}
+	return listed(ctx, s, s.ObjectStore, dir, how&^store.WithVersions)
 }
 
 // listed lists the names of a store, and looks at each value for its version when the
 // listing comes to it.
-func listed(ctx context.Context, s store.Stater, names store.Lister, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func listed(ctx context.Context, s store.Stater, names store.Lister, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range names.List(ctx, dir, deep) {
+		for e, err := range names.List(ctx, dir, how) {
 			if err == nil && !e.Dir {
 				info, statErr := s.Stat(ctx, dir.MustKey(e.Name))
 				if errors.Is(statErr, fs.ErrNotExist) {

@@ -40,11 +40,11 @@ func newMachine(s storetest.ObjectStore, h storetest.Hooks) store.Store {
 	return &machine{storetest.Conditional(s, h), map[string]bool{}}
 }
 
-func (m *machine) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability) (store.Version, error) {
-	if strings.HasSuffix(key.String(), "/regrid.json") {
-		m.claims[string(value)] = true
+func (m *machine) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPutIf && strings.HasSuffix(c.Key.String(), "/regrid.json") {
+		m.claims[string(c.Value)] = true
 	}
-	return m.ObjectStore.PutIf(ctx, key, value, cond, d)
+	return m.ObjectStore.Write(ctx, c, d)
 }
 
 func (m *machine) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
@@ -160,8 +160,8 @@ func (s hashed) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return info, err
 }
 
-func (s hashed) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return listed(ctx, s, s.ObjectStore, dir, deep)
+func (s hashed) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return listed(ctx, s, s.ObjectStore, dir, how&^store.WithVersions)
 }
 
 // TestReturn writes chunks between the listing and the read of the array that is
@@ -317,7 +317,7 @@ func TestFormat2(t *testing.T) {
 // origins returns the stored origins, with their versions.
 func origins(t *testing.T, s store.Store) (list []string) {
 	t.Helper()
-	for e, err := range store.ListVersions(t.Context(), s, store.MustKey("b/__varve/follow/-").Dir(), false) {
+	for e, err := range store.List(t.Context(), s, store.MustKey("b/__varve/follow/-").Dir(), store.WithVersions) {
 		if err != nil {
 			t.Fatal(err)
 		}

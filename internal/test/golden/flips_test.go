@@ -78,7 +78,7 @@ func newFlipped(t *testing.T, files map[store.Key][]byte, path string) *flipped 
 	t.Helper()
 	s := memstore.New()
 	for key, data := range files {
-		fixture.Must(s.Put(t.Context(), key, data, store.Flush))
+		fixture.Must(s.Write(t.Context(), store.Put(key, data), store.Flush))
 	}
 	f := &flipped{name: path, store: &fixture.Rotten{ObjectStore: storetest.Conditional(s, storetest.Hooks{})}, files: files}
 	a, err := zarr.At(f.store, path).OpenArray(t.Context(), nil)

@@ -96,7 +96,7 @@ func randomBytes(t *rapid.T, n int64) []byte {
 func storedValues(s store.Store) map[string]string {
 	ctx, all := context.Background(), map[string]string{}
 	lister, _ := store.As[store.Lister](s)
-	for e, err := range lister.List(ctx, store.Path{}, true) {
+	for e, err := range lister.List(ctx, store.Path{}, store.Deep) {
 		if err != nil {
 			panic(err)
 		}

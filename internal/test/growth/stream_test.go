@@ -494,7 +494,9 @@ func streamOnce(ctx context.Context, s store.Store, rows []int32) error {
 // spaced is a store that takes one write of a key a second.
 type spaced struct{ *memstore.Store }
 
-func (spaced) WriteInterval() time.Duration { return time.Second }
+func (spaced) Traits() store.Traits { return store.Traits{WriteInterval: time.Second} }
+
+func (spaced) CheckKey(store.Key) error { return nil }
 
 // TestStreamInterval writes a plane, which fills a chunk, every 100 milliseconds. They
 // are published together at the interval of the options, or of the store.

@@ -115,7 +115,7 @@ func TestConsolidatedMixed(t *testing.T) {
 		_, err = zarr.At(other, "a").CreateArray(t.Context(), old, nil)
 		document, _, getErr := other.Get(t.Context(), store.MustKey("a/.zarray"), store.Request{}, nil)
 		if err = errors.Join(err, getErr); err == nil {
-			_, err = store.Put(t.Context(), s, store.MustKey("g/a/.zarray"), document, store.Flush)
+			_, err = store.Write(t.Context(), s, store.Put(store.MustKey("g/a/.zarray"), document), store.Flush)
 		}
 		if err != nil {
 			t.Fatal(err)

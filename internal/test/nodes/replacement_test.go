@@ -162,7 +162,7 @@ func TestOverwriteRemains(t *testing.T) {
 				err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 4))
 			}
 			if err == nil {
-				err = s.Delete(t.Context(), store.MustKey("a/zarr.json"))
+				_, err = s.Write(t.Context(), store.Delete(store.MustKey("a/zarr.json")), store.Sync)
 			}
 			if err == nil {
 				err = create(zarr.At(s, ""))

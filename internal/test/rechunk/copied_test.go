@@ -185,7 +185,7 @@ func TestStaleCopy(t *testing.T) {
 			}
 			now, _, err := s.Get(t.Context(), root, store.Request{}, nil)
 			if err == nil {
-				_, err = store.Put(t.Context(), s, root, old, store.Flush)
+				_, err = store.Write(t.Context(), s, store.Put(root, old), store.Flush)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -197,7 +197,7 @@ func TestStaleCopy(t *testing.T) {
 			if same && (err != nil || !slices.Equal(got.Data, want)) || !same && !errors.Is(err, zarr.ErrConflict) {
 				t.Errorf("%d, the same document %t: %v (%v), want %v", k, same, got.Data, err, want)
 			}
-			if _, err = store.Put(t.Context(), s, root, now, store.Flush); err != nil {
+			if _, err = store.Write(t.Context(), s, store.Put(root, now), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 			moveAll(t, s, inserting(0)...)

@@ -43,9 +43,9 @@ func (s *skewed) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return info, err
 }
 
-func (s *skewed) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (s *skewed) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range s.ObjectStore.List(ctx, dir, deep) {
+		for e, err := range s.ObjectStore.List(ctx, dir, how) {
 			if e.Modified = s.at(e.Modified); !yield(e, err) {
 				return
 			}

@@ -67,7 +67,7 @@ func ofOther(t *testing.T, s storetest.ObjectStore, place, without string) {
 		raw, err = json.Marshal(claim)
 	}
 	if err == nil {
-		_, err = s.Put(t.Context(), key, raw, store.Flush)
+		_, err = s.Write(t.Context(), store.Put(key, raw), store.Flush)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func TestScratch(t *testing.T) {
 	if err := rechunk.Abandon(t.Context(), a, &rechunk.Options{TakeOver: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Delete(t.Context(), store.MustKey("a/__varve/scratch/readme")); err != nil {
+	if _, err := s.Write(t.Context(), store.Delete(store.MustKey("a/__varve/scratch/readme")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if is := keys(t, s); is != before {
@@ -148,7 +148,7 @@ func TestTooManyRecords(t *testing.T) {
 	s := memstore.New()
 	a := days(t, s, 4)
 	damaged := []byte("x")
-	if _, err := s.Put(t.Context(), store.MustKey("a/c/3"), damaged, store.Flush); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(store.MustKey("a/c/3"), damaged), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := rechunk.Do(t.Context(), a, rechunk.Compaction{UpTo: 2}, nil); !errors.Is(err, zarr.ErrCorrupt) {

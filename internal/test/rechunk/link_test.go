@@ -68,7 +68,7 @@ func TestLinks(t *testing.T) {
 	if err := rechunk.Revert(t.Context(), a); !errors.Is(err, rechunk.ErrNoRevert) {
 		t.Errorf("revert after a vacuum: %v", err)
 	}
-	if err := s.Delete(t.Context(), store.MustKey("a/.zarray")); err != nil {
+	if _, err := s.Write(t.Context(), store.Delete(store.MustKey("a/.zarray")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := rechunk.Vacuum(t.Context(), a, noGrace); err != nil || len(r.Items) != 1 || r.Items[0].Kept != "" || r.Items[0].Values != 8 {
@@ -138,7 +138,7 @@ func vacuumCrash(t *testing.T, at int, end func(*storetest.Stepper) bool) bool {
 	if is := keys(t, inner); strings.Contains(is, "a/c.") || !strings.Contains(is, "a/7 ") || grids(t, inner) > 2 || strings.Contains(is, "clock") {
 		t.Fatalf("operation %d leaves %s\n%s", at, is, stepper.Trace())
 	}
-	if err := inner.Delete(t.Context(), store.MustKey("a/.zarray")); err != nil {
+	if _, err := inner.Write(t.Context(), store.Delete(store.MustKey("a/.zarray")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := vacuum(inner); err != nil {

@@ -383,22 +383,11 @@ func (n *named) Stat(ctx context.Context, k store.Key) (store.Info, error) {
 	return n.ObjectStore.Stat(ctx, n.key(k))
 }
 
-func (n *named) Put(ctx context.Context, k store.Key, value []byte, d store.Durability) (store.Version, error) {
-	return n.ObjectStore.Put(ctx, n.key(k), value, d)
+func (n *named) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	c.Key = n.key(c.Key)
+	return n.ObjectStore.Write(ctx, c, d)
 }
 
-func (n *named) PutIf(ctx context.Context, k store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	return n.ObjectStore.PutIf(ctx, n.key(k), value, c, d)
-}
-
-func (n *named) Delete(ctx context.Context, k store.Key) error {
-	return n.ObjectStore.Delete(ctx, n.key(k))
-}
-
-func (n *named) DeleteIf(ctx context.Context, k store.Key, v store.Version) error {
-	return n.ObjectStore.DeleteIf(ctx, n.key(k), v)
-}
-
-func (n *named) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return n.ObjectStore.List(ctx, n.path(dir), deep)
+func (n *named) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return n.ObjectStore.List(ctx, n.path(dir), how)
 }

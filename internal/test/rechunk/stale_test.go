@@ -121,7 +121,7 @@ func TestHostileClaims(t *testing.T) {
 		if _, err := rechunk.Do(t.Context(), a, rechunk.Compaction{UpTo: 2}, nil); !errors.Is(err, zarr.ErrInvalidMetadata) {
 			t.Errorf("%s: compact: %v", claim, err)
 		}
-		if err := s.Delete(t.Context(), store.MustKey("a/__varve/regrid.json")); err != nil {
+		if _, err := s.Write(t.Context(), store.Delete(store.MustKey("a/__varve/regrid.json")), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 		if is := keys(t, s); is != before {

@@ -293,7 +293,7 @@ func TestAbandon(t *testing.T) {
 	a := days(t, s, 4)
 	before := keys(t, s)
 	// A chunk that cannot be decoded ends the rechunk.
-	if _, err := s.Put(t.Context(), store.MustKey("a/c/3"), []byte("x"), store.Flush); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(store.MustKey("a/c/3"), []byte("x")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := rechunk.Do(t.Context(), a, rechunk.Compaction{UpTo: 2}, nil); !errors.Is(err, zarr.ErrCorrupt) {
@@ -341,7 +341,7 @@ func TestVacuumKeeps(t *testing.T) {
 	written := store.MustKey("a/c/1")
 	s := storetest.Conditional(inner, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
 		if op.Name == "DeleteIf" && op.Key == written {
-			_, err := inner.Put(ctx, written, []byte("theirs"), store.Flush)
+			_, err := inner.Write(ctx, store.Put(written, []byte("theirs")), store.Flush)
 			return err
 		}
 		return nil
@@ -364,7 +364,7 @@ func TestVacuumMark(t *testing.T) {
 	a := days(t, s, 4)
 	key := store.MustKey("a/__varve/regrid/running.json")
 	left := func() bool {
-		if _, err := store.Put(t.Context(), s, key, []byte("{}"), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), s, store.Put(key, []byte("{}")), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := rechunk.Vacuum(t.Context(), a, nil); err != nil {
@@ -375,7 +375,7 @@ func TestVacuumMark(t *testing.T) {
 	if left() {
 		t.Error("the mark is left")
 	}
-	if _, err := store.Put(t.Context(), s, key, []byte("{}"), store.Flush); err != nil {
+	if _, err := store.Write(t.Context(), s, store.Put(key, []byte("{}")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	unlock, err := store.Lock(t.Context(), s, key.Dir())

@@ -54,11 +54,13 @@ type aging struct {
 	written map[string]int
 }
 
-func (a *aging) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	a.mu.Lock()
-	a.written[key.String()] = a.era()
-	a.mu.Unlock()
-	return a.Store.Put(ctx, key, value, d)
+func (a *aging) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPut {
+		a.mu.Lock()
+		a.written[c.Key.String()] = a.era()
+		a.mu.Unlock()
+	}
+	return a.Store.Write(ctx, c, d)
 }
 
 func (a *aging) Stat(ctx context.Context, key store.Key) (store.Info, error) {
@@ -74,8 +76,8 @@ func (a *aging) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 // files makes a store of files one that readers can be blinded in.
 type files struct{ *filestore.Store }
 
-func (f files) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return f.Store.List(ctx, dir, deep)
+func (f files) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return f.Store.List(ctx, dir, how)
 }
 
 // reader is a program that has opened the array at some time.

@@ -70,12 +70,11 @@ type plainStore struct {
 	store.Store
 	store.Writer
 	store.Lister
-	store.Deleter
 }
 
 func newPlainStore() store.Store {
 	m := memstore.New()
-	return plainStore{m, m, m, m}
+	return plainStore{m, fixture.Only(m, store.OpPut, store.OpDelete), m}
 }
 
 // shardBytes returns the number of stored chunks of an array, and the sum of their
@@ -201,7 +200,7 @@ func TestCompactDamagedShard(t *testing.T) {
 			t.Fatal(err)
 		}
 		value = damage(value)
-		if _, err := store.Put(ctx, m, key, value, store.Sync); err != nil {
+		if _, err := store.Write(ctx, m, store.Put(key, value), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 		a, err := zarr.At(m, "g/a").OpenArray(ctx, &zarr.Options{Write: true})

@@ -65,7 +65,7 @@ func TestNothingBeyondExtent(t *testing.T) {
 func reaching(t *testing.T, s store.Store, a *zarr.Array, step []int64) (reach int) {
 	t.Helper()
 	shape := a.Shape()
-	for e, err := range store.List(t.Context(), s, store.MustKey("a/c/-").Dir(), true) {
+	for e, err := range store.List(t.Context(), s, store.MustKey("a/c/-").Dir(), store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestCompactConflict(t *testing.T) {
 		changed[op.Key] = true
 		shard, _, err := filled.Get(ctx, op.Key, store.Request{}, nil)
 		if err == nil {
-			_, err = others.Put(ctx, op.Key, shard, store.Flush)
+			_, err = others.Write(ctx, store.Put(op.Key, shard), store.Flush)
 		}
 		return err
 	}})

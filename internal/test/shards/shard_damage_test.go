@@ -233,7 +233,7 @@ func damagedStores(t *testing.T, s *goldenShard, data []byte, do func(name strin
 		"conditional": func(m *memstore.Store) store.Store { return storetest.Conditional(m, storetest.Hooks{}) },
 	} {
 		m := s.inMemory(t)
-		if _, err := m.Put(t.Context(), s.key, data, store.Flush); err != nil {
+		if _, err := m.Write(t.Context(), store.Put(s.key, data), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		do(name, m, zarr.At(wrap(m), ""))

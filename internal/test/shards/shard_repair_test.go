@@ -110,7 +110,7 @@ func TestRepairShardRefuses(t *testing.T) {
 		want  error
 	}{
 		{"an array that is open for reading", m, nil, []int64{0}, zarr.ErrReadOnly},
-		{"a store without conditional writes", plainStore{m, m, m, m}, writable, []int64{0}, zarr.ErrUnsupported},
+		{"a store without conditional writes", plainStore{m, fixture.Only(m, store.OpPut, store.OpDelete), m}, writable, []int64{0}, zarr.ErrUnsupported},
 		{"no shard of the array", m, writable, []int64{2}, grid.ErrOutOfRange},
 	} {
 		a := fixture.Must(zarr.At(c.store, "").OpenArray(ctx, c.opt))
@@ -122,7 +122,7 @@ func TestRepairShardRefuses(t *testing.T) {
 		t.Error("the shard was changed")
 	}
 	a := fixture.Must(zarr.At(m, "").OpenArray(ctx, writable))
-	if err := m.Delete(ctx, store.MustKey("c/1")); err != nil {
+	if _, err := m.Write(ctx, store.Delete(store.MustKey("c/1")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if done, err := a.RepairShard(ctx, []int64{1}); done || !errors.Is(err, fs.ErrNotExist) {

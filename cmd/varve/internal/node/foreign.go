@@ -73,7 +73,7 @@ func OpenSource(ctx context.Context, location string, into *zarr.Array, opt *zar
 		}
 		return a, a.Close, nil
 	}
-	at, err := zarr.Locate(ctx, location, store.Read)
+	at, err := zarr.Locate(ctx, location, store.ReadOnly)
 	if errors.Is(err, scan.ErrUnsupported) {
 		err = fmt.Errorf("%w (bare elements need --format raw, or a name that ends in .npy or .raw)", err)
 	}
