@@ -14,10 +14,11 @@ type Batcher interface {
 // durable when Commit returns. Its methods are safe for concurrent use, but Commit or
 // Discard must be the last call.
 //
-// Each check of a condition and its change are one atomic step, made when Write is called.
-// The check sees all conditional changes, in batches and outside, and all unconditional
-// ones that have returned. It may miss a concurrent unconditional change, so writers that
-// share a key must all use conditions. After a conflict the batch goes on.
+// Each check of a condition and its change are one atomic step, made when Write is
+// called. The check sees all conditional changes, in batches and outside, and all
+// unconditional ones that have returned. It may miss a concurrent unconditional change,
+// so writers that share a key must all use conditions. After a conflict the batch goes
+// on.
 type Batch interface {
 	// Can reports whether the batch makes changes of a kind.
 	Can(op Op) bool
@@ -31,8 +32,8 @@ type Batch interface {
 	Discard()
 }
 
-// NewBatch begins a batch of changes. If s is not a [Batcher], each change of the batch is
-// a separate call, and Commit does nothing.
+// NewBatch begins a batch of changes. If s is not a [Batcher], each change of the batch
+// is a separate call, and Commit does nothing.
 //
 // The batch makes every change that s makes, even if the batches of s cannot, and can
 // always splice, clone and assemble as the function [Write] does. Other changes fail with
@@ -51,8 +52,8 @@ func NewBatch(ctx context.Context, s Store, d Durability) (Batch, error) {
 	return &batch{nothing{}, s, d}, nil
 }
 
-// batch is a batch of a store. If the batches of the store cannot make a change, the store
-// makes it outside of them.
+// batch is a batch of a store. If the batches of the store cannot make a change, the
+// store makes it outside of them.
 type batch struct {
 	Batch
 	s Store

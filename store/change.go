@@ -29,8 +29,9 @@ const (
 	// a deletion after a lost answer.
 	OpDeleteIf
 	// OpSplice builds the value at Key from new bytes and parts of its present version,
-	// without moving the old bytes through the program. It is atomic as OpPutIf is. If the
-	// value is not of the version of If, or does not exist, the error is [ErrConflict].
+	// without moving the old bytes through the program. It is atomic as OpPutIf is. If
+	// the value is not of the version of If, or does not exist, the error is
+	// [ErrConflict].
 	OpSplice
 	// OpPatch overwrites bytes within the value at Key, in place and in the order of
 	// Patches. The value keeps its length. A store should make such changes only if they
@@ -38,42 +39,42 @@ const (
 	// before may fail with [ErrConflict] from then on. If the value is not of the version
 	// of If, or does not exist, the error is [ErrConflict].
 	OpPatch
-	// OpAssemble builds the value at Key from ranges of other values of the same store and
-	// new bytes, without moving the old bytes through the program. There may be thousands
-	// of parts from thousands of values. Key may be a source.
+	// OpAssemble builds the value at Key from ranges of other values of the same store
+	// and new bytes, without moving the old bytes through the program. There may be
+	// thousands of parts from thousands of values. Key may be a source.
 	//
-	// The error is [ErrConflict] if a source is not of the version of its part, or changes
-	// while it is copied; [fs.ErrNotExist] if there is no value at the key of a part that
-	// permits any version; and that of [Part.Within] if a source is shorter than its part.
-	// A source may be replaced once its bytes are copied, so the parts need not be of one
-	// moment.
+	// The error is [ErrConflict] if a source is not of the version of its part, or
+	// changes while it is copied; [fs.ErrNotExist] if there is no value at the key of a
+	// part that permits any version; and that of [Part.Within] if a source is shorter
+	// than its part. A source may be replaced once its bytes are copied, so the parts
+	// need not be of one moment.
 	OpAssemble
-	// OpGather is OpAssemble with sources that are values of the store From. The value may
-	// be a shard of many gigabytes, so it is never held in memory. A driver that uploads
-	// or writes a value piece by piece, and publishes it whole at the end, needs nothing
-	// but [WriteParts]. If the store cannot gather from that one, the error is
-	// [ErrUnsupported]. It never makes the two values share bytes that another program
-	// could change in place, as a hard link would.
+	// OpGather is OpAssemble with sources that are values of the store From. The value
+	// may be a shard of many gigabytes, so it is never held in memory. A driver that
+	// uploads or writes a value piece by piece, and publishes it whole at the end,
+	// needs nothing but [WriteParts]. If the store cannot gather from that one, the
+	// error is [ErrUnsupported]. It never makes the two values share bytes that another
+	// program could change in place, as a hard link would.
 	OpGather
-	// OpCopy copies the value at Source of the store From to Key, without moving the bytes
-	// through the program: a server copies them, or the file system shares them. If Source
-	// has no value, the error is [fs.ErrNotExist]. If the store cannot copy from that one,
-	// it is [ErrUnsupported].
+	// OpCopy copies the value at Source of the store From to Key, without moving the
+	// bytes through the program: a server copies them, or the file system shares them.
+	// If Source has no value, the error is [fs.ErrNotExist]. If the store cannot copy
+	// from that one, it is [ErrUnsupported].
 	OpCopy
-	// OpClone gives the value at Source of the same store to Key as well, at less cost than
-	// a copy where that is possible: the values then share their bytes. Later writes of
-	// one key do not change the other. If Source is not of the version SourceVersion, or
-	// changes meanwhile, the error is [ErrConflict]. If SourceVersion is zero and there is
-	// no source, it is [fs.ErrNotExist].
+	// OpClone gives the value at Source of the same store to Key as well, at less cost
+	// than a copy where that is possible: the values then share their bytes. Later
+	// writes of one key do not change the other. If Source is not of the version
+	// SourceVersion, or changes meanwhile, the error is [ErrConflict]. If SourceVersion
+	// is zero and there is no source, it is [fs.ErrNotExist].
 	//
 	// Clones are for keys of one array, whose writers all use a store like this one. A
 	// program that changes the bytes of a value in place may change its clones too; no
-	// driver of this module does so. A file store may make hard links. Then a clone, and
-	// later every write or deletion of one of the names, gives the other names new
-	// versions, although their bytes stay. So a version that was read before may be out of
-	// date, and a change on its condition fails with ErrConflict; read the version again.
-	// A hard link also keeps the modification time of its source, which web servers report
-	// as Last-Modified.
+	// driver of this module does so. A file store may make hard links. Then a clone,
+	// and later every write or deletion of one of the names, gives the other names new
+	// versions, although their bytes stay. So a version that was read before may be out
+	// of date, and a change on its condition fails with ErrConflict; read the version
+	// again. A hard link also keeps the modification time of its source, which web
+	// servers report as Last-Modified.
 	OpClone
 )
 
@@ -166,11 +167,11 @@ func Clone(key, source Key, from Version) Change {
 // before, for Put, PutIf, Splice, PatchValue, Assemble and Gather. Drivers call it once
 // they know the size, before they change anything.
 //
-// If a part or a patch does not lie within the value, or a bound is negative, the error is
-// [io.ErrUnexpectedEOF]. If the sum overflows, or if a splice has more old bytes in total
-// than the value, it is [ErrTooLarge]. Without the latter limit, a few numbers could
-// request a value of any length. Assemble has none: a caller that does not trust its
-// numbers has to limit the sum.
+// If a part or a patch does not lie within the value, or a bound is negative, the error
+// is [io.ErrUnexpectedEOF]. If the sum overflows, or if a splice has more old bytes in
+// total than the value, it is [ErrTooLarge]. Without the latter limit, a few numbers
+// could request a value of any length. Assemble has none: a caller that does not trust
+// its numbers has to limit the sum.
 func (c Change) Size(old int64) (int64, error) {
 	switch c.Op {
 	case OpSplice:
@@ -325,8 +326,8 @@ func Can(s Store, op Op) bool {
 //
 // In such a case, Clone and Assemble in a store without versions tell versions apart by
 // size alone. A Clone that becomes a Copy may notice a concurrent writer of the source
-// only after the copy: then the error is [ErrConflict], and the key may have the new value
-// of the source.
+// only after the copy: then the error is [ErrConflict], and the key may have the new
+// value of the source.
 func Write(ctx context.Context, s Store, c Change, d Durability) (Written, error) {
 	w, ok := s.(Writer)
 	if !ok {
@@ -334,7 +335,8 @@ func Write(ctx context.Context, s Store, c Change, d Durability) (Written, error
 	}
 	if w.Can(c.Op) {
 		made, err := w.Write(ctx, c, d)
-		// A store refuses to copy from a store of another kind before it changes anything.
+		// A store refuses to copy from a store of another kind before it changes
+		// anything.
 		if c.Op != OpCopy || !isUnsupported(err) {
 			return made, err
 		}

@@ -12,9 +12,9 @@ import (
 )
 
 // Directories is a store of files in directories. Symbolic links or mounts can give a
-// directory several names, other programs put things there that are no values, and writers
-// that crash leave temporary files. In other stores, different names are different
-// directories.
+// directory several names, other programs put things there that are no values, and
+// writers that crash leave temporary files. In other stores, different names are
+// different directories.
 type Directories interface {
 	// Resolve returns the path of dir without symbolic links. Segments that do not exist
 	// do not change. A link in dir that leads out of the store is an error.
@@ -85,9 +85,9 @@ type Identity struct {
 	info fs.FileInfo
 }
 
-// MakeIdentity returns an identity. Two of them are the same if their values id are equal,
-// such as a device and an inode, or if [os.SameFile] says so of their infos. Either may be
-// nil. It is for drivers.
+// MakeIdentity returns an identity. Two of them are the same if their values id are
+// equal, such as a device and an inode, or if [os.SameFile] says so of their infos.
+// Either may be nil. It is for drivers.
 func MakeIdentity(id any, info fs.FileInfo) Identity { return Identity{id, info} }
 
 // IsZero reports whether i identifies nothing.
@@ -120,9 +120,9 @@ type Room struct {
 	Plain bool
 }
 
-// UploadSweeper aborts uploads that crashed writers left in an object store: their parts
-// cost storage, and no reader sees them. It sends requests, so opening a node does not use
-// it, but cleaning up does.
+// UploadSweeper aborts uploads that crashed writers left in an object store: their
+// parts cost storage, and no reader sees them. It sends requests, so opening a node
+// does not use it, but cleaning up does.
 type UploadSweeper interface {
 	// SweepUploads aborts the uploads of the store's own keys that began longer ago than
 	// age, and returns their number. Uploads in progress that are older fail. A dry run

@@ -19,9 +19,9 @@ import (
 type Access int
 
 const (
-	ReadOnly  Access = iota
-	ReadWrite        // read and change existing nodes
-	Create           // also create a missing store
+	ReadOnly  Access = iota // read existing nodes
+	ReadWrite               // read and change existing nodes
+	Create                  // also create a missing store
 )
 
 // OpenFunc opens the store of a location such as "s3://bucket/era5.zarr/t2m". It returns

@@ -12,9 +12,9 @@
 // # Writing
 //
 // A store for reading and writing is a [Writer]: it makes a [Change] of one value. A
-// change is of a kind, its [Op], and a store says by Can which kinds it makes. A store for
-// one writer makes [OpPut] and [OpDelete]. Concurrent writers also need [OpPutIf] and
-// [OpDeleteIf], or a [Locker].
+// change is of a kind, its [Op], and a store says by Can which kinds it makes. A store
+// for one writer makes [OpPut] and [OpDelete]. Concurrent writers also need [OpPutIf]
+// and [OpDeleteIf], or a [Locker].
 //
 // Callers use the function [Write], which makes some changes in another way if the store
 // cannot make them itself:
@@ -49,8 +49,8 @@
 // [Drafter] and [UploadSweeper] are for object stores, and [Directories] is for
 // directories of files. Other stores need none of them.
 //
-// A [Wrapper] is a store that adds behaviour to another one. Use [As] or [Can], not a type
-// assertion, to find the powers of any store.
+// A [Wrapper] is a store that adds behaviour to another one. Use [As] or [Can], not a
+// type assertion, to find the powers of any store.
 //
 // # Tests
 //
@@ -90,10 +90,10 @@ var (
 	// service has said so. Nothing was written. It is not [fs.ErrNotExist], because its
 	// values must not be read as missing ones. Check its name, or create it.
 	ErrNoBucket = errors.New("the bucket does not exist")
-	// ErrRefused means that a service has refused a write for lack of permission, or that
-	// the write was not sent for lack of credentials, and that no attempt may have taken
-	// effect. Nothing was written. Without this error, callers look for the outcome of the
-	// write.
+	// ErrRefused means that a service has refused a write for lack of permission, or
+	// that the write was not sent for lack of credentials, and that no attempt may have
+	// taken effect. Nothing was written. Without this error, callers look for the
+	// outcome of the write.
 	ErrRefused = errors.New("the write was refused")
 	// ErrDurability means that the operating system failed to make written bytes durable.
 	// The store refuses further writes, because a second sync may succeed without the
@@ -202,8 +202,9 @@ const (
 	Flat Listing = 0
 	// Deep yields all values at any depth.
 	Deep Listing = 1 << (iota - 1)
-	// WithVersions adds to each value the Size, Version and Modified that Stat returned at
-	// some moment of the listing. It omits a value that is deleted before it is described.
+	// WithVersions adds to each value the Size, Version and Modified that Stat returned
+	// at some moment of the listing. It omits a value that is deleted before it is
+	// described.
 	WithVersions
 )
 
@@ -255,8 +256,9 @@ type Locker interface {
 // List yields the entries below dir; see [Lister]. It yields [ErrUnsupported] if s is not
 // a Lister, and at the end an [UnusableError] if there are names that are not legal keys.
 //
-// With [WithVersions], it calls [Stat] for each value whose size or version the driver does
-// not know, for several values at a time. If s has no versions, the versions are zero.
+// With [WithVersions], it calls [Stat] for each value whose size or version the driver
+// does not know, for several values at a time. If s has no versions, the versions are
+// zero.
 func List(ctx context.Context, s Store, dir Path, how Listing) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		l, ok := As[Lister](s)

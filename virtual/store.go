@@ -197,8 +197,8 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return v.info(), err
 }
 
-// List implements [store.Lister]. With versions, it makes no request for a chunk, but reads
-// the blocks of the sources, which a plain listing does not need.
+// List implements [store.Lister]. With versions, it makes no request for a chunk, but
+// reads the blocks of the sources, which a plain listing does not need.
 func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		s.content.list(ctx, &listing{

@@ -9,8 +9,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// locationError is an error about a location. It is [store.ErrInvalidKey], whose text would say
-// less than its own.
+// locationError is an error about a location. It is [store.ErrInvalidKey], whose text
+// would say less than its own.
 type locationError struct{ error }
 
 func (l locationError) Is(target error) bool { return target == store.ErrInvalidKey }
@@ -73,9 +73,10 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// LocationPath returns the path of a location, which follows the slash after the bucket,
-// without a slash at its end. A path with an empty segment is refused: object stores have
-// such names, but a [store.Key] does not, and leaving the segment out would name other objects.
+// LocationPath returns the path of a location, which follows the slash after the
+// bucket, without a slash at its end. A path with an empty segment is refused: object
+// stores have such names, but a [store.Key] does not, and leaving the segment out would
+// name other objects.
 func LocationPath(path string) (string, error) {
 	path = strings.TrimSuffix(path, "/")
 	if strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || strings.Contains(path, "//") {

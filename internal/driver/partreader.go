@@ -13,9 +13,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// PartReader reads the bytes of parts piece by piece, with several requests in flight. It
-// is for drivers of far stores that upload what they assemble or gather; [store.WriteParts] is
-// for near ones. Make one with [NewPartReader]. It is not safe for concurrent use.
+// PartReader reads the bytes of parts piece by piece, with several requests in flight.
+// It is for drivers of far stores that upload what they assemble or gather;
+// [store.WriteParts] is for near ones. Make one with [NewPartReader]. It is not safe
+// for concurrent use.
 type PartReader struct {
 	from  store.Store
 	parts []store.Part        // with versions

@@ -55,12 +55,12 @@ func (s *Store) Can(op store.Op) bool {
 
 // Write implements [store.Writer]. The service makes every change durable.
 //
-// In a value above 16 MiB, Assemble, Gather and Splice let it copy long ranges of blobs of
-// the same account into blocks (Put Block From URL). Shorter ones, and those of other
-// stores, are read and uploaded in blocks of 16 MiB. Copy is for sources in the same
-// account that are read with the same credentials. The service copies the bytes, unless
-// there is an encryption scope and the blob has at most 16 MiB. Clone is a copy on the
-// condition that the source is of its version.
+// In a value above 16 MiB, Assemble, Gather and Splice let it copy long ranges of blobs
+// of the same account into blocks (Put Block From URL). Shorter ones, and those of
+// other stores, are read and uploaded in blocks of 16 MiB. Copy is for sources in the
+// same account that are read with the same credentials. The service copies the bytes,
+// unless there is an encryption scope and the blob has at most 16 MiB. Clone is a copy
+// on the condition that the source is of its version.
 func (s *Store) Write(ctx context.Context, c store.Change, _ store.Durability) (made store.Written, err error) {
 	switch c.Op {
 	case store.OpPut, store.OpPutIf, store.OpSplice, store.OpAssemble, store.OpGather:

@@ -67,7 +67,8 @@ type Options struct {
 }
 
 // Store is a store with a cache. It has the powers of the store below ([store.As]), and
-// makes the same changes, also in batches. Its methods are safe for concurrent use. Make one with [New].
+// makes the same changes, also in batches. Its methods are safe for concurrent use.
+// Make one with [New].
 type Store struct {
 	below store.Store
 	cache *Cache

@@ -17,8 +17,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Get implements [store.Store]. It makes no request for bytes of the expected version that
-// the cache has.
+// Get implements [store.Store]. It makes no request for bytes of the expected version
+// that the cache has.
 func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	k := kindOf(q.Range)
 	if !s.keeps(key) || k == other {

@@ -9,15 +9,15 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Batch implements [store.Batcher]. Each change syncs its file and moves it into place, so
-// goroutines sync in parallel and nothing is buffered. Commit syncs each directory that
-// was written to, once.
+// Batch implements [store.Batcher]. Each change syncs its file and moves it into place,
+// so goroutines sync in parallel and nothing is buffered. Commit syncs each directory
+// that was written to, once.
 func (s *Store) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
 	if err := s.writable(ctx); err != nil {
 		return nil, fail("beginning", "batch", err)
 	}
-	// Stay registered as a writer until the batch ends. Otherwise each change would make and
-	// remove the writer's file.
+	// Stay registered as a writer until the batch ends. Otherwise each change would
+	// make and remove the writer's file.
 	s.begin()
 	return &batch{s: s, d: d, dirs: map[string]bool{}, end: sync.OnceFunc(func() { s.end(nil) })}, nil
 }
@@ -40,7 +40,8 @@ func (b *batch) Write(ctx context.Context, c store.Change) (store.Written, error
 	if err != nil {
 		return store.Written{}, fail(doing(c.Op), c.Key.String(), err)
 	}
-	// If there was nothing to delete, no name has changed, and Commit has nothing to sync.
+	// If there was nothing to delete, no name has changed, and Commit has nothing to
+	// sync.
 	if o.dir != "" {
 		b.touch(o.dir)
 	}

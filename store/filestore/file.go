@@ -166,8 +166,8 @@ var (
 	_ store.Directories = (*Store)(nil)
 )
 
-// Room implements [store.Directories]. A directory that does not exist yet will be in the file
-// system of the nearest one above.
+// Room implements [store.Directories]. A directory that does not exist yet will be in
+// the file system of the nearest one above.
 func (s *Store) Room(dir store.Path) (store.Room, error) {
 	unknown := fail("looking for room in", dirOf(dir), store.ErrUnsupported)
 	if s.dir == "" {

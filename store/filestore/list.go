@@ -18,11 +18,12 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// List implements [store.Lister]. Without versions sizes are -1, because a size would cost
-// a system call for each file. It also yields empty directories, which only other programs
-// leave. A deep listing follows symbolic links to directories. A link below another link
-// is an error, because a few such links make more keys than can be listed. Links that are
-// broken, absolute, or lead out of the store or to a directory above cannot be used.
+// List implements [store.Lister]. Without versions sizes are -1, because a size would
+// cost a system call for each file. It also yields empty directories, which only other
+// programs leave. A deep listing follows symbolic links to directories. A link below
+// another link is an error, because a few such links make more keys than can be listed.
+// Links that are broken, absolute, or lead out of the store or to a directory above
+// cannot be used.
 func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		for item, err := range vfs.Walk(ctx, s.fs, dirOf(dir), how&store.Deep != 0, fate) {

@@ -63,8 +63,8 @@ func (s *Store) Can(op store.Op) bool {
 //     because the source may have been written with [store.Flush].
 func (s *Store) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
 	o, err := s.change(ctx, c, d)
-	// Step 7. A power cut before this sync may undo the rename. A lock is released by now,
-	// so other writers do not wait for this sync.
+	// Step 7. A power cut before this sync may undo the rename. A lock is released by
+	// now, so other writers do not wait for this sync.
 	if err == nil && d != store.Flush && o.dir != "" {
 		err = s.syncDir(o.dir)
 	}
@@ -81,8 +81,8 @@ func (s *Store) Write(ctx context.Context, c store.Change, d store.Durability) (
 type outcome struct {
 	store.Written
 	dir string // to sync, or ""
-	// moved is the file whose version is not looked up yet, or "". st is its status before
-	// the rename.
+	// moved is the file whose version is not looked up yet, or "". st is its status
+	// before the rename.
 	moved string
 	st    vfs.Stat
 }

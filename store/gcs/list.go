@@ -25,8 +25,8 @@ type page struct {
 	Next     string        `json:"nextPageToken"`
 }
 
-// List implements [store.Lister]. Entries have sizes, versions and times in any case, which
-// cost nothing more.
+// List implements [store.Lister]. Entries have sizes, versions and times in any case,
+// which cost nothing more.
 func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		prefix := s.prefix

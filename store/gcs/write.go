@@ -57,12 +57,12 @@ func (s *Store) Can(op store.Op) bool {
 
 // Write implements [store.Writer]. The service makes every change durable.
 //
-// It can join whole objects (compose), at most 32. Assemble lets it do so if the parts are
-// that, and large. Otherwise Assemble, Gather and Splice read the parts and upload them,
-// with at most four pieces of 16 MiB in memory. Copy is for sources in the same service
-// that are read with the same credentials: the copy has the metadata of the source and its
-// key, and the storage class of the options or of the bucket. Clone is a copy on the
-// condition that the source is of its version.
+// It can join whole objects (compose), at most 32. Assemble lets it do so if the parts
+// are that, and large. Otherwise Assemble, Gather and Splice read the parts and upload
+// them, with at most four pieces of 16 MiB in memory. Copy is for sources in the same
+// service that are read with the same credentials: the copy has the metadata of the
+// source and its key, and the storage class of the options or of the bucket. Clone is a
+// copy on the condition that the source is of its version.
 func (s *Store) Write(ctx context.Context, c store.Change, _ store.Durability) (made store.Written, err error) {
 	switch c.Op {
 	case store.OpPut, store.OpPutIf, store.OpSplice, store.OpAssemble, store.OpGather:

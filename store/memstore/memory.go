@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memstore is a store in memory. It makes every change of package store but copies
-// from other stores, so it is also the reference for drivers.
+// Package memstore is a store in memory. It makes every change of package store but
+// copies from other stores, so it is also the reference for drivers.
 //
 // A write replaces the value, and open objects keep reading the old one. Only
 // [store.OpPatch] changes a value in place, under a lock of that value; open objects then
@@ -493,9 +493,9 @@ func (v value) share() bool {
 	return true
 }
 
-// patch copies only the bytes of the patches, unless a clone shares those of the value. It
-// waits for the readers of the value, and later readers wait for it; other values are not
-// blocked.
+// patch copies only the bytes of the patches, unless a clone shares those of the value.
+// It waits for the readers of the value, and later readers wait for it; other values
+// are not blocked.
 func (s *Store) patch(ctx context.Context, c store.Change) (store.Version, error) {
 	v, err := s.present(ctx, c.Key, c.If.Version())
 	if err != nil {

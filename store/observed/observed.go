@@ -54,9 +54,9 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return info, err
 }
 
-// List implements [store.Lister]. It is reported as one listing when it ends, also if it
-// asks for versions. The reported duration does not include the time that the caller spends
-// on entries.
+// List implements [store.Lister]. It is reported as one listing when it ends, also if
+// it asks for versions. The reported duration does not include the time that the caller
+// spends on entries.
 func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		start := time.Now()
@@ -191,8 +191,8 @@ var operations = [...]observe.Op{
 	store.OpCopy: observe.Copy, store.OpClone: observe.Clone,
 }
 
-// changed reports a change that began at start. If the store cannot make it, no request was
-// made, so none is reported.
+// changed reports a change that began at start. If the store cannot make it, no request
+// was made, so none is reported.
 func (w watch) changed(ctx context.Context, c store.Change, made store.Written, start time.Time, err error) {
 	unsupported := errors.Is(err, store.ErrUnsupported)
 	if unsupported && c.Op != store.OpPut && c.Op != store.OpDelete {

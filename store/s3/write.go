@@ -78,10 +78,10 @@ func (s *Store) Can(op store.Op) bool {
 
 // Write implements [store.Writer]. The service makes every change durable.
 //
-// Put and Assemble of the bytes that an object has may keep its version. In a bucket with
-// versioning, Delete leaves the old versions. Copy is for every store of this package with
-// the same service and credentials, and keeps the storage class and the encryption, unless
-// the options say otherwise. Clone is such a copy, from one version.
+// Put and Assemble of the bytes that an object has may keep its version. In a bucket
+// with versioning, Delete leaves the old versions. Copy is for every store of this
+// package with the same service and credentials, and keeps the storage class and the
+// encryption, unless the options say otherwise. Clone is such a copy, from one version.
 func (s *Store) Write(ctx context.Context, c store.Change, _ store.Durability) (made store.Written, err error) {
 	name, err := s.key(c.Key)
 	if err != nil {

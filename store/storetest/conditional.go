@@ -10,8 +10,8 @@ import (
 )
 
 // ObjectStore has the powers of an object store, which puts and deletes values, also on
-// conditions. It has no locks, and no way to make several changes atomic. A store in memory
-// has these powers and more.
+// conditions. It has no locks, and no way to make several changes atomic. A store in
+// memory has these powers and more.
 type ObjectStore interface {
 	store.Store
 	store.Stater

@@ -38,9 +38,9 @@ import (
 //	return a.Close()
 //
 // Until then values can be replaced and deleted as in any store. No other program sees
-// them, and none is durable, regardless of the requested durability. An Archive puts and
-// deletes values, also on conditions, and is a [store.Locker]; clones and assembled values
-// pass through memory. Its methods are safe for concurrent use. Members are not
+// them, and none is durable, regardless of the requested durability. An Archive puts
+// and deletes values, also on conditions, and is a [store.Locker]; clones and assembled
+// values pass through memory. Its methods are safe for concurrent use. Members are not
 // compressed, because chunks usually are.
 //
 // # Protocol

@@ -51,8 +51,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// Traits implements [store.Describer]. The place of an archive that is being written is not
-// known.
+// Traits implements [store.Describer]. The place of an archive that is being written is
+// not known.
 func (a *Archive) Traits() store.Traits { return store.Traits{} }
 
 // CheckKey implements [store.Describer].
