@@ -400,6 +400,8 @@ func (l locked) Lock(ctx context.Context, dir store.Path) (func() error, error) 
 	return l.below.Lock(ctx, dir)
 }
 
+func (l locked) LockHolder(dir store.Path) store.Holder { return l.below.LockHolder(dir) }
+
 var errDead = errors.New("the client is dead")
 
 func (m *mortal) revive(left int) {

@@ -104,6 +104,8 @@ func (l *lockedStore) Lock(ctx context.Context, dir store.Path) (func() error, e
 	}, nil
 }
 
+func (l *lockedStore) LockHolder(dir store.Path) store.Holder { return l.below.LockHolder(dir) }
+
 // TestLockIsShared checks that two writes share the lock of the store: one begins and
 // ends during the other, and the lock is held until the other one ends.
 func TestLockIsShared(t *testing.T) {

@@ -85,6 +85,8 @@ func (p *process) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return s.Stat(ctx, key)
 }
 
+func (p *process) Can(op store.Op) bool { return p.direct.Can(op) }
+
 func (p *process) Write(ctx context.Context, c store.Change, d store.Durability) (made store.Written, err error) {
 	s, key, err := p.at(c.Key, false)
 	if err != nil {
