@@ -12,9 +12,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestMasksFill decides where the fill value 9 of format 2 is a missing value. All that
@@ -91,7 +91,7 @@ func TestMasksFillUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	var above bool
-	h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	h := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if above {
 			return failed
 		}

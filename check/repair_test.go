@@ -15,10 +15,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/check"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestRepairUnlisted fails each listing of a repair, one after the other. The error is
@@ -34,7 +34,7 @@ func TestRepairUnlisted(t *testing.T) {
 			}
 			fixture.Must(zarr.At(s, "below").CreateGroup(ctx, nil, nil))
 			listings := 0
-			h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+			h := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 				if op.Name != "List" {
 					return nil
 				}
@@ -134,7 +134,7 @@ func TestRepairUnlistable(t *testing.T) {
 		b[len(b)-20] ^= 1
 		return b
 	})
-	h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	h := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Name == "List" {
 			return store.ErrUnsupported
 		}

@@ -22,12 +22,12 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/codecs/crc32c"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // content returns elements, names and attributes of all arrays below a path, and the
@@ -153,7 +153,7 @@ func TestConvertInterrupted(t *testing.T) {
 			}
 			want := content(t, left, "", 0)
 			n := 0
-			s := storetest.Conditional(left, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+			s := stepping.Conditional(left, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 				if n++; n > k {
 					return stop
 				}
@@ -228,7 +228,7 @@ func TestConvertChanged(t *testing.T) {
 	left := memstore.New()
 	trees.Archive(t, left, "")
 	changed := false
-	s := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	s := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if op.Key.String() == "zarr.json" && strings.HasPrefix(op.Name, "Put") && !changed {
 			changed = true
 			_, err := left.Write(ctx, store.Put(store.MustKey("plain/.zattrs"), []byte(`{"new":1}`)), store.Flush)
@@ -304,7 +304,7 @@ func TestConvertToStopped(t *testing.T) {
 	visible, points := 0, 0
 	for k := 0; ; k++ {
 		left, n := memstore.New(), 0
-		dst := storetest.Conditional(left, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+		dst := stepping.Conditional(left, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 			if n++; n > k {
 				return stop
 			}

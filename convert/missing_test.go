@@ -15,12 +15,12 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestConvertMissing converts single arrays. The definition of missing values is
@@ -295,7 +295,7 @@ func TestConvertFillsStopped(t *testing.T) {
 		left := memstore.New()
 		trees.Sparse(t, left, "", metadata.V2Dot)
 		want, n := content(t, left, "", 0), 0
-		s := storetest.Conditional(left, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+		s := stepping.Conditional(left, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 			if n++; n > k {
 				return stop
 			}
@@ -329,7 +329,7 @@ func TestConvertFillsRaced(t *testing.T) {
 	left := memstore.New()
 	trees.Sparse(t, left, "", metadata.V2Dot)
 	written := false
-	s := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	s := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if op.Key.String() == "sevens/2" && strings.HasPrefix(op.Name, "Put") && !written {
 			written = true
 			a, err := zarr.At(left, "sevens").OpenArray(ctx, &zarr.Options{Write: true})

@@ -13,9 +13,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // taken returns the part of n bytes from offset off on of any version of a value.
@@ -117,7 +117,7 @@ func TestAssembleTooLate(t *testing.T) {
 				if err := errors.Join(err, otherErr); err != nil {
 					t.Fatal(err)
 				}
-				s := storetest.Conditional(m, storetest.Hooks{Before: func(ctx context.Context, _ storetest.Op) error {
+				s := stepping.Conditional(m, stepping.Hooks{Before: func(ctx context.Context, _ stepping.Op) error {
 					if n++; n != before {
 						return nil
 					}

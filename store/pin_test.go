@@ -12,21 +12,21 @@ import (
 	"sync"
 	"testing"
 
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // far is an object store without the power Opener. It records requests.
 type far struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	mu  sync.Mutex
 	ops []string
 }
 
 func newFar(m *memstore.Store) *far {
 	f := &far{}
-	f.ObjectStore = storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	f.ObjectStore = stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.ops = append(f.ops, op.Name)
@@ -269,7 +269,7 @@ func ExamplePin() {
 func TestBrokenConnection(t *testing.T) {
 	m, broken := memstore.New(), false
 	write(t, m, "0123456789")
-	s := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if broken && op.Name == "Get" {
 			return io.ErrUnexpectedEOF
 		}

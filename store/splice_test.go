@@ -13,9 +13,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 func kept(off, n int64) store.Part { return store.Part{Off: off, N: n} }
@@ -99,7 +99,7 @@ func TestSpliceTooLate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := storetest.Conditional(m, storetest.Hooks{Before: func(ctx context.Context, _ storetest.Op) error {
+			s := stepping.Conditional(m, stepping.Hooks{Before: func(ctx context.Context, _ stepping.Op) error {
 				if n++; n != before {
 					return nil
 				}

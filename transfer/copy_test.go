@@ -27,13 +27,13 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/transfer"
 )
 
@@ -328,7 +328,7 @@ func TestInterrupted(t *testing.T) {
 	for k := 0; ; k++ {
 		left := memstore.New()
 		var n atomic.Int64
-		dst := storetest.Conditional(left, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+		dst := stepping.Conditional(left, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 			if n.Add(1) > int64(k) {
 				return stop
 			}
@@ -370,7 +370,7 @@ func TestChanged(t *testing.T) {
 	left := memstore.New()
 	trees.Tree(t, left, "")
 	changed := false
-	src := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	src := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if op.Key.String() == "a/c/0/0" && !changed {
 			changed = true
 			a, err := zarr.At(left, "a").OpenArray(ctx, &zarr.Options{Write: true})
@@ -728,7 +728,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	for round := range 60 {
 		var puts atomic.Int64
-		full := storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		full := stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if strings.Contains(op.Key.String(), "/c/") && puts.Add(1) > int64(round) && strings.HasPrefix(op.Name, "Put") {
 				return syscall.ENOSPC
 			}

@@ -22,13 +22,13 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/transfer"
 )
 
@@ -180,13 +180,13 @@ func stopped(t *testing.T, r *rand.Rand, to *memstore.Store, do func(store.Store
 	t.Helper()
 	var n atomic.Int64
 	last := r.Int64N(60)
-	h := storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+	h := stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 		if n.Add(1) > last {
 			return errStopped
 		}
 		return nil
 	}}
-	if err := do(storetest.Conditional(to, h)); err != nil && !errors.Is(err, errStopped) {
+	if err := do(stepping.Conditional(to, h)); err != nil && !errors.Is(err, errStopped) {
 		t.Fatal(err)
 	}
 }
@@ -333,13 +333,13 @@ func TestSharePublishedMeanwhile(t *testing.T) {
 						}
 					}
 					var seen atomic.Int64
-					h := storetest.Hooks{Before: func(ctx context.Context, _ storetest.Op) error {
+					h := stepping.Hooks{Before: func(ctx context.Context, _ stepping.Op) error {
 						if seen.Add(1)-1 != n {
 							return nil
 						}
 						return do(context.WithoutCancel(ctx), from, to, nil)
 					}}
-					if err := do(t.Context(), from, storetest.Conditional(to, h), share); err != nil {
+					if err := do(t.Context(), from, stepping.Conditional(to, h), share); err != nil {
 						t.Fatalf("before operation %d: %v", n, err)
 					}
 					if seen.Load() <= n {

@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/rechunk"
@@ -29,7 +30,6 @@ import (
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/transfer"
 )
 
@@ -53,7 +53,7 @@ type tally struct {
 	ops map[string]int
 }
 
-func (c *tally) before(_ context.Context, op storetest.Op) error {
+func (c *tally) before(_ context.Context, op stepping.Op) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ops == nil {
@@ -68,8 +68,8 @@ func (c *tally) before(_ context.Context, op storetest.Op) error {
 func TestSyncRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var from, to tally
-		src := zarr.At(storetest.Conditional(memstore.New(), storetest.Hooks{Before: from.before}), "a")
-		dst := zarr.At(storetest.Conditional(memstore.New(), storetest.Hooks{Before: to.before}), "b")
+		src := zarr.At(stepping.Conditional(memstore.New(), stepping.Hooks{Before: from.before}), "a")
+		dst := zarr.At(stepping.Conditional(memstore.New(), stepping.Hooks{Before: to.before}), "b")
 		a := trees.Numbered(t, src, 600)
 		time.Sleep(2 * transfer.SyncSlack)
 		if r, err := transfer.Sync(t.Context(), src, dst, nil); err != nil || r.New != 300 || r.Documents != 1 || r.Bytes != 2400 {
@@ -161,7 +161,7 @@ func TestSyncLongCopy(t *testing.T) {
 		left, to := memstore.New(), memstore.New()
 		trees.Numbered(t, zarr.At(left, ""), 4)
 		slow := true
-		from := storetest.Conditional(left, storetest.Hooks{After: func(op storetest.Op, err error) error {
+		from := stepping.Conditional(left, stepping.Hooks{After: func(op stepping.Op, err error) error {
 			if op.Name == "Get" && op.Key.String() == "c/1" && slow {
 				slow = false
 				_, err = left.Write(t.Context(), store.Put(op.Key, []byte("changed!")), store.Flush)
@@ -181,15 +181,15 @@ func TestSyncLongCopy(t *testing.T) {
 // TestSyncGrowing syncs an array that grows whenever it is listed or its document is
 // read: the destination shows one of its states.
 func TestSyncGrowing(t *testing.T) {
-	for name, on := range map[string]func(op storetest.Op) bool{
-		"listed": func(op storetest.Op) bool { return op.Name == "List" },
-		"read":   func(op storetest.Op) bool { return strings.HasSuffix(op.Key.String(), "c/0") },
+	for name, on := range map[string]func(op stepping.Op) bool{
+		"listed": func(op stepping.Op) bool { return op.Name == "List" },
+		"read":   func(op stepping.Op) bool { return strings.HasSuffix(op.Key.String(), "c/0") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			left, to := memstore.New(), memstore.New()
 			a := trees.Numbered(t, zarr.At(left, ""), 4)
 			var mu sync.Mutex
-			from := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+			from := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 				if !on(op) {
 					return nil
 				}
@@ -216,7 +216,7 @@ func TestSyncChanging(t *testing.T) {
 	left, to := memstore.New(), memstore.New()
 	a := trees.Numbered(t, zarr.At(left, ""), 12)
 	rounds := 0
-	from := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	from := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if op.Name != "List" {
 			return nil
 		}
@@ -256,7 +256,7 @@ func TestSyncRival(t *testing.T) {
 		t.Fatal(err)
 	}
 	var done atomic.Bool // values are copied at once
-	to := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	to := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if !strings.HasPrefix(op.Key.String(), "c/3") || done.Swap(true) {
 			return nil
 		}
@@ -307,7 +307,7 @@ func TestSyncCareful(t *testing.T) {
 		}
 	}
 	stop := errors.New("stopped")
-	failing := storetest.Conditional(from, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	failing := stepping.Conditional(from, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Name == "Stat" || op.Name == "List" && op.Key.String() == "x" {
 			return stop
 		}

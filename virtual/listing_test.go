@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestListings lists every folder of drawn manifests: flat listings have what the deep
@@ -128,7 +128,7 @@ func TestWaitForBlock(t *testing.T) {
 	files := line(t, s, 2)
 	joinAll(t, s, Join{Concat: "time"}, files, rand.New(rand.NewPCG(1, 2)))
 	asked, answer := make(chan struct{}), make(chan struct{})
-	h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	h := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if strings.Contains(op.Key.String(), "blocks/") {
 			close(asked)
 			<-answer

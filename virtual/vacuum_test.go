@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -266,7 +266,7 @@ func TestVacuumBeside(t *testing.T) {
 			if held == "the vacuum" {
 				first, second = vacuum, add
 			}
-			h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+			h := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 				if n++; n == at {
 					return second(s)
 				}
@@ -463,7 +463,7 @@ func TestDeleteOrder(t *testing.T) {
 		files := line(t, s, 2)
 		joinAll(t, s, Join{Concat: "time"}, files, rand.New(rand.NewPCG(1, 2)))
 		var n atomic.Int64
-		h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		h := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if op.Name == "Delete" && n.Add(1) == int64(fails) {
 				return broken
 			}

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // int32s returns numbers as they are stored.
@@ -36,7 +36,7 @@ func TestFilledBeside(t *testing.T) {
 	for name, first := range map[string][]byte{"stored": int32s(1, 1, 9, 9), "not stored": nil} {
 		t.Run(name, func(t *testing.T) {
 			others, done := memstore.New(), false
-			s := storetest.Conditional(others, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+			s := stepping.Conditional(others, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 				if op.Key != key || done || op.Name == "Get" || op.Name == "Stat" {
 					return nil
 				}
@@ -69,7 +69,7 @@ func TestFilledBeside(t *testing.T) {
 func TestNotStoredBeside(t *testing.T) {
 	key, theirs := store.MustKey("a/c/0"), int32s(1, 1, 7, 8)
 	others, done := memstore.New(), false
-	s := storetest.Conditional(others, storetest.Hooks{After: func(op storetest.Op, err error) error {
+	s := stepping.Conditional(others, stepping.Hooks{After: func(op stepping.Op, err error) error {
 		if op.Key == key && !done {
 			done = true
 			must(others.Write(t.Context(), store.Put(key, theirs), store.Flush))
@@ -119,7 +119,7 @@ func TestShardBeside(t *testing.T) {
 			others, done := memstore.New(), false
 			beside, _ := row(others, inner(), 4)
 			theirs := shardOf(t, slices.Concat(c[0], int32s(7, 8)))
-			s := storetest.Conditional(others, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+			s := stepping.Conditional(others, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 				if op.Key != key || done || op.Name == "Get" || op.Name == "Stat" {
 					return nil
 				}

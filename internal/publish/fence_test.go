@@ -12,9 +12,9 @@ import (
 
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // document is the key of the document of the node "a".
@@ -35,8 +35,8 @@ type unlocked struct {
 
 func newUnlocked(t *testing.T) *unlocked {
 	u := &unlocked{t: t, others: memstore.New()}
-	at := func(before bool) func(op storetest.Op) error {
-		return func(op storetest.Op) error {
+	at := func(before bool) func(op stepping.Op) error {
+		return func(op stepping.Op) error {
 			switch {
 			case op.Name == "PutIf" && op.Key == document && u.do != nil:
 				return u.do(before)
@@ -46,9 +46,9 @@ func newUnlocked(t *testing.T) *unlocked {
 			return nil
 		}
 	}
-	s := storetest.Conditional(u.others, storetest.Hooks{
-		Before: func(_ context.Context, op storetest.Op) error { return at(true)(op) },
-		After:  func(op storetest.Op, err error) error { return errors.Join(err, at(false)(op)) },
+	s := stepping.Conditional(u.others, stepping.Hooks{
+		Before: func(_ context.Context, op stepping.Op) error { return at(true)(op) },
+		After:  func(op stepping.Op, err error) error { return errors.Join(err, at(false)(op)) },
 	})
 	u.node = publish.Node{Store: s, Path: document.Dir(), Document: "zarr.json"}
 	u.put("a/zarr.json", "old\n")
@@ -181,7 +181,7 @@ func TestFenceRefused(t *testing.T) {
 }
 
 // full is a store that has no space left for chunks.
-type full struct{ storetest.ObjectStore }
+type full struct{ stepping.ObjectStore }
 
 func (f full) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
 	if c.Op == store.OpPutIf && c.Key != document {
@@ -194,7 +194,7 @@ func (f full) Write(ctx context.Context, c store.Change, d store.Durability) (st
 // would be tried again, and hide the cause.
 func TestFull(t *testing.T) {
 	u := newUnlocked(t)
-	u.node.Store = full{u.node.Store.(storetest.ObjectStore)}
+	u.node.Store = full{u.node.Store.(stepping.ObjectStore)}
 	for _, chunk := range []string{"a/c/4", "a/c/1"} { // none is there, and one is left
 		err := publish.Update(t.Context(), u.node, puts(chunk, "", chunk))
 		if !errors.Is(err, errFault) || errors.Is(err, store.ErrConflict) {
@@ -292,7 +292,7 @@ func TestPublishedLost(t *testing.T) {
 
 // late is a store in which the first write of "new" arrives after it failed.
 type late struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	write func() error
 }
 
@@ -310,7 +310,7 @@ func (l *late) Write(ctx context.Context, c store.Change, d store.Durability) (s
 // TestPublishedLate lets the write of a document arrive after it was reported as failed.
 func TestPublishedLate(t *testing.T) {
 	u := newUnlocked(t)
-	l := &late{ObjectStore: u.node.Store.(storetest.ObjectStore)}
+	l := &late{ObjectStore: u.node.Store.(stepping.ObjectStore)}
 	u.node.Store = l
 	if err := publish.Update(t.Context(), u.node, puts("a/c/4", "4", "a/c/4")); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("error is %v", err)

@@ -12,9 +12,9 @@ import (
 
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // pair is a store without locks that has the nodes "a" and "b". It calls before ahead of
@@ -23,13 +23,13 @@ type pair struct {
 	t      *testing.T
 	others *memstore.Store
 	parts  []publish.Participant
-	before func(op storetest.Op) error // one call at a time, although requests are parallel
-	mu     sync.Mutex                  // held during before
+	before func(op stepping.Op) error // one call at a time, although requests are parallel
+	mu     sync.Mutex                 // held during before
 }
 
 func newPair(t *testing.T) *pair {
 	p := &pair{t: t, others: memstore.New()}
-	s := storetest.Conditional(p.others, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := stepping.Conditional(p.others, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.before == nil {
@@ -71,14 +71,14 @@ const (
 )
 
 // isJournal reports whether an operation is on a journal.
-func isJournal(op storetest.Op) bool { return strings.Contains(op.Key.String(), "__varve/together-") }
+func isJournal(op stepping.Op) bool { return strings.Contains(op.Key.String(), "__varve/together-") }
 
 // TestTogetherOrder checks what is stored when the journal is written, and when it is
 // deleted: both pointers, and at the first time both fences.
 func TestTogetherOrder(t *testing.T) {
 	p := newPair(t)
 	wrote, deleted := 0, 0
-	p.before = func(op storetest.Op) error {
+	p.before = func(op stepping.Op) error {
 		if !isJournal(op) || op.Name == "Get" || op.Name == "Stat" {
 			return nil
 		}
@@ -108,7 +108,7 @@ func TestTogetherOrder(t *testing.T) {
 func TestTogetherRetracted(t *testing.T) {
 	for _, want := range []error{store.ErrConflict, driver.Refused(fs.ErrPermission)} {
 		p, writes := newPair(t), 0
-		p.before = func(op storetest.Op) error {
+		p.before = func(op stepping.Op) error {
 			if isJournal(op) && op.Name == "PutIf" {
 				if writes++; writes == 1 {
 					return want
@@ -124,7 +124,7 @@ func TestTogetherRetracted(t *testing.T) {
 	const other = `{"journal": "__varve/together-y.json"}`
 	for _, last := range []bool{false, true} { // before the last look, or after it
 		p, looks := newPair(t), 0
-		p.before = func(op storetest.Op) error {
+		p.before = func(op stepping.Op) error {
 			if op.Key.String() != pointerB {
 				return nil
 			}

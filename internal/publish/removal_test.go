@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // manyArrays makes a group with the given number of arrays, and one in a group below.
@@ -158,7 +158,7 @@ func TestReclaimBesideOthers(t *testing.T) {
 func TestDecidedBesideOthers(t *testing.T) {
 	p := newPair(t)
 	decided := false
-	p.before = func(op storetest.Op) error {
+	p.before = func(op stepping.Op) error {
 		switch {
 		case op.Name != "PutIf":
 		case isJournal(op):

@@ -11,11 +11,11 @@ import (
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // becomes is a plan that replaces the document.
@@ -30,7 +30,7 @@ func becomes(document string) func(publish.Document) (*publish.Change, error) {
 // nothing again.
 func TestOvertaken(t *testing.T) {
 	others, ctx := memstore.New(), t.Context()
-	a := publish.Node{Store: storetest.Conditional(others, storetest.Hooks{}), Path: at(t, "a"), Document: "zarr.json"}
+	a := publish.Node{Store: stepping.Conditional(others, stepping.Hooks{}), Path: at(t, "a"), Document: "zarr.json"}
 	b := a
 	b.Path = at(t, "b")
 	for _, key := range []string{"a/zarr.json", "b/zarr.json"} {
@@ -39,7 +39,7 @@ func TestOvertaken(t *testing.T) {
 		}
 	}
 	mine, decided := a, false
-	mine.Store = storetest.Conditional(others, storetest.Hooks{After: func(op storetest.Op, err error) error {
+	mine.Store = stepping.Conditional(others, stepping.Hooks{After: func(op stepping.Op, err error) error {
 		if op.Name != "PutIf" || !strings.Contains(op.Key.String(), "__varve/together-") || decided {
 			return err
 		}

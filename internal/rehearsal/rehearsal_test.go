@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"varve.dev/zarr/internal/rehearsal"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
@@ -32,7 +33,7 @@ func TestStore(t *testing.T) {
 			t.Cleanup(func() { s.Close() })
 			return s
 		},
-		"object store": func(*testing.T) store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
+		"object store": func(*testing.T) store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) store.Store { return rehearsal.New(below(t), new(rehearsal.Ledger)) })

@@ -15,10 +15,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/job"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/storetest"
 )
 
 // single returns a plan of one operation with a stage of so many tasks.
@@ -234,7 +234,7 @@ func TestLost(t *testing.T) {
 	p.array(t, "shared", rows)
 	plan := p.plan(t, rechunked("shared"))
 	n := 0
-	p.lose = func(op storetest.Op) error {
+	p.lose = func(op stepping.Op) error {
 		if n++; n%211 == 0 && strings.HasPrefix(op.Name, "Put") && !isShare(op) {
 			return errTest
 		}

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestAllocations checks that a hit allocates nothing in memory, and little in a folder,
@@ -84,7 +84,7 @@ func BenchmarkHit(b *testing.B) {
 		}
 		f := newFar()
 		f.write(b, "c/0", value)
-		f.wait = func(storetest.Op) { time.Sleep(10 * time.Millisecond) }
+		f.wait = func(stepping.Op) { time.Sleep(10 * time.Millisecond) }
 		run("filestore", disk, false)
 		run("slow", f, false)
 		for kind, cache := range caches {

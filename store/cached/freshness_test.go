@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestTrust checks which options spare the question for the version, and that a write
@@ -140,7 +140,7 @@ func TestWeakVersions(t *testing.T) {
 }
 
 // nowhere is a store without a place.
-type nowhere struct{ storetest.ObjectStore }
+type nowhere struct{ stepping.ObjectStore }
 
 // TestNotCached checks what must not be cached.
 func TestNotCached(t *testing.T) {
@@ -194,7 +194,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 		reads(t, f, s, "c/0", store.Span(0, 10), value, 1, 1)
 		for _, n := range []int{300 << 10, 100 << 10} { // also by a shorter one
 			later := pattern(n, n+1)
-			f.wait = func(op storetest.Op) {
+			f.wait = func(op stepping.Op) {
 				if op.Name == "Get" {
 					f.wait = nil
 					m := f.ObjectStore
@@ -274,7 +274,7 @@ func TestStampede(t *testing.T) {
 				reads(t, f, s, "c/0", store.Span(66_000, 10), value, 1, 1)
 			}
 			release := make(chan struct{})
-			f.wait = func(storetest.Op) { <-release }
+			f.wait = func(stepping.Op) { <-release }
 			var wg, gone sync.WaitGroup
 			for i := range 16 {
 				wg.Go(func() {
@@ -321,7 +321,7 @@ func TestSharedAndOld(t *testing.T) {
 		f.write(t, "c/0", pattern(1000, 1))
 		read, release := make(chan struct{}), make(chan struct{})
 		var once sync.Once
-		f.late = func(op storetest.Op) {
+		f.late = func(op stepping.Op) {
 			if op.Name == "Get" {
 				once.Do(func() {
 					close(read)
@@ -359,7 +359,7 @@ func TestLeaderFails(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			begun := make(chan struct{})
 			first := true
-			f.wait = func(op storetest.Op) {
+			f.wait = func(op stepping.Op) {
 				if f.mu.Lock(); op.Name == "Get" && first {
 					first = false
 					f.mu.Unlock()

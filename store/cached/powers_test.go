@@ -9,13 +9,13 @@ import (
 	"testing/fstest"
 
 	"varve.dev/zarr/internal/diskstore"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/fsstore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // has reports whether a store has a power.
@@ -39,7 +39,7 @@ func TestPowers(t *testing.T) {
 	disk := diskstore.Open(vfs.NewDisk(), false).(*filestore.Store)
 	defer disk.Close()
 	for _, s := range []store.Store{
-		disk, memstore.New(), fsstore.New(fstest.MapFS{}), storetest.Conditional(memstore.New(), storetest.Hooks{}),
+		disk, memstore.New(), fsstore.New(fstest.MapFS{}), stepping.Conditional(memstore.New(), stepping.Hooks{}),
 	} {
 		c := cached.New(s, cached.InMemory(1<<20), nil)
 		if got, want := powers(c), powers(s); got != want {

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -62,7 +63,7 @@ var drivers = map[string]func(t *testing.T) store.Store{
 		t.Cleanup(func() { s.Close() })
 		return s
 	},
-	"object store": func(*testing.T) store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
+	"object store": func(*testing.T) store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
 	"read only": func(*testing.T) store.Store {
 		fsys := fstest.MapFS{}
 		for name, value := range storetest.Fixture() {

@@ -10,9 +10,9 @@ import (
 	"io/fs"
 	"testing"
 
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // requests is a store that counts reads, and may cut their results.
@@ -104,14 +104,14 @@ func TestSwappedMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		requests := 0
-		before := func(context.Context, storetest.Op) error {
+		before := func(context.Context, stepping.Op) error {
 			if requests++; requests != at+1 {
 				return nil
 			}
 			_, err := s.Write(ctx, store.Put(key, is), store.Flush)
 			return err
 		}
-		got, err := all(ctx, storetest.Conditional(s, storetest.Hooks{Before: before}), key)
+		got, err := all(ctx, stepping.Conditional(s, stepping.Hooks{Before: before}), key)
 		switch {
 		case errors.Is(err, store.ErrConflict):
 			refused++

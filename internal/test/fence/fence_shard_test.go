@@ -13,15 +13,15 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // splicing is a store without locks that splices and patches. A change that grows an
 // array must not use either.
 type splicing struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	memory *memstore.Store
 }
 
@@ -53,7 +53,7 @@ func TestFencedShards(t *testing.T) {
 					Chunks: grid.Chunks(1 << 18), InnerChunks: grid.Chunks(1 << 14),
 				}
 				opt := &zarr.CreateOptions{Options: zarr.Options{Shards: zarr.Shards{Strategy: strategy}}}
-				a, err := zarr.At(splicing{storetest.Conditional(m, storetest.Hooks{}), m}, "a").CreateArray(ctx, spec, opt)
+				a, err := zarr.At(splicing{stepping.Conditional(m, stepping.Hooks{}), m}, "a").CreateArray(ctx, spec, opt)
 				if err == nil {
 					err = zarr.Write(ctx, a, nil, fixture.Numbers(1, was))
 				}

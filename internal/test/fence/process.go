@@ -16,15 +16,15 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/storetest"
 )
 
 // process is the view that one of several programs has of an object store. Writers of
 // one key in one process exclude each other, so each program here gets keys of its own:
 // "program…/x" is the shared key "x". No other key exists.
 type process struct {
-	direct, stepped storetest.ObjectStore
+	direct, stepped stepping.ObjectStore
 	begun           atomic.Bool           // until it is set, no operation waits for its turn
 	quiet           func(key string) bool // reports keys that are never written; reading them waits for no turn
 	name            string                // of the program; paths in journals contain it
@@ -41,7 +41,7 @@ func inside(name string) (string, bool) {
 }
 
 // at returns the store to use and the shared key.
-func (p *process) at(key store.Key, reads bool) (storetest.ObjectStore, store.Key, error) {
+func (p *process) at(key store.Key, reads bool) (stepping.ObjectStore, store.Key, error) {
 	name, ok := inside(key.String())
 	if !ok {
 		return nil, key, fmt.Errorf("%s: %w", key, fs.ErrNotExist)
@@ -142,14 +142,14 @@ func (p *process) List(ctx context.Context, dir store.Path, how store.Listing) i
 // deletions on conditions late or twice. A late one may arrive at any time, also after
 // its program has given up or crashed. A nil wire delivers every request once.
 type wire struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	next   int      // what happens to the next request: noFault, delay, delayAndCrash or repeat
 	late   []func() // writes on their way
 	hashed bool     // versions are hashes of the content
 }
 
 // newWire returns a wire, and the store at its near end.
-func newWire(s storetest.ObjectStore) (*wire, storetest.ObjectStore) {
+func newWire(s stepping.ObjectStore) (*wire, stepping.ObjectStore) {
 	w := &wire{ObjectStore: s}
 	if d, ok := s.(store.Drafter); ok {
 		w.hashed = true
@@ -163,7 +163,7 @@ func (w *wire) carry(request func() (store.Version, error)) (store.Version, erro
 	switch w.next {
 	case delay, delayAndCrash:
 		w.late = append(w.late, func() { _, _ = request() })
-		return store.Version{}, storetest.ErrLost
+		return store.Version{}, stepping.ErrLost
 	case repeat:
 		_, _ = request()
 	}
@@ -389,13 +389,13 @@ func programGroup(s store.Store, place string) (*zarr.Group, error) {
 }
 
 // playJoint runs programs on one group and checks the result.
-func (p *runner) playJoint(acts []joint, b bounds, by chooser) (storetest.Trace, error) {
+func (p *runner) playJoint(acts []joint, b bounds, by chooser) (stepping.Trace, error) {
 	inner := p.newStore()
 	was, err := setPair(inner)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{prompt: p.prompt, stepper: storetest.NewStepper(inner), died: make([]bool, len(acts))}
+	r := &run{prompt: p.prompt, stepper: stepping.NewStepper(inner), died: make([]bool, len(acts))}
 	defer r.stepper.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -405,7 +405,7 @@ func (p *runner) playJoint(acts []joint, b bounds, by chooser) (storetest.Trace,
 	for i, act := range acts {
 		r.stepper.Start(func(stepped store.Store) error {
 			name := fmt.Sprintf("%s%s-%d", programPrefix, p.name, i)
-			view := &process{direct: inner, stepped: stepped.(storetest.ObjectStore), name: name}
+			view := &process{direct: inner, stepped: stepped.(stepping.ObjectStore), name: name}
 			view.quiet = func(key string) bool { return key == "zarr.json" }
 			g, err := programGroup(view, name+"/g")
 			if err != nil {

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestFenceTransaction lets programs append to both arrays of a group, and to one of
@@ -40,7 +40,7 @@ func TestFenceTransaction(t *testing.T) {
 				group.Go(func() error {
 					p, n := runnerOn(kind), 0
 					p.warm = k >= 3
-					storetest.Explore(func(choose func(int) int) bool {
+					stepping.Explore(func(choose func(int) int) bool {
 						n++
 						trace, err := p.playJoint(acts, b, chooser{choose, choose})
 						if err != nil {
@@ -183,11 +183,11 @@ func TestConsolidationDuringTransaction(t *testing.T) {
 	if _, err := setPair(inner); err != nil {
 		t.Fatal(err)
 	}
-	s := storetest.NewStepper(inner)
+	s := stepping.NewStepper(inner)
 	defer s.Close()
 	start := func(name string, act joint) int {
 		return s.Start(func(stepped store.Store) error {
-			view := &process{direct: inner, stepped: stepped.(storetest.ObjectStore), name: programPrefix + name}
+			view := &process{direct: inner, stepped: stepped.(stepping.ObjectStore), name: programPrefix + name}
 			view.begun.Store(true)
 			g, err := programGroup(view, view.name+"/g")
 			if err != nil {

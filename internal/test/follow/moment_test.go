@@ -15,16 +15,16 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // slowly is a store whose listings are no snapshots: each entry is as it is when the
 // listing comes to it.
-type slowly struct{ storetest.ObjectStore }
+type slowly struct{ stepping.ObjectStore }
 
 func (s slowly) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	if how&store.WithVersions == 0 {
@@ -68,7 +68,7 @@ func TestMoment(t *testing.T) {
 		}
 		var mu sync.Mutex
 		r, at, writes := rand.New(rand.NewPCG(seed, 1)), 0, 0
-		step := func(context.Context, storetest.Op) error {
+		step := func(context.Context, stepping.Op) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if writes == 0 || r.IntN(3) > 0 {
@@ -80,7 +80,7 @@ func TestMoment(t *testing.T) {
 			at++
 			return err
 		}
-		slow := slowly{storetest.Conditional(inner, storetest.Hooks{Before: step})}
+		slow := slowly{stepping.Conditional(inner, stepping.Hooks{Before: step})}
 		seen, err := zarr.At(slow, "a").OpenArray(ctx, nil)
 		if err != nil {
 			t.Fatal(err)

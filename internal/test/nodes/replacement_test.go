@@ -13,11 +13,11 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestWriteToReplaced delays a write until another program has changed its array, and
@@ -87,7 +87,7 @@ func TestWriteToReplaced(t *testing.T) {
 					t.Fatal(err)
 				}
 				var done atomic.Bool
-				late := storetest.Conditional(below, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+				late := stepping.Conditional(below, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 					if !strings.Contains(op.Key.String(), "/c/") || !done.CompareAndSwap(false, true) {
 						return nil
 					}

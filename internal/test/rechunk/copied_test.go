@@ -13,11 +13,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // consolidated calls test with a group of the arrays a and b, with consolidated metadata,
@@ -28,7 +28,7 @@ func consolidated(t *testing.T, test func(t *testing.T, s store.Store)) {
 			synctest.Test(t, func(t *testing.T) {
 				s := store.Store(memstore.New())
 				if !locks {
-					s = storetest.Conditional(memstore.New(), storetest.Hooks{})
+					s = stepping.Conditional(memstore.New(), stepping.Hooks{})
 				}
 				g, err := zarr.At(s, "").CreateGroup(t.Context(), nil, nil)
 				for i, name := range names {

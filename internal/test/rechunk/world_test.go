@@ -16,16 +16,16 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // blind is a store whose readers cannot notice that the array has changed, as those of
 // other programs: documents have no version, and all values seem to be old.
-type blind struct{ storetest.ObjectStore }
+type blind struct{ stepping.ObjectStore }
 
 func hide(key store.Key, info store.Info) store.Info {
 	info.Modified = time.Unix(1, 0)
@@ -94,8 +94,8 @@ type world struct {
 	randomizer
 	*chronicle
 	seed  string
-	plain storetest.ObjectStore // without hooks
-	write func() store.Store    // a store for a writer, with hooks
+	plain stepping.ObjectStore // without hooks
+	write func() store.Store   // a store for a writer, with hooks
 
 	guard   sync.Mutex // of the fields below: a writer may have several goroutines
 	active  bool       // readers read at every operation of a writer
@@ -125,7 +125,7 @@ func newWorld(t *testing.T, kind string, seed, number uint64, spec func(r random
 		inner := &aging{Store: memstore.New(), era: func() int { return w.era }, written: map[string]int{}}
 		w.plain = inner
 		w.write = func() store.Store {
-			return &handle{storetest.Conditional(inner, storetest.Hooks{After: func(_ storetest.Op, err error) error {
+			return &handle{stepping.Conditional(inner, stepping.Hooks{After: func(_ stepping.Op, err error) error {
 				w.step()
 				return err
 			}})}

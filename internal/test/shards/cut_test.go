@@ -15,11 +15,11 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestNothingBeyondExtent resizes planes at random, with locks and behind fences, and
@@ -110,7 +110,7 @@ func TestCompactConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := map[store.Key]bool{}
-	s := storetest.Conditional(others, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	s := stepping.Conditional(others, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if changed[op.Key] || !strings.HasPrefix(op.Name, "Put") || !strings.Contains(op.Key.String(), "/c/") {
 			return nil
 		}

@@ -15,9 +15,9 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // damagedIndex creates an array of two shards with checksums in a store, and flips a bit
@@ -79,7 +79,7 @@ func TestRepairShardUnderWriter(t *testing.T) {
 	other := slices.Clone(before)
 	copy(other, other[12:24]) // the first inner chunk becomes equal to the second one
 	writes := 0
-	s := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Name == "PutIf" && op.Key.String() == "c/0" {
 			if writes++; writes == 1 {
 				fixture.Put(t, m, "c/0", string(other))

@@ -16,11 +16,11 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // requests notes the requests for chunks.
@@ -50,12 +50,12 @@ func (r *requests) taken() []string {
 
 // far is an object store that notes its requests.
 type far struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	*requests
 }
 
 func newFar() far {
-	return far{storetest.Conditional(memstore.New(), storetest.Hooks{}), new(requests)}
+	return far{stepping.Conditional(memstore.New(), stepping.Hooks{}), new(requests)}
 }
 
 // asked describes a requested range in short.

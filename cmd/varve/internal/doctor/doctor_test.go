@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"varve.dev/zarr/cmd/varve/internal/doctor"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 func examine(t *testing.T, s store.Store) *doctor.Report {
@@ -130,7 +130,7 @@ func TestCarelessStore(t *testing.T) {
 
 // hasty is an object store that checks the condition of a deletion, and deletes a moment
 // later, without a lock.
-type hasty struct{ storetest.ObjectStore }
+type hasty struct{ stepping.ObjectStore }
 
 func (s hasty) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
 	if c.Op != store.OpDeleteIf {
@@ -145,7 +145,7 @@ func (s hasty) Write(ctx context.Context, c store.Change, d store.Durability) (s
 
 // TestHastyStore examines a store whose deletions can hit what was just written.
 func TestHastyStore(t *testing.T) {
-	r := examine(t, hasty{storetest.Conditional(memstore.New(), storetest.Hooks{})})
+	r := examine(t, hasty{stepping.Conditional(memstore.New(), stepping.Hooks{})})
 	if got := wrong(r); !slices.Contains(got, "delete_race") || slices.Contains(got, "conditional_delete") {
 		t.Errorf("%v", got)
 	}
@@ -157,7 +157,7 @@ func TestHastyStore(t *testing.T) {
 // lenient is an object store that takes the deletion of a missing object for a success.
 // It counts the unconditional writes of each name.
 type lenient struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	mu   *sync.Mutex
 	puts map[string]int
 }
@@ -181,7 +181,7 @@ func (s lenient) Write(ctx context.Context, c store.Change, d store.Durability) 
 // none beside a write. Each round has a name of its own, because a service may take only
 // one write a second of one name.
 func TestLenientStore(t *testing.T) {
-	s := lenient{storetest.Conditional(memstore.New(), storetest.Hooks{}), new(sync.Mutex), map[string]int{}}
+	s := lenient{stepping.Conditional(memstore.New(), stepping.Hooks{}), new(sync.Mutex), map[string]int{}}
 	if r := examine(t, s); r.Of("delete_race") != doctor.Holds {
 		t.Errorf("%v", r.Findings)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package storetest
+package stepping
 
 import (
 	"context"
