@@ -156,7 +156,7 @@ func watch(s *memstore.Store, broken ...string) *watched {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		key := op.Key.String()
-		if op.Name == "List" || op.Name == "ListVersions" {
+		if op.Name == "List" {
 			return nil
 		}
 		if w.read[key]++; w.broken[key] {

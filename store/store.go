@@ -49,8 +49,9 @@
 // [Drafter] and [UploadSweeper] are for object stores, and [Directories] is for
 // directories of files. Other stores need none of them.
 //
-// A [Wrapper] is a store that adds behaviour to another one. Use [As] or [Can], not a
-// type assertion, to find the powers of any store.
+// A [Wrapper] is a store that adds behaviour to another one. Its method Can asks the
+// store below. Use [As] and the function [Can], not a type assertion, to find the
+// powers of any store.
 //
 // # Tests
 //

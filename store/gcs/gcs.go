@@ -22,7 +22,7 @@
 // The service accepts about one write a second of one name. It answers 429 to more, and
 // the store tries again after a pause. Data are under many names, so only documents that
 // change often are concerned: a stream publishes once a second
-// ([store.Spacer], zarr.StreamOptions.Interval), and appends of several programs to one
+// ([store.Traits], zarr.StreamOptions.Interval), and appends of several programs to one
 // array wait for each other.
 //
 // # Caches

@@ -170,7 +170,7 @@ func TestEvents(t *testing.T) {
 	step("copy", func() error {
 		_, err := store.Write(ctx, s, store.Copy(store.MustKey("c"), s, key), store.Sync)
 		return err
-	}, "get a/b 8 ok", "put c 8 ok") // a memory store is no Copier
+	}, "get a/b 8 ok", "put c 8 ok") // a memory store cannot copy
 	step("clone", func() error {
 		_, err := store.Write(ctx, s, store.Clone(store.MustKey("c"), key, made.Version), store.Sync)
 		return err

@@ -87,14 +87,12 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return s.reader.Stat(ctx, key)
 }
 
-var (
-	_ store.Stater = (*Store)(nil)
-)
+var _ store.Stater = (*Store)(nil)
 
 // Store has the objects of a bucket below a prefix. It has every power of package store
-// but Locker, Patcher, Opener and Gatherer: opening would cost a request, and each read
-// compares versions anyway. Its methods are safe for concurrent use. Make one with
-// [Open].
+// but Locker, Opener and Directories: opening would cost a request, and each read
+// compares versions anyway. It makes every change but [store.OpPatch] and
+// [store.OpGather]. Its methods are safe for concurrent use. Make one with [Open].
 type Store struct {
 	*service
 	prefix string // of all keys: "", or ending in a slash

@@ -19,17 +19,17 @@ func checkCopy(p *probe) {
 	from, none := store.MustKey("a/k"), store.MustKey("a/none")
 	for i, to := range []string{"a/copy", "b/new/copy", "b/old"} {
 		made, err := store.Write(p.ctx, p.s, store.Copy(store.MustKey(to), p.s, from), store.Sync)
-		p.is(err, nil, "CopyValue to %q", to)
+		p.is(err, nil, "Copy to %q", to)
 		p.holds(to, value)
 		if made.Size != int64(len(value)) {
 			p.errorf("copy %d has %d bytes, want %d", i, made.Size, len(value))
 		}
 		if v := made.Version; !v.IsZero() && v != p.version(to) {
-			p.errorf("CopyValue says version %v, Stat says %v", v, p.version(to))
+			p.errorf("Copy says version %v, Stat says %v", v, p.version(to))
 		}
 	}
 	_, err := store.Write(p.ctx, p.s, store.Copy(store.MustKey("b/none"), p.s, none), store.Flush)
-	p.is(err, fs.ErrNotExist, "CopyValue of nothing")
+	p.is(err, fs.ErrNotExist, "Copy of nothing")
 	p.absent("b/none")
 	p.put("a/k", []byte("changed")) // a copy does not follow its source
 	p.holds("a/copy", value)
@@ -45,12 +45,12 @@ func (p *probe) batchCopy(from, none store.Key) {
 		b.Discard()
 		return
 	}
-	p.is(err, nil, "BatchCopy")
+	p.is(err, nil, "Copy in a batch")
 	if made.Size != 7 {
-		p.errorf("BatchCopy: %d bytes, want 7", made.Size)
+		p.errorf("Copy in a batch: %d bytes, want 7", made.Size)
 	}
 	_, err = b.Write(p.ctx, store.Copy(store.MustKey("c/none"), p.s, none))
-	p.is(err, fs.ErrNotExist, "BatchCopy of nothing")
+	p.is(err, fs.ErrNotExist, "Copy in a batch of nothing")
 	p.is(b.Commit(p.ctx), nil, "Commit")
 	p.holds("c/d/copy", []byte("changed"))
 	p.absent("c/none")

@@ -57,9 +57,9 @@ type Options struct {
 	Directory int64
 }
 
-// Store reads the members of an archive. It has the powers [store.Stater],
-// [store.Lister] and [store.VersionLister]. Its methods are safe for concurrent use. Make
-// one with [Open], and end it with [Store.Close].
+// Store reads the members of an archive. It has the powers [store.Stater]
+// and [store.Lister]. Its methods are safe for concurrent use. Make one with [Open], and
+// end it with [Store.Close].
 type Store struct {
 	archive *store.Pinned
 	info    store.Info
