@@ -75,6 +75,8 @@ type stitched struct {
 	Shape  []int64 `json:"shape"` // afterwards
 	Planes int64   `json:"planes"`
 	Chunks int64   `json:"chunks"` // of the segments
+
+	disorder string // of a coordinate, "" for none
 }
 
 // segment is a node whose elements are appended.
@@ -112,6 +114,11 @@ func (f *stitchFlags) run(cmd *cobra.Command, location string, locations []strin
 	}
 	if err != nil {
 		return err
+	}
+	for _, one := range done {
+		if one.disorder != "" {
+			session.Remark(cmd, one.Path, one.disorder)
+		}
 	}
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, struct {
@@ -193,7 +200,7 @@ func (f *stitchFlags) array(cmd *cobra.Command, location string, a *zarr.Array, 
 	if err := sameMeaning(cmd, a, arrays, axis); err != nil {
 		return nil, err
 	}
-	done := stitchedOf(location, a, axis, arrays)
+	done := stitchedOf(cmd, location, a, axis, arrays)
 	if !*f.alone {
 		if err := movedTogether(cmd, a.CheckDimensions(cmd.Context(), done.Shape)); err != nil {
 			return nil, err
@@ -258,7 +265,7 @@ func (f *stitchFlags) group(cmd *cobra.Command, location string, g *zarr.Group, 
 			return nil, err
 		}
 		additions = append(additions, zarr.Addition{Path: name, Axis: axis, Segments: parts, Alone: *f.alone})
-		done = append(done, stitchedOf(node.Clean(location)+"/"+name, a, axis, parts))
+		done = append(done, stitchedOf(cmd, node.Clean(location)+"/"+name, a, axis, parts))
 	}
 	return done, g.Append(cmd.Context(), additions...)
 }
@@ -317,8 +324,8 @@ func (f *stitchFlags) growing(arrays map[string]*zarr.Array, location string) (m
 }
 
 // stitchedOf describes an array after the change.
-func stitchedOf(location string, a *zarr.Array, axis int, segments []*zarr.Array) stitched {
-	s := stitched{Path: location, Shape: a.Shape()}
+func stitchedOf(cmd *cobra.Command, location string, a *zarr.Array, axis int, segments []*zarr.Array) stitched {
+	s := stitched{Path: location, Shape: a.Shape(), disorder: growth.DisorderOf(cmd, a, segments)}
 	for _, part := range segments {
 		if part.Rank() > axis { // else the call refuses it
 			s.Planes += part.Shape()[axis]
