@@ -23,6 +23,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/convert"
+	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -312,10 +313,29 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.
 		return err
 	}
 	removeEmpty(to)
-	if begun && lookErr == nil && !archive {
-		return failure.Leftover(err, "the incomplete copy at %s is not visible: repeat the command, which %s, or remove it with varve rm", to, does)
+	switch {
+	case !begun || lookErr != nil || archive:
+		return unread(cmd, from, err, "")
+	case isUnread(err):
+		return unread(cmd, from, err, fmt.Sprintf("; the incomplete copy at %s is not visible: the repeated command %s, or remove it with varve rm", to, does))
 	}
-	return err
+	return failure.Leftover(err, "the incomplete copy at %s is not visible: repeat the command, which %s, or remove it with varve rm", to, does)
+}
+
+// isUnread reports whether a value of the source could not be read.
+func isUnread(err error) bool { return errors.As(err, new(*copying.ReadError)) }
+
+// unread returns an error with advice, and with the state of the copy, if a value of the
+// source could not be read. A repeated command stops there again.
+func unread(cmd *cobra.Command, from string, err error, state string) error {
+	if !isUnread(err) {
+		return err
+	}
+	others := ""
+	if many, lookErr := isGroup(cmd, from); many && lookErr == nil {
+		others = ", or copy other nodes with varve copy --sync --node PATTERN"
+	}
+	return failure.Leftover(err, "mend the source first, because the command stops there again%s%s", others, state)
 }
 
 // copyPlan is the plan of a dry run, in the form of --json. Its dropped chunks are those
