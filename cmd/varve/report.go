@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // workError is an error of the work of a command. All other errors are wrong usage.
@@ -88,10 +89,13 @@ func sentence(cmd *cobra.Command, err error) string {
 	return text
 }
 
-// damageHint returns what to do about a chunk that does not decode, and "" for any other
-// error.
+// damageHint returns what to do about a chunk that does not decode, or about a document
+// that is cut off, and "" for any other error.
 func damageHint(err error) string {
 	var e *zarr.Error
+	if isCutOff(err) {
+		return "; " + restoreDocument
+	}
 	if !errors.Is(err, zarr.ErrCorrupt) || !errors.As(err, &e) || e.Chunk == nil || e.Path == "" {
 		return ""
 	}
@@ -104,6 +108,15 @@ func damageHint(err error) string {
 		remedy = "restore the files that they are in"
 	}
 	return fmt.Sprintf("; varve check %s lists all damaged chunks: %s", phrase.Word(e.Path), remedy)
+}
+
+// restoreDocument says what to do about a document that is cut off.
+const restoreDocument = "restore it from a copy of the store, or from the consolidated metadata of a group above, if that has it"
+
+// isCutOff reports whether the document of a node is cut off, unless the error says what
+// to do, as the error of a sync does.
+func isCutOff(err error) bool {
+	return errors.Is(err, strictjson.ErrCutOff) && errors.Is(err, zarr.ErrInvalidMetadata) && !isDamage(err)
 }
 
 // innerOperations are operations of the library that are not named like a command. The
