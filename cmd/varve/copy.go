@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,6 +25,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/convert"
+	"varve.dev/zarr/internal/codecs/numcodecs"
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/metadata"
@@ -87,6 +90,9 @@ type copied struct {
 	Bytes       int64  `json:"bytes"`
 	Reserved    int    `json:"reserved_names"` // nodes of format 3 that begin with "__"
 	Other       int64  `json:"values_other"`   // of SRC, not copied
+	// Anew are the arrays of a virtual SRC whose chunks are encoded again, because most
+	// programs cannot read or write them as they are. Their paths are below DST.
+	Anew []string `json:"arrays_encoded_anew,omitempty"`
 
 	removed []string // nodes that --overwrite would remove; only in a dry run
 }
@@ -120,6 +126,13 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	}
 	opt := &transfer.Options{Options: *session.Reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
 	opt.SingleWriter = *f.singleWriter
+	anew := map[string]string{}
+	if isMisordered(cmd, from) && !f.move {
+		do = func(ctx context.Context, src, dst *zarr.Location, opt *transfer.Options) (transfer.Report, error) {
+			clear(anew)
+			return convert.Derive(ctx, src, dst, convert.Derivation{Anew: func(path, reason string) { anew[path] = reason }}, opt)
+		}
+	}
 	err = f.agreed(cmd, src, from, to, &opt.Options, func(dst *zarr.Location, trial zarr.Options) error {
 		_, err := do(ctx, src, dst, &transfer.Options{Options: trial, DryRun: true, Overwrite: f.overwrite})
 		return err
@@ -133,7 +146,10 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	}
 	f.noteDimensions(cmd, from, to)
 	noteFolder(cmd, to)
-	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved, r.Superseded, f.removed(ctx, to)}
+	for _, name := range slices.Sorted(maps.Keys(anew)) {
+		session.Remark(cmd, strings.TrimSuffix(node.Clean(to)+"/"+name, "/"), "encoded anew, because "+anew[name])
+	}
+	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved, r.Superseded, slices.Sorted(maps.Keys(anew)), f.removed(ctx, to)}
 	switch {
 	case session.WantsJSON(cmd) && f.dry:
 		p, err := c.plan(cmd)
@@ -142,6 +158,35 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return session.PrintJSON(cmd, c)
 	}
 	return c.print(cmd.OutOrStdout())
+}
+
+// isMisordered reports whether arrays of a virtual source have codecs in an order of HDF5
+// that other programs do not read. A copy of a real array keeps its bytes in any case.
+func isMisordered(cmd *cobra.Command, from string) bool {
+	if !node.IsVirtual(from) && !node.IsReferences(from) {
+		return false
+	}
+	n, err := node.Open(cmd, from)
+	if err != nil {
+		return false // the copy reports it
+	}
+	defer n.Close()
+	is := false
+	look := func(a *zarr.Array) {
+		_, wrong := numcodecs.Reordered(a.Metadata().Codecs, a.Type().Size())
+		is = is || wrong
+	}
+	switch n := n.(type) {
+	case *zarr.Array:
+		look(n)
+	case *zarr.Group:
+		for m, err := range n.Members(cmd.Context(), true) {
+			if a, isArray := m.Node.(*zarr.Array); err == nil && isArray {
+				look(a)
+			}
+		}
+	}
+	return is
 }
 
 // copyTo opens the destination, copies to it by do, and closes it.

@@ -43,6 +43,7 @@ var remedies = strings.NewReplacer(
 	"zarr.Read reads", "varve export reads",
 	"Group.Append", "append GROUP NAME=FILE …",
 	"Array.Reservation", "varve reservations",
+	"(convert.ConvertTo)", "(varve convert NODE DST --to 3)",
 	"convert.Convert", "varve convert --to 3",
 	"rechunk.Vacuum with a grace of", "varve vacuum NODE --grace",
 	"(or Options.Grace)", "(or --grace)",

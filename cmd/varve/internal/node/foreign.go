@@ -164,3 +164,9 @@ func CheckOwn(ctx context.Context, location string, a *zarr.Array) error {
 	}
 	return failure.BadArgument("it follows %s: change that array, and varve rechunk --follow brings this one up to date; %s", of, alone)
 }
+
+// IsReferences reports whether a location is that of a manifest, or of references of
+// kerchunk.
+func IsReferences(location string) bool {
+	return slices.Contains(references, path.Ext(Clean(filepath.ToSlash(location))))
+}
