@@ -33,6 +33,7 @@ import (
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/zipstore"
 	"varve.dev/zarr/transfer"
+	"varve.dev/zarr/virtual"
 )
 
 // copyFlags are the flags of varve copy.
@@ -98,6 +99,7 @@ type copied struct {
 }
 
 func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
+	defer func() { err = withoutArray(cmd, from, to, err) }()
 	ctx := cmd.Context()
 	access, do := store.Read, transfer.Copy
 	if f.move {
@@ -369,6 +371,21 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.
 
 // isUnread reports whether a value of the source could not be read.
 func isUnread(err error) bool { return errors.As(err, new(*copying.ReadError)) }
+
+// withoutArray adds to the error for an array of a foreign file that cannot be shown what
+// copies the others of a group.
+func withoutArray(cmd *cobra.Command, from, to string, err error) error {
+	if !node.IsUnsupported(from, err) {
+		return err
+	}
+	if many, lookErr := isGroup(cmd, from); !many || lookErr != nil {
+		return err
+	}
+	file := node.ForeignFile(from)
+	manifest := strings.TrimSuffix(path.Base(file), path.Ext(file)) + virtual.Suffix
+	return failure.Leftover(err, "varve virtualize %s -o %s leaves such arrays out, and varve materialize %s %s then copies the others",
+		phrase.Word(file), phrase.Word(manifest), phrase.Word(manifest+strings.TrimPrefix(node.Clean(from), file)), phrase.Word(to))
+}
 
 // unread returns an error with advice, and with the state of the copy, if a value of the
 // source could not be read. A repeated command stops there again.

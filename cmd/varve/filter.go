@@ -68,6 +68,7 @@ chunks have listed lengths, which not all programs can read; varve regularize ch
 }
 
 func (f *filtering) run(cmd *cobra.Command, from, to string) (err error) {
+	defer func() { err = withoutArray(cmd, from, to, err) }()
 	ctx := cmd.Context()
 	defer func() { err = columnMeant(cmd, from, err) }()
 	src, err := locate(ctx, from, store.Read)

@@ -21,9 +21,9 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
-// foreignFile returns the file of another format that a location is in, such as month.nc
+// ForeignFile returns the file of another format that a location is in, such as month.nc
 // for month.nc/t2m, or "". At a URL the name alone counts.
-func foreignFile(location string) string {
+func ForeignFile(location string) string {
 	if scheme, rest, isURL := strings.Cut(location, "://"); isURL {
 		for at := path.Clean(rest); strings.Contains(at, "/"); at = path.Dir(at) { // what has no slash is the host
 			if virtual.IsForeign(at) {
@@ -44,7 +44,7 @@ func foreignFile(location string) string {
 }
 
 // IsForeign reports whether a location is in a file of another format, or is one.
-func IsForeign(location string) bool { return foreignFile(location) != "" }
+func IsForeign(location string) bool { return ForeignFile(location) != "" }
 
 // references are the endings of manifests, and of references of kerchunk.
 var references = []string{virtual.Suffix, virtual.KerchunkSuffix, virtual.ParquetSuffix, virtual.LongParquetSuffix}
@@ -169,4 +169,10 @@ func CheckOwn(ctx context.Context, location string, a *zarr.Array) error {
 // kerchunk.
 func IsReferences(location string) bool {
 	return slices.Contains(references, path.Ext(Clean(filepath.ToSlash(location))))
+}
+
+// IsUnsupported reports whether an error is about an array of a file of another format
+// that cannot be shown, and a location is in such a file.
+func IsUnsupported(location string, err error) bool {
+	return errors.Is(err, scan.ErrUnsupported) && IsForeign(location)
 }
