@@ -99,7 +99,7 @@ type copied struct {
 }
 
 func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
-	defer func() { err = withoutArray(cmd, from, to, err) }()
+	defer func() { err = ownOperation(cmd, withoutArray(cmd, from, to, err)) }() // of materialize, too
 	ctx := cmd.Context()
 	access, do := store.Read, transfer.Copy
 	if f.move {

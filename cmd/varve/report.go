@@ -34,11 +34,18 @@ func failed(cmd *cobra.Command, err error) error {
 	return &workError{err}
 }
 
+// statusPipe is the exit status of programs that SIGPIPE kills.
+const statusPipe = 128 + 13
+
 // report prints why a command line failed and returns the exit status.
 func report(cmd *cobra.Command, args []string, err error) int {
-	// A reader such as head closes the pipe when it has enough. That is no failure.
-	if err == nil || errors.Is(err, syscall.EPIPE) {
+	switch {
+	case err == nil:
 		return 0
+	// A reader such as head closes the pipe when it has enough. Say nothing, and end as
+	// cat and others do, which SIGPIPE kills: what was written is not all.
+	case errors.Is(err, syscall.EPIPE):
+		return statusPipe
 	}
 	var w *workError
 	var part failure.Partial
@@ -134,6 +141,16 @@ func inCommand(cmd *cobra.Command, err error, text string) string {
 		return cmd.Name() + " " + rest
 	}
 	return text
+}
+
+// ownOperation gives an error of the operation of the library that a command is made of
+// the name of the command: a group is stitched by an append.
+func ownOperation(cmd *cobra.Command, err error) error {
+	var e *zarr.Error
+	if errors.As(err, &e) && slices.Contains([]string{"append", "copy", "sync"}, e.Op) {
+		e.Op = cmd.Name()
+	}
+	return err
 }
 
 // decidedText returns the message for a decided change that the next writer will finish.

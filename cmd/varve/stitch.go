@@ -87,6 +87,7 @@ type segment struct {
 }
 
 func (f *stitchFlags) run(cmd *cobra.Command, location string, locations []string) (err error) {
+	defer func() { err = ownOperation(cmd, err) }()
 	if _, err := argument.ParseAxis(f.axis); err != nil {
 		return failure.BadUsage("--axis: %w", err)
 	}

@@ -94,7 +94,7 @@ func (s *syncFlags) check(cmd *cobra.Command, to string) error {
 
 // sync runs varve copy --sync.
 func (f *copyFlags) sync(cmd *cobra.Command, from, to string) (err error) {
-	defer func() { err = withoutArray(cmd, from, to, err) }()
+	defer func() { err = ownOperation(cmd, withoutArray(cmd, from, to, err)) }()
 	ctx := cmd.Context()
 	src, err := locate(ctx, from, store.Read)
 	if err != nil {
