@@ -297,8 +297,8 @@ func Abandon(ctx context.Context, a *zarr.Array, opt *Options) error {
 	return s.Fail("abandon", err)
 }
 
-// dropDamaged deletes a damaged claim. A process that has made it cannot publish any more,
-// because it compares the claim.
+// dropDamaged deletes a damaged claim. A process that has made it cannot publish any
+// more, because it compares the claim.
 func (s *session) dropDamaged(ctx context.Context) error {
 	leave, err := enter(s.location, true)
 	if err != nil {

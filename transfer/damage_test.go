@@ -189,8 +189,8 @@ func TestSyncDamagedSelection(t *testing.T) {
 	}
 }
 
-// TestSyncDamagedMirror syncs into hierarchies with an array whose document is damaged. In
-// both formats it stays as it is without Delete, everything else is synced, and with
+// TestSyncDamagedMirror syncs into hierarchies with an array whose document is damaged.
+// In both formats it stays as it is without Delete, everything else is synced, and with
 // Delete it is made anew.
 func TestSyncDamagedMirror(t *testing.T) {
 	for _, format := range []int{2, 3} {
