@@ -187,6 +187,9 @@ func (f *stitchFlags) byCoordinate(cmd *cobra.Command, segments []segment) error
 // array stitches segments to one array.
 func (f *stitchFlags) array(cmd *cobra.Command, location string, a *zarr.Array, segments []segment) ([]stitched, error) {
 	axis, err := argument.AxisIn(f.axis, a)
+	if err == nil {
+		err = node.CheckOwn(cmd.Context(), location, a)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -257,6 +260,10 @@ func (f *stitchFlags) group(cmd *cobra.Command, location string, g *zarr.Group, 
 	var done []stitched
 	for _, name := range slices.Sorted(maps.Keys(grown)) {
 		a, axis, parts := arrays[name], grown[name], make([]*zarr.Array, len(segments))
+		at := node.Clean(location) + "/" + name
+		if err := node.CheckOwn(cmd.Context(), at, a); err != nil {
+			return nil, failure.On(cmd.Name(), at, err)
+		}
 		for i, s := range segments {
 			if parts[i] = inSegments[i][name]; parts[i] == nil {
 				return nil, failure.BadArgument("%s has no array %s, which grows with the others of %s", s.location, name, location)
@@ -266,7 +273,7 @@ func (f *stitchFlags) group(cmd *cobra.Command, location string, g *zarr.Group, 
 			return nil, err
 		}
 		additions = append(additions, zarr.Addition{Path: name, Axis: axis, Segments: parts, Alone: *f.alone})
-		done = append(done, stitchedOf(cmd, node.Clean(location)+"/"+name, a, axis, parts))
+		done = append(done, stitchedOf(cmd, at, a, axis, parts))
 	}
 	return done, g.Append(cmd.Context(), additions...)
 }

@@ -177,8 +177,8 @@ func (d *damagedClaim) Error() string {
 // Unwrap returns [ErrDamagedClaim], and [metadata.ErrInvalid].
 func (d *damagedClaim) Unwrap() []error { return []error{ErrDamagedClaim, metadata.ErrInvalid} }
 
-// DropDamaged deletes a claim that cannot be read. It does nothing if there is none, or if
-// another process has replaced it. What its rechunk has staged stays.
+// DropDamaged deletes a claim that cannot be read. It does nothing if there is none, or
+// if another process has replaced it. What its rechunk has staged stays.
 func (a Array) DropDamaged(ctx context.Context) error {
 	_, err := a.Claim(ctx)
 	var d *damagedClaim

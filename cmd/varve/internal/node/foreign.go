@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/pyramid"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
@@ -149,11 +150,19 @@ func arrayIn(ctx context.Context, g *zarr.Group, file string, into *zarr.Array) 
 	return nil, failure.BadArgument("%s has several arrays: give one, as %s/%s; they are %s", file, file, names[0], phrase.Shorten(strings.Join(names, ", "), 200))
 }
 
-// CheckOwn returns an error for an array that follows another one, before a command
-// changes its elements or its shape. The next varve rechunk --follow would refuse the
-// array if its shape was changed, and then all that was added has to go. It would not
-// notice other elements, and replace some of them and leave others.
+// CheckOwn returns an error for an array that follows another one, or is a level of the
+// pyramid of one, before a command changes its elements or its shape. The next varve
+// rechunk --follow would refuse an array if its shape was changed, and then all that was
+// added has to go. It would not notice other elements, and replace some of them and leave
+// others. varve pyramid does not look at levels either.
 func CheckOwn(ctx context.Context, location string, a *zarr.Array) error {
+	if level, err := LevelText(ctx, location, a); level != "" || err != nil {
+		if err == nil {
+			err = failure.BadArgument("it is %s: change that array, and varve pyramid brings this one up to date; varve attrs %s unset varve:pyramid makes it an array of its own, which is no level any longer",
+				level, phrase.Word(Clean(location)))
+		}
+		return err
+	}
 	of, err := rechunk.Followed(ctx, a)
 	if of == "" || err != nil {
 		return err
@@ -163,6 +172,19 @@ func CheckOwn(ctx context.Context, location string, a *zarr.Array) error {
 		alone = fmt.Sprintf("varve copy %s DST makes a copy that is an array of its own", phrase.Word(Clean(location)))
 	}
 	return failure.BadArgument("it follows %s: change that array, and varve rechunk --follow brings this one up to date; %s", of, alone)
+}
+
+// LevelText says of which array the one at a location is a level, or returns "".
+func LevelText(ctx context.Context, location string, a *zarr.Array) (string, error) {
+	base, level, err := pyramid.LevelOf(ctx, a)
+	if level == 0 || err != nil {
+		return "", err
+	}
+	// The base as the command line would name it, if the location ends with the path.
+	if store, found := strings.CutSuffix(Clean(location), a.Path()); found {
+		base = store + base
+	}
+	return fmt.Sprintf("level %d of the pyramid of %s", level, phrase.Word(base)), nil
 }
 
 // IsReferences reports whether a location is that of a manifest, or of references of
