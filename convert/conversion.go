@@ -288,6 +288,9 @@ func (c *conversion) translate(ctx context.Context, m *member) error {
 		// Both formats have the codec, but Varve may open it in one of them only.
 		m.reason = m.opens(ctx, &c.Options.Options)
 	}
+	if m.reason == nil && m.isMisordered() {
+		m.reason = errOrder
+	}
 	if m.reason == nil && m.From == 3 {
 		// A trim has set chunks aside. Readers of format 2 do not look for them.
 		if err := copying.CheckTrimmed(ctx, c.Source.Location.Root(), m.path, c.Reading()); err != nil {

@@ -129,7 +129,11 @@ func (s *survey) member(ctx context.Context, p store.Path, relative string) (*me
 		return nil, nil
 	}
 	if err != nil {
-		return nil, copying.Wrap(cmp.Or(s.op, "convert"), p.String(), fmt.Errorf("%w: %w", kindOfDocument(err), err))
+		err = fmt.Errorf("%w: %w", kindOfDocument(err), err)
+		if raw[metadata.V3Node] != nil { // errors of format 2 name the document
+			err = fmt.Errorf("%s: %w", p.MustKey(metadata.V3Node), err)
+		}
+		return nil, copying.Wrap(cmp.Or(s.op, "convert"), p.String(), err)
 	}
 	m.Kind, m.From = "array", m.node.Format()
 	if g, isGroup := m.node.(*metadata.Group); isGroup {

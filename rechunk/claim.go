@@ -282,13 +282,34 @@ func holder(operation string) store.Holder {
 // ErrClaimed until a minute has passed without a renewal, unless [Options.TakeOver] is
 // set. Rechunks that several processes share, or that an earlier version of this package
 // has begun, have no lease.
+//
+// If the claim of the rechunk is damaged, Abandon deletes it. Nobody knows then under
+// which keys chunks were staged: [Vacuum] reports them as unexplained and keeps them.
 func Abandon(ctx context.Context, a *zarr.Array, opt *Options) error {
 	s := newSessionIn(a, opt)
 	err := s.writable()
 	if err == nil {
 		err = s.exclusively(ctx, s.abandon)
 	}
+	if errors.Is(err, lineage.ErrDamagedClaim) {
+		err = s.dropDamaged(ctx)
+	}
 	return s.Fail("abandon", err)
+}
+
+// dropDamaged deletes a damaged claim. A process that has made it cannot publish any
+// more, because it compares the claim.
+func (s *session) dropDamaged(ctx context.Context) error {
+	leave, err := enter(s.location, true)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	unlock, _, err := lockDir(ctx, s.location.Store, s.location.Path.MustKey(lockName), patience)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.location.DropDamaged(ctx), unlock())
 }
 
 // operationAbandon is the operation of a claim whose staged chunks are being deleted.

@@ -138,6 +138,7 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 }
 
 func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error) {
+	defer func() { err = withoutArray(cmd, from, to, err) }()
 	ctx := cmd.Context()
 	src, err := locate(ctx, from, store.ReadOnly)
 	if err != nil {

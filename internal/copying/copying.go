@@ -140,11 +140,15 @@ func Workers(o *zarr.Options) int {
 	return max(8, 2*runtime.GOMAXPROCS(0))
 }
 
-// Wrap returns err as a [*zarr.Error].
+// Wrap returns err as a [*zarr.Error], with the key of a [ReadError].
 func Wrap(op, path string, err error) error {
 	var e *zarr.Error
 	if errors.As(err, &e) {
 		return err
 	}
-	return &zarr.Error{Op: op, Path: path, Axis: -1, Err: err}
+	e = &zarr.Error{Op: op, Path: path, Axis: -1, Err: err}
+	if read := (*ReadError)(nil); errors.As(err, &read) {
+		e.Key = read.Key.String()
+	}
+	return e
 }

@@ -152,9 +152,40 @@ func (a Array) Claim(ctx context.Context) (*Claim, error) {
 		err = fmt.Errorf("the claim %.40q with the keys %d", c.ID, c.Keys)
 	}
 	if err != nil {
-		return nil, damagedError(key, err)
+		return nil, &damagedClaim{key, info.Version, err}
 	}
 	return c, nil
+}
+
+// ErrDamagedClaim means that the claim cannot be read. Nobody knows then what it is of.
+// [Array.DropDamaged] deletes it.
+var ErrDamagedClaim = errors.New("the claim of a rechunk is damaged")
+
+// damagedClaim is the error of a claim that cannot be read.
+type damagedClaim struct {
+	key     store.Key
+	version store.Version
+	err     error
+}
+
+// Error names the claim, and says what to do.
+func (d *damagedClaim) Error() string {
+	return fmt.Sprintf("%v: %s is damaged, so the array cannot be rechunked; rechunk.Abandon deletes it and gives up the rechunk that it is of, "+
+		"and the array stays as it is: %v", metadata.ErrInvalid, d.key, d.err)
+}
+
+// Unwrap returns [ErrDamagedClaim], and [metadata.ErrInvalid].
+func (d *damagedClaim) Unwrap() []error { return []error{ErrDamagedClaim, metadata.ErrInvalid} }
+
+// DropDamaged deletes a claim that cannot be read. It does nothing if there is none, or
+// if another process has replaced it. What its rechunk has staged stays.
+func (a Array) DropDamaged(ctx context.Context) error {
+	_, err := a.Claim(ctx)
+	var d *damagedClaim
+	if !errors.As(err, &d) {
+		return err
+	}
+	return a.Drop(ctx, &Claim{info: store.Info{Version: d.version}})
 }
 
 // Take stores a claim. If another one exists, the error is [ErrClaimed].
