@@ -290,7 +290,8 @@ type Written struct {
 // Writer makes changes.
 type Writer interface {
 	// Can reports whether the store makes changes of a kind itself. It is cheap, and
-	// always gives the same answer.
+	// always gives the same answer: a store that was opened for reading, or whose service
+	// refuses a change, says so by the error of Write.
 	Can(op Op) bool
 	// Write makes a change whole or not at all: readers see the old value or the new one,
 	// also after a crash. The constants of [Op] say more about each kind. The driver does
