@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
-	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"

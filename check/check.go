@@ -39,8 +39,8 @@ import (
 	"math/bits"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/store/filestore"
 )
 

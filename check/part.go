@@ -14,9 +14,9 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/metadata"
 )
 

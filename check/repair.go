@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/store"
 )
 

@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/access"

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/metadata"

@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strings"
 
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/strictjson"

@@ -17,11 +17,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/virtual/kerchunk"
 	"varve.dev/zarr/virtual/scan"
 )
 

@@ -16,8 +16,8 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/virtual"
-	"varve.dev/zarr/virtual/kerchunk"
 )
 
 // documented are references of other programs, with what reading them has to give.

@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/metadata"

@@ -15,9 +15,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/virtual/kerchunk"
 	"varve.dev/zarr/virtual/scan"
 )
 

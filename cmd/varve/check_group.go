@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/check"
-	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/internal/consolidation"
 )
 
 // groupFindings is the result of a check of all arrays below a group, in the form of

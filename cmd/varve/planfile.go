@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/rechunk"
 )
 

@@ -22,10 +22,10 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
-	"varve.dev/zarr/virtual/kerchunk"
 )
 
 // virtualizeFlags are the flags of varve virtualize.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/storetest"

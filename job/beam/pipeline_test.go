@@ -15,7 +15,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/rechunk"
 )
 

@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 )
 
 // process has the workers of this process. An engine may execute several bundles in one

@@ -14,11 +14,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/virtual"
-	"varve.dev/zarr/virtual/kerchunk"
 	"varve.dev/zarr/virtual/parquet"
 )
 

@@ -14,10 +14,10 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
-	"varve.dev/zarr/virtual/kerchunk"
 	"varve.dev/zarr/virtual/parquet"
 	"varve.dev/zarr/virtual/scan"
 )

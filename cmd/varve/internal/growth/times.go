@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -23,6 +22,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/cf"
 )
 
 // Times are the flags for the times of the elements along an axis.

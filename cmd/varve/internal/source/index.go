@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -24,6 +23,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/selection"
 )

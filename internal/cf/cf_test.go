@@ -15,8 +15,8 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
 )
