@@ -16,6 +16,16 @@ import (
 // Stats are sums of events. To measure some work, take the Stats before and after it, and
 // subtract them with [Stats.Sub].
 type Stats struct {
+	// Requests is the sum of all requests to stores. Its Duration is the time in I/O. Its
+	// Bytes include those that were read, written and copied.
+	Requests Sum
+	// Read, Written and Copied are the sums of the requests that read bytes from stores,
+	// that wrote bytes to stores, and that let a store copy bytes without moving them
+	// through this program.
+	Read, Written, Copied Sum
+	// Codecs is the sum of the work of codecs. Its Bytes are the sizes of decoded elements.
+	Codecs Sum
+
 	sums [ops]Sum
 }
 
@@ -51,6 +61,7 @@ func (s Stats) Sub(earlier Stats) Stats {
 		n.Count -= e.Count
 		n.Duration -= e.Duration
 	}
+	s.add()
 	return s
 }
 
@@ -69,24 +80,11 @@ func (s *Stats) total(of func(Op) bool) (t Sum) {
 	return t
 }
 
-// Requests returns the sum of all requests to stores. Its Duration is the time in I/O.
-// Its Bytes include those that were read, written and copied.
-func (s Stats) Requests() Sum { return s.total(Op.IsRequest) }
-
-// Read returns the sum of all operations that read bytes from stores.
-func (s Stats) Read() Sum { return s.total(Op.Reads) }
-
-// Written returns the sum of all operations that wrote bytes to stores. Bytes that a
-// store copied by itself are not included.
-func (s Stats) Written() Sum { return s.total(Op.Writes) }
-
-// Copied returns the sum of all operations that copied bytes without moving them through
-// this program.
-func (s Stats) Copied() Sum { return s.total(Op.Copies) }
-
-// Codecs returns the sum of the work of codecs. Its Bytes are the sizes of decoded
-// elements.
-func (s Stats) Codecs() Sum { return s.total(Op.IsCodec) }
+// add sets the sums over several operations.
+func (s *Stats) add() {
+	s.Requests, s.Codecs = s.total(Op.IsRequest), s.total(Op.IsCodec)
+	s.Read, s.Written, s.Copied = s.total(Op.Reads), s.total(Op.Writes), s.total(Op.Copies)
+}
 
 // document is the form of Stats in JSON.
 type document struct {
@@ -115,15 +113,15 @@ type document struct {
 // index_cache_hits and index_cache_misses; chunks_decoded, bytes_decoded, chunks_encoded
 // and bytes_encoded, with bytes of decoded elements; seconds_io and seconds_codecs.
 func (s Stats) MarshalJSON() ([]byte, error) {
-	all := s.Requests()
+	all := s.Requests
 	d := document{
 		Requests: map[string]int64{}, Absent: all.Absent, Failed: all.Failed,
-		BytesRead: s.Read().Bytes, BytesWritten: s.Written().Bytes, BytesCopied: s.Copied().Bytes,
+		BytesRead: s.Read.Bytes, BytesWritten: s.Written.Bytes, BytesCopied: s.Copied.Bytes,
 		RangesMerged: s.Of(Coalesce).Count, MergedInto: s.Of(Coalesce).Times,
 		IndexHits: s.Of(IndexHit).Times, IndexMisses: s.Of(IndexMiss).Times,
 		ChunksDecoded: s.Of(Decode).Times, BytesDecoded: s.Of(Decode).Bytes,
 		ChunksEncoded: s.Of(Encode).Times, BytesEncoded: s.Of(Encode).Bytes,
-		SecondsInIO: all.Duration.Seconds(), SecondsInCodec: s.Codecs().Duration.Seconds(),
+		SecondsInIO: all.Duration.Seconds(), SecondsInCodec: s.Codecs.Duration.Seconds(),
 	}
 	for o := range ops {
 		if n := s.sums[o].Times; n > 0 && o.IsRequest() {
@@ -182,6 +180,7 @@ func (c *Counter) Stats() Stats {
 			Bytes: n.bytes.Load(), Count: n.number.Load(), Duration: time.Duration(n.nanos.Load()),
 		}
 	}
+	s.add()
 	return s
 }
 
@@ -195,12 +194,12 @@ func (s Stats) String() string {
 		}
 		fmt.Fprintf(&b, "%-12s "+format, append([]any{name}, args...)...)
 	}
-	all := s.Requests()
+	all := s.Requests
 	line("requests", "%s", s.requests(all))
 	for _, n := range []struct {
 		name  string
 		bytes int64
-	}{{"read", s.Read().Bytes}, {"written", s.Written().Bytes}, {"copied", s.Of(Copy).Bytes}} {
+	}{{"read", s.Read.Bytes}, {"written", s.Written.Bytes}, {"copied", s.Of(Copy).Bytes}} {
 		if n.bytes > 0 {
 			line(n.name, "%s", size(n.bytes))
 		}
@@ -216,7 +215,7 @@ func (s Stats) String() string {
 			line(o.String()+"d", "%s of %s", plural(c.Times, "chunk", "chunks"), size(c.Bytes))
 		}
 	}
-	line("time", "%s in I/O, %s in codecs", short(all.Duration), short(s.Codecs().Duration))
+	line("time", "%s in I/O, %s in codecs", short(all.Duration), short(s.Codecs.Duration))
 	return b.String()
 }
 

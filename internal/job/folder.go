@@ -295,7 +295,7 @@ func (r *Record) count(s observe.Stats) {
 			r.Requests[op.String()] = n
 		}
 	}
-	r.Read, r.Written = s.Read().Bytes, s.Written().Bytes+s.Copied().Bytes
+	r.Read, r.Written = s.Read.Bytes, s.Written.Bytes+s.Copied.Bytes
 }
 
 // add adds what earlier attempts have taken.

@@ -35,7 +35,10 @@ type watch struct{ observer observe.Observer }
 
 // done reports an operation that began at start. After an error, no bytes count.
 func (w watch) done(ctx context.Context, op observe.Op, key store.Key, bytes int64, start time.Time, err error) {
-	observe.Done(ctx, w.observer, op, key, bytes, start, err)
+	if err != nil {
+		bytes = 0
+	}
+	w.observer.Observe(ctx, observe.Event{Op: op, Key: key, Bytes: bytes, Start: start, Duration: time.Since(start), Err: err})
 }
 
 // Get implements [store.Store].
