@@ -175,7 +175,10 @@ func (o *Options) check() error {
 	if (o.Resume || o.Share != nil) && o.Overwrite {
 		return fmt.Errorf("%w: a conversion in parts, or one that goes on, cannot overwrite; delete the node at the destination first", zarr.ErrInvalidArgument)
 	}
-	return o.Share.Check()
+	if o.Share == nil {
+		return nil
+	}
+	return copying.CheckShare(o.Share.Task, o.Share.Of)
 }
 
 // conversion is one run of ConvertTo.

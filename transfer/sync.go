@@ -164,8 +164,13 @@ type SyncOptions struct {
 }
 
 func (o *SyncOptions) check() error {
-	if err := o.Share.Check(); err != nil || o.Nodes == "" {
-		return err
+	if o.Share != nil {
+		if err := copying.CheckShare(o.Share.Task, o.Share.Of); err != nil {
+			return err
+		}
+	}
+	if o.Nodes == "" {
+		return nil
 	}
 	if _, err := path.Match(o.Nodes, ""); err != nil {
 		return fmt.Errorf("%w: %q is no pattern of paths (%w)", zarr.ErrInvalidArgument, o.Nodes, err)

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -23,9 +24,6 @@ import (
 
 // Suffix ends the name of the folder of a manifest.
 const Suffix = ".vz"
-
-// DocumentName is the key of the document of a manifest in its folder.
-const DocumentName = "manifest.json"
 
 // mostDocument bounds that document in bytes.
 const mostDocument = 64 << 20
@@ -73,7 +71,7 @@ type nodeDocument struct {
 // Open reads the document of a stored manifest, by one request. References and sources
 // are read when they are needed. path is the folder of the manifest.
 func Open(ctx context.Context, s store.Store, path store.Path) (*Manifest, error) {
-	key, err := path.Key(DocumentName)
+	key, err := path.Key(own.ManifestDocument)
 	if err != nil {
 		return nil, err
 	}

@@ -570,15 +570,15 @@ func oneEdge(a grid.Axis) (edge int64, ok bool) {
 // nearStore is a store of references that lead only to files near by. It is a
 // [store.Opener], by which readers know that a request takes almost no time: they read
 // parts of chunks where that is less, and no more than they need.
-type nearStore struct{ *Store }
+type nearStore struct{ *view }
 
 // shows is a store of references, near or far.
-type shows interface{ references() *Store }
+type shows interface{ references() *view }
 
-func (s *Store) references() *Store { return s }
+func (s *view) references() *view { return s }
 
 // referencesOf returns the references that a store shows, or nil if it is another one.
-func referencesOf(s store.Store) *Store {
+func referencesOf(s store.Store) *view {
 	if v, ok := store.As[shows](s); ok {
 		return v.references()
 	}
@@ -606,7 +606,7 @@ func (s nearStore) Open(ctx context.Context, key store.Key) (store.Object, error
 		return nil, err
 	}
 	if v.bytes != nil {
-		return &object{found: v, store: s.Store}, nil
+		return &object{found: v, store: s.view}, nil
 	}
 	from, err := s.sources.of(v.source.Location)
 	if err != nil {
@@ -621,13 +621,13 @@ func (s nearStore) Open(ctx context.Context, key store.Key) (store.Object, error
 	if err != nil {
 		return nil, s.explain(v.source, err)
 	}
-	return &object{v, s.Store, file}, nil
+	return &object{v, s.view, file}, nil
 }
 
 // object is an open chunk.
 type object struct {
 	found
-	store *Store
+	store *view
 	file  store.Object // its source; nil if it has none
 }
 

@@ -25,15 +25,11 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
-// KerchunkSuffix ends the names of files with references in the JSON of kerchunk. They
-// are opened like manifests: refs.json/t2m.
-const KerchunkSuffix = ".json"
-
-func init() { store.RegisterFolder(KerchunkSuffix, openKerchunk) }
+func init() { store.RegisterFolder(kerchunk.Suffix, openKerchunk) }
 
 // openKerchunk opens a file of references as a store.
 func openKerchunk(ctx context.Context, folder, name string, access store.Access) (store.Store, error) {
-	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*Store, error) {
+	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*view, error) {
 		// A document of a node is no file of references. Shells complete its name.
 		if name == "zarr.json" {
 			return nil, fs.ErrNotExist
@@ -52,7 +48,7 @@ func openKerchunk(ctx context.Context, folder, name string, access store.Access)
 		}
 		// Paths are relative to the folder of the file.
 		from, err := newSites(ctx, home, dir, folder, "")
-		return &Store{content: keyList{r}, sources: from}, err
+		return &view{content: keyList{r}, sources: from}, err
 	})
 }
 
@@ -119,10 +115,10 @@ func (k keyList) countStored(_ context.Context, array string, _ int64) (n int64,
 	return n, nil
 }
 
-// Kerchunk returns the references of a hierarchy in the form of kerchunk, with documents
+// kerchunk returns the references of a hierarchy in the form of kerchunk, with documents
 // of format 2, which all programs that read it understand. Format 2 has regular grids
 // only: other arrays are an error that wraps [zarr.ErrUnsupported].
-func (m *Manifest) Kerchunk(ctx context.Context) (*kerchunk.References, error) {
+func (m *Manifest) kerchunk(ctx context.Context) (*kerchunk.References, error) {
 	if err := m.checkCopied(); err != nil {
 		return nil, err
 	}
@@ -280,7 +276,7 @@ func (m *Manifest) collectV2(ctx context.Context, s *memstore.Store, sparse map[
 
 // WriteKerchunk writes the references of a hierarchy as a file in the JSON of kerchunk.
 func (m *Manifest) WriteKerchunk(ctx context.Context, w io.Writer) error {
-	r, err := m.Kerchunk(ctx)
+	r, err := m.kerchunk(ctx)
 	if err == nil {
 		var n int64
 		if n, err = r.WriteTo(w); err == nil {

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -67,7 +68,7 @@ func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, 
 	if err := warn(ctx, s, path); err != nil {
 		return err
 	}
-	key, err := path.Key(DocumentName)
+	key, err := path.Key(own.ManifestDocument)
 	if err != nil {
 		return err
 	}

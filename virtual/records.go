@@ -21,16 +21,8 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
-// ParquetSuffix and LongParquetSuffix end the names of folders with references in the
-// parquet form of kerchunk. They are opened like manifests: refs.parq/t2m. A program that
-// opens them imports the module varve.dev/zarr/virtual/parquet.
-const (
-	ParquetSuffix     = ".parq"
-	LongParquetSuffix = ".parquet"
-)
-
 // suffixes end the names of references of all forms.
-var suffixes = []string{Suffix, KerchunkSuffix, ParquetSuffix, LongParquetSuffix}
+var suffixes = []string{Suffix, kerchunk.Suffix, kerchunk.ParquetSuffix, kerchunk.LongParquetSuffix}
 
 // isReferences reports whether a path is that of references by its name.
 func isReferences(path string) bool {
@@ -38,13 +30,13 @@ func isReferences(path string) bool {
 }
 
 func init() {
-	store.RegisterFolder(ParquetSuffix, openRecords)
-	store.RegisterFolder(LongParquetSuffix, openRecords)
+	store.RegisterFolder(kerchunk.ParquetSuffix, openRecords)
+	store.RegisterFolder(kerchunk.LongParquetSuffix, openRecords)
 }
 
 // openRecords opens a folder of references as a store.
 func openRecords(ctx context.Context, folder, name string, access store.Access) (store.Store, error) {
-	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*Store, error) {
+	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*view, error) {
 		path, err := dir.Join(name)
 		if err != nil {
 			return nil, err
@@ -55,7 +47,7 @@ func openRecords(ctx context.Context, folder, name string, access store.Access) 
 		}
 		// Paths are relative to the folder that the references are in.
 		from, err := newSites(ctx, home, dir, folder, "")
-		return &Store{content: r, sources: from}, err
+		return &view{content: r, sources: from}, err
 	})
 }
 
@@ -597,7 +589,7 @@ func (w *recordWriter) put(ctx context.Context, name string, value []byte) error
 		err = putNew(ctx, w.store, key, value)
 	}
 	if errors.Is(err, store.ErrInvalidKey) {
-		return fmt.Errorf("%w; write a manifest (%s) or references in JSON (%s), which have the names of arrays in a document", err, Suffix, KerchunkSuffix)
+		return fmt.Errorf("%w; write a manifest (%s) or references in JSON (%s), which have the names of arrays in a document", err, Suffix, kerchunk.Suffix)
 	}
 	if !errors.Is(err, store.ErrConflict) { // else it is another writer's
 		w.written = append(w.written, key)

@@ -299,7 +299,7 @@ func (r *scanRecord) part(m *Manifest, open func(ctx context.Context) (*Part, er
 			}
 		}
 		if again.Manifest.Sources[0] != m.Sources[0] {
-			return nil, fmt.Errorf("%w: %s", ErrSourceChanged, p.Name)
+			return nil, fmt.Errorf("%w: %s", errSourceChanged, p.Name)
 		}
 		return again, nil
 	}
@@ -320,13 +320,13 @@ func (r *scanRecord) part(m *Manifest, open func(ctx context.Context) (*Part, er
 		}
 		return of.Values(ctx, path)
 	}
-	p.close = func() error {
+	p.closer = func() error {
 		mu.Lock()
 		defer mu.Unlock()
 		if again == nil {
 			return nil
 		}
-		return again.Close()
+		return again.close()
 	}
 	return p
 }

@@ -20,10 +20,10 @@ import (
 	"varve.dev/zarr/store/filestore"
 )
 
-// Store shows references as a read-only store of Zarr: documents, and chunks, which are
+// view shows references as a read-only store of Zarr: documents, and chunks, which are
 // byte ranges of the sources. It has the powers [store.Stater], [store.Lister],
 // [store.VersionLister] and [store.Pacer]. Its methods are safe for concurrent use.
-type Store struct {
+type view struct {
 	content content
 	sources sources
 	isFile  bool // it shows a foreign file, and no references that are stored
@@ -49,17 +49,17 @@ type sources interface {
 	close() error
 }
 
-func newStore(m *Manifest, from sources) *Store { return &Store{content: newNodes(m), sources: from} }
+func newStore(m *Manifest, from sources) *view { return &view{content: newNodes(m), sources: from} }
 
 // Requests implements [store.Pacer]. Reads of chunks that lie close to each other in a
 // file share requests, so more of them may have begun than a store is asked for.
-func (s *Store) Requests() int { return jointReads }
+func (s *view) Requests() int { return jointReads }
 
 // Close closes the stores of the sources.
-func (s *Store) Close() error { return s.sources.close() }
+func (s *view) Close() error { return s.sources.close() }
 
 // Get implements [store.Store].
-func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *view) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	v, err := s.found(ctx, key)
 	if err != nil {
 		return nil, store.Info{}, err
@@ -80,7 +80,7 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 }
 
 // read appends bytes of a chunk.
-func (s *Store) read(ctx context.Context, v found, off, n int64, dst []byte) ([]byte, error) {
+func (s *view) read(ctx context.Context, v found, off, n int64, dst []byte) ([]byte, error) {
 	from, err := s.sources.of(v.source.Location)
 	if err != nil {
 		return nil, s.explain(v.source, err)
@@ -117,20 +117,20 @@ func (t target) times() string {
 // whollyRead returns an error if a read has got fewer bytes than it asked for.
 func whollyRead(got, n, at int64) error {
 	if got != n {
-		return fmt.Errorf("%w: it ends after %d of %d bytes at %d", ErrSourceChanged, got, n, at)
+		return fmt.Errorf("%w: it ends after %d of %d bytes at %d", errSourceChanged, got, n, at)
 	}
 	return nil
 }
 
 // explain returns the error of reading a source, or of opening its folder. One that is
 // gone is an error, and its chunk never has the fill value.
-func (s *Store) explain(from Source, err error) error {
+func (s *view) explain(from Source, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = gone(from.Location)
-	case errors.Is(err, ErrSourceChanged) && s.isFile: // opening it scans it
+	case errors.Is(err, errSourceChanged) && s.isFile: // opening it scans it
 		err = fmt.Errorf("%w; open it again", err)
-	case errors.Is(err, ErrSourceChanged):
+	case errors.Is(err, errSourceChanged):
 		err = fmt.Errorf("%w; scan it again", err)
 	}
 	return &SourceError{s.sources.shown(from.Location), err}
@@ -140,10 +140,10 @@ func (s *Store) explain(from Source, err error) error {
 func gone(location string) error {
 	for _, suffix := range suffixes {
 		if _, below, found := store.CutPath(location, suffix); found && below != "" {
-			return fmt.Errorf("%w: it is not there; references lead to bytes as they are stored, not to what other references show, so give virtualize those", ErrSourceChanged)
+			return fmt.Errorf("%w: it is not there; references lead to bytes as they are stored, not to what other references show, so give virtualize those", errSourceChanged)
 		}
 	}
-	return fmt.Errorf("%w: it is not there any more; put it back", ErrSourceChanged)
+	return fmt.Errorf("%w: it is not there any more; put it back", errSourceChanged)
 }
 
 // found is what a key has: bytes, or a reference to them.
@@ -169,7 +169,7 @@ func (f *found) info() store.Info {
 }
 
 // found returns what a key has, with its size.
-func (s *Store) found(ctx context.Context, key store.Key) (found, error) {
+func (s *view) found(ctx context.Context, key store.Key) (found, error) {
 	v, err := s.content.find(ctx, key)
 	if err != nil || v.bytes != nil || v.ref.length != whole {
 		return v, err
@@ -188,13 +188,13 @@ func (s *Store) found(ctx context.Context, key store.Key) (found, error) {
 
 // Stat implements [store.Stater]. For a chunk it makes no request, unless the chunk is a
 // whole source of unknown size.
-func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+func (s *view) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	v, err := s.found(ctx, key)
 	return v.info(), err
 }
 
 // List implements [store.Lister].
-func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (s *view) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		s.content.list(ctx, &listing{dir: dir.String(), deep: deep, seen: map[string]bool{}, yield: yield})
 	}
@@ -202,7 +202,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 
 // ListVersions implements [store.VersionLister]. It makes no request for a chunk, but
 // reads the blocks of the sources, which a plain listing does not need.
-func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (s *view) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		l := &listing{dir: dir.String(), deep: deep, versions: true, seen: map[string]bool{}}
 		l.yield = func(e store.Entry, err error) bool {
@@ -223,7 +223,7 @@ func init() { store.RegisterFolder(Suffix, openFolder) }
 // openFolder opens a stored manifest as a store. It is what a location such as
 // archive.vz/t2m opens.
 func openFolder(ctx context.Context, folder, name string, access store.Access) (store.Store, error) {
-	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*Store, error) {
+	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*view, error) {
 		path, err := dir.Join(name)
 		if err != nil {
 			return nil, err
@@ -239,7 +239,7 @@ func openFolder(ctx context.Context, folder, name string, access store.Access) (
 
 // openIn opens references in a folder, which is the location of a path in a store.
 func openIn(
-	ctx context.Context, folder string, access store.Access, open func(home store.Store, dir store.Path, folder string) (*Store, error),
+	ctx context.Context, folder string, access store.Access, open func(home store.Store, dir store.Path, folder string) (*view, error),
 ) (store.Store, error) {
 	if folder == "" {
 		folder = "."
@@ -265,7 +265,7 @@ func openIn(
 }
 
 // readOnly returns the error of a change.
-func (s *Store) readOnly() error {
+func (s *view) readOnly() error {
 	if s.isFile {
 		return fmt.Errorf("%w: a file of another format is only read; copy it to a node (varve copy), and change that", store.ErrUnsupported)
 	}

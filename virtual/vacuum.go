@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
@@ -152,7 +153,7 @@ func (v *vacuum) try(ctx context.Context) error {
 
 // fence stores the document again, so that changes which were prepared before fail.
 func (v *vacuum) fence(ctx context.Context, m *Manifest) error {
-	key, err := v.path.Key(DocumentName)
+	key, err := v.path.Key(own.ManifestDocument)
 	if err != nil {
 		return err
 	}
@@ -399,7 +400,7 @@ func Delete(ctx context.Context, s store.Store, path store.Path) error {
 	if err != nil {
 		return err
 	}
-	key, err := path.Key(DocumentName)
+	key, err := path.Key(own.ManifestDocument)
 	if err != nil {
 		return err
 	}
@@ -427,7 +428,7 @@ func Delete(ctx context.Context, s store.Store, path store.Path) error {
 // finished: a collection that was stopped has left something there. A document of another
 // program is an error.
 func IsManifest(ctx context.Context, s store.Store, path store.Path) (bool, error) {
-	key, err := path.Key(DocumentName)
+	key, err := path.Key(own.ManifestDocument)
 	if err != nil {
 		return false, err
 	}

@@ -108,7 +108,7 @@ type reader struct {
 	path    store.Path
 	name    string
 	illegal error  // why the path is illegal
-	share   Share  // of the values to read; the zero Share is all
+	share   share  // of the values to read; the zero share is all
 	known   *parts // nil if all values are read
 }
 

@@ -107,9 +107,9 @@ func (c *comparer) members(ctx context.Context, g, h *zarr.Group) error {
 		a, b := inG[path], inH[path]
 		switch {
 		case b == nil:
-			c.differ(Difference{Path: path, Kind: OnlyInA, A: kindOf(a)})
+			c.differ(Difference{Path: path, Kind: onlyInA, A: kindOf(a)})
 		case a == nil:
-			c.differ(Difference{Path: path, Kind: OnlyInB, B: kindOf(b)})
+			c.differ(Difference{Path: path, Kind: onlyInB, B: kindOf(b)})
 		default:
 			if err := c.nodes(ctx, path, a, b); err != nil {
 				return err
@@ -143,13 +143,13 @@ func (c *comparer) differ(d Difference) { c.Differences = append(c.Differences, 
 // nodes compares two nodes with one path, without those below them.
 func (c *comparer) nodes(ctx context.Context, path string, a, b zarr.Node) error {
 	if kindOf(a) != kindOf(b) {
-		c.differ(Difference{Path: path, Kind: NodeKind, A: kindOf(a), B: kindOf(b)})
+		c.differ(Difference{Path: path, Kind: nodeKind, A: kindOf(a), B: kindOf(b)})
 		return nil
 	}
 	c.attributes(path, a.Attributes(), b.Attributes())
 	x, isArray := a.(*zarr.Array)
 	if !isArray {
-		c.compare(&c.Storage, path, ZarrFormat, fmt.Sprint(a.(*zarr.Group).Metadata().Format()), fmt.Sprint(b.(*zarr.Group).Metadata().Format()))
+		c.compare(&c.Storage, path, zarrFormat, fmt.Sprint(a.(*zarr.Group).Metadata().Format()), fmt.Sprint(b.(*zarr.Group).Metadata().Format()))
 		return nil
 	}
 	return c.arrays(ctx, path, x, b.(*zarr.Array))
@@ -171,7 +171,7 @@ func (c *comparer) arrays(ctx context.Context, path string, a, b *zarr.Array) er
 	c.Elements += counts.Elements
 	c.Alike += counts.Alike
 	for _, r := range regions {
-		c.differ(Difference{Path: path, Kind: Values, A: r.A, B: r.B, Region: r.Box, Count: r.Count, Largest: r.Largest, First: r.First})
+		c.differ(Difference{Path: path, Kind: values, A: r.A, B: r.B, Region: r.Box, Count: r.Count, Largest: r.Largest, First: r.First})
 	}
 	return nil
 }

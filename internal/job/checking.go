@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/check"
 	"varve.dev/zarr/check/checksums"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/transfer"
 )
 
 // Check is the request of a check of a node. A task reads some of the chunks, and stores
@@ -92,7 +93,7 @@ func (c *checking) do(ctx context.Context, w *Worker, t Task, _ *Record) error {
 		return c.fail(err)
 	}
 	// What is found must be stored before the record that the task is done.
-	found, err := check.RunPart(ctx, c.node, check.Share{Task: t.Number, Of: t.Of}, c.options(w))
+	found, err := check.RunPart(ctx, c.node, transfer.Share{Task: t.Number, Of: t.Of}, c.options(w))
 	if found == nil {
 		return c.fail(err)
 	}
@@ -128,7 +129,7 @@ func (c *checking) sums() bool { return c.Checksums || c.DANDI }
 // sum stores the checksums of some of the values.
 func (c *checking) sum(ctx context.Context, w *Worker, t Task) error {
 	var text bytes.Buffer
-	_, err := checksums.WritePart(ctx, c.node.Location(), checksums.Share{Task: t.Number, Of: t.Of}, &text, &checksums.Options{DANDI: c.DANDI})
+	_, err := checksums.WritePart(ctx, c.node.Location(), transfer.Share{Task: t.Number, Of: t.Of}, &text, &checksums.Options{DANDI: c.DANDI})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
 )
@@ -105,7 +106,7 @@ func (s *scanning) do(ctx context.Context, _ *Worker, t Task, _ *Record) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, o.Close()) }()
-	exists, err := store.Exists(ctx, o.at, o.path.MustKey(virtual.DocumentName))
+	exists, err := store.Exists(ctx, o.at, o.path.MustKey(own.ManifestDocument))
 	if err != nil || exists && !s.Append { // a task that comes late
 		return err
 	}
@@ -133,7 +134,7 @@ func (s *scanning) publish(ctx context.Context, w *Worker, whole bool) (r *Resul
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, o.Close()) }()
-	exists, err := store.Exists(ctx, o.at, o.path.MustKey(virtual.DocumentName))
+	exists, err := store.Exists(ctx, o.at, o.path.MustKey(own.ManifestDocument))
 	if err != nil {
 		return nil, err
 	}
