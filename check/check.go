@@ -190,8 +190,8 @@ type Counts struct {
 type Stale struct {
 	Path string // of the group, relative to the checked node
 	// Nodes is the number of nodes below the group. New are the paths of those that the
-	// metadata lacks, Changed of those that it describes otherwise, and Gone of those that
-	// only the metadata has. Paths are relative to the group.
+	// metadata lacks, Changed of those that it describes otherwise, and Gone of those
+	// that only the metadata has. Paths are relative to the group.
 	Nodes              int
 	New, Changed, Gone []string
 }

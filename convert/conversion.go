@@ -117,7 +117,7 @@ func hasSumV2(n metadata.Node) bool {
 // the values that the new documents do not describe, and writes the documents. It also
 // uses the values of an interrupted call with Resume. Both stores must be able to list.
 //
-// A value is up to date if it was written more than [transfer.SyncSlack] after all
+// A value is up to date if it was written more than a minute after all
 // values in src that it is made from. One that is copied must have the same size, too.
 // There is no such check for one that is encoded again; it is made again if src stores
 // only some of the chunks that it is made from. The remarks of [transfer.Sync] on times

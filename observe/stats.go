@@ -23,7 +23,8 @@ type Stats struct {
 	// that wrote bytes to stores, and that let a store copy bytes without moving them
 	// through this program.
 	Read, Written, Copied Sum
-	// Codecs is the sum of the work of codecs. Its Bytes are the sizes of decoded elements.
+	// Codecs is the sum of the work of codecs. Its Bytes are the sizes of decoded
+	// elements.
 	Codecs Sum
 
 	sums [ops]Sum
@@ -82,8 +83,8 @@ func (s *Stats) total(of func(Op) bool) (t Sum) {
 
 // add sets the sums over several operations.
 func (s *Stats) add() {
-	s.Requests, s.Codecs = s.total(Op.IsRequest), s.total(Op.IsCodec)
-	s.Read, s.Written, s.Copied = s.total(Op.Reads), s.total(Op.Writes), s.total(Op.Copies)
+	s.Requests, s.Codecs = s.total(Op.IsRequest), s.total(Op.isCodec)
+	s.Read, s.Written, s.Copied = s.total(Op.reads), s.total(Op.writes), s.total(Op.copies)
 }
 
 // document is the form of Stats in JSON.

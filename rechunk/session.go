@@ -259,8 +259,8 @@ type Counts struct {
 	Scratch, BytesScratch     int64 // objects between stages, and their bytes
 }
 
-// Add adds o to c.
-func (c *Counts) Add(o Counts) {
+// include adds o to c.
+func (c *Counts) include(o Counts) {
 	sum := staging.Counts(*c)
 	sum.Add(staging.Counts(o))
 	*c = Counts(sum)

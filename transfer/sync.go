@@ -33,7 +33,7 @@ import (
 // # What is copied
 //
 // A value is skipped if dst has one of the same size that was written more than
-// [SyncSlack] after the last write of that in src. Both times are by the clock of this
+// a minute after the last write of that in src. Both times are by the clock of this
 // machine ([store.Info.Modified]). So values that dst has from an interrupted Sync are
 // skipped, and one that was written within the last minute before it was copied is copied
 // once more by the next Sync ([SyncReport.Again]). Between two folders, the bytes of such
@@ -45,7 +45,7 @@ import (
 //   - the value in src was replaced by one of the same size that is older: a directory
 //     that was renamed, a disk that was restored, a file whose times were set back where
 //     the system has no other times,
-//   - the clock of a service, or of this machine, was wrong by more than the slack.
+//   - the clock of a service, or of this machine, was wrong by more than a minute.
 //
 // [SyncOptions.Checksum] compares the bytes of values of the same size instead. A write
 // while Sync runs may be missed by it; the next one copies it.
@@ -126,9 +126,6 @@ func Sync(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions) (SyncR
 	return r, err
 }
 
-// SyncSlack is how much later than that of its source the last write of a copy must be.
-const SyncSlack = copying.Slack
-
 // SyncOptions configure [Sync]. A nil *SyncOptions means the zero SyncOptions.
 type SyncOptions struct {
 	// Options have limits, durability and the number of requests in flight. A Budget
@@ -190,7 +187,7 @@ type SyncReport struct {
 	New             int64 // copied values that dst did not have
 	Replaced        int64 // copied values that dst had
 	// Again counts those of the replaced values that had the same size and were written
-	// less than [SyncSlack] after those in src: the times do not tell whether they are
+	// less than a minute after those in src: the times do not tell whether they are
 	// equal. Between folders there are none, because their bytes are compared.
 	Again int64
 	Bytes int64 // of copied values

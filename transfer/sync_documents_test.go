@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/consolidation"
+	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/metadata"
@@ -327,7 +328,7 @@ func unfinishedAbove(t *testing.T) {
 	syncWhole(t, src, dst)
 	consolidate(t, dst.Root())
 	anew(t, src.At("t"), 3, true)
-	time.Sleep(2 * transfer.SyncSlack) // so that the second Sync has no values to copy
+	time.Sleep(2 * copying.Slack) // so that the second Sync has no values to copy
 	broken, puts := errors.New("the network is down"), 0
 	to := storetest.Conditional(left, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
 		if op.Name != "PutIf" || op.Key.String() != "zarr.json" {

@@ -290,8 +290,8 @@ const mostRecord = 1 << 16
 // count sets the requests and bytes.
 func (r *Record) count(s observe.Stats) {
 	r.Requests = map[string]int64{}
-	for _, op := range observe.Ops() {
-		if n := s.Of(op).Times; n > 0 && op.IsRequest() {
+	for op := range observe.Commit + 1 {
+		if n := s.Of(op).Times; n > 0 {
 			r.Requests[op.String()] = n
 		}
 	}

@@ -62,7 +62,7 @@ func rechunking(t *testing.T, location string) document {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := rechunk.MarshalRequest(plan.Request)
+	request, err := json.Marshal(plan.Request)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ var layers = [][]string{
 	{"internal/comparison"},
 	{"internal/dimension", "internal/ome", "internal/streaming", "internal/access", "internal/staging"},
 	{"."},
-	{"internal/copying", "internal/cf", "rechunk", "check/diff", "internal/consolidation"},
+	{"internal/copying", "internal/cf", "internal/rowset", "rechunk", "check/diff", "internal/consolidation"},
 	{"cf", "transfer"},
 	{"convert"},
 	{"virtual", "ragged", "pyramid", "check", "check/checksums"},

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -137,8 +138,8 @@ func planOf(cmd *cobra.Command, d *session.Rehearsal, parts []Part) *planFacts {
 			Requests:     map[string]int64{},
 		},
 	}
-	for _, o := range observe.Ops() {
-		if n := s.Of(o).Times; n > 0 && o.IsRequest() {
+	for o := range observe.Commit + 1 {
+		if n := s.Of(o).Times; n > 0 {
 			p.Requests[o.String()] = n
 		}
 	}
