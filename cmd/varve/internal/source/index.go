@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/element"
@@ -138,7 +139,7 @@ func waysByValue(c *zarr.Array, dimension string, n int64) string {
 	case k == dtype.KindString || k == dtype.KindUTF32 || k == dtype.KindBytes || k == dtype.KindTerminated:
 		return fmt.Sprintf("%s=\"%d\"", dimension, n)
 	case k == dtype.KindDatetime || element.IsNumeric(c.Type()) && timed:
-		if date := calendar.Respell(strconv.FormatInt(n, 10), calendar.ProlepticGregorian); date != "" { // 20240131
+		if date := cf.Respell(strconv.FormatInt(n, 10), calendar.ProlepticGregorian); date != "" { // 20240131
 			return dimension + "=" + date
 		}
 		if n < 1000 || n > 9999 { // probably not a year
