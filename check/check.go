@@ -37,11 +37,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/transfer"
 )
@@ -163,6 +165,20 @@ type Report struct {
 	Temporary []filestore.Temporary
 
 	lengths []lengths
+}
+
+// String says how much was checked, and has each finding in a line of its own.
+func (r *Report) String() string {
+	var b strings.Builder
+	found := "no damage"
+	if n := len(r.Findings); n > 0 {
+		found = quantity.Of(int64(n), "finding")
+	}
+	fmt.Fprintf(&b, "%s in %s with %s (%s)", found, quantity.Of(r.Checked.Arrays, "array"), quantity.Of(r.Checked.Chunks, "stored chunk"), quantity.Bytes(r.Checked.Bytes))
+	for _, f := range r.Findings {
+		b.WriteString("\n" + f.String())
+	}
+	return b.String()
 }
 
 // lengths says in what dimension the arrays directly below a group differ.

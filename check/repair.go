@@ -44,6 +44,18 @@ type Repaired struct {
 	Err error
 }
 
+// String returns the path, and what was done or why it could not be done.
+func (r Repaired) String() string {
+	text := r.Message
+	if r.Err != nil {
+		text = "not repaired: " + r.Err.Error()
+	}
+	if r.Path == "" {
+		return text
+	}
+	return r.Path + ": " + text
+}
+
 // Repair does what cannot lose data, at a node and at all nodes below it: it finishes
 // what crashed writers left, which are decided changes of several arrays and cut chunks
 // that were not yet moved to their keys, writes documents again from which other programs

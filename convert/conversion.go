@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/transfer"
@@ -38,6 +39,12 @@ type Conversion struct {
 	// LeftNames are the first few of their names, below the node.
 	Left      int64
 	LeftNames []string
+}
+
+// String says in one line how many nodes and values are converted.
+func (c Conversion) String() string {
+	return quantity.List(quantity.Of(int64(len(c.Nodes)), "node"), quantity.Of(c.Values, "value"), quantity.SomeBytes(c.Bytes, "copied"),
+		quantity.Some(c.Kept, "value", "kept"), quantity.Some(c.Left, "value", "left out"))
 }
 
 // Converted describes a node that was or would be converted.

@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/store"
@@ -28,6 +30,12 @@ type Report struct {
 	// were copied as they are. If Others.Restarted is set, an interrupted call had left
 	// chunks of other rows or of another source, which were deleted first.
 	Others transfer.Report
+}
+
+// String says in one line how many rows were kept, and what became of the chunks.
+func (r *Report) String() string {
+	text := quantity.List(quantity.Some(r.Copied, "chunk", "copied"), quantity.Some(r.Encoded, "chunk", "encoded"), quantity.Some(r.Dropped, "chunk", "left out"))
+	return quantity.Number(r.Kept) + " of " + quantity.Of(r.Rows, "row") + " kept: " + cmp.Or(text, "no chunks")
 }
 
 // Do makes a node at dst with the rows of the table at src that the request keeps. The

@@ -7,10 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Stats are sums of events. To measure some work, take the Stats before and after it, and
@@ -202,18 +203,18 @@ func (s Stats) String() string {
 		bytes int64
 	}{{"read", s.Read.Bytes}, {"written", s.Written.Bytes}, {"copied", s.Of(Copy).Bytes}} {
 		if n.bytes > 0 {
-			line(n.name, "%s", size(n.bytes))
+			line(n.name, "%s", quantity.Bytes(n.bytes))
 		}
 	}
 	if c := s.Of(Coalesce); c.Times > 0 {
-		line("coalesced", "%s ranges into %s", number(c.Count), number(c.Times))
+		line("coalesced", "%s ranges into %s", quantity.Number(c.Count), quantity.Number(c.Times))
 	}
 	if hits, misses := s.Of(IndexHit).Times, s.Of(IndexMiss).Times; hits+misses > 0 {
-		line("index cache", "%s, %s", plural(hits, "hit", "hits"), plural(misses, "miss", "misses"))
+		line("index cache", "%s, %s", quantity.Of(hits, "hit"), quantity.Of(misses, "miss"))
 	}
 	for _, o := range []Op{Decode, Encode} {
 		if c := s.Of(o); c.Times > 0 {
-			line(o.String()+"d", "%s of %s", plural(c.Times, "chunk", "chunks"), size(c.Bytes))
+			line(o.String()+"d", "%s of %s", quantity.Of(c.Times, "chunk"), quantity.Bytes(c.Bytes))
 		}
 	}
 	line("time", "%s in I/O, %s in codecs", short(all.Duration), short(s.Codecs.Duration))
@@ -225,51 +226,20 @@ func (s *Stats) requests(all Sum) string {
 	var kinds []string
 	for o := range ops {
 		if n := s.sums[o].Times; n > 0 && o.IsRequest() {
-			kinds = append(kinds, number(n)+" "+strings.ReplaceAll(o.String(), "_", "-"))
+			kinds = append(kinds, quantity.Number(n)+" "+strings.ReplaceAll(o.String(), "_", "-"))
 		}
 	}
-	text := number(all.Times)
+	text := quantity.Number(all.Times)
 	if len(kinds) > 0 {
 		text += ": " + strings.Join(kinds, ", ")
 	}
 	if all.Absent > 0 {
-		text += "; " + number(all.Absent) + " found nothing"
+		text += "; " + quantity.Number(all.Absent) + " found nothing"
 	}
 	if all.Failed > 0 {
-		text += "; " + number(all.Failed) + " failed"
+		text += "; " + quantity.Number(all.Failed) + " failed"
 	}
 	return text
-}
-
-func plural(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return number(n) + " " + many
-}
-
-// number returns n with commas between groups of three digits.
-func number(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	// No comma follows the sign.
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
-// size returns a number of bytes with a unit.
-func size(n int64) string {
-	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
-	if n < 1<<10 {
-		return plural(n, "byte", "bytes")
-	}
-	x, i := float64(n)/(1<<10), 0
-	// From this value on, rounding would print 1024.0.
-	for x >= 1023.95 && i < len(units)-1 {
-		x, i = x/(1<<10), i+1
-	}
-	return strconv.FormatFloat(x, 'f', 1, 64) + " " + units[i]
 }
 
 // short returns a duration with about three digits.

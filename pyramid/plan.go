@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Plan says what [Make] does, or has done.
@@ -36,6 +37,16 @@ type Plan struct {
 	// Deviation says why the metadata are not those of an image of OME-Zarr, or is "":
 	// these describe 2 to 5 axes, 2 or 3 of which are of space and come last.
 	Deviation string
+}
+
+// String says in one line which levels there are, and what is made of them.
+func (p *Plan) String() string {
+	made := int64(0)
+	for _, l := range p.Levels {
+		made += l.Made
+	}
+	text := quantity.List(quantity.Some(made, "tile", "made"), quantity.SomeBytes(p.BytesRead, "read"), quantity.SomeBytes(p.BytesWritten, "written"))
+	return quantity.Of(int64(len(p.Levels)), "level") + " of " + p.Array + " (" + string(p.Method) + "): " + cmp.Or(text, "nothing to do")
 }
 
 // Level is one level of a plan.

@@ -13,10 +13,10 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/snapshot"

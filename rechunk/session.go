@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
@@ -246,6 +247,24 @@ type Report struct {
 	// Strategy is how [Follow] has published: that of [NewFollowPlan]. After [Do], it is
 	// "".
 	Strategy string
+}
+
+// String says in one line how many chunks were stored, and how.
+func (r *Report) String() string {
+	if !r.Changed {
+		return "nothing has changed: the array has the wanted chunks"
+	}
+	c := r.Staged
+	text := quantity.List(quantity.Some(c.Cloned, "chunk", "copied"), quantity.Some(c.Arranged, "chunk", "put together"),
+		quantity.Some(c.Encoded, "chunk", "encoded"), quantity.Some(c.Dropped, "chunk", "left out"),
+		quantity.SomeBytes(c.BytesCopied, "copied"), quantity.SomeBytes(c.BytesDecoded, "decoded"), quantity.SomeBytes(r.Freed, "freed"))
+	if text == "" {
+		text = "only the metadata has changed"
+	}
+	if r.Policy != "" {
+		text += "; " + r.Policy
+	}
+	return text
 }
 
 // Counts are what was staged.

@@ -3,6 +3,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -204,6 +206,15 @@ type SyncReport struct {
 	Other         int64 // values in src that no document describes, which are not copied
 	Verified      int64 // values that were compared at the end
 	VerifiedBytes int64
+}
+
+// String says in one line what was copied, kept and deleted.
+func (r SyncReport) String() string {
+	text := quantity.List(quantity.Some(r.New, "new value", "copied"), quantity.Some(r.Replaced, "value", "replaced"),
+		quantity.SomeBytes(r.Bytes, "copied"), quantity.Some(r.Kept, "value", "kept"), quantity.Some(r.Cleared, "chunk", "cleared"),
+		quantity.Some(r.Documents, "document", "written"), quantity.Some(r.Dropped, "chunk", "deleted"),
+		quantity.Some(int64(len(r.DroppedNodes)), "node", "that only the destination has"))
+	return quantity.Of(int64(r.Arrays), "array") + ", " + quantity.Of(int64(r.Groups), "group") + ": " + cmp.Or(text, "nothing to do")
 }
 
 // add adds the report on a node below.

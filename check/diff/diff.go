@@ -20,10 +20,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/comparison"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Options are the options of a comparison. A nil *Options is the zero value.
@@ -56,6 +58,25 @@ type Report struct {
 	// Alike counts the chunks that were not decoded, because their stored bytes are
 	// equal.
 	Alike int64
+}
+
+// String says how much was compared, and has each difference in a line of its own. It
+// leaves out [Report.Storage].
+func (r *Report) String() string {
+	var b strings.Builder
+	if r.Equal() {
+		b.WriteString("equal")
+	} else {
+		b.WriteString(quantity.Of(int64(len(r.Differences)), "difference"))
+	}
+	fmt.Fprintf(&b, ": %s, %s compared", quantity.Of(r.Arrays, "array"), quantity.Of(r.Elements, "element"))
+	for _, d := range r.Differences {
+		if b.WriteByte('\n'); d.Path != "" {
+			b.WriteString(d.Path + ": ")
+		}
+		b.WriteString(d.String())
+	}
+	return b.String()
 }
 
 // Equal reports whether there are no differences.
