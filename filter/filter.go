@@ -45,9 +45,9 @@ func (r *Report) String() string {
 // If something is at dst and Options.Overwrite is not set, the error wraps [fs.ErrExist].
 // If arrays differ in their number of rows, or if the request does not fit them, it wraps
 // [zarr.ErrInvalidArgument], and for a condition it may be a [*SyntaxError] or a
-// [*NameError]. If the
-// source changes otherwise than by growth, it wraps [zarr.ErrSourceChanged]. The package
-// comment says what a failure leaves, and how the same call goes on afterwards.
+// [*NameError]. If the source changes otherwise than by growth, it wraps
+// [zarr.ErrSourceChanged]. The package comment describes what a failure leaves, and how
+// the same call resumes.
 func Do(ctx context.Context, src, dst *zarr.Location, r Request, opt *Options) (*Report, error) {
 	report := new(Report)
 	// The listing shows which chunks need not be asked for.

@@ -45,7 +45,8 @@ func open(ctx context.Context, src *zarr.Location, r Request, opt *Options) (*ta
 		return nil, err
 	}
 	// A chunk of a column that is cut is not requested again. If it changes meanwhile,
-	// the result has what the condition has seen, as long as the cache has room.
+	// the result has the elements that the condition was evaluated on, while the cache
+	// has room.
 	cache := cached.InMemory(max(1, t.memory()/8))
 	t.once = zarr.At(cached.New(src.Store(), cache, &cached.Options{Immutable: true}), "")
 	n, err := src.Root().At(src.Path()).Open(ctx, t.reading())

@@ -171,7 +171,8 @@ func (c *cascade) above(k int, box grid.Box) (*tile, int64, error) {
 	return t, number, nil
 }
 
-// take takes over what a tile below has. Other tiles below fill other parts meanwhile.
+// take copies a finished tile below into its part of the tile. Other tiles below fill
+// other parts at the same time.
 func (c *cascade) take(t *tile, k int, below *tile) {
 	if t.below != nil {
 		from := c.reducer.below(t.box, c.grids[k-1].Shape())

@@ -177,8 +177,8 @@ func divided(g *grid.Grid, factors []int64, first *grid.Grid) (*grid.Grid, error
 	return grid.New(shape, cuts...)
 }
 
-// sameLayout reports whether the chunks of a level are those of a grid, as far as both
-// have them. The last edge of a list may be another one where one of them has grown or
+// sameLayout reports whether the chunks of a level are those of a grid, where both have
+// chunks. The last edge of a list may be another one where one of them has grown or
 // was trimmed.
 func sameLayout(level, g *grid.Grid) bool {
 	cells := make(grid.Box, g.Rank())

@@ -80,7 +80,7 @@ func newWork(ctx context.Context, a *zarr.Array, opt *Options) (*work, error) {
 		return nil, err
 	}
 	if left && !w.record.there {
-		w.Levels = -1 // the image has levels, and nobody has asked for others
+		w.Levels = -1 // the image has levels, and the options ask for no others
 	}
 	if err := w.request(ctx); err != nil {
 		return nil, err

@@ -120,7 +120,8 @@ func (s *Set) additions(lengths []int64, columns []Column) ([]zarr.Addition, err
 			list = append(list, c.add(s.relative(a), opt))
 		}
 	}
-	// The rows are published last: who sees them sees all of their elements.
+	// The rows are published last: a reader that sees the rows sees all of their
+	// elements.
 	return append(list, rows), nil
 }
 

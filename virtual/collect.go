@@ -285,7 +285,7 @@ func (c *Collector) open(ctx context.Context, p place) (*Part, error) {
 	return part, err
 }
 
-// openFile scans a file, unless what an earlier collection has found in it is kept.
+// openFile scans a file, unless the scan of an earlier collection is kept.
 func (c *Collector) openFile(ctx context.Context, s store.Store, key store.Key, location, scheme string) (*Part, error) {
 	open := func(ctx context.Context) (*Part, error) { return openPart(ctx, s, key, location, scheme) }
 	if c.scans != nil && c.scans.has(location) {
@@ -368,8 +368,8 @@ func (o *collected) shown(location string) string { return o.others.shown(locati
 
 func (o *collected) close() error { return o.others.closeOpened() }
 
-// give notes that whoever uses the collector has named a file. What references in it
-// lead to was not named.
+// give notes that the caller of the collector has named a file. The caller has not named
+// the files that references in it lead to.
 func (c *Collector) give(p place) {
 	query := p.query
 	p.query = ""
@@ -479,8 +479,8 @@ type opening struct {
 	at   site
 }
 
-// site returns the store of a folder. An error is not kept: it may be that of a caller
-// who has given up.
+// site returns the store of a folder. An error is not kept: the context of another
+// caller may have ended.
 func (o *openings) site(ctx context.Context, location string, open func() (site, error)) (site, error) {
 	o.mu.Lock()
 	if o.of == nil {

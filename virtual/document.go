@@ -407,8 +407,8 @@ func (l *listing) document(path string) bool {
 	return l.add(strings.TrimPrefix(path+"/"+metadata.V3Node, "/"), store.Info{Size: -1})
 }
 
-// checkPath returns an error if a manifest cannot have a node at a path. Whoever reads a
-// manifest refuses all of it then, so whoever makes one leaves the node out.
+// checkPath returns an error if a manifest cannot have a node at a path. A reader refuses
+// a whole manifest with such a node, so a writer leaves the node out.
 func checkPath(path string) error {
 	if path == "" { // the root
 		return nil

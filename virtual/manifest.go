@@ -145,7 +145,7 @@ func (e *SourceError) SourceLocation() string { return e.Location }
 func (e *SourceError) Unwrap() error { return e.Err }
 
 // ErrNotAllowed means that a reference leads to a place that the reader has not allowed.
-// Name the place ([WithAllowed], --allow) if you trust whoever made the references.
+// Name the place ([WithAllowed], --allow) if you trust the author of the references.
 var ErrNotAllowed = errors.New("the reference leads to a place that is not allowed")
 
 // place is a location in a form in which equal places are equal: the parts of a URL,

@@ -42,7 +42,7 @@ func newNodes(m *Manifest) *nodes {
 	return n
 }
 
-// find returns what a key has.
+// find returns the value of a key, or a reference to it.
 func (n *nodes) find(ctx context.Context, key store.Key) (found, error) {
 	name := key.String()
 	path, last := "", name

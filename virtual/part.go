@@ -60,7 +60,8 @@ func (p *Part) remember() {
 const mostAhead = 1 << 20
 
 // readAhead reads the values that joining the part will need: files are added one by one,
-// but read at the same time. An error is left to whoever needs the values.
+// but read at the same time. Errors are dropped, because the next reader of the values
+// gets them again.
 func (p *Part) readAhead(ctx context.Context, how Join) {
 	p.remember()
 	for _, a := range p.Manifest.Arrays {

@@ -148,7 +148,7 @@ func newRecordArray(path string, text []byte) *recordArray {
 	return a
 }
 
-// find returns what a key has.
+// find returns the value of a key, or a reference to it.
 func (r *recordFolder) find(ctx context.Context, key store.Key) (found, error) {
 	name := key.String()
 	if text, ok := r.folder.Documents[name]; ok {

@@ -21,13 +21,13 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
-// scanRecord is the stored form of what a scan has found in one file.
+// scanRecord is the stored form of the scan of one file.
 type scanRecord struct {
 	Format  string                  `json:"format"`
 	Groups  scanList[nodeRecord]    `json:"groups"`
 	Arrays  scanList[nodeRecord]    `json:"arrays"`
 	Refused scanList[refusalRecord] `json:"refused,omitempty"`
-	Values  map[string][]byte       `json:"values,omitempty"` // of arrays, as far as they were read
+	Values  map[string][]byte       `json:"values,omitempty"` // of the arrays that were read
 }
 
 // scanList is a list of at most mostScanned: empty objects, which compress well, would

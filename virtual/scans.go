@@ -36,8 +36,8 @@ import (
 	_ "varve.dev/zarr/internal/codecs/numcodecs"
 )
 
-// scans keeps what a collector has scanned, so that a collection which was interrupted
-// can go on. Each value below scan/ is one Zstandard frame of lines of JSON: a
+// scans stores the scans of a collector, so that an interrupted collection can be
+// resumed. Each value below scan/ is one Zstandard frame of lines of JSON: a
 // scanHeader, and a scanRecord for each of its sources. They are written once, under new
 // names, so that two collections at once do not disturb each other. A file counts as
 // scanned only if it has the size, and the time or the version, that it had then.
@@ -50,7 +50,7 @@ type scans struct {
 
 	mu      sync.Mutex
 	known   map[string]scanPlace // by the location of the file
-	own     []string             // the values that this collection has stored, and those that nobody can use
+	own     []string             // the values that this collection has stored, and those that no collection can use
 	found   []foundScans         // the values of others
 	asked   map[string]bool      // the locations of the files of this collection
 	in      locations            // what the manifest has after a collection
@@ -118,14 +118,14 @@ const scanFolder = "scan"
 
 var scanDecoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(mostScans))
 
-// Keep makes the collector keep what it scans in the folder of a manifest, and go on with
-// what an interrupted collection has left there: files that have not changed since are
-// not scanned again. A change shows by their size and by their time or, in an object
-// store, by their version. Files of which neither is known, Zarr nodes and manifests are
-// always read again. Results are stored every few seconds. Call [Collector.Forget] after
-// the manifest is stored.
+// Keep makes the collector store its scans in the folder of a manifest, and use those
+// that an interrupted collection has left there: a file that has not changed since is
+// not scanned again. A change shows by the size of the file and by its time or, in an
+// object store, by its version. Files without a known time or version, Zarr nodes and
+// manifests are always read again. Scans are stored every few seconds. Call
+// [Collector.Forget] after the manifest is stored.
 //
-// What is kept and cannot be read is scanned again.
+// A file is scanned again if its stored scan cannot be read.
 func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) error {
 	k := &scans{into: s, path: path, reading: newGate(), known: map[string]scanPlace{}, asked: map[string]bool{}, since: time.Now(), every: cmp.Or(c.keepAfter, keepEvery)}
 	dir, err := path.Join(scanFolder)
@@ -301,9 +301,9 @@ func (k *scans) store(ctx context.Context) error {
 	return nil
 }
 
-// Forget deletes what the collector has kept ([Collector.Keep]), after the manifest is
-// stored. What other collections have kept stays, unless the manifest has all files of
-// it.
+// Forget deletes the scans that the collector has stored ([Collector.Keep]), after the
+// manifest is stored. Scans of other collections stay, unless the manifest has all of
+// their files.
 func (c *Collector) Forget(ctx context.Context) error {
 	if c.scans == nil {
 		return nil

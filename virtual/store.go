@@ -32,7 +32,7 @@ type view struct {
 
 // content is what a store shows.
 type content interface {
-	// find returns what a key has, or [fs.ErrNotExist].
+	// find returns the value of a key or a reference to it, or [fs.ErrNotExist].
 	find(ctx context.Context, key store.Key) (found, error)
 	// list yields the keys below a folder.
 	list(ctx context.Context, l *listing)
@@ -146,7 +146,7 @@ func gone(location string) error {
 	return fmt.Errorf("%w: it is not there any more; put it back", errSourceChanged)
 }
 
-// found is what a key has: bytes, or a reference to them.
+// found is the value of a key: bytes, or a reference to them.
 type found struct {
 	bytes  []byte
 	ref    reference
@@ -168,7 +168,7 @@ func (f *found) info() store.Info {
 	return store.Info{Size: f.size(), Version: f.source.version(f.ref)}
 }
 
-// found returns what a key has, with its size.
+// found returns the value of a key, with its size.
 func (s *view) found(ctx context.Context, key store.Key) (found, error) {
 	v, err := s.content.find(ctx, key)
 	if err != nil || v.bytes != nil || v.ref.length != whole {
@@ -339,7 +339,7 @@ func (j *joint) get(ctx context.Context, f file, off, n int64, dst []byte) ([]by
 		all := j.pending[f.location]
 		delete(j.pending, f.location)
 		j.mu.Unlock()
-		if len(all) == 1 { // nobody shares the request: read into place
+		if len(all) == 1 { // no other caller shares the request: read into place
 			return f.from.Get(ctx, f.key, store.Request{Range: store.Span(off, n)}, dst)
 		}
 		go f.serve(all) // this caller may give up before the others

@@ -46,9 +46,9 @@ const (
 // touched.
 //
 // A value that a change has replaced stays while its grace runs, from that change on, so
-// that readers which have opened the manifest before can go on. It may stay longer, but
-// not less. Values that no document has named stay until the youngest of them is as old,
-// because a program may be about to name them.
+// that readers which have opened the manifest before still find it. It may stay longer,
+// but not less. Values that no document has named stay until the youngest of them is as
+// old, because a program may be about to name them.
 //
 // A manifest that was made of another one may refer to copies of chunks in the folder of
 // that. They stay as long as the other one needs them itself.
@@ -385,15 +385,15 @@ func (v *vacuum) kept(g *garbage, grace time.Duration) (why string, due time.Tim
 	case kindUnfinished:
 		who = "a program may be about to name them"
 	case kindScans:
-		who = "the same varve virtualize goes on with them"
+		who = "the same varve virtualize resumes with them"
 	}
 	return fmt.Sprintf("%s until %s", who, due.Format(time.RFC3339)), due
 }
 
-// Delete deletes a manifest with the values in its folder: the document first, so that a
-// deletion that was stopped leaves values that nobody sees. Other values in the folder
-// stay. If there is nothing, the error wraps [fs.ErrNotExist]. A document of another
-// program is an error, and nothing is deleted; one that is damaged is deleted.
+// Delete deletes a manifest with the values in its folder: the document first, so that
+// a deletion that was stopped leaves only values that no reader finds. Other values in
+// the folder stay. If there is nothing, the error wraps [fs.ErrNotExist]. A document of
+// another program is an error, and nothing is deleted; one that is damaged is deleted.
 func Delete(ctx context.Context, s store.Store, path store.Path) error {
 	v := &vacuum{into: s, path: path}
 	listed, err := v.list(ctx)
@@ -581,7 +581,7 @@ func (f *folder) present(ctx context.Context, list []superseded) ([]superseded, 
 		for e, err := range store.List(ctx, f.store, at, false) {
 			switch {
 			case errors.Is(err, store.ErrUnsupported):
-				return list, nil // nobody can vacuum it either
+				return list, nil // such a folder cannot be vacuumed either
 			case errors.Is(err, fs.ErrNotExist):
 			case err != nil:
 				return nil, err

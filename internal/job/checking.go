@@ -17,7 +17,7 @@ import (
 )
 
 // Check is the request of a check of a node. A task reads some of the chunks, and stores
-// what it finds beside the plan; whoever publishes puts that together.
+// its findings beside the plan. The publication puts the findings together.
 type Check struct {
 	// Fast and Complete are those of [check.Options].
 	Fast     bool `json:"fast,omitempty"`
@@ -28,7 +28,7 @@ type Check struct {
 	DANDI bool `json:"dandi,omitempty"`
 }
 
-// Checked is what a check has found.
+// Checked is the result of a check.
 type Checked struct {
 	*check.Report
 	// Incomplete is the reason if a group could not be listed completely, or nil.
@@ -42,7 +42,7 @@ type Checked struct {
 // sumsDir is the directory, beside the plan, of the checksums that tasks have found.
 const sumsDir = "sums"
 
-// mostFound bounds what a task has found, in bytes.
+// mostFound bounds the stored findings of a task, in bytes.
 const mostFound = 256 << 20
 
 // checking executes a check.
@@ -107,8 +107,8 @@ func (c *checking) do(ctx context.Context, w *Worker, t Task, _ *Record) error {
 	return c.fail(c.sum(ctx, w, t))
 }
 
-// isFound reports whether all that a task finds is stored. After the publication that is
-// no answer: whoever executes the tasks again wants another check.
+// isFound reports whether all findings of a task are stored. After the publication the
+// stored findings do not count: a task that is executed again begins another check.
 func (c *checking) isFound(ctx context.Context, w *Worker, t Task) (bool, error) {
 	keys := []store.Key{w.folder.key(resultsDir, t)}
 	if c.sums() {

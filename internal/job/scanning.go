@@ -16,8 +16,8 @@ import (
 )
 
 // Scan is the request of a virtual scan: the files become one manifest at Work.Target. A
-// task scans some of the files, and keeps what it finds in the folder of the manifest;
-// whoever publishes joins it.
+// task scans some of the files, and stores its scans in the folder of the manifest. The
+// publication joins them.
 type Scan struct {
 	// Files are absolute locations, in order.
 	Files []string `json:"files"`
