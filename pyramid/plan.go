@@ -80,6 +80,8 @@ func (w *work) plan() *Plan {
 			Path: w.layout.path(k + 1), Grid: g, Tiles: int64(len(w.wanted[k])), Made: int64(len(w.dirty[k])), Bytes: n * int64(w.size()),
 		})
 		read, written := w.transfer(k)
+		// A rebuild reads the array only: tiles of higher levels come from tiles in
+		// memory.
 		if p.BytesWritten += written; k == 0 || !w.rebuild {
 			p.BytesRead += read
 		}
@@ -102,6 +104,7 @@ func (w *work) transfer(k int) (read, written int64) {
 		size, _ := box.Len()
 		written += size
 		for piece := range from.pieces(w.reducer, w.below(box, from.grid.Shape()), w.size()) {
+			// Pieces of fill values are not read.
 			if from.any(piece) {
 				size, _ := piece.Len()
 				read += size

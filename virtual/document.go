@@ -93,6 +93,7 @@ func parse(data []byte) (*Manifest, error) {
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, scan.Corruptf("%v", err)
 	}
+	// manifest.json is a common name, so the member tells our documents from others.
 	if d.Version == 0 {
 		return nil, scan.Unsupportedf("the document has no member varve_manifest: another program has written it")
 	}
@@ -139,6 +140,8 @@ func (m *Manifest) addNode(n nodeDocument) error {
 			return scan.Corruptf("axis %d of %d", n.Axis, g.Rank())
 		}
 		m.folder.note(n.Blocks)
+		// An update replaces the values of coordinates as a whole, so remember which
+		// they are.
 		if n.Values {
 			m.folder.values[n.Path] = n.Blocks
 		}
@@ -153,6 +156,8 @@ func (m *Manifest) addNode(n nodeDocument) error {
 		if err := consecutive(n.Blocks, mostReferences); err != nil {
 			return err
 		}
+		// A document of a few bytes may claim any number of chunks. Blocks that cover
+		// exactly the chunks have bytes for them.
 		if chunks, ok := g.NumChunks(); !ok || chunks > mostChunks || chunks != next(n.Blocks) {
 			return scan.Corruptf("%d references of an array with %v chunks", next(n.Blocks), g.Chunks())
 		}
@@ -230,6 +235,7 @@ func (a *Array) padded() func(yield func(number, place int64) bool) {
 // cuttable returns an error if the codecs of an array cannot encode chunks with so many
 // elements along the axis that grows.
 func (n *joined) cuttable(ctx context.Context, logical int64) error {
+	// Files mostly end at the same places: each length is tried once.
 	err, known := n.cuts[logical]
 	if known {
 		return err
@@ -250,6 +256,8 @@ func (n *joined) tryCut(ctx context.Context, logical int64) error {
 	alone := *n.Array
 	alone.faces = []face{{0, logical, logical}}
 	a, err := alone.facesAlone(ctx, func(f face) int64 { return f.logical }, memstore.New(), true)
+	// Text has no fixed size that could be tried; a codec that cannot encode it fails
+	// when it is copied.
 	if err != nil || a.Type().Variable() || slices.Contains(a.Grid().Chunks(), 0) {
 		return err
 	}

@@ -69,6 +69,7 @@ func (k keyList) find(_ context.Context, key store.Key) (found, error) {
 // foundAt returns what a reference leads to.
 func foundAt(r kerchunk.Reference) found {
 	switch {
+	// An empty value is a value; nil would mean a reference.
 	case r.URL == "" && r.Data == nil:
 		return found{bytes: []byte{}}
 	case r.URL == "":
@@ -109,6 +110,7 @@ func (k keyList) list(_ context.Context, l *listing) {
 
 // countStored implements content.
 func (k keyList) countStored(_ context.Context, array string, _ int64) (n int64, err error) {
+	// References in JSON are in memory one by one, so counting them is cheap and exact.
 	for range k.refs.Below(strings.TrimPrefix(array+"/", "/")) {
 		n++
 	}
@@ -173,9 +175,9 @@ func (m *Manifest) references(ctx context.Context, a *Array, failed *error) iter
 	}
 }
 
-// documentsV2 returns the documents of all nodes in format 2. Package rewrite converts
-// them: it knows what xarray takes for missing values in either format. Without elements
-// no chunk of an array is missing, so it converts arrays of that shape.
+// documentsV2 returns the documents of all nodes in format 2. Package convert converts
+// them: it knows which elements xarray takes for missing ones in either format. Without
+// elements no chunk of an array is missing, so it converts arrays of that shape.
 func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
 	s, sparse := memstore.New(), map[*Array]bool{}
 	put := func(path string, text []byte, err error) error {
@@ -195,6 +197,7 @@ func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
 			return nil, fmt.Errorf("%w: %s has chunks of unequal length (%s), which the form of kerchunk cannot express; write a manifest (%s)", zarr.ErrUnsupported, a.Path, a.Grid, Suffix)
 		}
 		doc := *a.Document.Resized(make([]int64, a.Grid.Rank()), a.Document.ChunkGrid).WithKeyEncoding(metadata.V2Dot)
+		// _ARRAY_DIMENSIONS has a name for each dimension, or is not there.
 		doc.DimensionNames = named(a)
 		masked, err := &doc, error(nil)
 		if sparse[a], err = m.hasMissing(ctx, a); err == nil && sparse[a] {
@@ -209,6 +212,8 @@ func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
 		}
 	}
 	if _, err := convert.Convert(ctx, zarr.At(s, ""), 2, nil); err != nil {
+		// Name the array that is the reason: the error of the conversion names one in
+		// memory.
 		return nil, cmp.Or(m.beyondV2(), err)
 	}
 	return m.collectV2(ctx, s, sparse)
@@ -418,7 +423,7 @@ func withMask(doc *metadata.Array) (*metadata.Array, error) {
 func checkFill(a *Array, doc *metadata.Array) error {
 	typ, err := dtype.Parse(a.Document.DataType.Name, a.Document.DataType.Configuration)
 	if err != nil {
-		return nil // nobody reads such elements
+		return nil // elements of an unknown type cannot be read
 	}
 	want, err := typ.ParseFill(a.Document.FillValue)
 	if err != nil {

@@ -65,6 +65,8 @@ const mostAhead = 1 << 20
 func (p *Part) readAhead(ctx context.Context, how Join) {
 	p.remember()
 	for _, a := range p.Manifest.Arrays {
+		// Large arrays are read when they are compared: many files at once would hold
+		// too much.
 		if _, small := sizeOf(a, mostAhead); small && how.reads(a, p.Manifest) {
 			_, _ = p.Values(ctx, a.Path)
 		}
@@ -92,6 +94,7 @@ func openPart(ctx context.Context, s store.Store, key store.Key, location, schem
 	}
 	p, err := partOf(f, location, scheme)
 	if err != nil {
+		// Without a part, nothing else closes the file.
 		return nil, errors.Join(err, f.Close())
 	}
 	return p, nil
@@ -111,6 +114,8 @@ func partOf(f *scan.File, location, scheme string) (*Part, error) {
 		return nil, err
 	}
 	p := &Part{Name: location, Manifest: m, Refused: refused, Format: found.Format, isFile: true, closer: f.Close}
+	// Coordinates are read through the store, with the codecs of the array, from blocks
+	// that the scan has in memory.
 	p.shown = newStore(m, &scanned{file: f})
 	p.readFrom(openerOf(p.shown))
 	return p, nil

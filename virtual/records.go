@@ -86,6 +86,8 @@ func newRecordFolder(ctx context.Context, s store.Store, path store.Path) (*reco
 	}
 	r := &recordFolder{store: s, path: path, arrays: map[string]*recordArray{}}
 	r.folder, err = kerchunk.ParseFolder(text, kerchunk.Limits{Document: mostDocument})
+	// Format 2 has consolidated metadata under the same name, so the folder may be an
+	// ordinary hierarchy.
 	if errors.Is(err, kerchunk.ErrNoReferences) {
 		return nil, fmt.Errorf("%s: %w: %w", key, err, fs.ErrNotExist)
 	}
@@ -116,6 +118,7 @@ func (r *recordFolder) findArrays() error {
 		if err != nil {
 			return err
 		}
+		// Kerchunk has documents of format 2 only.
 		if key.Base() == metadata.V2Array {
 			path := key.Dir().String()
 			r.arrays[path] = newRecordArray(path, text)
@@ -180,6 +183,7 @@ func (r *recordFolder) at(ctx context.Context, a *recordArray, number int64) (fo
 	if err != nil {
 		return found{}, err
 	}
+	// A file that is not there stands for missing chunks.
 	if records == nil {
 		return found{}, fs.ErrNotExist
 	}
@@ -268,6 +272,7 @@ func (r *recordFolder) listChunks(ctx context.Context, l *listing, a *recordArra
 			}
 			indexOf(n, a.count, 0, index)
 			key = a.keys.AppendKey(append(key[:0], prefix...), index)
+			// A reference to a whole file does not tell its size.
 			info := store.Info{Size: -1}
 			if f.ref.length != whole {
 				info = f.info()
@@ -288,6 +293,7 @@ func (r *recordFolder) files(ctx context.Context, a *recordArray) ([]int64, erro
 	last := (a.chunks - 1) / int64(r.folder.RecordSize)
 	var files []int64
 	if _, ok := store.As[store.Lister](r.store); !ok {
+		// A small document may claim any number of files. Each would be asked for.
 		if last >= mostUnlisted {
 			return nil, fmt.Errorf("%w: array %q has up to %d files of references, in a store that cannot list them", ErrLimit, a.path, last+1)
 		}
@@ -307,6 +313,7 @@ func (r *recordFolder) files(ctx context.Context, a *recordArray) ([]int64, erro
 		if err != nil {
 			return nil, err
 		}
+		// Files beyond the grid are left from an array that was longer.
 		if k, ok := kerchunk.ParseRecordsName(e.Name); ok && k <= last {
 			files = append(files, k)
 		}

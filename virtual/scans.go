@@ -133,6 +133,7 @@ func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) er
 		return err
 	}
 	for e, err := range store.List(ctx, s, dir, false) {
+		// Kept scans only save time, so a store that cannot list is no error.
 		if errors.Is(err, store.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
 			break // nothing can be found
 		}
@@ -153,6 +154,7 @@ func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) er
 func (k *scans) learn(ctx context.Context, name string) error {
 	lines, err := k.read(ctx, name)
 	if errors.Is(err, scan.ErrCorrupt) {
+		// No collection can use a damaged value: Forget deletes it like the own ones.
 		k.own = append(k.own, name)
 		return nil
 	}
@@ -164,6 +166,8 @@ func (k *scans) learn(ctx context.Context, name string) error {
 		return nil // of another program
 	}
 	k.found = append(k.found, foundScans{name, h.Sources})
+	// Scans of other versions of the scanners may differ. Elements of coordinates are
+	// in the byte order of the host that scanned them.
 	if h.Scanners != scannersVersion || !h.sameOthers() || h.Little != dtype.LittleEndian() {
 		return nil // scan again
 	}
@@ -190,6 +194,7 @@ func (k *scans) read(ctx context.Context, name string) ([][]byte, error) {
 	if err != nil {
 		return nil, scan.Corruptf("%s: %v", key, err)
 	}
+	// Splitting takes 24 bytes for each line, however short.
 	if bytes.Count(text, []byte("\n")) > mostScanned {
 		return nil, scan.Corruptf("%s: more than %d scans", key, mostScanned)
 	}
@@ -209,6 +214,7 @@ func (k *scans) find(ctx context.Context, now Source, open func(ctx context.Cont
 	k.mu.Lock()
 	at, ok := k.known[now.Location]
 	k.mu.Unlock()
+	// Size alone does not identify a file: an equal size is no proof that it is the same.
 	if !ok || at.source != now || now.Modified == 0 && now.Version == "" {
 		return nil, nil
 	}
@@ -237,6 +243,7 @@ func (k *scans) decoded(ctx context.Context, name string) ([][]byte, error) {
 	defer k.reading.unlock()
 	for i, r := range k.recent {
 		if r.name == name {
+			// Files are asked for in their order, so the last value used is needed next.
 			k.recent = append(slices.Delete(k.recent, i, i+1), r)
 			return r.lines, nil
 		}
@@ -251,10 +258,13 @@ func (k *scans) decoded(ctx context.Context, name string) ([][]byte, error) {
 
 // add keeps a part that was scanned.
 func (k *scans) add(ctx context.Context, p *Part) error {
+	// Nodes and manifests have no single size and time that tell whether they have
+	// changed.
 	if !p.isFile || p.Kept {
 		return nil
 	}
 	line, err := recordOf(p, maps.Clone(p.read))
+	// A value must fit the limit of its reader.
 	if err != nil || len(line) > mostScans/2 {
 		return err
 	}
@@ -313,6 +323,8 @@ func (c *Collector) Forget(ctx context.Context) error {
 	defer k.mu.Unlock()
 	names := k.own
 	for _, f := range k.found {
+		// All files of the other collection are in the manifest, so it has nothing to
+		// resume.
 		if !slices.ContainsFunc(f.sources, func(s Source) bool { return !k.in.has(s.Location) }) {
 			names = append(names, f.name)
 		}
@@ -387,6 +399,7 @@ func New(source Source, found *scan.Dataset) (*Manifest, []Refusal, error) {
 			refused = append(refused, Refusal{a.Path, err, true})
 			continue
 		}
+		// A limit concerns this array only. Any other error shows that the scan is wrong.
 		made, err := fromScanned(a, source.Size)
 		if errors.Is(err, ErrLimit) {
 			refused = append(refused, Refusal{a.Path, err, true})
@@ -524,6 +537,7 @@ func missingForXarray(s *scan.Array, attributes []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// xarray refuses to open the whole group because of one such attribute.
 	if reason, wanted := missing.Refused(s.Type, unsigned, raw); reason != "" && wanted != nil {
 		return metadata.SetAttribute(attributes, name, wanted)
 	}

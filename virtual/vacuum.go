@@ -122,6 +122,7 @@ func (v *vacuum) try(ctx context.Context) error {
 		return err
 	}
 	m, err := Open(ctx, v.into, v.path)
+	// A first collection was interrupted before it stored a document.
 	if errors.Is(err, fs.ErrNotExist) && len(listed) > 0 {
 		m, err = nil, nil
 	}
@@ -161,9 +162,13 @@ func (v *vacuum) fence(ctx context.Context, m *Manifest) error {
 	if err != nil {
 		return err
 	}
+	// The references were read by another document: begin again with the present one.
 	if info.Version != m.folder.info.Version {
 		return store.ErrConflict
 	}
+	// White space changes the version, and no meaning. A program that prepared its
+	// change before then fails by its condition, and does not name values that are
+	// deleted below.
 	text = publish.Renewed(text)
 	if err := checkDocument(text); err != nil {
 		return err
@@ -177,6 +182,8 @@ func (v *vacuum) fence(ctx context.Context, m *Manifest) error {
 
 // askTime asks the store for its time: that of this machine may be wrong.
 func (v *vacuum) askTime(ctx context.Context) error {
+	// A dry run stores nothing, so it cannot ask. Its report may be off by the
+	// difference.
 	if v.dry {
 		v.now = time.Now()
 		return nil
@@ -208,6 +215,7 @@ func (v *vacuum) list(ctx context.Context) (map[string]store.Entry, error) {
 			if err != nil {
 				return nil, err
 			}
+			// Names of another form are of other programs.
 			if e.Dir || !isID(e.Name) {
 				continue
 			}
@@ -257,6 +265,8 @@ func (v *vacuum) sort(ctx context.Context, m *Manifest, listed map[string]store.
 		}
 		g.entries = append(g.entries, e)
 		if g == scans || g == unfinished {
+			// The youngest value decides for all: they may belong to one change in
+			// progress.
 			if g.since.Before(e.Modified) {
 				g.since = e.Modified
 			}
@@ -269,6 +279,7 @@ func (v *vacuum) sort(ctx context.Context, m *Manifest, listed map[string]store.
 // sources that are values of the folder.
 func (m *Manifest) needed(ctx context.Context) (needed, named map[string]bool, err error) {
 	needed, named = map[string]bool{}, map[string]bool{}
+	// Blocks of references and sources are named by the document itself.
 	for key := range m.folder.blocks {
 		needed[key] = true
 	}
@@ -290,6 +301,8 @@ func (m *Manifest) needed(ctx context.Context) (needed, named map[string]bool, e
 			}
 			last := uint32(0)
 			for _, number := range r.source {
+				// Neighbouring chunks mostly share a source: a look-up for each of
+				// millions is slow.
 				if number != last {
 					if last = number; numbers[number] != "" {
 						needed[numbers[number]] = true
@@ -312,6 +325,8 @@ type replacedBy struct {
 func (m *Manifest) replacedAt(listed map[string]store.Entry) []replacedBy {
 	list := make([]replacedBy, len(m.folder.superseded))
 	at := m.folder.info.Modified
+	// From the newest change backwards: without its own value, a change counts as late
+	// as the next one. So the time is never too early.
 	for i := len(list) - 1; i >= 0; i-- {
 		s := m.folder.superseded[i]
 		// The value that was stored after the change may be gone to a vacuum itself. Then
@@ -357,6 +372,7 @@ func (v *vacuum) reclaim(ctx context.Context, g *garbage) error {
 			if err == nil {
 				err = store.Delete(within, v.into, key)
 			}
+			// Another vacuum was faster.
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
