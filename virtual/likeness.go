@@ -211,8 +211,8 @@ func sameDecoding(a, b *metadata.Array) bool {
 // admit keeps the codecs true after an array was added: they promise no checksums that
 // its chunks lack.
 func (n *joined) admit(a *Array) {
-	// Every decoder of zstd reads chunks with and without a checksum. The document must not
-	// promise one that some chunks lack.
+	// Every decoder of zstd reads chunks with and without a checksum. The document must
+	// not promise one that some chunks lack.
 	if !slices.EqualFunc(n.Document.Codecs, a.Document.Codecs, metadata.Extension.Equal) {
 		doc := *n.Document
 		doc.Codecs = metadata.WithoutChecksums(doc.Codecs)

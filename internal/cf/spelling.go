@@ -23,8 +23,9 @@ var otherDates = []struct {
 	{regexp.MustCompile(`^(.*[Tt ]\d\d)(\d\d)(\d\d)$`), "$1:$2:$3"},
 }
 
-// Respell returns a date in the form that [calendar.ParseInstant] accepts, if the text is a date
-// in another form such as 20241225 or 2024/12/25. It returns "" for any other text.
+// Respell returns a date in the form that [calendar.ParseInstant] accepts, if the text
+// is a date in another form such as 20241225 or 2024/12/25. It returns "" for any other
+// text.
 func Respell(text string, c calendar.Calendar) string {
 	made := strings.TrimSpace(text)
 	for _, o := range otherDates {

@@ -20,8 +20,9 @@ const (
 	// Suffix ends the names of files with references in JSON. Package virtual opens them
 	// like manifests: refs.json/t2m.
 	Suffix = ".json"
-	// ParquetSuffix and LongParquetSuffix end the names of folders with references in the
-	// parquet form. They are opened in the same way: refs.parq/t2m.
-	ParquetSuffix     = ".parq"
+	// ParquetSuffix ends the names of folders with references in the parquet form, which
+	// are opened in the same way: refs.parq/t2m.
+	ParquetSuffix = ".parq"
+	// LongParquetSuffix is the other name of such folders.
 	LongParquetSuffix = ".parquet"
 )
