@@ -418,7 +418,7 @@ func TestPartsRefused(t *testing.T) {
 			t.Errorf("%s: %v", words, err)
 		}
 	}
-	for _, s := range []transfer.Share{{-1, 3}, {3, 3}, {1, 0}, {0, -1}} {
+	for _, s := range []transfer.Share{{Task: -1, Of: 3}, {Task: 3, Of: 3}, {Task: 1}, {Of: -1}} {
 		if p, err := check.RunPart(ctx, g, s, nil); p != nil || !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("%v: %+v, %v", s, p, err)
 		}

@@ -250,7 +250,7 @@ func TestPartsRefused(t *testing.T) {
 	if _, err := checksums.Write(t.Context(), at, io.Discard, &checksums.Options{Parts: readers([]string{`{"varve_checksums_part":2}`})}); !errors.Is(err, zarr.ErrUnsupported) {
 		t.Error(err)
 	}
-	for _, share := range []transfer.Share{{-1, 2}, {2, 2}, {1, 0}, {0, -1}} {
+	for _, share := range []transfer.Share{{Task: -1, Of: 2}, {Task: 2, Of: 2}, {Task: 1}, {Of: -1}} {
 		if _, err := checksums.WritePart(t.Context(), at, share, io.Discard, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("%v: %v", share, err)
 		}
