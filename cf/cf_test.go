@@ -3,7 +3,6 @@
 package cf_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -47,13 +46,13 @@ func TestStation(t *testing.T) {
 	if err := cf.CheckAxes(ctx, times, t2m, cf.AxisPair{}); err != nil {
 		t.Errorf("the axis differs from itself: %v", err)
 	}
-	packing(t, ctx, t2m)
+	packing(t, t2m)
 }
 
 // packing packs and unpacks numbers of the temperatures.
-func packing(t *testing.T, ctx context.Context, a *zarr.Array) {
+func packing(t *testing.T, a *zarr.Array) {
 	t.Helper()
-	p, err := cf.PackingOf(ctx, a)
+	p, err := cf.PackingOf(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +64,7 @@ func packing(t *testing.T, ctx context.Context, a *zarr.Array) {
 	if p.Floats(numbers, stored); err != nil || numbers[0] != 10.5 || numbers[1] != -3 {
 		t.Errorf("packed %v (%v)", numbers, err)
 	}
-	d, err := cf.DecodingOf(ctx, a)
+	d, err := cf.DecodingOf(t.Context(), a)
 	if err != nil || d.Type() != dtype.Float64 || !d.Fits(stored) || d.AsText() != d {
 		t.Fatalf("decoding %v, %v", d, err)
 	}
