@@ -142,8 +142,8 @@ func Propose(c *cobra.Command, flag string, words ...string) {
 }
 
 // Completions makes package cobra complete the proposed words of all flags of a command
-// and of those below it. Only a program that answers a shell calls it: package cobra keeps
-// completions, and all that they lead to, for ever.
+// and of those below it. Only a program that answers a shell calls it: package cobra
+// keeps completions, and all that they lead to, for ever.
 func Completions(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if words := f.Annotations[proposals]; len(words) > 0 {
