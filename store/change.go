@@ -184,18 +184,6 @@ func (c Change) Size(old int64) (int64, error) {
 	return int64(len(c.Value)), nil
 }
 
-// Fresh returns the number of new bytes that a change brings into the store.
-func (c Change) Fresh() (n int64) {
-	n = int64(len(c.Value))
-	for _, p := range c.Parts {
-		n += int64(len(p.Data))
-	}
-	for _, p := range c.Patches {
-		n += int64(len(p.Data))
-	}
-	return n
-}
-
 // Part is a part of a new value. It is the bytes of Data or, if Data is nil, the N bytes
 // from offset Off on of the value at Key.
 type Part struct {

@@ -43,7 +43,7 @@ func TestListings(t *testing.T) {
 		}
 		v := newStore(m, from)
 		all := map[string][]string{"": nil} // the names in each folder, folders with a slash
-		for e, err := range v.List(t.Context(), store.Path{}, store.Deep|store.WithVersions) {
+		for e, err := range store.List(t.Context(), v, store.Path{}, store.Deep|store.WithVersions) {
 			if err != nil {
 				t.Fatal(err)
 			}

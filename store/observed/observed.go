@@ -205,14 +205,28 @@ func (w watch) changed(ctx context.Context, c store.Change, made store.Written, 
 	if unsupported && c.Op != store.OpPut && c.Op != store.OpDelete {
 		return
 	}
-	bytes := c.Fresh()
+	var bytes int64
 	switch c.Op {
 	case store.OpCopy:
 		bytes = made.Size
 	case store.OpClone:
 		bytes = made.Moved
+	default:
+		bytes = fresh(c)
 	}
 	w.done(ctx, operations[c.Op], c.Key, bytes, start, err)
+}
+
+// fresh returns the number of new bytes of a change.
+func fresh(c store.Change) int64 {
+	n := len(c.Value)
+	for i := range c.Parts {
+		n += len(c.Parts[i].Data)
+	}
+	for i := range c.Patches {
+		n += len(c.Patches[i].Data)
+	}
+	return int64(n)
 }
 
 // DeleteTree implements [store.TreeDeleter].
