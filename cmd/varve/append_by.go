@@ -64,8 +64,9 @@ const longestPause = 250 * time.Millisecond
 // again calls try until no other writer comes between what it has found and what it
 // appends. refresh brings arrays up to date.
 //
-// The pauses between attempts become longer. The documents of a group change one after the
-// other, so the arrays differ in length until the other writer has changed the last one.
+// The pauses between attempts become longer. The documents of a group change one after
+// the other, so the arrays differ in length until the other writer has changed the last
+// one.
 func again(ctx context.Context, try, refresh func() error) error {
 	for k := 1; ; k++ {
 		err := try()
