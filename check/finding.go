@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/metadata"
 )
 
@@ -71,6 +72,7 @@ const (
 	repairMisread = "check.Repair writes the document as other programs read it"
 	repairKeys    = "name the separator of the keys in the document: \"dimension_separator\" in .zarray, or \"chunk_key_encoding\" in zarr.json"
 	repairRecords = "the elements are all there: make a new array of this one (Options.Into)"
+	repairClaim   = "rechunk.Abandon deletes it; the elements are all there"
 	repairStale   = "check.Repair, or Group.Consolidate"
 	repairGone    = "restore the documents of the nodes that are gone from the copy, or let Group.Consolidate forget them"
 )
@@ -109,7 +111,11 @@ func (r *Array) Findings() []Finding {
 		list = append(list, Finding{Kind: kindElsewhere, Path: r.Path, Message: r.Elsewhere, Repair: repairKeys})
 	}
 	if r.RecordsErr != nil {
-		list = append(list, Finding{Kind: zarr.KindOf(r.RecordsErr), Path: r.Path, Message: oneLine(r.RecordsErr), Repair: repairRecords, Err: r.RecordsErr})
+		repair := repairRecords
+		if errors.Is(r.RecordsErr, lineage.ErrDamagedClaim) {
+			repair = repairClaim
+		}
+		list = append(list, Finding{Kind: zarr.KindOf(r.RecordsErr), Path: r.Path, Message: oneLine(r.RecordsErr), Repair: repair, Err: r.RecordsErr})
 	}
 	if r.Replaced != nil {
 		list = append(list, Finding{Kind: kindReplaced, Path: r.Path, Message: r.Replaced.Message(), Repair: r.Replaced.Repair()})

@@ -224,11 +224,11 @@ func (r *record) put(ctx context.Context, s store.Store, key store.Key, before *
 	}
 	// Without conditional writes or versions, the last of two processes wins. The package
 	// comment asks for one process at a time.
-	if _, able := store.As[store.ConditionalWriter](s); !able || before.there && before.version.IsZero() {
-		_, err := store.Put(ctx, s, key, line, d)
+	if able := store.Can(s, store.OpPutIf); !able || before.there && before.version.IsZero() {
+		_, err := store.Write(ctx, s, store.Put(key, line), d)
 		return err
 	}
-	_, err := store.PutIf(ctx, s, key, line, cond, d)
+	_, err := store.Write(ctx, s, store.PutIf(key, line, cond), d)
 	if errors.Is(err, store.ErrConflict) {
 		err = fmt.Errorf("another process has made the pyramid meanwhile; make it again: %w", err)
 	}

@@ -153,7 +153,7 @@ func (w *copier) chunk(ctx context.Context, src, dst *zarr.Array, scratch *memst
 	}
 	if err == nil {
 		// Free the encoded chunk at once: the memory store holds only what is in flight.
-		err = scratch.Delete(ctx, key)
+		_, err = scratch.Write(ctx, store.Delete(key), store.Sync)
 	}
 	if err != nil {
 		return reference{}, err
@@ -238,7 +238,7 @@ func (w *copier) store(ctx context.Context) error {
 	name := "data/" + newID()
 	key, err := w.path.Key(name)
 	if err == nil {
-		_, err = store.Put(ctx, w.into, key, w.buffer, store.Sync)
+		_, err = store.Write(ctx, w.into, store.Put(key, w.buffer), store.Sync)
 	}
 	if err != nil {
 		return err
@@ -477,7 +477,7 @@ func (a *Array) writable(ctx context.Context, s *memstore.Store, fill bool) (*za
 		return nil, err
 	}
 	key := store.MustKey(strings.TrimPrefix(a.Path+"/"+metadata.V3Node, "/"))
-	if _, err := s.Put(ctx, key, text, store.Flush); err != nil {
+	if _, err := s.Write(ctx, store.Put(key, text), store.Flush); err != nil {
 		return nil, err
 	}
 	return zarr.At(s, a.Path).OpenArray(ctx, &zarr.Options{Write: true, StoreFill: fill})

@@ -22,6 +22,8 @@ type Renewal struct {
 	// Files are those of the manifest, in their order, and then those that were given and
 	// are not in it.
 	Files []string
+	// New counts those of Files that are not in the manifest.
+	New int
 	// Changed are the files that have changed, as they were given.
 	Changed []string
 }
@@ -70,10 +72,11 @@ func (c *Collector) Renew(ctx context.Context, m *Manifest, files []string) (*Re
 	for _, file := range all {
 		present[file] = true
 	}
+	more := 0
 	for _, file := range files {
 		// Files that are not in the manifest yet follow those that are.
 		if !present[file] {
-			all = append(all, file)
+			all, more = append(all, file), more+1
 		}
 	}
 	j, err := NewJoined(m.Join)
@@ -83,7 +86,7 @@ func (c *Collector) Renew(ctx context.Context, m *Manifest, files []string) (*Re
 	// The folder lets Update replace the manifest only if no other program has changed
 	// it.
 	j.m.folder, j.m.former = m.folder, m
-	return &Renewal{j, all, changed}, nil
+	return &Renewal{j, all, more, changed}, nil
 }
 
 // eachFile calls f for each source but the values of the manifest itself.

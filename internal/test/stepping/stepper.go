@@ -1,6 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package storetest
+// Package stepping tests programs that use a store.
+//
+// [Conditional] is a small object store whose operations a test can fail, lose and delay.
+// [Stepper] runs several clients of one in an order that the test decides, and [Explore]
+// tries all orders:
+//
+//	stepping.Explore(func(choose func(n int) int) bool {
+//		st := stepping.NewStepper(memstore.New())
+//		defer st.Close()
+//		st.Start(first)
+//		st.Start(second)
+//		st.Finish(choose, 2)
+//		return check(st)
+//	})
+package stepping
 
 import (
 	"context"
@@ -14,17 +28,17 @@ import (
 
 var (
 	// ErrRefused is the result of an operation that [Stepper.Refuse] prevented.
-	ErrRefused = errors.New("storetest: the operation was refused")
+	ErrRefused = errors.New("stepping: the operation was refused")
 	// ErrLost is the result of an operation whose response [Stepper.Lose] lost. The
 	// operation has happened.
-	ErrLost = errors.New("storetest: the response was lost")
+	ErrLost = errors.New("stepping: the response was lost")
 	// ErrCrashed is the result of every operation after [Stepper.Crash]. None of them
 	// happens.
-	ErrCrashed = errors.New("storetest: the client has crashed")
+	ErrCrashed = errors.New("stepping: the client has crashed")
 )
 
 // errExit is the error of a client that ended its goroutine instead of returning.
-var errExit = errors.New("storetest: the client ended without an answer")
+var errExit = errors.New("stepping: the client ended without an answer")
 
 // Stepper runs several clients of one store, each in its own goroutine. It performs one
 // operation at a time, and only when the test calls a method. So the test decides the
