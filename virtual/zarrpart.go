@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/convert"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/masking"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/ome"
@@ -251,11 +251,19 @@ func (w *walk) toV3(path string, n *zarr.Array) (*metadata.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, note, err := convert.ToV3(n.Metadata(), filled)
-	if note != "" {
-		w.part.Refused = append(w.part.Refused, Refusal{Path: path + ":" + missing.FillValue, Err: errors.New(note)})
+	doc := n.Metadata()
+	if doc.Format() == 3 {
+		return doc, nil
 	}
-	return doc, err
+	m, err := masking.ToV3(doc, filled)
+	if err != nil {
+		return nil, err
+	}
+	// xarray does not read the values as before.
+	if m.Lost || m.Refused {
+		w.part.Refused = append(w.part.Refused, Refusal{Path: path + ":" + missing.FillValue, Err: errors.New(m.Note)})
+	}
+	return m.Array, nil
 }
 
 // checkMemory returns an error if the references of an array would take too much memory.

@@ -31,7 +31,7 @@ var layers = [][]string{
 		"selection", "metadata", "internal/missing", "store/filestore", "store/memstore", "internal/rehearsal", "store/fsstore", "store/storetest", "internal/draw", "internal/npy",
 		"internal/number", "store/httpstore", "store/zipstore", "observe",
 	},
-	{"codec", "store/observed", "store/cached", "internal/placement", "internal/attributes", "virtual/scan"},
+	{"codec", "store/observed", "store/cached", "internal/placement", "internal/attributes", "internal/masking", "virtual/scan"},
 	{"internal/coding", "internal/fault"},
 	{
 		"internal/codecs/bytescodec", "internal/codecs/transpose", "internal/codecs/gzipcodec", "internal/codecs/zstd", "internal/codecs/crc32c", "internal/codecs/sharding",
