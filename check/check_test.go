@@ -123,7 +123,7 @@ func TestFindingsBelow(t *testing.T) {
 	if err != nil || len(report.Findings) != 1 {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	if f := report.Findings[0]; f.Kind != check.Dimensions || f.Path != "sub" || strings.Contains(f.Message, "sub: ") || f.String() != "sub: "+f.Message {
+	if f := report.Findings[0]; f.Kind != "dimensions" || f.Path != "sub" || strings.Contains(f.Message, "sub: ") || f.String() != "sub: "+f.Message {
 		t.Errorf("%+v", f)
 	}
 }
@@ -282,7 +282,7 @@ func TestUnorderedUnread(t *testing.T) {
 		if err != nil || len(report.Findings) != 1 || report.Checked.Unchecked != 1 || report.Checked.Chunks != 1 {
 			t.Fatalf("%q: %+v, %v", path, report, err)
 		}
-		if f := report.Findings[0]; f.Kind != check.Unreadable || !strings.Contains(f.Message, "order of its values") || !strings.Contains(f.Message, "no answer") || !strings.Contains(f.Repair, "again") {
+		if f := report.Findings[0]; f.Kind != "unreadable" || !strings.Contains(f.Message, "order of its values") || !strings.Contains(f.Message, "no answer") || !strings.Contains(f.Repair, "again") {
 			t.Errorf("%q: %+v", path, f)
 		}
 	}

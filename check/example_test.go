@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/transfer"
 )
 
 // archive makes a group with a year of daily temperatures in monthly chunks, and cuts off
@@ -67,7 +68,7 @@ func ExampleRunPart() {
 	g := archive(ctx)
 	var stored [][]byte
 	for task := range int64(4) {
-		part, err := check.RunPart(ctx, g, check.Share{Task: task, Of: 4}, nil)
+		part, err := check.RunPart(ctx, g, transfer.Share{Task: task, Of: 4}, nil)
 		if err != nil {
 			log.Fatal(err)
 		}

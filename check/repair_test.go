@@ -97,7 +97,7 @@ func TestMisread(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, f := range report.Findings {
-				if f.Kind != check.Misread || f.Path != "a" || !strings.Contains(f.Message, "zarr-python") {
+				if f.Kind != "misread" || f.Path != "a" || !strings.Contains(f.Message, "zarr-python") {
 					t.Errorf("%s: %+v", name, f)
 				}
 			}

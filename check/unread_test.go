@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/transfer"
 )
 
 // TestUnread checks that a chunk which this check cannot read is no damage, and that its
@@ -45,7 +46,7 @@ func TestUnread(t *testing.T) {
 			return nil
 		}})
 		open := func() zarr.Node { return fixture.Must(zarr.At(h, "x").Open(t.Context(), nil)) }
-		parts := []*check.Part{stored(t, fixture.Must(check.RunPart(t.Context(), open(), check.Share{}, nil)))}
+		parts := []*check.Part{stored(t, fixture.Must(check.RunPart(t.Context(), open(), transfer.Share{}, nil)))}
 		for _, opt := range []*check.Options{nil, {Parts: parts}} {
 			report, err := check.Run(t.Context(), open(), opt)
 			if err != nil || len(report.Findings) != 1 {

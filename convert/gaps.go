@@ -33,7 +33,7 @@ var ErrManyMissing = fmt.Errorf("%w: too many chunks are missing", zarr.ErrLimit
 func (s *survey) gauge(ctx context.Context, opt *Options) error {
 	var chunks, size int64
 	for _, m := range s.own() {
-		if m.mask == nil || !m.mask.fills {
+		if m.mask == nil || !m.mask.Fills {
 			continue
 		}
 		err := s.gaugeOne(ctx, m, &opt.Options)
@@ -63,7 +63,7 @@ func (s *survey) gaugeOne(ctx context.Context, m *member, opt *zarr.Options) err
 	if err != nil || m.Filled == 0 {
 		return err
 	}
-	if g.value, err = g.chunk(ctx, m.result.(*metadata.Array), m.mask.gap, opt); err != nil {
+	if g.value, err = g.chunk(ctx, m.result.(*metadata.Array), m.mask.Gap, opt); err != nil {
 		return err
 	}
 	var ok bool

@@ -33,13 +33,13 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 		return m.reason
 	}
 	if m.mask != nil {
-		doc = m.mask.array
+		doc = m.mask.Array
 	}
 	spec, err := zarr.SpecOf(doc)
 	if err != nil {
 		return err
 	}
-	if m.mask != nil && m.mask.null {
+	if m.mask != nil && m.mask.Null {
 		spec.FillValue = zarr.FillJSON("null")
 	}
 	spec.Format = c.Format
@@ -244,7 +244,7 @@ const evidenceAtOnce = 1 << 20
 
 // recodeStale encodes the chunks of an array again that are missing or not up to date.
 func (c *conversion) recodeStale(ctx context.Context, m *member) error {
-	r := &recoding{conversion: c, m: m, storesFill: c.StoreFill || m.mask != nil && m.mask.fills}
+	r := &recoding{conversion: c, m: m, storesFill: c.StoreFill || m.mask != nil && m.mask.Fills}
 	var err error
 	if r.place, err = c.Target.Path.Join(m.Path); err != nil {
 		return err

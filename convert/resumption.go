@@ -30,7 +30,8 @@ func (c *conversion) isShared() bool { return c.opt.Resume || c.opt.Share != nil
 
 // inShare reports whether this call stores a value of an array.
 func (c *conversion) inShare(m *member, name string) bool {
-	return c.opt.Share.Has(strings.TrimPrefix(m.Path+"/"+name, "/"))
+	s := c.opt.Share
+	return s == nil || copying.InShare(strings.TrimPrefix(m.Path+"/"+name, "/"), s.Task, s.Of)
 }
 
 // resume runs a conversion in parts, or the one that goes on and publishes.

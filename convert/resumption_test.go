@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/trees"
@@ -181,12 +182,12 @@ func TestConvertResumed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * transfer.SyncSlack)
+		time.Sleep(2 * copying.Slack)
 		o := &convert.Options{Share: &transfer.Share{Of: 1}}
 		if r, err := convert.ConvertTo(t.Context(), zarr.At(from, "x"), zarr.At(to, "y"), 2, o); err != nil || r.Kept != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		time.Sleep(2 * transfer.SyncSlack)
+		time.Sleep(2 * copying.Slack)
 		if err := zarr.At(from, "x/gone").Delete(t.Context(), &zarr.Options{Write: true}); err != nil {
 			t.Fatal(err)
 		}

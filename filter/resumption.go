@@ -25,9 +25,9 @@ import (
 )
 
 // recordsDir is the directory, below that of an array, of the records of its finished
-// chunks. It has a directory for each result, because a call that goes on after another
-// one has begun may record chunks of its own. It is there only as long as the result is
-// unfinished.
+// chunks. It has a directory for each result, because a call that still runs when
+// another one begins may record chunks of its own. The directory exists only as long as
+// the result is unfinished.
 const recordsDir = own.Dir + "/filter"
 
 // recordsOf returns the directory of the records of this result.
@@ -285,8 +285,8 @@ func (w *work) find(ctx context.Context, a *array, left *int64) (*leftover, erro
 	return l, nil
 }
 
-// recall adds the versions in records to those of chunks of the result, if they were made
-// of what the source has now.
+// recall adds the versions in records to those of chunks of the result, if those chunks
+// were made of the present chunks of the source.
 func (r *array) recall(recorded map[int64][]staging.Digest, list []staging.Record) {
 	for _, rec := range list {
 		n := r.resultNumber(rec.Index)

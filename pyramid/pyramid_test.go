@@ -40,9 +40,9 @@ func (r *requests) Observe(_ context.Context, e observe.Event) {
 	case e.Op == observe.List:
 		r.listings++
 	case !chunk || name == "":
-	case e.Op.Reads() && e.Outcome() == observe.OK:
+	case (e.Op == observe.Get || e.Op == observe.Read) && e.Outcome() == observe.OK:
 		r.reads[key]++
-	case e.Op.Writes():
+	case e.Op == observe.Put || e.Op == observe.PutIf || e.Op == observe.Splice || e.Op == observe.Assemble || e.Op == observe.Patch:
 		r.writes[key]++
 	}
 }

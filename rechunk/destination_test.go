@@ -148,7 +148,7 @@ func TestIntoHoldsNoShard(t *testing.T) {
 		opt.Into = zarr.At(to, "b")
 		if i%2 == 0 {
 			_, err = rechunk.Do(t.Context(), a, r, &opt)
-		} else if _, err = rechunk.Stage(t.Context(), a, r, rechunk.Share{}, &opt); err == nil {
+		} else if _, err = rechunk.Stage(t.Context(), a, r, rechunk.StageShare{}, &opt); err == nil {
 			_, err = rechunk.Publish(t.Context(), a, r, &opt)
 		}
 		if err != nil {

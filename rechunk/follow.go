@@ -292,7 +292,7 @@ func (u *update) predictRegion(p *Plan, box grid.Box, read map[int64]bool) error
 	}
 	elements, _ := box.Len()
 	stored, _ := chunks.Len()
-	p.Add(Counts{Encoded: stored, BytesDecoded: product(elements, int64(u.source.Engine.Size)), BytesEncoded: product(elements, int64(u.source.Engine.Size))})
+	p.include(Counts{Encoded: stored, BytesDecoded: product(elements, int64(u.source.Engine.Size)), BytesEncoded: product(elements, int64(u.source.Engine.Size))})
 	sources, err := u.source.Grid.Touched(u.sourceBox(box))
 	if err != nil {
 		return err

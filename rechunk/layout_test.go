@@ -167,7 +167,7 @@ func TestPartsOfChunks(t *testing.T) {
 		if _, err := rechunk.Do(t.Context(), a, request, opt); err != nil {
 			t.Fatal(err)
 		}
-		read := counter.Stats().Sub(before).Read().Bytes
+		read := counter.Stats().Sub(before).Read.Bytes
 		if read > c.most+c.most/10 {
 			t.Errorf("%s: %d bytes were read, want at most %d", c.name, read, c.most)
 		}

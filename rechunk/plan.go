@@ -69,8 +69,8 @@ type Plan struct {
 	Memory int64
 	// Space is the room that the result takes in the store.
 	Space Space
-	// Stages are what can be executed with [Stage], one after the other. There are none
-	// if only the document changes.
+	// Stages are what can be executed with a [Sharing], one after the other. There are
+	// none if only the document changes.
 	Stages []PlanStage
 	// Blocked is why [Do] would fail now: all chunk keys are in use ([ErrNoKeys]). It is
 	// nil if there are free ones, or Do frees some first ([Options.Grace]).
@@ -266,7 +266,7 @@ func (w *work) predictStages(p *Plan, plan *blocks.Plan) error {
 // add adds a stage.
 func (p *Plan) add(q *staging.Predictor, stage PlanStage) {
 	p.Stages = append(p.Stages, stage)
-	p.Counts.Add(Counts(q.Counts))
+	p.Counts.include(Counts(q.Counts))
 	requests := staging.Requests(p.Requests)
 	requests.Add(q.Requests)
 	p.Requests = Requests(requests)

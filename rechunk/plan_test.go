@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
@@ -286,7 +287,7 @@ func TestSpace(t *testing.T) {
 				if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), c.hint) || zarr.KindOf(err) != zarr.KindNoSpace {
 					t.Errorf("too little room: %v", err)
 				}
-				if _, err := rechunk.Stage(t.Context(), a, c.request, rechunk.Share{}, opt); !errors.Is(err, syscall.ENOSPC) {
+				if _, err := rechunk.Stage(t.Context(), a, c.request, rechunk.StageShare{}, opt); !errors.Is(err, syscall.ENOSPC) {
 					t.Errorf("a share with too little room: %v", err)
 				}
 			}
@@ -366,7 +367,7 @@ func TestState(t *testing.T) {
 		check(first, "written")
 	}
 	second := plan()
-	if _, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.Share{}, opt); err != nil {
+	if _, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.StageShare{}, opt); err != nil {
 		t.Fatal(err)
 	}
 	check(second, "")

@@ -239,7 +239,7 @@ const markersDir = "done/"
 const lastStage = "last"
 
 // marker returns the name of the marker of a share in a plan.
-func (p Share) marker(plan *blocks.Plan) string {
+func (p StageShare) marker(plan *blocks.Plan) string {
 	stage := lastStage
 	if p.Stage < len(plan.Stages)-1 {
 		stage = strconv.Itoa(p.Stage)
@@ -253,13 +253,13 @@ func (w *work) markers() store.Path {
 }
 
 // mark notes that a share is done.
-func (w *sharedWork) mark(ctx context.Context, share Share) error {
+func (w *sharedWork) mark(ctx context.Context, share StageShare) error {
 	_, err := store.Write(ctx, w.location.Store, store.Put(w.markers().MustKey(share.marker(w.plan)), []byte("{}")), w.Node.Durability)
 	return err
 }
 
 // isMarked reports whether a share was done.
-func (w *sharedWork) isMarked(ctx context.Context, share Share) (bool, error) {
+func (w *sharedWork) isMarked(ctx context.Context, share StageShare) (bool, error) {
 	return store.Exists(ctx, w.location.Store, w.markers().MustKey(share.marker(w.plan)))
 }
 

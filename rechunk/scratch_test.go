@@ -4,6 +4,7 @@ package rechunk_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -336,7 +338,7 @@ func TestScratchOfErasedChunk(t *testing.T) {
 	opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
 	stage := func(n int) {
 		t.Helper()
-		if _, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.Share{Stage: n}, opt); err != nil {
+		if _, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.StageShare{Stage: n}, opt); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -381,7 +383,7 @@ func TestTwoProcessesMakeOneObject(t *testing.T) {
 		return nil
 	}})
 	stage := func(s stepping.ObjectStore, n int) error {
-		_, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.Share{Stage: n}, opt)
+		_, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.StageShare{Stage: n}, opt)
 		return err
 	}
 	go func() { done <- stage(slow, 0) }()
@@ -441,7 +443,7 @@ func TestClaimAppears(t *testing.T) {
 				if op.Name == "Get" && strings.HasSuffix(op.Key.String(), "__varve/regrid.json") {
 					if claims++; claims == 1 {
 						go func() {
-							_, err := rechunk.Stage(t.Context(), again(t, plain), request, rechunk.Share{}, &sharing)
+							_, err := rechunk.Stage(t.Context(), again(t, plain), request, rechunk.StageShare{}, &sharing)
 							done <- err
 						}()
 						<-begun
@@ -479,7 +481,7 @@ func TestRefusedLeavesNothing(t *testing.T) {
 		if _, err := rechunk.Publish(t.Context(), a, request, opt); !errors.Is(err, rechunk.ErrUnfinished) {
 			t.Errorf("published without a stage: %v", err)
 		}
-		if _, err := rechunk.Stage(t.Context(), a, request, rechunk.Share{Stage: 9}, opt); !errors.Is(err, zarr.ErrInvalidArgument) {
+		if _, err := rechunk.Stage(t.Context(), a, request, rechunk.StageShare{Stage: 9}, opt); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("stage 9: %v", err)
 		}
 		if names := left(t, s); len(names) > 0 {
@@ -511,7 +513,7 @@ func TestRequestsSurvive(t *testing.T) {
 			Chunks: rechunk.Cuts{grid.Every(4), grid.Edges(1, 2, 5)}, Inner: rechunk.Cuts{grid.Every(2), grid.Every(1)}, Codecs: fixture.Plain(),
 		},
 	} {
-		raw, err := rechunk.MarshalRequest(r)
+		raw, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -519,7 +521,7 @@ func TestRequestsSurvive(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", raw, err)
 		}
-		if again, err := rechunk.MarshalRequest(parsed); err != nil || string(again) != string(raw) {
+		if again, err := json.Marshal(parsed); err != nil || string(again) != string(raw) {
 			t.Errorf("%s becomes %s (%v)", raw, again, err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
@@ -44,6 +45,20 @@ type VacuumReport struct {
 	// Notes are remarks about what could not be checked or deleted, and about chunks that
 	// were restored because a writer had overwritten them by chunks of the grid before.
 	Notes []string
+}
+
+// String says in one line how many values are deleted, and how many stay.
+func (r *VacuumReport) String() string {
+	deleted, kept := int64(0), int64(0)
+	for _, i := range r.Items {
+		if i.Kept == "" {
+			deleted += i.Values
+		} else {
+			kept += i.Values
+		}
+	}
+	text := quantity.List(quantity.Some(deleted, "value", "deleted"), quantity.SomeBytes(r.Freed(), "freed"), quantity.Some(kept, "value", "kept"))
+	return cmp.Or(text, "nothing to delete")
 }
 
 // VacuumItem is a set of values that the document does not describe.

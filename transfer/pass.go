@@ -157,7 +157,7 @@ func (s *syncer) isCopy(from, to *store.Entry) bool {
 	if from.Modified.IsZero() || to.Modified.IsZero() {
 		return false
 	}
-	return s.isOld(from) || to.Modified.Sub(from.Modified) > SyncSlack
+	return s.isOld(from) || to.Modified.Sub(from.Modified) > copying.Slack
 }
 
 // doubt decides about a value of the same size that is no copy by its times.
@@ -182,7 +182,7 @@ func (p *pass) doubt(ctx context.Context, name string, from, to *store.Entry) er
 	// Touch the copy, so that no later Sync reads it again. That is of no use while the
 	// source is so young that a later Sync doubts all the same. If the comparison took
 	// long, the source may have changed since, and the copy would be too late for that.
-	if now := time.Now(); !p.DryRun && now.Sub(from.Modified) > SyncSlack && now.Sub(began) < copying.Slow {
+	if now := time.Now(); !p.DryRun && now.Sub(from.Modified) > copying.Slack && now.Sub(began) < copying.Slow {
 		if err := p.touch(ctx, t, name); err != nil {
 			return err
 		}

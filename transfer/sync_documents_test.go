@@ -16,9 +16,10 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/consolidation"
+	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
@@ -327,7 +328,7 @@ func unfinishedAbove(t *testing.T) {
 	syncWhole(t, src, dst)
 	consolidate(t, dst.Root())
 	anew(t, src.At("t"), 3, true)
-	time.Sleep(2 * transfer.SyncSlack) // so that the second Sync has no values to copy
+	time.Sleep(2 * copying.Slack) // so that the second Sync has no values to copy
 	broken, puts := errors.New("the network is down"), 0
 	to := stepping.Conditional(left, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Name != "PutIf" || op.Key.String() != "zarr.json" {

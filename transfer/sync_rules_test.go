@@ -21,6 +21,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
@@ -71,7 +72,7 @@ func TestSyncRequests(t *testing.T) {
 		src := zarr.At(stepping.Conditional(memstore.New(), stepping.Hooks{Before: from.before}), "a")
 		dst := zarr.At(stepping.Conditional(memstore.New(), stepping.Hooks{Before: to.before}), "b")
 		a := trees.Numbered(t, src, 600)
-		time.Sleep(2 * transfer.SyncSlack)
+		time.Sleep(2 * copying.Slack)
 		if r, err := transfer.Sync(t.Context(), src, dst, nil); err != nil || r.New != 300 || r.Documents != 1 || r.Bytes != 2400 {
 			t.Fatalf("%+v, %v", r, err)
 		}
@@ -120,15 +121,15 @@ func TestSyncTimes(t *testing.T) {
 		}
 		sync(4, 0, nil)
 		// They were written within the slack before they were copied.
-		time.Sleep(transfer.SyncSlack / 2)
+		time.Sleep(copying.Slack / 2)
 		sync(4, 0, nil)
-		time.Sleep(transfer.SyncSlack)
+		time.Sleep(copying.Slack)
 		sync(4, 0, nil)
 		sync(0, 4, nil)
 		// Another one of the same size is noticed by its time, here and there.
 		put(from, "c/1", "12345678")
 		sync(1, 3, nil)
-		time.Sleep(2 * transfer.SyncSlack)
+		time.Sleep(2 * copying.Slack)
 		sync(1, 3, nil)
 		sync(0, 4, nil)
 		// A younger one of the same size at the destination is taken for a copy, unless
@@ -165,7 +166,7 @@ func TestSyncLongCopy(t *testing.T) {
 			if op.Name == "Get" && op.Key.String() == "c/1" && slow {
 				slow = false
 				_, err = left.Write(t.Context(), store.Put(op.Key, []byte("changed!")), store.Flush)
-				time.Sleep(5 * transfer.SyncSlack)
+				time.Sleep(5 * copying.Slack)
 			}
 			return err
 		}})
@@ -632,7 +633,7 @@ func TestSyncYoung(t *testing.T) {
 				}
 				y.sync(nil, 0, 1+max(0, again-1), max(0, again-1), 3-max(0, again-1))
 				// Once the source is old enough, this happens once more.
-				time.Sleep(2 * transfer.SyncSlack)
+				time.Sleep(2 * copying.Slack)
 				y.sync(nil, 0, again, again, 4-again)
 				read.Store(0)
 				y.sync(nil, 0, 0, 0, 4)
@@ -647,7 +648,7 @@ func TestSyncYoung(t *testing.T) {
 // TestSyncStale syncs a folder with a value that looks like a copy made soon after the
 // write of its source, and is not: the source was written while it was copied.
 func TestSyncStale(t *testing.T) {
-	for _, later := range []time.Duration{0, transfer.SyncSlack / 2, 2 * transfer.SyncSlack} {
+	for _, later := range []time.Duration{0, copying.Slack / 2, 2 * copying.Slack} {
 		synctest.Test(t, func(t *testing.T) {
 			disk := fixture.FileStore(vfs.NewDisk())
 			y := &young{t, disk, disk}

@@ -155,7 +155,7 @@ func TestForeignFileChanges(t *testing.T) {
 		}
 		var of *virtual.SourceError
 		_, err = hashOf(t, a)
-		if !errors.Is(err, virtual.ErrSourceChanged) || !errors.As(err, &of) || of.Location != at {
+		if !errors.Is(err, zarr.ErrSourceChanged) || !errors.As(err, &of) || of.Location != at {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := a.Close(); err != nil {

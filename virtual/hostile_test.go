@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -184,7 +185,7 @@ func writeRepeated(t *testing.T, folder string, blocks int64, ref reference) {
 		err = os.Mkdir(folder, 0o777)
 	}
 	if err == nil {
-		err = errors.Join(os.WriteFile(filepath.Join(folder, DocumentName), data, 0o666), os.WriteFile(filepath.Join(folder, "k"), block, 0o666))
+		err = errors.Join(os.WriteFile(filepath.Join(folder, own.ManifestDocument), data, 0o666), os.WriteFile(filepath.Join(folder, "k"), block, 0o666))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
 )
@@ -66,7 +67,7 @@ func TestNear(t *testing.T) {
 		o, err := opener.Open(t.Context(), key)
 		if err == nil {
 			err = o.Close()
-		} else if errors.Is(err, virtual.ErrSourceChanged) {
+		} else if errors.Is(err, zarr.ErrSourceChanged) {
 			changed, err = changed+1, nil
 		}
 		if err != nil {

@@ -207,7 +207,7 @@ func TestCopyChanged(t *testing.T) {
 		} else if _, err := s.Write(t.Context(), store.Put(key, make([]byte, 1000)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
-		if err := copyJoined(t, s, how, how, files, 2); !errors.Is(err, ErrSourceChanged) {
+		if err := copyJoined(t, s, how, how, files, 2); !errors.Is(err, errSourceChanged) {
 			t.Errorf("gone %v: %v", gone, err)
 		}
 		if found, err := store.Exists(t.Context(), s, store.MustKey("m.vz/manifest.json")); found || err != nil {

@@ -157,7 +157,7 @@ func TestOwnValues(t *testing.T) {
 			t.Errorf("%s: %q (%v)", name, got, err)
 		}
 	}
-	if err := gone("../a.json/key"); !errors.Is(err, ErrSourceChanged) || !strings.Contains(err.Error(), "as they are stored") {
+	if err := gone("../a.json/key"); !errors.Is(err, errSourceChanged) || !strings.Contains(err.Error(), "as they are stored") {
 		t.Error(err)
 	}
 }

@@ -479,7 +479,7 @@ func records(t testing.TB, names ...string) (list [][]byte, sources []Source) {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		p, err := OpenPart(t.Context(), s, store.MustKey(name), "../"+name, "file")
+		p, err := openPart(t.Context(), s, store.MustKey(name), "../"+name, "file")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -494,7 +494,7 @@ func records(t testing.TB, names ...string) (list [][]byte, sources []Source) {
 			t.Fatal(err)
 		}
 		list, sources = append(list, line), append(sources, p.Manifest.Sources[0])
-		if err := p.Close(); err != nil {
+		if err := p.close(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
@@ -433,7 +434,7 @@ func TestForeignDocument(t *testing.T) {
 		`{"varve_manifest": 99, "later": "yes"}`: true,
 	} {
 		s, path := memstore.New(), mustPath(t, "m.vz")
-		for _, key := range []string{DocumentName, "data/0123456789abcdef"} {
+		for _, key := range []string{own.ManifestDocument, "data/0123456789abcdef"} {
 			if _, err := s.Write(t.Context(), store.Put(path.MustKey(key), []byte(text)), store.Flush); err != nil {
 				t.Fatal(err)
 			}
@@ -446,7 +447,7 @@ func TestForeignDocument(t *testing.T) {
 		if ours != (err == nil) || !ours && !errors.Is(err, scan.ErrUnsupported) {
 			t.Errorf("%s: %v", text, err)
 		}
-		for _, key := range []string{DocumentName, "data/0123456789abcdef"} {
+		for _, key := range []string{own.ManifestDocument, "data/0123456789abcdef"} {
 			if found, err := store.Exists(t.Context(), s, path.MustKey(key)); err != nil || found == ours {
 				t.Errorf("%s: %s is there: %v (%v)", text, key, found, err)
 			}
@@ -477,7 +478,7 @@ func TestDeleteOrder(t *testing.T) {
 			}
 			return
 		}
-		if found, existsErr := store.Exists(t.Context(), s, path.MustKey(DocumentName)); found != (fails == 1) || existsErr != nil || !errors.Is(err, broken) {
+		if found, existsErr := store.Exists(t.Context(), s, path.MustKey(own.ManifestDocument)); found != (fails == 1) || existsErr != nil || !errors.Is(err, broken) {
 			t.Errorf("deletion %d: %v; the document is there: %v (%v)", fails, err, found, existsErr)
 		}
 		if fails == 1 {

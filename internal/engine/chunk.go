@@ -105,9 +105,9 @@ func (a *Array) WriteEncoded(ctx context.Context, index []int64, src []byte, bat
 	buffer := budget.Get(n)
 	defer buffer.Put()
 	w.Show(buffer.Bytes(n), w.Heap.New())
-	start := observe.Start(w.Observer)
+	start := coding.Start(w.Observer)
 	err = w.Chain.Decode(&w.Decoded, src)
-	if observe.Done(ctx, w.Observer, observe.Decode, w.key, n, start, err); err != nil {
+	if coding.Done(ctx, w.Observer, observe.Decode, w.key, n, start, err); err != nil {
 		return w.fail(err)
 	}
 	turn, err := w.lock(ctx)

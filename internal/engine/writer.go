@@ -311,9 +311,9 @@ func (w *writer) putView(ctx context.Context, v strided.View, n int64, last bool
 // encoded returns the encoded form of the chunk, n bytes decoded, and its buffer; see
 // [coding.Chain.EncodeNew]. The caller holds a core.
 func (w *worker) encoded(ctx context.Context, v strided.View, n int64, last bool) ([]byte, strided.Loan, error) {
-	start := observe.Start(w.Observer)
+	start := coding.Start(w.Observer)
 	value, buffer, err := w.Chain.EncodeNew(v, last)
-	observe.Done(ctx, w.Observer, observe.Encode, w.key, n, start, err)
+	coding.Done(ctx, w.Observer, observe.Encode, w.key, n, start, err)
 	return value, buffer, err
 }
 

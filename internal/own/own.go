@@ -49,6 +49,9 @@ const Pyramid = Attributes + "pyramid"
 // Attributes begins the names of the attributes of Varve.
 const Attributes = "varve:"
 
+// ManifestDocument is the key of the document of a manifest of references, in its folder.
+const ManifestDocument = "manifest.json"
+
 // reserved is the prefix that format 3 reserves.
 const reserved = "__"
 

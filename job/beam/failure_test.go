@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/internal/test/stepping"
-	"varve.dev/zarr/job"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 )

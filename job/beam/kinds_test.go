@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/internal/test/stepping"
-	"varve.dev/zarr/job"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 )

@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/internal/test/stepping"
-	"varve.dev/zarr/job"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -206,7 +206,7 @@ func (p *place) work(t testing.TB, x wanted) *job.Work {
 	}
 	w.Stages = append(w.Stages, job.Stage{Name: "publish", Tasks: 1})
 	w.Operation, w.Fingerprint, w.Source = plan.Operation, plan.Fingerprint, plan.State
-	if w.Request, err = rechunk.MarshalRequest(x.request); err != nil {
+	if w.Request, err = json.Marshal(x.request); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -234,7 +234,7 @@ func TestCopiedBlocksOnAzurite(t *testing.T) {
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("another value: %d bytes, error %v", len(got), err)
 	}
-	if n := counted.Stats().Read().Bytes; n > 1<<20 {
+	if n := counted.Stats().Read.Bytes; n > 1<<20 {
 		t.Errorf("%d bytes were read", n)
 	}
 }

@@ -33,9 +33,16 @@ func (s *Store) Observer() observe.Observer { return s.observer }
 // watch reports operations that have ended.
 type watch struct{ observer observe.Observer }
 
-// done reports an operation that began at start. After an error, no bytes count.
+// done reports an operation that began at start, unless there is no observer. After an
+// error, no bytes count.
 func (w watch) done(ctx context.Context, op observe.Op, key store.Key, bytes int64, start time.Time, err error) {
-	observe.Done(ctx, w.observer, op, key, bytes, start, err)
+	if w.observer == nil {
+		return
+	}
+	if err != nil {
+		bytes = 0
+	}
+	w.observer.Observe(ctx, observe.Event{Op: op, Key: key, Bytes: bytes, Start: start, Duration: time.Since(start), Err: err})
 }
 
 // Get implements [store.Store].

@@ -14,11 +14,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/virtual"
-	"varve.dev/zarr/virtual/kerchunk"
 	"varve.dev/zarr/virtual/parquet"
 )
 
@@ -163,7 +163,7 @@ func TestCreate(t *testing.T) {
 		}
 		want := values(ctx, t, at, m)
 		for _, size := range []int{5, 90, 0} {
-			at := filepath.Join(dir, fmt.Sprintf("r%d%s", size, virtual.ParquetSuffix))
+			at := filepath.Join(dir, fmt.Sprintf("r%d%s", size, kerchunk.ParquetSuffix))
 			m := joined(t, at, c.how, files...)
 			_, path := place(t, at)
 			if err := m.CreateParquet(t.Context(), s, path, size); err != nil {
@@ -174,7 +174,7 @@ func TestCreate(t *testing.T) {
 				t.Errorf("%s: written twice: %v", name, err)
 			}
 			// References can be put together with others.
-			again := filepath.Join(dir, fmt.Sprintf("again%d%s", size, virtual.LongParquetSuffix))
+			again := filepath.Join(dir, fmt.Sprintf("again%d%s", size, kerchunk.LongParquetSuffix))
 			m = joined(t, again, virtual.Join{}, at)
 			_, path = place(t, again)
 			if err := m.CreateParquet(t.Context(), s, path, 64); err != nil {

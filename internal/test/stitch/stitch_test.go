@@ -185,7 +185,7 @@ func TestSensors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := counter.Stats().Codecs().Times; n != 0 {
+	if n := counter.Stats().Codecs.Times; n != 0 {
 		t.Errorf("%d chunks were decoded or encoded", n)
 	}
 	for name := range names {

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )

@@ -209,7 +209,7 @@ func (p *Packing) parse(text string, unit timeUnit, timed bool) (float64, error)
 // elements in it, as in xarray.
 func parsePeriod(text string, c calendar.Calendar) (p span[calendar.Instant], err error) {
 	if p.first, err = calendar.ParseInstant(text, c); err != nil {
-		return p, invalid("%w%s", err, calendar.Hint(text, c))
+		return p, invalid("%w%s", err, Hint(text, c))
 	}
 	date, clock := strings.TrimSpace(text), ""
 	if i := strings.IndexAny(date, "Tt "); i > 0 {

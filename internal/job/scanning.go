@@ -10,13 +10,14 @@ import (
 	"io/fs"
 	"strings"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
 )
 
 // Scan is the request of a virtual scan: the files become one manifest at Work.Target. A
-// task scans some of the files, and keeps what it finds in the folder of the manifest;
-// whoever publishes joins it.
+// task scans some of the files, and stores its scans in the folder of the manifest. The
+// publication joins them.
 type Scan struct {
 	// Files are absolute locations, in order.
 	Files []string `json:"files"`
@@ -105,7 +106,7 @@ func (s *scanning) do(ctx context.Context, _ *Worker, t Task, _ *Record) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, o.Close()) }()
-	exists, err := store.Exists(ctx, o.at, o.path.MustKey(virtual.DocumentName))
+	exists, err := store.Exists(ctx, o.at, o.path.MustKey(own.ManifestDocument))
 	if err != nil || exists && !s.Append { // a task that comes late
 		return err
 	}
@@ -133,7 +134,7 @@ func (s *scanning) publish(ctx context.Context, w *Worker, whole bool) (r *Resul
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, o.Close()) }()
-	exists, err := store.Exists(ctx, o.at, o.path.MustKey(virtual.DocumentName))
+	exists, err := store.Exists(ctx, o.at, o.path.MustKey(own.ManifestDocument))
 	if err != nil {
 		return nil, err
 	}

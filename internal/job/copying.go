@@ -18,9 +18,9 @@ import (
 )
 
 // Copy is the request of a copy: the node at Work.Target becomes equal to that at
-// Work.Node, as [transfer.Sync] makes it. A task copies some of the values; whoever
-// publishes copies what is missing or has changed since, and writes the documents. The
-// members are those of [transfer.SyncOptions].
+// Work.Node, as [transfer.Sync] makes it. A task copies some of the values. The
+// publication copies the values that are missing or have changed since, and writes the
+// documents. The members are those of [transfer.SyncOptions].
 type Copy struct {
 	Checksum  bool      `json:"checksum,omitempty"`
 	NewerThan time.Time `json:"newer_than,omitzero"`

@@ -14,7 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/rechunk"
 )
 
@@ -62,7 +62,7 @@ func rechunking(t *testing.T, location string) document {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := rechunk.MarshalRequest(plan.Request)
+	request, err := json.Marshal(plan.Request)
 	if err != nil {
 		t.Fatal(err)
 	}

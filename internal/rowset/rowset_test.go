@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package ragged_test
+package rowset_test
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/rowset"
 	"varve.dev/zarr/internal/test/fixture"
-	"varve.dev/zarr/ragged"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -28,11 +28,11 @@ func TestOffsets(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n := range int64(5) {
-			if got, err := ragged.Offsets(ctx, a, sparse, n); err != nil || !slices.Equal(got, []int64{0, 2, 2, 5, 6}[:n+1]) {
+			if got, err := rowset.Offsets(ctx, a, sparse, n); err != nil || !slices.Equal(got, []int64{0, 2, 2, 5, 6}[:n+1]) {
 				t.Errorf("%d rows: %v, %v", n, got, err)
 			}
 		}
-		_, err := ragged.Offsets(ctx, a, sparse, 5)
+		_, err := rowset.Offsets(ctx, a, sparse, 5)
 		fixture.Expect(t, err, zarr.ErrInvalidArgument, zarr.KindInvalidArgument, "5 rows")
 	}
 }

@@ -15,3 +15,14 @@
 // The package opens no files and checks no URLs. References are hostile until proven
 // otherwise: who reads a URL decides whether it may be read.
 package kerchunk
+
+const (
+	// Suffix ends the names of files with references in JSON. Package virtual opens them
+	// like manifests: refs.json/t2m.
+	Suffix = ".json"
+	// ParquetSuffix ends the names of folders with references in the parquet form, which
+	// are opened in the same way: refs.parq/t2m.
+	ParquetSuffix = ".parq"
+	// LongParquetSuffix is the other name of such folders.
+	LongParquetSuffix = ".parquet"
+)

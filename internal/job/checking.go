@@ -13,10 +13,11 @@ import (
 	"varve.dev/zarr/check"
 	"varve.dev/zarr/check/checksums"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/transfer"
 )
 
 // Check is the request of a check of a node. A task reads some of the chunks, and stores
-// what it finds beside the plan; whoever publishes puts that together.
+// its findings beside the plan. The publication puts the findings together.
 type Check struct {
 	// Fast and Complete are those of [check.Options].
 	Fast     bool `json:"fast,omitempty"`
@@ -27,7 +28,7 @@ type Check struct {
 	DANDI bool `json:"dandi,omitempty"`
 }
 
-// Checked is what a check has found.
+// Checked is the result of a check.
 type Checked struct {
 	*check.Report
 	// Incomplete is the reason if a group could not be listed completely, or nil.
@@ -41,7 +42,7 @@ type Checked struct {
 // sumsDir is the directory, beside the plan, of the checksums that tasks have found.
 const sumsDir = "sums"
 
-// mostFound bounds what a task has found, in bytes.
+// mostFound bounds the stored findings of a task, in bytes.
 const mostFound = 256 << 20
 
 // checking executes a check.
@@ -92,7 +93,7 @@ func (c *checking) do(ctx context.Context, w *Worker, t Task, _ *Record) error {
 		return c.fail(err)
 	}
 	// What is found must be stored before the record that the task is done.
-	found, err := check.RunPart(ctx, c.node, check.Share{Task: t.Number, Of: t.Of}, c.options(w))
+	found, err := check.RunPart(ctx, c.node, transfer.Share{Task: t.Number, Of: t.Of}, c.options(w))
 	if found == nil {
 		return c.fail(err)
 	}
@@ -106,8 +107,8 @@ func (c *checking) do(ctx context.Context, w *Worker, t Task, _ *Record) error {
 	return c.fail(c.sum(ctx, w, t))
 }
 
-// isFound reports whether all that a task finds is stored. After the publication that is
-// no answer: whoever executes the tasks again wants another check.
+// isFound reports whether all findings of a task are stored. After the publication the
+// stored findings do not count: a task that is executed again begins another check.
 func (c *checking) isFound(ctx context.Context, w *Worker, t Task) (bool, error) {
 	keys := []store.Key{w.folder.key(resultsDir, t)}
 	if c.sums() {
@@ -128,7 +129,7 @@ func (c *checking) sums() bool { return c.Checksums || c.DANDI }
 // sum stores the checksums of some of the values.
 func (c *checking) sum(ctx context.Context, w *Worker, t Task) error {
 	var text bytes.Buffer
-	_, err := checksums.WritePart(ctx, c.node.Location(), checksums.Share{Task: t.Number, Of: t.Of}, &text, &checksums.Options{DANDI: c.DANDI})
+	_, err := checksums.WritePart(ctx, c.node.Location(), transfer.Share{Task: t.Number, Of: t.Of}, &text, &checksums.Options{DANDI: c.DANDI})
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ type folder struct {
 
 func newFolder(p *Plan) *folder { return &folder{location: p.Location, id: p.ID} }
 
-// folderSuffix is what the name of the folder has, after that of the plan.
+// folderSuffix ends the name of the folder; the name of the plan comes before it.
 const folderSuffix = ".tasks"
 
 // The directories of a folder.
@@ -84,7 +84,7 @@ func (f *folder) Close() error {
 	return closeStore(s)
 }
 
-// key returns the key of what a task has in a directory.
+// key returns the key of the value of a task in a directory.
 func (f *folder) key(dir string, t Task) store.Key {
 	return f.path.MustKey(fmt.Sprintf("%s/%s", dir, t.name()))
 }
@@ -138,7 +138,7 @@ func (f *folder) list(ctx context.Context, dir string, versions bool) (tasks []l
 	return tasks, nil
 }
 
-// get reads what a task has in a directory as JSON.
+// get reads the value of a task in a directory as JSON.
 func (f *folder) get(ctx context.Context, dir string, t Task, most int64, into any) (store.Version, error) {
 	data, info, err := f.store.Get(ctx, f.key(dir, t), store.Request{Limit: most}, nil)
 	if err == nil {
@@ -233,7 +233,7 @@ func (w *Worker) division(ctx context.Context, stage int) (of int64, err error) 
 	return of, nil
 }
 
-// Result is what a plan has made. Which member is set depends on the operation.
+// Result is the result of a plan. Which member is set depends on the operation.
 type Result struct {
 	// Arrays are the reports of rechunks, in the order of [Plan.Arrays]. They are nil
 	// for arrays that have the wanted grid already.
@@ -265,10 +265,11 @@ type RefusedPart struct {
 	Array      bool // as in [virtual.Refusal]
 }
 
-// Record says what the execution of a task has taken.
+// Record has the time, requests and bytes that a task has taken.
 type Record struct {
 	Task
-	// Attempts is how often the task was begun, as far as is known.
+	// Attempts is how often the task was begun. Attempts that have left neither a record
+	// nor a claim are not counted.
 	Attempts int `json:"attempts"`
 	// Worker is the process that has done it.
 	Worker  string  `json:"worker"`
@@ -290,12 +291,12 @@ const mostRecord = 1 << 16
 // count sets the requests and bytes.
 func (r *Record) count(s observe.Stats) {
 	r.Requests = map[string]int64{}
-	for _, op := range observe.Ops() {
-		if n := s.Of(op).Times; n > 0 && op.IsRequest() {
+	for op := range observe.Commit + 1 {
+		if n := s.Of(op).Times; n > 0 {
 			r.Requests[op.String()] = n
 		}
 	}
-	r.Read, r.Written = s.Read().Bytes, s.Written().Bytes+s.Copied().Bytes
+	r.Read, r.Written = s.Read.Bytes, s.Written.Bytes+s.Copied.Bytes
 }
 
 // add adds what earlier attempts have taken.
@@ -320,7 +321,7 @@ func (w *Worker) note(ctx context.Context, r *Record) error {
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return err
-	case len(w.plan.Arrays) == 0: // whoever publishes looks for the records
+	case len(w.plan.Arrays) == 0: // the publication looks for the records
 		return fmt.Errorf("the task is done, but its record beside the plan cannot be stored: %w", err)
 	case !errors.Is(err, errNoFolder):
 		w.tell(w.plan.Location, "the report will lack a task, whose record cannot be stored: "+err.Error())

@@ -78,7 +78,7 @@ func (a *rechunked) do(ctx context.Context, w *Worker, t Task) (*rechunk.Report,
 			return nil, err
 		}
 	}
-	return o.sharing.Do(ctx, rechunk.Share{Stage: t.Stage, Task: t.Number, Of: t.Of})
+	return o.sharing.Do(ctx, rechunk.StageShare{Stage: t.Stage, Task: t.Number, Of: t.Of})
 }
 
 // isPublished reports whether err means that the target exists because it is published:

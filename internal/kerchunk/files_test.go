@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-const folder = "../testdata"
+const folder = "../../virtual/testdata"
 
 // expected is what is expected of references.
 type expected struct {

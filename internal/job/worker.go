@@ -148,7 +148,7 @@ func (w *Worker) finish(ctx context.Context, whole bool) (*Result, error) {
 	return w.op.publish(ctx, w, whole)
 }
 
-// Close closes what the worker has opened.
+// Close closes the stores and nodes that the worker has opened.
 func (w *Worker) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

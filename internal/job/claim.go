@@ -72,13 +72,13 @@ type claim struct {
 // the end of a stage for those of others. Any number of workers may do so, anywhere, and
 // may come and go.
 //
-// A claim is a value beside the plan, which a worker stores only where there is none. It
-// renews it while it works. If a claim stays as it is for the time of a lease, by the
-// clock of another worker, that one takes it over. So clocks need not agree. A worker
-// that was only slow leaves the task when it cannot renew the claim. Until then both do
-// it, which is harmless.
+// A claim is a value beside the plan, which a worker stores only where there is none. The
+// worker renews its claim while it works. If a claim stays the same for the time of a
+// lease, by the clock of another worker, the other worker takes the claim over. So clocks
+// need not agree. A worker that was only slow leaves the task when it cannot renew its
+// claim. Until then two workers execute the task, which is harmless.
 //
-// If a task fails, the worker goes on with others, and returns the error at the end.
+// If a task fails, the worker executes other tasks, and returns the error at the end.
 //
 // The store of the plan must have conditional writes; otherwise the error wraps
 // [store.ErrUnsupported], and fixed tasks ([Worker.Do]) are the way.

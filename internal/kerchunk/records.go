@@ -151,7 +151,7 @@ type Folder struct {
 }
 
 const (
-	// FolderDocument is the name of the document in the folder.
+	// FolderDocument is the name of the document in a folder of references.
 	FolderDocument = ".zmetadata"
 	// DefaultRecordSize is the record size of fsspec.
 	DefaultRecordSize = 10_000

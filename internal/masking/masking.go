@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package convert
+// Package masking converts the documents of arrays between formats 2 and 3, so that xarray
+// takes the same elements for missing ones. Packages convert and virtual share it.
+package masking
 
 import (
 	"bytes"
@@ -26,71 +28,55 @@ import (
 // 2 must be null; otherwise stored zeros would become missing. In both cases the
 // elements of missing chunks may change, so these chunks are stored.
 
-// mask converts the missing values of one array.
-type mask struct {
-	array *metadata.Array // of format 3
-	typ   dtype.Type      // zero if unknown
-	null  bool            // the fill value of format 2 is null
-	// fills reports that missing chunks must be stored, filled with the element gap.
-	fills bool
-	gap   []byte
-	said  string // the source of the missing value in format 2
-	note  string // the effect on missing values, for the caller
-	lost  bool   // missing values become ordinary values
-	// refused reports that xarray cannot open a group of format 3 with the array,
+// Mask is an array of which the missing values were converted.
+type Mask struct {
+	Array *metadata.Array // of format 3
+	Null  bool            // the fill value of format 2 is null
+	// Fills reports that missing chunks must be stored, filled with the element Gap.
+	Fills bool
+	Gap   []byte
+	Note  string // the effect on missing values, for the caller
+	Lost  bool   // missing values become ordinary values
+	// Refused reports that xarray cannot open a group of format 3 with the array,
 	// because of its attribute _FillValue.
-	refused bool
+	Refused bool
+
+	typ  dtype.Type // zero if unknown
+	said string     // the source of the missing value in format 2
 }
 
 // newMask starts from the array as format 3 describes it.
-func newMask(a *metadata.Array) *mask {
+func newMask(a *metadata.Array) *Mask {
 	b := *a.ToV3()
-	m := &mask{array: &b}
+	m := &Mask{Array: &b}
 	m.typ, _ = dtype.Parse(a.DataType.Name, a.DataType.Configuration)
 	return m
 }
 
 // attribute returns the JSON of an attribute, or nil if it does not exist.
-func (m *mask) attribute(name string) []byte {
-	raw, _, err := metadata.Attribute(m.array.Attributes, name)
+func (m *Mask) attribute(name string) []byte {
+	raw, _, err := metadata.Attribute(m.Array.Attributes, name)
 	if err != nil {
 		return nil // attributes that are null
 	}
 	return raw
 }
 
-func (m *mask) set(name string, value []byte) (err error) {
-	if m.array.Attributes == nil {
-		m.array.Attributes = []byte("{}")
+func (m *Mask) set(name string, value []byte) (err error) {
+	if m.Array.Attributes == nil {
+		m.Array.Attributes = []byte("{}")
 	}
-	m.array.Attributes, err = metadata.SetAttribute(m.array.Attributes, name, value)
+	m.Array.Attributes, err = metadata.SetAttribute(m.Array.Attributes, name, value)
 	return err
 }
 
-func (m *mask) unset(name string) (err error) {
-	m.array.Attributes, err = metadata.UnsetAttribute(m.array.Attributes, name)
+func (m *Mask) unset(name string) (err error) {
+	m.Array.Attributes, err = metadata.UnsetAttribute(m.Array.Attributes, name)
 	return err
 }
 
-// ToV3 returns the document of an array in format 3, with its missing values as [Convert]
-// keeps them. filled is set if its fill value is one in format 2 (MasksFill of package
-// cf). note says what xarray does not read as before, and is "" if nothing.
-func ToV3(a *metadata.Array, filled bool) (doc *metadata.Array, note string, err error) {
-	if a.Format() == 3 {
-		return a, "", nil
-	}
-	m, err := maskToV3(a, filled)
-	if err != nil {
-		return nil, "", err
-	}
-	if m.lost || m.refused {
-		note = m.note
-	}
-	return m.array, note, nil
-}
-
-// maskToV3 converts an array of format 2. filled is set if its fill value is a mask.
-func maskToV3(a *metadata.Array, filled bool) (*mask, error) {
+// ToV3 converts an array of format 2. filled is set if its fill value is a mask.
+func ToV3(a *metadata.Array, filled bool) (*Mask, error) {
 	m := newMask(a)
 	if m.typ.IsZero() {
 		return m, nil
@@ -102,7 +88,7 @@ func maskToV3(a *metadata.Array, filled bool) (*mask, error) {
 	return m, nil
 }
 
-func (m *mask) fromV2(a *metadata.Array, filled bool) error {
+func (m *Mask) fromV2(a *metadata.Array, filled bool) error {
 	raw := m.attribute(missing.FillValue)
 	if !filled && raw == nil {
 		return nil // nothing is missing
@@ -125,48 +111,48 @@ func (m *mask) fromV2(a *metadata.Array, filled bool) error {
 	case missing.IsText(m.typ):
 		return m.encodeText(elem, raw)
 	case m.typ.Kind() == dtype.KindTerminated || m.typ.Variable():
-		m.lost = true
-		m.note = fmt.Sprintf("the fill value %s marks missing values in format 2 and is an ordinary value in format 3: xarray cannot mark missing byte strings there", a.FillValue)
+		m.Lost = true
+		m.Note = fmt.Sprintf("the fill value %s marks missing values in format 2 and is an ordinary value in format 3: xarray cannot mark missing byte strings there", a.FillValue)
 	}
 	return nil
 }
 
 // refuse records that xarray cannot open a group with the array, because of an attribute
 // that it ignores in format 2.
-func (m *mask) refuse() {
+func (m *Mask) refuse() {
 	raw := m.attribute(missing.FillValue)
-	if raw == nil || m.note != "" {
+	if raw == nil || m.Note != "" {
 		return
 	}
 	reason, _ := missing.Refused(m.typ, m.attribute(missing.Unsigned), raw)
 	if reason == "" {
 		return
 	}
-	m.refused = true
-	m.note = fmt.Sprintf("the attribute %s %s stays, and xarray cannot open such a group of format 3: %s; set it to a value of type %s, or unset it",
+	m.Refused = true
+	m.Note = fmt.Sprintf("the attribute %s %s stays, and xarray cannot open such a group of format 3: %s; set it to a value of type %s, or unset it",
 		missing.FillValue, strictjson.Abbreviate(string(raw)), reason, m.typ)
 }
 
 // parse returns the element that the attribute _FillValue denotes.
-func (m *mask) parse(raw []byte) ([]byte, error) {
+func (m *Mask) parse(raw []byte) ([]byte, error) {
 	return missing.ParseSpelled(m.typ, m.attribute(missing.Unsigned), raw)
 }
 
 // encode sets the attribute _FillValue of format 3. was is its previous value.
-func (m *mask) encode(elem, was []byte) error {
+func (m *Mask) encode(elem, was []byte) error {
 	now, err := missing.Format(missing.Spelled(m.typ, m.attribute(missing.Unsigned)), elem)
 	if err != nil || bytes.Equal(now, was) {
 		return err
 	}
 	m.tell(elem, missing.FillValue)
 	if was != nil && !m.isOnly(was, elem) {
-		m.note += fmt.Sprintf(" in place of %s, which readers of format 2 ignore", strictjson.Abbreviate(was))
+		m.Note += fmt.Sprintf(" in place of %s, which readers of format 2 ignore", strictjson.Abbreviate(was))
 	}
 	return m.set(missing.FillValue, now)
 }
 
 // isOnly reports whether an attribute has the element as its only value.
-func (m *mask) isOnly(raw, elem []byte) bool {
+func (m *Mask) isOnly(raw, elem []byte) bool {
 	list := missing.List(m.typ, raw)
 	if len(list) != 1 {
 		return false
@@ -176,13 +162,13 @@ func (m *mask) isOnly(raw, elem []byte) bool {
 }
 
 // tell notes for the caller that an attribute of format 3 now defines the missing value.
-func (m *mask) tell(elem []byte, attribute string) {
-	m.note = fmt.Sprintf("%s %s, which marks missing data in format 2, becomes the attribute %s of format 3", m.said, m.fill(elem), attribute)
+func (m *Mask) tell(elem []byte, attribute string) {
+	m.Note = fmt.Sprintf("%s %s, which marks missing data in format 2, becomes the attribute %s of format 3", m.said, m.fill(elem), attribute)
 }
 
 // encodeText sets the attribute missing_value. xarray 2026.9 cannot open a group in which
 // text has the attribute _FillValue.
-func (m *mask) encodeText(elem, was []byte) error {
+func (m *Mask) encodeText(elem, was []byte) error {
 	now, err := m.typ.FormatFill(elem)
 	if err != nil {
 		return err
@@ -203,7 +189,7 @@ func (m *mask) encodeText(elem, was []byte) error {
 
 // encodeList moves a list of several values, or of none, to the attribute missing_value.
 // xarray cannot open a group of format 3 in which _FillValue is a list.
-func (m *mask) encodeList(list [][]byte) error {
+func (m *Mask) encodeList(list [][]byte) error {
 	now := m.attribute(missing.Value)
 	for _, value := range list {
 		if now == nil {
@@ -212,9 +198,9 @@ func (m *mask) encodeList(list [][]byte) error {
 			now = longer
 		}
 	}
-	m.note = fmt.Sprintf("the attribute %s is a list of several values, which becomes the attribute %s", missing.FillValue, missing.Value)
+	m.Note = fmt.Sprintf("the attribute %s is a list of several values, which becomes the attribute %s", missing.FillValue, missing.Value)
 	if len(list) == 0 {
-		m.note = fmt.Sprintf("the attribute %s has no value, and is removed", missing.FillValue)
+		m.Note = fmt.Sprintf("the attribute %s has no value, and is removed", missing.FillValue)
 	} else if err := m.set(missing.Value, now); err != nil {
 		return err
 	}
@@ -244,7 +230,7 @@ func listed(attribute, value []byte) []byte {
 }
 
 // fill formats an element as a fill value.
-func (m *mask) fill(elem []byte) string {
+func (m *Mask) fill(elem []byte) string {
 	raw, err := m.typ.FormatFill(elem)
 	if err != nil {
 		return m.typ.String()
@@ -252,8 +238,8 @@ func (m *mask) fill(elem []byte) string {
 	return strictjson.Abbreviate(raw)
 }
 
-// maskToV2 converts an array of format 3. filled is set if its fill value becomes a mask.
-func maskToV2(a *metadata.Array, filled bool) (*mask, error) {
+// ToV2 converts an array of format 3. filled is set if its fill value becomes a mask.
+func ToV2(a *metadata.Array, filled bool) (*Mask, error) {
 	m := newMask(a)
 	if !filled {
 		return m, nil
@@ -275,7 +261,7 @@ func maskToV2(a *metadata.Array, filled bool) (*mask, error) {
 	if raw == nil {
 		if text := m.attribute(missing.Value); text != nil && missing.IsText(m.typ) {
 			if elem, err := m.typ.ParseFill(text); err == nil && bytes.Equal(elem, old) {
-				return m, m.move(missing.Value, elem, old) // moved there by maskToV3
+				return m, m.move(missing.Value, elem, old) // moved there by ToV3
 			}
 		}
 		if m.typ.Kind() == dtype.KindFloat && m.fill(old) == `"NaN"` {
@@ -287,26 +273,26 @@ func maskToV2(a *metadata.Array, filled bool) (*mask, error) {
 }
 
 // isString reports whether elements are text or bytes.
-func (m *mask) isString() bool {
+func (m *Mask) isString() bool {
 	return missing.IsText(m.typ) || m.typ.Kind() == dtype.KindTerminated || m.typ.Variable()
 }
 
 // move moves an attribute to the fill value. Missing chunks read as old before that.
-func (m *mask) move(name string, elem, old []byte) error {
+func (m *Mask) move(name string, elem, old []byte) error {
 	fill, err := m.typ.FormatFill(elem)
 	if err != nil {
 		return err
 	}
-	m.note = fmt.Sprintf("the attribute %s becomes the fill value %s", name, m.fill(elem))
-	m.array.FillValue, m.fills, m.gap = fill, !bytes.Equal(elem, old), old
+	m.Note = fmt.Sprintf("the attribute %s becomes the fill value %s", name, m.fill(elem))
+	m.Array.FillValue, m.Fills, m.Gap = fill, !bytes.Equal(elem, old), old
 	return m.unset(name)
 }
 
 // withoutFill makes the fill value null. Readers disagree on what a missing chunk
 // contains then, so all missing chunks are stored.
-func (m *mask) withoutFill(old []byte) (err error) {
-	m.null, m.fills, m.gap = true, true, old
-	m.note = fmt.Sprintf("the fill value %s becomes null, because readers of format 2 would treat it as missing", m.fill(old))
-	m.array.FillValue, err = m.typ.FormatFill(m.typ.Default())
+func (m *Mask) withoutFill(old []byte) (err error) {
+	m.Null, m.Fills, m.Gap = true, true, old
+	m.Note = fmt.Sprintf("the fill value %s becomes null, because readers of format 2 would treat it as missing", m.fill(old))
+	m.Array.FillValue, err = m.typ.FormatFill(m.typ.Default())
 	return err
 }
