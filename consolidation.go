@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"iter"
 
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
@@ -223,7 +224,7 @@ func (h *hierarchy) updateConsolidated(ctx context.Context, n node) error {
 	}
 	// Each format has consolidated metadata of its own, and a node may have documents of
 	// both.
-	for _, document := range []string{documentName, metadata.V2Array} {
+	for _, document := range []string{documentName, nodename.V2Array} {
 		n.document = document
 		if err := h.recordAll(ctx, n); err != nil {
 			return err
@@ -277,14 +278,11 @@ func (h *hierarchy) withNode(ctx context.Context, n node, c *metadata.Consolidat
 	return c, w.failed
 }
 
-// UpdateConsolidated makes the consolidated metadata of the groups above agree with what
-// is stored at the location and below it. The calls of this package do that themselves;
-// UpdateConsolidated is for programs that store documents in another way, such as a copy.
-// Groups without consolidated metadata stay without.
-func (l *Location) UpdateConsolidated(ctx context.Context, opt *Options) error {
+// updateConsolidated is [access.UpdateConsolidated].
+func (l *Location) updateConsolidated(ctx context.Context, opt *Options) error {
 	if l.illegal != nil {
 		return l.fail("consolidate", l.illegal)
 	}
-	h, o := l.with(opt)
+	h, o := l.merged(opt)
 	return l.fail("consolidate", h.updateConsolidated(ctx, node{hierarchy: h, path: l.path, options: o}))
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/rehearsal"
@@ -91,13 +92,13 @@ func rehearse(ctx context.Context, location string, ledger *rehearsal.Ledger) (*
 	}
 	// The store does not exist yet, so an empty one stands in for it.
 	if errors.Is(err, fs.ErrNotExist) {
-		return nowhere(scheme.Shown(location), ledger), nil
+		return rehearsed(scheme.Shown(location), ledger), nil
 	}
 	return l, err
 }
 
-// nowhere returns the root of a store that does not exist, for a dry run.
-func nowhere(name string, ledger *rehearsal.Ledger) *Location {
+// rehearsed returns the root of a store that does not exist, for a dry run.
+func rehearsed(name string, ledger *rehearsal.Ledger) *Location {
 	return &Location{hierarchy: &hierarchy{store: rehearsal.New(nil, ledger), location: name, ledger: ledger}}
 }
 
@@ -110,7 +111,7 @@ func rehearsedAt(ctx context.Context, root string, other *Location, ledger *rehe
 	}
 	l, err := locate(ctx, root, store.Read, "create")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nowhere(root, ledger), nil
+		return rehearsed(root, ledger), nil
 	}
 	return l, err
 }
@@ -545,7 +546,7 @@ func (c *creation) record(ctx context.Context) error {
 		}
 		n := node{hierarchy: c.hierarchy, path: p, options: c.options.Options}
 		if c.format == 2 {
-			n.document = metadata.V2Group
+			n.document = nodename.V2Group
 		}
 		err := n.place().Container(p).ChangeConsolidated(ctx, func(old *metadata.Consolidated) (*metadata.Consolidated, error) {
 			var failed error

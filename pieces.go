@@ -108,7 +108,7 @@ func readPieces[T dtype.Element](ctx context.Context, t target, yield func(Piece
 	defer cancel()
 	next, stop := iter.Pull2(r.Pieces(g))
 	defer stop()
-	ahead := reader[T]{target: t, size: r.Size(), bare: element.Native[T](r.Type), next: next, shape: r.Shape(), running: &running, most: t.options.Budget}
+	ahead := reader[T]{target: t, size: r.Size(), bare: element.Native[T](r.Type), pull: next, shape: r.Shape(), running: &running, most: t.options.Budget}
 	for ahead.fill(ctx); len(ahead.queue) > 0; ahead.fill(ctx) {
 		p := ahead.queue[0]
 		ahead.queue = ahead.queue[1:]
@@ -128,7 +128,7 @@ type reader[T dtype.Element] struct {
 	target
 	size    int64 // bytes of an element
 	bare    bool
-	next    func() (from, to *selection.Resolved, more bool)
+	pull    func() (from, to *selection.Resolved, more bool)
 	shape   []int64
 	running *sync.WaitGroup
 	most    int64 // bytes; 0 is pieceBudget
@@ -146,7 +146,7 @@ func (d *reader[T]) fill(ctx context.Context) {
 	}
 	for {
 		if d.held == nil {
-			from, to, more := d.next()
+			from, to, more := d.pull()
 			if !more {
 				return
 			}

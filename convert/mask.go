@@ -32,11 +32,11 @@ type mask struct {
 	typ   dtype.Type      // zero if unknown
 	null  bool            // the fill value of format 2 is null
 	// fills reports that missing chunks must be stored, filled with the element gap.
-	fills bool
-	gap   []byte
-	said  string // the source of the missing value in format 2
-	note  string // the effect on missing values, for the caller
-	lost  bool   // missing values become ordinary values
+	fills  bool
+	gap    []byte
+	origin string // the source of the missing value in format 2
+	note   string // the effect on missing values, for the caller
+	lost   bool   // missing values become ordinary values
 	// refused reports that xarray cannot open a group of format 3 with the array,
 	// because of its attribute _FillValue.
 	refused bool
@@ -108,13 +108,13 @@ func (m *mask) fromV2(a *metadata.Array, filled bool) error {
 		return nil // nothing is missing
 	}
 	elem, err := m.typ.ParseFill(a.FillValue)
-	if m.said = "the fill value"; !filled {
+	if m.origin = "the fill value"; !filled {
 		list := missing.List(m.typ, raw)
 		if len(list) != 1 {
 			return m.encodeList(list)
 		}
 		elem, err = m.parse(list[0])
-		m.said = "the attribute " + missing.FillValue
+		m.origin = "the attribute " + missing.FillValue
 	}
 	switch {
 	case err != nil:
@@ -177,7 +177,7 @@ func (m *mask) isOnly(raw, elem []byte) bool {
 
 // tell notes for the caller that an attribute of format 3 now defines the missing value.
 func (m *mask) tell(elem []byte, attribute string) {
-	m.note = fmt.Sprintf("%s %s, which marks missing data in format 2, becomes the attribute %s of format 3", m.said, m.fill(elem), attribute)
+	m.note = fmt.Sprintf("%s %s, which marks missing data in format 2, becomes the attribute %s of format 3", m.origin, m.fill(elem), attribute)
 }
 
 // encodeText sets the attribute missing_value. xarray 2026.9 cannot open a group in which

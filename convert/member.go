@@ -17,7 +17,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/ome"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/tree"
@@ -113,18 +115,18 @@ func (s *survey) member(ctx context.Context, p store.Path, relative string) (*me
 			raw[name] = document
 		}
 	}
-	names := []string{metadata.V3Node}
+	names := []string{nodename.V3Node}
 	var err error
 	switch {
-	case raw[metadata.V3Node] != nil:
-		m.node, err = metadata.Parse(raw[metadata.V3Node], metadata.Limits{})
-	case raw[metadata.V2Array] != nil:
-		names = []string{metadata.V2Array, metadata.V2Attributes}
-		m.node, err = metadata.ParseV2(metadata.V2Array, raw[metadata.V2Array], raw[metadata.V2Attributes], metadata.Limits{})
-	case raw[metadata.V2Group] != nil:
-		names = []string{metadata.V2Group, metadata.V2Attributes}
-		m.node, err = metadata.ParseV2(metadata.V2Group, raw[metadata.V2Group], raw[metadata.V2Attributes], metadata.Limits{})
-		m.consolidated = raw[metadata.V2Consolidated] != nil
+	case raw[nodename.V3Node] != nil:
+		m.node, err = metadata.Parse(raw[nodename.V3Node], metadata.Limits{})
+	case raw[nodename.V2Array] != nil:
+		names = []string{nodename.V2Array, nodename.V2Attributes}
+		m.node, err = metadata.ParseV2(nodename.V2Array, raw[nodename.V2Array], raw[nodename.V2Attributes], metadata.Limits{})
+	case raw[nodename.V2Group] != nil:
+		names = []string{nodename.V2Group, nodename.V2Attributes}
+		m.node, err = metadata.ParseV2(nodename.V2Group, raw[nodename.V2Group], raw[nodename.V2Attributes], metadata.Limits{})
+		m.consolidated = raw[nodename.V2Consolidated] != nil
 	default:
 		return nil, nil
 	}
@@ -228,7 +230,7 @@ func (s *survey) masksFill(ctx context.Context, m *member) (bool, error) {
 	if a.Format() == 2 {
 		return s.images.MasksFill(ctx, m.path, a)
 	}
-	if a.Unnamed() != "" {
+	if attributes.Unnamed(a) != "" {
 		return false, nil
 	}
 	level, err := s.images.IsLevel(ctx, m.path)
@@ -405,7 +407,7 @@ func documentsOf(n metadata.Node) ([]text, error) {
 	}
 	var list []text
 	if attributes != nil && string(bytes.TrimSpace(attributes)) != "{}" {
-		list = append(list, text{metadata.V2Attributes, attributes})
+		list = append(list, text{nodename.V2Attributes, attributes})
 	}
 	return append(list, text{n.Document(), document}), nil
 }
@@ -416,7 +418,7 @@ func (m *member) documents() ([]text, error) {
 	list, err := documentsOf(m.result)
 	// Insert the index before the last document, which makes the node visible.
 	if err == nil && m.index != nil {
-		list = slices.Insert(list, len(list)-1, text{metadata.V2Consolidated, m.index})
+		list = slices.Insert(list, len(list)-1, text{nodename.V2Consolidated, m.index})
 	}
 	return list, err
 }

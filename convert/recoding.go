@@ -16,7 +16,9 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/codecs/sharding"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
@@ -46,7 +48,7 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 		spec.KeyEncoding = metadata.V2Slash
 	}
 	shape, inner := withinShards(doc)
-	chains := [][]metadata.Extension{oneOrder(spec.Codecs), metadata.WithChecksums(inner, false), nil}
+	chains := [][]metadata.Extension{oneOrder(spec.Codecs), coding.WithChecksums(inner, false), nil}
 	if c.Format == 2 && (shape != nil || spec.Grid.Name() != "regular") {
 		// Format 2 cannot describe several lengths. Inner chunks are the natural
 		// replacement for shards.
@@ -75,8 +77,8 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 func oneOrder(chain []metadata.Extension) []metadata.Extension {
 	chain = slices.Clone(chain)
 	for i, c := range chain {
-		if c.Name == metadata.BytesByField {
-			chain[i] = codec.Bytes(codec.Little)
+		if c.Name == own.BytesByField {
+			chain[i] = codec.Bytes("little")
 		}
 	}
 	return chain

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/likeness"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
@@ -30,7 +31,7 @@ func (c *conversion) isShared() bool { return c.opt.Resume || c.opt.Share != nil
 
 // inShare reports whether this call stores a value of an array.
 func (c *conversion) inShare(m *member, name string) bool {
-	return c.opt.Share.Has(strings.TrimPrefix(m.Path+"/"+name, "/"))
+	return c.opt.Share.Contains(strings.TrimPrefix(m.Path+"/"+name, "/"))
 }
 
 // resume runs a conversion in parts, or the one that goes on and publishes.
@@ -265,7 +266,7 @@ func (p *paragraph) layout() copying.Layout {
 func paragraphOf(n metadata.Node) (p paragraph, err error) {
 	list, err := documentsOf(n)
 	for _, t := range list {
-		if t.name == metadata.V2Attributes {
+		if t.name == nodename.V2Attributes {
 			p.Attributes = t.bytes
 		} else {
 			p.Name, p.Document = t.name, t.bytes

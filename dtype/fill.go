@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -330,12 +331,12 @@ func (t Type) AppendWord(dst, elem []byte) []byte {
 	if t.kind == KindUTF32 {
 		return appendUTF8(dst, elem)
 	}
-	return append(dst, t.TrimPadding(elem)...)
+	return append(dst, t.trimPadding(elem)...)
 }
 
-// TrimPadding returns an element without its padding, the zeros at the end of
+// trimPadding returns an element without its padding, the zeros at the end of
 // null-terminated bytes. Elements of other types are returned unchanged.
-func (t Type) TrimPadding(elem []byte) []byte {
+func (t Type) trimPadding(elem []byte) []byte {
 	if t.kind == KindTerminated {
 		return trimZeros(elem)
 	}
@@ -414,7 +415,7 @@ func (t Type) parseStruct(elem []byte, text string) bool {
 		if !copyExactly(elem, text) {
 			return false
 		}
-		if !LittleEndian() {
+		if !byteorder.Little() {
 			t.Swap(elem, elem)
 		}
 		return t.Check(elem) == nil
@@ -423,7 +424,7 @@ func (t Type) parseStruct(elem []byte, text string) bool {
 		return false
 	}
 	fields := make(map[string]Field)
-	for h := t.fields; h != noFields; h = h.Value().next {
+	for h := t.fields; h != noFields; h = h.Value().rest {
 		fields[h.Value().Name] = h.Value().Field
 	}
 	for name, m := range v.Members() {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/racing"
 )
 
@@ -316,7 +317,7 @@ func TestExtendedFill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !LittleEndian() && !typ.Variable() {
+		if !byteorder.Little() && !typ.Variable() {
 			typ.Swap(want, want)
 		}
 		got, err := typ.ParseFill([]byte(tt.json))

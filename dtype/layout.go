@@ -9,23 +9,12 @@ import (
 	"varve.dev/zarr/internal/byteorder"
 )
 
-// LittleEndian reports whether the host stores the least significant byte of a number
-// first.
-func LittleEndian() bool {
-	return binary.NativeEndian.Uint16([]byte{1, 0}) == 1
-}
-
-// SwapBytes copies src to dst and reverses the bytes of every number of unit bytes. A
-// unit of 1 or less only copies. dst must be at least as long as src, and must be src
-// itself or not overlap it. The length of src must be a multiple of unit.
-func SwapBytes(dst, src []byte, unit int) { byteorder.Bytes(dst, src, unit) }
-
 // Swap copies src, elements of a type of fixed width, to dst and reverses the bytes of
 // every number. These are the numbers of [Type.Unit] bytes, in a struct those of every
 // field. dst must be at least as long as src, and must be src itself or not overlap it.
 func (t Type) Swap(dst, src []byte) {
 	if t.unit != 0 {
-		SwapBytes(dst, src, t.unit)
+		byteorder.Bytes(dst, src, t.unit)
 		return
 	}
 	// Most structs need no allocation.
@@ -80,7 +69,7 @@ func (n numbers) swap(b []byte, size int) {
 	// number at a time, through all structs.
 	if n.count >= manyNumbers {
 		for at := 0; at+n.end() <= len(b); at += size {
-			SwapBytes(b[at+n.offset:at+n.end()], b[at+n.offset:at+n.end()], n.unit)
+			byteorder.Bytes(b[at+n.offset:at+n.end()], b[at+n.offset:at+n.end()], n.unit)
 		}
 		return
 	}
@@ -107,7 +96,7 @@ func swapEvery(b []byte, unit, step int) {
 		}
 	default:
 		for at := 0; at+unit <= len(b); at += step {
-			SwapBytes(b[at:at+unit], b[at:at+unit], unit)
+			byteorder.Bytes(b[at:at+unit], b[at:at+unit], unit)
 		}
 	}
 }
@@ -125,9 +114,9 @@ func (t Type) Small() bool {
 	return t.anyField(Type.Small)
 }
 
-// HasBool reports whether t is bool or a struct with a bool field, so that some bytes are
+// hasBool reports whether t is bool or a struct with a bool field, so that some bytes are
 // not valid elements.
-func (t Type) HasBool() bool { return t.kind == KindBool || t.anyField(Type.HasBool) }
+func (t Type) hasBool() bool { return t.kind == KindBool || t.anyField(Type.hasBool) }
 
 // Normalize sets the unused bits of consecutive elements to the values that they have in
 // memory; see [Type.Small].

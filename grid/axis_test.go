@@ -31,7 +31,7 @@ func TestVacant(t *testing.T) {
 	if string(document) != want {
 		t.Fatalf("document %s, want %s", document, want)
 	}
-	parsed, err := grid.Parse(g.Shape(), g.Name(), document)
+	parsed, err := grid.Parse(g.Shape(), g.Name(), document, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestSingleEdge(t *testing.T) {
 	}{
 		{0, "[1]", 1}, {0, "[[1, 2]]", 2}, {0, "[[1, 1], 1]", 2}, {0, "[[2, 1]]", 1}, {1, "[[1, 1]]", 1}, {0, "[ [ 1 , 1 ] ]", 0},
 	} {
-		g, err := grid.Parse([]int64{tt.extent}, grid.RectilinearName, fmt.Appendf(nil, `{"kind": "inline", "chunk_shapes": [%s]}`, tt.list))
+		g, err := grid.Parse([]int64{tt.extent}, "rectilinear", fmt.Appendf(nil, `{"kind": "inline", "chunk_shapes": [%s]}`, tt.list), nil)
 		if err != nil || g.Axis(0).Cells() != tt.cells {
 			t.Errorf("%s for extent %d: %v, %v", tt.list, tt.extent, g, err)
 		}

@@ -23,10 +23,6 @@ func (i Interval) Intersect(o Interval) Interval {
 // Box is a half-open region with one interval per axis.
 type Box []Interval
 
-// Selection does nothing. It marks a Box as a selection, which is a type of package
-// selection: the box of a region of an array selects that region.
-func (Box) Selection() {}
-
 // BoxOf returns the box of the given shape at the origin.
 func BoxOf(shape []int64) Box {
 	b := make(Box, len(shape))

@@ -457,7 +457,7 @@ func TestShardedFacts(t *testing.T) {
 			if err := json.Unmarshal(f.ChunkGrid, &doc); err != nil {
 				t.Fatal(err)
 			}
-			g, err := grid.Parse(shape, doc.Name, doc.Configuration)
+			g, err := grid.Parse(shape, doc.Name, doc.Configuration, nil)
 			var cuts []grid.Cut
 			for _, n := range f.Inner {
 				cuts = append(cuts, grid.Every(n))
@@ -472,7 +472,7 @@ func TestShardedFacts(t *testing.T) {
 				return
 			}
 			accepted++
-			if !g.IsRegular() || g.Name() != grid.RegularName {
+			if !g.IsRegular() || g.Name() != "regular" {
 				t.Errorf("name %s", g.Name())
 			}
 			for i, sizes := range g.Sizes() {

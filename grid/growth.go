@@ -100,10 +100,10 @@ func parsePlan(list string) (Growth, error) {
 // region only: an edge that reaches beyond the old extent is filled first. The zero
 // Growth is [AppendOne]. Invalid lengths are reported when an axis grows ([Axis.Grown]).
 type Growth struct {
-	kind growthKind
-	runs []Run // lengths of Fixed and Pattern, plan of Preplanned
-	name string
-	next func(at int64) (int64, error)
+	kind     growthKind
+	runs     []Run // lengths of Fixed and Pattern, plan of Preplanned
+	name     string
+	boundary func(at int64) (int64, error)
 
 	isRounded bool // round the last new edge up to multiple
 	multiple  int64
@@ -158,7 +158,7 @@ func Preplanned(plan ...Run) Growth {
 // A single edge of length 1 on an axis without elements is replaced, because programs
 // declare it where they cannot list no edges. All other edges are kept and filled first.
 func ByBoundaries(name string, next func(at int64) (int64, error)) Growth {
-	return Growth{kind: byBoundaries, name: name, next: next}
+	return Growth{kind: byBoundaries, name: name, boundary: next}
 }
 
 // String returns the policy in the form that [ParseGrowth] reads, or the name that was
@@ -212,7 +212,7 @@ func (g Growth) check() (int64, error) {
 	switch {
 	case g.isRounded && g.multiple < 1:
 		return 0, invalid("growth %.80s: edges are rounded up to a multiple of at least 1, got %d", g, g.multiple)
-	case g.kind == byBoundaries && g.next == nil:
+	case g.kind == byBoundaries && g.boundary == nil:
 		return 0, invalid("growth %s has no boundaries", g.name)
 	case g.kind < fixed || g.kind == byBoundaries:
 		return 0, nil
@@ -309,7 +309,7 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 		if !g.KeepsRegular() {
 			return Axis{}, invalid("growth %.80s on an axis whose chunks of %d follow the extent: unlock turns it into a list", g, a.step)
 		}
-		return a.Resized(extent)
+		return a.resized(extent)
 	}
 	// A single edge of length 1 hardly ever ends at a boundary ([ByBoundaries]). No
 	// chunk was stored with it.
@@ -324,25 +324,25 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 				return Axis{}, err
 			}
 		}
-		return a.Resized(extent)
+		return a.resized(extent)
 	}
 	more, err := a.newEdges(gap, sum, g)
 	if err == nil {
 		more, err = g.roundUp(more)
 	}
 	if err == nil {
-		a, err = a.Extended(more...)
+		a, err = a.extended(more...)
 	}
 	if err != nil {
 		return Axis{}, fmt.Errorf("growth %.80s to the extent %d: %w", g, extent, err)
 	}
-	return a.Resized(extent)
+	return a.resized(extent)
 }
 
 // replaceUnit returns the axis with edges for its first elements in place of those it
 // has.
 func (a Axis) replaceUnit(extent int64, g Growth) (Axis, error) {
-	edges, err := boundaries(0, extent, g.next)
+	edges, err := boundaries(0, extent, g.boundary)
 	if err == nil {
 		edges, err = g.roundUp(edges)
 	}
@@ -374,7 +374,7 @@ func (a Axis) newEdges(gap, sum int64, g Growth) ([]Run, error) {
 		}
 		return g.runs, nil
 	case byBoundaries:
-		return boundaries(a.Covered(), gap, g.next)
+		return boundaries(a.Covered(), gap, g.boundary)
 	}
 	return []Run{{gap, 1}}, nil
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/internal/document"
+	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/metadata"
 )
 
@@ -83,7 +86,7 @@ func TestNodeType(t *testing.T) {
 	for doc, want := range map[string]string{
 		nanDocument("1", `{"a":NaN}`): "array", `{"node_type":"group"}`: "group", `{"node_type" : "\u0061rray"}`: "array", `{"node_type":"tree"}`: "", `{"node_type":NaN}`: "", "": "", "[]": "",
 	} {
-		if got := metadata.NodeType([]byte(doc)); got != want {
+		if got := document.NodeType([]byte(doc)); got != want {
 			t.Errorf("%s: %q, want %q", doc, got, want)
 		}
 	}
@@ -141,7 +144,7 @@ func TestTextStaysText(t *testing.T) {
 	if out, err := metadata.MarshalAttributesV2(object, metadata.Limits{}); err != nil || noSpace(out) != wantText {
 		t.Errorf("format 2: %v, %s", err, out)
 	}
-	if got := string(metadata.PlainText([]byte(`{"x":"\"\u004eaN","\\u004eaN":"u\u004eaN"}`))); got != `{"x":"\"NaN","\\u004eaN":"u\u004eaN"}` {
+	if got := string(nonfinite.Text([]byte(`{"x":"\"\u004eaN","\\u004eaN":"u\u004eaN"}`))); got != `{"x":"\"NaN","\\u004eaN":"u\u004eaN"}` {
 		t.Errorf("plain text %s", got)
 	}
 }
@@ -150,11 +153,11 @@ func TestTextStaysText(t *testing.T) {
 // which is taken apart and put together again.
 func TestTextStaysTextConsolidated(t *testing.T) {
 	v2 := []byte(`{"zarr_format":2,"shape":[4],"chunks":[2],"dtype":"<f4","fill_value":"\u004eaN","order":"C","filters":null,"compressor":null}`)
-	record, err := metadata.RecordV2(metadata.V2Array, v2, []byte(spelledText), metadata.Limits{})
+	record, err := metadata.RecordV2(nodename.V2Array, v2, []byte(spelledText), metadata.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := metadata.RecordV2(metadata.V2Group, []byte(`{"zarr_format":2}`), []byte(spelledText), metadata.Limits{})
+	own, err := metadata.RecordV2(nodename.V2Group, []byte(`{"zarr_format":2}`), []byte(spelledText), metadata.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +177,7 @@ func TestTextStaysTextConsolidated(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, err := c.Entry("x", metadata.Limits{})
-		if err != nil || noSpace(metadata.BareNumbers(n.(*metadata.Array).Attributes)) != wantText {
+		if err != nil || noSpace(nonfinite.Bare(n.(*metadata.Array).Attributes)) != wantText {
 			t.Errorf("%v, %+v", err, n)
 		}
 		if !strings.Contains(noSpace(c.Raw("x")), wantText) {
@@ -205,7 +208,7 @@ func TestBareNumbersInToV2(t *testing.T) {
 	if want := `{"a":NaN,"m":[-Infinity,"NaN",1]}`; err != nil || noSpace(out) != want {
 		t.Errorf("format 2 has %s (%v), want %s", out, err, want)
 	}
-	if back := noSpace(metadata.BareNumbers(b.ToV3().Attributes)); back != `{"a":NaN,"m":[-Infinity,"NaN",1]}` {
+	if back := noSpace(nonfinite.Bare(b.ToV3().Attributes)); back != `{"a":NaN,"m":[-Infinity,"NaN",1]}` {
 		t.Errorf("format 3 has %s again", back)
 	}
 }

@@ -11,13 +11,14 @@ import (
 	"unicode/utf8"
 
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/internal/strictjson"
 )
 
 // Consolidated is a copy of the documents of all nodes below a group. It is for listing
 // and for opening many nodes at once. In format 3 it is part of the group's own document
 // (zarr-specs v3.1 core, "Additional fields"; kind "inline"). In format 2 it is the
-// document [V2Consolidated]; as a node has several documents there, its entry is their
+// document .zmetadata; as a node has several documents there, its entry is their
 // record, see [RecordV2].
 //
 // Paths are relative to the group, such as "a/b". No two entries have the same path, and
@@ -38,7 +39,7 @@ func (c *Consolidated) entryError(path string, err error) error {
 	at := consolidatedEntries
 	if c.v2 {
 		// Pointers of format 2 begin with the name of the document.
-		at = strictjson.Token(V2Consolidated) + "/metadata"
+		at = strictjson.Token(nodename.V2Consolidated) + "/metadata"
 	}
 	return prefixPointer(err, at+strictjson.Token(path))
 }
@@ -88,7 +89,7 @@ func (c *Consolidated) Len() int { return len(c.entries) }
 func (c *Consolidated) Nodes() iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for _, i := range c.order {
-			if e := c.entries[i]; !yield(e.path, bareNonFinite(e.raw)) {
+			if e := c.entries[i]; !yield(e.path, nonfinite.Bare(e.raw)) {
 				return
 			}
 		}
@@ -110,7 +111,7 @@ func (c *Consolidated) Raw(path string) []byte {
 	if !ok {
 		return nil
 	}
-	return bareNonFinite(c.entries[c.order[at]].raw)
+	return nonfinite.Bare(c.entries[c.order[at]].raw)
 }
 
 // Below returns the entries below the group at path. Their paths are relative to that
@@ -303,7 +304,7 @@ func (c *Consolidated) newEntry(path string, raw []byte, l Limits) (entry, error
 		return entry{}, c.entryError(path, err)
 	}
 	// The document comes from outside this package, so it has not been admitted yet.
-	raw = admit(raw)
+	raw = nonfinite.Admit(raw)
 	// A node with unsupported parts comes with an error. It can still be described.
 	n, err := c.parse(raw, l)
 	if n == nil {

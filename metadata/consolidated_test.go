@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	documents "varve.dev/zarr/internal/document"
 )
 
 // consolidatedDoc returns a group with consolidated metadata for pairs of a path and a
@@ -236,8 +238,8 @@ func repeat(n int, format string) []string {
 	return list
 }
 
-// told returns the paths of refused entries. Their errors must name them.
-func told(t interface{ Errorf(string, ...any) }, c *Consolidated) []string {
+// refusals returns the paths of refused entries. Their errors must name them.
+func refusals(t interface{ Errorf(string, ...any) }, c *Consolidated) []string {
 	var list []string
 	for path, err := range c.Refused() {
 		list = append(list, path)
@@ -273,7 +275,7 @@ func TestRefused(t *testing.T) {
 		}
 		for range 2 {
 			c := mustGroup(t, doc).Consolidated
-			if got := told(t, c); !slices.Equal(got, []string{bad}) || paths(c) != "array sound" {
+			if got := refusals(t, c); !slices.Equal(got, []string{bad}) || paths(c) != "array sound" {
 				t.Errorf("%q: refused %q, there are %s", bad, got, paths(c))
 			}
 			if n, err := c.Entry(bad, Limits{}); n != nil || err != nil {
@@ -303,7 +305,7 @@ func TestUnusable(t *testing.T) {
 			if n != 1 || paths(c) != "sound" {
 				t.Errorf("%s: %d refused, there are %s", name, n, paths(c))
 			}
-			if kind := NodeType([]byte(doc)); kind != "group" {
+			if kind := documents.NodeType([]byte(doc)); kind != "group" {
 				t.Errorf("%s: the node is of type %q", name, kind)
 			}
 			if doc = mustMarshal(t, mustGroup(t, doc)); !strings.Contains(doc, `"`+name+`":`) {
@@ -312,7 +314,7 @@ func TestUnusable(t *testing.T) {
 		}
 		document := `{"zarr_consolidated_format":1,"metadata":{"` + name + `/.zarray":{},"b/.zgroup":{}}}`
 		c, err := ParseConsolidatedV2([]byte(document), Limits{})
-		if err != nil || len(told(t, c)) != 1 || paths(c) != "b" {
+		if err != nil || len(refusals(t, c)) != 1 || paths(c) != "b" {
 			t.Errorf("format 2, %s: %v", name, err)
 			continue
 		}
@@ -342,20 +344,20 @@ func TestRefusedChanged(t *testing.T) {
 	group, array := groupDoc(""), arrayDoc("")
 	c := mustGroup(t, consolidatedDoc("../b", group, "s/a", array, "s/a/x", group, "s/../y", group, "t", group, "t", array, "s", group)).Consolidated
 	below := c.Below("s")
-	if got := told(t, below); !slices.Equal(got, []string{"../y", "a/x"}) || paths(below) != "a" {
+	if got := refusals(t, below); !slices.Equal(got, []string{"../y", "a/x"}) || paths(below) != "a" {
 		t.Errorf("refused %q, there are %s", got, paths(below))
 	}
-	if got := told(t, c.Without("s/a")); !slices.Equal(got, []string{"../b", "s/../y", "t"}) {
+	if got := refusals(t, c.Without("s/a")); !slices.Equal(got, []string{"../b", "s/../y", "t"}) {
 		t.Errorf("without the array: %q", got)
 	}
 	d, err := c.With("t", []byte(group), Limits{})
-	if err != nil || !slices.Equal(told(t, d), []string{"../b", "s/../y", "s/a/x"}) || paths(d) != "s s/a t" {
+	if err != nil || !slices.Equal(refusals(t, d), []string{"../b", "s/../y", "s/a/x"}) || paths(d) != "s s/a t" {
 		t.Errorf("%v, %s", err, paths(d))
 	}
 	if _, err := c.With("../b", []byte(group), Limits{}); !errors.Is(err, ErrInvalid) {
 		t.Error(err)
 	}
-	if len(told(t, c)) != 4 {
+	if len(refusals(t, c)) != 4 {
 		t.Error("a change shows in the original")
 	}
 }
@@ -391,8 +393,8 @@ func TestRefusedModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := strings.Fields(paths(g.Consolidated))
-		if slices.Sort(got); !slices.Equal(told(t, g.Consolidated), refused) || !slices.Equal(got, sound) {
-			t.Fatalf("%q: there are %q, refused are %q; want %q and %q", doc, got, told(t, g.Consolidated), sound, refused)
+		if slices.Sort(got); !slices.Equal(refusals(t, g.Consolidated), refused) || !slices.Equal(got, sound) {
+			t.Fatalf("%q: there are %q, refused are %q; want %q and %q", doc, got, refusals(t, g.Consolidated), sound, refused)
 		}
 	})
 }
@@ -413,7 +415,7 @@ func TestRefusedMany(t *testing.T) {
 	for i := range 100000 {
 		entries = append(entries, fmt.Sprintf("../%d", i/2), `{"node_type":"array"}`)
 	}
-	if c := mustGroup(t, consolidatedDoc(entries...)).Consolidated; c.Len() != 0 || len(told(t, c)) != 50000 {
+	if c := mustGroup(t, consolidatedDoc(entries...)).Consolidated; c.Len() != 0 || len(refusals(t, c)) != 50000 {
 		t.Error(c.Len())
 	}
 }

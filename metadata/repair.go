@@ -2,7 +2,11 @@
 
 package metadata
 
-import "slices"
+import (
+	"slices"
+
+	"varve.dev/zarr/internal/nodename"
+)
 
 // repair is a deviation from the specification that is accepted when reading.
 type repair int
@@ -34,11 +38,11 @@ var repairs = [...]struct {
 }{
 	bareNumbers: {
 		source: "zarr-python 2 and 3: Python's json module writes NaN and Infinity",
-		note:   V3Node + " has a bare NaN or Infinity, which is not JSON (zarr-python writes it): read as a text, written as it was",
+		note:   nodename.V3Node + " has a bare NaN or Infinity, which is not JSON (zarr-python writes it): read as a text, written as it was",
 	},
 	bareNumbersV2: {
 		source: "zarr-python 2 and 3: Python's json module writes NaN and Infinity",
-		note:   V2Attributes + " has a bare NaN or Infinity, which is not JSON (zarr-python writes it): read as a text, written as it was",
+		note:   nodename.V2Attributes + " has a bare NaN or Infinity, which is not JSON (zarr-python writes it): read as a text, written as it was",
 	},
 	bareFill: {
 		source: "writers of format 2 that pass a float to Python's json module",

@@ -159,7 +159,7 @@ type record struct {
 	Attributes json.RawMessage `json:"attributes,omitempty"`
 
 	version store.Version // the record is absent if this is zero
-	there   bool
+	exists  bool
 }
 
 // made is the part of a request on which every element of every level depends.
@@ -194,7 +194,7 @@ func readRecord(ctx context.Context, s store.Store, key store.Key) (*record, err
 	if json.Unmarshal(data, r) != nil || attributes.Check(r.Attributes) != nil {
 		r = new(record)
 	}
-	r.version, r.there = info.Version, true
+	r.version, r.exists = info.Version, true
 	return r, nil
 }
 
@@ -209,10 +209,10 @@ func (r *record) put(ctx context.Context, s store.Store, key store.Key, before *
 	}
 	line := bytes.TrimSuffix(data.Bytes(), []byte("\n")) // a record that is cut is none
 	cond := store.IfVersion(before.version)
-	if !before.there {
+	if !before.exists {
 		cond = store.IfAbsent()
 	}
-	if _, able := store.As[store.ConditionalWriter](s); !able || before.there && before.version.IsZero() {
+	if _, able := store.As[store.ConditionalWriter](s); !able || before.exists && before.version.IsZero() {
 		_, err := store.Put(ctx, s, key, line, d)
 		return err
 	}

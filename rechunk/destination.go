@@ -304,7 +304,7 @@ func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
 	if err := w.clear(ctx); err != nil {
 		return false, err
 	}
-	doc := w.next.Doc
+	doc := w.planned.Doc
 	if s.notesOrigin {
 		if doc, err = w.noteOrigin(ctx); err != nil {
 			return false, err

@@ -133,12 +133,12 @@ func (s *session) fitAttributes(ctx context.Context) error {
 }
 
 func (w *work) fitAttributes(ctx context.Context) error {
-	if w.policy == "" || w.next.Doc.Format() != 2 || w.destination != nil {
+	if w.policy == "" || w.planned.Doc.Format() != 2 || w.destination != nil {
 		return nil
 	}
 	w.report.Policy = w.policy
 	return w.SetAttributes(ctx, func(object []byte) ([]byte, error) {
-		p, err := w.policies(w.old, w.next)
+		p, err := w.policies(w.old, w.planned)
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ import (
 // × 2 × 2.
 func jsonTarget(t testing.TB) *selection.Target {
 	of := func(chunk ...int64) func() (*grid.Grid, error) {
-		return func() (*grid.Grid, error) { return grid.Regular([]int64{10, 6, 4}, chunk) }
+		return func() (*grid.Grid, error) { return grid.New([]int64{10, 6, 4}, grid.Chunks(chunk...)...) }
 	}
 	return &selection.Target{Shape: []int64{10, 6, 4}, Names: []string{"time", "lat", ""}, Grid: of(3, 6, 2), Inner: of(1, 2, 2)}
 }

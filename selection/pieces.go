@@ -125,7 +125,7 @@ func (r *Resolved) Scatter(dst, src strided.View) error {
 		return nil
 	}
 	// The array is treated as a grid with a single chunk.
-	g, err := grid.Regular(r.source, r.source)
+	g, err := grid.New(r.source, grid.Chunks(r.source...)...)
 	if err != nil {
 		return err
 	}

@@ -153,7 +153,7 @@ func checkPlan(t *rapid.T, g *grid.Grid, r *selection.Resolved, want [][]int64) 
 }
 
 func TestPlanDoesNotAllocatePerChunk(t *testing.T) {
-	g, err := grid.Regular([]int64{10_000}, []int64{1})
+	g, err := grid.New([]int64{10_000}, grid.Chunks(1)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,8 +35,8 @@ func (p *Share) Check() error {
 	return nil
 }
 
-// Has reports whether the part has a key. All keys belong to a nil Share.
-func (p *Share) Has(key string) bool {
+// Contains reports whether the part has a key. All keys belong to a nil Share.
+func (p *Share) Contains(key string) bool {
 	return p == nil || p.Of <= 1 || int64(spread(key)%uint64(p.Of)) == p.Task
 }
 
@@ -85,7 +85,7 @@ func (s *syncer) part(ctx context.Context) error {
 }
 
 // inShare reports whether this call copies a value of the source.
-func (s *syncer) inShare(name string) bool { return s.opt.Share.Has(s.above + name) }
+func (s *syncer) inShare(name string) bool { return s.opt.Share.Contains(s.above + name) }
 
 // refuseClash returns the error of a part for an array that only one process may remove.
 func (s *syncer) refuseClash(dir string) error {

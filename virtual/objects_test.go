@@ -13,7 +13,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
-	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 )
 
 // object is what a library reads of an array (interop/objects_testdata.py).
@@ -109,7 +109,7 @@ func (o *object) compareRaw(t *testing.T, path string, a *zarr.Array) {
 	if err := a.ReadBytes(t.Context(), nil, got); err != nil {
 		t.Errorf("%s: %v", path, err)
 	}
-	if !dtype.LittleEndian() {
+	if !byteorder.Little() {
 		a.Type().Swap(got, got)
 	}
 	if hex.EncodeToString(got) != *o.Raw {

@@ -200,7 +200,7 @@ func (r *reader) enqueue(ctx context.Context, queue chan<- *pending) {
 		list = store.ListVersions
 	}
 	for e, err := range list(ctx, r.store, r.path, true) {
-		if err == nil && (e.Dir || own.IsBelow(e.Name) || r.share.Of > 1 && !r.share.has(hashOf(e.Name))) {
+		if err == nil && (e.Dir || own.IsBelow(e.Name) || r.share.Of > 1 && !r.share.contains(hashOf(e.Name))) {
 			continue
 		}
 		p := &pending{value: value{key: e.Name}, err: err, done: make(chan struct{})}

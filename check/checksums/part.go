@@ -158,7 +158,7 @@ func (p *partReader) values(add func(keyHash, record) error) error {
 		}
 		key := hashOf(l.Key)
 		r, err := l.record(p.DANDI)
-		if err == nil && !p.has(key) {
+		if err == nil && !p.contains(key) {
 			err = fmt.Errorf("%q belongs to another part", l.Key)
 		}
 		if err != nil {

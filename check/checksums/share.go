@@ -28,8 +28,8 @@ func (s Share) valid() error {
 	return nil
 }
 
-// has reports whether a value belongs to the share.
-func (s Share) has(key keyHash) bool {
+// contains reports whether a value belongs to the share.
+func (s Share) contains(key keyHash) bool {
 	return s.Of <= 1 || binary.BigEndian.Uint64(key[:8])%uint64(s.Of) == uint64(s.Task)
 }
 

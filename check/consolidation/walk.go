@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -128,7 +129,7 @@ func (w *walk) stored(ctx context.Context, p store.Path, n metadata.Node) ([]byt
 	if err != nil || n.Format() == 3 {
 		return document, err
 	}
-	attributes, err := w.document(ctx, p, metadata.V2Attributes)
+	attributes, err := w.document(ctx, p, nodename.V2Attributes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/cmd/varve/internal/trial"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -119,7 +120,7 @@ func (t *readTrial) run(ctx context.Context, levels []level) (*trial.Measured, e
 		}
 		r.Rounds = append(r.Rounds, one)
 	}
-	r.Bound, r.Because = r.Judge()
+	r.Bound, r.Reason = r.Judge()
 	r.Encoding, err = t.encoding(ctx)
 	return r, err
 }
@@ -143,7 +144,7 @@ func levelsOf(processors int) []level {
 // inFlight returns the default number of requests or chunks in flight
 // (zarr.Options.Concurrency).
 func (t *readTrial) inFlight(processors int) int {
-	return zarr.DefaultConcurrency(t.noted.Store, processors)
+	return engine.DefaultConcurrency(t.noted.Store, processors)
 }
 
 // open opens the array again, without what an earlier round cached, and binds the

@@ -160,7 +160,7 @@ func shardedPlanOf(s chunking.Shards, shape []int64, size int64) (*shardedPlan, 
 	if err != nil {
 		return nil, err
 	}
-	g, err := grid.Regular(shape, p.Shard)
+	g, err := grid.New(shape, grid.Chunks(p.Shard...)...)
 	if err != nil {
 		return nil, s.Shards.Refused(err)
 	}
@@ -189,7 +189,7 @@ func objects(g *grid.Grid) *int64 {
 
 // measure sets the numbers of the proposal without shards.
 func (p *plan) measure(t dtype.Type) error {
-	g, err := grid.Regular(p.Shape, p.Chunks)
+	g, err := grid.New(p.Shape, grid.Chunks(p.Chunks...)...)
 	if err != nil {
 		return failure.BadArgument("%w", err)
 	}

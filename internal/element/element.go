@@ -14,6 +14,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -112,12 +113,12 @@ func Check[T dtype.Element](t dtype.Type) error {
 		return nil
 	}
 	var zero T
-	return fault.Argument("the elements are %s, not %T%s", t, zero, otherwise(t, plain[T](nil)))
+	return fault.Argument("the elements are %s, not %T%s", t, zero, alternatives(t, plain[T](nil)))
 }
 
-// otherwise returns a hint that names the methods that read and write elements of t as
+// alternatives returns a hint that names the methods that read and write elements of t as
 // values of another type. It returns "" if there are none.
-func otherwise(t dtype.Type, values any) string {
+func alternatives(t dtype.Type, values any) string {
 	switch values.(type) {
 	case []int8, []int16, []int32, []int64, []uint8, []uint16, []uint32, []uint64, []float32, []float64:
 		switch t.Kind() {
@@ -306,7 +307,7 @@ func (e Buffer) byteStrings(values [][]byte) {
 	if e.Heap == nil {
 		size := e.Type.Size()
 		for i := range values {
-			values[i] = append(make([]byte, 0, size), e.Type.TrimPadding(e.Data[i*size:][:size])...)
+			values[i] = append(make([]byte, 0, size), packed.TrimPadding(e.Type, e.Data[i*size:][:size])...)
 		}
 		return
 	}

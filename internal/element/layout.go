@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/packed"
 )
 
 // layout maps the fields of packed elements to their places in a Go struct. Every call
@@ -251,7 +252,7 @@ func (m *move) load(place unsafe.Pointer, elem []byte) bool {
 		var room [64]byte
 		*(*string)(place) = string(m.typ.AppendWord(room[:0], elem))
 	case asBytes:
-		*(*[]byte)(place) = append([]byte{}, m.typ.TrimPadding(elem)...)
+		*(*[]byte)(place) = append([]byte{}, packed.TrimPadding(m.typ, elem)...)
 	case asFloat32:
 		m.typ.Float32s(unsafe.Slice((*float32)(place), 1), elem)
 	case asTime:

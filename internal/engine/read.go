@@ -48,7 +48,7 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst strided.V
 		func(ctx context.Context, w *worker) error {
 			err := w.read(ctx, dst, skipFill)
 			if err == nil && dst.Heap.Full() {
-				err = fmt.Errorf("%w: the elements have more bytes than a block may have", codec.ErrRoom)
+				err = fmt.Errorf("%w: the elements have more bytes than a block may have", coding.ErrRoom)
 			}
 			return w.fail(err)
 		})
@@ -60,14 +60,14 @@ func (w *worker) read(ctx context.Context, dst strided.View, skipFill bool) erro
 	n, err := w.begin()
 	w.Into(dst)
 	if w.Chain.Divided() {
-		found, err := w.decodePart(ctx, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part, Into: w.Placed, Whole: w.IsWhole(), Zeroed: skipFill})
+		found, err := w.decodePart(ctx, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part, Into: w.Target, Whole: w.IsWhole(), Zeroed: skipFill})
 		return w.fillMissing(found, err, skipFill)
 	}
 	if err != nil {
 		return w.readHuge(ctx, err, skipFill)
 	}
 	var room []byte // the part's memory in dst, if it is a whole, contiguous chunk
-	if data, ok := w.Placed.Bytes(); ok && int64(len(data)) == n && w.IsWhole() && w.Chain.InOrder() {
+	if data, ok := w.Target.Bytes(); ok && int64(len(data)) == n && w.IsWhole() && w.Chain.InOrder() {
 		room = data
 	}
 	if room == nil && w.readsPart(n) {
@@ -211,7 +211,7 @@ func (w *worker) readPart(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer w.bytes.Release(weight)
-	return w.decodePartOf(ctx, w.key, weight, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part, Into: w.Placed})
+	return w.decodePartOf(ctx, w.key, weight, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part, Into: w.Target})
 }
 
 // decode decodes the chunk to w.Decoded. The elements are in room, which has exactly
@@ -296,9 +296,9 @@ func (w *worker) heapFor(room []byte) *strided.Heap {
 	case room == nil:
 		return w.Heap.New().Limited(w.MaxChunk)
 	case w.text > 0:
-		return w.Placed.Heap.Within(w.text)
+		return w.Target.Heap.Within(w.text)
 	}
-	return w.Placed.Heap
+	return w.Target.Heap
 }
 
 // roomFor returns room. If room is nil, it returns n bytes of a new buffer.

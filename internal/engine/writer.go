@@ -82,7 +82,7 @@ func (w *writer) write(ctx context.Context, src strided.View) error {
 	}
 	return w.hold(ctx, w.writeWeight(n, whole), func(int64) error {
 		w.condition = store.Condition{} // the whole chunk is replaced; the last writer wins
-		return w.put(ctx, w.Placed, n)
+		return w.put(ctx, w.Target, n)
 	})
 }
 
@@ -155,7 +155,7 @@ func (w *writer) holdGrowing(ctx context.Context, weight int64, do func() error)
 	for w.text = min(w.MaxChunk, firstText); ; w.text = min(w.MaxChunk, 2*w.text) {
 		// The elements are in memory twice: decoded, and encoded again.
 		err := w.hold(ctx, weight+2*w.Chain.TextWeight(w.text), func(int64) error { return do() })
-		if !errors.Is(err, codec.ErrRoom) || w.text == w.MaxChunk {
+		if !errors.Is(err, coding.ErrRoom) || w.text == w.MaxChunk {
 			return err
 		}
 	}
@@ -198,14 +198,14 @@ func (w *writer) retry(do func() error) (err error) {
 // writeWeight returns the bytes that writing a chunk takes besides the caller's memory.
 func (w *writer) writeWeight(n int64, whole bool) int64 {
 	weight := int64(0)
-	if _, inPlace := w.Placed.Bytes(); !whole || !inPlace || w.Picks != nil || w.Cell.IsBoundary() {
+	if _, inPlace := w.Target.Bytes(); !whole || !inPlace || w.Picks != nil || w.Cell.IsBoundary() {
 		weight = n
 	}
 	if !w.Chain.Plain() {
 		weight += n * int64(1+w.Chain.Buffers())
 	}
 	if w.Chain.Varies() {
-		weight += 2 * w.Chain.TextWeight(w.Placed.ElementBytes()) // decoded and encoded
+		weight += 2 * w.Chain.TextWeight(w.Target.ElementBytes()) // decoded and encoded
 	}
 	return weight
 }
@@ -408,7 +408,7 @@ func (w *writer) mayOverwrite(tooLarge error) error {
 		return fmt.Errorf("%w; while the array grows, chunks are written as a whole: raise the limit", tooLarge)
 	case w.Picks != nil:
 		return fmt.Errorf("%w; only boxes of such a chunk can be written, not lists, points or fields: select boxes, or raise the limit", tooLarge)
-	case w.Part.Len() > max(w.MaxChunk, int64(len(w.Placed.Data)))/int64(w.Size):
+	case w.Part.Len() > max(w.MaxChunk, int64(len(w.Target.Data)))/int64(w.Size):
 		return fmt.Errorf("%w, and so has the part to fill; fill a smaller part, or raise the limit", tooLarge)
 	}
 	return nil
@@ -433,7 +433,7 @@ func (w *writer) overwrite(ctx context.Context, n int64, tooLarge error) error {
 		})
 	case !absent:
 		return err
-	case w.deletesFill() && w.Placed.AllEqual(w.Fill):
+	case w.deletesFill() && w.Target.AllEqual(w.Fill):
 		return nil // nothing is stored; a concurrent write counts as later
 	}
 	return fmt.Errorf("%w; it is not stored yet, and only parts of stored chunks can be written: raise the limit", tooLarge)
@@ -441,7 +441,7 @@ func (w *writer) overwrite(ctx context.Context, n int64, tooLarge error) error {
 
 // overwriteOnce writes the part into the present version of the chunk.
 func (w *writer) overwriteOnce(ctx context.Context) error {
-	e := w.asStored(coding.Edit{Part: w.Part, Values: w.Placed})
+	e := w.asStored(coding.Edit{Part: w.Part, Values: w.Target})
 	e.KeepFill = !w.deletesFill()
 	src := w.source(w.key)
 	out, err := w.Chain.Overwrite(ctx, w.work(span), e, src)

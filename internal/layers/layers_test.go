@@ -24,9 +24,10 @@ var layers = [][]string{
 		"internal/checked", "internal/nodename", "internal/sentinel", "internal/strictjson", "internal/budget", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/byteorder", "internal/clock", "internal/racing",
 		"internal/gdal", "internal/lease", "internal/nontemporal", "internal/pages", "internal/parallel", "internal/residue", "internal/quantity",
+		"internal/nonfinite",
 	},
-	{"cf/calendar", "dtype", "grid", "store", "store/retry", "internal/diskstore"},
-	{"internal/strided", "internal/blocks"},
+	{"internal/document", "cf/calendar", "dtype", "grid", "store", "store/retry", "internal/diskstore"},
+	{"internal/strided", "internal/blocks", "internal/packed"},
 	{
 		"selection", "metadata", "internal/missing", "store/filestore", "store/memstore", "internal/rehearsal", "store/fsstore", "store/storetest", "internal/draw", "internal/npy",
 		"internal/number", "store/httpstore", "store/zipstore", "observe",

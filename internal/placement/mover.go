@@ -19,9 +19,9 @@ type Mover struct {
 	// Taken has the selected elements of the chunk, or the whole chunk if points are
 	// selected.
 	Taken strided.View
-	// Placed is the place of these elements in the block. It is the whole block if points
+	// Target is the place of these elements in the block. It is the whole block if points
 	// are selected. Along axes with a list, it has all positions.
-	Placed strided.View
+	Target strided.View
 
 	inChunk, inBlock []int64 // strides of Taken and Placed
 }
@@ -51,7 +51,7 @@ func (m *Mover) IsWhole() bool { return m.Picks == nil && m.Covers() }
 func (m *Mover) Covers() bool { return m.Part.Covers(m.Cell.Logical, m.Cell.Encoded) }
 
 // Into sets Placed to the place of the selected elements in the block.
-func (m *Mover) Into(block strided.View) { m.Placed = m.InBlock(block, m.inBlock) }
+func (m *Mover) Into(block strided.View) { m.Target = m.InBlock(block, m.inBlock) }
 
 // Take sets Taken to the selected elements in Decoded.
 func (m *Mover) Take() { m.Taken = m.InChunk(m.Decoded, m.inChunk) }
@@ -60,29 +60,29 @@ func (m *Mover) Take() { m.Taken = m.InChunk(m.Decoded, m.inChunk) }
 func (m *Mover) Gather() {
 	m.Take()
 	if m.Picks == nil {
-		strided.Copy(m.Placed, m.Taken)
+		strided.Copy(m.Target, m.Taken)
 		return
 	}
-	m.Picks.Gather(m.Placed, m.Taken)
+	m.Picks.Gather(m.Target, m.Taken)
 }
 
 // Scatter copies the selected elements from Placed to Decoded.
 func (m *Mover) Scatter() {
 	m.Take()
 	if m.Picks == nil {
-		strided.Copy(m.Taken, m.Placed)
+		strided.Copy(m.Taken, m.Target)
 		return
 	}
-	m.Picks.Scatter(m.Taken, m.Placed)
+	m.Picks.Scatter(m.Taken, m.Target)
 }
 
 // Blank fills Placed with elem, the fill value of the chunk.
 func (m *Mover) Blank(elem []byte) {
 	if m.Picks == nil {
-		strided.Fill(m.Placed, elem)
+		strided.Fill(m.Target, elem)
 		return
 	}
-	m.Picks.Fill(m.Placed, m.Count, elem)
+	m.Picks.Fill(m.Target, m.Count, elem)
 }
 
 // Show sets Decoded to memory that holds the chunk in C order. heap holds the bytes of

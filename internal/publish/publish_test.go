@@ -336,10 +336,10 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// nowhere is a store whose bucket does not exist any more once it is written to.
-type nowhere struct{ *recorder }
+// lost is a store whose bucket does not exist any more once it is written to.
+type lost struct{ *recorder }
 
-func (n nowhere) PutIf(_ context.Context, key store.Key, _ []byte, _ store.Condition, _ store.Durability) (store.Version, error) {
+func (n lost) PutIf(_ context.Context, key store.Key, _ []byte, _ store.Condition, _ store.Durability) (store.Version, error) {
 	n.fail = "get " + key.String()
 	return store.Version{}, store.ErrNoBucket
 }
@@ -348,7 +348,7 @@ func (n nowhere) PutIf(_ context.Context, key store.Key, _ []byte, _ store.Condi
 // the outcome is known although the document cannot be read.
 func TestNoBucket(t *testing.T) {
 	r, n := prepared(t)
-	n.Store = nowhere{r}
+	n.Store = lost{r}
 	err := publish.Update(t.Context(), n, grow)
 	if !errors.Is(err, store.ErrNoBucket) || errors.Is(err, publish.ErrOutcomeUnknown) {
 		t.Errorf("update: %v", err)

@@ -112,7 +112,7 @@ func (s *Array) write(ctx context.Context, g *Reshape, was []int64, b store.Batc
 		axis := slices.IndexFunc(pairs(was, s.Grid.Shape()), func(p [2]int64) bool { return p[1] > p[0] })
 		return s.writeSegments(ctx, g.Gain.Segments, axis, g.Region, how)
 	}
-	r, err := selection.Resolve(g.Region, s.Grid.Shape())
+	r, err := selection.Resolve(selection.BoxOf(g.Region), s.Grid.Shape())
 	if err != nil {
 		return err
 	}
@@ -364,7 +364,7 @@ func (s *Array) writeFrom(ctx context.Context, src *Source, region grid.Box, how
 
 // writeBox reads the elements of one box of a region into room, and stores them.
 func (s *Array) writeBox(ctx context.Context, src *Source, region, box grid.Box, room []byte, how engine.Writing) error {
-	r, err := selection.Resolve(box, s.Grid.Shape())
+	r, err := selection.Resolve(selection.BoxOf(box), s.Grid.Shape())
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
@@ -147,7 +148,7 @@ func appendThrough(dst, windows []strided.Window, w strided.Window) []strided.Wi
 }
 
 // Size returns the size of an element in memory, in bytes.
-func (r *Selected) Size() int64 { return int64(codec.Spec{Type: r.Type}.Width()) }
+func (r *Selected) Size() int64 { return int64(coding.Width(codec.Spec{Type: r.Type})) }
 
 // Room allocates memory for the selected elements, all zero or empty. Elements of
 // variable length may have at most that many bytes in total.

@@ -24,7 +24,7 @@ type Node struct {
 }
 
 // IsV2 reports whether the node is of format 2.
-func (n Node) IsV2() bool { return n.Document != metadata.V3Node }
+func (n Node) IsV2() bool { return n.Document != nodename.V3Node }
 
 // Format returns the version of the Zarr format of the node, 2 or 3.
 func (n Node) Format() int {
@@ -71,7 +71,7 @@ func NameNotes(format int, p store.Path) []string {
 // their own, and returns them.
 func (n Node) PublishAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) (object []byte, err error) {
 	at, l := n.Node, n.Limits
-	at.Document = metadata.V2Attributes
+	at.Document = nodename.V2Attributes
 	err = publish.Retry(ctx, func() error {
 		var refused error // from change; it may wrap any error, fs.ErrNotExist too
 		err := publish.Update(ctx, at, func(d publish.Document) (*publish.Change, error) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
@@ -34,7 +35,7 @@ func (n Node) CheckRemains(ctx context.Context) error {
 // isRemains reports whether an entry can belong to the remains of an array: chunks, their
 // directory, or staged chunks.
 func isRemains(name string) bool {
-	return name == "c" || name == own.Dir || name == metadata.V2Attributes || strings.HasPrefix(name, "c.") || name[0] >= '0' && name[0] <= '9'
+	return name == "c" || name == own.Dir || name == nodename.V2Attributes || strings.HasPrefix(name, "c.") || name[0] >= '0' && name[0] <= '9'
 }
 
 // Above describes the groups above a new node.
@@ -166,7 +167,7 @@ func NewDocuments(doc metadata.Node, l metadata.Limits) (raw []byte, beside []pu
 	}
 	attributes, err := doc.MarshalAttributes(l)
 	if err == nil && string(bytes.TrimSpace(attributes)) != "{}" {
-		beside = []publish.File{{Name: metadata.V2Attributes, Bytes: attributes}}
+		beside = []publish.File{{Name: nodename.V2Attributes, Bytes: attributes}}
 	}
 	return raw, beside, err
 }

@@ -348,7 +348,7 @@ func (d *editor) encodeInner(dst []byte, p *placement.Mover, k int64) (out []byt
 		p.Into(d.Values)
 		// If all elements are new, the old bytes are not needed.
 		if p.IsWhole() {
-			dst, err = d.append(dst, p.Placed)
+			dst, err = d.append(dst, p.Target)
 			return dst, true, err
 		}
 	} else {

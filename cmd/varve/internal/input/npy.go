@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/npy"
 )
 
@@ -54,7 +55,7 @@ func (v *Values) OpenNPY() error {
 	if err != nil {
 		return err
 	}
-	h.BigEndian = !dtype.LittleEndian() // All has swapped the bytes already
+	h.BigEndian = !byteorder.Little() // All has swapped the bytes already
 	e.Data = h.Arrange(e.Data)
 	if worded {
 		e = asWords(want, e)
@@ -155,7 +156,7 @@ func (v *Values) openRaw(named bool) (err error) {
 	if v.npy && !named {
 		return v.OpenNPY()
 	}
-	v.isSwapped = !dtype.LittleEndian()
+	v.isSwapped = !byteorder.Little()
 	return format.CheckOneLength(v.Type, format.Raw)
 }
 
