@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/internal/scheme"
 	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -210,7 +211,7 @@ func (h *hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *t
 	if err != nil {
 		return version, err
 	}
-	record, err := doc.Record(n.options.Limits.metadata())
+	record, err := zarrjson.Record(doc, n.options.Limits.metadata())
 	if err != nil {
 		return version, err
 	}
@@ -550,7 +551,7 @@ func (c *creation) record(ctx context.Context) error {
 		}
 		err := n.place().Container(p).ChangeConsolidated(ctx, func(old *metadata.Consolidated) (*metadata.Consolidated, error) {
 			var failed error
-			next, err := old.WithAll(c.records(p, &failed), c.options.Limits.metadata())
+			next, err := zarrjson.WithAll(old, c.records(p, &failed), c.options.Limits.metadata())
 			return next, errors.Join(failed, err)
 		})
 		if err != nil {
@@ -568,7 +569,7 @@ func (c *creation) records(group store.Path, failed *error) iter.Seq2[string, []
 			if !group.IsRoot() && !strings.HasPrefix(p.String(), group.String()+"/") {
 				continue
 			}
-			raw, err := document(c.nodes[p]).Record(c.options.Limits.metadata())
+			raw, err := zarrjson.Record(document(c.nodes[p]), c.options.Limits.metadata())
 			if err != nil {
 				*failed = err
 				return

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -82,7 +83,7 @@ func FillOfStruct[T any](t dtype.Type, v T) (FillValue, error) {
 	l, err := element.LayoutOf[T](t)
 	if err == nil {
 		if _, err = l.Store(elem, element.MemoryOf([]T{v})); err == nil {
-			err = t.Check(elem)
+			err = packed.Check(t, elem)
 		}
 		if err != nil {
 			err = fault.Argument("%v", err)

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
@@ -47,7 +48,7 @@ func (p Piece[T]) Into(dst []T) error {
 	}
 	var zero T
 	size := int(unsafe.Sizeof(zero))
-	return p.To.Scatter(strided.Contiguous(element.Bytes(dst), p.whole, size), strided.Contiguous(element.Bytes(p.Data), p.Shape, size))
+	return placement.Scatter(p.To, strided.Contiguous(element.Bytes(dst), p.whole, size), strided.Contiguous(element.Bytes(p.Data), p.Shape, size))
 }
 
 // move is Into for values with pointers, which cannot be copied as bytes.

@@ -19,10 +19,12 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/ome"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -319,7 +321,7 @@ func withoutPolicy(a *metadata.Array) (note string, err error) {
 	switch {
 	case errors.Is(err, grid.ErrCalendar):
 		text = stored.Policy
-	case err != nil || g.KeepsRegular():
+	case err != nil || lattice.KeepsRegular(g):
 		return "", nil
 	}
 	a.Attributes, err = metadata.UnsetAttribute(a.Attributes, own.Growth)
@@ -440,15 +442,15 @@ func (s *survey) consolidate(to int) error {
 			m.result = m.result.(*metadata.Group).WithConsolidated(c)
 			continue
 		}
-		own, err := m.result.Record(metadata.Limits{})
+		own, err := zarrjson.Record(m.result, metadata.Limits{})
 		if err != nil {
 			return err
 		}
-		c, err := metadata.NewConsolidatedV2(own, records, metadata.Limits{})
+		c, err := zarrjson.NewConsolidatedV2(own, records, metadata.Limits{})
 		if err = errors.Join(failed, err); err != nil {
 			return err
 		}
-		if m.index, err = c.Marshal(metadata.Limits{}); err != nil {
+		if m.index, err = zarrjson.MarshalConsolidated(c, metadata.Limits{}); err != nil {
 			return err
 		}
 	}
@@ -471,7 +473,7 @@ func (s *survey) below(i int, failed *error) iter.Seq2[string, []byte] {
 			if g, isGroup := n.(*metadata.Group); isGroup {
 				n = g.WithConsolidated(nil)
 			}
-			record, err := n.Record(metadata.Limits{})
+			record, err := zarrjson.Record(n, metadata.Limits{})
 			if err != nil {
 				*failed = err
 				return

@@ -279,12 +279,6 @@ func (g *Grid) Merged(axis int, cells Interval) (*Grid, error) {
 	return g.changeAxis(axis, func(a Axis) (Axis, error) { return a.merged(cells) })
 }
 
-// MergedUpTo returns the grid with neighbouring chunks along one axis joined up to a
-// length in elements ([Axis.MergedUpTo]).
-func (g *Grid) MergedUpTo(axis int, longest int64) (*Grid, error) {
-	return g.changeAxis(axis, func(a Axis) (Axis, error) { return a.MergedUpTo(longest) })
-}
-
 // Refine returns the axis with the boundaries of both a and b within their common extent.
 // It returns a or b itself if that one has all boundaries of the other. Otherwise the
 // result is a list that ends at the extent. Refine returns an error that wraps

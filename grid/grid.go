@@ -160,16 +160,6 @@ func (c *Chunk) Box() Box {
 	return b
 }
 
-// Clone returns a copy that shares no memory with c.
-func (c *Chunk) Clone() *Chunk {
-	d := NewChunk(len(c.Index))
-	copy(d.Index, c.Index)
-	copy(d.Start, c.Start)
-	copy(d.Logical, c.Logical)
-	copy(d.Encoded, c.Encoded)
-	return d
-}
-
 // Chunk returns the chunk at index. It returns false if index has the wrong number of
 // axes or names no chunk. A cell beyond the array is not a chunk.
 func (g *Grid) Chunk(index []int64) (*Chunk, bool) {

@@ -45,8 +45,6 @@ type Node interface {
 	// MarshalAttributes returns the document of the attributes. It returns nil in format
 	// 3, where they are part of the document of the node.
 	MarshalAttributes(l Limits) ([]byte, error)
-	// Record returns the entry of the node in consolidated metadata.
-	Record(l Limits) ([]byte, error)
 	// Format returns the version of the storage format: 2 or 3.
 	Format() int
 	// Document returns the name of the document that Marshal returns.

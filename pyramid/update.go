@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/attributes"
+	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/strided"
@@ -105,7 +106,7 @@ func (w *work) redo(ctx context.Context, k int, was []int64) error {
 		}
 		box := boxOf(w.grids[k], indexOf(w.grids[k], n))
 		first := make([]int64, len(box))
-		if box.First(first); !old.Contains(first) {
+		if lattice.First(box, first); !old.Contains(first) {
 			w.count()
 			continue
 		}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/placement"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 )
 
@@ -123,8 +125,8 @@ func FuzzParseJSON(f *testing.F) {
 		}
 		if r.Len() < 1<<16 {
 			g, _ := target.Grid()
-			part, n := selection.NewVisit(3), int64(0)
-			for plan := selection.NewPlan(r, g); plan.Next(part); {
+			part, n := strided.NewVisit(3), int64(0)
+			for plan := placement.NewPlan(r, g); plan.Next(part); {
 				n += part.Len()
 			}
 			if n != r.Len() {

@@ -11,6 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/placement"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 )
 
@@ -69,8 +71,8 @@ type fatal interface {
 func planned(t fatal, g *grid.Grid, r *selection.Resolved) (elements []string, chunks int) {
 	t.Helper()
 	elements = make([]string, r.Len())
-	part, last := selection.NewVisit(g.Rank()), []int64(nil)
-	for plan := selection.NewPlan(r, g); plan.Next(part); chunks++ {
+	part, last := strided.NewVisit(g.Rank()), []int64(nil)
+	for plan := placement.NewPlan(r, g); plan.Next(part); chunks++ {
 		if last != nil && slices.Compare(last, part.Chunk) >= 0 {
 			t.Fatalf("chunk %v after %v", part.Chunk, last)
 		}

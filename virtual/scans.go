@@ -34,6 +34,7 @@ import (
 	"varve.dev/zarr/internal/byteorder"
 	_ "varve.dev/zarr/internal/codecs/grib2"
 	_ "varve.dev/zarr/internal/codecs/numcodecs"
+	"varve.dev/zarr/internal/zarrjson"
 )
 
 // scans keeps what a collector has scanned, so that a collection which was interrupted
@@ -410,7 +411,7 @@ func attributesOf(a scan.Attributes) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return metadata.ParseAttributesV2(text, metadata.Limits{})
+	return zarrjson.ParseAttributesV2(text, metadata.Limits{})
 }
 
 // fromScanned returns an array with the references of one file.

@@ -10,9 +10,9 @@ import (
 	"reflect"
 	"strconv"
 
-	"varve.dev/zarr/internal/document"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -30,7 +30,7 @@ func alike(a, b []byte) bool {
 // meaningOf returns a record in a form that depends only on its meaning, or nil if the
 // record is damaged. A record with unknown required extensions keeps its spelling.
 func meaningOf(record []byte) []any {
-	if document.NodeType(record) == "" {
+	if zarrjson.NodeType(record) == "" {
 		return meaningOfV2(record)
 	}
 	node, err := metadata.Parse(record, metadata.Limits{})

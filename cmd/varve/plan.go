@@ -167,7 +167,11 @@ func shardedPlanOf(s chunking.Shards, shape []int64, size int64) (*shardedPlan, 
 	plan := &shardedPlan{
 		Chunks: p.Chunk, Shards: p.Shard, Grid: g.Chunks(), Chunk: p.ChunkBytes, Shard: p.ShardBytes, PerShard: p.PerShard, Advice: output.Present(p.Advice),
 	}
-	if n, ok := p.NumChunks(); ok {
+	inner, err := grid.New(shape, grid.Chunks(p.Chunk...)...)
+	if err != nil {
+		return nil, s.Shards.Refused(err)
+	}
+	if n, ok := inner.NumChunks(); ok {
 		plan.Inner = &n
 	}
 	plan.Objects = objects(g)

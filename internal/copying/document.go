@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/document"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/store"
 )
 
@@ -52,7 +52,7 @@ func KindOf(name string, raw []byte) string {
 	case ".zgroup":
 		return "group"
 	case "zarr.json":
-		return document.NodeType(raw)
+		return zarrjson.NodeType(raw)
 	}
 	return ""
 }

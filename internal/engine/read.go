@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
@@ -29,14 +30,14 @@ type Reading struct {
 	Since time.Time
 }
 
-// Read fills dst, a view that [selection.Resolved.Place] made, with the selected
+// Read fills dst, a view that package placement made, with the selected
 // elements. Elements of chunks that are not stored get the fill value. After an error the
 // contents of dst are undefined.
 func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst strided.View, how Reading) (Suspicion, error) {
 	if sel.Len() == 0 {
 		return Certain, ctx.Err()
 	}
-	plan := selection.NewPlan(sel, a.Grid)
+	plan := placement.NewPlan(sel, a.Grid)
 	r := a.newReading(sel.Touched(a.Grid), sel.Len())
 	r.since = how.Since
 	// If the fill value is zero, chunks that are not stored need no writes to a block of

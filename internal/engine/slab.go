@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
@@ -104,9 +105,9 @@ func (a *Array) Encode(ctx context.Context, s *Slab) (err error) {
 	err = each(ctx, r.workers,
 		func(w *encodedSlab) bool {
 			if number++; number == 0 {
-				more = cells.First(index)
+				more = lattice.First(cells, index)
 			} else {
-				more = more && cells.Next(index)
+				more = more && lattice.Next(cells, index)
 			}
 			copy(w.Visit.Chunk, index)
 			w.number = number

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
@@ -24,7 +25,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Write stores the elements of src, a view that [selection.Resolved.Place] made. It does
+// Write stores the elements of src, a view that package placement made. It does
 // not read chunks that the selection covers. If src holds only the fill value, it does
 // not create chunks.
 //
@@ -35,7 +36,7 @@ func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src strided.
 	if sel.Len() == 0 {
 		return ctx.Err()
 	}
-	plan := selection.NewPlan(sel, a.Grid)
+	plan := placement.NewPlan(sel, a.Grid)
 	r := a.newRun(sel.Touched(a.Grid), sel.Len())
 	next := func(w *writer) bool { return plan.Next(w.Visit) }
 	write := func(ctx context.Context, w *writer) error { return w.fail(w.write(ctx, src)) }
@@ -470,7 +471,7 @@ func (w *writer) overwriteOnce(ctx context.Context) error {
 // onlyFills reports whether a write changes only stored chunks, because it writes only
 // the fill value. A listing finds these even if the selection touches too many chunks
 // to visit.
-func (a *Array) onlyFills(plan *selection.Plan, src strided.View, how Writing) bool {
+func (a *Array) onlyFills(plan strided.Plan, src strided.View, how Writing) bool {
 	switch {
 	case how.KeepFill || a.KeepFill: // every chunk is stored
 	case how.Valid != nil: // beyond Valid, chunks may hold other elements
@@ -485,7 +486,7 @@ func (a *Array) onlyFills(plan *selection.Plan, src strided.View, how Writing) b
 // fillStored writes the fill value to the selected elements of the stored chunks in the
 // box. Chunks that a concurrent writer stores during the call count as written later.
 func (r *run) fillStored(
-	ctx context.Context, plan *selection.Plan, cells grid.Box, how Writing, write func(context.Context, *writer) error,
+	ctx context.Context, plan strided.Plan, cells grid.Box, how Writing, write func(context.Context, *writer) error,
 ) error {
 	// Seek skips stored chunks that the selection does not touch.
 	return eachIndex(ctx, r.workers, r.Stored(ctx, cells),

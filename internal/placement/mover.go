@@ -7,13 +7,12 @@ package placement
 import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strided"
-	"varve.dev/zarr/selection"
 )
 
 // Mover moves the selected elements of one chunk between the chunk and the selected
 // block. One goroutine reuses it from chunk to chunk.
 type Mover struct {
-	*selection.Visit
+	*strided.Visit
 	Cell    *grid.Chunk
 	Decoded strided.View // the chunk in its encoded shape
 	// Taken has the selected elements of the chunk, or the whole chunk if points are
@@ -23,13 +22,13 @@ type Mover struct {
 	// are selected. Along axes with a list, it has all positions.
 	Target strided.View
 
-	inChunk, inBlock []int64 // strides of Taken and Placed
+	inChunk, inBlock []int64 // strides of Taken and Target
 }
 
 // NewMover returns a mover with room for the given number of axes, for elements of size
 // bytes.
 func NewMover(rank, size int) *Mover {
-	m := &Mover{Visit: selection.NewVisit(rank), Cell: grid.NewChunk(rank)}
+	m := &Mover{Visit: strided.NewVisit(rank), Cell: grid.NewChunk(rank)}
 	m.Decoded.Size = size
 	n := make([]int64, 3*rank)
 	m.inChunk, m.inBlock, m.Decoded.Strides = n[:rank:rank], n[rank:2*rank:2*rank], n[2*rank:2*rank]
@@ -37,7 +36,7 @@ func NewMover(rank, size int) *Mover {
 }
 
 // Seek sets m to one chunk of g, and to the elements that a part of the array takes from
-// it. It returns false if the part takes none; see [selection.Visit.Seek].
+// it. It returns false if the part takes none; see [strided.Visit.Seek].
 func (m *Mover) Seek(g *grid.Grid, of strided.Part, chunk []int64) bool {
 	return m.Visit.Seek(g, of, chunk, m.Cell)
 }
@@ -50,13 +49,13 @@ func (m *Mover) IsWhole() bool { return m.Picks == nil && m.Covers() }
 // any order.
 func (m *Mover) Covers() bool { return m.Part.Covers(m.Cell.Logical, m.Cell.Encoded) }
 
-// Into sets Placed to the place of the selected elements in the block.
+// Into sets Target to the place of the selected elements in the block.
 func (m *Mover) Into(block strided.View) { m.Target = m.InBlock(block, m.inBlock) }
 
 // Take sets Taken to the selected elements in Decoded.
 func (m *Mover) Take() { m.Taken = m.InChunk(m.Decoded, m.inChunk) }
 
-// Gather copies the selected elements from Decoded to Placed.
+// Gather copies the selected elements from Decoded to Target.
 func (m *Mover) Gather() {
 	m.Take()
 	if m.Picks == nil {
@@ -66,7 +65,7 @@ func (m *Mover) Gather() {
 	m.Picks.Gather(m.Target, m.Taken)
 }
 
-// Scatter copies the selected elements from Placed to Decoded.
+// Scatter copies the selected elements from Target to Decoded.
 func (m *Mover) Scatter() {
 	m.Take()
 	if m.Picks == nil {
@@ -76,7 +75,7 @@ func (m *Mover) Scatter() {
 	m.Picks.Scatter(m.Taken, m.Target)
 }
 
-// Blank fills Placed with elem, the fill value of the chunk.
+// Blank fills Target with elem, the fill value of the chunk.
 func (m *Mover) Blank(elem []byte) {
 	if m.Picks == nil {
 		strided.Fill(m.Target, elem)

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"varve.dev/zarr/internal/document"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/store"
 )
 
@@ -314,7 +314,7 @@ func (n Node) kindAt(ctx context.Context, dir store.Path) (isNode, isArray bool,
 	case errors.Is(err, store.ErrTooLarge):
 		return true, true, nil
 	}
-	return err == nil, err == nil && document.NodeType(raw) != "group", err
+	return err == nil, err == nil && zarrjson.NodeType(raw) != "group", err
 }
 
 // mostDocument bounds the bytes that are read of a document to find the kind of its node.

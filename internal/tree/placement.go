@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -97,7 +98,7 @@ func (n Node) MakeParents(ctx context.Context, up *Above) error {
 			continue // a concurrent writer has created it
 		}
 		if err == nil {
-			raw, err = doc.Record(metadata.Limits{})
+			raw, err = zarrjson.Record(doc, metadata.Limits{})
 		}
 		if err == nil {
 			err = n.RecordMember(ctx, raw)

@@ -15,13 +15,13 @@ import (
 	"strings"
 	"sync"
 
-	"varve.dev/zarr/internal/document"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -200,7 +200,7 @@ func (r Reader) Record(ctx context.Context, p store.Path) (raw []byte, format in
 		if err != nil {
 			return nil, 2, err
 		}
-		raw, err = metadata.RecordV2(name, document, attributes, r.Limits)
+		raw, err = zarrjson.RecordV2(name, document, attributes, r.Limits)
 		return raw, 2, err
 	}
 	return nil, 0, err
@@ -216,7 +216,7 @@ func (r Reader) Type(ctx context.Context, p store.Path) string {
 	if err != nil {
 		return ""
 	}
-	return document.NodeType(data)
+	return zarrjson.NodeType(data)
 }
 
 func (r Reader) typeV2(ctx context.Context, p store.Path) string {
@@ -311,7 +311,7 @@ func (r Reader) Inherited(ctx context.Context, group store.Path, format int) (*m
 		if e, err := up.Consolidated.Entry(path, r.Limits); e == nil {
 			return nil, s.Info, err
 		}
-		return up.Consolidated.Below(path), s.Copies, nil
+		return zarrjson.Below(up.Consolidated, path), s.Copies, nil
 	}
 	return nil, store.Info{}, nil
 }
@@ -455,7 +455,7 @@ func refreshed(
 	}
 	for i, m := range listed {
 		var err error
-		if c, err = c.With(Inside(group, m.Path), records[i], m.Limits); err != nil {
+		if c, err = zarrjson.With(c, Inside(group, m.Path), records[i], m.Limits); err != nil {
 			return nil, err
 		}
 	}
@@ -560,7 +560,7 @@ func (n Node) replan(document []byte, change func(*metadata.Consolidated) (*meta
 		if err != nil || c == old {
 			return nil, err
 		}
-		return c.Marshal(l)
+		return zarrjson.MarshalConsolidated(c, l)
 	}
 	g, err := metadata.ParseGroup(document, l)
 	if err != nil || g.Consolidated == nil {
@@ -577,7 +577,7 @@ func (n Node) replan(document []byte, change func(*metadata.Consolidated) (*meta
 // entries below it.
 func WithMember(c *metadata.Consolidated, path string, raw []byte, l metadata.Limits) (*metadata.Consolidated, error) {
 	// A removed group takes its members with it. A replaced one begins without members.
-	b := c.Without(path)
+	b := zarrjson.Without(c, path)
 	var gone []string
 	for name := range b.Nodes() {
 		if strings.HasPrefix(name, path+"/") {
@@ -585,12 +585,12 @@ func WithMember(c *metadata.Consolidated, path string, raw []byte, l metadata.Li
 		}
 	}
 	for _, name := range gone {
-		b = b.Without(name)
+		b = zarrjson.Without(b, name)
 	}
 	if raw == nil {
 		return b, nil
 	}
-	return b.With(path, raw, l)
+	return zarrjson.With(b, path, raw, l)
 }
 
 // Listed returns the node as the consolidated metadata of the group at a path above it

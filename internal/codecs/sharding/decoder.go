@@ -13,7 +13,6 @@ import (
 	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
-	"varve.dev/zarr/selection"
 )
 
 // EncodedSize implements [codec.ArrayBytes].
@@ -54,7 +53,7 @@ func (d *decoder) decodeStored(shard []byte) error {
 		return err
 	}
 	var mu sync.Mutex
-	plan := selection.NewPlan(selection.OfPart(d.Extract.Part), d.grid)
+	plan := placement.NewPlan(placement.OfPart(d.Extract.Part), d.grid)
 	touched := plan.Chunks()
 	size := max(1, min(batchBytes/max(1, d.layout.inner), 64, touched))
 	movers := make([]*placement.Mover, size*int64(max(1, cap(d.work.Cores))))

@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/byteorder"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -154,7 +155,7 @@ func setFill(a *scan.Array, d *described) error {
 	if d.typ.order() == bigOrder == byteorder.Little() {
 		a.Type.Swap(fill, fill)
 	}
-	if err := a.Type.Check(fill); err != nil {
+	if err := packed.Check(a.Type, fill); err != nil {
 		return scan.Unsupportedf("its fill value: %v", err)
 	}
 	if a.Fill = fill; isZero(fill) {

@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/selection"
 )
 
@@ -191,7 +192,7 @@ func (s *Source) Slab(least int64) int64 {
 	if s.Decoding != nil { // decoded elements are in memory, too
 		most /= 1 + (element.Width(s.Type)+element.Width(s.Stored)-1)/element.Width(s.Stored)
 	}
-	chunk, layer := s.Selection.Layer(Finest(s.Array), element.Width(s.Stored))
+	chunk, layer := placement.Layer(s.Selection, Finest(s.Array), element.Width(s.Stored))
 	if layer <= most || chunk == layer && s.Decoding == nil && chunk <= coding.DefaultChunk {
 		return max(least, layer)
 	}
@@ -231,7 +232,7 @@ func SlabToWrite(limit int64, a *zarr.Array, r *selection.Resolved, t dtype.Type
 	if limit <= 0 {
 		limit = coding.DefaultChunk
 	}
-	chunk, layer := r.Layer(Finest(a), element.Width(t))
+	chunk, layer := placement.Layer(r, Finest(a), element.Width(t))
 	switch {
 	case layer <= min(limit, budget.Most()):
 		return max(slab, layer)

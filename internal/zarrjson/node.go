@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package document looks at metadata documents without parsing them as a whole.
-package document
+// Package zarrjson has what package metadata knows about the JSON of documents and of
+// consolidated metadata but does not tell its users.
+package zarrjson
 
 import (
 	"varve.dev/zarr/internal/nonfinite"
