@@ -55,7 +55,8 @@ type Spec struct {
 	// after them, as in other programs.
 	IndexAtStart bool
 	// Codecs is the codec chain, of inner chunks if there are any. Nil is "bytes" with
-	// little endian and "zstd" with level 0, as in zarr-python.
+	// little endian and "zstd" with level 0, as in zarr-python. A chain needs one codec
+	// that makes bytes of elements, usually [codec.Bytes], before those that compress.
 	//
 	// A "zstd" that does not say whether it has a checksum has one in format 3, and none
 	// in format 2, where TensorStore refuses the member. [codec.ZstdChecksum] says it.

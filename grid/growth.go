@@ -153,7 +153,9 @@ func Preplanned(plan ...Run) Growth {
 
 // ByBoundaries appends edges that end at the boundaries that next returns, until the
 // extent is covered. Given the element at which the last edge ends, next returns the
-// following boundary, in elements. String returns name, for example "calendar:month".
+// following boundary, in elements. String returns name, for example
+// "calendar:month". Method Next of the buckets of [varve.dev/zarr/cf/calendar] is such a
+// function for months and years.
 //
 // A single edge of length 1 on an axis without elements is replaced, because programs
 // declare it where they cannot list no edges. All other edges are kept and filled first.
