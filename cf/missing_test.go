@@ -12,9 +12,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestMasksFill decides where the fill value 9 of format 2 is a missing value. All that
@@ -50,7 +50,7 @@ func TestMasksFill(t *testing.T) {
 			"g/.zgroup": `{"zarr_format":2}`, "g/.zattrs": c.group, "g/" + c.path + "/.zarray": document, "g/" + c.path + "/.zattrs": c.attributes,
 			"g/" + c.path + "/0": "\x09\x00\x00\x00\x07\x00",
 		} {
-			if _, err := s.Put(t.Context(), store.MustKey(key), []byte(text), store.Flush); err != nil {
+			if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -91,7 +91,7 @@ func TestMasksFillUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	var above bool
-	h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	h := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if above {
 			return failed
 		}

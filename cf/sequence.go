@@ -242,24 +242,27 @@ func (s *sequence) report() string {
 	return "its values neither rise nor fall throughout: " + s.fault
 }
 
-// UnorderedAfter returns a text about the first of n new elements that is out of order
-// after those of a coordinate, or "". The source has the new elements. If the end of the
-// array or the source cannot be read, it returns the error. The error wraps
-// [zarr.ErrLimit] if the last chunk has more than [MaxCoordinate] elements.
-func UnorderedAfter(ctx context.Context, a *zarr.Array, more *zarr.Source, n int64) (string, error) {
-	if !IsCoordinate(a) || more == nil || n == 0 {
+// UnorderedAt returns a text about the first element of a coordinate that would be out of
+// order if n new elements were inserted before element at, or "". If at is the length of
+// the array, they are appended. The source has the new elements. Only the elements beside
+// them are compared with them; the indices in the text are those afterwards. If these
+// elements or the source cannot be read, UnorderedAt returns the error. The error wraps
+// [zarr.ErrLimit] if a chunk beside them has more than [MaxCoordinate] elements.
+func UnorderedAt(ctx context.Context, a *zarr.Array, at int64, more *zarr.Source, n int64) (string, error) {
+	if !IsCoordinate(a) || more == nil || n == 0 || at < 0 || at > a.Shape()[0] {
 		return "", nil
 	}
 	s, err := sequenceOf(ctx, a)
 	if s == nil || err != nil {
 		return "", err
 	}
-	if err := s.begin(ctx, a); err != nil {
+	after, err := s.begin(ctx, a, at)
+	if err != nil {
 		return "", err
 	}
 	var part []byte
-	for at := int64(0); at < n && s.fault == ""; at += partElements {
-		box := grid.Box{{Start: at, Stop: min(at+partElements, n)}}
+	for start := int64(0); start < n && s.fault == ""; start += partElements {
+		box := grid.Box{{Start: start, Stop: min(start+partElements, n)}}
 		size := int(box[0].Len()) * s.typ.Size()
 		part = slices.Grow(part[:0], size)[:size]
 		if err := more.Read(ctx, box, part); err != nil {
@@ -267,39 +270,49 @@ func UnorderedAfter(ctx context.Context, a *zarr.Array, more *zarr.Source, n int
 		}
 		s.follow(part)
 	}
-	if s.fault == "" {
-		return "", nil
+	// What was out of order before, or missing, is no fault of the new elements.
+	if len(after) > 0 && s.hasValue(after) {
+		s.follow(after)
 	}
-	return s.report() + "; was this appended before?", nil
+	return s.report(), nil
 }
 
 // partElements is the number of new elements that are checked at a time.
 const partElements = 1 << 20
 
-// begin sets the last two elements of an array as the ones before the new elements. A
-// fault between these two was reported before.
-func (s *sequence) begin(ctx context.Context, a *zarr.Array) error {
-	extent := a.Shape()[0]
-	if extent == 0 {
-		return nil
+// begin sets the two elements before element at of an array as the ones before the new
+// elements. It returns the element after them, nil if there is none. A fault between the
+// elements of the array was reported before.
+func (s *sequence) begin(ctx context.Context, a *zarr.Array, at int64) (after []byte, err error) {
+	first, stop := max(0, at-2), min(at+2, a.Shape()[0])
+	if first == stop {
+		return nil, nil // first times may fall
 	}
-	chunk, _, _ := a.Grid().Axis(0).Locate(extent - 1)
-	if cell, _ := a.Grid().Axis(0).Cell(chunk); cell.Encoded > MaxCoordinate {
-		return zarr.ErrLimit // too much memory for a check of a coordinate
+	axis := a.Grid().Axis(0)
+	for _, i := range []int64{max(0, at-1), min(at, stop-1)} {
+		chunk, _, _ := axis.Locate(i)
+		if cell, _ := axis.Cell(chunk); cell.Encoded > MaxCoordinate {
+			return nil, zarr.ErrLimit // too much memory for a check of a coordinate
+		}
 	}
-	first := max(0, extent-2)
-	end := make([]byte, int(extent-first)*s.typ.Size())
-	if err := a.ReadBytes(ctx, selection.Box{{first, extent}}, end); err != nil {
-		return err
+	size := s.typ.Size()
+	near := make([]byte, int(stop-first)*size)
+	if err := a.ReadBytes(ctx, selection.Box{{first, stop}}, near); err != nil {
+		return nil, err
 	}
-	s.follow(end)
-	if !s.hasValue(s.last) {
-		s.last = nil // nothing to compare with
+	before := near[:int(at-first)*size]
+	if after = near[len(before):]; len(after) > 0 {
+		after = after[:size]
+	}
+	// Elements after the new ones tell the direction if those before them do not.
+	s.follow(near)
+	if s.last = nil; len(before) > 0 && s.hasValue(before[len(before)-size:]) {
+		s.last = slices.Clone(before[len(before)-size:])
 	}
 	// One element has no direction. Times are expected to rise.
 	if s.isTime && s.direction == 0 {
 		s.direction = 1
 	}
-	s.index, s.at, s.fault = extent, extent-1, ""
-	return nil
+	s.index, s.at, s.fault = at, at-1, ""
+	return after, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/attributes"
+	"varve.dev/zarr/internal/lineage"
 )
 
 // Finding is one thing that should be acted upon.
@@ -74,6 +75,7 @@ const (
 	repairMisread = "check.Repair writes the document as other programs read it"
 	repairKeys    = "name the separator of the keys in the document: \"dimension_separator\" in .zarray, or \"chunk_key_encoding\" in zarr.json"
 	repairRecords = "the elements are all there: make a new array of this one (Options.Into)"
+	repairClaim   = "rechunk.Abandon deletes it; the elements are all there"
 	repairStale   = "check.Repair, or Group.Consolidate"
 	repairGone    = "restore the documents of the nodes that are gone from the copy, or let Group.Consolidate forget them"
 )
@@ -112,7 +114,11 @@ func (r *Array) Findings() []Finding {
 		list = append(list, Finding{Kind: Elsewhere, Path: r.Path, Message: r.Misplaced, Repair: repairKeys})
 	}
 	if r.RecordsErr != nil {
-		list = append(list, Finding{Kind: zarr.KindOf(r.RecordsErr), Path: r.Path, Message: oneLine(r.RecordsErr), Repair: repairRecords, Err: r.RecordsErr})
+		repair := repairRecords
+		if errors.Is(r.RecordsErr, lineage.ErrDamagedClaim) {
+			repair = repairClaim
+		}
+		list = append(list, Finding{Kind: zarr.KindOf(r.RecordsErr), Path: r.Path, Message: oneLine(r.RecordsErr), Repair: repair, Err: r.RecordsErr})
 	}
 	if r.Replaced != nil {
 		list = append(list, Finding{Kind: Replaced, Path: r.Path, Message: r.Replaced.Message(), Repair: r.Replaced.Repair()})

@@ -19,9 +19,9 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // described returns all of a report, one line for each thing.
@@ -123,7 +123,7 @@ func jungle(t *testing.T, r *rand.Rand) *memstore.Store {
 
 func keysOf(t *testing.T, s store.Store) (keys []string) {
 	t.Helper()
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,11 +152,11 @@ func watch(s *memstore.Store, broken ...string) *watched {
 	for _, key := range broken {
 		w.broken[key] = true
 	}
-	w.Store = storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	w.Store = stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		key := op.Key.String()
-		if op.Name == "List" || op.Name == "ListVersions" {
+		if op.Name == "List" {
 			return nil
 		}
 		if w.read[key]++; w.broken[key] {

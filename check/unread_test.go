@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestUnread checks that a chunk which this check cannot read is no damage, and that its
@@ -38,7 +38,7 @@ func TestUnread(t *testing.T) {
 		if err := zarr.Write(t.Context(), a, nil, []int8{1, 2}); err != nil {
 			t.Fatal(err)
 		}
-		h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		h := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if op.Name == "Get" && op.Key.String() == "x/c/1" {
 				return c.err
 			}

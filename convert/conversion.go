@@ -289,6 +289,9 @@ func (c *conversion) translate(ctx context.Context, m *member) error {
 		// Both formats have the codec, but Varve may open it in one of them only.
 		m.reason = m.opens(ctx, &c.Options.Options)
 	}
+	if m.reason == nil && m.isMisordered() {
+		m.reason = errOrder
+	}
 	if m.reason == nil && m.From == 3 {
 		// A trim has set chunks aside. Readers of format 2 do not look for them.
 		if err := copying.CheckTrimmed(ctx, c.Source.Location.Root(), m.path, c.Reading()); err != nil {
@@ -401,7 +404,7 @@ func (c *conversion) renaming(m *member) (func(name string) (string, bool), erro
 // cannot list, it yields the names of all chunks.
 func (c *conversion) chunks(ctx context.Context, m *member) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for e, err := range store.List(ctx, c.Source.Store, m.path, true) {
+		for e, err := range store.List(ctx, c.Source.Store, m.path, store.Deep) {
 			if errors.Is(err, store.ErrUnsupported) {
 				c.possible(ctx, m, yield)
 				return

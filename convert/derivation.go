@@ -39,6 +39,10 @@ type Derivation struct {
 	// Attributes change those of groups, given the JSON object of the source. The key is
 	// the path below the node.
 	Attributes map[string]func(object []byte) ([]byte, error)
+	// Anew, if not nil, is called with each array whose codecs are in an order in which
+	// programs other than HDF5 cannot encode chunks, and with the reason. Derive encodes
+	// its chunks again, by the same codecs in another order.
+	Anew func(path, reason string)
 	// Work identifies what is made: two derivations with the same Work have the same
 	// result, as long as the chunks of the source do not change. "" is unique.
 	Work string
@@ -113,6 +117,11 @@ func (c *conversion) derive(ctx context.Context, m *member) error {
 	}
 	c.report.Arrays++
 	d, ok := c.derivation.Arrays[m.Path]
+	if !ok && c.derivation.Anew != nil && m.isMisordered() {
+		c.derivation.Anew(m.Path, errOrder.Error())
+		m.reason = errOrder
+		return c.recode(ctx, m)
+	}
 	if !ok {
 		return nil
 	}
@@ -130,7 +139,7 @@ func (c *conversion) countCopies(ctx context.Context) error {
 		return nil
 	}
 	for _, m := range c.survey.members {
-		if m.Kind == "group" || m.derived != nil {
+		if m.Kind == "group" || m.derived != nil || m.reason != nil {
 			continue
 		}
 		if err := c.eachValue(ctx, m, func(ctx context.Context, _, was string) (int64, error) {

@@ -133,7 +133,11 @@ func (s *survey) member(ctx context.Context, p store.Path, relative string) (*me
 		return nil, nil
 	}
 	if err != nil {
-		return nil, copying.Wrap(cmp.Or(s.op, "convert"), p.String(), fmt.Errorf("%w: %w", kindOfDocument(err), err))
+		err = fmt.Errorf("%w: %w", kindOfDocument(err), err)
+		if raw[nodename.V3Node] != nil { // errors of format 2 name the document
+			err = fmt.Errorf("%s: %w", p.MustKey(nodename.V3Node), err)
+		}
+		return nil, copying.Wrap(cmp.Or(s.op, "convert"), p.String(), err)
 	}
 	m.Kind, m.From = "array", m.node.Format()
 	if g, isGroup := m.node.(*metadata.Group); isGroup {
@@ -171,14 +175,14 @@ func (s *survey) get(ctx context.Context, p store.Path, name string) ([]byte, er
 // They are converted once, by their name without links, and stay in consolidated metadata
 // by both names.
 func (s *survey) noteAliases(ctx context.Context) error {
-	if _, links := store.As[store.TreeChecker](s.store); !links || len(s.members) == 0 {
+	if _, links := store.Driver(s.store).(store.Directories); !links || len(s.members) == 0 {
 		return nil
 	}
 	var linked, plain []*member
 	at := "\x00" // the latest link; members below it follow in the order
 	for _, m := range s.members {
 		below := strings.HasPrefix(m.Path, at+"/")
-		if !below && m.Path != "" && store.CheckTree(s.store, m.path) != nil {
+		if !below && m.Path != "" && store.DirectoriesOf(s.store).CheckTree(m.path) != nil {
 			at, below = m.Path, true
 		}
 		if below {
@@ -383,7 +387,7 @@ func openable(ctx context.Context, n metadata.Node, opt *zarr.Options) error {
 		return err
 	}
 	for _, d := range documents {
-		if _, err := s.Put(ctx, store.MustKey(d.name), d.bytes, store.Flush); err != nil {
+		if _, err := s.Write(ctx, store.Put(store.MustKey(d.name), d.bytes), store.Flush); err != nil {
 			return err
 		}
 	}

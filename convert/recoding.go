@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/codecs/numcodecs"
 	"varve.dev/zarr/internal/codecs/sharding"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/copying"
@@ -48,7 +49,8 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 		spec.KeyEncoding = metadata.V2Slash
 	}
 	shape, inner := withinShards(doc)
-	chains := [][]metadata.Extension{oneOrder(spec.Codecs), coding.WithChecksums(inner, false), nil}
+	usual, _ := numcodecs.Reordered(oneOrder(spec.Codecs), spec.Type.Size())
+	chains := [][]metadata.Extension{usual, coding.WithChecksums(inner, false), nil}
 	if c.Format == 2 && (shape != nil || spec.Grid.Name() != "regular") {
 		// Format 2 cannot describe several lengths. Inner chunks are the natural
 		// replacement for shards.
@@ -70,6 +72,24 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 		err = e.Err // drop the path of the trial array
 	}
 	return err
+}
+
+// errOrder is the reason to encode an array of other programs again.
+var errOrder = errors.New("a checksum before shuffle makes chunks longer than whole elements, which only HDF5 shuffles: the checksum comes last")
+
+// isMisordered reports whether the codecs of an array are in an order in which numcodecs
+// neither encodes nor decodes chunks.
+func (m *member) isMisordered() bool {
+	doc, ok := m.node.(*metadata.Array)
+	if !ok {
+		return false
+	}
+	spec, err := zarr.SpecOf(doc)
+	if err != nil {
+		return false
+	}
+	_, is := numcodecs.Reordered(spec.Codecs, spec.Type.Size())
+	return is
 }
 
 // oneOrder replaces a codec with one byte order for each field by one that is
@@ -123,14 +143,15 @@ func (*discard) Get(_ context.Context, key store.Key, _ store.Request, _ []byte)
 	return nil, store.Info{}, fmt.Errorf("%s: %w", key, fs.ErrNotExist)
 }
 
-// Put implements [store.Writer].
-func (*discard) Put(context.Context, store.Key, []byte, store.Durability) (store.Version, error) {
-	return store.Version{}, nil
-}
+// Can implements [store.Writer].
+func (*discard) Can(op store.Op) bool { return op == store.OpPut || op == store.OpPutIf }
 
-// PutIf implements [store.ConditionalWriter].
-func (*discard) PutIf(context.Context, store.Key, []byte, store.Condition, store.Durability) (store.Version, error) {
-	return store.Version{}, nil
+// Write implements [store.Writer].
+func (d *discard) Write(_ context.Context, c store.Change, _ store.Durability) (made store.Written, err error) {
+	if !d.Can(c.Op) {
+		err = store.ErrUnsupported
+	}
+	return made, err
 }
 
 // encode writes the elements of an array under its new document.
@@ -335,7 +356,7 @@ func (r *recoding) listed(ctx context.Context, first, n int64) ([]evidence, erro
 	}
 	var index []int64
 	from, within := r.source.Grid(), grid.BoxOf(r.source.Grid().Chunks())
-	for e, err := range store.ListVersions(ctx, r.Source.Store, r.m.path, true) {
+	for e, err := range store.List(ctx, r.Source.Store, r.m.path, store.Deep|store.WithVersions) {
 		if err != nil {
 			return nil, err
 		}
@@ -350,7 +371,7 @@ func (r *recoding) listed(ctx context.Context, first, n int64) ([]evidence, erro
 		return all, nil
 	}
 	to, within := r.result.Grid(), grid.BoxOf(r.result.Grid().Chunks())
-	for e, err := range store.ListVersions(ctx, r.Target.Store, r.place, true) {
+	for e, err := range store.List(ctx, r.Target.Store, r.place, store.Deep|store.WithVersions) {
 		if err != nil {
 			return nil, err
 		}

@@ -419,7 +419,7 @@ func (c *conversion) settleMeanings(ctx context.Context, others map[string][]str
 
 // meanings returns the names of what is known about values.
 func (c *conversion) meanings(ctx context.Context) (names []string, err error) {
-	for e, err := range store.List(ctx, c.Target.Store, c.Target.Path.MustKey(meaningDir+"-").Dir(), false) {
+	for e, err := range store.List(ctx, c.Target.Store, c.Target.Path.MustKey(meaningDir+"-").Dir(), store.Flat) {
 		if err != nil {
 			return nil, err
 		}
@@ -451,7 +451,10 @@ func (c *conversion) deleteMeanings(ctx context.Context, goes func(name string) 
 	g.SetLimit(copying.Workers(&c.Options.Options))
 	for _, name := range names {
 		if goes(name) {
-			g.Go(func() error { return store.Delete(within, c.Target.Store, c.Target.Path.MustKey(meaningDir+name)) })
+			g.Go(func() error {
+				_, err := store.Write(within, c.Target.Store, store.Delete(c.Target.Path.MustKey(meaningDir+name)), store.Sync)
+				return err
+			})
 		}
 	}
 	return g.Wait(nil)

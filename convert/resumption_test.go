@@ -206,7 +206,7 @@ func TestConvertResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 		stray := store.MustKey("y/a/9/9")
-		if _, err := to.Put(t.Context(), stray, []byte("stray"), store.Flush); err != nil {
+		if _, err := to.Write(t.Context(), store.Put(stray, []byte("stray")), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		want := converted(t, from, 2)
@@ -238,7 +238,7 @@ func TestConvertCut(t *testing.T) {
 		t.Helper()
 		text, err := document.Resized([]int64{n}, document.ChunkGrid).Marshal(metadata.Limits{})
 		if err == nil {
-			_, err = left.Put(t.Context(), store.MustKey("x/zarr.json"), text, store.Flush)
+			_, err = left.Write(t.Context(), store.Put(store.MustKey("x/zarr.json"), text), store.Flush)
 		}
 		if err != nil {
 			t.Fatal(err)

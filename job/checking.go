@@ -98,7 +98,7 @@ func (c *checking) do(ctx context.Context, w *Worker, t Task, _ *Record) error {
 	}
 	raw, err := json.Marshal(found)
 	if err == nil {
-		_, err = store.Put(ctx, w.folder.store, w.folder.key(resultsDir, t), raw, store.Flush)
+		_, err = store.Write(ctx, w.folder.store, store.Put(w.folder.key(resultsDir, t), raw), store.Flush)
 	}
 	if err != nil || !c.sums() {
 		return c.fail(err)
@@ -132,7 +132,7 @@ func (c *checking) sum(ctx context.Context, w *Worker, t Task) error {
 	if err != nil {
 		return err
 	}
-	_, err = store.Put(ctx, w.folder.store, w.folder.key(sumsDir, t), text.Bytes(), store.Flush)
+	_, err = store.Write(ctx, w.folder.store, store.Put(w.folder.key(sumsDir, t), text.Bytes()), store.Flush)
 	return err
 }
 
@@ -168,7 +168,7 @@ func (c *checking) publish(ctx context.Context, w *Worker, whole bool) (*Result,
 	}
 	all := &Checked{Report: report, Incomplete: err}
 	if !whole {
-		if _, err := store.Put(ctx, w.folder.store, w.folder.published(), []byte("{}"), store.Flush); err != nil {
+		if _, err := store.Write(ctx, w.folder.store, store.Put(w.folder.published(), []byte("{}")), store.Flush); err != nil {
 			return nil, c.fail(err)
 		}
 	}

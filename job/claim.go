@@ -314,9 +314,9 @@ func (t *taker) put(ctx context.Context, h *held, cond store.Condition) error {
 	if err != nil {
 		return err
 	}
-	version, err := store.PutIf(ctx, t.folder.store, t.folder.key(claimsDir, h.task), raw, cond, store.Flush)
+	version, err := store.Write(ctx, t.folder.store, store.PutIf(t.folder.key(claimsDir, h.task), raw, cond), store.Flush)
 	if err == nil {
-		h.version = version
+		h.version = version.Version
 	}
 	return err
 }
@@ -341,7 +341,7 @@ func (t *taker) execute(ctx context.Context, h *held) (done bool, err error) {
 		return false, nil // that one does it
 	case err != nil:
 		// Others may try at once. If the claim stays, they wait for a lease.
-		_ = store.DeleteIf(store.Finishing(ctx), t.folder.store, t.folder.key(claimsDir, h.task), h.version)
+		_, _ = store.Write(store.Finishing(ctx), t.folder.store, store.DeleteIf(t.folder.key(claimsDir, h.task), h.version), store.Sync)
 		return false, err
 	}
 	r.Attempts += h.Attempts - 1

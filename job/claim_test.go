@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/lease"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // fake is an operation that notes which tasks are executed.
@@ -93,7 +93,7 @@ func newWorkers(t *testing.T, f *fake, s store.Store, workers int) (list []*Work
 // TestTake lets workers take the tasks of two stages, in files and in a store in memory.
 // Each task is executed once, and no task begins before the stage before is done.
 func TestTake(t *testing.T) {
-	for name, s := range map[string]store.Store{"files": nil, "memory": memstore.New(), "objects": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
+	for name, s := range map[string]store.Store{"files": nil, "memory": memstore.New(), "objects": stepping.Conditional(memstore.New(), stepping.Hooks{})} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(40, 17)
 			var all sync.WaitGroup
@@ -158,11 +158,11 @@ func TestTakeAtRandom(t *testing.T) {
 			}
 			m := memstore.New()
 			var all sync.WaitGroup
-			last := newWorkers(t, f, storetest.Conditional(m, storetest.Hooks{}), 1)[0]
+			last := newWorkers(t, f, stepping.Conditional(m, stepping.Hooks{}), 1)[0]
 			for range 6 {
 				// Nothing of what a process does after its death reaches the store.
 				death := time.Now().Add(time.Duration(draw(900)) * time.Second)
-				w := newWorkers(t, f, storetest.Conditional(m, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+				w := newWorkers(t, f, stepping.Conditional(m, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 					if time.Now().After(death) {
 						return errors.New("the process is dead")
 					}
@@ -198,7 +198,7 @@ func TestTakeAtRandom(t *testing.T) {
 // not before. A worker whose claim is taken over leaves the task to the other one.
 func TestTakeOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, s := newFake(1), storetest.Conditional(memstore.New(), storetest.Hooks{})
+		f, s := newFake(1), stepping.Conditional(memstore.New(), stepping.Hooks{})
 		w := newWorkers(t, f, s, 3)
 		dead := &taker{Worker: w[0], how: Taking{}.orUsual(), of: 1, done: map[int64]bool{}, seen: map[int64]sight{}}
 		if h, err := dead.claim(t.Context(), listed{Task: Task{Of: 1}}); h == nil || err != nil {
@@ -217,7 +217,7 @@ func TestTakeOver(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		f, s := newFake(1), storetest.Conditional(memstore.New(), storetest.Hooks{})
+		f, s := newFake(1), stepping.Conditional(memstore.New(), stepping.Hooks{})
 		f.before = func(ctx context.Context, _ Task) error { return lease.Sleep(ctx, time.Hour) }
 		w := newWorkers(t, f, s, 2)
 		var all sync.WaitGroup
@@ -249,14 +249,14 @@ func TestTakenOver(t *testing.T) {
 			return nil
 		}
 		cut := time.Now().Add(3 * time.Minute)
-		hooks := storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		hooks := stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if op.Name == "PutIf" && time.Now().Before(cut) && time.Since(cut) > -170*time.Second {
 				return errors.New("no network")
 			}
 			return nil
 		}}
-		w := newWorkers(t, f, storetest.Conditional(m, hooks), 1)
-		w = append(w, newWorkers(t, f, storetest.Conditional(m, storetest.Hooks{}), 1)...)
+		w := newWorkers(t, f, stepping.Conditional(m, hooks), 1)
+		w = append(w, newWorkers(t, f, stepping.Conditional(m, stepping.Hooks{}), 1)...)
 		began := time.Now()
 		var all sync.WaitGroup
 		all.Go(func() {
@@ -301,8 +301,13 @@ func (p plain) Get(ctx context.Context, key store.Key, r store.Request, dst []by
 	return p.s.Get(ctx, key, r, dst)
 }
 
-func (p plain) Put(ctx context.Context, key store.Key, v []byte, d store.Durability) (store.Version, error) {
-	return p.s.Put(ctx, key, v, d)
+func (p plain) Can(op store.Op) bool { return op == store.OpPut }
+
+func (p plain) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if !p.Can(c.Op) {
+		return store.Written{}, store.ErrUnsupported
+	}
+	return p.s.Write(ctx, c, d)
 }
 
 // TestDivision checks that the status of a stage is that of the division of which most is
@@ -346,24 +351,24 @@ func TestRenewal(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f, m, n := newFake(1), memstore.New(), 0
 				f.before = func(ctx context.Context, _ Task) error { return lease.Sleep(ctx, time.Hour) }
-				fails := func(op storetest.Op) bool {
+				fails := func(op stepping.Op) bool {
 					if op.Name == "PutIf" && strings.Contains(op.Key.String(), claimsDir) {
 						n++
 					}
 					return n == 3
 				}
-				hooks := storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+				hooks := stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 					if !lost && fails(op) {
 						return errors.New("503")
 					}
 					return nil
-				}, After: func(op storetest.Op, err error) error {
+				}, After: func(op stepping.Op, err error) error {
 					if lost && fails(op) {
 						return errors.New("no answer")
 					}
 					return err
 				}}
-				w := newWorkers(t, f, storetest.Conditional(m, hooks), 1)[0]
+				w := newWorkers(t, f, stepping.Conditional(m, hooks), 1)[0]
 				if err := w.Take(t.Context(), Taking{}); err != nil {
 					t.Fatal(err)
 				}
@@ -379,10 +384,10 @@ func TestRenewal(t *testing.T) {
 // record as a task that is done.
 func TestDamagedClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, s := newFake(3), storetest.Conditional(memstore.New(), storetest.Hooks{})
+		f, s := newFake(3), stepping.Conditional(memstore.New(), stepping.Hooks{})
 		w := newWorkers(t, f, s, 1)[0]
 		for dir, k := range map[string]int64{claimsDir: 1, recordsDir: 2} {
-			if _, err := store.Put(t.Context(), s, w.folder.key(dir, Task{Number: k, Of: 3}), nil, store.Flush); err != nil {
+			if _, err := store.Write(t.Context(), s, store.Put(w.folder.key(dir, Task{Number: k, Of: 3}), nil), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -404,14 +409,14 @@ func TestUnreadableClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, m := newFake(1), memstore.New()
 		denied := errors.New("access denied")
-		s := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		s := stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if op.Name == "Get" && strings.Contains(op.Key.String(), claimsDir) {
 				return denied
 			}
 			return nil
 		}})
 		w := newWorkers(t, f, s, 1)[0]
-		if _, err := store.Put(t.Context(), m, w.folder.key(claimsDir, Task{Of: 1}), []byte("{}"), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), m, store.Put(w.folder.key(claimsDir, Task{Of: 1}), []byte("{}")), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Take(t.Context(), Taking{}); !errors.Is(err, denied) {
@@ -422,12 +427,12 @@ func TestUnreadableClaim(t *testing.T) {
 		f, m := newFake(1), memstore.New()
 		f.before = func(ctx context.Context, _ Task) error { return lease.Sleep(ctx, time.Hour) }
 		lost, until := false, time.Now().Add(5*time.Minute)
-		s := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		s := stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if op.Name == "Get" && lost && time.Now().Before(until) {
 				return errors.New("no network")
 			}
 			return nil
-		}, After: func(op storetest.Op, err error) error {
+		}, After: func(op stepping.Op, err error) error {
 			if op.Name == "PutIf" && time.Since(until) > -4*time.Minute && !lost { // a renewal that is stored
 				lost = true
 				return errors.New("no answer")
@@ -447,7 +452,7 @@ func TestUnreadableClaim(t *testing.T) {
 // end. Attempts are counted.
 func TestFailingTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, s := newFake(10), storetest.Conditional(memstore.New(), storetest.Hooks{})
+		f, s := newFake(10), stepping.Conditional(memstore.New(), stepping.Hooks{})
 		broken := errors.New("broken")
 		f.before = func(_ context.Context, task Task) error {
 			switch {

@@ -67,7 +67,7 @@ func newConverting(w *Work) (operation, error) {
 
 // open opens the places of the node and of the copy.
 func (c *copying) open(ctx context.Context, w *Worker) (src, dst *zarr.Location, close func() error, err error) {
-	if src, err = w.locate(ctx, c.Node, store.Read); err != nil {
+	if src, err = w.locate(ctx, c.Node, store.ReadOnly); err != nil {
 		return nil, nil, nil, err
 	}
 	if dst, err = w.locate(ctx, *c.Target, store.Create); err != nil {
@@ -135,7 +135,7 @@ func (c *copying) checkDone(ctx context.Context, w *Worker) error {
 // isPublished reports whether the copy can be opened and no process has begun to change
 // it.
 func (c *copying) isPublished(ctx context.Context) (bool, error) {
-	dst, err := zarr.Locate(ctx, *c.Target, store.Read)
+	dst, err := zarr.Locate(ctx, *c.Target, store.ReadOnly)
 	if err != nil {
 		return false, err
 	}

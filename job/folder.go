@@ -117,9 +117,9 @@ func (f *folder) list(ctx context.Context, dir string, versions bool) (tasks []l
 	if err != nil {
 		return nil, err
 	}
-	entries := store.List(ctx, f.store, at, false)
+	entries := store.List(ctx, f.store, at, store.Flat)
 	if versions {
-		entries = store.ListVersions(ctx, f.store, at, false)
+		entries = store.List(ctx, f.store, at, store.WithVersions)
 	}
 	for e, err := range entries {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -337,7 +337,7 @@ func (w *Worker) putRecord(ctx context.Context, of *Record) error {
 		return err
 	}
 	key := f.key(recordsDir, r.Task)
-	_, err = store.PutIf(ctx, f.store, key, raw, store.IfAbsent(), store.Flush)
+	_, err = store.Write(ctx, f.store, store.PutIf(key, raw, store.IfAbsent()), store.Flush)
 	if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrUnsupported) {
 		return err
 	}
@@ -348,6 +348,6 @@ func (w *Worker) putRecord(ctx context.Context, of *Record) error {
 	if raw, err = json.Marshal(r); err != nil {
 		return err
 	}
-	_, err = store.Put(ctx, f.store, key, raw, store.Flush)
+	_, err = store.Write(ctx, f.store, store.Put(key, raw), store.Flush)
 	return err
 }

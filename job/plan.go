@@ -285,7 +285,7 @@ func closeStore(s store.Store) error {
 // ReadFile reads a file at a path or at a location such as s3://bucket/p.json. If it has
 // more than most bytes, the error wraps [store.ErrTooLarge].
 func ReadFile(ctx context.Context, location string, most int64) ([]byte, error) {
-	s, key, err := openFile(ctx, location, store.Read)
+	s, key, err := openFile(ctx, location, store.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -300,6 +300,6 @@ func WriteFile(ctx context.Context, location string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = store.Put(ctx, s, key, data, store.Sync)
+	_, err = store.Write(ctx, s, store.Put(key, data), store.Sync)
 	return errors.Join(err, closeStore(s))
 }

@@ -477,7 +477,7 @@ func TestRefusals(t *testing.T) {
 // keysOf returns the keys of a store.
 func keysOf(t *testing.T, s store.Store) (keys []string) {
 	t.Helper()
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		check1(t, err)
 		keys = append(keys, e.Name)
 	}

@@ -213,11 +213,11 @@ func (r *record) put(ctx context.Context, s store.Store, key store.Key, before *
 	if !before.exists {
 		cond = store.IfAbsent()
 	}
-	if _, able := store.As[store.ConditionalWriter](s); !able || before.exists && before.version.IsZero() {
-		_, err := store.Put(ctx, s, key, line, d)
+	if able := store.Can(s, store.OpPutIf); !able || before.exists && before.version.IsZero() {
+		_, err := store.Write(ctx, s, store.Put(key, line), d)
 		return err
 	}
-	_, err := store.PutIf(ctx, s, key, line, cond, d)
+	_, err := store.Write(ctx, s, store.PutIf(key, line, cond), d)
 	if errors.Is(err, store.ErrConflict) {
 		err = fmt.Errorf("another process has made the pyramid meanwhile; make it again: %w", err)
 	}

@@ -268,7 +268,7 @@ func (u *update) predict(ctx context.Context, p *Plan) error {
 			return err
 		}
 		p.Cloned = int64(kept.Len())
-		_, p.Links = store.As[store.Cloner](u.f.location.Store)
+		p.Links = store.Can(u.f.location.Store, store.OpClone)
 		p.Requests.Copy = p.Cloned
 		list.pages += 2 * pages(kept.Len())
 	}

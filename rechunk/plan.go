@@ -213,7 +213,7 @@ func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *
 	p.Sources, p.BytesStored = int64(w.sources.Len()), w.sources.Bytes
 	p.Dropped, p.BytesDropped = w.Unused(w.sources)
 	if s.destination == nil {
-		_, p.Links = store.As[store.Cloner](s.location.Store)
+		p.Links = store.Can(s.location.Store, store.OpClone)
 	}
 	if err := w.predictStages(p, plan); err != nil {
 		return err
@@ -326,7 +326,7 @@ func (s *session) space(source *snapshot.Array, p *Plan) Space {
 		copied, certain = min(copied, p.BytesStored), 0
 	}
 	took := Space{Likely: p.BytesScratch + copied + encodedBytes(source, p), Free: -1}
-	room, err := store.RoomOf(s.location.Store, s.location.Path)
+	room, err := store.DirectoriesOf(s.location.Store).Room(s.location.Path)
 	if err != nil {
 		return took
 	}
@@ -370,7 +370,7 @@ func (s Space) err(p *Plan, into bool) error {
 // checkSpace returns an error if the store has too little room for what is to be staged.
 // It checks nothing if the store does not tell its room, or if a rechunk has begun.
 func (s *session) checkSpace(ctx context.Context, old *snapshot.Array, w *work, plan *blocks.Plan) error {
-	room, err := store.RoomOf(s.location.Store, s.location.Path)
+	room, err := store.DirectoriesOf(s.location.Store).Room(s.location.Path)
 	if err != nil || !room.Plain {
 		return nil
 	}

@@ -344,7 +344,7 @@ func (w *sharedWork) refreshRecords(ctx context.Context, share Share) error {
 	}
 	// Markers first, records second: the records of a share are stored before its marker.
 	if list.done, err = w.marked(ctx); err == nil {
-		list.names, err = namesIn(ctx, w.location.Store, list.dir, false)
+		list.names, err = namesIn(ctx, w.location.Store, list.dir, store.Flat)
 	}
 	return err
 }
@@ -393,7 +393,7 @@ func (w *sharedWork) failed(ctx context.Context, list *backlog, stage int) (err 
 		return nil
 	}
 	list.failed = true
-	list.names, err = namesIn(store.Finishing(ctx), w.location.Store, list.dir, false)
+	list.names, err = namesIn(store.Finishing(ctx), w.location.Store, list.dir, store.Flat)
 	return err
 }
 
@@ -480,7 +480,7 @@ func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err er
 		list.stager.Job, list.stager.Output = l.Job, l.Scratch
 		list.job, list.dir = l.Job, l.recordsDir()
 	}
-	if list.names, err = namesIn(ctx, w.location.Store, list.dir, false); err != nil {
+	if list.names, err = namesIn(ctx, w.location.Store, list.dir, store.Flat); err != nil {
 		return nil, err
 	}
 	if stage == 0 {

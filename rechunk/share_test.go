@@ -18,15 +18,15 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // process opens the array as another process would.
 func process(t *rapid.T, s store.Store) *zarr.Array {
-	a, err := zarr.At(&client{s.(storetest.ObjectStore)}, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
+	a, err := zarr.At(&client{s.(stepping.ObjectStore)}, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func process(t *rapid.T, s store.Store) *zarr.Array {
 func TestShares(tt *testing.T) {
 	rapid.Check(tt, func(t *rapid.T) {
 		x := drawTransposed(t)
-		s := storetest.Conditional(x.store.(*memstore.Store), storetest.Hooks{})
+		s := stepping.Conditional(x.store.(*memstore.Store), stepping.Hooks{})
 		x.array = process(t, s)
 		opt := rechunk.Options{Memory: 4 * 4 * (83*x.thick + rapid.Int64Range(0, 160).Draw(t, "more elements"))}.PlanStages(50)
 		if rapid.Bool().Draw(t, "into another array") {
@@ -111,7 +111,7 @@ func checkEarly(t *rapid.T, s store.Store, x *transposed, opt *rechunk.Options, 
 // TestShareRuns checks that nothing is published while a share runs, and no share begins
 // while something is published.
 func TestShareRuns(t *testing.T) {
-	for name, s := range map[string]storetest.ObjectStore{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
+	for name, s := range map[string]stepping.ObjectStore{"locks": memstore.New(), "conditions": stepping.Conditional(memstore.New(), stepping.Hooks{})} {
 		t.Run(name, func(t *testing.T) {
 			a, request := rows(t, s)
 			opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
@@ -159,10 +159,10 @@ func TestFirstShares(t *testing.T) {
 					}
 					return opt
 				}
-				quiet := storetest.Conditional(m, storetest.Hooks{})
+				quiet := stepping.Conditional(m, stepping.Hooks{})
 				var n atomic.Int64 // operations may run at the same time
 				var ran atomic.Bool
-				s := storetest.Conditional(m, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+				s := stepping.Conditional(m, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 					if n.Add(1) != at+1 {
 						return nil
 					}
@@ -217,7 +217,7 @@ func twiceAt(t *testing.T, into string, stage int, at int64) bool {
 		}
 		return opt
 	}
-	quiet := storetest.Conditional(m, storetest.Hooks{})
+	quiet := stepping.Conditional(m, stepping.Hooks{})
 	upTo := func(last int) {
 		for k := range last + 1 {
 			if _, err := rechunk.Stage(t.Context(), again(t, quiet), request, rechunk.Share{Stage: k}, options(quiet)); err != nil {
@@ -230,7 +230,7 @@ func twiceAt(t *testing.T, into string, stage int, at int64) bool {
 	var n atomic.Int64 // operations may run at the same time
 	var ran atomic.Bool
 	var other sync.WaitGroup
-	s := storetest.Conditional(m, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+	s := stepping.Conditional(m, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 		if n.Add(1) != at+1 {
 			return nil
 		}
@@ -296,7 +296,7 @@ func TestGrowthBetweenStages(t *testing.T) {
 
 func growBetweenStages(t *testing.T, jump int) {
 	const n = 64
-	s := storetest.Conditional(memstore.New(), storetest.Hooks{})
+	s := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{
 		Type: dtype.Int32, Shape: []int64{n, n}, Chunks: []grid.Cut{grid.Every(1), grid.Every(n)}, Codecs: fixture.Plain(),
 	}, nil)
@@ -379,7 +379,7 @@ func growBetweenStages(t *testing.T, jump int) {
 func TestSharings(tt *testing.T) {
 	rapid.Check(tt, func(t *rapid.T) {
 		x := drawTransposed(t)
-		s := storetest.Conditional(x.store.(*memstore.Store), storetest.Hooks{})
+		s := stepping.Conditional(x.store.(*memstore.Store), stepping.Hooks{})
 		x.array = process(t, s)
 		opt := rechunk.Options{Memory: 4 * 4 * (83*x.thick + rapid.Int64Range(0, 160).Draw(t, "more elements"))}.PlanStages(50)
 		plan, err := rechunk.NewPlan(t.Context(), x.array, x.want, opt)
@@ -469,7 +469,7 @@ func TestRepeatedShares(t *testing.T) {
 	_, request := rows(t, m)
 	opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
 	var n atomic.Int64
-	s := storetest.Conditional(m, storetest.Hooks{Before: func(context.Context, storetest.Op) error { n.Add(1); return nil }})
+	s := stepping.Conditional(m, stepping.Hooks{Before: func(context.Context, stepping.Op) error { n.Add(1); return nil }})
 	late, first := sharing(t, s, request, opt), sharing(t, s, request, opt)
 	plan := must1(rechunk.NewPlan(t.Context(), again(t, s), request, opt))
 	if len(plan.Stages) < 2 {
@@ -507,7 +507,7 @@ func TestLeaveAgain(t *testing.T) {
 	_, request := rows(t, m)
 	opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
 	failing := false
-	s := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if failing && strings.Contains(op.String(), "share.json") {
 			return errors.New("no network")
 		}
@@ -582,7 +582,7 @@ func TestSharesStay(t *testing.T) {
 	})
 }
 
-func sharing(t *testing.T, s storetest.ObjectStore, r rechunk.Request, opt *rechunk.Options) *rechunk.Sharing {
+func sharing(t *testing.T, s stepping.ObjectStore, r rechunk.Request, opt *rechunk.Options) *rechunk.Sharing {
 	p, err := rechunk.NewSharing(again(t, s), r, opt)
 	if err != nil {
 		t.Fatal(err)

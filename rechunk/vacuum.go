@@ -253,7 +253,7 @@ func (v *vacuum) findStoreRefusal(ctx context.Context) (string, error) {
 	}
 	var err error
 	if v.dry && v.writable() != nil { // nothing may be written to find out
-		if _, ok := store.As[store.ConditionalDeleter](v.location.Store); !ok {
+		if !store.Can(v.location.Store, store.OpDeleteIf) {
 			err = store.ErrUnsupported
 		}
 	} else {
@@ -377,7 +377,7 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 		}
 	}
 	for _, key := range n.keys {
-		if err := b.Delete(ctx, key); err != nil {
+		if _, err := b.Write(ctx, store.Delete(key)); err != nil {
 			return err
 		}
 	}
@@ -426,7 +426,7 @@ func (n *values) addFirst(name string) {
 func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.KeyEncoding]*values, error) {
 	found := map[metadata.KeyEncoding]*values{}
 	rank, chunks := old.Grid.Rank(), old.Grid.Chunks()
-	for e, err := range store.List(ctx, v.location.Store, v.location.Path, true) {
+	for e, err := range store.List(ctx, v.location.Store, v.location.Path, store.Deep) {
 		if err != nil {
 			return nil, err
 		}
@@ -648,7 +648,7 @@ func (v *vacuum) otherDescription(ctx context.Context, k metadata.KeyEncoding, o
 func (v *vacuum) mergedItems(ctx context.Context) (map[string]*VacuumItem, error) {
 	root := v.location.MergedRoot()
 	items := map[string]*VacuumItem{}
-	for e, err := range store.List(ctx, v.location.Store, root, true) {
+	for e, err := range store.List(ctx, v.location.Store, root, store.Deep) {
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ package transfer_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ func valuesBelow(t testing.TB, s store.Store, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	all := map[string]string{}
-	for e, err := range store.List(t.Context(), s, p, true) {
+	for e, err := range store.List(t.Context(), s, p, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +54,7 @@ func putDamage(t testing.TB, place *zarr.Location, name, what, document string) 
 		putValue(t, place.Store(), key, damages[what])
 		return
 	}
-	if err := store.Delete(t.Context(), place.Store(), store.MustKey(key)); err != nil {
+	if _, err := store.Write(t.Context(), place.Store(), store.Delete(store.MustKey(key)), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	putValue(t, place.Store(), key+"/0", "x")
@@ -122,7 +123,7 @@ func syncDamaged(t *testing.T, format int, name, what string) {
 		putValue(t, src.Store(), "a/"+name+"/"+key, text)
 	}
 	if what == "a folder" {
-		if err := store.Delete(t.Context(), src.Store(), store.MustKey("a/"+name+"/"+document+"/0")); err != nil {
+		if _, err := store.Write(t.Context(), src.Store(), store.Delete(store.MustKey("a/"+name+"/"+document+"/0")), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -184,6 +185,57 @@ func TestSyncDamagedSelection(t *testing.T) {
 		var damage *transfer.DamageError
 		if errors.As(err, &damage); (damage == nil) != (want == nil) || damage != nil && !slices.Equal(damage.Nodes, want) {
 			t.Errorf("%s: %v, want %q", pattern, err, want)
+		}
+	}
+}
+
+// TestSyncDamagedMirror syncs into hierarchies with an array whose document is damaged.
+// In both formats it stays as it is without Delete, everything else is synced, and with
+// Delete it is made anew.
+func TestSyncDamagedMirror(t *testing.T) {
+	for _, format := range []int{2, 3} {
+		document := map[int]string{3: nodename.V3Node, 2: nodename.V2Array}[format]
+		for _, name := range []string{"t", "g/t"} {
+			for what := range damages {
+				if what == "a folder" {
+					continue // no node is there
+				}
+				src, dst := zarr.At(memstore.New(), "a"), zarr.At(memstore.New(), "b")
+				family(t, src, format)
+				if _, err := transfer.Sync(t.Context(), src, dst, nil); err != nil {
+					t.Fatal(err)
+				}
+				putDamage(t, dst, name, what, document)
+				was := valuesBelow(t, dst.Store(), "b/"+name)
+				a, err := src.At("u").OpenArray(t.Context(), &zarr.Options{Write: true})
+				if err == nil {
+					err = zarr.Write(t.Context(), a, nil, trees.Counting(20, 8))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = transfer.Sync(t.Context(), src, dst, nil)
+				if !errors.As(err, new(*transfer.DamageError)) || !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), `"/`+name+`"`) {
+					t.Fatalf("format %d, %s, %s: %v", format, name, what, err)
+				}
+				if is := valuesBelow(t, dst.Store(), "b/"+name); !maps.Equal(is, was) {
+					t.Errorf("format %d, %s, %s: %d values, want %d", format, name, what, len(is), len(was))
+				}
+				if got := elements(t, dst.At("u")); got[0] != 20 {
+					t.Errorf("everything else is %d", got)
+				}
+				// The array alone is not replaced either.
+				before := valuesBelow(t, dst.Store(), "b/"+name)
+				if _, err := transfer.Sync(t.Context(), src.At(name), dst.At(name), nil); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "has a damaged document") {
+					t.Errorf("format %d, %s alone, %s: %v", format, name, what, err)
+				}
+				if is := valuesBelow(t, dst.Store(), "b/"+name); !maps.Equal(is, before) {
+					t.Errorf("format %d, %s alone, %s: has changed", format, name, what)
+				}
+				if _, err := transfer.Sync(t.Context(), src, dst, &transfer.SyncOptions{Delete: true, Verify: true}); err != nil {
+					t.Errorf("format %d, %s, %s: %v", format, name, what, err)
+				}
+			}
 		}
 	}
 }

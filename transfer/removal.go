@@ -42,13 +42,16 @@ func (s *syncer) replace(ctx context.Context) (err error) {
 		if was == nil || !clashes(is, was) {
 			continue
 		}
-		if was.kind == "" && dir != "" && !s.opt.Delete {
+		// A document of format 3 that is damaged does not even tell the kind. Those of
+		// format 2 do, by their names, and are no less damaged.
+		damaged := was.kind == "" || was.damage != nil
+		if damaged && dir != "" && !s.opt.Delete {
 			if err := s.leave(ctx, dir, was.damage); err != nil {
 				return err
 			}
 			continue
 		}
-		if is.kind != was.kind && !s.opt.Delete {
+		if (damaged || is.kind != was.kind) && !s.opt.Delete {
 			return fmt.Errorf("%q %s in the destination and %s in the source; SyncOptions.Delete replaces it: %w",
 				s.shown(dir), being(was), being(is), fs.ErrExist)
 		}
@@ -72,16 +75,15 @@ func clashes(is, was *item) bool {
 }
 
 func being(i *item) string {
-	switch i.kind {
-	case "array":
+	switch {
+	case i.damage != nil:
+		return fmt.Sprintf("has a damaged document (%v)", i.damage)
+	case i.kind == "array":
 		return "is an array"
-	case "group":
+	case i.kind == "group":
 		return "is a group"
 	}
-	if i.damage == nil {
-		return "has a damaged document"
-	}
-	return fmt.Sprintf("has a damaged document (%v)", i.damage)
+	return "has a damaged document"
 }
 
 // shown returns the path of a node of the destination as errors show it.

@@ -164,7 +164,7 @@ func (p *place) options(allowed place) error {
 func (s *sites) open(dir place) (site, error) {
 	location := dir.String()
 	return s.opened.site(s.ctx, location, func() (at site, err error) {
-		at.store, at.path, err = store.OpenPlain(s.options(dir), location, store.Read)
+		at.store, at.path, err = store.OpenPlain(s.options(dir), location, store.ReadOnly)
 		return at, err
 	})
 }

@@ -321,7 +321,7 @@ func isFolder(err error) bool {
 func (c *Collector) site(ctx context.Context, dir place) (site, error) {
 	location := dir.String()
 	return c.opened.site(ctx, location, func() (at site, err error) {
-		at.store, at.path, err = store.OpenLocation(ctx, location, store.Read)
+		at.store, at.path, err = store.OpenLocation(ctx, location, store.ReadOnly)
 		return at, err
 	})
 }

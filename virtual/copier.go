@@ -151,7 +151,7 @@ func (w *copier) chunk(ctx context.Context, src, dst *zarr.Array, scratch *memst
 		return reference{}, nil // it has only fill values
 	}
 	if err == nil {
-		err = scratch.Delete(ctx, key)
+		_, err = scratch.Write(ctx, store.Delete(key), store.Sync)
 	}
 	if err != nil {
 		return reference{}, err
@@ -234,7 +234,7 @@ func (w *copier) store(ctx context.Context) error {
 	name := "data/" + newID()
 	key, err := w.path.Key(name)
 	if err == nil {
-		_, err = store.Put(ctx, w.into, key, w.buffer, store.Sync)
+		_, err = store.Write(ctx, w.into, store.Put(key, w.buffer), store.Sync)
 	}
 	if err != nil {
 		return err
@@ -472,7 +472,7 @@ func (a *Array) writable(ctx context.Context, s *memstore.Store, fill bool) (*za
 		return nil, err
 	}
 	key := store.MustKey(strings.TrimPrefix(a.Path+"/"+nodename.V3Node, "/"))
-	if _, err := s.Put(ctx, key, text, store.Flush); err != nil {
+	if _, err := s.Write(ctx, store.Put(key, text), store.Flush); err != nil {
 		return nil, err
 	}
 	return zarr.At(s, a.Path).OpenArray(ctx, &zarr.Options{Write: true, StoreFill: fill})

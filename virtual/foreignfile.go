@@ -5,6 +5,7 @@ package virtual
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -85,7 +86,7 @@ func (n foreignNodes) find(ctx context.Context, key store.Key) (found, error) {
 	v, err := n.nodes.find(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		if array, isDocument := strings.CutSuffix(key.String(), "/"+nodename.V3Node); isDocument && n.refused[array] != nil {
-			return v, n.refused[array]
+			return v, fmt.Errorf("array %q: %w", array, n.refused[array])
 		}
 	}
 	return v, err

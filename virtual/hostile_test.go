@@ -47,7 +47,7 @@ func made(t testing.TB, shape, references, sources string) (*memstore.Store, sto
 	text := `{"varve_manifest": 1, "nodes": [{"path": "a", "document": ` + string(document) + `, "references": [` + words.Replace(references) + `]}], "sources": [` + words.Replace(sources) + `]}`
 	s := memstore.New()
 	for key, value := range map[string][]byte{"m.vz/manifest.json": []byte(text), "m.vz/k": blocks, "f": {1, 2, 3, 4}} {
-		if _, err := s.Put(t.Context(), store.MustKey(key), value, store.Flush); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), value), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}

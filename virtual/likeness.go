@@ -201,19 +201,48 @@ func sameFill(a, b *metadata.Array) bool {
 }
 
 // sameDecoding reports whether chunks of two arrays have the same codecs, with or without
-// the checksum of zstd: it is in the chunks, and every decoder reads both.
+// the checksum of zstd: it is in the chunks, and every decoder reads both. How hard a
+// codec has compressed does not matter either.
 func sameDecoding(a, b *metadata.Array) bool {
-	return slices.EqualFunc(coding.WithoutChecksums(a.Codecs), coding.WithoutChecksums(b.Codecs), metadata.Extension.Equal)
+	return slices.EqualFunc(coding.WithoutChecksums(withoutEfforts(a.Codecs)), coding.WithoutChecksums(withoutEfforts(b.Codecs)), metadata.Extension.Equal)
 }
 
 // admit keeps the codecs true after an array was added: they promise no checksums that
-// its chunks lack.
+// its chunks lack. The levels of compression stay those of the first array.
 func (n *joined) admit(a *Array) {
-	if !slices.EqualFunc(n.Document.Codecs, a.Document.Codecs, metadata.Extension.Equal) {
+	if !slices.EqualFunc(withoutEfforts(n.Document.Codecs), withoutEfforts(a.Document.Codecs), metadata.Extension.Equal) {
 		doc := *n.Document
 		doc.Codecs = coding.WithoutChecksums(doc.Codecs)
 		n.Document = &doc
 	}
+}
+
+// efforts are the members of codecs that say how hard they compress. Chunks of all values
+// decode alike.
+var efforts = map[string]string{
+	"gzip": "level", "zstd": "level", "numcodecs.zlib": "level", "numcodecs.gzip": "level", "numcodecs.zstd": "level", "numcodecs.bz2": "level",
+	"blosc": "clevel", "numcodecs.blosc": "clevel", "numcodecs.lz4": "acceleration",
+	"imagecodecs_zlib": "level", "imagecodecs_deflate": "level", "imagecodecs_zstd": "level",
+}
+
+// withoutEfforts returns codecs that do not say how hard they compress.
+func withoutEfforts(codecs []metadata.Extension) []metadata.Extension {
+	list := slices.Clone(codecs)
+	for i, e := range list {
+		member := efforts[e.Name]
+		if member == "" {
+			continue
+		}
+		configuration := e.Configuration
+		if configuration == nil {
+			configuration = []byte("{}")
+		}
+		// The codec reports a configuration that cannot be read.
+		if c, err := metadata.SetAttribute(configuration, member, []byte("1")); err == nil {
+			list[i].Configuration = c
+		}
+	}
+	return list
 }
 
 // sameEdges reports whether two axes of one extent have the same chunks.

@@ -56,7 +56,7 @@ func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, 
 		}
 		key, err := path.Key(v.key)
 		if err == nil {
-			_, err = store.Put(ctx, s, key, v.bytes, store.Sync)
+			_, err = store.Write(ctx, s, store.Put(key, v.bytes), store.Sync)
 		}
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, 
 	if err != nil {
 		return err
 	}
-	_, err = store.PutIf(ctx, s, key, text, cond, store.Sync)
+	_, err = store.Write(ctx, s, store.PutIf(key, text, cond), store.Sync)
 	if errors.Is(err, store.ErrUnsupported) && cond.Absent() {
 		return putNew(ctx, s, key, text)
 	}
@@ -126,7 +126,7 @@ func putNew(ctx context.Context, s store.Store, key store.Key, value []byte) err
 		err = store.ErrConflict
 	}
 	if err == nil {
-		_, err = store.Put(ctx, s, key, value, store.Sync)
+		_, err = store.Write(ctx, s, store.Put(key, value), store.Sync)
 	}
 	return err
 }

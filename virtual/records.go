@@ -309,7 +309,7 @@ func (r *recordFolder) files(ctx context.Context, a *recordArray) ([]int64, erro
 	if err != nil {
 		return nil, err
 	}
-	for e, err := range store.List(ctx, r.store, dir, false) {
+	for e, err := range store.List(ctx, r.store, dir, store.Flat) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -486,7 +486,7 @@ func (m *Manifest) CreateParquet(ctx context.Context, s store.Store, path store.
 		return err
 	}
 	// Files that an interrupted call has left would be taken for those of this one.
-	for _, err := range store.List(ctx, s, path, true) {
+	for _, err := range store.List(ctx, s, path, store.Deep) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -593,7 +593,7 @@ func (w *recordWriter) put(ctx context.Context, name string, value []byte) error
 	if err != nil {
 		return err
 	}
-	_, err = store.PutIf(ctx, w.store, key, value, store.IfAbsent(), store.Sync)
+	_, err = store.Write(ctx, w.store, store.PutIf(key, value, store.IfAbsent()), store.Sync)
 	if errors.Is(err, store.ErrUnsupported) {
 		err = putNew(ctx, w.store, key, value)
 	}
@@ -611,7 +611,7 @@ func (w *recordWriter) remove(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
 	for _, key := range w.written {
-		if err := store.Delete(ctx, w.store, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := store.Write(ctx, w.store, store.Delete(key), store.Sync); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}

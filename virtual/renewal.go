@@ -22,6 +22,8 @@ type Renewal struct {
 	// Files are those of the manifest, in their order, and then those that were given and
 	// are not in it.
 	Files []string
+	// New counts those of Files that are not in the manifest.
+	New int
 	// Changed are the files that have changed, as they were given.
 	Changed []string
 }
@@ -69,9 +71,10 @@ func (c *Collector) Renew(ctx context.Context, m *Manifest, files []string) (*Re
 	for _, file := range all {
 		present[file] = true
 	}
+	more := 0
 	for _, file := range files {
 		if !present[file] {
-			all = append(all, file)
+			all, more = append(all, file), more+1
 		}
 	}
 	j, err := NewJoined(m.Join)
@@ -79,7 +82,7 @@ func (c *Collector) Renew(ctx context.Context, m *Manifest, files []string) (*Re
 		return nil, err
 	}
 	j.m.folder, j.m.former = m.folder, m
-	return &Renewal{j, all, changed}, nil
+	return &Renewal{j, all, more, changed}, nil
 }
 
 // eachFile calls f for each source but the values of the manifest itself.

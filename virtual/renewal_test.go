@@ -39,7 +39,7 @@ func newRenewing(t *testing.T) *renewing {
 		t.Fatal(err)
 	}
 	stored(t, r.dir, m)
-	if r.home, r.path, err = store.OpenLocation(t.Context(), r.dir, store.Write); err == nil {
+	if r.home, r.path, err = store.OpenLocation(t.Context(), r.dir, store.ReadWrite); err == nil {
 		r.path, err = r.path.Join("made.vz")
 	}
 	if err != nil {

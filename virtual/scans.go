@@ -133,7 +133,7 @@ func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) er
 	if err != nil {
 		return err
 	}
-	for e, err := range store.List(ctx, s, dir, false) {
+	for e, err := range store.List(ctx, s, dir, store.Flat) {
 		if errors.Is(err, store.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
 			break // nothing can be found
 		}
@@ -289,7 +289,7 @@ func (k *scans) store(ctx context.Context) error {
 	name := newID()
 	key, err := k.path.Key(scanFolder + "/" + name)
 	if err == nil {
-		_, err = store.Put(ctx, k.into, key, blockEncoder.EncodeAll(text, nil), store.Flush)
+		_, err = store.Write(ctx, k.into, store.Put(key, blockEncoder.EncodeAll(text, nil)), store.Flush)
 	}
 	if err != nil {
 		return fmt.Errorf("keeping what was scanned: %w", err)
@@ -322,7 +322,7 @@ func (c *Collector) Forget(ctx context.Context) error {
 	for _, name := range names {
 		key, err := k.path.Key(scanFolder + "/" + name)
 		if err == nil {
-			err = store.Delete(ctx, k.into, key)
+			_, err = store.Write(ctx, k.into, store.Delete(key), store.Sync)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)

@@ -16,13 +16,14 @@ import (
 	"sync"
 	"time"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 )
 
 // Store shows references as a read-only store of Zarr: documents, and chunks, which are
-// byte ranges of the sources. It has the powers [store.Stater], [store.Lister],
-// [store.VersionLister] and [store.Pacer]. Its methods are safe for concurrent use.
+// byte ranges of the sources. It has the powers [store.Stater], [store.Lister]
+// and [store.Describer]. Its methods are safe for concurrent use.
 type Store struct {
 	content content
 	sources sources
@@ -51,9 +52,12 @@ type sources interface {
 
 func newStore(m *Manifest, from sources) *Store { return &Store{content: newNodes(m), sources: from} }
 
-// Requests implements [store.Pacer]. Reads of chunks that lie close to each other in a
+// Traits implements [store.Describer]. Reads of chunks that lie close to each other in a
 // file share requests, so more of them may have begun than a store is asked for.
-func (s *Store) Requests() int { return jointReads }
+func (s *Store) Traits() store.Traits { return store.Traits{Requests: jointReads} }
+
+// CheckKey implements [store.Describer]. Nothing can be stored in any case.
+func (s *Store) CheckKey(store.Key) error { return nil }
 
 // Close closes the stores of the sources.
 func (s *Store) Close() error { return s.sources.close() }
@@ -139,7 +143,7 @@ func (s *Store) explain(from Source, err error) error {
 // gone returns the error of a source that is not there.
 func gone(location string) error {
 	for _, suffix := range suffixes {
-		if _, below, found := store.CutPath(location, suffix); found && below != "" {
+		if _, below, found := driver.CutPath(location, suffix); found && below != "" {
 			return fmt.Errorf("%w: it is not there; references lead to bytes as they are stored, not to what other references show, so give virtualize those", ErrSourceChanged)
 		}
 	}
@@ -193,28 +197,13 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return v.info(), err
 }
 
-// List implements [store.Lister].
-func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return func(yield func(store.Entry, error) bool) {
-		s.content.list(ctx, &listing{dir: dir.String(), deep: deep, seen: map[string]bool{}, yield: yield})
-	}
-}
-
-// ListVersions implements [store.VersionLister]. It makes no request for a chunk, but
+// List implements [store.Lister]. With versions, it makes no request for a chunk, but
 // reads the blocks of the sources, which a plain listing does not need.
-func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		l := &listing{dir: dir.String(), deep: deep, versions: true, seen: map[string]bool{}}
-		l.yield = func(e store.Entry, err error) bool {
-			if err == nil && !e.Dir && (e.Size < 0 || e.Version.IsZero()) { // documents, and sources as a whole
-				var info store.Info
-				if info, err = s.Stat(ctx, dir.MustKey(e.Name)); err == nil {
-					e.Size, e.Version, e.Modified = info.Size, info.Version, info.Modified
-				}
-			}
-			return yield(e, err)
-		}
-		s.content.list(ctx, l)
+		s.content.list(ctx, &listing{
+			dir: dir.String(), deep: how&store.Deep != 0, versions: how&store.WithVersions != 0, seen: map[string]bool{}, yield: yield,
+		})
 	}
 }
 
@@ -244,12 +233,12 @@ func openIn(
 	if folder == "" {
 		folder = "."
 	}
-	home, dir, err := store.OpenPlain(ctx, folder, store.Read)
+	home, dir, err := store.OpenPlain(ctx, folder, store.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
 	s, err := open(home, dir, folder)
-	if err == nil && access != store.Read {
+	if err == nil && access != store.ReadOnly {
 		err = s.readOnly()
 	}
 	if err != nil {
@@ -318,7 +307,7 @@ const (
 
 // get reads n bytes of a file from an offset on, and appends them to dst.
 func (j *joint) get(ctx context.Context, f file, off, n int64, dst []byte) ([]byte, store.Info, error) {
-	_, paced := store.As[store.Pacer](f.from)
+	paced := store.TraitsOf(f.from).Requests > 0
 	if _, near := store.As[store.Opener](f.from); !paced && !near {
 		return j.getAlone(ctx, f, off, n, dst)
 	}

@@ -167,7 +167,7 @@ func (v *vacuum) fence(ctx context.Context, m *Manifest) error {
 	if err := checkDocument(text); err != nil {
 		return err
 	}
-	_, err = store.PutIf(ctx, v.into, key, text, store.IfVersion(info.Version), store.Sync)
+	_, err = store.Write(ctx, v.into, store.PutIf(key, text, store.IfVersion(info.Version)), store.Sync)
 	if errors.Is(err, store.ErrUnsupported) {
 		return nil // such a store has no changes of manifests
 	}
@@ -182,14 +182,15 @@ func (v *vacuum) askTime(ctx context.Context) error {
 	}
 	key, err := v.path.Key(clockFolder + "/" + newID())
 	if err == nil {
-		_, err = store.Put(ctx, v.into, key, []byte("{}"), store.Flush)
+		_, err = store.Write(ctx, v.into, store.Put(key, []byte("{}")), store.Flush)
 	}
 	if err != nil {
 		return err
 	}
 	info, err := store.Stat(ctx, v.into, key)
 	v.clock = info.Modified
-	return errors.Join(err, store.Delete(store.Finishing(ctx), v.into, key))
+	_, failed := store.Write(store.Finishing(ctx), v.into, store.Delete(key), store.Sync)
+	return errors.Join(err, failed)
 }
 
 // list returns the values of the folder, with their sizes and times, by key.
@@ -200,7 +201,7 @@ func (v *vacuum) list(ctx context.Context) (map[string]store.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		for e, err := range store.ListVersions(ctx, v.into, at, false) {
+		for e, err := range store.List(ctx, v.into, at, store.WithVersions) {
 			if errors.Is(err, fs.ErrNotExist) {
 				break
 			}
@@ -354,7 +355,7 @@ func (v *vacuum) reclaim(ctx context.Context, g *garbage) error {
 		work.Go(func() error {
 			key, err := v.path.Key(e.Name)
 			if err == nil {
-				err = store.Delete(within, v.into, key)
+				_, err = store.Write(within, v.into, store.Delete(key), store.Sync)
 			}
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
@@ -405,10 +406,10 @@ func Delete(ctx context.Context, s store.Store, path store.Path) error {
 	}
 	found, err := hasDocument(ctx, s, key)
 	if err == nil && found {
-		err = store.Delete(ctx, s, key)
+		_, err = store.Write(ctx, s, store.Delete(key), store.Sync)
 	}
 	if warns, keyErr := path.Key(nodename.V3Node); err == nil && keyErr == nil && isWarning(ctx, s, warns) {
-		err = store.Delete(ctx, s, warns)
+		_, err = store.Write(ctx, s, store.Delete(warns), store.Sync)
 	}
 	if err != nil {
 		return err
@@ -577,7 +578,7 @@ func (f *folder) present(ctx context.Context, list []superseded) ([]superseded, 
 		if err != nil {
 			return nil, err
 		}
-		for e, err := range store.List(ctx, f.store, at, false) {
+		for e, err := range store.List(ctx, f.store, at, store.Flat) {
 			switch {
 			case errors.Is(err, store.ErrUnsupported):
 				return list, nil // nobody can vacuum it either

@@ -141,7 +141,7 @@ func (w *walk) add(path string, n *zarr.Array) error {
 		return w.addReferences(v, at, a, keys)
 	}
 	m, count, away := w.part.Manifest, a.Grid.Chunks(), w.checkLocation(path)
-	for e, err := range store.ListVersions(w.ctx, w.store, at, true) {
+	for e, err := range store.List(w.ctx, w.store, at, store.Deep|store.WithVersions) {
 		if err != nil {
 			return err
 		}
@@ -205,7 +205,11 @@ func (w *walk) findIn(path string, nodes map[string]bool, deep bool) error {
 	if err != nil {
 		return err
 	}
-	for e, err := range store.List(w.ctx, w.store, at, deep) {
+	how := store.Flat
+	if deep {
+		how = store.Deep
+	}
+	for e, err := range store.List(w.ctx, w.store, at, how) {
 		name := strings.TrimPrefix(path+"/"+e.Name, "/")
 		switch {
 		case errors.Is(err, store.ErrUnusable) && !deep:

@@ -195,11 +195,11 @@ func (r *reader) enqueue(ctx context.Context, queue chan<- *pending) {
 			return false
 		}
 	}
-	list := store.List
+	how := store.Deep
 	if r.known != nil {
-		list = store.ListVersions
+		how |= store.WithVersions
 	}
-	for e, err := range list(ctx, r.store, r.path, true) {
+	for e, err := range store.List(ctx, r.store, r.path, how) {
 		if err == nil && (e.Dir || own.IsBelow(e.Name) || r.share.Of > 1 && !r.share.contains(hashOf(e.Name))) {
 			continue
 		}

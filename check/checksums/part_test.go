@@ -65,10 +65,10 @@ type sorted struct {
 	read []string
 }
 
-func (s *sorted) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (s *sorted) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		var all []store.Entry
-		for e, err := range s.Store.List(ctx, dir, deep) {
+		for e, err := range s.Store.List(ctx, dir, how) {
 			if err != nil {
 				yield(e, err)
 				return
@@ -82,10 +82,6 @@ func (s *sorted) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[
 			}
 		}
 	}
-}
-
-func (s *sorted) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return s.List(ctx, dir, deep)
 }
 
 func (s *sorted) Get(ctx context.Context, key store.Key, q store.Request, room []byte) ([]byte, store.Info, error) {
@@ -143,7 +139,7 @@ func TestPartsOutdated(t *testing.T) {
 	before, _ := write(t, at, nil)
 	texts := parted(t, r, at, 7, nil)
 	var keys []string
-	for e := range s.List(t.Context(), store.Path{}, true) {
+	for e := range s.List(t.Context(), store.Path{}, store.Deep) {
 		if !strings.HasPrefix(e.Name, "__") {
 			keys = append(keys, e.Name)
 		}
@@ -153,7 +149,7 @@ func TestPartsOutdated(t *testing.T) {
 	old := value(t, s, same)
 	fixture.Put(t, s.Store, same, strings.Repeat("w", len(old)))
 	fixture.Put(t, s.Store, "new", "new")
-	if err := s.Delete(t.Context(), store.MustKey(gone)); err != nil {
+	if _, err := s.Write(t.Context(), store.Delete(store.MustKey(gone)), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	s.read = nil
@@ -280,7 +276,7 @@ func TestPartFailure(t *testing.T) {
 func FuzzParts(f *testing.F) {
 	s := memstore.New()
 	for _, key := range []string{"a", "b/c"} {
-		if _, err := s.Put(context.Background(), store.MustKey(key), []byte(key), store.Sync); err != nil {
+		if _, err := s.Write(context.Background(), store.Put(store.MustKey(key), []byte(key)), store.Sync); err != nil {
 			f.Fatal(err)
 		}
 	}

@@ -146,7 +146,7 @@ func (c *comparer) nodes(ctx context.Context, path string, a, b zarr.Node) error
 		c.differ(Difference{Path: path, Kind: NodeKind, A: kindOf(a), B: kindOf(b)})
 		return nil
 	}
-	c.attributes(path, a.Attributes(), b.Attributes())
+	c.attributes(ctx, path, a, b)
 	x, isArray := a.(*zarr.Array)
 	if !isArray {
 		c.compare(&c.Storage, path, ZarrFormat, fmt.Sprint(a.(*zarr.Group).Metadata().Format()), fmt.Sprint(b.(*zarr.Group).Metadata().Format()))

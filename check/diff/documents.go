@@ -4,6 +4,7 @@ package diff
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -78,8 +79,8 @@ func jsonOf(v any) string {
 const v2Dimensions = "_ARRAY_DIMENSIONS"
 
 // attributes compares attributes by name.
-func (c *comparer) attributes(path string, a, b []byte) {
-	x, y := members(a), members(b)
+func (c *comparer) attributes(ctx context.Context, path string, a, b zarr.Node) {
+	x, y := members(a.Attributes()), members(b.Attributes())
 	// Format 2 has the names of dimensions there, and they are compared as such.
 	delete(x, v2Dimensions)
 	delete(y, v2Dimensions)
@@ -95,6 +96,8 @@ func (c *comparer) attributes(path string, a, b []byte) {
 			// Varve's own attributes say how one array came to be and how it grows. A
 			// copy that follows its source has others and the same data.
 			list = &c.Storage
+		} else if isMask(name) && sameMasks(ctx, a, b) {
+			list = &c.Storage // a conversion writes it in another way
 		}
 		*list = append(*list, Difference{Path: path, Kind: Attribute, Name: name, A: string(p), B: string(q)})
 	}

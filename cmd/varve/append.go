@@ -317,7 +317,7 @@ func (g *appending) put(cmd *cobra.Command, source string, more *growth.Gain, ex
 	}
 	if err == nil {
 		// Compare before the append: afterwards the new elements are the last ones.
-		done.Note = more.DisorderText(cmd.Context(), a)
+		done.Note = more.Disorder(cmd, a, a.Shape()[at])
 	}
 	if err == nil && (planes > 0 || !growth.HasEmptyPlanes(a.Shape(), at)) {
 		p := progress.NewEstimate(cmd, "appending", more.Length, progress.CodedBytes)

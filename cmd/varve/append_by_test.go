@@ -400,6 +400,8 @@ func (l locked) Lock(ctx context.Context, dir store.Path) (func() error, error) 
 	return l.below.Lock(ctx, dir)
 }
 
+func (l locked) LockHolder(dir store.Path) store.Holder { return l.below.LockHolder(dir) }
+
 var errDead = errors.New("the client is dead")
 
 func (m *mortal) revive(left int) {
@@ -441,27 +443,57 @@ func (m *mortal) Get(ctx context.Context, key store.Key, q store.Request, dst []
 	return m.below.Get(ctx, key, q, dst)
 }
 
-func (m *mortal) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (m *mortal) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	if err := m.alive(); err != nil {
 		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, err) }
 	}
-	return m.below.List(ctx, dir, deep)
+	return m.below.List(ctx, dir, how)
 }
 
-func (m *mortal) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (v store.Version, err error) {
-	err = m.change(func() (err error) { v, err = m.below.Put(ctx, key, value, d); return err })
-	return v, err
+func (m *mortal) Can(op store.Op) bool { return op <= store.OpDeleteIf && m.below.Can(op) }
+
+func (m *mortal) Write(ctx context.Context, c store.Change, d store.Durability) (made store.Written, err error) {
+	err = m.change(func() (err error) { made, err = m.below.Write(ctx, c, d); return err })
+	return made, err
 }
 
-func (m *mortal) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability) (v store.Version, err error) {
-	err = m.change(func() (err error) { v, err = m.below.PutIf(ctx, key, value, cond, d); return err })
-	return v, err
-}
-
-func (m *mortal) Delete(ctx context.Context, key store.Key) error {
-	return m.change(func() error { return m.below.Delete(ctx, key) })
-}
-
-func (m *mortal) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	return m.change(func() error { return m.below.DeleteIf(ctx, key, v) })
+// TestAppendByOutOfOrder refuses new times where the present ones are in no order, and
+// says which. Times that are there, and numbers that are names, need no order.
+func TestAppendByOutOfOrder(t *testing.T) {
+	const days = `{"units": "days since 2024-01-01"}`
+	for name, c := range map[string]struct {
+		dtype, attributes, stored, more, how string
+		want                              string // "" if it succeeds
+	}{
+		"turns back":          {"int32", days, "[5,6,3,9]", "[7]", "error", "element 2 is 2024-01-04, but element 1 before it is 2024-01-07"},
+		"after all":           {"float64", days, "[5,6,3,9]", "[12]", "error", "element 2 is 2024-01-04"},
+		"twice":               {"int64", days, "[5,5]", "[7]", "error", "element 1 is 2024-01-06, but element 0 before it is 2024-01-06"},
+		"twice at the end":    {"int16", days, "[9,5,5]", "[3]", "error", "element 2 is 2024-01-06"},
+		"moments":             {"M8[D]", "{}", `["2024-01-03","2024-01-01","2024-01-02"]`, `["2024-01-04"]`, "error", "element 2 is 2024-01-02, but element 1 before it is 2024-01-01"},
+		"some are there":      {"int32", days, "[5,6,3,9]", "[6,7]", "skip", "element 2 is 2024-01-04"},
+		"all are there":       {"int32", days, "[5,6,3,9]", "[9,3]", "skip", ""},
+		"numbers of stations": {"int32", "{}", "[5,6,3,9]", "[7]", "error", ""},
+		"numbers twice":       {"int32", "{}", "[5,5,3]", "[7]", "error", ""},
+		"spans":               {"m8[D]", "{}", "[5,3,4]", "[7]", "error", ""},
+		"texts":               {"string", "{}", `["b","a","c"]`, `["aa"]`, "error", ""},
+	} {
+		node := filepath.Join(t.TempDir(), "g.zarr", "t")
+		n := strings.Count(c.stored, ",") + 1
+		must(t, "", "create", node, "--shape", fmt.Sprint(n), "--dtype", c.dtype, "--dimension-names", "t", "--attributes", c.attributes)
+		must(t, c.stored, "write", node, "--format", "json")
+		before := treeOf(t, node)
+		_, errs, status := execute(t, c.more, "append", node, "--by", "t", "--format", "json", "--on-duplicate", c.how)
+		if (status == 0) != (c.want == "") || c.want != "" && (!strings.Contains(errs, c.want) || !strings.Contains(errs, "varve drop") || treeOf(t, node) != before) {
+			t.Errorf("%s: status %d, %s", name, status, errs)
+		}
+	}
+	// The advice works: what was out of order is inserted where it belongs.
+	node := filepath.Join(t.TempDir(), "g.zarr", "t")
+	must(t, "", "create", node, "--shape", "4", "--dtype", "int32", "--chunks", "[[2,2]]", "--dimension-names", "t", "--attributes", days)
+	must(t, "[5,6,3,9]", "write", node, "--format", "json")
+	must(t, "", "drop", node, "--axis", "t", "--range", "2:3", "--yes")
+	must(t, "[7,3]", "append", node, "--by", "t", "--format", "json")
+	if got := must(t, "", "export", node, "--format", "json"); got != "[3,5,6,7,9]\n" {
+		t.Error(got)
+	}
 }

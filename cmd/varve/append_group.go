@@ -364,7 +364,7 @@ func putAll(cmd *cobra.Command, g *zarr.Group, c *growth.Change, p growth.Policy
 	}
 	additions := make([]zarr.Addition, len(inputs))
 	for i, in := range inputs {
-		in.note = in.more.DisorderText(cmd.Context(), in.array)
+		in.note = in.more.Disorder(cmd, in.array, in.extent())
 		additions[i] = in.more.Addition(in.name, in.axis, &in.opt)
 		additions[i].Alone = *c.Alone
 	}

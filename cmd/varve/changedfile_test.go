@@ -54,7 +54,7 @@ func TestChangedFile(t *testing.T) {
 				continue
 			}
 			out := must(t, "", strings.Fields(found[1])...)
-			if !strings.Contains(out, at+"epochs_days_02.nc has changed since the manifest was made, so all files were scanned again") || !strings.Contains(out, "93 × 4 × 5") {
+			if !strings.HasPrefix(out, at+"x.vz  3 files scanned again, ") || !strings.Contains(out, at+"epochs_days_02.nc has changed since the manifest was made, so all files were scanned again") || !strings.Contains(out, "93 × 4 × 5") {
 				t.Error(out)
 			}
 			must(t, "", args...)
@@ -69,6 +69,13 @@ func TestChangedFile(t *testing.T) {
 		}
 	}
 	t.Chdir(dir)
+	// New files beside those that are scanned again count on their own.
+	replaceFile(t, "in/more.nc", dir+"/epochs_days_01.nc")
+	replaceFile(t, "in/epochs_days_02.nc", dir+"/epochs_days_02.nc")
+	out := must(t, "", "virtualize", "in/epochs_days_02.nc", "in/more.nc", "--append", "-o", "in/x.vz", "--dry-run", "--json")
+	if facts := decode(t, out); facts["files"] != 1.0 || facts["files_scanned_again"] != 3.0 {
+		t.Error(out)
+	}
 	if err := os.Remove("in/epochs_days_02.nc"); err != nil {
 		t.Fatal(err)
 	}

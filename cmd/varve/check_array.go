@@ -103,7 +103,11 @@ func newFindings(location string, r *check.Array, unproven map[string]string) *f
 		c.Orphaned = append(c.Orphaned, o)
 	}
 	if r.Err != nil {
-		c.Error = output.Present(failure.OneLine(r.Err))
+		text := failure.OneLine(r.Err)
+		if isCutOff(r.Err) {
+			text += "; " + restoreDocument
+		}
+		c.Error = output.Present(text)
 	}
 	if r.Pending != nil || r.PendingErr != nil {
 		c.Pending = facts.PendingOf(r.Pending, r.PendingErr)

@@ -242,3 +242,30 @@ func TestCheckUnread(t *testing.T) {
 		t.Errorf("%s%s", out, errs)
 	}
 }
+
+// TestCheckCutOff cuts documents of both formats off, also where a file system has filled
+// up the rest. Every command that reads them says so, where, and what to do.
+func TestCheckCutOff(t *testing.T) {
+	for _, format := range []string{"3", "2"} {
+		group := filepath.Join(t.TempDir(), "g.zarr")
+		must(t, "", "create", group+"/a", "--shape", "4", "--dtype", "int32", "--chunks", "2", "--zarr-format", format)
+		name := group + "/a/" + map[string]string{"3": "zarr.json", "2": ".zarray"}[format]
+		whole, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inString := strings.Index(string(whole), `"fill_value"`) + 3
+		for _, n := range []int{10, inString, len(whole) / 2, len(strings.TrimSpace(string(whole))) - 1} {
+			for _, tail := range []string{"", "\n", strings.Repeat("\x00", 20)} {
+				overwrite(t, name, string(whole[:n])+tail)
+				for _, args := range [][]string{{"check", group}, {"check", group + "/a"}, {"info", group + "/a"}, {"convert", group + "/a", t.TempDir() + "/b.zarr", "--to", "3"}} {
+					out, errs, status := execute(t, "", args...)
+					if text := out + errs; status != 1 || !strings.Contains(text, filepath.Base(name)) || !strings.Contains(text, "the document is cut off: it ends ") || !strings.Contains(text, "(byte ") ||
+						!strings.Contains(text, "restore it from a copy of the store") || strings.Contains(text, "control character") {
+						t.Errorf("%q, %d bytes and %q: status %d, %s", args, n, tail, status, text)
+					}
+				}
+			}
+		}
+	}
+}

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,12 +25,15 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/convert"
+	"varve.dev/zarr/internal/codecs/numcodecs"
+	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/zipstore"
 	"varve.dev/zarr/transfer"
+	"varve.dev/zarr/virtual"
 )
 
 // copyFlags are the flags of varve copy.
@@ -86,19 +91,23 @@ type copied struct {
 	Bytes       int64  `json:"bytes"`
 	Reserved    int    `json:"reserved_names"` // nodes of format 3 that begin with "__"
 	Other       int64  `json:"values_other"`   // of SRC, not copied
+	// Anew are the arrays of a virtual SRC whose chunks are encoded again, because most
+	// programs cannot read or write them as they are. Their paths are below DST.
+	Anew []string `json:"arrays_encoded_anew,omitempty"`
 
 	removed []string // nodes that --overwrite would remove; only in a dry run
 }
 
 func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
+	defer func() { err = ownOperation(cmd, withoutArray(cmd, from, to, err)) }() // of materialize, too
 	ctx := cmd.Context()
-	access, do := store.Read, transfer.Copy
+	access, do := store.ReadOnly, transfer.Copy
 	if f.move {
 		do = transfer.Move
 	}
 	if f.move && !f.dry {
 		// A move deletes the source.
-		access = store.Write
+		access = store.ReadWrite
 	}
 	src, err := locate(ctx, from, access)
 	if err != nil {
@@ -119,6 +128,13 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	}
 	opt := &transfer.Options{Options: *session.Reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
 	opt.SingleWriter = *f.singleWriter
+	anew := map[string]string{}
+	if isMisordered(cmd, from) && !f.move {
+		do = func(ctx context.Context, src, dst *zarr.Location, opt *transfer.Options) (transfer.Report, error) {
+			clear(anew)
+			return convert.Derive(ctx, src, dst, convert.Derivation{Anew: func(path, reason string) { anew[path] = reason }}, opt)
+		}
+	}
 	err = f.agreed(cmd, src, from, to, &opt.Options, func(dst *zarr.Location, trial zarr.Options) error {
 		_, err := do(ctx, src, dst, &transfer.Options{Options: trial, DryRun: true, Overwrite: f.overwrite})
 		return err
@@ -132,7 +148,10 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	}
 	f.noteDimensions(cmd, from, to)
 	noteFolder(cmd, to)
-	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved, r.Superseded, f.removed(ctx, to)}
+	for _, name := range slices.Sorted(maps.Keys(anew)) {
+		session.Remark(cmd, strings.TrimSuffix(node.Clean(to)+"/"+name, "/"), "encoded anew, because "+anew[name])
+	}
+	c := copied{from, to, f.dry, f.move, r.Arrays, r.Groups, r.Values, r.Bytes, r.Reserved, r.Superseded, slices.Sorted(maps.Keys(anew)), f.removed(ctx, to)}
 	switch {
 	case session.WantsJSON(cmd) && f.dry:
 		p, err := c.plan(cmd)
@@ -141,6 +160,35 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return session.PrintJSON(cmd, c)
 	}
 	return c.print(cmd.OutOrStdout())
+}
+
+// isMisordered reports whether arrays of a virtual source have codecs in an order of HDF5
+// that other programs do not read. A copy of a real array keeps its bytes in any case.
+func isMisordered(cmd *cobra.Command, from string) bool {
+	if !node.IsVirtual(from) && !node.IsReferences(from) {
+		return false
+	}
+	n, err := node.Open(cmd, from)
+	if err != nil {
+		return false // the copy reports it
+	}
+	defer n.Close()
+	is := false
+	look := func(a *zarr.Array) {
+		_, wrong := numcodecs.Reordered(a.Metadata().Codecs, a.Type().Size())
+		is = is || wrong
+	}
+	switch n := n.(type) {
+	case *zarr.Array:
+		look(n)
+	case *zarr.Group:
+		for m, err := range n.Members(cmd.Context(), true) {
+			if a, isArray := m.Node.(*zarr.Array); err == nil && isArray {
+				look(a)
+			}
+		}
+	}
+	return is
 }
 
 // copyTo opens the destination, copies to it by do, and closes it.
@@ -252,7 +300,7 @@ func (f *copyFlags) agreed(
 		return nil // the copy reports it
 	}
 	return mayReplace(cmd, to, isArray, func() error {
-		dst, err := locate(cmd.Context(), to, store.Read)
+		dst, err := locate(cmd.Context(), to, store.ReadOnly)
 		if err != nil {
 			return err
 		}
@@ -285,7 +333,7 @@ func measureCopy(ctx context.Context, p *progress.Line, from string, o *zarr.Opt
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		at, err := zarr.Locate(ctx, from, store.Read)
+		at, err := zarr.Locate(ctx, from, store.ReadOnly)
 		if err != nil {
 			return // the copy reports it
 		}
@@ -312,10 +360,44 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.
 		return err
 	}
 	removeEmpty(to)
-	if begun && lookErr == nil && !archive {
-		return failure.Leftover(err, "the incomplete copy at %s is not visible: repeat the command, which %s, or remove it with varve rm", to, does)
+	switch {
+	case !begun || lookErr != nil || archive:
+		return unread(cmd, from, err, "")
+	case isUnread(err):
+		return unread(cmd, from, err, fmt.Sprintf("; the incomplete copy at %s is not visible: the repeated command %s, or remove it with varve rm", to, does))
 	}
-	return err
+	return failure.Leftover(err, "the incomplete copy at %s is not visible: repeat the command, which %s, or remove it with varve rm", to, does)
+}
+
+// isUnread reports whether a value of the source could not be read.
+func isUnread(err error) bool { return errors.As(err, new(*copying.ReadError)) }
+
+// withoutArray adds to the error for an array of a foreign file that cannot be shown what
+// copies the others of a group.
+func withoutArray(cmd *cobra.Command, from, to string, err error) error {
+	if !node.IsUnsupported(from, err) {
+		return err
+	}
+	if many, lookErr := isGroup(cmd, from); !many || lookErr != nil {
+		return err
+	}
+	file := node.ForeignFile(from)
+	manifest := strings.TrimSuffix(path.Base(file), path.Ext(file)) + virtual.Suffix
+	return failure.Leftover(err, "varve virtualize %s -o %s leaves such arrays out, and varve materialize %s %s then copies the others",
+		phrase.Word(file), phrase.Word(manifest), phrase.Word(manifest+strings.TrimPrefix(node.Clean(from), file)), phrase.Word(to))
+}
+
+// unread returns an error with advice, and with the state of the copy, if a value of the
+// source could not be read. A repeated command stops there again.
+func unread(cmd *cobra.Command, from string, err error, state string) error {
+	if !isUnread(err) {
+		return err
+	}
+	others := ""
+	if many, lookErr := isGroup(cmd, from); many && lookErr == nil {
+		others = ", or copy other nodes with varve copy --sync --node PATTERN"
+	}
+	return failure.Leftover(err, "mend the source first, because the command stops there again%s%s", others, state)
 }
 
 // copyPlan is the plan of a dry run, in the form of --json. Its dropped chunks are those

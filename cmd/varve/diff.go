@@ -29,7 +29,8 @@ different types are not.
 
 Chunks, codecs, key encodings and formats do not count as differences, because a copy that was rechunked or converted
 is equal to the original. Nor do varve:growth, varve:follow and varve:pyramid, attributes that Varve keeps about one
-array. All these are listed below the differences, and are in "storage" with --json.
+array, nor _FillValue and missing_value if the same values are missing in both: format 2 has the fill value in place of
+_FillValue. All these are listed below the differences, and are in "storage" with --json.
 
 Values are equal if their bits are: NaN equals NaN with the same payload, and -0.0 differs from 0.0. With --atol and
 --rtol, numbers are equal if |a - b| is at most ATOL + RTOL * |b|, and all NaNs are equal. Times have only --atol.

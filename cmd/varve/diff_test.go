@@ -283,3 +283,42 @@ func TestCheckSample(t *testing.T) {
 		}
 	}
 }
+
+// TestDiffConverted compares arrays of many types with their conversions to the other
+// format and back: none of them differs, wherever the mark of missing values is. Marks
+// that differ are differences.
+func TestDiffConverted(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct{ dtype, fill, attributes string }{
+		"integers": {"int16", "-999", `{"_FillValue": -999}`}, "no mark": {"int16", "0", "{}"}, "unsigned": {"uint8", "255", `{"_FillValue": 255, "_Unsigned": "true"}`},
+		"NaN": {"float32", "NaN", "{}"}, "a number": {"float64", "1e20", `{"_FillValue": "QIy1eB2vFUQ="}`}, "two marks": {"int32", "-1", `{"_FillValue": -1, "missing_value": -2}`},
+		"text": {"string", `""`, "{}"}, "marked text": {"string", `""`, `{"missing_value": ""}`}, "times": {"M8[s]", "NaT", "{}"},
+	} {
+		for _, format := range []string{"3", "2"} {
+			node, other, back := fmt.Sprintf("%s/%s%s.zarr", dir, name, format), fmt.Sprintf("%s/%s%s.other.zarr", dir, name, format), fmt.Sprintf("%s/%s%s.back.zarr", dir, name, format)
+			_, errs, status := execute(t, "", "create", node, "--shape", "2", "--dtype", c.dtype, "--fill", c.fill, "--dimension-names", "x", "--zarr-format", format, "--attributes", c.attributes)
+			if status != 0 {
+				t.Fatal(errs)
+			}
+			to := map[string]string{"3": "2", "2": "3"}[format]
+			for _, args := range [][]string{{node, other, "--to", to}, {other, back, "--to", format}} {
+				if _, errs, status := execute(t, "", append([]string{"convert", "--yes"}, args...)...); status != 0 {
+					t.Fatal(errs)
+				}
+			}
+			for _, pair := range [][2]string{{node, other}, {other, back}, {node, back}} {
+				if out, errs, status := execute(t, "", "diff", pair[0], pair[1]); status != 0 {
+					t.Errorf("%s, format %s: %v: %s%s", name, format, pair, out, errs)
+				}
+			}
+		}
+	}
+	for name, attributes := range map[string]string{"a": "{}", "b": `{"_FillValue": -1}`, "c": `{"_FillValue": -2}`, "d": `{"_FillValue": -1, "missing_value": -2}`} {
+		must(t, "", "create", dir+"/marks/"+name, "--shape", "2", "--dtype", "int16", "--dimension-names", "x", "--attributes", attributes)
+	}
+	for _, pair := range []string{"ab", "ac", "bc", "bd", "cd"} {
+		if out, _, status := execute(t, "", "diff", dir+"/marks/"+pair[:1], dir+"/marks/"+pair[1:]); status != 1 || !strings.Contains(out, "attribute ") {
+			t.Errorf("%s: %s", pair, out)
+		}
+	}
+}

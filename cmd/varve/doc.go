@@ -3,7 +3,8 @@
 // Varve is the command line for Zarr stores with regular and rectilinear chunk grids.
 //
 // Data goes to standard output, messages to standard error. The exit status is 0 for
-// success, 1 for a failure, and 2 for wrong usage. With --json, one JSON document is
+// success, 1 for a failure, and 2 for wrong usage; 128 plus the number of a signal that
+// ended the command, also if a reader closed a pipe. With --json, one JSON document is
 // printed on standard output, and one on standard error for a failure.
 //
 // # How commands are written

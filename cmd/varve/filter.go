@@ -68,9 +68,10 @@ chunks have listed lengths, which not all programs can read; varve regularize ch
 }
 
 func (f *filtering) run(cmd *cobra.Command, from, to string) (err error) {
+	defer func() { err = withoutArray(cmd, from, to, err) }()
 	ctx := cmd.Context()
 	defer func() { err = columnMeant(cmd, from, err) }()
-	src, err := locate(ctx, from, store.Read)
+	src, err := locate(ctx, from, store.ReadOnly)
 	if err != nil {
 		return err
 	}
@@ -117,10 +118,7 @@ func (f *filtering) run(cmd *cobra.Command, from, to string) (err error) {
 // columnMeant adds the names of similar arrays to the error for a name that none has, and
 // gives the error of a copy the name of the command.
 func columnMeant(cmd *cobra.Command, from string, err error) error {
-	var e *zarr.Error
-	if errors.As(err, &e) && e.Op == "copy" {
-		e.Op = cmd.Name() // it is a copy with other arrays in place of some
-	}
+	err = ownOperation(cmd, err) // it is a copy with other arrays in place of some
 	var name *filter.NameError
 	if !errors.As(err, &name) {
 		return err

@@ -154,3 +154,33 @@ func TestForeignAdvice(t *testing.T) {
 		}
 	}
 }
+
+// TestForeignUnsupported copies a file with an array whose filter no codec undoes. Each
+// command names the array and the filter, and a way to copy the others, which works.
+func TestForeignUnsupported(t *testing.T) {
+	t.Chdir(foreign(t, "h5_earliest.h5"))
+	const deflate, lzf = "\x01\x00\x08\x00\x01\x00\x01\x00deflate\x00", "\x00\x7d\x08\x00\x01\x00\x01\x00lzf\x00\x00\x00\x00\x00"
+	whole := read(t, "h5_earliest.h5")
+	overwrite(t, "part.h5", strings.Replace(whole, deflate, lzf, 1))
+	names := strings.Fields(must(t, "", "ls", "h5_earliest.h5"))
+	if len(names) < 2 {
+		t.Fatal(names)
+	}
+	remedy := regexp.MustCompile(`varve (virtualize part\.h5 -o part\.vz) leaves such arrays out, and varve (materialize part\.vz dst\.zarr) then copies the others`)
+	for _, args := range [][]string{{"copy", "part.h5", "dst.zarr"}, {"materialize", "part.h5", "dst.zarr"}, {"copy", "--sync", "part.h5", "dst.zarr"}, {"convert", "part.h5", "dst.zarr", "--to", "2"}} {
+		_, errs, status := execute(t, "", args...)
+		found := remedy.FindStringSubmatch(errs)
+		if status != 1 || !strings.Contains(errs, `array "`) || !strings.Contains(errs, "no codec for its filter lzf (32000)") || found == nil {
+			t.Fatalf("%q: status %d, %s", args, status, errs)
+		}
+		if _, errs, status := execute(t, "", strings.Fields(found[1])...); status != 3 || !strings.Contains(errs, "1 array of the files could not be taken") {
+			t.Errorf("status %d, %s", status, errs)
+		}
+		must(t, "", strings.Fields(found[2])...)
+		for _, made := range []string{"part.vz", "dst.zarr"} {
+			if err := os.RemoveAll(made); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

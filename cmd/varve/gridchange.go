@@ -153,6 +153,12 @@ func (r *gridChange) runGroup(
 	list := []*rechunked{}
 	opt.Batch = rand.Text() // varve revert GROUP goes back for all of them
 	err := eachArray(cmd, location, g, access, func(at string, a *zarr.Array) error {
+		if level, err := node.LevelText(cmd.Context(), at, a); level != "" || err != nil {
+			if err == nil {
+				session.Remark(cmd, at, "it is "+level+", and is left as it is")
+			}
+			return err
+		}
 		want, err := request(at, a)
 		if err != nil || want == nil {
 			return err

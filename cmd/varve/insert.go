@@ -187,6 +187,7 @@ func (i *inserting) request(cmd *cobra.Command, one *moved, files []string, poli
 		r.Edges = append(r.Edges, edges...)
 	}
 	in.give(&r)
+	one.disorder = in.all.Disorder(cmd, one.array, i.at)
 	return r, nil
 }
 

@@ -14,8 +14,8 @@ import (
 )
 
 func main() {
-	// If a reader such as head closes the pipe early, the signal would kill the program.
-	// Without it the write fails with EPIPE, which report ignores.
+	// If a reader such as head closes the pipe early, the signal would kill the program
+	// at once. Without it the write fails with EPIPE, and the command ends in order.
 	signal.Ignore(syscall.SIGPIPE)
 	// Package net/http logs unexpected responses. The command reports its own errors.
 	log.SetOutput(io.Discard)

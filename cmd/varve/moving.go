@@ -49,6 +49,7 @@ type moved struct {
 	axis           int
 	request        rechunk.Request
 	inputs         *inputs // of an insertion that is only planned
+	disorder       string  // of a coordinate with the planes of an insertion, "" for none
 }
 
 // expected returns the length that the array must have before the command, or 0. A plan
@@ -207,6 +208,7 @@ func (m *moving) all(cmd *cobra.Command, location string, list []*moved, group b
 		if err := m.writePlan(cmd, planFile{}, []*rechunked{done}); err != nil {
 			return err
 		}
+		noteDisorder(cmd, list)
 		if session.WantsJSON(cmd) {
 			return session.PrintJSON(cmd, done)
 		}
@@ -219,6 +221,7 @@ func (m *moving) all(cmd *cobra.Command, location string, list []*moved, group b
 	if err != nil {
 		return err
 	}
+	noteDisorder(cmd, list)
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, map[string]any{"path": location, "arrays": results})
 	}
@@ -228,6 +231,15 @@ func (m *moving) all(cmd *cobra.Command, location string, list []*moved, group b
 		}
 	}
 	return nil
+}
+
+// noteDisorder prints which coordinates are out of order after an insertion.
+func noteDisorder(cmd *cobra.Command, list []*moved) {
+	for _, one := range list {
+		if one.disorder != "" {
+			session.Remark(cmd, one.location, one.disorder)
+		}
+	}
 }
 
 // together rechunks the arrays of a group in one transaction, or plans it.

@@ -167,3 +167,46 @@ func TestUnwrittenTimes(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }
+
+// TestNoteOfDisorder has one note for all commands that add elements to a coordinate
+// which are out of order beside those that are there.
+func TestNoteOfDisorder(t *testing.T) {
+	filled := func(group, values string) string {
+		must(t, "", "create", group+"/time", "--shape", "3", "--dtype", "int32", "--chunks", "[[3]]", "--dimension-names", "time", "--attributes", `{"units": "days since 2024-01-01"}`)
+		must(t, values, "write", group+"/time", "--format", "json")
+		return group
+	}
+	for name, c := range map[string]struct {
+		args  []string
+		wrong bool
+		want  string
+	}{
+		"append an array":   {[]string{"append", "G/time", "SAME/time"}, true, "element 3 is 2024-01-06, but element 2 before it is 2024-01-08; was this appended before?"},
+		"append to a group": {[]string{"append", "G", "time=SAME/time"}, true, "element 3 is 2024-01-06, but element 2 before it is 2024-01-08; was this appended before?"},
+		"stitch an array":   {[]string{"stitch", "G/time", "SAME/time"}, true, "element 3 is 2024-01-06, but element 2 before it is 2024-01-08; was this stitched before?"},
+		"stitch groups":     {[]string{"stitch", "G", "LATER", "SAME"}, true, "element 6 is 2024-01-06, but element 5 before it is 2024-01-11; was this stitched before?"},
+		"stitch in order":   {[]string{"stitch", "G", "LATER"}, false, ""},
+		"stitch sorted":     {[]string{"stitch", "G", "MUCH", "LATER", "--sort", "time"}, false, ""},
+		"insert in front":   {[]string{"insert", "G/time", "--at", "0", "LATER/time"}, true, "element 3 is 2024-01-06, but element 2 before it is 2024-01-11; was this inserted before?"},
+		"insert in groups":  {[]string{"insert", "G", "--axis", "time", "--at", "2", "time=LATER/time"}, true, "element 5 is 2024-01-08, but element 4 before it is 2024-01-11; was this inserted before?"},
+		"insert at the end": {[]string{"insert", "G/time", "--at", "3", "LATER/time"}, false, ""},
+		"insert in order":   {[]string{"insert", "G/time", "--at", "0", "EARLIER/time"}, false, ""},
+	} {
+		for _, more := range [][]string{{"--dry-run"}, {"--json"}, nil} {
+			dir := t.TempDir()
+			places := strings.NewReplacer("G", filled(dir+"/g.zarr", "[5,6,7]"), "SAME", filled(dir+"/s.zarr", "[5,6,7]"), "LATER", filled(dir+"/l.zarr", "[8,9,10]"),
+				"MUCH", filled(dir+"/m.zarr", "[11,12,13]"), "EARLIER", filled(dir+"/e.zarr", "[1,2,3]"))
+			var args []string
+			for _, arg := range append(c.args, more...) {
+				args = append(args, places.Replace(arg))
+			}
+			out, errs, status := execute(t, "", args...)
+			if status != 0 {
+				t.Fatalf("%s %v: %s", name, more, errs)
+			}
+			if !strings.Contains(out+errs, c.want) || strings.Contains(out+errs, "its times are not in order") != c.wrong {
+				t.Errorf("%s %v: %s%s", name, more, out, errs)
+			}
+		}
+	}
+}

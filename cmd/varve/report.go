@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // workError is an error of the work of a command. All other errors are wrong usage.
@@ -33,11 +34,18 @@ func failed(cmd *cobra.Command, err error) error {
 	return &workError{err}
 }
 
+// statusPipe is the exit status of programs that SIGPIPE kills.
+const statusPipe = 128 + 13
+
 // report prints why a command line failed and returns the exit status.
 func report(cmd *cobra.Command, args []string, err error) int {
-	// A reader such as head closes the pipe when it has enough. That is no failure.
-	if err == nil || errors.Is(err, syscall.EPIPE) {
+	switch {
+	case err == nil:
 		return 0
+	// A reader such as head closes the pipe when it has enough. Say nothing, and end as
+	// cat and others do, which SIGPIPE kills: what was written is not all.
+	case errors.Is(err, syscall.EPIPE):
+		return statusPipe
 	}
 	var w *workError
 	var part failure.Partial
@@ -88,10 +96,13 @@ func sentence(cmd *cobra.Command, err error) string {
 	return text
 }
 
-// damageHint returns what to do about a chunk that does not decode, and "" for any other
-// error.
+// damageHint returns what to do about a chunk that does not decode, or about a document
+// that is cut off, and "" for any other error.
 func damageHint(err error) string {
 	var e *zarr.Error
+	if isCutOff(err) {
+		return "; " + restoreDocument
+	}
 	if !errors.Is(err, zarr.ErrCorrupt) || !errors.As(err, &e) || e.Chunk == nil || e.Path == "" {
 		return ""
 	}
@@ -104,6 +115,15 @@ func damageHint(err error) string {
 		remedy = "restore the files that they are in"
 	}
 	return fmt.Sprintf("; varve check %s lists all damaged chunks: %s", phrase.Word(e.Path), remedy)
+}
+
+// restoreDocument says what to do about a document that is cut off.
+const restoreDocument = "restore it from a copy of the store, or from the consolidated metadata of a group above, if that has it"
+
+// isCutOff reports whether the document of a node is cut off, unless the error says what
+// to do, as the error of a sync does.
+func isCutOff(err error) bool {
+	return errors.Is(err, strictjson.ErrCutOff) && errors.Is(err, zarr.ErrInvalidMetadata) && !isDamage(err)
 }
 
 // innerOperations are operations of the library that are not named like a command. The
@@ -121,6 +141,16 @@ func inCommand(cmd *cobra.Command, err error, text string) string {
 		return cmd.Name() + " " + rest
 	}
 	return text
+}
+
+// ownOperation gives an error of the operation of the library that a command is made of
+// the name of the command: a group is stitched by an append.
+func ownOperation(cmd *cobra.Command, err error) error {
+	var e *zarr.Error
+	if errors.As(err, &e) && slices.Contains([]string{"append", "copy", "sync"}, e.Op) {
+		e.Op = cmd.Name()
+	}
+	return err
 }
 
 // decidedText returns the message for a decided change that the next writer will finish.

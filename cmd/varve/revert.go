@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -90,7 +91,7 @@ func revertGroup(cmd *cobra.Command, location string, g *zarr.Group, access *zar
 
 // revertedAt is the result for one array, in the form of --json.
 func revertedAt(location string, a *zarr.Array) map[string]any {
-	return map[string]any{"path": location, "changed": true, "chunk_grid": gridJSON(a.Grid())}
+	return map[string]any{"path": location, "changed": true, "chunk_grid": json.RawMessage(gridJSON(a.Grid()))}
 }
 
 func printReverted(cmd *cobra.Command, location string, a *zarr.Array) error {

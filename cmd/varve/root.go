@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -24,7 +25,10 @@ func run(ctx context.Context, args []string, s console.Streams) int {
 	s = console.Shared(s)
 	ctx = withLine(ctx, args)
 	root.SetArgs(numberLast(args))
-	if len(args) > 0 && !strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+	switch {
+	case len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd):
+		flagtext.Completions(root)
+	case len(args) > 0:
 		onlyOnce(root)
 	}
 	root.SetIn(s.In)
@@ -77,7 +81,7 @@ https://example.org/era5.zarr. varve help terms explains the words used here; va
 		session.WithStats(newCatCommand()), session.WithStats(newExportCommand()),
 		newPlanCommand(), session.WithStats(dryrun.Flag(newCreateCommand())), session.WithStats(dryrun.Flag(newWriteCommand())), session.WithStats(dryrun.Flag(newAppendCommand())),
 		session.WithStats(dryrun.Flag(newResizeCommand())), session.WithStats(dryrun.Flag(newUnlockCommand())), dryrun.Flag(newAttributesCommand()), dryrun.Flag(newRemoveCommand()), newReservationsCommand(),
-		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(newCompactCommand()), session.WithStats(newRegularizeCommand()), session.WithStats(newRechunkCommand()), session.WithStats(newDropCommand()), session.WithStats(newInsertCommand()), session.WithStats(dryrun.Flag(newStitchCommand())), session.WithStats(newVacuumCommand()), newRevertCommand(), session.WithStats(newRunCommand()), session.WithStats(newFilterCommand()), session.WithStats(newPyramidCommand()),
+		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(newCompactCommand()), session.WithStats(newRegularizeCommand()), session.WithStats(newRechunkCommand()), session.WithStats(newDropCommand()), session.WithStats(newInsertCommand()), session.WithStats(dryrun.Flag(newStitchCommand())), session.WithStats(newVacuumCommand()), dryrun.Flag(newRevertCommand()), session.WithStats(newRunCommand()), session.WithStats(newFilterCommand()), session.WithStats(newPyramidCommand()),
 		session.WithStats(newVirtualizeCommand()), session.WithStats(newMaterializeCommand()),
 		session.WithStats(newCheckCommand()), session.WithStats(newEqualCommand()), session.WithStats(newDiffCommand()), newBenchCommand(), newDoctorCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
 	} {

@@ -31,6 +31,7 @@ type running struct {
 	lease        time.Duration
 	publish      bool
 	status       bool
+	dry          bool // is status, whatever part of the work is asked for
 	shared       bool // only a part is executed
 	exact        bool
 	singleWriter bool
@@ -70,6 +71,7 @@ visible.`,
 	f.Lookup("take").NoOptDefVal = usualTaken
 	flagtext.Duration(f, &r.lease, "lease", time.Minute, "with --take, take over the task of a process that has not shown for this `TIME` that it works")
 	f.BoolVar(&r.status, "status", false, "execute nothing, and print how far the tasks are")
+	f.BoolVar(&r.dry, "dry-run", false, "change nothing, and print what --status prints")
 	f.BoolVar(&r.publish, "publish", false, "make the result visible, when all stages are done")
 	f.BoolVar(&r.exact, "exact", false, "refuse the plan if an array has changed since it was made")
 	f.BoolVar(&r.singleWriter, "single-writer", false, "permit the change in a store without locks, also if a process that executed a part may have died")
@@ -79,6 +81,9 @@ visible.`,
 	f.StringVar(&r.image, "image", "", "the container `IMAGE` with varve, for --script kubernetes")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		r.shared = f.Changed("stage") || r.task != ""
+		if r.dry && r.script == "" {
+			r.status, r.shared, r.publish, r.take, r.runner = true, false, false, 0, ""
+		}
 		if r.runner == beamRunner {
 			if err := r.check(cmd, args[0]); err != nil {
 				return err
@@ -147,17 +152,17 @@ func (r *running) check(cmd *cobra.Command, file string) error {
 		return failure.BadUsage("--script executes nothing: leave out --stage, --task and --publish")
 	case given > 1:
 		return failure.BadUsage("--task, --take, --publish, --status, --script and --runner beam exclude each other")
-	case flags.Changed("take") && r.take < 1:
+	case flags.Changed("take") && r.take < 1 && !r.dry:
 		return failure.BadUsage("--take %d: want at least 1 task", r.take)
 	case r.take > job.MostTaken:
 		return failure.BadUsage("--take %d: at most %d tasks are possible", r.take, job.MostTaken)
-	case flags.Changed("lease") && (r.take == 0 || r.lease < time.Second):
+	case flags.Changed("lease") && !r.dry && (r.take == 0 || r.lease < time.Second):
 		return failure.BadUsage("--lease is for --take, and at least 1s")
 	case r.script != "" && httpstore.Reveal(cmd.Context(), file) != file:
 		return failure.BadUsage("%s: a script has no options and credentials of a location: give them to the jobs by their environment, and leave them out here", file)
 	case r.script == "" && (r.image != "" || flags.Changed("tasks") && r.runner != beamRunner):
 		return failure.BadUsage("--tasks and --image are for --script")
-	case r.ended && !r.publish:
+	case r.ended && !r.publish && !r.dry:
 		return failure.BadUsage("--ended is for --publish")
 	}
 	return nil

@@ -76,6 +76,8 @@ type stitched struct {
 	Shape  []int64 `json:"shape"` // afterwards
 	Planes int64   `json:"planes"`
 	Chunks int64   `json:"chunks"` // of the segments
+
+	disorder string // of a coordinate, "" for none
 }
 
 // segment is a node whose elements are appended.
@@ -86,6 +88,7 @@ type segment struct {
 }
 
 func (f *stitchFlags) run(cmd *cobra.Command, location string, locations []string) (err error) {
+	defer func() { err = ownOperation(cmd, err) }()
 	if _, err := argument.ParseAxis(f.axis); err != nil {
 		return failure.BadUsage("--axis: %w", err)
 	}
@@ -113,6 +116,11 @@ func (f *stitchFlags) run(cmd *cobra.Command, location string, locations []strin
 	}
 	if err != nil {
 		return err
+	}
+	for _, one := range done {
+		if one.disorder != "" {
+			session.Remark(cmd, one.Path, one.disorder)
+		}
 	}
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, struct {
@@ -180,6 +188,9 @@ func (f *stitchFlags) byCoordinate(cmd *cobra.Command, segments []segment) error
 // array stitches segments to one array.
 func (f *stitchFlags) array(cmd *cobra.Command, location string, a *zarr.Array, segments []segment) ([]stitched, error) {
 	axis, err := argument.AxisIn(f.axis, a)
+	if err == nil {
+		err = node.CheckOwn(cmd.Context(), location, a)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +205,7 @@ func (f *stitchFlags) array(cmd *cobra.Command, location string, a *zarr.Array, 
 	if err := sameMeaning(cmd, a, arrays, axis); err != nil {
 		return nil, err
 	}
-	done := stitchedOf(location, a, axis, arrays)
+	done := stitchedOf(cmd, location, a, axis, arrays)
 	if !*f.alone {
 		if err := movedTogether(cmd, access.CheckDimensions(cmd.Context(), a, done.Shape)); err != nil {
 			return nil, err
@@ -250,6 +261,10 @@ func (f *stitchFlags) group(cmd *cobra.Command, location string, g *zarr.Group, 
 	var done []stitched
 	for _, name := range slices.Sorted(maps.Keys(grown)) {
 		a, axis, parts := arrays[name], grown[name], make([]*zarr.Array, len(segments))
+		at := node.Clean(location) + "/" + name
+		if err := node.CheckOwn(cmd.Context(), at, a); err != nil {
+			return nil, failure.On(cmd.Name(), at, err)
+		}
 		for i, s := range segments {
 			if parts[i] = inSegments[i][name]; parts[i] == nil {
 				return nil, failure.BadArgument("%s has no array %s, which grows with the others of %s", s.location, name, location)
@@ -259,7 +274,7 @@ func (f *stitchFlags) group(cmd *cobra.Command, location string, g *zarr.Group, 
 			return nil, err
 		}
 		additions = append(additions, zarr.Addition{Path: name, Axis: axis, Segments: parts, Alone: *f.alone})
-		done = append(done, stitchedOf(node.Clean(location)+"/"+name, a, axis, parts))
+		done = append(done, stitchedOf(cmd, at, a, axis, parts))
 	}
 	return done, g.Append(cmd.Context(), additions...)
 }
@@ -318,8 +333,8 @@ func (f *stitchFlags) growing(arrays map[string]*zarr.Array, location string) (m
 }
 
 // stitchedOf describes an array after the change.
-func stitchedOf(location string, a *zarr.Array, axis int, segments []*zarr.Array) stitched {
-	s := stitched{Path: location, Shape: a.Shape()}
+func stitchedOf(cmd *cobra.Command, location string, a *zarr.Array, axis int, segments []*zarr.Array) stitched {
+	s := stitched{Path: location, Shape: a.Shape(), disorder: growth.DisorderOf(cmd, a, segments)}
 	for _, part := range segments {
 		if part.Rank() > axis { // else the call refuses it
 			s.Planes += part.Shape()[axis]

@@ -94,8 +94,9 @@ func (s *syncFlags) check(cmd *cobra.Command, to string) error {
 
 // sync runs varve copy --sync.
 func (f *copyFlags) sync(cmd *cobra.Command, from, to string) (err error) {
+	defer func() { err = ownOperation(cmd, withoutArray(cmd, from, to, err)) }()
 	ctx := cmd.Context()
-	src, err := locate(ctx, from, store.Read)
+	src, err := locate(ctx, from, store.ReadOnly)
 	if err != nil {
 		return err
 	}
@@ -219,10 +220,13 @@ func (f *copyFlags) syncTo(cmd *cobra.Command, src *zarr.Location, from, to stri
 	if !f.dry {
 		removeEmpty(to)
 	}
-	if begun && lookErr == nil && !f.dry {
-		return r, failure.Leftover(err, "%s is not equal to SRC yet: repeat the command, which goes on", to)
+	switch {
+	case !begun || lookErr != nil || f.dry:
+		return r, unread(cmd, from, err, "")
+	case isUnread(err):
+		return r, unread(cmd, from, err, fmt.Sprintf("; %s is not equal to SRC yet: the repeated command goes on", to))
 	}
-	return r, err
+	return r, failure.Leftover(err, "%s is not equal to SRC yet: repeat the command, which goes on", to)
 }
 
 // synced is the result of varve copy --sync, in the form of --json. The counts have the

@@ -93,6 +93,13 @@ func candidates(cmd *cobra.Command, location string, g *zarr.Group, axes []strin
 		if l.array, err = g.At(m.Path).OpenArray(cmd.Context(), nil); err != nil {
 			return nil, err
 		}
+		if level, err := node.LevelText(cmd.Context(), l.location, l.array); level != "" || err != nil {
+			if err != nil {
+				return nil, failure.On(cmd.Name(), l.location, err)
+			}
+			session.Remark(cmd, l.location, "it is "+level+", and is left as it is")
+			continue
+		}
 		names = append(names, l.array.DimensionNames()...)
 		// try finds failures before the first array changes.
 		if err = l.find(axes); err == nil {

@@ -17,6 +17,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 )
@@ -70,9 +72,9 @@ type cleaned struct {
 }
 
 func (v *vacuuming) run(cmd *cobra.Command, location string) error {
-	how := store.Write
+	how := store.ReadWrite
 	if v.dry {
-		how = store.Read
+		how = store.ReadOnly
 	}
 	if f, err := manifestAt(cmd.Context(), location, how); err != nil {
 		return failure.On("vacuum", location, err)
@@ -157,7 +159,13 @@ func (v *vacuuming) look(cmd *cobra.Command, c *cleaned) (err error) {
 	if c.temporary, err = temporaryFiles(cmd, c.array); err != nil {
 		return err
 	}
-	if c.report, err = rechunk.Vacuum(cmd.Context(), c.array, v.options(true)); err != nil || !v.giveUp {
+	c.report, err = rechunk.Vacuum(cmd.Context(), c.array, v.options(true))
+	if errors.Is(err, lineage.ErrDamagedClaim) && v.giveUp {
+		c.report, err = new(rechunk.VacuumReport), nil
+		c.staged = append(c.staged, rechunk.VacuumItem{Kind: "damaged", Keys: own.Dir + "/regrid.json", Values: 1})
+		c.report.Items = c.staged
+	}
+	if err != nil || !v.giveUp {
 		return err
 	}
 	for i := range c.report.Items {
@@ -192,8 +200,8 @@ func vacuumTemporary(cmd *cobra.Command, a *zarr.Array, before []temporaryFact, 
 	if len(before) == 0 {
 		return nil
 	}
-	if s, ok := store.As[store.Sweeper](a.Location().Store()); ok && !dry {
-		s.Sweep(cmd.Context())
+	if !dry {
+		store.DirectoriesOf(a.Location().Store()).Sweep(cmd.Context())
 	}
 	after, err := temporaryFiles(cmd, a)
 	if err != nil {

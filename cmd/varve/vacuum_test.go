@@ -260,3 +260,37 @@ func TestGiveUpReport(t *testing.T) {
 		t.Error(again)
 	}
 }
+
+// TestDamagedClaim damages the claim of a rechunk. Every command that needs it names the
+// one that helps, which asks first, and after it the array can be rechunked.
+func TestDamagedClaim(t *testing.T) {
+	for _, damaged := range []string{"", `{"id": "00`, "null and void"} {
+		group := filepath.Join(t.TempDir(), "g.zarr")
+		node := group + "/a"
+		must(t, "", "create", node, "--shape", "6", "--dtype", "int32", "--chunks", "[[2,2,2]]")
+		must(t, "[1,2,3,4,5,6]", "write", node, "--format", "json")
+		overwrite(t, node+"/__varve/regrid.json", damaged)
+		for _, args := range [][]string{{"vacuum", node}, {"compact", node, "--to", "max:6"}, {"rechunk", node, "--chunks", "3"}, {"drop", node, "--axis", "0", "--range", "0:1", "--yes"}, {"revert", node}, {"check", node}, {"check", group}} {
+			out, errs, status := execute(t, "", args...)
+			if text := out + errs; status != 1 || !strings.Contains(text, "__varve/regrid.json is damaged") || !strings.Contains(text, "varve vacuum NODE --give-up deletes it") {
+				t.Errorf("%q: %q: status %d, %s", damaged, args, status, text)
+			}
+		}
+		if out, _, _ := execute(t, "", "check", node, "--json"); !strings.Contains(out, `"repair": "varve vacuum NODE --give-up deletes it; the elements are all there"`) {
+			t.Error(out)
+		}
+		before := treeOf(t, group)
+		if out := must(t, "", "vacuum", node, "--give-up", "--dry-run"); !strings.Contains(out, "regrid.json, 0 B: would be deleted") || treeOf(t, group) != before {
+			t.Error(out)
+		}
+		if _, errs, status := execute(t, "", "vacuum", node, "--give-up"); status != 2 || !strings.Contains(errs, "--yes") || treeOf(t, group) != before {
+			t.Errorf("status %d, %s", status, errs)
+		}
+		must(t, "", "vacuum", node, "--give-up", "--yes")
+		must(t, "", "check", group)
+		must(t, "", "compact", node, "--to", "max:6")
+		if got := must(t, "", "export", node, "--format", "json"); got != "[1,2,3,4,5,6]\n" {
+			t.Error(got)
+		}
+	}
+}

@@ -122,8 +122,9 @@ func (f *virtualizeFlags) isParquet() bool {
 type virtualized struct {
 	Path   string              `json:"path"`
 	DryRun bool                `json:"dry_run"`
-	Files  int                 `json:"files"` // that were added
-	Kept   int                 `json:"kept"`  // of them, those that a stopped command has scanned
+	Files  int                 `json:"files"`                         // that were added
+	Again  int                 `json:"files_scanned_again,omitempty"` // because some of the manifest have changed
+	Kept   int                 `json:"kept"`                          // of them, those that a stopped command has scanned
 	Chunks int64               `json:"chunks"`
 	Copied virtualizedCopies   `json:"copied"`
 	Arrays []virtualizedArray  `json:"arrays"`
@@ -171,7 +172,7 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	access := store.Create
 	if f.dry {
-		access = store.Read
+		access = store.ReadOnly
 	}
 	at, dir, err := store.OpenLocation(ctx, folder, access)
 	if err != nil {
@@ -349,7 +350,10 @@ func (f *virtualizeFlags) collect(cmd *cobra.Command, c *virtual.Collector, at s
 	if err != nil {
 		return nil, f.unrenewed(renewal, err)
 	}
-	line.End()
+	if line.End(); renewal != nil {
+		r.Again = r.Files - renewal.New
+		r.Files = renewal.New
+	}
 	for _, note := range j.Notes() {
 		r.Notes = append(r.Notes, failure.WithoutPackages(note))
 	}
@@ -429,7 +433,7 @@ func (f *virtualizeFlags) vacant(ctx context.Context, at store.Store, path store
 	found, err := false, error(nil)
 	switch {
 	case f.isParquet(): // files that are left there would be taken for new ones
-		for _, err = range store.List(ctx, at, path, true) {
+		for _, err = range store.List(ctx, at, path, store.Deep) {
 			found = err == nil
 			break
 		}
@@ -501,7 +505,7 @@ func (f *virtualizeFlags) create(ctx context.Context, m *virtual.Manifest, at st
 	if err := m.WriteKerchunk(ctx, &text); err != nil {
 		return err
 	}
-	_, err := store.PutIf(ctx, at, path.AsKey(), text.Bytes(), store.IfAbsent(), store.Sync)
+	_, err := store.Write(ctx, at, store.PutIf(path.AsKey(), text.Bytes(), store.IfAbsent()), store.Sync)
 	return err
 }
 
@@ -551,7 +555,18 @@ func (r *virtualized) print(w *bufio.Writer) error {
 	if r.DryRun {
 		done = "would be added, nothing was written"
 	}
-	fmt.Fprintf(w, "%s  %s %s, %s in %s\n", phrase.Printable(r.Path), phrase.Plural(int64(r.Files), "file"), done,
+	files := phrase.Plural(int64(r.Files), "file") + " " + done
+	if r.Again > 0 {
+		again := "scanned again"
+		if r.DryRun {
+			again = "would be scanned again, nothing was written"
+		}
+		again = phrase.Plural(int64(r.Again), "file") + " " + again
+		if files = again + ", " + files; r.Files == 0 {
+			files = again
+		}
+	}
+	fmt.Fprintf(w, "%s  %s, %s in %s\n", phrase.Printable(r.Path), files,
 		phrase.Plural(r.Chunks, "chunk"), phrase.Plural(int64(len(r.Arrays)), "array"))
 	for _, a := range r.Arrays {
 		fmt.Fprintf(w, "  %s  %s  %s  chunks %s\n", phrase.Printable(a.Path), a.Type, phrase.Shape(a.Shape), a.Chunks)

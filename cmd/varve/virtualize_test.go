@@ -523,3 +523,47 @@ func TestVirtualizeNames(t *testing.T) {
 		}
 	}
 }
+
+// TestVirtualizeLevels joins arrays that differ in how hard they were compressed. The
+// manifest has the level of the first. Other differences of codecs are refused.
+func TestVirtualizeLevels(t *testing.T) {
+	const le = `{"name": "bytes", "configuration": {"endian": "little"}}`
+	for name, c := range map[string]struct {
+		a, b string
+		same bool
+	}{
+		"zstd":              {`{"name": "zstd", "configuration": {"level": 1, "checksum": true}}`, `{"name": "zstd", "configuration": {"level": 9, "checksum": true}}`, true},
+		"zstd, no checksum": {`{"name": "zstd", "configuration": {"level": 1, "checksum": true}}`, `{"name": "zstd", "configuration": {"level": 9, "checksum": false}}`, true},
+		"gzip":              {`{"name": "gzip", "configuration": {"level": 1}}`, `{"name": "gzip", "configuration": {"level": 9}}`, true},
+		"zlib":              {`{"name": "numcodecs.zlib", "configuration": {"level": 1}}`, `{"name": "numcodecs.zlib", "configuration": {"level": 9}}`, true},
+		"blosc": {`{"name": "blosc", "configuration": {"cname": "lz4", "clevel": 1, "shuffle": "shuffle", "typesize": 4, "blocksize": 0}}`,
+			`{"name": "blosc", "configuration": {"cname": "lz4", "clevel": 9, "shuffle": "shuffle", "typesize": 4, "blocksize": 0}}`, true},
+		"lz4":           {`{"name": "numcodecs.lz4", "configuration": {"acceleration": 1}}`, `{"name": "numcodecs.lz4", "configuration": {"acceleration": 3}}`, true},
+		"another codec": {`{"name": "gzip", "configuration": {"level": 1}}`, `{"name": "numcodecs.zlib", "configuration": {"level": 1}}`, false},
+		"none":          {`{"name": "gzip", "configuration": {"level": 1}}`, "", false},
+	} {
+		dir := t.TempDir()
+		for i, codec := range []string{c.a, c.b} {
+			node := fmt.Sprintf("%s/%d.zarr/t", dir, i)
+			codecs := "[" + le + "]"
+			if codec != "" {
+				codecs = "[" + le + "," + codec + "]"
+			}
+			must(t, "", "create", node, "--shape", "4", "--dtype", "int32", "--chunks", "2", "--dimension-names", "x", "--codecs", codecs)
+			must(t, fmt.Sprintf("[%d,2,3,4]", i), "write", node, "--format", "json")
+		}
+		args := []string{"virtualize", dir + "/0.zarr", dir + "/1.zarr", "--concat", "x", "-o", dir + "/n.vz"}
+		if !c.same {
+			refuses(t, "its codecs: ", args...)
+			continue
+		}
+		must(t, "", args...)
+		if got := must(t, "", "export", dir+"/n.vz/t", "--format", "json"); got != "[0,2,3,4,1,2,3,4]\n" {
+			t.Errorf("%s: %s", name, got)
+		}
+		info := must(t, "", "info", dir+"/n.vz/t", "--json")
+		if strings.Contains(info, `"level": 9`) || strings.Contains(info, `"clevel": 9`) || name == "zstd" && !strings.Contains(info, `"checksum": true`) || name == "zstd, no checksum" && strings.Contains(info, `"checksum": true`) {
+			t.Errorf("%s: %s", name, info)
+		}
+	}
+}

@@ -37,7 +37,7 @@ type Place struct {
 }
 
 // String returns the place of the store, if the store knows it, and the path.
-func (p Place) String() string { return join(store.PlaceOf(p.Store), p.Path.String()) }
+func (p Place) String() string { return join(store.TraitsOf(p.Store).Place, p.Path.String()) }
 
 // Copy is one copy of a node to another place.
 type Copy struct {
@@ -86,7 +86,7 @@ func PlaceOf(at *zarr.Location) (p Place, err error) {
 
 // CheckDirect refuses a path that contains a symbolic link, and names the resolved path.
 func (p Place) CheckDirect(what string) error {
-	plain, err := store.Resolve(p.Store, p.Path)
+	plain, err := store.DirectoriesOf(p.Store).Resolve(p.Path)
 	if err == nil && plain != p.Path {
 		err = fmt.Errorf("%w: %s leads through a symbolic link; name %q, or remove the link", zarr.ErrInvalidArgument, what, "/"+plain.String())
 	}
@@ -141,11 +141,15 @@ func Workers(o *zarr.Options) int {
 	return max(8, 2*runtime.GOMAXPROCS(0))
 }
 
-// Wrap returns err as a [*zarr.Error].
+// Wrap returns err as a [*zarr.Error], with the key of a [ReadError].
 func Wrap(op, path string, err error) error {
 	var e *zarr.Error
 	if errors.As(err, &e) {
 		return err
 	}
-	return &zarr.Error{Op: op, Path: path, Axis: -1, Err: err}
+	e = &zarr.Error{Op: op, Path: path, Axis: -1, Err: err}
+	if read := (*ReadError)(nil); errors.As(err, &read) {
+		e.Key = read.Key.String()
+	}
+	return e
 }

@@ -53,7 +53,8 @@ func (v *Values) CopySettled(ctx context.Context, to, key store.Key, was store.I
 	for range MaxAttempts {
 		began := time.Now()
 		n, err := v.Copy(ctx, to, key)
-		changed := errors.Is(err, store.ErrConflict)
+		// A value that cannot be read is the same the next time.
+		changed := errors.Is(err, store.ErrConflict) && !errors.As(err, new(*ReadError))
 		if err != nil && !changed || !changed && time.Since(began) < Slow {
 			return n, err
 		}
@@ -70,11 +71,14 @@ func (v *Values) CopySettled(ctx context.Context, to, key store.Key, was store.I
 
 // Copy copies one value, within the store if it can.
 func (v *Values) Copy(ctx context.Context, to, from store.Key) (n int64, err error) {
-	err = v.write(ctx, func(b store.Batch) (err error) {
-		n, err = store.BatchCopy(ctx, b, to, v.c.Source.Store, from)
+	err = v.write(ctx, func(b store.Batch) error {
+		made, err := b.Write(ctx, store.Copy(to, v.c.Source.Store, from))
+		n = made.Size
 		if errors.Is(err, store.ErrUnsupported) {
 			// The destination cannot copy the value itself, so it passes through memory.
 			n, err = v.throughMemory(ctx, b, to, from)
+		} else if err != nil {
+			err = v.blame(ctx, from, err)
 		}
 		return err
 	})
@@ -95,10 +99,11 @@ func (v *Values) throughMemory(ctx context.Context, b store.Batch, to, from stor
 		return v.copyLarge(ctx, b, to, from)
 	}
 	if err != nil {
-		return 0, err
+		return 0, unread(from, err)
 	}
 	*buffer = value
-	return int64(len(value)), b.Put(ctx, to, value)
+	_, err = b.Write(ctx, store.Put(to, value))
+	return int64(len(value)), err
 }
 
 // copyLarge copies a value range by range, or, to a store that cannot write it so, while
@@ -106,30 +111,77 @@ func (v *Values) throughMemory(ctx context.Context, b store.Batch, to, from stor
 func (v *Values) copyLarge(ctx context.Context, b store.Batch, to, from store.Key) (int64, error) {
 	info, err := store.Stat(ctx, v.c.Source.Store, from)
 	if err != nil {
-		return 0, err
+		return 0, unread(from, err)
 	}
-	err = store.BatchGather(ctx, b, to, v.c.Source.Store, []store.Part{{Key: from, Version: info.Version, N: info.Size}})
+	_, err = b.Write(ctx, store.Gather(to, v.c.Source.Store, []store.Part{{Key: from, Version: info.Version, N: info.Size}}))
 	if !errors.Is(err, store.ErrUnsupported) {
-		return info.Size, err
+		return info.Size, v.blame(ctx, from, err)
 	}
 	// The destination needs the whole value in memory, whose size nothing bounds.
 	v.large.Lock()
 	defer v.large.Unlock()
 	value, _, err := v.c.Source.Store.Get(ctx, from, store.Request{}, nil)
 	if err != nil {
-		return 0, err
+		return 0, unread(from, err)
 	}
-	return int64(len(value)), b.Put(ctx, to, value)
+	_, err = b.Write(ctx, store.Put(to, value))
+	return int64(len(value)), err
+}
+
+// ReadError is the error of a value of the source that cannot be read. Unless the source
+// is mended, a repeated copy ends there again.
+type ReadError struct {
+	Key store.Key
+	Err error
+}
+
+// Error names the key in the source, and says why.
+func (e *ReadError) Error() string {
+	return fmt.Sprintf("%s of the source cannot be read: %v", e.Key, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// unread returns the error of reading a value of the source as a [ReadError], unless the
+// call was stopped, or another try may succeed because another writer replaced the value.
+func unread(key store.Key, err error) error {
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, store.ErrConflict) && !errors.Is(err, zarr.ErrSourceChanged):
+		return err
+	}
+	return &ReadError{key, err}
+}
+
+// blame returns an error of copying a value within a store, or range by range, as a
+// [ReadError] if the source is at fault: it cannot be read alone either.
+func (v *Values) blame(ctx context.Context, key store.Key, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	_, _, readErr := v.c.Source.Store.Get(ctx, key, store.Request{Limit: MaxBuffered}, nil)
+	if readErr == nil || errors.Is(readErr, store.ErrTooLarge) {
+		return err
+	}
+	return unread(key, err)
 }
 
 // Put stores a value.
 func (v *Values) Put(ctx context.Context, key store.Key, value []byte) error {
-	return v.write(ctx, func(b store.Batch) error { return b.Put(ctx, key, value) })
+	return v.write(ctx, func(b store.Batch) error {
+		_, err := b.Write(ctx, store.Put(key, value))
+		return err
+	})
 }
 
 // Delete deletes a value.
 func (v *Values) Delete(ctx context.Context, key store.Key) error {
-	return v.write(ctx, func(b store.Batch) error { return b.Delete(ctx, key) })
+	return v.write(ctx, func(b store.Batch) error {
+		_, err := b.Write(ctx, store.Delete(key))
+		return err
+	})
 }
 
 // write calls do with a batch. The last write of a full batch commits it.

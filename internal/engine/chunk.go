@@ -115,7 +115,8 @@ func (a *Array) WriteEncoded(ctx context.Context, index []int64, src []byte, bat
 		return w.fail(err)
 	}
 	defer turn.Release(1)
-	return w.fail(batch.Put(ctx, w.key, slices.Clip(src)))
+	_, err = batch.Write(ctx, store.Put(w.key, slices.Clip(src)))
+	return w.fail(err)
 }
 
 // ReadPart fills dst with a part of one shard, which may reach beyond the array. Elements

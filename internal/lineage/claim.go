@@ -152,9 +152,40 @@ func (a Array) Claim(ctx context.Context) (*Claim, error) {
 		err = fmt.Errorf("the claim %.40q with the keys %d", c.ID, c.Keys)
 	}
 	if err != nil {
-		return nil, damagedError(key, err)
+		return nil, &damagedClaim{key, info.Version, err}
 	}
 	return c, nil
+}
+
+// ErrDamagedClaim means that the claim cannot be read. Nobody knows then what it is of.
+// [Array.DropDamaged] deletes it.
+var ErrDamagedClaim = errors.New("the claim of a rechunk is damaged")
+
+// damagedClaim is the error of a claim that cannot be read.
+type damagedClaim struct {
+	key     store.Key
+	version store.Version
+	err     error
+}
+
+// Error names the claim, and says what to do.
+func (d *damagedClaim) Error() string {
+	return fmt.Sprintf("%v: %s is damaged, so the array cannot be rechunked; rechunk.Abandon deletes it and gives up the rechunk that it is of, "+
+		"and the array stays as it is: %v", metadata.ErrInvalid, d.key, d.err)
+}
+
+// Unwrap returns [ErrDamagedClaim], and [metadata.ErrInvalid].
+func (d *damagedClaim) Unwrap() []error { return []error{ErrDamagedClaim, metadata.ErrInvalid} }
+
+// DropDamaged deletes a claim that cannot be read. It does nothing if there is none, or
+// if another process has replaced it. What its rechunk has staged stays.
+func (a Array) DropDamaged(ctx context.Context) error {
+	_, err := a.Claim(ctx)
+	var d *damagedClaim
+	if !errors.As(err, &d) {
+		return err
+	}
+	return a.Drop(ctx, &Claim{info: store.Info{Version: d.version}})
 }
 
 // Take stores a claim. If another one exists, the error is [ErrClaimed].
@@ -164,15 +195,15 @@ func (a Array) Take(ctx context.Context, c *Claim, d store.Durability) error {
 		return err
 	}
 	key := a.Path.MustKey(claimName)
-	v, err := store.PutIf(ctx, a.Store, key, data, store.IfAbsent(), d)
+	v, err := store.Write(ctx, a.Store, store.PutIf(key, data, store.IfAbsent()), d)
 	switch {
 	case errors.Is(err, store.ErrUnsupported):
 		// Without conditional writes the caller is the only writer.
-		v, err = store.Put(ctx, a.Store, key, data, d)
+		v, err = store.Write(ctx, a.Store, store.Put(key, data), d)
 	case errors.Is(err, store.ErrConflict):
 		return ErrClaimed
 	}
-	c.info = store.Info{Size: int64(len(data)), Version: v}
+	c.info = store.Info{Size: int64(len(data)), Version: v.Version}
 	return err
 }
 
@@ -186,23 +217,23 @@ func (a Array) Replace(ctx context.Context, old, by *Claim, d store.Durability) 
 	key := a.Path.MustKey(claimName)
 	// The condition decides between two processes that both see the lease lapse, and
 	// makes a renewal fail that arrives after the claim was taken over.
-	v, err := store.PutIf(ctx, a.Store, key, data, store.IfVersion(old.info.Version), d)
+	v, err := store.Write(ctx, a.Store, store.PutIf(key, data, store.IfVersion(old.info.Version)), d)
 	switch {
 	case errors.Is(err, store.ErrUnsupported):
-		v, err = store.Put(ctx, a.Store, key, data, d)
+		v, err = store.Write(ctx, a.Store, store.Put(key, data), d)
 	case errors.Is(err, store.ErrConflict):
 		return ErrClaimed
 	}
-	by.info = store.Info{Size: int64(len(data)), Version: v}
+	by.info = store.Info{Size: int64(len(data)), Version: v.Version}
 	return err
 }
 
 // Drop deletes a claim, unless another process has replaced it.
 func (a Array) Drop(ctx context.Context, c *Claim) error {
 	key := a.Path.MustKey(claimName)
-	err := store.DeleteIf(ctx, a.Store, key, c.info.Version)
+	_, err := store.Write(ctx, a.Store, store.DeleteIf(key, c.info.Version), store.Sync)
 	if errors.Is(err, store.ErrUnsupported) {
-		err = store.Delete(ctx, a.Store, key)
+		_, err = store.Write(ctx, a.Store, store.Delete(key), store.Sync)
 	}
 	// The claim is that of another process by now, which will drop it.
 	if errors.Is(err, store.ErrConflict) {

@@ -77,6 +77,10 @@ var (
 
 const together = "together-"
 
+// Foreign is why something in a directory of Varve cannot be used that Varve has not
+// written, such as a node of another program.
+const Foreign = "it is of another program, in a directory that Varve reserves"
+
 // IsForeign reports whether key, which has a slash at its end if it is that of a
 // directory, lies in a directory named Dir and is of another program: Dir is an ordinary
 // name of a node in format 2.

@@ -281,11 +281,13 @@ func (s *scanner) string(i int) int {
 		}
 		switch {
 		case i >= len(d):
-			return s.fail(len(d), ErrSyntax, "the document ends within a string")
+			return s.cutOff(i, "within a string")
 		case d[i] == '"':
 			return i + 1
 		case d[i] == '\\':
 			i = s.escape(i)
+		case d[i] < 0x20 && len(s.rest(i)) == 0:
+			return s.cutOff(i, "within a string")
 		case d[i] < 0x20:
 			return s.fail(i, ErrSyntax, "control character %#02x in a string; escape it", d[i])
 		default:
@@ -297,6 +299,9 @@ func (s *scanner) string(i int) int {
 
 func (s *scanner) rune(i int) int {
 	r, n := utf8.DecodeRune(s.data[i:])
+	if r == utf8.RuneError && n == 1 && !utf8.FullRune(s.rest(i)) {
+		return s.cutOff(i, "within a character")
+	}
 	if r == utf8.RuneError && n == 1 {
 		return s.fail(i, ErrUnicode, "string is not valid UTF-8")
 	}
@@ -308,11 +313,16 @@ func (s *scanner) escape(i int) int {
 	if escapes[c] != 0 {
 		return i + 2
 	}
+	if c != 'u' && len(s.rest(i)) == 1 {
+		return s.cutOff(i, "within a string")
+	}
 	if c != 'u' {
 		return s.fail(i, ErrSyntax, "unknown escape in a string")
 	}
 	r, n := escaped(s.data[i:])
 	switch {
+	case n == 0 && s.endsWithin(i+2, 4), n == 6 && utf16.IsSurrogate(r) && s.endsWithin(i+6, 6):
+		return s.cutOff(i, "within a string")
 	case n == 0:
 		return s.fail(i, ErrSyntax, "\\u has to be followed by four hexadecimal digits")
 	// Half a pair is no character and has no UTF-8. Other parsers replace it, so that two
@@ -323,6 +333,12 @@ func (s *scanner) escape(i int) int {
 		return s.failHalf(i)
 	}
 	return i + n
+}
+
+// endsWithin reports whether the document ends before byte i+n, within an escape.
+func (s *scanner) endsWithin(i, n int) bool {
+	rest := s.rest(i)
+	return len(rest) < n && len(bytes.TrimLeft(rest, "0123456789abcdefABCDEF\\u")) == 0
 }
 
 func (s *scanner) failHalf(i int) int {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -95,10 +96,13 @@ func (s *scanner) value(i int) int {
 }
 
 func (s *scanner) literal(i int, word string) int {
-	if !bytes.HasPrefix(s.data[i:], []byte(word)) {
-		return s.unexpected(i, "a value")
+	if bytes.HasPrefix(s.data[i:], []byte(word)) {
+		return i + len(word)
 	}
-	return i + len(word)
+	if strings.HasPrefix(word, string(s.rest(i))) {
+		return s.cutOff(i, "within "+word)
+	}
+	return s.unexpected(i, "a value")
 }
 
 func (s *scanner) array(i int) int {
@@ -212,13 +216,25 @@ func (s *scanner) fail(i int, kind error, format string, args ...any) int {
 	return -1
 }
 
+// rest returns the bytes from i on, without white space and zero bytes at the end.
+func (s *scanner) rest(i int) []byte {
+	return bytes.TrimRight(s.data[min(i, len(s.data)):], " \t\r\n\x00")
+}
+
+// cutOff fails because the document ends at i.
+func (s *scanner) cutOff(i int, where string) int {
+	return s.fail(i, ErrCutOff, "the document is cut off: it ends %s", where)
+}
+
 func (s *scanner) unexpected(i int, want string) int {
 	rest := s.data[min(i, len(s.data)):]
 	switch {
-	case len(rest) == 0 && len(bytes.TrimSpace(s.data)) == 0:
-		return s.fail(i, ErrSyntax, "the document is empty")
-	case len(rest) == 0:
-		return s.fail(i, ErrSyntax, "the document ends where %s is expected", want)
+	case len(bytes.TrimSpace(s.data)) == 0:
+		return s.fail(i, ErrCutOff, "the document is empty")
+	case len(s.rest(0)) == 0:
+		return s.fail(i, ErrCutOff, "the document has only zero bytes")
+	case len(s.rest(i)) == 0:
+		return s.cutOff(i, "where "+want+" is expected")
 	// RFC 8259 forbids writers to add a byte order mark.
 	case bytes.HasPrefix(rest, []byte("\xef\xbb\xbf")):
 		return s.fail(i, ErrSyntax, "byte order mark where %s is expected", want)

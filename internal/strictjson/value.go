@@ -447,6 +447,9 @@ func (p *printer) newline(depth int) {
 var (
 	// ErrSyntax means that the bytes are not a JSON document (RFC 8259).
 	ErrSyntax = errors.New("not JSON")
+	// ErrCutOff is an [ErrSyntax] of a document that is empty or ends too early. White
+	// space and zero bytes may follow: some file systems have those after a crash.
+	ErrCutOff error = cutOff{}
 	// ErrDuplicate means that an object has two members with the same name.
 	ErrDuplicate = errors.New("duplicate member")
 	// ErrUnicode means that a string is not valid UTF-8, or escapes half of a
@@ -461,6 +464,12 @@ var (
 	// ErrOverflow means that a number does not fit into the requested type.
 	ErrOverflow = errors.New("number out of range")
 )
+
+// cutOff is the type of ErrCutOff.
+type cutOff struct{}
+
+func (cutOff) Error() string { return "the document is cut off" }
+func (cutOff) Unwrap() error { return ErrSyntax }
 
 // Error is an error at one place of a document. Its text begins with the pointer, as in
 // "/shape/0: must be an integer, got 1.5".

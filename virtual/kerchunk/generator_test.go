@@ -87,7 +87,7 @@ func TestRefused(t *testing.T) {
 	}
 	i := `{"i":{"stop":3}}`
 	for why, text := range map[string][]byte{
-		"the document ends":                       []byte(`{"a":`),
+		"the document is cut off: it ends":        []byte(`{"a":`),
 		"behind the document":                     []byte(`{} {}`),
 		"an object is needed":                     []byte(`[]`),
 		"version 2":                               []byte(`{"version":2}`),

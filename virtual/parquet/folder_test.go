@@ -91,12 +91,12 @@ func TestMissing(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v (%v), want %v", got, err, want)
 	}
-	s, path, err := store.OpenLocation(t.Context(), at, store.Read)
+	s, path, err := store.OpenLocation(t.Context(), at, store.ReadOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for e, err := range store.List(t.Context(), s, path, true) {
+	for e, err := range store.List(t.Context(), s, path, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -101,7 +101,8 @@ func (*shuffler) MaxEncoded(n int64) int64 { return n }
 // Encode implements [codec.BytesBytes].
 func (s *shuffler) Encode(dst, src []byte) ([]byte, error) {
 	if s.size > 1 && int64(len(src))%s.size != 0 {
-		return dst, fmt.Errorf("%w: shuffle: %d bytes are not a multiple of elementsize %d", codec.ErrConfiguration, len(src), s.size)
+		return dst, fmt.Errorf("%w: shuffle: %d bytes are not a multiple of elementsize %d, as after a checksum; "+
+			"make a new array with the checksum behind all other codecs (convert.ConvertTo)", codec.ErrConfiguration, len(src), s.size)
 	}
 	n := len(dst)
 	dst = slices.Grow(dst, len(src))[:n+len(src)]

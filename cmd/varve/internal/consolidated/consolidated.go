@@ -57,7 +57,7 @@ func OlderCopies(ctx context.Context, location string, a *zarr.Array) []string {
 // below it. Without consolidated metadata, all nodes are new. It calls found for each
 // node.
 func FindDrift(ctx context.Context, location string, found func()) (*consolidation.Drift, error) {
-	at, err := zarr.Locate(ctx, location, store.Read)
+	at, err := zarr.Locate(ctx, location, store.ReadOnly)
 	if err != nil {
 		return nil, err
 	}

@@ -43,6 +43,7 @@ var remedies = strings.NewReplacer(
 	"zarr.Read reads", "varve export reads",
 	"Group.Append", "append GROUP NAME=FILE …",
 	"Array.Reservation", "varve reservations",
+	"(convert.ConvertTo)", "(varve convert NODE DST --to 3)",
 	"convert.Convert", "varve convert --to 3",
 	"rechunk.Vacuum with a grace of", "varve vacuum NODE --grace",
 	"(or Options.Grace)", "(or --grace)",
@@ -110,7 +111,6 @@ var packageName = regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|file|fs|
 // reworded replaces beginnings of reasons that have no information, or that only Go
 // programs understand.
 var reworded = strings.NewReplacer(
-	": invalid argument: 1 dimension names for", ": 1 dimension name for",
 	": invalid argument: ", ": ",
 	"invalid time or calendar: ", "",
 	"invalid data type or fill value: ", "",
@@ -119,7 +119,6 @@ var reworded = strings.NewReplacer(
 	"invalid selection: index", "out of range: index",
 	"invalid selection: ", "",
 	": file already exists: a zip archive", ": the file exists, and a zip archive",
-	" 1 axes", " 1 axis",
 	`locking "__varve.lock": permission denied`, "no permission to write there",
 	" (import varve.dev/zarr, or register it)", "; this program does not have it",
 )
@@ -128,7 +127,8 @@ var reworded = strings.NewReplacer(
 // what exists, and should come last.
 var advised = regexp.MustCompile(`(\b(?:replaces it|removes (?:it|them)|another (?:place|name)|that elsewhere|made in step)\)?): file already exists`)
 
-// WithoutPackages returns a message without the names of Go's packages.
+// WithoutPackages returns a message without the names of Go's packages, and with the
+// singular of what there is one of.
 func WithoutPackages(text string) string {
-	return advised.ReplaceAllString(packageName.ReplaceAllString(reworded.Replace(text), "$1"), "$1")
+	return advised.ReplaceAllString(packageName.ReplaceAllString(reworded.Replace(singular(text)), "$1"), "$1")
 }

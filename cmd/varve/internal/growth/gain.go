@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/selection"
 )
 
 // Gain has the new elements of an array. Files, streams and other arrays are read during
@@ -175,15 +176,46 @@ func WholePlanes(v *input.Values, shape []int64, axis int, n int64) (int64, erro
 		v.Name, phrase.Plural(n*size, "byte"), phrase.Plural(plane*size, "byte"), shape, axis, v.Type, v.RawNPY())
 }
 
-// DisorderText returns a text about the first new element that is out of order after
-// those of a coordinate, or "". It is also "" if these cannot be read: the append then
-// fails.
-func (g *Gain) DisorderText(ctx context.Context, a *zarr.Array) string {
-	text, err := cf.UnorderedAfter(ctx, a, g.source, g.Planes)
-	if err != nil {
-		return "" // the append reports it, unless only the check takes too much memory
+// Disorder returns a text about the first value that is out of order if the elements are
+// inserted into a coordinate before element at, or appended to it. It is "" if there is
+// none, and if the elements cannot be read: the command then fails.
+func (g *Gain) Disorder(cmd *cobra.Command, a *zarr.Array, at int64) string {
+	return disorder(cmd, a, at, g.source, g.Planes)
+}
+
+// DisorderOf is [Gain.Disorder] for segments that are appended one after the other.
+func DisorderOf(cmd *cobra.Command, a *zarr.Array, segments []*zarr.Array) string {
+	if a.Rank() != 1 || a.Type().Variable() {
+		return "" // no coordinate with an order
 	}
-	return text
+	var sources []*zarr.Source
+	planes := int64(0)
+	for _, s := range segments {
+		if s.Rank() != 1 || s.Type() != a.Type() {
+			return "" // the command refuses it
+		}
+		planes += s.Shape()[0]
+		sources = append(sources, &zarr.Source{Shape: s.Shape(), Read: func(ctx context.Context, box grid.Box, dst []byte) error {
+			return s.ReadBytes(ctx, selection.BoxOf(box), dst)
+		}})
+	}
+	return disorder(cmd, a, a.Shape()[0], joinedSource(sources, 0, a.Type().Size()), planes)
+}
+
+// remedyOfDisorder asks what may have happened, for each command that adds elements.
+var remedyOfDisorder = map[string]string{
+	"append": "was this appended before?",
+	"insert": "was this inserted before? varve append --by COORD finds the place of new values",
+	"stitch": "was this stitched before? --sort COORD puts segments in order",
+}
+
+func disorder(cmd *cobra.Command, a *zarr.Array, at int64, more *zarr.Source, n int64) string {
+	// An error is left to the command, unless only the check takes too much memory.
+	text, err := cf.UnorderedAt(cmd.Context(), a, at, more, n)
+	if err != nil || text == "" {
+		return ""
+	}
+	return text + "; " + remedyOfDisorder[cmd.Name()]
 }
 
 // Joined returns the elements of several gains of an array of the given shape, one after

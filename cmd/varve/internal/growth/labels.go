@@ -29,11 +29,13 @@ type Labels struct {
 	subtract func(a, b []byte) float64 // nil for labels without order, such as text
 	text     func(elem []byte) string
 	fill     []byte // of cells that were never written
+	isTime   bool
 
 	cell      map[string]int64 // the first cell with a value
 	written   []int64          // cells with a value, in order
 	direction float64          // 1 if values rise, -1 if they fall, 0 if they do neither
 	step      float64          // from one cell to the next, 0 if they differ
+	disorder  string           // of the first two labels that neither go on nor turn back; "" for none
 }
 
 // ReadLabels reads a coordinate of one axis.
@@ -69,6 +71,7 @@ func newLabels(ctx context.Context, c *zarr.Array, name string) (*Labels, error)
 		p = p.OfCoordinate()
 		l.hasValue, l.subtract = p.HasValue, func(a, b []byte) float64 { return p.Stored(a) - p.Stored(b) }
 		if times, ok := cf.UnitsOf(c).Times(); ok {
+			l.isTime = true
 			l.text = func(elem []byte) string {
 				text, _ := times.Text(p.Text(elem))
 				return cmp.Or(text, p.Text(elem))
@@ -78,7 +81,7 @@ func newLabels(ctx context.Context, c *zarr.Array, name string) (*Labels, error)
 			l.subtract = difference(k == dtype.KindUint) // float64 would round
 		}
 	case k == dtype.KindDatetime || k == dtype.KindTimedelta:
-		l.subtract = difference(false)
+		l.subtract, l.isTime = difference(false), k == dtype.KindDatetime
 		l.hasValue = func(elem []byte) bool { return int64(binary.NativeEndian.Uint64(elem)) != dtype.NaT }
 	}
 	return l, nil
@@ -142,8 +145,9 @@ func (l *Labels) survey() {
 	l.direction = sign(l.subtract(l.label(w[1]), l.label(w[0])))
 	l.step = l.subtract(l.label(w[1]), l.label(w[0])) / float64(w[1]-w[0])
 	for k := 1; k < len(w); k++ {
-		if sign(l.subtract(l.label(w[k]), l.label(w[k-1]))) != l.direction {
+		if c := sign(l.subtract(l.label(w[k]), l.label(w[k-1]))); c == 0 || c != l.direction {
 			l.direction, l.step = 0, 0
+			l.disorder = fmt.Sprintf("element %d is %s, but element %d before it is %s", w[k], l.text(l.label(w[k])), w[k-1], l.text(l.label(w[k-1])))
 			return
 		}
 		// One label out of step is enough: a late plane then gets no cell by arithmetic.
@@ -249,7 +253,9 @@ func (l *Labels) Place(more element.Values, source string, direction float64) (p
 		case l.isUnwritten(more, j, p.direction):
 			return p, failure.BadArgument("--by %s: element %d in %s, %s, is the fill value: it was probably never written; write it there, or leave the plane out",
 				l.name, j, source, l.text(elem))
-		case p.direction == 0: // the place follows from no order
+		case p.direction == 0 && l.isTime && l.disorder != "":
+			return p, l.unplaced(elem)
+		case p.direction == 0: // numbers or texts that are names, whose place follows from no order
 			cell = l.Len()
 		case l.isBehind(elem, p.direction):
 			if cell = l.index(elem); cell < 0 || cell >= l.Len() || !l.isFree(cell) || used[cell] {
@@ -271,6 +277,13 @@ func (l *Labels) Place(more element.Values, source string, direction float64) (p
 		p.Present = append(p.Present, PlanePlace{j, cell})
 	}
 	return p, nil
+}
+
+// unplaced returns the error for a new time if the present ones are in no order. Times,
+// in contrast to numbers that are names, are meant to have one.
+func (l *Labels) unplaced(elem []byte) error {
+	return failure.BadArgument("--by %s: %s has no place, because the present times are not in order: %s. Remove planes that are out of order with varve drop, "+
+		"and give them to varve append --by again; correct wrong times with varve write; or append without --by, at the end", l.name, l.text(elem), l.disorder)
 }
 
 // isUnwritten reports whether an element of the coordinate of an array was probably never

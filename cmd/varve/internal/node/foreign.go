@@ -15,15 +15,16 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/pyramid"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
 	"varve.dev/zarr/virtual/scan"
 )
 
-// foreignFile returns the file of another format that a location is in, such as month.nc
+// ForeignFile returns the file of another format that a location is in, such as month.nc
 // for month.nc/t2m, or "". At a URL the name alone counts.
-func foreignFile(location string) string {
+func ForeignFile(location string) string {
 	if scheme, rest, isURL := strings.Cut(location, "://"); isURL {
 		for at := path.Clean(rest); strings.Contains(at, "/"); at = path.Dir(at) { // what has no slash is the host
 			if virtual.IsForeign(at) {
@@ -44,7 +45,7 @@ func foreignFile(location string) string {
 }
 
 // IsForeign reports whether a location is in a file of another format, or is one.
-func IsForeign(location string) bool { return foreignFile(location) != "" }
+func IsForeign(location string) bool { return ForeignFile(location) != "" }
 
 // references are the endings of manifests, and of references of kerchunk.
 var references = []string{virtual.Suffix, virtual.KerchunkSuffix, virtual.ParquetSuffix, virtual.LongParquetSuffix}
@@ -73,7 +74,7 @@ func OpenSource(ctx context.Context, location string, into *zarr.Array, opt *zar
 		}
 		return a, a.Close, nil
 	}
-	at, err := zarr.Locate(ctx, location, store.Read)
+	at, err := zarr.Locate(ctx, location, store.ReadOnly)
 	if errors.Is(err, scan.ErrUnsupported) {
 		err = fmt.Errorf("%w (bare elements need --format raw, or a name that ends in .npy or .raw)", err)
 	}
@@ -149,11 +150,19 @@ func arrayIn(ctx context.Context, g *zarr.Group, file string, into *zarr.Array) 
 	return nil, failure.BadArgument("%s has several arrays: give one, as %s/%s; they are %s", file, file, names[0], phrase.Shorten(strings.Join(names, ", "), 200))
 }
 
-// CheckOwn returns an error for an array that follows another one, before a command
-// changes its elements or its shape. The next varve rechunk --follow would refuse the
-// array if its shape was changed, and then all that was added has to go. It would not
-// notice other elements, and replace some of them and leave others.
+// CheckOwn returns an error for an array that follows another one, or is a level of the
+// pyramid of one, before a command changes its elements or its shape. The next varve
+// rechunk --follow would refuse an array if its shape was changed, and then all that was
+// added has to go. It would not notice other elements, and replace some of them and leave
+// others. varve pyramid does not look at levels either.
 func CheckOwn(ctx context.Context, location string, a *zarr.Array) error {
+	if level, err := LevelText(ctx, location, a); level != "" || err != nil {
+		if err == nil {
+			err = failure.BadArgument("it is %s: change that array, and varve pyramid brings this one up to date; varve attrs %s unset varve:pyramid makes it an array of its own, which is no level any longer",
+				level, phrase.Word(Clean(location)))
+		}
+		return err
+	}
 	of, err := rechunk.Followed(ctx, a)
 	if of == "" || err != nil {
 		return err
@@ -163,4 +172,29 @@ func CheckOwn(ctx context.Context, location string, a *zarr.Array) error {
 		alone = fmt.Sprintf("varve copy %s DST makes a copy that is an array of its own", phrase.Word(Clean(location)))
 	}
 	return failure.BadArgument("it follows %s: change that array, and varve rechunk --follow brings this one up to date; %s", of, alone)
+}
+
+// LevelText says of which array the one at a location is a level, or returns "".
+func LevelText(ctx context.Context, location string, a *zarr.Array) (string, error) {
+	base, level, err := pyramid.LevelOf(ctx, a)
+	if level == 0 || err != nil {
+		return "", err
+	}
+	// The base as the command line would name it, if the location ends with the path.
+	if store, found := strings.CutSuffix(Clean(location), a.Path()); found {
+		base = store + base
+	}
+	return fmt.Sprintf("level %d of the pyramid of %s", level, phrase.Word(base)), nil
+}
+
+// IsReferences reports whether a location is that of a manifest, or of references of
+// kerchunk.
+func IsReferences(location string) bool {
+	return slices.Contains(references, path.Ext(Clean(filepath.ToSlash(location))))
+}
+
+// IsUnsupported reports whether an error is about an array of a file of another format
+// that cannot be shown, and a location is in such a file.
+func IsUnsupported(location string, err error) bool {
+	return errors.Is(err, scan.ErrUnsupported) && IsForeign(location)
 }

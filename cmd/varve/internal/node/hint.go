@@ -188,7 +188,7 @@ func Explain(cmd *cobra.Command, err error) error {
 		return err
 	}
 	at := Clean(e.Path)
-	if file := foreignFile(at); file != "" {
+	if file := ForeignFile(at); file != "" {
 		if names := MembersOf(cmd.Context(), file, nil); len(names) > 0 {
 			e.Err = fmt.Errorf("%w%s (%s has %s)", e.Err, Neighbour(cmd.Context(), at), file, phrase.Shorten(strings.Join(names, ", "), 200))
 		}

@@ -242,13 +242,8 @@ func (r *Recorder) Stat(ctx context.Context, key store.Key) (store.Info, error) 
 }
 
 // List implements [store.Lister].
-func (r *Recorder) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return store.List(ctx, r.Store, dir, deep)
-}
-
-// ListVersions implements [store.VersionLister].
-func (r *Recorder) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return store.ListVersions(ctx, r.Store, dir, deep)
+func (r *Recorder) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return store.List(ctx, r.Store, dir, how)
 }
 
 // Open implements [store.Opener].

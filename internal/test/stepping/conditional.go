@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package storetest
+package stepping
 
 import (
 	"context"
@@ -9,15 +9,13 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ObjectStore has the powers of an object store with conditional writes. It has no locks,
-// and no way to make several writes atomic. A store in memory has these powers and more.
+// ObjectStore has the powers of an object store, which puts and deletes values, also on
+// conditions. It has no locks, and no way to make several changes atomic. A store in
+// memory has these powers and more.
 type ObjectStore interface {
 	store.Store
 	store.Stater
 	store.Writer
-	store.ConditionalWriter
-	store.Deleter
-	store.ConditionalDeleter
 	store.Lister
 }
 
@@ -94,45 +92,32 @@ func (h hooked) Stat(ctx context.Context, key store.Key) (i store.Info, err erro
 	return i, nil
 }
 
-func (h hooked) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	return h.write(ctx, "Put", key, func() (store.Version, error) { return h.s.Put(ctx, key, value, d) })
-}
+// names are the operations of the changes.
+var names = [...]string{store.OpPut: "Put", store.OpPutIf: "PutIf", store.OpDelete: "Delete", store.OpDeleteIf: "DeleteIf"}
 
-func (h hooked) PutIf(
-	ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability,
-) (store.Version, error) {
-	return h.write(ctx, "PutIf", key, func() (store.Version, error) { return h.s.PutIf(ctx, key, value, cond, d) })
-}
+func (h hooked) Can(op store.Op) bool { return op <= store.OpDeleteIf && h.s.Can(op) }
 
-// write is do for operations that return a version.
-func (h hooked) write(
-	ctx context.Context, name string, key store.Key, act func() (store.Version, error),
-) (v store.Version, err error) {
-	err = h.do(ctx, name, key, func() (err error) {
-		v, err = act()
+func (h hooked) Write(ctx context.Context, c store.Change, d store.Durability) (made store.Written, err error) {
+	if !h.Can(c.Op) {
+		return made, store.ErrUnsupported
+	}
+	err = h.do(ctx, names[c.Op], c.Key, func() (err error) {
+		made, err = h.s.Write(ctx, c, d)
 		return err
 	})
 	if err != nil {
-		return store.Version{}, err
+		return store.Written{}, err
 	}
-	return v, nil
+	return made, nil
 }
 
-func (h hooked) Delete(ctx context.Context, key store.Key) error {
-	return h.do(ctx, "Delete", key, func() error { return h.s.Delete(ctx, key) })
-}
-
-func (h hooked) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	return h.do(ctx, "DeleteIf", key, func() error { return h.s.DeleteIf(ctx, key, v) })
-}
-
-func (h hooked) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (h hooked) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		// List everything before the caller gets an entry, so that the listing is one
 		// step.
 		var entries []store.Entry
 		err := h.do(ctx, "List", dir.AsKey(), func() error {
-			for e, err := range h.s.List(ctx, dir, deep) {
+			for e, err := range h.s.List(ctx, dir, how) {
 				if err != nil {
 					return err
 				}
@@ -158,7 +143,7 @@ type drafting struct{ hooked }
 // Draft implements [store.Drafter].
 func (s drafting) Draft(ctx context.Context, key store.Key, value []byte, d store.Durability) (made store.Draft, err error) {
 	err = s.do(ctx, "Draft", key, func() (err error) {
-		made, err = store.MakeDraft(ctx, s.s, key, value, d)
+		made, err = s.s.(store.Drafter).Draft(ctx, key, value, d)
 		return err
 	})
 	if err != nil {
@@ -172,7 +157,7 @@ func (s drafting) Revoke(ctx context.Context, key store.Key, keep store.Draft) e
 	if d, ok := keep.(*draft); ok {
 		keep = d.Draft
 	}
-	return s.do(ctx, "Revoke", key, func() error { return store.RevokeDrafts(ctx, s.s, key, keep) })
+	return s.do(ctx, "Revoke", key, func() error { return s.s.(store.Drafter).Revoke(ctx, key, keep) })
 }
 
 // draft is a draft whose publication is one step. Discarding it is none: it changes
@@ -184,6 +169,13 @@ type draft struct {
 }
 
 // Publish implements [store.Draft].
-func (d *draft) Publish(ctx context.Context, cond store.Condition) (store.Version, error) {
-	return d.s.write(ctx, "Publish", d.key, func() (store.Version, error) { return d.Draft.Publish(ctx, cond) })
+func (d *draft) Publish(ctx context.Context, cond store.Condition) (v store.Version, err error) {
+	err = d.s.do(ctx, "Publish", d.key, func() (err error) {
+		v, err = d.Draft.Publish(ctx, cond)
+		return err
+	})
+	if err != nil {
+		return store.Version{}, err
+	}
+	return v, nil
 }

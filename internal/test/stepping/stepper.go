@@ -1,6 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package storetest
+// Package stepping tests programs that use a store.
+//
+// [Conditional] is a small object store whose operations a test can fail, lose and delay.
+// [Stepper] runs several clients of one in an order that the test decides, and [Explore]
+// tries all orders:
+//
+//	stepping.Explore(func(choose func(n int) int) bool {
+//		st := stepping.NewStepper(memstore.New())
+//		defer st.Close()
+//		st.Start(first)
+//		st.Start(second)
+//		st.Finish(choose, 2)
+//		return check(st)
+//	})
+package stepping
 
 import (
 	"context"
@@ -14,17 +28,17 @@ import (
 
 var (
 	// ErrRefused is the result of an operation that [Stepper.Refuse] prevented.
-	ErrRefused = errors.New("storetest: the operation was refused")
+	ErrRefused = errors.New("stepping: the operation was refused")
 	// ErrLost is the result of an operation whose response [Stepper.Lose] lost. The
 	// operation has happened.
-	ErrLost = errors.New("storetest: the response was lost")
+	ErrLost = errors.New("stepping: the response was lost")
 	// ErrCrashed is the result of every operation after [Stepper.Crash]. None of them
 	// happens.
-	ErrCrashed = errors.New("storetest: the client has crashed")
+	ErrCrashed = errors.New("stepping: the client has crashed")
 )
 
 // errExit is the error of a client that ended its goroutine instead of returning.
-var errExit = errors.New("storetest: the client ended without an answer")
+var errExit = errors.New("stepping: the client ended without an answer")
 
 // Stepper runs several clients of one store, each in its own goroutine. It performs one
 // operation at a time, and only when the test calls a method. So the test decides the
@@ -65,7 +79,7 @@ func (t *Stepper) Next(i int) (Op, bool) {
 	if c.ended {
 		return Op{}, false
 	}
-	return c.next.op, true
+	return c.pending.op, true
 }
 
 // Ready returns the numbers of the clients that have not ended, in order.
@@ -199,9 +213,9 @@ type client struct {
 	running *request
 	fate    fate
 
-	next  *request // waits for its turn
-	ended bool
-	err   error
+	pending *request // waits for its turn
+	ended   bool
+	err     error
 }
 
 func newClient() *client {
@@ -258,16 +272,16 @@ func (c *client) after(_ Op, err error) error {
 // wait waits until the client asks for a turn or ends.
 func (c *client) wait() {
 	select {
-	case c.next = <-c.asks:
+	case c.pending = <-c.asks:
 	case c.err = <-c.done:
-		c.ended, c.next = true, nil
+		c.ended, c.pending = true, nil
 	}
 }
 
 // turn gives the client its turn. An operation that the client has given up gets none.
 func (c *client) turn(f fate) (op Op, done bool) {
 	for !c.ended {
-		r := c.next
+		r := c.pending
 		select {
 		case r.turn <- f:
 			// Only one operation of all clients runs at a time.
@@ -292,6 +306,6 @@ func (c *client) crash() {
 	}
 	if !c.ended {
 		c.err = <-c.done
-		c.ended, c.next = true, nil
+		c.ended, c.pending = true, nil
 	}
 }

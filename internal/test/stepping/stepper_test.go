@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package storetest_test
+package stepping_test
 
 import (
 	"context"
@@ -14,22 +14,23 @@ import (
 
 	"go.uber.org/goleak"
 
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
 func TestConditional(t *testing.T) {
-	storetest.Run(t, func(*testing.T) store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) })
-	s := storetest.Conditional(memstore.New(), storetest.Hooks{})
-	for name, has := range map[string]bool{"Batcher": is[store.Batcher](s), "Opener": is[store.Opener](s), "Locker": is[store.Locker](s)} {
+	storetest.Run(t, func(*testing.T) store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) })
+	s := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	for name, has := range map[string]bool{"Batcher": implements[store.Batcher](s), "Opener": implements[store.Opener](s), "Locker": implements[store.Locker](s)} {
 		if has {
 			t.Errorf("the object store is a %s", name)
 		}
 	}
 }
 
-func is[T any](s store.Store) bool {
+func implements[T any](s store.Store) bool {
 	_, ok := s.(T)
 	return ok
 }
@@ -41,38 +42,44 @@ func TestHooks(t *testing.T) {
 		act  func(s store.Store, old store.Version) error
 		want string // the value afterwards
 	}{
-		"Get":      {func(s store.Store, _ store.Version) error { _, err := value(s, "a/k"); return err }, "old"},
-		"Stat":     {func(s store.Store, _ store.Version) error { _, err := store.Stat(ctx, s, key); return err }, "old"},
-		"Put":      {func(s store.Store, _ store.Version) error { return write(s, "a/k", "new") }, "new"},
-		"PutIf":    {func(s store.Store, old store.Version) error { return writeIf(s, "a/k", "new", store.IfVersion(old)) }, "new"},
-		"Delete":   {func(s store.Store, _ store.Version) error { return store.Delete(ctx, s, key) }, ""},
-		"DeleteIf": {func(s store.Store, old store.Version) error { return store.DeleteIf(ctx, s, key, old) }, ""},
+		"Get":   {func(s store.Store, _ store.Version) error { _, err := value(s, "a/k"); return err }, "old"},
+		"Stat":  {func(s store.Store, _ store.Version) error { _, err := store.Stat(ctx, s, key); return err }, "old"},
+		"Put":   {func(s store.Store, _ store.Version) error { return write(s, "a/k", "new") }, "new"},
+		"PutIf": {func(s store.Store, old store.Version) error { return writeIf(s, "a/k", "new", store.IfVersion(old)) }, "new"},
+		"Delete": {func(s store.Store, _ store.Version) error {
+			_, err := store.Write(ctx, s, store.Delete(key), store.Sync)
+			return err
+		}, ""},
+		"DeleteIf": {func(s store.Store, old store.Version) error {
+			_, err := store.Write(ctx, s, store.DeleteIf(key, old), store.Sync)
+			return err
+		}, ""},
 		"List": {func(s store.Store, _ store.Version) (err error) {
-			for _, err = range store.List(ctx, s, key.Dir(), true) {
+			for _, err = range store.List(ctx, s, key.Dir(), store.Deep) {
 			}
 			return err
 		}, "old"},
 	} {
 		for _, after := range []bool{false, true} {
 			m := memstore.New()
-			old, err := m.Put(ctx, key, []byte("old"), store.Flush)
+			old, err := m.Write(ctx, store.Put(key, []byte("old")), store.Flush)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var seen []storetest.Op
-			h := storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+			var seen []stepping.Op
+			h := stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 				seen = append(seen, op)
 				return fault
 			}}
 			want := "old"
 			if after {
 				want = c.want
-				h = storetest.Hooks{After: func(op storetest.Op, err error) error {
+				h = stepping.Hooks{After: func(op stepping.Op, err error) error {
 					seen = append(seen, op)
 					return errors.Join(err, fault)
 				}}
 			}
-			if err := c.act(storetest.Conditional(m, h), old); !errors.Is(err, fault) {
+			if err := c.act(stepping.Conditional(m, h), old.Version); !errors.Is(err, fault) {
 				t.Errorf("%s: error is %v, want %v", name, err, fault)
 			}
 			if got, _ := value(m, "a/k"); got != want {
@@ -91,12 +98,12 @@ func value(s store.Store, name string) (string, error) {
 }
 
 func write(s store.Store, name, value string) error {
-	_, err := store.Put(context.Background(), s, store.MustKey(name), []byte(value), store.Flush)
+	_, err := store.Write(context.Background(), s, store.Put(store.MustKey(name), []byte(value)), store.Flush)
 	return err
 }
 
 func writeIf(s store.Store, name, value string, cond store.Condition) error {
-	_, err := store.PutIf(context.Background(), s, store.MustKey(name), []byte(value), cond, store.Flush)
+	_, err := store.Write(context.Background(), s, store.PutIf(store.MustKey(name), []byte(value), cond), store.Flush)
 	return err
 }
 
@@ -126,13 +133,13 @@ func add(careful bool) func(s store.Store) error {
 
 // counted returns a stepper with clients that each add one, and the store that they
 // share.
-func counted(t *testing.T, clients int, careful bool) (*storetest.Stepper, store.Store) {
+func counted(t *testing.T, clients int, careful bool) (*stepping.Stepper, store.Store) {
 	t.Helper()
 	m := memstore.New()
 	if err := write(m, "n", "0"); err != nil {
 		t.Fatal(err)
 	}
-	st := storetest.NewStepper(m)
+	st := stepping.NewStepper(m)
 	for range clients {
 		st.Start(add(careful))
 	}
@@ -157,7 +164,7 @@ func TestStepper(t *testing.T) {
 		{3, -1, true, 0, map[string]int{"3": 0}},
 	} {
 		results := map[string]int{}
-		runs := storetest.Explore(func(choose func(int) int) bool {
+		runs := stepping.Explore(func(choose func(int) int) bool {
 			st, m := counted(t, c.clients, c.careful)
 			defer st.Close()
 			st.Finish(choose, c.interrupts)
@@ -189,18 +196,18 @@ func TestStepper(t *testing.T) {
 func TestFates(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for name, c := range map[string]struct {
-		act   func(st *storetest.Stepper)
+		act   func(st *stepping.Stepper)
 		value string
 		err   error
 	}{
-		"step":             {func(st *storetest.Stepper) { st.Step(0); st.Step(0) }, "1", nil},
-		"refused":          {func(st *storetest.Stepper) { st.Step(0); st.Refuse(0) }, "0", storetest.ErrRefused},
-		"refused at once":  {func(st *storetest.Stepper) { st.Refuse(0) }, "0", storetest.ErrRefused},
-		"lost":             {func(st *storetest.Stepper) { st.Step(0); st.Lose(0) }, "1", storetest.ErrLost},
-		"crash":            {func(st *storetest.Stepper) { st.Step(0); st.Crash(0) }, "0", storetest.ErrCrashed},
-		"crash at once":    {func(st *storetest.Stepper) { st.Crash(0) }, "0", storetest.ErrCrashed},
-		"crash in the end": {func(st *storetest.Stepper) { st.Step(0); st.Step(0); st.Crash(0) }, "1", nil},
-		"close":            {func(st *storetest.Stepper) { st.Step(0); st.Close() }, "0", storetest.ErrCrashed},
+		"step":             {func(st *stepping.Stepper) { st.Step(0); st.Step(0) }, "1", nil},
+		"refused":          {func(st *stepping.Stepper) { st.Step(0); st.Refuse(0) }, "0", stepping.ErrRefused},
+		"refused at once":  {func(st *stepping.Stepper) { st.Refuse(0) }, "0", stepping.ErrRefused},
+		"lost":             {func(st *stepping.Stepper) { st.Step(0); st.Lose(0) }, "1", stepping.ErrLost},
+		"crash":            {func(st *stepping.Stepper) { st.Step(0); st.Crash(0) }, "0", stepping.ErrCrashed},
+		"crash at once":    {func(st *stepping.Stepper) { st.Crash(0) }, "0", stepping.ErrCrashed},
+		"crash in the end": {func(st *stepping.Stepper) { st.Step(0); st.Step(0); st.Crash(0) }, "1", nil},
+		"close":            {func(st *stepping.Stepper) { st.Step(0); st.Close() }, "0", stepping.ErrCrashed},
 	} {
 		st, m := counted(t, 1, true)
 		c.act(st)
@@ -210,7 +217,7 @@ func TestFates(t *testing.T) {
 		if got, err := value(m, "n"); got != c.value {
 			t.Errorf("%s: the value is %q and error %v, want %q", name, got, err, c.value)
 		}
-		if op, done := st.Step(0); !done || op != (storetest.Op{}) || len(st.Ready()) != 0 {
+		if op, done := st.Step(0); !done || op != (stepping.Op{}) || len(st.Ready()) != 0 {
 			t.Errorf("%s: the client goes on with %v", name, op)
 		}
 		st.Close()
@@ -238,7 +245,7 @@ func TestTrace(t *testing.T) {
 	}
 	last := st.Start(add(true))
 	st.Crash(last)
-	if got := st.Trace(); got[len(got)-1] != (storetest.Turn{Client: 2, Fate: "crash"}) {
+	if got := st.Trace(); got[len(got)-1] != (stepping.Turn{Client: 2, Fate: "crash"}) {
 		t.Errorf("trace is\n%v", got)
 	}
 }
@@ -248,13 +255,13 @@ func TestTrace(t *testing.T) {
 func TestBusyClient(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	m := memstore.New()
-	st := storetest.NewStepper(m)
+	st := stepping.NewStepper(m)
 	ctx, cancel := context.WithCancel(t.Context())
 	i := st.Start(func(s store.Store) error {
 		errs := make(chan error, 3)
 		for k := range 3 {
 			go func() {
-				_, err := store.Put(ctx, s, store.MustKey(strconv.Itoa(k)), nil, store.Flush)
+				_, err := store.Write(ctx, s, store.Put(store.MustKey(strconv.Itoa(k)), nil), store.Flush)
 				errs <- err
 			}()
 		}
@@ -282,7 +289,7 @@ func TestBusyClient(t *testing.T) {
 
 // TestClientExits ends a client as a failed test does.
 func TestClientExits(t *testing.T) {
-	st := storetest.NewStepper(memstore.New())
+	st := stepping.NewStepper(memstore.New())
 	defer st.Close()
 	i := st.Start(func(store.Store) error {
 		runtime.Goexit()
@@ -295,7 +302,7 @@ func TestClientExits(t *testing.T) {
 
 func TestExplore(t *testing.T) {
 	var got [][2]int
-	runs := storetest.Explore(func(choose func(int) int) bool {
+	runs := stepping.Explore(func(choose func(int) int) bool {
 		a := choose(3)
 		b := choose(a) // none of zero, one of one, two of two
 		got = append(got, [2]int{a, b})
@@ -304,7 +311,7 @@ func TestExplore(t *testing.T) {
 	if want := [][2]int{{0, 0}, {1, 0}, {2, 0}, {2, 1}}; runs != len(want) || !slices.Equal(got, want) {
 		t.Errorf("%d runs, %v", runs, got)
 	}
-	if runs = storetest.Explore(func(choose func(int) int) bool { return choose(9) < 4 }); runs != 5 {
+	if runs = stepping.Explore(func(choose func(int) int) bool { return choose(9) < 4 }); runs != 5 {
 		t.Errorf("%d runs, want 5", runs)
 	}
 	defer func() {
@@ -313,7 +320,7 @@ func TestExplore(t *testing.T) {
 		}
 	}()
 	n := 1
-	storetest.Explore(func(choose func(int) int) bool { n++; choose(n); return true })
+	stepping.Explore(func(choose func(int) int) bool { n++; choose(n); return true })
 }
 
 // ExampleStepper lets two clients create one value, the second one between the read and
@@ -325,7 +332,7 @@ func ExampleStepper() {
 		}
 		return writeIf(s, "k", "v", store.IfAbsent())
 	}
-	st := storetest.NewStepper(memstore.New())
+	st := stepping.NewStepper(memstore.New())
 	defer st.Close()
 	first, second := st.Start(create), st.Start(create)
 	st.Step(first)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store_test
+package driver_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -26,7 +27,7 @@ func TestPartReader(t *testing.T) {
 		for i, k := range keys {
 			value := rapid.SliceOfN(rapid.Byte(), 1, 40).Draw(t, "value")
 			sizes[i] = int64(len(value))
-			if _, err := s.Put(ctx, k, value, store.Sync); err != nil {
+			if _, err := s.Write(ctx, store.Put(k, value), store.Sync); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -49,7 +50,7 @@ func TestPartReader(t *testing.T) {
 		if err := store.WriteParts(ctx, &want, s, parts); err != nil {
 			t.Fatal(err)
 		}
-		r, err := store.NewPartReader(ctx, s, parts)
+		r, err := driver.NewPartReader(ctx, s, parts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,20 +80,20 @@ func TestPartReader(t *testing.T) {
 // or replaced meanwhile.
 func TestPartReaderPins(t *testing.T) {
 	ctx, s, key := t.Context(), memstore.New(), store.MustKey("a")
-	old, err := s.Put(ctx, key, []byte("old value"), store.Sync)
+	old, err := s.Write(ctx, store.Put(key, []byte("old value")), store.Sync)
 	if err != nil {
 		t.Fatal(err)
 	}
 	whole, some := store.Part{Key: key, N: 9}, store.Part{Key: key, Off: 1, N: 3}
-	r, err := store.NewPartReader(ctx, s, []store.Part{whole, some, {Data: []byte("x")}})
+	r, err := driver.NewPartReader(ctx, s, []store.Part{whole, some, {Data: []byte("x")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	is := func(p store.Part) bool { return r.IsWhole(p) }
-	if p := r.Parts(); p[0].Version != old || !is(p[0]) || slices.ContainsFunc(p[1:], is) {
+	if p := r.Parts(); p[0].Version != old.Version || !is(p[0]) || slices.ContainsFunc(p[1:], is) {
 		t.Errorf("parts %+v", p)
 	}
-	if _, err := s.Put(ctx, key, []byte("new value"), store.Sync); err != nil {
+	if _, err := s.Write(ctx, store.Put(key, []byte("new value")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.AppendPiece(ctx, nil, 20); !errors.Is(err, store.ErrConflict) {
@@ -103,14 +104,35 @@ func TestPartReaderPins(t *testing.T) {
 		want error
 	}{
 		"missing":           {store.Part{Key: store.MustKey("b"), N: 1}, fs.ErrNotExist},
-		"missing, pinned":   {store.Part{Key: store.MustKey("b"), N: 1, Version: old}, store.ErrConflict},
-		"of an old version": {store.Part{Key: key, N: 1, Version: old}, store.ErrConflict},
+		"missing, pinned":   {store.Part{Key: store.MustKey("b"), N: 1, Version: old.Version}, store.ErrConflict},
+		"of an old version": {store.Part{Key: key, N: 1, Version: old.Version}, store.ErrConflict},
 	} {
-		if _, err := store.NewPartReader(ctx, s, []store.Part{c.part}); !errors.Is(err, c.want) {
+		if _, err := driver.NewPartReader(ctx, s, []store.Part{c.part}); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
-	if _, err := store.NewPartReader(ctx, s, []store.Part{{Key: key, N: 10}}); err == nil {
+	if _, err := driver.NewPartReader(ctx, s, []store.Part{{Key: key, N: 10}}); err == nil {
 		t.Error("a part beyond the end: no error")
+	}
+}
+
+// part returns the part of n bytes from offset off on of any version of a value.
+func part(name string, off, n int64) store.Part {
+	return store.Part{Key: store.MustKey(name), Off: off, N: n}
+}
+
+func TestContinues(t *testing.T) {
+	v := part("a", 5, 5)
+	v.Version = store.MakeVersion("v")
+	for i, c := range []struct {
+		first, second store.Part
+		want          bool
+	}{
+		{part("a", 0, 5), part("a", 5, 5), true}, {part("a", 0, 4), part("a", 5, 5), false}, {part("a", 0, 5), part("b", 5, 5), false},
+		{part("a", 0, 5), v, false}, {part("a", 5, 5), part("a", 0, 5), false}, {store.Part{Data: []byte{}}, store.Part{Data: []byte{}}, false}, {part("a", 0, 0), part("a", 0, 0), true},
+	} {
+		if got := driver.Continues(c.second, c.first); got != c.want {
+			t.Errorf("case %d: %t, want %t", i, got, c.want)
+		}
 	}
 }

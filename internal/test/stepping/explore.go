@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package storetest
+package stepping
 
 import "fmt"
 
@@ -27,7 +27,7 @@ func Explore(run func(choose func(n int) int) (more bool)) (runs int) {
 			}
 			c := path[depth]
 			if c.of != n {
-				panic(fmt.Sprintf("storetest: choice %d of the run is of %d options, and was of %d before", depth, n, c.of))
+				panic(fmt.Sprintf("stepping: choice %d of the run is of %d options, and was of %d before", depth, n, c.of))
 			}
 			depth++
 			return c.taken
