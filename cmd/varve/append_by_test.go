@@ -463,7 +463,7 @@ func TestAppendByOutOfOrder(t *testing.T) {
 	const days = `{"units": "days since 2024-01-01"}`
 	for name, c := range map[string]struct {
 		dtype, attributes, stored, more, how string
-		want                              string // "" if it succeeds
+		want                                 string // "" if it succeeds
 	}{
 		"turns back":          {"int32", days, "[5,6,3,9]", "[7]", "error", "element 2 is 2024-01-04, but element 1 before it is 2024-01-07"},
 		"after all":           {"float64", days, "[5,6,3,9]", "[12]", "error", "element 2 is 2024-01-04"},
