@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 )
 
@@ -26,6 +27,22 @@ func init() {
 		}
 		return checkShared(ctx, op, list, changes)
 	}
+	access.DeleteIf = func(ctx context.Context, location, options any, check func(context.Context) error) error {
+		return location.(*Location).deleteIf(ctx, options.(*Options), check)
+	}
+	access.DeleteAt = func(ctx context.Context, location string, options any, check func(context.Context) error) error {
+		return deleteIf(ctx, location, options.(*Options), check)
+	}
+	access.UpdateConsolidated = func(ctx context.Context, location, options any) error {
+		return location.(*Location).updateConsolidated(ctx, options.(*Options))
+	}
+	access.Shadowed = func(ctx context.Context, n any) ([]string, error) { return n.(Node).base().shadowed(ctx) }
+	access.Misread = func(array any) []string { return array.(*Array).misread() }
+	access.Respell = func(ctx context.Context, array any) error { return array.(*Array).respell(ctx) }
+	access.CheckDimensions = func(ctx context.Context, array any, shape []int64) error {
+		return array.(*Array).checkDimensions(ctx, shape)
+	}
+	access.Observe = func(location any, o observe.Observer) any { return location.(*Location).observed(o) }
 	access.Place = func(location any) (tree.Node, error) { return location.(*Location).newPlace() }
 }
 

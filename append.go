@@ -15,11 +15,13 @@ import (
 	"varve.dev/zarr/internal/dimension"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
@@ -116,7 +118,7 @@ func appended(s *snapshot.Array, axis int, more snapshot.Gain, opt AppendOptions
 	policies := make([]grid.Growth, len(shape))
 	// The chunks of segments stay as they are, after those elements that fill edges which
 	// the axis has already.
-	if cut := s.Grid.Axis(axis); more.Segments != nil && opt.Grow.IsAppendOne() && !cut.IsRegular() {
+	if cut := s.Grid.Axis(axis); more.Segments != nil && lattice.IsAppendOne(opt.Grow) && !cut.IsRegular() {
 		if edges := more.Edges(axis, cut.Covered()-cut.Extent()); edges != nil {
 			opt.Grow = grid.Preplanned(edges...)
 		}
@@ -124,7 +126,7 @@ func appended(s *snapshot.Array, axis int, more snapshot.Gain, opt AppendOptions
 	policies[axis] = s.Rounded(axis, opt.Grow, opt.RoundUp)
 	g, err := s.Grid.Grown(shape, policies...)
 	// A policy that needs listed edges cannot work in format 2. Say what to do instead.
-	if err != nil && s.Doc.Format() == 2 && !opt.Grow.KeepsRegular() {
+	if err != nil && s.Doc.Format() == 2 && !lattice.KeepsRegular(opt.Grow) {
 		err = fmt.Errorf("%w; format 2 has regular chunks only: convert the array to format 3 first (varve convert --to 3)", err)
 	}
 	if err == nil {
@@ -175,7 +177,7 @@ func Add[T dtype.Element](path string, axis int, src []T, opt *AppendOptions) Ad
 // arrays grow at once; other readers may see one array grow before another.
 //
 // Arrays directly below one group that share a dimension name must agree along it
-// afterwards, including arrays that do not grow ([Array.CheckDimensions]). Otherwise the
+// afterwards, including arrays that do not grow ([Group.CheckDimensions]). Otherwise the
 // error wraps [ErrInvalidArgument], unless Alone is set.
 //
 // If an Addition has Data but no Type, Data has the type of the array.
@@ -313,7 +315,7 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 func checkDimensions(arrays []*Array, additions []Addition) ([]dimension.Change, error) {
 	type length struct {
 		path      string
-		was, more int64
+		old, more int64
 	}
 	seen := map[string]length{}
 	changes := make([]dimension.Change, len(arrays))
@@ -333,7 +335,7 @@ func checkDimensions(arrays []*Array, additions []Addition) ([]dimension.Change,
 		}
 		// Arrays that disagree already are left to checkShared.
 		is, other := length{a.Path(), s.Grid.Axis(axis).Extent(), more}, seen[names[axis]]
-		if other.path != "" && other.was == is.was && other.more != is.more {
+		if other.path != "" && other.old == is.old && other.more != is.more {
 			err := fault.Argument("%d elements along %q, %q gets %d: give both the same", more, names[axis], other.path, other.more)
 			return nil, a.fail("append", &grid.AxisError{Axis: axis, Err: err})
 		}
@@ -556,7 +558,9 @@ func (a *Array) segmented(segments []*Array) snapshot.Gain {
 		s := segment.state.Load()
 		gain.Segments = append(gain.Segments, snapshot.Segment{
 			Array: s, Name: segment.Location().String(), Complete: segment.options.RequireChunks,
-			Read:  func(ctx context.Context, box grid.Box, dst []byte) error { return segment.ReadBytes(ctx, box, dst) },
+			Read: func(ctx context.Context, box grid.Box, dst []byte) error {
+				return segment.ReadBytes(ctx, selection.BoxOf(box), dst)
+			},
 			Fresh: func(ctx context.Context) (*snapshot.Array, error) { return segment.fresh(ctx, s) },
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
@@ -53,7 +54,7 @@ func settingAttribute(name string, value any) (func(object []byte) ([]byte, erro
 		return nil, fmt.Errorf("%w: attribute %q: %w", ErrInvalidArgument, name, err)
 	}
 	return func(object []byte) ([]byte, error) {
-		return metadata.SetAttribute(object, name, metadata.PlainText(raw))
+		return metadata.SetAttribute(object, name, nonfinite.Text(raw))
 	}, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/comparison"
+	"varve.dev/zarr/selection"
 )
 
 // Difference is the first difference of two arrays.
@@ -54,7 +55,9 @@ func Compare(ctx context.Context, a, b *Array) (*Difference, error) {
 func (a *Array) compared() comparison.Array {
 	return comparison.Array{
 		State: a.state.Load, Fresh: a.fresh,
-		Read:     func(ctx context.Context, box grid.Box, dst []byte) error { return a.ReadBytes(ctx, box, dst) },
+		Read: func(ctx context.Context, box grid.Box, dst []byte) error {
+			return a.ReadBytes(ctx, selection.BoxOf(box), dst)
+		},
 		Elements: a.elements, Complete: a.options.RequireChunks,
 		Fail: func(err error) error { return a.fail("read", err) },
 	}

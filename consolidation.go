@@ -11,8 +11,10 @@ import (
 	"io/fs"
 	"iter"
 
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -66,12 +68,12 @@ func (g *Group) recopy(ctx context.Context) error {
 	}
 	var changed []string
 	for path, raw := range is.Nodes() {
-		if !bytes.Equal(was.Raw(path), raw) {
+		if !bytes.Equal(zarrjson.Raw(was, path), raw) {
 			changed = append(changed, path)
 		}
 	}
 	for path := range was.Nodes() {
-		if is.Raw(path) == nil {
+		if zarrjson.Raw(is, path) == nil {
 			changed = append(changed, path)
 		}
 	}
@@ -138,11 +140,11 @@ func (g *Group) consolidate(ctx context.Context, document []byte, w *walked) ([]
 		if err != nil {
 			return nil, err
 		}
-		c, err := metadata.NewConsolidatedV2(own, g.documents(ctx, w), l)
+		c, err := zarrjson.NewConsolidatedV2(own, g.documents(ctx, w), l)
 		if err = errors.Join(w.failed, err); err != nil {
 			return nil, err
 		}
-		return c.Marshal(l)
+		return zarrjson.MarshalConsolidated(c, l)
 	}
 	doc, err := metadata.ParseGroup(document, l)
 	if err != nil {
@@ -189,7 +191,7 @@ func (g *Group) documents(ctx context.Context, w *walked) iter.Seq2[string, []by
 			var raw []byte
 			format := 0
 			n := g.place()
-			if why := metadata.CheckPath(m.Path); err == nil && why != nil {
+			if why := zarrjson.CheckPath(m.Path); err == nil && why != nil {
 				w.left = append(w.left, store.Entry{Name: m.Path, Unusable: "left out of the consolidated metadata: " + why.Error()})
 				continue
 			}
@@ -223,7 +225,7 @@ func (h *hierarchy) updateConsolidated(ctx context.Context, n node) error {
 	}
 	// Each format has consolidated metadata of its own, and a node may have documents of
 	// both.
-	for _, document := range []string{documentName, metadata.V2Array} {
+	for _, document := range []string{documentName, nodename.V2Array} {
 		n.document = document
 		if err := h.recordAll(ctx, n); err != nil {
 			return err
@@ -270,21 +272,18 @@ func (h *hierarchy) withNode(ctx context.Context, n node, c *metadata.Consolidat
 	}
 	var w walked
 	for below, raw := range g.documents(ctx, &w) {
-		if c, err = c.With(path+"/"+below, raw, n.options.Limits.metadata()); err != nil {
+		if c, err = zarrjson.With(c, path+"/"+below, raw, n.options.Limits.metadata()); err != nil {
 			return nil, fmt.Errorf("%s: %w", below, err)
 		}
 	}
 	return c, w.failed
 }
 
-// UpdateConsolidated makes the consolidated metadata of the groups above agree with what
-// is stored at the location and below it. The calls of this package do that themselves;
-// UpdateConsolidated is for programs that store documents in another way, such as a copy.
-// Groups without consolidated metadata stay without.
-func (l *Location) UpdateConsolidated(ctx context.Context, opt *Options) error {
+// updateConsolidated is [access.UpdateConsolidated].
+func (l *Location) updateConsolidated(ctx context.Context, opt *Options) error {
 	if l.illegal != nil {
 		return l.fail("consolidate", l.illegal)
 	}
-	h, o := l.with(opt)
+	h, o := l.merged(opt)
 	return l.fail("consolidate", h.updateConsolidated(ctx, node{hierarchy: h, path: l.path, options: o}))
 }

@@ -179,12 +179,12 @@ func writeAs[T Real](ctx context.Context, t target, src []T) error {
 //	}
 //
 // Every field of the elements needs a field of T; to read only some, select them
-// ([selection.Fields]). The order of fields in T does not matter. A field of T has the Go
-// type of the element's field, or a type that is defined as it. In addition, float32
-// takes shorter floats, time.Time and time.Duration take times and durations, string
-// takes text of fixed size, and []byte or an array of the same size takes raw bytes. An
-// array also takes a struct with fields "0", "1" and so on. Array fields of format 2
-// are read as such structs.
+// ([selection.Fields]). A single selected field is no struct: use [Read]. The order of
+// fields in T does not matter. A field of T has the Go type of the element's field, or
+// a type that is defined as it. In addition, float32 takes shorter floats, time.Time
+// and time.Duration take times and durations, string takes text of fixed size, and
+// []byte or an array of the same size takes raw bytes. An array also takes a struct
+// with fields "0", "1" and so on. Array fields of format 2 are read as such structs.
 //
 // If T does not fit, the error wraps [ErrInvalidArgument] and names the field. So does an
 // element that no time.Time or time.Duration can hold. A large selection is read in

@@ -15,11 +15,13 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/internal/scheme"
 	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -91,13 +93,13 @@ func rehearse(ctx context.Context, location string, ledger *rehearsal.Ledger) (*
 	}
 	// The store does not exist yet, so an empty one stands in for it.
 	if errors.Is(err, fs.ErrNotExist) {
-		return nowhere(scheme.Shown(location), ledger), nil
+		return rehearsed(scheme.Shown(location), ledger), nil
 	}
 	return l, err
 }
 
-// nowhere returns the root of a store that does not exist, for a dry run.
-func nowhere(name string, ledger *rehearsal.Ledger) *Location {
+// rehearsed returns the root of a store that does not exist, for a dry run.
+func rehearsed(name string, ledger *rehearsal.Ledger) *Location {
 	return &Location{hierarchy: &hierarchy{store: rehearsal.New(nil, ledger), location: name, ledger: ledger}}
 }
 
@@ -110,7 +112,7 @@ func rehearsedAt(ctx context.Context, root string, other *Location, ledger *rehe
 	}
 	l, err := locate(ctx, root, store.ReadOnly, "create")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nowhere(root, ledger), nil
+		return rehearsed(root, ledger), nil
 	}
 	return l, err
 }
@@ -209,7 +211,7 @@ func (h *hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *t
 	if err != nil {
 		return version, err
 	}
-	record, err := doc.Record(n.options.Limits.metadata())
+	record, err := zarrjson.Record(doc, n.options.Limits.metadata())
 	if err != nil {
 		return version, err
 	}
@@ -548,11 +550,11 @@ func (c *creation) record(ctx context.Context) error {
 		}
 		n := node{hierarchy: c.hierarchy, path: p, options: c.options.Options}
 		if c.format == 2 {
-			n.document = metadata.V2Group
+			n.document = nodename.V2Group
 		}
 		err := n.place().Container(p).ChangeConsolidated(ctx, func(old *metadata.Consolidated) (*metadata.Consolidated, error) {
 			var failed error
-			next, err := old.WithAll(c.records(p, &failed), c.options.Limits.metadata())
+			next, err := zarrjson.WithAll(old, c.records(p, &failed), c.options.Limits.metadata())
 			return next, errors.Join(failed, err)
 		})
 		if err != nil {
@@ -570,7 +572,7 @@ func (c *creation) records(group store.Path, failed *error) iter.Seq2[string, []
 			if !group.IsRoot() && !strings.HasPrefix(p.String(), group.String()+"/") {
 				continue
 			}
-			raw, err := document(c.nodes[p]).Record(c.options.Limits.metadata())
+			raw, err := zarrjson.Record(document(c.nodes[p]), c.options.Limits.metadata())
 			if err != nil {
 				*failed = err
 				return

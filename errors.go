@@ -14,6 +14,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
@@ -150,7 +151,7 @@ func fail(op, path string, err error) error {
 	if errors.As(err, &axis) {
 		e.Axis = axis.Axis
 	}
-	var coder *codec.Error
+	var coder *coding.Error
 	if errors.As(err, &coder) {
 		e.Codec = coder.Codec
 	}
@@ -158,55 +159,52 @@ func fail(op, path string, err error) error {
 }
 
 // Kind classifies an error for programs that branch on it or print it, such as the
-// command with --json. Its text is stable.
+// command with --json. Its text is stable. A Kind is one of:
+//
+//	"decided"           [ErrDecided]
+//	"checksum"          [ErrChecksum]
+//	"corrupt"           [ErrCorrupt]
+//	"source-changed"    [ErrSourceChanged]
+//	"conflict"          [ErrConflict]
+//	"limit"             [ErrLimit]
+//	"overflow"          [ErrOverflow]
+//	"no-space"          a full disk or an exceeded quota
+//	"outcome-unknown"   [ErrOutcomeUnknown], [ErrDurability]
+//	"not-found"         [fs.ErrNotExist]
+//	"exists"            [fs.ErrExist]
+//	"permission"        [fs.ErrPermission], [ErrReadOnly]
+//	"unsupported"       [ErrUnsupported], [ErrUnsafeConcurrentWrite]
+//	"invalid-argument"  [ErrInvalidArgument]
+//	"invalid-metadata"  [ErrInvalidMetadata]
+//	"timeout"           a deadline passed
+//	"locked"            [ErrLocked]
+//	"canceled"          [context.Canceled] and nothing else
+//	"io"                any other error
 type Kind string
 
-// The kinds of errors.
-const (
-	KindDecided         Kind = "decided"          // [ErrDecided]
-	KindChecksum        Kind = "checksum"         // [ErrChecksum]
-	KindCorrupt         Kind = "corrupt"          // [ErrCorrupt]
-	KindSourceChanged   Kind = "source-changed"   // [ErrSourceChanged]
-	KindConflict        Kind = "conflict"         // [ErrConflict]
-	KindLimit           Kind = "limit"            // [ErrLimit]
-	KindOverflow        Kind = "overflow"         // [ErrOverflow]
-	KindNoSpace         Kind = "no-space"         // a full disk or an exceeded quota
-	KindOutcomeUnknown  Kind = "outcome-unknown"  // [ErrOutcomeUnknown], [ErrDurability]
-	KindNotFound        Kind = "not-found"        // [fs.ErrNotExist]
-	KindExists          Kind = "exists"           // [fs.ErrExist]
-	KindPermission      Kind = "permission"       // [fs.ErrPermission], [ErrReadOnly]
-	KindUnsupported     Kind = "unsupported"      // [ErrUnsupported], [ErrUnsafeConcurrentWrite]
-	KindInvalidArgument Kind = "invalid-argument" // [ErrInvalidArgument]
-	KindInvalidMetadata Kind = "invalid-metadata" // [ErrInvalidMetadata]
-	KindTimeout         Kind = "timeout"          // a deadline passed
-	KindLocked          Kind = "locked"           // [ErrLocked]
-	KindCanceled        Kind = "canceled"         // [context.Canceled] and nothing else
-	KindIO              Kind = "io"               // any other error
-)
-
-// kinds lists the tests for all kinds but KindIO. The first one that holds counts.
+// kinds lists the tests for all kinds but "io". The first one that holds counts.
 var kinds = []struct {
-	kind Kind
-	is   func(error) bool
+	kind    Kind
+	matches func(error) bool
 }{
-	{KindDecided, among(ErrDecided)},
-	{KindChecksum, among(ErrChecksum)},
-	{KindCorrupt, among(ErrCorrupt)},
-	{KindSourceChanged, among(ErrSourceChanged)},
-	{KindConflict, among(ErrConflict)},
-	{KindLimit, among(ErrLimit, rehearsal.ErrFull)},
-	{KindOverflow, among(ErrOverflow)},
-	{KindNoSpace, isFull},
-	{KindOutcomeUnknown, among(ErrOutcomeUnknown, ErrDurability)},
-	{KindNotFound, among(fs.ErrNotExist)},
-	{KindExists, among(fs.ErrExist)},
-	{KindPermission, among(fs.ErrPermission, ErrReadOnly, syscall.EROFS)},
-	{KindUnsupported, among(ErrUnsupported, ErrUnsafeConcurrentWrite)},
-	{KindInvalidArgument, among(ErrInvalidArgument)},
-	{KindInvalidMetadata, among(ErrInvalidMetadata)},
-	{KindTimeout, isTimeout},
-	{KindLocked, among(ErrLocked)},
-	{KindCanceled, isCanceled},
+	{"decided", among(ErrDecided)},
+	{"checksum", among(ErrChecksum)},
+	{"corrupt", among(ErrCorrupt)},
+	{"source-changed", among(ErrSourceChanged)},
+	{"conflict", among(ErrConflict)},
+	{"limit", among(ErrLimit, rehearsal.ErrFull)},
+	{"overflow", among(ErrOverflow)},
+	{"no-space", isFull},
+	{"outcome-unknown", among(ErrOutcomeUnknown, ErrDurability)},
+	{"not-found", among(fs.ErrNotExist)},
+	{"exists", among(fs.ErrExist)},
+	{"permission", among(fs.ErrPermission, ErrReadOnly, syscall.EROFS)},
+	{"unsupported", among(ErrUnsupported, ErrUnsafeConcurrentWrite)},
+	{"invalid-argument", among(ErrInvalidArgument)},
+	{"invalid-metadata", among(ErrInvalidMetadata)},
+	{"timeout", isTimeout},
+	{"locked", among(ErrLocked)},
+	{"canceled", isCanceled},
 }
 
 // KindOf returns the kind of an error. If an error joins several, KindOf returns the kind
@@ -214,11 +212,11 @@ var kinds = []struct {
 // wrong.
 func KindOf(err error) Kind {
 	for _, k := range kinds {
-		if k.is(err) {
+		if k.matches(err) {
 			return k.kind
 		}
 	}
-	return KindIO
+	return "io"
 }
 
 // among returns the test for any of several errors.

@@ -29,7 +29,7 @@ func Example_parents() {
 		log.Fatal(err)
 	}
 	for c := range a.Chunks() {
-		cells, err := zarr.Read[float32](ctx, a, c.Box())
+		cells, err := zarr.Read[float32](ctx, a, selection.BoxOf(c.Box()))
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func Example_domains() {
 	var processes sync.WaitGroup
 	for rank, piece := range pieces {
 		processes.Go(func() {
-			if err := zarr.Fill(ctx, a, piece, int32(rank)); err != nil {
+			if err := zarr.Fill(ctx, a, selection.BoxOf(piece), int32(rank)); err != nil {
 				log.Fatal(err)
 			}
 		})

@@ -90,7 +90,7 @@ func Example_ensembles() {
 		}
 	}
 	start, _ := a.Grid().Chunk([]int64{2, 0})
-	block, err := zarr.Read[float32](ctx, a, start.Box())
+	block, err := zarr.Read[float32](ctx, a, selection.BoxOf(start.Box()))
 	fmt.Println(a.Shape(), a.Grid().Axis(0).Sizes())
 	fmt.Println(start.Box(), block.Shape, block.Data[0], err)
 	// Output:

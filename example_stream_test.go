@@ -32,11 +32,11 @@ func ExampleArray_Stream() {
 			log.Fatal(err)
 		}
 	}
-	fmt.Println("written", s.Next(), "visible", s.Published(), a.Shape())
+	fmt.Println("written", s.Stats().Written, "visible", s.Stats().Published, a.Shape())
 	if err := s.Checkpoint(ctx); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("written", s.Next(), "visible", s.Published(), a.Shape())
+	fmt.Println("written", s.Stats().Written, "visible", s.Stats().Published, a.Shape())
 	if err := s.Close(ctx); err != nil {
 		log.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -82,7 +83,7 @@ func FillOfStruct[T any](t dtype.Type, v T) (FillValue, error) {
 	l, err := element.LayoutOf[T](t)
 	if err == nil {
 		if _, err = l.Store(elem, element.MemoryOf([]T{v})); err == nil {
-			err = t.Check(elem)
+			err = packed.Check(t, elem)
 		}
 		if err != nil {
 			err = fault.Argument("%v", err)
@@ -97,28 +98,12 @@ func FillOfStruct[T any](t dtype.Type, v T) (FillValue, error) {
 // JSON returns the fill value in the spelling of metadata, or "" for the zero FillValue.
 func (f FillValue) JSON() string { return f.json }
 
-// IsNull reports whether the fill value is null, which format 2 permits. Elements that
-// were never written then read as zero.
-func (f FillValue) IsNull() bool { return f.json == "null" }
-
-// MarshalJSON implements [json.Marshaler].
-func (f FillValue) MarshalJSON() ([]byte, error) { return []byte(f.json), nil }
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (f *FillValue) UnmarshalJSON(raw []byte) error {
-	*f = FillValue{json: string(raw)}
-	return nil
-}
-
-// IsZero reports whether no fill value is given.
-func (f FillValue) IsZero() bool { return f.json == "" }
-
 // Element returns the fill value as an element of a data type: [dtype.Type.Size] bytes in
 // host byte order, or all bytes of an element of variable length. The zero FillValue and
 // null are the default of the type. The error wraps [dtype.ErrInvalid] if the type has no
 // such value.
 func (f FillValue) Element(t dtype.Type) ([]byte, error) {
-	if f.json == "" || f.IsNull() {
+	if f.json == "" || f.JSON() == "null" {
 		return t.Default(), nil
 	}
 	elem, other, err := f.ofBytes(t)

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -212,9 +213,9 @@ func (g *Group) member(ctx context.Context, p store.Path) (m Member, ok bool, er
 		return m, true, nil
 	}
 	switch m.Err = fail("open", g.hierarchy.name(p), err); KindOf(m.Err) {
-	case KindNotFound:
+	case "not-found":
 		return m, false, nil
-	case KindUnsupported, KindInvalidMetadata, KindLimit, KindOverflow:
+	case "unsupported", "invalid-metadata", "limit", "overflow":
 		// This node cannot be opened, but the others can. Yield it with its error.
 		m.Kind = g.hierarchy.reader(g.options.Limits).Type(ctx, p)
 	default:
@@ -298,7 +299,7 @@ func (g *Group) described(c *metadata.Consolidated, path string) (Member, error)
 	case *metadata.Group:
 		m.Kind = "group"
 		// The members of this group are in the same consolidated metadata.
-		below = doc.WithConsolidated(c.Below(path))
+		below = doc.WithConsolidated(zarrjson.Below(c, path))
 	}
 	if err == nil {
 		m.Node, err = g.hierarchy.node(p, below, store.Version{}, g.options)
@@ -315,17 +316,8 @@ func (g *Group) described(c *metadata.Consolidated, path string) (Member, error)
 	return m, nil
 }
 
-// CheckDimensions returns an error that wraps [ErrInvalidArgument] if the array, with the
-// given shape, would differ in length from other arrays of its group along a shared
-// dimension whose length changes. [Append] and [Array.Resize] do not check this. Call
-// CheckDimensions before them, or use [Group.Append], which calls it.
-//
-// It compares the arrays directly below the same group. If the group has no coordinate
-// for a dimension, it also compares the coordinate in the nearest group above. It does
-// not compare levels of a pyramid (attribute multiscales). Without consolidated metadata
-// it reads the documents of the coordinates of these dimensions and of the first 1,000
-// members.
-func (a *Array) CheckDimensions(ctx context.Context, shape []int64) error {
+// checkDimensions is [access.CheckDimensions].
+func (a *Array) checkDimensions(ctx context.Context, shape []int64) error {
 	if len(shape) != a.Rank() {
 		return a.fail("compare", fault.Argument("the shape %v has %d axes, the array has %d", shape, len(shape), a.Rank()))
 	}
@@ -335,9 +327,13 @@ func (a *Array) CheckDimensions(ctx context.Context, shape []int64) error {
 
 // CheckDimensions returns an error that wraps [ErrInvalidMetadata] if arrays directly
 // below the group differ in length along a shared dimension. It joins one error for each
-// such dimension. Some programs, such as xarray, do not open such a group. Levels of a
-// pyramid (attribute multiscales) may differ. See [Array.CheckDimensions] for what is
-// compared.
+// such dimension. Some programs, such as xarray, do not open such a group.
+//
+// If the group has no coordinate for a dimension, it also compares the coordinate in the
+// nearest group above. It does not compare levels of a pyramid (attribute multiscales).
+// Without consolidated metadata it reads the documents of the coordinates of these
+// dimensions and of the first 1,000 members. [Group.Append] makes the same check before
+// it changes anything; [Append] and [Array.Resize] do not.
 func (g *Group) CheckDimensions(ctx context.Context) error {
 	of := g.hierarchy.dimensions(g.path, g.options)
 	// Use the document that the group was opened with, as Members does.
@@ -357,7 +353,7 @@ func (a *Array) reshaping(after func(shape []int64) []int64) dimension.Change {
 		s := a.state.Load()
 		return dimension.Array{Path: a.path, Names: s.DimensionNames(), Shape: s.Grid.Shape()}
 	}
-	return dimension.Change{Path: a.path, Now: now, Refresh: a.Refresh, After: after}
+	return dimension.Change{Path: a.path, Current: now, Refresh: a.Refresh, After: after}
 }
 
 // checkShared returns an error if arrays of one group would differ along a dimension

@@ -155,10 +155,8 @@ func (l *Location) name() string {
 	return l.hierarchy.name(l.path)
 }
 
-// Observed returns the location with an observer, which receives an event for every
-// request to the store and for every chunk that is decoded or encoded. It replaces an
-// earlier observer; nil keeps that one.
-func (l *Location) Observed(o observe.Observer) *Location {
+// observed returns the location with an observer; see [access.Observed].
+func (l *Location) observed(o observe.Observer) *Location {
 	observed := *l
 	observed.hierarchy = l.hierarchy.observed(o)
 	return &observed
@@ -167,8 +165,8 @@ func (l *Location) Observed(o observe.Observer) *Location {
 // fail returns err as an error of an operation on the location.
 func (l *Location) fail(op string, err error) error { return fail(op, l.name(), err) }
 
-// with returns the hierarchy and the options of a call.
-func (l *Location) with(opt *Options) (*hierarchy, Options) {
+// merged returns the hierarchy and the options of a call.
+func (l *Location) merged(opt *Options) (*hierarchy, Options) {
 	o := opt.orZero().over(l.options)
 	return l.hierarchy.as(o), o
 }

@@ -13,9 +13,11 @@ import (
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/nodelock"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
@@ -23,7 +25,7 @@ import (
 
 // documentName is the name of the metadata document of a node (zarr-specs v3 core,
 // "Metadata document").
-const documentName = metadata.V3Node
+const documentName = nodename.V3Node
 
 // Node is an [*Array] or a [*Group].
 type Node interface {
@@ -41,9 +43,6 @@ type Node interface {
 	// Notes returns one sentence for each deviation from the specification that was
 	// repaired when the node was read.
 	Notes() []string
-	// Shadowed returns the names of documents of format 2 beside the document of a node
-	// of format 3, which takes precedence.
-	Shadowed(ctx context.Context) ([]string, error)
 	// Location returns the store of the node and its path in it. Options that a call
 	// there does not set are those of the node. Nodes are created there only if the node
 	// is open for writing.
@@ -150,9 +149,9 @@ func (n *node) lock() nodelock.Node {
 	return nodelock.Node{Store: n.hierarchy.store, Path: n.path, Locking: n.options.Locking}
 }
 
-// Shadowed returns the names of the documents of format 2 beside the document of a node
+// shadowed returns the names of the documents of format 2 beside the document of a node
 // of format 3. Programs that know format 2 only see another node there.
-func (n *node) Shadowed(ctx context.Context) ([]string, error) {
+func (n *node) shadowed(ctx context.Context) ([]string, error) {
 	if n.isV2() {
 		return nil, nil
 	}
@@ -176,11 +175,11 @@ func (a *Array) Notes() []string {
 	return append(notes, a.storeNotes()...)
 }
 
-// Misread returns those of [Array.Notes] on deviations for which other programs return
-// wrong values. [Array.Respell] ends them.
-func (a *Array) Misread() []string {
+// misread returns those of [Array.Notes] on deviations for which other programs return
+// wrong values. respell ends them.
+func (a *Array) misread() []string {
 	s := a.state.Load()
-	notes := s.Doc.Misread()
+	notes := zarrjson.Misread(s.Doc)
 	for _, r := range s.Engine.Chain.Repairs() {
 		if r.Misread {
 			notes = append(notes, r.Note)
@@ -189,9 +188,9 @@ func (a *Array) Misread() []string {
 	return notes
 }
 
-// Respell publishes the document of the array again, in the specified form. Elements and
+// respell publishes the document of the array again, in the specified form. Elements and
 // attributes do not change.
-func (a *Array) Respell(ctx context.Context) error {
+func (a *Array) respell(ctx context.Context) error {
 	err := a.update(ctx, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		doc := old.Document()
 		doc = doc.Resized(doc.Shape, doc.ChunkGrid) // which no longer has the repairs

@@ -97,7 +97,7 @@ func (l *Location) Open(ctx context.Context, opt *Options) (Node, error) {
 	if l.illegal != nil {
 		return nil, l.fail("open", l.illegal)
 	}
-	h, o := l.with(opt)
+	h, o := l.merged(opt)
 	n, err := h.open(ctx, l.path, o)
 	if err != nil {
 		return nil, l.fail("open", h.explained(ctx, l.path, err))
@@ -140,7 +140,7 @@ func (l *Location) Metadata(ctx context.Context, opt *Options) (metadata.Node, e
 	if l.illegal != nil {
 		return nil, l.fail("open", l.illegal)
 	}
-	h, o := l.with(opt)
+	h, o := l.merged(opt)
 	s, err := h.reader(o.Limits).Load(ctx, l.path)
 	return s.Doc, l.fail("open", h.explained(ctx, l.path, err))
 }

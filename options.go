@@ -7,8 +7,7 @@ import (
 	"math"
 
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/internal/budget"
-	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
@@ -45,8 +44,9 @@ type Options struct {
 	Concurrency int
 	// Budget bounds the bytes that one call has in flight, encoded and decoded, in
 	// addition to the slices of the caller. 0 is the larger of 64 MiB and four times the
-	// number of processors times the largest chunk that the call touches, but at most
-	// [MostBudget].
+	// number of processors times the largest chunk that the call touches, but at most a
+	// sixteenth of the memory that the process may use, or 256 MiB if that is more and
+	// at most half of the memory.
 	//
 	// A chunk counts with its stored size while it is fetched, as estimated from other
 	// chunks, and with its decoded size while it is decoded. So a budget of a few chunks
@@ -153,15 +153,6 @@ type Shards struct {
 	IndexCache int64
 }
 
-// DefaultConcurrency returns the default of [Options.Concurrency] for a store, on a
-// machine with the given number of processors.
-func DefaultConcurrency(s store.Store, processors int) int { return engine.InFlight(s, 0, processors) }
-
-// MostBudget returns the upper bound of the default of [Options.Budget], in bytes. It is
-// a sixteenth of the memory that the process may use, but at least 256 MiB unless that
-// exceeds half of the memory.
-func MostBudget() int64 { return budget.Most() }
-
 func (o *Options) orZero() Options {
 	if o == nil {
 		return Options{}
@@ -253,16 +244,9 @@ type Limits struct {
 	Rank int
 }
 
-// OrDefault returns the limits with defaults in place of zero fields. Depth stays,
-// because package metadata has its default.
-func (l Limits) OrDefault() Limits {
-	l.Document, l.Chunk, l.InnerChunks, l.Block, l.Rank = l.document(), l.chunk(), l.innerChunks(), l.block(), l.writeRank()
-	return l
-}
-
 func (l Limits) chunk() int64 {
 	if l.Chunk <= 0 {
-		return codec.DefaultChunk
+		return coding.DefaultChunk
 	}
 	return l.Chunk
 }
@@ -277,7 +261,7 @@ func (l Limits) block() int64 {
 
 func (l Limits) innerChunks() int64 {
 	if l.InnerChunks <= 0 {
-		return codec.DefaultInner
+		return coding.DefaultInner
 	}
 	return l.InnerChunks
 }

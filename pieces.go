@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
@@ -47,7 +48,7 @@ func (p Piece[T]) Into(dst []T) error {
 	}
 	var zero T
 	size := int(unsafe.Sizeof(zero))
-	return p.To.Scatter(strided.Contiguous(element.Bytes(dst), p.whole, size), strided.Contiguous(element.Bytes(p.Data), p.Shape, size))
+	return placement.Scatter(p.To, strided.Contiguous(element.Bytes(dst), p.whole, size), strided.Contiguous(element.Bytes(p.Data), p.Shape, size))
 }
 
 // move is Into for values with pointers, which cannot be copied as bytes.
@@ -108,7 +109,7 @@ func readPieces[T dtype.Element](ctx context.Context, t target, yield func(Piece
 	defer cancel()
 	next, stop := iter.Pull2(r.Pieces(g))
 	defer stop()
-	ahead := reader[T]{target: t, size: r.Size(), bare: element.Native[T](r.Type), next: next, shape: r.Shape(), running: &running, most: t.options.Budget}
+	ahead := reader[T]{target: t, size: r.Size(), bare: element.Native[T](r.Type), pull: next, shape: r.Shape(), running: &running, most: t.options.Budget}
 	for ahead.fill(ctx); len(ahead.queue) > 0; ahead.fill(ctx) {
 		p := ahead.queue[0]
 		ahead.queue = ahead.queue[1:]
@@ -128,7 +129,7 @@ type reader[T dtype.Element] struct {
 	target
 	size    int64 // bytes of an element
 	bare    bool
-	next    func() (from, to *selection.Resolved, more bool)
+	pull    func() (from, to *selection.Resolved, more bool)
 	shape   []int64
 	running *sync.WaitGroup
 	most    int64 // bytes; 0 is pieceBudget
@@ -146,7 +147,7 @@ func (d *reader[T]) fill(ctx context.Context) {
 	}
 	for {
 		if d.held == nil {
-			from, to, more := d.next()
+			from, to, more := d.pull()
 			if !more {
 				return
 			}

@@ -79,7 +79,7 @@ func roomFor[T dtype.Element](a *Array, r *snapshot.Selected, values []T) elemen
 
 // elements reads a box of elements of variable length, without converting them to values.
 func (a *Array) elements(ctx context.Context, box grid.Box) (e element.Buffer, err error) {
-	err = a.target(box).read(ctx, nil, true, func(r *snapshot.Selected) (strided.View, error) {
+	err = a.target(selection.BoxOf(box)).read(ctx, nil, true, func(r *snapshot.Selected) (strided.View, error) {
 		e = r.Room(a.options.Limits.block())
 		return r.View(e)
 	})

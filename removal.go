@@ -6,25 +6,25 @@ import (
 	"context"
 	"errors"
 
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/scheme"
 	"varve.dev/zarr/internal/tree"
-	"varve.dev/zarr/metadata"
 )
 
 // Delete removes the node at a location with everything below it, as [Location.Delete]
 // does. It refuses a location that is a symbolic link or leads through one within its
 // store, because the data has another name then.
 func Delete(ctx context.Context, location string, opt *Options) error {
-	return DeleteIf(ctx, location, opt, nil)
+	return deleteIf(ctx, location, opt, nil)
 }
 
-// DeleteIf is [Delete] if check permits it, as [Location.DeleteIf] describes.
-func DeleteIf(ctx context.Context, location string, opt *Options, check func(context.Context) error) error {
+// deleteIf is [Delete] if check permits it, as [access.DeleteIf] describes.
+func deleteIf(ctx context.Context, location string, opt *Options, check func(context.Context) error) error {
 	if err := scheme.RefuseLink(location); err != nil {
 		return fail("delete", scheme.Shown(location), err)
 	}
-	_, err := openAt(ctx, location, opt, func(l *Location) (Node, error) { return nil, l.DeleteIf(ctx, opt, check) })
+	_, err := openAt(ctx, location, opt, func(l *Location) (Node, error) { return nil, l.deleteIf(ctx, opt, check) })
 	// A store whose root was the node leaves an empty directory behind.
 	if err == nil && opt.orZero().Rehearsal == nil {
 		scheme.RemoveEmpty(location)
@@ -37,17 +37,15 @@ func DeleteIf(ctx context.Context, location string, opt *Options, check func(con
 // deletes anything. It deletes links, not what they lead to. While an array has a
 // [Reservation], deleting it fails with [ErrConflict].
 func (l *Location) Delete(ctx context.Context, opt *Options) error {
-	return l.DeleteIf(ctx, opt, nil)
+	return l.deleteIf(ctx, opt, nil)
 }
 
-// DeleteIf is [Location.Delete] if check permits it. check runs while all locks are held,
-// so it sees what will be deleted. It must not change the nodes. If check fails, nothing
-// is deleted and the error wraps that of check.
-func (l *Location) DeleteIf(ctx context.Context, opt *Options, check func(context.Context) error) error {
+// deleteIf is [Location.Delete] if check permits it, as [access.DeleteIf] describes.
+func (l *Location) deleteIf(ctx context.Context, opt *Options, check func(context.Context) error) error {
 	if l.illegal != nil {
 		return l.fail("delete", l.illegal)
 	}
-	h, o := l.with(opt)
+	h, o := l.merged(opt)
 	return l.fail("delete", h.remove(ctx, node{hierarchy: h, path: l.path, options: o}, check))
 }
 
@@ -73,7 +71,7 @@ func (h *hierarchy) remove(ctx context.Context, n node, check func(context.Conte
 		}
 	}
 	if found == 2 {
-		n.document = metadata.V2Group // or V2Array: from here on only the format matters
+		n.document = nodename.V2Group // or V2Array: from here on only the format matters
 	}
 	return n.removing(ctx, func() error {
 		return publish.Remove(ctx, n.publisher(), func(ctx context.Context, at publish.Node) error {

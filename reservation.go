@@ -341,7 +341,7 @@ func (r *Reservation) write(ctx context.Context, part int, e element.Buffer) err
 	if err != nil {
 		return err
 	}
-	sel, err := selection.Resolve(r.Region(part), g.Shape())
+	sel, err := selection.Resolve(selection.BoxOf(r.Region(part)), g.Shape())
 	if err != nil {
 		return err
 	}

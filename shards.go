@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/likeness"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
@@ -195,6 +196,11 @@ type CompactReport struct {
 	Changed int64 // of these, the shards that were rewritten
 	Before  int64 // bytes of all these shards before the call
 	After   int64 // bytes of all these shards after it
+}
+
+// String returns the counts in one line.
+func (r CompactReport) String() string {
+	return fmt.Sprintf("%d of %s rewritten: %d bytes became %d", r.Changed, quantity.Of(r.Shards, "shard"), r.Before, r.After)
 }
 
 // CompactShards rewrites stored shards so that their inner chunks follow each other in

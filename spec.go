@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
@@ -54,7 +55,8 @@ type Spec struct {
 	// after them, as in other programs.
 	IndexAtStart bool
 	// Codecs is the codec chain, of inner chunks if there are any. Nil is "bytes" with
-	// little endian and "zstd" with level 0, as in zarr-python.
+	// little endian and "zstd" with level 0, as in zarr-python. A chain needs one codec
+	// that makes bytes of elements, usually [codec.Bytes], before those that compress.
 	//
 	// A "zstd" that does not say whether it has a checksum has one in format 3, and none
 	// in format 2, where TensorStore refuses the member. [codec.ZstdChecksum] says it.
@@ -95,7 +97,7 @@ func (s *Spec) documentV2(doc *metadata.Array, l Limits) (*metadata.Array, error
 	old, err := doc.ToV2(l.metadata())
 	// In format 2, xarray treats the fill value as missing data. Null avoids this for a
 	// default that the caller did not choose.
-	if err == nil && (s.FillValue == FillValue{} && old.DimensionNames != nil || s.FillValue.IsNull()) {
+	if err == nil && (s.FillValue == FillValue{} && old.DimensionNames != nil || s.FillValue.JSON() == "null") {
 		old = old.WithNullFill()
 	}
 	return old, err
@@ -118,7 +120,7 @@ func (s *Spec) document(o *Options) (*metadata.Array, error) {
 		return nil, err
 	}
 	// A rectilinear grid may still have axes that are written as a bare integer.
-	if s.ListAxes && g.Name() == grid.RectilinearName {
+	if s.ListAxes && g.Name() == "rectilinear" {
 		if g, err = g.Unlocked(); err != nil {
 			return nil, err
 		}
@@ -158,7 +160,7 @@ func (s *Spec) grid() (*grid.Grid, error) {
 	case s.Chunks != nil:
 		return grid.New(s.Shape, s.Chunks...)
 	}
-	return grid.Regular(s.Shape, grid.Auto(s.Shape, int64(s.spec().Width())))
+	return grid.New(s.Shape, grid.Chunks(grid.Auto(s.Shape, int64(coding.Width(s.spec())))...)...)
 }
 
 func (s *Spec) spec() codec.Spec { return codec.Spec{Type: s.Type} }
@@ -173,7 +175,7 @@ func (s *Spec) fill() ([]byte, error) {
 
 // codecs returns the chain of the chunks of the grid.
 func (s *Spec) codecs() ([]metadata.Extension, error) {
-	chain := metadata.WithChecksums(s.chain(), s.Format != 2)
+	chain := coding.WithChecksums(s.chain(), s.Format != 2)
 	if s.InnerChunks == nil {
 		return chain, nil
 	}
@@ -261,7 +263,7 @@ func SpecOf(doc *metadata.Array) (Spec, error) {
 	}
 	// Describing an experimental grid is always permitted. Creating the array needs the
 	// option.
-	g, err := grid.ParseOptions{EncodedShapes: true}.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration)
+	g, err := grid.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration, &grid.ParseOptions{EncodedShapes: true})
 	if err != nil {
 		return Spec{}, fail("describe", "", fault.InDocument(fault.At("/chunk_grid", err)))
 	}
@@ -283,7 +285,7 @@ func spec(doc *metadata.Array, t dtype.Type, g *grid.Grid, keys metadata.KeyEnco
 	doc = doc.ToV3() // which moves dimension names out of the attributes
 	env := &codec.Environment{Unaligned: true}
 	codecs, _ := specifiedCodecs(env, doc.Codecs, t, doc.FillValue, g.Rank())
-	codecs = metadata.WithChecksums(codecs, false) // what a document means that does not say it
+	codecs = coding.WithChecksums(codecs, false) // what a document means that does not say it
 	return Spec{
 		Shape: g.Shape(), Type: t, Grid: g, FillValue: fill, Codecs: codecs, KeyEncoding: keys,
 		DimensionNames: snapshot.NamesOf(doc), Attributes: json.RawMessage(doc.Attributes), Format: format,

@@ -4,10 +4,12 @@ package zarr
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/streaming"
 	"varve.dev/zarr/store"
@@ -47,11 +49,23 @@ type StreamOptions struct {
 	Expect []int64
 }
 
-// StreamStats counts what a stream has done and what it holds.
+// StreamStats says how far a stream is, what it has done and what it holds.
 type StreamStats struct {
+	// Written is the index of the first plane that was not written yet. All planes before
+	// it are held or published.
+	Written int64
+	// Published is the index of the first plane that is not published yet. This is the
+	// extent of the axis.
+	Published    int64
 	Held, Peak   int64 // bytes of planes held now, decoded and encoded, and their maximum so far
 	Publications int64 // how often planes became visible
 	Early        int64 // publications that were forced by the budget
+}
+
+// String returns the numbers in one line.
+func (s StreamStats) String() string {
+	return fmt.Sprintf("%d planes written, %d of them published in %s; %s held, at most %s",
+		s.Written, s.Published, quantity.Of(s.Publications, "publication"), quantity.Of(s.Held, "byte"), quantity.Of(s.Peak, "byte"))
 }
 
 // Stream appends planes along one axis as they arrive, from a microscope or a model, and
@@ -67,7 +81,7 @@ type StreamStats struct {
 // The stream does not exclude other writers. If another writer changes the extent or the
 // edges, the stream fails with [ErrConflict] from then on. After any other error, such as
 // a store that cannot be reached, the stream still holds the planes that were written:
-// [Stream.Next] is the plane to continue with.
+// [StreamStats.Written] is the plane to continue with.
 type Stream struct {
 	array  *Array
 	stream *streaming.Stream
@@ -149,13 +163,5 @@ func (s *Stream) Close(ctx context.Context) error {
 	return s.array.fail("stream", s.stream.Close(ctx))
 }
 
-// Next returns the index of the first plane that was not written yet. All planes before
-// it are held or published.
-func (s *Stream) Next() int64 { return s.stream.Next() }
-
-// Published returns the index of the first plane that is not published yet. This is the
-// extent of the axis.
-func (s *Stream) Published() int64 { return s.stream.Published() }
-
-// Stats returns what the stream has done and what it holds.
+// Stats returns how far the stream is, what it has done and what it holds.
 func (s *Stream) Stats() StreamStats { return StreamStats(s.stream.Stats()) }

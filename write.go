@@ -50,7 +50,8 @@ func (a *Array) WriteBytes(ctx context.Context, sel selection.Selection, src []b
 }
 
 // Fill stores one value in every selected element. It makes no copies of the value in
-// memory, apart from the chunks that it encodes.
+// memory, apart from the chunks that it encodes. T must be the Go type of the data type,
+// so a constant may need a conversion, such as float32(280).
 func Fill[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, value T) error {
 	t, err := to.of(sel)
 	if err == nil {

@@ -124,7 +124,7 @@ func cloudAll(ctx context.Context, s settings) error {
 	for _, c := range cloudCandidates(s.cache) {
 		switch {
 		case len(s.candidates) > 0 && !slices.Contains(s.candidates, c.name):
-		case c.there():
+		case c.available():
 			found = append(found, c)
 		default:
 			missing = append(missing, c.name)

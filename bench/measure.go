@@ -30,8 +30,8 @@ type sample struct {
 
 // result is what one candidate achieved in a row.
 type result struct {
-	Candidate   string
-	Ours, Bound bool
+	Candidate    string
+	Varve, Bound bool
 	figures
 	Requests, Received int64  `json:",omitempty"` // of one run, in a far store
 	Why                string `json:",omitempty"` // why there are no figures
@@ -101,7 +101,7 @@ func (b *bench) measure(ctx context.Context, r row, found []candidate) (m measur
 			// one.
 			i := (k + round) % len(found)
 			c, res := found[i], &m.Results[i]
-			res.Candidate, res.Ours, res.Bound = c.name, c.ours, c.bound
+			res.Candidate, res.Varve, res.Bound = c.name, c.varve, c.bound
 			// Do not repeat what failed or takes very long.
 			if res.Why != "" || len(runs[i]) == 1 && runs[i][0].seconds > b.slow.Seconds() {
 				continue

@@ -96,8 +96,8 @@ func tryouts(z size) []row {
 	})
 }
 
-// with returns the program once for every setting of an option.
-func (c candidate) with(o option) (all []candidate) {
+// apply returns the program once for every setting of an option.
+func (c candidate) apply(o option) (all []candidate) {
 	for _, x := range o.settings {
 		at := c
 		at.name, at.adjust = x.name, func(q *protocol.Request) { o.set(q, x.value) }
@@ -142,7 +142,7 @@ func tryAll(ctx context.Context, s settings, rows []row, varve candidate) (all [
 	}
 	defer os.RemoveAll(b.scratch)
 	for _, r := range rows {
-		m, err := b.measure(ctx, r, varve.with(optionOf(r.id)))
+		m, err := b.measure(ctx, r, varve.apply(optionOf(r.id)))
 		if err != nil {
 			return nil, fmt.Errorf("row %s: %w", r.id, err)
 		}

@@ -57,7 +57,7 @@ func TestOptions(t *testing.T) {
 	}
 	for _, o := range allOptions {
 		requests := map[protocol.Request]bool{}
-		for _, c := range (candidate{}).with(o) {
+		for _, c := range (candidate{}).apply(o) {
 			var q protocol.Request
 			c.adjust(&q)
 			requests[q] = true

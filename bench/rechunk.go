@@ -97,7 +97,7 @@ func programOf(cache string, c candidate) []string {
 }
 
 // inPlace is Varve itself.
-var inPlace = candidate{name: "varve", ours: true, inPlace: true}
+var inPlace = candidate{name: "varve", varve: true, inPlace: true}
 
 // limitOf is a program that does other work without Zarr.
 func limitOf(name, work string, count int) candidate {
@@ -146,7 +146,7 @@ func (z extent) thinned() rechunking {
 	data := floats("daily-chunks", []int64{365, y, x}, every(1, 80, 136), nil, packed())
 	target := data.spec
 	target.Chunks = every(365, 80, 136)
-	again := candidate{name: "read and write", ours: true, adjust: func(q *protocol.Request) {
+	again := candidate{name: "read and write", varve: true, adjust: func(q *protocol.Request) {
 		q.Work, q.Concurrency = protocol.Copy, 1
 		q.Regions += allAtOnce
 	}}
@@ -342,10 +342,10 @@ func rechunkAll(ctx context.Context, s settings) error {
 func presentOf(all []rechunking, wanted []string) (missing []string) {
 	for i := range all {
 		all[i].candidates = slices.DeleteFunc(all[i].candidates, func(c candidate) bool {
-			if !c.there() && !slices.Contains(missing, c.name) {
+			if !c.available() && !slices.Contains(missing, c.name) {
 				missing = append(missing, c.name)
 			}
-			return !c.there() || len(wanted) > 0 && !slices.Contains(wanted, c.name)
+			return !c.available() || len(wanted) > 0 && !slices.Contains(wanted, c.name)
 		})
 	}
 	return missing

@@ -56,12 +56,12 @@ func TestRechunked(t *testing.T) {
 		for _, s := range seconds {
 			runs = append(runs, sample{seconds: s, peak: peak, bytes: 1e9})
 		}
-		return result{Candidate: name, Ours: name == "varve", figures: gather(runs)}
+		return result{Candidate: name, Varve: name == "varve", figures: gather(runs)}
 	}
 	r := &rechunked{Cases: []compared{
 		{measured{ID: "a", Results: []result{of("varve", 20<<20, 1, 2, 3), of("cp", 1<<20, 2, 2, 2)}}, "cp", 1.25, 0},
 		{measured{ID: "b", Results: []result{of("varve", 200<<20, 1, 1), of("zarrs", 1, 4, 5), of("slow", 1, 9, 9)}}, "", 0.67, 100 << 20},
-		{measured{ID: "c", Results: []result{{Candidate: "varve", Ours: true, Why: "failed: took too long"}, of("zarrs", 1, 4)}}, "", 0.67, 100 << 20},
+		{measured{ID: "c", Results: []result{{Candidate: "varve", Varve: true, Why: "failed: took too long"}, of("zarrs", 1, 4)}}, "", 0.67, 100 << 20},
 	}}
 	var text bytes.Buffer
 	r.markdown(&text)

@@ -243,7 +243,7 @@ func fastest(all []result, by func(result) float64, counts func(result) bool) (l
 
 // peer reports whether a result is of another library, and library whether it is of any
 // library.
-func peer(r result) bool    { return !r.Ours && !r.Bound }
+func peer(r result) bool    { return !r.Varve && !r.Bound }
 func library(r result) bool { return !r.Bound }
 
 // duration formats seconds with three digits.

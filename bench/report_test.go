@@ -14,12 +14,12 @@ import (
 func sampleReport() *report {
 	return &report{Machine: machine{Date: "2026-01-02", Cores: 2, Size: "small", Rounds: 1, Missing: []string{"zarrita"}}, Rows: []measured{
 		{ID: "1/raw/all", Title: "read all of raw", Results: []result{
-			{Candidate: "varve", Ours: true, figures: gather([]sample{{seconds: 0.5, cpu: 1, starting: 0.01, peak: 20 << 20, bytes: 1e9}})},
+			{Candidate: "varve", Varve: true, figures: gather([]sample{{seconds: 0.5, cpu: 1, starting: 0.01, peak: 20 << 20, bytes: 1e9}})},
 			{Candidate: "zarrs", figures: gather([]sample{{seconds: 1, cpu: 2, starting: 0.02, peak: 30 << 20, bytes: 1e9}})},
 			{Candidate: "tensorstore", Why: "it knows no rectilinear grids"},
 		}},
 		{ID: "9/zstd/all-8", Title: "read all from afar", Ideal: 0.25, Results: []result{
-			{Candidate: "varve", Ours: true, Requests: 65, Received: 4096, figures: gather([]sample{{seconds: 0.3, cpu: 1, starting: 0.01, peak: 20 << 20}})},
+			{Candidate: "varve", Varve: true, Requests: 65, Received: 4096, figures: gather([]sample{{seconds: 0.3, cpu: 1, starting: 0.01, peak: 20 << 20}})},
 		}},
 	}}
 }

@@ -393,7 +393,7 @@ type candidate struct {
 	// bound marks a program that does not read Zarr and shows the limit of the
 	// machine.
 	bound bool
-	ours  bool
+	varve bool
 	// inPlace marks a program that changes a copy of the store. Others get an empty
 	// target.
 	inPlace bool
@@ -405,9 +405,9 @@ func allCandidates(cache string) []candidate {
 	python, node := filepath.Join(cache, "venv", "bin", "python"), filepath.Join(cache, "zarrita")
 	source := filepath.Join(cache, "python")
 	return []candidate{
-		{name: "varve", program: []string{bin("varve-peer")}, ours: true},
-		{name: "varve-16MiB", program: []string{bin("varve-peer")}, ours: true, adjust: func(r *protocol.Request) { r.Budget = 16 << 20 }},
-		{name: "varve-command", program: []string{bin("varve")}, ours: true, command: command},
+		{name: "varve", program: []string{bin("varve-peer")}, varve: true},
+		{name: "varve-16MiB", program: []string{bin("varve-peer")}, varve: true, adjust: func(r *protocol.Request) { r.Budget = 16 << 20 }},
+		{name: "varve-command", program: []string{bin("varve")}, varve: true, command: command},
 		{name: "zarrs", program: []string{bin("zarrs-bench")}},
 		{name: "tensorstore", program: []string{python, filepath.Join(source, "tensorstore_peer.py")}},
 		{name: "zarr-python", program: []string{python, filepath.Join(source, "zarr_python.py")}},
@@ -445,7 +445,7 @@ func present(cache string, wanted []string) (found []candidate, missing []string
 	for _, c := range all {
 		switch {
 		case len(wanted) > 0 && !slices.Contains(wanted, c.name):
-		case c.there():
+		case c.available():
 			found = append(found, c)
 		default:
 			missing = append(missing, c.name)
@@ -454,8 +454,8 @@ func present(cache string, wanted []string) (found []candidate, missing []string
 	return found, missing, nil
 }
 
-// there reports whether the program and its script exist.
-func (c candidate) there() bool {
+// available reports whether the program and its script exist.
+func (c candidate) available() bool {
 	for i, name := range c.program {
 		// The first word may be a name on the path, the others are files.
 		if _, err := os.Stat(name); err == nil {

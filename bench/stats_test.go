@@ -37,8 +37,8 @@ func TestGather(t *testing.T) {
 
 func TestRatio(t *testing.T) {
 	m := measured{Results: []result{
-		{Candidate: "varve", Ours: true, figures: figures{Median: 2, CPU: 4}},
-		{Candidate: "varve-16MiB", Ours: true, figures: figures{Median: 1, CPU: 1}},
+		{Candidate: "varve", Varve: true, figures: figures{Median: 2, CPU: 4}},
+		{Candidate: "varve-16MiB", Varve: true, figures: figures{Median: 1, CPU: 1}},
 		{Candidate: "quick but wrong", Why: "wrong", figures: figures{Median: 0.1, CPU: 0.1}},
 		{Candidate: "limit", Bound: true, figures: figures{Median: 0.5, CPU: 0.5}},
 		{Candidate: "a", figures: figures{Median: 3, CPU: 20}},

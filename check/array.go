@@ -13,6 +13,8 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/metadata"
@@ -51,9 +53,9 @@ type Array struct {
 	Orphans, OrphanBytes int64
 	// Orphaned says what these values are, and whether [rechunk.Vacuum] deletes them.
 	Orphaned []rechunk.VacuumItem
-	// Elsewhere is set if no chunk is stored under the keys that the document names, and
+	// Misplaced is set if no chunk is stored under the keys that the document names, and
 	// values under others that no rechunk explains. It says so in one line.
-	Elsewhere string
+	Misplaced string
 	// Misread says, for each deviation of the document, why other programs read wrong
 	// values.
 	Misread []string
@@ -75,7 +77,7 @@ func (r *Array) IsUnfinished() bool {
 
 // array checks one array.
 func (o *Options) array(ctx context.Context, path string, a *zarr.Array) (*Array, error) {
-	r := &Array{Path: path, Sharded: a.Inner() != nil, Misread: a.Misread()}
+	r := &Array{Path: path, Sharded: a.Inner() != nil, Misread: access.Misread(a)}
 	r.Arrays = 1
 	total, _ := a.Grid().NumChunks()
 	if o.Sample > 0 {
@@ -85,7 +87,7 @@ func (o *Options) array(ctx context.Context, path string, a *zarr.Array) (*Array
 	if r.Pending, r.PendingErr = a.PendingChange(ctx); errors.Is(r.PendingErr, fs.ErrNotExist) {
 		r.Pending, r.PendingErr = nil, nil
 	}
-	if why := a.Metadata().Unnamed(); why != "" && why != metadata.NoDimensionNames {
+	if why := attributes.Unnamed(a.Metadata()); why != "" && why != attributes.NoNames {
 		r.Notes = append(r.Notes, why+closed)
 	}
 	i, err := rechunk.Inspect(ctx, a)
@@ -105,7 +107,7 @@ func (o *Options) array(ctx context.Context, path string, a *zarr.Array) (*Array
 	if err := r.checkChunks(ctx, a, o, total); err != nil {
 		return nil, err
 	}
-	r.Elsewhere = r.elsewhere(a)
+	r.Misplaced = r.misplaced(a)
 	// Reading a damaged coordinate would only report the damage again.
 	if r.Faults == 0 && r.Unread == 0 && !o.Fast {
 		if r.Disorder, r.Times, err = cf.Unordered(ctx, a); ctx.Err() != nil {
@@ -135,9 +137,9 @@ func (r *Array) countOrphans(ctx context.Context, a *zarr.Array) error {
 	return nil
 }
 
-// elsewhere says that the stored values have other keys than the document names, or
+// misplaced says that the stored values have other keys than the document names, or
 // returns "".
-func (r *Array) elsewhere(a *zarr.Array) string {
+func (r *Array) misplaced(a *zarr.Array) string {
 	i := slices.IndexFunc(r.Orphaned, func(i rechunk.VacuumItem) bool { return i.Unexplained && len(i.First) > 0 })
 	if i < 0 || r.Chunks > 0 {
 		return ""

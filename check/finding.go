@@ -14,13 +14,13 @@ import (
 	"syscall"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/lineage"
-	"varve.dev/zarr/metadata"
 )
 
 // Finding is one thing that should be acted upon.
 type Finding struct {
-	// Kind is the kind of the error of a damaged chunk, such as [zarr.KindChecksum], or
+	// Kind is the kind of the error of a damaged chunk, such as "checksum", or
 	// one of these:
 	//
 	//   - "missing": a chunk is not stored ([Options.Complete])
@@ -96,7 +96,7 @@ func (r *Array) Findings() []Finding {
 	}
 	listed := slices.DeleteFunc(slices.Clone(r.Found), func(f zarr.ShardFault) bool { return isUnread(f.Err) })
 	if more := r.Faults - int64(len(listed)); more > 0 {
-		list = append(list, Finding{Kind: zarr.KindCorrupt, Path: r.Path, Message: fmt.Sprintf("%d more faults", more), Repair: repairDamage})
+		list = append(list, Finding{Kind: "corrupt", Path: r.Path, Message: fmt.Sprintf("%d more faults", more), Repair: repairDamage})
 	}
 	if r.Times {
 		list = append(list, Finding{Kind: kindUnordered, Path: r.Path, Message: r.Disorder, Repair: repairTimes})
@@ -107,8 +107,8 @@ func (r *Array) Findings() []Finding {
 	for _, text := range r.Misread {
 		list = append(list, Finding{Kind: kindMisread, Path: r.Path, Message: text, Repair: repairMisread})
 	}
-	if r.Elsewhere != "" {
-		list = append(list, Finding{Kind: kindElsewhere, Path: r.Path, Message: r.Elsewhere, Repair: repairKeys})
+	if r.Misplaced != "" {
+		list = append(list, Finding{Kind: kindElsewhere, Path: r.Path, Message: r.Misplaced, Repair: repairKeys})
 	}
 	if r.RecordsErr != nil {
 		repair := repairRecords
@@ -129,14 +129,14 @@ func faultFinding(path string, f zarr.ShardFault) Finding {
 	switch {
 	case f.Shared:
 		one.Kind, one.Repair = kindShared, repairShared
-	case one.Kind == zarr.KindNotFound:
+	case one.Kind == "not-found":
 		one.Kind, one.Repair = kindMissing, repairMissing
-	case one.Kind == zarr.KindSourceChanged:
+	case one.Kind == "source-changed":
 		one.Repair = repairLost
 	case !isUnread(f.Err):
-	case one.Kind == zarr.KindLimit:
+	case one.Kind == "limit":
 		one.Repair = repairLimit
-	case one.Kind == zarr.KindPermission:
+	case one.Kind == "permission":
 		one.Repair = repairAccess
 	default:
 		one.Repair = repairTimeout
@@ -178,27 +178,27 @@ type foundError struct {
 func (e *foundError) Error() string   { return e.text }
 func (e *foundError) Unwrap() []error { return e.causes }
 
-// sentinels has an error of each kind, and nil for [zarr.KindIO].
+// sentinels has an error of each kind, and nil for "io".
 var sentinels = map[zarr.Kind]error{
-	zarr.KindDecided:         zarr.ErrDecided,
-	zarr.KindChecksum:        zarr.ErrChecksum,
-	zarr.KindCorrupt:         zarr.ErrCorrupt,
-	zarr.KindSourceChanged:   zarr.ErrSourceChanged,
-	zarr.KindConflict:        zarr.ErrConflict,
-	zarr.KindLimit:           zarr.ErrLimit,
-	zarr.KindOverflow:        zarr.ErrOverflow,
-	zarr.KindNoSpace:         syscall.ENOSPC,
-	zarr.KindOutcomeUnknown:  zarr.ErrOutcomeUnknown,
-	zarr.KindNotFound:        fs.ErrNotExist,
-	zarr.KindExists:          fs.ErrExist,
-	zarr.KindPermission:      fs.ErrPermission,
-	zarr.KindUnsupported:     zarr.ErrUnsupported,
-	zarr.KindInvalidArgument: zarr.ErrInvalidArgument,
-	zarr.KindInvalidMetadata: zarr.ErrInvalidMetadata,
-	zarr.KindTimeout:         os.ErrDeadlineExceeded,
-	zarr.KindLocked:          zarr.ErrLocked,
-	zarr.KindCanceled:        context.Canceled,
-	zarr.KindIO:              nil,
+	"decided":          zarr.ErrDecided,
+	"checksum":         zarr.ErrChecksum,
+	"corrupt":          zarr.ErrCorrupt,
+	"source-changed":   zarr.ErrSourceChanged,
+	"conflict":         zarr.ErrConflict,
+	"limit":            zarr.ErrLimit,
+	"overflow":         zarr.ErrOverflow,
+	"no-space":         syscall.ENOSPC,
+	"outcome-unknown":  zarr.ErrOutcomeUnknown,
+	"not-found":        fs.ErrNotExist,
+	"exists":           fs.ErrExist,
+	"permission":       fs.ErrPermission,
+	"unsupported":      zarr.ErrUnsupported,
+	"invalid-argument": zarr.ErrInvalidArgument,
+	"invalid-metadata": zarr.ErrInvalidMetadata,
+	"timeout":          os.ErrDeadlineExceeded,
+	"locked":           zarr.ErrLocked,
+	"canceled":         context.Canceled,
+	"io":               nil,
 }
 
 // errorJSON is an error as JSON.
@@ -245,10 +245,10 @@ func (n naming) add(a *zarr.Array, r *Array) {
 	if n[group] == nil {
 		n[group] = new(neighbors)
 	}
-	switch a.Metadata().Unnamed() {
+	switch attributes.Unnamed(a.Metadata()) {
 	case "":
 		n[group].named = n[group].named || a.Rank() > 0
-	case metadata.NoDimensionNames:
+	case attributes.NoNames:
 		n[group].unnamed = append(n[group].unnamed, r)
 	}
 }
@@ -259,7 +259,7 @@ func (n naming) note() {
 	for _, g := range n {
 		for _, r := range g.unnamed {
 			if g.named {
-				r.Notes = append(r.Notes, metadata.NoDimensionNames+", and other arrays of its group have some"+closed)
+				r.Notes = append(r.Notes, attributes.NoNames+", and other arrays of its group have some"+closed)
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/check"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -34,7 +35,7 @@ func everyType() []dtype.Type {
 func elementsOf(t dtype.Type, n int, r *rand.Rand) []byte {
 	mask := byte(0xff)
 	switch name := t.Name(); {
-	case t.HasBool(), strings.HasSuffix(name, "int2"), strings.HasSuffix(name, "int4"), strings.HasPrefix(name, "fixed"):
+	case packed.HasBool(t), strings.HasSuffix(name, "int2"), strings.HasSuffix(name, "int4"), strings.HasPrefix(name, "fixed"):
 		mask = 1
 	case strings.Contains(name, "float4"), strings.Contains(name, "float6"):
 		mask = 7

@@ -59,7 +59,7 @@ func (r Repaired) String() string {
 // Repair does what cannot lose data, at a node and at all nodes below it: it finishes
 // what crashed writers left, which are decided changes of several arrays and cut chunks
 // that were not yet moved to their keys, writes documents again from which other programs
-// read wrong values ([zarr.Array.Misread]), and updates stale consolidated metadata. That
+// read wrong values ([Array.Misread]), and updates stale consolidated metadata. That
 // changes nothing where a writer may still be running, and does not overwrite
 // consolidated metadata that has the last copy of a document. With [RepairOptions.Shards]
 // it also restores damaged indexes of shards; a writer may be running then, because each
@@ -228,7 +228,7 @@ func (r *repair) left(ctx context.Context) (map[string]string, error) {
 // respell writes the documents again that other programs misread.
 func (r *repair) respell(ctx context.Context, n zarr.Node) {
 	one := func(a *zarr.Array, path string) {
-		why := a.Misread()
+		why := access.Misread(a)
 		if len(why) == 0 {
 			return
 		}
@@ -258,7 +258,7 @@ func (r *repair) respellAt(ctx context.Context, path string) error {
 		return err
 	}
 	defer a.Close()
-	return a.Respell(ctx)
+	return access.Respell(ctx, a)
 }
 
 // consolidate updates the consolidated metadata of a group and of those below it, where

@@ -29,8 +29,8 @@ func TestUnread(t *testing.T) {
 		repair string
 		damage int64
 	}{
-		{fs.ErrPermission, zarr.KindPermission, "get the permission", 0},
-		{os.ErrDeadlineExceeded, zarr.KindTimeout, "check again: nothing is known", 0},
+		{fs.ErrPermission, "permission", "get the permission", 0},
+		{os.ErrDeadlineExceeded, "timeout", "check again: nothing is known", 0},
 		{fmt.Errorf("%w: %w", zarr.ErrCorrupt, fs.ErrPermission), "", "restore the value", 1},
 	} {
 		s := memstore.New()

@@ -41,10 +41,6 @@ var (
 	ErrTooLong = tooLongError{}
 	// ErrLimit means that something exceeds the limits.
 	ErrLimit = errors.New("limit exceeded")
-	// ErrRoom means that elements of variable length need more bytes than their heap may
-	// hold ([strided.Heap.Room]). The stored bytes are fine: a caller that can give more
-	// room decodes them again.
-	ErrRoom = errors.New("no room")
 )
 
 type checksumError struct{}
@@ -63,31 +59,6 @@ type Spec struct {
 	Type dtype.Type // data type of the elements
 	Fill []byte     // fill value: one element in host byte order
 	Rank int        // number of axes
-}
-
-// Width returns the bytes of an element in [Block.Data]: the size of its type, or of a
-// reference if elements differ in length.
-func (s Spec) Width() int {
-	if s.Type.Variable() {
-		return strided.RefSize
-	}
-	return s.Type.Size()
-}
-
-// Heap returns an empty heap for the elements of a block, or nil if they have one width.
-func (s Spec) Heap() *strided.Heap {
-	if s.Type.Variable() {
-		return strided.NewHeap(s.Fill)
-	}
-	return nil
-}
-
-// Element returns the fill value as one element of [Block.Data].
-func (s Spec) Element() []byte {
-	if s.Type.Variable() {
-		return strided.NewHeap(s.Fill).Fill()
-	}
-	return s.Fill
 }
 
 // Block is a decoded chunk: elements in C order.

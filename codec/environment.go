@@ -2,12 +2,6 @@
 
 package codec
 
-// The limits of an [Environment] that does not set them.
-const (
-	DefaultChunk = 1 << 30 // bytes of a decoded chunk
-	DefaultInner = 1 << 24 // inner chunks of a shard; their index has 256 MiB
-)
-
 // Environment has the settings of a program for all its codecs: the registry, limits, and
 // how shards are written. None of them is stored. The zero Environment is ready to use.
 type Environment struct {
@@ -16,9 +10,9 @@ type Environment struct {
 	// Unaligned permits inner chunks that do not divide their shards evenly, and inner
 	// grids with several edges along an axis.
 	Unaligned bool
-	// Inner limits the inner chunks of a shard; 0 means [DefaultInner].
+	// Inner limits the inner chunks of a shard; 0 means 2^24, whose index has 256 MiB.
 	Inner int64
-	// Chunk limits the bytes of a decoded chunk; 0 means [DefaultChunk].
+	// Chunk limits the bytes of a decoded chunk; 0 means 1 GiB.
 	Chunk int64
 	// Order is the order of inner chunks in new shards.
 	Order Order
@@ -27,7 +21,8 @@ type Environment struct {
 	// IndexCache limits the bytes of cached shard indexes; 0 means 16 MiB, a negative
 	// number disables the cache.
 	IndexCache int64
-	// Adapt lets codecs choose settings for each chunk that is encoded; see [Adapter].
+	// Adapt lets codecs choose settings for each chunk that is encoded. So far only
+	// blosc does.
 	Adapt bool
 }
 

@@ -2,7 +2,9 @@
 
 package codec
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // Fault is one fault of a stored chunk.
 type Fault struct {
@@ -41,30 +43,4 @@ type Check struct {
 	Dead   int64   // bytes that belong to no inner chunk and no index, nested ones included
 	Faults []Fault // the first faults, at most 1000
 	More   int64   // number of further faults
-}
-
-// Error says which codec of a chain failed, and why.
-type Error struct {
-	Codec string // name in the metadata
-	Place int    // position in the chain, from 0
-	Err   error
-}
-
-// Error returns the place and name of the codec, and the message of Err.
-func (e *Error) Error() string { return fmt.Sprintf("codec %d (%s): %v", e.Place, e.Codec, e.Err) }
-
-// Unwrap returns Err.
-func (e *Error) Unwrap() error { return e.Err }
-
-// Repair describes how metadata of a codec was read that does not follow its
-// specification.
-type Repair struct {
-	// Note is one sentence for users of the array.
-	Note string
-	// Strict is the reason why no array may be created with such metadata. It is nil if
-	// the metadata only spells the specified codec differently.
-	Strict error
-	// Misread is set if other programs read the metadata in another way, and return wrong
-	// values.
-	Misread bool
 }

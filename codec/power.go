@@ -2,21 +2,8 @@
 
 package codec
 
-import (
-	"varve.dev/zarr/metadata"
-)
-
 // Powers are optional interfaces of codecs. The chain of codecs of an array looks for
 // them when the array is opened.
-
-// Adapter is the power of a [BytesBytes] codec to choose settings for each chunk, which
-// its decoder reads whatever the metadata say. A chain uses it if [Environment.Adapt] is
-// set.
-type Adapter interface {
-	// EncodeAdapted is Encode with the settings that suit a sample of src. The same src
-	// and configuration always give the same bytes.
-	EncodeAdapted(dst, src []byte) ([]byte, error)
-}
 
 // Binder is the power of a [BytesBytes] codec to adapt to the arrays that its bytes
 // encode. A codec that reorders the bytes of elements needs it.
@@ -72,22 +59,6 @@ type Uncounted interface {
 	// Uncounted reports, after Bind, whether blocks of different numbers of elements may
 	// encode to the same number of bytes. Decode then takes one for the other.
 	Uncounted() bool
-}
-
-// Validator is the power of a [Transparent] codec to refuse bytes that are not values of
-// the data type, such as a bool that is neither 0 nor 1. The chain calls it when it skips
-// Decode.
-type Validator interface {
-	// Validate returns an error if an element of data is invalid.
-	Validate(data []byte) error
-}
-
-// Completer is the power of a codec whose configuration has optional members.
-type Completer interface {
-	// Complete is called after Bind, with the metadata e from which the codec was made.
-	// It returns e with all members that matter for the bound arrays, and without the
-	// others.
-	Complete(e metadata.Extension) metadata.Extension
 }
 
 // RangeDecoder is the power of a [BytesBytes] codec to decode a range of the bytes with

@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/metadata"
 )
 
@@ -17,14 +18,8 @@ import (
 // documents have them. Creating or opening an array checks them, so a wrong level or
 // order is an error there.
 
-// The byte orders of [Bytes].
-const (
-	Little = "little"
-	Big    = "big"
-)
-
 // Bytes specifies the codec "bytes", which stores elements as they are in memory. The
-// byte order is [Little], [Big], or "" for data types of single bytes, which have none.
+// byte order is "little", "big", or "" for data types of single bytes, which have none.
 func Bytes(endian string) metadata.Extension {
 	e := metadata.Extension{Name: "bytes"}
 	if endian != "" {
@@ -132,7 +127,7 @@ func Shards(s Sharding) (metadata.Extension, error) {
 	}
 	index := s.IndexCodecs
 	if index == nil {
-		index = []metadata.Extension{Bytes(Little), CRC32C()}
+		index = []metadata.Extension{Bytes("little"), CRC32C()}
 	}
 	raw = appendCodecs(append(raw, `,"codecs":`...), s.Codecs)
 	raw = appendCodecs(append(raw, `,"index_codecs":`...), index)
@@ -146,7 +141,7 @@ func Shards(s Sharding) (metadata.Extension, error) {
 
 // appendInner appends the member for the shape or the edges of inner chunks.
 func appendInner(dst []byte, g *grid.Grid) ([]byte, error) {
-	if g.Name() == grid.RegularName {
+	if g.Name() == "regular" {
 		dst = append(dst, `"chunk_shape":[`...)
 		for i := range g.Rank() {
 			if i > 0 {
@@ -162,7 +157,7 @@ func appendInner(dst []byte, g *grid.Grid) ([]byte, error) {
 		}
 	}
 	dst = append(append(dst, `"chunk_grid":{"name":"`...), g.Name()...)
-	dst = g.AppendListed(append(dst, `","configuration":`...))
+	dst = lattice.AppendListed(g, append(dst, `","configuration":`...))
 	return append(dst, '}'), nil
 }
 
@@ -183,29 +178,20 @@ func BitRound(keepbits int) metadata.Extension {
 	return metadata.Extension{Name: "bitround", Configuration: fmt.Appendf(nil, `{"keepbits":%d}`, keepbits)}
 }
 
-// The ways in which [CastValue] rounds a value that the other type does not have.
-const (
-	NearestEven     = "nearest-even" // the default
-	TowardsZero     = "towards-zero"
-	TowardsPositive = "towards-positive"
-	TowardsNegative = "towards-negative"
-	NearestAway     = "nearest-away"
-)
-
-// The ways in which [CastValue] treats a value out of range. By default it is an error.
-const (
-	Clamp = "clamp" // to the nearest value of the type, or to an infinity if it has them
-	Wrap  = "wrap"  // modulo 2^N, for integers of N bits
-)
-
 // CastPair maps one value to another, both as the JSON of fill values.
 type CastPair [2]json.RawMessage
 
 // CastOptions are the optional parts of [CastValue]. A nil *CastOptions is the zero
 // CastOptions.
 type CastOptions struct {
-	Rounding   string     // one of the ways to round, "" for NearestEven
-	OutOfRange string     // Clamp, Wrap, or "" for an error
+	// Rounding is how a value is rounded that the other type does not have:
+	// "nearest-even", which is the same as "", "towards-zero", "towards-positive",
+	// "towards-negative" or "nearest-away".
+	Rounding string
+	// OutOfRange is what becomes of a value out of range. "clamp" stores the nearest
+	// value of the type, or an infinity if it has them. "wrap" stores it modulo 2^N, for
+	// integers of N bits. By default it is an error.
+	OutOfRange string
 	Encode     []CastPair // from a value of the array to one that is stored
 	Decode     []CastPair // from a stored value to one of the array
 }
@@ -245,20 +231,12 @@ func ScaleOffset(offset, scale json.RawMessage) metadata.Extension {
 	return e
 }
 
-// Padding says where [PackBits] stores the number of unused bits of the last byte.
-type Padding string
-
-// The places of the number of unused bits.
-const (
-	NoPadding Padding = "none" // nowhere; also the empty string
-	FirstByte Padding = "first_byte"
-	LastByte  Padding = "last_byte"
-)
-
 // PackBitsOptions are the optional parts of [PackBits]. A nil *PackBitsOptions is the
 // zero PackBitsOptions.
 type PackBitsOptions struct {
-	Padding Padding
+	// Padding is where the number of unused bits of the last byte is stored:
+	// "first_byte", "last_byte", or "none", which is the same as "".
+	Padding string
 	// FirstBit and LastBit are the first and the last bit to store, counted from the
 	// least significant one. Nil means the first, and the last, of the data type.
 	FirstBit, LastBit *int
@@ -270,9 +248,9 @@ func PackBits(o *PackBitsOptions) metadata.Extension {
 		o = new(PackBitsOptions)
 	}
 	text, _ := json.Marshal(struct { // texts and integers always have a JSON form
-		Padding Padding `json:"padding_encoding,omitempty"`
-		First   *int    `json:"first_bit,omitempty"`
-		Last    *int    `json:"last_bit,omitempty"`
+		Padding string `json:"padding_encoding,omitempty"`
+		First   *int   `json:"first_bit,omitempty"`
+		Last    *int   `json:"last_bit,omitempty"`
 	}{o.Padding, o.FirstBit, o.LastBit})
 	return metadata.Extension{Name: "packbits", Configuration: text}
 }

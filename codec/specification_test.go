@@ -29,7 +29,7 @@ func ExampleCRC32C() {
 
 func ExampleCastValue() {
 	e := codec.CastValue(dtype.Uint8, &codec.CastOptions{
-		Rounding: codec.TowardsZero,
+		Rounding: "towards-zero",
 		Encode:   []codec.CastPair{{json.RawMessage(`"NaN"`), json.RawMessage(`0`)}},
 	})
 	fmt.Println(string(e.Configuration))
@@ -45,7 +45,7 @@ func ExampleGzip() {
 
 func ExamplePackBits() {
 	last := 11
-	e := codec.PackBits(&codec.PackBitsOptions{Padding: codec.FirstByte, LastBit: &last})
+	e := codec.PackBits(&codec.PackBitsOptions{Padding: "first_byte", LastBit: &last})
 	fmt.Println(e.Name, string(e.Configuration))
 	// Output: packbits {"padding_encoding":"first_byte","last_bit":11}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/metadata"
@@ -137,11 +138,11 @@ func (c *conversion) belongingOf(ctx context.Context, at map[string]*member, rel
 func (m *member) ownDocuments() []string {
 	switch {
 	case m.From == 3:
-		return []string{metadata.V3Node}
+		return []string{nodename.V3Node}
 	case m.Kind == "group":
-		return []string{metadata.V2Group, metadata.V2Attributes, metadata.V2Consolidated}
+		return []string{nodename.V2Group, nodename.V2Attributes, nodename.V2Consolidated}
 	}
-	return []string{metadata.V2Array, metadata.V2Attributes}
+	return []string{nodename.V2Array, nodename.V2Attributes}
 }
 
 // chunkBelonging returns the belonging of a key below an array to its chunks.

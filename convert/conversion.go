@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
@@ -255,7 +256,7 @@ func (c *conversion) plan(ctx context.Context) error {
 	}
 	for _, m := range c.survey.members {
 		m.named(c.Format, c.Target.Path)
-		err := c.CheckName(strings.TrimPrefix(m.Path+"/"+metadata.V3Node, "/"))
+		err := c.CheckName(strings.TrimPrefix(m.Path+"/"+nodename.V3Node, "/"))
 		if err == nil {
 			err = copying.CheckSettled(ctx, c.Source.Store, m.path)
 		}

@@ -20,6 +20,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/transfer"
@@ -154,11 +155,11 @@ func (c *inPlace) begin() {
 	for _, m := range c.own() {
 		c.steps += m.Filled
 	}
-	c.did(0)
+	c.advance(0)
 }
 
-// did reports n more steps.
-func (c *inPlace) did(n int64) {
+// advance reports n more steps.
+func (c *inPlace) advance(n int64) {
 	if done := c.done.Add(n); c.Progress != nil {
 		c.Progress(done, c.steps)
 	}
@@ -181,7 +182,7 @@ func (c *inPlace) apply(ctx context.Context) error {
 		if err := c.locked(ctx, m, c.write); err != nil {
 			return errors.Join(err, c.takeBack(ctx))
 		}
-		c.did(1)
+		c.advance(1)
 	}
 	for _, m := range c.own() {
 		// Step 3. A writer that changed an old document after its new one was
@@ -189,14 +190,14 @@ func (c *inPlace) apply(ctx context.Context) error {
 		if err := c.locked(ctx, m, c.unchanged); err != nil {
 			return errors.Join(err, c.takeBack(ctx))
 		}
-		c.did(1)
+		c.advance(1)
 	}
 	for _, m := range c.own() {
 		if err := c.locked(ctx, m, c.remove); err != nil {
 			// Step 4 cannot be rolled back: some old documents are deleted.
 			return fmt.Errorf("%w: the new documents are stored, but some old ones were not removed: %w", zarr.ErrIncomplete, err)
 		}
-		c.did(1)
+		c.advance(1)
 	}
 	return nil
 }
@@ -282,7 +283,7 @@ func (c *inPlace) fill(ctx context.Context, m *member) error {
 	}
 	defer b.Discard()
 	put := func(ctx context.Context, name string, value []byte) error {
-		c.did(1)
+		c.advance(1)
 		return putMissing(ctx, b, m.path.MustKey(name), value)
 	}
 	if err := m.gaps.fill(ctx, copying.Workers(&c.Options.Options), c.store, m.path, put); err != nil {
@@ -347,9 +348,9 @@ func (c *inPlace) put(ctx context.Context, key store.Key, document []byte, isNew
 // consolidatedIn returns the name of the document with the consolidated metadata.
 func consolidatedIn(format int) string {
 	if format == 2 {
-		return metadata.V2Consolidated
+		return nodename.V2Consolidated
 	}
-	return metadata.V3Node
+	return nodename.V3Node
 }
 
 // noteWritten updates the expected digest of a document that was rewritten in a node
@@ -364,9 +365,9 @@ func (m *member) noteWritten(to int, t text) {
 
 // remove removes the documents of the other format.
 func (c *inPlace) remove(ctx context.Context, m *member) error {
-	names := []string{metadata.V2Consolidated, metadata.V2Array, metadata.V2Group, metadata.V2Attributes}
+	names := []string{nodename.V2Consolidated, nodename.V2Array, nodename.V2Group, nodename.V2Attributes}
 	if c.to == 2 {
-		names = []string{metadata.V3Node}
+		names = []string{nodename.V3Node}
 	}
 	if err := c.unchanged(ctx, m); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -47,7 +48,7 @@ func TestDeriveNothing(t *testing.T) {
 			}
 			got, _, err := s.Get(t.Context(), path(t, "derived").MustKey(e.Name), store.Request{}, nil)
 			// Consolidated metadata of format 2 may list attributes that are empty.
-			if err != nil || string(got) != string(want) && e.Name != metadata.V2Consolidated {
+			if err != nil || string(got) != string(want) && e.Name != nodename.V2Consolidated {
 				t.Errorf("%s: %s is %s, want %s: %v", name, e.Name, got, want, err)
 			}
 		}

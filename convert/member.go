@@ -17,11 +17,15 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/masking"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/ome"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -114,25 +118,25 @@ func (s *survey) member(ctx context.Context, p store.Path, relative string) (*me
 			raw[name] = document
 		}
 	}
-	names := []string{metadata.V3Node}
+	names := []string{nodename.V3Node}
 	var err error
 	switch {
-	case raw[metadata.V3Node] != nil:
-		m.node, err = metadata.Parse(raw[metadata.V3Node], metadata.Limits{})
-	case raw[metadata.V2Array] != nil:
-		names = []string{metadata.V2Array, metadata.V2Attributes}
-		m.node, err = metadata.ParseV2(metadata.V2Array, raw[metadata.V2Array], raw[metadata.V2Attributes], metadata.Limits{})
-	case raw[metadata.V2Group] != nil:
-		names = []string{metadata.V2Group, metadata.V2Attributes}
-		m.node, err = metadata.ParseV2(metadata.V2Group, raw[metadata.V2Group], raw[metadata.V2Attributes], metadata.Limits{})
-		m.consolidated = raw[metadata.V2Consolidated] != nil
+	case raw[nodename.V3Node] != nil:
+		m.node, err = metadata.Parse(raw[nodename.V3Node], metadata.Limits{})
+	case raw[nodename.V2Array] != nil:
+		names = []string{nodename.V2Array, nodename.V2Attributes}
+		m.node, err = metadata.ParseV2(nodename.V2Array, raw[nodename.V2Array], raw[nodename.V2Attributes], metadata.Limits{})
+	case raw[nodename.V2Group] != nil:
+		names = []string{nodename.V2Group, nodename.V2Attributes}
+		m.node, err = metadata.ParseV2(nodename.V2Group, raw[nodename.V2Group], raw[nodename.V2Attributes], metadata.Limits{})
+		m.consolidated = raw[nodename.V2Consolidated] != nil
 	default:
 		return nil, nil
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: %w", kindOfDocument(err), err)
-		if raw[metadata.V3Node] != nil { // errors of format 2 name the document
-			err = fmt.Errorf("%s: %w", p.MustKey(metadata.V3Node), err)
+		if raw[nodename.V3Node] != nil { // errors of format 2 name the document
+			err = fmt.Errorf("%s: %w", p.MustKey(nodename.V3Node), err)
 		}
 		return nil, copying.Wrap(cmp.Or(s.op, "convert"), p.String(), err)
 	}
@@ -233,7 +237,7 @@ func (s *survey) masksFill(ctx context.Context, m *member) (bool, error) {
 	if a.Format() == 2 {
 		return s.images.MasksFill(ctx, m.path, a)
 	}
-	if a.Unnamed() != "" {
+	if attributes.Unnamed(a) != "" {
 		return false, nil
 	}
 	level, err := s.images.IsLevel(ctx, m.path)
@@ -322,7 +326,7 @@ func withoutPolicy(a *metadata.Array) (note string, err error) {
 	switch {
 	case errors.Is(err, grid.ErrCalendar):
 		text = stored.Policy
-	case err != nil || g.KeepsRegular():
+	case err != nil || lattice.KeepsRegular(g):
 		return "", nil
 	}
 	a.Attributes, err = metadata.UnsetAttribute(a.Attributes, own.Growth)
@@ -410,7 +414,7 @@ func documentsOf(n metadata.Node) ([]text, error) {
 	}
 	var list []text
 	if attributes != nil && string(bytes.TrimSpace(attributes)) != "{}" {
-		list = append(list, text{metadata.V2Attributes, attributes})
+		list = append(list, text{nodename.V2Attributes, attributes})
 	}
 	return append(list, text{n.Document(), document}), nil
 }
@@ -421,7 +425,7 @@ func (m *member) documents() ([]text, error) {
 	list, err := documentsOf(m.result)
 	// Insert the index before the last document, which makes the node visible.
 	if err == nil && m.index != nil {
-		list = slices.Insert(list, len(list)-1, text{metadata.V2Consolidated, m.index})
+		list = slices.Insert(list, len(list)-1, text{nodename.V2Consolidated, m.index})
 	}
 	return list, err
 }
@@ -443,15 +447,15 @@ func (s *survey) consolidate(to int) error {
 			m.result = m.result.(*metadata.Group).WithConsolidated(c)
 			continue
 		}
-		own, err := m.result.Record(metadata.Limits{})
+		own, err := zarrjson.Record(m.result, metadata.Limits{})
 		if err != nil {
 			return err
 		}
-		c, err := metadata.NewConsolidatedV2(own, records, metadata.Limits{})
+		c, err := zarrjson.NewConsolidatedV2(own, records, metadata.Limits{})
 		if err = errors.Join(failed, err); err != nil {
 			return err
 		}
-		if m.index, err = c.Marshal(metadata.Limits{}); err != nil {
+		if m.index, err = zarrjson.MarshalConsolidated(c, metadata.Limits{}); err != nil {
 			return err
 		}
 	}
@@ -474,7 +478,7 @@ func (s *survey) below(i int, failed *error) iter.Seq2[string, []byte] {
 			if g, isGroup := n.(*metadata.Group); isGroup {
 				n = g.WithConsolidated(nil)
 			}
-			record, err := n.Record(metadata.Limits{})
+			record, err := zarrjson.Record(n, metadata.Limits{})
 			if err != nil {
 				*failed = err
 				return

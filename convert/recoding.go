@@ -17,7 +17,9 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/codecs/numcodecs"
 	"varve.dev/zarr/internal/codecs/sharding"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
@@ -48,7 +50,7 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 	}
 	shape, inner := withinShards(doc)
 	usual, _ := numcodecs.Reordered(oneOrder(spec.Codecs), spec.Type.Size())
-	chains := [][]metadata.Extension{usual, metadata.WithChecksums(inner, false), nil}
+	chains := [][]metadata.Extension{usual, coding.WithChecksums(inner, false), nil}
 	if c.Format == 2 && (shape != nil || spec.Grid.Name() != "regular") {
 		// Format 2 cannot describe several lengths. Inner chunks are the natural
 		// replacement for shards.
@@ -95,8 +97,8 @@ func (m *member) isMisordered() bool {
 func oneOrder(chain []metadata.Extension) []metadata.Extension {
 	chain = slices.Clone(chain)
 	for i, c := range chain {
-		if c.Name == metadata.BytesByField {
-			chain[i] = codec.Bytes(codec.Little)
+		if c.Name == own.BytesByField {
+			chain[i] = codec.Bytes("little")
 		}
 	}
 	return chain

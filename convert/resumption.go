@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/likeness"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
@@ -266,7 +267,7 @@ func (p *paragraph) layout() copying.Layout {
 func paragraphOf(n metadata.Node) (p paragraph, err error) {
 	list, err := documentsOf(n)
 	for _, t := range list {
-		if t.name == metadata.V2Attributes {
+		if t.name == nodename.V2Attributes {
 			p.Attributes = t.bytes
 		} else {
 			p.Name, p.Document = t.name, t.bytes

@@ -77,13 +77,6 @@ func ExampleFromFloat32() {
 	// Output: 0.3333 0.33325195
 }
 
-func ExampleSwapBytes() {
-	b := []byte{1, 2, 3, 4, 5, 6, 7, 8}
-	dtype.SwapBytes(b, b, 4)
-	fmt.Println(b)
-	// Output: [4 3 2 1 8 7 6 5]
-}
-
 func ExampleStructOf() {
 	seen, _ := dtype.DatetimeOf("s", 1)
 	name, _ := dtype.FixedUTF32(4)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -76,7 +77,7 @@ func (t Type) parse(elem []byte, text string) bool {
 		return t.parseArray(elem, text) || t.name == "raw_bytes" && copyExactly(elem, text)
 	case KindUTF32:
 		s, ok := parseString(text)
-		return ok && t.SetText(elem, s)
+		return ok && t.setText(elem, s)
 	case KindTerminated:
 		b, ok := parseBytes(text)
 		// A longer text does not fit. A shorter one is padded with zeros, which elem has
@@ -306,9 +307,9 @@ func appendBase64(dst, b []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), b), '"')
 }
 
-// SetText sets elem, an element of fixed-length text or null-terminated bytes, to a text
+// setText sets elem, an element of fixed-length text or null-terminated bytes, to a text
 // padded with zeros. It returns false if the text is too long.
-func (t Type) SetText(elem []byte, text string) bool {
+func (t Type) setText(elem []byte, text string) bool {
 	clear(elem)
 	if t.kind == KindTerminated {
 		return copy(elem, text) == len(text)
@@ -324,18 +325,18 @@ func (t Type) SetText(elem []byte, text string) bool {
 	return true
 }
 
-// AppendWord appends the text of an element of fixed length without its padding.
+// appendWord appends the text of an element of fixed length without its padding.
 // Null-terminated bytes need not be valid text.
-func (t Type) AppendWord(dst, elem []byte) []byte {
+func (t Type) appendWord(dst, elem []byte) []byte {
 	if t.kind == KindUTF32 {
 		return appendUTF8(dst, elem)
 	}
-	return append(dst, t.TrimPadding(elem)...)
+	return append(dst, t.trimPadding(elem)...)
 }
 
-// TrimPadding returns an element without its padding, the zeros at the end of
+// trimPadding returns an element without its padding, the zeros at the end of
 // null-terminated bytes. Elements of other types are returned unchanged.
-func (t Type) TrimPadding(elem []byte) []byte {
+func (t Type) trimPadding(elem []byte) []byte {
 	if t.kind == KindTerminated {
 		return trimZeros(elem)
 	}
@@ -414,16 +415,16 @@ func (t Type) parseStruct(elem []byte, text string) bool {
 		if !copyExactly(elem, text) {
 			return false
 		}
-		if !LittleEndian() {
+		if !byteorder.Little() {
 			t.Swap(elem, elem)
 		}
-		return t.Check(elem) == nil
+		return t.check(elem) == nil
 	}
 	if v.Kind() != strictjson.Object {
 		return false
 	}
 	fields := make(map[string]Field)
-	for h := t.fields; h != noFields; h = h.Value().next {
+	for h := t.fields; h != noFields; h = h.Value().rest {
 		fields[h.Value().Name] = h.Value().Field
 	}
 	for name, m := range v.Members() {

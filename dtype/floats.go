@@ -178,29 +178,6 @@ func setBFloat16s(elems []byte, src []float32) int {
 	return len(src)
 }
 
-// Float16sToFloat32 converts src to float32, up to the length of the shorter slice, and
-// returns the number of elements converted. The results are those of [Float16.Float32].
-// The first call makes a table of 256 KiB.
-func Float16sToFloat32(dst []float32, src []Float16) int {
-	n := min(len(dst), len(src))
-	table := float16Table()
-	for i, f := range src[:n] {
-		dst[i] = table[f]
-	}
-	return n
-}
-
-// Float16sFromFloat32 sets dst to the numbers nearest to src, up to the length of the
-// shorter slice, and returns the number of elements set. The results are those of
-// [FromFloat32]: numbers that are too large become infinite.
-func Float16sFromFloat32(dst []Float16, src []float32) int {
-	n := min(len(dst), len(src))
-	for i, x := range src[:n] {
-		dst[i] = Float16(float16FromBits(math.Float32bits(x)))
-	}
-	return n
-}
-
 // float16Table has the float32 for the bits of every Float16.
 var float16Table = sync.OnceValue(func() *[1 << 16]float32 {
 	t := new([1 << 16]float32)

@@ -511,7 +511,7 @@ func TestFloat16sEqualsPlain(t *testing.T) {
 		all[i] = Float16(i)
 	}
 	got := make([]float32, len(all)+1)
-	if n := Float16sToFloat32(got, all); n != len(all) {
+	if n := float16sToFloat32(got, all); n != len(all) {
 		t.Fatalf("%d of %d", n, len(all))
 	}
 	for i, x := range got[:len(all)] {
@@ -532,7 +532,7 @@ func TestFloat16sEqualsPlain(t *testing.T) {
 		middle := (f.Float32() + (f + 1).Float32()) / 2
 		src := append(beside(float64(middle)), beside(float64(-f.Float32()))...)
 		dst := make([]Float16, len(src))
-		Float16sFromFloat32(dst, src)
+		float16sFromFloat32(dst, src)
 		for i, x := range src {
 			if dst[i] != FromFloat32(x) {
 				t.Fatalf("%v is %#x, want %#x", x, uint16(dst[i]), uint16(FromFloat32(x)))
@@ -595,4 +595,27 @@ func BenchmarkFloat32s(b *testing.B) {
 			}
 		})
 	}
+}
+
+// float16sToFloat32 converts src to float32, up to the length of the shorter slice, and
+// returns the number of elements converted. The results are those of [Float16.Float32].
+// The first call makes a table of 256 KiB.
+func float16sToFloat32(dst []float32, src []Float16) int {
+	n := min(len(dst), len(src))
+	table := float16Table()
+	for i, f := range src[:n] {
+		dst[i] = table[f]
+	}
+	return n
+}
+
+// float16sFromFloat32 sets dst to the numbers nearest to src, up to the length of the
+// shorter slice, and returns the number of elements set. The results are those of
+// [FromFloat32]: numbers that are too large become infinite.
+func float16sFromFloat32(dst []Float16, src []float32) int {
+	n := min(len(dst), len(src))
+	for i, x := range src[:n] {
+		dst[i] = Float16(float16FromBits(math.Float32bits(x)))
+	}
+	return n
 }

@@ -9,23 +9,12 @@ import (
 	"varve.dev/zarr/internal/byteorder"
 )
 
-// LittleEndian reports whether the host stores the least significant byte of a number
-// first.
-func LittleEndian() bool {
-	return binary.NativeEndian.Uint16([]byte{1, 0}) == 1
-}
-
-// SwapBytes copies src to dst and reverses the bytes of every number of unit bytes. A
-// unit of 1 or less only copies. dst must be at least as long as src, and must be src
-// itself or not overlap it. The length of src must be a multiple of unit.
-func SwapBytes(dst, src []byte, unit int) { byteorder.Bytes(dst, src, unit) }
-
 // Swap copies src, elements of a type of fixed width, to dst and reverses the bytes of
 // every number. These are the numbers of [Type.Unit] bytes, in a struct those of every
 // field. dst must be at least as long as src, and must be src itself or not overlap it.
 func (t Type) Swap(dst, src []byte) {
 	if t.unit != 0 {
-		SwapBytes(dst, src, t.unit)
+		byteorder.Bytes(dst, src, t.unit)
 		return
 	}
 	// Most structs need no allocation.
@@ -80,7 +69,7 @@ func (n numbers) swap(b []byte, size int) {
 	// number at a time, through all structs.
 	if n.count >= manyNumbers {
 		for at := 0; at+n.end() <= len(b); at += size {
-			SwapBytes(b[at+n.offset:at+n.end()], b[at+n.offset:at+n.end()], n.unit)
+			byteorder.Bytes(b[at+n.offset:at+n.end()], b[at+n.offset:at+n.end()], n.unit)
 		}
 		return
 	}
@@ -107,7 +96,7 @@ func swapEvery(b []byte, unit, step int) {
 		}
 	default:
 		for at := 0; at+unit <= len(b); at += step {
-			SwapBytes(b[at:at+unit], b[at:at+unit], unit)
+			byteorder.Bytes(b[at:at+unit], b[at:at+unit], unit)
 		}
 	}
 }
@@ -115,31 +104,31 @@ func swapEvery(b []byte, unit, step int) {
 // Ordered reports whether the elements of t depend on the byte order.
 func (t Type) Ordered() bool { return t.unit > 1 || t.unit == 0 && t.anyField(Type.Ordered) }
 
-// Small reports whether the bytes of an element have unused bits. This is so for integers
+// small reports whether the bytes of an element have unused bits. This is so for integers
 // and floats of fewer than 8 bits, and for structs with such fields. In memory, unused
 // bits repeat the sign of an integer and are 0 in a float.
-func (t Type) Small() bool {
+func (t Type) small() bool {
 	if t.kind != KindStruct {
 		return t.Bits() > 0 && t.Bits() < 8
 	}
-	return t.anyField(Type.Small)
+	return t.anyField(Type.small)
 }
 
-// HasBool reports whether t is bool or a struct with a bool field, so that some bytes are
+// hasBool reports whether t is bool or a struct with a bool field, so that some bytes are
 // not valid elements.
-func (t Type) HasBool() bool { return t.kind == KindBool || t.anyField(Type.HasBool) }
+func (t Type) hasBool() bool { return t.kind == KindBool || t.anyField(Type.hasBool) }
 
-// Normalize sets the unused bits of consecutive elements to the values that they have in
-// memory; see [Type.Small].
-func (t Type) Normalize(elems []byte) {
+// normalize sets the unused bits of consecutive elements to the values that they have in
+// memory; see small.
+func (t Type) normalize(elems []byte) {
 	switch {
 	case t.kind == KindStruct:
 		for f := range t.eachField() {
-			for at := f.Offset; f.Type.Small() && at < len(elems); at += t.size {
-				f.Type.Normalize(elems[at : at+f.Type.size])
+			for at := f.Offset; f.Type.small() && at < len(elems); at += t.size {
+				f.Type.normalize(elems[at : at+f.Type.size])
 			}
 		}
-	case t.Small():
+	case t.small():
 		unused := 8 - t.Bits()
 		if t.kind == KindInt {
 			for i, b := range elems {
@@ -158,7 +147,7 @@ func (t Type) Normalize(elems []byte) {
 func (t Type) checkSmall(elems []byte) error {
 	for _, b := range elems {
 		one := [1]byte{b}
-		if t.Normalize(one[:]); one[0] != b {
+		if t.normalize(one[:]); one[0] != b {
 			if t.kind == KindInt {
 				return fmt.Errorf("%w: %d does not fit %s", ErrInvalid, int8(b), t)
 			}

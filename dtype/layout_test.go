@@ -10,28 +10,9 @@ import (
 	"unsafe"
 
 	"pgregory.net/rapid"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/clock"
 )
-
-func TestSwapBytes(t *testing.T) {
-	tests := []struct {
-		unit int
-		want []byte
-	}{
-		{0, []byte{1, 2, 3, 4, 5, 6, 7, 8}},
-		{1, []byte{1, 2, 3, 4, 5, 6, 7, 8}},
-		{2, []byte{2, 1, 4, 3, 6, 5, 8, 7}},
-		{4, []byte{4, 3, 2, 1, 8, 7, 6, 5}},
-		{8, []byte{8, 7, 6, 5, 4, 3, 2, 1}},
-	}
-	for _, tt := range tests {
-		dst := make([]byte, 8)
-		SwapBytes(dst, []byte{1, 2, 3, 4, 5, 6, 7, 8}, tt.unit)
-		if !bytes.Equal(dst, tt.want) {
-			t.Errorf("unit %d: %v, want %v", tt.unit, dst, tt.want)
-		}
-	}
-}
 
 // swapPlain reverses the numbers of one element, by the definition of [Type.Swap].
 func swapPlain(typ Type, dst, src []byte) {
@@ -93,8 +74,8 @@ func TestSwap(t *testing.T) {
 
 func TestLittleEndian(t *testing.T) {
 	one := uint16(1)
-	if first := *(*byte)(unsafe.Pointer(&one)); LittleEndian() != (first == 1) {
-		t.Errorf("LittleEndian() = %v, the first byte of 1 is %d", LittleEndian(), first)
+	if first := *(*byte)(unsafe.Pointer(&one)); byteorder.Little() != (first == 1) {
+		t.Errorf("Little() = %v, the first byte of 1 is %d", byteorder.Little(), first)
 	}
 }
 

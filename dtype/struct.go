@@ -23,7 +23,7 @@ type Field struct {
 // equal.
 type field struct {
 	Field
-	next unique.Handle[field]
+	rest unique.Handle[field]
 }
 
 // noFields ends the fields of a struct.
@@ -105,7 +105,7 @@ func (t Type) Fields() []Field {
 // eachField yields what Fields returns.
 func (t Type) eachField() iter.Seq[Field] {
 	return func(yield func(Field) bool) {
-		for h := t.fields; h != noFields && yield(h.Value().Field); h = h.Value().next {
+		for h := t.fields; h != noFields && yield(h.Value().Field); h = h.Value().rest {
 		}
 	}
 }
@@ -129,30 +129,6 @@ func (t Type) Field(name string) (Field, bool) {
 		}
 	}
 	return Field{}, false
-}
-
-// Turned returns a type of the same size for which [Type.Swap] only swaps some of the
-// numbers. It calls turn for every field that has a byte order, in the order in which the
-// fields are stored. Fields for which turn returns false become raw bytes. Arrays of
-// format 2 need this, because every field of a NumPy structured type has its own byte
-// order.
-func (t Type) Turned(turn func() bool) Type {
-	if t.kind != KindStruct {
-		if t.Ordered() && !turn() {
-			// Raw bytes are never swapped.
-			return Type{name: "raw_bytes", kind: KindRaw, size: t.size, unit: 1}
-		}
-		return t
-	}
-	fields := t.Fields()
-	for i := range fields {
-		fields[i].Type = fields[i].Type.Turned(turn)
-	}
-	turned, err := StructOf(fields...)
-	if err != nil {
-		panic(err) // cannot happen: names and sizes are those of t
-	}
-	return turned
 }
 
 // depth returns the number of levels of nested structs.

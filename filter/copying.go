@@ -10,10 +10,10 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
@@ -35,7 +35,7 @@ type copying struct {
 // write stores the chunks of an array through to, which is open for writing.
 func (w *work) write(ctx context.Context, a *array, to *zarr.Array) error {
 	if s := a.offsetsOf; s != nil {
-		w.did(int64(len(a.pieces)), 0)
+		w.advance(int64(len(a.pieces)), 0)
 		return zarr.WriteAs(ctx, to, nil, s.keptOffsets(w.keptRows))
 	}
 	inner := access.Of(to)
@@ -45,7 +45,7 @@ func (w *work) write(ctx context.Context, a *array, to *zarr.Array) error {
 	}
 	c := &copying{array: a, target: target, work: w, block: w.block(), held: budget.New(w.engine())}
 	r := &rounds{copying: c, s: inner.Node.Store}
-	if err = c.copyAll(ctx, r, zarr.DefaultConcurrency(c.source.Engine.Store, tasks)); err == nil {
+	if err = c.copyAll(ctx, r, engine.DefaultConcurrency(c.source.Engine.Store, tasks)); err == nil {
 		err = c.encodeAll(ctx, r)
 	}
 	return r.end(ctx, err)
@@ -117,7 +117,7 @@ func (c *copying) copyChunk(ctx context.Context, b store.Batch, from, to []int64
 		return 0, nil // it was deleted since it was listed, because it got the fill value
 	}
 	if err == nil {
-		c.work.did(1, n)
+		c.work.advance(1, n)
 	}
 	return n, err
 }
@@ -168,7 +168,7 @@ func (c *copying) encodeAll(ctx context.Context, r *rounds) error {
 						within, seen := staging.Witnessing(ctx, nil)
 						err := c.encode(within, b, p.box, n)
 						if err == nil {
-							c.work.did(int64(len(p.indices)), 0)
+							c.work.advance(int64(len(p.indices)), 0)
 						}
 						return made{c.ofListed(p.indices, seen), n}, err
 					})
@@ -221,7 +221,7 @@ func (c *copying) regions() func(yield func(grid.Box) bool) {
 // bytes, or more.
 func (c *copying) encode(ctx context.Context, b store.Batch, box grid.Box, size int64) error {
 	err := c.encodeBox(ctx, b, box, c.block)
-	if !errors.Is(err, codec.ErrRoom) {
+	if !errors.Is(err, coding.ErrRoom) {
 		return err
 	}
 	halves, err := c.target.Engine.Boxes(box, size/2)
@@ -256,7 +256,7 @@ func (c *copying) encodeBox(ctx context.Context, b store.Batch, box grid.Box, ro
 	if err != nil {
 		return err
 	}
-	to, err := c.target.Resolve(box, nil)
+	to, err := c.target.Resolve(selection.BoxOf(box), nil)
 	if err != nil {
 		return err
 	}
@@ -306,7 +306,7 @@ func (c *copying) anyStored(box grid.Box, rows grid.Interval) (bool, error) {
 	}
 	if n, ok := cells.Len(); ok && n <= int64(c.stored.Len()) {
 		for index := range cells.IndicesInto(make([]int64, len(cells))) {
-			if c.stored.Has(index) {
+			if c.stored.Contains(index) {
 				return true, nil
 			}
 		}

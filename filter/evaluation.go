@@ -230,7 +230,7 @@ func (s *scan) compare(ctx context.Context, c *comparison, tile grid.Interval, i
 			return err
 		}
 		for i, o := range orders {
-			switch has := c.places.has(o); {
+			switch has := c.places.contains(o); {
 			case k == 0:
 				is[i] = has
 			case c.every:

@@ -190,8 +190,8 @@ func (w *work) derived() map[string]convert.Derived {
 	return list
 }
 
-// did counts what was done.
-func (w *work) did(chunks, copied int64) {
+// advance counts what was done.
+func (w *work) advance(chunks, copied int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.done += chunks
@@ -203,7 +203,7 @@ func (w *work) did(chunks, copied int64) {
 
 // found counts chunks that were stored already.
 func (w *work) found(chunks int64) {
-	w.did(chunks, 0)
+	w.advance(chunks, 0)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.report.Resumed += chunks

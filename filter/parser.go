@@ -32,7 +32,7 @@ func Parse(text string) (*Expression, error) {
 	if err == nil {
 		p.made.root, err = p.some(0)
 	}
-	if err == nil && p.is.kind != end {
+	if err == nil && p.token.kind != end {
 		err = p.unexpected("and, or, or the end")
 	}
 	if err != nil {
@@ -44,19 +44,19 @@ func Parse(text string) (*Expression, error) {
 // parser parses an expression by recursive descent.
 type parser struct {
 	lexer
-	is   token // the present one
-	made *Expression
+	token token // the present one
+	made  *Expression
 }
 
 // advance goes to the next token.
 func (p *parser) advance() (err error) {
-	p.is, err = p.next()
+	p.token, err = p.next()
 	return err
 }
 
 // accept goes past a token, if it is the present one.
 func (p *parser) accept(k kind, text string) (bool, error) {
-	if p.is.kind != k || p.is.text != text {
+	if p.token.kind != k || p.token.text != text {
 		return false, nil
 	}
 	return true, p.advance()
@@ -73,11 +73,11 @@ func (p *parser) need(k kind, text string) error {
 
 // unexpected returns the error of a token in the place of another one.
 func (p *parser) unexpected(want string) error {
-	is := fmt.Sprintf("%q", p.is.text)
-	if p.is.kind == end {
+	is := fmt.Sprintf("%q", p.token.text)
+	if p.token.kind == end {
 		is = "the end"
 	}
-	return &SyntaxError{p.is.at, fmt.Sprintf("%s is missing here, before %s", want, is)}
+	return &SyntaxError{p.token.at, fmt.Sprintf("%s is missing here, before %s", want, is)}
 }
 
 // some parses conditions that are joined by or.
@@ -112,7 +112,7 @@ func (p *parser) joined(word string, depth int, parse func(int) (condition, erro
 // one parses a condition without and and or, except in parentheses.
 func (p *parser) one(depth int) (condition, error) {
 	if depth == mostDepth {
-		return nil, &SyntaxError{p.is.at, fmt.Sprintf("more than %d conditions within each other", mostDepth)}
+		return nil, &SyntaxError{p.token.at, fmt.Sprintf("more than %d conditions within each other", mostDepth)}
 	}
 	if ok, err := p.accept(keyword, "not"); ok || err != nil {
 		if err != nil {
@@ -136,7 +136,7 @@ func (p *parser) one(depth int) (condition, error) {
 
 // comparison parses a name with what is said about it.
 func (p *parser) comparison() (condition, error) {
-	left := p.is
+	left := p.token
 	if left.kind != name && left.kind != value {
 		return nil, p.unexpected("the name of an array")
 	}
@@ -148,11 +148,11 @@ func (p *parser) comparison() (condition, error) {
 	}
 	p.use(left.text)
 	switch {
-	case p.is.kind == mark && operators[p.is.text] != (places{}):
+	case p.token.kind == mark && operators[p.token.text] != (places{}):
 		return p.compared(left)
-	case p.is.kind == keyword && (p.is.text == "in" || p.is.text == "not"):
+	case p.token.kind == keyword && (p.token.text == "in" || p.token.text == "not"):
 		return p.listed(left)
-	case p.is.kind == keyword && p.is.text == "is":
+	case p.token.kind == keyword && p.token.text == "is":
 		return p.missing(left)
 	}
 	// A bool is a condition itself.
@@ -168,7 +168,7 @@ func (p *parser) use(name string) {
 
 // compared parses the operator and the value behind a name.
 func (p *parser) compared(left token) (condition, error) {
-	c := &comparison{name: left.text, at: left.at, places: operators[p.is.text]}
+	c := &comparison{name: left.text, at: left.at, places: operators[p.token.text]}
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
@@ -182,17 +182,17 @@ func (p *parser) compared(left token) (condition, error) {
 
 // turned parses the operator and the name behind a value.
 func (p *parser) turned(left token) (condition, error) {
-	turn, ok := turned[p.is.text]
-	if p.is.kind != mark || !ok {
+	turn, ok := turned[p.token.text]
+	if p.token.kind != mark || !ok {
 		return nil, p.unexpected("a comparison such as ==")
 	}
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
-	if p.is.kind != name {
-		return nil, &SyntaxError{p.is.at, "one side of a comparison must be the name of an array"}
+	if p.token.kind != name {
+		return nil, &SyntaxError{p.token.at, "one side of a comparison must be the name of an array"}
 	}
-	c := &comparison{name: p.is.text, at: p.is.at, places: operators[turn], values: []token{left}}
+	c := &comparison{name: p.token.text, at: p.token.at, places: operators[turn], values: []token{left}}
 	p.use(c.name)
 	if err := p.advance(); err != nil {
 		return nil, err
@@ -202,15 +202,15 @@ func (p *parser) turned(left token) (condition, error) {
 
 // close returns a comparison that must not go on.
 func (p *parser) close(c *comparison) (condition, error) {
-	if p.is.kind == mark && operators[p.is.text] != (places{}) {
-		return nil, &SyntaxError{p.is.at, "a comparison has two sides; join two comparisons by and"}
+	if p.token.kind == mark && operators[p.token.text] != (places{}) {
+		return nil, &SyntaxError{p.token.at, "a comparison has two sides; join two comparisons by and"}
 	}
 	return c, nil
 }
 
 // value parses a value.
 func (p *parser) value() (token, error) {
-	v := p.is
+	v := p.token
 	switch {
 	case v.kind == name && strings.EqualFold(v.text, "nan"):
 		return v, &SyntaxError{v.at, "nothing equals NaN; write: is missing"}
@@ -473,7 +473,7 @@ func (*absence) isCondition()    {}
 // Within, Above, Absent.
 type places [4]bool
 
-func (p places) has(o cf.Order) bool { return p[o+1] }
+func (p places) contains(o cf.Order) bool { return p[o+1] }
 
 // operators are the places that operators stand for.
 var operators = map[string]places{

@@ -14,8 +14,8 @@ import (
 	"slices"
 	"strings"
 
-	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/staging"
@@ -132,7 +132,7 @@ func (c *copying) ofListed(indices [][]int64, seen *staging.Sightings) [][]int64
 func (c *copying) record(ctx context.Context, indices [][]int64) error {
 	records := make([]staging.Record, len(indices))
 	group, within := parallel.New(ctx)
-	group.SetLimit(zarr.DefaultConcurrency(c.work.to, tasks))
+	group.SetLimit(engine.DefaultConcurrency(c.work.to, tasks))
 	for i, index := range indices {
 		fold := c.fold(index)
 		if fold == (staging.Fold{}) {
@@ -178,11 +178,11 @@ func (w *work) keep(ctx context.Context) (func(name string) bool, error) {
 	}
 	return func(name string) bool {
 		if l := known[""]; l != nil {
-			return l.has(name)
+			return l.contains(name)
 		}
 		for dir := range parents(name) {
 			if l := known[dir]; l != nil {
-				return l.has(name[len(dir)+1:])
+				return l.contains(name[len(dir)+1:])
 			}
 		}
 		return false
@@ -207,8 +207,8 @@ type leftover struct {
 	records map[string]bool // their names
 }
 
-// has reports whether a value stays, given its name below the array.
-func (l *leftover) has(name string) bool {
+// contains reports whether a value stays, given its name below the array.
+func (l *leftover) contains(name string) bool {
 	if l.records[name] {
 		return true
 	}

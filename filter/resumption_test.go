@@ -25,8 +25,8 @@ import (
 	"varve.dev/zarr/transfer"
 )
 
-// meanwhile is what happens between an interrupted filter and the next one.
-type meanwhile struct {
+// sourceChange is what happens between an interrupted filter and the next one.
+type sourceChange struct {
 	name   string
 	where  string // what the next one keeps, if not the same
 	change func(t *testing.T, src, dst store.Store)
@@ -36,7 +36,7 @@ type meanwhile struct {
 
 // changes are all that the next filter may find. The chunks of the result are two of
 // time and of station, and four of temp.
-var changes = []meanwhile{
+var changes = []sourceChange{
 	{name: "nothing", most: 8},
 	{name: "other rows", where: "time >= 2020-01-05", anew: true},
 	{name: "other rows, as many", where: `time >= 2020-01-11 and time < 2020-01-21 or time >= 2020-01-01 and time < 2020-01-11 and station == "L7"`, anew: true},
@@ -103,11 +103,11 @@ func keysOf(t *testing.T, s store.Store, path string) (keys []string) {
 }
 
 // placed is a store that another process could open, too.
-type placed struct{ *memstore.Store }
+type located struct{ *memstore.Store }
 
-func (placed) Traits() store.Traits { return store.Traits{Place: "memory://test"} }
+func (located) Traits() store.Traits { return store.Traits{Place: "memory://test"} }
 
-func (placed) CheckKey(store.Key) error { return nil }
+func (located) CheckKey(store.Key) error { return nil }
 
 // placedObjects is a placed store without locks.
 type placedObjects struct{ stepping.ObjectStore }
@@ -124,7 +124,7 @@ type interrupted struct {
 }
 
 // resume lets something happen, and filters again. It returns the report.
-func (i interrupted) resume(t *testing.T, label string, m meanwhile) *filter.Report {
+func (i interrupted) resume(t *testing.T, label string, m sourceChange) *filter.Report {
 	t.Helper()
 	opt, visible := new(filter.Options), false
 	if _, err := zarr.At(i.to(), "b").OpenGroup(t.Context(), nil); err == nil {
@@ -210,7 +210,7 @@ type onDisk struct {
 // was complete before.
 func stopped(t *testing.T, n int64) (i onDisk, done bool) {
 	t.Helper()
-	i.src, i.disk = placed{memstore.New()}, vfs.NewDisk()
+	i.src, i.disk = located{memstore.New()}, vfs.NewDisk()
 	i.to = func() store.Store { return fixture.FileStore(i.disk) }
 	stations(t, zarr.At(i.src, "all"))
 	if _, err := zarr.At(i.to(), "").CreateGroup(t.Context(), nil, nil); err != nil {
@@ -254,7 +254,7 @@ func TestFilterLostAnswers(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		most := int64(0)
 		for k := int64(0); ; k++ {
-			src, dst := placed{memstore.New()}, memstore.New()
+			src, dst := located{memstore.New()}, memstore.New()
 			stations(t, zarr.At(src, "all"))
 			var puts atomic.Int64
 			h, stopped := fixture.StopAt(k, lost)
@@ -287,7 +287,7 @@ func TestFilterLostAnswers(t *testing.T) {
 // the present elements later.
 func TestRecordsAreNotNewer(t *testing.T) {
 	defer filter.ShortRounds(1)()
-	s, stop := placed{memstore.New()}, errors.New("stopped")
+	s, stop := located{memstore.New()}, errors.New("stopped")
 	stations(t, zarr.At(s, "all"))
 	var mu sync.Mutex
 	read, changed := false, false
@@ -367,7 +367,7 @@ func TestResumeWithoutPlace(t *testing.T) {
 // rows begins there, and lets it go on then: it must not publish over the other one.
 func TestFilterBeside(t *testing.T) {
 	defer filter.ShortRounds(1)()
-	src, dst, stop := placed{memstore.New()}, memstore.New(), errors.New("stopped")
+	src, dst, stop := located{memstore.New()}, memstore.New(), errors.New("stopped")
 	stations(t, zarr.At(src, "all"))
 	const other = `time >= 2020-01-11 and time < 2020-01-21 or time >= 2020-01-01 and time < 2020-01-11 and station == "L7"`
 	var once sync.Once

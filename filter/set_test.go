@@ -218,14 +218,14 @@ func TestFilterSetRefuses(t *testing.T) {
 		_, err := filter.Do(ctx, zarr.At(s, "set"), zarr.At(s, "of"), r, nil)
 		fixture.Expect(t, err, err, kind, words...)
 	}
-	try(filter.Request{Mask: make([]bool, 3), Dimension: "obs"}, zarr.KindUnsupported, "row_size", "filter the rows", `"row"`)
+	try(filter.Request{Mask: make([]bool, 3), Dimension: "obs"}, "unsupported", "row_size", "filter the rows", `"row"`)
 	byRow := filter.Request{Mask: []bool{true, false, true}, Dimension: "row"}
 	// An array of elements in another group has no group with their lengths.
 	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Int8, DimensionNames: []string{"obs"}}
 	if _, err := zarr.At(s, "set/more/x").CreateArray(ctx, spec, nil); err != nil {
 		t.Fatal(err)
 	}
-	try(byRow, zarr.KindUnsupported, "more/x", "another group")
+	try(byRow, "unsupported", "more/x", "another group")
 	if err := zarr.At(s, "set/more").Delete(ctx, &zarr.Options{Write: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestFilterSetRefuses(t *testing.T) {
 	if _, err := zarr.At(s, "set/of").CreateArray(ctx, spec, nil); err != nil {
 		t.Fatal(err)
 	}
-	try(byRow, zarr.KindUnsupported, "set/of"[4:], "numbers of rows")
+	try(byRow, "unsupported", "set/of"[4:], "numbers of rows")
 	if err := zarr.At(s, "set/of").Delete(ctx, &zarr.Options{Write: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestFilterSetRefuses(t *testing.T) {
 		return err
 	})
 	_, err := filter.Do(ctx, zarr.At(h, "set"), zarr.At(h, "some"), byRow, nil)
-	fixture.Expect(t, err, zarr.ErrSourceChanged, zarr.KindSourceChanged, "the lengths of rows")
+	fixture.Expect(t, err, zarr.ErrSourceChanged, "source-changed", "the lengths of rows")
 	a, err := zarr.At(s, "set/data").OpenArray(ctx, &zarr.Options{Write: true})
 	if err == nil {
 		err = a.Resize(ctx, []int64{2}, nil)
@@ -254,7 +254,7 @@ func TestFilterSetRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	try(byRow, zarr.KindCorrupt, "data")
+	try(byRow, "corrupt", "data")
 }
 
 // TestResumedSets stops filters of ragged sets before file system operations, changes an
@@ -265,7 +265,7 @@ func TestResumedSets(t *testing.T) {
 	for _, sparse := range []bool{false, true} {
 		resumed := int64(0)
 		for n := int64(0); ; n += 11 {
-			rows, src, disk := drawnDrifts(rand.New(rand.NewPCG(7, 7))), placed{memstore.New()}, vfs.NewDisk()
+			rows, src, disk := drawnDrifts(rand.New(rand.NewPCG(7, 7))), located{memstore.New()}, vfs.NewDisk()
 			if err := newDrifts(t.Context(), zarr.At(src, ""), rand.New(rand.NewPCG(8, 8)), sparse, rows); err != nil {
 				t.Fatal(err)
 			}

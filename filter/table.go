@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/rowset"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
@@ -24,18 +25,18 @@ import (
 // table is a node whose arrays share an axis.
 type table struct {
 	Options
-	src       *zarr.Location
-	once      *zarr.Location // the root of the store, with a cache of what was read
-	request   Request
-	dimension string // "" if the axis of a single array has no name
-	nameless  bool   // that is so: columns need only have as many rows
-	arrays    []*array
-	columns   map[string]*column // that the condition names
-	n         int64              // rows
-	keptRows  *rows              // nil until they are known
-	sets      []*set
-	setBytes  int64 // that the sets take
-	unopened  []unopened
+	src        *zarr.Location
+	cachedRoot *zarr.Location // the root of the store, with a cache of what was read
+	request    Request
+	dimension  string // "" if the axis of a single array has no name
+	nameless   bool   // that is so: columns need only have as many rows
+	arrays     []*array
+	columns    map[string]*column // that the condition names
+	n          int64              // rows
+	keptRows   *rows              // nil until they are known
+	sets       []*set
+	setBytes   int64 // that the sets take
+	unopened   []unopened
 }
 
 // open opens the arrays of a table.
@@ -48,7 +49,7 @@ func open(ctx context.Context, src *zarr.Location, r Request, opt *Options) (*ta
 	// the result has the elements that the condition was evaluated on, while the cache
 	// has room.
 	cache := cached.InMemory(max(1, t.memory()/8))
-	t.once = zarr.At(cached.New(src.Store(), cache, &cached.Options{Immutable: true}), "")
+	t.cachedRoot = zarr.At(cached.New(src.Store(), cache, &cached.Options{Immutable: true}), "")
 	n, err := src.Root().At(src.Path()).Open(ctx, t.reading())
 	if err != nil {
 		return nil, err
@@ -238,7 +239,7 @@ func (t *table) openColumns(ctx context.Context, dir string) error {
 	}
 	for _, name := range t.request.Where.names {
 		at := path.Join(dir, name)
-		a, err := t.once.At(strings.TrimPrefix(at, "/")).OpenArray(ctx, t.reading())
+		a, err := t.cachedRoot.At(strings.TrimPrefix(at, "/")).OpenArray(ctx, t.reading())
 		if errors.Is(err, fs.ErrNotExist) {
 			return &NameError{name, at}
 		}
@@ -329,7 +330,7 @@ func (t *table) kept(ctx context.Context) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := e.run(ctx, t.memory()/4, zarr.DefaultConcurrency(t.src.Store(), 1))
+	r, err := e.run(ctx, t.memory()/4, engine.DefaultConcurrency(t.src.Store(), 1))
 	return r, t.named(err)
 }
 

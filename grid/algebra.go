@@ -115,12 +115,8 @@ func (g *Grid) Concat(axis int, others ...*Grid) (*Grid, error) {
 	return g.changeAxis(axis, func(a Axis) (Axis, error) { return a.Concat(parts...) })
 }
 
-// Restrict returns the axis of the elements in the interval, with cells clipped to it. A
-// regular axis stays regular if the interval is empty or starts at a boundary. Otherwise
-// the result lists its edges. For an empty interval the list has one edge: that of the
-// cell where the interval starts, or else of the last cell. Restrict returns an error
-// that wraps [ErrOutOfRange] if the interval does not lie within the extent.
-func (a Axis) Restrict(in Interval) (Axis, error) {
+// restrict is [Grid.Restrict] for one axis.
+func (a Axis) restrict(in Interval) (Axis, error) {
 	if _, err := a.touched(in); err != nil {
 		return Axis{}, err
 	}
@@ -151,26 +147,24 @@ func (a Axis) Restrict(in Interval) (Axis, error) {
 	return b.trimmed(true)
 }
 
-// Restrict returns the grid of the region as an array of its own, with each axis as by
-// [Axis.Restrict]. It returns an error that wraps [ErrOutOfRange] if the region does not
-// lie within the array.
+// Restrict returns the grid of the region as an array of its own, with cells clipped to
+// it. A regular axis stays regular if its interval is empty or starts at a boundary.
+// Otherwise it lists its edges. For an empty interval the list has one edge: that of the
+// cell where the interval starts, or else of the last cell. Restrict returns an error
+// that wraps [ErrOutOfRange] if the region does not lie within the array.
 func (g *Grid) Restrict(region Box) (*Grid, error) {
 	if _, err := g.Touched(region); err != nil {
 		return nil, err
 	}
-	axes, err := eachAxis(len(g.axes), func(i int) (Axis, error) { return g.axes[i].Restrict(region[i]) })
+	axes, err := eachAxis(len(g.axes), func(i int) (Axis, error) { return g.axes[i].restrict(region[i]) })
 	if err != nil {
 		return nil, err
 	}
 	return g.recut(axes)
 }
 
-// Merged returns the axis with the cells in the interval joined into one. If there are
-// fewer than two, it returns the axis unchanged. Otherwise the result lists its edges and
-// has no encoded lengths besides them. Merged returns an error that wraps [ErrOutOfRange]
-// if a cell does not exist, and [ErrOverflow] if the new cell ends beyond the largest
-// int64.
-func (a Axis) Merged(cells Interval) (Axis, error) {
+// merged is [Grid.Merged] for one axis.
+func (a Axis) merged(cells Interval) (Axis, error) {
 	if cells.Start < 0 || cells.Stop > a.Cells() || cells.Start > cells.Stop {
 		return Axis{}, fmt.Errorf("%w: cells %d to %d of an axis with %d cells", ErrOutOfRange, cells.Start, cells.Stop, a.Cells())
 	}
@@ -276,15 +270,13 @@ func (m *merger) add(r Run) {
 	m.open = r.Count * r.Length
 }
 
-// Merged returns the grid with cells of one axis joined into one ([Axis.Merged]).
+// Merged returns the grid with the cells in an interval of one axis joined into one. If
+// there are fewer than two, it returns the grid unchanged. Otherwise the axis lists its
+// edges and has no encoded lengths besides them. Merged returns an error that wraps
+// [ErrOutOfRange] if the axis or a cell does not exist, and [ErrOverflow] if the new cell
+// ends beyond the largest int64.
 func (g *Grid) Merged(axis int, cells Interval) (*Grid, error) {
-	return g.changeAxis(axis, func(a Axis) (Axis, error) { return a.Merged(cells) })
-}
-
-// MergedUpTo returns the grid with neighbouring chunks along one axis joined up to a
-// length in elements ([Axis.MergedUpTo]).
-func (g *Grid) MergedUpTo(axis int, longest int64) (*Grid, error) {
-	return g.changeAxis(axis, func(a Axis) (Axis, error) { return a.MergedUpTo(longest) })
+	return g.changeAxis(axis, func(a Axis) (Axis, error) { return a.merged(cells) })
 }
 
 // Refine returns the axis with the boundaries of both a and b within their common extent.
@@ -415,19 +407,8 @@ func common(p, q *cursor) Run {
 	return Run{a.Length, min(a.Count, q.left/a.Length)}
 }
 
-// Shifted returns the axis with elements added or removed at its start. If by is
-// positive, by elements are added as one cell. If it is negative, the first -by elements
-// are removed, and a cell that is cut through keeps the rest. Cells beyond the extent
-// stay.
-//
-// A regular axis stays regular if its boundaries do. Otherwise the result lists its
-// edges. It has no encoded lengths. An axis that would lose all its edges keeps the last,
-// because it needs one.
-//
-// Shifted returns an error that wraps [ErrOutOfRange] if there are fewer elements than
-// are to be removed, and [ErrOverflow] if the extent or the sum of the edges overflows
-// int64.
-func (a Axis) Shifted(by int64) (Axis, error) {
+// shifted is [Grid.Shifted] for one axis.
+func (a Axis) shifted(by int64) (Axis, error) {
 	switch {
 	case by == 0:
 		return a, nil
@@ -470,8 +451,18 @@ func (a Axis) trimStart(n int64) (Axis, error) {
 	return NewAxis(left, Runs(rest...))
 }
 
-// Shifted returns the grid with elements added or removed at the start of one axis
-// ([Axis.Shifted]).
+// Shifted returns the grid with elements added or removed at the start of one axis. If by
+// is positive, by elements are added as one cell. If it is negative, the first -by
+// elements are removed, and a cell that is cut through keeps the rest. Cells beyond the
+// extent stay.
+//
+// A regular axis stays regular if its boundaries do. Otherwise it lists its edges. It has
+// no encoded lengths. An axis that would lose all its edges keeps the last, because it
+// needs one.
+//
+// Shifted returns an error that wraps [ErrOutOfRange] if the axis does not exist or has
+// fewer elements than are to be removed, and [ErrOverflow] if the extent or the sum of
+// the edges overflows int64.
 func (g *Grid) Shifted(axis int, by int64) (*Grid, error) {
-	return g.changeAxis(axis, func(a Axis) (Axis, error) { return a.Shifted(by) })
+	return g.changeAxis(axis, func(a Axis) (Axis, error) { return a.shifted(by) })
 }

@@ -339,12 +339,12 @@ func TestGridAlgebra(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	small, _ := grid.Regular([]int64{8}, []int64{4})
+	small, _ := grid.New([]int64{8}, grid.Chunks(4)...)
 	for _, tt := range []struct {
-		name string
-		of   func() (*grid.Grid, error)
-		want string
-		is   error
+		name   string
+		of     func() (*grid.Grid, error)
+		want   string
+		target error
 	}{
 		{"concat", func() (*grid.Grid, error) { return g.Concat(0, g, g) }, `{"chunk_shape": [4, 10]}`, nil},
 		{"concat of lists", func() (*grid.Grid, error) { return g.Concat(1, o) }, `{"kind": "inline", "chunk_shapes": [4, [[10, 3], [15, 2]]]}`, nil},
@@ -370,7 +370,7 @@ func TestGridAlgebra(t *testing.T) {
 			} else {
 				got = err.Error()
 			}
-			if !errors.Is(err, tt.is) || !strings.Contains(got, tt.want) {
+			if !errors.Is(err, tt.target) || !strings.Contains(got, tt.want) {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})

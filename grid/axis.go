@@ -188,7 +188,7 @@ func (a Axis) touched(in Interval) (Interval, error) {
 
 // NumRuns returns an upper bound for the number of runs that [Axis.Edges] and
 // [Axis.Encoded] yield; [Axis.Sizes] may return one more. For most axes it is about the
-// number of runs that were once in memory. An axis of inner chunks ([Axis.Divided]) may
+// number of runs that were once in memory. An axis of inner chunks ([Grid.Divided]) may
 // have any number of runs, because repetitions are not expanded.
 func (a Axis) NumRuns() int64 {
 	n := min(1, a.chunks)

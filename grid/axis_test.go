@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/lattice"
 )
 
 // vacant returns an axis of extent 0 without edges.
@@ -31,7 +32,7 @@ func TestVacant(t *testing.T) {
 	if string(document) != want {
 		t.Fatalf("document %s, want %s", document, want)
 	}
-	parsed, err := grid.Parse(g.Shape(), g.Name(), document)
+	parsed, err := grid.Parse(g.Shape(), g.Name(), document, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestVacant(t *testing.T) {
 	if !g.Equal(parsed) || !g.SameCells(parsed, grid.BoxOf(g.Cells())) {
 		t.Errorf("%v, want %v", parsed, g)
 	}
-	if listed := string(g.AppendListed(nil)); listed != `{"kind": "inline", "chunk_shapes": [[[1, 1]], [[4, 2]]]}` {
+	if listed := string(lattice.AppendListed(g, nil)); listed != `{"kind": "inline", "chunk_shapes": [[[1, 1]], [[4, 2]]]}` {
 		t.Error(listed)
 	}
 }
@@ -64,7 +65,7 @@ func TestSingleEdge(t *testing.T) {
 	}{
 		{0, "[1]", 1}, {0, "[[1, 2]]", 2}, {0, "[[1, 1], 1]", 2}, {0, "[[2, 1]]", 1}, {1, "[[1, 1]]", 1}, {0, "[ [ 1 , 1 ] ]", 0},
 	} {
-		g, err := grid.Parse([]int64{tt.extent}, grid.RectilinearName, fmt.Appendf(nil, `{"kind": "inline", "chunk_shapes": [%s]}`, tt.list))
+		g, err := grid.Parse([]int64{tt.extent}, "rectilinear", fmt.Appendf(nil, `{"kind": "inline", "chunk_shapes": [%s]}`, tt.list), nil)
 		if err != nil || g.Axis(0).Cells() != tt.cells {
 			t.Errorf("%s for extent %d: %v, %v", tt.list, tt.extent, g, err)
 		}
@@ -82,7 +83,7 @@ func TestVacantGrows(t *testing.T) {
 		want string
 	}{
 		{grid.AppendOne(), "25 [[25]]"},
-		{grid.AppendOne().RoundedUp(4), "25 [[28]]"},
+		{lattice.RoundedUp(grid.AppendOne(), 4), "25 [[28]]"},
 		{grid.RepeatLast(), "25 [[25]]"},
 		{grid.Fixed(10), "25 [[[10, 3]]]"},
 		{grid.Pattern(20, 10), "25 [[20, 10]]"},
@@ -128,7 +129,7 @@ func TestVacantAlgebra(t *testing.T) {
 			t.Errorf("%s: %s, want %s", tt.name, tt.got, tt.want)
 		}
 	}
-	if below, above := none.FittingLengths(10, 4); below != 8 || above != 12 {
+	if below, above := lattice.FittingLengths(none, 10, 4); below != 8 || above != 12 {
 		t.Errorf("fitting lengths %d and %d", below, above)
 	}
 	// Other programs see one edge of length 1, which is no shard of 4.

@@ -29,7 +29,7 @@ func BenchmarkParseHugeRun(b *testing.B) {
 	config := []byte(`{"kind":"inline","chunk_shapes":[[[1,1000000000000000000]]]}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := grid.Parse([]int64{1e18}, grid.RectilinearName, config); err != nil {
+		if _, err := grid.Parse([]int64{1e18}, "rectilinear", config, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -37,7 +37,7 @@ func BenchmarkParseHugeRun(b *testing.B) {
 	const many = 1000
 	grids := make([]*grid.Grid, many)
 	for i := range grids {
-		grids[i], _ = grid.Parse([]int64{1e18}, grid.RectilinearName, config)
+		grids[i], _ = grid.Parse([]int64{1e18}, "rectilinear", config, nil)
 	}
 	b.ReportMetric(float64(heldBytes(&grids))/many, "held-B")
 }
@@ -49,7 +49,7 @@ func BenchmarkParseMillionEdges(b *testing.B) {
 	var g *grid.Grid
 	for b.Loop() {
 		var err error
-		if g, err = grid.Parse([]int64{1}, grid.RectilinearName, config); err != nil {
+		if g, err = grid.Parse([]int64{1}, "rectilinear", config, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -62,7 +62,7 @@ func BenchmarkParseMonths(b *testing.B) {
 	b.SetBytes(int64(len(config)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := grid.Parse([]int64{29220}, grid.RectilinearName, config); err != nil {
+		if _, err := grid.Parse([]int64{29220}, "rectilinear", config, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -70,7 +70,7 @@ func BenchmarkParseMonths(b *testing.B) {
 	const many = 1000
 	grids := make([]*grid.Grid, many)
 	for i := range grids {
-		grids[i], _ = grid.Parse([]int64{29220}, grid.RectilinearName, config)
+		grids[i], _ = grid.Parse([]int64{29220}, "rectilinear", config, nil)
 	}
 	b.ReportMetric(float64(heldBytes(&grids))/many, "held-B")
 }

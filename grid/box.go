@@ -23,10 +23,6 @@ func (i Interval) Intersect(o Interval) Interval {
 // Box is a half-open region with one interval per axis.
 type Box []Interval
 
-// Selection does nothing. It marks a Box as a selection, which is a type of package
-// selection: the box of a region of an array selects that region.
-func (Box) Selection() {}
-
 // BoxOf returns the box of the given shape at the origin.
 func BoxOf(shape []int64) Box {
 	b := make(Box, len(shape))
@@ -87,7 +83,7 @@ func (b Box) Indices() iter.Seq[[]int64] {
 // the caller, which has the rank of the box, and yields that slice.
 func (b Box) IndicesInto(index []int64) iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) {
-		for more := b.First(index); more; more = b.Next(index) {
+		for more := b.first(index); more; more = b.next(index) {
 			if !yield(index) {
 				return
 			}
@@ -95,8 +91,8 @@ func (b Box) IndicesInto(index []int64) iter.Seq[[]int64] {
 	}
 }
 
-// First sets index to the first index of the box. It returns false if the box is empty.
-func (b Box) First(index []int64) bool {
+// first sets index to the first index of the box. It returns false if the box is empty.
+func (b Box) first(index []int64) bool {
 	for i, in := range b {
 		if in.Len() == 0 {
 			return false
@@ -106,9 +102,9 @@ func (b Box) First(index []int64) bool {
 	return true
 }
 
-// Next advances index to the one that follows in C order. It returns false after the
+// next advances index to the one that follows in C order. It returns false after the
 // last.
-func (b Box) Next(index []int64) bool {
+func (b Box) next(index []int64) bool {
 	// In C order the last axis changes first.
 	for i := len(b) - 1; i >= 0; i-- {
 		if index[i]++; index[i] < b[i].Stop {

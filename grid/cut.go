@@ -113,9 +113,9 @@ func (c Cut) EncodedAs(encoded Cut) Cut {
 }
 
 // EveryTrimmed cuts an axis like [Every], but its last chunk is stored only up to the
-// extent. A grid trims either all of its axes or none; its name is then [BoundedName].
-// Few programs read such grids. Listed edges that end at the extent ([Grid.Unlocked])
-// store the same chunks in a specified form.
+// extent. A grid trims either all of its axes or none; its name is then
+// "zarrs.regular_bounded". Few programs read such grids. Listed edges that end at the
+// extent ([Grid.Unlocked]) store the same chunks in a specified form.
 func EveryTrimmed(length int64) Cut { return Cut{step: length, trimmed: true} }
 
 // withEncoded returns the axis with the encoded lengths that c lists.

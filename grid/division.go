@@ -12,33 +12,8 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// Divided returns the axis of inner chunks for an axis whose cells are shards. Each shard
-// is cut by inner from its own first element on. The extent stays the same and clips the
-// inner chunks, as on any axis. zarr-python calls their lengths read_chunk_sizes.
-//
-//   - [Every] must divide the encoded length of each shard ([Axis.MultipleOf]). If it
-//     divides the edges too, the result is regular.
-//   - [EveryTrimmed] clips the last inner chunk of each shard at the end of the shard.
-//     Shards of 10 with inner chunks of 8 give 8, 2, 8, 2. This is an experiment
-//     (zarr-specs pull request 370).
-//   - [Edges] and [Runs] list the inner chunks of one shard. They must sum to the encoded
-//     length of every shard. This is an experiment, too.
-//
-// If shards are stored longer than their edges ([Cut.EncodedAs]), the inner chunks cover
-// all that is stored. An inner chunk that reaches beyond the edge is clipped on the axis
-// but stored whole. One that begins beyond the edge has no place on the axis and is left
-// out.
-//
-// Memory is proportional to the number of runs of equal shards, not to that of shards.
-// The result may have more runs than fit into memory ([Axis.NumRuns]). Operations that
-// need all of them return an error that wraps [ErrUnsupported].
-//
-// Divided returns an error that wraps [ErrInvalid] if inner does not fit the shards, and
-// [ErrOverflow] if the last shard ends beyond the largest int64. It returns an error that
-// wraps [ErrUnsupported] if a long list cuts many shards of different lengths, or if
-// the shards themselves have too many runs and inner is not a step that divides every
-// edge.
-func (a Axis) Divided(inner Cut) (Axis, error) {
+// divided is [Grid.Divided] for one axis.
+func (a Axis) divided(inner Cut) (Axis, error) {
 	step, err := a.innerStep(inner)
 	if err != nil {
 		return Axis{}, err
@@ -50,7 +25,7 @@ func (a Axis) Divided(inner Cut) (Axis, error) {
 			return NewAxis(a.extent, Every(step))
 		}
 	}
-	return a.divided(inner, step)
+	return a.listed(inner, step)
 }
 
 // innerStep checks that the cut fits all shards. It returns the length that all inner
@@ -93,26 +68,51 @@ func (a Axis) listedStep(e *edges) (int64, error) {
 }
 
 // Divided returns the grid of inner chunks for a grid whose chunks are shards, with one
-// cut per axis ([Axis.Divided]). Each inner chunk lies in exactly one chunk of g: the one
-// that holds its first element. The result is regular if one step runs through all shards
-// along every axis, otherwise rectilinear.
+// cut per axis. Each shard is cut from its own first element on. Each inner chunk lies in
+// exactly one chunk of g: the one that holds its first element. The shape stays the same
+// and clips the inner chunks, as in any grid. zarr-python calls their lengths
+// read_chunk_sizes.
 //
-// To get the inner chunks of a single shard, divide a grid of the shard's shape that has
-// one chunk. Errors are those of [Axis.Divided] and name the axis.
+//   - [Every] must divide the encoded length of each shard ([Axis.MultipleOf]). If it
+//     divides the edges too, the axis is regular.
+//   - [EveryTrimmed] clips the last inner chunk of each shard at the end of the shard.
+//     Shards of 10 with inner chunks of 8 give 8, 2, 8, 2. This is an experiment
+//     (zarr-specs pull request 370).
+//   - [Edges] and [Runs] list the inner chunks of one shard. They must sum to the encoded
+//     length of every shard. This is an experiment, too.
+//
+// If shards are stored longer than their edges ([Cut.EncodedAs]), the inner chunks cover
+// all that is stored. An inner chunk that reaches beyond the edge is clipped on the axis
+// but stored whole. One that begins beyond the edge has no place on the axis and is left
+// out.
+//
+// Memory is proportional to the number of runs of equal shards, not to that of shards.
+// The result may have more runs than fit into memory ([Axis.NumRuns]). Operations that
+// need all of them return an error that wraps [ErrUnsupported].
+//
+// The result is regular if one step runs through all shards along every axis, otherwise
+// rectilinear. To get the inner chunks of a single shard, divide a grid of the shard's
+// shape that has one chunk.
+//
+// Divided returns an error that wraps [ErrInvalid] if inner does not fit the shards,
+// and names the axis, and [ErrOverflow] if the last shard ends beyond the largest
+// int64. It returns an error that wraps [ErrUnsupported] if a long list cuts many
+// shards of different lengths, or if the shards themselves have too many runs and inner
+// is not a step that divides every edge.
 func (g *Grid) Divided(inner ...Cut) (*Grid, error) {
 	if len(inner) != len(g.axes) {
 		return nil, invalid("the inner chunks have %d axes, the shards have %d", len(inner), len(g.axes))
 	}
-	axes, err := eachAxis(len(inner), func(i int) (Axis, error) { return g.axes[i].Divided(inner[i]) })
+	axes, err := eachAxis(len(inner), func(i int) (Axis, error) { return g.axes[i].divided(inner[i]) })
 	if err != nil {
 		return nil, err
 	}
-	return (&Grid{name: RegularName}).recut(axes)
+	return (&Grid{name: regularName}).recut(axes)
 }
 
-// divided lists the inner chunks of all shards. A step above 0 is the length that all
+// listed lists the inner chunks of all shards. A step above 0 is the length that all
 // inner chunks are stored with.
-func (a Axis) divided(inner Cut, step int64) (Axis, error) {
+func (a Axis) listed(inner Cut, step int64) (Axis, error) {
 	if err := a.listable(); err != nil {
 		return Axis{}, err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/racing"
 )
 
@@ -457,7 +458,7 @@ func TestShardedFacts(t *testing.T) {
 			if err := json.Unmarshal(f.ChunkGrid, &doc); err != nil {
 				t.Fatal(err)
 			}
-			g, err := grid.Parse(shape, doc.Name, doc.Configuration)
+			g, err := grid.Parse(shape, doc.Name, doc.Configuration, nil)
 			var cuts []grid.Cut
 			for _, n := range f.Inner {
 				cuts = append(cuts, grid.Every(n))
@@ -472,7 +473,7 @@ func TestShardedFacts(t *testing.T) {
 				return
 			}
 			accepted++
-			if !g.IsRegular() || g.Name() != grid.RegularName {
+			if !g.IsRegular() || g.Name() != "regular" {
 				t.Errorf("name %s", g.Name())
 			}
 			for i, sizes := range g.Sizes() {
@@ -634,7 +635,7 @@ func TestFittingLengths(t *testing.T) {
 		{"negative", 10, grid.Edges(10), -4, 4, 0, 0},
 		{"no inner chunk", 10, grid.Edges(10), 4, 0, 0, 0},
 	} {
-		if below, above := newAxis(t, tt.extent, tt.cut).FittingLengths(tt.length, tt.n); below != tt.below || above != tt.above {
+		if below, above := lattice.FittingLengths(newAxis(t, tt.extent, tt.cut), tt.length, tt.n); below != tt.below || above != tt.above {
 			t.Errorf("%s: %d and %d, want %d and %d", tt.name, below, above, tt.below, tt.above)
 		}
 	}
@@ -662,34 +663,9 @@ func TestFittingLengthsAgainstModel(t *testing.T) {
 				t.Skip("trimmed shards that cannot grow at all")
 			}
 		}
-		if b, a := s.axis.FittingLengths(length, n); b != below || a != above {
+		if b, a := lattice.FittingLengths(s.axis, length, n); b != below || a != above {
 			t.Fatalf("shards %v stored with %v, extent %d: by %d in inner chunks of %d fit %d and %d, want %d and %d",
 				s.edge, s.stored, s.axis.Extent(), length, n, b, a, below, above)
 		}
 	})
-}
-
-// An axis of shards accepts a length that fits, or says which lengths would.
-func ExampleAxis_FittingLengths() {
-	shards, err := grid.NewAxis(95, grid.Edges(60, 40))
-	if err != nil {
-		panic(err)
-	}
-	grown, err := shards.Grown(95+12, grid.AppendOne())
-	if err != nil {
-		panic(err)
-	}
-	if grown.MultipleOf(10) != nil {
-		below, above := shards.FittingLengths(12, 10)
-		fmt.Println("12 elements do not fit inner chunks of 10;", below, "or", above, "do")
-	}
-	grown, err = shards.Grown(95+12, grid.AppendOne().RoundedUp(10))
-	if err != nil {
-		panic(err)
-	}
-	c, _ := grown.Cell(2)
-	fmt.Println("rounded up,", c.Logical, "of", c.Edge, "are in the last shard", grown.MultipleOf(10))
-	// Output:
-	// 12 elements do not fit inner chunks of 10; 5 or 15 do
-	// rounded up, 7 of 10 are in the last shard <nil>
 }

@@ -18,7 +18,7 @@ type edges struct {
 	only      [1]stretch // backs stretches if there is only one, to save a cache miss
 
 	isPlain   bool // there is one stretch, and it does not repeat
-	isDivided bool // made by Axis.Divided: there may be too many runs to iterate over
+	isDivided bool // made by Grid.Divided: there may be too many runs to iterate over
 }
 
 const (

@@ -17,6 +17,22 @@ func (a Axis) Stretches() []Repeated {
 
 // OfAxis returns a rectilinear grid with one axis.
 func OfAxis(a Axis) *Grid {
-	g, _ := ofAxes(RectilinearName, []Axis{a})
+	g, _ := ofAxes("rectilinear", []Axis{a})
 	return g
 }
+
+// The methods below give tests the changes of one axis. Programs change grids.
+
+func (a Axis) Divided(inner Cut) (Axis, error)     { return a.divided(inner) }
+func (a Axis) Extended(more ...Run) (Axis, error)  { return a.extended(more...) }
+func (a Axis) Merged(cells Interval) (Axis, error) { return a.merged(cells) }
+func (a Axis) Resized(extent int64) (Axis, error)  { return a.resized(extent) }
+func (a Axis) Restrict(in Interval) (Axis, error)  { return a.restrict(in) }
+func (a Axis) Shifted(by int64) (Axis, error)      { return a.shifted(by) }
+
+func (g *Grid) MergedUpTo(axis int, longest int64) (*Grid, error) {
+	return g.changeAxis(axis, func(a Axis) (Axis, error) { return a.MergedUpTo(longest) })
+}
+
+func (p Proposal) NumChunks() (int64, bool) { return p.numChunks() }
+func (p Proposal) NumShards() (int64, bool) { return p.numShards() }

@@ -90,7 +90,7 @@ func TestFacts(t *testing.T) {
 				refused++
 				return // the fault is outside the grid, where package metadata finds it
 			}
-			g, err := grid.Parse(shape, doc.Name, doc.Configuration)
+			g, err := grid.Parse(shape, doc.Name, doc.Configuration, nil)
 			if want, open := f.expected(); (err == nil) != want && !open {
 				t.Fatalf("got error %v, want accepted %v", err, want)
 			}

@@ -17,13 +17,13 @@ const MaxRank = 64
 
 // Names of the chunk grids in metadata.
 const (
-	RegularName     = "regular"     // zarr-specs v3 core
-	RectilinearName = "rectilinear" // zarr-extensions, chunk-grids/rectilinear
+	regularName     = "regular"     // zarr-specs v3 core
+	rectilinearName = "rectilinear" // zarr-extensions, chunk-grids/rectilinear
 )
 
-// BoundedName is the name of a regular grid whose last chunks are stored only up to the
+// boundedName is the name of a regular grid whose last chunks are stored only up to the
 // end of the array. It is an experiment of zarrs (chunk grid "zarrs.regular_bounded").
-const BoundedName = "zarrs.regular_bounded"
+const boundedName = "zarrs.regular_bounded"
 
 // Grid is the shape of an array together with its division into chunks. It is immutable.
 type Grid struct {
@@ -34,42 +34,23 @@ type Grid struct {
 }
 
 // New returns the grid of an array of the given shape, with one cut per axis. The cuts
-// decide the kind of grid. It is regular if all axes use [Every], bounded ([BoundedName])
-// if all use [EveryTrimmed], and rectilinear otherwise. Errors wrap [ErrInvalid] or
-// [ErrOverflow] and name the axis.
+// decide the kind of grid. It is regular if all axes use [Every], bounded
+// ("zarrs.regular_bounded") if all use [EveryTrimmed], and rectilinear otherwise.
+// Errors wrap [ErrInvalid] or [ErrOverflow] and name the axis.
 func New(shape []int64, cuts ...Cut) (*Grid, error) {
-	name := RegularName
+	name := regularName
 	for i, c := range cuts {
 		switch {
 		// Metadata has one name for the whole grid, and only a bounded grid trims.
 		case c.trimmed != cuts[0].trimmed:
 			return nil, onAxis(i, invalid("either all axes are trimmed or none: give an edge for every chunk instead"))
 		case c.trimmed:
-			name = BoundedName
+			name = boundedName
 		case c.edges != nil || c.err != nil || c.encoded != nil: // a list may have a fault
-			name = RectilinearName
+			name = rectilinearName
 		}
 	}
 	return newGrid(name, shape, cuts)
-}
-
-// Regular returns the grid of an array of the given shape, with chunks of one shape.
-func Regular(shape, chunk []int64) (*Grid, error) {
-	cuts := make([]Cut, len(chunk))
-	for i, n := range chunk {
-		cuts[i] = Every(n)
-	}
-	return New(shape, cuts...)
-}
-
-// Bounded returns a grid of chunks of one shape. The last chunks are stored only up to
-// the end of the array.
-func Bounded(shape, chunk []int64) (*Grid, error) {
-	cuts := make([]Cut, len(chunk))
-	for i, n := range chunk {
-		cuts[i] = EveryTrimmed(n)
-	}
-	return newGrid(BoundedName, shape, cuts)
 }
 
 func newGrid(name string, shape []int64, cuts []Cut) (*Grid, error) {
@@ -177,16 +158,6 @@ func (c *Chunk) Box() Box {
 		b[i] = Interval{c.Start[i], c.Start[i] + c.Logical[i]}
 	}
 	return b
-}
-
-// Clone returns a copy that shares no memory with c.
-func (c *Chunk) Clone() *Chunk {
-	d := NewChunk(len(c.Index))
-	copy(d.Index, c.Index)
-	copy(d.Start, c.Start)
-	copy(d.Logical, c.Logical)
-	copy(d.Encoded, c.Encoded)
-	return d
 }
 
 // Chunk returns the chunk at index. It returns false if index has the wrong number of
@@ -342,7 +313,7 @@ func (g *Grid) recut(axes []Axis) (*Grid, error) {
 	h, err := ofAxes(g.name, axes)
 	// A list of edges has no form in the metadata of a regular or bounded grid.
 	if err == nil && !h.regular {
-		h.name = RectilinearName
+		h.name = rectilinearName
 	}
 	return h, err
 }

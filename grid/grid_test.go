@@ -243,7 +243,7 @@ func TestWalksDoNotAllocatePerChunk(t *testing.T) {
 }
 
 func TestOutOfRange(t *testing.T) {
-	g, _ := grid.Regular([]int64{5, 7}, []int64{2, 3})
+	g, _ := grid.New([]int64{5, 7}, grid.Chunks(2, 3)...)
 	if _, _, err := g.Locate([]int64{1, 7}); !errors.Is(err, grid.ErrOutOfRange) {
 		t.Errorf("Locate: %v", err)
 	}

@@ -100,10 +100,10 @@ func parsePlan(list string) (Growth, error) {
 // region only: an edge that reaches beyond the old extent is filled first. The zero
 // Growth is [AppendOne]. Invalid lengths are reported when an axis grows ([Axis.Grown]).
 type Growth struct {
-	kind growthKind
-	runs []Run // lengths of Fixed and Pattern, plan of Preplanned
-	name string
-	next func(at int64) (int64, error)
+	kind     growthKind
+	runs     []Run // lengths of Fixed and Pattern, plan of Preplanned
+	name     string
+	boundary func(at int64) (int64, error)
 
 	isRounded bool // round the last new edge up to multiple
 	multiple  int64
@@ -153,12 +153,14 @@ func Preplanned(plan ...Run) Growth {
 
 // ByBoundaries appends edges that end at the boundaries that next returns, until the
 // extent is covered. Given the element at which the last edge ends, next returns the
-// following boundary, in elements. String returns name, for example "calendar:month".
+// following boundary, in elements. String returns name, for example
+// "calendar:month". Method Next of the buckets of [varve.dev/zarr/cf/calendar] is such a
+// function for months and years.
 //
 // A single edge of length 1 on an axis without elements is replaced, because programs
 // declare it where they cannot list no edges. All other edges are kept and filled first.
 func ByBoundaries(name string, next func(at int64) (int64, error)) Growth {
-	return Growth{kind: byBoundaries, name: name, next: next}
+	return Growth{kind: byBoundaries, name: name, boundary: next}
 }
 
 // String returns the policy in the form that [ParseGrowth] reads, or the name that was
@@ -212,7 +214,7 @@ func (g Growth) check() (int64, error) {
 	switch {
 	case g.isRounded && g.multiple < 1:
 		return 0, invalid("growth %.80s: edges are rounded up to a multiple of at least 1, got %d", g, g.multiple)
-	case g.kind == byBoundaries && g.next == nil:
+	case g.kind == byBoundaries && g.boundary == nil:
 		return 0, invalid("growth %s has no boundaries", g.name)
 	case g.kind < fixed || g.kind == byBoundaries:
 		return 0, nil
@@ -240,15 +242,15 @@ func (g Growth) roundedPlan() (Growth, int64, error) {
 	return g, sum, err
 }
 
-// KeepsRegular reports whether the policy leaves a regular axis regular. Only [AppendOne]
+// keepsRegular reports whether the policy leaves a regular axis regular. Only [AppendOne]
 // and [RepeatLast] do; a regular axis accepts no other ([Axis.Grown]).
-func (g Growth) KeepsRegular() bool { return g.kind == appendOne || g.kind == repeatLast }
+func (g Growth) keepsRegular() bool { return g.kind == appendOne || g.kind == repeatLast }
 
-// IsAppendOne reports whether the policy is [AppendOne], which the zero Growth is too.
-// Rounding ([Growth.RoundedUp]) does not count.
-func (g Growth) IsAppendOne() bool { return g.kind == appendOne }
+// isAppendOne reports whether the policy is [AppendOne], which the zero Growth is too.
+// Rounding (roundedUp) does not count.
+func (g Growth) isAppendOne() bool { return g.kind == appendOne }
 
-// RoundedUp returns the policy with its last new edge rounded up to a multiple of the
+// roundedUp returns the policy with its last new edge rounded up to a multiple of the
 // given number of elements. That edge may reach beyond the extent; all others stay as the
 // policy makes them. A shard that is appended then holds whole inner chunks. For
 // [Preplanned] the last edge of the plan is rounded up.
@@ -256,7 +258,7 @@ func (g Growth) IsAppendOne() bool { return g.kind == appendOne }
 // Nothing changes if no edge is added, or if the axis is regular. A number below 1 is
 // reported when an axis grows, as an error that wraps [ErrInvalid]. [Growth.String] does
 // not show the rounding.
-func (g Growth) RoundedUp(to int64) Growth {
+func (g Growth) roundedUp(to int64) Growth {
 	g.isRounded, g.multiple = true, to
 	return g
 }
@@ -306,10 +308,10 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 	if a.IsRegular() {
 		// Other policies would list edges, which changes how later growth works. The
 		// caller must unlock the axis explicitly.
-		if !g.KeepsRegular() {
+		if !g.keepsRegular() {
 			return Axis{}, invalid("growth %.80s on an axis whose chunks of %d follow the extent: unlock turns it into a list", g, a.step)
 		}
-		return a.Resized(extent)
+		return a.resized(extent)
 	}
 	// A single edge of length 1 hardly ever ends at a boundary ([ByBoundaries]). No
 	// chunk was stored with it.
@@ -324,25 +326,25 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 				return Axis{}, err
 			}
 		}
-		return a.Resized(extent)
+		return a.resized(extent)
 	}
 	more, err := a.newEdges(gap, sum, g)
 	if err == nil {
 		more, err = g.roundUp(more)
 	}
 	if err == nil {
-		a, err = a.Extended(more...)
+		a, err = a.extended(more...)
 	}
 	if err != nil {
 		return Axis{}, fmt.Errorf("growth %.80s to the extent %d: %w", g, extent, err)
 	}
-	return a.Resized(extent)
+	return a.resized(extent)
 }
 
 // replaceUnit returns the axis with edges for its first elements in place of those it
 // has.
 func (a Axis) replaceUnit(extent int64, g Growth) (Axis, error) {
-	edges, err := boundaries(0, extent, g.next)
+	edges, err := boundaries(0, extent, g.boundary)
 	if err == nil {
 		edges, err = g.roundUp(edges)
 	}
@@ -374,7 +376,7 @@ func (a Axis) newEdges(gap, sum int64, g Growth) ([]Run, error) {
 		}
 		return g.runs, nil
 	case byBoundaries:
-		return boundaries(a.Covered(), gap, g.next)
+		return boundaries(a.Covered(), gap, g.boundary)
 	}
 	return []Run{{gap, 1}}, nil
 }
@@ -536,20 +538,20 @@ func (g *Grid) policy(i int, shape []int64, growth []Growth) Growth {
 	return growth[0]
 }
 
-// FittingLengths returns the lengths nearest to length by which the axis can grow with
+// fittingLengths returns the lengths nearest to length by which the axis can grow with
 // one new edge ([AppendOne]) that is stored with a multiple of n elements
 // ([Axis.MultipleOf]). All lengths are in elements. Elements that fill an edge beyond the
 // extent come first and are not part of the new edge.
 //
 // Both results are length if that fits, as it always does on a regular axis. below is 0
 // if no shorter length fits, and above is 0 if a longer one would overflow int64. Both
-// are 0 if n or length is below 1. With [Growth.RoundedUp] every length fits.
-func (a Axis) FittingLengths(length, n int64) (below, above int64) {
+// are 0 if n or length is below 1. With roundedUp every length fits.
+func (a Axis) fittingLengths(length, n int64) (below, above int64) {
 	if length < 1 || n < 1 {
 		return 0, 0
 	}
 	if most := math.MaxInt64 - a.extent; length > most {
-		below, _ = a.FittingLengths(most, n)
+		below, _ = a.fittingLengths(most, n)
 		return below, 0
 	}
 	// edge is the length of the new edge, common the encoded length that all cells share.

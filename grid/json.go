@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// ParseOptions permits experimental forms. The zero value permits none.
+// ParseOptions permits experimental forms. A nil *ParseOptions permits none.
 type ParseOptions struct {
 	// EncodedShapes permits encoded_chunk_shapes. This is an experiment that
 	// zarr-extensions pull request 75 proposes; it may change before it is accepted.
@@ -30,12 +30,10 @@ type ParseOptions struct {
 // fault, the error has its JSON pointer.
 //
 // Sources: zarr-specs v3 core, "Regular grids"; zarr-extensions, chunk-grids/rectilinear.
-func Parse(shape []int64, name string, configuration []byte) (*Grid, error) {
-	return ParseOptions{}.Parse(shape, name, configuration)
-}
-
-// Parse is like the function [Parse], with options.
-func (o ParseOptions) Parse(shape []int64, name string, configuration []byte) (*Grid, error) {
+func Parse(shape []int64, name string, configuration []byte, o *ParseOptions) (*Grid, error) {
+	if o == nil {
+		o = new(ParseOptions)
+	}
 	cuts := o.reader(name)
 	// The old name "rectangular" has no reader here: the table of older forms reads it.
 	if cuts == nil && name != rectangularName {
@@ -62,13 +60,13 @@ func (o ParseOptions) Parse(shape []int64, name string, configuration []byte) (*
 
 // reader returns the function that reads the configuration of a grid, or nil if the name
 // is unknown.
-func (o ParseOptions) reader(name string) func(strictjson.Value) ([]Cut, error) {
+func (o *ParseOptions) reader(name string) func(strictjson.Value) ([]Cut, error) {
 	switch name {
-	case RegularName:
+	case regularName:
 		return regularCuts
-	case BoundedName:
+	case boundedName:
 		return boundedCuts
-	case RectilinearName:
+	case rectilinearName:
 		return o.rectilinearCuts
 	}
 	return nil
@@ -90,7 +88,7 @@ func boundedCuts(v strictjson.Value) ([]Cut, error) {
 	return cuts, err
 }
 
-func (o ParseOptions) rectilinearCuts(v strictjson.Value) ([]Cut, error) {
+func (o *ParseOptions) rectilinearCuts(v strictjson.Value) ([]Cut, error) {
 	m, err := members(v, 2, "kind", "chunk_shapes", "encoded_chunk_shapes")
 	if err != nil {
 		return nil, err
@@ -313,7 +311,7 @@ func isPlaceholder(list strictjson.Value) bool {
 // long to write ([Axis.NumRuns]).
 func (g *Grid) AppendConfiguration(dst []byte) []byte {
 	// The other grids have one shape for all chunks, in the member chunk_shape.
-	if g.name != RectilinearName {
+	if g.name != rectilinearName {
 		return append(appendShapes(append(dst, `{"chunk_shape": `...), g.axes, Axis.appendShape), '}')
 	}
 	dst = appendShapes(append(dst, `{"kind": "inline", "chunk_shapes": `...), g.axes, Axis.appendShape)
@@ -323,13 +321,13 @@ func (g *Grid) AppendConfiguration(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendListed is like [Grid.AppendConfiguration] but writes every axis of a rectilinear
+// appendListed is like [Grid.AppendConfiguration] but writes every axis of a rectilinear
 // grid as a list. Some programs, such as Icechunk 2.2, refuse bare integers there. A list
 // has as many edges as the axis has chunks, and at least one, so the axis no longer
 // follows the extent ([Grid.Unlocked]). An axis whose edges would overflow int64 stays a
 // bare integer.
-func (g *Grid) AppendListed(dst []byte) []byte {
-	if g.name != RectilinearName {
+func (g *Grid) appendListed(dst []byte) []byte {
+	if g.name != rectilinearName {
 		return g.AppendConfiguration(dst)
 	}
 	listed := *g

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/lattice"
 )
 
 func TestParseRefuses(t *testing.T) {
@@ -33,7 +34,7 @@ func TestParseRefuses(t *testing.T) {
 			if tt.config != "" {
 				config = []byte(tt.config)
 			}
-			_, err := grid.Parse([]int64{10}, tt.grid, config)
+			_, err := grid.Parse([]int64{10}, tt.grid, config, nil)
 			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.words) {
 				t.Errorf("got %v, want %v that says %q", err, tt.want, tt.words)
 			}
@@ -54,12 +55,12 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, config string, rows, columns int64) {
 		shape := []int64{rows, columns}
-		for _, name := range []string{grid.RegularName, grid.RectilinearName} {
-			g, err := grid.Parse(shape, name, []byte(config))
+		for _, name := range []string{"regular", "rectilinear"} {
+			g, err := grid.Parse(shape, name, []byte(config), nil)
 			if err != nil {
 				continue
 			}
-			again, err := grid.Parse(shape, name, g.AppendConfiguration(nil))
+			again, err := grid.Parse(shape, name, g.AppendConfiguration(nil), nil)
 			if err != nil || !g.Equal(again) {
 				t.Fatalf("%s is written as %s: %v", config, g.AppendConfiguration(nil), err)
 			}
@@ -99,7 +100,7 @@ func ExampleNew() {
 }
 
 func ExampleParse() {
-	g, err := grid.Parse([]int64{1e18}, "rectilinear", []byte(`{"kind": "inline", "chunk_shapes": [[[1, 1000000000000000000]]]}`))
+	g, err := grid.Parse([]int64{1e18}, "rectilinear", []byte(`{"kind": "inline", "chunk_shapes": [[[1, 1000000000000000000]]]}`), nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -120,11 +121,11 @@ func ExampleGrid_Touching() {
 	// [2] [{59 90}]
 }
 
-func ExampleAxis_Resized() {
-	a, _ := grid.NewAxis(6, grid.Edges(1, 2, 3))
-	b, err := a.Resized(10)
-	fmt.Println(b.Sizes(), err)
-	// Output: [{1 1} {2 1} {3 1} {4 1}] <nil>
+func ExampleGrid_Resized() {
+	g, _ := grid.New([]int64{6}, grid.Edges(1, 2, 3))
+	larger, err := g.Resized([]int64{10})
+	fmt.Println(larger, err)
+	// Output: (10) in chunks of ([1 2 3 4]) <nil>
 }
 
 // TestParseLongTexts has names and texts of a megabyte, of which errors quote the
@@ -136,7 +137,7 @@ func TestParseLongTexts(t *testing.T) {
 		{"rectilinear", `{"kind":"` + long + `","chunk_shapes":[2]}`}, {"rectilinear", `{"kind":"inline","chunk_shapes":[["` + long + `"]]}`},
 		{"rectilinear", `{"kind":"inline","chunk_shapes":[[` + strings.Repeat("1", 1<<20) + `]]}`},
 	} {
-		if _, err := grid.Parse([]int64{4}, c[0], []byte(c[1])); err == nil || len(err.Error()) > 1000 {
+		if _, err := grid.Parse([]int64{4}, c[0], []byte(c[1]), nil); err == nil || len(err.Error()) > 1000 {
 			t.Errorf("%.60s: %.2000v", c, err)
 		}
 	}
@@ -156,15 +157,15 @@ func TestAppendListed(t *testing.T) {
 		{"too long for a list", []int64{9223372036854775807, 10}, `[2, 5]`, `[2, [[5, 2]]]`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			g, err := grid.Parse(tt.shape, grid.RectilinearName, fmt.Appendf(nil, `{"kind": "inline", "chunk_shapes": %s}`, tt.config))
+			g, err := grid.Parse(tt.shape, "rectilinear", fmt.Appendf(nil, `{"kind": "inline", "chunk_shapes": %s}`, tt.config), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			listed := g.AppendListed([]byte("x"))[1:]
+			listed := lattice.AppendListed(g, []byte("x"))[1:]
 			if want := `{"kind": "inline", "chunk_shapes": ` + tt.want + `}`; string(listed) != want {
 				t.Errorf("written as %s, want %s", listed, want)
 			}
-			again, err := grid.Parse(tt.shape, grid.RectilinearName, listed)
+			again, err := grid.Parse(tt.shape, "rectilinear", listed, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,15 +176,15 @@ func TestAppendListed(t *testing.T) {
 			}
 		})
 	}
-	for _, g := range []func([]int64, []int64) (*grid.Grid, error){grid.Regular, grid.Bounded} {
-		g, err := g([]int64{10}, []int64{3})
-		if err != nil || string(g.AppendListed(nil)) != `{"chunk_shape": [3]}` {
-			t.Errorf("%s %s (%v)", g.Name(), g.AppendListed(nil), err)
+	for _, cut := range []grid.Cut{grid.Every(3), grid.EveryTrimmed(3)} {
+		g, err := grid.New([]int64{10}, cut)
+		if err != nil || string(lattice.AppendListed(g, nil)) != `{"chunk_shape": [3]}` {
+			t.Errorf("%s %s (%v)", g.Name(), lattice.AppendListed(g, nil), err)
 		}
 	}
 	g, err := grid.New([]int64{10}, grid.Every(3).EncodedAs(grid.Every(4)))
-	if want := `{"kind": "inline", "chunk_shapes": [[[3, 4]]], "encoded_chunk_shapes": [4]}`; err != nil || string(g.AppendListed(nil)) != want {
-		t.Errorf("%s (%v), want %s", g.AppendListed(nil), err, want)
+	if want := `{"kind": "inline", "chunk_shapes": [[[3, 4]]], "encoded_chunk_shapes": [4]}`; err != nil || string(lattice.AppendListed(g, nil)) != want {
+		t.Errorf("%s (%v), want %s", lattice.AppendListed(g, nil), err, want)
 	}
 }
 

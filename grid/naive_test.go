@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -102,7 +103,7 @@ func readNaive(shape []int64, name, config string) (n naive, ok bool) {
 // axis reads an entry of chunk_shape or chunk_shapes.
 func (n *naive) axis(name string, entry any, extent int64) (a naiveAxis, ok bool) {
 	if list, isList := entry.([]any); isList {
-		if name == "regular" || name == grid.BoundedName {
+		if name == "regular" || name == "zarrs.regular_bounded" {
 			return a, false
 		}
 		runs, sum, ok := naiveRuns(list, name != "rectangular")
@@ -121,7 +122,7 @@ func (n *naive) axis(name string, entry any, extent int64) (a naiveAxis, ok bool
 	if !ok || step < 1 {
 		return a, false
 	}
-	a.step, a.trimmed = step, name == grid.BoundedName
+	a.step, a.trimmed = step, name == "zarrs.regular_bounded"
 	chunks := extent / step
 	if extent%step > 0 {
 		chunks++
@@ -254,13 +255,13 @@ func FuzzParseAgainstNaive(f *testing.F) {
 		f.Add(s.name, s.config, int64(40), int64(7))
 	}
 	f.Fuzz(func(t *testing.T, name, config string, rows, columns int64) {
-		if !slices.Contains([]string{"regular", "rectilinear", "rectangular", grid.BoundedName}, name) {
-			name = grid.RectilinearName
+		if !slices.Contains([]string{"regular", "rectilinear", "rectangular", "zarrs.regular_bounded"}, name) {
+			name = "rectilinear"
 		}
 		shape := []int64{rows, columns}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		g, err := withEncoded.Parse(shape, name, []byte(config))
+		g, err := grid.Parse(shape, name, []byte(config), &withEncoded)
 		runtime.ReadMemStats(&after)
 		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<20+64*uint64(len(config)) {
 			t.Fatalf("%d bytes were allocated for %d bytes of JSON", used, len(config))
@@ -304,9 +305,9 @@ func TestParseAgainstNaive(t *testing.T) {
 		list := func(label string) string {
 			return "[" + strings.Join(rapid.SliceOfN(entry, 2, 2).Draw(t, label), ", ") + "]"
 		}
-		name := rapid.SampledFrom([]string{"regular", "rectilinear", "rectilinear", "rectangular", grid.BoundedName}).Draw(t, "name")
+		name := rapid.SampledFrom([]string{"regular", "rectilinear", "rectilinear", "rectangular", "zarrs.regular_bounded"}).Draw(t, "name")
 		config := `{"chunk_shape": ` + list("shape") + "}"
-		if name == grid.RectilinearName {
+		if name == "rectilinear" {
 			config = `{"kind": "inline", "chunk_shapes": ` + list("shapes")
 			if rapid.Bool().Draw(t, "encoded") {
 				config += `, "encoded_chunk_shapes": ` + list("encoded shapes")
@@ -314,7 +315,7 @@ func TestParseAgainstNaive(t *testing.T) {
 			config += "}"
 		}
 		shape := rapid.SliceOfN(rapid.Int64Range(0, 24), 2, 2).Draw(t, "extents")
-		g, err := withEncoded.Parse(shape, name, []byte(config))
+		g, err := grid.Parse(shape, name, []byte(config), &withEncoded)
 		n, ok := readNaive(shape, name, config)
 		if (err == nil) != ok {
 			t.Fatalf("%s %s for shape %v: got %v, it should be accepted: %v", name, config, shape, err, ok)
@@ -359,13 +360,13 @@ func (n *naive) check(t failer, g *grid.Grid) {
 		}
 	}
 	written := g.AppendConfiguration(nil)
-	again, err := withEncoded.Parse(n.shape, g.Name(), written)
+	again, err := grid.Parse(n.shape, g.Name(), written, &withEncoded)
 	if err != nil || !g.Equal(again) || again.Notes() != nil || !bytes.Equal(again.AppendConfiguration(nil), written) {
 		t.Fatalf("it is written as %s and read as another (%v)", written, err)
 	}
 	for i := range g.Rank() {
-		if _, err := withEncoded.Parse(n.shape, g.Name(), g.AppendListed(nil)); err != nil {
-			t.Fatalf("axis %d: listed as %s: %v", i, g.AppendListed(nil), err)
+		if _, err := grid.Parse(n.shape, g.Name(), lattice.AppendListed(g, nil), &withEncoded); err != nil {
+			t.Fatalf("axis %d: listed as %s: %v", i, lattice.AppendListed(g, nil), err)
 		}
 	}
 }
@@ -387,7 +388,7 @@ func TestParseMemory(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		const many = 100
 		for range many {
-			if _, err := withEncoded.Parse([]int64{tt.extent}, grid.RectilinearName, config); err != nil {
+			if _, err := grid.Parse([]int64{tt.extent}, "rectilinear", config, &withEncoded); err != nil {
 				t.Fatalf("%s: %v", config, err)
 			}
 		}

@@ -38,7 +38,7 @@ func TestEncodedShapes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			config := fmt.Sprintf(`{"kind": "inline", "chunk_shapes": [%s], "encoded_chunk_shapes": [%s]}`, tt.shapes, tt.encoded)
-			g, err := withEncoded.Parse([]int64{tt.extent}, grid.RectilinearName, []byte(config))
+			g, err := grid.Parse([]int64{tt.extent}, "rectilinear", []byte(config), &withEncoded)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,11 +50,11 @@ func TestEncodedShapes(t *testing.T) {
 			if want := tt.written + "]}"; encoded != want && encoded != "" || (encoded == "") != (tt.written == "") {
 				t.Errorf("written as %s", written)
 			}
-			again, err := withEncoded.Parse([]int64{tt.extent}, grid.RectilinearName, []byte(written))
+			again, err := grid.Parse([]int64{tt.extent}, "rectilinear", []byte(written), &withEncoded)
 			if err != nil || !g.Equal(again) {
 				t.Errorf("%s is read as another grid (%v)", written, err)
 			}
-			_, err = grid.Parse([]int64{tt.extent}, grid.RectilinearName, []byte(config))
+			_, err = grid.Parse([]int64{tt.extent}, "rectilinear", []byte(config), nil)
 			if !errors.Is(err, grid.ErrUnsupported) || !strings.Contains(err.Error(), "pull request 75") || !strings.Contains(err.Error(), "EncodedShapes") {
 				t.Errorf("without the switch: %v", err)
 			}
@@ -83,7 +83,7 @@ func TestEncodedShapesRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			config := fmt.Sprintf(`{"kind": "inline", "chunk_shapes": %s, "encoded_chunk_shapes": %s}`, tt.shapes, tt.encoded)
-			_, err := withEncoded.Parse([]int64{30}, grid.RectilinearName, []byte(config))
+			_, err := grid.Parse([]int64{30}, "rectilinear", []byte(config), &withEncoded)
 			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.words) {
 				t.Errorf("got %v, want %v that says %q", err, tt.want, tt.words)
 			}
@@ -155,7 +155,7 @@ func checkEncoded(t *rapid.T, a grid.Axis, m model, encoded []int64) {
 	if got := expand(slices.Collect(a.Encoded())); !slices.Equal(got, encoded) {
 		t.Fatalf("stored with %v, want %v", got, encoded)
 	}
-	g, err := withEncoded.Parse([]int64{m.extent}, grid.RectilinearName, grid.OfAxis(a).AppendConfiguration(nil))
+	g, err := grid.Parse([]int64{m.extent}, "rectilinear", grid.OfAxis(a).AppendConfiguration(nil), &withEncoded)
 	if err != nil || !g.Axis(0).Equal(a) {
 		t.Fatalf("it is read again as another axis: %v", err)
 	}

@@ -140,18 +140,18 @@ func counts(shape, chunk []int64) []int64 {
 	return n
 }
 
-// NumChunks returns the number of inner chunks of the array. It returns false if that
+// numChunks returns the number of inner chunks of the array. It returns false if that
 // number overflows int64.
-func (p Proposal) NumChunks() (int64, bool) { return checked.Product(counts(p.Shape, p.Chunk)...) }
+func (p Proposal) numChunks() (int64, bool) { return checked.Product(counts(p.Shape, p.Chunk)...) }
 
-// NumShards returns the number of shards of the array, which is the number of objects
+// numShards returns the number of shards of the array, which is the number of objects
 // when all are stored. It returns false if that number overflows int64.
-func (p Proposal) NumShards() (int64, bool) { return checked.Product(counts(p.Shape, p.Shard)...) }
+func (p Proposal) numShards() (int64, bool) { return checked.Product(counts(p.Shape, p.Shard)...) }
 
 // advice returns why shards are not worthwhile, or "" if they are.
 func (p Proposal) advice() string {
-	chunks, all := p.NumChunks()
-	shards, ok := p.NumShards()
+	chunks, all := p.numChunks()
+	shards, ok := p.numShards()
 	switch {
 	case all && chunks <= 1:
 		return "the array is no more than one chunk, to which a shard would only add an index"

@@ -146,7 +146,7 @@ func checkProposal(t *rapid.T, p grid.Proposal) {
 	for i, n := range p.Chunk {
 		cuts[i] = grid.Every(n)
 	}
-	shards, err := grid.Regular(p.Shape, p.Shard)
+	shards, err := grid.New(p.Shape, grid.Chunks(p.Shard...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 // ones. Each is read as the specified grid that stores the same chunks, and is written in
 // that form. The first row that matches a grid reads it.
 //
-// Two similar forms are not in the table. [BoundedName] is a kind of grid that is kept as
-// it is, and a chunk length of 4.0 is another spelling of 4.
+// Two similar forms are not in the table. "zarrs.regular_bounded" is a kind of grid
+// that is kept as it is, and a chunk length of 4.0 is another spelling of 4.
 var older = []olderForm{
 	{
 		name:   "rectangular, draft",
@@ -21,7 +21,7 @@ var older = []olderForm{
 		matches: func(name string, v strictjson.Value) bool {
 			return name == rectangularName && hasMember(v, "separator")
 		},
-		readAs: RectilinearName,
+		readAs: rectilinearName,
 		cuts:   rectangularCuts,
 		note: `the chunk grid "rectangular" of ZEP 3's draft was read as "rectilinear"; ` +
 			`its separator is ignored, because chunk_key_encoding defines the keys`,
@@ -30,23 +30,23 @@ var older = []olderForm{
 		name:    "rectangular",
 		source:  "zarrs up to 0.24, experimental: https://docs.rs/zarrs/0.23.2/zarrs/array/chunk_grid/rectangular/index.html",
 		matches: func(name string, _ strictjson.Value) bool { return name == rectangularName },
-		readAs:  RectilinearName,
+		readAs:  rectilinearName,
 		cuts:    rectangularCuts,
 		note:    `the chunk grid "rectangular" that zarrs wrote was read as "rectilinear"`,
 	},
 	{
 		name:    "regular with edges",
 		source:  "zarr-python 3.2: https://github.com/zarr-developers/zarr-python/pull/3802, repaired since 3.4",
-		matches: func(name string, v strictjson.Value) bool { return name == RegularName && isMixed(v) },
-		readAs:  RectilinearName,
+		matches: func(name string, v strictjson.Value) bool { return name == regularName && isMixed(v) },
+		readAs:  rectilinearName,
 		cuts:    mixedCuts,
 		note:    `a chunk grid named "regular" lists edges along some axes, as zarr-python 3.2 wrote it; it was read as "rectilinear"`,
 	},
 	{
 		name:    "chunks of length 0",
 		source:  "older zarr-python, for axes of extent 0; repaired by zarr-python 3.4 (core/metadata/repair.py)",
-		matches: func(name string, v strictjson.Value) bool { return name == RegularName && hasZeroLength(v) },
-		readAs:  RegularName,
+		matches: func(name string, v strictjson.Value) bool { return name == regularName && hasZeroLength(v) },
+		readAs:  regularName,
 		cuts:    zeroCuts,
 		note:    `the chunk length 0 of an axis without elements was read as 1, the smallest length`,
 	},

@@ -33,7 +33,7 @@ func TestOlderForms(t *testing.T) {
 		{"length 0, twice", []int64{0, 0}, "regular", `{"chunk_shape": [0.0, 0]}`, "regular", `{"chunk_shape": [1, 1]}`, "0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			g, err := grid.Parse(tt.shape, tt.grid, []byte(tt.config))
+			g, err := grid.Parse(tt.shape, tt.grid, []byte(tt.config), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +43,7 @@ func TestOlderForms(t *testing.T) {
 			if n := g.Notes(); len(n) != 1 || !strings.Contains(n[0], tt.words) {
 				t.Errorf("notes %q, want one that says %q", n, tt.words)
 			}
-			again, err := grid.Parse(tt.shape, g.Name(), g.AppendConfiguration(nil))
+			again, err := grid.Parse(tt.shape, g.Name(), g.AppendConfiguration(nil), nil)
 			if err != nil || !again.Equal(g) || again.Notes() != nil {
 				t.Errorf("what was repaired is not read as it should be: %v, notes %q", err, again.Notes())
 			}
@@ -78,7 +78,7 @@ func TestOlderFormsRefused(t *testing.T) {
 			if strings.Contains(tt.config, ", [") {
 				shape = []int64{10, 10}
 			}
-			_, err := grid.Parse(shape, tt.grid, config)
+			_, err := grid.Parse(shape, tt.grid, config, nil)
 			if !errors.Is(err, grid.ErrInvalid) || !strings.Contains(err.Error(), tt.words) {
 				t.Errorf("got %v, want one that says %q", err, tt.words)
 			}
@@ -87,7 +87,7 @@ func TestOlderFormsRefused(t *testing.T) {
 }
 
 func TestBounded(t *testing.T) {
-	g, err := grid.Parse([]int64{25, 20, 0}, grid.BoundedName, []byte(`{"chunk_shape": [10, 10, 3]}`))
+	g, err := grid.Parse([]int64{25, 20, 0}, "zarrs.regular_bounded", []byte(`{"chunk_shape": [10, 10, 3]}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestBounded(t *testing.T) {
 	if err != nil || !g.Equal(b) || g.Notes() != nil {
 		t.Fatalf("it is not what its cuts make (%v), notes %q", err, g.Notes())
 	}
-	if got := string(g.AppendConfiguration(nil)); g.Name() != grid.BoundedName || got != `{"chunk_shape": [10, 10, 3]}` {
+	if got := string(g.AppendConfiguration(nil)); g.Name() != "zarrs.regular_bounded" || got != `{"chunk_shape": [10, 10, 3]}` {
 		t.Errorf("written as %s %s", g.Name(), got)
 	}
 	a := g.Axis(0)
@@ -114,7 +114,7 @@ func TestBounded(t *testing.T) {
 	if got := slices.Collect(a.Encoded()); !slices.Equal(got, []grid.Run{{Length: 10, Count: 2}, {Length: 5, Count: 1}}) {
 		t.Errorf("stored with %v", got)
 	}
-	regular, err := grid.Regular([]int64{25, 20, 0}, []int64{10, 10, 3})
+	regular, err := grid.New([]int64{25, 20, 0}, grid.Chunks(10, 10, 3)...)
 	if err != nil || regular.Axis(0).Equal(a) {
 		t.Errorf("a trimmed axis is taken for one that is not (%v)", err)
 	}
@@ -166,7 +166,7 @@ func TestBoundedResized(t *testing.T) {
 }
 
 func ExampleGrid_Notes() {
-	g, err := grid.Parse([]int64{10, 30}, "regular", []byte(`{"chunk_shape": [5, [10, 20]]}`))
+	g, err := grid.Parse([]int64{10, 30}, "regular", []byte(`{"chunk_shape": [5, [10, 20]]}`), nil)
 	fmt.Println(g.Name(), g.Notes(), err)
 	// Output: rectilinear [a chunk grid named "regular" lists edges along some axes, as zarr-python 3.2 wrote it; it was read as "rectilinear"] <nil>
 }

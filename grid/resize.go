@@ -8,16 +8,8 @@ import (
 	"strconv"
 )
 
-// Resized returns the axis with another extent. A regular axis follows the extent. Listed
-// edges stay when the axis shrinks, and when it grows into cells that are already
-// declared. Growth beyond them adds one edge that covers the rest, as in zarr-python.
-//
-// If cells have encoded lengths, a new cell is stored with the length of its edge, or
-// with the encoded length that all cells share if that is larger.
-//
-// Resized returns an error that wraps [ErrInvalid] if the extent is negative, or if the
-// axis is trimmed and the change would cut or lengthen a stored chunk.
-func (a Axis) Resized(extent int64) (Axis, error) {
+// resized is [Grid.Resized] for one axis.
+func (a Axis) resized(extent int64) (Axis, error) {
 	if extent < 0 {
 		return Axis{}, invalid("extent must not be negative, got %d", extent)
 	}
@@ -29,7 +21,7 @@ func (a Axis) Resized(extent int64) (Axis, error) {
 		b.stored = a.stored
 		return b, err
 	}
-	b, err := a.Extended(Run{extent - a.edges.sum, 1})
+	b, err := a.extended(Run{extent - a.edges.sum, 1})
 	if err != nil {
 		return Axis{}, err
 	}
@@ -62,15 +54,15 @@ func (a Axis) restepped(extent int64) (Axis, error) {
 	return b, nil
 }
 
-// Extended returns the axis with the same extent and more cells after the last one. The
+// extended returns the axis with the same extent and more cells after the last one. The
 // time it takes hardly depends on the number of existing cells. If all cells share an
 // encoded length that no new edge exceeds, the new cells share it too. Otherwise new
 // cells are stored with the length of their edge.
 //
-// Extended returns an error that wraps [ErrInvalid] if the axis is regular or if a length
+// extended returns an error that wraps [ErrInvalid] if the axis is regular or if a length
 // or count is below 1. It returns an error that wraps [ErrOverflow] if the lengths sum to
 // more than an int64 holds.
-func (a Axis) Extended(more ...Run) (Axis, error) {
+func (a Axis) extended(more ...Run) (Axis, error) {
 	if a.edges == nil {
 		return Axis{}, invalid("chunk length %d is regular and takes no more edges: unlock the axis first", a.step)
 	}
@@ -109,13 +101,22 @@ func (a Axis) checkKept(extent int64) error {
 	return nil
 }
 
-// Resized returns the grid of an array of another shape. Each axis changes as by
-// [Axis.Resized].
+// Resized returns the grid of an array of another shape. A regular axis follows the
+// extent. Listed edges stay when the axis shrinks, and when it grows into cells that are
+// already declared. Growth beyond them adds one edge that covers the rest, as in
+// zarr-python.
+//
+// If cells have encoded lengths, a new cell is stored with the length of its edge, or
+// with the encoded length that all cells share if that is larger.
+//
+// Resized returns an error that wraps [ErrInvalid] if the shape has another number of
+// axes or a negative extent, or if an axis is trimmed and the change would cut or
+// lengthen a stored chunk.
 func (g *Grid) Resized(shape []int64) (*Grid, error) {
 	if len(shape) != len(g.axes) {
 		return nil, invalid("the new shape has %d axes, the array has %d", len(shape), len(g.axes))
 	}
-	axes, err := eachAxis(len(shape), func(i int) (Axis, error) { return g.axes[i].Resized(shape[i]) })
+	axes, err := eachAxis(len(shape), func(i int) (Axis, error) { return g.axes[i].resized(shape[i]) })
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +181,7 @@ func (a Axis) Shrunk(extent int64, s Shrink) (Axis, error) {
 		return Axis{}, invalid("%v to the extent %d on an axis whose last chunk is stored with all its %d elements: unlock turns it into a list",
 			s, extent, a.step)
 	}
-	b, err := a.Resized(extent)
+	b, err := a.resized(extent)
 	if err != nil || s == KeepEdges || a.IsRegular() {
 		return b, err
 	}
@@ -283,8 +284,8 @@ func (a Axis) Unlocked() (Axis, error) {
 // Unlocked returns the rectilinear grid that stores the same chunks with listed edges
 // along the given axes, or along all axes if none is given. These axes no longer follow
 // the extent: growth adds edges to them. Other axes keep their step. A bounded grid
-// ([BoundedName]) is always unlocked as a whole, because no other grid has trimmed axes.
-// If an axis does not exist, the error wraps [ErrOutOfRange].
+// ("zarrs.regular_bounded") is always unlocked as a whole, because no other grid has
+// trimmed axes. If an axis does not exist, the error wraps [ErrOutOfRange].
 func (g *Grid) Unlocked(axes ...int) (*Grid, error) {
 	for _, i := range axes {
 		if err := g.checkAxis(i); err != nil {
@@ -292,7 +293,7 @@ func (g *Grid) Unlocked(axes ...int) (*Grid, error) {
 		}
 	}
 	unlocked, err := eachAxis(len(g.axes), func(i int) (Axis, error) {
-		if len(axes) > 0 && g.name != BoundedName && !slices.Contains(axes, i) {
+		if len(axes) > 0 && g.name != boundedName && !slices.Contains(axes, i) {
 			return g.axes[i], nil
 		}
 		return g.axes[i].Unlocked()
@@ -300,5 +301,5 @@ func (g *Grid) Unlocked(axes ...int) (*Grid, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ofAxes(RectilinearName, unlocked)
+	return ofAxes(rectilinearName, unlocked)
 }

@@ -124,7 +124,7 @@ func TestGridShrunk(t *testing.T) {
 			t.Errorf("%v by %v: %s, want %s", tt.shape, tt.how, got, tt.want)
 		}
 	}
-	r, _ := grid.Regular([]int64{6}, []int64{4})
+	r, _ := grid.New([]int64{6}, grid.Chunks(4)...)
 	if _, err := r.Shrunk([]int64{5}, grid.TrimExact); !errors.Is(err, grid.ErrInvalid) {
 		t.Errorf("a regular grid was cut exactly: %v", err)
 	}
@@ -197,7 +197,7 @@ func TestUnlockedGrid(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := `{"kind": "inline", "chunk_shapes": ` + tt.want + `}`
-			if got := string(u.AppendConfiguration(nil)); u.Name() != grid.RectilinearName || got != want {
+			if got := string(u.AppendConfiguration(nil)); u.Name() != "rectilinear" || got != want {
 				t.Errorf("unlocked to %s %s, want %s", u.Name(), got, want)
 			}
 		})
@@ -205,7 +205,7 @@ func TestUnlockedGrid(t *testing.T) {
 }
 
 func TestUnlockedRefused(t *testing.T) {
-	g, _ := grid.Regular([]int64{10, math.MaxInt64}, []int64{5, 2})
+	g, _ := grid.New([]int64{10, math.MaxInt64}, grid.Chunks(5, 2)...)
 	for _, i := range []int{-1, 2} {
 		if _, err := g.Unlocked(0, i); !errors.Is(err, grid.ErrOutOfRange) {
 			t.Errorf("axis %d: %v", i, err)
@@ -217,7 +217,7 @@ func TestUnlockedRefused(t *testing.T) {
 }
 
 func ExampleGrid_Unlocked() {
-	g, _ := grid.Regular([]int64{25}, []int64{10})
+	g, _ := grid.New([]int64{25}, grid.Chunks(10)...)
 	u, _ := g.Unlocked()
 	fmt.Println(u.Name(), string(u.AppendConfiguration(nil)))
 	grown, _ := u.Resized([]int64{37}) // the last edge is filled first, then one is added

@@ -76,7 +76,7 @@ func randomFamily(t *testing.T, r *rand.Rand, p *python) *family {
 			}
 		}
 		path := filepath.Join(f.path, name)
-		h := history{p: p, r: r, spec: s, path: path, want: randomBlock(r, s, s.Shape), done: map[string]int{}, ours: true}
+		h := history{p: p, r: r, spec: s, path: path, want: randomBlock(r, s, s.Shape), done: map[string]int{}, exclusive: true}
 		turn().create(t, path, s)
 		turn().write(t, path, h.want.data)
 		f.arrays[name] = &groupArray{h, r.IntN(len(s.Shape))}

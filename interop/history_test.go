@@ -52,19 +52,19 @@ func histories(t *testing.T, n int, draw func(r *rand.Rand) spec) {
 
 // history is an array with its expected content.
 type history struct {
-	p     *python
-	r     *rand.Rand
-	spec  spec // Shape is that at the start, Chunks are the present ones
-	path  string
-	want  block
-	was   []int64        // shape before the last resize
-	stale bool           // elements that were cut off may reappear when zarr-python grows the array
-	done  map[string]int // the number of changes of each kind, in all histories
-	ours  bool           // only Varve changes the array
+	p         *python
+	r         *rand.Rand
+	spec      spec // Shape is that at the start, Chunks are the present ones
+	path      string
+	want      block
+	shape     []int64        // shape before the last resize
+	stale     bool           // elements that were cut off may reappear when zarr-python grows the array
+	done      map[string]int // the number of changes of each kind, in all histories
+	exclusive bool           // only Varve changes the array
 }
 
 func (h *history) turn() implementation {
-	if h.ours {
+	if h.exclusive {
 		return varve{}
 	}
 	return pick[implementation](h.r, h.p, varve{})
@@ -112,7 +112,7 @@ func (h *history) append(t *testing.T) {
 	more := h.more(axis, n)
 	growth, after := grid.AppendOne(), h.spec.Chunks[axis].grown(from+n)
 	switch {
-	case len(more.data) == 0 && h.ours:
+	case len(more.data) == 0 && h.exclusive:
 		return
 	case len(more.data) == 0:
 		who = h.p // Varve cannot derive the number of empty planes from no bytes
@@ -148,12 +148,12 @@ func kind(g grid.Growth) string {
 // extents along one axis or several.
 func (h *history) randomShape() (shape []int64, grows, shrinks bool) {
 	shape = slices.Clone(h.want.shape)
-	if h.was != nil && h.r.IntN(2) == 0 {
-		shape = h.was
+	if h.shape != nil && h.r.IntN(2) == 0 {
+		shape = h.shape
 	} else {
 		h.otherShape(shape)
 	}
-	h.was = h.want.shape
+	h.shape = h.want.shape
 	for i, n := range shape {
 		grows = grows || n > h.want.shape[i]
 		shrinks = shrinks || n < h.want.shape[i]
@@ -202,7 +202,7 @@ func (h *history) resize(t *testing.T) {
 	if who.name() == "varve" {
 		do := func(a *zarr.Array) error { return a.Resize(t.Context(), shape, &opt) }
 		if h.refusesAny(t, chunks, do) {
-			h.was = nil
+			h.shape = nil
 			return
 		}
 		h.change(t, do)

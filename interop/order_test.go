@@ -41,8 +41,8 @@ func TestOrder(t *testing.T) {
 			w := &twins{s, p, filepath.Join(t.TempDir(), "ours.zarr"), filepath.Join(t.TempDir(), "theirs.zarr"), zarr.Options{
 				Write: true, Durability: store.Flush, Shards: zarr.Shards{Order: o.order},
 			}}
-			varve{}.create(t, w.ours, s)
-			p.create(t, w.theirs, s)
+			varve{}.create(t, w.varve, s)
+			p.create(t, w.peer, s)
 			whole := region{}
 			for _, n := range s.Shape {
 				whole = append(whole, [3]int64{0, n, 1})
@@ -54,7 +54,7 @@ func TestOrder(t *testing.T) {
 			}
 			w.disorder(t, r)
 			w.write(t, whole, bytes.Repeat(s.Fill, int(product(s.Shape))))
-			if left := stored(t, w.theirs); len(left) > 0 {
+			if left := stored(t, w.peer); len(left) > 0 {
 				t.Errorf("arrays that hold only the fill value store %v", slices.Collect(maps.Keys(left)))
 			}
 		})
@@ -64,16 +64,16 @@ func TestOrder(t *testing.T) {
 // twins are two equal arrays, one of each implementation.
 type twins struct {
 	spec
-	p            *python
-	ours, theirs string
-	options      zarr.Options
+	p           *python
+	varve, peer string
+	options     zarr.Options
 }
 
 // write writes a region of both arrays and compares the stored bytes.
 func (w *twins) write(t *testing.T, at region, data []byte) {
 	t.Helper()
-	changeBy(t, w.ours, &w.options, func(a *zarr.Array) error { return a.WriteBytes(t.Context(), at.basic(), data) })
-	w.p.writePart(t, w.theirs, at, data)
+	changeBy(t, w.varve, &w.options, func(a *zarr.Array) error { return a.WriteBytes(t.Context(), at.basic(), data) })
+	w.p.writePart(t, w.peer, at, data)
 	w.compare(t, at)
 }
 
@@ -89,10 +89,10 @@ func (w *twins) disorder(t *testing.T, r *rand.Rand) {
 	for range 3 {
 		at := randomRegion(r, w.Shape)
 		data := randomBlock(r, w.spec, at.shape()).data
-		changeBy(t, w.ours, &opt, func(a *zarr.Array) error { return a.WriteBytes(t.Context(), at.basic(), data) })
-		w.p.writePart(t, w.theirs, at, data)
+		changeBy(t, w.varve, &opt, func(a *zarr.Array) error { return a.WriteBytes(t.Context(), at.basic(), data) })
+		w.p.writePart(t, w.peer, at, data)
 	}
-	changeBy(t, w.ours, &opt, func(a *zarr.Array) error {
+	changeBy(t, w.varve, &opt, func(a *zarr.Array) error {
 		report, err := a.CompactShards(t.Context(), nil)
 		t.Logf("compacted: %+v", report)
 		return err
@@ -109,7 +109,7 @@ func (s spec) isNested() bool {
 // compare compares the stored bytes.
 func (w *twins) compare(t *testing.T, at any) {
 	t.Helper()
-	ours, theirs := stored(t, w.ours), stored(t, w.theirs)
+	ours, theirs := stored(t, w.varve), stored(t, w.peer)
 	if !slices.Equal(slices.Sorted(maps.Keys(ours)), slices.Sorted(maps.Keys(theirs))) {
 		t.Fatalf("after %v varve stores %v, zarr-python %v", at, slices.Sorted(maps.Keys(ours)), slices.Sorted(maps.Keys(theirs)))
 	}

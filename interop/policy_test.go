@@ -93,7 +93,7 @@ func randomGrowth(r *rand.Rand, c cut, from, to, unit int64) (grid.Growth, cut) 
 		return randomPlan(r, c, from, to, unit)
 	case 4:
 		m := pick(r, months...)
-		return m.growth(), c.reach(to, func(at int64, _ int) int64 { return m.next(at) - at })
+		return m.growth(), c.reach(to, func(at int64, _ int) int64 { return m.boundary(at) - at })
 	}
 	return grid.AppendOne(), c.grown(to)
 }
@@ -129,7 +129,7 @@ func runs(lengths []int64) []grid.Run {
 // months begin.
 type weeks struct {
 	calendar calendar.Calendar
-	next     func(at int64) int64 // the model: the first element of the next month
+	boundary func(at int64) int64 // the model: the first element of the next month
 }
 
 // months has a calendar that package time has as well, and one in which all months have

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/pyramid"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
@@ -125,7 +126,7 @@ func draw(t *testing.T, r *rand.Rand, a *zarr.Array, box grid.Box) error {
 		for i := range list {
 			list[i] = []float64{1, 2, 5, math.NaN(), r.NormFloat64()}[r.IntN(5)]
 		}
-		return zarr.WriteAs(t.Context(), a, box, list)
+		return zarr.WriteAs(t.Context(), a, selection.BoxOf(box), list)
 	}
 	list := make([]int64, n)
 	for i := range list {
@@ -134,5 +135,5 @@ func draw(t *testing.T, r *rand.Rand, a *zarr.Array, box grid.Box) error {
 			list[i] = math.MaxInt64 - list[i]
 		}
 	}
-	return zarr.WriteAs(t.Context(), a, box, list)
+	return zarr.WriteAs(t.Context(), a, selection.BoxOf(box), list)
 }

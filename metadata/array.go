@@ -4,11 +4,10 @@ package metadata
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -113,9 +112,9 @@ func (d *document) grid() (Extension, error) {
 	return newGrid(v)
 }
 
-// ParseChunkGrid is [ParseExtension] for the value of chunk_grid, which may also have the
+// parseChunkGrid is [ParseExtension] for the value of chunk_grid, which may also have the
 // form of the ZEP 3 draft.
-func ParseChunkGrid(raw []byte, l Limits) (Extension, error) {
+func parseChunkGrid(raw []byte, l Limits) (Extension, error) {
 	v, err := strictjson.Parse(raw, l.json())
 	if err != nil {
 		return Extension{}, located(err)
@@ -202,7 +201,7 @@ func (d *document) chains(a *Array) error {
 	if len(a.Codecs) == 0 {
 		return v.Errorf("there must be at least one codec, the one that makes bytes")
 	}
-	isByField := func(e Extension) bool { return e.Name == BytesByField }
+	isByField := func(e Extension) bool { return e.Name == own.BytesByField }
 	// Arrays of format 2 can have this codec in memory, but no document of format 3 may
 	// name it.
 	if i := slices.IndexFunc(a.Codecs, isByField); i >= 0 && d.refused == nil {
@@ -324,33 +323,4 @@ func boolOf(t dtype.Type, v strictjson.Value) (fill []byte, ok bool) {
 		return []byte("true"), true
 	}
 	return nil, false
-}
-
-// NoDimensionNames is the result of [Array.Unnamed] for an array without any names of
-// dimensions.
-const NoDimensionNames = "no dimension names"
-
-// Unnamed returns why a program that needs a name for each dimension, such as xarray,
-// does not find one, or "" if it does. In format 2 the names are in the attribute
-// _ARRAY_DIMENSIONS. In format 3 they are in the document, and an array without axes
-// needs none.
-func (a *Array) Unnamed() string {
-	if a.Format() == 3 {
-		if len(a.DimensionNames) == 0 && len(a.Shape) > 0 {
-			return NoDimensionNames
-		}
-		return ""
-	}
-	raw, ok, err := Attribute(a.Attributes, dimensionsAttribute)
-	if err != nil || !ok {
-		return NoDimensionNames
-	}
-	v, err := strictjson.Parse(raw, strictjson.Limits{})
-	switch {
-	case err != nil || v.Kind() != strictjson.Array:
-		return "attribute " + dimensionsAttribute + " is not a list of names"
-	case v.Len() != len(a.Shape):
-		return fmt.Sprintf("attribute %s has %s for %s", dimensionsAttribute, quantity.Of(int64(v.Len()), "name"), quantity.Of(int64(len(a.Shape)), "axis"))
-	}
-	return ""
 }

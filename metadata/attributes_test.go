@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/nonfinite"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -83,8 +86,15 @@ func TestNodeType(t *testing.T) {
 	for doc, want := range map[string]string{
 		nanDocument("1", `{"a":NaN}`): "array", `{"node_type":"group"}`: "group", `{"node_type" : "\u0061rray"}`: "array", `{"node_type":"tree"}`: "", `{"node_type":NaN}`: "", "": "", "[]": "",
 	} {
-		if got := metadata.NodeType([]byte(doc)); got != want {
+		if got := zarrjson.NodeType([]byte(doc)); got != want {
 			t.Errorf("%s: %q, want %q", doc, got, want)
+		}
+	}
+	// Names of consolidated metadata that cannot be used do not hide the type.
+	for _, name := range []string{"__varve", `\udcff`, `s/x\ud800`, "...", "../x", `..\\x`, "a//b", `x\u0000`} {
+		doc := `{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline","must_understand":false,"metadata":{"` + name + `":{},"` + name + `":{}}}}`
+		if got := zarrjson.NodeType([]byte(doc)); got != "group" {
+			t.Errorf("%s: the node is of type %q", name, got)
 		}
 	}
 }
@@ -134,14 +144,14 @@ func TestTextStaysText(t *testing.T) {
 	if out, err := a.Marshal(metadata.Limits{}); err != nil || !strings.Contains(noSpace(out), wantText) || !strings.Contains(noSpace(out), `"fill_value":"NaN"`) {
 		t.Errorf("%v, %s", err, out)
 	}
-	object, err := metadata.ParseAttributesV2([]byte(spelledText), metadata.Limits{})
+	object, err := zarrjson.ParseAttributesV2([]byte(spelledText), metadata.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := metadata.MarshalAttributesV2(object, metadata.Limits{}); err != nil || noSpace(out) != wantText {
+	if out, err := zarrjson.MarshalAttributesV2(object, metadata.Limits{}); err != nil || noSpace(out) != wantText {
 		t.Errorf("format 2: %v, %s", err, out)
 	}
-	if got := string(metadata.PlainText([]byte(`{"x":"\"\u004eaN","\\u004eaN":"u\u004eaN"}`))); got != `{"x":"\"NaN","\\u004eaN":"u\u004eaN"}` {
+	if got := string(nonfinite.Text([]byte(`{"x":"\"\u004eaN","\\u004eaN":"u\u004eaN"}`))); got != `{"x":"\"NaN","\\u004eaN":"u\u004eaN"}` {
 		t.Errorf("plain text %s", got)
 	}
 }
@@ -150,18 +160,18 @@ func TestTextStaysText(t *testing.T) {
 // which is taken apart and put together again.
 func TestTextStaysTextConsolidated(t *testing.T) {
 	v2 := []byte(`{"zarr_format":2,"shape":[4],"chunks":[2],"dtype":"<f4","fill_value":"\u004eaN","order":"C","filters":null,"compressor":null}`)
-	record, err := metadata.RecordV2(metadata.V2Array, v2, []byte(spelledText), metadata.Limits{})
+	record, err := zarrjson.RecordV2(nodename.V2Array, v2, []byte(spelledText), metadata.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := metadata.RecordV2(metadata.V2Group, []byte(`{"zarr_format":2}`), []byte(spelledText), metadata.Limits{})
+	own, err := zarrjson.RecordV2(nodename.V2Group, []byte(`{"zarr_format":2}`), []byte(spelledText), metadata.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	pair := func(doc []byte) func(func(string, []byte) bool) {
 		return func(yield func(string, []byte) bool) { yield("x", doc) }
 	}
-	c2, err := metadata.NewConsolidatedV2(own, pair(record), metadata.Limits{})
+	c2, err := zarrjson.NewConsolidatedV2(own, pair(record), metadata.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,22 +179,22 @@ func TestTextStaysTextConsolidated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []*metadata.Consolidated{c2.WithOwn(c2.Own()), c3} {
-		if c, err = c.WithAll(c.Nodes(), metadata.Limits{}); err != nil {
+	for _, c := range []*metadata.Consolidated{zarrjson.WithOwn(c2, c2.Own()), c3} {
+		if c, err = zarrjson.WithAll(c, c.Nodes(), metadata.Limits{}); err != nil {
 			t.Fatal(err)
 		}
 		n, err := c.Entry("x", metadata.Limits{})
-		if err != nil || noSpace(metadata.BareNumbers(n.(*metadata.Array).Attributes)) != wantText {
+		if err != nil || noSpace(nonfinite.Bare(n.(*metadata.Array).Attributes)) != wantText {
 			t.Errorf("%v, %+v", err, n)
 		}
-		if !strings.Contains(noSpace(c.Raw("x")), wantText) {
-			t.Errorf("raw %s", c.Raw("x"))
+		if !strings.Contains(noSpace(zarrjson.Raw(c, "x")), wantText) {
+			t.Errorf("raw %s", zarrjson.Raw(c, "x"))
 		}
 	}
-	out, err := c2.Marshal(metadata.Limits{})
+	out, err := zarrjson.MarshalConsolidated(c2, metadata.Limits{})
 	if again, againErr := metadata.ParseConsolidatedV2(out, metadata.Limits{}); err != nil || againErr != nil || strings.Count(noSpace(out), wantText) != 2 {
 		t.Errorf("%v, %v, %s", err, againErr, out)
-	} else if same, err := again.Marshal(metadata.Limits{}); err != nil || string(same) != string(out) {
+	} else if same, err := zarrjson.MarshalConsolidated(again, metadata.Limits{}); err != nil || string(same) != string(out) {
 		t.Errorf("%v, %s", err, same)
 	}
 }
@@ -201,11 +211,11 @@ func TestBareNumbersInToV2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := metadata.MarshalAttributesV2(b.Attributes, metadata.Limits{})
+	out, err := zarrjson.MarshalAttributesV2(b.Attributes, metadata.Limits{})
 	if want := `{"a":NaN,"m":[-Infinity,"NaN",1]}`; err != nil || noSpace(out) != want {
 		t.Errorf("format 2 has %s (%v), want %s", out, err, want)
 	}
-	if back := noSpace(metadata.BareNumbers(b.ToV3().Attributes)); back != `{"a":NaN,"m":[-Infinity,"NaN",1]}` {
+	if back := noSpace(nonfinite.Bare(b.ToV3().Attributes)); back != `{"a":NaN,"m":[-Infinity,"NaN",1]}` {
 		t.Errorf("format 3 has %s again", back)
 	}
 }

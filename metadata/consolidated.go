@@ -11,14 +11,15 @@ import (
 	"unicode/utf8"
 
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/internal/strictjson"
 )
 
 // Consolidated is a copy of the documents of all nodes below a group. It is for listing
 // and for opening many nodes at once. In format 3 it is part of the group's own document
 // (zarr-specs v3.1 core, "Additional fields"; kind "inline"). In format 2 it is the
-// document [V2Consolidated]; as a node has several documents there, its entry is their
-// record, see [RecordV2].
+// document .zmetadata; as a node has several documents there, its entry is their
+// record: an object of the documents by their names.
 //
 // Paths are relative to the group, such as "a/b". No two entries have the same path, and
 // none lies below an array. Entries of a document that break these rules are not part of
@@ -38,7 +39,7 @@ func (c *Consolidated) entryError(path string, err error) error {
 	at := consolidatedEntries
 	if c.v2 {
 		// Pointers of format 2 begin with the name of the document.
-		at = strictjson.Token(V2Consolidated) + "/metadata"
+		at = strictjson.Token(nodename.V2Consolidated) + "/metadata"
 	}
 	return prefixPointer(err, at+strictjson.Token(path))
 }
@@ -88,7 +89,7 @@ func (c *Consolidated) Len() int { return len(c.entries) }
 func (c *Consolidated) Nodes() iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for _, i := range c.order {
-			if e := c.entries[i]; !yield(e.path, bareNonFinite(e.raw)) {
+			if e := c.entries[i]; !yield(e.path, nonfinite.Bare(e.raw)) {
 				return
 			}
 		}
@@ -103,19 +104,19 @@ func (c *Consolidated) find(path string) (int, bool) {
 	})
 }
 
-// Raw returns the document at path verbatim, in format 2 the record. It returns nil if
+// raw returns the document at path verbatim, in format 2 the record. It returns nil if
 // there is no such entry.
-func (c *Consolidated) Raw(path string) []byte {
+func (c *Consolidated) raw(path string) []byte {
 	at, ok := c.find(path)
 	if !ok {
 		return nil
 	}
-	return bareNonFinite(c.entries[c.order[at]].raw)
+	return nonfinite.Bare(c.entries[c.order[at]].raw)
 }
 
-// Below returns the entries below the group at path. Their paths are relative to that
+// below returns the entries below the group at path. Their paths are relative to that
 // group.
-func (c *Consolidated) Below(path string) *Consolidated {
+func (c *Consolidated) below(path string) *Consolidated {
 	at, ok := c.find(path)
 	b := &Consolidated{v2: c.v2, refused: c.refusedBelow(path)}
 	if ok {
@@ -183,7 +184,7 @@ func (c *Consolidated) refuseFlawed() {
 // fault returns why the entry cannot be part of the tree. array is the path of the last
 // array before it in tree order.
 func (e *entry) fault(array string) error {
-	if err := CheckPath(e.path); err != nil {
+	if err := checkUsable(e.path); err != nil {
 		return err
 	}
 	switch {
@@ -303,7 +304,7 @@ func (c *Consolidated) newEntry(path string, raw []byte, l Limits) (entry, error
 		return entry{}, c.entryError(path, err)
 	}
 	// The document comes from outside this package, so it has not been admitted yet.
-	raw = admit(raw)
+	raw = nonfinite.Admit(raw)
 	// A node with unsupported parts comes with an error. It can still be described.
 	n, err := c.parse(raw, l)
 	if n == nil {
@@ -322,9 +323,9 @@ func (c *Consolidated) parse(raw []byte, l Limits) (Node, error) {
 }
 
 // Entry parses the document at path. It returns nil and no error if there is no such
-// entry. If the entry is damaged, the error is an [*Error] whose pointer names it. Entry
-// ignores consolidated metadata within the entry, which may be stale: use
-// [Consolidated.Below].
+// entry. If the entry is damaged, the error is an [*Error] whose pointer names it.
+// Entry ignores consolidated metadata within the entry, which may be stale. The nodes
+// below it are entries of c.
 func (c *Consolidated) Entry(path string, l Limits) (Node, error) {
 	at, ok := c.find(path)
 	if !ok {
@@ -337,14 +338,14 @@ func (c *Consolidated) Entry(path string, l Limits) (Node, error) {
 	return n, err
 }
 
-// With returns a copy of c with the document raw for the entry at path. An existing entry
+// with returns a copy of c with the document raw for the entry at path. An existing entry
 // keeps its place; a new one comes last. Errors are those of [NewConsolidated].
-func (c *Consolidated) With(path string, raw []byte, l Limits) (*Consolidated, error) {
-	return c.WithAll(func(yield func(string, []byte) bool) { yield(path, raw) }, l)
+func (c *Consolidated) with(path string, raw []byte, l Limits) (*Consolidated, error) {
+	return c.withAll(func(yield func(string, []byte) bool) { yield(path, raw) }, l)
 }
 
-// WithAll is [Consolidated.With] for several entries.
-func (c *Consolidated) WithAll(nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
+// withAll is with for several entries.
+func (c *Consolidated) withAll(nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
 	// Consolidated metadata is immutable: readers may hold c.
 	b := c.copy(slices.Clone(c.entries), nil)
 	for path, raw := range nodes {
@@ -366,9 +367,9 @@ func (c *Consolidated) WithAll(nodes iter.Seq2[string, []byte], l Limits) (*Cons
 	return b, nil
 }
 
-// Without returns a copy of c without the entry at path. Entries below it stay, except
+// without returns a copy of c without the entry at path. Entries below it stay, except
 // for those that are not part of the tree.
-func (c *Consolidated) Without(path string) *Consolidated {
+func (c *Consolidated) without(path string) *Consolidated {
 	b := c.copy(slices.Clone(c.entries), slices.Clone(c.order))
 	b.dropRefused(func(p string) bool { return p == path || isBelow(p, path) })
 	at, ok := c.find(path)
@@ -457,8 +458,8 @@ type unusable struct{ error }
 
 func (unusable) Is(target error) bool { return target == ErrUnusable }
 
-// CheckPath returns the error with which [NewConsolidated] refuses a path of a node.
-func CheckPath(path string) error {
+// checkUsable returns the error with which [NewConsolidated] refuses a path of a node.
+func checkUsable(path string) error {
 	err := checkPath(path)
 	if err != nil && isKey(path) {
 		err = unusable{err}

@@ -5,6 +5,7 @@ package metadata_test
 import (
 	"fmt"
 
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -58,7 +59,7 @@ func ExampleSetAttribute() {
 }
 
 func ExampleConsolidated() {
-	c, err := new(metadata.Consolidated).With("year/temperature", []byte(months), metadata.Limits{})
+	c, err := zarrjson.With(new(metadata.Consolidated), "year/temperature", []byte(months), metadata.Limits{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"reflect"
 
+	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -120,7 +121,7 @@ func checkTexts(v strictjson.Value) error {
 		if i < 0 {
 			break
 		}
-		n := textLength(raw[i:])
+		n := nonfinite.TextLength(raw[i:])
 		if n > maxText {
 			return v.Errorf("a text of %d bytes, more than %d: %s", n, maxText, strictjson.Abbreviate(raw[i:i+n]))
 		}
@@ -224,8 +225,3 @@ func newExtensions(v strictjson.Value) ([]Extension, error) {
 	}
 	return list, nil
 }
-
-// BytesByField is the name of a codec like "bytes" for structs whose fields have
-// different byte orders, which format 2 allows. Its member "endian" lists the byte
-// orders. The codec does not exist in format 3 and never appears in a document.
-const BytesByField = "varve.bytes_by_field"

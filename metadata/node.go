@@ -34,7 +34,7 @@ import (
 	"errors"
 	"slices"
 
-	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -45,8 +45,6 @@ type Node interface {
 	// MarshalAttributes returns the document of the attributes. It returns nil in format
 	// 3, where they are part of the document of the node.
 	MarshalAttributes(l Limits) ([]byte, error)
-	// Record returns the entry of the node in consolidated metadata.
-	Record(l Limits) ([]byte, error)
 	// Format returns the version of the storage format: 2 or 3.
 	Format() int
 	// Document returns the name of the document that Marshal returns.
@@ -55,35 +53,13 @@ type Node interface {
 	node()
 }
 
-// NodeType returns the type of the node in a zarr.json document, "array" or "group". It
-// returns "" if the document has neither.
-func NodeType(data []byte) string {
-	data = admit(data)
-	root, _ := strictjson.Parse(data, strictjson.Limits{Size: int64(len(data)), Repeated: consolidatedEntries})
-	kind, _ := root.Member(nodeType.String())
-	if s, _ := kind.Str(); s == "array" || s == "group" {
-		return s
-	}
-	return ""
-}
-
-// Names of the documents of a node. There is one in format 3, and several in format 2
-// (zarr-specs v2, "Metadata").
-const (
-	V3Node         = nodename.V3Node
-	V2Array        = nodename.V2Array
-	V2Group        = nodename.V2Group
-	V2Attributes   = nodename.V2Attributes
-	V2Consolidated = nodename.V2Consolidated
-)
-
 // Parse parses a zarr.json document of either node type. Errors are of type [*Error] and
 // match [ErrInvalid], or [ErrUnsupported] if the document requires something that this
 // library does not support. If only storage transformers or unknown members are at fault,
 // Parse returns the node together with the error, so that it can be described. A bare NaN
 // or Infinity in attributes, as zarr-python writes it, is repaired (see [Array.Notes]).
 func Parse(data []byte, l Limits) (Node, error) {
-	n, err := parse(PlainText(data), l, false)
+	n, err := parse(nonfinite.Text(data), l, false)
 	return n, located(err)
 }
 
@@ -149,7 +125,7 @@ func parse(data []byte, l Limits, entry bool) (Node, error) {
 // reparse parses a document after it has replaced bare non-finite numbers by strings. It
 // returns false if there are none, or if the document is invalid for other reasons.
 func reparse(data []byte, l strictjson.Limits) (root strictjson.Value, ok bool) {
-	quoted, found := quoteNonFinite(data)
+	quoted, found := nonfinite.Quote(data)
 	if !found {
 		return root, false
 	}
@@ -165,7 +141,7 @@ func (d *document) onlyAttributesRepaired() error {
 		return nil
 	}
 	for f, v := range d.fields[:attributes] {
-		if !bytes.Equal(bareNonFinite(v.Raw()), v.Raw()) {
+		if !bytes.Equal(nonfinite.Bare(v.Raw()), v.Raw()) {
 			return d.fields[f].Errorf("NaN and Infinity are not JSON, although some writers produce them; write them as strings, in quotes")
 		}
 	}
@@ -369,7 +345,7 @@ type Group struct {
 	Attributes []byte
 	// Consolidated is the metadata of the nodes below, nil if the document has none.
 	Consolidated *Consolidated
-	// Damaged is set if the group has a document [V2Consolidated] that cannot be
+	// Damaged is set if the group has a document .zmetadata that cannot be
 	// read. Consolidated is then nil, the nodes below must be found without it, and
 	// writing the document again repairs it.
 	Damaged error

@@ -2,7 +2,11 @@
 
 package metadata
 
-import "slices"
+import (
+	"slices"
+
+	"varve.dev/zarr/internal/nodename"
+)
 
 // repair is a deviation from the specification that is accepted when reading.
 type repair int
@@ -34,11 +38,11 @@ var repairs = [...]struct {
 }{
 	bareNumbers: {
 		source: "zarr-python 2 and 3: Python's json module writes NaN and Infinity",
-		note:   V3Node + " has a bare NaN or Infinity, which is not JSON (zarr-python writes it): read as a text, written as it was",
+		note:   nodename.V3Node + " has a bare NaN or Infinity, which is not JSON (zarr-python writes it): read as a text, written as it was",
 	},
 	bareNumbersV2: {
 		source: "zarr-python 2 and 3: Python's json module writes NaN and Infinity",
-		note:   V2Attributes + " has a bare NaN or Infinity, which is not JSON (zarr-python writes it): read as a text, written as it was",
+		note:   nodename.V2Attributes + " has a bare NaN or Infinity, which is not JSON (zarr-python writes it): read as a text, written as it was",
 	},
 	bareFill: {
 		source: "writers of format 2 that pass a float to Python's json module",
@@ -103,9 +107,9 @@ func notesOf(list []repair) []string {
 	return notes
 }
 
-// Misread returns those of [Array.Notes] on deviations for which other programs return
+// misread returns those of [Array.Notes] on deviations for which other programs return
 // wrong values. They are gone when the document is written again.
-func (a *Array) Misread() []string {
+func (a *Array) misread() []string {
 	return notesOf(slices.DeleteFunc(slices.Clone(a.repairs), func(r repair) bool { return !repairs[r].misread }))
 }
 

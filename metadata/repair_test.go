@@ -8,6 +8,8 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/internal/nodename"
 )
 
 // withMembers returns the document of an array of format 3 with some members replaced.
@@ -133,7 +135,7 @@ func TestRepairsV2(t *testing.T) {
 			t.Errorf("%s: written as %s", name, got)
 		}
 	}
-	if n, err := ParseV2(V2Group, []byte(`{"zarr_format":2}`), []byte("null"), Limits{}); err != nil || len(n.(*Group).Notes()) != 1 {
+	if n, err := ParseV2(nodename.V2Group, []byte(`{"zarr_format":2}`), []byte("null"), Limits{}); err != nil || len(n.(*Group).Notes()) != 1 {
 		t.Error(err)
 	}
 	for _, bad := range []string{`{"id":"zstd","checksum":"maybe"}`, `{"id":"zstd","checksum":1}`, `{"id":"zstd","checksum":"0"}`} {

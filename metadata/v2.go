@@ -7,11 +7,13 @@ import (
 	"slices"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// ParseV2 parses a node of format 2. name is the name of document: [V2Array] or
-// [V2Group]. attributes is the document [V2Attributes], nil if the node has none. The
+// ParseV2 parses a node of format 2. name is the name of document: .zarray or
+// .zgroup. attributes is the document .zattrs, nil if the node has none. The
 // pointers of errors begin with the name of the document at fault.
 //
 // ParseV2 describes an array as format 3 would. Byte order, axis order, filters and
@@ -28,14 +30,14 @@ import (
 // Infinity in attributes or as a fill value, and the fill value 0 of elements that are
 // not numbers.
 func ParseV2(name string, document, attributes []byte, l Limits) (Node, error) {
-	return parseV2(name, PlainText(document), PlainText(attributes), l)
+	return parseV2(name, nonfinite.Text(document), nonfinite.Text(attributes), l)
 }
 
 // parseV2 is ParseV2 for documents whose text is plain.
 func parseV2(name string, document, attributes []byte, l Limits) (Node, error) {
 	object, found, err := attributesV2(attributes, l)
 	if err != nil {
-		return nil, prefixPointer(err, strictjson.Token(V2Attributes))
+		return nil, prefixPointer(err, strictjson.Token(nodename.V2Attributes))
 	}
 	root, err := strictjson.Parse(document, l.json())
 	bare := false
@@ -59,14 +61,14 @@ func parseV2(name string, document, attributes []byte, l Limits) (Node, error) {
 
 // ParseArrayV2 is [ParseV2] for an array.
 func ParseArrayV2(document, attributes []byte, l Limits) (*Array, error) {
-	n, err := ParseV2(V2Array, document, attributes, l)
+	n, err := ParseV2(nodename.V2Array, document, attributes, l)
 	a, _ := n.(*Array)
 	return a, err
 }
 
 // nodeV2 reads the parsed document of a node.
 func nodeV2(name string, root strictjson.Value, attributes []byte, found []repair, l Limits) (n Node, err error) {
-	if err = formatV2(root); err == nil && name == V2Group {
+	if err = formatV2(root); err == nil && name == nodename.V2Group {
 		return newGroupV2(root, attributes, found), nil
 	}
 	var a *Array
@@ -103,7 +105,7 @@ func attributesV2(raw []byte, l Limits) (object []byte, found []repair, err erro
 	if raw == nil {
 		return []byte("{}"), nil, nil
 	}
-	raw, bare := quoteNonFinite(raw)
+	raw, bare := nonfinite.Quote(raw)
 	if bare {
 		found = append(found, bareNumbersV2)
 	}
@@ -119,7 +121,7 @@ func attributesV2(raw []byte, l Limits) (object []byte, found []repair, err erro
 }
 
 // newGroupV2 reads a group. It ignores consolidated_metadata: zarr-python 3 writes an
-// empty one of format 3 into the groups within [V2Consolidated], but not into their own
+// empty one of format 3 into the groups within .zmetadata, but not into their own
 // documents.
 func newGroupV2(root strictjson.Value, attributes []byte, found []repair) *Group {
 	g := &Group{Attributes: attributes, repairs: found, v2: new(groupV2)}
@@ -145,54 +147,54 @@ func format(isV2 bool) int {
 	return 3
 }
 
-// Document returns the name of the document that Marshal returns: [V3Node] or [V2Group].
+// Document returns the name of the document that Marshal returns: zarr.json or .zgroup.
 func (g *Group) Document() string {
 	if g.v2 != nil {
-		return V2Group
+		return nodename.V2Group
 	}
-	return V3Node
+	return nodename.V3Node
 }
 
-// Document returns the name of the document that Marshal returns: [V3Node] or [V2Array].
+// Document returns the name of the document that Marshal returns: zarr.json or .zarray.
 func (a *Array) Document() string {
 	if a.v2 != nil {
-		return V2Array
+		return nodename.V2Array
 	}
-	return V3Node
+	return nodename.V3Node
 }
 
-// MarshalAttributes returns the document [V2Attributes] of an array of format 2. It
+// MarshalAttributes returns the document .zattrs of an array of format 2. It
 // returns nil in format 3, where the attributes are part of the array's document.
 func (a *Array) MarshalAttributes(l Limits) ([]byte, error) {
 	if a.v2 == nil {
 		return nil, nil
 	}
-	return MarshalAttributesV2(a.Attributes, l)
+	return marshalAttributesV2(a.Attributes, l)
 }
 
-// MarshalAttributes returns the document [V2Attributes] of a group of format 2. It
+// MarshalAttributes returns the document .zattrs of a group of format 2. It
 // returns nil in format 3, where the attributes are part of the group's document.
 func (g *Group) MarshalAttributes(l Limits) ([]byte, error) {
 	if g.v2 == nil {
 		return nil, nil
 	}
-	return MarshalAttributesV2(g.Attributes, l)
+	return marshalAttributesV2(g.Attributes, l)
 }
 
-// ParseAttributesV2 parses the document [V2Attributes] of a node of format 2. It returns
+// parseAttributesV2 parses the document .zattrs of a node of format 2. It returns
 // the object verbatim, except for the repairs of [ParseV2].
-func ParseAttributesV2(data []byte, l Limits) (object []byte, err error) {
-	object, _, err = attributesV2(PlainText(data), l)
+func parseAttributesV2(data []byte, l Limits) (object []byte, err error) {
+	object, _, err = attributesV2(nonfinite.Text(data), l)
 	if err != nil {
-		err = prefixPointer(err, strictjson.Token(V2Attributes))
+		err = prefixPointer(err, strictjson.Token(nodename.V2Attributes))
 	}
 	return object, err
 }
 
-// MarshalAttributesV2 returns the document [V2Attributes] for an object of attributes.
+// marshalAttributesV2 returns the document .zattrs for an object of attributes.
 // Bare numbers that [ParseV2] repaired are written as they were.
-func MarshalAttributesV2(raw []byte, l Limits) ([]byte, error) {
-	w := &writer{at: strictjson.Token(V2Attributes), limits: l}
+func marshalAttributesV2(raw []byte, l Limits) ([]byte, error) {
+	w := &writer{at: strictjson.Token(nodename.V2Attributes), limits: l}
 	w.object(raw)
 	// The attributes are the whole document, so they must be one object.
 	if _, err := object(w.buf); err != nil {
@@ -202,14 +204,14 @@ func MarshalAttributesV2(raw []byte, l Limits) ([]byte, error) {
 		return nil, w.err
 	}
 	doc, err := w.finish()
-	return bareNonFinite(doc), err
+	return nonfinite.Bare(doc), err
 }
 
 // marshalV2 returns the document of a group of format 2.
 func (g *Group) marshalV2(l Limits) ([]byte, error) {
 	w := &writer{buf: []byte(`{"zarr_format":2`), limits: l}
 	w.entries(g.v2.kept)
-	return w.documentV2(V2Group)
+	return w.documentV2(nodename.V2Group)
 }
 
 // documentV2 ends a document and parses it as a check.
@@ -230,7 +232,7 @@ func (w *writer) documentV2(name string) ([]byte, error) {
 func (g *Group) Notes() []string {
 	notes := notesOf(g.repairs)
 	if g.Damaged != nil {
-		notes = append(notes, fmt.Sprintf("%s is damaged and was not read (%v): varve consolidate rebuilds it", V2Consolidated, g.Damaged))
+		notes = append(notes, fmt.Sprintf("%s is damaged and was not read (%v): varve consolidate rebuilds it", nodename.V2Consolidated, g.Damaged))
 	}
 	return notes
 }
@@ -354,17 +356,6 @@ func (a *Array) Notes() []string {
 // Missing chunks then read as zero, and xarray masks no element as missing.
 func (a *Array) HasNullFill() bool { return a.v2 != nil && string(a.v2.fill) == "null" }
 
-// MasksFill reports whether xarray masks the fill value of the array as missing: in
-// format 2, unless it is null, where it opens the array, which takes names of dimensions.
-func (a *Array) MasksFill() bool {
-	if a.v2 == nil || a.HasNullFill() {
-		return false
-	}
-	// Older arrays of NCZarr have their names there.
-	named := func(m member) bool { return m.name == "_NCZARR_ARRAY" }
-	return a.Unnamed() == "" || slices.ContainsFunc(a.v2.kept, named)
-}
-
 // WithNullFill returns a copy of an array of format 2 with the fill value null. FillValue
 // of the copy is the default of the data type, which missing chunks read as. It returns
 // an array of format 3 unchanged, because every such array has a fill value.
@@ -407,13 +398,13 @@ func (a *Array) marshalV2(l Limits) ([]byte, error) {
 	w.named(v2Compressor).rawOrNull(a.v2.compressor)
 	w.named(v2Format).raw([]byte{'2'})
 	w.entries(a.v2.kept)
-	return w.documentV2(V2Array)
+	return w.documentV2(nodename.V2Array)
 }
 
 // chunksV2 returns the chunk shape of the grid as JSON. The grid must be regular.
 func (a *Array) chunksV2() ([]byte, error) {
 	if a.ChunkGrid.Name != regularGrid {
-		return nil, &Error{strictjson.Token(V2Array) + "/" + v2Chunks, unsupportedf(
+		return nil, &Error{strictjson.Token(nodename.V2Array) + "/" + v2Chunks, unsupportedf(
 			"chunk grid %q: format 2 has regular chunks only", strictjson.Abbreviate(a.ChunkGrid.Name))}
 	}
 	v, err := object(a.ChunkGrid.Configuration)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -260,7 +262,7 @@ func sameJSON(t *testing.T, raw []byte) any {
 func TestV2Refused(t *testing.T) {
 	for _, tt := range []struct {
 		changes map[string]string
-		is      error
+		target  error
 		words   string
 	}{
 		{map[string]string{"zarr_format": ""}, metadata.ErrInvalid, `/.zarray: member "zarr_format" is missing`},
@@ -306,8 +308,8 @@ func TestV2Refused(t *testing.T) {
 		{map[string]string{"filters": `[{"id":"shuffle"},{"id":"delta"}]`}, metadata.ErrUnsupported, `"delta" after one that makes bytes`},
 	} {
 		_, err := metadata.ParseArrayV2(zarray(t, tt.changes), nil, metadata.Limits{})
-		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.words) {
-			t.Errorf("%v: %v, want %v with %q", tt.changes, err, tt.is, tt.words)
+		if !errors.Is(err, tt.target) || !strings.Contains(err.Error(), tt.words) {
+			t.Errorf("%v: %v, want %v with %q", tt.changes, err, tt.target, tt.words)
 		}
 	}
 	_, err := metadata.ParseArrayV2(zarray(t, nil), []byte("[1, 2"), metadata.Limits{})
@@ -459,7 +461,7 @@ func TestNonFinite(t *testing.T) {
 		t.Errorf("%s %v, want\n%s", out, err, attributes)
 	}
 	for _, bad := range []string{`{"a": NaNa}`, `{"a": -NaN}`, `{NaN: 1}`, `{"a": NaN`, `"NaN`, `NaN`} {
-		if _, err := metadata.ParseAttributesV2([]byte(bad), metadata.Limits{}); err == nil {
+		if _, err := zarrjson.ParseAttributesV2([]byte(bad), metadata.Limits{}); err == nil {
 			t.Errorf("%s was read", bad)
 		}
 	}
@@ -553,7 +555,7 @@ func TestManyFieldsV2(t *testing.T) {
 		`],"compressor":null,"fill_value":null,"order":"C","filters":null}`)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := metadata.ParseV2(metadata.V2Array, doc, nil, metadata.Limits{})
+	_, err := metadata.ParseV2(nodename.V2Array, doc, nil, metadata.Limits{})
 	runtime.ReadMemStats(&after)
 	if !errors.Is(err, metadata.ErrUnsupported) || !strings.Contains(err.Error(), "4096 fields") {
 		t.Errorf("error is %.200v", err)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/shuffle"
 	"varve.dev/zarr/internal/strictjson"
 )
@@ -20,8 +21,8 @@ import (
 // of format 2 that this package does not know are looked up with that prefix.
 const numcodecsPrefix = "numcodecs."
 
-// ImagecodecsPrefix begins the names of the codecs of imagecodecs, in both formats.
-const ImagecodecsPrefix = "imagecodecs_"
+// imagecodecsPrefix begins the names of the codecs of imagecodecs, in both formats.
+const imagecodecsPrefix = "imagecodecs_"
 
 // stageV2 is the position in a chain where a codec of numcodecs belongs.
 type stageV2 int
@@ -37,7 +38,7 @@ const (
 var stagesV2 = map[string]stageV2{
 	"delta": arrayStage, "fixedscaleoffset": arrayStage, "quantize": arrayStage, "bitround": arrayStage, "packbits": arrayStage,
 	"astype": arrayStage, "categorize": arrayStage,
-	ImagecodecsPrefix + "delta": arrayStage, ImagecodecsPrefix + "floatpred": arrayStage,
+	imagecodecsPrefix + "delta": arrayStage, imagecodecsPrefix + "floatpred": arrayStage,
 	"vlen-utf8": serialStage, "vlen-bytes": serialStage, "vlen-array": serialStage, "json": serialStage, "json2": serialStage,
 	"msgpack": serialStage, "msgpack2": serialStage, "pickle": serialStage,
 }
@@ -162,7 +163,7 @@ func bytesByField(orders []bool) Extension {
 			list[i] = `"big"`
 		}
 	}
-	return Extension{Name: BytesByField, Configuration: fmt.Appendf(nil, `{"endian":[%s]}`, strings.Join(list, ","))}
+	return Extension{Name: own.BytesByField, Configuration: fmt.Appendf(nil, `{"endian":[%s]}`, strings.Join(list, ","))}
 }
 
 // addAll appends the filters to the chain. It returns the JSON to write for them, which
@@ -389,7 +390,7 @@ func (c *chainV2) result(id string, members []member) {
 		break
 	}
 	// imagecodecs sees the elements in their stored order in format 3, too.
-	if strings.HasPrefix(id, ImagecodecsPrefix) {
+	if strings.HasPrefix(id, imagecodecsPrefix) {
 		return
 	}
 	for i, m := range members {
@@ -414,7 +415,7 @@ func ordered(text string) string {
 
 // extensionV2 returns the extension of format 3 for a codec of numcodecs or imagecodecs.
 func extensionV2(id string, members []member) Extension {
-	if strings.HasPrefix(id, ImagecodecsPrefix) {
+	if strings.HasPrefix(id, imagecodecsPrefix) {
 		return Extension{Name: id, Configuration: configuration(members)}
 	}
 	return Extension{Name: numcodecsPrefix + id, Configuration: configuration(members)}

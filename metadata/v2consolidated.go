@@ -9,29 +9,23 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// RecordV2 returns the entry of a node of format 2 in consolidated metadata: an object of
-// its documents by their names. These are document, under the given name [V2Array] or
-// [V2Group], and attributes, under [V2Attributes], unless attributes is nil. If a
+// recordV2 returns the entry of a node of format 2 in consolidated metadata: an object of
+// its documents by their names. These are document, under the given name .zarray or
+// .zgroup, and attributes, under .zattrs, unless attributes is nil. If a
 // document is not JSON, the error wraps [ErrInvalid].
-func RecordV2(name string, document, attributes []byte, l Limits) ([]byte, error) {
+func recordV2(name string, document, attributes []byte, l Limits) ([]byte, error) {
 	w := &writer{buf: []byte{'{'}, limits: l}
-	w.named(name).raw(PlainText(document))
+	w.named(name).raw(nonfinite.Text(document))
 	if attributes != nil {
-		w.named(V2Attributes).raw(admit(attributes))
+		w.named(nodename.V2Attributes).raw(nonfinite.Admit(attributes))
 	}
-	return bareNonFinite(append(w.buf, '}')), w.err
+	return nonfinite.Bare(append(w.buf, '}')), w.err
 }
-
-// Record returns the entry of the array in consolidated metadata: its document, or in
-// format 2 the [RecordV2] of its documents.
-func (a *Array) Record(l Limits) ([]byte, error) { return record(a, l) }
-
-// Record returns the entry of the group in consolidated metadata: its document, or in
-// format 2 the [RecordV2] of its documents, which does not include consolidated metadata.
-func (g *Group) Record(l Limits) ([]byte, error) { return record(g, l) }
 
 func record(n Node, l Limits) ([]byte, error) {
 	document, err := n.Marshal(l)
@@ -42,7 +36,7 @@ func record(n Node, l Limits) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return RecordV2(n.Document(), document, attributes, l)
+	return recordV2(n.Document(), document, attributes, l)
 }
 
 // parseRecord parses a record.
@@ -51,24 +45,24 @@ func parseRecord(raw []byte, l Limits) (Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	attributes, _ := v.Member(V2Attributes)
-	for _, name := range [...]string{V2Array, V2Group} {
+	attributes, _ := v.Member(nodename.V2Attributes)
+	for _, name := range [...]string{nodename.V2Array, nodename.V2Group} {
 		if m, ok := v.Member(name); ok {
 			return parseV2(name, m.Raw(), attributes.Raw(), l)
 		}
 	}
-	return nil, v.Errorf("there is neither %s nor %s", V2Array, V2Group)
+	return nil, v.Errorf("there is neither %s nor %s", nodename.V2Array, nodename.V2Group)
 }
 
-// consolidatedFormat is the member with the version of the layout of [V2Consolidated].
+// consolidatedFormat is the member with the version of the layout of .zmetadata.
 // Only version 1 exists (zarr-python 2 and 3).
 const consolidatedFormat = "zarr_consolidated_format"
 
-// ParseConsolidatedV2 parses the document [V2Consolidated] of a group of format 2.
+// ParseConsolidatedV2 parses the document .zmetadata of a group of format 2.
 // Unknown keys are kept. Keys that are illegal or repeated, and nodes below an array, are
 // refused one by one; see [Consolidated.Refused].
 func ParseConsolidatedV2(data []byte, l Limits) (*Consolidated, error) {
-	root, err := strictjson.Parse(admit(data), l.consolidated("/metadata"))
+	root, err := strictjson.Parse(nonfinite.Admit(data), l.consolidated("/metadata"))
 	if err == nil && root.Kind() != strictjson.Object {
 		err = root.Errorf("document must be an object, got %s", root.Kind())
 	}
@@ -77,7 +71,7 @@ func ParseConsolidatedV2(data []byte, l Limits) (*Consolidated, error) {
 		err = c.readV2(root)
 	}
 	if err != nil {
-		return nil, prefixPointer(err, strictjson.Token(V2Consolidated))
+		return nil, prefixPointer(err, strictjson.Token(nodename.V2Consolidated))
 	}
 	c.refuseFlawed()
 	return c, nil
@@ -111,7 +105,7 @@ func (c *Consolidated) gather(nodes strictjson.Value) {
 	// times the memory.
 	count := 0
 	for key := range nodes.Named() {
-		if !bytes.HasSuffix(key, []byte(V2Attributes)) {
+		if !bytes.HasSuffix(key, []byte(nodename.V2Attributes)) {
 			count++
 		}
 	}
@@ -122,7 +116,7 @@ func (c *Consolidated) gather(nodes strictjson.Value) {
 		// A key is the path of a node and the name of one of its documents.
 		slash := strings.LastIndexByte(key, '/')
 		dir, name := key[:slash+1], key[slash+1:]
-		if name != V2Array && name != V2Group && name != V2Attributes {
+		if name != nodename.V2Array && name != nodename.V2Group && name != nodename.V2Attributes {
 			c.unowned = append(c.unowned, member{key, m.Raw()})
 			continue
 		}
@@ -157,11 +151,11 @@ func (e *entry) put(key, name string, document []byte) {
 	w.entry(name, document)
 	e.raw = w.buf
 	e.documents |= bit
-	e.array = e.array || name == V2Array
+	e.array = e.array || name == nodename.V2Array
 }
 
 // recordNames are the documents that a record may have.
-var recordNames = []string{V2Array, V2Group, V2Attributes}
+var recordNames = []string{nodename.V2Array, nodename.V2Group, nodename.V2Attributes}
 
 // finishRecords completes the records. The record of the group itself is not an entry,
 // nor are attributes without a node.
@@ -170,7 +164,7 @@ func (c *Consolidated) finishRecords(own int) {
 	for i, e := range c.entries {
 		e.raw = append(e.raw, '}')
 		v, err := object(e.raw)
-		_, isGroup := v.Member(V2Group)
+		_, isGroup := v.Member(nodename.V2Group)
 		switch {
 		case i == own:
 			c.group = e.raw
@@ -179,8 +173,8 @@ func (c *Consolidated) finishRecords(own int) {
 			}
 		// Attributes without a node are kept as they are.
 		case err == nil && !e.array && !isGroup:
-			m, _ := v.Member(V2Attributes)
-			c.unowned = append(c.unowned, member{e.path + "/" + V2Attributes, m.Raw()})
+			m, _ := v.Member(nodename.V2Attributes)
+			c.unowned = append(c.unowned, member{e.path + "/" + nodename.V2Attributes, m.Raw()})
 			c.unowned = append(c.unowned, e.repeats()...)
 		default:
 			entries = append(entries, e)
@@ -189,22 +183,22 @@ func (c *Consolidated) finishRecords(own int) {
 	c.entries = entries
 }
 
-// NewConsolidatedV2 is [NewConsolidated] for records of a group of format 2. own is the
+// newConsolidatedV2 is [NewConsolidated] for records of a group of format 2. own is the
 // record of the group itself.
-func NewConsolidatedV2(own []byte, nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
-	return (&Consolidated{v2: true, group: admit(own)}).addNodes(nodes, l)
+func newConsolidatedV2(own []byte, nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
+	return (&Consolidated{v2: true, group: nonfinite.Admit(own)}).addNodes(nodes, l)
 }
 
-// WithOwn returns a copy of c with another record of the group itself.
-func (c *Consolidated) WithOwn(record []byte) *Consolidated {
+// withOwn returns a copy of c with another record of the group itself.
+func (c *Consolidated) withOwn(record []byte) *Consolidated {
 	b := c.copy(c.entries, c.order)
-	b.group = admit(record)
+	b.group = nonfinite.Admit(record)
 	return b
 }
 
-// Marshal returns the document [V2Consolidated] of a group of format 2, indented by two
+// marshal returns the document .zmetadata of a group of format 2, indented by two
 // spaces and ending with a newline.
-func (c *Consolidated) Marshal(l Limits) ([]byte, error) {
+func (c *Consolidated) marshal(l Limits) ([]byte, error) {
 	w := &writer{buf: []byte(`{"metadata":{`), limits: l}
 	if c.group != nil {
 		w.documents("", c.group)
@@ -228,7 +222,7 @@ func (c *Consolidated) Marshal(l Limits) ([]byte, error) {
 		return nil, err
 	}
 	doc, err := w.finish()
-	return bareNonFinite(doc), err
+	return nonfinite.Bare(doc), err
 }
 
 // documents writes the documents of a record with keys that begin with path.

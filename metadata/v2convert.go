@@ -9,13 +9,15 @@ import (
 	"strings"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/strictjson"
 )
 
 // ToV3 returns the array in format 3. Chunk keys and chunk bytes stay the same, and the
 // attribute that names the dimensions is removed. Unknown members of the document of
 // format 2 are dropped ([Array.UnknownMembers]). It returns an array of format 3
-// unchanged. If fields have different byte orders ([BytesByField]), format 3 cannot
+// unchanged. If fields have different byte orders within an element, format 3 cannot
 // express the array: Marshal returns an error for the result.
 func (a *Array) ToV3() *Array {
 	if a.v2 == nil {
@@ -110,7 +112,7 @@ func (a *Array) ToV2(l Limits) (*Array, error) {
 		return nil, err
 	}
 	// Both were parsed before: a string in them that stands for a bare NaN is no text.
-	b, err := parseV2(V2Array, document, attributes, l)
+	b, err := parseV2(nodename.V2Array, document, attributes, l)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +156,7 @@ func (w *writerV2) codecs() error {
 			order, _ := endian.Str()
 			// In format 2 the byte order is part of the data type.
 			w.big, made = order == "big", true
-		case c.Name == BytesByField && !made:
+		case c.Name == own.BytesByField && !made:
 			made = true
 			endian, _ := v.Member("endian")
 			for _, e := range endian.Elements() {
@@ -228,7 +230,7 @@ func (w *writerV2) filter(name string, v strictjson.Value) error {
 	case ok && id == "zstd", name == "zstd":
 		members = slices.DeleteFunc(members, func(m member) bool { return m.name == "checksum" && string(m.raw) == "false" })
 	case ok, name == "gzip":
-	case strings.HasPrefix(name, ImagecodecsPrefix):
+	case strings.HasPrefix(name, imagecodecsPrefix):
 		if id = name; stagesV2[id] == arrayStage {
 			var err error
 			if members, err = w.shaped(members); err != nil {

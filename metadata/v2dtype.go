@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -322,13 +324,13 @@ func (e *elementV2) fillText(v strictjson.Value) ([]byte, error) {
 func (e *elementV2) swap(element []byte) {
 	turn, next := e.typ, 0
 	if e.orders != nil {
-		turn = e.typ.Turned(func() bool {
+		turn = packed.Turned(e.typ, func() bool {
 			next++
 			// Swap exactly the fields whose stored byte order differs from that of the
 			// host.
-			return e.orders[next-1] == dtype.LittleEndian()
+			return e.orders[next-1] == byteorder.Little()
 		})
-	} else if e.big != dtype.LittleEndian() {
+	} else if e.big != byteorder.Little() {
 		return
 	}
 	turn.Swap(element, element)

@@ -5,6 +5,7 @@ package metadata
 import (
 	"strconv"
 
+	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -12,7 +13,7 @@ import (
 // indented by two spaces and ends with a newline. Marshal parses the document before it
 // returns it, so its errors are those of [ParseArray].
 //
-// In format 2 it is the document [V2Array], as it was read except for shape, chunks and
+// In format 2 it is the document .zarray, as it was read except for shape, chunks and
 // [Array.WithNullFill]. Other changes have no effect on it; see [Array.ToV2].
 func (a *Array) Marshal(l Limits) ([]byte, error) {
 	if a.v2 != nil {
@@ -39,7 +40,7 @@ func (a *Array) Marshal(l Limits) ([]byte, error) {
 // Marshal returns the canonical document of g. Its members are in a fixed order. It is
 // indented by two spaces and ends with a newline. Marshal parses the document before it
 // returns it, so its errors are those of [ParseGroup]. In format 2 it is the document
-// [V2Group]; attributes and consolidated metadata have documents of their own.
+// .zgroup; attributes and consolidated metadata have documents of their own.
 func (g *Group) Marshal(l Limits) ([]byte, error) {
 	if g.v2 != nil {
 		return g.marshalV2(l)
@@ -205,7 +206,7 @@ func (w *writer) document() ([]byte, error) {
 	doc, err := w.finish()
 	// Write bare numbers as they were read, if the document is then valid.
 	// A bare number is shorter than the string that stands for it.
-	if bare := bareNonFinite(doc); len(bare) != len(doc) {
+	if bare := nonfinite.Bare(doc); len(bare) != len(doc) {
 		if _, err := Parse(bare, w.limits); err == nil {
 			return bare, nil
 		}

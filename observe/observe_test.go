@@ -152,7 +152,7 @@ func TestObserversTakeNoMemory(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(new(bytes.Buffer), nil))
 	for name, o := range map[string]observe.Observer{
 		"counter": new(observe.Counter), "both": observe.All(new(observe.Counter), new(observe.Counter)),
-		"log": observe.Log(slog.New(nowhere{})), "quiet log": observe.Log(quiet),
+		"log": observe.Log(slog.New(failing{})), "quiet log": observe.Log(quiet),
 	} {
 		if n := testing.AllocsPerRun(100, func() { o.Observe(context.Background(), some[1]) }); n > 0 {
 			t.Errorf("%s: %v allocations an event", name, n)
@@ -160,19 +160,19 @@ func TestObserversTakeNoMemory(t *testing.T) {
 	}
 }
 
-// nowhere is a handler that drops every record.
-type nowhere struct{}
+// failing is a handler that drops every record.
+type failing struct{}
 
-func (nowhere) Enabled(context.Context, slog.Level) bool { return true }
+func (failing) Enabled(context.Context, slog.Level) bool { return true }
 
-func (nowhere) Handle(context.Context, slog.Record) error { return nil }
+func (failing) Handle(context.Context, slog.Record) error { return nil }
 
-func (n nowhere) WithAttrs([]slog.Attr) slog.Handler { return n }
+func (n failing) WithAttrs([]slog.Attr) slog.Handler { return n }
 
-func (n nowhere) WithGroup(string) slog.Handler { return n }
+func (n failing) WithGroup(string) slog.Handler { return n }
 
 func BenchmarkObserve(b *testing.B) {
-	for name, o := range map[string]observe.Observer{"counter": new(observe.Counter), "log": observe.Log(slog.New(nowhere{}))} {
+	for name, o := range map[string]observe.Observer{"counter": new(observe.Counter), "log": observe.Log(slog.New(failing{}))} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

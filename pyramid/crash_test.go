@@ -132,15 +132,15 @@ func wantEither(t *testing.T, n int64, label string, got, old, want looked) {
 	t.Helper()
 	for i, b := range got.data {
 		for index, x := range b.All() {
-			if !has(old, i, index, x) && !has(want, i, index, x) {
+			if !holds(old, i, index, x) && !holds(want, i, index, x) {
 				t.Fatalf("operation %d, %s: element %v of %s is %d", n, label, index, got.paths[i], x)
 			}
 		}
 	}
 }
 
-// has reports whether an element of a level has the given value.
-func has(l looked, level int, index []int64, x int32) bool {
+// holds reports whether an element of a level has the given value.
+func holds(l looked, level int, index []int64, x int32) bool {
 	return level < len(l.data) && grid.BoxOf(l.data[level].Shape).Contains(index) && l.data[level].At(index...) == x
 }
 

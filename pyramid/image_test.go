@@ -224,7 +224,7 @@ func TestMembersOfOthers(t *testing.T) {
 			t.Errorf("%+v: %v", opt, err)
 		}
 		for k := range int64(3) {
-			_, err := zarr.At(s, "g/"+next("image", int(k))).OpenArray(t.Context(), nil)
+			_, err := zarr.At(s, "g/"+expected("image", int(k))).OpenArray(t.Context(), nil)
 			if there := err == nil; there != (int(k) < len(plan.Levels)) {
 				t.Errorf("%+v: level %d is there: %t", opt, k+1, there)
 			}

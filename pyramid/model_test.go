@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/pyramid"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -29,12 +30,12 @@ type element interface {
 
 // kind is a Go type with what a plain model needs of it.
 type kind[T element] struct {
-	values  []T
-	absent  func(T) bool
-	mean    func([]T) T
-	next    func(T) T // the number that takes the place of a mean that would be missing
-	less    func(a, b T) bool
-	methods []pyramid.Method
+	values    []T
+	absent    func(T) bool
+	mean      func([]T) T
+	successor func(T) T // the number that takes the place of a mean that would be missing
+	less      func(a, b T) bool
+	methods   []pyramid.Method
 }
 
 func nothing[T any](T) bool { return false }
@@ -175,7 +176,7 @@ func (b block[T]) halved(k kind[T], m pyramid.Method, factors []int64, absent fu
 		}
 		x := k.one(m, all, present)
 		for m == pyramid.Mean && len(present) > 0 && x == x && absent(x) {
-			x = k.next(x)
+			x = k.successor(x)
 		}
 		up.data = append(up.data, x)
 	}
@@ -343,7 +344,7 @@ func (b *block[T]) change(t *rapid.T, a *zarr.Array, k kind[T]) {
 	}
 	n, _ := box.Len()
 	values := rapid.SliceOfN(rapid.SampledFrom(k.values), int(n), int(n)).Draw(t, "values")
-	must(t, zarr.Write(t.Context(), a, box, values))
+	must(t, zarr.Write(t.Context(), a, selection.BoxOf(box), values))
 	i := 0
 	for at := range box.Indices() {
 		b.data[offset(b.shape, at)] = values[i]
@@ -383,12 +384,12 @@ func (b block[T]) compare(t *rapid.T, a *zarr.Array, name string, k kind[T], opt
 			t.Fatalf("%s has the grid %s, planned was %s", l.Path, g, l.Grid)
 		}
 	}
-	if _, err := a.Location().Root().At(fmt.Sprintf("g/%s", next(name, len(plan.Levels)))).OpenArray(t.Context(), nil); err == nil {
+	if _, err := a.Location().Root().At(fmt.Sprintf("g/%s", expected(name, len(plan.Levels)))).OpenArray(t.Context(), nil); err == nil {
 		t.Fatal("there is another level")
 	}
 }
 
-// next is the path of the level after the given number of levels.
-func next(name string, levels int) string {
+// expected is the path of the level after the given number of levels.
+func expected(name string, levels int) string {
 	return fmt.Sprintf("%s_levels/%d/%[1]s", name, levels+1)
 }

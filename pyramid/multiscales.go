@@ -128,14 +128,14 @@ func (w *work) undescribe(ctx context.Context, level int) error {
 		return err
 	}
 	// Without a change there is no write, and no conflict with other programs.
-	if d := find(list, w.layout.name); d == nil || len(w.mine(d)) <= level {
+	if d := find(list, w.layout.name); d == nil || len(w.maintained(d)) <= level {
 		return nil
 	}
 	return w.describe(ctx, level)
 }
 
-// mine returns the levels in a description that this package has made.
-func (w *work) mine(d *description) (list []dataset) {
+// maintained returns the levels in a description that this package has made.
+func (w *work) maintained(d *description) (list []dataset) {
 	// The first one is the array itself.
 	for _, level := range d.datasets[1:] {
 		if w.isOwn(level) {
@@ -156,7 +156,7 @@ func (w *work) described(attributes []byte, levels int) ([]byte, error) {
 	}
 	d := find(list, w.layout.name)
 	switch {
-	case levels == 0 && (d == nil || len(w.mine(d)) == 0):
+	case levels == 0 && (d == nil || len(w.maintained(d)) == 0):
 		return attributes, nil // nothing to add to what another program may have written
 	case d == nil:
 		d = &description{raw: []byte("{}")}

@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/pyramid"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -146,7 +147,7 @@ func TestUpdateTouchesLittle(t *testing.T) {
 			wantLevel(t, s, "g/image_levels/3/image", grid.Box{{Start: 6, Stop: 7}, {Start: 0, Stop: 8}, {Start: 0, Stop: 8}}, 5)
 
 			// The elements of one chunk change in place: its version tells.
-			check1(t, zarr.Write(t.Context(), a, grid.Box{{Start: 0, Stop: 1}, {Start: 8, Stop: 16}, {Start: 8, Stop: 16}}, repeated(64, 9)))
+			check1(t, zarr.Write(t.Context(), a, selection.BoxOf(grid.Box{{Start: 0, Stop: 1}, {Start: 8, Stop: 16}, {Start: 8, Stop: 16}}), repeated(64, 9)))
 			a, r = watched(t, s, "g/image")
 			plan, err = pyramid.Make(t.Context(), a, nil)
 			check1(t, err)
@@ -189,7 +190,7 @@ func wantLevel(t *testing.T, s store.Store, path string, box grid.Box, value int
 	t.Helper()
 	a, err := zarr.At(s, path).OpenArray(t.Context(), nil)
 	check1(t, err)
-	got, err := zarr.Read[int32](t.Context(), a, box)
+	got, err := zarr.Read[int32](t.Context(), a, selection.BoxOf(box))
 	check1(t, err)
 	if slices.ContainsFunc(got.Data, func(x int32) bool { return x != value }) {
 		t.Errorf("%s has %v, want %d", path, got.Data, value)
@@ -204,7 +205,7 @@ func TestSparse(t *testing.T) {
 	a, err := zarr.At(s, "g/image").CreateArray(t.Context(), spec, nil)
 	check1(t, err)
 	for _, at := range []int64{0, 640, 1 << 19} {
-		check1(t, zarr.Fill(t.Context(), a, grid.Box{{Start: at, Stop: at + 64}, {Start: at, Stop: at + 64}}, int32(8)))
+		check1(t, zarr.Fill(t.Context(), a, selection.BoxOf(grid.Box{{Start: at, Stop: at + 64}, {Start: at, Stop: at + 64}}), int32(8)))
 	}
 	a, r := watched(t, s, "g/image")
 	plan, err := pyramid.Make(t.Context(), a, nil)
@@ -308,7 +309,7 @@ func TestOtherRequests(t *testing.T) {
 			t.Errorf("%v names %v", tt.opt, got)
 		}
 		for k := 1; k <= 6; k++ {
-			_, err := zarr.At(s, "g/"+next("image", k-1)).OpenArray(t.Context(), nil)
+			_, err := zarr.At(s, "g/"+expected("image", k-1)).OpenArray(t.Context(), nil)
 			if there := err == nil; there != (k <= tt.levels) {
 				t.Errorf("%v: level %d is there: %v", tt.opt, k, there)
 			}
@@ -442,11 +443,11 @@ func TestBase(t *testing.T) {
 // TestRefusals lists what is refused, and leaves nothing behind.
 func TestRefusals(t *testing.T) {
 	for name, tt := range map[string]struct {
-		spec zarr.Spec
-		path string
-		opt  pyramid.Options
-		is   error
-		text string
+		spec   zarr.Spec
+		path   string
+		opt    pyramid.Options
+		target error
+		text   string
 	}{
 		"root":     {zarr.Spec{Shape: []int64{8}, Type: dtype.Int8}, "", pyramid.Options{}, zarr.ErrInvalidArgument, "varve copy"},
 		"method":   {zarr.Spec{Shape: []int64{8}, Type: dtype.Int8}, "g/a", pyramid.Options{Method: "median"}, zarr.ErrInvalidArgument, "median"},
@@ -464,7 +465,7 @@ func TestRefusals(t *testing.T) {
 		check1(t, err)
 		before := keysOf(t, s)
 		_, err = pyramid.Make(t.Context(), a, &tt.opt)
-		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.text) {
+		if !errors.Is(err, tt.target) || !strings.Contains(err.Error(), tt.text) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if after := keysOf(t, s); !slices.Equal(after, before) {

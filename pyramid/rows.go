@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/number"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
@@ -189,7 +190,7 @@ func list(ctx context.Context, s *snapshot.Array, r *reducer, first *grid.Grid) 
 			if !found {
 				was = foldOf(r.below(boxOf(first, at), s.Grid.Shape()))
 			}
-			l.folds[n] = was.with(index, table.Digest(index))
+			l.folds[n] = was.added(index, table.Digest(index))
 		}
 	}
 	return l, nil
@@ -205,8 +206,8 @@ func foldOf(box grid.Box) fold {
 	return fold(0).hash(data)
 }
 
-// with adds a stored chunk.
-func (f fold) with(index []int64, version staging.Digest) fold {
+// added adds a stored chunk.
+func (f fold) added(index []int64, version staging.Digest) fold {
 	data := binary.LittleEndian.AppendUint64(nil, uint64(version))
 	for _, k := range index {
 		data = binary.AppendVarint(data, k)
@@ -265,22 +266,22 @@ func raised(r *reducer, below, above *grid.Grid, of tiles) (tiles, error) {
 // depthFirst returns the indices of tiles of the first of the grids in such an order that
 // the tiles below one tile of any level follow each other.
 func depthFirst(r *reducer, grids []*grid.Grid, of tiles) [][]int64 {
-	type placed struct{ numbers, index []int64 } // numbers of the tiles above, the highest first
-	list := make([]placed, 0, len(of))
+	type tilePlace struct{ numbers, index []int64 } // numbers of the tiles above, the highest first
+	list := make([]tilePlace, 0, len(of))
 	for n := range of {
-		p := placed{make([]int64, len(grids)), indexOf(grids[0], n)}
+		p := tilePlace{make([]int64, len(grids)), indexOf(grids[0], n)}
 		at := p.index
 		for k, g := range grids {
 			if k > 0 {
 				cells, _ := g.Touched(r.above(boxOf(grids[k-1], at)))
 				at = make([]int64, len(cells))
-				cells.First(at)
+				lattice.First(cells, at)
 			}
 			p.numbers[len(grids)-1-k] = numberOf(g, at)
 		}
 		list = append(list, p)
 	}
-	slices.SortFunc(list, func(a, b placed) int { return slices.CompareFunc(a.numbers, b.numbers, cmp.Compare[int64]) })
+	slices.SortFunc(list, func(a, b tilePlace) int { return slices.CompareFunc(a.numbers, b.numbers, cmp.Compare[int64]) })
 	order := make([][]int64, len(list))
 	for i, p := range list {
 		order[i] = p.index

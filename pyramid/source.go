@@ -22,11 +22,11 @@ import (
 
 // source is what a level is made from: the array, or the level below.
 type source struct {
-	array *zarr.Array
-	grid  *grid.Grid
-	fill  []byte                   // one element
-	has   func(index []int64) bool // whether a chunk may be stored
-	few   int64                    // the size of a region that is read at once, in bytes
+	array    *zarr.Array
+	grid     *grid.Grid
+	fill     []byte                   // one element
+	mayStore func(index []int64) bool // whether a chunk may be stored
+	few      int64                    // the size of a region that is read at once, in bytes
 }
 
 // A region of so few bytes is read at once. In a far store all its chunks are requested
@@ -66,7 +66,7 @@ func (s *source) read(ctx context.Context, r *reducer, piece grid.Box, dst strid
 	buffer := budget.Get(n)
 	defer buffer.Put()
 	data := buffer.Bytes(n)
-	if err := s.array.ReadBytes(ctx, piece, data); err != nil {
+	if err := s.array.ReadBytes(ctx, selection.BoxOf(piece), data); err != nil {
 		return err
 	}
 	r.reduce(dst, strided.Contiguous(data, piece.Shape(), dst.Size))
@@ -144,7 +144,7 @@ func (s *source) some(box grid.Box, stored bool) bool {
 		return true // reading reports it
 	}
 	for index := range cells.IndicesInto(make([]int64, len(cells))) {
-		if s.has(index) == stored {
+		if s.mayStore(index) == stored {
 			return true
 		}
 	}
@@ -330,7 +330,7 @@ func (w *work) target(ctx context.Context, k int) (err error) {
 // chunk.
 func (w *work) write(ctx context.Context, k int, t *tile) error {
 	to := w.targets[k]
-	box, err := selection.Resolve(t.box, to.Grid.Shape())
+	box, err := selection.Resolve(selection.BoxOf(t.box), to.Grid.Shape())
 	if err == nil {
 		err = to.Engine.Write(ctx, box, t.view, engine.Writing{Batch: w.batch, Plain: true})
 	}

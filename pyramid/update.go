@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/attributes"
+	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/strided"
@@ -113,7 +114,7 @@ func (w *work) redo(ctx context.Context, k int, was []int64) error {
 		first := make([]int64, len(box))
 		// Tiles beyond the former extent were made by the append. They only count as
 		// progress.
-		if box.First(first); !old.Contains(first) {
+		if lattice.First(box, first); !old.Contains(first) {
 			w.count()
 			continue
 		}
@@ -167,7 +168,7 @@ type record struct {
 	Attributes json.RawMessage `json:"attributes,omitempty"`
 
 	version store.Version // the record is absent if this is zero
-	there   bool
+	exists  bool
 }
 
 // made is the part of a request on which every element of every level depends.
@@ -204,7 +205,7 @@ func readRecord(ctx context.Context, s store.Store, key store.Key) (*record, err
 	if json.Unmarshal(data, r) != nil || attributes.Check(r.Attributes) != nil {
 		r = new(record)
 	}
-	r.version, r.there = info.Version, true
+	r.version, r.exists = info.Version, true
 	return r, nil
 }
 
@@ -219,12 +220,12 @@ func (r *record) put(ctx context.Context, s store.Store, key store.Key, before *
 	}
 	line := bytes.TrimSuffix(data.Bytes(), []byte("\n")) // a record that is cut is none
 	cond := store.IfVersion(before.version)
-	if !before.there {
+	if !before.exists {
 		cond = store.IfAbsent()
 	}
 	// Without conditional writes or versions, the last of two processes wins. The package
 	// comment asks for one process at a time.
-	if able := store.Can(s, store.OpPutIf); !able || before.there && before.version.IsZero() {
+	if able := store.Can(s, store.OpPutIf); !able || before.exists && before.version.IsZero() {
 		_, err := store.Write(ctx, s, store.Put(key, line), d)
 		return err
 	}

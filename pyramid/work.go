@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
@@ -81,7 +82,7 @@ func newWork(ctx context.Context, a *zarr.Array, opt *Options) (*work, error) {
 	if w.record, err = w.lastTime(ctx, first); err != nil {
 		return nil, err
 	}
-	if left && !w.record.there {
+	if left && !w.record.exists {
 		w.Levels = -1 // the image has levels, and the options ask for no others
 	}
 	if err := w.request(ctx); err != nil {
@@ -178,15 +179,15 @@ func (w *work) lastTime(ctx context.Context, first *zarr.Array) (*record, error)
 // usual returns the method that is used unless one is asked for. A mean of names would be
 // the name of something else.
 func (w *work) usual() Method {
-	flags := slices.ContainsFunc([]string{"flag_values", "flag_masks"}, func(name string) bool { return has(w.base.Attributes(), name) })
+	flags := slices.ContainsFunc([]string{"flag_values", "flag_masks"}, func(name string) bool { return hasAttribute(w.base.Attributes(), name) })
 	if w.labels || flags || w.base.Type().Kind() == dtype.KindBool {
 		return Mode
 	}
 	return Mean
 }
 
-// has reports whether attributes have a member.
-func has(attributes []byte, name string) bool {
+// hasAttribute reports whether attributes have a member.
+func hasAttribute(attributes []byte, name string) bool {
 	_, found, err := metadata.Attribute(attributes, name)
 	return found && err == nil
 }
@@ -195,7 +196,7 @@ func has(attributes []byte, name string) bool {
 // OME-Zarr: of 0.5, below "ome", or of 0.4.
 func isLabels(attributes []byte) bool {
 	ome, _, _ := metadata.Attribute(attributes, "ome")
-	return has(attributes, "image-label") || has(ome, "image-label")
+	return hasAttribute(attributes, "image-label") || hasAttribute(ome, "image-label")
 }
 
 // request checks the options against the array.
@@ -355,7 +356,7 @@ func (w *work) checkMemory() error {
 
 // usable reports whether the levels were made as they would be now.
 func (w *work) usable() bool {
-	if !w.record.there || !w.record.Made.equal(w.made) {
+	if !w.record.exists || !w.record.Made.equal(w.made) {
 		return false
 	}
 	for k, a := range w.arrays[:min(len(w.arrays), w.record.Levels)] {
@@ -433,11 +434,11 @@ func (w *work) isNew(k int) bool { return w.rebuild || k >= w.record.Levels || w
 func (w *work) source(k int) *source {
 	s := &source{array: w.base, grid: w.present.Grid, fill: w.present.Fill, few: fewBytes(w.at.Node.Store)}
 	if k == 0 {
-		s.has = w.listing.table.Has
+		s.mayStore = w.listing.table.Contains
 		return s
 	}
 	s.array, s.grid = w.arrays[k-1], w.grids[k-1]
-	s.has = func(index []int64) bool { return w.wanted[k-1][numberOf(s.grid, index)] > 0 }
+	s.mayStore = func(index []int64) bool { return w.wanted[k-1][numberOf(s.grid, index)] > 0 }
 	return s
 }
 
@@ -472,7 +473,7 @@ func (w *work) workers(each, shared int64) (int, error) {
 	if w.Memory > 0 && each > memory {
 		return 0, fmt.Errorf("%w: the tiles need %d bytes of memory, Memory is %d; allow more, or make the chunks of the array smaller", zarr.ErrLimit, each, memory)
 	}
-	most := zarr.DefaultConcurrency(w.at.Node.Store, runtime.GOMAXPROCS(0))
+	most := engine.DefaultConcurrency(w.at.Node.Store, runtime.GOMAXPROCS(0))
 	if n := w.base.Options().Concurrency; n > 0 {
 		most = n
 	}

@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -305,7 +306,7 @@ func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
 	if err := w.clear(ctx); err != nil {
 		return false, err
 	}
-	doc := w.next.Doc
+	doc := w.planned.Doc
 	if s.notesOrigin {
 		if doc, err = w.noteOrigin(ctx); err != nil {
 			return false, err
@@ -320,7 +321,7 @@ func (s *session) publishNew(ctx context.Context, doc *metadata.Array) error {
 	if err != nil {
 		return err
 	}
-	record, err := doc.Record(s.destination.Limits)
+	record, err := zarrjson.Record(doc, s.destination.Limits)
 	if err != nil {
 		return err
 	}

@@ -243,7 +243,7 @@ func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) 
 		return nil, err
 	}
 	p := &Plan{
-		Request: singleRequest(s.request), Operation: s.request.operation(), Fingerprint: operationFollow, Grid: u.next.Grid,
+		Request: singleRequest(s.request), Operation: s.request.operation(), Fingerprint: operationFollow, Grid: u.planned.Grid,
 		Strategy: u.strategy, Guarantee: guaranteeAtomic, Space: Space{Free: -1}, Memory: f.memory(),
 		Sources: int64(u.sources.Len()), BytesStored: u.sources.Bytes,
 	}
@@ -286,7 +286,7 @@ func (u *update) predict(ctx context.Context, p *Plan) error {
 
 // predictRegion adds the elements of a box.
 func (u *update) predictRegion(p *Plan, box grid.Box, read map[int64]bool) error {
-	chunks, err := u.next.Grid.Touched(box)
+	chunks, err := u.planned.Grid.Touched(box)
 	if err != nil {
 		return err
 	}
@@ -298,7 +298,7 @@ func (u *update) predictRegion(p *Plan, box grid.Box, read map[int64]bool) error
 		return err
 	}
 	add := func(index []int64) {
-		if n := numberOf(u.source.Grid, index); !read[n] && u.sources.Has(index) {
+		if n := numberOf(u.source.Grid, index); !read[n] && u.sources.Contains(index) {
 			read[n] = true
 			p.BytesRead += u.sources.Size(index)
 		}

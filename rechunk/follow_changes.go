@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/residue"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
@@ -200,7 +201,7 @@ func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64
 // another version than before, so that later ones can be compared even if the codecs of
 // the array that follows do not keep elements exactly.
 func (u *update) nextOrigin(ctx context.Context) (*origin, error) {
-	o, err := newOrigin(u.origin.Source, u.source, u.sources, u.next.Doc, u.f.Node.Limits)
+	o, err := newOrigin(u.origin.Source, u.source, u.sources, u.planned.Doc, u.f.Node.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +268,7 @@ func (u *update) takeKnownSum(c *originChunk, index []int64) bool {
 // length that are read at once.
 func pinnedArray(s *snapshot.Array, text int64) comparison.Array {
 	read := func(ctx context.Context, box grid.Box, room func(*snapshot.Selected) element.Buffer) (element.Buffer, error) {
-		r, err := s.Resolve(box, nil)
+		r, err := s.Resolve(selection.BoxOf(box), nil)
 		if err != nil {
 			return element.Buffer{}, err
 		}

@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/own"
@@ -252,7 +253,7 @@ func (w *work) noteOrigin(ctx context.Context) (*metadata.Array, error) {
 	if err := keepWithin(w.sources, w.old.Grid, r.Region); err != nil {
 		return nil, err
 	}
-	doc, err := withOrigin(w.next.Doc, w.originName())
+	doc, err := withOrigin(w.planned.Doc, w.originName())
 	if err != nil {
 		return nil, err
 	}
@@ -293,7 +294,7 @@ func withSums(r Rechunking, from *snapshot.Array) Rechunking {
 // withChecksumSetting returns a request in which every zstd says whether it stores
 // checksums: as sums, where it did not say.
 func withChecksumSetting(r Rechunking, sums bool) Rechunking {
-	r.Codecs, r.Compressor = metadata.WithChecksums(r.Codecs, sums), metadata.WithChecksums(r.Compressor, sums)
+	r.Codecs, r.Compressor = coding.WithChecksums(r.Codecs, sums), coding.WithChecksums(r.Compressor, sums)
 	return r
 }
 
@@ -301,7 +302,7 @@ func withChecksumSetting(r Rechunking, sums bool) Rechunking {
 // none.
 func codecsAsked(r Rechunking) (string, error) {
 	r = Rechunking{Inner: r.Inner, Unpack: r.Unpack, IndexAtStart: r.IndexAtStart, Codecs: r.Codecs, Compressor: r.Compressor, FillValue: r.FillValue}
-	if r.Inner == nil && !r.Unpack && r.Codecs == nil && r.Compressor == nil && r.FillValue.IsZero() {
+	if r.Inner == nil && !r.Unpack && r.Codecs == nil && r.Compressor == nil && r.FillValue.JSON() == "" {
 		return "", nil
 	}
 	return fingerprint(r)

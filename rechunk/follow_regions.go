@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
@@ -30,14 +31,14 @@ type region struct {
 // findRegions returns the elements that are to be stored, in this order.
 func (u *update) findRegions() []region {
 	var list []region
-	valid := commonShape(u.current.Grid, u.next.Grid)
-	for _, box := range joinBoxes(u.next.Grid, u.changed) {
+	valid := commonShape(u.current.Grid, u.planned.Grid)
+	for _, box := range joinBoxes(u.planned.Grid, u.changed) {
 		list = append(list, region{box, slices.Clone(valid)})
 	}
 	// New elements, axis by axis: those of one are there when the next one grows.
 	for i := range valid {
 		box := grid.BoxOf(valid)
-		box[i] = grid.Interval{Start: valid[i], Stop: u.next.Grid.Axis(i).Extent()}
+		box[i] = grid.Interval{Start: valid[i], Stop: u.planned.Grid.Axis(i).Extent()}
 		if n, ok := box.Len(); n > 0 || !ok {
 			list = append(list, region{box, slices.Clone(valid)})
 		}
@@ -53,9 +54,9 @@ func (u *update) findRegions() []region {
 // than before. Only the last chunk of a calendar is.
 func (u *update) findRecut() []grid.Box {
 	var boxes []grid.Box
-	all := grid.BoxOf(u.next.Grid.Shape())
+	all := grid.BoxOf(u.planned.Grid.Shape())
 	for i := range all {
-		was, is := u.current.Grid.Axis(i), u.next.Grid.Axis(i)
+		was, is := u.current.Grid.Axis(i), u.planned.Grid.Axis(i)
 		k := min(was.Chunks(), is.Chunks()) - 1
 		before, _ := was.Cell(k)
 		after, ok := is.Cell(k)
@@ -72,7 +73,7 @@ func (u *update) findRecut() []grid.Box {
 // countWritten returns how many chunks are written, each as often as it is.
 func (u *update) countWritten() (n int, err error) {
 	for _, r := range u.regions {
-		chunks, err := u.next.Grid.Touched(r.box)
+		chunks, err := u.planned.Grid.Touched(r.box)
 		if err != nil {
 			return 0, err
 		}
@@ -169,7 +170,7 @@ func (u *update) write(ctx context.Context, next *snapshot.Array, region grid.Bo
 }
 
 func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Box, how engine.Writing) error {
-	to, err := next.Resolve(box, nil)
+	to, err := next.Resolve(selection.BoxOf(box), nil)
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Bo
 	if err != nil {
 		return err
 	}
-	from, err := u.source.Resolve(u.sourceBox(box), nil)
+	from, err := u.source.Resolve(selection.BoxOf(u.sourceBox(box)), nil)
 	if err != nil {
 		return err
 	}
@@ -220,7 +221,7 @@ func (u *update) replace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	raw, err := w.next.Doc.Marshal(u.f.Node.Limits)
+	raw, err := w.planned.Doc.Marshal(u.f.Node.Limits)
 	if err != nil {
 		return err
 	}
@@ -230,14 +231,14 @@ func (u *update) replace(ctx context.Context) error {
 		if err := u.f.checkClaim(ctx); err != nil {
 			return err
 		}
-		u.next = w.next // its document is the one that the origin names
+		u.planned = w.planned // its document is the one that the origin names
 		if err := u.settle(ctx); err != nil {
 			return err
 		}
 		return w.putLineage(ctx, u.current.Doc)
 	}
 	err = u.publish(ctx, func(*snapshot.Array) (*publish.Change, *snapshot.Array, error) {
-		return &publish.Change{Document: raw, Warn: true, Stage: stage}, w.next, nil
+		return &publish.Change{Document: raw, Warn: true, Stage: stage}, w.planned, nil
 	})
 	if err != nil {
 		return err
@@ -269,7 +270,7 @@ func (u *update) stage(ctx context.Context) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	next, err := u.f.Bind(u.next.Doc.WithKeyEncoding(keys), u.boundMemory)
+	next, err := u.f.Bind(u.planned.Doc.WithKeyEncoding(keys), u.boundMemory)
 	if err != nil {
 		return nil, err
 	}
@@ -279,14 +280,14 @@ func (u *update) stage(ctx context.Context) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.next = next
+	w.planned = next
 	w.targets, err = staging.List(ctx, next)
 	return w, err
 }
 
 // stageKept links or copies all chunks of the part that stays.
 func (u *update) stageKept(ctx context.Context, keys metadata.KeyEncoding) (*work, error) {
-	g, err := u.current.Grid.Shrunk(commonShape(u.current.Grid, u.next.Grid))
+	g, err := u.current.Grid.Shrunk(commonShape(u.current.Grid, u.planned.Grid))
 	if err != nil {
 		return nil, err
 	}
@@ -305,7 +306,7 @@ func (u *update) stageKept(ctx context.Context, keys metadata.KeyEncoding) (*wor
 	if err != nil {
 		return nil, err
 	}
-	w := &work{session: u.f.session, Job: job, old: u.current, next: into}
+	w := &work{session: u.f.session, Job: job, old: u.current, planned: into}
 	if err := w.stage(ctx); err != nil {
 		return nil, err
 	}

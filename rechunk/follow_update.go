@@ -27,7 +27,7 @@ type update struct {
 	f       *follower
 	source  *snapshot.Array // the array that is followed
 	current *snapshot.Array // the array that follows
-	next    *snapshot.Array // the array that follows, as it will be, with its present keys
+	planned *snapshot.Array // the array that follows, as it will be, with its present keys
 	origin  *origin         // of now
 	window  grid.Box        // the part of from that is followed
 	sources *staging.Table  // the stored chunks of from that have elements of the window
@@ -53,7 +53,7 @@ func (f *follower) compare(ctx context.Context) (context.Context, *update, error
 	u := &update{f: f, addedSums: map[int64]residue.Number{}}
 	ctx, u.sightings = staging.Witnessing(ctx, func(key store.Key) bool {
 		index, ok := staging.IndexOf(u.source, key)
-		return !ok || u.sources == nil || u.sources.Has(index)
+		return !ok || u.sources == nil || u.sources.Contains(index)
 	})
 	return ctx, u, u.load(ctx)
 }
@@ -87,10 +87,10 @@ func (u *update) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if u.next, err = f.Bind(doc, nil); err != nil {
+	if u.planned, err = f.Bind(doc, nil); err != nil {
 		return fmt.Errorf("the new grid: %w", err)
 	}
-	if err := checkLargest(u.next); err != nil {
+	if err := checkLargest(u.planned); err != nil {
 		return err
 	}
 	if u.sources, err = u.list(ctx, u.source); err != nil {
@@ -172,7 +172,7 @@ func (u *update) boundMemory(e *engine.Array) { e.Budget = u.f.engine() }
 // the array is that one axis gets longer.
 func (u *update) chooseStrategy() string {
 	switch {
-	case len(u.changed) == 0 && u.next.Grid.Equal(u.current.Grid):
+	case len(u.changed) == 0 && u.planned.Grid.Equal(u.current.Grid):
 		return strategyMetadata
 	// Readers may see these elements already. Overwritten in place, some would be new and
 	// some old.
@@ -180,7 +180,7 @@ func (u *update) chooseStrategy() string {
 		return strategyFlip
 	}
 	longer := 0
-	for i, n := range u.next.Grid.Shape() {
+	for i, n := range u.planned.Grid.Shape() {
 		switch was := u.current.Grid.Axis(i).Extent(); {
 		case n < was:
 			return strategyFlip
@@ -198,14 +198,14 @@ func (u *update) chooseStrategy() string {
 // run publishes what has changed.
 func (u *update) run(ctx context.Context) error {
 	u.f.report.Strategy = u.strategy
-	if u.strategy == strategyMetadata && (!u.described || u.next.Doc.Format() == 2) {
+	if u.strategy == strategyMetadata && (!u.described || u.planned.Doc.Format() == 2) {
 		return u.renew(ctx)
 	}
-	doc, err := withOrigin(u.next.Doc, u.origin.Source)
+	doc, err := withOrigin(u.planned.Doc, u.origin.Source)
 	if err != nil {
 		return err
 	}
-	if u.next, err = u.f.Bind(doc, u.boundMemory); err != nil {
+	if u.planned, err = u.f.Bind(doc, u.boundMemory); err != nil {
 		return err
 	}
 	change, stages := u.append, 1
@@ -226,7 +226,7 @@ func (u *update) run(ctx context.Context) error {
 	// The update is visible. What fails from here on leaves origins that no document
 	// names, or attributes of format 2 that the next call sets.
 	err = u.removeOldOrigins(store.Finishing(ctx))
-	if err == nil && u.described && u.next.Doc.Format() == 2 {
+	if err == nil && u.described && u.planned.Doc.Format() == 2 {
 		err = u.describeAfter(store.Finishing(ctx))
 	}
 	return publish.Incomplete(err)
@@ -234,11 +234,11 @@ func (u *update) run(ctx context.Context) error {
 
 // removeOldOrigins deletes the origins that no document names any more.
 func (u *update) removeOldOrigins(ctx context.Context) error {
-	identity, err := documentIdentity(u.next.Doc, u.f.Node.Limits)
+	identity, err := documentIdentity(u.planned.Doc, u.f.Node.Limits)
 	if err != nil {
 		return err
 	}
-	id, err := originID(u.next.Doc, identity)
+	id, err := originID(u.planned.Doc, identity)
 	if err != nil {
 		return err
 	}
@@ -265,13 +265,13 @@ func (u *update) renew(ctx context.Context) error {
 
 // relabel publishes other attributes.
 func (u *update) relabel(ctx context.Context) error {
-	raw, err := u.next.Doc.Marshal(u.f.Node.Limits)
+	raw, err := u.planned.Doc.Marshal(u.f.Node.Limits)
 	if err != nil {
 		return err
 	}
 	stage := func(ctx context.Context, _ store.Batch) error { return u.settle(ctx) }
 	err = u.publish(ctx, func(*snapshot.Array) (*publish.Change, *snapshot.Array, error) {
-		return &publish.Change{Document: raw, Stage: stage}, u.next, nil
+		return &publish.Change{Document: raw, Stage: stage}, u.planned, nil
 	})
 	u.f.report.Changed = err == nil
 	return err
@@ -281,7 +281,7 @@ func (u *update) relabel(ctx context.Context) error {
 func (u *update) append(ctx context.Context) error {
 	err := u.publish(ctx, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		change, err := u.growth(old)
-		return change, u.next, err
+		return change, u.planned, err
 	})
 	u.f.report.Changed = err == nil
 	return err
@@ -305,13 +305,13 @@ func (u *update) publish(ctx context.Context, plan func(*snapshot.Array) (*publi
 
 // growth returns the change of an append.
 func (u *update) growth(old *snapshot.Array) (*publish.Change, error) {
-	shape := &snapshot.Reshape{Grid: u.next.Grid}
+	shape := &snapshot.Reshape{Grid: u.planned.Grid}
 	// There is one region, or none if another axis has no elements.
 	for _, r := range u.regions {
 		// Elements are read below. A source would not do for those of variable length.
 		shape.Region, shape.Gain.From = r.box, &snapshot.Source{Shape: r.box.Shape()}
 	}
-	change, err := old.Stage(u.next, shape, u.f.Node.Limits)
+	change, err := old.Stage(u.planned, shape, u.f.Node.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +322,7 @@ func (u *update) growth(old *snapshot.Array) (*publish.Change, error) {
 		clear(u.addedSums)
 		for _, r := range u.regions {
 			how := engine.Writing{Batch: b, Valid: r.valid, KeepFill: fenced, FirstAlone: fenced}
-			if err := u.write(ctx, u.next, r.box, how); err != nil {
+			if err := u.write(ctx, u.planned, r.box, how); err != nil {
 				return err
 			}
 		}
@@ -344,7 +344,7 @@ func (u *update) settle(ctx context.Context) error {
 	if err := u.confirm(ctx); err != nil {
 		return err
 	}
-	if u.next.Doc.Format() == 2 {
+	if u.planned.Doc.Format() == 2 {
 		o.Attributes = u.origin.Attributes // others are set later
 	}
 	return putOrigin(ctx, u.f.location, o, u.f.Node.Durability)
@@ -468,7 +468,7 @@ func (u *update) describeAfter(ctx context.Context) error {
 // describe sets the attributes of an array of format 2, which have a document of their
 // own.
 func (u *update) describe(ctx context.Context) error {
-	if !u.described || u.next.Doc.Format() != 2 {
+	if !u.described || u.planned.Doc.Format() != 2 {
 		return nil
 	}
 	return u.f.SetAttributes(ctx, func(object []byte) ([]byte, error) {

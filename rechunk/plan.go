@@ -166,7 +166,7 @@ func (s *session) plan(ctx context.Context) (*Plan, error) {
 	if err != nil || w == nil {
 		return p, err
 	}
-	p.Changes, p.Grid, p.Policy = true, w.next.Grid, w.policy
+	p.Changes, p.Grid, p.Policy = true, w.planned.Grid, w.policy
 	if w.keepsChunks() {
 		return p, nil
 	}

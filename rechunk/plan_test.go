@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -199,7 +200,7 @@ func TestPlanSparse(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, row := range []int64{7, c.rows - 1} {
-			if err := zarr.Write(t.Context(), a, grid.Box{{Start: row, Stop: row + 1}, {Stop: 4}}, []int8{1, 2, 3, 4}); err != nil {
+			if err := zarr.Write(t.Context(), a, selection.BoxOf(grid.Box{{Start: row, Stop: row + 1}, {Stop: 4}}), []int8{1, 2, 3, 4}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -214,7 +215,7 @@ func TestPlanSparse(t *testing.T) {
 		if _, err := rechunk.Do(t.Context(), a, request, nil); err != nil {
 			t.Fatal(err)
 		}
-		got, err := zarr.Read[int8](t.Context(), a, grid.Box{{Start: 6, Stop: 9}, {Stop: 4}})
+		got, err := zarr.Read[int8](t.Context(), a, selection.BoxOf(grid.Box{{Start: 6, Stop: 9}, {Stop: 4}}))
 		if want := []int8{0, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0}; err != nil || !slices.Equal(got.Data, want) {
 			t.Errorf("%v (%v)", got.Data, err)
 		}
@@ -284,7 +285,7 @@ func TestSpace(t *testing.T) {
 			}
 			if c.least > 0 {
 				err := try(store.Room{Free: c.least - 1, Plain: true})
-				if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), c.hint) || zarr.KindOf(err) != zarr.KindNoSpace {
+				if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), c.hint) || zarr.KindOf(err) != "no-space" {
 					t.Errorf("too little room: %v", err)
 				}
 				if _, err := rechunk.Stage(t.Context(), a, c.request, rechunk.StageShare{}, opt); !errors.Is(err, syscall.ENOSPC) {

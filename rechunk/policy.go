@@ -14,6 +14,7 @@ import (
 
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/own"
@@ -133,12 +134,12 @@ func (s *session) fitAttributes(ctx context.Context) error {
 }
 
 func (w *work) fitAttributes(ctx context.Context) error {
-	if w.policy == "" || w.next.Doc.Format() != 2 || w.destination != nil {
+	if w.policy == "" || w.planned.Doc.Format() != 2 || w.destination != nil {
 		return nil
 	}
 	w.report.Policy = w.policy
 	return w.SetAttributes(ctx, func(object []byte) ([]byte, error) {
-		p, err := w.policies(w.old, w.next)
+		p, err := w.policies(w.old, w.planned)
 		if err != nil {
 			return nil, err
 		}
@@ -169,7 +170,7 @@ func (p *policies) policyAfter(axis int, policy string) string {
 	switch {
 	case err != nil && !byCalendar, // appends report it
 		was.Equal(is) && slices.EqualFunc(p.before.Doc.Codecs, p.after.Doc.Codecs, metadata.Extension.Equal),
-		!byCalendar && g.KeepsRegular():
+		!byCalendar && lattice.KeepsRegular(g):
 		return policy
 	case is.IsRegular():
 		return "" // chunks of one length follow the extent, whatever a policy says

@@ -81,7 +81,7 @@ func (s *session) relabel(ctx context.Context, old *snapshot.Array) (done bool, 
 		}
 		raw, err := w.document()
 		s.report.Policy = w.policy
-		return &publish.Change{Document: raw}, w.next, err
+		return &publish.Change{Document: raw}, w.planned, err
 	})
 	s.report.Changed = done && err == nil
 	return done, err
@@ -144,10 +144,10 @@ func (s *session) publication(old *snapshot.Array) (*publish.Change, *snapshot.A
 	s.report.Policy = cmp.Or(s.report.Policy, w.policy)
 	// Arrays of this process that were opened before refuse indices of the old planes.
 	if w.movesPlanes() {
-		w.next.Numbering = new(snapshot.Numbering)
+		w.planned.Numbering = new(snapshot.Numbering)
 	}
 	stage := func(ctx context.Context, _ store.Batch) error { return w.settle(ctx, old.Doc) }
-	return &publish.Change{Document: raw, Warn: true, Stage: stage}, w.next, nil
+	return &publish.Change{Document: raw, Warn: true, Stage: stage}, w.planned, nil
 }
 
 // fewStale is the number of chunks that are staged under the lock. More are staged again
@@ -222,12 +222,12 @@ func (w *work) putLineage(ctx context.Context, old *metadata.Array) error {
 	if err := w.forgetAttempts(ctx); err != nil {
 		return err
 	}
-	r, err := lineage.NewRecord(w.claim.ID, w.claim.Operation, old, w.next.Doc, w.Node.Limits)
+	r, err := lineage.NewRecord(w.claim.ID, w.claim.Operation, old, w.planned.Doc, w.Node.Limits)
 	if err != nil {
 		return err
 	}
 	r.By, r.Moved, r.Batch = holder(w.claim.Operation), w.move.Segments != nil, w.Batch
-	r.GrowthBefore, r.GrowthAfter = growthOf(old.Attributes), growthOf(w.next.Doc.Attributes)
+	r.GrowthBefore, r.GrowthAfter = growthOf(old.Attributes), growthOf(w.planned.Doc.Attributes)
 	if err := w.location.Put(ctx, r, w.Node.Durability); err != nil {
 		return err
 	}

@@ -11,9 +11,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -110,7 +112,7 @@ func (r Rechunking) target(s *snapshot.Array) (*target, error) {
 
 // fillDocument returns a document with the new fill value, or nil if it stays.
 func (r Rechunking) fillDocument(s *snapshot.Array, doc *metadata.Array) (*metadata.Array, error) {
-	if r.FillValue.IsZero() {
+	if r.FillValue.JSON() == "" {
 		return nil, nil
 	}
 	is, err := r.FillValue.Element(s.Type)
@@ -187,16 +189,16 @@ func (r Rechunking) codecs(s *snapshot.Array) ([]metadata.Extension, error) {
 	// In format 3, a zstd that does not say whether it has a checksum gets one, as in a
 	// zarr.Spec.
 	sums := s.Document().Format() != 2
-	units := metadata.WithChecksums(r.Codecs, sums)
+	units := coding.WithChecksums(r.Codecs, sums)
 	if units == nil {
 		units = s.Engine.Chain.UnitCodecs(now)
 		if r.Chunks != nil || r.Inner != nil {
-			units = metadata.WithoutChunkShapes(units)
+			units = zarrjson.WithoutChunkShapes(units)
 		}
 	}
 	if r.Compressor != nil {
 		var err error
-		if units, err = replaceCompressor(units, metadata.WithChecksums(r.Compressor, sums)); err != nil {
+		if units, err = replaceCompressor(units, coding.WithChecksums(r.Compressor, sums)); err != nil {
 			return nil, err
 		}
 	}

@@ -92,7 +92,7 @@ func (r Regularization) target(s *snapshot.Array) (*target, error) {
 	if len(chunk) != s.Grid.Rank() {
 		return nil, fmt.Errorf("%w: a chunk of shape %v, the array has %d axes", zarr.ErrInvalidArgument, chunk, s.Grid.Rank())
 	}
-	g, err := grid.Regular(s.Grid.Shape(), chunk)
+	g, err := grid.New(s.Grid.Shape(), grid.Chunks(chunk...)...)
 	if err != nil {
 		return nil, err
 	}

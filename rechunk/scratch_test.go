@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -88,7 +89,7 @@ func (x *transposed) write(t *rapid.T) {
 	for i := range values {
 		values[i] = x.rand.Int32N(9)
 	}
-	if err := zarr.Write(t.Context(), x.array, box, values); err != nil {
+	if err := zarr.Write(t.Context(), x.array, selection.BoxOf(box), values); err != nil {
 		t.Fatal(err)
 	}
 	for k, at := 0, make([]int64, 2); k < len(values); k++ {
@@ -347,7 +348,7 @@ func TestScratchOfErasedChunk(t *testing.T) {
 		t.Fatalf("%+v (%v)", plan, err)
 	}
 	stage(0)
-	if err := zarr.Write(t.Context(), again(t, s), grid.Box{{Start: 0, Stop: 4}, {Start: 0, Stop: 8}}, make([]int32, 32)); err != nil {
+	if err := zarr.Write(t.Context(), again(t, s), selection.BoxOf(grid.Box{{Start: 0, Stop: 4}, {Start: 0, Stop: 8}}), make([]int32, 32)); err != nil {
 		t.Fatal(err)
 	}
 	stage(0)
@@ -389,7 +390,7 @@ func TestTwoProcessesMakeOneObject(t *testing.T) {
 	go func() { done <- stage(slow, 0) }()
 	<-stores
 	fresh := fixture.Numbers(100, 8) // no fill values, of which no object is made
-	if err := zarr.Write(t.Context(), again(t, s), grid.Box{{Start: 0, Stop: 1}, {Start: 0, Stop: 8}}, fresh); err != nil {
+	if err := zarr.Write(t.Context(), again(t, s), selection.BoxOf(grid.Box{{Start: 0, Stop: 1}, {Start: 0, Stop: 8}}), fresh); err != nil {
 		t.Fatal(err)
 	}
 	overtaken := sync.OnceFunc(func() {

@@ -555,11 +555,11 @@ func TestSharesStay(t *testing.T) {
 		began := []int64{rapid.Int64Range(1, 40).Draw(t, "began 0"), rapid.Int64Range(1, 40).Draw(t, "began 1")}
 		edge := rapid.Int64Range(1, 9).Draw(t, "edge")
 		of := rapid.Int64Range(1, 50).Draw(t, "of")
-		was := must1(grid.Regular(began, []int64{edge, edge}))
+		was := must1(grid.New(began, grid.Chunks(edge, edge)...))
 		grown := slices.Clone(began)
 		// The last block may become longer, and blocks follow.
 		grown[rapid.IntRange(0, 1).Draw(t, "axis")] += rapid.Int64Range(0, 40).Draw(t, "more")
-		is := must1(grid.Regular(grown, []int64{edge, edge}))
+		is := must1(grid.New(grown, grid.Chunks(edge, edge)...))
 		counts := make([]int, of)
 		for i := range was.Axis(0).Chunks() {
 			for j := range was.Axis(1).Chunks() {

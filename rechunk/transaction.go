@@ -33,7 +33,7 @@ type Part struct {
 // writer has completed or undone the transaction. A call with the same parts resumes it.
 //
 // Arrays directly below one group that share the name of a dimension must agree along it
-// afterwards, including arrays that do not change ([zarr.Array.CheckDimensions]).
+// afterwards, including arrays that do not change ([zarr.Group.CheckDimensions]).
 // Otherwise the error wraps [zarr.ErrInvalidArgument], unless Alone is set. Other errors
 // are those of [Do]. If the transaction is decided and not all of it is visible yet, the
 // error wraps [zarr.ErrIncomplete], and the next writer completes it.

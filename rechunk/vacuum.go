@@ -16,6 +16,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
@@ -173,7 +174,7 @@ type vacuum struct {
 	records, chain []*lineage.Record      // as they were before anything was deleted
 	claim          *lineage.Claim         // after everything was listed
 	brokenLineage  string                 // why the records do not explain the document
-	now            time.Time              // by the clock of the store
+	clock          time.Time              // by the clock of the store
 	freedKeys      []metadata.KeyEncoding // superseded grids that are deleted
 	mergedRecords  []*lineage.Record      // rechunks in place that have kept nothing
 	storeRefusal   func() (string, error) // why the store keeps chunks, or ""; asked once
@@ -212,7 +213,7 @@ func (v *vacuum) attempt(ctx context.Context) (done bool, err error) {
 	// Under the lock, or behind the fence, no writer stages chunks that are deleted here.
 	err = v.Update(ctx, v.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		v.findings = VacuumReport{} // of an earlier try
-		v.freedKeys, v.mergedRecords, v.now = nil, nil, time.Time{}
+		v.freedKeys, v.mergedRecords, v.clock = nil, nil, time.Time{}
 		stays := new(keptValues)
 		return &publish.Change{
 			Reclaim: func(ctx context.Context, b store.Batch) error { return v.reclaim(ctx, old, b) },
@@ -587,7 +588,7 @@ func (v *vacuum) graceLeft(ctx context.Context, r *lineage.Record) (time.Duratio
 		return 0, err
 	}
 	if since.IsZero() {
-		since = v.now
+		since = v.clock
 		if !v.dry {
 			if err := v.location.BeginGrace(ctx, r, v.Node.Durability); err != nil {
 				return 0, err
@@ -605,17 +606,17 @@ func (v *vacuum) remainingGrace(since time.Time) time.Duration {
 		// than now.
 		return 0
 	}
-	return since.Add(v.grace).Sub(v.now)
+	return since.Add(v.grace).Sub(v.clock)
 }
 
 // askTime asks the store for its time, by which the beginning of a grace is noted, too.
 func (v *vacuum) askTime(ctx context.Context) (err error) {
 	switch {
-	case !v.now.IsZero():
+	case !v.clock.IsZero():
 	case v.dry && v.writable() != nil:
-		v.now = time.Now()
+		v.clock = time.Now()
 	default:
-		v.now, err = v.location.Now(ctx)
+		v.clock, err = v.location.StoreTime(ctx)
 	}
 	return err
 }
@@ -644,15 +645,15 @@ func (v *vacuum) otherDescription(ctx context.Context, k metadata.KeyEncoding, o
 		return "", nil
 	}
 	names, err := tree.Shadowed(ctx, v.location.Store, v.location.Path)
-	if err != nil || !slices.Contains(names, metadata.V2Array) {
+	if err != nil || !slices.Contains(names, nodename.V2Array) {
 		return "", err
 	}
-	data, _, err := v.location.Store.Get(ctx, v.location.Path.MustKey(metadata.V2Array), store.Request{Limit: v.Node.Limits.Document}, nil)
+	data, _, err := v.location.Store.Get(ctx, v.location.Path.MustKey(nodename.V2Array), store.Request{Limit: v.Node.Limits.Document}, nil)
 	if err != nil {
 		return "", err
 	}
 	if doc, err := metadata.ParseArrayV2(data, nil, v.Node.Limits); err == nil && hasKeys(doc, k, rank) {
-		return metadata.V2Array + " beside the document of format 3 still describes it", nil
+		return nodename.V2Array + " beside the document of format 3 still describes it", nil
 	}
 	return "", nil
 }

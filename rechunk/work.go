@@ -36,7 +36,7 @@ type work struct {
 	*session
 	*staging.Job
 	old     *snapshot.Array
-	next    *snapshot.Array // the array as it will be
+	planned *snapshot.Array // the array as it will be
 	policy  string          // what becomes of the stored growth policy, or ""
 	move    staging.Move
 	keys    *metadata.KeyEncoding // that are wanted; nil for any
@@ -98,7 +98,7 @@ func (s *session) workWith(old *snapshot.Array, keys metadata.KeyEncoding) (*wor
 	if err != nil {
 		return nil, err
 	}
-	return &work{session: s, Job: job, old: old, next: next, policy: policy, move: t.move, keys: t.keys}, nil
+	return &work{session: s, Job: job, old: old, planned: next, policy: policy, move: t.move, keys: t.keys}, nil
 }
 
 // checkLargest returns an error if a chunk, or an inner chunk of a shard, exceeds
@@ -159,7 +159,7 @@ func (w *work) stale() ([][]int64, error) {
 }
 
 // document returns the bytes of the new document.
-func (w *work) document() ([]byte, error) { return w.next.Doc.Marshal(w.Node.Limits) }
+func (w *work) document() ([]byte, error) { return w.planned.Doc.Marshal(w.Node.Limits) }
 
 // bindTarget sets where the chunks of the target are.
 func (s *session) bindTarget(e *engine.Array) { e.Store, e.Path = s.location.Store, s.location.Path }

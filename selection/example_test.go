@@ -8,7 +8,7 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-func ExampleParseJSON() {
+func ExampleParser_json() {
 	names := []string{"time", "lat", "lon"}
 	for _, text := range []string{
 		`{"basic": "time=::-24"}`,
@@ -16,7 +16,7 @@ func ExampleParseJSON() {
 		`{"points": [[0, 1], [[5], [6], [7]], 0]}`,
 		`{"fields": ["u", "v"], "orthogonal": {"lat": 5}}`,
 	} {
-		sel, err := selection.ParseJSON([]byte(text), names, nil)
+		sel, err := selection.Parser{Names: names}.Parse(text)
 		if err != nil {
 			fmt.Println(err)
 			continue

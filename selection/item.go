@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strided"
@@ -300,17 +299,4 @@ func axisOf(given []int64) axis {
 		return axis{start: given[n-1], step: -step, count: int64(n), flip: true}
 	}
 	return axis{step: 1, count: int64(n), list: newList(given)}
-}
-
-// countUntil returns the number of elements, counted from number k on, that lie before
-// element stop.
-func (l *list) countUntil(k, stop int64) int64 {
-	rest := l.At[k:]
-	return int64(sort.Search(len(rest), func(i int) bool { return rest[i]-l.Base >= stop }))
-}
-
-// cut returns the elements with numbers from k up to but not including stop, relative to
-// element base.
-func (l *list) cut(k, stop, base int64) strided.List {
-	return strided.List{At: l.At[k:stop:stop], Place: l.Place[k:stop:stop], Base: l.Base + base}
 }

@@ -10,26 +10,6 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// ParseJSON parses a selection of any kind. It is an object with one member that gives
-// the kind:
-//
-//	{"basic": "0:10, ..., 3"}              what [Parse] reads
-//	{"orthogonal": [[0, 2, 5], "1:5", 7]}  for every axis an index, a slice, or a list
-//	                                       of integers or booleans
-//	{"orthogonal": {"time": [0, 2]}}       the same by names of axes; a [Parser] that has Lookup also
-//	                                       takes coordinate values, as 45.0 or ["2024-12-25"]
-//	{"points": [[0, 5, 7], [10, 20, 30]]}  per axis an integer or nested lists that
-//	                                       are broadcast: (0, 10), (5, 20), (7, 30)
-//	{"blocks": ["0", "1:3"]}               chunks; with "inner": true, inner chunks
-//	{"mask": "mask.npy"}                   what the function mask returns for the name
-//
-// A member "fields" may list names of fields in addition. On its own it selects these
-// fields of the whole array. names are the names of the array's axes. Errors wrap
-// [ErrInvalid] and have the position in the text, except for errors that mask returns.
-func ParseJSON(text []byte, names []string, mask func(name string) (Mask, error)) (Selection, error) {
-	return (&jsonReader{Parser: Parser{Names: names, Mask: mask}}).read(text)
-}
-
 // jsonReader reads a selection of JSON.
 type jsonReader struct {
 	Parser

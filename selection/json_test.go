@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/placement"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 )
 
@@ -17,7 +19,7 @@ import (
 // × 2 × 2.
 func jsonTarget(t testing.TB) *selection.Target {
 	of := func(chunk ...int64) func() (*grid.Grid, error) {
-		return func() (*grid.Grid, error) { return grid.Regular([]int64{10, 6, 4}, chunk) }
+		return func() (*grid.Grid, error) { return grid.New([]int64{10, 6, 4}, grid.Chunks(chunk...)...) }
 	}
 	return &selection.Target{Shape: []int64{10, 6, 4}, Names: []string{"time", "lat", ""}, Grid: of(3, 6, 2), Inner: of(1, 2, 2)}
 }
@@ -123,8 +125,8 @@ func FuzzParseJSON(f *testing.F) {
 		}
 		if r.Len() < 1<<16 {
 			g, _ := target.Grid()
-			part, n := selection.NewVisit(3), int64(0)
-			for plan := selection.NewPlan(r, g); plan.Next(part); {
+			part, n := strided.NewVisit(3), int64(0)
+			for plan := placement.NewPlan(r, g); plan.Next(part); {
 				n += part.Len()
 			}
 			if n != r.Len() {

@@ -19,8 +19,8 @@ import (
 func (r *Resolved) Pieces(g *grid.Grid) iter.Seq2[*Resolved, *Resolved] {
 	return func(yield func(from, to *Resolved) bool) {
 		p := &pieces{Resolved: r, shape: r.Shape(), cell: grid.NewChunk(g.Rank())}
-		v := NewVisit(g.Rank())
-		for plan := NewPlan(r, g); plan.Next(v); {
+		v := strided.NewVisit(g.Rank())
+		for plan := newPlan(r, g); plan.Next(v); {
 			g.Cell(v.Chunk, p.cell)
 			if !yield(p.piece(v)) {
 				return
@@ -35,7 +35,7 @@ type pieces struct {
 	cell  *grid.Chunk
 }
 
-func (p *pieces) piece(v *Visit) (from, to *Resolved) {
+func (p *pieces) piece(v *strided.Visit) (from, to *Resolved) {
 	if v.Picks != nil && v.Picks.Points != nil {
 		return p.ofPoints(v.Picks.Points)
 	}
@@ -54,7 +54,7 @@ func (p *pieces) piece(v *Visit) (from, to *Resolved) {
 }
 
 // along returns the elements of a visit along an axis, and their places in the block.
-func (p *pieces) along(v *Visit, i int) (from, to axis) {
+func (p *pieces) along(v *strided.Visit, i int) (from, to axis) {
 	a := p.axes[i]
 	if a.list == nil {
 		from = axis{v.Start[i] + p.cell.Start[i], a.step, v.Count[i], a.flip, a.drop, nil}
@@ -118,22 +118,22 @@ func (p *points) measure() {
 	}
 }
 
-// Scatter copies a block with the shape of the selection to the selected elements of dst.
+// scatter copies a block with the shape of the selection to the selected elements of dst.
 // dst is an array of the shape that the selection was resolved for.
-func (r *Resolved) Scatter(dst, src strided.View) error {
+func (r *Resolved) scatter(dst, src strided.View) error {
 	if r.count == 0 {
 		return nil
 	}
 	// The array is treated as a grid with a single chunk.
-	g, err := grid.Regular(r.source, r.source)
+	g, err := grid.New(r.source, grid.Chunks(r.source...)...)
 	if err != nil {
 		return err
 	}
-	src = r.Place(src)
+	src = r.place(src)
 	dst.Heap = nil // references are copied as they are
 	rank := len(r.source)
-	v := NewVisit(rank)
-	for plan := NewPlan(r, g); plan.Next(v); {
+	v := strided.NewVisit(rank)
+	for plan := newPlan(r, g); plan.Next(v); {
 		to, from := v.InChunk(dst, make([]int64, rank)), v.InBlock(src, make([]int64, rank))
 		if v.Picks == nil {
 			strided.Copy(to, from)
@@ -300,7 +300,7 @@ func (s *slabs) advance(box grid.Box, cut int) bool {
 	return false
 }
 
-// Layer returns two sizes in bytes, for elements of size bytes. chunk is the size of the
+// layer returns two sizes in bytes, for elements of size bytes. chunk is the size of the
 // selected elements in the longest touched chunk. layer is the size that a slab must have
 // at least, if it ends at chunk boundaries, so that no chunk is touched by two slabs. It
 // spans one chunk along the first axis where chunks are longer than one element, and all
@@ -308,7 +308,7 @@ func (s *slabs) advance(box grid.Box, cut int) bool {
 //
 // Sizes that overflow are the largest int64. Points and masks have no such slabs: both
 // sizes are 0.
-func (r *Resolved) Layer(g *grid.Grid, size int64) (chunk, layer int64) {
+func (r *Resolved) layer(g *grid.Grid, size int64) (chunk, layer int64) {
 	if r.axes == nil || r.points != nil || r.mask != nil || r.count == 0 {
 		return 0, 0
 	}

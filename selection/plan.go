@@ -8,12 +8,13 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/strided"
 )
 
-// Plan visits the chunks that a selection touches, in C order. It is not safe for
+// plan visits the chunks that a selection touches, in C order. It is not safe for
 // concurrent use.
-type Plan struct {
+type plan struct {
 	axes          []planAxis
 	grid          *grid.Grid
 	started, done bool
@@ -40,10 +41,10 @@ type planAxis struct {
 	taken int64 // selected elements before the piece
 }
 
-// NewPlan returns a plan for reading r chunk by chunk. r must be resolved for the shape
+// newPlan returns a plan for reading r chunk by chunk. r must be resolved for the shape
 // of g.
-func NewPlan(r *Resolved, g *grid.Grid) *Plan {
-	p := &Plan{grid: g, windows: r.windows, mask: r.mask, points: r.parts, pointed: r.parts != nil}
+func newPlan(r *Resolved, g *grid.Grid) *plan {
+	p := &plan{grid: g, windows: r.windows, mask: r.mask, points: r.parts, pointed: r.parts != nil}
 	switch {
 	case r.points != nil:
 		p.pointed, p.coords, p.points = true, r.points, r.points.group(g, r.count, r.Touched(g))
@@ -61,7 +62,7 @@ func NewPlan(r *Resolved, g *grid.Grid) *Plan {
 
 // Next sets v, which must have room for every axis, to the selected elements of the next
 // chunk. It returns false after the last.
-func (p *Plan) Next(v *Visit) bool {
+func (p *plan) Next(v *strided.Visit) bool {
 	switch {
 	// Stay at the end.
 	case p.done:
@@ -80,27 +81,27 @@ func (p *Plan) Next(v *Visit) bool {
 }
 
 // fill sets v to the current pieces of all axes.
-func (p *Plan) fill(v *Visit) {
+func (p *plan) fill(v *strided.Visit) {
 	v.Picks = nil
 	if p.lists || p.windows != nil {
-		v.pick(p.lists, p.windows)
+		v.Pick(p.lists, p.windows)
 	}
 	for i := range p.axes {
 		a := &p.axes[i]
 		v.Chunk[i], v.Count[i] = a.chunk, a.count
 		v.Start[i], v.Step[i], v.Place[i] = a.from, a.want.step, a.taken
 		if p.lists {
-			v.lists[i] = strided.List{}
+			v.Lists[i] = strided.List{}
 		}
 		// A list names its places itself.
 		if l := a.want.list; l != nil {
-			v.lists[i] = l.cut(a.taken, a.taken+a.count, a.start)
+			v.Lists[i] = l.Cut(a.taken, a.taken+a.count, a.start)
 			v.Start[i], v.Place[i] = 0, 0
 		}
 	}
 }
 
-func (p *Plan) advance() bool {
+func (p *plan) advance() bool {
 	if !p.started {
 		p.started = true
 		for i := range p.axes {
@@ -133,7 +134,7 @@ func (a *planAxis) moveTo(taken int64) {
 		l := a.want.list
 		a.chunk, _, _ = a.cut.Locate(l.At[taken] - l.Base)
 		cell, _ := a.cut.Cell(a.chunk)
-		a.taken, a.start, a.count = taken, cell.Start, l.countUntil(taken, cell.Start+cell.Logical)
+		a.taken, a.start, a.count = taken, cell.Start, l.CountUntil(taken, cell.Start+cell.Logical)
 		return
 	}
 	element := a.want.start + taken*a.want.step
@@ -144,14 +145,14 @@ func (a *planAxis) moveTo(taken int64) {
 	a.taken, a.chunk, a.from, a.count = taken, chunk, within, min(inChunk, a.want.count-taken)
 }
 
-// Seeks reports whether [Plan.Seek] may be called: the plan takes whole elements, and
+// Seeks reports whether Seek may be called: the plan takes whole elements, and
 // neither a mask nor points select them.
-func (p *Plan) Seeks() bool { return p.mask == nil && !p.pointed && p.windows == nil }
+func (p *plan) Seeks() bool { return p.mask == nil && !p.pointed && p.windows == nil }
 
 // Seek sets v to the elements that the selection takes from one chunk of the grid,
 // regardless of earlier visits. It returns false if there are none. Call it only if
-// [Plan.Seeks] returns true.
-func (p *Plan) Seek(chunk []int64, v *Visit) bool {
+// Seeks returns true.
+func (p *plan) Seek(chunk []int64, v *strided.Visit) bool {
 	for i := range p.axes {
 		if !p.axes[i].seek(chunk[i]) {
 			return false
@@ -169,7 +170,7 @@ func (a *planAxis) seek(chunk int64) bool {
 	}
 	taken := int64(0)
 	if l := a.want.list; l != nil {
-		taken = l.countUntil(0, cell.Start)
+		taken = l.CountUntil(0, cell.Start)
 	} else if ahead := cell.Start - a.want.start; ahead > 0 {
 		taken = (ahead-1)/a.want.step + 1
 	}
@@ -182,7 +183,7 @@ func (a *planAxis) seek(chunk int64) bool {
 }
 
 // nextPoints sets v to the points of the next chunk.
-func (p *Plan) nextPoints(v *Visit) bool {
+func (p *plan) nextPoints(v *strided.Visit) bool {
 	if len(p.points) == 0 {
 		return false
 	}
@@ -194,13 +195,13 @@ func (p *Plan) nextPoints(v *Visit) bool {
 		n += sort.Search(len(p.points)-n, func(i int) bool { return p.points[n+i].Cell != cell })
 	}
 	p.locate(v.Chunk, p.points[0])
-	v.pick(false, p.windows).Points = p.points[:n:n]
+	v.Pick(false, p.windows).Points = p.points[:n:n]
 	p.points = p.points[n:]
 	return true
 }
 
 // locate sets chunk to the index of the chunk that a point lies in.
-func (p *Plan) locate(chunk []int64, of strided.Point) {
+func (p *plan) locate(chunk []int64, of strided.Point) {
 	cell := of.Cell
 	for i := len(chunk) - 1; i >= 0; i-- {
 		a := p.grid.Axis(i)
@@ -216,14 +217,14 @@ func (p *Plan) locate(chunk []int64, of strided.Point) {
 
 // nextMasked sets v to the selected elements of the next chunk that has any selected
 // element.
-func (p *Plan) nextMasked(v *Visit) bool {
-	for more := !p.started && p.cells.First(p.at) || p.started && p.cells.Next(p.at); more; more = p.cells.Next(p.at) {
+func (p *plan) nextMasked(v *strided.Visit) bool {
+	for more := !p.started && lattice.First(p.cells, p.at) || p.started && lattice.Next(p.cells, p.at); more; more = lattice.Next(p.cells, p.at) {
 		p.started = true
 		p.grid.Cell(p.at, p.cell)
-		v.own = p.mask.within(v.own[:0], p.cell)
-		if len(v.own) > 0 {
+		v.Own = p.mask.within(v.Own[:0], p.cell)
+		if len(v.Own) > 0 {
 			copy(v.Chunk, p.at)
-			v.pick(false, p.windows).Points = v.own
+			v.Pick(false, p.windows).Points = v.Own
 			return true
 		}
 	}
@@ -232,7 +233,7 @@ func (p *Plan) nextMasked(v *Visit) bool {
 
 // Chunks returns an upper bound for the number of chunks that the selection touches. It
 // must be called before Next.
-func (p *Plan) Chunks() int64 {
+func (p *plan) Chunks() int64 {
 	switch {
 	case p.mask != nil:
 		n, _ := p.cells.Len()
@@ -271,145 +272,6 @@ func (a planAxis) chunks() (n int64) {
 	for taken := int64(0); taken < a.want.count; taken += a.count {
 		a.moveTo(taken)
 		n++
-	}
-	return n
-}
-
-// Visit is the stop of a [Plan] at one chunk: the selected elements of the chunk, and
-// their places in the block. Its slices have one entry per axis.
-type Visit struct {
-	// What is taken, in elements relative to the chunk.
-	strided.Part
-	Chunk []int64 // index of the chunk in the grid
-	// Place is where the first element goes in the selected block. It is 0 along an axis
-	// that has a list.
-	Place []int64
-
-	picks strided.Picks
-	lists []strided.List
-	own   []strided.Point
-}
-
-// NewVisit returns a visit with room for the given number of axes.
-func NewVisit(rank int) *Visit {
-	n := make([]int64, 5*rank)
-	cut := func(i int) []int64 { return n[i*rank : (i+1)*rank : (i+1)*rank] }
-	return &Visit{Part: strided.Part{Start: cut(0), Step: cut(1), Count: cut(2)}, Chunk: cut(3), Place: cut(4)}
-}
-
-// pick resets the picks of the visit, with room for lists if there are any, and returns
-// them.
-func (v *Visit) pick(lists bool, windows []strided.Window) *strided.Picks {
-	v.picks = strided.Picks{Windows: windows}
-	if lists {
-		if v.lists == nil {
-			v.lists = make([]strided.List, len(v.Chunk))
-		}
-		v.picks.Lists = v.lists
-	}
-	v.Picks = &v.picks
-	return v.Picks
-}
-
-// Seek sets v to the elements that a part of the grid takes from one chunk, and cell to
-// that chunk. It returns false if the part takes nothing from it. Points of the part must
-// be grouped by the chunks of g; see [Group].
-func (v *Visit) Seek(g *grid.Grid, of strided.Part, chunk []int64, cell *grid.Chunk) bool {
-	if !g.Cell(chunk, cell) {
-		return false
-	}
-	v.Picks = nil
-	if of.Picks != nil {
-		if picks := v.pick(of.Picks.Lists != nil, of.Picks.Windows); of.Picks.Points != nil {
-			picks.Points = cellOf(of.Picks.Points, number(g, chunk))
-			copy(v.Chunk, chunk)
-			return len(picks.Points) > 0
-		}
-	}
-	for i, start := range cell.Start {
-		if v.Picks != nil && v.Picks.Lists != nil {
-			v.lists[i] = strided.List{}
-			if l := of.Picks.Lists[i]; l.At != nil {
-				if v.seekList(i, l, start, start+cell.Logical[i]); v.Count[i] == 0 {
-					return false
-				}
-				v.Chunk[i] = chunk[i]
-				continue
-			}
-		}
-		// first is the number of selected elements before this chunk.
-		first, step := int64(0), of.Step[i]
-		if before := start - of.Start[i]; before > 0 {
-			first = (before + step - 1) / step
-		}
-		// from is the first selected element in the chunk, relative to the chunk's start.
-		from := of.Start[i] + first*step - start
-		count := int64(0)
-		if from < cell.Logical[i] {
-			count = min(of.Count[i]-first, (cell.Logical[i]-from-1)/step+1)
-		}
-		if count <= 0 {
-			return false
-		}
-		v.Chunk[i], v.Start[i], v.Step[i], v.Count[i], v.Place[i] = chunk[i], from, step, count, first
-	}
-	return true
-}
-
-// seekList sets the visit along an axis to the elements that a list takes from the
-// chunk, whose elements are those from start to stop.
-func (v *Visit) seekList(axis int, of strided.List, start, stop int64) {
-	l := list{List: of}
-	from := l.countUntil(0, start)
-	// The entries of the list within the chunk follow each other, because it is sorted.
-	n := l.countUntil(from, stop)
-	v.lists[axis] = l.cut(from, from+n, start)
-	v.Start[axis], v.Step[axis], v.Count[axis], v.Place[axis] = 0, 1, n, 0
-}
-
-// InChunk returns a view of the selected elements of a chunk. If points are selected, it
-// returns the view of the whole chunk. strides is room for one stride per axis, which the
-// result keeps.
-func (v *Visit) InChunk(chunk strided.View, strides []int64) strided.View {
-	if v.Picks != nil && v.Picks.Points != nil {
-		return chunk
-	}
-	for i, at := range v.Start {
-		strides[i] = chunk.Strides[i] * v.Step[i]
-		chunk.Offset += at * chunk.Strides[i]
-	}
-	chunk.Shape, chunk.Strides = v.Count, strides
-	return chunk
-}
-
-// InBlock returns a view of the places in a block where the selected elements go. If
-// points are selected, it returns the view of the whole block. Along axes that have a
-// list, it begins at the first place of the block. strides is room for one stride per
-// axis, which the result keeps.
-func (v *Visit) InBlock(block strided.View, strides []int64) strided.View {
-	if v.Picks != nil && v.Picks.Points != nil {
-		return block
-	}
-	for i, at := range v.Place {
-		strides[i] = block.Strides[i]
-		block.Offset += at * block.Strides[i]
-	}
-	block.Shape, block.Strides = v.Count, strides
-	return block
-}
-
-// cellOf returns the points of one cell. The points must be grouped.
-func cellOf(points []strided.Point, cell int64) []strided.Point {
-	from := sort.Search(len(points), func(i int) bool { return points[i].Cell >= cell })
-	n := sort.Search(len(points)-from, func(i int) bool { return points[from+i].Cell > cell })
-	return points[from : from+n : from+n]
-}
-
-// number returns the number of a chunk in C order.
-func number(g *grid.Grid, chunk []int64) int64 {
-	n := int64(0)
-	for i, at := range chunk {
-		n = n*g.Axis(i).Chunks() + at
 	}
 	return n
 }

@@ -10,6 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/placement"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 )
 
@@ -85,17 +87,17 @@ func TestSeekList(t *testing.T) {
 // checkSeek checks that a plan seeks just the parts that it visits.
 func checkSeek(t *rapid.T, g *grid.Grid, r *selection.Resolved) {
 	visited := map[string]string{}
-	text := func(p *selection.Visit) string {
+	text := func(p *strided.Visit) string {
 		if p.Picks != nil {
 			return fmt.Sprint(p.Part.Start, p.Step, p.Count, p.Place, p.Picks.Lists)
 		}
 		return fmt.Sprint(p.Part.Start, p.Step, p.Count, p.Place)
 	}
-	plan, part := selection.NewPlan(r, g), selection.NewVisit(g.Rank())
+	plan, part := placement.NewPlan(r, g), strided.NewVisit(g.Rank())
 	for plan.Next(part) {
 		visited[fmt.Sprint(part.Chunk)] = text(part)
 	}
-	again := selection.NewPlan(r, g)
+	again := placement.NewPlan(r, g)
 	if !again.Seeks() {
 		t.Fatal("the plan does not seek")
 	}
@@ -112,7 +114,7 @@ func checkSeek(t *rapid.T, g *grid.Grid, r *selection.Resolved) {
 
 func checkPlan(t *rapid.T, g *grid.Grid, r *selection.Resolved, want [][]int64) {
 	rank := g.Rank()
-	plan, part := selection.NewPlan(r, g), selection.NewVisit(rank)
+	plan, part := placement.NewPlan(r, g), strided.NewVisit(rank)
 	touched := r.Touched(g)
 	seen := map[string]bool{}
 	chunks := map[string]bool{}
@@ -153,7 +155,7 @@ func checkPlan(t *rapid.T, g *grid.Grid, r *selection.Resolved, want [][]int64) 
 }
 
 func TestPlanDoesNotAllocatePerChunk(t *testing.T) {
-	g, err := grid.Regular([]int64{10_000}, []int64{1})
+	g, err := grid.New([]int64{10_000}, grid.Chunks(1)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,9 +163,9 @@ func TestPlanDoesNotAllocatePerChunk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := selection.NewVisit(1)
+	part := strided.NewVisit(1)
 	if n := testing.AllocsPerRun(3, func() {
-		for plan := selection.NewPlan(r, g); plan.Next(part); {
+		for plan := placement.NewPlan(r, g); plan.Next(part); {
 		}
 	}); n > 3 {
 		t.Errorf("%v allocations for 10,000 chunks", n)
@@ -264,7 +266,7 @@ func TestLayer(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, cut := range []*grid.Grid{g, fine} {
-			chunk, layer := r.Layer(cut, 8)
+			chunk, layer := placement.Layer(r, cut, 8)
 			if chunk < 8 || layer < chunk {
 				t.Fatalf("a chunk of %d bytes, a layer of %d", chunk, layer)
 			}
@@ -278,8 +280,8 @@ func touchedOnce(t *rapid.T, r *selection.Resolved, g, fine, cut *grid.Grid, lay
 	seen := map[string]bool{}
 	for places := range r.Slabs(g, 8, layer, fine) {
 		part := r.Part(places)
-		plan := selection.NewPlan(part, cut)
-		p := selection.NewVisit(cut.Rank())
+		plan := placement.NewPlan(part, cut)
+		p := strided.NewVisit(cut.Rank())
 		for plan.Next(p) {
 			key := ""
 			for _, k := range p.Chunk {

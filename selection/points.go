@@ -207,11 +207,11 @@ func permuted(n []int64, axes []int) []int64 {
 	return out
 }
 
-// Group adapts a part of a block to a grid of that block, such as the inner chunks of a
+// group adapts a part of a block to a grid of that block, such as the inner chunks of a
 // shard. It groups the points of the part by cell and renumbers them within their cells.
 // shape is the encoded shape of the block, which the numbers of the points refer to. A
 // part without points is returned as it is.
-func Group(p strided.Part, shape []int64, g *grid.Grid) strided.Part {
+func group(p strided.Part, shape []int64, g *grid.Grid) strided.Part {
 	if p.Picks == nil || p.Picks.Points == nil {
 		return p
 	}

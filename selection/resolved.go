@@ -47,9 +47,8 @@ type Resolved struct {
 	windows []strided.Window
 }
 
-// OfPart returns the selection that a part makes. Its points must be grouped; see
-// [Group].
-func OfPart(p strided.Part) *Resolved {
+// ofPart returns the selection that a part makes. Its points must be grouped; see group.
+func ofPart(p strided.Part) *Resolved {
 	r := &Resolved{axes: make([]axis, len(p.Count)), count: p.Len()}
 	for i := range r.axes {
 		r.axes[i] = axis{start: p.Start[i], step: p.Step[i], count: p.Count[i]}
@@ -108,8 +107,8 @@ func (r *Resolved) Len() int64 { return r.count }
 // the list before it selects.
 func (r *Resolved) Fields() [][]string { return r.fields }
 
-// Through returns the selection of only the given bytes of every element.
-func (r *Resolved) Through(windows []strided.Window) *Resolved {
+// through returns the selection of only the given bytes of every element.
+func (r *Resolved) through(windows []strided.Window) *Resolved {
 	o := *r
 	o.windows = windows
 	return &o
@@ -161,10 +160,10 @@ func (r *Resolved) axis(i int) int {
 	return r.order[i]
 }
 
-// Place returns a block with the shape of the selection as plans see it: with every axis
+// place returns a block with the shape of the selection as plans see it: with every axis
 // of the array, in the order of the array, and with ascending elements. For points and
 // masks it returns v.
-func (r *Resolved) Place(v strided.View) strided.View {
+func (r *Resolved) place(v strided.View) strided.View {
 	if r.axes == nil || r.points != nil || r.mask != nil {
 		return v
 	}

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package selection names elements of an array and plans which chunks hold them. It does
-// no I/O.
+// Package selection names elements of an array. It does no I/O.
 //
 // A [Selection] names elements: a [Box], indices and slices ([Basic]), lists along each
 // axis ([Orthogonal]), [Points], a [Mask] or whole chunks ([Blocks]). [Resolve] binds it
 // to the shape of an array. The [Resolved] selection has the shape of the result.
-// [NewPlan] combines it with a grid and visits only the chunks that hold selected
-// elements, without an allocation for each.
+// [Resolved.Pieces] divides it by the chunks of a grid, and [Resolved.Slabs] into parts
+// that fit into memory. A [Parser] reads selections as users write them.
 package selection
 
 import (
@@ -17,47 +16,16 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Selection names elements of an array. It is a [Box] or [grid.Box], [Basic], [Named],
-// [Orthogonal], [Points], [Mask] or [Blocks], or [Fields] of one of these. A [Resolved]
-// selection is one, too. A nil Selection is the whole array.
+// Selection names elements of an array. It is a [Box], [Basic], [Named], [Orthogonal],
+// [Points], [Mask] or [Blocks], or [Fields] of one of these. A [Resolved] selection is
+// one, too, and [BoxOf] makes one of a box of package grid. A nil Selection is the whole
+// array.
 //
 // Lists of elements are not copied. They must not change while the selection is in use.
 type Selection interface {
-	// Selection does nothing. It marks the types that [Resolve] accepts.
-	Selection()
-}
-
-// resolver is implemented by all selections but [grid.Box].
-type resolver interface {
+	// resolve binds the selection to the array t.
 	resolve(t *Target) (*Resolved, error)
 }
-
-// Selection marks a selection.
-func (Box) Selection() {}
-
-// Selection marks a selection.
-func (Basic) Selection() {}
-
-// Selection marks a selection.
-func (Named) Selection() {}
-
-// Selection marks a selection.
-func (Orthogonal) Selection() {}
-
-// Selection marks a selection.
-func (Points) Selection() {}
-
-// Selection marks a selection.
-func (Mask) Selection() {}
-
-// Selection marks a selection.
-func (Blocks) Selection() {}
-
-// Selection marks a selection.
-func (Fields) Selection() {}
-
-// Selection marks a selection.
-func (*Resolved) Selection() {}
 
 // Resolve binds sel to an array of the given shape. Errors wrap [ErrInvalid].
 func Resolve(sel Selection, shape []int64) (*Resolved, error) {
@@ -66,15 +34,10 @@ func Resolve(sel Selection, shape []int64) (*Resolved, error) {
 
 // Resolve binds sel to the target. Errors wrap [ErrInvalid].
 func (t *Target) Resolve(sel Selection) (*Resolved, error) {
-	switch s := sel.(type) {
-	case nil: // the whole array
-		return boxOf(grid.BoxOf(t.Shape)).resolve(t)
-	case grid.Box:
-		return boxOf(s).resolve(t)
-	case resolver:
-		return s.resolve(t)
+	if sel == nil { // the whole array
+		sel = BoxOf(grid.BoxOf(t.Shape))
 	}
-	return nil, fmt.Errorf("%w: a %T is no selection of package selection", ErrInvalid, sel)
+	return sel.resolve(t)
 }
 
 // resolve binds the selection to an array that may have another shape by now.
@@ -106,8 +69,8 @@ func (r *Resolved) resolve(t *Target) (*Resolved, error) {
 // after the last, as in Box{{0, 168}, {0, 721}}. Both must lie within the array.
 type Box [][2]int64
 
-// boxOf returns the Box that selects the same as r.
-func boxOf(r grid.Box) Box {
+// BoxOf returns the selection of a region of an array.
+func BoxOf(r grid.Box) Box {
 	b := make(Box, len(r))
 	for i, in := range r {
 		b[i] = [2]int64{in.Start, in.Stop}

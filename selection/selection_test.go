@@ -11,6 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/placement"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 )
 
@@ -18,7 +20,7 @@ import (
 // selections.
 func TestGridBox(t *testing.T) {
 	box := grid.Box{{Start: 1, Stop: 3}, {Start: 0, Stop: 4}}
-	got, err := selection.Resolve(box, []int64{6, 4})
+	got, err := selection.Resolve(selection.BoxOf(box), []int64{6, 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,17 +28,12 @@ func TestGridBox(t *testing.T) {
 	if err != nil || !slices.Equal(got.Shape(), want.Shape()) || got.Len() != want.Len() {
 		t.Errorf("shape %v, want %v (%v)", got.Shape(), want.Shape(), err)
 	}
-	for _, sel := range []selection.Selection{grid.Box{}, grid.Box{{Start: 0, Stop: 7}, {}}, stranger{}} {
+	for _, sel := range []selection.Selection{selection.BoxOf(grid.Box{}), selection.BoxOf(grid.Box{{Start: 0, Stop: 7}, {}})} {
 		if _, err := selection.Resolve(sel, []int64{6, 4}); !errors.Is(err, selection.ErrInvalid) {
 			t.Errorf("%T %v: %v", sel, sel, err)
 		}
 	}
 }
-
-// stranger is marked as a selection and is none.
-type stranger struct{}
-
-func (stranger) Selection() {}
 
 // TestAlong selects the elements along an axis once more.
 func TestAlong(t *testing.T) {
@@ -74,8 +71,8 @@ type fatal interface {
 func planned(t fatal, g *grid.Grid, r *selection.Resolved) (elements []string, chunks int) {
 	t.Helper()
 	elements = make([]string, r.Len())
-	part, last := selection.NewVisit(g.Rank()), []int64(nil)
-	for plan := selection.NewPlan(r, g); plan.Next(part); chunks++ {
+	part, last := strided.NewVisit(g.Rank()), []int64(nil)
+	for plan := placement.NewPlan(r, g); plan.Next(part); chunks++ {
 		if last != nil && slices.Compare(last, part.Chunk) >= 0 {
 			t.Fatalf("chunk %v after %v", part.Chunk, last)
 		}
@@ -103,7 +100,7 @@ func planned(t fatal, g *grid.Grid, r *selection.Resolved) (elements []string, c
 
 // TestPointsOfHugeGrids plans points of grids with more chunks than an int64 counts.
 func TestPointsOfHugeGrids(t *testing.T) {
-	g, err := grid.Regular([]int64{1 << 50, 1 << 40, 1 << 60}, []int64{1, 3, 1 << 10})
+	g, err := grid.New([]int64{1 << 50, 1 << 40, 1 << 60}, grid.Chunks(1, 3, 1<<10)...)
 	if err != nil {
 		t.Fatal(err)
 	}

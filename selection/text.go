@@ -11,16 +11,7 @@ import (
 	"strings"
 )
 
-// Parse parses a selection as users write it: items separated by commas, each an index
-// ("3", "-1"), a slice ("0:10", "::2", ":") or an ellipsis ("..."). An item may name its
-// axis by a dimension name, as in "time=0:10". Such items come after all others, and the
-// axes that they do not name are selected whole. Empty text selects the whole array.
-// Coordinate values need a [Parser]. Errors wrap [ErrInvalid].
-func Parse(text string, names []string) (Basic, error) {
-	return Parser{Names: names}.basic(text)
-}
-
-// basic parses the same text as Parse, and coordinate values.
+// basic parses a selection that is not JSON.
 func (p Parser) basic(text string) (Basic, error) {
 	entries, err := parseEntries(text)
 	if err != nil {
@@ -248,7 +239,10 @@ func (v Values) String() string {
 	return v.Single
 }
 
-// Parser parses selections from text as [Parse] does, or from JSON as [ParseJSON] does.
+// Parser parses selections as users write them: items separated by commas, each an index
+// ("3", "-1"), a slice ("0:10", "::2", ":") or an ellipsis ("..."). An item may name its
+// axis by a dimension name, as in "time=0:10". Such items come after all others, and the
+// axes that they do not name are selected whole. Empty text selects the whole array.
 //
 // If Lookup is set, a named item may also be coordinate values. They differ from indices
 // by their form:
@@ -259,6 +253,21 @@ func (v Values) String() string {
 //	lat=10.0                     the same; lat=10 is an index
 //	station="5"                  an element by its label, quoted if it is a number
 //	station="a ""b"", c"         a label with quotes and a comma
+//
+// A selection of any kind is a JSON object with one member that gives the kind:
+//
+//	{"basic": "0:10, ..., 3"}              the items above
+//	{"orthogonal": [[0, 2, 5], "1:5", 7]}  for every axis an index, a slice, or a list
+//	                                       of integers or booleans
+//	{"orthogonal": {"time": [0, 2]}}       the same by names of axes; with Lookup also
+//	                                       coordinate values, as 45.0 or ["2024-12-25"]
+//	{"points": [[0, 5, 7], [10, 20, 30]]}  per axis an integer or nested lists that
+//	                                       are broadcast: (0, 10), (5, 20), (7, 30)
+//	{"blocks": ["0", "1:3"]}               chunks; with "inner": true, inner chunks
+//	{"mask": "mask.npy"}                   what Mask returns for the name
+//
+// A member "fields" may list names of fields in addition. On its own it selects these
+// fields of the whole array.
 type Parser struct {
 	Names []string // of the axes, "" for one without
 	// Mask reads a mask. It is nil if there are none.
@@ -282,6 +291,7 @@ func Syntax(text string) error {
 }
 
 // Parse parses a selection. Errors wrap [ErrInvalid], except those of Mask and Lookup.
+// Those of JSON have the position in the text.
 func (p Parser) Parse(text string) (Selection, error) {
 	if isJSON(text) {
 		return (&jsonReader{Parser: p}).read([]byte(text))

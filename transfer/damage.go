@@ -14,8 +14,10 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -31,10 +33,10 @@ import (
 func damageOf(i *item, name string, raw []byte) error {
 	var n metadata.Node
 	var err error
-	if name == metadata.V3Node {
+	if name == nodename.V3Node {
 		n, err = metadata.Parse(raw, metadata.Limits{})
 	} else {
-		n, err = metadata.ParseV2(name, raw, i.file(metadata.V2Attributes), metadata.Limits{})
+		n, err = metadata.ParseV2(name, raw, i.file(nodename.V2Attributes), metadata.Limits{})
 	}
 	switch {
 	case len(raw) == 0:
@@ -274,7 +276,7 @@ func (s *syncer) keepListed(ctx context.Context, group *item, name string) error
 				continue
 			}
 			// The destination may list what consolidated metadata cannot have.
-			if more, err := c.With(at, raw, metadata.Limits{}); err == nil {
+			if more, err := zarrjson.With(c, at, raw, metadata.Limits{}); err == nil {
 				c = more
 			}
 		}
@@ -300,11 +302,11 @@ func (i *item) listed() *metadata.Consolidated {
 // listed returns the consolidated metadata that a document has, or nil.
 func (f file) listed() *metadata.Consolidated {
 	switch f.name {
-	case metadata.V2Consolidated:
+	case nodename.V2Consolidated:
 		if c, err := metadata.ParseConsolidatedV2(f.raw, metadata.Limits{}); err == nil {
 			return c
 		}
-	case metadata.V3Node:
+	case nodename.V3Node:
 		if g, err := metadata.ParseGroup(f.raw, metadata.Limits{}); err == nil {
 			return g.Consolidated
 		}
@@ -314,8 +316,8 @@ func (f file) listed() *metadata.Consolidated {
 
 // withListed returns the document with other consolidated metadata.
 func (f file) withListed(c *metadata.Consolidated) ([]byte, error) {
-	if f.name == metadata.V2Consolidated {
-		return c.Marshal(metadata.Limits{})
+	if f.name == nodename.V2Consolidated {
+		return zarrjson.MarshalConsolidated(c, metadata.Limits{})
 	}
 	g, err := metadata.ParseGroup(f.raw, metadata.Limits{})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/test/trees"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/transfer"
@@ -73,9 +73,9 @@ func TestSyncDamagedSource(t *testing.T) {
 }
 
 func syncDamaged(t *testing.T, format int, name, what string) {
-	document := map[int]string{3: metadata.V3Node, 2: metadata.V2Array}[format]
+	document := map[int]string{3: nodename.V3Node, 2: nodename.V2Array}[format]
 	if name == "g" && format == 2 {
-		document = metadata.V2Group
+		document = nodename.V2Group
 	}
 	src, dst, fresh := zarr.At(memstore.New(), "a"), zarr.At(memstore.New(), "b"), zarr.At(memstore.New(), "c")
 	family(t, src, format)
@@ -146,7 +146,7 @@ func TestSyncDamagedRoot(t *testing.T) {
 	}
 	was := valuesBelow(t, dst.Store(), "b")
 	for _, what := range []string{"nothing", "a beginning", "no node"} {
-		putDamage(t, src, "", what, metadata.V3Node)
+		putDamage(t, src, "", what, nodename.V3Node)
 		if _, err := transfer.Sync(t.Context(), src, dst, &transfer.SyncOptions{Delete: true}); !errors.Is(err, zarr.ErrInvalidMetadata) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -178,8 +178,8 @@ func TestSyncUnknownArray(t *testing.T) {
 func TestSyncDamagedSelection(t *testing.T) {
 	src := zarr.At(memstore.New(), "a")
 	family(t, src, 3)
-	putDamage(t, src, "t", "nothing", metadata.V3Node)
-	putDamage(t, src, "g", "nothing", metadata.V3Node)
+	putDamage(t, src, "t", "nothing", nodename.V3Node)
+	putDamage(t, src, "g", "nothing", nodename.V3Node)
 	for pattern, want := range map[string][]string{"u": nil, "t": {"t"}, "*": {"g", "t"}, "g/*": {"g"}, "*/t": {"g", "t"}} {
 		_, err := transfer.Sync(t.Context(), src, zarr.At(memstore.New(), "b"), &transfer.SyncOptions{Nodes: pattern})
 		var damage *transfer.DamageError
@@ -194,7 +194,7 @@ func TestSyncDamagedSelection(t *testing.T) {
 // Delete it is made anew.
 func TestSyncDamagedMirror(t *testing.T) {
 	for _, format := range []int{2, 3} {
-		document := map[int]string{3: metadata.V3Node, 2: metadata.V2Array}[format]
+		document := map[int]string{3: nodename.V3Node, 2: nodename.V2Array}[format]
 		for _, name := range []string{"t", "g/t"} {
 			for what := range damages {
 				if what == "a folder" {

@@ -15,11 +15,11 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/tree"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -68,9 +68,9 @@ func (i *item) saysSame(o *item) bool {
 // own returns a document without the copies of others that it has.
 func (f file) own() []byte {
 	switch f.name {
-	case metadata.V2Consolidated:
+	case nodename.V2Consolidated:
 		return nil
-	case metadata.V3Node:
+	case nodename.V3Node:
 		if raw, err := f.withListed(nil); err == nil {
 			return raw
 		}
@@ -224,7 +224,7 @@ func (l *librarian) item(ctx context.Context, dir string) (*item, error) {
 			continue
 		}
 		i := &item{dir: dir, kind: copying.KindOf(name, raw), format: 2}
-		if name == metadata.V3Node {
+		if name == nodename.V3Node {
 			i.format = 3
 		}
 		if err := l.beside(ctx, i, name); err != nil {
@@ -235,7 +235,7 @@ func (l *librarian) item(ctx context.Context, dir string) (*item, error) {
 			i.damage = damageOf(i, name, raw)
 		}
 		if i.kind == "array" {
-			i.layout = copying.LayoutOf(name, raw, i.file(metadata.V2Attributes))
+			i.layout = copying.LayoutOf(name, raw, i.file(nodename.V2Attributes))
 		}
 		return i, nil
 	}
@@ -244,7 +244,7 @@ func (l *librarian) item(ctx context.Context, dir string) (*item, error) {
 
 // beside reads the documents that a node of format 2 has beside its own.
 func (l *librarian) beside(ctx context.Context, i *item, name string) error {
-	names := map[string][]string{metadata.V2Array: {metadata.V2Attributes}, metadata.V2Group: {metadata.V2Attributes, metadata.V2Consolidated}}
+	names := map[string][]string{nodename.V2Array: {nodename.V2Attributes}, nodename.V2Group: {nodename.V2Attributes, nodename.V2Consolidated}}
 	for _, more := range names[name] {
 		raw, err := l.get(ctx, i.dir+more)
 		if err != nil {
@@ -252,7 +252,7 @@ func (l *librarian) beside(ctx context.Context, i *item, name string) error {
 		}
 		if raw != nil {
 			i.files = append(i.files, file{more, raw})
-		} else if l.source && more == metadata.V2Attributes && i.damage == nil {
+		} else if l.source && more == nodename.V2Attributes && i.damage == nil {
 			if i.damage, err = l.hidden(i.dir + more); err != nil {
 				return err
 			}

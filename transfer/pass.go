@@ -49,7 +49,7 @@ func (s *syncer) roleOf(rel string) (role, *item) {
 		return extraFile, at
 	case i == nil:
 		return other, nil
-	case i.kind == "array" && i.layout.Has(rest):
+	case i.kind == "array" && i.layout.Contains(rest):
 		return chunk, i
 	case i.kind == "array" && i.layout.HasShape(rest):
 		return staleChunk, i

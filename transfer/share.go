@@ -32,8 +32,8 @@ type Share struct {
 // String returns the number of the part and that of all parts.
 func (s Share) String() string { return fmt.Sprintf("part %d of %d", s.Task, s.Of) }
 
-// has reports whether the part has a key. All keys belong to a nil Share.
-func (s *Share) has(key string) bool { return s == nil || copying.InShare(key, s.Task, s.Of) }
+// contains reports whether the part has a key. All keys belong to a nil Share.
+func (s *Share) contains(key string) bool { return s == nil || copying.InShare(key, s.Task, s.Of) }
 
 // mostBegins bounds how often a part begins.
 const mostBegins = 3
@@ -68,7 +68,7 @@ func (s *syncer) part(ctx context.Context) error {
 }
 
 // inShare reports whether this call copies a value of the source.
-func (s *syncer) inShare(name string) bool { return s.opt.Share.has(s.above + name) }
+func (s *syncer) inShare(name string) bool { return s.opt.Share.contains(s.above + name) }
 
 // refuseClash returns the error of a part for an array that only one process may remove.
 func (s *syncer) refuseClash(dir string) error {

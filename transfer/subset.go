@@ -13,7 +13,9 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -104,15 +106,15 @@ func makeGroup(ctx context.Context, c *copying.Copy, i *item) error {
 	if err != nil {
 		return err
 	}
-	if found, err := copying.Exists(ctx, c.Target.Store, p, metadata.V3Node, metadata.V2Group, metadata.V2Array); found || err != nil {
+	if found, err := copying.Exists(ctx, c.Target.Store, p, nodename.V3Node, nodename.V2Group, nodename.V2Array); found || err != nil {
 		return err
 	}
 	for _, f := range i.files {
 		raw, err := f.raw, error(nil)
 		switch f.name {
-		case metadata.V2Consolidated:
+		case nodename.V2Consolidated:
 			continue
-		case metadata.V3Node:
+		case nodename.V3Node:
 			raw, err = withoutConsolidated(f.raw)
 		}
 		if err == nil {
@@ -123,7 +125,7 @@ func makeGroup(ctx context.Context, c *copying.Copy, i *item) error {
 			return err
 		}
 	}
-	if err := c.Target.Location.At(strings.TrimSuffix(i.dir, "/")).UpdateConsolidated(ctx, c.Writing()); !errors.Is(err, fs.ErrNotExist) {
+	if err := access.UpdateConsolidated(ctx, c.Target.Location.At(strings.TrimSuffix(i.dir, "/")), c.Writing()); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -19,8 +19,8 @@ import (
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -55,9 +55,9 @@ func (c *copier) survey(ctx context.Context) error {
 		return slices.ContainsFunc(c.documents, func(d document) bool { return slices.Contains(names, d.rel) })
 	}
 	switch {
-	case top(metadata.V3Node):
+	case top(nodename.V3Node):
 		c.Format = 3
-	case top(metadata.V2Array, metadata.V2Group):
+	case top(nodename.V2Array, nodename.V2Group):
 		c.Format = 2
 	default:
 		return fault.NotFound("no Zarr node here")
@@ -112,7 +112,7 @@ func (c *copier) tally() {
 	kinds, current := map[string]string{}, map[string]bool{}
 	for _, d := range c.documents { // zarr.json is the last one of each node
 		if dir, name := path.Split(d.rel); d.kind != "" {
-			kinds[dir], current[dir] = d.kind, name == metadata.V3Node
+			kinds[dir], current[dir] = d.kind, name == nodename.V3Node
 		}
 	}
 	for dir, kind := range kinds {
@@ -250,7 +250,7 @@ func (l layouts) superseded(rel string) bool {
 	for dir := range directories(rel) {
 		for _, one := range l[dir] {
 			rest := rel[len(dir):]
-			if one.Has(rest) {
+			if one.Contains(rest) {
 				return false
 			}
 			found = found || one.HasShape(rest)

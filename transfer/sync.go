@@ -19,10 +19,10 @@ import (
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/quantity"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -345,7 +345,7 @@ func (s *syncer) begin(ctx context.Context) (err error) {
 		return fault.NotFound("no Zarr node here")
 	}
 	for dir := range s.nodes {
-		if err := s.CheckName(dir + metadata.V3Node); err != nil {
+		if err := s.CheckName(dir + nodename.V3Node); err != nil {
 			return err
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
@@ -144,11 +145,11 @@ var replacements = map[string]func(t testing.TB, src, dst *zarr.Location, format
 // damage makes the document of a node one that says nothing.
 func damage(t testing.TB, place *zarr.Location, format int, name string) {
 	t.Helper()
-	document := metadata.V3Node
+	document := nodename.V3Node
 	if format == 2 {
-		document = metadata.V2Array
+		document = nodename.V2Array
 		if name == "" || name == "g" {
-			document = metadata.V2Group
+			document = nodename.V2Group
 		}
 	}
 	putValue(t, place.Store(), strings.TrimPrefix(place.At(name).Path()+"/"+document, "/"), "{")
@@ -240,7 +241,7 @@ func syncIntoDamaged(t *testing.T, root, name, what string) {
 	src, dst := zarr.At(memstore.New(), "a"), zarr.At(memstore.New(), root)
 	family(t, src, 3)
 	syncWhole(t, src, dst)
-	putDamage(t, dst, name, what, metadata.V3Node)
+	putDamage(t, dst, name, what, nodename.V3Node)
 	below := strings.Trim(root+"/"+name, "/")
 	was := valuesBelow(t, dst.Store(), below)
 	u, err := src.At("u").OpenArray(t.Context(), &zarr.Options{Write: true})
@@ -276,7 +277,7 @@ func syncIntoDamaged(t *testing.T, root, name, what string) {
 	// What is damaged in the source as well is named once.
 	if name == "t" {
 		sound := valuesBelow(t, src.Store(), "a/t")
-		putDamage(t, src, name, what, metadata.V3Node)
+		putDamage(t, src, name, what, nodename.V3Node)
 		var damage *transfer.DamageError
 		if _, err := transfer.Sync(t.Context(), src, dst, nil); !errors.As(err, &damage) || len(damage.Nodes) != 1 || strings.Contains(err.Error(), "destination cannot") {
 			t.Errorf("both are damaged: %v", err)

@@ -33,7 +33,7 @@ func storedWith(b testing.TB, n int, length int64, chunk []int64) (*filestore.St
 		b.Fatal(err)
 	}
 	t, name := dtype.Float32, "time"
-	g, err := grid.Regular([]int64{length, 12, 7}, chunk)
+	g, err := grid.New([]int64{length, 12, 7}, grid.Chunks(chunk...)...)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -588,7 +588,7 @@ func (m *Manifest) source(ctx context.Context, number uint32) (Source, error) {
 	n := int64(number) - 1
 	p, ok := find(m.sourceBlocks, n)
 	if !ok {
-		if n -= next(m.sourceBlocks); n < 0 || n >= int64(len(m.Sources)) {
+		if n -= firstNumber(m.sourceBlocks); n < 0 || n >= int64(len(m.Sources)) {
 			return Source{}, scan.Corruptf("a reference to source %d of %d", number, m.count())
 		}
 		return m.Sources[n], nil
@@ -601,10 +601,10 @@ func (m *Manifest) source(ctx context.Context, number uint32) (Source, error) {
 }
 
 // count returns the number of sources.
-func (m *Manifest) count() int64 { return next(m.sourceBlocks) + int64(len(m.Sources)) }
+func (m *Manifest) count() int64 { return firstNumber(m.sourceBlocks) + int64(len(m.Sources)) }
 
 // stored returns the number of references in blocks.
-func (a *Array) stored() int64 { return next(a.blocks) }
+func (a *Array) stored() int64 { return firstNumber(a.blocks) }
 
 // load reads the references of an array from a number on into memory, and those that are
 // in one block with them.

@@ -24,7 +24,7 @@ func TestBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := grid.Regular([]int64{1 << 29}, []int64{1})
+	line, err := grid.New([]int64{1 << 29}, grid.Chunks(1)...)
 	if err != nil {
 		t.Fatal(err)
 	}

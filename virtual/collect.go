@@ -27,7 +27,7 @@ type Collector struct {
 	// Concurrency is the number of files that are scanned at once; 0 is 16.
 	Concurrency int
 	// Budget bounds the bytes of chunks that are copied at once, encoded and decoded. 0
-	// is [zarr.MostBudget].
+	// is a sixteenth of the memory of the process.
 	Budget int64
 	// Memory bounds the bytes of memory that references take which come from manifests,
 	// references of kerchunk and Zarr nodes among the files: 20 for each chunk, and the
@@ -137,7 +137,7 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 		if !isReferences(p.path) { // else what is there decides
 			c.give(p)
 		}
-		if location := c.locationOf(p); !known.has(location) {
+		if location := c.locationOf(p); !known.contains(location) {
 			if err := (&Source{Location: location}).checkLength(); err != nil { // scanning may take long
 				return err
 			}
@@ -218,7 +218,7 @@ func (c *Collector) add(ctx context.Context, j *Joined, p *Part, err error) erro
 // locations are those of sources. The chunks of a Zarr node are sources below it.
 type locations map[string]bool
 
-func (l locations) has(location string) bool { return l[location] }
+func (l locations) contains(location string) bool { return l[location] }
 
 // add adds a location, and the folders that it is in.
 func (l locations) add(location string) {
@@ -288,7 +288,7 @@ func (c *Collector) open(ctx context.Context, p place) (*Part, error) {
 // openFile scans a file, unless the scan of an earlier collection is kept.
 func (c *Collector) openFile(ctx context.Context, s store.Store, key store.Key, location, scheme string) (*Part, error) {
 	open := func(ctx context.Context) (*Part, error) { return openPart(ctx, s, key, location, scheme) }
-	if c.scans != nil && c.scans.has(location) {
+	if c.scans != nil && c.scans.contains(location) {
 		info, err := store.Stat(ctx, s, key)
 		if err != nil {
 			return nil, err
@@ -451,7 +451,7 @@ func (j *Joined) resume(ctx context.Context, self *Part, n *joined) error {
 	case n.cutsAll(j.join): // all chunks with padding are copied
 	case n.Axis != n.along: // their order has to change
 	case isPadded(axis): // that of the last chunks may be cut off
-		stays = next(n.blocks) - n.plane()
+		stays = firstNumber(n.blocks) - n.plane()
 	default:
 		return nil
 	}

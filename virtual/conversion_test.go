@@ -71,40 +71,40 @@ func TestCalendarsOfTimes(t *testing.T) {
 // holds, are right; others are named. A file that comes later is converted, too.
 func TestTypesOfCoordinates(t *testing.T) {
 	dir := t.TempDir()
-	type said = map[string]any
+	type object = map[string]any
 	nan := math.NaN()
 	for i, c := range []struct {
 		name, dim     string
 		first, second any
-		said          [2]said
+		attributes    [2]object
 		want          []float64
 		why           string
 	}{
-		{"x", "x", []float64{1, 2, 3}, []float32{1, 2, 3}, [2]said{}, []float64{1, 2, 3}, ""},
-		{"x", "x", []float64{1, nan, 3}, []float32{1, float32(nan), 3}, [2]said{}, []float64{1, nan, 3}, ""},
-		{"x", "x", []float64{1, 2, 3}, []int32{1, 2, 3}, [2]said{{"units": "degree_east"}, {"units": "degrees_east"}}, []float64{1, 2, 3}, ""},
-		{"x", "x", []int32{1, 2, 3}, []float64{1, 2, 3}, [2]said{nil, {"_FillValue": "AAAAAAAA+H8="}}, []float64{1, 2, 3}, ""},
-		{"lat", "x", []float32{1, 2, 3}, []uint16{1, 2, 3}, [2]said{}, []float64{1, 2, 3}, ""},
-		{"x", "x", []float64{1, 2, 3}, []float32{1, 2, 4}, [2]said{}, nil, "x: its values differ"},
-		{"x", "x", []int32{1, 2, 3}, []float64{1, 2, 3.5}, [2]said{}, nil, "x: float64 cannot be expressed as int32: element 2: 3.5 does not fit"},
-		{"x", "x", []float64{1, 2, 3}, []float32{1, 2, 3}, [2]said{{"units": "m"}, {"units": "km"}}, nil, "x: its attribute units"},
-		{"x", "x", []int32{1, 2, 3}, []uint16{1, 2, 3}, [2]said{{"scale_factor": 2}, {"scale_factor": 2}}, nil, "scale_factor"},
-		{"x", "x", []int32{0, 1, 1}, []bool{false, true, true}, [2]said{}, nil, "x: its type"},
-		{"depth", "time", []float64{1, 2}, []float32{3, 0}, [2]said{}, []float64{1, 2, 3, 0}, ""},
-		{"depth", "time", []float64{1, 2}, []float32{0, 0}, [2]said{}, []float64{1, 2, 0, 0}, ""},
-		{"depth", "time", []float32{1, 2}, []int32{3, 0}, [2]said{{"units": "degree_north"}, {"units": "degrees_north"}}, []float64{1, 2, 3, 0}, ""},
-		{"depth", "time", []float32{1, 2}, []float64{3.5, nan}, [2]said{nil, {"_FillValue": "AAAAAAAA+H8="}}, []float64{1, 2, 3.5, nan}, ""},
-		{"depth", "time", []float32{1, 2}, []float64{3, 0.1}, [2]said{}, nil, "depth: float64 cannot be expressed as float32: element 1: 0.1 does not fit"},
-		{"depth", "time", []uint16{1, 2}, []int32{3, -1}, [2]said{}, nil, "-1 does not fit the type uint16"},
-		{"depth", "time", []float64{1, 2}, []float32{3, 4}, [2]said{{"units": "m"}, {"units": "km"}}, nil, "depth: its attribute units"},
-		{"depth", "time", []float64{1, 2}, []int32{3, 4}, [2]said{nil, {"_FillValue": 4}}, nil, "stands for no value"},
-		{"depth", "time", []int32{1, 2}, []bool{true, false}, [2]said{}, nil, "depth: its type"},
+		{"x", "x", []float64{1, 2, 3}, []float32{1, 2, 3}, [2]object{}, []float64{1, 2, 3}, ""},
+		{"x", "x", []float64{1, nan, 3}, []float32{1, float32(nan), 3}, [2]object{}, []float64{1, nan, 3}, ""},
+		{"x", "x", []float64{1, 2, 3}, []int32{1, 2, 3}, [2]object{{"units": "degree_east"}, {"units": "degrees_east"}}, []float64{1, 2, 3}, ""},
+		{"x", "x", []int32{1, 2, 3}, []float64{1, 2, 3}, [2]object{nil, {"_FillValue": "AAAAAAAA+H8="}}, []float64{1, 2, 3}, ""},
+		{"lat", "x", []float32{1, 2, 3}, []uint16{1, 2, 3}, [2]object{}, []float64{1, 2, 3}, ""},
+		{"x", "x", []float64{1, 2, 3}, []float32{1, 2, 4}, [2]object{}, nil, "x: its values differ"},
+		{"x", "x", []int32{1, 2, 3}, []float64{1, 2, 3.5}, [2]object{}, nil, "x: float64 cannot be expressed as int32: element 2: 3.5 does not fit"},
+		{"x", "x", []float64{1, 2, 3}, []float32{1, 2, 3}, [2]object{{"units": "m"}, {"units": "km"}}, nil, "x: its attribute units"},
+		{"x", "x", []int32{1, 2, 3}, []uint16{1, 2, 3}, [2]object{{"scale_factor": 2}, {"scale_factor": 2}}, nil, "scale_factor"},
+		{"x", "x", []int32{0, 1, 1}, []bool{false, true, true}, [2]object{}, nil, "x: its type"},
+		{"depth", "time", []float64{1, 2}, []float32{3, 0}, [2]object{}, []float64{1, 2, 3, 0}, ""},
+		{"depth", "time", []float64{1, 2}, []float32{0, 0}, [2]object{}, []float64{1, 2, 0, 0}, ""},
+		{"depth", "time", []float32{1, 2}, []int32{3, 0}, [2]object{{"units": "degree_north"}, {"units": "degrees_north"}}, []float64{1, 2, 3, 0}, ""},
+		{"depth", "time", []float32{1, 2}, []float64{3.5, nan}, [2]object{nil, {"_FillValue": "AAAAAAAA+H8="}}, []float64{1, 2, 3.5, nan}, ""},
+		{"depth", "time", []float32{1, 2}, []float64{3, 0.1}, [2]object{}, nil, "depth: float64 cannot be expressed as float32: element 1: 0.1 does not fit"},
+		{"depth", "time", []uint16{1, 2}, []int32{3, -1}, [2]object{}, nil, "-1 does not fit the type uint16"},
+		{"depth", "time", []float64{1, 2}, []float32{3, 4}, [2]object{{"units": "m"}, {"units": "km"}}, nil, "depth: its attribute units"},
+		{"depth", "time", []float64{1, 2}, []int32{3, 4}, [2]object{nil, {"_FillValue": 4}}, nil, "stands for no value"},
+		{"depth", "time", []int32{1, 2}, []bool{true, false}, [2]object{}, nil, "depth: its type"},
 	} {
 		var files []string
 		for k, values := range []any{c.first, c.second, c.second} {
 			files = append(files, fmt.Sprintf("%d-%d.zarr", i, k))
 			node(t, dir, files[k]+"/time", []int32{int32(2 * k), int32(2*k + 1)}, []string{"time"}, []int64{2}, nil, "")
-			anyNode(t, dir, files[k]+"/"+c.name, values, c.dim, c.said[min(k, 1)])
+			anyNode(t, dir, files[k]+"/"+c.name, values, c.dim, c.attributes[min(k, 1)])
 		}
 		j, err := collect(t, dir, virtual.Join{Concat: "time"}, slices.Clone(files[:2])...)
 		if c.why != "" {

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/missing"
@@ -204,7 +205,7 @@ func (c *coordinate) finish(a *Array) error {
 	for i := range chunk {
 		chunk[i] = max(1, chunk[i])
 	}
-	g, err := grid.Regular(shape, chunk)
+	g, err := grid.New(shape, grid.Chunks(chunk...)...)
 	if err != nil {
 		return err
 	}
@@ -219,7 +220,7 @@ func (c *coordinate) finish(a *Array) error {
 	for k := 0; k*size < len(c.values); k++ {
 		part := make([]byte, size) // the last one is padded
 		copy(part, c.values[k*size:])
-		if !dtype.LittleEndian() {
+		if !byteorder.Little() {
 			c.typ.Swap(part, part)
 		}
 		made.inline[int64(k)] = blockEncoder.EncodeAll(part, nil)

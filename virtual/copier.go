@@ -16,10 +16,11 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -44,7 +45,7 @@ func (c *Collector) CopyPadded(ctx context.Context, m *Manifest, s store.Store, 
 	}
 	defer from.others.closeOpened()
 	total, _ := m.Padded()
-	w := &copier{into: s, path: path, next: uint32(m.count()) + 1, budget: budget.New(cmp.Or(c.Budget, budget.Most())), most: cmp.Or(c.copyBytes, copyBytes), workers: c.atOnce()}
+	w := &copier{into: s, path: path, number: uint32(m.count()) + 1, budget: budget.New(cmp.Or(c.Budget, budget.Most())), most: cmp.Or(c.copyBytes, copyBytes), workers: c.atOnce()}
 	if c.Copied != nil {
 		w.copied = func(done int64) { c.Copied(done, total) }
 	}
@@ -77,7 +78,7 @@ type copier struct {
 
 	mu     sync.Mutex
 	done   int64
-	next   uint32   // the number of the source that the buffer becomes
+	number uint32   // the number of the source that the buffer becomes
 	buffer []byte   // what is not stored yet
 	values []Source // what is
 }
@@ -134,7 +135,7 @@ func (w *copier) chunk(ctx context.Context, src, dst *zarr.Array, scratch *memst
 	padded, _ := src.Grid().Chunk(index) // the grids are made for the place
 	whole, _ := dst.Grid().Chunk(index)
 	size, ok := checked.Product(append([]int64{widthOf(dst.Type())}, padded.Encoded...)...)
-	if !ok || size > codec.DefaultChunk {
+	if !ok || size > coding.DefaultChunk {
 		return reference{}, fmt.Errorf("%w: a chunk of shape %v", ErrLimit, padded.Encoded)
 	}
 	// The encoded chunk, its elements, those of the copy, and the encoded copy.
@@ -217,7 +218,7 @@ func (w *copier) add(ctx context.Context, data []byte) (reference, error) {
 			return reference{}, err
 		}
 	}
-	r := reference{w.next, uint64(len(w.buffer)), uint64(len(data))}
+	r := reference{w.number, uint64(len(w.buffer)), uint64(len(data))}
 	w.buffer = append(w.buffer, data...)
 	return r, nil
 }
@@ -246,7 +247,7 @@ func (w *copier) store(ctx context.Context) error {
 	// The name is random and the value is never replaced, so its size identifies it.
 	w.values = append(w.values, Source{Location: name, Size: int64(len(w.buffer))})
 	w.buffer = w.buffer[:0]
-	w.next++
+	w.number++
 	return nil
 }
 
@@ -476,7 +477,7 @@ func (a *Array) writable(ctx context.Context, s *memstore.Store, fill bool) (*za
 	if err != nil {
 		return nil, err
 	}
-	key := store.MustKey(strings.TrimPrefix(a.Path+"/"+metadata.V3Node, "/"))
+	key := store.MustKey(strings.TrimPrefix(a.Path+"/"+nodename.V3Node, "/"))
 	if _, err := s.Write(ctx, store.Put(key, text), store.Flush); err != nil {
 		return nil, err
 	}

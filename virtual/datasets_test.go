@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/virtual"
@@ -216,7 +216,7 @@ func (d *dataset) check(t *testing.T, root, name string, shape []int64, sum stri
 	if err := a.ReadBytes(t.Context(), nil, values); err != nil {
 		t.Fatal(err)
 	}
-	if !dtype.LittleEndian() {
+	if !byteorder.Little() {
 		a.Type().Swap(values, values)
 	}
 	if got := sha256.Sum256(values); hex.EncodeToString(got[:]) != sum {

@@ -19,7 +19,7 @@ func TestBoxesOf(t *testing.T) {
 		for range r.IntN(4) {
 			shape, chunk = append(shape, r.Int64N(12)), append(chunk, 1+r.Int64N(5))
 		}
-		g, err := grid.Regular(shape, chunk)
+		g, err := grid.New(shape, grid.Chunks(chunk...)...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -132,7 +132,7 @@ func (m *Manifest) addNode(n nodeDocument) error {
 		return nil
 	case *metadata.Array:
 		// Opening the array asks whether experiments are permitted.
-		g, err := grid.ParseOptions{EncodedShapes: true}.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration)
+		g, err := grid.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration, &grid.ParseOptions{EncodedShapes: true})
 		if err != nil {
 			return err
 		}
@@ -158,8 +158,8 @@ func (m *Manifest) addNode(n nodeDocument) error {
 		}
 		// A document of a few bytes may claim any number of chunks. Blocks that cover
 		// exactly the chunks have bytes for them.
-		if chunks, ok := g.NumChunks(); !ok || chunks > mostChunks || chunks != next(n.Blocks) {
-			return scan.Corruptf("%d references of an array with %v chunks", next(n.Blocks), g.Chunks())
+		if chunks, ok := g.NumChunks(); !ok || chunks > mostChunks || chunks != firstNumber(n.Blocks) {
+			return scan.Corruptf("%d references of an array with %v chunks", firstNumber(n.Blocks), g.Chunks())
 		}
 		return nil
 	}
@@ -412,7 +412,7 @@ func (l *listing) wantsChunks(path string) bool {
 
 // document yields the document of a node.
 func (l *listing) document(path string) bool {
-	return l.add(strings.TrimPrefix(path+"/"+metadata.V3Node, "/"), store.Info{Size: -1})
+	return l.add(strings.TrimPrefix(path+"/"+nodename.V3Node, "/"), store.Info{Size: -1})
 }
 
 // checkPath returns an error if a manifest cannot have a node at a path. A reader refuses

@@ -52,7 +52,7 @@ func scanSounding(f *scan.File) (*scan.Dataset, error) {
 // A program that has files of its own form shows them as Zarr: it registers a scanner,
 // and joins them as others.
 func ExampleRegister() {
-	virtual.Register(virtual.Scanner{Format: "soundings", Version: 1, Is: isSounding, Scan: scanSounding})
+	virtual.Register(virtual.Scanner{Format: "soundings", Version: 1, Matches: isSounding, Scan: scanSounding})
 
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -85,7 +85,7 @@ type foreignNodes struct {
 func (n foreignNodes) find(ctx context.Context, key store.Key) (found, error) {
 	v, err := n.nodes.find(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
-		if array, isDocument := strings.CutSuffix(key.String(), "/"+metadata.V3Node); isDocument && n.refused[array] != nil {
+		if array, isDocument := strings.CutSuffix(key.String(), "/"+nodename.V3Node); isDocument && n.refused[array] != nil {
 			return v, fmt.Errorf("array %q: %w", array, n.refused[array])
 		}
 	}

@@ -505,7 +505,7 @@ func inserted(a *Array, at int, name string) (*Array, error) {
 	shape, chunk, cuts = slices.Insert(shape, at, 1), slices.Insert(chunk, at, 1), slices.Insert(cuts, at, grid.Every(1))
 	g, err := grid.New(shape, cuts...)
 	if regular {
-		g, err = grid.Regular(shape, chunk)
+		g, err = grid.New(shape, grid.Chunks(chunk...)...)
 	}
 	if err != nil {
 		return nil, err
@@ -542,7 +542,7 @@ func withAxis(g *grid.Grid, along int, axis grid.Axis) (*grid.Grid, error) {
 		cuts[i] = cutOf(a)
 	}
 	if regular {
-		return grid.Regular(shape, chunk)
+		return grid.New(shape, grid.Chunks(chunk...)...)
 	}
 	return grid.New(shape, cuts...)
 }

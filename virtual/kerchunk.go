@@ -17,8 +17,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/internal/missing"
+	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -182,7 +185,7 @@ func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
 	s, sparse := memstore.New(), map[*Array]bool{}
 	put := func(path string, text []byte, err error) error {
 		if err == nil {
-			_, err = s.Write(ctx, store.Put(store.MustKey(strings.TrimPrefix(path+"/"+metadata.V3Node, "/")), text), store.Flush)
+			_, err = s.Write(ctx, store.Put(store.MustKey(strings.TrimPrefix(path+"/"+nodename.V3Node, "/")), text), store.Flush)
 		}
 		return err
 	}
@@ -256,7 +259,7 @@ func (m *Manifest) collectV2(ctx context.Context, s *memstore.Store, sparse map[
 			return nil, err
 		}
 		// The chunk of an array of rank 0 is there, too: its shape always has one.
-		if name := store.MustKey(e.Name).Base(); name != metadata.V2Array && name != metadata.V2Group && name != metadata.V2Attributes {
+		if name := store.MustKey(e.Name).Base(); name != nodename.V2Array && name != nodename.V2Group && name != nodename.V2Attributes {
 			continue
 		}
 		if documents[e.Name], _, err = s.Get(ctx, store.MustKey(e.Name), store.Request{}, nil); err != nil {
@@ -264,7 +267,7 @@ func (m *Manifest) collectV2(ctx context.Context, s *memstore.Store, sparse map[
 		}
 	}
 	for _, a := range m.Arrays {
-		key := strings.TrimPrefix(a.Path+"/"+metadata.V2Array, "/")
+		key := strings.TrimPrefix(a.Path+"/"+nodename.V2Array, "/")
 		doc, err := metadata.ParseArrayV2(documents[key], nil, metadata.Limits{})
 		if err == nil && sparse[a] {
 			err = checkFill(a, doc)
@@ -377,7 +380,7 @@ func (m *Manifest) withScalars(ctx context.Context) (*Manifest, error) {
 		if err != nil || !absent {
 			continue
 		}
-		if !dtype.LittleEndian() {
+		if !byteorder.Little() {
 			typ.Swap(elem, elem)
 		}
 		doc := *a.Document
@@ -414,7 +417,7 @@ func withMask(doc *metadata.Array) (*metadata.Array, error) {
 	if masked.Attributes == nil {
 		masked.Attributes = []byte("{}")
 	}
-	masked.Attributes, err = metadata.SetAttribute(masked.Attributes, missing.FillValue, metadata.PlainText(text))
+	masked.Attributes, err = metadata.SetAttribute(masked.Attributes, missing.FillValue, nonfinite.Text(text))
 	return &masked, err
 }
 

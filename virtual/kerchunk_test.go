@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/virtual"
 )
@@ -66,7 +66,7 @@ func hashOf(t *testing.T, a *zarr.Array) (string, error) {
 	if err := a.ReadBytes(t.Context(), nil, values); err != nil {
 		return "", err
 	}
-	if !dtype.LittleEndian() {
+	if !byteorder.Little() {
 		a.Type().Swap(values, values)
 	}
 	h := sha256.Sum256(values)

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -29,9 +30,9 @@ func (j *Joined) alike(p *Part, old *joined, a *Array, along int) (leave func(),
 	kept := old.coord != nil // as values, which are compared or encoded anew
 	retyped := old.retypes(a)
 	for _, x := range []struct {
-		what    string
-		differ  bool
-		old, is any
+		what       string
+		differ     bool
+		old, fresh any
 	}{
 		{"type", !retyped && !sameType(was, is), was.DataType.Name, is.DataType.Name},
 		{"number of axes", len(was.Shape) != len(is.Shape), len(was.Shape), len(is.Shape)},
@@ -40,7 +41,7 @@ func (j *Joined) alike(p *Part, old *joined, a *Array, along int) (leave func(),
 		{"codecs", !kept && !retyped && !sameDecoding(was, is), codecNames(was), codecNames(is)},
 	} {
 		if x.differ {
-			return nil, mismatch(p.Name, a.Path, "its %s: %v, and in %s it is %v", x.what, x.is, old.last, x.old)
+			return nil, mismatch(p.Name, a.Path, "its %s: %v, and in %s it is %v", x.what, x.fresh, old.last, x.old)
 		}
 	}
 	for i := range is.Shape {
@@ -206,7 +207,7 @@ func sameFill(a, b *metadata.Array) bool {
 // the checksum of zstd: it is in the chunks, and every decoder reads both. How hard a
 // codec has compressed does not matter either.
 func sameDecoding(a, b *metadata.Array) bool {
-	return slices.EqualFunc(metadata.WithoutChecksums(withoutEfforts(a.Codecs)), metadata.WithoutChecksums(withoutEfforts(b.Codecs)), metadata.Extension.Equal)
+	return slices.EqualFunc(coding.WithoutChecksums(withoutEfforts(a.Codecs)), coding.WithoutChecksums(withoutEfforts(b.Codecs)), metadata.Extension.Equal)
 }
 
 // admit keeps the codecs true after an array was added: they promise no checksums that
@@ -216,7 +217,7 @@ func (n *joined) admit(a *Array) {
 	// not promise one that some chunks lack.
 	if !slices.EqualFunc(withoutEfforts(n.Document.Codecs), withoutEfforts(a.Document.Codecs), metadata.Extension.Equal) {
 		doc := *n.Document
-		doc.Codecs = metadata.WithoutChecksums(doc.Codecs)
+		doc.Codecs = coding.WithoutChecksums(doc.Codecs)
 		n.Document = &doc
 	}
 }

@@ -315,8 +315,8 @@ func TestStatements(t *testing.T) {
 	}
 	const scale = `<Item name="SCALE" sample="0" role="scale">`
 	for name, tt := range map[string]struct {
-		was, is attributes
-		want    string // "agree", "refused", or the name that is left out
+		old, fresh attributes
+		want       string // "agree", "refused", or the name that is left out
 	}{
 		"units":               {attributes{"units": "K"}, attributes{"units": "degC"}, "refused"},
 		"names of a unit":     {attributes{"units": "K"}, attributes{"units": "kelvin"}, "agree"},
@@ -349,7 +349,7 @@ func TestStatements(t *testing.T) {
 		"damaged XML":         {gdal("<"), gdal("<Item"), "refused"},
 	} {
 		dir := t.TempDir()
-		for i, said := range []attributes{tt.was, tt.is} {
+		for i, said := range []attributes{tt.old, tt.fresh} {
 			node(t, dir, []string{"a.zarr", "b.zarr"}[i]+"/v", []int32{1, 2}, []string{"x"}, []int64{2}, said, "")
 		}
 		j, err := collect(t, dir, virtual.Join{Stack: "n"}, "a.zarr", "b.zarr")
@@ -364,7 +364,7 @@ func TestStatements(t *testing.T) {
 		if tt.want != "agree" && !strings.Contains(notes, tt.want) {
 			t.Errorf("%s: the notes are %q", name, notes)
 		}
-		for attribute := range tt.was {
+		for attribute := range tt.old {
 			if left := attribute == tt.want; left != (said[attribute] == nil) || left != strings.Contains(notes, attribute) {
 				t.Errorf("%s: %s is %v afterwards, with the notes %q", name, attribute, said[attribute], notes)
 			}

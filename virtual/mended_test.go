@@ -297,12 +297,12 @@ func TestTypesOfTimes(t *testing.T) {
 // values make the files differ.
 func TestBoundsOfTimes(t *testing.T) {
 	dir := t.TempDir()
-	type said = map[string]any
+	type object = map[string]any
 	const january, february, hours = "days since 2000-01-01", "days since 2000-02-01", "hours since 2000-01-01"
 	for name, c := range map[string]struct {
 		path, names string
-		units       [2]said // of the coordinate
-		own         [2]said // of the bounds
+		units       [2]object // of the coordinate
+		own         [2]object // of the bounds
 		attribute   string
 		want        []float64
 		why         string
@@ -310,18 +310,18 @@ func TestBoundsOfTimes(t *testing.T) {
 		"bounds":          {path: "b", attribute: "bounds", want: []float64{1, 2, 32, 33}},
 		"climatology":     {path: "b", attribute: "climatology", want: []float64{1, 2, 32, 33}},
 		"below":           {path: "sub/b", attribute: "bounds", want: []float64{1, 2, 32, 33}},
-		"own units":       {path: "b", attribute: "bounds", own: [2]said{{"units": hours}, {"units": february}}, want: []float64{1, 2, 768, 792}},
-		"first own units": {path: "b", attribute: "bounds", own: [2]said{{"units": hours}, nil}, want: []float64{1, 2, 768, 792}},
-		"later own units": {path: "b", attribute: "bounds", own: [2]said{nil, {"units": hours}}, want: []float64{1, 2, 1.0 / 24, 2.0 / 24}},
-		"equal own units": {path: "b", attribute: "bounds", own: [2]said{{"units": hours}, {"units": hours}}, want: []float64{1, 2, 1, 2}},
+		"own units":       {path: "b", attribute: "bounds", own: [2]object{{"units": hours}, {"units": february}}, want: []float64{1, 2, 768, 792}},
+		"first own units": {path: "b", attribute: "bounds", own: [2]object{{"units": hours}, nil}, want: []float64{1, 2, 768, 792}},
+		"later own units": {path: "b", attribute: "bounds", own: [2]object{nil, {"units": hours}}, want: []float64{1, 2, 1.0 / 24, 2.0 / 24}},
+		"equal own units": {path: "b", attribute: "bounds", own: [2]object{{"units": hours}, {"units": hours}}, want: []float64{1, 2, 1, 2}},
 		"other times":     {path: "b", names: "run", attribute: "bounds", want: []float64{1, 2, 32, 33}},
 		"turned":          {path: "b", names: "turned", attribute: "bounds", why: "its bounds b cannot be converted"},
-		"calendars": {path: "b", attribute: "bounds", units: [2]said{{"calendar": "noleap"}, {"calendar": "noleap"}},
-			own: [2]said{{"calendar": "standard"}, nil}, why: "the calendar noleap"},
+		"calendars": {path: "b", attribute: "bounds", units: [2]object{{"calendar": "noleap"}, {"calendar": "noleap"}},
+			own: [2]object{{"calendar": "standard"}, nil}, why: "the calendar noleap"},
 	} {
 		for i, units := range []string{january, february} {
 			file := fmt.Sprintf("%s%d.zarr/", strings.ReplaceAll(name, " ", "-"), i)
-			of := said{"units": units, c.attribute: filepath.Base(c.path)}
+			of := object{"units": units, c.attribute: filepath.Base(c.path)}
 			maps.Copy(of, c.units[i])
 			coordinate := "time"
 			if c.names == "run" {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -65,7 +66,7 @@ func (n *nodes) find(ctx context.Context, key store.Key) (found, error) {
 // document returns a document of the node at a path, or nil.
 func (n *nodes) document(path, name string) ([]byte, error) {
 	// A manifest is shown in format 3 only, so that grids may be rectilinear.
-	if name != metadata.V3Node {
+	if name != nodename.V3Node {
 		return nil, nil
 	}
 	if g := n.groups[path]; g != nil {

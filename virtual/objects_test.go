@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/cf"
 )
 
@@ -109,7 +109,7 @@ func (o *object) compareRaw(t *testing.T, path string, a *zarr.Array) {
 	if err := a.ReadBytes(t.Context(), nil, got); err != nil {
 		t.Errorf("%s: %v", path, err)
 	}
-	if !dtype.LittleEndian() {
+	if !byteorder.Little() {
 		a.Type().Swap(got, got)
 	}
 	if hex.EncodeToString(got) != *o.Raw {

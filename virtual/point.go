@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -33,7 +34,7 @@ func pointsOf(s *scan.Array) (list []point, err error) {
 		if len(c.Chunks) != 1 || len(c.Chunks[0].Data) != c.Type.Size() {
 			return nil, scan.Corruptf("the coordinate %s has no element", c.Path)
 		}
-		g, err := grid.Regular([]int64{1}, []int64{1})
+		g, err := grid.New([]int64{1}, grid.Chunks(1)...)
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +47,7 @@ func pointsOf(s *scan.Array) (list []point, err error) {
 			return nil, err
 		}
 		q.Text = string(text)
-		if !dtype.LittleEndian() {
+		if !byteorder.Little() {
 			c.Type.Swap(q.Value, q.Value)
 		}
 		list = append(list, q)
@@ -166,7 +167,7 @@ func moved(points []point) []point {
 // coordinate returns the array of the point's coordinate at a path. Its value is read by
 // the part, and stored when the files are joined.
 func (p *point) coordinate(at string) (*Array, error) {
-	g, err := grid.Regular([]int64{1}, []int64{1})
+	g, err := grid.New([]int64{1}, grid.Chunks(1)...)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -102,7 +103,7 @@ const warning = `{
 // other programs would refuse the whole hierarchy.
 func warn(ctx context.Context, s store.Store, path store.Path) error {
 	// A document of any format in the folder above makes that folder a node.
-	for _, name := range []string{metadata.V3Node, metadata.V2Group, metadata.V2Array} {
+	for _, name := range []string{nodename.V3Node, nodename.V2Group, nodename.V2Array} {
 		key, err := path.Parent().Key(name)
 		if err != nil {
 			return err
@@ -111,7 +112,7 @@ func warn(ctx context.Context, s store.Store, path store.Path) error {
 			return err
 		}
 	}
-	key, err := path.Key(metadata.V3Node)
+	key, err := path.Key(nodename.V3Node)
 	if err == nil {
 		err = putNew(ctx, s, key, []byte(warning))
 	}
@@ -176,7 +177,7 @@ func (p *publication) document(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	p.collectData()
-	if err := checkSources(slices.Concat(m.Sources, p.added), next(m.sourceBlocks)); err != nil {
+	if err := checkSources(slices.Concat(m.Sources, p.added), firstNumber(m.sourceBlocks)); err != nil {
 		return nil, err
 	}
 	d := document{Version: version, Concat: m.Join.Concat, Stack: m.Join.Stack, Padded: m.Join.Padded, Copied: m.Join.CopyPadded, Nodes: []nodeDocument{}}
@@ -266,7 +267,7 @@ func (p *publication) references(ctx context.Context, a *Array) ([]piece, error)
 		all.concat(tail)
 		blocks, tail = blocks[:n-1], all
 	}
-	first := next(blocks)
+	first := firstNumber(blocks)
 	for at := 0; at < tail.len(); at += mostReferences {
 		some := tail.slice(at, min(at+mostReferences, tail.len()))
 		blocks = append(blocks, p.put(first+int64(at), int64(some.len()), func(dst []byte) []byte { return appendBlock(dst, some) }))
@@ -285,7 +286,7 @@ func (p *publication) sources(ctx context.Context) ([]piece, error) {
 		}
 		blocks, tail = blocks[:n-1], slices.Concat(last, tail)
 	}
-	first := next(blocks)
+	first := firstNumber(blocks)
 	for len(tail) > 0 {
 		some := tail[:sourcesOfBlock(tail)]
 		blocks = append(blocks, p.put(first, int64(len(some)), func(dst []byte) []byte { return appendSources(dst, some) }))
@@ -294,8 +295,8 @@ func (p *publication) sources(ctx context.Context) ([]piece, error) {
 	return blocks, nil
 }
 
-// next returns the number after those of blocks.
-func next(blocks []piece) int64 {
+// firstNumber returns the number after those of blocks.
+func firstNumber(blocks []piece) int64 {
 	if len(blocks) == 0 {
 		return 0
 	}

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/kerchunk"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
@@ -119,7 +120,7 @@ func (r *recordFolder) findArrays() error {
 			return err
 		}
 		// Kerchunk has documents of format 2 only.
-		if key.Base() == metadata.V2Array {
+		if key.Base() == nodename.V2Array {
 			path := key.Dir().String()
 			r.arrays[path] = newRecordArray(path, text)
 		}
@@ -134,7 +135,7 @@ func newRecordArray(path string, text []byte) *recordArray {
 	doc, err := metadata.ParseArrayV2(text, nil, metadata.Limits{})
 	var g *grid.Grid
 	if err == nil {
-		g, err = grid.ParseOptions{}.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration)
+		g, err = grid.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration, nil)
 	}
 	if err == nil {
 		a.keys, err = metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)

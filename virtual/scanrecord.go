@@ -214,7 +214,7 @@ func (n *nodeRecord) array() (*Array, error) {
 	if _, err := store.ParsePath(n.Path); err != nil || !ok {
 		return nil, scan.Corruptf("no array")
 	}
-	g, err := grid.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration)
+	g, err := grid.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/snapshot"
@@ -32,8 +31,10 @@ import (
 	"varve.dev/zarr/virtual/scan"
 
 	// Codecs of the chunks of files.
+	"varve.dev/zarr/internal/byteorder"
 	_ "varve.dev/zarr/internal/codecs/grib2"
 	_ "varve.dev/zarr/internal/codecs/numcodecs"
+	"varve.dev/zarr/internal/zarrjson"
 )
 
 // scans stores the scans of a collector, so that an interrupted collection can be
@@ -168,7 +169,7 @@ func (k *scans) learn(ctx context.Context, name string) error {
 	k.found = append(k.found, foundScans{name, h.Sources})
 	// Scans of other versions of the scanners may differ. Elements of coordinates are
 	// in the byte order of the host that scanned them.
-	if h.Scanners != scannersVersion || !h.sameOthers() || h.Little != dtype.LittleEndian() {
+	if h.Scanners != scannersVersion || !h.sameOthers() || h.Little != byteorder.Little() {
 		return nil // scan again
 	}
 	for i, source := range h.Sources {
@@ -201,8 +202,8 @@ func (k *scans) read(ctx context.Context, name string) ([][]byte, error) {
 	return bytes.Split(text, []byte("\n")), nil
 }
 
-// has reports whether a file was scanned, perhaps in another version.
-func (k *scans) has(location string) bool {
+// contains reports whether a file was scanned, perhaps in another version.
+func (k *scans) contains(location string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	_, ok := k.known[location]
@@ -289,7 +290,7 @@ func (k *scans) flush(ctx context.Context) error {
 
 // store stores the records as a value.
 func (k *scans) store(ctx context.Context) error {
-	head, err := json.Marshal(scanHeader{version, scannersVersion, others(), dtype.LittleEndian(), k.sources})
+	head, err := json.Marshal(scanHeader{version, scannersVersion, others(), byteorder.Little(), k.sources})
 	if err != nil {
 		return err
 	}
@@ -325,7 +326,7 @@ func (c *Collector) Forget(ctx context.Context) error {
 	for _, f := range k.found {
 		// All files of the other collection are in the manifest, so it has nothing to
 		// resume.
-		if !slices.ContainsFunc(f.sources, func(s Source) bool { return !k.in.has(s.Location) }) {
+		if !slices.ContainsFunc(f.sources, func(s Source) bool { return !k.in.contains(s.Location) }) {
 			names = append(names, f.name)
 		}
 	}
@@ -423,7 +424,7 @@ func attributesOf(a scan.Attributes) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return metadata.ParseAttributesV2(text, metadata.Limits{})
+	return zarrjson.ParseAttributesV2(text, metadata.Limits{})
 }
 
 // fromScanned returns an array with the references of one file.
@@ -552,9 +553,9 @@ type Scanner struct {
 	// another result: what interrupted collections have kept of other versions is not
 	// used ([Collector.Keep]).
 	Version int
-	// Is reports whether a file is of the format. It should look at the first bytes only,
-	// which are in memory.
-	Is func(*scan.File) bool
+	// Matches reports whether a file is of the format. It should look at the first
+	// bytes only, which are in memory.
+	Matches func(*scan.File) bool
 	// Scan returns what is in the file. It reads only metadata. Files are hostile until
 	// proven otherwise: it checks every offset and count that it reads, and takes no more
 	// memory than the metadata that the file really has. Every chunk that it returns is
@@ -564,12 +565,12 @@ type Scanner struct {
 
 // builtIn are the formats that this package knows.
 var builtIn = []Scanner{
-	{"HDF5 and NetCDF-4", scannersVersion, hdf5.Is, hdf5.Scan},
-	{"NetCDF-3", scannersVersion, netcdf3.Is, netcdf3.Scan},
-	{"NumPy", scannersVersion, numpy.Is, numpy.Scan},
-	{"TIFF", scannersVersion, tiff.Is, tiff.Scan},
-	{"FITS", scannersVersion, fits.Is, fits.Scan},
-	{"GRIB2", scannersVersion, grib.Is, grib.Scan},
+	{"HDF5 and NetCDF-4", scannersVersion, hdf5.Matches, hdf5.Scan},
+	{"NetCDF-3", scannersVersion, netcdf3.Matches, netcdf3.Scan},
+	{"NumPy", scannersVersion, numpy.Matches, numpy.Scan},
+	{"TIFF", scannersVersion, tiff.Matches, tiff.Scan},
+	{"FITS", scannersVersion, fits.Matches, fits.Scan},
+	{"GRIB2", scannersVersion, grib.Matches, grib.Scan},
 }
 
 var registered struct {
@@ -585,7 +586,7 @@ var registered struct {
 func Register(s Scanner) {
 	registered.Lock()
 	defer registered.Unlock()
-	if s.Format == "" || s.Is == nil || s.Scan == nil {
+	if s.Format == "" || s.Matches == nil || s.Scan == nil {
 		panic("virtual: a scanner without a format, Is or Scan")
 	}
 	for _, o := range slices.Concat(registered.scanners, builtIn) {
@@ -599,7 +600,7 @@ func Register(s Scanner) {
 // scannerOf returns the scanner of a file, and false if its format is not known.
 func scannerOf(f *scan.File) (Scanner, bool) {
 	for _, s := range scanners() {
-		if s.Is(f) {
+		if s.Matches(f) {
 			return s, true
 		}
 	}

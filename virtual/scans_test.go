@@ -449,7 +449,7 @@ func TestKeepRegistered(t *testing.T) {
 	if _, _, err := a.run(how, 2); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	none := Scanner{Format: "files of " + t.Name(), Version: 3, Is: func(*scan.File) bool { return false }, Scan: hdf5.Scan}
+	none := Scanner{Format: "files of " + t.Name(), Version: 3, Matches: func(*scan.File) bool { return false }, Scan: hdf5.Scan}
 	Register(none)
 	if fresh, kept, err := a.run(how, 2); !errors.Is(err, context.Canceled) || fresh != 2 || kept != 0 {
 		t.Errorf("%d were scanned, %d were kept (%v)", fresh, kept, err)
@@ -457,7 +457,7 @@ func TestKeepRegistered(t *testing.T) {
 	if fresh, kept, err := a.run(how, 0); err != nil || fresh != 1 || kept != 2 {
 		t.Errorf("%d were scanned, %d were kept (%v)", fresh, kept, err)
 	}
-	for _, s := range []Scanner{none, {Format: "TIFF", Is: none.Is, Scan: none.Scan}, {Format: "x", Is: none.Is}, {Format: "x", Scan: none.Scan}, {Is: none.Is, Scan: none.Scan}} {
+	for _, s := range []Scanner{none, {Format: "TIFF", Matches: none.Matches, Scan: none.Scan}, {Format: "x", Matches: none.Matches}, {Format: "x", Scan: none.Scan}, {Matches: none.Matches, Scan: none.Scan}} {
 		if !panics(func() { Register(s) }) {
 			t.Errorf("%q is registered", s.Format)
 		}

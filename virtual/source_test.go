@@ -15,9 +15,9 @@ import (
 func TestSourceKnown(t *testing.T) {
 	then, epoch := time.Unix(5, 7), time.Unix(0, 0)
 	for name, c := range map[string]struct {
-		scheme       string
-		scanned, now store.Info
-		changed      bool
+		scheme           string
+		scanned, current store.Info
+		changed          bool
 	}{
 		"nothing":             {"file", store.Info{Size: 3, FileTime: then}, store.Info{Size: 3, FileTime: then}, false},
 		"size":                {"file", store.Info{Size: 3, FileTime: then}, store.Info{Size: 4, FileTime: then}, true},
@@ -31,7 +31,7 @@ func TestSourceKnown(t *testing.T) {
 		"object, no versions": {"https", store.Info{Size: 3}, store.Info{Size: 3}, false},
 	} {
 		s := describe("x", c.scanned, c.scheme)
-		if err := s.check(c.now, c.scheme); errors.Is(err, errSourceChanged) != c.changed || err != nil != c.changed {
+		if err := s.check(c.current, c.scheme); errors.Is(err, errSourceChanged) != c.changed || err != nil != c.changed {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

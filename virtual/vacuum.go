@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
@@ -85,7 +85,7 @@ type vacuum struct {
 	path   store.Path
 	grace  time.Duration
 	dry    bool
-	now    time.Time
+	clock  time.Time
 	report *rechunk.VacuumReport
 }
 
@@ -94,7 +94,7 @@ type garbage struct {
 	kind    string
 	entries []store.Entry
 	since   time.Time // when they were replaced, or the youngest was written; zero if unknown
-	goes    bool      // they are deleted
+	deleted bool      // they are deleted
 }
 
 func (v *vacuum) run(ctx context.Context) error {
@@ -137,7 +137,7 @@ func (v *vacuum) try(ctx context.Context) error {
 	fenced := false
 	for _, g := range all {
 		v.judge(g, m == nil)
-		if g.kind == kindUnfinished && m != nil && g.goes && !v.dry && !fenced {
+		if g.kind == kindUnfinished && m != nil && g.deleted && !v.dry && !fenced {
 			if err := v.fence(ctx, m); err != nil {
 				return err
 			}
@@ -185,7 +185,7 @@ func (v *vacuum) askTime(ctx context.Context) error {
 	// A dry run stores nothing, so it cannot ask. Its report may be off by the
 	// difference.
 	if v.dry {
-		v.now = time.Now()
+		v.clock = time.Now()
 		return nil
 	}
 	key, err := v.path.Key(clockFolder + "/" + newID())
@@ -196,7 +196,7 @@ func (v *vacuum) askTime(ctx context.Context) error {
 		return err
 	}
 	info, err := store.Stat(ctx, v.into, key)
-	v.now = info.Modified
+	v.clock = info.Modified
 	_, failed := store.Write(store.Finishing(ctx), v.into, store.Delete(key), store.Sync)
 	return errors.Join(err, failed)
 }
@@ -356,13 +356,13 @@ func (v *vacuum) judge(g *garbage, noDocument bool) {
 	if grace > 0 {
 		item.Kept, item.Due = v.kept(g, grace)
 	}
-	g.goes = item.Kept == ""
+	g.deleted = item.Kept == ""
 	v.report.Items = append(v.report.Items, item)
 }
 
 // reclaim deletes values that are not needed.
 func (v *vacuum) reclaim(ctx context.Context, g *garbage) error {
-	if !g.goes || v.dry {
+	if !g.deleted || v.dry {
 		return nil
 	}
 	work, within := parallel.New(ctx)
@@ -389,10 +389,10 @@ const leastUnfinished = time.Hour
 
 // kept returns why values must stay, or "", and when their grace ends.
 func (v *vacuum) kept(g *garbage, grace time.Duration) (why string, due time.Time) {
-	if g.since.IsZero() || v.now.IsZero() {
+	if g.since.IsZero() || v.clock.IsZero() {
 		return "the store does not tell when they were written", due
 	}
-	left := g.since.Add(grace).Sub(v.now)
+	left := g.since.Add(grace).Sub(v.clock)
 	if left <= 0 {
 		return "", due
 	}
@@ -425,7 +425,7 @@ func Delete(ctx context.Context, s store.Store, path store.Path) error {
 	if err == nil && found {
 		_, err = store.Write(ctx, s, store.Delete(key), store.Sync)
 	}
-	if warns, keyErr := path.Key(metadata.V3Node); err == nil && keyErr == nil && isWarning(ctx, s, warns) {
+	if warns, keyErr := path.Key(nodename.V3Node); err == nil && keyErr == nil && isWarning(ctx, s, warns) {
 		_, err = store.Write(ctx, s, store.Delete(warns), store.Sync)
 	}
 	if err != nil {
@@ -434,7 +434,7 @@ func Delete(ctx context.Context, s store.Store, path store.Path) error {
 	if !found && len(listed) == 0 {
 		return fmt.Errorf("%s: %w", path, fs.ErrNotExist)
 	}
-	all := &garbage{goes: true}
+	all := &garbage{deleted: true}
 	for _, e := range listed {
 		all.entries = append(all.entries, e)
 	}

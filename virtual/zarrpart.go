@@ -214,7 +214,7 @@ func (w *walk) findIn(path string, nodes map[string]bool, deep bool) error {
 			return nil
 		case err != nil:
 			return err
-		case own.Is(e.Name) || nodes[name] || !deep && nodename.IsDocument(e.Name):
+		case own.IsReserved(e.Name) || nodes[name] || !deep && nodename.IsDocument(e.Name):
 		case e.Dir:
 			if err := w.findIn(name, nodes, true); err != nil {
 				return err

@@ -12,8 +12,8 @@ func TestClock(t *testing.T) {
 	for range 1000 {
 		at := float64(d.IntN(100))
 		c.after(at, nil, func() {
-			if n++; c.now != at || at < last {
-				t.Fatalf("an event of %g happened at %g, after %g", at, c.now, last)
+			if n++; c.seconds != at || at < last {
+				t.Fatalf("an event of %g happened at %g, after %g", at, c.seconds, last)
 			}
 			last = at
 		})
@@ -40,7 +40,7 @@ func TestClock(t *testing.T) {
 func TestClockEnds(t *testing.T) {
 	var c clock
 	c.after(2, nil, func() { t.Error("it is too late") })
-	if c.run(1, func() bool { return false }) || c.now != 1 {
-		t.Errorf("it is %g", c.now)
+	if c.run(1, func() bool { return false }) || c.seconds != 1 {
+		t.Errorf("it is %g", c.seconds)
 	}
 }

@@ -201,7 +201,7 @@ func (s *simulation) isLast() bool { return s.stage+1 == len(s.work.stages) }
 
 // pagesAtOnce returns how many pages of a listing a process asks for at a time.
 func (s *simulation) pagesAtOnce() float64 {
-	if s.listings.has(spread) {
+	if s.listings.contains(spread) {
 		return prefixes
 	}
 	return 1
@@ -218,7 +218,7 @@ func listing(c *costs, objects float64) load {
 // and of records. It finds the chunks that are wanted. Before the last of two stages, it
 // also lists the scratch, reads its records, and compares it with the source.
 func (s *simulation) joining() load {
-	if s.listings.has(once) {
+	if s.listings.contains(once) {
 		return s.joiningByTable()
 	}
 	c, w, now := &s.costs, s.work, s.present()
@@ -237,7 +237,7 @@ func (s *simulation) joining() load {
 	}
 	if before := float64(s.left.scratch); before > 0 {
 		names += before + 2*float64(s.left.records)
-		if l.records = s.left.records; s.listings.has(merged) {
+		if l.records = s.left.records; s.listings.contains(merged) {
 			l.records = int64(s.workers)
 		}
 		// A source chunk is read by one task, or by few.
@@ -269,7 +269,7 @@ func (s *simulation) publishing() (visible, clean load) {
 	if s.executor.renews { // claims, and what was done for each
 		clean.puts += 2 * (s.left.markers + now.markers)
 	}
-	if s.listings.has(once) {
+	if s.listings.contains(once) {
 		return listing(c, stored), clean
 	}
 	visible = load{pages: int64(relisted * stored / pageNames), pagesAtOnce: s.pagesAtOnce(), records: now.records, serial: relisted*stored*c.object + w.pairs*c.settle}

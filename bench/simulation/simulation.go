@@ -27,8 +27,8 @@ const (
 	once
 )
 
-// has reports whether a supposition is one of them.
-func (l listings) has(is listings) bool { return l&is != 0 }
+// contains reports whether a supposition is one of them.
+func (l listings) contains(is listings) bool { return l&is != 0 }
 
 // setup is what is simulated.
 type setup struct {
@@ -82,10 +82,10 @@ const mostTime = 3 * 24 * 3600
 func simulate(u setup) result {
 	s := begin(u)
 	s.result.complete = s.clock.run(mostTime, func() bool { return s.published })
-	s.result.total = s.clock.now
+	s.result.total = s.clock.seconds
 	s.result.reads, s.result.writes = s.service.reads(), s.service.writes()
 	if u.executor.renews {
-		s.result.writes += int64(s.clock.now / u.costs.lease * 3 * float64(u.workers))
+		s.result.writes += int64(s.clock.seconds / u.costs.lease * 3 * float64(u.workers))
 	}
 	s.result.refused, s.result.givenUp = s.service.refused, s.service.givenUp
 	return s.result
@@ -104,7 +104,7 @@ func begin(u setup) *simulation {
 // prepare starts the workers, after the listing that all share, if any.
 func (s *simulation) prepare() {
 	begin := func() {
-		s.result.list = s.clock.now
+		s.result.list = s.clock.seconds
 		s.deal()
 		for range s.workers {
 			p := newProcess(s)
@@ -112,7 +112,7 @@ func (s *simulation) prepare() {
 			p.start()
 		}
 	}
-	if s.listings.has(once) {
+	if s.listings.contains(once) {
 		newProcess(s).do(listing(&s.costs, float64(s.work.sources)), 1, begin)
 		return
 	}
@@ -132,7 +132,7 @@ func (s *simulation) parcels() int64 { return s.executor.parcels(s.tasks(), s.wo
 func (s *simulation) deal() {
 	all := s.tasks()
 	n := s.parcels()
-	s.began, s.finished, s.offered, s.unseen, s.dealt = s.clock.now, 0, nil, nil, false
+	s.began, s.finished, s.offered, s.unseen, s.dealt = s.clock.seconds, 0, nil, nil, false
 	k := int64(0)
 	s.fresh = func() *parcel {
 		if k == n {
@@ -232,7 +232,7 @@ func (s *simulation) advance() {
 	if s.ended != nil {
 		s.ended()
 	}
-	s.result.stages = append(s.result.stages, s.clock.now-s.began)
+	s.result.stages = append(s.result.stages, s.clock.seconds-s.began)
 	for _, p := range s.processes {
 		if p.up {
 			p.stop()
@@ -267,13 +267,13 @@ func (s *simulation) finish() {
 		p.up = false
 	}
 	p := newProcess(s)
-	begin := s.clock.now
+	begin := s.clock.seconds
 	visible, clean := s.publishing()
 	p.do(visible, 1, func() {
-		s.result.publish = s.clock.now - begin
-		begin = s.clock.now
+		s.result.publish = s.clock.seconds - begin
+		begin = s.clock.seconds
 		p.do(clean, 1, func() {
-			s.result.clean = s.clock.now - begin
+			s.result.clean = s.clock.seconds - begin
 			s.published = true
 		})
 	})
@@ -281,9 +281,9 @@ func (s *simulation) finish() {
 
 // clock runs events in the order of their times, in seconds from 0 on.
 type clock struct {
-	now    float64
-	events events
-	order  int64 // of the next event
+	seconds float64
+	events  events
+	order   int64 // of the next event
 }
 
 // event is something that happens. It does not if its process has another life by then.
@@ -297,7 +297,7 @@ type event struct {
 
 // after plans an event. Unless of is nil, it belongs to the present life of a process.
 func (c *clock) after(seconds float64, of *process, do func()) {
-	e := event{at: c.now + seconds, order: c.order, of: of, do: do}
+	e := event{at: c.seconds + seconds, order: c.order, of: of, do: do}
 	if of != nil {
 		e.life = of.life
 	}
@@ -311,10 +311,10 @@ func (c *clock) run(until float64, done func() bool) bool {
 	for len(c.events) > 0 && !done() {
 		e := c.events.pop()
 		if e.at > until {
-			c.now = until
+			c.seconds = until
 			return false
 		}
-		c.now = e.at
+		c.seconds = e.at
 		if e.of == nil || e.of.life == e.life {
 			e.do()
 		}
@@ -379,18 +379,18 @@ type process struct {
 	joined int     // stages that it has joined
 	parcel *parcel
 
-	load      load // in work, in steps
-	k, n      int64
-	left      load // of the step, what the service has not permitted yet
-	tries     int
-	factor    float64
-	then      func() // after the load
-	ask, next func() // methods as values, made once
+	load        load // in work, in steps
+	k, n        int64
+	left        load // of the step, what the service has not permitted yet
+	tries       int
+	factor      float64
+	afterLoad   func() // after the load
+	ask, onStep func() // methods as values, made once
 }
 
 func newProcess(s *simulation) *process {
 	p := &process{sim: s, slow: 1}
-	p.ask, p.next = p.request, p.stepped
+	p.ask, p.onStep = p.request, p.stepped
 	return p
 }
 
@@ -501,7 +501,7 @@ func (p *process) run() {
 
 // do executes a load in steps, and calls then.
 func (p *process) do(l load, factor float64, then func()) {
-	p.load, p.factor, p.then = l, factor, then
+	p.load, p.factor, p.afterLoad = l, factor, then
 	p.k, p.n = 0, l.steps()
 	p.step()
 }
@@ -516,10 +516,10 @@ func (p *process) step() {
 // repeated after a pause that grows.
 func (p *process) request() {
 	s := p.sim
-	if s.service.permit(s.clock.now, &p.left) {
+	if s.service.permit(s.clock.seconds, &p.left) {
 		l := p.load.part(p.k, p.n)
 		d := l.seconds(&s.costs, s.costs.latency*s.dice.logNormal(latencySigma))
-		s.clock.after(max(d*p.factor*p.slow, s.service.wait(s.clock.now, &l)), p, p.next)
+		s.clock.after(max(d*p.factor*p.slow, s.service.wait(s.clock.seconds, &l)), p, p.onStep)
 		return
 	}
 	if p.tries++; p.tries == attempts {
@@ -535,7 +535,7 @@ func (p *process) stepped() {
 		p.step()
 		return
 	}
-	p.then()
+	p.afterLoad()
 }
 
 // executor is a way to hand out the tasks of a stage. Tasks are handed out in parcels:

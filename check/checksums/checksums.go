@@ -210,7 +210,7 @@ func (r *reader) enqueue(ctx context.Context, queue chan<- *pending) {
 		how |= store.WithVersions
 	}
 	for e, err := range store.List(ctx, r.store, r.path, how) {
-		if err == nil && (e.Dir || own.IsBelow(e.Name) || r.share.Of > 1 && !r.share.has(hashOf(e.Name))) {
+		if err == nil && (e.Dir || own.IsBelow(e.Name) || r.share.Of > 1 && !r.share.contains(hashOf(e.Name))) {
 			continue
 		}
 		p := &pending{value: value{key: e.Name}, err: err, done: make(chan struct{})}

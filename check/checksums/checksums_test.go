@@ -196,7 +196,7 @@ func (f *failing) Get(ctx context.Context, key store.Key, q store.Request, room 
 // one version.
 func TestChangedMeanwhile(t *testing.T) {
 	old, next := strings.Repeat("a", 10<<20), strings.Repeat("b", 10<<20)
-	s := &replacing{Store: memstore.New(), t: t, next: next}
+	s := &replacing{Store: memstore.New(), t: t, replacement: next}
 	fixture.Put(t, s.Store, "long", old)
 	list, _ := write(t, zarr.At(s, ""), nil)
 	if want := fmt.Sprintf("%x  long\n", sha256.Sum256([]byte(next))); list != want {
@@ -207,16 +207,16 @@ func TestChangedMeanwhile(t *testing.T) {
 // replacing is a store whose value is replaced after the first part was read.
 type replacing struct {
 	*memstore.Store
-	t    *testing.T
-	next string
-	done bool
+	t           *testing.T
+	replacement string
+	done        bool
 }
 
 func (r *replacing) Get(ctx context.Context, key store.Key, q store.Request, room []byte) ([]byte, store.Info, error) {
 	data, info, err := r.Store.Get(ctx, key, q, room)
 	if err == nil && !r.done {
 		r.done = true
-		fixture.Put(r.t, r.Store, "long", r.next)
+		fixture.Put(r.t, r.Store, "long", r.replacement)
 	}
 	return data, info, err
 }

@@ -164,7 +164,7 @@ func (p *partReader) values(add func(keyHash, record) error) error {
 		}
 		key := hashOf(l.Key)
 		r, err := l.record(p.DANDI)
-		if err == nil && !share(p.share()).has(key) {
+		if err == nil && !share(p.share()).contains(key) {
 			err = fmt.Errorf("%q belongs to another part", l.Key)
 		}
 		if err != nil {

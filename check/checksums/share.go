@@ -13,8 +13,8 @@ import (
 // values are added or deleted.
 type share transfer.Share
 
-// has reports whether a value belongs to the share.
-func (s share) has(key keyHash) bool {
+// contains reports whether a value belongs to the share.
+func (s share) contains(key keyHash) bool {
 	return s.Of <= 1 || binary.BigEndian.Uint64(key[:8])%uint64(s.Of) == uint64(s.Task)
 }
 

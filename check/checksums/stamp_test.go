@@ -18,8 +18,8 @@ func TestStamp(t *testing.T) {
 	old, later, just := began.Add(-time.Hour), began.Add(-time.Hour+1), began.Add(-time.Second)
 	v1, v2, weak := store.MakeVersion("1"), store.MakeVersion("2"), store.MakeVersion(`W/"1"`)
 	for name, tt := range map[string]struct {
-		was, is store.Info
-		want    bool
+		old, fresh store.Info
+		want       bool
 	}{
 		"the same version":                 {store.Info{Size: 1, Version: v1, Modified: old}, store.Info{Size: 1, Version: v1, Modified: later}, true},
 		"another size":                     {store.Info{Size: 1, Version: v1}, store.Info{Size: 2, Version: v1}, false},
@@ -38,8 +38,8 @@ func TestStamp(t *testing.T) {
 		"a version that the part lacks":    {store.Info{Size: 1, Modified: old}, store.Info{Size: 1, Version: v1, Modified: old}, true},
 		"a time that only one of them has": {store.Info{Size: 1, Modified: old}, store.Info{Size: 1, Version: v1}, true},
 	} {
-		e := store.Entry{Size: tt.is.Size, Version: tt.is.Version, Modified: tt.is.Modified, FileTime: tt.is.FileTime}
-		if got := stampOf(tt.was, began).holds(e); got != tt.want {
+		e := store.Entry{Size: tt.fresh.Size, Version: tt.fresh.Version, Modified: tt.fresh.Modified, FileTime: tt.fresh.FileTime}
+		if got := stampOf(tt.old, began).holds(e); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -50,7 +50,7 @@ func TestPartsBounded(t *testing.T) {
 	p := new(parts)
 	for i, want := range []string{"", "", "more than 2 values"} {
 		err := p.add(known{}, 2)
-		if (err != nil) != (want != "") || err != nil && (zarr.KindOf(err) != zarr.KindLimit || !strings.Contains(err.Error(), want)) {
+		if (err != nil) != (want != "") || err != nil && (zarr.KindOf(err) != "limit" || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}

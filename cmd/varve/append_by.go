@@ -98,7 +98,7 @@ func (g *appending) addBy(cmd *cobra.Command, source string, more *growth.Gain) 
 	var counts growth.Counts
 	try := func() error {
 		shape := a.Shape()
-		p, have, e, err := g.placed(cmd, source, more)
+		p, have, e, err := g.placing(cmd, source, more)
 		if err != nil {
 			return err
 		}
@@ -121,9 +121,9 @@ func (g *appending) addBy(cmd *cobra.Command, source string, more *growth.Gain) 
 	return done, err
 }
 
-// placed returns where the planes of a source belong, by the coordinate of the array,
+// placing returns where the planes of a source belong, by the coordinate of the array,
 // with the present labels and the new ones.
-func (g *appending) placed(cmd *cobra.Command, source string, more *growth.Gain) (p growth.Placing, have *growth.Labels, e element.Values, err error) {
+func (g *appending) placing(cmd *cobra.Command, source string, more *growth.Gain) (p growth.Placing, have *growth.Labels, e element.Values, err error) {
 	ctx, by, c := cmd.Context(), g.change.By, g.array
 	beside := node.Beside(g.location, by)
 	own := beside == node.Clean(g.location)
@@ -151,7 +151,7 @@ func (g *appending) placed(cmd *cobra.Command, source string, more *growth.Gain)
 			by, source, phrase.Plural(unknown, "value"), beside, by)
 	}
 	// The coordinate may have grown before the array.
-	slices.SortFunc(all.Present, func(a, b growth.Placed) int { return cmp.Compare(a.Cell, b.Cell) })
+	slices.SortFunc(all.Present, func(a, b growth.PlanePlace) int { return cmp.Compare(a.Cell, b.Cell) })
 	for _, at := range all.Present {
 		switch end := g.array.Shape()[g.axis]; {
 		case at.Cell < end:

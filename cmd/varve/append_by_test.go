@@ -462,8 +462,8 @@ func (m *mortal) Write(ctx context.Context, c store.Change, d store.Durability) 
 func TestAppendByOutOfOrder(t *testing.T) {
 	const days = `{"units": "days since 2024-01-01"}`
 	for name, c := range map[string]struct {
-		dtype, attributes, has, more, how string
-		want                              string // "" if it succeeds
+		dtype, attributes, stored, more, how string
+		want                                 string // "" if it succeeds
 	}{
 		"turns back":          {"int32", days, "[5,6,3,9]", "[7]", "error", "element 2 is 2024-01-04, but element 1 before it is 2024-01-07"},
 		"after all":           {"float64", days, "[5,6,3,9]", "[12]", "error", "element 2 is 2024-01-04"},
@@ -478,9 +478,9 @@ func TestAppendByOutOfOrder(t *testing.T) {
 		"texts":               {"string", "{}", `["b","a","c"]`, `["aa"]`, "error", ""},
 	} {
 		node := filepath.Join(t.TempDir(), "g.zarr", "t")
-		n := strings.Count(c.has, ",") + 1
+		n := strings.Count(c.stored, ",") + 1
 		must(t, "", "create", node, "--shape", fmt.Sprint(n), "--dtype", c.dtype, "--dimension-names", "t", "--attributes", c.attributes)
-		must(t, c.has, "write", node, "--format", "json")
+		must(t, c.stored, "write", node, "--format", "json")
 		before := treeOf(t, node)
 		_, errs, status := execute(t, c.more, "append", node, "--by", "t", "--format", "json", "--on-duplicate", c.how)
 		if (status == 0) != (c.want == "") || c.want != "" && (!strings.Contains(errs, c.want) || !strings.Contains(errs, "varve drop") || treeOf(t, node) != before) {

@@ -186,7 +186,7 @@ func (l *latecomers) plan() {
 			parts = append(parts, dryrun.Part{Head: r.Head, Counts: r.Counts})
 		}
 	}
-	dryrun.Also(l.cmd, parts...)
+	dryrun.Append(l.cmd, parts...)
 }
 
 // placesOf returns the places of late planes, and the planes in their order.

@@ -19,7 +19,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
+	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
@@ -41,7 +43,7 @@ varve attrs NODE prints all attributes, get KEY prints one. JSON is the value: 4
 		ValidArgsFunction: node.Complete,
 	}
 	singleWriter := growth.SingleWriterFlag(c)
-	c.RunE = func(cmd *cobra.Command, args []string) error { return attributes(cmd, args, *singleWriter) }
+	c.RunE = func(cmd *cobra.Command, args []string) error { return editAttributes(cmd, args, *singleWriter) }
 	return c
 }
 
@@ -78,7 +80,7 @@ func attributeArguments(cmd *cobra.Command, args []string) error {
 	return arguments(names...)(cmd, args)
 }
 
-func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
+func editAttributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 	location, verb := args[0], "get"
 	if len(args) > 1 {
 		verb, args = args[1], args[2:]
@@ -108,7 +110,7 @@ func attributes(cmd *cobra.Command, args []string, singleWriter bool) error {
 	}
 	defer n.Close()
 	change := func(object []byte) ([]byte, error) {
-		return metadata.SetAttribute(object, args[0], metadata.PlainText([]byte(args[1])))
+		return metadata.SetAttribute(object, args[0], nonfinite.Text([]byte(args[1])))
 	}
 	if verb == "unset" {
 		change = func(object []byte) ([]byte, error) { return unset(object, args[0]) }
@@ -138,8 +140,8 @@ func noteAttribute(cmd *cobra.Command, location string, a *zarr.Array, verb, key
 	case verb == "set" && (key == cf.FillValue || key == cf.Unsigned):
 		facts.NoteMissing(cmd, location, a)
 	case key == facts.DimensionsAttribute && a.Format() == 2:
-		if a.Metadata().Unnamed() == metadata.NoDimensionNames {
-			session.Remark(cmd, location, metadata.NoDimensionNames+": xarray does not open a group with such an array")
+		if attributes.Unnamed(a.Metadata()) == attributes.NoNames {
+			session.Remark(cmd, location, attributes.NoNames+": xarray does not open a group with such an array")
 			return
 		}
 		dimensions.Note(cmd, location, a)
@@ -191,9 +193,9 @@ func showAttributes(cmd *cobra.Command, location string, keys []string) error {
 	// An attribute may have characters that could take over a terminal.
 	text := strictjson.AppendIndent(nil, output.Safe(value))
 	if session.WantsJSON(cmd) {
-		text = metadata.PlainText(text)
+		text = nonfinite.Text(text)
 	} else {
-		text = metadata.BareNumbers(text)
+		text = nonfinite.Bare(text)
 	}
 	_, err = cmd.OutOrStdout().Write(append(text, '\n'))
 	return err

@@ -15,6 +15,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/cmd/varve/internal/trial"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -119,7 +121,7 @@ func (t *readTrial) run(ctx context.Context, levels []level) (*trial.Measured, e
 		}
 		r.Rounds = append(r.Rounds, one)
 	}
-	r.Bound, r.Because = r.Judge()
+	r.Bound, r.Reason = r.Judge()
 	r.Encoding, err = t.encoding(ctx)
 	return r, err
 }
@@ -143,7 +145,7 @@ func levelsOf(processors int) []level {
 // inFlight returns the default number of requests or chunks in flight
 // (zarr.Options.Concurrency).
 func (t *readTrial) inFlight(processors int) int {
-	return zarr.DefaultConcurrency(t.noted.Store, processors)
+	return engine.DefaultConcurrency(t.noted.Store, processors)
 }
 
 // open opens the array again, without what an earlier round cached, and binds the
@@ -175,7 +177,7 @@ func (t *readTrial) warm(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		one := slab{sel, int(part.Len()), selection.NewPlan(part, s.Array.Grid()).Chunks()}
+		one := slab{sel, int(part.Len()), placement.NewPlan(part, s.Array.Grid()).Chunks()}
 		if _, err := r.Read(ctx, sel, one.n); err != nil {
 			return err
 		}

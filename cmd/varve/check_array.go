@@ -152,7 +152,7 @@ func (c *findings) verdict() error {
 	if len(c.of.Misread) > 0 {
 		text += "; other programs read wrong values"
 	}
-	if c.of.Elsewhere != "" {
+	if c.of.Misplaced != "" {
 		text += "; the stored values have other keys than the document names"
 	}
 	if c.of.RecordsErr != nil {
@@ -164,7 +164,7 @@ func (c *findings) verdict() error {
 	if c.of.Err != nil {
 		text += "; the values of the coordinate could not be read"
 	}
-	if c.of.Err != nil || c.of.Times || c.Faults > 0 || c.Unread > 0 || c.of.IsUnfinished() || c.of.Replaced != nil || c.of.RecordsErr != nil || len(c.of.Misread) > 0 || c.of.Elsewhere != "" {
+	if c.of.Err != nil || c.of.Times || c.Faults > 0 || c.Unread > 0 || c.of.IsUnfinished() || c.of.Replaced != nil || c.of.RecordsErr != nil || len(c.of.Misread) > 0 || c.of.Misplaced != "" {
 		return failure.Verdict(text)
 	}
 	return nil
@@ -246,8 +246,8 @@ func (c *findings) write(w *bufio.Writer) error {
 	for _, text := range c.of.Misread {
 		_, err = fmt.Fprintf(w, "%s  %s\n  repair: varve check --repair\n", phrase.Printable(c.Path), phrase.Printable(text))
 	}
-	if c.of.Elsewhere != "" {
-		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(c.of.Elsewhere))
+	if c.of.Misplaced != "" {
+		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(c.of.Misplaced))
 	}
 	if c.of.RecordsErr != nil {
 		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(failure.OneLine(c.of.RecordsErr)))

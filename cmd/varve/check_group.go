@@ -37,7 +37,7 @@ type groupFindings struct {
 	Stale     []staleFact `json:"stale"`                 // groups with stale consolidated metadata
 	Changed   int64       `json:"documents_replaced"`    // arrays whose rechunk was undone
 	Misread   int64       `json:"arrays_misread"`        // arrays of which other programs read wrong values
-	Elsewhere int64       `json:"arrays_elsewhere"`      // arrays whose stored values have other keys than the document names
+	Misplaced int64       `json:"arrays_elsewhere"`      // arrays whose stored values have other keys than the document names
 
 	Findings []finding      `json:"findings"`          // everything that changes the status
 	Repaired []repairFact   `json:"repaired,omitzero"` // with --repair
@@ -72,7 +72,7 @@ func newGroupFindings(location string, r *check.Report, unproven map[string]stri
 		g.Changed += oneIf(a.Replaced != nil)
 		g.records += oneIf(a.RecordsErr != nil)
 		g.Misread += oneIf(len(a.Misread) > 0)
-		g.Elsewhere += oneIf(a.Elsewhere != "")
+		g.Misplaced += oneIf(a.Misplaced != "")
 	}
 	for _, f := range r.Findings {
 		if f.Kind == differ {
@@ -100,7 +100,7 @@ func oneIf(is bool) int64 {
 
 // verdict returns an error that sums up the findings, or nil if there are none.
 func (g *groupFindings) verdict() error {
-	if g.Faults == 0 && g.Unread == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 && g.Changed == 0 && g.records == 0 && g.Misread == 0 && g.Elsewhere == 0 {
+	if g.Faults == 0 && g.Unread == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 && g.Changed == 0 && g.records == 0 && g.Misread == 0 && g.Misplaced == 0 {
 		return nil
 	}
 	text := faultsText(g.Path, g.Faults, g.Missing, g.Bad, g.Chunks) + unreadText(g.Unread)
@@ -125,8 +125,8 @@ func (g *groupFindings) verdict() error {
 	if g.Misread > 0 {
 		text += fmt.Sprintf("; other programs read wrong values of %s", phrase.Plural(g.Misread, "array"))
 	}
-	if g.Elsewhere > 0 {
-		text += fmt.Sprintf("; the stored values of %s have other keys than the document names", phrase.Plural(g.Elsewhere, "array"))
+	if g.Misplaced > 0 {
+		text += fmt.Sprintf("; the stored values of %s have other keys than the document names", phrase.Plural(g.Misplaced, "array"))
 	}
 	if len(g.Stale) > 0 {
 		text += "; consolidated metadata is older than the nodes"

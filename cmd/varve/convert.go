@@ -69,7 +69,7 @@ that format 2 has. With DST the nodes are copied there, and SRC stays.`,
 		if len(args) == 1 {
 			return f.inPlace(cmd, args[0])
 		}
-		return f.elsewhere(cmd, args[0], args[1])
+		return f.convertTo(cmd, args[0], args[1])
 	}
 	return c
 }
@@ -137,7 +137,7 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 	return f.printResult(cmd, location, "", r)
 }
 
-func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error) {
+func (f *convertFlags) convertTo(cmd *cobra.Command, from, to string) (err error) {
 	defer func() { err = withoutArray(cmd, from, to, err) }()
 	ctx := cmd.Context()
 	src, err := locate(ctx, from, store.ReadOnly)

@@ -26,6 +26,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/strictjson"
@@ -204,7 +205,7 @@ func parseAttributes(text string) (json.RawMessage, error) {
 	if name, value, ok := strings.Cut(text, "="); err != nil && ok && !strings.ContainsAny(name, "{\"") {
 		err = fmt.Errorf("%w (did you mean {%s: %s}?)", err, output.Text(name), output.Text(value))
 	}
-	return metadata.PlainText(v.Raw()), err
+	return nonfinite.Text(v.Raw()), err
 }
 
 // keyEncoding parses a chunk key encoding: a name followed by a separator.

@@ -30,6 +30,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/draw"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
@@ -181,7 +182,7 @@ func (d *demo) archive(ctx context.Context) error {
 		if buffer, err = d.values(ctx, box, buffer); err != nil {
 			return err
 		}
-		if err := a.WriteBytes(ctx, box, buffer); err != nil {
+		if err := a.WriteBytes(ctx, selection.BoxOf(box), buffer); err != nil {
 			return err
 		}
 		bar.Add(int64(len(buffer)))
@@ -356,7 +357,7 @@ func (d *demo) check(ctx context.Context, a *zarr.Array, box grid.Box) (int64, e
 		return 0, err
 	}
 	got := make([]byte, len(want))
-	if err := a.ReadBytes(ctx, box, got); err != nil {
+	if err := a.ReadBytes(ctx, selection.BoxOf(box), got); err != nil {
 		return 0, err
 	}
 	size := d.origin.spec.Type.Size()

@@ -12,7 +12,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/observe"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -37,7 +39,7 @@ func (d *demo) regular(ctx context.Context) error {
 	f := &regularFacts{Chunk: axis.Longest(grid.Interval{Stop: axis.Chunks()})}
 	spec.Chunks = append([]grid.Cut{grid.Every(f.Chunk)}, spec.Chunks[1:]...)
 	counter := new(observe.Counter)
-	h := zarr.At(memstore.New(), "").Observed(counter)
+	h := access.Observed(zarr.At(memstore.New(), ""), counter)
 	a, err := h.At(d.name).CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
 	if err != nil {
 		return err
@@ -47,7 +49,7 @@ func (d *demo) regular(ctx context.Context) error {
 	if last[0].Start < shape[0] {
 		values, err := d.values(ctx, last, nil)
 		if err == nil {
-			err = a.WriteBytes(ctx, last, values)
+			err = a.WriteBytes(ctx, selection.BoxOf(last), values)
 		}
 		if err != nil {
 			return err

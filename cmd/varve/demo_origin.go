@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
 )
 
 // origin provides the elements.
@@ -94,7 +95,7 @@ func (d *demo) copyOf(location string) (*zarr.Array, error) {
 	if err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
-	d.facts.From, d.facts.MadeRectilinear = &location, a.Grid().Name() == grid.RegularName
+	d.facts.From, d.facts.MadeRectilinear = &location, a.Grid().Name() == "regular"
 	// An array at the root of its store has no name.
 	if d.name = "data"; a.Path() != "" {
 		d.name = path.Base(a.Path())
@@ -168,7 +169,7 @@ func repeated(a *zarr.Array) (*origin, error) {
 		},
 		fill: func(ctx context.Context, box grid.Box, dst []byte) error {
 			if box[0].Stop <= planes {
-				return a.ReadBytes(ctx, box, dst)
+				return a.ReadBytes(ctx, selection.BoxOf(box), dst)
 			}
 			plane, size := slices.Clone(box), int64(len(dst))/box[0].Len()
 			for k := range box[0].Len() {
@@ -179,7 +180,7 @@ func repeated(a *zarr.Array) (*origin, error) {
 					i = ((i-appended)%planes + planes) % planes
 				}
 				plane[0] = grid.Interval{Start: i, Stop: i + 1}
-				if err := a.ReadBytes(ctx, plane, dst[k*size:(k+1)*size]); err != nil {
+				if err := a.ReadBytes(ctx, selection.BoxOf(plane), dst[k*size:(k+1)*size]); err != nil {
 					return err
 				}
 			}

@@ -333,9 +333,9 @@ func TestClassify(t *testing.T) {
 	d := &demo{name: "t2m", origin: &origin{}}
 	const n = 7
 	tests := []struct {
-		path  string
-		there bool
-		want  appendFacts
+		path   string
+		exists bool
+		want   appendFacts
 	}{
 		{"t2m/c/5/0", true, appendFacts{NewChunks: 1, NewBytes: n}},
 		{"t2m/zarr.json", true, appendFacts{Documents: 1, DocumentBytes: n}},
@@ -348,7 +348,7 @@ func TestClassify(t *testing.T) {
 	for _, test := range tests {
 		var got appendFacts
 		after := snapshot{}
-		if test.there {
+		if test.exists {
 			after[test.path] = store.Entry{Size: n}
 		}
 		d.classify(&got, test.path, []int64{5, 1}, after)

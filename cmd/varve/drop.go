@@ -22,10 +22,10 @@ import (
 // dropping is the command drop.
 type dropping struct {
 	moving
-	text string
-	sel  *string
-	yes  bool
-	told bool // that no element is in the range
+	text  string
+	sel   *string
+	yes   bool
+	noted bool // that no element is in the range
 }
 
 func newDropCommand() *cobra.Command {
@@ -88,10 +88,10 @@ func (d *dropping) selected(cmd *cobra.Command, one *moved) (r grid.Interval, er
 	switch {
 	case errors.Is(err, cf.ErrEmptyRange):
 		// An earlier run has probably dropped it.
-		if !d.told {
+		if !d.noted {
 			session.Remark(cmd, one.location, "nothing to drop: "+failure.OneLine(err))
 		}
-		d.told = true
+		d.noted = true
 		return r, nil
 	case err != nil && isRange:
 		return r, err

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/racing"
 )
 
@@ -54,10 +55,10 @@ func fillsOf(typ dtype.Type) (fills []string) {
 	for _, pattern := range []string{"abc", "\xff", "\x01\x02\x03", "\x01"} {
 		elem := bytes.Repeat([]byte(pattern), max(1, typ.Size()))[:typ.Size()]
 		if typ.Kind() == dtype.KindStruct {
-			typ.Fields()[4].Type.Normalize(elem)
+			packed.Normalize(typ.Fields()[4].Type, elem)
 			elem[typ.Fields()[4].Offset] = pattern[0] & 1
 		}
-		typ.Normalize(elem)
+		packed.Normalize(typ, elem)
 		elems = append(elems, elem)
 	}
 	for _, elem := range elems {

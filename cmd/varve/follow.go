@@ -49,7 +49,7 @@ func (r *gridChange) keepUp(cmd *cobra.Command, location string, a *zarr.Array, 
 	}
 	plan := &rechunk.Plan{Request: want, Grid: to.Grid(), Changes: report.Changed, Strategy: report.Strategy, Guarantee: "atomic", Space: rechunk.Space{Free: -1}}
 	d := r.planned(cmd.Name(), location, plan)
-	d.did(report)
+	d.replaceCounts(report)
 	return d, nil
 }
 

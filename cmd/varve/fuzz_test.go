@@ -48,7 +48,7 @@ func FuzzChunking(f *testing.F) {
 		if !slices.Equal(g.Shape(), shape) {
 			t.Fatalf("%q: shape %v", text, g.Shape())
 		}
-		again, err := grid.Parse(shape, g.Name(), g.AppendConfiguration(nil))
+		again, err := grid.Parse(shape, g.Name(), g.AppendConfiguration(nil), nil)
 		if err != nil || string(again.AppendConfiguration(nil)) != string(g.AppendConfiguration(nil)) || again.Name() != g.Name() {
 			t.Fatalf("%q: %v (%v), then %v", text, g, err, again)
 		}

@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store/fsstore"
 )
@@ -86,7 +86,7 @@ func (w written) read(t *testing.T, a *zarr.Array) (got written) {
 		if err := a.ReadBytes(t.Context(), nil, data); err != nil {
 			t.Error(err)
 		}
-		if !dtype.LittleEndian() {
+		if !byteorder.Little() {
 			a.Type().Swap(data, data)
 		}
 		sum := sha256.Sum256(data)

@@ -268,7 +268,7 @@ func (r *gridChange) rechunk(cmd *cobra.Command, location string, a *zarr.Array,
 		return nil, err
 	}
 	d.remark(cmd, report.Policy)
-	d.did(report)
+	d.replaceCounts(report)
 	return d, nil
 }
 
@@ -309,8 +309,8 @@ func (r *gridChange) planned(operation, location string, plan *rechunk.Plan) *re
 	return d
 }
 
-// did replaces the counts of the plan by those of what was done.
-func (d *rechunked) did(report *rechunk.Report) {
+// replaceCounts replaces the counts of the plan by those of what was done.
+func (d *rechunked) replaceCounts(report *rechunk.Report) {
 	d.Changed, d.scratch, d.Freed = report.Changed, report.Staged.Scratch, report.Freed
 	d.count(report.Staged)
 	if d.BytesLinked = report.Staged.BytesLinked; d.BytesLinked > 0 {

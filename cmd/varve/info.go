@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/rechunk"
 )
@@ -155,7 +156,7 @@ func infoUndecodable(cmd *cobra.Command, location string, reason error, stats bo
 // shadowed returns a note if a node has documents of both formats. Those of format 2 are
 // then not read.
 func shadowed(ctx context.Context, n zarr.Node) []string {
-	names, err := n.Shadowed(ctx)
+	names, err := access.Shadowed(ctx, n)
 	if err != nil || len(names) == 0 {
 		return nil
 	}

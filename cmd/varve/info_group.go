@@ -20,7 +20,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/consolidation"
-	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/store"
 )
 
@@ -130,7 +130,7 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 				}
 			}
 		}
-		f.Attributes = metadata.PlainText(f.Attributes)
+		f.Attributes = nonfinite.Text(f.Attributes)
 		return errors.Join(session.PrintJSON(cmd, f), bad)
 	}
 	err := session.Print(cmd, func(w *bufio.Writer) error { return f.print(w, members) })

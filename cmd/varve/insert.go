@@ -87,7 +87,7 @@ func (i *inserting) run(cmd *cobra.Command, location string, args []string) (err
 	var known []string
 	list, group, done, err := i.moving.open(cmd, location, func(one *moved) (_ bool, err error) {
 		known = append(known, one.name)
-		defer func() { err = i.rather(one, err) }()
+		defer func() { err = i.explained(one, err) }()
 		if files == nil {
 			if files, err = i.files(args, many); err != nil {
 				return false, err

@@ -65,7 +65,7 @@ func TestHuge(t *testing.T) {
 	} {
 		named := strings.NewReplacer("NODE", node, "DIR", t.TempDir(), "SMALL", small)
 		for _, c := range commands {
-			out, errs, status := soon(t, strings.Fields(named.Replace(c.args))...)
+			out, errs, status := withDeadline(t, strings.Fields(named.Replace(c.args))...)
 			said := out
 			if c.status != 0 {
 				said = errs
@@ -77,8 +77,8 @@ func TestHuge(t *testing.T) {
 	}
 }
 
-// soon runs a command, and stops it if it does not end.
-func soon(t *testing.T, args ...string) (stdout, stderr string, status int) {
+// withDeadline runs a command, and stops it if it does not end.
+func withDeadline(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

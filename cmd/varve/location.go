@@ -16,18 +16,19 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/zipstore"
 )
 
 // locate opens the store of a location. The observer of --stats sees its requests.
-func locate(ctx context.Context, location string, access store.Access) (*zarr.Location, error) {
-	at, err := zarr.Locate(ctx, location, access)
+func locate(ctx context.Context, location string, how store.Access) (*zarr.Location, error) {
+	at, err := zarr.Locate(ctx, location, how)
 	if err != nil {
 		return nil, err
 	}
-	return at.Observed(session.ObserverOf(ctx)), nil
+	return access.Observed(at, session.ObserverOf(ctx)), nil
 }
 
 // atLocation names the location in an error. Packages transfer and convert know only
@@ -107,7 +108,7 @@ func replacedArchive(ctx context.Context, location string) (*zarr.Location, bool
 	if err != nil {
 		return nil, false, failure.On("copy", location, err)
 	}
-	return zarr.At(a, "").Observed(session.ObserverOf(ctx)), true, nil
+	return access.Observed(zarr.At(a, ""), session.ObserverOf(ctx)), true, nil
 }
 
 // removeEmpty removes the folder of a destination that a command has not stored anything

@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/rechunk"
 )
 
@@ -60,10 +61,10 @@ func (m *moving) expected(one *moved) int64 {
 	return m.expect
 }
 
-// rather returns a conflict in place of an error if the axis has another length than
+// explained returns a conflict in place of an error if the axis has another length than
 // --expect says: what is done already is told from bad data. Without an error the change
 // itself compares, since it may resume one that was interrupted after the axis changed.
-func (m *moving) rather(one *moved, err error) error {
+func (m *moving) explained(one *moved, err error) error {
 	shape := one.array.Shape()
 	if err == nil || m.expect == 0 {
 		return err
@@ -159,7 +160,7 @@ func (m *moving) check(cmd *cobra.Command, one *moved, longer int64) error {
 	}
 	shape := one.array.Shape()
 	shape[one.axis] += longer
-	return movedTogether(cmd, one.array.CheckDimensions(cmd.Context(), shape))
+	return movedTogether(cmd, access.CheckDimensions(cmd.Context(), one.array, shape))
 }
 
 // movedTogether adds to an error about lengths that differ the command that changes all
@@ -276,7 +277,7 @@ func (m *moving) together(cmd *cobra.Command, location string, list []*moved, op
 		return nil, movedTogether(cmd, err)
 	}
 	for i, r := range reports {
-		results[i].did(r)
+		results[i].replaceCounts(r)
 	}
 	return results, nil
 }

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/virtual"
 )
 
@@ -31,7 +32,7 @@ func noteReading(cmd *cobra.Command, location string, t dtype.Type, flag, text s
 		session.Remark(cmd, location, fmt.Sprintf("%s %s counts units of the type, so it means %s; for the beginning of the year give %s %s-01-01",
 			flag, text, t.AppendText(nil, elem), flag, text))
 	case input.IsBareBase64(t, text):
-		session.Remark(cmd, location, fmt.Sprintf("%s %s is read as base64, of the bytes 0x%x", flag, text, t.TrimPadding(elem)))
+		session.Remark(cmd, location, fmt.Sprintf("%s %s is read as base64, of the bytes 0x%x", flag, text, packed.TrimPadding(t, elem)))
 	}
 }
 

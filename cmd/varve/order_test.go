@@ -60,9 +60,9 @@ func TestAppendTwice(t *testing.T) {
 func TestOrderOfCoordinates(t *testing.T) {
 	const days = `{"units": "days since 2024-01-01"}`
 	for name, c := range map[string]struct {
-		dtype, attributes, has, more string
-		note                         string // "" for none
-		status                       int    // of check
+		dtype, attributes, stored, more string
+		note                            string // "" for none
+		status                          int    // of check
 	}{
 		"times that go on":        {"int32", days, "[0,1]", "[2,3]", "", 0},
 		"first times":             {"int32", days, "[]", "[0,1,2]", "", 0},
@@ -82,13 +82,13 @@ func TestOrderOfCoordinates(t *testing.T) {
 		"not written yet":         {"int32", days, "[3,4,0,0]", "[]", "", 0},
 	} {
 		node := filepath.Join(t.TempDir(), "g.zarr", "t")
-		n := strings.Count(c.has, ",") + 1
-		if c.has == "[]" {
+		n := strings.Count(c.stored, ",") + 1
+		if c.stored == "[]" {
 			n = 0
 		}
 		must(t, "", "create", node, "--shape", fmt.Sprint(n), "--dtype", c.dtype, "--chunks", "4", "--dimension-names", "t", "--attributes", c.attributes)
 		if n > 0 {
-			must(t, c.has, "write", node, "--format", "json")
+			must(t, c.stored, "write", node, "--format", "json")
 		}
 		if c.more != "[]" {
 			_, errs, status := execute(t, c.more, "append", node, "--format", "json")
@@ -107,14 +107,14 @@ func TestOrderOfCoordinates(t *testing.T) {
 
 // TestPackedTimes cuts months by packed coordinates, decoded as by --decode.
 func TestPackedTimes(t *testing.T) {
-	for name, c := range map[string]struct{ dtype, attributes, has string }{
+	for name, c := range map[string]struct{ dtype, attributes, stored string }{
 		"plain":     {"float64", `{"units": "days since 2024-02-20"}`, numbers(0, 10)},
 		"unsigned":  {"int8", `{"units": "days since 2023-10-15", "_Unsigned": "true"}`, "[-128,-127,-126,-125,-124,-123,-122,-121,-120,-119]"},
 		"scaled":    {"int16", `{"units": "hours since 2024-02-20", "scale_factor": 24}`, numbers(0, 10)},
 		"offset":    {"int32", `{"units": "days since 2024-02-10", "add_offset": 10}`, numbers(0, 10)},
 		"downwards": {"int32", `{"units": "days since 2024-02-20", "scale_factor": -1.0}`, "[0,-1,-2,-3,-4,-5,-6,-7,-8,-9]"},
 	} {
-		array := timed(t, "[[4,6]]", c.has, c.dtype, c.attributes)
+		array := timed(t, "[[4,6]]", c.stored, c.dtype, c.attributes)
 		must(t, "[1]", "append", array, "--format", "json", "--grow", "calendar:month", "--time", "time")
 		if got := chunkShapes(t, array); got != "[[4,6,31]]" {
 			t.Errorf("%s: %s", name, got)

@@ -160,14 +160,18 @@ func shardedPlanOf(s chunking.Shards, shape []int64, size int64) (*shardedPlan, 
 	if err != nil {
 		return nil, err
 	}
-	g, err := grid.Regular(shape, p.Shard)
+	g, err := grid.New(shape, grid.Chunks(p.Shard...)...)
 	if err != nil {
 		return nil, s.Shards.Refused(err)
 	}
 	plan := &shardedPlan{
 		Chunks: p.Chunk, Shards: p.Shard, Grid: g.Chunks(), Chunk: p.ChunkBytes, Shard: p.ShardBytes, PerShard: p.PerShard, Advice: output.Present(p.Advice),
 	}
-	if n, ok := p.NumChunks(); ok {
+	inner, err := grid.New(shape, grid.Chunks(p.Chunk...)...)
+	if err != nil {
+		return nil, s.Shards.Refused(err)
+	}
+	if n, ok := inner.NumChunks(); ok {
 		plan.Inner = &n
 	}
 	plan.Objects = objects(g)
@@ -189,7 +193,7 @@ func objects(g *grid.Grid) *int64 {
 
 // measure sets the numbers of the proposal without shards.
 func (p *plan) measure(t dtype.Type) error {
-	g, err := grid.Regular(p.Shape, p.Chunks)
+	g, err := grid.New(p.Shape, grid.Chunks(p.Chunks...)...)
 	if err != nil {
 		return failure.BadArgument("%w", err)
 	}

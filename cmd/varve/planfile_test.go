@@ -199,7 +199,7 @@ func TestMalformedPlans(t *testing.T) {
 	if !strings.Contains(good, request) {
 		t.Fatal(good)
 	}
-	for was, c := range map[string]struct{ is, words string }{
+	for was, c := range map[string]struct{ fresh, words string }{
 		request:              {`"request":null`, "/arrays/0: there is no request"},
 		request + ",":        {``, "/arrays/0: there is no request"},
 		`"up_to":30`:         {`"upto":30`, "upto"},
@@ -213,7 +213,7 @@ func TestMalformedPlans(t *testing.T) {
 		`{"varve_plan"`:      {`[{"varve_plan"`, "no plan"},
 		`"node":`:            {`"node":"","x":`, "x"},
 	} {
-		bad := strings.Replace(good, was, c.is, 1)
+		bad := strings.Replace(good, was, c.fresh, 1)
 		overwrite(t, plan, bad)
 		refuses(t, c.words, "run", plan)
 	}

@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
@@ -113,7 +114,7 @@ func deletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
 	try := *opt
 	// The ledger takes the changes in place of the store.
 	try.Rehearsal, try.Observer = new(rehearsal.Ledger), nil
-	err := zarr.DeleteIf(cmd.Context(), location, &try, func(context.Context) error { return errDeletable })
+	err := access.DeleteAt(cmd.Context(), location, &try, func(context.Context) error { return errDeletable })
 	if errors.Is(err, errDeletable) {
 		return nil
 	}

@@ -22,7 +22,7 @@ import (
 // run executes one command line and returns the exit status.
 func run(ctx context.Context, args []string, s console.Streams) int {
 	root := newRoot()
-	s = console.With(s)
+	s = console.Shared(s)
 	ctx = withLine(ctx, args)
 	root.SetArgs(numberLast(args))
 	switch {
@@ -79,9 +79,9 @@ https://example.org/era5.zarr. varve help terms explains the words used here; va
 	for _, c := range []*cobra.Command{
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
 		session.WithStats(newCatCommand()), session.WithStats(newExportCommand()),
-		newPlanCommand(), session.WithStats(dryrun.With(newCreateCommand())), session.WithStats(dryrun.With(newWriteCommand())), session.WithStats(dryrun.With(newAppendCommand())),
-		session.WithStats(dryrun.With(newResizeCommand())), session.WithStats(dryrun.With(newUnlockCommand())), dryrun.With(newAttributesCommand()), dryrun.With(newRemoveCommand()), newReservationsCommand(),
-		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(newCompactCommand()), session.WithStats(newRegularizeCommand()), session.WithStats(newRechunkCommand()), session.WithStats(newDropCommand()), session.WithStats(newInsertCommand()), session.WithStats(dryrun.With(newStitchCommand())), session.WithStats(newVacuumCommand()), dryrun.With(newRevertCommand()), session.WithStats(newRunCommand()), session.WithStats(newFilterCommand()), session.WithStats(newPyramidCommand()),
+		newPlanCommand(), session.WithStats(dryrun.Flag(newCreateCommand())), session.WithStats(dryrun.Flag(newWriteCommand())), session.WithStats(dryrun.Flag(newAppendCommand())),
+		session.WithStats(dryrun.Flag(newResizeCommand())), session.WithStats(dryrun.Flag(newUnlockCommand())), dryrun.Flag(newAttributesCommand()), dryrun.Flag(newRemoveCommand()), newReservationsCommand(),
+		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(newCompactCommand()), session.WithStats(newRegularizeCommand()), session.WithStats(newRechunkCommand()), session.WithStats(newDropCommand()), session.WithStats(newInsertCommand()), session.WithStats(dryrun.Flag(newStitchCommand())), session.WithStats(newVacuumCommand()), dryrun.Flag(newRevertCommand()), session.WithStats(newRunCommand()), session.WithStats(newFilterCommand()), session.WithStats(newPyramidCommand()),
 		session.WithStats(newVirtualizeCommand()), session.WithStats(newMaterializeCommand()),
 		session.WithStats(newCheckCommand()), session.WithStats(newEqualCommand()), session.WithStats(newDiffCommand()), newBenchCommand(), newDoctorCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
 	} {

@@ -353,7 +353,7 @@ func insertion(r rechunk.Insertion, in *inserted, err error) (rechunk.Request, *
 func (p *planned) done(report *rechunk.Report) *rechunked {
 	d := p.rechunked
 	d.DryRun = false
-	d.did(report)
+	d.replaceCounts(report)
 	return &d
 }
 

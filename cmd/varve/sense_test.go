@@ -200,7 +200,7 @@ func TestFillsBetweenFormats(t *testing.T) {
 // how a program stores the grid mapping is no other place.
 func TestGridMappingOfFormats(t *testing.T) {
 	crs := `"grid_mapping_name": "latitude_longitude"`
-	for _, c := range []struct{ from, to, there, here, refused string }{
+	for _, c := range []struct{ from, to, source, target, refused string }{
 		{"2", "3", `{` + crs + `, "_ARRAY_DIMENSIONS": []}`, `{` + crs + `}`, ""},
 		{"3", "2", `{` + crs + `}`, `{` + crs + `, "_ARRAY_DIMENSIONS": []}`, ""},
 		{"3", "3", `{` + crs + `, "_nczarr_attrs": {"a": 1}, "varve:x": 1, "history": "a"}`, `{` + crs + `, "_Netcdf4Dimid": 3}`, ""},
@@ -208,7 +208,7 @@ func TestGridMappingOfFormats(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for name, format := range map[string]string{"from": c.from, "to": c.to} {
-			says := map[string]string{"from": c.there, "to": c.here}[name]
+			says := map[string]string{"from": c.source, "to": c.target}[name]
 			group := dir + "/" + name + ".zarr"
 			must(t, "", "create", group, "--group", "--zarr-format", format)
 			createNoted(t, group+"/crs", "--shape", "", "--dtype", "int32", "--zarr-format", format, "--attributes", says)
@@ -222,7 +222,7 @@ func TestGridMappingOfFormats(t *testing.T) {
 		}
 		_, errs, status := execute(t, "", "append", dir+"/to.zarr/v", dir+"/from.zarr/v", "--alone")
 		if (status == 0) != (c.refused == "") || !strings.Contains(errs, c.refused) {
-			t.Errorf("%s onto %s: status %d, %s", c.there, c.here, status, errs)
+			t.Errorf("%s onto %s: status %d, %s", c.source, c.target, status, errs)
 		}
 	}
 }

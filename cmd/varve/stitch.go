@@ -24,6 +24,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/selection"
 )
 
@@ -206,7 +207,7 @@ func (f *stitchFlags) array(cmd *cobra.Command, location string, a *zarr.Array, 
 	}
 	done := stitchedOf(cmd, location, a, axis, arrays)
 	if !*f.alone {
-		if err := movedTogether(cmd, a.CheckDimensions(cmd.Context(), done.Shape)); err != nil {
+		if err := movedTogether(cmd, access.CheckDimensions(cmd.Context(), a, done.Shape)); err != nil {
 			return nil, err
 		}
 	}

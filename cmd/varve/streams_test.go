@@ -84,9 +84,9 @@ func promptly(t *testing.T) {
 // watchedScreen is a terminal that calls seen once its text contains a given text.
 type watchedScreen struct {
 	shared
-	text string
-	once sync.Once
-	seen func()
+	text    string
+	closing sync.Once
+	seen    func()
 }
 
 func (*watchedScreen) IsTerminal() bool { return true }
@@ -94,7 +94,7 @@ func (*watchedScreen) IsTerminal() bool { return true }
 func (s *watchedScreen) Write(b []byte) (int, error) {
 	n, err := s.shared.Write(b)
 	if strings.Contains(s.String(), s.text) {
-		s.once.Do(s.seen)
+		s.closing.Do(s.seen)
 	}
 	return n, err
 }

@@ -138,7 +138,7 @@ func TestTypeRefusedWhereEncoded(t *testing.T) {
 // numbers are packed differently: it must keep the values, not the stored numbers.
 func TestTypeRefusedBetweenPackings(t *testing.T) {
 	const packed = `{"scale_factor": 0.01, "add_offset": 280, "_FillValue": -999}`
-	for _, c := range []struct{ from, has, to, attributes, export, want string }{
+	for _, c := range []struct{ from, typ, to, attributes, export, want string }{
 		{"int16", packed, "float32", `{}`, " --decode", `x.astype("float32")`},
 		{"float32", `{}`, "int16", packed, " --decode", `np.where(np.isnan(x), -999, np.round((x - 280) / 0.01)).astype("int16")`},
 		{"int16", packed, "int32", packed, "", `x.astype("int32")`},
@@ -150,7 +150,7 @@ func TestTypeRefusedBetweenPackings(t *testing.T) {
 		{"int16", `{"units": "K"}`, "float64", `{"units": "K"}`, "", `x.astype("float64")`},
 		{"float64", `{"units": "K"}`, "int16", `{"units": "K"}`, "", "if all are whole numbers"},
 	} {
-		from := newNode(t, "--shape", "2", "--dtype", c.from, "--attributes", c.has)
+		from := newNode(t, "--shape", "2", "--dtype", c.from, "--attributes", c.typ)
 		node := newNode(t, "--shape", "2", "--dtype", c.to, "--attributes", c.attributes)
 		for _, command := range []string{"write", "append", "insert"} {
 			args := []string{command, node, from}
@@ -159,7 +159,7 @@ func TestTypeRefusedBetweenPackings(t *testing.T) {
 			}
 			_, errs, status := execute(t, "", args...)
 			if status != 1 || !strings.Contains(errs, from+c.export+" -o FILE.npy)") || !strings.Contains(errs, c.want) {
-				t.Errorf("%s of %s %s into %s %s: status %d, %s", command, c.from, c.has, c.to, c.attributes, status, errs)
+				t.Errorf("%s of %s %s into %s %s: status %d, %s", command, c.from, c.typ, c.to, c.attributes, status, errs)
 			}
 		}
 	}

@@ -172,8 +172,8 @@ func startProgram(t *testing.T, args ...string) *program {
 	return p
 }
 
-// told returns what the program has printed.
-func (p *program) told() []string {
+// messages returns what the program has printed.
+func (p *program) messages() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.lines)
@@ -185,9 +185,9 @@ func (p *program) end(t *testing.T) []string {
 	p.in.Close()
 	<-p.over
 	if err := p.Wait(); err != nil {
-		t.Errorf("%s: %v: %q", p.Env[len(p.Env)-1], err, p.told())
+		t.Errorf("%s: %v: %q", p.Env[len(p.Env)-1], err, p.messages())
 	}
-	return p.told()
+	return p.messages()
 }
 
 // keeper runs commands on the array, and kills some of them at random.

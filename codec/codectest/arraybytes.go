@@ -88,7 +88,7 @@ func checkHeap(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []byte
 	if n > 0 { // the fill value has a page of its own
 		s.Fill = src.Data[src.Offsets[n/2]:src.Offsets[n/2+1]]
 	}
-	b := codec.Block{Shape: src.Shape, Data: make([]byte, n*strided.RefSize), Heap: s.Heap()}
+	b := codec.Block{Shape: src.Shape, Data: make([]byte, n*strided.RefSize), Heap: coding.HeapOf(s)}
 	for i := n - 1; i >= 0; i-- {
 		elem := src.Data[src.Offsets[i]:src.Offsets[i+1]]
 		if !b.Heap.Add(b.Data[i*strided.RefSize:][:strided.RefSize], elem, []int64{0, int64(len(elem))}) {
@@ -211,7 +211,7 @@ func checkDamage(c codec.ArrayBytes, s codec.Spec, src codec.Block, encoded []by
 // Transparent.
 func checkValidate(c codec.ArrayBytes, src []byte, decodeErr error) error {
 	t, transparent := c.(codec.Transparent)
-	v, ok := c.(codec.Validator)
+	v, ok := c.(coding.Validator)
 	if !ok || !transparent || !t.Transparent() {
 		return nil
 	}

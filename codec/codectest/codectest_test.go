@@ -306,11 +306,17 @@ func (r *reverse) Encode(dst *codec.Block, src codec.Block) error {
 
 func (r *reverse) Decode(dst *codec.Block, src codec.Block) error { return r.Encode(dst, src) }
 
-// still is reverse that leaves the elements where they are.
-type still struct{ reverse }
+// unchanged is reverse that leaves the elements where they are.
+type unchanged struct{ reverse }
 
-func (*still) Encode(dst *codec.Block, src codec.Block) error { copy(dst.Data, src.Data); return nil }
-func (*still) Decode(dst *codec.Block, src codec.Block) error { copy(dst.Data, src.Data); return nil }
+func (*unchanged) Encode(dst *codec.Block, src codec.Block) error {
+	copy(dst.Data, src.Data)
+	return nil
+}
+func (*unchanged) Decode(dst *codec.Block, src codec.Block) error {
+	copy(dst.Data, src.Data)
+	return nil
+}
 
 // forgetful is reverse that does not append.
 type forgetful struct{ reverse }
@@ -336,7 +342,7 @@ func TestWrongArrayCodecs(t *testing.T) {
 		"is not Uncounted":           &padding{},
 		"EncodedSize says":           &doubling{},
 		"is transparent, but":        &inverting{},
-		"not what Order says":        &still{},
+		"not what Order says":        &unchanged{},
 		"does not append":            &forgetful{},
 		"decoded other values":       &lossy{},
 		"is not a codec of any kind": fmt.Stringer(nil),
@@ -353,7 +359,7 @@ func TestWrongArrayCodecs(t *testing.T) {
 }
 
 func TestSeeds(t *testing.T) {
-	if n := len(Seeds(framed{})); n < 20 {
+	if n := len(seeds(framed{})); n < 20 {
 		t.Errorf("%d seeds", n)
 	}
 }

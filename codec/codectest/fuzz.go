@@ -12,7 +12,7 @@ import (
 
 // Seeds returns a seed corpus for fuzzing a decoder: encoded short inputs, intact and
 // damaged.
-func Seeds(c codec.BytesBytes) [][]byte {
+func seeds(c codec.BytesBytes) [][]byte {
 	list := [][]byte{nil}
 	for _, in := range inputs(new(Options)) {
 		encoded, err := c.Encode(nil, in)
@@ -36,7 +36,7 @@ func Fuzz(f *testing.F, newCodec func() any) {
 	if err := bind(c, new(Options)); err != nil {
 		f.Fatal(err)
 	}
-	for _, s := range Seeds(c) {
+	for _, s := range seeds(c) {
 		f.Add(s, uint16(1000))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, most uint16) {

@@ -22,6 +22,8 @@ import (
 	"varve.dev/zarr/codec"
 	_ "varve.dev/zarr/codec/extra"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 )
@@ -200,8 +202,8 @@ func cell(t *testing.T, name string, k kind, typ dtype.Type) string {
 		t.Errorf("%s of %s: %v", name, typ, err)
 		return never
 	}
-	back := strided.Contiguous(make([]byte, len(view.Data)), view.Shape, spec.Width())
-	back.Heap = spec.Heap()
+	back := strided.Contiguous(make([]byte, len(view.Data)), view.Shape, coding.Width(spec))
+	back.Heap = coding.HeapOf(spec)
 	if err := c.Decode(&back, stored); err != nil {
 		t.Errorf("%s of %s: %v", name, typ, err)
 		return never
@@ -237,10 +239,10 @@ func elements(t *testing.T, typ dtype.Type, spec codec.Spec) (strided.View, [][]
 		list, data = append(list, e), append(data, e...)
 		offsets = append(offsets, int64(len(data)))
 	}
-	v := strided.Contiguous(data, shape, spec.Width())
+	v := strided.Contiguous(data, shape, coding.Width(spec))
 	if typ.Variable() {
-		v = strided.Contiguous(make([]byte, 12*spec.Width()), shape, spec.Width())
-		if v.Heap = spec.Heap(); !v.Heap.Add(v.Data, data, offsets) {
+		v = strided.Contiguous(make([]byte, 12*coding.Width(spec)), shape, coding.Width(spec))
+		if v.Heap = coding.HeapOf(spec); !v.Heap.Add(v.Data, data, offsets) {
 			t.Fatal("no room")
 		}
 	}
@@ -262,7 +264,7 @@ func sample(t *testing.T, typ dtype.Type, i int) []byte {
 	for k := range e {
 		e[k] = byte(i + k)
 	}
-	if err := typ.Check(e); err != nil {
+	if err := packed.Check(typ, e); err != nil {
 		t.Fatalf("%s: %v", typ, err)
 	}
 	return e
@@ -274,7 +276,7 @@ func table(t *testing.T) string {
 	names := map[kind][]string{}
 	var reasons []string
 	for _, name := range codec.Default.Names() {
-		if name == metadata.BytesByField {
+		if name == own.BytesByField {
 			continue // no document names it
 		}
 		k, err := kindOf(name, all)

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/selection"
 )
 
 func main() {
@@ -77,7 +78,7 @@ func create(ctx context.Context, result string, a *zarr.Array) (*zarr.Array, err
 // mean reads a chunk of a and writes its mean over the first axis to b.
 func mean(ctx context.Context, a, b *zarr.Array, c zarr.Chunk) error {
 	box := c.Box()
-	in, err := zarr.ReadAs[float64](ctx, a, box)
+	in, err := zarr.ReadAs[float64](ctx, a, selection.BoxOf(box))
 	if err != nil {
 		return err
 	}
@@ -91,5 +92,5 @@ func mean(ctx context.Context, a, b *zarr.Array, c zarr.Chunk) error {
 		means[i] = float32(sum / float64(days))
 	}
 	box[0] = grid.Interval{Start: c.Index[0], Stop: c.Index[0] + 1}
-	return zarr.Write(ctx, b, box, means)
+	return zarr.Write(ctx, b, selection.BoxOf(box), means)
 }

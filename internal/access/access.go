@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/observe"
 )
 
 // Array is an open array.
@@ -36,7 +37,7 @@ type Array struct {
 	// that differ from those of the array; it may be nil.
 	Bind func(doc *metadata.Array, change func(*engine.Array)) (*snapshot.Array, error)
 	// BindAdapting is Bind with codecs that choose settings for each chunk; see
-	// [codec.Adapter].
+	// [coding.Adapter].
 	BindAdapting func(doc *metadata.Array, change func(*engine.Array)) (*snapshot.Array, error)
 	// Update publishes a change; see the method update of the root package. n is the
 	// array, perhaps with a holder.
@@ -67,3 +68,40 @@ var Of func(array any) *Array
 // Place returns the place of an array that does not exist yet, given its *zarr.Location.
 // The document of the node is not known yet. The root package sets it, as [Of].
 var Place func(location any) (tree.Node, error)
+
+// The root package also sets the functions below, as [Of]. An array, group or location is
+// a *zarr.Array, *zarr.Group or *zarr.Location, and options are a *zarr.Options.
+var (
+	// DeleteIf deletes the node at a location if check permits it. check runs while all
+	// locks are held, so it sees what will be deleted. It must not change the nodes. If
+	// check fails, nothing is deleted and the error wraps that of check.
+	DeleteIf func(ctx context.Context, location, options any, check func(context.Context) error) error
+	// DeleteAt is DeleteIf for a location that is written as a string.
+	DeleteAt func(ctx context.Context, location string, options any, check func(context.Context) error) error
+	// UpdateConsolidated makes the consolidated metadata of the groups above a location
+	// agree with what is stored there and below it. It is for changes that store
+	// documents themselves, such as copies. Groups without consolidated metadata stay
+	// without.
+	UpdateConsolidated func(ctx context.Context, location, options any) error
+	// Shadowed returns the names of the documents of format 2 beside the document of a
+	// node of format 3. Programs that know format 2 only see another node there.
+	Shadowed func(ctx context.Context, node any) ([]string, error)
+	// Misread returns those notes on an array that are about deviations for which other
+	// programs return wrong values. Respell ends them.
+	Misread func(array any) []string
+	// Respell publishes the document of an array again, in the specified form. Elements
+	// and attributes do not change.
+	Respell func(ctx context.Context, array any) error
+	// CheckDimensions returns an error that wraps zarr.ErrInvalidArgument if an array,
+	// with the given shape, would differ in length from other arrays of its group along a
+	// shared dimension whose length changes. It looks at what zarr.Group.CheckDimensions
+	// compares.
+	CheckDimensions func(ctx context.Context, array any, shape []int64) error
+	// Observe returns a location with an observer; see [Observed].
+	Observe func(location any, o observe.Observer) any
+)
+
+// Observed returns a *zarr.Location with an observer, which receives an event for every
+// request to the store and for every chunk that is decoded or encoded. It replaces an
+// earlier observer; nil keeps that one.
+func Observed[L any](location L, o observe.Observer) L { return Observe(location, o).(L) }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestFollow(t *testing.T) {
-	for _, tt := range []struct{ now, before, is, want string }{
+	for _, tt := range []struct{ source, before, follower, want string }{
 		{`{"a": 1}`, `{"a": 1}`, `{"a": 1}`, `{"a": 1}`},
 		{`{"a": 1, "mine": [2]}`, `{"a":1}`, `{"a": 3}`, `{"a": 3, "mine": [2]}`},
 		{`{"a": 5}`, `{"a":1}`, `{"a": 1}`, `{"a": 5}`},                             // set in the follower
@@ -21,9 +21,9 @@ func TestFollow(t *testing.T) {
 		{`{"varve:follow": 1}`, `{"varve:growth":1}`, `{"varve:pyramid": 2}`, `{"varve:follow": 1}`},
 		{`{"a":1}`, `{"a":1}`, `{"a":"\u004eaN"}`, `{"a":"\u004eaN"}`}, // a bare NaN stays one
 	} {
-		got, err := attributes.Follow([]byte(tt.now), []byte(tt.before), []byte(tt.is))
+		got, err := attributes.Follow([]byte(tt.source), []byte(tt.before), []byte(tt.follower))
 		if err != nil || string(got) != tt.want {
-			t.Errorf("%s, from %s to %s: %s (%v), want %s", tt.now, tt.before, tt.is, got, err, tt.want)
+			t.Errorf("%s, from %s to %s: %s (%v), want %s", tt.source, tt.before, tt.follower, got, err, tt.want)
 		}
 	}
 }

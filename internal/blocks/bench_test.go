@@ -50,11 +50,11 @@ func BenchmarkListed(b *testing.B) {
 // BenchmarkRegular plans the classic case, from maps to series.
 func BenchmarkRegular(b *testing.B) {
 	shape := []int64{8760, 721, 1440}
-	source, err := grid.Regular(shape, []int64{1, 721, 1440})
+	source, err := grid.New(shape, grid.Chunks(1, 721, 1440)...)
 	if err != nil {
 		b.Fatal(err)
 	}
-	target, err := grid.Regular(shape, []int64{8760, 10, 10})
+	target, err := grid.New(shape, grid.Chunks(8760, 10, 10)...)
 	if err != nil {
 		b.Fatal(err)
 	}

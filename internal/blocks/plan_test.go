@@ -17,7 +17,7 @@ import (
 )
 
 func regular(t interface{ Fatal(...any) }, shape []int64, chunk ...int64) *grid.Grid {
-	g, err := grid.Regular(shape, chunk)
+	g, err := grid.New(shape, grid.Chunks(chunk...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestSparse(t *testing.T) {
 
 // TestTooManyRuns checks that an axis of inner chunks that never repeat is refused.
 func TestTooManyRuns(t *testing.T) {
-	shards, err := grid.Regular([]int64{1e18}, []int64{1e3})
+	shards, err := grid.New([]int64{1e18}, grid.Chunks(1e3)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,3 +8,8 @@
 package byteorder
 
 //go:generate go -C ../../tools run ./byteorder -out ../internal/byteorder/avx2_amd64.s -stubs ../internal/byteorder/avx2_amd64.go -pkg byteorder
+
+import "encoding/binary"
+
+// Little reports whether the host stores the least significant byte of a number first.
+func Little() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }

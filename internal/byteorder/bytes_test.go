@@ -52,3 +52,31 @@ func BenchmarkBytes(b *testing.B) {
 		}
 	}
 }
+
+func ExampleBytes() {
+	b := []byte{1, 2, 3, 4, 5, 6, 7, 8}
+	Bytes(b, b, 4)
+	fmt.Println(b)
+	// Output: [4 3 2 1 8 7 6 5]
+}
+
+// TestUnits reverses numbers of each width.
+func TestUnits(t *testing.T) {
+	tests := []struct {
+		unit int
+		want []byte
+	}{
+		{0, []byte{1, 2, 3, 4, 5, 6, 7, 8}},
+		{1, []byte{1, 2, 3, 4, 5, 6, 7, 8}},
+		{2, []byte{2, 1, 4, 3, 6, 5, 8, 7}},
+		{4, []byte{4, 3, 2, 1, 8, 7, 6, 5}},
+		{8, []byte{8, 7, 6, 5, 4, 3, 2, 1}},
+	}
+	for _, tt := range tests {
+		dst := make([]byte, 8)
+		Bytes(dst, []byte{1, 2, 3, 4, 5, 6, 7, 8}, tt.unit)
+		if !bytes.Equal(dst, tt.want) {
+			t.Errorf("unit %d: %v, want %v", tt.unit, dst, tt.want)
+		}
+	}
+}

@@ -95,9 +95,9 @@ func TestCheckAxes(t *testing.T) {
 		}
 	}
 	for name, tt := range map[string]struct {
-		names, here      []string
-		there, compareTo func(*testing.T, *memstore.Store)
-		want             string // of the error, "" for none
+		names, target      []string
+		prepare, compareTo func(*testing.T, *memstore.Store)
+		want               string // of the error, "" for none
 	}{
 		"equal":                {ty, ty, plain, plain, ""},
 		"transposed":           {[]string{"y", "t"}, ty, nil, nil, `axis 0: it is the axis "y" there and "t" here`},
@@ -150,7 +150,7 @@ func TestCheckAxes(t *testing.T) {
 		"missing":              {ty, ty, plain, coordinateOf("y", attributes{"_FillValue": -9.0}, "", 1.0, -9, 3), ""},
 		"too short":            {ty, ty, coordinateOf("y", nil, "", 1.0, 2), plain, ""},
 	} {
-		from, to := labelledArray(t, tt.names, tt.there), labelledArray(t, tt.here, tt.compareTo)
+		from, to := labelledArray(t, tt.names, tt.prepare), labelledArray(t, tt.target, tt.compareTo)
 		err := cf.CheckAxes(t.Context(), from, to, cf.AxisPair{Grows: true}, cf.AxisPair{From: 1, To: 1})
 		if tt.want == "" && err != nil {
 			t.Errorf("%s: %v", name, err)

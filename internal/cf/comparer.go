@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/packed"
 )
 
 // Order is the position of an element relative to a value.
@@ -97,7 +98,7 @@ func textOf(t dtype.Type, room, elem []byte) []byte {
 	case dtype.KindUTF32:
 		return t.AppendText(room[:0], elem)
 	case dtype.KindBytes, dtype.KindTerminated:
-		return t.TrimPadding(elem)
+		return packed.TrimPadding(t, elem)
 	}
 	return elem
 }

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/selection"
 )
 
@@ -198,7 +199,7 @@ func eachText(ctx context.Context, c *zarr.Array, use func(text string) error) e
 			return p.Text(elem)
 		}
 	case k == dtype.KindBytes || k == dtype.KindTerminated:
-		text = func(elem []byte) string { return string(t.TrimPadding(elem)) }
+		text = func(elem []byte) string { return string(packed.TrimPadding(t, elem)) }
 	}
 	return eachElement(ctx, c, func(elem []byte) error { return use(text(elem)) })
 }

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/selection"
@@ -28,7 +29,7 @@ type sequence struct {
 	text      func(elem []byte) string // for people
 	isTime    bool
 	direction int    // 1 if the values rise, -1 if they fall, 0 if unknown
-	next      int64  // index of the next element
+	index     int64  // index of the next element
 	last      []byte // the last element with a value
 	at        int64  // index of last
 	unwritten []byte // the fill value, if elements that have it may never have been written; else nil
@@ -107,15 +108,15 @@ func (s *sequence) follow(elems []byte) {
 		elem := elems[:size]
 		// The first time is often 0, which is also the usual fill value. So element 0
 		// counts as written.
-		if !bytes.Equal(elem, s.unwritten) || s.next == 0 && s.hasValue(elem) {
+		if !bytes.Equal(elem, s.unwritten) || s.index == 0 && s.hasValue(elem) {
 			s.step(elem)
 			s.bridge(elem)
-			s.last, s.at = append(s.last[:0], elem...), s.next
+			s.last, s.at = append(s.last[:0], elem...), s.index
 			s.skipped = 0
 		} else {
 			s.skipped++
 		}
-		s.next++
+		s.index++
 	}
 }
 
@@ -129,13 +130,13 @@ func (s *sequence) bridge(elem []byte) {
 		return
 	}
 	s.fault = fmt.Sprintf("%s from %d on %s the fill value, as if never written, but element %d after that is %s",
-		quantity.Of(s.skipped, "element"), s.next-s.skipped, quantity.Be(s.skipped), s.next, s.text(elem))
+		quantity.Of(s.skipped, "element"), s.index-s.skipped, quantity.Be(s.skipped), s.index, s.text(elem))
 }
 
 // step checks an element that follows the last one.
 func (s *sequence) step(elem []byte) {
 	if !s.hasValue(elem) {
-		s.fault = fmt.Sprintf("element %d is missing", s.next)
+		s.fault = fmt.Sprintf("element %d is missing", s.index)
 		return
 	}
 	if len(s.last) == 0 {
@@ -147,7 +148,7 @@ func (s *sequence) step(elem []byte) {
 		s.direction = c
 	}
 	if c == 0 || c != s.direction {
-		s.fault = fmt.Sprintf("element %d is %s, but element %d before it is %s", s.next, s.text(elem), s.at, s.text(s.last))
+		s.fault = fmt.Sprintf("element %d is %s, but element %d before it is %s", s.index, s.text(elem), s.at, s.text(s.last))
 	}
 }
 
@@ -224,7 +225,7 @@ func slabOf(a *zarr.Array) int64 {
 	switch {
 	case ok && chunk < slabBytes/slabChunks:
 		return max(1, chunk) * slabChunks
-	case ok && chunk <= zarr.MostBudget():
+	case ok && chunk <= budget.Most():
 		return max(slabBytes, chunk)
 	}
 	return slabBytes
@@ -312,6 +313,6 @@ func (s *sequence) begin(ctx context.Context, a *zarr.Array, at int64) (after []
 	if s.isTime && s.direction == 0 {
 		s.direction = 1
 	}
-	s.next, s.at, s.fault = at, at-1, ""
+	s.index, s.at, s.fault = at, at-1, ""
 	return after, nil
 }

@@ -23,11 +23,11 @@ func TestUnordered(t *testing.T) {
 	ctx := context.Background()
 	days := map[string]any{"units": "days since 2024-01-01"}
 	for name, c := range map[string]struct {
-		name       string
-		attributes map[string]any
-		has, more  []int32
-		want, then string // parts of the texts; "" for none
-		times      bool
+		name         string
+		attributes   map[string]any
+		stored, more []int32
+		want, rest   string // parts of the texts; "" for none
+		times        bool
 	}{
 		"times":            {"x", days, []int32{0, 1, 2}, []int32{3}, "", "", false},
 		"times that fall":  {"x", days, []int32{9, 8}, []int32{7}, "", "", false},
@@ -37,12 +37,12 @@ func TestUnordered(t *testing.T) {
 		"numbers":          {"x", nil, []int32{5, 7, 6}, []int32{8}, "its values neither rise nor fall throughout: element 2 is 6", "element 3 is 8", false},
 		"no coordinate":    {"y", days, []int32{1, 1}, []int32{0}, "", "", false},
 	} {
-		spec := zarr.Spec{Shape: []int64{int64(len(c.has))}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"x"}, Attributes: c.attributes}
+		spec := zarr.Spec{Shape: []int64{int64(len(c.stored))}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"x"}, Attributes: c.attributes}
 		a, err := zarr.At(memstore.New(), "").At(c.name).CreateArray(ctx, spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := zarr.Write(ctx, a, nil, c.has); err != nil {
+		if err := zarr.Write(ctx, a, nil, c.stored); err != nil {
 			t.Fatal(err)
 		}
 		got, times, err := cf.Unordered(ctx, a)
@@ -58,7 +58,7 @@ func TestUnordered(t *testing.T) {
 			}
 			return nil
 		}}
-		if got, err := cf.UnorderedAt(ctx, a, int64(len(c.has)), more, int64(len(c.more))); err != nil || !strings.Contains(got, c.then) || c.then == "" && got != "" {
+		if got, err := cf.UnorderedAt(ctx, a, int64(len(c.stored)), more, int64(len(c.more))); err != nil || !strings.Contains(got, c.rest) || c.rest == "" && got != "" {
 			t.Errorf("%s: after it %q, %v", name, got, err)
 		}
 	}
@@ -70,7 +70,7 @@ func TestUnorderedAt(t *testing.T) {
 	days := map[string]any{"units": "days since 2024-01-01"}
 	for name, c := range map[string]struct {
 		attributes map[string]any
-		has        []int32
+		stored     []int32
 		at         int64
 		more       []int32
 		want       string // part of the text; "" for none
@@ -91,12 +91,12 @@ func TestUnorderedAt(t *testing.T) {
 		"numbers":                        {nil, []int32{5, 6, 7}, 0, []int32{8}, "its values neither rise nor fall throughout: element 1 is 5, but element 0 before it is 8"},
 		"outside":                        {days, []int32{5}, 2, []int32{1}, ""},
 	} {
-		spec := zarr.Spec{Shape: []int64{int64(len(c.has))}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"x"}, Attributes: c.attributes}
+		spec := zarr.Spec{Shape: []int64{int64(len(c.stored))}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}, DimensionNames: []string{"x"}, Attributes: c.attributes}
 		a, err := zarr.At(memstore.New(), "").At("x").CreateArray(ctx, spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := zarr.Write(ctx, a, nil, c.has); err != nil {
+		if err := zarr.Write(ctx, a, nil, c.stored); err != nil {
 			t.Fatal(err)
 		}
 		more := &zarr.Source{Shape: []int64{int64(len(c.more))}, Read: func(_ context.Context, box grid.Box, dst []byte) error {

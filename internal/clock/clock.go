@@ -40,9 +40,9 @@ func repeats(f func(), least time.Duration) int {
 
 // times returns how long n runs of f take.
 func times(f func(), n int) time.Duration {
-	begin := now()
+	begin := threadTime()
 	for range n {
 		f()
 	}
-	return now() - begin
+	return threadTime() - begin
 }

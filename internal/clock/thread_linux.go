@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// now returns the processor time of the thread.
-func now() time.Duration {
+// threadTime returns the processor time of the thread.
+func threadTime() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
 		return time.Since(start) // the kernel has no such clock

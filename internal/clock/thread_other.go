@@ -6,4 +6,4 @@ package clock
 
 import "time"
 
-func now() time.Duration { return time.Since(start) }
+func threadTime() time.Duration { return time.Since(start) }

@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 )
@@ -46,20 +47,20 @@ type Chain struct {
 	longer  longer             // estimates the length of elements that differ in length
 	ranges  codec.RangeDecoder // decodes parts of chunks, or nil
 
-	repairs []codec.Repair
-	now     []metadata.Extension // the specified forms of the codecs, nil without repairs
+	repairs   []Repair
+	specified []metadata.Extension // the specified forms of the codecs, nil without repairs
 }
 
 // Repairs returns the repairs of codecs whose metadata does not follow its specification.
-func (c *Chain) Repairs() []codec.Repair { return slices.Clone(c.repairs) }
+func (c *Chain) Repairs() []Repair { return slices.Clone(c.repairs) }
 
 // Specified returns the specified forms of exts, from which the chain was made. Without
 // repairs, it returns exts itself.
 func (c *Chain) Specified(exts []metadata.Extension) []metadata.Extension {
-	if c.now == nil {
+	if c.specified == nil {
 		return exts
 	}
-	return slices.Clone(c.now)
+	return slices.Clone(c.specified)
 }
 
 // Names returns the names of the codecs in the order of the metadata.
@@ -82,7 +83,7 @@ func (c *Chain) Order() []int { return slices.Clone(c.order) }
 // order, so that there is nothing to decode.
 func (c *Chain) Plain() bool {
 	// Stored bools may be invalid, so their bytes are always checked.
-	return c.plain && len(c.bytes) == 0 && c.inOrder && !c.spec.Type.HasBool()
+	return c.plain && len(c.bytes) == 0 && c.inOrder && !packed.HasBool(c.spec.Type)
 }
 
 // InOrder reports whether [Chain.Decode] sets strides of C order.
@@ -134,7 +135,7 @@ func (c *Chain) Buffers() int {
 func (c *Chain) widest() int {
 	n := 1
 	for _, s := range c.specs {
-		n = max(n, (s.Width()+c.spec.Width()-1)/max(1, c.spec.Width()))
+		n = max(n, (Width(s)+Width(c.spec)-1)/max(1, Width(c.spec)))
 	}
 	return n
 }
@@ -189,7 +190,7 @@ func (c *Chain) serialShape(s *scratch, shape []int64) []int64 {
 // serialBytes returns the bytes of an array that reaches the array-to-bytes codec, from
 // its shape and the bytes of the decoded array.
 func (c *Chain) serialBytes(serial []int64, decoded int64) int64 {
-	n, ok := blockBytes(serial, c.specs[len(c.arrays)].Width())
+	n, ok := blockBytes(serial, Width(c.specs[len(c.arrays)]))
 	if !ok {
 		return decoded // coding the chunk reports the error
 	}
@@ -285,7 +286,7 @@ func (c *Chain) fail(place int, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &codec.Error{Codec: c.names[place], Place: place, Err: err}
+	return &Error{Codec: c.names[place], Place: place, Err: err}
 }
 
 // Fixed returns the largest size in bytes of a stored chunk with the given shape and n

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
 	_ "varve.dev/zarr/internal/codecs/crc32c"
 
 	_ "varve.dev/zarr/internal/codecs/bitround"
@@ -23,6 +24,7 @@ import (
 	_ "varve.dev/zarr/internal/codecs/conditional"
 	_ "varve.dev/zarr/internal/codecs/n5"
 	_ "varve.dev/zarr/internal/codecs/numcodecs"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
@@ -87,7 +89,7 @@ func wantPlace(t *testing.T, err, is error, name string, place int) {
 	if !errors.Is(err, is) {
 		t.Fatalf("error is %v, want %v", err, is)
 	}
-	var at *codec.Error
+	var at *coding.Error
 	switch found := errors.As(err, &at); {
 	case found != (name != ""):
 		t.Fatalf("%v names a codec: %t", err, found)
@@ -100,11 +102,11 @@ func TestChainOrder(t *testing.T) {
 	little, turned := codec.Bytes("little"), codec.Transpose(1, 0)
 	named := func(name string) metadata.Extension { return metadata.Extension{Name: name} }
 	for _, tt := range []struct {
-		name  string
-		exts  []metadata.Extension
-		is    error
-		codec string
-		place int
+		name   string
+		exts   []metadata.Extension
+		target error
+		codec  string
+		place  int
 	}{
 		{"array codec behind bytes", []metadata.Extension{little, turned}, codec.ErrConfiguration, "transpose", 1},
 		{"array codec at the end", []metadata.Extension{turned, little, codec.Gzip(1), turned}, codec.ErrConfiguration, "transpose", 3},
@@ -119,7 +121,7 @@ func TestChainOrder(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := coding.NewChain(new(codec.Environment), tt.exts, specOf(dtype.Int32, 2))
-			wantPlace(t, err, tt.is, tt.codec, tt.place)
+			wantPlace(t, err, tt.target, tt.codec, tt.place)
 		})
 	}
 	_, err := coding.NewChain(&codec.Environment{Registry: opaque()}, []metadata.Extension{little, named("number")}, specOf(dtype.Int32, 2))
@@ -265,7 +267,7 @@ func (p *pair) elements(t *rapid.T) []byte {
 			data[i] &= 1
 		}
 	}
-	p.typ.Normalize(data)
+	packed.Normalize(p.typ, data)
 	return data
 }
 

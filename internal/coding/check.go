@@ -70,7 +70,7 @@ func (c *Chain) Check(ctx context.Context, w *Work, shape []int64, src Source, d
 
 // checkWhole is Check for a chunk without inner chunks.
 func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Source, deep bool) (*codec.Check, error) {
-	n, ok := checked.Product(append([]int64{int64(c.spec.Width())}, shape...)...)
+	n, ok := checked.Product(append([]int64{int64(Width(c.spec))}, shape...)...)
 	if !ok {
 		return nil, fmt.Errorf("%w: a chunk of shape %v", codec.ErrLimit, shape)
 	}
@@ -121,7 +121,7 @@ func (c *Chain) CheckSize(ctx context.Context, w *Work, shape []int64, size int6
 	}
 	// A crash may leave an empty file, and most codecs refuse it. Ask them: some encode
 	// elements to nothing.
-	n, _ := checked.Product(append([]int64{int64(c.spec.Width())}, shape...)...)
+	n, _ := checked.Product(append([]int64{int64(Width(c.spec))}, shape...)...)
 	return c.tryDecode(ctx, w, shape, n, nil)
 }
 
@@ -142,7 +142,7 @@ func (c *Chain) tryDecode(ctx context.Context, w *Work, shape []int64, n int64, 
 	decode := func(room int64) error {
 		decoded := budget.Get(n)
 		defer decoded.Put()
-		v := strided.View{Data: decoded.Bytes(n), Shape: shape, Size: c.spec.Width(), Heap: c.spec.Heap().Limited(room)}
+		v := strided.View{Data: decoded.Bytes(n), Shape: shape, Size: Width(c.spec), Heap: HeapOf(c.spec).Limited(room)}
 		defer v.Heap.Release()
 		start := w.Begin()
 		err := c.Decode(&v, data)

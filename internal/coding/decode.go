@@ -54,7 +54,7 @@ func (c *Chain) checkSerial(data []byte, shape []int64, n int64) error {
 	if int64(len(data)) != n {
 		return c.failSerial(fmt.Errorf("%w: %d bytes, but its shape %d needs %d", codec.ErrCorrupt, len(data), shape, n))
 	}
-	if v, ok := c.serial.(codec.Validator); ok {
+	if v, ok := c.serial.(Validator); ok {
 		return c.failSerial(v.Validate(data))
 	}
 	return nil

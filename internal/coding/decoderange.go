@@ -47,7 +47,7 @@ func (c *Chain) DecodeWithin(v *strided.View, part strided.Part, src []byte) (er
 	if err := c.ranges.DecodeRange(wanted, src, first, int64(len(v.Data))); err != nil {
 		return c.failBytes(0, err)
 	}
-	if v, ok := c.serial.(codec.Validator); ok {
+	if v, ok := c.serial.(Validator); ok {
 		return c.failSerial(v.Validate(wanted))
 	}
 	return nil

@@ -150,7 +150,7 @@ func (c *Chain) Distinguishes(was, is []int64) bool {
 // sizeOfShape returns the largest size in bytes to which the array-to-bytes codec encodes
 // a chunk, and whether the size is always the same.
 func (c *Chain) sizeOfShape(shape []int64) (size int64, fixed bool) {
-	n, ok := blockBytes(shape, c.spec.Width())
+	n, ok := blockBytes(shape, Width(c.spec))
 	if !ok || c.varies {
 		return 0, false
 	}

@@ -19,7 +19,20 @@ import (
 type repairer interface {
 	// Repaired is called after Bind. It returns the specified form of the codec, and what
 	// was repaired. The form is ignored if nothing was.
-	Repaired() (metadata.Extension, []codec.Repair)
+	Repaired() (metadata.Extension, []Repair)
+}
+
+// Repair describes how metadata of a codec was read that does not follow its
+// specification.
+type Repair struct {
+	// Note is one sentence for users of the array.
+	Note string
+	// Strict is the reason why no array may be created with such metadata. It is nil if
+	// the metadata only spells the specified codec differently.
+	Strict error
+	// Misread is set if other programs read the metadata in another way, and return wrong
+	// values.
+	Misread bool
 }
 
 // form is a form of codec metadata that Varve reads but does not write.
@@ -59,7 +72,7 @@ var forms = []form{
 
 // readForm returns the specified form of a codec in one of the forms. err is the reason
 // why the codec was refused.
-func readForm(e metadata.Extension, spec codec.Spec, err error) (now metadata.Extension, r codec.Repair, ok bool) {
+func readForm(e metadata.Extension, spec codec.Spec, err error) (now metadata.Extension, r Repair, ok bool) {
 	if !errors.Is(err, codec.ErrConfiguration) && !errors.Is(err, codec.ErrUnsupported) {
 		return e, r, false
 	}

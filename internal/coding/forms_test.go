@@ -65,9 +65,9 @@ func TestOlderForms(t *testing.T) {
 		return `[{"name":"sharding_indexed","configuration":{"chunk_shape":[1,1,1], "codecs":` + inner + `, "index_codecs":` + index + `}}]`
 	}
 	for name, c := range map[string]struct {
-		typ              dtype.Type
-		chain, now, note string
-		strict           bool
+		typ                    dtype.Type
+		chain, specified, note string
+		strict                 bool
 	}{
 		"endian":         {number, `[{"name":"endian","configuration":{"endian":"little"}}]`, `[` + littleBytes + `]`, `"endian"`, false},
 		"F":              {number, `[{"name":"transpose","configuration":{"order":"F"}},` + littleBytes + `]`, `[{"name":"transpose","configuration":{"order":[2,1,0]}},` + littleBytes + `]`, `"F"`, false},
@@ -95,11 +95,11 @@ func TestOlderForms(t *testing.T) {
 			if len(repairs) == 0 || !strings.Contains(repairs[0].Note, c.note) {
 				t.Fatalf("repairs %v", repairs)
 			}
-			if strict := slices.ContainsFunc(repairs, func(r codec.Repair) bool { return r.Strict != nil }); strict != c.strict {
+			if strict := slices.ContainsFunc(repairs, func(r coding.Repair) bool { return r.Strict != nil }); strict != c.strict {
 				t.Errorf("strict is %t: %v", strict, repairs)
 			}
 			now := chain.Specified(exts)
-			if want := chainOf(t, c.now); !slices.EqualFunc(now, want, metadata.Extension.Equal) {
+			if want := chainOf(t, c.specified); !slices.EqualFunc(now, want, metadata.Extension.Equal) {
 				t.Errorf("specified as %q, want %q", fmt.Sprint(now), fmt.Sprint(want))
 			}
 			again, err := coding.NewChain(new(codec.Environment), now, codec.Spec{Type: c.typ, Fill: make([]byte, c.typ.Size()), Rank: 3})

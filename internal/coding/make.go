@@ -12,12 +12,12 @@ import (
 
 // NewChain makes the codecs that exts describe and binds them to arrays of spec. It also
 // reads forms that other programs wrote; see [Chain.Repairs]. Errors of a codec are of
-// type [*codec.Error]. They wrap [codec.ErrUnsupported] for an unknown codec, and
+// type [*Error]. They wrap [codec.ErrUnsupported] for an unknown codec, and
 // [codec.ErrConfiguration] for an invalid chain.
 func NewChain(env *codec.Environment, exts []metadata.Extension, spec codec.Spec) (*Chain, error) {
 	c := &Chain{spec: spec, specs: []codec.Spec{spec}, limit: env.Chunk, adapt: env.Adapt}
 	if c.limit <= 0 {
-		c.limit = codec.DefaultChunk
+		c.limit = DefaultChunk
 	}
 	for i, ext := range exts {
 		c.names = append(c.names, ext.Name)
@@ -26,14 +26,14 @@ func NewChain(env *codec.Environment, exts []metadata.Extension, spec codec.Spec
 			// Other programs may have written a form that is not the specified one.
 			if now, r, ok := readForm(ext, spec, err); ok {
 				if r.Strict != nil {
-					r.Strict = &codec.Error{Codec: ext.Name, Place: i, Err: r.Strict}
+					r.Strict = &Error{Codec: ext.Name, Place: i, Err: r.Strict}
 				}
 				made, err = c.extend(env, now, &spec)
 				c.repair(exts, i, now, r)
 			}
 		}
 		if err != nil {
-			return nil, &codec.Error{Codec: ext.Name, Place: i, Err: err}
+			return nil, &Error{Codec: ext.Name, Place: i, Err: err}
 		}
 		// Inner codecs of this one may have been repaired.
 		if r, ok := made.(repairer); ok {
@@ -67,11 +67,11 @@ func (c *Chain) extend(env *codec.Environment, ext metadata.Extension, spec *cod
 }
 
 // repair records that codec i of exts was read as now.
-func (c *Chain) repair(exts []metadata.Extension, i int, now metadata.Extension, repairs ...codec.Repair) {
-	if c.now == nil {
-		c.now = slices.Clone(exts)
+func (c *Chain) repair(exts []metadata.Extension, i int, now metadata.Extension, repairs ...Repair) {
+	if c.specified == nil {
+		c.specified = slices.Clone(exts)
 	}
-	c.now[i], c.names[i] = now, now.Name
+	c.specified[i], c.names[i] = now, now.Name
 	c.repairs = append(c.repairs, repairs...)
 }
 
@@ -143,7 +143,7 @@ func (c *Chain) add(made any, spec *codec.Spec) error {
 
 // encoder returns the function that encodes bytes with a codec.
 func (c *Chain) encoder(made codec.BytesBytes) func(dst, src []byte) ([]byte, error) {
-	if a, ok := made.(codec.Adapter); ok && c.adapt {
+	if a, ok := made.(Adapter); ok && c.adapt {
 		return a.EncodeAdapted
 	}
 	return made.Encode
@@ -171,13 +171,13 @@ func permutation(arrays []codec.ArrayArray, rank int) []int {
 }
 
 // Complete returns the specified forms of exts, from which the chain was made, in their
-// plain spelling and with all optional members ([codec.Completer]). So equivalent
+// plain spelling and with all optional members ([Completer]). So equivalent
 // chains become equal.
 func (c *Chain) Complete(exts []metadata.Extension) []metadata.Extension {
 	full := slices.Clone(c.Specified(exts))
 	for i := range full {
 		optional := full[i].Optional
-		if f, ok := c.codec(i).(codec.Completer); ok {
+		if f, ok := c.codec(i).(Completer); ok {
 			full[i] = f.Complete(full[i])
 		}
 		full[i].Optional = optional

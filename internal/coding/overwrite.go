@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/strided"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
@@ -50,7 +50,7 @@ func (c *Chain) Overwrite(ctx context.Context, w *Work, e Edit, src Source) (*Re
 		return nil, err
 	}
 	// If all new values are the fill value, the chunk may become empty.
-	if !e.KeepFill && e.Values.AllEqual(c.spec.Element()) {
+	if !e.KeepFill && e.Values.AllEqual(Element(c.spec)) {
 		if o.out.Empty, err = c.emptyBut(ctx, w, e, src); err != nil {
 			return nil, err
 		}
@@ -91,7 +91,7 @@ type run struct {
 
 // newOverwriter reads the present version and size of the chunk, and measures the runs.
 func (c *Chain) newOverwriter(ctx context.Context, e Edit, src Source) (*overwriter, error) {
-	size := int64(c.spec.Width())
+	size := int64(Width(c.spec))
 	total, ok := checked.Product(append([]int64{size}, e.Shape...)...)
 	if !ok {
 		return nil, fmt.Errorf("%w: a chunk of shape %v", codec.ErrLimit, e.Shape)
@@ -294,11 +294,11 @@ func (c *Chain) unfilled(ctx context.Context, w *Work, shape []int64, part strid
 	if err != nil {
 		return 0, err
 	}
-	size, fill := c.spec.Width(), c.spec.Element()
+	size, fill := Width(c.spec), Element(c.spec)
 	b := budget.Get(mostJoined)
 	defer b.Put()
 	// Decode slab by slab, so that a large chunk is never in memory as a whole.
-	for box := range selection.OfPart(part).Slabs(g, int64(size), mostJoined) {
+	for box := range placement.OfPart(part).Slabs(g, int64(size), mostJoined) {
 		p := Extract{Shape: shape, Part: strided.Part{Step: part.Step, Count: box.Shape()}}
 		for i, in := range box {
 			p.Start = append(p.Start, part.Start[i]+in.Start*part.Step[i])

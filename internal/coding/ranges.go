@@ -52,7 +52,7 @@ const CheckRange = 4 << 20
 
 // checkLength returns an error if the size of a stored chunk does not match its shape.
 func (c *Chain) checkLength(shape []int64, size int64) error {
-	n, ok := checked.Product(append([]int64{int64(c.spec.Width())}, shape...)...)
+	n, ok := checked.Product(append([]int64{int64(Width(c.spec))}, shape...)...)
 	if !ok {
 		return fmt.Errorf("%w: no chunk can have the shape %v", codec.ErrCorrupt, shape)
 	}
@@ -91,8 +91,8 @@ func (c *Chain) readRanges(ctx context.Context, n, size int64, src Source) error
 		sum = s.Sum()
 	}
 	var invalid error
-	v, validates := c.serial.(codec.Validator)
-	width := int64(c.spec.Width())
+	v, validates := c.serial.(Validator)
+	width := int64(Width(c.spec))
 	step := max(1, CheckRange/width) * width
 	b := budget.Get(step)
 	defer b.Put()

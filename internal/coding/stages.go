@@ -40,7 +40,7 @@ func (c *Chain) encodeBlocks(s *scratch, src strided.View) (codec.Block, *budget
 // block returns memory for an array of the given shape after the first n array codecs,
 // and the buffer that the caller puts back.
 func (c *Chain) block(shape []int64, n int) (codec.Block, *budget.Buffer, error) {
-	size, ok := blockBytes(shape, c.specs[n].Width())
+	size, ok := blockBytes(shape, Width(c.specs[n]))
 	if !ok || size > c.mostBetween() {
 		return codec.Block{}, nil, c.fail(max(0, n-1), fmt.Errorf("%w: an encoded array of shape %v", codec.ErrLimit, shape))
 	}

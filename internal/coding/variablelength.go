@@ -16,7 +16,7 @@ import (
 // and wherever they are moved. Only array-to-bytes codecs see the elements themselves.
 
 // decodeVarying decodes stored bytes into references, for which dst has memory, and adds
-// the elements to its heap. It returns [codec.ErrRoom] if the heap has too little room.
+// the elements to its heap. It returns [ErrRoom] if the heap has too little room.
 func (c *Chain) decodeVarying(s *scratch, dst codec.Block, src []byte) error {
 	count, ok := checked.Product(dst.Shape...)
 	if !ok || !c.divides && count > int64(len(dst.Data)) {
@@ -77,7 +77,7 @@ func (c *Chain) room(h *strided.Heap) room {
 	return room{left, most}
 }
 
-// tooMuchText is the error for elements of n bytes that do not fit: [codec.ErrRoom] if a
+// tooMuchText is the error for elements of n bytes that do not fit: [ErrRoom] if a
 // caller could give more room, [codec.ErrLimit] if a chunk may not have that many bytes.
 func tooMuchText(n int64, r room, limit int64) error {
 	if r.left < limit {
@@ -96,7 +96,7 @@ func (c *Chain) TooLong(err error) error {
 	return fmt.Errorf("%w: %w", codec.ErrCorrupt, err)
 }
 
-// roomError is an [codec.ErrRoom] with the bytes of the elements and the room that they
+// roomError is an [ErrRoom] with the bytes of the elements and the room that they
 // had.
 type roomError struct {
 	bytes int64
@@ -107,9 +107,9 @@ func (e *roomError) Error() string {
 	return fmt.Sprintf("the elements have %d bytes or more, but there is room for %d", e.bytes, e.left)
 }
 
-func (e *roomError) Is(target error) bool { return target == codec.ErrRoom }
+func (e *roomError) Is(target error) bool { return target == ErrRoom }
 
-// CheckRoom returns an [codec.ErrRoom] if a heap has more bytes than its limit. The
+// CheckRoom returns an [ErrRoom] if a heap has more bytes than its limit. The
 // caller that set the limit may raise it, as [Chain.Grow] does.
 func (c *Chain) CheckRoom(h *strided.Heap) error {
 	if !h.Full() {
@@ -220,9 +220,9 @@ func (c *Chain) expected(src []byte) int64 {
 func (c *Chain) Varies() bool { return c.varies }
 
 // Grow calls decode with room for the expected bytes of the elements of a stored chunk.
-// While decode fails with [codec.ErrRoom], Grow doubles the room, up to the limit of a
+// While decode fails with [ErrRoom], Grow doubles the room, up to the limit of a
 // chunk. decode limits a heap to the room, which inner chunks may share. If a
-// [codec.ErrRoom] comes from another limit, such as that of a block or an enclosing
+// [ErrRoom] comes from another limit, such as that of a block or an enclosing
 // chunk, Grow returns it. The caller that set this limit can then raise it.
 func (c *Chain) Grow(src []byte, decode func(room int64) error) error {
 	for room := min(c.limit, c.expected(src)); ; room = min(c.limit, 2*room) {

@@ -424,8 +424,8 @@ func touch(a, b grid.Box, axis int) bool {
 // cutter cuts arrays of one shape into cells: each axis on its own, at a list of places.
 type cutter struct {
 	shape []int64
-	// next returns the end of the cell that begins at an element of an axis.
-	next func(axis int, from int64) int64
+	// boundary returns the end of the cell that begins at an element of an axis.
+	boundary func(axis int, from int64) int64
 }
 
 // ofChunks cuts at the borders of chunks.
@@ -446,7 +446,7 @@ func end(a grid.Axis, element int64) int64 {
 func ofBoth(a, b *grid.Grid, most int64) cutter {
 	c := cutter{shape: common(a.Shape(), b.Shape())}
 	longest := limits(c.shape, most, a, b)
-	c.next = func(axis int, from int64) int64 {
+	c.boundary = func(axis int, from int64) int64 {
 		x, y := a.Axis(axis), b.Axis(axis)
 		limit := c.shape[axis]
 		if longest[axis] < limit-from {
@@ -555,7 +555,7 @@ func (c cutter) boxes(most int64) iter.Seq[grid.Box] {
 func (c cutter) first() grid.Box {
 	box := make(grid.Box, len(c.shape))
 	for i := range box {
-		box[i].Stop = c.next(i, 0)
+		box[i].Stop = c.boundary(i, 0)
 	}
 	return box
 }
@@ -570,7 +570,7 @@ func (c cutter) extend(box grid.Box, most int64) (cut int) {
 	for cut = len(box) - 1; cut >= 0; cut-- {
 		in, across := &box[cut], max(1, volume/box[cut].Len())
 		for in.Stop < c.shape[cut] {
-			stop := c.next(cut, in.Stop)
+			stop := c.boundary(cut, in.Stop)
 			if stop-in.Start > most/across {
 				return cut
 			}
@@ -588,14 +588,14 @@ func (c cutter) extend(box grid.Box, most int64) (cut int) {
 // advance moves from a box to the first cell after it. It returns false after the last.
 func (c cutter) advance(box grid.Box, cut int) bool {
 	for i := len(box) - 1; i > cut; i-- {
-		box[i] = grid.Interval{Stop: c.next(i, 0)}
+		box[i] = grid.Interval{Stop: c.boundary(i, 0)}
 	}
 	for ; cut >= 0; cut-- {
 		if at := box[cut].Stop; at < c.shape[cut] {
-			box[cut] = grid.Interval{Start: at, Stop: c.next(cut, at)}
+			box[cut] = grid.Interval{Start: at, Stop: c.boundary(cut, at)}
 			return true
 		}
-		box[cut] = grid.Interval{Stop: c.next(cut, 0)}
+		box[cut] = grid.Interval{Stop: c.boundary(cut, 0)}
 	}
 	return false
 }

@@ -16,6 +16,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
@@ -124,7 +125,7 @@ func (d *digest) setFill(fill []byte) {
 
 // littleEndian converts elements from the byte order of the host, in place.
 func littleEndian(t dtype.Type, elements []byte) {
-	if !dtype.LittleEndian() {
+	if !byteorder.Little() {
 		t.Swap(elements, elements)
 	}
 }
@@ -292,7 +293,7 @@ func BoxSums(state *snapshot.Array, g *grid.Grid, box grid.Box, e element.Buffer
 		for at := 0; at < len(e.Data); at += strided.RefSize {
 			elements = appendHash(elements, e.Heap.Bytes(e.Data[at:]))
 		}
-	} else if elements = e.Data; !dtype.LittleEndian() {
+	} else if elements = e.Data; !byteorder.Little() {
 		elements = slices.Clone(e.Data)
 		littleEndian(state.Type, elements)
 	}

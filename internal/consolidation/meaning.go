@@ -11,6 +11,8 @@ import (
 	"strconv"
 
 	"varve.dev/zarr/internal/likeness"
+	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -28,7 +30,7 @@ func alike(a, b []byte) bool {
 // meaningOf returns a record in a form that depends only on its meaning, or nil if the
 // record is damaged. A record with unknown required extensions keeps its spelling.
 func meaningOf(record []byte) []any {
-	if metadata.NodeType(record) == "" {
+	if zarrjson.NodeType(record) == "" {
 		return meaningOfV2(record)
 	}
 	node, err := metadata.Parse(record, metadata.Limits{})
@@ -62,11 +64,11 @@ func meaningOfV2(record []byte) []any {
 	if !ok {
 		return nil
 	}
-	for _, name := range []string{metadata.V2Array, metadata.V2Group} {
+	for _, name := range []string{nodename.V2Array, nodename.V2Group} {
 		doc, _ := r[name].(map[string]any)
 		dropDefaults(doc, map[string]any{"filters": []any{}, "dimension_separator": "."})
 	}
-	dropDefaults(r, map[string]any{metadata.V2Attributes: map[string]any{}})
+	dropDefaults(r, map[string]any{nodename.V2Attributes: map[string]any{}})
 	return []any{r}
 }
 

@@ -11,7 +11,9 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -128,11 +130,11 @@ func (w *walk) stored(ctx context.Context, p store.Path, n metadata.Node) ([]byt
 	if err != nil || n.Format() == 3 {
 		return document, err
 	}
-	attributes, err := w.document(ctx, p, metadata.V2Attributes)
+	attributes, err := w.document(ctx, p, nodename.V2Attributes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return metadata.RecordV2(n.Document(), document, attributes, metadata.Limits{})
+	return zarrjson.RecordV2(n.Document(), document, attributes, metadata.Limits{})
 }
 
 func (w *walk) document(ctx context.Context, p store.Path, name string) ([]byte, error) {

@@ -11,9 +11,10 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
-	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/store"
 )
 
@@ -51,7 +52,7 @@ func KindOf(name string, raw []byte) string {
 	case ".zgroup":
 		return "group"
 	case "zarr.json":
-		return metadata.NodeType(raw)
+		return zarrjson.NodeType(raw)
 	}
 	return ""
 }
@@ -77,7 +78,7 @@ func DocumentLimit(l zarr.Limits) int64 {
 // documents may not match. Call it after reading the document: the pointer stays until
 // all documents are written. It is found by its key, so the store need not be listed.
 func CheckSettled(ctx context.Context, s store.Store, p store.Path) error {
-	err := publish.CheckPending(ctx, publish.Node{Store: s, Path: p, Document: metadata.V3Node}, store.Key{})
+	err := publish.CheckPending(ctx, publish.Node{Store: s, Path: p, Document: nodename.V3Node}, store.Key{})
 	if errors.Is(err, publish.ErrPending) {
 		err = fmt.Errorf("%q: %w; the next change of the node, or opening it with Options.Finish, finishes it", "/"+p.String(), err)
 	}

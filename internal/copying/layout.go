@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/likeness"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 )
@@ -26,7 +27,7 @@ type Layout struct {
 // LayoutOf returns the layout of the array with a document.
 func LayoutOf(name string, raw, attributes []byte) (l Layout) {
 	var n metadata.Node
-	if name == metadata.V3Node {
+	if name == nodename.V3Node {
 		n, _ = metadata.Parse(raw, metadata.Limits{})
 	} else {
 		n, _ = metadata.ParseV2(name, raw, attributes, metadata.Limits{})
@@ -36,7 +37,7 @@ func LayoutOf(name string, raw, attributes []byte) (l Layout) {
 	if !ok || doc == nil || len(doc.StorageTransformers) > 0 {
 		return l
 	}
-	g, err := grid.ParseOptions{EncodedShapes: true}.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration)
+	g, err := grid.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration, &grid.ParseOptions{EncodedShapes: true})
 	if err != nil {
 		return l
 	}
@@ -50,9 +51,9 @@ func LayoutOf(name string, raw, attributes []byte) (l Layout) {
 // Known reports whether the keys of the chunks are known.
 func (l *Layout) Known() bool { return l.Grid != nil }
 
-// Has reports whether a key below the array is that of a chunk, or of one that a trim has
-// set aside. Of unknown keys, all may be.
-func (l *Layout) Has(rest string) bool {
+// Contains reports whether a key below the array is that of a chunk, or of one that a
+// trim has set aside. Of unknown keys, all may be.
+func (l *Layout) Contains(rest string) bool {
 	key := rest
 	if what, isOwn := Record(rest); isOwn {
 		aside, ok := strings.CutPrefix(what, "aside/")

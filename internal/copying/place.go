@@ -49,7 +49,7 @@ func (c *Copy) lookOnce(ctx context.Context) (State, error) {
 		}
 		// A crash before the note is stored leaves its directory without values,
 		// or the file of a lock.
-		if err == nil && own.Is(path.Base(e.Name)) {
+		if err == nil && own.IsReserved(path.Base(e.Name)) {
 			continue
 		}
 		return Unknown, err

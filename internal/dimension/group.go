@@ -303,8 +303,8 @@ func someOf(texts []string, between string) string {
 // Change is an array whose shape is about to change.
 type Change struct {
 	Path store.Path
-	// Now returns the known state of the array.
-	Now func() Array
+	// Current returns the known state of the array.
+	Current func() Array
 	// Refresh reads the array again, for Now.
 	Refresh func(context.Context) error
 	// After returns the shape after the change of the given one. It may change it in
@@ -378,7 +378,7 @@ func (c Changes) check(ctx context.Context, change Change) error {
 
 // names returns the dimensions whose length changes.
 func (c Change) names() (names []string) {
-	now := c.Now()
+	now := c.Current()
 	is := c.After(slices.Clone(now.Shape))
 	for i, name := range now.Names {
 		if name != "" && is[i] != now.Shape[i] {
@@ -391,7 +391,7 @@ func (c Change) names() (names []string) {
 // compare compares an array after its change with the siblings after theirs. It returns
 // nil if all agree.
 func (c Changes) compare(change Change, siblings []Array, s store.Store) *disagreement {
-	now := change.Now()
+	now := change.Current()
 	is := change.After(slices.Clone(now.Shape))
 	for axis, name := range now.Names {
 		if name == "" || is[axis] == now.Shape[axis] {
@@ -402,7 +402,7 @@ func (c Changes) compare(change Change, siblings []Array, s store.Store) *disagr
 			if i := c.index(o.Path); i >= 0 {
 				// The sibling changes in the same call, so compare with its shape
 				// afterwards.
-				o.Shape = c.List[i].After(slices.Clone(c.List[i].Now().Shape))
+				o.Shape = c.List[i].After(slices.Clone(c.List[i].Current().Shape))
 			}
 			d.compare(o)
 		}

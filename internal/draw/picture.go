@@ -236,7 +236,7 @@ var (
 // sizer returns a function from the length of a cell to its size, which is true to scale
 // but at least one character.
 func (s scale) sizer(list []span) func(edge int64) int {
-	all := stretch{}.with(list)
+	all := stretch{}.withSpans(list)
 	unit := 0.0
 	if all.longest > 0 {
 		unit = min(float64(s.low)/float64(all.shortest), float64(s.high)/float64(all.longest))
@@ -375,8 +375,8 @@ func labelWidth(bands []band) int {
 // stretch is the range of the lengths of cells, in elements.
 type stretch struct{ shortest, longest int64 }
 
-// with returns the range extended by the lengths of a list.
-func (s stretch) with(list []span) stretch {
+// withSpans returns the range extended by the lengths of a list.
+func (s stretch) withSpans(list []span) stretch {
 	for _, p := range list {
 		if p.leftOut() {
 			continue

@@ -161,7 +161,7 @@ func scaled(plates []*plate, of func(*plate) *ruler) {
 	var s stretch
 	level := 0
 	for _, p := range plates {
-		s = s.with(of(p).list)
+		s = s.withSpans(of(p).list)
 		// The plate with the least room decides.
 		level = max(level, of(p).level)
 	}

@@ -76,7 +76,7 @@ func newRuler(kind *rulerKind, a grid.Axis, name func(elements grid.Interval) st
 		r.list = list
 		// Draw smaller before leaving out details.
 		for r.level = from; r.level < len(kind.scales); r.level++ {
-			if r.layOut(stretch{}.with(list)); r.length <= kind.most {
+			if r.layOut(stretch{}.withSpans(list)); r.length <= kind.most {
 				return r
 			}
 		}

@@ -14,6 +14,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -112,12 +113,12 @@ func Check[T dtype.Element](t dtype.Type) error {
 		return nil
 	}
 	var zero T
-	return fault.Argument("the elements are %s, not %T%s", t, zero, otherwise(t, plain[T](nil)))
+	return fault.Argument("the elements are %s, not %T%s", t, zero, alternatives(t, plain[T](nil)))
 }
 
-// otherwise returns a hint that names the methods that read and write elements of t as
+// alternatives returns a hint that names the methods that read and write elements of t as
 // values of another type. It returns "" if there are none.
-func otherwise(t dtype.Type, values any) string {
+func alternatives(t dtype.Type, values any) string {
 	switch values.(type) {
 	case []int8, []int16, []int32, []int64, []uint8, []uint16, []uint32, []uint64, []float32, []float64:
 		switch t.Kind() {
@@ -185,7 +186,7 @@ func setText(t dtype.Type, elem []byte, text string) error {
 	if t.Kind() == dtype.KindUTF32 && !utf8.ValidString(text) {
 		return fmt.Errorf("text %.40q is not UTF-8", text)
 	}
-	if !t.SetText(elem, text) {
+	if !packed.SetText(t, elem, text) {
 		return fmt.Errorf("text %.40q is too long for %s", text, t)
 	}
 	return nil
@@ -236,7 +237,7 @@ func variable[V string | []byte](t dtype.Type, heap *strided.Heap, values []V) (
 		for i, v := range values[from:to] {
 			before := len(data)
 			data = append(data, v...)
-			if err := t.Check(data[before:]); err != nil {
+			if err := packed.Check(t, data[before:]); err != nil {
 				return e, fault.Argument("value %d: %v", from+i, err)
 			}
 			offsets = append(offsets, int64(len(data)))
@@ -284,7 +285,7 @@ func (e Buffer) strings(values []string) {
 		size := e.Type.Size()
 		var room []byte
 		for i := range values {
-			room = e.Type.AppendWord(room[:0], e.Data[i*size:][:size])
+			room = packed.AppendWord(e.Type, room[:0], e.Data[i*size:][:size])
 			values[i] = string(room)
 		}
 		return
@@ -306,7 +307,7 @@ func (e Buffer) byteStrings(values [][]byte) {
 	if e.Heap == nil {
 		size := e.Type.Size()
 		for i := range values {
-			values[i] = append(make([]byte, 0, size), e.Type.TrimPadding(e.Data[i*size:][:size])...)
+			values[i] = append(make([]byte, 0, size), packed.TrimPadding(e.Type, e.Data[i*size:][:size])...)
 		}
 		return
 	}
@@ -341,7 +342,7 @@ func CheckValues(e Buffer) error {
 		}
 		return nil // From has checked them
 	}
-	if err := e.Type.Check(e.Data); err != nil {
+	if err := packed.Check(e.Type, e.Data); err != nil {
 		return fault.Argument("%v", err)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/packed"
 )
 
 // layout maps the fields of packed elements to their places in a Go struct. Every call
@@ -249,9 +250,9 @@ func (m *move) load(place unsafe.Pointer, elem []byte) bool {
 	switch m.way {
 	case asText:
 		var room [64]byte
-		*(*string)(place) = string(m.typ.AppendWord(room[:0], elem))
+		*(*string)(place) = string(packed.AppendWord(m.typ, room[:0], elem))
 	case asBytes:
-		*(*[]byte)(place) = append([]byte{}, m.typ.TrimPadding(elem)...)
+		*(*[]byte)(place) = append([]byte{}, packed.TrimPadding(m.typ, elem)...)
 	case asFloat32:
 		m.typ.Float32s(unsafe.Slice((*float32)(place), 1), elem)
 	case asTime:

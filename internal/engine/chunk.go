@@ -32,7 +32,7 @@ func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, heap *
 	if err != nil {
 		return Certain, err
 	}
-	w.since, w.Placed.Heap = how.Since, heap
+	w.since, w.Target.Heap = how.Since, heap
 	room := dst
 	// The codecs reorder axes, so decode to a buffer and copy from it.
 	if !w.Chain.InOrder() {

@@ -356,7 +356,7 @@ func (w *worker) fail(err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, codec.ErrRoom) {
+	if errors.Is(err, coding.ErrRoom) {
 		err = fmt.Errorf("%w: %w (Limits.Chunk and Limits.Block); read a part, or raise the limits for trusted data", ErrLimit, err)
 	}
 	return &ChunkError{w.key.String(), slices.Clone(w.Visit.Chunk), err}

@@ -182,6 +182,9 @@ const (
 	nearChunks  = 8
 )
 
+// DefaultConcurrency returns what InFlight returns if nothing is asked for.
+func DefaultConcurrency(s store.Store, processors int) int { return InFlight(s, 0, processors) }
+
 // InFlight returns the concurrency of one operation: the number of requests in flight to
 // a far store, or of chunks of a near store in work. It returns asked unless that is 0. A
 // store that limits its own requests ([store.Traits]) gets as many as it may ever send.

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
@@ -29,14 +30,14 @@ type Reading struct {
 	Since time.Time
 }
 
-// Read fills dst, a view that [selection.Resolved.Place] made, with the selected
+// Read fills dst, a view that package placement made, with the selected
 // elements. Elements of chunks that are not stored get the fill value. After an error the
 // contents of dst are undefined.
 func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst strided.View, how Reading) (Suspicion, error) {
 	if sel.Len() == 0 {
 		return Certain, ctx.Err()
 	}
-	plan := selection.NewPlan(sel, a.Grid)
+	plan := placement.NewPlan(sel, a.Grid)
 	r := a.newReading(sel.Touched(a.Grid), sel.Len())
 	r.since = how.Since
 	// If the fill value is zero, chunks that are not stored need no writes to a block of
@@ -48,7 +49,7 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst strided.V
 		func(ctx context.Context, w *worker) error {
 			err := w.read(ctx, dst, skipFill)
 			if err == nil && dst.Heap.Full() {
-				err = fmt.Errorf("%w: the elements have more bytes than a block may have", codec.ErrRoom)
+				err = fmt.Errorf("%w: the elements have more bytes than a block may have", coding.ErrRoom)
 			}
 			return w.fail(err)
 		})
@@ -60,14 +61,14 @@ func (w *worker) read(ctx context.Context, dst strided.View, skipFill bool) erro
 	n, err := w.begin()
 	w.Into(dst)
 	if w.Chain.Divided() {
-		found, err := w.decodePart(ctx, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part, Into: w.Placed, Whole: w.IsWhole(), Zeroed: skipFill})
+		found, err := w.decodePart(ctx, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part, Into: w.Target, Whole: w.IsWhole(), Zeroed: skipFill})
 		return w.fillMissing(found, err, skipFill)
 	}
 	if err != nil {
 		return w.readHuge(ctx, err, skipFill)
 	}
 	var room []byte // the part's memory in dst, if it is a whole, contiguous chunk
-	if data, ok := w.Placed.Bytes(); ok && int64(len(data)) == n && w.IsWhole() && w.Chain.InOrder() {
+	if data, ok := w.Target.Bytes(); ok && int64(len(data)) == n && w.IsWhole() && w.Chain.InOrder() {
 		room = data
 	}
 	if room == nil && w.readsPart(n) {
@@ -211,7 +212,7 @@ func (w *worker) readPart(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer w.bytes.Release(weight)
-	return w.decodePartOf(ctx, w.key, weight, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part, Into: w.Placed})
+	return w.decodePartOf(ctx, w.key, weight, coding.Extract{Shape: w.Cell.Encoded, Part: w.Part, Into: w.Target})
 }
 
 // decode decodes the chunk to w.Decoded. The elements are in room, which has exactly
@@ -296,9 +297,9 @@ func (w *worker) heapFor(room []byte) *strided.Heap {
 	case room == nil:
 		return w.Heap.New().Limited(w.MaxChunk)
 	case w.text > 0:
-		return w.Placed.Heap.Within(w.text)
+		return w.Target.Heap.Within(w.text)
 	}
-	return w.Placed.Heap
+	return w.Target.Heap
 }
 
 // roomFor returns room. If room is nil, it returns n bytes of a new buffer.

@@ -37,7 +37,7 @@ func TestAsideShapes(t *testing.T) {
 // that does not decode. It does nothing if the chunk there decodes or is missing.
 func TestFetchOverDamage(t *testing.T) {
 	key, aside := store.MustKey("a/c/1"), int32s(1, 2, 3, 4)
-	for name, c := range map[string]struct{ there, want []byte }{
+	for name, c := range map[string]struct{ stored, want []byte }{
 		"damaged": {[]byte("x"), aside},
 		"decodes": {int32s(5, 6, 7, 8), int32s(5, 6, 7, 8)},
 		"none":    {nil, nil},
@@ -45,8 +45,8 @@ func TestFetchOverDamage(t *testing.T) {
 		s := memstore.New()
 		a, _ := row(s, plain(), 4, 4)
 		must(s.Write(t.Context(), store.Put(store.MustKey("a/__varve/aside/4/c/1"), aside), store.Flush))
-		if c.there != nil {
-			must(s.Write(t.Context(), store.Put(key, c.there), store.Flush))
+		if c.stored != nil {
+			must(s.Write(t.Context(), store.Put(key, c.stored), store.Flush))
 		}
 		err := publish.Batch(t.Context(), s, store.Flush, func(ctx context.Context, b store.Batch) error {
 			left, err := a.FetchAside(ctx, b)

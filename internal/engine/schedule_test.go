@@ -113,7 +113,7 @@ func TestFarMemory(t *testing.T) {
 		name    string
 		lengths []int64
 		size    func([]byte) int
-		twice   bool // some chunks may be asked for twice
+		repeats bool // some chunks may be asked for twice
 	}{
 		{"short", slices.Repeat([]int64{64 * kib}, 40), oneIn(20), false},
 		{"noise", slices.Repeat([]int64{64 * kib}, 40), oneIn(1), false},
@@ -130,10 +130,10 @@ func TestFarMemory(t *testing.T) {
 				if largest := slices.Max(tt.lengths); budget < 4*largest {
 					most += 2 * largest
 				}
-				if f.held.most > most || f.held.now != 0 {
-					t.Errorf("%d bytes were held, %d in the end, want at most %d", f.held.most, f.held.now, most)
+				if f.held.most > most || f.held.current != 0 {
+					t.Errorf("%d bytes were held, %d in the end, want at most %d", f.held.most, f.held.current, most)
 				}
-				if again := f.asked - len(tt.lengths); again < 0 || again > 0 && !tt.twice || again > len(tt.lengths)/2 {
+				if again := f.asked - len(tt.lengths); again < 0 || again > 0 && !tt.repeats || again > len(tt.lengths)/2 {
 					t.Errorf("%d requests for %d chunks", f.asked, len(tt.lengths))
 				}
 			})
@@ -387,9 +387,9 @@ func TestFirstError(t *testing.T) {
 // the chunk, and writes nothing. Only Clear skips damaged chunks.
 func TestStoreErrors(t *testing.T) {
 	for _, tt := range []struct {
-		name string
-		get  func(value, dst []byte) ([]byte, error)
-		is   error
+		name   string
+		get    func(value, dst []byte) ([]byte, error)
+		target error
 	}{
 		{"refused", func(_, _ []byte) ([]byte, error) { return nil, fs.ErrPermission }, fs.ErrPermission},
 		{"too large", func(_, _ []byte) ([]byte, error) { return nil, fmt.Errorf("store: %w", store.ErrTooLarge) }, codec.ErrCorrupt},
@@ -404,19 +404,19 @@ func TestStoreErrors(t *testing.T) {
 				a, data := row(f, exts, 4, 4, 4)
 				filled(t, a, data)
 				f.puts.Store(0)
-				wantChunk(t, read(t.Context(), a, data), tt.is, "a/c/1", 1)
+				wantChunk(t, read(t.Context(), a, data), tt.target, "a/c/1", 1)
 				_, err := a.ReadChunk(t.Context(), []int64{1}, make([]byte, 16), nil, engine.Reading{})
-				wantChunk(t, err, tt.is, "a/c/1", 1)
+				wantChunk(t, err, tt.target, "a/c/1", 1)
 				_, err = a.Read(t.Context(), all(a), spread(a.Grid.Shape(), a.Size), engine.Reading{})
-				wantChunk(t, err, tt.is, "a/c/1", 1)
+				wantChunk(t, err, tt.target, "a/c/1", 1)
 				batch := must(store.NewBatch(t.Context(), f, store.Flush))
-				if err := a.Clear(t.Context(), grid.Box{{Start: 1, Stop: 2}}, []int64{6}, batch); tt.is != codec.ErrCorrupt {
-					wantChunk(t, err, tt.is, "a/c/1", 1)
+				if err := a.Clear(t.Context(), grid.Box{{Start: 1, Stop: 2}}, []int64{6}, batch); tt.target != codec.ErrCorrupt {
+					wantChunk(t, err, tt.target, "a/c/1", 1)
 				} else if err != nil {
 					t.Errorf("clearing does not leave a damaged chunk alone: %v", err)
 				}
 				part := must(selectRow(5, 6))
-				wantChunk(t, write(t.Context(), a, part, view(a, part, make([]byte, 4))), tt.is, "a/c/1", 1)
+				wantChunk(t, write(t.Context(), a, part, view(a, part, make([]byte, 4))), tt.target, "a/c/1", 1)
 				if n := f.puts.Load(); n != 0 {
 					t.Errorf("%d values were put", n)
 				}
@@ -480,15 +480,15 @@ type far struct {
 
 // held counts the bytes of chunks in memory, encoded and decoded, and their maximum.
 type held struct {
-	mu        sync.Mutex
-	now, most int64
+	mu            sync.Mutex
+	current, most int64
 }
 
 func (h *held) add(n int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.now += n
-	h.most = max(h.most, h.now)
+	h.current += n
+	h.most = max(h.most, h.current)
 }
 
 func (f *far) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {

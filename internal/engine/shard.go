@@ -132,7 +132,7 @@ func (w *writer) writeDivided(ctx context.Context, src strided.View) error {
 	// A boundary shard may have elements of an append in flight, so read it even if the
 	// selection covers it.
 	whole := w.Covers() && !(w.Shared && w.Cell.IsBoundary())
-	e := coding.Edit{Part: w.Part, Values: w.Placed, Keep: w.keep()}
+	e := coding.Edit{Part: w.Part, Values: w.Target, Keep: w.keep()}
 	bytes := w.editWeight()
 	if !whole {
 		bytes = w.partWeight(e.Part)

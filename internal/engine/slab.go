@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
@@ -104,9 +105,9 @@ func (a *Array) Encode(ctx context.Context, s *Slab) (err error) {
 	err = each(ctx, r.workers,
 		func(w *encodedSlab) bool {
 			if number++; number == 0 {
-				more = cells.First(index)
+				more = lattice.First(cells, index)
 			} else {
-				more = more && cells.Next(index)
+				more = more && lattice.Next(cells, index)
 			}
 			copy(w.Visit.Chunk, index)
 			w.number = number
@@ -154,10 +155,10 @@ func (w *worker) encode(ctx context.Context, s *Slab, part strided.Part) ([]byte
 func (w *worker) encodeChunk(ctx context.Context, s *Slab, part strided.Part, n int64) ([]byte, error) {
 	w.Seek(w.Grid, part, w.Visit.Chunk)
 	w.Into(s.Planes)
-	if !w.KeepFill && w.Placed.AllEqual(w.Fill) {
+	if !w.KeepFill && w.Target.AllEqual(w.Fill) {
 		return nil, nil
 	}
-	v := w.Placed
+	v := w.Target
 	// A boundary chunk is stored in its encoded shape. Beyond the array it has the fill
 	// value.
 	if w.Cell.IsBoundary() {
@@ -166,7 +167,7 @@ func (w *worker) encodeChunk(ctx context.Context, s *Slab, part strided.Part, n 
 		w.Show(b.Bytes(n), w.Heap.New())
 		strided.FillBytes(w.Decoded.Data, w.Fill)
 		w.Take()
-		strided.Copy(w.Taken, w.Placed)
+		strided.Copy(w.Taken, w.Target)
 		v = w.Decoded
 	}
 	w.cores.Enter()
@@ -194,7 +195,7 @@ func (w *worker) encodeLayer(ctx context.Context, s *Slab, part strided.Part, we
 	w.Into(s.Planes)
 	// The layer is encoded as a shard of its own, which begins at its first plane.
 	w.Part.Start[s.Axis] -= s.layer.offset
-	e := coding.Edit{Shape: w.insetShape(s.layer, s.Axis), Part: w.Part, Values: w.Placed, KeepFill: w.KeepFill}
+	e := coding.Edit{Shape: w.insetShape(s.layer, s.Axis), Part: w.Part, Values: w.Target, KeepFill: w.KeepFill}
 	out, err := w.Chain.EncodePart(ctx, w.work(weight), e, nil)
 	if err != nil {
 		return nil, err
@@ -308,7 +309,7 @@ func (w *writer) writeLayers(ctx context.Context, layers []*Slab) error {
 		if i == 0 && s.parts == nil {
 			w.Seek(w.Grid, s.part(shape), w.Visit.Chunk)
 			w.Into(s.Planes)
-			e.Part, e.Values = w.Part, w.Placed
+			e.Part, e.Values = w.Part, w.Target
 			continue
 		}
 		layer, chunk := s.layer, []byte(nil)

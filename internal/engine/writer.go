@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
@@ -24,7 +25,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Write stores the elements of src, a view that [selection.Resolved.Place] made. It does
+// Write stores the elements of src, a view that package placement made. It does
 // not read chunks that the selection covers. If src holds only the fill value, it does
 // not create chunks.
 //
@@ -35,7 +36,7 @@ func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src strided.
 	if sel.Len() == 0 {
 		return ctx.Err()
 	}
-	plan := selection.NewPlan(sel, a.Grid)
+	plan := placement.NewPlan(sel, a.Grid)
 	r := a.newRun(sel.Touched(a.Grid), sel.Len())
 	next := func(w *writer) bool { return plan.Next(w.Visit) }
 	write := func(ctx context.Context, w *writer) error { return w.fail(w.write(ctx, src)) }
@@ -82,7 +83,7 @@ func (w *writer) write(ctx context.Context, src strided.View) error {
 	}
 	return w.hold(ctx, w.writeWeight(n, whole), func(int64) error {
 		w.condition = store.Condition{} // the whole chunk is replaced; the last writer wins
-		return w.put(ctx, w.Placed, n)
+		return w.put(ctx, w.Target, n)
 	})
 }
 
@@ -155,7 +156,7 @@ func (w *writer) holdGrowing(ctx context.Context, weight int64, do func() error)
 	for w.text = min(w.MaxChunk, firstText); ; w.text = min(w.MaxChunk, 2*w.text) {
 		// The elements are in memory twice: decoded, and encoded again.
 		err := w.hold(ctx, weight+2*w.Chain.TextWeight(w.text), func(int64) error { return do() })
-		if !errors.Is(err, codec.ErrRoom) || w.text == w.MaxChunk {
+		if !errors.Is(err, coding.ErrRoom) || w.text == w.MaxChunk {
 			return err
 		}
 	}
@@ -198,14 +199,14 @@ func (w *writer) retry(do func() error) (err error) {
 // writeWeight returns the bytes that writing a chunk takes besides the caller's memory.
 func (w *writer) writeWeight(n int64, whole bool) int64 {
 	weight := int64(0)
-	if _, inPlace := w.Placed.Bytes(); !whole || !inPlace || w.Picks != nil || w.Cell.IsBoundary() {
+	if _, inPlace := w.Target.Bytes(); !whole || !inPlace || w.Picks != nil || w.Cell.IsBoundary() {
 		weight = n
 	}
 	if !w.Chain.Plain() {
 		weight += n * int64(1+w.Chain.Buffers())
 	}
 	if w.Chain.Varies() {
-		weight += 2 * w.Chain.TextWeight(w.Placed.ElementBytes()) // decoded and encoded
+		weight += 2 * w.Chain.TextWeight(w.Target.ElementBytes()) // decoded and encoded
 	}
 	return weight
 }
@@ -410,7 +411,7 @@ func (w *writer) mayOverwrite(tooLarge error) error {
 		return fmt.Errorf("%w; while the array grows, chunks are written as a whole: raise the limit", tooLarge)
 	case w.Picks != nil:
 		return fmt.Errorf("%w; only boxes of such a chunk can be written, not lists, points or fields: select boxes, or raise the limit", tooLarge)
-	case w.Part.Len() > max(w.MaxChunk, int64(len(w.Placed.Data)))/int64(w.Size):
+	case w.Part.Len() > max(w.MaxChunk, int64(len(w.Target.Data)))/int64(w.Size):
 		return fmt.Errorf("%w, and so has the part to fill; fill a smaller part, or raise the limit", tooLarge)
 	}
 	return nil
@@ -435,7 +436,7 @@ func (w *writer) overwrite(ctx context.Context, n int64, tooLarge error) error {
 		})
 	case !absent:
 		return err
-	case w.deletesFill() && w.Placed.AllEqual(w.Fill):
+	case w.deletesFill() && w.Target.AllEqual(w.Fill):
 		return nil // nothing is stored; a concurrent write counts as later
 	}
 	return fmt.Errorf("%w; it is not stored yet, and only parts of stored chunks can be written: raise the limit", tooLarge)
@@ -443,7 +444,7 @@ func (w *writer) overwrite(ctx context.Context, n int64, tooLarge error) error {
 
 // overwriteOnce writes the part into the present version of the chunk.
 func (w *writer) overwriteOnce(ctx context.Context) error {
-	e := w.asStored(coding.Edit{Part: w.Part, Values: w.Placed})
+	e := w.asStored(coding.Edit{Part: w.Part, Values: w.Target})
 	e.KeepFill = !w.deletesFill()
 	src := w.source(w.key)
 	out, err := w.Chain.Overwrite(ctx, w.work(span), e, src)
@@ -474,7 +475,7 @@ func (w *writer) overwriteOnce(ctx context.Context) error {
 // onlyFills reports whether a write changes only stored chunks, because it writes only
 // the fill value. A listing finds these even if the selection touches too many chunks
 // to visit.
-func (a *Array) onlyFills(plan *selection.Plan, src strided.View, how Writing) bool {
+func (a *Array) onlyFills(plan strided.Plan, src strided.View, how Writing) bool {
 	switch {
 	case how.KeepFill || a.KeepFill: // every chunk is stored
 	case how.Valid != nil: // beyond Valid, chunks may hold other elements
@@ -489,7 +490,7 @@ func (a *Array) onlyFills(plan *selection.Plan, src strided.View, how Writing) b
 // fillStored writes the fill value to the selected elements of the stored chunks in the
 // box. Chunks that a concurrent writer stores during the call count as written later.
 func (r *run) fillStored(
-	ctx context.Context, plan *selection.Plan, cells grid.Box, how Writing, write func(context.Context, *writer) error,
+	ctx context.Context, plan strided.Plan, cells grid.Box, how Writing, write func(context.Context, *writer) error,
 ) error {
 	// Seek skips stored chunks that the selection does not touch.
 	return eachIndex(ctx, r.workers, r.Stored(ctx, cells),

@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -49,7 +50,7 @@ type FileError struct {
 // Error returns the reason. For a document of format 3 it adds the key. Errors about
 // documents of format 2 contain the key already.
 func (e *FileError) Error() string {
-	if strings.HasSuffix(e.Key, metadata.V3Node) {
+	if strings.HasSuffix(e.Key, nodename.V3Node) {
 		return e.Key + ": " + e.err.Error()
 	}
 	return e.err.Error()

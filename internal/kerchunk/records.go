@@ -13,7 +13,10 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/internal/strictjson"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -222,7 +225,7 @@ func parseDocuments(text []byte, l Limits) (strictjson.Value, error) {
 	if err == nil || errors.Is(err, strictjson.ErrLimit) || len(text) == 0 {
 		return v, err
 	}
-	quoted, bareErr := metadata.ParseAttributesV2(text, metadata.Limits{Document: l.document()})
+	quoted, bareErr := zarrjson.ParseAttributesV2(text, metadata.Limits{Document: l.document()})
 	if bareErr != nil {
 		return v, err
 	}
@@ -231,14 +234,14 @@ func parseDocuments(text []byte, l Limits) (strictjson.Value, error) {
 
 // add adds a document.
 func (f *Folder) add(key string, v strictjson.Value) error {
-	if name := key[strings.LastIndexByte(key, '/')+1:]; name == metadata.V3Node {
+	if name := key[strings.LastIndexByte(key, '/')+1:]; name == nodename.V3Node {
 		// Its array would seem to have no chunks.
 		return scan.Unsupportedf("a document of format 3, in a form that has documents of format 2 only")
 	}
 	if k := v.Kind(); k != strictjson.Object {
 		return scan.Corruptf("%s, where an object is needed", k)
 	}
-	f.Documents[key] = metadata.BareNumbers(v.Raw())
+	f.Documents[key] = nonfinite.Bare(v.Raw())
 	return nil
 }
 

@@ -24,14 +24,16 @@ var layers = [][]string{
 		"internal/checked", "internal/nodename", "internal/sentinel", "internal/strictjson", "internal/budget", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/byteorder", "internal/clock", "internal/racing",
 		"internal/gdal", "internal/lease", "internal/nontemporal", "internal/pages", "internal/parallel", "internal/residue", "internal/quantity",
+		"internal/nonfinite", "internal/backdoor",
 	},
 	{"cf/calendar", "dtype", "grid", "store", "store/retry", "internal/diskstore"},
+	{"internal/lattice", "internal/packed"},
 	{"internal/strided", "internal/blocks", "internal/driver", "internal/directory"},
 	{
 		"selection", "metadata", "internal/missing", "store/filestore", "store/memstore", "internal/rehearsal", "store/fsstore", "store/storetest", "internal/draw", "internal/npy",
 		"internal/number", "store/httpstore", "store/zipstore", "observe",
 	},
-	{"codec", "store/observed", "store/cached", "internal/placement", "internal/attributes", "internal/masking", "virtual/scan"},
+	{"codec", "store/observed", "store/cached", "internal/placement", "internal/attributes", "internal/masking", "internal/zarrjson", "virtual/scan"},
 	{"internal/coding", "internal/fault"},
 	{
 		"internal/codecs/bytescodec", "internal/codecs/transpose", "internal/codecs/gzipcodec", "internal/codecs/zstd", "internal/codecs/crc32c", "internal/codecs/sharding",

@@ -77,7 +77,7 @@ func Complete(a *metadata.Array) *metadata.Array {
 	if len(b.StorageTransformers) == 0 {
 		b.StorageTransformers = nil
 	}
-	if g, err := grid.Parse(b.Shape, b.ChunkGrid.Name, b.ChunkGrid.Configuration); err == nil {
+	if g, err := grid.Parse(b.Shape, b.ChunkGrid.Name, b.ChunkGrid.Configuration, nil); err == nil {
 		b.ChunkGrid.Name, b.ChunkGrid.Configuration = g.Name(), g.AppendConfiguration(nil)
 	}
 	if k, err := metadata.ParseKeyEncoding(b.ChunkKeyEncoding); err == nil {

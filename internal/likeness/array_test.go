@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	_ "varve.dev/zarr/internal/codecs/blosc"
 	_ "varve.dev/zarr/internal/codecs/bytescodec"
 	_ "varve.dev/zarr/internal/codecs/crc32c"
@@ -102,7 +103,7 @@ func fills(t *testing.T, s *fixture.Speller, typ dtype.Type, e []byte) []string 
 // hexOf returns the bits of a number as a fill value.
 func hexOf(e []byte) string {
 	bits := slices.Clone(e)
-	if dtype.LittleEndian() {
+	if byteorder.Little() {
 		slices.Reverse(bits)
 	}
 	return fmt.Sprintf(`"0x%x"`, bits)

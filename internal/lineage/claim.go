@@ -74,7 +74,7 @@ func (a Array) ReadLease(ctx context.Context, c *Claim) error {
 	if c.Lease <= 0 || c.info.Modified.IsZero() {
 		return nil
 	}
-	now, err := a.Now(ctx)
+	now, err := a.StoreTime(ctx)
 	if err != nil {
 		return err
 	}

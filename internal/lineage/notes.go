@@ -72,10 +72,10 @@ func (a Array) timeOf(ctx context.Context, key store.Key) (time.Time, error) {
 // clockName is the note that asks the store for the time.
 const clockName = recordsDir + "/clock"
 
-// Now returns the time by the clock of the store: it stores a note, looks at its time,
-// and deletes it. The clock of this machine may be wrong by days, and the times of
-// [Array.GraceSince] are not by that clock.
-func (a Array) Now(ctx context.Context) (time.Time, error) {
+// StoreTime returns the time by the clock of the store: it stores a note, looks at its
+// time, and deletes it. The clock of this machine may be wrong by days, and the times
+// of [Array.GraceSince] are not by that clock.
+func (a Array) StoreTime(ctx context.Context) (time.Time, error) {
 	key := a.Path.MustKey(clockName)
 	for {
 		if err := a.putNote(ctx, key, store.Flush); err != nil {

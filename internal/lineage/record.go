@@ -335,7 +335,7 @@ func Continues(was, is *metadata.Array) bool {
 
 // GridOf returns the grid that a document describes.
 func GridOf(doc *metadata.Array) (*grid.Grid, error) {
-	return grid.ParseOptions{EncodedShapes: true}.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration)
+	return grid.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration, &grid.ParseOptions{EncodedShapes: true})
 }
 
 // sameUpToEnd reports whether two axes have the same edges up to the last chunk of the

@@ -41,8 +41,8 @@ type Mask struct {
 	// because of its attribute _FillValue.
 	Refused bool
 
-	typ  dtype.Type // zero if unknown
-	said string     // the source of the missing value in format 2
+	typ    dtype.Type // zero if unknown
+	origin string     // the source of the missing value in format 2
 }
 
 // newMask starts from the array as format 3 describes it.
@@ -94,13 +94,13 @@ func (m *Mask) fromV2(a *metadata.Array, filled bool) error {
 		return nil // nothing is missing
 	}
 	elem, err := m.typ.ParseFill(a.FillValue)
-	if m.said = "the fill value"; !filled {
+	if m.origin = "the fill value"; !filled {
 		list := missing.List(m.typ, raw)
 		if len(list) != 1 {
 			return m.encodeList(list)
 		}
 		elem, err = m.parse(list[0])
-		m.said = "the attribute " + missing.FillValue
+		m.origin = "the attribute " + missing.FillValue
 	}
 	switch {
 	case err != nil:
@@ -163,7 +163,7 @@ func (m *Mask) isOnly(raw, elem []byte) bool {
 
 // tell notes for the caller that an attribute of format 3 now defines the missing value.
 func (m *Mask) tell(elem []byte, attribute string) {
-	m.Note = fmt.Sprintf("%s %s, which marks missing data in format 2, becomes the attribute %s of format 3", m.said, m.fill(elem), attribute)
+	m.Note = fmt.Sprintf("%s %s, which marks missing data in format 2, becomes the attribute %s of format 3", m.origin, m.fill(elem), attribute)
 }
 
 // encodeText sets the attribute missing_value. xarray 2026.9 cannot open a group in which

@@ -120,7 +120,7 @@ func CheckNew(name string) error {
 		return errors.New("a node name must not be empty; there is a slash too many")
 	case strings.Trim(name, ".") == "":
 		return fmt.Errorf("node name %q is made of periods only", name)
-	case own.Is(name):
+	case own.IsReserved(name):
 		return fmt.Errorf("node name %q is reserved by Varve", name)
 	case name == V3Node:
 		return fmt.Errorf("a node must not be named %q", name)

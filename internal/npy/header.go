@@ -16,6 +16,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/strided"
 )
@@ -164,7 +165,7 @@ func appendTuple(dst []byte, numbers []int64) []byte {
 
 // Swapped reports whether the byte order differs from that of the host.
 func (h Header) Swapped() bool {
-	return h.Type.Ordered() && h.BigEndian == dtype.LittleEndian()
+	return h.Type.Ordered() && h.BigEndian == byteorder.Little()
 }
 
 // Arrange returns the elements of the file, all [Header.Bytes] of them, in C order and

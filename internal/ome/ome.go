@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -32,7 +33,7 @@ type Images struct {
 // where xarray reads it so, but never in an image of OME-Zarr, where 0 is black. Groups
 // without documents, or with damaged ones, describe no image.
 func (i *Images) MasksFill(ctx context.Context, p store.Path, doc *metadata.Array) (bool, error) {
-	if !doc.MasksFill() {
+	if !attributes.MasksFill(doc) {
 		return false, nil
 	}
 	level, err := i.IsLevel(ctx, p)

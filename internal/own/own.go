@@ -55,8 +55,8 @@ const ManifestDocument = "manifest.json"
 // reserved is the prefix that format 3 reserves.
 const reserved = "__"
 
-// Is reports whether Varve reserves name, one segment of a key.
-func Is(name string) bool { return name == Dir || IsFile(name) }
+// IsReserved reports whether Varve reserves name, one segment of a key.
+func IsReserved(name string) bool { return name == Dir || IsFile(name) }
 
 // IsFile reports whether name, one segment of a key, belongs to the file store: such a
 // name is never that of a value.
@@ -136,3 +136,8 @@ func isBase36(text string) bool {
 
 // Reserved reports whether format 3 reserves name, one segment of a path.
 func Reserved(name string) bool { return strings.HasPrefix(name, reserved) }
+
+// BytesByField is the name of a codec like "bytes" for structs whose fields have
+// different byte orders, which format 2 allows. Its member "endian" lists the byte
+// orders. The codec does not exist in format 3 and never appears in a document.
+const BytesByField = "varve.bytes_by_field"

@@ -12,7 +12,7 @@ func TestNames(t *testing.T) {
 		"__categories": {false, true}, "__": {false, true},
 		"_varve": {}, "a__varve": {}, "": {}, "varve": {}, "c": {},
 	} {
-		if got := [2]bool{Is(name), Reserved(name)}; got != want {
+		if got := [2]bool{IsReserved(name), Reserved(name)}; got != want {
 			t.Errorf("%q is %v, want %v", name, got, want)
 		}
 	}

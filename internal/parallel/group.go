@@ -16,7 +16,7 @@ type Group struct {
 	parent context.Context
 	cancel context.CancelCauseFunc
 	work   errgroup.Group
-	once   sync.Once
+	failed sync.Once
 	first  error
 }
 
@@ -45,7 +45,7 @@ func (g *Group) Go(part func() error) {
 // Fail cancels the group with an error, unless that is nil. Only the first error counts.
 func (g *Group) Fail(err error) {
 	if err != nil {
-		g.once.Do(func() {
+		g.failed.Do(func() {
 			// Store the error before the cancellation, which makes the other goroutines
 			// fail.
 			g.first = err

@@ -7,29 +7,28 @@ package placement
 import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strided"
-	"varve.dev/zarr/selection"
 )
 
 // Mover moves the selected elements of one chunk between the chunk and the selected
 // block. One goroutine reuses it from chunk to chunk.
 type Mover struct {
-	*selection.Visit
+	*strided.Visit
 	Cell    *grid.Chunk
 	Decoded strided.View // the chunk in its encoded shape
 	// Taken has the selected elements of the chunk, or the whole chunk if points are
 	// selected.
 	Taken strided.View
-	// Placed is the place of these elements in the block. It is the whole block if points
+	// Target is the place of these elements in the block. It is the whole block if points
 	// are selected. Along axes with a list, it has all positions.
-	Placed strided.View
+	Target strided.View
 
-	inChunk, inBlock []int64 // strides of Taken and Placed
+	inChunk, inBlock []int64 // strides of Taken and Target
 }
 
 // NewMover returns a mover with room for the given number of axes, for elements of size
 // bytes.
 func NewMover(rank, size int) *Mover {
-	m := &Mover{Visit: selection.NewVisit(rank), Cell: grid.NewChunk(rank)}
+	m := &Mover{Visit: strided.NewVisit(rank), Cell: grid.NewChunk(rank)}
 	m.Decoded.Size = size
 	n := make([]int64, 3*rank)
 	m.inChunk, m.inBlock, m.Decoded.Strides = n[:rank:rank], n[rank:2*rank:2*rank], n[2*rank:2*rank]
@@ -37,7 +36,7 @@ func NewMover(rank, size int) *Mover {
 }
 
 // Seek sets m to one chunk of g, and to the elements that a part of the array takes from
-// it. It returns false if the part takes none; see [selection.Visit.Seek].
+// it. It returns false if the part takes none; see [strided.Visit.Seek].
 func (m *Mover) Seek(g *grid.Grid, of strided.Part, chunk []int64) bool {
 	return m.Visit.Seek(g, of, chunk, m.Cell)
 }
@@ -50,39 +49,39 @@ func (m *Mover) IsWhole() bool { return m.Picks == nil && m.Covers() }
 // any order.
 func (m *Mover) Covers() bool { return m.Part.Covers(m.Cell.Logical, m.Cell.Encoded) }
 
-// Into sets Placed to the place of the selected elements in the block.
-func (m *Mover) Into(block strided.View) { m.Placed = m.InBlock(block, m.inBlock) }
+// Into sets Target to the place of the selected elements in the block.
+func (m *Mover) Into(block strided.View) { m.Target = m.InBlock(block, m.inBlock) }
 
 // Take sets Taken to the selected elements in Decoded.
 func (m *Mover) Take() { m.Taken = m.InChunk(m.Decoded, m.inChunk) }
 
-// Gather copies the selected elements from Decoded to Placed.
+// Gather copies the selected elements from Decoded to Target.
 func (m *Mover) Gather() {
 	m.Take()
 	if m.Picks == nil {
-		strided.Copy(m.Placed, m.Taken)
+		strided.Copy(m.Target, m.Taken)
 		return
 	}
-	m.Picks.Gather(m.Placed, m.Taken)
+	m.Picks.Gather(m.Target, m.Taken)
 }
 
-// Scatter copies the selected elements from Placed to Decoded.
+// Scatter copies the selected elements from Target to Decoded.
 func (m *Mover) Scatter() {
 	m.Take()
 	if m.Picks == nil {
-		strided.Copy(m.Taken, m.Placed)
+		strided.Copy(m.Taken, m.Target)
 		return
 	}
-	m.Picks.Scatter(m.Taken, m.Placed)
+	m.Picks.Scatter(m.Taken, m.Target)
 }
 
-// Blank fills Placed with elem, the fill value of the chunk.
+// Blank fills Target with elem, the fill value of the chunk.
 func (m *Mover) Blank(elem []byte) {
 	if m.Picks == nil {
-		strided.Fill(m.Placed, elem)
+		strided.Fill(m.Target, elem)
 		return
 	}
-	m.Picks.Fill(m.Placed, m.Count, elem)
+	m.Picks.Fill(m.Target, m.Count, elem)
 }
 
 // Show sets Decoded to memory that holds the chunk in C order. heap holds the bytes of

@@ -75,7 +75,7 @@ func TestDeliveredTwice(t *testing.T) {
 	for i := range p.parts {
 		p.parts[i].Store = &doubling{ObjectStore: p.parts[i].Store.(stepping.ObjectStore)}
 	}
-	if err := publish.UpdateAll(t.Context(), p.parts, nil); err != nil || !p.has("a", "new") || !p.has("b", "new") {
+	if err := publish.UpdateAll(t.Context(), p.parts, nil); err != nil || !p.holds("a", "new") || !p.holds("b", "new") {
 		t.Errorf("two nodes: %v", err)
 	}
 }
@@ -145,7 +145,7 @@ func TestJournalGone(t *testing.T) {
 	if errors.Is(err, store.ErrConflict) || err != nil && !errors.Is(err, publish.ErrIncomplete) {
 		t.Errorf("error is %v", err)
 	}
-	if !p.has("a", "later") || !p.has("b", "new") {
+	if !p.holds("a", "later") || !p.holds("b", "new") {
 		t.Errorf("a has %q, b has %q", p.value("a/zarr.json"), p.value("b/zarr.json"))
 	}
 }
@@ -154,13 +154,13 @@ func TestJournalGone(t *testing.T) {
 // called before.
 type forgetful struct {
 	stepping.ObjectStore
-	then func()
+	follow func()
 }
 
 func (f *forgetful) Write(ctx context.Context, c store.Change, how store.Durability) (store.Written, error) {
 	made, err := f.ObjectStore.Write(ctx, c, how)
-	if then := f.then; c.Op == store.OpPutIf && err == nil && then != nil && isJournal(stepping.Op{Key: c.Key}) {
-		f.then = nil
+	if then := f.follow; c.Op == store.OpPutIf && err == nil && then != nil && isJournal(stepping.Op{Key: c.Key}) {
+		f.follow = nil
 		then()
 		return store.Written{}, io.ErrUnexpectedEOF
 	}
@@ -174,7 +174,7 @@ func TestJournalMissed(t *testing.T) {
 	plain := p.parts[0].Node
 	for i := range p.parts {
 		f := &forgetful{ObjectStore: p.parts[i].Store.(stepping.ObjectStore)}
-		f.then = func() {
+		f.follow = func() {
 			if _, err := publish.Recover(context.Background(), plain, nil); err != nil {
 				t.Error(err)
 			}
@@ -184,7 +184,7 @@ func TestJournalMissed(t *testing.T) {
 	if err := publish.UpdateAll(t.Context(), p.parts, nil); err != nil && !errors.Is(err, publish.ErrIncomplete) {
 		t.Errorf("error is %v", err)
 	}
-	if !p.has("a", "new") || !p.has("b", "new") {
+	if !p.holds("a", "new") || !p.holds("b", "new") {
 		t.Errorf("a has %q, b has %q", p.value("a/zarr.json"), p.value("b/zarr.json"))
 	}
 }
@@ -216,7 +216,7 @@ func TestChunkOnce(t *testing.T) {
 type losing struct {
 	stepping.ObjectStore
 	key        store.Key
-	then       func()
+	follow     func()
 	lost       int
 	repeatable bool // the driver might have repeated it
 }
@@ -224,8 +224,8 @@ type losing struct {
 func (l *losing) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
 	if c.Op == store.OpPutIf && c.Key == l.key && !c.If.Absent() && l.lost == 0 {
 		l.lost++
-		if l.repeatable = !c.If.IsOnce(); l.then != nil {
-			l.then()
+		if l.repeatable = !c.If.IsOnce(); l.follow != nil {
+			l.follow()
 		}
 		return store.Written{}, errFault
 	}
@@ -237,7 +237,7 @@ func (l *losing) Write(ctx context.Context, c store.Change, d store.Durability) 
 func TestChunkChanged(t *testing.T) {
 	u := newUnlocked(t)
 	key := store.MustKey("a/c/1")
-	l := &losing{ObjectStore: u.node.Store.(stepping.ObjectStore), key: key, then: func() { u.put("a/c/1", "region of another") }}
+	l := &losing{ObjectStore: u.node.Store.(stepping.ObjectStore), key: key, follow: func() { u.put("a/c/1", "region of another") }}
 	n := u.node
 	n.Store = l
 	err := publish.Update(t.Context(), n, func(publish.Document) (*publish.Change, error) {

@@ -257,9 +257,9 @@ func TestNoRoom(t *testing.T) {
 // conflict makes the change again.
 func TestPublishedLost(t *testing.T) {
 	for name, tt := range map[string]struct {
-		theirs string // "" for none
-		blind  bool   // the document cannot be read afterwards
-		want   error
+		rival string // "" for none
+		blind bool   // the document cannot be read afterwards
+		want  error
 	}{
 		"nobody else":      {"", false, nil},
 		"a fence upon it":  {"new\n\n\n", false, publish.ErrOutcomeUnknown},
@@ -276,8 +276,8 @@ func TestPublishedLost(t *testing.T) {
 						return nil
 					}
 					u.do, u.blind = nil, tt.blind
-					if tt.theirs != "" {
-						u.put("a/zarr.json", tt.theirs)
+					if tt.rival != "" {
+						u.put("a/zarr.json", tt.rival)
 					}
 					return answer
 				}
@@ -435,7 +435,7 @@ func TestAbandoned(t *testing.T) {
 type waiting struct {
 	*memstore.Store
 	t         *testing.T
-	meanwhile func()
+	interrupt func()
 }
 
 // newWaiting returns a store in which the node "a" has the document "old" and a pointer
@@ -455,8 +455,8 @@ func (w *waiting) put(key, value string) {
 }
 
 func (w *waiting) Lock(ctx context.Context, dir store.Path) (func() error, error) {
-	if do := w.meanwhile; do != nil {
-		w.meanwhile = nil
+	if do := w.interrupt; do != nil {
+		w.interrupt = nil
 		do()
 	}
 	return w.Store.Lock(ctx, dir)
@@ -466,7 +466,7 @@ func (w *waiting) Lock(ctx context.Context, dir store.Path) (func() error, error
 // while the recovery waits for the lock.
 func TestUndoWaits(t *testing.T) {
 	w, ctx := newWaiting(t), t.Context()
-	w.meanwhile = func() { w.put(journalX, `{"aborted": true}`) }
+	w.interrupt = func() { w.put(journalX, `{"aborted": true}`) }
 	n := publish.Node{Store: w, Path: at(t, "a"), Document: "zarr.json"}
 	if found, err := publish.Recover(ctx, n, nil); !found || !errors.Is(err, publish.ErrPending) {
 		t.Errorf("found %v, error %v", found, err)

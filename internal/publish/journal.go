@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/directory"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -34,7 +35,7 @@ type journal struct {
 type journalEntry struct {
 	Path     string `json:"path"`           // relative to the node that has the journal, such as ../t2m
 	Name     string `json:"name,omitempty"` // of the document; "" means zarr.json
-	Was      string `json:"was"`            // digest of the document that was planned on
+	Planned  string `json:"was"`            // digest of the document that was planned on
 	Document string `json:"document"`
 	Sum      string `json:"sum"` // of all this: what is damaged must not be carried out
 
@@ -57,10 +58,10 @@ func (j *journal) pointer(n Node) (pointerFile, error) {
 func (j *journal) add(m *member) {
 	at := relative(j.home(), m.node.Path.String())
 	name := m.node.Document
-	if name == metadata.V3Node {
+	if name == nodename.V3Node {
 		name = ""
 	}
-	p := journalEntry{Path: at, Name: name, Was: digest(m.old.Bytes), Document: string(m.change.Document), path: m.node.Path}
+	p := journalEntry{Path: at, Name: name, Planned: digest(m.old.Bytes), Document: string(m.change.Document), path: m.node.Path}
 	p.Sum = p.sum()
 	if len(j.Parts) == 0 {
 		j.old = m.old
@@ -75,7 +76,7 @@ func (j *journal) id() writeID { return idOf([]byte(j.key.Base())) }
 // sum returns the sum of an entry.
 func (p *journalEntry) sum() string {
 	h := sha256.New()
-	for _, text := range [...]string{p.Path, p.Name, p.Was, p.Document} {
+	for _, text := range [...]string{p.Path, p.Name, p.Planned, p.Document} {
 		fmt.Fprintf(h, "%d:%s", len(text), text)
 	}
 	return hex.EncodeToString(h.Sum(nil))
@@ -94,7 +95,7 @@ func digest(document []byte) string {
 // nodeOfPart returns the node of a part of a journal.
 func (n Node) nodeOfPart(p journalEntry) Node {
 	if n.Path, n.Document = p.path, p.Name; p.Name == "" {
-		n.Document = metadata.V3Node
+		n.Document = nodename.V3Node
 	}
 	return n
 }
@@ -153,7 +154,7 @@ func (j *journal) settleMissing(ctx context.Context, failed error) error {
 	}
 	if !n.trails() {
 		// There is no concurrent writer, so only a recovery publishes.
-		if digest(now.Bytes) == j.Parts[0].Was {
+		if digest(now.Bytes) == j.Parts[0].Planned {
 			return failed
 		}
 		return nil
@@ -213,7 +214,7 @@ func (j *journal) check() error {
 		if p.path, err = store.ParsePath(place); err != nil {
 			return err
 		}
-		if p.Name != "" && p.Name != metadata.V2Array {
+		if p.Name != "" && p.Name != nodename.V2Array {
 			return fmt.Errorf("its node %q has a document %q", p.path, p.Name)
 		}
 		if p.Sum != p.sum() {
@@ -264,7 +265,7 @@ func (j *journal) publish(ctx context.Context, n Node, p journalEntry) (store.Ve
 			return store.Version{}, err
 		}
 		// A recovery published it, and it may have changed again after that.
-		if digest(now.Bytes) != p.Was {
+		if digest(now.Bytes) != p.Planned {
 			return store.Version{}, nil
 		}
 		// The document is the one that was planned on. But a recovery may have

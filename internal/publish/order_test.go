@@ -58,8 +58,8 @@ func (p *pair) value(key string) string {
 	return string(got)
 }
 
-// has reports whether the document of a node is a text with a trail.
-func (p *pair) has(name, text string) bool {
+// holds reports whether the document of a node is a text with a trail.
+func (p *pair) holds(name, text string) bool {
 	got := p.value(name + "/zarr.json")
 	return publish.Same([]byte(got), []byte(text)) && got != text
 }
@@ -90,7 +90,7 @@ func TestTogetherOrder(t *testing.T) {
 			return nil
 		}
 		wrote++
-		if !p.has("a", "old") || !p.has("b", "old") {
+		if !p.holds("a", "old") || !p.holds("b", "old") {
 			t.Errorf("%s without fences", op)
 		}
 		return nil

@@ -338,10 +338,10 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// nowhere is a store whose bucket does not exist any more once it is written to.
-type nowhere struct{ *recorder }
+// lost is a store whose bucket does not exist any more once it is written to.
+type lost struct{ *recorder }
 
-func (n nowhere) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+func (n lost) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
 	if c.Op != store.OpPutIf {
 		return n.recorder.Write(ctx, c, d)
 	}
@@ -353,7 +353,7 @@ func (n nowhere) Write(ctx context.Context, c store.Change, d store.Durability) 
 // the outcome is known although the document cannot be read.
 func TestNoBucket(t *testing.T) {
 	r, n := prepared(t)
-	n.Store = nowhere{r}
+	n.Store = lost{r}
 	err := publish.Update(t.Context(), n, grow)
 	if !errors.Is(err, store.ErrNoBucket) || errors.Is(err, publish.ErrOutcomeUnknown) {
 		t.Errorf("update: %v", err)

@@ -11,15 +11,16 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/directory"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
-	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/store"
 )
 
 // documents are the names of all documents of nodes, in the order of their deletion.
 // Those of format 2 come first: readers would see them once the document of format 3 is
 // deleted.
-var documents = []string{metadata.V2Group, metadata.V2Array, metadata.V3Node, metadata.V2Consolidated, metadata.V2Attributes}
+var documents = []string{nodename.V2Group, nodename.V2Array, nodename.V3Node, nodename.V2Consolidated, nodename.V2Attributes}
 
 // Remove deletes a node and everything below it while it holds their locks. It deletes
 // the node's documents first, so that no reader sees half of it, and writes the note
@@ -302,19 +303,19 @@ func (n Node) membersBelow(ctx context.Context) (arrays, groups []store.Path, er
 // kindAt returns the kind of node in a directory. A document that cannot be parsed counts
 // as that of an array, so below does not look for nodes below it.
 func (n Node) kindAt(ctx context.Context, dir store.Path) (isNode, isArray bool, err error) {
-	for _, name := range [...]string{metadata.V2Array, metadata.V2Group} {
+	for _, name := range [...]string{nodename.V2Array, nodename.V2Group} {
 		if found, err := store.Exists(ctx, n.Store, dir.MustKey(name)); err != nil || found {
-			return found, found && name == metadata.V2Array, err
+			return found, found && name == nodename.V2Array, err
 		}
 	}
-	raw, _, err := n.Store.Get(ctx, dir.MustKey(metadata.V3Node), store.Request{Limit: mostDocument}, nil)
+	raw, _, err := n.Store.Get(ctx, dir.MustKey(nodename.V3Node), store.Request{Limit: mostDocument}, nil)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, false, nil
 	case errors.Is(err, store.ErrTooLarge):
 		return true, true, nil
 	}
-	return err == nil, err == nil && metadata.NodeType(raw) != "group", err
+	return err == nil, err == nil && zarrjson.NodeType(raw) != "group", err
 }
 
 // mostDocument bounds the bytes that are read of a document to find the kind of its node.

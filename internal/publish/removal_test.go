@@ -101,15 +101,15 @@ func (m mounted) Identify(dir store.Path) (store.Identity, error) {
 // TestRemoveMounted refuses to remove a group that is mounted below itself, or that has
 // its parent mounted below it.
 func TestRemoveMounted(t *testing.T) {
-	for _, c := range []struct{ name, is, refused string }{
+	for _, c := range []struct{ name, content, refused string }{
 		{"g/deep", "g", `"/g/deep"`}, {"g/deep", "top", `"/g/deep"`}, {"g/deep/a", "g/a0000", ""}, {"g/deep", "other", ""},
 	} {
 		s, n := manyArrays(t, 2)
 		before := count(t, s)
-		n.Store = mounted{s, store.DirectoriesOf(s), map[string]string{c.name: c.is, "": "top"}}
+		n.Store = mounted{s, store.DirectoriesOf(s), map[string]string{c.name: c.content, "": "top"}}
 		err := publish.Remove(t.Context(), n, nil)
 		if c.refused == "" && (err != nil || count(t, s) > 0) || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused) || count(t, s) != before) {
-			t.Errorf("%s is %q: %v, %d of %d values", c.name, c.is, err, count(t, s), before)
+			t.Errorf("%s is %q: %v, %d of %d values", c.name, c.content, err, count(t, s), before)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func TestRemoveMounted(t *testing.T) {
 // stay: they may belong to its document.
 func TestReclaimBesideOthers(t *testing.T) {
 	for name, tt := range map[string]struct {
-		meanwhile     func(u *unlocked) // after the chunks were looked at
+		interrupt     func(u *unlocked) // after the chunks were looked at
 		first, second string            // what is left of them
 	}{
 		"nobody":        {func(*unlocked) {}, "", ""},
@@ -133,7 +133,7 @@ func TestReclaimBesideOthers(t *testing.T) {
 				return &publish.Change{Document: []byte("new"), Reclaim: func(ctx context.Context, b store.Batch) error {
 					u.do = func(before bool) error { // the fence
 						if before {
-							tt.meanwhile(u)
+							tt.interrupt(u)
 						}
 						return nil
 					}
@@ -172,7 +172,7 @@ func TestDecidedBesideOthers(t *testing.T) {
 	if err := publish.UpdateAll(t.Context(), p.parts, nil); err != nil {
 		t.Error(err)
 	}
-	if !p.has("a", "new") {
+	if !p.holds("a", "new") {
 		t.Errorf("a has %q", p.value("a/zarr.json"))
 	}
 	if got := p.value("b/zarr.json"); got != "newer" {
@@ -191,7 +191,7 @@ func TestRedoWaits(t *testing.T) {
 	w.put(journalX, fmt.Sprintf(`{"parts": [{"path": "", "was": "%x", "document": "new", "sum": "%x"}]}`, was, sum))
 	told := 0
 	after := func(context.Context, store.Key, []publish.Node) error { told++; return nil }
-	w.meanwhile = func() {
+	w.interrupt = func() {
 		if found, err := publish.Recover(t.Context(), n, nil); !found || err != nil {
 			t.Errorf("found %v, error %v", found, err)
 		}

@@ -31,9 +31,9 @@ type Ledger struct {
 
 // Change is the change of one value.
 type Change struct {
-	Key store.Key
-	Was int64 // bytes in the store, -1 if it has no such value
-	Is  int64 // bytes after the change, -1 if the value is deleted
+	Key    store.Key
+	Before int64 // bytes in the store, -1 if it has no such value
+	After  int64 // bytes after the change, -1 if the value is deleted
 }
 
 // IsDocument reports whether the value is a metadata document.
@@ -47,7 +47,7 @@ func (c Change) IsChunk() bool { return !stays(c.Key) }
 type entry struct {
 	info   store.Info
 	data   []byte
-	was    int64 // bytes in the store below, -1 if it has no such value
+	before int64 // bytes in the store below, -1 if it has no such value
 	exists bool
 	kept   bool  // the ledger can return the value
 	held   int64 // bytes in memory, for data or part
@@ -92,11 +92,11 @@ func (l *Ledger) Changes() []Change {
 	defer l.mu.Unlock()
 	var list []Change
 	for key, e := range l.entries {
-		c := Change{key, e.was, -1}
+		c := Change{key, e.before, -1}
 		if e.exists {
-			c.Is = e.info.Size
+			c.After = e.info.Size
 		}
-		if c.Was >= 0 || c.Is >= 0 {
+		if c.Before >= 0 || c.After >= 0 {
 			list = append(list, c)
 		}
 	}
@@ -150,7 +150,7 @@ func stays(key store.Key) bool {
 func (l *Ledger) put(key store.Key, data []byte, was int64) (store.Version, error) {
 	n := int64(len(data))
 	return l.change(key, &entry{
-		info: store.Info{Size: n}, data: slices.Clone(data), was: was, exists: true, kept: true, held: n,
+		info: store.Info{Size: n}, data: slices.Clone(data), before: was, exists: true, kept: true, held: n,
 	})
 }
 

@@ -73,7 +73,7 @@ func TestDerived(t *testing.T) {
 		if below.read > n {
 			t.Fatalf("%d bytes were read for %d", below.read, n)
 		}
-		if c := l.Changes(); len(c) != 1 || c[0].Is != int64(len(value)) {
+		if c := l.Changes(); len(c) != 1 || c[0].After != int64(len(value)) {
 			t.Fatalf("the changes are %v, want one of %d bytes", c, len(value))
 		}
 	})

@@ -164,9 +164,9 @@ func (s *Store) present(ctx context.Context, key store.Key) (e entry, exists boo
 	}
 	info, err := store.Stat(ctx, s.below, key)
 	if errors.Is(err, fs.ErrNotExist) {
-		return entry{was: -1}, false, nil
+		return entry{before: -1}, false, nil
 	}
-	return entry{info: info, was: info.Size, exists: true}, err == nil, err
+	return entry{info: info, before: info.Size, exists: true}, err == nil, err
 }
 
 // nothing is an empty store with every power of a file store. A rehearsal checks which

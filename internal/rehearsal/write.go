@@ -64,7 +64,7 @@ func (s *Store) set(ctx context.Context, key store.Key, value []byte, cond *stor
 	if err != nil {
 		return store.Version{}, err
 	}
-	return s.ledger.put(key, value, e.was)
+	return s.ledger.put(key, value, e.before)
 }
 
 // remove deletes the value of a key, on a condition unless cond is nil.
@@ -73,8 +73,8 @@ func (s *Store) remove(ctx context.Context, key store.Key, cond *store.Condition
 	defer s.ledger.mu.Unlock()
 	e, err := s.may(ctx, key, cond)
 	// If neither the store nor the rehearsal has the value, there is nothing to record.
-	if err == nil && (e.exists || e.was >= 0) {
-		_, err = s.ledger.change(key, &entry{was: e.was})
+	if err == nil && (e.exists || e.before >= 0) {
+		_, err = s.ledger.change(key, &entry{before: e.before})
 	}
 	return err
 }
@@ -132,7 +132,7 @@ func (s *Store) assemble(ctx context.Context, c store.Change) (store.Version, er
 		return store.Version{}, err
 	}
 	return s.ledger.change(c.Key, &entry{
-		info: store.Info{Size: n}, was: now.was, exists: true, held: held, part: assembled(parts, from),
+		info: store.Info{Size: n}, before: now.before, exists: true, held: held, part: assembled(parts, from),
 	})
 }
 
@@ -228,7 +228,7 @@ func (s *Store) rewrite(ctx context.Context, c store.Change, held int64, change 
 		return store.Version{}, fmt.Errorf("rehearsal: %s: %w", c.Key, err)
 	}
 	return s.ledger.change(c.Key, &entry{
-		info: store.Info{Size: n}, was: old.was, exists: true, held: held + old.held, part: change(s.older(c.Key, old)),
+		info: store.Info{Size: n}, before: old.before, exists: true, held: held + old.held, part: change(s.older(c.Key, old)),
 	})
 }
 
@@ -256,7 +256,7 @@ func (s *Store) clone(ctx context.Context, c store.Change) (store.Written, error
 		return store.Written{}, err
 	}
 	fresh := old
-	if fresh.was = now.was; !old.kept {
+	if fresh.before = now.before; !old.kept {
 		fresh.part = s.older(c.Source, old)
 	}
 	v, err := s.ledger.change(c.Key, &fresh)
@@ -312,7 +312,7 @@ func (s *Store) Rework(ctx context.Context, key store.Key, coded int64) (noted b
 	if err != nil || !exists || e.kept {
 		return false, err
 	}
-	if _, err := s.ledger.change(key, &entry{info: store.Info{Size: e.info.Size}, was: e.was, exists: true}); err != nil {
+	if _, err := s.ledger.change(key, &entry{info: store.Info{Size: e.info.Size}, before: e.before, exists: true}); err != nil {
 		return false, err
 	}
 	u := &s.ledger.unread

@@ -53,10 +53,10 @@ func noise(n int) []byte {
 // write beyond dst.
 func same(t testing.TB, src []byte, size int) {
 	for _, way := range []struct {
-		name  string
-		there func(dst, src []byte, size int)
-		back  func(dst, src []byte, size int)
-		model []byte
+		name    string
+		shuffle func(dst, src []byte, size int)
+		back    func(dst, src []byte, size int)
+		model   []byte
 	}{
 		{"Shuffle", Shuffle, Unshuffle, shuffled(src, size)},
 		{"Bitshuffle", Bitshuffle, Bitunshuffle, bitshuffled(src, size)},
@@ -72,7 +72,7 @@ func same(t testing.TB, src []byte, size int) {
 			}
 			return buf[64 : 64+len(src)]
 		}
-		got := guarded(way.there, src)
+		got := guarded(way.shuffle, src)
 		if !bytes.Equal(got, way.model) {
 			t.Errorf("%s of %d bytes in elements of %d differs from its definition", way.name, len(src), size)
 		}

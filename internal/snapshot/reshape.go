@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -112,7 +113,7 @@ func (s *Array) write(ctx context.Context, g *Reshape, was []int64, b store.Batc
 		axis := slices.IndexFunc(pairs(was, s.Grid.Shape()), func(p [2]int64) bool { return p[1] > p[0] })
 		return s.writeSegments(ctx, g.Gain.Segments, axis, g.Region, how)
 	}
-	r, err := selection.Resolve(g.Region, s.Grid.Shape())
+	r, err := selection.Resolve(selection.BoxOf(g.Region), s.Grid.Shape())
 	if err != nil {
 		return err
 	}
@@ -364,7 +365,7 @@ func (s *Array) writeFrom(ctx context.Context, src *Source, region grid.Box, how
 
 // writeBox reads the elements of one box of a region into room, and stores them.
 func (s *Array) writeBox(ctx context.Context, src *Source, region, box grid.Box, room []byte, how engine.Writing) error {
-	r, err := selection.Resolve(box, s.Grid.Shape())
+	r, err := selection.Resolve(selection.BoxOf(box), s.Grid.Shape())
 	if err != nil {
 		return err
 	}
@@ -436,7 +437,7 @@ func (s *Array) innerStep(axis int) int64 {
 // axis up to whole inner chunks.
 func (s *Array) Rounded(axis int, g grid.Growth, up bool) grid.Growth {
 	if n := s.innerStep(axis); up && n > 1 {
-		return g.RoundedUp(n)
+		return lattice.RoundedUp(g, n)
 	}
 	return g
 }
@@ -450,7 +451,7 @@ func (s *Array) Fits(g *grid.Grid, axis int, count int64, policy grid.Growth) er
 		return nil
 	}
 	n := s.innerStep(axis)
-	below, above := s.Grid.Axis(axis).FittingLengths(count, n)
+	below, above := lattice.FittingLengths(s.Grid.Axis(axis), count, n)
 	var lengths, moves []string
 	for _, length := range []int64{below, above} {
 		// The policy decides how the elements are cut into shards, so try each length.
@@ -461,7 +462,7 @@ func (s *Array) Fits(g *grid.Grid, axis int, count int64, policy grid.Growth) er
 	if len(lengths) > 0 {
 		moves = append(moves, "append "+strings.Join(lengths, " or "))
 	}
-	if s.growsBy(axis, count, policy.RoundedUp(n)) {
+	if s.growsBy(axis, count, lattice.RoundedUp(policy, n)) {
 		moves = append(moves, "have the last shard rounded up (AppendOptions.RoundUp)")
 	}
 	if len(moves) == 0 {

@@ -16,11 +16,13 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
@@ -63,7 +65,7 @@ func (s *Array) Resolve(sel selection.Selection, takes Accepts) (*Selected, erro
 		if typ, windows, err = through(s.Type, r.Fields()); err != nil {
 			return nil, err
 		}
-		r = r.Through(windows)
+		r = placement.Through(r, windows)
 	}
 	if takes != nil {
 		if typeErr := takes(typ); typeErr != nil {
@@ -147,7 +149,7 @@ func appendThrough(dst, windows []strided.Window, w strided.Window) []strided.Wi
 }
 
 // Size returns the size of an element in memory, in bytes.
-func (r *Selected) Size() int64 { return int64(codec.Spec{Type: r.Type}.Width()) }
+func (r *Selected) Size() int64 { return int64(coding.Width(codec.Spec{Type: r.Type})) }
 
 // Room allocates memory for the selected elements, all zero or empty. Elements of
 // variable length may have at most that many bytes in total.
@@ -168,7 +170,7 @@ func (r *Selected) View(e element.Buffer) (strided.View, error) {
 	}
 	v := strided.Contiguous(e.Data, r.Shape(), int(size))
 	v.Heap = e.Heap
-	return r.Place(v), nil
+	return placement.Place(r.Resolved, v), nil
 }
 
 // CheckedView is [Selected.View] for elements that will be stored. It returns an error if
@@ -211,7 +213,7 @@ func (r *Selected) Strided(e element.Buffer, strides []int64) (strided.View, err
 	if have := int64(len(e.Data)) / size; r.Len() > 0 && last >= have {
 		return strided.View{}, fault.Argument("%d values, strides %d of shape %v reach to number %d", have, strides, shape, last)
 	}
-	return r.Place(v), nil
+	return placement.Place(r.Resolved, v), nil
 }
 
 // Apart reports whether no two elements of a block with these strides share memory.

@@ -252,7 +252,7 @@ func (b *Binding) Bind(doc *metadata.Array, g *grid.Grid, version store.Version)
 		return nil, fault.At("/fill_value", err)
 	}
 	if g == nil {
-		if s.Grid, err = b.Grids.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration); err != nil {
+		if s.Grid, err = grid.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration, &b.Grids); err != nil {
 			return nil, fault.At("/chunk_grid", err)
 		}
 	}
@@ -271,7 +271,7 @@ func (b *Binding) Bind(doc *metadata.Array, g *grid.Grid, version store.Version)
 	// completed here.
 	spec, e := s.spec(), s.Engine
 	e.Grid, e.Keys, e.Chain = s.Grid, keys, chain
-	e.Fill, e.Size, e.Heap = spec.Element(), spec.Width(), spec.Heap()
+	e.Fill, e.Size, e.Heap = coding.Element(spec), coding.Width(spec), coding.HeapOf(spec)
 	// With a null fill value, readers disagree on missing chunks. So store every chunk.
 	e.KeepFill = e.KeepFill || doc.HasNullFill()
 	return s, nil

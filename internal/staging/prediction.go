@@ -196,7 +196,7 @@ func (p *Predictor) addDecoding(of part) error {
 // takes reports whether a chunk of the target has elements of a stored chunk.
 func (p *Predictor) takes(of part, at []int64) bool {
 	for source := range p.sources(of, at, p.Sources) {
-		if p.Sources.Has(source) {
+		if p.Sources.Contains(source) {
 			return true
 		}
 	}
@@ -250,13 +250,13 @@ func (p *Predictor) addFetches(region grid.Box) error {
 			p.filled[n] = true
 		}
 	}
-	readers, err := p.Input.next.Touched(region)
+	readers, err := p.Input.readers.Touched(region)
 	if err != nil {
 		return err
 	}
 	cells, size := p.Input.Target.Grid.Cells(), int64(p.Target.Engine.Size)
 	for reader := range readers.IndicesInto(make([]int64, len(readers))) {
-		pieces, err := blocks.Sources(p.Input.Target.Grid, p.Input.next, reader)
+		pieces, err := blocks.Sources(p.Input.Target.Grid, p.Input.readers, reader)
 		if err != nil {
 			return err
 		}

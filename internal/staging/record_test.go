@@ -44,18 +44,18 @@ func TestAnyRecord(t *testing.T) {
 	}}
 	for _, c := range []struct {
 		number int64
-		is     *entry
+		found  *entry
 		want   []Fold
 	}{
 		{2, nil, nil}, {6, nil, nil}, {3, nil, []Fold{third}}, {3, &entry{digest: 11}, []Fold{first}}, {3, &entry{digest: 12}, []Fold{second}},
 		{3, &entry{digest: 13}, nil}, {4, &entry{digest: 11}, []Fold{second}}, {4, nil, nil}, {5, &entry{digest: 11}, []Fold{first, third}},
 	} {
 		var got []Fold
-		for n := range r.matching(c.number, c.is) {
+		for n := range r.matching(c.number, c.found) {
 			got = append(got, n.fold)
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("chunk %d, stored %v: %v, want %v", c.number, c.is, got, c.want)
+			t.Errorf("chunk %d, stored %v: %v, want %v", c.number, c.found, got, c.want)
 		}
 	}
 }

@@ -33,7 +33,7 @@ import (
 // objects of all other blocks are stale.
 type Scratch struct {
 	*Job
-	next *grid.Grid // the blocks that read the objects
+	readers *grid.Grid // the blocks that read the objects
 }
 
 // NewScratch describes the objects in a directory that have the elements of the source,
@@ -59,7 +59,7 @@ func NewScratch(source *snapshot.Array, s store.Store, dir store.Path, cut, next
 // could find the version of another process that makes the same block.
 func (s *Scratch) pack(ctx context.Context, block []int64, region grid.Box, view strided.View, d store.Durability) (store.Version, error) {
 	// Each piece is contiguous in the object, so the next stage reads it by one range.
-	pieces, err := blocks.Pieces(s.Target.Grid, s.next, block)
+	pieces, err := blocks.Pieces(s.Target.Grid, s.readers, block)
 	if err != nil {
 		return store.Version{}, err
 	}
@@ -106,7 +106,7 @@ var errObjectReplaced = fmt.Errorf("%w: a scratch object was replaced meanwhile"
 
 // read reads the elements of a region into a view of them.
 func (r *Reading) read(ctx context.Context, region grid.Box, view strided.View) error {
-	readers, err := r.next.Touched(region)
+	readers, err := r.readers.Touched(region)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (r *Reading) read(ctx context.Context, region grid.Box, view strided.View) 
 	group, ctx := parallel.New(ctx)
 	group.SetLimit(max(1, r.Requests))
 	for reader := range readers.IndicesInto(make([]int64, len(readers))) {
-		pieces, err := blocks.Sources(r.Target.Grid, r.next, reader)
+		pieces, err := blocks.Sources(r.Target.Grid, r.readers, reader)
 		if err != nil {
 			return group.Wait(err)
 		}

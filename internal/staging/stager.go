@@ -29,15 +29,16 @@ import (
 	"strings"
 	"sync"
 
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
@@ -147,7 +148,7 @@ func (s *Stager) listedKey() func(key store.Key) bool {
 	}
 	return func(key store.Key) bool {
 		index, ok := IndexOf(s.Source, key)
-		return !ok || s.Sources().Has(index)
+		return !ok || s.Sources().Contains(index)
 	}
 }
 
@@ -191,7 +192,7 @@ func (s *Stager) takes(p part, at []int64) bool {
 	}
 	table := s.table()
 	for source := range s.sources(p, at, table) {
-		if table.Has(source) {
+		if table.Contains(source) {
 			return true
 		}
 	}
@@ -229,7 +230,7 @@ func (t *task) decode(ctx context.Context, b store.Batch, p part) error {
 	for i, cells := range p.cells {
 		region[i] = grid.Interval{Start: cells[0].start, Stop: cells[len(cells)-1].stop}
 	}
-	target, err := t.Target.Resolve(region, nil)
+	target, err := t.Target.Resolve(selection.BoxOf(region), nil)
 	if err != nil {
 		return err
 	}
@@ -324,7 +325,7 @@ func (t *task) read(ctx context.Context, region grid.Box, all strided.View) erro
 			failed = t.readGiven(ctx, from, all.Sub(within))
 			return failed == nil
 		}
-		r, err := t.Source.Resolve(from, nil)
+		r, err := t.Source.Resolve(selection.BoxOf(from), nil)
 		if err == nil {
 			// Read reports no suspicions about missing chunks here: the records tell
 			// whether a chunk has changed.
@@ -339,7 +340,7 @@ func (t *task) read(ctx context.Context, region grid.Box, all strided.View) erro
 // orMoreMemory returns err. Where the text of a chunk exceeds the room of a block, which
 // follows from the memory, it says that more memory helps, and not other limits.
 func orMoreMemory(err error) error {
-	if c := new(engine.ChunkError); errors.Is(err, codec.ErrRoom) && errors.As(err, &c) {
+	if c := new(engine.ChunkError); errors.Is(err, coding.ErrRoom) && errors.As(err, &c) {
 		return &engine.ChunkError{Key: c.Key, Index: c.Index, Err: fmt.Errorf("%w: its elements have more bytes than fit into the memory of a block: give more (Options.Memory)", engine.ErrLimit)}
 	}
 	return err

@@ -179,8 +179,8 @@ func (t *Table) Size(index []int64) int64 {
 	return 0
 }
 
-// Has reports whether the chunk at an index is stored.
-func (t *Table) Has(index []int64) bool { return t.find(index) != nil }
+// Contains reports whether the chunk at an index is stored.
+func (t *Table) Contains(index []int64) bool { return t.find(index) != nil }
 
 // Digest returns the digest of the version of the chunk at an index, or 0.
 func (t *Table) Digest(index []int64) Digest {

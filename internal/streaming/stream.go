@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
@@ -41,9 +42,10 @@ type Options struct {
 
 // Stats are those of zarr.StreamStats.
 type Stats struct {
-	Held, Peak   int64
-	Publications int64
-	Early        int64
+	Written, Published int64
+	Held, Peak         int64
+	Publications       int64
+	Early              int64
 }
 
 // Target is the array that a stream appends to.
@@ -70,7 +72,7 @@ type Stream struct {
 	grid    *grid.Grid      // the grid that was published last
 	planned *snapshot.Array // the state with the edges of later planes
 
-	next      int64          // the first plane that was not written yet
+	written   int64          // the first plane that was not written yet
 	slabs     []*engine.Slab // the held full layers
 	open      openLayer      // the layer after these
 	stats     Stats
@@ -132,18 +134,13 @@ func (s *Stream) cut(v strided.View, from, to int64) strided.View {
 	return v.Sub(box)
 }
 
-// Next returns the index of the first plane that was not written yet. All planes before
-// it are held or published.
-func (s *Stream) Next() int64 { return s.next }
-
-// Published returns the index of the first plane that is not published yet. This is the
-// extent of the axis.
-func (s *Stream) Published() int64 { return s.grid.Axis(s.axis).Extent() }
+// extent returns the index of the first plane that is not published yet.
+func (s *Stream) extent() int64 { return s.grid.Axis(s.axis).Extent() }
 
 // Stats returns counts of the work of the stream, and of the bytes that it holds.
 func (s *Stream) Stats() Stats {
 	stats := s.stats
-	stats.Held = s.held()
+	stats.Written, stats.Published, stats.Held = s.written, s.extent(), s.held()
 	return stats
 }
 
@@ -215,7 +212,7 @@ func (s *Stream) take(ctx context.Context, v strided.View) (int64, error) {
 		return 0, err
 	}
 	left := v.Shape[s.axis]
-	limit, ok := checked.Add(s.next, left)
+	limit, ok := checked.Add(s.written, left)
 	if !ok {
 		return 0, &grid.AxisError{Axis: s.axis, Err: grid.ErrOverflow}
 	}
@@ -224,16 +221,16 @@ func (s *Stream) take(ctx context.Context, v strided.View) (int64, error) {
 	}
 	// Nothing is held, and these planes must be published now. Write them from the memory
 	// of the caller, without a copy.
-	if n := s.lastDue(limit) - s.next; n > 0 && len(s.slabs) == 0 && s.open.count == 0 && !(s.waits() && s.fits(n)) {
+	if n := s.lastDue(limit) - s.written; n > 0 && len(s.slabs) == 0 && s.open.count == 0 && !(s.waits() && s.fits(n)) {
 		return n, s.publish(ctx, s.slab(s.cut(v, 0, n)), false)
 	}
-	layer, err := s.planned.Engine.LayerOf(s.axis, s.next)
+	layer, err := s.planned.Engine.LayerOf(s.axis, s.written)
 	if err != nil {
 		return 0, err
 	}
-	n := min(left, layer.Planes.Stop-s.next, s.untilDue(layer.Chunk))
+	n := min(left, layer.Planes.Stop-s.written, s.untilDue(layer.Chunk))
 	// The call has all planes of the layer, so encode it from the memory of the caller.
-	if s.open.count == 0 && s.next == layer.Planes.Start && n == layer.Planes.Len() {
+	if s.open.count == 0 && s.written == layer.Planes.Start && n == layer.Planes.Len() {
 		return n, s.takeLayer(ctx, s.cut(v, 0, n))
 	}
 	return s.hold(ctx, s.cut(v, 0, n), layer.Planes.Stop)
@@ -241,7 +238,7 @@ func (s *Stream) take(ctx context.Context, v strided.View) (int64, error) {
 
 // slab returns the next planes as a slab.
 func (s *Stream) slab(v strided.View) *engine.Slab {
-	return &engine.Slab{Axis: s.axis, Start: s.next, Stop: s.next + v.Shape[s.axis], Planes: v}
+	return &engine.Slab{Axis: s.axis, Start: s.written, Stop: s.written + v.Shape[s.axis], Planes: v}
 }
 
 // takeLayer takes the planes of a whole layer. It encodes them without a copy. If they
@@ -268,7 +265,7 @@ func (s *Stream) takeLayer(ctx context.Context, v strided.View) error {
 	if s.isDue(slab.Stop) {
 		s.due = slab.Stop
 	}
-	s.slabs, s.next = append(s.slabs, slab), slab.Stop
+	s.slabs, s.written = append(s.slabs, slab), slab.Stop
 	s.note()
 	return nil
 }
@@ -276,7 +273,7 @@ func (s *Stream) takeLayer(ctx context.Context, v strided.View) error {
 // hold copies planes into the open layer, which ends at stop, and returns their number.
 func (s *Stream) hold(ctx context.Context, v strided.View, stop int64) (int64, error) {
 	if s.open.count == 0 {
-		if err := s.makeRoom(ctx, stop-s.next); err != nil {
+		if err := s.makeRoom(ctx, stop-s.written); err != nil {
 			return 0, err
 		}
 	}
@@ -288,7 +285,7 @@ func (s *Stream) hold(ctx context.Context, v strided.View, stop int64) (int64, e
 	}
 	strided.Copy(s.cut(o.view, o.count, o.count+n), s.cut(v, 0, n))
 	o.count += n
-	s.next += n
+	s.written += n
 	return n, s.settle(ctx)
 }
 
@@ -318,7 +315,7 @@ func (s *Stream) makeRoom(ctx context.Context, planes int64) error {
 		s.open.buffer = make([]byte, min(first, most)*s.plane)
 	}
 	s.open.view = s.room(min(most, int64(cap(s.open.buffer))/s.plane))
-	s.open.start, s.open.most = s.next, most
+	s.open.start, s.open.most = s.written, most
 	s.note()
 	return nil
 }
@@ -350,8 +347,8 @@ func (s *Stream) lengthen() {
 // settle encodes a full layer, and publishes planes that are due.
 func (s *Stream) settle(ctx context.Context) error {
 	o := &s.open
-	if s.isDue(s.next) {
-		s.due = s.next
+	if s.isDue(s.written) {
+		s.due = s.written
 	}
 	if s.hasDue() && (!s.waits() || o.count == o.most && !s.fits(o.count)) {
 		if err := s.publishDue(ctx); err != nil {
@@ -371,7 +368,7 @@ func (s *Stream) settle(ctx context.Context) error {
 		return err
 	// The budget does not hold the whole layer, so its chunk will be stored more than
 	// once.
-	case s.next < layer.Planes.Stop:
+	case s.written < layer.Planes.Stop:
 		return s.publishEarly(ctx, nil, true)
 	case o.start > layer.Planes.Start: // publishing merges these with the stored rest of the layer
 		slab := s.openSlab()
@@ -402,21 +399,21 @@ func (s *Stream) untilDue(chunk grid.Interval) int64 {
 	if s.opt.Every == 0 || s.opt.Every >= chunk.Len() {
 		return math.MaxInt64
 	}
-	if n := s.Published() + s.opt.Every - s.next; n > 0 {
+	if n := s.extent() + s.opt.Every - s.written; n > 0 {
 		return n
 	}
 	return math.MaxInt64 // planes that are due wait
 }
 
 // hasDue reports whether planes are held that are due.
-func (s *Stream) hasDue() bool { return s.due > s.Published() }
+func (s *Stream) hasDue() bool { return s.due > s.extent() }
 
 // waits reports whether the last publication is too recent for another one.
 func (s *Stream) waits() bool { return s.opt.Interval > 0 && time.Since(s.published) < s.opt.Interval }
 
 // isDue reports whether the stream must publish all planes before plane p.
 func (s *Stream) isDue(p int64) bool {
-	news := p - s.Published()
+	news := p - s.extent()
 	if news <= 0 {
 		return false
 	}
@@ -437,7 +434,7 @@ func (s *Stream) lastDue(limit int64) int64 {
 	cell, _ := axis.Cell(k)
 	last := int64(0)
 	for _, p := range [...]int64{limit, cell.Start} {
-		if p > s.next && s.isDue(p) {
+		if p > s.written && s.isDue(p) {
 			last = max(last, p)
 		}
 	}
@@ -457,15 +454,15 @@ func Open(base *snapshot.Array, axis int, target Target, opt Options) (*Stream, 
 	if err := base.Expect(opt.Expect); err != nil {
 		return nil, err
 	}
-	s := &Stream{target: target, axis: axis, opt: opt, base: base, grid: base.Grid, next: base.Grid.Axis(axis).Extent()}
+	s := &Stream{target: target, axis: axis, opt: opt, base: base, grid: base.Grid, written: base.Grid.Axis(axis).Extent()}
 	if err := s.measure(); err != nil {
 		return nil, err
 	}
 	// s.next + 1 would overflow.
-	if s.next == math.MaxInt64 {
+	if s.written == math.MaxInt64 {
 		return nil, &grid.AxisError{Axis: axis, Err: grid.ErrOverflow}
 	}
-	if err := s.plan(s.next + 1); err != nil {
+	if err := s.plan(s.written + 1); err != nil {
 		return nil, err
 	}
 	return s, s.check()
@@ -504,7 +501,7 @@ func (s *Stream) measure() error {
 	}
 	axis := s.base.Grid.Axis(s.axis)
 	s.policy = s.opt.Grow
-	if s.exact = !axis.IsRegular() && s.opt.Grow.IsAppendOne(); !s.exact {
+	if s.exact = !axis.IsRegular() && lattice.IsAppendOne(s.opt.Grow); !s.exact {
 		return nil
 	}
 	if s.edge = s.opt.Every; s.edge == 0 {
@@ -610,7 +607,7 @@ func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) erro
 	}
 	err := s.store(ctx, slabs, grown)
 	if err == nil || errors.Is(err, publish.ErrIncomplete) {
-		s.next, s.slabs, s.open.count = slabs[len(slabs)-1].Stop, nil, 0
+		s.written, s.slabs, s.open.count = slabs[len(slabs)-1].Stop, nil, 0
 	}
 	return err
 }
@@ -619,7 +616,7 @@ func (s *Stream) publish(ctx context.Context, more *engine.Slab, last bool) erro
 // stay held, unless they are due too.
 func (s *Stream) publishDue(ctx context.Context) error {
 	n := slices.IndexFunc(s.slabs, func(slab *engine.Slab) bool { return slab.Stop == s.due }) + 1
-	if s.due == s.next || n == 0 {
+	if s.due == s.written || n == 0 {
 		return s.publish(ctx, nil, false)
 	}
 	err := s.store(ctx, s.slabs[:n:n], s.grown)

@@ -25,7 +25,7 @@ func TestFewNames(t *testing.T) {
 			s.keys = append(s.keys, s.key(int(name.start), int(name.end)))
 			return true
 		})
-		if few, many := s.twiceAmongFew(s.keys), s.twice(s.keys); few != many {
+		if few, many := s.twiceAmongFew(s.keys), s.twiceAmongMany(s.keys); few != many {
 			t.Fatalf("%s: twice at %d, or at %d", s.data, few, many)
 		}
 	})

@@ -158,7 +158,7 @@ func (v Value) Float64() (float64, error) {
 	}
 	f, err := strconv.ParseFloat(string(v.Raw()), 64)
 	if err != nil {
-		return 0, v.Errorf("%w", because(ErrOverflow, "%s does not fit into 64-bit floating point", v.Brief()))
+		return 0, v.Errorf("%w", reasonf(ErrOverflow, "%s does not fit into 64-bit floating point", v.Brief()))
 	}
 	return f, nil
 }
@@ -184,9 +184,9 @@ func (v Value) integer() (int64, error) {
 	n, err := newDecimal(v.Raw()).integer()
 	switch err {
 	case ErrFraction:
-		return 0, v.Errorf("%w", because(err, "must be an integer, got %s", v.Brief()))
+		return 0, v.Errorf("%w", reasonf(err, "must be an integer, got %s", v.Brief()))
 	case ErrOverflow:
-		return 0, v.Errorf("%w", because(err, "%s does not fit into 64 bits", v.Brief()))
+		return 0, v.Errorf("%w", reasonf(err, "%s does not fit into 64 bits", v.Brief()))
 	}
 	return n, nil
 }

@@ -212,7 +212,7 @@ func (s *scanner) at(i int) byte {
 
 func (s *scanner) fail(i int, kind error, format string, args ...any) int {
 	text := fmt.Sprintf(format, args...)
-	s.err = &Error{pointer(s.data, i), int64(i), because(kind, "%s (byte %d)", text, i)}
+	s.err = &Error{pointer(s.data, i), int64(i), reasonf(kind, "%s (byte %d)", text, i)}
 	return -1
 }
 
@@ -317,8 +317,9 @@ func skipContainer(doc []byte, i int) int {
 // brackets marks the bytes that affect the nesting of containers.
 var brackets = [256]bool{'"': true, '[': true, ']': true, '{': true, '}': true}
 
-// next returns the offset of the value or bracket that follows the value ending at i.
-func next(doc []byte, i int) int {
+// following returns the offset of the value or bracket that follows the value ending at
+// i.
+func following(doc []byte, i int) int {
 	i = space(doc, i)
 	if doc[i] == ',' {
 		i = space(doc, i+1)
@@ -362,7 +363,7 @@ func (s *scanner) unique(first int) bool {
 	if len(keys) <= fewNames {
 		twice = s.twiceAmongFew(keys)
 	} else {
-		twice = s.twice(keys)
+		twice = s.twiceAmongMany(keys)
 	}
 	if twice < 0 || s.mayRepeat(twice) {
 		return true
@@ -388,8 +389,8 @@ func (s *scanner) twiceAmongFew(keys []key) int {
 	return -1
 }
 
-// twice is twiceAmongFew for any number of names, which it sorts.
-func (s *scanner) twice(keys []key) int {
+// twiceAmongMany is twiceAmongFew for any number of names, which it sorts.
+func (s *scanner) twiceAmongMany(keys []key) int {
 	slices.Sort(keys)
 	twice := -1
 	for i := 1; i < len(keys); i++ {
@@ -442,5 +443,5 @@ func (s *scanner) failTwice(off int) {
 	end := skipText(s.data, off)
 	value := space(s.data, end) + 1
 	name := Abbreviate(s.name(off, end))
-	s.err = &Error{pointer(s.data, value), int64(off), because(ErrDuplicate, "member %q is given twice (byte %d)", name, off)}
+	s.err = &Error{pointer(s.data, value), int64(off), reasonf(ErrDuplicate, "member %q is given twice (byte %d)", name, off)}
 }

@@ -141,7 +141,7 @@ func (v Value) elements(yield func(int, Value) bool) {
 			return
 		}
 		if i = end; d[i] != ']' {
-			i = next(d, i)
+			i = following(d, i)
 		}
 	}
 }
@@ -195,7 +195,7 @@ func (v Value) members(yield func(name, value Value) bool) {
 		if !yield(v.doc.value(i, end), v.doc.value(first, last)) {
 			return
 		}
-		i = next(d, last)
+		i = following(d, last)
 	}
 }
 
@@ -225,7 +225,7 @@ func (v Value) Errorf(format string, args ...any) error {
 }
 
 func (v Value) not(want Kind) error {
-	return v.Errorf("%w", because(ErrKind, "must be %s, got %s", want, v.Kind()))
+	return v.Errorf("%w", reasonf(ErrKind, "must be %s, got %s", want, v.Kind()))
 }
 
 // Brief returns the text of v for a message; see [Abbreviate].
@@ -367,7 +367,7 @@ func (p *printer) flat(i, most int) bool {
 		if c == '{' || n == most || c == '[' && (most >= 0 || !p.flat(i, 2)) {
 			return false
 		}
-		i = next(p.doc, skip(p.doc, i))
+		i = following(p.doc, skip(p.doc, i))
 	}
 	return true
 }
@@ -541,7 +541,7 @@ type reason struct {
 func (r *reason) Error() string { return r.text }
 func (r *reason) Unwrap() error { return r.kind }
 
-func because(kind error, format string, args ...any) error {
+func reasonf(kind error, format string, args ...any) error {
 	return &reason{kind, fmt.Sprintf(format, args...)}
 }
 
@@ -581,7 +581,7 @@ func (l Limits) size() int64 {
 // nil.
 func (l Limits) Check(bytes int) error {
 	if size := l.size(); int64(bytes) > size {
-		return &Error{Err: because(ErrLimit, "document of %d bytes, at most %d are allowed", bytes, size)}
+		return &Error{Err: reasonf(ErrLimit, "document of %d bytes, at most %d are allowed", bytes, size)}
 	}
 	return nil
 }

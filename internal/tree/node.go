@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -24,7 +25,7 @@ type Node struct {
 }
 
 // IsV2 reports whether the node is of format 2.
-func (n Node) IsV2() bool { return n.Document != metadata.V3Node }
+func (n Node) IsV2() bool { return n.Document != nodename.V3Node }
 
 // Format returns the version of the Zarr format of the node, 2 or 3.
 func (n Node) Format() int {
@@ -71,18 +72,18 @@ func NameNotes(format int, p store.Path) []string {
 // their own, and returns them.
 func (n Node) PublishAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) (object []byte, err error) {
 	at, l := n.Node, n.Limits
-	at.Document = metadata.V2Attributes
+	at.Document = nodename.V2Attributes
 	err = publish.Retry(ctx, func() error {
 		var refused error // from change; it may wrap any error, fs.ErrNotExist too
 		err := publish.Update(ctx, at, func(d publish.Document) (*publish.Change, error) {
-			old, err := metadata.ParseAttributesV2(d.Bytes, l)
+			old, err := zarrjson.ParseAttributesV2(d.Bytes, l)
 			if err != nil {
 				return nil, err
 			}
 			if object, refused = change(bytes.Clone(old)); refused != nil {
 				return nil, refused
 			}
-			document, err := metadata.MarshalAttributesV2(object, l)
+			document, err := zarrjson.MarshalAttributesV2(object, l)
 			return &publish.Change{Document: document}, err
 		})
 		switch {
@@ -122,7 +123,7 @@ func (n Node) RefreshGroup(ctx context.Context) error {
 		err = n.Container(n.Path).ChangeConsolidated(ctx, func(c *metadata.Consolidated) (*metadata.Consolidated, error) {
 			// .zmetadata also has an entry for the group itself.
 			raw, err := n.Record(ctx)
-			return c.WithOwn(raw), err
+			return zarrjson.WithOwn(c, raw), err
 		})
 	}
 	if err != nil {

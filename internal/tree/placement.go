@@ -12,8 +12,10 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -34,7 +36,7 @@ func (n Node) CheckRemains(ctx context.Context) error {
 // isRemains reports whether an entry can belong to the remains of an array: chunks, their
 // directory, or staged chunks.
 func isRemains(name string) bool {
-	return name == "c" || name == own.Dir || name == metadata.V2Attributes || strings.HasPrefix(name, "c.") || name[0] >= '0' && name[0] <= '9'
+	return name == "c" || name == own.Dir || name == nodename.V2Attributes || strings.HasPrefix(name, "c.") || name[0] >= '0' && name[0] <= '9'
 }
 
 // Above describes the groups above a new node.
@@ -96,7 +98,7 @@ func (n Node) MakeParents(ctx context.Context, up *Above) error {
 			continue // a concurrent writer has created it
 		}
 		if err == nil {
-			raw, err = doc.Record(metadata.Limits{})
+			raw, err = zarrjson.Record(doc, metadata.Limits{})
 		}
 		if err == nil {
 			err = n.RecordMember(ctx, raw)
@@ -166,7 +168,7 @@ func NewDocuments(doc metadata.Node, l metadata.Limits) (raw []byte, beside []pu
 	}
 	attributes, err := doc.MarshalAttributes(l)
 	if err == nil && string(bytes.TrimSpace(attributes)) != "{}" {
-		beside = []publish.File{{Name: metadata.V2Attributes, Bytes: attributes}}
+		beside = []publish.File{{Name: nodename.V2Attributes, Bytes: attributes}}
 	}
 	return raw, beside, err
 }

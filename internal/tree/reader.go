@@ -17,16 +17,18 @@ import (
 
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
 // Documents has the names of the documents that make a node, in the order of the
 // look-up. A node that has documents of both formats is one of format 3.
-var Documents = []string{metadata.V3Node, metadata.V2Array, metadata.V2Group}
+var Documents = []string{nodename.V3Node, nodename.V2Array, nodename.V2Group}
 
 // ErrNoNode reports a path without a node. It wraps [fs.ErrNotExist]. [Reader.Describe]
 // describes the path, which takes a listing.
@@ -61,7 +63,7 @@ type Stored struct {
 // node. A document with an extension that is not supported is returned together with an
 // error that wraps [metadata.ErrUnsupported]: such a node can be described, not opened.
 func (r Reader) Load(ctx context.Context, p store.Path) (s Stored, err error) {
-	data, info, err := r.document(ctx, p, metadata.V3Node)
+	data, info, err := r.document(ctx, p, nodename.V3Node)
 	// Only now look for format 2: a node with documents of both formats is one of format
 	// 3.
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,7 +76,7 @@ func (r Reader) Load(ctx context.Context, p store.Path) (s Stored, err error) {
 		return s, err
 	}
 	doc, err := metadata.Parse(data, r.Limits)
-	return Stored{doc, info, info, publish.Warned(data)}, fault.InFile(p.MustKey(metadata.V3Node), err)
+	return Stored{doc, info, info, publish.Warned(data)}, fault.InFile(p.MustKey(nodename.V3Node), err)
 }
 
 // loadHidden is [Reader.loadV2] after access to zarr.json was refused. Object stores do
@@ -117,7 +119,7 @@ func (r Reader) loadV2(ctx context.Context, p store.Path) (s Stored, err error) 
 
 // companions are the documents of format 2 that belong together: those of an array, and
 // the further ones of a group.
-var companions = [...][]string{{metadata.V2Array, metadata.V2Attributes}, {metadata.V2Group, metadata.V2Consolidated}}
+var companions = [...][]string{{nodename.V2Array, nodename.V2Attributes}, {nodename.V2Group, nodename.V2Consolidated}}
 
 // together reads documents in one round trip. It keeps those that r knows.
 func (r Reader) together(ctx context.Context, p store.Path, names []string) map[string]reply {
@@ -154,7 +156,7 @@ func (r Reader) document(ctx context.Context, p store.Path, name string) ([]byte
 
 // Attributes returns the attributes document of a node of format 2, nil if it has none.
 func (r Reader) Attributes(ctx context.Context, p store.Path) ([]byte, error) {
-	data, _, err := r.document(ctx, p, metadata.V2Attributes)
+	data, _, err := r.document(ctx, p, nodename.V2Attributes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -164,7 +166,7 @@ func (r Reader) Attributes(ctx context.Context, p store.Path) ([]byte, error) {
 // withConsolidated adds the consolidated metadata of a group of format 2. It only has
 // copies of other documents, so a damaged one does not make the group unreadable.
 func (r Reader) withConsolidated(ctx context.Context, p store.Path, g *metadata.Group) (metadata.Node, store.Info, error) {
-	data, info, err := r.document(ctx, p, metadata.V2Consolidated)
+	data, info, err := r.document(ctx, p, nodename.V2Consolidated)
 	if errors.Is(err, fs.ErrNotExist) {
 		return g, info, nil
 	}
@@ -180,7 +182,7 @@ func (r Reader) withConsolidated(ctx context.Context, p store.Path, g *metadata.
 // Record returns the entry of the node at p for consolidated metadata, with the bytes
 // that are stored, and the format of the node.
 func (r Reader) Record(ctx context.Context, p store.Path) (raw []byte, format int, err error) {
-	raw, _, err = r.document(ctx, p, metadata.V3Node)
+	raw, _, err = r.document(ctx, p, nodename.V3Node)
 	if !errors.Is(err, fs.ErrNotExist) {
 		// Do not parse the document: a node with an unknown extension is recorded as it
 		// is.
@@ -198,7 +200,7 @@ func (r Reader) Record(ctx context.Context, p store.Path) (raw []byte, format in
 		if err != nil {
 			return nil, 2, err
 		}
-		raw, err = metadata.RecordV2(name, document, attributes, r.Limits)
+		raw, err = zarrjson.RecordV2(name, document, attributes, r.Limits)
 		return raw, 2, err
 	}
 	return nil, 0, err
@@ -207,18 +209,18 @@ func (r Reader) Record(ctx context.Context, p store.Path) (raw []byte, format in
 // Type returns "array" or "group" for a node that cannot be opened, or "" if its
 // documents do not contain it.
 func (r Reader) Type(ctx context.Context, p store.Path) string {
-	data, _, err := r.document(ctx, p, metadata.V3Node)
+	data, _, err := r.document(ctx, p, nodename.V3Node)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r.typeV2(ctx, p)
 	}
 	if err != nil {
 		return ""
 	}
-	return metadata.NodeType(data)
+	return zarrjson.NodeType(data)
 }
 
 func (r Reader) typeV2(ctx context.Context, p store.Path) string {
-	for _, d := range [...]struct{ document, kind string }{{metadata.V2Array, "array"}, {metadata.V2Group, "group"}} {
+	for _, d := range [...]struct{ document, kind string }{{nodename.V2Array, "array"}, {nodename.V2Group, "group"}} {
 		if found, err := store.Exists(ctx, r.Store, p.MustKey(d.document)); err == nil && found {
 			return d.kind
 		}
@@ -233,7 +235,7 @@ func Format(ctx context.Context, s store.Store, p store.Path) (int, error) {
 		switch {
 		case err != nil:
 			return 0, err
-		case found && name == metadata.V3Node:
+		case found && name == nodename.V3Node:
 			return 3, nil
 		case found:
 			return 2, nil
@@ -309,7 +311,7 @@ func (r Reader) Inherited(ctx context.Context, group store.Path, format int) (*m
 		if e, err := up.Consolidated.Entry(path, r.Limits); e == nil {
 			return nil, s.Info, err
 		}
-		return up.Consolidated.Below(path), s.Copies, nil
+		return zarrjson.Below(up.Consolidated, path), s.Copies, nil
 	}
 	return nil, store.Info{}, nil
 }
@@ -349,7 +351,7 @@ func foreign(ctx context.Context, s store.Store, dir store.Path) error {
 func (n Node) Container(p store.Path) Node {
 	n.Path, n.Holder = p, "" // only arrays have reservations
 	if n.IsV2() {
-		n.Document = metadata.V2Consolidated
+		n.Document = nodename.V2Consolidated
 	}
 	return n
 }
@@ -453,7 +455,7 @@ func refreshed(
 	}
 	for i, m := range listed {
 		var err error
-		if c, err = c.With(Inside(group, m.Path), records[i], m.Limits); err != nil {
+		if c, err = zarrjson.With(c, Inside(group, m.Path), records[i], m.Limits); err != nil {
 			return nil, err
 		}
 	}
@@ -558,7 +560,7 @@ func (n Node) replan(document []byte, change func(*metadata.Consolidated) (*meta
 		if err != nil || c == old {
 			return nil, err
 		}
-		return c.Marshal(l)
+		return zarrjson.MarshalConsolidated(c, l)
 	}
 	g, err := metadata.ParseGroup(document, l)
 	if err != nil || g.Consolidated == nil {
@@ -575,7 +577,7 @@ func (n Node) replan(document []byte, change func(*metadata.Consolidated) (*meta
 // entries below it.
 func WithMember(c *metadata.Consolidated, path string, raw []byte, l metadata.Limits) (*metadata.Consolidated, error) {
 	// A removed group takes its members with it. A replaced one begins without members.
-	b := c.Without(path)
+	b := zarrjson.Without(c, path)
 	var gone []string
 	for name := range b.Nodes() {
 		if strings.HasPrefix(name, path+"/") {
@@ -583,12 +585,12 @@ func WithMember(c *metadata.Consolidated, path string, raw []byte, l metadata.Li
 		}
 	}
 	for _, name := range gone {
-		b = b.Without(name)
+		b = zarrjson.Without(b, name)
 	}
 	if raw == nil {
 		return b, nil
 	}
-	return b.With(path, raw, l)
+	return zarrjson.With(b, path, raw, l)
 }
 
 // Listed returns the node as the consolidated metadata of the group at a path above it

@@ -179,7 +179,7 @@ func (m *matrix) update(t *testing.T, cases int, peers map[string]peer) {
 		switch {
 		case e.reader == "":
 			lines[fmt.Sprintf("writes %s %s: %s", e.writer, e.name, why)] = true
-		case m.always(peers, e):
+		case m.everywhereSame(peers, e):
 			lines[fmt.Sprintf("reads %s * %s: ", e.reader, e.name)+m.anyReason(peers, e)] = true
 		default:
 			lines[fmt.Sprintf("reads %s %s %s: %s", e.reader, e.writer, e.name, why)] = true
@@ -195,8 +195,8 @@ func (m *matrix) update(t *testing.T, cases int, peers map[string]peer) {
 	check(t, os.WriteFile("RESULTS.md", []byte(m.table(cases, peers)), 0o666))
 }
 
-// always reports whether a reader refuses an array of every writer.
-func (m *matrix) always(peers map[string]peer, e entry) bool {
+// everywhereSame reports whether a reader refuses an array of every writer.
+func (m *matrix) everywhereSame(peers map[string]peer, e entry) bool {
 	for writer := range peers {
 		_, unwritten := m.found[entry{"", writer, e.name}]
 		if _, refused := m.found[entry{e.reader, writer, e.name}]; !refused && !unwritten {

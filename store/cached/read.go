@@ -53,7 +53,7 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 
 // keeps reports whether values of the key may be cached.
 func (s *Store) keeps(key store.Key) bool {
-	return s.place != "" && !own.IsBelow(key.String()) && !own.Is(key.Base())
+	return s.place != "" && !own.IsBelow(key.String()) && !own.IsReserved(key.Base())
 }
 
 // kind is the kind of a range.

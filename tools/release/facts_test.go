@@ -18,7 +18,7 @@ func TestCheckFacts(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ source, now, want string }{
+	for _, c := range []struct{ source, day, want string }{
 		{`const verified = "2026-11"`, "2026-11-01", ""},
 		{`const verified = "2026-11"`, "2027-05-31", ""},
 		{`const verified = "2026-11"`, "2027-06-01", "more than six months ago"},
@@ -29,13 +29,13 @@ func TestCheckFacts(t *testing.T) {
 		if err := os.WriteFile(name, []byte("package facts\n\n"+c.source+"\n"), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		now, err := time.Parse(time.DateOnly, c.now)
+		now, err := time.Parse(time.DateOnly, c.day)
 		if err != nil {
 			t.Fatal(err)
 		}
 		err = checkFacts(root, now)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s on %s: %v, want %q", c.source, c.now, err, c.want)
+			t.Errorf("%s on %s: %v, want %q", c.source, c.day, err, c.want)
 		}
 	}
 }

@@ -15,13 +15,13 @@ import (
 // through blocks, which are kept, so that the many small reads of a scanner become few
 // requests. A File is for one goroutine.
 type File struct {
-	ctx    context.Context // of the scan, which is one call
-	pinned *store.Pinned
-	info   store.Info
-	blocks map[int64][]byte // by number
-	order  []int64          // numbers of blocks, oldest first
-	next   int64            // the number of the block after the last request
-	ahead  int64            // blocks of the next request, if it begins there
+	ctx       context.Context // of the scan, which is one call
+	pinned    *store.Pinned
+	info      store.Info
+	blocks    map[int64][]byte // by number
+	order     []int64          // numbers of blocks, oldest first
+	following int64            // the number of the block after the last request
+	ahead     int64            // blocks of the next request, if it begins there
 }
 
 const (
@@ -43,7 +43,7 @@ func Open(ctx context.Context, s store.Store, key store.Key) (*File, error) {
 		return nil, err
 	}
 	f.keep(0, head)
-	f.next = firstBytes / blockBytes
+	f.following = firstBytes / blockBytes
 	return f, nil
 }
 
@@ -113,7 +113,7 @@ func (f *File) block(number int64) ([]byte, error) {
 	}
 	// A scanner that reads on where the last request ended reads sequentially, so the
 	// requests become longer.
-	if number == f.next {
+	if number == f.following {
 		f.ahead = min(2*f.ahead, mostAhead)
 	} else {
 		f.ahead = 1
@@ -128,7 +128,7 @@ func (f *File) block(number int64) ([]byte, error) {
 		return nil, err
 	}
 	f.keep(number, b)
-	f.next = number + f.ahead
+	f.following = number + f.ahead
 	return f.blocks[number], nil
 }
 

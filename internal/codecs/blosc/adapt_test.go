@@ -14,6 +14,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/codectest"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/racing"
 )
 
@@ -199,7 +200,7 @@ func TestAdaptedAllocations(t *testing.T) {
 	racing.Skip(t) // it drops what pools hold
 	src := steps(400_000)
 	dst := make([]byte, 0, 2*len(src))
-	c := newCodec(t, codec.BloscOptions{Compressor: "zstd", Level: 5, Element: 4}).(codec.Adapter)
+	c := newCodec(t, codec.BloscOptions{Compressor: "zstd", Level: 5, Element: 4}).(coding.Adapter)
 	code := func() {
 		if _, err := c.EncodeAdapted(dst, src); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"math"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/metadata"
 )
 
@@ -66,9 +67,9 @@ func (u *unsized) Bind(spec codec.Spec) error {
 }
 
 // Repaired returns the codec with the size that 0 stands for.
-func (u *unsized) Repaired() (metadata.Extension, []codec.Repair) {
+func (u *unsized) Repaired() (metadata.Extension, []coding.Repair) {
 	c := u.configuration
-	return codec.Blosc(codec.BloscOptions{Compressor: c.Compressor, Level: int(c.Level), Shuffle: c.Shuffle, Element: u.element, Block: int(c.Block)}), []codec.Repair{{
+	return codec.Blosc(codec.BloscOptions{Compressor: c.Compressor, Level: int(c.Level), Shuffle: c.Shuffle, Element: u.element, Block: int(c.Block)}), []coding.Repair{{
 		Note:   fmt.Sprintf("the typesize of blosc is 0, which was read as the size of the data type, %d", u.element),
 		Strict: invalid("typesize 0: shuffling needs the bytes of an element, at least 1"),
 	}}

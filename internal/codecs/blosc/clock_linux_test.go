@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// now returns how long the thread has run, which says more than the time of day where
-// other programs run, too.
-func now() time.Duration {
+// threadTime returns how long the thread has run, which says more than the time of day
+// where other programs run, too.
+func threadTime() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
 		panic(err)

@@ -8,4 +8,4 @@ import "time"
 
 var start = time.Now()
 
-func now() time.Duration { return time.Since(start) }
+func threadTime() time.Duration { return time.Since(start) }

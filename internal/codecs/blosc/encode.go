@@ -147,7 +147,7 @@ const (
 	leastSaved   = 32       // the configured shuffle stays unless another one saves this part
 )
 
-// EncodeAdapted implements [codec.Adapter]: it encodes with the shuffle that makes a
+// EncodeAdapted implements [coding.Adapter]: it encodes with the shuffle that makes a
 // sample of src the smallest. The configured one stays if src is short, or if no other
 // saves at least a thirty-second.
 func (c coder) EncodeAdapted(dst, src []byte) ([]byte, error) {

@@ -10,6 +10,8 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/codectest"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 )
 
@@ -30,7 +32,7 @@ func station(t testing.TB, flag string) dtype.Type {
 
 func byField(t testing.TB, configuration string) any {
 	t.Helper()
-	c, err := codec.Default.New(metadata.Extension{Name: metadata.BytesByField, Configuration: []byte(configuration)})
+	c, err := codec.Default.New(metadata.Extension{Name: own.BytesByField, Configuration: []byte(configuration)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +54,7 @@ func TestByField(t *testing.T) {
 	}
 	stored := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1, 13, 14}
 	want := []byte{1, 2, 3, 7, 6, 5, 4, 11, 10, 9, 8, 1, 14, 13}
-	if !dtype.LittleEndian() {
+	if !byteorder.Little() {
 		want = []byte{2, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1, 13, 14}
 	}
 	block := codec.Block{Shape: []int64{1}, Data: make([]byte, len(want))}
@@ -67,7 +69,7 @@ func TestByField(t *testing.T) {
 
 func TestByFieldRefuses(t *testing.T) {
 	for _, configuration := range []string{`{}`, `{"endian":[]}`, `{"endian":"big"}`, `{"endian":["big","middle"]}`, `{"endian":["big"],"more":1}`} {
-		if _, err := codec.Default.New(metadata.Extension{Name: metadata.BytesByField, Configuration: []byte(configuration)}); !errors.Is(err, codec.ErrConfiguration) {
+		if _, err := codec.Default.New(metadata.Extension{Name: own.BytesByField, Configuration: []byte(configuration)}); !errors.Is(err, codec.ErrConfiguration) {
 			t.Errorf("%s: %v", configuration, err)
 		}
 	}

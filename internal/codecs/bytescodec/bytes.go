@@ -19,8 +19,11 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
@@ -29,12 +32,12 @@ import (
 
 func init() {
 	codec.Register("bytes", New)
-	codec.Register(metadata.BytesByField, newByField)
+	codec.Register(own.BytesByField, newByField)
 }
 
 // New is the [codec.Factory] of the codec. It returns a [codec.ArrayBytes] that is a
 // [codec.Transparent], if the stored byte order is that of the host, and a
-// [codec.Validator].
+// [coding.Validator].
 func New(configuration []byte) (any, error) {
 	var c struct {
 		Endian *string `json:"endian"`
@@ -45,14 +48,14 @@ func New(configuration []byte) (any, error) {
 	if c.Endian == nil {
 		return new(coder), nil
 	}
-	if *c.Endian != codec.Little && *c.Endian != codec.Big {
-		return nil, fmt.Errorf("%w: bytes: endian is %q, want %q or %q", codec.ErrConfiguration, *c.Endian, codec.Little, codec.Big)
+	if *c.Endian != "little" && *c.Endian != "big" {
+		return nil, fmt.Errorf("%w: bytes: endian is %q, want %q or %q", codec.ErrConfiguration, *c.Endian, "little", "big")
 	}
 	return &coder{endian: *c.Endian}, nil
 }
 
 type coder struct {
-	endian string   // codec.Little, codec.Big, or "" if the metadata has none
+	endian string   // "little", "big", or "" if the metadata has none
 	fields []string // endian of each number of a struct, nil if all have one
 	typ    dtype.Type
 	stored dtype.Type // its Swap reverses the stored byte order
@@ -69,20 +72,20 @@ func (c *coder) Bind(spec codec.Spec) error {
 		return fmt.Errorf("%w: bytes: elements of %s have no fixed width", codec.ErrConfiguration, t)
 	}
 	if c.endian == "" && c.fields == nil && t.Ordered() {
-		return fmt.Errorf("%w: bytes: %s needs an endian, %q or %q", codec.ErrConfiguration, t, codec.Little, codec.Big)
+		return fmt.Errorf("%w: bytes: %s needs an endian, %q or %q", codec.ErrConfiguration, t, "little", "big")
 	}
-	c.typ, c.stored, c.bools, c.small = t, t, t.Kind() == dtype.KindBool, t.Small()
-	c.swaps = t.Ordered() && dtype.LittleEndian() != (c.endian == codec.Little)
+	c.typ, c.stored, c.bools, c.small = t, t, t.Kind() == dtype.KindBool, packed.Small(t)
+	c.swaps = t.Ordered() && byteorder.Little() != (c.endian == "little")
 	if c.fields != nil {
 		if err := c.bindFields(); err != nil {
 			return err
 		}
 	}
-	c.checks = t.HasBool()
+	c.checks = packed.HasBool(t)
 	return nil
 }
 
-// Complete implements [codec.Completer]. Elements of single bytes have no byte order.
+// Complete implements [coding.Completer]. Elements of single bytes have no byte order.
 func (c *coder) Complete(e metadata.Extension) metadata.Extension {
 	switch {
 	case c.fields != nil:
@@ -128,7 +131,7 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	}
 	// Unused bits of stored numbers may have any value.
 	if c.small {
-		c.typ.Normalize(dst.Data)
+		packed.Normalize(c.typ, dst.Data)
 	}
 	return nil
 }
@@ -160,7 +163,7 @@ func checkFields(t dtype.Type, data []byte, step int) error {
 	return nil
 }
 
-// Validate implements [codec.Validator].
+// Validate implements [coding.Validator].
 func (c *coder) Validate(data []byte) error {
 	switch {
 	case c.bools:
@@ -205,8 +208,8 @@ func newByField(configuration []byte) (any, error) {
 		return nil, fmt.Errorf("%w: bytes by field: %w", codec.ErrConfiguration, err)
 	}
 	for i, order := range c.Endian {
-		if order != codec.Little && order != codec.Big {
-			return nil, fmt.Errorf("%w: bytes by field: endian %d is %q, want %q or %q", codec.ErrConfiguration, i, order, codec.Little, codec.Big)
+		if order != "little" && order != "big" {
+			return nil, fmt.Errorf("%w: bytes by field: endian %d is %q, want %q or %q", codec.ErrConfiguration, i, order, "little", "big")
 		}
 	}
 	if len(c.Endian) == 0 {
@@ -219,9 +222,9 @@ func newByField(configuration []byte) (any, error) {
 func (c *coder) bindFields() error {
 	c.swaps = false
 	next := 0
-	c.stored = c.typ.Turned(func() bool {
+	c.stored = packed.Turned(c.typ, func() bool {
 		next++
-		turn := next <= len(c.fields) && dtype.LittleEndian() != (c.fields[next-1] == codec.Little)
+		turn := next <= len(c.fields) && byteorder.Little() != (c.fields[next-1] == "little")
 		c.swaps = c.swaps || turn
 		return turn
 	})
@@ -459,7 +462,7 @@ func (r *partReader) useSpan(ctx context.Context, first, n int64, use func(span 
 			copy(room, data)
 		}
 		if r.small {
-			r.typ.Normalize(room)
+			packed.Normalize(r.typ, room)
 		}
 		data = room
 	}

@@ -27,8 +27,8 @@ const Name = "cast_value"
 func init() { codec.Register(Name, New) }
 
 var modes = map[string]number.Mode{
-	codec.NearestEven: number.NearestEven, codec.TowardsZero: number.TowardsZero, codec.TowardsPositive: number.TowardsPositive,
-	codec.TowardsNegative: number.TowardsNegative, codec.NearestAway: number.NearestAway,
+	"nearest-even": number.NearestEven, "towards-zero": number.TowardsZero, "towards-positive": number.TowardsPositive,
+	"towards-negative": number.TowardsNegative, "nearest-away": number.NearestAway,
 }
 
 // New is the [codec.Factory] of the codec. It returns a [codec.ArrayArray].
@@ -84,12 +84,12 @@ func parseType(raw []byte) (dtype.Type, error) {
 
 func parseBeyond(text string) (number.Overflow, error) {
 	switch text {
-	case codec.Clamp:
+	case "clamp":
 		return number.Clamps, nil
-	case codec.Wrap:
+	case "wrap":
 		return number.Wraps, nil
 	}
-	return number.Fails, fmt.Errorf("out_of_range is %q, want %q, %q, or nothing", text, codec.Clamp, codec.Wrap)
+	return number.Fails, fmt.Errorf("out_of_range is %q, want %q, %q, or nothing", text, "clamp", "wrap")
 }
 
 func (c *coder) parseMap(raw []byte) error {
@@ -150,7 +150,7 @@ func (c *coder) bind(spec codec.Spec) (codec.Spec, error) {
 	}
 	// Only integers can wrap around.
 	if c.beyond == number.Wraps && c.encode.To.Carrier == number.Float {
-		return spec, fmt.Errorf("out_of_range is %q, which needs an integer data_type, not %s", codec.Wrap, c.stored)
+		return spec, fmt.Errorf("out_of_range is %q, which needs an integer data_type, not %s", "wrap", c.stored)
 	}
 	var err error
 	if c.encode.scalars, err = newScalars(c.forward, spec.Type, c.stored); err != nil {

@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/codectest"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/number"
 	"varve.dev/zarr/internal/racing"
 )
@@ -88,8 +89,8 @@ func word(e []byte) uint64 {
 
 func fromWord(size int, x uint64) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, x)[:size]
-	if !dtype.LittleEndian() {
-		dtype.SwapBytes(b, b, size)
+	if !byteorder.Little() {
+		byteorder.Bytes(b, b, size)
 	}
 	return b
 }
@@ -329,8 +330,8 @@ func slowCast(x *big.Float, target *number.Format, rounding, beyond string) (*bi
 		rest := new(big.Float).Abs(new(big.Float).Sub(x, new(big.Float).SetPrec(2000).SetInt(n)))
 		half := rest.Cmp(big.NewFloat(0.5))
 		negative := x.Sign() < 0
-		away := rounding == codec.TowardsPositive && !negative || rounding == codec.TowardsNegative && negative ||
-			rounding == codec.NearestAway && half >= 0 || rounding == codec.NearestEven && (half > 0 || half == 0 && n.Bit(0) == 1)
+		away := rounding == "towards-positive" && !negative || rounding == "towards-negative" && negative ||
+			rounding == "nearest-away" && half >= 0 || rounding == "nearest-even" && (half > 0 || half == 0 && n.Bit(0) == 1)
 		if away {
 			n.Add(n, big.NewInt(int64(x.Sign())))
 		}
@@ -340,11 +341,11 @@ func slowCast(x *big.Float, target *number.Format, rounding, beyond string) (*bi
 	switch {
 	case n.Cmp(least) >= 0 && n.Cmp(most) <= 0:
 		return n, true
-	case beyond == codec.Clamp && n.Sign() < 0:
+	case beyond == "clamp" && n.Sign() < 0:
 		return least, true
-	case beyond == codec.Clamp:
+	case beyond == "clamp":
 		return most, true
-	case beyond == codec.Wrap:
+	case beyond == "wrap":
 		size := new(big.Int).Lsh(big.NewInt(1), uint(target.Bits))
 		n.Mod(n, size)
 		if n.Cmp(most) > 0 {
@@ -362,8 +363,8 @@ func TestIntegerTargets(t *testing.T) {
 		source := rapid.SampledFrom(all).Draw(t, "source")
 		target := rapid.SampledFrom(all).Filter(func(t dtype.Type) bool { return t.Kind() != dtype.KindFloat }).Draw(t, "target")
 		o := &codec.CastOptions{
-			Rounding:   rapid.SampledFrom([]string{codec.NearestEven, codec.TowardsZero, codec.TowardsPositive, codec.TowardsNegative, codec.NearestAway}).Draw(t, "rounding"),
-			OutOfRange: rapid.SampledFrom([]string{"", codec.Clamp, codec.Wrap}).Draw(t, "beyond"),
+			Rounding:   rapid.SampledFrom([]string{"nearest-even", "towards-zero", "towards-positive", "towards-negative", "nearest-away"}).Draw(t, "rounding"),
+			OutOfRange: rapid.SampledFrom([]string{"", "clamp", "wrap"}).Draw(t, "beyond"),
 		}
 		c := new(coder)
 		if err := c.parse(codec.CastValue(target, o).Configuration); err != nil {
@@ -420,7 +421,7 @@ func TestFloatTargets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source := rapid.SampledFrom(all).Draw(t, "source")
 		target := rapid.SampledFrom([]dtype.Type{dtype.Float32, dtype.Float64, dtype.Of[dtype.Float16]()}).Draw(t, "target")
-		rounding := rapid.SampledFrom([]string{codec.NearestEven, codec.TowardsZero, codec.TowardsPositive, codec.TowardsNegative, codec.NearestAway}).Draw(t, "rounding")
+		rounding := rapid.SampledFrom([]string{"nearest-even", "towards-zero", "towards-positive", "towards-negative", "nearest-away"}).Draw(t, "rounding")
 		var c cast
 		if err := c.bind(source, target, modes[rounding], number.Fails); err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/metadata"
 )
 
@@ -82,7 +83,7 @@ type coder struct {
 	codecs []codec.BytesBytes
 }
 
-// Nest implements [codec.Nester]. Errors that name a codec are of type [*codec.Error].
+// Nest implements [codec.Nester]. Errors that name a codec are of type [*coding.Error].
 func (c *coder) Nest(env *codec.Environment) error {
 	registry := codec.Default
 	if env.Registry != nil {
@@ -98,7 +99,7 @@ func (c *coder) Nest(env *codec.Environment) error {
 			err = fmt.Errorf("%w: it does not turn bytes into bytes", codec.ErrConfiguration)
 		}
 		if err != nil {
-			return fmt.Errorf("conditional: codecs: %w", &codec.Error{Codec: ext.Name, Place: i, Err: err})
+			return fmt.Errorf("conditional: codecs: %w", &coding.Error{Codec: ext.Name, Place: i, Err: err})
 		}
 		c.codecs = append(c.codecs, b)
 	}
@@ -132,7 +133,7 @@ func (c *coder) Guarded() bool {
 }
 
 func (c *coder) fail(i int, err error) error {
-	return &codec.Error{Codec: c.exts[i].Name, Place: i, Err: err}
+	return &coding.Error{Codec: c.exts[i].Name, Place: i, Err: err}
 }
 
 // most returns the largest size in bytes that n bytes can reach within the first k

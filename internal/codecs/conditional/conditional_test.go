@@ -181,7 +181,7 @@ func TestRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var at *codec.Error
+		var at *coding.Error
 		if err = c.(codec.Nester).Nest(new(codec.Environment)); !errors.Is(err, is) || !errors.As(err, &at) || at.Place != 1 {
 			t.Errorf("%s: %v, want %v at place 1", configuration, err, is)
 		}

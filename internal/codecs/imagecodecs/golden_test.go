@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 )
@@ -54,7 +55,7 @@ func chunks(t testing.TB) (list []chunk) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.big == dtype.LittleEndian() {
+		if c.big == byteorder.Little() {
 			c.typ.Swap(c.plain, c.plain)
 		}
 		list = append(list, c)
@@ -65,9 +66,9 @@ func chunks(t testing.TB) (list []chunk) {
 // chain returns the chain of codecs that stores chunks as imagecodecs has encoded them.
 func (c *chunk) chain(t *testing.T) *coding.Chain {
 	t.Helper()
-	endian := codec.Little
+	endian := "little"
 	if c.big {
-		endian = codec.Big
+		endian = "big"
 	}
 	list := []metadata.Extension{{Name: prefix + c.Codec, Configuration: c.Configuration}, codec.Bytes(endian)}
 	if c.Codec == lzwID || c.Codec == packBitsID {

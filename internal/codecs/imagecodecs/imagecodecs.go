@@ -19,13 +19,15 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/codecs/numcodecs"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 )
 
 // prefix is the prefix of names in the metadata of both formats.
-const prefix = metadata.ImagecodecsPrefix
+const prefix = "imagecodecs_"
 
 // corrupt returns a [codec.ErrCorrupt] of a codec with a reason.
 func corrupt(id, format string, args ...any) error {
@@ -40,7 +42,7 @@ func misfit(id, format string, args ...any) error {
 // decode decodes a configuration into dst. imagecodecs writes every option that is not
 // set as null.
 func decode(id string, configuration []byte, dst any) error {
-	if err := codec.DecodeConfiguration(codec.WithoutNulls(configuration), dst); err != nil {
+	if err := codec.DecodeConfiguration(numcodecs.WithoutNulls(configuration), dst); err != nil {
 		return fmt.Errorf("%w: %s%s: %w", codec.ErrConfiguration, prefix, id, err)
 	}
 	return nil
@@ -212,7 +214,7 @@ func newChunky(configuration []byte) (any, error) {
 	c := struct {
 		Endian string `json:"endian"`
 	}{"little"}
-	if err := codec.DecodeConfiguration(codec.WithoutNulls(configuration), &c); err != nil {
+	if err := codec.DecodeConfiguration(numcodecs.WithoutNulls(configuration), &c); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", codec.ErrConfiguration, chunkyName, err)
 	}
 	if c.Endian != "little" && c.Endian != "big" {
@@ -229,11 +231,11 @@ func (c *chunky) Bind(spec codec.Spec) error {
 	default:
 		return fmt.Errorf("%w: %s: it does not take elements of %s", codec.ErrConfiguration, chunkyName, spec.Type)
 	}
-	if spec.Type.Small() {
+	if packed.Small(spec.Type) {
 		return fmt.Errorf("%w: %s: it does not take elements of %s", codec.ErrConfiguration, chunkyName, spec.Type)
 	}
 	c.typ = spec.Type
-	c.swaps = c.typ.Ordered() && dtype.LittleEndian() != (c.endian == "little")
+	c.swaps = c.typ.Ordered() && byteorder.Little() != (c.endian == "little")
 	return nil
 }
 

@@ -90,7 +90,7 @@ type lzwEncoder struct {
 	out     []byte
 	word    uint64 // bits that were not written yet, the last one lowest
 	held    int    // their number, fewer than 8 between codes
-	next    int    // the code of the next string
+	code    int    // the code of the next string
 	width   int    // of the next code in bits
 }
 
@@ -127,7 +127,7 @@ func (e *lzwEncoder) add(code uint32, b byte) uint32 {
 			return e.strings[at] & (codes - 1)
 		}
 	}
-	e.strings[at] = key<<maxWidth | uint32(e.next)
+	e.strings[at] = key<<maxWidth | uint32(e.code)
 	e.put(int(code))
 	e.grow()
 	return uint32(b)
@@ -136,11 +136,11 @@ func (e *lzwEncoder) add(code uint32, b byte) uint32 {
 // grow counts a string. It forgets all before the last two codes are used, as libtiff
 // does; some decoders have no room for them.
 func (e *lzwEncoder) grow() {
-	e.next++
+	e.code++
 	switch {
-	case e.next == codes-2:
+	case e.code == codes-2:
 		e.forget()
-	case e.next == 1<<e.width:
+	case e.code == 1<<e.width:
 		e.width++
 	}
 }
@@ -149,7 +149,7 @@ func (e *lzwEncoder) grow() {
 func (e *lzwEncoder) forget() {
 	e.put(clearCode)
 	clear(e.strings[:])
-	e.next, e.width = firstCode, minWidth
+	e.code, e.width = firstCode, minWidth
 }
 
 // put writes a code.

@@ -36,8 +36,8 @@ func FuzzLZW(f *testing.F) { codectest.Fuzz(f, func() any { return made(f, LZW()
 
 func BenchmarkLZW(b *testing.B) { codectest.Benchmark(b, func() any { return made(b, LZW()) }) }
 
-// packed returns codes as bytes, each with so many bits.
-func packed(codes ...[2]int) (out []byte) {
+// lzwBytes returns codes as bytes, each with so many bits.
+func lzwBytes(codes ...[2]int) (out []byte) {
 	word, held := 0, 0
 	for _, c := range codes {
 		word, held = word<<c[1]|c[0], held+c[1]
@@ -58,7 +58,7 @@ func nine(codes ...int) []byte {
 	for _, c := range codes {
 		list = append(list, [2]int{c, 9})
 	}
-	return packed(list...)
+	return lzwBytes(list...)
 }
 
 // TestLZWExample has the example of section 13.
@@ -133,7 +133,7 @@ func TestLZWFull(t *testing.T) {
 	put(258, plain[0], plain[1])
 	put(4095, plain[4095-258], plain[4095-258+1])
 	list = append(list, [2]int{257, 12})
-	got, err := made(t, LZW()).Decode(nil, packed(list...), int64(len(plain)))
+	got, err := made(t, LZW()).Decode(nil, lzwBytes(list...), int64(len(plain)))
 	if err != nil || !bytes.Equal(got, plain) {
 		t.Errorf("%d of %d bytes, %v", len(got), len(plain), err)
 	}

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/shuffle"
 	"varve.dev/zarr/metadata"
@@ -219,7 +220,7 @@ func (f *floatPredictor) Bind(spec codec.Spec) (codec.Spec, error) {
 func (f *floatPredictor) Encode(dst *codec.Block, src codec.Block) error {
 	return f.each(dst, src, func(dst, src, planes []byte, step int) {
 		// In dst there is room for floats whose first byte is the highest.
-		dtype.SwapBytes(dst, src, f.swapped())
+		byteorder.Bytes(dst, src, f.swapped())
 		shuffle.Shuffle(planes, dst, f.size)
 		differences(dst, planes, 1, step)
 	})
@@ -230,14 +231,14 @@ func (f *floatPredictor) Decode(dst *codec.Block, src codec.Block) error {
 	return f.each(dst, src, func(dst, src, planes []byte, step int) {
 		sums(planes, src, 1, step)
 		shuffle.Unshuffle(dst, planes, f.size)
-		dtype.SwapBytes(dst, dst, f.swapped())
+		byteorder.Bytes(dst, dst, f.swapped())
 	})
 }
 
 // swapped returns the bytes of a float if the host has them in another order than from
 // the highest on, else 1.
 func (f *floatPredictor) swapped() int {
-	if dtype.LittleEndian() {
+	if byteorder.Little() {
 		return f.size
 	}
 	return 1

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/codectest"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 )
@@ -66,7 +67,7 @@ func TestPredictorContract(t *testing.T) {
 // number returns the integer that bytes in host order are.
 func number(b []byte) uint64 {
 	var word [8]byte
-	if dtype.LittleEndian() {
+	if byteorder.Little() {
 		copy(word[:], b)
 		return binary.LittleEndian.Uint64(word[:])
 	}
@@ -77,7 +78,7 @@ func number(b []byte) uint64 {
 // setNumber is the reverse of number.
 func setNumber(b []byte, x uint64) {
 	var word [8]byte
-	if dtype.LittleEndian() {
+	if byteorder.Little() {
 		binary.LittleEndian.PutUint64(word[:], x)
 		copy(b, word[:])
 		return

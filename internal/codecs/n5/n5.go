@@ -115,11 +115,11 @@ func (c *coder) Bind(spec codec.Spec) error {
 		c.spec.Fill = make([]byte, c.size)
 	}
 	if c.limit = c.env.Chunk; c.limit == 0 {
-		c.limit = codec.DefaultChunk
+		c.limit = coding.DefaultChunk
 	}
 	turned, err := c.bindTurn()
 	if err != nil {
-		return fmt.Errorf("n5_default: codecs: %w", &codec.Error{Codec: "transpose", Place: transposition, Err: err})
+		return fmt.Errorf("n5_default: codecs: %w", &coding.Error{Codec: "transpose", Place: transposition, Err: err})
 	}
 	if c.inner, err = coding.NewChain(&c.env, c.exts[serializer:], turned); err != nil {
 		return fmt.Errorf("n5_default: codecs: %w", moved(err))
@@ -162,8 +162,8 @@ func (c *coder) bindTurn() (codec.Spec, error) {
 
 // moved makes the place in an error count from the transposition on.
 func moved(err error) error {
-	if e, ok := err.(*codec.Error); ok {
-		return &codec.Error{Codec: e.Codec, Place: e.Place + serializer, Err: e.Err}
+	if e, ok := err.(*coding.Error); ok {
+		return &coding.Error{Codec: e.Codec, Place: e.Place + serializer, Err: e.Err}
 	}
 	return err
 }

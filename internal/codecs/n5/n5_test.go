@@ -25,6 +25,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/codectest"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 )
@@ -98,8 +99,8 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		elements, block := fromHex(t, row.Elements), fromHex(t, row.Block)
-		if !dtype.LittleEndian() {
-			dtype.SwapBytes(elements, elements, typ.Unit())
+		if !byteorder.Little() {
+			byteorder.Bytes(elements, elements, typ.Unit())
 		}
 		c := bound(t, extension(len(row.Shape), compressors...), codec.Spec{Type: typ, Rank: len(row.Shape)})
 		dst := codec.Block{Shape: row.Shape, Data: make([]byte, len(elements))}
@@ -202,7 +203,7 @@ func count(shape []int64) int64 {
 func TestDamage(t *testing.T) {
 	for _, tt := range []struct {
 		block, says string
-		is          error
+		target      error
 	}{
 		{"", "too few for a header", codec.ErrCorrupt},
 		{"0000", "too few for a header", codec.ErrCorrupt},
@@ -219,7 +220,7 @@ func TestDamage(t *testing.T) {
 	} {
 		c := bound(t, extension(2), codec.Spec{Type: dtype.Uint8, Rank: 2})
 		dst := codec.Block{Shape: []int64{2, 2}, Data: make([]byte, 4)}
-		if err := c.Decode(&dst, fromHex(t, tt.block)); !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
+		if err := c.Decode(&dst, fromHex(t, tt.block)); !errors.Is(err, tt.target) || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v, want %q", tt.block, err, tt.says)
 		}
 	}
@@ -244,10 +245,10 @@ func TestRefuses(t *testing.T) {
 	}
 	big, none := codec.Bytes("big"), codec.Bytes("")
 	for _, tt := range []struct {
-		ext  metadata.Extension
-		spec codec.Spec
-		is   error
-		says string
+		ext    metadata.Extension
+		spec   codec.Spec
+		target error
+		says   string
 	}{
 		{extension(2), codec.Spec{Type: dtype.Bool, Rank: 2}, codec.ErrConfiguration, "N5 has no bool"},
 		{extension(2), codec.Spec{Type: dtype.Complex64, Rank: 2}, codec.ErrConfiguration, "N5 has no complex64"},
@@ -261,7 +262,7 @@ func TestRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.(codec.ArrayBytes).Bind(tt.spec); !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
+		if err := c.(codec.ArrayBytes).Bind(tt.spec); !errors.Is(err, tt.target) || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v, want %q", tt.ext.Configuration, err, tt.says)
 		}
 	}

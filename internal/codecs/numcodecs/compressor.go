@@ -462,5 +462,5 @@ func newLZMA(configuration []byte) (any, error) {
 	if f == nil {
 		return nil, fmt.Errorf("%w: %q needs a library that few programs use; import varve.dev/zarr/codec/extra", codec.ErrUnsupported, prefix+"lzma")
 	}
-	return (*f)(codec.WithoutNulls(configuration, "preset", "filters"))
+	return (*f)(WithoutNulls(configuration, "preset", "filters"))
 }

@@ -337,7 +337,7 @@ func wrap(b *number.Block, n int, f *number.Format) {
 
 // members decodes a configuration. A type may be null, as in documents of format 2.
 func members(configuration []byte, dst any) error {
-	return codec.DecodeConfiguration(codec.WithoutNulls(configuration, "dtype", "astype", "decode_dtype"), dst)
+	return codec.DecodeConfiguration(WithoutNulls(configuration, "dtype", "astype", "decode_dtype"), dst)
 }
 
 func init() { registerFilter[asType]("astype") }

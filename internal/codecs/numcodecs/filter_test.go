@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/codectest"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	_ "varve.dev/zarr/internal/codecs/bitround"
 	"varve.dev/zarr/metadata"
 )
@@ -70,8 +71,8 @@ func host(t testing.TB, typ dtype.Type, text string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !dtype.LittleEndian() {
-		dtype.SwapBytes(b, b, typ.Unit())
+	if !byteorder.Little() {
+		byteorder.Bytes(b, b, typ.Unit())
 	}
 	return b
 }
@@ -276,9 +277,9 @@ func TestBitRoundOther(t *testing.T) {
 func TestFilterBindRefuses(t *testing.T) {
 	var none dtype.Type
 	for _, tt := range []struct {
-		ext metadata.Extension
-		typ dtype.Type
-		is  error
+		ext    metadata.Extension
+		typ    dtype.Type
+		target error
 	}{
 		{Delta(dtype.Int32, none), dtype.Int16, codec.ErrConfiguration},
 		{Delta(dtype.Int32, none), dtype.Float32, codec.ErrConfiguration},
@@ -303,8 +304,8 @@ func TestFilterBindRefuses(t *testing.T) {
 		{AsType(dtype.Int8, dtype.Float32), dtype.Float64, codec.ErrConfiguration},
 	} {
 		_, err := newFilter(t, tt.ext).Bind(codec.Spec{Type: tt.typ, Fill: make([]byte, tt.typ.Size()), Rank: 1})
-		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.ext.Name) {
-			t.Errorf("%s %s of %s: %v, want %v", tt.ext.Name, tt.ext.Configuration, tt.typ, err, tt.is)
+		if !errors.Is(err, tt.target) || !strings.Contains(err.Error(), tt.ext.Name) {
+			t.Errorf("%s %s of %s: %v, want %v", tt.ext.Name, tt.ext.Configuration, tt.typ, err, tt.target)
 		}
 	}
 	if _, err := newFilter(t, PackBits()).EncodedShape(nil, []int64{math.MaxInt64, 3}); !errors.Is(err, codec.ErrConfiguration) {

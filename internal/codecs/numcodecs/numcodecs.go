@@ -43,7 +43,7 @@ func extension(id string, configuration string, args ...any) metadata.Extension 
 // is as if they were absent: numcodecs writes such options in format 2.
 func decode(id string, configuration []byte, dst any, nullable ...string) error {
 	if len(nullable) > 0 {
-		configuration = codec.WithoutNulls(configuration, nullable...)
+		configuration = WithoutNulls(configuration, nullable...)
 	}
 	if err := codec.DecodeConfiguration(configuration, dst); err != nil {
 		return fmt.Errorf("%w: %s: %w", codec.ErrConfiguration, id, err)

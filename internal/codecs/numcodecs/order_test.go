@@ -14,7 +14,7 @@ import (
 
 // TestReordered moves checksums behind a shuffle that they break, and nothing else.
 func TestReordered(t *testing.T) {
-	le, sum, zlib := codec.Bytes(codec.Little), numcodecs.Fletcher32(), numcodecs.Zlib(4)
+	le, sum, zlib := codec.Bytes("little"), numcodecs.Fletcher32(), numcodecs.Zlib(4)
 	sized := func(configuration string) metadata.Extension {
 		return metadata.Extension{Name: "numcodecs.shuffle", Configuration: []byte(configuration)}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/shuffle"
 	"varve.dev/zarr/metadata"
 )
@@ -82,16 +83,16 @@ func (s *shuffler) Bind(spec codec.Spec) error {
 
 // Repaired returns the codec with the element size that 0 or a text stands for, and
 // notes: numcodecs takes 0 for elements of one byte.
-func (s *shuffler) Repaired() (metadata.Extension, []codec.Repair) {
-	var repairs []codec.Repair
+func (s *shuffler) Repaired() (metadata.Extension, []coding.Repair) {
+	var repairs []coding.Repair
 	if s.word {
-		repairs = append(repairs, codec.Repair{Note: "the elementsize of shuffle is a text, which was read as a number (netcdf-c writes it)"})
+		repairs = append(repairs, coding.Repair{Note: "the elementsize of shuffle is a text, which was read as a number (netcdf-c writes it)"})
 	}
 	if !s.zero || s.size <= 1 {
 		return Shuffle(int(s.size)), repairs
 	}
 	note := fmt.Sprintf("the elementsize of shuffle is 0, which was read as the size of the data type, %d (netcdf-c writes it); zarr-python does not, and returns wrong values", s.size)
-	return Shuffle(int(s.size)), append(repairs, codec.Repair{Note: note, Misread: true})
+	return Shuffle(int(s.size)), append(repairs, coding.Repair{Note: note, Misread: true})
 }
 
 // MaxEncoded implements [codec.BytesBytes].

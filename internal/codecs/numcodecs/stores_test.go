@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/byteorder"
 	_ "varve.dev/zarr/internal/codecs/zstd"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
@@ -141,8 +142,8 @@ func readFilterStore(t *testing.T, s filterStore) []byte {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !dtype.LittleEndian() {
-				dtype.SwapBytes(data, data, out.Type.Unit())
+			if !byteorder.Little() {
+				byteorder.Bytes(data, data, out.Type.Unit())
 			}
 			chunk := codec.Block{Shape: s.chunk, Data: make([]byte, s.chunk[0]*s.chunk[1]*int64(size))}
 			shape, err := f.EncodedShape(nil, s.chunk)
@@ -159,8 +160,8 @@ func readFilterStore(t *testing.T, s filterStore) []byte {
 			}), from)
 		}
 	}
-	if !dtype.LittleEndian() {
-		dtype.SwapBytes(all.Data, all.Data, s.typ.Unit())
+	if !byteorder.Little() {
+		byteorder.Bytes(all.Data, all.Data, s.typ.Unit())
 	}
 	return all.Data
 }

@@ -21,6 +21,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/checked"
 )
 
@@ -31,7 +32,7 @@ func init() { codec.Register(Name, New) }
 
 // New is the [codec.Factory] of the codec. It returns a [codec.ArrayBytes].
 func New(configuration []byte) (any, error) {
-	c := &coder{padding: codec.NoPadding, first: -1, last: -1}
+	c := &coder{padding: "none", first: -1, last: -1}
 	if err := c.parse(configuration); err != nil {
 		return nil, fmt.Errorf("%w: packbits: %w", codec.ErrConfiguration, err)
 	}
@@ -43,9 +44,9 @@ const maxBit = 1 << 16
 
 func (c *coder) parse(configuration []byte) error {
 	var m struct {
-		Padding *codec.Padding `json:"padding_encoding"`
-		First   bit            `json:"first_bit"`
-		Last    bit            `json:"last_bit"`
+		Padding *string `json:"padding_encoding"`
+		First   bit     `json:"first_bit"`
+		Last    bit     `json:"last_bit"`
 	}
 	m.First, m.Last = -1, -1
 	if err := codec.DecodeConfiguration(withoutNulls(configuration), &m); err != nil {
@@ -53,9 +54,9 @@ func (c *coder) parse(configuration []byte) error {
 	}
 	if m.Padding != nil {
 		switch c.padding = *m.Padding; c.padding {
-		case codec.NoPadding, codec.FirstByte, codec.LastByte:
+		case "none", "first_byte", "last_byte":
 		default:
-			return fmt.Errorf("padding_encoding is %q, want %q, %q or %q", c.padding, codec.NoPadding, codec.FirstByte, codec.LastByte)
+			return fmt.Errorf("padding_encoding is %q, want %q, %q or %q", c.padding, "none", "first_byte", "last_byte")
 		}
 	}
 	c.first, c.last = int(m.First), int(m.Last)
@@ -100,7 +101,7 @@ func (b *bit) UnmarshalJSON(text []byte) error {
 }
 
 type coder struct {
-	padding     codec.Padding
+	padding     string
 	first, last int // bits, -1 if the configuration has none
 
 	unit   int // bytes of a number in memory
@@ -155,11 +156,11 @@ func (c *coder) EncodedSize(_ []int64, n int64) (int64, bool) {
 
 // Uncounted implements [codec.Uncounted]. Without the number of unused bits, n and n+1
 // elements of less than a byte may take the same number of bytes.
-func (c *coder) Uncounted() bool { return c.padding == codec.NoPadding && c.parts*c.bits < 8 }
+func (c *coder) Uncounted() bool { return c.padding == "none" && c.parts*c.bits < 8 }
 
 // markSize returns the number of bytes that store the number of unused bits.
 func (c *coder) markSize() int {
-	if c.padding == codec.NoPadding {
+	if c.padding == "none" {
 		return 0
 	}
 	return 1
@@ -177,10 +178,10 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 	dst = slices.Grow(dst, int(size))[:from+int(size)]
 	out := dst[from:]
 	switch c.padding {
-	case codec.FirstByte:
+	case "first_byte":
 		out[0] = c.unused(len(src.Data))
 		out = out[1:]
-	case codec.LastByte:
+	case "last_byte":
 		out[len(out)-1] = c.unused(len(src.Data))
 		out = out[:len(out)-1]
 	}
@@ -203,9 +204,9 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	}
 	mark := c.unused(len(dst.Data))
 	switch c.padding {
-	case codec.FirstByte:
+	case "first_byte":
 		mark, src = src[0], src[1:]
-	case codec.LastByte:
+	case "last_byte":
 		mark, src = src[len(src)-1], src[:len(src)-1]
 	}
 	if want := c.unused(len(dst.Data)); mark != want {
@@ -225,10 +226,10 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 // copyWhole copies between the host's byte order and little-endian order.
 func (c *coder) copyWhole(dst, src []byte) {
 	unit := c.unit
-	if dtype.LittleEndian() {
+	if byteorder.Little() {
 		unit = 1
 	}
-	dtype.SwapBytes(dst, src, unit)
+	byteorder.Bytes(dst, src, unit)
 }
 
 // packBools packs eight bools into each byte. The product moves the lowest bit of every

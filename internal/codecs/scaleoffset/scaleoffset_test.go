@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/codectest"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/number"
 )
 
@@ -46,8 +47,8 @@ func one(e []byte) codec.Block { return codec.Block{Shape: []int64{1}, Data: e} 
 
 func word(size int, x uint64) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, x)[:size]
-	if !dtype.LittleEndian() {
-		dtype.SwapBytes(b, b, size)
+	if !byteorder.Little() {
+		byteorder.Bytes(b, b, size)
 	}
 	return b
 }

@@ -149,7 +149,7 @@ type assembler struct {
 	fragments []store.Part
 	size      int64 // bytes so far, including an index at the start
 	stored    int64 // inner chunks so far
-	next      int64 // position in encoded of the next inner chunk
+	position  int64 // position in encoded of the next inner chunk
 	within    int64 // its offset in its segment
 }
 
@@ -162,11 +162,11 @@ func (a *assembler) setEntry(k, n int64) {
 // skip returns where the next encoded inner chunk is, and moves on.
 func (a *assembler) skip() (segment []byte, off, n int64) {
 	// Offsets count from the start of each segment.
-	if a.next%a.editor.size == 0 {
+	if a.position%a.editor.size == 0 {
 		a.within = 0
 	}
-	segment, off, n = a.segments[a.next/a.editor.size].B, a.within, max(0, a.sizes[a.next])
-	a.next++
+	segment, off, n = a.segments[a.position/a.editor.size].B, a.within, max(0, a.sizes[a.position])
+	a.position++
 	a.within += n
 	return segment, off, n
 }

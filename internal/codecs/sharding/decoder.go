@@ -13,7 +13,6 @@ import (
 	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
-	"varve.dev/zarr/selection"
 )
 
 // EncodedSize implements [codec.ArrayBytes].
@@ -54,7 +53,7 @@ func (d *decoder) decodeStored(shard []byte) error {
 		return err
 	}
 	var mu sync.Mutex
-	plan := selection.NewPlan(selection.OfPart(d.Extract.Part), d.grid)
+	plan := placement.NewPlan(placement.OfPart(d.Extract.Part), d.grid)
 	touched := plan.Chunks()
 	size := max(1, min(batchBytes/max(1, d.layout.inner), 64, touched))
 	movers := make([]*placement.Mover, size*int64(max(1, cap(d.work.Cores))))
@@ -98,8 +97,8 @@ func (c *coder) take() *placement.Mover {
 func (c *coder) put(movers ...*placement.Mover) {
 	for _, p := range movers {
 		if p != nil {
-			p.Decoded.Data, p.Taken.Data, p.Placed.Data = nil, nil, nil
-			p.Decoded.Heap, p.Taken.Heap, p.Placed.Heap = nil, nil, nil
+			p.Decoded.Data, p.Taken.Data, p.Target.Data = nil, nil, nil
+			p.Decoded.Heap, p.Taken.Heap, p.Target.Heap = nil, nil, nil
 			c.movers.Put(p)
 		}
 	}
@@ -129,7 +128,7 @@ func (d *decoder) fill(p *placement.Mover) {
 func (d *decoder) decodeInner(p *placement.Mover, src []byte) error {
 	// A nested shard reads only the inner chunks that the part needs.
 	if d.chain.Divided() {
-		return d.chain.DecodePart(d.ctx, d.work, coding.Extract{Shape: p.Cell.Encoded, Part: p.Part, Into: p.Placed}, coding.Stored(src))
+		return d.chain.DecodePart(d.ctx, d.work, coding.Extract{Shape: p.Cell.Encoded, Part: p.Part, Into: p.Target}, coding.Stored(src))
 	}
 	start := d.work.Begin()
 	err := d.decodeOne(p, src)
@@ -158,8 +157,8 @@ func (d *decoder) decodeOne(p *placement.Mover, src []byte) error {
 // may have room bytes.
 func (d *decoder) decodeTo(p *placement.Mover, src []byte, room int64) error {
 	// A whole inner chunk is decoded to its place, without a buffer.
-	if place, ok := p.Placed.Bytes(); ok && p.IsWhole() && d.chain.InOrder() {
-		heap := p.Placed.Heap
+	if place, ok := p.Target.Bytes(); ok && p.IsWhole() && d.chain.InOrder() {
+		heap := p.Target.Heap
 		if heap != nil {
 			heap = heap.Within(room)
 		}
@@ -174,7 +173,7 @@ func (d *decoder) decodeTo(p *placement.Mover, src []byte, room int64) error {
 		return err
 	}
 	p.Gather()
-	return d.chain.CheckRoom(p.Placed.Heap)
+	return d.chain.CheckRoom(p.Target.Heap)
 }
 
 // decodes returns an error if src does not decode to the inner chunk of p.

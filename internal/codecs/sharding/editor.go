@@ -16,7 +16,6 @@ import (
 	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
@@ -96,7 +95,7 @@ func (c *coder) EncodePart(ctx context.Context, w *coding.Work, e coding.Edit, s
 		return nil, err
 	}
 	if e.Values.Data != nil {
-		e.Part = selection.Group(e.Part, e.Shape, l.grid)
+		e.Part = placement.Group(e.Part, e.Shape, l.grid)
 	}
 	// A concurrent writer may replace the shard while it is read. Without a source
 	// nothing is read, so there is no conflict.
@@ -214,8 +213,8 @@ func (d *editor) mark() (count int64) {
 			set(k, stepEncode)
 		}
 	default:
-		p := selection.NewVisit(len(d.chunks))
-		for plan := selection.NewPlan(selection.OfPart(d.Part), d.grid); plan.Next(p); {
+		p := strided.NewVisit(len(d.chunks))
+		for plan := placement.NewPlan(placement.OfPart(d.Part), d.grid); plan.Next(p); {
 			set(d.number(p.Chunk), stepEncode)
 		}
 	}
@@ -348,7 +347,7 @@ func (d *editor) encodeInner(dst []byte, p *placement.Mover, k int64) (out []byt
 		p.Into(d.Values)
 		// If all elements are new, the old bytes are not needed.
 		if p.IsWhole() {
-			dst, err = d.append(dst, p.Placed)
+			dst, err = d.append(dst, p.Target)
 			return dst, true, err
 		}
 	} else {

@@ -205,8 +205,8 @@ func TestInsetsRefused(t *testing.T) {
 	hurt := slices.Clone(made(4))
 	hurt[len(hurt)-1]++
 	for name, tt := range map[string]struct {
-		inset coding.Inset
-		is    error
+		inset  coding.Inset
+		target error
 	}{
 		"within an inner chunk":     {coding.Inset{Start: []int64{2}, Shape: []int64{4}, Chunk: made(4)}, codec.ErrConfiguration},
 		"beyond the shard":          {coding.Inset{Start: []int64{12}, Shape: []int64{4}, Chunk: made(4)}, codec.ErrConfiguration},
@@ -218,7 +218,7 @@ func TestInsetsRefused(t *testing.T) {
 		"too short":                 {coding.Inset{Start: []int64{0}, Shape: []int64{4}, Chunk: hurt[:3]}, codec.ErrCorrupt},
 	} {
 		e := coding.Edit{Shape: []int64{10}, Insets: []coding.Inset{tt.inset}}
-		if out, err := s.chain.EncodePart(t.Context(), new(coding.Work), e, nil); !errors.Is(err, tt.is) {
+		if out, err := s.chain.EncodePart(t.Context(), new(coding.Work), e, nil); !errors.Is(err, tt.target) {
 			t.Errorf("%s: %v (%v)", name, out, err)
 		}
 	}

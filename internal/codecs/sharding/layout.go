@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -91,7 +92,7 @@ func (c *coder) newLayout(shape []int64) (*layout, error) {
 	}
 	l := &layout{shape: slices.Clone(shape), grid: g, chunks: g.Chunks()}
 	// Inner chunks are numbered by uint32.
-	most := min(cmp.Or(c.env.Inner, codec.DefaultInner), math.MaxUint32)
+	most := min(cmp.Or(c.env.Inner, coding.DefaultInner), math.MaxUint32)
 	var ok bool
 	if l.n, ok = checked.Product(l.chunks...); !ok || l.n > most {
 		return nil, fmt.Errorf("%w: a shard of %v inner chunks, at most %d are read (Limits.InnerChunks)", codec.ErrLimit, l.chunks, most)
@@ -99,7 +100,7 @@ func (c *coder) newLayout(shape []int64) (*layout, error) {
 	l.entry = append(slices.Clone(l.chunks), 2)
 	l.index, _ = c.index.Fixed(l.entry, 16*l.n)
 	c.measure(l)
-	longest := cmp.Or(c.env.Chunk, codec.DefaultChunk)
+	longest := cmp.Or(c.env.Chunk, coding.DefaultChunk)
 	if l.index > longest {
 		return nil, fmt.Errorf("%w: the index of %d inner chunks has %d bytes, at most %d are read (Limits.Chunk)", codec.ErrLimit, l.n, l.index, longest)
 	}

@@ -66,7 +66,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // mend restores the index of the shard of src, or leaves the shard as it is if its index
 // decodes. If the original index is not proven, the error wraps [codec.ErrCorrupt].
 func (d *editor) mend(src coding.Source) error {
-	limit := cmp.Or(d.env.Chunk, codec.DefaultChunk)
+	limit := cmp.Or(d.env.Chunk, coding.DefaultChunk)
 	shard, info, err := src.Read(d.ctx, store.Request{Limit: limit}, nil)
 	if errors.Is(err, store.ErrTooLarge) {
 		return fmt.Errorf("%w: the index of a shard of more than %d bytes is not restored (Limits.Chunk)", codec.ErrLimit, limit)

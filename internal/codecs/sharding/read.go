@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/placement"
-	"varve.dev/zarr/selection"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
 
@@ -37,7 +37,7 @@ func (c *coder) DecodePart(ctx context.Context, w *coding.Work, p coding.Extract
 		}
 		return err
 	}
-	p.Part = selection.Group(p.Part, p.Shape, l.grid)
+	p.Part = placement.Group(p.Part, p.Shape, l.grid)
 	d := &decoder{c, l, p, ctx, w}
 	if shard, ok := src.(coding.Stored); ok {
 		return d.decodeStored(shard)
@@ -93,7 +93,7 @@ func (c *coder) Fetched(p coding.Extract) int64 {
 func (c *coder) weight(l *layout, p coding.Extract, encoded int64) int64 {
 	touched := min(l.n, p.Len())
 	if p.Picks == nil || p.Picks.Points == nil {
-		touched = selection.NewPlan(selection.OfPart(p.Part), l.grid).Chunks()
+		touched = placement.NewPlan(placement.OfPart(p.Part), l.grid).Chunks()
 	}
 	if !p.Whole && touched < l.n {
 		encoded = min(encoded, max(smallShard, 2*(encoded/l.n*touched)+l.index)) // twice, for gaps that are read too
@@ -125,7 +125,7 @@ func (d *decoder) read(src coding.Source) error {
 	if err != nil {
 		return err
 	}
-	plan := selection.NewPlan(selection.OfPart(d.Extract.Part), d.grid)
+	plan := placement.NewPlan(placement.OfPart(d.Extract.Part), d.grid)
 	read := tail.buffer != nil // the index was not cached
 	for more := true; more && err == nil; {
 		var wants []want
@@ -154,7 +154,7 @@ func (d *decoder) wantsWhole(src coding.Source) bool {
 	if size > d.work.Bytes {
 		return false
 	}
-	return d.Whole || selection.NewPlan(selection.OfPart(d.Extract.Part), d.grid).Chunks() == d.n
+	return d.Whole || placement.NewPlan(placement.OfPart(d.Extract.Part), d.grid).Chunks() == d.n
 }
 
 // readWhole reads the shard in one request. It returns [store.ErrTooLarge] if the shard
@@ -329,7 +329,7 @@ const mostWants = 1 << 16
 
 // wants returns the next stored inner chunks that the part touches, in the order of their
 // bytes, and whether there may be more. Those that are not stored become the fill value.
-func (d *decoder) wants(x *index, plan *selection.Plan) (wants []want, more bool, err error) {
+func (d *decoder) wants(x *index, plan strided.Plan) (wants []want, more bool, err error) {
 	p := d.take()
 	defer d.put(p)
 	// Bound the memory for the look-ups of a huge part.

@@ -78,8 +78,8 @@ func (c *coder) Nest(env *codec.Environment) error {
 
 // Bind implements [codec.ArrayBytes].
 func (c *coder) Bind(spec codec.Spec) error {
-	c.filler, c.heap = spec.Element(), spec.Heap()
-	if c.spec, c.size = spec, int64(spec.Width()); c.cache == nil {
+	c.filler, c.heap = coding.Element(spec), coding.HeapOf(spec)
+	if c.spec, c.size = spec, int64(coding.Width(spec)); c.cache == nil {
 		c.cache = newCache(0) // Nest was not called
 	}
 	if err := c.cut.bind(spec.Rank, c.env.Unaligned); err != nil {
@@ -101,7 +101,7 @@ func (c *coder) checkNested() error {
 	if c.cut.shape == nil {
 		return nil // edges differ; the grid checks them
 	}
-	g, err := grid.Regular(c.cut.shape, c.cut.shape)
+	g, err := grid.New(c.cut.shape, grid.Chunks(c.cut.shape...)...)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func extensions(member string, raw []byte) ([]metadata.Extension, error) {
 	return list, nil
 }
 
-// Complete implements [codec.Completer].
+// Complete implements [coding.Completer].
 func (c *coder) Complete(e metadata.Extension) metadata.Extension {
 	full, err := codec.Shards(codec.Sharding{
 		Inner:       c.cut.cuts,
@@ -209,7 +209,7 @@ func (c *coder) Complete(e metadata.Extension) metadata.Extension {
 }
 
 // Repaired returns the specified form of the codec, and how codecs of it were repaired.
-func (c *coder) Repaired() (metadata.Extension, []codec.Repair) {
+func (c *coder) Repaired() (metadata.Extension, []coding.Repair) {
 	repairs := append(c.chain.Repairs(), c.index.Repairs()...)
 	if len(repairs) == 0 {
 		return metadata.Extension{}, nil
@@ -277,8 +277,8 @@ func parseInnerGrid(raw []byte) (cut, error) {
 	if err != nil {
 		return cut{}, fmt.Errorf("chunk_grid: %w", err)
 	}
-	if ext.Name != grid.RectilinearName {
-		return cut{}, fmt.Errorf("chunk_grid is %q, want %q, or a chunk_shape", ext.Name, grid.RectilinearName)
+	if ext.Name != "rectilinear" {
+		return cut{}, fmt.Errorf("chunk_grid is %q, want %q, or a chunk_shape", ext.Name, "rectilinear")
 	}
 	var shapes struct {
 		ChunkShapes []json.RawMessage `json:"chunk_shapes"`
@@ -287,7 +287,7 @@ func parseInnerGrid(raw []byte) (cut, error) {
 		return cut{}, fmt.Errorf("chunk_grid: %w", err)
 	}
 	zero := make([]int64, len(shapes.ChunkShapes)) // the edges imply the extent of a shard
-	g, err := grid.Parse(zero, ext.Name, ext.Configuration)
+	g, err := grid.Parse(zero, ext.Name, ext.Configuration, nil)
 	if err != nil {
 		return cut{}, fmt.Errorf("chunk_grid: %w", err)
 	}

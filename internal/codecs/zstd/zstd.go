@@ -55,7 +55,7 @@ type coder struct {
 // Guarded implements [codec.Guarded].
 func (c coder) Guarded() bool { return c.checksum }
 
-// Complete implements [codec.Completer].
+// Complete implements [coding.Completer].
 func (c coder) Complete(e metadata.Extension) metadata.Extension {
 	return metadata.Extension{Name: e.Name, Configuration: codec.ZstdChecksum(c.level, c.checksum).Configuration}
 }

@@ -160,7 +160,7 @@ func newProxy(t *testing.T, to string, rate int, seed uint64) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{harmed: make([]atomic.Int64, len(faults)), clock: clock{period: period, next: 50 + rand.IntN(100)},
+	p := &proxy{harmed: make([]atomic.Int64, len(faults)), clock: clock{period: period, remaining: 50 + rand.IntN(100)},
 		inFlight: map[*http.Request]chan struct{}{}, dice: rand.New(rand.NewPCG(seed, 1))}
 	p.server = &httputil.ReverseProxy{
 		ErrorLog: log.New(io.Discard, "", 0), // killed programs break their requests off
@@ -290,11 +290,11 @@ func (t *trickle) Write(b []byte) (n int, err error) {
 type clock struct {
 	period time.Duration // the longest time between two changes, 0 for one with each answer
 
-	mu    sync.Mutex
-	by    time.Duration
-	until time.Time
-	next  int // signed requests until one is refused
-	early int // answers that are hours ahead before all others
+	mu        sync.Mutex
+	by        time.Duration
+	until     time.Time
+	remaining int // signed requests until one is refused
+	early     int // answers that are hours ahead before all others
 
 	skewed, signed, refused atomic.Int64 // answers with another date, signed requests, those refused
 }
@@ -376,11 +376,11 @@ func (c *clock) refuses(w http.ResponseWriter, r *http.Request) bool {
 func (c *clock) turn() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.next--
-	if c.next > 0 {
+	c.remaining--
+	if c.remaining > 0 {
 		return false
 	}
-	c.next = 100 + rand.IntN(600)
+	c.remaining = 100 + rand.IntN(600)
 	return true
 }
 

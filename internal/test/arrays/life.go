@@ -70,8 +70,8 @@ func Life(t *testing.T, server string, rate int, at func(url, name string) strin
 		l.end(r)
 	}
 	t.Logf("%d appends, %d writes, %d rechunks, %d moves acknowledged; %d reads; %d kills, %d stops; %d errors; rows: %v",
-		l.did.appends.Load(), l.did.writes.Load(), l.did.recuts.Load(), l.did.moves.Load(), l.did.reads.Load(),
-		l.did.kills.Load(), l.did.stops.Load(), l.did.errors.Load(), l.ledger.counts())
+		l.actions.appends.Load(), l.actions.writes.Load(), l.actions.recuts.Load(), l.actions.moves.Load(), l.actions.reads.Load(),
+		l.actions.kills.Load(), l.actions.stops.Load(), l.actions.errors.Load(), l.ledger.counts())
 }
 
 // life is the life of one array.
@@ -84,7 +84,7 @@ type life struct {
 	moves    bool
 	writers  int64
 	done     atomic.Bool // the appenders and writers have ended
-	did      struct {
+	actions  struct {
 		appends, writes, recuts, moves, reads, kills, stops, errors atomic.Int64
 	}
 }
@@ -165,7 +165,7 @@ func (l *life) appends(r *rand.Rand, times int) {
 		first := l.ledger.add(k)
 		if _, ok := w.tell("append %d %d", first, k); ok {
 			l.ledger.set(present, span(first, k)...)
-			l.did.appends.Add(1)
+			l.actions.appends.Add(1)
 			n++
 		} else if tries > mostTries*times {
 			l.t.Errorf("seed %d: %d of %d appends failed", l.seed, tries+1-n, tries+1)
@@ -210,7 +210,7 @@ func (l *life) writes(r *rand.Rand, times int, part int64) {
 		write := l.ledger.begin(rows, from, to)
 		if _, ok := w.tell("store %d", write); ok {
 			l.ledger.end(write, rows, from, to)
-			l.did.writes.Add(1)
+			l.actions.writes.Add(1)
 			n++
 		}
 	}
@@ -231,7 +231,7 @@ func (l *life) recuts(r *rand.Rand) {
 			// A process that was killed may have left a claim. This is the only one
 			// that claims the array.
 			if _, ok := w.tell("recut %d 1", r.Uint32()); ok {
-				l.did.recuts.Add(1)
+				l.actions.recuts.Add(1)
 			}
 		}
 	}
@@ -257,7 +257,7 @@ func (l *life) move(r *rand.Rand, w *worker) {
 		_, ok = w.tell("insert %d %d %d", at, rows[0], n)
 	}
 	if ok {
-		l.did.moves.Add(1)
+		l.actions.moves.Add(1)
 	}
 	if !ok && l.proxy != nil {
 		l.proxy.settle() // a request of a killed process may be under way
@@ -320,7 +320,7 @@ func (l *life) reads(r *rand.Rand, fresh bool) {
 		}
 		b, err := zarr.Read[int64](ctx, a, nil)
 		if err == nil {
-			l.did.reads.Add(1)
+			l.actions.reads.Add(1)
 			err = l.ledger.check(b.Data, known, true)
 		}
 		if err != nil {
@@ -337,7 +337,7 @@ func (l *life) reads(r *rand.Rand, fresh bool) {
 // failed reports an error. Only wrong elements fail the test: processes are killed with
 // locks and claims, conflicts are errors, and a proxy does harm.
 func (l *life) failed(err error) {
-	l.did.errors.Add(1)
+	l.actions.errors.Add(1)
 	if strings.Contains(err.Error(), "wrong:") || strings.Contains(err.Error(), "panic") {
 		l.t.Errorf("seed %d: %v", l.seed, err)
 	} else if testing.Verbose() {
@@ -452,7 +452,7 @@ func (w *worker) harass() (calm func()) {
 	switch w.r.IntN(12) {
 	case 0:
 		t := time.AfterFunc(when, func() {
-			w.did.kills.Add(1)
+			w.actions.kills.Add(1)
 			_ = process.Kill() // it may have ended
 		})
 		return func() { t.Stop() }
@@ -461,7 +461,7 @@ func (w *worker) harass() (calm func()) {
 		over := make(chan struct{})
 		t := time.AfterFunc(when, func() {
 			defer close(over)
-			w.did.stops.Add(1)
+			w.actions.stops.Add(1)
 			signal(process, "STOP")
 			time.Sleep(pause)
 			signal(process, "CONT")
@@ -507,7 +507,7 @@ func Dates(t *testing.T, server string, at func(url, name string) string) {
 func grace(t *testing.T, server string, at func(url, name string) string) {
 	const vacuums = 24
 	p := newProxy(t, server, math.MaxInt, 0)
-	p.clock.period, p.clock.next = 0, math.MaxInt
+	p.clock.period, p.clock.remaining = 0, math.MaxInt
 	if err := filled(t.Context(), at(server, "grace"), twoBatches()); err != nil {
 		t.Fatal(err)
 	}
@@ -540,7 +540,7 @@ func grace(t *testing.T, server string, at func(url, name string) string) {
 func first(t *testing.T, server string, at func(url, name string) string) {
 	const most = 32 // a vacuum takes fewer answers until it knows the age of the grid
 	p := newProxy(t, server, math.MaxInt, 0)
-	p.clock.next, p.clock.until = math.MaxInt, time.Now().Add(24*time.Hour)
+	p.clock.remaining, p.clock.until = math.MaxInt, time.Now().Add(24*time.Hour)
 	if err := filled(t.Context(), at(server, "first"), twoBatches()); err != nil {
 		t.Fatal(err)
 	}
@@ -624,7 +624,7 @@ func superseded(ctx context.Context, a *zarr.Array, grace time.Duration) (kept i
 // older than the reader's grid. The reader finds the right rows all the same.
 func stale(t *testing.T, server string, at func(url, name string) string) {
 	p := newProxy(t, server, math.MaxInt, 0)
-	p.clock.next = math.MaxInt
+	p.clock.remaining = math.MaxInt
 	p.clock.by, p.clock.until = 5*time.Hour, time.Now().Add(24*time.Hour)
 	rows := twoBatches()
 	if err := filled(t.Context(), at(server, "stale"), rows); err != nil {

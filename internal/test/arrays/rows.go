@@ -131,14 +131,14 @@ func stream(ctx context.Context, a *zarr.Array, rows []int32) error {
 		if err != nil {
 			return err
 		}
-		begin := s.Next()
+		begin := s.Stats().Written
 		if err = zarr.WritePlanes(ctx, s, rows); err == nil {
 			err = s.Close(ctx)
 		}
 		if !errors.Is(err, zarr.ErrConflict) {
 			return err
 		}
-		rows = rows[s.Published()-begin:]
+		rows = rows[s.Stats().Published-begin:]
 	}
 }
 

@@ -72,7 +72,7 @@ func TestDamagedNotes(t *testing.T) {
 				}
 				fixture.Put(t, s, "a/__varve/pending.json", note)
 				before := namesIn(t, s)
-				if err := soon(t, func() error {
+				if err := withDeadline(t, func() error {
 					_, err := h.At("a").OpenArray(t.Context(), &zarr.Options{Write: true})
 					return err
 				}); !errors.Is(err, zarr.ErrInvalidMetadata) {
@@ -103,8 +103,8 @@ func namesIn(t *testing.T, s store.Store) []string {
 	return names
 }
 
-// soon returns the result of do, and fails the test if do takes too long.
-func soon(t *testing.T, do func() error) error {
+// withDeadline returns the result of do, and fails the test if do takes too long.
+func withDeadline(t *testing.T, do func() error) error {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- do() }()
@@ -188,7 +188,7 @@ func TestParticipantOfOtherJournal(t *testing.T) {
 		fixture.Put(t, s, "b/__varve/pending.json", other)
 		h, opt := zarr.At(s, ""), &zarr.Options{Write: true}
 		for _, path := range []string{"a", "b"} {
-			if err := soon(t, func() error {
+			if err := withDeadline(t, func() error {
 				_, err := h.At(path).OpenArray(t.Context(), opt)
 				return err
 			}); err != nil {
@@ -218,7 +218,7 @@ func TestParticipantOfDecidedChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := zarr.At(s, "")
-		if err := soon(t, func() error {
+		if err := withDeadline(t, func() error {
 			_, err := h.At("a").OpenArray(t.Context(), &zarr.Options{Write: true})
 			return err
 		}); err != nil {
@@ -251,7 +251,7 @@ func TestConsolidateAfterCrash(t *testing.T) {
 				fixture.Put(t, s, key, string(data))
 			}
 			h := zarr.At(s, "")
-			err := soon(t, func() error {
+			err := withDeadline(t, func() error {
 				g, err := h.At("").OpenGroup(t.Context(), &zarr.Options{Write: true, Durability: store.Flush})
 				if err != nil {
 					return err

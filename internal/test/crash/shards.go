@@ -146,7 +146,7 @@ func streamed(opt *zarr.StreamOptions, strategy codec.Strategy, rows ...int32) f
 		}
 		plane := int32(fixture.Count(a.Shape()[1:]))
 		for _, n := range rows {
-			err := zarr.WritePlanes(ctx, s, fixture.Numbers(int32(s.Next())*plane+1, max(n, -n)*plane))
+			err := zarr.WritePlanes(ctx, s, fixture.Numbers(int32(s.Stats().Written)*plane+1, max(n, -n)*plane))
 			if err == nil && n < 0 {
 				err = s.Checkpoint(ctx)
 			}

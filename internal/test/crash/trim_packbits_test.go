@@ -21,7 +21,7 @@ import (
 // a byte. If the old chunk could decode as the new one, the trim is refused and nothing
 // changes.
 func TestTrimPacked(t *testing.T) {
-	pack := func(p codec.Padding) metadata.Extension { return codec.PackBits(&codec.PackBitsOptions{Padding: p}) }
+	pack := func(p string) metadata.Extension { return codec.PackBits(&codec.PackBitsOptions{Padding: p}) }
 	clipped := func(inner metadata.Extension) []metadata.Extension {
 		c := codec.Sharding{Inner: grid.Chunks(2, 8), Codecs: []metadata.Extension{inner}}
 		return []metadata.Extension{fixture.Must(codec.Shards(c))}
@@ -31,16 +31,16 @@ func TestTrimPacked(t *testing.T) {
 		long    int64 // length of the last chunk along the second axis; it is trimmed to 3
 		refused bool
 	}{
-		"packbits":          {[]metadata.Extension{pack(codec.NoPadding)}, 4, true},
-		"compressed":        {[]metadata.Extension{pack(codec.NoPadding), codec.ZstdChecksum(0, false), codec.CRC32C()}, 4, true},
-		"first byte":        {[]metadata.Extension{pack(codec.FirstByte)}, 4, false},
-		"last byte":         {[]metadata.Extension{pack(codec.LastByte)}, 4, false},
-		"more bytes":        {[]metadata.Extension{pack(codec.NoPadding)}, 9, false},
-		"more, compressed":  {[]metadata.Extension{pack(codec.NoPadding), codec.ZstdChecksum(0, false)}, 9, false},
+		"packbits":          {[]metadata.Extension{pack("none")}, 4, true},
+		"compressed":        {[]metadata.Extension{pack("none"), codec.ZstdChecksum(0, false), codec.CRC32C()}, 4, true},
+		"first byte":        {[]metadata.Extension{pack("first_byte")}, 4, false},
+		"last byte":         {[]metadata.Extension{pack("last_byte")}, 4, false},
+		"more bytes":        {[]metadata.Extension{pack("none")}, 9, false},
+		"more, compressed":  {[]metadata.Extension{pack("none"), codec.ZstdChecksum(0, false)}, 9, false},
 		"numcodecs":         {[]metadata.Extension{numcodecs.PackBits(), codec.Bytes("")}, 4, false},
-		"shards":            {clipped(pack(codec.NoPadding)), 4, true},
-		"counted in shards": {clipped(pack(codec.FirstByte)), 4, false},
-		"numcodecs, packed": {[]metadata.Extension{numcodecs.PackBits(), pack(codec.NoPadding)}, 4, false},
+		"shards":            {clipped(pack("none")), 4, true},
+		"counted in shards": {clipped(pack("first_byte")), 4, false},
+		"numcodecs, packed": {[]metadata.Extension{numcodecs.PackBits(), pack("none")}, 4, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()

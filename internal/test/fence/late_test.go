@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -36,7 +37,7 @@ func TestLateAppend(t *testing.T) {
 		}
 		armed = false
 		return errors.Join(err, zarr.Append(context.Background(), other, 0, fixture.Numbers(101, 8), nil),
-			zarr.Write(context.Background(), other, grid.Box{{Start: 4, Stop: 6}, {Start: 0, Stop: 4}}, make([]int32, 8)))
+			zarr.Write(context.Background(), other, selection.BoxOf(grid.Box{{Start: 4, Stop: 6}, {Start: 0, Stop: 4}}), make([]int32, 8)))
 	}})
 	// The other name keeps the locks of the two programs apart.
 	name := programPrefix + "late"

@@ -143,7 +143,7 @@ func (p *process) List(ctx context.Context, dir store.Path, how store.Listing) i
 // its program has given up or crashed. A nil wire delivers every request once.
 type wire struct {
 	stepping.ObjectStore
-	next   int      // what happens to the next request: noFault, delay, delayAndCrash or repeat
+	fault  int      // what happens to the next request: noFault, delay, delayAndCrash or repeat
 	late   []func() // writes on their way
 	hashed bool     // versions are hashes of the content
 }
@@ -160,7 +160,7 @@ func newWire(s stepping.ObjectStore) (*wire, stepping.ObjectStore) {
 
 // carry delivers a request.
 func (w *wire) carry(request func() (store.Version, error)) (store.Version, error) {
-	switch w.next {
+	switch w.fault {
 	case delay, delayAndCrash:
 		w.late = append(w.late, func() { _, _ = request() })
 		return store.Version{}, stepping.ErrLost
@@ -287,8 +287,8 @@ type joint struct {
 	more pair // the elements that it appends
 }
 
-// both appends to both arrays.
-func both(data ...int32) joint {
+// joined appends to both arrays.
+func joined(data ...int32) joint {
 	return joint{fmt.Sprint("both ", data), func(ctx context.Context, g *zarr.Group, _ *zarr.Array, _ func(pair)) error {
 		return g.Append(ctx, zarr.Add("x", 0, data, nil), zarr.Add("y", 0, data, nil))
 	}, pair{data, data}}
@@ -479,7 +479,7 @@ func judgeJoint(s store.Store, place string, was pair, acts []joint, outcomes []
 	if !possible(was, acts, outcomes, func(q pair, whole bool) bool { return whole && q.equal(is) }) {
 		return fmt.Errorf("the arrays hold %v", is)
 	}
-	if err := both(901, 902).do(ctx, g, nil, nil); err != nil {
+	if err := joined(901, 902).do(ctx, g, nil, nil); err != nil {
 		return fmt.Errorf("the next append: %w", err)
 	}
 	want := pair{append(is.x, 901, 902), append(is.y, 901, 902)}
@@ -511,8 +511,8 @@ func stored(ctx context.Context, g *zarr.Group) (p pair, err error) {
 
 // jointScenes are sets of concurrent programs on one group.
 var jointScenes = [][]joint{
-	{both(101, 102), looks(3)},
-	{both(101, 102), both(201), looks(2)},
-	{both(101, 102), single(301), looks(2)},
-	{both(101, 102), single(301), both(201)},
+	{joined(101, 102), looks(3)},
+	{joined(101, 102), joined(201), looks(2)},
+	{joined(101, 102), single(301), looks(2)},
+	{joined(101, 102), single(301), joined(201)},
 }

@@ -110,8 +110,8 @@ func reachable(c content, actions []action, outcomes []outcome, see func(c conte
 
 // chooser decides which program runs next, and what happens to its operation.
 type chooser struct {
-	next  func(n int) int
-	fault func(kinds int) int // 0 is none
+	choose func(n int) int
+	fault  func(kinds int) int // 0 is none
 }
 
 // randomly returns a chooser that makes random choices. One operation in twelve gets a
@@ -251,16 +251,16 @@ func (r *run) drive(b bounds, by chooser) {
 			r.wire.deliver(all)
 			return
 		}
-		if r.wire.hasLate() && by.next(4) == 1 {
+		if r.wire.hasLate() && by.choose(4) == 1 {
 			r.wire.deliver(1)
 		}
 		at := slices.Index(ready, last)
 		switch {
 		case at < 0:
-			last = ready[by.next(len(ready))]
+			last = ready[by.choose(len(ready))]
 		case b.interrupts != 0 && !(r.prompt && r.hasFence(last)):
 			ready = slices.Insert(slices.Delete(ready, at, at+1), 0, last)
-			if next := ready[by.next(len(ready))]; next != last {
+			if next := ready[by.choose(len(ready))]; next != last {
 				last = next
 				b.interrupts--
 			}
@@ -303,9 +303,9 @@ func (r *run) turn(i, kind int) {
 		r.died[i] = true
 		r.stepper.Crash(i)
 	case delay, delayAndCrash, repeat:
-		r.wire.next = kind
+		r.wire.fault = kind
 		r.stepper.Step(i)
-		if r.wire.next = noFault; kind == delayAndCrash {
+		if r.wire.fault = noFault; kind == delayAndCrash {
 			r.died[i] = true
 			r.stepper.Crash(i)
 		}
@@ -334,7 +334,7 @@ func (r *run) judge() error {
 			return fmt.Errorf("%s: %w", d.name, err)
 		}
 	}
-	was := content{r.spec.Shape, r.was, "{}"}
+	was := content{r.spec.Shape, r.old, "{}"}
 	for i := range r.saw {
 		if !reachable(was, r.actions, outcomes, func(c content, _ bool) bool { return c.begins(r.saw[i]) }) {
 			return fmt.Errorf("a reader saw %v, which was never published\n%s", r.saw[i], strings.Join(told, "\n"))
@@ -486,7 +486,7 @@ func reads(times int) action {
 type scene struct {
 	name    string
 	spec    zarr.Spec
-	was     []int32
+	old     []int32
 	left    map[string]int // chunks that a crashed program left: key and number of elements
 	actions []action
 }
@@ -497,8 +497,8 @@ func (s *scene) set(inner stepping.ObjectStore) error {
 	spec := s.spec
 	spec.Codecs = fixture.Plain()
 	a, err := zarr.At(inner, "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{Concurrency: 1}})
-	if err == nil && len(s.was) > 0 {
-		err = zarr.Write(ctx, a, nil, s.was)
+	if err == nil && len(s.old) > 0 {
+		err = zarr.Write(ctx, a, nil, s.old)
 	}
 	if err == nil {
 		err = publishAgain(ctx, a) // adds the newline of a fence
@@ -516,35 +516,35 @@ func (s *scene) set(inner stepping.ObjectStore) error {
 
 // scenes are sets of concurrent programs. Each program appends other elements.
 var scenes = []scene{
-	{name: "edges", spec: fixture.Edges(2, 1), was: fixture.Numbers(1, 3), actions: []action{appends(0, 101, 102), appends(0, 201), appends(0, 301, 302, 303)}},
-	{name: "edges over leftovers", spec: fixture.Edges(2, 1), was: fixture.Numbers(1, 3), left: map[string]int{"c/2": 2, "c/3": 1},
+	{name: "edges", spec: fixture.Edges(2, 1), old: fixture.Numbers(1, 3), actions: []action{appends(0, 101, 102), appends(0, 201), appends(0, 301, 302, 303)}},
+	{name: "edges over leftovers", spec: fixture.Edges(2, 1), old: fixture.Numbers(1, 3), left: map[string]int{"c/2": 2, "c/3": 1},
 		actions: []action{appends(0, 101, 102), appends(0, 201), appends(0, 301, 302)}},
-	{name: "two chunks each", spec: fixture.Every(4, 2), was: fixture.Numbers(1, 4), left: map[string]int{"c/3": 2},
+	{name: "two chunks each", spec: fixture.Every(4, 2), old: fixture.Numbers(1, 4), left: map[string]int{"c/3": 2},
 		actions: []action{appends(0, 101, 102, 103), appends(0, 201, 202, 203), appends(0, 301, 302, 303, 304)}},
-	{name: "part of a chunk", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), appends(0, 201), appends(0, 301, 302)}},
-	{name: "part of a chunk that is not stored", spec: fixture.Every(6, 4), was: []int32{1, 2, 3, 4, 0, 0},
+	{name: "part of a chunk", spec: fixture.Every(6, 4), old: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), appends(0, 201), appends(0, 301, 302)}},
+	{name: "part of a chunk that is not stored", spec: fixture.Every(6, 4), old: []int32{1, 2, 3, 4, 0, 0},
 		actions: []action{appends(0, 101, 102, 103), appends(0, 201), appends(0, 301, 302)}},
-	{name: "the same elements", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 7, 7, 7), appends(0, 7, 7, 7), appends(0, 7, 7, 7)}},
-	{name: "the same chunk", spec: fixture.Edges(2, 1), was: fixture.Numbers(1, 3), actions: []action{appends(0, 7, 7), appends(0, 7, 7), appends(0, 301)}},
-	{name: "a grower", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102), resizes(nil, 15), appends(0, 301)}},
-	{name: "a grower of edges", spec: fixture.Edges(2, 1), was: fixture.Numbers(1, 3), actions: []action{appends(0, 101, 102), resizes(nil, 6), appends(0, 301)}},
-	{name: "a shrinker", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), resizes(nil, 5), appends(0, 301)}},
-	{name: "a shrinker of edges", spec: fixture.Edges(2, 1, 2), was: fixture.Numbers(1, 5), actions: []action{appends(0, 101, 102), resizes(&zarr.ResizeOptions{Shrink: grid.TrimEdges}, 2), appends(0, 301)}},
-	{name: "there and back", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), resizes(nil, 8), resizes(nil, 6)}},
-	{name: "attributes", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), annotates(`{"k":1}`), appends(0, 301)}},
-	{name: "a writer at the border", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), writes(5, 77), appends(0, 301)}},
-	{name: "a writer of all of the last chunk", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), writes(4, 77, 78), appends(0, 301)}},
-	{name: "fill values where nothing is stored", spec: fixture.Every(6, 4), was: []int32{1, 2, 3, 4, 0, 0},
+	{name: "the same elements", spec: fixture.Every(6, 4), old: fixture.Numbers(1, 6), actions: []action{appends(0, 7, 7, 7), appends(0, 7, 7, 7), appends(0, 7, 7, 7)}},
+	{name: "the same chunk", spec: fixture.Edges(2, 1), old: fixture.Numbers(1, 3), actions: []action{appends(0, 7, 7), appends(0, 7, 7), appends(0, 301)}},
+	{name: "a grower", spec: fixture.Every(6, 4), old: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102), resizes(nil, 15), appends(0, 301)}},
+	{name: "a grower of edges", spec: fixture.Edges(2, 1), old: fixture.Numbers(1, 3), actions: []action{appends(0, 101, 102), resizes(nil, 6), appends(0, 301)}},
+	{name: "a shrinker", spec: fixture.Every(6, 4), old: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), resizes(nil, 5), appends(0, 301)}},
+	{name: "a shrinker of edges", spec: fixture.Edges(2, 1, 2), old: fixture.Numbers(1, 5), actions: []action{appends(0, 101, 102), resizes(&zarr.ResizeOptions{Shrink: grid.TrimEdges}, 2), appends(0, 301)}},
+	{name: "there and back", spec: fixture.Every(6, 4), old: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), resizes(nil, 8), resizes(nil, 6)}},
+	{name: "attributes", spec: fixture.Every(6, 4), old: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), annotates(`{"k":1}`), appends(0, 301)}},
+	{name: "a writer at the border", spec: fixture.Every(6, 4), old: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), writes(5, 77), appends(0, 301)}},
+	{name: "a writer of all of the last chunk", spec: fixture.Every(6, 4), old: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), writes(4, 77, 78), appends(0, 301)}},
+	{name: "fill values where nothing is stored", spec: fixture.Every(6, 4), old: []int32{1, 2, 3, 4, 0, 0},
 		actions: []action{appends(0, 0, 0, 0), appends(0, 201), appends(0, 0)}},
-	{name: "a writer of fill values at the border", spec: fixture.Every(6, 4), was: []int32{1, 2, 3, 4, 0, 6},
+	{name: "a writer of fill values at the border", spec: fixture.Every(6, 4), old: []int32{1, 2, 3, 4, 0, 6},
 		actions: []action{appends(0, 0), writes(5, 0), appends(0, 301)}},
-	{name: "a reader", spec: fixture.Every(6, 4), was: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), reads(2), resizes(nil, 5)}},
-	{name: "a reader of edges", spec: fixture.Edges(2, 1, 2), was: fixture.Numbers(1, 5),
+	{name: "a reader", spec: fixture.Every(6, 4), old: fixture.Numbers(1, 6), actions: []action{appends(0, 101, 102, 103), reads(2), resizes(nil, 5)}},
+	{name: "a reader of edges", spec: fixture.Edges(2, 1, 2), old: fixture.Numbers(1, 5),
 		actions: []action{resizes(&zarr.ResizeOptions{Shrink: grid.TrimEdges}, 2), reads(2), appends(0, 101, 102)}},
-	{name: "two axes", spec: board(4, 4), was: fixture.Numbers(1, 16), actions: []action{appends(0, fixture.Numbers(101, 16)...), appends(1, fixture.Numbers(201, 16)...)}},
-	{name: "two axes, little stored", spec: board(4, 4), was: append(fixture.Numbers(1, 1), make([]int32, 15)...),
+	{name: "two axes", spec: board(4, 4), old: fixture.Numbers(1, 16), actions: []action{appends(0, fixture.Numbers(101, 16)...), appends(1, fixture.Numbers(201, 16)...)}},
+	{name: "two axes, little stored", spec: board(4, 4), old: append(fixture.Numbers(1, 1), make([]int32, 15)...),
 		actions: []action{appends(0, fixture.Numbers(101, 16)...), appends(1, fixture.Numbers(201, 16)...)}},
-	{name: "two axes and a grower", spec: board(4, 4), was: append(make([]int32, 12), fixture.Numbers(1, 4)...),
+	{name: "two axes and a grower", spec: board(4, 4), old: append(make([]int32, 12), fixture.Numbers(1, 4)...),
 		actions: []action{appends(0, fixture.Numbers(101, 4)...), resizes(nil, 7, 7), appends(1, fixture.Numbers(201, 4)...)}},
 }
 

@@ -33,7 +33,7 @@ type sharing struct {
 	streamed   atomic.Int64
 	conflicts  atomic.Int64
 	mu         sync.Mutex
-	next       map[int]int // batches of each writer
+	batches    map[int]int // batches of each writer
 }
 
 // boardChunks and boardRows are the size of the fixed part of the board.
@@ -44,7 +44,7 @@ const (
 
 func newSharing(t *testing.T, s store.Store, board, log zarr.Spec) *sharing {
 	t.Helper()
-	w := &sharing{h: zarr.At(s, ""), next: map[int]int{0: 1}}
+	w := &sharing{h: zarr.At(s, ""), batches: map[int]int{0: 1}}
 	opt := &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}}
 	board.Attributes = map[string]int{"n": 0, "twice": 0}
 	w.board = fixture.Must(w.h.At("board").CreateArray(t.Context(), board, opt))
@@ -173,7 +173,7 @@ func soundShards(ctx context.Context, a *zarr.Array) error {
 // that conflicts with a concurrent append has published nothing.
 func (w *sharing) appendBatch(ctx context.Context, a *zarr.Array, me int, stream bool) error {
 	w.mu.Lock()
-	seq := w.next[me]
+	seq := w.batches[me]
 	w.mu.Unlock()
 	if seq >= 9999 {
 		return nil // all numbers are used
@@ -193,7 +193,7 @@ func (w *sharing) appendBatch(ctx context.Context, a *zarr.Array, me int, stream
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.next[me]++
+	w.batches[me]++
 	return nil
 }
 
@@ -244,7 +244,7 @@ func (w *sharing) run(t *testing.T, count int64, seed uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for writer, n := range w.next {
+	for writer, n := range w.batches {
 		if found[writer] != n {
 			t.Errorf("the log has %d batches of writer %d, want %d", found[writer], writer, n)
 		}

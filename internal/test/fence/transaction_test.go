@@ -152,7 +152,7 @@ func TestLockTransaction(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, act := m, both(101, 102)
+			p, act := m, joined(101, 102)
 			p.mu = new(sync.Mutex)
 			g, err := programGroup(&p, "g")
 			if err != nil {
@@ -210,7 +210,7 @@ func TestConsolidationDuringTransaction(t *testing.T) {
 	beside := start("beside", single(301))
 	until(beside, 2, "g/x/zarr.json") // the fence and the document
 	s.Step(beside)                    // the group
-	all := start("all", both(101, 102))
+	all := start("all", joined(101, 102))
 	until(all, 3, "g/x/zarr.json") // two fences and the document
 	for _, ended := s.Next(beside); ended; _, ended = s.Next(beside) {
 		s.Step(beside)

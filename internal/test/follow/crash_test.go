@@ -79,9 +79,9 @@ func follow(a *zarr.Array, to store.Store) error {
 // stopping is an array that follows, and a change of the one that it follows that it has
 // not seen.
 type stopping struct {
-	source  *zarr.Array
-	was, is []float32 // was is nil if the array is not made yet
-	doc     []byte
+	source     *zarr.Array
+	old, fresh []float32 // was is nil if the array is not made yet
+	doc        []byte
 }
 
 // newStopping prepares the store of the array that follows.
@@ -97,13 +97,13 @@ func newStopping(t *testing.T, change func(context.Context, *zarr.Array) error, 
 	var err error
 	if change != nil {
 		must(follow(s.source, to))
-		s.was, err = all(t.Context(), s.source)
+		s.old, err = all(t.Context(), s.source)
 		must(err)
 		s.doc, _, err = to.Get(t.Context(), store.MustKey("b/zarr.json"), store.Request{}, nil)
 		must(err)
 		must(change(t.Context(), s.source))
 	}
-	s.is, err = all(t.Context(), s.source)
+	s.fresh, err = all(t.Context(), s.source)
 	must(err)
 	return s
 }
@@ -116,8 +116,8 @@ func (s *stopping) check(t *testing.T, where string, to store.Store) {
 		t.Fatalf("%s: again: %v", where, err)
 	}
 	got, err := read(to)
-	if err != nil || !slices.Equal(got, s.is) {
-		t.Fatalf("%s: again: %v (%v), want %v", where, got, err, s.is)
+	if err != nil || !slices.Equal(got, s.fresh) {
+		t.Fatalf("%s: again: %v (%v), want %v", where, got, err, s.fresh)
 	}
 	b, err := zarr.At(to, "b").OpenArray(t.Context(), nil)
 	if err != nil {
@@ -140,18 +140,18 @@ func (s *stopping) check(t *testing.T, where string, to store.Store) {
 func (s *stopping) checkReaders(t *testing.T, where string, to store.Store) {
 	t.Helper()
 	got, err := read(to)
-	if s.was == nil && errors.Is(err, fs.ErrNotExist) {
+	if s.old == nil && errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	if err != nil || !slices.Equal(got, s.was) && !slices.Equal(got, s.is) {
-		t.Fatalf("%s: %v (%v), want %v or %v", where, got, err, s.was, s.is)
+	if err != nil || !slices.Equal(got, s.old) && !slices.Equal(got, s.fresh) {
+		t.Fatalf("%s: %v (%v), want %v or %v", where, got, err, s.old, s.fresh)
 	}
-	if s.was == nil {
+	if s.old == nil {
 		return
 	}
-	r := reader{zarr.At(frozen{to, s.doc}, "b"), s.was}
-	if got, err := r.read(t.Context()); err != nil || !slices.Equal(got, s.was) {
-		t.Fatalf("%s: a reader with the old document sees %v (%v), want %v", where, got, err, s.was)
+	r := reader{zarr.At(frozen{to, s.doc}, "b"), s.old}
+	if got, err := r.read(t.Context()); err != nil || !slices.Equal(got, s.old) {
+		t.Fatalf("%s: a reader with the old document sees %v (%v), want %v", where, got, err, s.old)
 	}
 }
 

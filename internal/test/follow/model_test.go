@@ -31,12 +31,12 @@ func TestMain(m *testing.M) { fixture.Main(m) }
 
 // scene is an array and one that follows it.
 type scene struct {
-	source *zarr.Array
-	place  *zarr.Location // of the one that follows
-	want   rechunk.Rechunking
-	next   float32
-	mine   float32 // an attribute that was set in the follower, 0 for none
-	seen   []reader
+	source    *zarr.Array
+	place     *zarr.Location // of the one that follows
+	want      rechunk.Rechunking
+	value     float32
+	attribute float32 // an attribute that was set in the follower, 0 for none
+	seen      []reader
 }
 
 // reader is a program that has opened the follower earlier, with the elements that it had
@@ -73,10 +73,10 @@ func all(ctx context.Context, a *zarr.Array) ([]float32, error) {
 func (s *scene) count(n int64) []float32 {
 	data := make([]float32, n)
 	for i := range data {
-		if s.next++; s.next > 250 {
-			s.next = 1
+		if s.value++; s.value > 250 {
+			s.value = 1
 		}
-		data[i] = s.next
+		data[i] = s.value
 	}
 	return data
 }
@@ -226,16 +226,16 @@ func (s *scene) change(t *rapid.T) error {
 		return zarr.Write(ctx, a, nil, data)
 	case "attributes":
 		form := rapid.SampledFrom([]string{`{"n": %v}`, `{"units": "K", "n": [ %v ]}`, `{"m": %v}`}).Draw(t, "attributes")
-		s.next++
-		return a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return fmt.Appendf(nil, form, s.next), nil })
+		s.value++
+		return a.UpdateAttributes(ctx, func([]byte) ([]byte, error) { return fmt.Appendf(nil, form, s.value), nil })
 	case "mine":
 		b, err := s.place.OpenArray(ctx, &zarr.Options{Write: true})
 		if err != nil {
 			return err
 		}
-		s.mine++
+		s.attribute++
 		return b.UpdateAttributes(ctx, func(object []byte) ([]byte, error) {
-			return metadata.SetAttribute(object, "mine", fmt.Append(nil, s.mine))
+			return metadata.SetAttribute(object, "mine", fmt.Append(nil, s.attribute))
 		})
 	}
 	return nil
@@ -286,8 +286,8 @@ func (s *scene) compare(t *rapid.T) {
 		t.Fatalf("shape %v, elements %v (%v), want %v and %v", b.Shape(), got, err, shape, want)
 	}
 	described := attributesOf(t, s.source)
-	if s.mine > 0 {
-		described["mine"] = float64(s.mine)
+	if s.attribute > 0 {
+		described["mine"] = float64(s.attribute)
 	}
 	if is := attributesOf(t, b); !reflect.DeepEqual(is, described) {
 		t.Fatalf("attributes %v, want %v", is, described)

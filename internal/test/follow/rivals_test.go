@@ -123,8 +123,8 @@ func checkEither(t *testing.T, where string, s *stopping, to *memstore.Store) {
 		t.Fatal(err)
 	}
 	got, err := read(newMachine(to, stepping.Hooks{}))
-	if err != nil || !slices.Equal(got, s.was) && !slices.Equal(got, s.is) && !slices.Equal(got, want) {
-		t.Fatalf("%s: %v (%v), want %v, %v or %v", where, got, err, s.was, s.is, want)
+	if err != nil || !slices.Equal(got, s.old) && !slices.Equal(got, s.fresh) && !slices.Equal(got, want) {
+		t.Fatalf("%s: %v (%v), want %v, %v or %v", where, got, err, s.old, s.fresh, want)
 	}
 	opt := &rechunk.Options{Into: zarr.At(newMachine(to, stepping.Hooks{}), "b"), TakeOver: true}
 	if _, err := rechunk.Follow(t.Context(), s.source, rechunk.Rechunking{}, opt); errors.Is(err, rechunk.ErrNoKeys) {

@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store/fsstore"
 )
@@ -124,7 +124,7 @@ func digest(t testing.TB, a *zarr.Array) string {
 	if err := a.ReadBytes(context.Background(), nil, data); err != nil {
 		t.Fatal(err)
 	}
-	if !dtype.LittleEndian() {
+	if !byteorder.Little() {
 		a.Type().Swap(data, data)
 	}
 	sum := sha256.Sum256(data)

@@ -153,7 +153,7 @@ func TestListAxes(t *testing.T) {
 func TestSpecGrid(t *testing.T) {
 	ctx := t.Context()
 	for _, configuration := range []string{`{"kind": "inline", "chunk_shapes": [4]}`, `{"kind": "inline", "chunk_shapes": [[4, 6, [5, 2]]]}`} {
-		g, err := grid.Parse([]int64{10}, grid.RectilinearName, []byte(configuration))
+		g, err := grid.Parse([]int64{10}, "rectilinear", []byte(configuration), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestSpecGrid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := a.Metadata().ChunkGrid; e.Name != grid.RectilinearName || string(e.Configuration) != configuration || !a.Grid().Equal(g) {
+		if e := a.Metadata().ChunkGrid; e.Name != "rectilinear" || string(e.Configuration) != configuration || !a.Grid().Equal(g) {
 			t.Errorf("%s is %s %s", configuration, e.Name, e.Configuration)
 		}
 		for _, spec := range []zarr.Spec{

@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -231,8 +232,8 @@ func (s *selected) checkWrite(t *testing.T, fsys fs.FS, sel selection.Selection,
 // digestOf returns the checksum of elements in little endian.
 func digestOf(typ dtype.Type, data []byte) string {
 	data = slices.Clone(data)
-	if !dtype.LittleEndian() {
-		dtype.SwapBytes(data, data, typ.Unit())
+	if !byteorder.Little() {
+		byteorder.Bytes(data, data, typ.Unit())
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -23,6 +23,7 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -130,7 +131,7 @@ func TestAppendFromItself(t *testing.T) {
 		from := fixture.Must(h.At(name).OpenArray(ctx, nil))
 		for range 2 {
 			src := &zarr.Source{Shape: from.Shape(), Read: func(ctx context.Context, box grid.Box, dst []byte) error {
-				return from.ReadBytes(ctx, box, dst)
+				return from.ReadBytes(ctx, selection.BoxOf(box), dst)
 			}}
 			small := fixture.Must(h.At(name).OpenArray(ctx, &zarr.Options{Write: true, Budget: 1 << 10}))
 			if err := small.AppendFrom(ctx, 0, src, nil); err != nil {
@@ -217,13 +218,13 @@ func TestAppendFromRefused(t *testing.T) {
 		return nil
 	}
 	for _, c := range []struct {
-		name string
-		typ  dtype.Type
-		src  *zarr.Source
-		axis int
-		opt  *zarr.AppendOptions
-		is   error
-		want string
+		name   string
+		typ    dtype.Type
+		src    *zarr.Source
+		axis   int
+		opt    *zarr.AppendOptions
+		target error
+		want   string
 	}{
 		{"none", dtype.Int32, nil, 0, nil, zarr.ErrInvalidArgument, "no source"},
 		{"no Read", dtype.Int32, &zarr.Source{Shape: []int64{1, 4}}, 0, nil, zarr.ErrInvalidArgument, "no Read"},
@@ -242,7 +243,7 @@ func TestAppendFromRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := storedValues(s)
-		if err := a.AppendFrom(ctx, c.axis, c.src, c.opt); !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
+		if err := a.AppendFrom(ctx, c.axis, c.src, c.opt); !errors.Is(err, c.target) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if !maps.Equal(before, storedValues(s)) {
@@ -403,7 +404,7 @@ func TestAppendFromAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := &zarr.Source{Shape: a.Shape(), Read: func(ctx context.Context, box grid.Box, dst []byte) error {
-		return a.ReadBytes(ctx, box, dst)
+		return a.ReadBytes(ctx, selection.BoxOf(box), dst)
 	}}
 	if err := a.AppendFrom(ctx, 0, own, nil); err != nil {
 		t.Fatal(err)

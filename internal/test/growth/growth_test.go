@@ -149,12 +149,12 @@ func TestGrowthRefused(t *testing.T) {
 		return fixture.Appending(fixture.Numbers(1, 4), how)
 	}
 	for _, tt := range []struct {
-		name  string
-		spec  zarr.Spec
-		do    func(context.Context, *zarr.Array) error
-		is    error
-		kind  zarr.Kind
-		words []string
+		name   string
+		spec   zarr.Spec
+		do     func(context.Context, *zarr.Array) error
+		target error
+		kind   zarr.Kind
+		words  []string
 	}{
 		{"a policy on a regular axis", fixture.Every(6, 4), more(grid.Fixed(2)), zarr.ErrInvalidArgument, "invalid-argument", []string{"axis 0", "unlock"}},
 		{"a calendar on a regular axis", fixture.Every(6, 4), more(fixture.Months()), zarr.ErrInvalidArgument, "invalid-argument", []string{"calendar:month", "unlock"}},
@@ -188,7 +188,7 @@ func TestGrowthRefused(t *testing.T) {
 			}
 			before, _, _ := s.Store.Get(ctx, store.MustKey("a/zarr.json"), store.Request{}, nil)
 			s.Taken()
-			fixture.Expect(t, tt.do(ctx, a), tt.is, tt.kind, tt.words...)
+			fixture.Expect(t, tt.do(ctx, a), tt.target, tt.kind, tt.words...)
 			if ops, chunks, _ := s.Taken(); chunks != "" || strings.Contains(ops, "publish") {
 				t.Errorf("%s (%s)", ops, chunks)
 			}
@@ -218,7 +218,7 @@ func TestBoundedGrowth(t *testing.T) {
 	text := string(document)
 	from := strings.Index(text, `"chunk_grid"`)
 	to := from + strings.Index(text[from:], `"chunk_key_encoding"`)
-	fixture.Put(t, s, "a/zarr.json", text[:from]+fmt.Sprintf(`"chunk_grid": {"name": %q, "configuration": {"chunk_shape": [4]}},`, grid.BoundedName)+text[to:])
+	fixture.Put(t, s, "a/zarr.json", text[:from]+fmt.Sprintf(`"chunk_grid": {"name": %q, "configuration": {"chunk_shape": [4]}},`, "zarrs.regular_bounded")+text[to:])
 	if a, err = zarr.At(s, "a").OpenArray(ctx, &zarr.Options{Write: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -19,20 +20,20 @@ import (
 // The late append does not store its chunk there, where none has to be stored.
 func TestLateAppend(t *testing.T) {
 	fill := func(a *zarr.Array) error {
-		return zarr.Write(context.Background(), a, grid.Box{{Start: 6, Stop: 8}}, []int32{0, 0})
+		return zarr.Write(context.Background(), a, selection.BoxOf(grid.Box{{Start: 6, Stop: 8}}), []int32{0, 0})
 	}
 	for name, write := range map[string]func(a *zarr.Array) error{
 		"write": fill,
 		"halves": func(a *zarr.Array) error {
 			for i := int64(6); i < 8; i++ {
-				if err := zarr.Write(context.Background(), a, grid.Box{{Start: i, Stop: i + 1}}, []int32{0}); err != nil {
+				if err := zarr.Write(context.Background(), a, selection.BoxOf(grid.Box{{Start: i, Stop: i + 1}}), []int32{0}); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
 		"fill": func(a *zarr.Array) error {
-			return zarr.Fill(context.Background(), a, grid.Box{{Start: 6, Stop: 8}}, int32(0))
+			return zarr.Fill(context.Background(), a, selection.BoxOf(grid.Box{{Start: 6, Stop: 8}}), int32(0))
 		},
 		"chunk": func(a *zarr.Array) error { return a.WriteChunk(context.Background(), []int64{3}, make([]byte, 8)) },
 	} {
@@ -81,7 +82,7 @@ func TestSparse(t *testing.T) {
 		err = zarr.Write(t.Context(), a, nil, append([]int32{1}, make([]int32, 15)...))
 	}
 	if err == nil {
-		err = zarr.Write(t.Context(), a, grid.Box{{Start: 3, Stop: 4}}, []int32{0})
+		err = zarr.Write(t.Context(), a, selection.BoxOf(grid.Box{{Start: 3, Stop: 4}}), []int32{0})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func streaming(t *testing.T, s store.Store, spec zarr.Spec, opt *zarr.StreamOpti
 
 // nextPlanes returns n planes that continue the numbers of the stream.
 func nextPlanes(s *zarr.Stream, n int32) []int32 {
-	return fixture.Numbers(int32(s.Next())*planeLen+1, n*planeLen)
+	return fixture.Numbers(int32(s.Stats().Written)*planeLen+1, n*planeLen)
 }
 
 // feed writes total planes, atOnce at a time.
@@ -135,8 +135,8 @@ func TestStreamOperations(t *testing.T) {
 				t.Errorf("asks for %s (%+v), want %s (%+v)", ops, stats, tt.ops, tt.stats)
 			}
 			wantNumbers(t, s, int32(a.Shape()[0]))
-			if stream.Published() != stream.Next() || stream.Next() != a.Shape()[0] {
-				t.Errorf("published %d, next %d of %v", stream.Published(), stream.Next(), a.Shape())
+			if stream.Stats().Published != stream.Stats().Written || stream.Stats().Written != a.Shape()[0] {
+				t.Errorf("published %d, next %d of %v", stream.Stats().Published, stream.Stats().Written, a.Shape())
 			}
 		})
 	}
@@ -163,8 +163,8 @@ func TestStreamContinues(t *testing.T) {
 		t.Errorf("%s (%s)", ops, chunks)
 	}
 	wantNumbers(t, s, 16)
-	if stream.Published() != 16 || stream.Next() != 19 {
-		t.Errorf("published %d, next %d", stream.Published(), stream.Next())
+	if stream.Stats().Published != 16 || stream.Stats().Written != 19 {
+		t.Errorf("published %d, next %d", stream.Stats().Published, stream.Stats().Written)
 	}
 	if err := stream.Checkpoint(t.Context()); err != nil {
 		t.Fatal(err)
@@ -241,13 +241,13 @@ func TestStreamLastChunk(t *testing.T) {
 func TestStreamRefused(t *testing.T) {
 	ctx := t.Context()
 	for _, tt := range []struct {
-		name  string
-		spec  zarr.Spec
-		axis  int
-		opt   zarr.StreamOptions
-		is    error
-		kind  zarr.Kind
-		words []string
+		name   string
+		spec   zarr.Spec
+		axis   int
+		opt    zarr.StreamOptions
+		target error
+		kind   zarr.Kind
+		words  []string
 	}{
 		{"an axis that is not there", stack(), 3, zarr.StreamOptions{}, zarr.ErrInvalidArgument, "invalid-argument", []string{"axis 3"}},
 		{"another shape", stack(), 0, zarr.StreamOptions{Expect: []int64{1, 4, 6}}, zarr.ErrConflict, "conflict", []string{"[1 4 6]"}},
@@ -267,15 +267,15 @@ func TestStreamRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = a.Stream(ctx, tt.axis, &tt.opt)
-			fixture.Expect(t, err, tt.is, tt.kind, tt.words...)
+			fixture.Expect(t, err, tt.target, tt.kind, tt.words...)
 		})
 	}
 	s := memstore.New()
 	a, stream := streaming(t, s, stack(), nil)
 	fixture.Expect(t, zarr.WritePlanes(ctx, stream, make([]int32, planeLen+1)), zarr.ErrInvalidArgument, "invalid-argument", "100 bytes", "96 bytes")
 	fixture.Expect(t, zarr.WritePlanes(ctx, stream, make([]int16, planeLen)), zarr.ErrInvalidArgument, "invalid-argument", "int32", "int16")
-	if stream.Next() != 0 || stream.Stats().Held != 0 {
-		t.Errorf("next %d, %+v", stream.Next(), stream.Stats())
+	if stream.Stats().Written != 0 || stream.Stats().Held != 0 {
+		t.Errorf("next %d, %+v", stream.Stats().Written, stream.Stats())
 	}
 	reader, err := zarr.At(s, "a").OpenArray(ctx, nil)
 	if err == nil {
@@ -357,14 +357,14 @@ func TestStreamRetry(t *testing.T) {
 		_, stream := streaming(t, stepping.Conditional(s, hooks), stack(), &zarr.StreamOptions{Budget: 5 * planeLen * 4})
 		operation.Store(0)
 		failed := 0
-		for stream.Next() < 21 {
-			if err := zarr.WritePlanes(t.Context(), stream, nextPlanes(stream, min(3, 21-int32(stream.Next())))); err != nil {
+		for stream.Stats().Written < 21 {
+			if err := zarr.WritePlanes(t.Context(), stream, nextPlanes(stream, min(3, 21-int32(stream.Stats().Written)))); err != nil {
 				if failed++; failed > 1 || !errors.Is(err, broken) {
 					t.Fatalf("operation %d: %v", n, err)
 				}
 			}
 		}
-		for stream.Published() < 21 {
+		for stream.Stats().Published < 21 {
 			if err := stream.Close(t.Context()); err != nil {
 				if failed++; failed > 1 || !errors.Is(err, broken) {
 					t.Fatalf("operation %d: %v", n, err)
@@ -554,7 +554,7 @@ func TestStreamDue(t *testing.T) {
 			_, stream := streaming(t, s, spec, &zarr.StreamOptions{Interval: time.Second})
 			published := func(want int64) {
 				t.Helper()
-				if got := stream.Published(); got != want {
+				if got := stream.Stats().Published; got != want {
 					t.Errorf("inner chunks %t: %d planes are published, want %d", inner, got, want)
 				}
 			}

@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/fsstore"
 	"varve.dev/zarr/store/memstore"
@@ -125,7 +126,7 @@ func (v *variant) append(ctx context.Context, axis int, planes []int64, data []b
 		if err := v.resize(ctx, shape); err != nil {
 			return err
 		}
-		return v.a.WriteBytes(ctx, region, data)
+		return v.a.WriteBytes(ctx, selection.BoxOf(region), data)
 	}
 	return v.orAppendOne(ctx, axis, planes[axis], data, v.a.AppendBytes(ctx, axis, data, opt))
 }

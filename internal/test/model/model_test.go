@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
@@ -99,7 +100,7 @@ func makeValid(typ dtype.Type, elems []byte) {
 			}
 		}
 	default:
-		typ.Normalize(elems)
+		packed.Normalize(typ, elems)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
@@ -117,8 +118,8 @@ func bytesOf(data []int16) []byte {
 	for _, v := range data {
 		b = append(b, byte(v), byte(uint16(v)>>8))
 	}
-	if !dtype.LittleEndian() {
-		dtype.SwapBytes(b, b, 2)
+	if !byteorder.Little() {
+		byteorder.Bytes(b, b, 2)
 	}
 	return b
 }

@@ -130,11 +130,11 @@ func (m *streamModel) write(t *rapid.T) {
 
 // agree copies the number of published planes from the stream to the model.
 func (m *streamModel) agree(t *rapid.T) {
-	if m.s.Next() != m.written.Shape[m.axis] || m.s.Published() > m.s.Next() || m.s.Published() < m.visible.Shape[m.axis] {
-		t.Fatalf("the stream published %d planes and goes on with %d, of %d", m.s.Published(), m.s.Next(), m.written.Shape[m.axis])
+	if m.s.Stats().Written != m.written.Shape[m.axis] || m.s.Stats().Published > m.s.Stats().Written || m.s.Stats().Published < m.visible.Shape[m.axis] {
+		t.Fatalf("the stream published %d planes and goes on with %d, of %d", m.s.Stats().Published, m.s.Stats().Written, m.written.Shape[m.axis])
 	}
 	shape := slices.Clone(m.written.Shape)
-	shape[m.axis] = m.s.Published()
+	shape[m.axis] = m.s.Stats().Published
 	m.visible = m.written.Clone()
 	m.visible.Resize(shape)
 }
@@ -173,8 +173,8 @@ func (m *streamModel) close(t *rapid.T) {
 // done expects all planes to be published.
 func (m *streamModel) done(t *rapid.T) {
 	m.agree(t)
-	if m.s.Published() != m.s.Next() {
-		t.Fatalf("published %d of %d planes", m.s.Published(), m.s.Next())
+	if m.s.Stats().Published != m.s.Stats().Written {
+		t.Fatalf("published %d of %d planes", m.s.Stats().Published, m.s.Stats().Written)
 	}
 }
 

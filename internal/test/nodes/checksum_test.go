@@ -27,7 +27,7 @@ func TestDefaultChecksum(t *testing.T) {
 	inner := grid.Chunks(2)
 	for name, row := range map[string]struct {
 		spec         zarr.Spec
-		format, has  int
+		format, size int
 		want, refuse string
 	}{
 		"default":            {zarr.Spec{}, 3, 1, with, without},
@@ -56,7 +56,7 @@ func TestDefaultChecksum(t *testing.T) {
 		}
 		text := valueAt(t, s, "a/zarr.json") + valueAt(t, s, "a/.zarray")
 		text = strings.Join(strings.Fields(text), "")
-		if !strings.Contains(text, row.want) || strings.Contains(text, row.refuse) || a.HasChecksum() != (row.has == 1) {
+		if !strings.Contains(text, row.want) || strings.Contains(text, row.refuse) || a.HasChecksum() != (row.size == 1) {
 			t.Errorf("%s: HasChecksum is %t, %s", name, a.HasChecksum(), text)
 		}
 	}

@@ -92,11 +92,11 @@ func TestCreateRefuses(t *testing.T) {
 	}
 	same := func(*zarr.Spec) {}
 	for _, tt := range []struct {
-		name  string
-		err   error
-		is    error
-		kind  zarr.Kind
-		words []string
+		name   string
+		err    error
+		target error
+		kind   zarr.Kind
+		words  []string
 	}{
 		{"over a node", create("a", same), fs.ErrExist, "exists", []string{"create a"}},
 		{"below an array", create("a/b", same), zarr.ErrInvalidArgument, "invalid-argument", []string{`"/a"`, "array"}},
@@ -113,7 +113,7 @@ func TestCreateRefuses(t *testing.T) {
 		{"attributes", create("x", func(s *zarr.Spec) { s.Attributes = []int{1} }), zarr.ErrInvalidArgument, "invalid-argument", []string{"attributes"}},
 		{"rank", create("x", func(s *zarr.Spec) { s.Shape = make([]int64, 33) }), zarr.ErrLimit, "limit", []string{"33"}},
 	} {
-		t.Run(tt.name, func(t *testing.T) { fixture.Expect(t, tt.err, tt.is, tt.kind, tt.words...) })
+		t.Run(tt.name, func(t *testing.T) { fixture.Expect(t, tt.err, tt.target, tt.kind, tt.words...) })
 	}
 	if _, err := h.At("x").Open(ctx, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a refused call created something: %v", err)
@@ -175,10 +175,10 @@ func TestOpenOtherThings(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		name  string
-		kind  zarr.Kind
-		words string
-		is    error
+		name   string
+		kind   zarr.Kind
+		words  string
+		target error
 	}{
 		{"nothing", "not-found", "nothing is here", fs.ErrNotExist},
 		{"plain", "not-found", "notes.txt", fs.ErrNotExist},
@@ -188,7 +188,7 @@ func TestOpenOtherThings(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := zarr.Open(ctx, filepath.Join(dir, tt.name), nil)
-			fixture.Expect(t, err, tt.is, tt.kind, tt.words, tt.name)
+			fixture.Expect(t, err, tt.target, tt.kind, tt.words, tt.name)
 		})
 	}
 }
@@ -200,7 +200,7 @@ func TestDamagedChunks(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		damage func([]byte) []byte
-		is     error
+		target error
 		kind   zarr.Kind
 	}{
 		{"short", func(b []byte) []byte { return b[:len(b)-1] }, zarr.ErrCorrupt, "checksum"},
@@ -220,13 +220,13 @@ func TestDamagedChunks(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = zarr.Read[int32](ctx, a, nil)
-			fixture.Expect(t, err, tt.is, tt.kind, "a/c/1/0", "[1 0]", "read a")
+			fixture.Expect(t, err, tt.target, tt.kind, "a/c/1/0", "[1 0]", "read a")
 			var at *zarr.Error
 			if !errors.As(err, &at) || at.Key != "a/c/1/0" || len(at.Chunk) != 2 || at.Chunk[0] != 1 {
 				t.Errorf("%+v lacks the key, the chunk or the codec", at)
 			}
 			err = zarr.Write(ctx, a, selection.Box{{1, 2}, {0, 4}}, make([]int32, 4))
-			fixture.Expect(t, err, tt.is, tt.kind, "a/c/1/0")
+			fixture.Expect(t, err, tt.target, tt.kind, "a/c/1/0")
 			if err := zarr.Write(ctx, a, selection.Box{{1, 3}, {0, 4}}, make([]int32, 8)); err != nil {
 				t.Errorf("writing a whole chunk over a damaged one: %v", err)
 			}

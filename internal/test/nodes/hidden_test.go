@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -36,7 +37,7 @@ func TestHiddenDocuments(t *testing.T) {
 	for name, spec := range map[string]zarr.Spec{"three": fixture.Every(6, 3), "two": fixture.AsV2(fixture.Every(6, 3))} {
 		a, err := zarr.At(stores[name], name).CreateArray(t.Context(), spec, nil)
 		if err == nil {
-			err = zarr.Write(t.Context(), a, grid.Box{{Stop: 3}}, []int32{1, 2, 3})
+			err = zarr.Write(t.Context(), a, selection.BoxOf(grid.Box{{Stop: 3}}), []int32{1, 2, 3})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -48,7 +49,7 @@ func TestHiddenDocuments(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if b, err := zarr.Read[int32](t.Context(), a, grid.Box{{Stop: 3}}); err != nil || !slices.Equal(b.Data, []int32{1, 2, 3}) {
+		if b, err := zarr.Read[int32](t.Context(), a, selection.BoxOf(grid.Box{{Stop: 3}})); err != nil || !slices.Equal(b.Data, []int32{1, 2, 3}) {
 			t.Errorf("%s: %v (%v)", name, b, err)
 		}
 		if _, err := zarr.Read[int32](t.Context(), a, nil); !errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {

@@ -41,7 +41,7 @@ func TestRehearsal(t *testing.T) {
 	}
 	var keys []string
 	for _, c := range opt.Rehearsal.Changes() {
-		if c.Was != -1 {
+		if c.Before != -1 {
 			t.Errorf("%v is reported as existing before", c)
 		}
 		keys = append(keys, c.Key.String())
@@ -65,8 +65,8 @@ func TestRehearsalOfPart(t *testing.T) {
 		part     int64 // number of elements to write
 		readable bool
 	}{
-		"encoded":     {zarr.Spec{Codecs: []metadata.Extension{codec.Bytes(codec.Little), codec.ZstdChecksum(1, false)}}, 9, false},
-		"not encoded": {zarr.Spec{Codecs: []metadata.Extension{codec.Bytes(codec.Little)}}, 9, false},
+		"encoded":     {zarr.Spec{Codecs: []metadata.Extension{codec.Bytes("little"), codec.ZstdChecksum(1, false)}}, 9, false},
+		"not encoded": {zarr.Spec{Codecs: []metadata.Extension{codec.Bytes("little")}}, 9, false},
 		"shard":       {zarr.Spec{InnerChunks: grid.Chunks(64 << 10)}, 9, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,11 +105,11 @@ func TestRehearsalOfPart(t *testing.T) {
 				t.Errorf("%d bytes were read", got)
 			}
 			changes := ledger.Changes()
-			if len(changes) != 1 || changes[0].Key.String() != "c/0" || changes[0].Is < n || changes[0].Was < n {
+			if len(changes) != 1 || changes[0].Key.String() != "c/0" || changes[0].After < n || changes[0].Before < n {
 				t.Errorf("the changes are %v", changes)
 			}
 			unread := ledger.Unread()
-			if c.readable != (unread.Values == 0) || !c.readable && (unread.Values != 1 || unread.Stored != changes[0].Was) {
+			if c.readable != (unread.Values == 0) || !c.readable && (unread.Values != 1 || unread.Stored != changes[0].Before) {
 				t.Errorf("not read: %+v", unread)
 			}
 			got, err := zarr.Read[uint8](ctx, dry, selection.Basic{selection.Span(99, 102)})
@@ -120,7 +120,7 @@ func TestRehearsalOfPart(t *testing.T) {
 			if err := zarr.Write(ctx, dry, selection.Basic{selection.Span(n, n+1)}, []uint8{1}); err != nil {
 				t.Fatal(err)
 			}
-			if changes := ledger.Changes(); len(changes) != 2 || changes[1].Was != -1 {
+			if changes := ledger.Changes(); len(changes) != 2 || changes[1].Before != -1 {
 				t.Errorf("the changes are %v", changes)
 			}
 		})

@@ -43,8 +43,8 @@ func TestWriteToReplaced(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		does func(context.Context, *zarr.Location) error
-		says string
+		change func(context.Context, *zarr.Location) error
+		says   string
 	}{
 		"removed": {func(ctx context.Context, h *zarr.Location) error {
 			return h.At("a").Delete(ctx, &zarr.Options{Write: true})
@@ -91,7 +91,7 @@ func TestWriteToReplaced(t *testing.T) {
 					if !strings.Contains(op.Key.String(), "/c/") || !done.CompareAndSwap(false, true) {
 						return nil
 					}
-					return c.does(ctx, h)
+					return c.change(ctx, h)
 				}})
 				a, err := zarr.At(late, "a").OpenArray(ctx, &zarr.Options{Write: true})
 				if err != nil {

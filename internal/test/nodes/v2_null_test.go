@@ -25,7 +25,7 @@ func TestNullFill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !a.Metadata().HasNullFill() || !a.Spec().FillValue.IsNull() {
+	if !a.Metadata().HasNullFill() || a.Spec().FillValue.JSON() != "null" {
 		t.Errorf("the fill value is %s", a.Spec().FillValue.JSON())
 	}
 	stored := func(what, want string) {

@@ -35,13 +35,13 @@ type spell struct {
 type chronicle struct {
 	mu     sync.Mutex
 	shape  []int64 // what every reader may select: during a change, the smaller extents
-	now    int64
-	had    map[place][]spell
+	clock  int64
+	spells map[place][]spell
 	latest int32 // the last value that was given out; all are different
 }
 
 func newChronicle(shape []int64) *chronicle {
-	c := &chronicle{shape: make([]int64, len(shape)), had: map[place][]spell{}}
+	c := &chronicle{shape: make([]int64, len(shape)), spells: map[place][]spell{}}
 	c.resize(shape)()
 	return c
 }
@@ -61,21 +61,21 @@ func (c *chronicle) values(n int64) []int32 {
 func (c *chronicle) write(box grid.Box, values []int32) (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now++
+	c.clock++
 	var places []place
 	for index := range box.Indices() {
 		p := placeOf(index)
-		c.had[p] = append(c.had[p], spell{values[len(places)], c.now, math.MaxInt64})
+		c.spells[p] = append(c.spells[p], spell{values[len(places)], c.clock, math.MaxInt64})
 		places = append(places, p)
 	}
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.now++
+		c.clock++
 		for _, p := range places {
-			for i := range c.had[p][:len(c.had[p])-1] {
-				s := &c.had[p][i]
-				s.to = min(s.to, c.now)
+			for i := range c.spells[p][:len(c.spells[p])-1] {
+				s := &c.spells[p][i]
+				s.to = min(s.to, c.clock)
 			}
 		}
 	}
@@ -113,12 +113,12 @@ func (c *chronicle) resize(shape []int64) (end func()) {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.now++
+		c.clock++
 		for box := range grid.BoxOf(was).Subtract(grid.BoxOf(shape)) {
 			for index := range box.Indices() {
-				list := c.had[placeOf(index)]
+				list := c.spells[placeOf(index)]
 				for i := range list {
-					list[i].to = min(list[i].to, c.now)
+					list[i].to = min(list[i].to, c.clock)
 				}
 			}
 		}
@@ -164,7 +164,7 @@ func (c *chronicle) judge(box grid.Box, values []int32, since int64) (o outcome,
 	for index := range box.Indices() {
 		v := values[i]
 		i++
-		had := c.had[placeOf(index)]
+		had := c.spells[placeOf(index)]
 		if slices.ContainsFunc(had, func(s spell) bool { return s.value == v && s.to >= since }) {
 			continue
 		}
@@ -200,7 +200,7 @@ func (c *chronicle) exactly(b zarr.Block[int32]) error {
 	}
 	i := 0
 	for index := range grid.BoxOf(c.shape).Indices() {
-		had := c.had[placeOf(index)]
+		had := c.spells[placeOf(index)]
 		if last := had[len(had)-1]; b.Data[i] != last.value || last.to != math.MaxInt64 {
 			return fmt.Errorf("element %v is %d, want the last of %v", index, b.Data[i], had)
 		}

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -128,7 +129,7 @@ func TestConsolidatedWindow(t *testing.T) {
 					t.Fatalf("window %d: %v (%v), want %v", k, got.Data, err, want)
 				}
 				a = described(t, s, name, true)
-				if err := zarr.Write(t.Context(), a, grid.Box{{Start: 1, Stop: 3}}, want[1:3]); err != nil {
+				if err := zarr.Write(t.Context(), a, selection.BoxOf(grid.Box{{Start: 1, Stop: 3}}), want[1:3]); err != nil {
 					t.Fatalf("window %d: %v", k, err)
 				}
 			}
@@ -152,11 +153,11 @@ func TestCopiedBefore(t *testing.T) {
 			if is := described(t, s, "a", false); keysOf(is) == keysOf(a) && is.Grid().Equal(a.Grid()) {
 				again++
 			}
-			got, err := zarr.Read[int32](t.Context(), a, grid.Box{{Stop: 2}})
+			got, err := zarr.Read[int32](t.Context(), a, selection.BoxOf(grid.Box{{Stop: 2}}))
 			if !errors.Is(err, zarr.ErrConflict) || !strings.Contains(err.Error(), "consolidate") {
 				t.Errorf("read %v (%v)", got.Data, err)
 			}
-			if err := zarr.Write(t.Context(), b, grid.Box{{Stop: 2}}, []int32{0, 0}); !errors.Is(err, zarr.ErrConflict) {
+			if err := zarr.Write(t.Context(), b, selection.BoxOf(grid.Box{{Stop: 2}}), []int32{0, 0}); !errors.Is(err, zarr.ErrConflict) {
 				t.Errorf("write: %v", err)
 			}
 		}
@@ -225,7 +226,7 @@ func TestKeysAgain(t *testing.T) {
 		vacuumNow(t, other)
 	}
 	do(rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Edges(10, 9, 1)}})
-	got, err := zarr.Read[int32](t.Context(), a, grid.Box{{Stop: 10}})
+	got, err := zarr.Read[int32](t.Context(), a, selection.BoxOf(grid.Box{{Stop: 10}}))
 	if !errors.Is(err, zarr.ErrConflict) {
 		t.Errorf("read %v (%v) of %v", got.Data, err, values(t, s, "a"))
 	}

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -25,7 +26,7 @@ func TestText(t *testing.T) {
 	spec := zarr.Spec{Shape: []int64{11}, Type: dtype.String, Chunks: []grid.Cut{grid.Edges(1, 2, 1, 1, 1, 3, 2)}, FillValue: zarr.FillJSON(`"none"`)}
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
-		err = zarr.Write(t.Context(), a, grid.Box{{Start: 0, Stop: 9}}, words[:9])
+		err = zarr.Write(t.Context(), a, selection.BoxOf(grid.Box{{Start: 0, Stop: 9}}), words[:9])
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +59,7 @@ func TestNullFill(t *testing.T) {
 	spec := fixture.AsV2(zarr.Spec{Shape: []int64{6, 2}, Type: dtype.Int32, Chunks: grid.Chunks(1, 2), FillValue: zarr.FillJSON("null")})
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil { // rows 4 and 5 are not written
-		err = zarr.Write(t.Context(), a, grid.Box{{Start: 0, Stop: 4}, {Stop: 2}}, []int32{1, 2, 3, 4, 0, 0, 0, 0})
+		err = zarr.Write(t.Context(), a, selection.BoxOf(grid.Box{{Start: 0, Stop: 4}, {Stop: 2}}), []int32{1, 2, 3, 4, 0, 0, 0, 0})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -88,7 +89,7 @@ func TestLeaseEnds(t *testing.T) {
 		}
 	}
 	tests := map[string]struct {
-		next   func(t *testing.T, a *zarr.Array) error
+		change func(t *testing.T, a *zarr.Array) error
 		chunks int64 // afterwards
 	}{
 		"the same request": {do(twos, rechunk.Options{}), 10},
@@ -108,13 +109,13 @@ func TestLeaseEnds(t *testing.T) {
 				ofOther(t, s, "a", "")
 				for _, wait := range []time.Duration{0, 30 * time.Second, 29 * time.Second} {
 					time.Sleep(wait)
-					err := test.next(t, another(t, s))
+					err := test.change(t, another(t, s))
 					if !errors.Is(err, rechunk.ErrClaimed) || !strings.Contains(err.Error(), "its lease ends in ") || !strings.Contains(err.Error(), "TakeOver") {
 						t.Fatalf("before the lease ends: %v", err)
 					}
 				}
 				time.Sleep(2 * time.Second)
-				if err := test.next(t, another(t, s)); err != nil {
+				if err := test.change(t, another(t, s)); err != nil {
 					t.Fatalf("after it: %v", err)
 				}
 				reads(t, s, fixture.Numbers(1, 20)...)
@@ -315,7 +316,7 @@ func stoppedAt(t *testing.T, at int64, next nextOne, fails *int) bool {
 	switch _, err = rechunk.Do(ctx, a, next.request, nil); {
 	case err == nil:
 		want[7] = 100
-		err = zarr.Write(t.Context(), another(t, inner), grid.Box{{Start: 7, Stop: 8}}, want[7:8])
+		err = zarr.Write(t.Context(), another(t, inner), selection.BoxOf(grid.Box{{Start: 7, Stop: 8}}), want[7:8])
 	case next.stops && errors.Is(err, context.Canceled):
 		ofOther(t, inner, "a", "")
 		err = nil

@@ -24,12 +24,12 @@ type life struct {
 	*world
 	writers [2]*zarr.Array
 	foreign bool // another program merges chunks in place, without Varve's protocol
-	did     map[string]int
+	actions map[string]int
 }
 
 func newLife(t *testing.T, kind string, seed, number uint64) (*life, error) {
 	w, _ := newWorld(t, kind, seed, number, randomizer.spec)
-	l := &life{world: w, did: map[string]int{}}
+	l := &life{world: w, actions: map[string]int{}}
 	w.rate, w.most, w.sparse = 20, 10, 3
 	l.foreign = kind == "conditions" && w.one(3)
 	for i := range l.writers {
@@ -61,7 +61,7 @@ func (l *life) act() error {
 	case k < 17 && l.foreign:
 		what, do = "merge in place", l.merges
 	}
-	l.did[what]++
+	l.actions[what]++
 	if err := l.during(do); err != nil {
 		return fmt.Errorf("%s: %s: %w", l.seed, what, err)
 	}
@@ -79,7 +79,7 @@ func (l *life) rechunks(a *zarr.Array) error {
 	}
 	_, err := rechunk.Do(context.Background(), a, q, nil)
 	if errors.Is(err, rechunk.ErrNoKeys) {
-		l.did["no keys"]++
+		l.actions["no keys"]++
 		if err = l.clean(a); err == nil {
 			_, err = rechunk.Do(context.Background(), a, q, nil)
 		}
@@ -104,7 +104,7 @@ func (l *life) reverts(a *zarr.Array) error {
 		return nil
 	}
 	if err == nil {
-		l.did["reverted"]++
+		l.actions["reverted"]++
 	}
 	return err
 }
@@ -121,7 +121,7 @@ func (l *life) refreshes() error {
 	if r.blind {
 		return nil
 	}
-	r.since = l.now
+	r.since = l.clock
 	return r.array.Refresh(context.Background())
 }
 
@@ -138,7 +138,7 @@ func (l *life) merges() error {
 	if first.IsRegular() || n < 2 || first.Cells() != n || a.Format() == 2 {
 		return nil
 	}
-	l.did["merged in place"]++
+	l.actions["merged in place"]++
 	p := l.between(0, n-2)
 	g, err := a.Grid().Merged(0, grid.Interval{Start: p, Stop: n})
 	if err != nil {
@@ -149,7 +149,7 @@ func (l *life) merges() error {
 	if err != nil {
 		return err
 	}
-	merged, err := l.elsewhere(a, raw)
+	merged, err := l.copied(a, raw)
 	if err != nil {
 		return err
 	}
@@ -184,8 +184,8 @@ func (l *life) merges() error {
 	return nil
 }
 
-// elsewhere stores the elements of an array in another store, with another document.
-func (l *life) elsewhere(a *zarr.Array, raw []byte) (store.Store, error) {
+// copied stores the elements of an array in another store, with another document.
+func (l *life) copied(a *zarr.Array, raw []byte) (store.Store, error) {
 	ctx, s := context.Background(), memstore.New()
 	b, err := zarr.Read[int32](ctx, a, nil)
 	if err != nil {
@@ -221,7 +221,7 @@ func TestLives(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for what, n := range l.did {
+				for what, n := range l.actions {
 					did[what] += n
 				}
 				guarded.add(*l.found[false])

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
@@ -79,7 +80,7 @@ func (l *living) writes(t *testing.T, step int64) {
 			continue
 		}
 		v := -int32(k)
-		err := zarr.Write(context.Background(), a, grid.Box{{Start: at, Stop: at + 1}, {Stop: width}}, row(v))
+		err := zarr.Write(context.Background(), a, selection.BoxOf(grid.Box{{Start: at, Stop: at + 1}, {Stop: width}}), row(v))
 		// If this program was stopped for longer than the grace, the vacuum may have
 		// deleted the record that tells what has happened. The write then fails; it is
 		// not lost.

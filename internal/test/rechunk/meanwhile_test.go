@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -77,7 +78,7 @@ func TestMeanwhile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := zarr.Read[int32](ctx, after, grid.Box{{Stop: int64(len(c.want))}})
+			got, err := zarr.Read[int32](ctx, after, selection.BoxOf(grid.Box{{Stop: int64(len(c.want))}}))
 			if err != nil || !slices.Equal(got.Data, c.want) {
 				t.Errorf("%v (%v), want %v", got.Data, err, c.want)
 			}

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -92,7 +93,7 @@ func appendBoth(ctx context.Context, s store.Store) error {
 	list, err := openMeasured(ctx, s)
 	for _, a := range list {
 		last := a.Shape()[0] - 1
-		b, readErr := zarr.Read[int32](ctx, a, grid.Box{{Start: last, Stop: last + 1}})
+		b, readErr := zarr.Read[int32](ctx, a, selection.BoxOf(grid.Box{{Start: last, Stop: last + 1}}))
 		if err = errors.Join(err, readErr); err == nil {
 			err = zarr.Append(ctx, a, 0, fixture.Numbers(b.Data[0]+1, 3), nil)
 		}
@@ -177,7 +178,7 @@ func writeTimes(t *testing.T, s, stored stepping.ObjectStore, byTime bool) error
 	if !byTime {
 		// Index 15 means the element that it had when the array was opened, which its
 		// first value tells: the document has not been looked at since.
-		b, err := zarr.Read[int32](t.Context(), v, grid.Box{{Start: 15, Stop: 16}})
+		b, err := zarr.Read[int32](t.Context(), v, selection.BoxOf(grid.Box{{Start: 15, Stop: 16}}))
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -352,7 +353,7 @@ func TestStaysRegular(t *testing.T) {
 			}
 			box := grid.BoxOf(a.Shape())
 			box[0].Stop = min(8, box[0].Stop)
-			if err := zarr.Write(t.Context(), a, box, fixture.Numbers(1, int32(box[0].Stop))); err != nil {
+			if err := zarr.Write(t.Context(), a, selection.BoxOf(box), fixture.Numbers(1, int32(box[0].Stop))); err != nil {
 				t.Fatal(err)
 			}
 			chunks := map[string]string{}
@@ -369,7 +370,7 @@ func TestStaysRegular(t *testing.T) {
 			}
 			box = grid.BoxOf(a.Shape())
 			box[0].Stop = int64(len(c.want))
-			if got, err := zarr.Read[int32](t.Context(), a, box); err != nil || !slices.Equal(got.Data, c.want) {
+			if got, err := zarr.Read[int32](t.Context(), a, selection.BoxOf(box)); err != nil || !slices.Equal(got.Data, c.want) {
 				t.Errorf("%v (%v), want %v", got.Data, err, c.want)
 			}
 			for key, value := range chunks {

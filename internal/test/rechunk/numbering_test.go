@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -85,14 +86,20 @@ func vacuumNow(t *testing.T, a *zarr.Array) {
 
 // changesByIndex are calls that change elements which they name by indices.
 var changesByIndex = map[string]func(ctx context.Context, a *zarr.Array) error{
-	"Write": func(ctx context.Context, a *zarr.Array) error { return zarr.Write(ctx, a, tens, make([]int32, 10)) },
-	"WriteAs": func(ctx context.Context, a *zarr.Array) error {
-		return zarr.WriteAs(ctx, a, tens, make([]int64, 10))
+	"Write": func(ctx context.Context, a *zarr.Array) error {
+		return zarr.Write(ctx, a, selection.BoxOf(tens), make([]int32, 10))
 	},
-	"WriteBytes": func(ctx context.Context, a *zarr.Array) error { return a.WriteBytes(ctx, tens, make([]byte, 40)) },
-	"Fill":       func(ctx context.Context, a *zarr.Array) error { return zarr.Fill(ctx, a, tens, int32(0)) },
+	"WriteAs": func(ctx context.Context, a *zarr.Array) error {
+		return zarr.WriteAs(ctx, a, selection.BoxOf(tens), make([]int64, 10))
+	},
+	"WriteBytes": func(ctx context.Context, a *zarr.Array) error {
+		return a.WriteBytes(ctx, selection.BoxOf(tens), make([]byte, 40))
+	},
+	"Fill": func(ctx context.Context, a *zarr.Array) error {
+		return zarr.Fill(ctx, a, selection.BoxOf(tens), int32(0))
+	},
 	"a last part": func(ctx context.Context, a *zarr.Array) error {
-		return zarr.Fill(ctx, a, grid.Box{{Start: 29, Stop: 30}}, int32(0))
+		return zarr.Fill(ctx, a, selection.BoxOf(grid.Box{{Start: 29, Stop: 30}}), int32(0))
 	},
 	"WriteChunk": func(ctx context.Context, a *zarr.Array) error { return a.WriteChunk(ctx, []int64{1}, make([]byte, 40)) },
 	"WriteEncodedChunk": func(ctx context.Context, a *zarr.Array) error {
@@ -158,7 +165,7 @@ func TestReadsAfterMove(t *testing.T) {
 	for i := range 4 {
 		inner, drop := i&1 > 0, i&2 > 0
 		s, a, other := opened(t, inner)
-		view, err := a.View(tens)
+		view, err := a.View(selection.BoxOf(tens))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +174,7 @@ func TestReadsAfterMove(t *testing.T) {
 				b, err := zarr.Read[int32](ctx, of, nil)
 				return b.Data, err
 			}
-			b, err := zarr.Read[int32](ctx, of, sel)
+			b, err := zarr.Read[int32](ctx, of, selection.BoxOf(sel))
 			return b.Data, err
 		}
 		moved(t, other, drop)
@@ -209,7 +216,7 @@ func TestReadsAfterMove(t *testing.T) {
 func TestViewsStay(t *testing.T) {
 	ctx := t.Context()
 	s, a, other := opened(t, false)
-	view, err := a.View(tens)
+	view, err := a.View(selection.BoxOf(tens))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +263,7 @@ func TestAppendsAfterMove(t *testing.T) {
 	ctx := t.Context()
 	for _, gone := range []bool{false, true} {
 		s, a, other := opened(t, false)
-		view, err := a.View(tens)
+		view, err := a.View(selection.BoxOf(tens))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +276,7 @@ func TestAppendsAfterMove(t *testing.T) {
 		if err := zarr.Fill(ctx, view, nil, int32(7)); !errors.Is(err, zarr.ErrConflict) {
 			t.Errorf("a view: %v", err)
 		}
-		if err := zarr.Fill(ctx, a, grid.Box{{Start: 30, Stop: 31}}, int32(41)); err != nil {
+		if err := zarr.Fill(ctx, a, selection.BoxOf(grid.Box{{Start: 30, Stop: 31}}), int32(41)); err != nil {
 			t.Error(err)
 		}
 		if is := values(t, s, "a"); !slices.Equal(is, append(fixture.Numbers(10, 30), 41)) {
@@ -289,7 +296,7 @@ func TestAppendsWhenKeysComeAround(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, other := openedIn(t, s, false)
-			view, err := a.View(tens)
+			view, err := a.View(selection.BoxOf(tens))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -331,7 +338,7 @@ func TestOwnMoves(t *testing.T) {
 			}
 		},
 	} {
-		view, err := a.View(tens)
+		view, err := a.View(selection.BoxOf(tens))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -352,7 +359,7 @@ func TestChunkAfterCompaction(t *testing.T) {
 	if c, err := a.ReadChunk(t.Context(), []int64{1}); !errors.Is(err, zarr.ErrConflict) {
 		t.Errorf("%v %v", c, err)
 	}
-	if got, err := zarr.Read[int32](t.Context(), a, tens); err != nil || !slices.Equal(got.Data, fixture.Numbers(10, 10)) {
+	if got, err := zarr.Read[int32](t.Context(), a, selection.BoxOf(tens)); err != nil || !slices.Equal(got.Data, fixture.Numbers(10, 10)) {
 		t.Errorf("%v %v", got.Data, err)
 	}
 }

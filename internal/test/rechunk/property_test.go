@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -95,7 +96,7 @@ func (d *drawn) write(t *rapid.T, a *zarr.Array) {
 	for i := range values {
 		values[i] = r.Int32N(9)
 	}
-	if err := zarr.Write(t.Context(), a, box, values); err != nil {
+	if err := zarr.Write(t.Context(), a, selection.BoxOf(box), values); err != nil {
 		t.Fatal(err)
 	}
 	k := 0

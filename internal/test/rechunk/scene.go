@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -35,8 +36,8 @@ func regularizing(ctx context.Context, a *zarr.Array) error {
 	return err
 }
 
-// both runs one client after the other.
-func both(first, second client) client {
+// concurrently runs one client after the other.
+func concurrently(first, second client) client {
 	return func(ctx context.Context, a *zarr.Array) error {
 		return errors.Join(first(ctx, a), second(ctx, a))
 	}
@@ -45,7 +46,7 @@ func both(first, second client) client {
 // writing writes one element.
 func writing(at int64, value int32) client {
 	return func(ctx context.Context, a *zarr.Array) error {
-		return zarr.Write(ctx, a, grid.Box{{Start: at, Stop: at + 1}}, []int32{value})
+		return zarr.Write(ctx, a, selection.BoxOf(grid.Box{{Start: at, Stop: at + 1}}), []int32{value})
 	}
 }
 
@@ -183,7 +184,7 @@ var scenes = map[string]scene{
 		return nil
 	}},
 	"two rechunks": {n: 4, clients: []client{compacting, regularizing}, want: func([]bool) []int32 { return []int32{1, 2, 3, 4} }},
-	"region twice": {n: 4, clients: []client{compacting, both(writing(1, 98), writing(1, 99))}, want: func(done []bool) []int32 {
+	"region twice": {n: 4, clients: []client{compacting, concurrently(writing(1, 98), writing(1, 99))}, want: func(done []bool) []int32 {
 		if done[1] {
 			return []int32{1, 99, 3, 4}
 		}

@@ -168,19 +168,19 @@ func valuesIn(t *testing.T, a *zarr.Array) string {
 // TestOtherFillValue checks that a document with another fill value is not taken for that
 // of the last rechunk: the sign of a zero counts, and so does what a NaN holds.
 func TestOtherFillValue(t *testing.T) {
-	for _, c := range []struct{ typ, was, is string }{
+	for _, c := range []struct{ typ, old, fresh string }{
 		{"float32", "0.0", "-0.0"}, {"float64", `"NaN"`, `"0x7ff8000000000001"`}, {"int64", "9007199254740993", "9007199254740992"},
 		{"complex64", "[0.0,0.0]", "[0.0,-0.0]"}, {"r16", "[0,0]", "[0,1]"}, {"string", `"<"`, `">"`},
 	} {
 		s := &spelled{memstore.New(), 3, rand.New(rand.NewPCG(1, 2))}
-		spec := zarr.Spec{Type: fixture.Must(dtype.Parse(c.typ, nil)), Shape: []int64{4, 4}, Chunks: grid.Chunks(1, 1), FillValue: zarr.FillJSON(c.was)}
+		spec := zarr.Spec{Type: fixture.Must(dtype.Parse(c.typ, nil)), Shape: []int64{4, 4}, Chunks: grid.Chunks(1, 1), FillValue: zarr.FillJSON(c.old)}
 		fixture.Must(zarr.At(s.store, "").CreateArray(t.Context(), spec, nil))
 		rechunked(t, s.open(t), 2)
 		s.change(t, func(text string) string {
-			return string(fixture.Must(metadata.SetAttribute([]byte(text), "fill_value", []byte(c.is))))
+			return string(fixture.Must(metadata.SetAttribute([]byte(text), "fill_value", []byte(c.fresh))))
 		})
 		if i, err := rechunk.Inspect(t.Context(), s.open(t)); err != nil || i.Replaced == nil {
-			t.Errorf("%s: %s is taken for %s: %+v, %v", c.typ, c.is, c.was, i, err)
+			t.Errorf("%s: %s is taken for %s: %+v, %v", c.typ, c.fresh, c.old, i, err)
 		}
 	}
 }

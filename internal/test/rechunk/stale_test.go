@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
@@ -100,7 +101,7 @@ func TestOvertakenWrite(t *testing.T) {
 	}})
 	slow, err := zarr.At(&handle{s}, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
 	if err == nil {
-		err = zarr.Write(t.Context(), slow, grid.Box{{Start: 0, Stop: 2}}, []int32{9, 8})
+		err = zarr.Write(t.Context(), slow, selection.BoxOf(grid.Box{{Start: 0, Stop: 2}}), []int32{9, 8})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -249,12 +250,12 @@ func TestKeysComeAround(t *testing.T) {
 	})
 	slow, err := zarr.At(&handle{s}, "a").OpenArray(ctx, &zarr.Options{Write: true})
 	if err == nil {
-		err = zarr.Write(ctx, slow, grid.Box{{Start: 0, Stop: 2}}, []int32{9, 8})
+		err = zarr.Write(ctx, slow, selection.BoxOf(grid.Box{{Start: 0, Stop: 2}}), []int32{9, 8})
 	}
 	if !errors.Is(err, zarr.ErrConflict) {
 		t.Errorf("write: %v", err)
 	}
-	if err := zarr.Write(ctx, slow, grid.Box{{Start: 0, Stop: 2}}, []int32{9, 8}); err != nil {
+	if err := zarr.Write(ctx, slow, selection.BoxOf(grid.Box{{Start: 0, Stop: 2}}), []int32{9, 8}); err != nil {
 		t.Error(err)
 	}
 	reads(t, inner, 9, 8, 3, 4)
@@ -322,7 +323,7 @@ func TestKeysCameAround(t *testing.T) {
 			}
 		}
 	})
-	if err := zarr.Write(ctx, a, grid.Box{{Start: 0, Stop: 1}}, []int32{9}); err != nil || looks < 2 {
+	if err := zarr.Write(ctx, a, selection.BoxOf(grid.Box{{Start: 0, Stop: 1}}), []int32{9}); err != nil || looks < 2 {
 		t.Errorf("%v after %d looks", err, looks)
 	}
 	reads(t, s, 9, 2, 3, 4, 5)

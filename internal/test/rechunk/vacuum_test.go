@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -165,7 +166,7 @@ func TestRevert(t *testing.T) {
 	}
 	reads(t, s, 1, 2, 3, 4)
 	compact(t, a, 4) // the keys of the reverted grid are still in use
-	if err := zarr.Write(t.Context(), a, grid.Box{{Start: 0, Stop: 1}}, []int32{9}); err != nil {
+	if err := zarr.Write(t.Context(), a, selection.BoxOf(grid.Box{{Start: 0, Stop: 1}}), []int32{9}); err != nil {
 		t.Fatal(err)
 	}
 	if err := rechunk.Revert(t.Context(), a); !errors.Is(err, rechunk.ErrNoRevert) {
@@ -225,7 +226,7 @@ func TestOtherEdgesSince(t *testing.T) {
 				err = c.change(a)
 			}
 			if err == nil {
-				err = zarr.Write(t.Context(), stale, grid.Box{{Start: 1, Stop: 2}}, []int32{9})
+				err = zarr.Write(t.Context(), stale, selection.BoxOf(grid.Box{{Start: 1, Stop: 2}}), []int32{9})
 			}
 			if err != nil {
 				t.Fatal(err)

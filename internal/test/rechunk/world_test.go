@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
@@ -197,7 +198,7 @@ func (w *world) open(isBlind bool) error {
 		s = blind{s}
 	}
 	w.mu.Lock()
-	r := &reader{since: w.now, era: w.era, blind: isBlind}
+	r := &reader{since: w.clock, era: w.era, blind: isBlind}
 	w.mu.Unlock()
 	if w.staging {
 		r.era--
@@ -218,7 +219,7 @@ func (w *world) open(isBlind bool) error {
 // not find wrong elements, and an error only if some are no longer there.
 func (w *world) read(r *reader) error {
 	box := w.box(r.array.Grid())
-	b, err := zarr.Read[int32](context.Background(), r.array, box)
+	b, err := zarr.Read[int32](context.Background(), r.array, selection.BoxOf(box))
 	o, wrong := loud, ""
 	if err == nil {
 		o, wrong = w.judge(box, b.Data, r.since)
@@ -228,9 +229,9 @@ func (w *world) read(r *reader) error {
 	case r.blind || o == right || o == loud && (w.window || !w.holds(box)):
 		return nil
 	case o == loud:
-		return fmt.Errorf("a reader since %d (now %d) reads %v: %w", r.since, w.now, box, err)
+		return fmt.Errorf("a reader since %d (now %d) reads %v: %w", r.since, w.clock, box, err)
 	}
-	return fmt.Errorf("a reader since %d (now %d) reads %v of %s: %s", r.since, w.now, box, r.array, wrong)
+	return fmt.Errorf("a reader since %d (now %d) reads %v of %s: %s", r.since, w.clock, box, r.array, wrong)
 }
 
 func (w *world) count(r *reader, o outcome) {
@@ -286,7 +287,7 @@ func (w *world) put(a *zarr.Array) error {
 	values := w.values(n)
 	end := w.chronicle.write(box, values)
 	defer end()
-	if err := zarr.Write(context.Background(), a, box, values); err != nil {
+	if err := zarr.Write(context.Background(), a, selection.BoxOf(box), values); err != nil {
 		return fmt.Errorf("%s: write %v: %w", w.seed, box, err)
 	}
 	return nil

@@ -23,8 +23,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -385,7 +385,7 @@ func Values(t *testing.T, a *scan.Array, file []byte) ([]byte, error) {
 	if err := made.ReadBytes(t.Context(), nil, out); err != nil {
 		return nil, err
 	}
-	if !dtype.LittleEndian() {
+	if !byteorder.Little() {
 		a.Type.Swap(out, out)
 	}
 	return out, nil

@@ -34,7 +34,7 @@ func TestMemoryOfLargeChunks(t *testing.T) {
 		codecs []metadata.Extension
 		most   float64 // as a multiple of the decoded chunk
 	}{
-		"fixed":       {"uint8", append([]metadata.Extension{codec.Bytes(codec.Little)}, once...), 2},
+		"fixed":       {"uint8", append([]metadata.Extension{codec.Bytes("little")}, once...), 2},
 		"text, twice": {"string", append([]metadata.Extension{{Name: vlen.UTF8}}, twice...), 8},
 	} {
 		t.Run(name, func(t *testing.T) {

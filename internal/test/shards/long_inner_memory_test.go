@@ -28,8 +28,8 @@ func TestMemoryOfLongInnerChunks(t *testing.T) {
 	const inner = 72 << 20 / 4
 	values := fixture.Noisy(inner)
 	for name, codecs := range map[string][]metadata.Extension{
-		"zstd":  {codec.Bytes(codec.Little), codec.ZstdChecksum(1, false)},
-		"plain": {codec.Bytes(codec.Little)},
+		"zstd":  {codec.Bytes("little"), codec.ZstdChecksum(1, false)},
+		"plain": {codec.Bytes("little")},
 	} {
 		for _, sharded := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/sharded=%t", name, sharded), func(t *testing.T) {

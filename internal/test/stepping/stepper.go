@@ -79,7 +79,7 @@ func (t *Stepper) Next(i int) (Op, bool) {
 	if c.ended {
 		return Op{}, false
 	}
-	return c.next.op, true
+	return c.pending.op, true
 }
 
 // Ready returns the numbers of the clients that have not ended, in order.
@@ -213,9 +213,9 @@ type client struct {
 	running *request
 	fate    fate
 
-	next  *request // waits for its turn
-	ended bool
-	err   error
+	pending *request // waits for its turn
+	ended   bool
+	err     error
 }
 
 func newClient() *client {
@@ -272,16 +272,16 @@ func (c *client) after(_ Op, err error) error {
 // wait waits until the client asks for a turn or ends.
 func (c *client) wait() {
 	select {
-	case c.next = <-c.asks:
+	case c.pending = <-c.asks:
 	case c.err = <-c.done:
-		c.ended, c.next = true, nil
+		c.ended, c.pending = true, nil
 	}
 }
 
 // turn gives the client its turn. An operation that the client has given up gets none.
 func (c *client) turn(f fate) (op Op, done bool) {
 	for !c.ended {
-		r := c.next
+		r := c.pending
 		select {
 		case r.turn <- f:
 			// Only one operation of all clients runs at a time.
@@ -306,6 +306,6 @@ func (c *client) crash() {
 	}
 	if !c.ended {
 		c.err = <-c.done
-		c.ended, c.next = true, nil
+		c.ended, c.pending = true, nil
 	}
 }

@@ -23,14 +23,14 @@ import (
 func TestConditional(t *testing.T) {
 	storetest.Run(t, func(*testing.T) store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) })
 	s := stepping.Conditional(memstore.New(), stepping.Hooks{})
-	for name, has := range map[string]bool{"Batcher": is[store.Batcher](s), "Opener": is[store.Opener](s), "Locker": is[store.Locker](s)} {
+	for name, has := range map[string]bool{"Batcher": implements[store.Batcher](s), "Opener": implements[store.Opener](s), "Locker": implements[store.Locker](s)} {
 		if has {
 			t.Errorf("the object store is a %s", name)
 		}
 	}
 }
 
-func is[T any](s store.Store) bool {
+func implements[T any](s store.Store) bool {
 	_, ok := s.(T)
 	return ok
 }

@@ -123,7 +123,7 @@ func fill(t *rapid.T, a *zarr.Array, axis int, from int32) zarr.Block[int32] {
 		box := grid.BoxOf(shape)
 		box[axis].Start = rapid.Int64Range(0, shape[axis]-1).Draw(t, "from")
 		n, _ := box.Len()
-		if err := zarr.Write(ctx, a, box, fixture.Numbers(from, int32(n))); err != nil {
+		if err := zarr.Write(ctx, a, selection.BoxOf(box), fixture.Numbers(from, int32(n))); err != nil {
 			t.Fatal(err)
 		}
 	}

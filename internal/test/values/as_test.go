@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/selection"
@@ -68,7 +69,7 @@ func testReadAs[T zarr.Real](t *testing.T) {
 					elems[i] = 0
 				}
 			}
-			typ.Normalize(elems)
+			packed.Normalize(typ, elems)
 			if err := a.WriteBytes(ctx, nil, elems); err != nil {
 				t.Fatal(err)
 			}

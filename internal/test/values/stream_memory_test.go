@@ -115,8 +115,8 @@ func TestStreamLongChunk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s := stream.Stats(); s.Peak != (8+planes)*2*row || stream.Published() != planes {
-		t.Errorf("%+v, %d planes are published", s, stream.Published())
+	if s := stream.Stats(); s.Peak != (8+planes)*2*row || stream.Stats().Published != planes {
+		t.Errorf("%+v, %d planes are published", s, stream.Stats().Published)
 	}
 	for i := range int64(planes) {
 		b, err := zarr.Read[uint8](t.Context(), a, selection.Basic{selection.All(), selection.At(i)})

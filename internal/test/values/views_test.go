@@ -154,13 +154,13 @@ func TestStridedErrors(t *testing.T) {
 // slowGets is a store that counts concurrent reads, and fails on demand.
 type slowGets struct {
 	*memstore.Store
-	now, most, gets atomic.Int64
-	fail            atomic.Bool
+	current, most, gets atomic.Int64
+	fail                atomic.Bool
 }
 
 func (s *slowGets) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
-	n := s.now.Add(1)
-	defer s.now.Add(-1)
+	n := s.current.Add(1)
+	defer s.current.Add(-1)
 	s.gets.Add(1)
 	s.most.Store(max(s.most.Load(), n))
 	runtime.Gosched()

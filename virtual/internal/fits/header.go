@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
@@ -411,7 +412,7 @@ func (u *unit) setBlank(a *scan.Array, blank int64) {
 	if u.typ.Kind() == dtype.KindUint && blank != int64(b[0]) || blank>>(8*size-1) != blank>>63 && u.typ.Kind() == dtype.KindInt {
 		return
 	}
-	if dtype.LittleEndian() && size > 1 {
+	if byteorder.Little() && size > 1 {
 		u.typ.Swap(b, b)
 	}
 	a.Fill = b

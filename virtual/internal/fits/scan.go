@@ -11,8 +11,8 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
-// Is reports whether a file begins as a FITS file does (section 4.4.1.1).
-func Is(f *scan.File) bool { return begins(f, 0, "SIMPLE  =") }
+// Matches reports whether a file begins as a FITS file does (section 4.4.1.1).
+func Matches(f *scan.File) bool { return begins(f, 0, "SIMPLE  =") }
 
 // begins reports whether the bytes at an offset are those of text.
 func begins(f *scan.File, at int64, text string) bool {
@@ -24,7 +24,7 @@ func begins(f *scan.File, at int64, text string) bool {
 func Scan(f *scan.File) (*scan.Dataset, error) {
 	s := &scanner{file: f, room: maxHeader, paths: map[string]bool{}}
 	s.found = &scan.Dataset{Format: "FITS", Groups: []scan.Group{{}}}
-	if !Is(f) {
+	if !Matches(f) {
 		return nil, fmt.Errorf("fits: %w", scan.Corruptf("it does not begin with SIMPLE"))
 	}
 	// What follows the last extension has no meaning (section 3.5).

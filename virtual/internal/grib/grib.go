@@ -25,9 +25,9 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
-// Is reports whether a file has a GRIB message of edition 1 or 2, perhaps after the
+// Matches reports whether a file has a GRIB message of edition 1 or 2, perhaps after the
 // heading of a bulletin.
-func Is(f *scan.File) bool {
+func Matches(f *scan.File) bool {
 	b, err := f.Bytes(0, min(f.Size(), mostBetween))
 	return err == nil && find(b) >= 0
 }
@@ -43,7 +43,7 @@ func Is(f *scan.File) bool {
 //
 // Only headers are read. Messages of edition 1 are one array, which is refused.
 func Scan(f *scan.File) (*scan.Dataset, error) {
-	if !Is(f) {
+	if !Matches(f) {
 		return nil, scan.Corruptf("grib: there is no GRIB message in the first %d bytes", mostBetween)
 	}
 	c := newCollection(f.Size())

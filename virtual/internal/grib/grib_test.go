@@ -249,7 +249,7 @@ func messageOf(t testing.TB, name string, changes ...int) []byte {
 }
 
 // with returns a message with another section 4 and a further one before its end.
-func with(msg, product []byte, fields ...[]byte) []byte {
+func assembled(msg, product []byte, fields ...[]byte) []byte {
 	old := int(binary.BigEndian.Uint32(msg[section4:]))
 	out := slices.Concat(msg[:section4], product, msg[section4+old:len(msg)-4])
 	for _, f := range fields {
@@ -282,7 +282,7 @@ func interval(octet, hour int) []int {
 func TestIntervals(t *testing.T) {
 	m := messageOf(t, "grib_simple.grib2")
 	accumulated := func(from, to int) []byte {
-		return with(m, productOf(58, 8, slices.Concat(interval(35, to), []int{10, 1, 11, 8, 47, 1, 22, from})...))
+		return assembled(m, productOf(58, 8, slices.Concat(interval(35, to), []int{10, 1, 11, 8, 47, 1, 22, from})...))
 	}
 	for name, tt := range map[string]struct {
 		messages [][]byte
@@ -315,16 +315,16 @@ func TestProducts(t *testing.T) {
 		want     string
 	}{
 		"members": {
-			[][]byte{with(m, productOf(37, 1, 36, 2)), with(m, productOf(37, 1, 36, 1)), with(m, productOf(34, 0))},
+			[][]byte{assembled(m, productOf(37, 1, 36, 2)), assembled(m, productOf(37, 1, 36, 1)), assembled(m, productOf(34, 0))},
 			"t_surface[2 5 7][number latitude longitude] 1@0 0@252\nt_surface_2[5 7][latitude longitude] 0@504\n",
 		},
 		"percentiles": {
-			[][]byte{with(m, productOf(35, 6, 35, 10)), with(m, productOf(35, 6, 35, 90)), with(m, productOf(35, 6, 35, 10, 22, 6))},
+			[][]byte{assembled(m, productOf(35, 6, 35, 10)), assembled(m, productOf(35, 6, 35, 90)), assembled(m, productOf(35, 6, 35, 10, 22, 6))},
 			"t_surface[2 5 7][step latitude longitude] 0@0 1@500\nt_surface_2[5 7][latitude longitude] 0@250\n",
 		},
 		"accumulations": {
-			[][]byte{with(m, productOf(58, 8, slices.Concat(interval(35, 6), []int{10, 1, 11, 8, 47, 1})...)),
-				with(m, productOf(58, 8, slices.Concat(interval(35, 12), []int{10, 1, 11, 8, 47, 1})...))},
+			[][]byte{assembled(m, productOf(58, 8, slices.Concat(interval(35, 6), []int{10, 1, 11, 8, 47, 1})...)),
+				assembled(m, productOf(58, 8, slices.Concat(interval(35, 12), []int{10, 1, 11, 8, 47, 1})...))},
 			"tp_surface_accumulation[2 5 7][step latitude longitude] 0@0 1@273\n",
 		},
 		"the same place": {
@@ -332,7 +332,7 @@ func TestProducts(t *testing.T) {
 			"t_isobaric[5 7][latitude longitude] 0@0\nt_isobaric_2[5 7][latitude longitude] 0@249\nt_isobaric_3[5 7][latitude longitude] 0@498\n",
 		},
 		"two fields": {
-			[][]byte{with(m, second[:34], changed)},
+			[][]byte{assembled(m, second[:34], changed)},
 			"t_isobaric[5 7][latitude longitude] 0@0\ndpt_isobaric[5 7][latitude longitude] 0@0\n",
 		},
 		"gaps between messages": {
@@ -340,11 +340,11 @@ func TestProducts(t *testing.T) {
 			"t_isobaric[2 5 7][level latitude longitude] 1@0 0@260\n",
 		},
 		"an unknown template": {
-			[][]byte{with(m, productOf(60, 99)), m, with(m, productOf(60, 99))},
+			[][]byte{assembled(m, productOf(60, 99)), m, assembled(m, productOf(60, 99))},
 			"t_template_99[][] refused\nt_isobaric[5 7][latitude longitude] 0@275\n",
 		},
 		"an unknown parameter": {
-			[][]byte{with(m, productOf(34, 0, 10, 1, 11, 222, 23, 77))},
+			[][]byte{assembled(m, productOf(34, 0, 10, 1, 11, 222, 23, 77))},
 			"d0_c1_p222_level_type_77[5 7][latitude longitude] 0@0\n",
 		},
 		"edition 1": {
@@ -475,7 +475,7 @@ func TestSecondField(t *testing.T) {
 	second := bytes.Clone(m[section4 : len(m)-4])
 	second[10] = 6
 	second[len(second)-1] ^= 1 // the last value
-	file := with(m, bytes.Clone(second[:34]), second)
+	file := assembled(m, bytes.Clone(second[:34]), second)
 	file[section4+10] = 0
 	d, _, err := scanBytes(t, file)
 	if err != nil {
@@ -573,9 +573,9 @@ func FuzzScan(f *testing.F) {
 		f.Add(fixture(f, filepath.Base(name)))
 	}
 	m := messageOf(f, "grib_simple.grib2")
-	f.Add(with(m, m[section4:section4+34], m[section4:len(m)-4]))
-	f.Add(with(m, productOf(58, 8, interval(35, 6)...)))
-	f.Add(with(m, productOf(37, 1, 36, 2)))
+	f.Add(assembled(m, m[section4:section4+34], m[section4:len(m)-4]))
+	f.Add(assembled(m, productOf(58, 8, interval(35, 6)...)))
+	f.Add(assembled(m, productOf(37, 1, 36, 2)))
 	f.Fuzz(func(t *testing.T, data []byte) { scanned.Sound(t, data, Scan) })
 }
 

@@ -339,7 +339,7 @@ func coordinateOf(name string, data []byte, t dtype.Type, about scan.Attributes)
 	n := int64(len(data) / 8)
 	return &scan.Array{
 		Path: name, Shape: []int64{n}, Chunk: []int64{n}, Type: t, Names: []string{name}, Attributes: about,
-		Codecs: []metadata.Extension{codec.Bytes(codec.Little)}, Chunks: []scan.Chunk{{Data: data}},
+		Codecs: []metadata.Extension{codec.Bytes("little")}, Chunks: []scan.Chunk{{Data: data}},
 	}
 }
 

@@ -7,8 +7,9 @@ import (
 	"errors"
 	"slices"
 
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/byteorder"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -50,7 +51,7 @@ func (w *walk) addArray(n *node, path string, o *object) error {
 func (w *walk) fillArray(f *found, o *object) error {
 	a := f.array
 	d, err := w.describe(o)
-	a.Shape, f.space, f.noFill = d.space.shape, d.space, d.fill.never
+	a.Shape, f.space, f.noFill = d.space.shape, d.space, d.fill.unwritten
 	if err != nil {
 		return err
 	}
@@ -151,10 +152,10 @@ func setFill(a *scan.Array, d *described) error {
 		return scan.Corruptf("a fill value of %d bytes, want %d", len(d.fill.value), a.Type.Size())
 	}
 	fill := slices.Clone(d.fill.value)
-	if d.typ.order() == bigOrder == dtype.LittleEndian() {
+	if d.typ.order() == bigOrder == byteorder.Little() {
 		a.Type.Swap(fill, fill)
 	}
-	if err := a.Type.Check(fill); err != nil {
+	if err := packed.Check(a.Type, fill); err != nil {
 		return scan.Unsupportedf("its fill value: %v", err)
 	}
 	if a.Fill = fill; isZero(fill) {

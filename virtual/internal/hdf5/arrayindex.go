@@ -144,7 +144,7 @@ type extensibleArray struct {
 	least    int64 // slots of the smallest data blocks
 	pointers int64 // addresses of data blocks in the smallest super block
 	page     int64 // slots of a page of a data block
-	next     int64 // the number of the next slot
+	slot     int64 // the number of the next slot
 }
 
 // fromExtensible adds the chunks of an extensible array.
@@ -253,8 +253,8 @@ func (a *extensibleArray) prefix(c *cursor, number int) error {
 		return c.err()
 	}
 	// Numbers do not count the slots of the index block.
-	if at := int64(c.uint(number)); at != a.next-a.direct {
-		return scan.Corruptf("it is the block for slot %d, not %d", at, a.next-a.direct)
+	if at := int64(c.uint(number)); at != a.slot-a.direct {
+		return scan.Corruptf("it is the block for slot %d, not %d", at, a.slot-a.direct)
 	}
 	return c.err()
 }
@@ -273,7 +273,7 @@ func (a *extensibleArray) pagesOf(s super) int64 {
 // superBlock reads the data blocks of a super block.
 func (a *extensibleArray) superBlock(address int64, s super) error {
 	if address == undefined {
-		a.next += s.blocks * s.slots
+		a.slot += s.blocks * s.slots
 		return nil
 	}
 	bitmap, ok := checked.Mul(s.blocks, (a.pagesOf(s)+7)/8)
@@ -299,9 +299,9 @@ func (a *extensibleArray) superBlock(address int64, s super) error {
 
 // dataBlock reads a data block, or which of its pages are there.
 func (a *extensibleArray) dataBlock(address int64, s super, there []byte, first int64) error {
-	end := a.next + s.slots
+	end := a.slot + s.slots
 	err := a.readDataBlock(address, s, there, first)
-	a.next = end
+	a.slot = end
 	return within(err, "data block", address)
 }
 
@@ -337,7 +337,7 @@ func (a *extensibleArray) readDataBlock(address int64, s super, there []byte, fi
 // pages reads the pages of a data block that a bitmap has, the highest bit first.
 func (a *extensibleArray) pages(address, pages int64, there []byte, first int64) error {
 	size := a.page*int64(a.bytes) + checksum
-	begin := a.next
+	begin := a.slot
 	for i := range pages {
 		bit := first + i
 		if bit/8 >= int64(len(there)) {
@@ -349,7 +349,7 @@ func (a *extensibleArray) pages(address, pages int64, there []byte, first int64)
 		at := address + i*size
 		c, err := a.summed(at, size)
 		if err == nil {
-			a.next = begin + i*a.page
+			a.slot = begin + i*a.page
 			err = a.read(c, a.page)
 		}
 		if err != nil {
@@ -362,10 +362,10 @@ func (a *extensibleArray) pages(address, pages int64, there []byte, first int64)
 // read reads the next n slots.
 func (a *extensibleArray) read(c *cursor, n int64) error {
 	for range n {
-		if err := a.addSlot(c, a.slots, a.next, a.bytes); err != nil {
+		if err := a.addSlot(c, a.slots, a.slot, a.bytes); err != nil {
 			return err
 		}
-		a.next++
+		a.slot++
 	}
 	return nil
 }

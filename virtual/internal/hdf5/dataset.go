@@ -79,9 +79,9 @@ func (s *dataspace) bytes(size int64) (int64, error) {
 // fill is what elements are that were not written.
 type fill struct {
 	value []byte // as the file has it, or nil for the default
-	// never says that new chunks are not filled with the value, so that they may have
+	// unwritten says that new chunks are not filled with the value, so that they may have
 	// anything.
-	never bool
+	unwritten bool
 }
 
 // fill reads the fill value of an array (specification, IV.A.2.e and f).
@@ -111,10 +111,10 @@ func parseFill(c *cursor) (f fill, err error) {
 	defined := false
 	if version == 3 {
 		flags := c.byte()
-		f.never, defined = flags>>2&3 == never, flags&(1<<5) != 0
+		f.unwritten, defined = flags>>2&3 == never, flags&(1<<5) != 0
 	} else {
 		c.skip(1) // when it is allocated
-		f.never, defined = c.byte() == never, c.byte() != 0
+		f.unwritten, defined = c.byte() == never, c.byte() != 0
 	}
 	if defined {
 		f.value, err = parseFillValue(c)

@@ -184,10 +184,10 @@ func (d *datatype) parseFloat(c *cursor, bits uint32) {
 
 // name reads a name, which has padding in old versions.
 func (d *datatype) name(c *cursor, version byte) string {
-	begin := c.next
+	begin := c.position
 	s := c.text()
 	if version < 3 {
-		c.skip((8 - (c.next-begin)%8) % 8)
+		c.skip((8 - (c.position-begin)%8) % 8)
 	}
 	return s
 }

@@ -26,7 +26,7 @@ func scanDamaged(t testing.TB, b []byte, trusting bool) {
 		}
 		return
 	}
-	if !Is(f) {
+	if !Matches(f) {
 		t.Fatal("Scan reads what Is denies")
 	}
 	for _, g := range set.Groups {

@@ -174,7 +174,7 @@ func (r *reader) newPrefix(address int64) (head, n int64, flags byte, err error)
 	if n < 0 || n > r.file.Size() {
 		return 0, 0, 0, scan.Corruptf("its length is %d", n)
 	}
-	return int64(c.next), n, flags, nil
+	return int64(c.position), n, flags, nil
 }
 
 // newMessages reads the messages of a part of a header of version 2.

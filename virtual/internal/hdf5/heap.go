@@ -301,7 +301,7 @@ func (h *fractalHeap) block(address, size, begin int64) ([]byte, error) {
 
 // verifyWithin checks the checksum that comes next. It counts as zero itself.
 func verifyWithin(c *cursor) error {
-	at := c.next
+	at := c.position
 	want := c.uint32()
 	if err := c.err(); err != nil {
 		return err

@@ -146,26 +146,26 @@ const undefined = -1
 // cursor reads numbers from the bytes of a structure. It gives zeros beyond the end, and
 // remembers that.
 type cursor struct {
-	data  []byte
-	next  int
-	sizes sizes
-	short bool
+	data     []byte
+	position int
+	sizes    sizes
+	short    bool
 }
 
 // sizes are the bytes of addresses and lengths in a file.
 type sizes struct{ address, length int }
 
 // rest returns the number of bytes after the next one read.
-func (c *cursor) rest() int { return len(c.data) - c.next }
+func (c *cursor) rest() int { return len(c.data) - c.position }
 
 // take returns the next n bytes.
 func (c *cursor) take(n int) []byte {
 	if n < 0 || n > c.rest() {
-		c.short, c.next = true, len(c.data)
+		c.short, c.position = true, len(c.data)
 		return nil
 	}
-	b := c.data[c.next:][:n:n]
-	c.next += n
+	b := c.data[c.position:][:n:n]
+	c.position += n
 	return b
 }
 
@@ -208,7 +208,7 @@ func (c *cursor) length() int64 { return c.int(c.sizes.length) }
 
 // text reads bytes up to a zero, which it skips.
 func (c *cursor) text() string {
-	n := bytes.IndexByte(c.data[c.next:], 0)
+	n := bytes.IndexByte(c.data[c.position:], 0)
 	if n < 0 {
 		c.take(c.rest() + 1)
 		return ""

@@ -13,9 +13,9 @@ const signature = "\x89HDF\r\n\x1a\n"
 // 256 KiB may cost a request.
 const mostUserBlock = 1 << 20
 
-// Is reports whether a file is one of HDF5: whether a superblock begins at 0, 512, 1024
-// and so on, after a user block of at most 1 MiB.
-func Is(f *scan.File) bool {
+// Matches reports whether a file is one of HDF5: whether a superblock begins at 0, 512,
+// 1024 and so on, after a user block of at most 1 MiB.
+func Matches(f *scan.File) bool {
 	_, ok := find(f)
 	return ok
 }
@@ -101,7 +101,7 @@ func (r *reader) openNew(c *cursor) (s superblock, err error) {
 	if err := c.err(); err != nil {
 		return s, err
 	}
-	c.data = c.data[:c.next]
+	c.data = c.data[:c.position]
 	if _, err := r.verify(c); err != nil {
 		return s, err
 	}

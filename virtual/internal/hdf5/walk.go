@@ -34,7 +34,7 @@ type node struct {
 	group      int64 // that it was visited from
 	name       string
 	links      []link // of a group
-	is         scan.Group
+	found      scan.Group
 	attributes int64 // bytes of their values
 	// An object is a group unless it has one of these.
 	array  *found
@@ -140,11 +140,11 @@ func (w *walk) object(n *node, path string, address int64) error {
 	if path == "" && slices.ContainsFunc(list, func(a attribute) bool { return a.name == attrProperties }) {
 		w.set.Format = "NetCDF-4"
 	}
-	n.is.Path = path
-	if n.is.Attributes, err = w.visible(path, list, &scale{}); err != nil {
+	n.found.Path = path
+	if n.found.Attributes, err = w.visible(path, list, &scale{}); err != nil {
 		return err
 	}
-	w.set.Groups = append(w.set.Groups, n.is)
+	w.set.Groups = append(w.set.Groups, n.found)
 	n.links, err = w.links(o)
 	return err
 }
@@ -184,10 +184,10 @@ func (w *walk) addFurther(f further, within bool) {
 		again.array, array.Path = &array, f.path
 		w.found = append(w.found, &again)
 	case w.contains(address, f.group):
-		w.set.Omit(f.path, "a link to a group that it is in, %q", "/"+n.is.Path)
+		w.set.Omit(f.path, "a link to a group that it is in, %q", "/"+n.found.Path)
 	case within && !n.isFirst(f):
 		// Groups that lead to each other have more paths than anybody reads.
-		w.set.Omit(f.path, "a link to the group %q, in one that a link has led to", "/"+n.is.Path)
+		w.set.Omit(f.path, "a link to the group %q, in one that a link has led to", "/"+n.found.Path)
 	default:
 		w.addGroupAgain(f.path, address, n)
 	}
@@ -200,7 +200,7 @@ func (n *node) isFirst(f further) bool {
 
 // addGroupAgain adds a group and all below it under another name.
 func (w *walk) addGroupAgain(path string, address int64, n *node) {
-	w.set.Groups = append(w.set.Groups, scan.Group{Path: path, Attributes: n.is.Attributes})
+	w.set.Groups = append(w.set.Groups, scan.Group{Path: path, Attributes: n.found.Attributes})
 	for _, l := range n.links {
 		if w.again > mostAgain {
 			w.omit(path, errManyLinks)

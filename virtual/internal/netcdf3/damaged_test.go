@@ -247,7 +247,7 @@ func TestIs(t *testing.T) {
 	} {
 		is := false
 		_, _, err := scanned.Bytes(t, []byte(text), func(f *scan.File) (*scan.Dataset, error) {
-			is = Is(f)
+			is = Matches(f)
 			return Scan(f)
 		})
 		if is != want || !errors.Is(err, scan.ErrCorrupt) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -247,7 +248,7 @@ func (e element) defaultFill() []byte {
 func (e element) host(b []byte) []byte {
 	out := make([]byte, len(b))
 	copy(out, b)
-	if dtype.LittleEndian() && e.typ.Ordered() {
+	if byteorder.Little() && e.typ.Ordered() {
 		e.typ.Swap(out, out)
 	}
 	return out

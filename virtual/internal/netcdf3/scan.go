@@ -16,8 +16,8 @@ import (
 // formats are the names of formats by the byte after "CDF".
 var formats = map[byte]string{1: "NetCDF-3 classic", 2: "NetCDF-3 64-bit offset", 5: "NetCDF-3 64-bit data"}
 
-// Is reports whether a file begins as a NetCDF-3 file does.
-func Is(f *scan.File) bool {
+// Matches reports whether a file begins as a NetCDF-3 file does.
+func Matches(f *scan.File) bool {
 	_, ok := version(f)
 	return ok
 }

@@ -16,8 +16,8 @@ import (
 // magic begins every file (numpy.lib.format, "Format Version 1.0").
 const magic = "\x93NUMPY"
 
-// Is reports whether a file begins as a .npy file does.
-func Is(f *scan.File) bool {
+// Matches reports whether a file begins as a .npy file does.
+func Matches(f *scan.File) bool {
 	head, err := f.Bytes(0, int64(len(magic)))
 	return err == nil && string(head) == magic
 }
@@ -27,13 +27,13 @@ func Is(f *scan.File) bool {
 // on.
 func Scan(f *scan.File) (*scan.Dataset, error) {
 	d := &scan.Dataset{Format: "NumPy", Groups: []scan.Group{{}}}
-	end, err := next(f, d, 0)
+	end, err := scanArray(f, d, 0)
 	if err != nil {
 		return nil, fmt.Errorf("numpy: %w", err)
 	}
 	for end > 0 && end < f.Size() {
 		at := end
-		if end, err = next(f, d, at); errors.Is(err, scan.ErrCorrupt) {
+		if end, err = scanArray(f, d, at); errors.Is(err, scan.ErrCorrupt) {
 			d.Omit(fmt.Sprintf("behind %s", d.Arrays[len(d.Arrays)-1].Path), "%d bytes at %d: %v", f.Size()-at, at, err)
 			break
 		}
@@ -44,9 +44,9 @@ func Scan(f *scan.File) (*scan.Dataset, error) {
 	return d, nil
 }
 
-// next adds the array at an offset, and returns where it ends, or 0 if its type is not
-// known.
-func next(f *scan.File, d *scan.Dataset, at int64) (end int64, err error) {
+// scanArray adds the array at an offset, and returns where it ends, or 0 if its type is
+// not known.
+func scanArray(f *scan.File, d *scan.Dataset, at int64) (end int64, err error) {
 	a := &scan.Array{Path: "array"}
 	if n := len(d.Arrays); n > 0 {
 		a.Path = fmt.Sprintf("array_%d", n+1)

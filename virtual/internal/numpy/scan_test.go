@@ -157,8 +157,8 @@ func TestIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if Is(f) != want {
-			t.Errorf("%q: %t", text, Is(f))
+		if Matches(f) != want {
+			t.Errorf("%q: %t", text, Matches(f))
 		}
 	}
 }

@@ -388,9 +388,9 @@ func (r *reader) serial(t dtype.Type) metadata.Extension {
 	case !t.Ordered():
 		return codec.Bytes("")
 	case r.order == binary.BigEndian:
-		return codec.Bytes(codec.Big)
+		return codec.Bytes("big")
 	}
-	return codec.Bytes(codec.Little)
+	return codec.Bytes("little")
 }
 
 // predicted returns a compressor and the codecs before it. The predictor belongs to the
@@ -413,7 +413,7 @@ func (r *reader) predicted(d *ifd, a *scan.Array, compressor metadata.Extension)
 	case n == 2:
 		return nil, scan.Unsupportedf("predictor 2, horizontal differencing, of %s samples; %s", a.Type, imagecodecs.Remedy)
 	case n == 3 && a.Type.Kind() == dtype.KindFloat:
-		return []metadata.Extension{imagecodecs.FloatPredictor(a.Type, axis, whole(a)), codec.Bytes(codec.Little), compressor}, nil
+		return []metadata.Extension{imagecodecs.FloatPredictor(a.Type, axis, whole(a)), codec.Bytes("little"), compressor}, nil
 	case n == 3:
 		return nil, scan.Unsupportedf("predictor 3, of floating point, with %s samples", a.Type)
 	}

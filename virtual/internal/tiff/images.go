@@ -339,7 +339,7 @@ func ome(text string, a *scan.Array, pages int) *stack {
 	if err := xml.Unmarshal([]byte(text), &m); err != nil {
 		return &stack{apart: fmt.Sprintf("OME-XML cannot be parsed, so that planes without an IFD are not known: %v", err)}
 	}
-	if file := m.elsewhere(); file != "" {
+	if file := m.otherFiles(); file != "" {
 		return &stack{apart: fmt.Sprintf("OME-XML says that planes of its images lie in other files, such as %.200q", file)}
 	}
 	s, planes := &stack{program: "OME"}, int64(0)
@@ -355,14 +355,14 @@ func ome(text string, a *scan.Array, pages int) *stack {
 	}
 	p := &m.Pixels[0]
 	y, x := slices.Index(a.Names, "y"), slices.Index(a.Names, "x")
-	if here := p.here(planes); pages > 1 || len(m.Pixels) > 1 || here < planes || p.Y != a.Shape[y] || p.X != a.Shape[x] {
+	if here := p.planesHeld(planes); pages > 1 || len(m.Pixels) > 1 || here < planes || p.Y != a.Shape[y] || p.X != a.Shape[x] {
 		s.apart = fmt.Sprintf("OME-XML says that there are %d planes in %d images, of %d × %d elements, and there are %d IFDs", planes, len(m.Pixels), p.Y, p.X, pages)
 	}
 	return s
 }
 
-// elsewhere returns a file that has other planes, or describes all of them; "" if none.
-func (m *omeDocument) elsewhere() string {
+// otherFiles returns a file that has other planes, or describes all of them; "" if none.
+func (m *omeDocument) otherFiles() string {
 	own := m.UUID
 	for _, p := range m.Pixels {
 		for _, d := range p.Data {
@@ -403,8 +403,8 @@ func (p *omePixels) axes(samples int64) (shape []int64, names []string) {
 	return shape, names
 }
 
-// here returns how many of all planes are in the file.
-func (p *omePixels) here(planes int64) (n int64) {
+// planesHeld returns how many of all planes are in the file.
+func (p *omePixels) planesHeld(planes int64) (n int64) {
 	for _, d := range p.Data {
 		switch {
 		case d.Planes != nil:

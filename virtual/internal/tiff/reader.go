@@ -226,9 +226,9 @@ func (r *reader) layout(d *ifd) (l layout, err error) {
 	_, l.tiled = d.entries[tileWidth]
 	plane := int64(1)
 	fields := []struct {
-		tag       tag
-		otherwise int64
-		into      *int64
+		tag      tag
+		fallback int64
+		into     *int64
 	}{
 		{imageLength, 0, &l.height}, {imageWidth, 0, &l.width},
 		{samplesPerPixel, 1, &l.samples}, {planarConfig, 1, &plane},
@@ -238,7 +238,7 @@ func (r *reader) layout(d *ifd) (l layout, err error) {
 		fields = fields[:4]
 	}
 	for _, f := range fields {
-		if *f.into, err = r.number(d, f.tag, f.otherwise); err != nil {
+		if *f.into, err = r.number(d, f.tag, f.fallback); err != nil {
 			return l, err
 		}
 		if *f.into <= 0 || *f.into > math.MaxUint32 {

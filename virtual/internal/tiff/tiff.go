@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
-// Is reports whether a file begins as a TIFF or BigTIFF file does.
-func Is(f *scan.File) bool {
+// Matches reports whether a file begins as a TIFF or BigTIFF file does.
+func Matches(f *scan.File) bool {
 	b, err := f.Bytes(0, 4)
 	if err != nil {
 		return false
@@ -112,7 +112,7 @@ func (r *reader) addStack(d *scan.Dataset, a *scan.Array, of image, pages int) {
 // open reads the header of a file (section 2, "Image File Header"). It returns the offset
 // of the first IFD.
 func open(f *scan.File) (r *reader, first int64, err error) {
-	if !Is(f) {
+	if !Matches(f) {
 		return nil, 0, scan.Corruptf("tiff: the file does not begin as TIFF does")
 	}
 	r = &reader{file: f, left: f.Size(), order: binary.LittleEndian, seen: map[int64]bool{}}

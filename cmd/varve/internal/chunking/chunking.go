@@ -6,6 +6,7 @@ package chunking
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -291,9 +292,9 @@ func GrownTo(shape []int64, size, bytes int64) []int64 {
 
 // Named returns the grid of a chunk_grid object. Its errors suggest a similar name.
 func Named(shape []int64, e metadata.Extension, how grid.ParseOptions) (*grid.Grid, error) {
-	g, err := how.Parse(shape, e.Name, e.Configuration)
+	g, err := grid.Parse(shape, e.Name, e.Configuration, &how)
 	if errors.Is(err, grid.ErrUnsupported) {
-		err = fmt.Errorf("%w%s", err, spelling.Meant(e.Name, []string{grid.RegularName, grid.RectilinearName, grid.BoundedName}))
+		err = fmt.Errorf("%w%s", err, spelling.Meant(e.Name, []string{"regular", "rectilinear", "zarrs.regular_bounded"}))
 	}
 	return g, err
 }
@@ -310,9 +311,9 @@ func (c Chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at Site)
 		if err != nil {
 			return nil, err
 		}
-		return grid.Regular(shape, chunk)
+		return grid.New(shape, grid.Chunks(chunk...)...)
 	case c.Lengths == "":
-		return grid.Regular(shape, Auto(shape, size))
+		return grid.New(shape, grid.Chunks(Auto(shape, size)...)...)
 	}
 	cuts, err := grid.ParseCuts(shape, c.Lengths)
 	if err != nil {
@@ -329,7 +330,11 @@ func (c Chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at Site)
 			return nil, &grid.AxisError{Axis: i, Err: errors.New("bounded chunks have one length per axis, not a list")}
 		}
 	}
-	return grid.Bounded(shape, chunk)
+	text, err := json.Marshal(map[string][]int64{"chunk_shape": chunk})
+	if err != nil {
+		return nil, err
+	}
+	return grid.Parse(shape, "zarrs.regular_bounded", text, nil)
 }
 
 // cutAxes cuts every axis by its entry.

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/coding"
 )
 
 // goodChunk is the approximate size in bytes of the chunks that are suggested in place of
@@ -48,7 +49,10 @@ func CheckLimit(cmd *cobra.Command, s *zarr.Spec) error {
 // refuseLarger returns an error if chunks of a shape have more bytes than the limit. The
 // error says what to do instead.
 func refuseLarger(cmd *cobra.Command, what string, chunk []int64, t dtype.Type, instead func(limit int64) string) error {
-	limit := session.Limits(cmd).OrDefault().Chunk
+	limit := session.Limits(cmd).Chunk
+	if limit <= 0 {
+		limit = coding.DefaultChunk
+	}
 	bytes, ok := checked.Product(append(slices.Clone(chunk), element.Width(t))...)
 	if ok && bytes <= limit {
 		return nil

@@ -53,7 +53,7 @@ func (s Shards) proposed(shape []int64, size int64) (*grid.Grid, []grid.Cut, err
 	if err != nil {
 		return nil, nil, err
 	}
-	g, err := grid.Regular(shape, p.Shard)
+	g, err := grid.New(shape, grid.Chunks(p.Shard...)...)
 	return g, regularCuts(p.Chunk), s.Shards.Refused(err)
 }
 
@@ -119,7 +119,7 @@ func (s Shards) innerCuts(shards *grid.Grid, size int64) ([]grid.Cut, error) {
 	if err != nil {
 		return nil, err
 	}
-	if inner.Name() != grid.RegularName {
+	if inner.Name() != "regular" {
 		return asLists(cuts, inner, shards)
 	}
 	if _, err := shards.Divided(cuts...); err != nil && !s.Clips {

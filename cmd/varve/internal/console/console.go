@@ -39,8 +39,8 @@ type consoleStream struct {
 	w io.Writer
 }
 
-// With returns streams that share a console if standard error is a terminal.
-func With(s Streams) Streams {
+// Shared returns streams that share a console if standard error is a terminal.
+func Shared(s Streams) Streams {
 	if !IsTerminal(s.Err) {
 		return s
 	}

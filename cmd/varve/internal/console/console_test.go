@@ -17,7 +17,7 @@ func (*terminal) IsTerminal() bool { return true }
 // TestConsole checks that text and lines of progress do not mix.
 func TestConsole(t *testing.T) {
 	var out, errs terminal
-	s := With(Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+	s := Shared(Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 	c := Of(s.Err)
 	older := c.NewBar()
 	_, _ = older.Write([]byte("\rolder"))
@@ -36,7 +36,7 @@ func TestConsole(t *testing.T) {
 	if got, want := errs.String(), "\rolder\rnewer"+Wiped+"question? \rolder"+Wiped+"end\n"; got != want || out.String() != "text\n" {
 		t.Errorf("shown are %q and %q, want %q", got, out.String(), want)
 	}
-	if piped := With(Streams{In: nil, Out: &out, Err: new(bytes.Buffer)}); Of(piped.Out) != nil || Of(piped.Err) != nil {
+	if piped := Shared(Streams{In: nil, Out: &out, Err: new(bytes.Buffer)}); Of(piped.Out) != nil || Of(piped.Err) != nil {
 		t.Error("what nobody looks at became a console")
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/access"
 )
 
 // CheckAgree returns an error if an array with the given shape would differ in length
@@ -27,7 +28,7 @@ func CheckAgree(c *growth.Change, cmd *cobra.Command, a *zarr.Array, shape []int
 	if *c.Alone || len(shape) != a.Rank() {
 		return nil // the library refuses another rank
 	}
-	err := a.CheckDimensions(cmd.Context(), shape)
+	err := access.CheckDimensions(cmd.Context(), a, shape)
 	var e *zarr.Error
 	if errors.As(err, &e) {
 		err = e.Err // the error is about the node that the user named

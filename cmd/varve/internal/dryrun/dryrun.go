@@ -25,8 +25,8 @@ import (
 	"varve.dev/zarr/observe"
 )
 
-// With adds the flag --dry-run to a command that changes a store.
-func With(c *cobra.Command) *cobra.Command {
+// Flag adds the flag --dry-run to a command that changes a store.
+func Flag(c *cobra.Command) *cobra.Command {
 	on := c.Flags().Bool("dry-run", false, "change nothing, and print what would change")
 	work := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -152,7 +152,7 @@ func planOf(cmd *cobra.Command, d *session.Rehearsal, parts []Part) *planFacts {
 	// The fingerprint covers every key with its sizes before and after.
 	h := sha256.New()
 	for _, c := range d.Ledger.Changes() {
-		fmt.Fprintf(h, "%s %d %d\n", c.Key, c.Was, c.Is)
+		fmt.Fprintf(h, "%s %d %d\n", c.Key, c.Before, c.After)
 		p.add(c)
 	}
 	for _, part := range parts {
@@ -170,19 +170,19 @@ func Stages(all ...Stage) []Stage {
 
 // add counts the change of one value.
 func (p *planFacts) add(c rehearsal.Change) {
-	if c.Is < 0 {
-		*p.BytesDropped += c.Was
+	if c.After < 0 {
+		*p.BytesDropped += c.Before
 	}
 	switch {
-	case c.Is >= 0 && !c.IsChunk():
+	case c.After >= 0 && !c.IsChunk():
 		*p.Documents++
 	case c.IsDocument():
 		p.documentsGone++
 	// Deleting other objects, such as a journal, is not reported.
 	case !c.IsChunk():
-	case c.Is < 0:
+	case c.After < 0:
 		*p.Dropped++
-	case c.Was < 0:
+	case c.Before < 0:
 		*p.New++
 	default:
 		*p.Rewritten++
@@ -274,9 +274,9 @@ func withParts(ctx context.Context) (context.Context, *[]Part) {
 	return context.WithValue(ctx, partsKey{}, list), list
 }
 
-// Also sets the parts of a dry run that are planned and not rehearsed. It replaces those
-// of an earlier attempt. Without a dry run it does nothing.
-func Also(cmd *cobra.Command, parts ...Part) {
+// Append sets the parts of a dry run that are planned and not rehearsed. It replaces
+// those of an earlier attempt. Without a dry run it does nothing.
+func Append(cmd *cobra.Command, parts ...Part) {
 	if list, ok := cmd.Context().Value(partsKey{}).(*[]Part); ok {
 		*list = parts
 	}

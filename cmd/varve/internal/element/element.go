@@ -17,6 +17,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/selection"
 )
 
@@ -31,7 +33,7 @@ type Values struct {
 
 // Width returns the bytes of an element in memory. If elements differ in length, it is
 // the size of a reference to one.
-func Width(t dtype.Type) int64 { return int64(codec.Spec{Type: t}.Width()) }
+func Width(t dtype.Type) int64 { return int64(coding.Width(codec.Spec{Type: t})) }
 
 // Len returns the number of elements.
 func (e Values) Len() int {
@@ -136,7 +138,7 @@ func Text(t dtype.Type) func(elem []byte) string {
 	case dtype.KindUTF32:
 		return func(elem []byte) string { return quoted(string(t.AppendText(nil, elem))) }
 	case dtype.KindBytes, dtype.KindTerminated:
-		return func(elem []byte) string { return "b" + quotedBytes(t.TrimPadding(elem)) }
+		return func(elem []byte) string { return "b" + quotedBytes(packed.TrimPadding(t, elem)) }
 	case dtype.KindStruct:
 		return structText(t)
 	}

@@ -74,7 +74,7 @@ func (d *Document) understand(how zarr.Experimental) {
 		d.addUnknown("fill value", glimpse(d.FillValue), err)
 	}
 	parse := grid.ParseOptions{EncodedShapes: how.EncodedShapes}
-	if d.Grid, err = parse.Parse(d.Shape, d.ChunkGrid.Name, d.ChunkGrid.Configuration); d.addUnknown("chunk grid", d.ChunkGrid.Name, err) {
+	if d.Grid, err = grid.Parse(d.Shape, d.ChunkGrid.Name, d.ChunkGrid.Configuration, &parse); d.addUnknown("chunk grid", d.ChunkGrid.Name, err) {
 		d.Grid = nil
 	}
 	d.keys, err = metadata.ParseKeyEncoding(d.ChunkKeyEncoding)
@@ -105,7 +105,7 @@ func (d *Document) understandShards(how zarr.Experimental) {
 	}
 	name := sharding.Name
 	// The innermost codec is the one at fault.
-	for e := (*codec.Error)(nil); errors.As(err, &e); err = e.Err {
+	for e := (*coding.Error)(nil); errors.As(err, &e); err = e.Err {
 		name = e.Codec
 	}
 	if d.decoded = !d.addUnknown("codec", name, err); d.decoded && d.Grid != nil && chain.Divided() {
@@ -129,7 +129,7 @@ func (d *Document) chain(unaligned bool) (*coding.Chain, error) {
 func (d *Document) addUnknown(what, name string, err error) bool {
 	if err != nil {
 		how := "is not valid"
-		if zarr.KindOf(failure.On("open", d.location, err)) == zarr.KindUnsupported {
+		if zarr.KindOf(failure.On("open", d.location, err)) == "unsupported" {
 			how = "is not known"
 		}
 		d.unknown = append(d.unknown, fmt.Sprintf("%s %s %s", what, phrase.Shorten(name, 60), how))

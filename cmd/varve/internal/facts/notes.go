@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/cf"
-	"varve.dev/zarr/metadata"
 )
 
 // shownMissing bounds the missing values of an attribute that are parsed. A list may have
@@ -129,11 +129,11 @@ func isEnclosed(name string) bool {
 // finds no dimension names. An array without any names gets the note only beside arrays
 // that have some: other programs do not need names.
 func NoteUnnamed(cmd *cobra.Command, location string, a *zarr.Array, g *zarr.Group) {
-	why := a.Metadata().Unnamed()
-	if why == "" || why == metadata.NoDimensionNames && !othersNamed(cmd.Context(), g, path.Base(a.Path())) {
+	why := attributes.Unnamed(a.Metadata())
+	if why == "" || why == attributes.NoNames && !othersNamed(cmd.Context(), g, path.Base(a.Path())) {
 		return
 	}
-	if why == metadata.NoDimensionNames {
+	if why == attributes.NoNames {
 		why += ", and other arrays of its group have some"
 	}
 	session.Remark(cmd, location, why+": xarray does not open such a group"+namedBy(cmd, location, a))

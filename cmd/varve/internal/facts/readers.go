@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual"
@@ -63,7 +64,7 @@ func IsManifest(location string) bool {
 func readersOfDocument(doc *metadata.Array, stored form) Readers {
 	r := Readers{Known: []string{}, Refusing: []string{}, asOf: verified}
 	codecs, ok := codecNames(doc.Codecs)
-	asked := inquiry{doc: doc, codecs: codecs, stored: stored, unnamed: doc.Unnamed()}
+	asked := inquiry{doc: doc, codecs: codecs, stored: stored, unnamed: attributes.Unnamed(doc)}
 	asked.refusal, _ = cf.Refused(doc)
 	for i := 0; i < len(programs); {
 		name := programs[i].name

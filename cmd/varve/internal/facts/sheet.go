@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/internal/draw"
+	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 )
@@ -61,10 +62,10 @@ func glimpse(raw []byte) string {
 	if len(raw) > enough {
 		// The cut text is not valid JSON and may end within a character, so it is not
 		// compacted as JSON.
-		begin := metadata.BareNumbers(raw[:enough])
+		begin := nonfinite.Bare(raw[:enough])
 		return phrase.Shorten(strings.ToValidUTF8(strings.Join(strings.Fields(string(begin)), " "), ""), 100)
 	}
-	return phrase.Shorten(string(metadata.BareNumbers([]byte(phrase.Compact(raw)))), 100)
+	return phrase.Shorten(string(nonfinite.Bare([]byte(phrase.Compact(raw)))), 100)
 }
 
 // Print prints the sheet.
@@ -104,7 +105,7 @@ func (s *Sheet) Pass(w io.Writer) error {
 // Print prints the array, as text or as JSON.
 func (f *Array) Print(cmd *cobra.Command) error {
 	if session.WantsJSON(cmd) {
-		f.Attributes = metadata.PlainText(f.Attributes)
+		f.Attributes = nonfinite.Text(f.Attributes)
 		return session.PrintJSON(cmd, f)
 	}
 	s := Sheet{Title: "array " + f.Path}

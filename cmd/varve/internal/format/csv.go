@@ -25,6 +25,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/selection"
 )
 
@@ -71,7 +72,7 @@ func writeCSV(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 		} else {
 			text = append(text, '\n')
 			column = 0
-			lines.Next(line)
+			lattice.Next(lines, line)
 		}
 		_, err := w.Write(text)
 		return err
@@ -290,7 +291,7 @@ func writeRecords(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 		text = text[:0]
 		if indexed {
 			text = appendIndex(s, text, index)
-			box.Next(index)
+			lattice.Next(box, index)
 		}
 		for i, f := range fields {
 			if i > 0 {

@@ -13,9 +13,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/source"
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/coding"
 )
 
 const (
@@ -130,7 +130,7 @@ func (r *ends) readBox(ctx context.Context, from, to grid.Box) error {
 		return nil
 	}
 	e, err := r.Read(ctx, r.Selection.Part(from), int(n))
-	if errors.Is(err, codec.ErrRoom) {
+	if errors.Is(err, coding.ErrRoom) {
 		return r.readHalves(ctx, from, to, err)
 	}
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/selection"
 )
 
 // Target is an array that gets new planes, some of which it may have already.
@@ -76,7 +77,7 @@ func (c Counts) String() string {
 //
 // It refuses before it writes. A command that was stopped and is repeated finds what it
 // has written, and goes on.
-func Merge(cmd *cobra.Command, have *Labels, there []Placed, source string, targets []Target, on On) (c Counts, err error) {
+func Merge(cmd *cobra.Command, have *Labels, there []PlanePlace, source string, targets []Target, on On) (c Counts, err error) {
 	// Look at all targets before any is written: planes are refused in all arrays or in
 	// none.
 	states := make([]state, len(there))
@@ -85,7 +86,7 @@ func Merge(cmd *cobra.Command, have *Labels, there []Placed, source string, targ
 			return c, err
 		}
 	}
-	var put []Placed
+	var put []PlanePlace
 	for i, p := range there {
 		switch {
 		case states[i].isFree():
@@ -123,7 +124,7 @@ type state struct{ differs, empty bool }
 func (s state) isFree() bool { return s.empty && !s.differs }
 
 // inspect compares planes with the cells that they belong into, and updates states.
-func (t Target) inspect(ctx context.Context, there []Placed, states []state) error {
+func (t Target) inspect(ctx context.Context, there []PlanePlace, states []state) error {
 	g := t.Array.Grid()
 	for start := 0; start < len(there); {
 		// Consecutive planes are compared together, each chunk once.
@@ -147,7 +148,7 @@ func (t Target) inspect(ctx context.Context, there []Placed, states []state) err
 
 // run returns the index after the planes from start on that belong into cells one after
 // the other.
-func run(there []Placed, start int) int {
+func run(there []PlanePlace, start int) int {
 	for i := start + 1; i < len(there); i++ {
 		if there[i].Plane != there[i-1].Plane+1 || there[i].Cell != there[i-1].Cell+1 {
 			return i
@@ -168,7 +169,7 @@ func (t Target) inspectBox(ctx context.Context, box grid.Box, plane int64, state
 	n, _ := box.Len()
 	old := element.Values{Type: t.Array.Type()}
 	old.Grow(int(n))
-	if err := old.Read(ctx, t.Array, box); err != nil {
+	if err := old.Read(ctx, t.Array, selection.BoxOf(box)); err != nil {
 		return err
 	}
 	from := slices.Clone(box)
@@ -222,10 +223,10 @@ func filled(a element.Values, at, n int, fill []byte) bool {
 }
 
 // write writes planes into the cells that they belong into.
-func (t Target) write(cmd *cobra.Command, there []Placed) error {
+func (t Target) write(cmd *cobra.Command, there []PlanePlace) error {
 	for start := 0; start < len(there); {
 		stop := run(there, start)
-		all, err := t.Array.Select(t.cells(there[start].Cell, int64(stop-start)))
+		all, err := t.Array.Select(selection.BoxOf(t.cells(there[start].Cell, int64(stop-start))))
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/selection"
 )
 
 // Gain has the new elements of an array. Files, streams and other arrays are read during
@@ -195,7 +196,7 @@ func DisorderOf(cmd *cobra.Command, a *zarr.Array, segments []*zarr.Array) strin
 		}
 		planes += s.Shape()[0]
 		sources = append(sources, &zarr.Source{Shape: s.Shape(), Read: func(ctx context.Context, box grid.Box, dst []byte) error {
-			return s.ReadBytes(ctx, box, dst)
+			return s.ReadBytes(ctx, selection.BoxOf(box), dst)
 		}})
 	}
 	return disorder(cmd, a, a.Shape()[0], joinedSource(sources, 0, a.Type().Size()), planes)

@@ -174,8 +174,8 @@ func (l *Labels) index(elem []byte) int64 {
 	return l.written[0] + int64(whole)
 }
 
-// Placed is a new plane, and the cell that it belongs into.
-type Placed struct{ Plane, Cell int64 }
+// PlanePlace is a new plane, and the cell that it belongs into.
+type PlanePlace struct{ Plane, Cell int64 }
 
 // Duplicates is the error for planes that are there already.
 type Duplicates struct{ text string }
@@ -190,7 +190,7 @@ func (d *Duplicates) Is(target error) bool { return target == zarr.ErrConflict }
 const onDuplicate = "--on-duplicate skip leaves what is there, --on-duplicate replace takes what is new"
 
 // refused returns the error for planes that are there already.
-func (l *Labels) refused(there []Placed, states []state, source string) error {
+func (l *Labels) refused(there []PlanePlace, states []state, source string) error {
 	n, first := int64(0), int64(0)
 	for i, s := range states {
 		if !s.isFree() {
@@ -209,7 +209,7 @@ type Late struct{ Plane, Before int64 }
 
 // Placing says where new planes belong.
 type Placing struct {
-	Present  []Placed
+	Present  []PlanePlace
 	Appended []int64 // in order
 	Late     []Late  // in order
 
@@ -274,7 +274,7 @@ func (l *Labels) Place(more element.Values, source string, direction float64) (p
 			continue
 		}
 		used[cell] = true
-		p.Present = append(p.Present, Placed{j, cell})
+		p.Present = append(p.Present, PlanePlace{j, cell})
 	}
 	return p, nil
 }

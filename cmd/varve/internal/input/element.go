@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/packed"
 )
 
 // ParseGiven is [dtype.Type.ParseText] for a value that a user gives. It returns an error
@@ -136,7 +137,7 @@ func bareBytes(t dtype.Type, text string) (elem []byte, ok bool, err error) {
 	}
 	if decoded, err := t.ParseText(text); err == nil && !bytes.Equal(decoded, elem) {
 		return nil, true, fmt.Errorf("%w: it is text of %d bytes, and also base64 of %d: give the text as 0x%x, or the base64 in double quotes, as '\"%s\"'",
-			dtype.ErrInvalid, len(text), len(t.TrimPadding(decoded)), text, text)
+			dtype.ErrInvalid, len(text), len(packed.TrimPadding(t, decoded)), text, text)
 	}
 	return elem, true, nil
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -24,7 +25,7 @@ func TestNestedRoundTrip(t *testing.T) {
 			n *= int(length)
 		}
 		data := rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "data")
-		typ.Normalize(data)
+		packed.Normalize(typ, data)
 		text := nestedText(typ, shape, &data)
 		doc, err := strictjson.Parse([]byte(text), strictjson.Limits{})
 		if err != nil {

@@ -15,7 +15,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/packed"
 )
 
 // NPYOfCSV returns the Python code that turns a table of numbers into a .npy file.
@@ -54,7 +56,7 @@ func (v *Values) OpenNPY() error {
 	if err != nil {
 		return err
 	}
-	h.BigEndian = !dtype.LittleEndian() // All has swapped the bytes already
+	h.BigEndian = !byteorder.Little() // All has swapped the bytes already
 	e.Data = h.Arrange(e.Data)
 	if worded {
 		e = asWords(want, e)
@@ -99,7 +101,7 @@ func sameBytes(a, b dtype.Type) bool {
 func asWords(t dtype.Type, e element.Values) element.Values {
 	words := make([][]byte, e.Len())
 	for i := range words {
-		words[i] = e.Type.AppendWord(nil, e.At(i))
+		words[i] = packed.AppendWord(e.Type, nil, e.At(i))
 	}
 	return element.Values{Type: t, Words: words}
 }
@@ -155,7 +157,7 @@ func (v *Values) openRaw(named bool) (err error) {
 	if v.npy && !named {
 		return v.OpenNPY()
 	}
-	v.isSwapped = !dtype.LittleEndian()
+	v.isSwapped = !byteorder.Little()
 	return format.CheckOneLength(v.Type, format.Raw)
 }
 

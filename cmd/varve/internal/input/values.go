@@ -27,6 +27,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
@@ -452,10 +453,10 @@ func (v *Values) Source(shape []int64, axis int, planes int64) (*zarr.Source, er
 				box = slices.Delete(slices.Clone(box), axis, axis+1)
 			}
 			if v.times == nil {
-				return v.array.ReadBytes(ctx, box, dst)
+				return v.array.ReadBytes(ctx, selection.BoxOf(box), dst)
 			}
 			src := make([]byte, len(dst)/v.times.dst.Size()*v.times.src.Size())
-			if err := v.array.ReadBytes(ctx, box, src); err != nil {
+			if err := v.array.ReadBytes(ctx, selection.BoxOf(box), src); err != nil {
 				return err
 			}
 			return v.times.convert(dst, src)

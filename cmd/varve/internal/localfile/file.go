@@ -21,7 +21,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/internal/nodename"
 )
 
 // Replace writes a file through a temporary file beside it, so that other programs never
@@ -113,7 +113,7 @@ func ReadAll(cmd *cobra.Command, name string) ([]byte, error) {
 
 // hasDocument reports whether a folder has a metadata document.
 func hasDocument(dir string) bool {
-	return slices.ContainsFunc([]string{metadata.V3Node, metadata.V2Array, metadata.V2Group}, func(name string) bool {
+	return slices.ContainsFunc([]string{nodename.V3Node, nodename.V2Array, nodename.V2Group}, func(name string) bool {
 		info, err := os.Stat(filepath.Join(dir, name))
 		return err == nil && info.Mode().IsRegular()
 	})

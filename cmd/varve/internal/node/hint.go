@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
@@ -244,11 +245,11 @@ func reachText(at string) string {
 // isArrayFolder reports whether a folder has the document of an array.
 func isArrayFolder(folder string) bool {
 	// Arrays and groups of format 3 have a document of the same name.
-	if doc, err := os.ReadFile(filepath.Join(folder, metadata.V3Node)); err == nil {
+	if doc, err := os.ReadFile(filepath.Join(folder, nodename.V3Node)); err == nil {
 		_, err := metadata.ParseArray(doc, metadata.Limits{})
 		return err == nil
 	}
-	return Exists(filepath.Join(folder, metadata.V2Array))
+	return Exists(filepath.Join(folder, nodename.V2Array))
 }
 
 // Neighbour returns a hint that names a node beside a location, or "".
@@ -313,7 +314,7 @@ func nodesIn(folder string) (names []string) {
 
 // isNodeFolder reports whether a folder has a metadata document.
 func isNodeFolder(folder string) bool {
-	return slices.ContainsFunc([]string{metadata.V3Node, metadata.V2Array, metadata.V2Group}, func(name string) bool { return Exists(filepath.Join(folder, name)) })
+	return slices.ContainsFunc([]string{nodename.V3Node, nodename.V2Array, nodename.V2Group}, func(name string) bool { return Exists(filepath.Join(folder, name)) })
 }
 
 // holdsNodes reports whether a location is a local folder that is not a node but

@@ -22,7 +22,7 @@ func TestWriteJSON(t *testing.T) {
 		New int `json:"other_new"` // another member, though the fields have one name
 	}
 	type absent struct {
-		Never int `json:"never"`
+		Absent int `json:"never"`
 	}
 	type document struct {
 		Plain string

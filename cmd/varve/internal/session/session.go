@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
@@ -221,7 +222,7 @@ func LimitOf(cmd *cobra.Command) int64 {
 // Commands that show or write texts read fewer of them at a time if they have more.
 func Limits(cmd *cobra.Command) zarr.Limits {
 	n := LimitOf(cmd)
-	return zarr.Limits{Chunk: n, Block: cmp.Or(n, zarr.MostBudget())}
+	return zarr.Limits{Chunk: n, Block: cmp.Or(n, budget.Most())}
 }
 
 // absentFlag is the flag that defines how to read a chunk that is not stored.

@@ -13,11 +13,14 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/progress"
-	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/selection"
 )
 
@@ -131,9 +134,9 @@ func (r *Reader) blocks(ctx context.Context, of *selection.Resolved, size int64,
 		case err == nil:
 			err = use(e)
 		// The texts of this block are long: read it again in smaller parts.
-		case errors.Is(err, codec.ErrRoom) && n > 1:
+		case errors.Is(err, coding.ErrRoom) && n > 1:
 			err = r.blocks(ctx, part, max(1, n/shorter)*element.Width(r.Stored), use)
-		case errors.Is(err, codec.ErrRoom):
+		case errors.Is(err, coding.ErrRoom):
 			err = TooLong(err)
 		}
 		if err != nil {
@@ -165,7 +168,7 @@ func (s *Source) Elements(cmd *cobra.Command, use func(elem []byte) error) error
 
 // LittleEndian converts a block between host byte order and little endian, in place.
 func LittleEndian(t dtype.Type, block []byte) {
-	if !dtype.LittleEndian() {
+	if !byteorder.Little() {
 		t.Swap(block, block)
 	}
 }
@@ -185,12 +188,12 @@ func (s *Source) Slab(least int64) int64 {
 	if s.Stored.Variable() || s.Type.Variable() {
 		return least
 	}
-	most := zarr.MostBudget()
+	most := budget.Most()
 	if s.Decoding != nil { // decoded elements are in memory, too
 		most /= 1 + (element.Width(s.Type)+element.Width(s.Stored)-1)/element.Width(s.Stored)
 	}
-	chunk, layer := s.Selection.Layer(Finest(s.Array), element.Width(s.Stored))
-	if layer <= most || chunk == layer && s.Decoding == nil && chunk <= (zarr.Limits{}).OrDefault().Chunk {
+	chunk, layer := placement.Layer(s.Selection, Finest(s.Array), element.Width(s.Stored))
+	if layer <= most || chunk == layer && s.Decoding == nil && chunk <= coding.DefaultChunk {
 		return max(least, layer)
 	}
 	return least
@@ -226,10 +229,12 @@ func SlabToWrite(limit int64, a *zarr.Array, r *selection.Resolved, t dtype.Type
 	if t.Variable() {
 		return slab
 	}
-	limit = zarr.Limits{Chunk: limit}.OrDefault().Chunk
-	chunk, layer := r.Layer(Finest(a), element.Width(t))
+	if limit <= 0 {
+		limit = coding.DefaultChunk
+	}
+	chunk, layer := placement.Layer(r, Finest(a), element.Width(t))
 	switch {
-	case layer <= min(limit, zarr.MostBudget()):
+	case layer <= min(limit, budget.Most()):
 		return max(slab, layer)
 	case chunk <= limit:
 		return max(slab, chunk)

@@ -35,7 +35,7 @@ type Measured struct {
 	// Encoding is null if the elements differ in length, or no chunk is stored.
 	Encoding *EncodingRound `json:"encoding"`
 	Bound    string         `json:"bound_by"`
-	Because  string         `json:"because"`
+	Reason   string         `json:"because"`
 }
 
 // RawRound is the speed of the store for the same requests, without decoding.
@@ -175,7 +175,7 @@ func (m *Measured) Print(w *bufio.Writer) error {
 		fmt.Fprintf(w, "%-10s %10d %14s\n", "encoding", e.Processors, phrase.Bytes(int64(e.Rate))+"/s")
 	}
 	fmt.Fprintf(w, "%-10s %10s %14s %12s %14s\n\n", "raw", "", phrase.Bytes(int64(m.Raw.Rate))+"/s", "", phrase.Count(int64(Rate(m.Raw.Requests, m.Raw.Seconds)))+"/s")
-	_, err := fmt.Fprintf(w, "Bound by %s: %s.\n", m.Bound, m.Because)
+	_, err := fmt.Fprintf(w, "Bound by %s: %s.\n", m.Bound, m.Reason)
 	return err
 }
 
