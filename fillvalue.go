@@ -98,12 +98,21 @@ func FillOfStruct[T any](t dtype.Type, v T) (FillValue, error) {
 // JSON returns the fill value in the spelling of metadata, or "" for the zero FillValue.
 func (f FillValue) JSON() string { return f.json }
 
+// MarshalJSON implements [json.Marshaler].
+func (f FillValue) MarshalJSON() ([]byte, error) { return []byte(f.json), nil }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (f *FillValue) UnmarshalJSON(raw []byte) error {
+	*f = FillValue{json: string(raw)}
+	return nil
+}
+
 // Element returns the fill value as an element of a data type: [dtype.Type.Size] bytes in
 // host byte order, or all bytes of an element of variable length. The zero FillValue and
 // null are the default of the type. The error wraps [dtype.ErrInvalid] if the type has no
 // such value.
 func (f FillValue) Element(t dtype.Type) ([]byte, error) {
-	if f.json == "" || f.JSON() == "null" {
+	if f.json == "" || f.json == "null" {
 		return t.Default(), nil
 	}
 	elem, other, err := f.ofBytes(t)
