@@ -134,10 +134,10 @@ func (s *session) vacuumFirst(ctx context.Context, old *snapshot.Array) error {
 	return err
 }
 
-// noteMove makes a state know the last rechunk that has moved planes on the way to it. The
-// vacuum removes its record, and in a store without locks the note about that would look
-// as if it had happened since the state was read: a document is written right after its
-// record, and times tell no order of both.
+// noteMove makes a state know the last rechunk that has moved planes on the way to it.
+// The vacuum removes its record, and in a store without locks the note about that would
+// look as if it had happened since the state was read: a document is written right
+// after its record, and times tell no order of both.
 func (s *session) noteMove(ctx context.Context, old *snapshot.Array) error {
 	if !s.Node.Fenced() || old.Version.IsZero() {
 		return nil

@@ -108,8 +108,8 @@ func TestOvertakenWrite(t *testing.T) {
 	reads(t, inner, 9, 8, 3, 4)
 }
 
-// TestHostileClaims reads claims that no version of Varve writes. Only Abandon deletes the
-// claim, and nothing else is deleted.
+// TestHostileClaims reads claims that no version of Varve writes. Only Abandon deletes
+// the claim, and nothing else is deleted.
 func TestHostileClaims(t *testing.T) {
 	for _, claim := range []string{`null`, `{"id": "", "keys": 1}`, `{"id": "../../../../x", "keys": 1}`, `{"id": "0123456789abcdef", "keys": 77}`, `{"id": 5}`, `[`} {
 		s := memstore.New()
