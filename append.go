@@ -221,13 +221,13 @@ func checkDistinct(arrays []*Array) error {
 	known := make([]store.Identity, len(arrays))
 	first := map[store.Path]int{}
 	for i, a := range arrays {
-		id, err := store.Identify(a.hierarchy.store, a.path)
+		id, err := store.DirectoriesOf(a.hierarchy.store).Identify(a.path)
 		if err != nil {
 			return a.fail("append", err)
 		}
 		known[i] = id
 		at, twice := first[a.path]
-		if !twice && id != nil {
+		if !twice && !id.IsZero() {
 			at = slices.IndexFunc(known[:i], id.Same)
 			twice = at >= 0
 		}
@@ -527,17 +527,17 @@ func (a *Array) prepareSegments(ctx context.Context, segments []*Array) error {
 	for _, segment := range append([]*Array{a}, segments...) {
 		s := segment.hierarchy.store
 		place := fmt.Sprintf("%p %s", s, segment.path)
-		if at := store.PlaceOf(s); at != "" {
+		if at := store.TraitsOf(s).Place; at != "" {
 			place = at + " " + segment.path.String()
 		}
-		id, err := store.Identify(s, segment.path)
+		id, err := store.DirectoriesOf(s).Identify(segment.path)
 		if err != nil {
 			return err
 		}
-		if places[place] || id != nil && slices.ContainsFunc(ids, id.Same) {
+		if places[place] || !id.IsZero() && slices.ContainsFunc(ids, id.Same) {
 			return fault.Argument("the segment %s is named twice, or is the array itself", segment.Location())
 		}
-		if places[place] = true; id != nil {
+		if places[place] = true; !id.IsZero() {
 			ids = append(ids, id)
 		}
 	}

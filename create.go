@@ -72,9 +72,9 @@ func createAt[N Node](
 // rehearse opens the store for a dry run of creating a node. The store, or the directory
 // that will be its root, may not exist yet.
 func rehearse(ctx context.Context, location string, ledger *rehearsal.Ledger) (*Location, error) {
-	l, err := locate(ctx, location, store.Read, "create")
+	l, err := locate(ctx, location, store.ReadOnly, "create")
 	dir, isLocal := scheme.LocalDir(location)
-	if isLocal && scheme.ArchiveOn(dir, store.Read) == "" {
+	if isLocal && scheme.ArchiveOn(dir, store.ReadOnly) == "" {
 		// The path in the store decides which groups are created above the node, so it
 		// has to be the one that creating would use.
 		root, p, err := scheme.RootOf(dir, store.Create)
@@ -108,7 +108,7 @@ func rehearsedAt(ctx context.Context, root string, other *Location, ledger *rehe
 			_ = c.Close() // nothing was written
 		}
 	}
-	l, err := locate(ctx, root, store.Read, "create")
+	l, err := locate(ctx, root, store.ReadOnly, "create")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nowhere(root, ledger), nil
 	}
@@ -529,7 +529,10 @@ func (c *creation) write(ctx context.Context) error {
 
 // putNew puts a value on the condition that none exists, if the batch supports that.
 func putNew(ctx context.Context, b store.Batch, key store.Key, value []byte) error {
-	err := store.BatchPutNew(ctx, b, key, value)
+	_, err := b.Write(ctx, store.PutIf(key, value, store.IfAbsent()))
+	if errors.Is(err, store.ErrUnsupported) {
+		_, err = b.Write(ctx, store.Put(key, value))
+	}
 	if errors.Is(err, store.ErrConflict) {
 		return fmt.Errorf("another writer has created a node here: %w", fs.ErrExist)
 	}

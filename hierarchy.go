@@ -38,9 +38,7 @@ func (h *hierarchy) name(p store.Path) string {
 // sweep removes temporary files of crashed writers from the store. It sends no request;
 // see [store.UploadSweeper].
 func (h *hierarchy) sweep(ctx context.Context) {
-	if s, ok := store.Driver(h.store).(store.Sweeper); ok {
-		s.Sweep(ctx)
-	}
+	store.DirectoriesOf(h.store).Sweep(ctx)
 }
 
 // explained replaces [tree.ErrNoNode] by an error that names what is at the path.

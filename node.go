@@ -125,7 +125,7 @@ func (n *node) writable() error {
 	if !n.options.Write {
 		return ErrReadOnly
 	}
-	if _, compares := store.As[store.ConditionalWriter](n.hierarchy.store); n.options.SharedWriters && !compares {
+	if compares := store.Can(n.hierarchy.store, store.OpPutIf); n.options.SharedWriters && !compares {
 		return fmt.Errorf("%w: this store cannot compare versions, so the update of one of several writers of a chunk would be lost (Options.SharedWriters)", ErrUnsafeConcurrentWrite)
 	}
 	return nil

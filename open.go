@@ -52,12 +52,12 @@ func OpenGroup(ctx context.Context, location string, opt *Options) (*Group, erro
 func openAt[N Node](
 	ctx context.Context, location string, opt *Options, open func(*Location) (N, error),
 ) (N, error) {
-	access := store.Read
+	access := store.ReadOnly
 	if o := opt.orZero(); o.Write && o.Rehearsal == nil {
-		access = store.Write
+		access = store.ReadWrite
 	} else if o.Finish && o.Rehearsal == nil {
 		// Finish needs a writable store. If it can only be read, open it as it is.
-		if n, err := in(ctx, location, store.Write, "open", open); err == nil {
+		if n, err := in(ctx, location, store.ReadWrite, "open", open); err == nil {
 			return n, nil
 		}
 	}

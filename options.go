@@ -237,8 +237,9 @@ type Limits struct {
 	// decoded inner chunk, and one shard index. Default: 1 GiB.
 	//
 	// A longer chunk that is not encoded can still be used in part. Parts of it can be
-	// read, and it can be checked, even with a CRC-32C behind it. Boxes can be written to
-	// it if it is stored and the store is a [store.Splicer] or [store.Patcher].
+	// read, and it can be checked, even with a CRC-32C behind it. Boxes can be written
+	// to it if it is stored and the store can splice or patch ([store.OpSplice],
+	// [store.OpPatch]).
 	Chunk int64
 	// InnerChunks bounds the inner chunks of one shard. Default: 2^24, whose index has
 	// 256 MiB.

@@ -429,7 +429,7 @@ func (r *Reservation) mark(part int) store.Key {
 
 // markWritten stores the mark of a part.
 func (r *Reservation) markWritten(ctx context.Context, part int) error {
-	_, err := store.Put(ctx, r.array.hierarchy.store, r.mark(part), []byte("{}"), r.array.options.Durability)
+	_, err := store.Write(ctx, r.array.hierarchy.store, store.Put(r.mark(part), []byte("{}")), r.array.options.Durability)
 	return err
 }
 
@@ -463,7 +463,7 @@ func (r *Reservation) check(ctx context.Context, s *snapshot.Array, g *grid.Grid
 func (r *Reservation) release(ctx context.Context) error {
 	err := r.array.batch(ctx, func(ctx context.Context, b store.Batch) error {
 		for part := range r.Parts() {
-			if err := b.Delete(ctx, r.mark(part)); err != nil {
+			if _, err := b.Write(ctx, store.Delete(r.mark(part))); err != nil {
 				return err
 			}
 		}

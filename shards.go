@@ -203,11 +203,11 @@ type CompactReport struct {
 // Elements and grid stay as they are.
 //
 // A shard that is compact already costs one or two requests for its index, and is not
-// written. Any other shard is replaced in one step. If the store can compare versions and
-// the shard has changed since it was read, it is read again. If the store is a
-// [store.Splicer], the bytes do not pass through this process. In other stores a shard is
-// read into memory, and one that is larger than [Options.Budget] is processed alone. If
-// the call is interrupted, every shard is whole, and another call continues.
+// written. Any other shard is replaced in one step. If the store can compare versions
+// and the shard has changed since it was read, it is read again. If the store splices
+// ([store.OpSplice]), the bytes do not pass through this process. In other stores a
+// shard is read into memory, and one that is larger than [Options.Budget] is processed
+// alone. If the call is interrupted, every shard is whole, and another call continues.
 //
 // A damaged shard is not changed: its index points outside of the shard, an inner chunk
 // has an impossible length, or inner chunks share bytes. The other shards are compacted,

@@ -105,7 +105,7 @@ func (a *Array) stream(ctx context.Context, axis int, opt StreamOptions) (*Strea
 		return nil, err
 	}
 	if opt.Interval == 0 {
-		opt.Interval = store.WriteIntervalOf(a.hierarchy.store)
+		opt.Interval = store.TraitsOf(a.hierarchy.store).WriteInterval
 	}
 	s, err := streaming.Open(base, axis, streaming.Target{
 		Change:      a.change,

@@ -336,7 +336,7 @@ func (b *bucket) copy(ctx context.Context, from store.Store, folder store.Path, 
 	defer to.Close()
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(8)
-	for e, err := range store.List(ctx, from, folder, true) {
+	for e, err := range store.List(ctx, from, folder, store.Deep) {
 		if err != nil {
 			return errors.Join(err, group.Wait())
 		}
@@ -347,7 +347,7 @@ func (b *bucket) copy(ctx context.Context, from store.Store, folder store.Path, 
 			}
 			key, err := store.ParseKey(name + "/" + e.Name)
 			if err == nil {
-				_, _, err = store.CopyValue(within, to, key, from, source, 0, store.Flush)
+				_, err = store.Write(within, to, store.Copy(key, from, source), store.Flush)
 			}
 			return err
 		})
@@ -375,7 +375,7 @@ func (b *bucket) target(ctx context.Context, set string, all bool) (string, erro
 		}
 		return location(name), b.copy(ctx, s, at, name)
 	}
-	_, _, err = store.CopyValue(ctx, s, store.MustKey(name+"/zarr.json"), s, store.MustKey(set+"/zarr.json"), 0, store.Flush)
+	_, err = store.Write(ctx, s, store.Copy(store.MustKey(name+"/zarr.json"), s, store.MustKey(set+"/zarr.json")), store.Flush)
 	return location(name), err
 }
 

@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
-	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
@@ -298,7 +298,7 @@ func (o *Options) runGroup(ctx context.Context, g *zarr.Group) (*Report, error) 
 func (r *Report) addGroup(ctx context.Context, g *zarr.Group, path string, doc *metadata.Group) (stale *consolidation.Drift, err error) {
 	stale, err = consolidation.Stale(ctx, g.Location(), doc, nil)
 	if stale != nil {
-		r.Stale = append(r.Stale, Stale{path, stale})
+		r.Stale = append(r.Stale, Stale{path, stale.Nodes, stale.New, stale.Changed, stale.Gone})
 	}
 	for _, text := range disagreements(ctx, consolidation.AsStored(g, stale)) {
 		r.lengths = append(r.lengths, lengths{path, text})

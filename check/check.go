@@ -37,11 +37,15 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/consolidation"
+	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/transfer"
 )
 
 // Options are the options of [Run] and [RunPart]. A nil *Options is the zero value.
@@ -163,6 +167,20 @@ type Report struct {
 	lengths []lengths
 }
 
+// String says how much was checked, and has each finding in a line of its own.
+func (r *Report) String() string {
+	var b strings.Builder
+	found := "no damage"
+	if n := len(r.Findings); n > 0 {
+		found = quantity.Of(int64(n), "finding")
+	}
+	fmt.Fprintf(&b, "%s in %s with %s (%s)", found, quantity.Of(r.Checked.Arrays, "array"), quantity.Of(r.Checked.Chunks, "stored chunk"), quantity.Bytes(r.Checked.Bytes))
+	for _, f := range r.Findings {
+		b.WriteString("\n" + f.String())
+	}
+	return b.String()
+}
+
 // lengths says in what dimension the arrays directly below a group differ.
 type lengths struct{ path, text string }
 
@@ -187,7 +205,16 @@ type Counts struct {
 // Stale is a group with stale consolidated metadata.
 type Stale struct {
 	Path string // of the group, relative to the checked node
-	*consolidation.Drift
+	// Nodes is the number of nodes below the group. New are the paths of those that the
+	// metadata lacks, Changed of those that it describes otherwise, and Gone of those
+	// that only the metadata has. Paths are relative to the group.
+	Nodes              int
+	New, Changed, Gone []string
+}
+
+// drift returns the difference.
+func (s *Stale) drift() *consolidation.Drift {
+	return &consolidation.Drift{Consolidated: true, Nodes: s.Nodes, New: s.New, Changed: s.Changed, Gone: s.Gone}
 }
 
 // sum fills in the findings and the counts.
@@ -197,7 +224,7 @@ func (r *Report) sum() {
 		r.Checked.add(a.Counts)
 	}
 	for _, l := range r.lengths {
-		r.Findings = append(r.Findings, Finding{Kind: Dimensions, Path: l.path, Message: l.text, Repair: repairLengths})
+		r.Findings = append(r.Findings, Finding{Kind: kindDimensions, Path: l.path, Message: l.text, Repair: repairLengths})
 	}
 	for _, s := range r.Stale {
 		r.Findings = append(r.Findings, s.finding())
@@ -218,26 +245,14 @@ func (c *Counts) add(of Counts) {
 	c.Unchecked += of.Unchecked
 }
 
-// Share says which of how many equal parts of the chunks a [Part] is for.
+// share is a part of the chunks.
 //
-// The chunks of every array are cut into ranges of consecutive numbers in C order, one
-// for each part. Which part gets the first range depends on the path of the array, so
-// that many small arrays spread over the parts.
-type Share struct {
-	Task int64 `json:"task"` // from 0 on
-	Of   int64 `json:"of"`   // 0 counts as 1
-}
-
-// String returns the number of the part and that of all parts.
-func (s Share) String() string { return fmt.Sprintf("part %d of %d", s.Task, s.Of) }
+// Which part gets the first range of an array depends on the path of the array, so that
+// many small arrays spread over the parts.
+type share transfer.Share
 
 // valid returns an error unless the share is one of its parts.
-func (s Share) valid() error {
-	if s.Of < 0 || s.Task < 0 || s.Task >= max(1, s.Of) {
-		return fmt.Errorf("%w: %v, and parts count from 0", zarr.ErrInvalidArgument, s)
-	}
-	return nil
-}
+func (s share) valid() error { return copying.CheckShare(s.Task, s.Of) }
 
 // portion is the range of the chunks of one array that belongs to a share.
 type portion struct {
@@ -247,14 +262,14 @@ type portion struct {
 }
 
 // of returns the portion of an array. path is relative to the checked node.
-func (s Share) of(path string, g *grid.Grid) portion {
+func (s share) of(path string, g *grid.Grid) portion {
 	n, numbered := g.NumChunks()
 	if !numbered {
 		n = 1 // one range has all chunks, because they have no numbers
 	}
 	p := portion{all: n}
 	place := s.place(path)
-	p.from, p.to = share(n, place, s.Of), share(n, place+1, s.Of)
+	p.from, p.to = bound(n, place, s.Of), bound(n, place+1, s.Of)
 	if p.size = p.to - p.from; !numbered {
 		p.from, p.to = 0, 0
 	}
@@ -262,7 +277,7 @@ func (s Share) of(path string, g *grid.Grid) portion {
 }
 
 // place returns which of the ranges of an array belongs to the share.
-func (s Share) place(path string) int64 {
+func (s share) place(path string) int64 {
 	sum := sha256.Sum256([]byte(path))
 	turn := int64(binary.BigEndian.Uint64(sum[:8]) % uint64(s.Of))
 	if s.Task < turn {
@@ -271,8 +286,8 @@ func (s Share) place(path string) int64 {
 	return s.Task - turn
 }
 
-// share returns n*k/of, rounded up. k is at most of.
-func share(n, k, of int64) int64 {
+// bound returns n*k/of, rounded up. k is at most of.
+func bound(n, k, of int64) int64 {
 	hi, lo := bits.Mul64(uint64(n), uint64(k))
 	lo, carry := bits.Add64(lo, uint64(of)-1, 0)
 	q, _ := bits.Div64(hi+carry, lo, uint64(of))

@@ -17,9 +17,9 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // pair makes a consolidated group with two arrays of one dimension, in a store.
@@ -54,9 +54,9 @@ func spoil(t *testing.T, s *memstore.Store, key string, change func([]byte) []by
 		t.Fatal(err)
 	}
 	if data = change(bytes.Clone(data)); data == nil {
-		err = s.Delete(ctx, k)
+		_, err = s.Write(ctx, store.Delete(k), store.Sync)
 	} else {
-		_, err = s.Put(ctx, k, data, store.Sync)
+		_, err = s.Write(ctx, store.Put(k, data), store.Sync)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestFindingsBelow(t *testing.T) {
 	if err != nil || len(report.Findings) != 1 {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	if f := report.Findings[0]; f.Kind != check.Dimensions || f.Path != "sub" || strings.Contains(f.Message, "sub: ") || f.String() != "sub: "+f.Message {
+	if f := report.Findings[0]; f.Kind != "dimensions" || f.Path != "sub" || strings.Contains(f.Message, "sub: ") || f.String() != "sub: "+f.Message {
 		t.Errorf("%+v", f)
 	}
 }
@@ -245,7 +245,7 @@ func TestCancelledMeanwhile(t *testing.T) {
 		for n, whole := int64(1), false; !whole; n++ {
 			ctx, cancel := context.WithCancel(context.Background())
 			var requests atomic.Int64
-			h := storetest.Conditional(s, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+			h := stepping.Conditional(s, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 				if requests.Add(1) == n {
 					cancel()
 				}
@@ -272,7 +272,7 @@ func TestUnorderedUnread(t *testing.T) {
 	coordinate(t, s, []int32{0, 1, 1, 2})
 	for _, path := range []string{"", "t"} {
 		var requests atomic.Int64 // for the chunk
-		h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		h := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if op.Key.String() == "t/c/0" && requests.Add(1) == 2 {
 				return errors.New("no answer")
 			}
@@ -282,7 +282,7 @@ func TestUnorderedUnread(t *testing.T) {
 		if err != nil || len(report.Findings) != 1 || report.Checked.Unchecked != 1 || report.Checked.Chunks != 1 {
 			t.Fatalf("%q: %+v, %v", path, report, err)
 		}
-		if f := report.Findings[0]; f.Kind != check.Unreadable || !strings.Contains(f.Message, "order of its values") || !strings.Contains(f.Message, "no answer") || !strings.Contains(f.Repair, "again") {
+		if f := report.Findings[0]; f.Kind != "unreadable" || !strings.Contains(f.Message, "order of its values") || !strings.Contains(f.Message, "no answer") || !strings.Contains(f.Repair, "again") {
 			t.Errorf("%q: %+v", path, f)
 		}
 	}

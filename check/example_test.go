@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/transfer"
 )
 
 // archive makes a group with a year of daily temperatures in monthly chunks, and cuts off
@@ -38,7 +39,7 @@ func archive(ctx context.Context) *zarr.Group {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := s.Put(ctx, march, data[:len(data)/2], store.Sync); err != nil {
+	if _, err := s.Write(ctx, store.Put(march, data[:len(data)/2]), store.Sync); err != nil {
 		log.Fatal(err)
 	}
 	return g
@@ -67,7 +68,7 @@ func ExampleRunPart() {
 	g := archive(ctx)
 	var stored [][]byte
 	for task := range int64(4) {
-		part, err := check.RunPart(ctx, g, check.Share{Task: task, Of: 4}, nil)
+		part, err := check.RunPart(ctx, g, transfer.Share{Task: task, Of: 4}, nil)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -102,7 +103,7 @@ func ExampleRepair() {
 	wind := `{"zarr_format":3,"node_type":"array","shape":[4],"data_type":"int8","fill_value":0,"codecs":["bytes"],
 		"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[4]}},"chunk_key_encoding":"default"}`
 	s := g.Location().Store().(store.Writer)
-	if _, err := s.Put(ctx, store.MustKey("wind/zarr.json"), []byte(wind), store.Sync); err != nil {
+	if _, err := s.Write(ctx, store.Put(store.MustKey("wind/zarr.json"), []byte(wind)), store.Sync); err != nil {
 		log.Fatal(err)
 	}
 	done, err := check.Repair(ctx, g.Location(), nil)

@@ -20,8 +20,19 @@ import (
 
 // Finding is one thing that should be acted upon.
 type Finding struct {
-	// Kind is one of the kinds below, or the kind of the error of a damaged chunk, such
-	// as [zarr.KindChecksum].
+	// Kind is the kind of the error of a damaged chunk, such as [zarr.KindChecksum], or
+	// one of these:
+	//
+	//   - "missing": a chunk is not stored ([Options.Complete])
+	//   - "shared": two inner chunks share bytes of a shard
+	//   - "unreadable": a node below a group, or a coordinate, cannot be read
+	//   - "unordered": times run backwards or repeat
+	//   - "dimensions": arrays of a group differ in length
+	//   - "stale": consolidated metadata does not describe the nodes
+	//   - "misread": other programs return wrong values
+	//   - "other-keys": the stored values have other keys than the document names
+	//   - "unfinished": a decided change of several arrays is not finished
+	//   - "document-replaced": a program has put back the document of before a rechunk
 	Kind zarr.Kind
 	// Path is the path of the node, relative to the checked one; "" is that itself.
 	Path string
@@ -34,20 +45,6 @@ type Finding struct {
 	// Err is the error of a damaged or unreadable chunk or node, or nil.
 	Err error
 }
-
-// Kinds of findings that are not kinds of errors.
-const (
-	Missing    zarr.Kind = "missing"           // a chunk is not stored ([Options.Complete])
-	Shared     zarr.Kind = "shared"            // two inner chunks share bytes of a shard
-	Unreadable zarr.Kind = "unreadable"        // a node below a group, or a coordinate
-	Unordered  zarr.Kind = "unordered"         // times run backwards or repeat
-	Unfinished zarr.Kind = "unfinished"        // a decided change of several arrays
-	Replaced   zarr.Kind = "document-replaced" // the document of a rechunk
-	Misread    zarr.Kind = "misread"           // other programs return wrong values
-	Elsewhere  zarr.Kind = "other-keys"        // the stored values have other keys than the document names
-	Dimensions zarr.Kind = "dimensions"        // arrays of a group differ in length
-	Outdated   zarr.Kind = "stale"             // consolidated metadata
-)
 
 // String returns the path and the message.
 func (f Finding) String() string {
@@ -88,7 +85,7 @@ func (r *Array) Findings() []Finding {
 		if r.noOrder {
 			repair = repairUnread
 		}
-		list = append(list, Finding{Kind: Unreadable, Path: r.Path, Message: oneLine(r.Err), Repair: repair, Err: r.Err})
+		list = append(list, Finding{Kind: kindUnreadable, Path: r.Path, Message: oneLine(r.Err), Repair: repair, Err: r.Err})
 	}
 	for _, f := range r.Found {
 		one := faultFinding(r.Path, f)
@@ -102,16 +99,16 @@ func (r *Array) Findings() []Finding {
 		list = append(list, Finding{Kind: zarr.KindCorrupt, Path: r.Path, Message: fmt.Sprintf("%d more faults", more), Repair: repairDamage})
 	}
 	if r.Times {
-		list = append(list, Finding{Kind: Unordered, Path: r.Path, Message: r.Disorder, Repair: repairTimes})
+		list = append(list, Finding{Kind: kindUnordered, Path: r.Path, Message: r.Disorder, Repair: repairTimes})
 	}
 	if r.IsUnfinished() {
 		list = append(list, r.unfinished())
 	}
 	for _, text := range r.Misread {
-		list = append(list, Finding{Kind: Misread, Path: r.Path, Message: text, Repair: repairMisread})
+		list = append(list, Finding{Kind: kindMisread, Path: r.Path, Message: text, Repair: repairMisread})
 	}
 	if r.Elsewhere != "" {
-		list = append(list, Finding{Kind: Elsewhere, Path: r.Path, Message: r.Elsewhere, Repair: repairKeys})
+		list = append(list, Finding{Kind: kindElsewhere, Path: r.Path, Message: r.Elsewhere, Repair: repairKeys})
 	}
 	if r.RecordsErr != nil {
 		repair := repairRecords
@@ -121,7 +118,7 @@ func (r *Array) Findings() []Finding {
 		list = append(list, Finding{Kind: zarr.KindOf(r.RecordsErr), Path: r.Path, Message: oneLine(r.RecordsErr), Repair: repair, Err: r.RecordsErr})
 	}
 	if r.Replaced != nil {
-		list = append(list, Finding{Kind: Replaced, Path: r.Path, Message: r.Replaced.Message(), Repair: r.Replaced.Repair()})
+		list = append(list, Finding{Kind: kindReplaced, Path: r.Path, Message: r.Replaced.Message(), Repair: r.Replaced.Repair()})
 	}
 	return list
 }
@@ -131,9 +128,9 @@ func faultFinding(path string, f zarr.ShardFault) Finding {
 	one := Finding{Kind: zarr.KindOf(f.Err), Path: path, Key: f.Key, Chunk: f.Shard, Message: oneLine(f), Repair: repairDamage, Err: f}
 	switch {
 	case f.Shared:
-		one.Kind, one.Repair = Shared, repairShared
+		one.Kind, one.Repair = kindShared, repairShared
 	case one.Kind == zarr.KindNotFound:
-		one.Kind, one.Repair = Missing, repairMissing
+		one.Kind, one.Repair = kindMissing, repairMissing
 	case one.Kind == zarr.KindSourceChanged:
 		one.Repair = repairLost
 	case !isUnread(f.Err):
@@ -149,7 +146,7 @@ func faultFinding(path string, f zarr.ShardFault) Finding {
 
 // unfinished returns the pending change as a finding.
 func (r *Array) unfinished() Finding {
-	f := Finding{Kind: Unfinished, Path: r.Path, Repair: repairPending}
+	f := Finding{Kind: kindUnfinished, Path: r.Path, Repair: repairPending}
 	if r.PendingErr != nil {
 		f.Err = fmt.Errorf("an unfinished change cannot be read: %w", r.PendingErr)
 		f.Message = oneLine(f.Err)
@@ -161,7 +158,7 @@ func (r *Array) unfinished() Finding {
 
 // finding returns stale consolidated metadata as a finding.
 func (s Stale) finding() Finding {
-	f := Finding{Kind: Outdated, Path: s.Path, Message: s.Message(), Repair: repairStale}
+	f := Finding{Kind: kindStale, Path: s.Path, Message: s.drift().Message(), Repair: repairStale}
 	// Where the document of a node is gone, the copy may be the last one.
 	if len(s.Gone) > 0 {
 		f.Repair = repairGone
@@ -267,3 +264,17 @@ func (n naming) note() {
 		}
 	}
 }
+
+// Kinds of findings that are not kinds of errors; [Finding] describes them.
+const (
+	kindMissing    zarr.Kind = "missing"
+	kindShared     zarr.Kind = "shared"
+	kindUnreadable zarr.Kind = "unreadable"
+	kindUnordered  zarr.Kind = "unordered"
+	kindUnfinished zarr.Kind = "unfinished"
+	kindReplaced   zarr.Kind = "document-replaced"
+	kindMisread    zarr.Kind = "misread"
+	kindElsewhere  zarr.Kind = "other-keys"
+	kindDimensions zarr.Kind = "dimensions"
+	kindStale      zarr.Kind = "stale"
+)

@@ -84,7 +84,7 @@ func flips(t *testing.T, s *memstore.Store, key string) (all, missed, wrong int)
 	for bit := range 8 * len(stored) {
 		damaged := bytes.Clone(stored)
 		damaged[bit/8] ^= 1 << (bit % 8)
-		if _, err := s.Put(ctx, k, damaged, store.Sync); err != nil {
+		if _, err := s.Write(ctx, store.Put(k, damaged), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 		all++
@@ -97,7 +97,7 @@ func flips(t *testing.T, s *memstore.Store, key string) (all, missed, wrong int)
 			wrong++
 		}
 	}
-	if _, err := s.Put(ctx, k, stored, store.Sync); err != nil {
+	if _, err := s.Write(ctx, store.Put(k, stored), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	return all, missed, wrong

@@ -14,17 +14,18 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/transfer"
 )
 
 // Part is what [RunPart] found in its share of the chunks. It can be stored as JSON. It
 // has at most [Options.MostFaults] faults of each array. The zero value is no part.
 type Part struct {
 	// Share is which part it is. Of is at least 1.
-	Share Share
+	Share transfer.Share
 	// Checked are sums over what was checked. Arrays are those with chunks in the share.
 	Checked Counts
 
@@ -57,16 +58,16 @@ type portionOf struct {
 // array in its share. If a group cannot be listed completely, RunPart returns both a part
 // on the rest and an error; Run checks what the part lacks. If the share is none, or if
 // the options have a sample or parts, the error wraps [zarr.ErrInvalidArgument].
-func RunPart(ctx context.Context, n zarr.Node, share Share, opt *Options) (*Part, error) {
+func RunPart(ctx context.Context, n zarr.Node, s transfer.Share, opt *Options) (*Part, error) {
 	o := opt.orDefault()
-	if err := share.valid(); err != nil {
+	if err := share(s).valid(); err != nil {
 		return nil, err
 	}
 	if o.Sample != 0 || len(o.Parts) > 0 {
 		return nil, fmt.Errorf("%w: a part has no sample and is not made of parts", zarr.ErrInvalidArgument)
 	}
-	share.Of = max(1, share.Of)
-	p := &Part{Share: share, how: o.manner()}
+	s.Of = max(1, s.Of)
+	p := &Part{Share: s, how: o.manner()}
 	var err, bad error
 	switch n := n.(type) {
 	case *zarr.Array:
@@ -109,7 +110,7 @@ func (p *Part) checkBelow(ctx context.Context, g *zarr.Group, o *Options) (bad, 
 
 // check checks the share of the chunks of an array. The error is that of the context.
 func (p *Part) check(ctx context.Context, path string, a *zarr.Array, o *Options) error {
-	if p.Share.of(path, a.Grid()).size == 0 {
+	if share(p.Share).of(path, a.Grid()).size == 0 {
 		return ctx.Err() // also for a document that is stale: Run notices
 	}
 	// The chunks are those of the document that the part names. If the array changes
@@ -118,7 +119,7 @@ func (p *Part) check(ctx context.Context, path string, a *zarr.Array, o *Options
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	part := p.Share.of(path, a.Grid())
+	part := share(p.Share).of(path, a.Grid())
 	document, ok := documentOf(a)
 	if err != nil || !ok || part.size == 0 {
 		return nil // Run checks the array itself
@@ -202,8 +203,9 @@ const partVersion = 1
 
 // partJSON is a part as JSON.
 type partJSON struct {
-	Version int `json:"varve_check_part"`
-	Share
+	Version int   `json:"varve_check_part"`
+	Task    int64 `json:"task"`
+	Of      int64 `json:"of"`
 	manner
 	Arrays []portionJSON `json:"arrays"`
 }
@@ -242,7 +244,7 @@ type faultJSON struct {
 
 // MarshalJSON implements [json.Marshaler].
 func (p *Part) MarshalJSON() ([]byte, error) {
-	out := partJSON{Version: partVersion, Share: p.Share, manner: p.how, Arrays: make([]portionJSON, len(p.arrays))}
+	out := partJSON{Version: partVersion, Task: p.Share.Task, Of: p.Share.Of, manner: p.how, Arrays: make([]portionJSON, len(p.arrays))}
 	for i, one := range p.arrays {
 		to := &out.Arrays[i]
 		*to = portionJSON{Path: one.path, Document: one.document, Counts: one.counts.json()}
@@ -268,18 +270,19 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 	if in.Version > partVersion {
 		return fmt.Errorf("%w: check: a part of version %d, made by a newer version of this package", zarr.ErrUnsupported, in.Version)
 	}
-	if in.Version != partVersion || in.Share.Of < 1 || in.Share.valid() != nil {
+	of := transfer.Share{Task: in.Task, Of: in.Of}
+	if in.Version != partVersion || of.Of < 1 || share(of).valid() != nil {
 		return fmt.Errorf("%w: check: not a part", zarr.ErrInvalidArgument)
 	}
-	next, paths := Part{Share: in.Share, how: in.manner}, map[string]bool{}
+	next, paths := Part{Share: of, how: in.manner}, map[string]bool{}
 	for _, one := range in.Arrays {
 		if paths[one.Path] {
-			return fmt.Errorf("%w: check: %v has array %q twice", zarr.ErrInvalidArgument, in.Share, one.Path)
+			return fmt.Errorf("%w: check: %v has array %q twice", zarr.ErrInvalidArgument, of, one.Path)
 		}
 		paths[one.Path] = true
 		found, err := one.restored()
 		if err != nil {
-			return fmt.Errorf("%w: check: array %q in %v: %w", zarr.ErrInvalidArgument, one.Path, in.Share, err)
+			return fmt.Errorf("%w: check: array %q in %v: %w", zarr.ErrInvalidArgument, one.Path, of, err)
 		}
 		next.arrays = append(next.arrays, found)
 	}
@@ -350,7 +353,7 @@ func (o *Options) gather() error {
 	}
 	tasks := map[int64]*Part{}
 	for i, p := range o.Parts {
-		if p == nil || p.Share.Of < 1 || p.Share.valid() != nil {
+		if p == nil || p.Share.Of < 1 || share(p.Share).valid() != nil {
 			return fmt.Errorf("%w: Options.Parts[%d] is not a result of RunPart", zarr.ErrInvalidArgument, i)
 		}
 		if first := o.Parts[0]; p.Share.Of != first.Share.Of {
@@ -376,8 +379,8 @@ func (o *Options) gather() error {
 }
 
 // firstGap returns the first share that has no part.
-func firstGap(tasks map[int64]*Part, of int64) Share {
-	gap := Share{Of: of}
+func firstGap(tasks map[int64]*Part, of int64) transfer.Share {
+	gap := transfer.Share{Of: of}
 	for tasks[gap.Task] != nil {
 		gap.Task++
 	}
@@ -406,7 +409,7 @@ func (p *parts) take(ctx context.Context, r *Array, a *zarr.Array, most int) (bo
 	}
 	done, all := int64(0), int64(0)
 	for _, one := range list {
-		part := Share{Task: one.task, Of: p.of}.of(r.Path, a.Grid())
+		part := share{Task: one.task, Of: p.of}.of(r.Path, a.Grid())
 		if one.document != document {
 			return false, nil
 		}
@@ -416,7 +419,7 @@ func (p *parts) take(ctx context.Context, r *Array, a *zarr.Array, most int) (bo
 		return false, nil // a part has not seen the array
 	}
 	slices.SortFunc(list, func(x, y taken) int {
-		return cmp.Compare(Share{x.task, p.of}.place(r.Path), Share{y.task, p.of}.place(r.Path))
+		return cmp.Compare(share{x.task, p.of}.place(r.Path), share{y.task, p.of}.place(r.Path))
 	})
 	return true, r.addParts(list, most)
 }

@@ -19,9 +19,10 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/transfer"
 )
 
 // described returns all of a report, one line for each thing.
@@ -51,7 +52,7 @@ func parted(t *testing.T, r *rand.Rand, open func() zarr.Node, of int64, how che
 	var parts []*check.Part
 	for task := range of {
 		for range 1 + r.IntN(5)/4 {
-			p, err := check.RunPart(t.Context(), open(), check.Share{Task: task, Of: of}, &how)
+			p, err := check.RunPart(t.Context(), open(), transfer.Share{Task: task, Of: of}, &how)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +124,7 @@ func jungle(t *testing.T, r *rand.Rand) *memstore.Store {
 
 func keysOf(t *testing.T, s store.Store) (keys []string) {
 	t.Helper()
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,11 +153,11 @@ func watch(s *memstore.Store, broken ...string) *watched {
 	for _, key := range broken {
 		w.broken[key] = true
 	}
-	w.Store = storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	w.Store = stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		key := op.Key.String()
-		if op.Name == "List" || op.Name == "ListVersions" {
+		if op.Name == "List" {
 			return nil
 		}
 		if w.read[key]++; w.broken[key] {
@@ -229,7 +230,7 @@ func TestPartsDivide(t *testing.T) {
 	view := watch(s)
 	var parts []*check.Part
 	for task := range int64(5) {
-		part := fixture.Must(check.RunPart(t.Context(), reopened(t, view.Store), check.Share{Task: task, Of: 5}, nil))
+		part := fixture.Must(check.RunPart(t.Context(), reopened(t, view.Store), transfer.Share{Task: task, Of: 5}, nil))
 		if n := part.Checked.Chunks; n < int64(len(chunks))/5-3 || n > int64(len(chunks))/5+4 {
 			t.Errorf("part %d has %d of %d chunks", task, n, len(chunks))
 		}
@@ -258,7 +259,7 @@ func TestPartsProgress(t *testing.T) {
 	var calls []string
 	how := &check.Options{Progress: func(path string, done, total int64) { calls = append(calls, fmt.Sprint(path, done, total)) }}
 	for task := range int64(2) {
-		fixture.Must(check.RunPart(t.Context(), g, check.Share{Task: task, Of: 2}, how))
+		fixture.Must(check.RunPart(t.Context(), g, transfer.Share{Task: task, Of: 2}, how))
 	}
 	slices.Sort(calls)
 	if want := []string{"x0 1", "x0 2", "x1 1", "x1 2", "x2 2", "y0 1", "y0 2", "y1 1", "y1 2", "y2 2"}; !slices.Equal(calls, want) {
@@ -354,8 +355,8 @@ func TestPartsUnseen(t *testing.T) {
 	if err := zarr.Fill(ctx, a, nil, int32(5)); err != nil {
 		t.Fatal(err)
 	}
-	first := fixture.Must(check.RunPart(ctx, reopened(t, s), check.Share{Of: 2}, nil))
-	second, err := check.RunPart(ctx, reopened(t, watch(s, "x/zarr.json").Store), check.Share{Task: 1, Of: 2}, nil)
+	first := fixture.Must(check.RunPart(ctx, reopened(t, s), transfer.Share{Of: 2}, nil))
+	second, err := check.RunPart(ctx, reopened(t, watch(s, "x/zarr.json").Store), transfer.Share{Task: 1, Of: 2}, nil)
 	if second == nil || err == nil || second.Checked != (check.Counts{}) {
 		t.Fatalf("%+v, %v", second, err)
 	}
@@ -388,7 +389,7 @@ func TestPartsUnread(t *testing.T) {
 	// Of an array itself, it is an error.
 	alone := fixture.Must(zarr.At(view.Store, "x").Open(ctx, nil))
 	for task := range int64(2) {
-		if p, err := check.RunPart(ctx, alone, check.Share{Task: task, Of: 2}, nil); (p == nil) != (err != nil) {
+		if p, err := check.RunPart(ctx, alone, transfer.Share{Task: task, Of: 2}, nil); (p == nil) != (err != nil) {
 			t.Errorf("%+v, %v", p, err)
 		}
 	}
@@ -399,7 +400,7 @@ func TestPartsRefused(t *testing.T) {
 	ctx := t.Context()
 	_, g := pair(t)
 	part := func(task, of int64, how *check.Options) *check.Part {
-		return fixture.Must(check.RunPart(ctx, g, check.Share{Task: task, Of: of}, how))
+		return fixture.Must(check.RunPart(ctx, g, transfer.Share{Task: task, Of: of}, how))
 	}
 	fast := &check.Options{Fast: true}
 	one := part(0, 1, nil)
@@ -417,22 +418,22 @@ func TestPartsRefused(t *testing.T) {
 			t.Errorf("%s: %v", words, err)
 		}
 	}
-	for _, s := range []check.Share{{-1, 3}, {3, 3}, {1, 0}, {0, -1}} {
+	for _, s := range []transfer.Share{{Task: -1, Of: 3}, {Task: 3, Of: 3}, {Task: 1}, {Of: -1}} {
 		if p, err := check.RunPart(ctx, g, s, nil); p != nil || !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("%v: %+v, %v", s, p, err)
 		}
 	}
 	for _, how := range []check.Options{{Sample: 0.1}, {Parts: []*check.Part{one}}} {
-		if p, err := check.RunPart(ctx, g, check.Share{}, &how); p != nil || !errors.Is(err, zarr.ErrInvalidArgument) {
+		if p, err := check.RunPart(ctx, g, transfer.Share{}, &how); p != nil || !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("%+v: %+v, %v", how, p, err)
 		}
 	}
-	if p, err := check.RunPart(ctx, nil, check.Share{}, nil); p != nil || !errors.Is(err, zarr.ErrInvalidArgument) {
+	if p, err := check.RunPart(ctx, nil, transfer.Share{}, nil); p != nil || !errors.Is(err, zarr.ErrInvalidArgument) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	if p, err := check.RunPart(ended, g, check.Share{}, nil); p != nil || !errors.Is(err, context.Canceled) {
+	if p, err := check.RunPart(ended, g, transfer.Share{}, nil); p != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
@@ -458,7 +459,7 @@ func TestPartText(t *testing.T) {
 func FuzzPart(f *testing.F) {
 	s := memstore.New()
 	a := fixture.Must(zarr.At(s, "").CreateArray(context.Background(), fixture.Every(4, 2), nil))
-	part := fixture.Must(json.Marshal(fixture.Must(check.RunPart(context.Background(), a, check.Share{}, nil))))
+	part := fixture.Must(json.Marshal(fixture.Must(check.RunPart(context.Background(), a, transfer.Share{}, nil))))
 	f.Add(part)
 	fault := `"faults":[{"chunk":[0],"key":"c/0","inner":[[1]],"offset":1,"length":2,"error":{"kind":"checksum","message":"m"}}]`
 	f.Add([]byte(strings.Replace(string(part), `"counts":{`, fault+`,"counts":{"faults":9,`, 1)))

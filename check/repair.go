@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/store"
 )
 
@@ -42,6 +42,18 @@ type Repaired struct {
 	Message string
 	// Err is the reason why it was not repaired, or nil. It stays a finding.
 	Err error
+}
+
+// String returns the path, and what was done or why it could not be done.
+func (r Repaired) String() string {
+	text := r.Message
+	if r.Err != nil {
+		text = "not repaired: " + r.Err.Error()
+	}
+	if r.Path == "" {
+		return text
+	}
+	return r.Path + ": " + text
 }
 
 // Repair does what cannot lose data, at a node and at all nodes below it: it finishes

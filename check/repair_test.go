@@ -15,10 +15,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/check"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestRepairUnlisted fails each listing of a repair, one after the other. The error is
@@ -34,7 +34,7 @@ func TestRepairUnlisted(t *testing.T) {
 			}
 			fixture.Must(zarr.At(s, "below").CreateGroup(ctx, nil, nil))
 			listings := 0
-			h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+			h := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 				if op.Name != "List" {
 					return nil
 				}
@@ -78,7 +78,7 @@ func TestMisread(t *testing.T) {
 			if c.key == ".zarray" && key == "zarr.json" {
 				key, value = ".zgroup", `{"zarr_format":2}`
 			}
-			fixture.Must(s.Put(ctx, store.MustKey(key), []byte(value), store.Flush))
+			fixture.Must(s.Write(ctx, store.Put(store.MustKey(key), []byte(value)), store.Flush))
 		}
 		misread := func() (n int) {
 			g, err := zarr.At(s, "").OpenGroup(ctx, nil)
@@ -97,7 +97,7 @@ func TestMisread(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, f := range report.Findings {
-				if f.Kind != check.Misread || f.Path != "a" || !strings.Contains(f.Message, "zarr-python") {
+				if f.Kind != "misread" || f.Path != "a" || !strings.Contains(f.Message, "zarr-python") {
 					t.Errorf("%s: %+v", name, f)
 				}
 			}
@@ -134,7 +134,7 @@ func TestRepairUnlistable(t *testing.T) {
 		b[len(b)-20] ^= 1
 		return b
 	})
-	h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	h := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Name == "List" {
 			return store.ErrUnsupported
 		}
@@ -156,25 +156,11 @@ var errDead = errors.New("the writer is dead")
 
 func (d *dying) dies() bool { d.left--; return d.left < 0 }
 
-func (d *dying) Put(ctx context.Context, key store.Key, value []byte, how store.Durability) (store.Version, error) {
-	if d.dies() {
-		return store.Version{}, errDead
+func (d *dying) Write(ctx context.Context, c store.Change, how store.Durability) (store.Written, error) {
+	if (c.Op == store.OpPut || c.Op == store.OpPutIf || c.Op == store.OpDelete) && d.dies() {
+		return store.Written{}, errDead
 	}
-	return d.Store.Put(ctx, key, value, how)
-}
-
-func (d *dying) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, how store.Durability) (store.Version, error) {
-	if d.dies() {
-		return store.Version{}, errDead
-	}
-	return d.Store.PutIf(ctx, key, value, c, how)
-}
-
-func (d *dying) Delete(ctx context.Context, key store.Key) error {
-	if d.dies() {
-		return errDead
-	}
-	return d.Store.Delete(ctx, key)
+	return d.Store.Write(ctx, c, how)
 }
 
 // elements returns the elements of x and y that can be read, chunk by chunk.
@@ -212,7 +198,7 @@ func TestRepairAtRandom(t *testing.T) {
 			_ = g.Append(ctx, zarr.Add("x", 0, add, nil), zarr.Add("y", 0, add, nil)) // the writer may die
 		}
 		var keys []string
-		for e, err := range s.List(ctx, store.Path{}, true) {
+		for e, err := range s.List(ctx, store.Path{}, store.Deep) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -277,7 +263,7 @@ func TestRepairTells(t *testing.T) {
 // pointers returns the keys of pointers to journals.
 func pointers(t *testing.T, s store.Store) (keys []string) {
 	t.Helper()
-	for e, err := range store.List(context.Background(), s, store.Path{}, true) {
+	for e, err := range store.List(context.Background(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func TestShares(t *testing.T) {
 			owner[i] = -1
 		}
 		for task := range of {
-			s := Share{task, of}
+			s := share{task, of}
 			p := s.of(path, g)
 			if p.all != n || p.size != p.to-p.from || p.from < 0 || p.size < 0 {
 				t.Fatalf("%v of %d chunks: %+v", s, n, p)
@@ -61,14 +61,14 @@ func TestSharesOfMany(t *testing.T) {
 	for _, n := range []int64{0, 1, 5, 1 << 40, math.MaxInt64 - 1, math.MaxInt64} {
 		g := gridOf(t, n)
 		for _, of := range []int64{1, 2, 3, 1 << 33, math.MaxInt64} {
-			if p := (Share{0, of}); p.place("") >= of || p.place("") < 0 {
+			if p := (share{0, of}); p.place("") >= of || p.place("") < 0 {
 				t.Errorf("%v has place %d", p, p.place(""))
 			}
-			if from, to := share(n, 0, of), share(n, of, of); from != 0 || to != n {
+			if from, to := bound(n, 0, of), bound(n, of, of); from != 0 || to != n {
 				t.Errorf("%d parts of %d chunks: %d to %d", of, n, from, to)
 			}
 			for _, k := range []int64{0, of / 3, of - 1} {
-				if p := (Share{k, of}).of("a", g); p.size < n/of || p.size-1 > n/of || p.from < 0 || p.to > n {
+				if p := (share{k, of}).of("a", g); p.size < n/of || p.size-1 > n/of || p.from < 0 || p.to > n {
 					t.Errorf("%d of %d parts of %d chunks: %+v", k, of, n, p)
 				}
 			}
@@ -84,7 +84,7 @@ func TestUnnumbered(t *testing.T) {
 	}
 	sum := int64(0)
 	for task := range int64(7) {
-		p := Share{task, 7}.of("x", g)
+		p := share{task, 7}.of("x", g)
 		if sum += p.size; p.from != 0 || p.to != 0 || p.all != 1 {
 			t.Errorf("%+v", p)
 		}
@@ -99,7 +99,7 @@ func TestSmallArraysSpread(t *testing.T) {
 	g, counts := gridOf(t, 1), make([]int64, 8)
 	for i := range 800 {
 		for task := range counts {
-			counts[task] += Share{int64(task), 8}.of("group/v"+strconv.Itoa(i), g).size
+			counts[task] += share{int64(task), 8}.of("group/v"+strconv.Itoa(i), g).size
 		}
 	}
 	for task, n := range counts {

@@ -15,8 +15,9 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
+	"varve.dev/zarr/transfer"
 )
 
 // TestUnread checks that a chunk which this check cannot read is no damage, and that its
@@ -38,14 +39,14 @@ func TestUnread(t *testing.T) {
 		if err := zarr.Write(t.Context(), a, nil, []int8{1, 2}); err != nil {
 			t.Fatal(err)
 		}
-		h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		h := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if op.Name == "Get" && op.Key.String() == "x/c/1" {
 				return c.err
 			}
 			return nil
 		}})
 		open := func() zarr.Node { return fixture.Must(zarr.At(h, "x").Open(t.Context(), nil)) }
-		parts := []*check.Part{stored(t, fixture.Must(check.RunPart(t.Context(), open(), check.Share{}, nil)))}
+		parts := []*check.Part{stored(t, fixture.Must(check.RunPart(t.Context(), open(), transfer.Share{}, nil)))}
 		for _, opt := range []*check.Options{nil, {Parts: parts}} {
 			report, err := check.Run(t.Context(), open(), opt)
 			if err != nil || len(report.Findings) != 1 {

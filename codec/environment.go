@@ -60,11 +60,11 @@ const (
 	Rewrite Strategy = iota
 	// Append adds new inner chunks and a new index at the end of the shard. Old ones stay
 	// as dead bytes until the shard is compacted. In a store that can splice
-	// ([store.Splicer]) it transfers only the index and the new bytes, in others as much
+	// ([store.OpSplice]) it transfers only the index and the new bytes, in others as much
 	// as Rewrite.
 	Append
 	// InPlace overwrites inner chunks whose encoded length stays, in stores that can do
-	// that safely ([store.Patcher]). It reads the index and writes only the new bytes. In
+	// that safely ([store.OpPatch]). It reads the index and writes only the new bytes. In
 	// all other cases it is Rewrite.
 	InPlace
 )

@@ -71,7 +71,7 @@ func (c *conversion) others(ctx context.Context) iter.Seq2[string, error] {
 	}
 	return func(yield func(string, error) bool) {
 		c.left, c.leftNames = 0, nil
-		for e, err := range store.List(ctx, c.Source.Store, c.Source.Path, true) {
+		for e, err := range store.List(ctx, c.Source.Store, c.Source.Path, store.Deep) {
 			if errors.Is(err, store.ErrUnsupported) {
 				return
 			}
@@ -155,7 +155,7 @@ func (c *conversion) chunkBelonging(ctx context.Context, m *member, rest string)
 		return alien, nil
 	}
 	// A rechunk leaves the chunks of the old grid under the keys of another encoding.
-	for _, err := range store.List(ctx, c.Source.Store, m.path.MustKey(own.Dir+"/-").Dir(), false) {
+	for _, err := range store.List(ctx, c.Source.Store, m.path.MustKey(own.Dir+"/-").Dir(), store.Flat) {
 		return part, err
 	}
 	return lookalike, nil

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/transfer"
@@ -38,6 +39,12 @@ type Conversion struct {
 	// LeftNames are the first few of their names, below the node.
 	Left      int64
 	LeftNames []string
+}
+
+// String says in one line how many nodes and values are converted.
+func (c Conversion) String() string {
+	return quantity.List(quantity.Of(int64(len(c.Nodes)), "node"), quantity.Of(c.Values, "value"), quantity.SomeBytes(c.Bytes, "copied"),
+		quantity.Some(c.Kept, "value", "kept"), quantity.Some(c.Left, "value", "left out"))
 }
 
 // Converted describes a node that was or would be converted.
@@ -117,7 +124,7 @@ func hasSumV2(n metadata.Node) bool {
 // the values that the new documents do not describe, and writes the documents. It also
 // uses the values of an interrupted call with Resume. Both stores must be able to list.
 //
-// A value is up to date if it was written more than [transfer.SyncSlack] after all
+// A value is up to date if it was written more than a minute after all
 // values in src that it is made from. One that is copied must have the same size, too.
 // There is no such check for one that is encoded again; it is made again if src stores
 // only some of the chunks that it is made from. The remarks of [transfer.Sync] on times
@@ -175,7 +182,10 @@ func (o *Options) check() error {
 	if (o.Resume || o.Share != nil) && o.Overwrite {
 		return fmt.Errorf("%w: a conversion in parts, or one that goes on, cannot overwrite; delete the node at the destination first", zarr.ErrInvalidArgument)
 	}
-	return o.Share.Check()
+	if o.Share == nil {
+		return nil
+	}
+	return copying.CheckShare(o.Share.Task, o.Share.Of)
 }
 
 // conversion is one run of ConvertTo.
@@ -403,7 +413,7 @@ func (c *conversion) renaming(m *member) (func(name string) (string, bool), erro
 // cannot list, it yields the names of all chunks.
 func (c *conversion) chunks(ctx context.Context, m *member) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for e, err := range store.List(ctx, c.Source.Store, m.path, true) {
+		for e, err := range store.List(ctx, c.Source.Store, m.path, store.Deep) {
 			if errors.Is(err, store.ErrUnsupported) {
 				c.possible(ctx, m, yield)
 				return

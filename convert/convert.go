@@ -320,7 +320,7 @@ func (c *inPlace) write(ctx context.Context, m *member) error {
 		if slices.ContainsFunc(list, func(t text) bool { return t.name == name }) {
 			continue
 		}
-		if err := store.Delete(ctx, c.store, m.path.MustKey(name)); err != nil {
+		if _, err := store.Write(ctx, c.store, store.Delete(m.path.MustKey(name)), store.Sync); err != nil {
 			return err
 		}
 	}
@@ -330,7 +330,7 @@ func (c *inPlace) write(ctx context.Context, m *member) error {
 // put writes a document. A new one is written only if its key is free.
 func (c *inPlace) put(ctx context.Context, key store.Key, document []byte, isNew bool) error {
 	if isNew {
-		_, err := store.PutIf(ctx, c.store, key, document, store.IfAbsent(), c.Durability)
+		_, err := store.Write(ctx, c.store, store.PutIf(key, document, store.IfAbsent()), c.Durability)
 		if errors.Is(err, store.ErrConflict) {
 			return fmt.Errorf("%w: a concurrent writer created %s; convert again", zarr.ErrConflict, key)
 		}
@@ -340,7 +340,7 @@ func (c *inPlace) put(ctx context.Context, key store.Key, document []byte, isNew
 			return err
 		}
 	}
-	_, err := store.Put(ctx, c.store, key, document, c.Durability)
+	_, err := store.Write(ctx, c.store, store.Put(key, document), c.Durability)
 	return err
 }
 
@@ -372,7 +372,7 @@ func (c *inPlace) remove(ctx context.Context, m *member) error {
 		return err
 	}
 	for _, name := range names {
-		if err := store.Delete(ctx, c.store, m.path.MustKey(name)); err != nil {
+		if _, err := store.Write(ctx, c.store, store.Delete(m.path.MustKey(name)), store.Sync); err != nil {
 			return err
 		}
 	}
@@ -386,7 +386,8 @@ func (c *inPlace) takeBack(ctx context.Context) error {
 	var failed error
 	// Parents were written last, so remove them first.
 	for _, key := range slices.Backward(c.written) {
-		failed = errors.Join(failed, store.Delete(ctx, c.store, key))
+		_, err := store.Write(ctx, c.store, store.Delete(key), store.Sync)
+		failed = errors.Join(failed, err)
 	}
 	return failed
 }

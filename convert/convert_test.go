@@ -22,12 +22,12 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/codecs/crc32c"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // content returns elements, names and attributes of all arrays below a path, and the
@@ -153,7 +153,7 @@ func TestConvertInterrupted(t *testing.T) {
 			}
 			want := content(t, left, "", 0)
 			n := 0
-			s := storetest.Conditional(left, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+			s := stepping.Conditional(left, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 				if n++; n > k {
 					return stop
 				}
@@ -228,10 +228,10 @@ func TestConvertChanged(t *testing.T) {
 	left := memstore.New()
 	trees.Archive(t, left, "")
 	changed := false
-	s := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	s := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if op.Key.String() == "zarr.json" && strings.HasPrefix(op.Name, "Put") && !changed {
 			changed = true
-			_, err := left.Put(ctx, store.MustKey("plain/.zattrs"), []byte(`{"new":1}`), store.Flush)
+			_, err := left.Write(ctx, store.Put(store.MustKey("plain/.zattrs"), []byte(`{"new":1}`)), store.Flush)
 			return err
 		}
 		return nil
@@ -304,7 +304,7 @@ func TestConvertToStopped(t *testing.T) {
 	visible, points := 0, 0
 	for k := 0; ; k++ {
 		left, n := memstore.New(), 0
-		dst := storetest.Conditional(left, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+		dst := stepping.Conditional(left, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 			if n++; n > k {
 				return stop
 			}
@@ -371,7 +371,7 @@ func TestConvertFieldOrders(t *testing.T) {
 			`"filters":null,"compressor":{"id":"crc32c","location":"end"}}`,
 		"a/0": string(checked),
 	} {
-		if _, err := s.Put(t.Context(), store.MustKey(key), []byte(value), store.Flush); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -427,7 +427,7 @@ func TestConvertFrom(t *testing.T) {
 		server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 		defer server.Close()
 		dst := memstore.New()
-		if _, err := convert.ConvertTo(t.Context(), trees.Locate(t, server.URL+"/x.zarr", store.Read), zarr.At(dst, "y"), to, nil); err != nil {
+		if _, err := convert.ConvertTo(t.Context(), trees.Locate(t, server.URL+"/x.zarr", store.ReadOnly), zarr.At(dst, "y"), to, nil); err != nil {
 			t.Fatal(err)
 		}
 		if d := trees.Differ(content(t, s, "", 0), content(t, dst, "y", to)); d != "" {

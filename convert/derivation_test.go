@@ -36,7 +36,7 @@ func TestDeriveNothing(t *testing.T) {
 			t.Errorf("%s: %+v planned, %+v done: %v", name, plan, report, err)
 		}
 		n := 0
-		for e, err := range store.List(t.Context(), s, path(t, "copied"), true) {
+		for e, err := range store.List(t.Context(), s, path(t, "copied"), store.Deep) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,7 +33,7 @@ var ErrManyMissing = fmt.Errorf("%w: too many chunks are missing", zarr.ErrLimit
 func (s *survey) gauge(ctx context.Context, opt *Options) error {
 	var chunks, size int64
 	for _, m := range s.own() {
-		if m.mask == nil || !m.mask.fills {
+		if m.mask == nil || !m.mask.Fills {
 			continue
 		}
 		err := s.gaugeOne(ctx, m, &opt.Options)
@@ -63,7 +63,7 @@ func (s *survey) gaugeOne(ctx context.Context, m *member, opt *zarr.Options) err
 	if err != nil || m.Filled == 0 {
 		return err
 	}
-	if g.value, err = g.chunk(ctx, m.result.(*metadata.Array), m.mask.gap, opt); err != nil {
+	if g.value, err = g.chunk(ctx, m.result.(*metadata.Array), m.mask.Gap, opt); err != nil {
 		return err
 	}
 	var ok bool
@@ -139,7 +139,7 @@ func (g *gaps) chunk(ctx context.Context, doc *metadata.Array, elem []byte, opt 
 	}
 	s := memstore.New()
 	for _, d := range list {
-		if _, err := s.Put(ctx, store.MustKey(d.name), d.bytes, store.Flush); err != nil {
+		if _, err := s.Write(ctx, store.Put(store.MustKey(d.name), d.bytes), store.Flush); err != nil {
 			return nil, err
 		}
 	}
@@ -224,7 +224,7 @@ func (g *gaps) marks(ctx context.Context, s store.Store, p store.Path) ([]uint, 
 func (g *gaps) stored(ctx context.Context, s store.Store, p store.Path) iter.Seq2[[]int64, error] {
 	return func(yield func([]int64, error) bool) {
 		index, chunks := make([]int64, g.from.Rank()), grid.BoxOf(g.from.Chunks())
-		for e, err := range store.List(ctx, s, p, true) {
+		for e, err := range store.List(ctx, s, p, store.Deep) {
 			if errors.Is(err, store.ErrUnsupported) {
 				g.asked(ctx, s, p, yield)
 				return
@@ -256,7 +256,10 @@ func (g *gaps) asked(ctx context.Context, s store.Store, p store.Path, yield fun
 
 // putMissing stores a chunk if it is missing.
 func putMissing(ctx context.Context, b store.Batch, key store.Key, value []byte) error {
-	err := store.BatchPutNew(ctx, b, key, value)
+	_, err := b.Write(ctx, store.PutIf(key, value, store.IfAbsent()))
+	if errors.Is(err, store.ErrUnsupported) {
+		_, err = b.Write(ctx, store.Put(key, value))
+	}
 	// A concurrent writer stored the chunk. Its elements are newer than the fill.
 	if errors.Is(err, store.ErrConflict) {
 		return nil

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/masking"
 	"varve.dev/zarr/internal/ome"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/tree"
@@ -37,7 +38,7 @@ type member struct {
 	consolidated bool          // the group has consolidated metadata
 	index        []byte        // the consolidated metadata of format 2
 	reason       error         // the reason to encode the chunks again, or nil
-	mask         *mask         // missing values; nil if the format stays
+	mask         *masking.Mask // missing values; nil if the format stays
 	gaps         *gaps         // missing chunks to store; nil if there are none
 	derived      *Derived      // how the array is made anew; nil if it is copied
 	fresh        bool          // no value of the destination is taken for a copy
@@ -171,14 +172,14 @@ func (s *survey) get(ctx context.Context, p store.Path, name string) ([]byte, er
 // They are converted once, by their name without links, and stay in consolidated metadata
 // by both names.
 func (s *survey) noteAliases(ctx context.Context) error {
-	if _, links := store.As[store.TreeChecker](s.store); !links || len(s.members) == 0 {
+	if _, links := store.Driver(s.store).(store.Directories); !links || len(s.members) == 0 {
 		return nil
 	}
 	var linked, plain []*member
 	at := "\x00" // the latest link; members below it follow in the order
 	for _, m := range s.members {
 		below := strings.HasPrefix(m.Path, at+"/")
-		if !below && m.Path != "" && store.CheckTree(s.store, m.path) != nil {
+		if !below && m.Path != "" && store.DirectoriesOf(s.store).CheckTree(m.path) != nil {
 			at, below = m.Path, true
 		}
 		if below {
@@ -277,24 +278,24 @@ func (m *member) translate(to int, filled bool, keys func(*metadata.Array) *meta
 }
 
 func (m *member) translateArray(n *metadata.Array, to int, filled bool, keys func(*metadata.Array) *metadata.Array) (err error) {
-	translate := maskToV3
+	translate := masking.ToV3
 	if to == 2 {
-		translate = maskToV2
+		translate = masking.ToV2
 	}
 	if m.mask, err = translate(n, filled); err != nil {
 		return err
 	}
 	if to == 2 {
-		if m.Growth, err = withoutPolicy(m.mask.array); err != nil {
+		if m.Growth, err = withoutPolicy(m.mask.Array); err != nil {
 			return err
 		}
 	}
-	a := keys(m.mask.array)
-	if m.Missing, m.Lost, m.Refused = m.mask.note, m.mask.lost, m.mask.refused; to == 2 {
+	a := keys(m.mask.Array)
+	if m.Missing, m.Lost, m.Refused = m.mask.Note, m.mask.Lost, m.mask.Refused; to == 2 {
 		if a, err = a.ToV2(metadata.Limits{}); err != nil {
 			return err
 		}
-		if m.mask.null {
+		if m.mask.Null {
 			a = a.WithNullFill()
 		}
 	}
@@ -383,7 +384,7 @@ func openable(ctx context.Context, n metadata.Node, opt *zarr.Options) error {
 		return err
 	}
 	for _, d := range documents {
-		if _, err := s.Put(ctx, store.MustKey(d.name), d.bytes, store.Flush); err != nil {
+		if _, err := s.Write(ctx, store.Put(store.MustKey(d.name), d.bytes), store.Flush); err != nil {
 			return err
 		}
 	}

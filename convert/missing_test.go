@@ -15,12 +15,12 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestConvertMissing converts single arrays. The definition of missing values is
@@ -101,7 +101,7 @@ func TestConvertMissing(t *testing.T) {
 			}
 			document := fmt.Sprintf(`{"zarr_format":2,"shape":[4],"chunks":[2],"dtype":%s,"fill_value":%s,"order":"C","filters":null,"compressor":null}`, c.descr, c.fill)
 			for key, text := range map[string]string{".zarray": document, ".zattrs": named(t, c.attributes, `["x"]`)} {
-				if _, err := s.Put(t.Context(), store.MustKey(key), []byte(text), store.Flush); err != nil {
+				if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -181,7 +181,7 @@ func TestConvertNoMask(t *testing.T) {
 				"g/.zgroup": `{"zarr_format":2}`, "g/.zattrs": c.group, "g/s/.zgroup": `{"zarr_format":2}`,
 				"g/" + c.path + "/.zarray": document, "g/" + c.path + "/.zattrs": c.attributes,
 			} {
-				if _, err := s.Put(t.Context(), store.MustKey(key), []byte(text), store.Flush); err != nil {
+				if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -254,7 +254,7 @@ func TestConvertFills(t *testing.T) {
 			return convert.ConvertTo(t.Context(), zarr.At(src, "g"), zarr.At(dst, path), 2, opt)
 		}
 		if inPlace { // the group above would keep the other format
-			if err := store.Delete(t.Context(), src, store.MustKey("zarr.json")); err != nil {
+			if _, err := store.Write(t.Context(), src, store.Delete(store.MustKey("zarr.json")), store.Sync); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -295,7 +295,7 @@ func TestConvertFillsStopped(t *testing.T) {
 		left := memstore.New()
 		trees.Sparse(t, left, "", metadata.V2Dot)
 		want, n := content(t, left, "", 0), 0
-		s := storetest.Conditional(left, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+		s := stepping.Conditional(left, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 			if n++; n > k {
 				return stop
 			}
@@ -329,7 +329,7 @@ func TestConvertFillsRaced(t *testing.T) {
 	left := memstore.New()
 	trees.Sparse(t, left, "", metadata.V2Dot)
 	written := false
-	s := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	s := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if op.Key.String() == "sevens/2" && strings.HasPrefix(op.Name, "Put") && !written {
 			written = true
 			a, err := zarr.At(left, "sevens").OpenArray(ctx, &zarr.Options{Write: true})

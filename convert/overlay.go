@@ -29,14 +29,17 @@ func (o *overlay) Get(ctx context.Context, key store.Key, q store.Request, dst [
 	return o.Store.Get(ctx, key, q, dst)
 }
 
-// Put implements [store.Writer].
-func (o *overlay) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	return store.Put(ctx, o.Store, key, value, d)
+// Can implements [store.Writer].
+func (o *overlay) Can(op store.Op) bool {
+	return (op == store.OpPut || op == store.OpDelete) && store.Can(o.Store, op)
 }
 
-// Delete implements [store.Deleter].
-func (o *overlay) Delete(ctx context.Context, key store.Key) error {
-	return store.Delete(ctx, o.Store, key)
+// Write implements [store.Writer].
+func (o *overlay) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if !o.Can(c.Op) {
+		return store.Written{}, store.ErrUnsupported
+	}
+	return store.Write(ctx, o.Store, c, d)
 }
 
 // Batch implements [store.Batcher].

@@ -33,13 +33,13 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 		return m.reason
 	}
 	if m.mask != nil {
-		doc = m.mask.array
+		doc = m.mask.Array
 	}
 	spec, err := zarr.SpecOf(doc)
 	if err != nil {
 		return err
 	}
-	if m.mask != nil && m.mask.null {
+	if m.mask != nil && m.mask.Null {
 		spec.FillValue = zarr.FillJSON("null")
 	}
 	spec.Format = c.Format
@@ -141,14 +141,15 @@ func (*discard) Get(_ context.Context, key store.Key, _ store.Request, _ []byte)
 	return nil, store.Info{}, fmt.Errorf("%s: %w", key, fs.ErrNotExist)
 }
 
-// Put implements [store.Writer].
-func (*discard) Put(context.Context, store.Key, []byte, store.Durability) (store.Version, error) {
-	return store.Version{}, nil
-}
+// Can implements [store.Writer].
+func (*discard) Can(op store.Op) bool { return op == store.OpPut || op == store.OpPutIf }
 
-// PutIf implements [store.ConditionalWriter].
-func (*discard) PutIf(context.Context, store.Key, []byte, store.Condition, store.Durability) (store.Version, error) {
-	return store.Version{}, nil
+// Write implements [store.Writer].
+func (d *discard) Write(_ context.Context, c store.Change, _ store.Durability) (made store.Written, err error) {
+	if !d.Can(c.Op) {
+		err = store.ErrUnsupported
+	}
+	return made, err
 }
 
 // encode writes the elements of an array under its new document.
@@ -243,7 +244,7 @@ const evidenceAtOnce = 1 << 20
 
 // recodeStale encodes the chunks of an array again that are missing or not up to date.
 func (c *conversion) recodeStale(ctx context.Context, m *member) error {
-	r := &recoding{conversion: c, m: m, storesFill: c.StoreFill || m.mask != nil && m.mask.fills}
+	r := &recoding{conversion: c, m: m, storesFill: c.StoreFill || m.mask != nil && m.mask.Fills}
 	var err error
 	if r.place, err = c.Target.Path.Join(m.Path); err != nil {
 		return err
@@ -353,7 +354,7 @@ func (r *recoding) listed(ctx context.Context, first, n int64) ([]evidence, erro
 	}
 	var index []int64
 	from, within := r.source.Grid(), grid.BoxOf(r.source.Grid().Chunks())
-	for e, err := range store.ListVersions(ctx, r.Source.Store, r.m.path, true) {
+	for e, err := range store.List(ctx, r.Source.Store, r.m.path, store.Deep|store.WithVersions) {
 		if err != nil {
 			return nil, err
 		}
@@ -368,7 +369,7 @@ func (r *recoding) listed(ctx context.Context, first, n int64) ([]evidence, erro
 		return all, nil
 	}
 	to, within := r.result.Grid(), grid.BoxOf(r.result.Grid().Chunks())
-	for e, err := range store.ListVersions(ctx, r.Target.Store, r.place, true) {
+	for e, err := range store.List(ctx, r.Target.Store, r.place, store.Deep|store.WithVersions) {
 		if err != nil {
 			return nil, err
 		}

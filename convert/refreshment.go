@@ -74,7 +74,7 @@ func (c *conversion) newRefreshment(m *member) (*refreshment, error) {
 // source lists the chunks in the source that this call copies.
 func (r *refreshment) source(ctx context.Context) copying.Listing {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range store.ListVersions(ctx, r.Source.Store, r.m.path, true) {
+		for e, err := range store.List(ctx, r.Source.Store, r.m.path, store.Deep|store.WithVersions) {
 			if err == nil {
 				if name, ok := r.renamed(e.Name, r.oldKeys, r.newKeys); !ok || !r.inShare(r.m, name) {
 					continue
@@ -93,7 +93,7 @@ func (r *refreshment) destination(ctx context.Context) copying.Listing {
 		if r.foreign || r.m.fresh {
 			return
 		}
-		for e, err := range store.ListVersions(ctx, r.Target.Store, r.place, true) {
+		for e, err := range store.List(ctx, r.Target.Store, r.place, store.Deep|store.WithVersions) {
 			if err == nil {
 				was, ok := r.renamed(e.Name, r.newKeys, r.oldKeys)
 				if !ok || !r.inShare(r.m, e.Name) {

@@ -30,7 +30,8 @@ func (c *conversion) isShared() bool { return c.opt.Resume || c.opt.Share != nil
 
 // inShare reports whether this call stores a value of an array.
 func (c *conversion) inShare(m *member, name string) bool {
-	return c.opt.Share.Has(strings.TrimPrefix(m.Path+"/"+name, "/"))
+	s := c.opt.Share
+	return s == nil || copying.InShare(strings.TrimPrefix(m.Path+"/"+name, "/"), s.Task, s.Of)
 }
 
 // resume runs a conversion in parts, or the one that goes on and publishes.
@@ -418,7 +419,7 @@ func (c *conversion) settleMeanings(ctx context.Context, others map[string][]str
 
 // meanings returns the names of what is known about values.
 func (c *conversion) meanings(ctx context.Context) (names []string, err error) {
-	for e, err := range store.List(ctx, c.Target.Store, c.Target.Path.MustKey(meaningDir+"-").Dir(), false) {
+	for e, err := range store.List(ctx, c.Target.Store, c.Target.Path.MustKey(meaningDir+"-").Dir(), store.Flat) {
 		if err != nil {
 			return nil, err
 		}
@@ -450,7 +451,10 @@ func (c *conversion) deleteMeanings(ctx context.Context, goes func(name string) 
 	g.SetLimit(copying.Workers(&c.Options.Options))
 	for _, name := range names {
 		if goes(name) {
-			g.Go(func() error { return store.Delete(within, c.Target.Store, c.Target.Path.MustKey(meaningDir+name)) })
+			g.Go(func() error {
+				_, err := store.Write(within, c.Target.Store, store.Delete(c.Target.Path.MustKey(meaningDir+name)), store.Sync)
+				return err
+			})
 		}
 	}
 	return g.Wait(nil)

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/trees"
@@ -181,12 +182,12 @@ func TestConvertResumed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * transfer.SyncSlack)
+		time.Sleep(2 * copying.Slack)
 		o := &convert.Options{Share: &transfer.Share{Of: 1}}
 		if r, err := convert.ConvertTo(t.Context(), zarr.At(from, "x"), zarr.At(to, "y"), 2, o); err != nil || r.Kept != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		time.Sleep(2 * transfer.SyncSlack)
+		time.Sleep(2 * copying.Slack)
 		if err := zarr.At(from, "x/gone").Delete(t.Context(), &zarr.Options{Write: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +207,7 @@ func TestConvertResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 		stray := store.MustKey("y/a/9/9")
-		if _, err := to.Put(t.Context(), stray, []byte("stray"), store.Flush); err != nil {
+		if _, err := to.Write(t.Context(), store.Put(stray, []byte("stray")), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		want := converted(t, from, 2)
@@ -238,7 +239,7 @@ func TestConvertCut(t *testing.T) {
 		t.Helper()
 		text, err := document.Resized([]int64{n}, document.ChunkGrid).Marshal(metadata.Limits{})
 		if err == nil {
-			_, err = left.Put(t.Context(), store.MustKey("x/zarr.json"), text, store.Flush)
+			_, err = left.Write(t.Context(), store.Put(store.MustKey("x/zarr.json"), text), store.Flush)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -15,11 +15,11 @@ import (
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // wide is a table of 40,000 hours of 1,000 places: 160 MB, in chunks of a thousand hours.
@@ -100,7 +100,7 @@ func BenchmarkResumed(b *testing.B) {
 		request.Mask[i] = i > 0
 	}
 	unfinished := func(to *memstore.Store) store.Store {
-		return storetest.Conditional(to, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		return stepping.Conditional(to, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if op.Name == "Delete" && strings.Contains(op.Key.String(), "__varve/filter/") {
 				return stop
 			}

@@ -108,7 +108,8 @@ func (c *copying) isListed(ctx context.Context, source []int64) (bool, error) {
 // bytes.
 func (c *copying) copyChunk(ctx context.Context, b store.Batch, from, to []int64) (int64, error) {
 	key, source := c.target.Engine.Key(to), c.source.Engine.Key(from)
-	n, err := store.BatchCopy(ctx, b, key, c.source.Engine.Store, source)
+	made, err := b.Write(ctx, store.Copy(key, c.source.Engine.Store, source))
+	n := made.Size
 	if errors.Is(err, store.ErrUnsupported) {
 		n, err = c.carry(ctx, b, key, source)
 	}
@@ -132,7 +133,7 @@ func (c *copying) carry(ctx context.Context, b store.Batch, key, source store.Ke
 	if err != nil {
 		return 0, err
 	}
-	err = store.BatchGather(ctx, b, key, c.source.Engine.Store, []store.Part{{Key: source, Version: info.Version, N: info.Size}})
+	_, err = b.Write(ctx, store.Gather(key, c.source.Engine.Store, []store.Part{{Key: source, Version: info.Version, N: info.Size}}))
 	c.held.Release(held)
 	if !errors.Is(err, store.ErrUnsupported) {
 		return info.Size, err
@@ -145,7 +146,8 @@ func (c *copying) carry(ctx context.Context, b store.Batch, key, source store.Ke
 	if err != nil {
 		return 0, err
 	}
-	return int64(len(value)), b.Put(ctx, key, value)
+	_, err = b.Write(ctx, store.Put(key, value))
+	return int64(len(value)), err
 }
 
 // encodeAll encodes the chunks of which a part is kept.

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/selection"
 )

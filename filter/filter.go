@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/store"
@@ -30,6 +32,12 @@ type Report struct {
 	Others transfer.Report
 }
 
+// String says in one line how many rows were kept, and what became of the chunks.
+func (r *Report) String() string {
+	text := quantity.List(quantity.Some(r.Copied, "chunk", "copied"), quantity.Some(r.Encoded, "chunk", "encoded"), quantity.Some(r.Dropped, "chunk", "left out"))
+	return quantity.Number(r.Kept) + " of " + quantity.Of(r.Rows, "row") + " kept: " + cmp.Or(text, "no chunks")
+}
+
 // Do makes a node at dst with the rows of the table at src that the request keeps. The
 // source does not change; it may grow meanwhile, and the result is of the rows that it
 // had in the beginning. Everything without the dimension is copied as it is.
@@ -37,9 +45,9 @@ type Report struct {
 // If something is at dst and Options.Overwrite is not set, the error wraps [fs.ErrExist].
 // If arrays differ in their number of rows, or if the request does not fit them, it wraps
 // [zarr.ErrInvalidArgument], and for a condition it may be a [*SyntaxError] or a
-// [*NameError]. If the
-// source changes otherwise than by growth, it wraps [zarr.ErrSourceChanged]. The package
-// comment says what a failure leaves, and how the same call goes on afterwards.
+// [*NameError]. If the source changes otherwise than by growth, it wraps
+// [zarr.ErrSourceChanged]. The package comment describes what a failure leaves, and how
+// the same call resumes.
 func Do(ctx context.Context, src, dst *zarr.Location, r Request, opt *Options) (*Report, error) {
 	report := new(Report)
 	// The listing shows which chunks need not be asked for.

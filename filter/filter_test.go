@@ -20,12 +20,12 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/transfer"
 )
 
@@ -113,7 +113,7 @@ func TestFilteredTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	gets := map[string]int{}
-	counting := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	counting := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if op.Name == "Get" {
@@ -362,7 +362,7 @@ func sameNodes(ctx context.Context, a, b *zarr.Location) error {
 // hooked returns a store that calls do before the first chunk of the result is written.
 func hooked(s *memstore.Store, do func() error) store.Store {
 	var once sync.Once
-	return storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) (err error) {
+	return stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) (err error) {
 		if strings.HasPrefix(op.Key.String(), "some/") && strings.Contains(op.Key.String(), "/c/") {
 			once.Do(func() { err = do() })
 		}
@@ -445,7 +445,7 @@ func TestFilterFaults(t *testing.T) {
 		stations(t, zarr.At(s, "all"))
 		var mu sync.Mutex
 		count, hit := 0, false
-		h := storetest.Conditional(s, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+		h := stepping.Conditional(s, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if count++; count == n+1 {
@@ -513,13 +513,13 @@ func TestFilterMemory(t *testing.T) {
 }
 
 // discarding is a store that drops chunks.
-type discarding struct{ storetest.ObjectStore }
+type discarding struct{ stepping.ObjectStore }
 
-func (d discarding) Put(ctx context.Context, key store.Key, value []byte, how store.Durability) (store.Version, error) {
-	if strings.Contains(key.String(), "/c/") {
-		return store.Version{}, nil
+func (d discarding) Write(ctx context.Context, c store.Change, how store.Durability) (store.Written, error) {
+	if c.Op == store.OpPut && strings.Contains(c.Key.String(), "/c/") {
+		return store.Written{}, nil
 	}
-	return d.ObjectStore.Put(ctx, key, value, how)
+	return d.ObjectStore.Write(ctx, c, how)
 }
 
 // TestPaddedChunks checks what looks like a whole chunk and is none: its last rows lie

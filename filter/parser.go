@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
+	"varve.dev/zarr/internal/cf"
 )
 
 // Bounds of an expression.

@@ -25,9 +25,9 @@ import (
 )
 
 // recordsDir is the directory, below that of an array, of the records of its finished
-// chunks. It has a directory for each result, because a call that goes on after another
-// one has begun may record chunks of its own. It is there only as long as the result is
-// unfinished.
+// chunks. It has a directory for each result, because a call that still runs when
+// another one begins may record chunks of its own. The directory exists only as long as
+// the result is unfinished.
 const recordsDir = own.Dir + "/filter"
 
 // recordsOf returns the directory of the records of this result.
@@ -41,7 +41,7 @@ func (w *work) isResumable() bool {
 		return false // it is discarded as a whole
 	}
 	// Two stores in memory may have the same versions.
-	if _, lists := store.As[store.Lister](w.to); !lists || store.PlaceOf(w.src.Store()) == "" {
+	if _, lists := store.As[store.Lister](w.to); !lists || store.TraitsOf(w.src.Store()).Place == "" {
 		return false
 	}
 	return !slices.ContainsFunc(w.arrays, func(a *array) bool { return a.stored == nil || a.stored.Vague })
@@ -51,7 +51,7 @@ func (w *work) isResumable() bool {
 // sources apart by their places.
 func (w *work) fingerprint(kept *rows) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "varve filter 1 %q %q %d\n", store.PlaceOf(w.src.Store()), w.src.Path(), kept.n)
+	fmt.Fprintf(h, "varve filter 1 %q %q %d\n", store.TraitsOf(w.src.Store()).Place, w.src.Path(), kept.n)
 	for _, a := range w.arrays {
 		was, err := a.source.Document().Marshal(metadata.Limits{})
 		if err != nil {
@@ -160,7 +160,7 @@ func (c *copying) record(ctx context.Context, indices [][]int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = store.Put(ctx, c.work.to, place.MustKey(c.work.recordsOf()+"/"+rand.Text()), staging.AppendRecords(nil, records), c.work.Durability)
+	_, err = store.Write(ctx, c.work.to, store.Put(place.MustKey(c.work.recordsOf()+"/"+rand.Text()), staging.AppendRecords(nil, records)), c.work.Durability)
 	return err
 }
 
@@ -246,7 +246,7 @@ func (w *work) find(ctx context.Context, a *array, left *int64) (*leftover, erro
 		return nil, err
 	}
 	recorded := map[int64][]staging.Digest{} // versions, by the numbers of chunks
-	for e, err := range store.List(ctx, w.to, dir.MustKey(w.recordsOf()+"/-").Dir(), false) {
+	for e, err := range store.List(ctx, w.to, dir.MustKey(w.recordsOf()+"/-").Dir(), store.Flat) {
 		if err != nil {
 			return nil, err
 		}
@@ -270,7 +270,7 @@ func (w *work) find(ctx context.Context, a *array, left *int64) (*leftover, erro
 		return l, nil
 	}
 	index := make([]int64, 0, len(a.doc.Shape))
-	for e, err := range store.ListVersions(ctx, w.to, dir, true) {
+	for e, err := range store.List(ctx, w.to, dir, store.Deep|store.WithVersions) {
 		if err != nil {
 			return nil, err
 		}
@@ -285,8 +285,8 @@ func (w *work) find(ctx context.Context, a *array, left *int64) (*leftover, erro
 	return l, nil
 }
 
-// recall adds the versions in records to those of chunks of the result, if they were made
-// of what the source has now.
+// recall adds the versions in records to those of chunks of the result, if those chunks
+// were made of the present chunks of the source.
 func (r *array) recall(recorded map[int64][]staging.Digest, list []staging.Record) {
 	for _, rec := range list {
 		n := r.resultNumber(rec.Index)
@@ -338,14 +338,14 @@ func (w *work) clean(ctx context.Context) error {
 			return err
 		}
 		var names []string // a listing need not be complete while values are deleted
-		for e, err := range store.List(ctx, w.to, dir.MustKey(recordsDir+"/-").Dir(), true) {
+		for e, err := range store.List(ctx, w.to, dir.MustKey(recordsDir+"/-").Dir(), store.Deep) {
 			if err != nil {
 				return err
 			}
 			names = append(names, e.Name)
 		}
 		for _, name := range names {
-			if err := store.Delete(ctx, w.to, dir.MustKey(recordsDir+"/"+name)); err != nil {
+			if _, err := store.Write(ctx, w.to, store.Delete(dir.MustKey(recordsDir+"/"+name)), store.Sync); err != nil {
 				return err
 			}
 		}

@@ -17,11 +17,11 @@ import (
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/transfer"
 )
 
@@ -92,7 +92,7 @@ func writeRows(t *testing.T, src store.Store, from, to int64, v float32) {
 // keysOf returns the keys below a path, relative to it.
 func keysOf(t *testing.T, s store.Store, path string) (keys []string) {
 	t.Helper()
-	for e, err := range store.List(t.Context(), s, store.MustKey(path+"/-").Dir(), true) {
+	for e, err := range store.List(t.Context(), s, store.MustKey(path+"/-").Dir(), store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,12 +105,16 @@ func keysOf(t *testing.T, s store.Store, path string) (keys []string) {
 // placed is a store that another process could open, too.
 type placed struct{ *memstore.Store }
 
-func (placed) Place() string { return "memory://test" }
+func (placed) Traits() store.Traits { return store.Traits{Place: "memory://test"} }
+
+func (placed) CheckKey(store.Key) error { return nil }
 
 // placedObjects is a placed store without locks.
-type placedObjects struct{ storetest.ObjectStore }
+type placedObjects struct{ stepping.ObjectStore }
 
-func (placedObjects) Place() string { return "memory://test" }
+func (placedObjects) Traits() store.Traits { return store.Traits{Place: "memory://test"} }
+
+func (placedObjects) CheckKey(store.Key) error { return nil }
 
 // interrupted is a filter that was stopped.
 type interrupted struct {
@@ -254,21 +258,21 @@ func TestFilterLostAnswers(t *testing.T) {
 			stations(t, zarr.At(src, "all"))
 			var puts atomic.Int64
 			h, stopped := fixture.StopAt(k, lost)
-			_, err := filter.Do(t.Context(), zarr.At(src, "all"), zarr.At(storetest.Conditional(dst, h), "b"), parsed(t, where), nil)
+			_, err := filter.Do(t.Context(), zarr.At(src, "all"), zarr.At(stepping.Conditional(dst, h), "b"), parsed(t, where), nil)
 			if !stopped() {
 				if err != nil || most != 8 {
 					t.Fatalf("%d requests, at most %d resumed: %v", k, most, err)
 				}
 				break
 			}
-			counting := storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+			counting := stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 				// The chunks of depth are copied again.
 				if key := op.Key.String(); op.Name == "Put" && strings.Contains(key, "/c/") && !strings.HasPrefix(key, "b/depth/") {
 					puts.Add(1)
 				}
 				return nil
 			}}
-			i := interrupted{src, func() store.Store { return storetest.Conditional(dst, counting) }}
+			i := interrupted{src, func() store.Store { return stepping.Conditional(dst, counting) }}
 			report := i.resume(t, fmt.Sprintf("request %d, lost is %v", k, lost), changes[0])
 			most = max(most, report.Resumed)
 			if puts.Load() != 8-report.Resumed {
@@ -287,7 +291,7 @@ func TestRecordsAreNotNewer(t *testing.T) {
 	stations(t, zarr.At(s, "all"))
 	var mu sync.Mutex
 	read, changed := false, false
-	h := placedObjects{storetest.Conditional(s, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	h := placedObjects{stepping.Conditional(s, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		mu.Lock()
 		defer mu.Unlock()
 		text := op.String()
@@ -328,7 +332,7 @@ func TestRecordsAreNotNewer(t *testing.T) {
 func TestResumeWithoutPlace(t *testing.T) {
 	defer filter.ShortRounds(1)()
 	dst, stop := memstore.New(), errors.New("stopped")
-	h := storetest.Conditional(dst, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	h := stepping.Conditional(dst, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Name == "Delete" && strings.Contains(op.Key.String(), "__varve/filter") {
 			return stop // all chunks are recorded, if there are records
 		}
@@ -367,13 +371,13 @@ func TestFilterBeside(t *testing.T) {
 	stations(t, zarr.At(src, "all"))
 	const other = `time >= 2020-01-11 and time < 2020-01-21 or time >= 2020-01-01 and time < 2020-01-11 and station == "L7"`
 	var once sync.Once
-	begun := storetest.Conditional(dst, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	begun := stepping.Conditional(dst, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Key.String() == "b/zarr.json" && strings.HasPrefix(op.Name, "Put") {
 			return stop
 		}
 		return nil
 	}})
-	h := storetest.Conditional(dst, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	h := stepping.Conditional(dst, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if strings.HasPrefix(op.Name, "Put") && strings.Contains(op.Key.String(), "/c/") {
 			once.Do(func() {
 				if _, err := filter.Do(ctx, zarr.At(src, "all"), zarr.At(begun, "b"), parsed(t, other), nil); !errors.Is(err, stop) {

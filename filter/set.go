@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/ragged"
+	"varve.dev/zarr/internal/rowset"
 )
 
 // The attributes of the CF conventions that relate the rows of a table to the dimension
@@ -56,7 +56,7 @@ func (t *table) newSet(ctx context.Context, rows member, sparse bool) (*set, err
 	t.setBytes = bytes
 	s := &set{path: rows.path, sparse: sparse}
 	var err error
-	s.offsets, err = ragged.Offsets(ctx, rows.array, sparse, n)
+	s.offsets, err = rowset.Offsets(ctx, rows.array, sparse, n)
 	t.sets = append(t.sets, s)
 	return s, err
 }
@@ -245,7 +245,7 @@ func (s *set) keptOffsets(kept *rows) []int64 {
 func (t *table) attributes(kept int64) map[string]func([]byte) ([]byte, error) {
 	for _, a := range t.arrays {
 		if a.offsetsOf != nil {
-			return map[string]func([]byte) ([]byte, error){"": func(object []byte) ([]byte, error) { return ragged.WithRows(object, kept) }}
+			return map[string]func([]byte) ([]byte, error){"": func(object []byte) ([]byte, error) { return rowset.WithRows(object, func(int64) int64 { return kept }) }}
 		}
 	}
 	return nil
@@ -278,7 +278,7 @@ func (t *table) confirmSet(ctx context.Context, s *set) (bool, error) {
 	if rows.Rank() != 1 || rows.Shape()[0] < n {
 		return false, nil
 	}
-	now, err := ragged.Offsets(ctx, rows, s.sparse, int64(len(s.offsets))-1)
+	now, err := rowset.Offsets(ctx, rows, s.sparse, int64(len(s.offsets))-1)
 	return slices.Equal(now, s.offsets), err
 }
 

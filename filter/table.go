@@ -14,9 +14,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/rowset"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/ragged"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
 )
@@ -45,7 +45,8 @@ func open(ctx context.Context, src *zarr.Location, r Request, opt *Options) (*ta
 		return nil, err
 	}
 	// A chunk of a column that is cut is not requested again. If it changes meanwhile,
-	// the result has what the condition has seen, as long as the cache has room.
+	// the result has the elements that the condition was evaluated on, while the cache
+	// has room.
 	cache := cached.InMemory(max(1, t.memory()/8))
 	t.once = zarr.At(cached.New(src.Store(), cache, &cached.Options{Immutable: true}), "")
 	n, err := src.Root().At(src.Path()).Open(ctx, t.reading())
@@ -100,7 +101,7 @@ func axisName(dimension string, axis int) string {
 // openGroup opens the arrays of a group that have the dimension. Groups below it with a
 // coordinate of their own have a dimension of their own.
 func (t *table) openGroup(ctx context.Context, g *zarr.Group) error {
-	sparse := t.dimension == "" && ragged.IsSparse(g.Attributes())
+	sparse := t.dimension == "" && rowset.IsSparse(g.Attributes())
 	if t.dimension == "" && !sparse {
 		return fmt.Errorf("%w: a mask of a group needs the name of the dimension", zarr.ErrInvalidArgument)
 	}

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"testing"
 
-	"varve.dev/zarr/virtual"
+	"varve.dev/zarr/internal/kerchunk"
 	_ "varve.dev/zarr/virtual/parquet"
 )
 
@@ -29,18 +29,18 @@ func TestParquet(t *testing.T) {
 		for _, f := range set.Files {
 			files = append(files, filepath.Join(dir, f))
 		}
-		references := files[0] + virtual.KerchunkSuffix
+		references := files[0] + kerchunk.Suffix
 		var text bytes.Buffer
 		check(t, collected(t, references, set.Dim, files).WriteKerchunk(t.Context(), &text))
 		check(t, os.WriteFile(references, text.Bytes(), 0o666))
 		for _, size := range []int{1, 5, 10_000} {
 			name := fmt.Sprintf("%s_%d", files[0], size)
-			at := name + virtual.ParquetSuffix
+			at := name + kerchunk.ParquetSuffix
 			m := collected(t, at, set.Dim, files)
 			check(t, m.CreateParquet(t.Context(), openFolder(t, dir), storePath(t, filepath.Base(at)), size))
-			ours[at], theirs[name+virtual.LongParquetSuffix] = set, set
+			ours[at], theirs[name+kerchunk.LongParquetSuffix] = set, set
 			read = append(read, at)
-			frames = append(frames, references, name+virtual.LongParquetSuffix, strconv.Itoa(size))
+			frames = append(frames, references, name+kerchunk.LongParquetSuffix, strconv.Itoa(size))
 		}
 	}
 	var found map[string]map[string]elements

@@ -53,7 +53,7 @@ func (b *timeTable) loaded(path string) *zarr.Location {
 		}
 		value, err := fs.ReadFile(dir, name)
 		check(b.T, err)
-		_, err = s.Put(b.Context(), store.MustKey(name), value, store.Sync)
+		_, err = s.Write(b.Context(), store.Put(store.MustKey(name), value), store.Sync)
 		return err
 	}))
 	return zarr.At(s, "")

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/virtual"
@@ -65,7 +66,7 @@ func TestVirtual(t *testing.T) {
 		if !set.Kerchunk {
 			continue
 		}
-		references := filepath.Join(dir, "references"+virtual.KerchunkSuffix)
+		references := filepath.Join(dir, "references"+kerchunk.Suffix)
 		var text bytes.Buffer
 		check(t, collected(t, references, set.Dim, files).WriteKerchunk(t.Context(), &text))
 		check(t, os.WriteFile(references, text.Bytes(), 0o666))

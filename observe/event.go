@@ -101,8 +101,8 @@ func (a all) Observe(ctx context.Context, e Event) {
 // Op is an operation.
 type Op uint8
 
-// Operations of stores, named after the methods of package store, and operations of
-// codecs.
+// Operations of stores, from Get to Commit, are named after the methods of package store.
+// Decode and Encode are the work of codecs.
 const (
 	Get      Op = iota // a value, or a range of it, was read
 	Open               // a value was opened to be read in pieces
@@ -144,54 +144,22 @@ func (o Op) String() string {
 	return "unknown"
 }
 
-// Ops returns all operations in order.
-func Ops() []Op {
-	all := make([]Op, ops)
-	for i := range all {
-		all[i] = Op(i)
-	}
-	return all
-}
-
 // IsRequest reports whether the operation is a request to a store, whose time is spent in
 // I/O.
 func (o Op) IsRequest() bool { return o <= Commit }
 
-// IsCodec reports whether the operation is the work of codecs, whose time is spent in the
+// isCodec reports whether the operation is the work of codecs, whose time is spent in the
 // processor.
-func (o Op) IsCodec() bool { return o == Decode || o == Encode }
+func (o Op) isCodec() bool { return o == Decode || o == Encode }
 
-// Reads reports whether the bytes of the event were read from a store.
-func (o Op) Reads() bool { return o == Get || o == Read }
+// reads reports whether the bytes of the event were read from a store.
+func (o Op) reads() bool { return o == Get || o == Read }
 
-// Copies reports whether the bytes of the event were copied without passing through this
+// copies reports whether the bytes of the event were copied without passing through this
 // program.
-func (o Op) Copies() bool { return o == Copy || o == Clone }
+func (o Op) copies() bool { return o == Copy || o == Clone }
 
-// Writes reports whether the bytes of the event were written to a store.
-func (o Op) Writes() bool {
+// writes reports whether the bytes of the event were written to a store.
+func (o Op) writes() bool {
 	return o == Put || o == PutIf || o == Splice || o == Assemble || o == Patch
-}
-
-// Start returns the time for [Done]. It reads no clock if o is nil.
-func Start(o Observer) time.Time {
-	if o == nil {
-		return time.Time{}
-	}
-	return time.Now()
-}
-
-// Done reports an operation that began at start and has ended. It does nothing if o is
-// nil. After an error bytes are not reported.
-func Done(ctx context.Context, o Observer, op Op, key store.Key, bytes int64, start time.Time, err error) {
-	if o != nil {
-		done(ctx, o, op, key, bytes, start, err)
-	}
-}
-
-func done(ctx context.Context, o Observer, op Op, key store.Key, bytes int64, start time.Time, err error) {
-	if err != nil {
-		bytes = 0
-	}
-	o.Observe(ctx, Event{Op: op, Key: key, Bytes: bytes, Start: start, Duration: time.Since(start), Err: err})
 }

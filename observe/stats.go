@@ -7,15 +7,27 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Stats are sums of events. To measure some work, take the Stats before and after it, and
 // subtract them with [Stats.Sub].
 type Stats struct {
+	// Requests is the sum of all requests to stores. Its Duration is the time in I/O. Its
+	// Bytes include those that were read, written and copied.
+	Requests Sum
+	// Read, Written and Copied are the sums of the requests that read bytes from stores,
+	// that wrote bytes to stores, and that let a store copy bytes without moving them
+	// through this program.
+	Read, Written, Copied Sum
+	// Codecs is the sum of the work of codecs. Its Bytes are the sizes of decoded
+	// elements.
+	Codecs Sum
+
 	sums [ops]Sum
 }
 
@@ -51,6 +63,7 @@ func (s Stats) Sub(earlier Stats) Stats {
 		n.Count -= e.Count
 		n.Duration -= e.Duration
 	}
+	s.add()
 	return s
 }
 
@@ -69,24 +82,11 @@ func (s *Stats) total(of func(Op) bool) (t Sum) {
 	return t
 }
 
-// Requests returns the sum of all requests to stores. Its Duration is the time in I/O.
-// Its Bytes include those that were read, written and copied.
-func (s Stats) Requests() Sum { return s.total(Op.IsRequest) }
-
-// Read returns the sum of all operations that read bytes from stores.
-func (s Stats) Read() Sum { return s.total(Op.Reads) }
-
-// Written returns the sum of all operations that wrote bytes to stores. Bytes that a
-// store copied by itself are not included.
-func (s Stats) Written() Sum { return s.total(Op.Writes) }
-
-// Copied returns the sum of all operations that copied bytes without moving them through
-// this program.
-func (s Stats) Copied() Sum { return s.total(Op.Copies) }
-
-// Codecs returns the sum of the work of codecs. Its Bytes are the sizes of decoded
-// elements.
-func (s Stats) Codecs() Sum { return s.total(Op.IsCodec) }
+// add sets the sums over several operations.
+func (s *Stats) add() {
+	s.Requests, s.Codecs = s.total(Op.IsRequest), s.total(Op.isCodec)
+	s.Read, s.Written, s.Copied = s.total(Op.reads), s.total(Op.writes), s.total(Op.copies)
+}
 
 // document is the form of Stats in JSON.
 type document struct {
@@ -115,15 +115,15 @@ type document struct {
 // index_cache_hits and index_cache_misses; chunks_decoded, bytes_decoded, chunks_encoded
 // and bytes_encoded, with bytes of decoded elements; seconds_io and seconds_codecs.
 func (s Stats) MarshalJSON() ([]byte, error) {
-	all := s.Requests()
+	all := s.Requests
 	d := document{
 		Requests: map[string]int64{}, Absent: all.Absent, Failed: all.Failed,
-		BytesRead: s.Read().Bytes, BytesWritten: s.Written().Bytes, BytesCopied: s.Copied().Bytes,
+		BytesRead: s.Read.Bytes, BytesWritten: s.Written.Bytes, BytesCopied: s.Copied.Bytes,
 		RangesMerged: s.Of(Coalesce).Count, MergedInto: s.Of(Coalesce).Times,
 		IndexHits: s.Of(IndexHit).Times, IndexMisses: s.Of(IndexMiss).Times,
 		ChunksDecoded: s.Of(Decode).Times, BytesDecoded: s.Of(Decode).Bytes,
 		ChunksEncoded: s.Of(Encode).Times, BytesEncoded: s.Of(Encode).Bytes,
-		SecondsInIO: all.Duration.Seconds(), SecondsInCodec: s.Codecs().Duration.Seconds(),
+		SecondsInIO: all.Duration.Seconds(), SecondsInCodec: s.Codecs.Duration.Seconds(),
 	}
 	for o := range ops {
 		if n := s.sums[o].Times; n > 0 && o.IsRequest() {
@@ -182,6 +182,7 @@ func (c *Counter) Stats() Stats {
 			Bytes: n.bytes.Load(), Count: n.number.Load(), Duration: time.Duration(n.nanos.Load()),
 		}
 	}
+	s.add()
 	return s
 }
 
@@ -195,28 +196,28 @@ func (s Stats) String() string {
 		}
 		fmt.Fprintf(&b, "%-12s "+format, append([]any{name}, args...)...)
 	}
-	all := s.Requests()
+	all := s.Requests
 	line("requests", "%s", s.requests(all))
 	for _, n := range []struct {
 		name  string
 		bytes int64
-	}{{"read", s.Read().Bytes}, {"written", s.Written().Bytes}, {"copied", s.Of(Copy).Bytes}} {
+	}{{"read", s.Read.Bytes}, {"written", s.Written.Bytes}, {"copied", s.Of(Copy).Bytes}} {
 		if n.bytes > 0 {
-			line(n.name, "%s", size(n.bytes))
+			line(n.name, "%s", quantity.Bytes(n.bytes))
 		}
 	}
 	if c := s.Of(Coalesce); c.Times > 0 {
-		line("coalesced", "%s ranges into %s", number(c.Count), number(c.Times))
+		line("coalesced", "%s ranges into %s", quantity.Number(c.Count), quantity.Number(c.Times))
 	}
 	if hits, misses := s.Of(IndexHit).Times, s.Of(IndexMiss).Times; hits+misses > 0 {
-		line("index cache", "%s, %s", plural(hits, "hit", "hits"), plural(misses, "miss", "misses"))
+		line("index cache", "%s, %s", quantity.Of(hits, "hit"), quantity.Of(misses, "miss"))
 	}
 	for _, o := range []Op{Decode, Encode} {
 		if c := s.Of(o); c.Times > 0 {
-			line(o.String()+"d", "%s of %s", plural(c.Times, "chunk", "chunks"), size(c.Bytes))
+			line(o.String()+"d", "%s of %s", quantity.Of(c.Times, "chunk"), quantity.Bytes(c.Bytes))
 		}
 	}
-	line("time", "%s in I/O, %s in codecs", short(all.Duration), short(s.Codecs().Duration))
+	line("time", "%s in I/O, %s in codecs", short(all.Duration), short(s.Codecs.Duration))
 	return b.String()
 }
 
@@ -225,51 +226,20 @@ func (s *Stats) requests(all Sum) string {
 	var kinds []string
 	for o := range ops {
 		if n := s.sums[o].Times; n > 0 && o.IsRequest() {
-			kinds = append(kinds, number(n)+" "+strings.ReplaceAll(o.String(), "_", "-"))
+			kinds = append(kinds, quantity.Number(n)+" "+strings.ReplaceAll(o.String(), "_", "-"))
 		}
 	}
-	text := number(all.Times)
+	text := quantity.Number(all.Times)
 	if len(kinds) > 0 {
 		text += ": " + strings.Join(kinds, ", ")
 	}
 	if all.Absent > 0 {
-		text += "; " + number(all.Absent) + " found nothing"
+		text += "; " + quantity.Number(all.Absent) + " found nothing"
 	}
 	if all.Failed > 0 {
-		text += "; " + number(all.Failed) + " failed"
+		text += "; " + quantity.Number(all.Failed) + " failed"
 	}
 	return text
-}
-
-func plural(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return number(n) + " " + many
-}
-
-// number returns n with commas between groups of three digits.
-func number(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	// No comma follows the sign.
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
-// size returns a number of bytes with a unit.
-func size(n int64) string {
-	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
-	if n < 1<<10 {
-		return plural(n, "byte", "bytes")
-	}
-	x, i := float64(n)/(1<<10), 0
-	// From this value on, rounding would print 1024.0.
-	for x >= 1023.95 && i < len(units)-1 {
-		x, i = x/(1<<10), i+1
-	}
-	return strconv.FormatFloat(x, 'f', 1, 64) + " " + units[i]
 }
 
 // short returns a duration with about three digits.

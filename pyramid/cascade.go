@@ -46,6 +46,8 @@ func (w *work) cascade(ctx context.Context) error {
 			break
 		}
 		group.Go(func() error {
+			// A tile takes memory only when its goroutine begins, so the limit of
+			// goroutines bounds the memory.
 			t := c.newTile(0, index)
 			if err := from.derive(ctx, w.reducer, t.box, t.view); err != nil {
 				return err
@@ -91,6 +93,8 @@ func (c *cascade) each() (each, above int64) {
 // unfinished returns the bytes of an unfinished tile of level k.
 func (c *cascade) unfinished(k int) (int64, bool) {
 	n, ok := c.tileBytes(k)
+	// Blocks that chunks of the level below cut can be folded only when all of their
+	// elements are there. Such a tile keeps the elements below.
 	if ok && c.cutsBlocks(k) {
 		for _, f := range c.factors {
 			n *= f // a block has few elements, see [mostBlock]
@@ -128,6 +132,7 @@ func (c *cascade) finish(ctx context.Context, k int, t *tile) error {
 	if err := c.write(ctx, k, t); err != nil {
 		return err
 	}
+	// The last level has no tile above.
 	if k+1 == len(c.grids) {
 		return nil
 	}
@@ -154,6 +159,7 @@ func (c *cascade) above(k int, box grid.Box) (*tile, int64, error) {
 	index := make([]int64, len(cells))
 	cells.First(index)
 	number := numberOf(c.grids[k], index)
+	// Several tiles below may open the tile at once. Only the first one makes it.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t, ok := c.open[k][number]
@@ -171,7 +177,8 @@ func (c *cascade) above(k int, box grid.Box) (*tile, int64, error) {
 	return t, number, nil
 }
 
-// take takes over what a tile below has. Other tiles below fill other parts meanwhile.
+// take copies a finished tile below into its part of the tile. Other tiles below fill
+// other parts at the same time.
 func (c *cascade) take(t *tile, k int, below *tile) {
 	if t.below != nil {
 		from := c.reducer.below(t.box, c.grids[k-1].Shape())
@@ -186,6 +193,8 @@ func (c *cascade) take(t *tile, k int, below *tile) {
 func (c *cascade) isComplete(t *tile, k int, number int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// The goroutine that brings the last part finishes the tile; no other one touches
+	// it then.
 	if t.left--; t.left > 0 {
 		return false
 	}

@@ -65,11 +65,14 @@ func isNumber(path string) bool {
 // names returns the names of the dimensions of a level, given those of the array. xarray
 // opens no hierarchy in which a group and one above it give a dimension two lengths.
 func (l layout) names(of []string, factors []int64, level int) []string {
+	// An image has one set of dimensions for all levels (OME-Zarr 0.5, "multiscales").
 	if of == nil || l.image {
 		return of
 	}
 	names := slices.Clone(of)
 	for i, f := range factors {
+		// A dimension that is not divided has the same length in all levels, so it
+		// keeps its name and inherits its coordinate.
 		if f > 1 && names[i] != "" {
 			names[i] += "_level" + strconv.Itoa(level)
 		}
@@ -97,6 +100,7 @@ func factorsOf(asked []int64, names []string, rank int) ([]int64, error) {
 	switch n, ok := checked.Product(factors...); {
 	case n == 1:
 		return nil, fmt.Errorf("%w: no axis is divided; give a factor of at least 2 for one of them", zarr.ErrInvalidArgument)
+	// The sums of [short] integers fit into 64 bits only for so many elements.
 	case !ok || n > mostBlock:
 		return nil, fmt.Errorf("%w: the factors %v make blocks of more than %d elements", zarr.ErrInvalidArgument, factors, mostBlock)
 	}
@@ -109,6 +113,7 @@ func defaultFactors(names []string, rank int) []int64 {
 	for i := range factors {
 		factors[i] = 1
 	}
+	// Only both names of a pair are a plane: x without y may be anything.
 	for _, p := range planes {
 		y, x := slices.Index(names, p[0]), slices.Index(names, p[1])
 		if y >= 0 && x >= 0 {
@@ -143,6 +148,7 @@ func gridsOf(base *grid.Grid, factors []int64, asked int, first *grid.Grid) ([]*
 // fits reports whether a grid has a single chunk along the axes that are divided, or none
 // at all.
 func fits(g *grid.Grid, factors []int64) bool {
+	// Without elements every level would be empty as well, and none the last.
 	if slices.Contains(g.Shape(), 0) {
 		return true
 	}
@@ -166,6 +172,7 @@ func divided(g *grid.Grid, factors []int64, first *grid.Grid) (*grid.Grid, error
 		switch {
 		case axis.IsRegular():
 			cuts[i] = grid.Every(axis.Step())
+		// The longest edge may have grown since. The levels that exist keep their chunks.
 		case f > 1 && first != nil && first.Axis(i).IsRegular():
 			cuts[i] = grid.Every(first.Axis(i).Step())
 		case f > 1:
@@ -177,8 +184,8 @@ func divided(g *grid.Grid, factors []int64, first *grid.Grid) (*grid.Grid, error
 	return grid.New(shape, cuts...)
 }
 
-// sameLayout reports whether the chunks of a level are those of a grid, as far as both
-// have them. The last edge of a list may be another one where one of them has grown or
+// sameLayout reports whether the chunks of a level are those of a grid, where both have
+// chunks. The last edge of a list may be another one where one of them has grown or
 // was trimmed.
 func sameLayout(level, g *grid.Grid) bool {
 	cells := make(grid.Box, g.Rank())
@@ -187,6 +194,7 @@ func sameLayout(level, g *grid.Grid) bool {
 		switch {
 		case a.Step() != b.Step():
 			return false
+		// The last edge is left out: it is shorter while its block is incomplete.
 		case !a.IsRegular():
 			cells[i].Stop = max(0, min(a.Chunks(), b.Chunks())-1)
 		}
@@ -200,6 +208,8 @@ func edgesOf(below grid.Axis) grid.Growth {
 	if below.IsRegular() {
 		return grid.AppendOne()
 	}
+	// Chunks of the level end where those of the level below do, so that an appended
+	// chunk below concerns one tile only.
 	return grid.ByBoundaries("level below", func(at int64) (int64, error) {
 		k, _, ok := below.Locate(at)
 		c, found := below.Cell(k)

@@ -31,6 +31,8 @@ func sums[T short | float, S int64 | float64](means func(dst []T, sums []S, n in
 			whole := length / f
 			missing := means(out[:whole], sums[:whole], len(rows)*f)
 			if means(out[whole:], sums[whole:], len(rows)*(length%f)) || missing {
+				// NaN among the elements: the sum of the row is of no use, and blocks
+				// are made one by one.
 				if slow == nil {
 					slow = plain(width)
 				}
@@ -133,6 +135,8 @@ func (a *apart) move(elem []byte) {
 	was, from := slices.Clone(elem), a.value(elem)
 	raw.Load(b, was[:raw.Bytes])
 	bits := b.U[0]
+	// The next larger bits first. One of as many steps as there are missing values must
+	// be free.
 	for _, step := range [...]int{1, -1} {
 		for n := 1; n <= len(a.absent); n++ {
 			b.U[0] = bits + uint64(n*step)

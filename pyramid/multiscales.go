@@ -42,6 +42,8 @@ func (d *dataset) UnmarshalJSON(raw []byte) error {
 // MarshalJSON implements [json.Marshaler].
 func (d dataset) MarshalJSON() ([]byte, error) {
 	if d.raw != nil {
+		// A level of another program keeps its spelling, with members that this package
+		// does not know.
 		return d.raw, nil
 	}
 	type members dataset
@@ -110,6 +112,8 @@ func (w *work) describe(ctx context.Context, levels int) error {
 	if err != nil || string(raw) == string(g.Attributes()) {
 		return err
 	}
+	// The attributes are computed again from those that are stored by now: another
+	// program may have changed them since the group was opened.
 	return g.UpdateAttributes(ctx, func(now []byte) ([]byte, error) { return w.described(now, levels) })
 }
 
@@ -123,6 +127,7 @@ func (w *work) undescribe(ctx context.Context, level int) error {
 	if err != nil {
 		return err
 	}
+	// Without a change there is no write, and no conflict with other programs.
 	if d := find(list, w.layout.name); d == nil || len(w.mine(d)) <= level {
 		return nil
 	}
@@ -131,6 +136,7 @@ func (w *work) undescribe(ctx context.Context, level int) error {
 
 // mine returns the levels in a description that this package has made.
 func (w *work) mine(d *description) (list []dataset) {
+	// The first one is the array itself.
 	for _, level := range d.datasets[1:] {
 		if w.isOwn(level) {
 			list = append(list, level)
@@ -167,6 +173,7 @@ func (w *work) described(attributes []byte, levels int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// OME-Zarr 0.4 has the list in the attributes of the group, 0.5 in their member ome.
 	if w.base.Format() == 2 {
 		return metadata.SetAttribute(attributes, multiscalesMember, all)
 	}
@@ -180,6 +187,7 @@ func (w *work) setOME(attributes, list []byte) ([]byte, error) {
 		return nil, err
 	}
 	if !ok {
+		// The version stands once above the list in 0.5, and in each entry in 0.4.
 		ome = []byte(`{"version":"0.5"}`)
 	}
 	if ome, err = metadata.SetAttribute(ome, multiscalesMember, list); err != nil {
@@ -232,6 +240,7 @@ func (w *work) fill(d *description, levels int) (err error) {
 	if isNew && w.base.Format() == 2 {
 		set("version", "0.4")
 	}
+	// What another program has written of the image stays: names and axes are its own.
 	if isNew {
 		set("name", w.layout.name)
 		set(axesMember, w.axes())

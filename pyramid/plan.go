@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Plan says what [Make] does, or has done.
@@ -36,6 +37,16 @@ type Plan struct {
 	// Deviation says why the metadata are not those of an image of OME-Zarr, or is "":
 	// these describe 2 to 5 axes, 2 or 3 of which are of space and come last.
 	Deviation string
+}
+
+// String says in one line which levels there are, and what is made of them.
+func (p *Plan) String() string {
+	made := int64(0)
+	for _, l := range p.Levels {
+		made += l.Made
+	}
+	text := quantity.List(quantity.Some(made, "tile", "made"), quantity.SomeBytes(p.BytesRead, "read"), quantity.SomeBytes(p.BytesWritten, "written"))
+	return quantity.Of(int64(len(p.Levels)), "level") + " of " + p.Array + " (" + string(p.Method) + "): " + cmp.Or(text, "nothing to do")
 }
 
 // Level is one level of a plan.
@@ -69,6 +80,8 @@ func (w *work) plan() *Plan {
 			Path: w.layout.path(k + 1), Grid: g, Tiles: int64(len(w.wanted[k])), Made: int64(len(w.dirty[k])), Bytes: n * int64(w.size()),
 		})
 		read, written := w.transfer(k)
+		// A rebuild reads the array only: tiles of higher levels come from tiles in
+		// memory.
 		if p.BytesWritten += written; k == 0 || !w.rebuild {
 			p.BytesRead += read
 		}
@@ -91,6 +104,7 @@ func (w *work) transfer(k int) (read, written int64) {
 		size, _ := box.Len()
 		written += size
 		for piece := range from.pieces(w.reducer, w.below(box, from.grid.Shape()), w.size()) {
+			// Pieces of fill values are not read.
 			if from.any(piece) {
 				size, _ := piece.Len()
 				read += size

@@ -40,9 +40,9 @@ func (r *requests) Observe(_ context.Context, e observe.Event) {
 	case e.Op == observe.List:
 		r.listings++
 	case !chunk || name == "":
-	case e.Op.Reads() && e.Outcome() == observe.OK:
+	case (e.Op == observe.Get || e.Op == observe.Read) && e.Outcome() == observe.OK:
 		r.reads[key]++
-	case e.Op.Writes():
+	case e.Op == observe.Put || e.Op == observe.PutIf || e.Op == observe.Splice || e.Op == observe.Assemble || e.Op == observe.Patch:
 		r.writes[key]++
 	}
 }
@@ -476,7 +476,7 @@ func TestRefusals(t *testing.T) {
 // keysOf returns the keys of a store.
 func keysOf(t *testing.T, s store.Store) (keys []string) {
 	t.Helper()
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		check1(t, err)
 		keys = append(keys, e.Name)
 	}

@@ -26,6 +26,7 @@ func newReducer(t dtype.Type, m Method, factors []int64, absent [][]byte) (*redu
 		return nil, fmt.Errorf("%w: elements of type %s have no fixed size", zarr.ErrUnsupported, t)
 	}
 	r := &reducer{factors: factors}
+	// Nearest copies bytes, so it needs no knowledge of the type.
 	if m == Nearest {
 		return r, nil
 	}
@@ -45,10 +46,14 @@ var notATime = binary.NativeEndian.AppendUint64(nil, 1<<63)
 // method.
 func rowsOf(t dtype.Type, m Method, absent [][]byte) rowMaker {
 	switch k := t.Kind(); {
+	// A mean of booleans would be no boolean. Min, max and mode treat them as 0 and 1.
 	case k == dtype.KindBool && m != Mean:
 		return integers[uint8](m, absent)
 	case k == dtype.KindDatetime || k == dtype.KindTimedelta:
+		// Moments are 64-bit counts. NaT is their smallest number, and must not win as
+		// minimum.
 		return wides[int64](m, append(absent, notATime))
+	// Complex numbers have no order, so they only have a mean.
 	case t == dtype.Complex64 && m == Mean:
 		return plain(complexMean[complex64], valuesOf[complex64](absent))
 	case t == dtype.Complex128 && m == Mean:
@@ -90,6 +95,8 @@ type float interface{ float32 | float64 }
 
 func integers[T short](m Method, absent [][]byte) rowMaker {
 	rows := plain(reals(m, shortMean[T]), valuesOf[T](absent))
+	// Whole rows are added at once only where no element is left out: the divisor is then
+	// the same for all blocks.
 	if m == Mean && len(absent) == 0 {
 		return sums(shortMeans[T], rows)
 	}
@@ -103,6 +110,8 @@ func wides[T wide](m Method, absent [][]byte) rowMaker {
 // whole returns what makes the elements of whole rows as plain does, or plain.
 func whole[T short | wide](m Method, absent [][]byte, plain rowMaker) rowMaker {
 	switch {
+	// Missing values need a look at each element; the mean of wide integers needs 128
+	// bits.
 	case len(absent) > 0 || m == Mean:
 		return plain
 	case m == Mode:

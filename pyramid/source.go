@@ -87,6 +87,8 @@ func relative(box, from grid.Box) grid.Box {
 // it may be stored.
 func (s *source) pieces(r *reducer, region grid.Box, size int) iter.Seq[grid.Box] {
 	return func(yield func(grid.Box) bool) {
+		// One read of the region makes fewer calls. With chunks that are not stored it
+		// would allocate and fold fill values that a piece of its own skips.
 		if n, ok := region.Len(); ok && n <= s.few/int64(size) && s.all(region) {
 			yield(region)
 			return
@@ -119,6 +121,8 @@ func boundaries(axis grid.Axis, in grid.Interval, f int64) []int64 {
 		if !found || at >= in.Stop {
 			break
 		}
+		// A piece that ended within a block would fold the block from a part of its
+		// elements.
 		if at%f == 0 {
 			ends = append(ends, at)
 		}
@@ -159,6 +163,7 @@ func (s *source) longestPiece(r *reducer, tile []int64, size int) (int64, bool) 
 			region = tile[i] * f
 		}
 		edge := region
+		// If chunks end within blocks, a piece may reach over any number of them.
 		if aligned(axis, f) {
 			edge = min(region, axis.Longest(grid.Interval{Stop: axis.Chunks()}))
 		}

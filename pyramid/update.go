@@ -24,6 +24,8 @@ import (
 // update makes the tiles that have changed, level by level. Each level is made of the
 // level below, which has its new elements by then.
 func (w *work) update(ctx context.Context) error {
+	// Levels are updated in order, because each is derived from the one below, which must
+	// be complete by then.
 	for k, level := range w.arrays {
 		was := level.Shape()
 		if err := w.resize(ctx, k); err != nil {
@@ -48,6 +50,8 @@ func (w *work) resize(ctx context.Context, k int) error {
 		shrinks = shrinks || n < smaller[i]
 		smaller[i] = min(n, smaller[i])
 	}
+	// Shrink first: planes that are appended would otherwise have the former length along
+	// the other axes, beyond the source.
 	if shrinks {
 		if err := level.Resize(ctx, smaller, &zarr.ResizeOptions{Shrink: grid.TrimEdges}); err != nil {
 			return err
@@ -70,6 +74,7 @@ func (w *work) grow(ctx context.Context, level *zarr.Array, from *source, axis i
 	}
 	shape := now
 	shape[axis] = extent
+	// An append needs elements. A resize publishes the extent alone.
 	if slices.Contains(shape, 0) {
 		return level.Resize(ctx, shape, nil) // there are no elements
 	}
@@ -82,6 +87,7 @@ func (w *work) grow(ctx context.Context, level *zarr.Array, from *source, axis i
 		}
 		return from.derive(ctx, w.reducer, there, strided.Contiguous(dst, box.Shape(), w.size()))
 	}}
+	// Expect refuses the append if another process has made the level grow meanwhile.
 	how := &zarr.AppendOptions{Grow: edgesOf(from.grid.Axis(axis)), Expect: level.Shape()}
 	if level.Grid().Axis(axis).IsRegular() {
 		how.Grow = grid.AppendOne()
@@ -105,6 +111,8 @@ func (w *work) redo(ctx context.Context, k int, was []int64) error {
 		}
 		box := boxOf(w.grids[k], indexOf(w.grids[k], n))
 		first := make([]int64, len(box))
+		// Tiles beyond the former extent were made by the append. They only count as
+		// progress.
 		if box.First(first); !old.Contains(first) {
 			w.count()
 			continue
@@ -191,6 +199,8 @@ func readRecord(ctx context.Context, s store.Store, key store.Key) (*record, err
 		return nil, err
 	}
 	r := new(record)
+	// A damaged record costs a rebuild, and never leaves a wrong tile. Its version is
+	// kept, so that the new record replaces it.
 	if json.Unmarshal(data, r) != nil || attributes.Check(r.Attributes) != nil {
 		r = new(record)
 	}
@@ -212,11 +222,13 @@ func (r *record) put(ctx context.Context, s store.Store, key store.Key, before *
 	if !before.there {
 		cond = store.IfAbsent()
 	}
-	if _, able := store.As[store.ConditionalWriter](s); !able || before.there && before.version.IsZero() {
-		_, err := store.Put(ctx, s, key, line, d)
+	// Without conditional writes or versions, the last of two processes wins. The package
+	// comment asks for one process at a time.
+	if able := store.Can(s, store.OpPutIf); !able || before.there && before.version.IsZero() {
+		_, err := store.Write(ctx, s, store.Put(key, line), d)
 		return err
 	}
-	_, err := store.PutIf(ctx, s, key, line, cond, d)
+	_, err := store.Write(ctx, s, store.PutIf(key, line, cond), d)
 	if errors.Is(err, store.ErrConflict) {
 		err = fmt.Errorf("another process has made the pyramid meanwhile; make it again: %w", err)
 	}

@@ -13,10 +13,10 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/snapshot"
@@ -62,6 +62,7 @@ func newWork(ctx context.Context, a *zarr.Array, opt *Options) (*work, error) {
 	if path.IsRoot() {
 		return nil, errRoot
 	}
+	// Levels and metadata are in the group above, which OME-Zarr calls the image.
 	w.group, w.layout.name = a.Location().Root().At(path.Parent().String()), path.Name()
 	// A group that is missing or has other metadata is an error before anything is made.
 	err := w.meet(ctx)
@@ -73,6 +74,7 @@ func newWork(ctx context.Context, a *zarr.Array, opt *Options) (*work, error) {
 	}
 	first, err := w.open(ctx, 1)
 	left := len(w.others) > 0 && w.Levels <= 0 && w.Method == "" && w.Factors == nil
+	// Levels of another program in the place of ours are no error if none are asked for.
 	if err != nil && !(left && errors.Is(err, errForeign)) {
 		return nil, err
 	}
@@ -80,7 +82,7 @@ func newWork(ctx context.Context, a *zarr.Array, opt *Options) (*work, error) {
 		return nil, err
 	}
 	if left && !w.record.there {
-		w.Levels = -1 // the image has levels, and nobody has asked for others
+		w.Levels = -1 // the image has levels, and the options ask for no others
 	}
 	if err := w.request(ctx); err != nil {
 		return nil, err
@@ -115,6 +117,7 @@ func (w *work) meet(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
+	// The first one is the array itself.
 	for _, level := range d.datasets[1:] {
 		if mine, err := w.isMine(ctx, level.Path); err != nil {
 			return err
@@ -132,6 +135,7 @@ func (w *work) liesBeside(ctx context.Context, image bool) (bool, error) {
 	if errors.Is(err, errForeign) {
 		n, err = nil, nil
 	}
+	// Levels that exist decide. Otherwise those of an image lie beside it.
 	if n != nil || err != nil || image {
 		return n == nil, err
 	}
@@ -147,6 +151,8 @@ func (w *work) isMine(ctx context.Context, path string) (bool, error) {
 	if !w.layout.owns(path) {
 		return false, nil
 	}
+	// A path below NAME_levels is never that of another program. A number may be, since
+	// OME-Zarr names levels so: its attribute tells.
 	if !isNumber(path) {
 		return true, nil
 	}
@@ -214,6 +220,7 @@ func (w *work) request(ctx context.Context) error {
 		return err
 	}
 	method := w.Method
+	// The largest stored number is then the smallest value.
 	if scale, _ := p.Scale(); scale < 0 {
 		method = w.Method.reversed()
 	}
@@ -257,6 +264,7 @@ func (w *work) open(ctx context.Context, level int) (*zarr.Array, error) {
 	if a, ok := home.(*zarr.Array); err != nil || ok && w.layout.image {
 		return a, err
 	}
+	// Before levels had groups, the array itself was here. The level is made anew.
 	if _, isArray := home.(*zarr.Array); isArray || w.layout.image {
 		return nil, nil // the level had no group before
 	}
@@ -296,6 +304,8 @@ func (w *work) place(level int) *zarr.Location { return w.group.At(w.layout.path
 // nothing is stored.
 func (w *work) options() *zarr.Options {
 	o := w.base.Options()
+	// A level has no chunk where the array has none, also if the array is read with
+	// RequireChunks.
 	o.RequireChunks = false
 	return &o
 }
@@ -318,6 +328,7 @@ func (w *work) compare(ctx context.Context) (err error) {
 		was, gone = nil, nil
 	}
 	dirty := differing(was, w.listing.folds)
+	// Tiles that have lost all chunks of the array below them become fill values.
 	maps.Copy(dirty, gone)
 	if err := w.raise(dirty); err != nil {
 		return err
@@ -371,6 +382,7 @@ func (w *work) raise(dirty tiles) error {
 			if dirty, err = raised(w.reducer, w.grids[k-1], g, dirty); err != nil {
 				return err
 			}
+			// A level that does not exist yet has no tiles to keep.
 			if w.isNew(k) {
 				dirty = wanted
 			}

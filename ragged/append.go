@@ -4,14 +4,13 @@ package ragged
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/rowset"
 )
 
 // Column has the elements of new rows of one array.
@@ -106,8 +105,8 @@ func (s *Set) additions(lengths []int64, columns []Column) ([]zarr.Addition, err
 	// the lengths that are expected are those of the offsets.
 	end := s.offsets[len(s.offsets)-1]
 	expect := func(n int64) *zarr.AppendOptions { return &zarr.AppendOptions{Expect: []int64{n}} }
-	numbers := s.layout.stored(lengths, end)
-	rows, err := addRows(s.rows, s.relative(s.rows), numbers, expect(s.Rows()+s.layout.lead()))
+	numbers := s.layout.Stored(lengths, end)
+	rows, err := addRows(s.rows, s.relative(s.rows), numbers, expect(s.Rows()+s.layout.Lead()))
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +120,8 @@ func (s *Set) additions(lengths []int64, columns []Column) ([]zarr.Addition, err
 			list = append(list, c.add(s.relative(a), opt))
 		}
 	}
-	// The rows are published last: who sees them sees all of their elements.
+	// The rows are published last: a reader that sees the rows sees all of their
+	// elements.
 	return append(list, rows), nil
 }
 
@@ -136,37 +136,11 @@ func (s *Set) relative(a *zarr.Array) string {
 
 // updateShape makes the attribute shape of a sparse matrix agree with the rows.
 func (s *Set) updateShape(ctx context.Context) error {
-	if s.layout != byOffset {
+	if s.layout != rowset.ByOffset {
 		return nil
 	}
 	return s.group.UpdateAttributes(ctx, func(object []byte) ([]byte, error) {
 		// Others may have appended more rows meanwhile, and know of them.
-		return withRows(object, func(n int64) int64 { return max(n, s.Rows()) })
+		return rowset.WithRows(object, func(n int64) int64 { return max(n, s.Rows()) })
 	})
-}
-
-// WithRows returns the attributes of a sparse matrix with another number of rows; of a
-// csc_matrix, these are its columns.
-func WithRows(attributes []byte, n int64) ([]byte, error) {
-	return withRows(attributes, func(int64) int64 { return n })
-}
-
-func withRows(attributes []byte, change func(n int64) int64) ([]byte, error) {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(attributes, &all); err != nil {
-		return nil, err
-	}
-	var shape []int64
-	if err := json.Unmarshal(all["shape"], &shape); err != nil || len(shape) != 2 {
-		return nil, fmt.Errorf("%w: the attribute shape is %s, not two numbers", zarr.ErrInvalidMetadata, all["shape"])
-	}
-	axis := 0
-	if attribute(attributes, encodingType) == "csc_matrix" {
-		axis = 1
-	}
-	if shape[axis] = change(shape[axis]); slices.Contains(shape, -1) {
-		return nil, fmt.Errorf("%w: the attribute shape has a negative number", zarr.ErrInvalidMetadata)
-	}
-	all["shape"], _ = json.Marshal(shape)
-	return json.Marshal(all)
 }

@@ -31,6 +31,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/rowset"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 )
@@ -39,7 +40,7 @@ import (
 // and Refresh.
 type Set struct {
 	group    *zarr.Group
-	layout   layout
+	layout   rowset.Layout
 	rows     *zarr.Array            // offsets or lengths
 	elements map[string]*zarr.Array // of all rows, by name
 	perRow   map[string]*zarr.Array // with one element for each row
@@ -122,7 +123,7 @@ func (s *Set) Refresh(ctx context.Context) error {
 			return err
 		}
 	}
-	offsets, err := s.layout.offsets(ctx, s.rows, s.offsets, s.rows.Shape()[0])
+	offsets, err := s.layout.Extend(ctx, s.rows, s.offsets, s.rows.Shape()[0])
 	if err != nil {
 		return fail("read", s.group, err)
 	}
@@ -162,7 +163,7 @@ func (s *Set) Blocks() iter.Seq2[int64, int64] {
 
 // blocks returns the blocks of rows.
 func (s *Set) blocks() (blocks [][2]int64) {
-	at, lead := int64(0), s.layout.lead()
+	at, lead := int64(0), s.layout.Lead()
 	for run := range s.rows.Grid().Axis(0).Logical() {
 		for range run.Count {
 			end := min(at+run.Length, s.Rows()+lead)
@@ -216,7 +217,7 @@ func Create(ctx context.Context, at *zarr.Location, fields []Field, opt *zarr.Cr
 		return nil, err
 	}
 	list := append([]Field{{Name: "row_size", Type: dtype.Int64, PerRow: true, Attributes: map[string]string{
-		sampleDimension: "obs", "long_name": "number of observations of each row",
+		rowset.SampleDimension: "obs", "long_name": "number of observations of each row",
 	}}}, fields...)
 	for _, f := range list {
 		if err := create(ctx, g, f, 0, opt); err != nil {
@@ -233,13 +234,13 @@ func CreateCSR(ctx context.Context, at *zarr.Location, columns int64, typ dtype.
 	if columns < 0 {
 		return nil, fmt.Errorf("%w: %d columns", zarr.ErrInvalidArgument, columns)
 	}
-	g, err := at.CreateGroup(ctx, map[string]any{encodingType: "csr_matrix", "encoding-version": "0.1.0", "shape": []int64{0, columns}}, opt)
+	g, err := at.CreateGroup(ctx, map[string]any{rowset.EncodingType: "csr_matrix", "encoding-version": "0.1.0", "shape": []int64{0, columns}}, opt)
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range []Field{{Name: pointers, Type: dtype.Int64}, {Name: "indices", Type: dtype.Int64}, {Name: "data", Type: typ}} {
+	for _, f := range []Field{{Name: rowset.Pointers, Type: dtype.Int64}, {Name: "indices", Type: dtype.Int64}, {Name: "data", Type: typ}} {
 		lead := int64(0)
-		if f.Name == pointers {
+		if f.Name == rowset.Pointers {
 			lead = 1 // the offset 0 of the first row, which is the fill value
 		}
 		if err := create(ctx, g, f, lead, opt); err != nil {
@@ -255,7 +256,7 @@ func create(ctx context.Context, g *zarr.Group, f Field, length int64, opt *zarr
 	if length > 0 {
 		spec.Chunks = []grid.Cut{grid.Edges(length)}
 	}
-	if attribute(g.Attributes(), encodingType) == "" {
+	if rowset.Attribute(g.Attributes(), rowset.EncodingType) == "" {
 		spec.DimensionNames = []string{"obs"}
 		if f.PerRow {
 			spec.DimensionNames = []string{"row"}
@@ -274,8 +275,8 @@ func (s *Set) Compact(ctx context.Context, upTo int64, opt *rechunk.Options) err
 		return err
 	}
 	var rows, elements, perRow []grid.Run
-	if s.layout.lead() > 0 {
-		rows = append(rows, grid.Run{Length: s.layout.lead(), Count: 1})
+	if s.layout.Lead() > 0 {
+		rows = append(rows, grid.Run{Length: s.layout.Lead(), Count: 1})
 	}
 	for _, b := range merged(s.blocks(), upTo) {
 		n := b[1] - b[0]

@@ -201,7 +201,7 @@ func (s *session) resume(ctx context.Context, c *lineage.Claim, print string, ra
 // notice finds out whether anything is staged. A process that executes shares reads only
 // the records of these, and later: there may be very many, and others wait for the lock.
 func (s *session) notice(ctx context.Context) error {
-	names, err := namesIn(ctx, s.location.Store, recordsOf(s.location, s.claim.ID), false)
+	names, err := namesIn(ctx, s.location.Store, recordsOf(s.location, s.claim.ID), store.Flat)
 	if len(names) > 0 {
 		s.records = []staging.Record{} // see release
 	}
@@ -243,7 +243,7 @@ func mayRunError(c *lineage.Claim) error {
 func (s *session) fingerprint() (string, error) {
 	print, err := fingerprint(s.request)
 	if s.destination != nil {
-		sum := sha256.Sum256([]byte(store.PlaceOf(s.Node.Store) + " " + s.Node.Path.String()))
+		sum := sha256.Sum256([]byte(store.TraitsOf(s.Node.Store).Place + " " + s.Node.Path.String()))
 		print += "-from-" + hex.EncodeToString(sum[:8])
 	}
 	return print, err
@@ -409,14 +409,14 @@ func (s *session) unstageAll(ctx context.Context, claim *lineage.Claim) error {
 func (s *session) unstage(ctx context.Context, now, keys metadata.KeyEncoding, rank int, b store.Batch) error {
 	example := string(keys.AppendKey(nil, make([]int64, rank)))
 	keys, _, _ = parseKey(example, rank, now)
-	for e, err := range store.List(ctx, s.location.Store, s.location.Path, true) {
+	for e, err := range store.List(ctx, s.location.Store, s.location.Path, store.Deep) {
 		if err != nil {
 			return err
 		}
 		if _, ok := keys.ParseKey(e.Name, rank, nil); !ok {
 			continue
 		}
-		if err := b.Delete(ctx, s.location.Path.MustKey(e.Name)); err != nil {
+		if _, err := b.Write(ctx, store.Delete(s.location.Path.MustKey(e.Name))); err != nil {
 			return err
 		}
 	}

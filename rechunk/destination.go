@@ -14,6 +14,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/directory"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
@@ -49,13 +50,13 @@ func destinationRelation(from, to tree.Node) (same, inside bool, err error) {
 	if from.Store == to.Store && from.Path == to.Path {
 		return true, false, nil
 	}
-	array, err := store.Identify(from.Store, from.Path)
+	array, err := store.DirectoriesOf(from.Store).Identify(from.Path)
 	if err != nil {
 		return false, false, err
 	}
-	above, err := store.Identities(to.Store, to.Path)
+	above, err := directory.Above(to.Store, to.Path)
 	for i, id := range above {
-		if array != nil && id != nil && array.Same(id) {
+		if array.Same(id) {
 			return i == 0, i > 0, err
 		}
 	}
@@ -75,8 +76,8 @@ func destinationRelation(from, to tree.Node) (same, inside bool, err error) {
 
 // locationURL returns the URL of a node without symbolic links, or "" if it is not known.
 func locationURL(n tree.Node) (string, error) {
-	place := store.PlaceOf(n.Store)
-	path, err := store.Resolve(n.Store, n.Path)
+	place := store.TraitsOf(n.Store).Place
+	path, err := store.DirectoriesOf(n.Store).Resolve(n.Path)
 	if place == "" || path.IsRoot() {
 		return place, err
 	}
@@ -186,7 +187,7 @@ func (s *session) giveUpThere(ctx context.Context, claim *lineage.Claim) error {
 		err = removeOwn(ctx, s.location, claim.ID)
 	}
 	if err == nil {
-		err = store.Delete(ctx, s.location.Store, s.noteKey())
+		_, err = store.Write(ctx, s.location.Store, store.Delete(s.noteKey()), store.Sync)
 	}
 	if err != nil {
 		return err
@@ -230,7 +231,7 @@ func (s *session) keysThere(old *snapshot.Array) (metadata.KeyEncoding, error) {
 
 // checkFree returns an error if anything but the lock of this session is at the place.
 func (s *session) checkFree(ctx context.Context, doc metadata.Node) error {
-	for e, err := range store.List(ctx, s.location.Store, s.location.Path, true) {
+	for e, err := range store.List(ctx, s.location.Store, s.location.Path, store.Deep) {
 		// A store without listings can only be asked for documents.
 		if errors.Is(err, store.ErrUnsupported) {
 			return s.destination.CheckFree(ctx, doc)
@@ -260,7 +261,7 @@ func (s *session) checkPlace(ctx context.Context, doc metadata.Node) error {
 
 // note notes that the place is unfinished.
 func (s *session) note(ctx context.Context) error {
-	_, err := store.Put(ctx, s.location.Store, s.noteKey(), []byte("{}"), store.Flush)
+	_, err := store.Write(ctx, s.location.Store, store.Put(s.noteKey(), []byte("{}")), store.Flush)
 	return err
 }
 
@@ -348,7 +349,9 @@ func (s *session) publishNew(ctx context.Context, doc *metadata.Array) error {
 func (s *session) conclude(ctx context.Context, record []byte) error {
 	s.report.Changed = true
 	ctx = store.Finishing(ctx)
-	err := errors.Join(s.destination.RecordMember(ctx, record), removeOwn(ctx, s.location, s.claim.ID), store.Delete(ctx, s.location.Store, s.noteKey()))
+	err := errors.Join(s.destination.RecordMember(ctx, record), removeOwn(ctx, s.location, s.claim.ID))
+	_, failed := store.Write(ctx, s.location.Store, store.Delete(s.noteKey()), store.Sync)
+	err = errors.Join(err, failed)
 	if err == nil {
 		err = s.drop(ctx)
 	}

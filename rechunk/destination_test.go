@@ -101,16 +101,16 @@ type unheld struct {
 	gathered *atomic.Int64
 }
 
-func (s unheld) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	if strings.Contains(key.String(), "/c/") {
-		return store.Version{}, fmt.Errorf("%s was held in memory", key)
+func (s unheld) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	switch c.Op {
+	case store.OpPut:
+		if strings.Contains(c.Key.String(), "/c/") {
+			return store.Written{}, fmt.Errorf("%s was held in memory", c.Key)
+		}
+	case store.OpGather:
+		s.gathered.Add(1)
 	}
-	return s.Store.Put(ctx, key, value, d)
-}
-
-func (s unheld) Gather(ctx context.Context, key store.Key, from store.Store, parts []store.Part, d store.Durability) (store.Version, error) {
-	s.gathered.Add(1)
-	return s.Store.Gather(ctx, key, from, parts, d)
+	return s.Store.Write(ctx, c, d)
 }
 
 func (s unheld) Batch(context.Context, store.Durability) (store.Batch, error) {
@@ -119,14 +119,14 @@ func (s unheld) Batch(context.Context, store.Durability) (store.Batch, error) {
 
 type unheldBatch struct{ s unheld }
 
-func (b unheldBatch) Put(ctx context.Context, key store.Key, value []byte) error {
-	_, err := b.s.Put(ctx, key, value, store.Flush)
-	return err
+func (b unheldBatch) Can(op store.Op) bool { return op == store.OpPut || op == store.OpDelete }
+
+func (b unheldBatch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	return b.s.Write(ctx, c, store.Flush)
 }
 
-func (b unheldBatch) Delete(ctx context.Context, key store.Key) error { return b.s.Delete(ctx, key) }
-func (b unheldBatch) Commit(context.Context) error                    { return nil }
-func (b unheldBatch) Discard()                                        {}
+func (b unheldBatch) Commit(context.Context) error { return nil }
+func (b unheldBatch) Discard()                     {}
 
 // TestIntoHoldsNoShard packs chunks of one store into shards of another, copies the
 // shards to a third one, and unpacks them into a fourth one. No chunk that is
@@ -148,7 +148,7 @@ func TestIntoHoldsNoShard(t *testing.T) {
 		opt.Into = zarr.At(to, "b")
 		if i%2 == 0 {
 			_, err = rechunk.Do(t.Context(), a, r, &opt)
-		} else if _, err = rechunk.Stage(t.Context(), a, r, rechunk.Share{}, &opt); err == nil {
+		} else if _, err = rechunk.Stage(t.Context(), a, r, rechunk.StageShare{}, &opt); err == nil {
 			_, err = rechunk.Publish(t.Context(), a, r, &opt)
 		}
 		if err != nil {
@@ -231,7 +231,7 @@ func TestIntoItself(t *testing.T) {
 // keysOf yields the keys of a store.
 func keysOf(t *testing.T, s store.Store) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
-		for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+		for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -264,7 +264,7 @@ func TestIntoTaken(t *testing.T) {
 		}
 		made = true
 		for key, value := range map[string][]byte{"b/zarr.json": document, "b/c/9": []byte("other")} {
-			if _, err := store.Put(t.Context(), s, store.MustKey(key), value, store.Flush); err != nil {
+			if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), value), store.Flush); err != nil {
 				t.Error(err)
 			}
 		}

@@ -41,7 +41,7 @@
 //
 // Where a new chunk takes parts of many old ones, step 2 has stages: each writes scratch
 // objects that the next one reads, and the last one writes the chunks. Several processes
-// can execute parts of the stages ([Stage]), and one of them takes the other steps
+// can execute parts of the stages ([Sharing]), and one of them takes the other steps
 // ([Publish]).
 //
 // With [Options.Into] the result is a new array, and the old one stays.

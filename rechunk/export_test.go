@@ -4,6 +4,7 @@ package rechunk
 
 import (
 	"context"
+	"errors"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/blocks"
@@ -63,3 +64,16 @@ func (p *Sharing) Joined() bool { return p.leave != nil }
 
 // ShareOf returns the share that a block belongs to.
 var ShareOf = shareOf
+
+// Stage executes one share, as a process does that executes no other one.
+func Stage(ctx context.Context, a *zarr.Array, r Request, share StageShare, opt *Options) (*Report, error) {
+	p, err := NewSharing(a, r, opt)
+	if err != nil {
+		return new(Report), err
+	}
+	report, err := p.Do(ctx, share)
+	return report, errors.Join(err, p.Leave())
+}
+
+// Add adds o to c.
+func (c *Counts) Add(o Counts) { c.include(o) }

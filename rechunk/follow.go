@@ -268,7 +268,7 @@ func (u *update) predict(ctx context.Context, p *Plan) error {
 			return err
 		}
 		p.Cloned = int64(kept.Len())
-		_, p.Links = store.As[store.Cloner](u.f.location.Store)
+		p.Links = store.Can(u.f.location.Store, store.OpClone)
 		p.Requests.Copy = p.Cloned
 		list.pages += 2 * pages(kept.Len())
 	}
@@ -292,7 +292,7 @@ func (u *update) predictRegion(p *Plan, box grid.Box, read map[int64]bool) error
 	}
 	elements, _ := box.Len()
 	stored, _ := chunks.Len()
-	p.Add(Counts{Encoded: stored, BytesDecoded: product(elements, int64(u.source.Engine.Size)), BytesEncoded: product(elements, int64(u.source.Engine.Size))})
+	p.include(Counts{Encoded: stored, BytesDecoded: product(elements, int64(u.source.Engine.Size)), BytesEncoded: product(elements, int64(u.source.Engine.Size))})
 	sources, err := u.source.Grid.Touched(u.sourceBox(box))
 	if err != nil {
 		return err

@@ -242,7 +242,7 @@ func (o *origin) checkSize(memory int64) error {
 
 // originName names the array that is followed, and its store.
 func (s *session) originName() string {
-	return path.Base(store.PlaceOf(s.Node.Store)) + "/" + s.Node.Path.String()
+	return path.Base(store.TraitsOf(s.Node.Store).Place) + "/" + s.Node.Path.String()
 }
 
 // noteOrigin stores the origin of a new array, before that is published, and returns its
@@ -440,7 +440,7 @@ func putOrigin(ctx context.Context, at lineage.Array, o *origin, d store.Durabil
 	if err != nil {
 		return err
 	}
-	_, err = store.Put(ctx, at.Store, at.Path.MustKey(followDir+o.id), data, d)
+	_, err = store.Write(ctx, at.Store, store.Put(at.Path.MustKey(followDir+o.id), data), d)
 	return err
 }
 
@@ -448,14 +448,14 @@ func putOrigin(ctx context.Context, at lineage.Array, o *origin, d store.Durabil
 // process has done so, the error wraps [zarr.ErrConflict].
 func replaceOrigin(ctx context.Context, at lineage.Array, o, before *origin, d store.Durability) error {
 	// The document stays, so only a condition on the origin tells two calls apart.
-	if _, able := store.As[store.ConditionalWriter](at.Store); !able || before.version.IsZero() {
+	if able := store.Can(at.Store, store.OpPutIf); !able || before.version.IsZero() {
 		return putOrigin(ctx, at, o, d)
 	}
 	data, err := o.marshal()
 	if err != nil {
 		return err
 	}
-	_, err = store.PutIf(ctx, at.Store, at.Path.MustKey(followDir+o.id), data, store.IfVersion(before.version), d)
+	_, err = store.Write(ctx, at.Store, store.PutIf(at.Path.MustKey(followDir+o.id), data, store.IfVersion(before.version)), d)
 	return err
 }
 
@@ -465,7 +465,7 @@ func replaceOrigin(ctx context.Context, at lineage.Array, o, before *origin, d s
 func removeOrigins(ctx context.Context, at lineage.Array, o *origin, named string) error {
 	dir := at.Path.MustKey(followDir + "-").Dir()
 	names := []string{o.id}
-	for e, err := range store.List(ctx, at.Store, dir, false) {
+	for e, err := range store.List(ctx, at.Store, dir, store.Flat) {
 		if err != nil {
 			return err
 		}
@@ -475,7 +475,7 @@ func removeOrigins(ctx context.Context, at lineage.Array, o *origin, named strin
 		}
 	}
 	for _, name := range names {
-		if err := store.Delete(ctx, at.Store, dir.MustKey(name)); err != nil {
+		if _, err := store.Write(ctx, at.Store, store.Delete(dir.MustKey(name)), store.Sync); err != nil {
 			return err
 		}
 	}

@@ -204,7 +204,7 @@ func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Bo
 	if err == nil {
 		n, _ := chunks.Len()
 		u.progress.add(chunks)
-		u.f.report.Staged.Add(Counts{Encoded: n, BytesDecoded: int64(len(e.Data)), BytesEncoded: int64(len(e.Data))})
+		u.f.report.Staged.include(Counts{Encoded: n, BytesDecoded: int64(len(e.Data)), BytesEncoded: int64(len(e.Data))})
 	}
 	return err
 }

@@ -133,7 +133,7 @@ func rename(t *testing.T, s store.Store, at string) {
 		data, err = json.Marshal(doc)
 	}
 	if err == nil {
-		_, err = store.Put(t.Context(), s, key, data, store.Sync)
+		_, err = store.Write(t.Context(), s, store.Put(key, data), store.Sync)
 	}
 	if err != nil {
 		t.Fatal(err)

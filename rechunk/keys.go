@@ -106,7 +106,7 @@ func (f final) Final() {}
 // Values of other programs count too: nothing that is not ours is overwritten.
 func usedKeys(ctx context.Context, at lineage.Array, rank int) ([]metadata.KeyEncoding, error) {
 	var used []metadata.KeyEncoding
-	for e, err := range store.List(ctx, at.Store, at.Path, false) {
+	for e, err := range store.List(ctx, at.Store, at.Path, store.Flat) {
 		if err != nil {
 			return nil, err
 		}
@@ -152,7 +152,7 @@ func hasValues(ctx context.Context, s store.Store, p store.Path, name string) (b
 	if err != nil {
 		return false, err
 	}
-	for _, err := range store.List(ctx, s, dir, true) {
+	for _, err := range store.List(ctx, s, dir, store.Deep) {
 		return err == nil, err
 	}
 	return false, nil

@@ -62,11 +62,13 @@ type counting struct {
 	parts []int
 }
 
-func (s *counting) Assemble(ctx context.Context, key store.Key, parts []store.Part, d store.Durability) (store.Version, error) {
-	s.mu.Lock()
-	s.parts = append(s.parts, len(parts))
-	s.mu.Unlock()
-	return s.Store.Assemble(ctx, key, parts, d)
+func (s *counting) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpAssemble {
+		s.mu.Lock()
+		s.parts = append(s.parts, len(c.Parts))
+		s.mu.Unlock()
+	}
+	return s.Store.Write(ctx, c, d)
 }
 
 func (s *counting) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
@@ -81,9 +83,11 @@ type countingBatch struct {
 	d store.Durability
 }
 
-func (b *countingBatch) Assemble(ctx context.Context, key store.Key, parts []store.Part) error {
-	_, err := b.s.Assemble(ctx, key, parts, b.d)
-	return err
+func (b *countingBatch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	if c.Op == store.OpAssemble {
+		return b.s.Write(ctx, c, b.d)
+	}
+	return b.Batch.Write(ctx, c)
 }
 
 // TestShardsAreCopiedInRuns merges shards of many inner chunks. The inner chunks of each
@@ -163,7 +167,7 @@ func TestPartsOfChunks(t *testing.T) {
 		if _, err := rechunk.Do(t.Context(), a, request, opt); err != nil {
 			t.Fatal(err)
 		}
-		read := counter.Stats().Sub(before).Read().Bytes
+		read := counter.Stats().Sub(before).Read.Bytes
 		if read > c.most+c.most/10 {
 			t.Errorf("%s: %d bytes were read, want at most %d", c.name, read, c.most)
 		}

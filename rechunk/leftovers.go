@@ -28,7 +28,7 @@ func leftovers(ctx context.Context, at lineage.Array) ([]leftover, error) {
 	var found []leftover
 	for _, of := range []struct{ kind, dir string }{{"records", recordsDir}, {"scratch", scratchDir}} {
 		dir := at.Path.MustKey(of.dir + "-").Dir()
-		for e, err := range store.List(ctx, at.Store, dir, true) {
+		for e, err := range store.List(ctx, at.Store, dir, store.Deep) {
 			if err != nil {
 				return nil, err
 			}
@@ -68,7 +68,7 @@ func (v *vacuum) reclaimJournals(ctx context.Context) error {
 			item.Due = time.Now().Add(left)
 			item.Kept = "its writer may still run"
 		case !v.dry:
-			err = store.Delete(ctx, v.location.Store, key)
+			_, err = store.Write(ctx, v.location.Store, store.Delete(key), store.Sync)
 		}
 		if err != nil {
 			return err
@@ -119,7 +119,7 @@ func (v *vacuum) reclaimLeftovers(ctx context.Context, list []leftover) error {
 		if v.dry {
 			continue
 		}
-		if err := store.Delete(ctx, v.location.Store, v.location.Path.MustKey(l.name)); err != nil {
+		if _, err := store.Write(ctx, v.location.Store, store.Delete(v.location.Path.MustKey(l.name)), store.Sync); err != nil {
 			return err
 		}
 	}

@@ -113,7 +113,8 @@ func lockDir(ctx context.Context, s store.Store, key store.Key, timeout time.Dur
 	release := unlock
 	return func() error {
 		// Delete under the lock. Afterwards the value may be that of the next holder.
-		return errors.Join(store.Delete(store.Finishing(ctx), s, key), release())
+		_, err := store.Write(store.Finishing(ctx), s, store.Delete(key), store.Sync)
+		return errors.Join(err, release())
 	}, locked, nil
 }
 
@@ -164,7 +165,7 @@ func runningError(lock error) error {
 func putHolder(ctx context.Context, s store.Store, key store.Key) error {
 	raw, err := json.Marshal(holder("re-gridding"))
 	if err == nil {
-		_, err = store.Put(ctx, s, key, raw, store.Flush)
+		_, err = store.Write(ctx, s, store.Put(key, raw), store.Flush)
 	}
 	return err
 }
@@ -221,7 +222,7 @@ func (s *session) joinLocked(ctx context.Context) (leave func() error, err error
 	}
 	released := false
 	leave = func() error { // may be repeated after an error
-		if err := store.Delete(store.Finishing(ctx), s.location.Store, key); err != nil || released {
+		if _, err := store.Write(store.Finishing(ctx), s.location.Store, store.Delete(key), store.Sync); err != nil || released {
 			return err
 		}
 		released = true
@@ -291,7 +292,7 @@ func (s *session) reopen(ctx context.Context, id string) error {
 // that crashed processes have left.
 func (s *session) checkNoShares(ctx context.Context) error {
 	dir := s.sharesDir()
-	names, err := namesIn(ctx, s.location.Store, dir, true)
+	names, err := namesIn(ctx, s.location.Store, dir, store.Deep)
 	if err != nil {
 		return err
 	}
@@ -327,7 +328,8 @@ func (s *session) removeShare(ctx context.Context, key store.Key, locks bool) er
 			return err
 		}
 	}
-	return errors.Join(store.Delete(ctx, s.location.Store, key), unlock())
+	_, err := store.Write(ctx, s.location.Store, store.Delete(key), store.Sync)
+	return errors.Join(err, unlock())
 }
 
 // holderText says who stored a value of [putHolder].

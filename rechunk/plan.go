@@ -69,8 +69,8 @@ type Plan struct {
 	Memory int64
 	// Space is the room that the result takes in the store.
 	Space Space
-	// Stages are what can be executed with [Stage], one after the other. There are none
-	// if only the document changes.
+	// Stages are what can be executed with a [Sharing], one after the other. There are
+	// none if only the document changes.
 	Stages []PlanStage
 	// Blocked is why [Do] would fail now: all chunk keys are in use ([ErrNoKeys]). It is
 	// nil if there are free ones, or Do frees some first ([Options.Grace]).
@@ -213,7 +213,7 @@ func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *
 	p.Sources, p.BytesStored = int64(w.sources.Len()), w.sources.Bytes
 	p.Dropped, p.BytesDropped = w.Unused(w.sources)
 	if s.destination == nil {
-		_, p.Links = store.As[store.Cloner](s.location.Store)
+		p.Links = store.Can(s.location.Store, store.OpClone)
 	}
 	if err := w.predictStages(p, plan); err != nil {
 		return err
@@ -266,7 +266,7 @@ func (w *work) predictStages(p *Plan, plan *blocks.Plan) error {
 // add adds a stage.
 func (p *Plan) add(q *staging.Predictor, stage PlanStage) {
 	p.Stages = append(p.Stages, stage)
-	p.Counts.Add(Counts(q.Counts))
+	p.Counts.include(Counts(q.Counts))
 	requests := staging.Requests(p.Requests)
 	requests.Add(q.Requests)
 	p.Requests = Requests(requests)
@@ -326,7 +326,7 @@ func (s *session) space(source *snapshot.Array, p *Plan) Space {
 		copied, certain = min(copied, p.BytesStored), 0
 	}
 	took := Space{Likely: p.BytesScratch + copied + encodedBytes(source, p), Free: -1}
-	room, err := store.RoomOf(s.location.Store, s.location.Path)
+	room, err := store.DirectoriesOf(s.location.Store).Room(s.location.Path)
 	if err != nil {
 		return took
 	}
@@ -370,7 +370,7 @@ func (s Space) err(p *Plan, into bool) error {
 // checkSpace returns an error if the store has too little room for what is to be staged.
 // It checks nothing if the store does not tell its room, or if a rechunk has begun.
 func (s *session) checkSpace(ctx context.Context, old *snapshot.Array, w *work, plan *blocks.Plan) error {
-	room, err := store.RoomOf(s.location.Store, s.location.Path)
+	room, err := store.DirectoriesOf(s.location.Store).Room(s.location.Path)
 	if err != nil || !room.Plain {
 		return nil
 	}

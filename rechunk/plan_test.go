@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
@@ -78,19 +79,14 @@ func (m *meter) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return m.Store.Stat(ctx, key)
 }
 
-func (m *meter) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	m.count(key, &m.took.Put, 1)
-	return m.Store.Put(ctx, key, value, d)
-}
-
-func (m *meter) Clone(ctx context.Context, key, source store.Key, from store.Version, d store.Durability) (store.Cloned, error) {
-	m.count(key, &m.took.Copy, 1)
-	return m.Store.Clone(ctx, key, source, from, d)
-}
-
-func (m *meter) Assemble(ctx context.Context, key store.Key, parts []store.Part, d store.Durability) (store.Version, error) {
-	m.count(key, &m.took.Copy, 1)
-	return m.Store.Assemble(ctx, key, parts, d)
+func (m *meter) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	switch c.Op {
+	case store.OpPut:
+		m.count(c.Key, &m.took.Put, 1)
+	case store.OpClone, store.OpAssemble:
+		m.count(c.Key, &m.took.Copy, 1)
+	}
+	return m.Store.Write(ctx, c, d)
 }
 
 func (m *meter) Batch(context.Context, store.Durability) (store.Batch, error) {
@@ -101,15 +97,15 @@ func (m *meter) Batch(context.Context, store.Durability) (store.Batch, error) {
 // fill value.
 type meteredBatch struct{ m *meter }
 
-func (b meteredBatch) Put(ctx context.Context, key store.Key, value []byte) error {
-	_, err := b.m.Put(ctx, key, value, store.Flush)
-	return err
+func (b meteredBatch) Can(op store.Op) bool { return op == store.OpPut || op == store.OpDelete }
+
+func (b meteredBatch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	if c.Op == store.OpDelete {
+		b.m.count(c.Key, &b.m.took.Put, 1)
+	}
+	return b.m.Write(ctx, c, store.Flush)
 }
 
-func (b meteredBatch) Delete(ctx context.Context, key store.Key) error {
-	b.m.count(key, &b.m.took.Put, 1)
-	return b.m.Store.Delete(ctx, key)
-}
 func (b meteredBatch) Commit(context.Context) error { return nil }
 func (b meteredBatch) Discard()                     {}
 
@@ -228,7 +224,13 @@ func TestPlanSparse(t *testing.T) {
 // small is a store with little room.
 type small struct {
 	*memstore.Store
+	store.Directories
 	room store.Room
+}
+
+func newSmall() *small {
+	m := memstore.New()
+	return &small{Store: m, Directories: store.DirectoriesOf(m)}
 }
 
 func (s *small) Room(store.Path) (store.Room, error) { return s.room, nil }
@@ -251,7 +253,7 @@ func TestSpace(t *testing.T) {
 		"encoded":         {request: rechunk.Compaction{UpTo: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &small{Store: memstore.New()}
+			s := newSmall()
 			spec := zarr.Spec{Type: dtype.Int32, Shape: []int64{64, 64}, Chunks: []grid.Cut{grid.Every(1), grid.Every(64)}, Codecs: plain}
 			a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 			if err == nil {
@@ -285,7 +287,7 @@ func TestSpace(t *testing.T) {
 				if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), c.hint) || zarr.KindOf(err) != zarr.KindNoSpace {
 					t.Errorf("too little room: %v", err)
 				}
-				if _, err := rechunk.Stage(t.Context(), a, c.request, rechunk.Share{}, opt); !errors.Is(err, syscall.ENOSPC) {
+				if _, err := rechunk.Stage(t.Context(), a, c.request, rechunk.StageShare{}, opt); !errors.Is(err, syscall.ENOSPC) {
 					t.Errorf("a share with too little room: %v", err)
 				}
 			}
@@ -295,7 +297,7 @@ func TestSpace(t *testing.T) {
 		})
 	}
 	// A store that may compress or share is never said to be too small.
-	s := &small{Store: memstore.New()}
+	s := newSmall()
 	spec := zarr.Spec{Type: dtype.Int32, Shape: []int64{64, 64}, Chunks: []grid.Cut{grid.Every(1), grid.Every(64)}}
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
@@ -365,7 +367,7 @@ func TestState(t *testing.T) {
 		check(first, "written")
 	}
 	second := plan()
-	if _, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.Share{}, opt); err != nil {
+	if _, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.StageShare{}, opt); err != nil {
 		t.Fatal(err)
 	}
 	check(second, "")

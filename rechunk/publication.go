@@ -201,13 +201,13 @@ func (w *work) settle(ctx context.Context, old *metadata.Array) error {
 func (w *work) clear(ctx context.Context) error {
 	return publish.Batch(ctx, w.location.Store, w.Node.Durability, func(ctx context.Context, b store.Batch) error {
 		for index := range w.Surplus(w.wanted, w.targets) {
-			if err := b.Delete(ctx, w.Target.Engine.Key(index)); err != nil {
+			if _, err := b.Write(ctx, store.Delete(w.Target.Engine.Key(index))); err != nil {
 				return err
 			}
 		}
 		// The array has shrunk since they were staged.
 		for _, index := range w.targets.BeyondExtent {
-			if err := b.Delete(ctx, w.Target.Engine.Key(index)); err != nil {
+			if _, err := b.Write(ctx, store.Delete(w.Target.Engine.Key(index))); err != nil {
 				return err
 			}
 		}

@@ -40,14 +40,14 @@ func recordsOf(at lineage.Array, id string) store.Path {
 // time, because of two records of a chunk the later one counts, and ends with suffix.
 func saveRecords(ctx context.Context, at lineage.Array, dir store.Path, suffix string, records []staging.Record, d store.Durability) error {
 	key := dir.MustKey(fmt.Sprintf("%020d-%s%s", time.Now().UnixNano(), newID(), suffix))
-	_, err := store.Put(ctx, at.Store, key, staging.AppendRecords(nil, records), d)
+	_, err := store.Write(ctx, at.Store, store.Put(key, staging.AppendRecords(nil, records)), d)
 	return err
 }
 
 // loadRecords reads the records in a directory, oldest first. If they take more than most
 // bytes when they are decoded, the error wraps [zarr.ErrLimit].
 func loadRecords(ctx context.Context, at lineage.Array, dir store.Path, rank int, most int64) ([]staging.Record, error) {
-	names, err := namesIn(ctx, at.Store, dir, false)
+	names, err := namesIn(ctx, at.Store, dir, store.Flat)
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +105,9 @@ func recordBytes(rank int) int64 { return 72 + 8*int64(rank) }
 const mostNames = 1 << 22
 
 // namesIn returns the names of the values in a directory, sorted, or also those below it.
-func namesIn(ctx context.Context, s store.Store, dir store.Path, deep bool) ([]string, error) {
+func namesIn(ctx context.Context, s store.Store, dir store.Path, how store.Listing) ([]string, error) {
 	var names []string
-	for e, err := range store.List(ctx, s, dir, deep) {
+	for e, err := range store.List(ctx, s, dir, how) {
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +127,7 @@ func namesIn(ctx context.Context, s store.Store, dir store.Path, deep bool) ([]s
 func removeOwn(ctx context.Context, at lineage.Array, id string) error {
 	for _, dir := range []store.Path{scratchOf(at, id), recordsOf(at, id)} {
 		var names []string // a listing need not be complete while values are deleted
-		for e, err := range store.List(ctx, at.Store, dir, true) {
+		for e, err := range store.List(ctx, at.Store, dir, store.Deep) {
 			if err != nil {
 				return err
 			}
@@ -136,7 +136,10 @@ func removeOwn(ctx context.Context, at lineage.Array, id string) error {
 		group, within := parallel.New(ctx)
 		group.SetLimit(engine.InFlight(at.Store, 0, tasks))
 		for _, name := range names {
-			group.Go(func() error { return store.Delete(within, at.Store, dir.MustKey(name)) })
+			group.Go(func() error {
+				_, err := store.Write(within, at.Store, store.Delete(dir.MustKey(name)), store.Sync)
+				return err
+			})
 		}
 		if err := group.Wait(nil); err != nil {
 			return err
@@ -236,7 +239,7 @@ const markersDir = "done/"
 const lastStage = "last"
 
 // marker returns the name of the marker of a share in a plan.
-func (p Share) marker(plan *blocks.Plan) string {
+func (p StageShare) marker(plan *blocks.Plan) string {
 	stage := lastStage
 	if p.Stage < len(plan.Stages)-1 {
 		stage = strconv.Itoa(p.Stage)
@@ -250,19 +253,19 @@ func (w *work) markers() store.Path {
 }
 
 // mark notes that a share is done.
-func (w *sharedWork) mark(ctx context.Context, share Share) error {
-	_, err := store.Put(ctx, w.location.Store, w.markers().MustKey(share.marker(w.plan)), []byte("{}"), w.Node.Durability)
+func (w *sharedWork) mark(ctx context.Context, share StageShare) error {
+	_, err := store.Write(ctx, w.location.Store, store.Put(w.markers().MustKey(share.marker(w.plan)), []byte("{}")), w.Node.Durability)
 	return err
 }
 
 // isMarked reports whether a share was done.
-func (w *sharedWork) isMarked(ctx context.Context, share Share) (bool, error) {
+func (w *sharedWork) isMarked(ctx context.Context, share StageShare) (bool, error) {
 	return store.Exists(ctx, w.location.Store, w.markers().MustKey(share.marker(w.plan)))
 }
 
 // marked returns the names of the markers.
 func (w *work) marked(ctx context.Context) (map[string]struct{}, error) {
-	names, err := namesIn(ctx, w.location.Store, w.markers(), false)
+	names, err := namesIn(ctx, w.location.Store, w.markers(), store.Flat)
 	done := make(map[string]struct{}, len(names))
 	for _, name := range names {
 		done[name] = struct{}{}

@@ -69,13 +69,10 @@ func cutOf(a grid.Axis) grid.Cut {
 	return grid.Runs(runs...)
 }
 
-// MarshalRequest returns a request as JSON, so that other processes can execute it; see
-// [Stage]. [ParseRequest] reads it.
-func MarshalRequest(r Request) ([]byte, error) { return json.Marshal(r) }
-
-// ParseRequest returns the request of an operation, such as "rechunk", that
-// [MarshalRequest] has encoded. Unknown members are an error. The JSON of an [Insertion]
-// does not contain the new elements: set From before executing the request.
+// ParseRequest returns the request of an operation, such as "rechunk", from its JSON, so
+// that other processes can execute it; see [Sharing]. Package json encodes requests.
+// Unknown members are an error. The JSON of an [Insertion] does not contain the new
+// elements: set From before executing the request.
 func ParseRequest(operation string, raw []byte) (Request, error) {
 	switch operation {
 	case "compact":

@@ -4,6 +4,7 @@ package rechunk_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,14 +15,15 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // transposed is an array whose present chunks lie across the wanted ones, and what it
@@ -117,7 +119,7 @@ func (x *transposed) check(t *rapid.T, a *zarr.Array) {
 
 // left returns the keys that only an unfinished rechunk may have.
 func left(t *testing.T, s store.Store) (names []string) {
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,15 +176,15 @@ func TestStages(tt *testing.T) {
 }
 
 // fates are what happens to the operation at which a client stops.
-var fates = map[string]func(s *storetest.Stepper) (done bool){
-	"stop before": func(s *storetest.Stepper) bool { s.Crash(0); return true },
-	"stop after":  func(s *storetest.Stepper) bool { _, done := s.Lose(0); s.Crash(0); return done },
-	"lost answer": func(s *storetest.Stepper) bool { _, done := s.Lose(0); return done },
-	"error":       func(s *storetest.Stepper) bool { _, done := s.Refuse(0); return done },
+var fates = map[string]func(s *stepping.Stepper) (done bool){
+	"stop before": func(s *stepping.Stepper) bool { s.Crash(0); return true },
+	"stop after":  func(s *stepping.Stepper) bool { _, done := s.Lose(0); s.Crash(0); return done },
+	"lost answer": func(s *stepping.Stepper) bool { _, done := s.Lose(0); return done },
+	"error":       func(s *stepping.Stepper) bool { _, done := s.Refuse(0); return done },
 }
 
 // client is the store of one process.
-type client struct{ storetest.ObjectStore }
+type client struct{ stepping.ObjectStore }
 
 // TestStagesCrash stops a rechunk through scratch at every operation in every way.
 // The same request completes it, and leaves no scratch. Abandon leaves none, either.
@@ -219,7 +221,7 @@ func rows(t *testing.T, s store.Store) (*zarr.Array, rechunk.Request) {
 }
 
 // again opens the array "a" as another process would.
-func again(t *testing.T, s storetest.ObjectStore) *zarr.Array {
+func again(t *testing.T, s stepping.ObjectStore) *zarr.Array {
 	a, err := zarr.At(&client{s}, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
 	if err != nil {
 		t.Error(err)
@@ -237,15 +239,15 @@ func renamed(t *testing.T, a *zarr.Array, number int) {
 
 // crashAt stops a rechunk at its operation number at. It returns false if there are
 // fewer. The result is a new array, or replaces the grid if into is empty.
-func crashAt(t *testing.T, at int, end func(*storetest.Stepper) bool, into string) bool {
-	inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
+func crashAt(t *testing.T, at int, end func(*stepping.Stepper) bool, into string) bool {
+	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	want := fixture.Numbers(1, 64)
 	_, request := rows(t, inner)
 	do := func(s store.Store, takeOver bool) (*zarr.Array, *rechunk.Options, error) {
-		a, err := zarr.At(&client{s.(storetest.ObjectStore)}, "a").OpenArray(t.Context(), &zarr.Options{Write: true, Concurrency: 1})
+		a, err := zarr.At(&client{s.(stepping.ObjectStore)}, "a").OpenArray(t.Context(), &zarr.Options{Write: true, Concurrency: 1})
 		opt := rechunk.Options{Memory: 4 * 4 * 16, TakeOver: takeOver}.PlanStages(1)
 		if into != "" {
-			opt.Into = zarr.At(&client{s.(storetest.ObjectStore)}, into)
+			opt.Into = zarr.At(&client{s.(stepping.ObjectStore)}, into)
 		}
 		return a, opt, err
 	}
@@ -266,7 +268,7 @@ func crashAt(t *testing.T, at int, end func(*storetest.Stepper) bool, into strin
 			t.Fatalf("after operation %d: %v (%v, %v)", at, got.Data, err, readErr)
 		}
 	}
-	stepper := storetest.NewStepper(inner)
+	stepper := stepping.NewStepper(inner)
 	defer stepper.Close()
 	stepper.Start(func(s store.Store) error { return run(s, false) })
 	for range at {
@@ -331,12 +333,12 @@ func crashAt(t *testing.T, at int, end func(*storetest.Stepper) bool, into strin
 // TestScratchOfErasedChunk erases a chunk of the source after its scratch was made. The
 // scratch is still stored, but nothing may read it.
 func TestScratchOfErasedChunk(t *testing.T) {
-	s := storetest.Conditional(memstore.New(), storetest.Hooks{})
+	s := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	_, request := rows(t, s)
 	opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
 	stage := func(n int) {
 		t.Helper()
-		if _, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.Share{Stage: n}, opt); err != nil {
+		if _, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.StageShare{Stage: n}, opt); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -365,23 +367,23 @@ func TestScratchOfErasedChunk(t *testing.T) {
 // one looks at the version of its object.
 func TestTwoProcessesMakeOneObject(t *testing.T) {
 	inner := memstore.New()
-	s := storetest.Conditional(inner, storetest.Hooks{})
+	s := stepping.Conditional(inner, stepping.Hooks{})
 	_, request := rows(t, s)
 	opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
-	isObject := func(op storetest.Op) bool {
+	isObject := func(op stepping.Op) bool {
 		key := op.Key.String()
 		return strings.Contains(key, "/scratch/") && strings.HasSuffix(key, "/c/0/0")
 	}
 	stores, goOn, done := make(chan bool), make(chan bool), make(chan error, 1)
 	first := sync.OnceFunc(func() { close(stores); <-goOn })
-	slow := storetest.Conditional(inner, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	slow := stepping.Conditional(inner, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Name == "Put" && isObject(op) {
 			first()
 		}
 		return nil
 	}})
-	stage := func(s storetest.ObjectStore, n int) error {
-		_, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.Share{Stage: n}, opt)
+	stage := func(s stepping.ObjectStore, n int) error {
+		_, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.StageShare{Stage: n}, opt)
 		return err
 	}
 	go func() { done <- stage(slow, 0) }()
@@ -397,7 +399,7 @@ func TestTwoProcessesMakeOneObject(t *testing.T) {
 		}
 	})
 	made := false
-	quick := storetest.Conditional(inner, storetest.Hooks{After: func(op storetest.Op, err error) error {
+	quick := stepping.Conditional(inner, stepping.Hooks{After: func(op stepping.Op, err error) error {
 		if op.Name == "Put" && isObject(op) {
 			made = true
 			overtaken()
@@ -428,7 +430,7 @@ func TestClaimAppears(t *testing.T) {
 	for _, what := range []string{"do", "abandon"} {
 		t.Run(what, func(t *testing.T) {
 			inner := memstore.New()
-			plain := storetest.Conditional(inner, storetest.Hooks{})
+			plain := stepping.Conditional(inner, stepping.Hooks{})
 			_, request := rows(t, plain)
 			opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
 			claims := 0
@@ -437,11 +439,11 @@ func TestClaimAppears(t *testing.T) {
 			sharing := *opt
 			once := sync.OnceFunc(func() { close(begun); <-end })
 			sharing.Progress = func(rechunk.Progress) { once() }
-			s := storetest.Conditional(inner, storetest.Hooks{After: func(op storetest.Op, err error) error {
+			s := stepping.Conditional(inner, stepping.Hooks{After: func(op stepping.Op, err error) error {
 				if op.Name == "Get" && strings.HasSuffix(op.Key.String(), "__varve/regrid.json") {
 					if claims++; claims == 1 {
 						go func() {
-							_, err := rechunk.Stage(t.Context(), again(t, plain), request, rechunk.Share{}, &sharing)
+							_, err := rechunk.Stage(t.Context(), again(t, plain), request, rechunk.StageShare{}, &sharing)
 							done <- err
 						}()
 						<-begun
@@ -479,7 +481,7 @@ func TestRefusedLeavesNothing(t *testing.T) {
 		if _, err := rechunk.Publish(t.Context(), a, request, opt); !errors.Is(err, rechunk.ErrUnfinished) {
 			t.Errorf("published without a stage: %v", err)
 		}
-		if _, err := rechunk.Stage(t.Context(), a, request, rechunk.Share{Stage: 9}, opt); !errors.Is(err, zarr.ErrInvalidArgument) {
+		if _, err := rechunk.Stage(t.Context(), a, request, rechunk.StageShare{Stage: 9}, opt); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("stage 9: %v", err)
 		}
 		if names := left(t, s); len(names) > 0 {
@@ -511,7 +513,7 @@ func TestRequestsSurvive(t *testing.T) {
 			Chunks: rechunk.Cuts{grid.Every(4), grid.Edges(1, 2, 5)}, Inner: rechunk.Cuts{grid.Every(2), grid.Every(1)}, Codecs: fixture.Plain(),
 		},
 	} {
-		raw, err := rechunk.MarshalRequest(r)
+		raw, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -519,7 +521,7 @@ func TestRequestsSurvive(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", raw, err)
 		}
-		if again, err := rechunk.MarshalRequest(parsed); err != nil || string(again) != string(raw) {
+		if again, err := json.Marshal(parsed); err != nil || string(again) != string(raw) {
 			t.Errorf("%s becomes %s (%v)", raw, again, err)
 		}
 	}

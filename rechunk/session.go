@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
@@ -248,6 +249,24 @@ type Report struct {
 	Strategy string
 }
 
+// String says in one line how many chunks were stored, and how.
+func (r *Report) String() string {
+	if !r.Changed {
+		return "nothing has changed: the array has the wanted chunks"
+	}
+	c := r.Staged
+	text := quantity.List(quantity.Some(c.Cloned, "chunk", "copied"), quantity.Some(c.Arranged, "chunk", "put together"),
+		quantity.Some(c.Encoded, "chunk", "encoded"), quantity.Some(c.Dropped, "chunk", "left out"),
+		quantity.SomeBytes(c.BytesCopied, "copied"), quantity.SomeBytes(c.BytesDecoded, "decoded"), quantity.SomeBytes(r.Freed, "freed"))
+	if text == "" {
+		text = "only the metadata has changed"
+	}
+	if r.Policy != "" {
+		text += "; " + r.Policy
+	}
+	return text
+}
+
 // Counts are what was staged.
 type Counts struct {
 	Cloned, Arranged, Encoded int64 // chunks of the new grid that are stored; see [Plan]
@@ -259,8 +278,8 @@ type Counts struct {
 	Scratch, BytesScratch     int64 // objects between stages, and their bytes
 }
 
-// Add adds o to c.
-func (c *Counts) Add(o Counts) {
+// include adds o to c.
+func (c *Counts) include(o Counts) {
 	sum := staging.Counts(*c)
 	sum.Add(staging.Counts(o))
 	*c = Counts(sum)

@@ -19,9 +19,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Share is a part of the tasks of a stage: those of one of several processes that execute
-// a plan together. See [Plan.Stages].
-type Share struct {
+// StageShare is a part of the tasks of a stage: those of one of several processes that
+// execute a plan together. See [Plan.Stages].
+type StageShare struct {
 	// Stage counts from 0.
 	Stage int
 	// Task and Of say which of how many equal parts of the tasks, from 0 on. Of 0 is all
@@ -31,24 +31,6 @@ type Share struct {
 
 // ErrUnfinished means that an earlier stage of a plan is not complete.
 var ErrUnfinished error = final("an earlier stage is not complete")
-
-// Stage executes a share of a rechunk, which several processes may do at once, on
-// several machines. Tasks that are done already are not repeated, unless what they were
-// made from has changed. When all stages are complete, [Publish] makes the result
-// visible. All calls need the same request and the same [Options.Memory], which may not
-// be 0: the stages follow from them.
-//
-// If an earlier stage is not complete, the error wraps [ErrUnfinished] and names a task.
-// If the array has the wanted grid already, as after Publish, there is nothing to do. A
-// process that executes many shares uses a [Sharing].
-func Stage(ctx context.Context, a *zarr.Array, r Request, share Share, opt *Options) (*Report, error) {
-	p, err := NewSharing(a, r, opt)
-	if err != nil {
-		return new(Report), err
-	}
-	report, err := p.Do(ctx, share)
-	return report, errors.Join(err, p.Leave())
-}
 
 // Publish makes the result of the stages visible, as [Do] does. It makes again the few
 // chunks whose sources have changed since. If other processes still execute tasks, the
@@ -68,7 +50,7 @@ func Publish(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Repo
 }
 
 // check returns an error unless the share is one of a plan with so many stages.
-func (p Share) check(stages int) error {
+func (p StageShare) check(stages int) error {
 	switch {
 	case p.Stage < 0 || p.Stage >= stages:
 		return fmt.Errorf("%w: stage %d of %d stages, which count from 0", zarr.ErrInvalidArgument, p.Stage, stages)
@@ -107,7 +89,7 @@ func shareOf(blocks *grid.Grid, began, index []int64, of int64) int64 {
 }
 
 // checkShare returns an error unless the share is one of the plan, as the array is now.
-func (s *session) checkShare(ctx context.Context, share Share) error {
+func (s *session) checkShare(ctx context.Context, share StageShare) error {
 	old, err := s.Fresh(ctx)
 	if err != nil {
 		return err
@@ -127,7 +109,7 @@ func (s *session) checkShare(ctx context.Context, share Share) error {
 var errNoTasks = errors.New("nothing has to be staged")
 
 // layoutFor returns the stages of the work, which may be nil, of which share must be one.
-func (w *work) layoutFor(share Share) (*blocks.Plan, error) {
+func (w *work) layoutFor(share StageShare) (*blocks.Plan, error) {
 	if w == nil || w.keepsChunks() {
 		return nil, errNoTasks
 	}
@@ -175,10 +157,15 @@ func (s *session) checkBegun(ctx context.Context, old *snapshot.Array) error {
 	return fmt.Errorf("%w: no task of any stage is done", ErrUnfinished)
 }
 
-// Sharing executes shares of a rechunk, one after the other, as [Stage] does. It lists
-// the stored chunks once for each stage, not once for each share, so a process may
-// execute many small shares. Several goroutines may use it. Their shares run one after
-// the other, because each uses all cores.
+// Sharing executes shares of a rechunk, one after the other, which several processes may
+// do at once, on several machines. Tasks that are done already are not repeated, unless
+// what they were made from has changed. When all stages are complete, [Publish] makes the
+// result visible. All processes need the same request and the same [Options.Memory],
+// which may not be 0: the stages follow from them.
+//
+// A Sharing lists the stored chunks once for each stage, not once for each share, so a
+// process may execute many small shares. Several goroutines may use it. Their shares run
+// one after the other, because each uses all cores.
 //
 // From the first share on, nobody can publish until Leave is called.
 type Sharing struct {
@@ -188,8 +175,8 @@ type Sharing struct {
 	work  *sharedWork  // nil if nothing is known about the array
 }
 
-// NewSharing returns a Sharing. The errors, of a request that cannot be shared for
-// example, are those of [Stage]. Nothing is read or changed before the first share.
+// NewSharing returns a Sharing. If the request cannot be shared, the error wraps
+// [zarr.ErrInvalidArgument]. Nothing is read or changed before the first share.
 func NewSharing(a *zarr.Array, r Request, opt *Options) (*Sharing, error) {
 	s, err := newSession(a, r, opt)
 	if err == nil {
@@ -201,9 +188,11 @@ func NewSharing(a *zarr.Array, r Request, opt *Options) (*Sharing, error) {
 	return &Sharing{s: s}, nil
 }
 
-// Do executes a share, unless another process has done so. The report says what was done
-// for this share.
-func (p *Sharing) Do(ctx context.Context, share Share) (*Report, error) {
+// Do executes a share, unless another process has done so. The report says what was
+// done for this share. If an earlier stage is not complete, the error wraps
+// [ErrUnfinished] and names a task. If the array has the wanted grid already, as after
+// [Publish], there is nothing to do.
+func (p *Sharing) Do(ctx context.Context, share StageShare) (*Report, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.s.report = Report{}
@@ -230,7 +219,7 @@ func (p *Sharing) Leave() error {
 	return nil
 }
 
-func (p *Sharing) do(ctx context.Context, share Share) error {
+func (p *Sharing) do(ctx context.Context, share StageShare) error {
 	if err := p.join(ctx, share); err != nil {
 		return err
 	}
@@ -249,7 +238,7 @@ func (p *Sharing) do(ctx context.Context, share Share) error {
 }
 
 // join makes sure that nobody publishes meanwhile, and that the work is known.
-func (p *Sharing) join(ctx context.Context, share Share) error {
+func (p *Sharing) join(ctx context.Context, share StageShare) error {
 	switch {
 	case p.leave != nil && p.work != nil:
 		return nil
@@ -293,7 +282,7 @@ func (p *Sharing) planWork(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plan, err := w.layoutFor(Share{})
+	plan, err := w.layoutFor(StageShare{})
 	if err != nil {
 		return err
 	}
@@ -329,7 +318,7 @@ type backlog struct {
 
 // refreshRecords looks again which records there are if another process has done the
 // share since: engines offer a task again after a failure, even if it has succeeded.
-func (w *sharedWork) refreshRecords(ctx context.Context, share Share) error {
+func (w *sharedWork) refreshRecords(ctx context.Context, share StageShare) error {
 	list := w.lists[share.Stage]
 	if list == nil {
 		return nil
@@ -344,13 +333,13 @@ func (w *sharedWork) refreshRecords(ctx context.Context, share Share) error {
 	}
 	// Markers first, records second: the records of a share are stored before its marker.
 	if list.done, err = w.marked(ctx); err == nil {
-		list.names, err = namesIn(ctx, w.location.Store, list.dir, false)
+		list.names, err = namesIn(ctx, w.location.Store, list.dir, store.Flat)
 	}
 	return err
 }
 
 // execute does what is to be done for a share.
-func (w *sharedWork) execute(ctx context.Context, share Share) error {
+func (w *sharedWork) execute(ctx context.Context, share StageShare) error {
 	list := w.lists[share.Stage]
 	if list == nil {
 		var err error
@@ -393,7 +382,7 @@ func (w *sharedWork) failed(ctx context.Context, list *backlog, stage int) (err 
 		return nil
 	}
 	list.failed = true
-	list.names, err = namesIn(store.Finishing(ctx), w.location.Store, list.dir, false)
+	list.names, err = namesIn(store.Finishing(ctx), w.location.Store, list.dir, store.Flat)
 	return err
 }
 
@@ -411,7 +400,7 @@ func (w *sharedWork) makeMissing(ctx context.Context, list *backlog, stage int, 
 // source. If no process has stored records of it, that is all, and nothing is asked for.
 // If a share of the last stage was done, its chunks are those of the records: whoever
 // publishes looks at them.
-func (w *sharedWork) missing(ctx context.Context, list *backlog, share Share) ([][]int64, error) {
+func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShare) ([][]int64, error) {
 	mine := list.parts[share.Task]
 	w.session.records = nil
 	if len(mine) == 0 {
@@ -480,7 +469,7 @@ func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err er
 		list.stager.Job, list.stager.Output = l.Job, l.Scratch
 		list.job, list.dir = l.Job, l.recordsDir()
 	}
-	if list.names, err = namesIn(ctx, w.location.Store, list.dir, false); err != nil {
+	if list.names, err = namesIn(ctx, w.location.Store, list.dir, store.Flat); err != nil {
 		return nil, err
 	}
 	if stage == 0 {

@@ -14,19 +14,20 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // process opens the array as another process would.
 func process(t *rapid.T, s store.Store) *zarr.Array {
-	a, err := zarr.At(&client{s.(storetest.ObjectStore)}, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
+	a, err := zarr.At(&client{s.(stepping.ObjectStore)}, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func process(t *rapid.T, s store.Store) *zarr.Array {
 func TestShares(tt *testing.T) {
 	rapid.Check(tt, func(t *rapid.T) {
 		x := drawTransposed(t)
-		s := storetest.Conditional(x.store.(*memstore.Store), storetest.Hooks{})
+		s := stepping.Conditional(x.store.(*memstore.Store), stepping.Hooks{})
 		x.array = process(t, s)
 		opt := rechunk.Options{Memory: 4 * 4 * (83*x.thick + rapid.Int64Range(0, 160).Draw(t, "more elements"))}.PlanStages(50)
 		if rapid.Bool().Draw(t, "into another array") {
@@ -48,7 +49,7 @@ func TestShares(tt *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run := func(share rechunk.Share) error {
+		run := func(share rechunk.StageShare) error {
 			other := *opt
 			if opt.Into != nil {
 				other.Into = zarr.At(&client{s}, "b")
@@ -62,7 +63,7 @@ func TestShares(tt *testing.T) {
 				if k == of-1 && of > 1 && rapid.Bool().Draw(t, "too early") {
 					checkEarly(t, s, x, opt, plan, stage, of, run)
 				}
-				if err := run(rechunk.Share{Stage: stage, Task: k, Of: of}); err != nil {
+				if err := run(rechunk.StageShare{Stage: stage, Task: k, Of: of}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -92,7 +93,7 @@ func TestShares(tt *testing.T) {
 }
 
 // checkEarly publishes and executes the next stage before a stage is complete.
-func checkEarly(t *rapid.T, s store.Store, x *transposed, opt *rechunk.Options, plan *rechunk.Plan, stage int, of int64, run func(rechunk.Share) error) {
+func checkEarly(t *rapid.T, s store.Store, x *transposed, opt *rechunk.Options, plan *rechunk.Plan, stage int, of int64, run func(rechunk.StageShare) error) {
 	// The share that is left may have nothing to do for the next stage.
 	missing, err := rechunk.Missing(t.Context(), process(t, s), x.want, stage, opt)
 	if err != nil {
@@ -102,7 +103,7 @@ func checkEarly(t *rapid.T, s store.Store, x *transposed, opt *rechunk.Options, 
 		t.Fatalf("published after a part of stage %d: %v", stage, err)
 	}
 	if stage+1 < len(plan.Stages) && missing > 0 {
-		if err := run(rechunk.Share{Stage: stage + 1, Of: of}); !errors.Is(err, rechunk.ErrUnfinished) {
+		if err := run(rechunk.StageShare{Stage: stage + 1, Of: of}); !errors.Is(err, rechunk.ErrUnfinished) {
 			t.Fatalf("stage %d after a part of stage %d: %v", stage+1, stage, err)
 		}
 	}
@@ -111,7 +112,7 @@ func checkEarly(t *rapid.T, s store.Store, x *transposed, opt *rechunk.Options, 
 // TestShareRuns checks that nothing is published while a share runs, and no share begins
 // while something is published.
 func TestShareRuns(t *testing.T) {
-	for name, s := range map[string]storetest.ObjectStore{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
+	for name, s := range map[string]stepping.ObjectStore{"locks": memstore.New(), "conditions": stepping.Conditional(memstore.New(), stepping.Hooks{})} {
 		t.Run(name, func(t *testing.T) {
 			a, request := rows(t, s)
 			opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
@@ -125,7 +126,7 @@ func TestShareRuns(t *testing.T) {
 					t.Errorf("abandoned during a share: %v", err)
 				}
 			}
-			if _, err := rechunk.Stage(t.Context(), a, request, rechunk.Share{}, opt); err != nil || tried == 0 {
+			if _, err := rechunk.Stage(t.Context(), a, request, rechunk.StageShare{}, opt); err != nil || tried == 0 {
 				t.Fatalf("%d tasks (%v)", tried, err)
 			}
 			tried = 0
@@ -133,7 +134,7 @@ func TestShareRuns(t *testing.T) {
 				tried++
 				ctx, cancel := context.WithTimeout(t.Context(), 20_000_000)
 				defer cancel()
-				if _, err := rechunk.Stage(ctx, again(t, s), request, rechunk.Share{}, opt); err == nil {
+				if _, err := rechunk.Stage(ctx, again(t, s), request, rechunk.StageShare{}, opt); err == nil {
 					t.Error("a share began while all was done and published")
 				}
 			}
@@ -159,21 +160,21 @@ func TestFirstShares(t *testing.T) {
 					}
 					return opt
 				}
-				quiet := storetest.Conditional(m, storetest.Hooks{})
+				quiet := stepping.Conditional(m, stepping.Hooks{})
 				var n atomic.Int64 // operations may run at the same time
 				var ran atomic.Bool
-				s := storetest.Conditional(m, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+				s := stepping.Conditional(m, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 					if n.Add(1) != at+1 {
 						return nil
 					}
 					ran.Store(true)
-					_, err := rechunk.Stage(t.Context(), again(t, quiet), request, rechunk.Share{Task: 1, Of: 2}, options(quiet))
+					_, err := rechunk.Stage(t.Context(), again(t, quiet), request, rechunk.StageShare{Task: 1, Of: 2}, options(quiet))
 					if err != nil {
 						t.Errorf("before operation %d: the other share: %v", at, err)
 					}
 					return nil
 				}})
-				if _, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.Share{Of: 2}, options(s)); err != nil {
+				if _, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.StageShare{Of: 2}, options(s)); err != nil {
 					t.Errorf("before operation %d: the share: %v", at, err)
 				}
 				if !ran.Load() { // there are no more operations
@@ -181,7 +182,7 @@ func TestFirstShares(t *testing.T) {
 				}
 				last := len(must1(rechunk.NewPlan(t.Context(), again(t, quiet), request, options(quiet))).Stages) - 1
 				for stage := 1; stage <= last; stage++ {
-					if _, err := rechunk.Stage(t.Context(), again(t, quiet), request, rechunk.Share{Stage: stage}, options(quiet)); err != nil {
+					if _, err := rechunk.Stage(t.Context(), again(t, quiet), request, rechunk.StageShare{Stage: stage}, options(quiet)); err != nil {
 						t.Fatalf("before operation %d: stage %d: %v", at, stage, err)
 					}
 				}
@@ -217,10 +218,10 @@ func twiceAt(t *testing.T, into string, stage int, at int64) bool {
 		}
 		return opt
 	}
-	quiet := storetest.Conditional(m, storetest.Hooks{})
+	quiet := stepping.Conditional(m, stepping.Hooks{})
 	upTo := func(last int) {
 		for k := range last + 1 {
-			if _, err := rechunk.Stage(t.Context(), again(t, quiet), request, rechunk.Share{Stage: k}, options(quiet)); err != nil {
+			if _, err := rechunk.Stage(t.Context(), again(t, quiet), request, rechunk.StageShare{Stage: k}, options(quiet)); err != nil {
 				t.Errorf("into %q: before operation %d: stage %d: %v", into, at, k, err)
 			}
 		}
@@ -230,7 +231,7 @@ func twiceAt(t *testing.T, into string, stage int, at int64) bool {
 	var n atomic.Int64 // operations may run at the same time
 	var ran atomic.Bool
 	var other sync.WaitGroup
-	s := storetest.Conditional(m, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+	s := stepping.Conditional(m, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 		if n.Add(1) != at+1 {
 			return nil
 		}
@@ -250,7 +251,7 @@ func twiceAt(t *testing.T, into string, stage int, at int64) bool {
 		}
 		return nil
 	}})
-	_, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.Share{Stage: stage}, options(s))
+	_, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.StageShare{Stage: stage}, options(s))
 	other.Wait()
 	if err != nil && !errors.Is(err, rechunk.ErrUnfinished) && !errors.Is(err, zarr.ErrConflict) {
 		t.Errorf("into %q: before operation %d of stage %d: %v", into, at, stage, err)
@@ -296,7 +297,7 @@ func TestGrowthBetweenStages(t *testing.T) {
 
 func growBetweenStages(t *testing.T, jump int) {
 	const n = 64
-	s := storetest.Conditional(memstore.New(), storetest.Hooks{})
+	s := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{
 		Type: dtype.Int32, Shape: []int64{n, n}, Chunks: []grid.Cut{grid.Every(1), grid.Every(n)}, Codecs: fixture.Plain(),
 	}, nil)
@@ -316,7 +317,7 @@ func growBetweenStages(t *testing.T, jump int) {
 	}
 	stage := func(k int) int64 {
 		t.Helper()
-		report, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.Share{Stage: k}, opt)
+		report, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.StageShare{Stage: k}, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +337,7 @@ func growBetweenStages(t *testing.T, jump int) {
 		first[k] = stage(k)
 		for range 3 {
 			grow()
-			if _, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.Share{Stage: k + 1}, opt); !errors.Is(err, rechunk.ErrUnfinished) {
+			if _, err := rechunk.Stage(t.Context(), again(t, s), request, rechunk.StageShare{Stage: k + 1}, opt); !errors.Is(err, rechunk.ErrUnfinished) {
 				t.Fatalf("stage %d after an append: %v", k+1, err)
 			}
 			for j := range k + 1 {
@@ -379,7 +380,7 @@ func growBetweenStages(t *testing.T, jump int) {
 func TestSharings(tt *testing.T) {
 	rapid.Check(tt, func(t *rapid.T) {
 		x := drawTransposed(t)
-		s := storetest.Conditional(x.store.(*memstore.Store), storetest.Hooks{})
+		s := stepping.Conditional(x.store.(*memstore.Store), stepping.Hooks{})
 		x.array = process(t, s)
 		opt := rechunk.Options{Memory: 4 * 4 * (83*x.thick + rapid.Int64Range(0, 160).Draw(t, "more elements"))}.PlanStages(50)
 		plan, err := rechunk.NewPlan(t.Context(), x.array, x.want, opt)
@@ -410,7 +411,7 @@ func TestSharings(tt *testing.T) {
 					}
 					workers[i] = begin()
 				}
-				if _, err := workers[i].Do(t.Context(), rechunk.Share{Stage: stage, Task: k, Of: of}); err != nil {
+				if _, err := workers[i].Do(t.Context(), rechunk.StageShare{Stage: stage, Task: k, Of: of}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -432,7 +433,7 @@ func TestSharings(tt *testing.T) {
 			}
 		}
 		// After the publication there is nothing to do.
-		report, err := workers[0].Do(t.Context(), rechunk.Share{Of: of})
+		report, err := workers[0].Do(t.Context(), rechunk.StageShare{Of: of})
 		if err != nil || report.Staged != (rechunk.Counts{}) {
 			t.Fatalf("%+v (%v)", report, err)
 		}
@@ -469,23 +470,23 @@ func TestRepeatedShares(t *testing.T) {
 	_, request := rows(t, m)
 	opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
 	var n atomic.Int64
-	s := storetest.Conditional(m, storetest.Hooks{Before: func(context.Context, storetest.Op) error { n.Add(1); return nil }})
+	s := stepping.Conditional(m, stepping.Hooks{Before: func(context.Context, stepping.Op) error { n.Add(1); return nil }})
 	late, first := sharing(t, s, request, opt), sharing(t, s, request, opt)
 	plan := must1(rechunk.NewPlan(t.Context(), again(t, s), request, opt))
 	if len(plan.Stages) < 2 {
 		t.Fatalf("%d stages", len(plan.Stages))
 	}
 	const of = 4
-	share(t, late, rechunk.Share{Of: of}) // lists stage 0
+	share(t, late, rechunk.StageShare{Of: of}) // lists stage 0
 	for stage := range plan.Stages {
 		for k := range int64(of) {
-			share(t, first, rechunk.Share{Stage: stage, Task: k, Of: of})
+			share(t, first, rechunk.StageShare{Stage: stage, Task: k, Of: of})
 		}
 	}
 	for stage := range plan.Stages {
 		for k := range int64(of) {
 			before := n.Load()
-			if c := share(t, late, rechunk.Share{Stage: stage, Task: k, Of: of}); c != (rechunk.Counts{}) {
+			if c := share(t, late, rechunk.StageShare{Stage: stage, Task: k, Of: of}); c != (rechunk.Counts{}) {
 				t.Errorf("stage %d, task %d: done again: %+v", stage, k, c)
 			}
 			// The records, and in the first stage a look at each block.
@@ -507,7 +508,7 @@ func TestLeaveAgain(t *testing.T) {
 	_, request := rows(t, m)
 	opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
 	failing := false
-	s := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if failing && strings.Contains(op.String(), "share.json") {
 			return errors.New("no network")
 		}
@@ -515,7 +516,7 @@ func TestLeaveAgain(t *testing.T) {
 	}})
 	p := sharing(t, s, request, opt)
 	for stage := range must1(rechunk.NewPlan(t.Context(), again(t, s), request, opt)).Stages {
-		share(t, p, rechunk.Share{Stage: stage})
+		share(t, p, rechunk.StageShare{Stage: stage})
 	}
 	failing = true
 	if err := p.Leave(); err == nil {
@@ -582,7 +583,7 @@ func TestSharesStay(t *testing.T) {
 	})
 }
 
-func sharing(t *testing.T, s storetest.ObjectStore, r rechunk.Request, opt *rechunk.Options) *rechunk.Sharing {
+func sharing(t *testing.T, s stepping.ObjectStore, r rechunk.Request, opt *rechunk.Options) *rechunk.Sharing {
 	p, err := rechunk.NewSharing(again(t, s), r, opt)
 	if err != nil {
 		t.Fatal(err)
@@ -591,7 +592,7 @@ func sharing(t *testing.T, s storetest.ObjectStore, r rechunk.Request, opt *rech
 	return p
 }
 
-func share(t *testing.T, p *rechunk.Sharing, share rechunk.Share) rechunk.Counts {
+func share(t *testing.T, p *rechunk.Sharing, share rechunk.StageShare) rechunk.Counts {
 	t.Helper()
 	r, err := p.Do(t.Context(), share)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
@@ -44,6 +45,20 @@ type VacuumReport struct {
 	// Notes are remarks about what could not be checked or deleted, and about chunks that
 	// were restored because a writer had overwritten them by chunks of the grid before.
 	Notes []string
+}
+
+// String says in one line how many values are deleted, and how many stay.
+func (r *VacuumReport) String() string {
+	deleted, kept := int64(0), int64(0)
+	for _, i := range r.Items {
+		if i.Kept == "" {
+			deleted += i.Values
+		} else {
+			kept += i.Values
+		}
+	}
+	text := quantity.List(quantity.Some(deleted, "value", "deleted"), quantity.SomeBytes(r.Freed(), "freed"), quantity.Some(kept, "value", "kept"))
+	return cmp.Or(text, "nothing to delete")
 }
 
 // VacuumItem is a set of values that the document does not describe.
@@ -277,7 +292,7 @@ func (v *vacuum) findStoreRefusal(ctx context.Context) (string, error) {
 	}
 	var err error
 	if v.dry && v.writable() != nil { // nothing may be written to find out
-		if _, ok := store.As[store.ConditionalDeleter](v.location.Store); !ok {
+		if !store.Can(v.location.Store, store.OpDeleteIf) {
 			err = store.ErrUnsupported
 		}
 	} else {
@@ -401,7 +416,7 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 		}
 	}
 	for _, key := range n.keys {
-		if err := b.Delete(ctx, key); err != nil {
+		if _, err := b.Write(ctx, store.Delete(key)); err != nil {
 			return err
 		}
 	}
@@ -450,7 +465,7 @@ func (n *values) addFirst(name string) {
 func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.KeyEncoding]*values, error) {
 	found := map[metadata.KeyEncoding]*values{}
 	rank, chunks := old.Grid.Rank(), old.Grid.Chunks()
-	for e, err := range store.List(ctx, v.location.Store, v.location.Path, true) {
+	for e, err := range store.List(ctx, v.location.Store, v.location.Path, store.Deep) {
 		if err != nil {
 			return nil, err
 		}
@@ -672,7 +687,7 @@ func (v *vacuum) otherDescription(ctx context.Context, k metadata.KeyEncoding, o
 func (v *vacuum) mergedItems(ctx context.Context) (map[string]*VacuumItem, error) {
 	root := v.location.MergedRoot()
 	items := map[string]*VacuumItem{}
-	for e, err := range store.List(ctx, v.location.Store, root, true) {
+	for e, err := range store.List(ctx, v.location.Store, root, store.Deep) {
 		if err != nil {
 			return nil, err
 		}

@@ -304,7 +304,7 @@ func (w *work) checkNotGivenUp(ctx context.Context) error {
 func (w *work) count(c staging.Counts) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.report.Staged.Add(Counts(c))
+	w.report.Staged.include(Counts(c))
 }
 
 // parts returns the boxes of target chunks that are staged together. They are the blocks

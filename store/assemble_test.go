@@ -13,9 +13,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // taken returns the part of n bytes from offset off on of any version of a value.
@@ -54,29 +54,13 @@ func TestAssembledSize(t *testing.T) {
 		{[]store.Part{taken("a", 0, math.MaxInt64), added("x")}, 0, store.ErrTooLarge},
 		{[]store.Part{taken("a", 0, math.MaxInt64), taken("b", 0, math.MaxInt64)}, 0, store.ErrTooLarge},
 	} {
-		if got, err := store.AssembledSize(c.parts); got != c.want || !errors.Is(err, c.err) {
+		if got, err := store.Assemble(store.MustKey("m"), c.parts).Size(0); got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("case %d: %d and error %v, want %d and %v", i, got, err, c.want, c.err)
 		}
 	}
 }
 
-func TestContinues(t *testing.T) {
-	v := taken("a", 5, 5)
-	v.Version = store.MakeVersion("v")
-	for i, c := range []struct {
-		first, second store.Part
-		want          bool
-	}{
-		{taken("a", 0, 5), taken("a", 5, 5), true}, {taken("a", 0, 4), taken("a", 5, 5), false}, {taken("a", 0, 5), taken("b", 5, 5), false},
-		{taken("a", 0, 5), v, false}, {taken("a", 5, 5), taken("a", 0, 5), false}, {added(""), added(""), false}, {taken("a", 0, 0), taken("a", 0, 0), true},
-	} {
-		if got := c.second.Continues(c.first); got != c.want {
-			t.Errorf("case %d: %t, want %t", i, got, c.want)
-		}
-	}
-}
-
-// TestAssembleRequests counts the requests of a store without the power Assembler.
+// TestAssembleRequests counts the requests of a store without the power to assemble.
 func TestAssembleRequests(t *testing.T) {
 	const mib = 1 << 20
 	values := map[string][]byte{"a": long(4 * mib), "b": long(100)}
@@ -101,18 +85,20 @@ func TestAssembleRequests(t *testing.T) {
 	} {
 		m := memstore.New()
 		for key, value := range values {
-			if _, err := m.Put(t.Context(), store.MustKey(key), value, store.Flush); err != nil {
+			if _, err := m.Write(t.Context(), store.Put(store.MustKey(key), value), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 		}
 		f := newFar(m)
-		v, err := store.Assemble(t.Context(), f, store.MustKey("m"), c.parts, c.limit, store.Sync)
+		change := store.Assemble(store.MustKey("m"), c.parts)
+		change.Limit = c.limit
+		v, err := store.Write(t.Context(), f, change, store.Sync)
 		if !errors.Is(err, c.err) || !slices.Equal(f.ops, c.want) {
 			t.Errorf("%s: requests are %q with error %v, want %q and %v", name, f.ops, err, c.want, c.err)
 		}
 		got, info, _ := m.Get(t.Context(), store.MustKey("m"), store.Request{}, nil)
-		if err == nil && (!slices.Equal(got, assembled(values, c.parts)) || info.Version != v) {
-			t.Errorf("%s: %d bytes of version %v, want version %v", name, len(got), info.Version, v)
+		if err == nil && (!slices.Equal(got, assembled(values, c.parts)) || info.Version != v.Version) {
+			t.Errorf("%s: %d bytes of version %v, want version %v", name, len(got), info.Version, v.Version)
 		}
 	}
 }
@@ -126,26 +112,27 @@ func TestAssembleTooLate(t *testing.T) {
 		for before := range 5 {
 			for _, pinned := range []bool{false, true} {
 				m, n := memstore.New(), 0
-				v, err := m.Put(t.Context(), key, long(4*mib), store.Flush)
-				_, otherErr := m.Put(t.Context(), store.MustKey("other"), []byte("x"), store.Flush)
+				v, err := m.Write(t.Context(), store.Put(key, long(4*mib)), store.Flush)
+				_, otherErr := m.Write(t.Context(), store.Put(store.MustKey("other"), []byte("x")), store.Flush)
 				if err := errors.Join(err, otherErr); err != nil {
 					t.Fatal(err)
 				}
-				s := storetest.Conditional(m, storetest.Hooks{Before: func(ctx context.Context, _ storetest.Op) error {
+				s := stepping.Conditional(m, stepping.Hooks{Before: func(ctx context.Context, _ stepping.Op) error {
 					if n++; n != before {
 						return nil
 					}
 					if now == nil {
-						return m.Delete(ctx, key)
+						_, err := m.Write(ctx, store.Delete(key), store.Sync)
+						return err
 					}
-					_, err := m.Put(ctx, key, now, store.Flush)
+					_, err := m.Write(ctx, store.Put(key, now), store.Flush)
 					return err
 				}})
 				parts := []store.Part{taken("k", 0, 10), taken("other", 0, 1), taken("k", 20, 2)}
 				if pinned {
-					parts[0].Version, parts[2].Version = v, v
+					parts[0].Version, parts[2].Version = v.Version, v.Version
 				}
-				_, err = store.Assemble(t.Context(), s, store.MustKey("m"), parts, 0, store.Sync)
+				_, err = store.Write(t.Context(), s, store.Assemble(store.MustKey("m"), parts), store.Sync)
 				// Before the first request, any version will do. Before the fourth one,
 				// all bytes are read.
 				conflict := before == 2 || before == 3 || before == 1 && pinned
@@ -178,16 +165,16 @@ func TestAssembleModel(t *testing.T) {
 		for name, s := range map[string]func(*memstore.Store) store.Store{
 			"own":  func(m *memstore.Store) store.Store { return m },
 			"far":  func(m *memstore.Store) store.Store { return newFar(m) },
-			"open": func(m *memstore.Store) store.Store { return openable{readWrite{onlyGet{m}, m}, m} },
+			"open": func(m *memstore.Store) store.Store { return openable{puts(m), m} },
 		} {
 			m := memstore.New()
 			for key, value := range values {
-				if _, err := m.Put(ctx, store.MustKey(key), value, store.Flush); err != nil {
+				if _, err := m.Write(ctx, store.Put(store.MustKey(key), value), store.Flush); err != nil {
 					t.Fatal(err)
 				}
 			}
 			key := store.MustKey(rapid.SampledFrom([]string{"a", "m"}).Draw(t, "key"))
-			_, err := store.Assemble(ctx, s(m), key, parts, 0, store.Flush)
+			_, err := store.Write(ctx, s(m), store.Assemble(key, parts), store.Flush)
 			got, _, _ := m.Get(ctx, key, store.Request{}, nil)
 			if want := assembled(values, parts); err != nil || !slices.Equal(got, want) {
 				t.Fatalf("%s: %q and error %v, want %q", name, got, err, want)
@@ -209,13 +196,13 @@ func TestNewBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hidden := readWrite{onlyGet{m}, m}
+	hidden := puts(m)
 	for name, s := range map[string]store.Store{
-		"own": m, "beside": plainBatch{m}, "only the batch can": withBatch{onlyGet{m}, m, m, own}, "single": newFar(m),
-		"neither can": hidden, "neither can, beside": plain{hidden, bare{m}}, "copies": copying{plain{hidden, bare{m}}, m},
+		"own": m, "beside": plainBatch{m}, "only the batch can": withBatch{puts(m, store.OpPutIf), own}, "single": newFar(m),
+		"neither can": hidden, "neither can, beside": withBatch{hidden, bareBatch(m)}, "copies": copying{withBatch{hidden, bareBatch(m)}, m},
 	} {
-		m.Delete(ctx, store.MustKey("m"))
-		v, err := m.Put(ctx, store.MustKey("k"), []byte("old"), store.Flush)
+		m.Write(ctx, store.Delete(store.MustKey("m")), store.Sync)
+		v, err := m.Write(ctx, store.Put(store.MustKey("k"), []byte("old")), store.Flush)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,43 +213,39 @@ func TestNewBatches(t *testing.T) {
 		holds := func(want string, err error) {
 			t.Helper()
 			got, info, _ := m.Get(ctx, store.MustKey("m"), store.Request{}, nil)
-			if string(got) != want || err != nil || info.Version == v {
+			if string(got) != want || err != nil || info.Version == v.Version {
 				t.Errorf("%s: %q and error %v, want %q", name, got, err, want)
 			}
 		}
-		made, err := store.BatchClone(ctx, b, store.MustKey("m"), store.MustKey("k"), v)
-		if holds("old", err); made.Source != v || made.Size != 3 || made.Moved == 3 != (name != "own" && name != "beside" && name != "only the batch can") {
+		made, err := b.Write(ctx, store.Clone(store.MustKey("m"), store.MustKey("k"), v.Version))
+		if holds("old", err); made.Source != v.Version || made.Size != 3 || made.Moved == 3 != (name != "own" && name != "beside" && name != "only the batch can") {
 			t.Errorf("%s: %+v", name, made)
 		}
 		part := taken("k", 1, 2)
-		part.Version = v
-		holds("very ld", store.BatchAssemble(ctx, b, store.MustKey("m"), []store.Part{added("very "), part}))
+		part.Version = v.Version
+		holds("very ld", errOf(b.Write(ctx, store.Assemble(store.MustKey("m"), []store.Part{added("very "), part}))))
 		part.Version = made.Version
-		_, err = store.BatchClone(ctx, b, store.MustKey("m"), store.MustKey("k"), store.MakeVersion("none"))
+		_, err = b.Write(ctx, store.Clone(store.MustKey("m"), store.MustKey("k"), store.MakeVersion("none")))
 		part.Version = store.MakeVersion("none")
-		again := store.BatchAssemble(ctx, b, store.MustKey("m"), []store.Part{part})
+		_, again := b.Write(ctx, store.Assemble(store.MustKey("m"), []store.Part{part}))
 		if !errors.Is(err, store.ErrConflict) || !errors.Is(again, store.ErrConflict) {
 			t.Errorf("%s: errors are %v and %v, want %v", name, err, again, store.ErrConflict)
 		}
 		holds("very ld", nil)
-	}
-	_, err = store.BatchClone(ctx, bare{m}, store.MustKey("m"), store.MustKey("k"), store.Version{})
-	if again := store.BatchAssemble(ctx, bare{m}, store.MustKey("m"), nil); !errors.Is(err, store.ErrUnsupported) || !errors.Is(again, store.ErrUnsupported) {
-		t.Errorf("a bare batch says %v and %v, want %v", err, again, store.ErrUnsupported)
 	}
 }
 
 func ExampleAssemble() {
 	ctx, s := context.Background(), memstore.New()
 	for i, text := range []string{"Monday", "Tuesday"} {
-		if _, err := s.Put(ctx, store.MustKey(fmt.Sprintf("day/%d", i)), []byte(text), store.Sync); err != nil {
+		if _, err := s.Write(ctx, store.Put(store.MustKey(fmt.Sprintf("day/%d", i)), []byte(text)), store.Sync); err != nil {
 			fmt.Println(err)
 		}
 	}
 	parts := []store.Part{
 		{Key: store.MustKey("day/0"), Off: 0, N: 3}, {Data: []byte("-")}, {Key: store.MustKey("day/1"), Off: 0, N: 4},
 	}
-	_, err := store.Assemble(ctx, s, store.MustKey("week"), parts, 0, store.Sync)
+	_, err := store.Write(ctx, s, store.Assemble(store.MustKey("week"), parts), store.Sync)
 	value, _, _ := s.Get(ctx, store.MustKey("week"), store.Request{}, nil)
 	fmt.Printf("%s %v\n", value, err)
 	// Output: Mon-Tues <nil>

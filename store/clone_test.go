@@ -20,26 +20,26 @@ type copying struct {
 	m *memstore.Store
 }
 
-func (c copying) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	return c.m.Put(ctx, key, value, d)
+func (c copying) Can(op store.Op) bool { return op == store.OpPut || op == store.OpCopy }
+
+func (c copying) Write(ctx context.Context, change store.Change, d store.Durability) (store.Written, error) {
+	if change.Op == store.OpPut {
+		return c.m.Write(ctx, change, d)
+	}
+	value, _, err := c.m.Get(ctx, change.Source, store.Request{}, nil)
+	if err != nil {
+		return store.Written{}, err
+	}
+	made, err := c.m.Write(ctx, store.Put(change.Key, value), d)
+	made.Size = int64(len(value))
+	return made, err
 }
 
 func (c copying) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
-	return bare{c.m}, nil
+	return bareBatch(c.m), nil
 }
 
-func (c copying) CopyFrom(
-	ctx context.Context, key store.Key, _ store.Store, source store.Key, d store.Durability,
-) (int64, store.Version, error) {
-	value, _, err := c.m.Get(ctx, source, store.Request{}, nil)
-	if err != nil {
-		return 0, store.Version{}, err
-	}
-	v, err := c.m.Put(ctx, key, value, d)
-	return int64(len(value)), v, err
-}
-
-// hasty is a store whose Stat and CopyFrom are followed by a change.
+// hasty is a store whose Stat and copies are followed by a change.
 type hasty struct {
 	copying
 	n      *int
@@ -59,11 +59,9 @@ func (h hasty) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return info, errors.Join(err, h.step(ctx))
 }
 
-func (h hasty) CopyFrom(
-	ctx context.Context, key store.Key, from store.Store, source store.Key, d store.Durability,
-) (int64, store.Version, error) {
-	n, v, err := h.copying.CopyFrom(ctx, key, from, source, d)
-	return n, v, errors.Join(err, h.step(ctx))
+func (h hasty) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	made, err := h.copying.Write(ctx, c, d)
+	return made, errors.Join(err, h.step(ctx))
 }
 
 // TestCloneByCopy replaces or deletes the source between the requests of a clone by a
@@ -72,20 +70,23 @@ func TestCloneByCopy(t *testing.T) {
 	source, key := store.MustKey("k"), store.MustKey("m")
 	for what, change := range map[string]func(ctx context.Context, m *memstore.Store) error{
 		"replaced": func(ctx context.Context, m *memstore.Store) error {
-			_, err := m.Put(ctx, source, []byte("new"), store.Flush)
+			_, err := m.Write(ctx, store.Put(source, []byte("new")), store.Flush)
 			return err
 		},
-		"deleted": func(ctx context.Context, m *memstore.Store) error { return m.Delete(ctx, source) },
+		"deleted": func(ctx context.Context, m *memstore.Store) error {
+			_, err := m.Write(ctx, store.Delete(source), store.Sync)
+			return err
+		},
 	} {
 		for at := range 4 {
 			m := memstore.New()
-			v, err := m.Put(t.Context(), source, []byte("old"), store.Flush)
+			v, err := m.Write(t.Context(), store.Put(source, []byte("old")), store.Flush)
 			if err != nil {
 				t.Fatal(err)
 			}
 			s := hasty{copying{onlyGet{m}, m}, new(int), at, func(ctx context.Context) error { return change(ctx, m) }}
-			made, err := store.Clone(t.Context(), s, key, source, v, 0, store.Flush)
-			if late := at == 1 || at == 2; errors.Is(err, store.ErrConflict) != late || !late && (err != nil || made.Moved != 3 || made.Source != v) {
+			made, err := store.Write(t.Context(), s, store.Clone(key, source, v.Version), store.Flush)
+			if late := at == 1 || at == 2; errors.Is(err, store.ErrConflict) != late || !late && (err != nil || made.Moved != 3 || made.Source != v.Version) {
 				t.Errorf("%s after request %d: %+v and error %v", what, at, made, err)
 			}
 		}
@@ -96,15 +97,17 @@ func TestCloneByCopy(t *testing.T) {
 func TestCloneByGet(t *testing.T) {
 	ctx, m := t.Context(), memstore.New()
 	source, key := store.MustKey("k"), store.MustKey("m")
-	v, err := m.Put(ctx, source, []byte("value"), store.Flush)
+	v, err := m.Write(ctx, store.Put(source, []byte("value")), store.Flush)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := newFar(m)
 	for _, limit := range []int64{0, 5} {
-		made, err := store.Clone(ctx, f, key, source, v, limit, store.Sync)
+		change := store.Clone(key, source, v.Version)
+		change.Limit = limit
+		made, err := store.Write(ctx, f, change, store.Sync)
 		now, _ := m.Stat(ctx, key)
-		if want := (store.Cloned{Version: now.Version, Source: v, Size: 5, Moved: 5}); made != want || err != nil {
+		if want := (store.Written{Version: now.Version, Source: v.Version, Size: 5, Moved: 5}); made != want || err != nil {
 			t.Errorf("%+v and error %v, want %+v", made, err, want)
 		}
 	}
@@ -117,14 +120,16 @@ func TestCloneByGet(t *testing.T) {
 		limit  int64
 		want   error
 	}{
-		{source, v, 4, store.ErrTooLarge}, {source, store.MakeVersion("none"), 0, store.ErrConflict},
-		{store.MustKey("none"), v, 0, store.ErrConflict}, {store.MustKey("none"), store.Version{}, 0, fs.ErrNotExist},
+		{source, v.Version, 4, store.ErrTooLarge}, {source, store.MakeVersion("none"), 0, store.ErrConflict},
+		{store.MustKey("none"), v.Version, 0, store.ErrConflict}, {store.MustKey("none"), store.Version{}, 0, fs.ErrNotExist},
 	} {
-		if _, err := store.Clone(ctx, f, key, c.source, c.from, c.limit, store.Sync); !errors.Is(err, c.want) {
+		change := store.Clone(key, c.source, c.from)
+		change.Limit = c.limit
+		if _, err := store.Write(ctx, f, change, store.Sync); !errors.Is(err, c.want) {
 			t.Errorf("%s: error is %v, want %v", c.source, err, c.want)
 		}
 	}
-	if _, err := store.Clone(ctx, onlyGet{m}, key, source, v, 0, store.Sync); !errors.Is(err, store.ErrUnsupported) {
+	if _, err := store.Write(ctx, onlyGet{m}, store.Clone(key, source, v.Version), store.Sync); !errors.Is(err, store.ErrUnsupported) {
 		t.Errorf("error is %v, want %v", err, store.ErrUnsupported)
 	}
 }

@@ -48,14 +48,14 @@ func TestRegisterFolder(t *testing.T) {
 		"one.shown/two.shown/three.shown/real.shown": {shown, "", []string{"|one.shown", "one.shown|two.shown", "one.shown/two.shown|three.shown", "one.shown/two.shown/three.shown|real.shown"}},
 	} {
 		asked = nil
-		s, path, err := store.OpenLocation(t.Context(), location, store.Read)
+		s, path, err := store.OpenLocation(t.Context(), location, store.ReadOnly)
 		if err != nil || s != want.found || path.String() != want.path || !slices.Equal(asked, want.asked) {
 			t.Errorf("%s: %T, %q (%v), after %q, want %q", location, s, path, err, asked, want.asked)
 		}
 		if asked = nil; location[:7] != "folders" {
 			continue
 		}
-		if s, _, err := store.OpenPlain(t.Context(), location, store.Read); err != nil || s != plain || asked != nil {
+		if s, _, err := store.OpenPlain(t.Context(), location, store.ReadOnly); err != nil || s != plain || asked != nil {
 			t.Errorf("%s as it is: %T (%v), after %q", location, s, err, asked)
 		}
 	}

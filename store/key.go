@@ -180,23 +180,6 @@ func illegal(s string) error {
 	return nil
 }
 
-// KeyChecker is a driver whose place does not hold every name.
-type KeyChecker interface {
-	// CheckKey returns an error that wraps [ErrInvalidKey] if no value can be stored
-	// under the key, because of its name. It asks nobody.
-	CheckKey(key Key) error
-}
-
-// CheckKey returns the error with which storing a value under the key would fail because
-// of its name, as far as that is known without trying. A copy calls it for all names
-// before it stores the first value. It returns nil if s is not a [KeyChecker].
-func CheckKey(s Store, key Key) error {
-	if c, ok := Driver(s).(KeyChecker); ok { // a wrapper has nothing to add
-		return c.CheckKey(key)
-	}
-	return nil
-}
-
 // ErrUnusable is the error of a listing that has found names which no call can use. See
 // [UnusableError].
 var ErrUnusable = errors.New("names that cannot be used")
@@ -258,7 +241,7 @@ func Sift(dir Path, entries iter.Seq2[Entry, error]) iter.Seq2[Entry, error] {
 				e.Unusable = err.Error()
 			}
 			if e.Unusable == "" && isForeign(dir, e) {
-				e.Unusable = Foreign
+				e.Unusable = own.Foreign
 			}
 			if e.Unusable != "" {
 				bad.add(e.Name, e.Unusable)
@@ -273,10 +256,6 @@ func Sift(dir Path, entries iter.Seq2[Entry, error]) iter.Seq2[Entry, error] {
 		}
 	}
 }
-
-// Foreign is why something in a directory of Varve cannot be used that Varve has not
-// written, such as a node of another program.
-const Foreign = "it is of another program, in a directory that Varve reserves"
 
 // isForeign reports whether an entry of dir is such a one.
 func isForeign(dir Path, e Entry) bool {

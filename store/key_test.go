@@ -261,7 +261,7 @@ func TestAsKey(t *testing.T) {
 // liar is a store that lists names outside of the directory, and what is no value.
 type liar struct{ store.Store }
 
-func (liar) List(context.Context, store.Path, bool) iter.Seq2[store.Entry, error] {
+func (liar) List(context.Context, store.Path, store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		_ = yield(store.Entry{Name: "x"}, nil) && yield(store.Entry{Name: "../../etc/passwd"}, nil) && yield(store.Entry{Name: "a//b"}, nil) &&
 			yield(store.Entry{Name: "pipe", Unusable: "it is a pipe"}, nil) && yield(store.Entry{Name: "y"}, nil) &&
@@ -275,7 +275,7 @@ func (liar) Stat(context.Context, store.Key) (store.Info, error) { return store.
 // others.
 func TestListRefusesNames(t *testing.T) {
 	for name, list := range map[string]iter.Seq2[store.Entry, error]{
-		"plain": store.List(t.Context(), liar{}, path(t, "a"), true), "with versions": store.ListVersions(t.Context(), liar{}, path(t, "a"), true),
+		"plain": store.List(t.Context(), liar{}, path(t, "a"), store.Deep), "with versions": store.List(t.Context(), liar{}, path(t, "a"), store.Deep|store.WithVersions),
 	} {
 		var names []string
 		var failed error
@@ -296,7 +296,7 @@ func TestListRefusesNames(t *testing.T) {
 		}
 	}
 	n := 0
-	for e, err := range store.Usable(store.List(t.Context(), liar{}, path(t, "a"), true)) {
+	for e, err := range store.Usable(store.List(t.Context(), liar{}, path(t, "a"), store.Deep)) {
 		if n++; err != nil || e.Name != "x" && e.Name != "y" {
 			t.Errorf("usable: %q, error %v", e.Name, err)
 		}

@@ -15,103 +15,13 @@ import (
 	"sync"
 )
 
-// locationError is an error about a location. It is [ErrInvalidKey], whose text would say
-// less than its own.
-type locationError struct{ error }
-
-func (l locationError) Is(target error) bool { return target == ErrInvalidKey }
-func (l locationError) Unwrap() error        { return l.error }
-
-// BadLocation returns an error about a location that is malformed, such as one without a
-// bucket or with an unknown option. It is [ErrInvalidKey] to [errors.Is]. It is for
-// drivers, which say what to write instead.
-func BadLocation(format string, args ...any) error {
-	return locationError{fmt.Errorf(format, args...)}
-}
-
-// UnknownOption returns the error of a location with an option that is none of the known
-// ones. It proposes one with a similar name. Text that does not look like a name may be a
-// secret, so it is not shown.
-func UnknownOption(name string, known []string) error {
-	meant, least := "", max(1, len(name)/3)+1
-	for _, k := range known {
-		if d := distance(name, k); d < least {
-			meant, least = " (did you mean "+k+"?)", d
-		}
-	}
-	shown := "such option"
-	if isOption(name) {
-		shown = fmt.Sprintf("option %q", name)
-	}
-	return BadLocation("there is no %s%s; the options are %s", shown, meant, strings.Join(known, ", "))
-}
-
-// isOption reports whether text looks like the name of an option.
-func isOption(text string) bool {
-	return len(text) <= 40 && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz_") == ""
-}
-
-// longestOption bounds the length of compared names, because the cost is the product of
-// the lengths.
-const longestOption = 100
-
-// distance returns how many bytes must be changed, inserted or deleted to turn one name
-// into the other.
-func distance(a, b string) int {
-	if len(a) > longestOption {
-		return longestOption
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0] // of the row before
-		row[0] = i + 1
-		for j := range len(b) {
-			change := last
-			if a[i] != b[j] {
-				change++
-			}
-			last, row[j+1] = row[j+1], min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
-
-// LocationPath returns the path of a location, which follows the slash after the bucket,
-// without a slash at its end. A path with an empty segment is refused: object stores have
-// such names, but a [Key] does not, and leaving the segment out would name other objects.
-func LocationPath(path string) (string, error) {
-	path = strings.TrimSuffix(path, "/")
-	if strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || strings.Contains(path, "//") {
-		return "", BadLocation("the path%s has an empty segment: two slashes in a row; names of objects with one cannot be used here, so write one slash or rename the objects", shownPath(path))
-	}
-	return path, nil
-}
-
-// mostShown is the largest number of bytes of a path in an error.
-const mostShown = 80
-
-// shownPath returns the beginning of a path for an error, after a space. The text before
-// '@' may be the end of a secret with slashes, so a path with '@' is not shown.
-func shownPath(path string) string {
-	if strings.Contains(path, "@") {
-		return ""
-	}
-	if len(path) > mostShown {
-		return fmt.Sprintf(" %q…", strings.ToValidUTF8(path[:mostShown], ""))
-	}
-	return fmt.Sprintf(" %q", path)
-}
-
 // Access is the access for which a store is opened.
 type Access int
 
 const (
-	Read   Access = iota // read only
-	Write                // read and change existing nodes
-	Create               // also create a missing store
+	ReadOnly  Access = iota // read existing nodes
+	ReadWrite               // read and change existing nodes
+	Create                  // also create a missing store
 )
 
 // OpenFunc opens the store of a location such as "s3://bucket/era5.zarr/t2m". It returns
@@ -255,22 +165,6 @@ func OpenPlain(ctx context.Context, location string, access Access) (Store, Path
 	return s, path, err
 }
 
-// CutPath cuts a path after its first segment that ends in suffix, as in ".zarr". The
-// suffix alone is not a name. It returns the path up to there and the rest, without the
-// slash between them. Without such a segment it returns the whole path. It is for
-// drivers, which find the root of a store in a location with it.
-func CutPath(path, suffix string) (root, rest string, found bool) {
-	at := 0
-	for segment := range strings.SplitSeq(path, "/") {
-		at += len(segment)
-		if strings.HasSuffix(segment, suffix) && segment != suffix {
-			return path[:at], strings.TrimPrefix(path[at:], "/"), true
-		}
-		at++ // the slash
-	}
-	return path, "", false
-}
-
 type wrappingKey struct{}
 
 // WithWrapping returns a context in which [OpenLocation] calls wrap with each store that
@@ -307,7 +201,7 @@ func unknownScheme(scheme string) error {
 // openManifest is the opener of folders whose names end in .vz in a program that does not
 // import the package which reads them. It finds out whether a folder is a manifest.
 func openManifest(ctx context.Context, folder, name string, _ Access) (Store, error) {
-	s, path, err := OpenPlain(ctx, cmp.Or(folder, "."), Read)
+	s, path, err := OpenPlain(ctx, cmp.Or(folder, "."), ReadOnly)
 	if err != nil {
 		return nil, fs.ErrNotExist // opening the location itself says what is wrong
 	}
@@ -377,17 +271,3 @@ func cannot(what any, kind, power string) error {
 	name = strings.TrimSuffix(name, "store") // package httpstore is "the http store"
 	return fmt.Errorf("%w: the %s %s cannot %s", ErrUnsupported, name, kind, power)
 }
-
-// Refused returns the error of a write, for drivers, as an error that is [ErrRefused],
-// too, with the same text. Without it, callers look for the outcome of the write.
-//
-// Call it only if the service has refused the write for lack of permission, or there are
-// no credentials for it, and no earlier attempt may have taken effect.
-func Refused(err error) error { return &refused{err} }
-
-// refused is an error that is [ErrRefused] as well.
-type refused struct{ error }
-
-func (r *refused) Unwrap() error { return r.error }
-
-func (r *refused) Is(target error) bool { return target == ErrRefused }

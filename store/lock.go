@@ -112,14 +112,6 @@ func LockingOf(ctx context.Context) Locking {
 	return how
 }
 
-// HeldLocker is a [Locker] that can describe the holder of a lock.
-type HeldLocker interface {
-	Locker
-	// LockHolder returns the holder of the lock on dir. It returns the zero Holder if the
-	// lock is free or the holder is unknown.
-	LockHolder(dir Path) Holder
-}
-
 // Lock excludes other writers from dir; see [Locker]. It applies the [Locking] of ctx. If
 // s is not a Locker, the error is [ErrUnsupported].
 func Lock(ctx context.Context, s Store, dir Path) (unlock func() error, err error) {
@@ -128,12 +120,7 @@ func Lock(ctx context.Context, s Store, dir Path) (unlock func() error, err erro
 		return nil, unsupported(s, "lock")
 	}
 	return AwaitLock(ctx, dir.String(), func(ctx context.Context) (func() error, error) { return l.Lock(ctx, dir) },
-		func() Holder {
-			if h, ok := Driver(s).(HeldLocker); ok {
-				return h.LockHolder(dir)
-			}
-			return Holder{}
-		})
+		func() Holder { return l.LockHolder(dir) })
 }
 
 // slowLock is the wait for a lock after which a call calls [Locking].Waiting.

@@ -27,7 +27,7 @@ func TestCheckPatches(t *testing.T) {
 		{5, []store.Patch{{Off: -1, Data: []byte("a")}}, io.ErrUnexpectedEOF},
 		{math.MaxInt64, []store.Patch{{Off: math.MaxInt64, Data: []byte("a")}}, io.ErrUnexpectedEOF},
 	} {
-		if err := store.CheckPatches(c.size, c.patches); !errors.Is(err, c.want) {
+		if n, err := store.PatchValue(store.MustKey("k"), store.Version{}, c.patches).Size(c.size); n != c.size || !errors.Is(err, c.want) {
 			t.Errorf("case %d: error is %v, want %v", i, err, c.want)
 		}
 	}
@@ -40,7 +40,7 @@ func TestPatchBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unable := splicing{own.(store.SplicingBatch), own.(store.ConditionalBatch)}
+	unable := bareBatch(m, store.OpPutIf, store.OpDeleteIf, store.OpSplice)
 	for name, c := range map[string]struct {
 		s    store.Store
 		want error
@@ -48,12 +48,12 @@ func TestPatchBatch(t *testing.T) {
 		"own":                      {m, nil},
 		"beside a bare batch":      {plainBatch{m}, nil},
 		"beside one that splices":  {patching{m, unable}, nil},
-		"only the batch can":       {withBatch{onlyGet{m}, m, m, own}, nil},
+		"only the batch can":       {withBatch{puts(m, store.OpPutIf), own}, nil},
 		"neither can, single":      {newFar(m), store.ErrUnsupported},
-		"neither can, bare":        {withBatch{onlyGet{m}, m, m, bare{m}}, store.ErrUnsupported},
-		"neither can, but splices": {withBatch{onlyGet{m}, m, m, unable}, store.ErrUnsupported},
+		"neither can, bare":        {withBatch{puts(m, store.OpPutIf), bareBatch(m)}, store.ErrUnsupported},
+		"neither can, but splices": {withBatch{puts(m, store.OpPutIf), unable}, store.ErrUnsupported},
 	} {
-		v, err := m.Put(ctx, key, []byte("old"), store.Flush)
+		v, err := m.Write(ctx, store.Put(key, []byte("old")), store.Flush)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,30 +65,13 @@ func TestPatchBatch(t *testing.T) {
 		if c.want != nil {
 			want = "old"
 		}
-		if err := store.BatchPatch(ctx, b, key, v, []store.Patch{{Data: []byte("b")}}); !errors.Is(err, c.want) {
+		if _, err := b.Write(ctx, store.PatchValue(key, v.Version, []store.Patch{{Data: []byte("b")}})); !errors.Is(err, c.want) {
 			t.Errorf("%s: error is %v, want %v", name, err, c.want)
 		}
 		if got, _, err := m.Get(ctx, key, store.Request{}, nil); string(got) != want || err != nil {
 			t.Errorf("%s: %q and error %v, want %q", name, got, err, want)
 		}
 	}
-	if err := store.BatchPatch(ctx, bare{m}, key, store.Version{}, nil); !errors.Is(err, store.ErrUnsupported) {
-		t.Errorf("a bare batch says %v, want %v", err, store.ErrUnsupported)
-	}
-}
-
-// splicing is a batch that cannot patch.
-type splicing struct {
-	store.SplicingBatch
-	conditional store.ConditionalBatch
-}
-
-func (s splicing) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition) error {
-	return s.conditional.PutIf(ctx, key, value, cond)
-}
-
-func (s splicing) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	return s.conditional.DeleteIf(ctx, key, v)
 }
 
 // patching is a store that can patch, with batches of another kind.

@@ -72,9 +72,8 @@ func (p *Pinned) get(ctx context.Context, q Request, dst []byte) ([]byte, Info, 
 	p.mu.Lock()
 	info, read := p.info, p.read
 	p.mu.Unlock()
-	if g, ok := p.s.(VersionReader); ok && read {
-		out, err := g.ReadVersion(ctx, p.key, info, q, dst)
-		return out, info, err
+	if read {
+		q.Expect = info
 	}
 	return p.s.Get(ctx, p.key, q, dst)
 }

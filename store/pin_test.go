@@ -12,21 +12,21 @@ import (
 	"sync"
 	"testing"
 
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // far is an object store without the power Opener. It records requests.
 type far struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	mu  sync.Mutex
 	ops []string
 }
 
 func newFar(m *memstore.Store) *far {
 	f := &far{}
-	f.ObjectStore = storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	f.ObjectStore = stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.ops = append(f.ops, op.Name)
@@ -68,7 +68,7 @@ var pinKey = store.MustKey("c/0")
 
 func write(t *testing.T, m *memstore.Store, value string) store.Info {
 	t.Helper()
-	if _, err := m.Put(t.Context(), pinKey, []byte(value), store.Flush); err != nil {
+	if _, err := m.Write(t.Context(), store.Put(pinKey, []byte(value)), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	info, err := m.Stat(t.Context(), pinKey)
@@ -164,7 +164,7 @@ func TestPinChanges(t *testing.T) {
 
 func remove(t *testing.T, m *memstore.Store) {
 	t.Helper()
-	if err := m.Delete(t.Context(), pinKey); err != nil {
+	if _, err := m.Write(t.Context(), store.Delete(pinKey), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -235,7 +235,7 @@ func TestPinTogether(t *testing.T) {
 					}
 				})
 			}
-			wg.Go(func() { _, _ = m.Put(t.Context(), pinKey, []byte("new"), store.Flush) })
+			wg.Go(func() { _, _ = m.Write(t.Context(), store.Put(pinKey, []byte("new")), store.Flush) })
 			wg.Wait()
 			seen = slices.DeleteFunc(seen, func(i store.Info) bool { return i == store.Info{} })
 			if len(seen) == 0 || slices.ContainsFunc(seen, func(i store.Info) bool { return !i.Same(seen[0]) }) {
@@ -250,7 +250,7 @@ func TestPinTogether(t *testing.T) {
 
 func ExamplePin() {
 	ctx, s, key := context.Background(), memstore.New(), store.MustKey("c/0")
-	if _, err := s.Put(ctx, key, []byte("payload|index"), store.Sync); err != nil {
+	if _, err := s.Write(ctx, store.Put(key, []byte("payload|index")), store.Sync); err != nil {
 		fmt.Println(err)
 	}
 	p := store.Pin(s, key, store.Info{})
@@ -269,7 +269,7 @@ func ExamplePin() {
 func TestBrokenConnection(t *testing.T) {
 	m, broken := memstore.New(), false
 	write(t, m, "0123456789")
-	s := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if broken && op.Name == "Get" {
 			return io.ErrUnexpectedEOF
 		}
@@ -284,7 +284,7 @@ func TestBrokenConnection(t *testing.T) {
 	if _, _, err := p.Read(t.Context(), store.Request{}, nil); !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, store.ErrConflict) {
 		t.Errorf("Read: error is %v, want %v", err, io.ErrUnexpectedEOF)
 	}
-	_, err = store.Splice(t.Context(), s, pinKey, info.Version, []store.Fragment{kept(0, 5)}, store.Sync)
+	_, err = store.Write(t.Context(), s, store.Splice(pinKey, info.Version, []store.Part{kept(0, 5)}), store.Sync)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, store.ErrConflict) {
 		t.Errorf("Splice: error is %v, want %v", err, io.ErrUnexpectedEOF)
 	}

@@ -103,6 +103,11 @@ type Request struct {
 	// Limit is the largest number of bytes to return; 0 means no limit. A longer
 	// selection fails with [ErrTooLarge] before memory is allocated for it.
 	Limit int64
+	// Expect describes the version that the caller expects, which the store had at some
+	// time. A cache that has that version need not ask whether it is still the present
+	// one. If it is not, the store may fail with [ErrConflict] or ignore Expect, so
+	// callers compare the Info. The zero Info expects nothing.
+	Expect Info
 }
 
 // Resolve is [Range.Resolve] with the limit applied. Drivers call it once they know the

@@ -2,44 +2,62 @@
 
 // Package store is the contract between Varve and the places where values are stored.
 //
-// A store maps keys to values. An implementation needs one method, [Store.Get].
-// Everything else is an optional interface, called a power. For most powers the package
-// has a function, which works without the power too or returns [ErrUnsupported]:
+// A store maps keys to values. This page says all that the author of a driver needs.
 //
-//	interface           function      without the power
-//	Writer              Put           ErrUnsupported: the store is read-only
-//	Deleter             Delete        ErrUnsupported
-//	Lister              List          ErrUnsupported
-//	VersionLister       ListVersions  List, Stat
-//	Stater              Stat          Get of no bytes
-//	Opener              Open          Get, comparing versions
-//	ConditionalWriter   PutIf         ErrUnsupported
-//	ConditionalDeleter  DeleteIf      ErrUnsupported
-//	Drafter             MakeDraft     ErrUnsupported: PutIf, where versions never come back
-//	Splicer             Splice        read the old bytes, PutIf
-//	Assembler           Assemble      read the parts, Put
-//	Gatherer            Gather        ErrUnsupported: WriteParts, Put
-//	Patcher             PatchValue    ErrUnsupported: use Splice
-//	Copier              CopyValue     Get, Put
-//	Cloner              Clone         CopyFrom between two Stats, or Get, Put
-//	Batcher             NewBatch      one call for each write
-//	TreeDeleter         DeleteTree    List, Delete
-//	Locker              Lock          ErrUnsupported
+// # Reading
 //
-// A store for reading needs Get, and Lister to find nodes. A store for one writer needs
-// Writer and Deleter too. Concurrent writers also need ConditionalWriter and
-// ConditionalDeleter, or Locker.
+// A driver needs one method, [Store.Get]. It should have two more powers: [Lister], to
+// find nodes, and [Stater], if a question for the size costs less than Get of no bytes.
 //
-// A [Batch] may be a [ConditionalBatch], a [SplicingBatch], a [PatchingBatch], a
-// [CopyingBatch], a [CloningBatch], an [AssemblingBatch] or a [GatheringBatch]; otherwise
-// a batch made by NewBatch calls the store itself.
-// [HeldLocker], [Sweeper], [Placer], [Linker], [TreeChecker] and [Gauge] are for
-// directories of files; other stores need none of them. [Pacer] is for stores that limit
-// their requests, [VersionReader] for caches, and [UploadSweeper] for object stores.
+// # Writing
 //
-// A [Wrapper] is a store that adds behaviour to another one. Use [As], not a type
-// assertion, to find the powers of any store. The conformance suite in package storetest
-// tests the contract: a driver is complete when storetest.Run passes.
+// A store for reading and writing is a [Writer]: it makes a [Change] of one value. A
+// change is of a kind, its [Op], and a store says by Can which kinds it makes. A store
+// for one writer makes [OpPut] and [OpDelete]. Concurrent writers also need [OpPutIf]
+// and [OpDeleteIf], or a [Locker].
+//
+// Callers use the function [Write], which makes some changes in another way if the store
+// cannot make them itself:
+//
+//	change       in a store that cannot make it
+//	Put          ErrUnsupported: the store is read-only
+//	PutIf        ErrUnsupported
+//	Delete       ErrUnsupported
+//	DeleteIf     ErrUnsupported
+//	Splice       read the old bytes, PutIf
+//	PatchValue   ErrUnsupported: use Splice
+//	Assemble     read the parts, Put
+//	Gather       ErrUnsupported: WriteParts, Put
+//	Copy         Get, Put
+//	Clone        Copy between two Stats, or Get, Put
+//
+// # More powers
+//
+// The other interfaces are optional. For most of them the package has a function, which
+// works without the power too or returns [ErrUnsupported]:
+//
+//	interface     function       without the power
+//	Lister        List           ErrUnsupported
+//	Stater        Stat           Get of no bytes
+//	Opener        Open           Get, comparing versions
+//	Batcher       NewBatch       one call for each change
+//	TreeDeleter   DeleteTree     List, Delete
+//	Locker        Lock           ErrUnsupported
+//	Describer     TraitsOf       the zero Traits
+//	Directories   DirectoriesOf  different names are different directories
+//
+// [Drafter] and [UploadSweeper] are for object stores, and [Directories] is for
+// directories of files. Other stores need none of them.
+//
+// A [Wrapper] is a store that adds behaviour to another one. Its method Can asks the
+// store below. Use [As] and the function [Can], not a type assertion, to find the
+// powers of any store.
+//
+// # Tests
+//
+// Package storetest has the conformance suite: a driver is complete when storetest.Run
+// passes. Package memstore is the reference; the example below is the smallest driver for
+// one writer.
 //
 // # Errors
 //
@@ -73,9 +91,10 @@ var (
 	// service has said so. Nothing was written. It is not [fs.ErrNotExist], because its
 	// values must not be read as missing ones. Check its name, or create it.
 	ErrNoBucket = errors.New("the bucket does not exist")
-	// ErrRefused means that a service has refused a write for lack of permission, or that
-	// the write was not sent for lack of credentials, and that no attempt may have taken
-	// effect. Nothing was written. Drivers say so by [Refused].
+	// ErrRefused means that a service has refused a write for lack of permission, or
+	// that the write was not sent for lack of credentials, and that no attempt may have
+	// taken effect. Nothing was written. Without this error, callers look for the
+	// outcome of the write.
 	ErrRefused = errors.New("the write was refused")
 	// ErrDurability means that the operating system failed to make written bytes durable.
 	// The store refuses further writes, because a second sync may succeed without the
@@ -117,7 +136,7 @@ func (i Info) Same(o Info) bool { return i.Size == o.Size && i.Version == o.Vers
 // Version identifies the content of a key at one time: an ETag, a generation, or the
 // inode and times of a file. Versions are opaque. They change with every write, and can
 // be compared with == for one key of one store. The version of a value that was cloned
-// may also change without a write; see [Cloner].
+// may also change without a write; see [OpClone].
 //
 // Some services have hashes of the content only. There, equal versions mean equal bytes:
 // a Put of the bytes that are there may keep the version, and so may a deletion that is
@@ -154,40 +173,6 @@ const (
 	Flush
 )
 
-// Writer writes values.
-type Writer interface {
-	// Put stores value at key, whole or not at all. It returns the new version, or the
-	// zero Version if the store does not know it. The driver does not keep value.
-	Put(ctx context.Context, key Key, value []byte, d Durability) (Version, error)
-}
-
-// Batcher groups writes, so that making many of them durable costs little more than one.
-type Batcher interface {
-	// Batch begins a batch. The caller must end it with Commit or Discard.
-	Batch(ctx context.Context, d Durability) (Batch, error)
-}
-
-// Batch is a group of writes. A value is visible, whole, when its Put returns, and
-// durable when Commit returns. Its methods are safe for concurrent use, but Commit or
-// Discard must be the last call.
-type Batch interface {
-	Put(ctx context.Context, key Key, value []byte) error
-	// Delete deletes the value at key. A key without a value is not an error.
-	Delete(ctx context.Context, key Key) error
-	// Commit makes the writes durable if the batch began with Sync. After an error, each
-	// write may or may not have taken effect.
-	Commit(ctx context.Context) error
-	// Discard ends the batch without making it durable. Values already visible stay.
-	// After Commit it does nothing.
-	Discard()
-}
-
-// Deleter deletes values.
-type Deleter interface {
-	// Delete deletes the value at key. A key without a value is not an error.
-	Delete(ctx context.Context, key Key) error
-}
-
 // Entry is one item of a listing: a value, or a directory, which is a prefix of keys.
 type Entry struct {
 	// Name is the path relative to the listed directory, such as "zarr.json" or, in a
@@ -198,7 +183,7 @@ type Entry struct {
 	// Size is the size of the value in bytes, or -1 if the size would cost a request.
 	Size int64
 	// Version, Modified and FileTime are those of [Info]. They are zero if the listing
-	// does not know them; see [ListVersions].
+	// does not know them; see [WithVersions].
 	Version  Version
 	Modified time.Time
 	FileTime time.Time
@@ -206,17 +191,36 @@ type Entry struct {
 	// value, or the driver needs the name. [List] yields no such entries; see
 	// [UnusableError].
 	Unusable string
+	// described is set after a Stat, so that the layers of wrappers above make no other.
+	described bool
 }
+
+// Listing selects what a listing yields: a sum of the constants.
+type Listing uint8
+
+const (
+	// Flat yields the values and directories one level down.
+	Flat Listing = 0
+	// Deep yields all values at any depth.
+	Deep Listing = 1 << (iota - 1)
+	// WithVersions adds to each value the Size, Version and Modified that Stat returned
+	// at some moment of the listing. It omits a value that is deleted before it is
+	// described.
+	WithVersions
+)
 
 // Lister lists keys.
 type Lister interface {
-	// List yields the entries below dir, in no order. A deep listing has all values at
-	// any depth. A flat one has the values and directories one level down. If there are
-	// none, List yields nothing. It also yields names that are not legal keys, and, as
-	// unusable, whatever is no value; the function [List] takes both out. It omits the
-	// driver's own temporary objects, and objects that only mark directories. An error
-	// ends the sequence.
-	List(ctx context.Context, dir Path, deep bool) iter.Seq2[Entry, error]
+	// List yields the entries below dir, in no order. If there are none, it yields
+	// nothing. It also yields names that are not legal keys, and, as unusable, whatever
+	// is no value; the function [List] takes both out. It omits the driver's own
+	// temporary objects, and objects that only mark directories. An error ends the
+	// sequence.
+	//
+	// Without WithVersions the driver makes no request for a value. With it, a driver
+	// that knows versions at less cost than a Stat adds them; another one leaves them
+	// zero, and the function [List] calls Stat.
+	List(ctx context.Context, dir Path, how Listing) iter.Seq2[Entry, error]
 }
 
 // Stater returns the size and version of a value without reading it.
@@ -245,37 +249,29 @@ type Locker interface {
 	// Lock waits until no other holder has the lock on dir, and returns the function that
 	// releases it. Locks are advisory and not reentrant, and end with the process.
 	Lock(ctx context.Context, dir Path) (unlock func() error, err error)
-}
-
-// Put writes value at key. If s is not a [Writer], the error is [ErrUnsupported].
-func Put(ctx context.Context, s Store, key Key, value []byte, d Durability) (Version, error) {
-	w, ok := As[Writer](s)
-	if !ok {
-		return Version{}, unsupported(s, "write")
-	}
-	return w.Put(ctx, key, value, d)
-}
-
-// Delete deletes the value at key. If s is not a [Deleter], the error is
-// [ErrUnsupported].
-func Delete(ctx context.Context, s Store, key Key) error {
-	w, ok := As[Deleter](s)
-	if !ok {
-		return unsupported(s, "delete")
-	}
-	return w.Delete(ctx, key)
+	// LockHolder returns the holder of the lock on dir. It returns the zero Holder if the
+	// lock is free or the holder is unknown.
+	LockHolder(dir Path) Holder
 }
 
 // List yields the entries below dir; see [Lister]. It yields [ErrUnsupported] if s is not
 // a Lister, and at the end an [UnusableError] if there are names that are not legal keys.
-func List(ctx context.Context, s Store, dir Path, deep bool) iter.Seq2[Entry, error] {
+//
+// With [WithVersions], it calls [Stat] for each value whose size or version the driver
+// does not know, for several values at a time. If s has no versions, the versions are
+// zero.
+func List(ctx context.Context, s Store, dir Path, how Listing) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		l, ok := As[Lister](s)
 		if !ok {
 			yield(Entry{}, unsupported(s, "list"))
 			return
 		}
-		Sift(dir, l.List(ctx, dir, deep))(yield)
+		entries := Sift(dir, l.List(ctx, dir, how))
+		if how&WithVersions != 0 {
+			entries = described(ctx, s, dir, entries)
+		}
+		entries(yield)
 	}
 }
 
@@ -322,58 +318,30 @@ func (o *object) Info() Info   { return o.info }
 func (o *object) Close() error { return nil }
 
 func (o *object) Read(ctx context.Context, q Request, dst []byte) ([]byte, error) {
-	return ReadVersion(ctx, o.s, o.key, o.info, q, dst)
-}
-
-// VersionReader is a store that needs less for a read if it knows the version. A cache
-// need not ask whether its copy of that version is still the present one. A wrapper can
-// have this method even if the store below lacks it: see [ReadVersion].
-type VersionReader interface {
-	// ReadVersion is Get of the version that info describes, which the store had at some
-	// time. If it has another one now, the error is ErrConflict; after a deletion it may
-	// be [fs.ErrNotExist].
-	ReadVersion(ctx context.Context, key Key, info Info, q Request, dst []byte) ([]byte, error)
-}
-
-// ReadVersion appends the bytes that q selects of one version of a value; see
-// [VersionReader]. If s is none, it reads the value and compares the version.
-func ReadVersion(ctx context.Context, s Store, key Key, info Info, q Request, dst []byte) ([]byte, error) {
-	if g, ok := s.(VersionReader); ok {
-		return g.ReadVersion(ctx, key, info, q, dst)
-	}
-	out, now, err := s.Get(ctx, key, q, dst)
-	if err == nil && !now.Same(info) {
-		return nil, replaced(key)
+	q.Expect = o.info
+	out, now, err := o.s.Get(ctx, o.key, q, dst)
+	if err == nil && !now.Same(o.info) {
+		return nil, replaced(o.key)
 	}
 	return out, err
 }
 
-// VersionLister lists values with their versions, at less cost than a Stat of each value
-// through the store.
-type VersionLister interface {
-	// ListVersions yields what List yields. Each value also has the Size, Version and
-	// Modified that Stat returned at some moment of the listing. It omits a value that is
-	// deleted before it is described. So a plain List stays cheap, and ListVersions may
-	// take a request for each value.
-	ListVersions(ctx context.Context, dir Path, deep bool) iter.Seq2[Entry, error]
-}
-
-// ListVersions yields the entries below dir with the sizes and versions of values; see
-// [VersionLister]. If s is not a VersionLister, it lists s and calls [Stat] for each
-// value whose version the listing does not know, for several values at a time. If s has
-// no versions, the versions are zero.
-func ListVersions(ctx context.Context, s Store, dir Path, deep bool) iter.Seq2[Entry, error] {
-	if l, ok := As[VersionLister](s); ok {
-		return Sift(dir, l.ListVersions(ctx, dir, deep))
-	}
+// described yields entries with the sizes and versions of values.
+func described(ctx context.Context, s Store, dir Path, entries iter.Seq2[Entry, error]) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		d := describer{ctx: ctx, s: s, dir: dir, yield: yield}
-		for e, err := range List(ctx, s, dir, deep) {
-			if err != nil {
+		for e, err := range entries {
+			switch {
+			case err != nil:
 				if !errors.Is(err, ErrUnusable) || d.flush() {
 					yield(Entry{}, err)
 				}
 				return
+			case len(d.waiting) == 0 && !e.isVague():
+				if !yield(e, nil) {
+					return
+				}
+				continue
 			}
 			if d.waiting = append(d.waiting, e); len(d.waiting) == describedAtOnce && !d.flush() {
 				return
@@ -381,6 +349,11 @@ func ListVersions(ctx context.Context, s Store, dir Path, deep bool) iter.Seq2[E
 		}
 		d.flush()
 	}
+}
+
+// isVague reports whether a Stat would tell more about the entry.
+func (e Entry) isVague() bool {
+	return !e.Dir && !e.described && (e.Version.IsZero() || e.Size < 0)
 }
 
 // describedAtOnce is the number of concurrent requests of a listing. It hides most of
@@ -401,7 +374,7 @@ func (d *describer) flush() bool {
 	errs := make([]error, len(d.waiting))
 	var wg sync.WaitGroup
 	for i := range d.waiting {
-		if e := &d.waiting[i]; !e.Dir && (e.Version.IsZero() || e.Size < 0) {
+		if e := &d.waiting[i]; e.isVague() {
 			wg.Go(func() { errs[i] = d.describe(e) })
 		}
 	}
@@ -426,66 +399,7 @@ func (d *describer) describe(e *Entry) error {
 	info, err := Stat(d.ctx, d.s, d.dir.MustKey(e.Name))
 	if err == nil {
 		e.Size, e.Version, e.Modified, e.FileTime = info.Size, info.Version, info.Modified, info.FileTime
+		e.described = true
 	}
 	return err
-}
-
-// Pacer is a store that limits its own requests in flight, such as one of a service that
-// throttles.
-type Pacer interface {
-	// Requests returns how many requests the callers of the store may have begun at the
-	// same time. The store decides how many of them it sends. 0 means that it does not
-	// say.
-	Requests() int
-}
-
-// RequestsOf returns [Pacer].Requests, or 0 if s is not a Pacer.
-func RequestsOf(s Store) int {
-	if p, ok := As[Pacer](s); ok {
-		return p.Requests()
-	}
-	return 0
-}
-
-// Spacer is a store that takes writes of one key only at intervals, such as one of a
-// service that refuses a second write within a second.
-type Spacer interface {
-	// WriteInterval returns the shortest time between two writes of one key.
-	WriteInterval() time.Duration
-}
-
-// WriteIntervalOf returns [Spacer].WriteInterval of the driver below all wrappers, or 0
-// if it is not a Spacer.
-func WriteIntervalOf(s Store) time.Duration {
-	if d, ok := Driver(s).(Spacer); ok {
-		return d.WriteInterval()
-	}
-	return 0
-}
-
-// Room says how much more a store can take. It is about one moment: other programs write,
-// too.
-type Room struct {
-	// Free is the number of bytes that this program may still store.
-	Free int64
-	// Plain is set if every stored byte takes one of them: the store neither compresses
-	// values nor shares bytes between their copies. Links take none in any case.
-	Plain bool
-}
-
-// Gauge is a store that knows how much more it can take, such as a directory of files.
-type Gauge interface {
-	// Room returns how much values below dir may take, which need not exist yet. If that
-	// is not known, the error is [ErrUnsupported].
-	Room(dir Path) (Room, error)
-}
-
-// RoomOf returns how much values below dir may take. If s is not a [Gauge], the error is
-// [ErrUnsupported].
-func RoomOf(s Store, dir Path) (Room, error) {
-	g, ok := As[Gauge](s)
-	if !ok {
-		return Room{}, unsupported(s, "tell how much room there is")
-	}
-	return g.Room(dir)
 }

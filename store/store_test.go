@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"testing"
 
 	"varve.dev/zarr/store"
@@ -19,22 +20,42 @@ type onlyGet struct{ store.Store }
 // readWrite hides every power but reading and writing.
 type readWrite struct {
 	store.Store
-	store.Writer
+	ops
+}
+
+// ops makes the listed changes in a store in memory, and no others.
+type ops struct {
+	m    *memstore.Store
+	list []store.Op
+}
+
+func (o ops) Can(op store.Op) bool { return slices.Contains(o.list, op) }
+
+func (o ops) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if !o.Can(c.Op) {
+		return store.Written{}, store.ErrUnsupported
+	}
+	return o.m.Write(ctx, c, d)
+}
+
+// puts returns a store that reads and puts values, and makes the other listed changes.
+func puts(m *memstore.Store, list ...store.Op) readWrite {
+	return readWrite{onlyGet{m}, ops{m, append(list, store.OpPut)}}
 }
 
 func TestUnsupported(t *testing.T) {
 	ctx, s, key := t.Context(), onlyGet{memstore.New()}, store.MustKey("k")
-	_, put := store.Put(ctx, s, key, nil, store.Sync)
-	_, putIf := store.PutIf(ctx, s, key, nil, store.IfAbsent(), store.Sync)
-	_, splice := store.Splice(ctx, s, key, store.Version{}, nil, store.Sync)
-	_, patch := store.PatchValue(ctx, s, key, store.Version{}, nil, store.Sync)
+	_, put := store.Write(ctx, s, store.Put(key, nil), store.Sync)
+	_, putIf := store.Write(ctx, s, store.PutIf(key, nil, store.IfAbsent()), store.Sync)
+	_, splice := store.Write(ctx, s, store.Splice(key, store.Version{}, nil), store.Sync)
+	_, patch := store.Write(ctx, s, store.PatchValue(key, store.Version{}, nil), store.Sync)
 	_, lock := store.Lock(ctx, s, store.Path{})
 	_, batch := store.NewBatch(ctx, s, store.Sync)
 	errs := map[string]error{
-		"Put": put, "PutIf": putIf, "Splice": splice, "PatchValue": patch, "Lock": lock, "NewBatch": batch, "Delete": store.Delete(ctx, s, key), "List": nil,
-		"DeleteIf": store.DeleteIf(ctx, s, key, store.Version{}),
+		"Put": put, "PutIf": putIf, "Splice": splice, "PatchValue": patch, "Lock": lock, "NewBatch": batch, "Delete": errOf(store.Write(ctx, s, store.Delete(key), store.Sync)), "List": nil,
+		"DeleteIf": errOf(store.Write(ctx, s, store.DeleteIf(key, store.Version{}), store.Sync)),
 	}
-	for _, err := range store.List(ctx, s, store.Path{}, true) {
+	for _, err := range store.List(ctx, s, store.Path{}, store.Deep) {
 		errs["List"] = err
 	}
 	for power, err := range errs {
@@ -48,12 +69,12 @@ func TestUnsupported(t *testing.T) {
 // its value was replaced.
 func TestOpenFallback(t *testing.T) {
 	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")
-	s := readWrite{onlyGet{m}, m}
+	s := puts(m)
 	if _, err := store.Open(ctx, s, key); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Open of nothing: error is %v, want %v", err, fs.ErrNotExist)
 	}
 	write := func(value string) {
-		if _, err := store.Put(ctx, s, key, []byte(value), store.Flush); err != nil {
+		if _, err := store.Write(ctx, s, store.Put(key, []byte(value)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,7 +91,7 @@ func TestOpenFallback(t *testing.T) {
 	if got, err := o.Read(ctx, store.Request{}, nil); !errors.Is(err, store.ErrConflict) || got != nil {
 		t.Errorf("Read after a write: %q and error %v, want %v", got, err, store.ErrConflict)
 	}
-	if err := m.Delete(ctx, key); err != nil {
+	if _, err := m.Write(ctx, store.Delete(key), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.Read(ctx, store.Request{}, nil); !errors.Is(err, fs.ErrNotExist) {
@@ -80,15 +101,15 @@ func TestOpenFallback(t *testing.T) {
 
 func TestBatchFallback(t *testing.T) {
 	ctx, m := t.Context(), memstore.New()
-	b, err := store.NewBatch(ctx, readWrite{onlyGet{m}, m}, store.Sync)
+	b, err := store.NewBatch(ctx, puts(m), store.Sync)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Discard()
-	if err := errors.Join(b.Put(ctx, store.MustKey("k"), []byte("v")), b.Commit(ctx)); err != nil {
+	if err := errors.Join(errOf(b.Write(ctx, store.Put(store.MustKey("k"), []byte("v")))), b.Commit(ctx)); err != nil {
 		t.Error(err)
 	}
-	if err := b.Delete(ctx, store.MustKey("k")); !errors.Is(err, store.ErrUnsupported) {
+	if _, err := b.Write(ctx, store.Delete(store.MustKey("k"))); !errors.Is(err, store.ErrUnsupported) {
 		t.Errorf("Delete: error is %v, want %v", err, store.ErrUnsupported)
 	}
 	if ok, err := store.Exists(ctx, m, store.MustKey("k")); !ok || err != nil {
@@ -135,16 +156,16 @@ func TestConditionHolds(t *testing.T) {
 
 func ExamplePutIf() {
 	ctx, s, key := context.Background(), memstore.New(), store.MustKey("count")
-	if _, err := store.PutIf(ctx, s, key, []byte("0"), store.IfAbsent(), store.Sync); err != nil {
+	if _, err := store.Write(ctx, s, store.PutIf(key, []byte("0"), store.IfAbsent()), store.Sync); err != nil {
 		fmt.Println(err)
 	}
 	_, info, err := s.Get(ctx, key, store.Request{}, nil)
 	if err != nil {
 		fmt.Println(err)
 	}
-	_, err = store.PutIf(ctx, s, key, []byte("1"), store.IfVersion(info.Version), store.Sync)
+	_, err = store.Write(ctx, s, store.PutIf(key, []byte("1"), store.IfVersion(info.Version)), store.Sync)
 	fmt.Println(err)
-	_, err = store.PutIf(ctx, s, key, []byte("1"), store.IfVersion(info.Version), store.Sync)
+	_, err = store.Write(ctx, s, store.PutIf(key, []byte("1"), store.IfVersion(info.Version)), store.Sync)
 	fmt.Println(errors.Is(err, store.ErrConflict))
 	// Output:
 	// <nil>
@@ -155,18 +176,22 @@ func ExamplePutIf() {
 type plainBatch struct{ *memstore.Store }
 
 func (s plainBatch) Batch(context.Context, store.Durability) (store.Batch, error) {
-	return bare{s.Store}, nil
+	return bareBatch(s.Store), nil
 }
 
-type bare struct{ s *memstore.Store }
+// bare is a batch that puts and deletes values, and makes the other listed changes.
+type bare struct{ ops }
 
-func (b bare) Put(ctx context.Context, key store.Key, value []byte) error {
-	_, err := b.s.Put(ctx, key, value, store.Flush)
-	return err
+func bareBatch(m *memstore.Store, list ...store.Op) bare {
+	return bare{ops{m, append(list, store.OpPut, store.OpDelete)}}
 }
-func (b bare) Delete(ctx context.Context, key store.Key) error { return b.s.Delete(ctx, key) }
-func (b bare) Commit(context.Context) error                    { return nil }
-func (b bare) Discard()                                        {}
+
+func (b bare) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	return b.ops.Write(ctx, c, store.Flush)
+}
+
+func (b bare) Commit(context.Context) error { return nil }
+func (b bare) Discard()                     {}
 
 // TestConditionalBatch checks conditional writes in batches of every kind, and that they
 // are refused if the store has none.
@@ -176,11 +201,7 @@ func TestConditionalBatch(t *testing.T) {
 		s    store.Store
 		able bool
 	}{
-		"own": {m, true}, "beside": {plainBatch{m}, true}, "single": {struct {
-			readWrite
-			store.ConditionalWriter
-			store.ConditionalDeleter
-		}{readWrite{onlyGet{m}, m}, m, m}, true}, "none": {readWrite{onlyGet{m}, m}, false},
+		"own": {m, true}, "beside": {plainBatch{m}, true}, "single": {puts(m, store.OpPutIf, store.OpDeleteIf), true}, "none": {puts(m), false},
 	} {
 		b, err := store.NewBatch(ctx, c.s, store.Sync)
 		if err != nil {
@@ -190,14 +211,14 @@ func TestConditionalBatch(t *testing.T) {
 		if !c.able {
 			conflict, done = store.ErrUnsupported, store.ErrUnsupported
 		}
-		first := store.BatchPutIf(ctx, b, key, nil, store.IfAbsent())
+		_, first := b.Write(ctx, store.PutIf(key, nil, store.IfAbsent()))
 		info, _ := store.Stat(ctx, m, key)
 		for i, c := range []struct{ err, want error }{
 			{first, done},
-			{store.BatchPutIf(ctx, b, key, nil, store.IfAbsent()), conflict},
-			{store.BatchDeleteIf(ctx, b, key, store.MakeVersion("other")), conflict},
-			{store.BatchDeleteIf(ctx, b, key, info.Version), done},
-			{store.BatchDeleteIf(ctx, b, key, info.Version), conflict},
+			{errOf(b.Write(ctx, store.PutIf(key, nil, store.IfAbsent()))), conflict},
+			{errOf(b.Write(ctx, store.DeleteIf(key, store.MakeVersion("other")))), conflict},
+			{errOf(b.Write(ctx, store.DeleteIf(key, info.Version))), done},
+			{errOf(b.Write(ctx, store.DeleteIf(key, info.Version))), conflict},
 			{b.Commit(ctx), nil},
 		} {
 			if !errors.Is(c.err, c.want) {
@@ -205,26 +226,7 @@ func TestConditionalBatch(t *testing.T) {
 			}
 		}
 	}
-	for _, err := range []error{
-		store.BatchPutIf(ctx, bare{m}, key, nil, store.IfAbsent()), store.BatchDeleteIf(ctx, bare{m}, key, store.Version{}),
-	} {
-		if !errors.Is(err, store.ErrUnsupported) {
-			t.Errorf("a bare batch says %v, want %v", err, store.ErrUnsupported)
-		}
-	}
 }
 
-func TestCutPath(t *testing.T) {
-	for _, c := range []struct{ path, root, rest string }{
-		{"a/b.zarr/c/d.zarr", "a/b.zarr", "c/d.zarr"}, {"a.zarr", "a.zarr", ""}, {"a/.zarr/b.zarr/c", "a/.zarr/b.zarr", "c"},
-	} {
-		if root, rest, found := store.CutPath(c.path, ".zarr"); root != c.root || rest != c.rest || !found {
-			t.Errorf("%s: %q and %q, %t", c.path, root, rest, found)
-		}
-	}
-	for _, path := range []string{"", ".zarr", "a/b", "a.zarr.b/c"} {
-		if root, rest, found := store.CutPath(path, ".zarr"); root != path || rest != "" || found {
-			t.Errorf("%s: %q and %q, %t", path, root, rest, found)
-		}
-	}
-}
+// errOf returns the error of a change.
+func errOf(_ store.Written, err error) error { return err }

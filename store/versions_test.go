@@ -29,9 +29,9 @@ func (u *unversioned) Get(ctx context.Context, key store.Key, q store.Request, d
 	return u.s.Get(ctx, key, q, dst)
 }
 
-func (u *unversioned) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (u *unversioned) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range u.s.List(ctx, dir, deep) {
+		for e, err := range u.s.List(ctx, dir, how) {
 			if !yield(store.Entry{Name: e.Name, Dir: e.Dir, Size: -1}, err) {
 				return
 			}
@@ -57,14 +57,14 @@ func (u *unversioned) Stat(ctx context.Context, key store.Key) (store.Info, erro
 func TestListVersionsByStat(t *testing.T) {
 	ctx, m := t.Context(), memstore.New()
 	for i := range 100 {
-		if _, err := m.Put(ctx, store.MustKey(fmt.Sprintf("a/%d/k", i)), make([]byte, i), store.Flush); err != nil {
+		if _, err := m.Write(ctx, store.Put(store.MustKey(fmt.Sprintf("a/%d/k", i)), make([]byte, i)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
 	u := &unversioned{s: m}
 	top := store.MustKey("a/k").Dir()
-	all := func(deep bool) (list []store.Entry, err error) {
-		for e, err := range store.ListVersions(ctx, u, top, deep) {
+	all := func(how store.Listing) (list []store.Entry, err error) {
+		for e, err := range store.List(ctx, u, top, how|store.WithVersions) {
 			if err != nil {
 				return list, err
 			}
@@ -72,13 +72,13 @@ func TestListVersionsByStat(t *testing.T) {
 		}
 		return list, nil
 	}
-	got, err := all(true)
-	want := slices.Collect(entriesOf(m.ListVersions(ctx, top, true)))
+	got, err := all(store.Deep)
+	want := slices.Collect(entriesOf(m.List(ctx, top, store.Deep|store.WithVersions)))
 	if err != nil || !sameEntries(got, want) || u.total.Load() != 100 || u.most.Load() > 32 {
 		t.Errorf("%d entries, error %v, %d requests, %d at one time", len(got), err, u.total.Load(), u.most.Load())
 	}
 	u.total.Store(0)
-	if got, err := all(false); len(got) != 100 || err != nil || u.total.Load() != 0 {
+	if got, err := all(store.Flat); len(got) != 100 || err != nil || u.total.Load() != 0 {
 		t.Errorf("%d directories, error %v, %d requests", len(got), err, u.total.Load())
 	}
 	u.stat = func(key store.Key) error {
@@ -87,7 +87,7 @@ func TestListVersionsByStat(t *testing.T) {
 		}
 		return nil
 	}
-	if got, err := all(true); len(got) != 99 || err != nil {
+	if got, err := all(store.Deep); len(got) != 99 || err != nil {
 		t.Errorf("one is deleted meanwhile: %d entries, error %v", len(got), err)
 	}
 	fault := errors.New("fault")
@@ -97,11 +97,11 @@ func TestListVersionsByStat(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := all(true); !errors.Is(err, fault) {
+	if _, err := all(store.Deep); !errors.Is(err, fault) {
 		t.Errorf("error is %v, want %v", err, fault)
 	}
 	n := 0
-	for range store.ListVersions(ctx, u, store.Path{}, true) {
+	for range store.List(ctx, u, store.Path{}, store.Deep|store.WithVersions) {
 		if n++; n == 3 {
 			break
 		}
@@ -129,5 +129,7 @@ func sameEntries(a, b []store.Entry) bool {
 	}
 	slices.SortFunc(a, byName)
 	slices.SortFunc(b, byName)
-	return slices.Equal(a, b)
+	return slices.EqualFunc(a, b, func(x, y store.Entry) bool {
+		return x.Name == y.Name && x.Dir == y.Dir && x.Size == y.Size && x.Version == y.Version && x.Modified.Equal(y.Modified)
+	})
 }

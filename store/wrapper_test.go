@@ -16,8 +16,9 @@ import (
 // everything is a wrapper with the methods of more powers than most stores have.
 type everything struct{ store.Store }
 
-func (e everything) Unwrap() store.Store { return e.Store }
-func (everything) Place() string         { return "memory:" }
+func (e everything) Unwrap() store.Store    { return e.Store }
+func (everything) Traits() store.Traits     { return store.Traits{Place: "memory:"} }
+func (everything) CheckKey(store.Key) error { return nil }
 func (e everything) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return store.Stat(ctx, e.Store, key)
 }
@@ -44,8 +45,8 @@ func TestAs(t *testing.T) {
 		if _, ok := store.As[store.Stater](c.s); ok != c.stats {
 			t.Errorf("%s: a Stater is %t", name, ok)
 		}
-		if _, ok := store.As[store.Placer](c.s); ok != c.has {
-			t.Errorf("%s: a Placer is %t", name, ok)
+		if _, ok := store.As[store.Describer](c.s); ok != c.has {
+			t.Errorf("%s: a Describer is %t", name, ok)
 		}
 		if _, ok := store.As[store.Lister](c.s); ok != c.lists {
 			t.Errorf("%s: a Lister is %t", name, ok)
@@ -56,10 +57,11 @@ func TestAs(t *testing.T) {
 	}
 }
 
-// placed is a store whose only power is Placer.
+// placed is a store whose only power is Describer.
 type placed struct{ store.Store }
 
-func (placed) Place() string { return "here" }
+func (placed) Traits() store.Traits     { return store.Traits{Place: "here"} }
+func (placed) CheckKey(store.Key) error { return nil }
 
 // plainStore has no power but to read.
 type plainStore struct{ store.Store }
@@ -68,12 +70,9 @@ type plainStore struct{ store.Store }
 // and no Go type.
 func TestUnsupportedNames(t *testing.T) {
 	for _, s := range []store.Store{&plainStore{}, observed.New(&plainStore{}, nil)} {
-		_, err := store.Put(t.Context(), s, store.MustKey("k"), nil, store.Flush)
+		_, err := store.Write(t.Context(), s, store.Put(store.MustKey("k"), nil), store.Flush)
 		if !errors.Is(err, store.ErrUnsupported) || strings.ContainsAny(err.Error(), "*") || !strings.Contains(err.Error(), "the store_test store cannot write") {
 			t.Error(err)
 		}
-	}
-	if err := store.BatchPutIf(t.Context(), nil, store.MustKey("k"), nil, store.IfAbsent()); !errors.Is(err, store.ErrUnsupported) {
-		t.Error(err)
 	}
 }

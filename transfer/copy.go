@@ -43,6 +43,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 )
 
@@ -74,6 +75,12 @@ type Report struct {
 	// Restarted is set if the destination had leftovers of an unfinished copy, which were
 	// deleted first.
 	Restarted bool
+}
+
+// String says in one line how many nodes and values there are.
+func (r Report) String() string {
+	return quantity.Of(int64(r.Arrays), "array") + ", " + quantity.Of(int64(r.Groups), "group") + ", " +
+		quantity.Of(r.Values, "value") + ", " + quantity.Bytes(r.Bytes)
 }
 
 // Copy copies the node at src and everything below it to dst, except chunks that no

@@ -27,13 +27,13 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/transfer"
 )
 
@@ -126,7 +126,7 @@ func copyParts(t *testing.T, s store.Store, location string) {
 	t.Helper()
 	for _, path := range []string{"", "deep", "a", "deep/b"} {
 		dst := memstore.New()
-		src := trees.Locate(t, strings.TrimSuffix(location+"/"+path, "/"), store.Read)
+		src := trees.Locate(t, strings.TrimSuffix(location+"/"+path, "/"), store.ReadOnly)
 		plan, _ := transfer.Copy(t.Context(), src, zarr.At(dst, "to"), &transfer.Options{DryRun: true})
 		report, err := transfer.Copy(t.Context(), src, zarr.At(dst, "to"), nil)
 		if d := trees.Differ(trees.Values(t, s, path), trees.Values(t, dst, "to")); d != "" || err != nil || plan != report {
@@ -195,7 +195,7 @@ func TestRefused(t *testing.T) {
 	trees.Tree(t, s, "x")
 	trees.Opaque(t, s, "old")
 	for key, text := range map[string]string{"other/readme": "text", "broken/x/zarr.json": "{"} {
-		if _, err := s.Put(t.Context(), store.MustKey(key), []byte(text), store.Flush); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -277,7 +277,7 @@ func TestUnknown(t *testing.T) {
 		"a/zarr.json": strings.ReplaceAll(string(raw), `"zstd"`, `"magic"`), "deep/b/zarr.json": "{", "deep/readme": "text",
 		"a/__varve/aside/3x4/c/0/0": "aside", "a/__varve/pending.json": `{"holder":"somebody"}`,
 	} {
-		if _, err := s.Put(t.Context(), store.MustKey(key), []byte(text), store.Flush); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -291,7 +291,7 @@ func TestUnknown(t *testing.T) {
 	if d := trees.Differ(want, trees.Values(t, dst, "")); d != "" {
 		t.Errorf("differ: %s", d)
 	}
-	if _, err := s.Put(t.Context(), store.MustKey("a/__varve/pending.json"), []byte(`{"journal":"__varve/together-1.json"}`), store.Flush); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(store.MustKey("a/__varve/pending.json"), []byte(`{"journal":"__varve/together-1.json"}`)), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := transfer.Copy(t.Context(), zarr.At(s, ""), zarr.At(dst, "y"), nil); !errors.Is(err, zarr.ErrConflict) {
@@ -304,7 +304,7 @@ func TestLarge(t *testing.T) {
 	s := memstore.New()
 	trees.Tree(t, s, "")
 	for i := range 3 {
-		if _, err := s.Put(t.Context(), store.MustKey(fmt.Sprintf("a/tables/9/%d", i)), bytes.Repeat([]byte{byte(i)}, 17<<20), store.Flush); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey(fmt.Sprintf("a/tables/9/%d", i)), bytes.Repeat([]byte{byte(i)}, 17<<20)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -328,7 +328,7 @@ func TestInterrupted(t *testing.T) {
 	for k := 0; ; k++ {
 		left := memstore.New()
 		var n atomic.Int64
-		dst := storetest.Conditional(left, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+		dst := stepping.Conditional(left, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 			if n.Add(1) > int64(k) {
 				return stop
 			}
@@ -370,7 +370,7 @@ func TestChanged(t *testing.T) {
 	left := memstore.New()
 	trees.Tree(t, left, "")
 	changed := false
-	src := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	src := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if op.Key.String() == "a/c/0/0" && !changed {
 			changed = true
 			a, err := zarr.At(left, "a").OpenArray(ctx, &zarr.Options{Write: true})
@@ -406,7 +406,7 @@ func TestMove(t *testing.T) {
 			t.Errorf("%s: a plan: %v", kind, err)
 		}
 		if kind == "old" {
-			if _, err := s.Put(t.Context(), store.MustKey(".zgroup"), []byte(`{"zarr_format":2}`), store.Flush); err != nil {
+			if _, err := s.Write(t.Context(), store.Put(store.MustKey(".zgroup"), []byte(`{"zarr_format":2}`)), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -481,6 +481,8 @@ func TestMoveOfLink(t *testing.T) {
 
 // picky is a store that holds no names with a bell.
 type picky struct{ *memstore.Store }
+
+func (picky) Traits() store.Traits { return store.Traits{} }
 
 func (picky) CheckKey(key store.Key) error {
 	if strings.Contains(key.String(), "\a") {
@@ -662,7 +664,7 @@ func TestSuperseded(t *testing.T) {
 func put(t *testing.T, s store.Store, keys ...string) []string {
 	t.Helper()
 	for _, key := range keys {
-		if _, err := store.Put(t.Context(), s, store.MustKey(key), []byte("value of "+key), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte("value of "+key)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -720,13 +722,13 @@ func TestFullDisk(t *testing.T) {
 	src := memstore.New()
 	trees.Tree(t, src, "x")
 	for i := range 300 { // a listing that is still under way then
-		if _, err := store.Put(t.Context(), src, store.MustKey(fmt.Sprintf("x/a/tables/c/%d", i+100)), []byte("chunk"), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), src, store.Put(store.MustKey(fmt.Sprintf("x/a/tables/c/%d", i+100)), []byte("chunk")), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for round := range 60 {
 		var puts atomic.Int64
-		full := storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		full := stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if strings.Contains(op.Key.String(), "/c/") && puts.Add(1) > int64(round) && strings.HasPrefix(op.Name, "Put") {
 				return syscall.ENOSPC
 			}

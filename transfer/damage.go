@@ -54,7 +54,7 @@ func (l *librarian) folder(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	for e, err := range store.Usable(store.List(ctx, l.s, p, false)) {
+	for e, err := range store.Usable(store.List(ctx, l.s, p, store.Flat)) {
 		if err != nil {
 			return err
 		}
@@ -72,8 +72,8 @@ func (l *librarian) hidden(rel string) (why, err error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := store.Identify(l.s, p)
-	if id == nil || err != nil {
+	id, err := store.DirectoriesOf(l.s).Identify(p)
+	if id.IsZero() || err != nil {
 		return nil, err
 	}
 	_, name := path.Split(rel)

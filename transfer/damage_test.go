@@ -33,7 +33,7 @@ func valuesBelow(t testing.TB, s store.Store, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	all := map[string]string{}
-	for e, err := range store.List(t.Context(), s, p, true) {
+	for e, err := range store.List(t.Context(), s, p, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func putDamage(t testing.TB, place *zarr.Location, name, what, document string) 
 		putValue(t, place.Store(), key, damages[what])
 		return
 	}
-	if err := store.Delete(t.Context(), place.Store(), store.MustKey(key)); err != nil {
+	if _, err := store.Write(t.Context(), place.Store(), store.Delete(store.MustKey(key)), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	putValue(t, place.Store(), key+"/0", "x")
@@ -123,7 +123,7 @@ func syncDamaged(t *testing.T, format int, name, what string) {
 		putValue(t, src.Store(), "a/"+name+"/"+key, text)
 	}
 	if what == "a folder" {
-		if err := store.Delete(t.Context(), src.Store(), store.MustKey("a/"+name+"/"+document+"/0")); err != nil {
+		if _, err := store.Write(t.Context(), src.Store(), store.Delete(store.MustKey("a/"+name+"/"+document+"/0")), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 	}

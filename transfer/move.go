@@ -64,10 +64,10 @@ func (c *copier) removable(ctx context.Context) error {
 	}
 	// A probe: deleting a note that does not exist shows whether the source is
 	// writable.
-	if err := store.Delete(ctx, c.Source.Store, c.Source.Path.MustKey(copying.NoteName)); err != nil {
+	if _, err := store.Write(ctx, c.Source.Store, store.Delete(c.Source.Path.MustKey(copying.NoteName)), store.Sync); err != nil {
 		return fmt.Errorf("the source cannot be changed: %w", err)
 	}
-	if err := store.CheckTree(c.Source.Store, c.Source.Path); err != nil {
+	if err := store.DirectoriesOf(c.Source.Store).CheckTree(c.Source.Path); err != nil {
 		return fmt.Errorf("the source cannot be removed: %w", err)
 	}
 	return publish.CheckRemovable(ctx, publish.Node{Store: c.Source.Store, Path: c.Source.Path, SingleWriter: c.SingleWriter, Locking: c.Locking})

@@ -51,7 +51,7 @@ func linkedTree(t *testing.T, links map[string]string) (h *zarr.Location, dir st
 func keys(t *testing.T, s store.Store) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

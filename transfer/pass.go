@@ -66,7 +66,7 @@ func (s *syncer) pass(ctx context.Context) error {
 	g, within := parallel.New(ctx)
 	g.SetLimit(s.tasks())
 	p := &pass{syncer: s, g: g, values: s.NewValues()}
-	err := copying.Pair(within, store.ListVersions(within, s.Source.Store, s.Source.Path, true), s.listing(within), func(from, to *store.Entry) error {
+	err := copying.Pair(within, store.List(within, s.Source.Store, s.Source.Path, store.Deep|store.WithVersions), s.listing(within), func(from, to *store.Entry) error {
 		if err := within.Err(); err != nil {
 			return err // begin nothing after a failure
 		}
@@ -80,7 +80,7 @@ func (s *syncer) listing(ctx context.Context) copying.Listing {
 	if !s.hasNode {
 		return func(func(store.Entry, error) bool) {}
 	}
-	return store.ListVersions(ctx, s.Target.Store, s.Target.Path, true)
+	return store.List(ctx, s.Target.Store, s.Target.Path, store.Deep|store.WithVersions)
 }
 
 // pass compares the values of both nodes once.
@@ -157,7 +157,7 @@ func (s *syncer) isCopy(from, to *store.Entry) bool {
 	if from.Modified.IsZero() || to.Modified.IsZero() {
 		return false
 	}
-	return s.isOld(from) || to.Modified.Sub(from.Modified) > SyncSlack
+	return s.isOld(from) || to.Modified.Sub(from.Modified) > copying.Slack
 }
 
 // doubt decides about a value of the same size that is no copy by its times.
@@ -182,7 +182,7 @@ func (p *pass) doubt(ctx context.Context, name string, from, to *store.Entry) er
 	// Touch the copy, so that no later Sync reads it again. That is of no use while the
 	// source is so young that a later Sync doubts all the same. If the comparison took
 	// long, the source may have changed since, and the copy would be too late for that.
-	if now := time.Now(); !p.DryRun && now.Sub(from.Modified) > SyncSlack && now.Sub(began) < copying.Slow {
+	if now := time.Now(); !p.DryRun && now.Sub(from.Modified) > copying.Slack && now.Sub(began) < copying.Slow {
 		if err := p.touch(ctx, t, name); err != nil {
 			return err
 		}
@@ -359,7 +359,7 @@ func (s *syncer) verify(ctx context.Context) error {
 	}
 	g, within := parallel.New(ctx)
 	g.SetLimit(s.tasks())
-	from, to := store.ListVersions(within, s.Source.Store, s.Source.Path, true), store.ListVersions(within, s.Target.Store, s.Target.Path, true)
+	from, to := store.List(within, s.Source.Store, s.Source.Path, store.Deep|store.WithVersions), store.List(within, s.Target.Store, s.Target.Path, store.Deep|store.WithVersions)
 	return g.Wait(copying.Pair(within, from, to, func(from, to *store.Entry) error {
 		name := copying.NameOf(from, to)
 		if what, _ := s.roleOf(name); what != chunk || s.isDamaged(name) || within.Err() != nil {

@@ -81,7 +81,7 @@ func (s *syncer) publishNode(ctx context.Context, dir string) error {
 		}
 		_, key, err := s.keys(name)
 		if err == nil {
-			err = store.Delete(ctx, s.Target.Store, key)
+			_, err = store.Write(ctx, s.Target.Store, store.Delete(key), store.Sync)
 		}
 		if err != nil {
 			return err

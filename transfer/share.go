@@ -13,44 +13,27 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Share is the part of one process in the values that [Sync], or ConvertTo of package
-// convert, copies. A hash of the key of a value, below the node in the destination,
-// selects its part. The hash is the same on every machine.
+// Share is the part of one process in work that several processes do together: in the
+// values that [Sync] copies, ConvertTo of package convert converts and WritePart of
+// package checksums reads, or in the chunks that RunPart of package check reads.
 //
-// The parts come in any order, at the same time, and more than once. Each lists all keys,
-// copies the values that are its own and not up to date, and publishes nothing. When all
-// have ended, the same call without a Share publishes: it copies what is missing or has
-// changed since, writes the documents, and deletes what has to be deleted.
+// The parts may come in any order, at the same time, and more than once. They publish
+// nothing. When all have ended, the same call without a Share does the rest.
+//
+// A hash of the key of a value selects its part. The hash is the same on every machine.
+// The chunks of an array are cut into ranges of consecutive numbers in C order, one for
+// each part.
 type Share struct {
-	// Task is the number of the part, counted from 0, and Of the number of parts. If Of
-	// is 0, the part has all values.
+	// Task is the number of the part, counted from 0, and Of the number of parts. 0 parts
+	// count as 1.
 	Task, Of int64
 }
 
-// Check returns an error if there is no such part.
-func (p *Share) Check() error {
-	if p != nil && (p.Of < 0 || p.Task < 0 || p.Task >= max(1, p.Of)) {
-		return fmt.Errorf("%w: part %d of %d; parts count from 0", zarr.ErrInvalidArgument, p.Task, p.Of)
-	}
-	return nil
-}
+// String returns the number of the part and that of all parts.
+func (s Share) String() string { return fmt.Sprintf("part %d of %d", s.Task, s.Of) }
 
-// Has reports whether the part has a key. All keys belong to a nil Share.
-func (p *Share) Has(key string) bool {
-	return p == nil || p.Of <= 1 || int64(spread(key)%uint64(p.Of)) == p.Task
-}
-
-// spread returns a hash of a key, which must never change. It is FNV-1a with the last
-// steps of MurmurHash3: the low bits of FNV-1a alone depend on little of a key.
-func spread(key string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(key) {
-		h = (h ^ uint64(key[i])) * 1099511628211
-	}
-	h = (h ^ h>>33) * 0xff51afd7ed558ccd
-	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
-}
+// has reports whether the part has a key. All keys belong to a nil Share.
+func (s *Share) has(key string) bool { return s == nil || copying.InShare(key, s.Task, s.Of) }
 
 // mostBegins bounds how often a part begins.
 const mostBegins = 3
@@ -85,7 +68,7 @@ func (s *syncer) part(ctx context.Context) error {
 }
 
 // inShare reports whether this call copies a value of the source.
-func (s *syncer) inShare(name string) bool { return s.opt.Share.Has(s.above + name) }
+func (s *syncer) inShare(name string) bool { return s.opt.Share.has(s.above + name) }
 
 // refuseClash returns the error of a part for an array that only one process may remove.
 func (s *syncer) refuseClash(dir string) error {

@@ -22,13 +22,13 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/transfer"
 )
 
@@ -180,13 +180,13 @@ func stopped(t *testing.T, r *rand.Rand, to *memstore.Store, do func(store.Store
 	t.Helper()
 	var n atomic.Int64
 	last := r.Int64N(60)
-	h := storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+	h := stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 		if n.Add(1) > last {
 			return errStopped
 		}
 		return nil
 	}}
-	if err := do(storetest.Conditional(to, h)); err != nil && !errors.Is(err, errStopped) {
+	if err := do(stepping.Conditional(to, h)); err != nil && !errors.Is(err, errStopped) {
 		t.Fatal(err)
 	}
 }
@@ -328,18 +328,18 @@ func TestSharePublishedMeanwhile(t *testing.T) {
 				for n := int64(0); ; n++ {
 					to := memstore.New()
 					for key, text := range trees.Values(t, image, "") {
-						if _, err := to.Put(t.Context(), store.MustKey(key), []byte(text), store.Flush); err != nil {
+						if _, err := to.Write(t.Context(), store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
 							t.Fatal(err)
 						}
 					}
 					var seen atomic.Int64
-					h := storetest.Hooks{Before: func(ctx context.Context, _ storetest.Op) error {
+					h := stepping.Hooks{Before: func(ctx context.Context, _ stepping.Op) error {
 						if seen.Add(1)-1 != n {
 							return nil
 						}
 						return do(context.WithoutCancel(ctx), from, to, nil)
 					}}
-					if err := do(t.Context(), from, storetest.Conditional(to, h), share); err != nil {
+					if err := do(t.Context(), from, stepping.Conditional(to, h), share); err != nil {
 						t.Fatalf("before operation %d: %v", n, err)
 					}
 					if seen.Load() <= n {
@@ -597,7 +597,7 @@ func TestShareForeign(t *testing.T) {
 	from, to := memstore.New(), memstore.New()
 	trees.Numbered(t, zarr.At(from, "x"), 4)
 	for key, text := range map[string]string{"y/__varve/unfinished.json": "{}", "y/c/0": "old"} {
-		if _, err := store.Put(t.Context(), to, store.MustKey(key), []byte(text), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), to, store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -35,16 +35,11 @@ func (f *folding) Stat(ctx context.Context, k store.Key) (store.Info, error) {
 	return f.Store.Stat(ctx, f.key(k))
 }
 
-func (f *folding) Put(ctx context.Context, k store.Key, value []byte, d store.Durability) (store.Version, error) {
-	return f.Store.Put(ctx, f.key(k), value, d)
-}
-
-func (f *folding) PutIf(ctx context.Context, k store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	return f.Store.PutIf(ctx, f.key(k), value, c, d)
-}
-
-func (f *folding) Delete(ctx context.Context, k store.Key) error {
-	return f.Store.Delete(ctx, f.key(k))
+func (f *folding) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPut || c.Op == store.OpPutIf || c.Op == store.OpDelete {
+		c.Key = f.key(c.Key)
+	}
+	return f.Store.Write(ctx, c, d)
 }
 
 // without hides the powers that memstore has beyond those of folding.
@@ -54,18 +49,22 @@ func (w without) Get(ctx context.Context, k store.Key, q store.Request, dst []by
 	return w.f.Get(ctx, k, q, dst)
 }
 func (w without) Stat(ctx context.Context, k store.Key) (store.Info, error) { return w.f.Stat(ctx, k) }
-func (w without) Put(ctx context.Context, k store.Key, v []byte, d store.Durability) (store.Version, error) {
-	return w.f.Put(ctx, k, v, d)
+func (w without) Can(op store.Op) bool {
+	return op == store.OpPut || op == store.OpPutIf || op == store.OpDelete
 }
-func (w without) PutIf(ctx context.Context, k store.Key, v []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	return w.f.PutIf(ctx, k, v, c, d)
-}
-func (w without) Delete(ctx context.Context, k store.Key) error { return w.f.Delete(ctx, k) }
-func (w without) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	if dir.IsRoot() {
-		return w.f.List(ctx, dir, deep)
+
+func (w without) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if !w.Can(c.Op) {
+		return store.Written{}, store.ErrUnsupported
 	}
-	return w.f.List(ctx, w.f.key(dir.MustKey("-")).Dir(), deep)
+	return w.f.Write(ctx, c, d)
+}
+
+func (w without) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	if dir.IsRoot() {
+		return w.f.List(ctx, dir, how)
+	}
+	return w.f.List(ctx, w.f.key(dir.MustKey("-")).Dir(), how)
 }
 
 // TestOneNameAtDestination copies nodes whose names become one at the destination. That
@@ -155,14 +154,14 @@ const (
 
 func putText(t *testing.T, s store.Store, key, text string) {
 	t.Helper()
-	if _, err := store.Put(t.Context(), s, store.MustKey(key), []byte(text), store.Sync); err != nil {
+	if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte(text)), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func keysOf(t *testing.T, s store.Store) (keys []string) {
 	t.Helper()
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,9 +177,9 @@ type bucket struct {
 	strange []string
 }
 
-func (b bucket) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (b bucket) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range b.Store.List(ctx, dir, deep) {
+		for e, err := range b.Store.List(ctx, dir, how) {
 			if !yield(e, err) {
 				return
 			}
@@ -191,10 +190,6 @@ func (b bucket) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 			}
 		}
 	}
-}
-
-func (b bucket) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return b.List(ctx, dir, deep)
 }
 
 // TestStrangeObjects works on a bucket whose objects have names that lead elsewhere. All

@@ -148,7 +148,7 @@ func (c *copier) directories() iter.Seq[string] {
 // it yields the possible keys: documents and chunks of the node and its known members.
 func (c *copier) names(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for e, err := range store.List(ctx, c.Source.Store, c.Source.Path, true) {
+		for e, err := range store.List(ctx, c.Source.Store, c.Source.Path, store.Deep) {
 			if errors.Is(err, store.ErrUnsupported) {
 				c.known(ctx, yield)
 				return

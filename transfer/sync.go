@@ -3,6 +3,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -33,7 +35,7 @@ import (
 // # What is copied
 //
 // A value is skipped if dst has one of the same size that was written more than
-// [SyncSlack] after the last write of that in src. Both times are by the clock of this
+// a minute after the last write of that in src. Both times are by the clock of this
 // machine ([store.Info.Modified]). So values that dst has from an interrupted Sync are
 // skipped, and one that was written within the last minute before it was copied is copied
 // once more by the next Sync ([SyncReport.Again]). Between two folders, the bytes of such
@@ -45,7 +47,7 @@ import (
 //   - the value in src was replaced by one of the same size that is older: a directory
 //     that was renamed, a disk that was restored, a file whose times were set back where
 //     the system has no other times,
-//   - the clock of a service, or of this machine, was wrong by more than the slack.
+//   - the clock of a service, or of this machine, was wrong by more than a minute.
 //
 // [SyncOptions.Checksum] compares the bytes of values of the same size instead. A write
 // while Sync runs may be missed by it; the next one copies it.
@@ -126,9 +128,6 @@ func Sync(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions) (SyncR
 	return r, err
 }
 
-// SyncSlack is how much later than that of its source the last write of a copy must be.
-const SyncSlack = copying.Slack
-
 // SyncOptions configure [Sync]. A nil *SyncOptions means the zero SyncOptions.
 type SyncOptions struct {
 	// Options have limits, durability and the number of requests in flight. A Budget
@@ -164,8 +163,13 @@ type SyncOptions struct {
 }
 
 func (o *SyncOptions) check() error {
-	if err := o.Share.Check(); err != nil || o.Nodes == "" {
-		return err
+	if o.Share != nil {
+		if err := copying.CheckShare(o.Share.Task, o.Share.Of); err != nil {
+			return err
+		}
+	}
+	if o.Nodes == "" {
+		return nil
 	}
 	if _, err := path.Match(o.Nodes, ""); err != nil {
 		return fmt.Errorf("%w: %q is no pattern of paths (%w)", zarr.ErrInvalidArgument, o.Nodes, err)
@@ -185,7 +189,7 @@ type SyncReport struct {
 	New             int64 // copied values that dst did not have
 	Replaced        int64 // copied values that dst had
 	// Again counts those of the replaced values that had the same size and were written
-	// less than [SyncSlack] after those in src: the times do not tell whether they are
+	// less than a minute after those in src: the times do not tell whether they are
 	// equal. Between folders there are none, because their bytes are compared.
 	Again int64
 	Bytes int64 // of copied values
@@ -202,6 +206,15 @@ type SyncReport struct {
 	Other         int64 // values in src that no document describes, which are not copied
 	Verified      int64 // values that were compared at the end
 	VerifiedBytes int64
+}
+
+// String says in one line what was copied, kept and deleted.
+func (r SyncReport) String() string {
+	text := quantity.List(quantity.Some(r.New, "new value", "copied"), quantity.Some(r.Replaced, "value", "replaced"),
+		quantity.SomeBytes(r.Bytes, "copied"), quantity.Some(r.Kept, "value", "kept"), quantity.Some(r.Cleared, "chunk", "cleared"),
+		quantity.Some(r.Documents, "document", "written"), quantity.Some(r.Dropped, "chunk", "deleted"),
+		quantity.Some(int64(len(r.DroppedNodes)), "node", "that only the destination has"))
+	return quantity.Of(int64(r.Arrays), "array") + ", " + quantity.Of(int64(r.Groups), "group") + ": " + cmp.Or(text, "nothing to do")
 }
 
 // add adds the report on a node below.

@@ -13,13 +13,13 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/transfer"
 )
 
@@ -203,7 +203,7 @@ func TestSyncInterrupted(t *testing.T) {
 			mustSync(t, image, fixture.Conditional(left))
 			h, stopped := fixture.StopAt(k, lost)
 			o := &transfer.SyncOptions{Delete: true, Options: zarr.Options{Concurrency: 1}}
-			_, err := transfer.Sync(t.Context(), zarr.At(src, ""), zarr.At(storetest.Conditional(left, h), ""), o)
+			_, err := transfer.Sync(t.Context(), zarr.At(src, ""), zarr.At(stepping.Conditional(left, h), ""), o)
 			if !stopped() {
 				t.Logf("%d operations", k)
 				if err != nil || k < 50 {

@@ -16,15 +16,16 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/consolidation"
+	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/transfer"
 )
 
@@ -155,7 +156,7 @@ func damage(t testing.TB, place *zarr.Location, format int, name string) {
 
 func putValue(t testing.TB, s store.Store, key, value string) {
 	t.Helper()
-	if _, err := store.Put(t.Context(), s, store.MustKey(key), []byte(value), store.Flush); err != nil {
+	if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -195,7 +196,7 @@ func TestSyncRivalOfRemoval(t *testing.T) {
 	src, stored := zarr.At(memstore.New(), ""), memstore.New()
 	family(t, src, 3)
 	rival := false
-	dst := zarr.At(storetest.Conditional(stored, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	dst := zarr.At(stepping.Conditional(stored, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if rival && strings.HasPrefix(op.Name, "Delete") && op.Key.String() == "mirror/t/zarr.json" {
 			rival = false
 			putValue(t, stored, "mirror/zarr.json", theirs)
@@ -327,9 +328,9 @@ func unfinishedAbove(t *testing.T) {
 	syncWhole(t, src, dst)
 	consolidate(t, dst.Root())
 	anew(t, src.At("t"), 3, true)
-	time.Sleep(2 * transfer.SyncSlack) // so that the second Sync has no values to copy
+	time.Sleep(2 * copying.Slack) // so that the second Sync has no values to copy
 	broken, puts := errors.New("the network is down"), 0
-	to := storetest.Conditional(left, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	to := stepping.Conditional(left, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Name != "PutIf" || op.Key.String() != "zarr.json" {
 			return nil
 		}

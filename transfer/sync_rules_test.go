@@ -21,7 +21,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/rechunk"
@@ -29,7 +31,6 @@ import (
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/transfer"
 )
 
@@ -53,7 +54,7 @@ type tally struct {
 	ops map[string]int
 }
 
-func (c *tally) before(_ context.Context, op storetest.Op) error {
+func (c *tally) before(_ context.Context, op stepping.Op) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ops == nil {
@@ -68,10 +69,10 @@ func (c *tally) before(_ context.Context, op storetest.Op) error {
 func TestSyncRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var from, to tally
-		src := zarr.At(storetest.Conditional(memstore.New(), storetest.Hooks{Before: from.before}), "a")
-		dst := zarr.At(storetest.Conditional(memstore.New(), storetest.Hooks{Before: to.before}), "b")
+		src := zarr.At(stepping.Conditional(memstore.New(), stepping.Hooks{Before: from.before}), "a")
+		dst := zarr.At(stepping.Conditional(memstore.New(), stepping.Hooks{Before: to.before}), "b")
 		a := trees.Numbered(t, src, 600)
-		time.Sleep(2 * transfer.SyncSlack)
+		time.Sleep(2 * copying.Slack)
 		if r, err := transfer.Sync(t.Context(), src, dst, nil); err != nil || r.New != 300 || r.Documents != 1 || r.Bytes != 2400 {
 			t.Fatalf("%+v, %v", r, err)
 		}
@@ -114,21 +115,21 @@ func TestSyncTimes(t *testing.T) {
 		}
 		put := func(s store.Store, key, value string) {
 			t.Helper()
-			if _, err := store.Put(t.Context(), s, store.MustKey(key), []byte(value), store.Flush); err != nil {
+			if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 		}
 		sync(4, 0, nil)
 		// They were written within the slack before they were copied.
-		time.Sleep(transfer.SyncSlack / 2)
+		time.Sleep(copying.Slack / 2)
 		sync(4, 0, nil)
-		time.Sleep(transfer.SyncSlack)
+		time.Sleep(copying.Slack)
 		sync(4, 0, nil)
 		sync(0, 4, nil)
 		// Another one of the same size is noticed by its time, here and there.
 		put(from, "c/1", "12345678")
 		sync(1, 3, nil)
-		time.Sleep(2 * transfer.SyncSlack)
+		time.Sleep(2 * copying.Slack)
 		sync(1, 3, nil)
 		sync(0, 4, nil)
 		// A younger one of the same size at the destination is taken for a copy, unless
@@ -144,7 +145,7 @@ func TestSyncTimes(t *testing.T) {
 		border := time.Now()
 		time.Sleep(time.Second)
 		put(from, "c/0", "87654321")
-		if err := store.Delete(t.Context(), to, store.MustKey("c/3")); err != nil {
+		if _, err := store.Write(t.Context(), to, store.Delete(store.MustKey("c/3")), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 		sync(2, 2, &transfer.SyncOptions{NewerThan: border})
@@ -161,11 +162,11 @@ func TestSyncLongCopy(t *testing.T) {
 		left, to := memstore.New(), memstore.New()
 		trees.Numbered(t, zarr.At(left, ""), 4)
 		slow := true
-		from := storetest.Conditional(left, storetest.Hooks{After: func(op storetest.Op, err error) error {
+		from := stepping.Conditional(left, stepping.Hooks{After: func(op stepping.Op, err error) error {
 			if op.Name == "Get" && op.Key.String() == "c/1" && slow {
 				slow = false
-				_, err = left.Put(t.Context(), op.Key, []byte("changed!"), store.Flush)
-				time.Sleep(5 * transfer.SyncSlack)
+				_, err = left.Write(t.Context(), store.Put(op.Key, []byte("changed!")), store.Flush)
+				time.Sleep(5 * copying.Slack)
 			}
 			return err
 		}})
@@ -181,15 +182,15 @@ func TestSyncLongCopy(t *testing.T) {
 // TestSyncGrowing syncs an array that grows whenever it is listed or its document is
 // read: the destination shows one of its states.
 func TestSyncGrowing(t *testing.T) {
-	for name, on := range map[string]func(op storetest.Op) bool{
-		"listed": func(op storetest.Op) bool { return op.Name == "List" },
-		"read":   func(op storetest.Op) bool { return strings.HasSuffix(op.Key.String(), "c/0") },
+	for name, on := range map[string]func(op stepping.Op) bool{
+		"listed": func(op stepping.Op) bool { return op.Name == "List" },
+		"read":   func(op stepping.Op) bool { return strings.HasSuffix(op.Key.String(), "c/0") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			left, to := memstore.New(), memstore.New()
 			a := trees.Numbered(t, zarr.At(left, ""), 4)
 			var mu sync.Mutex
-			from := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+			from := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 				if !on(op) {
 					return nil
 				}
@@ -216,7 +217,7 @@ func TestSyncChanging(t *testing.T) {
 	left, to := memstore.New(), memstore.New()
 	a := trees.Numbered(t, zarr.At(left, ""), 12)
 	rounds := 0
-	from := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	from := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if op.Name != "List" {
 			return nil
 		}
@@ -256,7 +257,7 @@ func TestSyncRival(t *testing.T) {
 		t.Fatal(err)
 	}
 	var done atomic.Bool // values are copied at once
-	to := storetest.Conditional(left, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	to := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if !strings.HasPrefix(op.Key.String(), "c/3") || done.Swap(true) {
 			return nil
 		}
@@ -280,9 +281,9 @@ type hiding struct {
 	key string
 }
 
-func (h hiding) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (h hiding) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range store.List(ctx, h.Store, dir, deep) {
+		for e, err := range store.List(ctx, h.Store, dir, how) {
 			if e.Name != h.key && !yield(e, err) {
 				return
 			}
@@ -307,7 +308,7 @@ func TestSyncCareful(t *testing.T) {
 		}
 	}
 	stop := errors.New("stopped")
-	failing := storetest.Conditional(from, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	failing := stepping.Conditional(from, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Name == "Stat" || op.Name == "List" && op.Key.String() == "x" {
 			return stop
 		}
@@ -337,7 +338,7 @@ func TestSyncDelete(t *testing.T) {
 		"a/c/9": from, "a/readme": from, "stray/c/0": from, // not copied
 		"y/a/c/8": to, "y/a/0.3": to, "y/a/note.txt": to, "y/other/readme": to, "outside": to,
 	} {
-		if _, err := store.Put(t.Context(), s, store.MustKey(key), []byte("text"), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte("text")), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -410,7 +411,7 @@ func TestSyncUnknown(t *testing.T) {
 		"b/zarr.json": strings.ReplaceAll(document, `"bytes"`, `"magic"`), "b/c/0": "one", "b/c/9": "no chunk",
 		"d/zarr.json": strings.ReplaceAll(document, `"regular"`, `"irregular"`), "d/x/0": "anything",
 	} {
-		if _, err := from.Put(t.Context(), store.MustKey(key), []byte(text), store.Flush); err != nil {
+		if _, err := from.Write(t.Context(), store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -422,7 +423,7 @@ func TestSyncUnknown(t *testing.T) {
 	if d := trees.Differ(want, trees.Values(t, to, "")); d != "" {
 		t.Error(d)
 	}
-	if _, err := to.Put(t.Context(), store.MustKey("d/x/1"), []byte("more"), store.Flush); err != nil {
+	if _, err := to.Write(t.Context(), store.Put(store.MustKey("d/x/1"), []byte("more")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := transfer.Sync(t.Context(), zarr.At(from, ""), zarr.At(to, ""), nil); !errors.Is(err, zarr.ErrUnsupported) {
@@ -481,7 +482,7 @@ func TestSyncFiles(t *testing.T) {
 	src, dst := trees.Directory(t), trees.Directory(t)
 	trees.Tree(t, src, "")
 	large := bytes.Repeat([]byte("0123456789"), 2<<20)
-	if _, err := store.Put(t.Context(), src, store.MustKey("a/c/3/1"), large, store.Flush); err != nil {
+	if _, err := store.Write(t.Context(), src, store.Put(store.MustKey("a/c/3/1"), large), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	far := memstore.New()
@@ -524,7 +525,7 @@ func TestSyncRefused(t *testing.T) {
 	s := memstore.New()
 	trees.Tree(t, s, "x")
 	trees.Opaque(t, s, "old")
-	if _, err := s.Put(t.Context(), store.MustKey("other/readme"), []byte("text"), store.Flush); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(store.MustKey("other/readme"), []byte("text")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	before := trees.Values(t, s, "")
@@ -632,7 +633,7 @@ func TestSyncYoung(t *testing.T) {
 				}
 				y.sync(nil, 0, 1+max(0, again-1), max(0, again-1), 3-max(0, again-1))
 				// Once the source is old enough, this happens once more.
-				time.Sleep(2 * transfer.SyncSlack)
+				time.Sleep(2 * copying.Slack)
 				y.sync(nil, 0, again, again, 4-again)
 				read.Store(0)
 				y.sync(nil, 0, 0, 0, 4)
@@ -647,7 +648,7 @@ func TestSyncYoung(t *testing.T) {
 // TestSyncStale syncs a folder with a value that looks like a copy made soon after the
 // write of its source, and is not: the source was written while it was copied.
 func TestSyncStale(t *testing.T) {
-	for _, later := range []time.Duration{0, transfer.SyncSlack / 2, 2 * transfer.SyncSlack} {
+	for _, later := range []time.Duration{0, copying.Slack / 2, 2 * copying.Slack} {
 		synctest.Test(t, func(t *testing.T) {
 			disk := fixture.FileStore(vfs.NewDisk())
 			y := &young{t, disk, disk}

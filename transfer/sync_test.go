@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/trees"
@@ -175,7 +176,7 @@ func syncAtRandom(t *testing.T, seed uint64) {
 func checkNothingToDo(t *testing.T, src, dst *zarr.Location, values int64) {
 	t.Helper()
 	for range 2 { // the first one may copy what was written within the slack
-		time.Sleep(2 * transfer.SyncSlack)
+		time.Sleep(2 * copying.Slack)
 		before := maps.Clone(valuesOf(t, dst))
 		r, err := transfer.Sync(t.Context(), src, dst, nil)
 		if err != nil || trees.Differ(before, valuesOf(t, dst)) != "" {

@@ -15,10 +15,10 @@ import (
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/transfer"
 )
 
@@ -26,17 +26,17 @@ import (
 type unlisted struct{ store.Store }
 
 // dying wraps a store so that every operation after the last permitted one fails.
-func dying(s *memstore.Store, last func(op storetest.Op) bool) store.Store {
+func dying(s *memstore.Store, last func(op stepping.Op) bool) store.Store {
 	var dead atomic.Bool
 	died := errors.New("the writer is dead")
-	return storetest.Conditional(s, storetest.Hooks{
-		Before: func(context.Context, storetest.Op) error {
+	return stepping.Conditional(s, stepping.Hooks{
+		Before: func(context.Context, stepping.Op) error {
 			if dead.Load() {
 				return died
 			}
 			return nil
 		},
-		After: func(op storetest.Op, err error) error {
+		After: func(op stepping.Op, err error) error {
 			if err == nil && last(op) {
 				dead.Store(true)
 			}
@@ -76,7 +76,7 @@ func pair(t *testing.T, format int) *memstore.Store {
 	if err := g.Consolidate(ctx); err != nil {
 		t.Fatal(err)
 	}
-	decided := func(op storetest.Op) bool {
+	decided := func(op stepping.Op) bool {
 		return strings.Contains(op.Key.String(), "/together-") && strings.HasPrefix(op.Name, "Put")
 	}
 	d, err := zarr.At(dying(m, decided), "g").OpenGroup(ctx, &zarr.Options{Write: true})
@@ -165,7 +165,7 @@ func TestUntrimmed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	published := func(op storetest.Op) bool {
+	published := func(op stepping.Op) bool {
 		if op.Key.String() != "g/a/zarr.json" || op.Name != "PutIf" {
 			return false
 		}
@@ -233,7 +233,7 @@ func TestOlderConsolidated(t *testing.T) {
 		err = zarr.Append(ctx, a, 0, row(4), nil)
 	}
 	if err == nil {
-		_, err = m.Put(ctx, store.MustKey("zarr.json"), older, store.Flush)
+		_, err = m.Write(ctx, store.Put(store.MustKey("zarr.json"), older), store.Flush)
 	}
 	if err != nil {
 		t.Fatal(err)

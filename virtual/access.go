@@ -117,6 +117,8 @@ func (s *sites) lead(location string) (place, store.Key, error) {
 	if err != nil {
 		return p, store.Key{}, err
 	}
+	// A reference below the folder of the manifest needs no permission, and no other
+	// store.
 	if rel, ok := p.within(s.place); ok {
 		key, err := s.dir.Key(rel)
 		return p, key, err
@@ -131,6 +133,8 @@ func (s *sites) lead(location string) (place, store.Key, error) {
 // given with the place: references must not send the reader's credentials elsewhere. Only
 // the query of a web server is the data set's, because it may be a signature.
 func (s *sites) check(p place) (place, error) {
+	// A document from the network must never read files of this machine, also not below
+	// an allowed folder.
 	if p.scheme == "file" && s.place.scheme != "file" {
 		return p, fmt.Errorf("%w: a local file, and the references are not local", ErrNotAllowed)
 	}
@@ -142,12 +146,15 @@ func (s *sites) check(p place) (place, error) {
 		return p, err
 	}
 	dir, _ := p.split()
+	// The query may be a signature, which does not belong into messages.
 	dir.query = ""
 	return p, fmt.Errorf("%w: allow %s if you trust the references", ErrNotAllowed, dir)
 }
 
 // options gives the place the options of the place that the reader has allowed.
 func (p *place) options(allowed place) error {
+	// A signed URL keeps its query. Other schemes have options there, such as an
+	// endpoint.
 	if p.scheme == "http" || p.scheme == "https" {
 		return nil
 	}
@@ -164,7 +171,7 @@ func (p *place) options(allowed place) error {
 func (s *sites) open(dir place) (site, error) {
 	location := dir.String()
 	return s.opened.site(s.ctx, location, func() (at site, err error) {
-		at.store, at.path, err = store.OpenPlain(s.options(dir), location, store.Read)
+		at.store, at.path, err = store.OpenPlain(s.options(dir), location, store.ReadOnly)
 		return at, err
 	})
 }
@@ -180,6 +187,7 @@ func (s *sites) options(dir place) context.Context {
 	if o := httpstore.OptionsOf(s.ctx); o != nil {
 		opt = *o
 	}
+	// A redirection could lead to a host inside the network of the reader.
 	opt.SameHost = true
 	if dir.host != s.place.host || dir.scheme != s.place.scheme {
 		opt.Header = nil
@@ -295,10 +303,12 @@ func (t *targets) get(location string) (target, bool) {
 func (t *targets) keep(location string, to target) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	// A location that is asked for once is not worth an entry.
 	if t.last != location {
 		t.last = location
 		return
 	}
+	// Begin anew in place of evicting: the next locations are asked for in runs again.
 	if t.of == nil || len(t.of) >= mostTargets {
 		t.of = map[string]target{}
 	}

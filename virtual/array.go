@@ -38,6 +38,8 @@ func inSlabs(s *scan.Array) *scan.Array {
 	rows := max(1, slabBytes/row)
 	cut := *s
 	cut.Chunk = append([]int64{rows}, s.Shape[1:]...)
+	// Rows that follow each other in the file are ranges of it, so the array can be cut
+	// into chunks without a copy. The last one is shorter.
 	cut.Short, cut.Chunks = true, nil
 	for at := int64(0); at < s.Shape[0]; at += rows {
 		n := min(rows, s.Shape[0]-at)
@@ -72,6 +74,7 @@ func newArray(path string, doc *metadata.Array, g *grid.Grid, axis int) (*Array,
 		return nil, fmt.Errorf("%q: %w", path, err)
 	}
 	n, _ := g.NumChunks()
+	// checkChunks has bounded the number.
 	a.refs = makeReferences(int(n))
 	return a, nil
 }

@@ -67,7 +67,7 @@ func BenchmarkOpenLarge(b *testing.B) { benchmarkOpen(b, 40_000_000) }
 func benchmarkOpen(b *testing.B, n int) {
 	s, path := storedManifest(b, n)
 	size := int64(0)
-	for e, err := range store.List(b.Context(), s, path, true) {
+	for e, err := range store.List(b.Context(), s, path, store.Deep) {
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -107,12 +107,12 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 // BenchmarkList lists all chunks of a manifest of a million.
-func BenchmarkList(b *testing.B) { benchmarkList(b, "v", true) }
+func BenchmarkList(b *testing.B) { benchmarkList(b, "v", store.Deep) }
 
 // BenchmarkListFolder lists the folder of the same array, which has one entry.
-func BenchmarkListFolder(b *testing.B) { benchmarkList(b, "v", false) }
+func BenchmarkListFolder(b *testing.B) { benchmarkList(b, "v", store.Flat) }
 
-func benchmarkList(b *testing.B, dir string, deep bool) {
+func benchmarkList(b *testing.B, dir string, how store.Listing) {
 	s, path := storedManifest(b, 1_000_000)
 	at, err := store.ParsePath(dir)
 	if err != nil {
@@ -124,7 +124,7 @@ func benchmarkList(b *testing.B, dir string, deep bool) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, err := range newStore(m, nil).List(b.Context(), at, deep) {
+		for _, err := range newStore(m, nil).List(b.Context(), at, how) {
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -59,6 +59,8 @@ func appendBlock(dst []byte, r references) []byte {
 	}
 	length := uint64(0)
 	for i, s := range r.source {
+		// Lengths are differences: uncompressed chunks are all as long, and a column of
+		// zeros takes almost nothing.
 		if s != 0 {
 			columns = binary.AppendVarint(columns, int64(r.length[i]-length))
 			length = r.length[i]
@@ -119,6 +121,7 @@ func parseBlock(data []byte, n int) (references, error) {
 			ends.set(s, r.offset[i]+length)
 		}
 	}
+	// A column that ended early has left nil. Bytes that remain show another version.
 	if c.rest == nil || len(c.rest) > 0 || last < 0 {
 		return references{}, scan.Corruptf("a block of references has other columns than its %d references need", n)
 	}
@@ -200,6 +203,7 @@ func parseSources(data []byte, n int) ([]Source, error) {
 	for range n {
 		shared := p.number()
 		own := p.text()
+		// Check before the slice below.
 		if shared > uint64(len(last)) || p.bad {
 			return nil, scan.Corruptf("a block of sources ends early")
 		}
@@ -244,6 +248,7 @@ func (p *sourceText) took(n int) uint64 {
 
 func (p *sourceText) text() string {
 	n := p.number()
+	// The length is hostile: it must not be turned into an allocation.
 	if n > mostLocation || n > uint64(len(p.rest)) {
 		p.rest, p.bad = nil, true
 		return ""
@@ -276,6 +281,8 @@ func (j *Joined) padding(ctx context.Context, old *joined) (padding, error) {
 	switch {
 	case !isPadded(axis):
 		return noPadding, nil
+	// Without codecs that need a whole chunk, a shorter range of bytes is the shorter
+	// chunk.
 	case old.trims():
 		return paddingCut, nil
 	case j.join.CopyPadded:
@@ -306,6 +313,7 @@ func (n *joined) cut(p padding) {
 	default:
 		return
 	}
+	// The next part begins where the elements of this one end.
 	n.axes[len(n.axes)-1] = trimmed(axis)
 }
 

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -77,7 +78,7 @@ func TestBounds(t *testing.T) {
 		if err := c.store(s); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %.200v, want %s", name, err, c.want)
 		}
-		for e := range s.List(t.Context(), mustPath(t, ""), true) {
+		for e := range s.List(t.Context(), mustPath(t, ""), store.Deep) {
 			t.Errorf("%s: %s is stored", name, e.Name)
 		}
 	}

@@ -56,10 +56,12 @@ type Collector struct {
 	opened openings
 }
 
-// NewCollector returns a collector for a manifest at a location: a folder whose name ends
-// in [Suffix], or references for other programs, whose name ends in [KerchunkSuffix],
-// [ParquetSuffix] or [LongParquetSuffix]. The latter get absolute locations, because
-// other programs take relative ones to be relative to themselves.
+// NewCollector returns a collector for a manifest at a location: a folder whose name
+// ends in [Suffix], or references for other programs: a file whose name ends in .json,
+// for those of kerchunk in JSON, or a folder whose name ends in .parq or .parquet, for
+// those in its parquet form ([Manifest.WriteKerchunk], [Manifest.CreateParquet]). The
+// latter get absolute locations, because other programs take relative ones to be
+// relative to themselves.
 func NewCollector(location string) (*Collector, error) {
 	p, err := placeOf(location)
 	absolute := isReferences(p.path) && !strings.HasSuffix(p.path, Suffix)
@@ -179,7 +181,7 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 			cancel()
 		}
 		if s.part != nil {
-			err = cmp.Or(err, s.part.Close())
+			err = cmp.Or(err, s.part.close())
 		}
 		return true
 	})
@@ -283,15 +285,15 @@ func (c *Collector) open(ctx context.Context, p place) (*Part, error) {
 	return part, err
 }
 
-// openFile scans a file, unless what an earlier collection has found in it is kept.
+// openFile scans a file, unless the scan of an earlier collection is kept.
 func (c *Collector) openFile(ctx context.Context, s store.Store, key store.Key, location, scheme string) (*Part, error) {
-	open := func(ctx context.Context) (*Part, error) { return OpenPart(ctx, s, key, location, scheme) }
+	open := func(ctx context.Context) (*Part, error) { return openPart(ctx, s, key, location, scheme) }
 	if c.scans != nil && c.scans.has(location) {
 		info, err := store.Stat(ctx, s, key)
 		if err != nil {
 			return nil, err
 		}
-		if p, err := c.scans.find(ctx, Describe(location, info, scheme), open); p != nil || err != nil {
+		if p, err := c.scans.find(ctx, describe(location, info, scheme), open); p != nil || err != nil {
 			return p, err
 		}
 	}
@@ -300,7 +302,7 @@ func (c *Collector) openFile(ctx context.Context, s store.Store, key store.Key, 
 
 // openReferences returns the arrays of a manifest, of references of kerchunk, or of a
 // node of these, with their references.
-func (c *Collector) openReferences(ctx context.Context, v *Store, at site, p place) (*Part, error) {
+func (c *Collector) openReferences(ctx context.Context, v *view, at site, p place) (*Part, error) {
 	w := &walk{ctx: ctx, store: at.store, root: at.path, location: c.locationOf(p), scheme: p.scheme, room: c.room}
 	if from, ok := v.sources.(*sites); ok {
 		w.rename = func(location string) (string, error) {
@@ -321,7 +323,7 @@ func isFolder(err error) bool {
 func (c *Collector) site(ctx context.Context, dir place) (site, error) {
 	location := dir.String()
 	return c.opened.site(ctx, location, func() (at site, err error) {
-		at.store, at.path, err = store.OpenLocation(ctx, location, store.Read)
+		at.store, at.path, err = store.OpenLocation(ctx, location, store.ReadOnly)
 		return at, err
 	})
 }
@@ -366,8 +368,8 @@ func (o *collected) shown(location string) string { return o.others.shown(locati
 
 func (o *collected) close() error { return o.others.closeOpened() }
 
-// give notes that whoever uses the collector has named a file. What references in it
-// lead to was not named.
+// give notes that the caller of the collector has named a file. The caller has not named
+// the files that references in it lead to.
 func (c *Collector) give(p place) {
 	query := p.query
 	p.query = ""
@@ -477,8 +479,8 @@ type opening struct {
 	at   site
 }
 
-// site returns the store of a folder. An error is not kept: it may be that of a caller
-// who has given up.
+// site returns the store of a folder. An error is not kept: the context of another
+// caller may have ended.
 func (o *openings) site(ctx context.Context, location string, open func() (site, error)) (site, error) {
 	o.mu.Lock()
 	if o.of == nil {

@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strings"
 
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/strictjson"
@@ -168,7 +168,7 @@ func coordinateOf(a, of *Array) (*coordinate, error) {
 }
 
 // missingOf returns the elements of an array that stand for no value. A fill value of 0
-// is what arrays have for which nobody has chosen one, and is a number like others.
+// is the default of an array without a chosen one, and counts as an ordinary number.
 func missingOf(a *Array, t dtype.Type) (list [][]byte) {
 	if elem, err := t.ParseFill(a.Document.FillValue); err == nil && !bytes.Equal(elem, t.Default()) {
 		list = append(list, elem)
@@ -237,8 +237,8 @@ type times struct {
 	units  cf.Times
 }
 
-// timesOf returns the units of an array. Bounds have those of their coordinate, which is
-// nil for other arrays, as far as they have none of their own.
+// timesOf returns the units of an array. Bounds inherit units and calendar from their
+// coordinate (of), unless they have their own. of is nil for other arrays.
 func timesOf(a, of *Array) times {
 	if of == nil {
 		of = a
@@ -302,8 +302,8 @@ const (
 	pixelScale = "ModelPixelScale"
 )
 
-// continues reports whether an image goes on where another one ends, that has n pixels
-// along an axis named y or x: then the tie point of that one holds for both.
+// continues reports whether an image begins where another one ends, which has n pixels
+// along an axis named y or x. Then the tie point of the other one holds for both.
 func continues(s, o cf.Statements, axis string, n int64) bool {
 	was, is := numbersIn(s[tiepoint]), numbersIn(o[tiepoint])
 	scale := numbersIn(s[pixelScale])

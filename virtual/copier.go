@@ -48,6 +48,7 @@ func (c *Collector) CopyPadded(ctx context.Context, m *Manifest, s store.Store, 
 	if c.Copied != nil {
 		w.copied = func(done int64) { c.Copied(done, total) }
 	}
+	// The manifest changes only when all copies are stored: an error leaves it as it was.
 	made := make([]*Array, len(m.Arrays))
 	for i, a := range m.Arrays {
 		if made[i], err = w.array(ctx, m, a, from); err != nil {
@@ -95,6 +96,7 @@ func (w *copier) array(ctx context.Context, m *Manifest, a *Array, from sources)
 	if err != nil {
 		return nil, err
 	}
+	// The copies are chunks of an array in memory, so the codecs encode them as usual.
 	dst, err := a.facesAlone(ctx, func(f face) int64 { return f.logical }, scratch, false)
 	if err != nil {
 		return nil, err
@@ -150,7 +152,8 @@ func (w *copier) chunk(ctx context.Context, src, dst *zarr.Array, scratch *memst
 		return reference{}, nil // it has only fill values
 	}
 	if err == nil {
-		err = scratch.Delete(ctx, key)
+		// Free the encoded chunk at once: the memory store holds only what is in flight.
+		_, err = scratch.Write(ctx, store.Delete(key), store.Sync)
 	}
 	if err != nil {
 		return reference{}, err
@@ -207,6 +210,8 @@ func copyAs[T dtype.Element](ctx context.Context, dst *zarr.Array, to selection.
 func (w *copier) add(ctx context.Context, data []byte) (reference, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// Many chunks share a value: an object for each would cost a request for each. A
+	// chunk that is longer than a value gets a value of its own.
 	if len(w.buffer) > 0 && len(w.buffer)+len(data) > w.most {
 		if err := w.store(ctx); err != nil {
 			return reference{}, err
@@ -233,11 +238,12 @@ func (w *copier) store(ctx context.Context) error {
 	name := "data/" + newID()
 	key, err := w.path.Key(name)
 	if err == nil {
-		_, err = store.Put(ctx, w.into, key, w.buffer, store.Sync)
+		_, err = store.Write(ctx, w.into, store.Put(key, w.buffer), store.Sync)
 	}
 	if err != nil {
 		return err
 	}
+	// The name is random and the value is never replaced, so its size identifies it.
 	w.values = append(w.values, Source{Location: name, Size: int64(len(w.buffer))})
 	w.buffer = w.buffer[:0]
 	w.next++
@@ -471,7 +477,7 @@ func (a *Array) writable(ctx context.Context, s *memstore.Store, fill bool) (*za
 		return nil, err
 	}
 	key := store.MustKey(strings.TrimPrefix(a.Path+"/"+metadata.V3Node, "/"))
-	if _, err := s.Put(ctx, key, text, store.Flush); err != nil {
+	if _, err := s.Write(ctx, store.Put(key, text), store.Flush); err != nil {
 		return nil, err
 	}
 	return zarr.At(s, a.Path).OpenArray(ctx, &zarr.Options{Write: true, StoreFill: fill})

@@ -25,8 +25,8 @@
 //
 // # Safety
 //
-// A manifest says where bytes are, and its reader says where it may lead: into the folder
-// that it is in and below, and to what [WithAllowed] names. A source whose size, time or
-// version is not the one that was scanned is [ErrSourceChanged], and so is one that is
-// gone. The stored form is described in docs/virtual.md.
+// A manifest says where bytes are, and its reader says where it may lead: into the
+// folder that it is in and below, and to what [WithAllowed] names. A source whose size,
+// time or version is not the one that was scanned is [zarr.ErrSourceChanged], and so is
+// one that is gone. The stored form is described in docs/virtual.md.
 package virtual

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -23,9 +24,6 @@ import (
 
 // Suffix ends the name of the folder of a manifest.
 const Suffix = ".vz"
-
-// DocumentName is the key of the document of a manifest in its folder.
-const DocumentName = "manifest.json"
 
 // mostDocument bounds that document in bytes.
 const mostDocument = 64 << 20
@@ -73,7 +71,7 @@ type nodeDocument struct {
 // Open reads the document of a stored manifest, by one request. References and sources
 // are read when they are needed. path is the folder of the manifest.
 func Open(ctx context.Context, s store.Store, path store.Path) (*Manifest, error) {
-	key, err := path.Key(DocumentName)
+	key, err := path.Key(own.ManifestDocument)
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +93,7 @@ func parse(data []byte) (*Manifest, error) {
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, scan.Corruptf("%v", err)
 	}
+	// manifest.json is a common name, so the member tells our documents from others.
 	if d.Version == 0 {
 		return nil, scan.Unsupportedf("the document has no member varve_manifest: another program has written it")
 	}
@@ -141,6 +140,8 @@ func (m *Manifest) addNode(n nodeDocument) error {
 			return scan.Corruptf("axis %d of %d", n.Axis, g.Rank())
 		}
 		m.folder.note(n.Blocks)
+		// An update replaces the values of coordinates as a whole, so remember which
+		// they are.
 		if n.Values {
 			m.folder.values[n.Path] = n.Blocks
 		}
@@ -155,6 +156,8 @@ func (m *Manifest) addNode(n nodeDocument) error {
 		if err := consecutive(n.Blocks, mostReferences); err != nil {
 			return err
 		}
+		// A document of a few bytes may claim any number of chunks. Blocks that cover
+		// exactly the chunks have bytes for them.
 		if chunks, ok := g.NumChunks(); !ok || chunks > mostChunks || chunks != next(n.Blocks) {
 			return scan.Corruptf("%d references of an array with %v chunks", next(n.Blocks), g.Chunks())
 		}
@@ -232,6 +235,7 @@ func (a *Array) padded() func(yield func(number, place int64) bool) {
 // cuttable returns an error if the codecs of an array cannot encode chunks with so many
 // elements along the axis that grows.
 func (n *joined) cuttable(ctx context.Context, logical int64) error {
+	// Files mostly end at the same places: each length is tried once.
 	err, known := n.cuts[logical]
 	if known {
 		return err
@@ -252,6 +256,8 @@ func (n *joined) tryCut(ctx context.Context, logical int64) error {
 	alone := *n.Array
 	alone.faces = []face{{0, logical, logical}}
 	a, err := alone.facesAlone(ctx, func(f face) int64 { return f.logical }, memstore.New(), true)
+	// Text has no fixed size that could be tried; a codec that cannot encode it fails
+	// when it is copied.
 	if err != nil || a.Type().Variable() || slices.Contains(a.Grid().Chunks(), 0) {
 		return err
 	}
@@ -409,8 +415,8 @@ func (l *listing) document(path string) bool {
 	return l.add(strings.TrimPrefix(path+"/"+metadata.V3Node, "/"), store.Info{Size: -1})
 }
 
-// checkPath returns an error if a manifest cannot have a node at a path. Whoever reads a
-// manifest refuses all of it then, so whoever makes one leaves the node out.
+// checkPath returns an error if a manifest cannot have a node at a path. A reader refuses
+// a whole manifest with such a node, so a writer leaves the node out.
 func checkPath(path string) error {
 	if path == "" { // the root
 		return nil

@@ -41,7 +41,7 @@ func init() {
 // openForeign scans a foreign file and opens it as a store. A folder with such a name may
 // be a Zarr node, so it is left to the opener of its scheme.
 func openForeign(ctx context.Context, folder, name string, access store.Access) (store.Store, error) {
-	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*Store, error) {
+	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*view, error) {
 		key, err := dir.Key(name)
 		if err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ func openForeign(ctx context.Context, folder, name string, access store.Access) 
 		if err != nil {
 			return nil, err
 		}
-		p, err := OpenPart(ctx, home, key, name, from.place.scheme)
+		p, err := openPart(ctx, home, key, name, from.place.scheme)
 		if isFolder(err) || isPage(err, from.place) {
 			return nil, fs.ErrNotExist
 		}
@@ -64,7 +64,7 @@ func openForeign(ctx context.Context, folder, name string, access store.Access) 
 				content.refused[r.Path] = r.Err
 			}
 		}
-		return &Store{content: content, sources: from, isFile: true}, p.Close()
+		return &view{content: content, sources: from, isFile: true}, p.close()
 	})
 }
 

@@ -40,7 +40,7 @@ func foreignFiles(t *testing.T) (names []string) {
 // TestForeignLocations opens files of every format as locations. They have the arrays
 // that a scan finds, with the same elements, and name those that it refuses.
 func TestForeignLocations(t *testing.T) {
-	s, dir, err := store.OpenLocation(t.Context(), "testdata", store.Read)
+	s, dir, err := store.OpenLocation(t.Context(), "testdata", store.ReadOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestForeignFileChanges(t *testing.T) {
 		}
 		var of *virtual.SourceError
 		_, err = hashOf(t, a)
-		if !errors.Is(err, virtual.ErrSourceChanged) || !errors.As(err, &of) || of.Location != at {
+		if !errors.Is(err, zarr.ErrSourceChanged) || !errors.As(err, &of) || of.Location != at {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := a.Close(); err != nil {

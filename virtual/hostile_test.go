@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -47,7 +48,7 @@ func made(t testing.TB, shape, references, sources string) (*memstore.Store, sto
 	text := `{"varve_manifest": 1, "nodes": [{"path": "a", "document": ` + string(document) + `, "references": [` + words.Replace(references) + `]}], "sources": [` + words.Replace(sources) + `]}`
 	s := memstore.New()
 	for key, value := range map[string][]byte{"m.vz/manifest.json": []byte(text), "m.vz/k": blocks, "f": {1, 2, 3, 4}} {
-		if _, err := s.Put(t.Context(), store.MustKey(key), value, store.Flush); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), value), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -184,7 +185,7 @@ func writeRepeated(t *testing.T, folder string, blocks int64, ref reference) {
 		err = os.Mkdir(folder, 0o777)
 	}
 	if err == nil {
-		err = errors.Join(os.WriteFile(filepath.Join(folder, DocumentName), data, 0o666), os.WriteFile(filepath.Join(folder, "k"), block, 0o666))
+		err = errors.Join(os.WriteFile(filepath.Join(folder, own.ManifestDocument), data, 0o666), os.WriteFile(filepath.Join(folder, "k"), block, 0o666))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -107,9 +107,11 @@ func (j *Joined) Add(ctx context.Context, p *Part) error {
 			j.m.Groups = append(j.m.Groups, g)
 		}
 	}
+	// Nothing below can fail, so the hierarchy never has a part of a file.
 	for _, add := range plan {
 		add(base)
 	}
+	// Later files are compared with the first one: remember why it lacks an array.
 	if j.parts == 0 {
 		j.first = p.Name
 		for _, r := range p.Refused {
@@ -157,6 +159,7 @@ func (j *Joined) plan(ctx context.Context, p *Part) ([]func(base uint32), error)
 		var add func(base uint32)
 		var err error
 		switch {
+		// The array would lack the elements of the files before.
 		case old == nil && j.parts > 0 && !merge:
 			return nil, mismatch(p.Name, a.Path, "%s does not have it%s", j.first, j.refused[a.Path])
 		case old == nil:
@@ -213,6 +216,8 @@ func (j *Joined) begin(ctx context.Context, p *Part, a *Array) (func(base uint32
 		n.along = axisOf(a.Document, j.join.Concat)
 	}
 	if n.along >= 0 {
+		// The joined axis runs slowest in the order of references, so a file only adds
+		// to their end.
 		n.Array = n.ordered(n.along)
 		n.axes = []grid.Axis{n.Grid.Axis(n.along)}
 	}
@@ -240,6 +245,8 @@ func (j *Joined) learn(ctx context.Context, p *Part, n *joined, keep bool) (err 
 	case n.along < 0 && j.join.Compare:
 		n.digest, err = p.digest(ctx, n.Path)
 	}
+	// References need no decoding, so the array is still joined. A note says what is
+	// unknown.
 	if undecodable(err) {
 		n.coord, n.unread = nil, err
 		return nil
@@ -276,6 +283,7 @@ func (a *Array) moved(base uint32) *Array {
 	b.refs = references{}
 	b.refs.concat(a.refs)
 	for i, s := range b.refs.source {
+		// Source 0 is a missing chunk.
 		if s != 0 {
 			b.refs.source[i] = s + base
 		}
@@ -287,6 +295,7 @@ func (a *Array) moved(base uint32) *Array {
 // ordered returns the array with its references in the order in which an axis runs
 // slowest.
 func (a *Array) ordered(axis int) *Array {
+	// Nothing to do for most arrays: time is mostly the first axis.
 	if a.Axis == axis {
 		return a
 	}
@@ -351,6 +360,8 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 			return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
 		}
 		values, err := old.coord.converted(c)
+		// The units differ, so the numbers were converted. Bounds count in the same
+		// units and have to be converted with them.
 		if err == nil && (c.text != old.coord.text || c.units != old.coord.units) {
 			err = j.convertsBounds(p, a)
 		}
@@ -366,6 +377,7 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 			old.last = p.Name
 		}, nil
 	}
+	// NetCDF files have an unlimited dimension of length 0 before their first record.
 	if a.Grid.Axis(old.along).Extent() == 0 {
 		return nil, nil // it adds nothing
 	}
@@ -570,15 +582,15 @@ func oneEdge(a grid.Axis) (edge int64, ok bool) {
 // nearStore is a store of references that lead only to files near by. It is a
 // [store.Opener], by which readers know that a request takes almost no time: they read
 // parts of chunks where that is less, and no more than they need.
-type nearStore struct{ *Store }
+type nearStore struct{ *view }
 
 // shows is a store of references, near or far.
-type shows interface{ references() *Store }
+type shows interface{ references() *view }
 
-func (s *Store) references() *Store { return s }
+func (s *view) references() *view { return s }
 
 // referencesOf returns the references that a store shows, or nil if it is another one.
-func referencesOf(s store.Store) *Store {
+func referencesOf(s store.Store) *view {
 	if v, ok := store.As[shows](s); ok {
 		return v.references()
 	}
@@ -606,7 +618,7 @@ func (s nearStore) Open(ctx context.Context, key store.Key) (store.Object, error
 		return nil, err
 	}
 	if v.bytes != nil {
-		return &object{found: v, store: s.Store}, nil
+		return &object{found: v, store: s.view}, nil
 	}
 	from, err := s.sources.of(v.source.Location)
 	if err != nil {
@@ -621,13 +633,13 @@ func (s nearStore) Open(ctx context.Context, key store.Key) (store.Object, error
 	if err != nil {
 		return nil, s.explain(v.source, err)
 	}
-	return &object{v, s.Store, file}, nil
+	return &object{v, s.view, file}, nil
 }
 
 // object is an open chunk.
 type object struct {
 	found
-	store *Store
+	store *view
 	file  store.Object // its source; nil if it has none
 }
 

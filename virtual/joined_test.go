@@ -69,7 +69,7 @@ func (l *layout) file(t *testing.T, s *memstore.Store, name string, shape []int6
 		}
 		a.Chunks = append(a.Chunks, c)
 	}
-	if _, err := s.Put(t.Context(), store.MustKey(name), data, store.Flush); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(store.MustKey(name), data), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	m, refused, err := New(Source{Location: "../" + name, Size: int64(len(data))}, &scan.Dataset{Groups: []scan.Group{{}}, Arrays: []*scan.Array{a}})

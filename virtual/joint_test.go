@@ -24,7 +24,9 @@ type far struct {
 	fails           error
 }
 
-func (*far) Requests() int { return 32 }
+func (*far) Traits() store.Traits { return store.Traits{Requests: 32} }
+
+func (*far) CheckKey(store.Key) error { return nil }
 
 func (f *far) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	f.requests.Add(1)
@@ -48,7 +50,7 @@ func newFar(t *testing.T, size int) (*far, []byte) {
 		data[i] = byte(rand.Uint32())
 	}
 	f := &far{Store: memstore.New()}
-	if _, err := f.Put(t.Context(), fileAt, data, store.Flush); err != nil {
+	if _, err := f.Write(t.Context(), store.Put(fileAt, data), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	return f, data

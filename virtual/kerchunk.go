@@ -17,23 +17,19 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/virtual/kerchunk"
 	"varve.dev/zarr/virtual/scan"
 )
 
-// KerchunkSuffix ends the names of files with references in the JSON of kerchunk. They
-// are opened like manifests: refs.json/t2m.
-const KerchunkSuffix = ".json"
-
-func init() { store.RegisterFolder(KerchunkSuffix, openKerchunk) }
+func init() { store.RegisterFolder(kerchunk.Suffix, openKerchunk) }
 
 // openKerchunk opens a file of references as a store.
 func openKerchunk(ctx context.Context, folder, name string, access store.Access) (store.Store, error) {
-	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*Store, error) {
+	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*view, error) {
 		// A document of a node is no file of references. Shells complete its name.
 		if name == "zarr.json" {
 			return nil, fs.ErrNotExist
@@ -52,7 +48,7 @@ func openKerchunk(ctx context.Context, folder, name string, access store.Access)
 		}
 		// Paths are relative to the folder of the file.
 		from, err := newSites(ctx, home, dir, folder, "")
-		return &Store{content: keyList{r}, sources: from}, err
+		return &view{content: keyList{r}, sources: from}, err
 	})
 }
 
@@ -73,6 +69,7 @@ func (k keyList) find(_ context.Context, key store.Key) (found, error) {
 // foundAt returns what a reference leads to.
 func foundAt(r kerchunk.Reference) found {
 	switch {
+	// An empty value is a value; nil would mean a reference.
 	case r.URL == "" && r.Data == nil:
 		return found{bytes: []byte{}}
 	case r.URL == "":
@@ -113,16 +110,17 @@ func (k keyList) list(_ context.Context, l *listing) {
 
 // countStored implements content.
 func (k keyList) countStored(_ context.Context, array string, _ int64) (n int64, err error) {
+	// References in JSON are in memory one by one, so counting them is cheap and exact.
 	for range k.refs.Below(strings.TrimPrefix(array+"/", "/")) {
 		n++
 	}
 	return n, nil
 }
 
-// Kerchunk returns the references of a hierarchy in the form of kerchunk, with documents
+// kerchunk returns the references of a hierarchy in the form of kerchunk, with documents
 // of format 2, which all programs that read it understand. Format 2 has regular grids
 // only: other arrays are an error that wraps [zarr.ErrUnsupported].
-func (m *Manifest) Kerchunk(ctx context.Context) (*kerchunk.References, error) {
+func (m *Manifest) kerchunk(ctx context.Context) (*kerchunk.References, error) {
 	if err := m.checkCopied(); err != nil {
 		return nil, err
 	}
@@ -177,14 +175,14 @@ func (m *Manifest) references(ctx context.Context, a *Array, failed *error) iter
 	}
 }
 
-// documentsV2 returns the documents of all nodes in format 2. Package rewrite converts
-// them: it knows what xarray takes for missing values in either format. Without elements
-// no chunk of an array is missing, so it converts arrays of that shape.
+// documentsV2 returns the documents of all nodes in format 2. Package convert converts
+// them: it knows which elements xarray takes for missing ones in either format. Without
+// elements no chunk of an array is missing, so it converts arrays of that shape.
 func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
 	s, sparse := memstore.New(), map[*Array]bool{}
 	put := func(path string, text []byte, err error) error {
 		if err == nil {
-			_, err = s.Put(ctx, store.MustKey(strings.TrimPrefix(path+"/"+metadata.V3Node, "/")), text, store.Flush)
+			_, err = s.Write(ctx, store.Put(store.MustKey(strings.TrimPrefix(path+"/"+metadata.V3Node, "/")), text), store.Flush)
 		}
 		return err
 	}
@@ -199,6 +197,7 @@ func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
 			return nil, fmt.Errorf("%w: %s has chunks of unequal length (%s), which the form of kerchunk cannot express; write a manifest (%s)", zarr.ErrUnsupported, a.Path, a.Grid, Suffix)
 		}
 		doc := *a.Document.Resized(make([]int64, a.Grid.Rank()), a.Document.ChunkGrid).WithKeyEncoding(metadata.V2Dot)
+		// _ARRAY_DIMENSIONS has a name for each dimension, or is not there.
 		doc.DimensionNames = named(a)
 		masked, err := &doc, error(nil)
 		if sparse[a], err = m.hasMissing(ctx, a); err == nil && sparse[a] {
@@ -213,6 +212,8 @@ func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
 		}
 	}
 	if _, err := convert.Convert(ctx, zarr.At(s, ""), 2, nil); err != nil {
+		// Name the array that is the reason: the error of the conversion names one in
+		// memory.
 		return nil, cmp.Or(m.beyondV2(), err)
 	}
 	return m.collectV2(ctx, s, sparse)
@@ -250,7 +251,7 @@ func named(a *Array) []*string {
 // sparse arrays must have the right fill value.
 func (m *Manifest) collectV2(ctx context.Context, s *memstore.Store, sparse map[*Array]bool) (map[string][]byte, error) {
 	documents := map[string][]byte{}
-	for e, err := range store.List(ctx, s, store.Path{}, true) {
+	for e, err := range store.List(ctx, s, store.Path{}, store.Deep) {
 		if err != nil {
 			return nil, err
 		}
@@ -280,7 +281,7 @@ func (m *Manifest) collectV2(ctx context.Context, s *memstore.Store, sparse map[
 
 // WriteKerchunk writes the references of a hierarchy as a file in the JSON of kerchunk.
 func (m *Manifest) WriteKerchunk(ctx context.Context, w io.Writer) error {
-	r, err := m.Kerchunk(ctx)
+	r, err := m.kerchunk(ctx)
 	if err == nil {
 		var n int64
 		if n, err = r.WriteTo(w); err == nil {
@@ -422,7 +423,7 @@ func withMask(doc *metadata.Array) (*metadata.Array, error) {
 func checkFill(a *Array, doc *metadata.Array) error {
 	typ, err := dtype.Parse(a.Document.DataType.Name, a.Document.DataType.Configuration)
 	if err != nil {
-		return nil // nobody reads such elements
+		return nil // elements of an unknown type cannot be read
 	}
 	want, err := typ.ParseFill(a.Document.FillValue)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/virtual"
-	"varve.dev/zarr/virtual/kerchunk"
 )
 
 // documented are references of other programs, with what reading them has to give.
@@ -78,7 +78,7 @@ func hashOf(t *testing.T, a *zarr.Array) (string, error) {
 func TestKerchunk(t *testing.T) {
 	read := 0
 	for name, want := range referenceFiles(t) {
-		if !strings.HasSuffix(name, virtual.KerchunkSuffix) {
+		if !strings.HasSuffix(name, kerchunk.Suffix) {
 			continue
 		}
 		for path, a := range want.Arrays {
@@ -107,7 +107,7 @@ func TestKerchunkWholeFile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "r.json"), []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := sum(t, filepath.Join(dir, "r.json/a")); !errors.Is(err, virtual.ErrSourceChanged) {
+	if _, _, err := sum(t, filepath.Join(dir, "r.json/a")); !errors.Is(err, zarr.ErrSourceChanged) {
 		t.Errorf("%v", err)
 	}
 }
@@ -119,7 +119,7 @@ func TestWriteKerchunk(t *testing.T) {
 			continue
 		}
 		dir := copied(t, d.Files...)
-		out := filepath.Join(dir, "refs"+virtual.KerchunkSuffix)
+		out := filepath.Join(dir, "refs"+kerchunk.Suffix)
 		j, err := virtual.NewJoined(d.how())
 		if err != nil {
 			t.Fatal(err)
@@ -169,7 +169,7 @@ func TestWriteKerchunkFile(t *testing.T) {
 		{"nc4_basic.nc", "nc4_basic.v1.json", "scalar"}, {"h5_holes.h5", "h5_holes.v1.json", "holes"},
 	} {
 		dir := copied(t, c.file)
-		out := filepath.Join(dir, "refs"+virtual.KerchunkSuffix)
+		out := filepath.Join(dir, "refs"+kerchunk.Suffix)
 		m := alone(t, out, filepath.Join(dir, c.file))
 		var text bytes.Buffer
 		if err := m.WriteKerchunk(t.Context(), &text); err != nil {
@@ -299,7 +299,7 @@ func TestKerchunkOfImages(t *testing.T) {
 		"geotiff_zstd_pixels.tif": {`[{"id":"imagecodecs_delta","axis":-2,"dist":1,"shape":[16,16,3],"dtype":"<u2"}]`, `{"id":"zstd","level":0}`},
 	} {
 		dir := copied(t, name)
-		out := filepath.Join(dir, "refs"+virtual.KerchunkSuffix)
+		out := filepath.Join(dir, "refs"+kerchunk.Suffix)
 		j, err := virtual.NewJoined(virtual.Join{})
 		if err != nil {
 			t.Fatal(err)

@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/metadata"
@@ -73,6 +73,8 @@ func (j *Joined) meaning(p *Part, old *joined, a *Array) (leave func(), err erro
 	if err != nil {
 		return nil, err
 	}
+	// Values are converted to the attributes of the array that is there, so these
+	// attributes may differ.
 	for _, name := range old.converts(a, p.Manifest) {
 		delete(is, name)
 		if v := was[name]; !v.IsZero() {
@@ -160,6 +162,7 @@ func sameType(a, b *metadata.Array) bool {
 // of the one that is there: of coordinates and small arrays, which are compared, and of
 // arrays of one axis that grow.
 func (n *joined) retypes(a *Array) bool {
+	// Text and structures have no conversion.
 	if sameType(n.Document, a.Document) || !hasNumbers(n.Document) || !hasNumbers(a.Document) {
 		return false
 	}
@@ -209,6 +212,8 @@ func sameDecoding(a, b *metadata.Array) bool {
 // admit keeps the codecs true after an array was added: they promise no checksums that
 // its chunks lack. The levels of compression stay those of the first array.
 func (n *joined) admit(a *Array) {
+	// Every decoder of zstd reads chunks with and without a checksum. The document must
+	// not promise one that some chunks lack.
 	if !slices.EqualFunc(withoutEfforts(n.Document.Codecs), withoutEfforts(a.Document.Codecs), metadata.Extension.Equal) {
 		doc := *n.Document
 		doc.Codecs = metadata.WithoutChecksums(doc.Codecs)
@@ -309,6 +314,7 @@ func (p *Part) digest(ctx context.Context, path string) ([]byte, error) {
 func boxesOf(g *grid.Grid, width, most int64) iter.Seq[selection.Box] {
 	shape, count := g.Shape(), g.Chunks()
 	split := 0 // the boxes have one chunk along the axes before this one, and all of the others
+	// Boxes of whole rows are read by fewer requests than single chunks.
 	for split < len(shape) && !fitsIn(g, width, split, most) {
 		split++
 	}

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestListings lists every folder of drawn manifests: flat listings have what the deep
@@ -43,7 +43,7 @@ func TestListings(t *testing.T) {
 		}
 		v := newStore(m, from)
 		all := map[string][]string{"": nil} // the names in each folder, folders with a slash
-		for e, err := range v.ListVersions(t.Context(), store.Path{}, true) {
+		for e, err := range store.List(t.Context(), v, store.Path{}, store.Deep|store.WithVersions) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func TestListings(t *testing.T) {
 		all["none"], all["v/c/99"], all["v/d"], all["v/c/00"] = nil, nil, nil, nil
 		for dir, want := range all {
 			var got []string
-			for e, err := range v.List(t.Context(), mustPath(t, dir), false) {
+			for e, err := range v.List(t.Context(), mustPath(t, dir), store.Flat) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -95,7 +95,7 @@ func TestListingOfMany(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := 0
-		for _, err := range newStore(m, nil).List(t.Context(), mustPath(t, dir), false) {
+		for _, err := range newStore(m, nil).List(t.Context(), mustPath(t, dir), store.Flat) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +110,7 @@ func TestListingOfMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, err := range newStore(m, nil).List(t.Context(), store.Path{}, true) {
+	for _, err := range newStore(m, nil).List(t.Context(), store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func TestWaitForBlock(t *testing.T) {
 	files := line(t, s, 2)
 	joinAll(t, s, Join{Concat: "time"}, files, rand.New(rand.NewPCG(1, 2)))
 	asked, answer := make(chan struct{}), make(chan struct{})
-	h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	h := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if strings.Contains(op.Key.String(), "blocks/") {
 			close(asked)
 			<-answer
@@ -188,9 +188,9 @@ func TestOpenAgain(t *testing.T) {
 // unversioned is a store whose plain listings have no versions.
 type unversioned struct{ *memstore.Store }
 
-func (s unversioned) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (s unversioned) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range store.ListVersions(ctx, s.Store, dir, deep) {
+		for e, err := range store.List(ctx, s.Store, dir, how|store.WithVersions) {
 			e.Version = store.Version{}
 			if !yield(e, err) {
 				return
@@ -206,7 +206,7 @@ func TestVersionsOfNodes(t *testing.T) {
 	node := `{"zarr_format":3,"node_type":"array","shape":[4],"data_type":"int8","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[2]}},` +
 		`"chunk_key_encoding":{"name":"default"},"fill_value":0,"codecs":[{"name":"bytes"}]}`
 	for name, text := range map[string]string{"a/zarr.json": node, "a/c/0": "12", "a/c/1": "34"} {
-		if _, err := s.Put(t.Context(), store.MustKey(name), []byte(text), store.Flush); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey(name), []byte(text)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -78,19 +78,16 @@ type Source struct {
 	Version  string
 }
 
-// ErrSourceChanged means that a source is not the file that was scanned: its size, its
-// version or its time of modification differ. Its references may be wrong. Scan it again.
-// It is a [zarr.ErrSourceChanged]. A local file that was changed without a change of its
-// size and its time is not noticed, nor is one of the same size where no time or version
-// is known: the bytes themselves are not compared.
-var ErrSourceChanged = sentinel.New("the source has changed since it was scanned", zarr.ErrSourceChanged)
+// errSourceChanged means that a source is not the file that was scanned: its size, its
+// version or its time of modification differ. Its references may be wrong.
+var errSourceChanged = sentinel.New("the source has changed since it was scanned", zarr.ErrSourceChanged)
 
-// Describe returns a source for the version of a file that info describes. scheme is that
+// describe returns a source for the version of a file that info describes. scheme is that
 // of the store, such as "s3", or "file" for a directory of this machine. A local file
 // keeps its time when it is moved or copied with it, but not its version. A version of an
 // object is better than its time, which services round, but means nothing to another
 // driver.
-func Describe(location string, info store.Info, scheme string) Source {
+func describe(location string, info store.Info, scheme string) Source {
 	s := Source{Location: location, Size: info.Size}
 	switch {
 	case scheme == "file" && !info.FileTime.IsZero():
@@ -113,18 +110,18 @@ func (s *Source) version(r reference) store.Version {
 	return store.MakeVersion(string(strconv.AppendUint(b, r.length, 10)))
 }
 
-// check returns [ErrSourceChanged] if info describes another version of the source.
+// check returns [zarr.ErrSourceChanged] if info describes another version of the source.
 // scheme is that of the store that it comes from, "file" only if it has the times of
 // files: an archive has rounded ones.
 func (s *Source) check(info store.Info, scheme string) error {
 	version, known := strings.CutPrefix(s.Version, scheme+":")
 	switch {
 	case s.Size > 0 && info.Size != s.Size:
-		return fmt.Errorf("%w: it had %d bytes and has %d", ErrSourceChanged, s.Size, info.Size)
+		return fmt.Errorf("%w: it had %d bytes and has %d", errSourceChanged, s.Size, info.Size)
 	case known && !info.Version.IsZero() && info.Version.String() != version:
-		return fmt.Errorf("%w: it has another version", ErrSourceChanged)
+		return fmt.Errorf("%w: it has another version", errSourceChanged)
 	case scheme == "file" && s.Modified != 0 && !info.FileTime.IsZero() && info.FileTime.UnixNano() != s.Modified:
-		return fmt.Errorf("%w: it was modified", ErrSourceChanged)
+		return fmt.Errorf("%w: it was modified", errSourceChanged)
 	}
 	return nil
 }
@@ -148,7 +145,7 @@ func (e *SourceError) SourceLocation() string { return e.Location }
 func (e *SourceError) Unwrap() error { return e.Err }
 
 // ErrNotAllowed means that a reference leads to a place that the reader has not allowed.
-// Name the place ([WithAllowed], --allow) if you trust whoever made the references.
+// Name the place ([WithAllowed], --allow) if you trust the author of the references.
 var ErrNotAllowed = errors.New("the reference leads to a place that is not allowed")
 
 // place is a location in a form in which equal places are equal: the parts of a URL,

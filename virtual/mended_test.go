@@ -393,7 +393,7 @@ func TestMissingOfFormat2(t *testing.T) {
 		if kind, fill, ok := strings.Cut(text, " "); ok && strings.HasSuffix(path, ".zarray") {
 			text = fmt.Sprintf(`{"zarr_format": 2, "shape": [2], "chunks": [2], "dtype": %q, "fill_value": %s, "order": "C", "compressor": null, "filters": null}`, kind, fill)
 		}
-		if _, err := s.Put(t.Context(), store.MustKey(path), []byte(text), store.Flush); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey(path), []byte(text)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -565,13 +565,13 @@ func TestSourceGone(t *testing.T) {
 	if err := os.Chtimes(chunk, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if err := read(); !errors.Is(err, virtual.ErrSourceChanged) {
+	if err := read(); !errors.Is(err, zarr.ErrSourceChanged) {
 		t.Errorf("another time: %v", err)
 	}
 	if err := os.Remove(chunk); err != nil {
 		t.Fatal(err)
 	}
-	if err := read(); !errors.Is(err, virtual.ErrSourceChanged) {
+	if err := read(); !errors.Is(err, zarr.ErrSourceChanged) {
 		t.Errorf("no source: %v", err)
 	}
 }
@@ -603,7 +603,7 @@ func TestSourcesMoved(t *testing.T) {
 	if err := os.Chtimes(file, time.Time{}, info.ModTime().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := sum(t, filepath.Join(to, "made.vz/deflated")); !errors.Is(err, virtual.ErrSourceChanged) {
+	if _, _, err := sum(t, filepath.Join(to, "made.vz/deflated")); !errors.Is(err, zarr.ErrSourceChanged) {
 		t.Errorf("another time: %v", err)
 	}
 }
@@ -631,7 +631,7 @@ func TestFolderNames(t *testing.T) {
 		if err := os.Chtimes(filepath.Join(dir, name, "v/c/0"), time.Time{}, time.Now().Add(-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := sum(t, root+"/v"); !errors.Is(err, virtual.ErrSourceChanged) {
+		if _, _, err := sum(t, root+"/v"); !errors.Is(err, zarr.ErrSourceChanged) {
 			t.Errorf("%s: another time: %v", name, err)
 		}
 	}
@@ -662,7 +662,7 @@ func TestFolderGone(t *testing.T) {
 				continue
 			}
 			arrays++
-			if _, err := hashOf(t, a); !errors.Is(err, virtual.ErrSourceChanged) {
+			if _, err := hashOf(t, a); !errors.Is(err, zarr.ErrSourceChanged) {
 				t.Errorf("%s of %s: %v", m.Path, name, err)
 			}
 		}

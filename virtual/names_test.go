@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
 )
 
 // suffixes are the ends of names that references and foreign files may have.
-var suffixes = []string{virtual.Suffix, virtual.KerchunkSuffix, virtual.ParquetSuffix, virtual.LongParquetSuffix, ".nc", ".TIF"}
+var suffixes = []string{virtual.Suffix, kerchunk.Suffix, kerchunk.ParquetSuffix, kerchunk.LongParquetSuffix, ".nc", ".TIF"}
 
 // below returns a new folder with a name in another one.
 func below(t *testing.T, dir, name string) string {
@@ -44,7 +45,7 @@ func TestFoldersWithNames(t *testing.T) {
 	want := []int32{1, 2}
 	for _, suffix := range suffixes {
 		// In three of them, one in the other: each is asked once.
-		dir := below(t, below(t, below(t, t.TempDir(), "a"+suffix), "b"+suffix), "c"+virtual.LongParquetSuffix)
+		dir := below(t, below(t, below(t, t.TempDir(), "a"+suffix), "b"+suffix), "c"+kerchunk.LongParquetSuffix)
 		node(t, dir, "1.zarr/v", want, []string{"x"}, []int64{2}, nil, "")
 		j, err := collect(t, dir, virtual.Join{}, "1.zarr")
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
 )
@@ -19,14 +20,14 @@ import (
 func TestNear(t *testing.T) {
 	from, to := copied(t, "nc3_classic.nc"), t.TempDir()
 	root, file := stored(t, to, alone(t, filepath.Join(to, "made.vz"), filepath.Join(from, "nc3_classic.nc"))), filepath.Join(from, "nc3_classic.nc")
-	s, _, err := store.OpenLocation(virtual.WithAllowed(t.Context(), from, "https://host/files"), root, store.Read)
+	s, _, err := store.OpenLocation(virtual.WithAllowed(t.Context(), from, "https://host/files"), root, store.ReadOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, near := store.As[store.Opener](s); near {
 		t.Error("references may lead afar, and the store is near")
 	}
-	s, _, err = store.OpenLocation(virtual.WithAllowed(t.Context(), from), root, store.Read)
+	s, _, err = store.OpenLocation(virtual.WithAllowed(t.Context(), from), root, store.ReadOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func TestNear(t *testing.T) {
 		t.Fatal("all references are local, and the store is not near")
 	}
 	var keys []store.Key
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +67,7 @@ func TestNear(t *testing.T) {
 		o, err := opener.Open(t.Context(), key)
 		if err == nil {
 			err = o.Close()
-		} else if errors.Is(err, virtual.ErrSourceChanged) {
+		} else if errors.Is(err, zarr.ErrSourceChanged) {
 			changed, err = changed+1, nil
 		}
 		if err != nil {

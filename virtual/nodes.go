@@ -42,7 +42,7 @@ func newNodes(m *Manifest) *nodes {
 	return n
 }
 
-// find returns what a key has.
+// find returns the value of a key, or a reference to it.
 func (n *nodes) find(ctx context.Context, key store.Key) (found, error) {
 	name := key.String()
 	path, last := "", name
@@ -64,6 +64,7 @@ func (n *nodes) find(ctx context.Context, key store.Key) (found, error) {
 
 // document returns a document of the node at a path, or nil.
 func (n *nodes) document(path, name string) ([]byte, error) {
+	// A manifest is shown in format 3 only, so that grids may be rectilinear.
 	if name != metadata.V3Node {
 		return nil, nil
 	}
@@ -107,6 +108,7 @@ func (n *nodes) countStored(ctx context.Context, array string, chunks int64) (st
 	}
 	stored = int64(len(a.inline)) + a.refs.stored()
 	for _, p := range a.blocks {
+		// Enough chunks are known to be stored: spare the requests for the other blocks.
 		if fewAbsent(chunks, stored) {
 			break
 		}
@@ -140,6 +142,7 @@ func (n *nodes) listChunks(ctx context.Context, l *listing, a keyed) bool {
 		return true
 	}
 	if rank := a.Grid.Rank(); !l.deep && rank > 0 && a.keys == metadata.DefaultSlash {
+		// A flat listing of one folder needs a few look-ups, not all blocks of the array.
 		if index, ok := folderOf(strings.TrimPrefix(strings.TrimPrefix(l.dir, a.Path), "/"), rank); ok {
 			return n.listFolder(ctx, l, a, index)
 		}
@@ -205,6 +208,7 @@ func (n *nodes) describe(ctx context.Context, l *listing, a *Array, k int64, ref
 	if data, ok := a.inline[k]; ok {
 		return (&found{bytes: data}).info(), ctx.Err()
 	}
+	// Sizes are in the references. The blocks of sources are read only for versions.
 	if !l.versions {
 		return store.Info{Size: int64(ref.length)}, nil
 	}
@@ -226,6 +230,7 @@ func folderOf(name string, rank int) (index []int64, ok bool) {
 	index = make([]int64, 0, rank)
 	for _, word := range words[1:] {
 		i, err := strconv.ParseInt(word, 10, 64)
+		// Keys have one spelling: 01 is no index.
 		if err != nil || i < 0 || strconv.FormatInt(i, 10) != word {
 			return nil, false
 		}
@@ -242,6 +247,7 @@ func (n *nodes) listFolder(ctx context.Context, l *listing, a keyed, index []int
 		return true
 	}
 	prefix := strings.TrimPrefix(a.Path+"/c", "/")
+	// The folder c exists if any chunk does. A level below it suffices to show that.
 	if l.dir == a.Path {
 		_, err := n.first(ctx, a.Array, nil)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -298,6 +304,8 @@ func (n *nodes) first(ctx context.Context, a *Array, begin []int64) (int64, erro
 		if err != nil || data != nil || ref.source != 0 {
 			return k, err
 		}
+		// The loop makes no request while the block is in memory, so it looks for the
+		// end of the context itself.
 		if i%(1<<12) == 0 && ctx.Err() != nil {
 			return 0, ctx.Err()
 		}

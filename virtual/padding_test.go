@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // paddedFiles draws files that end within a chunk, along one axis.
@@ -139,7 +139,7 @@ func TestCopyOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 			n, last := 0, ""
-			hook := func(op storetest.Op, now bool) error {
+			hook := func(op stepping.Op, now bool) error {
 				if op.Name != "Put" && op.Name != "PutIf" || now == after {
 					return nil
 				}
@@ -149,9 +149,9 @@ func TestCopyOrder(t *testing.T) {
 				}
 				return nil
 			}
-			h := storetest.Conditional(s, storetest.Hooks{
-				Before: func(_ context.Context, op storetest.Op) error { return hook(op, true) },
-				After:  func(op storetest.Op, err error) error { return errors.Join(err, hook(op, false)) },
+			h := stepping.Conditional(s, stepping.Hooks{
+				Before: func(_ context.Context, op stepping.Op) error { return hook(op, true) },
+				After:  func(op stepping.Op, err error) error { return errors.Join(err, hook(op, false)) },
 			})
 			add := func(to store.Store) error {
 				m := grown(t, to, files[2])
@@ -201,13 +201,13 @@ func TestCopyChanged(t *testing.T) {
 		files := []*drawnFile{l.file(t, s, "f0", []int64{5, 9}), l.file(t, s, "f1", []int64{5, 9})}
 		key := store.MustKey("f0")
 		if gone {
-			if err := s.Delete(t.Context(), key); err != nil {
+			if _, err := s.Write(t.Context(), store.Delete(key), store.Sync); err != nil {
 				t.Fatal(err)
 			}
-		} else if _, err := s.Put(t.Context(), key, make([]byte, 1000), store.Flush); err != nil {
+		} else if _, err := s.Write(t.Context(), store.Put(key, make([]byte, 1000)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
-		if err := copyJoined(t, s, how, how, files, 2); !errors.Is(err, ErrSourceChanged) {
+		if err := copyJoined(t, s, how, how, files, 2); !errors.Is(err, errSourceChanged) {
 			t.Errorf("gone %v: %v", gone, err)
 		}
 		if found, err := store.Exists(t.Context(), s, store.MustKey("m.vz/manifest.json")); found || err != nil {
@@ -244,15 +244,15 @@ func TestCopyBudget(t *testing.T) {
 	l := &layout{Rand: rand.New(rand.NewPCG(1, 1)), chunk: []int64{3, 2}, names: []string{"time", "x"}}
 	files := []*drawnFile{l.file(t, s, "f0", []int64{5, 99}), l.file(t, s, "f1", []int64{5, 99})}
 	var reading, most atomic.Int64
-	h := storetest.Conditional(s, storetest.Hooks{
-		Before: func(_ context.Context, op storetest.Op) error {
+	h := stepping.Conditional(s, stepping.Hooks{
+		Before: func(_ context.Context, op stepping.Op) error {
 			if op.Name == "Get" {
 				most.Store(max(most.Load(), reading.Add(1)))
 				runtime.Gosched()
 			}
 			return nil
 		},
-		After: func(op storetest.Op, err error) error {
+		After: func(op stepping.Op, err error) error {
 			if op.Name == "Get" {
 				reading.Add(-1)
 			}

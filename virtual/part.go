@@ -32,9 +32,10 @@ type Part struct {
 	// array opens an array of it to read its elements; nil if that is not possible.
 	array  func(ctx context.Context, path string) (*zarr.Array, error)
 	isFile bool
-	shown  *Store            // of a file
+	// shown is the file as a store, until it is closed; nil if the part is no file.
+	shown  *view
 	read   map[string][]byte // what Values has returned, if it is remembered
-	close  func() error
+	closer func() error
 }
 
 // remember makes the part remember the values that are read of it.
@@ -59,10 +60,13 @@ func (p *Part) remember() {
 const mostAhead = 1 << 20
 
 // readAhead reads the values that joining the part will need: files are added one by one,
-// but read at the same time. An error is left to whoever needs the values.
+// but read at the same time. Errors are dropped, because the next reader of the values
+// gets them again.
 func (p *Part) readAhead(ctx context.Context, how Join) {
 	p.remember()
 	for _, a := range p.Manifest.Arrays {
+		// Large arrays are read when they are compared: many files at once would hold
+		// too much.
 		if _, small := sizeOf(a, mostAhead); small && how.reads(a, p.Manifest) {
 			_, _ = p.Values(ctx, a.Path)
 		}
@@ -80,16 +84,17 @@ func (j Join) reads(a *Array, of *Manifest) bool {
 	return compared(a)
 }
 
-// OpenPart scans the file at a key of a store. location is how the manifest will name it,
+// openPart scans the file at a key of a store. location is how the manifest will name it,
 // and scheme is that of the store, "file" for a directory of this machine. The caller
-// calls [Part.Close].
-func OpenPart(ctx context.Context, s store.Store, key store.Key, location, scheme string) (*Part, error) {
+// closes the part.
+func openPart(ctx context.Context, s store.Store, key store.Key, location, scheme string) (*Part, error) {
 	f, err := scan.Open(ctx, s, key)
 	if err != nil {
 		return nil, err
 	}
 	p, err := partOf(f, location, scheme)
 	if err != nil {
+		// Without a part, nothing else closes the file.
 		return nil, errors.Join(err, f.Close())
 	}
 	return p, nil
@@ -104,11 +109,13 @@ func partOf(f *scan.File, location, scheme string) (*Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, refused, err := New(Describe(location, f.Info(), scheme), found)
+	m, refused, err := New(describe(location, f.Info(), scheme), found)
 	if err != nil {
 		return nil, err
 	}
-	p := &Part{Name: location, Manifest: m, Refused: refused, Format: found.Format, isFile: true, close: f.Close}
+	p := &Part{Name: location, Manifest: m, Refused: refused, Format: found.Format, isFile: true, closer: f.Close}
+	// Coordinates are read through the store, with the codecs of the array, from blocks
+	// that the scan has in memory.
 	p.shown = newStore(m, &scanned{file: f})
 	p.readFrom(openerOf(p.shown))
 	return p, nil
@@ -121,16 +128,12 @@ func openerOf(s store.Store) func(ctx context.Context, path string) (*zarr.Array
 	}
 }
 
-// Store returns the file that [OpenPart] has scanned as a store, until [Part.Close]. Its
-// arrays are read from the file, and nothing is stored.
-func (p *Part) Store() *Store { return p.shown }
-
-// Close releases the file.
-func (p *Part) Close() error {
-	if p.close == nil {
+// close releases the file.
+func (p *Part) close() error {
+	if p.closer == nil {
 		return nil
 	}
-	return p.close()
+	return p.closer()
 }
 
 // scanned is a file that is being scanned, as the only source of its manifest. Its blocks

@@ -144,7 +144,7 @@ func TestOwnValues(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.json"), []byte(`{"key": "value"}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if v, path, err := store.OpenLocation(t.Context(), filepath.Join(dir, "a.json"), store.Read); err != nil || referencesOf(v) == nil || path != (store.Path{}) {
+	if v, path, err := store.OpenLocation(t.Context(), filepath.Join(dir, "a.json"), store.ReadOnly); err != nil || referencesOf(v) == nil || path != (store.Path{}) {
 		t.Fatalf("a.json shows nothing: %v", err)
 	}
 	for name, want := range map[string]error{"a.json/key": fs.ErrNotExist, "a.vz/v/c/0": fs.ErrNotExist, "../a.vz/data/0123": ErrNotAllowed, "a.vz/../../data": ErrNotAllowed} {
@@ -157,7 +157,7 @@ func TestOwnValues(t *testing.T) {
 			t.Errorf("%s: %q (%v)", name, got, err)
 		}
 	}
-	if err := gone("../a.json/key"); !errors.Is(err, ErrSourceChanged) || !strings.Contains(err.Error(), "as they are stored") {
+	if err := gone("../a.json/key"); !errors.Is(err, errSourceChanged) || !strings.Contains(err.Error(), "as they are stored") {
 		t.Error(err)
 	}
 }

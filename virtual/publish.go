@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -40,6 +41,8 @@ func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, 
 	if err := m.checkCopied(); err != nil {
 		return err
 	}
+	// Names are random, so a crash leaves values that no document names, and two
+	// publications at once never overwrite values of each other. Vacuum deletes the rest.
 	id := newID()
 	p := publication{manifest: m, blocks: value{key: "blocks/" + id}, data: value{key: "data/" + id}, coordinates: value{key: "data/" + newID()}}
 	text, err := p.document(ctx)
@@ -49,29 +52,35 @@ func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, 
 	if err != nil {
 		return err
 	}
+	// Everything that the document names must be durable before the document is: a reader
+	// may open the manifest at once.
 	for _, v := range []value{p.data, p.coordinates, p.blocks} {
 		if len(v.bytes) == 0 {
 			continue
 		}
 		key, err := path.Key(v.key)
 		if err == nil {
-			_, err = store.Put(ctx, s, key, v.bytes, store.Sync)
+			_, err = store.Write(ctx, s, store.Put(key, v.bytes), store.Sync)
 		}
 		if err != nil {
 			return err
 		}
 	}
+	// A vacuum may have deleted copies of chunks that no document has named yet. Look
+	// as late as possible, right before the document names them.
 	if err := m.checkCopies(ctx, s, path); err != nil {
 		return err
 	}
 	if err := warn(ctx, s, path); err != nil {
 		return err
 	}
-	key, err := path.Key(DocumentName)
+	key, err := path.Key(own.ManifestDocument)
 	if err != nil {
 		return err
 	}
-	_, err = store.PutIf(ctx, s, key, text, cond, store.Sync)
+	_, err = store.Write(ctx, s, store.PutIf(key, text, cond), store.Sync)
+	// Without conditional writes a new manifest is still possible, but not a change of
+	// one: that could undo the change of another program.
 	if errors.Is(err, store.ErrUnsupported) && cond.Absent() {
 		return putNew(ctx, s, key, text)
 	}
@@ -92,6 +101,7 @@ const warning = `{
 // warn stores the warning beside the document of a manifest. Below a node it does not:
 // other programs would refuse the whole hierarchy.
 func warn(ctx context.Context, s store.Store, path store.Path) error {
+	// A document of any format in the folder above makes that folder a node.
 	for _, name := range []string{metadata.V3Node, metadata.V2Group, metadata.V2Array} {
 		key, err := path.Parent().Key(name)
 		if err != nil {
@@ -125,7 +135,7 @@ func putNew(ctx context.Context, s store.Store, key store.Key, value []byte) err
 		err = store.ErrConflict
 	}
 	if err == nil {
-		_, err = store.Put(ctx, s, key, value, store.Sync)
+		_, err = store.Write(ctx, s, store.Put(key, value), store.Sync)
 	}
 	return err
 }
@@ -202,6 +212,8 @@ func (p *publication) document(ctx context.Context) ([]byte, error) {
 // of the manifest.
 func (p *publication) collectData() {
 	p.tails = map[*Array]references{}
+	// Coordinates get a value of their own, because each change replaces them as a whole.
+	// Other data stays where it is.
 	p.collect(&p.data, func(a *Array) bool { return !a.values })
 	p.collect(&p.coordinates, func(a *Array) bool { return a.values })
 }
@@ -214,6 +226,7 @@ func (p *publication) collect(to *value, of func(a *Array) bool) {
 			continue
 		}
 		tail := references{}
+		// A copy, because the manifest must not change: a publication may be repeated.
 		tail.concat(a.refs)
 		for _, n := range slices.Sorted(maps.Keys(a.inline)) {
 			chunk := a.inline[n]
@@ -241,6 +254,8 @@ func (p *publication) references(ctx context.Context, a *Array) ([]piece, error)
 	if own, ok := p.tails[a]; ok {
 		tail = own
 	}
+	// Many small appends would leave many small blocks. So a block that is less than half
+	// full is written again with the new references, under a new name.
 	if n := len(blocks); n > 0 && tail.len() > 0 && blocks[n-1].Count < mostReferences/2 {
 		last, err := p.manifest.folder.references(ctx, blocks[n-1])
 		if err != nil {

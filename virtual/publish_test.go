@@ -10,9 +10,9 @@ import (
 	"slices"
 	"testing"
 
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // line returns files of a line of numbers, in chunks of one.
@@ -85,7 +85,7 @@ func TestPublishOrder(t *testing.T) {
 			files := line(t, s, 2)
 			joinAll(t, s, Join{Concat: "time"}, files[:1], rand.New(rand.NewPCG(1, 2)))
 			n, hit := 0, false
-			hook := func(op storetest.Op, now bool) error {
+			hook := func(op stepping.Op, now bool) error {
 				if op.Name != "Put" && op.Name != "PutIf" || now == after {
 					return nil
 				}
@@ -95,9 +95,9 @@ func TestPublishOrder(t *testing.T) {
 				}
 				return nil
 			}
-			h := storetest.Conditional(s, storetest.Hooks{
-				Before: func(_ context.Context, op storetest.Op) error { return hook(op, true) },
-				After:  func(op storetest.Op, err error) error { return errors.Join(err, hook(op, false)) },
+			h := stepping.Conditional(s, stepping.Hooks{
+				Before: func(_ context.Context, op stepping.Op) error { return hook(op, true) },
+				After:  func(op stepping.Op, err error) error { return errors.Join(err, hook(op, false)) },
 			})
 			m := grown(t, h, files[1])
 			err := m.Update(t.Context())

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/internal/racing"
-	"varve.dev/zarr/virtual/kerchunk"
 )
 
 // TestRecordCache reads files through the cache, at once and more than it keeps. Each is

@@ -15,22 +15,14 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/virtual/kerchunk"
 	"varve.dev/zarr/virtual/scan"
 )
 
-// ParquetSuffix and LongParquetSuffix end the names of folders with references in the
-// parquet form of kerchunk. They are opened like manifests: refs.parq/t2m. A program that
-// opens them imports the module varve.dev/zarr/virtual/parquet.
-const (
-	ParquetSuffix     = ".parq"
-	LongParquetSuffix = ".parquet"
-)
-
 // suffixes end the names of references of all forms.
-var suffixes = []string{Suffix, KerchunkSuffix, ParquetSuffix, LongParquetSuffix}
+var suffixes = []string{Suffix, kerchunk.Suffix, kerchunk.ParquetSuffix, kerchunk.LongParquetSuffix}
 
 // isReferences reports whether a path is that of references by its name.
 func isReferences(path string) bool {
@@ -38,13 +30,13 @@ func isReferences(path string) bool {
 }
 
 func init() {
-	store.RegisterFolder(ParquetSuffix, openRecords)
-	store.RegisterFolder(LongParquetSuffix, openRecords)
+	store.RegisterFolder(kerchunk.ParquetSuffix, openRecords)
+	store.RegisterFolder(kerchunk.LongParquetSuffix, openRecords)
 }
 
 // openRecords opens a folder of references as a store.
 func openRecords(ctx context.Context, folder, name string, access store.Access) (store.Store, error) {
-	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*Store, error) {
+	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*view, error) {
 		path, err := dir.Join(name)
 		if err != nil {
 			return nil, err
@@ -55,7 +47,7 @@ func openRecords(ctx context.Context, folder, name string, access store.Access) 
 		}
 		// Paths are relative to the folder that the references are in.
 		from, err := newSites(ctx, home, dir, folder, "")
-		return &Store{content: r, sources: from}, err
+		return &view{content: r, sources: from}, err
 	})
 }
 
@@ -94,6 +86,8 @@ func newRecordFolder(ctx context.Context, s store.Store, path store.Path) (*reco
 	}
 	r := &recordFolder{store: s, path: path, arrays: map[string]*recordArray{}}
 	r.folder, err = kerchunk.ParseFolder(text, kerchunk.Limits{Document: mostDocument})
+	// Format 2 has consolidated metadata under the same name, so the folder may be an
+	// ordinary hierarchy.
 	if errors.Is(err, kerchunk.ErrNoReferences) {
 		return nil, fmt.Errorf("%s: %w: %w", key, err, fs.ErrNotExist)
 	}
@@ -124,6 +118,7 @@ func (r *recordFolder) findArrays() error {
 		if err != nil {
 			return err
 		}
+		// Kerchunk has documents of format 2 only.
 		if key.Base() == metadata.V2Array {
 			path := key.Dir().String()
 			r.arrays[path] = newRecordArray(path, text)
@@ -156,7 +151,7 @@ func newRecordArray(path string, text []byte) *recordArray {
 	return a
 }
 
-// find returns what a key has.
+// find returns the value of a key, or a reference to it.
 func (r *recordFolder) find(ctx context.Context, key store.Key) (found, error) {
 	name := key.String()
 	if text, ok := r.folder.Documents[name]; ok {
@@ -188,6 +183,7 @@ func (r *recordFolder) at(ctx context.Context, a *recordArray, number int64) (fo
 	if err != nil {
 		return found{}, err
 	}
+	// A file that is not there stands for missing chunks.
 	if records == nil {
 		return found{}, fs.ErrNotExist
 	}
@@ -276,6 +272,7 @@ func (r *recordFolder) listChunks(ctx context.Context, l *listing, a *recordArra
 			}
 			indexOf(n, a.count, 0, index)
 			key = a.keys.AppendKey(append(key[:0], prefix...), index)
+			// A reference to a whole file does not tell its size.
 			info := store.Info{Size: -1}
 			if f.ref.length != whole {
 				info = f.info()
@@ -296,6 +293,7 @@ func (r *recordFolder) files(ctx context.Context, a *recordArray) ([]int64, erro
 	last := (a.chunks - 1) / int64(r.folder.RecordSize)
 	var files []int64
 	if _, ok := store.As[store.Lister](r.store); !ok {
+		// A small document may claim any number of files. Each would be asked for.
 		if last >= mostUnlisted {
 			return nil, fmt.Errorf("%w: array %q has up to %d files of references, in a store that cannot list them", ErrLimit, a.path, last+1)
 		}
@@ -308,13 +306,14 @@ func (r *recordFolder) files(ctx context.Context, a *recordArray) ([]int64, erro
 	if err != nil {
 		return nil, err
 	}
-	for e, err := range store.List(ctx, r.store, dir, false) {
+	for e, err := range store.List(ctx, r.store, dir, store.Flat) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
+		// Files beyond the grid are left from an array that was longer.
 		if k, ok := kerchunk.ParseRecordsName(e.Name); ok && k <= last {
 			files = append(files, k)
 		}
@@ -485,7 +484,7 @@ func (m *Manifest) CreateParquet(ctx context.Context, s store.Store, path store.
 		return err
 	}
 	// Files that an interrupted call has left would be taken for those of this one.
-	for _, err := range store.List(ctx, s, path, true) {
+	for _, err := range store.List(ctx, s, path, store.Deep) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -592,12 +591,12 @@ func (w *recordWriter) put(ctx context.Context, name string, value []byte) error
 	if err != nil {
 		return err
 	}
-	_, err = store.PutIf(ctx, w.store, key, value, store.IfAbsent(), store.Sync)
+	_, err = store.Write(ctx, w.store, store.PutIf(key, value, store.IfAbsent()), store.Sync)
 	if errors.Is(err, store.ErrUnsupported) {
 		err = putNew(ctx, w.store, key, value)
 	}
 	if errors.Is(err, store.ErrInvalidKey) {
-		return fmt.Errorf("%w; write a manifest (%s) or references in JSON (%s), which have the names of arrays in a document", err, Suffix, KerchunkSuffix)
+		return fmt.Errorf("%w; write a manifest (%s) or references in JSON (%s), which have the names of arrays in a document", err, Suffix, kerchunk.Suffix)
 	}
 	if !errors.Is(err, store.ErrConflict) { // else it is another writer's
 		w.written = append(w.written, key)
@@ -610,7 +609,7 @@ func (w *recordWriter) remove(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
 	for _, key := range w.written {
-		if err := store.Delete(ctx, w.store, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := store.Write(ctx, w.store, store.Delete(key), store.Sync); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}

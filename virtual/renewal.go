@@ -48,6 +48,7 @@ func (c *Collector) Renew(ctx context.Context, m *Manifest, files []string) (*Re
 	}
 	var known []Source
 	err := m.eachFile(ctx, func(s Source) error {
+		// Look only at the files that were named: a manifest may have millions of others.
 		if given[s.Location] != "" {
 			known = append(known, s)
 		}
@@ -73,6 +74,7 @@ func (c *Collector) Renew(ctx context.Context, m *Manifest, files []string) (*Re
 	}
 	more := 0
 	for _, file := range files {
+		// Files that are not in the manifest yet follow those that are.
 		if !present[file] {
 			all, more = append(all, file), more+1
 		}
@@ -81,6 +83,8 @@ func (c *Collector) Renew(ctx context.Context, m *Manifest, files []string) (*Re
 	if err != nil {
 		return nil, err
 	}
+	// The folder lets Update replace the manifest only if no other program has changed
+	// it.
 	j.m.folder, j.m.former = m.folder, m
 	return &Renewal{j, all, more, changed}, nil
 }
@@ -92,6 +96,8 @@ func (m *Manifest) eachFile(ctx context.Context, f func(s Source) error) error {
 		if err != nil {
 			return err
 		}
+		// Values in the folder were made by this package: they have no file to scan
+		// again.
 		if _, own := m.folder.own(s.Location); own {
 			continue
 		}
@@ -154,6 +160,8 @@ func (c *Collector) changed(ctx context.Context, known []Source) (locations []st
 			if err != nil {
 				return &SourceError{nameOf(p.String()), err}
 			}
+			// Each goroutine has an element of its own, so the order is that of the
+			// files.
 			if s.check(info, target{at.store, key, p.scheme}.times()) != nil {
 				found[i] = s.Location
 			}
@@ -181,6 +189,7 @@ func (j *Joined) checkRenewed() error {
 			return fmt.Errorf("%w: %s: it had elements of type %s, and has %s", ErrMismatch, old.Path, old.Document.DataType.Name, n.Document.DataType.Name)
 		}
 		was, now := old.Grid.Shape(), n.Grid.Shape()
+		// Along the dimension of files the length may change, since each file may.
 		if n.along >= 0 && n.along < min(len(was), len(now)) {
 			was[n.along], now[n.along] = 0, 0
 		}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
 )
@@ -39,7 +41,7 @@ func newRenewing(t *testing.T) *renewing {
 		t.Fatal(err)
 	}
 	stored(t, r.dir, m)
-	if r.home, r.path, err = store.OpenLocation(t.Context(), r.dir, store.Write); err == nil {
+	if r.home, r.path, err = store.OpenLocation(t.Context(), r.dir, store.ReadWrite); err == nil {
 		r.path, err = r.path.Join("made.vz")
 	}
 	if err != nil {
@@ -124,7 +126,7 @@ func TestRenew(t *testing.T) {
 		t.Errorf("no file has changed: %v, %v", found, err)
 	}
 	r.replace("b.nc", "epochs_days_01.nc")
-	if _, _, err := sum(t, r.file("made.vz/t")); !errors.Is(err, virtual.ErrSourceChanged) || !strings.Contains(err.Error(), r.file("b.nc")+": ") {
+	if _, _, err := sum(t, r.file("made.vz/t")); !errors.Is(err, zarr.ErrSourceChanged) || !strings.Contains(err.Error(), r.file("b.nc")+": ") {
 		t.Error(err)
 	}
 	// Files that were not named are not looked at.
@@ -150,7 +152,7 @@ func TestRenew(t *testing.T) {
 func TestRenewRefuses(t *testing.T) {
 	r := newRenewing(t)
 	document := func() string {
-		b, err := os.ReadFile(r.file("made.vz/" + virtual.DocumentName))
+		b, err := os.ReadFile(r.file("made.vz/" + own.ManifestDocument))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +169,7 @@ func TestRenewRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	var of *virtual.SourceError
-	if _, err := r.renew("b.nc"); !errors.Is(err, virtual.ErrSourceChanged) || !errors.As(err, &of) || of.Location != r.file("b.nc") {
+	if _, err := r.renew("b.nc"); !errors.Is(err, zarr.ErrSourceChanged) || !errors.As(err, &of) || of.Location != r.file("b.nc") {
 		t.Error(err)
 	}
 	if document() != was {

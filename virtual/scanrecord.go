@@ -21,13 +21,13 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
-// scanRecord is the stored form of what a scan has found in one file.
+// scanRecord is the stored form of the scan of one file.
 type scanRecord struct {
 	Format  string                  `json:"format"`
 	Groups  scanList[nodeRecord]    `json:"groups"`
 	Arrays  scanList[nodeRecord]    `json:"arrays"`
 	Refused scanList[refusalRecord] `json:"refused,omitempty"`
-	Values  map[string][]byte       `json:"values,omitempty"` // of arrays, as far as they were read
+	Values  map[string][]byte       `json:"values,omitempty"` // of the arrays that were read
 }
 
 // scanList is a list of at most mostScanned: empty objects, which compress well, would
@@ -81,6 +81,7 @@ func recordOf(p *Part, values map[string][]byte) ([]byte, error) {
 		r.Groups = append(r.Groups, nodeRecord{Path: g.Path, Document: string(text)})
 	}
 	for _, a := range p.Manifest.Arrays {
+		// The document is text: it may have a bare NaN, which JSON does not have.
 		text, err := a.Document.Marshal(metadata.Limits{})
 		if err != nil {
 			return nil, err
@@ -124,6 +125,7 @@ func parseRecord(text []byte, source Source) (*Manifest, *scanRecord, error) {
 		}
 		m.Arrays = append(m.Arrays, a)
 	}
+	// A manifest in which two nodes share a path would be refused by its readers.
 	if err := m.checkUnique(); err != nil {
 		return nil, nil, err
 	}
@@ -184,6 +186,7 @@ func (r *scanRecord) checkStored(m *Manifest, size int64) error {
 	if all <= mostAbsent {
 		return nil
 	}
+	// First the bound that needs no decoding, then the number itself.
 	stored := min(all, size) // at most
 	if all <= mostAbsent+64*stored {
 		stored = 0
@@ -266,6 +269,8 @@ func (n *nodeRecord) read(a *Array, size int64) error {
 		}
 		for i, s := range some.source {
 			r := some.at(i)
+			// A file has one source. The record is hostile, too: it lies in a folder
+			// that others may write to.
 			if s > 1 || s == 1 && size > 0 && r.offset+r.length > uint64(size) {
 				return scan.Corruptf("chunk %d has %d bytes at %d of source %d, which has %d", a.refs.len()+i, r.length, r.offset, s, size)
 			}
@@ -298,8 +303,10 @@ func (r *scanRecord) part(m *Manifest, open func(ctx context.Context) (*Part, er
 				return nil, err
 			}
 		}
+		// The file may have changed since its size and time were compared. Values of
+		// the new file do not belong to the references of the old one.
 		if again.Manifest.Sources[0] != m.Sources[0] {
-			return nil, fmt.Errorf("%w: %s", ErrSourceChanged, p.Name)
+			return nil, fmt.Errorf("%w: %s", errSourceChanged, p.Name)
 		}
 		return again, nil
 	}
@@ -320,13 +327,13 @@ func (r *scanRecord) part(m *Manifest, open func(ctx context.Context) (*Part, er
 		}
 		return of.Values(ctx, path)
 	}
-	p.close = func() error {
+	p.closer = func() error {
 		mu.Lock()
 		defer mu.Unlock()
 		if again == nil {
 			return nil
 		}
-		return again.Close()
+		return again.close()
 	}
 	return p
 }

@@ -36,8 +36,8 @@ import (
 	_ "varve.dev/zarr/internal/codecs/numcodecs"
 )
 
-// scans keeps what a collector has scanned, so that a collection which was interrupted
-// can go on. Each value below scan/ is one Zstandard frame of lines of JSON: a
+// scans stores the scans of a collector, so that an interrupted collection can be
+// resumed. Each value below scan/ is one Zstandard frame of lines of JSON: a
 // scanHeader, and a scanRecord for each of its sources. They are written once, under new
 // names, so that two collections at once do not disturb each other. A file counts as
 // scanned only if it has the size, and the time or the version, that it had then.
@@ -50,7 +50,7 @@ type scans struct {
 
 	mu      sync.Mutex
 	known   map[string]scanPlace // by the location of the file
-	own     []string             // the values that this collection has stored, and those that nobody can use
+	own     []string             // the values that this collection has stored, and those that no collection can use
 	found   []foundScans         // the values of others
 	asked   map[string]bool      // the locations of the files of this collection
 	in      locations            // what the manifest has after a collection
@@ -118,21 +118,22 @@ const scanFolder = "scan"
 
 var scanDecoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(mostScans))
 
-// Keep makes the collector keep what it scans in the folder of a manifest, and go on with
-// what an interrupted collection has left there: files that have not changed since are
-// not scanned again. A change shows by their size and by their time or, in an object
-// store, by their version. Files of which neither is known, Zarr nodes and manifests are
-// always read again. Results are stored every few seconds. Call [Collector.Forget] after
-// the manifest is stored.
+// Keep makes the collector store its scans in the folder of a manifest, and use those
+// that an interrupted collection has left there: a file that has not changed since is
+// not scanned again. A change shows by the size of the file and by its time or, in an
+// object store, by its version. Files without a known time or version, Zarr nodes and
+// manifests are always read again. Scans are stored every few seconds. Call
+// [Collector.Forget] after the manifest is stored.
 //
-// What is kept and cannot be read is scanned again.
+// A file is scanned again if its stored scan cannot be read.
 func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) error {
 	k := &scans{into: s, path: path, reading: newGate(), known: map[string]scanPlace{}, asked: map[string]bool{}, since: time.Now(), every: cmp.Or(c.keepAfter, keepEvery)}
 	dir, err := path.Join(scanFolder)
 	if err != nil {
 		return err
 	}
-	for e, err := range store.List(ctx, s, dir, false) {
+	for e, err := range store.List(ctx, s, dir, store.Flat) {
+		// Kept scans only save time, so a store that cannot list is no error.
 		if errors.Is(err, store.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
 			break // nothing can be found
 		}
@@ -153,6 +154,7 @@ func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) er
 func (k *scans) learn(ctx context.Context, name string) error {
 	lines, err := k.read(ctx, name)
 	if errors.Is(err, scan.ErrCorrupt) {
+		// No collection can use a damaged value: Forget deletes it like the own ones.
 		k.own = append(k.own, name)
 		return nil
 	}
@@ -164,6 +166,8 @@ func (k *scans) learn(ctx context.Context, name string) error {
 		return nil // of another program
 	}
 	k.found = append(k.found, foundScans{name, h.Sources})
+	// Scans of other versions of the scanners may differ. Elements of coordinates are
+	// in the byte order of the host that scanned them.
 	if h.Scanners != scannersVersion || !h.sameOthers() || h.Little != dtype.LittleEndian() {
 		return nil // scan again
 	}
@@ -190,6 +194,7 @@ func (k *scans) read(ctx context.Context, name string) ([][]byte, error) {
 	if err != nil {
 		return nil, scan.Corruptf("%s: %v", key, err)
 	}
+	// Splitting takes 24 bytes for each line, however short.
 	if bytes.Count(text, []byte("\n")) > mostScanned {
 		return nil, scan.Corruptf("%s: more than %d scans", key, mostScanned)
 	}
@@ -209,6 +214,7 @@ func (k *scans) find(ctx context.Context, now Source, open func(ctx context.Cont
 	k.mu.Lock()
 	at, ok := k.known[now.Location]
 	k.mu.Unlock()
+	// Size alone does not identify a file: an equal size is no proof that it is the same.
 	if !ok || at.source != now || now.Modified == 0 && now.Version == "" {
 		return nil, nil
 	}
@@ -237,6 +243,7 @@ func (k *scans) decoded(ctx context.Context, name string) ([][]byte, error) {
 	defer k.reading.unlock()
 	for i, r := range k.recent {
 		if r.name == name {
+			// Files are asked for in their order, so the last value used is needed next.
 			k.recent = append(slices.Delete(k.recent, i, i+1), r)
 			return r.lines, nil
 		}
@@ -251,10 +258,13 @@ func (k *scans) decoded(ctx context.Context, name string) ([][]byte, error) {
 
 // add keeps a part that was scanned.
 func (k *scans) add(ctx context.Context, p *Part) error {
+	// Nodes and manifests have no single size and time that tell whether they have
+	// changed.
 	if !p.isFile || p.Kept {
 		return nil
 	}
 	line, err := recordOf(p, maps.Clone(p.read))
+	// A value must fit the limit of its reader.
 	if err != nil || len(line) > mostScans/2 {
 		return err
 	}
@@ -288,7 +298,7 @@ func (k *scans) store(ctx context.Context) error {
 	name := newID()
 	key, err := k.path.Key(scanFolder + "/" + name)
 	if err == nil {
-		_, err = store.Put(ctx, k.into, key, blockEncoder.EncodeAll(text, nil), store.Flush)
+		_, err = store.Write(ctx, k.into, store.Put(key, blockEncoder.EncodeAll(text, nil)), store.Flush)
 	}
 	if err != nil {
 		return fmt.Errorf("keeping what was scanned: %w", err)
@@ -301,9 +311,9 @@ func (k *scans) store(ctx context.Context) error {
 	return nil
 }
 
-// Forget deletes what the collector has kept ([Collector.Keep]), after the manifest is
-// stored. What other collections have kept stays, unless the manifest has all files of
-// it.
+// Forget deletes the scans that the collector has stored ([Collector.Keep]), after the
+// manifest is stored. Scans of other collections stay, unless the manifest has all of
+// their files.
 func (c *Collector) Forget(ctx context.Context) error {
 	if c.scans == nil {
 		return nil
@@ -313,6 +323,8 @@ func (c *Collector) Forget(ctx context.Context) error {
 	defer k.mu.Unlock()
 	names := k.own
 	for _, f := range k.found {
+		// All files of the other collection are in the manifest, so it has nothing to
+		// resume.
 		if !slices.ContainsFunc(f.sources, func(s Source) bool { return !k.in.has(s.Location) }) {
 			names = append(names, f.name)
 		}
@@ -321,7 +333,7 @@ func (c *Collector) Forget(ctx context.Context) error {
 	for _, name := range names {
 		key, err := k.path.Key(scanFolder + "/" + name)
 		if err == nil {
-			err = store.Delete(ctx, k.into, key)
+			_, err = store.Write(ctx, k.into, store.Delete(key), store.Sync)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
@@ -387,6 +399,7 @@ func New(source Source, found *scan.Dataset) (*Manifest, []Refusal, error) {
 			refused = append(refused, Refusal{a.Path, err, true})
 			continue
 		}
+		// A limit concerns this array only. Any other error shows that the scan is wrong.
 		made, err := fromScanned(a, source.Size)
 		if errors.Is(err, ErrLimit) {
 			refused = append(refused, Refusal{a.Path, err, true})
@@ -524,6 +537,7 @@ func missingForXarray(s *scan.Array, attributes []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// xarray refuses to open the whole group because of one such attribute.
 	if reason, wanted := missing.Refused(s.Type, unsigned, raw); reason != "" && wanted != nil {
 		return metadata.SetAttribute(attributes, name, wanted)
 	}

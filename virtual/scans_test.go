@@ -56,9 +56,9 @@ func (s *aging) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return s.aged(info), err
 }
 
-func (s *aging) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (s *aging) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range s.Store.ListVersions(ctx, dir, deep) {
+		for e, err := range s.Store.List(ctx, dir, how) {
 			e.Modified = s.aged(store.Info{Version: e.Version, Modified: e.Modified}).Modified
 			if !yield(e, err) {
 				return
@@ -479,7 +479,7 @@ func records(t testing.TB, names ...string) (list [][]byte, sources []Source) {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		p, err := OpenPart(t.Context(), s, store.MustKey(name), "../"+name, "file")
+		p, err := openPart(t.Context(), s, store.MustKey(name), "../"+name, "file")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -494,7 +494,7 @@ func records(t testing.TB, names ...string) (list [][]byte, sources []Source) {
 			t.Fatal(err)
 		}
 		list, sources = append(list, line), append(sources, p.Manifest.Sources[0])
-		if err := p.Close(); err != nil {
+		if err := p.close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -657,7 +657,7 @@ func TestManyScans(t *testing.T) {
 	} {
 		a := newArchive(t, "epochs_days_01.nc")
 		value := blockEncoder.EncodeAll([]byte(text), nil)
-		if _, err := store.Put(t.Context(), a.store, a.path.MustKey("scan/0123456789abcdef"), value, store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), a.store, store.Put(a.path.MustKey("scan/0123456789abcdef"), value), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		var before, after runtime.MemStats

@@ -30,8 +30,8 @@ func TestSourceKnown(t *testing.T) {
 		"time of an object":   {"s3", store.Info{Size: 3, FileTime: then}, store.Info{Size: 3, FileTime: epoch}, false},
 		"object, no versions": {"https", store.Info{Size: 3}, store.Info{Size: 3}, false},
 	} {
-		s := Describe("x", c.scanned, c.scheme)
-		if err := s.check(c.now, c.scheme); errors.Is(err, ErrSourceChanged) != c.changed || err != nil != c.changed {
+		s := describe("x", c.scanned, c.scheme)
+		if err := s.check(c.now, c.scheme); errors.Is(err, errSourceChanged) != c.changed || err != nil != c.changed {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -16,14 +16,15 @@ import (
 	"sync"
 	"time"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 )
 
-// Store shows references as a read-only store of Zarr: documents, and chunks, which are
-// byte ranges of the sources. It has the powers [store.Stater], [store.Lister],
-// [store.VersionLister] and [store.Pacer]. Its methods are safe for concurrent use.
-type Store struct {
+// view shows references as a read-only store of Zarr: documents, and chunks, which are
+// byte ranges of the sources. It has the powers [store.Stater], [store.Lister]
+// and [store.Describer]. Its methods are safe for concurrent use.
+type view struct {
 	content content
 	sources sources
 	isFile  bool // it shows a foreign file, and no references that are stored
@@ -32,7 +33,7 @@ type Store struct {
 
 // content is what a store shows.
 type content interface {
-	// find returns what a key has, or [fs.ErrNotExist].
+	// find returns the value of a key or a reference to it, or [fs.ErrNotExist].
 	find(ctx context.Context, key store.Key) (found, error)
 	// list yields the keys below a folder.
 	list(ctx context.Context, l *listing)
@@ -49,17 +50,20 @@ type sources interface {
 	close() error
 }
 
-func newStore(m *Manifest, from sources) *Store { return &Store{content: newNodes(m), sources: from} }
+func newStore(m *Manifest, from sources) *view { return &view{content: newNodes(m), sources: from} }
 
-// Requests implements [store.Pacer]. Reads of chunks that lie close to each other in a
+// Traits implements [store.Describer]. Reads of chunks that lie close to each other in a
 // file share requests, so more of them may have begun than a store is asked for.
-func (s *Store) Requests() int { return jointReads }
+func (s *view) Traits() store.Traits { return store.Traits{Requests: jointReads} }
+
+// CheckKey implements [store.Describer]. Nothing can be stored in any case.
+func (s *view) CheckKey(store.Key) error { return nil }
 
 // Close closes the stores of the sources.
-func (s *Store) Close() error { return s.sources.close() }
+func (s *view) Close() error { return s.sources.close() }
 
 // Get implements [store.Store].
-func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *view) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	v, err := s.found(ctx, key)
 	if err != nil {
 		return nil, store.Info{}, err
@@ -80,7 +84,7 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 }
 
 // read appends bytes of a chunk.
-func (s *Store) read(ctx context.Context, v found, off, n int64, dst []byte) ([]byte, error) {
+func (s *view) read(ctx context.Context, v found, off, n int64, dst []byte) ([]byte, error) {
 	from, err := s.sources.of(v.source.Location)
 	if err != nil {
 		return nil, s.explain(v.source, err)
@@ -117,20 +121,20 @@ func (t target) times() string {
 // whollyRead returns an error if a read has got fewer bytes than it asked for.
 func whollyRead(got, n, at int64) error {
 	if got != n {
-		return fmt.Errorf("%w: it ends after %d of %d bytes at %d", ErrSourceChanged, got, n, at)
+		return fmt.Errorf("%w: it ends after %d of %d bytes at %d", errSourceChanged, got, n, at)
 	}
 	return nil
 }
 
 // explain returns the error of reading a source, or of opening its folder. One that is
 // gone is an error, and its chunk never has the fill value.
-func (s *Store) explain(from Source, err error) error {
+func (s *view) explain(from Source, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = gone(from.Location)
-	case errors.Is(err, ErrSourceChanged) && s.isFile: // opening it scans it
+	case errors.Is(err, errSourceChanged) && s.isFile: // opening it scans it
 		err = fmt.Errorf("%w; open it again", err)
-	case errors.Is(err, ErrSourceChanged):
+	case errors.Is(err, errSourceChanged):
 		err = fmt.Errorf("%w; scan it again", err)
 	}
 	return &SourceError{s.sources.shown(from.Location), err}
@@ -139,14 +143,14 @@ func (s *Store) explain(from Source, err error) error {
 // gone returns the error of a source that is not there.
 func gone(location string) error {
 	for _, suffix := range suffixes {
-		if _, below, found := store.CutPath(location, suffix); found && below != "" {
-			return fmt.Errorf("%w: it is not there; references lead to bytes as they are stored, not to what other references show, so give virtualize those", ErrSourceChanged)
+		if _, below, found := driver.CutPath(location, suffix); found && below != "" {
+			return fmt.Errorf("%w: it is not there; references lead to bytes as they are stored, not to what other references show, so give virtualize those", errSourceChanged)
 		}
 	}
-	return fmt.Errorf("%w: it is not there any more; put it back", ErrSourceChanged)
+	return fmt.Errorf("%w: it is not there any more; put it back", errSourceChanged)
 }
 
-// found is what a key has: bytes, or a reference to them.
+// found is the value of a key: bytes, or a reference to them.
 type found struct {
 	bytes  []byte
 	ref    reference
@@ -168,8 +172,8 @@ func (f *found) info() store.Info {
 	return store.Info{Size: f.size(), Version: f.source.version(f.ref)}
 }
 
-// found returns what a key has, with its size.
-func (s *Store) found(ctx context.Context, key store.Key) (found, error) {
+// found returns the value of a key, with its size.
+func (s *view) found(ctx context.Context, key store.Key) (found, error) {
 	v, err := s.content.find(ctx, key)
 	if err != nil || v.bytes != nil || v.ref.length != whole {
 		return v, err
@@ -188,33 +192,18 @@ func (s *Store) found(ctx context.Context, key store.Key) (found, error) {
 
 // Stat implements [store.Stater]. For a chunk it makes no request, unless the chunk is a
 // whole source of unknown size.
-func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+func (s *view) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	v, err := s.found(ctx, key)
 	return v.info(), err
 }
 
-// List implements [store.Lister].
-func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return func(yield func(store.Entry, error) bool) {
-		s.content.list(ctx, &listing{dir: dir.String(), deep: deep, seen: map[string]bool{}, yield: yield})
-	}
-}
-
-// ListVersions implements [store.VersionLister]. It makes no request for a chunk, but
+// List implements [store.Lister]. With versions, it makes no request for a chunk, but
 // reads the blocks of the sources, which a plain listing does not need.
-func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (s *view) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		l := &listing{dir: dir.String(), deep: deep, versions: true, seen: map[string]bool{}}
-		l.yield = func(e store.Entry, err error) bool {
-			if err == nil && !e.Dir && (e.Size < 0 || e.Version.IsZero()) { // documents, and sources as a whole
-				var info store.Info
-				if info, err = s.Stat(ctx, dir.MustKey(e.Name)); err == nil {
-					e.Size, e.Version, e.Modified = info.Size, info.Version, info.Modified
-				}
-			}
-			return yield(e, err)
-		}
-		s.content.list(ctx, l)
+		s.content.list(ctx, &listing{
+			dir: dir.String(), deep: how&store.Deep != 0, versions: how&store.WithVersions != 0, seen: map[string]bool{}, yield: yield,
+		})
 	}
 }
 
@@ -223,7 +212,7 @@ func init() { store.RegisterFolder(Suffix, openFolder) }
 // openFolder opens a stored manifest as a store. It is what a location such as
 // archive.vz/t2m opens.
 func openFolder(ctx context.Context, folder, name string, access store.Access) (store.Store, error) {
-	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*Store, error) {
+	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*view, error) {
 		path, err := dir.Join(name)
 		if err != nil {
 			return nil, err
@@ -239,17 +228,17 @@ func openFolder(ctx context.Context, folder, name string, access store.Access) (
 
 // openIn opens references in a folder, which is the location of a path in a store.
 func openIn(
-	ctx context.Context, folder string, access store.Access, open func(home store.Store, dir store.Path, folder string) (*Store, error),
+	ctx context.Context, folder string, access store.Access, open func(home store.Store, dir store.Path, folder string) (*view, error),
 ) (store.Store, error) {
 	if folder == "" {
 		folder = "."
 	}
-	home, dir, err := store.OpenPlain(ctx, folder, store.Read)
+	home, dir, err := store.OpenPlain(ctx, folder, store.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
 	s, err := open(home, dir, folder)
-	if err == nil && access != store.Read {
+	if err == nil && access != store.ReadOnly {
 		err = s.readOnly()
 	}
 	if err != nil {
@@ -265,7 +254,7 @@ func openIn(
 }
 
 // readOnly returns the error of a change.
-func (s *Store) readOnly() error {
+func (s *view) readOnly() error {
 	if s.isFile {
 		return fmt.Errorf("%w: a file of another format is only read; copy it to a node (varve copy), and change that", store.ErrUnsupported)
 	}
@@ -318,7 +307,7 @@ const (
 
 // get reads n bytes of a file from an offset on, and appends them to dst.
 func (j *joint) get(ctx context.Context, f file, off, n int64, dst []byte) ([]byte, store.Info, error) {
-	_, paced := store.As[store.Pacer](f.from)
+	paced := store.TraitsOf(f.from).Requests > 0
 	if _, near := store.As[store.Opener](f.from); !paced && !near {
 		return j.getAlone(ctx, f, off, n, dst)
 	}
@@ -339,7 +328,7 @@ func (j *joint) get(ctx context.Context, f file, off, n int64, dst []byte) ([]by
 		all := j.pending[f.location]
 		delete(j.pending, f.location)
 		j.mu.Unlock()
-		if len(all) == 1 { // nobody shares the request: read into place
+		if len(all) == 1 { // no other caller shares the request: read into place
 			return f.from.Get(ctx, f.key, store.Request{Range: store.Span(off, n)}, dst)
 		}
 		go f.serve(all) // this caller may give up before the others

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
@@ -45,9 +46,9 @@ const (
 // touched.
 //
 // A value that a change has replaced stays while its grace runs, from that change on, so
-// that readers which have opened the manifest before can go on. It may stay longer, but
-// not less. Values that no document has named stay until the youngest of them is as old,
-// because a program may be about to name them.
+// that readers which have opened the manifest before still find it. It may stay longer,
+// but not less. Values that no document has named stay until the youngest of them is as
+// old, because a program may be about to name them.
 //
 // A manifest that was made of another one may refer to copies of chunks in the folder of
 // that. They stay as long as the other one needs them itself.
@@ -121,6 +122,7 @@ func (v *vacuum) try(ctx context.Context) error {
 		return err
 	}
 	m, err := Open(ctx, v.into, v.path)
+	// A first collection was interrupted before it stored a document.
 	if errors.Is(err, fs.ErrNotExist) && len(listed) > 0 {
 		m, err = nil, nil
 	}
@@ -152,7 +154,7 @@ func (v *vacuum) try(ctx context.Context) error {
 
 // fence stores the document again, so that changes which were prepared before fail.
 func (v *vacuum) fence(ctx context.Context, m *Manifest) error {
-	key, err := v.path.Key(DocumentName)
+	key, err := v.path.Key(own.ManifestDocument)
 	if err != nil {
 		return err
 	}
@@ -160,14 +162,18 @@ func (v *vacuum) fence(ctx context.Context, m *Manifest) error {
 	if err != nil {
 		return err
 	}
+	// The references were read by another document: begin again with the present one.
 	if info.Version != m.folder.info.Version {
 		return store.ErrConflict
 	}
+	// White space changes the version, and no meaning. A program that prepared its
+	// change before then fails by its condition, and does not name values that are
+	// deleted below.
 	text = publish.Renewed(text)
 	if err := checkDocument(text); err != nil {
 		return err
 	}
-	_, err = store.PutIf(ctx, v.into, key, text, store.IfVersion(info.Version), store.Sync)
+	_, err = store.Write(ctx, v.into, store.PutIf(key, text, store.IfVersion(info.Version)), store.Sync)
 	if errors.Is(err, store.ErrUnsupported) {
 		return nil // such a store has no changes of manifests
 	}
@@ -176,20 +182,23 @@ func (v *vacuum) fence(ctx context.Context, m *Manifest) error {
 
 // askTime asks the store for its time: that of this machine may be wrong.
 func (v *vacuum) askTime(ctx context.Context) error {
+	// A dry run stores nothing, so it cannot ask. Its report may be off by the
+	// difference.
 	if v.dry {
 		v.now = time.Now()
 		return nil
 	}
 	key, err := v.path.Key(clockFolder + "/" + newID())
 	if err == nil {
-		_, err = store.Put(ctx, v.into, key, []byte("{}"), store.Flush)
+		_, err = store.Write(ctx, v.into, store.Put(key, []byte("{}")), store.Flush)
 	}
 	if err != nil {
 		return err
 	}
 	info, err := store.Stat(ctx, v.into, key)
 	v.now = info.Modified
-	return errors.Join(err, store.Delete(store.Finishing(ctx), v.into, key))
+	_, failed := store.Write(store.Finishing(ctx), v.into, store.Delete(key), store.Sync)
+	return errors.Join(err, failed)
 }
 
 // list returns the values of the folder, with their sizes and times, by key.
@@ -200,13 +209,14 @@ func (v *vacuum) list(ctx context.Context) (map[string]store.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		for e, err := range store.ListVersions(ctx, v.into, at, false) {
+		for e, err := range store.List(ctx, v.into, at, store.WithVersions) {
 			if errors.Is(err, fs.ErrNotExist) {
 				break
 			}
 			if err != nil {
 				return nil, err
 			}
+			// Names of another form are of other programs.
 			if e.Dir || !isID(e.Name) {
 				continue
 			}
@@ -256,6 +266,8 @@ func (v *vacuum) sort(ctx context.Context, m *Manifest, listed map[string]store.
 		}
 		g.entries = append(g.entries, e)
 		if g == scans || g == unfinished {
+			// The youngest value decides for all: they may belong to one change in
+			// progress.
 			if g.since.Before(e.Modified) {
 				g.since = e.Modified
 			}
@@ -268,6 +280,7 @@ func (v *vacuum) sort(ctx context.Context, m *Manifest, listed map[string]store.
 // sources that are values of the folder.
 func (m *Manifest) needed(ctx context.Context) (needed, named map[string]bool, err error) {
 	needed, named = map[string]bool{}, map[string]bool{}
+	// Blocks of references and sources are named by the document itself.
 	for key := range m.folder.blocks {
 		needed[key] = true
 	}
@@ -289,6 +302,8 @@ func (m *Manifest) needed(ctx context.Context) (needed, named map[string]bool, e
 			}
 			last := uint32(0)
 			for _, number := range r.source {
+				// Neighbouring chunks mostly share a source: a look-up for each of
+				// millions is slow.
 				if number != last {
 					if last = number; numbers[number] != "" {
 						needed[numbers[number]] = true
@@ -311,6 +326,8 @@ type replacedBy struct {
 func (m *Manifest) replacedAt(listed map[string]store.Entry) []replacedBy {
 	list := make([]replacedBy, len(m.folder.superseded))
 	at := m.folder.info.Modified
+	// From the newest change backwards: without its own value, a change counts as late
+	// as the next one. So the time is never too early.
 	for i := len(list) - 1; i >= 0; i-- {
 		s := m.folder.superseded[i]
 		// The value that was stored after the change may be gone to a vacuum itself. Then
@@ -354,8 +371,9 @@ func (v *vacuum) reclaim(ctx context.Context, g *garbage) error {
 		work.Go(func() error {
 			key, err := v.path.Key(e.Name)
 			if err == nil {
-				err = store.Delete(within, v.into, key)
+				_, err = store.Write(within, v.into, store.Delete(key), store.Sync)
 			}
+			// Another vacuum was faster.
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
@@ -384,31 +402,31 @@ func (v *vacuum) kept(g *garbage, grace time.Duration) (why string, due time.Tim
 	case kindUnfinished:
 		who = "a program may be about to name them"
 	case kindScans:
-		who = "the same varve virtualize goes on with them"
+		who = "the same varve virtualize resumes with them"
 	}
 	return fmt.Sprintf("%s until %s", who, due.Format(time.RFC3339)), due
 }
 
-// Delete deletes a manifest with the values in its folder: the document first, so that a
-// deletion that was stopped leaves values that nobody sees. Other values in the folder
-// stay. If there is nothing, the error wraps [fs.ErrNotExist]. A document of another
-// program is an error, and nothing is deleted; one that is damaged is deleted.
+// Delete deletes a manifest with the values in its folder: the document first, so that
+// a deletion that was stopped leaves only values that no reader finds. Other values in
+// the folder stay. If there is nothing, the error wraps [fs.ErrNotExist]. A document of
+// another program is an error, and nothing is deleted; one that is damaged is deleted.
 func Delete(ctx context.Context, s store.Store, path store.Path) error {
 	v := &vacuum{into: s, path: path}
 	listed, err := v.list(ctx)
 	if err != nil {
 		return err
 	}
-	key, err := path.Key(DocumentName)
+	key, err := path.Key(own.ManifestDocument)
 	if err != nil {
 		return err
 	}
 	found, err := hasDocument(ctx, s, key)
 	if err == nil && found {
-		err = store.Delete(ctx, s, key)
+		_, err = store.Write(ctx, s, store.Delete(key), store.Sync)
 	}
 	if warns, keyErr := path.Key(metadata.V3Node); err == nil && keyErr == nil && isWarning(ctx, s, warns) {
-		err = store.Delete(ctx, s, warns)
+		_, err = store.Write(ctx, s, store.Delete(warns), store.Sync)
 	}
 	if err != nil {
 		return err
@@ -427,7 +445,7 @@ func Delete(ctx context.Context, s store.Store, path store.Path) error {
 // finished: a collection that was stopped has left something there. A document of another
 // program is an error.
 func IsManifest(ctx context.Context, s store.Store, path store.Path) (bool, error) {
-	key, err := path.Key(DocumentName)
+	key, err := path.Key(own.ManifestDocument)
 	if err != nil {
 		return false, err
 	}
@@ -577,10 +595,10 @@ func (f *folder) present(ctx context.Context, list []superseded) ([]superseded, 
 		if err != nil {
 			return nil, err
 		}
-		for e, err := range store.List(ctx, f.store, at, false) {
+		for e, err := range store.List(ctx, f.store, at, store.Flat) {
 			switch {
 			case errors.Is(err, store.ErrUnsupported):
-				return list, nil // nobody can vacuum it either
+				return list, nil // such a folder cannot be vacuumed either
 			case errors.Is(err, fs.ErrNotExist):
 			case err != nil:
 				return nil, err

@@ -15,10 +15,11 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -58,7 +59,7 @@ func (a *archive) add(name string, how Join) {
 // age makes all values of the manifest older.
 func (a *archive) age(by time.Duration) {
 	a.t.Helper()
-	for e, err := range store.ListVersions(a.t.Context(), a.store, a.path, true) {
+	for e, err := range store.List(a.t.Context(), a.store, a.path, store.Deep|store.WithVersions) {
 		if err != nil {
 			a.t.Fatal(err)
 		}
@@ -69,7 +70,7 @@ func (a *archive) age(by time.Duration) {
 // values returns the names of the values of the manifest.
 func (a *archive) values() (names []string) {
 	a.t.Helper()
-	for e, err := range store.List(a.t.Context(), a.store, a.path, true) {
+	for e, err := range store.List(a.t.Context(), a.store, a.path, store.Deep) {
 		if err != nil {
 			a.t.Fatal(err)
 		}
@@ -205,7 +206,7 @@ func TestVacuumHistories(t *testing.T) {
 		// Values that Varve does not know.
 		others := []string{"m.vz/blocks/notes.txt", "m.vz/data/0123", "m.vz/README"}
 		for _, name := range others {
-			if _, err := s.Put(t.Context(), store.MustKey(name), []byte("x"), store.Flush); err != nil {
+			if _, err := s.Write(t.Context(), store.Put(store.MustKey(name), []byte("x")), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -266,7 +267,7 @@ func TestVacuumBeside(t *testing.T) {
 			if held == "the vacuum" {
 				first, second = vacuum, add
 			}
-			h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+			h := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 				if n++; n == at {
 					return second(s)
 				}
@@ -304,7 +305,7 @@ func TestVacuumUnfinished(t *testing.T) {
 	a := newArchive(t, "epochs_days_0*.nc")
 	a.add("epochs_days_01.nc", Join{Concat: "time"})
 	put := func(name string) {
-		if _, err := store.Put(t.Context(), a.store, a.path.MustKey(name), []byte("x"), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), a.store, store.Put(a.path.MustKey(name), []byte("x")), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -433,8 +434,8 @@ func TestForeignDocument(t *testing.T) {
 		`{"varve_manifest": 99, "later": "yes"}`: true,
 	} {
 		s, path := memstore.New(), mustPath(t, "m.vz")
-		for _, key := range []string{DocumentName, "data/0123456789abcdef"} {
-			if _, err := s.Put(t.Context(), path.MustKey(key), []byte(text), store.Flush); err != nil {
+		for _, key := range []string{own.ManifestDocument, "data/0123456789abcdef"} {
+			if _, err := s.Write(t.Context(), store.Put(path.MustKey(key), []byte(text)), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -446,7 +447,7 @@ func TestForeignDocument(t *testing.T) {
 		if ours != (err == nil) || !ours && !errors.Is(err, scan.ErrUnsupported) {
 			t.Errorf("%s: %v", text, err)
 		}
-		for _, key := range []string{DocumentName, "data/0123456789abcdef"} {
+		for _, key := range []string{own.ManifestDocument, "data/0123456789abcdef"} {
 			if found, err := store.Exists(t.Context(), s, path.MustKey(key)); err != nil || found == ours {
 				t.Errorf("%s: %s is there: %v (%v)", text, key, found, err)
 			}
@@ -463,7 +464,7 @@ func TestDeleteOrder(t *testing.T) {
 		files := line(t, s, 2)
 		joinAll(t, s, Join{Concat: "time"}, files, rand.New(rand.NewPCG(1, 2)))
 		var n atomic.Int64
-		h := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		h := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if op.Name == "Delete" && n.Add(1) == int64(fails) {
 				return broken
 			}
@@ -477,7 +478,7 @@ func TestDeleteOrder(t *testing.T) {
 			}
 			return
 		}
-		if found, existsErr := store.Exists(t.Context(), s, path.MustKey(DocumentName)); found != (fails == 1) || existsErr != nil || !errors.Is(err, broken) {
+		if found, existsErr := store.Exists(t.Context(), s, path.MustKey(own.ManifestDocument)); found != (fails == 1) || existsErr != nil || !errors.Is(err, broken) {
 			t.Errorf("deletion %d: %v; the document is there: %v (%v)", fails, err, found, existsErr)
 		}
 		if fails == 1 {

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/convert"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/masking"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/ome"
@@ -24,13 +24,8 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
-// OpenNode returns the arrays of a Zarr node as a part: the node itself, or those below
-// it if it is a group. Each stored chunk is a source. location is how the manifest will
-// name the node, and scheme is that of the store, "file" for a directory of this machine.
-func OpenNode(ctx context.Context, s store.Store, path store.Path, location, scheme string) (*Part, error) {
-	return openNode(&walk{ctx: ctx, store: s, root: path, location: location, scheme: scheme, room: newRoom(0)})
-}
-
+// openNode returns the arrays of a Zarr node as a part: the node itself, or those below
+// it if it is a group. Each stored chunk is a source.
 func openNode(w *walk) (*Part, error) {
 	n, err := zarr.At(w.store, w.root.String()).Open(w.ctx, nil)
 	if err != nil {
@@ -126,7 +121,7 @@ func (w *walk) add(path string, n *zarr.Array) error {
 	if err != nil {
 		return err
 	}
-	var v *Store
+	var v *view
 	if w.rename != nil {
 		v = referencesOf(w.store)
 	}
@@ -141,7 +136,7 @@ func (w *walk) add(path string, n *zarr.Array) error {
 		return w.addReferences(v, at, a, keys)
 	}
 	m, count, away := w.part.Manifest, a.Grid.Chunks(), w.checkLocation(path)
-	for e, err := range store.ListVersions(w.ctx, w.store, at, true) {
+	for e, err := range store.List(w.ctx, w.store, at, store.Deep|store.WithVersions) {
 		if err != nil {
 			return err
 		}
@@ -161,7 +156,7 @@ func (w *walk) add(path string, n *zarr.Array) error {
 		if w.location != "" { // it may begin with a slash
 			location = w.location + "/" + location
 		}
-		m.Sources = append(m.Sources, Describe(location, info, w.scheme))
+		m.Sources = append(m.Sources, describe(location, info, w.scheme))
 		a.refs.set(int(a.number(index)), reference{uint32(len(m.Sources)), 0, uint64(info.Size)})
 	}
 	m.Arrays = append(m.Arrays, a)
@@ -205,7 +200,11 @@ func (w *walk) findIn(path string, nodes map[string]bool, deep bool) error {
 	if err != nil {
 		return err
 	}
-	for e, err := range store.List(w.ctx, w.store, at, deep) {
+	how := store.Flat
+	if deep {
+		how = store.Deep
+	}
+	for e, err := range store.List(w.ctx, w.store, at, how) {
 		name := strings.TrimPrefix(path+"/"+e.Name, "/")
 		switch {
 		case errors.Is(err, store.ErrUnusable) && !deep:
@@ -252,16 +251,24 @@ func (w *walk) toV3(path string, n *zarr.Array) (*metadata.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, note, err := convert.ToV3(n.Metadata(), filled)
-	if note != "" {
-		w.part.Refused = append(w.part.Refused, Refusal{Path: path + ":" + missing.FillValue, Err: errors.New(note)})
+	doc := n.Metadata()
+	if doc.Format() == 3 {
+		return doc, nil
 	}
-	return doc, err
+	m, err := masking.ToV3(doc, filled)
+	if err != nil {
+		return nil, err
+	}
+	// xarray does not read the values as before.
+	if m.Lost || m.Refused {
+		w.part.Refused = append(w.part.Refused, Refusal{Path: path + ":" + missing.FillValue, Err: errors.New(m.Note)})
+	}
+	return m.Array, nil
 }
 
 // checkMemory returns an error if the references of an array would take too much memory.
 // Those of others must have earned it, too: v shows them, or is nil.
-func (w *walk) checkMemory(v *Store, at store.Path, g *grid.Grid) error {
+func (w *walk) checkMemory(v *view, at store.Path, g *grid.Grid) error {
 	chunks, ok := g.NumChunks()
 	if !ok || chunks > mostChunks {
 		return nil // newArray refuses it
@@ -277,7 +284,7 @@ func (w *walk) checkMemory(v *Store, at store.Path, g *grid.Grid) error {
 }
 
 // addReferences adds an array that consists of references already.
-func (w *walk) addReferences(v *Store, at store.Path, a *Array, keys metadata.KeyEncoding) error {
+func (w *walk) addReferences(v *view, at store.Path, a *Array, keys metadata.KeyEncoding) error {
 	m, count := w.part.Manifest, a.Grid.Chunks()
 	if n, ok := v.content.(*nodes); ok {
 		a.points = n.arrays[at.String()].points

@@ -140,7 +140,7 @@ func (s *set) gather(ctx context.Context, dir string, g *grid.Grid) error {
 	if err != nil {
 		return err
 	}
-	source := virtual.Describe("../whole.bin", info, "file")
+	source := virtual.Source{Location: "../whole.bin", Size: info.Size, Modified: info.FileTime.UnixNano()}
 	m, _, err := virtual.New(source, &scan.Dataset{Groups: []scan.Group{{}}, Arrays: []*scan.Array{found}})
 	if err == nil {
 		path, err = path.Join(whole)

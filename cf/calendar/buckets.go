@@ -70,9 +70,9 @@ func (c Calendar) month(day int64) int64 {
 // end returns the first day after the bucket that holds day.
 func (c Calendar) end(day int64, u Unit) int64 { return c.monthStart(u.after(c.month(day))) }
 
-// MaxBuckets is the largest number of buckets that [Buckets.Edges] and [Buckets.Covering]
+// maxBuckets is the largest number of buckets that [Buckets.Edges] and [Buckets.Covering]
 // list. It suffices for the months of 87,000 years.
-const MaxBuckets = 1 << 20
+const maxBuckets = 1 << 20
 
 // Buckets knows where months or years begin along an axis. It is made from a coordinate
 // ([Boundaries]) or from regular steps ([Steps.Buckets]) and is safe for concurrent use.
@@ -91,9 +91,6 @@ func Boundaries[T Number](values []T, u Units, unit Unit) (Buckets, error) {
 	list, err := stops(values, u, unit)
 	return Buckets{unit: unit, stops: list}, err
 }
-
-// Unit returns the unit of the buckets.
-func (b Buckets) Unit() Unit { return b.unit }
 
 // Len returns the number of elements that have times, or that [Predict] expects. It
 // returns false if there is no end to them.
@@ -159,7 +156,7 @@ func (b Buckets) Edges(n int64) ([]int64, error) {
 // Covering returns the number of elements of each bucket that holds any of the first n
 // elements. The last one is complete and may reach beyond n, but not beyond the end of a
 // coordinate. The error wraps [ErrOutOfRange] if a coordinate has fewer than n values,
-// [ErrLimit] if there are more than [MaxBuckets] buckets, or [ErrOverflow].
+// [ErrLimit] if there are more than 1,048,576 buckets, or [ErrOverflow].
 func (b Buckets) Covering(n int64) ([]int64, error) {
 	edges, _, err := b.cover(n)
 	return edges, err

@@ -27,7 +27,7 @@ var (
 	ErrIrregular = errors.New("coordinate cannot be continued")
 	// ErrUnaligned means that an index lies within a bucket instead of at its beginning.
 	ErrUnaligned = errors.New("not where a month or a year begins")
-	// ErrLimit means that a result would have more than [MaxBuckets] entries.
+	// ErrLimit means that a result would have more than 1,048,576 entries.
 	ErrLimit = errors.New("too many months or years")
 )
 

@@ -271,7 +271,7 @@ func (s Steps) limit(n int64, unit Unit) error {
 	if unit == Year {
 		count = floorDiv(last, 12) - floorDiv(first, 12)
 	}
-	if min(count+1, n) > MaxBuckets {
+	if min(count+1, n) > maxBuckets {
 		return fmt.Errorf("%w: %d elements, %v", ErrLimit, n, s)
 	}
 	return nil

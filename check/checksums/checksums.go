@@ -31,6 +31,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 )
 
@@ -61,6 +62,15 @@ type Report struct {
 	// MD5 of all values, directory by directory, with their number and bytes
 	// (dandi/zarr_checksum). It is "" without [Options.DANDI].
 	DANDI string
+}
+
+// String says in one line how many values there are.
+func (r Report) String() string {
+	text := quantity.Of(r.Values, "value") + ", " + quantity.Bytes(r.Bytes)
+	if r.DANDI != "" {
+		text += "; digest of the DANDI archive: " + r.DANDI
+	}
+	return text
 }
 
 // Write writes one line for each stored value below a location: the SHA-256 in
@@ -108,7 +118,7 @@ type reader struct {
 	path    store.Path
 	name    string
 	illegal error  // why the path is illegal
-	share   Share  // of the values to read; the zero Share is all
+	share   share  // of the values to read; the zero share is all
 	known   *parts // nil if all values are read
 }
 
@@ -195,11 +205,11 @@ func (r *reader) enqueue(ctx context.Context, queue chan<- *pending) {
 			return false
 		}
 	}
-	list := store.List
+	how := store.Deep
 	if r.known != nil {
-		list = store.ListVersions
+		how |= store.WithVersions
 	}
-	for e, err := range list(ctx, r.store, r.path, true) {
+	for e, err := range store.List(ctx, r.store, r.path, how) {
 		if err == nil && (e.Dir || own.IsBelow(e.Name) || r.share.Of > 1 && !r.share.has(hashOf(e.Name))) {
 			continue
 		}

@@ -43,7 +43,7 @@ func archive(t *testing.T) string {
 
 func locate(t *testing.T, dir string) *zarr.Location {
 	t.Helper()
-	return fixture.Must(zarr.Locate(context.Background(), dir, store.Read))
+	return fixture.Must(zarr.Locate(context.Background(), dir, store.ReadOnly))
 }
 
 func write(t *testing.T, at *zarr.Location, opt *checksums.Options) (string, checksums.Report) {

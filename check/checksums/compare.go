@@ -9,9 +9,11 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Change says what became of a value since a list was written.
@@ -40,6 +42,21 @@ type Comparison struct {
 	// Findings are the values that are not as the list says: first those that are stored,
 	// in the order of the store, and then those that are missing, sorted.
 	Findings []Finding
+}
+
+// String says how many values there are, and has each finding in a line of its own.
+func (c Comparison) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %s: ", quantity.Of(c.Values, "value"), quantity.Bytes(c.Bytes))
+	if len(c.Findings) == 0 {
+		b.WriteString("all are as listed")
+	} else {
+		b.WriteString(quantity.Of(int64(len(c.Findings)), "difference"))
+	}
+	for _, f := range c.Findings {
+		fmt.Fprintf(&b, "\n%s: %s", f.Key, f.Change)
+	}
+	return b.String()
 }
 
 // mostListed bounds the values of a list, which takes about 150 bytes of memory each.

@@ -14,6 +14,8 @@ import (
 	"io"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/transfer"
 )
 
 // A part is text. The first line says which part it is. Each other line has the sums of
@@ -25,10 +27,14 @@ const partVersion = 1
 
 // partHead is the first line of a part.
 type partHead struct {
-	Version int `json:"varve_checksums_part"`
-	Share
-	DANDI bool `json:"dandi,omitempty"`
+	Version int   `json:"varve_checksums_part"`
+	Task    int64 `json:"task"`
+	Of      int64 `json:"of"`
+	DANDI   bool  `json:"dandi,omitempty"`
 }
+
+// share returns which part it is.
+func (h *partHead) share() transfer.Share { return transfer.Share{Task: h.Task, Of: h.Of} }
 
 // partLine is a line of a part: a value, or the last line, whose key is "".
 type partLine struct {
@@ -49,21 +55,21 @@ type partLine struct {
 // Each part lists all keys. A part that is not complete, because its process has ended
 // early, is refused later. If the share is none, or if the options have parts, the error
 // wraps [zarr.ErrInvalidArgument].
-func WritePart(ctx context.Context, at *zarr.Location, share Share, w io.Writer, opt *Options) (Report, error) {
+func WritePart(ctx context.Context, at *zarr.Location, s transfer.Share, w io.Writer, opt *Options) (Report, error) {
 	r := newReader(at, opt)
 	var report Report
-	if err := share.valid(); err != nil {
+	if err := copying.CheckShare(s.Task, s.Of); err != nil {
 		return report, r.fail("checksums", err)
 	}
 	if len(r.Parts) > 0 {
 		return report, r.fail("checksums", fmt.Errorf("%w: a part is not made of parts", zarr.ErrInvalidArgument))
 	}
-	share.Of = max(1, share.Of)
-	r.share = share
+	s.Of = max(1, s.Of)
+	r.share = share(s)
 	out := bufio.NewWriter(w)
 	lines := json.NewEncoder(out)
 	lines.SetEscapeHTML(false)
-	if err := lines.Encode(partHead{partVersion, share, r.DANDI}); err != nil {
+	if err := lines.Encode(partHead{partVersion, s.Task, s.Of, r.DANDI}); err != nil {
 		return report, r.fail("checksums", err)
 	}
 	for v, err := range r.values(ctx) {
@@ -110,7 +116,7 @@ func newPartReader(from io.Reader) (*partReader, error) {
 	if p.Version > partVersion {
 		return nil, fmt.Errorf("%w: a part of version %d, made by a newer version of this package", zarr.ErrUnsupported, p.Version)
 	}
-	if p.Version != partVersion || p.Of < 1 || p.valid() != nil {
+	if p.Version != partVersion || p.Of < 1 || copying.CheckShare(p.Task, p.Of) != nil {
 		return nil, p.damaged(errors.New("not the beginning of a part"))
 	}
 	return p, nil
@@ -158,7 +164,7 @@ func (p *partReader) values(add func(keyHash, record) error) error {
 		}
 		key := hashOf(l.Key)
 		r, err := l.record(p.DANDI)
-		if err == nil && !p.has(key) {
+		if err == nil && !share(p.share()).has(key) {
 			err = fmt.Errorf("%q belongs to another part", l.Key)
 		}
 		if err != nil {

@@ -23,6 +23,7 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/transfer"
 )
 
 // parted returns the parts of a location, in random order, some of them twice.
@@ -40,7 +41,7 @@ func parted(t *testing.T, r *rand.Rand, at *zarr.Location, of int64, opt *checks
 func partOf(t *testing.T, at *zarr.Location, task, of int64, opt *checksums.Options) string {
 	t.Helper()
 	var text strings.Builder
-	report, err := checksums.WritePart(t.Context(), at, checksums.Share{Task: task, Of: of}, &text, opt)
+	report, err := checksums.WritePart(t.Context(), at, transfer.Share{Task: task, Of: of}, &text, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,10 +66,10 @@ type sorted struct {
 	read []string
 }
 
-func (s *sorted) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (s *sorted) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		var all []store.Entry
-		for e, err := range s.Store.List(ctx, dir, deep) {
+		for e, err := range s.Store.List(ctx, dir, how) {
 			if err != nil {
 				yield(e, err)
 				return
@@ -82,10 +83,6 @@ func (s *sorted) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[
 			}
 		}
 	}
-}
-
-func (s *sorted) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return s.List(ctx, dir, deep)
 }
 
 func (s *sorted) Get(ctx context.Context, key store.Key, q store.Request, room []byte) ([]byte, store.Info, error) {
@@ -143,7 +140,7 @@ func TestPartsOutdated(t *testing.T) {
 	before, _ := write(t, at, nil)
 	texts := parted(t, r, at, 7, nil)
 	var keys []string
-	for e := range s.List(t.Context(), store.Path{}, true) {
+	for e := range s.List(t.Context(), store.Path{}, store.Deep) {
 		if !strings.HasPrefix(e.Name, "__") {
 			keys = append(keys, e.Name)
 		}
@@ -153,7 +150,7 @@ func TestPartsOutdated(t *testing.T) {
 	old := value(t, s, same)
 	fixture.Put(t, s.Store, same, strings.Repeat("w", len(old)))
 	fixture.Put(t, s.Store, "new", "new")
-	if err := s.Delete(t.Context(), store.MustKey(gone)); err != nil {
+	if _, err := s.Write(t.Context(), store.Delete(store.MustKey(gone)), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	s.read = nil
@@ -249,12 +246,12 @@ func TestPartsRefused(t *testing.T) {
 	if _, err := checksums.Write(t.Context(), at, io.Discard, &checksums.Options{Parts: readers([]string{`{"varve_checksums_part":2}`})}); !errors.Is(err, zarr.ErrUnsupported) {
 		t.Error(err)
 	}
-	for _, share := range []checksums.Share{{-1, 2}, {2, 2}, {1, 0}, {0, -1}} {
+	for _, share := range []transfer.Share{{Task: -1, Of: 2}, {Task: 2, Of: 2}, {Task: 1}, {Of: -1}} {
 		if _, err := checksums.WritePart(t.Context(), at, share, io.Discard, nil); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("%v: %v", share, err)
 		}
 	}
-	if _, err := checksums.WritePart(t.Context(), at, checksums.Share{}, io.Discard, &checksums.Options{Parts: readers([]string{one})}); !errors.Is(err, zarr.ErrInvalidArgument) {
+	if _, err := checksums.WritePart(t.Context(), at, transfer.Share{}, io.Discard, &checksums.Options{Parts: readers([]string{one})}); !errors.Is(err, zarr.ErrInvalidArgument) {
 		t.Error(err)
 	}
 }
@@ -267,7 +264,7 @@ func TestPartFailure(t *testing.T) {
 		fixture.Put(t, s.Store, fmt.Sprint(i), "value")
 	}
 	var text bytes.Buffer
-	if _, err := checksums.WritePart(t.Context(), zarr.At(s, ""), checksums.Share{}, &text, nil); !errors.Is(err, errBroken) {
+	if _, err := checksums.WritePart(t.Context(), zarr.At(s, ""), transfer.Share{}, &text, nil); !errors.Is(err, errBroken) {
 		t.Errorf("%v", err)
 	}
 	opt := &checksums.Options{Parts: []io.Reader{&text}}
@@ -280,13 +277,13 @@ func TestPartFailure(t *testing.T) {
 func FuzzParts(f *testing.F) {
 	s := memstore.New()
 	for _, key := range []string{"a", "b/c"} {
-		if _, err := s.Put(context.Background(), store.MustKey(key), []byte(key), store.Sync); err != nil {
+		if _, err := s.Write(context.Background(), store.Put(store.MustKey(key), []byte(key)), store.Sync); err != nil {
 			f.Fatal(err)
 		}
 	}
 	for of := range int64(2) {
 		var text strings.Builder
-		if _, err := checksums.WritePart(context.Background(), zarr.At(s, ""), checksums.Share{Of: of + 1}, &text, &checksums.Options{DANDI: true}); err != nil {
+		if _, err := checksums.WritePart(context.Background(), zarr.At(s, ""), transfer.Share{Of: of + 1}, &text, &checksums.Options{DANDI: true}); err != nil {
 			f.Fatal(err)
 		}
 		f.Add([]byte(text.String()))

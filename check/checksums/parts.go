@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/transfer"
 )
 
 // parts has the sums of all parts. A value takes about 100 bytes, in blocks without
@@ -36,10 +37,10 @@ func readParts(list []io.Reader, dandi bool, most int) (*parts, error) {
 	for i, from := range list {
 		p, err := newPartReader(from)
 		if err == nil && dandi && !p.DANDI {
-			err = fmt.Errorf("%w: %v was made without Options.DANDI", zarr.ErrInvalidArgument, p.Share)
+			err = fmt.Errorf("%w: %v was made without Options.DANDI", zarr.ErrInvalidArgument, p.share())
 		}
 		if err == nil && i > 0 && p.Of != of {
-			err = fmt.Errorf("%w: %v does not belong to %d parts", zarr.ErrInvalidArgument, p.Share, of)
+			err = fmt.Errorf("%w: %v does not belong to %d parts", zarr.ErrInvalidArgument, p.share(), of)
 		}
 		if err == nil {
 			of, tasks[p.Task] = p.Of, true
@@ -108,7 +109,7 @@ func complete(tasks map[int64]bool, of int64) error {
 	if lacking == 0 {
 		return nil
 	}
-	gap := Share{Of: of}
+	gap := transfer.Share{Of: of}
 	for tasks[gap.Task] {
 		gap.Task++
 	}

@@ -5,31 +5,16 @@ package checksums
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 
-	"varve.dev/zarr"
+	"varve.dev/zarr/transfer"
 )
 
-// Share says which of how many parts of the values [WritePart] reads. A hash of the key
-// decides, so a part stays the same when values are added or deleted.
-type Share struct {
-	Task int64 `json:"task"` // from 0 on
-	Of   int64 `json:"of"`   // 0 counts as 1
-}
-
-// String returns the number of the part and that of all parts.
-func (s Share) String() string { return fmt.Sprintf("part %d of %d", s.Task, s.Of) }
-
-// valid returns an error unless the share is one of its parts.
-func (s Share) valid() error {
-	if s.Of < 0 || s.Task < 0 || s.Task >= max(1, s.Of) {
-		return fmt.Errorf("%w: %v, and parts count from 0", zarr.ErrInvalidArgument, s)
-	}
-	return nil
-}
+// share is a part of the values. A hash of the key decides, so a part stays the same when
+// values are added or deleted.
+type share transfer.Share
 
 // has reports whether a value belongs to the share.
-func (s Share) has(key keyHash) bool {
+func (s share) has(key keyHash) bool {
 	return s.Of <= 1 || binary.BigEndian.Uint64(key[:8])%uint64(s.Of) == uint64(s.Task)
 }
 

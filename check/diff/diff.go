@@ -20,10 +20,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/comparison"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Options are the options of a comparison. A nil *Options is the zero value.
@@ -56,6 +58,25 @@ type Report struct {
 	// Alike counts the chunks that were not decoded, because their stored bytes are
 	// equal.
 	Alike int64
+}
+
+// String says how much was compared, and has each difference in a line of its own. It
+// leaves out [Report.Storage].
+func (r *Report) String() string {
+	var b strings.Builder
+	if r.Equal() {
+		b.WriteString("equal")
+	} else {
+		b.WriteString(quantity.Of(int64(len(r.Differences)), "difference"))
+	}
+	fmt.Fprintf(&b, ": %s, %s compared", quantity.Of(r.Arrays, "array"), quantity.Of(r.Elements, "element"))
+	for _, d := range r.Differences {
+		if b.WriteByte('\n'); d.Path != "" {
+			b.WriteString(d.Path + ": ")
+		}
+		b.WriteString(d.String())
+	}
+	return b.String()
 }
 
 // Equal reports whether there are no differences.
@@ -107,9 +128,9 @@ func (c *comparer) members(ctx context.Context, g, h *zarr.Group) error {
 		a, b := inG[path], inH[path]
 		switch {
 		case b == nil:
-			c.differ(Difference{Path: path, Kind: OnlyInA, A: kindOf(a)})
+			c.differ(Difference{Path: path, Kind: onlyInA, A: kindOf(a)})
 		case a == nil:
-			c.differ(Difference{Path: path, Kind: OnlyInB, B: kindOf(b)})
+			c.differ(Difference{Path: path, Kind: onlyInB, B: kindOf(b)})
 		default:
 			if err := c.nodes(ctx, path, a, b); err != nil {
 				return err
@@ -143,13 +164,13 @@ func (c *comparer) differ(d Difference) { c.Differences = append(c.Differences, 
 // nodes compares two nodes with one path, without those below them.
 func (c *comparer) nodes(ctx context.Context, path string, a, b zarr.Node) error {
 	if kindOf(a) != kindOf(b) {
-		c.differ(Difference{Path: path, Kind: NodeKind, A: kindOf(a), B: kindOf(b)})
+		c.differ(Difference{Path: path, Kind: nodeKind, A: kindOf(a), B: kindOf(b)})
 		return nil
 	}
 	c.attributes(ctx, path, a, b)
 	x, isArray := a.(*zarr.Array)
 	if !isArray {
-		c.compare(&c.Storage, path, ZarrFormat, fmt.Sprint(a.(*zarr.Group).Metadata().Format()), fmt.Sprint(b.(*zarr.Group).Metadata().Format()))
+		c.compare(&c.Storage, path, zarrFormat, fmt.Sprint(a.(*zarr.Group).Metadata().Format()), fmt.Sprint(b.(*zarr.Group).Metadata().Format()))
 		return nil
 	}
 	return c.arrays(ctx, path, x, b.(*zarr.Array))
@@ -171,7 +192,7 @@ func (c *comparer) arrays(ctx context.Context, path string, a, b *zarr.Array) er
 	c.Elements += counts.Elements
 	c.Alike += counts.Alike
 	for _, r := range regions {
-		c.differ(Difference{Path: path, Kind: Values, A: r.A, B: r.B, Region: r.Box, Count: r.Count, Largest: r.Largest, First: r.First})
+		c.differ(Difference{Path: path, Kind: values, A: r.A, B: r.B, Region: r.Box, Count: r.Count, Largest: r.Largest, First: r.First})
 	}
 	return nil
 }

@@ -8,26 +8,27 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Kind says in what two nodes differ.
+// Kind says in what two nodes differ: "only-in-a", "only-in-b", "node-kind", "data-type",
+// "shape", "fill-value", "dimension-names", "attribute" or "values". Those in
+// [Report.Storage] may also be "zarr-format", "chunk-grid", "chunk-key-encoding" or
+// "codecs".
 type Kind string
 
-// The kinds of differences. The last four are about how nodes are stored, and so are
-// attributes of Varve itself.
 const (
-	OnlyInA        Kind = "only-in-a"
-	OnlyInB        Kind = "only-in-b"
-	NodeKind       Kind = "node-kind"
-	DataType       Kind = "data-type"
-	Shape          Kind = "shape"
-	FillValue      Kind = "fill-value"
-	DimensionNames Kind = "dimension-names"
-	Attribute      Kind = "attribute"
-	Values         Kind = "values"
+	onlyInA        Kind = "only-in-a"
+	onlyInB        Kind = "only-in-b"
+	nodeKind       Kind = "node-kind"
+	dataType       Kind = "data-type"
+	shape          Kind = "shape"
+	fillValue      Kind = "fill-value"
+	dimensionNames Kind = "dimension-names"
+	attribute      Kind = "attribute"
+	values         Kind = "values"
 
-	ZarrFormat       Kind = "zarr-format"
-	ChunkGrid        Kind = "chunk-grid"
-	ChunkKeyEncoding Kind = "chunk-key-encoding"
-	Codecs           Kind = "codecs"
+	zarrFormat       Kind = "zarr-format"
+	chunkGrid        Kind = "chunk-grid"
+	chunkKeyEncoding Kind = "chunk-key-encoding"
+	codecs           Kind = "codecs"
 )
 
 // Difference is one difference of two nodes.
@@ -51,15 +52,15 @@ type Difference struct {
 // String describes the difference in one line, without the path.
 func (d Difference) String() string {
 	switch d.Kind {
-	case OnlyInA:
+	case onlyInA:
 		return "only in A: " + article(d.A)
-	case OnlyInB:
+	case onlyInB:
 		return "only in B: " + article(d.B)
-	case NodeKind:
+	case nodeKind:
 		return fmt.Sprintf("%s in A, %s in B", article(d.A), article(d.B))
-	case Attribute:
+	case attribute:
 		return fmt.Sprintf("attribute %s: %s and %s", d.Name, orNone(d.A), orNone(d.B))
-	case Values:
+	case values:
 		text := fmt.Sprintf("%d elements differ in [%s]", d.Count, boxText(d.Region))
 		if d.Count == 1 {
 			text = fmt.Sprintf("element %v differs", d.First)
@@ -77,8 +78,8 @@ func (d Difference) String() string {
 
 // words are the kinds that are printed as they are, in words.
 var words = map[Kind]string{
-	DataType: "data type", Shape: "shape", FillValue: "fill value", DimensionNames: "dimension names",
-	ZarrFormat: "format", ChunkGrid: "chunk grid", ChunkKeyEncoding: "chunk key encoding", Codecs: "codecs",
+	dataType: "data type", shape: "shape", fillValue: "fill value", dimensionNames: "dimension names",
+	zarrFormat: "format", chunkGrid: "chunk grid", chunkKeyEncoding: "chunk key encoding", codecs: "codecs",
 }
 
 func article(kind string) string {

@@ -21,20 +21,20 @@ import (
 // documents compares what the documents of two arrays say, apart from attributes.
 func (c *comparer) documents(path string, a, b *zarr.Array) {
 	x, y := likeness.Complete(a.Metadata()), likeness.Complete(b.Metadata())
-	c.compare(&c.Differences, path, DataType, a.Type().String(), b.Type().String())
-	c.compare(&c.Differences, path, Shape, jsonOf(a.Shape()), jsonOf(b.Shape()))
-	c.compare(&c.Differences, path, FillValue, fillOf(a), fillOf(b))
-	c.compare(&c.Differences, path, DimensionNames, jsonOf(a.DimensionNames()), jsonOf(b.DimensionNames()))
+	c.compare(&c.Differences, path, dataType, a.Type().String(), b.Type().String())
+	c.compare(&c.Differences, path, shape, jsonOf(a.Shape()), jsonOf(b.Shape()))
+	c.compare(&c.Differences, path, fillValue, fillOf(a), fillOf(b))
+	c.compare(&c.Differences, path, dimensionNames, jsonOf(a.DimensionNames()), jsonOf(b.DimensionNames()))
 
-	c.compare(&c.Storage, path, ZarrFormat, fmt.Sprint(x.Format()), fmt.Sprint(y.Format()))
+	c.compare(&c.Storage, path, zarrFormat, fmt.Sprint(x.Format()), fmt.Sprint(y.Format()))
 	if !sameChunks(a, b) {
-		c.compare(&c.Storage, path, ChunkGrid, jsonOf(x.ChunkGrid), jsonOf(y.ChunkGrid))
+		c.compare(&c.Storage, path, chunkGrid, jsonOf(x.ChunkGrid), jsonOf(y.ChunkGrid))
 	}
 	if !x.ChunkKeyEncoding.Equal(y.ChunkKeyEncoding) {
-		c.compare(&c.Storage, path, ChunkKeyEncoding, jsonOf(x.ChunkKeyEncoding), jsonOf(y.ChunkKeyEncoding))
+		c.compare(&c.Storage, path, chunkKeyEncoding, jsonOf(x.ChunkKeyEncoding), jsonOf(y.ChunkKeyEncoding))
 	}
 	if !slices.EqualFunc(x.Codecs, y.Codecs, metadata.Extension.Equal) {
-		c.compare(&c.Storage, path, Codecs, jsonOf(x.Codecs), jsonOf(y.Codecs))
+		c.compare(&c.Storage, path, codecs, jsonOf(x.Codecs), jsonOf(y.Codecs))
 	}
 }
 
@@ -99,7 +99,7 @@ func (c *comparer) attributes(ctx context.Context, path string, a, b zarr.Node) 
 		} else if isMask(name) && sameMasks(ctx, a, b) {
 			list = &c.Storage // a conversion writes it in another way
 		}
-		*list = append(*list, Difference{Path: path, Kind: Attribute, Name: name, A: string(p), B: string(q)})
+		*list = append(*list, Difference{Path: path, Kind: attribute, Name: name, A: string(p), B: string(q)})
 	}
 }
 

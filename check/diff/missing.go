@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/missing"
 )
 

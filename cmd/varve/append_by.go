@@ -4,8 +4,10 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -56,9 +58,16 @@ func checkBy(cmd *cobra.Command, c *growth.Change) error {
 // mostLooks bounds how often --by looks again because other writers append.
 const mostLooks = 16
 
+// longestPause is the longest pause before --by looks again.
+const longestPause = 250 * time.Millisecond
+
 // again calls try until no other writer comes between what it has found and what it
 // appends. refresh brings arrays up to date.
-func again(try, refresh func() error) error {
+//
+// The pauses between attempts become longer. The documents of a group change one after
+// the other, so the arrays differ in length until the other writer has changed the last
+// one.
+func again(ctx context.Context, try, refresh func() error) error {
 	for k := 1; ; k++ {
 		err := try()
 		var there *growth.Duplicates
@@ -68,6 +77,11 @@ func again(try, refresh func() error) error {
 		stays := errors.Is(err, rechunk.ErrClaimed) && !errors.Is(err, zarr.ErrLocked)
 		if !isOurs || stays || k == mostLooks {
 			return err
+		}
+		select {
+		case <-time.After(min(time.Millisecond<<k, longestPause)):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 		if err := refresh(); err != nil {
 			return err
@@ -102,7 +116,7 @@ func (g *appending) addBy(cmd *cobra.Command, source string, more *growth.Gain) 
 		}
 		return err
 	}
-	err = again(try, func() error { return a.Refresh(cmd.Context()) })
+	err = again(cmd.Context(), try, func() error { return a.Refresh(cmd.Context()) })
 	g.arrivals.counts.Add(counts)
 	return done, err
 }
@@ -208,7 +222,7 @@ func mergeAll(cmd *cobra.Command, c *growth.Change, location string, inputs []*a
 		}
 		return err
 	}
-	err := again(try, func() error {
+	err := again(cmd.Context(), try, func() error {
 		for _, in := range inputs {
 			if err := in.array.Refresh(cmd.Context()); err != nil {
 				return err

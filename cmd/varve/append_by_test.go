@@ -400,6 +400,8 @@ func (l locked) Lock(ctx context.Context, dir store.Path) (func() error, error) 
 	return l.below.Lock(ctx, dir)
 }
 
+func (l locked) LockHolder(dir store.Path) store.Holder { return l.below.LockHolder(dir) }
+
 var errDead = errors.New("the client is dead")
 
 func (m *mortal) revive(left int) {
@@ -441,29 +443,18 @@ func (m *mortal) Get(ctx context.Context, key store.Key, q store.Request, dst []
 	return m.below.Get(ctx, key, q, dst)
 }
 
-func (m *mortal) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (m *mortal) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	if err := m.alive(); err != nil {
 		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, err) }
 	}
-	return m.below.List(ctx, dir, deep)
+	return m.below.List(ctx, dir, how)
 }
 
-func (m *mortal) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (v store.Version, err error) {
-	err = m.change(func() (err error) { v, err = m.below.Put(ctx, key, value, d); return err })
-	return v, err
-}
+func (m *mortal) Can(op store.Op) bool { return op <= store.OpDeleteIf && m.below.Can(op) }
 
-func (m *mortal) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability) (v store.Version, err error) {
-	err = m.change(func() (err error) { v, err = m.below.PutIf(ctx, key, value, cond, d); return err })
-	return v, err
-}
-
-func (m *mortal) Delete(ctx context.Context, key store.Key) error {
-	return m.change(func() error { return m.below.Delete(ctx, key) })
-}
-
-func (m *mortal) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	return m.change(func() error { return m.below.DeleteIf(ctx, key, v) })
+func (m *mortal) Write(ctx context.Context, c store.Change, d store.Durability) (made store.Written, err error) {
+	err = m.change(func() (err error) { made, err = m.below.Write(ctx, c, d); return err })
+	return made, err
 }
 
 // TestAppendByOutOfOrder refuses new times where the present ones are in no order, and

@@ -93,7 +93,7 @@ func (l *latecomers) insert() error {
 	var done growth.Counts
 	err := l.refresh()
 	if err == nil {
-		err = again(func() (err error) {
+		err = again(l.cmd.Context(), func() (err error) {
 			done, err = l.try()
 			return err
 		}, l.refresh)

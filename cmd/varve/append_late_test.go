@@ -3,6 +3,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -10,7 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/growth"
@@ -353,7 +357,7 @@ func TestAgain(t *testing.T) {
 		{fmt.Errorf("%w: %w", rechunk.ErrClaimed, zarr.ErrLocked), 2},
 	} {
 		tries := 0
-		err := again(func() error {
+		err := again(t.Context(), func() error {
 			if tries++; tries == 1 {
 				return c.err
 			}
@@ -362,6 +366,27 @@ func TestAgain(t *testing.T) {
 		if tries != c.tries || tries == 1 && err != c.err {
 			t.Errorf("%v: %d tries, %v, want %d", c.err, tries, err, c.tries)
 		}
+	}
+}
+
+// TestAgainWaits looks at arrays whose other writer takes a while between its documents.
+func TestAgainWaits(t *testing.T) {
+	var ended atomic.Bool
+	time.AfterFunc(20*time.Millisecond, func() { ended.Store(true) })
+	err := again(t.Context(), func() error {
+		if !ended.Load() {
+			return zarr.ErrConflict
+		}
+		return nil
+	}, func() error { return nil })
+	if err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err = again(ctx, func() error { return zarr.ErrConflict }, func() error { return nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 

@@ -74,7 +74,7 @@ type slab struct {
 
 func bench(cmd *cobra.Command, location, sel string, all time.Duration) (err error) {
 	ctx := cmd.Context()
-	at, err := zarr.Locate(ctx, location, store.Read)
+	at, err := zarr.Locate(ctx, location, store.ReadOnly)
 	if err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ func TestReplay(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.End()
-		want := counter.Stats().Sub(before).Read()
+		want := counter.Stats().Sub(before).Read
 		requests, bytes, err := r.Replay(ctx, 3)
 		if err != nil || requests != want.Times || bytes != want.Bytes || requests == 0 {
 			t.Errorf("%d: %d requests of %d bytes, want %d of %d (%v)", i, requests, bytes, want.Times, want.Bytes, err)

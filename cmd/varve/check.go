@@ -19,7 +19,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/progress"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 )
 
 func newCheckCommand() *cobra.Command {

@@ -23,7 +23,7 @@ func TestCheckVerdictUnread(t *testing.T) {
 
 // TestCheckDiffer names the group whose arrays differ in length.
 func TestCheckDiffer(t *testing.T) {
-	g := newGroupFindings("x", &check.Report{Findings: []check.Finding{{Kind: check.Dimensions, Path: "sub", Message: "t differs"}}}, nil)
+	g := newGroupFindings("x", &check.Report{Findings: []check.Finding{{Kind: "dimensions", Path: "sub", Message: "t differs"}}}, nil)
 	if f := g.Findings[0]; g.Differ[0] != "sub: t differs" || f.Path != "x" || f.Message != "sub: t differs" {
 		t.Errorf("%q, %+v", g.Differ, f)
 	}

@@ -27,7 +27,7 @@ func findingsOf(location string, found []check.Finding, unproven map[string]stri
 			Kind: string(f.Kind), Path: pathBelow(location, f.Path), Key: output.Present(f.Key), Chunk: f.Chunk,
 			Message: failure.Remedied(f.Message), Repair: failure.Remedied(f.Repair),
 		}
-		if f.Kind == check.Dimensions { // the text names the group
+		if f.Kind == differ { // the text names the group
 			list[i].Path, list[i].Message = location, failure.Remedied(f.String())
 		}
 		if f.Err != nil {

@@ -7,12 +7,14 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"varve.dev/zarr"
 	"varve.dev/zarr/check"
-	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/internal/consolidation"
 )
 
 // groupFindings is the result of a check of all arrays below a group, in the form of
@@ -73,15 +75,20 @@ func newGroupFindings(location string, r *check.Report, unproven map[string]stri
 		g.Elsewhere += oneIf(a.Elsewhere != "")
 	}
 	for _, f := range r.Findings {
-		if f.Kind == check.Dimensions {
+		if f.Kind == differ {
 			g.Differ = append(g.Differ, f.String())
 		}
 	}
 	for _, s := range r.Stale {
-		g.Stale = append(g.Stale, staleFact{pathBelow(location, s.Path), s.Drift})
+		g.Stale = append(g.Stale, staleFact{pathBelow(location, s.Path), &consolidation.Drift{
+			Consolidated: true, Nodes: s.Nodes, New: s.New, Changed: s.Changed, Gone: s.Gone,
+		}})
 	}
 	return g
 }
+
+// differ is the kind of a finding about arrays of a group that differ in length.
+const differ zarr.Kind = "dimensions"
 
 // oneIf returns 1 for true and 0 for false.
 func oneIf(is bool) int64 {

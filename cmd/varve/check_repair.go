@@ -21,10 +21,10 @@ import (
 // changes whose writers have crashed, writes documents again that other programs misread,
 // updates stale consolidated metadata, and on request restores damaged indexes of shards.
 func (f *checkFlags) repair(cmd *cobra.Command, location string, shards bool) error {
-	at, err := zarr.Locate(cmd.Context(), location, store.Write)
+	at, err := zarr.Locate(cmd.Context(), location, store.ReadWrite)
 	if err != nil {
 		// A store that can only be read is checked as it is. Each repair says so.
-		if at, err = zarr.Locate(cmd.Context(), location, store.Read); err != nil {
+		if at, err = zarr.Locate(cmd.Context(), location, store.ReadOnly); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/convert"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/store"
 )
 
@@ -112,9 +112,9 @@ func toFill(r convert.Conversion) (chunks, size int64) {
 }
 
 func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) {
-	access := store.Write
+	access := store.ReadWrite
 	if f.dry {
-		access = store.Read
+		access = store.ReadOnly
 	}
 	at, err := locate(cmd.Context(), location, access)
 	if err != nil {
@@ -140,7 +140,7 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 func (f *convertFlags) elsewhere(cmd *cobra.Command, from, to string) (err error) {
 	defer func() { err = withoutArray(cmd, from, to, err) }()
 	ctx := cmd.Context()
-	src, err := locate(ctx, from, store.Read)
+	src, err := locate(ctx, from, store.ReadOnly)
 	if err != nil {
 		return err
 	}

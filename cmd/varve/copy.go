@@ -101,13 +101,13 @@ type copied struct {
 func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	defer func() { err = ownOperation(cmd, withoutArray(cmd, from, to, err)) }() // of materialize, too
 	ctx := cmd.Context()
-	access, do := store.Read, transfer.Copy
+	access, do := store.ReadOnly, transfer.Copy
 	if f.move {
 		do = transfer.Move
 	}
 	if f.move && !f.dry {
 		// A move deletes the source.
-		access = store.Write
+		access = store.ReadWrite
 	}
 	src, err := locate(ctx, from, access)
 	if err != nil {
@@ -300,7 +300,7 @@ func (f *copyFlags) agreed(
 		return nil // the copy reports it
 	}
 	return mayReplace(cmd, to, isArray, func() error {
-		dst, err := locate(cmd.Context(), to, store.Read)
+		dst, err := locate(cmd.Context(), to, store.ReadOnly)
 		if err != nil {
 			return err
 		}
@@ -333,7 +333,7 @@ func measureCopy(ctx context.Context, p *progress.Line, from string, o *zarr.Opt
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		at, err := zarr.Locate(ctx, from, store.Read)
+		at, err := zarr.Locate(ctx, from, store.ReadOnly)
 		if err != nil {
 			return // the copy reports it
 		}

@@ -65,7 +65,7 @@ func (d *demo) regular(ctx context.Context) error {
 			return err
 		}
 		written := counter.Stats().Sub(before)
-		size := written.Written().Bytes
+		size := written.Written.Bytes
 		f.Bytes, f.MostOnce = f.Bytes+size, max(f.MostOnce, size)
 	}
 	d.facts.Regular = f

@@ -94,7 +94,7 @@ func (d *demo) list(ctx context.Context) (snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	for e, err := range store.ListVersions(ctx, d.h.Store(), dir, true) {
+	for e, err := range store.List(ctx, d.h.Store(), dir, store.Deep|store.WithVersions) {
 		if err != nil {
 			return nil, err
 		}

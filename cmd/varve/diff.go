@@ -149,7 +149,7 @@ func differenceFactsOf(list []diff.Difference) []differenceFact {
 	facts := []differenceFact{} // programs read a list, never null
 	for _, d := range list {
 		f := differenceFact{Path: d.Path, Kind: d.Kind, Name: d.Name, A: d.A, B: d.B, Message: d.String()}
-		if d.Kind == diff.Values {
+		if d.Kind == "values" {
 			f.Region, f.Count, f.First = [][]int64{}, &d.Count, d.First
 			for _, in := range d.Region {
 				f.Region = append(f.Region, []int64{in.Start, in.Stop})

@@ -54,7 +54,7 @@ and reads it in parts, several at once; the store's own limit of requests in fli
 
 // examine probes the store of a location and prints the report.
 func examine(cmd *cobra.Command, location string, o doctor.Options) error {
-	at, err := zarr.Locate(cmd.Context(), location, store.Write)
+	at, err := zarr.Locate(cmd.Context(), location, store.ReadWrite)
 	if err != nil {
 		return err
 	}

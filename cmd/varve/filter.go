@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
@@ -21,8 +22,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/filter"
+	"varve.dev/zarr/internal/rowset"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/ragged"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/transfer"
 )
@@ -71,7 +72,7 @@ func (f *filtering) run(cmd *cobra.Command, from, to string) (err error) {
 	defer func() { err = withoutArray(cmd, from, to, err) }()
 	ctx := cmd.Context()
 	defer func() { err = columnMeant(cmd, from, err) }()
-	src, err := locate(ctx, from, store.Read)
+	src, err := locate(ctx, from, store.ReadOnly)
 	if err != nil {
 		return err
 	}
@@ -147,7 +148,7 @@ func (f *filtering) request(cmd *cobra.Command, src *zarr.Location) (r filter.Re
 		r.Dimension = f.axis
 	case isArray:
 		r.Axis, err = argument.AxisOf(f.axis, nil, len(a.Shape))
-	case g != nil && f.where == "" && ragged.IsSparse(g.Attributes): // its arrays have no names of dimensions
+	case g != nil && f.where == "" && rowset.IsSparse(g.Attributes): // its arrays have no names of dimensions
 	case f.where == "" || cmd.Flags().Changed("axis"):
 		err = failure.BadUsage("it is a group: give the name of a dimension, as in --axis time")
 	}

@@ -58,7 +58,7 @@ func newPlace(cmd *cobra.Command, location string, dry bool) (*zarr.Location, er
 	if !dry {
 		return locate(cmd.Context(), location, store.Create)
 	}
-	p, err := locate(cmd.Context(), location, store.Read)
+	p, err := locate(cmd.Context(), location, store.ReadOnly)
 	if errors.Is(err, fs.ErrNotExist) {
 		return zarr.At(memstore.New(), ""), nil
 	}
@@ -96,7 +96,7 @@ func replacedArchive(ctx context.Context, location string) (*zarr.Location, bool
 	if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(name, ".zip") {
 		return nil, false, nil
 	}
-	old, err := locate(ctx, location, store.Read)
+	old, err := locate(ctx, location, store.ReadOnly)
 	if err == nil {
 		err = closeStore(old, true)
 	}

@@ -39,7 +39,7 @@ func mayReplace(cmd *cobra.Command, location string, byArray bool, try func() er
 // existing reports whether the node at a location is an array. For a group it returns the
 // number of members directly below it.
 func existing(ctx context.Context, location string) (isArray bool, members int64, err error) {
-	at, err := zarr.Locate(ctx, location, store.Read)
+	at, err := zarr.Locate(ctx, location, store.ReadOnly)
 	if err != nil {
 		return false, 0, err
 	}
@@ -56,7 +56,7 @@ func existing(ctx context.Context, location string) (isArray bool, members int64
 	if err != nil {
 		return false, 0, err
 	}
-	for e, err := range store.List(ctx, at.Store(), p, false) {
+	for e, err := range store.List(ctx, at.Store(), p, store.Flat) {
 		if err != nil {
 			return false, 0, err
 		}

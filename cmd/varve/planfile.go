@@ -11,12 +11,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/rechunk"
 )
 
@@ -46,7 +47,7 @@ type planned struct {
 
 // newPlanned returns a plan as it is written to a file.
 func newPlanned(cmd *cobra.Command, d *rechunked) (*planned, error) {
-	raw, err := rechunk.MarshalRequest(d.request)
+	raw, err := json.Marshal(d.request)
 	p := &planned{rechunked: *d, Request: raw, Memory: d.plan.Memory, Source: d.plan.State, Inputs: d.inputs}
 	p.Node, p.Path = planLocation(cmd, p.Node), absolute(p.Path)
 	if p.Target != nil {

@@ -48,7 +48,7 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 	if err := refuseArchive(cmd, location); err != nil {
 		return err
 	}
-	if f, err := manifestAt(cmd.Context(), location, store.Write); err != nil {
+	if f, err := manifestAt(cmd.Context(), location, store.ReadWrite); err != nil {
 		return failure.On("delete", location, err)
 	} else if f != nil {
 		defer f.Close()
@@ -86,7 +86,7 @@ func refuseArchive(cmd *cobra.Command, location string) error {
 	if !strings.Contains(strings.ToLower(location), ".zip") {
 		return nil
 	}
-	at, err := locate(cmd.Context(), location, store.Read)
+	at, err := locate(cmd.Context(), location, store.ReadOnly)
 	if err != nil {
 		return nil // the removal reports it
 	}
@@ -136,7 +136,7 @@ func isHidden(ctx context.Context, at *zarr.Location) (bool, error) {
 func halfRemoved(cmd *cobra.Command, location string, err error) error {
 	// The removal may have stopped because of a signal. The look must still work.
 	ctx := context.WithoutCancel(cmd.Context())
-	at, lookErr := locate(ctx, location, store.Read)
+	at, lookErr := locate(ctx, location, store.ReadOnly)
 	if lookErr != nil || session.IsDryRun(cmd) {
 		return err
 	}
@@ -160,7 +160,7 @@ func countBelow(ctx context.Context, p *progress.Line, location string) {
 	}
 	defer s.Close()
 	var n int64
-	for _, err := range s.List(ctx, store.Path{}, true) {
+	for _, err := range s.List(ctx, store.Path{}, store.Deep) {
 		if err != nil {
 			return
 		}

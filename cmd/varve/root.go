@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -24,7 +25,10 @@ func run(ctx context.Context, args []string, s console.Streams) int {
 	s = console.With(s)
 	ctx = withLine(ctx, args)
 	root.SetArgs(numberLast(args))
-	if len(args) > 0 && !strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+	switch {
+	case len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd):
+		flagtext.Completions(root)
+	case len(args) > 0:
 		onlyOnce(root)
 	}
 	root.SetIn(s.In)

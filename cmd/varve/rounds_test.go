@@ -57,13 +57,13 @@ func (d *distant) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 // listing is a distant store that can list.
 type listing struct{ *distant }
 
-func (l listing) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (l listing) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		if err := l.ask(ctx, "List "+dir.String()); err != nil {
 			yield(store.Entry{}, err)
 			return
 		}
-		l.below.List(ctx, dir, deep)(yield)
+		l.below.List(ctx, dir, how)(yield)
 	}
 }
 
@@ -93,7 +93,7 @@ func loaded(t *testing.T, dir string) *distant {
 		if err != nil {
 			return err
 		}
-		_, err = d.below.Put(t.Context(), store.MustKey(filepath.ToSlash(rel)), b, store.Flush)
+		_, err = d.below.Write(t.Context(), store.Put(store.MustKey(filepath.ToSlash(rel)), b), store.Flush)
 		return err
 	})
 	if err != nil {

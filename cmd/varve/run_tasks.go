@@ -13,7 +13,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 )
 
 // runTaking takes tasks until all are done.

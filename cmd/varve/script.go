@@ -16,7 +16,7 @@ import (
 
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 )
 
 // script is what the templates of scripts are filled with.

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 )
 
 // hierarchy makes a group with arrays of several kinds, and returns it.

@@ -20,7 +20,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/transfer"
 )
@@ -96,7 +96,7 @@ func (s *syncFlags) check(cmd *cobra.Command, to string) error {
 func (f *copyFlags) sync(cmd *cobra.Command, from, to string) (err error) {
 	defer func() { err = ownOperation(cmd, withoutArray(cmd, from, to, err)) }()
 	ctx := cmd.Context()
-	src, err := locate(ctx, from, store.Read)
+	src, err := locate(ctx, from, store.ReadOnly)
 	if err != nil {
 		return err
 	}

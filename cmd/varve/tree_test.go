@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/internal/strictjson"
 )
 

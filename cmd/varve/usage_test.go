@@ -9,10 +9,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"weak"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
@@ -471,5 +473,15 @@ func TestHelpOfNoCommand(t *testing.T) {
 	}
 	if _, errs, status := execute(t, "", "virtualize", "g.zarr"); status != 2 || !strings.Contains(errs, "-o OUT is missing") {
 		t.Errorf("status %d, %s", status, errs)
+	}
+}
+
+// TestCommandsAreFreed checks that nothing keeps the commands of a command line, of which
+// a program or a test may execute thousands.
+func TestCommandsAreFreed(t *testing.T) {
+	root := weak.Make(newRoot())
+	runtime.GC()
+	if root.Value() != nil {
+		t.Error("the commands stay in memory")
 	}
 }

@@ -72,9 +72,9 @@ type cleaned struct {
 }
 
 func (v *vacuuming) run(cmd *cobra.Command, location string) error {
-	how := store.Write
+	how := store.ReadWrite
 	if v.dry {
-		how = store.Read
+		how = store.ReadOnly
 	}
 	if f, err := manifestAt(cmd.Context(), location, how); err != nil {
 		return failure.On("vacuum", location, err)
@@ -200,8 +200,8 @@ func vacuumTemporary(cmd *cobra.Command, a *zarr.Array, before []temporaryFact, 
 	if len(before) == 0 {
 		return nil
 	}
-	if s, ok := store.As[store.Sweeper](a.Location().Store()); ok && !dry {
-		s.Sweep(cmd.Context())
+	if !dry {
+		store.DirectoriesOf(a.Location().Store()).Sweep(cmd.Context())
 	}
 	after, err := temporaryFiles(cmd, a)
 	if err != nil {

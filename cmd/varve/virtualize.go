@@ -16,16 +16,18 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/kerchunk"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
-	"varve.dev/zarr/virtual/kerchunk"
 )
 
 // virtualizeFlags are the flags of varve virtualize.
@@ -70,7 +72,7 @@ first axis. Without either, files add different arrays.`,
 }
 
 func (f *virtualizeFlags) check(args []string) error {
-	if out := strings.TrimSuffix(f.out, "/"); !strings.HasSuffix(out, virtual.KerchunkSuffix) { // that one is a file
+	if out := strings.TrimSuffix(f.out, "/"); !strings.HasSuffix(out, kerchunk.Suffix) { // that one is a file
 		f.out = out
 	}
 	how := 0
@@ -86,7 +88,7 @@ func (f *virtualizeFlags) check(args []string) error {
 		return failure.BadUsage("-o OUT is missing: the name of the manifest to make, such as -o archive%s", virtual.Suffix)
 	case !f.isManifest() && !f.isJSON() && !f.isParquet():
 		return failure.BadUsage("--output: the name of a manifest ends in %s, and that of references for kerchunk in %s, or in %s or %s for Parquet files",
-			virtual.Suffix, virtual.KerchunkSuffix, virtual.ParquetSuffix, virtual.LongParquetSuffix)
+			virtual.Suffix, kerchunk.Suffix, kerchunk.ParquetSuffix, kerchunk.LongParquetSuffix)
 	case !f.isManifest() && f.more:
 		return failure.BadUsage("--append: references for kerchunk cannot grow; make a manifest (%s)", virtual.Suffix)
 	case !f.isManifest() && f.copyPadded:
@@ -94,7 +96,7 @@ func (f *virtualizeFlags) check(args []string) error {
 	case !f.isManifest() && f.planTo != "":
 		return failure.BadUsage("--plan: processes that share the files of references for kerchunk have no place for what they find; make a manifest (%s)", virtual.Suffix)
 	case f.records != 0 && !f.isParquet():
-		return failure.BadUsage("--record-size is for references in Parquet files, with a name that ends in %s or %s", virtual.ParquetSuffix, virtual.LongParquetSuffix)
+		return failure.BadUsage("--record-size is for references in Parquet files, with a name that ends in %s or %s", kerchunk.ParquetSuffix, kerchunk.LongParquetSuffix)
 	case f.records < 0 || f.records > kerchunk.MostRecords:
 		return failure.BadUsage("--record-size must be from 1 to %s", phrase.Count(kerchunk.MostRecords))
 	case how > 1:
@@ -106,16 +108,16 @@ func (f *virtualizeFlags) check(args []string) error {
 }
 
 // outSuffixes are what names of outputs end in, for messages.
-const outSuffixes = virtual.Suffix + ", " + virtual.KerchunkSuffix + ", " + virtual.ParquetSuffix + " or " + virtual.LongParquetSuffix
+const outSuffixes = virtual.Suffix + ", " + kerchunk.Suffix + ", " + kerchunk.ParquetSuffix + " or " + kerchunk.LongParquetSuffix
 
 func (f *virtualizeFlags) isManifest() bool { return strings.HasSuffix(f.out, virtual.Suffix) }
 
 // isJSON reports whether the output is a file of references for kerchunk.
-func (f *virtualizeFlags) isJSON() bool { return strings.HasSuffix(f.out, virtual.KerchunkSuffix) }
+func (f *virtualizeFlags) isJSON() bool { return strings.HasSuffix(f.out, kerchunk.Suffix) }
 
 // isParquet reports whether the output is a folder of such references.
 func (f *virtualizeFlags) isParquet() bool {
-	return strings.HasSuffix(f.out, virtual.ParquetSuffix) || strings.HasSuffix(f.out, virtual.LongParquetSuffix)
+	return strings.HasSuffix(f.out, kerchunk.ParquetSuffix) || strings.HasSuffix(f.out, kerchunk.LongParquetSuffix)
 }
 
 // virtualized is the result of the command, in the form of --json.
@@ -172,7 +174,7 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	access := store.Create
 	if f.dry {
-		access = store.Read
+		access = store.ReadOnly
 	}
 	at, dir, err := store.OpenLocation(ctx, folder, access)
 	if err != nil {
@@ -221,7 +223,7 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	r.describe(m)
 	if n := len(m.Groups); f.isParquet() && n > 0 && m.Groups[n-1].Path != "" {
-		r.note("fsspec opens no references in Parquet files that have groups below the root, such as %s: for Python programs write JSON (%s)", m.Groups[n-1].Path, virtual.KerchunkSuffix)
+		r.note("fsspec opens no references in Parquet files that have groups below the root, such as %s: for Python programs write JSON (%s)", m.Groups[n-1].Path, kerchunk.Suffix)
 	}
 	if text := outsideText(f.out, files); text != "" {
 		r.note("%s", text)
@@ -433,7 +435,7 @@ func (f *virtualizeFlags) vacant(ctx context.Context, at store.Store, path store
 	found, err := false, error(nil)
 	switch {
 	case f.isParquet(): // files that are left there would be taken for new ones
-		for _, err = range store.List(ctx, at, path, true) {
+		for _, err = range store.List(ctx, at, path, store.Deep) {
 			found = err == nil
 			break
 		}
@@ -441,7 +443,7 @@ func (f *virtualizeFlags) vacant(ctx context.Context, at store.Store, path store
 			err = nil
 		}
 	case f.isManifest():
-		found, err = store.Exists(ctx, at, path.MustKey(virtual.DocumentName))
+		found, err = store.Exists(ctx, at, path.MustKey(own.ManifestDocument))
 	default:
 		found, err = store.Exists(ctx, at, path.AsKey())
 	}
@@ -505,7 +507,7 @@ func (f *virtualizeFlags) create(ctx context.Context, m *virtual.Manifest, at st
 	if err := m.WriteKerchunk(ctx, &text); err != nil {
 		return err
 	}
-	_, err := store.PutIf(ctx, at, path.AsKey(), text.Bytes(), store.IfAbsent(), store.Sync)
+	_, err := store.Write(ctx, at, store.PutIf(path.AsKey(), text.Bytes(), store.IfAbsent()), store.Sync)
 	return err
 }
 

@@ -111,7 +111,7 @@ func (s *tarStore) Get(ctx context.Context, key store.Key, q store.Request, dst 
 }
 
 // List implements [store.Lister].
-func (s *tarStore) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (s *tarStore) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		if err := ctx.Err(); err != nil {
 			yield(store.Entry{}, err)
@@ -119,7 +119,7 @@ func (s *tarStore) List(ctx context.Context, dir store.Path, deep bool) iter.Seq
 		}
 		seen := map[string]bool{}
 		for name, v := range s.values {
-			e, ok := entry(name, v, dir, deep)
+			e, ok := entry(name, v, dir, how&store.Deep != 0)
 			if !ok || seen[e.Name] {
 				continue
 			}

@@ -48,6 +48,6 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	for _, v := range b.Data {
 		sum += v
 	}
-	fmt.Fprintf(out, "mean of %v: %.2f\n%d requests, %d bytes\n", b.Shape, sum/float64(len(b.Data)), sent.Stats().Requests().Times, sent.Stats().Read().Bytes)
+	fmt.Fprintf(out, "mean of %v: %.2f\n%d requests, %d bytes\n", b.Shape, sum/float64(len(b.Data)), sent.Stats().Requests.Times, sent.Stats().Read.Bytes)
 	return nil
 }

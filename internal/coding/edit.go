@@ -69,7 +69,7 @@ type PartialEncoder interface {
 // Revision is the next stored form of a chunk. It consists of new bytes and of ranges of
 // the version that it replaces.
 type Revision struct {
-	Fragments []store.Fragment
+	Fragments []store.Part
 	Patches   []store.Patch    // in place of fragments: ranges to overwrite in the stored value
 	Size      int64            // bytes of the whole value
 	From      store.Info       // the version that it replaces; zero if none was stored

@@ -256,13 +256,13 @@ func (o *overwriter) finish(splices bool) {
 	for _, p := range o.patches {
 		// The bytes before the patch stay.
 		if p.Off > at {
-			o.out.Fragments = append(o.out.Fragments, store.Fragment{Off: at, N: p.Off - at})
+			o.out.Fragments = append(o.out.Fragments, store.Part{Off: at, N: p.Off - at})
 		}
-		o.out.Fragments = append(o.out.Fragments, store.Fragment{Data: p.Data})
+		o.out.Fragments = append(o.out.Fragments, store.Part{Data: p.Data})
 		at = p.Off + int64(len(p.Data))
 	}
 	if at < o.out.Size {
-		o.out.Fragments = append(o.out.Fragments, store.Fragment{Off: at, N: o.out.Size - at})
+		o.out.Fragments = append(o.out.Fragments, store.Part{Off: at, N: o.out.Size - at})
 	}
 }
 

@@ -36,7 +36,7 @@ type Place struct {
 }
 
 // String returns the place of the store, if the store knows it, and the path.
-func (p Place) String() string { return join(store.PlaceOf(p.Store), p.Path.String()) }
+func (p Place) String() string { return join(store.TraitsOf(p.Store).Place, p.Path.String()) }
 
 // Copy is one copy of a node to another place.
 type Copy struct {
@@ -85,7 +85,7 @@ func PlaceOf(at *zarr.Location) (p Place, err error) {
 
 // CheckDirect refuses a path that contains a symbolic link, and names the resolved path.
 func (p Place) CheckDirect(what string) error {
-	plain, err := store.Resolve(p.Store, p.Path)
+	plain, err := store.DirectoriesOf(p.Store).Resolve(p.Path)
 	if err == nil && plain != p.Path {
 		err = fmt.Errorf("%w: %s leads through a symbolic link; name %q, or remove the link", zarr.ErrInvalidArgument, what, "/"+plain.String())
 	}

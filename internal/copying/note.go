@@ -42,7 +42,8 @@ func (c *Copy) StoreNote(ctx context.Context) error {
 
 // DeleteNote deletes the note.
 func (c *Copy) DeleteNote(ctx context.Context) error {
-	return store.Delete(ctx, c.Target.Store, c.Target.Path.MustKey(NoteName))
+	_, err := store.Write(ctx, c.Target.Store, store.Delete(c.Target.Path.MustKey(NoteName)), store.Sync)
+	return err
 }
 
 // StorePartNote stores the note of a part, and then calls check. If the node was
@@ -64,7 +65,7 @@ func (c *Copy) StorePartNote(ctx context.Context, check func(context.Context) er
 // storeNewNote stores the note unless there is one, and reports whether there was none.
 func (c *Copy) storeNewNote(ctx context.Context) (bool, error) {
 	key := c.Target.Path.MustKey(NoteName)
-	_, err := store.PutIf(ctx, c.Target.Store, key, c.Note, store.IfAbsent(), c.Durability)
+	_, err := store.Write(ctx, c.Target.Store, store.PutIf(key, c.Note, store.IfAbsent()), c.Durability)
 	switch {
 	case errors.Is(err, store.ErrConflict):
 		return false, nil
@@ -134,7 +135,7 @@ func (c *Copy) ClearWhere(ctx context.Context, match func(name string) bool) err
 	g, within := parallel.New(ctx)
 	g.SetLimit(Workers(&c.Options.Options))
 	var listed error
-	for e, err := range store.List(within, c.Target.Store, c.Target.Path, true) {
+	for e, err := range store.List(within, c.Target.Store, c.Target.Path, store.Deep) {
 		if err != nil {
 			listed = err
 			break

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/directory"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
 )
@@ -22,12 +23,12 @@ func (c *Copy) checkApart(ctx context.Context) error {
 	if err := refused(overlap(c.Source.Store, c.Source.Path, c.Target.Store, c.Target.Path)); err != nil {
 		return err
 	}
-	source, err := store.Identities(c.Source.Store, c.Source.Path)
+	source, err := directory.Above(c.Source.Store, c.Source.Path)
 	if err != nil || len(source) == 0 {
 		return err
 	}
 	// Identities follow links and mounts; names do not.
-	if c.parents, err = store.Identities(c.Target.Store, c.Target.Path); err != nil {
+	if c.parents, err = directory.Above(c.Target.Store, c.Target.Path); err != nil {
 		return err
 	}
 	if len(c.parents) > 0 {
@@ -43,7 +44,7 @@ func (c *Copy) checkApart(ctx context.Context) error {
 
 // checkLinks compares the targets of the links below the node with the destination.
 func (c *Copy) checkLinks(ctx context.Context) error {
-	for link, err := range store.Links(ctx, c.Source.Store, c.Source.Path) {
+	for link, err := range store.DirectoriesOf(c.Source.Store).Links(ctx, c.Source.Path) {
 		if err != nil {
 			return err
 		}
@@ -62,7 +63,7 @@ func (c *Copy) checkLinks(ctx context.Context) error {
 // checkMember refuses a directory below the node if its target is the destination, above
 // it, or below it.
 func (c *Copy) checkMember(name string, at store.Path) error {
-	ids, err := store.Identities(c.Source.Store, at)
+	ids, err := directory.Above(c.Source.Store, at)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
@@ -76,7 +77,7 @@ func (c *Copy) checkMember(name string, at store.Path) error {
 // checkReplaced refuses to overwrite a destination below which the node, or a directory
 // above the node, is mounted.
 func (c *Copy) checkReplaced(ctx context.Context, source []store.Identity) error {
-	if !c.Overwrite || c.parents[0] == nil {
+	if !c.Overwrite || c.parents[0].IsZero() {
 		return nil
 	}
 	nodes, err := publish.Below(ctx, publish.Node{Store: c.Target.Store, Path: c.Target.Path})
@@ -84,7 +85,7 @@ func (c *Copy) checkReplaced(ctx context.Context, source []store.Identity) error
 		return err
 	}
 	for _, p := range nodes {
-		id, err := store.Identify(c.Target.Store, p)
+		id, err := store.DirectoriesOf(c.Target.Store).Identify(p)
 		if err != nil {
 			return err
 		}
@@ -107,7 +108,7 @@ func (c *Copy) CheckNodes(dirs iter.Seq[string]) error {
 		if err != nil || dir == "" {
 			continue
 		}
-		id, err := store.Identify(c.Source.Store, p)
+		id, err := store.DirectoriesOf(c.Source.Store).Identify(p)
 		if err != nil {
 			return err
 		}
@@ -146,9 +147,9 @@ func (c *Copy) relation(dir []store.Identity) relation {
 	return apart
 }
 
-// hasIdentity reports whether a directory is among others. A nil identity is unknown.
+// hasIdentity reports whether a directory is among others. The zero identity is unknown.
 func hasIdentity(dirs []store.Identity, dir store.Identity) bool {
-	return dir != nil && slices.ContainsFunc(dirs, func(d store.Identity) bool { return d != nil && d.Same(dir) })
+	return slices.ContainsFunc(dirs, dir.Same)
 }
 
 // relation is the relation of two places.
@@ -168,7 +169,7 @@ func overlap(s store.Store, a store.Path, t store.Store, b store.Path) relation 
 	// Different stores may have the same place, such as a directory that was opened
 	// twice.
 	if !identical(s, t) {
-		first, second := store.PlaceOf(s), store.PlaceOf(t)
+		first, second := store.TraitsOf(s).Place, store.TraitsOf(t).Place
 		if first == "" || second == "" {
 			return apart
 		}

@@ -43,7 +43,7 @@ func (c *Copy) lookOnce(ctx context.Context) (State, error) {
 	if found, err := Exists(ctx, c.Target.Store, c.Target.Path, NoteName); err != nil || found {
 		return Begun, err
 	}
-	for e, err := range store.List(ctx, c.Target.Store, c.Target.Path, true) {
+	for e, err := range store.List(ctx, c.Target.Store, c.Target.Path, store.Deep) {
 		if errors.Is(err, store.ErrUnsupported) {
 			break
 		}
@@ -160,7 +160,7 @@ func (c *Copy) Prepare(ctx context.Context) error {
 
 // Put writes a value with the durability of the copy.
 func (c *Copy) Put(ctx context.Context, key store.Key, value []byte) error {
-	_, err := store.Put(ctx, c.Target.Store, key, value, c.Durability)
+	_, err := store.Write(ctx, c.Target.Store, store.Put(key, value), c.Durability)
 	return err
 }
 
@@ -178,7 +178,7 @@ func (c *Copy) PutDocument(ctx context.Context, key store.Key, raw []byte, last 
 	if err := c.VerifyNames(ctx); err != nil {
 		return err
 	}
-	_, err := store.PutIf(ctx, c.Target.Store, key, raw, store.IfAbsent(), c.Durability)
+	_, err := store.Write(ctx, c.Target.Store, store.PutIf(key, raw, store.IfAbsent()), c.Durability)
 	switch {
 	case errors.Is(err, store.ErrUnsupported):
 		return c.Put(ctx, key, raw)
@@ -191,7 +191,7 @@ func (c *Copy) PutDocument(ctx context.Context, key store.Key, raw []byte, last 
 // CheckNoLinks refuses a destination with symbolic links below it: what they lead to may
 // be outside of it.
 func (c *Copy) CheckNoLinks(ctx context.Context) error {
-	for link, err := range store.Links(ctx, c.Target.Store, c.Target.Path) {
+	for link, err := range store.DirectoriesOf(c.Target.Store).Links(ctx, c.Target.Path) {
 		if err != nil {
 			return err
 		}

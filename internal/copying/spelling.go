@@ -82,7 +82,7 @@ func (c *Copy) VerifyNames(ctx context.Context) error {
 			continue
 		}
 		there := map[string]bool{}
-		for e, err := range store.List(ctx, c.Target.Store, c.Target.Path.MustKey(dir+"-").Dir(), false) {
+		for e, err := range store.List(ctx, c.Target.Store, c.Target.Path.MustKey(dir+"-").Dir(), store.Flat) {
 			if errors.Is(err, store.ErrUnsupported) {
 				return nil
 			}

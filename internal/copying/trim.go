@@ -24,9 +24,9 @@ var errUntrimmed = fmt.Errorf("%w: a trim was not finished; opening the array fo
 // store cannot be listed, it opens the array to find the possible keys.
 func CheckTrimmed(ctx context.Context, hierarchy *zarr.Location, p store.Path, o *zarr.Options) error {
 	s := hierarchy.Store()
-	for _, deep := range [...]bool{false, true} { // a flat listing shows that most arrays have no such directory
+	for _, how := range [...]store.Listing{store.Flat, store.Deep} { // a flat listing shows that most arrays have no such directory
 		found := false
-		for e, err := range store.List(ctx, s, p, deep) {
+		for e, err := range store.List(ctx, s, p, how) {
 			if errors.Is(err, store.ErrUnsupported) {
 				a, err := hierarchy.At(p.String()).OpenArray(ctx, o)
 				if err != nil {

@@ -71,8 +71,9 @@ func (v *Values) CopySettled(ctx context.Context, to, key store.Key, was store.I
 
 // Copy copies one value, within the store if it can.
 func (v *Values) Copy(ctx context.Context, to, from store.Key) (n int64, err error) {
-	err = v.write(ctx, func(b store.Batch) (err error) {
-		n, err = store.BatchCopy(ctx, b, to, v.c.Source.Store, from)
+	err = v.write(ctx, func(b store.Batch) error {
+		made, err := b.Write(ctx, store.Copy(to, v.c.Source.Store, from))
+		n = made.Size
 		if errors.Is(err, store.ErrUnsupported) {
 			// The destination cannot copy the value itself, so it passes through memory.
 			n, err = v.throughMemory(ctx, b, to, from)
@@ -101,7 +102,8 @@ func (v *Values) throughMemory(ctx context.Context, b store.Batch, to, from stor
 		return 0, unread(from, err)
 	}
 	*buffer = value
-	return int64(len(value)), b.Put(ctx, to, value)
+	_, err = b.Write(ctx, store.Put(to, value))
+	return int64(len(value)), err
 }
 
 // copyLarge copies a value range by range, or, to a store that cannot write it so, while
@@ -111,7 +113,7 @@ func (v *Values) copyLarge(ctx context.Context, b store.Batch, to, from store.Ke
 	if err != nil {
 		return 0, unread(from, err)
 	}
-	err = store.BatchGather(ctx, b, to, v.c.Source.Store, []store.Part{{Key: from, Version: info.Version, N: info.Size}})
+	_, err = b.Write(ctx, store.Gather(to, v.c.Source.Store, []store.Part{{Key: from, Version: info.Version, N: info.Size}}))
 	if !errors.Is(err, store.ErrUnsupported) {
 		return info.Size, v.blame(ctx, from, err)
 	}
@@ -122,7 +124,8 @@ func (v *Values) copyLarge(ctx context.Context, b store.Batch, to, from store.Ke
 	if err != nil {
 		return 0, unread(from, err)
 	}
-	return int64(len(value)), b.Put(ctx, to, value)
+	_, err = b.Write(ctx, store.Put(to, value))
+	return int64(len(value)), err
 }
 
 // ReadError is the error of a value of the source that cannot be read. Unless the source
@@ -167,12 +170,18 @@ func (v *Values) blame(ctx context.Context, key store.Key, err error) error {
 
 // Put stores a value.
 func (v *Values) Put(ctx context.Context, key store.Key, value []byte) error {
-	return v.write(ctx, func(b store.Batch) error { return b.Put(ctx, key, value) })
+	return v.write(ctx, func(b store.Batch) error {
+		_, err := b.Write(ctx, store.Put(key, value))
+		return err
+	})
 }
 
 // Delete deletes a value.
 func (v *Values) Delete(ctx context.Context, key store.Key) error {
-	return v.write(ctx, func(b store.Batch) error { return b.Delete(ctx, key) })
+	return v.write(ctx, func(b store.Batch) error {
+		_, err := b.Write(ctx, store.Delete(key))
+		return err
+	})
 }
 
 // write calls do with a batch. The last write of a full batch commits it.

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/directory"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
@@ -423,7 +424,7 @@ func (c Changes) index(p store.Path) int {
 // isLinked reports whether a path is a link to one of the changed arrays.
 func (c Changes) isLinked(s store.Store, p store.Path) bool {
 	return slices.ContainsFunc(c.List, func(x Change) bool {
-		same, err := store.SameDirectory(s, x.Path, p)
+		same, err := directory.Same(s, x.Path, p)
 		return same && err == nil
 	})
 }

@@ -105,9 +105,9 @@ func (a *Array) WriteEncoded(ctx context.Context, index []int64, src []byte, bat
 	buffer := budget.Get(n)
 	defer buffer.Put()
 	w.Show(buffer.Bytes(n), w.Heap.New())
-	start := observe.Start(w.Observer)
+	start := coding.Start(w.Observer)
 	err = w.Chain.Decode(&w.Decoded, src)
-	if observe.Done(ctx, w.Observer, observe.Decode, w.key, n, start, err); err != nil {
+	if coding.Done(ctx, w.Observer, observe.Decode, w.key, n, start, err); err != nil {
 		return w.fail(err)
 	}
 	turn, err := w.lock(ctx)
@@ -115,7 +115,8 @@ func (a *Array) WriteEncoded(ctx context.Context, index []int64, src []byte, bat
 		return w.fail(err)
 	}
 	defer turn.Release(1)
-	return w.fail(batch.Put(ctx, w.key, slices.Clip(src)))
+	_, err = batch.Write(ctx, store.Put(w.key, slices.Clip(src)))
+	return w.fail(err)
 }
 
 // ReadPart fills dst with a part of one shard, which may reach beyond the array. Elements

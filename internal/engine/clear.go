@@ -22,7 +22,7 @@ func (a *Array) Delete(ctx context.Context, cells grid.Box, batch store.Batch) e
 	// Deleting a few keys, stored or not, costs less than a listing.
 	if n, ok := cells.Len(); ok && n <= fewDeleted {
 		for index := range cells.IndicesInto(make([]int64, len(cells))) {
-			if err := batch.Delete(ctx, a.Key(index)); err != nil {
+			if _, err := batch.Write(ctx, store.Delete(a.Key(index))); err != nil {
 				return err
 			}
 		}
@@ -30,7 +30,7 @@ func (a *Array) Delete(ctx context.Context, cells grid.Box, batch store.Batch) e
 	}
 	for index, err := range a.Stored(ctx, cells) {
 		if err == nil {
-			err = batch.Delete(ctx, a.Key(index))
+			_, err = batch.Write(ctx, store.Delete(a.Key(index)))
 		}
 		if err != nil {
 			return err

@@ -347,7 +347,7 @@ func TestGrowOverDamage(t *testing.T) {
 	for name, exts := range map[string][]metadata.Extension{"chunks": packed(), "shards": inner()} {
 		s := memstore.New()
 		a, data := row(s, exts, 4, 4)
-		must(s.Put(t.Context(), store.MustKey("a/c/1"), []byte("left by a program that died"), store.Flush))
+		must(s.Write(t.Context(), store.Put(store.MustKey("a/c/1"), []byte("left by a program that died")), store.Flush))
 		part := must(selection.Resolve(selection.Box{{4, 6}}, a.Grid.Shape()))
 		err := publish.Batch(t.Context(), s, store.Flush, func(ctx context.Context, b store.Batch) error {
 			return a.Write(ctx, part, view(a, part, data[:8]), engine.Writing{Batch: b, Valid: []int64{4}})
@@ -404,7 +404,7 @@ func TestLargeChunks(t *testing.T) {
 	}
 	_, err := a.ReadChunk(t.Context(), []int64{1}, nil, nil, engine.Reading{})
 	wantChunk(t, err, engine.ErrLimit, "a/c/1", 1)
-	if err := s.Delete(t.Context(), a.Key([]int64{1})); err != nil {
+	if _, err := s.Write(t.Context(), store.Delete(a.Key([]int64{1})), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	wantChunk(t, write(t.Context(), a, all(a), view(a, all(a), data)), engine.ErrLimit, "a/c/1", 1)

@@ -184,7 +184,7 @@ const (
 
 // InFlight returns the concurrency of one operation: the number of requests in flight to
 // a far store, or of chunks of a near store in work. It returns asked unless that is 0. A
-// store that limits its own requests ([store.Pacer]) gets as many as it may ever send.
+// store that limits its own requests ([store.Traits]) gets as many as it may ever send.
 func InFlight(s store.Store, asked, processors int) int {
 	switch {
 	case asked > 0:
@@ -192,7 +192,7 @@ func InFlight(s store.Store, asked, processors int) int {
 	case Near(s):
 		return max(nearChunks, 2*processors)
 	}
-	return max(farRequests, store.RequestsOf(s), 2*processors)
+	return max(farRequests, store.TraitsOf(s).Requests, 2*processors)
 }
 
 // RequestBytes returns how many bytes a store transfers in the time of one request, which

@@ -108,19 +108,21 @@ func (l *lister) list(ctx context.Context, dir string, depth int) error {
 	}
 	// If the box has all cells below a directory, one deep listing replaces many flat
 	// ones.
-	deep := l.coversBelow(depth)
-	listing := store.List
+	how := store.Flat
+	if l.coversBelow(depth) {
+		how = store.Deep
+	}
 	switch {
 	case !l.versions:
 	case dir == "" && l.near() && l.nested():
 		// The array's directory has other grids and records too. In a near store each
 		// version costs a system call, so look only into the directories of chunks.
-		deep = false
+		how = store.Flat
 	default:
-		listing = store.ListVersions
+		how |= store.WithVersions
 	}
 	// An entry whose name is not a key is not a chunk.
-	for e, err := range store.Usable(listing(ctx, l.Store, path, deep)) {
+	for e, err := range store.Usable(store.List(ctx, l.Store, path, how)) {
 		if err != nil {
 			return err
 		}

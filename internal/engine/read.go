@@ -250,14 +250,14 @@ func (w *worker) decodeData(ctx context.Context, n int64, room, src []byte) (*bu
 	heap := w.heapFor(room)
 	room, buffer := roomFor(n, room)
 	w.Show(room, heap)
-	start := observe.Start(w.Observer)
+	start := coding.Start(w.Observer)
 	var err error
 	if w.within {
 		err = w.Chain.DecodeWithin(&w.Decoded, w.Part, src)
 	} else {
 		err = w.Chain.Decode(&w.Decoded, src)
 	}
-	observe.Done(ctx, w.Observer, observe.Decode, w.key, n, start, err)
+	coding.Done(ctx, w.Observer, observe.Decode, w.key, n, start, err)
 	if err != nil {
 		buffer.Put()
 		return nil, err

@@ -93,7 +93,7 @@ func (w *writer) copyAside(ctx context.Context, next *writer, n, size int64) err
 func (a *Array) Aside(ctx context.Context) iter.Seq2[AsideChunk, error] {
 	dir := a.Path.MustKey(asideDir + "-").Dir()
 	return func(yield func(AsideChunk, error) bool) {
-		for e, err := range store.Usable(store.List(ctx, a.Store, dir, true)) {
+		for e, err := range store.Usable(store.List(ctx, a.Store, dir, store.Deep)) {
 			if errors.Is(err, store.ErrUnsupported) {
 				return // without a listing, nothing can be found
 			}

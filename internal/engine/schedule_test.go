@@ -69,7 +69,9 @@ func TestFarDefault(t *testing.T) {
 // paced is a far store that limits its own requests.
 type paced struct{ *far }
 
-func (paced) Requests() int { return 100 }
+func (paced) Traits() store.Traits { return store.Traits{Requests: 100} }
+
+func (paced) CheckKey(store.Key) error { return nil }
 
 // TestPaced checks that a store that limits its own requests gets as many as it may send,
 // through a wrapper too, unless the caller has another number.
@@ -255,9 +257,11 @@ type slowBatch struct {
 	s *slow
 }
 
-func (b slowBatch) Put(ctx context.Context, key store.Key, value []byte) error {
-	b.s.pass(int64(len(value)))
-	return b.Batch.Put(ctx, key, value)
+func (b slowBatch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	if c.Op == store.OpPut {
+		b.s.pass(int64(len(c.Value)))
+	}
+	return b.Batch.Write(ctx, c)
 }
 
 // budgets are limits, and the most chunks of 40 bytes that may be in flight under them.
@@ -355,9 +359,11 @@ type countedBatch struct {
 	f *faulty
 }
 
-func (b countedBatch) Put(ctx context.Context, key store.Key, value []byte) error {
-	b.f.puts.Add(1)
-	return b.Batch.Put(ctx, key, value)
+func (b countedBatch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	if c.Op == store.OpPut {
+		b.f.puts.Add(1)
+	}
+	return b.Batch.Write(ctx, c)
 }
 
 // TestFirstError fails one chunk while all others wait. The call returns the error of the

@@ -36,12 +36,13 @@ func (w *writer) edit(ctx context.Context, weight int64, e coding.Edit, read boo
 // may lack a power of its store, as the batch of a fenced change does.
 func (w *writer) asStored(e coding.Edit) coding.Edit {
 	e.Shape, e.KeepFill = w.Cell.Encoded, w.Array.KeepFill
-	_, splicer := store.As[store.Splicer](w.Store)
-	_, splices := w.Batch.(store.SplicingBatch)
-	_, patcher := store.As[store.Patcher](w.Store)
-	_, patches := w.Batch.(store.PatchingBatch)
-	e.Splices, e.Patches = splicer && splices, patcher && patches
+	e.Splices, e.Patches = w.can(store.OpSplice), w.can(store.OpPatch)
 	return e
+}
+
+// can reports whether both the store and the batch make changes of a kind.
+func (w *writer) can(op store.Op) bool {
+	return w.Batch != nil && w.Batch.Can(op) && store.Can(w.Store, op)
 }
 
 // encodePart returns the chunk after an edit. If the stored chunk is corrupt, it returns
@@ -107,9 +108,11 @@ func (w *writer) storeEdited(ctx context.Context, out *coding.Revision) error {
 		}
 	// Patches and splices refer to ranges of one version, so the store checks it.
 	case out.Patches != nil:
-		return store.BatchPatch(ctx, w.Batch, w.key, w.info.Version, out.Patches)
+		_, err := w.Batch.Write(ctx, store.PatchValue(w.key, w.info.Version, out.Patches))
+		return err
 	case out.Spliced():
-		return store.BatchSplice(ctx, w.Batch, w.key, w.info.Version, out.Fragments)
+		_, err := w.Batch.Write(ctx, store.Splice(w.key, w.info.Version, out.Fragments))
+		return err
 	}
 	// A single new fragment is the whole value, so store it without a copy.
 	if len(out.Fragments) == 1 {
@@ -397,7 +400,8 @@ func (w *writer) mend(ctx context.Context) (mended bool, err error) {
 			if out.From.Version.IsZero() {
 				return store.ErrUnsupported
 			}
-			return store.BatchPutIf(ctx, w.Batch, w.key, out.Fragments[0].Data, store.IfVersion(out.From.Version))
+			_, err = w.Batch.Write(ctx, store.PutIf(w.key, out.Fragments[0].Data, store.IfVersion(out.From.Version)))
+			return err
 		})
 	})
 	return mended && err == nil, err

@@ -311,9 +311,9 @@ func (w *writer) putView(ctx context.Context, v strided.View, n int64, last bool
 // encoded returns the encoded form of the chunk, n bytes decoded, and its buffer; see
 // [coding.Chain.EncodeNew]. The caller holds a core.
 func (w *worker) encoded(ctx context.Context, v strided.View, n int64, last bool) ([]byte, strided.Loan, error) {
-	start := observe.Start(w.Observer)
+	start := coding.Start(w.Observer)
 	value, buffer, err := w.Chain.EncodeNew(v, last)
-	observe.Done(ctx, w.Observer, observe.Encode, w.key, n, start, err)
+	coding.Done(ctx, w.Observer, observe.Encode, w.key, n, start, err)
 	return value, buffer, err
 }
 
@@ -335,12 +335,13 @@ func (w *writer) putPlain(ctx context.Context, v strided.View, n int64) error {
 func (w *writer) store(ctx context.Context, value []byte) error {
 	// In a store without conditional writes, the last writer wins.
 	if w.condition != (store.Condition{}) {
-		err := store.BatchPutIf(ctx, w.Batch, w.key, value, w.condition)
+		_, err := w.Batch.Write(ctx, store.PutIf(w.key, value, w.condition))
 		if !errors.Is(err, store.ErrUnsupported) {
 			return err
 		}
 	}
-	return w.Batch.Put(ctx, w.key, value)
+	_, err := w.Batch.Write(ctx, store.Put(w.key, value))
+	return err
 }
 
 // remove deletes the chunk. It fails with [store.ErrConflict] if the store has
@@ -361,15 +362,16 @@ func (w *writer) remove(ctx context.Context) error {
 		return cmp.Or(err, error(store.ErrUnsupported))
 	}
 	if v := w.condition.Version(); !v.IsZero() {
-		err := store.BatchDeleteIf(ctx, w.Batch, w.key, v)
-		if _, conditional := store.As[store.ConditionalWriter](w.Store); conditional || !errors.Is(err, store.ErrUnsupported) {
+		_, err := w.Batch.Write(ctx, store.DeleteIf(w.key, v))
+		if conditional := store.Can(w.Store, store.OpPutIf); conditional || !errors.Is(err, store.ErrUnsupported) {
 			// A plain delete could remove the chunk of a concurrent writer. So a store
 			// with conditional writes but without conditional deletes gets a chunk of
 			// fill values.
 			return err
 		}
 	}
-	return w.Batch.Delete(ctx, w.key)
+	_, err := w.Batch.Write(ctx, store.Delete(w.key))
+	return err
 }
 
 // deletesFill reports whether a chunk that holds only the fill value is deleted.
@@ -462,9 +464,11 @@ func (w *writer) overwriteOnce(ctx context.Context) error {
 		}
 	}
 	if out.Patches != nil {
-		return store.BatchPatch(ctx, w.Batch, w.key, out.From.Version, out.Patches)
+		_, err := w.Batch.Write(ctx, store.PatchValue(w.key, out.From.Version, out.Patches))
+		return err
 	}
-	return store.BatchSplice(ctx, w.Batch, w.key, out.From.Version, out.Fragments)
+	_, err = w.Batch.Write(ctx, store.Splice(w.key, out.From.Version, out.Fragments))
+	return err
 }
 
 // onlyFills reports whether a write changes only stored chunks, because it writes only

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // int32s returns numbers as they are stored.
@@ -36,16 +36,16 @@ func TestFilledBeside(t *testing.T) {
 	for name, first := range map[string][]byte{"stored": int32s(1, 1, 9, 9), "not stored": nil} {
 		t.Run(name, func(t *testing.T) {
 			others, done := memstore.New(), false
-			s := storetest.Conditional(others, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+			s := stepping.Conditional(others, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 				if op.Key != key || done || op.Name == "Get" || op.Name == "Stat" {
 					return nil
 				}
 				done = true
-				_, err := others.Put(ctx, key, int32s(1, 1, 7, 8), store.Flush)
+				_, err := others.Write(ctx, store.Put(key, int32s(1, 1, 7, 8)), store.Flush)
 				return err
 			}})
 			if first != nil {
-				must(others.Put(t.Context(), key, first, store.Flush))
+				must(others.Write(t.Context(), store.Put(key, first), store.Flush))
 			}
 			a, _ := row(s, plain(), 4)
 			values, want := int32s(9, 9), int32s(9, 9, 7, 8)
@@ -69,10 +69,10 @@ func TestFilledBeside(t *testing.T) {
 func TestNotStoredBeside(t *testing.T) {
 	key, theirs := store.MustKey("a/c/0"), int32s(1, 1, 7, 8)
 	others, done := memstore.New(), false
-	s := storetest.Conditional(others, storetest.Hooks{After: func(op storetest.Op, err error) error {
+	s := stepping.Conditional(others, stepping.Hooks{After: func(op stepping.Op, err error) error {
 		if op.Key == key && !done {
 			done = true
-			must(others.Put(t.Context(), key, theirs, store.Flush))
+			must(others.Write(t.Context(), store.Put(key, theirs), store.Flush))
 		}
 		return err
 	}})
@@ -119,12 +119,12 @@ func TestShardBeside(t *testing.T) {
 			others, done := memstore.New(), false
 			beside, _ := row(others, inner(), 4)
 			theirs := shardOf(t, slices.Concat(c[0], int32s(7, 8)))
-			s := storetest.Conditional(others, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+			s := stepping.Conditional(others, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 				if op.Key != key || done || op.Name == "Get" || op.Name == "Stat" {
 					return nil
 				}
 				done = true
-				_, err := others.Put(ctx, key, theirs, store.Flush)
+				_, err := others.Write(ctx, store.Put(key, theirs), store.Flush)
 				return err
 			}})
 			if c[1] != nil {
@@ -155,18 +155,21 @@ func (b bare) Get(ctx context.Context, key store.Key, q store.Request, dst []byt
 	return out, info, err
 }
 
-func (b bare) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	return b.s.Put(ctx, key, value, d)
-}
+func (b bare) Can(op store.Op) bool { return op == store.OpPut || op == store.OpDelete }
 
-func (b bare) Delete(ctx context.Context, key store.Key) error { return b.s.Delete(ctx, key) }
+func (b bare) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if !b.Can(c.Op) {
+		return store.Written{}, store.ErrUnsupported
+	}
+	return b.s.Write(ctx, c, d)
+}
 
 // TestTurns starts a second writer of the same process between the read and the write
 // of a first one. Both write parts of one chunk in a store without conditions. The
 // second waits for its turn, so that no change is lost.
 func TestTurns(t *testing.T) {
 	s := memstore.New()
-	must(s.Put(t.Context(), store.MustKey("a/c/0"), int32s(1, 2, 3, 4), store.Flush))
+	must(s.Write(t.Context(), store.Put(store.MustKey("a/c/0"), int32s(1, 2, 3, 4)), store.Flush))
 	var second sync.WaitGroup
 	var once sync.Once
 	writePart := func(b bare, start int64, values ...int32) {
@@ -202,7 +205,7 @@ func TestOverwriteOfAnotherLength(t *testing.T) {
 	key := store.MustKey("a/c/0")
 	for _, stored := range [][]byte{int32s(1, 2, 3), int32s(1, 2, 3, 4, 5), {}} {
 		s := memstore.New()
-		must(s.Put(t.Context(), key, stored, store.Flush))
+		must(s.Write(t.Context(), store.Put(key, stored), store.Flush))
 		a, _ := row(s, plain(), 4)
 		a.MaxChunk = 1
 		for _, values := range [][]byte{int32s(5, 6), int32s(9, 9)} {

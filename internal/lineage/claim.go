@@ -195,15 +195,15 @@ func (a Array) Take(ctx context.Context, c *Claim, d store.Durability) error {
 		return err
 	}
 	key := a.Path.MustKey(claimName)
-	v, err := store.PutIf(ctx, a.Store, key, data, store.IfAbsent(), d)
+	v, err := store.Write(ctx, a.Store, store.PutIf(key, data, store.IfAbsent()), d)
 	switch {
 	case errors.Is(err, store.ErrUnsupported):
 		// Without conditional writes the caller is the only writer.
-		v, err = store.Put(ctx, a.Store, key, data, d)
+		v, err = store.Write(ctx, a.Store, store.Put(key, data), d)
 	case errors.Is(err, store.ErrConflict):
 		return ErrClaimed
 	}
-	c.info = store.Info{Size: int64(len(data)), Version: v}
+	c.info = store.Info{Size: int64(len(data)), Version: v.Version}
 	return err
 }
 
@@ -217,23 +217,23 @@ func (a Array) Replace(ctx context.Context, old, by *Claim, d store.Durability) 
 	key := a.Path.MustKey(claimName)
 	// The condition decides between two processes that both see the lease lapse, and
 	// makes a renewal fail that arrives after the claim was taken over.
-	v, err := store.PutIf(ctx, a.Store, key, data, store.IfVersion(old.info.Version), d)
+	v, err := store.Write(ctx, a.Store, store.PutIf(key, data, store.IfVersion(old.info.Version)), d)
 	switch {
 	case errors.Is(err, store.ErrUnsupported):
-		v, err = store.Put(ctx, a.Store, key, data, d)
+		v, err = store.Write(ctx, a.Store, store.Put(key, data), d)
 	case errors.Is(err, store.ErrConflict):
 		return ErrClaimed
 	}
-	by.info = store.Info{Size: int64(len(data)), Version: v}
+	by.info = store.Info{Size: int64(len(data)), Version: v.Version}
 	return err
 }
 
 // Drop deletes a claim, unless another process has replaced it.
 func (a Array) Drop(ctx context.Context, c *Claim) error {
 	key := a.Path.MustKey(claimName)
-	err := store.DeleteIf(ctx, a.Store, key, c.info.Version)
+	_, err := store.Write(ctx, a.Store, store.DeleteIf(key, c.info.Version), store.Sync)
 	if errors.Is(err, store.ErrUnsupported) {
-		err = store.Delete(ctx, a.Store, key)
+		_, err = store.Write(ctx, a.Store, store.Delete(key), store.Sync)
 	}
 	// The claim is that of another process by now, which will drop it.
 	if errors.Is(err, store.ErrConflict) {

@@ -39,7 +39,7 @@ func (a Array) putNote(ctx context.Context, key store.Key, d store.Durability) e
 	if err != nil {
 		return err
 	}
-	_, err = store.Put(ctx, a.Store, key, data, d)
+	_, err = store.Write(ctx, a.Store, store.Put(key, data), d)
 	return err
 }
 
@@ -90,14 +90,15 @@ func (a Array) Now(ctx context.Context) (time.Time, error) {
 		if err != nil {
 			return time.Time{}, err
 		}
-		return at, store.Delete(ctx, a.Store, key)
+		_, err = store.Write(ctx, a.Store, store.Delete(key), store.Sync)
+		return at, err
 	}
 }
 
 // CheckDeletes finds out whether the store deletes values on conditions, by a note of
 // its own. If not, the error wraps [store.ErrUnsupported].
 func (a Array) CheckDeletes(ctx context.Context) error {
-	if _, ok := store.As[store.ConditionalDeleter](a.Store); !ok {
+	if !store.Can(a.Store, store.OpDeleteIf) {
 		return store.ErrUnsupported
 	}
 	key := a.Path.MustKey(clockName)
@@ -106,14 +107,15 @@ func (a Array) CheckDeletes(ctx context.Context) error {
 	}
 	info, err := store.Stat(ctx, a.Store, key)
 	if err == nil {
-		err = store.DeleteIf(ctx, a.Store, key, info.Version)
+		_, err = store.Write(ctx, a.Store, store.DeleteIf(key, info.Version), store.Sync)
 	}
 	switch {
 	// Another vacuum has written or deleted the note.
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, store.ErrConflict):
 		return nil
 	case errors.Is(err, store.ErrUnsupported):
-		return errors.Join(err, store.Delete(ctx, a.Store, key))
+		_, failed := store.Write(ctx, a.Store, store.Delete(key), store.Sync)
+		return errors.Join(err, failed)
 	}
 	return err
 }
@@ -133,7 +135,7 @@ func (a Array) noteMoved(ctx context.Context, r *Record, d store.Durability) err
 	if err != nil {
 		return err
 	}
-	_, err = store.Put(ctx, a.Store, a.movedKey(), data, d)
+	_, err = store.Write(ctx, a.Store, store.Put(a.movedKey(), data), d)
 	return err
 }
 

@@ -138,7 +138,7 @@ func (a Array) put(ctx context.Context, r *Record, d store.Durability) error {
 	if err != nil {
 		return err
 	}
-	_, err = store.Put(ctx, a.Store, a.Key(r), data, d)
+	_, err = store.Write(ctx, a.Store, store.Put(a.Key(r), data), d)
 	return err
 }
 
@@ -147,7 +147,7 @@ func (a Array) put(ctx context.Context, r *Record, d store.Durability) error {
 func (a Array) Records(ctx context.Context) ([]*Record, error) {
 	var names []string
 	below := a.Path.MustKey(recordsDir + "/-").Dir()
-	for e, err := range store.List(ctx, a.Store, below, false) {
+	for e, err := range store.List(ctx, a.Store, below, store.Flat) {
 		if err != nil {
 			return nil, err
 		}
@@ -229,14 +229,15 @@ func (a Array) ChunksKey(r *Record) store.Key { return a.keyWithSuffix(r, chunks
 // RemoveChunks deletes what PutChunks has stored. After that, the rechunk cannot be
 // reverted.
 func (a Array) RemoveChunks(ctx context.Context, r *Record) error {
-	return store.Delete(ctx, a.Store, a.keyWithSuffix(r, chunksSuffix))
+	_, err := store.Write(ctx, a.Store, store.Delete(a.keyWithSuffix(r, chunksSuffix)), store.Sync)
+	return err
 }
 
 // Remove deletes a record and what belongs to it, the record last.
 func (a Array) Remove(ctx context.Context, r *Record) error {
 	// The record goes last. After a crash it still names what is left.
 	for _, key := range []store.Key{a.keyWithSuffix(r, graceSuffix), a.keyWithSuffix(r, chunksSuffix), a.Key(r)} {
-		if err := store.Delete(ctx, a.Store, key); err != nil {
+		if _, err := store.Write(ctx, a.Store, store.Delete(key), store.Sync); err != nil {
 			return err
 		}
 	}
@@ -250,7 +251,7 @@ func (a Array) keyWithSuffix(r *Record, with string) store.Key {
 
 // PutChunks stores the versions of the chunks that a rechunk publishes.
 func (a Array) PutChunks(ctx context.Context, r *Record, data []byte, d store.Durability) error {
-	_, err := store.Put(ctx, a.Store, a.keyWithSuffix(r, chunksSuffix), data, d)
+	_, err := store.Write(ctx, a.Store, store.Put(a.keyWithSuffix(r, chunksSuffix), data), d)
 	return err
 }
 
@@ -463,9 +464,9 @@ func (a Array) MergedRoot() store.Path { return a.Path.MustKey(mergedDir + "/-")
 // RemoveMerged deletes the chunks that a rechunk in place has staged.
 func (a Array) RemoveMerged(ctx context.Context, id string) error {
 	dir := a.mergedDirOf(id)
-	for e, err := range store.List(ctx, a.Store, dir, true) {
+	for e, err := range store.List(ctx, a.Store, dir, store.Deep) {
 		if err == nil {
-			err = store.Delete(ctx, a.Store, dir.MustKey(e.Name))
+			_, err = store.Write(ctx, a.Store, store.Delete(dir.MustKey(e.Name)), store.Sync)
 		}
 		if err != nil {
 			return err

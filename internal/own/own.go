@@ -49,6 +49,9 @@ const Pyramid = Attributes + "pyramid"
 // Attributes begins the names of the attributes of Varve.
 const Attributes = "varve:"
 
+// ManifestDocument is the key of the document of a manifest of references, in its folder.
+const ManifestDocument = "manifest.json"
+
 // reserved is the prefix that format 3 reserves.
 const reserved = "__"
 
@@ -76,6 +79,10 @@ var (
 )
 
 const together = "together-"
+
+// Foreign is why something in a directory of Varve cannot be used that Varve has not
+// written, such as a node of another program.
+const Foreign = "it is of another program, in a directory that Varve reserves"
 
 // IsForeign reports whether key, which has a slash at its end if it is that of a
 // directory, lies in a directory named Dir and is of another program: Dir is an ordinary

@@ -9,32 +9,32 @@ import (
 	"testing"
 
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/storetest"
 )
 
 // doubling is a store behind a proxy that delivers writes of documents and journals twice
 // and gives the second answer. Drivers know their own writes of other values. between is
 // called between the two, unless nil.
 type doubling struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	between func(key store.Key)
 }
 
-func (d *doubling) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, how store.Durability) (store.Version, error) {
-	if key.Base() != "zarr.json" && !isJournal(storetest.Op{Key: key}) {
-		return d.ObjectStore.PutIf(ctx, key, value, c, how)
+func (d *doubling) Write(ctx context.Context, c store.Change, how store.Durability) (store.Written, error) {
+	if c.Op != store.OpPutIf || c.Key.Base() != "zarr.json" && !isJournal(stepping.Op{Key: c.Key}) {
+		return d.ObjectStore.Write(ctx, c, how)
 	}
-	_, _ = d.ObjectStore.PutIf(ctx, key, value, c, how)
+	_, _ = d.ObjectStore.Write(ctx, c, how)
 	if d.between != nil {
-		d.between(key)
+		d.between(c.Key)
 	}
-	return d.ObjectStore.PutIf(ctx, key, value, c, how)
+	return d.ObjectStore.Write(ctx, c, how)
 }
 
 // doubled returns a node in a store behind such a proxy.
 func doubled(u *unlocked) (*doubling, publish.Node) {
-	d := &doubling{ObjectStore: u.node.Store.(storetest.ObjectStore)}
+	d := &doubling{ObjectStore: u.node.Store.(stepping.ObjectStore)}
 	n := u.node
 	n.Store = d
 	return d, n
@@ -67,13 +67,13 @@ func TestDeliveredTwice(t *testing.T) {
 		t.Errorf("a second creation: %v", err)
 	}
 	n = u.node
-	n.Store, n.SingleWriter = &doubling{ObjectStore: u.node.Store.(storetest.ObjectStore)}, true
+	n.Store, n.SingleWriter = &doubling{ObjectStore: u.node.Store.(stepping.ObjectStore)}, true
 	if err := publish.Update(t.Context(), n, puts("", "", "a/c/1")); err != nil {
 		t.Errorf("a single writer: %v", err)
 	}
 	p := newPair(t)
 	for i := range p.parts {
-		p.parts[i].Store = &doubling{ObjectStore: p.parts[i].Store.(storetest.ObjectStore)}
+		p.parts[i].Store = &doubling{ObjectStore: p.parts[i].Store.(stepping.ObjectStore)}
 	}
 	if err := publish.UpdateAll(t.Context(), p.parts, nil); err != nil || !p.has("a", "new") || !p.has("b", "new") {
 		t.Errorf("two nodes: %v", err)
@@ -128,9 +128,9 @@ func TestJournalGone(t *testing.T) {
 	p := newPair(t)
 	plain := p.parts[0].Node
 	for i := range p.parts {
-		d := &doubling{ObjectStore: p.parts[i].Store.(storetest.ObjectStore)}
+		d := &doubling{ObjectStore: p.parts[i].Store.(stepping.ObjectStore)}
 		d.between = func(key store.Key) {
-			if isJournal(storetest.Op{Key: key}) {
+			if isJournal(stepping.Op{Key: key}) {
 				if _, err := publish.Recover(context.Background(), plain, nil); err != nil {
 					t.Error(err)
 				}
@@ -153,18 +153,18 @@ func TestJournalGone(t *testing.T) {
 // forgetful is a store that loses the answer to the first write of a journal. then is
 // called before.
 type forgetful struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	then func()
 }
 
-func (f *forgetful) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, how store.Durability) (store.Version, error) {
-	v, err := f.ObjectStore.PutIf(ctx, key, value, c, how)
-	if then := f.then; err == nil && then != nil && isJournal(storetest.Op{Key: key}) {
+func (f *forgetful) Write(ctx context.Context, c store.Change, how store.Durability) (store.Written, error) {
+	made, err := f.ObjectStore.Write(ctx, c, how)
+	if then := f.then; c.Op == store.OpPutIf && err == nil && then != nil && isJournal(stepping.Op{Key: c.Key}) {
 		f.then = nil
 		then()
-		return store.Version{}, io.ErrUnexpectedEOF
+		return store.Written{}, io.ErrUnexpectedEOF
 	}
-	return v, err
+	return made, err
 }
 
 // TestJournalMissed loses the answer to the journal. Before the writer looks, a recovery
@@ -173,7 +173,7 @@ func TestJournalMissed(t *testing.T) {
 	p := newPair(t)
 	plain := p.parts[0].Node
 	for i := range p.parts {
-		f := &forgetful{ObjectStore: p.parts[i].Store.(storetest.ObjectStore)}
+		f := &forgetful{ObjectStore: p.parts[i].Store.(stepping.ObjectStore)}
 		f.then = func() {
 			if _, err := publish.Recover(context.Background(), plain, nil); err != nil {
 				t.Error(err)
@@ -193,7 +193,7 @@ func TestJournalMissed(t *testing.T) {
 // told not to repeat it, and that the fence is looked at before it is made again.
 func TestChunkOnce(t *testing.T) {
 	u := newUnlocked(t)
-	l := &losing{ObjectStore: u.node.Store.(storetest.ObjectStore), key: store.MustKey("a/c/1")}
+	l := &losing{ObjectStore: u.node.Store.(stepping.ObjectStore), key: store.MustKey("a/c/1")}
 	n, fences := u.node, 0
 	u.do = func(before bool) error {
 		if before {
@@ -214,22 +214,22 @@ func TestChunkOnce(t *testing.T) {
 // losing is a store that loses the first replacement of a value. then is called instead,
 // unless nil.
 type losing struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	key        store.Key
 	then       func()
 	lost       int
 	repeatable bool // the driver might have repeated it
 }
 
-func (l *losing) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	if key == l.key && !c.Absent() && l.lost == 0 {
+func (l *losing) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPutIf && c.Key == l.key && !c.If.Absent() && l.lost == 0 {
 		l.lost++
-		if l.repeatable = !c.IsOnce(); l.then != nil {
+		if l.repeatable = !c.If.IsOnce(); l.then != nil {
 			l.then()
 		}
-		return store.Version{}, errFault
+		return store.Written{}, errFault
 	}
-	return l.ObjectStore.PutIf(ctx, key, value, c, d)
+	return l.ObjectStore.Write(ctx, c, d)
 }
 
 // TestChunkChanged loses the request of a part of a chunk, and lets another writer store
@@ -237,7 +237,7 @@ func (l *losing) PutIf(ctx context.Context, key store.Key, value []byte, c store
 func TestChunkChanged(t *testing.T) {
 	u := newUnlocked(t)
 	key := store.MustKey("a/c/1")
-	l := &losing{ObjectStore: u.node.Store.(storetest.ObjectStore), key: key, then: func() { u.put("a/c/1", "region of another") }}
+	l := &losing{ObjectStore: u.node.Store.(stepping.ObjectStore), key: key, then: func() { u.put("a/c/1", "region of another") }}
 	n := u.node
 	n.Store = l
 	err := publish.Update(t.Context(), n, func(publish.Document) (*publish.Change, error) {
@@ -246,7 +246,8 @@ func TestChunkChanged(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return store.BatchPutIf(ctx, b, key, []byte("the merged chunk of the change"), store.IfVersion(info.Version))
+			_, err = b.Write(ctx, store.PutIf(key, []byte("the merged chunk of the change"), store.IfVersion(info.Version)))
+			return err
 		}}, nil
 	})
 	if !errors.Is(err, store.ErrConflict) {

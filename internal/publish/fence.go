@@ -101,8 +101,24 @@ func (f *fence) warn(ctx context.Context) error {
 // write takes effect immediately.
 type stagingBatch struct{ f *fence }
 
-// Put stores a chunk that the planned document does not describe.
-func (s stagingBatch) Put(ctx context.Context, key store.Key, value []byte) error {
+// Can implements [store.Batch].
+func (s stagingBatch) Can(op store.Op) bool { return op == store.OpPut || op == store.OpPutIf }
+
+// Write implements [store.Batch]. Rule 6 refuses deletions.
+func (s stagingBatch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	switch c.Op {
+	case store.OpPut:
+		return store.Written{}, s.put(ctx, c.Key, c.Value)
+	case store.OpPutIf:
+		return store.Written{}, s.putIf(ctx, c.Key, c.Value, c.If)
+	case store.OpDelete, store.OpDeleteIf:
+		return store.Written{}, errEarly
+	}
+	return store.Written{}, fmt.Errorf("%w: a change under a fence", store.ErrUnsupported)
+}
+
+// put stores a chunk that the planned document does not describe.
+func (s stagingBatch) put(ctx context.Context, key store.Key, value []byte) error {
 	f := s.f
 	// Rule 1. The key may have a chunk that a crash orphaned, or the chunk of a
 	// concurrent writer that planned on the same document.
@@ -139,9 +155,9 @@ func (f *fence) claim(key store.Key, err error) error {
 	return err
 }
 
-// PutIf changes a chunk that the document describes. The condition names the version that
+// putIf changes a chunk that the document describes. The condition names the version that
 // the caller read.
-func (s stagingBatch) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition) error {
+func (s stagingBatch) putIf(ctx context.Context, key store.Key, value []byte, c store.Condition) error {
 	// Rule 2. A chunk that is absent needs no fence: rule 1 covers it.
 	if c.Absent() {
 		_, err := s.f.putIf(ctx, key, value, c)
@@ -149,14 +165,6 @@ func (s stagingBatch) PutIf(ctx context.Context, key store.Key, value []byte, c 
 	}
 	return s.f.claim(key, s.f.replace(ctx, key, value, c.Version()))
 }
-
-// Delete is refused by rule 6.
-func (s stagingBatch) Delete(context.Context, store.Key) error {
-	return errEarly
-}
-
-// DeleteIf is refused by rule 6.
-func (s stagingBatch) DeleteIf(context.Context, store.Key, store.Version) error { return errEarly }
 
 // errEarly makes the caller store the fill value instead.
 var errEarly = fmt.Errorf("%w: chunks are deleted only after the document is published", store.ErrUnsupported)
@@ -170,11 +178,11 @@ func (s stagingBatch) Discard() {}
 // putIf writes a value and returns its version. A store without conditional writes cannot
 // be fenced.
 func (f *fence) putIf(ctx context.Context, key store.Key, value []byte, c store.Condition) (store.Version, error) {
-	version, err := store.PutIf(ctx, f.Store, key, value, c, f.Durability)
+	version, err := store.Write(ctx, f.Store, store.PutIf(key, value, c), f.Durability)
 	if errors.Is(err, store.ErrUnsupported) {
 		err = fmt.Errorf("%w: %w", ErrUnsafe, err)
 	}
-	return version, err
+	return version.Version, err
 }
 
 // holdFence makes sure that no concurrent plan on the document can be published. Call it
@@ -317,9 +325,20 @@ const (
 	deletedAtOnce = 32
 )
 
-// Delete records the key, and deletes the recorded objects in groups.
-func (b *reclaimBatch) Delete(ctx context.Context, key store.Key) error {
-	if _, ok := store.As[store.ConditionalDeleter](b.f.Store); !ok {
+// Can implements [store.Batch].
+func (b *reclaimBatch) Can(op store.Op) bool { return op == store.OpDelete || b.stagingBatch.Can(op) }
+
+// Write implements [store.Batch].
+func (b *reclaimBatch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	if c.Op == store.OpDelete {
+		return store.Written{}, b.delete(ctx, c.Key)
+	}
+	return b.stagingBatch.Write(ctx, c)
+}
+
+// delete records the key, and deletes the recorded objects in groups.
+func (b *reclaimBatch) delete(ctx context.Context, key store.Key) error {
+	if !store.Can(b.f.Store, store.OpDeleteIf) {
 		b.reportKept(key, store.ErrUnsupported)
 		return nil // the orphaned object stays, invisible
 	}
@@ -360,7 +379,7 @@ func (b *reclaimBatch) flush(ctx context.Context) error {
 // remove deletes a chunk that has a version. A deletion without an answer is not
 // repeated: the fence may have fallen since.
 func (b *reclaimBatch) remove(ctx context.Context, key store.Key, v store.Version) error {
-	err := store.DeleteIf(ctx, b.f.Store, key, v)
+	_, err := store.Write(ctx, b.f.Store, store.DeleteIf(key, v), store.Sync)
 	if err == nil {
 		return nil
 	}
@@ -460,9 +479,14 @@ const firstPause = time.Millisecond
 // attempt replaces the chunk by a draft or, in a store without drafts, by a write that is
 // not repeated.
 func (r *replacement) attempt(ctx context.Context) error {
-	draft, err := store.MakeDraft(ctx, r.Store, r.key, r.value, r.Durability)
-	if err != nil && !errors.Is(err, store.ErrUnsupported) {
-		return err
+	drafter, drafts := store.As[store.Drafter](r.Store)
+	var draft store.Draft
+	var err error
+	if drafts {
+		draft, err = drafter.Draft(ctx, r.key, r.value, r.Durability)
+		if err != nil && !errors.Is(err, store.ErrUnsupported) {
+			return err
+		}
 	}
 	version, err := r.guard(ctx)
 	if draft == nil {
@@ -472,7 +496,7 @@ func (r *replacement) attempt(ctx context.Context) error {
 		return err
 	}
 	if err == nil {
-		err = store.RevokeDrafts(ctx, r.Store, r.key, draft)
+		err = drafter.Revoke(ctx, r.key, draft)
 	}
 	if err == nil {
 		_, err = draft.Publish(ctx, store.IfVersion(version))

@@ -10,10 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // document is the key of the document of the node "a".
@@ -34,8 +35,8 @@ type unlocked struct {
 
 func newUnlocked(t *testing.T) *unlocked {
 	u := &unlocked{t: t, others: memstore.New()}
-	at := func(before bool) func(op storetest.Op) error {
-		return func(op storetest.Op) error {
+	at := func(before bool) func(op stepping.Op) error {
+		return func(op stepping.Op) error {
 			switch {
 			case op.Name == "PutIf" && op.Key == document && u.do != nil:
 				return u.do(before)
@@ -45,9 +46,9 @@ func newUnlocked(t *testing.T) *unlocked {
 			return nil
 		}
 	}
-	s := storetest.Conditional(u.others, storetest.Hooks{
-		Before: func(_ context.Context, op storetest.Op) error { return at(true)(op) },
-		After:  func(op storetest.Op, err error) error { return errors.Join(err, at(false)(op)) },
+	s := stepping.Conditional(u.others, stepping.Hooks{
+		Before: func(_ context.Context, op stepping.Op) error { return at(true)(op) },
+		After:  func(op stepping.Op, err error) error { return errors.Join(err, at(false)(op)) },
 	})
 	u.node = publish.Node{Store: s, Path: document.Dir(), Document: "zarr.json"}
 	u.put("a/zarr.json", "old\n")
@@ -60,7 +61,7 @@ func newUnlocked(t *testing.T) *unlocked {
 // put writes as a concurrent writer.
 func (u *unlocked) put(key, value string) {
 	u.t.Helper()
-	if _, err := u.others.Put(context.Background(), store.MustKey(key), []byte(value), store.Flush); err != nil {
+	if _, err := u.others.Write(context.Background(), store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
 		u.t.Fatal(err)
 	}
 }
@@ -79,7 +80,7 @@ func puts(marker string, guarded string, keys ...string) func(publish.Document) 
 	return func(publish.Document) (*publish.Change, error) {
 		c := &publish.Change{Document: []byte("new"), Stage: func(ctx context.Context, b store.Batch) error {
 			for _, key := range keys {
-				if err := b.Put(ctx, store.MustKey(key), []byte("ours")); err != nil {
+				if _, err := b.Write(ctx, store.Put(store.MustKey(key), []byte("ours"))); err != nil {
 					return err
 				}
 			}
@@ -165,7 +166,7 @@ func TestFenceRefused(t *testing.T) {
 			u, tries := newUnlocked(t), 0
 			u.do = func(bool) error {
 				tries++
-				return store.Refused(fs.ErrPermission)
+				return driver.Refused(fs.ErrPermission)
 			}
 			err := publish.Update(t.Context(), u.node, puts(chunk, "", chunk))
 			if !errors.Is(err, fs.ErrPermission) || errors.Is(err, publish.ErrOutcomeUnknown) || errors.Is(err, store.ErrConflict) {
@@ -180,20 +181,20 @@ func TestFenceRefused(t *testing.T) {
 }
 
 // full is a store that has no space left for chunks.
-type full struct{ storetest.ObjectStore }
+type full struct{ stepping.ObjectStore }
 
-func (f full) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	if key != document {
-		return store.Version{}, errFault
+func (f full) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPutIf && c.Key != document {
+		return store.Written{}, errFault
 	}
-	return f.ObjectStore.PutIf(ctx, key, value, c, d)
+	return f.ObjectStore.Write(ctx, c, d)
 }
 
 // TestFull stores a chunk where there is no space left. The error says so: a conflict
 // would be tried again, and hide the cause.
 func TestFull(t *testing.T) {
 	u := newUnlocked(t)
-	u.node.Store = full{u.node.Store.(storetest.ObjectStore)}
+	u.node.Store = full{u.node.Store.(stepping.ObjectStore)}
 	for _, chunk := range []string{"a/c/4", "a/c/1"} { // none is there, and one is left
 		err := publish.Update(t.Context(), u.node, puts(chunk, "", chunk))
 		if !errors.Is(err, errFault) || errors.Is(err, store.ErrConflict) {
@@ -291,25 +292,25 @@ func TestPublishedLost(t *testing.T) {
 
 // late is a store in which the first write of "new" arrives after it failed.
 type late struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	write func() error
 }
 
-func (l *late) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	if l.write == nil && strings.HasPrefix(string(value), "new") {
+func (l *late) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPutIf && l.write == nil && strings.HasPrefix(string(c.Value), "new") {
 		l.write = func() error {
-			_, err := l.ObjectStore.PutIf(context.Background(), key, value, c, d)
+			_, err := l.ObjectStore.Write(context.Background(), c, d)
 			return err
 		}
-		return store.Version{}, errFault
+		return store.Written{}, errFault
 	}
-	return l.ObjectStore.PutIf(ctx, key, value, c, d)
+	return l.ObjectStore.Write(ctx, c, d)
 }
 
 // TestPublishedLate lets the write of a document arrive after it was reported as failed.
 func TestPublishedLate(t *testing.T) {
 	u := newUnlocked(t)
-	l := &late{ObjectStore: u.node.Store.(storetest.ObjectStore)}
+	l := &late{ObjectStore: u.node.Store.(stepping.ObjectStore)}
 	u.node.Store = l
 	if err := publish.Update(t.Context(), u.node, puts("a/c/4", "4", "a/c/4")); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("error is %v", err)
@@ -337,7 +338,10 @@ func TestHoldFails(t *testing.T) {
 func planned(name, marker, guarded string, stage func(put func(key string) error) error) func(publish.Document) (*publish.Change, error) {
 	return func(publish.Document) (*publish.Change, error) {
 		c := &publish.Change{Document: []byte(name), Stage: func(ctx context.Context, b store.Batch) error {
-			return stage(func(key string) error { return b.Put(ctx, store.MustKey(key), []byte(name)) })
+			return stage(func(key string) error {
+				_, err := b.Write(ctx, store.Put(store.MustKey(key), []byte(name)))
+				return err
+			})
 		}}
 		c.Marker = store.MustKey(marker)
 		c.Guarded = func(key store.Key) bool { return strings.Contains(guarded, key.Base()) }
@@ -405,7 +409,7 @@ func TestAbandoned(t *testing.T) {
 				return &publish.Change{
 					Document: []byte("new"),
 					Stage: func(ctx context.Context, b store.Batch) error {
-						if err := b.Put(ctx, store.MustKey("a/c/9"), []byte("staged")); err != nil {
+						if _, err := b.Write(ctx, store.Put(store.MustKey("a/c/9"), []byte("staged"))); err != nil {
 							return err
 						}
 						if errors.Is(fault, context.Canceled) {
@@ -415,7 +419,7 @@ func TestAbandoned(t *testing.T) {
 					},
 					Abandon: func(ctx context.Context, b store.Batch) error {
 						abandoned++
-						return errors.Join(ctx.Err(), b.Delete(ctx, store.MustKey("a/c/9")))
+						return errors.Join(ctx.Err(), errOf(b.Write(ctx, store.Delete(store.MustKey("a/c/9")))))
 					},
 				}, nil
 			})
@@ -445,7 +449,7 @@ func newWaiting(t *testing.T) *waiting {
 
 func (w *waiting) put(key, value string) {
 	w.t.Helper()
-	if _, err := w.Put(context.Background(), store.MustKey(key), []byte(value), store.Flush); err != nil {
+	if _, err := w.Write(context.Background(), store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -471,3 +475,6 @@ func TestUndoWaits(t *testing.T) {
 		t.Errorf("the pointer is there: %v, %v", there, err)
 	}
 }
+
+// errOf returns the error of a change.
+func errOf(_ store.Written, err error) error { return err }

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"varve.dev/zarr/internal/directory"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -41,7 +42,7 @@ type journalEntry struct {
 }
 
 func newJournal(n Node, id string) (*journal, error) {
-	at, err := store.Resolve(n.Store, n.Path)
+	at, err := store.DirectoriesOf(n.Store).Resolve(n.Path)
 	return &journal{node: n, key: at.MustKey(journalPrefix + id + journalSuffix)}, err
 }
 
@@ -49,7 +50,7 @@ func newJournal(n Node, id string) (*journal, error) {
 // of n after symbolic links are resolved. Readers resolve links as well, so the pointer
 // is valid through every link.
 func (j *journal) pointer(n Node) (pointerFile, error) {
-	at, err := store.Resolve(n.Store, n.Path)
+	at, err := store.DirectoriesOf(n.Store).Resolve(n.Path)
 	return pointerFile{Journal: relative(at, j.key.String())}, err
 }
 
@@ -234,7 +235,7 @@ func (j *journal) check() error {
 
 // same reports whether two paths lead to the same node, perhaps through links.
 func (j *journal) same(a, b store.Path) bool {
-	same, err := store.SameDirectory(j.node.Store, a, b)
+	same, err := directory.Same(j.node.Store, a, b)
 	return same && err == nil
 }
 
@@ -326,7 +327,8 @@ func (j *journal) conclude(ctx context.Context, after After, published []Node) e
 	}
 	// After a crash before this, recovery calls after again, which is harmless. A crash
 	// after it leaves pointers without a journal, which recovery removes.
-	return store.Delete(ctx, j.node.Store, j.key)
+	_, err := store.Write(ctx, j.node.Store, store.Delete(j.key), store.Sync)
+	return err
 }
 
 // removePointers removes the pointers to the journal. The journal must be deleted
@@ -509,7 +511,7 @@ func (n Node) removePointer(ctx context.Context, journal store.Key) error {
 
 // clearPointer removes the node's pointer unless a concurrent writer changed it.
 func (n Node) clearPointer(ctx context.Context, p pointerFile) error {
-	err := store.DeleteIf(ctx, n.Store, n.Path.MustKey(pointerName), p.info.Version)
+	_, err := store.Write(ctx, n.Store, store.DeleteIf(n.Path.MustKey(pointerName), p.info.Version), store.Sync)
 	if errors.Is(err, store.ErrUnsupported) {
 		// The store has no conditional deletes. An empty pointer means the same as
 		// none.
@@ -558,11 +560,11 @@ func damagedError(key store.Key, err error) error {
 
 // putIf writes on a condition, or without one if the store has no conditional writes.
 func (n Node) putIf(ctx context.Context, key store.Key, value []byte, on store.Condition) (store.Version, error) {
-	v, err := store.PutIf(ctx, n.Store, key, value, on, n.Durability)
+	v, err := store.Write(ctx, n.Store, store.PutIf(key, value, on), n.Durability)
 	if errors.Is(err, store.ErrUnsupported) {
-		v, err = store.Put(ctx, n.Store, key, value, n.Durability)
+		v, err = store.Write(ctx, n.Store, store.Put(key, value), n.Durability)
 	}
-	return v, err
+	return v.Version, err
 }
 
 // journal returns the key of the journal that the node's pointer names, or the zero Key.
@@ -572,7 +574,7 @@ func (n Node) journal(ctx context.Context) (store.Key, pointerFile, error) {
 		return store.Key{}, p, err
 	}
 	// The pointer is relative to the place of the node without links.
-	at, err := store.Resolve(n.Store, n.Path)
+	at, err := store.DirectoriesOf(n.Store).Resolve(n.Path)
 	if err != nil {
 		return store.Key{}, p, err
 	}
@@ -599,7 +601,7 @@ const mostAborted = 1 << 10 // bytes
 // deleted once no write can be.
 func Aborted(ctx context.Context, n Node) (found []store.Key, err error) {
 	dir := n.Path.MustKey(own.Dir + "/-").Dir()
-	for e, err := range store.List(ctx, n.Store, dir, false) {
+	for e, err := range store.List(ctx, n.Store, dir, store.Flat) {
 		if err != nil {
 			return nil, err
 		}

@@ -32,7 +32,7 @@ func twinsIn(t *testing.T, dir string) (a, b publish.Node, link func()) {
 	}
 	t.Cleanup(func() { s.Close() })
 	for _, key := range []string{"a/zarr.json", "b/zarr.json"} {
-		if _, err := s.Put(t.Context(), store.MustKey(key), []byte("old"), store.Flush); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), []byte("old")), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -134,7 +134,7 @@ func TestRecoverByLink(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, key := range []string{"a/zarr.json", "b/zarr.json"} { // as if it had stopped a little earlier
-				if _, err := a.Store.(*filestore.Store).Put(t.Context(), store.MustKey(key), []byte("old"), store.Flush); err != nil {
+				if _, err := a.Store.(*filestore.Store).Write(t.Context(), store.Put(store.MustKey(key), []byte("old")), store.Flush); err != nil {
 					t.Fatal(err)
 				}
 			}

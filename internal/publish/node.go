@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"varve.dev/zarr/internal/directory"
 	"varve.dev/zarr/store"
 )
 
@@ -77,7 +78,7 @@ func (n Node) Fenced() bool {
 // trails reports whether documents of the node have trails: they tell concurrent writers
 // apart where there are no locks.
 func (n Node) trails() bool {
-	_, conditional := store.As[store.ConditionalWriter](n.Store)
+	conditional := store.Can(n.Store, store.OpPutIf)
 	return n.Fenced() && conditional
 }
 
@@ -139,7 +140,7 @@ func (l *Locks) unlock() (err error) {
 func (l *Locks) name(n Node) (store.Path, bool) {
 	for ; l != nil; l = l.outer {
 		for _, p := range l.paths {
-			if same, err := store.SameDirectory(n.Store, n.Path, p); same && err == nil {
+			if same, err := directory.Same(n.Store, n.Path, p); same && err == nil {
 				return p, true
 			}
 		}
@@ -291,7 +292,7 @@ func (n Node) withDocument(document string) Node {
 // forget removes files of a node that was not created. A file that stays is harmless.
 func (n Node) forget(ctx context.Context, files []File) {
 	for _, f := range files {
-		_ = store.Delete(context.WithoutCancel(ctx), n.Store, n.Path.MustKey(f.Name))
+		_, _ = store.Write(context.WithoutCancel(ctx), n.Store, store.Delete(n.Path.MustKey(f.Name)), store.Sync)
 	}
 }
 
@@ -303,17 +304,17 @@ func (n Node) create(ctx context.Context, document []byte) (store.Version, error
 		}
 		document = withCreation(document, id)
 	}
-	version, err := store.PutIf(ctx, n.Store, key, document, store.IfAbsent(), n.Durability)
+	version, err := store.Write(ctx, n.Store, store.PutIf(key, document, store.IfAbsent()), n.Durability)
 	conflict := errors.Is(err, store.ErrConflict)
 	switch {
 	case err == nil:
-		return version, nil
+		return version.Version, nil
 	case n.trails() && (conflict || !certainlyNotWritten(err)):
 		return n.settleCreation(ctx, id, err)
 	case conflict:
-		return version, err
+		return version.Version, err
 	case !errors.Is(err, store.ErrUnsupported):
-		return n.settle(ctx, document, version, err)
+		return n.settle(ctx, document, version.Version, err)
 	}
 	// The store has no conditional writes, so two concurrent calls may both succeed.
 	found, err := store.Exists(ctx, n.Store, key)
@@ -323,7 +324,8 @@ func (n Node) create(ctx context.Context, document []byte) (store.Version, error
 	case found:
 		return store.Version{}, fmt.Errorf("%w: %s", store.ErrConflict, key)
 	}
-	return store.Put(ctx, n.Store, key, document, n.Durability)
+	w, err := store.Write(ctx, n.Store, store.Put(key, document), n.Durability)
+	return w.Version, err
 }
 
 // settleCreation finds out whether the document that is there has come from this

@@ -10,10 +10,11 @@ import (
 	"sync"
 	"testing"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // pair is a store without locks that has the nodes "a" and "b". It calls before ahead of
@@ -22,13 +23,13 @@ type pair struct {
 	t      *testing.T
 	others *memstore.Store
 	parts  []publish.Participant
-	before func(op storetest.Op) error // one call at a time, although requests are parallel
-	mu     sync.Mutex                  // held during before
+	before func(op stepping.Op) error // one call at a time, although requests are parallel
+	mu     sync.Mutex                 // held during before
 }
 
 func newPair(t *testing.T) *pair {
 	p := &pair{t: t, others: memstore.New()}
-	s := storetest.Conditional(p.others, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := stepping.Conditional(p.others, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.before == nil {
@@ -46,7 +47,7 @@ func newPair(t *testing.T) *pair {
 
 func (p *pair) put(key, value string) {
 	p.t.Helper()
-	if _, err := p.others.Put(context.Background(), store.MustKey(key), []byte(value), store.Flush); err != nil {
+	if _, err := p.others.Write(context.Background(), store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -70,14 +71,14 @@ const (
 )
 
 // isJournal reports whether an operation is on a journal.
-func isJournal(op storetest.Op) bool { return strings.Contains(op.Key.String(), "__varve/together-") }
+func isJournal(op stepping.Op) bool { return strings.Contains(op.Key.String(), "__varve/together-") }
 
 // TestTogetherOrder checks what is stored when the journal is written, and when it is
 // deleted: both pointers, and at the first time both fences.
 func TestTogetherOrder(t *testing.T) {
 	p := newPair(t)
 	wrote, deleted := 0, 0
-	p.before = func(op storetest.Op) error {
+	p.before = func(op stepping.Op) error {
 		if !isJournal(op) || op.Name == "Get" || op.Name == "Stat" {
 			return nil
 		}
@@ -105,9 +106,9 @@ func TestTogetherOrder(t *testing.T) {
 // TestTogetherRetracted checks that no pointer stays if the journal cannot be written, or
 // if a node gets the pointer of another transaction meanwhile, which stays.
 func TestTogetherRetracted(t *testing.T) {
-	for _, want := range []error{store.ErrConflict, store.Refused(fs.ErrPermission)} {
+	for _, want := range []error{store.ErrConflict, driver.Refused(fs.ErrPermission)} {
 		p, writes := newPair(t), 0
-		p.before = func(op storetest.Op) error {
+		p.before = func(op stepping.Op) error {
 			if isJournal(op) && op.Name == "PutIf" {
 				if writes++; writes == 1 {
 					return want
@@ -123,7 +124,7 @@ func TestTogetherRetracted(t *testing.T) {
 	const other = `{"journal": "__varve/together-y.json"}`
 	for _, last := range []bool{false, true} { // before the last look, or after it
 		p, looks := newPair(t), 0
-		p.before = func(op storetest.Op) error {
+		p.before = func(op stepping.Op) error {
 			if op.Key.String() != pointerB {
 				return nil
 			}
@@ -155,7 +156,7 @@ func TestRecoverUndoes(t *testing.T) {
 		if p.value(pointerA) != "" || p.value("a/zarr.json") != "old" {
 			t.Errorf("pointer %q, document %q", p.value(pointerA), p.value("a/zarr.json"))
 		}
-		_, err := p.others.PutIf(t.Context(), store.MustKey(journalX), nil, store.IfAbsent(), store.Flush)
+		_, err := p.others.Write(t.Context(), store.PutIf(store.MustKey(journalX), nil, store.IfAbsent()), store.Flush)
 		if !errors.Is(err, store.ErrConflict) {
 			t.Errorf("the journal can be written later: %v", err)
 		}
@@ -185,7 +186,7 @@ func TestChangedBehindFence(t *testing.T) {
 			return &publish.Change{Document: []byte("writer"), Stage: func(ctx context.Context, b store.Batch) error {
 				info, err := u.others.Stat(ctx, store.MustKey("a/c/1"))
 				if err == nil {
-					err = store.BatchPutIf(ctx, b, store.MustKey("a/c/1"), []byte("writer"), store.IfVersion(info.Version))
+					_, err = b.Write(ctx, store.PutIf(store.MustKey("a/c/1"), []byte("writer"), store.IfVersion(info.Version)))
 				}
 				return errors.Join(err, errFault) // it crashes here
 			}}, nil

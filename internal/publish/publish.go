@@ -133,7 +133,7 @@ func (n Node) lockOrFence(ctx context.Context) (unlock func() error, fenced bool
 	if !errors.Is(err, store.ErrUnsupported) {
 		return unlock, false, err
 	}
-	_, conditional := store.As[store.ConditionalWriter](n.Store)
+	conditional := store.Can(n.Store, store.OpPutIf)
 	if _, locks := store.As[store.Locker](n.Store); locks {
 		// The driver implements locks but the file system has none, as on some
 		// network mounts. Its conditional writes rely on the same locks.
@@ -244,15 +244,15 @@ func (e *exclusive) reclaim(ctx context.Context, c *Change) error {
 // declaration of a single writer.
 func (e *exclusive) publish(ctx context.Context, document []byte) (store.Version, error) {
 	if !e.old.Version.IsZero() {
-		version, err := store.PutIf(ctx, e.Store, e.key(), document, store.IfVersion(e.old.Version), e.Durability)
+		version, err := store.Write(ctx, e.Store, store.PutIf(e.key(), document, store.IfVersion(e.old.Version)), e.Durability)
 		if !errors.Is(err, store.ErrUnsupported) {
-			return e.settle(ctx, document, version, err)
+			return e.settle(ctx, document, version.Version, err)
 		}
 	}
 	// The store has no versions or no conditional writes. Only the lock, or the caller's
 	// declaration, excludes concurrent writers.
-	version, err := store.Put(ctx, e.Store, e.key(), document, e.Durability)
-	return e.settle(ctx, document, version, err)
+	version, err := store.Write(ctx, e.Store, store.Put(e.key(), document), e.Durability)
+	return e.settle(ctx, document, version.Version, err)
 }
 
 // settle finds the outcome of a write that failed, perhaps because its answer was lost or
@@ -340,7 +340,7 @@ func Disturb(ctx context.Context, n Node, version store.Version) error {
 	if err := n.checkTrailRoom(d.Bytes); err != nil {
 		return err
 	}
-	_, err = store.PutIf(ctx, n.Store, n.key(), withFence(d.Bytes, newID()), store.IfVersion(version), n.Durability)
+	_, err = store.Write(ctx, n.Store, store.PutIf(n.key(), withFence(d.Bytes, newID()), store.IfVersion(version)), n.Durability)
 	return err
 }
 
@@ -440,7 +440,7 @@ func (n Node) lockIfThere(ctx context.Context) (func() error, error) {
 	if _, locks := store.As[store.Locker](n.Store); !locks || n.SingleWriter {
 		return unlockNothing, nil
 	}
-	for _, listErr := range store.List(ctx, n.Store, n.Path, false) {
+	for _, listErr := range store.List(ctx, n.Store, n.Path, store.Flat) {
 		// The directory is not empty, so another writer may be using it.
 		return nil, errors.Join(listErr, fmt.Errorf("%w: %w", ErrUnsafe, err))
 	}

@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -51,34 +53,25 @@ func (r *recorder) Stat(ctx context.Context, key store.Key) (store.Info, error) 
 	return r.Store.Stat(ctx, key)
 }
 
-func (r *recorder) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	if err := r.do("put", key.String()); err != nil {
-		return store.Version{}, err
+// recorded are the names of the recorded changes.
+var recorded = map[store.Op]string{store.OpPut: "put", store.OpPutIf: "put-if", store.OpDelete: "delete"}
+
+func (r *recorder) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if name := recorded[c.Op]; name != "" {
+		if err := r.do(name, c.Key.String()); err != nil {
+			return store.Written{}, err
+		}
 	}
-	return r.Store.Put(ctx, key, value, d)
+	return r.Store.Write(ctx, c, d)
 }
 
-func (r *recorder) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	if err := r.do("put-if", key.String()); err != nil {
-		return store.Version{}, err
-	}
-	return r.Store.PutIf(ctx, key, value, c, d)
-}
-
-func (r *recorder) Delete(ctx context.Context, key store.Key) error {
-	if err := r.do("delete", key.String()); err != nil {
-		return err
-	}
-	return r.Store.Delete(ctx, key)
-}
-
-func (r *recorder) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (r *recorder) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		if err := r.do("list", dir.String()); err != nil {
 			yield(store.Entry{}, err)
 			return
 		}
-		r.Store.List(ctx, dir, deep)(yield)
+		r.Store.List(ctx, dir, how)(yield)
 	}
 }
 
@@ -96,14 +89,14 @@ func (r *recorder) Batch(context.Context, store.Durability) (store.Batch, error)
 
 type batch struct{ r *recorder }
 
-func (b batch) Put(ctx context.Context, key store.Key, value []byte) error {
-	_, err := b.r.Put(ctx, key, value, store.Flush)
-	return err
+func (b batch) Can(op store.Op) bool { return op == store.OpPut || op == store.OpDelete }
+
+func (b batch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	return b.r.Write(ctx, c, store.Flush)
 }
 
-func (b batch) Delete(ctx context.Context, key store.Key) error { return b.r.Delete(ctx, key) }
-func (b batch) Commit(context.Context) error                    { return b.r.do("commit", "") }
-func (b batch) Discard()                                        {}
+func (b batch) Commit(context.Context) error { return b.r.do("commit", "") }
+func (b batch) Discard()                     {}
 
 // taken returns the recorded operations and clears the record.
 func (r *recorder) taken() string {
@@ -116,7 +109,7 @@ func prepared(t *testing.T) (*recorder, publish.Node) {
 	t.Helper()
 	r := &recorder{Store: memstore.New()}
 	for key, value := range map[string]string{"a/zarr.json": "old", "a/c/0": "chunk", "ab/c/0": "another"} {
-		if _, err := r.Store.Put(t.Context(), store.MustKey(key), []byte(value), store.Sync); err != nil {
+		if _, err := r.Store.Write(t.Context(), store.Put(store.MustKey(key), []byte(value)), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -159,8 +152,14 @@ type plan = func(publish.Document) (*publish.Change, error)
 func grow(d publish.Document) (*publish.Change, error) {
 	return &publish.Change{
 		Document: append(d.Bytes, "+new"...),
-		Stage:    func(ctx context.Context, b store.Batch) error { return b.Put(ctx, store.MustKey("a/c/1"), []byte("x")) },
-		Reclaim:  func(ctx context.Context, b store.Batch) error { return b.Delete(ctx, store.MustKey("a/c/0")) },
+		Stage: func(ctx context.Context, b store.Batch) error {
+			_, err := b.Write(ctx, store.Put(store.MustKey("a/c/1"), []byte("x")))
+			return err
+		},
+		Reclaim: func(ctx context.Context, b store.Batch) error {
+			_, err := b.Write(ctx, store.Delete(store.MustKey("a/c/0")))
+			return err
+		},
 	}, nil
 }
 
@@ -297,16 +296,19 @@ type lossy struct {
 	written, deaf bool
 }
 
-func (l lossy) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
+func (l lossy) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op != store.OpPutIf {
+		return l.recorder.Write(ctx, c, d)
+	}
 	if l.written {
-		if _, err := l.recorder.PutIf(ctx, key, value, c, d); err != nil {
-			return store.Version{}, err
+		if _, err := l.recorder.Write(ctx, c, d); err != nil {
+			return store.Written{}, err
 		}
 	}
 	if l.deaf {
-		l.fail = "get " + key.String()
+		l.fail = "get " + c.Key.String()
 	}
-	return store.Version{}, errFault
+	return store.Written{}, errFault
 }
 
 // TestLostAnswer reads the document after the answer to its write was lost.
@@ -339,9 +341,12 @@ func TestLostAnswer(t *testing.T) {
 // nowhere is a store whose bucket does not exist any more once it is written to.
 type nowhere struct{ *recorder }
 
-func (n nowhere) PutIf(_ context.Context, key store.Key, _ []byte, _ store.Condition, _ store.Durability) (store.Version, error) {
-	n.fail = "get " + key.String()
-	return store.Version{}, store.ErrNoBucket
+func (n nowhere) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op != store.OpPutIf {
+		return n.recorder.Write(ctx, c, d)
+	}
+	n.fail = "get " + c.Key.String()
+	return store.Written{}, store.ErrNoBucket
 }
 
 // TestNoBucket publishes into a bucket that is gone. The service has answered that, so
@@ -362,9 +367,12 @@ func TestNoBucket(t *testing.T) {
 // forbidding is a store that refuses all requests for the document once it is written to.
 type forbidding struct{ *recorder }
 
-func (f forbidding) PutIf(_ context.Context, key store.Key, _ []byte, _ store.Condition, _ store.Durability) (store.Version, error) {
-	f.fail = "get " + key.String()
-	return store.Version{}, store.Refused(fs.ErrPermission)
+func (f forbidding) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op != store.OpPutIf {
+		return f.recorder.Write(ctx, c, d)
+	}
+	f.fail = "get " + c.Key.String()
+	return store.Written{}, driver.Refused(fs.ErrPermission)
 }
 
 // TestRefused publishes without permission. The error is that of the service, although
@@ -394,7 +402,7 @@ func TestUpdateConflict(t *testing.T) {
 				return nil
 			}
 			first = false
-			_, err := r.Store.Put(ctx, key, []byte("theirs"), store.Sync)
+			_, err := r.Store.Write(ctx, store.Put(key, []byte("theirs")), store.Sync)
 			return err
 		}
 		return c, err
@@ -451,24 +459,20 @@ func TestUpdateFewPowers(t *testing.T) {
 			return struct {
 				store.Store
 				store.Writer
-				store.ConditionalWriter
-				store.Deleter
-			}{v, v, v, v}
+			}{v, fixture.Only(v, store.OpPut, store.OpPutIf, store.OpDelete)}
 		}, false},
 		{"read and write", func(r *recorder) store.Store {
 			return struct {
 				store.Store
 				store.Writer
-				store.Deleter
-			}{r, r, r}
+			}{r, fixture.Only(r, store.OpPut, store.OpDelete)}
 		}, false},
 		{"no conditions", func(r *recorder) store.Store {
 			return struct {
 				store.Store
 				store.Writer
-				store.Deleter
 				store.Locker
-			}{r, r, r, r}
+			}{r, fixture.Only(r, store.OpPut, store.OpDelete), r}
 		}, true},
 		{"no versions", func(r *recorder) store.Store { return versionless{r} }, true},
 	} {
@@ -505,7 +509,7 @@ func TestCreate(t *testing.T) {
 			return struct {
 				store.Store
 				store.Writer
-			}{r, r}
+			}{r, fixture.Only(r, store.OpPut)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

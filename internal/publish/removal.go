@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/directory"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -82,7 +83,7 @@ func (n Node) hide(ctx context.Context) error {
 			// A crash before the note is written leaves chunks that look like
 			// foreign files.
 			hidden = true
-			err = store.Delete(ctx, n.Store, n.Path.MustKey(name))
+			_, err = store.Write(ctx, n.Store, store.Delete(n.Path.MustKey(name)), store.Sync)
 		}
 		if err != nil {
 			return err
@@ -91,7 +92,7 @@ func (n Node) hide(ctx context.Context) error {
 	if hidden {
 		// Ignore the error: the disk may be too full for the note, and this
 		// removal frees space.
-		_, _ = store.Put(ctx, n.Store, n.Path.MustKey(Unfinished), []byte("{}"), n.Durability)
+		_, _ = store.Write(ctx, n.Store, store.Put(n.Path.MustKey(Unfinished), []byte("{}")), n.Durability)
 	}
 	return nil
 }
@@ -138,7 +139,7 @@ type removal struct {
 // the node's path is a symbolic link.
 func (n Node) lockBelow(ctx context.Context) (*removal, error) {
 	// The deletion fails for such names only after the node is hidden.
-	if err := store.CheckNames(ctx, n.Store, n.Path); err != nil {
+	if err := store.DirectoriesOf(n.Store).CheckNames(ctx, n.Path); err != nil {
 		return nil, err
 	}
 	r := &removal{Node: n, locks: &Locks{outer: n.Held}}
@@ -161,7 +162,7 @@ func (n Node) lockBelow(ctx context.Context) (*removal, error) {
 		}
 	}
 	// The directory may have become a link while this call waited for a lock.
-	if err := store.CheckTree(n.Store, n.Path); err != nil {
+	if err := store.DirectoriesOf(n.Store).CheckTree(n.Path); err != nil {
 		return nil, errors.Join(err, r.locks.unlock())
 	}
 	return r, nil
@@ -170,16 +171,16 @@ func (n Node) lockBelow(ctx context.Context) (*removal, error) {
 // checkApart refuses a node that is mounted below itself, or that has one of its parents
 // mounted below it. Its removal would also delete nodes that are not below it.
 func (n Node) checkApart(members []store.Path) error {
-	above, err := store.Identities(n.Store, n.Path)
+	above, err := directory.Above(n.Store, n.Path)
 	if err != nil || len(above) == 0 {
 		return nil // lockBelow refuses links once it has the locks
 	}
 	for _, p := range members {
-		id, err := store.Identify(n.Store, p)
+		id, err := store.DirectoriesOf(n.Store).Identify(p)
 		if err != nil {
 			return err
 		}
-		same := func(x store.Identity) bool { return x != nil && id != nil && x.Same(id) }
+		same := func(x store.Identity) bool { return x.Same(id) }
 		if p != n.Path && slices.ContainsFunc(above, same) {
 			return &MemberError{p, errors.New("it is another name of the node to be removed, or contains that node; unmount it first")}
 		}
@@ -272,7 +273,7 @@ func (n Node) membersBelow(ctx context.Context) (arrays, groups []store.Path, er
 			groups = append(groups, dir)
 		}
 		// A removal has checked the names. It deletes links that lead nowhere.
-		for e, err := range store.Usable(store.List(ctx, n.Store, dir, false)) {
+		for e, err := range store.Usable(store.List(ctx, n.Store, dir, store.Flat)) {
 			// Without a listing, no members can be found.
 			if errors.Is(err, store.ErrUnsupported) {
 				return nil
@@ -282,7 +283,7 @@ func (n Node) membersBelow(ctx context.Context) (arrays, groups []store.Path, er
 			}
 			p, err := dir.Join(e.Name)
 			// Skip names that are not nodes, and symbolic links, whose targets stay.
-			if err != nil || !e.Dir || e.Name == own.Dir || store.CheckTree(n.Store, p) != nil {
+			if err != nil || !e.Dir || e.Name == own.Dir || store.DirectoriesOf(n.Store).CheckTree(p) != nil {
 				continue
 			}
 			if err := walk(p); err != nil {

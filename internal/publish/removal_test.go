@@ -8,14 +8,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"testing"
 
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // manyArrays makes a group with the given number of arrays, and one in a group below.
@@ -25,7 +24,7 @@ func manyArrays(t *testing.T, n int) (*memstore.Store, publish.Node) {
 	put := func(key, text string) {
 		k, err := store.ParseKey(key)
 		if err == nil {
-			_, err = store.Put(t.Context(), s, k, []byte(text), store.Flush)
+			_, err = store.Write(t.Context(), s, store.Put(k, []byte(text)), store.Flush)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -45,7 +44,7 @@ func manyArrays(t *testing.T, n int) (*memstore.Store, publish.Node) {
 // count returns the number of values.
 func count(t *testing.T, s store.Store) (n int) {
 	t.Helper()
-	for _, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for _, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,21 +90,12 @@ func TestRemoveBelowLocks(t *testing.T) {
 // mounted is a store in which directories have second names that are not links.
 type mounted struct {
 	*memstore.Store
+	store.Directories
 	names map[string]string
 }
 
-type directory string
-
-func (d directory) Same(o store.Identity) bool { return d == o }
-
-func (m mounted) Resolve(dir store.Path) (store.Path, error) { return dir, nil }
-
-func (m mounted) Links(context.Context, store.Path) iter.Seq2[store.Link, error] {
-	return func(func(store.Link, error) bool) {}
-}
-
 func (m mounted) Identify(dir store.Path) (store.Identity, error) {
-	return directory(cmp.Or(m.names[dir.String()], dir.String())), nil
+	return store.MakeIdentity(cmp.Or(m.names[dir.String()], dir.String()), nil), nil
 }
 
 // TestRemoveMounted refuses to remove a group that is mounted below itself, or that has
@@ -116,7 +106,7 @@ func TestRemoveMounted(t *testing.T) {
 	} {
 		s, n := manyArrays(t, 2)
 		before := count(t, s)
-		n.Store = mounted{s, map[string]string{c.name: c.is, "": "top"}}
+		n.Store = mounted{s, store.DirectoriesOf(s), map[string]string{c.name: c.is, "": "top"}}
 		err := publish.Remove(t.Context(), n, nil)
 		if c.refused == "" && (err != nil || count(t, s) > 0) || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused) || count(t, s) != before) {
 			t.Errorf("%s is %q: %v, %d of %d values", c.name, c.is, err, count(t, s), before)
@@ -147,7 +137,7 @@ func TestReclaimBesideOthers(t *testing.T) {
 						}
 						return nil
 					}
-					return errors.Join(b.Delete(ctx, store.MustKey("a/c/1")), b.Delete(ctx, store.MustKey("a/c/2")))
+					return errors.Join(errOf(b.Write(ctx, store.Delete(store.MustKey("a/c/1")))), errOf(b.Write(ctx, store.Delete(store.MustKey("a/c/2")))))
 				}}, nil
 			})
 			if err != nil {
@@ -168,7 +158,7 @@ func TestReclaimBesideOthers(t *testing.T) {
 func TestDecidedBesideOthers(t *testing.T) {
 	p := newPair(t)
 	decided := false
-	p.before = func(op storetest.Op) error {
+	p.before = func(op stepping.Op) error {
 		switch {
 		case op.Name != "PutIf":
 		case isJournal(op):
@@ -227,7 +217,7 @@ func TestDamagedJournal(t *testing.T) {
 	recover := func(journal []byte) (a, b string) {
 		s := memstore.New()
 		put := func(key, value string) {
-			if _, err := store.Put(t.Context(), s, store.MustKey(key), []byte(value), store.Flush); err != nil {
+			if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -11,11 +11,11 @@ import (
 
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // becomes is a plan that replaces the document.
@@ -30,16 +30,16 @@ func becomes(document string) func(publish.Document) (*publish.Change, error) {
 // nothing again.
 func TestOvertaken(t *testing.T) {
 	others, ctx := memstore.New(), t.Context()
-	a := publish.Node{Store: storetest.Conditional(others, storetest.Hooks{}), Path: at(t, "a"), Document: "zarr.json"}
+	a := publish.Node{Store: stepping.Conditional(others, stepping.Hooks{}), Path: at(t, "a"), Document: "zarr.json"}
 	b := a
 	b.Path = at(t, "b")
 	for _, key := range []string{"a/zarr.json", "b/zarr.json"} {
-		if _, err := others.Put(ctx, store.MustKey(key), []byte("old"), store.Flush); err != nil {
+		if _, err := others.Write(ctx, store.Put(store.MustKey(key), []byte("old")), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
 	mine, decided := a, false
-	mine.Store = storetest.Conditional(others, storetest.Hooks{After: func(op storetest.Op, err error) error {
+	mine.Store = stepping.Conditional(others, stepping.Hooks{After: func(op stepping.Op, err error) error {
 		if op.Name != "PutIf" || !strings.Contains(op.Key.String(), "__varve/together-") || decided {
 			return err
 		}
@@ -78,7 +78,7 @@ func TestOvertaken(t *testing.T) {
 			t.Errorf("the version %v is told, of a document that somebody else wrote", v)
 		}
 	}
-	for e, err := range others.List(context.Background(), store.Path{}, true) {
+	for e, err := range others.List(context.Background(), store.Path{}, store.Deep) {
 		if err != nil || strings.Contains(e.Name, "__varve") {
 			t.Errorf("%s is left (%v)", e.Name, err)
 		}
@@ -94,7 +94,7 @@ func TestDecidedWaitsForNoLock(t *testing.T) {
 			disk := vfs.NewDisk()
 			others := fixture.FileStore(disk)
 			for _, key := range []string{"a/zarr.json", "b/zarr.json"} {
-				if _, err := others.Put(t.Context(), store.MustKey(key), []byte("old"), store.Flush); err != nil {
+				if _, err := others.Write(t.Context(), store.Put(store.MustKey(key), []byte("old")), store.Flush); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -151,11 +151,11 @@ type locksOf struct {
 	tries *int
 }
 
-func (l locksOf) PutIf(ctx context.Context, key store.Key, value []byte, on store.Condition, d store.Durability) (store.Version, error) {
-	if key == store.MustKey("b/zarr.json") {
+func (l locksOf) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPutIf && c.Key == store.MustKey("b/zarr.json") {
 		*l.tries++
 	}
-	return l.Store.PutIf(ctx, key, value, on, d)
+	return l.Store.Write(ctx, c, d)
 }
 
 // TestDecidedOnceItIsDone fails after a transaction is finished: the error is not
@@ -163,7 +163,7 @@ func (l locksOf) PutIf(ctx context.Context, key store.Key, value []byte, on stor
 func TestDecidedOnceItIsDone(t *testing.T) {
 	s, fault := fixture.FileStore(vfs.NewDisk()), errors.New("fault")
 	a := publish.Node{Store: s, Path: at(t, "a"), Document: "zarr.json"}
-	if _, err := s.Put(t.Context(), store.MustKey("a/zarr.json"), []byte("old"), store.Flush); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(store.MustKey("a/zarr.json"), []byte("old")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	plan := func(publish.Document) (*publish.Change, error) {
@@ -192,7 +192,7 @@ func TestDecidedIsFinished(t *testing.T) {
 	b.Path = at(t, "b")
 	keys := []store.Key{store.MustKey("a/zarr.json"), store.MustKey("b/zarr.json")}
 	for _, key := range keys {
-		if _, err := s.Put(t.Context(), key, []byte("old"), store.Flush); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(key, []byte("old")), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}

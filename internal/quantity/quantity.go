@@ -3,7 +3,10 @@
 // Package quantity writes numbers of things in messages.
 package quantity
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Number returns n with commas between groups of three digits.
 func Number(n int64) string {
@@ -22,6 +25,8 @@ func Of(n int64, noun string) string {
 		return "1 " + noun
 	case noun == "axis":
 		return Number(n) + " axes"
+	case strings.HasSuffix(noun, "s"):
+		return Number(n) + " " + noun + "es"
 	}
 	return Number(n) + " " + noun + "s"
 }
@@ -32,4 +37,46 @@ func Be(n int64) string {
 		return "is"
 	}
 	return "are"
+}
+
+// Bytes returns a number of bytes with a unit: 12 bytes, 1.5 KiB.
+func Bytes(n int64) string {
+	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	if n < 1<<10 {
+		return Of(n, "byte")
+	}
+	x, i := float64(n)/(1<<10), 0
+	// From this value on, rounding would print 1024.0.
+	for x >= 1023.95 && i < len(units)-1 {
+		x, i = x/(1<<10), i+1
+	}
+	return strconv.FormatFloat(x, 'f', 1, 64) + " " + units[i]
+}
+
+// List joins the texts that are not empty with commas.
+func List(texts ...string) string {
+	var list []string
+	for _, t := range texts {
+		if t != "" {
+			list = append(list, t)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// Some returns n with a noun and what has become of the things, or "" for none of them:
+// 3 chunks copied.
+func Some(n int64, noun, how string) string {
+	if n == 0 {
+		return ""
+	}
+	return Of(n, noun) + " " + how
+}
+
+// SomeBytes is Some for bytes: 1.5 KiB copied.
+func SomeBytes(n int64, how string) string {
+	if n == 0 {
+		return ""
+	}
+	return Bytes(n) + " " + how
 }

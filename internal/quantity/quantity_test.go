@@ -24,3 +24,21 @@ func TestOf(t *testing.T) {
 		}
 	}
 }
+
+func TestBytes(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 bytes", 1: "1 byte", 1023: "1,023 bytes", 1 << 10: "1.0 KiB", 1<<20 - 1: "1.0 MiB", math.MaxInt64: "8.0 EiB"} {
+		if got := quantity.Bytes(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	got := quantity.List(quantity.Some(2, "chunk", "copied"), quantity.Some(0, "chunk", "encoded"), quantity.SomeBytes(0, "read"), quantity.SomeBytes(1536, "copied"))
+	if got != "2 chunks copied, 1.5 KiB copied" {
+		t.Error(got)
+	}
+	if got := quantity.Of(2, "miss"); got != "2 misses" {
+		t.Error(got)
+	}
+}

@@ -34,7 +34,7 @@ func TestDerived(t *testing.T) {
 		ctx, key := t.Context(), store.MustKey("c/0")
 		below := &counting{Store: memstore.New()}
 		value := rapid.SliceOfN(rapid.Byte(), 20, 40).Draw(t, "value")
-		if _, err := below.Put(ctx, key, value, store.Flush); err != nil {
+		if _, err := below.Write(ctx, store.Put(key, value), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		l := new(Ledger)
@@ -47,14 +47,14 @@ func TestDerived(t *testing.T) {
 			data := rapid.SliceOfN(rapid.Byte(), 1, 5).Draw(t, "data")
 			off := rapid.Int64Range(0, int64(len(value)-len(data))).Draw(t, "off")
 			if rapid.Bool().Draw(t, "patch") {
-				_, err = s.Patch(ctx, key, info.Version, []store.Patch{{Off: off, Data: data}}, store.Flush)
+				_, err = s.Write(ctx, store.PatchValue(key, info.Version, []store.Patch{{Off: off, Data: data}}), store.Flush)
 				value = append(append(bytes.Clone(value[:off]), data...), value[off+int64(len(data)):]...)
 			} else { // put data in between
-				fragments := []store.Fragment{{Data: data}, {Off: off, N: int64(len(value)) - off}}
+				fragments := []store.Part{{Data: data}, {Off: off, N: int64(len(value)) - off}}
 				if off > 0 {
-					fragments = append([]store.Fragment{{N: off}}, fragments...)
+					fragments = append([]store.Part{{N: off}}, fragments...)
 				}
-				_, err = s.Splice(ctx, key, info.Version, fragments, store.Flush)
+				_, err = s.Write(ctx, store.Splice(key, info.Version, fragments), store.Flush)
 				value = append(append(bytes.Clone(value[:off]), data...), value[off:]...)
 			}
 			if err != nil {
@@ -83,15 +83,15 @@ func TestDerived(t *testing.T) {
 // the store below.
 func TestDerivedFromReplaced(t *testing.T) {
 	ctx, below, key := t.Context(), memstore.New(), store.MustKey("c/0")
-	v, err := below.Put(ctx, key, []byte("value"), store.Flush)
+	v, err := below.Write(ctx, store.Put(key, []byte("value")), store.Flush)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := New(below, new(Ledger))
-	if _, err := s.Patch(ctx, key, v, []store.Patch{{Data: []byte("V")}}, store.Flush); err != nil {
+	if _, err := s.Write(ctx, store.PatchValue(key, v.Version, []store.Patch{{Data: []byte("V")}}), store.Flush); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := below.Put(ctx, key, []byte("other"), store.Flush); err != nil {
+	if _, err := below.Write(ctx, store.Put(key, []byte("other")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	if got, _, err := s.Get(ctx, key, store.Request{}, nil); !errors.Is(err, store.ErrConflict) {
@@ -107,7 +107,7 @@ func TestRework(t *testing.T) {
 	if noted, err := s.Rework(ctx, key, 100); noted || err != nil {
 		t.Errorf("a value that is not there: %v, %v", noted, err)
 	}
-	if _, err := below.Put(ctx, key, []byte("value"), store.Flush); err != nil {
+	if _, err := below.Write(ctx, store.Put(key, []byte("value")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -121,7 +121,7 @@ func TestRework(t *testing.T) {
 	if got, want := fmt.Sprint(l.Changes(), l.Unread(), below.read), "[{c/0 5 5}] {2 10 200} 0"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if _, err := s.Put(ctx, key, []byte("known"), store.Flush); err != nil {
+	if _, err := s.Write(ctx, store.Put(key, []byte("known")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	if noted, err := s.Rework(ctx, key, 100); noted || err != nil {
@@ -135,12 +135,12 @@ func TestFull(t *testing.T) {
 	mostEntries = 2
 	s := New(nil, new(Ledger))
 	for i := range 4 {
-		_, err := s.Put(t.Context(), store.MustKey(fmt.Sprint("c/", i)), []byte("value"), store.Flush)
+		_, err := s.Write(t.Context(), store.Put(store.MustKey(fmt.Sprint("c/", i)), []byte("value")), store.Flush)
 		if errors.Is(err, ErrFull) != (i >= 2) {
 			t.Errorf("value %d: %v", i, err)
 		}
 	}
-	if _, err := s.Put(t.Context(), store.MustKey("c/1"), []byte("again"), store.Flush); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(store.MustKey("c/1"), []byte("again")), store.Flush); err != nil {
 		t.Error(err)
 	}
 }

@@ -12,27 +12,14 @@ import (
 
 // List implements [store.Lister]. It yields the listing of the store below, without
 // deleted values and with written ones.
-func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return s.merge(ctx, dir, deep, store.List)
-}
-
-// ListVersions implements [store.VersionLister], as List does.
-func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return s.merge(ctx, dir, deep, store.ListVersions)
-}
-
-// listing is a function that lists a store.
-type listing = func(ctx context.Context, s store.Store, dir store.Path, deep bool) iter.Seq2[store.Entry, error]
-
-// merge lists the store below with list, and merges the written values.
-func (s *Store) merge(ctx context.Context, dir store.Path, deep bool, list listing) iter.Seq2[store.Entry, error] {
+func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		if err := ctx.Err(); err != nil {
 			yield(store.Entry{}, err)
 			return
 		}
-		ours, gone := s.ledger.under(dir, deep)
-		for e, err := range list(ctx, s.below, dir, deep) {
+		ours, gone := s.ledger.under(dir, how&store.Deep != 0)
+		for e, err := range store.List(ctx, s.below, dir, how) {
 			// A value written here replaces the one below, and is yielded after the loop.
 			if err == nil && s.isHidden(ctx, dir, e, ours, gone) {
 				continue
@@ -86,7 +73,7 @@ func (s *Store) isHidden(ctx context.Context, dir store.Path, e store.Entry, our
 		return gone[e.Name]
 	}
 	// The directory stays visible while one of its values is not deleted.
-	for rest, err := range store.List(ctx, s.below, dir, true) {
+	for rest, err := range store.List(ctx, s.below, dir, store.Deep) {
 		if err != nil {
 			return false
 		}

@@ -57,14 +57,11 @@ func Of(s store.Store) (*Store, bool) {
 // Unwrap implements [store.Wrapper], so that s has the powers of the store below.
 func (s *Store) Unwrap() store.Store { return s.below }
 
-// Place implements [store.Placer].
-func (s *Store) Place() string { return store.PlaceOf(s.below) }
+// Traits implements [store.Describer].
+func (s *Store) Traits() store.Traits { return store.TraitsOf(s.below) }
 
-// Room implements [store.Gauge].
-func (s *Store) Room(dir store.Path) (store.Room, error) { return store.RoomOf(s.below, dir) }
-
-// Requests implements [store.Pacer].
-func (s *Store) Requests() int { return store.RequestsOf(s.below) }
+// CheckKey implements [store.Describer].
+func (s *Store) CheckKey(key store.Key) error { return store.CheckKey(s.below, key) }
 
 // Close closes the store below if it has a Close method.
 func (s *Store) Close() error {
@@ -142,20 +139,22 @@ func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, 
 	}
 }
 
-// CopyFrom implements [store.Copier] for sources of the same kind as the store below,
-// which that store could probably copy itself.
-func (s *Store) CopyFrom(
-	ctx context.Context, key store.Key, from store.Store, source store.Key, _ store.Durability,
-) (int64, store.Version, error) {
-	if reflect.TypeOf(store.Driver(from)) != reflect.TypeOf(store.Driver(s.below)) {
-		return 0, store.Version{}, fmt.Errorf("%w: rehearsal: a copy from a store of another kind", store.ErrUnsupported)
+// LockHolder implements [store.Locker]. Only this process can hold the lock.
+func (s *Store) LockHolder(store.Path) store.Holder { return store.Holder{} }
+
+// copy copies from sources of the same kind as the store below, which that store could
+// probably copy itself.
+func (s *Store) copy(ctx context.Context, c store.Change) (made store.Written, err error) {
+	if reflect.TypeOf(store.Driver(c.From)) != reflect.TypeOf(store.Driver(s.below)) {
+		return made, fmt.Errorf("%w: rehearsal: a copy from a store of another kind", store.ErrUnsupported)
 	}
-	value, _, err := from.Get(ctx, source, store.Request{}, nil)
+	value, _, err := c.From.Get(ctx, c.Source, store.Request{}, nil)
 	if err != nil {
-		return 0, store.Version{}, err
+		return made, err
 	}
-	v, err := s.set(ctx, key, value, nil)
-	return int64(len(value)), v, err
+	made.Size = int64(len(value))
+	made.Version, err = s.set(ctx, c.Key, value, nil)
+	return made, err
 }
 
 // present returns the present entry of a key. The caller holds the lock of the ledger.
@@ -173,17 +172,17 @@ func (s *Store) present(ctx context.Context, key store.Key) (e entry, exists boo
 // nothing is an empty store with every power of a file store. A rehearsal checks which
 // powers it has, but never uses them.
 type nothing struct {
-	store.Writer
-	store.ConditionalWriter
-	store.ConditionalDeleter
-	store.Deleter
 	store.TreeDeleter
-	store.Splicer
 	store.Batcher
-	store.Copier
-	store.Cloner
-	store.Assembler
 	store.Locker
+}
+
+func (nothing) Can(op store.Op) bool {
+	return op >= store.OpPut && op <= store.OpClone && op != store.OpPatch
+}
+
+func (nothing) Write(context.Context, store.Change, store.Durability) (store.Written, error) {
+	return store.Written{}, store.ErrUnsupported
 }
 
 func (nothing) Get(ctx context.Context, key store.Key, _ store.Request, _ []byte) ([]byte, store.Info, error) {
@@ -201,17 +200,10 @@ func (nothing) Open(_ context.Context, key store.Key) (store.Object, error) {
 	return nil, fmt.Errorf("%s: %w", key, fs.ErrNotExist)
 }
 
-func (nothing) List(ctx context.Context, _ store.Path, _ bool) iter.Seq2[store.Entry, error] {
+func (nothing) List(ctx context.Context, _ store.Path, _ store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		if err := ctx.Err(); err != nil {
 			yield(store.Entry{}, err)
 		}
 	}
 }
-
-func (n nothing) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return n.List(ctx, dir, deep)
-}
-
-// Place implements [store.Placer].
-func (nothing) Place() string { return "" }

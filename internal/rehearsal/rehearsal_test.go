@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"varve.dev/zarr/internal/rehearsal"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
@@ -32,7 +33,7 @@ func TestStore(t *testing.T) {
 			t.Cleanup(func() { s.Close() })
 			return s
 		},
-		"object store": func(*testing.T) store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
+		"object store": func(*testing.T) store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) store.Store { return rehearsal.New(below(t), new(rehearsal.Ledger)) })
@@ -45,7 +46,7 @@ func TestLedger(t *testing.T) {
 	ctx, below := t.Context(), memstore.New()
 	put := func(s store.Store, name, value string) {
 		t.Helper()
-		if _, err := store.Put(ctx, s, store.MustKey(name), []byte(value), store.Flush); err != nil {
+		if _, err := store.Write(ctx, s, store.Put(store.MustKey(name), []byte(value)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,7 +60,7 @@ func TestLedger(t *testing.T) {
 	put(s, "a/c/2", "new chunk")
 	put(s, "a/__varve/aside/0", "for a moment")
 	for _, name := range []string{"a/c/0", "a/__varve/aside/0", "a/c/7"} {
-		if err := store.Delete(ctx, s, store.MustKey(name)); err != nil {
+		if _, err := store.Write(ctx, s, store.Delete(store.MustKey(name)), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,7 +82,7 @@ func TestLedger(t *testing.T) {
 // names returns the keys of a store.
 func names(ctx context.Context, s store.Store) string {
 	var list []string
-	for e, err := range store.List(ctx, s, store.Path{}, true) {
+	for e, err := range store.List(ctx, s, store.Path{}, store.Deep) {
 		if err != nil {
 			return err.Error()
 		}

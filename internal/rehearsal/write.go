@@ -11,31 +11,43 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Put implements [store.Writer].
-func (s *Store) Put(ctx context.Context, key store.Key, value []byte, _ store.Durability) (store.Version, error) {
-	return s.set(ctx, key, value, nil)
-}
+// Can implements [store.Writer]. A value is not gathered, because its sources may change.
+func (s *Store) Can(op store.Op) bool { return op != store.OpGather && store.Can(s.below, op) }
 
-// PutIf implements [store.ConditionalWriter].
-func (s *Store) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, _ store.Durability) (store.Version, error) {
-	return s.set(ctx, key, value, &cond)
-}
-
-// Delete implements [store.Deleter].
-func (s *Store) Delete(ctx context.Context, key store.Key) error { return s.remove(ctx, key, nil) }
-
-// DeleteIf implements [store.ConditionalDeleter].
-func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	cond := store.IfVersion(v)
-	return s.remove(ctx, key, &cond)
+// Write implements [store.Writer].
+func (s *Store) Write(ctx context.Context, c store.Change, _ store.Durability) (made store.Written, err error) {
+	if !s.Can(c.Op) {
+		return made, fmt.Errorf("rehearsal: %s: %w", c.Key, store.ErrUnsupported)
+	}
+	switch c.Op {
+	case store.OpPut:
+		made.Version, err = s.set(ctx, c.Key, c.Value, nil)
+	case store.OpPutIf:
+		made.Version, err = s.set(ctx, c.Key, c.Value, &c.If)
+	case store.OpDelete:
+		err = s.remove(ctx, c.Key, nil)
+	case store.OpDeleteIf:
+		err = s.remove(ctx, c.Key, &c.If)
+	case store.OpSplice:
+		made.Version, err = s.splice(ctx, c)
+	case store.OpPatch:
+		made.Version, err = s.patch(ctx, c)
+	case store.OpAssemble:
+		made.Version, err = s.assemble(ctx, c)
+	case store.OpCopy:
+		return s.copy(ctx, c)
+	case store.OpClone:
+		return s.clone(ctx, c)
+	}
+	return made, err
 }
 
 // DeleteTree implements [store.TreeDeleter]. It does not record things that are not
 // values, such as links.
 func (s *Store) DeleteTree(ctx context.Context, dir store.Path, _ store.TreeOrder, _ store.Durability) error {
-	for e, err := range s.List(ctx, dir, true) {
+	for e, err := range s.List(ctx, dir, store.Deep) {
 		if err == nil {
-			err = s.Delete(ctx, dir.MustKey(e.Name))
+			err = s.remove(ctx, dir.MustKey(e.Name), nil)
 		}
 		if err != nil {
 			return err
@@ -80,11 +92,9 @@ func (s *Store) may(ctx context.Context, key store.Key, cond *store.Condition) (
 	return e, err
 }
 
-// Splice implements [store.Splicer].
-func (s *Store) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, _ store.Durability) (store.Version, error) {
-	parts, held := kept(store.PartsOf(key, from, fragments))
-	return s.rewrite(ctx, key, from, held, func(old int64) (int64, error) { return store.SplicedSize(old, fragments) },
-		func(older reads) reads { return assembled(parts, map[store.Key]reads{key: older}) })
+func (s *Store) splice(ctx context.Context, c store.Change) (store.Version, error) {
+	parts, held := kept(c.Parts)
+	return s.rewrite(ctx, c, held, func(older reads) reads { return assembled(parts, map[store.Key]reads{c.Key: older}) })
 }
 
 // kept returns a copy of parts, and the number of bytes in it. A value is built later,
@@ -98,18 +108,15 @@ func kept(parts []store.Part) (copied []store.Part, held int64) {
 	return copied, held
 }
 
-// Assemble implements [store.Assembler]. It reads the sources only when the value is
-// read.
-func (s *Store) Assemble(
-	ctx context.Context, key store.Key, parts []store.Part, _ store.Durability,
-) (store.Version, error) {
-	n, err := store.AssembledSize(parts)
+// assemble reads the sources only when the value is read.
+func (s *Store) assemble(ctx context.Context, c store.Change) (store.Version, error) {
+	n, err := c.Size(0)
 	if err != nil {
-		return store.Version{}, fmt.Errorf("rehearsal: %s: %w", key, err)
+		return store.Version{}, fmt.Errorf("rehearsal: %s: %w", c.Key, err)
 	}
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
-	parts, held := kept(parts)
+	parts, held := kept(c.Parts)
 	entries, from := map[store.Key]entry{}, map[store.Key]reads{}
 	for _, p := range parts {
 		if err := s.enter(ctx, p, entries); err != nil {
@@ -120,11 +127,11 @@ func (s *Store) Assemble(
 		from[source] = s.older(source, e)
 		held += e.held
 	}
-	now, err := s.may(ctx, key, nil)
+	now, err := s.may(ctx, c.Key, nil)
 	if err != nil {
 		return store.Version{}, err
 	}
-	return s.ledger.change(key, &entry{
+	return s.ledger.change(c.Key, &entry{
 		info: store.Info{Size: n}, was: now.was, exists: true, held: held, part: assembled(parts, from),
 	})
 }
@@ -149,17 +156,15 @@ func (s *Store) enter(ctx context.Context, p store.Part, entries map[store.Key]e
 	return p.Within(e.info.Size)
 }
 
-// Patch implements [store.Patcher].
-func (s *Store) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch, _ store.Durability) (store.Version, error) {
+func (s *Store) patch(ctx context.Context, c store.Change) (store.Version, error) {
 	// The value is built later, when the caller may have changed its bytes.
-	patches = slices.Clone(patches)
+	patches := slices.Clone(c.Patches)
 	held := int64(0)
 	for i, p := range patches {
 		patches[i].Data = slices.Clone(p.Data)
 		held += int64(len(p.Data))
 	}
-	return s.rewrite(ctx, key, from, held, func(old int64) (int64, error) { return old, store.CheckPatches(old, patches) },
-		func(older reads) reads { return patched(patches, older) })
+	return s.rewrite(ctx, c, held, func(older reads) reads { return patched(patches, older) })
 }
 
 // reads appends n bytes of a value from offset off on to dst.
@@ -208,25 +213,22 @@ func patched(patches []store.Patch, older reads) reads {
 	}
 }
 
-// rewrite replaces version from of a value by the result of change, which keeps held
+// rewrite replaces the version of the condition by the result of change, which keeps held
 // bytes in memory. The older version is read only when the new one is. So a small change
 // of a large value reads nothing.
-func (s *Store) rewrite(
-	ctx context.Context, key store.Key, from store.Version, held int64, size func(old int64) (int64, error), change func(older reads) reads,
-) (store.Version, error) {
+func (s *Store) rewrite(ctx context.Context, c store.Change, held int64, change func(older reads) reads) (store.Version, error) {
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
-	cond := store.IfVersion(from)
-	old, err := s.may(ctx, key, &cond)
+	old, err := s.may(ctx, c.Key, &c.If)
 	if err != nil {
 		return store.Version{}, err
 	}
-	n, err := size(old.info.Size)
+	n, err := c.Size(old.info.Size)
 	if err != nil {
-		return store.Version{}, fmt.Errorf("rehearsal: %s: %w", key, err)
+		return store.Version{}, fmt.Errorf("rehearsal: %s: %w", c.Key, err)
 	}
-	return s.ledger.change(key, &entry{
-		info: store.Info{Size: n}, was: old.was, exists: true, held: held + old.held, part: change(s.older(key, old)),
+	return s.ledger.change(c.Key, &entry{
+		info: store.Info{Size: n}, was: old.was, exists: true, held: held + old.held, part: change(s.older(c.Key, old)),
 	})
 }
 
@@ -241,30 +243,28 @@ func (s *Store) older(key store.Key, old entry) reads {
 	}
 }
 
-// Clone implements [store.Cloner]. It reads the source only when the clone is read.
-func (s *Store) Clone(
-	ctx context.Context, key, source store.Key, from store.Version, _ store.Durability,
-) (store.Cloned, error) {
+// clone reads the source only when the clone is read.
+func (s *Store) clone(ctx context.Context, c store.Change) (store.Written, error) {
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
-	old, err := s.source(ctx, source, from)
+	old, err := s.source(ctx, c.Source, c.SourceVersion)
 	if err != nil {
-		return store.Cloned{}, err
+		return store.Written{}, err
 	}
-	now, err := s.may(ctx, key, nil)
+	now, err := s.may(ctx, c.Key, nil)
 	if err != nil {
-		return store.Cloned{}, err
+		return store.Written{}, err
 	}
 	fresh := old
 	if fresh.was = now.was; !old.kept {
-		fresh.part = s.older(source, old)
+		fresh.part = s.older(c.Source, old)
 	}
-	v, err := s.ledger.change(key, &fresh)
+	v, err := s.ledger.change(c.Key, &fresh)
 	if err != nil {
-		return store.Cloned{}, err
+		return store.Written{}, err
 	}
-	made := store.Cloned{Version: v, Source: old.info.Version, Size: old.info.Size}
-	if key == source {
+	made := store.Written{Version: v, Source: old.info.Version, Size: old.info.Size}
+	if c.Key == c.Source {
 		made.Source = v
 	}
 	return made, nil
@@ -326,36 +326,10 @@ func (s *Store) Batch(ctx context.Context, _ store.Durability) (store.Batch, err
 }
 
 // batch writes immediately, and Commit does nothing.
-type batch struct{ s *Store }
+type batch struct{ *Store }
 
-func (b batch) Put(ctx context.Context, key store.Key, value []byte) error {
-	_, err := b.s.set(ctx, key, value, nil)
-	return err
-}
-
-func (b batch) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition) error {
-	_, err := b.s.set(ctx, key, value, &cond)
-	return err
-}
-
-func (b batch) Delete(ctx context.Context, key store.Key) error { return b.s.Delete(ctx, key) }
-
-func (b batch) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	return b.s.DeleteIf(ctx, key, v)
-}
-
-func (b batch) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment) error {
-	_, err := b.s.Splice(ctx, key, from, fragments, store.Flush)
-	return err
-}
-
-func (b batch) Clone(ctx context.Context, key, source store.Key, from store.Version) (store.Cloned, error) {
-	return b.s.Clone(ctx, key, source, from, store.Flush)
-}
-
-func (b batch) Assemble(ctx context.Context, key store.Key, parts []store.Part) error {
-	_, err := b.s.Assemble(ctx, key, parts, store.Flush)
-	return err
+func (b batch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	return b.Store.Write(ctx, c, store.Flush)
 }
 
 func (b batch) Commit(ctx context.Context) error { return ctx.Err() }

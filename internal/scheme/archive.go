@@ -60,7 +60,7 @@ func openArchive(ctx context.Context, archive, dir string, access store.Access) 
 		}
 		return s, path, nil
 	}
-	if access != store.Read {
+	if access != store.ReadOnly {
 		return nil, store.Path{}, fmt.Errorf("%w: a zip archive is written once and then only read; copy it to a directory and change that", fault.ErrUnsupported)
 	}
 	// The file store follows no link out of the archive's directory, so open the target.

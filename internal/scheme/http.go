@@ -23,7 +23,7 @@ func init() {
 func openRemote(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
 	archive, rel := httpstore.Split(httpstore.Reveal(ctx, location), archiveSuffix)
 	u, err := url.Parse(archive)
-	if err != nil || !strings.HasSuffix(u.Path, archiveSuffix) || access != store.Read {
+	if err != nil || !strings.HasSuffix(u.Path, archiveSuffix) || access != store.ReadOnly {
 		return httpstore.OpenLocation(ctx, location, access)
 	}
 	path, err := store.ParsePath(rel)

@@ -40,7 +40,7 @@ func openLocal(ctx context.Context, location string, access store.Access) (store
 	if err != nil {
 		return nil, store.Path{}, err
 	}
-	s, err := filestore.Open(root, &filestore.Options{Create: access == store.Create, ReadOnly: access == store.Read})
+	s, err := filestore.Open(root, &filestore.Options{Create: access == store.Create, ReadOnly: access == store.ReadOnly})
 	if err != nil {
 		if access != store.Create {
 			// Describe what is at the path instead of repeating the system's error.

@@ -566,7 +566,7 @@ func stillAside(left int, err error) error {
 func (s *Array) TidyAside(ctx context.Context, b store.Batch) error {
 	for c, err := range s.Engine.Aside(ctx) {
 		if err == nil {
-			err = b.Delete(ctx, c.Key)
+			_, err = b.Write(ctx, store.Delete(c.Key))
 		}
 		if err != nil {
 			return err

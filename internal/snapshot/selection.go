@@ -601,7 +601,7 @@ func (t *stitcher) copyChunk(ctx context.Context, index []int64, segment int, at
 // place of the copy.
 func (t *stitcher) copyValue(ctx context.Context, key store.Key, seg Segment, from []int64) (stored bool, err error) {
 	source := seg.Engine.Key(from)
-	_, err = store.BatchCopy(ctx, t.how.Batch, key, seg.Engine.Store, source)
+	_, err = t.how.Batch.Write(ctx, store.Copy(key, seg.Engine.Store, source))
 	switch {
 	case err == nil:
 		return true, nil
@@ -630,7 +630,8 @@ func (t *stitcher) throughMemory(ctx context.Context, key store.Key, seg Segment
 	case err != nil:
 		return false, seg.fail(err)
 	}
-	return true, t.how.Batch.Put(ctx, key, value)
+	_, err = t.how.Batch.Write(ctx, store.Put(key, value))
+	return true, err
 }
 
 // fillChunk makes a chunk that the segment does not store read as the fill value. A value
@@ -641,7 +642,8 @@ func (t *stitcher) fillChunk(ctx context.Context, index []int64, key store.Key) 
 		how.KeepFill = true
 		return t.Engine.Claim(ctx, CellOf(index), how) // every chunk is put
 	}
-	return t.how.Batch.Delete(ctx, key)
+	_, err := t.how.Batch.Write(ctx, store.Delete(key))
+	return err
 }
 
 // IsChunk returns an error that wraps [grid.ErrOutOfRange] unless index names a chunk.

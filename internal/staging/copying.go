@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
@@ -67,7 +68,7 @@ func (t *task) copyChunk(ctx context.Context, b store.Batch, p part, at []int64)
 func (t *task) cloneChunk(ctx context.Context, b store.Batch, p part, at, source []int64) error {
 	from, key := t.Source.Engine.Key(source), t.Target.Engine.Key(at)
 	// Clone names the version that it has copied, so no condition is needed.
-	c, err := store.BatchClone(ctx, b, key, from, store.Version{})
+	c, err := b.Write(ctx, store.Clone(key, from, store.Version{}))
 	if errors.Is(err, fs.ErrNotExist) {
 		return t.dropChunk(ctx, b, p, at, func([]int64) Digest { return 0 })
 	}
@@ -83,7 +84,7 @@ func (t *task) cloneChunk(ctx context.Context, b store.Batch, p part, at, source
 
 // dropChunk makes sure that a chunk is not stored.
 func (t *task) dropChunk(ctx context.Context, b store.Batch, p part, at []int64, made func(source []int64) Digest) error {
-	if err := b.Delete(ctx, t.Target.Engine.Key(at)); err != nil {
+	if _, err := b.Write(ctx, store.Delete(t.Target.Engine.Key(at))); err != nil {
 		return err
 	}
 	t.record(p, at, made, &Record{}, Counts{Dropped: 1})
@@ -141,7 +142,7 @@ func (t *task) arrange(ctx context.Context, b store.Batch, p part, at []int64) e
 		size += u.n
 		next := store.Part{Key: u.chunk.key, Version: u.chunk.info.Version, Off: u.off, N: u.n}
 		// Neighbouring inner chunks become one range: a store takes a request for each.
-		if i := len(parts) - 1; i >= 0 && next.Continues(parts[i]) {
+		if i := len(parts) - 1; i >= 0 && driver.Continues(next, parts[i]) {
 			parts[i].N += next.N
 			return
 		}
@@ -363,9 +364,9 @@ func (t *task) copyAcross(ctx context.Context, b store.Batch, p part, at, source
 // transfer copies a value between two stores, without this program if they can, and never
 // whole into memory if the target can be written piece by piece.
 func (t *task) transfer(ctx context.Context, b store.Batch, key, from store.Key, before store.Info) (int64, error) {
-	n, err := store.BatchCopy(ctx, b, key, t.Source.Engine.Store, from)
+	made, err := b.Write(ctx, store.Copy(key, t.Source.Engine.Store, from))
 	if !errors.Is(err, store.ErrUnsupported) {
-		return n, err
+		return made.Size, err
 	}
 	whole := []store.Part{{Key: from, Version: before.Version, N: before.Size}}
 	return before.Size, t.gather(ctx, b, key, whole)
@@ -385,7 +386,8 @@ func (t *task) sameStore() bool {
 // through this program if the store can.
 func (t *task) assemble(ctx context.Context, b store.Batch, key store.Key, parts []store.Part) error {
 	if t.sameStore() {
-		return store.BatchAssemble(ctx, b, key, parts)
+		_, err := b.Write(ctx, store.Assemble(key, parts))
+		return err
 	}
 	return t.gather(ctx, b, key, parts)
 }
@@ -393,7 +395,7 @@ func (t *task) assemble(ctx context.Context, b store.Batch, key store.Key, parts
 // gather stores parts of the source as a value of another store, piece by piece if that
 // store can.
 func (t *task) gather(ctx context.Context, b store.Batch, key store.Key, parts []store.Part) error {
-	n, err := store.AssembledSize(parts)
+	n, err := store.Assemble(key, parts).Size(0)
 	if err != nil {
 		return err
 	}
@@ -403,7 +405,7 @@ func (t *task) gather(ctx context.Context, b store.Batch, key store.Key, parts [
 	if err != nil {
 		return err
 	}
-	err = store.BatchGather(ctx, b, key, t.Source.Engine.Store, parts)
+	_, err = b.Write(ctx, store.Gather(key, t.Source.Engine.Store, parts))
 	t.CopyBudget.Release(held)
 	if errors.Is(err, store.ErrUnsupported) {
 		err = t.put(ctx, b, key, parts, n)
@@ -427,7 +429,8 @@ func (t *task) put(ctx context.Context, b store.Batch, key store.Key, parts []st
 	if err := store.WriteParts(ctx, &value, t.Source.Engine.Store, parts); err != nil {
 		return err
 	}
-	return b.Put(ctx, key, value.data)
+	_, err = b.Write(ctx, store.Put(key, value.data))
+	return err
 }
 
 // bufferWriter appends what is written.

@@ -76,7 +76,8 @@ func (s *Scratch) pack(ctx context.Context, block []int64, region grid.Box, view
 		from := view.Sub(within)
 		strided.Copy(strided.Contiguous(data[p.Offset*size:], shape, view.Size), from)
 	}
-	return store.Put(ctx, s.Target.Engine.Store, s.Target.Engine.Key(block), data, d)
+	w, err := store.Write(ctx, s.Target.Engine.Store, store.Put(s.Target.Engine.Key(block), data), d)
+	return w.Version, err
 }
 
 // relative returns a box relative to the start of another one.

@@ -85,7 +85,7 @@ func IsVague(v store.Version) bool { return v.IsZero() || v.IsWeak() }
 // TryList is List, but returns nil if the store cannot be listed.
 func TryList(ctx context.Context, s *snapshot.Array) (*Table, error) {
 	// One entry shows whether the store lists at all.
-	for _, err := range store.List(ctx, s.Engine.Store, s.Engine.Path, false) {
+	for _, err := range store.List(ctx, s.Engine.Store, s.Engine.Path, store.Flat) {
 		if errors.Is(err, store.ErrUnsupported) {
 			return nil, nil
 		}

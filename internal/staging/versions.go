@@ -47,13 +47,8 @@ func (w Witness) Open(ctx context.Context, key store.Key) (store.Object, error) 
 }
 
 // List implements [store.Lister].
-func (w Witness) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return store.List(ctx, w.Store, dir, deep)
-}
-
-// ListVersions implements [store.VersionLister].
-func (w Witness) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return store.ListVersions(ctx, w.Store, dir, deep)
+func (w Witness) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return store.List(ctx, w.Store, dir, how)
 }
 
 // Stat implements [store.Stater].
@@ -151,61 +146,26 @@ func (b *versionBatch) version(key store.Key) (Digest, bool) {
 	return d, ok
 }
 
-// Put implements [store.Batch].
-func (b *versionBatch) Put(ctx context.Context, key store.Key, value []byte) error {
-	if err := b.checkLease(ctx); err != nil {
-		return err
-	}
-	v, err := store.Put(ctx, b.Store, key, value, b.durability)
-	return b.note(key, v, err)
-}
+// Can implements [store.Batch].
+func (b *versionBatch) Can(op store.Op) bool { return store.Can(b.Store, op) }
 
-// Delete implements [store.Batch].
-func (b *versionBatch) Delete(ctx context.Context, key store.Key) error {
-	if err := b.checkLease(ctx); err != nil {
-		return err
-	}
-	return store.Delete(ctx, b.Store, key)
-}
-
-// Clone implements [store.CloningBatch].
-func (b *versionBatch) Clone(ctx context.Context, key, source store.Key, from store.Version) (store.Cloned, error) {
-	if err := b.checkLease(ctx); err != nil {
-		return store.Cloned{}, err
-	}
-	c, err := store.Clone(ctx, b.Store, key, source, from, 0, b.durability)
-	return c, b.note(key, c.Version, err)
-}
-
-// Assemble implements [store.AssemblingBatch].
-func (b *versionBatch) Assemble(ctx context.Context, key store.Key, parts []store.Part) error {
-	if err := b.checkLease(ctx); err != nil {
-		return err
-	}
-	v, err := store.Assemble(ctx, b.Store, key, parts, 0, b.durability)
-	return b.note(key, v, err)
-}
-
-// Gather implements [store.GatheringBatch].
-func (b *versionBatch) Gather(ctx context.Context, key store.Key, from store.Store, parts []store.Part) error {
-	if err := b.checkLease(ctx); err != nil {
-		return err
-	}
-	v, err := store.Gather(ctx, b.Store, key, from, parts, b.durability)
-	return b.note(key, v, err)
-}
-
-// CopyFrom implements [store.CopyingBatch].
-func (b *versionBatch) CopyFrom(ctx context.Context, key store.Key, from store.Store, source store.Key) (int64, error) {
-	c, ok := store.As[store.Copier](b.Store)
-	if !ok {
-		return 0, store.ErrUnsupported
+// Write implements [store.Batch].
+func (b *versionBatch) Write(ctx context.Context, c store.Change) (made store.Written, err error) {
+	if c.Op == store.OpCopy && !b.Can(c.Op) {
+		return made, store.ErrUnsupported
 	}
 	if err := b.checkLease(ctx); err != nil {
-		return 0, err
+		return made, err
 	}
-	n, v, err := c.CopyFrom(ctx, key, from, source, b.durability)
-	return n, b.note(key, v, err)
+	if b.Can(c.Op) {
+		made, err = b.Store.(store.Writer).Write(ctx, c, b.durability)
+	} else {
+		made, err = store.Write(ctx, b.Store, c, b.durability)
+	}
+	if c.Op == store.OpDelete || c.Op == store.OpDeleteIf {
+		return made, err
+	}
+	return made, b.note(c.Key, made.Version, err)
 }
 
 // Commit implements [store.Batch]. Every value is durable already.

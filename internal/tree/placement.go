@@ -20,7 +20,7 @@ import (
 
 // CheckRemains returns an error if a path has anything but remains of an array.
 func (n Node) CheckRemains(ctx context.Context) error {
-	for e, err := range store.List(ctx, n.Store, n.Path, false) {
+	for e, err := range store.List(ctx, n.Store, n.Path, store.Flat) {
 		if err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (n Node) CheckFree(ctx context.Context, doc metadata.Node) error {
 		return nil
 	}
 	remains := ""
-	for e, err := range store.List(ctx, n.Store, n.Path, false) {
+	for e, err := range store.List(ctx, n.Store, n.Path, store.Flat) {
 		// Without a listing, remains cannot be found.
 		if errors.Is(err, store.ErrUnsupported) {
 			return nil

@@ -267,7 +267,7 @@ func Shadowed(ctx context.Context, s store.Store, p store.Path) ([]string, error
 // Describe returns an [fs.ErrNotExist] that describes a path without a node.
 func Describe(ctx context.Context, s store.Store, p store.Path) error {
 	var names []string
-	for e, err := range store.Usable(store.List(ctx, s, p, false)) {
+	for e, err := range store.Usable(store.List(ctx, s, p, store.Flat)) {
 		if err != nil {
 			break
 		}
@@ -317,7 +317,7 @@ func (r Reader) Inherited(ctx context.Context, group store.Path, format int) (*m
 // Directories returns the names of the directories below dir in alphabetical order. An
 // error that is [store.ErrUnusable] comes together with the names.
 func Directories(ctx context.Context, s store.Store, dir store.Path) (names []string, err error) {
-	for e, listErr := range store.List(ctx, s, dir, false) {
+	for e, listErr := range store.List(ctx, s, dir, store.Flat) {
 		if err = listErr; err != nil && !errors.Is(err, store.ErrUnusable) {
 			return nil, err
 		}
@@ -335,7 +335,7 @@ func Directories(ctx context.Context, s store.Store, dir store.Path) (names []st
 // foreign returns a [store.UnusableError] if the directory that Varve reserves is a node
 // of another program, or has something of it.
 func foreign(ctx context.Context, s store.Store, dir store.Path) error {
-	for _, err := range store.List(ctx, s, dir.MustKey(own.Dir+"/-").Dir(), false) {
+	for _, err := range store.List(ctx, s, dir.MustKey(own.Dir+"/-").Dir(), store.Flat) {
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 )
 
 // mostDescriptor bounds the bytes of a task that pass through an engine.

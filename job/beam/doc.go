@@ -20,13 +20,14 @@
 //
 // # Failures
 //
-// An engine executes tasks at least once: after a failure it offers tasks again that were
-// done, and the publication too; tasks may also be executed twice at once, by a worker
-// that was given up and goes on. All of that is harmless. What is done shows in the store
-// of the result, so a task that is offered again looks there, and does nothing. A
-// publication that is repeated finds the result. Package job has the details.
+// An engine executes tasks at least once: after a failure it offers tasks again that
+// were done, and the publication too; tasks may also be executed twice at once, by a
+// worker that the engine has given up and that still runs. All of that is harmless.
+// What is done shows in the store of the result, so a task that is offered again looks
+// there, and does nothing. A publication that is repeated finds the result. Package job
+// has the details.
 //
 // Prism does not repeat what has failed, and other engines repeat everything. So a task
 // is tried three times within its DoFn. After that the pipeline fails, nothing is
-// published, and another pipeline with the same plan goes on where it was.
+// published, and another pipeline with the same plan resumes there.
 package beam

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/storetest"
 )
 
 var errTest = errors.New("a failure of the test")
@@ -53,7 +53,7 @@ func TestStoreFails(t *testing.T) {
 	p.array(t, "shared", rows)
 	plan := p.plan(t, rechunked("shared"))
 	var n atomic.Int64
-	p.failing(func(op storetest.Op) error {
+	p.failing(func(op stepping.Op) error {
 		if strings.HasPrefix(op.Key.String(), "shared/") && !isShare(op) && n.Add(1)%397 == 0 {
 			return errTest
 		}
@@ -72,7 +72,7 @@ func TestStoreFails(t *testing.T) {
 // isShare reports whether an operation is one of the object that says that a process
 // executes tasks. If a store without locks fails to delete it, the process looks alive,
 // and publishing takes Options.Ended.
-func isShare(op storetest.Op) bool { return op.Key.Base() == "share.json" }
+func isShare(op stepping.Op) bool { return op.Key.Base() == "share.json" }
 
 // TestFailsAlways lets one task fail always: the pipeline fails, and nothing is
 // published. When the store works again, another pipeline goes on.

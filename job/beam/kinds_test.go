@@ -15,10 +15,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/storetest"
 )
 
 // single returns a plan of one operation with a stage of so many tasks.
@@ -107,7 +107,7 @@ func TestCheck(t *testing.T) {
 	p := newPlace(t)
 	group := p.group(t, "g.zarr")
 	damaged := store.MustKey("g.zarr/b/c/1/1")
-	if _, err := store.Put(t.Context(), p.memory, damaged, []byte("damaged"), store.Flush); err != nil {
+	if _, err := store.Write(t.Context(), p.memory, store.Put(damaged, []byte("damaged")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	plan := p.put(t, single("check", group, "", 40, job.Check{}))
@@ -121,7 +121,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("found %+v", f)
 	}
 	// Another check replaces the result.
-	if err := store.Delete(t.Context(), p.memory, damaged); err != nil {
+	if _, err := store.Write(t.Context(), p.memory, store.Delete(damaged), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	mustRun(t, plan, Options{Tasks: 6, Result: result})
@@ -234,7 +234,7 @@ func TestLost(t *testing.T) {
 	p.array(t, "shared", rows)
 	plan := p.plan(t, rechunked("shared"))
 	n := 0
-	p.lose = func(op storetest.Op) error {
+	p.lose = func(op stepping.Op) error {
 		if n++; n%211 == 0 && strings.HasPrefix(op.Name, "Put") && !isShare(op) {
 			return errTest
 		}

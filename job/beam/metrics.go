@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 )
 
 // Namespace is that of the metrics of workers: the counters "tasks", "bytes_read",

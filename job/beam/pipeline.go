@@ -13,7 +13,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/transforms/stats"
 	"varve.dev/zarr"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 )
 
 func init() {

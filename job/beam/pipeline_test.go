@@ -4,6 +4,7 @@ package beam
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -13,9 +14,10 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/rechunk"
 )
 
@@ -169,7 +171,7 @@ func TestRefused(t *testing.T) {
 	work := p.work(t, wanted{"a", rechunk.Compaction{Axis: 0, UpTo: 2}, 1 << 20})
 	insertion := *work
 	insertion.Operation = "insert"
-	insertion.Request = must(rechunk.MarshalRequest(rechunk.Insertion{Identity: "x"}))
+	insertion.Request = must(json.Marshal(rechunk.Insertion{Identity: "x"}))
 	for name, x := range map[string]struct {
 		plan map[string]any
 		opt  Options

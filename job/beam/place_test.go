@@ -15,11 +15,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // scheme is that of locations in memory, such as test://name/a.zarr. They have the powers
@@ -49,8 +49,8 @@ type place struct {
 
 	mu       sync.Mutex
 	requests map[string]int
-	fail     func(op storetest.Op) error // may be nil
-	lose     func(op storetest.Op) error // the answers of requests; may be nil
+	fail     func(op stepping.Op) error // may be nil
+	lose     func(op stepping.Op) error // the answers of requests; may be nil
 }
 
 func newPlace(t testing.TB) *place { return namedPlace(t, "") }
@@ -59,13 +59,13 @@ func newPlace(t testing.TB) *place { return namedPlace(t, "") }
 func namedPlace(t testing.TB, suffix string) *place {
 	name := strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")) + suffix
 	p := &place{at: scheme + "://" + name, memory: memstore.New(), requests: map[string]int{}}
-	p.store = storetest.Conditional(p.memory, storetest.Hooks{Before: p.before, After: p.after})
+	p.store = stepping.Conditional(p.memory, stepping.Hooks{Before: p.before, After: p.after})
 	places.Store(name, p)
 	t.Cleanup(func() { places.Delete(name) })
 	return p
 }
 
-func (p *place) before(_ context.Context, op storetest.Op) error {
+func (p *place) before(_ context.Context, op stepping.Op) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.requests[op.Name]++
@@ -75,7 +75,7 @@ func (p *place) before(_ context.Context, op storetest.Op) error {
 	return nil
 }
 
-func (p *place) after(op storetest.Op, err error) error {
+func (p *place) after(op stepping.Op, err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil && p.lose != nil {
@@ -96,7 +96,7 @@ func (p *place) count() (n int) {
 }
 
 // failing makes requests fail; nil ends that.
-func (p *place) failing(f func(op storetest.Op) error) {
+func (p *place) failing(f func(op stepping.Op) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fail = f
@@ -110,7 +110,7 @@ func (p *place) values(t testing.TB, node string) map[string]string {
 		t.Fatal(err)
 	}
 	all := map[string]string{}
-	for e, err := range store.List(t.Context(), p.memory, at, true) {
+	for e, err := range store.List(t.Context(), p.memory, at, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func (p *place) work(t testing.TB, x wanted) *job.Work {
 	}
 	w.Stages = append(w.Stages, job.Stage{Name: "publish", Tasks: 1})
 	w.Operation, w.Fingerprint, w.Source = plan.Operation, plan.Fingerprint, plan.State
-	if w.Request, err = rechunk.MarshalRequest(x.request); err != nil {
+	if w.Request, err = json.Marshal(x.request); err != nil {
 		t.Fatal(err)
 	}
 	return w

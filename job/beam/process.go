@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 )
 
 // process has the workers of this process. An engine may execute several bundles in one
@@ -24,10 +24,10 @@ type worker struct {
 	*job.Worker
 	opening sync.Mutex
 	users   int         // tasks and publications; guarded by process.mu
-	idle    *time.Timer // closes it when nobody has used it for a while; may be nil
+	idle    *time.Timer // closes the worker when no task has used it for a while; may be nil
 }
 
-// mostIdle is how long a worker that nobody uses stays open, and keeps others from
+// mostIdle is how long an unused worker stays open, and keeps other processes from
 // publishing. A bundle that ends lets them publish at once; one that the engine gives up
 // between two tasks does not tell.
 var mostIdle = 5 * time.Second

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 )
 
 // publishFn makes the result visible, when all stages are done.

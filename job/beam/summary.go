@@ -5,7 +5,7 @@ package beam
 import (
 	"varve.dev/zarr/check"
 	"varve.dev/zarr/convert"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/transfer"
 )

@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 )
 
 // taskFn executes tasks of a stage.

@@ -16,7 +16,7 @@ import (
 func (o *observer) span(ctx context.Context, e *observe.Event) {
 	kind := trace.SpanKindClient
 	// Requests leave this program. Codecs run within it.
-	if e.Op.IsCodec() {
+	if isCodec(e.Op) {
 		kind = trace.SpanKindInternal
 	}
 	// The work is over when it is reported, so the span gets its times from the event.
@@ -42,7 +42,7 @@ func (o *observer) measure(ctx context.Context, e *observe.Event) {
 	case e.Op.IsRequest():
 		o.storeTime.Record(ctx, e.Duration.Seconds(), how.record...)
 		o.transferred(ctx, e)
-	case e.Op.IsCodec():
+	case isCodec(e.Op):
 		o.codecTime.Record(ctx, e.Duration.Seconds(), how.record...)
 		direction := &o.decoded
 		if e.Op == observe.Encode {
@@ -60,16 +60,17 @@ func (o *observer) measure(ctx context.Context, e *observe.Event) {
 
 // transferred adds the bytes of a request.
 func (o *observer) transferred(ctx context.Context, e *observe.Event) {
-	var direction *attributes
-	switch {
 	// Adding zero would only create an empty time series.
-	case e.Bytes == 0:
+	if e.Bytes == 0 {
 		return
-	case e.Op.Reads():
+	}
+	var direction *attributes
+	switch e.Op {
+	case observe.Get, observe.Read:
 		direction = &o.read
-	case e.Op.Writes():
+	case observe.Put, observe.PutIf, observe.Splice, observe.Assemble, observe.Patch:
 		direction = &o.written
-	case e.Op.Copies():
+	case observe.Copy, observe.Clone:
 		direction = &o.copied
 	// Listings, deletions and the like move no values.
 	default:

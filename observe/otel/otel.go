@@ -101,7 +101,10 @@ func (o *observer) Observe(ctx context.Context, e observe.Event) {
 }
 
 // traced reports whether an operation has spans.
-func (o *observer) traced(op observe.Op) bool { return op.IsRequest() || o.chunks && op.IsCodec() }
+func (o *observer) traced(op observe.Op) bool { return op.IsRequest() || o.chunks && isCodec(op) }
+
+// isCodec reports whether an operation is the work of codecs.
+func isCodec(op observe.Op) bool { return op == observe.Decode || op == observe.Encode }
 
 // attributes are built once, so that events do not allocate them.
 type attributes struct {

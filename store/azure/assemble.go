@@ -10,61 +10,29 @@ import (
 	"net/url"
 
 	"golang.org/x/sync/errgroup"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
 )
 
-// Assemble implements [store.Assembler]. In a value above 16 MiB, the service copies long
-// ranges into blocks (Put Block From URL). Shorter ones are read and uploaded.
-func (s *Store) Assemble(ctx context.Context, key store.Key, parts []store.Part, _ store.Durability) (store.Version, error) {
-	w, err := s.begin(key, store.Condition{})
-	if err != nil {
-		return store.Version{}, err
-	}
-	return w.assemble(ctx, s, parts)
-}
-
-// Gather implements [store.Gatherer]: from a store of the same account, as
-// [Store.Assemble] does; from others, it reads the parts and uploads them in blocks of 16
-// MiB.
-func (s *Store) Gather(ctx context.Context, key store.Key, from store.Store, parts []store.Part, _ store.Durability) (store.Version, error) {
-	w, err := s.begin(key, store.Condition{})
-	if err != nil {
-		return store.Version{}, err
-	}
-	return w.assemble(ctx, from, parts)
-}
-
-// Splice implements [store.Splicer].
-func (s *Store) Splice(
-	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, _ store.Durability,
-) (store.Version, error) {
-	if from.IsZero() {
-		return store.Version{}, s.fail("splice", key, noVersion(from))
-	}
-	w, err := s.begin(key, store.IfVersion(from))
-	if err != nil {
-		return store.Version{}, err
-	}
-	info, err := s.Stat(ctx, key)
-	if isMissing(err) || err == nil && info.Version != from {
-		err = fmt.Errorf("%w: the value to splice is not of version %s", store.ErrConflict, from)
+// checkSplice checks that the value to splice is of its version, and long enough.
+func (s *Store) checkSplice(ctx context.Context, c store.Change) error {
+	info, err := s.Stat(ctx, c.Key)
+	if isMissing(err) || err == nil && info.Version != c.If.Version() {
+		return fmt.Errorf("%w: the value to splice is not of version %s", store.ErrConflict, c.If.Version())
 	}
 	if err == nil {
-		_, err = store.SplicedSize(info.Size, fragments)
+		_, err = c.Size(info.Size)
 	}
-	if err != nil {
-		return store.Version{}, s.fail("splice", key, err)
-	}
-	return w.assemble(ctx, s, store.PartsOf(key, from, fragments))
+	return err
 }
 
 // assemble writes the value that parts of a store make.
 func (w *writing) assemble(ctx context.Context, from store.Store, parts []store.Part) (store.Version, error) {
-	size, err := store.AssembledSize(parts)
-	var r *store.PartReader
+	size, err := store.Assemble(w.key, parts).Size(0)
+	var r *driver.PartReader
 	if err == nil {
-		r, err = store.NewPartReader(ctx, from, parts)
+		r, err = driver.NewPartReader(ctx, from, parts)
 	}
 	var value []byte
 	if err == nil && size <= piece {
@@ -97,7 +65,7 @@ func (w *writing) assemble(ctx context.Context, from store.Store, parts []store.
 }
 
 // upload reads all parts, and uploads them.
-func (w *writing) upload(ctx context.Context, r *store.PartReader) (store.Version, error) {
+func (w *writing) upload(ctx context.Context, r *driver.PartReader) (store.Version, error) {
 	held := make([]byte, 0, piece)
 	next := func(ctx context.Context, n int) (_ []byte, err error) {
 		if n == 0 {
@@ -141,7 +109,7 @@ func cut(parts []store.Part) (blocks []block) {
 			open += int64(len(p.Data))
 			continue
 		}
-		for i+1 < len(parts) && parts[i+1].Continues(p) {
+		for i+1 < len(parts) && driver.Continues(parts[i+1], p) {
 			p.N += parts[i+1].N
 			i++
 		}
@@ -179,7 +147,7 @@ func (s *Store) copies(from store.Store) *Store {
 
 // sendBlocks makes the blocks of a value, several at a time, and returns their IDs. It
 // reads what is uploaded from r.
-func (w *writing) sendBlocks(ctx context.Context, other *Store, blocks []block, r *store.PartReader) ([]string, error) {
+func (w *writing) sendBlocks(ctx context.Context, other *Store, blocks []block, r *driver.PartReader) ([]string, error) {
 	r.Rewind()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)

@@ -46,6 +46,7 @@ import (
 	"sync/atomic"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/retry"
@@ -122,9 +123,9 @@ var (
 func (s *Store) place(prefix string) (err error) {
 	switch {
 	case !accountName.MatchString(s.account):
-		return store.BadLocation("azure: %.40q is not the name of a storage account; a location is az://account/container/path", s.account)
+		return driver.BadLocation("azure: %.40q is not the name of a storage account; a location is az://account/container/path", s.account)
 	case !containerName.MatchString(s.container):
-		return store.BadLocation("azure: %.80q is not the name of a container; a location is az://account/container/path", s.container)
+		return driver.BadLocation("azure: %.80q is not the name of a container; a location is az://account/container/path", s.container)
 	}
 	if prefix = strings.Trim(prefix, "/"); prefix != "" {
 		key, err := store.ParseKey(prefix)
@@ -139,7 +140,7 @@ func (s *Store) place(prefix string) (err error) {
 	}
 	s.endpoint, err = url.Parse(strings.TrimRight(endpoint, "/"))
 	if err != nil || s.endpoint.Scheme != "http" && s.endpoint.Scheme != "https" || s.endpoint.Host == "" || s.endpoint.User != nil || s.endpoint.RawQuery != "" {
-		return store.BadLocation("azure: the endpoint %.120q is not an http or https URL without user and query", httpstore.Redact(endpoint))
+		return driver.BadLocation("azure: the endpoint %.120q is not an http or https URL without user and query", httpstore.Redact(endpoint))
 	}
 	return nil
 }
@@ -150,8 +151,11 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Place implements [store.Placer].
-func (s *Store) Place() string {
+// Traits implements [store.Describer].
+func (s *Store) Traits() store.Traits { return s.reads.Traits() }
+
+// at returns the place of the store.
+func (s *Store) at() string {
 	return strings.TrimSuffix(s.endpoint.String()+"/"+s.container+"/"+s.prefix, "/")
 }
 
@@ -164,20 +168,10 @@ func (s *Store) name(key store.Key) string {
 }
 
 var (
-	_ store.Stater             = (*Store)(nil)
-	_ store.Writer             = (*Store)(nil)
-	_ store.ConditionalWriter  = (*Store)(nil)
-	_ store.Deleter            = (*Store)(nil)
-	_ store.ConditionalDeleter = (*Store)(nil)
-	_ store.Lister             = (*Store)(nil)
-	_ store.VersionLister      = (*Store)(nil)
-	_ store.Copier             = (*Store)(nil)
-	_ store.Cloner             = (*Store)(nil)
-	_ store.Assembler          = (*Store)(nil)
-	_ store.Gatherer           = (*Store)(nil)
-	_ store.Splicer            = (*Store)(nil)
-	_ store.Placer             = (*Store)(nil)
-	_ store.Pacer              = (*Store)(nil)
+	_ store.Stater    = (*Store)(nil)
+	_ store.Writer    = (*Store)(nil)
+	_ store.Lister    = (*Store)(nil)
+	_ store.Describer = (*Store)(nil)
 )
 
 // CreateContainer makes a container of an account. It is an error if there is one.

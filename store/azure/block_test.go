@@ -63,7 +63,7 @@ func TestCopiedBlocks(t *testing.T) {
 			}
 			t.Cleanup(func() { s.Close() })
 			value, key := randomBytes(30<<20), store.MustKey("large")
-			v, err := s.Put(t.Context(), key, value, store.Sync)
+			v, err := s.Write(t.Context(), store.Put(key, value), store.Sync)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,11 +77,14 @@ func TestCopiedBlocks(t *testing.T) {
 				}
 				return w, false
 			})
-			parts, want := assembled(key, v, value)
+			parts, want := assembled(key, v.Version, value)
 			for name, assemble := range map[string]func(store.Key) error{
-				"assembled": func(k store.Key) error { _, err := s.Assemble(t.Context(), k, parts, store.Sync); return err },
+				"assembled": func(k store.Key) error {
+					_, err := s.Write(t.Context(), store.Assemble(k, parts), store.Sync)
+					return err
+				},
 				"gathered": func(k store.Key) error {
-					_, err := s.Gather(t.Context(), k, observed.New(s, new(observe.Counter)), parts, store.Sync)
+					_, err := s.Write(t.Context(), store.Gather(k, observed.New(s, new(observe.Counter)), parts), store.Sync)
 					return err
 				},
 			} {
@@ -108,11 +111,11 @@ func TestCopyOfBlockRefused(t *testing.T) {
 	for _, status := range []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusNotImplemented} {
 		f, endpoint := azuretest.Serve(t)
 		s, value, key := open(t, endpoint, ""), randomBytes(30<<20), store.MustKey("large")
-		v, err := s.Put(t.Context(), key, value, store.Sync)
+		v, err := s.Write(t.Context(), store.Put(key, value), store.Sync)
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts, want := assembled(key, v, value)
+		parts, want := assembled(key, v.Version, value)
 		var asked atomic.Int64
 		f.On(func(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, bool) {
 			if r.Header.Get("X-Ms-Copy-Source") == "" {
@@ -124,7 +127,7 @@ func TestCopyOfBlockRefused(t *testing.T) {
 		})
 		for i := range 2 {
 			name := fmt.Sprint("joined", i)
-			if _, err := s.Assemble(t.Context(), store.MustKey(name), parts, store.Sync); err != nil {
+			if _, err := s.Write(t.Context(), store.Assemble(store.MustKey(name), parts), store.Sync); err != nil {
 				t.Fatalf("status %d: %v", status, err)
 			}
 			if !bytes.Equal(f.Blobs[name].Value, want) {
@@ -138,11 +141,11 @@ func TestCopyOfBlockRefused(t *testing.T) {
 	}
 	f, endpoint := azuretest.Serve(t)
 	s, value, key := open(t, endpoint, ""), randomBytes(30<<20), store.MustKey("large")
-	v, err := s.Put(t.Context(), key, value, store.Sync)
+	v, err := s.Write(t.Context(), store.Put(key, value), store.Sync)
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, _ := assembled(key, v, value)
+	parts, _ := assembled(key, v.Version, value)
 	f.On(func(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, bool) {
 		if r.Header.Get("X-Ms-Copy-Source") != "" {
 			f.Lock()
@@ -151,7 +154,7 @@ func TestCopyOfBlockRefused(t *testing.T) {
 		}
 		return w, false
 	})
-	_, err = s.Assemble(t.Context(), store.MustKey("joined"), parts, store.Sync)
+	_, err = s.Write(t.Context(), store.Assemble(store.MustKey("joined"), parts), store.Sync)
 	if !errors.Is(err, store.ErrConflict) || f.Blobs["joined"] != nil && f.Blobs["joined"].Tag != "" || strings.Contains(fmt.Sprint(err), "sig=") {
 		t.Errorf("a source that was replaced: %v", err)
 	}
@@ -162,7 +165,7 @@ func TestCopyOfBlockRefused(t *testing.T) {
 func TestLateCopy(t *testing.T) {
 	f, endpoint := azuretest.Serve(t)
 	s, value, key := open(t, endpoint, ""), randomBytes(30<<20), store.MustKey("large")
-	v, err := s.Put(t.Context(), key, value, store.Sync)
+	v, err := s.Write(t.Context(), store.Put(key, value), store.Sync)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,9 +197,9 @@ func TestLateCopy(t *testing.T) {
 		azuretest.Fail(w, http.StatusForbidden, "CannotVerifyCopySource")
 		return w, true
 	})
-	parts := []store.Part{{Key: key, Version: v, N: 3 << 20}, {Data: []byte("x")}, {Key: key, Version: v, Off: 10 << 20, N: 20 << 20}}
+	parts := []store.Part{{Key: key, Version: v.Version, N: 3 << 20}, {Data: []byte("x")}, {Key: key, Version: v.Version, Off: 10 << 20, N: 20 << 20}}
 	want := append(append(bytes.Clone(value[:3<<20]), 'x'), value[10<<20:]...)
-	if _, err := s.Assemble(t.Context(), store.MustKey("joined"), parts, store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.Assemble(store.MustKey("joined"), parts), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.Blobs["joined"].Value; !bytes.Equal(got, want) {
@@ -219,19 +222,19 @@ func TestCopiedBlocksOnAzurite(t *testing.T) {
 	}
 	t.Cleanup(func() { s.Close() })
 	value, large := randomBytes(30<<20), store.MustKey("large")
-	v, err := s.Put(t.Context(), large, value, store.Sync)
+	v, err := s.Write(t.Context(), store.Put(large, value), store.Sync)
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, want := assembled(large, v, value)
-	if _, err := s.Gather(t.Context(), store.MustKey("joined"), observed.New(s, counted), parts, store.Sync); err != nil {
+	parts, want := assembled(large, v.Version, value)
+	if _, err := s.Write(t.Context(), store.Gather(store.MustKey("joined"), observed.New(s, counted), parts), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	got, _, err := s.Get(t.Context(), store.MustKey("joined"), store.Request{}, nil)
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("another value: %d bytes, error %v", len(got), err)
 	}
-	if n := counted.Stats().Read().Bytes; n > 1<<20 {
+	if n := counted.Stats().Read.Bytes; n > 1<<20 {
 		t.Errorf("%d bytes were read", n)
 	}
 }

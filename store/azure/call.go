@@ -113,7 +113,7 @@ func (s *Store) mayWrite(key store.Key) error {
 	return s.CheckKey(key)
 }
 
-// CheckKey implements [store.KeyChecker].
+// CheckKey implements [store.Describer].
 func (s *Store) CheckKey(key store.Key) error {
 	if !utf8.ValidString(key.String()) {
 		return fmt.Errorf("%s: %w: the name is not valid UTF-8", strconv.QuoteToASCII(s.name(key)), store.ErrInvalidKey)
@@ -132,8 +132,7 @@ func isTag(v store.Version) bool {
 	return len(text) > 2 && text[0] == '"' && text[len(text)-1] == '"'
 }
 
-// Delete implements [store.Deleter].
-func (s *Store) Delete(ctx context.Context, key store.Key) error {
+func (s *Store) delete(ctx context.Context, key store.Key) error {
 	if err := s.mayWrite(key); err != nil {
 		return err
 	}
@@ -149,8 +148,7 @@ func (s *Store) deletion(key store.Key) call {
 	return call{method: http.MethodDelete, blob: s.blob(key), header: http.Header{"X-Ms-Delete-Snapshots": {"include"}}}
 }
 
-// DeleteIf implements [store.ConditionalDeleter].
-func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+func (s *Store) deleteIf(ctx context.Context, key store.Key, v store.Version) error {
 	if err := s.mayWrite(key); err != nil {
 		return err
 	}

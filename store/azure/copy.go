@@ -16,40 +16,35 @@ import (
 	"varve.dev/zarr/store/httpstore"
 )
 
-// CopyFrom implements [store.Copier] for sources in the same account that are read with
-// the same credentials. The service copies the bytes, unless there is an encryption scope
-// and the blob has at most 16 MiB.
-func (s *Store) CopyFrom(
-	ctx context.Context, key store.Key, from store.Store, source store.Key, _ store.Durability,
-) (int64, store.Version, error) {
-	if err := s.mayWrite(key); err != nil {
-		return 0, store.Version{}, err
+// copyFrom copies the source of a change.
+func (s *Store) copyFrom(ctx context.Context, c store.Change) (made store.Written, err error) {
+	if err := s.mayWrite(c.Key); err != nil {
+		return made, err
 	}
-	other, ok := store.Driver(from).(*Store)
+	other, ok := store.Driver(c.From).(*Store)
 	if !ok || !s.sees(other) {
-		return 0, store.Version{}, store.ErrUnsupported
+		return made, store.ErrUnsupported
 	}
-	made, err := s.clone(ctx, key, other, source, store.Version{})
+	made, err = s.clone(ctx, c.Key, other, c.Source, store.Version{})
 	if err != nil {
-		return 0, store.Version{}, s.fail("copy "+other.name(source)+" to this blob", key, err)
+		return made, s.fail("copy "+other.name(c.Source)+" to this blob", c.Key, err)
 	}
-	return made.Size, made.Version, nil
+	return store.Written{Version: made.Version, Size: made.Size}, nil
 }
 
-// Clone implements [store.Cloner] by a copy in the service, on the condition that the
-// source is of its version.
-func (s *Store) Clone(ctx context.Context, key, source store.Key, from store.Version, _ store.Durability) (store.Cloned, error) {
-	if err := s.mayWrite(key); err != nil {
-		return store.Cloned{}, err
+// cloneValue copies a blob on the condition that it is of its version.
+func (s *Store) cloneValue(ctx context.Context, c store.Change) (store.Written, error) {
+	if err := s.mayWrite(c.Key); err != nil {
+		return store.Written{}, err
 	}
-	if !isTag(from) && !from.IsZero() {
-		return store.Cloned{}, s.fail("clone", source, noVersion(from))
+	if from := c.SourceVersion; !isTag(from) && !from.IsZero() {
+		return store.Written{}, s.fail("clone", c.Source, noVersion(from))
 	}
-	made, err := s.clone(ctx, key, s, source, from)
+	made, err := s.clone(ctx, c.Key, s, c.Source, c.SourceVersion)
 	if err != nil {
-		return store.Cloned{}, s.fail("clone "+s.blob(source)+" to this blob", key, err)
+		return store.Written{}, s.fail("clone "+s.blob(c.Source)+" to this blob", c.Key, err)
 	}
-	if key == source {
+	if c.Key == c.Source {
 		made.Source = made.Version
 	}
 	return made, nil
@@ -59,7 +54,7 @@ func (s *Store) Clone(ctx context.Context, key, source store.Key, from store.Ver
 const cloneTries = 5
 
 // clone copies a blob of version from, or of the one that it has if from is zero.
-func (s *Store) clone(ctx context.Context, key store.Key, other *Store, source store.Key, from store.Version) (made store.Cloned, err error) {
+func (s *Store) clone(ctx context.Context, key store.Key, other *Store, source store.Key, from store.Version) (made store.Written, err error) {
 	// A rival may replace the source between the request that looks at it and the copy.
 	for range cloneTries {
 		var info store.Info
@@ -67,13 +62,13 @@ func (s *Store) clone(ctx context.Context, key store.Key, other *Store, source s
 		info, scope, err = other.describe(ctx, source)
 		switch {
 		case isMissing(err) && !from.IsZero():
-			return store.Cloned{}, conflict(err)
+			return store.Written{}, conflict(err)
 		case err != nil:
-			return store.Cloned{}, err
+			return store.Written{}, err
 		case !from.IsZero() && info.Version != from:
-			return store.Cloned{}, fmt.Errorf("%w: the source is of version %s, not %s", store.ErrConflict, info.Version, from)
+			return store.Written{}, fmt.Errorf("%w: the source is of version %s, not %s", store.ErrConflict, info.Version, from)
 		}
-		made = store.Cloned{Source: info.Version, Size: info.Size, Moved: info.Size}
+		made = store.Written{Source: info.Version, Size: info.Size, Moved: info.Size}
 		if scope = cmp.Or(s.options.EncryptionScope, scope); scope != "" {
 			made.Version, err = s.rewrite(ctx, key, other, source, info, scope)
 		} else {
@@ -87,7 +82,7 @@ func (s *Store) clone(ctx context.Context, key store.Key, other *Store, source s
 		}
 	}
 	if err != nil {
-		return store.Cloned{}, err
+		return store.Written{}, err
 	}
 	return made, nil
 }
@@ -103,7 +98,7 @@ func (s *Store) describe(ctx context.Context, key store.Key) (info store.Info, s
 	return info, h.Get(scopeHeader), err
 }
 
-// rewrite copies a blob as [Store.Assemble] does, because the service takes no encryption
+// rewrite copies a blob as Assemble does, because the service takes no encryption
 // scope for a copy of a whole blob within an account: only for sources that anybody or a
 // signature may read, of at most 256 MiB.
 func (s *Store) rewrite(ctx context.Context, key store.Key, other *Store, source store.Key, info store.Info, scope string) (store.Version, error) {

@@ -52,7 +52,7 @@ func TestRivalOfCopy(t *testing.T) {
 	for _, pending := range []bool{false, true} {
 		f, endpoint := azuretest.Serve(t)
 		s, key := open(t, endpoint, ""), store.MustKey("k")
-		if _, err := s.Put(t.Context(), key, []byte("source"), store.Sync); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(key, []byte("source")), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 		f.Pending = pending
@@ -66,7 +66,7 @@ func TestRivalOfCopy(t *testing.T) {
 			copied = copied || r.Header.Get("X-Ms-Copy-Source") != ""
 			return w, false
 		})
-		made, err := s.Clone(t.Context(), store.MustKey("l"), key, store.Version{}, store.Sync)
+		made, err := s.Write(t.Context(), store.Clone(store.MustKey("l"), key, store.Version{}), store.Sync)
 		if err != nil || made.Version.String() == `"rival"` || made.Version.IsZero() != pending || made.Source.IsZero() || made.Size != 6 {
 			t.Errorf("pending %t: the clone is %+v, error %v", pending, made, err)
 		}

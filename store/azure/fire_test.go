@@ -58,20 +58,20 @@ func TestLostAnswers(t *testing.T) {
 		f, endpoint := azuretest.Serve(t)
 		s, key := open(t, endpoint, ""), store.MustKey("k")
 		lose(f, lost)
-		v, err := s.PutIf(t.Context(), key, []byte("one"), store.IfAbsent(), store.Sync)
+		v, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), store.IfAbsent()), store.Sync)
 		if err != nil {
 			t.Fatalf("%d answers lost: %v", lost, err)
 		}
 		lose(f, min(lost, 4)) // no block can be looked for
-		if v, err = s.PutIf(t.Context(), key, large, store.IfVersion(v), store.Sync); err != nil {
+		if v, err = s.Write(t.Context(), store.PutIf(key, large, store.IfVersion(v.Version)), store.Sync); err != nil {
 			t.Fatalf("%d answers lost: %v", lost, err)
 		}
 		got, info, err := s.Get(t.Context(), key, store.Request{}, nil)
-		if err != nil || !bytes.Equal(got, large) || info.Version != v {
+		if err != nil || !bytes.Equal(got, large) || info.Version != v.Version {
 			t.Errorf("%d answers lost: %d bytes of version %v and error %v", lost, len(got), info.Version, err)
 		}
 		lose(f, lost)
-		if err := s.DeleteIf(t.Context(), key, v); err == nil || errors.Is(err, store.ErrConflict) {
+		if _, err := s.Write(t.Context(), store.DeleteIf(key, v.Version), store.Sync); err == nil || errors.Is(err, store.ErrConflict) {
 			t.Errorf("%d answers lost: the error of a deletion is %v", lost, err)
 		}
 	}
@@ -93,7 +93,7 @@ func TestOutcomeUnknown(t *testing.T) {
 		lossy{nil, w}.drop()
 		return w, true
 	})
-	_, err := s.PutIf(t.Context(), store.MustKey("k"), nil, store.IfAbsent(), store.Sync)
+	_, err := s.Write(t.Context(), store.PutIf(store.MustKey("k"), nil, store.IfAbsent()), store.Sync)
 	if err == nil || errors.Is(err, store.ErrConflict) {
 		t.Errorf("the error is %v, want one that is no conflict", err)
 	}
@@ -121,7 +121,7 @@ func TestErrors(t *testing.T) {
 			return w, true
 		})
 		_, _, getErr := s.Get(t.Context(), key, store.Request{}, nil)
-		_, putErr := s.Put(t.Context(), key, nil, store.Sync)
+		_, putErr := s.Write(t.Context(), store.Put(key, nil), store.Sync)
 		for _, err := range []error{getErr, putErr} {
 			if err == nil || c.kind != nil && !errors.Is(err, c.kind) || errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("%s: error is %v, want %v", c.code, err, c.kind)
@@ -137,7 +137,7 @@ func TestErrors(t *testing.T) {
 		fmt.Fprint(w, "<html><body>Please sign in to this network")
 		return w, true
 	})
-	if _, err := s.PutIf(t.Context(), key, nil, store.IfAbsent(), store.Sync); err == nil || !strings.Contains(err.Error(), "proxy") {
+	if _, err := s.Write(t.Context(), store.PutIf(key, nil, store.IfAbsent()), store.Sync); err == nil || !strings.Contains(err.Error(), "proxy") {
 		t.Errorf("the error of a page of HTML is %v", err)
 	}
 }
@@ -159,13 +159,13 @@ func TestLocation(t *testing.T) {
 		{"abfs://box@acme.dfs.evil.example/x?endpoint=http://localhost:1/acme", "http://localhost:1/acme/box/x", ""},
 		{"az://devstoreaccount1/box/x", "http://127.0.0.1:10000/devstoreaccount1/box/x", ""},
 	} {
-		s, path, err := store.OpenLocation(t.Context(), c.location, store.Read)
+		s, path, err := store.OpenLocation(t.Context(), c.location, store.ReadOnly)
 		if err != nil {
 			t.Errorf("%s: %v", c.location, err)
 			continue
 		}
-		if store.PlaceOf(s) != c.place || path.String() != c.path {
-			t.Errorf("%s is %s and %q, want %s and %q", c.location, store.PlaceOf(s), path, c.place, c.path)
+		if store.TraitsOf(s).Place != c.place || path.String() != c.path {
+			t.Errorf("%s is %s and %q, want %s and %q", c.location, store.TraitsOf(s).Place, path, c.place, c.path)
 		}
 	}
 	for _, location := range []string{
@@ -173,7 +173,7 @@ func TestLocation(t *testing.T) {
 		"az://acme/box?account_key=~canary", "az://acme/box?sas_token=canary", "az://acme/box?anon=canary", "az://acme/box?endpoint=ftp://u:canary@h",
 		"abfs://box@acme.dfs.evil.example/x", "abfs://box@acme.evil.dfs.core.windows.net/x", "abfs://box@acme/x", "abfs://box@acme.dfs.core.windows.net.evil.example/x",
 	} {
-		_, _, err := store.OpenLocation(t.Context(), location, store.Read)
+		_, _, err := store.OpenLocation(t.Context(), location, store.ReadOnly)
 		if err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: error is %v", location, err)
 		}
@@ -193,8 +193,8 @@ func TestCredentials(t *testing.T) {
 		return w, true
 	})
 	_, _, getErr := s.Get(t.Context(), store.MustKey("k"), store.Request{}, nil)
-	_, putErr := s.Put(t.Context(), store.MustKey("k"), nil, store.Sync)
-	_, _, cloneErr := s.CopyFrom(t.Context(), store.MustKey("k"), s, store.MustKey("l"), store.Sync)
+	_, putErr := s.Write(t.Context(), store.Put(store.MustKey("k"), nil), store.Sync)
+	_, cloneErr := s.Write(t.Context(), store.Copy(store.MustKey("k"), s, store.MustKey("l")), store.Sync)
 	for i, err := range []error{getErr, putErr, cloneErr} {
 		if err == nil || strings.Contains(fmt.Sprintf("%v %#v", err, err), "canary") || f.Requests[i].URL.Query().Get("sig") != "canary+" {
 			t.Errorf("request %d: error is %v", i, err)

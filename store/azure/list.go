@@ -60,14 +60,14 @@ const mostPage = 32 << 20
 
 // List implements [store.Lister]. Entries have sizes, versions and times, which cost
 // nothing more.
-func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		prefix := s.prefix
 		if !dir.IsRoot() {
 			prefix += dir.String() + "/"
 		}
 		for marker := ""; ; {
-			p, h, err := s.list(ctx, prefix, deep, marker)
+			p, h, err := s.list(ctx, prefix, how&store.Deep != 0, marker)
 			if err != nil {
 				yield(store.Entry{}, fmt.Errorf("azure: account %s, container %s: cannot list %q: %w", s.account, s.container, prefix, err))
 				return
@@ -85,11 +85,6 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 			marker = p.Next
 		}
 	}
-}
-
-// ListVersions implements [store.VersionLister].
-func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return s.List(ctx, dir, deep)
 }
 
 // list requests a page, and returns it with the headers of the answer, which have the

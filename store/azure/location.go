@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/zipstore"
@@ -54,19 +55,19 @@ func OpenLocation(ctx context.Context, location string, access store.Access) (st
 	} else if reading := httpstore.OptionsOf(ctx); reading != nil {
 		o.Reading = *reading // such as the patience of a program with servers
 	}
-	o.ReadOnly = o.ReadOnly || access == store.Read
+	o.ReadOnly = o.ReadOnly || access == store.ReadOnly
 	p, err := parse(httpstore.Reveal(ctx, location), &o)
 	if err != nil {
 		return nil, store.Path{}, err
 	}
-	archive, rel, found := store.CutPath(p.path, ".zip")
-	if found && access != store.Read {
+	archive, rel, found := driver.CutPath(p.path, ".zip")
+	if found && access != store.ReadOnly {
 		return nil, store.Path{}, fmt.Errorf("azure: %s: %w: an archive here can only be read", httpstore.Redact(location), store.ErrUnsupported)
 	}
 	if found {
 		return zipstore.OpenWithin(ctx, archive, rel, func(folder string) (store.Store, error) { return Open(p.account, p.container, folder, &o) })
 	}
-	root, rel, _ := store.CutPath(p.path, ".zarr")
+	root, rel, _ := driver.CutPath(p.path, ".zarr")
 	at, err := store.ParsePath(rel)
 	if err != nil {
 		return nil, store.Path{}, err
@@ -103,7 +104,7 @@ func parse(location string, o *Options) (p place, err error) {
 		p.container, p.path, _ = strings.Cut(path, "/")
 	}
 	if err == nil {
-		p.path, err = store.LocationPath(p.path)
+		p.path, err = driver.LocationPath(p.path)
 	}
 	if err != nil {
 		return p, fmt.Errorf("azure: %w", err)
@@ -127,7 +128,7 @@ func endpointOf(account, domain string) (string, error) {
 	zoned := before == "" || suffix == "storage.azure.net" && !strings.Contains(strings.TrimSuffix(before, "."), ".")
 	switch {
 	case !found || !zoned || !slices.Contains(clouds, suffix):
-		return "", store.BadLocation("the host %.80q is not one of Azure; if you trust it, give its URL as the option endpoint", account+"."+domain)
+		return "", driver.BadLocation("the host %.80q is not one of Azure; if you trust it, give its URL as the option endpoint", account+"."+domain)
 	case domain == "dfs.core.windows.net":
 		return "", nil
 	}
@@ -138,7 +139,7 @@ func endpointOf(account, domain string) (string, error) {
 func (o *Options) query(text string) (account string, err error) {
 	q, err := url.ParseQuery(text)
 	if err != nil {
-		return "", store.BadLocation("the options after '?' are malformed; escape special characters of a signature")
+		return "", driver.BadLocation("the options after '?' are malformed; escape special characters of a signature")
 	}
 	key, sas := false, false
 	for _, name := range slices.Sorted(maps.Keys(q)) {
@@ -152,7 +153,7 @@ func (o *Options) query(text string) (account string, err error) {
 			o.SAS, sas = value, true
 		case "anon", "skip_signature":
 			if o.Anonymous, err = strconv.ParseBool(value); err != nil {
-				return "", store.BadLocation("the option %s is true or false", name)
+				return "", driver.BadLocation("the option %s is true or false", name)
 			}
 		case "endpoint", "account_host", "azure_endpoint":
 			o.Endpoint = value
@@ -161,11 +162,11 @@ func (o *Options) query(text string) (account string, err error) {
 		case "encryption_scope":
 			o.EncryptionScope = value
 		default:
-			return "", store.UnknownOption(name, options)
+			return "", driver.UnknownOption(name, options)
 		}
 	}
 	if key && sas {
-		return "", store.BadLocation("the options account_key and sas_token both say how to sign; give one of them")
+		return "", driver.BadLocation("the options account_key and sas_token both say how to sign; give one of them")
 	}
 	return account, nil
 }

@@ -25,7 +25,7 @@ func TestLocationErrors(t *testing.T) {
 		"az://acme/box/x?acount_key=a2V5":                   "did you mean account_key?",
 		"az://acme/box/x?account_key=a2V5&sas_token=sig%3D": "give one of them",
 	} {
-		_, _, err := store.OpenLocation(t.Context(), location, store.Read)
+		_, _, err := store.OpenLocation(t.Context(), location, store.ReadOnly)
 		if !errors.Is(err, store.ErrInvalidKey) || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "invalid key") || strings.Contains(err.Error(), "a2V5") {
 			t.Errorf("%s: %v, want %q", location, err, part)
 		}
@@ -34,7 +34,7 @@ func TestLocationErrors(t *testing.T) {
 
 // TestArchiveForWriting checks that no folder is made that has the name of an archive.
 func TestArchiveForWriting(t *testing.T) {
-	for _, access := range []store.Access{store.Write, store.Create} {
+	for _, access := range []store.Access{store.ReadWrite, store.Create} {
 		if _, _, err := store.OpenLocation(t.Context(), "az://acme/box/x.zip/a?anon=true", access); !errors.Is(err, store.ErrUnsupported) {
 			t.Errorf("access %v: the error is %v", access, err)
 		}
@@ -66,7 +66,7 @@ func TestConnectionOfAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Requests = nil
-		if _, err := s.Put(t.Context(), store.MustKey("k"), nil, store.Sync); err != nil || len(f.Requests) != 1 {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey("k"), nil), store.Sync); err != nil || len(f.Requests) != 1 {
 			t.Fatalf("%s: %d requests, error %v", c.endpoint, len(f.Requests), err)
 		}
 		r := f.Requests[0]
@@ -114,7 +114,7 @@ func TestSamePage(t *testing.T) {
 		return w, true
 	})
 	err := ends(t, "List", func() error {
-		for _, err := range s.List(t.Context(), store.Path{}, true) {
+		for _, err := range s.List(t.Context(), store.Path{}, store.Deep) {
 			if err != nil {
 				return err
 			}

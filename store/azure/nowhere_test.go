@@ -24,9 +24,9 @@ func TestNowhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, putErr := store.Put(ctx, s, key, []byte("x"), store.Sync)
-	_, largeErr := store.Put(ctx, s, key, make([]byte, 80<<20), store.Sync)
-	_, ifErr := store.PutIf(ctx, s, key, []byte("x"), store.IfAbsent(), store.Sync)
+	_, putErr := store.Write(ctx, s, store.Put(key, []byte("x")), store.Sync)
+	_, largeErr := store.Write(ctx, s, store.Put(key, make([]byte, 80<<20)), store.Sync)
+	_, ifErr := store.Write(ctx, s, store.PutIf(key, []byte("x"), store.IfAbsent()), store.Sync)
 	_, _, getErr := s.Get(ctx, key, store.Request{}, nil)
 	_, createErr := zarr.CreateArray(ctx, location, zarr.Spec{Shape: []int64{4}, Type: dtype.Int32}, nil)
 	_, groupErr := zarr.CreateGroup(ctx, location, nil, nil)

@@ -19,18 +19,30 @@ import (
 func operations(t *testing.T, s *azure.Store, v store.Version) map[string]func() error {
 	ctx, key, other := t.Context(), store.MustKey("a/k"), store.MustKey("other")
 	return map[string]func() error{
-		"Put":      func() error { _, err := s.Put(ctx, key, []byte("x"), store.Sync); return err },
-		"PutIf":    func() error { _, err := s.PutIf(ctx, key, []byte("x"), store.IfVersion(v), store.Sync); return err },
-		"create":   func() error { _, err := s.PutIf(ctx, other, []byte("x"), store.IfAbsent(), store.Sync); return err },
-		"Get":      func() error { _, _, err := s.Get(ctx, key, store.Request{}, nil); return err },
-		"part":     func() error { _, _, err := s.Get(ctx, key, store.Request{Range: store.Suffix(1)}, nil); return err },
-		"Stat":     func() error { _, err := s.Stat(ctx, key); return err },
-		"Exists":   func() error { _, err := store.Exists(ctx, s, key); return err },
-		"Delete":   func() error { return s.Delete(ctx, key) },
-		"DeleteIf": func() error { return s.DeleteIf(ctx, key, v) },
-		"Clone":    func() error { _, err := s.Clone(ctx, other, key, store.Version{}, store.Sync); return err },
+		"Put": func() error { _, err := s.Write(ctx, store.Put(key, []byte("x")), store.Sync); return err },
+		"PutIf": func() error {
+			_, err := s.Write(ctx, store.PutIf(key, []byte("x"), store.IfVersion(v)), store.Sync)
+			return err
+		},
+		"create": func() error {
+			_, err := s.Write(ctx, store.PutIf(other, []byte("x"), store.IfAbsent()), store.Sync)
+			return err
+		},
+		"Get":    func() error { _, _, err := s.Get(ctx, key, store.Request{}, nil); return err },
+		"part":   func() error { _, _, err := s.Get(ctx, key, store.Request{Range: store.Suffix(1)}, nil); return err },
+		"Stat":   func() error { _, err := s.Stat(ctx, key); return err },
+		"Exists": func() error { _, err := store.Exists(ctx, s, key); return err },
+		"Delete": func() error {
+			_, err := s.Write(ctx, store.Delete(key), store.Sync)
+			return err
+		},
+		"DeleteIf": func() error {
+			_, err := s.Write(ctx, store.DeleteIf(key, v), store.Sync)
+			return err
+		},
+		"Clone": func() error { _, err := s.Write(ctx, store.Clone(other, key, store.Version{}), store.Sync); return err },
 		"List": func() error {
-			for _, err := range s.List(ctx, store.Path{}, true) {
+			for _, err := range s.List(ctx, store.Path{}, store.Deep) {
 				return err
 			}
 			return nil
@@ -44,7 +56,7 @@ func TestProxyPages(t *testing.T) {
 	for _, status := range []int{http.StatusOK, http.StatusNotFound} {
 		f, endpoint := azuretest.Serve(t)
 		s, key := open(t, endpoint, "p"), store.MustKey("a/k")
-		v, err := s.Put(t.Context(), key, []byte("one"), store.Sync)
+		v, err := s.Write(t.Context(), store.Put(key, []byte("one")), store.Sync)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +67,7 @@ func TestProxyPages(t *testing.T) {
 			_, _ = io.WriteString(w, "<html><body>Please log in</body></html>")
 			return w, true
 		})
-		for what, act := range operations(t, s, v) {
+		for what, act := range operations(t, s, v.Version) {
 			err := act()
 			if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrConflict) {
 				t.Errorf("%s, status %d: error is %v", what, status, err)

@@ -38,7 +38,7 @@ func (s *Store) openReads() (err error) {
 	o.Limiter, o.Header = s.options.Retry.Limiter, nil
 	o.Transport = &suffixes{s}
 	o.Hooks = httpstore.Hooks{
-		Name: s.name, Location: s.Place(), Explain: s.explain, SameHost: true,
+		Name: s.name, Location: s.at(), Explain: s.explain, SameHost: true,
 		Locate: func(key store.Key) *url.URL { return s.url(s.blob(key), nil) },
 	}
 	// All requests have one policy.
@@ -58,9 +58,6 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return s.reads.Stat(ctx, key)
 }
-
-// Requests implements [store.Pacer].
-func (s *Store) Requests() int { return s.reads.Requests() }
 
 // suffixes is the transport of reads. The service has no ranges from the end, so suffixes
 // asks for the size first, and then for the range of that version.

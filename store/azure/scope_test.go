@@ -17,26 +17,26 @@ import (
 // it with each write. A copy without a scope of its own keeps that of its source.
 func TestEncryptionScope(t *testing.T) {
 	f, endpoint := azuretest.Serve(t)
-	scoped, _, err := store.OpenLocation(t.Context(), places("acme", "box", "", azuretest.Key)(endpoint, "a")+"&encryption_scope=mine", store.Write)
+	scoped, _, err := store.OpenLocation(t.Context(), places("acme", "box", "", azuretest.Key)(endpoint, "a")+"&encryption_scope=mine", store.ReadWrite)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s, plain := store.Driver(scoped).(*azure.Store), open(t, endpoint, "x.zarr")
 	ctx, large, key := t.Context(), make([]byte, 20<<20), store.MustKey
-	_, small := s.Put(ctx, key("small"), []byte("v"), store.Sync)
-	_, conditional := s.PutIf(ctx, key("conditional"), []byte("v"), store.IfAbsent(), store.Sync)
-	_, blocks := s.Put(ctx, key("blocks"), large, store.Sync)
-	_, joined := s.Assemble(ctx, key("joined"), []store.Part{{Key: key("blocks"), N: 20 << 20}, {Key: key("small"), N: 1}}, store.Sync)
+	_, small := s.Write(ctx, store.Put(key("small"), []byte("v")), store.Sync)
+	_, conditional := s.Write(ctx, store.PutIf(key("conditional"), []byte("v"), store.IfAbsent()), store.Sync)
+	_, blocks := s.Write(ctx, store.Put(key("blocks"), large), store.Sync)
+	_, joined := s.Write(ctx, store.Assemble(key("joined"), []store.Part{{Key: key("blocks"), N: 20 << 20}, {Key: key("small"), N: 1}}), store.Sync)
 	f.Lock()
 	f.Blobs["x.zarr/source"] = &azuretest.Blob{Value: large, Tag: `"0xa"`, Scope: "other"}
 	f.Blobs["x.zarr/empty"] = &azuretest.Blob{Tag: `"0xb"`, Scope: "other"}
 	f.Unlock()
-	_, clone := s.Clone(ctx, key("clone"), key("source"), store.MakeVersion(`"0xa"`), store.Sync)
-	_, kept := plain.Clone(ctx, key("kept"), key("source"), store.MakeVersion(`"0xa"`), store.Sync)
-	_, _, copied := plain.CopyFrom(ctx, key("copied"), plain, key("source"), store.Sync)
-	_, hollow := plain.Clone(ctx, key("hollow"), key("empty"), store.Version{}, store.Sync)
-	_, unscoped := plain.Put(ctx, key("unscoped"), []byte("v"), store.Sync)
-	_, plainCopy := plain.Clone(ctx, key("plain"), key("unscoped"), store.Version{}, store.Sync)
+	_, clone := s.Write(ctx, store.Clone(key("clone"), key("source"), store.MakeVersion(`"0xa"`)), store.Sync)
+	_, kept := plain.Write(ctx, store.Clone(key("kept"), key("source"), store.MakeVersion(`"0xa"`)), store.Sync)
+	_, copied := plain.Write(ctx, store.Copy(key("copied"), plain, key("source")), store.Sync)
+	_, hollow := plain.Write(ctx, store.Clone(key("hollow"), key("empty"), store.Version{}), store.Sync)
+	_, unscoped := plain.Write(ctx, store.Put(key("unscoped"), []byte("v")), store.Sync)
+	_, plainCopy := plain.Write(ctx, store.Clone(key("plain"), key("unscoped"), store.Version{}), store.Sync)
 	for what, err := range map[string]error{
 		"small": small, "conditional": conditional, "blocks": blocks, "joined": joined, "clone": clone, "kept": kept, "copied": copied,
 		"hollow": hollow, "unscoped": unscoped, "plain": plainCopy,
@@ -53,7 +53,7 @@ func TestEncryptionScope(t *testing.T) {
 		t.Errorf("a copy has %d bytes, want %d", len(got.Value), len(large))
 	}
 	// A version that is not there is a conflict.
-	if _, err := s.Clone(ctx, key("gone"), key("source"), store.MakeVersion(`"0xc"`), store.Sync); !errors.Is(err, store.ErrConflict) {
+	if _, err := s.Write(ctx, store.Clone(key("gone"), key("source"), store.MakeVersion(`"0xc"`)), store.Sync); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("a clone of another version: %v", err)
 	}
 }
@@ -66,7 +66,7 @@ func TestWrongKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	_, putErr := s.Put(t.Context(), store.MustKey("k"), []byte("v"), store.Sync)
+	_, putErr := s.Write(t.Context(), store.Put(store.MustKey("k"), []byte("v")), store.Sync)
 	_, _, getErr := s.Get(t.Context(), store.MustKey("k"), store.Request{}, nil)
 	_, statErr := s.Stat(t.Context(), store.MustKey("k"))
 	for what, err := range map[string]error{"Put": putErr, "Get": getErr, "Stat": statErr} {

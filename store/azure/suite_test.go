@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 	"varve.dev/zarr/internal/test/arrays"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/azure"
 	"varve.dev/zarr/store/azure/azuretest"
@@ -27,14 +28,14 @@ func TestMain(m *testing.M) {
 // TestArrays runs the suite of arrays on a service in memory.
 func TestArrays(t *testing.T) {
 	_, endpoint := azuretest.Serve(t)
-	arrays.Run(t, func(prefix string) storetest.ObjectStore { return open(t, endpoint, prefix) })
+	arrays.Run(t, func(prefix string) stepping.ObjectStore { return open(t, endpoint, prefix) })
 }
 
 // TestArraysOnAzurite runs the suite of arrays on Azurite, if it is installed.
 func TestArraysOnAzurite(t *testing.T) {
 	endpoint := emulator(t)
 	create(t, endpoint, "arrays")
-	arrays.Run(t, func(prefix string) storetest.ObjectStore {
+	arrays.Run(t, func(prefix string) stepping.ObjectStore {
 		s, err := azure.Open(account, "arrays", prefix, &azure.Options{Endpoint: endpoint, Key: key, Retry: quick})
 		if err != nil {
 			t.Fatal(err)

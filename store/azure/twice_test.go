@@ -36,7 +36,8 @@ func TestOwnSuccess(t *testing.T) {
 				}
 				return w, status != 0
 			})
-			return s.PutIf(t.Context(), key, []byte(value), cond, store.Sync)
+			w, err := s.Write(t.Context(), store.PutIf(key, []byte(value), cond), store.Sync)
+			return w.Version, err
 		}
 		v, err := write("one", store.IfAbsent())
 		if err == nil {

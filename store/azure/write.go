@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
 )
@@ -39,7 +40,7 @@ const scopeHeader = "X-Ms-Encryption-Scope"
 // begin begins a write. A zero condition permits anything.
 func (s *Store) begin(key store.Key, cond store.Condition) (*writing, error) {
 	if err := s.mayWrite(key); err != nil {
-		return nil, store.Refused(err)
+		return nil, driver.Refused(err)
 	}
 	if v := cond.Version(); !v.IsZero() && !isTag(v) {
 		return nil, s.fail("write", key, noVersion(v))
@@ -47,25 +48,58 @@ func (s *Store) begin(key store.Key, cond store.Condition) (*writing, error) {
 	return &writing{s: s, key: key, cond: cond, mark: rand.Text(), scope: s.options.EncryptionScope}, nil
 }
 
-// Put implements [store.Writer].
-func (s *Store) Put(ctx context.Context, key store.Key, value []byte, _ store.Durability) (store.Version, error) {
-	w, err := s.begin(key, store.Condition{})
-	if err != nil {
-		return store.Version{}, err
-	}
-	return w.put(ctx, value)
+// Can implements [store.Writer]. The service does not change an object in place.
+func (s *Store) Can(op store.Op) bool {
+	return op >= store.OpPut && op <= store.OpClone && op != store.OpPatch
 }
 
-// PutIf implements [store.ConditionalWriter].
-func (s *Store) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, _ store.Durability) (store.Version, error) {
-	if !cond.Absent() && cond.Version().IsZero() {
-		return store.Version{}, s.fail("write", key, noVersion(cond.Version()))
+// Write implements [store.Writer]. The service makes every change durable.
+//
+// In a value above 16 MiB, Assemble, Gather and Splice let it copy long ranges of blobs
+// of the same account into blocks (Put Block From URL). Shorter ones, and those of
+// other stores, are read and uploaded in blocks of 16 MiB. Copy is for sources in the
+// same account that are read with the same credentials. The service copies the bytes,
+// unless there is an encryption scope and the blob has at most 16 MiB. Clone is a copy
+// on the condition that the source is of its version.
+func (s *Store) Write(ctx context.Context, c store.Change, _ store.Durability) (made store.Written, err error) {
+	switch c.Op {
+	case store.OpPut, store.OpPutIf, store.OpSplice, store.OpAssemble, store.OpGather:
+		made.Version, err = s.make(ctx, c)
+	case store.OpDelete:
+		err = s.delete(ctx, c.Key)
+	case store.OpDeleteIf:
+		err = s.deleteIf(ctx, c.Key, c.If.Version())
+	case store.OpCopy:
+		return s.copyFrom(ctx, c)
+	case store.OpClone:
+		return s.cloneValue(ctx, c)
+	default:
+		err = s.fail("change", c.Key, store.ErrUnsupported)
 	}
-	w, err := s.begin(key, cond)
+	return made, err
+}
+
+// make makes a value of new bytes, or of parts.
+func (s *Store) make(ctx context.Context, c store.Change) (store.Version, error) {
+	if conditional := c.Op == store.OpPutIf || c.Op == store.OpSplice; conditional && !c.If.Absent() && c.If.Version().IsZero() {
+		return store.Version{}, s.fail("write", c.Key, noVersion(c.If.Version()))
+	}
+	w, err := s.begin(c.Key, c.If)
 	if err != nil {
 		return store.Version{}, err
 	}
-	return w.put(ctx, value)
+	switch c.Op {
+	case store.OpSplice:
+		if err := s.checkSplice(ctx, c); err != nil {
+			return store.Version{}, s.fail("splice", c.Key, err)
+		}
+		return w.assemble(ctx, s, c.Parts)
+	case store.OpAssemble:
+		return w.assemble(ctx, s, c.Parts)
+	case store.OpGather:
+		return w.assemble(ctx, c.From, c.Parts)
+	}
+	return w.put(ctx, c.Value)
 }
 
 // put writes a value, in one request unless it is large.
@@ -124,7 +158,7 @@ func (w *writing) repeat(ctx context.Context, c call) (store.Version, error) {
 		err = conflict(err)
 	}
 	if !doubt && isRefusal(err) {
-		err = store.Refused(err)
+		err = driver.Refused(err)
 	}
 	if err != nil {
 		return store.Version{}, w.s.fail("write", w.key, err)
@@ -162,7 +196,7 @@ func (w *writing) inBlocks(ctx context.Context, send func(ctx context.Context) (
 		w.blocks = rand.Text()
 		ids, err := send(ctx)
 		if isRefusal(err) {
-			err = store.Refused(err) // blocks alone are no value
+			err = driver.Refused(err) // blocks alone are no value
 		}
 		if err != nil {
 			return store.Version{}, w.s.fail("write", w.key, err)

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestAllocations checks that a hit allocates nothing in memory, and little in a folder,
@@ -31,7 +31,7 @@ func TestAllocations(t *testing.T) {
 			}
 			buf := make([]byte, 0, n)
 			read := func() {
-				if _, err := s.ReadVersion(t.Context(), key, info, store.Request{}, buf); err != nil {
+				if _, _, err := s.Get(t.Context(), key, store.Request{Expect: info}, buf); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -64,7 +64,7 @@ func BenchmarkHit(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					if pinned {
-						_, err = store.ReadVersion(ctx, s, key, info, store.Request{}, buf)
+						_, _, err = s.Get(ctx, key, store.Request{Expect: info}, buf)
 					} else {
 						_, _, err = s.Get(ctx, key, store.Request{}, buf)
 					}
@@ -79,12 +79,12 @@ func BenchmarkHit(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer disk.Close()
-		if _, err := disk.Put(b.Context(), key, value, store.Flush); err != nil {
+		if _, err := disk.Write(b.Context(), store.Put(key, value), store.Flush); err != nil {
 			b.Fatal(err)
 		}
 		f := newFar()
 		f.write(b, "c/0", value)
-		f.wait = func(storetest.Op) { time.Sleep(10 * time.Millisecond) }
+		f.wait = func(stepping.Op) { time.Sleep(10 * time.Millisecond) }
 		run("filestore", disk, false)
 		run("slow", f, false)
 		for kind, cache := range caches {
@@ -121,7 +121,7 @@ func BenchmarkBlocks(b *testing.B) {
 				asked := int64(0)
 				for i := range int64(200) {
 					off := of(i*7919%(64<<20/inner)) * inner % (64 << 20)
-					if _, err := s.ReadVersion(context.Background(), store.MustKey("c/0"), info, store.Request{Range: store.Span(off, inner)}, nil); err != nil {
+					if _, _, err := s.Get(context.Background(), store.MustKey("c/0"), store.Request{Range: store.Span(off, inner), Expect: info}, nil); err != nil {
 						b.Fatal(err)
 					}
 					asked += inner

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-
-	"varve.dev/zarr/store"
 )
 
 // Cache keeps bytes of values up to a limit. Several stores may share one. Its methods
@@ -102,5 +100,3 @@ func (c *Cache) take(r *reader, from, to int64, dst []byte) ([]byte, bool) {
 
 // errDamaged means that an entry is not what was written.
 var errDamaged = errors.New("cache: a damaged entry")
-
-var _ store.VersionReader = (*Store)(nil)

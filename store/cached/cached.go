@@ -55,7 +55,7 @@ import (
 // Options configure a [Store]. The zero Options are correct for all data.
 type Options struct {
 	// Place distinguishes this store from others in one cache. The default is the place
-	// of the store ([store.PlaceOf]). Without either, a cache in a folder is not used,
+	// of the store ([store.TraitsOf]). Without either, a cache in a folder is not used,
 	// and one in memory keeps the store apart from all others.
 	Place string
 	// MaxAge is for how long the cached bytes of a chunk are used without asking the
@@ -67,7 +67,8 @@ type Options struct {
 }
 
 // Store is a store with a cache. It has the powers of the store below ([store.As]), and
-// so do its batches. Its methods are safe for concurrent use. Make one with [New].
+// makes the same changes, also in batches. Its methods are safe for concurrent use.
+// Make one with [New].
 type Store struct {
 	below store.Store
 	cache *Cache
@@ -89,8 +90,8 @@ func New(s store.Store, c *Cache, opt *Options) *Store {
 	}
 	switch n.place = n.opt.Place; {
 	case n.place != "":
-	case store.PlaceOf(s) != "":
-		n.place = store.PlaceOf(s)
+	case store.TraitsOf(s).Place != "":
+		n.place = store.TraitsOf(s).Place
 	case c.private():
 		n.place = "\x00" + strconv.FormatInt(stores.Add(1), 10)
 	}
@@ -120,13 +121,8 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 }
 
 // List implements [store.Lister].
-func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return store.List(ctx, s.below, dir, deep)
-}
-
-// ListVersions implements [store.VersionLister].
-func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return store.ListVersions(ctx, s.below, dir, deep)
+func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return store.List(ctx, s.below, dir, how)
 }
 
 // Lock implements [store.Locker].
@@ -134,14 +130,19 @@ func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, 
 	return store.Lock(ctx, s.below, dir)
 }
 
-// Place implements [store.Placer].
-func (s *Store) Place() string { return store.PlaceOf(s.below) }
+// LockHolder implements [store.Locker].
+func (s *Store) LockHolder(dir store.Path) store.Holder {
+	if l, ok := store.As[store.Locker](s.below); ok {
+		return l.LockHolder(dir)
+	}
+	return store.Holder{}
+}
 
-// Room implements [store.Gauge].
-func (s *Store) Room(dir store.Path) (store.Room, error) { return store.RoomOf(s.below, dir) }
+// Traits implements [store.Describer].
+func (s *Store) Traits() store.Traits { return store.TraitsOf(s.below) }
 
-// Requests implements [store.Pacer].
-func (s *Store) Requests() int { return store.RequestsOf(s.below) }
+// CheckKey implements [store.Describer].
+func (s *Store) CheckKey(key store.Key) error { return store.CheckKey(s.below, key) }
 
 // Close closes the store below if it has a Close method. The cache stays open.
 func (s *Store) Close() error {

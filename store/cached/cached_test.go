@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"varve.dev/zarr/internal/diskstore"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
@@ -53,7 +54,7 @@ func TestStore(t *testing.T) {
 			t.Cleanup(func() { s.Close() })
 			return s
 		},
-		"object store": func(*testing.T) store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
+		"object store": func(*testing.T) store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
 	}
 	options := map[string]*cached.Options{
 		"default": {Place: "here"}, "immutable": {Place: "here", Immutable: true},
@@ -76,17 +77,17 @@ func TestStore(t *testing.T) {
 
 // far is an object store that counts requests and can wait.
 type far struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	mu    sync.Mutex
 	count map[string]int
 	bytes int64
-	wait  func(op storetest.Op)
-	late  func(op storetest.Op) // after an operation
+	wait  func(op stepping.Op)
+	late  func(op stepping.Op) // after an operation
 }
 
 func newFar() *far {
 	f := &far{count: map[string]int{}}
-	f.ObjectStore = storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	f.ObjectStore = stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		f.mu.Lock()
 		f.count[op.Name]++
 		wait := f.wait
@@ -95,7 +96,7 @@ func newFar() *far {
 			wait(op)
 		}
 		return nil
-	}, After: func(op storetest.Op, err error) error {
+	}, After: func(op stepping.Op, err error) error {
 		f.mu.Lock()
 		late := f.late
 		f.mu.Unlock()
@@ -115,8 +116,11 @@ func (f *far) Get(ctx context.Context, key store.Key, q store.Request, dst []byt
 	return out, info, err
 }
 
-// Place implements [store.Placer].
-func (f *far) Place() string { return "far://place" }
+// Traits implements [store.Describer].
+func (f *far) Traits() store.Traits { return store.Traits{Place: "far://place"} }
+
+// CheckKey implements [store.Describer].
+func (f *far) CheckKey(store.Key) error { return nil }
 
 // took returns the counts of Get and Stat since it was called last.
 func (f *far) took() (gets, stats int) {
@@ -142,7 +146,7 @@ func pattern(n, seed int) []byte {
 
 func (f *far) write(t testing.TB, key string, value []byte) {
 	t.Helper()
-	if _, err := f.Put(context.Background(), store.MustKey(key), value, store.Flush); err != nil {
+	if _, err := f.Write(context.Background(), store.Put(store.MustKey(key), value), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	f.took()

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestWaiterBytes uses free buffers again while a flight ends. A waiter must get the
@@ -26,7 +26,7 @@ func TestWaiterBytes(t *testing.T) {
 		value := pattern(300<<10, seed)
 		f.write(t, "c/0", value)
 		arrived, leave := make(chan bool, 1), make(chan bool)
-		f.wait = func(op storetest.Op) {
+		f.wait = func(op stepping.Op) {
 			if op.Name == "Get" {
 				arrived <- true
 				<-leave

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestTrust checks which options spare the question for the version, and that a write
@@ -31,12 +31,12 @@ func TestTrust(t *testing.T) {
 			later := pattern(200<<10, 2)
 			f.write(t, "c/0", later)
 			reads(t, f, s, "c/0", store.Whole(), value, 0, 0)
-			if _, err := s.Put(t.Context(), store.MustKey("c/0"), later, store.Flush); err != nil {
+			if _, err := s.Write(t.Context(), store.Put(store.MustKey("c/0"), later), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 			reads(t, f, s, "c/0", store.Whole(), later, 1, 1)
 			reads(t, f, s, "c/0", store.Whole(), later, 0, 1)
-			if err := s.Delete(t.Context(), store.MustKey("c/0")); err != nil {
+			if _, err := s.Write(t.Context(), store.Delete(store.MustKey("c/0")), store.Sync); err != nil {
 				t.Fatal(err)
 			}
 			if _, _, err := s.Get(t.Context(), store.MustKey("c/0"), store.Request{}, nil); !errors.Is(err, fs.ErrNotExist) {
@@ -47,7 +47,7 @@ func TestTrust(t *testing.T) {
 			reads(t, f, s, "c/1", store.Whole(), value, 1, 0)
 			b, err := store.NewBatch(t.Context(), s, store.Flush)
 			if err == nil {
-				err = errors.Join(b.Put(t.Context(), store.MustKey("c/1"), later), b.Commit(t.Context()))
+				err = errors.Join(errOf(b.Write(t.Context(), store.Put(store.MustKey("c/1"), later))), b.Commit(t.Context()))
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -140,7 +140,7 @@ func TestWeakVersions(t *testing.T) {
 }
 
 // nowhere is a store without a place.
-type nowhere struct{ storetest.ObjectStore }
+type nowhere struct{ stepping.ObjectStore }
 
 // TestNotCached checks what must not be cached.
 func TestNotCached(t *testing.T) {
@@ -194,11 +194,11 @@ func TestReplacedMeanwhile(t *testing.T) {
 		reads(t, f, s, "c/0", store.Span(0, 10), value, 1, 1)
 		for _, n := range []int{300 << 10, 100 << 10} { // also by a shorter one
 			later := pattern(n, n+1)
-			f.wait = func(op storetest.Op) {
+			f.wait = func(op stepping.Op) {
 				if op.Name == "Get" {
 					f.wait = nil
 					m := f.ObjectStore
-					if _, err := m.Put(context.Background(), op.Key, later, store.Flush); err != nil {
+					if _, err := m.Write(context.Background(), store.Put(op.Key, later), store.Flush); err != nil {
 						t.Error(err)
 					}
 				}
@@ -242,7 +242,7 @@ func TestPinned(t *testing.T) {
 		if _, _, err := again.Read(t.Context(), store.Request{Range: store.Span(0, 10)}, nil); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("an old version: error %v", err)
 		}
-		if err := f.Delete(t.Context(), store.MustKey("c/0")); err != nil {
+		if _, err := f.Write(t.Context(), store.Delete(store.MustKey("c/0")), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 		read(200_000, 10, store.ErrConflict)
@@ -274,7 +274,7 @@ func TestStampede(t *testing.T) {
 				reads(t, f, s, "c/0", store.Span(66_000, 10), value, 1, 1)
 			}
 			release := make(chan struct{})
-			f.wait = func(storetest.Op) { <-release }
+			f.wait = func(stepping.Op) { <-release }
 			var wg, gone sync.WaitGroup
 			for i := range 16 {
 				wg.Go(func() {
@@ -321,7 +321,7 @@ func TestSharedAndOld(t *testing.T) {
 		f.write(t, "c/0", pattern(1000, 1))
 		read, release := make(chan struct{}), make(chan struct{})
 		var once sync.Once
-		f.late = func(op storetest.Op) {
+		f.late = func(op stepping.Op) {
 			if op.Name == "Get" {
 				once.Do(func() {
 					close(read)
@@ -359,7 +359,7 @@ func TestLeaderFails(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			begun := make(chan struct{})
 			first := true
-			f.wait = func(op storetest.Op) {
+			f.wait = func(op stepping.Op) {
 				if f.mu.Lock(); op.Name == "Get" && first {
 					first = false
 					f.mu.Unlock()
@@ -398,7 +398,7 @@ func TestObject(t *testing.T) {
 		m := memstore.New()
 		s := cached.New(m, c, &cached.Options{Place: "m"})
 		key, value := store.MustKey("c/0"), pattern(100<<10, 1)
-		if _, err := m.Put(t.Context(), key, value, store.Flush); err != nil {
+		if _, err := m.Write(t.Context(), store.Put(key, value), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -416,3 +416,6 @@ func TestObject(t *testing.T) {
 		}
 	})
 }
+
+// errOf returns the error of a change.
+func errOf(_ store.Written, err error) error { return err }

@@ -9,13 +9,13 @@ import (
 	"testing/fstest"
 
 	"varve.dev/zarr/internal/diskstore"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/fsstore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // has reports whether a store has a power.
@@ -26,9 +26,12 @@ func has[P any](s store.Store) bool {
 
 // powers returns which powers a store has.
 func powers(s store.Store) string {
-	return fmt.Sprint(has[store.Writer](s), has[store.ConditionalWriter](s), has[store.Splicer](s), has[store.Patcher](s),
-		has[store.Batcher](s), has[store.Copier](s), has[store.Cloner](s), has[store.Assembler](s), has[store.Gatherer](s), has[store.Deleter](s), has[store.ConditionalDeleter](s), has[store.TreeDeleter](s), has[store.Lister](s),
-		has[store.VersionLister](s), has[store.Stater](s), has[store.Opener](s), has[store.Locker](s), has[store.Placer](s), has[store.Gauge](s), has[store.Pacer](s), has[io.Closer](s))
+	var can []bool
+	for op := range store.OpClone + 1 {
+		can = append(can, store.Can(s, op))
+	}
+	return fmt.Sprint(can, has[store.Writer](s), has[store.Batcher](s), has[store.TreeDeleter](s), has[store.Lister](s), has[store.Stater](s), has[store.Opener](s),
+		has[store.Locker](s), has[store.Describer](s), has[store.Drafter](s), has[io.Closer](s))
 }
 
 // TestPowers checks that a cached store has the powers of the store below.
@@ -36,7 +39,7 @@ func TestPowers(t *testing.T) {
 	disk := diskstore.Open(vfs.NewDisk(), false).(*filestore.Store)
 	defer disk.Close()
 	for _, s := range []store.Store{
-		disk, memstore.New(), fsstore.New(fstest.MapFS{}), storetest.Conditional(memstore.New(), storetest.Hooks{}),
+		disk, memstore.New(), fsstore.New(fstest.MapFS{}), stepping.Conditional(memstore.New(), stepping.Hooks{}),
 	} {
 		c := cached.New(s, cached.InMemory(1<<20), nil)
 		if got, want := powers(c), powers(s); got != want {

@@ -69,12 +69,12 @@ func originValue(which, k int) []byte { return pattern(150_000+1000*k, k+100*(k%
 func origin(which int) *far {
 	f := newFar()
 	for k := range sharedKeys {
-		if _, err := f.Put(context.Background(), originKey(k), originValue(0, k), store.Flush); err != nil {
+		if _, err := f.Write(context.Background(), store.Put(originKey(k), originValue(0, k)), store.Flush); err != nil {
 			panic(err)
 		}
 	}
 	for k := 1; k < sharedKeys && which == 1; k += 2 {
-		if _, err := f.Put(context.Background(), originKey(k), originValue(1, k), store.Flush); err != nil {
+		if _, err := f.Write(context.Background(), store.Put(originKey(k), originValue(1, k)), store.Flush); err != nil {
 			panic(err)
 		}
 	}

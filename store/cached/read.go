@@ -17,7 +17,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Get implements [store.Store].
+// Get implements [store.Store]. It makes no request for bytes of the expected version
+// that the cache has.
 func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	k := kindOf(q.Range)
 	if !s.keeps(key) || k == other {
@@ -26,6 +27,11 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 	if err := ctx.Err(); err != nil {
 		return nil, store.Info{}, err
 	}
+	if info := q.Expect; !info.Version.IsZero() {
+		out, err := s.read(ctx, key, info, nil, q, dst)
+		return out, info, err
+	}
+	q.Expect = store.Info{}
 	// A value that is replaced again and again is read from the store in the end.
 	for try := range 3 {
 		info, found, err := s.present(ctx, key, q.Range, k, try == 0)
@@ -43,18 +49,6 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 		}
 	}
 	return s.below.Get(ctx, key, q, dst)
-}
-
-// ReadVersion implements [store.VersionReader]. It makes no request for bytes that the
-// cache has.
-func (s *Store) ReadVersion(ctx context.Context, key store.Key, info store.Info, q store.Request, dst []byte) ([]byte, error) {
-	if !s.keeps(key) || info.Version.IsZero() {
-		return store.ReadVersion(ctx, s.below, key, info, q, dst)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return s.read(ctx, key, info, nil, q, dst)
 }
 
 // keeps reports whether values of the key may be cached.
@@ -401,7 +395,11 @@ func (s *Store) fetch(ctx context.Context, key store.Key, info store.Info, o sto
 	if o != nil {
 		out, err = o.Read(ctx, q, dst)
 	} else {
-		out, err = store.ReadVersion(ctx, s.below, key, info, q, dst)
+		var now store.Info
+		q.Expect = info
+		if out, now, err = s.below.Get(ctx, key, q, dst); err == nil && !now.Same(info) {
+			return nil, replaced(key)
+		}
 	}
 	if err == nil {
 		s.cache.missed(int64(len(out) - len(dst)))
@@ -410,10 +408,15 @@ func (s *Store) fetch(ctx context.Context, key store.Key, info store.Info, o sto
 	// The range lies within this version, so another one may be shorter.
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		if now, failed := s.Stat(ctx, key); failed == nil && !now.Same(info) {
-			return nil, fmt.Errorf("%w: %s was replaced while it was read", store.ErrConflict, key)
+			return nil, replaced(key)
 		}
 	}
 	return nil, err
+}
+
+// replaced is the error of a read that finds another version.
+func replaced(key store.Key) error {
+	return fmt.Errorf("%w: %s was replaced while it was read", store.ErrConflict, key)
 }
 
 // buffer holds bytes that are not part of a result.

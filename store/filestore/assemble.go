@@ -11,52 +11,20 @@ import (
 	"path"
 	"sync"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
 
-// Assemble implements [store.Assembler]. It takes the steps of [Store.Put] and fills the
-// temporary file from the sources, of which one is open at a time. On Linux the kernel
-// copies their bytes, and file systems such as Btrfs and XFS share them.
-func (s *Store) Assemble(
-	ctx context.Context, key store.Key, parts []store.Part, d store.Durability,
-) (store.Version, error) {
-	name, st, err := s.assemble(ctx, key, s, parts, d)
-	if err == nil && d != store.Flush {
-		err = s.syncDir(path.Dir(name))
-	}
+// assemble makes a file of parts. The sources are values of from, which may be s.
+func (s *Store) assemble(ctx context.Context, name string, from *Store, c store.Change, d store.Durability) (o outcome, err error) {
+	size, err := c.Size(0)
 	if err != nil {
-		return store.Version{}, fail("assembling", key.String(), err)
-	}
-	return s.versionOf(name, st), nil
-}
-
-// Assemble implements [store.AssemblingBatch].
-func (b *batch) Assemble(ctx context.Context, key store.Key, parts []store.Part) error {
-	name, _, err := b.s.assemble(ctx, key, b.s, parts, b.d)
-	if err != nil {
-		return fail("assembling", key.String(), err)
-	}
-	b.touch(path.Dir(name))
-	return nil
-}
-
-// assemble is Assemble without the sync of the directory. The sources are values of from,
-// which may be s. It returns the name of the file and its status before the rename.
-func (s *Store) assemble(
-	ctx context.Context, key store.Key, from *Store, parts []store.Part, d store.Durability,
-) (string, vfs.Stat, error) {
-	name, err := nameOf(key)
-	if err != nil {
-		return "", vfs.Stat{}, err
-	}
-	size, err := store.AssembledSize(parts)
-	if err != nil {
-		return "", vfs.Stat{}, err
+		return o, err
 	}
 	a := assembly{ctx: ctx, s: from}
 	defer a.end()
-	return s.publish(ctx, name, a.content(parts, size), d)
+	return s.publish(ctx, name, a.content(c.Parts, size), d)
 }
 
 // assembly writes a file from ranges of others.
@@ -100,7 +68,7 @@ func (a *assembly) content(parts []store.Part, size int64) content {
 func (a *assembly) write(f vfs.File, parts []store.Part) error {
 	for len(parts) > 0 {
 		p, n := parts[0], 1
-		for n < len(parts) && parts[n].Continues(p) {
+		for n < len(parts) && driver.Continues(parts[n], p) {
 			p.N += parts[n].N
 			n++
 		}
@@ -277,101 +245,48 @@ func copyRange(ctx context.Context, f, old vfs.File, was vfs.Stat, off, n int64)
 	return nil
 }
 
-// Gather implements [store.Gatherer] for any source. If that is a file store too, it is
-// [Store.Assemble] of the files of that one: on Linux the kernel copies their bytes, and
-// file systems such as Btrfs and XFS share them. From other stores, it reads and writes
-// piece by piece.
-func (s *Store) Gather(
-	ctx context.Context, key store.Key, from store.Store, parts []store.Part, d store.Durability,
-) (store.Version, error) {
-	name, st, err := s.gather(ctx, key, from, parts, d)
-	if err == nil && d != store.Flush {
-		err = s.syncDir(path.Dir(name))
+// gather makes a file of parts of values of another store.
+func (s *Store) gather(ctx context.Context, name string, c store.Change, d store.Durability) (o outcome, err error) {
+	if other, ok := store.Driver(c.From).(*Store); ok {
+		return s.assemble(ctx, name, other, c, d)
 	}
+	size, err := c.Size(0)
 	if err != nil {
-		return store.Version{}, fail("gathering", key.String(), err)
-	}
-	return s.versionOf(name, st), nil
-}
-
-// Gather implements [store.GatheringBatch].
-func (b *batch) Gather(ctx context.Context, key store.Key, from store.Store, parts []store.Part) error {
-	name, _, err := b.s.gather(ctx, key, from, parts, b.d)
-	if err != nil {
-		return fail("gathering", key.String(), err)
-	}
-	b.touch(path.Dir(name))
-	return nil
-}
-
-// gather is Gather without the sync of the directory. It returns the name of the file and
-// its status before the rename.
-func (s *Store) gather(
-	ctx context.Context, key store.Key, from store.Store, parts []store.Part, d store.Durability,
-) (string, vfs.Stat, error) {
-	if other, ok := store.Driver(from).(*Store); ok {
-		return s.assemble(ctx, key, other, parts, d)
-	}
-	name, err := nameOf(key)
-	if err != nil {
-		return "", vfs.Stat{}, err
-	}
-	size, err := store.AssembledSize(parts)
-	if err != nil {
-		return "", vfs.Stat{}, err
+		return o, err
 	}
 	return s.publish(ctx, name, func(f vfs.File) error {
-		return cmp.Or(store.WriteParts(ctx, f, from, parts), hasSize(f, size))
+		return cmp.Or(store.WriteParts(ctx, f, c.From, c.Parts), hasSize(f, size))
 	}, d)
 }
 
-// Splice implements [store.Splicer]. It takes the steps of [Store.PutIf] and fills the
-// temporary file from the old file. On Linux the kernel copies the old bytes, and file
-// systems such as Btrfs and XFS share them.
-func (s *Store) Splice(
-	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
-) (store.Version, error) {
-	v, dir, err := s.splice(ctx, key, from, fragments, d)
-	if err == nil && d != store.Flush {
-		err = s.syncDir(dir)
-	}
-	if err != nil {
-		return store.Version{}, fail("splicing", key.String(), err)
-	}
-	return v, nil
-}
-
-// splice is Splice without the sync. It returns the directory to sync.
-func (s *Store) splice(
-	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
-) (v store.Version, dir string, err error) {
+// splice makes a file of parts of the present one and new bytes.
+func (s *Store) splice(ctx context.Context, c store.Change, d store.Durability) (o outcome, err error) {
 	if err := s.writable(ctx); err != nil {
-		return store.Version{}, "", err
+		return o, err
 	}
-	tmp, st, err := s.prepareSplice(ctx, key, from, fragments, d)
+	tmp, st, err := s.prepareSplice(ctx, c, d)
 	if err != nil {
-		return store.Version{}, "", err
+		return o, err
 	}
-	name := beside(tmp, key.String())
-	v, err = s.moveIf(ctx, tmp, name, st, store.IfVersion(from))
-	return v, path.Dir(name), err
+	name := beside(tmp, c.Key.String())
+	o.dir = path.Dir(name)
+	o.Version, err = s.moveIf(ctx, tmp, name, st, c.If)
+	return o, err
 }
 
-// prepareSplice takes steps 1 to 5 with the fragments, which are parts of one source.
-func (s *Store) prepareSplice(
-	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
-) (tmp string, st vfs.Stat, err error) {
-	if from.IsZero() { // a part would permit any version
-		return "", vfs.Stat{}, conflict(key)
+// prepareSplice takes steps 1 to 5 with the parts, which are of one source.
+func (s *Store) prepareSplice(ctx context.Context, c store.Change, d store.Durability) (tmp string, st vfs.Stat, err error) {
+	if c.If.Version().IsZero() { // a part would permit any version
+		return "", vfs.Stat{}, conflict(c.Key)
 	}
 	a := assembly{ctx: ctx, s: s}
 	defer a.close()
-	if err := a.enter(key, from); err != nil {
+	if err := a.enter(c.Key, c.If.Version()); err != nil {
 		return "", vfs.Stat{}, err
 	}
-	size, err := store.SplicedSize(a.was.Size, fragments)
+	size, err := c.Size(a.was.Size)
 	if err != nil {
 		return "", vfs.Stat{}, err
 	}
-	return s.prepare(key.String(), a.content(store.PartsOf(key, from, fragments), size), d)
+	return s.prepare(c.Key.String(), a.content(c.Parts, size), d)
 }

@@ -68,7 +68,7 @@ func assembleOpensOne(t *testing.T, kind string) {
 		open += by
 		most = max(most, open)
 	}}, nil)
-	if _, err := s.Assemble(t.Context(), store.MustKey("b/m"), woven, store.Flush); err != nil {
+	if _, err := s.Write(t.Context(), store.Assemble(store.MustKey("b/m"), woven), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := strings.Join(ops, " "), strings.ReplaceAll("open copy open copy open copy", "copy", kind); got != want {
@@ -117,13 +117,15 @@ func assembleWhileReplaced(t *testing.T, kind string) {
 	for _, end := range []string{"9876543210", gone} {
 		ends := map[string]int{}
 		meanwhile(t, func() *vfs.Disk { return onWoven(t) }, func(s *filestore.Store) error {
-			_, err := s.Assemble(t.Context(), key, woven, store.Sync)
+			_, err := s.Write(t.Context(), store.Assemble(key, woven), store.Sync)
 			return err
 		}, func(_ context.Context, s *filestore.Store) (err error) {
 			if end == gone {
-				return s.Delete(t.Context(), source) // waits for no lock
+				_, err := s.Write(t.Context(), store.Delete(source), store.Sync)
+				return err
+				// waits for no lock
 			}
-			_, err = s.Put(t.Context(), source, []byte(end), store.Flush)
+			_, err = s.Write(t.Context(), store.Put(source, []byte(end)), store.Flush)
 			return err
 		}, func(label string, d *vfs.Disk, first, second error) {
 			got := valueOf(t, filestore.On(d, nil), "b/m")
@@ -178,7 +180,7 @@ func assembleOfChangedFile(t *testing.T, kind string) {
 			}), nil)
 			put(t, s, "a/k", "0123456789")
 			put(t, s, "a/l", "abcdef")
-			if _, err := s.Assemble(t.Context(), store.MustKey("b/m"), woven, store.Flush); !errors.Is(err, store.ErrConflict) {
+			if _, err := s.Write(t.Context(), store.Assemble(store.MustKey("b/m"), woven), store.Flush); !errors.Is(err, store.ErrConflict) {
 				t.Errorf("%s at copy %d: error is %v, want %v", name, at, err, store.ErrConflict)
 			}
 			if left := below(t, dir); !slices.Equal(left, []string{"a/k", "a/l"}) {
@@ -204,7 +206,7 @@ func assembleLeavesNothing(t *testing.T, kind string) {
 			renamed = renamed || op.Kind == "rename" && err == nil
 			return err
 		}), nil)
-		_, err := s.Assemble(t.Context(), store.MustKey("b/m"), woven, store.Flush)
+		_, err := s.Write(t.Context(), store.Assemble(store.MustKey("b/m"), woven), store.Flush)
 		want := "before"
 		if renamed {
 			want = wovenValue
@@ -226,7 +228,7 @@ func assembleLeavesNothing(t *testing.T, kind string) {
 		}
 		return nil
 	}), nil)
-	if _, err := s.Assemble(ctx, store.MustKey("b/m"), woven, store.Sync); !errors.Is(err, context.Canceled) {
+	if _, err := s.Write(ctx, store.Assemble(store.MustKey("b/m"), woven), store.Sync); !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v, want %v", err, context.Canceled)
 	}
 	if got := valueOf(t, s, "b/m"); got != "before" {
@@ -239,8 +241,8 @@ func TestAssembleThroughLinks(t *testing.T) {
 	s := linkedStore(t) // l -> x/y, x/y/f -> v
 	put(t, s, "v", "0123456789")
 	parts := []store.Part{part("l/f", 0, 5), part("v", 5, 5), part("x/y/f", 0, 1)}
-	v, err := s.Assemble(t.Context(), store.MustKey("l/new"), parts, store.Flush)
-	if err != nil || v != present(t, s, "x/y/new") || valueOf(t, s, "x/y/new") != "01234567890" {
-		t.Errorf("version %v, error %v, the value is %q", v, err, fmt.Sprint(valueOf(t, s, "x/y/new")))
+	v, err := s.Write(t.Context(), store.Assemble(store.MustKey("l/new"), parts), store.Flush)
+	if err != nil || v.Version != present(t, s, "x/y/new") || valueOf(t, s, "x/y/new") != "01234567890" {
+		t.Errorf("version %v, error %v, the value is %q", v.Version, err, fmt.Sprint(valueOf(t, s, "x/y/new")))
 	}
 }

@@ -4,21 +4,20 @@ package filestore
 
 import (
 	"context"
-	"path"
 	"sync"
 
 	"varve.dev/zarr/store"
 )
 
-// Batch implements [store.Batcher]. Each Put syncs its file and moves it into place, so
-// goroutines sync in parallel and nothing is buffered. Commit syncs each directory that
-// was written to, once.
+// Batch implements [store.Batcher]. Each change syncs its file and moves it into place,
+// so goroutines sync in parallel and nothing is buffered. Commit syncs each directory
+// that was written to, once.
 func (s *Store) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
 	if err := s.writable(ctx); err != nil {
 		return nil, fail("beginning", "batch", err)
 	}
-	// Stay registered as a writer until the batch ends. Otherwise each Put would make and
-	// remove the writer's file.
+	// Stay registered as a writer until the batch ends. Otherwise each change would
+	// make and remove the writer's file.
 	s.begin()
 	return &batch{s: s, d: d, dirs: map[string]bool{}, end: sync.OnceFunc(func() { s.end(nil) })}, nil
 }
@@ -32,61 +31,21 @@ type batch struct {
 	end  func()
 }
 
-func (b *batch) Put(ctx context.Context, key store.Key, value []byte) error {
-	name, err := nameOf(key)
-	if err == nil {
-		name, _, err = b.s.publish(ctx, name, whole(value), b.d)
-	}
-	if err != nil {
-		return fail("writing", key.String(), err)
-	}
-	b.touch(path.Dir(name))
-	return nil
-}
+// Can implements [store.Batch].
+func (b *batch) Can(op store.Op) bool { return b.s.Can(op) }
 
-// PutIf implements [store.ConditionalBatch].
-func (b *batch) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition) error {
-	name, err := nameOf(key)
-	if err == nil {
-		name, _, err = b.s.publishIf(ctx, name, whole(value), cond, b.d)
-	}
+// Write implements [store.Batch]. It does not look for versions.
+func (b *batch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	o, err := b.s.change(ctx, c, b.d)
 	if err != nil {
-		return fail("writing", key.String(), err)
+		return store.Written{}, fail(doing(c.Op), c.Key.String(), err)
 	}
-	b.touch(path.Dir(name))
-	return nil
-}
-
-// Splice implements [store.SplicingBatch].
-func (b *batch) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment) error {
-	_, dir, err := b.s.splice(ctx, key, from, fragments, b.d)
-	if err != nil {
-		return fail("splicing", key.String(), err)
+	// If there was nothing to delete, no name has changed, and Commit has nothing to
+	// sync.
+	if o.dir != "" {
+		b.touch(o.dir)
 	}
-	b.touch(dir)
-	return nil
-}
-
-// DeleteIf implements [store.ConditionalBatch].
-func (b *batch) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	dir, err := b.s.removeIf(ctx, key, v)
-	if err != nil {
-		return fail("deleting", key.String(), err)
-	}
-	b.touch(dir)
-	return nil
-}
-
-func (b *batch) Delete(ctx context.Context, key store.Key) error {
-	dir, err := b.s.remove(ctx, key)
-	if err != nil {
-		return fail("deleting", key.String(), err)
-	}
-	// If there was no value, no name has changed, and Commit has nothing to sync.
-	if dir != "" {
-		b.touch(dir)
-	}
-	return nil
+	return o.Written, nil
 }
 
 func (b *batch) touch(dir string) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
 )
 
 // chunks fills a directory with 10,000 values of 400 bytes, three levels down.
@@ -20,7 +21,7 @@ func chunks(b *testing.B) (dir string, keys []store.Key) {
 	s := open(b, dir, nil)
 	for i := range 10_000 {
 		keys = append(keys, store.MustKey(fmt.Sprintf("t2m/c/%d/%d", i/100, i%100)))
-		if _, err := s.Put(b.Context(), keys[i], make([]byte, 400), store.Flush); err != nil {
+		if _, err := s.Write(b.Context(), store.Put(keys[i], make([]byte, 400)), store.Flush); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -74,7 +75,7 @@ func BenchmarkPut(b *testing.B) {
 			i := 0
 			for b.Loop() {
 				key := store.MustKey(fmt.Sprintf("c/%d", i%256))
-				if _, err := s.Put(b.Context(), key, value, d); err != nil {
+				if _, err := s.Write(b.Context(), store.Put(key, value), d); err != nil {
 					b.Fatal(err)
 				}
 				i++
@@ -88,12 +89,14 @@ func BenchmarkPut(b *testing.B) {
 func BenchmarkBatch(b *testing.B) {
 	b.Run("Put", func(b *testing.B) {
 		benchmarkBatch(b, func(ctx context.Context, t store.Batch, key store.Key, value []byte) error {
-			return t.Put(ctx, key, value)
+			_, err := t.Write(ctx, store.Put(key, value))
+			return err
 		})
 	})
 	b.Run("PutIf", func(b *testing.B) {
 		benchmarkBatch(b, func(ctx context.Context, t store.Batch, key store.Key, value []byte) error {
-			return store.BatchPutIf(ctx, t, key, value, store.IfAbsent())
+			_, err := t.Write(ctx, store.PutIf(key, value, store.IfAbsent()))
+			return err
 		})
 	})
 }
@@ -129,10 +132,10 @@ func benchmarkBatch(b *testing.B, put func(context.Context, store.Batch, store.K
 func BenchmarkReplacePart(b *testing.B) {
 	const size, part = 256 << 20, 1 << 20
 	key, fresh := store.MustKey("k"), make([]byte, part)
-	fragments := []store.Fragment{{Off: 0, N: size / 2}, {Data: fresh}, {Off: size/2 + part, N: size/2 - part}}
+	fragments := []store.Part{{Off: 0, N: size / 2}, {Data: fresh}, {Off: size/2 + part, N: size/2 - part}}
 	for name, replace := range map[string]func(ctx context.Context, s store.Store, from store.Version, d store.Durability) error{
 		"Splice": func(ctx context.Context, s store.Store, from store.Version, d store.Durability) error {
-			_, err := store.Splice(ctx, s, key, from, fragments, d)
+			_, err := store.Write(ctx, s, store.Splice(key, from, fragments), d)
 			return err
 		},
 		"GetPut": func(ctx context.Context, s store.Store, from store.Version, d store.Durability) error {
@@ -141,14 +144,14 @@ func BenchmarkReplacePart(b *testing.B) {
 				return err
 			}
 			copy(value[size/2:], fresh)
-			_, err = store.PutIf(ctx, s, key, value, store.IfVersion(from), d)
+			_, err = store.Write(ctx, s, store.PutIf(key, value, store.IfVersion(from)), d)
 			return err
 		},
 	} {
 		for label, d := range map[string]store.Durability{"Sync": store.Sync, "Flush": store.Flush} {
 			b.Run(name+"/"+label, func(b *testing.B) {
 				s := open(b, b.TempDir(), nil)
-				if _, err := s.Put(b.Context(), key, make([]byte, size), d); err != nil {
+				if _, err := s.Write(b.Context(), store.Put(key, make([]byte, size)), d); err != nil {
 					b.Fatal(err)
 				}
 				b.SetBytes(size)
@@ -171,7 +174,7 @@ func BenchmarkListFlat(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		for _, err := range s.List(b.Context(), below, false) {
+		for _, err := range s.List(b.Context(), below, store.Flat) {
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -186,16 +189,12 @@ func BenchmarkListVersions(b *testing.B) {
 	s := open(b, dir, nil)
 	for name, list := range map[string]func(ctx context.Context) iter.Seq2[store.Entry, error]{
 		"ListVersions": func(ctx context.Context) iter.Seq2[store.Entry, error] {
-			return s.ListVersions(ctx, store.Path{}, true)
+			return s.List(ctx, store.Path{}, store.Deep|store.WithVersions)
 		},
 		"Stat": func(ctx context.Context) iter.Seq2[store.Entry, error] {
-			return store.ListVersions(ctx, struct {
-				store.Store
-				store.Lister
-				store.Stater
-			}{s, s, s}, store.Path{}, true)
+			return store.List(ctx, unversioned{s}, store.Path{}, store.Deep|store.WithVersions)
 		},
-		"List": func(ctx context.Context) iter.Seq2[store.Entry, error] { return s.List(ctx, store.Path{}, true) },
+		"List": func(ctx context.Context) iter.Seq2[store.Entry, error] { return s.List(ctx, store.Path{}, store.Deep) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -222,21 +221,21 @@ func BenchmarkClone(b *testing.B) {
 		sources := make([]store.Key, values)
 		for i := range sources {
 			sources[i] = store.MustKey(fmt.Sprintf("old/%d/%d", i/100, i%100))
-			if _, err := s.Put(b.Context(), sources[i], make([]byte, size), store.Flush); err != nil {
+			if _, err := s.Write(b.Context(), store.Put(sources[i], make([]byte, size)), store.Flush); err != nil {
 				b.Fatal(err)
 			}
 		}
 		for name, do := range map[string]func(ctx context.Context, t store.Batch, key, source store.Key) error{
 			"Clone": func(ctx context.Context, t store.Batch, key, source store.Key) error {
-				_, err := store.BatchClone(ctx, t, key, source, store.Version{})
+				_, err := t.Write(ctx, store.Clone(key, source, store.Version{}))
 				return err
 			},
 			"CloneOne": func(ctx context.Context, t store.Batch, key, _ store.Key) error {
-				_, err := store.BatchClone(ctx, t, key, sources[0], store.Version{})
+				_, err := t.Write(ctx, store.Clone(key, sources[0], store.Version{}))
 				return err
 			},
 			"CopyFrom": func(ctx context.Context, t store.Batch, key, source store.Key) error {
-				_, err := store.BatchCopy(ctx, t, key, s, source)
+				_, err := t.Write(ctx, store.Copy(key, s, source))
 				return err
 			},
 			"GetPut": func(ctx context.Context, t store.Batch, key, source store.Key) error {
@@ -244,7 +243,8 @@ func BenchmarkClone(b *testing.B) {
 				if err != nil {
 					return err
 				}
-				return t.Put(ctx, key, value)
+				_, err = t.Write(ctx, store.Put(key, value))
+				return err
 			},
 		} {
 			b.Run(name+"/"+label, func(b *testing.B) {
@@ -288,14 +288,14 @@ func BenchmarkAssemble(b *testing.B) {
 	parts := make([]store.Part, values)
 	for i := range parts {
 		parts[i] = store.Part{Key: store.MustKey(fmt.Sprintf("day/%d", i)), N: size - 1<<10}
-		if _, err := s.Put(b.Context(), parts[i].Key, make([]byte, size), store.Flush); err != nil {
+		if _, err := s.Write(b.Context(), store.Put(parts[i].Key, make([]byte, size)), store.Flush); err != nil {
 			b.Fatal(err)
 		}
 	}
 	key := store.MustKey("year")
 	for name, do := range map[string]func(ctx context.Context, d store.Durability) error{
 		"Assemble": func(ctx context.Context, d store.Durability) error {
-			_, err := s.Assemble(ctx, key, parts, d)
+			_, err := s.Write(ctx, store.Assemble(key, parts), d)
 			return err
 		},
 		"GetPut": func(ctx context.Context, d store.Durability) error {
@@ -307,7 +307,7 @@ func BenchmarkAssemble(b *testing.B) {
 					return err
 				}
 			}
-			_, err = s.Put(ctx, key, value, d)
+			_, err = s.Write(ctx, store.Put(key, value), d)
 			return err
 		},
 	} {
@@ -323,4 +323,11 @@ func BenchmarkAssemble(b *testing.B) {
 			})
 		}
 	}
+}
+
+// unversioned is a store whose listings know no versions.
+type unversioned struct{ *filestore.Store }
+
+func (u unversioned) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return u.Store.List(ctx, dir, how&^store.WithVersions)
 }

@@ -14,44 +14,6 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Clone implements [store.Cloner]. It takes the steps of [Store.Put], and in step 2 the
-// first of these ways that the file system permits:
-//
-//   - a file that shares the bytes of the source on disk (Linux: FICLONE, on Btrfs and
-//     XFS);
-//   - a hard link, which is a second name of the file of the source;
-//   - a copy by the kernel.
-//
-// A hard link gives the source a new change time, and so a new version. So does every
-// later change of one of the names: a write, a deletion, another clone. As each of these
-// replaces or removes only one name, it does not change the bytes of the others. A system
-// limits the links of one file (ext4: 65,000), and later clones are copies.
-//
-// With [store.Sync], Clone syncs the file of the source before it makes a hard link,
-// because the source may have been written with [store.Flush].
-func (s *Store) Clone(
-	ctx context.Context, key, source store.Key, from store.Version, d store.Durability,
-) (store.Cloned, error) {
-	made, dir, err := s.clone(ctx, key, source, from, d)
-	if err == nil && d != store.Flush {
-		err = s.syncDir(dir)
-	}
-	if err != nil {
-		return store.Cloned{}, fail("cloning to", key.String(), err)
-	}
-	return made, nil
-}
-
-// Clone implements [store.CloningBatch].
-func (b *batch) Clone(ctx context.Context, key, source store.Key, from store.Version) (store.Cloned, error) {
-	made, dir, err := b.s.clone(ctx, key, source, from, b.d)
-	if err != nil {
-		return store.Cloned{}, fail("cloning to", key.String(), err)
-	}
-	b.touch(dir)
-	return made, nil
-}
-
 // cloning is what a store has learned from earlier clones.
 type cloning struct {
 	cannotShare atomic.Bool
@@ -60,32 +22,26 @@ type cloning struct {
 	synced atomic.Pointer[vfs.Stat]
 }
 
-// clone is Clone without the sync of the directory, which it returns.
-func (s *Store) clone(
-	ctx context.Context, key, source store.Key, from store.Version, d store.Durability,
-) (made store.Cloned, dir string, err error) {
+// clone gives the value of a source to another name.
+func (s *Store) clone(ctx context.Context, name string, c store.Change, d store.Durability) (o outcome, err error) {
 	if err := s.writable(ctx); err != nil {
-		return made, "", err
+		return o, err
 	}
-	name, err := nameOf(key)
+	t, err := s.prepareClone(ctx, name, c.Source, c.SourceVersion, d)
 	if err != nil {
-		return made, "", err
+		return o, err
 	}
-	c, err := s.prepareClone(ctx, name, source, from, d)
-	if err != nil {
-		return made, "", err
-	}
-	real := beside(c.tmp, name)
-	if err := s.moveClone(ctx, c, real); err != nil {
-		s.drop(c.tmp)
-		return made, "", err
+	real := beside(t.tmp, name)
+	if err := s.moveClone(ctx, t, real); err != nil {
+		s.drop(t.tmp)
+		return o, err
 	}
 	// The rename of a hard link changes the version of the source too. So look now.
-	made = store.Cloned{Version: s.versionOf(real, c.st), Size: c.st.Size, Moved: c.moved}
-	if made.Source = made.Version; key != source {
-		made.Source = s.versionOf(source.String(), c.was)
+	made := store.Written{Version: s.versionOf(real, t.st), Size: t.st.Size, Moved: t.moved}
+	if made.Source = made.Version; c.Key != c.Source {
+		made.Source = s.versionOf(c.Source.String(), t.was)
 	}
-	return made, path.Dir(real), nil
+	return outcome{Written: made, dir: path.Dir(real)}, nil
 }
 
 // clone is a temporary file with the value of a source.
@@ -213,7 +169,7 @@ func (s *Store) linkError(source string, err error) error {
 }
 
 // syncSource makes the bytes of a source durable before a link to it. Otherwise a power
-// cut could leave the new name without the bytes, although Clone has returned.
+// cut could leave the new name without the bytes, although Write has returned.
 func (s *Store) syncSource(old vfs.File, was vfs.Stat, d store.Durability) error {
 	if last := s.cloning.synced.Load(); d == store.Flush || last != nil && last.SameData(was) {
 		return nil

@@ -31,9 +31,9 @@ func counted(d vfs.FS, refuse map[string]error) (*filestore.Store, map[string]in
 }
 
 // clone clones a/k to name and returns the result.
-func clone(t *testing.T, s *filestore.Store, name string, from store.Version, d store.Durability) store.Cloned {
+func clone(t *testing.T, s *filestore.Store, name string, from store.Version, d store.Durability) store.Written {
 	t.Helper()
-	made, err := s.Clone(t.Context(), store.MustKey(name), store.MustKey("a/k"), from, d)
+	made, err := s.Write(t.Context(), store.Clone(store.MustKey(name), store.MustKey("a/k"), from), d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestCloneSyncsSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		if _, err := store.BatchClone(t.Context(), b, store.MustKey(fmt.Sprint("a/", i)), store.MustKey("a/k"), store.Version{}); err != nil {
+		if _, err := b.Write(t.Context(), store.Clone(store.MustKey(fmt.Sprint("a/", i)), store.MustKey("a/k"), store.Version{})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -161,7 +161,7 @@ func TestCloneThroughLinks(t *testing.T) {
 	put(t, s, "x/y/g", "in a linked directory")
 	put(t, s, "v", "behind a link")
 	for source, want := range map[string]string{"l/g": "in a linked directory", "x/y/f": "behind a link", "l/f": "behind a link"} {
-		made, err := s.Clone(t.Context(), store.MustKey("clone"), store.MustKey(source), present(t, s, source), store.Flush)
+		made, err := s.Write(t.Context(), store.Clone(store.MustKey("clone"), store.MustKey(source), present(t, s, source)), store.Flush)
 		if err != nil {
 			t.Errorf("%s: %v", source, err)
 			continue
@@ -178,7 +178,7 @@ func TestCloneThroughLinks(t *testing.T) {
 		put(t, s, "x/y/g", "in a linked directory")
 		put(t, s, "v", "behind a link")
 	}
-	made, err := s.Clone(t.Context(), store.MustKey("l/new"), store.MustKey("v"), store.Version{}, store.Flush)
+	made, err := s.Write(t.Context(), store.Clone(store.MustKey("l/new"), store.MustKey("v"), store.Version{}), store.Flush)
 	if err != nil || valueOf(t, s, "x/y/new") != "behind a link" || made.Version != present(t, s, "x/y/new") {
 		t.Errorf("a clone behind a link: %+v, error %v", made, err)
 	}
@@ -205,13 +205,15 @@ func TestCloneWhileReplaced(t *testing.T) {
 				from = present(t, filestore.On(d, nil), "a/k")
 				return d
 			}, func(s *filestore.Store) error {
-				_, err := s.Clone(t.Context(), key, source, from, store.Sync)
+				_, err := s.Write(t.Context(), store.Clone(key, source, from), store.Sync)
 				return err
 			}, func(_ context.Context, s *filestore.Store) (err error) {
 				if end == gone {
-					return s.Delete(t.Context(), source) // waits for no lock
+					_, err := s.Write(t.Context(), store.Delete(source), store.Sync)
+					return err
+					// waits for no lock
 				}
-				_, err = s.Put(t.Context(), source, []byte(end), store.Flush)
+				_, err = s.Write(t.Context(), store.Put(source, []byte(end)), store.Flush)
 				return err
 			}, func(label string, d *vfs.Disk, first, second error) {
 				s := filestore.On(d, nil)
@@ -281,7 +283,7 @@ func TestCloneOfChangedFile(t *testing.T) {
 			}), nil)
 			put(t, s, "a/k", "value")
 			put(t, s, "b/2", "before")
-			_, err = s.Clone(t.Context(), store.MustKey("b/2"), store.MustKey("a/k"), present(t, s, "a/k"), store.Flush)
+			_, err = s.Write(t.Context(), store.Clone(store.MustKey("b/2"), store.MustKey("a/k"), present(t, s, "a/k")), store.Flush)
 			want := "before"
 			if err == nil {
 				want = "value"
@@ -332,7 +334,7 @@ func TestCloneCancelled(t *testing.T) {
 		return nil
 	}), nil)
 	put(t, s, "a/k", "value")
-	_, err := s.Clone(ctx, store.MustKey("a/2"), store.MustKey("a/k"), store.Version{}, store.Sync)
+	_, err := s.Write(ctx, store.Clone(store.MustKey("a/2"), store.MustKey("a/k"), store.Version{}), store.Sync)
 	if got := diskNames(d, "a"); !errors.Is(err, context.Canceled) || !slices.Equal(got, []string{"k"}) {
 		t.Errorf("the files are %q, error is %v", got, err)
 	}

@@ -54,13 +54,13 @@ func TestPutIfWhilePruned(t *testing.T) {
 	won := map[string]int{}
 	key := store.MustKey("a/b/k")
 	meanwhile(t, disk, func(s *filestore.Store) error {
-		_, err := s.PutIf(t.Context(), key, []byte("second"), store.IfAbsent(), store.Sync)
+		_, err := s.Write(t.Context(), store.PutIf(key, []byte("second"), store.IfAbsent()), store.Sync)
 		return err
 	}, func(ctx context.Context, s *filestore.Store) error {
-		if err := s.Delete(t.Context(), store.MustKey("a/b/x")); err != nil { // no lock
+		if _, err := s.Write(t.Context(), store.Delete(store.MustKey("a/b/x")), store.Sync); err != nil { // no lock
 			t.Error(err)
 		}
-		_, err := s.PutIf(ctx, key, []byte("first"), store.IfAbsent(), store.Flush)
+		_, err := s.Write(ctx, store.PutIf(key, []byte("first"), store.IfAbsent()), store.Flush)
 		return err
 	}, func(label string, d *vfs.Disk, first, second error) {
 		want := "first"
@@ -97,9 +97,12 @@ func TestDeleteIfWhileReplaced(t *testing.T) {
 		return d
 	}
 	won := map[string]int{}
-	meanwhile(t, disk, func(s *filestore.Store) error { return s.DeleteIf(t.Context(), key, old) },
+	meanwhile(t, disk, func(s *filestore.Store) error {
+		_, err := s.Write(t.Context(), store.DeleteIf(key, old), store.Sync)
+		return err
+	},
 		func(ctx context.Context, s *filestore.Store) error {
-			_, err := s.PutIf(ctx, key, []byte("new"), store.IfVersion(old), store.Flush)
+			_, err := s.Write(ctx, store.PutIf(key, []byte("new"), store.IfVersion(old)), store.Flush)
 			return err
 		}, func(label string, d *vfs.Disk, first, second error) {
 			want := "new"
@@ -130,11 +133,12 @@ func TestConflictLeavesNothing(t *testing.T) {
 	s := filestore.On(vfs.Hook(d, func(op vfs.Op) error {
 		if op.Kind == "lock" && !deleted {
 			deleted = true
-			return other.Delete(t.Context(), store.MustKey("a/b/k"))
+			_, err := other.Write(t.Context(), store.Delete(store.MustKey("a/b/k")), store.Sync)
+			return err
 		}
 		return nil
 	}), nil)
-	_, err = s.PutIf(t.Context(), store.MustKey("a/b/k"), []byte("new"), store.IfVersion(info.Version), store.Sync)
+	_, err = s.Write(t.Context(), store.PutIf(store.MustKey("a/b/k"), []byte("new"), store.IfVersion(info.Version)), store.Sync)
 	if !errors.Is(err, store.ErrConflict) || !deleted {
 		t.Errorf("error is %v, want %v", err, store.ErrConflict)
 	}

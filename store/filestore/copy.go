@@ -6,49 +6,26 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"path"
 	"path/filepath"
 
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
 
-// CopyFrom implements [store.Copier] for sources that are file stores too. On Linux the
-// kernel copies the bytes, and file systems such as Btrfs and XFS share them. It makes no
-// hard links, because other programs may change a file in place, and would then change
-// both; [Store.Clone] does.
-func (s *Store) CopyFrom(
-	ctx context.Context, key store.Key, from store.Store, source store.Key, d store.Durability,
-) (int64, store.Version, error) {
-	name, st, err := s.copyFrom(ctx, key, from, source, d)
-	if err == nil && d != store.Flush {
-		err = s.syncDir(path.Dir(name))
-	}
-	if err != nil {
-		return 0, store.Version{}, fail("copying to", key.String(), err)
-	}
-	return st.Size, s.versionOf(name, st), nil
-}
-
-// copyFrom is CopyFrom without the sync of the directory. It returns the name of the file
-// and its status before the rename.
-func (s *Store) copyFrom(
-	ctx context.Context, key store.Key, from store.Store, source store.Key, d store.Durability,
-) (string, vfs.Stat, error) {
-	other, ok := store.Driver(from).(*Store)
+// copyFrom copies the source of a change.
+func (s *Store) copyFrom(ctx context.Context, name string, c store.Change, d store.Durability) (o outcome, err error) {
+	other, ok := store.Driver(c.From).(*Store)
 	if !ok {
-		return "", vfs.Stat{}, store.ErrUnsupported
+		return o, store.ErrUnsupported
 	}
-	name, err := nameOf(key)
+	old, was, err := other.open(ctx, c.Source)
 	if err != nil {
-		return "", vfs.Stat{}, err
-	}
-	old, was, err := other.open(ctx, source)
-	if err != nil {
-		return "", vfs.Stat{}, err
+		return o, err
 	}
 	defer old.Close()
-	return s.publish(ctx, name, copied(ctx, old, was), d)
+	o, err = s.publish(ctx, name, copied(ctx, old, was), d)
+	o.Size = o.st.Size
+	return o, err
 }
 
 // copied is the content of the file old, which has status was.
@@ -67,22 +44,18 @@ func isCopy(f, old vfs.File, was vfs.Stat) error {
 	return errors.Join(unchanged(old, was), hasSize(f, was.Size))
 }
 
-// CopyFrom implements [store.CopyingBatch].
-func (b *batch) CopyFrom(ctx context.Context, key store.Key, from store.Store, source store.Key) (int64, error) {
-	name, st, err := b.s.copyFrom(ctx, key, from, source, b.d)
-	if err != nil {
-		return 0, fail("copying to", key.String(), err)
-	}
-	b.touch(path.Dir(name))
-	return st.Size, nil
+// Traits implements [store.Describer]. The place has no symbolic links.
+func (s *Store) Traits() store.Traits {
+	s.placed.Do(func() { s.url = placeOf(s.dir) })
+	return store.Traits{Place: s.url}
 }
 
-// Place implements [store.Placer]. It resolves symbolic links in the directory's path.
-func (s *Store) Place() string {
-	if s.dir == "" {
+// placeOf returns the URL of a directory, or "" if it is not known.
+func placeOf(dir string) string {
+	if dir == "" {
 		return ""
 	}
-	dir, err := filepath.Abs(s.dir)
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return ""
 	}

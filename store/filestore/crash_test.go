@@ -43,7 +43,7 @@ func (w *world) has(key, value string) { w.may[key] = []string{value} }
 
 func (w *world) put(key, value string) error {
 	w.mayBecome(key, value)
-	_, err := w.s.Put(w.t.Context(), store.MustKey(key), []byte(value), store.Sync)
+	_, err := w.s.Write(w.t.Context(), store.Put(store.MustKey(key), []byte(value)), store.Sync)
 	if err == nil {
 		w.has(key, value)
 	}
@@ -52,7 +52,7 @@ func (w *world) put(key, value string) error {
 
 func (w *world) putIf(key, value string, cond store.Condition) error {
 	w.mayBecome(key, value)
-	_, err := w.s.PutIf(w.t.Context(), store.MustKey(key), []byte(value), cond, store.Sync)
+	_, err := w.s.Write(w.t.Context(), store.PutIf(store.MustKey(key), []byte(value), cond), store.Sync)
 	if err == nil {
 		w.has(key, value)
 	}
@@ -68,13 +68,14 @@ func (w *world) splice(key, middle string, batch store.Batch) error {
 		return err
 	}
 	half := info.Size / 2
-	fragments := []store.Fragment{{Off: half, N: info.Size - half}, {Data: []byte(middle)}, {Off: 0, N: half}}
+	fragments := []store.Part{{Off: half, N: info.Size - half}, {Data: []byte(middle)}, {Off: 0, N: half}}
 	want := string(old[half:]) + middle + string(old[:half])
 	w.mayBecome(key, want)
 	if batch != nil {
-		return store.BatchSplice(ctx, batch, k, info.Version, fragments)
+		_, err := batch.Write(ctx, store.Splice(k, info.Version, fragments))
+		return err
 	}
-	if _, err = w.s.Splice(ctx, k, info.Version, fragments, store.Sync); err == nil {
+	if _, err = w.s.Write(ctx, store.Splice(k, info.Version, fragments), store.Sync); err == nil {
 		w.has(key, want)
 	}
 	return err
@@ -89,7 +90,7 @@ func (w *world) spliceBatch(middle string) error {
 	}
 	defer b.Discard()
 	w.mayBecome("d/1", "1 of the batch")
-	err = b.Put(ctx, store.MustKey("d/1"), []byte("1 of the batch"))
+	_, err = b.Write(ctx, store.Put(store.MustKey("d/1"), []byte("1 of the batch")))
 	for _, key := range []string{"x", "d/2", "e/f/1"} {
 		if err == nil {
 			err = w.splice(key, middle, b)
@@ -116,10 +117,10 @@ func (w *world) clone(key, source string, batch store.Batch) error {
 	}
 	w.mayBecome(key, string(value))
 	if batch != nil {
-		_, err = store.BatchClone(ctx, batch, k, from, info.Version)
+		_, err = batch.Write(ctx, store.Clone(k, from, info.Version))
 		return err
 	}
-	if _, err = w.s.Clone(ctx, k, from, info.Version, store.Sync); err == nil {
+	if _, err = w.s.Write(ctx, store.Clone(k, from, info.Version), store.Sync); err == nil {
 		w.has(key, string(value))
 	}
 	return err
@@ -130,7 +131,7 @@ func (w *world) flush(key, value string) error {
 	for _, damaged := range []string{value, value[:min(4, len(value))], "", strings.Repeat("\x00", len(value))} {
 		w.mayBecome(key, damaged)
 	}
-	_, err := w.s.Put(w.t.Context(), store.MustKey(key), []byte(value), store.Flush)
+	_, err := w.s.Write(w.t.Context(), store.Put(store.MustKey(key), []byte(value)), store.Flush)
 	return err
 }
 
@@ -182,9 +183,10 @@ func (w *world) assemble(key, middle string, batch store.Batch, sources ...strin
 	}
 	w.mayBecome(key, want)
 	if batch != nil {
-		return store.BatchAssemble(w.t.Context(), batch, store.MustKey(key), parts)
+		_, err := batch.Write(w.t.Context(), store.Assemble(store.MustKey(key), parts))
+		return err
 	}
-	_, err := w.s.Assemble(w.t.Context(), store.MustKey(key), parts, store.Sync)
+	_, err := w.s.Write(w.t.Context(), store.Assemble(store.MustKey(key), parts), store.Sync)
 	if err == nil {
 		w.has(key, want)
 	}
@@ -224,9 +226,10 @@ func (w *world) gather(key, middle string, batch store.Batch, from store.Store) 
 	want := "56789" + middle + "abcdef01234"
 	w.mayBecome(key, want)
 	if batch != nil {
-		return store.BatchGather(w.t.Context(), batch, store.MustKey(key), from, parts)
+		_, err := batch.Write(w.t.Context(), store.Gather(store.MustKey(key), from, parts))
+		return err
 	}
-	_, err := w.s.Gather(w.t.Context(), store.MustKey(key), from, parts, store.Sync)
+	_, err := w.s.Write(w.t.Context(), store.Gather(store.MustKey(key), from, parts), store.Sync)
 	if err == nil {
 		w.has(key, want)
 	}
@@ -267,7 +270,7 @@ func onSharing(script func(w *world) error) func(w *world) error {
 
 func (w *world) delete(key string) error {
 	w.mayBecome(key, gone)
-	err := w.s.Delete(w.t.Context(), store.MustKey(key))
+	_, err := w.s.Write(w.t.Context(), store.Delete(store.MustKey(key)), store.Sync)
 	if err == nil {
 		w.has(key, gone)
 	}
@@ -285,9 +288,9 @@ func (w *world) batch(values map[string]string, commit bool) error {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		w.mayBecome(key, values[key])
 		if values[key] == gone {
-			err = b.Delete(ctx, store.MustKey(key))
+			_, err = b.Write(ctx, store.Delete(store.MustKey(key)))
 		} else {
-			err = b.Put(ctx, store.MustKey(key), []byte(values[key]))
+			_, err = b.Write(ctx, store.Put(store.MustKey(key), []byte(values[key])))
 		}
 		if err != nil {
 			return err
@@ -325,9 +328,9 @@ func (w *world) batchIf(values map[string]string, commit bool) error {
 		}
 		w.mayBecome(key, values[key])
 		if values[key] == gone {
-			err = store.BatchDeleteIf(ctx, b, store.MustKey(key), cond.Version())
+			_, err = b.Write(ctx, store.DeleteIf(store.MustKey(key), cond.Version()))
 		} else {
-			err = store.BatchPutIf(ctx, b, store.MustKey(key), []byte(values[key]), cond)
+			_, err = b.Write(ctx, store.PutIf(store.MustKey(key), []byte(values[key]), cond))
 		}
 		if err != nil {
 			return err
@@ -353,16 +356,16 @@ func (w *world) conflicts() error {
 		return err
 	}
 	for _, err := range []error{
-		store.BatchPutIf(ctx, b, key, []byte("no"), store.IfAbsent()),
-		store.BatchPutIf(ctx, b, key, []byte("no"), store.IfVersion(old)),
-		store.BatchSplice(ctx, b, key, old, []store.Fragment{{Data: []byte("no")}, {N: 1}}),
-		store.BatchSplice(ctx, b, store.MustKey("d/none"), old, nil),
-		store.BatchDeleteIf(ctx, b, key, old),
-		store.BatchDeleteIf(ctx, b, store.MustKey("d/none"), old),
-		w.s.DeleteIf(ctx, store.MustKey("none/none"), old),
-		cloned(w.s.Clone(ctx, store.MustKey("d/none"), key, old, store.Sync)),
-		store.BatchAssemble(ctx, b, store.MustKey("d/none"), []store.Part{{Data: []byte("no")}, {Key: key, Version: old, N: 1}}),
-		cloned(store.BatchClone(ctx, b, key, store.MustKey("d/none"), old)),
+		errOf(b.Write(ctx, store.PutIf(key, []byte("no"), store.IfAbsent()))),
+		errOf(b.Write(ctx, store.PutIf(key, []byte("no"), store.IfVersion(old)))),
+		errOf(b.Write(ctx, store.Splice(key, old, []store.Part{{Data: []byte("no")}, {N: 1}}))),
+		errOf(b.Write(ctx, store.Splice(store.MustKey("d/none"), old, nil))),
+		errOf(b.Write(ctx, store.DeleteIf(key, old))),
+		errOf(b.Write(ctx, store.DeleteIf(store.MustKey("d/none"), old))),
+		errOf(w.s.Write(ctx, store.DeleteIf(store.MustKey("none/none"), old), store.Sync)),
+		errOf(w.s.Write(ctx, store.Clone(store.MustKey("d/none"), key, old), store.Sync)),
+		errOf(b.Write(ctx, store.Assemble(store.MustKey("d/none"), []store.Part{{Data: []byte("no")}, {Key: key, Version: old, N: 1}}))),
+		errOf(b.Write(ctx, store.Clone(key, store.MustKey("d/none"), old))),
 	} {
 		if !errors.Is(err, store.ErrConflict) {
 			return err
@@ -371,8 +374,8 @@ func (w *world) conflicts() error {
 	return b.Commit(ctx)
 }
 
-// cloned returns the error of a clone.
-func cloned(_ store.Cloned, err error) error { return err }
+// errOf returns the error of a change.
+func errOf(_ store.Written, err error) error { return err }
 
 // scripts are the programs that a power cut stops. The store has the values before.
 var before = map[string]string{"x": "old x", "d/1": "old 1", "d/2": "old 2", "e/f/1": "deep"}
@@ -416,7 +419,7 @@ var scripts = map[string]func(w *world) error{
 			return err
 		}
 		w.mayBecome("e/f/1", gone)
-		if err = w.s.DeleteIf(w.t.Context(), store.MustKey("e/f/1"), info.Version); err == nil {
+		if _, err = w.s.Write(w.t.Context(), store.DeleteIf(store.MustKey("e/f/1"), info.Version), store.Sync); err == nil {
 			w.has("e/f/1", gone)
 		}
 		return err
@@ -512,7 +515,7 @@ func (w *world) check(label string, image *vfs.Disk) {
 		}
 	}
 	for key := range w.may {
-		if _, err := s.Put(w.t.Context(), store.MustKey(key), []byte("after"), store.Sync); err != nil {
+		if _, err := s.Write(w.t.Context(), store.Put(store.MustKey(key), []byte("after")), store.Sync); err != nil {
 			w.t.Errorf("%s: writing afterwards: %v", label, err)
 		}
 	}
@@ -536,7 +539,7 @@ func TestFlushOrder(t *testing.T) {
 	for k, more := int64(0), true; more; k++ {
 		hook, stopped := vfs.StopAt(k)
 		w, disk := newWorld(t, hook)
-		_, err := w.s.Put(t.Context(), store.MustKey("x"), []byte("new x"), store.Flush)
+		_, err := w.s.Write(t.Context(), store.Put(store.MustKey("x"), []byte("new x")), store.Flush)
 		got := valueOf(t, filestore.On(disk, nil), "x")
 		if got != "new x" && (err == nil || got != "old x") {
 			t.Errorf("killed before operation %d: x is %q after error %v", k, got, err)
@@ -605,14 +608,14 @@ func (w *world) checkFault(label string, err, fault error, at vfs.Op, disk *vfs.
 func (w *world) refuses(label string) {
 	w.t.Helper()
 	ctx, key := w.t.Context(), store.MustKey("x")
-	_, err := w.s.Put(ctx, key, nil, store.Flush)
-	_, err2 := w.s.PutIf(ctx, key, nil, store.IfAbsent(), store.Flush)
+	_, err := w.s.Write(ctx, store.Put(key, nil), store.Flush)
+	_, err2 := w.s.Write(ctx, store.PutIf(key, nil, store.IfAbsent()), store.Flush)
 	_, err3 := w.s.Batch(ctx, store.Flush)
-	_, err4 := w.s.Splice(ctx, key, store.Version{}, nil, store.Flush)
-	_, err6 := w.s.Assemble(ctx, key, nil, store.Flush)
-	_, err7 := w.s.Gather(ctx, key, memstore.New(), nil, store.Flush)
-	_, err5 := w.s.Clone(ctx, key, key, store.Version{}, store.Flush)
-	for _, err := range []error{err, err2, err3, err4, err5, err6, err7, w.s.Delete(ctx, key)} {
+	_, err4 := w.s.Write(ctx, store.Splice(key, store.Version{}, nil), store.Flush)
+	_, err6 := w.s.Write(ctx, store.Assemble(key, nil), store.Flush)
+	_, err7 := w.s.Write(ctx, store.Gather(key, memstore.New(), nil), store.Flush)
+	_, err5 := w.s.Write(ctx, store.Clone(key, key, store.Version{}), store.Flush)
+	for _, err := range []error{err, err2, err3, err4, err5, err6, err7, errOf(w.s.Write(ctx, store.Delete(key), store.Sync))} {
 		if !errors.Is(err, store.ErrDurability) {
 			w.t.Errorf("%s: a later write says %v, want %v", label, err, store.ErrDurability)
 		}

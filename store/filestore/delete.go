@@ -15,30 +15,11 @@ import (
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
-	"varve.dev/zarr/store"
 )
 
-// Delete implements [store.Deleter]. It also removes directories that become empty. The
-// deletion is durable when it returns; a batch syncs less often.
-func (s *Store) Delete(ctx context.Context, key store.Key) error {
-	dir, err := s.remove(ctx, key)
-	if err == nil && dir != "" {
-		err = s.syncDir(dir)
-	}
-	if err != nil {
-		return fail("deleting", key.String(), err)
-	}
-	return nil
-}
-
-// remove removes the file at key. It returns the directory to sync, or "" if there was no
-// file.
-func (s *Store) remove(ctx context.Context, key store.Key) (dir string, err error) {
+// remove removes a file. It returns the directory to sync, or "" if there was no file.
+func (s *Store) remove(ctx context.Context, name string) (dir string, err error) {
 	if err := s.writable(ctx); err != nil {
-		return "", err
-	}
-	name, err := nameOf(key)
-	if err != nil {
 		return "", err
 	}
 	real, err := s.unlink(name, s.isNode)

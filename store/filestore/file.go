@@ -5,7 +5,7 @@
 // A key is the name of a file below the directory. A value is written to a temporary file
 // in the directory of its key, and that file is then renamed. So readers see the whole
 // old value or the whole new one, even after a crash or a power cut. With [store.Sync] a
-// written value is durable. [Store.Put] documents the steps.
+// written value is durable. [Store.Write] documents the steps.
 //
 // # Links
 //
@@ -33,8 +33,8 @@
 //
 // # Concurrent writers
 //
-// [Store.PutIf] and [Store.DeleteIf] briefly hold a lock in the directory of the key.
-// [Store.Lock] is a different lock, so its holder can call PutIf in the locked directory.
+// PutIf, Splice and DeleteIf briefly hold a lock in the directory of the key.
+// [Store.Lock] is a different lock, so its holder can use PutIf in the locked directory.
 // Both exclude other goroutines, and other processes that use this package. Both end with
 // the process. Put and Delete take no lock. Until they return, a concurrent PutIf or
 // DeleteIf may miss their change.
@@ -44,10 +44,10 @@
 // directory "__tmp-writers" at its top marks the writer as running. [Store.Sweep] removes
 // the temporary files of writers whose lock is free.
 //
-// No value is changed in place, so the store is not a [store.Patcher]: a crash could
-// leave a file with half of a change. [Store.Splice] builds a new file from ranges of the
-// old one and new bytes. So values that share one file by a hard link ([Store.Clone])
-// stay independent, unless another program changes the file in place.
+// No value is changed in place, so the store does not patch values: a crash could leave a
+// file with half of a change. Splice builds a new file from ranges of the old one and new
+// bytes. So values that share one file by a hard link (Clone) stay independent, unless
+// another program changes the file in place.
 //
 // # Platforms
 //
@@ -81,12 +81,14 @@ type Options struct {
 	ReadOnly bool
 }
 
-// Store reads and writes files below one directory. It implements every optional
-// interface of package store except [store.Patcher]. Its methods are safe for concurrent
-// use. Make one with [Open], and end it with [Store.Close].
+// Store reads and writes files below one directory. It has every power of package store
+// that is for near stores, and makes every change but [store.OpPatch]. Its methods are
+// safe for concurrent use. Make one with [Open], and end it with [Store.Close].
 type Store struct {
 	fs       vfs.FS
 	dir      string // as given to Open, or ""
+	placed   sync.Once
+	url      string // of dir, once placed is done
 	readOnly bool
 	clock    atomic.Int64          // latest modification time set, in nanoseconds since 1970
 	broken   atomic.Pointer[error] // the failed sync after which the store refuses writes
@@ -153,35 +155,19 @@ func fail(op, name string, err error) error {
 }
 
 var (
-	_ store.ConditionalWriter  = (*Store)(nil)
-	_ store.Writer             = (*Store)(nil)
-	_ store.Splicer            = (*Store)(nil)
-	_ store.Copier             = (*Store)(nil)
-	_ store.Cloner             = (*Store)(nil)
-	_ store.Assembler          = (*Store)(nil)
-	_ store.Gatherer           = (*Store)(nil)
-	_ store.Placer             = (*Store)(nil)
-	_ store.Gauge              = (*Store)(nil)
-	_ store.Batcher            = (*Store)(nil)
-	_ store.ConditionalBatch   = (*batch)(nil)
-	_ store.SplicingBatch      = (*batch)(nil)
-	_ store.CopyingBatch       = (*batch)(nil)
-	_ store.CloningBatch       = (*batch)(nil)
-	_ store.AssemblingBatch    = (*batch)(nil)
-	_ store.GatheringBatch     = (*batch)(nil)
-	_ store.Deleter            = (*Store)(nil)
-	_ store.ConditionalDeleter = (*Store)(nil)
-	_ store.TreeDeleter        = (*Store)(nil)
-	_ store.Lister             = (*Store)(nil)
-	_ store.VersionLister      = (*Store)(nil)
-	_ store.Stater             = (*Store)(nil)
-	_ store.Opener             = (*Store)(nil)
-	_ store.HeldLocker         = (*Store)(nil)
-	_ store.Sweeper            = (*Store)(nil)
+	_ store.Writer      = (*Store)(nil)
+	_ store.Batcher     = (*Store)(nil)
+	_ store.TreeDeleter = (*Store)(nil)
+	_ store.Lister      = (*Store)(nil)
+	_ store.Stater      = (*Store)(nil)
+	_ store.Opener      = (*Store)(nil)
+	_ store.Locker      = (*Store)(nil)
+	_ store.Describer   = (*Store)(nil)
+	_ store.Directories = (*Store)(nil)
 )
 
-// Room implements [store.Gauge]. A directory that does not exist yet will be in the file
-// system of the nearest one above.
+// Room implements [store.Directories]. A directory that does not exist yet will be in
+// the file system of the nearest one above.
 func (s *Store) Room(dir store.Path) (store.Room, error) {
 	unknown := fail("looking for room in", dirOf(dir), store.ErrUnsupported)
 	if s.dir == "" {

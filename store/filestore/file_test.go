@@ -93,7 +93,7 @@ func TestOpen(t *testing.T) {
 
 func put(tb testing.TB, s store.Store, name, value string) {
 	tb.Helper()
-	if _, err := store.Put(tb.Context(), s, store.MustKey(name), []byte(value), store.Flush); err != nil {
+	if _, err := store.Write(tb.Context(), s, store.Put(store.MustKey(name), []byte(value)), store.Flush); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -116,7 +116,7 @@ func TestUseAfterClose(t *testing.T) {
 	if _, err := get(t, s, "k"); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("Get: error is %v, want %v", err, fs.ErrClosed)
 	}
-	if _, err := s.Put(t.Context(), store.MustKey("k"), nil, store.Sync); !errors.Is(err, fs.ErrClosed) {
+	if _, err := s.Write(t.Context(), store.Put(store.MustKey("k"), nil), store.Sync); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("Put: error is %v, want %v", err, fs.ErrClosed)
 	}
 }
@@ -127,13 +127,13 @@ func TestFilesAndDirectories(t *testing.T) {
 	put(t, s, "c/0", "chunk")
 	for _, name := range []string{"c", "c/0/1", "c/0/1/2"} {
 		key := store.MustKey(name)
-		if _, err := s.Put(t.Context(), key, []byte("x"), store.Sync); err == nil {
+		if _, err := s.Write(t.Context(), store.Put(key, []byte("x")), store.Sync); err == nil {
 			t.Errorf("Put %q: no error", name)
 		}
-		if _, err := s.PutIf(t.Context(), key, []byte("x"), store.IfAbsent(), store.Sync); err == nil {
+		if _, err := s.Write(t.Context(), store.PutIf(key, []byte("x"), store.IfAbsent()), store.Sync); err == nil {
 			t.Errorf("PutIf %q: no error", name)
 		}
-		if err := s.Delete(t.Context(), key); err != nil {
+		if _, err := s.Write(t.Context(), store.Delete(key), store.Sync); err != nil {
 			t.Errorf("Delete %q: %v", name, err)
 		}
 		if _, err := get(t, s, name); !errors.Is(err, fs.ErrNotExist) {
@@ -152,7 +152,7 @@ func TestFilesAndDirectories(t *testing.T) {
 func names(tb testing.TB, s store.Store) []string {
 	tb.Helper()
 	var out []string
-	for e, err := range store.List(tb.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(tb.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestOwnNames(t *testing.T) {
 		if _, err := get(t, s, name); !errors.Is(err, store.ErrInvalidKey) {
 			t.Errorf("Get %q: error is %v, want %v", name, err, store.ErrInvalidKey)
 		}
-		if _, err := s.Put(t.Context(), store.MustKey(name), nil, store.Sync); !errors.Is(err, store.ErrInvalidKey) {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey(name), nil), store.Sync); !errors.Is(err, store.ErrInvalidKey) {
 			t.Errorf("Put %q: error is %v, want %v", name, err, store.ErrInvalidKey)
 		}
 	}
@@ -216,10 +216,10 @@ func TestTooLong(t *testing.T) {
 		if _, err := get(t, s, name); !errors.Is(err, store.ErrInvalidKey) {
 			t.Errorf("Get: error is %v, want %v", err, store.ErrInvalidKey)
 		}
-		if _, err := s.Put(t.Context(), key, nil, store.Sync); !errors.Is(err, store.ErrInvalidKey) {
+		if _, err := s.Write(t.Context(), store.Put(key, nil), store.Sync); !errors.Is(err, store.ErrInvalidKey) {
 			t.Errorf("Put: error is %v, want %v", err, store.ErrInvalidKey)
 		}
-		if _, err := s.PutIf(t.Context(), key, nil, store.IfAbsent(), store.Sync); !errors.Is(err, store.ErrInvalidKey) {
+		if _, err := s.Write(t.Context(), store.PutIf(key, nil, store.IfAbsent()), store.Sync); !errors.Is(err, store.ErrInvalidKey) {
 			t.Errorf("PutIf: error is %v, want %v", err, store.ErrInvalidKey)
 		}
 	}
@@ -267,9 +267,9 @@ func TestPruneRace(t *testing.T) {
 		go func() {
 			key := store.MustKey(fmt.Sprintf("a/b/c/%d", g))
 			for range 200 {
-				_, err := s.Put(t.Context(), key, []byte("v"), store.Flush)
+				_, err := s.Write(t.Context(), store.Put(key, []byte("v")), store.Flush)
 				if err == nil {
-					err = s.Delete(t.Context(), key)
+					_, err = s.Write(t.Context(), store.Delete(key), store.Sync)
 				}
 				if err != nil {
 					errs <- err
@@ -291,7 +291,7 @@ func TestPruneRace(t *testing.T) {
 
 func entries(tb testing.TB, s store.Store) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
-		for e, err := range store.List(tb.Context(), s, store.Path{}, false) {
+		for e, err := range store.List(tb.Context(), s, store.Path{}, store.Flat) {
 			if err != nil {
 				tb.Error(err)
 			}
@@ -377,12 +377,12 @@ func ExampleStore_Batch() {
 		return
 	}
 	for _, name := range []string{"c/0/0", "c/0/1", "c/1/0"} {
-		if err := b.Put(ctx, store.MustKey(name), []byte("chunk")); err != nil {
+		if _, err := b.Write(ctx, store.Put(store.MustKey(name), []byte("chunk"))); err != nil {
 			fmt.Println(err)
 		}
 	}
 	fmt.Println(b.Commit(ctx))
-	for e := range s.List(ctx, store.Path{}, false) {
+	for e := range s.List(ctx, store.Path{}, store.Flat) {
 		fmt.Println(e.Name, e.Dir)
 	}
 	// Output:

@@ -30,7 +30,7 @@ func TestForeignNames(t *testing.T) {
 		t.Errorf("the store holds %q, want %q", got, want)
 	}
 	for _, name := range want {
-		if err := s.Delete(t.Context(), store.MustKey(name)); err != nil {
+		if _, err := s.Write(t.Context(), store.Delete(store.MustKey(name)), store.Sync); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -69,7 +69,7 @@ func TestUnusable(t *testing.T) {
 		}
 		var bad *store.UnusableError
 		n := 0
-		for _, err := range store.List(t.Context(), s, store.Path{}, true) {
+		for _, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 			if n++; err != nil && !errors.As(err, &bad) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -46,7 +46,7 @@ func TestGatherHoldsLittle(t *testing.T) {
 	put(t, s, "a/k", "before")
 	from := &endless{size: 41<<20 + 3}
 	parts := []store.Part{{Data: []byte("head")}, part("v", 1, from.size-1)}
-	if _, err := s.Gather(t.Context(), store.MustKey("a/k"), from, parts, store.Flush); err != nil {
+	if _, err := s.Write(t.Context(), store.Gather(store.MustKey("a/k"), from, parts), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := s.Stat(t.Context(), store.MustKey("a/k")); err != nil || info.Size != from.size+3 {
@@ -57,7 +57,7 @@ func TestGatherHoldsLittle(t *testing.T) {
 	}
 	from.fails = true
 	put(t, s, "a/k", "before")
-	if _, err := s.Gather(t.Context(), store.MustKey("a/k"), from, parts, store.Flush); !errors.Is(err, errEndless) {
+	if _, err := s.Write(t.Context(), store.Gather(store.MustKey("a/k"), from, parts), store.Flush); !errors.Is(err, errEndless) {
 		t.Errorf("error is %v, want %v", err, errEndless)
 	}
 	if got := valueOf(t, s, "a/k"); got != "before" {
@@ -83,7 +83,7 @@ func TestGatherCopiesFiles(t *testing.T) {
 		stores[i] = s
 	}
 	put(t, stores[0], "a/k", "0123456789")
-	if _, err := stores[1].Gather(t.Context(), store.MustKey("k"), stores[0], []store.Part{part("a/k", 0, 10)}, store.Flush); err != nil {
+	if _, err := stores[1].Write(t.Context(), store.Gather(store.MustKey("k"), stores[0], []store.Part{part("a/k", 0, 10)}), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	was, err := os.Stat(filepath.Join(dirs[0], "a", "k"))
@@ -106,7 +106,7 @@ func TestGatherCopiesFiles(t *testing.T) {
 	}
 	on := filestore.On(vfs.Hook(vfs.NewDisk(), hook), nil)
 	from := filestore.On(onWoven(t), nil)
-	if _, err := on.Gather(t.Context(), store.MustKey("n"), from, woven, store.Flush); err != nil {
+	if _, err := on.Write(t.Context(), store.Gather(store.MustKey("n"), from, woven), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	if got := valueOf(t, on, "n"); got != wovenValue || copies != 3 {

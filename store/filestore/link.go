@@ -6,7 +6,6 @@ import (
 	"context"
 	"io/fs"
 	"iter"
-	"os"
 	"path"
 	"strings"
 	"sync"
@@ -15,43 +14,34 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// identity identifies a directory or a file of the operating system.
-type identity struct {
-	stat vfs.Stat
-	info fs.FileInfo // set only where the platform provides no inode
-}
-
-// Same implements [store.Identity].
-func (i identity) Same(o store.Identity) bool {
-	other, ok := o.(identity)
-	switch {
-	case !ok:
-		return false
-	case i.info != nil && other.info != nil:
-		return os.SameFile(i.info, other.info)
-	}
-	return i.stat.SameFile(other.stat)
-}
-
-// Identify implements [store.Linker].
+// Identify implements [store.Directories].
 func (s *Store) Identify(dir store.Path) (store.Identity, error) {
 	name := dirOf(dir)
 	st, err := s.fs.Stat(name)
-	id := identity{stat: st}
-	// Without inodes, only os.SameFile can compare two files.
-	if plain, ok := s.fs.(interface {
-		Info(name string) (fs.FileInfo, error)
-	}); ok && err == nil && st.Ino == 0 {
-		id.info, err = plain.Info(name)
-	}
 	switch {
 	// A name below a file is missing too, but the system reports ENOTDIR.
 	case vfs.Missing(err):
-		return nil, fail("looking at", name, fs.ErrNotExist)
+		return store.Identity{}, nil
 	case err != nil:
-		return nil, fail("looking at", name, err)
+		return store.Identity{}, fail("looking at", name, err)
+	case st.Ino != 0:
+		return store.MakeIdentity([2]uint64{st.Dev, st.Ino}, nil), nil
 	}
-	return id, nil
+	// Without inodes, only os.SameFile can compare two files.
+	plain, ok := s.fs.(interface {
+		Info(name string) (fs.FileInfo, error)
+	})
+	if !ok {
+		return store.Identity{}, nil
+	}
+	info, err := plain.Info(name)
+	if vfs.Missing(err) {
+		return store.Identity{}, nil
+	}
+	if err != nil {
+		return store.Identity{}, fail("looking at", name, err)
+	}
+	return store.MakeIdentity(nil, info), nil
 }
 
 // lost returns the symbolic link at or above a missing name that leads to nothing, and
@@ -119,7 +109,7 @@ func (d *wholeDirs) add(name string) {
 	d.names[name] = struct{}{}
 }
 
-// Resolve implements [store.Linker].
+// Resolve implements [store.Directories].
 func (s *Store) Resolve(dir store.Path) (store.Path, error) {
 	name, err := s.direct(dirOf(dir), "names", always)
 	if err == nil {
@@ -139,7 +129,7 @@ func pathOf(name string) (store.Path, error) {
 	return store.ParsePath(name)
 }
 
-// Links implements [store.Linker].
+// Links implements [store.Directories].
 func (s *Store) Links(ctx context.Context, dir store.Path) iter.Seq2[store.Link, error] {
 	return func(yield func(store.Link, error) bool) {
 		l := links{ctx, s, dirOf(dir), yield}
@@ -205,5 +195,3 @@ func (l links) visit(name string, linked bool) bool {
 	}
 	return link.Lost || !st.Mode.IsDir() || linked || l.below(name, true)
 }
-
-var _ store.Linker = (*Store)(nil)

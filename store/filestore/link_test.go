@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/internal/directory"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 )
@@ -56,11 +57,11 @@ func at(t *testing.T, text string) store.Path {
 func TestResolve(t *testing.T) {
 	s := linkedStore(t)
 	for from, want := range map[string]string{"": "", "x": "x", "l": "x/y", "l/new/n": "x/y/new/n", "x/up": "", "x/up/x": "x"} {
-		if got, err := store.Resolve(s, at(t, from)); err != nil || got.String() != want {
+		if got, err := store.DirectoriesOf(s).Resolve(at(t, from)); err != nil || got.String() != want {
 			t.Errorf("%s is %s, %v; want %s", from, got, err, want)
 		}
 	}
-	if p, err := store.Resolve(s, at(t, "x/out/n")); err == nil {
+	if p, err := store.DirectoriesOf(s).Resolve(at(t, "x/out/n")); err == nil {
 		t.Errorf("a link out of the store leads to %s", p)
 	}
 }
@@ -71,19 +72,19 @@ func TestIdentities(t *testing.T) {
 		a, b string
 		same bool
 	}{{"l", "x/y", true}, {"l", "l", true}, {"x", "x/y", false}, {"x/up", "", true}, {"none", "other", false}, {"none", "x", false}} {
-		if same, err := store.SameDirectory(s, at(t, c.a), at(t, c.b)); same != c.same || err != nil {
+		if same, err := directory.Same(s, at(t, c.a), at(t, c.b)); same != c.same || err != nil {
 			t.Errorf("%s and %s: %t, %v", c.a, c.b, same, err)
 		}
 	}
-	ids, err := store.Identities(s, at(t, "l/new"))
-	if err != nil || len(ids) != 4 || ids[0] != nil || ids[1] == nil {
+	ids, err := directory.Above(s, at(t, "l/new"))
+	if err != nil || len(ids) != 4 || !ids[0].IsZero() || ids[1].IsZero() {
 		t.Errorf("%v, %v", ids, err)
 	}
 }
 
 func TestLinks(t *testing.T) {
 	got := map[string]string{}
-	for link, err := range store.Links(t.Context(), linkedStore(t), at(t, "")) {
+	for link, err := range store.DirectoriesOf(linkedStore(t)).Links(t.Context(), at(t, "")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +108,7 @@ func TestBelowLostLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.Put(ctx, store.MustKey("a/c/0/0"), []byte("text"), store.Flush); err != nil {
+	if _, err := s.Write(ctx, store.Put(store.MustKey("a/c/0/0"), []byte("text")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	for name, target := range map[string]string{"a/c/1": "none", "b": "nowhere", "d": "a", "a/c/2": "0", "a/c/3": "1"} {
@@ -132,7 +133,7 @@ func TestBelowLostLink(t *testing.T) {
 		}
 	}
 	// Directories that were missing are made meanwhile.
-	if _, err := s.Put(ctx, store.MustKey("none/c/0"), []byte("text"), store.Flush); err != nil {
+	if _, err := s.Write(ctx, store.Put(store.MustKey("none/c/0"), []byte("text")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := s.Get(ctx, store.MustKey("none/c/0"), store.Request{}, nil); err != nil {

@@ -18,30 +18,18 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// List implements [store.Lister]. Sizes are -1, because a size would cost a system call
-// for each file. It also yields empty directories, which only other programs leave. A
-// deep listing follows symbolic links to directories. A link below another link is an
-// error, because a few such links make more keys than can be listed. Links that are
-// broken, absolute, or lead out of the store or to a directory above cannot be used.
-func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return s.list(ctx, dir, deep, func(vfs.Item, *store.Entry) error { return nil })
-}
-
-// ListVersions implements [store.VersionLister]. It makes one system call for each file.
-func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return s.list(ctx, dir, deep, describeEntry)
-}
-
-// list yields the entries below dir after add has added to them. It omits those for which
-// add returns an error of a missing file.
-func (s *Store) list(
-	ctx context.Context, dir store.Path, deep bool, add func(vfs.Item, *store.Entry) error,
-) iter.Seq2[store.Entry, error] {
+// List implements [store.Lister]. Without versions sizes are -1, because a size would
+// cost a system call for each file. It also yields empty directories, which only other
+// programs leave. A deep listing follows symbolic links to directories. A link below
+// another link is an error, because a few such links make more keys than can be listed.
+// Links that are broken, absolute, or lead out of the store or to a directory above
+// cannot be used.
+func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for item, err := range vfs.Walk(ctx, s.fs, dirOf(dir), deep, fate) {
+		for item, err := range vfs.Walk(ctx, s.fs, dirOf(dir), how&store.Deep != 0, fate) {
 			e := store.Entry{Name: below(dir, item.Name), Dir: item.Dir, Size: -1, Unusable: item.Odd}
-			if err == nil && item.Odd == "" {
-				if err = add(item, &e); vfs.Missing(err) {
+			if err == nil && item.Odd == "" && how&store.WithVersions != 0 {
+				if err = describeEntry(item, &e); vfs.Missing(err) {
 					continue
 				}
 			}
@@ -112,7 +100,7 @@ func nameOf(key store.Key) (string, error) {
 	return name, nil
 }
 
-// CheckKey implements [store.KeyChecker]. A file system may hold fewer names.
+// CheckKey implements [store.Describer]. A file system may hold fewer names.
 func (s *Store) CheckKey(key store.Key) error {
 	_, err := nameOf(key)
 	return err

@@ -25,7 +25,7 @@ func versions(tb testing.TB, s store.Store, dir string) map[string]store.Version
 		tb.Fatal(err)
 	}
 	all := map[string]store.Version{}
-	for e, err := range store.Usable(store.ListVersions(tb.Context(), s, p, true)) {
+	for e, err := range store.Usable(store.List(tb.Context(), s, p, store.Deep|store.WithVersions)) {
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestListVersionsWhileChanged(t *testing.T) {
 	}
 	at := func(name string) string { return filepath.Join(dir, "d", name) }
 	got := map[string]store.Version{}
-	for e, err := range s.ListVersions(t.Context(), pathOf(t, "d"), false) {
+	for e, err := range s.List(t.Context(), pathOf(t, "d"), store.WithVersions) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestListVersionsFaults(t *testing.T) {
 			}), nil)
 			var names []string
 			var last error
-			for e, err := range s.ListVersions(t.Context(), store.Path{}, true) {
+			for e, err := range s.List(t.Context(), store.Path{}, store.Deep|store.WithVersions) {
 				if last = err; err == nil {
 					names = append(names, e.Name)
 				}

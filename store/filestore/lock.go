@@ -45,7 +45,7 @@ func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, 
 	}), nil
 }
 
-// LockHolder implements [store.HeldLocker].
+// LockHolder implements [store.Locker].
 func (s *Store) LockHolder(dir store.Path) store.Holder {
 	return s.holder(path.Join(dirOf(dir), own.Lock))
 }

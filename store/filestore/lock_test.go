@@ -47,7 +47,7 @@ func TestLockFileRemovedWhileHeld(t *testing.T) {
 		}), nil)
 		unlock, err := s.Lock(t.Context(), store.Path{})
 		if err == nil {
-			_, err = s.PutIf(t.Context(), store.MustKey("k"), nil, store.IfAbsent(), store.Flush)
+			_, err = s.Write(t.Context(), store.PutIf(store.MustKey("k"), nil, store.IfAbsent()), store.Flush)
 		}
 		if err := errors.Join(err, unlock()); err != nil || removed != 1 {
 			t.Errorf("%s was removed %d times, %v", name, removed, err)
@@ -122,7 +122,7 @@ func TestPublishLockIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := store.WithLocking(t.Context(), store.Locking{Timeout: time.Millisecond})
-	_, err = filestore.On(d, nil).PutIf(ctx, store.MustKey("k"), nil, store.IfAbsent(), store.Flush)
+	_, err = filestore.On(d, nil).Write(ctx, store.PutIf(store.MustKey("k"), nil, store.IfAbsent()), store.Flush)
 	if !errors.Is(err, store.ErrLocked) || !strings.Contains(err.Error(), "the store is locked by") {
 		t.Errorf("error is %v, want %v", err, store.ErrLocked)
 	}
@@ -168,7 +168,7 @@ func TestReaderCannotLock(t *testing.T) {
 	}
 	s := open(t, dir, nil)
 	ctx := store.WithLocking(t.Context(), store.Locking{Timeout: -1})
-	if _, err := s.PutIf(ctx, store.MustKey("k"), nil, store.IfAbsent(), store.Flush); err != nil {
+	if _, err := s.Write(ctx, store.PutIf(store.MustKey("k"), nil, store.IfAbsent()), store.Flush); err != nil {
 		t.Error(err)
 	}
 	unlock, err := store.Lock(ctx, s, store.Path{})
@@ -200,8 +200,8 @@ func TestNoLocks(t *testing.T) {
 		}), nil)
 		put(t, s, "a/k", "v")
 		_, err := s.Lock(t.Context(), store.Path{})
-		_, putErr := s.PutIf(t.Context(), store.MustKey("k"), nil, store.IfAbsent(), store.Flush)
-		for _, err := range []error{err, putErr, s.DeleteIf(t.Context(), store.MustKey("a/k"), present(t, s, "a/k"))} {
+		_, putErr := s.Write(t.Context(), store.PutIf(store.MustKey("k"), nil, store.IfAbsent()), store.Flush)
+		for _, err := range []error{err, putErr, errOf(s.Write(t.Context(), store.DeleteIf(store.MustKey("a/k"), present(t, s, "a/k")), store.Sync))} {
 			if !errors.Is(err, store.ErrUnsupported) {
 				t.Errorf("%v: error is %v, want %v", lacks, err, store.ErrUnsupported)
 			}

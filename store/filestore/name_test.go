@@ -51,7 +51,7 @@ func TestLinks(t *testing.T) {
 	defer s.Close()
 	ctx := t.Context()
 	put := func(name string) error {
-		_, err := s.Put(ctx, store.MustKey(name), []byte("text"), store.Flush)
+		_, err := s.Write(ctx, store.Put(store.MustKey(name), []byte("text")), store.Flush)
 		return err
 	}
 	if err := errors.Join(put("dir/file"), os.WriteFile(filepath.Join(outer, "secret"), []byte("secret"), 0o666)); err != nil {
@@ -79,7 +79,7 @@ func TestLinks(t *testing.T) {
 		if put(name) == nil {
 			t.Errorf("Put %q: no error", name)
 		}
-		if err := s.Delete(ctx, store.MustKey(strings.Replace(name, "new", "secret", 1))); err == nil {
+		if _, err := s.Write(ctx, store.Delete(store.MustKey(strings.Replace(name, "new", "secret", 1))), store.Sync); err == nil {
 			t.Logf("Delete %q found nothing", name)
 		}
 	}
@@ -93,16 +93,16 @@ func TestLinks(t *testing.T) {
 func throughLinks(t *testing.T, s *Store) {
 	ctx := t.Context()
 	put := func(name string) error {
-		_, err := s.Put(ctx, store.MustKey(name), nil, store.Flush)
+		_, err := s.Write(ctx, store.Put(store.MustKey(name), nil), store.Flush)
 		return err
 	}
 	lost := []string{"abs", "broken", "loop", "out", "outfile"} // what no call follows
-	for deep, want := range map[bool][]string{
-		false: {"dir", "in", "infile"},
-		true:  {"dir/file", "in/file", "infile"},
+	for how, want := range map[store.Listing][]string{
+		store.Flat: {"dir", "in", "infile"},
+		store.Deep: {"dir/file", "in/file", "infile"},
 	} {
 		var got, unusable []string
-		for e, err := range s.List(ctx, store.Path{}, deep) {
+		for e, err := range s.List(ctx, store.Path{}, how) {
 			switch {
 			case err != nil:
 				t.Error(err)
@@ -113,33 +113,33 @@ func throughLinks(t *testing.T, s *Store) {
 			}
 		}
 		if slices.Sort(unusable); !slices.Equal(unusable, lost) {
-			t.Errorf("List (deep %t) cannot use %q, want %q", deep, unusable, lost)
+			t.Errorf("List (%d) cannot use %q, want %q", how, unusable, lost)
 		}
 		if slices.Sort(got); !slices.Equal(got, want) {
-			t.Errorf("List (deep %t): %q, want %q", deep, got, want)
+			t.Errorf("List (%d): %q, want %q", how, got, want)
 		}
 	}
 	key := store.MustKey("in/new")
-	if _, err := s.Put(ctx, key, []byte("new"), store.Sync); err != nil {
+	if _, err := s.Write(ctx, store.Put(key, []byte("new")), store.Sync); err != nil {
 		t.Error(err)
 	}
 	if got, _, err := s.Get(ctx, store.MustKey("dir/new"), store.Request{}, nil); string(got) != "new" {
 		t.Errorf("Get: %q and error %v", got, err)
 	}
 	for _, key := range []store.Key{key, store.MustKey("in/file")} {
-		if err := s.Delete(ctx, key); !errors.Is(err, vfs.ErrLinked) {
+		if _, err := s.Write(ctx, store.Delete(key), store.Sync); !errors.Is(err, vfs.ErrLinked) {
 			t.Errorf("Delete %s: error is %v, want %v", key, err, vfs.ErrLinked)
 		}
 	}
 	// A link to a node is another name of it.
-	err := errors.Join(put("dir/zarr.json"), s.Delete(ctx, store.MustKey("in/file")), s.Delete(ctx, store.MustKey("infile")))
+	err := errors.Join(put("dir/zarr.json"), errOf(s.Write(ctx, store.Delete(store.MustKey("in/file")), store.Sync)), errOf(s.Write(ctx, store.Delete(store.MustKey("infile")), store.Sync)))
 	if err != nil {
 		t.Error(err)
 	}
 	if _, err := s.fs.Stat("in"); err != nil {
 		t.Errorf("deleting below a link: %v", err)
 	}
-	if _, err := s.Put(ctx, store.MustKey("in/deep/new"), nil, store.Sync); err != nil || len(s.made.dirs) > 0 {
+	if _, err := s.Write(ctx, store.Put(store.MustKey("in/deep/new"), nil), store.Sync); err != nil || len(s.made.dirs) > 0 {
 		t.Errorf("writing below a link: %v, and the names of %v are not durable", err, s.made.dirs)
 	}
 }
@@ -161,3 +161,6 @@ func TestClock(t *testing.T) {
 		t.Errorf("%d after %d", got, future)
 	}
 }
+
+// errOf returns the error of a change.
+func errOf(_ store.Written, err error) error { return err }

@@ -19,7 +19,7 @@ func TestRoom(t *testing.T) {
 	}
 	defer s.Close()
 	for _, dir := range []store.Path{{}, store.MustKey("new/deep/x").Dir()} {
-		room, err := store.RoomOf(s, dir)
+		room, err := store.DirectoriesOf(s).Room(dir)
 		switch runtime.GOOS {
 		case "linux", "darwin", "freebsd", "windows":
 			if err != nil || room.Free <= 0 {

@@ -28,7 +28,7 @@ func present(tb testing.TB, s store.Store, name string) store.Version {
 }
 
 // turned are fragments that rotate a value of ten bytes by three.
-var turned = []store.Fragment{{Off: 3, N: 7}, {Data: []byte("|")}, {Off: 0, N: 3}}
+var turned = []store.Part{{Off: 3, N: 7}, {Data: []byte("|")}, {Off: 0, N: 3}}
 
 // TestSpliceWhileReplaced replaces or deletes a value before each operation of its
 // splice. One of the two fails.
@@ -46,19 +46,22 @@ func spliceWhileReplaced(t *testing.T, kind string) {
 	}
 	for end, act := range map[string]func(ctx context.Context, s *filestore.Store) error{
 		"new": func(ctx context.Context, s *filestore.Store) error {
-			_, err := s.PutIf(ctx, key, []byte("new"), store.IfVersion(old), store.Flush)
+			_, err := s.Write(ctx, store.PutIf(key, []byte("new"), store.IfVersion(old)), store.Flush)
 			return err
 		},
 		"9876": func(ctx context.Context, s *filestore.Store) error {
-			fragments := []store.Fragment{{Off: 9, N: 1}, {Off: 8, N: 1}, {Off: 7, N: 1}, {Off: 6, N: 1}}
-			_, err := s.Splice(ctx, key, old, fragments, store.Flush)
+			fragments := []store.Part{{Off: 9, N: 1}, {Off: 8, N: 1}, {Off: 7, N: 1}, {Off: 6, N: 1}}
+			_, err := s.Write(ctx, store.Splice(key, old, fragments), store.Flush)
 			return err
 		},
-		gone: func(ctx context.Context, s *filestore.Store) error { return s.DeleteIf(ctx, key, old) },
+		gone: func(ctx context.Context, s *filestore.Store) error {
+			_, err := s.Write(ctx, store.DeleteIf(key, old), store.Sync)
+			return err
+		},
 	} {
 		won := map[string]int{}
 		meanwhile(t, disk, func(s *filestore.Store) error {
-			_, err := s.Splice(t.Context(), key, old, turned, store.Sync)
+			_, err := s.Write(t.Context(), store.Splice(key, old, turned), store.Sync)
 			return err
 		}, act, func(label string, d *vfs.Disk, first, second error) {
 			want := end
@@ -110,7 +113,7 @@ func spliceOfChangedFile(t *testing.T, kind string) {
 			return errors.Join(change(f), f.Close())
 		}), nil)
 		put(t, s, "k", "0123456789")
-		if _, err := s.Splice(t.Context(), store.MustKey("k"), present(t, s, "k"), turned, store.Sync); !errors.Is(err, store.ErrConflict) {
+		if _, err := s.Write(t.Context(), store.Splice(store.MustKey("k"), present(t, s, "k"), turned), store.Sync); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("%s: error is %v, want %v", name, err, store.ErrConflict)
 		}
 		if left := slices.Collect(entries(t, s)); !slices.Equal(left, []string{"k"}) {
@@ -137,7 +140,7 @@ func spliceLeavesNothing(t *testing.T, kind string) {
 			renamed = renamed || op.Kind == "rename" && err == nil
 			return err
 		}), nil)
-		_, err := s.Splice(t.Context(), store.MustKey("a/k"), present(t, plain, "a/k"), turned, store.Flush)
+		_, err := s.Write(t.Context(), store.Splice(store.MustKey("a/k"), present(t, plain, "a/k"), turned), store.Flush)
 		want := "0123456789"
 		if renamed {
 			want = "3456789|012"
@@ -169,7 +172,7 @@ func spliceCancelled(t *testing.T, kind string) {
 		return nil
 	}), nil)
 	put(t, s, "k", "0123456789")
-	if _, err := s.Splice(ctx, store.MustKey("k"), present(t, s, "k"), turned, store.Sync); !errors.Is(err, context.Canceled) {
+	if _, err := s.Write(ctx, store.Splice(store.MustKey("k"), present(t, s, "k"), turned), store.Sync); !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v, want %v", err, context.Canceled)
 	}
 	if got, err := get(t, s, "k"); got != "0123456789" || err != nil {

@@ -36,13 +36,9 @@ func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.Tree
 	return nil
 }
 
-// CheckTree implements [store.TreeChecker].
+// CheckTree implements [store.Directories].
 func (s *Store) CheckTree(dir store.Path) error {
-	err := s.writable(context.Background())
-	if err == nil {
-		_, err = s.place(dirOf(dir))
-	}
-	if err != nil {
+	if _, err := s.place(dirOf(dir)); err != nil {
 		return fail("deleting all of", dirOf(dir), err)
 	}
 	return nil
@@ -74,7 +70,7 @@ func (s *Store) place(dir string) (string, error) {
 	return top, nil
 }
 
-// CheckNames implements [store.NameChecker].
+// CheckNames implements [store.Directories].
 func (s *Store) CheckNames(ctx context.Context, dir store.Path) error {
 	t := &tree{s: s, top: dirOf(dir)}
 	return t.check(ctx, dir)
@@ -113,7 +109,7 @@ func (t *tree) odd(ctx context.Context, dir string, yield func(store.Entry, erro
 		name, why, goOn := path.Join(dir, e.Name()), "", true
 		switch does := fate(path.Join(t.top, name), e.IsDir()); {
 		case does == vfs.Take && !e.IsDir() && own.IsForeign(path.Join(t.top, name)):
-			why = store.Foreign
+			why = own.Foreign
 		case does == vfs.Refuse:
 			why = vfs.Reserved
 		case does == vfs.Take && e.IsDir():

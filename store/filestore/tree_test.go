@@ -205,21 +205,21 @@ func TestDeleteThroughLinkInGroup(t *testing.T) {
 	symlink(t, dir, "old/0", "../b")
 	symlink(t, dir, "b/__varve", "../g")
 	for _, name := range []string{"old/0/c/0", "b/__varve/zarr.json"} {
-		if err := s.Delete(t.Context(), store.MustKey(name)); !errors.Is(err, vfs.ErrLinked) {
+		if _, err := s.Write(t.Context(), store.Delete(store.MustKey(name)), store.Sync); !errors.Is(err, vfs.ErrLinked) {
 			t.Errorf("%s: error is %v, want %v", name, err, vfs.ErrLinked)
 		}
-		if _, err := s.Put(t.Context(), store.MustKey(name+"/new"), nil, store.Sync); !errors.Is(err, vfs.ErrLinked) {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey(name+"/new"), nil), store.Sync); !errors.Is(err, vfs.ErrLinked) {
 			t.Errorf("Put %s/new: error is %v, want %v", name, err, vfs.ErrLinked)
 		}
 	}
-	if _, err := s.PutIf(t.Context(), store.MustKey("g/latest/c/1/0"), nil, store.IfAbsent(), store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.PutIf(store.MustKey("g/latest/c/1/0"), nil, store.IfAbsent()), store.Sync); err != nil {
 		t.Error(err)
 	}
-	if err := s.Delete(t.Context(), store.MustKey("g/latest/c/0")); err != nil {
+	if _, err := s.Write(t.Context(), store.Delete(store.MustKey("g/latest/c/0")), store.Sync); err != nil {
 		t.Error(err)
 	}
 	put(t, s, "zarr.json", array)
-	if err := s.Delete(t.Context(), store.MustKey("g/latest/0")); !errors.Is(err, vfs.ErrLinked) {
+	if _, err := s.Write(t.Context(), store.Delete(store.MustKey("g/latest/0")), store.Sync); !errors.Is(err, vfs.ErrLinked) {
 		t.Errorf("below an array: error is %v, want %v", err, vfs.ErrLinked)
 	}
 }

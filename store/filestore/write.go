@@ -14,8 +14,13 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Put implements [store.Writer]. A crash at any moment leaves the old value or the new
-// one:
+// Can implements [store.Writer]. No value is changed in place.
+func (s *Store) Can(op store.Op) bool {
+	return op >= store.OpPut && op <= store.OpClone && op != store.OpPatch
+}
+
+// Write implements [store.Writer]. A crash at any moment leaves the old value or the new
+// one. To put a value takes these steps:
 //
 //  1. Make the missing directories, and record that their names are not durable yet.
 //     Follow a symbolic link to a node, and refuse one below an array. The next steps
@@ -34,30 +39,102 @@ import (
 // If steps 1 to 6 fail, the old value stays, and the temporary file is removed. After a
 // failed sync, the store refuses all further writes with [store.ErrDurability]. With
 // [store.Flush] a power cut may leave the name without its bytes.
-func (s *Store) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	v, err := s.put(ctx, key, value, d)
-	if err != nil {
-		return store.Version{}, fail("writing", key.String(), err)
+//
+// The other changes take the same steps, and differ in these:
+//
+//   - PutIf, between steps 5 and 6, takes the publish lock of the key's directory and
+//     compares the version. A version consists of device, inode, change and modification
+//     time, and size. If the file system lacks such times, a rewrite of equal length by
+//     another program may go unnoticed. DeleteIf takes the same lock.
+//   - Delete also removes directories that become empty.
+//   - Assemble and Splice fill the temporary file from the sources, of which one is open at
+//     a time. On Linux the kernel copies their bytes, and file systems such as Btrfs and
+//     XFS share them. Gather from another file store does so too. From other stores, it
+//     reads and writes piece by piece.
+//   - Copy is for sources that are file stores too. It makes no hard links, because other
+//     programs may change a file in place, and would then change both; Clone does.
+//   - Clone, in step 2, makes a file that shares the bytes of the source on disk (Linux:
+//     FICLONE, on Btrfs and XFS), or a hard link, or a copy by the kernel: the first that
+//     the file system permits. A hard link gives the source a new change time, and so a
+//     new version. So does every later change of one of the names. As each of these
+//     replaces or removes only one name, it does not change the bytes of the others. A
+//     system limits the links of one file (ext4: 65,000), and later clones are copies.
+//     With [store.Sync], Clone syncs the file of the source before it makes a hard link,
+//     because the source may have been written with [store.Flush].
+func (s *Store) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	o, err := s.change(ctx, c, d)
+	// Step 7. A power cut before this sync may undo the rename. A lock is released by
+	// now, so other writers do not wait for this sync.
+	if err == nil && d != store.Flush && o.dir != "" {
+		err = s.syncDir(o.dir)
 	}
-	return v, nil
+	if err != nil {
+		return store.Written{}, fail(doing(c.Op), c.Key.String(), err)
+	}
+	if o.moved != "" {
+		o.Version = s.versionOf(o.moved, o.st)
+	}
+	return o.Written, nil
 }
 
-func (s *Store) put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	name, err := nameOf(key)
+// outcome is what a change has done, apart from step 7.
+type outcome struct {
+	store.Written
+	dir string // to sync, or ""
+	// moved is the file whose version is not looked up yet, or "". st is its status
+	// before the rename.
+	moved string
+	st    vfs.Stat
+}
+
+// change takes the steps 1 to 6 of a change.
+func (s *Store) change(ctx context.Context, c store.Change, d store.Durability) (o outcome, err error) {
+	name, err := nameOf(c.Key)
 	if err != nil {
-		return store.Version{}, err
+		return o, err
 	}
-	real, st, err := s.publish(ctx, name, whole(value), d)
-	if err != nil {
-		return store.Version{}, err
+	switch c.Op {
+	case store.OpPut:
+		return s.publish(ctx, name, whole(c.Value), d)
+	case store.OpPutIf:
+		return s.publishIf(ctx, name, whole(c.Value), c.If, d)
+	case store.OpDelete:
+		o.dir, err = s.remove(ctx, name)
+	case store.OpDeleteIf:
+		o.dir, err = s.removeIf(ctx, name, c.If)
+	case store.OpSplice:
+		return s.splice(ctx, c, d)
+	case store.OpAssemble:
+		return s.assemble(ctx, name, s, c, d)
+	case store.OpGather:
+		return s.gather(ctx, name, c, d)
+	case store.OpCopy:
+		return s.copyFrom(ctx, name, c, d)
+	case store.OpClone:
+		return s.clone(ctx, name, c, d)
+	default:
+		err = store.ErrUnsupported
 	}
-	// Step 7. A power cut before this sync may undo the rename.
-	if d != store.Flush {
-		if err := s.syncDir(path.Dir(real)); err != nil {
-			return store.Version{}, err
-		}
+	return o, err
+}
+
+// doing says what a change does, for errors.
+func doing(op store.Op) string {
+	switch op {
+	case store.OpDelete, store.OpDeleteIf:
+		return "deleting"
+	case store.OpSplice:
+		return "splicing"
+	case store.OpAssemble:
+		return "assembling"
+	case store.OpGather:
+		return "gathering"
+	case store.OpCopy:
+		return "copying to"
+	case store.OpClone:
+		return "cloning to"
 	}
-	return s.versionOf(real, st), nil
+	return "writing"
 }
 
 // versionOf returns the version of the file st, which was moved to name. If a concurrent
@@ -82,25 +159,22 @@ func whole(value []byte) content {
 	}
 }
 
-// publish takes steps 1 to 6. It returns the name of the file without links, and its
-// status before the rename.
-func (s *Store) publish(
-	ctx context.Context, name string, c content, d store.Durability,
-) (real string, st vfs.Stat, err error) {
+// publish takes steps 1 to 6.
+func (s *Store) publish(ctx context.Context, name string, c content, d store.Durability) (o outcome, err error) {
 	if err := s.writable(ctx); err != nil {
-		return "", vfs.Stat{}, err
+		return o, err
 	}
 	tmp, st, err := s.prepare(name, c, d)
 	if err != nil {
-		return "", vfs.Stat{}, err
+		return o, err
 	}
-	real = beside(tmp, name)
+	real := beside(tmp, name)
 	if err := s.move(ctx, tmp, real); err != nil {
 		// Remove the temporary file now. After a crash, the next sweep removes it.
 		s.drop(tmp)
-		return "", vfs.Stat{}, err
+		return o, err
 	}
-	return real, st, nil
+	return outcome{dir: path.Dir(real), moved: real, st: st}, nil
 }
 
 // beside returns the target of the rename: the last segment of name, in the directory of

@@ -173,7 +173,7 @@ func writerOf(name string) string {
 	return id
 }
 
-// Sweep implements [store.Sweeper].
+// Sweep implements [store.Directories].
 func (s *Store) Sweep(ctx context.Context) {
 	found := false
 	for e, err := range s.fs.ReadDir(own.Writers) {

@@ -57,16 +57,16 @@ func left(t *testing.T, dir string) (names []string) {
 // writing puts values one by one, in a batch and under conditions.
 func writing(t *testing.T, s *Store) error {
 	ctx, key := t.Context(), store.MustKey
-	_, err := s.Put(ctx, key("a/c/0"), []byte("v"), store.Sync)
+	_, err := s.Write(ctx, store.Put(key("a/c/0"), []byte("v")), store.Sync)
 	if err == nil {
-		_, err = s.PutIf(ctx, key("k"), []byte("v"), store.IfAbsent(), store.Sync)
+		_, err = s.Write(ctx, store.PutIf(key("k"), []byte("v"), store.IfAbsent()), store.Sync)
 	}
 	b, batchErr := s.Batch(ctx, store.Sync)
 	if err = errors.Join(err, batchErr); err != nil {
 		return err
 	}
 	defer b.Discard()
-	return errors.Join(b.Put(ctx, key("a/c/1"), []byte("v")), b.Put(ctx, key("b/c/1"), []byte("v")), b.Commit(ctx))
+	return errors.Join(errOf(b.Write(ctx, store.Put(key("a/c/1"), []byte("v")))), errOf(b.Write(ctx, store.Put(key("b/c/1"), []byte("v")))), b.Commit(ctx))
 }
 
 // TestSweep crashes a writer before each of its operations. The next writer removes its
@@ -195,7 +195,7 @@ func TestNoWriterFile(t *testing.T) {
 			}
 			return nil
 		}), nil)
-		if _, err := s.Put(t.Context(), store.MustKey("a/k"), []byte("v"), store.Sync); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey("a/k"), []byte("v")), store.Sync); err != nil {
 			t.Error(err)
 		}
 		var names []string

@@ -174,9 +174,9 @@ func (s *Store) stat(ctx context.Context, key store.Key) (store.Info, error) {
 
 // List implements [store.Lister]. Sizes are -1, because a size would cost a call for each
 // file.
-func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for item, err := range vfs.Walk(ctx, tree(*s), top(dir), deep, fate) {
+		for item, err := range vfs.Walk(ctx, tree(*s), top(dir), how&store.Deep != 0, fate) {
 			if err != nil {
 				yield(store.Entry{}, fmt.Errorf("fs: listing %q: %w", dir, err))
 				return

@@ -163,7 +163,7 @@ func TestIrregular(t *testing.T) {
 	}
 	var names []string
 	var bad *store.UnusableError
-	for e, err := range store.List(t.Context(), s, store.Path{}, false) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Flat) {
 		if names = append(names, e.Name); err != nil && !errors.As(err, &bad) {
 			t.Error(err)
 		}
@@ -185,7 +185,7 @@ func TestLinks(t *testing.T) {
 	}
 	var got []string
 	var bad *store.UnusableError
-	for e, err := range store.List(t.Context(), fsstore.New(os.DirFS(dir)), store.Path{}, true) {
+	for e, err := range store.List(t.Context(), fsstore.New(os.DirFS(dir)), store.Path{}, store.Deep) {
 		if err != nil && !errors.As(err, &bad) {
 			t.Error(err)
 		} else if err == nil {
@@ -208,7 +208,7 @@ func (failing) ReadDir(string) ([]fs.DirEntry, error) { return nil, fs.ErrPermis
 
 func TestListFails(t *testing.T) {
 	seen := 0
-	for _, err := range fsstore.New(failing{mapFS()}).List(t.Context(), store.Path{}, true) {
+	for _, err := range fsstore.New(failing{mapFS()}).List(t.Context(), store.Path{}, store.Deep) {
 		if seen++; !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("error is %v, want %v", err, fs.ErrPermission)
 		}
@@ -223,7 +223,7 @@ func Example() {
 	s := fsstore.New(fstest.MapFS{"zarr.json": {Data: []byte("{}")}, "c/0": {Data: []byte("chunk")}})
 	value, _, err := s.Get(ctx, store.MustKey("c/0"), store.Request{Range: store.Suffix(2)}, nil)
 	fmt.Printf("%s %v\n", value, err)
-	_, err = store.Put(ctx, s, store.MustKey("c/1"), nil, store.Sync)
+	_, err = store.Write(ctx, s, store.Put(store.MustKey("c/1"), nil), store.Sync)
 	fmt.Println(errors.Is(err, store.ErrUnsupported))
 	// Output:
 	// nk <nil>

@@ -10,60 +10,29 @@ import (
 	"slices"
 	"sync"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 )
 
-// Assemble implements [store.Assembler].
-//
-// The service can join whole objects (compose), at most 32. Assemble lets it do so if the
-// parts are that, and large. Otherwise it reads the parts and uploads them, with at most
-// four pieces of 16 MiB in memory.
-func (s *Store) Assemble(ctx context.Context, key store.Key, parts []store.Part, _ store.Durability) (store.Version, error) {
-	w, err := s.begin(key, store.Condition{})
-	if err != nil {
-		return store.Version{}, err
-	}
-	return w.assemble(ctx, s, parts)
-}
-
-// Gather implements [store.Gatherer]: it reads the parts from another store, and uploads
-// them as [Store.Assemble] does.
-func (s *Store) Gather(ctx context.Context, key store.Key, from store.Store, parts []store.Part, _ store.Durability) (store.Version, error) {
-	w, err := s.begin(key, store.Condition{})
-	if err != nil {
-		return store.Version{}, err
-	}
-	return w.assemble(ctx, from, parts)
-}
-
-// Splice implements [store.Splicer].
-func (s *Store) Splice(
-	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, _ store.Durability,
-) (store.Version, error) {
-	w, err := s.begin(key, store.IfVersion(from))
-	if err != nil {
-		return store.Version{}, err
-	}
-	info, err := s.Stat(ctx, key)
-	if isMissing(err) || err == nil && info.Version != from {
-		err = fmt.Errorf("%w: the value to splice is not of version %s", store.ErrConflict, from)
+// checkSplice checks that the value to splice is of its version, and long enough.
+func (s *Store) checkSplice(ctx context.Context, c store.Change) error {
+	info, err := s.Stat(ctx, c.Key)
+	if isMissing(err) || err == nil && info.Version != c.If.Version() {
+		return fmt.Errorf("%w: the value to splice is not of version %s", store.ErrConflict, c.If.Version())
 	}
 	if err == nil {
-		_, err = store.SplicedSize(info.Size, fragments)
+		_, err = c.Size(info.Size)
 	}
-	if err != nil {
-		return store.Version{}, s.fail("splice", key, err)
-	}
-	return w.assemble(ctx, s, store.PartsOf(key, from, fragments))
+	return err
 }
 
 // assemble writes the value that parts of a store make.
 func (w *writing) assemble(ctx context.Context, from store.Store, parts []store.Part) (store.Version, error) {
-	size, err := store.AssembledSize(parts)
+	size, err := store.Assemble(w.key, parts).Size(0)
 	if err != nil {
 		return store.Version{}, w.s.fail("assemble", w.key, err)
 	}
-	r, err := store.NewPartReader(ctx, from, parts)
+	r, err := driver.NewPartReader(ctx, from, parts)
 	if err != nil {
 		return store.Version{}, w.s.fail("assemble", w.key, err)
 	}
@@ -81,7 +50,7 @@ func (w *writing) assemble(ctx context.Context, from store.Store, parts []store.
 }
 
 // stream uploads the parts, and reads the next piece meanwhile.
-func (w *writing) stream(ctx context.Context, r *store.PartReader, size int64) (store.Version, error) {
+func (w *writing) stream(ctx context.Context, r *driver.PartReader, size int64) (store.Version, error) {
 	u := &upload{w: w, size: size}
 	made, err := u.sessions(ctx, func() (string, error) {
 		r.Rewind()
@@ -91,7 +60,7 @@ func (w *writing) stream(ctx context.Context, r *store.PartReader, size int64) (
 }
 
 // pieces uploads parts piece by piece.
-func (u *upload) pieces(ctx context.Context, r *store.PartReader) (made string, err error) {
+func (u *upload) pieces(ctx context.Context, r *driver.PartReader) (made string, err error) {
 	if err = u.start(ctx); err != nil {
 		return "", err
 	}
@@ -116,7 +85,7 @@ func (u *upload) pieces(ctx context.Context, r *store.PartReader) (made string, 
 const mostComposed = 32
 
 // composable reports whether the parts are whole objects that the service can join.
-func composable(r *store.PartReader) bool {
+func composable(r *driver.PartReader) bool {
 	return len(r.Parts()) <= mostComposed && !slices.ContainsFunc(r.Parts(), func(p store.Part) bool { return !r.IsWhole(p) })
 }
 

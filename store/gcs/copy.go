@@ -13,24 +13,20 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// CopyFrom implements [store.Copier] for sources in the same service that are read with
-// the same credentials. The service copies the bytes. The copy has the metadata of the
-// source and its key, and the storage class of the options or of the bucket.
-func (s *Store) CopyFrom(
-	ctx context.Context, key store.Key, from store.Store, source store.Key, _ store.Durability,
-) (int64, store.Version, error) {
-	if err := s.mayWrite(key); err != nil {
-		return 0, store.Version{}, err
+// copyFrom copies the source of a change.
+func (s *Store) copyFrom(ctx context.Context, c store.Change) (made store.Written, err error) {
+	if err := s.mayWrite(c.Key); err != nil {
+		return made, err
 	}
-	other, ok := store.Driver(from).(*Store)
+	other, ok := store.Driver(c.From).(*Store)
 	if !ok || !s.sees(other) {
-		return 0, store.Version{}, store.ErrUnsupported
+		return made, store.ErrUnsupported
 	}
-	d, err := s.copy(ctx, key, other, source)
+	d, err := s.copy(ctx, c.Key, other, c.Source)
 	if err != nil {
-		return 0, store.Version{}, s.fail("copy "+other.name(source)+" to this object", key, err)
+		return made, s.fail("copy "+other.name(c.Source)+" to this object", c.Key, err)
 	}
-	return d.Size, store.MakeVersion(d.Generation), nil
+	return store.Written{Version: store.MakeVersion(d.Generation), Size: d.Size}, nil
 }
 
 // copy copies an object of any generation. The copy has the key of the options, or else
@@ -55,15 +51,15 @@ func (s *Store) copy(ctx context.Context, key store.Key, other *Store, source st
 	return s.rewrite(ctx, key, other, source, "", now.key())
 }
 
-// Clone implements [store.Cloner] by a copy in the service, on the condition that the
-// source is of its version.
-func (s *Store) Clone(ctx context.Context, key, source store.Key, from store.Version, _ store.Durability) (store.Cloned, error) {
+// clone copies an object on the condition that it is of its version.
+func (s *Store) clone(ctx context.Context, c store.Change) (store.Written, error) {
+	key, source, from := c.Key, c.Source, c.SourceVersion
 	if err := s.mayWrite(key); err != nil {
-		return store.Cloned{}, err
+		return store.Written{}, err
 	}
 	g, ok := generation(from)
 	if !ok && !from.IsZero() {
-		return store.Cloned{}, s.fail("clone", source, noVersion(from))
+		return store.Written{}, s.fail("clone", source, noVersion(from))
 	}
 	var d description
 	var err error
@@ -94,9 +90,9 @@ func (s *Store) Clone(ctx context.Context, key, source store.Key, from store.Ver
 		}
 	}
 	if err != nil {
-		return store.Cloned{}, s.fail("clone "+s.object(source)+" to this object", key, err)
+		return store.Written{}, s.fail("clone "+s.object(source)+" to this object", key, err)
 	}
-	made := store.Cloned{Version: store.MakeVersion(d.Generation), Source: store.MakeVersion(g), Size: d.Size, Moved: d.Size}
+	made := store.Written{Version: store.MakeVersion(d.Generation), Source: store.MakeVersion(g), Size: d.Size, Moved: d.Size}
 	if key == source {
 		made.Source = made.Version
 	}

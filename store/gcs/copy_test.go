@@ -53,7 +53,7 @@ func TestRechunks(t *testing.T) {
 func TestCloneOfAny(t *testing.T) {
 	f, endpoint := gcstest.Serve(t)
 	s, key := open(t, endpoint, ""), store.MustKey("k")
-	if _, err := s.Put(t.Context(), key, []byte("old"), store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(key, []byte("old")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	replaced := false
@@ -67,7 +67,7 @@ func TestCloneOfAny(t *testing.T) {
 		}
 		return w, false
 	})
-	made, err := s.Clone(t.Context(), store.MustKey("l"), key, store.Version{}, store.Sync)
+	made, err := s.Write(t.Context(), store.Clone(store.MustKey("l"), key, store.Version{}), store.Sync)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestCloneOfAny(t *testing.T) {
 func TestEndlessCopy(t *testing.T) {
 	f, endpoint := gcstest.Serve(t)
 	s, key := open(t, endpoint, ""), store.MustKey("k")
-	if _, err := s.Put(t.Context(), key, []byte("old"), store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(key, []byte("old")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	for _, page := range []map[string]any{
@@ -96,7 +96,7 @@ func TestEndlessCopy(t *testing.T) {
 			}
 			return w, false
 		})
-		_, err := s.Clone(t.Context(), store.MustKey("l"), key, store.Version{}, store.Sync)
+		_, err := s.Write(t.Context(), store.Clone(store.MustKey("l"), key, store.Version{}), store.Sync)
 		if err == nil || errors.Is(err, store.ErrConflict) {
 			t.Errorf("%v: the error is %v", page, err)
 		}

@@ -59,15 +59,15 @@ func TestLostAnswers(t *testing.T) {
 		f, endpoint := gcstest.Serve(t)
 		s, key := open(t, endpoint, ""), store.MustKey("zarr.json")
 		lose(f, isUpload, lost)
-		v, err := s.PutIf(t.Context(), key, []byte("one"), store.IfAbsent(), store.Sync)
+		v, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), store.IfAbsent()), store.Sync)
 		if err != nil {
 			t.Fatalf("%d answers lost: %v", lost, err)
 		}
-		if info, err := s.Stat(t.Context(), key); err != nil || info.Version != v {
-			t.Errorf("%d answers lost: version %v and error %v, want %v", lost, info.Version, err, v)
+		if info, err := s.Stat(t.Context(), key); err != nil || info.Version != v.Version {
+			t.Errorf("%d answers lost: version %v and error %v, want %v", lost, info.Version, err, v.Version)
 		}
 		lose(f, isUpload, lost)
-		if _, err = s.PutIf(t.Context(), key, []byte("two"), store.IfVersion(v), store.Sync); err != nil {
+		if _, err = s.Write(t.Context(), store.PutIf(key, []byte("two"), store.IfVersion(v.Version)), store.Sync); err != nil {
 			t.Errorf("%d answers lost: %v", lost, err)
 		}
 		if f.Last != 2 {
@@ -91,16 +91,16 @@ func TestOutcomeUnknown(t *testing.T) {
 		lossy{nil, w}.drop()
 		return w, true
 	})
-	_, err := s.PutIf(t.Context(), key, []byte("mine"), store.IfAbsent(), store.Sync)
+	_, err := s.Write(t.Context(), store.PutIf(key, []byte("mine"), store.IfAbsent()), store.Sync)
 	if err == nil || errors.Is(err, store.ErrConflict) {
 		t.Errorf("the error is %v, want one that is no conflict", err)
 	}
-	v, err := s.Put(t.Context(), key, nil, store.Sync)
+	v, err := s.Write(t.Context(), store.Put(key, nil), store.Sync)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lose(f, func(r *http.Request) bool { return r.Method == http.MethodDelete }, 1)
-	if err = s.DeleteIf(t.Context(), key, v); err == nil || errors.Is(err, store.ErrConflict) {
+	if _, err = s.Write(t.Context(), store.DeleteIf(key, v.Version), store.Sync); err == nil || errors.Is(err, store.ErrConflict) {
 		t.Errorf("the error of a deletion is %v, want one that is no conflict", err)
 	}
 }
@@ -124,18 +124,18 @@ func TestThrottled(t *testing.T) {
 			gcstest.Fail(w, status, "try again later")
 			return w, true
 		})
-		if _, err := s.Put(t.Context(), key, []byte("value"), store.Sync); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(key, []byte("value")), store.Sync); err != nil {
 			t.Errorf("status %d: %v", status, err)
 		}
 		if got, _, err := s.Get(t.Context(), key, store.Request{}, nil); err != nil || string(got) != "value" {
 			t.Errorf("status %d: %q and error %v", status, got, err)
 		}
-		for _, err := range s.List(t.Context(), store.Path{}, true) {
+		for _, err := range s.List(t.Context(), store.Path{}, store.Deep) {
 			if err != nil {
 				t.Errorf("status %d: %v", status, err)
 			}
 		}
-		if err := s.Delete(t.Context(), key); err != nil {
+		if _, err := s.Write(t.Context(), store.Delete(key), store.Sync); err != nil {
 			t.Errorf("status %d: %v", status, err)
 		}
 	}
@@ -158,16 +158,16 @@ func TestInterruptedUpload(t *testing.T) {
 		gcstest.Fail(w, http.StatusServiceUnavailable, "try again")
 		return w, true
 	})
-	v, err := s.PutIf(t.Context(), store.MustKey("k"), value, store.IfAbsent(), store.Sync)
+	v, err := s.Write(t.Context(), store.PutIf(store.MustKey("k"), value, store.IfAbsent()), store.Sync)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, info, err := s.Get(t.Context(), store.MustKey("k"), store.Request{}, nil)
-	if err != nil || !bytes.Equal(got, value) || info.Version != v {
-		t.Errorf("%d bytes of version %v and error %v, want %d of %v", len(got), info.Version, err, len(value), v)
+	if err != nil || !bytes.Equal(got, value) || info.Version != v.Version {
+		t.Errorf("%d bytes of version %v and error %v, want %d of %v", len(got), info.Version, err, len(value), v.Version)
 	}
 	f.On(nil)
-	_, err = s.PutIf(t.Context(), store.MustKey("k"), value, store.IfAbsent(), store.Sync)
+	_, err = s.Write(t.Context(), store.PutIf(store.MustKey("k"), value, store.IfAbsent()), store.Sync)
 	if !errors.Is(err, store.ErrConflict) {
 		t.Errorf("the error of a second upload is %v, want a conflict", err)
 	}
@@ -185,7 +185,7 @@ func TestConditionAtEnd(t *testing.T) {
 		}
 		return w, false
 	})
-	_, err := s.PutIf(t.Context(), store.MustKey("k"), large(20<<20), store.IfAbsent(), store.Sync)
+	_, err := s.Write(t.Context(), store.PutIf(store.MustKey("k"), large(20<<20), store.IfAbsent()), store.Sync)
 	if !errors.Is(err, store.ErrConflict) {
 		t.Errorf("the error is %v, want a conflict", err)
 	}
@@ -209,7 +209,7 @@ func TestAssembleLarge(t *testing.T) {
 	s := open(t, endpoint, "p")
 	value := large(18 << 20)
 	for _, k := range []string{"a", "b"} {
-		if _, err := s.Put(t.Context(), store.MustKey(k), value, store.Sync); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey(k), value), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -230,7 +230,7 @@ func TestAssembleLarge(t *testing.T) {
 			}
 		}
 		f.Requests = nil
-		if _, err := s.Assemble(t.Context(), store.MustKey("c"), parts, store.Sync); err != nil {
+		if _, err := s.Write(t.Context(), store.Assemble(store.MustKey("c"), parts), store.Sync); err != nil {
 			t.Fatalf("assembly %d: %v", i, err)
 		}
 		if !bytes.Equal(f.Objects["p/c"].Value, want) {
@@ -266,7 +266,7 @@ func TestErrors(t *testing.T) {
 			return w, true
 		})
 		_, _, getErr := s.Get(t.Context(), key, store.Request{}, nil)
-		_, putErr := s.Put(t.Context(), key, nil, store.Sync)
+		_, putErr := s.Write(t.Context(), store.Put(key, nil), store.Sync)
 		for _, err := range []error{getErr, putErr} {
 			text := fmt.Sprint(err)
 			if err == nil || c.kind != nil && !errors.Is(err, c.kind) || errors.Is(err, fs.ErrNotExist) || len(text) > 1200 {
@@ -283,7 +283,7 @@ func TestErrors(t *testing.T) {
 		fmt.Fprint(w, "<html><body>Please sign in to this network")
 		return w, true
 	})
-	if _, err := s.PutIf(t.Context(), key, nil, store.IfAbsent(), store.Sync); err == nil || !strings.Contains(err.Error(), "proxy") {
+	if _, err := s.Write(t.Context(), store.PutIf(key, nil, store.IfAbsent()), store.Sync); err == nil || !strings.Contains(err.Error(), "proxy") {
 		t.Errorf("the error of a page of HTML is %v", err)
 	}
 }
@@ -299,7 +299,7 @@ func TestCancelled(t *testing.T) {
 		<-r.Context().Done()
 		return w, true
 	})
-	if _, err := s.Put(ctx, store.MustKey("k"), []byte("v"), store.Sync); !errors.Is(err, context.Canceled) {
+	if _, err := s.Write(ctx, store.Put(store.MustKey("k"), []byte("v")), store.Sync); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 }

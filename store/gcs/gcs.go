@@ -22,7 +22,7 @@
 // The service accepts about one write a second of one name. It answers 429 to more, and
 // the store tries again after a pause. Data are under many names, so only documents that
 // change often are concerned: a stream publishes once a second
-// ([store.Spacer], zarr.StreamOptions.Interval), and appends of several programs to one
+// ([store.Traits], zarr.StreamOptions.Interval), and appends of several programs to one
 // array wait for each other.
 //
 // # Caches
@@ -49,6 +49,7 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/retry"
@@ -123,7 +124,7 @@ func Open(bucket, prefix string, opt *Options) (*Store, error) {
 // place checks and records where the values are.
 func (s *Store) place(prefix string) (err error) {
 	if !bucketName.MatchString(s.bucket) || strings.Contains(s.bucket, "..") {
-		return store.BadLocation("gcs: %.80q is not the name of a bucket", s.bucket[strings.LastIndexByte(s.bucket, '@')+1:])
+		return driver.BadLocation("gcs: %.80q is not the name of a bucket", s.bucket[strings.LastIndexByte(s.bucket, '@')+1:])
 	}
 	if prefix = strings.TrimRight(strings.TrimPrefix(prefix, "/"), "/"); prefix != "" {
 		key, err := store.ParseKey(prefix)
@@ -146,7 +147,7 @@ func (s *Store) place(prefix string) (err error) {
 	}
 	s.endpoint, err = url.Parse(strings.TrimRight(endpoint, "/"))
 	if err != nil || s.endpoint.Scheme != "http" && s.endpoint.Scheme != "https" || s.endpoint.Host == "" || s.endpoint.User != nil {
-		return store.BadLocation("gcs: the endpoint %.120q is not an http or https URL without user", httpstore.Redact(endpoint))
+		return driver.BadLocation("gcs: the endpoint %.120q is not an http or https URL without user", httpstore.Redact(endpoint))
 	}
 	return nil
 }
@@ -161,8 +162,18 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Place implements [store.Placer]. The place is that of gs:// in the service.
-func (s *Store) Place() string {
+// Traits implements [store.Describer]. The place is that of gs:// in the service, which
+// takes one write of an object in a second. An emulator takes more.
+func (s *Store) Traits() store.Traits {
+	t := s.reads.Traits()
+	if s.endpoint.String() == service {
+		t.WriteInterval = time.Second
+	}
+	return t
+}
+
+// at returns the place of the store.
+func (s *Store) at() string {
 	place := "gs://" + s.bucket
 	if s.endpoint.String() != service {
 		place = s.endpoint.String() + "/" + s.bucket
@@ -170,32 +181,12 @@ func (s *Store) Place() string {
 	return strings.TrimSuffix(place+"/"+s.prefix, "/")
 }
 
-// WriteInterval implements [store.Spacer]: a second in the service, and no time in an
-// emulator.
-func (s *Store) WriteInterval() time.Duration {
-	if s.endpoint.String() != service {
-		return 0
-	}
-	return time.Second
-}
-
 // object returns the name of the object of a key.
 func (s *Store) object(key store.Key) string { return s.prefix + key.String() }
 
 var (
-	_ store.Stater             = (*Store)(nil)
-	_ store.Writer             = (*Store)(nil)
-	_ store.ConditionalWriter  = (*Store)(nil)
-	_ store.Deleter            = (*Store)(nil)
-	_ store.ConditionalDeleter = (*Store)(nil)
-	_ store.Lister             = (*Store)(nil)
-	_ store.VersionLister      = (*Store)(nil)
-	_ store.Copier             = (*Store)(nil)
-	_ store.Cloner             = (*Store)(nil)
-	_ store.Assembler          = (*Store)(nil)
-	_ store.Gatherer           = (*Store)(nil)
-	_ store.Splicer            = (*Store)(nil)
-	_ store.Placer             = (*Store)(nil)
-	_ store.Pacer              = (*Store)(nil)
-	_ store.Spacer             = (*Store)(nil)
+	_ store.Stater    = (*Store)(nil)
+	_ store.Writer    = (*Store)(nil)
+	_ store.Lister    = (*Store)(nil)
+	_ store.Describer = (*Store)(nil)
 )

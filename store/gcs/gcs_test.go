@@ -44,7 +44,7 @@ func TestFake(t *testing.T) {
 func TestWriteInterval(t *testing.T) {
 	_, endpoint := gcstest.Serve(t)
 	for endpoint, want := range map[string]time.Duration{"": time.Second, "https://storage.googleapis.com/": time.Second, endpoint: 0} {
-		if got := store.WriteIntervalOf(open(t, endpoint, "")); got != want {
+		if got := store.TraitsOf(open(t, endpoint, "")).WriteInterval; got != want {
 			t.Errorf("%q: %v, want %v", endpoint, got, want)
 		}
 	}

@@ -18,27 +18,27 @@ import (
 func TestKMSKey(t *testing.T) {
 	const mine, other = "projects/p/locations/l/keyRings/r/cryptoKeys/mine", "projects/p/locations/l/keyRings/r/cryptoKeys/other"
 	f, endpoint := gcstest.Serve(t)
-	keyed, _, err := store.OpenLocation(t.Context(), "gs://bucket/p?anon=true&kms_key_name="+mine+"&endpoint="+endpoint, store.Write)
+	keyed, _, err := store.OpenLocation(t.Context(), "gs://bucket/p?anon=true&kms_key_name="+mine+"&endpoint="+endpoint, store.ReadWrite)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := store.Driver(keyed).(*gcs.Store)
 	ctx, value := t.Context(), large(20<<20)
 	key := store.MustKey
-	_, small := s.Put(ctx, key("small"), []byte("v"), store.Sync)
-	_, conditional := s.PutIf(ctx, key("conditional"), []byte("v"), store.IfAbsent(), store.Sync)
-	_, pieces := s.Put(ctx, key("pieces"), value, store.Sync)
-	_, composed := s.Assemble(ctx, key("composed"), []store.Part{{Key: key("pieces"), N: 20 << 20}, {Key: key("small"), N: 1}}, store.Sync)
+	_, small := s.Write(ctx, store.Put(key("small"), []byte("v")), store.Sync)
+	_, conditional := s.Write(ctx, store.PutIf(key("conditional"), []byte("v"), store.IfAbsent()), store.Sync)
+	_, pieces := s.Write(ctx, store.Put(key("pieces"), value), store.Sync)
+	_, composed := s.Write(ctx, store.Assemble(key("composed"), []store.Part{{Key: key("pieces"), N: 20 << 20}, {Key: key("small"), N: 1}}), store.Sync)
 	f.Lock()
 	f.Objects["p/source"] = &gcstest.Object{Value: []byte("v"), Generation: 1000, KMSKey: other}
 	f.Last = 1000
 	f.Unlock()
-	_, clone := s.Clone(ctx, key("clone"), key("source"), store.MakeVersion("1000"), store.Sync)
+	_, clone := s.Write(ctx, store.Clone(key("clone"), key("source"), store.MakeVersion("1000")), store.Sync)
 	plain := open(t, endpoint, "p")
-	_, kept := plain.Clone(ctx, key("kept"), key("source"), store.MakeVersion("1000"), store.Sync)
-	_, any := plain.Clone(ctx, key("any"), key("source"), store.Version{}, store.Sync)
-	_, _, copied := plain.CopyFrom(ctx, key("copied"), plain, key("source"), store.Sync)
-	_, unkeyed := plain.Put(ctx, key("unkeyed"), []byte("v"), store.Sync)
+	_, kept := plain.Write(ctx, store.Clone(key("kept"), key("source"), store.MakeVersion("1000")), store.Sync)
+	_, any := plain.Write(ctx, store.Clone(key("any"), key("source"), store.Version{}), store.Sync)
+	_, copied := plain.Write(ctx, store.Copy(key("copied"), plain, key("source")), store.Sync)
+	_, unkeyed := plain.Write(ctx, store.Put(key("unkeyed"), []byte("v")), store.Sync)
 	for what, err := range map[string]error{
 		"small": small, "conditional": conditional, "pieces": pieces, "composed": composed, "clone": clone, "kept": kept, "any": any,
 		"copied": copied, "unkeyed": unkeyed,
@@ -69,7 +69,7 @@ func TestCopiesAtOnce(t *testing.T) {
 	place("plain", 1000, "")
 	place("keyed", 1001, other)
 	place("replaced", 1002, old)
-	for _, err := range s.List(ctx, store.Path{}, true) {
+	for _, err := range s.List(ctx, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,18 +100,18 @@ func TestCopiesAtOnce(t *testing.T) {
 		{"replaced", "1005", other, 1},
 	} {
 		looks()
-		_, _, err := s.CopyFrom(ctx, key("copy"), s, key(c.name), store.Sync)
+		_, err := s.Write(ctx, store.Copy(key("copy"), s, key(c.name)), store.Sync)
 		if n := looks(); err != nil || f.Objects["p/copy"].KMSKey != c.kms || n != c.looks {
 			t.Errorf("a copy of %s has the key %q after %d looks, want %q after %d (%v)", c.name, f.Objects["p/copy"].KMSKey, n, c.kms, c.looks, err)
 		}
-		_, err = s.Clone(ctx, key("clone"), key(c.name), store.MakeVersion(c.version), store.Sync)
+		_, err = s.Write(ctx, store.Clone(key("clone"), key(c.name), store.MakeVersion(c.version)), store.Sync)
 		if n := looks(); err != nil || f.Objects["p/clone"].KMSKey != c.kms || n != c.looks {
 			t.Errorf("a clone of %s has the key %q after %d looks, want %q after %d (%v)", c.name, f.Objects["p/clone"].KMSKey, n, c.kms, c.looks, err)
 		}
 	}
 	// A clone of any generation looks for it, whatever was known.
 	place("plain", 1006, other)
-	if _, err := s.Clone(ctx, key("clone"), key("plain"), store.Version{}, store.Sync); err != nil || f.Objects["p/clone"].KMSKey != other {
+	if _, err := s.Write(ctx, store.Clone(key("clone"), key("plain"), store.Version{}), store.Sync); err != nil || f.Objects["p/clone"].KMSKey != other {
 		t.Errorf("a clone of any generation has the key %q (%v)", f.Objects["p/clone"].KMSKey, err)
 	}
 }

@@ -25,9 +25,9 @@ type page struct {
 	Next     string        `json:"nextPageToken"`
 }
 
-// List implements [store.Lister]. Entries have sizes, versions and times, which cost
-// nothing more.
-func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+// List implements [store.Lister]. Entries have sizes, versions and times in any case,
+// which cost nothing more.
+func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		prefix := s.prefix
 		if !dir.IsRoot() {
@@ -36,7 +36,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 		// Of a prefix on which no other page depends, the service sends the next page
 		// only when it is asked for.
 		for token := ""; ; {
-			p, h, err := s.list(ctx, prefix, deep, token)
+			p, h, err := s.list(ctx, prefix, how&store.Deep != 0, token)
 			if err != nil {
 				yield(store.Entry{}, fmt.Errorf("gcs: bucket %s: cannot list %q: %w", s.bucket, prefix, err))
 				return
@@ -55,11 +55,6 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 			token = p.Next
 		}
 	}
-}
-
-// ListVersions implements [store.VersionLister].
-func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return s.List(ctx, dir, deep)
 }
 
 // list requests a page, and returns it with the headers of the answer, which have the
@@ -124,8 +119,7 @@ func (s *Store) look(ctx context.Context, key store.Key) (d description, err err
 	return d, s.do(ctx, c, &d)
 }
 
-// Delete implements [store.Deleter].
-func (s *Store) Delete(ctx context.Context, key store.Key) error {
+func (s *Store) delete(ctx context.Context, key store.Key) error {
 	if err := s.mayWrite(key); err != nil {
 		return err
 	}
@@ -136,8 +130,7 @@ func (s *Store) Delete(ctx context.Context, key store.Key) error {
 	return s.fail("delete", key, err)
 }
 
-// DeleteIf implements [store.ConditionalDeleter].
-func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+func (s *Store) deleteIf(ctx context.Context, key store.Key, v store.Version) error {
 	if err := s.mayWrite(key); err != nil {
 		return err
 	}
@@ -176,7 +169,7 @@ func (s *Store) mayWrite(key store.Key) error {
 	return s.CheckKey(key)
 }
 
-// CheckKey implements [store.KeyChecker].
+// CheckKey implements [store.Describer].
 func (s *Store) CheckKey(key store.Key) error {
 	if !utf8.ValidString(key.String()) {
 		return fmt.Errorf("%s: %w: the name is not valid UTF-8", strconv.QuoteToASCII(s.name(key)), store.ErrInvalidKey)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/zipstore"
@@ -54,7 +55,7 @@ func OpenLocation(ctx context.Context, location string, access store.Access) (st
 	} else if reading := httpstore.OptionsOf(ctx); reading != nil {
 		o.Reading = *reading // such as the patience of a program with servers
 	}
-	o.ReadOnly = o.ReadOnly || access == store.Read
+	o.ReadOnly = o.ReadOnly || access == store.ReadOnly
 	_, rest, _ := strings.Cut(httpstore.Reveal(ctx, location), "://")
 	rest, query, _ := strings.Cut(rest, "?")
 	if err := o.query(query); err != nil {
@@ -62,20 +63,20 @@ func OpenLocation(ctx context.Context, location string, access store.Access) (st
 	}
 	bucket, path, _ := strings.Cut(rest, "/")
 	if bucket == "" {
-		return nil, store.Path{}, store.BadLocation("gcs: the location names no bucket; its form is gs://bucket/path")
+		return nil, store.Path{}, driver.BadLocation("gcs: the location names no bucket; its form is gs://bucket/path")
 	}
-	path, err := store.LocationPath(path)
+	path, err := driver.LocationPath(path)
 	if err != nil {
 		return nil, store.Path{}, fmt.Errorf("gcs: %w", err)
 	}
-	archive, rel, found := store.CutPath(path, ".zip")
-	if found && access != store.Read {
+	archive, rel, found := driver.CutPath(path, ".zip")
+	if found && access != store.ReadOnly {
 		return nil, store.Path{}, fmt.Errorf("gcs: %s: %w: an archive here can only be read", httpstore.Redact(location), store.ErrUnsupported)
 	}
 	if found {
 		return zipstore.OpenWithin(ctx, archive, rel, func(folder string) (store.Store, error) { return Open(bucket, folder, &o) })
 	}
-	root, rel, _ := store.CutPath(path, ".zarr")
+	root, rel, _ := driver.CutPath(path, ".zarr")
 	at, err := store.ParsePath(rel)
 	if err != nil {
 		return nil, store.Path{}, err
@@ -91,7 +92,7 @@ func OpenLocation(ctx context.Context, location string, access store.Access) (st
 func (o *Options) query(text string) error {
 	q, err := url.ParseQuery(text)
 	if err != nil {
-		return store.BadLocation("the options after ? are malformed")
+		return driver.BadLocation("the options after ? are malformed")
 	}
 	sources := 0 // of credentials
 	for _, name := range slices.Sorted(maps.Keys(q)) {
@@ -105,7 +106,7 @@ func (o *Options) query(text string) error {
 		}
 	}
 	if sources > 1 {
-		return store.BadLocation("the options token and service_account both say which credentials to use; give one of them")
+		return driver.BadLocation("the options token and service_account both say which credentials to use; give one of them")
 	}
 	return nil
 }
@@ -131,7 +132,7 @@ func (o *Options) set(name, value string) (err error) {
 		}
 	case "anon", "skip_signature":
 		if o.Anonymous, err = strconv.ParseBool(value); err != nil {
-			return store.BadLocation("the option %s is true or false", name)
+			return driver.BadLocation("the option %s is true or false", name)
 		}
 	case files[0], files[1], files[2]:
 		o.CredentialsFile = value
@@ -146,7 +147,7 @@ func (o *Options) set(name, value string) (err error) {
 	case "cache_control":
 		o.CacheControl = value
 	default:
-		return store.UnknownOption(name, options)
+		return driver.UnknownOption(name, options)
 	}
 	return nil
 }

@@ -28,20 +28,20 @@ func TestLocation(t *testing.T) {
 		{"gs://bucket/a b%/x.zarr/g/v?token=anon", "gs://bucket/a b%/x.zarr", "g/v"},
 		{"gs://bucket/plain/dir?requester_pays=p&google_skip_signature=true", "gs://bucket/plain/dir", ""},
 	} {
-		s, path, err := store.OpenLocation(t.Context(), c.location, store.Read)
+		s, path, err := store.OpenLocation(t.Context(), c.location, store.ReadOnly)
 		if err != nil {
 			t.Errorf("%s: %v", c.location, err)
 			continue
 		}
-		if store.PlaceOf(s) != c.place || path.String() != c.path {
-			t.Errorf("%s is %s and %q, want %s and %q", c.location, store.PlaceOf(s), path, c.place, c.path)
+		if store.TraitsOf(s).Place != c.place || path.String() != c.path {
+			t.Errorf("%s is %s and %q, want %s and %q", c.location, store.TraitsOf(s).Place, path, c.place, c.path)
 		}
 	}
 	for _, location := range []string{
 		"gs://", "gs:///x", "gs://b", "gs://bucket/../x", "gs://user:secret@bucket/x", "gs://bucket?tokens=secret",
 		"gs://bucket/x?endpoint=ftp://secret", "gs://bucket?anon=secret", "gs://bucket?a=%zzsecret", "gs://buc ket/x",
 	} {
-		_, _, err := store.OpenLocation(t.Context(), location, store.Read)
+		_, _, err := store.OpenLocation(t.Context(), location, store.ReadOnly)
 		if err == nil || strings.Contains(strings.ReplaceAll(err.Error(), "ftp://secret", ""), "=secret") {
 			t.Errorf("%s: error is %v", location, err)
 		}
@@ -59,7 +59,7 @@ func TestLocationErrors(t *testing.T) {
 		"gs://bucket/x?token=anon&service_account=f":     "give one of them",
 		"gs://bucket/x?google_service_account=f&token=g": "give one of them",
 	} {
-		_, _, err := store.OpenLocation(t.Context(), location, store.Read)
+		_, _, err := store.OpenLocation(t.Context(), location, store.ReadOnly)
 		if !errors.Is(err, store.ErrInvalidKey) || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "invalid key") {
 			t.Errorf("%s: %v, want %q", location, err, part)
 		}
@@ -68,7 +68,7 @@ func TestLocationErrors(t *testing.T) {
 
 // TestArchiveForWriting checks that no folder is made that has the name of an archive.
 func TestArchiveForWriting(t *testing.T) {
-	for _, access := range []store.Access{store.Write, store.Create} {
+	for _, access := range []store.Access{store.ReadWrite, store.Create} {
 		if _, _, err := store.OpenLocation(t.Context(), "gs://bucket/x.zip/a?anon=true", access); !errors.Is(err, store.ErrUnsupported) {
 			t.Errorf("access %v: the error is %v", access, err)
 		}
@@ -79,7 +79,7 @@ func TestArchiveForWriting(t *testing.T) {
 func TestReading(t *testing.T) {
 	f, endpoint := gcstest.Serve(t)
 	f.Objects["x.zarr/k"] = &gcstest.Object{Value: []byte("v"), Generation: 7}
-	s, _, err := store.OpenLocation(t.Context(), "gs://bucket/x.zarr?anon=true&endpoint_url="+endpoint, store.Read)
+	s, _, err := store.OpenLocation(t.Context(), "gs://bucket/x.zarr?anon=true&endpoint_url="+endpoint, store.ReadOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestReading(t *testing.T) {
 	if err != nil || string(got) != "v" {
 		t.Errorf("%q and error %v", got, err)
 	}
-	if _, err := store.Put(t.Context(), s, store.MustKey("k"), nil, store.Sync); !errors.Is(err, fs.ErrPermission) {
+	if _, err := store.Write(t.Context(), s, store.Put(store.MustKey("k"), nil), store.Sync); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("the error of a write is %v", err)
 	}
 	if len(f.Requests) != 1 {
@@ -115,7 +115,7 @@ func TestCredentials(t *testing.T) {
 	}
 	key := store.MustKey("k")
 	_, _, getErr := s.Get(t.Context(), key, store.Request{}, nil)
-	_, putErr := s.Put(t.Context(), key, nil, store.Sync)
+	_, putErr := s.Write(t.Context(), store.Put(key, nil), store.Sync)
 	if len(seen) != 2 || seen[0] != "Bearer "+secret+" payer" || seen[1] != seen[0] {
 		t.Errorf("the credentials are %q", seen)
 	}
@@ -124,7 +124,7 @@ func TestCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, plainGet := s.Get(t.Context(), key, store.Request{}, nil)
-	_, plainPut := s.Put(t.Context(), key, nil, store.Sync)
+	_, plainPut := s.Write(t.Context(), store.Put(key, nil), store.Sync)
 	for i, err := range []error{getErr, putErr, plainGet, plainPut} {
 		if err == nil || strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), secret) || i > 1 && !strings.Contains(err.Error(), "https") {
 			t.Errorf("error %d is %v", i, err)
@@ -146,9 +146,9 @@ func TestRefusedCredentials(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, getErr := s.Get(t.Context(), store.MustKey("k"), store.Request{}, nil)
-		_, putErr := s.PutIf(t.Context(), store.MustKey("k"), nil, store.IfAbsent(), store.Sync)
-		deleteErr := s.Delete(t.Context(), store.MustKey("k"))
-		ifErr := s.DeleteIf(t.Context(), store.MustKey("k"), store.MakeVersion("1"))
+		_, putErr := s.Write(t.Context(), store.PutIf(store.MustKey("k"), nil, store.IfAbsent()), store.Sync)
+		_, deleteErr := s.Write(t.Context(), store.Delete(store.MustKey("k")), store.Sync)
+		_, ifErr := s.Write(t.Context(), store.DeleteIf(store.MustKey("k"), store.MakeVersion("1")), store.Sync)
 		for _, err := range []error{getErr, putErr, deleteErr, ifErr} {
 			if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrConflict) || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "attempts") {
 				t.Errorf("the error is %v", err)

@@ -41,7 +41,7 @@ func (s *Store) openReads() (err error) {
 	o.Limiter = s.options.Retry.Limiter
 	o.Transport, o.Header = &media{s}, nil
 	o.Hooks = httpstore.Hooks{
-		Name: s.name, Location: s.Place(), Explain: s.explain, SameHost: true,
+		Name: s.name, Location: s.at(), Explain: s.explain, SameHost: true,
 		Locate: func(key store.Key) *url.URL {
 			return s.url("/download"+s.objectPath(s.object(key)), url.Values{"alt": {"media"}})
 		},
@@ -69,9 +69,6 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return s.reads.Stat(ctx, key)
 }
-
-// Requests implements [store.Pacer].
-func (s *Store) Requests() int { return s.reads.Requests() }
 
 // generationHeader is the header of a download with the generation of the object.
 const generationHeader = "X-Goog-Generation"

@@ -37,7 +37,7 @@ func TestRefused(t *testing.T) {
 		return w, true
 	})
 	for what, value := range map[string][]byte{"small": nil, "large": make([]byte, 80<<20)} {
-		_, err := s.PutIf(t.Context(), key, value, store.IfAbsent(), store.Sync)
+		_, err := s.Write(t.Context(), store.PutIf(key, value, store.IfAbsent()), store.Sync)
 		if !errors.Is(err, store.ErrRefused) || !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -48,7 +48,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("a change takes %d requests: %v", requests.Load(), err)
 	}
 	lost.Store(1)
-	if _, err := s.PutIf(t.Context(), key, nil, store.IfAbsent(), store.Sync); err == nil || errors.Is(err, store.ErrRefused) {
+	if _, err := s.Write(t.Context(), store.PutIf(key, nil, store.IfAbsent()), store.Sync); err == nil || errors.Is(err, store.ErrRefused) {
 		t.Errorf("after a lost answer: %v", err)
 	}
 }

@@ -42,7 +42,7 @@ func TestStalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, key := t.Context(), store.MustKey("k")
-	if _, err := s.Put(ctx, key, []byte("value"), store.Sync); err != nil {
+	if _, err := s.Write(ctx, store.Put(key, []byte("value")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	f.On(func(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, bool) {
@@ -51,12 +51,18 @@ func TestStalled(t *testing.T) {
 		return w, true
 	})
 	for what, call := range map[string]func() error{
-		"Put":    func() error { _, err := s.Put(ctx, key, nil, store.Sync); return err },
-		"PutIf":  func() error { _, err := s.PutIf(ctx, key, nil, store.IfAbsent(), store.Sync); return err },
-		"Delete": func() error { return s.Delete(ctx, key) },
-		"Clone":  func() error { _, err := s.Clone(ctx, store.MustKey("l"), key, store.Version{}, store.Sync); return err },
+		"Put":   func() error { _, err := s.Write(ctx, store.Put(key, nil), store.Sync); return err },
+		"PutIf": func() error { _, err := s.Write(ctx, store.PutIf(key, nil, store.IfAbsent()), store.Sync); return err },
+		"Delete": func() error {
+			_, err := s.Write(ctx, store.Delete(key), store.Sync)
+			return err
+		},
+		"Clone": func() error {
+			_, err := s.Write(ctx, store.Clone(store.MustKey("l"), key, store.Version{}), store.Sync)
+			return err
+		},
 		"List": func() error {
-			for _, err := range s.List(ctx, store.Path{}, true) {
+			for _, err := range s.List(ctx, store.Path{}, store.Deep) {
 				if err != nil {
 					return err
 				}
@@ -78,7 +84,7 @@ func TestStalled(t *testing.T) {
 		return w, true
 	})
 	err = ends(t, "a large Put", func() error {
-		_, err := s.Put(ctx, key, large(16<<20+1), store.Sync)
+		_, err := s.Write(ctx, store.Put(key, large(16<<20+1)), store.Sync)
 		return err
 	})
 	if err == nil {
@@ -112,7 +118,7 @@ func TestSilentCredentials(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(20*time.Millisecond, cancel)
 		err := ends(t, "Put", func() error {
-			_, err := s.Put(ctx, store.MustKey("k"), nil, store.Sync)
+			_, err := s.Write(ctx, store.Put(store.MustKey("k"), nil), store.Sync)
 			return err
 		})
 		if !errors.Is(err, context.Canceled) {

@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr/internal/test/arrays"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store/gcs"
 	"varve.dev/zarr/store/gcs/gcstest"
 	"varve.dev/zarr/store/storetest"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 // TestArrays runs the suite of arrays on a service in memory.
 func TestArrays(t *testing.T) {
 	_, endpoint := gcstest.Serve(t)
-	arrays.Run(t, func(prefix string) storetest.ObjectStore { return open(t, endpoint, prefix) })
+	arrays.Run(t, func(prefix string) stepping.ObjectStore { return open(t, endpoint, prefix) })
 }
 
 // TestArraysOnFakeGCSServer runs the suite of arrays on fake-gcs-server, if installed.
@@ -32,7 +33,7 @@ func TestArraysOnFakeGCSServer(t *testing.T) {
 	front := httptest.NewServer(&conditions{to: emulator(t)})
 	t.Cleanup(front.Close)
 	name := bucket(t, front.URL, 1)
-	arrays.Run(t, func(prefix string) storetest.ObjectStore {
+	arrays.Run(t, func(prefix string) stepping.ObjectStore {
 		s, err := gcs.Open(name, prefix, &gcs.Options{Endpoint: front.URL, Anonymous: true, Retry: quick})
 		if err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 func TestEndedSession(t *testing.T) {
 	f, endpoint := gcstest.Serve(t)
 	s, key, value := open(t, endpoint, ""), store.MustKey("k"), large(20<<20)
-	if _, err := s.Put(t.Context(), store.MustKey("part"), value, store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(store.MustKey("part"), value), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	parts := []store.Part{{Data: []byte("head")}, {Key: store.MustKey("part"), N: 20 << 20}}
@@ -32,13 +32,16 @@ func TestEndedSession(t *testing.T) {
 		write func() error
 		want  []byte
 	}{
-		"Put":      {func() error { _, err := s.Put(t.Context(), key, value, store.Sync); return err }, value},
-		"PutIf":    {func() error { _, err := s.PutIf(t.Context(), key, value, store.IfAbsent(), store.Sync); return err }, value},
-		"Assemble": {func() error { _, err := s.Assemble(t.Context(), key, parts, store.Sync); return err }, joined},
+		"Put": {func() error { _, err := s.Write(t.Context(), store.Put(key, value), store.Sync); return err }, value},
+		"PutIf": {func() error {
+			_, err := s.Write(t.Context(), store.PutIf(key, value, store.IfAbsent()), store.Sync)
+			return err
+		}, value},
+		"Assemble": {func() error { _, err := s.Write(t.Context(), store.Assemble(key, parts), store.Sync); return err }, joined},
 	} {
 		for _, status := range []int{404, 410} {
 			for _, times := range []int64{1, 1000} {
-				if err := s.Delete(t.Context(), key); err != nil {
+				if _, err := s.Write(t.Context(), store.Delete(key), store.Sync); err != nil {
 					t.Fatal(err)
 				}
 				var pieces atomic.Int64
@@ -81,7 +84,7 @@ func TestNoObject(t *testing.T) {
 		return w, true
 	})
 	err := ends(t, "Put", func() error {
-		_, err := s.Put(t.Context(), store.MustKey("k"), large(20<<20), store.Sync)
+		_, err := s.Write(t.Context(), store.Put(store.MustKey("k"), large(20<<20)), store.Sync)
 		return err
 	})
 	if err == nil || errors.Is(err, store.ErrConflict) {
@@ -98,7 +101,7 @@ func TestSamePage(t *testing.T) {
 		return w, true
 	})
 	err := ends(t, "List", func() error {
-		for _, err := range s.List(t.Context(), store.Path{}, true) {
+		for _, err := range s.List(t.Context(), store.Path{}, store.Deep) {
 			if err != nil {
 				return err
 			}
@@ -119,7 +122,7 @@ func TestContended(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := store.MustKey("k")
-	v, err := s.Put(t.Context(), key, []byte("old"), store.Sync)
+	v, err := s.Write(t.Context(), store.Put(key, []byte("old")), store.Sync)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,13 +130,16 @@ func TestContended(t *testing.T) {
 		gcstest.Fail(w, http.StatusTooManyRequests, "The object bucket/k exceeded the rate limit for object mutation operations.")
 		return w, true
 	})
-	_, putErr := s.PutIf(t.Context(), key, []byte("new"), store.IfVersion(v), store.Sync)
-	for _, err := range []error{putErr, s.DeleteIf(t.Context(), key, v)} {
+	_, putErr := s.Write(t.Context(), store.PutIf(key, []byte("new"), store.IfVersion(v.Version)), store.Sync)
+	for _, err := range []error{putErr, errOf(s.Write(t.Context(), store.DeleteIf(key, v.Version), store.Sync))} {
 		if !errors.Is(err, store.ErrConflict) {
 			t.Errorf("the error is %v, want a conflict", err)
 		}
 	}
-	if _, err := s.Put(t.Context(), key, []byte("new"), store.Sync); err == nil || errors.Is(err, store.ErrConflict) {
+	if _, err := s.Write(t.Context(), store.Put(key, []byte("new")), store.Sync); err == nil || errors.Is(err, store.ErrConflict) {
 		t.Errorf("the error of a write without a condition is %v", err)
 	}
 }
+
+// errOf returns the error of a change.
+func errOf(_ store.Written, err error) error { return err }

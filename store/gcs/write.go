@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"strings"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
 )
@@ -34,7 +35,7 @@ type writing struct {
 // begin begins a write. A zero condition permits anything.
 func (s *Store) begin(key store.Key, cond store.Condition) (*writing, error) {
 	if err := s.mayWrite(key); err != nil {
-		return nil, store.Refused(err)
+		return nil, driver.Refused(err)
 	}
 	w := &writing{s: s, key: key, mark: rand.Text()}
 	switch {
@@ -49,25 +50,58 @@ func (s *Store) begin(key store.Key, cond store.Condition) (*writing, error) {
 	return w, nil
 }
 
-// Put implements [store.Writer].
-func (s *Store) Put(ctx context.Context, key store.Key, value []byte, _ store.Durability) (store.Version, error) {
-	w, err := s.begin(key, store.Condition{})
-	if err != nil {
-		return store.Version{}, err
-	}
-	return w.put(ctx, value)
+// Can implements [store.Writer]. The service does not change an object in place.
+func (s *Store) Can(op store.Op) bool {
+	return op >= store.OpPut && op <= store.OpClone && op != store.OpPatch
 }
 
-// PutIf implements [store.ConditionalWriter].
-func (s *Store) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, _ store.Durability) (store.Version, error) {
-	if !cond.Absent() && cond.Version().IsZero() {
-		return store.Version{}, s.fail("write", key, noVersion(cond.Version()))
+// Write implements [store.Writer]. The service makes every change durable.
+//
+// It can join whole objects (compose), at most 32. Assemble lets it do so if the parts
+// are that, and large. Otherwise Assemble, Gather and Splice read the parts and upload
+// them, with at most four pieces of 16 MiB in memory. Copy is for sources in the same
+// service that are read with the same credentials: the copy has the metadata of the
+// source and its key, and the storage class of the options or of the bucket. Clone is a
+// copy on the condition that the source is of its version.
+func (s *Store) Write(ctx context.Context, c store.Change, _ store.Durability) (made store.Written, err error) {
+	switch c.Op {
+	case store.OpPut, store.OpPutIf, store.OpSplice, store.OpAssemble, store.OpGather:
+		made.Version, err = s.make(ctx, c)
+	case store.OpDelete:
+		err = s.delete(ctx, c.Key)
+	case store.OpDeleteIf:
+		err = s.deleteIf(ctx, c.Key, c.If.Version())
+	case store.OpCopy:
+		return s.copyFrom(ctx, c)
+	case store.OpClone:
+		return s.clone(ctx, c)
+	default:
+		err = s.fail("change", c.Key, store.ErrUnsupported)
 	}
-	w, err := s.begin(key, cond)
+	return made, err
+}
+
+// make makes a value of new bytes, or of parts.
+func (s *Store) make(ctx context.Context, c store.Change) (store.Version, error) {
+	if conditional := c.Op == store.OpPutIf || c.Op == store.OpSplice; conditional && !c.If.Absent() && c.If.Version().IsZero() {
+		return store.Version{}, s.fail("write", c.Key, noVersion(c.If.Version()))
+	}
+	w, err := s.begin(c.Key, c.If)
 	if err != nil {
 		return store.Version{}, err
 	}
-	return w.put(ctx, value)
+	switch c.Op {
+	case store.OpSplice:
+		if err := s.checkSplice(ctx, c); err != nil {
+			return store.Version{}, s.fail("splice", c.Key, err)
+		}
+		return w.assemble(ctx, s, c.Parts)
+	case store.OpAssemble:
+		return w.assemble(ctx, s, c.Parts)
+	case store.OpGather:
+		return w.assemble(ctx, c.From, c.Parts)
+	}
+	return w.put(ctx, c.Value)
 }
 
 // put writes a value, in one request unless it is large.
@@ -109,7 +143,7 @@ func (w *writing) settle(ctx context.Context, made string, err error, doubt bool
 		err = conflict(err)
 	}
 	if !doubt && isRefusal(err) {
-		err = store.Refused(err)
+		err = driver.Refused(err)
 	}
 	if err != nil {
 		return store.Version{}, w.s.fail("write", w.key, err)

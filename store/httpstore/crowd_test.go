@@ -136,7 +136,7 @@ func TestSharedLimiter(t *testing.T) {
 		t.Error("two ports of one host have one limiter")
 	}
 	s := open(t, "http://shared.example/x", httpstore.Options{Part: 8 << 20})
-	if l := s.Policy().Limiter; l.Most() != 256 || l.Limit() != 32 || store.RequestsOf(s) != 256 || l == a {
+	if l := s.Policy().Limiter; l.Most() != 256 || l.Limit() != 32 || store.TraitsOf(s).Requests != 256 || l == a {
 		t.Errorf("the limiter of an object store permits %d requests, at most %d", l.Limit(), l.Most())
 	}
 }

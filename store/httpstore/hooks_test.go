@@ -74,8 +74,8 @@ func TestHooks(t *testing.T) {
 	}}
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, address, options) })
 	s := open(t, address, options)
-	if store.PlaceOf(s) != "service://b" {
-		t.Errorf("the place is %q", store.PlaceOf(s))
+	if store.TraitsOf(s).Place != "service://b" {
+		t.Errorf("the place is %q", store.TraitsOf(s).Place)
 	}
 	if _, _, err := get(t, s, "none", store.Request{}); err == nil || !strings.HasPrefix(err.Error(), "service: bucket b, key none: status 404") {
 		t.Errorf("error is %v", err)

@@ -77,11 +77,12 @@ import (
 	"varve.dev/zarr/store/retry"
 )
 
-// Store reads the values below a URL. Its powers are [store.Stater], [store.Placer] and
-// [store.Pacer]. Its methods are safe for concurrent use. Make one with [Open].
+// Store reads the values below a URL. Its powers are [store.Stater] and
+// [store.Describer]. Its methods are safe for concurrent use. Make one with [Open].
 type Store struct {
 	base      url.URL // without user and fragment; every request has its path and query
 	prefix    string  // the escaped path of base, without a slash at the end
+	place     string  // see [Store.Traits]
 	options   Options
 	header    http.Header // from the options, with the credentials of the URL
 	transport http.RoundTripper
@@ -128,6 +129,9 @@ func Open(location string, opt *Options) (*Store, error) {
 		s.hedger = &hedger{}
 	}
 	s.policy = s.options.policy(address(&s.base))
+	if s.place = s.options.Location; s.place == "" && s.base.RawQuery == "" {
+		s.place = s.base.Scheme + "://" + s.base.Host + s.prefix
+	}
 	return s, nil
 }
 
@@ -139,20 +143,14 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Place implements [store.Placer]. If the URL has a query, it returns "", because values
-// may depend on the query.
-func (s *Store) Place() string {
-	if s.options.Location != "" {
-		return s.options.Location
-	}
-	if s.base.RawQuery != "" {
-		return ""
-	}
-	return s.base.Scheme + "://" + s.base.Host + s.prefix
+// Traits implements [store.Describer]. If the URL has a query, the place is "", because
+// values may depend on the query. Requests are the most that the limiter ever allows.
+func (s *Store) Traits() store.Traits {
+	return store.Traits{Place: s.place, Requests: s.policy.Limiter.Most()}
 }
 
-// Requests implements [store.Pacer]: it is the most that the limiter ever allows.
-func (s *Store) Requests() int { return s.policy.Limiter.Most() }
+// CheckKey implements [store.Describer]. Nothing can be stored in any case.
+func (s *Store) CheckKey(store.Key) error { return nil }
 
 // missing reports whether a status means that a key has no value.
 func (s *Store) missing(status int) bool {
@@ -176,10 +174,10 @@ func OptionsOf(ctx context.Context) *Options {
 
 // OpenLocation is the [store.OpenFunc] of the schemes http and https. The store begins at
 // the first path segment whose name ends in ".zarr"; the rest is the path of the node.
-// Without such a segment the store is the whole URL. Any access but [store.Read] is
+// Without such a segment the store is the whole URL. Any access but [store.ReadOnly] is
 // [store.ErrUnsupported].
 func OpenLocation(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
-	if access != store.Read {
+	if access != store.ReadOnly {
 		return nil, store.Path{}, fmt.Errorf("http: %w: a web server can only be read", store.ErrUnsupported)
 	}
 	root, rel := Split(Reveal(ctx, location), ".zarr")
@@ -254,10 +252,9 @@ func parseReason(err error) string {
 }
 
 var (
-	_ store.Stater   = (*Store)(nil)
-	_ store.Placer   = (*Store)(nil)
-	_ store.Pacer    = (*Store)(nil)
-	_ store.OpenFunc = OpenLocation
+	_ store.Stater    = (*Store)(nil)
+	_ store.Describer = (*Store)(nil)
+	_ store.OpenFunc  = OpenLocation
 )
 
 // Options configure requests. The zero Options send no credentials.
@@ -332,7 +329,7 @@ type Hooks struct {
 	// Name returns the text that begins the errors of a key, such as "s3: bucket b, key
 	// k". It must contain no secret. Without it that is "http: " and the URL.
 	Name func(key store.Key) string
-	// Location, if not empty, is what Place returns.
+	// Location, if not empty, is the place of the store ([Store.Traits]).
 	Location string
 	// Version returns the version of a value from the headers of an answer, or "" if
 	// there is none. It must change with every write. Without it the version is the ETag

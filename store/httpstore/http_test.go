@@ -193,7 +193,7 @@ func TestOpenLocation(t *testing.T) {
 		a.send(w)
 	}))
 	ctx := httpstore.WithOptions(t.Context(), &httpstore.Options{Missing: []int{403}})
-	s, path, err := httpstore.OpenLocation(ctx, url+"/x.zarr/g", store.Read)
+	s, path, err := httpstore.OpenLocation(ctx, url+"/x.zarr/g", store.ReadOnly)
 	if err != nil || path.String() != "g" {
 		t.Fatal(path, err)
 	}
@@ -204,7 +204,7 @@ func TestOpenLocation(t *testing.T) {
 	if found, err := store.Exists(ctx, s, path.MustKey("c/0")); found || err != nil {
 		t.Error(found, err)
 	}
-	for _, access := range []store.Access{store.Write, store.Create} {
+	for _, access := range []store.Access{store.ReadWrite, store.Create} {
 		if _, _, err := httpstore.OpenLocation(ctx, url, access); !errors.Is(err, store.ErrUnsupported) {
 			t.Errorf("to write: %v", err)
 		}

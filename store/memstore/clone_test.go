@@ -17,10 +17,11 @@ import (
 func TestCloneWhilePatched(t *testing.T) {
 	const patches = 20_000
 	s, source, key := memstore.New(), store.MustKey("a"), store.MustKey("b")
-	v, err := s.Put(t.Context(), source, make([]byte, 8), store.Flush)
+	first, err := s.Write(t.Context(), store.Put(source, make([]byte, 8)), store.Flush)
 	if err != nil {
 		t.Fatal(err)
 	}
+	v := first.Version
 	number := map[store.Version]uint64{v: 0}
 	var group sync.WaitGroup
 	done := make(chan struct{})
@@ -28,12 +29,12 @@ func TestCloneWhilePatched(t *testing.T) {
 		defer close(done)
 		for n := range uint64(patches) {
 			data := binary.LittleEndian.AppendUint64(nil, n+1)
-			next, err := s.Patch(t.Context(), source, v, []store.Patch{{Data: data}}, store.Flush)
+			next, err := s.Write(t.Context(), store.PatchValue(source, v, []store.Patch{{Data: data}}), store.Flush)
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			v = next
+			v = next.Version
 			number[v] = n + 1
 		}
 	})
@@ -48,7 +49,7 @@ func TestCloneWhilePatched(t *testing.T) {
 			running = false
 		default:
 		}
-		made, err := s.Clone(t.Context(), key, source, store.Version{}, store.Flush)
+		made, err := s.Write(t.Context(), store.Clone(key, source, store.Version{}), store.Flush)
 		if err != nil {
 			t.Fatal(err)
 		}

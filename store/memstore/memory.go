@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memstore is a store in memory. It has every power of package store except
-// [store.Copier], so it is also the reference for drivers.
+// Package memstore is a store in memory. It makes every change of package store but
+// copies from other stores, so it is also the reference for drivers.
 //
 // A write replaces the value, and open objects keep reading the old one. Only
-// [Store.Patch] changes a value in place, under a lock of that value; open objects then
+// [store.OpPatch] changes a value in place, under a lock of that value; open objects then
 // fail with [store.ErrConflict]. Clones share their bytes until one of them is patched.
 //
 // The end of the process loses all values, regardless of the requested durability.
@@ -168,16 +168,38 @@ func onlyIf(cond store.Condition) may {
 	return func(v value, exists bool) bool { return cond.Holds(v.version, exists) }
 }
 
-// Put implements [store.Writer].
-func (s *Store) Put(ctx context.Context, key store.Key, data []byte, _ store.Durability) (store.Version, error) {
-	return s.set(ctx, key, &storage{data: clone(data)}, anyway)
+// Can implements [store.Writer].
+func (s *Store) Can(op store.Op) bool {
+	switch op {
+	case store.OpPut, store.OpPutIf, store.OpDelete, store.OpDeleteIf, store.OpSplice, store.OpPatch, store.OpAssemble, store.OpClone:
+		return true
+	}
+	return false
 }
 
-// PutIf implements [store.ConditionalWriter].
-func (s *Store) PutIf(
-	ctx context.Context, key store.Key, data []byte, cond store.Condition, _ store.Durability,
-) (store.Version, error) {
-	return s.set(ctx, key, &storage{data: clone(data)}, onlyIf(cond))
+// Write implements [store.Writer].
+func (s *Store) Write(ctx context.Context, c store.Change, _ store.Durability) (made store.Written, err error) {
+	switch c.Op {
+	case store.OpPut:
+		made.Version, err = s.set(ctx, c.Key, &storage{data: clone(c.Value)}, anyway)
+	case store.OpPutIf:
+		made.Version, err = s.set(ctx, c.Key, &storage{data: clone(c.Value)}, onlyIf(c.If))
+	case store.OpDelete:
+		err = s.remove(ctx, c.Key, anyway)
+	case store.OpDeleteIf:
+		err = s.remove(ctx, c.Key, onlyIf(c.If))
+	case store.OpSplice:
+		made.Version, err = s.splice(ctx, c)
+	case store.OpPatch:
+		made.Version, err = s.patch(ctx, c)
+	case store.OpAssemble:
+		made.Version, err = s.assemble(ctx, c)
+	case store.OpClone:
+		made, err = s.clone(ctx, c.Key, c.Source, c.SourceVersion)
+	default:
+		err = fmt.Errorf("memory: %s: %w", c.Key, store.ErrUnsupported)
+	}
+	return made, err
 }
 
 // clone returns a copy without spare capacity.
@@ -206,16 +228,6 @@ func (s *Store) set(ctx context.Context, key store.Key, fresh *storage, may may)
 func (s *Store) next() store.Version {
 	s.writes++
 	return store.MakeVersion(strconv.FormatInt(s.writes, 10))
-}
-
-// Delete implements [store.Deleter].
-func (s *Store) Delete(ctx context.Context, key store.Key) error {
-	return s.remove(ctx, key, anyway)
-}
-
-// DeleteIf implements [store.ConditionalDeleter].
-func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	return s.remove(ctx, key, onlyIf(store.IfVersion(v)))
 }
 
 // remove removes the value at key if may agrees.
@@ -271,19 +283,14 @@ func (x index) bump(dir, child string, by int) {
 	}
 }
 
-// List implements [store.Lister]. Each directory is listed as of the moment when the
-// sequence reaches it.
-func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+// List implements [store.Lister], with versions in any case. Each directory is listed as
+// of the moment when the sequence reaches it.
+func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	top := dir.String()
 	if top != "" {
 		top += "/"
 	}
-	return func(yield func(store.Entry, error) bool) { s.list(ctx, top, "", deep, yield) }
-}
-
-// ListVersions implements [store.VersionLister]. It is List, which knows the versions.
-func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return s.List(ctx, dir, deep)
+	return func(yield func(store.Entry, error) bool) { s.list(ctx, top, "", how&store.Deep != 0, yield) }
 }
 
 // list yields the entries below top+rel, and reports whether to go on.
@@ -345,6 +352,9 @@ func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, 
 	}
 }
 
+// LockHolder implements [store.Locker]. Only this process can hold the lock.
+func (s *Store) LockHolder(store.Path) store.Holder { return store.Holder{} }
+
 // take locks dir and returns nil, or returns a channel that is closed when its holder
 // releases it.
 func (l *locks) take(dir store.Path) (busy <-chan struct{}) {
@@ -365,23 +375,20 @@ func (l *locks) release(dir store.Path) error {
 	return nil
 }
 
-// Assemble implements [store.Assembler]. It builds the new value without holding the lock
-// of the store.
-func (s *Store) Assemble(
-	ctx context.Context, key store.Key, parts []store.Part, _ store.Durability,
-) (store.Version, error) {
+// assemble builds the new value without holding the lock of the store.
+func (s *Store) assemble(ctx context.Context, c store.Change) (store.Version, error) {
 	var data []byte
-	n, err := store.AssembledSize(parts)
+	n, err := c.Size(0)
 	if err == nil {
 		var sources map[store.Key]value
-		if sources, err = s.sources(ctx, parts); err == nil {
-			data, err = build(n, parts, sources)
+		if sources, err = s.sources(ctx, c.Parts); err == nil {
+			data, err = build(n, c.Parts, sources)
 		}
 	}
 	if err != nil {
-		return store.Version{}, fmt.Errorf("memory: %s: %w", key, err)
+		return store.Version{}, fmt.Errorf("memory: %s: %w", c.Key, err)
 	}
-	return s.set(ctx, key, &storage{data: data}, anyway)
+	return s.set(ctx, c.Key, &storage{data: data}, anyway)
 }
 
 // sources returns the values that parts take bytes from, one version of each.
@@ -431,62 +438,22 @@ func (s *Store) Batch(ctx context.Context, _ store.Durability) (store.Batch, err
 	return batch{s}, ctx.Err()
 }
 
-type batch struct{ s *Store }
+type batch struct{ *Store }
 
-var (
-	_ store.ConditionalBatch = batch{}
-	_ store.SplicingBatch    = batch{}
-	_ store.PatchingBatch    = batch{}
-	_ store.CloningBatch     = batch{}
-	_ store.AssemblingBatch  = batch{}
-)
-
-func (b batch) Put(ctx context.Context, key store.Key, data []byte) error {
-	_, err := b.s.Put(ctx, key, data, store.Flush)
-	return err
-}
-
-func (b batch) Delete(ctx context.Context, key store.Key) error { return b.s.Delete(ctx, key) }
-
-func (b batch) PutIf(ctx context.Context, key store.Key, data []byte, cond store.Condition) error {
-	_, err := b.s.PutIf(ctx, key, data, cond, store.Flush)
-	return err
-}
-
-func (b batch) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment) error {
-	_, err := b.s.Splice(ctx, key, from, fragments, store.Flush)
-	return err
-}
-
-func (b batch) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch) error {
-	_, err := b.s.Patch(ctx, key, from, patches, store.Flush)
-	return err
-}
-
-func (b batch) Clone(ctx context.Context, key, source store.Key, from store.Version) (store.Cloned, error) {
-	return b.s.Clone(ctx, key, source, from, store.Flush)
-}
-
-func (b batch) Assemble(ctx context.Context, key store.Key, parts []store.Part) error {
-	_, err := b.s.Assemble(ctx, key, parts, store.Flush)
-	return err
-}
-
-func (b batch) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	return b.s.DeleteIf(ctx, key, v)
+func (b batch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	return b.Store.Write(ctx, c, store.Flush)
 }
 
 func (b batch) Commit(ctx context.Context) error { return ctx.Err() }
 func (b batch) Discard()                         {}
 
-// Clone implements [store.Cloner]. The values share their bytes until one is patched.
-func (s *Store) Clone(
-	ctx context.Context, key, source store.Key, from store.Version, _ store.Durability,
-) (store.Cloned, error) {
+// clone stores the value of source at key as well. The values share their bytes until one
+// is patched.
+func (s *Store) clone(ctx context.Context, key, source store.Key, from store.Version) (store.Written, error) {
 	for {
 		v, err := s.source(ctx, source, from)
 		if err != nil {
-			return store.Cloned{}, err
+			return store.Written{}, err
 		}
 		if !v.share() {
 			// A concurrent patch changed the value after the lookup. Look it up again.
@@ -494,14 +461,14 @@ func (s *Store) Clone(
 		}
 		made, err := s.set(ctx, key, &storage{data: v.data, shared: true}, anyway)
 		if err != nil {
-			return store.Cloned{}, err
+			return store.Written{}, err
 		}
 		// Not the present version: a concurrent writer may have patched the source.
 		of := v.version
 		if key == source {
 			of = made
 		}
-		return store.Cloned{Version: made, Source: of, Size: int64(len(v.data))}, nil
+		return store.Written{Version: made, Source: of, Size: int64(len(v.data))}, nil
 	}
 }
 
@@ -526,32 +493,30 @@ func (v value) share() bool {
 	return true
 }
 
-// Patch implements [store.Patcher]. It copies only the bytes of the patches, unless a
-// clone shares those of the value. It waits for the readers of the value, and later
-// readers wait for it; other values are not blocked.
-func (s *Store) Patch(
-	ctx context.Context, key store.Key, from store.Version, patches []store.Patch, _ store.Durability,
-) (store.Version, error) {
-	v, err := s.present(ctx, key, from)
+// patch copies only the bytes of the patches, unless a clone shares those of the value.
+// It waits for the readers of the value, and later readers wait for it; other values
+// are not blocked.
+func (s *Store) patch(ctx context.Context, c store.Change) (store.Version, error) {
+	v, err := s.present(ctx, c.Key, c.If.Version())
 	if err != nil {
 		return store.Version{}, err
 	}
-	if err := store.CheckPatches(int64(len(v.data)), patches); err != nil {
-		return store.Version{}, fmt.Errorf("memory: %s: %w", key, err)
+	if _, err := c.Size(int64(len(v.data))); err != nil {
+		return store.Version{}, fmt.Errorf("memory: %s: %w", c.Key, err)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.shared {
 		// A clone has the same bytes, so change a copy.
 		fresh := &storage{data: clone(v.data)}
-		fresh.apply(patches)
-		return s.set(ctx, key, fresh, onlyIf(store.IfVersion(from)))
+		fresh.apply(c.Patches)
+		return s.set(ctx, c.Key, fresh, onlyIf(c.If))
 	}
-	if !s.renew(key, v) {
-		return store.Version{}, conflict(key)
+	if !s.renew(c.Key, v) {
+		return store.Version{}, conflict(c.Key)
 	}
 	// Readers of the new version wait for the lock that is held here.
-	v.apply(patches)
+	v.apply(c.Patches)
 	return v.now, nil
 }
 
@@ -576,24 +541,21 @@ func (s *Store) renew(key store.Key, v value) bool {
 	return true
 }
 
-// Splice implements [store.Splicer]. It builds the new value without holding the lock of
-// the store.
-func (s *Store) Splice(
-	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, _ store.Durability,
-) (store.Version, error) {
-	v, err := s.present(ctx, key, from)
+// splice builds the new value without holding the lock of the store.
+func (s *Store) splice(ctx context.Context, c store.Change) (store.Version, error) {
+	v, err := s.present(ctx, c.Key, c.If.Version())
 	if err != nil {
 		return store.Version{}, err
 	}
 	var data []byte
-	n, err := store.SplicedSize(int64(len(v.data)), fragments)
+	n, err := c.Size(int64(len(v.data)))
 	if err == nil {
-		data, err = build(n, store.PartsOf(key, from, fragments), map[store.Key]value{key: v})
+		data, err = build(n, c.Parts, map[store.Key]value{c.Key: v})
 	}
 	if err != nil {
-		return store.Version{}, fmt.Errorf("memory: %s: %w", key, err)
+		return store.Version{}, fmt.Errorf("memory: %s: %w", c.Key, err)
 	}
-	return s.set(ctx, key, &storage{data: data}, onlyIf(store.IfVersion(from)))
+	return s.set(ctx, c.Key, &storage{data: data}, onlyIf(c.If))
 }
 
 // present returns the value at key, which must be of version from.

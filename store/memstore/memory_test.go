@@ -31,15 +31,15 @@ func TestWithoutTesting(t *testing.T) {
 func TestValueAndDirectory(t *testing.T) {
 	s, ctx := memstore.New(), t.Context()
 	for _, name := range []string{"c", "c/0", "c/0/1"} {
-		if _, err := s.Put(ctx, store.MustKey(name), []byte(name), store.Flush); err != nil {
+		if _, err := s.Write(ctx, store.Put(store.MustKey(name), []byte(name)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Delete(ctx, store.MustKey("c/0")); err != nil {
+	if _, err := s.Write(ctx, store.Delete(store.MustKey("c/0")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for e, err := range s.List(ctx, store.Path{}, false) {
+	for e, err := range s.List(ctx, store.Path{}, store.Flat) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestGetDoesNotAllocate(t *testing.T) {
 func filled(tb testing.TB, n int) (*memstore.Store, store.Key) {
 	s := memstore.New()
 	for i := range n {
-		if _, err := s.Put(tb.Context(), chunk(i), make([]byte, 400), store.Flush); err != nil {
+		if _, err := s.Write(tb.Context(), store.Put(chunk(i), make([]byte, 400)), store.Flush); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -90,9 +90,9 @@ func BenchmarkListEvery(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		for e := range s.List(b.Context(), dir, false) {
+		for e := range s.List(b.Context(), dir, store.Flat) {
 			below, _ := dir.Join(e.Name)
-			for range s.List(b.Context(), below, false) {
+			for range s.List(b.Context(), below, store.Flat) {
 			}
 		}
 	}
@@ -100,7 +100,7 @@ func BenchmarkListEvery(b *testing.B) {
 
 func Example() {
 	ctx, s := context.Background(), memstore.New()
-	if _, err := s.Put(ctx, store.MustKey("zarr.json"), []byte("{}"), store.Sync); err != nil {
+	if _, err := s.Write(ctx, store.Put(store.MustKey("zarr.json"), []byte("{}")), store.Sync); err != nil {
 		fmt.Println(err)
 	}
 	value, info, err := s.Get(ctx, store.MustKey("zarr.json"), store.Request{}, nil)

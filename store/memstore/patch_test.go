@@ -19,14 +19,14 @@ import (
 func TestPatchCopiesNothing(t *testing.T) {
 	const size, patches = 32 << 20, 100
 	s, ctx, key := memstore.New(), t.Context(), store.MustKey("k")
-	v, err := s.Put(ctx, key, make([]byte, size), store.Flush)
+	v, err := s.Write(ctx, store.Put(key, make([]byte, size)), store.Flush)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for i := range patches {
-		if v, err = s.Patch(ctx, key, v, []store.Patch{{Off: int64(i), Data: []byte("x")}, {Off: size - 1, Data: []byte("y")}}, store.Flush); err != nil {
+		if v, err = s.Write(ctx, store.PatchValue(key, v.Version, []store.Patch{{Off: int64(i), Data: []byte("x")}, {Off: size - 1, Data: []byte("y")}}), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,28 +49,31 @@ func TestOpenAndPatched(t *testing.T) {
 		want   error
 	}{
 		"patched": {func(s *memstore.Store, v store.Version) error {
-			_, err := s.Patch(ctx, key, v, []store.Patch{{Off: 1, Data: []byte("X")}}, store.Flush)
+			_, err := s.Write(ctx, store.PatchValue(key, v, []store.Patch{{Off: 1, Data: []byte("X")}}), store.Flush)
 			return err
 		}, store.ErrConflict},
 		"replaced": {func(s *memstore.Store, _ store.Version) error {
-			_, err := s.Put(ctx, key, []byte("new"), store.Flush)
+			_, err := s.Write(ctx, store.Put(key, []byte("new")), store.Flush)
 			return err
 		}, nil},
 		"replaced, and the new one patched": {func(s *memstore.Store, v store.Version) error {
-			v, err := s.PutIf(ctx, key, []byte("new"), store.IfVersion(v), store.Flush)
+			made, err := s.Write(ctx, store.PutIf(key, []byte("new"), store.IfVersion(v)), store.Flush)
 			if err == nil {
-				_, err = s.Patch(ctx, key, v, []store.Patch{{Data: []byte("N")}}, store.Flush)
+				_, err = s.Write(ctx, store.PatchValue(key, made.Version, []store.Patch{{Data: []byte("N")}}), store.Flush)
 			}
 			return err
 		}, nil},
 		"spliced": {func(s *memstore.Store, v store.Version) error {
-			_, err := s.Splice(ctx, key, v, []store.Fragment{{Off: 1, N: 2}}, store.Flush)
+			_, err := s.Write(ctx, store.Splice(key, v, []store.Part{{Off: 1, N: 2}}), store.Flush)
 			return err
 		}, nil},
-		"deleted": {func(s *memstore.Store, v store.Version) error { return s.DeleteIf(ctx, key, v) }, nil},
+		"deleted": {func(s *memstore.Store, v store.Version) error {
+			_, err := s.Write(ctx, store.DeleteIf(key, v), store.Sync)
+			return err
+		}, nil},
 	} {
 		s := memstore.New()
-		v, err := s.Put(ctx, key, []byte("old"), store.Flush)
+		v, err := s.Write(ctx, store.Put(key, []byte("old")), store.Flush)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,14 +81,14 @@ func TestOpenAndPatched(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.change(s, v); err != nil {
+		if err := c.change(s, v.Version); err != nil {
 			t.Fatal(name, err)
 		}
 		got, err := o.Read(ctx, store.Request{}, nil)
 		if !errors.Is(err, c.want) || err == nil && string(got) != "old" || err != nil && got != nil {
 			t.Errorf("%s: %q and error %v, want %v", name, got, err, c.want)
 		}
-		if o.Info().Version != v || o.Info().Size != 3 {
+		if o.Info().Version != v.Version || o.Info().Size != 3 {
 			t.Errorf("%s: the object says %v", name, o.Info())
 		}
 	}
@@ -97,7 +100,7 @@ func TestPatchTogether(t *testing.T) {
 	const size, rounds = 1000, 300
 	s, ctx, key := memstore.New(), t.Context(), store.MustKey("d/k")
 	letter := func(i int) []byte { return bytes.Repeat([]byte{byte('a' + i%26)}, size) }
-	if _, err := s.Put(ctx, key, letter(0), store.Flush); err != nil {
+	if _, err := s.Write(ctx, store.Put(key, letter(0)), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	one := func(b []byte) error {
@@ -108,15 +111,15 @@ func TestPatchTogether(t *testing.T) {
 	}
 	acts := []func(i int, v store.Version) error{
 		func(i int, v store.Version) error {
-			_, err := s.Patch(ctx, key, v, []store.Patch{{Data: letter(i)[:size/2]}, {Off: size / 2, Data: letter(i)[size/2:]}}, store.Flush)
+			_, err := s.Write(ctx, store.PatchValue(key, v, []store.Patch{{Data: letter(i)[:size/2]}, {Off: size / 2, Data: letter(i)[size/2:]}}), store.Flush)
 			return err
 		},
 		func(i int, v store.Version) error {
-			_, err := s.PutIf(ctx, key, letter(i), store.IfVersion(v), store.Flush)
+			_, err := s.Write(ctx, store.PutIf(key, letter(i), store.IfVersion(v)), store.Flush)
 			return err
 		},
 		func(_ int, v store.Version) error {
-			_, err := s.Splice(ctx, key, v, []store.Fragment{{Off: size / 2, N: size / 2}, {Off: 0, N: size / 2}}, store.Flush)
+			_, err := s.Write(ctx, store.Splice(key, v, []store.Part{{Off: size / 2, N: size / 2}, {Off: 0, N: size / 2}}), store.Flush)
 			return err
 		},
 		func(int, store.Version) error {
@@ -139,7 +142,7 @@ func TestPatchTogether(t *testing.T) {
 			return one(b)
 		},
 		func(int, store.Version) error {
-			for _, err := range s.List(ctx, store.Path{}, true) {
+			for _, err := range s.List(ctx, store.Path{}, store.Deep) {
 				if err != nil {
 					return err
 				}
@@ -169,26 +172,26 @@ func TestPatchTogether(t *testing.T) {
 func BenchmarkPatch(b *testing.B) {
 	const size = 64 << 20
 	s, ctx, key := memstore.New(), context.Background(), store.MustKey("k")
-	v, err := s.Put(ctx, key, make([]byte, size), store.Flush)
+	v, err := s.Write(ctx, store.Put(key, make([]byte, size)), store.Flush)
 	if err != nil {
 		b.Fatal(err)
 	}
 	patches := []store.Patch{{Off: size / 2, Data: make([]byte, 1<<10)}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if v, err = s.Patch(ctx, key, v, patches, store.Flush); err != nil {
+		if v, err = s.Write(ctx, store.PatchValue(key, v.Version, patches), store.Flush); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-func ExampleStore_Patch() {
+func ExampleStore_Write() {
 	ctx, s, key := context.Background(), memstore.New(), store.MustKey("c/0")
-	v, err := s.Put(ctx, key, []byte("one two three"), store.Sync)
+	v, err := s.Write(ctx, store.Put(key, []byte("one two three")), store.Sync)
 	if err != nil {
 		fmt.Println(err)
 	}
-	_, err = s.Patch(ctx, key, v, []store.Patch{{Off: 4, Data: []byte("2  ")}}, store.Sync)
+	_, err = s.Write(ctx, store.PatchValue(key, v.Version, []store.Patch{{Off: 4, Data: []byte("2  ")}}), store.Sync)
 	value, _, _ := s.Get(ctx, key, store.Request{}, nil)
 	fmt.Printf("%s %v\n", value, err)
 	// Output: one 2   three <nil>

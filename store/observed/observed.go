@@ -15,7 +15,7 @@ import (
 )
 
 // Store reports the requests to the store below. It has the powers of that store
-// ([store.As]), and so do its batches.
+// ([store.As]), and makes the same changes, also in batches.
 type Store struct {
 	below store.Store
 	watch
@@ -33,9 +33,16 @@ func (s *Store) Observer() observe.Observer { return s.observer }
 // watch reports operations that have ended.
 type watch struct{ observer observe.Observer }
 
-// done reports an operation that began at start. After an error, no bytes count.
+// done reports an operation that began at start, unless there is no observer. After an
+// error, no bytes count.
 func (w watch) done(ctx context.Context, op observe.Op, key store.Key, bytes int64, start time.Time, err error) {
-	observe.Done(ctx, w.observer, op, key, bytes, start, err)
+	if w.observer == nil {
+		return
+	}
+	if err != nil {
+		bytes = 0
+	}
+	w.observer.Observe(ctx, observe.Event{Op: op, Key: key, Bytes: bytes, Start: start, Duration: time.Since(start), Err: err})
 }
 
 // Get implements [store.Store].
@@ -46,14 +53,6 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 	return out, info, err
 }
 
-// ReadVersion implements [store.VersionReader].
-func (s *Store) ReadVersion(ctx context.Context, key store.Key, info store.Info, q store.Request, dst []byte) ([]byte, error) {
-	start := time.Now()
-	out, err := store.ReadVersion(ctx, s.below, key, info, q, dst)
-	s.done(ctx, observe.Get, key, int64(len(out)-len(dst)), start, err)
-	return out, err
-}
-
 // Stat implements [store.Stater].
 func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	start := time.Now()
@@ -62,25 +61,15 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return info, err
 }
 
-// List implements [store.Lister]. The reported duration does not include the time that
-// the caller spends on entries.
-func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return s.listed(ctx, dir, store.List(ctx, s.below, dir, deep))
-}
-
-// ListVersions implements [store.VersionLister]. It is reported as one listing, like
-// List.
-func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return s.listed(ctx, dir, store.ListVersions(ctx, s.below, dir, deep))
-}
-
-// listed reports a listing of dir when it ends.
-func (s *Store) listed(ctx context.Context, dir store.Path, entries iter.Seq2[store.Entry, error]) iter.Seq2[store.Entry, error] {
+// List implements [store.Lister]. It is reported as one listing when it ends, also if
+// it asks for versions. The reported duration does not include the time that the caller
+// spends on entries.
+func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		start := time.Now()
 		var elsewhere time.Duration
 		var failed error
-		for e, err := range entries {
+		for e, err := range store.List(ctx, s.below, dir, how) {
 			failed = err
 			// The operation takes no time while the caller uses the entry.
 			left := time.Now()
@@ -104,14 +93,19 @@ func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, 
 	return unlock, err
 }
 
-// Place implements [store.Placer].
-func (s *Store) Place() string { return store.PlaceOf(s.below) }
+// LockHolder implements [store.Locker].
+func (s *Store) LockHolder(dir store.Path) store.Holder {
+	if l, ok := store.As[store.Locker](s.below); ok {
+		return l.LockHolder(dir)
+	}
+	return store.Holder{}
+}
 
-// Room implements [store.Gauge].
-func (s *Store) Room(dir store.Path) (store.Room, error) { return store.RoomOf(s.below, dir) }
+// Traits implements [store.Describer].
+func (s *Store) Traits() store.Traits { return store.TraitsOf(s.below) }
 
-// Requests implements [store.Pacer].
-func (s *Store) Requests() int { return store.RequestsOf(s.below) }
+// CheckKey implements [store.Describer].
+func (s *Store) CheckKey(key store.Key) error { return store.CheckKey(s.below, key) }
 
 // Close closes the store below if it has a Close method.
 func (s *Store) Close() error {
@@ -130,27 +124,18 @@ func (s *Store) Batch(ctx context.Context, d store.Durability) (store.Batch, err
 	return &batch{b, s.watch}, nil
 }
 
-// batch is a batch of the store below. [store.NewBatch] gives it every power that this
-// store has, in batches or outside of them.
+// batch is a batch of the store below.
 type batch struct {
 	store.Batch
 	watch
 }
 
-// Put implements [store.Batch].
-func (b *batch) Put(ctx context.Context, key store.Key, value []byte) error {
+// Write implements [store.Batch].
+func (b *batch) Write(ctx context.Context, c store.Change) (store.Written, error) {
 	start := time.Now()
-	err := b.Batch.Put(ctx, key, value)
-	b.done(ctx, observe.Put, key, int64(len(value)), start, err)
-	return err
-}
-
-// Delete implements [store.Batch].
-func (b *batch) Delete(ctx context.Context, key store.Key) error {
-	start := time.Now()
-	err := b.Batch.Delete(ctx, key)
-	b.done(ctx, observe.Delete, key, 0, start, err)
-	return err
+	made, err := b.Batch.Write(ctx, c)
+	b.changed(ctx, c, made, start, err)
+	return made, err
 }
 
 // Commit implements [store.Batch].
@@ -159,83 +144,6 @@ func (b *batch) Commit(ctx context.Context) error {
 	err := b.Batch.Commit(ctx)
 	b.done(ctx, observe.Commit, store.Key{}, 0, start, err)
 	return err
-}
-
-// PutIf implements [store.ConditionalBatch].
-func (b *batch) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition) error {
-	start := time.Now()
-	err := store.BatchPutIf(ctx, b.Batch, key, value, cond)
-	b.tried(ctx, observe.PutIf, key, int64(len(value)), start, err)
-	return err
-}
-
-// DeleteIf implements [store.ConditionalBatch].
-func (b *batch) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	start := time.Now()
-	err := store.BatchDeleteIf(ctx, b.Batch, key, v)
-	b.tried(ctx, observe.DeleteIf, key, 0, start, err)
-	return err
-}
-
-// Splice implements [store.SplicingBatch].
-func (b *batch) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment) error {
-	start := time.Now()
-	err := store.BatchSplice(ctx, b.Batch, key, from, fragments)
-	b.tried(ctx, observe.Splice, key, fresh(fragments), start, err)
-	return err
-}
-
-// Patch implements [store.PatchingBatch].
-func (b *batch) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch) error {
-	start := time.Now()
-	err := store.BatchPatch(ctx, b.Batch, key, from, patches)
-	b.tried(ctx, observe.Patch, key, patched(patches), start, err)
-	return err
-}
-
-// CopyFrom implements [store.CopyingBatch].
-func (b *batch) CopyFrom(ctx context.Context, key store.Key, from store.Store, source store.Key) (int64, error) {
-	start := time.Now()
-	n, err := store.BatchCopy(ctx, b.Batch, key, from, source)
-	b.copied(ctx, key, n, start, err)
-	return n, err
-}
-
-// Clone implements [store.CloningBatch].
-func (b *batch) Clone(ctx context.Context, key, source store.Key, from store.Version) (store.Cloned, error) {
-	start := time.Now()
-	made, err := store.BatchClone(ctx, b.Batch, key, source, from)
-	b.tried(ctx, observe.Clone, key, made.Moved, start, err)
-	return made, err
-}
-
-// Assemble implements [store.AssemblingBatch].
-func (b *batch) Assemble(ctx context.Context, key store.Key, parts []store.Part) error {
-	start := time.Now()
-	err := store.BatchAssemble(ctx, b.Batch, key, parts)
-	b.tried(ctx, observe.Assemble, key, added(parts), start, err)
-	return err
-}
-
-// Gather implements [store.GatheringBatch].
-func (b *batch) Gather(ctx context.Context, key store.Key, from store.Store, parts []store.Part) error {
-	start := time.Now()
-	err := store.BatchGather(ctx, b.Batch, key, from, parts)
-	b.tried(ctx, observe.Assemble, key, added(parts), start, err)
-	return err
-}
-
-// tried is done, but reports nothing if the store lacks the power, because then no
-// request was made.
-func (w watch) tried(ctx context.Context, op observe.Op, key store.Key, bytes int64, start time.Time, err error) {
-	if !errors.Is(err, store.ErrUnsupported) {
-		w.done(ctx, op, key, bytes, start, err)
-	}
-}
-
-// copied reports a copy of n bytes.
-func (w watch) copied(ctx context.Context, key store.Key, n int64, start time.Time, err error) {
-	w.tried(ctx, observe.Copy, key, n, start, err)
 }
 
 // Open implements [store.Opener].
@@ -264,30 +172,61 @@ func (o *object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte,
 	return out, err
 }
 
-// Put implements [store.Writer].
-func (s *Store) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
+// Can implements [store.Writer].
+func (s *Store) Can(op store.Op) bool { return store.Can(s.below, op) }
+
+// Write implements [store.Writer]. Reads of another store are reported by that one.
+func (s *Store) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
 	start := time.Now()
-	v, err := store.Put(ctx, s.below, key, value, d)
-	s.done(ctx, observe.Put, key, int64(len(value)), start, err)
-	return v, err
+	made, err := s.write(ctx, c, d)
+	s.changed(ctx, c, made, start, err)
+	return made, err
 }
 
-// PutIf implements [store.ConditionalWriter].
-func (s *Store) PutIf(
-	ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability,
-) (store.Version, error) {
-	start := time.Now()
-	v, err := store.PutIf(ctx, s.below, key, value, cond, d)
-	s.done(ctx, observe.PutIf, key, int64(len(value)), start, err)
-	return v, err
+func (s *Store) write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if !store.Can(s.below, c.Op) {
+		return store.Written{}, store.ErrUnsupported
+	}
+	return s.below.(store.Writer).Write(ctx, c, d)
 }
 
-// Delete implements [store.Deleter].
-func (s *Store) Delete(ctx context.Context, key store.Key) error {
-	start := time.Now()
-	err := store.Delete(ctx, s.below, key)
-	s.done(ctx, observe.Delete, key, 0, start, err)
-	return err
+// operations are the operations that changes are reported as. A value that is gathered is
+// reported as one that is assembled.
+var operations = [...]observe.Op{
+	store.OpPut: observe.Put, store.OpPutIf: observe.PutIf, store.OpDelete: observe.Delete, store.OpDeleteIf: observe.DeleteIf,
+	store.OpSplice: observe.Splice, store.OpPatch: observe.Patch, store.OpAssemble: observe.Assemble, store.OpGather: observe.Assemble,
+	store.OpCopy: observe.Copy, store.OpClone: observe.Clone,
+}
+
+// changed reports a change that began at start. If the store cannot make it, no request
+// was made, so none is reported.
+func (w watch) changed(ctx context.Context, c store.Change, made store.Written, start time.Time, err error) {
+	unsupported := errors.Is(err, store.ErrUnsupported)
+	if unsupported && c.Op != store.OpPut && c.Op != store.OpDelete {
+		return
+	}
+	var bytes int64
+	switch c.Op {
+	case store.OpCopy:
+		bytes = made.Size
+	case store.OpClone:
+		bytes = made.Moved
+	default:
+		bytes = fresh(c)
+	}
+	w.done(ctx, operations[c.Op], c.Key, bytes, start, err)
+}
+
+// fresh returns the number of new bytes of a change.
+func fresh(c store.Change) int64 {
+	n := len(c.Value)
+	for i := range c.Parts {
+		n += len(c.Parts[i].Data)
+	}
+	for i := range c.Patches {
+		n += len(c.Patches[i].Data)
+	}
+	return int64(n)
 }
 
 // DeleteTree implements [store.TreeDeleter].
@@ -298,119 +237,18 @@ func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.Tree
 	return err
 }
 
-// DeleteIf implements [store.ConditionalDeleter].
-func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	start := time.Now()
-	err := store.DeleteIf(ctx, s.below, key, v)
-	s.done(ctx, observe.DeleteIf, key, 0, start, err)
-	return err
-}
-
-// Splice implements [store.Splicer].
-func (s *Store) Splice(
-	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
-) (store.Version, error) {
-	start := time.Now()
-	v, err := store.Splice(ctx, s.below, key, from, fragments, d)
-	s.done(ctx, observe.Splice, key, fresh(fragments), start, err)
-	return v, err
-}
-
-// Patch implements [store.Patcher].
-func (s *Store) Patch(
-	ctx context.Context, key store.Key, from store.Version, patches []store.Patch, d store.Durability,
-) (store.Version, error) {
-	start := time.Now()
-	v, err := store.PatchValue(ctx, s.below, key, from, patches, d)
-	s.done(ctx, observe.Patch, key, patched(patches), start, err)
-	return v, err
-}
-
-// CopyFrom implements [store.Copier]. If the store cannot copy from the other one, no
-// request was made, so none is reported.
-func (s *Store) CopyFrom(
-	ctx context.Context, key store.Key, from store.Store, source store.Key, d store.Durability,
-) (int64, store.Version, error) {
-	c, ok := store.As[store.Copier](s.below)
-	if !ok {
-		return 0, store.Version{}, store.ErrUnsupported
-	}
-	start := time.Now()
-	n, v, err := c.CopyFrom(ctx, key, from, source, d)
-	s.copied(ctx, key, n, start, err)
-	return n, v, err
-}
-
-// Clone implements [store.Cloner].
-func (s *Store) Clone(
-	ctx context.Context, key, source store.Key, from store.Version, d store.Durability,
-) (store.Cloned, error) {
-	c, ok := store.As[store.Cloner](s.below)
-	if !ok {
-		return store.Cloned{}, store.ErrUnsupported
-	}
-	start := time.Now()
-	made, err := c.Clone(ctx, key, source, from, d)
-	s.done(ctx, observe.Clone, key, made.Moved, start, err)
-	return made, err
-}
-
-// Assemble implements [store.Assembler].
-func (s *Store) Assemble(
-	ctx context.Context, key store.Key, parts []store.Part, d store.Durability,
-) (store.Version, error) {
-	a, ok := store.As[store.Assembler](s.below)
-	if !ok {
-		return store.Version{}, store.ErrUnsupported
-	}
-	start := time.Now()
-	v, err := a.Assemble(ctx, key, parts, d)
-	s.done(ctx, observe.Assemble, key, added(parts), start, err)
-	return v, err
-}
-
-// Gather implements [store.Gatherer]. If the store cannot gather from the other one, no
-// request was made, so none is reported. Reads of the other store are reported by that
-// one.
-func (s *Store) Gather(
-	ctx context.Context, key store.Key, from store.Store, parts []store.Part, d store.Durability,
-) (store.Version, error) {
-	start := time.Now()
-	v, err := store.Gather(ctx, s.below, key, from, parts, d)
-	s.tried(ctx, observe.Assemble, key, added(parts), start, err)
-	return v, err
-}
-
-// added returns the number of new bytes in parts.
-func added(parts []store.Part) (n int64) {
-	for _, p := range parts {
-		n += int64(len(p.Data))
-	}
-	return n
-}
-
-// fresh returns the number of new bytes in fragments.
-func fresh(fragments []store.Fragment) (n int64) {
-	for _, p := range fragments {
-		n += int64(len(p.Data))
-	}
-	return n
-}
-
-// patched returns the number of bytes in patches.
-func patched(patches []store.Patch) (n int64) {
-	for _, p := range patches {
-		n += int64(len(p.Data))
-	}
-	return n
-}
-
 // Draft implements [store.Drafter]. It is observed when it is published.
 func (s *Store) Draft(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Draft, error) {
+	below, ok := store.As[store.Drafter](s.below)
+	if !ok {
+		return nil, store.ErrUnsupported
+	}
 	start := time.Now()
-	made, err := store.MakeDraft(ctx, s.below, key, value, d)
+	made, err := below.Draft(ctx, key, value, d)
 	if err != nil {
-		s.tried(ctx, observe.PutIf, key, int64(len(value)), start, err)
+		if !errors.Is(err, store.ErrUnsupported) {
+			s.done(ctx, observe.PutIf, key, int64(len(value)), start, err)
+		}
 		return nil, err
 	}
 	return &draft{made, s.watch, key, int64(len(value))}, nil
@@ -421,7 +259,10 @@ func (s *Store) Revoke(ctx context.Context, key store.Key, keep store.Draft) err
 	if d, ok := keep.(*draft); ok {
 		keep = d.Draft
 	}
-	return store.RevokeDrafts(ctx, s.below, key, keep)
+	if below, ok := store.As[store.Drafter](s.below); ok {
+		return below.Revoke(ctx, key, keep)
+	}
+	return store.ErrUnsupported
 }
 
 // draft is a draft whose publication is observed as a write on a condition.

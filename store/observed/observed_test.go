@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -62,7 +63,7 @@ var drivers = map[string]func(t *testing.T) store.Store{
 		t.Cleanup(func() { s.Close() })
 		return s
 	},
-	"object store": func(*testing.T) store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
+	"object store": func(*testing.T) store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
 	"read only": func(*testing.T) store.Store {
 		fsys := fstest.MapFS{}
 		for name, value := range storetest.Fixture() {
@@ -92,9 +93,12 @@ func has[P any](s store.Store) bool {
 
 // powers returns which powers a store has, in the order of the package.
 func powers(s store.Store) string {
-	return fmt.Sprint(has[store.Writer](s), has[store.ConditionalWriter](s), has[store.Splicer](s), has[store.Patcher](s),
-		has[store.Batcher](s), has[store.Copier](s), has[store.Cloner](s), has[store.Assembler](s), has[store.Gatherer](s), has[store.Deleter](s), has[store.ConditionalDeleter](s), has[store.Lister](s),
-		has[store.VersionLister](s), has[store.Stater](s), has[store.Opener](s), has[store.Locker](s), has[store.Placer](s), has[store.Gauge](s), has[io.Closer](s))
+	var can []bool
+	for op := range store.OpClone + 1 {
+		can = append(can, store.Can(s, op))
+	}
+	return fmt.Sprint(can, has[store.Writer](s), has[store.Batcher](s), has[store.Lister](s), has[store.Stater](s), has[store.Opener](s),
+		has[store.Locker](s), has[store.Describer](s), has[store.Drafter](s), has[io.Closer](s))
 }
 
 func TestPowers(t *testing.T) {
@@ -105,7 +109,7 @@ func TestPowers(t *testing.T) {
 		if got, want := powers(o), powers(s); got != want {
 			t.Errorf("%s: the powers are %s, unobserved %s", name, got, want)
 		}
-		if reflect.TypeOf(store.Driver(o)) != reflect.TypeOf(s) || store.PlaceOf(o) != store.PlaceOf(s) {
+		if reflect.TypeOf(store.Driver(o)) != reflect.TypeOf(s) || store.TraitsOf(o).Place != store.TraitsOf(s).Place {
 			t.Errorf("%s: the driver below is not found", name)
 		}
 		seen[powers(s)] = true
@@ -119,7 +123,7 @@ func TestEvents(t *testing.T) {
 	ctx, n := t.Context(), new(notes)
 	s := observed.New(memstore.New(), n)
 	key := store.MustKey("a/b")
-	var v store.Version
+	var made store.Written
 	step := func(what string, do func() error, want ...string) {
 		t.Helper()
 		err := do()
@@ -128,13 +132,16 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	step("get", func() error { _, _, err := s.Get(ctx, key, store.Request{}, nil); return err }, "get a/b 0 absent")
-	step("put", func() (err error) { v, err = s.Put(ctx, key, []byte("0123456789"), store.Sync); return err }, "put a/b 10 ok")
+	step("put", func() (err error) {
+		made, err = s.Write(ctx, store.Put(key, []byte("0123456789")), store.Sync)
+		return err
+	}, "put a/b 10 ok")
 	step("get a range", func() error {
 		_, _, err := s.Get(ctx, key, store.Request{Range: store.Span(2, 3)}, []byte("xy"))
 		return err
 	}, "get a/b 3 ok")
 	step("put if", func() error {
-		_, err := s.PutIf(ctx, key, []byte("no"), store.IfAbsent(), store.Sync)
+		_, err := s.Write(ctx, store.PutIf(key, []byte("no"), store.IfAbsent()), store.Sync)
 		return err
 	}, "put_if a/b 0 conflict")
 	step("stat", func() error { _, err := store.Stat(ctx, s, key); return err }, "stat a/b 0 ok")
@@ -153,34 +160,34 @@ func TestEvents(t *testing.T) {
 		return err
 	}, "open a/b 0 ok", "read a/b 10 ok")
 	step("splice", func() (err error) {
-		v, err = store.Splice(ctx, s, key, v, []store.Fragment{{Data: []byte("new")}, {N: 5}}, store.Sync)
+		made, err = store.Write(ctx, s, store.Splice(key, made.Version, []store.Part{{Data: []byte("new")}, {N: 5}}), store.Sync)
 		return err
 	}, "splice a/b 3 ok")
 	step("patch", func() (err error) {
-		v, err = store.PatchValue(ctx, s, key, v, []store.Patch{{Data: []byte("NE")}}, store.Sync)
+		made, err = store.Write(ctx, s, store.PatchValue(key, made.Version, []store.Patch{{Data: []byte("NE")}}), store.Sync)
 		return err
 	}, "patch a/b 2 ok")
 	step("copy", func() error {
-		_, _, err := store.CopyValue(ctx, s, store.MustKey("c"), s, key, 0, store.Sync)
+		_, err := store.Write(ctx, s, store.Copy(store.MustKey("c"), s, key), store.Sync)
 		return err
-	}, "get a/b 8 ok", "put c 8 ok") // a memory store is no Copier
+	}, "get a/b 8 ok", "put c 8 ok") // a memory store cannot copy
 	step("clone", func() error {
-		_, err := store.Clone(ctx, s, store.MustKey("c"), key, v, 0, store.Sync)
+		_, err := store.Write(ctx, s, store.Clone(store.MustKey("c"), key, made.Version), store.Sync)
 		return err
 	}, "clone c 0 ok") // a memory store shares the bytes
 	step("assemble", func() error {
-		parts := []store.Part{{Data: []byte("new")}, {Key: key, Version: v, N: 5}}
-		_, err := store.Assemble(ctx, s, store.MustKey("c"), parts, 0, store.Sync)
+		parts := []store.Part{{Data: []byte("new")}, {Key: key, Version: made.Version, N: 5}}
+		_, err := store.Write(ctx, s, store.Assemble(store.MustKey("c"), parts), store.Sync)
 		return err
 	}, "assemble c 3 ok")
 	step("list versions", func() error {
-		for range s.ListVersions(ctx, store.Path{}, false) {
+		for range s.List(ctx, store.Path{}, store.WithVersions) {
 			break
 		}
 		return nil
 	}, "list 0 ok")
 	step("list", func() error {
-		for range s.List(ctx, store.Path{}, false) {
+		for range s.List(ctx, store.Path{}, store.Flat) {
 			break
 		}
 		return nil
@@ -197,24 +204,27 @@ func TestEvents(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := b.Put(ctx, key, []byte("12")); err != nil {
+		if _, err := b.Write(ctx, store.Put(key, []byte("12"))); err != nil {
 			return err
 		}
-		if err := store.BatchPutIf(ctx, b, key, []byte("123"), store.IfVersion(v)); err == nil {
+		if _, err := b.Write(ctx, store.PutIf(key, []byte("123"), store.IfVersion(made.Version))); err == nil {
 			t.Error("the condition held")
 		}
-		if _, err := store.BatchClone(ctx, b, store.MustKey("c"), key, store.Version{}); err != nil {
+		if _, err := b.Write(ctx, store.Clone(store.MustKey("c"), key, store.Version{})); err != nil {
 			return err
 		}
-		if err := store.BatchAssemble(ctx, b, store.MustKey("c"), []store.Part{{Data: []byte("1")}}); err != nil {
+		if _, err := b.Write(ctx, store.Assemble(store.MustKey("c"), []store.Part{{Data: []byte("1")}})); err != nil {
 			return err
 		}
-		if err := b.Delete(ctx, key); err != nil {
+		if _, err := b.Write(ctx, store.Delete(key)); err != nil {
 			return err
 		}
 		return b.Commit(ctx)
 	}, "put a/b 2 ok", "put_if a/b 0 conflict", "clone c 0 ok", "assemble c 1 ok", "delete a/b 0 ok", "commit 0 ok")
-	step("delete if", func() error { return s.DeleteIf(ctx, key, v) }, "delete_if a/b 0 conflict")
+	step("delete if", func() error {
+		_, err := s.Write(ctx, store.DeleteIf(key, made.Version), store.Sync)
+		return err
+	}, "delete_if a/b 0 conflict")
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
 	step("cancelled", func() error { _, _, err := s.Get(cancelled, key, store.Request{}, nil); return err }, "get a/b 0 canceled")
@@ -226,10 +236,10 @@ func TestCopyBetweenWrapped(t *testing.T) {
 	ctx, n := t.Context(), new(notes)
 	from, to := drivers["file"](t), drivers["file"](t)
 	key := store.MustKey("a")
-	if _, err := store.Put(ctx, from, key, []byte("value"), store.Flush); err != nil {
+	if _, err := store.Write(ctx, from, store.Put(key, []byte("value")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := store.CopyValue(ctx, observed.New(to, n), key, observed.New(from, n), key, 0, store.Flush); err != nil {
+	if _, err := store.Write(ctx, observed.New(to, n), store.Copy(key, observed.New(from, n), key), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := n.take(), []string{"copy a 5 ok"}; !slices.Equal(got, want) {
@@ -243,7 +253,7 @@ func TestEventsTakeNoMemory(t *testing.T) {
 	racing.Skip(t)
 	ctx, key := t.Context(), store.MustKey("a")
 	m := memstore.New()
-	if _, err := m.Put(ctx, key, make([]byte, 100), store.Flush); err != nil {
+	if _, err := m.Write(ctx, store.Put(key, make([]byte, 100)), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	s := observed.New(m, new(observe.Counter))
@@ -264,7 +274,7 @@ func TestEventsTakeNoMemory(t *testing.T) {
 func BenchmarkGet(b *testing.B) {
 	ctx, key := b.Context(), store.MustKey("a")
 	m := memstore.New()
-	if _, err := m.Put(ctx, key, make([]byte, 100), store.Flush); err != nil {
+	if _, err := m.Write(ctx, store.Put(key, make([]byte, 100)), store.Flush); err != nil {
 		b.Fatal(err)
 	}
 	for name, s := range map[string]store.Store{"alone": m, "observed": observed.New(m, new(observe.Counter))} {
@@ -283,7 +293,7 @@ func Example() {
 	var c observe.Counter
 	s := observed.New(memstore.New(), &c)
 	for range 3 {
-		if _, err := s.Put(ctx, store.MustKey("zarr.json"), []byte("{}"), store.Sync); err != nil {
+		if _, err := s.Write(ctx, store.Put(store.MustKey("zarr.json"), []byte("{}")), store.Sync); err != nil {
 			panic(err)
 		}
 	}

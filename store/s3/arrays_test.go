@@ -16,10 +16,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store/s3"
 	"varve.dev/zarr/store/s3/s3test"
-	"varve.dev/zarr/store/storetest"
 )
 
 const batchRows = 5
@@ -201,14 +201,14 @@ func crash(t *testing.T, s *s3.Store, spec zarr.Spec, c change, n int64, after b
 	quiet := zarr.At(s, "")
 	start(t, quiet, spec)
 	var at atomic.Int64
-	broken := zarr.At(storetest.Conditional(s, storetest.Hooks{
-		Before: func(context.Context, storetest.Op) error {
+	broken := zarr.At(stepping.Conditional(s, stepping.Hooks{
+		Before: func(context.Context, stepping.Op) error {
 			if k := at.Add(1) - 1; k > n || k == n && !after {
 				return errCrash
 			}
 			return nil
 		},
-		After: func(_ storetest.Op, err error) error {
+		After: func(_ stepping.Op, err error) error {
 			if at.Load()-1 >= n {
 				return errCrash
 			}

@@ -10,23 +10,18 @@ import (
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 )
 
-// Assemble implements [store.Assembler]. The service copies long ranges, each from the
+// assemble writes an object of parts. The service copies long ranges, each from the
 // version that was looked at. Short ones are read and uploaded. A value of at most four
 // parts is joined in memory.
-func (s *Store) Assemble(
-	ctx context.Context, key store.Key, parts []store.Part, _ store.Durability,
-) (store.Version, error) {
-	name, err := s.key(key)
-	if err != nil {
+func (s *Store) assemble(ctx context.Context, name string, c store.Change) (store.Version, error) {
+	if _, err := c.Size(0); err != nil {
 		return store.Version{}, err
 	}
-	if _, err := store.AssembledSize(parts); err != nil {
-		return store.Version{}, err
-	}
-	from, err := s.segments(ctx, parts)
+	from, err := s.segments(ctx, c.Parts)
 	if err != nil {
 		return store.Version{}, err
 	}
@@ -54,7 +49,7 @@ func (s *Store) segments(ctx context.Context, parts []store.Part) (segments, err
 		case !p.Version.IsZero() && p.Version != x.want:
 			return nil, x.replaced()
 		}
-		if i > 0 && p.Continues(parts[i-1]) && len(from) > 0 && from[len(from)-1].source == x {
+		if i > 0 && driver.Continues(p, parts[i-1]) && len(from) > 0 && from[len(from)-1].source == x {
 			from[len(from)-1].n += p.N
 			continue
 		}
@@ -103,31 +98,25 @@ func (s *Store) check(ctx context.Context, from segments, small bool) (like *s3.
 	return looks[0].source.look(ctx)
 }
 
-// Splice implements [store.Splicer].
-func (s *Store) Splice(
-	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, _ store.Durability,
-) (store.Version, error) {
-	name, err := s.key(key)
-	if err != nil {
-		return store.Version{}, err
-	}
-	cond, err := conditionOf(store.IfVersion(from))
+// splice writes an object of segments of its present version and new bytes.
+func (s *Store) splice(ctx context.Context, name string, c store.Change) (store.Version, error) {
+	cond, err := conditionOf(c.If)
 	if err == nil {
 		err = s.needs(ctx, writesOnConditions)
 	}
 	if err != nil {
 		return store.Version{}, err
 	}
-	x := s.source(key, from)
+	x := s.source(c.Key, c.If.Version())
 	head, err := x.look(ctx)
 	if err != nil {
 		return store.Version{}, err
 	}
-	if _, err := store.SplicedSize(value(head.ContentLength), fragments); err != nil {
+	if _, err := c.Size(value(head.ContentLength)); err != nil {
 		return store.Version{}, fmt.Errorf("%s: %w", s.name(call{key: name}), err)
 	}
 	var all segments
-	for _, f := range fragments {
+	for _, f := range c.Parts {
 		if f.Data != nil {
 			all = append(all, segment{data: pieces{f.Data}})
 		} else if f.N > 0 {
@@ -136,11 +125,6 @@ func (s *Store) Splice(
 	}
 	return s.write(ctx, name, all, cond)
 }
-
-var (
-	_ store.Assembler = (*Store)(nil)
-	_ store.Splicer   = (*Store)(nil)
-)
 
 // pieces are the bytes of a request's body: the slices, one after the other. They are not
 // copied.

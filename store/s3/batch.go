@@ -9,7 +9,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Batch implements [store.Batcher]. Writes take effect immediately. Deletions wait until
+// Batch implements [store.Batcher]. Changes take effect immediately. Deletions wait until
 // there are 1,000 of them, or until Commit, because one request deletes as many.
 func (s *Store) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
 	return &batch{s: s, d: d}, ctx.Err()
@@ -24,26 +24,37 @@ type batch struct {
 	waiting map[string]bool // the names in deleted
 }
 
-// Put waits for a deletion of the key that waits itself: the later one counts.
-func (b *batch) Put(ctx context.Context, key store.Key, data []byte) error {
-	if err := b.settle(ctx, key); err != nil {
-		return err
+// Can implements [store.Batch].
+func (b *batch) Can(op store.Op) bool { return b.s.Can(op) }
+
+// Write implements [store.Batch]. A change waits for a deletion of one of its keys that
+// waits itself: the later one counts.
+func (b *batch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	if c.Op == store.OpDelete {
+		return store.Written{}, b.delete(ctx, c.Key)
 	}
-	_, err := b.s.Put(ctx, key, data, b.d)
-	return err
+	if err := b.settle(ctx, c); err != nil {
+		return store.Written{}, err
+	}
+	return b.s.Write(ctx, c, b.d)
 }
 
-// settle deletes all that waits if key is one of it.
-func (b *batch) settle(ctx context.Context, keys ...store.Key) error {
+// settle deletes all that waits if a key of the change is one of it.
+func (b *batch) settle(ctx context.Context, c store.Change) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, key := range keys {
-		if b.waiting[b.s.prefix+key.String()] {
-			return b.flush(ctx)
-		}
+	waits := b.waits(c.Key) || b.waits(c.Source)
+	for _, p := range c.Parts {
+		waits = waits || p.Data == nil && b.waits(p.Key)
 	}
-	return nil
+	if !waits {
+		return nil
+	}
+	return b.flush(ctx)
 }
+
+// waits reports whether a deletion of the key waits. The caller holds the lock.
+func (b *batch) waits(key store.Key) bool { return b.waiting[b.s.prefix+key.String()] }
 
 // flush deletes all that waits. The caller holds the lock.
 func (b *batch) flush(ctx context.Context) error {
@@ -54,7 +65,7 @@ func (b *batch) flush(ctx context.Context) error {
 	return err
 }
 
-func (b *batch) Delete(ctx context.Context, key store.Key) error {
+func (b *batch) delete(ctx context.Context, key store.Key) error {
 	name, err := b.s.key(key)
 	if err == nil {
 		err = ctx.Err()
@@ -93,63 +104,4 @@ func (b *batch) Discard() {
 	b.deleted, b.waiting = nil, nil
 }
 
-func (b *batch) PutIf(ctx context.Context, key store.Key, data []byte, cond store.Condition) error {
-	if err := b.settle(ctx, key); err != nil {
-		return err
-	}
-	_, err := b.s.PutIf(ctx, key, data, cond, b.d)
-	return err
-}
-
-func (b *batch) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	if err := b.settle(ctx, key); err != nil {
-		return err
-	}
-	return b.s.DeleteIf(ctx, key, v)
-}
-
-func (b *batch) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment) error {
-	if err := b.settle(ctx, key); err != nil {
-		return err
-	}
-	_, err := b.s.Splice(ctx, key, from, fragments, b.d)
-	return err
-}
-
-func (b *batch) CopyFrom(ctx context.Context, key store.Key, from store.Store, source store.Key) (int64, error) {
-	if err := b.settle(ctx, key, source); err != nil {
-		return 0, err
-	}
-	n, _, err := b.s.CopyFrom(ctx, key, from, source, b.d)
-	return n, err
-}
-
-func (b *batch) Clone(ctx context.Context, key, source store.Key, from store.Version) (store.Cloned, error) {
-	if err := b.settle(ctx, key, source); err != nil {
-		return store.Cloned{}, err
-	}
-	return b.s.Clone(ctx, key, source, from, b.d)
-}
-
-func (b *batch) Assemble(ctx context.Context, key store.Key, parts []store.Part) error {
-	keys := []store.Key{key}
-	for _, p := range parts {
-		if p.Data == nil {
-			keys = append(keys, p.Key)
-		}
-	}
-	if err := b.settle(ctx, keys...); err != nil {
-		return err
-	}
-	_, err := b.s.Assemble(ctx, key, parts, b.d)
-	return err
-}
-
-var (
-	_ store.Batcher          = (*Store)(nil)
-	_ store.ConditionalBatch = (*batch)(nil)
-	_ store.SplicingBatch    = (*batch)(nil)
-	_ store.CopyingBatch     = (*batch)(nil)
-	_ store.CloningBatch     = (*batch)(nil)
-	_ store.AssemblingBatch  = (*batch)(nil)
-)
+var _ store.Batcher = (*Store)(nil)

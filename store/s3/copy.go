@@ -13,32 +13,25 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// CopyFrom implements [store.Copier]. It copies from every store of this package with the
-// same service and credentials. Copies keep the storage class and the encryption, unless
-// the options say otherwise.
-func (s *Store) CopyFrom(
-	ctx context.Context, key store.Key, from store.Store, src store.Key, _ store.Durability,
-) (int64, store.Version, error) {
-	other, ok := store.Driver(from).(*Store)
+// copyFrom copies the source of a change.
+func (s *Store) copyFrom(ctx context.Context, name string, c store.Change) (made store.Written, err error) {
+	other, ok := store.Driver(c.From).(*Store)
 	if !ok || !s.alike(other) {
-		return 0, store.Version{}, fmt.Errorf("s3: %w: the service can only copy its own objects", store.ErrUnsupported)
-	}
-	name, err := s.key(key)
-	if err != nil {
-		return 0, store.Version{}, err
+		return made, fmt.Errorf("s3: %w: the service can only copy its own objects", store.ErrUnsupported)
 	}
 	switch may, err := s.mayCopy(ctx); {
 	case err != nil:
-		return 0, store.Version{}, err
+		return made, err
 	case !may:
-		return store.CopyValue(ctx, basic{s}, key, basic{other}, src, 0, store.Sync)
+		c.From = basic{other}
+		return store.Write(ctx, basic{s}, c, store.Sync)
 	}
 	// A rival may replace the source between the request that looks at it and the copy.
 	for range copyTries {
-		x := other.source(src, store.Version{})
-		var v store.Version
-		if v, err = s.copy(ctx, name, x); err == nil {
-			return value(x.head.ContentLength), v, nil
+		x := other.source(c.Source, store.Version{})
+		if made.Version, err = s.copy(ctx, name, x); err == nil {
+			made.Size = value(x.head.ContentLength)
+			return made, nil
 		}
 		if !errors.Is(err, store.ErrConflict) {
 			break
@@ -49,7 +42,7 @@ func (s *Store) CopyFrom(
 	if s.bucket != other.bucket && errors.Is(err, fs.ErrPermission) || errors.Is(err, errNoCopies) {
 		err = fmt.Errorf("%w: %w", store.ErrUnsupported, err)
 	}
-	return 0, store.Version{}, err
+	return store.Written{}, err
 }
 
 // copyTries is the number of attempts to copy a source that others replace.
@@ -92,20 +85,16 @@ func (s *Store) copy(ctx context.Context, name string, x *source) (v store.Versi
 	return v, x.copyFailure(err)
 }
 
-// Clone implements [store.Cloner]: it is a copy by the service, from one version.
-func (s *Store) Clone(
-	ctx context.Context, key, src store.Key, from store.Version, _ store.Durability,
-) (store.Cloned, error) {
-	name, err := s.key(key)
-	if err != nil {
-		return store.Cloned{}, err
-	}
+// clone copies an object from one version.
+func (s *Store) clone(ctx context.Context, name string, c store.Change) (store.Written, error) {
+	key, src, from := c.Key, c.Source, c.SourceVersion
 	switch may, err := s.mayCopy(ctx); {
 	case err != nil:
-		return store.Cloned{}, err
+		return store.Written{}, err
 	case !may && key != src:
-		return store.Clone(ctx, basic{s}, key, src, from, 0, store.Sync)
+		return store.Write(ctx, basic{s}, c, store.Sync)
 	}
+	var err error
 	for range copyTries {
 		x := s.source(src, from)
 		var v store.Version
@@ -117,7 +106,7 @@ func (s *Store) Clone(
 			v, err = s.copy(ctx, name, x)
 		}
 		if err == nil {
-			made := store.Cloned{Version: v, Source: x.want, Size: value(x.head.ContentLength)}
+			made := store.Written{Version: v, Source: x.want, Size: value(x.head.ContentLength)}
 			if key != src {
 				made.Moved = made.Size
 			}
@@ -127,7 +116,7 @@ func (s *Store) Clone(
 			break
 		}
 	}
-	return store.Cloned{}, err
+	return store.Written{}, err
 }
 
 // basic is a store without copies by the service, so that package store reads and writes.
@@ -137,11 +126,8 @@ func (b basic) Get(ctx context.Context, key store.Key, q store.Request, dst []by
 	return b.s.Get(ctx, key, q, dst)
 }
 
-func (b basic) Put(ctx context.Context, key store.Key, data []byte, d store.Durability) (store.Version, error) {
-	return b.s.Put(ctx, key, data, d)
-}
+func (b basic) Can(op store.Op) bool { return op == store.OpPut }
 
-var (
-	_ store.Copier = (*Store)(nil)
-	_ store.Cloner = (*Store)(nil)
-)
+func (b basic) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	return b.s.Write(ctx, c, d)
+}

@@ -92,7 +92,7 @@ func TestNoCredentials(t *testing.T) {
 		}
 		return opened
 	}
-	reads, writes := open(store.Read), open(store.Write)
+	reads, writes := open(store.ReadOnly), open(store.ReadWrite)
 	holds(t, reads, key, "public")
 	_, _, err := writes.Get(t.Context(), key, store.Request{}, nil)
 	if err == nil || !strings.Contains(err.Error(), "no credentials were found") {
@@ -162,7 +162,7 @@ func TestWrongDates(t *testing.T) {
 	for range 3 {
 		put(t, s, key, "one")
 		holds(t, s, key, "one")
-		if err := s.Delete(t.Context(), key); err != nil {
+		if _, err := s.Write(t.Context(), store.Delete(key), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -180,7 +180,7 @@ func TestNoDates(t *testing.T) {
 		w.Header()["Date"] = nil // the server would set one
 		return false
 	})
-	for e, err := range s.List(t.Context(), store.Path{}, true) {
+	for e, err := range s.List(t.Context(), store.Path{}, store.Deep) {
 		if err != nil || time.Since(e.Modified).Abs() > time.Minute {
 			t.Errorf("List: %+v, %v", e, err)
 		}
@@ -201,16 +201,19 @@ func TestSkewedOnce(t *testing.T) {
 		act    func() error
 	}{
 		"Get": {http.MethodGet, func() error { _, _, err := s.Get(ctx, key, store.Request{}, nil); return err }},
-		"Put": {http.MethodPut, func() error { _, err := s.Put(ctx, store.MustKey("l"), []byte("x"), store.Sync); return err }},
+		"Put": {http.MethodPut, func() error {
+			_, err := s.Write(ctx, store.Put(store.MustKey("l"), []byte("x")), store.Sync)
+			return err
+		}},
 		"PutIf": {http.MethodPut, func() error {
-			next, err := s.PutIf(ctx, key, []byte("two"), store.IfVersion(v), store.Sync)
+			next, err := s.Write(ctx, store.PutIf(key, []byte("two"), store.IfVersion(v)), store.Sync)
 			if err == nil {
-				v = next
+				v = next.Version
 			}
 			return err
 		}},
 		"List": {http.MethodGet, func() error {
-			for _, err := range s.List(ctx, store.Path{}, true) {
+			for _, err := range s.List(ctx, store.Path{}, store.Deep) {
 				return err
 			}
 			return nil

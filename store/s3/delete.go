@@ -17,15 +17,6 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Delete implements [store.Deleter]. In a bucket with versioning, the old versions stay.
-func (s *Store) Delete(ctx context.Context, key store.Key) error {
-	name, err := s.key(key)
-	if err != nil {
-		return err
-	}
-	return s.remove(ctx, name)
-}
-
 // remove deletes one object. A missing object is no error.
 func (s *Store) remove(ctx context.Context, name string) error {
 	err := s.do(ctx, call{"DeleteObject", name}, func(ctx context.Context, o with) error {
@@ -38,16 +29,13 @@ func (s *Store) remove(ctx context.Context, name string) error {
 	return err
 }
 
-// DeleteIf implements [store.ConditionalDeleter]. It first looks at the object: some
+// deleteIf deletes an object of a version. It first looks at the object: some
 // services answer the deletion of a missing object with success, and in a bucket with
 // versioning the version ID tells versions apart that have equal bytes. The service then
 // checks the ETag and deletes in one step. A repetition could delete what another writer
 // has stored meanwhile with the same bytes, so there is none.
-func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	name, err := s.key(key)
-	if err != nil {
-		return err
-	}
+func (s *Store) deleteIf(ctx context.Context, name string, c store.Change) error {
+	v := c.If.Version()
 	tag, _ := cut(v)
 	if tag == "" {
 		return fmt.Errorf("s3: %w: no value has the zero version", store.ErrConflict)
@@ -55,11 +43,11 @@ func (s *Store) DeleteIf(ctx context.Context, key store.Key, v store.Version) er
 	if err := s.needs(ctx, deletionsOnConditions); err != nil {
 		return err
 	}
-	if _, err := s.source(key, v).look(ctx); err != nil {
+	if _, err := s.source(c.Key, v).look(ctx); err != nil {
 		return err
 	}
 	d := &writing{s: s, call: call{"DeleteObject", name}, cond: condition{match: &tag, once: true}}
-	_, err = d.run(ctx, func(ctx context.Context, o with) (store.Version, error) {
+	_, err := d.run(ctx, func(ctx context.Context, o with) (store.Version, error) {
 		_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: &name, IfMatch: &tag, RequestPayer: s.payer()}, o)
 		return store.Version{}, err
 	})
@@ -122,7 +110,7 @@ func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.Tree
 	// At every depth, delete what makes other values visible before those values. The
 	// first listing finds these, and shows that all names can be deleted.
 	var first []string
-	for e, err := range store.List(ctx, s, dir, true) {
+	for e, err := range store.List(ctx, s, dir, store.Deep) {
 		if err != nil {
 			return err
 		}
@@ -158,13 +146,14 @@ func (s *Store) removeIn(ctx context.Context, dir store.Path, name string) error
 	if err != nil {
 		return err
 	}
-	return s.Delete(ctx, key)
+	_, err = s.Write(ctx, store.Delete(key), store.Sync)
+	return err
 }
 
 // removeListed deletes the objects below dir but for one.
 func (s *Store) removeListed(ctx context.Context, dir store.Path, but string) error {
 	var names []string
-	for e, err := range store.List(ctx, s, dir, true) {
+	for e, err := range store.List(ctx, s, dir, store.Deep) {
 		if err != nil {
 			return err
 		}
@@ -187,9 +176,7 @@ func hasControl(name string) bool {
 }
 
 var (
-	_ store.Deleter            = (*Store)(nil)
-	_ store.ConditionalDeleter = (*Store)(nil)
-	_ store.TreeDeleter        = (*Store)(nil)
+	_ store.TreeDeleter = (*Store)(nil)
 )
 
 // SweepUploads implements [store.UploadSweeper]. It aborts uploads of keys below the

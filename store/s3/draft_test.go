@@ -214,15 +214,15 @@ func TestOwnSuccess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, s := faulty(t, func(o *s3.Options) { o.Conditions = s3.ProbeConditions })
 			f.set(second(once(1000, http.MethodPut, "", fault)))
-			v, err := s.PutIf(t.Context(), key, []byte("one"), store.IfAbsent(), store.Sync)
+			v, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), store.IfAbsent()), store.Sync)
 			if err == nil {
-				_, err = s.PutIf(t.Context(), key, []byte("two"), store.IfVersion(v), store.Sync)
+				_, err = s.Write(t.Context(), store.PutIf(key, []byte("two"), store.IfVersion(v.Version)), store.Sync)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			holds(t, s, key, "two")
-			if _, err := s.PutIf(t.Context(), key, []byte("three"), store.IfVersion(v), store.Sync); err == nil {
+			if _, err := s.Write(t.Context(), store.PutIf(key, []byte("three"), store.IfVersion(v.Version)), store.Sync); err == nil {
 				t.Error("a write of a version that is gone succeeds")
 			}
 		})
@@ -236,11 +236,11 @@ func TestOnce(t *testing.T) {
 	v := put(t, s, key, "one")
 	drop := func(http.ResponseWriter, *http.Request, http.Handler) bool { panic(http.ErrAbortHandler) }
 	f.set(once(1, http.MethodPut, "a/k", drop))
-	if _, err := s.PutIf(t.Context(), key, []byte("two"), store.IfVersion(v).Once(), store.Sync); err == nil || errors.Is(err, store.ErrConflict) {
+	if _, err := s.Write(t.Context(), store.PutIf(key, []byte("two"), store.IfVersion(v).Once()), store.Sync); err == nil || errors.Is(err, store.ErrConflict) {
 		t.Errorf("a write: %v", err)
 	}
 	f.set(once(1, http.MethodDelete, "a/k", drop))
-	if err := s.DeleteIf(t.Context(), key, v); err == nil || errors.Is(err, store.ErrConflict) {
+	if _, err := s.Write(t.Context(), store.DeleteIf(key, v), store.Sync); err == nil || errors.Is(err, store.ErrConflict) {
 		t.Errorf("a deletion: %v", err)
 	}
 	holds(t, s, key, "one")

@@ -85,7 +85,7 @@ func faulty(t *testing.T, change func(o *s3.Options)) (*faults, *s3.Store) {
 
 // home returns the endpoint and the bucket of a store of [faulty].
 func home(s *s3.Store) (endpoint, bucket string) {
-	place := strings.TrimSuffix(s.Place(), "/p")
+	place := strings.TrimSuffix(s.Traits().Place, "/p")
 	cut := strings.LastIndexByte(place, '/')
 	return place[:cut], place[cut+1:]
 }
@@ -111,11 +111,11 @@ var key = store.MustKey("a/k")
 
 func put(t *testing.T, s store.Store, k store.Key, text string) store.Version {
 	t.Helper()
-	v, err := store.Put(t.Context(), s, k, []byte(text), store.Sync)
+	v, err := store.Write(t.Context(), s, store.Put(k, []byte(text)), store.Sync)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
+	return v.Version
 }
 
 func holds(t *testing.T, s store.Store, k store.Key, want string) store.Version {
@@ -132,15 +132,15 @@ func holds(t *testing.T, s store.Store, k store.Key, want string) store.Version 
 func TestLostAnswer(t *testing.T) {
 	f, s := faulty(t, nil)
 	f.set(once(1, http.MethodPut, "a/k", lose))
-	first, err := s.PutIf(t.Context(), key, []byte("one"), store.IfAbsent(), store.Sync)
+	first, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), store.IfAbsent()), store.Sync)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := holds(t, s, key, "one"); v != first {
-		t.Errorf("the version is %v, want %v", v, first)
+	if v := holds(t, s, key, "one"); v != first.Version {
+		t.Errorf("the version is %v, want %v", v, first.Version)
 	}
 	f.set(once(1, http.MethodPut, "a/k", lose))
-	if _, err := s.PutIf(t.Context(), key, []byte("two"), store.IfVersion(first), store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.PutIf(key, []byte("two"), store.IfVersion(first.Version)), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	holds(t, s, key, "two")
@@ -157,7 +157,7 @@ func TestLostAnswerAndRival(t *testing.T) {
 		put(t, s, key, "rival")
 		panic(http.ErrAbortHandler)
 	}))
-	_, err := s.PutIf(t.Context(), key, []byte("mine"), store.IfVersion(old), store.Sync)
+	_, err := s.Write(t.Context(), store.PutIf(key, []byte("mine"), store.IfVersion(old)), store.Sync)
 	if err == nil || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnsupported) {
 		t.Errorf("error is %v, want one that says that the outcome is unknown", err)
 	}
@@ -168,7 +168,7 @@ func TestLostAnswerAndRival(t *testing.T) {
 func TestLostRequest(t *testing.T) {
 	f, s := faulty(t, nil)
 	f.set(once(2, http.MethodPut, "a/k", func(http.ResponseWriter, *http.Request, http.Handler) bool { panic(http.ErrAbortHandler) }))
-	if _, err := s.PutIf(t.Context(), key, []byte("one"), store.IfAbsent(), store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), store.IfAbsent()), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	holds(t, s, key, "one")
@@ -179,9 +179,9 @@ func TestLostRequest(t *testing.T) {
 func TestSameBytes(t *testing.T) {
 	f, s := faulty(t, nil)
 	old := put(t, s, key, "one")
-	now, err := s.PutIf(t.Context(), key, []byte("one"), store.IfVersion(old), store.Sync)
-	if err != nil || now == old {
-		t.Errorf("the version is %v, and before it was %v (%v)", now, old, err)
+	now, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), store.IfVersion(old)), store.Sync)
+	if err != nil || now.Version == old {
+		t.Errorf("the version is %v, and before it was %v (%v)", now.Version, old, err)
 	}
 	if n := f.count(http.MethodPost, "uploadId"); n != 1 {
 		t.Errorf("%d uploads, want 1", n)
@@ -193,11 +193,11 @@ func TestSameBytes(t *testing.T) {
 func TestConflictInProgress(t *testing.T) {
 	f, s := faulty(t, nil)
 	f.set(once(2, http.MethodPut, "a/k", answer(http.StatusConflict, "ConditionalRequestConflict")))
-	if _, err := s.PutIf(t.Context(), key, []byte("one"), store.IfAbsent(), store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), store.IfAbsent()), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	f.set(once(9, http.MethodPut, "a/k", answer(http.StatusNotFound, "NoSuchKey")))
-	_, err := s.PutIf(t.Context(), key, []byte("two"), store.IfVersion(holds(t, s, key, "one")), store.Sync)
+	_, err := s.Write(t.Context(), store.PutIf(key, []byte("two"), store.IfVersion(holds(t, s, key, "one"))), store.Sync)
 	if !errors.Is(err, store.ErrConflict) || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("404 to If-Match: error is %v, want %v alone", err, store.ErrConflict)
 	}
@@ -220,7 +220,7 @@ func answer(status int, code string) func(http.ResponseWriter, *http.Request, ht
 func TestFolderGoes(t *testing.T) {
 	f, s := faulty(t, nil)
 	write := func(cond store.Condition) error {
-		_, err := s.PutIf(t.Context(), key, []byte("one"), cond, store.Sync)
+		_, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), cond), store.Sync)
 		return err
 	}
 	f.set(once(1, http.MethodPut, "", answer(http.StatusConflict, "ExistingObjectIsDirectory")))
@@ -228,7 +228,7 @@ func TestFolderGoes(t *testing.T) {
 		t.Errorf("a folder that goes: %v", err)
 	}
 	f.set(once(100, http.MethodPut, "", answer(http.StatusConflict, "ExistingObjectIsDirectory")))
-	if _, err := s.Put(t.Context(), key, []byte("two"), store.Sync); err == nil || errors.Is(err, store.ErrConflict) || f.count(http.MethodPut, "") != 2 {
+	if _, err := s.Write(t.Context(), store.Put(key, []byte("two")), store.Sync); err == nil || errors.Is(err, store.ErrConflict) || f.count(http.MethodPut, "") != 2 {
 		t.Errorf("a folder that stays: %v after %d attempts", err, f.count(http.MethodPut, ""))
 	}
 	holds(t, s, key, "one")
@@ -239,11 +239,11 @@ func TestErrorIn200(t *testing.T) {
 	f, s := faulty(t, func(o *s3.Options) { o.PartSize = 5 << 20 })
 	v := put(t, s, key, "one")
 	f.set(once(100, http.MethodPut, "copy", answer(http.StatusOK, "InternalError")))
-	if _, err := s.Clone(t.Context(), store.MustKey("copy"), key, v, store.Sync); err == nil {
+	if _, err := s.Write(t.Context(), store.Clone(store.MustKey("copy"), key, v), store.Sync); err == nil {
 		t.Error("a copy with an error in its answer succeeds")
 	}
 	f.set(once(100, http.MethodPost, "uploadId", answer(http.StatusOK, "InternalError")))
-	if _, err := s.Put(t.Context(), key, make([]byte, 24<<20), store.Sync); err == nil {
+	if _, err := s.Write(t.Context(), store.Put(key, make([]byte, 24<<20)), store.Sync); err == nil {
 		t.Error("a completion with an error in its answer succeeds")
 	}
 	if n := f.count(http.MethodDelete, "uploadId"); n == 0 {
@@ -275,9 +275,9 @@ func TestErrors(t *testing.T) {
 			return answer(c.status, c.code)(w, r, next)
 		})
 		_, _, readErr := s.Get(t.Context(), key, store.Request{}, nil)
-		_, writeErr := s.Put(t.Context(), key, []byte("x"), store.Sync)
+		_, writeErr := s.Write(t.Context(), store.Put(key, []byte("x")), store.Sync)
 		var listErr error
-		for _, err := range s.List(t.Context(), store.Path{}, true) {
+		for _, err := range s.List(t.Context(), store.Path{}, store.Deep) {
 			listErr = err
 		}
 		for what, err := range map[string]error{"Get": readErr, "Put": writeErr, "List": listErr} {
@@ -342,7 +342,7 @@ func TestEarlyAnswerLost(t *testing.T) {
 		"the version":              {key, store.IfVersion(two), false},
 		"absent":                   {other, store.IfAbsent(), false},
 	} {
-		if _, err := s.PutIf(t.Context(), c.key, long, c.cond, store.Sync); err == nil || errors.Is(err, store.ErrConflict) != c.want {
+		if _, err := s.Write(t.Context(), store.PutIf(c.key, long, c.cond), store.Sync); err == nil || errors.Is(err, store.ErrConflict) != c.want {
 			t.Errorf("%s: error is %v", name, err)
 		}
 	}
@@ -363,7 +363,7 @@ func TestRedirection(t *testing.T) {
 		if _, _, err := s.Get(t.Context(), key, store.Request{}, nil); err == nil {
 			t.Errorf("Get follows %d", status)
 		}
-		if _, err := s.Put(t.Context(), key, []byte("x"), store.Sync); err == nil {
+		if _, err := s.Write(t.Context(), store.Put(key, []byte("x")), store.Sync); err == nil {
 			t.Errorf("Put follows %d", status)
 		}
 	}
@@ -448,7 +448,7 @@ func TestProbe(t *testing.T) {
 		f, s := faulty(t, func(o *s3.Options) { o.Conditions = s3.ProbeConditions })
 		f.set(c.fault)
 		for range 2 {
-			_, err := s.PutIf(t.Context(), store.MustKey(name+"/k"), []byte("x"), store.IfAbsent(), store.Sync)
+			_, err := s.Write(t.Context(), store.PutIf(store.MustKey(name+"/k"), []byte("x"), store.IfAbsent()), store.Sync)
 			if c.writes != !errors.Is(err, store.ErrUnsupported) || c.writes && err != nil && !errors.Is(err, store.ErrConflict) {
 				t.Errorf("%s: error is %v", name, err)
 			}
@@ -457,13 +457,13 @@ func TestProbe(t *testing.T) {
 			}
 		}
 		f.set(nil)
-		for e, err := range s.List(t.Context(), store.Path{}, true) {
+		for e, err := range s.List(t.Context(), store.Path{}, store.Deep) {
 			if err != nil || !c.writes || e.Name != name+"/k" {
 				t.Errorf("%s: after a probe there is %q, and error %v", name, e.Name, err)
 			}
 		}
 		// gofakes3 ignores the conditions of deletions.
-		if err := s.DeleteIf(t.Context(), key, store.MakeVersion(`"x"`)); !errors.Is(err, store.ErrUnsupported) {
+		if _, err := s.Write(t.Context(), store.DeleteIf(key, store.MakeVersion(`"x"`)), store.Sync); !errors.Is(err, store.ErrUnsupported) {
 			t.Errorf("%s: DeleteIf: error is %v, want %v", name, err, store.ErrUnsupported)
 		}
 	}
@@ -477,7 +477,7 @@ func TestUpload(t *testing.T) {
 		value[i] = byte(i * 7 >> 3)
 	}
 	f.set(once(2, http.MethodPut, "partNumber=3", answer(http.StatusInternalServerError, "InternalError")))
-	if _, err := s.PutIf(t.Context(), key, value, store.IfAbsent(), store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.PutIf(key, value, store.IfAbsent()), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if n := f.count(http.MethodPut, "partNumber"); n != 7 {
@@ -488,11 +488,11 @@ func TestUpload(t *testing.T) {
 		t.Fatalf("the object has other bytes (%v)", err)
 	}
 	f.set(once(1, http.MethodPost, "uploadId", lose))
-	if _, err := s.Put(t.Context(), store.MustKey("lost"), value, store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(store.MustKey("lost"), value), store.Sync); err != nil {
 		t.Errorf("a completion without an answer: %v", err)
 	}
 	f.set(once(100, http.MethodPut, "partNumber=2", answer(http.StatusForbidden, "AccessDenied")))
-	if _, err := s.Put(t.Context(), store.MustKey("denied"), value, store.Sync); !errors.Is(err, fs.ErrPermission) {
+	if _, err := s.Write(t.Context(), store.Put(store.MustKey("denied"), value), store.Sync); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("a part that is denied: %v", err)
 	}
 	if n := f.count(http.MethodDelete, "uploadId"); n != 1 {
@@ -503,7 +503,7 @@ func TestUpload(t *testing.T) {
 		cancel()
 		panic(http.ErrAbortHandler)
 	}))
-	if _, err := s.Put(ctx, store.MustKey("cancelled"), value, store.Sync); !errors.Is(err, context.Canceled) {
+	if _, err := s.Write(ctx, store.Put(store.MustKey("cancelled"), value), store.Sync); !errors.Is(err, context.Canceled) {
 		t.Errorf("an upload that is cancelled: %v", err)
 	}
 	if n := f.count(http.MethodDelete, "uploadId"); n != 1 {
@@ -521,7 +521,7 @@ func TestSweep(t *testing.T) {
 		return r.Method == http.MethodDelete && answer(http.StatusForbidden, "AccessDenied")(w, r, next) ||
 			strings.Contains(r.URL.RawQuery, "partNumber=2") && answer(http.StatusForbidden, "AccessDenied")(w, r, next)
 	})
-	if _, err := s.Put(t.Context(), key, make([]byte, 21<<20), store.Sync); err == nil {
+	if _, err := s.Write(t.Context(), store.Put(key, make([]byte, 21<<20)), store.Sync); err == nil {
 		t.Fatal("an upload without one part succeeds")
 	}
 	f.set(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
@@ -588,7 +588,7 @@ func TestDeleteSome(t *testing.T) {
 	if err := store.DeleteTree(t.Context(), s, d, store.TreeOrder{}, store.Sync); err != nil {
 		t.Fatal(err)
 	}
-	for e, err := range s.List(t.Context(), store.Path{}, true) {
+	for e, err := range s.List(t.Context(), store.Path{}, store.Deep) {
 		if err != nil || e.Name != "a/k" {
 			t.Errorf("there is %q (%v)", e.Name, err)
 		}
@@ -621,7 +621,7 @@ func TestAnonymous(t *testing.T) {
 		if o.Anonymous { // this service would accept a write
 			continue
 		}
-		if _, err := anon.Put(t.Context(), key, []byte("x"), store.Sync); err == nil {
+		if _, err := anon.Write(t.Context(), store.Put(key, []byte("x")), store.Sync); err == nil {
 			t.Error("a write without credentials succeeds")
 		}
 	}

@@ -36,22 +36,22 @@ func TestLargeValues(t *testing.T) {
 	defer s.Close()
 	one, two := pattern(27<<20, 1), pattern(11<<20, 2)
 	key, other, made := store.MustKey("one +&/k"), store.MustKey("two=ü/k"), store.MustKey("made")
-	v, err := s.PutIf(t.Context(), key, one, store.IfAbsent(), store.Sync)
+	v, err := s.Write(t.Context(), store.PutIf(key, one, store.IfAbsent()), store.Sync)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.PutIf(t.Context(), key, two, store.IfAbsent(), store.Sync); !errors.Is(err, store.ErrConflict) {
+	if _, err := s.Write(t.Context(), store.PutIf(key, two, store.IfAbsent()), store.Sync); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("an upload over an object on the condition that there is none: %v", err)
 	}
-	if _, err := s.PutIf(t.Context(), other, one, store.IfVersion(v), store.Sync); !errors.Is(err, store.ErrConflict) {
+	if _, err := s.Write(t.Context(), store.PutIf(other, one, store.IfVersion(v.Version)), store.Sync); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("an upload on the condition of a version of nothing: %v", err)
 	}
-	if _, err := s.Put(t.Context(), other, two, store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(other, two), store.Sync); err != nil {
 		t.Fatal(err)
 	}
-	same, err := s.PutIf(t.Context(), key, one, store.IfVersion(v), store.Sync)
-	if err != nil || same == v {
-		t.Fatalf("the same bytes once more have version %v, and before %v (%v)", same, v, err)
+	same, err := s.Write(t.Context(), store.PutIf(key, one, store.IfVersion(v.Version)), store.Sync)
+	if err != nil || same.Version == v.Version {
+		t.Fatalf("the same bytes once more have version %v, and before %v (%v)", same.Version, v.Version, err)
 	}
 	is(t, s, key, one)
 
@@ -60,30 +60,30 @@ func TestLargeValues(t *testing.T) {
 		{Data: two[:7<<20]}, {Key: key, Off: 100, N: 1000}, {Key: other, Version: version(t, s, other), N: 11 << 20},
 	}
 	want := bytes.Join([][]byte{[]byte("begin"), one[3 : 3+12<<20], two[1<<20 : 7<<20], two[:7<<20], one[100:1100], two}, nil)
-	if _, err := s.Assemble(t.Context(), made, parts, store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.Assemble(made, parts), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	is(t, s, made, want)
-	parts[1].Version = v // which key no longer has
-	if _, err := s.Assemble(t.Context(), made, parts, store.Sync); !errors.Is(err, store.ErrConflict) {
+	parts[1].Version = v.Version // which key no longer has
+	if _, err := s.Write(t.Context(), store.Assemble(made, parts), store.Sync); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("Assemble of an old version: %v", err)
 	}
 	parts[1].Version, parts[1].Key = store.Version{}, store.MustKey("none")
-	if _, err := s.Assemble(t.Context(), made, parts, store.Sync); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.Write(t.Context(), store.Assemble(made, parts), store.Sync); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Assemble of nothing: %v", err)
 	}
 	is(t, s, made, want)
 
-	fragments := []store.Fragment{{Off: 20 << 20, N: 7 << 20}, {Data: []byte("middle")}, {Off: 0, N: 19 << 20}}
-	if _, err := s.Splice(t.Context(), key, v, fragments, store.Sync); !errors.Is(err, store.ErrConflict) {
+	fragments := []store.Part{{Off: 20 << 20, N: 7 << 20}, {Data: []byte("middle")}, {Off: 0, N: 19 << 20}}
+	if _, err := s.Write(t.Context(), store.Splice(key, v.Version, fragments), store.Sync); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("Splice of an old version: %v", err)
 	}
-	if _, err := s.Splice(t.Context(), key, same, fragments, store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.Splice(key, same.Version, fragments), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	spliced := bytes.Join([][]byte{one[20<<20:], []byte("middle"), one[:19<<20]}, nil)
 	is(t, s, key, spliced)
-	cloned, err := s.Clone(t.Context(), made, key, version(t, s, key), store.Sync)
+	cloned, err := s.Write(t.Context(), store.Clone(made, key, version(t, s, key)), store.Sync)
 	if err != nil || cloned.Size != int64(len(spliced)) {
 		t.Fatalf("Clone: %+v, %v", cloned, err)
 	}
@@ -121,11 +121,11 @@ func TestPages(t *testing.T) {
 	for i := range n {
 		name := fmt.Sprintf("d/%d/%d", i%7, i)
 		names[name] = true
-		if err := b.Put(t.Context(), store.MustKey(name), []byte(name)); err != nil {
+		if _, err := b.Write(t.Context(), store.Put(store.MustKey(name), []byte(name))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for e, err := range s.List(t.Context(), store.Path{}, true) {
+	for e, err := range s.List(t.Context(), store.Path{}, store.Deep) {
 		if err != nil || !names[e.Name] {
 			t.Fatalf("List: %q (%v)", e.Name, err)
 		}
@@ -135,7 +135,7 @@ func TestPages(t *testing.T) {
 		t.Errorf("List leaves out %d of %d objects", len(names), n)
 	}
 	for i := range n - 1 {
-		if err := b.Delete(t.Context(), store.MustKey(fmt.Sprintf("d/%d/%d", i%7, i))); err != nil {
+		if _, err := b.Write(t.Context(), store.Delete(store.MustKey(fmt.Sprintf("d/%d/%d", i%7, i)))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -143,7 +143,7 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := 0
-	for _, err := range s.List(t.Context(), store.Path{}, true) {
+	for _, err := range s.List(t.Context(), store.Path{}, store.Deep) {
 		if left++; err != nil {
 			t.Fatal(err)
 		}

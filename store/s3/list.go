@@ -21,19 +21,16 @@ import (
 )
 
 // List implements [store.Lister]. It takes one request for 1,000 entries. Entries have
-// versions if the bucket is known to have no versioning.
-func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+// versions in any case if the bucket is known to have no versioning. In a bucket with
+// versioning, a listing with versions lists object versions, old ones too, because plain
+// listings have no version IDs.
+func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		l := s.lister(dir, deep, yield)
-		l.done(ctx, l.objects(ctx))
-	}
-}
-
-// ListVersions implements [store.VersionLister]. In a bucket with versioning it lists
-// object versions, old ones too, because plain listings have no version IDs.
-func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return func(yield func(store.Entry, error) bool) {
-		l := s.lister(dir, deep, yield)
+		l := s.lister(dir, how&store.Deep != 0, yield)
+		if how&store.WithVersions == 0 {
+			l.done(ctx, l.objects(ctx))
+			return
+		}
 		if s.versioned.get() == versioningUnknown {
 			if err := s.learnVersioning(ctx, l.prefix); err != nil {
 				yield(store.Entry{}, err)
@@ -256,6 +253,5 @@ func (s *Store) payer() types.RequestPayer {
 func pointer[T any](v T) *T { return &v }
 
 var (
-	_ store.Lister        = (*Store)(nil)
-	_ store.VersionLister = (*Store)(nil)
+	_ store.Lister = (*Store)(nil)
 )

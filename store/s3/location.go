@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/zipstore"
@@ -48,18 +49,18 @@ func OpenLocation(ctx context.Context, location string, access store.Access) (st
 	if err != nil {
 		return nil, store.Path{}, err
 	}
-	if archive, rel, found := store.CutPath(path, ".zip"); found {
-		if access != store.Read {
+	if archive, rel, found := driver.CutPath(path, ".zip"); found {
+		if access != store.ReadOnly {
 			return nil, store.Path{}, fmt.Errorf("s3: s3://%s/%s: %w: an archive in a bucket can only be read; a new archive is written on this machine; then copy it", bucket, archive, store.ErrUnsupported)
 		}
 		return zipstore.OpenWithin(ctx, archive, rel, func(folder string) (store.Store, error) { return Open(ctx, bucket, folder, &opt) })
 	}
-	root, rel, _ := store.CutPath(path, ".zarr")
+	root, rel, _ := driver.CutPath(path, ".zarr")
 	at, err := store.ParsePath(rel)
 	if err != nil {
 		return nil, store.Path{}, err
 	}
-	s, err := open(ctx, bucket, root, &opt, access != store.Read)
+	s, err := open(ctx, bucket, root, &opt, access != store.ReadOnly)
 	if err != nil {
 		return nil, store.Path{}, err
 	}
@@ -73,14 +74,14 @@ func parse(location string, opt Options) (bucket, path string, _ Options, err er
 	bucket, path, _ = strings.Cut(rest, "/")
 	// The text before '@' may be a secret, which may have slashes, so it is not shown.
 	if strings.Contains(bucket, "@") || strings.Contains(bucket, ":") && strings.Contains(path, "@") {
-		return "", "", opt, store.BadLocation("s3: a location has no user and password; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead")
+		return "", "", opt, driver.BadLocation("s3: a location has no user and password; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead")
 	}
-	if path, err = store.LocationPath(path); err != nil {
+	if path, err = driver.LocationPath(path); err != nil {
 		return "", "", opt, fmt.Errorf("s3: %w", err)
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return "", "", opt, store.BadLocation("s3: the options after '?' are malformed")
+		return "", "", opt, driver.BadLocation("s3: the options after '?' are malformed")
 	}
 	secrets := aws.Credentials{Source: "location"}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -112,7 +113,7 @@ func whole(secrets aws.Credentials) error {
 	default:
 		missing = "secret_access_key is"
 	}
-	return store.BadLocation("s3: the option %s missing; credentials are access_key_id, secret_access_key and, if they are temporary, session_token", missing)
+	return driver.BadLocation("s3: the option %s missing; credentials are access_key_id, secret_access_key and, if they are temporary, session_token", missing)
 }
 
 // set sets the option with a name. The value may be a secret, so errors do not show it.
@@ -137,7 +138,7 @@ func (o *Options) set(name, value string, secrets *aws.Credentials) (err error) 
 	switch flag, ok := flags[name]; {
 	case ok:
 		if *flag, err = strconv.ParseBool(value); err != nil {
-			return store.BadLocation("s3: the option %s is true or false", name)
+			return driver.BadLocation("s3: the option %s is true or false", name)
 		}
 		if flag == &byHost {
 			o.Addressing = ByPath
@@ -168,7 +169,7 @@ func (o *Options) choose(name, value string) error {
 	case "conditional_put":
 		words = []string{"probe", "etag", "disabled"}
 	default:
-		return fmt.Errorf("s3: %w", store.UnknownOption(name, options))
+		return fmt.Errorf("s3: %w", driver.UnknownOption(name, options))
 	}
 	for i, word := range words {
 		if word != value {
@@ -181,7 +182,7 @@ func (o *Options) choose(name, value string) error {
 		}
 		return nil
 	}
-	return store.BadLocation("s3: the option %s is one of %s", name, strings.Join(words, ", "))
+	return driver.BadLocation("s3: the option %s is one of %s", name, strings.Join(words, ", "))
 }
 
 var _ store.OpenFunc = OpenLocation

@@ -28,7 +28,7 @@ func TestLocation(t *testing.T) {
 		"a%20b":           {"", "zarr.json", "a%20b/zarr.json"},
 		".zarr/plain/../": {"", "", ""},
 	} {
-		opened, at, err := store.OpenLocation(t.Context(), service.Location(bucket, path), store.Read)
+		opened, at, err := store.OpenLocation(t.Context(), service.Location(bucket, path), store.ReadOnly)
 		if want[2] == "" {
 			if err == nil {
 				t.Errorf("%q was opened", path)
@@ -55,7 +55,7 @@ func TestBadLocation(t *testing.T) {
 		"s3://b/x?endpoint=http://user:hidden@host", "s3://b/a//b", "s3://b/../x",
 		"s3://AKIA:hidden/hidden//hidden@bucket/x", "s3://AKIA:ab/hidden@bucket/../x", "s3://AKIA:hidden/a@bucket/x.zip", "s3://b/x?hidden+9",
 	} {
-		s, _, err := s3.OpenLocation(t.Context(), location, store.Read)
+		s, _, err := s3.OpenLocation(t.Context(), location, store.ReadOnly)
 		if err == nil || s != nil || !errors.Is(err, store.ErrInvalidKey) {
 			t.Errorf("%s: error is %v", location, err)
 		}
@@ -80,7 +80,7 @@ func TestLocationErrors(t *testing.T) {
 		"s3://b/x?session_token=a":       "access_key_id and secret_access_key are missing",
 		"s3://b/x?key=a&session_token=a": "secret_access_key is missing",
 	} {
-		_, _, err := s3.OpenLocation(t.Context(), location, store.Read)
+		_, _, err := s3.OpenLocation(t.Context(), location, store.ReadOnly)
 		if !errors.Is(err, store.ErrInvalidKey) || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "invalid key") {
 			t.Errorf("%s: %v, want %q", location, err, part)
 		}

@@ -89,8 +89,8 @@ func TestSilentToken(t *testing.T) {
 		}
 		role(w, r)
 	})
-	found := onMachine(t, s, store.Write)
-	if _, err := store.Put(t.Context(), found, key, []byte("two"), store.Sync); err != nil {
+	found := onMachine(t, s, store.ReadWrite)
+	if _, err := store.Write(t.Context(), found, store.Put(key, []byte("two")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	holds(t, s, key, "two")
@@ -104,7 +104,7 @@ func TestSilentToken(t *testing.T) {
 func TestSlowRole(t *testing.T) {
 	f, s := faulty(t, nil)
 	put(t, s, key, "one")
-	for _, access := range []store.Access{store.Read, store.Write} {
+	for _, access := range []store.Access{store.ReadOnly, store.ReadWrite} {
 		var slow atomic.Bool
 		slow.Store(true)
 		onlyMachine(t, func(w http.ResponseWriter, r *http.Request) {
@@ -121,7 +121,7 @@ func TestSlowRole(t *testing.T) {
 			return false
 		})
 		found := onMachine(t, s, access)
-		if access == store.Read {
+		if access == store.ReadOnly {
 			_, _, err := found.Get(t.Context(), key, store.Request{}, nil)
 			says(t, "Get", err, "no credentials were found", "it does not answer in time")
 		}
@@ -158,13 +158,13 @@ func TestNoMachine(t *testing.T) {
 		asked.Add(1)
 		w.WriteHeader(http.StatusInternalServerError)
 	})
-	opened := onMachine(t, s, store.Write)
+	opened := onMachine(t, s, store.ReadWrite)
 	_, _, getErr := opened.Get(t.Context(), key, store.Request{}, nil)
 	// With the pauses of the SDK, the error would be that the time is over.
 	if n := asked.Load(); n > 6 {
 		t.Errorf("the metadata service was asked %d times", n)
 	}
-	_, putErr := store.Put(t.Context(), opened, key, []byte("x"), store.Sync)
+	_, putErr := store.Write(t.Context(), opened, store.Put(key, []byte("x")), store.Sync)
 	_, bucket := home(s)
 	for what, err := range map[string]error{"Get": getErr, "Put": putErr} {
 		says(t, what, err, "s3://"+bucket+"/p/a/k", "no credentials were found", "metadata service of the machine (IMDS), has none: status 500", "AWS_ACCESS_KEY_ID",

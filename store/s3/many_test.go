@@ -37,7 +37,7 @@ func TestManyKeys(t *testing.T) {
 	})
 	s := service.Open(t, "bucket-1", "")
 	most, n := uint64(0), 0
-	for e, err := range s.List(t.Context(), store.MustKey("a/k").Dir(), true) {
+	for e, err := range s.List(t.Context(), store.MustKey("a/k").Dir(), store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestManyKeys(t *testing.T) {
 		t.Errorf("%d bytes of heap", most)
 	}
 	pages = 0
-	for range s.List(t.Context(), store.MustKey("a/k").Dir(), true) {
+	for range s.List(t.Context(), store.MustKey("a/k").Dir(), store.Deep) {
 		break
 	}
 	if pages > 2 {

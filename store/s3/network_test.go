@@ -19,13 +19,19 @@ import (
 func operations(t *testing.T, s *s3.Store) map[string]func() error {
 	ctx := t.Context()
 	return map[string]func() error{
-		"GET":          func() error { _, _, err := s.Get(ctx, key, store.Request{}, nil); return err },
-		"HEAD":         func() error { _, err := s.Stat(ctx, key); return err },
-		"PutObject":    func() error { _, err := s.Put(ctx, key, []byte("x"), store.Sync); return err },
-		"DeleteObject": func() error { return s.Delete(ctx, key) },
-		"HeadObject":   func() error { _, err := s.Clone(ctx, store.MustKey("l"), key, store.Version{}, store.Sync); return err },
+		"GET":       func() error { _, _, err := s.Get(ctx, key, store.Request{}, nil); return err },
+		"HEAD":      func() error { _, err := s.Stat(ctx, key); return err },
+		"PutObject": func() error { _, err := s.Write(ctx, store.Put(key, []byte("x")), store.Sync); return err },
+		"DeleteObject": func() error {
+			_, err := s.Write(ctx, store.Delete(key), store.Sync)
+			return err
+		},
+		"HeadObject": func() error {
+			_, err := s.Write(ctx, store.Clone(store.MustKey("l"), key, store.Version{}), store.Sync)
+			return err
+		},
 		"ListObjectsV2": func() error {
-			for _, err := range s.List(ctx, store.Path{}, true) {
+			for _, err := range s.List(ctx, store.Path{}, store.Deep) {
 				return err
 			}
 			return nil

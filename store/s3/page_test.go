@@ -28,17 +28,29 @@ func TestProxyPages(t *testing.T) {
 		})
 		ctx, other := t.Context(), store.MustKey("other")
 		for what, act := range map[string]func() error{
-			"Put":      func() error { _, err := s.Put(ctx, key, []byte("x"), store.Sync); return err },
-			"PutIf":    func() error { _, err := s.PutIf(ctx, key, []byte("x"), store.IfVersion(v), store.Sync); return err },
-			"create":   func() error { _, err := s.PutIf(ctx, other, []byte("x"), store.IfAbsent(), store.Sync); return err },
-			"Get":      func() error { _, _, err := s.Get(ctx, key, store.Request{}, nil); return err },
-			"Stat":     func() error { _, err := s.Stat(ctx, key); return err },
-			"Exists":   func() error { _, err := store.Exists(ctx, s, key); return err },
-			"Delete":   func() error { return s.Delete(ctx, key) },
-			"DeleteIf": func() error { return s.DeleteIf(ctx, key, v) },
-			"Clone":    func() error { _, err := s.Clone(ctx, other, key, store.Version{}, store.Sync); return err },
+			"Put": func() error { _, err := s.Write(ctx, store.Put(key, []byte("x")), store.Sync); return err },
+			"PutIf": func() error {
+				_, err := s.Write(ctx, store.PutIf(key, []byte("x"), store.IfVersion(v)), store.Sync)
+				return err
+			},
+			"create": func() error {
+				_, err := s.Write(ctx, store.PutIf(other, []byte("x"), store.IfAbsent()), store.Sync)
+				return err
+			},
+			"Get":    func() error { _, _, err := s.Get(ctx, key, store.Request{}, nil); return err },
+			"Stat":   func() error { _, err := s.Stat(ctx, key); return err },
+			"Exists": func() error { _, err := store.Exists(ctx, s, key); return err },
+			"Delete": func() error {
+				_, err := s.Write(ctx, store.Delete(key), store.Sync)
+				return err
+			},
+			"DeleteIf": func() error {
+				_, err := s.Write(ctx, store.DeleteIf(key, v), store.Sync)
+				return err
+			},
+			"Clone": func() error { _, err := s.Write(ctx, store.Clone(other, key, store.Version{}), store.Sync); return err },
 			"List": func() error {
-				for _, err := range s.List(ctx, store.Path{}, true) {
+				for _, err := range s.List(ctx, store.Path{}, store.Deep) {
 					return err
 				}
 				return nil
@@ -46,10 +58,10 @@ func TestProxyPages(t *testing.T) {
 			"batch": func() error {
 				b, err := store.NewBatch(ctx, s, store.Sync)
 				if err == nil {
-					err = b.Delete(ctx, key)
+					_, err = b.Write(ctx, store.Delete(key))
 				}
 				if err == nil {
-					err = b.Put(ctx, other, []byte("x"))
+					_, err = b.Write(ctx, store.Put(other, []byte("x")))
 				}
 				if err == nil {
 					err = b.Commit(ctx)
@@ -87,10 +99,10 @@ func TestMissingByPage(t *testing.T) {
 	if _, err := s.Stat(t.Context(), key); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Stat: %v", err)
 	}
-	if _, err := s.Clone(t.Context(), store.MustKey("l"), key, v, store.Sync); !errors.Is(err, store.ErrConflict) {
+	if _, err := s.Write(t.Context(), store.Clone(store.MustKey("l"), key, v), store.Sync); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("Clone: %v", err)
 	}
-	if _, err := s.Clone(t.Context(), store.MustKey("l"), key, store.Version{}, store.Sync); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.Write(t.Context(), store.Clone(store.MustKey("l"), key, store.Version{}), store.Sync); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Clone of any: %v", err)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 )
@@ -46,7 +47,7 @@ func (s *Store) newReader(stall time.Duration) (*httpstore.Store, error) {
 	}
 	o.Hooks = httpstore.Hooks{
 		Name:     func(key store.Key) string { return s.name(call{key: s.prefix + key.String()}) },
-		Location: s.Place(), Version: versionOf, Pin: pin, Explain: s.refused, SameHost: true,
+		Location: s.whereabouts(), Version: versionOf, Pin: pin, Explain: s.refused, SameHost: true,
 	}
 	return httpstore.Open(base.String(), &o)
 }
@@ -86,18 +87,12 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return s.reader.Stat(ctx, key)
 }
 
-// Requests implements [store.Pacer].
-func (s *Store) Requests() int { return s.reader.Requests() }
-
-var (
-	_ store.Stater = (*Store)(nil)
-	_ store.Pacer  = (*Store)(nil)
-)
+var _ store.Stater = (*Store)(nil)
 
 // Store has the objects of a bucket below a prefix. It has every power of package store
-// but Locker, Patcher, Opener and Gatherer: opening would cost a request, and each read
-// compares versions anyway. Its methods are safe for concurrent use. Make one with
-// [Open].
+// but Locker, Opener and Directories: opening would cost a request, and each read
+// compares versions anyway. It makes every change but [store.OpPatch] and
+// [store.OpGather]. Its methods are safe for concurrent use. Make one with [Open].
 type Store struct {
 	*service
 	prefix string // of all keys: "", or ending in a slash
@@ -135,7 +130,7 @@ func open(ctx context.Context, bucket, prefix string, opt *Options, writes bool)
 	v.options.setDefaults()
 	v.signs = writes || v.options.Credentials != nil
 	if bucket == "" {
-		return nil, store.BadLocation("s3: the location names no bucket; its form is s3://bucket/path")
+		return nil, driver.BadLocation("s3: the location names no bucket; its form is s3://bucket/path")
 	}
 	if prefix != "" {
 		if _, err := store.ParseKey(prefix); err != nil {
@@ -188,7 +183,7 @@ func (v *service) connect(ctx context.Context) error {
 	}
 	if o.Endpoint != "" {
 		if u, err := url.Parse(o.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-			return store.BadLocation("s3: the endpoint is not a URL like https://host:port")
+			return driver.BadLocation("s3: the endpoint is not a URL like https://host:port")
 		}
 	}
 	where, err := v.resolve(ctx, regionOf(v.bucket, o.Region))
@@ -263,8 +258,11 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Place implements [store.Placer].
-func (s *Store) Place() string {
+// Traits implements [store.Describer].
+func (s *Store) Traits() store.Traits { return s.reader.Traits() }
+
+// whereabouts returns the place of the store.
+func (s *Store) whereabouts() string {
 	root := "s3://" + s.bucket
 	if s.options.Endpoint != "" {
 		root = s.signer.place().base.String()
@@ -285,7 +283,7 @@ func (s *Store) key(key store.Key) (string, error) {
 	return name, nil
 }
 
-// CheckKey implements [store.KeyChecker].
+// CheckKey implements [store.Describer].
 func (s *Store) CheckKey(key store.Key) error {
 	_, err := s.key(key)
 	return err
@@ -295,7 +293,7 @@ func (s *Store) CheckKey(key store.Key) error {
 const mostName = 1024
 
 var (
-	_ store.Placer = (*Store)(nil)
+	_ store.Describer = (*Store)(nil)
 )
 
 // source is an object from which bytes are taken, all from one version.

@@ -29,7 +29,7 @@ import (
 // written, so it has no mark. While it is there, it is not deleted.
 func TestLostDeletion(t *testing.T) {
 	f, s := faulty(t, func(o *s3.Options) { o.Read.Attempts = 2 })
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.Place()+"/a/k", strings.NewReader("of another program"))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.Traits().Place+"/a/k", strings.NewReader("of another program"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,14 +45,14 @@ func TestLostDeletion(t *testing.T) {
 		"failed": answer(http.StatusInternalServerError, "InternalError"),
 	} {
 		f.set(once(100, http.MethodDelete, "a/k", fault))
-		if err := s.DeleteIf(t.Context(), key, v); err == nil {
+		if _, err := s.Write(t.Context(), store.DeleteIf(key, v), store.Sync); err == nil {
 			t.Errorf("%s: a deletion that did not happen succeeds", name)
 		}
 		f.set(once(1, http.MethodDelete, "a/k", func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 			f.set(once(100, http.MethodDelete, "a/k", answer(http.StatusPreconditionFailed, "PreconditionFailed")))
 			return fault(w, r, next)
 		}))
-		if err := s.DeleteIf(t.Context(), key, v); err == nil {
+		if _, err := s.Write(t.Context(), store.DeleteIf(key, v), store.Sync); err == nil {
 			t.Errorf("%s, then refused: a deletion that did not happen succeeds", name)
 		}
 		f.set(nil)
@@ -75,7 +75,7 @@ func TestRefused(t *testing.T) {
 			if method == http.MethodPost {
 				value = make([]byte, 80<<20)
 			}
-			if _, err := s.PutIf(t.Context(), key, value, store.IfAbsent(), store.Sync); !errors.Is(err, store.ErrRefused) {
+			if _, err := s.Write(t.Context(), store.PutIf(key, value, store.IfAbsent()), store.Sync); !errors.Is(err, store.ErrRefused) {
 				t.Errorf("%s of %d bytes: %v", code, len(value), err)
 			}
 		}
@@ -88,7 +88,7 @@ func TestRefused(t *testing.T) {
 			f.set(once(100, http.MethodPut, "a/k", answer(status, code)))
 			panic(http.ErrAbortHandler)
 		}))
-		if _, err := s.PutIf(t.Context(), key, []byte("x"), store.IfAbsent(), store.Sync); err == nil || errors.Is(err, store.ErrRefused) {
+		if _, err := s.Write(t.Context(), store.PutIf(key, []byte("x"), store.IfAbsent()), store.Sync); err == nil || errors.Is(err, store.ErrRefused) {
 			t.Errorf("%s after a lost answer: %v", code, err)
 		}
 	}
@@ -106,7 +106,7 @@ func TestUnsentWrite(t *testing.T) {
 			return aws.Credentials{}, missing
 		})
 	})
-	_, err := s.PutIf(t.Context(), key, []byte("x"), store.IfAbsent(), store.Sync)
+	_, err := s.Write(t.Context(), store.PutIf(key, []byte("x"), store.IfAbsent()), store.Sync)
 	if !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), missing.Error()) || strings.Contains(err.Error(), "unknown") {
 		t.Errorf("error is %v", err)
 	}
@@ -161,7 +161,7 @@ func TestDenied(t *testing.T) {
 // TestArchiveOpenedForWriting checks that no folder is made with the name of an archive.
 func TestArchiveOpenedForWriting(t *testing.T) {
 	for _, path := range []string{"x.zip", "a/x.zip/t2m"} {
-		_, _, err := s3.OpenLocation(t.Context(), "s3://bucket/"+path+"?anon=true", store.Write)
+		_, _, err := s3.OpenLocation(t.Context(), "s3://bucket/"+path+"?anon=true", store.ReadWrite)
 		if !errors.Is(err, store.ErrUnsupported) || err != nil && !strings.Contains(err.Error(), "copy it") {
 			t.Errorf("%s: error is %v, want %v", path, err, store.ErrUnsupported)
 		}
@@ -198,7 +198,7 @@ func TestProbeName(t *testing.T) {
 	bucket := service.Bucket(t)
 	s := service.Open(t, bucket, "a b%41ü")
 	put(t, s, key, "x")
-	if _, err := s.Clone(t.Context(), store.MustKey("copy"), key, store.Version{}, store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.Clone(store.MustKey("copy"), key, store.Version{}), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	text, _ := from.Load().(string)
@@ -220,7 +220,7 @@ func TestSamePage(t *testing.T) {
 			return true
 		})
 		var failed error
-		for _, err := range s.List(t.Context(), store.Path{}, true) {
+		for _, err := range s.List(t.Context(), store.Path{}, store.Deep) {
 			failed = err
 		}
 		if failed == nil || !strings.Contains(failed.Error(), "more objects") {

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"varve.dev/zarr/internal/test/arrays"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store/s3/s3test"
 	"varve.dev/zarr/store/storetest"
 )
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 func TestArrays(t *testing.T) {
 	service := s3test.Gateway(t, false)
 	bucket := service.Bucket(t)
-	arrays.Run(t, func(prefix string) storetest.ObjectStore { return service.Open(t, bucket, prefix) })
+	arrays.Run(t, func(prefix string) stepping.ObjectStore { return service.Open(t, bucket, prefix) })
 }
 
 // places returns the locations of scenes in a new bucket of a service.

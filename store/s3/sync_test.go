@@ -76,7 +76,7 @@ func TestSync(t *testing.T) {
 	}
 	// Without a change, and by times, of which these are too young.
 	opt.Checksum = false
-	if err := store.Delete(t.Context(), memory, store.MustKey("g/a/c/0")); err != nil {
+	if _, err := store.Write(t.Context(), memory, store.Delete(store.MustKey("g/a/c/0")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	clear(methods)

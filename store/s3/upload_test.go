@@ -69,7 +69,7 @@ func TestNoChecksums(t *testing.T) {
 	s.Transport().DialTLSContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, strings.TrimPrefix(service.URL, "http://"))
 	}
-	if _, err := s.Put(t.Context(), key, pattern(22<<20, 1), store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(key, pattern(22<<20, 1)), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	is(t, s, key, pattern(22<<20, 1))
@@ -83,7 +83,7 @@ func TestNoChecksums(t *testing.T) {
 func TestNoCopiesMeanwhile(t *testing.T) {
 	f, s := faulty(t, func(o *s3.Options) { o.PartSize = 5 << 20 })
 	value := pattern(24<<20, 1)
-	if _, err := s.Put(t.Context(), key, value, store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(key, value), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	parts := []store.Part{{Key: key, N: 24 << 20}, {Data: []byte("end")}}
@@ -93,7 +93,7 @@ func TestNoCopiesMeanwhile(t *testing.T) {
 	var largest atomic.Int64
 	f.set(once(1, http.MethodPost, "uploads", func(http.ResponseWriter, *http.Request, http.Handler) bool {
 		f.set(refuse)
-		if _, err := s.Assemble(t.Context(), store.MustKey("other"), parts, store.Sync); err != nil {
+		if _, err := s.Write(t.Context(), store.Assemble(store.MustKey("other"), parts), store.Sync); err != nil {
 			t.Error(err)
 		}
 		f.set(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
@@ -104,7 +104,7 @@ func TestNoCopiesMeanwhile(t *testing.T) {
 		})
 		return false
 	}))
-	if _, err := s.Assemble(t.Context(), store.MustKey("made"), parts, store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.Assemble(store.MustKey("made"), parts), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if n := largest.Load(); n == 0 || n > 6<<20 {
@@ -136,7 +136,7 @@ func TestLargeCopy(t *testing.T) {
 		}
 		return false
 	})
-	made, err := s.Clone(t.Context(), store.MustKey("copy"), key, store.Version{}, store.Sync)
+	made, err := s.Write(t.Context(), store.Clone(store.MustKey("copy"), key, store.Version{}), store.Sync)
 	if err != nil || made.Size != 300<<20 {
 		t.Fatalf("Clone: %+v, %v", made, err)
 	}
@@ -153,7 +153,7 @@ func TestSlowCompletion(t *testing.T) {
 		time.Sleep(900 * time.Millisecond)
 		return false
 	}))
-	if _, err := s.PutIf(t.Context(), key, []byte("one"), store.IfVersion(v), store.Sync); err != nil {
+	if _, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), store.IfVersion(v)), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if n := f.count(http.MethodPost, "uploadId"); n != 1 {
@@ -209,13 +209,14 @@ func TestProbeFails(t *testing.T) {
 			act := func() error {
 				switch what {
 				case "write":
-					_, err := s.PutIf(t.Context(), key, []byte("x"), store.IfAbsent(), store.Sync)
+					_, err := s.Write(t.Context(), store.PutIf(key, []byte("x"), store.IfAbsent()), store.Sync)
 					return err
 				case "copy":
-					_, err := s.Clone(t.Context(), store.MustKey("copy"), key, store.Version{}, store.Sync)
+					_, err := s.Write(t.Context(), store.Clone(store.MustKey("copy"), key, store.Version{}), store.Sync)
 					return err
 				}
-				return s.DeleteIf(t.Context(), key, store.MakeVersion(`"x"`))
+				_, err := s.Write(t.Context(), store.DeleteIf(key, store.MakeVersion(`"x"`)), store.Sync)
+				return err
 			}
 			if err := act(); err == nil || errors.Is(err, store.ErrUnsupported) {
 				t.Errorf("%s: while requests fail: error is %v", what, err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
 )
@@ -70,31 +71,55 @@ func conditionOf(c store.Condition) (condition, error) {
 	return condition{match: &tag, once: c.IsOnce()}, nil
 }
 
-// Put implements [store.Writer]. The service makes every write durable.
-func (s *Store) Put(ctx context.Context, key store.Key, data []byte, _ store.Durability) (store.Version, error) {
-	name, err := s.key(key)
-	if err != nil {
-		return store.Version{}, err
-	}
-	return s.put(ctx, name, pieces{data}, condition{})
+// Can implements [store.Writer]. The service does not change an object in place.
+func (s *Store) Can(op store.Op) bool {
+	return op >= store.OpPut && op <= store.OpClone && op != store.OpPatch && op != store.OpGather
 }
 
-// PutIf implements [store.ConditionalWriter].
-func (s *Store) PutIf(
-	ctx context.Context, key store.Key, data []byte, cond store.Condition, _ store.Durability,
-) (store.Version, error) {
-	name, err := s.key(key)
+// Write implements [store.Writer]. The service makes every change durable.
+//
+// Put and Assemble of the bytes that an object has may keep its version. In a bucket
+// with versioning, Delete leaves the old versions. Copy is for every store of this
+// package with the same service and credentials, and keeps the storage class and the
+// encryption, unless the options say otherwise. Clone is such a copy, from one version.
+func (s *Store) Write(ctx context.Context, c store.Change, _ store.Durability) (made store.Written, err error) {
+	name, err := s.key(c.Key)
 	if err != nil {
-		return store.Version{}, err
+		return made, err
 	}
-	c, err := conditionOf(cond)
+	switch c.Op {
+	case store.OpPut:
+		made.Version, err = s.put(ctx, name, pieces{c.Value}, condition{})
+	case store.OpPutIf:
+		made.Version, err = s.putIf(ctx, name, c)
+	case store.OpDelete:
+		err = s.remove(ctx, name)
+	case store.OpDeleteIf:
+		err = s.deleteIf(ctx, name, c)
+	case store.OpSplice:
+		made.Version, err = s.splice(ctx, name, c)
+	case store.OpAssemble:
+		made.Version, err = s.assemble(ctx, name, c)
+	case store.OpCopy:
+		return s.copyFrom(ctx, name, c)
+	case store.OpClone:
+		return s.clone(ctx, name, c)
+	default:
+		err = fmt.Errorf("s3: %w: a change of this kind", store.ErrUnsupported)
+	}
+	return made, err
+}
+
+// putIf writes an object on a condition.
+func (s *Store) putIf(ctx context.Context, name string, c store.Change) (store.Version, error) {
+	cond, err := conditionOf(c.If)
 	if err == nil {
 		err = refused(s.needs(ctx, writesOnConditions))
 	}
 	if err != nil {
 		return store.Version{}, err
 	}
-	return s.put(ctx, name, pieces{data}, c)
+	return s.put(ctx, name, pieces{c.Value}, cond)
 }
 
 // same reports whether a write on the condition of a version has kept that version,
@@ -247,7 +272,7 @@ func refused(err error) error {
 	var f *failure
 	bad := errors.As(err, &f) && f.credentials() && f.code != "RequestTimeTooSkewed" // some with status 400
 	if bad || errors.Is(err, fs.ErrPermission) || errors.As(err, new(*credentialError)) {
-		return store.Refused(err)
+		return driver.Refused(err)
 	}
 	return err
 }
@@ -367,6 +392,5 @@ func (v *versioned) written(id *string) {
 }
 
 var (
-	_ store.Writer            = (*Store)(nil)
-	_ store.ConditionalWriter = (*Store)(nil)
+	_ store.Writer = (*Store)(nil)
 )

@@ -18,7 +18,7 @@ type assemble func(key store.Key, parts []store.Part) error
 
 // assemble is Assemble with Flush and no limit.
 func (p *probe) assemble(key store.Key, parts []store.Part) error {
-	_, err := store.Assemble(p.ctx, p.s, key, parts, 0, store.Flush)
+	_, err := store.Write(p.ctx, p.s, store.Assemble(key, parts), store.Flush)
 	return err
 }
 
@@ -47,13 +47,15 @@ func assembled(values map[string][]byte, parts []store.Part) []byte {
 func checkAssemble(p *probe) {
 	p.put("a/k", []byte("0123456789"))
 	parts := []store.Part{added("new "), taken("a/k", 3, 4)}
-	v, err := store.Assemble(p.ctx, p.s, store.MustKey("b/c/d"), parts, 0, store.Sync)
+	v, err := store.Write(p.ctx, p.s, store.Assemble(store.MustKey("b/c/d"), parts), store.Sync)
 	p.is(err, nil, "Assemble")
 	p.holds("b/c/d", []byte("new 3456"))
-	if !v.IsZero() && v != p.version("b/c/d") {
-		p.errorf("Assemble says version %v, Stat says %v", v, p.version("b/c/d"))
+	if !v.Version.IsZero() && v.Version != p.version("b/c/d") {
+		p.errorf("Assemble says version %v, Stat says %v", v.Version, p.version("b/c/d"))
 	}
-	if _, err := store.Assemble(p.ctx, p.s, store.MustKey("limited"), parts, 7, store.Flush); err != nil {
+	limited := store.Assemble(store.MustKey("limited"), parts)
+	limited.Limit = 7
+	if _, err := store.Write(p.ctx, p.s, limited, store.Flush); err != nil {
 		p.is(err, store.ErrTooLarge, "Assemble of more than the limit")
 		p.absent("limited")
 	}
@@ -70,7 +72,8 @@ func checkAssembleBatch(p *probe) {
 			return
 		}
 		p.assembles(func(key store.Key, parts []store.Part) error {
-			return store.BatchAssemble(p.ctx, b, key, parts)
+			_, err := b.Write(p.ctx, store.Assemble(key, parts))
+			return err
 		})
 		p.is(b.Commit(p.ctx), nil, "Commit")
 		b.Discard()

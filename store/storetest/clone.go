@@ -13,11 +13,11 @@ import (
 )
 
 // clone is one way to clone.
-type clone func(key, source store.Key, from store.Version) (store.Cloned, error)
+type clone func(key, source store.Key, from store.Version) (store.Written, error)
 
 // clone is Clone with Flush and no limit.
-func (p *probe) clone(key, source store.Key, from store.Version) (store.Cloned, error) {
-	return store.Clone(p.ctx, p.s, key, source, from, 0, store.Flush)
+func (p *probe) clone(key, source store.Key, from store.Version) (store.Written, error) {
+	return store.Write(p.ctx, p.s, store.Clone(key, source, from), store.Flush)
 }
 
 // checkClone clones values, and checks that the values stay independent.
@@ -25,14 +25,15 @@ func checkClone(p *probe) {
 	value := bytes.Repeat([]byte("0123456789"), 10_000)
 	p.put("a/k", value)
 	v := p.version("a/k")
-	made, err := store.Clone(p.ctx, p.s, store.MustKey("b/c/d"), store.MustKey("a/k"), v, 0, store.Sync)
+	made, err := store.Write(p.ctx, p.s, store.Clone(store.MustKey("b/c/d"), store.MustKey("a/k"), v), store.Sync)
 	p.is(err, nil, "Clone")
 	p.cloned(made, "b/c/d", "a/k", value)
 	p.clones(p.clone)
 	if made, _ := p.clone(store.MustKey("m"), store.MustKey("a/k"), store.Version{}); made.Moved > 0 {
 		// The power is missing or had to copy, so there may be a limit.
-		_, err := store.Clone(p.ctx, p.s, store.MustKey("m"), store.MustKey("a/k"), store.Version{}, 1, store.Flush)
-		if err != nil {
+		limited := store.Clone(store.MustKey("m"), store.MustKey("a/k"), store.Version{})
+		limited.Limit = 1
+		if _, err := store.Write(p.ctx, p.s, limited, store.Flush); err != nil {
 			p.is(err, store.ErrTooLarge, "Clone of a value beyond the limit")
 		}
 	}
@@ -46,8 +47,8 @@ func checkCloneBatch(p *probe) {
 			p.errorf("NewBatch: %w", err)
 			return
 		}
-		p.clones(func(key, source store.Key, from store.Version) (store.Cloned, error) {
-			return store.BatchClone(p.ctx, b, key, source, from)
+		p.clones(func(key, source store.Key, from store.Version) (store.Written, error) {
+			return b.Write(p.ctx, store.Clone(key, source, from))
 		})
 		p.is(b.Commit(p.ctx), nil, "Commit")
 		b.Discard()
@@ -72,7 +73,7 @@ func (p *probe) clones(clone clone) {
 }
 
 // cloned checks the result of a clone, and both values.
-func (p *probe) cloned(made store.Cloned, key, source string, value []byte) {
+func (p *probe) cloned(made store.Written, key, source string, value []byte) {
 	p.holds(key, value)
 	p.holds(source, value)
 	n := int64(len(value))
@@ -127,16 +128,16 @@ func (p *probe) cloneConflicts(clone clone) {
 func (p *probe) independent(clone clone) {
 	for what, change := range map[string]func(key store.Key) error{
 		"Put": func(key store.Key) error {
-			_, err := store.Put(p.ctx, p.s, key, []byte("changed"), store.Flush)
+			_, err := store.Write(p.ctx, p.s, store.Put(key, []byte("changed")), store.Flush)
 			return err
 		},
 		"Splice": func(key store.Key) error {
-			_, err := store.Splice(p.ctx, p.s, key, p.version(key.String()), []store.Fragment{fresh("chan"), fresh("ged")}, store.Flush)
+			_, err := store.Write(p.ctx, p.s, store.Splice(key, p.version(key.String()), []store.Part{fresh("chan"), fresh("ged")}), store.Flush)
 			return err
 		},
 		"PatchValue": func(key store.Key) error {
 			patches := []store.Patch{{Data: []byte("chan")}, {Off: 4, Data: []byte("ged")}}
-			_, err := store.PatchValue(p.ctx, p.s, key, p.version(key.String()), patches, store.Flush)
+			_, err := store.Write(p.ctx, p.s, store.PatchValue(key, p.version(key.String()), patches), store.Flush)
 			return err
 		},
 	} {
@@ -152,7 +153,7 @@ func (p *probe) independent(clone clone) {
 			}
 			p.holds(names[0], []byte("changed"))
 			p.holds(names[1], []byte("source "))
-			if store.Delete(p.ctx, p.s, store.MustKey(names[0])) == nil {
+			if p.change(store.Delete(store.MustKey(names[0]))) == nil {
 				p.holds(names[1], []byte("source "))
 			}
 		}

@@ -15,11 +15,12 @@ import (
 
 // putIf is PutIf with fewer arguments.
 func (p *probe) putIf(name, value string, cond store.Condition) (store.Version, error) {
-	return store.PutIf(p.ctx, p.s, store.MustKey(name), []byte(value), cond, store.Flush)
+	w, err := store.Write(p.ctx, p.s, store.PutIf(store.MustKey(name), []byte(value), cond), store.Flush)
+	return w.Version, err
 }
 
 func checkConditional(p *probe) {
-	_, ok := store.As[store.ConditionalWriter](p.s)
+	ok := store.Can(p.s, store.OpPutIf)
 	first, err := p.putIf("a/k", "one", store.IfAbsent())
 	if p.lacks(ok, err, "PutIf") {
 		return
@@ -58,12 +59,15 @@ func (p *probe) version(name string) store.Version {
 func checkDeleteIf(p *probe) {
 	p.put("a/k", []byte("one"))
 	old := p.version("a/k")
-	_, ok := store.As[store.ConditionalDeleter](p.s)
-	err := store.DeleteIf(p.ctx, p.s, store.MustKey("a/none"), old)
+	ok := store.Can(p.s, store.OpDeleteIf)
+	_, err := store.Write(p.ctx, p.s, store.DeleteIf(store.MustKey("a/none"), old), store.Sync)
 	if p.lacks(ok, err, "DeleteIf") || p.refusesDeleteIf(err) {
 		return
 	}
-	p.deletesIf(func(key store.Key, v store.Version) error { return store.DeleteIf(p.ctx, p.s, key, v) })
+	p.deletesIf(func(key store.Key, v store.Version) error {
+		_, err := store.Write(p.ctx, p.s, store.DeleteIf(key, v), store.Sync)
+		return err
+	})
 }
 
 // refusesDeleteIf reports whether the store has the method but not the power: a driver
@@ -73,7 +77,7 @@ func (p *probe) refusesDeleteIf(err error) bool {
 		return false
 	}
 	p.put("a/k", []byte("one"))
-	p.is(store.DeleteIf(p.ctx, p.s, store.MustKey("a/k"), p.version("a/k")), store.ErrUnsupported, "DeleteIf once more")
+	p.is(p.change(store.DeleteIf(store.MustKey("a/k"), p.version("a/k"))), store.ErrUnsupported, "DeleteIf once more")
 	p.holds("a/k", []byte("one"))
 	return true
 }
@@ -119,11 +123,12 @@ func checkConditionalBatch(p *probe) {
 // power must say so.
 func (p *probe) batchPutIf(b store.Batch) {
 	putIf := func(name, value string, cond store.Condition) error {
-		return store.BatchPutIf(p.ctx, b, store.MustKey(name), []byte(value), cond)
+		_, err := b.Write(p.ctx, store.PutIf(store.MustKey(name), []byte(value), cond))
+		return err
 	}
-	p.is(b.Put(p.ctx, store.MustKey("b/k"), []byte("one")), nil, "Put in a batch")
+	p.is(errOf(b.Write(p.ctx, store.Put(store.MustKey("b/k"), []byte("one")))), nil, "Put in a batch")
 	err := putIf("b/k", "two", store.IfAbsent())
-	if _, ok := store.As[store.ConditionalWriter](p.s); !ok && errors.Is(err, store.ErrUnsupported) {
+	if ok := store.Can(p.s, store.OpPutIf); !ok && errors.Is(err, store.ErrUnsupported) {
 		return
 	}
 	p.is(err, store.ErrConflict, "PutIf absent of what exists, in a batch")
@@ -147,15 +152,18 @@ func (p *probe) onlyOneCreates(putIf func(name, value string, cond store.Conditi
 		if winner := p.winner(errs, name); winner >= 0 {
 			p.holds(name, fmt.Append(nil, "value ", winner))
 		}
-		if _, ok := store.As[store.Deleter](p.s); ok {
-			p.is(store.Delete(p.ctx, p.s, store.MustKey(name)), nil, "Delete %q", name)
+		if store.Can(p.s, store.OpDelete) {
+			p.is(p.change(store.Delete(store.MustKey(name))), nil, "Delete %q", name)
 		}
 	}
 }
 
 // batchDeleteIf deletes on conditions. A store without the power must say so.
 func (p *probe) batchDeleteIf(b store.Batch) {
-	del := func(key store.Key, v store.Version) error { return store.BatchDeleteIf(p.ctx, b, key, v) }
+	del := func(key store.Key, v store.Version) error {
+		_, err := b.Write(p.ctx, store.DeleteIf(key, v))
+		return err
+	}
 	p.put("a/k", []byte("one"))
 	err := del(store.MustKey("a/none"), p.version("a/k"))
 	if p.refusesDeleteIf(err) {
@@ -186,7 +194,7 @@ func (p *probe) whileWritten(name string, value func(i int) []byte, calls int, f
 	var writeErr error
 	writes.Go(func() {
 		for i := 0; writeErr == nil; i++ {
-			_, writeErr = store.Put(p.ctx, p.s, store.MustKey(name), value(i), store.Flush)
+			_, writeErr = store.Write(p.ctx, p.s, store.Put(store.MustKey(name), value(i)), store.Flush)
 			select {
 			case <-done:
 				return
@@ -227,13 +235,13 @@ func (p *probe) winner(errs []error, name string) int {
 // checkConditionalRaces lets deletions on a condition race with each other and with
 // writes.
 func checkConditionalRaces(p *probe) {
-	_, writes := store.As[store.ConditionalWriter](p.s)
-	_, deletes := store.As[store.ConditionalDeleter](p.s)
+	writes := store.Can(p.s, store.OpPutIf)
+	deletes := store.Can(p.s, store.OpDeleteIf)
 	if !writes || !deletes {
 		return
 	}
 	p.put("r/a/k", []byte("old"))
-	if errors.Is(store.DeleteIf(p.ctx, p.s, store.MustKey("r/a/none"), p.version("r/a/k")), store.ErrUnsupported) {
+	if errors.Is(p.change(store.DeleteIf(store.MustKey("r/a/none"), p.version("r/a/k"))), store.ErrUnsupported) {
 		return
 	}
 	for round := range 10 {
@@ -242,7 +250,8 @@ func checkConditionalRaces(p *probe) {
 		old := p.version("r/a/k")
 		errs := p.race(func(i int) error {
 			if deletes(i) {
-				return store.DeleteIf(p.ctx, p.s, store.MustKey("r/a/k"), old)
+				_, err := store.Write(p.ctx, p.s, store.DeleteIf(store.MustKey("r/a/k"), old), store.Sync)
+				return err
 			}
 			_, err := p.putIf("r/a/k", fmt.Sprint("value ", i), store.IfVersion(old))
 			return err
@@ -274,7 +283,7 @@ func (p *probe) token() {
 				return fmt.Errorf("%d have it at once", n)
 			}
 			held.Add(-1)
-			if err := store.DeleteIf(p.ctx, p.s, store.MustKey("r/token/k"), v); err != nil {
+			if _, err := store.Write(p.ctx, p.s, store.DeleteIf(store.MustKey("r/token/k"), v), store.Sync); err != nil {
 				return err
 			}
 		}
@@ -304,17 +313,18 @@ const (
 // checkIncrements counts from several goroutines by compare and swap, outside of batches
 // and inside. No increment may be lost.
 func checkIncrements(p *probe) {
-	if _, ok := store.As[store.ConditionalWriter](p.s); !ok {
+	if !store.Can(p.s, store.OpPutIf) {
 		return
 	}
 	p.increments("count", func(key store.Key, value []byte, cond store.Condition) error {
-		_, err := store.PutIf(p.ctx, p.s, key, value, cond, store.Flush)
+		_, err := store.Write(p.ctx, p.s, store.PutIf(key, value, cond), store.Flush)
 		return err
 	})
 	b, err := store.NewBatch(p.ctx, p.s, store.Flush)
 	p.is(err, nil, "NewBatch")
 	p.increments("batch/count", func(key store.Key, value []byte, cond store.Condition) error {
-		return store.BatchPutIf(p.ctx, b, key, value, cond)
+		_, err := b.Write(p.ctx, store.PutIf(key, value, cond))
+		return err
 	})
 	p.is(b.Commit(p.ctx), nil, "Commit")
 }

@@ -18,18 +18,18 @@ func checkCopy(p *probe) {
 	p.put("b/old", []byte("old"))
 	from, none := store.MustKey("a/k"), store.MustKey("a/none")
 	for i, to := range []string{"a/copy", "b/new/copy", "b/old"} {
-		n, v, err := store.CopyValue(p.ctx, p.s, store.MustKey(to), p.s, from, 0, store.Sync)
-		p.is(err, nil, "CopyValue to %q", to)
+		made, err := store.Write(p.ctx, p.s, store.Copy(store.MustKey(to), p.s, from), store.Sync)
+		p.is(err, nil, "Copy to %q", to)
 		p.holds(to, value)
-		if n != int64(len(value)) {
-			p.errorf("copy %d has %d bytes, want %d", i, n, len(value))
+		if made.Size != int64(len(value)) {
+			p.errorf("copy %d has %d bytes, want %d", i, made.Size, len(value))
 		}
-		if !v.IsZero() && v != p.version(to) {
-			p.errorf("CopyValue says version %v, Stat says %v", v, p.version(to))
+		if v := made.Version; !v.IsZero() && v != p.version(to) {
+			p.errorf("Copy says version %v, Stat says %v", v, p.version(to))
 		}
 	}
-	_, _, err := store.CopyValue(p.ctx, p.s, store.MustKey("b/none"), p.s, none, 0, store.Flush)
-	p.is(err, fs.ErrNotExist, "CopyValue of nothing")
+	_, err := store.Write(p.ctx, p.s, store.Copy(store.MustKey("b/none"), p.s, none), store.Flush)
+	p.is(err, fs.ErrNotExist, "Copy of nothing")
 	p.absent("b/none")
 	p.put("a/k", []byte("changed")) // a copy does not follow its source
 	p.holds("a/copy", value)
@@ -40,17 +40,17 @@ func checkCopy(p *probe) {
 func (p *probe) batchCopy(from, none store.Key) {
 	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
 	p.is(err, nil, "NewBatch")
-	n, err := store.BatchCopy(p.ctx, b, store.MustKey("c/d/copy"), p.s, from)
-	if _, copies := store.As[store.Copier](p.s); !copies && errors.Is(err, store.ErrUnsupported) {
+	made, err := b.Write(p.ctx, store.Copy(store.MustKey("c/d/copy"), p.s, from))
+	if copies := store.Can(p.s, store.OpCopy); !copies && errors.Is(err, store.ErrUnsupported) {
 		b.Discard()
 		return
 	}
-	p.is(err, nil, "BatchCopy")
-	if n != 7 {
-		p.errorf("BatchCopy: %d bytes, want 7", n)
+	p.is(err, nil, "Copy in a batch")
+	if made.Size != 7 {
+		p.errorf("Copy in a batch: %d bytes, want 7", made.Size)
 	}
-	_, err = store.BatchCopy(p.ctx, b, store.MustKey("c/none"), p.s, none)
-	p.is(err, fs.ErrNotExist, "BatchCopy of nothing")
+	_, err = b.Write(p.ctx, store.Copy(store.MustKey("c/none"), p.s, none))
+	p.is(err, fs.ErrNotExist, "Copy in a batch of nothing")
 	p.is(b.Commit(p.ctx), nil, "Commit")
 	p.holds("c/d/copy", []byte("changed"))
 	p.absent("c/none")

@@ -44,27 +44,28 @@ func (s elsewhere) Get(ctx context.Context, key store.Key, q store.Request, dst 
 
 // checkGather builds values from ranges of values of another store, and of the same one.
 func checkGather(p *probe) {
-	if _, ok := store.As[store.Gatherer](p.s); !ok {
-		_, err := store.Gather(p.ctx, p.s, store.MustKey("k"), elsewhere{}, nil, store.Sync)
+	if !store.Can(p.s, store.OpGather) {
+		_, err := store.Write(p.ctx, p.s, store.Gather(store.MustKey("k"), elsewhere{}, nil), store.Sync)
 		p.is(err, store.ErrUnsupported, "Gather")
 		return
 	}
 	p.gathers(func(key store.Key, from store.Store, parts []store.Part) error {
-		v, err := store.Gather(p.ctx, p.s, key, from, parts, store.Sync)
-		if err == nil && !v.IsZero() && v != p.version(key.String()) {
-			p.errorf("Gather says version %v, Stat says %v", v, p.version(key.String()))
+		v, err := store.Write(p.ctx, p.s, store.Gather(key, from, parts), store.Sync)
+		if err == nil && !v.Version.IsZero() && v.Version != p.version(key.String()) {
+			p.errorf("Gather says version %v, Stat says %v", v.Version, p.version(key.String()))
 		}
 		return err
 	})
 	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
 	p.is(err, nil, "NewBatch")
 	p.gathers(func(key store.Key, from store.Store, parts []store.Part) error {
-		return store.BatchGather(p.ctx, b, key, from, parts)
+		_, err := b.Write(p.ctx, store.Gather(key, from, parts))
+		return err
 	})
 	p.is(b.Commit(p.ctx), nil, "Commit")
 	b.Discard()
 	p.assembles(func(key store.Key, parts []store.Part) error {
-		_, err := store.Gather(p.ctx, p.s, key, p.s, parts, store.Flush)
+		_, err := store.Write(p.ctx, p.s, store.Gather(key, p.s, parts), store.Flush)
 		return err
 	})
 }

@@ -48,7 +48,7 @@ func checkLock(p *probe) {
 	p.is(unlock(), nil, "unlock")
 	// Whatever the lock leaves in the directory must not be listed.
 	if _, ok := store.As[store.Lister](p.s); ok {
-		p.lists(lockDir, false, []string{"k"})
+		p.lists(lockDir, store.Flat, []string{"k"})
 	}
 	p.exclusion()
 }
@@ -84,7 +84,7 @@ func (p *probe) exclusion() {
 // condition.
 func checkPutIfBelowLock(p *probe) {
 	_, locks := store.As[store.Locker](p.s)
-	_, conditions := store.As[store.ConditionalWriter](p.s)
+	conditions := store.Can(p.s, store.OpPutIf)
 	if !locks || !conditions {
 		return
 	}
@@ -96,7 +96,7 @@ func checkPutIfBelowLock(p *probe) {
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
 	defer cancel()
-	_, err = store.PutIf(ctx, p.s, store.MustKey(lockDir+"/new"), nil, store.IfAbsent(), store.Flush)
+	_, err = store.Write(ctx, p.s, store.PutIf(store.MustKey(lockDir+"/new"), nil, store.IfAbsent()), store.Flush)
 	p.is(err, nil, "PutIf by the holder of the lock")
 	p.is(unlock(), nil, "unlock")
 }

@@ -19,7 +19,7 @@ func checkModel(p *probe) {
 			m.step()
 		}
 		for name := range m.values {
-			if store.Delete(p.ctx, p.s, store.MustKey(name)) != nil {
+			if p.change(store.Delete(store.MustKey(name))) != nil {
 				return // the store cannot delete, so it cannot begin again
 			}
 		}
@@ -45,7 +45,7 @@ func (m *model) step() {
 		m.p.put(name, value)
 		m.values[name] = value
 	case 1:
-		if store.Delete(m.p.ctx, m.p.s, store.MustKey(name)) == nil {
+		if m.p.change(store.Delete(store.MustKey(name))) == nil {
 			delete(m.values, name)
 		}
 	case 2:
@@ -92,7 +92,7 @@ func (m *model) splice(name string) {
 		return
 	}
 	off, n := m.cut(name)
-	fragments := []store.Fragment{kept(off, n), fresh("|")}
+	fragments := []store.Part{kept(off, n), fresh("|")}
 	switch err := m.p.splice(store.MustKey(name), m.p.version(name), fragments); {
 	case errors.Is(err, store.ErrUnsupported):
 	case err != nil:

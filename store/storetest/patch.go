@@ -18,7 +18,7 @@ type patch func(key store.Key, from store.Version, patches []store.Patch) error
 
 // patch is PatchValue without its version.
 func (p *probe) patch(key store.Key, from store.Version, patches []store.Patch) error {
-	_, err := store.PatchValue(p.ctx, p.s, key, from, patches, store.Flush)
+	_, err := store.Write(p.ctx, p.s, store.PatchValue(key, from, patches), store.Flush)
 	return err
 }
 
@@ -28,14 +28,14 @@ func over(off int64, text string) store.Patch { return store.Patch{Off: off, Dat
 func checkPatch(p *probe) {
 	key := store.MustKey("a/k")
 	p.put("a/k", []byte("0123456789"))
-	v, err := store.PatchValue(p.ctx, p.s, key, p.version("a/k"), []store.Patch{over(3, "abc")}, store.Sync)
-	_, ok := store.As[store.Patcher](p.s)
+	v, err := store.Write(p.ctx, p.s, store.PatchValue(key, p.version("a/k"), []store.Patch{over(3, "abc")}), store.Sync)
+	ok := store.Can(p.s, store.OpPatch)
 	if p.lacks(ok, err, "PatchValue") {
 		return
 	}
 	p.is(err, nil, "PatchValue")
-	if v.IsZero() || v != p.version("a/k") {
-		p.errorf("PatchValue says version %v, Stat says %v", v, p.version("a/k"))
+	if v.Version.IsZero() || v.Version != p.version("a/k") {
+		p.errorf("PatchValue says version %v, Stat says %v", v.Version, p.version("a/k"))
 	}
 	p.holds("a/k", []byte("012abc6789"))
 	p.patches(p.patch)
@@ -43,7 +43,8 @@ func checkPatch(p *probe) {
 		b, err := store.NewBatch(p.ctx, p.s, d)
 		p.is(err, nil, "NewBatch")
 		p.patches(func(key store.Key, from store.Version, patches []store.Patch) error {
-			return store.BatchPatch(p.ctx, b, key, from, patches)
+			_, err := b.Write(p.ctx, store.PatchValue(key, from, patches))
+			return err
 		})
 		p.is(b.Commit(p.ctx), nil, "Commit")
 	}
@@ -107,7 +108,7 @@ func (p *probe) pinnedPatch() {
 // checkPatchRaces counts by patches, lets patches race with other conditional writes, and
 // checks that readers see every value whole meanwhile.
 func checkPatchRaces(p *probe) {
-	if _, ok := store.As[store.Patcher](p.s); !ok {
+	if !store.Can(p.s, store.OpPatch) {
 		return
 	}
 	p.increments("count", func(key store.Key, value []byte, cond store.Condition) error {
@@ -116,7 +117,8 @@ func checkPatchRaces(p *probe) {
 	b, err := store.NewBatch(p.ctx, p.s, store.Flush)
 	p.is(err, nil, "NewBatch")
 	p.increments("batch/count", func(key store.Key, value []byte, cond store.Condition) error {
-		return store.BatchPatch(p.ctx, b, key, cond.Version(), []store.Patch{{Data: value}})
+		_, err := b.Write(p.ctx, store.PatchValue(key, cond.Version(), []store.Patch{{Data: value}}))
+		return err
 	})
 	p.is(b.Commit(p.ctx), nil, "Commit")
 	for round := range 20 {
@@ -136,7 +138,7 @@ func (p *probe) patchOrWrite(round int) {
 		case 0:
 			return p.patch(key, old, []store.Patch{{Data: digit}})
 		case 1:
-			return p.splice(key, old, []store.Fragment{{Data: digit}, kept(1, 17)})
+			return p.splice(key, old, []store.Part{{Data: digit}, kept(1, 17)})
 		}
 		_, err := p.putIf("r/k", string(digit)+" is the old value", store.IfVersion(old))
 		return err

@@ -51,44 +51,28 @@ func (p *probe) is(err, want error, format string, args ...any) {
 func (p *probe) canWrite() bool {
 	ctx, cancel := context.WithCancel(p.ctx)
 	cancel()
-	_, err := store.Put(ctx, p.s, store.MustKey("probe"), nil, store.Flush)
+	_, err := store.Write(ctx, p.s, store.Put(store.MustKey("probe"), nil), store.Flush)
 	return !errors.Is(err, store.ErrUnsupported) && !errors.Is(err, fs.ErrPermission)
 }
 
-// refusesWrites checks that a read-only store refuses every kind of write.
+// refusesWrites checks that a read-only store refuses every kind of change.
 func (p *probe) refusesWrites() {
-	key := store.MustKey("probe")
-	_, err := store.Put(p.ctx, p.s, key, nil, store.Sync)
-	p.refused(err, "Put")
-	_, err = store.PutIf(p.ctx, p.s, key, nil, store.IfAbsent(), store.Sync)
-	p.refused(err, "PutIf")
-	_, err = store.Splice(p.ctx, p.s, key, store.Version{}, nil, store.Sync)
-	p.refused(err, "Splice")
-	_, err = store.PatchValue(p.ctx, p.s, key, store.Version{}, nil, store.Sync)
-	p.refused(err, "PatchValue")
-	_, err = store.Clone(p.ctx, p.s, key, store.MustKey(longKey), store.Version{}, 0, store.Sync)
-	p.refused(err, "Clone")
-	_, err = store.Assemble(p.ctx, p.s, key, []store.Part{added("x")}, 0, store.Sync)
-	p.refused(err, "Assemble")
-	_, err = store.Gather(p.ctx, p.s, key, elsewhere{}, []store.Part{added("x")}, store.Sync)
-	p.refused(err, "Gather")
-	p.refused(store.Delete(p.ctx, p.s, key), "Delete")
-	p.refused(store.DeleteIf(p.ctx, p.s, key, store.Version{}), "DeleteIf")
-	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
-	if err == nil {
-		err = b.Put(p.ctx, key, nil)
-		b.Discard()
+	key, parts := store.MustKey("probe"), []store.Part{added("x")}
+	changes := map[string]store.Change{
+		"Put": store.Put(key, nil), "PutIf": store.PutIf(key, nil, store.IfAbsent()),
+		"Delete": store.Delete(key), "DeleteIf": store.DeleteIf(key, store.Version{}),
+		"Splice": store.Splice(key, store.Version{}, nil), "PatchValue": store.PatchValue(key, store.Version{}, nil),
+		"Clone": store.Clone(key, store.MustKey(longKey), store.Version{}), "Copy": store.Copy(key, p.s, store.MustKey(longKey)),
+		"Assemble": store.Assemble(key, parts), "Gather": store.Gather(key, elsewhere{}, parts),
 	}
-	p.refused(err, "NewBatch")
-	if b, err = store.NewBatch(p.ctx, p.s, store.Sync); err == nil {
-		p.refused(store.BatchPutIf(p.ctx, b, key, nil, store.IfAbsent()), "PutIf in a batch")
-		p.refused(store.BatchSplice(p.ctx, b, key, store.Version{}, nil), "Splice in a batch")
-		p.refused(store.BatchPatch(p.ctx, b, key, store.Version{}, nil), "Patch in a batch")
-		_, err = store.BatchClone(p.ctx, b, key, store.MustKey(longKey), store.Version{})
-		p.refused(err, "Clone in a batch")
-		p.refused(store.BatchAssemble(p.ctx, b, key, []store.Part{added("x")}), "Assemble in a batch")
-		p.refused(store.BatchGather(p.ctx, b, key, elsewhere{}, []store.Part{added("x")}), "Gather in a batch")
-		b.Discard()
+	for name, c := range changes {
+		p.refused(p.change(c), name)
+		b, err := store.NewBatch(p.ctx, p.s, store.Sync)
+		if err == nil {
+			_, err = b.Write(p.ctx, c)
+			b.Discard()
+		}
+		p.refused(err, name+" in a batch")
 	}
 	if _, err := store.Stat(p.ctx, p.s, key); !errors.Is(err, fs.ErrNotExist) {
 		p.errorf("after refused writes: error is %v, want %v", err, fs.ErrNotExist)
@@ -101,6 +85,12 @@ func (p *probe) refused(err error, what string) {
 	}
 }
 
+// errOf returns the error of a change.
+func errOf(_ store.Written, err error) error { return err }
+
+// change makes a change with Sync.
+func (p *probe) change(c store.Change) error { return errOf(store.Write(p.ctx, p.s, c, store.Sync)) }
+
 // lacks reports whether the store lacks the named power. If so, it checks that err,
 // from a function of package store, is [store.ErrUnsupported].
 func (p *probe) lacks(ok bool, err error, power string) bool {
@@ -112,9 +102,9 @@ func (p *probe) lacks(ok bool, err error, power string) bool {
 
 // put writes a value with Flush, which keeps the suite fast. Sync has checks of its own.
 func (p *probe) put(name string, value []byte) store.Version {
-	v, err := store.Put(p.ctx, p.s, store.MustKey(name), value, store.Flush)
+	v, err := store.Write(p.ctx, p.s, store.Put(store.MustKey(name), value), store.Flush)
 	p.is(err, nil, "Put %q", name)
-	return v
+	return v.Version
 }
 
 // again writes the value that name has, so that only the version changes.

@@ -152,7 +152,7 @@ func checkStat(p *probe) {
 
 func checkList(p *probe) {
 	_, ok := store.As[store.Lister](p.s)
-	for _, err := range store.List(p.ctx, p.s, store.Path{}, false) {
+	for _, err := range store.List(p.ctx, p.s, store.Path{}, store.Flat) {
 		if p.lacks(ok, err, "List") {
 			return
 		}
@@ -167,30 +167,30 @@ func checkList(p *probe) {
 		"de":    "",
 	} {
 		// The wanted names are separated by spaces.
-		p.lists(dir, false, strings.Fields(strings.ReplaceAll(want, "space in", "space_in")))
+		p.lists(dir, store.Flat, strings.Fields(strings.ReplaceAll(want, "space in", "space_in")))
 	}
-	p.lists("", true, slices.Collect(maps.Keys(Fixture())))
-	p.lists("a", true, []string{"b", "zarr.json", "c/0/0", "c/0/1", "c/1/0"})
-	p.lists("deep", true, []string{"1/2/3/4"})
-	p.lists("none", true, nil)
-	for range store.List(p.ctx, p.s, store.Path{}, true) {
+	p.lists("", store.Deep, slices.Collect(maps.Keys(Fixture())))
+	p.lists("a", store.Deep, []string{"b", "zarr.json", "c/0/0", "c/0/1", "c/1/0"})
+	p.lists("deep", store.Deep, []string{"1/2/3/4"})
+	p.lists("none", store.Deep, nil)
+	for range store.List(p.ctx, p.s, store.Path{}, store.Deep) {
 		break // the caller may stop early
 	}
 }
 
 // lists checks a listing. The names of directories end in a slash.
-func (p *probe) lists(dir string, deep bool, want []string) {
+func (p *probe) lists(dir string, how store.Listing, want []string) {
 	path, err := store.ParsePath(dir)
 	p.is(err, nil, "ParsePath %q", dir)
 	var got []string
-	for e, err := range store.List(p.ctx, p.s, path, deep) {
+	for e, err := range store.List(p.ctx, p.s, path, how) {
 		p.is(err, nil, "List %q", dir)
 		if e.Dir {
 			e.Name += "/"
 		} else if size, known := sizeOf(path, e.Name); known && e.Size != -1 && e.Size != size {
 			p.errorf("List %q: %s has size %d, want %d", dir, e.Name, e.Size, size)
 		}
-		if !deep {
+		if how == store.Flat {
 			e.Name = strings.ReplaceAll(e.Name, "space in", "space_in")
 		}
 		got = append(got, e.Name)
@@ -198,7 +198,7 @@ func (p *probe) lists(dir string, deep bool, want []string) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		p.errorf("List %q (deep %t): %q, want %q", dir, deep, got, want)
+		p.errorf("List %q (%d): %q, want %q", dir, how, got, want)
 	}
 }
 
@@ -218,7 +218,7 @@ func checkCancelledRead(p *probe) {
 	p.is(err, context.Canceled, "Stat")
 	_, err = store.Open(ctx, p.s, key)
 	p.is(err, context.Canceled, "Open")
-	for _, err := range store.List(ctx, p.s, store.Path{}, true) {
+	for _, err := range store.List(ctx, p.s, store.Path{}, store.Deep) {
 		if !errors.Is(err, store.ErrUnsupported) {
 			p.is(err, context.Canceled, "List")
 		}

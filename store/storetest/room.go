@@ -12,7 +12,7 @@ import (
 // does not exist, or says that it does not know.
 func checkRoom(p *probe) {
 	for _, dir := range []store.Path{{}, store.MustKey("new/deep/x").Dir()} {
-		room, err := store.RoomOf(p.s, dir)
+		room, err := store.DirectoriesOf(p.s).Room(dir)
 		switch {
 		case err != nil && !errors.Is(err, store.ErrUnsupported):
 			p.errorf("Room(%q): %v", dir, err)
@@ -20,7 +20,7 @@ func checkRoom(p *probe) {
 			p.errorf("Room(%q) has %d bytes", dir, room.Free)
 		}
 	}
-	for e, err := range store.List(p.ctx, p.s, store.Path{}, true) {
+	for e, err := range store.List(p.ctx, p.s, store.Path{}, store.Deep) {
 		if err == nil {
 			p.errorf("Room has made %s", e.Name)
 		}

@@ -15,30 +15,30 @@ import (
 )
 
 // splice is one way to splice.
-type splice func(key store.Key, from store.Version, fragments []store.Fragment) error
+type splice func(key store.Key, from store.Version, fragments []store.Part) error
 
 // splice is Splice without its version.
-func (p *probe) splice(key store.Key, from store.Version, fragments []store.Fragment) error {
-	_, err := store.Splice(p.ctx, p.s, key, from, fragments, store.Flush)
+func (p *probe) splice(key store.Key, from store.Version, fragments []store.Part) error {
+	_, err := store.Write(p.ctx, p.s, store.Splice(key, from, fragments), store.Flush)
 	return err
 }
 
 // cannotSplice checks that a store without the power says so in err, and reports whether
 // it lacks the power.
 func (p *probe) cannotSplice(err error) bool {
-	_, splices := store.As[store.Splicer](p.s)
-	_, conditions := store.As[store.ConditionalWriter](p.s)
+	splices := store.Can(p.s, store.OpSplice)
+	conditions := store.Can(p.s, store.OpPutIf)
 	return p.lacks(splices || conditions, err, "Splice")
 }
 
 // kept returns the fragment of n old bytes from offset off on.
-func kept(off, n int64) store.Fragment { return store.Fragment{Off: off, N: n} }
+func kept(off, n int64) store.Part { return store.Part{Off: off, N: n} }
 
 // fresh returns a fragment of new bytes.
-func fresh(text string) store.Fragment { return store.Fragment{Data: []byte(text)} }
+func fresh(text string) store.Part { return store.Part{Data: []byte(text)} }
 
 // spliced returns what fragments make of value, in the simplest way.
-func spliced(value []byte, fragments []store.Fragment) []byte {
+func spliced(value []byte, fragments []store.Part) []byte {
 	out := []byte{}
 	for _, p := range fragments {
 		if p.Data != nil {
@@ -53,23 +53,23 @@ func spliced(value []byte, fragments []store.Fragment) []byte {
 func checkSplice(p *probe) {
 	key := store.MustKey("a/k")
 	p.put("a/k", []byte("one"))
-	if p.cannotSplice(p.splice(key, p.version("a/k"), []store.Fragment{fresh("x")})) {
+	if p.cannotSplice(p.splice(key, p.version("a/k"), []store.Part{fresh("x")})) {
 		return
 	}
 	p.put("a/k", []byte("0123456789"))
-	v, err := store.Splice(p.ctx, p.s, key, p.version("a/k"), []store.Fragment{fresh("new "), kept(3, 4)}, store.Sync)
+	made, err := store.Write(p.ctx, p.s, store.Splice(key, p.version("a/k"), []store.Part{fresh("new "), kept(3, 4)}), store.Sync)
 	p.is(err, nil, "Splice")
-	if v.IsZero() || v != p.version("a/k") {
+	if v := made.Version; v.IsZero() || v != p.version("a/k") {
 		p.errorf("Splice says version %v, Stat says %v", v, p.version("a/k"))
 	}
 	p.holds("a/k", []byte("new 3456"))
 	p.splices(p.splice)
 	p.randomSplices(p.splice)
-	if d, ok := store.As[store.Deleter](p.s); ok {
-		v = p.version("a/k")
-		p.is(d.Delete(p.ctx, key), nil, "Delete")
-		p.is(p.splice(key, v, []store.Fragment{fresh("x")}), store.ErrConflict, "Splice of what was deleted")
-		p.is(p.splice(key, v, []store.Fragment{kept(0, 1)}), store.ErrConflict, "Splice of what was deleted")
+	if store.Can(p.s, store.OpDelete) {
+		v := p.version("a/k")
+		p.is(p.change(store.Delete(key)), nil, "Delete")
+		p.is(p.splice(key, v, []store.Part{fresh("x")}), store.ErrConflict, "Splice of what was deleted")
+		p.is(p.splice(key, v, []store.Part{kept(0, 1)}), store.ErrConflict, "Splice of what was deleted")
 		p.absent("a/k")
 	}
 }
@@ -78,7 +78,7 @@ func checkSplice(p *probe) {
 func (p *probe) splices(splice splice) {
 	const old = "0123456789"
 	key := store.MustKey("a/k")
-	for i, fragments := range [][]store.Fragment{
+	for i, fragments := range [][]store.Part{
 		nil, {}, {fresh("")}, {fresh("all is new")}, {kept(0, 10)}, {kept(0, 0)}, {kept(10, 0)}, {kept(3, 4)},
 		{kept(0, 5), fresh("|"), kept(5, 5)}, {kept(5, 5), kept(0, 5)}, {fresh("a"), fresh("b"), kept(9, 1)},
 		{kept(8, 2), fresh("longer than what there was before"), kept(0, 1), kept(1, 1), kept(4, 2)},
@@ -92,14 +92,14 @@ func (p *probe) splices(splice splice) {
 	before := p.version("a/k")
 	p.again("a/k", []byte(old)) // an equal value has another version
 	text := []byte("kept by nobody")
-	for _, fragments := range [][]store.Fragment{{kept(0, 10)}, {fresh("x")}, nil, {kept(0, 11)}, {kept(0, 1), fresh("x"), kept(9, 1)}} {
+	for _, fragments := range [][]store.Part{{kept(0, 10)}, {fresh("x")}, nil, {kept(0, 11)}, {kept(0, 1), fresh("x"), kept(9, 1)}} {
 		p.is(splice(key, before, fragments), store.ErrConflict, "Splice of an old version")
 		p.is(splice(key, store.Version{}, fragments), store.ErrConflict, "Splice of no version")
 		p.is(splice(store.MustKey("none/k"), before, fragments), store.ErrConflict, "Splice of nothing")
 		p.holds("a/k", []byte(old))
 	}
 	p.badPieces(splice)
-	p.is(splice(key, p.version("a/k"), []store.Fragment{kept(0, 1), {Data: text}}), nil, "Splice")
+	p.is(splice(key, p.version("a/k"), []store.Part{kept(0, 1), {Data: text}}), nil, "Splice")
 	copy(text, "XXXXX") // the driver must not keep it
 	p.holds("a/k", []byte("0kept by nobody"))
 }
@@ -109,14 +109,14 @@ func (p *probe) badPieces(splice splice) {
 	key, old := store.MustKey("a/bad"), []byte("0123456789")
 	p.put("a/bad", old)
 	v := p.version("a/bad")
-	for _, fragments := range [][]store.Fragment{
+	for _, fragments := range [][]store.Part{
 		{kept(0, 11)}, {kept(10, 1)}, {kept(11, 0)}, {kept(-1, 1)}, {kept(0, -1)}, {kept(math.MaxInt64, math.MaxInt64)},
 		{kept(1, math.MaxInt64)}, {kept(0, 1), fresh("x"), kept(9, 2)}, {kept(9, 1), kept(0, 1), kept(1<<50, 0)},
 	} {
 		p.is(splice(key, v, fragments), io.ErrUnexpectedEOF, "Splice of %+v", fragments)
 	}
-	for _, fragments := range [][]store.Fragment{
-		{kept(0, 10), kept(3, 1)}, {kept(0, 6), fresh("x"), kept(4, 6)}, slices.Repeat([]store.Fragment{kept(5, 5)}, 100),
+	for _, fragments := range [][]store.Part{
+		{kept(0, 10), kept(3, 1)}, {kept(0, 6), fresh("x"), kept(4, 6)}, slices.Repeat([]store.Part{kept(5, 5)}, 100),
 	} {
 		p.is(splice(key, v, fragments), store.ErrTooLarge, "Splice of %+v", fragments)
 	}
@@ -144,15 +144,15 @@ func (p *probe) randomSplices(splice splice) {
 }
 
 // randomPieces returns fragments of a value of size bytes, in order or not.
-func randomPieces(r *rand.Rand, size int64, ordered bool) []store.Fragment {
-	var fragments []store.Fragment
+func randomPieces(r *rand.Rand, size int64, ordered bool) []store.Part {
+	var fragments []store.Part
 	for at := int64(0); at < size; {
 		n := min(1+r.Int64N(1<<(8+r.IntN(13))), size-at)
 		if r.IntN(3) > 0 {
 			fragments = append(fragments, kept(at, n))
 		}
 		if r.IntN(3) == 0 {
-			fragments = append(fragments, store.Fragment{Data: bytes.Repeat([]byte{byte(n)}, int(min(n, 5000)))})
+			fragments = append(fragments, store.Part{Data: bytes.Repeat([]byte{byte(n)}, int(min(n, 5000)))})
 		}
 		at += n
 	}
@@ -170,8 +170,9 @@ func checkSpliceBatch(p *probe) {
 			p.errorf("NewBatch: %w", err)
 			return
 		}
-		way := func(key store.Key, from store.Version, fragments []store.Fragment) error {
-			return store.BatchSplice(p.ctx, b, key, from, fragments)
+		way := func(key store.Key, from store.Version, fragments []store.Part) error {
+			_, err := b.Write(p.ctx, store.Splice(key, from, fragments))
+			return err
 		}
 		p.put("a/k", []byte("one"))
 		if p.cannotSplice(way(store.MustKey("a/k"), p.version("a/k"), nil)) {
@@ -194,14 +195,15 @@ func checkSpliceRaces(p *probe) {
 	}
 	count := func(splice splice) func(store.Key, []byte, store.Condition) error {
 		return func(key store.Key, value []byte, cond store.Condition) error {
-			return splice(key, cond.Version(), []store.Fragment{{Data: value[:4]}, kept(4, 4)})
+			return splice(key, cond.Version(), []store.Part{{Data: value[:4]}, kept(4, 4)})
 		}
 	}
 	p.increments("count", count(p.splice))
 	b, err := store.NewBatch(p.ctx, p.s, store.Flush)
 	p.is(err, nil, "NewBatch")
-	p.increments("batch/count", count(func(key store.Key, from store.Version, fragments []store.Fragment) error {
-		return store.BatchSplice(p.ctx, b, key, from, fragments)
+	p.increments("batch/count", count(func(key store.Key, from store.Version, fragments []store.Part) error {
+		_, err := b.Write(p.ctx, store.Splice(key, from, fragments))
+		return err
 	}))
 	p.is(b.Commit(p.ctx), nil, "Commit")
 	p.readWhileSpliced()
@@ -225,7 +227,7 @@ func (p *probe) readWhileSpliced() {
 		wg.Go(func() { errs[i] = p.readUntil(done, "k", values) })
 	}
 	for range 31 {
-		err := p.splice(store.MustKey("k"), p.version("k"), []store.Fragment{kept(half, half), kept(0, half)})
+		err := p.splice(store.MustKey("k"), p.version("k"), []store.Part{kept(half, half), kept(0, half)})
 		p.is(err, nil, "Splice while others read")
 	}
 	close(done)

@@ -10,21 +10,6 @@
 // refuses writes with [fs.ErrPermission]) must hold [Fixture] instead; the suite only
 // reads it. If a store lacks a power, the suite checks that it returns
 // [store.ErrUnsupported].
-//
-// # Tests of programs that use a store
-//
-// [Conditional] is a small object store whose operations a test can fail, lose and delay.
-// [Stepper] runs several clients of one in an order that the test decides, and [Explore]
-// tries all orders:
-//
-//	storetest.Explore(func(choose func(n int) int) bool {
-//		st := storetest.NewStepper(memstore.New())
-//		defer st.Close()
-//		st.Start(first)
-//		st.Start(second)
-//		st.Finish(choose, 2)
-//		return check(st)
-//	})
 package storetest
 
 import (
@@ -61,6 +46,7 @@ var reading = []check{
 // writing are the checks of an empty store that can be written to.
 var writing = []check{
 	{"Put", checkPut},
+	{"Can", checkCan},
 	{"WeirdKeys", checkWeirdKeys},
 	{"LargeValue", checkLargeValue},
 	{"Versions", checkVersions},

@@ -48,14 +48,19 @@ func (r *reader) Get(ctx context.Context, key store.Key, q store.Request, dst []
 // writer is a reader that can write, but has no versions.
 type writer struct{ reader }
 
-func (w *writer) Put(ctx context.Context, key store.Key, value []byte, _ store.Durability) (store.Version, error) {
+func (w *writer) Can(op store.Op) bool { return op == store.OpPut }
+
+func (w *writer) Write(ctx context.Context, c store.Change, _ store.Durability) (store.Written, error) {
 	if err := ctx.Err(); err != nil {
-		return store.Version{}, err
+		return store.Written{}, err
+	}
+	if !w.Can(c.Op) {
+		return store.Written{}, store.ErrUnsupported
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.values[key.String()] = bytes.Clone(value)
-	return store.Version{}, nil
+	w.values[c.Key.String()] = bytes.Clone(c.Value)
+	return store.Written{}, nil
 }
 
 func TestReader(t *testing.T) {
@@ -73,43 +78,66 @@ type broken struct {
 	put func(s *memstore.Store, key store.Key, value []byte) (store.Version, error)
 	del func(s *memstore.Store, key store.Key, v store.Version) error // in place of DeleteIf
 	in  func(b store.Batch) store.Batch
-	spl func(s *memstore.Store, key store.Key, from store.Version, fragments []store.Fragment) (store.Version, error)
+	spl func(s *memstore.Store, key store.Key, from store.Version, fragments []store.Part) (store.Version, error)
 	pat func(s *memstore.Store, key store.Key, from store.Version, patches []store.Patch) (store.Version, error)
-	cln func(s *memstore.Store, key, source store.Key, from store.Version) (store.Cloned, error)
+	cln func(s *memstore.Store, key, source store.Key, from store.Version) (store.Written, error)
 	asm func(s *memstore.Store, key store.Key, parts []store.Part) (store.Version, error)
 	gat func(s *memstore.Store, key store.Key, from store.Store, parts []store.Part) (store.Version, error)
 	lst func(e *store.Entry)
 }
 
-func (b broken) Clone(
-	ctx context.Context, key, source store.Key, from store.Version, d store.Durability,
-) (store.Cloned, error) {
-	if b.cln != nil && ctx.Err() == nil {
-		return b.cln(b.Store, key, source, from)
+func (b broken) Can(op store.Op) bool { return op == store.OpGather || b.Store.Can(op) }
+
+func (b broken) Write(ctx context.Context, c store.Change, d store.Durability) (made store.Written, err error) {
+	if ctx.Err() != nil {
+		return b.Store.Write(ctx, c, d)
 	}
-	return b.Store.Clone(ctx, key, source, from, d)
+	from := c.If.Version()
+	switch c.Op {
+	case store.OpPut, store.OpPutIf: // forgets the condition
+		if b.put != nil {
+			made.Version, err = b.put(b.Store, c.Key, c.Value)
+			return made, err
+		}
+	case store.OpDeleteIf:
+		if b.del != nil {
+			return made, b.del(b.Store, c.Key, from)
+		}
+	case store.OpSplice:
+		if b.spl != nil {
+			made.Version, err = b.spl(b.Store, c.Key, from, c.Parts)
+			return made, err
+		}
+	case store.OpPatch:
+		if b.pat != nil {
+			made.Version, err = b.pat(b.Store, c.Key, from, c.Patches)
+			return made, err
+		}
+	case store.OpClone:
+		if b.cln != nil {
+			return b.cln(b.Store, c.Key, c.Source, c.SourceVersion)
+		}
+	case store.OpAssemble:
+		if b.asm != nil {
+			made.Version, err = b.asm(b.Store, c.Key, c.Parts)
+			return made, err
+		}
+	case store.OpGather:
+		return b.gather(ctx, c, d)
+	}
+	return b.Store.Write(ctx, c, d)
 }
 
-func (b broken) Assemble(
-	ctx context.Context, key store.Key, parts []store.Part, d store.Durability,
-) (store.Version, error) {
-	if b.asm != nil && ctx.Err() == nil {
-		return b.asm(b.Store, key, parts)
-	}
-	return b.Store.Assemble(ctx, key, parts, d)
-}
-
-func (b broken) Gather(
-	ctx context.Context, key store.Key, from store.Store, parts []store.Part, d store.Durability,
-) (store.Version, error) {
-	if b.gat != nil && ctx.Err() == nil {
-		return b.gat(b.Store, key, from, parts)
+func (b broken) gather(ctx context.Context, c store.Change, d store.Durability) (made store.Written, err error) {
+	if b.gat != nil {
+		made.Version, err = b.gat(b.Store, c.Key, c.From, c.Parts)
+		return made, err
 	}
 	var value bytes.Buffer
-	if err := store.WriteParts(ctx, &value, from, parts); err != nil {
-		return store.Version{}, err
+	if err := store.WriteParts(ctx, &value, c.From, c.Parts); err != nil {
+		return made, err
 	}
-	return b.Store.Put(ctx, key, value.Bytes(), d)
+	return b.Store.Write(ctx, store.Put(c.Key, value.Bytes()), d)
 }
 
 // gatherSome publishes what was written before an error.
@@ -126,13 +154,14 @@ func gatherAnyway(s *memstore.Store, key store.Key, from store.Store, parts []st
 	for i := range parts {
 		parts[i].Version = store.Version{}
 	}
-	return broken{Store: s}.Gather(context.Background(), key, from, parts, store.Flush)
+	w, err := broken{Store: s}.Write(context.Background(), store.Gather(key, from, parts), store.Flush)
+	return w.Version, err
 }
 
-func (b broken) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (b broken) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range b.Store.ListVersions(ctx, dir, deep) {
-			if b.lst != nil {
+		for e, err := range b.Store.List(ctx, dir, how) {
+			if b.lst != nil && how&store.WithVersions != 0 {
 				b.lst(&e)
 			}
 			if !yield(e, err) {
@@ -143,15 +172,15 @@ func (b broken) ListVersions(ctx context.Context, dir store.Path, deep bool) ite
 }
 
 // cloneAnyway clones any version.
-func cloneAnyway(s *memstore.Store, key, source store.Key, _ store.Version) (store.Cloned, error) {
-	return s.Clone(context.Background(), key, source, store.Version{}, store.Flush)
+func cloneAnyway(s *memstore.Store, key, source store.Key, _ store.Version) (store.Written, error) {
+	return s.Write(context.Background(), store.Clone(key, source, store.Version{}), store.Flush)
 }
 
 // cloneLate checks the version, and clones later.
-func cloneLate(s *memstore.Store, key, source store.Key, from store.Version) (store.Cloned, error) {
+func cloneLate(s *memstore.Store, key, source store.Key, from store.Version) (store.Written, error) {
 	info, err := s.Stat(context.Background(), source)
 	if err == nil && !from.IsZero() && info.Version != from {
-		return store.Cloned{}, store.ErrConflict
+		return store.Written{}, store.ErrConflict
 	}
 	awaitWriter(s, source, info.Version)
 	return cloneAnyway(s, key, source, from)
@@ -185,7 +214,7 @@ func awaitWriter(s *memstore.Store, key store.Key, v store.Version) {
 
 // assembleEach checks the version of each part, but a value may change in between.
 func assembleEach(s *memstore.Store, key store.Key, parts []store.Part) (v store.Version, err error) {
-	if _, err := store.AssembledSize(parts); err != nil {
+	if _, err := store.Assemble(key, parts).Size(0); err != nil {
 		return v, err
 	}
 	for _, p := range parts {
@@ -197,82 +226,59 @@ func assembleEach(s *memstore.Store, key store.Key, parts []store.Part) (v store
 	return assembleAnyway(s, key, parts)
 }
 
-func (b broken) Patch(
-	ctx context.Context, key store.Key, from store.Version, patches []store.Patch, d store.Durability,
-) (store.Version, error) {
-	if b.pat != nil && ctx.Err() == nil {
-		return b.pat(b.Store, key, from, patches)
-	}
-	return b.Store.Patch(ctx, key, from, patches, d)
-}
-
 // patchAnyway patches any version.
 func patchAnyway(s *memstore.Store, key store.Key, _ store.Version, patches []store.Patch) (store.Version, error) {
 	info, err := s.Stat(context.Background(), key)
 	if err != nil {
 		return store.Version{}, store.ErrConflict
 	}
-	return s.Patch(context.Background(), key, info.Version, patches, store.Flush)
+	w, err := s.Write(context.Background(), store.PatchValue(key, info.Version, patches), store.Flush)
+	return w.Version, err
 }
 
 // patchOneByOne lets readers see some patches without the others.
-func patchOneByOne(s *memstore.Store, key store.Key, from store.Version, patches []store.Patch) (v store.Version, err error) {
-	v, err = s.Patch(context.Background(), key, from, nil, store.Flush)
+func patchOneByOne(s *memstore.Store, key store.Key, from store.Version, patches []store.Patch) (store.Version, error) {
+	made, err := s.Write(context.Background(), store.PatchValue(key, from, nil), store.Flush)
 	for _, p := range patches {
 		if err == nil {
-			v, err = s.Patch(context.Background(), key, v, []store.Patch{p}, store.Flush)
+			made, err = s.Write(context.Background(), store.PatchValue(key, made.Version, []store.Patch{p}), store.Flush)
 			time.Sleep(100 * time.Microsecond)
 		}
 	}
-	return v, err
-}
-
-func (b broken) Splice(
-	ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability,
-) (store.Version, error) {
-	if b.spl != nil && ctx.Err() == nil {
-		return b.spl(b.Store, key, from, fragments)
-	}
-	return b.Store.Splice(ctx, key, from, fragments, d)
+	return made.Version, err
 }
 
 // spliceAnyway splices any version.
-func spliceAnyway(s *memstore.Store, key store.Key, _ store.Version, fragments []store.Fragment) (store.Version, error) {
+func spliceAnyway(s *memstore.Store, key store.Key, _ store.Version, fragments []store.Part) (store.Version, error) {
 	info, err := s.Stat(context.Background(), key)
 	if err != nil {
 		return store.Version{}, store.ErrConflict
 	}
-	return s.Splice(context.Background(), key, info.Version, fragments, store.Flush)
+	w, err := s.Write(context.Background(), store.Splice(key, info.Version, fragments), store.Flush)
+	return w.Version, err
 }
 
 // spliceOver leaves the tail of a longer old value after the new one.
-func spliceOver(s *memstore.Store, key store.Key, from store.Version, fragments []store.Fragment) (store.Version, error) {
+func spliceOver(s *memstore.Store, key store.Key, from store.Version, fragments []store.Part) (store.Version, error) {
 	old, _, _ := s.Get(context.Background(), key, store.Request{}, nil)
-	v, err := s.Splice(context.Background(), key, from, fragments, store.Flush)
+	v, err := s.Write(context.Background(), store.Splice(key, from, fragments), store.Flush)
 	if err != nil {
 		return store.Version{}, err
 	}
 	now, _, _ := s.Get(context.Background(), key, store.Request{}, nil)
 	if len(now) >= len(old) {
-		return v, nil
+		return v.Version, nil
 	}
 	return put(s, key, append(now, old[len(now):]...))
 }
 
 // spliceTwice reads and writes without a condition.
-func spliceTwice(s *memstore.Store, key store.Key, from store.Version, fragments []store.Fragment) (store.Version, error) {
+func spliceTwice(s *memstore.Store, key store.Key, from store.Version, fragments []store.Part) (store.Version, error) {
 	if info, err := s.Stat(context.Background(), key); err != nil || info.Version != from {
 		return store.Version{}, store.ErrConflict
 	}
 	awaitWriter(s, key, from)
 	return spliceAnyway(s, key, from, fragments)
-}
-
-func (b broken) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	if b.del != nil && ctx.Err() == nil {
-		return b.del(b.Store, key, v)
-	}
-	return b.Store.DeleteIf(ctx, key, v)
 }
 
 func (b broken) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
@@ -289,18 +295,14 @@ type hasty struct {
 	putIf, deleteIf bool
 }
 
-func (h hasty) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition) error {
-	if h.putIf {
-		return h.Put(ctx, key, value)
+func (h hasty) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	switch {
+	case c.Op == store.OpPutIf && h.putIf:
+		c = store.Put(c.Key, c.Value)
+	case c.Op == store.OpDeleteIf && h.deleteIf:
+		c = store.Delete(c.Key)
 	}
-	return store.BatchPutIf(ctx, h.Batch, key, value, c)
-}
-
-func (h hasty) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	if h.deleteIf {
-		return h.Delete(ctx, key)
-	}
-	return store.BatchDeleteIf(ctx, h.Batch, key, v)
+	return h.Batch.Write(ctx, c)
 }
 
 // lookFirst deletes on a condition in two steps, so a write in between is lost.
@@ -310,7 +312,8 @@ func lookFirst(s *memstore.Store, key store.Key, v store.Version) error {
 		return store.ErrConflict
 	}
 	awaitWriter(s, key, v)
-	return s.Delete(context.Background(), key)
+	_, err = s.Write(context.Background(), store.Delete(key), store.Sync)
+	return err
 }
 
 func (b broken) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
@@ -319,22 +322,6 @@ func (b broken) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 		out, err = b.get(out, dst, &info, err)
 	}
 	return out, info, err
-}
-
-func (b broken) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	if b.put != nil && ctx.Err() == nil {
-		return b.put(b.Store, key, value)
-	}
-	return b.Store.Put(ctx, key, value, d)
-}
-
-func (b broken) PutIf(
-	ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability,
-) (store.Version, error) {
-	if b.put != nil {
-		return b.Put(ctx, key, value, d) // forgets the condition
-	}
-	return b.Store.PutIf(ctx, key, value, c, d)
 }
 
 func TestFindsFaults(t *testing.T) {
@@ -362,26 +349,27 @@ func TestFindsFaults(t *testing.T) {
 		"wrong clock":  {broken{get: func(out, _ []byte, i *store.Info, err error) ([]byte, error) { i.Modified = long; return out, err }}, "Stat"},
 		"no condition": {broken{put: func(s *memstore.Store, k store.Key, v []byte) (store.Version, error) { return put(s, k, v) }}, "Conditional"},
 		"deletes blindly": {broken{del: func(s *memstore.Store, k store.Key, _ store.Version) error {
-			return s.Delete(context.Background(), k)
+			_, err := s.Write(context.Background(), store.Delete(k), store.Sync)
+			return err
 		}}, "DeleteIf"},
-		"looks first":         {broken{del: lookFirst}, "ConditionalRaces"},
-		"hasty writes":        {broken{in: func(b store.Batch) store.Batch { return hasty{b, true, false} }}, "ConditionalBatch"},
-		"hasty deletion":      {broken{in: func(b store.Batch) store.Batch { return hasty{b, false, true} }}, "ConditionalBatch"},
-		"patches anyway":      {broken{pat: patchAnyway}, "Patch"},
-		"patches one by one":  {broken{pat: patchOneByOne}, "Patch"},
-		"clones anyway":       {broken{cln: cloneAnyway}, "Clone"},
-		"clones too late":     {broken{cln: cloneLate}, "CloneRaces"},
-		"gathers some":        {broken{gat: gatherSome}, "Gather"},
-		"gathers anyway":      {broken{gat: gatherAnyway}, "Gather"},
-		"assembles anyway":    {broken{asm: assembleAnyway}, "Assemble"},
-		"mixes versions":      {broken{asm: assembleEach}, "AssembleRaces"},
-		"lists no versions":   {broken{lst: func(e *store.Entry) { e.Version = store.Version{} }}, "ListVersions"},
-		"lists one version":   {broken{lst: func(e *store.Entry) { e.Version = one }}, "ChangedVersions"},
-		"lists unknown sizes": {broken{lst: func(e *store.Entry) { e.Size = -1 }}, "ListVersions"},
-		"splices anyway":      {broken{spl: spliceAnyway}, "Splice"},
-		"leaves a tail":       {broken{spl: spliceOver}, "Splice"},
-		"splices, then asks":  {broken{spl: spliceTwice}, "SpliceRaces"},
-		"writes nothing":      {broken{put: func(*memstore.Store, store.Key, []byte) (store.Version, error) { return store.Version{}, nil }}, "Put"},
+		"looks first":        {broken{del: lookFirst}, "ConditionalRaces"},
+		"hasty writes":       {broken{in: func(b store.Batch) store.Batch { return hasty{b, true, false} }}, "ConditionalBatch"},
+		"hasty deletion":     {broken{in: func(b store.Batch) store.Batch { return hasty{b, false, true} }}, "ConditionalBatch"},
+		"patches anyway":     {broken{pat: patchAnyway}, "Patch"},
+		"patches one by one": {broken{pat: patchOneByOne}, "Patch"},
+		"clones anyway":      {broken{cln: cloneAnyway}, "Clone"},
+		"clones too late":    {broken{cln: cloneLate}, "CloneRaces"},
+		"gathers some":       {broken{gat: gatherSome}, "Gather"},
+		"gathers anyway":     {broken{gat: gatherAnyway}, "Gather"},
+		"assembles anyway":   {broken{asm: assembleAnyway}, "Assemble"},
+		"mixes versions":     {broken{asm: assembleEach}, "AssembleRaces"},
+		"lists old versions": {broken{lst: func(e *store.Entry) { e.Version = store.MakeVersion("old " + e.Version.String()) }}, "ListVersions"},
+		"lists one version":  {broken{lst: func(e *store.Entry) { e.Version = one }}, "ChangedVersions"},
+		"lists wrong sizes":  {broken{lst: func(e *store.Entry) { e.Size++ }}, "ListVersions"},
+		"splices anyway":     {broken{spl: spliceAnyway}, "Splice"},
+		"leaves a tail":      {broken{spl: spliceOver}, "Splice"},
+		"splices, then asks": {broken{spl: spliceTwice}, "SpliceRaces"},
+		"writes nothing":     {broken{put: func(*memstore.Store, store.Key, []byte) (store.Version, error) { return store.Version{}, nil }}, "Put"},
 		"writes the last value": {broken{put: func(s *memstore.Store, k store.Key, v []byte) (store.Version, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -409,7 +397,8 @@ var (
 )
 
 func put(s *memstore.Store, key store.Key, value []byte) (store.Version, error) {
-	return s.Put(context.Background(), key, value, store.Flush)
+	w, err := s.Write(context.Background(), store.Put(key, value), store.Flush)
+	return w.Version, err
 }
 
 // opaque hides what an error wraps.

@@ -25,7 +25,7 @@ func CheckStrange(t *testing.T, s store.Store) {
 	}
 	names := func() (names []string) {
 		var bad *store.UnusableError
-		for e, err := range store.List(t.Context(), s, dir, true) {
+		for e, err := range store.List(t.Context(), s, dir, store.Deep) {
 			if err != nil && !errors.As(err, &bad) {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func CheckStrange(t *testing.T, s store.Store) {
 	if got := names(); !slices.Equal(got, want) {
 		t.Errorf("the deletion leaves %q, want %q", got, want)
 	}
-	for _, err := range store.List(t.Context(), s, dir, false) {
+	for _, err := range store.List(t.Context(), s, dir, store.Flat) {
 		if err != nil && !errors.Is(err, store.ErrUnusable) {
 			t.Error(err)
 		}

@@ -12,7 +12,7 @@ func checkDeleteTree(p *probe) {
 		return
 	}
 	order := store.TreeOrder{First: []string{"k", "zarr.json"}, Last: "note"}
-	_, deletes := store.As[store.Deleter](p.s)
+	deletes := store.Can(p.s, store.OpDelete)
 	_, lists := store.As[store.Lister](p.s)
 	if !deletes || !lists {
 		p.is(store.DeleteTree(p.ctx, p.s, dir, order, store.Flush), store.ErrUnsupported, "DeleteTree")
@@ -24,6 +24,6 @@ func checkDeleteTree(p *probe) {
 	}
 	for range 2 {
 		p.is(store.DeleteTree(p.ctx, p.s, dir, order, store.Sync), nil, "DeleteTree")
-		p.lists("", true, []string{"a/b.c/k", "a/bc", "a/k"})
+		p.lists("", store.Deep, []string{"a/b.c/k", "a/bc", "a/k"})
 	}
 }

@@ -14,39 +14,39 @@ import (
 // and say what Stat says.
 func checkListVersions(p *probe) {
 	_, ok := store.As[store.Lister](p.s)
-	for _, err := range store.ListVersions(p.ctx, p.s, store.Path{}, false) {
+	for _, err := range store.List(p.ctx, p.s, store.Path{}, store.WithVersions) {
 		if p.lacks(ok, err, "ListVersions") {
 			return
 		}
 	}
 	for _, dir := range []string{"", "a", "a/c", "a/c/0", "none", "ab", "deep"} {
-		for _, deep := range []bool{false, true} {
-			p.listsVersions(dir, deep)
+		for _, how := range []store.Listing{store.Flat, store.Deep} {
+			p.listsVersions(dir, how)
 		}
 	}
-	for range store.ListVersions(p.ctx, p.s, store.Path{}, true) {
+	for range store.List(p.ctx, p.s, store.Path{}, store.Deep|store.WithVersions) {
 		break // the caller may stop early
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	cancel()
-	for _, err := range store.ListVersions(ctx, p.s, store.Path{}, true) {
+	for _, err := range store.List(ctx, p.s, store.Path{}, store.Deep|store.WithVersions) {
 		p.is(err, context.Canceled, "ListVersions")
 	}
 }
 
 // listsVersions compares a listing with versions to a plain one and to Stat.
-func (p *probe) listsVersions(dir string, deep bool) {
+func (p *probe) listsVersions(dir string, how store.Listing) {
 	path, err := store.ParsePath(dir)
 	p.is(err, nil, "ParsePath %q", dir)
 	missing := map[string]bool{} // by name, whether it is a directory
-	for e, err := range store.List(p.ctx, p.s, path, deep) {
+	for e, err := range store.List(p.ctx, p.s, path, how) {
 		p.is(err, nil, "List %q", dir)
 		missing[e.Name] = e.Dir
 	}
-	for e, err := range store.ListVersions(p.ctx, p.s, path, deep) {
+	for e, err := range store.List(p.ctx, p.s, path, how|store.WithVersions) {
 		p.is(err, nil, "ListVersions %q", dir)
 		if isDir, listed := missing[e.Name]; err != nil || !listed || isDir != e.Dir {
-			p.errorf("ListVersions %q (deep %t): %q, which List does not yield", dir, deep, e.Name)
+			p.errorf("ListVersions %q (%d): %q, which List does not yield", dir, how, e.Name)
 			continue
 		}
 		delete(missing, e.Name)
@@ -55,7 +55,7 @@ func (p *probe) listsVersions(dir string, deep bool) {
 		}
 	}
 	if len(missing) > 0 {
-		p.errorf("ListVersions %q (deep %t) omits %v", dir, deep, missing)
+		p.errorf("ListVersions %q (%d) omits %v", dir, how, missing)
 	}
 }
 
@@ -102,7 +102,7 @@ func (p *probe) versions(dir string) map[string]store.Version {
 	path, err := store.ParsePath(dir)
 	p.is(err, nil, "ParsePath %q", dir)
 	all := map[string]store.Version{}
-	for e, err := range store.ListVersions(p.ctx, p.s, path, true) {
+	for e, err := range store.List(p.ctx, p.s, path, store.Deep|store.WithVersions) {
 		p.is(err, nil, "ListVersions %q", dir)
 		all[e.Name] = e.Version
 	}

@@ -22,12 +22,34 @@ func checkPut(p *probe) {
 	p.holds("a/b/c", []byte("first"))
 	for _, d := range []store.Durability{store.Sync, store.Flush} {
 		for _, text := range []string{"longer than before", "s", ""} {
-			_, err := store.Put(p.ctx, p.s, store.MustKey("a/b/c"), []byte(text), d)
+			_, err := store.Write(p.ctx, p.s, store.Put(store.MustKey("a/b/c"), []byte(text)), d)
 			p.is(err, nil, "Put again")
 			p.holds("a/b/c", []byte(text))
 		}
 	}
 	p.absent("a/b")
+}
+
+// checkCan makes each change that the store says it cannot make. Nothing may change.
+func checkCan(p *probe) {
+	p.put("k", []byte("old"))
+	w, ok := p.s.(store.Writer)
+	if !ok {
+		p.errorf("a store that can be written to is no Writer")
+		return
+	}
+	key, now, parts := store.MustKey("k"), p.version("k"), []store.Part{added("x")}
+	for _, c := range []store.Change{
+		{Key: key}, store.PutIf(key, nil, store.IfVersion(now)), store.Delete(key), store.DeleteIf(key, now),
+		store.Splice(key, now, parts), store.PatchValue(key, now, []store.Patch{over(0, "x")}), store.Assemble(key, parts),
+		store.Gather(key, p.s, parts), store.Copy(key, p.s, key), store.Clone(key, key, now), {Op: store.OpClone + 1, Key: key},
+	} {
+		if known := c.Op > 0 && c.Op <= store.OpClone; !known || !w.Can(c.Op) {
+			_, err := w.Write(p.ctx, c, store.Flush)
+			p.is(err, store.ErrUnsupported, "change %d, which the store cannot make", c.Op)
+		}
+	}
+	p.holds("k", []byte("old"))
 }
 
 // checkWeirdKeys writes unusual legal keys. A store may refuse some, but must not confuse
@@ -36,7 +58,7 @@ func checkWeirdKeys(p *probe) {
 	held := map[string][]byte{}
 	for i, name := range weirdKeys() {
 		value := fmt.Appendf(nil, "value %d", i)
-		_, err := store.Put(p.ctx, p.s, store.MustKey(name), value, store.Flush)
+		_, err := store.Write(p.ctx, p.s, store.Put(store.MustKey(name), value), store.Flush)
 		if errors.Is(err, store.ErrInvalidKey) {
 			p.absentOrInvalid(name)
 			continue
@@ -50,7 +72,7 @@ func checkWeirdKeys(p *probe) {
 	if _, ok := store.As[store.Lister](p.s); !ok {
 		return
 	}
-	for e, err := range store.List(p.ctx, p.s, store.Path{}, true) {
+	for e, err := range store.List(p.ctx, p.s, store.Path{}, store.Deep) {
 		if errors.Is(err, store.ErrUnusable) {
 			// A service that answers in XML may not be able to say some names.
 			maps.DeleteFunc(held, func(name string, _ []byte) bool { return strings.Contains(name, "\x1b") })
@@ -150,7 +172,7 @@ func checkBatch(p *probe) {
 		errs := make([]error, 16)
 		var wg sync.WaitGroup
 		for i := range errs {
-			wg.Go(func() { errs[i] = b.Put(p.ctx, batchKey(i), fmt.Append(nil, d, i)) })
+			wg.Go(func() { _, errs[i] = b.Write(p.ctx, store.Put(batchKey(i), fmt.Append(nil, d, i))) })
 		}
 		wg.Wait()
 		p.is(errors.Join(errs...), nil, "Put in a batch")
@@ -169,12 +191,12 @@ func batchKey(i int) store.Key { return store.MustKey(fmt.Sprintf("c/%d/%d", i/4
 func (p *probe) batchDelete() {
 	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
 	p.is(err, nil, "NewBatch")
-	_, ok := store.As[store.Deleter](p.s)
-	if _, batcher := store.As[store.Batcher](p.s); p.lacks(ok || batcher, b.Delete(p.ctx, batchKey(0)), "Delete in a batch") {
+	ok := store.Can(p.s, store.OpDelete)
+	if _, batcher := store.As[store.Batcher](p.s); p.lacks(ok || batcher, errOf(b.Write(p.ctx, store.Delete(batchKey(0)))), "Delete in a batch") {
 		b.Discard()
 		return
 	}
-	p.is(b.Delete(p.ctx, store.MustKey("none")), nil, "Delete of nothing in a batch")
+	p.is(errOf(b.Write(p.ctx, store.Delete(store.MustKey("none")))), nil, "Delete of nothing in a batch")
 	p.is(b.Commit(p.ctx), nil, "Commit")
 	p.absent(batchKey(0).String())
 }
@@ -183,7 +205,7 @@ func (p *probe) batchDelete() {
 func (p *probe) discard() {
 	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
 	p.is(err, nil, "NewBatch")
-	p.is(b.Put(p.ctx, store.MustKey("discarded"), []byte("value")), nil, "Put in a batch")
+	p.is(errOf(b.Write(p.ctx, store.Put(store.MustKey("discarded"), []byte("value")))), nil, "Put in a batch")
 	b.Discard()
 	if got, _, err := p.get("discarded"); err == nil && string(got) != "value" {
 		p.errorf("discarded value is %q", got)
@@ -193,19 +215,19 @@ func (p *probe) discard() {
 func checkDelete(p *probe) {
 	p.put("a/b/c", []byte("x"))
 	p.put("a/d", []byte("y"))
-	_, ok := store.As[store.Deleter](p.s)
-	if p.lacks(ok, store.Delete(p.ctx, p.s, store.MustKey("a/b/c")), "Delete") {
+	ok := store.Can(p.s, store.OpDelete)
+	if p.lacks(ok, p.change(store.Delete(store.MustKey("a/b/c"))), "Delete") {
 		return
 	}
 	p.absent("a/b/c")
 	p.holds("a/d", []byte("y"))
 	for _, name := range []string{"a/b/c", "none", "none/none", "a", "a/d/below"} {
-		p.is(store.Delete(p.ctx, p.s, store.MustKey(name)), nil, "Delete of nothing at %q", name)
+		p.is(p.change(store.Delete(store.MustKey(name))), nil, "Delete of nothing at %q", name)
 	}
 	p.holds("a/d", []byte("y"))
-	p.is(store.Delete(p.ctx, p.s, store.MustKey("a/d")), nil, "Delete")
+	p.is(p.change(store.Delete(store.MustKey("a/d"))), nil, "Delete")
 	if _, ok := store.As[store.Lister](p.s); ok {
-		p.lists("", false, nil)
+		p.lists("", store.Flat, nil)
 	}
 	p.put("a/b/c", []byte("again"))
 	p.holds("a/b/c", []byte("again"))
@@ -216,24 +238,16 @@ func checkCancelledWrite(p *probe) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	cancel()
 	key := store.MustKey("k")
-	_, err := store.Put(ctx, p.s, key, []byte("new"), store.Sync)
+	_, err := store.Write(ctx, p.s, store.Put(key, []byte("new")), store.Sync)
 	p.is(err, context.Canceled, "Put")
-	if w, ok := store.As[store.ConditionalWriter](p.s); ok {
-		_, err = w.PutIf(ctx, key, []byte("new"), store.IfAbsent(), store.Sync)
-		p.is(err, context.Canceled, "PutIf")
-	}
-	if d, ok := store.As[store.Deleter](p.s); ok {
-		p.is(d.Delete(ctx, key), context.Canceled, "Delete")
-	}
 	now := p.version("k")
-	if d, ok := store.As[store.ConditionalDeleter](p.s); ok {
-		p.is(d.DeleteIf(ctx, key, now), context.Canceled, "DeleteIf")
-	}
-	if _, err := store.Splice(ctx, p.s, key, now, []store.Fragment{kept(0, 1)}, store.Sync); !errors.Is(err, store.ErrUnsupported) {
-		p.is(err, context.Canceled, "Splice")
-	}
-	if _, err := store.PatchValue(ctx, p.s, key, now, nil, store.Sync); !errors.Is(err, store.ErrUnsupported) {
-		p.is(err, context.Canceled, "PatchValue")
+	for _, c := range []store.Change{
+		store.PutIf(key, []byte("new"), store.IfAbsent()), store.Delete(key), store.DeleteIf(key, now),
+		store.Splice(key, now, []store.Part{kept(0, 1)}), store.PatchValue(key, now, nil),
+	} {
+		if _, err := store.Write(ctx, p.s, c, store.Sync); !errors.Is(err, store.ErrUnsupported) {
+			p.is(err, context.Canceled, "change %d", c.Op)
+		}
 	}
 	p.cancelledBatch(ctx, key, now)
 	p.holds("k", []byte("old"))
@@ -244,12 +258,12 @@ func (p *probe) cancelledBatch(ctx context.Context, key store.Key, now store.Ver
 	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
 	p.is(err, nil, "NewBatch")
 	defer b.Discard()
-	p.is(b.Put(ctx, key, []byte("new")), context.Canceled, "Put in a batch")
-	for _, err := range []error{
-		store.BatchPutIf(ctx, b, key, []byte("new"), store.IfVersion(now)), store.BatchDeleteIf(ctx, b, key, now),
-		store.BatchSplice(ctx, b, key, now, []store.Fragment{kept(0, 1)}), store.BatchPatch(ctx, b, key, now, nil),
+	p.is(errOf(b.Write(ctx, store.Put(key, []byte("new")))), context.Canceled, "Put in a batch")
+	for _, c := range []store.Change{
+		store.PutIf(key, []byte("new"), store.IfVersion(now)), store.DeleteIf(key, now),
+		store.Splice(key, now, []store.Part{kept(0, 1)}), store.PatchValue(key, now, nil),
 	} {
-		if !errors.Is(err, store.ErrUnsupported) {
+		if _, err := b.Write(ctx, c); !errors.Is(err, store.ErrUnsupported) {
 			p.is(err, context.Canceled, "a conditional write in a batch")
 		}
 	}

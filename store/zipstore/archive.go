@@ -38,10 +38,10 @@ import (
 //	return a.Close()
 //
 // Until then values can be replaced and deleted as in any store. No other program sees
-// them, and none is durable, regardless of the requested durability. An Archive is a
-// [store.ConditionalWriter], [store.ConditionalDeleter], [store.VersionLister] and
-// [store.Locker]; clones and assembled values pass through memory. Its methods are safe
-// for concurrent use. Members are not compressed, because chunks usually are.
+// them, and none is durable, regardless of the requested durability. An Archive puts
+// and deletes values, also on conditions, and is a [store.Locker]; clones and assembled
+// values pass through memory. Its methods are safe for concurrent use. Members are not
+// compressed, because chunks usually are.
 //
 // # Protocol
 //
@@ -220,10 +220,10 @@ func (a *Archive) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return m.info(), nil
 }
 
-// List implements [store.Lister].
-func (a *Archive) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+// List implements [store.Lister], with versions in any case.
+func (a *Archive) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		entries, err := a.entries(ctx, dir, deep)
+		entries, err := a.entries(ctx, dir, how&store.Deep != 0)
 		if err != nil {
 			yield(store.Entry{}, fmt.Errorf("zip: listing %q: %w", dir, err))
 			return
@@ -234,11 +234,6 @@ func (a *Archive) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2
 			}
 		}
 	}
-}
-
-// ListVersions implements [store.VersionLister]. It is List, which knows the versions.
-func (a *Archive) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return a.List(ctx, dir, deep)
 }
 
 func (a *Archive) entries(ctx context.Context, dir store.Path, deep bool) (entries []store.Entry, err error) {
@@ -264,18 +259,28 @@ func (a *Archive) entries(ctx context.Context, dir store.Path, deep bool) (entri
 	return entries, nil
 }
 
-// Put implements [store.Writer].
-func (a *Archive) Put(ctx context.Context, key store.Key, value []byte, _ store.Durability) (store.Version, error) {
-	return a.put(ctx, key, value, func(written, bool) bool { return true })
+// Can implements [store.Writer].
+func (a *Archive) Can(op store.Op) bool { return op >= store.OpPut && op <= store.OpDeleteIf }
+
+// Write implements [store.Writer].
+func (a *Archive) Write(ctx context.Context, c store.Change, _ store.Durability) (made store.Written, err error) {
+	cond := &c.If
+	if c.Op == store.OpPut || c.Op == store.OpDelete {
+		cond = nil
+	}
+	switch c.Op {
+	case store.OpPut, store.OpPutIf:
+		made.Version, err = a.put(ctx, c.Key, c.Value, cond)
+	case store.OpDelete, store.OpDeleteIf:
+		err = a.remove(ctx, c.Key, cond)
+	default:
+		err = fail("changing", c.Key, store.ErrUnsupported)
+	}
+	return made, err
 }
 
-// PutIf implements [store.ConditionalWriter].
-func (a *Archive) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, _ store.Durability) (store.Version, error) {
-	return a.put(ctx, key, value, func(m written, found bool) bool { return cond.Holds(m.id(), found) })
-}
-
-// put appends a value if may agrees with the present one.
-func (a *Archive) put(ctx context.Context, key store.Key, value []byte, may func(m written, found bool) bool) (store.Version, error) {
+// put appends a value, on a condition unless cond is nil.
+func (a *Archive) put(ctx context.Context, key store.Key, value []byte, cond *store.Condition) (store.Version, error) {
 	// Compute the checksum before taking the lock.
 	m := written{name: key.String(), size: int64(len(value)), crc: crc32.ChecksumIEEE(value)}
 	a.mu.Lock()
@@ -284,7 +289,7 @@ func (a *Archive) put(ctx context.Context, key store.Key, value []byte, may func
 	if err == nil {
 		err = checkName(m.name)
 	}
-	if now, found := a.members[key]; err == nil && !may(now, found) {
+	if now, found := a.members[key]; err == nil && cond != nil && !cond.Holds(now.id(), found) {
 		err = store.ErrConflict
 	}
 	if err == nil {
@@ -303,11 +308,15 @@ func (a *Archive) put(ctx context.Context, key store.Key, value []byte, may func
 	return m.id(), nil
 }
 
-// Delete implements [store.Deleter].
-func (a *Archive) Delete(ctx context.Context, key store.Key) error {
+// remove deletes the value at key, on a condition unless cond is nil.
+func (a *Archive) remove(ctx context.Context, key store.Key, cond *store.Condition) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.usable(ctx); err != nil {
+	err := a.usable(ctx)
+	if m, found := a.members[key]; err == nil && cond != nil && !cond.Holds(m.id(), found) {
+		err = store.ErrConflict
+	}
+	if err != nil {
 		return fail("deleting", key, err)
 	}
 	// The bytes stay in the log until Close compacts it.
@@ -315,20 +324,8 @@ func (a *Archive) Delete(ctx context.Context, key store.Key) error {
 	return nil
 }
 
-// DeleteIf implements [store.ConditionalDeleter].
-func (a *Archive) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	err := a.usable(ctx)
-	if m, found := a.members[key]; err == nil && (!found || m.id() != v) {
-		err = store.ErrConflict
-	}
-	if err != nil {
-		return fail("deleting", key, err)
-	}
-	delete(a.members, key)
-	return nil
-}
+// LockHolder implements [store.Locker]. Only this process can hold the lock.
+func (a *Archive) LockHolder(store.Path) store.Holder { return store.Holder{} }
 
 // Lock implements [store.Locker]. Only this process sees the archive, so it excludes only
 // goroutines.
@@ -361,12 +358,9 @@ func (a *Archive) Lock(ctx context.Context, dir store.Path) (unlock func() error
 }
 
 var (
-	_ store.Stater             = (*Archive)(nil)
-	_ store.Lister             = (*Archive)(nil)
-	_ store.VersionLister      = (*Archive)(nil)
-	_ store.ConditionalWriter  = (*Archive)(nil)
-	_ store.Writer             = (*Archive)(nil)
-	_ store.Deleter            = (*Archive)(nil)
-	_ store.ConditionalDeleter = (*Archive)(nil)
-	_ store.Locker             = (*Archive)(nil)
+	_ store.Writer    = (*Archive)(nil)
+	_ store.Stater    = (*Archive)(nil)
+	_ store.Lister    = (*Archive)(nil)
+	_ store.Locker    = (*Archive)(nil)
+	_ store.Describer = (*Archive)(nil)
 )

@@ -23,11 +23,11 @@ func write(t *testing.T, disk vfs.FS) error {
 	}
 	for _, step := range []string{"a=1", "zarr.json={}", "a/b=22", "zarr.json={1}", "c=333"} {
 		key, value, _ := strings.Cut(step, "=")
-		if _, err = a.Put(t.Context(), store.MustKey(key), []byte(value), store.Sync); err != nil {
+		if _, err = a.Write(t.Context(), store.Put(store.MustKey(key), []byte(value)), store.Sync); err != nil {
 			return errors.Join(err, a.Close())
 		}
 	}
-	return errors.Join(a.Delete(t.Context(), store.MustKey("c")), a.Close())
+	return errors.Join(errOf(a.Write(t.Context(), store.Delete(store.MustKey("c")), store.Sync)), a.Close())
 }
 
 // state returns the content of an archive, or "" if there is none.
@@ -41,7 +41,7 @@ func state(t *testing.T, disk vfs.FS) string {
 		t.Fatal(err)
 	}
 	var all []string
-	for e, err := range z.List(t.Context(), store.Path{}, true) {
+	for e, err := range z.List(t.Context(), store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,3 +102,6 @@ func TestFaults(t *testing.T) {
 		}
 	}
 }
+
+// errOf returns the error of a change.
+func errOf(_ store.Written, err error) error { return err }

@@ -139,11 +139,11 @@ func TestUnwritableNames(t *testing.T) {
 	}
 	defer a.Discard()
 	for _, name := range []string{"a\xff", strings.Repeat("n", 1<<16)} {
-		if _, err := a.Put(t.Context(), store.MustKey(name), nil, store.Sync); !errors.Is(err, store.ErrInvalidKey) {
+		if _, err := a.Write(t.Context(), store.Put(store.MustKey(name), nil), store.Sync); !errors.Is(err, store.ErrInvalidKey) {
 			t.Errorf("%.20q: %v", name, err)
 		}
 	}
-	if _, err := a.Put(t.Context(), store.MustKey("T:2m/a\\b\t"), nil, store.Sync); err != nil {
+	if _, err := a.Write(t.Context(), store.Put(store.MustKey("T:2m/a\\b\t"), nil), store.Sync); err != nil {
 		t.Error(err)
 	}
 }
@@ -162,7 +162,7 @@ func TestRepeatedNames(t *testing.T) {
 			t.Errorf("%q of %d bytes, %v; want %q", got, info.Size, err, want)
 		}
 		names := []string{}
-		for e, err := range s.List(t.Context(), store.Path{}, true) {
+		for e, err := range s.List(t.Context(), store.Path{}, store.Deep) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -322,7 +322,7 @@ func FuzzOpen(f *testing.F) {
 		for _, m := range other.File {
 			theirs[m.Name] = m
 		}
-		for e, err := range s.List(t.Context(), store.Path{}, true) {
+		for e, err := range s.List(t.Context(), store.Path{}, store.Deep) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -67,7 +67,7 @@ func TestSweepSparesTheLiving(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := first.Put(t.Context(), store.MustKey("a"), []byte("1"), store.Sync); err != nil {
+	if _, err := first.Write(t.Context(), store.Put(store.MustKey("a"), []byte("1")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if err := writeOther(t, disk); err != nil {
@@ -90,7 +90,7 @@ func writeOther(t *testing.T, disk vfs.FS) error {
 	if err != nil {
 		return err
 	}
-	if _, err := second.Put(t.Context(), store.MustKey("b"), []byte("2"), store.Sync); err != nil {
+	if _, err := second.Write(t.Context(), store.Put(store.MustKey("b"), []byte("2")), store.Sync); err != nil {
 		return err
 	}
 	return second.Close()

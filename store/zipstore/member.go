@@ -51,7 +51,11 @@ func checkName(name string) error {
 	return nil
 }
 
-// CheckKey implements [store.KeyChecker].
+// Traits implements [store.Describer]. The place of an archive that is being written is
+// not known.
+func (a *Archive) Traits() store.Traits { return store.Traits{} }
+
+// CheckKey implements [store.Describer].
 func (a *Archive) CheckKey(key store.Key) error { return checkName(key.String()) }
 
 // check returns an error if no valid archive can have the member.

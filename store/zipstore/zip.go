@@ -57,9 +57,9 @@ type Options struct {
 	Directory int64
 }
 
-// Store reads the members of an archive. It has the powers [store.Stater],
-// [store.Lister] and [store.VersionLister]. Its methods are safe for concurrent use. Make
-// one with [Open], and end it with [Store.Close].
+// Store reads the members of an archive. It has the powers [store.Stater]
+// and [store.Lister]. Its methods are safe for concurrent use. Make one with [Open], and
+// end it with [Store.Close].
 type Store struct {
 	archive *store.Pinned
 	info    store.Info
@@ -132,8 +132,9 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return s.describe(m), nil
 }
 
-// List implements [store.Lister]. It makes no request, and yields names in order.
-func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+// List implements [store.Lister], with versions in any case. It makes no request, and
+// yields names in order.
+func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		prefix := ""
 		if !dir.IsRoot() {
@@ -148,7 +149,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 			info := s.describe(&s.members[i])
 			e := store.Entry{Name: s.members[i].name[len(prefix):], Size: info.Size, Version: info.Version, Modified: info.Modified}
 			next := i + 1
-			if child, _, isDir := strings.Cut(e.Name, "/"); isDir && !deep {
+			if child, _, isDir := strings.Cut(e.Name, "/"); isDir && how&store.Deep == 0 {
 				// All members below this directory give the same entry.
 				e = store.Entry{Name: child, Dir: true, Size: -1}
 				next += withPrefix(s.members[next:], prefix+child+"/")
@@ -159,11 +160,6 @@ func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[s
 			i = next
 		}
 	}
-}
-
-// ListVersions implements [store.VersionLister]. It is List, which knows the versions.
-func (s *Store) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return s.List(ctx, dir, deep)
 }
 
 // withPrefix returns the number of members before the first one without prefix.
@@ -188,7 +184,6 @@ func corrupt(format string, args ...any) error {
 }
 
 var (
-	_ store.Stater        = (*Store)(nil)
-	_ store.Lister        = (*Store)(nil)
-	_ store.VersionLister = (*Store)(nil)
+	_ store.Stater = (*Store)(nil)
+	_ store.Lister = (*Store)(nil)
 )

@@ -66,7 +66,7 @@ func add(w *stdzip.Writer, method uint16, descriptors bool, name string, value [
 func in(t testing.TB, archive []byte) store.Store {
 	t.Helper()
 	s := memstore.New()
-	if _, err := s.Put(t.Context(), archiveKey, archive, store.Flush); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(archiveKey, archive), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -113,7 +113,7 @@ func writeArchive(t testing.TB, name string, values map[string][]byte) {
 		t.Fatal(err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if _, err := a.Put(t.Context(), store.MustKey(key), values[key], store.Sync); err != nil {
+		if _, err := a.Write(t.Context(), store.Put(store.MustKey(key), values[key]), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -176,13 +176,13 @@ func TestWritten(t *testing.T) {
 			k := key.Draw(r, "key")
 			if rapid.IntRange(0, 3).Draw(r, "delete") == 0 {
 				delete(want, k)
-				if err := a.Delete(t.Context(), store.MustKey(k)); err != nil {
+				if _, err := a.Write(t.Context(), store.Delete(store.MustKey(k)), store.Sync); err != nil {
 					r.Fatal(err)
 				}
 				continue
 			}
 			want[k] = rapid.SliceOfN(rapid.Byte(), 0, 2000).Draw(r, "value")
-			if _, err := a.Put(t.Context(), store.MustKey(k), want[k], store.Sync); err != nil {
+			if _, err := a.Write(t.Context(), store.Put(store.MustKey(k), want[k]), store.Sync); err != nil {
 				r.Fatal(err)
 			}
 		}
@@ -201,7 +201,7 @@ func TestWritten(t *testing.T) {
 			r.Fatalf("%d values, want %d, error %v", len(got), len(want), err)
 		}
 		s := open(t, raw)
-		for e, err := range s.List(t.Context(), store.Path{}, true) {
+		for e, err := range s.List(t.Context(), store.Path{}, store.Deep) {
 			if err != nil {
 				r.Fatal(err)
 			}
@@ -245,7 +245,7 @@ func TestOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range []*zipstore.Archive{first, second} {
-		if _, err := a.Put(t.Context(), store.MustKey("k"), []byte("v"), store.Sync); err != nil {
+		if _, err := a.Write(t.Context(), store.Put(store.MustKey("k"), []byte("v")), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -319,7 +319,7 @@ func TestReplaced(t *testing.T) {
 	}
 	defer s.Close()
 	other := pack(t, stdzip.Store, true, map[string][]byte{"k": []byte("new")})
-	if _, err := below.(store.Writer).Put(t.Context(), archiveKey, other, store.Flush); err != nil {
+	if _, err := below.(store.Writer).Write(t.Context(), store.Put(archiveKey, other), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	// A store in memory keeps the old version for open objects. Other stores return a
@@ -332,7 +332,7 @@ func TestReplaced(t *testing.T) {
 	if s, err = zipstore.Open(t.Context(), plain, archiveKey, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := below.(store.Writer).Put(t.Context(), archiveKey, other, store.Flush); err != nil {
+	if _, err := below.(store.Writer).Write(t.Context(), store.Put(archiveKey, other), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	if got, _, err := s.Get(t.Context(), store.MustKey("k"), store.Request{}, nil); !errors.Is(err, store.ErrConflict) {
@@ -349,7 +349,7 @@ func TestMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range n {
-		if _, err := a.Put(t.Context(), store.MustKey(fmt.Sprintf("c/%d", i)), []byte{byte(i)}, store.Flush); err != nil {
+		if _, err := a.Write(t.Context(), store.Put(store.MustKey(fmt.Sprintf("c/%d", i)), []byte{byte(i)}), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -404,7 +404,7 @@ func TestReplace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.Put(t.Context(), key, []byte(step.put), store.Flush); err != nil {
+		if _, err := a.Write(t.Context(), store.Put(key, []byte(step.put)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		if err := step.end(a); err != nil {

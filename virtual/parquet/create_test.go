@@ -14,11 +14,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/virtual"
-	"varve.dev/zarr/virtual/kerchunk"
 	"varve.dev/zarr/virtual/parquet"
 )
 
@@ -163,7 +163,7 @@ func TestCreate(t *testing.T) {
 		}
 		want := values(ctx, t, at, m)
 		for _, size := range []int{5, 90, 0} {
-			at := filepath.Join(dir, fmt.Sprintf("r%d%s", size, virtual.ParquetSuffix))
+			at := filepath.Join(dir, fmt.Sprintf("r%d%s", size, kerchunk.ParquetSuffix))
 			m := joined(t, at, c.how, files...)
 			_, path := place(t, at)
 			if err := m.CreateParquet(t.Context(), s, path, size); err != nil {
@@ -174,7 +174,7 @@ func TestCreate(t *testing.T) {
 				t.Errorf("%s: written twice: %v", name, err)
 			}
 			// References can be put together with others.
-			again := filepath.Join(dir, fmt.Sprintf("again%d%s", size, virtual.LongParquetSuffix))
+			again := filepath.Join(dir, fmt.Sprintf("again%d%s", size, kerchunk.LongParquetSuffix))
 			m = joined(t, again, virtual.Join{}, at)
 			_, path = place(t, again)
 			if err := m.CreateParquet(t.Context(), s, path, 64); err != nil {
@@ -249,7 +249,7 @@ func TestLongLocations(t *testing.T) {
 	if err := m.CreateParquet(t.Context(), s, path, 0); !errors.Is(err, virtual.ErrLimit) || !strings.Contains(err.Error(), "fewer than 10000 references into a file (--record-size)") {
 		t.Errorf("%v", err)
 	}
-	for e, err := range store.List(t.Context(), s, path, true) {
+	for e, err := range store.List(t.Context(), s, path, store.Deep) {
 		t.Errorf("%s is left (%v)", e.Name, err)
 	}
 	if err := m.CreateParquet(t.Context(), s, path, 3000); err != nil {
@@ -274,11 +274,13 @@ type failing struct {
 
 var errFailing = errors.New("the disk is full")
 
-func (f *failing) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability) (store.Version, error) {
-	if f.left--; f.left < 0 {
-		return store.Version{}, errFailing
+func (f *failing) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPutIf {
+		if f.left--; f.left < 0 {
+			return store.Written{}, errFailing
+		}
 	}
-	return f.Store.PutIf(ctx, key, value, cond, d)
+	return f.Store.Write(ctx, c, d)
 }
 
 // TestCreateOrder looks at the folder before every write: the document is the last value,
@@ -304,10 +306,12 @@ type looking struct {
 	writes int
 }
 
-func (l *looking) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability) (store.Version, error) {
-	l.see()
-	l.writes++
-	return l.Store.PutIf(ctx, key, value, cond, d)
+func (l *looking) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPutIf {
+		l.see()
+		l.writes++
+	}
+	return l.Store.Write(ctx, c, d)
 }
 
 // TestCreateFails has writes that fail at every step, after which nothing is left, and
@@ -318,7 +322,7 @@ func TestCreateFails(t *testing.T) {
 	s, path := place(t, at)
 	empty := func(what string) {
 		t.Helper()
-		for e, err := range store.List(t.Context(), s, path, true) {
+		for e, err := range store.List(t.Context(), s, path, store.Deep) {
 			t.Errorf("%s: %s is left (%v)", what, e.Name, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/virtual"
+	"varve.dev/zarr/internal/kerchunk"
 	_ "varve.dev/zarr/virtual/parquet"
 )
 
@@ -46,7 +46,7 @@ func folders(t testing.TB) map[string]expected {
 	}
 	found := map[string]expected{}
 	for name, e := range all.References {
-		if strings.HasSuffix(name, virtual.ParquetSuffix) {
+		if strings.HasSuffix(name, kerchunk.ParquetSuffix) {
 			found[name] = e
 		}
 	}

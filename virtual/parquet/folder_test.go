@@ -14,10 +14,10 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
-	"varve.dev/zarr/virtual/kerchunk"
 	"varve.dev/zarr/virtual/parquet"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -91,12 +91,12 @@ func TestMissing(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v (%v), want %v", got, err, want)
 	}
-	s, path, err := store.OpenLocation(t.Context(), at, store.Read)
+	s, path, err := store.OpenLocation(t.Context(), at, store.ReadOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for e, err := range store.List(t.Context(), s, path, true) {
+	for e, err := range store.List(t.Context(), s, path, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestDamagedFolders(t *testing.T) {
 		"too many rows":     {refs(t, 11, nil), scan.ErrCorrupt, "at most 10"},
 		"a chunk too short": {refs(t, 10, map[int]kerchunk.Reference{5: {}}), nil, "chunk"},
 		"a range too far":   {refs(t, 10, map[int]kerchunk.Reference{5: {URL: "bytes", Offset: 6, Length: 1}}), nil, "bytes"},
-		"no such source":    {refs(t, 10, map[int]kerchunk.Reference{5: {URL: "none", Length: kerchunk.Whole}}), virtual.ErrSourceChanged, "none"},
+		"no such source":    {refs(t, 10, map[int]kerchunk.Reference{5: {URL: "none", Length: kerchunk.Whole}}), zarr.ErrSourceChanged, "none"},
 	} {
 		at := folder(t)
 		put(t, at, "a/refs.0.parq", c.file)
@@ -244,7 +244,7 @@ func TestOneArray(t *testing.T) {
 // TestConsolidated opens a hierarchy of format 2 whose folder has the name of references:
 // its consolidated metadata have no record_size.
 func TestConsolidated(t *testing.T) {
-	for _, suffix := range []string{virtual.ParquetSuffix, virtual.LongParquetSuffix} {
+	for _, suffix := range []string{kerchunk.ParquetSuffix, kerchunk.LongParquetSuffix} {
 		dir := t.TempDir()
 		name := "hierarchy" + suffix
 		put(t, dir, name+"/.zgroup", []byte(`{"zarr_format":2}`))
@@ -292,7 +292,7 @@ func TestPlaces(t *testing.T) {
 		ctx := t.Context()
 		want := virtual.ErrNotAllowed
 		if strings.Contains(url, "s.json") { // there is no such file
-			ctx, want = virtual.WithAllowed(ctx, secret), virtual.ErrSourceChanged
+			ctx, want = virtual.WithAllowed(ctx, secret), zarr.ErrSourceChanged
 		}
 		a, err := zarr.OpenArray(ctx, at+"/a", nil)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	library "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
-	"varve.dev/zarr/virtual/kerchunk"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/virtual/parquet"
 	"varve.dev/zarr/virtual/scan"
 )

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/parquet-go/parquet-go/format"
-	"varve.dev/zarr/virtual/kerchunk"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/virtual/scan"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/rle"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
-	"varve.dev/zarr/virtual/kerchunk"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/virtual/scan"
 )
 

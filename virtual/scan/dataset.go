@@ -43,8 +43,8 @@ type Dataset struct {
 	Groups []Group
 	// Arrays are in the order of the file.
 	Arrays []*Array
-	// Omitted is what else the file has and the data set does not, with the reason: users
-	// are told of it as they are of arrays that are refused.
+	// Omitted lists the other parts of the file that the data set lacks, with the
+	// reasons. Users see them beside the arrays that are refused.
 	Omitted []Omission
 }
 

@@ -21,7 +21,7 @@ type File struct {
 	blocks map[int64][]byte // by number
 	order  []int64          // numbers of blocks, oldest first
 	next   int64            // the number of the block after the last request
-	ahead  int64            // blocks of the next request, if it goes on there
+	ahead  int64            // blocks of the next request, if it begins there
 }
 
 const (
@@ -111,7 +111,8 @@ func (f *File) block(number int64) ([]byte, error) {
 	if b, ok := f.blocks[number]; ok {
 		return b, nil
 	}
-	// A scanner that goes on where the last request ended will go on further.
+	// A scanner that reads on where the last request ended reads sequentially, so the
+	// requests become longer.
 	if number == f.next {
 		f.ahead = min(2*f.ahead, mostAhead)
 	} else {

@@ -10,9 +10,9 @@ import (
 	"io/fs"
 	"testing"
 
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // requests is a store that counts reads, and may cut their results.
@@ -32,7 +32,7 @@ func (r *requests) Get(ctx context.Context, key store.Key, q store.Request, dst 
 func opened(t *testing.T, data []byte, cut int) (*File, *requests, error) {
 	t.Helper()
 	r := &requests{s: memstore.New(), cut: cut}
-	if _, err := r.s.Put(t.Context(), store.MustKey("f"), data, store.Flush); err != nil {
+	if _, err := r.s.Write(t.Context(), store.Put(store.MustKey("f"), data), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	f, err := Open(t.Context(), r, store.MustKey("f"))
@@ -100,18 +100,18 @@ func TestSwappedMeanwhile(t *testing.T) {
 	refused := 0
 	for at := 0; ; at++ {
 		s := memstore.New()
-		if _, err := s.Put(ctx, key, was, store.Flush); err != nil {
+		if _, err := s.Write(ctx, store.Put(key, was), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		requests := 0
-		before := func(context.Context, storetest.Op) error {
+		before := func(context.Context, stepping.Op) error {
 			if requests++; requests != at+1 {
 				return nil
 			}
-			_, err := s.Put(ctx, key, is, store.Flush)
+			_, err := s.Write(ctx, store.Put(key, is), store.Flush)
 			return err
 		}
-		got, err := all(ctx, storetest.Conditional(s, storetest.Hooks{Before: before}), key)
+		got, err := all(ctx, stepping.Conditional(s, stepping.Hooks{Before: before}), key)
 		switch {
 		case errors.Is(err, store.ErrConflict):
 			refused++

@@ -57,7 +57,7 @@ func (d *editor) finish(a *assembler) error {
 		if err != nil {
 			return err
 		}
-		d.out.Fragments, d.out.Size = []store.Fragment{{Data: raw}}, int64(len(raw))
+		d.out.Fragments, d.out.Size = []store.Part{{Data: raw}}, int64(len(raw))
 		return nil
 	}
 	b := budget.Get(d.layout.index)
@@ -68,10 +68,10 @@ func (d *editor) finish(a *assembler) error {
 		return err
 	}
 	if d.atStart {
-		d.out.Fragments = append([]store.Fragment{{Data: raw}}, a.fragments...)
+		d.out.Fragments = append([]store.Part{{Data: raw}}, a.fragments...)
 		return nil
 	}
-	d.out.Fragments = append(a.fragments, store.Fragment{Data: raw})
+	d.out.Fragments = append(a.fragments, store.Part{Data: raw})
 	d.out.Size += d.layout.index
 	return nil
 }
@@ -146,7 +146,7 @@ func (d *editor) live(bytes int64) (live int64, shared, ok bool) {
 type assembler struct {
 	*editor
 	index     *index
-	fragments []store.Fragment
+	fragments []store.Part
 	size      int64 // bytes so far, including an index at the start
 	stored    int64 // inner chunks so far
 	next      int64 // position in encoded of the next inner chunk
@@ -190,7 +190,7 @@ func (a *assembler) add(segment []byte, off, n int64) {
 			return
 		}
 	}
-	a.fragments = append(a.fragments, store.Fragment{Data: segment[off : off+n]})
+	a.fragments = append(a.fragments, store.Part{Data: segment[off : off+n]})
 }
 
 // keepOld adds inner chunk k of the stored shard.
@@ -213,7 +213,7 @@ func (a *assembler) keepOld(k int64) error {
 	// The store does not splice, so the inner chunk was read.
 	data, err := a.oldBytes(k)
 	a.size += n
-	a.fragments = append(a.fragments, store.Fragment{Data: data})
+	a.fragments = append(a.fragments, store.Part{Data: data})
 	return err
 }
 
@@ -229,7 +229,7 @@ func (a *assembler) addData(k int64, data []byte) {
 			return
 		}
 	}
-	a.fragments = append(a.fragments, store.Fragment{Data: data})
+	a.fragments = append(a.fragments, store.Part{Data: data})
 }
 
 // keep adds n bytes of the stored shard from off on.
@@ -239,7 +239,7 @@ func (a *assembler) keep(off, n int64) {
 		a.fragments[i].N += n
 		return
 	}
-	a.fragments = append(a.fragments, store.Fragment{Off: off, N: n})
+	a.fragments = append(a.fragments, store.Part{Off: off, N: n})
 }
 
 // patch makes patches of the encoded inner chunks, if each is as long as the stored one.

@@ -33,7 +33,7 @@ func (d *drawnShards) edited(t fataler, e coding.Edit, src coding.Source) *codin
 // spliced returns the bytes that a store splices for an edit.
 func spliced(t fataler, out *coding.Revision, old []byte) []byte {
 	t.Helper()
-	if _, err := store.SplicedSize(int64(len(old)), out.Fragments); out.Spliced() && err != nil {
+	if _, err := store.Splice(store.MustKey("c"), store.Version{}, out.Fragments).Size(int64(len(old))); out.Spliced() && err != nil {
 		t.Fatal(err)
 	}
 	out.Old = old

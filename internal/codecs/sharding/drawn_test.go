@@ -169,7 +169,7 @@ func keep(t testing.TB, shard []byte) *kept {
 }
 
 func (k *kept) put(shard []byte) {
-	if _, err := store.Put(context.Background(), k.Store, k.key, shard, store.Sync); err != nil {
+	if _, err := store.Write(context.Background(), k.Store, store.Put(k.key, shard), store.Sync); err != nil {
 		panic(err)
 	}
 	k.Expect(store.Info{})

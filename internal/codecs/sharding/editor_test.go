@@ -56,7 +56,7 @@ var objects atomic.Int64
 func newObject(t testing.TB, s *memstore.Store, shard []byte) *object {
 	t.Helper()
 	o := &object{s: s, at: key(int(objects.Add(1)))}
-	if _, err := s.Put(context.Background(), o.at, shard, store.Flush); err != nil {
+	if _, err := s.Write(context.Background(), store.Put(o.at, shard), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	return o
@@ -71,7 +71,7 @@ func work() *coding.Work {
 func apply(c *coder, e coding.Edit, shard []byte) ([]byte, error) {
 	s := memstore.New()
 	o := &object{s: s, at: key(int(objects.Add(1)))}
-	if _, err := s.Put(context.Background(), o.at, shard, store.Flush); err != nil {
+	if _, err := s.Write(context.Background(), store.Put(o.at, shard), store.Flush); err != nil {
 		return nil, err
 	}
 	out, err := c.EncodePart(context.Background(), work(), e, o)
@@ -83,9 +83,9 @@ func apply(c *coder, e coding.Edit, shard []byte) ([]byte, error) {
 	case out.Same:
 		return shard, nil
 	case out.Patches != nil:
-		_, err = s.Patch(context.Background(), o.at, o.info.Version, out.Patches, store.Flush)
+		_, err = s.Write(context.Background(), store.PatchValue(o.at, o.info.Version, out.Patches), store.Flush)
 	case out.Spliced():
-		_, err = s.Splice(context.Background(), o.at, o.info.Version, out.Fragments, store.Flush)
+		_, err = s.Write(context.Background(), store.Splice(o.at, o.info.Version, out.Fragments), store.Flush)
 	default:
 		return out.AppendTo(nil), nil
 	}

@@ -92,7 +92,7 @@ func (d *editor) mend(src coding.Source) error {
 		return err
 	}
 	copy(m.raw, index) // a part of the shard
-	d.out.Fragments = []store.Fragment{{Data: shard}}
+	d.out.Fragments = []store.Part{{Data: shard}}
 	return nil
 }
 

@@ -576,12 +576,12 @@ func slow(t *testing.T, location string) {
 		defer c.Close()
 	}
 	for _, name := range []string{"one", "two"} {
-		if _, err := store.Put(t.Context(), s, dir.MustKey(name), []byte("x"), store.Sync); err != nil {
+		if _, err := store.Write(t.Context(), s, store.Put(dir.MustKey(name), []byte("x")), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var times []time.Time
-	for e, err := range store.List(t.Context(), s, dir, true) {
+	for e, err := range store.List(t.Context(), s, dir, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,18 +28,18 @@ import (
 	"varve.dev/zarr/internal/test/fence"
 	"varve.dev/zarr/internal/test/fixture"
 	rechunktest "varve.dev/zarr/internal/test/rechunk"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/storetest"
 )
 
 // Run runs the suite. open returns the store below a prefix; Run passes each prefix once,
 // from several goroutines. Concurrent programs append, resize, write at borders and
 // change groups in random orders, with faults; changes of arrays, shards, streams and
 // rechunks are interrupted at some operations, or at all of them with VARVE_LONG=1.
-func Run(t *testing.T, open func(prefix string) storetest.ObjectStore) {
+func Run(t *testing.T, open func(prefix string) stepping.ObjectStore) {
 	var n atomic.Int64
-	next := func() storetest.ObjectStore { return open(fmt.Sprintf("%d.zarr", n.Add(1))) }
+	next := func() stepping.ObjectStore { return open(fmt.Sprintf("%d.zarr", n.Add(1))) }
 	step, times := 16, 1
 	if fixture.Long() {
 		step, times = 8, 20

@@ -15,9 +15,9 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // crashingAt returns a store over m whose program crashes before its write with the
@@ -25,7 +25,7 @@ import (
 func crashingAt(m *memstore.Store, number int) (s store.Store, crashed func() bool) {
 	var mu sync.Mutex // chunks are moved concurrently
 	dead := false
-	s = storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s = stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if !dead && (strings.HasPrefix(op.Name, "Put") || strings.HasPrefix(op.Name, "Delete")) {
@@ -48,7 +48,7 @@ func crashingAt(m *memstore.Store, number int) (s store.Store, crashed func() bo
 func valuesOf(t *testing.T, m *memstore.Store) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for e, err := range store.List(t.Context(), m, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), m, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

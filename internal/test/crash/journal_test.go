@@ -15,9 +15,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // notes are pointers beside an array that no writer of Varve stores. Nothing that they
@@ -56,7 +56,7 @@ func TestDamagedNotes(t *testing.T) {
 	for name, note := range notes {
 		for kind, open := range map[string]func() store.Store{
 			"memory":     func() store.Store { return memstore.New() },
-			"conditions": func() store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
+			"conditions": func() store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
 			"file":       func() store.Store { return fixture.OpenStore(t, t.TempDir()) },
 		} {
 			t.Run(name+" in "+kind, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestDamagedNotes(t *testing.T) {
 func namesIn(t *testing.T, s store.Store) []string {
 	t.Helper()
 	var names []string
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestPendingChange fails an append to two arrays directly before and directly after it
@@ -26,8 +26,8 @@ func TestPendingChange(t *testing.T) {
 		for _, decided := range []bool{false, true} {
 			ctx, m, errCrashed := t.Context(), memstore.New(), errors.New("the program has crashed")
 			var crashed atomic.Bool
-			h := zarr.At(storetest.Conditional(m, storetest.Hooks{
-				Before: func(_ context.Context, op storetest.Op) error {
+			h := zarr.At(stepping.Conditional(m, stepping.Hooks{
+				Before: func(_ context.Context, op stepping.Op) error {
 					if !decided && strings.Contains(op.Key.String(), "together-") {
 						crashed.Store(true)
 					}
@@ -36,7 +36,7 @@ func TestPendingChange(t *testing.T) {
 					}
 					return nil
 				},
-				After: func(op storetest.Op, err error) error {
+				After: func(op stepping.Op, err error) error {
 					if err == nil && strings.Contains(op.Key.String(), "together-") {
 						crashed.Store(true)
 					}

@@ -18,9 +18,9 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // Run interrupts changes of arrays and of shards at every step-th operation, in empty
@@ -28,7 +28,7 @@ import (
 // loses its answer, or gets an error. With steps from 16 on, each change is interrupted
 // in one way only. Readers must find the old array or the new one, whole, and the next
 // writer must be able to grow it. It returns the number of interruptions.
-func Run(t *testing.T, open func() storetest.ObjectStore, step int64) (points int) {
+func Run(t *testing.T, open func() stepping.ObjectStore, step int64) (points int) {
 	t.Helper()
 	points = interruptAll(t, crashCases, open, step)
 	return points + interruptAll(t, shardCases("rewrite", codec.Rewrite), open, step)
@@ -283,15 +283,15 @@ type interruption struct {
 	n         int64
 }
 
-func (i *interruption) hooks() storetest.Hooks {
-	return storetest.Hooks{
-		Before: func(context.Context, storetest.Op) error {
+func (i *interruption) hooks() stepping.Hooks {
+	return stepping.Hooks{
+		Before: func(context.Context, stepping.Op) error {
 			if at := i.operation.Add(1) - 1; at == i.n && !i.done || at > i.n && i.forGood {
 				return fixture.ErrNoAnswer
 			}
 			return nil
 		},
-		After: func(_ storetest.Op, err error) error {
+		After: func(_ stepping.Op, err error) error {
 			if i.operation.Load()-1 == i.n && i.done {
 				return fixture.ErrNoAnswer
 			}
@@ -307,7 +307,7 @@ func (i *interruption) happened() bool { return i.operation.Load() > i.n }
 // operation, or at every step-th one, the first of which is drawn. With the largest steps
 // each change is interrupted in one way only, which is drawn. It returns the number of
 // interruptions.
-func interruptAll(t *testing.T, cases []crashCase, open func() storetest.ObjectStore, step int64) (points int) {
+func interruptAll(t *testing.T, cases []crashCase, open func() stepping.ObjectStore, step int64) (points int) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -337,13 +337,13 @@ func interruptAll(t *testing.T, cases []crashCase, open func() storetest.ObjectS
 const fewKinds = 16
 
 // inMemory returns an object store without locks.
-func inMemory() storetest.ObjectStore {
-	return storetest.Conditional(memstore.New(), storetest.Hooks{})
+func inMemory() stepping.ObjectStore {
+	return stepping.Conditional(memstore.New(), stepping.Hooks{})
 }
 
 // interrupt runs a change with an interruption, and checks the array. It returns false
 // if the change ended before that operation.
-func (c *crashCase) interrupt(t *testing.T, s storetest.ObjectStore, i *interruption) bool {
+func (c *crashCase) interrupt(t *testing.T, s stepping.ObjectStore, i *interruption) bool {
 	t.Helper()
 	ctx, quiet := context.Background(), zarr.At(s, "")
 	old := c.prepareIn(t, quiet)
@@ -351,7 +351,7 @@ func (c *crashCase) interrupt(t *testing.T, s storetest.ObjectStore, i *interrup
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	err = c.run(ctx, zarr.At(storetest.Conditional(s, i.hooks()), ""))
+	err = c.run(ctx, zarr.At(stepping.Conditional(s, i.hooks()), ""))
 	label := fmt.Sprintf("%s operation %d (%v)", i.name, i.n, err)
 	if err != nil && !i.happened() {
 		t.Fatalf("%s: %v", label, err)

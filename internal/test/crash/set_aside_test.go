@@ -14,10 +14,10 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestShrinkSetAsideChunk shrinks an array and lets it grow again. A crashed program has
@@ -35,14 +35,14 @@ func TestShrinkSetAsideChunk(t *testing.T) {
 			t.Fatal(err)
 		}
 		crashed, errCrashed := false, errors.New("the program has crashed")
-		dying := storetest.Conditional(m, storetest.Hooks{
-			Before: func(context.Context, storetest.Op) error {
+		dying := stepping.Conditional(m, stepping.Hooks{
+			Before: func(context.Context, stepping.Op) error {
 				if crashed {
 					return errCrashed
 				}
 				return nil
 			},
-			After: func(op storetest.Op, err error) error {
+			After: func(op stepping.Op, err error) error {
 				if op.Key.Base() == "zarr.json" && op.Name == "PutIf" && err == nil {
 					b, openErr := zarr.At(m, "a").OpenArray(ctx, nil)
 					crashed = openErr == nil && b.Shape()[0] == 14
@@ -82,7 +82,7 @@ func TestFaultMovingChunk(t *testing.T) {
 		t.Fatal(err)
 	}
 	fault := errors.New("it is full")
-	failing := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	failing := stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Key.String() == "a/c/1/1" && strings.HasPrefix(op.Name, "Put") {
 			return fault
 		}

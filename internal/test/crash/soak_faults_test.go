@@ -16,11 +16,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // faulty is an array whose store fails at random, and its expected content.
@@ -62,11 +62,11 @@ func (f *faulty) onDisk() {
 // too.
 func (f *faulty) onObjects() {
 	s := memstore.New()
-	f.sound = zarr.At(storetest.Conditional(s, storetest.Hooks{}), "")
+	f.sound = zarr.At(stepping.Conditional(s, stepping.Hooks{}), "")
 	f.open = func() *zarr.Location {
-		return zarr.At(storetest.Conditional(s, storetest.Hooks{
-			Before: func(context.Context, storetest.Op) error { return f.fault() },
-			After: func(_ storetest.Op, err error) error {
+		return zarr.At(stepping.Conditional(s, stepping.Hooks{
+			Before: func(context.Context, stepping.Op) error { return f.fault() },
+			After: func(_ stepping.Op, err error) error {
 				if lost := f.fault(); err == nil {
 					return lost
 				}

@@ -25,11 +25,11 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 	"varve.dev/zarr/store/zipstore"
 )
 
@@ -103,7 +103,7 @@ func archived(t *testing.T, s *sample, deflate bool) *sample {
 func contents(t *testing.T, s store.Store) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func contents(t *testing.T, s store.Store) map[string][]byte {
 func halfway(t *testing.T, n int, consolidated bool) *sample {
 	t.Helper()
 	ctx, m := t.Context(), memstore.New()
-	h := zarr.At(storetest.Conditional(m, storetest.Hooks{}), "")
+	h := zarr.At(stepping.Conditional(m, stepping.Hooks{}), "")
 	g := fixture.Must(h.At("").CreateGroup(ctx, map[string]int{"x": 1}, nil))
 	specs := []zarr.Spec{fixture.ShardsOf8(3), fixture.Edges(1, 2), fixture.Edges(3)}
 	for i, name := range []string{"a", "b", "c"} {
@@ -136,9 +136,9 @@ func halfway(t *testing.T, n int, consolidated bool) *sample {
 	c := fixture.Must(h.At("c").OpenArray(ctx, &zarr.Options{Write: true}))
 	fixture.Must(c.Reserve(ctx, 0, 8, 8))
 	var calls atomic.Int64
-	dying := zarr.At(storetest.Conditional(m, storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+	dying := zarr.At(stepping.Conditional(m, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 		if calls.Add(1) > int64(n) {
-			return storetest.ErrCrashed
+			return stepping.ErrCrashed
 		}
 		return nil
 	}}), "")
@@ -288,7 +288,7 @@ func (s *sample) mutant(r *rand.Rand, other *sample) *memstore.Store {
 	}
 	m := memstore.New()
 	for name, data := range files {
-		fixture.Must(m.Put(context.Background(), store.MustKey(name), data, store.Flush))
+		fixture.Must(m.Write(context.Background(), store.Put(store.MustKey(name), data), store.Flush))
 	}
 	return m
 }

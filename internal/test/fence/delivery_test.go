@@ -12,19 +12,19 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // delivering are kinds of stores in which a write may arrive late or twice: those whose
 // versions never come back, and those with drafts.
-var delivering = map[string]func() storetest.ObjectStore{
-	"counted": func() storetest.ObjectStore { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
-	"drafts":  func() storetest.ObjectStore { return storetest.Conditional(newDrafts(), storetest.Hooks{}) },
+var delivering = map[string]func() stepping.ObjectStore{
+	"counted": func() stepping.ObjectStore { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
+	"drafts":  func() stepping.ObjectStore { return stepping.Conditional(newDrafts(), stepping.Hooks{}) },
 }
 
 // newDelivering returns a runner with a network that delivers late and twice.
-func newDelivering(open func() storetest.ObjectStore) *runner {
+func newDelivering(open func() stepping.ObjectStore) *runner {
 	p := newRunner(open, false)
 	p.unsafe = true
 	return p

@@ -13,9 +13,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // fencedCases are calls on the array "a" of a store without locks, and the requests that
@@ -44,7 +44,7 @@ func TestFencedOperations(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, counts := t.Context(), map[string]int{}
 			var mu sync.Mutex
-			s := storetest.Conditional(memstore.New(), storetest.Hooks{After: func(op storetest.Op, err error) error {
+			s := stepping.Conditional(memstore.New(), stepping.Hooks{After: func(op stepping.Op, err error) error {
 				mu.Lock()
 				defer mu.Unlock()
 				counts[op.Name+" "+kindOf(op.Key)]++
@@ -55,7 +55,7 @@ func TestFencedOperations(t *testing.T) {
 				err = fixture.WritePart(nil, int32(fixture.Count(tt.spec.Shape)))(ctx, a)
 			}
 			if err == nil && tt.left != "" {
-				_, err = s.Put(ctx, store.MustKey(tt.left), []byte("left"), store.Flush)
+				_, err = s.Write(ctx, store.Put(store.MustKey(tt.left), []byte("left")), store.Flush)
 			}
 			if err != nil {
 				t.Fatal(err)

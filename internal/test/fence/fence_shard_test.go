@@ -13,24 +13,27 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // splicing is a store without locks that splices and patches. A change that grows an
 // array must not use either.
 type splicing struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	memory *memstore.Store
 }
 
-func (s splicing) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability) (store.Version, error) {
-	return s.memory.Splice(ctx, key, from, fragments, d)
-}
+func (s splicing) Can(op store.Op) bool { return inMemory(op) || s.ObjectStore.Can(op) }
 
-func (s splicing) Patch(ctx context.Context, key store.Key, from store.Version, patches []store.Patch, d store.Durability) (store.Version, error) {
-	return s.memory.Patch(ctx, key, from, patches, d)
+func inMemory(op store.Op) bool { return op == store.OpSplice || op == store.OpPatch }
+
+func (s splicing) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if inMemory(c.Op) {
+		return s.memory.Write(ctx, c, d)
+	}
+	return s.ObjectStore.Write(ctx, c, d)
 }
 
 // TestFencedShards grows an array within a shard that is long enough to be spliced.
@@ -50,7 +53,7 @@ func TestFencedShards(t *testing.T) {
 					Chunks: grid.Chunks(1 << 18), InnerChunks: grid.Chunks(1 << 14),
 				}
 				opt := &zarr.CreateOptions{Options: zarr.Options{Shards: zarr.Shards{Strategy: strategy}}}
-				a, err := zarr.At(splicing{storetest.Conditional(m, storetest.Hooks{}), m}, "a").CreateArray(ctx, spec, opt)
+				a, err := zarr.At(splicing{stepping.Conditional(m, stepping.Hooks{}), m}, "a").CreateArray(ctx, spec, opt)
 				if err == nil {
 					err = zarr.Write(ctx, a, nil, fixture.Numbers(1, was))
 				}

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestFence runs three programs that change one array in a store without locks: in every
@@ -63,9 +63,9 @@ func TestFence(t *testing.T) {
 
 // stores are the kinds of stores that the programs share: with versions that are never
 // reused, and with hashes as versions.
-var stores = map[string]func() storetest.ObjectStore{
-	"counted": func() storetest.ObjectStore { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
-	"hashed":  func() storetest.ObjectStore { return storetest.Conditional(newHashed(), storetest.Hooks{}) },
+var stores = map[string]func() stepping.ObjectStore{
+	"counted": func() stepping.ObjectStore { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
+	"hashed":  func() stepping.ObjectStore { return stepping.Conditional(newHashed(), stepping.Hooks{}) },
 }
 
 // runnerOn returns a runner on a kind of stores.

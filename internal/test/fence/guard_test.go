@@ -124,14 +124,14 @@ func (e *eras) merge(ctx context.Context) error {
 }
 
 func (e *eras) put(ctx context.Context, key string, value []byte) error {
-	_, err := e.s.Put(ctx, store.MustKey(key), value, store.Flush)
+	_, err := e.s.Write(ctx, store.Put(store.MustKey(key), value), store.Flush)
 	return err
 }
 
 // drop deletes some orphaned chunks.
 func (e *eras) drop(ctx context.Context) error {
 	for _, i := range e.dropped {
-		if err := e.s.Delete(ctx, store.MustKey(fmt.Sprintf("a/c/%d", i))); err != nil {
+		if _, err := e.s.Write(ctx, store.Delete(store.MustKey(fmt.Sprintf("a/c/%d", i))), store.Sync); err != nil {
 			return err
 		}
 	}

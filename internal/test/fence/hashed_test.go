@@ -67,7 +67,8 @@ func (d *draft) Publish(ctx context.Context, cond store.Condition) (store.Versio
 		return store.Version{}, err
 	}
 	d.over = true
-	return d.s.Put(ctx, d.key, d.value, store.Flush)
+	w, err := d.s.Write(ctx, store.Put(d.key, d.value), store.Flush)
+	return w.Version, err
 }
 
 func (d *draft) Discard(context.Context) {
@@ -98,27 +99,24 @@ func (h hashed) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return info, err
 }
 
-func (h hashed) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	_, err := h.Store.Put(ctx, key, value, d)
-	return hashOf(value), err
-}
-
-func (h hashed) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.holds(ctx, key, c); err != nil {
-		return store.Version{}, err
+func (h hashed) Write(ctx context.Context, c store.Change, d store.Durability) (made store.Written, err error) {
+	if c.Op == store.OpPutIf || c.Op == store.OpDeleteIf {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if err := h.holds(ctx, c.Key, c.If); err != nil {
+			return made, err
+		}
+		if c.Op == store.OpPutIf {
+			c = store.Put(c.Key, c.Value)
+		} else {
+			c = store.Delete(c.Key)
+		}
 	}
-	return h.Put(ctx, key, value, d)
-}
-
-func (h hashed) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.holds(ctx, key, store.IfVersion(v)); err != nil {
-		return err
+	made, err = h.Store.Write(ctx, c, d)
+	if c.Op == store.OpPut {
+		made.Version = hashOf(c.Value)
 	}
-	return h.Delete(ctx, key)
+	return made, err
 }
 
 func (h hashed) holds(ctx context.Context, key store.Key, c store.Condition) error {

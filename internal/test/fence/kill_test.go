@@ -151,7 +151,7 @@ func afterKill(t *testing.T, h *zarr.Location, rows []int32, seed uint64, made i
 	if !found.Equal(was) && !found.Equal(is) && (s.Op != "write" || !found.IsMixOf(was, is)) {
 		t.Fatalf("after %d changes, killed in %s (child seed %d): %v, want %v or %v", made, s.Op, seed, got, rows, next)
 	}
-	for e, err := range store.List(t.Context(), h.Store(), store.Path{}, true) {
+	for e, err := range store.List(t.Context(), h.Store(), store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

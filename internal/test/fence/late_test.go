@@ -11,15 +11,15 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestLateAppend stops an append of several chunks after it has stored the first of them.
 // Meanwhile another program appends, and writes the fill value to what it has appended.
 // The late append does not store its other chunks there.
 func TestLateAppend(t *testing.T) {
-	inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
+	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	spec := fixture.Every(4, 2)
 	spec.Shape, spec.Chunks = []int64{4, 4}, grid.Chunks(2, 2)
 	other, err := zarr.At(inner, "a").CreateArray(t.Context(), spec, nil)
@@ -30,7 +30,7 @@ func TestLateAppend(t *testing.T) {
 		t.Fatal(err)
 	}
 	armed := false
-	s := storetest.Conditional(inner, storetest.Hooks{After: func(op storetest.Op, err error) error {
+	s := stepping.Conditional(inner, stepping.Hooks{After: func(op stepping.Op, err error) error {
 		if !armed || op.String() != "PutIf a/c/2/0" {
 			return err
 		}

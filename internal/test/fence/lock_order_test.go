@@ -16,16 +16,16 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestIncomparableStore writes to a store whose type is comparable but whose value is
 // not: a wrapper of one with functions.
 func TestIncomparableStore(t *testing.T) {
-	s := struct{ storetest.ObjectStore }{storetest.Conditional(memstore.New(), storetest.Hooks{})}
+	s := struct{ stepping.ObjectStore }{stepping.Conditional(memstore.New(), stepping.Hooks{})}
 	a, err := zarr.At(s, "").CreateArray(t.Context(), fixture.Every(6, 4), nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, selection.Box{{3, 6}}, fixture.Numbers(1, 3))
@@ -46,7 +46,7 @@ func TestWriteWaitsForAppend(t *testing.T) {
 		once      sync.Once
 		appending bool
 	)
-	s := storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if !appending || op.Name == "Get" || op.Name == "Stat" {
 			return nil
 		}
@@ -87,7 +87,7 @@ func TestWriteWaitsForAppend(t *testing.T) {
 
 // lockedStore is a store that knows whether its lock is held.
 type lockedStore struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	below *memstore.Store
 	held  atomic.Bool
 }
@@ -104,6 +104,8 @@ func (l *lockedStore) Lock(ctx context.Context, dir store.Path) (func() error, e
 	}, nil
 }
 
+func (l *lockedStore) LockHolder(dir store.Path) store.Holder { return l.below.LockHolder(dir) }
+
 // TestLockIsShared checks that two writes share the lock of the store: one begins and
 // ends during the other, and the lock is held until the other one ends.
 func TestLockIsShared(t *testing.T) {
@@ -112,7 +114,7 @@ func TestLockIsShared(t *testing.T) {
 	write := func(row int64) error {
 		return zarr.Write(t.Context(), a, selection.Box{{row, row + 2}, {2, 3}}, fixture.Numbers(1, 2))
 	}
-	l.ObjectStore = storetest.Conditional(l.below, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	l.ObjectStore = stepping.Conditional(l.below, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if a == nil || !strings.HasPrefix(op.Name, "Put") {
 			return nil
 		}
@@ -146,7 +148,7 @@ func TestLockIsShared(t *testing.T) {
 func TestTurnsEnd(t *testing.T) {
 	hangs, release := make(chan bool), make(chan bool)
 	var hanging atomic.Bool
-	s := storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if strings.HasPrefix(op.Name, "Put") && hanging.CompareAndSwap(true, false) {
 			close(hangs)
 			<-release

@@ -16,15 +16,15 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/storetest"
 )
 
 // process is the view that one of several programs has of an object store. Writers of
 // one key in one process exclude each other, so each program here gets keys of its own:
 // "program…/x" is the shared key "x". No other key exists.
 type process struct {
-	direct, stepped storetest.ObjectStore
+	direct, stepped stepping.ObjectStore
 	begun           atomic.Bool           // until it is set, no operation waits for its turn
 	quiet           func(key string) bool // reports keys that are never written; reading them waits for no turn
 	name            string                // of the program; paths in journals contain it
@@ -41,7 +41,7 @@ func inside(name string) (string, bool) {
 }
 
 // at returns the store to use and the shared key.
-func (p *process) at(key store.Key, reads bool) (storetest.ObjectStore, store.Key, error) {
+func (p *process) at(key store.Key, reads bool) (stepping.ObjectStore, store.Key, error) {
 	name, ok := inside(key.String())
 	if !ok {
 		return nil, key, fmt.Errorf("%s: %w", key, fs.ErrNotExist)
@@ -85,20 +85,25 @@ func (p *process) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return s.Stat(ctx, key)
 }
 
-func (p *process) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	s, key, err := p.at(key, false)
-	if err != nil {
-		return store.Version{}, err
-	}
-	return s.Put(ctx, key, p.common(key, value), d)
-}
+func (p *process) Can(op store.Op) bool { return p.direct.Can(op) }
 
-func (p *process) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	s, key, err := p.at(key, false)
+func (p *process) Write(ctx context.Context, c store.Change, d store.Durability) (made store.Written, err error) {
+	s, key, err := p.at(c.Key, false)
 	if err != nil {
-		return store.Version{}, err
+		return made, err
 	}
-	return p.repeat(c, func() (store.Version, error) { return s.PutIf(ctx, key, p.common(key, value), c, d) })
+	c.Key = key
+	if c.Op == store.OpPut || c.Op == store.OpPutIf {
+		c.Value = p.common(key, c.Value)
+	}
+	if c.Op != store.OpPutIf {
+		return s.Write(ctx, c, d)
+	}
+	made.Version, err = p.repeat(c.If, func() (store.Version, error) {
+		w, err := s.Write(ctx, c, d)
+		return w.Version, err
+	})
+	return made, err
 }
 
 // attempts is how often a driver makes a request.
@@ -121,46 +126,30 @@ func (p *process) repeat(c store.Condition, write func() (store.Version, error))
 	return v, err
 }
 
-func (p *process) Delete(ctx context.Context, key store.Key) error {
-	s, key, err := p.at(key, false)
-	if err != nil {
-		return err
-	}
-	return s.Delete(ctx, key)
-}
-
-func (p *process) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	s, key, err := p.at(key, false)
-	if err != nil {
-		return err
-	}
-	return s.DeleteIf(ctx, key, v)
-}
-
-func (p *process) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (p *process) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	name, ok := inside(dir.String())
 	to, err := store.ParsePath(name)
 	if !ok || err != nil {
 		return func(func(store.Entry, error) bool) {}
 	}
 	if !p.begun.Load() || p.quiet != nil && p.quiet(name) {
-		return p.direct.List(ctx, to, deep)
+		return p.direct.List(ctx, to, how)
 	}
-	return p.stepped.List(ctx, to, deep)
+	return p.stepped.List(ctx, to, how)
 }
 
 // wire is a network between programs and an object store that delivers writes and
 // deletions on conditions late or twice. A late one may arrive at any time, also after
 // its program has given up or crashed. A nil wire delivers every request once.
 type wire struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	next   int      // what happens to the next request: noFault, delay, delayAndCrash or repeat
 	late   []func() // writes on their way
 	hashed bool     // versions are hashes of the content
 }
 
 // newWire returns a wire, and the store at its near end.
-func newWire(s storetest.ObjectStore) (*wire, storetest.ObjectStore) {
+func newWire(s stepping.ObjectStore) (*wire, stepping.ObjectStore) {
 	w := &wire{ObjectStore: s}
 	if d, ok := s.(store.Drafter); ok {
 		w.hashed = true
@@ -174,27 +163,29 @@ func (w *wire) carry(request func() (store.Version, error)) (store.Version, erro
 	switch w.next {
 	case delay, delayAndCrash:
 		w.late = append(w.late, func() { _, _ = request() })
-		return store.Version{}, storetest.ErrLost
+		return store.Version{}, stepping.ErrLost
 	case repeat:
 		_, _ = request()
 	}
 	return request()
 }
 
-func (w *wire) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	ctx, value = context.WithoutCancel(ctx), bytes.Clone(value) // the caller writes to it after this call
-	return w.carry(func() (store.Version, error) { return w.ObjectStore.PutIf(ctx, key, value, c, d) })
-}
-
-func (w *wire) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
+func (w *wire) Write(ctx context.Context, c store.Change, d store.Durability) (made store.Written, err error) {
+	switch {
+	case c.Op == store.OpPutIf:
+		ctx, c.Value = context.WithoutCancel(ctx), bytes.Clone(c.Value) // the caller writes to it after this call
 	// Where versions come back, a late deletion may hit what another writer has stored
 	// again. CORRECTNESS.md says so.
-	if w.hashed {
-		return w.ObjectStore.DeleteIf(ctx, key, v)
+	case c.Op == store.OpDeleteIf && !w.hashed:
+		ctx = context.WithoutCancel(ctx)
+	default:
+		return w.ObjectStore.Write(ctx, c, d)
 	}
-	ctx = context.WithoutCancel(ctx)
-	_, err := w.carry(func() (store.Version, error) { return store.Version{}, w.ObjectStore.DeleteIf(ctx, key, v) })
-	return err
+	made.Version, err = w.carry(func() (store.Version, error) {
+		made, err := w.ObjectStore.Write(ctx, c, d)
+		return made.Version, err
+	})
+	return made, err
 }
 
 // all is the number of writes to deliver in the end.
@@ -255,7 +246,7 @@ func (p processWithDrafts) Draft(ctx context.Context, key store.Key, value []byt
 	if err != nil {
 		return nil, err
 	}
-	made, err := store.MakeDraft(ctx, s, key, p.common(key, value), d)
+	made, err := s.(store.Drafter).Draft(ctx, key, p.common(key, value), d)
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +261,7 @@ func (p processWithDrafts) Revoke(ctx context.Context, key store.Key, keep store
 	if d, ok := keep.(repeatedDraft); ok {
 		keep = d.Draft
 	}
-	return store.RevokeDrafts(ctx, s, key, keep)
+	return s.(store.Drafter).Revoke(ctx, key, keep)
 }
 
 // repeatedDraft is a draft whose publication the driver repeats.
@@ -398,13 +389,13 @@ func programGroup(s store.Store, place string) (*zarr.Group, error) {
 }
 
 // playJoint runs programs on one group and checks the result.
-func (p *runner) playJoint(acts []joint, b bounds, by chooser) (storetest.Trace, error) {
+func (p *runner) playJoint(acts []joint, b bounds, by chooser) (stepping.Trace, error) {
 	inner := p.newStore()
 	was, err := setPair(inner)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{prompt: p.prompt, stepper: storetest.NewStepper(inner), died: make([]bool, len(acts))}
+	r := &run{prompt: p.prompt, stepper: stepping.NewStepper(inner), died: make([]bool, len(acts))}
 	defer r.stepper.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -414,7 +405,7 @@ func (p *runner) playJoint(acts []joint, b bounds, by chooser) (storetest.Trace,
 	for i, act := range acts {
 		r.stepper.Start(func(stepped store.Store) error {
 			name := fmt.Sprintf("%s%s-%d", programPrefix, p.name, i)
-			view := &process{direct: inner, stepped: stepped.(storetest.ObjectStore), name: name}
+			view := &process{direct: inner, stepped: stepped.(stepping.ObjectStore), name: name}
 			view.quiet = func(key string) bool { return key == "zarr.json" }
 			g, err := programGroup(view, name+"/g")
 			if err != nil {

@@ -30,10 +30,10 @@ func TestRepairedGrows(t *testing.T) {
 	for name, newStore := range stores {
 		t.Run(name, func(t *testing.T) {
 			ctx, s := t.Context(), newStore()
-			if _, err := s.Put(ctx, store.MustKey("g/a/zarr.json"), []byte(repairedDocument), store.Sync); err != nil {
+			if _, err := s.Write(ctx, store.Put(store.MustKey("g/a/zarr.json"), []byte(repairedDocument)), store.Sync); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Put(ctx, store.MustKey("g/zarr.json"), []byte(`{"zarr_format":3,"node_type":"group","attributes":null}`), store.Sync); err != nil {
+			if _, err := s.Write(ctx, store.Put(store.MustKey("g/zarr.json"), []byte(`{"zarr_format":3,"node_type":"group","attributes":null}`)), store.Sync); err != nil {
 				t.Fatal(err)
 			}
 			g, err := zarr.At(s, "g").OpenGroup(ctx, &zarr.Options{Write: true})

@@ -15,9 +15,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // crossing is a store that calls before ahead of every Lock.
@@ -81,7 +81,7 @@ func TestReservedWhileRemoved(t *testing.T) {
 func TestRemovePublished(t *testing.T) {
 	for _, path := range []string{"g/a", "g"} {
 		ctx, ends := t.Context(), true
-		s := storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		s := stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if !ends && op.Name != "Get" && strings.HasSuffix(op.Key.String(), "pending.json") {
 				return fs.ErrPermission
 			}

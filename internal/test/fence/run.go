@@ -17,22 +17,22 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/storetest"
 )
 
 // Run plays scenes of three programs, each times times, in random orders, with and
 // without faults, in object stores that open returns: those of one array, and those of
 // groups. Each run has an empty store. The array must have every change that succeeded,
 // once and whole, and no change that was reported as failed.
-func Run(t *testing.T, open func() storetest.ObjectStore, times int) {
+func Run(t *testing.T, open func() stepping.ObjectStore, times int) {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	var runs, stalled atomic.Int64
 	group := new(errgroup.Group)
 	group.SetLimit(4)
-	try := func(name string, play func(p *runner, b bounds, by chooser) (storetest.Trace, error)) {
+	try := func(name string, play func(p *runner, b bounds, by chooser) (stepping.Trace, error)) {
 		group.Go(func() error {
 			p := newRunner(open, false)
 			all := []bounds{{1, 0}, {-1, 0}, {2, 1}, {-1, 2}}
@@ -51,10 +51,10 @@ func Run(t *testing.T, open func() storetest.ObjectStore, times int) {
 	}
 	for i := range scenes {
 		s := &scenes[i]
-		try(s.name, func(p *runner, b bounds, by chooser) (storetest.Trace, error) { return p.play(s, b, by) })
+		try(s.name, func(p *runner, b bounds, by chooser) (stepping.Trace, error) { return p.play(s, b, by) })
 	}
 	for i, acts := range jointScenes {
-		try(fmt.Sprintf("group %d", i), func(p *runner, b bounds, by chooser) (storetest.Trace, error) { return p.playJoint(acts, b, by) })
+		try(fmt.Sprintf("group %d", i), func(p *runner, b bounds, by chooser) (stepping.Trace, error) { return p.playJoint(acts, b, by) })
 	}
 	if err := group.Wait(); err != nil {
 		t.Error(err)
@@ -162,8 +162,8 @@ var generation atomic.Int64
 type run struct {
 	*scene
 	prompt  bool
-	store   storetest.ObjectStore
-	stepper *storetest.Stepper
+	store   stepping.ObjectStore
+	stepper *stepping.Stepper
 	wire    *wire // nil if requests are delivered once
 	died    []bool
 	saw     []zarr.Block[int32]
@@ -177,18 +177,18 @@ const stallTime = 3 * time.Second
 // runner plays scenes, one at a time.
 type runner struct {
 	name     string // prefix of the names of its programs
-	newStore func() storetest.ObjectStore
+	newStore func() stepping.ObjectStore
 	prompt   bool // no program is interrupted between a fence and the write that it is for
 	warm     bool // every program has published before
 	unsafe   bool // requests may be delivered late and twice, and drivers repeat them
 }
 
-func newRunner(newStore func() storetest.ObjectStore, prompt bool) *runner {
+func newRunner(newStore func() stepping.ObjectStore, prompt bool) *runner {
 	return &runner{name: fmt.Sprint(generation.Add(1)), newStore: newStore, prompt: prompt}
 }
 
 // play runs the scene once and checks the result.
-func (p *runner) play(s *scene, b bounds, by chooser) (storetest.Trace, error) {
+func (p *runner) play(s *scene, b bounds, by chooser) (stepping.Trace, error) {
 	inner := p.newStore()
 	if err := s.set(inner); err != nil {
 		return nil, err
@@ -196,9 +196,9 @@ func (p *runner) play(s *scene, b bounds, by chooser) (storetest.Trace, error) {
 	r := &run{scene: s, prompt: p.prompt, store: inner, died: make([]bool, len(s.actions))}
 	if shared := inner; p.unsafe {
 		r.wire, shared = newWire(inner)
-		r.stepper = storetest.NewStepper(shared)
+		r.stepper = stepping.NewStepper(shared)
 	} else {
-		r.stepper = storetest.NewStepper(inner)
+		r.stepper = stepping.NewStepper(inner)
 	}
 	defer r.stepper.Close()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -208,7 +208,7 @@ func (p *runner) play(s *scene, b bounds, by chooser) (storetest.Trace, error) {
 	for i, d := range s.actions {
 		r.stepper.Start(func(stepped store.Store) error {
 			name := fmt.Sprintf("%s%s-%d", programPrefix, p.name, i)
-			view := &process{direct: inner, stepped: stepped.(storetest.ObjectStore), quiet: neverWritten, name: name, repeats: p.unsafe}
+			view := &process{direct: inner, stepped: stepped.(stepping.ObjectStore), quiet: neverWritten, name: name, repeats: p.unsafe}
 			a, err := zarr.At(view.store(), name+"/a").OpenArray(ctx, &zarr.Options{Write: d.model != nil, Concurrency: 1})
 			if err != nil {
 				return err
@@ -241,7 +241,7 @@ func neverWritten(name string) bool {
 	return name == "zarr.json" || name == ".zmetadata" || strings.HasPrefix(name, "a/__varve/")
 }
 
-// drive steps the programs until all have ended, as [storetest.Stepper.Finish] does, and
+// drive steps the programs until all have ended, as [stepping.Stepper.Finish] does, and
 // injects faults.
 func (r *run) drive(b bounds, by chooser) {
 	last := -1
@@ -375,7 +375,7 @@ func rarely(t *testing.T, runs int64) {
 }
 
 func isFault(err error) bool {
-	return errors.Is(err, storetest.ErrRefused) || errors.Is(err, storetest.ErrLost) || errors.Is(err, storetest.ErrCrashed)
+	return errors.Is(err, stepping.ErrRefused) || errors.Is(err, stepping.ErrLost) || errors.Is(err, stepping.ErrCrashed)
 }
 
 // goOn appends along every axis as a new program.
@@ -405,7 +405,7 @@ func (r *run) goOn(is content) error {
 // explore runs the scene in every order within the bounds, at most most times. It
 // returns the number of runs.
 func (p *runner) explore(t *testing.T, s *scene, b bounds, most int) (runs int) {
-	storetest.Explore(func(choose func(int) int) bool {
+	stepping.Explore(func(choose func(int) int) bool {
 		trace, err := p.play(s, b, chooser{choose, choose})
 		runs++
 		if err != nil {
@@ -492,7 +492,7 @@ type scene struct {
 }
 
 // set stores the array, and the leftover chunks, in a new store.
-func (s *scene) set(inner storetest.ObjectStore) error {
+func (s *scene) set(inner stepping.ObjectStore) error {
 	ctx := context.Background()
 	spec := s.spec
 	spec.Codecs = fixture.Plain()
@@ -508,7 +508,7 @@ func (s *scene) set(inner storetest.ObjectStore) error {
 		for i := range left {
 			left[i] = 0xee
 		}
-		_, putErr := inner.Put(ctx, store.MustKey("a/"+key), left, store.Flush)
+		_, putErr := inner.Write(ctx, store.Put(store.MustKey("a/"+key), left), store.Flush)
 		err = errors.Join(err, putErr)
 	}
 	return err

@@ -16,16 +16,16 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // meddler is an object store that calls a function after each read of a chunk.
 type meddler struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	after func()
 }
 
@@ -64,7 +64,7 @@ type pinned struct {
 func newPinned(t *testing.T, spec zarr.Spec, how zarr.Shards) *pinned {
 	t.Helper()
 	m := memstore.New()
-	p := &pinned{store: &meddler{ObjectStore: storetest.Conditional(m, storetest.Hooks{})}, quiet: zarr.At(storetest.Conditional(m, storetest.Hooks{}), "")}
+	p := &pinned{store: &meddler{ObjectStore: stepping.Conditional(m, stepping.Hooks{})}, quiet: zarr.At(stepping.Conditional(m, stepping.Hooks{}), "")}
 	if _, err := p.quiet.At("a").CreateArray(t.Context(), spec, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestStaleTail(t *testing.T) {
 	for strategy, how := range fixture.Strategies {
 		for kind, newStore := range map[string]func() store.Store{
 			"memory":      func() store.Store { return memstore.New() },
-			"conditional": func() store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
+			"conditional": func() store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
 			"file":        func() store.Store { return fixture.OpenStore(t, t.TempDir()) },
 		} {
 			for _, large := range []bool{false, true} {
@@ -306,7 +306,7 @@ func TestStaleIndexOfLargeShards(t *testing.T) {
 	for strategy, how := range fixture.Strategies {
 		for kind, newStore := range map[string]func() store.Store{
 			"memory":      func() store.Store { return memstore.New() },
-			"conditional": func() store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
+			"conditional": func() store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
 			"file":        func() store.Store { return fixture.OpenStore(t, t.TempDir()) },
 		} {
 			t.Run(strategy+" in "+kind, func(t *testing.T) {

@@ -23,11 +23,11 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // Many writers change one shard with inner chunks of two numbers. Every update writes an
@@ -146,22 +146,22 @@ func updatesOf(quick bool) int {
 }
 
 // faultMixes are the kinds of faults on chunks.
-var faultMixes = map[string]func() storetest.Hooks{
-	"none": func() storetest.Hooks { return storetest.Hooks{} },
-	"slow": func() storetest.Hooks {
-		return storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+var faultMixes = map[string]func() stepping.Hooks{
+	"none": func() stepping.Hooks { return stepping.Hooks{} },
+	"slow": func() stepping.Hooks {
+		return stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			time.Sleep(time.Duration(rand.IntN(50)) * time.Microsecond)
 			return nil
 		}}
 	},
-	"errors": func() storetest.Hooks {
-		return storetest.Hooks{
-			Before: func(_ context.Context, op storetest.Op) error { return sometimes(op, "Get", "PutIf", "Put") },
-			After:  func(op storetest.Op, err error) error { return errors.Join(err, sometimes(op, "PutIf", "Put")) },
+	"errors": func() stepping.Hooks {
+		return stepping.Hooks{
+			Before: func(_ context.Context, op stepping.Op) error { return sometimes(op, "Get", "PutIf", "Put") },
+			After:  func(op stepping.Op, err error) error { return errors.Join(err, sometimes(op, "PutIf", "Put")) },
 		}
 	},
-	"lost responses": func() storetest.Hooks {
-		return storetest.Hooks{After: func(op storetest.Op, err error) error { return errors.Join(err, sometimes(op, "PutIf")) }}
+	"lost responses": func() stepping.Hooks {
+		return stepping.Hooks{After: func(op stepping.Op, err error) error { return errors.Join(err, sometimes(op, "PutIf")) }}
 	},
 }
 
@@ -169,7 +169,7 @@ var faultMixes = map[string]func() storetest.Hooks{
 var faultsMade atomic.Int64
 
 // sometimes fails one in fifty of the named operations on chunks.
-func sometimes(op storetest.Op, names ...string) error {
+func sometimes(op stepping.Op, names ...string) error {
 	for _, name := range names {
 		if op.Name == name && op.Key.Base() != "zarr.json" && rand.IntN(50) == 0 {
 			faultsMade.Add(1)
@@ -181,15 +181,16 @@ func sometimes(op storetest.Op, names ...string) error {
 
 // repeating is an object store that repeats writes without an answer, as the clients of
 // object stores do. If the first try did succeed, its repetition conflicts with it.
-type repeating struct{ storetest.ObjectStore }
+type repeating struct{ stepping.ObjectStore }
 
-func (r repeating) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (v store.Version, err error) {
+func (r repeating) Write(ctx context.Context, c store.Change, d store.Durability) (made store.Written, err error) {
 	for range 20 {
-		if v, err = r.ObjectStore.PutIf(ctx, key, value, c, d); !errors.Is(err, fixture.ErrNoAnswer) {
+		made, err = r.ObjectStore.Write(ctx, c, d)
+		if c.Op != store.OpPutIf || !errors.Is(err, fixture.ErrNoAnswer) {
 			break
 		}
 	}
-	return v, err
+	return made, err
 }
 
 // TestConcurrentShard lets sixteen programs change one shard of an object store, with
@@ -207,7 +208,7 @@ func TestConcurrentShard(t *testing.T) {
 				for w := range shardWriters {
 					h := hooks()
 					after := h.After
-					h.After = func(op storetest.Op, err error) error {
+					h.After = func(op stepping.Op, err error) error {
 						if errors.Is(err, store.ErrConflict) {
 							conflicts.Add(1)
 						}
@@ -219,11 +220,11 @@ func TestConcurrentShard(t *testing.T) {
 						}
 						return err
 					}
-					var s storetest.ObjectStore = storetest.Conditional(m, h)
+					var s stepping.ObjectStore = stepping.Conditional(m, h)
 					if mix == "lost responses" {
 						s = repeating{s}
 					}
-					p := &process{direct: storetest.Conditional(m, storetest.Hooks{}), stepped: s, name: fmt.Sprintf("%s%d", programPrefix, w)}
+					p := &process{direct: stepping.Conditional(m, stepping.Hooks{}), stepped: s, name: fmt.Sprintf("%s%d", programPrefix, w)}
 					a := fixture.Must(zarr.At(p, p.name+"/a").OpenArray(t.Context(), &zarr.Options{Write: true, Concurrency: 1, Shards: zarr.Shards{Strategy: how}}))
 					p.begun.Store(true)
 					group.Go(func() error { return (&updater{a, w, updates, 20}).run(ctx) })

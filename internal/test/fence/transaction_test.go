@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestFenceTransaction lets programs append to both arrays of a group, and to one of
@@ -40,7 +40,7 @@ func TestFenceTransaction(t *testing.T) {
 				group.Go(func() error {
 					p, n := runnerOn(kind), 0
 					p.warm = k >= 3
-					storetest.Explore(func(choose func(int) int) bool {
+					stepping.Explore(func(choose func(int) int) bool {
 						n++
 						trace, err := p.playJoint(acts, b, chooser{choose, choose})
 						if err != nil {
@@ -116,22 +116,12 @@ func (m *crashing) Stat(ctx context.Context, key store.Key) (i store.Info, err e
 	return i, err
 }
 
-func (m *crashing) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (v store.Version, err error) {
-	err = m.do(func() error { v, err = m.Store.Put(ctx, key, value, d); return err })
-	return v, err
-}
-
-func (m *crashing) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (v store.Version, err error) {
-	err = m.do(func() error { v, err = m.Store.PutIf(ctx, key, value, c, d); return err })
-	return v, err
-}
-
-func (m *crashing) Delete(ctx context.Context, key store.Key) error {
-	return m.do(func() error { return m.Store.Delete(ctx, key) })
-}
-
-func (m *crashing) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	return m.do(func() error { return m.Store.DeleteIf(ctx, key, v) })
+func (m *crashing) Write(ctx context.Context, c store.Change, d store.Durability) (made store.Written, err error) {
+	if c.Op > store.OpDeleteIf {
+		return m.Store.Write(ctx, c, d)
+	}
+	err = m.do(func() error { made, err = m.Store.Write(ctx, c, d); return err })
+	return made, err
 }
 
 // Batch begins a batch whose writes are counted like single ones.
@@ -141,14 +131,10 @@ func (m *crashing) Batch(context.Context, store.Durability) (store.Batch, error)
 
 type crashingBatch struct{ *crashing }
 
-func (b crashingBatch) Put(ctx context.Context, key store.Key, value []byte) error {
-	_, err := b.crashing.Put(ctx, key, value, store.Flush)
-	return err
-}
+func (b crashingBatch) Can(op store.Op) bool { return op <= store.OpDeleteIf }
 
-func (b crashingBatch) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition) error {
-	_, err := b.crashing.PutIf(ctx, key, value, c, store.Flush)
-	return err
+func (b crashingBatch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	return b.crashing.Write(ctx, c, store.Flush)
 }
 
 func (b crashingBatch) Commit(context.Context) error { return nil }
@@ -197,11 +183,11 @@ func TestConsolidationDuringTransaction(t *testing.T) {
 	if _, err := setPair(inner); err != nil {
 		t.Fatal(err)
 	}
-	s := storetest.NewStepper(inner)
+	s := stepping.NewStepper(inner)
 	defer s.Close()
 	start := func(name string, act joint) int {
 		return s.Start(func(stepped store.Store) error {
-			view := &process{direct: inner, stepped: stepped.(storetest.ObjectStore), name: programPrefix + name}
+			view := &process{direct: inner, stepped: stepped.(stepping.ObjectStore), name: programPrefix + name}
 			view.begun.Store(true)
 			g, err := programGroup(view, view.name+"/g")
 			if err != nil {

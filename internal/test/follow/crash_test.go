@@ -17,13 +17,13 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // changes are the ways in which the array that is followed changes. The last one is none:
@@ -128,7 +128,7 @@ func (s *stopping) check(t *testing.T, where string, to store.Store) {
 		t.Fatalf("%s: again: units %s (%v), want %s", where, is, err, want)
 	}
 	s.checkReaders(t, where+", again", to)
-	for e, err := range store.List(t.Context(), to, store.MustKey("b/__varve/-").Dir(), true) {
+	for e, err := range store.List(t.Context(), to, store.MustKey("b/__varve/-").Dir(), store.Deep) {
 		if err != nil || !strings.HasPrefix(e.Name, "follow/") && !strings.HasPrefix(e.Name, "grids/") {
 			t.Fatalf("%s: again: %s is left (%v)", where, e.Name, err)
 		}
@@ -217,7 +217,7 @@ func TestInterrupted(t *testing.T) {
 				left := memstore.New()
 				s := newStopping(t, change, fixture.Conditional(left))
 				h, stopped := fixture.StopAt(k, lost)
-				err := follow(s.source, storetest.Conditional(left, h))
+				err := follow(s.source, stepping.Conditional(left, h))
 				if !stopped() {
 					if err != nil || k < 8 {
 						t.Fatalf("%q: %d requests: %v", name, k, err)

@@ -15,26 +15,29 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // slowly is a store whose listings are no snapshots: each entry is as it is when the
 // listing comes to it.
-type slowly struct{ storetest.ObjectStore }
+type slowly struct{ stepping.ObjectStore }
 
-func (s slowly) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return listed(ctx, s, s.ObjectStore, dir, deep)
+func (s slowly) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	if how&store.WithVersions == 0 {
+		return s.ObjectStore.List(ctx, dir, how)
+	}
+	return listed(ctx, s, s.ObjectStore, dir, how&^store.WithVersions)
 }
 
 // listed lists the names of a store, and looks at each value for its version when the
 // listing comes to it.
-func listed(ctx context.Context, s store.Stater, names store.Lister, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func listed(ctx context.Context, s store.Stater, names store.Lister, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range names.List(ctx, dir, deep) {
+		for e, err := range names.List(ctx, dir, how) {
 			if err == nil && !e.Dir {
 				info, statErr := s.Stat(ctx, dir.MustKey(e.Name))
 				if errors.Is(statErr, fs.ErrNotExist) {
@@ -65,7 +68,7 @@ func TestMoment(t *testing.T) {
 		}
 		var mu sync.Mutex
 		r, at, writes := rand.New(rand.NewPCG(seed, 1)), 0, 0
-		step := func(context.Context, storetest.Op) error {
+		step := func(context.Context, stepping.Op) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if writes == 0 || r.IntN(3) > 0 {
@@ -77,7 +80,7 @@ func TestMoment(t *testing.T) {
 			at++
 			return err
 		}
-		slow := slowly{storetest.Conditional(inner, storetest.Hooks{Before: step})}
+		slow := slowly{stepping.Conditional(inner, stepping.Hooks{Before: step})}
 		seen, err := zarr.At(slow, "a").OpenArray(ctx, nil)
 		if err != nil {
 			t.Fatal(err)

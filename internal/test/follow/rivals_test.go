@@ -21,30 +21,30 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // machine is a store without locks, as one machine sees it: claims that it has not made
 // are those of a process elsewhere.
 type machine struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	claims map[string]bool
 }
 
-func newMachine(s storetest.ObjectStore, h storetest.Hooks) store.Store {
-	return &machine{storetest.Conditional(s, h), map[string]bool{}}
+func newMachine(s stepping.ObjectStore, h stepping.Hooks) store.Store {
+	return &machine{stepping.Conditional(s, h), map[string]bool{}}
 }
 
-func (m *machine) PutIf(ctx context.Context, key store.Key, value []byte, cond store.Condition, d store.Durability) (store.Version, error) {
-	if strings.HasSuffix(key.String(), "/regrid.json") {
-		m.claims[string(value)] = true
+func (m *machine) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPutIf && strings.HasSuffix(c.Key.String(), "/regrid.json") {
+		m.claims[string(c.Value)] = true
 	}
-	return m.ObjectStore.PutIf(ctx, key, value, cond, d)
+	return m.ObjectStore.Write(ctx, c, d)
 }
 
 func (m *machine) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
@@ -79,9 +79,9 @@ func TestRivals(t *testing.T) {
 		for second, more := range later {
 			for k := int64(0); ; k++ {
 				to := memstore.New()
-				s := newStopping(t, change, newMachine(to, storetest.Hooks{}))
+				s := newStopping(t, change, newMachine(to, stepping.Hooks{}))
 				var n atomic.Int64
-				h := storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+				h := stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 					name := op.Key.String()
 					if !strings.HasSuffix(name, "zarr.json") && !strings.Contains(name, "__varve") || n.Add(1) != k+1 {
 						return nil
@@ -93,7 +93,7 @@ func TestRivals(t *testing.T) {
 					// give up.
 					a, err := s.source.Location().OpenArray(t.Context(), &zarr.Options{Locking: store.Locking{Timeout: time.Millisecond}})
 					if err == nil {
-						err = follow(a, newMachine(to, storetest.Hooks{}))
+						err = follow(a, newMachine(to, stepping.Hooks{}))
 					}
 					if err != nil && !errors.Is(err, zarr.ErrConflict) && !errors.Is(err, store.ErrLocked) {
 						t.Fatalf("%q and %q, request %d: %v", first, second, k, err)
@@ -122,11 +122,11 @@ func checkEither(t *testing.T, where string, s *stopping, to *memstore.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := read(newMachine(to, storetest.Hooks{}))
+	got, err := read(newMachine(to, stepping.Hooks{}))
 	if err != nil || !slices.Equal(got, s.was) && !slices.Equal(got, s.is) && !slices.Equal(got, want) {
 		t.Fatalf("%s: %v (%v), want %v, %v or %v", where, got, err, s.was, s.is, want)
 	}
-	opt := &rechunk.Options{Into: zarr.At(newMachine(to, storetest.Hooks{}), "b"), TakeOver: true}
+	opt := &rechunk.Options{Into: zarr.At(newMachine(to, stepping.Hooks{}), "b"), TakeOver: true}
 	if _, err := rechunk.Follow(t.Context(), s.source, rechunk.Rechunking{}, opt); errors.Is(err, rechunk.ErrNoKeys) {
 		return // until the grace of a grid is over
 	} else if err != nil {
@@ -138,7 +138,7 @@ func checkEither(t *testing.T, where string, s *stopping, to *memstore.Store) {
 }
 
 // hashed is a store whose versions are hashes of values, as some object stores have them.
-type hashed struct{ storetest.ObjectStore }
+type hashed struct{ stepping.ObjectStore }
 
 // Get takes one request, so that the bytes are those of the version.
 func (s hashed) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
@@ -160,8 +160,8 @@ func (s hashed) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return info, err
 }
 
-func (s hashed) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return listed(ctx, s, s.ObjectStore, dir, deep)
+func (s hashed) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return listed(ctx, s, s.ObjectStore, dir, how&^store.WithVersions)
 }
 
 // TestReturn writes chunks between the listing and the read of the array that is
@@ -193,7 +193,7 @@ func testReturn(t *testing.T, other float32) {
 		var n atomic.Int64
 		var armed atomic.Bool
 		write := func(x, y float32) { must(zarr.Write(ctx, a, selection.Box{{4, 6}}, []float32{x, y})) }
-		step := func(context.Context, storetest.Op) error {
+		step := func(context.Context, stepping.Op) error {
 			if !armed.Load() {
 				return nil
 			}
@@ -205,7 +205,7 @@ func testReturn(t *testing.T, other float32) {
 			}
 			return nil
 		}
-		seen, err := zarr.At(hashed{storetest.Conditional(inner, storetest.Hooks{Before: step})}, "a").OpenArray(ctx, nil)
+		seen, err := zarr.At(hashed{stepping.Conditional(inner, stepping.Hooks{Before: step})}, "a").OpenArray(ctx, nil)
 		must(err)
 		must(follow1(ctx, seen, to))
 		must(zarr.Append(ctx, a, 0, []float32{5, 0, 7}, nil))
@@ -231,7 +231,7 @@ func TestRequests(t *testing.T) {
 	inner, to := memstore.New(), memstore.New()
 	a := sourceIn(t, inner)
 	var chunks, lists atomic.Int64
-	h := storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	h := stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		switch {
 		case strings.Contains(op.Name, "List"):
 			lists.Add(1)
@@ -240,7 +240,7 @@ func TestRequests(t *testing.T) {
 		}
 		return nil
 	}}
-	seen, err := zarr.At(storetest.Conditional(inner, h), "a").OpenArray(ctx, nil)
+	seen, err := zarr.At(stepping.Conditional(inner, h), "a").OpenArray(ctx, nil)
 	if err == nil {
 		err = follow1(ctx, seen, to)
 	}
@@ -282,7 +282,7 @@ func TestFormat2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := &rechunk.Options{Into: zarr.At(newMachine(memstore.New(), storetest.Hooks{}), "b")}
+	place := &rechunk.Options{Into: zarr.At(newMachine(memstore.New(), stepping.Hooks{}), "b")}
 	if _, err := rechunk.Follow(ctx, a, rechunk.Rechunking{}, place); !errors.Is(err, zarr.ErrUnsupported) {
 		t.Errorf("without locks: %v", err)
 	}
@@ -317,7 +317,7 @@ func TestFormat2(t *testing.T) {
 // origins returns the stored origins, with their versions.
 func origins(t *testing.T, s store.Store) (list []string) {
 	t.Helper()
-	for e, err := range store.ListVersions(t.Context(), s, store.MustKey("b/__varve/follow/-").Dir(), false) {
+	for e, err := range store.List(t.Context(), s, store.MustKey("b/__varve/follow/-").Dir(), store.WithVersions) {
 		if err != nil {
 			t.Fatal(err)
 		}

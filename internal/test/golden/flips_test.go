@@ -14,9 +14,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // checksums are the codecs that guard every byte of a chunk if they are last in the
@@ -78,9 +78,9 @@ func newFlipped(t *testing.T, files map[store.Key][]byte, path string) *flipped 
 	t.Helper()
 	s := memstore.New()
 	for key, data := range files {
-		fixture.Must(s.Put(t.Context(), key, data, store.Flush))
+		fixture.Must(s.Write(t.Context(), store.Put(key, data), store.Flush))
 	}
-	f := &flipped{name: path, store: &fixture.Rotten{ObjectStore: storetest.Conditional(s, storetest.Hooks{})}, files: files}
+	f := &flipped{name: path, store: &fixture.Rotten{ObjectStore: stepping.Conditional(s, stepping.Hooks{})}, files: files}
 	a, err := zarr.At(f.store, path).OpenArray(t.Context(), nil)
 	if errors.Is(err, zarr.ErrUnsupported) {
 		return nil

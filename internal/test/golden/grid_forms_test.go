@@ -34,7 +34,7 @@ func TestOlderForms(t *testing.T) {
 			ctx, s := t.Context(), memstore.New()
 			put := func(key, value string) {
 				t.Helper()
-				if _, err := s.Put(ctx, store.MustKey(key), []byte(value), store.Sync); err != nil {
+				if _, err := s.Write(ctx, store.Put(store.MustKey(key), []byte(value)), store.Sync); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -125,7 +125,7 @@ func inMemory(t testing.TB, fsys fs.FS) store.Store {
 		}
 		data, err := fs.ReadFile(fsys, name)
 		if err == nil {
-			_, err = store.Put(context.Background(), s, store.MustKey(name), data, store.Durability(0))
+			_, err = store.Write(context.Background(), s, store.Put(store.MustKey(name), data), store.Durability(0))
 		}
 		return err
 	})

@@ -22,9 +22,9 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // drawnArray is an array of int16 that is about to grow along an axis.
@@ -96,7 +96,7 @@ func randomBytes(t *rapid.T, n int64) []byte {
 func storedValues(s store.Store) map[string]string {
 	ctx, all := context.Background(), map[string]string{}
 	lister, _ := store.As[store.Lister](s)
-	for e, err := range lister.List(ctx, store.Path{}, true) {
+	for e, err := range lister.List(ctx, store.Path{}, store.Deep) {
 		if err != nil {
 			panic(err)
 		}
@@ -357,7 +357,7 @@ func TestAppendFromBroken(t *testing.T) {
 // both appends.
 func TestAppendFromConflict(t *testing.T) {
 	for name, spec := range map[string]zarr.Spec{"listed": fixture.Edges(2, 3), "regular": fixture.Every(5, 4), "beyond": fixture.Within(fixture.Edges(2, 9), 5)} {
-		ctx, s := t.Context(), storetest.Conditional(memstore.New(), storetest.Hooks{})
+		ctx, s := t.Context(), stepping.Conditional(memstore.New(), stepping.Hooks{})
 		a, err := zarr.At(&fixture.Program{ObjectStore: s}, "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
 		if err != nil {
 			t.Fatal(err)

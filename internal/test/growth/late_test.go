@@ -10,8 +10,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestLateAppend stops an append in a store without locks after it has read the document.
@@ -37,7 +37,7 @@ func TestLateAppend(t *testing.T) {
 		"chunk": func(a *zarr.Array) error { return a.WriteChunk(context.Background(), []int64{3}, make([]byte, 8)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
+			inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
 			other, err := zarr.At(&fixture.Program{ObjectStore: inner}, "a").CreateArray(t.Context(), fixture.Every(6, 2), nil)
 			if err == nil {
 				err = zarr.Write(t.Context(), other, nil, fixture.Numbers(1, 6))
@@ -46,7 +46,7 @@ func TestLateAppend(t *testing.T) {
 				t.Fatal(err)
 			}
 			armed := false
-			s := storetest.Conditional(inner, storetest.Hooks{After: func(op storetest.Op, err error) error {
+			s := stepping.Conditional(inner, stepping.Hooks{After: func(op stepping.Op, err error) error {
 				if !armed || op.String() != "Get a/zarr.json" {
 					return err
 				}
@@ -75,7 +75,7 @@ func TestLateAppend(t *testing.T) {
 // TestSparse writes fill values where nothing is stored, in a store without locks. No
 // chunk is stored for them.
 func TestSparse(t *testing.T) {
-	s := storetest.Conditional(memstore.New(), storetest.Hooks{})
+	s := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), fixture.Every(16, 2), nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, append([]int32{1}, make([]int32, 15)...))

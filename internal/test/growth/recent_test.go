@@ -14,20 +14,20 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // recorded is a store of conditional writes that records its requests.
 type recorded struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	mu       sync.Mutex
 	requests []string
 }
 
 func newRecorded() *recorded {
 	r := new(recorded)
-	r.ObjectStore = storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	r.ObjectStore = stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.requests = append(r.requests, op.String())
@@ -162,8 +162,8 @@ func TestRecentReserved(t *testing.T) {
 }
 
 // slow returns a store without locks that takes as long as *late for every request.
-func slow(late *time.Duration) storetest.ObjectStore {
-	return storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+func slow(late *time.Duration) stepping.ObjectStore {
+	return stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 		time.Sleep(*late)
 		return nil
 	}})

@@ -14,17 +14,17 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestReserve fills the parts of a reservation from two programs, in stores with and
 // without locks. Nothing is visible before the reservation is published.
 func TestReserve(t *testing.T) {
 	locked := memstore.New()
-	for name, s := range map[string]store.Store{"locks": locked, "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
+	for name, s := range map[string]store.Store{"locks": locked, "conditions": stepping.Conditional(memstore.New(), stepping.Hooks{})} {
 		for path, cut := range map[string]grid.Cut{"listed": grid.Edges(2, 1), "regular": grid.Every(3)} {
 			ctx, path := t.Context(), name+"/"+path
 			a, err := zarr.At(s, path).CreateArray(ctx, zarr.Spec{Shape: []int64{3}, Type: dtype.Int8, Chunks: []grid.Cut{cut}}, nil)
@@ -131,7 +131,7 @@ func TestCancelReservation(t *testing.T) {
 // TestReserveLeftovers puts chunks of other writers under the keys of an unwritten part,
 // before the reservation and after it. They never become visible.
 func TestReserveLeftovers(t *testing.T) {
-	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
+	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": stepping.Conditional(memstore.New(), stepping.Hooks{})} {
 		ctx := t.Context()
 		spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Edges(2, 1)}, Codecs: fixture.Plain()}
 		a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
@@ -285,7 +285,7 @@ func TestGroupAppendDimensions(t *testing.T) {
 // its group. This is refused with an error that names the holder, until the reservation
 // is cancelled.
 func TestRemoveReserved(t *testing.T) {
-	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
+	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": stepping.Conditional(memstore.New(), stepping.Hooks{})} {
 		t.Run(name, func(t *testing.T) {
 			ctx, h, write := t.Context(), zarr.At(s, ""), &zarr.Options{Write: true}
 			if _, err := h.At("g").CreateGroup(ctx, nil, nil); err != nil {

@@ -20,11 +20,11 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/observed"
-	"varve.dev/zarr/store/storetest"
 )
 
 // stack is the spec of an empty stack of planes of 4×6 elements. Its shards have 8
@@ -348,13 +348,13 @@ func TestStreamRetry(t *testing.T) {
 		var operation atomic.Int64
 		s := memstore.New()
 		operation.Store(-1000)
-		hooks := storetest.Hooks{Before: func(context.Context, storetest.Op) error {
+		hooks := stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 			if operation.Add(1)-1 == int64(n) {
 				return broken
 			}
 			return nil
 		}}
-		_, stream := streaming(t, storetest.Conditional(s, hooks), stack(), &zarr.StreamOptions{Budget: 5 * planeLen * 4})
+		_, stream := streaming(t, stepping.Conditional(s, hooks), stack(), &zarr.StreamOptions{Budget: 5 * planeLen * 4})
 		operation.Store(0)
 		failed := 0
 		for stream.Next() < 21 {
@@ -422,7 +422,7 @@ func TestConcurrentStreams(t *testing.T) {
 	const writers, batches, rows = 4, 12, 3
 	for name, open := range map[string]func() store.Store{
 		"with locks": func() store.Store { return memstore.New() },
-		"without":    func() store.Store { return storetest.Conditional(memstore.New(), storetest.Hooks{}) },
+		"without":    func() store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open()
@@ -494,7 +494,9 @@ func streamOnce(ctx context.Context, s store.Store, rows []int32) error {
 // spaced is a store that takes one write of a key a second.
 type spaced struct{ *memstore.Store }
 
-func (spaced) WriteInterval() time.Duration { return time.Second }
+func (spaced) Traits() store.Traits { return store.Traits{WriteInterval: time.Second} }
+
+func (spaced) CheckKey(store.Key) error { return nil }
 
 // TestStreamInterval writes a plane, which fills a chunk, every 100 milliseconds. They
 // are published together at the interval of the options, or of the store.

@@ -21,7 +21,7 @@ import (
 func chunksOf(t *testing.T, s store.Store) map[string]string {
 	t.Helper()
 	chunks := map[string]string{}
-	for e, err := range store.List(context.Background(), s, store.Path{}, true) {
+	for e, err := range store.List(context.Background(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

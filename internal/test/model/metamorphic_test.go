@@ -164,7 +164,7 @@ func (v *variant) compare(t *rapid.T, m *fixture.Model) {
 	ctx := context.Background()
 	compareAs(t, v.name, v.a, m)
 	files := fstest.MapFS{}
-	for e, err := range store.List(ctx, v.h.Store(), store.Path{}, true) {
+	for e, err := range store.List(ctx, v.h.Store(), store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

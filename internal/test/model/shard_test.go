@@ -306,15 +306,18 @@ func (u unversioned) Get(ctx context.Context, key store.Key, q store.Request, ds
 	return data, store.Info{Size: info.Size}, err
 }
 
-func (u unversioned) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	_, err := u.m.Put(ctx, key, value, d)
-	return store.Version{}, err
+func (u unversioned) Can(op store.Op) bool { return op == store.OpPut || op == store.OpDelete }
+
+func (u unversioned) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if !u.Can(c.Op) {
+		return store.Written{}, store.ErrUnsupported
+	}
+	_, err := u.m.Write(ctx, c, d)
+	return store.Written{}, err
 }
 
-func (u unversioned) Delete(ctx context.Context, key store.Key) error { return u.m.Delete(ctx, key) }
-
-func (u unversioned) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return u.m.List(ctx, dir, deep)
+func (u unversioned) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return u.m.List(ctx, dir, how)
 }
 
 // TestSharedWriters declares concurrent writers of inner chunks on a store that cannot

@@ -16,9 +16,9 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // drawStreamSpec draws an array with at least one axis whose planes have elements. It
@@ -73,7 +73,7 @@ func TestStreamModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var s store.Store = memstore.New()
 		if rapid.IntRange(0, 3).Draw(rt, "without locks") == 0 {
-			s = storetest.Conditional(memstore.New(), storetest.Hooks{})
+			s = stepping.Conditional(memstore.New(), stepping.Hooks{})
 		}
 		m := &streamModel{h: zarr.At(s, ""), opt: drawOptions(rt)}
 		var spec zarr.Spec

@@ -85,7 +85,7 @@ func TestConsolidated(t *testing.T) {
 	if got := members(t, h, "", true); !slices.Equal(got, []string{"array one"}) {
 		t.Errorf("after deletion %q", got)
 	}
-	for e, err := range store.List(ctx, h.Store(), store.Path{}, true) {
+	for e, err := range store.List(ctx, h.Store(), store.Path{}, store.Deep) {
 		if err != nil || strings.HasPrefix(e.Name, "deep/") {
 			t.Errorf("%s is left (%v)", e.Name, err)
 		}

@@ -48,7 +48,7 @@ func TestRequireChunks(t *testing.T) {
 				t.Fatal(err)
 			}
 			key := strings.TrimPrefix(map[bool]string{true: "1", false: "c/1"}[spec.Format == 2], "/")
-			if err := store.Delete(ctx, s, store.MustKey(key)); err != nil {
+			if _, err := store.Write(ctx, s, store.Delete(store.MustKey(key)), store.Sync); err != nil {
 				t.Fatal(err)
 			}
 			for what, read := range map[string]func(*zarr.Array) error{
@@ -120,7 +120,7 @@ func TestCompleteOfMany(t *testing.T) {
 	}
 	want := [][]int64{{0, 0}, {0, 39}, {17, 3}, {29, 39}}
 	for _, index := range want {
-		if err := store.Delete(ctx, s, store.MustKey(fmt.Sprintf("c/%d/%d", index[0], index[1]))); err != nil {
+		if _, err := store.Write(ctx, s, store.Delete(store.MustKey(fmt.Sprintf("c/%d/%d", index[0], index[1]))), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,12 +17,12 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // seenEvents keeps events by operation.
@@ -163,7 +163,7 @@ func TestObservedNodes(t *testing.T) {
 // TestObservedShard checks the events of a shard of which single inner chunks are read.
 func TestObservedShard(t *testing.T) {
 	ctx, seen := t.Context(), new(seenEvents)
-	s := storetest.Conditional(memstore.New(), storetest.Hooks{}) // every range is one request
+	s := stepping.Conditional(memstore.New(), stepping.Hooks{}) // every range is one request
 	opt := zarr.Options{Write: true, Observer: seen, Shards: zarr.Shards{Gap: -1}}
 	a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{1 << 20}, Type: dtype.Uint8, Chunks: grid.Chunks(1 << 20), InnerChunks: grid.Chunks(1 << 10),

@@ -31,11 +31,7 @@ import (
 type patching struct {
 	store.Store
 	store.Writer
-	store.ConditionalWriter
-	store.ConditionalDeleter
-	store.Deleter
 	store.Lister
-	store.Patcher
 	store.Opener
 }
 
@@ -58,7 +54,7 @@ func TestOverwriteAgainstWhole(t *testing.T) {
 			defer f.Close()
 			s = f
 		case 1, 2, 3:
-			s = patching{m, m, m, m, m, m, m, m}
+			s = patching{m, fixture.Only(m, store.OpPut, store.OpPutIf, store.OpDelete, store.OpDeleteIf, store.OpPatch), m, m}
 		default:
 			s = m
 		}
@@ -315,7 +311,7 @@ func TestOverwriteConflict(t *testing.T) {
 				if err == nil {
 					theirs = bytes.Clone(theirs)
 					theirs[14] = 3
-					_, err = s.Store.Put(t.Context(), store.MustKey("c/0"), theirs, store.Flush)
+					_, err = s.Store.Write(t.Context(), store.Put(store.MustKey("c/0"), theirs), store.Flush)
 				}
 				if err != nil {
 					t.Error(err)
@@ -386,7 +382,7 @@ func TestCheckInRanges(t *testing.T) {
 				case at >= 0:
 					damaged[at] ^= 2
 				}
-				if _, err := s.Put(ctx, key, damaged, store.Flush); err != nil {
+				if _, err := s.Write(ctx, store.Put(key, damaged), store.Flush); err != nil {
 					t.Fatal(err)
 				}
 				want := a.ReadBytes(ctx, nil, make([]byte, n))

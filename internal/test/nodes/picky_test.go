@@ -19,7 +19,10 @@ import (
 // picky is a store that does not hold every name, as object stores do not hold long ones.
 type picky struct{ *memstore.Store }
 
-// CheckKey implements [store.KeyChecker].
+// Traits implements [store.Describer].
+func (picky) Traits() store.Traits { return store.Traits{} }
+
+// CheckKey implements [store.Describer].
 func (picky) CheckKey(key store.Key) error {
 	if strings.Contains(key.String(), "long") {
 		return fmt.Errorf("%w: %s is too long", store.ErrInvalidKey, key)
@@ -69,7 +72,7 @@ func TestCreateChecksKeys(t *testing.T) {
 func keysOf(t *testing.T, s store.Store) string {
 	t.Helper()
 	var keys []string
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -101,7 +101,7 @@ func TestRehearsalOfPart(t *testing.T) {
 			if err := zarr.Write(ctx, dry, sel, make([]uint8, c.part)); err != nil {
 				t.Fatal(err)
 			}
-			if got := counter.Stats().Sub(before).Read().Bytes; got > 256<<10 {
+			if got := counter.Stats().Sub(before).Read.Bytes; got > 256<<10 {
 				t.Errorf("%d bytes were read", got)
 			}
 			changes := ledger.Changes()

@@ -125,7 +125,7 @@ func TestSlabListing(t *testing.T) {
 		t.Errorf("%d directories were listed, want 1 to %d", len(opened), 2+2*(1+40))
 	}
 	left := 0
-	for e, err := range store.List(ctx, s, store.Path{}, true) {
+	for e, err := range store.List(ctx, s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestRemovalRetry(t *testing.T) {
 				err := do(h)
 				switch {
 				case err != nil && strings.Contains(err.Error(), "no Zarr node"):
-					for range store.List(ctx, h.Store(), store.MustKey("g/zarr.json").Dir(), true) {
+					for range store.List(ctx, h.Store(), store.MustKey("g/zarr.json").Dir(), store.Deep) {
 						lost++ // nothing is left, so the removal was complete
 						break
 					}
@@ -188,7 +188,7 @@ func TestRemovalRetry(t *testing.T) {
 				case err != nil:
 					t.Fatalf("%s stopped before operation %d, repeated: %v", name, k, err)
 				}
-				for e, err := range store.List(ctx, h.Store(), store.Path{}, true) {
+				for e, err := range store.List(ctx, h.Store(), store.Path{}, store.Deep) {
 					if left := e.Name; err != nil || strings.Contains(left, "c/") || name == "remove" && strings.HasPrefix(left, "g/") {
 						t.Fatalf("%s stopped before operation %d, repeated, leaves %s, %v", name, k, left, err)
 					}

@@ -13,11 +13,11 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestWriteToReplaced delays a write until another program has changed its array, and
@@ -87,7 +87,7 @@ func TestWriteToReplaced(t *testing.T) {
 					t.Fatal(err)
 				}
 				var done atomic.Bool
-				late := storetest.Conditional(below, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+				late := stepping.Conditional(below, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 					if !strings.Contains(op.Key.String(), "/c/") || !done.CompareAndSwap(false, true) {
 						return nil
 					}
@@ -162,7 +162,7 @@ func TestOverwriteRemains(t *testing.T) {
 				err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 4))
 			}
 			if err == nil {
-				err = s.Delete(t.Context(), store.MustKey("a/zarr.json"))
+				_, err = s.Write(t.Context(), store.Delete(store.MustKey("a/zarr.json")), store.Sync)
 			}
 			if err == nil {
 				err = create(zarr.At(s, ""))

@@ -30,10 +30,10 @@ func (d *distant) Get(ctx context.Context, key store.Key, q store.Request, dst [
 	return d.below.Get(ctx, key, q, dst)
 }
 
-func (d *distant) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (d *distant) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	d.requests.Add(1)
 	time.Sleep(time.Second)
-	return d.below.List(ctx, dir, deep)
+	return d.below.List(ctx, dir, how)
 }
 
 // TestOpenManyArrays counts the requests and the round trips that it takes to open a
@@ -91,13 +91,13 @@ func fill(t *testing.T, m *memstore.Store, format, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for e, err := range m.List(t.Context(), dir, true) {
+	for e, err := range m.List(t.Context(), dir, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		text, _, err := m.Get(t.Context(), store.MustKey("a0/"+e.Name), store.Request{}, nil)
 		for i := 1; i < n && err == nil; i++ {
-			_, err = m.Put(t.Context(), store.MustKey(fmt.Sprintf("a%d/%s", i, e.Name)), text, store.Flush)
+			_, err = m.Write(t.Context(), store.Put(store.MustKey(fmt.Sprintf("a%d/%s", i, e.Name)), text), store.Flush)
 		}
 		if err != nil {
 			t.Fatal(err)

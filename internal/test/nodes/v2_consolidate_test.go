@@ -11,16 +11,16 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestConsolidatedFollowsV2 changes nodes below groups of format 2 with consolidated
 // metadata. After every change, the groups describe the nodes correctly.
 func TestConsolidatedFollowsV2(t *testing.T) {
-	for name, s := range map[string]store.Store{"memory": memstore.New(), "fenced": storetest.Conditional(memstore.New(), storetest.Hooks{})} {
+	for name, s := range map[string]store.Store{"memory": memstore.New(), "fenced": stepping.Conditional(memstore.New(), stepping.Hooks{})} {
 		t.Run(name, func(t *testing.T) {
 			ctx, h := t.Context(), zarr.At(s, "")
 			a, err := h.At("deep/two").CreateArray(ctx, fixture.Annotated(fixture.Every(6, 4)), nil)

@@ -33,7 +33,7 @@ func mixedV2(t *testing.T) *memstore.Store {
 			`"fill_value":"CQA/gAAAAAcACA==","order":"C","filters":null,"compressor":null}`,
 		"0": "\x01\x00\x40\x00\x00\x00\x00\x02\x00\x03" + "\x02\x00\xbf\x80\x00\x00\x01\x02\x03\x04",
 	} {
-		if _, err := s.Put(t.Context(), store.MustKey(key), []byte(value), 0); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), []byte(value)), 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -35,7 +35,7 @@ func valueAt(t *testing.T, s store.Store, key string) string {
 // storedKeys returns all keys of a store in order.
 func storedKeys(t *testing.T, s store.Store) (names []string) {
 	t.Helper()
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -351,7 +351,7 @@ func TestBareNumbersStayV2(t *testing.T) {
 	if _, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Format: 2, Shape: []int64{2}, Type: dtype.Int32, Chunks: grid.Chunks(2)}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Put(ctx, store.MustKey("a/.zattrs"), []byte(`{"x":NaN}`), store.Sync); err != nil {
+	if _, err := s.Write(ctx, store.Put(store.MustKey("a/.zattrs"), []byte(`{"x":NaN}`)), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	var arrays [2]*zarr.Array

@@ -100,7 +100,7 @@ func TestAdaptCodecs(t *testing.T) {
 func stored(t *testing.T, s *memstore.Store) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
-	for e, err := range s.List(t.Context(), store.Path{}, true) {
+	for e, err := range s.List(t.Context(), store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

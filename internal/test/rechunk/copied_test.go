@@ -13,11 +13,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // consolidated calls test with a group of the arrays a and b, with consolidated metadata,
@@ -28,7 +28,7 @@ func consolidated(t *testing.T, test func(t *testing.T, s store.Store)) {
 			synctest.Test(t, func(t *testing.T) {
 				s := store.Store(memstore.New())
 				if !locks {
-					s = storetest.Conditional(memstore.New(), storetest.Hooks{})
+					s = stepping.Conditional(memstore.New(), stepping.Hooks{})
 				}
 				g, err := zarr.At(s, "").CreateGroup(t.Context(), nil, nil)
 				for i, name := range names {
@@ -185,7 +185,7 @@ func TestStaleCopy(t *testing.T) {
 			}
 			now, _, err := s.Get(t.Context(), root, store.Request{}, nil)
 			if err == nil {
-				_, err = store.Put(t.Context(), s, root, old, store.Flush)
+				_, err = store.Write(t.Context(), s, store.Put(root, old), store.Flush)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -197,7 +197,7 @@ func TestStaleCopy(t *testing.T) {
 			if same && (err != nil || !slices.Equal(got.Data, want)) || !same && !errors.Is(err, zarr.ErrConflict) {
 				t.Errorf("%d, the same document %t: %v (%v), want %v", k, same, got.Data, err, want)
 			}
-			if _, err = store.Put(t.Context(), s, root, now, store.Flush); err != nil {
+			if _, err = store.Write(t.Context(), s, store.Put(root, now), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 			moveAll(t, s, inserting(0)...)

@@ -16,11 +16,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // stopped begins a rechunk, and stops it once it has staged something.
@@ -187,11 +187,11 @@ func TestStoppedHolder(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
+			inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
 			days(t, inner, test.days)
 			var puts atomic.Int64
 			given := make(chan struct{}) // closed when the other one has given it up
-			s := storetest.Conditional(inner, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+			s := stepping.Conditional(inner, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 				if op.Name != "Put" || strings.Contains(op.Key.String(), "__varve") {
 					return nil
 				}
@@ -228,7 +228,7 @@ func TestStoppedHolder(t *testing.T) {
 
 // giveUp begins another rechunk of the array, which gives up the one that is claimed.
 // If it stops, it has not published.
-func giveUp(t *testing.T, s storetest.ObjectStore, stops bool) error {
+func giveUp(t *testing.T, s stepping.ObjectStore, stops bool) error {
 	a, err := zarr.At(&handle{s}, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
 	if err != nil {
 		return err

@@ -10,16 +10,16 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // skewed is a store whose clock differs from that of this machine. If it is timeless, it
 // knows no times.
 type skewed struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	by       time.Duration
 	timeless bool
 }
@@ -43,9 +43,9 @@ func (s *skewed) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return info, err
 }
 
-func (s *skewed) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (s *skewed) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range s.ObjectStore.List(ctx, dir, deep) {
+		for e, err := range s.ObjectStore.List(ctx, dir, how) {
 			if e.Modified = s.at(e.Modified); !yield(e, err) {
 				return
 			}
@@ -60,7 +60,7 @@ func TestSkewedClock(t *testing.T) {
 		"behind": {by: -72 * time.Hour}, "ahead": {by: 72 * time.Hour}, "timeless": {timeless: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s.ObjectStore = storetest.Conditional(memstore.New(), storetest.Hooks{})
+			s.ObjectStore = stepping.Conditional(memstore.New(), stepping.Hooks{})
 			a := days(t, s, 4)
 			compact(t, a, 2)
 			for _, dry := range []bool{true, false} {
@@ -89,7 +89,7 @@ func TestDryRunReadsOnly(t *testing.T) {
 	s := memstore.New()
 	compact(t, days(t, s, 4), 2)
 	before := keys(t, s)
-	reading := storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	reading := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Name != "Get" && op.Name != "List" && op.Name != "Stat" {
 			t.Errorf("%v", op)
 		}
@@ -109,7 +109,7 @@ func TestDryRunReadsOnly(t *testing.T) {
 }
 
 // coarse is a store whose times are accurate to two seconds only.
-type coarse struct{ storetest.ObjectStore }
+type coarse struct{ stepping.ObjectStore }
 
 func (c *coarse) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	info, err := c.ObjectStore.Stat(ctx, key)

@@ -19,16 +19,16 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // leased is the array a of 20 elements in a store without locks.
-func leased(t *testing.T) (storetest.ObjectStore, *zarr.Array) {
+func leased(t *testing.T) (stepping.ObjectStore, *zarr.Array) {
 	t.Helper()
-	s := storetest.Conditional(memstore.New(), storetest.Hooks{})
+	s := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	spec := fixture.Edges(slices.Repeat([]int64{1}, 20)...)
 	spec.Codecs = plainCodecs
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
@@ -42,7 +42,7 @@ func leased(t *testing.T) (storetest.ObjectStore, *zarr.Array) {
 }
 
 // another opens the array as another process does.
-func another(t *testing.T, s storetest.ObjectStore) *zarr.Array {
+func another(t *testing.T, s stepping.ObjectStore) *zarr.Array {
 	t.Helper()
 	a, err := zarr.At(&handle{s}, "a").OpenArray(t.Context(), &zarr.Options{Write: true, Concurrency: 1})
 	if err != nil {
@@ -53,7 +53,7 @@ func another(t *testing.T, s storetest.ObjectStore) *zarr.Array {
 
 // ofOther makes the claim at a place one of another process. without is a member that is
 // removed, as a program of before has none.
-func ofOther(t *testing.T, s storetest.ObjectStore, place, without string) {
+func ofOther(t *testing.T, s stepping.ObjectStore, place, without string) {
 	t.Helper()
 	key := store.Path{}.MustKey(place + "/__varve/regrid.json")
 	raw, _, err := s.Get(t.Context(), key, store.Request{}, nil)
@@ -67,7 +67,7 @@ func ofOther(t *testing.T, s storetest.ObjectStore, place, without string) {
 		raw, err = json.Marshal(claim)
 	}
 	if err == nil {
-		_, err = s.Put(t.Context(), key, raw, store.Flush)
+		_, err = s.Write(t.Context(), store.Put(key, raw), store.Flush)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -179,13 +179,13 @@ func TestLeaseIsRenewed(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			inner, _ := leased(t)
 			var slow atomic.Int64
-			s := storetest.Conditional(inner, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+			s := stepping.Conditional(inner, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 				if op.Name == "Put" && !strings.Contains(op.Key.String(), "__varve") && slow.Add(1) < 6 {
 					time.Sleep(10 * time.Minute)
 				}
 				return nil
 			}})
-			there := func(s storetest.ObjectStore) *rechunk.Options {
+			there := func(s stepping.ObjectStore) *rechunk.Options {
 				o := &rechunk.Options{Memory: 1 << 8}
 				if into != "" {
 					o.Into = zarr.At(&handle{s}, into)
@@ -255,7 +255,7 @@ func stoppedAt(t *testing.T, at int64, next nextOne, fails *int) bool {
 	var takes atomic.Int64        // the request that takes the claim
 	requests.Store(math.MinInt32) // those of opening do not count
 	goOn, stops := make(chan struct{}), make(chan struct{})
-	s := storetest.Conditional(inner, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := stepping.Conditional(inner, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		// A chunk that is on its way arrives. In this process its lock would be held.
 		if op.Name == "Put" && !strings.Contains(op.Key.String(), "__varve") {
 			return nil
@@ -305,7 +305,7 @@ func stoppedAt(t *testing.T, at int64, next nextOne, fails *int) bool {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	if next.stops { // as soon as it has the claim
-		a = another(t, storetest.Conditional(inner, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+		a = another(t, stepping.Conditional(inner, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if op.Name == "List" && strings.Contains(op.Key.String(), "__varve/regrid/") {
 				cancel()
 			}
@@ -340,7 +340,7 @@ func stoppedAt(t *testing.T, at int64, next nextOne, fails *int) bool {
 }
 
 // chunksOf returns the number of chunks of the array.
-func chunksOf(t *testing.T, s storetest.ObjectStore) int64 {
+func chunksOf(t *testing.T, s stepping.ObjectStore) int64 {
 	t.Helper()
 	return another(t, s).Grid().Chunks()[0]
 }

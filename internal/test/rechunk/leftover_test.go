@@ -12,10 +12,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 const (
@@ -53,7 +53,7 @@ func TestScratch(t *testing.T) {
 	if err := rechunk.Abandon(t.Context(), a, &rechunk.Options{TakeOver: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Delete(t.Context(), store.MustKey("a/__varve/scratch/readme")); err != nil {
+	if _, err := s.Write(t.Context(), store.Delete(store.MustKey("a/__varve/scratch/readme")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if is := keys(t, s); is != before {
@@ -67,7 +67,7 @@ func TestScratchOfALaterClaim(t *testing.T) {
 	inner := memstore.New()
 	days(t, inner, 4)
 	begun := false
-	s := storetest.Conditional(storetest.Conditional(inner, storetest.Hooks{}), storetest.Hooks{After: func(op storetest.Op, err error) error {
+	s := stepping.Conditional(stepping.Conditional(inner, stepping.Hooks{}), stepping.Hooks{After: func(op stepping.Op, err error) error {
 		if op.Name == "Get" && op.Key.String() == "a/__varve/regrid.json" && !begun {
 			begun = true
 			fixture.Put(t, inner, "a/__varve/regrid.json", claimA)
@@ -100,7 +100,7 @@ func TestRecordOfALaterClaim(t *testing.T) {
 	}
 	// It leads from the present grid back to the keys that are just deleted.
 	later := strings.NewReplacer(name[:16], "00000000000000bb", `"number":0`, `"number":1`, `"from":`, `"to":`, `"to":`, `"from":`).Replace(string(record))
-	s := storetest.Conditional(storetest.Conditional(inner, storetest.Hooks{}), storetest.Hooks{After: func(op storetest.Op, err error) error {
+	s := stepping.Conditional(stepping.Conditional(inner, stepping.Hooks{}), stepping.Hooks{After: func(op stepping.Op, err error) error {
 		if op.Name == "DeleteIf" && op.Key.String() == "a/c/0" {
 			fixture.Put(t, inner, "a/__varve/grids/000001-00000000000000bb.json", later)
 		}
@@ -133,7 +133,7 @@ func TestClaimMessages(t *testing.T) {
 		}
 	}
 	// This store has locks, which show that the process does not run.
-	b, err := zarr.At(&handle{storetest.Conditional(s, storetest.Hooks{})}, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
+	b, err := zarr.At(&handle{stepping.Conditional(s, stepping.Hooks{})}, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestTooManyRecords(t *testing.T) {
 	s := memstore.New()
 	a := days(t, s, 4)
 	damaged := []byte("x")
-	if _, err := s.Put(t.Context(), store.MustKey("a/c/3"), damaged, store.Flush); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(store.MustKey("a/c/3"), damaged), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := rechunk.Do(t.Context(), a, rechunk.Compaction{UpTo: 2}, nil); !errors.Is(err, zarr.ErrCorrupt) {

@@ -9,11 +9,11 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // document2 is a document of format 2 whose chunks have the keys 0, 1 and so on.
@@ -68,7 +68,7 @@ func TestLinks(t *testing.T) {
 	if err := rechunk.Revert(t.Context(), a); !errors.Is(err, rechunk.ErrNoRevert) {
 		t.Errorf("revert after a vacuum: %v", err)
 	}
-	if err := s.Delete(t.Context(), store.MustKey("a/.zarray")); err != nil {
+	if _, err := s.Write(t.Context(), store.Delete(store.MustKey("a/.zarray")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := rechunk.Vacuum(t.Context(), a, noGrace); err != nil || len(r.Items) != 1 || r.Items[0].Kept != "" || r.Items[0].Values != 8 {
@@ -99,8 +99,8 @@ func TestVacuumCrash(t *testing.T) {
 	}
 }
 
-func vacuumCrash(t *testing.T, at int, end func(*storetest.Stepper) bool) bool {
-	inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
+func vacuumCrash(t *testing.T, at int, end func(*stepping.Stepper) bool) bool {
+	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	a := kept(t, &handle{inner})
 	compact(t, a, 2)
 	compact(t, a, 4)
@@ -109,13 +109,13 @@ func vacuumCrash(t *testing.T, at int, end func(*storetest.Stepper) bool) bool {
 	}
 	compact(t, a, 8)
 	vacuum := func(s store.Store) (*rechunk.VacuumReport, error) {
-		b, err := zarr.At(&handle{s.(storetest.ObjectStore)}, "a").OpenArray(t.Context(), &zarr.Options{Write: true, Concurrency: 1})
+		b, err := zarr.At(&handle{s.(stepping.ObjectStore)}, "a").OpenArray(t.Context(), &zarr.Options{Write: true, Concurrency: 1})
 		if err != nil {
 			return nil, err
 		}
 		return rechunk.Vacuum(t.Context(), b, noGrace)
 	}
-	stepper := storetest.NewStepper(inner)
+	stepper := stepping.NewStepper(inner)
 	defer stepper.Close()
 	stepper.Start(func(s store.Store) error { _, err := vacuum(s); return err })
 	for range at {
@@ -138,7 +138,7 @@ func vacuumCrash(t *testing.T, at int, end func(*storetest.Stepper) bool) bool {
 	if is := keys(t, inner); strings.Contains(is, "a/c.") || !strings.Contains(is, "a/7 ") || grids(t, inner) > 2 || strings.Contains(is, "clock") {
 		t.Fatalf("operation %d leaves %s\n%s", at, is, stepper.Trace())
 	}
-	if err := inner.Delete(t.Context(), store.MustKey("a/.zarray")); err != nil {
+	if _, err := inner.Write(t.Context(), store.Delete(store.MustKey("a/.zarray")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := vacuum(inner); err != nil {

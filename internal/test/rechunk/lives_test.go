@@ -162,14 +162,14 @@ func (l *life) merges() error {
 		name := "a/" + string(keys.AppendKey(nil, index))
 		value, _, err := merged.Get(ctx, store.MustKey(name), store.Request{}, nil)
 		if err == nil {
-			_, err = l.plain.Put(ctx, store.MustKey(name), value, store.Flush)
+			_, err = l.plain.Write(ctx, store.Put(store.MustKey(name), value), store.Flush)
 		}
 		if err != nil {
 			return err
 		}
 		l.step()
 	}
-	if _, err = l.plain.Put(ctx, store.MustKey("a/zarr.json"), raw, store.Flush); err != nil || l.one(2) {
+	if _, err = l.plain.Write(ctx, store.Put(store.MustKey("a/zarr.json"), raw), store.Flush); err != nil || l.one(2) {
 		return err
 	}
 	l.step()
@@ -177,7 +177,7 @@ func (l *life) merges() error {
 	box = grid.BoxOf(a.Grid().Chunks())
 	box[0].Start = p + 1
 	for index := range box.Indices() {
-		if err := l.plain.Delete(ctx, store.MustKey("a/"+string(keys.AppendKey(nil, index)))); err != nil {
+		if _, err := l.plain.Write(ctx, store.Delete(store.MustKey("a/"+string(keys.AppendKey(nil, index)))), store.Sync); err != nil {
 			return err
 		}
 	}
@@ -191,7 +191,7 @@ func (l *life) elsewhere(a *zarr.Array, raw []byte) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err = s.Put(ctx, store.MustKey("a/zarr.json"), raw, store.Flush); err != nil {
+	if _, err = s.Write(ctx, store.Put(store.MustKey("a/zarr.json"), raw), store.Flush); err != nil {
 		return nil, err
 	}
 	to, err := zarr.At(s, "a").OpenArray(ctx, &zarr.Options{Write: true, StoreFill: true})

@@ -11,14 +11,14 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // measured are the arrays of the group g in the tests of meetings: the coordinate, and
@@ -26,7 +26,7 @@ import (
 var measured = []string{"g/time", "g/v"}
 
 // measuring stores the arrays, of the times 100 to 123.
-func measuring(t *testing.T) storetest.ObjectStore {
+func measuring(t *testing.T) stepping.ObjectStore {
 	t.Helper()
 	s := inMemory()
 	_, err := zarr.At(s, "g").CreateGroup(t.Context(), nil, nil)
@@ -149,9 +149,9 @@ var meddlings = map[string]struct{ before, during meddling }{
 
 // uses are what a program does with the arrays. If it succeeds, every value that it has
 // read or written belongs to the time that it means.
-var uses = map[string]func(t *testing.T, s, stored storetest.ObjectStore) error{
-	"write by time":  func(t *testing.T, s, stored storetest.ObjectStore) error { return writeTimes(t, s, stored, true) },
-	"write by index": func(t *testing.T, s, stored storetest.ObjectStore) error { return writeTimes(t, s, stored, false) },
+var uses = map[string]func(t *testing.T, s, stored stepping.ObjectStore) error{
+	"write by time":  func(t *testing.T, s, stored stepping.ObjectStore) error { return writeTimes(t, s, stored, true) },
+	"write by index": func(t *testing.T, s, stored stepping.ObjectStore) error { return writeTimes(t, s, stored, false) },
 	"fill by time":   fillTimes,
 	"read by time":   readTimes,
 	"pairs":          readPairs,
@@ -168,7 +168,7 @@ func openV(t *testing.T, s store.Store) (*zarr.Array, error) {
 const threeTimes = "time=115.0..117.0"
 
 // writeTimes writes the times 115 to 117, 7000 more than they are.
-func writeTimes(t *testing.T, s, stored storetest.ObjectStore, byTime bool) error {
+func writeTimes(t *testing.T, s, stored stepping.ObjectStore, byTime bool) error {
 	v, err := openV(t, s)
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func writeTimes(t *testing.T, s, stored storetest.ObjectStore, byTime bool) erro
 	return errors.Join(err, isStored(t, stored, err == nil, first))
 }
 
-func fillTimes(t *testing.T, s, stored storetest.ObjectStore) error {
+func fillTimes(t *testing.T, s, stored stepping.ObjectStore) error {
 	v, err := openV(t, s)
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func isStored(t *testing.T, s store.Store, done bool, first int32) error {
 	return nil
 }
 
-func readTimes(t *testing.T, s, stored storetest.ObjectStore) error {
+func readTimes(t *testing.T, s, stored stepping.ObjectStore) error {
 	v, err := openV(t, s)
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func readTimes(t *testing.T, s, stored storetest.ObjectStore) error {
 }
 
 // readPairs reads values with their times, as a table has them.
-func readPairs(t *testing.T, s, stored storetest.ObjectStore) error {
+func readPairs(t *testing.T, s, stored stepping.ObjectStore) error {
 	v, err := openV(t, s)
 	if err != nil {
 		return err
@@ -258,7 +258,7 @@ func belong(times, values []int32) error {
 	return nil
 }
 
-func filterTimes(t *testing.T, s, stored storetest.ObjectStore) error {
+func filterTimes(t *testing.T, s, stored stepping.ObjectStore) error {
 	where, err := filter.Parse("time >= 115")
 	if err != nil {
 		return err
@@ -275,7 +275,7 @@ func filterTimes(t *testing.T, s, stored storetest.ObjectStore) error {
 }
 
 // dropTimes drops the times 115 and 116, whose indices it finds first.
-func dropTimes(t *testing.T, s, stored storetest.ObjectStore) error {
+func dropTimes(t *testing.T, s, stored stepping.ObjectStore) error {
 	list, err := openMeasured(t.Context(), s)
 	if err != nil {
 		return err
@@ -319,7 +319,7 @@ func TestMeetings(t *testing.T) {
 }
 
 // meet makes a change before a request of a use. It reports whether there was one.
-func meet(t *testing.T, do func(t *testing.T, s, stored storetest.ObjectStore) error, before, during meddling, at int) (met bool) {
+func meet(t *testing.T, do func(t *testing.T, s, stored stepping.ObjectStore) error, before, during meddling, at int) (met bool) {
 	inner := measuring(t)
 	if before != nil {
 		if err := before(t.Context(), inner); err != nil {
@@ -328,7 +328,7 @@ func meet(t *testing.T, do func(t *testing.T, s, stored storetest.ObjectStore) e
 	}
 	n, what := 0, ""
 	var turn sync.Mutex // some requests are made at once
-	s := storetest.Conditional(inner, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	s := stepping.Conditional(inner, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		turn.Lock()
 		defer turn.Unlock()
 		if n++; n != at+1 {

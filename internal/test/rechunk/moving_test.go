@@ -14,10 +14,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // replace replaces the planes from start to stop along an axis by others.
@@ -417,9 +417,9 @@ func TestSourceFails(t *testing.T) {
 
 // TestShrunkMeanwhile shrinks an array while a removal is staged.
 func TestShrunkMeanwhile(t *testing.T) {
-	inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
+	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	a := days(t, inner, 6)
-	s := storetest.Conditional(inner, storetest.Hooks{After: func(op storetest.Op, err error) error {
+	s := stepping.Conditional(inner, stepping.Hooks{After: func(op stepping.Op, err error) error {
 		if op.Name == "Put" && strings.Contains(op.Key.String(), "__varve/regrid/") {
 			_ = a.Resize(t.Context(), []int64{3}, nil)
 		}
@@ -441,10 +441,10 @@ func TestShrunkMeanwhile(t *testing.T) {
 // TestMovedMeanwhile drops planes just before another removal claims the array. The range
 // of that one would mean other planes.
 func TestMovedMeanwhile(t *testing.T) {
-	inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
+	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	a := days(t, inner, 6)
 	r, once := rechunk.Removal{Range: grid.Interval{Start: 0, Stop: 2}}, false
-	s := storetest.Conditional(inner, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	s := stepping.Conditional(inner, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if op.Name != "PutIf" || op.Key.String() != "a/__varve/regrid.json" || once {
 			return nil
 		}

@@ -11,10 +11,10 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // revertAll reverts the last operation on the arrays of a group, and returns the paths of
@@ -152,17 +152,17 @@ func TestRevertAllCrash(t *testing.T) {
 	}
 }
 
-func revertCrashAt(t *testing.T, at int, end func(*storetest.Stepper) bool) bool {
-	inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
+func revertCrashAt(t *testing.T, at int, end func(*stepping.Stepper) bool) bool {
+	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	timed(t, inner, 3)
 	other := &handle{inner} // calls for one store exclude each other
 	if _, err := all(t.Context(), other, nil, dropping(1, 2)...); err != nil {
 		t.Fatal(err)
 	}
-	stepper := storetest.NewStepper(inner)
+	stepper := stepping.NewStepper(inner)
 	defer stepper.Close()
 	stepper.Start(func(s store.Store) error {
-		_, err := revertAll(t.Context(), &handle{s.(storetest.ObjectStore)}, names...)
+		_, err := revertAll(t.Context(), &handle{s.(stepping.ObjectStore)}, names...)
 		return err
 	})
 	for range at {

@@ -18,16 +18,16 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/storetest"
 )
 
 // Run makes rechunks of every kind in empty object stores that open returns. It stops
 // each at every step-th operation in every way, for steps from 16 on in one way, and
 // plays it beside other clients in times random orders. It returns the number of stops
 // and of orders.
-func Run(t *testing.T, open func() storetest.ObjectStore, step, times int) (stops, orders int) {
+func Run(t *testing.T, open func() stepping.ObjectStore, step, times int) (stops, orders int) {
 	t.Helper()
 	for name, c := range changes {
 		for fate, end := range someFates(step) {
@@ -62,21 +62,21 @@ func Run(t *testing.T, open func() storetest.ObjectStore, step, times int) (stop
 }
 
 // someFates returns all fates. For a step of 16 or more it draws one.
-func someFates(step int) map[string]func(*storetest.Stepper) bool {
+func someFates(step int) map[string]func(*stepping.Stepper) bool {
 	if step < 16 {
 		return fates
 	}
 	names := slices.Sorted(maps.Keys(fates))
 	name := names[rand.IntN(len(names))]
-	return map[string]func(*storetest.Stepper) bool{name: fates[name]}
+	return map[string]func(*stepping.Stepper) bool{name: fates[name]}
 }
 
 // fates are what happens to the operation at which a client stops.
-var fates = map[string]func(s *storetest.Stepper) (done bool){
-	"stop before": func(s *storetest.Stepper) bool { s.Crash(0); return true },
-	"stop after":  func(s *storetest.Stepper) bool { _, done := s.Lose(0); s.Crash(0); return done },
-	"lost answer": func(s *storetest.Stepper) bool { _, done := s.Lose(0); return done },
-	"error":       func(s *storetest.Stepper) bool { _, done := s.Refuse(0); return done },
+var fates = map[string]func(s *stepping.Stepper) (done bool){
+	"stop before": func(s *stepping.Stepper) bool { s.Crash(0); return true },
+	"stop after":  func(s *stepping.Stepper) bool { _, done := s.Lose(0); s.Crash(0); return done },
+	"lost answer": func(s *stepping.Stepper) bool { _, done := s.Lose(0); return done },
+	"error":       func(s *stepping.Stepper) bool { _, done := s.Refuse(0); return done },
 }
 
 // change is an operation on an array of the elements 1 to 5 that may stop anywhere.
@@ -201,15 +201,15 @@ func (c change) again(t *testing.T, s store.Store) (left []string, err error) {
 
 // crashAt stops a change in an empty store at its operation number at. It returns false
 // if there are fewer.
-func (c change) crashAt(t *testing.T, empty storetest.ObjectStore, at int, end func(*storetest.Stepper) bool) bool {
+func (c change) crashAt(t *testing.T, empty stepping.ObjectStore, at int, end func(*stepping.Stepper) bool) bool {
 	inner := &handle{empty}
 	if err := c.prepare(t.Context(), inner); err != nil {
 		t.Fatal(err)
 	}
-	stepper := storetest.NewStepper(inner)
+	stepper := stepping.NewStepper(inner)
 	defer stepper.Close()
 	o := &rechunk.Options{TakeOver: c.before != nil}
-	stepper.Start(func(s store.Store) error { return c.run(t.Context(), &handle{s.(storetest.ObjectStore)}, o) })
+	stepper.Start(func(s store.Store) error { return c.run(t.Context(), &handle{s.(stepping.ObjectStore)}, o) })
 	for range at {
 		if _, done := stepper.Step(0); done {
 			return false
@@ -227,7 +227,7 @@ func (c change) crashAt(t *testing.T, empty storetest.ObjectStore, at int, end f
 
 // moveCrashAt is [change.crashAt] for a request that moves planes of an array of the
 // elements 1 to 6.
-func moveCrashAt(t *testing.T, inner storetest.ObjectStore, m move, at int, end func(*storetest.Stepper) bool) bool {
+func moveCrashAt(t *testing.T, inner stepping.ObjectStore, m move, at int, end func(*stepping.Stepper) bool) bool {
 	a, err := zarr.At(inner, "a").CreateArray(t.Context(), m.spec, nil)
 	was, want := fixture.Numbers(1, 6), m.want
 	if err == nil {
@@ -237,13 +237,13 @@ func moveCrashAt(t *testing.T, inner storetest.ObjectStore, m move, at int, end 
 		t.Fatal(err)
 	}
 	do := func(s store.Store, o *rechunk.Options) error {
-		a, err := zarr.At(&handle{s.(storetest.ObjectStore)}, "a").OpenArray(t.Context(), &zarr.Options{Write: true, Concurrency: 1})
+		a, err := zarr.At(&handle{s.(stepping.ObjectStore)}, "a").OpenArray(t.Context(), &zarr.Options{Write: true, Concurrency: 1})
 		if err == nil {
 			_, err = rechunk.Do(t.Context(), a, m.request, o)
 		}
 		return err
 	}
-	stepper := storetest.NewStepper(inner)
+	stepper := stepping.NewStepper(inner)
 	defer stepper.Close()
 	stepper.Start(func(s store.Store) error { return do(s, nil) })
 	for range at {
@@ -363,7 +363,7 @@ func moveScenes() map[string]scene {
 // named is the store of one client, in which all keys are below a name of its own. So
 // clients of one process share no lock of it, as clients of several processes do not.
 type named struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	name string
 }
 
@@ -383,22 +383,11 @@ func (n *named) Stat(ctx context.Context, k store.Key) (store.Info, error) {
 	return n.ObjectStore.Stat(ctx, n.key(k))
 }
 
-func (n *named) Put(ctx context.Context, k store.Key, value []byte, d store.Durability) (store.Version, error) {
-	return n.ObjectStore.Put(ctx, n.key(k), value, d)
+func (n *named) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	c.Key = n.key(c.Key)
+	return n.ObjectStore.Write(ctx, c, d)
 }
 
-func (n *named) PutIf(ctx context.Context, k store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	return n.ObjectStore.PutIf(ctx, n.key(k), value, c, d)
-}
-
-func (n *named) Delete(ctx context.Context, k store.Key) error {
-	return n.ObjectStore.Delete(ctx, n.key(k))
-}
-
-func (n *named) DeleteIf(ctx context.Context, k store.Key, v store.Version) error {
-	return n.ObjectStore.DeleteIf(ctx, n.key(k), v)
-}
-
-func (n *named) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return n.ObjectStore.List(ctx, n.path(dir), deep)
+func (n *named) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return n.ObjectStore.List(ctx, n.path(dir), how)
 }

@@ -14,10 +14,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // client is a program that uses the array "a" of a store.
@@ -56,7 +56,7 @@ func appending(values ...int32) client {
 
 // handle is the store of one client. As drivers of their own, handles do not share the
 // locks of this process.
-type handle struct{ storetest.ObjectStore }
+type handle struct{ stepping.ObjectStore }
 
 // stallTime is the longest time that a run may take. Keys of two clients may share a lock
 // of this process by chance, so clients may wait for each other. Such a run is discarded.
@@ -77,7 +77,7 @@ type scene struct {
 
 // play runs the clients on an array in an empty store, with a choice of the order of
 // their operations. It returns nil if the run was discarded.
-func (s scene) play(t *testing.T, inner storetest.ObjectStore, interrupts int, choose func(n int) int) (trace storetest.Trace) {
+func (s scene) play(t *testing.T, inner stepping.ObjectStore, interrupts int, choose func(n int) int) (trace stepping.Trace) {
 	edges := s.edges
 	if edges == nil {
 		edges = slices.Repeat([]int64{1}, int(s.n))
@@ -95,11 +95,11 @@ func (s scene) play(t *testing.T, inner storetest.ObjectStore, interrupts int, c
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), stallTime)
 	defer cancel()
-	stepper := storetest.NewStepper(inner)
+	stepper := stepping.NewStepper(inner)
 	defer stepper.Close()
 	for i, c := range s.clients {
 		stepper.Start(func(s store.Store) error {
-			a, err := zarr.At(&named{s.(storetest.ObjectStore), fmt.Sprint("client", i)}, fmt.Sprint("client", i, "/a")).OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1})
+			a, err := zarr.At(&named{s.(stepping.ObjectStore), fmt.Sprint("client", i)}, fmt.Sprint("client", i, "/a")).OpenArray(ctx, &zarr.Options{Write: true, Concurrency: 1})
 			if err != nil {
 				return err
 			}
@@ -137,8 +137,8 @@ func (s scene) play(t *testing.T, inner storetest.ObjectStore, interrupts int, c
 }
 
 // inMemory returns an empty object store without locks.
-func inMemory() storetest.ObjectStore {
-	return storetest.Conditional(memstore.New(), storetest.Hooks{})
+func inMemory() stepping.ObjectStore {
+	return stepping.Conditional(memstore.New(), stepping.Hooks{})
 }
 
 // enumerate plays scenes in every order with up to two interrupts.
@@ -146,7 +146,7 @@ func enumerate(t *testing.T, scenes map[string]scene) {
 	for name, s := range scenes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			runs := storetest.Explore(func(choose func(n int) int) bool {
+			runs := stepping.Explore(func(choose func(n int) int) bool {
 				s.play(t, inMemory(), 2, choose)
 				return !t.Failed()
 			})

@@ -44,7 +44,7 @@ func (s *spelled) change(t *testing.T, change func(text string) string) {
 	t.Helper()
 	raw, _, err := s.store.Get(t.Context(), s.key(), store.Request{}, nil)
 	if err == nil {
-		_, err = s.store.Put(t.Context(), s.key(), []byte(change(string(raw))), store.Flush)
+		_, err = s.store.Write(t.Context(), store.Put(s.key(), []byte(change(string(raw)))), store.Flush)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -14,12 +14,12 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestStaleEncodedWrite writes encoded bytes through an array that was opened before it
@@ -77,7 +77,7 @@ func TestStaleInnerWrite(t *testing.T) {
 // TestOvertakenWrite stops a write before it stores a chunk. Meanwhile the array is cut,
 // grows and is rechunked. The values are written again, to the new grid.
 func TestOvertakenWrite(t *testing.T) {
-	inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
+	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	a, err := zarr.At(inner, "a").CreateArray(t.Context(), fixture.Edges(2, 2), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestOvertakenWrite(t *testing.T) {
 		}
 		return err
 	})
-	s := storetest.Conditional(inner, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := stepping.Conditional(inner, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Name == "Put" && op.Key.String() == "a/c/0" {
 			return overtake()
 		}
@@ -206,7 +206,7 @@ func TestResumeWithLastKeys(t *testing.T) {
 // A write that begins after that is not disturbed by the vacuum.
 func TestKeysComeAround(t *testing.T) {
 	ctx := t.Context()
-	inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
+	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	a, err := zarr.At(inner, "a").CreateArray(ctx, fixture.Edges(1, 1, 1, 1), nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, fixture.Numbers(1, 4))
@@ -227,8 +227,8 @@ func TestKeysComeAround(t *testing.T) {
 	}
 	var stored atomic.Bool
 	var before, after sync.Once
-	s := storetest.Conditional(inner, storetest.Hooks{
-		Before: func(_ context.Context, op storetest.Op) error {
+	s := stepping.Conditional(inner, stepping.Hooks{
+		Before: func(_ context.Context, op stepping.Op) error {
 			switch {
 			case op.String() == "Put a/c/0":
 				before.Do(func() { do(rechunk.Compaction{UpTo: 2}) })
@@ -242,7 +242,7 @@ func TestKeysComeAround(t *testing.T) {
 			}
 			return nil
 		},
-		After: func(op storetest.Op, err error) error {
+		After: func(op stepping.Op, err error) error {
 			if op.String() == "Put a/c/0" {
 				stored.Store(true)
 			}

@@ -12,10 +12,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // names are the arrays of a group that share the dimension time. b has the elements of a
@@ -150,8 +150,8 @@ func TestTogetherCrashThenWrite(t *testing.T) {
 	}
 }
 
-func togetherCrashAt(t *testing.T, requests []rechunk.Request, want [][]int32, at int, end func(*storetest.Stepper) bool, write bool) bool {
-	inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
+func togetherCrashAt(t *testing.T, requests []rechunk.Request, want [][]int32, at int, end func(*stepping.Stepper) bool, write bool) bool {
+	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	timed(t, inner, 3)
 	was := [][]int32{{1, 2, 3}, {11, 12, 13}}
 	writer, err := zarr.At(&handle{inner}, "b").OpenArray(t.Context(), &zarr.Options{Write: true})
@@ -159,10 +159,10 @@ func togetherCrashAt(t *testing.T, requests []rechunk.Request, want [][]int32, a
 		t.Fatal(err)
 	}
 	do := func(s store.Store, o *rechunk.Options) error {
-		_, err := all(t.Context(), &handle{s.(storetest.ObjectStore)}, o, requests...)
+		_, err := all(t.Context(), &handle{s.(stepping.ObjectStore)}, o, requests...)
 		return err
 	}
-	stepper := storetest.NewStepper(inner)
+	stepper := stepping.NewStepper(inner)
 	defer stepper.Close()
 	stepper.Start(func(s store.Store) error { return do(s, nil) })
 	for range at {
@@ -223,15 +223,15 @@ func togetherCrashAt(t *testing.T, requests []rechunk.Request, want [][]int32, a
 
 // playTogether runs clients on the arrays of a group with a choice of the order of their
 // operations, and returns the elements of the arrays and which clients succeeded.
-func playTogether(t *testing.T, interrupts int, choose func(n int) int, clients ...func(ctx context.Context, s store.Store) error) (is [][]int32, done []bool, trace storetest.Trace) {
-	inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
+func playTogether(t *testing.T, interrupts int, choose func(n int) int, clients ...func(ctx context.Context, s store.Store) error) (is [][]int32, done []bool, trace stepping.Trace) {
+	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	timed(t, inner, 2)
 	ctx, cancel := context.WithTimeout(t.Context(), stallTime)
 	defer cancel()
-	stepper := storetest.NewStepper(inner)
+	stepper := stepping.NewStepper(inner)
 	defer stepper.Close()
 	for _, c := range clients {
-		stepper.Start(func(s store.Store) error { return c(ctx, &handle{s.(storetest.ObjectStore)}) })
+		stepper.Start(func(s store.Store) error { return c(ctx, &handle{s.(stepping.ObjectStore)}) })
 	}
 	stepper.Finish(choose, interrupts)
 	if ctx.Err() != nil {
@@ -285,7 +285,7 @@ func TestTogetherInterleavings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			runs := storetest.Explore(func(choose func(n int) int) bool {
+			runs := stepping.Explore(func(choose func(n int) int) bool {
 				is, done, trace := playTogether(t, c.interrupts, choose, remover, c.other)
 				if trace != nil && !c.right(is, done) {
 					t.Errorf("%v, done %v\n%s", is, done, trace)

@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/driver"
+	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // undeletable is an object store that cannot delete on conditions.
@@ -21,14 +23,12 @@ type undeletable struct {
 	store.Store
 	store.Stater
 	store.Writer
-	store.ConditionalWriter
-	store.Deleter
 	store.Lister
 }
 
 // refusing returns a store whose service refuses to delete some values on conditions.
-func refusing(s storetest.ObjectStore, which func(key store.Key) bool) store.Store {
-	return storetest.Conditional(s, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+func refusing(s stepping.ObjectStore, which func(key store.Key) bool) store.Store {
+	return stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Name == "DeleteIf" && which(op.Key) {
 			return store.ErrUnsupported
 		}
@@ -39,10 +39,10 @@ func refusing(s storetest.ObjectStore, which func(key store.Key) bool) store.Sto
 // TestVacuumRefused vacuums in stores that do not delete on conditions. Superseded chunks
 // stay, are not reported as freed, and can be reverted to. A single writer deletes them.
 func TestVacuumRefused(t *testing.T) {
-	inner := func() storetest.ObjectStore { return storetest.Conditional(memstore.New(), storetest.Hooks{}) }
+	inner := func() stepping.ObjectStore { return stepping.Conditional(memstore.New(), stepping.Hooks{}) }
 	without := inner()
 	for name, s := range map[string]store.Store{
-		"no power": undeletable{without, without, without, without, without, without},
+		"no power": undeletable{without, without, fixture.Only(without, store.OpPut, store.OpPutIf, store.OpDelete), without},
 		"refused":  refusing(inner(), func(store.Key) bool { return true }),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestVacuumRefused(t *testing.T) {
 // TestVacuumRefusedLate finds out only when the chunks are deleted. They are not reported
 // as freed either, and their record stays for a single writer.
 func TestVacuumRefusedLate(t *testing.T) {
-	s := refusing(storetest.Conditional(memstore.New(), storetest.Hooks{}), func(key store.Key) bool {
+	s := refusing(stepping.Conditional(memstore.New(), stepping.Hooks{}), func(key store.Key) bool {
 		return strings.HasPrefix(key.String(), "a/c/")
 	})
 	a := days(t, s, 4)
@@ -81,12 +81,12 @@ func TestVacuumRefusedLate(t *testing.T) {
 // conditions. Its claim stays with its chunks, until a single writer gives it up.
 func TestAbandonRefused(t *testing.T) {
 	readOnly := false
-	s := storetest.Conditional(memstore.New(), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		switch {
 		case op.Name == "DeleteIf":
 			return store.ErrUnsupported
 		case readOnly && op.Name == "PutIf" && op.Key.Base() == "zarr.json":
-			return store.Refused(fs.ErrPermission)
+			return driver.Refused(fs.ErrPermission)
 		}
 		return nil
 	}})

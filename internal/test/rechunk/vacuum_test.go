@@ -14,12 +14,12 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // days returns an array of n elements, 1 to n, in chunks of one, in a store.
@@ -72,11 +72,11 @@ func TestVacuum(t *testing.T) {
 // TestVacuumDisturbed changes the document while a vacuum deletes. The vacuum tries again
 // until it has deleted what it reports.
 func TestVacuumDisturbed(t *testing.T) {
-	inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
+	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	a := days(t, inner, 4)
 	compact(t, a, 2)
 	n := 0
-	s := storetest.Conditional(inner, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := stepping.Conditional(inner, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Name != "PutIf" || n == 3 {
 			return nil
 		}
@@ -118,7 +118,7 @@ func TestRotation(t *testing.T) {
 // time with a grace. Before that, superseded grids go that are older.
 func TestGraceOfRechunking(t *testing.T) {
 	for name, s := range map[string]store.Store{
-		"memory": memstore.New(), "files": fixture.FileStore(vfs.NewDisk()), "without locks": &handle{storetest.Conditional(memstore.New(), storetest.Hooks{})},
+		"memory": memstore.New(), "files": fixture.FileStore(vfs.NewDisk()), "without locks": &handle{stepping.Conditional(memstore.New(), stepping.Hooks{})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := days(t, s, 8)
@@ -293,7 +293,7 @@ func TestAbandon(t *testing.T) {
 	a := days(t, s, 4)
 	before := keys(t, s)
 	// A chunk that cannot be decoded ends the rechunk.
-	if _, err := s.Put(t.Context(), store.MustKey("a/c/3"), []byte("x"), store.Flush); err != nil {
+	if _, err := s.Write(t.Context(), store.Put(store.MustKey("a/c/3"), []byte("x")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := rechunk.Do(t.Context(), a, rechunk.Compaction{UpTo: 2}, nil); !errors.Is(err, zarr.ErrCorrupt) {
@@ -310,9 +310,9 @@ func TestAbandon(t *testing.T) {
 // TestCleared shrinks an array while a rechunk is staged. The staged chunks beyond
 // the new extent do not reappear when the array grows again.
 func TestCleared(t *testing.T) {
-	inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
+	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	a := days(t, inner, 6)
-	s := storetest.Conditional(inner, storetest.Hooks{After: func(op storetest.Op, err error) error {
+	s := stepping.Conditional(inner, stepping.Hooks{After: func(op stepping.Op, err error) error {
 		if op.Name == "Put" && strings.Contains(op.Key.String(), "__varve/regrid/") { // the first block is staged
 			_ = a.Resize(t.Context(), []int64{1}, nil)
 		}
@@ -337,11 +337,11 @@ func TestCleared(t *testing.T) {
 // TestVacuumKeeps deletes superseded chunks in a store without locks, while another
 // program writes one of them. That one stays, and the report says so.
 func TestVacuumKeeps(t *testing.T) {
-	inner := storetest.Conditional(memstore.New(), storetest.Hooks{})
+	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
 	written := store.MustKey("a/c/1")
-	s := storetest.Conditional(inner, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	s := stepping.Conditional(inner, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if op.Name == "DeleteIf" && op.Key == written {
-			_, err := inner.Put(ctx, written, []byte("theirs"), store.Flush)
+			_, err := inner.Write(ctx, store.Put(written, []byte("theirs")), store.Flush)
 			return err
 		}
 		return nil
@@ -364,7 +364,7 @@ func TestVacuumMark(t *testing.T) {
 	a := days(t, s, 4)
 	key := store.MustKey("a/__varve/regrid/running.json")
 	left := func() bool {
-		if _, err := store.Put(t.Context(), s, key, []byte("{}"), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), s, store.Put(key, []byte("{}")), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := rechunk.Vacuum(t.Context(), a, nil); err != nil {
@@ -375,7 +375,7 @@ func TestVacuumMark(t *testing.T) {
 	if left() {
 		t.Error("the mark is left")
 	}
-	if _, err := store.Put(t.Context(), s, key, []byte("{}"), store.Flush); err != nil {
+	if _, err := store.Write(t.Context(), s, store.Put(key, []byte("{}")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	unlock, err := store.Lock(t.Context(), s, key.Dir())
@@ -416,7 +416,7 @@ func TestNoKeysGrace(t *testing.T) {
 // TestMovesWithoutLocks drops three times without a grace, in a store whose clock is
 // accurate to two seconds. A drop that the one before prevents says that it may.
 func TestMovesWithoutLocks(t *testing.T) {
-	s := &handle{storetest.Conditional(memstore.New(), storetest.Hooks{})}
+	s := &handle{stepping.Conditional(memstore.New(), stepping.Hooks{})}
 	days(t, s, 8)
 	for range 3 {
 		b := fixture.Must(zarr.At(s, "a").OpenArray(t.Context(), &zarr.Options{Write: true}))

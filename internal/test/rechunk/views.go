@@ -33,7 +33,7 @@ const vacuumed = "__varve/grids/vacuumed-"
 func keys(t *testing.T, s store.Store) string {
 	t.Helper()
 	var list []string
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,16 +16,16 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // blind is a store whose readers cannot notice that the array has changed, as those of
 // other programs: documents have no version, and all values seem to be old.
-type blind struct{ storetest.ObjectStore }
+type blind struct{ stepping.ObjectStore }
 
 func hide(key store.Key, info store.Info) store.Info {
 	info.Modified = time.Unix(1, 0)
@@ -54,11 +54,13 @@ type aging struct {
 	written map[string]int
 }
 
-func (a *aging) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	a.mu.Lock()
-	a.written[key.String()] = a.era()
-	a.mu.Unlock()
-	return a.Store.Put(ctx, key, value, d)
+func (a *aging) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPut {
+		a.mu.Lock()
+		a.written[c.Key.String()] = a.era()
+		a.mu.Unlock()
+	}
+	return a.Store.Write(ctx, c, d)
 }
 
 func (a *aging) Stat(ctx context.Context, key store.Key) (store.Info, error) {
@@ -74,8 +76,8 @@ func (a *aging) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 // files makes a store of files one that readers can be blinded in.
 type files struct{ *filestore.Store }
 
-func (f files) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return f.Store.List(ctx, dir, deep)
+func (f files) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return f.Store.List(ctx, dir, how)
 }
 
 // reader is a program that has opened the array at some time.
@@ -92,8 +94,8 @@ type world struct {
 	randomizer
 	*chronicle
 	seed  string
-	plain storetest.ObjectStore // without hooks
-	write func() store.Store    // a store for a writer, with hooks
+	plain stepping.ObjectStore // without hooks
+	write func() store.Store   // a store for a writer, with hooks
 
 	guard   sync.Mutex // of the fields below: a writer may have several goroutines
 	active  bool       // readers read at every operation of a writer
@@ -123,7 +125,7 @@ func newWorld(t *testing.T, kind string, seed, number uint64, spec func(r random
 		inner := &aging{Store: memstore.New(), era: func() int { return w.era }, written: map[string]int{}}
 		w.plain = inner
 		w.write = func() store.Store {
-			return &handle{storetest.Conditional(inner, storetest.Hooks{After: func(_ storetest.Op, err error) error {
+			return &handle{stepping.Conditional(inner, stepping.Hooks{After: func(_ stepping.Op, err error) error {
 				w.step()
 				return err
 			}})}

@@ -369,7 +369,7 @@ func Values(t *testing.T, a *scan.Array, file []byte) ([]byte, error) {
 			key = fmt.Sprintf("/%d", rest%count[i]) + key
 			rest /= count[i]
 		}
-		if _, err := s.Put(t.Context(), store.MustKey("a/c"+key), data, store.Flush); err != nil {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey("a/c"+key), data), store.Flush); err != nil {
 			return nil, err
 		}
 	}
@@ -457,7 +457,7 @@ func (c *Counted) Get(ctx context.Context, key store.Key, q store.Request, dst [
 func Memory(t testing.TB, data []byte) (*scan.File, *Counted) {
 	t.Helper()
 	s, key := &Counted{below: memstore.New()}, store.MustKey("file")
-	if _, err := s.below.Put(t.Context(), key, data, store.Flush); err != nil {
+	if _, err := s.below.Write(t.Context(), store.Put(key, data), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	f, err := scan.Open(t.Context(), s, key)
@@ -530,7 +530,7 @@ func Read(t testing.TB, name string) []byte {
 func Bytes(t testing.TB, data []byte, s Scanner) (d *scan.Dataset, requests int, err error) {
 	t.Helper()
 	m := &counter{Store: memstore.New()}
-	if _, err := m.Store.(*memstore.Store).Put(t.Context(), store.MustKey("file"), data, store.Flush); err != nil {
+	if _, err := m.Store.(*memstore.Store).Write(t.Context(), store.Put(store.MustKey("file"), data), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	f, err := scan.Open(t.Context(), m, store.MustKey("file"))

@@ -47,7 +47,7 @@ func damage(t *testing.T, s store.Store, key string, change func([]byte) []byte)
 	k := store.MustKey(key)
 	value, _, err := s.Get(context.Background(), k, store.Request{}, nil)
 	if err == nil {
-		_, err = store.Put(context.Background(), s, k, change(slices.Clone(value)), store.Sync)
+		_, err = store.Write(context.Background(), s, store.Put(k, change(slices.Clone(value))), store.Sync)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -126,10 +126,10 @@ func TestCheckRefused(t *testing.T) {
 	if _, err := a.CheckShard(ctx, []int64{1, 0}, nil); !errors.Is(err, grid.ErrOutOfRange) {
 		t.Errorf("a shard outside the grid: %v", err)
 	}
-	if _, err := store.Writer(s).Put(ctx, store.MustKey("g/a/c/0/9"), nil, store.Sync); err != nil {
+	if _, err := store.Writer(s).Write(ctx, store.Put(store.MustKey("g/a/c/0/9"), nil), store.Sync); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Delete(ctx, store.MustKey("g/a/c/0/1")); err != nil {
+	if _, err := s.Write(ctx, store.Delete(store.MustKey("g/a/c/0/1")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.CheckShard(ctx, []int64{0, 1}, nil); !errors.Is(err, fs.ErrNotExist) {

@@ -17,12 +17,12 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // sharded is a spec with shards of listed lengths along an axis of 12, and 4 columns.
@@ -70,12 +70,11 @@ type plainStore struct {
 	store.Store
 	store.Writer
 	store.Lister
-	store.Deleter
 }
 
 func newPlainStore() store.Store {
 	m := memstore.New()
-	return plainStore{m, m, m, m}
+	return plainStore{m, fixture.Only(m, store.OpPut, store.OpDelete), m}
 }
 
 // shardBytes returns the number of stored chunks of an array, and the sum of their
@@ -149,7 +148,7 @@ func TestCompactShards(t *testing.T) {
 type requestLog struct{ reads, writes, others atomic.Int64 }
 
 func (l *requestLog) on(s store.Store) store.Store {
-	return storetest.Conditional(s.(storetest.ObjectStore), storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	return stepping.Conditional(s.(stepping.ObjectStore), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		switch key := op.Key.String(); {
 		case !strings.Contains(key, "/c/"):
 		case op.Name == "Get":
@@ -201,7 +200,7 @@ func TestCompactDamagedShard(t *testing.T) {
 			t.Fatal(err)
 		}
 		value = damage(value)
-		if _, err := store.Put(ctx, m, key, value, store.Sync); err != nil {
+		if _, err := store.Write(ctx, m, store.Put(key, value), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 		a, err := zarr.At(m, "g/a").OpenArray(ctx, &zarr.Options{Write: true})

@@ -15,11 +15,11 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestNothingBeyondExtent resizes planes at random, with locks and behind fences, and
@@ -65,7 +65,7 @@ func TestNothingBeyondExtent(t *testing.T) {
 func reaching(t *testing.T, s store.Store, a *zarr.Array, step []int64) (reach int) {
 	t.Helper()
 	shape := a.Shape()
-	for e, err := range store.List(t.Context(), s, store.MustKey("a/c/-").Dir(), true) {
+	for e, err := range store.List(t.Context(), s, store.MustKey("a/c/-").Dir(), store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,14 +110,14 @@ func TestCompactConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := map[store.Key]bool{}
-	s := storetest.Conditional(others, storetest.Hooks{Before: func(ctx context.Context, op storetest.Op) error {
+	s := stepping.Conditional(others, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if changed[op.Key] || !strings.HasPrefix(op.Name, "Put") || !strings.Contains(op.Key.String(), "/c/") {
 			return nil
 		}
 		changed[op.Key] = true
 		shard, _, err := filled.Get(ctx, op.Key, store.Request{}, nil)
 		if err == nil {
-			_, err = others.Put(ctx, op.Key, shard, store.Flush)
+			_, err = others.Write(ctx, store.Put(op.Key, shard), store.Flush)
 		}
 		return err
 	}})

@@ -14,10 +14,10 @@ import (
 	"varve.dev/zarr/internal/codecs/sharding"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // rottenReaders are arrays that read a damaged shard in different ways.
@@ -31,7 +31,7 @@ type rottenReaders struct {
 
 func (s *goldenShard) readers(t *testing.T) *rottenReaders {
 	t.Helper()
-	r := &rottenReaders{goldenShard: s, store: &fixture.Rotten{ObjectStore: storetest.Conditional(s.inMemory(t), storetest.Hooks{}), Key: s.key}}
+	r := &rottenReaders{goldenShard: s, store: &fixture.Rotten{ObjectStore: stepping.Conditional(s.inMemory(t), stepping.Hooks{}), Key: s.key}}
 	open := func(how zarr.Shards) *zarr.Array {
 		return fixture.Must(zarr.At(r.store, "").OpenArray(t.Context(), &zarr.Options{Shards: how, Concurrency: 1}))
 	}
@@ -230,10 +230,10 @@ func damagedStores(t *testing.T, s *goldenShard, data []byte, do func(name strin
 	t.Helper()
 	for name, wrap := range map[string]func(*memstore.Store) store.Store{
 		"memory":      func(m *memstore.Store) store.Store { return m },
-		"conditional": func(m *memstore.Store) store.Store { return storetest.Conditional(m, storetest.Hooks{}) },
+		"conditional": func(m *memstore.Store) store.Store { return stepping.Conditional(m, stepping.Hooks{}) },
 	} {
 		m := s.inMemory(t)
-		if _, err := m.Put(t.Context(), s.key, data, store.Flush); err != nil {
+		if _, err := m.Write(t.Context(), store.Put(s.key, data), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		do(name, m, zarr.At(wrap(m), ""))

@@ -96,7 +96,7 @@ func (g *goldenArray) inMemory(t testing.TB) *memstore.Store {
 	t.Helper()
 	s := memstore.New()
 	for key, data := range g.files {
-		if _, err := s.Put(context.Background(), key, data, store.Flush); err != nil {
+		if _, err := s.Write(context.Background(), store.Put(key, data), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}

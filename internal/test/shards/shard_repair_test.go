@@ -15,9 +15,9 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // damagedIndex creates an array of two shards with checksums in a store, and flips a bit
@@ -79,7 +79,7 @@ func TestRepairShardUnderWriter(t *testing.T) {
 	other := slices.Clone(before)
 	copy(other, other[12:24]) // the first inner chunk becomes equal to the second one
 	writes := 0
-	s := storetest.Conditional(m, storetest.Hooks{Before: func(_ context.Context, op storetest.Op) error {
+	s := stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Name == "PutIf" && op.Key.String() == "c/0" {
 			if writes++; writes == 1 {
 				fixture.Put(t, m, "c/0", string(other))
@@ -110,7 +110,7 @@ func TestRepairShardRefuses(t *testing.T) {
 		want  error
 	}{
 		{"an array that is open for reading", m, nil, []int64{0}, zarr.ErrReadOnly},
-		{"a store without conditional writes", plainStore{m, m, m, m}, writable, []int64{0}, zarr.ErrUnsupported},
+		{"a store without conditional writes", plainStore{m, fixture.Only(m, store.OpPut, store.OpDelete), m}, writable, []int64{0}, zarr.ErrUnsupported},
 		{"no shard of the array", m, writable, []int64{2}, grid.ErrOutOfRange},
 	} {
 		a := fixture.Must(zarr.At(c.store, "").OpenArray(ctx, c.opt))
@@ -122,7 +122,7 @@ func TestRepairShardRefuses(t *testing.T) {
 		t.Error("the shard was changed")
 	}
 	a := fixture.Must(zarr.At(m, "").OpenArray(ctx, writable))
-	if err := m.Delete(ctx, store.MustKey("c/1")); err != nil {
+	if _, err := m.Write(ctx, store.Delete(store.MustKey("c/1")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if done, err := a.RepairShard(ctx, []int64{1}); done || !errors.Is(err, fs.ErrNotExist) {

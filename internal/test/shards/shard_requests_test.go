@@ -16,11 +16,11 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // requests notes the requests for chunks.
@@ -50,12 +50,12 @@ func (r *requests) taken() []string {
 
 // far is an object store that notes its requests.
 type far struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	*requests
 }
 
 func newFar() far {
-	return far{storetest.Conditional(memstore.New(), storetest.Hooks{}), new(requests)}
+	return far{stepping.Conditional(memstore.New(), stepping.Hooks{}), new(requests)}
 }
 
 // asked describes a requested range in short.
@@ -76,24 +76,18 @@ func (f far) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return f.ObjectStore.Stat(ctx, key)
 }
 
-func (f far) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	f.note(key, "put %d", len(value))
-	return f.ObjectStore.Put(ctx, key, value, d)
-}
-
-func (f far) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	f.note(key, "put %d if", len(value))
-	return f.ObjectStore.PutIf(ctx, key, value, c, d)
-}
-
-func (f far) Delete(ctx context.Context, key store.Key) error {
-	f.note(key, "delete")
-	return f.ObjectStore.Delete(ctx, key)
-}
-
-func (f far) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	f.note(key, "delete if")
-	return f.ObjectStore.DeleteIf(ctx, key, v)
+func (f far) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	switch c.Op {
+	case store.OpPut:
+		f.note(c.Key, "put %d", len(c.Value))
+	case store.OpPutIf:
+		f.note(c.Key, "put %d if", len(c.Value))
+	case store.OpDelete:
+		f.note(c.Key, "delete")
+	case store.OpDeleteIf:
+		f.note(c.Key, "delete if")
+	}
+	return f.ObjectStore.Write(ctx, c, d)
 }
 
 // requestCases are the operations of the table, on an array of ten bytes with inner

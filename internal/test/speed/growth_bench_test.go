@@ -117,7 +117,7 @@ func BenchmarkPublishEdges(b *testing.B) {
 			}
 			b.ReportMetric(float64(len(document)), "bytes")
 			for b.Loop() {
-				if _, err := store.Put(ctx, s, key, document, store.Sync); err != nil {
+				if _, err := store.Write(ctx, s, store.Put(key, document), store.Sync); err != nil {
 					b.Fatal(err)
 				}
 			}

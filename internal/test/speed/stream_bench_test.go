@@ -26,22 +26,17 @@ func (s *metered) add(value []byte) {
 	s.bytes.Add(int64(len(value)))
 }
 
-func (s *metered) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	s.add(value)
-	return s.Store.Put(ctx, key, value, d)
-}
-
-func (s *metered) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition, d store.Durability) (store.Version, error) {
-	s.add(value)
-	return s.Store.PutIf(ctx, key, value, c, d)
-}
-
-func (s *metered) Splice(ctx context.Context, key store.Key, from store.Version, fragments []store.Fragment, d store.Durability) (store.Version, error) {
-	for i := range fragments {
-		s.bytes.Add(max(int64(len(fragments[i].Data)), fragments[i].N))
+func (s *metered) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	switch c.Op {
+	case store.OpPut, store.OpPutIf:
+		s.add(c.Value)
+	case store.OpSplice:
+		for i := range c.Parts {
+			s.bytes.Add(max(int64(len(c.Parts[i].Data)), c.Parts[i].N))
+		}
+		s.puts.Add(1)
 	}
-	s.puts.Add(1)
-	return s.Store.Splice(ctx, key, from, fragments, d)
+	return s.Store.Write(ctx, c, d)
 }
 
 func (s *metered) Batch(context.Context, store.Durability) (store.Batch, error) {
@@ -51,19 +46,12 @@ func (s *metered) Batch(context.Context, store.Durability) (store.Batch, error) 
 // meteredBatch is a batch whose values are counted like others.
 type meteredBatch struct{ s *metered }
 
-func (b meteredBatch) Put(ctx context.Context, key store.Key, value []byte) error {
-	_, err := b.s.Put(ctx, key, value, store.Flush)
-	return err
+func (b meteredBatch) Can(op store.Op) bool { return op <= store.OpDelete }
+
+func (b meteredBatch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	return b.s.Write(ctx, c, store.Flush)
 }
 
-func (b meteredBatch) PutIf(ctx context.Context, key store.Key, value []byte, c store.Condition) error {
-	_, err := b.s.PutIf(ctx, key, value, c, store.Flush)
-	return err
-}
-
-func (b meteredBatch) Delete(ctx context.Context, key store.Key) error {
-	return b.s.Store.Delete(ctx, key)
-}
 func (b meteredBatch) Commit(context.Context) error { return nil }
 func (b meteredBatch) Discard()                     {}
 

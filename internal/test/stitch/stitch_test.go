@@ -185,7 +185,7 @@ func TestSensors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := counter.Stats().Codecs().Times; n != 0 {
+	if n := counter.Stats().Codecs.Times; n != 0 {
 		t.Errorf("%d chunks were decoded or encoded", n)
 	}
 	for name := range names {
@@ -260,7 +260,7 @@ func TestStitchOverLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, seg := create(t, zarr.At(s, "a"), spec), create(t, zarr.At(memstore.New(), ""), spec)
 			for _, key := range []string{"a/c/2", "a/c/3"} {
-				if _, err := store.Put(ctx, s, store.MustKey(key), []byte("left"), store.Flush); err != nil {
+				if _, err := store.Write(ctx, s, store.Put(store.MustKey(key), []byte("left")), store.Flush); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -385,8 +385,13 @@ func (l lying) Batch(ctx context.Context, d store.Durability) (store.Batch, erro
 
 type lyingBatch struct{ store.Batch }
 
-func (lyingBatch) CopyFrom(context.Context, store.Key, store.Store, store.Key) (int64, error) {
-	return 0, fs.ErrNotExist
+func (b lyingBatch) Can(op store.Op) bool { return op == store.OpCopy || b.Batch.Can(op) }
+
+func (b lyingBatch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	if c.Op == store.OpCopy {
+		return store.Written{}, fs.ErrNotExist
+	}
+	return b.Batch.Write(ctx, c)
 }
 
 // TestStitchMissing stitches a segment whose chunks all have to be stored.

@@ -73,7 +73,7 @@ func Opaque(t testing.TB, s store.Store, path string) {
 		".zgroup": `{"zarr_format": 2}`, ".zattrs": `{"title": "old"}`, ".zmetadata": `{"zarr_consolidated_format": 1, "metadata": {}}`,
 		"a/.zarray": `{"zarr_format": 2}`, "a/.zattrs": `{"_ARRAY_DIMENSIONS": ["x"]}`, "a/0.0": "one", "a/0.1": "two", "b/.zarray": "{}", "b/0/0": "three",
 	} {
-		if _, err := store.Put(t.Context(), s, p.MustKey(rel), []byte(text), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), s, store.Put(p.MustKey(rel), []byte(text)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,7 +112,7 @@ func Values(t testing.TB, s store.Store, path string) map[string]string {
 		t.Fatal(err)
 	}
 	all := map[string]string{}
-	for e, err := range store.List(t.Context(), s, p, true) {
+	for e, err := range store.List(t.Context(), s, p, store.Deep) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +199,7 @@ func Archive(t testing.TB, s store.Store, path string) {
 		"deep/delta/.zarray": doc("[9]", "[4]", `"<i2"`, "null", "C", `[{"id":"delta","dtype":"<i2"}]`, `{"id":"zlib","level":1}`, "."),
 		"deep/text/.zarray":  doc("[4]", "[2]", `"|O"`, `""`, "C", `[{"id":"vlen-utf8"}]`, `{"id":"zstd","level":1}`, "."),
 	} {
-		if _, err := store.Put(t.Context(), s, p.MustKey(rel), []byte(text), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), s, store.Put(p.MustKey(rel), []byte(text)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -342,10 +342,10 @@ func (s Aged) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return i, err
 }
 
-// ListVersions implements [store.VersionLister].
-func (s Aged) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+// List implements [store.Lister].
+func (s Aged) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range s.Store.ListVersions(ctx, dir, deep) {
+		for e, err := range s.Store.List(ctx, dir, how) {
 			e.Modified = older(e.Modified)
 			if !yield(e, err) {
 				return

@@ -16,10 +16,10 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 // block432 is an array of 4×3×2 numbers, starting at 0, with names for two of its axes.
@@ -274,7 +274,7 @@ func TestConcurrentPoints(t *testing.T) {
 			var group sync.WaitGroup
 			for w := range writers {
 				group.Go(func() {
-					a, err := zarr.At(storetest.Conditional(under, storetest.Hooks{}), "").OpenArray(t.Context(), &zarr.Options{Write: true})
+					a, err := zarr.At(stepping.Conditional(under, stepping.Hooks{}), "").OpenArray(t.Context(), &zarr.Options{Write: true})
 					if err != nil {
 						t.Error(err)
 						return

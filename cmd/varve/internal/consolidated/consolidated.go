@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/check/consolidation"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -56,7 +56,7 @@ func OlderCopies(ctx context.Context, location string, a *zarr.Array) []string {
 // below it. Without consolidated metadata, all nodes are new. It calls found for each
 // node.
 func FindDrift(ctx context.Context, location string, found func()) (*consolidation.Drift, error) {
-	at, err := zarr.Locate(ctx, location, store.Read)
+	at, err := zarr.Locate(ctx, location, store.ReadOnly)
 	if err != nil {
 		return nil, err
 	}

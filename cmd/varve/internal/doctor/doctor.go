@@ -127,11 +127,11 @@ func (d *doctor) key(name string) store.Key {
 
 func (d *doctor) put(ctx context.Context, name string, value []byte) (store.Version, error) {
 	k := d.key(name)
-	w, ok := store.As[store.Writer](d.s)
-	if !ok {
+	if !store.Can(d.s, store.OpPut) {
 		return store.Version{}, fmt.Errorf("%w: it can only be read", store.ErrUnsupported)
 	}
-	return w.Put(ctx, k, value, store.Sync)
+	made, err := store.Write(ctx, d.s, store.Put(k, value), store.Sync)
+	return made.Version, err
 }
 
 // get returns a probe value.
@@ -145,7 +145,7 @@ func (d *doctor) clean(ctx context.Context) error {
 	defer cancel()
 	var failed error
 	for k := range d.values {
-		if err := store.Delete(ctx, d.s, k); err != nil && failed == nil {
+		if _, err := store.Write(ctx, d.s, store.Delete(k), store.Sync); err != nil && failed == nil {
 			failed = fmt.Errorf("deleting the probe values below %s: %w", d.dir, err)
 		}
 	}

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"varve.dev/zarr/cmd/varve/internal/doctor"
+	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/storetest"
 )
 
 func examine(t *testing.T, s store.Store) *doctor.Report {
@@ -29,7 +29,7 @@ func examine(t *testing.T, s store.Store) *doctor.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for e, err := range store.List(t.Context(), s, store.Path{}, true) {
+	for e, err := range store.List(t.Context(), s, store.Path{}, store.Deep) {
 		if errors.Is(err, store.ErrUnsupported) {
 			break
 		}
@@ -70,7 +70,9 @@ func TestSoundStores(t *testing.T) {
 // paced is a store that limits the requests in flight.
 type paced struct{ *memstore.Store }
 
-func (paced) Requests() int { return 32 }
+func (paced) Traits() store.Traits { return store.Traits{Requests: 32} }
+
+func (paced) CheckKey(store.Key) error { return nil }
 
 // TestLimited checks that a limit of the store itself is told with the throughput.
 func TestLimited(t *testing.T) {
@@ -92,18 +94,25 @@ func (s *plain) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 	return s.below.Get(ctx, key, q, dst)
 }
 
-func (s *plain) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	return s.below.Put(ctx, key, value, d)
+func (s *plain) Can(op store.Op) bool { return op == store.OpPut || op == store.OpDelete }
+
+func (s *plain) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if !s.Can(c.Op) {
+		return store.Written{}, store.ErrUnsupported
+	}
+	return s.below.Write(ctx, c, d)
 }
 
-func (s *plain) Delete(ctx context.Context, key store.Key) error { return s.below.Delete(ctx, key) }
+func (s careless) Can(op store.Op) bool { return op <= store.OpDeleteIf }
 
-func (s careless) PutIf(ctx context.Context, key store.Key, value []byte, _ store.Condition, d store.Durability) (store.Version, error) {
-	return s.below.Put(ctx, key, value, d)
-}
-
-func (s careless) DeleteIf(ctx context.Context, key store.Key, _ store.Version) error {
-	return s.below.Delete(ctx, key)
+func (s careless) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	switch c.Op {
+	case store.OpPutIf:
+		c = store.Put(c.Key, c.Value)
+	case store.OpDeleteIf:
+		c = store.Delete(c.Key)
+	}
+	return s.plain.Write(ctx, c, d)
 }
 
 func TestCarelessStore(t *testing.T) {
@@ -121,19 +130,22 @@ func TestCarelessStore(t *testing.T) {
 
 // hasty is an object store that checks the condition of a deletion, and deletes a moment
 // later, without a lock.
-type hasty struct{ storetest.ObjectStore }
+type hasty struct{ stepping.ObjectStore }
 
-func (s hasty) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	if now, err := s.Stat(ctx, key); err != nil || now.Version != v {
-		return store.ErrConflict
+func (s hasty) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op != store.OpDeleteIf {
+		return s.ObjectStore.Write(ctx, c, d)
+	}
+	if now, err := s.Stat(ctx, c.Key); err != nil || now.Version != c.If.Version() {
+		return store.Written{}, store.ErrConflict
 	}
 	time.Sleep(time.Millisecond)
-	return s.Delete(ctx, key)
+	return s.ObjectStore.Write(ctx, store.Delete(c.Key), d)
 }
 
 // TestHastyStore examines a store whose deletions can hit what was just written.
 func TestHastyStore(t *testing.T) {
-	r := examine(t, hasty{storetest.Conditional(memstore.New(), storetest.Hooks{})})
+	r := examine(t, hasty{stepping.Conditional(memstore.New(), stepping.Hooks{})})
 	if got := wrong(r); !slices.Contains(got, "delete_race") || slices.Contains(got, "conditional_delete") {
 		t.Errorf("%v", got)
 	}
@@ -145,31 +157,31 @@ func TestHastyStore(t *testing.T) {
 // lenient is an object store that takes the deletion of a missing object for a success.
 // It counts the unconditional writes of each name.
 type lenient struct {
-	storetest.ObjectStore
+	stepping.ObjectStore
 	mu   *sync.Mutex
 	puts map[string]int
 }
 
-func (s lenient) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	s.mu.Lock()
-	s.puts[key.String()]++
-	s.mu.Unlock()
-	return s.ObjectStore.Put(ctx, key, value, d)
-}
-
-func (s lenient) DeleteIf(ctx context.Context, key store.Key, v store.Version) error {
-	err := s.ObjectStore.DeleteIf(ctx, key, v)
-	if _, missing := s.Stat(ctx, key); errors.Is(missing, fs.ErrNotExist) {
-		return nil
+func (s lenient) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPut {
+		s.mu.Lock()
+		s.puts[c.Key.String()]++
+		s.mu.Unlock()
 	}
-	return err
+	made, err := s.ObjectStore.Write(ctx, c, d)
+	if c.Op == store.OpDeleteIf {
+		if _, missing := s.Stat(ctx, c.Key); errors.Is(missing, fs.ErrNotExist) {
+			return made, nil
+		}
+	}
+	return made, err
 }
 
 // TestLenientStore examines a store in which several deletions of a version succeed, but
 // none beside a write. Each round has a name of its own, because a service may take only
 // one write a second of one name.
 func TestLenientStore(t *testing.T) {
-	s := lenient{storetest.Conditional(memstore.New(), storetest.Hooks{}), new(sync.Mutex), map[string]int{}}
+	s := lenient{stepping.Conditional(memstore.New(), stepping.Hooks{}), new(sync.Mutex), map[string]int{}}
 	if r := examine(t, s); r.Of("delete_race") != doctor.Holds {
 		t.Errorf("%v", r.Findings)
 	}
@@ -201,9 +213,11 @@ type stale struct {
 	old map[store.Key][]byte
 }
 
-func (s *stale) Put(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Version, error) {
-	s.old[key], _, _ = s.below.Get(ctx, key, store.Request{}, nil)
-	return s.plain.Put(ctx, key, value, d)
+func (s *stale) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPut {
+		s.old[c.Key], _, _ = s.below.Get(ctx, c.Key, store.Request{}, nil)
+	}
+	return s.plain.Write(ctx, c, d)
 }
 
 func (s *stale) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {

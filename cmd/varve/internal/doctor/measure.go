@@ -56,7 +56,7 @@ func (d *doctor) measure(ctx context.Context, o Options) error {
 	if _, err := d.put(ctx, "large", make([]byte, o.Bytes)); err != nil {
 		return fmt.Errorf("writing a value of %d bytes: %w", o.Bytes, err)
 	}
-	d.report.Limited = store.RequestsOf(d.s) > 0
+	d.report.Limited = store.TraitsOf(d.s).Requests > 0
 	for _, n := range []int{1, 8, 32, 128} {
 		rate, err := d.rate(ctx, o.Bytes, n)
 		if err != nil {

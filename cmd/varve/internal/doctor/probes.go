@@ -92,7 +92,7 @@ func list(ctx context.Context, d *doctor) result {
 // listed returns the names and sizes of the probe values.
 func (d *doctor) listed(ctx context.Context) (map[string]store.Entry, error) {
 	all := map[string]store.Entry{}
-	for e, err := range store.List(ctx, d.s, d.dir, true) {
+	for e, err := range store.List(ctx, d.s, d.dir, store.Deep) {
 		if err != nil {
 			return nil, err
 		}
@@ -204,7 +204,7 @@ const writers = 8
 func (d *doctor) write(ctx context.Context, name string, cond store.Condition) result {
 	key := d.key(name)
 	return raceResult(race(writers, func(n byte) error {
-		_, err := store.PutIf(ctx, d.s, key, value(n), cond, store.Sync)
+		_, err := store.Write(ctx, d.s, store.PutIf(key, value(n), cond), store.Sync)
 		return err
 	}))
 }
@@ -252,7 +252,7 @@ func conditionalDelete(ctx context.Context, d *doctor) result {
 	if _, err := d.put(ctx, "dropped", value(2)); err != nil {
 		return holds(err)
 	}
-	switch err := store.DeleteIf(ctx, d.s, d.key("dropped"), old.Version); {
+	switch _, err := store.Write(ctx, d.s, store.DeleteIf(d.key("dropped"), old.Version), store.Sync); {
 	case errors.Is(err, store.ErrUnsupported):
 		return fails("%v", err)
 	case err == nil:
@@ -263,7 +263,7 @@ func conditionalDelete(ctx context.Context, d *doctor) result {
 	// With the present version the deletion must succeed.
 	now, err := store.Stat(ctx, d.s, d.key("dropped"))
 	if err == nil {
-		err = store.DeleteIf(ctx, d.s, d.key("dropped"), now.Version)
+		_, err = store.Write(ctx, d.s, store.DeleteIf(d.key("dropped"), now.Version), store.Sync)
 	}
 	return holds(err)
 }
@@ -305,9 +305,10 @@ func (d *doctor) contest(ctx context.Context, name string, round byte) (deleted,
 	var deletions, writes atomic.Int32
 	_, err = race(rivals, func(n byte) error {
 		if (n+round)%2 == 0 { // each may begin first
-			return counted(&deletions, store.DeleteIf(ctx, d.s, key, now.Version))
+			_, err := store.Write(ctx, d.s, store.DeleteIf(key, now.Version), store.Sync)
+			return counted(&deletions, err)
 		}
-		_, err := store.PutIf(ctx, d.s, key, value(n), store.IfVersion(now.Version), store.Sync)
+		_, err := store.Write(ctx, d.s, store.PutIf(key, value(n), store.IfVersion(now.Version)), store.Sync)
 		return counted(&writes, err)
 	})
 	return deletions.Load(), writes.Load(), err
@@ -336,25 +337,25 @@ func copies(ctx context.Context, d *doctor) result {
 	if _, err := d.put(ctx, "copied", value(3)); err != nil {
 		return holds(err)
 	}
-	_, cloner := store.As[store.Cloner](d.s)
-	_, copier := store.As[store.Copier](d.s)
+	cloner := store.Can(d.s, store.OpClone)
+	copier := store.Can(d.s, store.OpCopy)
 	// store.Clone falls back to a copy through this machine, which proves nothing here.
 	if !cloner && !copier {
 		return fails("bytes that are copied pass through this machine")
 	}
-	_, err := store.Clone(ctx, d.s, d.key("copy"), d.key("copied"), store.Version{}, 1<<20, store.Sync)
+	_, err := store.Write(ctx, d.s, store.Clone(d.key("copy"), d.key("copied"), store.Version{}), store.Sync)
 	return d.compare(ctx, "copy", value(3), err)
 }
 
 func assembles(ctx context.Context, d *doctor) result {
-	if _, ok := store.As[store.Assembler](d.s); !ok {
+	if !store.Can(d.s, store.OpAssemble) {
 		return fails("shards that are merged pass through this machine")
 	}
 	if _, err := d.put(ctx, "whole", value(4)); err != nil {
 		return holds(err)
 	}
 	parts := []store.Part{{Key: d.key("whole"), Off: 100, N: 50}, {Data: []byte("new")}, {Key: d.key("whole"), N: 10}}
-	_, err := store.Assemble(ctx, d.s, d.key("assembled"), parts, 1<<20, store.Sync)
+	_, err := store.Write(ctx, d.s, store.Assemble(d.key("assembled"), parts), store.Sync)
 	v := value(4)
 	return d.compare(ctx, "assembled", append(append(append([]byte{}, v[100:150]...), "new"...), v[:10]...), err)
 }
@@ -378,7 +379,7 @@ func deletes(ctx context.Context, d *doctor) result {
 	if _, err := d.put(ctx, "deleted", value(1)); err != nil {
 		return holds(err)
 	}
-	switch err := store.Delete(ctx, d.s, d.key("deleted")); {
+	switch _, err := store.Write(ctx, d.s, store.Delete(d.key("deleted")), store.Sync); {
 	case errors.Is(err, store.ErrUnsupported), errors.Is(err, fs.ErrPermission):
 		return fails("%v", err)
 	case err != nil:

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -127,18 +128,18 @@ func planOf(cmd *cobra.Command, d *session.Rehearsal, parts []Part) *planFacts {
 		Head: Head{Operation: cmd.Name(), Node: session.Subject(cmd), Strategy: Strategy(cmd), Guarantee: Guarantee(cmd)}, DryRun: true,
 		Counts: Counts{
 			New: new(int64), Rewritten: new(int64), Copied: new(int64), Dropped: new(int64), Documents: new(int64),
-			BytesRead:    new(s.Read().Bytes + unread.Stored),
+			BytesRead:    new(s.Read.Bytes + unread.Stored),
 			BytesDecoded: new(s.Of(observe.Decode).Bytes + unread.Coded),
 			BytesEncoded: new(s.Of(observe.Encode).Bytes + unread.Coded),
-			BytesCopied:  new(s.Copied().Bytes),
-			BytesWritten: new(s.Written().Bytes + unread.Stored),
+			BytesCopied:  new(s.Copied.Bytes),
+			BytesWritten: new(s.Written.Bytes + unread.Stored),
 			BytesDropped: new(int64),
 			Removed:      d.Removed,
 			Requests:     map[string]int64{},
 		},
 	}
-	for _, o := range observe.Ops() {
-		if n := s.Of(o).Times; n > 0 && o.IsRequest() {
+	for o := range observe.Commit + 1 {
+		if n := s.Of(o).Times; n > 0 {
 			p.Requests[o.String()] = n
 		}
 	}

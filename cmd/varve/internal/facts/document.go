@@ -43,7 +43,7 @@ type Document struct {
 // ReadDocument reads the document of the array at a location, even if it requires unknown
 // extensions. It returns nil if the document cannot be described.
 func ReadDocument(ctx context.Context, location string, how zarr.Experimental) *Document {
-	at, err := zarr.Locate(ctx, location, store.Read)
+	at, err := zarr.Locate(ctx, location, store.ReadOnly)
 	if err != nil {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (d *Document) Stored(ctx context.Context, use func(index []int64, size int6
 	}
 	defer s.Close()
 	chunks, index := grid.BoxOf(d.Grid.Chunks()), []int64(nil)
-	for e, err := range store.List(ctx, s, store.Path{}, true) {
+	for e, err := range store.List(ctx, s, store.Path{}, store.Deep) {
 		if err != nil {
 			return err
 		}

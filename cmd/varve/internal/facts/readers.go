@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual"
 )

@@ -20,8 +20,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
 )
 
@@ -137,7 +137,7 @@ func aboutSource(node string, err error, text string) string {
 		node = e.Path
 	}
 	again := "scan it again (varve virtualize)"
-	if manifest, _, found := store.CutPath(node, virtual.Suffix); found {
+	if manifest, _, found := driver.CutPath(node, virtual.Suffix); found {
 		again = fmt.Sprintf("varve virtualize %s --append -o %s scans it again", phrase.Word(file), phrase.Word(manifest))
 	}
 	return strings.ReplaceAll(text, "; scan it again", "; "+again)

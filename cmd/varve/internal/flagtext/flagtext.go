@@ -17,10 +17,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
+	"varve.dev/zarr/internal/cf"
 )
 
 // value is a flag value that is checked when it is set. Text that cannot fit any array
@@ -132,10 +132,27 @@ func Exclusive(cmd *cobra.Command, names ...string) error {
 	return nil
 }
 
-// Propose defines words that shells complete for the value of a flag.
+// proposals is the annotation of a flag with the words that shells complete.
+const proposals = "varve_proposals"
+
+// Propose defines words that shells complete for the value of a flag; see [Completions].
 func Propose(c *cobra.Command, flag string, words ...string) {
 	// The only possible error is that the flag does not exist.
-	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+	_ = c.Flags().SetAnnotation(flag, proposals, words)
+}
+
+// Completions makes package cobra complete the proposed words of all flags of a command
+// and of those below it. Only a program that answers a shell calls it: package cobra
+// keeps completions, and all that they lead to, for ever.
+func Completions(c *cobra.Command) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if words := f.Annotations[proposals]; len(words) > 0 {
+			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+		}
+	})
+	for _, below := range c.Commands() {
+		Completions(below)
+	}
 }
 
 // ParseDuration parses a duration of 0 or more: as Go has them, such as 90s or 1h30m, or

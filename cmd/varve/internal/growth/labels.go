@@ -13,11 +13,11 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/cf"
 )
 
 // Labels are the values of a coordinate, by which new planes are found among those that

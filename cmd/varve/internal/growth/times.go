@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -23,6 +23,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/cf"
 )
 
 // Times are the flags for the times of the elements along an axis.
@@ -100,7 +101,7 @@ func (t *Times) steps() (calendar.Steps, error) {
 		// Only an invalid date gets the hint.
 		if c, wrong := calendar.Parse(t.Calendar); wrong == nil {
 			if _, wrong = calendar.ParseInstant(t.Start, c); wrong != nil {
-				hint = calendar.Hint(t.Start, c)
+				hint = cf.Hint(t.Start, c)
 			}
 		}
 		return s, failure.BadUsage("--start %s --step %s: %w%s", t.Start, t.Step, err, hint)

@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"strings"
 
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/cf"
 )
 
 // ParseGiven is [dtype.Type.ParseText] for a value that a user gives. It returns an error

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -26,6 +25,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/store"
 )
@@ -161,20 +161,20 @@ func isSameArray(a, b *zarr.Array) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	first, err := store.Identify(s, p)
+	first, err := store.DirectoriesOf(s).Identify(p)
 	if err != nil {
 		return false, err
 	}
-	second, err := store.Identify(t, q)
+	second, err := store.DirectoriesOf(t).Identify(q)
 	if err != nil {
 		return false, err
 	}
-	if first != nil && second != nil {
+	if !first.IsZero() && !second.IsZero() {
 		return first.Same(second), nil
 	}
 	// The stores cannot identify nodes, so compare places and paths.
-	place := store.PlaceOf(s)
-	return place != "" && place == store.PlaceOf(t) && p == q, nil
+	place := store.TraitsOf(s).Place
+	return place != "" && place == store.TraitsOf(t).Place && p == q, nil
 }
 
 // Settle checks that exactly n bytes are available. It spools a stream to find out.

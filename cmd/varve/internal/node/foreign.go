@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/pyramid"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
@@ -48,7 +49,7 @@ func ForeignFile(location string) string {
 func IsForeign(location string) bool { return ForeignFile(location) != "" }
 
 // references are the endings of manifests, and of references of kerchunk.
-var references = []string{virtual.Suffix, virtual.KerchunkSuffix, virtual.ParquetSuffix, virtual.LongParquetSuffix}
+var references = []string{virtual.Suffix, kerchunk.Suffix, kerchunk.ParquetSuffix, kerchunk.LongParquetSuffix}
 
 // isBelowReferences reports whether a location is that of a node which references show.
 func isBelowReferences(location string) bool {
@@ -74,7 +75,7 @@ func OpenSource(ctx context.Context, location string, into *zarr.Array, opt *zar
 		}
 		return a, a.Close, nil
 	}
-	at, err := zarr.Locate(ctx, location, store.Read)
+	at, err := zarr.Locate(ctx, location, store.ReadOnly)
 	if errors.Is(err, scan.ErrUnsupported) {
 		err = fmt.Errorf("%w (bare elements need --format raw, or a name that ends in .npy or .raw)", err)
 	}

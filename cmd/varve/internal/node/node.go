@@ -78,11 +78,11 @@ func OpenSeen(ctx context.Context, location string, opt *zarr.Options) (*zarr.Ar
 	if d == nil || d.Place == "" {
 		return zarr.OpenArray(ctx, location, opt)
 	}
-	at, err := zarr.Locate(ctx, location, store.Read)
+	at, err := zarr.Locate(ctx, location, store.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
-	place := store.PlaceOf(at.Store())
+	place := store.TraitsOf(at.Store()).Place
 	Close(at)
 	// The ledger has the keys of one store only.
 	if place == d.Place {
@@ -95,7 +95,7 @@ func OpenSeen(ctx context.Context, location string, opt *zarr.Options) (*zarr.Ar
 // Below returns the locations of the node at a location and of all nodes below it. It
 // omits nodes that cannot be listed: the command itself fails on them.
 func Below(ctx context.Context, location string) (nodes []string) {
-	at, err := zarr.Locate(ctx, location, store.Read)
+	at, err := zarr.Locate(ctx, location, store.ReadOnly)
 	if err != nil {
 		return nil
 	}
@@ -179,7 +179,7 @@ type Store struct {
 
 // OpenStore opens the part of a store below a location, which need not be a node.
 func OpenStore(ctx context.Context, location string) (*Store, error) {
-	s, p, err := store.OpenLocation(ctx, location, store.Read)
+	s, p, err := store.OpenLocation(ctx, location, store.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -205,12 +205,12 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 }
 
 // List implements [store.Lister].
-func (s *Store) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
+func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	p, err := s.path.Join(dir.String())
 	if err != nil {
 		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, err) }
 	}
-	return store.List(ctx, s.Store, p, deep)
+	return store.List(ctx, s.Store, p, how)
 }
 
 // IsOther reports whether a member of a group is a symbolic link to an array. Commands
@@ -228,14 +228,14 @@ func IsOther(cmd *cobra.Command, location string, g *zarr.Group, member string, 
 		return false, err
 	}
 	// The group itself may lie behind a link, so compare resolved paths.
-	if group, err = store.Resolve(s, group); err != nil {
+	if group, err = store.DirectoriesOf(s).Resolve(group); err != nil {
 		return false, err
 	}
 	plain, err := group.Join(member)
 	if err != nil {
 		return false, err
 	}
-	real, err := store.Resolve(s, named)
+	real, err := store.DirectoriesOf(s).Resolve(named)
 	if err != nil || real == plain {
 		return false, err
 	}

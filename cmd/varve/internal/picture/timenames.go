@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/cf"
 )
 
 // mostNamed bounds the length of a coordinate that is read for a picture: the hours of a

@@ -104,7 +104,7 @@ func (p *Line) estimate(cmd *cobra.Command, done func(observe.Stats) int64) {
 func Begin(cmd *cobra.Command) *Line {
 	p := &Line{task: cmd.Name(), text: phrase.Count, countsRequests: true}
 	if c := console.Of(cmd.ErrOrStderr()); c != nil && c.OutIsTerminal {
-		p.estimate(cmd, func(s observe.Stats) int64 { return s.Requests().Times })
+		p.estimate(cmd, func(s observe.Stats) int64 { return s.Requests.Times })
 	}
 	return p
 }
@@ -219,14 +219,14 @@ func clock(seconds float64) string {
 var (
 	// CodedBytes counts the bytes of encoded elements, or those written if nothing is
 	// encoded.
-	CodedBytes = func(s observe.Stats) int64 { return max(s.Of(observe.Encode).Bytes, s.Written().Bytes) }
+	CodedBytes = func(s observe.Stats) int64 { return max(s.Of(observe.Encode).Bytes, s.Written.Bytes) }
 	// DecodedBytes counts the bytes of decoded elements, or those read if nothing is
 	// decoded.
-	DecodedBytes = func(s observe.Stats) int64 { return max(s.Of(observe.Decode).Bytes, s.Read().Bytes) }
+	DecodedBytes = func(s observe.Stats) int64 { return max(s.Of(observe.Decode).Bytes, s.Read.Bytes) }
 	// TouchedChunks counts chunks that were encoded or deleted.
 	TouchedChunks = func(s observe.Stats) int64 { return s.Of(observe.Encode).Times + Deletions(s) }
 	// Deletions counts deleted values.
 	Deletions = func(s observe.Stats) int64 { return s.Of(observe.Delete).Times + s.Of(observe.DeleteIf).Times }
 	// MovedBytes counts the bytes of copied values.
-	MovedBytes = func(s observe.Stats) int64 { return s.Copied().Bytes + s.Read().Bytes }
+	MovedBytes = func(s observe.Stats) int64 { return s.Copied.Bytes + s.Read.Bytes }
 )

@@ -157,7 +157,7 @@ func openCache(cmd *cobra.Command) error {
 		if _, ok := store.Driver(s).(*zipstore.Store); ok {
 			return s
 		}
-		if store.PlaceOf(s) == "" {
+		if store.TraitsOf(s).Place == "" {
 			told.Do(func() {
 				Note(cmd, dir.Value.String(), "what is read from a URL with a query is not kept, because the query may decide what the values are")
 			})

@@ -279,6 +279,6 @@ func IsDryRun(cmd *cobra.Command) bool { return LedgerOf(cmd.Context()) != nil }
 // RehearseIn records the store that a dry run would change.
 func RehearseIn(cmd *cobra.Command, at *zarr.Location) {
 	if d := RehearsalOf(cmd.Context()); d != nil {
-		d.Place = store.PlaceOf(at.Store())
+		d.Place = store.TraitsOf(at.Store()).Place
 	}
 }

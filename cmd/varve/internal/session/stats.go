@@ -91,7 +91,7 @@ func (s statsFacts) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text = fmt.Appendf(text[:len(text)-1], `,"bytes_written_estimate":%d`, stats.Written().Bytes)
+	text = fmt.Appendf(text[:len(text)-1], `,"bytes_written_estimate":%d`, stats.Written.Bytes)
 	if s.cache != nil {
 		kept, err := json.Marshal(s.cache.Stats())
 		if err != nil {

@@ -81,7 +81,7 @@ func Rate(n int64, seconds float64) float64 {
 
 // Finish computes the derived fields.
 func (m *Round) Finish() {
-	m.Rate, m.Stored = Rate(m.Bytes, m.Seconds), Rate(m.Stats.Read().Bytes, m.Seconds)
+	m.Rate, m.Stored = Rate(m.Bytes, m.Seconds), Rate(m.Stats.Read.Bytes, m.Seconds)
 	m.PerChunk = m.Seconds / float64(max(1, m.pieces()))
 }
 
@@ -112,7 +112,7 @@ const (
 // Judge returns what bounds the round at the usual level, as a word and as a sentence.
 func (m *Measured) Judge() (what, why string) {
 	r := &m.Rounds[len(m.Rounds)-1]
-	requests, codecs := r.Stats.Requests(), r.Stats.Codecs().Duration.Seconds()
+	requests, codecs := r.Stats.Requests, r.Stats.Codecs.Duration.Seconds()
 	busy := codecs / max(1e-9, r.Seconds*float64(r.Processors))
 	waiting := requests.Duration.Seconds() / max(1e-9, r.Seconds*float64(r.InFlight))
 	size := r.Bytes / max(1, r.pieces())
@@ -167,7 +167,7 @@ func (m *Measured) Print(w *bufio.Writer) error {
 		if r.Usual {
 			name += " usual"
 		}
-		io, codecs := r.Stats.Requests(), r.Stats.Codecs()
+		io, codecs := r.Stats.Requests, r.Stats.Codecs
 		fmt.Fprintf(w, "%-10s %10d %14s %12s %14s %14s %14s\n", name, r.Processors, phrase.Bytes(int64(r.Rate))+"/s", duration(r.PerChunk),
 			phrase.Count(int64(Rate(io.Times, r.Seconds)))+"/s", each(io.Duration, r.pieces()), each(codecs.Duration, r.pieces()))
 	}
@@ -242,13 +242,8 @@ func (r *Recorder) Stat(ctx context.Context, key store.Key) (store.Info, error) 
 }
 
 // List implements [store.Lister].
-func (r *Recorder) List(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return store.List(ctx, r.Store, dir, deep)
-}
-
-// ListVersions implements [store.VersionLister].
-func (r *Recorder) ListVersions(ctx context.Context, dir store.Path, deep bool) iter.Seq2[store.Entry, error] {
-	return store.ListVersions(ctx, r.Store, dir, deep)
+func (r *Recorder) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return store.List(ctx, r.Store, dir, how)
 }
 
 // Open implements [store.Opener].

@@ -15,7 +15,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 	varvebeam "varve.dev/zarr/job/beam"
 )
 

@@ -17,10 +17,11 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
+
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/rechunk"
 )
 
@@ -76,7 +77,7 @@ func planned(t *testing.T) (plan, node string) {
 		w.Stages = append(w.Stages, job.Stage{Name: s.Name, Tasks: s.Tasks})
 	}
 	w.Stages = append(w.Stages, job.Stage{Name: "publish", Tasks: 1})
-	if w.Request, err = rechunk.MarshalRequest(request); err != nil {
+	if w.Request, err = json.Marshal(request); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := json.Marshal(map[string]any{"varve_plan": job.Version, "id": "x", "arrays": []*job.Work{&w}})

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"varve.dev/zarr/job"
+	"varve.dev/zarr/internal/job"
 )
 
 // watch prints how many tasks are done, until stop is called. It reads the records beside
