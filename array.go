@@ -170,7 +170,7 @@ func (a *Array) load(ctx context.Context, s *snapshot.Array) (*snapshot.Array, e
 	next.Confirm(now)
 	next.SetWritten(info.Modified)
 	// The same version says the same, except for attributes of format 2.
-	if next.Numbering = s.Numbering; next.Version != s.Version || next.Version.IsZero() {
+	if next.Inherit(s); next.Version != s.Version || next.Version.IsZero() {
 		a.number(ctx, s, next)
 	}
 	return next, ctx.Err()

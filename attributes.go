@@ -154,7 +154,7 @@ func (a *Array) updateAttributesV2(ctx context.Context, change func(object []byt
 			return err
 		}
 		next.ConfirmAs(s)
-		next.Numbering = s.Numbering
+		next.Inherit(s)
 		if a.state.CompareAndSwap(s, next) {
 			return tree.RefreshAbove(store.Finishing(ctx), store.Key{}, a.place())
 		}

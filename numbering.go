@@ -87,7 +87,7 @@ func (a *Array) number(ctx context.Context, s, next *snapshot.Array) {
 		next.Numbering = new(snapshot.Numbering)
 		return
 	}
-	next.Numbering = s.Numbering
+	next.Inherit(s)
 }
 
 // renumbered reports whether elements may have other indices in next than in s. Without
@@ -109,8 +109,8 @@ func (a *Array) renumbered(ctx context.Context, s, next *snapshot.Array) bool {
 	}
 	// The records are deleted with the superseded grids, and the keys are used again. So
 	// the grid from which the chain begins may be a later one with the keys of s.
-	moved, err := at.MovedSince(ctx, currentAt(s, next, chain))
-	return moved || err != nil
+	id, err := at.MovedSince(ctx, currentAt(s, next, chain))
+	return err != nil || id != "" && !s.KnowsMove(id)
 }
 
 // currentAt returns a time when s was the present state, by the clock of the store. A

@@ -84,7 +84,7 @@ func (a *Array) planned(ctx context.Context, plan func(old *snapshot.Array) (*pu
 			next.Version = v
 			next.Confirm(now)
 			if next.Numbering == nil {
-				next.Numbering = old.Numbering
+				next.Inherit(old)
 			}
 			a.become(next)
 		}

@@ -97,7 +97,7 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 		if c != nil {
 			return s.resume(ctx, c, print, old.Grid.Rank())
 		}
-		if err := s.vacuumFirst(ctx); err != nil {
+		if err := s.vacuumFirst(ctx, old); err != nil {
 			return err
 		}
 		keys, err := s.freeKeys(ctx, old)

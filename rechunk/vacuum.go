@@ -137,13 +137,38 @@ func (s *session) newVacuum(ctx context.Context, grace time.Duration) *vacuum {
 }
 
 // vacuumFirst is the vacuum of [Options.Grace].
-func (s *session) vacuumFirst(ctx context.Context) error {
+func (s *session) vacuumFirst(ctx context.Context, old *snapshot.Array) error {
 	if s.Grace == 0 {
 		return nil
+	}
+	if err := s.noteMove(ctx, old); err != nil {
+		return err
 	}
 	v := s.newVacuum(ctx, s.Grace)
 	err := v.runAll(ctx)
 	s.report.Freed += v.findings.Freed()
+	return err
+}
+
+// noteMove makes a state know the last rechunk that has moved planes on the way to it.
+// The vacuum removes its record, and in a store without locks the note about that would
+// look as if it had happened since the state was read: a document is written right
+// after its record, and times tell no order of both.
+func (s *session) noteMove(ctx context.Context, old *snapshot.Array) error {
+	if !s.Node.Fenced() || old.Version.IsZero() {
+		return nil
+	}
+	id, err := s.lastMove(ctx, old)
+	if err != nil {
+		return err
+	}
+	// The records were those of the document if it is still the same now: versions never
+	// come back.
+	now, err := s.Fresh(ctx)
+	if err == nil && now.Version == old.Version {
+		old.KnowMove(id)
+		now.KnowMove(id)
+	}
 	return err
 }
 

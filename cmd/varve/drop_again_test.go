@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/store/azure/azuretest"
 )
 
 // TestDropAgain repeats drops of ranges of coordinate values, of a group and of an array.
@@ -78,6 +79,38 @@ func TestDropRanges(t *testing.T) {
 		must(t, "", "drop", g, "--axis", "time", "--range", line, "--yes", "--unlock")
 		if got := must(t, "", "info", g+"/first"); !strings.Contains(got, want+" × 40") {
 			t.Errorf("%s: %s", line, got)
+		}
+	}
+}
+
+// TestDropAtOnce drops and inserts planes again and again in a store without locks. Each
+// command deletes the grid before, and so the record of what the one before has moved.
+// That is no conflict with another program.
+func TestDropAtOnce(t *testing.T) {
+	_, endpoint := azuretest.Serve(t)
+	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "AccountName=acme;AccountKey="+azuretest.Key+";BlobEndpoint="+endpoint)
+	const group = "az://acme/box/g.zarr"
+	for name, chunks := range map[string]string{"a": "[[2,2,2,2,2,2,2,2]]", "b": "[[4,4,4,4]]"} {
+		must(t, "", "create", group+"/"+name, "--shape", "16", "--dtype", "int32", "--chunks", chunks, "--dimension-names", "time")
+		must(t, numbers(1, 16), "write", group+"/"+name, "--format", "json")
+	}
+	a := group + "/a"
+	for _, line := range []string{
+		"drop GROUP --axis time --range 0:1", "drop GROUP --axis time --range 0:1", "drop A --axis 0 --range 0:2 --alone", "drop A --axis 0 --range 0:2 --alone", "compact A --to max:4", "drop A --axis 0 --range 0:1 --alone", "insert A --at 0 --alone x.json",
+		"drop A --axis 0 --range 0:2 --alone", "regularize A --chunks 3", "drop A --axis 0 --range 0:1 --alone",
+	} {
+		args := strings.Fields(strings.NewReplacer("GROUP", group, "A", a, "x.json", writeInput(t, t.TempDir(), []byte{7, 0, 0, 0})).Replace(line))
+		args = append(args, "--grace", "0s")
+		if args[0] == "drop" {
+			args = append(args, "--yes")
+		}
+		if _, errs, status := execute(t, "", args...); status != 0 {
+			t.Fatalf("%q: %s", args, errs)
+		}
+	}
+	for name, want := range map[string]string{"a": numbers(10, 7), "b": numbers(3, 14)} {
+		if got := must(t, "", "export", group+"/"+name, "--format", "json"); strings.TrimSpace(got) != strings.ReplaceAll(want, " ", "") {
+			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
 }

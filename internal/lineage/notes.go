@@ -3,6 +3,7 @@
 package lineage
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -154,15 +155,16 @@ func (a Array) readMovedNote(ctx context.Context) (*movedNote, error) {
 	return n, nil
 }
 
-// MovedSince reports whether a range was dropped or inserted since a time, by a rechunk
-// whose record was removed. The time is by the clock of the store.
-func (a Array) MovedSince(ctx context.Context, since time.Time) (bool, error) {
+// MovedSince returns the ID of the last rechunk that has dropped or inserted a range and
+// whose record was removed, if it was published since a time, or else "". The time is by
+// the clock of the store.
+func (a Array) MovedSince(ctx context.Context, since time.Time) (string, error) {
 	n, err := a.readMovedNote(ctx)
-	if n == nil || err != nil {
-		return false, err
-	}
 	// Without times, it may have been since.
-	return n.At.IsZero() || !n.At.Before(since), nil
+	if n == nil || err != nil || !n.At.IsZero() && n.At.Before(since) {
+		return "", err
+	}
+	return cmp.Or(n.ID, "unknown"), nil
 }
 
 // LastMove returns the ID of the last rechunk that has dropped or inserted a range on

@@ -48,6 +48,25 @@ type Array struct {
 	confirmed atomic.Int64                     // nanoseconds since 1970; see Confirm
 	written   atomic.Int64                     // nanoseconds since 1970; see SetWritten
 	selecting atomic.Pointer[selection.Target] // made by target on its first call
+	lastMove  atomic.Pointer[string]           // see KnowMove
+}
+
+// KnowMove records the ID of the last rechunk that has dropped or inserted a range on the
+// way to this document, "" for none. Its note, which a vacuum leaves, is then no evidence
+// that one has happened since: in stores without locks the times of both do not tell.
+func (s *Array) KnowMove(id string) { s.lastMove.Store(&id) }
+
+// KnowsMove reports whether the last such rechunk is known to have this ID.
+func (s *Array) KnowsMove(id string) bool {
+	known := s.lastMove.Load()
+	return known != nil && *known == id
+}
+
+// Inherit takes over the numbering of an older state, whose elements have the same
+// indices, and what it knows about it.
+func (s *Array) Inherit(o *Array) {
+	s.Numbering = o.Numbering
+	s.lastMove.Store(o.lastMove.Load())
 }
 
 // Numbering stands for the indices of the elements of an array. Its address is its
