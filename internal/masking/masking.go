@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package masking converts the documents of arrays between formats 2 and 3, so that xarray
-// takes the same elements for missing ones. Packages convert and virtual share it.
+// Package masking converts the documents of arrays between formats 2 and 3, so that
+// xarray takes the same elements for missing ones. Packages convert and virtual share
+// it.
 package masking
 
 import (
