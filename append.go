@@ -15,7 +15,6 @@ import (
 	"varve.dev/zarr/internal/dimension"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
@@ -118,7 +117,7 @@ func appended(s *snapshot.Array, axis int, more snapshot.Gain, opt AppendOptions
 	policies := make([]grid.Growth, len(shape))
 	// The chunks of segments stay as they are, after those elements that fill edges which
 	// the axis has already.
-	if cut := s.Grid.Axis(axis); more.Segments != nil && lattice.IsAppendOne(opt.Grow) && !cut.IsRegular() {
+	if cut := s.Grid.Axis(axis); more.Segments != nil && opt.Grow.IsAppendOne() && !cut.IsRegular() {
 		if edges := more.Edges(axis, cut.Covered()-cut.Extent()); edges != nil {
 			opt.Grow = grid.Preplanned(edges...)
 		}
@@ -126,7 +125,7 @@ func appended(s *snapshot.Array, axis int, more snapshot.Gain, opt AppendOptions
 	policies[axis] = s.Rounded(axis, opt.Grow, opt.RoundUp)
 	g, err := s.Grid.Grown(shape, policies...)
 	// A policy that needs listed edges cannot work in format 2. Say what to do instead.
-	if err != nil && s.Doc.Format() == 2 && !lattice.KeepsRegular(opt.Grow) {
+	if err != nil && s.Doc.Format() == 2 && !opt.Grow.KeepsRegular() {
 		err = fmt.Errorf("%w; format 2 has regular chunks only: convert the array to format 3 first (varve convert --to 3)", err)
 	}
 	if err == nil {

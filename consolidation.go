@@ -14,7 +14,6 @@ import (
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/tree"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -68,12 +67,12 @@ func (g *Group) recopy(ctx context.Context) error {
 	}
 	var changed []string
 	for path, raw := range is.Nodes() {
-		if !bytes.Equal(zarrjson.Raw(was, path), raw) {
+		if !bytes.Equal(was.Raw(path), raw) {
 			changed = append(changed, path)
 		}
 	}
 	for path := range was.Nodes() {
-		if zarrjson.Raw(is, path) == nil {
+		if is.Raw(path) == nil {
 			changed = append(changed, path)
 		}
 	}
@@ -140,11 +139,11 @@ func (g *Group) consolidate(ctx context.Context, document []byte, w *walked) ([]
 		if err != nil {
 			return nil, err
 		}
-		c, err := zarrjson.NewConsolidatedV2(own, g.documents(ctx, w), l)
+		c, err := metadata.NewConsolidatedV2(own, g.documents(ctx, w), l)
 		if err = errors.Join(w.failed, err); err != nil {
 			return nil, err
 		}
-		return zarrjson.MarshalConsolidated(c, l)
+		return c.Marshal(l)
 	}
 	doc, err := metadata.ParseGroup(document, l)
 	if err != nil {
@@ -191,7 +190,7 @@ func (g *Group) documents(ctx context.Context, w *walked) iter.Seq2[string, []by
 			var raw []byte
 			format := 0
 			n := g.place()
-			if why := zarrjson.CheckPath(m.Path); err == nil && why != nil {
+			if why := metadata.CheckPath(m.Path); err == nil && why != nil {
 				w.left = append(w.left, store.Entry{Name: m.Path, Unusable: "left out of the consolidated metadata: " + why.Error()})
 				continue
 			}
@@ -272,7 +271,7 @@ func (h *hierarchy) withNode(ctx context.Context, n node, c *metadata.Consolidat
 	}
 	var w walked
 	for below, raw := range g.documents(ctx, &w) {
-		if c, err = zarrjson.With(c, path+"/"+below, raw, n.options.Limits.metadata()); err != nil {
+		if c, err = c.With(path+"/"+below, raw, n.options.Limits.metadata()); err != nil {
 			return nil, fmt.Errorf("%s: %w", below, err)
 		}
 	}

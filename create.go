@@ -21,7 +21,6 @@ import (
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/internal/scheme"
 	"varve.dev/zarr/internal/tree"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -211,7 +210,7 @@ func (h *hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *t
 	if err != nil {
 		return version, err
 	}
-	record, err := zarrjson.Record(doc, n.options.Limits.metadata())
+	record, err := metadata.Record(doc, n.options.Limits.metadata())
 	if err != nil {
 		return version, err
 	}
@@ -554,7 +553,7 @@ func (c *creation) record(ctx context.Context) error {
 		}
 		err := n.place().Container(p).ChangeConsolidated(ctx, func(old *metadata.Consolidated) (*metadata.Consolidated, error) {
 			var failed error
-			next, err := zarrjson.WithAll(old, c.records(p, &failed), c.options.Limits.metadata())
+			next, err := old.WithAll(c.records(p, &failed), c.options.Limits.metadata())
 			return next, errors.Join(failed, err)
 		})
 		if err != nil {
@@ -572,7 +571,7 @@ func (c *creation) records(group store.Path, failed *error) iter.Seq2[string, []
 			if !group.IsRoot() && !strings.HasPrefix(p.String(), group.String()+"/") {
 				continue
 			}
-			raw, err := zarrjson.Record(document(c.nodes[p]), c.options.Limits.metadata())
+			raw, err := metadata.Record(document(c.nodes[p]), c.options.Limits.metadata())
 			if err != nil {
 				*failed = err
 				return

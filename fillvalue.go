@@ -11,7 +11,6 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
-	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -83,7 +82,7 @@ func FillOfStruct[T any](t dtype.Type, v T) (FillValue, error) {
 	l, err := element.LayoutOf[T](t)
 	if err == nil {
 		if _, err = l.Store(elem, element.MemoryOf([]T{v})); err == nil {
-			err = packed.Check(t, elem)
+			err = t.Check(elem)
 		}
 		if err != nil {
 			err = fault.Argument("%v", err)

@@ -18,7 +18,6 @@ import (
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -299,7 +298,7 @@ func (g *Group) described(c *metadata.Consolidated, path string) (Member, error)
 	case *metadata.Group:
 		m.Kind = "group"
 		// The members of this group are in the same consolidated metadata.
-		below = doc.WithConsolidated(zarrjson.Below(c, path))
+		below = doc.WithConsolidated(c.Below(path))
 	}
 	if err == nil {
 		m.Node, err = g.hierarchy.node(p, below, store.Version{}, g.options)

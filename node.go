@@ -17,7 +17,6 @@ import (
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
@@ -179,7 +178,7 @@ func (a *Array) Notes() []string {
 // wrong values. respell ends them.
 func (a *Array) misread() []string {
 	s := a.state.Load()
-	notes := zarrjson.Misread(s.Doc)
+	notes := s.Doc.Misread()
 	for _, r := range s.Engine.Chain.Repairs() {
 		if r.Misread {
 			notes = append(notes, r.Note)

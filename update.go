@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/publish"
@@ -250,7 +249,7 @@ func (a *Array) store(ctx context.Context, lock *nodelock.Held, s *snapshot.Arra
 func (a *Array) confirmStored(ctx context.Context, lock *nodelock.Held, s *snapshot.Array, chunks grid.Box) error {
 	first := make([]int64, len(chunks))
 	// No other process changes the array, or nothing was stored.
-	if a.options.SingleWriter || !lattice.First(chunks, first) {
+	if a.options.SingleWriter || !chunks.First(first) {
 		return nil
 	}
 	// Read the document after the chunks were stored. The other order would miss a
@@ -300,7 +299,7 @@ func (a *Array) vacuumed(ctx context.Context, s *snapshot.Array) (bool, error) {
 // meaning in now. err is the error of reading now.
 func (a *Array) confirmIn(ctx context.Context, s, now *snapshot.Array, chunks grid.Box, err error) error {
 	first := make([]int64, len(chunks))
-	lattice.First(chunks, first)
+	chunks.First(first)
 	key := s.Engine.Key(first)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -420,7 +419,7 @@ func (a *Array) orRechunked(ctx context.Context, s *snapshot.Array, chunks grid.
 	}
 	first := make([]int64, len(chunks))
 	now, err := a.look(ctx, s)
-	if now == s || err != nil || !lattice.First(chunks, first) {
+	if now == s || err != nil || !chunks.First(first) {
 		return failed
 	}
 	err = a.confirmIn(ctx, s, now, chunks, nil)

@@ -10,7 +10,6 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/metadata"
 )
 
@@ -157,7 +156,7 @@ func appendInner(dst []byte, g *grid.Grid) ([]byte, error) {
 		}
 	}
 	dst = append(append(dst, `"chunk_grid":{"name":"`...), g.Name()...)
-	dst = lattice.AppendListed(g, append(dst, `","configuration":`...))
+	dst = g.AppendListed(append(dst, `","configuration":`...))
 	return append(dst, '}'), nil
 }
 

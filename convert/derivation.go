@@ -11,7 +11,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/copying"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/transfer"
@@ -190,5 +189,5 @@ func (c *conversion) unchangedGroup(ctx context.Context, m *member) error {
 
 // bare returns a group without consolidated metadata, as one document.
 func bare(n metadata.Node) ([]byte, error) {
-	return zarrjson.Record(n.(*metadata.Group).WithConsolidated(nil), metadata.Limits{})
+	return metadata.Record(n.(*metadata.Group).WithConsolidated(nil), metadata.Limits{})
 }

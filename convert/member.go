@@ -19,13 +19,11 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/copying"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/masking"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/ome"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/tree"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -326,7 +324,7 @@ func withoutPolicy(a *metadata.Array) (note string, err error) {
 	switch {
 	case errors.Is(err, grid.ErrCalendar):
 		text = stored.Policy
-	case err != nil || lattice.KeepsRegular(g):
+	case err != nil || g.KeepsRegular():
 		return "", nil
 	}
 	a.Attributes, err = metadata.UnsetAttribute(a.Attributes, own.Growth)
@@ -447,15 +445,15 @@ func (s *survey) consolidate(to int) error {
 			m.result = m.result.(*metadata.Group).WithConsolidated(c)
 			continue
 		}
-		own, err := zarrjson.Record(m.result, metadata.Limits{})
+		own, err := metadata.Record(m.result, metadata.Limits{})
 		if err != nil {
 			return err
 		}
-		c, err := zarrjson.NewConsolidatedV2(own, records, metadata.Limits{})
+		c, err := metadata.NewConsolidatedV2(own, records, metadata.Limits{})
 		if err = errors.Join(failed, err); err != nil {
 			return err
 		}
-		if m.index, err = zarrjson.MarshalConsolidated(c, metadata.Limits{}); err != nil {
+		if m.index, err = c.Marshal(metadata.Limits{}); err != nil {
 			return err
 		}
 	}
@@ -478,7 +476,7 @@ func (s *survey) below(i int, failed *error) iter.Seq2[string, []byte] {
 			if g, isGroup := n.(*metadata.Group); isGroup {
 				n = g.WithConsolidated(nil)
 			}
-			record, err := zarrjson.Record(n, metadata.Limits{})
+			record, err := metadata.Record(n, metadata.Limits{})
 			if err != nil {
 				*failed = err
 				return

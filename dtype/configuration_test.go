@@ -140,8 +140,8 @@ func TestFields(t *testing.T) {
 	for _, f := range typ.Fields() {
 		offsets = append(offsets, f.Offset)
 	}
-	if fmt.Sprint(offsets, typ.Size(), typ.Unit(), typ.Ordered(), typ.hasBool(), typ.small(), in.hasBool()) != "[0 2 11] 12 0 true true true false" {
-		t.Error(offsets, typ.Size(), typ.Unit(), typ.Ordered(), typ.hasBool(), typ.small(), in.hasBool())
+	if fmt.Sprint(offsets, typ.Size(), typ.Unit(), typ.Ordered(), typ.hasBool(), typ.Small(), in.hasBool()) != "[0 2 11] 12 0 true true true false" {
+		t.Error(offsets, typ.Size(), typ.Unit(), typ.Ordered(), typ.hasBool(), typ.Small(), in.hasBool())
 	}
 	if f, ok := typ.Field("in"); !ok || f.Type != in || f.Offset != 2 {
 		t.Errorf("%+v", f)
@@ -166,10 +166,10 @@ func TestFields(t *testing.T) {
 		t.Errorf("default %s", typ.AppendText(nil, got))
 	}
 	elem := []byte{1, 0, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 1}
-	if err := typ.check(elem); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), `field "n"`) {
+	if err := typ.Check(elem); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), `field "n"`) {
 		t.Errorf("255 is an uint2: %v", err)
 	}
-	if typ.normalize(elem); elem[2] != 3 || typ.check(elem) != nil {
+	if typ.Normalize(elem); elem[2] != 3 || typ.Check(elem) != nil {
 		t.Errorf("normal %x", elem)
 	}
 }

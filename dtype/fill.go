@@ -77,7 +77,7 @@ func (t Type) parse(elem []byte, text string) bool {
 		return t.parseArray(elem, text) || t.name == "raw_bytes" && copyExactly(elem, text)
 	case KindUTF32:
 		s, ok := parseString(text)
-		return ok && t.setText(elem, s)
+		return ok && t.SetText(elem, s)
 	case KindTerminated:
 		b, ok := parseBytes(text)
 		// A longer text does not fit. A shorter one is padded with zeros, which elem has
@@ -307,9 +307,9 @@ func appendBase64(dst, b []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), b), '"')
 }
 
-// setText sets elem, an element of fixed-length text or null-terminated bytes, to a text
+// SetText sets elem, an element of fixed-length text or null-terminated bytes, to a text
 // padded with zeros. It returns false if the text is too long.
-func (t Type) setText(elem []byte, text string) bool {
+func (t Type) SetText(elem []byte, text string) bool {
 	clear(elem)
 	if t.kind == KindTerminated {
 		return copy(elem, text) == len(text)
@@ -325,9 +325,9 @@ func (t Type) setText(elem []byte, text string) bool {
 	return true
 }
 
-// appendWord appends the text of an element of fixed length without its padding.
+// AppendWord appends the text of an element of fixed length without its padding.
 // Null-terminated bytes need not be valid text.
-func (t Type) appendWord(dst, elem []byte) []byte {
+func (t Type) AppendWord(dst, elem []byte) []byte {
 	if t.kind == KindUTF32 {
 		return appendUTF8(dst, elem)
 	}
@@ -418,7 +418,7 @@ func (t Type) parseStruct(elem []byte, text string) bool {
 		if !byteorder.Little() {
 			t.Swap(elem, elem)
 		}
-		return t.check(elem) == nil
+		return t.Check(elem) == nil
 	}
 	if v.Kind() != strictjson.Object {
 		return false

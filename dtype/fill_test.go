@@ -185,13 +185,13 @@ func TestFillRoundTripAll(t *testing.T) {
 			checkRoundTrip(t, typ, []byte{1})
 		case typ.Size() == 1:
 			for i := range 1 << 8 {
-				if elem := []byte{byte(i)}; typ.check(elem) == nil {
+				if elem := []byte{byte(i)}; typ.Check(elem) == nil {
 					checkRoundTrip(t, typ, elem)
 				}
 			}
 		case typ.Size() == 2:
 			for i := range 1 << 16 {
-				if elem := binary.NativeEndian.AppendUint16(nil, uint16(i)); typ.check(elem) == nil {
+				if elem := binary.NativeEndian.AppendUint16(nil, uint16(i)); typ.Check(elem) == nil {
 					checkRoundTrip(t, typ, elem)
 				}
 			}
@@ -223,7 +223,7 @@ func drawElem(t *rapid.T, typ Type) []byte {
 		return rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")
 	case KindUTF32:
 		elem := make([]byte, typ.Size())
-		typ.setText(elem, rapid.StringN(0, typ.Size()/4, -1).Draw(t, "text"))
+		typ.SetText(elem, rapid.StringN(0, typ.Size()/4, -1).Draw(t, "text"))
 		return elem
 	case KindStruct:
 		var elem []byte
@@ -240,7 +240,7 @@ func drawElem(t *rapid.T, typ Type) []byte {
 		putBits(number, rapid.OneOf(special, rapid.Uint64(), rapid.Uint64Range(0, math.MaxUint32)).Draw(t, "bits"))
 		elem = append(elem, number...)
 	}
-	typ.normalize(elem)
+	typ.Normalize(elem)
 	return elem
 }
 
@@ -402,7 +402,7 @@ func TestChecks(t *testing.T) {
 		"bool": "02", "int2": "02", "int4": "08", "uint2": "04", "uint4": "ff", "float6_e2m3fn": "40", "float4_e2m1fn": "1f", "complex_float4_e2m1fn": "0010", "string": "c3",
 	} {
 		b, _ := hex.DecodeString(elem)
-		if err := types[name].check(b); !errors.Is(err, ErrInvalid) {
+		if err := types[name].Check(b); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s is a %s: %v", elem, name, err)
 		}
 		if text, err := types[name].FormatFill(b); err == nil {
@@ -412,14 +412,14 @@ func TestChecks(t *testing.T) {
 	for _, r := range []uint32{0xd800, 0xdfff, 0x110000, math.MaxUint32} {
 		elem := make([]byte, 12)
 		putBits(elem[4:8], uint64(r))
-		if err := types["utf32"].check(elem); !errors.Is(err, ErrInvalid) {
+		if err := types["utf32"].Check(elem); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%#x is a code point: %v", r, err)
 		}
 		if got := string(types["utf32"].AppendText(nil, elem)); got != "\x00\ufffd" {
 			t.Errorf("%#x is shown as %q", r, got)
 		}
 	}
-	if err := types["float8_e4m3"].check([]byte{0xff, 0x80}); err != nil {
+	if err := types["float8_e4m3"].Check([]byte{0xff, 0x80}); err != nil {
 		t.Error(err)
 	}
 }

@@ -104,31 +104,31 @@ func swapEvery(b []byte, unit, step int) {
 // Ordered reports whether the elements of t depend on the byte order.
 func (t Type) Ordered() bool { return t.unit > 1 || t.unit == 0 && t.anyField(Type.Ordered) }
 
-// small reports whether the bytes of an element have unused bits. This is so for integers
+// Small reports whether the bytes of an element have unused bits. This is so for integers
 // and floats of fewer than 8 bits, and for structs with such fields. In memory, unused
 // bits repeat the sign of an integer and are 0 in a float.
-func (t Type) small() bool {
+func (t Type) Small() bool {
 	if t.kind != KindStruct {
 		return t.Bits() > 0 && t.Bits() < 8
 	}
-	return t.anyField(Type.small)
+	return t.anyField(Type.Small)
 }
 
 // hasBool reports whether t is bool or a struct with a bool field, so that some bytes are
 // not valid elements.
 func (t Type) hasBool() bool { return t.kind == KindBool || t.anyField(Type.hasBool) }
 
-// normalize sets the unused bits of consecutive elements to the values that they have in
+// Normalize sets the unused bits of consecutive elements to the values that they have in
 // memory; see small.
-func (t Type) normalize(elems []byte) {
+func (t Type) Normalize(elems []byte) {
 	switch {
 	case t.kind == KindStruct:
 		for f := range t.eachField() {
-			for at := f.Offset; f.Type.small() && at < len(elems); at += t.size {
-				f.Type.normalize(elems[at : at+f.Type.size])
+			for at := f.Offset; f.Type.Small() && at < len(elems); at += t.size {
+				f.Type.Normalize(elems[at : at+f.Type.size])
 			}
 		}
-	case t.small():
+	case t.Small():
 		unused := 8 - t.Bits()
 		if t.kind == KindInt {
 			for i, b := range elems {
@@ -147,7 +147,7 @@ func (t Type) normalize(elems []byte) {
 func (t Type) checkSmall(elems []byte) error {
 	for _, b := range elems {
 		one := [1]byte{b}
-		if t.normalize(one[:]); one[0] != b {
+		if t.Normalize(one[:]); one[0] != b {
 			if t.kind == KindInt {
 				return fmt.Errorf("%w: %d does not fit %s", ErrInvalid, int8(b), t)
 			}

@@ -26,17 +26,17 @@ func (t Type) FormatFill(elem []byte) ([]byte, error) {
 	case len(elem) != t.size && !t.Variable():
 		return nil, fmt.Errorf("%w: a fill value of %s has %d bytes, not %d", ErrInvalid, t, t.size, len(elem))
 	}
-	if err := t.check(elem); err != nil {
+	if err := t.Check(elem); err != nil {
 		return nil, err
 	}
 	return t.AppendJSON(nil, elem), nil
 }
 
-// check returns an error that wraps [ErrInvalid] if elems, consecutive elements, has
+// Check returns an error that wraps [ErrInvalid] if elems, consecutive elements, has
 // bytes that are not elements of t. These are a bool other than 0 and 1, a number of
 // fewer than 8 bits whose other bits are wrong, and text that is not UTF-8 or not
 // Unicode. Other types have no invalid elements.
-func (t Type) check(elems []byte) error {
+func (t Type) Check(elems []byte) error {
 	switch t.kind {
 	case KindBool:
 		for _, b := range elems {
@@ -45,7 +45,7 @@ func (t Type) check(elems []byte) error {
 			}
 		}
 	case KindInt, KindUint, KindFloat, KindComplex:
-		if t.small() {
+		if t.Small() {
 			return t.checkSmall(elems)
 		}
 	case KindString:
@@ -57,7 +57,7 @@ func (t Type) check(elems []byte) error {
 	case KindStruct:
 		for f := range t.eachField() {
 			for at := f.Offset; at < len(elems); at += t.size {
-				if err := f.Type.check(elems[at : at+f.Type.size]); err != nil {
+				if err := f.Type.Check(elems[at : at+f.Type.size]); err != nil {
 					return fmt.Errorf("field %s: %w", excerpt(f.Name), err)
 				}
 			}
@@ -200,7 +200,7 @@ func (t Type) ParseText(text string) ([]byte, error) {
 		elem, ok = t.parseEncoded(trimmed)
 	case KindUTF32:
 		word, err := parseWord(text)
-		ok = err == nil && t.setText(elem, string(word))
+		ok = err == nil && t.SetText(elem, string(word))
 	case KindDatetime:
 		ok = t.parseMoment(elem, unquoted(trimmed))
 	case KindTimedelta:

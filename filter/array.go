@@ -16,7 +16,6 @@ import (
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -124,7 +123,7 @@ func (r *array) recut(is grid.Axis) (*metadata.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := zarrjson.Recut(r.source.Document(), shape, snapshot.GridExtension(g, 0))
+	doc, err := r.source.Document().Recut(shape, snapshot.GridExtension(g, 0))
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/lattice"
 )
 
 // vacant returns an axis of extent 0 without edges.
@@ -51,7 +50,7 @@ func TestVacant(t *testing.T) {
 	if !g.Equal(parsed) || !g.SameCells(parsed, grid.BoxOf(g.Cells())) {
 		t.Errorf("%v, want %v", parsed, g)
 	}
-	if listed := string(lattice.AppendListed(g, nil)); listed != `{"kind": "inline", "chunk_shapes": [[[1, 1]], [[4, 2]]]}` {
+	if listed := string(g.AppendListed(nil)); listed != `{"kind": "inline", "chunk_shapes": [[[1, 1]], [[4, 2]]]}` {
 		t.Error(listed)
 	}
 }
@@ -83,7 +82,7 @@ func TestVacantGrows(t *testing.T) {
 		want string
 	}{
 		{grid.AppendOne(), "25 [[25]]"},
-		{lattice.RoundedUp(grid.AppendOne(), 4), "25 [[28]]"},
+		{grid.AppendOne().RoundedUp(4), "25 [[28]]"},
 		{grid.RepeatLast(), "25 [[25]]"},
 		{grid.Fixed(10), "25 [[[10, 3]]]"},
 		{grid.Pattern(20, 10), "25 [[20, 10]]"},
@@ -129,7 +128,7 @@ func TestVacantAlgebra(t *testing.T) {
 			t.Errorf("%s: %s, want %s", tt.name, tt.got, tt.want)
 		}
 	}
-	if below, above := lattice.FittingLengths(none, 10, 4); below != 8 || above != 12 {
+	if below, above := none.FittingLengths(10, 4); below != 8 || above != 12 {
 		t.Errorf("fitting lengths %d and %d", below, above)
 	}
 	// Other programs see one edge of length 1, which is no shard of 4.

@@ -83,7 +83,7 @@ func (b Box) Indices() iter.Seq[[]int64] {
 // the caller, which has the rank of the box, and yields that slice.
 func (b Box) IndicesInto(index []int64) iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) {
-		for more := b.first(index); more; more = b.next(index) {
+		for more := b.First(index); more; more = b.Next(index) {
 			if !yield(index) {
 				return
 			}
@@ -91,8 +91,8 @@ func (b Box) IndicesInto(index []int64) iter.Seq[[]int64] {
 	}
 }
 
-// first sets index to the first index of the box. It returns false if the box is empty.
-func (b Box) first(index []int64) bool {
+// First sets index to the first index of the box. It returns false if the box is empty.
+func (b Box) First(index []int64) bool {
 	for i, in := range b {
 		if in.Len() == 0 {
 			return false
@@ -102,9 +102,9 @@ func (b Box) first(index []int64) bool {
 	return true
 }
 
-// next advances index to the one that follows in C order. It returns false after the
+// Next advances index to the one that follows in C order. It returns false after the
 // last.
-func (b Box) next(index []int64) bool {
+func (b Box) Next(index []int64) bool {
 	// In C order the last axis changes first.
 	for i := len(b) - 1; i >= 0; i-- {
 		if index[i]++; index[i] < b[i].Stop {

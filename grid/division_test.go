@@ -16,7 +16,6 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/racing"
 )
 
@@ -635,7 +634,7 @@ func TestFittingLengths(t *testing.T) {
 		{"negative", 10, grid.Edges(10), -4, 4, 0, 0},
 		{"no inner chunk", 10, grid.Edges(10), 4, 0, 0, 0},
 	} {
-		if below, above := lattice.FittingLengths(newAxis(t, tt.extent, tt.cut), tt.length, tt.n); below != tt.below || above != tt.above {
+		if below, above := newAxis(t, tt.extent, tt.cut).FittingLengths(tt.length, tt.n); below != tt.below || above != tt.above {
 			t.Errorf("%s: %d and %d, want %d and %d", tt.name, below, above, tt.below, tt.above)
 		}
 	}
@@ -663,7 +662,7 @@ func TestFittingLengthsAgainstModel(t *testing.T) {
 				t.Skip("trimmed shards that cannot grow at all")
 			}
 		}
-		if b, a := lattice.FittingLengths(s.axis, length, n); b != below || a != above {
+		if b, a := s.axis.FittingLengths(length, n); b != below || a != above {
 			t.Fatalf("shards %v stored with %v, extent %d: by %d in inner chunks of %d fit %d and %d, want %d and %d",
 				s.edge, s.stored, s.axis.Extent(), length, n, b, a, below, above)
 		}

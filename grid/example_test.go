@@ -339,3 +339,28 @@ func ExampleGrid_String() {
 	// (365, 721) in chunks of (30, 721)
 	// (365, 721) in chunks of ([31 28 31 30 31 30 …], [360 361])
 }
+
+// An axis of shards accepts a length that fits, or says which lengths would.
+func ExampleAxis_FittingLengths() {
+	shards, err := grid.NewAxis(95, grid.Edges(60, 40))
+	if err != nil {
+		panic(err)
+	}
+	grown, err := shards.Grown(95+12, grid.AppendOne())
+	if err != nil {
+		panic(err)
+	}
+	if grown.MultipleOf(10) != nil {
+		below, above := shards.FittingLengths(12, 10)
+		fmt.Println("12 elements do not fit inner chunks of 10;", below, "or", above, "do")
+	}
+	grown, err = shards.Grown(95+12, grid.AppendOne().RoundedUp(10))
+	if err != nil {
+		panic(err)
+	}
+	c, _ := grown.Cell(2)
+	fmt.Println("rounded up,", c.Logical, "of", c.Edge, "are in the last shard", grown.MultipleOf(10))
+	// Output:
+	// 12 elements do not fit inner chunks of 10; 5 or 15 do
+	// rounded up, 7 of 10 are in the last shard <nil>
+}

@@ -242,15 +242,15 @@ func (g Growth) roundedPlan() (Growth, int64, error) {
 	return g, sum, err
 }
 
-// keepsRegular reports whether the policy leaves a regular axis regular. Only [AppendOne]
+// KeepsRegular reports whether the policy leaves a regular axis regular. Only [AppendOne]
 // and [RepeatLast] do; a regular axis accepts no other ([Axis.Grown]).
-func (g Growth) keepsRegular() bool { return g.kind == appendOne || g.kind == repeatLast }
+func (g Growth) KeepsRegular() bool { return g.kind == appendOne || g.kind == repeatLast }
 
-// isAppendOne reports whether the policy is [AppendOne], which the zero Growth is too.
-// Rounding (roundedUp) does not count.
-func (g Growth) isAppendOne() bool { return g.kind == appendOne }
+// IsAppendOne reports whether the policy is [AppendOne], which the zero Growth is too.
+// Rounding ([Growth.RoundedUp]) does not count.
+func (g Growth) IsAppendOne() bool { return g.kind == appendOne }
 
-// roundedUp returns the policy with its last new edge rounded up to a multiple of the
+// RoundedUp returns the policy with its last new edge rounded up to a multiple of the
 // given number of elements. That edge may reach beyond the extent; all others stay as the
 // policy makes them. A shard that is appended then holds whole inner chunks. For
 // [Preplanned] the last edge of the plan is rounded up.
@@ -258,7 +258,7 @@ func (g Growth) isAppendOne() bool { return g.kind == appendOne }
 // Nothing changes if no edge is added, or if the axis is regular. A number below 1 is
 // reported when an axis grows, as an error that wraps [ErrInvalid]. [Growth.String] does
 // not show the rounding.
-func (g Growth) roundedUp(to int64) Growth {
+func (g Growth) RoundedUp(to int64) Growth {
 	g.isRounded, g.multiple = true, to
 	return g
 }
@@ -308,7 +308,7 @@ func (a Axis) Grown(extent int64, g Growth) (Axis, error) {
 	if a.IsRegular() {
 		// Other policies would list edges, which changes how later growth works. The
 		// caller must unlock the axis explicitly.
-		if !g.keepsRegular() {
+		if !g.KeepsRegular() {
 			return Axis{}, invalid("growth %.80s on an axis whose chunks of %d follow the extent: unlock turns it into a list", g, a.step)
 		}
 		return a.resized(extent)
@@ -538,20 +538,20 @@ func (g *Grid) policy(i int, shape []int64, growth []Growth) Growth {
 	return growth[0]
 }
 
-// fittingLengths returns the lengths nearest to length by which the axis can grow with
+// FittingLengths returns the lengths nearest to length by which the axis can grow with
 // one new edge ([AppendOne]) that is stored with a multiple of n elements
 // ([Axis.MultipleOf]). All lengths are in elements. Elements that fill an edge beyond the
 // extent come first and are not part of the new edge.
 //
 // Both results are length if that fits, as it always does on a regular axis. below is 0
 // if no shorter length fits, and above is 0 if a longer one would overflow int64. Both
-// are 0 if n or length is below 1. With roundedUp every length fits.
-func (a Axis) fittingLengths(length, n int64) (below, above int64) {
+// are 0 if n or length is below 1. With [Growth.RoundedUp] every length fits.
+func (a Axis) FittingLengths(length, n int64) (below, above int64) {
 	if length < 1 || n < 1 {
 		return 0, 0
 	}
 	if most := math.MaxInt64 - a.extent; length > most {
-		below, _ = a.fittingLengths(most, n)
+		below, _ = a.FittingLengths(most, n)
 		return below, 0
 	}
 	// edge is the length of the new edge, common the encoded length that all cells share.

@@ -12,7 +12,6 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/lattice"
 )
 
 func newAxis(t testing.TB, extent int64, cut grid.Cut) grid.Axis {
@@ -326,7 +325,7 @@ func TestGrowthKind(t *testing.T) {
 	}{
 		{grid.Growth{}, true, true},
 		{grid.AppendOne(), true, true},
-		{lattice.RoundedUp(grid.AppendOne(), 4), true, true},
+		{grid.AppendOne().RoundedUp(4), true, true},
 		{grid.RepeatLast(), true, false},
 		{grid.Fixed(3), false, false},
 		{grid.Pattern(3), false, false},
@@ -334,7 +333,7 @@ func TestGrowthKind(t *testing.T) {
 		{grid.ByBoundaries("append-one", next), false, false},
 		{grid.ByBoundaries("repeat-last", next), false, false},
 	} {
-		if keeps, one := lattice.KeepsRegular(c.g), lattice.IsAppendOne(c.g); keeps != c.keeps || one != c.append {
+		if keeps, one := c.g.KeepsRegular(), c.g.IsAppendOne(); keeps != c.keeps || one != c.append {
 			t.Errorf("%v keeps regular: %t, appends one: %t", c.g, keeps, one)
 		}
 		a, err := grid.NewAxis(10, grid.Every(5))
@@ -413,20 +412,20 @@ func TestRoundedUp(t *testing.T) {
 		how    grid.Growth
 		want   []int64
 	}{
-		{"one edge", 10, grid.Edges(10), 17, lattice.RoundedUp(grid.AppendOne(), 5), []int64{10, 10}},
-		{"one that fits", 10, grid.Edges(10), 20, lattice.RoundedUp(grid.AppendOne(), 5), []int64{10, 10}},
-		{"within the edges", 7, grid.Edges(10), 9, lattice.RoundedUp(grid.AppendOne(), 7), []int64{10}},
-		{"the last of many", 10, grid.Edges(10), 24, lattice.RoundedUp(grid.Fixed(7), 4), []int64{10, 7, 8}},
-		{"the last again", 6, grid.Edges(6), 18, lattice.RoundedUp(grid.RepeatLast(), 4), []int64{6, 6, 8}},
-		{"of a pattern", 3, grid.Edges(3), 12, lattice.RoundedUp(grid.Pattern(4, 1), 4), []int64{3, 4, 1, 4}},
-		{"of a pattern that ends short", 3, grid.Edges(3), 8, lattice.RoundedUp(grid.Pattern(4, 1), 4), []int64{3, 4, 4}},
-		{"of a plan", 3, grid.Edges(3), 5, lattice.RoundedUp(plan, 4), []int64{3, 4, 4, 8}},
-		{"of a plan that is too short otherwise", 3, grid.Edges(3), 19, lattice.RoundedUp(plan, 4), []int64{3, 4, 4, 8}},
-		{"of a plan that is followed", 5, grid.Edges(3, 4, 4, 8), 12, lattice.RoundedUp(plan, 4), []int64{3, 4, 4, 8}},
-		{"by 1", 10, grid.Edges(10), 17, lattice.RoundedUp(grid.AppendOne(), 1), []int64{10, 7}},
-		{"a step follows", 6, grid.Every(4), 9, lattice.RoundedUp(grid.AppendOne(), 3), []int64{4, 4, 4}},
-		{"a large one", 10, grid.Edges(10), 11, lattice.RoundedUp(grid.AppendOne(), 1<<60), []int64{10, 1 << 60}},
-		{"the later number", 10, grid.Edges(10), 17, lattice.RoundedUp(lattice.RoundedUp(grid.AppendOne(), 5), 4), []int64{10, 8}},
+		{"one edge", 10, grid.Edges(10), 17, grid.AppendOne().RoundedUp(5), []int64{10, 10}},
+		{"one that fits", 10, grid.Edges(10), 20, grid.AppendOne().RoundedUp(5), []int64{10, 10}},
+		{"within the edges", 7, grid.Edges(10), 9, grid.AppendOne().RoundedUp(7), []int64{10}},
+		{"the last of many", 10, grid.Edges(10), 24, grid.Fixed(7).RoundedUp(4), []int64{10, 7, 8}},
+		{"the last again", 6, grid.Edges(6), 18, grid.RepeatLast().RoundedUp(4), []int64{6, 6, 8}},
+		{"of a pattern", 3, grid.Edges(3), 12, grid.Pattern(4, 1).RoundedUp(4), []int64{3, 4, 1, 4}},
+		{"of a pattern that ends short", 3, grid.Edges(3), 8, grid.Pattern(4, 1).RoundedUp(4), []int64{3, 4, 4}},
+		{"of a plan", 3, grid.Edges(3), 5, plan.RoundedUp(4), []int64{3, 4, 4, 8}},
+		{"of a plan that is too short otherwise", 3, grid.Edges(3), 19, plan.RoundedUp(4), []int64{3, 4, 4, 8}},
+		{"of a plan that is followed", 5, grid.Edges(3, 4, 4, 8), 12, plan.RoundedUp(4), []int64{3, 4, 4, 8}},
+		{"by 1", 10, grid.Edges(10), 17, grid.AppendOne().RoundedUp(1), []int64{10, 7}},
+		{"a step follows", 6, grid.Every(4), 9, grid.AppendOne().RoundedUp(3), []int64{4, 4, 4}},
+		{"a large one", 10, grid.Edges(10), 11, grid.AppendOne().RoundedUp(1 << 60), []int64{10, 1 << 60}},
+		{"the later number", 10, grid.Edges(10), 17, grid.AppendOne().RoundedUp(5).RoundedUp(4), []int64{10, 8}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a, err := newAxis(t, tt.extent, tt.cut).Grown(tt.to, tt.how)
@@ -445,19 +444,19 @@ func TestRoundedUp(t *testing.T) {
 		want error
 		says string
 	}{
-		{"0", grid.Edges(10), lattice.RoundedUp(grid.AppendOne(), 0), grid.ErrInvalid, "at least 1, got 0"},
-		{"negative", grid.Edges(10), lattice.RoundedUp(grid.Fixed(3), -5), grid.ErrInvalid, "growth fixed:3: "},
-		{"0 of a step", grid.Every(10), lattice.RoundedUp(grid.AppendOne(), 0), grid.ErrInvalid, "at least 1"},
-		{"past 64 bits", grid.Edges(10), lattice.RoundedUp(grid.AppendOne(), math.MaxInt64), grid.ErrOverflow, ""},
-		{"past 64 bits itself", grid.Edges(10), lattice.RoundedUp(grid.Fixed(math.MaxInt64-11), 1<<62), grid.ErrOverflow, ""},
-		{"a plan past 64 bits", grid.Edges(10), lattice.RoundedUp(grid.Preplanned(run(math.MaxInt64, 1)), 2), grid.ErrOverflow, ""},
-		{"a plan that contradicts", grid.Edges(14, 4, 4, 5), lattice.RoundedUp(grid.Preplanned(run(4, 2), run(5, 1)), 4), grid.ErrInvalid, "contradicts"},
+		{"0", grid.Edges(10), grid.AppendOne().RoundedUp(0), grid.ErrInvalid, "at least 1, got 0"},
+		{"negative", grid.Edges(10), grid.Fixed(3).RoundedUp(-5), grid.ErrInvalid, "growth fixed:3: "},
+		{"0 of a step", grid.Every(10), grid.AppendOne().RoundedUp(0), grid.ErrInvalid, "at least 1"},
+		{"past 64 bits", grid.Edges(10), grid.AppendOne().RoundedUp(math.MaxInt64), grid.ErrOverflow, ""},
+		{"past 64 bits itself", grid.Edges(10), grid.Fixed(math.MaxInt64 - 11).RoundedUp(1 << 62), grid.ErrOverflow, ""},
+		{"a plan past 64 bits", grid.Edges(10), grid.Preplanned(run(math.MaxInt64, 1)).RoundedUp(2), grid.ErrOverflow, ""},
+		{"a plan that contradicts", grid.Edges(14, 4, 4, 5), grid.Preplanned(run(4, 2), run(5, 1)).RoundedUp(4), grid.ErrInvalid, "contradicts"},
 	} {
 		if _, err := newAxis(t, 10, tt.cut).Grown(15, tt.how); !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v, want %v that says %q", tt.name, err, tt.want, tt.says)
 		}
 	}
-	if text := lattice.RoundedUp(grid.Fixed(7), 4).String(); text != "fixed:7" {
+	if text := grid.Fixed(7).RoundedUp(4).String(); text != "fixed:7" {
 		t.Errorf("text %q", text)
 	}
 }
@@ -473,7 +472,7 @@ func TestRoundedUpAgainstModel(t *testing.T) {
 		n := rapid.Int64Range(1, 12).Draw(t, "multiple")
 		g := []grid.Growth{grid.AppendOne(), grid.RepeatLast(), grid.Fixed(given[0]), grid.Pattern(given...)}[rapid.IntRange(0, 3).Draw(t, "policy")]
 		plain, err := a.Grown(to, g)
-		rounded, also := a.Grown(to, lattice.RoundedUp(g, n))
+		rounded, also := a.Grown(to, g.RoundedUp(n))
 		if (err == nil) != (also == nil) {
 			t.Fatalf("%v, and %v", err, also)
 		}
@@ -495,7 +494,7 @@ func TestRoundedUpAgainstModel(t *testing.T) {
 func TestRoundedUpDoesNotTouch(t *testing.T) {
 	plan := grid.Preplanned(run(4, 3))
 	before := plan.String()
-	if _, err := newAxis(t, 3, grid.Edges(3)).Grown(6, lattice.RoundedUp(plan, 5)); err != nil || plan.String() != before {
+	if _, err := newAxis(t, 3, grid.Edges(3)).Grown(6, plan.RoundedUp(5)); err != nil || plan.String() != before {
 		t.Errorf("plan %v (%v), before %v", plan, err, before)
 	}
 }

@@ -321,12 +321,12 @@ func (g *Grid) AppendConfiguration(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendListed is like [Grid.AppendConfiguration] but writes every axis of a rectilinear
+// AppendListed is like [Grid.AppendConfiguration] but writes every axis of a rectilinear
 // grid as a list. Some programs, such as Icechunk 2.2, refuse bare integers there. A list
 // has as many edges as the axis has chunks, and at least one, so the axis no longer
 // follows the extent ([Grid.Unlocked]). An axis whose edges would overflow int64 stays a
 // bare integer.
-func (g *Grid) appendListed(dst []byte) []byte {
+func (g *Grid) AppendListed(dst []byte) []byte {
 	if g.name != rectilinearName {
 		return g.AppendConfiguration(dst)
 	}

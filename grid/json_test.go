@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/lattice"
 )
 
 func TestParseRefuses(t *testing.T) {
@@ -161,7 +160,7 @@ func TestAppendListed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			listed := lattice.AppendListed(g, []byte("x"))[1:]
+			listed := g.AppendListed([]byte("x"))[1:]
 			if want := `{"kind": "inline", "chunk_shapes": ` + tt.want + `}`; string(listed) != want {
 				t.Errorf("written as %s, want %s", listed, want)
 			}
@@ -178,13 +177,13 @@ func TestAppendListed(t *testing.T) {
 	}
 	for _, cut := range []grid.Cut{grid.Every(3), grid.EveryTrimmed(3)} {
 		g, err := grid.New([]int64{10}, cut)
-		if err != nil || string(lattice.AppendListed(g, nil)) != `{"chunk_shape": [3]}` {
-			t.Errorf("%s %s (%v)", g.Name(), lattice.AppendListed(g, nil), err)
+		if err != nil || string(g.AppendListed(nil)) != `{"chunk_shape": [3]}` {
+			t.Errorf("%s %s (%v)", g.Name(), g.AppendListed(nil), err)
 		}
 	}
 	g, err := grid.New([]int64{10}, grid.Every(3).EncodedAs(grid.Every(4)))
-	if want := `{"kind": "inline", "chunk_shapes": [[[3, 4]]], "encoded_chunk_shapes": [4]}`; err != nil || string(lattice.AppendListed(g, nil)) != want {
-		t.Errorf("%s (%v), want %s", lattice.AppendListed(g, nil), err, want)
+	if want := `{"kind": "inline", "chunk_shapes": [[[3, 4]]], "encoded_chunk_shapes": [4]}`; err != nil || string(g.AppendListed(nil)) != want {
+		t.Errorf("%s (%v), want %s", g.AppendListed(nil), err, want)
 	}
 }
 

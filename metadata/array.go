@@ -112,9 +112,9 @@ func (d *document) grid() (Extension, error) {
 	return newGrid(v)
 }
 
-// parseChunkGrid is [ParseExtension] for the value of chunk_grid, which may also have the
+// ParseChunkGrid is [ParseExtension] for the value of chunk_grid, which may also have the
 // form of the ZEP 3 draft.
-func parseChunkGrid(raw []byte, l Limits) (Extension, error) {
+func ParseChunkGrid(raw []byte, l Limits) (Extension, error) {
 	v, err := strictjson.Parse(raw, l.json())
 	if err != nil {
 		return Extension{}, located(err)

@@ -144,11 +144,11 @@ func TestTextStaysText(t *testing.T) {
 	if out, err := a.Marshal(metadata.Limits{}); err != nil || !strings.Contains(noSpace(out), wantText) || !strings.Contains(noSpace(out), `"fill_value":"NaN"`) {
 		t.Errorf("%v, %s", err, out)
 	}
-	object, err := zarrjson.ParseAttributesV2([]byte(spelledText), metadata.Limits{})
+	object, err := metadata.ParseAttributesV2([]byte(spelledText), metadata.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := zarrjson.MarshalAttributesV2(object, metadata.Limits{}); err != nil || noSpace(out) != wantText {
+	if out, err := metadata.MarshalAttributesV2(object, metadata.Limits{}); err != nil || noSpace(out) != wantText {
 		t.Errorf("format 2: %v, %s", err, out)
 	}
 	if got := string(nonfinite.Text([]byte(`{"x":"\"\u004eaN","\\u004eaN":"u\u004eaN"}`))); got != `{"x":"\"NaN","\\u004eaN":"u\u004eaN"}` {
@@ -160,18 +160,18 @@ func TestTextStaysText(t *testing.T) {
 // which is taken apart and put together again.
 func TestTextStaysTextConsolidated(t *testing.T) {
 	v2 := []byte(`{"zarr_format":2,"shape":[4],"chunks":[2],"dtype":"<f4","fill_value":"\u004eaN","order":"C","filters":null,"compressor":null}`)
-	record, err := zarrjson.RecordV2(nodename.V2Array, v2, []byte(spelledText), metadata.Limits{})
+	record, err := metadata.RecordV2(nodename.V2Array, v2, []byte(spelledText), metadata.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := zarrjson.RecordV2(nodename.V2Group, []byte(`{"zarr_format":2}`), []byte(spelledText), metadata.Limits{})
+	own, err := metadata.RecordV2(nodename.V2Group, []byte(`{"zarr_format":2}`), []byte(spelledText), metadata.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	pair := func(doc []byte) func(func(string, []byte) bool) {
 		return func(yield func(string, []byte) bool) { yield("x", doc) }
 	}
-	c2, err := zarrjson.NewConsolidatedV2(own, pair(record), metadata.Limits{})
+	c2, err := metadata.NewConsolidatedV2(own, pair(record), metadata.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,22 +179,22 @@ func TestTextStaysTextConsolidated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []*metadata.Consolidated{zarrjson.WithOwn(c2, c2.Own()), c3} {
-		if c, err = zarrjson.WithAll(c, c.Nodes(), metadata.Limits{}); err != nil {
+	for _, c := range []*metadata.Consolidated{c2.WithOwn(c2.Own()), c3} {
+		if c, err = c.WithAll(c.Nodes(), metadata.Limits{}); err != nil {
 			t.Fatal(err)
 		}
 		n, err := c.Entry("x", metadata.Limits{})
 		if err != nil || noSpace(nonfinite.Bare(n.(*metadata.Array).Attributes)) != wantText {
 			t.Errorf("%v, %+v", err, n)
 		}
-		if !strings.Contains(noSpace(zarrjson.Raw(c, "x")), wantText) {
-			t.Errorf("raw %s", zarrjson.Raw(c, "x"))
+		if !strings.Contains(noSpace(c.Raw("x")), wantText) {
+			t.Errorf("raw %s", c.Raw("x"))
 		}
 	}
-	out, err := zarrjson.MarshalConsolidated(c2, metadata.Limits{})
+	out, err := c2.Marshal(metadata.Limits{})
 	if again, againErr := metadata.ParseConsolidatedV2(out, metadata.Limits{}); err != nil || againErr != nil || strings.Count(noSpace(out), wantText) != 2 {
 		t.Errorf("%v, %v, %s", err, againErr, out)
-	} else if same, err := zarrjson.MarshalConsolidated(again, metadata.Limits{}); err != nil || string(same) != string(out) {
+	} else if same, err := again.Marshal(metadata.Limits{}); err != nil || string(same) != string(out) {
 		t.Errorf("%v, %s", err, same)
 	}
 }
@@ -211,7 +211,7 @@ func TestBareNumbersInToV2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := zarrjson.MarshalAttributesV2(b.Attributes, metadata.Limits{})
+	out, err := metadata.MarshalAttributesV2(b.Attributes, metadata.Limits{})
 	if want := `{"a":NaN,"m":[-Infinity,"NaN",1]}`; err != nil || noSpace(out) != want {
 		t.Errorf("format 2 has %s (%v), want %s", out, err, want)
 	}

@@ -12,9 +12,9 @@ import (
 // predictors are the codecs whose configuration may have the shape of chunks.
 var predictors = []string{imagecodecsPrefix + "delta", imagecodecsPrefix + "floatpred"}
 
-// withoutChunkShapes returns codecs for chunks of other shapes: the predictors of
+// WithoutChunkShapes returns codecs for chunks of other shapes: the predictors of
 // imagecodecs lose the shape in their configuration, and take that of each chunk.
-func withoutChunkShapes(codecs []Extension) []Extension {
+func WithoutChunkShapes(codecs []Extension) []Extension {
 	list := slices.Clone(codecs)
 	for i, e := range list {
 		if !slices.Contains(predictors, e.Name) || e.Configuration == nil {
@@ -28,11 +28,11 @@ func withoutChunkShapes(codecs []Extension) []Extension {
 	return list
 }
 
-// recut returns a copy of a with another shape, in elements, and another chunk grid.
+// Recut returns a copy of a with another shape, in elements, and another chunk grid.
 // Where a codec states the shape of chunks, it changes as well.
-func (a *Array) recut(shape []int64, grid Extension) (*Array, error) {
+func (a *Array) Recut(shape []int64, grid Extension) (*Array, error) {
 	b := a.Resized(shape, grid)
-	b.Codecs = withoutChunkShapes(a.Codecs)
+	b.Codecs = WithoutChunkShapes(a.Codecs)
 	if a.v2 == nil || a.v2.filters == nil {
 		return b, nil
 	}

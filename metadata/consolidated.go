@@ -104,9 +104,9 @@ func (c *Consolidated) find(path string) (int, bool) {
 	})
 }
 
-// raw returns the document at path verbatim, in format 2 the record. It returns nil if
+// Raw returns the document at path verbatim, in format 2 the record. It returns nil if
 // there is no such entry.
-func (c *Consolidated) raw(path string) []byte {
+func (c *Consolidated) Raw(path string) []byte {
 	at, ok := c.find(path)
 	if !ok {
 		return nil
@@ -114,9 +114,9 @@ func (c *Consolidated) raw(path string) []byte {
 	return nonfinite.Bare(c.entries[c.order[at]].raw)
 }
 
-// below returns the entries below the group at path. Their paths are relative to that
+// Below returns the entries below the group at path. Their paths are relative to that
 // group.
-func (c *Consolidated) below(path string) *Consolidated {
+func (c *Consolidated) Below(path string) *Consolidated {
 	at, ok := c.find(path)
 	b := &Consolidated{v2: c.v2, refused: c.refusedBelow(path)}
 	if ok {
@@ -184,7 +184,7 @@ func (c *Consolidated) refuseFlawed() {
 // fault returns why the entry cannot be part of the tree. array is the path of the last
 // array before it in tree order.
 func (e *entry) fault(array string) error {
-	if err := checkUsable(e.path); err != nil {
+	if err := CheckPath(e.path); err != nil {
 		return err
 	}
 	switch {
@@ -338,14 +338,14 @@ func (c *Consolidated) Entry(path string, l Limits) (Node, error) {
 	return n, err
 }
 
-// with returns a copy of c with the document raw for the entry at path. An existing entry
+// With returns a copy of c with the document raw for the entry at path. An existing entry
 // keeps its place; a new one comes last. Errors are those of [NewConsolidated].
-func (c *Consolidated) with(path string, raw []byte, l Limits) (*Consolidated, error) {
-	return c.withAll(func(yield func(string, []byte) bool) { yield(path, raw) }, l)
+func (c *Consolidated) With(path string, raw []byte, l Limits) (*Consolidated, error) {
+	return c.WithAll(func(yield func(string, []byte) bool) { yield(path, raw) }, l)
 }
 
-// withAll is with for several entries.
-func (c *Consolidated) withAll(nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
+// WithAll is with for several entries.
+func (c *Consolidated) WithAll(nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
 	// Consolidated metadata is immutable: readers may hold c.
 	b := c.copy(slices.Clone(c.entries), nil)
 	for path, raw := range nodes {
@@ -367,9 +367,9 @@ func (c *Consolidated) withAll(nodes iter.Seq2[string, []byte], l Limits) (*Cons
 	return b, nil
 }
 
-// without returns a copy of c without the entry at path. Entries below it stay, except
+// Without returns a copy of c without the entry at path. Entries below it stay, except
 // for those that are not part of the tree.
-func (c *Consolidated) without(path string) *Consolidated {
+func (c *Consolidated) Without(path string) *Consolidated {
 	b := c.copy(slices.Clone(c.entries), slices.Clone(c.order))
 	b.dropRefused(func(p string) bool { return p == path || isBelow(p, path) })
 	at, ok := c.find(path)
@@ -458,8 +458,8 @@ type unusable struct{ error }
 
 func (unusable) Is(target error) bool { return target == ErrUnusable }
 
-// checkUsable returns the error with which [NewConsolidated] refuses a path of a node.
-func checkUsable(path string) error {
+// CheckPath returns the error with which [NewConsolidated] refuses a path of a node.
+func CheckPath(path string) error {
 	err := checkPath(path)
 	if err != nil && isKey(path) {
 		err = unusable{err}

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
 )
 
 // consolidatedDoc returns a group with consolidated metadata for pairs of a path and a
@@ -57,7 +56,7 @@ func TestConsolidated(t *testing.T) {
 		t.Error(err)
 	}
 	for path, want := range map[string]string{"a": "x/z y", "a/x": "z", "b": "", "": "", "p": "q", "zz": ""} {
-		if got := paths(c.below(path)); got != want {
+		if got := paths(c.Below(path)); got != want {
 			t.Errorf("below %q: %s", path, got)
 		}
 	}
@@ -121,23 +120,23 @@ func TestConsolidatedKept(t *testing.T) {
 }
 
 func TestConsolidatedChanged(t *testing.T) {
-	c, err := new(Consolidated).with("b", []byte(arrayDoc("")+"\n"), Limits{})
+	c, err := new(Consolidated).With("b", []byte(arrayDoc("")+"\n"), Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := c.with("a", []byte(groupDoc("")), Limits{})
+	d, err := c.With("a", []byte(groupDoc("")), Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if paths(c) != "b" || paths(d) != "a b" || paths(d.without("b")) != "a" || paths(d.without("x")) != "a b" {
+	if paths(c) != "b" || paths(d) != "a b" || paths(d.Without("b")) != "a" || paths(d.Without("x")) != "a b" {
 		t.Error(paths(c), "-", paths(d))
 	}
 	for path, raw := range map[string]string{"b/c": groupDoc(""), "../x": groupDoc(""), "x": "{}", "y": "[", "": groupDoc("")} {
-		if e, err := d.with(path, []byte(raw), Limits{}); !errors.Is(err, ErrInvalid) || e != nil {
+		if e, err := d.With(path, []byte(raw), Limits{}); !errors.Is(err, ErrInvalid) || e != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if _, err := d.with("u", []byte(arrayDoc(`,"quantum":1`)), Limits{}); err != nil {
+	if _, err := d.With("u", []byte(arrayDoc(`,"quantum":1`)), Limits{}); err != nil {
 		t.Error("an entry that is not supported is refused:", err)
 	}
 	if again := mustGroup(t, mustMarshal(t, new(Group).WithConsolidated(d))); paths(again.Consolidated) != "a b" {
@@ -169,14 +168,14 @@ func TestConsolidatedModel(t *testing.T) {
 			path, array := names.Draw(t, "path"), rapid.Bool().Draw(t, "array")
 			if rapid.IntRange(0, 3).Draw(t, "op") == 0 {
 				delete(model, path)
-				c = c.without(path)
+				c = c.Without(path)
 				continue
 			}
 			doc := groupDoc("")
 			if array {
 				doc = arrayDoc("")
 			}
-			if d, err := c.with(path, []byte(doc), Limits{}); (err == nil) != fits(model, path, array) {
+			if d, err := c.With(path, []byte(doc), Limits{}); (err == nil) != fits(model, path, array) {
 				t.Fatalf("%s into %v: %v", path, model, err)
 			} else if err == nil {
 				model[path], c = array, d
@@ -314,7 +313,7 @@ func TestUnusable(t *testing.T) {
 			t.Errorf("format 2, %s: %v", name, err)
 			continue
 		}
-		if raw, err := c.marshal(Limits{}); err != nil || !strings.Contains(string(raw), `"`+name+`/.zarray"`) {
+		if raw, err := c.Marshal(Limits{}); err != nil || !strings.Contains(string(raw), `"`+name+`/.zarray"`) {
 			t.Errorf("format 2, %s: %s, %v", name, raw, err)
 		}
 	}
@@ -339,18 +338,18 @@ func TestRefusedElsewhere(t *testing.T) {
 func TestRefusedChanged(t *testing.T) {
 	group, array := groupDoc(""), arrayDoc("")
 	c := mustGroup(t, consolidatedDoc("../b", group, "s/a", array, "s/a/x", group, "s/../y", group, "t", group, "t", array, "s", group)).Consolidated
-	below := c.below("s")
+	below := c.Below("s")
 	if got := refusals(t, below); !slices.Equal(got, []string{"../y", "a/x"}) || paths(below) != "a" {
 		t.Errorf("refused %q, there are %s", got, paths(below))
 	}
-	if got := refusals(t, c.without("s/a")); !slices.Equal(got, []string{"../b", "s/../y", "t"}) {
+	if got := refusals(t, c.Without("s/a")); !slices.Equal(got, []string{"../b", "s/../y", "t"}) {
 		t.Errorf("without the array: %q", got)
 	}
-	d, err := c.with("t", []byte(group), Limits{})
+	d, err := c.With("t", []byte(group), Limits{})
 	if err != nil || !slices.Equal(refusals(t, d), []string{"../b", "s/../y", "s/a/x"}) || paths(d) != "s s/a t" {
 		t.Errorf("%v, %s", err, paths(d))
 	}
-	if _, err := c.with("../b", []byte(group), Limits{}); !errors.Is(err, ErrInvalid) {
+	if _, err := c.With("../b", []byte(group), Limits{}); !errors.Is(err, ErrInvalid) {
 		t.Error(err)
 	}
 	if len(refusals(t, c)) != 4 {

@@ -5,7 +5,6 @@ package metadata_test
 import (
 	"fmt"
 
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -59,7 +58,7 @@ func ExampleSetAttribute() {
 }
 
 func ExampleConsolidated() {
-	c, err := zarrjson.With(new(metadata.Consolidated), "year/temperature", []byte(months), metadata.Limits{})
+	c, err := new(metadata.Consolidated).With("year/temperature", []byte(months), metadata.Limits{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -194,7 +194,7 @@ func TestParseChunkGrid(t *testing.T) {
 		`{"type":"rectangular","chunk_shape":[[1,2]]`:                       "",
 		`[]`: "",
 	} {
-		e, err := parseChunkGrid([]byte(spelled), Limits{})
+		e, err := ParseChunkGrid([]byte(spelled), Limits{})
 		if want == "" {
 			if !errors.Is(err, ErrInvalid) {
 				t.Errorf("%s: %v", spelled, err)

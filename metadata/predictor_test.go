@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -67,7 +66,7 @@ func TestRecut(t *testing.T) {
 	const floats = `{"name":"imagecodecs_floatpred","configuration":{"shape":[16,8],"dtype":"<f4"}}`
 	grid := metadata.Extension{Name: "regular", Configuration: []byte(`{"chunk_shape":[10,10]}`)}
 	a := predicted(t, "little", floats, `{"name":"imagecodecs_lzw"}`)
-	b, err := zarrjson.Recut(a, []int64{20, 20}, grid)
+	b, err := a.Recut([]int64{20, 20}, grid)
 	if err != nil || string(b.Codecs[0].Configuration) != `{"dtype":"<f4"}` || b.Shape[0] != 20 {
 		t.Errorf("%s, %v", chainText(b.Codecs), err)
 	}
@@ -78,7 +77,7 @@ func TestRecut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err = zarrjson.Recut(old, []int64{20, 20}, grid)
+	b, err = old.Recut([]int64{20, 20}, grid)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,9 +107,9 @@ func notesOf(list []repair) []string {
 	return notes
 }
 
-// misread returns those of [Array.Notes] on deviations for which other programs return
+// Misread returns those of [Array.Notes] on deviations for which other programs return
 // wrong values. They are gone when the document is written again.
-func (a *Array) misread() []string {
+func (a *Array) Misread() []string {
 	return notesOf(slices.DeleteFunc(slices.Clone(a.repairs), func(r repair) bool { return !repairs[r].misread }))
 }
 

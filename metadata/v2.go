@@ -169,7 +169,7 @@ func (a *Array) MarshalAttributes(l Limits) ([]byte, error) {
 	if a.v2 == nil {
 		return nil, nil
 	}
-	return marshalAttributesV2(a.Attributes, l)
+	return MarshalAttributesV2(a.Attributes, l)
 }
 
 // MarshalAttributes returns the document .zattrs of a group of format 2. It
@@ -178,12 +178,12 @@ func (g *Group) MarshalAttributes(l Limits) ([]byte, error) {
 	if g.v2 == nil {
 		return nil, nil
 	}
-	return marshalAttributesV2(g.Attributes, l)
+	return MarshalAttributesV2(g.Attributes, l)
 }
 
-// parseAttributesV2 parses the document .zattrs of a node of format 2. It returns
+// ParseAttributesV2 parses the document .zattrs of a node of format 2. It returns
 // the object verbatim, except for the repairs of [ParseV2].
-func parseAttributesV2(data []byte, l Limits) (object []byte, err error) {
+func ParseAttributesV2(data []byte, l Limits) (object []byte, err error) {
 	object, _, err = attributesV2(nonfinite.Text(data), l)
 	if err != nil {
 		err = prefixPointer(err, strictjson.Token(nodename.V2Attributes))
@@ -191,9 +191,9 @@ func parseAttributesV2(data []byte, l Limits) (object []byte, err error) {
 	return object, err
 }
 
-// marshalAttributesV2 returns the document .zattrs for an object of attributes.
+// MarshalAttributesV2 returns the document .zattrs for an object of attributes.
 // Bare numbers that [ParseV2] repaired are written as they were.
-func marshalAttributesV2(raw []byte, l Limits) ([]byte, error) {
+func MarshalAttributesV2(raw []byte, l Limits) ([]byte, error) {
 	w := &writer{at: strictjson.Token(nodename.V2Attributes), limits: l}
 	w.object(raw)
 	// The attributes are the whole document, so they must be one object.

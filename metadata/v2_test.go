@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"varve.dev/zarr/internal/nodename"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -461,7 +460,7 @@ func TestNonFinite(t *testing.T) {
 		t.Errorf("%s %v, want\n%s", out, err, attributes)
 	}
 	for _, bad := range []string{`{"a": NaNa}`, `{"a": -NaN}`, `{NaN: 1}`, `{"a": NaN`, `"NaN`, `NaN`} {
-		if _, err := zarrjson.ParseAttributesV2([]byte(bad), metadata.Limits{}); err == nil {
+		if _, err := metadata.ParseAttributesV2([]byte(bad), metadata.Limits{}); err == nil {
 			t.Errorf("%s was read", bad)
 		}
 	}

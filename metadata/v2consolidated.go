@@ -14,11 +14,11 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 )
 
-// recordV2 returns the entry of a node of format 2 in consolidated metadata: an object of
+// RecordV2 returns the entry of a node of format 2 in consolidated metadata: an object of
 // its documents by their names. These are document, under the given name .zarray or
 // .zgroup, and attributes, under .zattrs, unless attributes is nil. If a
 // document is not JSON, the error wraps [ErrInvalid].
-func recordV2(name string, document, attributes []byte, l Limits) ([]byte, error) {
+func RecordV2(name string, document, attributes []byte, l Limits) ([]byte, error) {
 	w := &writer{buf: []byte{'{'}, limits: l}
 	w.named(name).raw(nonfinite.Text(document))
 	if attributes != nil {
@@ -27,7 +27,9 @@ func recordV2(name string, document, attributes []byte, l Limits) ([]byte, error
 	return nonfinite.Bare(append(w.buf, '}')), w.err
 }
 
-func record(n Node, l Limits) ([]byte, error) {
+// Record returns the entry of a node in consolidated metadata: its document, or in format
+// 2 the [RecordV2] of its documents. That of a group has no consolidated metadata.
+func Record(n Node, l Limits) ([]byte, error) {
 	document, err := n.Marshal(l)
 	if err != nil || n.Format() == 3 {
 		return document, err
@@ -36,7 +38,7 @@ func record(n Node, l Limits) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return recordV2(n.Document(), document, attributes, l)
+	return RecordV2(n.Document(), document, attributes, l)
 }
 
 // parseRecord parses a record.
@@ -183,22 +185,22 @@ func (c *Consolidated) finishRecords(own int) {
 	c.entries = entries
 }
 
-// newConsolidatedV2 is [NewConsolidated] for records of a group of format 2. own is the
+// NewConsolidatedV2 is [NewConsolidated] for records of a group of format 2. own is the
 // record of the group itself.
-func newConsolidatedV2(own []byte, nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
+func NewConsolidatedV2(own []byte, nodes iter.Seq2[string, []byte], l Limits) (*Consolidated, error) {
 	return (&Consolidated{v2: true, group: nonfinite.Admit(own)}).addNodes(nodes, l)
 }
 
-// withOwn returns a copy of c with another record of the group itself.
-func (c *Consolidated) withOwn(record []byte) *Consolidated {
+// WithOwn returns a copy of c with another record of the group itself.
+func (c *Consolidated) WithOwn(record []byte) *Consolidated {
 	b := c.copy(c.entries, c.order)
 	b.group = nonfinite.Admit(record)
 	return b
 }
 
-// marshal returns the document .zmetadata of a group of format 2, indented by two
+// Marshal returns the document .zmetadata of a group of format 2, indented by two
 // spaces and ending with a newline.
-func (c *Consolidated) marshal(l Limits) ([]byte, error) {
+func (c *Consolidated) Marshal(l Limits) ([]byte, error) {
 	w := &writer{buf: []byte(`{"metadata":{`), limits: l}
 	if c.group != nil {
 		w.documents("", c.group)

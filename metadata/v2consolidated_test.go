@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -55,18 +54,18 @@ func TestConsolidatedV2(t *testing.T) {
 	if n, err := c.Entry("b/d", metadata.Limits{}); n == nil || !errors.Is(err, metadata.ErrUnsupported) {
 		t.Error(n, err)
 	}
-	b := zarrjson.Below(c, "b")
+	b := c.Below("b")
 	if b.Len() != 2 || !strings.Contains(string(b.Own()), ".zgroup") {
 		t.Errorf("below b: %d entries, own %s", b.Len(), b.Own())
 	}
-	record, err := zarrjson.RecordV2(".zarray", []byte(good), []byte(`{"k":Infinity}`), metadata.Limits{})
+	record, err := metadata.RecordV2(".zarray", []byte(good), []byte(`{"k":Infinity}`), metadata.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err = zarrjson.With(zarrjson.Without(c, "b/c"), "b/e", record, metadata.Limits{}); err != nil {
+	if c, err = c.Without("b/c").With("b/e", record, metadata.Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	out, err := zarrjson.MarshalConsolidated(c, metadata.Limits{})
+	out, err := c.Marshal(metadata.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +95,8 @@ func TestConsolidatedV2OfPython(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := zarrjson.Record(recorded, metadata.Limits{})
-	want, wantErr := zarrjson.Record(stored, metadata.Limits{})
+	got, err := metadata.Record(recorded, metadata.Limits{})
+	want, wantErr := metadata.Record(stored, metadata.Limits{})
 	if err != nil || wantErr != nil || string(got) != string(want) {
 		t.Errorf("record %s (%v), want %s (%v)", got, err, want, wantErr)
 	}
@@ -144,7 +143,7 @@ func TestConsolidatedV2Entries(t *testing.T) {
 			if n, err := c.Entry("sound", metadata.Limits{}); n == nil || err != nil || c.Len() != 1 {
 				t.Errorf("beside %s: %v, %d entries", words, err, c.Len())
 			}
-			if document, err = zarrjson.MarshalConsolidated(c, metadata.Limits{}); err != nil {
+			if document, err = c.Marshal(metadata.Limits{}); err != nil {
 				t.Fatalf("%s: %v", words, err)
 			}
 		}
@@ -162,7 +161,7 @@ func FuzzConsolidatedV2(f *testing.F) {
 		if err != nil {
 			return
 		}
-		out, err := zarrjson.MarshalConsolidated(c, metadata.Limits{})
+		out, err := c.Marshal(metadata.Limits{})
 		if err != nil {
 			t.Fatalf("%v\n%s", err, document)
 		}

@@ -10,7 +10,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/strided"
 )
@@ -158,7 +157,7 @@ func (c *cascade) above(k int, box grid.Box) (*tile, int64, error) {
 		return nil, 0, err
 	}
 	index := make([]int64, len(cells))
-	lattice.First(cells, index)
+	cells.First(index)
 	number := numberOf(c.grids[k], index)
 	// Several tiles below may open the tile at once. Only the first one makes it.
 	c.mu.Lock()

@@ -14,7 +14,6 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/number"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
@@ -275,7 +274,7 @@ func depthFirst(r *reducer, grids []*grid.Grid, of tiles) [][]int64 {
 			if k > 0 {
 				cells, _ := g.Touched(r.above(boxOf(grids[k-1], at)))
 				at = make([]int64, len(cells))
-				lattice.First(cells, at)
+				cells.First(at)
 			}
 			p.numbers[len(grids)-1-k] = numberOf(g, at)
 		}

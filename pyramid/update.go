@@ -15,7 +15,6 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/attributes"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/strided"
@@ -114,7 +113,7 @@ func (w *work) redo(ctx context.Context, k int, was []int64) error {
 		first := make([]int64, len(box))
 		// Tiles beyond the former extent were made by the append. They only count as
 		// progress.
-		if lattice.First(box, first); !old.Contains(first) {
+		if box.First(first); !old.Contains(first) {
 			w.count()
 			continue
 		}

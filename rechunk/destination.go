@@ -19,7 +19,6 @@ import (
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -321,7 +320,7 @@ func (s *session) publishNew(ctx context.Context, doc *metadata.Array) error {
 	if err != nil {
 		return err
 	}
-	record, err := zarrjson.Record(doc, s.destination.Limits)
+	record, err := metadata.Record(doc, s.destination.Limits)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/own"
@@ -170,7 +169,7 @@ func (p *policies) policyAfter(axis int, policy string) string {
 	switch {
 	case err != nil && !byCalendar, // appends report it
 		was.Equal(is) && slices.EqualFunc(p.before.Doc.Codecs, p.after.Doc.Codecs, metadata.Extension.Equal),
-		!byCalendar && lattice.KeepsRegular(g):
+		!byCalendar && g.KeepsRegular():
 		return policy
 	case is.IsRegular():
 		return "" // chunks of one length follow the extent, whatever a policy says

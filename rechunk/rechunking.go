@@ -15,7 +15,6 @@ import (
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -193,7 +192,7 @@ func (r Rechunking) codecs(s *snapshot.Array) ([]metadata.Extension, error) {
 	if units == nil {
 		units = s.Engine.Chain.UnitCodecs(now)
 		if r.Chunks != nil || r.Inner != nil {
-			units = zarrjson.WithoutChunkShapes(units)
+			units = metadata.WithoutChunkShapes(units)
 		}
 	}
 	if r.Compressor != nil {

@@ -12,7 +12,6 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -55,7 +54,7 @@ func recutTo(s *snapshot.Array, g *grid.Grid) (*metadata.Array, error) {
 	if doc.Format() == 2 && !g.IsRegular() {
 		return nil, fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first (convert.Convert)", zarr.ErrUnsupported)
 	}
-	return zarrjson.Recut(doc, g.Shape(), snapshot.GridExtension(g, 0))
+	return doc.Recut(g.Shape(), snapshot.GridExtension(g, 0))
 }
 
 // cutOf returns the cut that makes an axis.

@@ -8,7 +8,6 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -218,7 +217,7 @@ func (p *plan) locate(chunk []int64, of strided.Point) {
 // nextMasked sets v to the selected elements of the next chunk that has any selected
 // element.
 func (p *plan) nextMasked(v *strided.Visit) bool {
-	for more := !p.started && lattice.First(p.cells, p.at) || p.started && lattice.Next(p.cells, p.at); more; more = lattice.Next(p.cells, p.at) {
+	for more := !p.started && p.cells.First(p.at) || p.started && p.cells.Next(p.at); more; more = p.cells.Next(p.at) {
 		p.started = true
 		p.grid.Cell(p.at, p.cell)
 		v.Own = p.mask.within(v.Own[:0], p.cell)

@@ -17,7 +17,6 @@ import (
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/internal/tree"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -276,7 +275,7 @@ func (s *syncer) keepListed(ctx context.Context, group *item, name string) error
 				continue
 			}
 			// The destination may list what consolidated metadata cannot have.
-			if more, err := zarrjson.With(c, at, raw, metadata.Limits{}); err == nil {
+			if more, err := c.With(at, raw, metadata.Limits{}); err == nil {
 				c = more
 			}
 		}
@@ -317,7 +316,7 @@ func (f file) listed() *metadata.Consolidated {
 // withListed returns the document with other consolidated metadata.
 func (f file) withListed(c *metadata.Consolidated) ([]byte, error) {
 	if f.name == nodename.V2Consolidated {
-		return zarrjson.MarshalConsolidated(c, metadata.Limits{})
+		return c.Marshal(metadata.Limits{})
 	}
 	g, err := metadata.ParseGroup(f.raw, metadata.Limits{})
 	if err != nil {

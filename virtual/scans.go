@@ -34,7 +34,6 @@ import (
 	"varve.dev/zarr/internal/byteorder"
 	_ "varve.dev/zarr/internal/codecs/grib2"
 	_ "varve.dev/zarr/internal/codecs/numcodecs"
-	"varve.dev/zarr/internal/zarrjson"
 )
 
 // scans stores the scans of a collector, so that an interrupted collection can be
@@ -424,7 +423,7 @@ func attributesOf(a scan.Attributes) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return zarrjson.ParseAttributesV2(text, metadata.Limits{})
+	return metadata.ParseAttributesV2(text, metadata.Limits{})
 }
 
 // fromScanned returns an array with the references of one file.

@@ -315,9 +315,9 @@ func (g *appending) put(cmd *cobra.Command, source string, more *growth.Gain, ex
 	if err == nil {
 		err = chunking.CheckAppend(cmd, a, at, planes, opt)
 	}
-	if err == nil {
+	if err == nil && a.Rank() == 1 { // only a coordinate has an order
 		// Compare before the append: afterwards the new elements are the last ones.
-		done.Note = more.Disorder(cmd, a, a.Shape()[at])
+		done.Note = more.Disorder(cmd, a, a.Shape()[0])
 	}
 	if err == nil && (planes > 0 || !growth.HasEmptyPlanes(a.Shape(), at)) {
 		p := progress.NewEstimate(cmd, "appending", more.Length, progress.CodedBytes)

@@ -111,7 +111,7 @@ func TestGroupAppendAtomic(t *testing.T) {
 		"times that fall": {"[[1,2]]", "[[1,2]]", "[3]", []string{"--grow", "calendar:month", "--time", "time"}, "times must increase"},
 		"edges that do not fit": {"[[1,2]]", "[[1,2]]", "[10]",
 			[]string{"--grow", "calendar:month", "--start", "2024-02-21", "--step", "1d"}, "end at element 10"},
-		"a plan that is too short": {"[[1,2],[1,2]]", "[[1,2],[1,2]]", "[10,11]", []string{"--grow", "preplanned:[1]"}, "1 elements before the extent"},
+		"a plan that is too short": {"[[1,2],[1,2]]", "[[1,2],[1,2]]", "[10,11]", []string{"--grow", "preplanned:[1]"}, "1 element before the extent"},
 		"other length":             {"[[1,2]]", "[[1,2]]", "[10]", []string{"--expect", "11"}, "[11"},
 		"no coordinate":            {"[[1,2]]", "[[1,2]]", "[10]", []string{"--grow", "calendar:month", "--time", "times"}, "times"},
 		"not the time":             {"[[1,2]]", "[[1,2]]", "[10]", []string{"--grow", "calendar:month", "--time", "deep/wind"}, "a coordinate must have one axis"},

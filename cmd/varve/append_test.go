@@ -279,7 +279,7 @@ func TestAppendRefuses(t *testing.T) {
 		{"pattern on regular chunks", "invalid-argument", "unlock", regular, []string{"--grow", "pattern:3,2"}},
 		{"plan on regular chunks", "invalid-argument", "unlock", regular, []string{"--grow", "preplanned:[3]"}},
 		{"calendar on regular chunks", "invalid-argument", "unlock", regular, []string{"--grow", "calendar:month", "--start", "2024-02-20", "--step", "1d"}},
-		{"plan that is too short", "invalid-argument", "1 elements before the extent", listed, []string{"--grow", "preplanned:[2]"}},
+		{"plan that is too short", "invalid-argument", "1 element before the extent", listed, []string{"--grow", "preplanned:[2]"}},
 		{"plan that contradicts", "invalid-argument", "contradicts", []string{"--chunks", "[[4,6,5]]"}, []string{"--grow", "preplanned:[3,3]"}},
 		{"sum beyond 64 bits", "overflow", "growth", listed, []string{"--grow", "preplanned:[9223372036854775807]"}},
 		{"within a month", "invalid-argument", "within a month that has elements 0 to 28", listed, []string{"--grow", "calendar:month", "--start", "2024-02-01", "--step", "1d"}},

@@ -12,7 +12,6 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/internal/zarrjson"
 )
 
 // consolidatedGroup creates a group with four nodes, and consolidates it.
@@ -208,7 +207,7 @@ func TestConsolidateUnlisted(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer g.Close()
-		if c := g.Metadata().Consolidated; c == nil || c.Len() != 1 || zarrjson.Raw(c, "a") == nil {
+		if c := g.Metadata().Consolidated; c == nil || c.Len() != 1 || c.Raw("a") == nil {
 			t.Errorf("format %s: %v", format, c)
 		}
 	}

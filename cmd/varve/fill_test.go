@@ -15,7 +15,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/racing"
 )
 
@@ -55,10 +54,10 @@ func fillsOf(typ dtype.Type) (fills []string) {
 	for _, pattern := range []string{"abc", "\xff", "\x01\x02\x03", "\x01"} {
 		elem := bytes.Repeat([]byte(pattern), max(1, typ.Size()))[:typ.Size()]
 		if typ.Kind() == dtype.KindStruct {
-			packed.Normalize(typ.Fields()[4].Type, elem)
+			typ.Fields()[4].Type.Normalize(elem)
 			elem[typ.Fields()[4].Offset] = pattern[0] & 1
 		}
-		packed.Normalize(typ, elem)
+		typ.Normalize(elem)
 		elems = append(elems, elem)
 	}
 	for _, elem := range elems {

@@ -23,7 +23,6 @@ import (
 	_ "varve.dev/zarr/codec/extra"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/own"
-	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 )
@@ -264,7 +263,7 @@ func sample(t *testing.T, typ dtype.Type, i int) []byte {
 	for k := range e {
 		e[k] = byte(i + k)
 	}
-	if err := packed.Check(typ, e); err != nil {
+	if err := typ.Check(e); err != nil {
 		t.Fatalf("%s: %v", typ, err)
 	}
 	return e

@@ -7,7 +7,6 @@ import (
 	"iter"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/lattice"
 )
 
 // Piece is what a block of one stage and a block of the next one have in common. It is
@@ -50,7 +49,7 @@ func commonPieces(blocks, other *grid.Grid, index []int64, isWriter bool) (iter.
 		rank := len(box)
 		p := Piece{Block: make([]int64, rank), Box: make(grid.Box, rank)}
 		cell, object := grid.NewChunk(rank), make(grid.Box, rank)
-		for more := lattice.First(met, p.Block); more; more = lattice.Next(met, p.Block) {
+		for more := met.First(p.Block); more; more = met.Next(p.Block) {
 			other.Cell(p.Block, cell)
 			for i := range object {
 				object[i] = grid.Interval{Start: cell.Start[i], Stop: cell.Start[i] + cell.Logical[i]}

@@ -24,7 +24,6 @@ import (
 	_ "varve.dev/zarr/internal/codecs/conditional"
 	_ "varve.dev/zarr/internal/codecs/n5"
 	_ "varve.dev/zarr/internal/codecs/numcodecs"
-	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
@@ -267,7 +266,7 @@ func (p *pair) elements(t *rapid.T) []byte {
 			data[i] &= 1
 		}
 	}
-	packed.Normalize(p.typ, data)
+	p.typ.Normalize(data)
 	return data
 }
 

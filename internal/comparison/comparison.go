@@ -17,7 +17,6 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/number"
 	"varve.dev/zarr/internal/parallel"
@@ -85,7 +84,7 @@ func (c *comparison) run(ctx context.Context) (*Difference, error) {
 // corner returns the first index of a box.
 func corner(box grid.Box) []int64 {
 	index := make([]int64, len(box))
-	lattice.First(box, index)
+	box.First(index)
 	return index
 }
 
@@ -152,11 +151,11 @@ func (c *comparison) withinVariable(ctx context.Context, box grid.Box) (*Differe
 func differenceWithin(t dtype.Type, slab grid.Box, data [2][]byte) *Difference {
 	size := t.Size()
 	index := make([]int64, len(slab))
-	lattice.First(slab, index)
+	slab.First(index)
 	at := 0
 	for bytes.Equal(data[0][at:at+size], data[1][at:at+size]) {
 		at += size
-		lattice.Next(slab, index)
+		slab.Next(index)
 	}
 	text := func(i int) string { return string(t.AppendJSON(nil, data[i][at:at+size])) }
 	return &Difference{Index: index, A: text(0), B: text(1)}

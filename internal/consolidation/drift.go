@@ -21,7 +21,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/quantity"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -196,14 +195,14 @@ func canonical(c *metadata.Consolidated, path string) ([]byte, error) {
 	if n == nil || err != nil && !errors.Is(err, metadata.ErrUnsupported) {
 		return nil, err
 	}
-	return spelled(n, func() ([]byte, error) { return zarrjson.Raw(c, path), nil })
+	return spelled(n, func() ([]byte, error) { return c.Raw(path), nil })
 }
 
 // spelled returns the record of a node in the spelling of this program. A node with
 // unknown extensions cannot be written again, so its record is the stored one without
 // white space.
 func spelled(n metadata.Node, stored func() ([]byte, error)) ([]byte, error) {
-	record, err := zarrjson.Record(n, metadata.Limits{})
+	record, err := metadata.Record(n, metadata.Limits{})
 	if !errors.Is(err, metadata.ErrUnsupported) {
 		return record, err
 	}

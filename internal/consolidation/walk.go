@@ -13,7 +13,6 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/tree"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -134,7 +133,7 @@ func (w *walk) stored(ctx context.Context, p store.Path, n metadata.Node) ([]byt
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return zarrjson.RecordV2(n.Document(), document, attributes, metadata.Limits{})
+	return metadata.RecordV2(n.Document(), document, attributes, metadata.Limits{})
 }
 
 func (w *walk) document(ctx context.Context, p store.Path, name string) ([]byte, error) {

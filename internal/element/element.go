@@ -186,7 +186,7 @@ func setText(t dtype.Type, elem []byte, text string) error {
 	if t.Kind() == dtype.KindUTF32 && !utf8.ValidString(text) {
 		return fmt.Errorf("text %.40q is not UTF-8", text)
 	}
-	if !packed.SetText(t, elem, text) {
+	if !t.SetText(elem, text) {
 		return fmt.Errorf("text %.40q is too long for %s", text, t)
 	}
 	return nil
@@ -237,7 +237,7 @@ func variable[V string | []byte](t dtype.Type, heap *strided.Heap, values []V) (
 		for i, v := range values[from:to] {
 			before := len(data)
 			data = append(data, v...)
-			if err := packed.Check(t, data[before:]); err != nil {
+			if err := t.Check(data[before:]); err != nil {
 				return e, fault.Argument("value %d: %v", from+i, err)
 			}
 			offsets = append(offsets, int64(len(data)))
@@ -285,7 +285,7 @@ func (e Buffer) strings(values []string) {
 		size := e.Type.Size()
 		var room []byte
 		for i := range values {
-			room = packed.AppendWord(e.Type, room[:0], e.Data[i*size:][:size])
+			room = e.Type.AppendWord(room[:0], e.Data[i*size:][:size])
 			values[i] = string(room)
 		}
 		return
@@ -342,7 +342,7 @@ func CheckValues(e Buffer) error {
 		}
 		return nil // From has checked them
 	}
-	if err := packed.Check(e.Type, e.Data); err != nil {
+	if err := e.Type.Check(e.Data); err != nil {
 		return fault.Argument("%v", err)
 	}
 	return nil

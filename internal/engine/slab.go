@@ -12,7 +12,6 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
@@ -105,9 +104,9 @@ func (a *Array) Encode(ctx context.Context, s *Slab) (err error) {
 	err = each(ctx, r.workers,
 		func(w *encodedSlab) bool {
 			if number++; number == 0 {
-				more = lattice.First(cells, index)
+				more = cells.First(index)
 			} else {
-				more = more && lattice.Next(cells, index)
+				more = more && cells.Next(index)
 			}
 			copy(w.Visit.Chunk, index)
 			w.number = number

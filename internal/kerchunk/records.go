@@ -16,7 +16,6 @@ import (
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/internal/strictjson"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -225,7 +224,7 @@ func parseDocuments(text []byte, l Limits) (strictjson.Value, error) {
 	if err == nil || errors.Is(err, strictjson.ErrLimit) || len(text) == 0 {
 		return v, err
 	}
-	quoted, bareErr := zarrjson.ParseAttributesV2(text, metadata.Limits{Document: l.document()})
+	quoted, bareErr := metadata.ParseAttributesV2(text, metadata.Limits{Document: l.document()})
 	if bareErr != nil {
 		return v, err
 	}

@@ -27,7 +27,7 @@ var layers = [][]string{
 		"internal/nonfinite", "internal/backdoor",
 	},
 	{"cf/calendar", "dtype", "grid", "store", "store/retry", "internal/diskstore"},
-	{"internal/lattice", "internal/packed"},
+	{"internal/packed"},
 	{"internal/strided", "internal/blocks", "internal/driver", "internal/directory"},
 	{
 		"selection", "metadata", "internal/missing", "store/filestore", "store/memstore", "internal/rehearsal", "store/fsstore", "store/storetest", "internal/draw", "internal/npy",

@@ -16,7 +16,6 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -437,7 +436,7 @@ func (s *Array) innerStep(axis int) int64 {
 // axis up to whole inner chunks.
 func (s *Array) Rounded(axis int, g grid.Growth, up bool) grid.Growth {
 	if n := s.innerStep(axis); up && n > 1 {
-		return lattice.RoundedUp(g, n)
+		return g.RoundedUp(n)
 	}
 	return g
 }
@@ -451,7 +450,7 @@ func (s *Array) Fits(g *grid.Grid, axis int, count int64, policy grid.Growth) er
 		return nil
 	}
 	n := s.innerStep(axis)
-	below, above := lattice.FittingLengths(s.Grid.Axis(axis), count, n)
+	below, above := s.Grid.Axis(axis).FittingLengths(count, n)
 	var lengths, moves []string
 	for _, length := range []int64{below, above} {
 		// The policy decides how the elements are cut into shards, so try each length.
@@ -462,7 +461,7 @@ func (s *Array) Fits(g *grid.Grid, axis int, count int64, policy grid.Growth) er
 	if len(lengths) > 0 {
 		moves = append(moves, "append "+strings.Join(lengths, " or "))
 	}
-	if s.growsBy(axis, count, lattice.RoundedUp(policy, n)) {
+	if s.growsBy(axis, count, policy.RoundedUp(n)) {
 		moves = append(moves, "have the last shard rounded up (AppendOptions.RoundUp)")
 	}
 	if len(moves) == 0 {

@@ -9,7 +9,6 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 )
@@ -218,7 +217,7 @@ func (p *part) cell(i int, index []int64) *cell { return &p.cells[i][index[i]-p.
 // first returns the index of the first chunk of the part.
 func (p *part) first() []int64 {
 	index := make([]int64, len(p.box))
-	lattice.First(p.box, index)
+	p.box.First(index)
 	return index
 }
 

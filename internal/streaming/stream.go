@@ -22,7 +22,6 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
@@ -501,7 +500,7 @@ func (s *Stream) measure() error {
 	}
 	axis := s.base.Grid.Axis(s.axis)
 	s.policy = s.opt.Grow
-	if s.exact = !axis.IsRegular() && lattice.IsAppendOne(s.opt.Grow); !s.exact {
+	if s.exact = !axis.IsRegular() && s.opt.Grow.IsAppendOne(); !s.exact {
 		return nil
 	}
 	if s.edge = s.opt.Every; s.edge == 0 {

@@ -13,7 +13,6 @@ import (
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -76,14 +75,14 @@ func (n Node) PublishAttributes(ctx context.Context, change func(object []byte) 
 	err = publish.Retry(ctx, func() error {
 		var refused error // from change; it may wrap any error, fs.ErrNotExist too
 		err := publish.Update(ctx, at, func(d publish.Document) (*publish.Change, error) {
-			old, err := zarrjson.ParseAttributesV2(d.Bytes, l)
+			old, err := metadata.ParseAttributesV2(d.Bytes, l)
 			if err != nil {
 				return nil, err
 			}
 			if object, refused = change(bytes.Clone(old)); refused != nil {
 				return nil, refused
 			}
-			document, err := zarrjson.MarshalAttributesV2(object, l)
+			document, err := metadata.MarshalAttributesV2(object, l)
 			return &publish.Change{Document: document}, err
 		})
 		switch {
@@ -123,7 +122,7 @@ func (n Node) RefreshGroup(ctx context.Context) error {
 		err = n.Container(n.Path).ChangeConsolidated(ctx, func(c *metadata.Consolidated) (*metadata.Consolidated, error) {
 			// .zmetadata also has an entry for the group itself.
 			raw, err := n.Record(ctx)
-			return zarrjson.WithOwn(c, raw), err
+			return c.WithOwn(raw), err
 		})
 	}
 	if err != nil {

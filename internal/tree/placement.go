@@ -15,7 +15,6 @@ import (
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -98,7 +97,7 @@ func (n Node) MakeParents(ctx context.Context, up *Above) error {
 			continue // a concurrent writer has created it
 		}
 		if err == nil {
-			raw, err = zarrjson.Record(doc, metadata.Limits{})
+			raw, err = metadata.Record(doc, metadata.Limits{})
 		}
 		if err == nil {
 			err = n.RecordMember(ctx, raw)

@@ -200,7 +200,7 @@ func (r Reader) Record(ctx context.Context, p store.Path) (raw []byte, format in
 		if err != nil {
 			return nil, 2, err
 		}
-		raw, err = zarrjson.RecordV2(name, document, attributes, r.Limits)
+		raw, err = metadata.RecordV2(name, document, attributes, r.Limits)
 		return raw, 2, err
 	}
 	return nil, 0, err
@@ -311,7 +311,7 @@ func (r Reader) Inherited(ctx context.Context, group store.Path, format int) (*m
 		if e, err := up.Consolidated.Entry(path, r.Limits); e == nil {
 			return nil, s.Info, err
 		}
-		return zarrjson.Below(up.Consolidated, path), s.Copies, nil
+		return up.Consolidated.Below(path), s.Copies, nil
 	}
 	return nil, store.Info{}, nil
 }
@@ -455,7 +455,7 @@ func refreshed(
 	}
 	for i, m := range listed {
 		var err error
-		if c, err = zarrjson.With(c, Inside(group, m.Path), records[i], m.Limits); err != nil {
+		if c, err = c.With(Inside(group, m.Path), records[i], m.Limits); err != nil {
 			return nil, err
 		}
 	}
@@ -560,7 +560,7 @@ func (n Node) replan(document []byte, change func(*metadata.Consolidated) (*meta
 		if err != nil || c == old {
 			return nil, err
 		}
-		return zarrjson.MarshalConsolidated(c, l)
+		return c.Marshal(l)
 	}
 	g, err := metadata.ParseGroup(document, l)
 	if err != nil || g.Consolidated == nil {
@@ -577,7 +577,7 @@ func (n Node) replan(document []byte, change func(*metadata.Consolidated) (*meta
 // entries below it.
 func WithMember(c *metadata.Consolidated, path string, raw []byte, l metadata.Limits) (*metadata.Consolidated, error) {
 	// A removed group takes its members with it. A replaced one begins without members.
-	b := zarrjson.Without(c, path)
+	b := c.Without(path)
 	var gone []string
 	for name := range b.Nodes() {
 		if strings.HasPrefix(name, path+"/") {
@@ -585,12 +585,12 @@ func WithMember(c *metadata.Consolidated, path string, raw []byte, l metadata.Li
 		}
 	}
 	for _, name := range gone {
-		b = zarrjson.Without(b, name)
+		b = b.Without(name)
 	}
 	if raw == nil {
 		return b, nil
 	}
-	return zarrjson.With(b, path, raw, l)
+	return b.With(path, raw, l)
 }
 
 // Listed returns the node as the consolidated metadata of the group at a path above it

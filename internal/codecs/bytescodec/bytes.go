@@ -74,7 +74,7 @@ func (c *coder) Bind(spec codec.Spec) error {
 	if c.endian == "" && c.fields == nil && t.Ordered() {
 		return fmt.Errorf("%w: bytes: %s needs an endian, %q or %q", codec.ErrConfiguration, t, "little", "big")
 	}
-	c.typ, c.stored, c.bools, c.small = t, t, t.Kind() == dtype.KindBool, packed.Small(t)
+	c.typ, c.stored, c.bools, c.small = t, t, t.Kind() == dtype.KindBool, t.Small()
 	c.swaps = t.Ordered() && byteorder.Little() != (c.endian == "little")
 	if c.fields != nil {
 		if err := c.bindFields(); err != nil {
@@ -131,7 +131,7 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	}
 	// Unused bits of stored numbers may have any value.
 	if c.small {
-		packed.Normalize(c.typ, dst.Data)
+		c.typ.Normalize(dst.Data)
 	}
 	return nil
 }
@@ -462,7 +462,7 @@ func (r *partReader) useSpan(ctx context.Context, first, n int64, use func(span 
 			copy(room, data)
 		}
 		if r.small {
-			packed.Normalize(r.typ, room)
+			r.typ.Normalize(room)
 		}
 		data = room
 	}

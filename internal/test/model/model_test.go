@@ -17,7 +17,6 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
@@ -100,7 +99,7 @@ func makeValid(typ dtype.Type, elems []byte) {
 			}
 		}
 	default:
-		packed.Normalize(typ, elems)
+		typ.Normalize(elems)
 	}
 }
 

@@ -19,7 +19,6 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/selection"
@@ -69,7 +68,7 @@ func testReadAs[T zarr.Real](t *testing.T) {
 					elems[i] = 0
 				}
 			}
-			packed.Normalize(typ, elems)
+			typ.Normalize(elems)
 			if err := a.WriteBytes(ctx, nil, elems); err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,6 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/byteorder"
-	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -155,7 +154,7 @@ func setFill(a *scan.Array, d *described) error {
 	if d.typ.order() == bigOrder == byteorder.Little() {
 		a.Type.Swap(fill, fill)
 	}
-	if err := packed.Check(a.Type, fill); err != nil {
+	if err := a.Type.Check(fill); err != nil {
 		return scan.Unsupportedf("its fill value: %v", err)
 	}
 	if a.Fill = fill; isZero(fill) {

@@ -15,7 +15,6 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/strictjson"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 )
 
@@ -132,7 +131,7 @@ func parseLevel(text string, given bool) (int, error) {
 
 // ChunkGrid parses a chunk_grid object. It also accepts the form of ZEP 3's draft.
 func ChunkGrid(text string) (metadata.Extension, error) {
-	e, err := zarrjson.ParseChunkGrid([]byte(text), metadata.Limits{})
+	e, err := metadata.ParseChunkGrid([]byte(text), metadata.Limits{})
 	return e, failure.AsUnsupported(err)
 }
 

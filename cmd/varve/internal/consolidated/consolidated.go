@@ -14,7 +14,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/internal/consolidation"
-	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -32,7 +31,7 @@ func OlderCopies(ctx context.Context, location string, a *zarr.Array) []string {
 	if !ok || path == "" {
 		return nil
 	}
-	is, err := zarrjson.Record(a.Metadata(), metadata.Limits{})
+	is, err := metadata.Record(a.Metadata(), metadata.Limits{})
 	if err != nil {
 		return nil
 	}

@@ -25,7 +25,6 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/selection"
 )
 
@@ -72,7 +71,7 @@ func writeCSV(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 		} else {
 			text = append(text, '\n')
 			column = 0
-			lattice.Next(lines, line)
+			lines.Next(line)
 		}
 		_, err := w.Write(text)
 		return err
@@ -291,7 +290,7 @@ func writeRecords(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 		text = text[:0]
 		if indexed {
 			text = appendIndex(s, text, index)
-			lattice.Next(box, index)
+			box.Next(index)
 		}
 		for i, f := range fields {
 			if i > 0 {

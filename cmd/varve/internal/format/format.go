@@ -29,7 +29,6 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/virtual"
@@ -135,7 +134,7 @@ func WriteLists(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 		for i := len(index) - 1; i >= 0 && index[i] == s.Shape[i]-1; i-- {
 			text = append(text, ']')
 		}
-		more = lattice.Next(box, index)
+		more = box.Next(index)
 		_, err := w.Write(text)
 		return err
 	})

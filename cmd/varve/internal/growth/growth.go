@@ -23,7 +23,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/lattice"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 )
@@ -354,7 +353,7 @@ func GrowsBy(s *zarr.Spec, p Policy, axis int) error {
 // follows reports whether a policy describes a regular axis, whose chunks follow the
 // extent.
 func (p Policy) follows() bool {
-	return p.Unit == 0 && lattice.KeepsRegular(p.Growth)
+	return p.Unit == 0 && p.Growth.KeepsRegular()
 }
 
 // text returns the policy in the form of --grow.

@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -25,7 +24,7 @@ func TestNestedRoundTrip(t *testing.T) {
 			n *= int(length)
 		}
 		data := rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "data")
-		packed.Normalize(typ, data)
+		typ.Normalize(data)
 		text := nestedText(typ, shape, &data)
 		doc, err := strictjson.Parse([]byte(text), strictjson.Limits{})
 		if err != nil {

@@ -17,7 +17,6 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/npy"
-	"varve.dev/zarr/internal/packed"
 )
 
 // NPYOfCSV returns the Python code that turns a table of numbers into a .npy file.
@@ -101,7 +100,7 @@ func sameBytes(a, b dtype.Type) bool {
 func asWords(t dtype.Type, e element.Values) element.Values {
 	words := make([][]byte, e.Len())
 	for i := range words {
-		words[i] = packed.AppendWord(e.Type, nil, e.At(i))
+		words[i] = e.Type.AppendWord(nil, e.At(i))
 	}
 	return element.Values{Type: t, Words: words}
 }
