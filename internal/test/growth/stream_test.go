@@ -131,6 +131,7 @@ func TestStreamOperations(t *testing.T) {
 			feed(t, stream, tt.planes, tt.atOnce)
 			stats := stream.Stats()
 			stats.Held, stats.Peak = 0, 0
+			tt.stats.Written, tt.stats.Published = a.Shape()[0], a.Shape()[0]
 			if ops, _, _ := s.Taken(); ops != tt.ops || stats != tt.stats {
 				t.Errorf("asks for %s (%+v), want %s (%+v)", ops, stats, tt.ops, tt.stats)
 			}
