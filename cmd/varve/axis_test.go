@@ -243,7 +243,7 @@ func TestSingleValues(t *testing.T) {
 		{"virtualize ga gb -o m.vz --stack member", ""},
 		{"grid a --locate 0", "an index of 1 axis"},
 		{"grid a --axes 0", "there is no axis 0"},
-		{"cat a --select 0", "1 axes selected"},
+		{"cat a --select 0", "1 axis selected"},
 		{"export a --format csv --header", ""},
 		{"convert a c --to 2", ""},
 		{"bench a", ""},

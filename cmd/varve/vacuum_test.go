@@ -272,7 +272,7 @@ func TestDamagedClaim(t *testing.T) {
 		overwrite(t, node+"/__varve/regrid.json", damaged)
 		for _, args := range [][]string{{"vacuum", node}, {"compact", node, "--to", "max:6"}, {"rechunk", node, "--chunks", "3"}, {"drop", node, "--axis", "0", "--range", "0:1", "--yes"}, {"revert", node}, {"check", node}, {"check", group}} {
 			out, errs, status := execute(t, "", args...)
-			if text := out + errs; status != 1 || !strings.Contains(text, "__varve/regrid.json is damaged") || !strings.Contains(text, "varve vacuum NODE --give-up deletes it") {
+			if text := out + errs; status != 1 || !strings.Contains(text, "__varve/regrid.json is damaged") || !strings.Contains(text, "varve vacuum NODE --give-up gives up that rechunk") {
 				t.Errorf("%q: %q: status %d, %s", damaged, args, status, text)
 			}
 		}

@@ -170,7 +170,7 @@ type damagedClaim struct {
 
 // Error names the claim, and says what to do.
 func (d *damagedClaim) Error() string {
-	return fmt.Sprintf("%v: %s is damaged, so the array cannot be rechunked; rechunk.Abandon deletes it and gives up the rechunk that it is of, "+
+	return fmt.Sprintf("%v: %s is damaged, so the array cannot be rechunked; rechunk.Abandon gives up that rechunk, "+
 		"and the array stays as it is: %v", metadata.ErrInvalid, d.key, d.err)
 }
 

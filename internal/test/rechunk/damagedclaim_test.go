@@ -44,7 +44,7 @@ func TestDamagedClaim(t *testing.T) {
 			"revert":  func() error { return rechunk.Revert(t.Context(), a) },
 			"inspect": func() error { _, err := rechunk.Inspect(t.Context(), a); return err },
 		} {
-			if err := call(); !errors.Is(err, zarr.ErrInvalidMetadata) || !strings.Contains(err.Error(), "a/__varve/regrid.json is damaged") || !strings.Contains(err.Error(), "rechunk.Abandon deletes it") {
+			if err := call(); !errors.Is(err, zarr.ErrInvalidMetadata) || !strings.Contains(err.Error(), "a/__varve/regrid.json is damaged") || !strings.Contains(err.Error(), "rechunk.Abandon gives up that rechunk") {
 				t.Errorf("%q: %s: %v", damaged, name, err)
 			}
 		}
