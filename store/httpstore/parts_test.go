@@ -167,17 +167,19 @@ func TestPartsTogether(t *testing.T) {
 // time is a conflict.
 func TestPartsChange(t *testing.T) {
 	for name, c := range map[string]struct {
-		deaf    bool
-		length  int // of later versions
-		changes int // the value changes with each request up to this one
+		deaf   bool
+		length int // of later versions
+		// The value changes with each request up to this one. An attempt makes two
+		// requests or more, and there are three attempts.
+		changes int
 		err     error
 	}{
-		"condition":       {false, 10_000, 5, nil},
-		"no condition":    {true, 10_000, 5, nil},
-		"longer":          {true, 12_000, 5, nil},
-		"shorter":         {true, 4_000, 5, nil},
-		"shorter, tested": {false, 4_000, 5, nil},
-		"small":           {true, 10, 5, nil},
+		"condition":       {false, 10_000, 4, nil},
+		"no condition":    {true, 10_000, 4, nil},
+		"longer":          {true, 12_000, 4, nil},
+		"shorter":         {true, 4_000, 4, nil},
+		"shorter, tested": {false, 4_000, 4, nil},
+		"small":           {true, 10, 4, nil},
 		"always":          {true, 10_000, 1e9, store.ErrConflict},
 		"always, tested":  {false, 10_000, 1e9, store.ErrConflict},
 		"deleted":         {false, 0, 3, fs.ErrNotExist},
@@ -212,8 +214,8 @@ func TestPartsChange(t *testing.T) {
 				return
 			}
 			var version int
-			if _, err := fmt.Sscanf(string(got), "%d:", &version); err != nil {
-				t.Fatalf("%.20q: %v", got, err)
+			if _, malformed := fmt.Sscanf(string(got), "%d:", &version); malformed != nil {
+				t.Fatalf("%.20q: %v, %v", got, malformed, err)
 			}
 			if err != nil || !bytes.Equal(got, numbered(c.length, version)) || info.Size != int64(c.length) {
 				t.Errorf("%d bytes, %+v, error %v", len(got), info, err)
