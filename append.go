@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/selection"
@@ -335,7 +336,7 @@ func checkDimensions(arrays []*Array, additions []Addition) ([]dimension.Change,
 		// Arrays that disagree already are left to checkShared.
 		is, other := length{a.Path(), s.Grid.Axis(axis).Extent(), more}, seen[names[axis]]
 		if other.path != "" && other.old == is.old && other.more != is.more {
-			err := fault.Argument("%d elements along %q, %q gets %d: give both the same", more, names[axis], other.path, other.more)
+			err := fault.Argument("%s along %q, %q gets %d: give both the same", quantity.Count(more, "elements"), names[axis], other.path, other.more)
 			return nil, a.fail("append", &grid.AxisError{Axis: axis, Err: err})
 		}
 		seen[names[axis]] = is

@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
@@ -127,7 +128,7 @@ func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[Sh
 				opt.Progress(c.Index, c.Check)
 			}
 			if c.More > 0 {
-				c.Faults = append(c.Faults, codec.Fault{Err: fmt.Errorf("%w: %d more faults", ErrCorrupt, c.More)})
+				c.Faults = append(c.Faults, codec.Fault{Err: fmt.Errorf("%w: %s", ErrCorrupt, quantity.Count(c.More, "more faults"))})
 			}
 			for _, f := range c.Faults {
 				// The engine yields a new index for every shard, so the fault may keep

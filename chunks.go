@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
@@ -138,7 +139,7 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *snapshot.Array, b store.Batch) error {
 		n, err := s.ChunkBytes(index)
 		if err == nil && int64(len(data)) != n {
-			err = fault.Argument("%d bytes, the chunk has %d", len(data), n)
+			err = fault.Argument("%s, the chunk has %d", quantity.Count(len(data), "bytes"), n)
 		}
 		if err == nil {
 			err = element.CheckValues(element.Buffer{Type: s.Type, Data: data})

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/number"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
@@ -135,7 +136,7 @@ func writeAs[T Real](ctx context.Context, t target, src []T) error {
 		return err
 	}
 	if int64(len(src)) != r.Len() {
-		return fault.Argument("%d values for a selection of shape %v, which has %d", len(src), r.Shape(), r.Len())
+		return fault.Argument("%s for a selection of shape %v, which has %d", quantity.Count(len(src), "values"), r.Shape(), r.Len())
 	}
 	// Convert everything once without storing it, so that a value that does not fit is
 	// found before anything is stored.
@@ -243,7 +244,7 @@ func WriteStructs[T any](ctx context.Context, to Elements, sel selection.Selecti
 	if err == nil {
 		err = t.writeView(ctx, nil, func(r *snapshot.Selected) (strided.View, error) {
 			if int64(len(src)) != r.Len() {
-				return strided.View{}, fault.Argument("%d values for a selection of shape %v, which has %d", len(src), r.Shape(), r.Len())
+				return strided.View{}, fault.Argument("%s for a selection of shape %v, which has %d", quantity.Count(len(src), "values"), r.Shape(), r.Len())
 			}
 			e, err := structsOf(r.Type, src, r.Shape())
 			if err != nil {

@@ -84,7 +84,7 @@ func ExampleWrite() {
 	a := counted(ctx)
 	err := zarr.Write(ctx, a, selection.Box{{0, 2}, {2, 3}}, []int16{30})
 	fmt.Println(err)
-	// Output: write a: invalid argument: 1 values (2 bytes) for a selection of shape [2 1], which has 2
+	// Output: write a: invalid argument: 1 value (2 bytes) for a selection of shape [2 1], which has 2
 }
 
 func ExampleFill() {

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -140,7 +141,7 @@ func (f FillValue) ofBytes(t dtype.Type) (elem []byte, other bool, err error) {
 		return elem, true, err
 	}
 	if n > size || t.Kind() == dtype.KindRaw && n < size {
-		return nil, true, fmt.Errorf("%w: fill value %.60s of %s has %d bytes", dtype.ErrInvalid, f.json, t, n)
+		return nil, true, fmt.Errorf("%w: fill value %.60s of %s has %s", dtype.ErrInvalid, f.json, t, quantity.Count(n, "bytes"))
 	}
 	return append(elem, make([]byte, size-n)...), true, nil
 }

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
@@ -318,7 +319,7 @@ func (g *Group) described(c *metadata.Consolidated, path string) (Member, error)
 // checkDimensions is [access.CheckDimensions].
 func (a *Array) checkDimensions(ctx context.Context, shape []int64) error {
 	if len(shape) != a.Rank() {
-		return a.fail("compare", fault.Argument("the shape %v has %d axes, the array has %d", shape, len(shape), a.Rank()))
+		return a.fail("compare", fault.Argument("the shape %v has %s, the array has %d", shape, quantity.Count(len(shape), "axes"), a.Rank()))
 	}
 	change := a.reshaping(func([]int64) []int64 { return shape })
 	return checkShared(ctx, "check dimensions", []*Array{a}, []dimension.Change{change})

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/placement"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
@@ -39,7 +40,7 @@ func (p Piece[T]) Into(dst []T) error {
 		n *= l
 	}
 	if n != int64(len(dst)) {
-		return fault.Argument("%d values for a selection of shape %v, which has %d", len(dst), p.whole, n)
+		return fault.Argument("%s for a selection of shape %v, which has %d", quantity.Count(len(dst), "values"), p.whole, n)
 	}
 	// Values with pointers must not be copied as bytes, because the garbage collector
 	// needs to see each store.

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
@@ -56,7 +57,7 @@ func ReadInto[T dtype.Element](ctx context.Context, from Elements, sel selection
 	if err == nil {
 		err = t.read(ctx, element.Check[T], false, func(r *snapshot.Selected) (strided.View, error) {
 			if int64(len(dst)) != r.Len() {
-				return strided.View{}, fault.Argument("%d values for a selection of shape %v, which has %d", len(dst), r.Shape(), r.Len())
+				return strided.View{}, fault.Argument("%s for a selection of shape %v, which has %d", quantity.Count(len(dst), "values"), r.Shape(), r.Len())
 			}
 			e = roomFor(t.Array, r, dst)
 			return r.View(e)

@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -95,7 +96,7 @@ func (n reservationNote) check(rank int) error {
 		}
 	}
 	if n.Start < 0 || len(n.Lengths) == 0 {
-		return fmt.Errorf("%d parts from element %d on", len(n.Lengths), n.Start)
+		return fmt.Errorf("%s from element %d on", quantity.Count(len(n.Lengths), "parts"), n.Start)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 )
 
@@ -65,7 +66,7 @@ func resized(s *snapshot.Array, shape []int64, opt ResizeOptions) (*snapshot.Res
 	}
 	was := s.Grid.Shape()
 	if len(shape) != len(was) {
-		return nil, fault.Argument("the new shape %v has %d axes, the array has %d", shape, len(shape), len(was))
+		return nil, fault.Argument("the new shape %v has %s, the array has %d", shape, quantity.Count(len(shape), "axes"), len(was))
 	}
 	// Any other policy may change edges beyond the extent even if the shape stays.
 	if slices.Equal(shape, was) && opt.Shrink == grid.KeepEdges {

@@ -92,7 +92,7 @@ func (n *Inner) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 	return n.write(ctx, index, func(s *snapshot.Array, at snapshot.InnerPlace, b store.Batch) error {
 		size, err := s.Engine.ChunkBytes(at.Part.Count)
 		if err == nil && int64(len(data)) != size {
-			err = fault.Argument("%d bytes, the inner chunk has %d", len(data), size)
+			err = fault.Argument("%s, the inner chunk has %d", quantity.Count(len(data), "bytes"), size)
 		}
 		if err == nil {
 			err = element.CheckValues(element.Buffer{Type: s.Type, Data: data})
@@ -200,7 +200,7 @@ type CompactReport struct {
 
 // String returns the counts in one line.
 func (r CompactReport) String() string {
-	return fmt.Sprintf("%d of %s rewritten: %d bytes became %d", r.Changed, quantity.Of(r.Shards, "shard"), r.Before, r.After)
+	return fmt.Sprintf("%d of %s rewritten: %s became %d", r.Changed, quantity.Of(r.Shards, "shard"), quantity.Count(r.Before, "bytes"), r.After)
 }
 
 // CompactShards rewrites stored shards so that their inner chunks follow each other in

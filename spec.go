@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -109,7 +110,7 @@ func (s *Spec) document(o *Options) (*metadata.Array, error) {
 		return nil, fault.Argument("the data type is missing")
 	}
 	if len(s.Shape) > o.Limits.writeRank() {
-		return nil, fmt.Errorf("%w: %d axes, other readers take up to 32 (Limits.Rank)", ErrLimit, len(s.Shape))
+		return nil, fmt.Errorf("%w: %s, other readers take up to 32 (Limits.Rank)", ErrLimit, quantity.Count(len(s.Shape), "axes"))
 	}
 	g, err := s.grid()
 	if err != nil {
@@ -180,7 +181,7 @@ func (s *Spec) codecs() ([]metadata.Extension, error) {
 		return chain, nil
 	}
 	if len(s.InnerChunks) != len(s.Shape) {
-		return nil, fault.Argument("inner chunks of %d axes, the array has %d", len(s.InnerChunks), len(s.Shape))
+		return nil, fault.Argument("inner chunks of %s, the array has %d", quantity.Count(len(s.InnerChunks), "axes"), len(s.Shape))
 	}
 	shards, err := codec.Shards(codec.Sharding{Inner: s.InnerChunks, Codecs: chain, AtStart: s.IndexAtStart})
 	return []metadata.Extension{shards}, err
@@ -207,7 +208,7 @@ func (s *Spec) names() ([]*string, error) {
 		return nil, nil
 	}
 	if len(s.DimensionNames) != len(s.Shape) {
-		return nil, fault.Argument("%d dimension names for %d axes", len(s.DimensionNames), len(s.Shape))
+		return nil, fault.Argument("%s for %s", quantity.Count(len(s.DimensionNames), "dimension names"), quantity.Count(len(s.Shape), "axes"))
 	}
 	names := make([]*string, len(s.Shape))
 	for i := range names {

@@ -64,8 +64,8 @@ type StreamStats struct {
 
 // String returns the numbers in one line.
 func (s StreamStats) String() string {
-	return fmt.Sprintf("%d planes written, %d of them published in %s; %s held, at most %s",
-		s.Written, s.Published, quantity.Of(s.Publications, "publication"), quantity.Of(s.Held, "byte"), quantity.Of(s.Peak, "byte"))
+	return fmt.Sprintf("%s written, %d of them published in %s; %s held, at most %s",
+		quantity.Count(s.Written, "planes"), s.Published, quantity.Of(s.Publications, "publication"), quantity.Of(s.Held, "byte"), quantity.Of(s.Peak, "byte"))
 }
 
 // Stream appends planes along one axis as they arrive, from a microscope or a model, and

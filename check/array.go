@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/consolidation"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
@@ -146,8 +147,8 @@ func (r *Array) misplaced(a *zarr.Array) string {
 	}
 	for c := range a.Chunks() {
 		want := strings.TrimPrefix(c.Key, strings.TrimPrefix(a.Path()+"/", "/"))
-		return fmt.Sprintf("no chunk is stored under the keys of the document, such as %q, but %d values under keys such as %q, which have another separator or prefix: all elements read as the fill value",
-			want, r.Orphaned[i].Values, r.Orphaned[i].First[0])
+		return fmt.Sprintf("no chunk is stored under the keys of the document, such as %q, but %s under keys such as %q, which have another separator or prefix: all elements read as the fill value",
+			want, quantity.Count(r.Orphaned[i].Values, "values"), r.Orphaned[i].First[0])
 	}
 	return "" // the array is empty
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -54,7 +55,7 @@ func DecodeConfiguration(raw []byte, dst any) error {
 		}
 		// Messages quote strings, so refuse very long ones.
 		if m.Kind() == strictjson.String && len(m.Raw()) > mostText {
-			return fmt.Errorf("member %q is a text of %d bytes, more than the %d that one may have: %s", name, len(m.Raw()), mostText, m.Brief())
+			return fmt.Errorf("member %q is a text of %s, more than the %d that one may have: %s", name, quantity.Count(len(m.Raw()), "bytes"), mostText, m.Brief())
 		}
 		if err := set(fields.Field(i).Addr().Interface(), m); err != nil {
 			return fmt.Errorf("member %q: %w", name, err)

@@ -4,6 +4,8 @@ package codec
 
 import (
 	"fmt"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Fault is one fault of a stored chunk.
@@ -30,7 +32,7 @@ func (f Fault) Error() string {
 	if len(f.Inner) == 0 {
 		return f.Err.Error()
 	}
-	return fmt.Sprintf("inner chunk %v (%d bytes from byte %d on): %v", f.Inner, f.Len, f.Off, f.Err)
+	return fmt.Sprintf("inner chunk %v (%s from byte %d on): %v", f.Inner, quantity.Count(f.Len, "bytes"), f.Off, f.Err)
 }
 
 // Unwrap returns Err.

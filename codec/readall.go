@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // ReadAll appends all bytes of r to dst, which must have the capacity for most bytes. It
@@ -26,7 +28,7 @@ func ReadAll(dst []byte, r io.Reader, most int) ([]byte, error) {
 	for {
 		switch n, err := r.Read(one[:]); {
 		case n > 0:
-			return dst, fmt.Errorf("%w: it decodes to more than %d bytes", ErrTooLong, most)
+			return dst, fmt.Errorf("%w: it decodes to more than %s", ErrTooLong, quantity.Count(most, "bytes"))
 		case err != nil:
 			return dst, ended(err)
 		}

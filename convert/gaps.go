@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -51,8 +52,8 @@ func (s *survey) gauge(ctx context.Context, opt *Options) error {
 	if opt.DryRun || opt.FillAll || chunks <= mostFilled && size <= mostFilledBytes {
 		return nil
 	}
-	return fmt.Errorf("%w: format 2 needs %d chunks of %d bytes in total that the source does not store (Options.FillAll permits it)",
-		ErrManyMissing, chunks, size)
+	return fmt.Errorf("%w: format 2 needs %s of %s in total that the source does not store (Options.FillAll permits it)",
+		ErrManyMissing, quantity.Count(chunks, "chunks"), quantity.Count(size, "bytes"))
 }
 
 func (s *survey) gaugeOne(ctx context.Context, m *member, opt *zarr.Options) error {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -176,7 +177,7 @@ func (c *configured) structure(depth int) (Type, error) {
 	}
 	// Check this before reading the fields, which takes memory.
 	if v.Len() > maxFields {
-		return Type{}, fmt.Errorf("%w: a struct of more than %d fields", ErrUnsupported, maxFields)
+		return Type{}, fmt.Errorf("%w: a struct of more than %s", ErrUnsupported, quantity.Count(maxFields, "fields"))
 	}
 	var fields []Field
 	for i, e := range v.Elements() {

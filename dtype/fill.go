@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"varve.dev/zarr/internal/byteorder"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -179,17 +180,17 @@ func (t Type) expected() string {
 		return "an array of two parts, each " + t.expectedFloat()
 	case KindRaw:
 		if t.name == "raw_bytes" {
-			return fmt.Sprintf("%d bytes in base64, or an array of as many integers from 0 to 255", t.size)
+			return fmt.Sprintf("%s in base64, or an array of as many integers from 0 to 255", quantity.Count(t.size, "bytes"))
 		}
-		return fmt.Sprintf("an array of %d integers from 0 to 255", t.size)
+		return fmt.Sprintf("an array of %s from 0 to 255", quantity.Count(t.size, "integers"))
 	case KindString:
 		return "a string"
 	case KindBytes:
 		return "a string in base64, or an array of integers from 0 to 255"
 	case KindUTF32:
-		return fmt.Sprintf("a string of at most %d code points", t.size/4)
+		return fmt.Sprintf("a string of at most %s", quantity.Count(t.size/4, "code points"))
 	case KindTerminated:
-		return fmt.Sprintf("a string in base64 of at most %d bytes", t.size)
+		return fmt.Sprintf("a string in base64 of at most %s", quantity.Count(t.size, "bytes"))
 	case KindDatetime, KindTimedelta:
 		return `an integer of 64 bits, or "NaT"`
 	case KindStruct:
@@ -216,7 +217,7 @@ func (t Type) expectedFloat() string {
 	if _, ok := t.format.inf(); ok {
 		words += `"Infinity", "-Infinity", `
 	}
-	return fmt.Sprintf(`a number, %sor "0x" and %d hexadecimal digits`, words, 2*t.unit)
+	return fmt.Sprintf(`a number, %sor "0x" and %s`, words, quantity.Count(2*t.unit, "hexadecimal digits"))
 }
 
 // putBits stores the number bits in len(elem) bytes in host byte order.

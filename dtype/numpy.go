@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // NumPy returns the type string of NumPy for elements of t in little-endian order, as in
@@ -73,7 +75,7 @@ func FromNumPy(descr string) (t Type, bigEndian bool, err error) {
 		return Type{}, false, fmt.Errorf("%w: NumPy type %s", ErrUnsupported, excerpt(descr))
 	// Guessing a byte order could return wrong numbers.
 	case descr[0] == '|' && t.unit > 1:
-		return Type{}, false, fmt.Errorf("%w: NumPy type %s: numbers of %d bytes need a byte order, '<' or '>'", ErrInvalid, excerpt(descr), t.unit)
+		return Type{}, false, fmt.Errorf("%w: NumPy type %s: numbers of %s need a byte order, '<' or '>'", ErrInvalid, excerpt(descr), quantity.Count(t.unit, "bytes"))
 	}
 	return t, descr[0] == '>' && t.unit > 1, nil
 }

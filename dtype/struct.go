@@ -10,6 +10,7 @@ import (
 	"unique"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Field is a field of a struct.
@@ -49,7 +50,7 @@ func StructOf(fields ...Field) (Type, error) {
 		return Type{}, fmt.Errorf("%w: a struct needs a field", ErrInvalid)
 	}
 	if len(fields) > maxFields {
-		return Type{}, fmt.Errorf("%w: a struct of more than %d fields", ErrUnsupported, maxFields)
+		return Type{}, fmt.Errorf("%w: a struct of more than %s", ErrUnsupported, quantity.Count(maxFields, "fields"))
 	}
 	t := Type{name: "struct", kind: KindStruct, unit: fields[0].Type.unit}
 	seen := make(map[string]bool, len(fields))
@@ -63,7 +64,7 @@ func StructOf(fields ...Field) (Type, error) {
 		n, ok := checked.Add(int64(t.size), int64(f.Type.size))
 		// Check before the sum becomes the offset of another field.
 		if !ok || n > maxFixedSize {
-			return Type{}, fmt.Errorf("%w: a struct of more than %d bytes", ErrUnsupported, maxFixedSize)
+			return Type{}, fmt.Errorf("%w: a struct of more than %s", ErrUnsupported, quantity.Count(maxFixedSize, "bytes"))
 		}
 		t.size = int(n)
 		// Fields with numbers of different widths are swapped one by one.
@@ -86,7 +87,7 @@ func (f Field) check(seen map[string]bool) error {
 	case f.Name == "":
 		return fmt.Errorf("%w: a struct has a field without a name", ErrInvalid)
 	case len(f.Name) > maxFieldName:
-		return fmt.Errorf("%w: field %s of a struct: a name of more than %d bytes", ErrUnsupported, excerpt(f.Name), maxFieldName)
+		return fmt.Errorf("%w: field %s of a struct: a name of more than %s", ErrUnsupported, excerpt(f.Name), quantity.Count(maxFieldName, "bytes"))
 	case seen[f.Name]:
 		return fmt.Errorf("%w: a struct has two fields named %s", ErrInvalid, excerpt(f.Name))
 	// The offsets of later fields would depend on the element.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -24,7 +25,7 @@ func (t Type) FormatFill(elem []byte) ([]byte, error) {
 	case t.IsZero():
 		return nil, fmt.Errorf("%w: a fill value needs a data type", ErrInvalid)
 	case len(elem) != t.size && !t.Variable():
-		return nil, fmt.Errorf("%w: a fill value of %s has %d bytes, not %d", ErrInvalid, t, t.size, len(elem))
+		return nil, fmt.Errorf("%w: a fill value of %s has %s, not %d", ErrInvalid, t, quantity.Count(t.size, "bytes"), len(elem))
 	}
 	if err := t.Check(elem); err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	"time"
 	"unique"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/sentinel"
 )
 
@@ -270,7 +271,7 @@ func parseRaw(digits string) (Type, error) {
 	case digits[0] == '0' || err == nil && bits%8 != 0:
 		return Type{}, fmt.Errorf("%w: data type %s: raw types have a positive multiple of 8 bits, as \"r16\"", ErrInvalid, excerpt("r"+digits))
 	case err != nil || bits > 8*maxRawSize:
-		return Type{}, fmt.Errorf("%w: %s has more than %d bits", ErrUnsupported, excerpt("r"+digits), 8*maxRawSize)
+		return Type{}, fmt.Errorf("%w: %s has more than %s", ErrUnsupported, excerpt("r"+digits), quantity.Count(8*maxRawSize, "bits"))
 	}
 	return raw(int(bits / 8)), nil
 }
@@ -331,7 +332,7 @@ func RawBytes(n int) (Type, error) {
 func fixed(t Type) (Type, error) {
 	switch {
 	case t.size < 1:
-		return Type{}, fmt.Errorf("%w: %s of %d bytes", ErrInvalid, t.name, t.size)
+		return Type{}, fmt.Errorf("%w: %s of %s", ErrInvalid, t.name, quantity.Count(t.size, "bytes"))
 	case t.size > maxFixedSize:
 		return Type{}, tooLong(t.name)
 	}
@@ -339,7 +340,7 @@ func fixed(t Type) (Type, error) {
 }
 
 func tooLong(name string) error {
-	return fmt.Errorf("%w: %s of more than %d bytes", ErrUnsupported, name, maxFixedSize)
+	return fmt.Errorf("%w: %s of more than %s", ErrUnsupported, name, quantity.Count(maxFixedSize, "bytes"))
 }
 
 // hasLength reports whether the configuration of t is its length in bytes.

@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Bounds of an expression.
@@ -22,7 +23,7 @@ const (
 // Parse parses an expression. If it is malformed, the error is a [*SyntaxError].
 func Parse(text string) (*Expression, error) {
 	if len(text) > mostText {
-		return nil, &SyntaxError{1, fmt.Sprintf("a condition of %d bytes; at most %d are read. A mask can have any number of rows", len(text), mostText)}
+		return nil, &SyntaxError{1, fmt.Sprintf("a condition of %s; at most %d are read. A mask can have any number of rows", quantity.Count(len(text), "bytes"), mostText)}
 	}
 	if !utf8.ValidString(text) {
 		return nil, &SyntaxError{1, "the condition is not UTF-8"}
@@ -112,7 +113,7 @@ func (p *parser) joined(word string, depth int, parse func(int) (condition, erro
 // one parses a condition without and and or, except in parentheses.
 func (p *parser) one(depth int) (condition, error) {
 	if depth == mostDepth {
-		return nil, &SyntaxError{p.token.at, fmt.Sprintf("more than %d conditions within each other", mostDepth)}
+		return nil, &SyntaxError{p.token.at, fmt.Sprintf("more than %s within each other", quantity.Count(mostDepth, "conditions"))}
 	}
 	if ok, err := p.accept(keyword, "not"); ok || err != nil {
 		if err != nil {

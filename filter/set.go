@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/rowset"
 )
 
@@ -38,7 +39,7 @@ const offsetBytes = 32
 // before anything is read: a document of a few bytes can claim any number of rows.
 func (t *table) newSet(ctx context.Context, rows member, sparse bool) (*set, error) {
 	if rank := rows.array.Rank(); rank != 1 {
-		return nil, fmt.Errorf("%w: it has %d axes, but a list of rows has one", zarr.ErrUnsupported, rank)
+		return nil, fmt.Errorf("%w: it has %s, but a list of rows has one", zarr.ErrUnsupported, quantity.Count(rank, "axes"))
 	}
 	n := rows.array.Shape()[0]
 	bytes, ok := checked.Mul(offsetBytes, n)
@@ -46,7 +47,7 @@ func (t *table) newSet(ctx context.Context, rows member, sparse bool) (*set, err
 		bytes, ok = checked.Add(t.setBytes, bytes)
 	}
 	if !ok || bytes > t.memory()/2 {
-		return nil, fmt.Errorf("%w: the offsets of %d rows take more than half of the memory (filter.Options.Memory)", zarr.ErrLimit, n)
+		return nil, fmt.Errorf("%w: the offsets of %s take more than half of the memory (filter.Options.Memory)", zarr.ErrLimit, quantity.Count(n, "rows"))
 	}
 	if sparse {
 		if n--; n < 0 {
@@ -142,7 +143,7 @@ func (t *table) addElements(ctx context.Context, s *set, m member, axis int) err
 	// An append publishes the rows last, so what is opened after them has their elements.
 	a, err := t.opened(ctx, m.path)
 	if err == nil && a.Rank() != m.array.Rank() {
-		err = fmt.Errorf("%w: it had %d axes, and has %d; filter again", zarr.ErrSourceChanged, m.array.Rank(), a.Rank())
+		err = fmt.Errorf("%w: it had %s, and has %d; filter again", zarr.ErrSourceChanged, quantity.Count(m.array.Rank(), "axes"), a.Rank())
 	}
 	if err == nil {
 		err = t.add(a, m.path, axis)
@@ -189,13 +190,13 @@ func (t *table) openSparse(ctx context.Context, members []member) error {
 func (t *table) checkSets() error {
 	for _, s := range t.sets {
 		if n := int64(len(s.offsets)) - 1; n < t.n {
-			return fmt.Errorf("%w: %s has %d rows, and the table has %d; if they are growing, filter again", zarr.ErrInvalidArgument, s.path, n, t.n)
+			return fmt.Errorf("%w: %s has %s, and the table has %d; if they are growing, filter again", zarr.ErrInvalidArgument, s.path, quantity.Count(n, "rows"), t.n)
 		}
 		s.offsets = s.offsets[:t.n+1]
 	}
 	for _, a := range t.arrays {
 		if s := a.elementsOf; s != nil && s.end() > a.extent() {
-			return fmt.Errorf("%w: the rows of %s have %d elements, but %s has %d", zarr.ErrCorrupt, s.path, s.end(), t.nameOf(a), a.extent())
+			return fmt.Errorf("%w: the rows of %s have %s, but %s has %d", zarr.ErrCorrupt, s.path, quantity.Count(s.end(), "elements"), t.nameOf(a), a.extent())
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/rowset"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
@@ -87,7 +88,7 @@ func (t *table) openArray(a *zarr.Array) error {
 		axis = slices.Index(names, t.dimension)
 	}
 	if axis < 0 || axis >= a.Rank() {
-		return fmt.Errorf("%w: there is no axis %s: the array has %d axes %v", zarr.ErrInvalidArgument, axisName(t.request.Dimension, axis), a.Rank(), names)
+		return fmt.Errorf("%w: there is no axis %s: the array has %s %v", zarr.ErrInvalidArgument, axisName(t.request.Dimension, axis), quantity.Count(a.Rank(), "axes"), names)
 	}
 	return t.add(a, "", axis)
 }
@@ -255,7 +256,7 @@ func (t *table) openColumns(ctx context.Context, dir string) error {
 
 func (t *table) addColumn(ctx context.Context, name string, a *zarr.Array) error {
 	if a.Rank() != 1 {
-		return fmt.Errorf("%w: the array has %d axes, not one", zarr.ErrInvalidArgument, a.Rank())
+		return fmt.Errorf("%w: the array has %s, not one", zarr.ErrInvalidArgument, quantity.Count(a.Rank(), "axes"))
 	}
 	dimension := ""
 	if names := a.DimensionNames(); names != nil {
@@ -281,7 +282,7 @@ func (t *table) checkRows() error {
 		t.n = a.extent()
 	}
 	differs := func(what string, n int64) error {
-		return fmt.Errorf("%w: %s has %d rows, and %s has %d; if they are growing, filter again", zarr.ErrInvalidArgument, what, n, t.nameOf(t.arrays[0]), t.n)
+		return fmt.Errorf("%w: %s has %s, and %s has %d; if they are growing, filter again", zarr.ErrInvalidArgument, what, quantity.Count(n, "rows"), t.nameOf(t.arrays[0]), t.n)
 	}
 	for _, a := range t.arrays {
 		if n := a.extent(); n != t.n && a.elementsOf == nil && a.offsetsOf == nil {
@@ -304,7 +305,7 @@ func (t *table) checkRows() error {
 		}
 	}
 	if bytes > t.memory()/2 {
-		return fmt.Errorf("%w: %d rows take %d bytes, more than half of the memory (filter.Options.Memory)", zarr.ErrLimit, t.n, bytes)
+		return fmt.Errorf("%w: %s %s, more than half of the memory (filter.Options.Memory)", zarr.ErrLimit, quantity.Count(t.n, "rows take"), quantity.Count(bytes, "bytes"))
 	}
 	return t.checkSets()
 }

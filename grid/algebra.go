@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Concat returns the axis that joins a and the others end to end. The extents add up, and
@@ -103,7 +104,7 @@ func (g *Grid) Concat(axis int, others ...*Grid) (*Grid, error) {
 	parts := make([]Axis, len(others))
 	for n, o := range others {
 		if len(o.axes) != len(g.axes) {
-			return nil, invalid("part %d has %d axes, part 0 has %d", n+1, len(o.axes), len(g.axes))
+			return nil, invalid("part %d has %s, part 0 has %d", n+1, quantity.Count(len(o.axes), "axes"), len(g.axes))
 		}
 		for i := range g.axes {
 			if i != axis && !g.axes[i].Equal(o.axes[i]) {
@@ -166,7 +167,7 @@ func (g *Grid) Restrict(region Box) (*Grid, error) {
 // merged is [Grid.Merged] for one axis.
 func (a Axis) merged(cells Interval) (Axis, error) {
 	if cells.Start < 0 || cells.Stop > a.Cells() || cells.Start > cells.Stop {
-		return Axis{}, fmt.Errorf("%w: cells %d to %d of an axis with %d cells", ErrOutOfRange, cells.Start, cells.Stop, a.Cells())
+		return Axis{}, fmt.Errorf("%w: cells %d to %d of an axis with %s", ErrOutOfRange, cells.Start, cells.Stop, quantity.Count(a.Cells(), "cells"))
 	}
 	if cells.Len() < 2 {
 		return a, nil
@@ -311,7 +312,7 @@ func (a Axis) Refine(b Axis) (Axis, error) {
 // one to the other. Refine returns an error that wraps [ErrInvalid] if the shapes differ.
 func (g *Grid) Refine(o *Grid) (*Grid, error) {
 	if len(o.axes) != len(g.axes) {
-		return nil, invalid("a grid of %d axes is not refined by one of %d", len(g.axes), len(o.axes))
+		return nil, invalid("a grid of %s is not refined by one of %d", quantity.Count(len(g.axes), "axes"), len(o.axes))
 	}
 	axes, err := eachAxis(len(g.axes), func(i int) (Axis, error) { return g.axes[i].Refine(o.axes[i]) })
 	if err != nil {
@@ -365,7 +366,7 @@ func union(a, b []Run) ([]Run, error) {
 	most := mostRuns + len(a) + len(b)
 	for steps := 0; len(p.runs) > 0; steps++ {
 		if steps == most {
-			return nil, fmt.Errorf("%w: the boundaries of both axes make more than %d runs", ErrUnsupported, most)
+			return nil, fmt.Errorf("%w: the boundaries of both axes make more than %s", ErrUnsupported, quantity.Count(most, "runs"))
 		}
 		// A run of equal cells takes one step, however many cells it has.
 		r := common(p, q)
@@ -415,13 +416,13 @@ func (a Axis) shifted(by int64) (Axis, error) {
 	case by < -a.extent:
 		// The conversion is right even if by is the smallest int64, which -by leaves
 		// unchanged.
-		return Axis{}, fmt.Errorf("%w: an axis with extent %d cannot lose %d elements", ErrOutOfRange, a.extent, uint64(-by))
+		return Axis{}, fmt.Errorf("%w: an axis with extent %d cannot lose %s", ErrOutOfRange, a.extent, quantity.Count(uint64(-by), "elements"))
 	case by < 0:
 		return a.trimStart(-by)
 	}
 	extent, ok := checked.Add(a.extent, by)
 	if !ok {
-		return Axis{}, fmt.Errorf("%w: %d elements before %d", ErrOverflow, by, a.extent)
+		return Axis{}, fmt.Errorf("%w: %s before %d", ErrOverflow, quantity.Count(by, "elements"), a.extent)
 	}
 	// A cell of the same length keeps a regular axis regular. The step of a list is 0.
 	if by == a.step {

@@ -349,7 +349,7 @@ func TestGridAlgebra(t *testing.T) {
 		{"concat", func() (*grid.Grid, error) { return g.Concat(0, g, g) }, `{"chunk_shape": [4, 10]}`, nil},
 		{"concat of lists", func() (*grid.Grid, error) { return g.Concat(1, o) }, `{"kind": "inline", "chunk_shapes": [4, [[10, 3], [15, 2]]]}`, nil},
 		{"concat across other cuts", func() (*grid.Grid, error) { return g.Concat(0, o) }, "axis 1: invalid chunk grid: part 1", grid.ErrInvalid},
-		{"concat of another rank", func() (*grid.Grid, error) { return g.Concat(0, small) }, "part 1 has 1 axes", grid.ErrInvalid},
+		{"concat of another rank", func() (*grid.Grid, error) { return g.Concat(0, small) }, "part 1 has 1 axis", grid.ErrInvalid},
 		{"concat along no axis", func() (*grid.Grid, error) { return g.Concat(2, g) }, "axis 2 of a grid with 2", grid.ErrOutOfRange},
 		{"refine", func() (*grid.Grid, error) { return g.Refine(o) }, `{"kind": "inline", "chunk_shapes": [4, [10, [5, 2], 10]]}`, nil},
 		{"refine of another rank", func() (*grid.Grid, error) { return g.Refine(small) }, "2 axes", grid.ErrInvalid},

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -166,7 +167,7 @@ func ParseCuts(shape []int64, text string) ([]Cut, error) {
 	i := -1
 	return axisCuts(v, func(entry strictjson.Value) (Cut, error) {
 		if i++; i >= len(shape) {
-			return Cut{}, invalid("the chunks have more than the %d axes of the shape", len(shape))
+			return Cut{}, invalid("the chunks have more than the %s of the shape", quantity.Count(len(shape), "axes"))
 		}
 		if entry.Kind() == strictjson.Array {
 			return shapeCut(entry)

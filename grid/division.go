@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // divided is [Grid.Divided] for one axis.
@@ -57,7 +58,7 @@ func (a Axis) innerStep(inner Cut) (int64, error) {
 // listedStep is innerStep for a list of inner chunks.
 func (a Axis) listedStep(e *edges) (int64, error) {
 	if cell, length, found := a.firstStored(func(length int64) bool { return length != e.sum }); found {
-		return 0, invalid("inner chunks sum to %d and have to fill every shard exactly, shard %d is stored with %d elements", e.sum, cell, length)
+		return 0, invalid("inner chunks sum to %d and have to fill every shard exactly, shard %d is stored with %s", e.sum, cell, quantity.Count(length, "elements"))
 	}
 	// A list of equal lengths is the same as a step.
 	length := e.stretches[0].run(0).Length
@@ -101,7 +102,7 @@ func (a Axis) listedStep(e *edges) (int64, error) {
 // is not a step that divides every edge.
 func (g *Grid) Divided(inner ...Cut) (*Grid, error) {
 	if len(inner) != len(g.axes) {
-		return nil, invalid("the inner chunks have %d axes, the shards have %d", len(inner), len(g.axes))
+		return nil, invalid("the inner chunks have %s, the shards have %d", quantity.Count(len(inner), "axes"), len(g.axes))
 	}
 	axes, err := eachAxis(len(inner), func(i int) (Axis, error) { return g.axes[i].divided(inner[i]) })
 	if err != nil {
@@ -356,9 +357,9 @@ func (a Axis) MultipleOf(n int64) error {
 	// shards.
 	var divisor int64
 	a.firstStored(func(length int64) bool { divisor = gcd(divisor, length); return divisor == 1 })
-	return invalid("shard %d is stored with %d elements, which inner chunks of %d do not divide: shards of %s would do, or inner chunks of %s, "+
+	return invalid("shard %d is stored with %s, which inner chunks of %d do not divide: shards of %s would do, or inner chunks of %s, "+
 		"which divide all shards; inner chunks that are clipped at the end of a shard are an experiment",
-		cell, length, n, alternatives(neighbours(length, n)), alternatives(divisors(divisor, n)))
+		cell, quantity.Count(length, "elements"), n, alternatives(neighbours(length, n)), alternatives(divisors(divisor, n)))
 }
 
 // firstStored returns the first cell whose encoded length is wanted. It calls wanted once

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/sentinel"
 )
 
@@ -47,7 +48,7 @@ func invalid(format string, args ...any) error {
 
 // tooManyRuns returns the error for a list of more than mostRuns runs.
 func tooManyRuns() error {
-	return fmt.Errorf("%w: inner chunks in more than %d runs cannot be listed", ErrUnsupported, mostRuns)
+	return fmt.Errorf("%w: inner chunks in more than %s be listed", ErrUnsupported, quantity.Count(mostRuns, "runs cannot"))
 }
 
 // mostRuns bounds the runs that one operation makes from a few numbers. That many runs

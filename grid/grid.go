@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // MaxRank is the largest number of axes of an array. NumPy has the same limit.
@@ -55,7 +56,7 @@ func New(shape []int64, cuts ...Cut) (*Grid, error) {
 
 func newGrid(name string, shape []int64, cuts []Cut) (*Grid, error) {
 	if len(cuts) != len(shape) {
-		return nil, invalid("the chunks have %d axes, the shape has %d", len(cuts), len(shape))
+		return nil, invalid("the chunks have %s, the shape has %d", quantity.Count(len(cuts), "axes"), len(shape))
 	}
 	axes, err := eachAxis(len(shape), func(i int) (Axis, error) { return NewAxis(shape[i], cuts[i]) })
 	if err != nil {
@@ -78,7 +79,7 @@ func eachAxis(rank int, axis func(i int) (Axis, error)) ([]Axis, error) {
 
 func ofAxes(name string, axes []Axis) (*Grid, error) {
 	if len(axes) > MaxRank {
-		return nil, invalid("%d axes, at most %d are possible", len(axes), MaxRank)
+		return nil, invalid("%s, at most %d are possible", quantity.Count(len(axes), "axes"), MaxRank)
 	}
 	regular := !slices.ContainsFunc(axes, func(a Axis) bool { return !a.IsRegular() })
 	return &Grid{name: name, axes: axes, regular: regular}, nil
@@ -233,7 +234,7 @@ func (g *Grid) cells(indices Box) iter.Seq[*Chunk] {
 // lie within the array.
 func (g *Grid) Touched(region Box) (Box, error) {
 	if len(region) != len(g.axes) {
-		return nil, fmt.Errorf("%w: a region of %d axes, the array has %d", ErrOutOfRange, len(region), len(g.axes))
+		return nil, fmt.Errorf("%w: a region of %s, the array has %d", ErrOutOfRange, quantity.Count(len(region), "axes"), len(g.axes))
 	}
 	chunks := make(Box, len(region))
 	for i, in := range region {
@@ -250,7 +251,7 @@ func (g *Grid) Touched(region Box) (Box, error) {
 // outside the array.
 func (g *Grid) Locate(element []int64) (chunk, within []int64, err error) {
 	if len(element) != len(g.axes) {
-		return nil, nil, fmt.Errorf("%w: an index of %d axes, the array has %d", ErrOutOfRange, len(element), len(g.axes))
+		return nil, nil, fmt.Errorf("%w: an index of %s, the array has %d", ErrOutOfRange, quantity.Count(len(element), "axes"), len(g.axes))
 	}
 	chunk, within = make([]int64, len(element)), make([]int64, len(element))
 	for i, e := range element {
@@ -335,7 +336,7 @@ func (g *Grid) changeAxis(axis int, change func(Axis) (Axis, error)) (*Grid, err
 // checkAxis returns an error that wraps [ErrOutOfRange] if the grid has no such axis.
 func (g *Grid) checkAxis(axis int) error {
 	if axis < 0 || axis >= len(g.axes) {
-		return fmt.Errorf("%w: axis %d of a grid with %d axes", ErrOutOfRange, axis, len(g.axes))
+		return fmt.Errorf("%w: axis %d of a grid with %s", ErrOutOfRange, axis, quantity.Count(len(g.axes), "axes"))
 	}
 	return nil
 }

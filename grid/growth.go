@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // ErrCalendar means that a growth policy is a calendar policy. Such a policy needs the
@@ -72,7 +73,7 @@ func parseLength(text string) (int64, error) {
 func parsePlan(list string) (Growth, error) {
 	cuts, err := ParseCuts([]int64{0}, "["+list+"]")
 	if err == nil && len(cuts) != 1 {
-		err = invalid("%d lists", len(cuts))
+		err = invalid("%s", quantity.Count(len(cuts), "lists"))
 	}
 	var plan Axis
 	if err == nil {
@@ -372,7 +373,7 @@ func (a Axis) newEdges(gap, sum int64, g Growth) ([]Run, error) {
 		return cycle(g.runs, sum, gap)
 	case preplanned:
 		if sum < gap {
-			return nil, invalid("the plan ends %d elements before the extent: lengthen it, or grow by %d fewer", gap-sum, gap-sum)
+			return nil, invalid("the plan ends %s before the extent: lengthen it, or grow by %d fewer", quantity.Count(gap-sum, "elements"), gap-sum)
 		}
 		return g.runs, nil
 	case byBoundaries:
@@ -394,7 +395,7 @@ func cycle(lengths []Run, sum, gap int64) ([]Run, error) {
 	// The limit holds before times becomes a size of memory.
 	times, rest := gap/sum, gap%sum
 	if times >= mostRuns/int64(len(once)) {
-		return nil, fmt.Errorf("%w: the pattern repeats %d times, which is too many edges to list", ErrUnsupported, times)
+		return nil, fmt.Errorf("%w: the pattern repeats %s, which is too many edges to list", ErrUnsupported, quantity.Count(times, "times"))
 	}
 	more := make([]Run, 0, (int(times)+1)*len(once))
 	for range times {
@@ -418,7 +419,7 @@ func boundaries(at, gap int64, next func(at int64) (int64, error)) ([]Run, error
 	extent := at + gap
 	for calls := 0; at < extent; calls++ {
 		if calls == mostRuns {
-			return nil, fmt.Errorf("%w: more than %d new edges", ErrUnsupported, mostRuns)
+			return nil, fmt.Errorf("%w: more than %s", ErrUnsupported, quantity.Count(mostRuns, "new edges"))
 		}
 		to, err := next(at)
 		if err != nil {
@@ -499,10 +500,10 @@ func tail(runs iter.Seq[Run], n int64) (rest []Run, whole bool) {
 // the axis.
 func (g *Grid) Grown(shape []int64, growth ...Growth) (*Grid, error) {
 	if len(shape) != len(g.axes) {
-		return nil, invalid("the new shape has %d axes, the array has %d", len(shape), len(g.axes))
+		return nil, invalid("the new shape has %s, the array has %d", quantity.Count(len(shape), "axes"), len(g.axes))
 	}
 	if n := len(growth); n > 1 && n != len(g.axes) {
-		return nil, invalid("%d growth policies for %d axes: give none, one, or one per axis", n, len(g.axes))
+		return nil, invalid("%s for %s: give none, one, or one per axis", quantity.Count(n, "growth policies"), quantity.Count(len(g.axes), "axes"))
 	}
 	axes, err := eachAxis(len(shape), func(i int) (Axis, error) {
 		switch a := g.axes[i]; {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -111,7 +112,7 @@ func (o *ParseOptions) rectilinearCuts(v strictjson.Value) ([]Cut, error) {
 		return nil, err
 	}
 	if len(lengths) != len(cuts) {
-		return nil, located(encoded, "%d axes, chunk_shapes has %d", len(lengths), len(cuts))
+		return nil, located(encoded, "%s, chunk_shapes has %d", quantity.Count(len(lengths), "axes"), len(cuts))
 	}
 	for i := range cuts {
 		cuts[i] = cuts[i].EncodedAs(lengths[i])
@@ -148,7 +149,7 @@ func axisCuts(list strictjson.Value, cut func(strictjson.Value) (Cut, error)) ([
 	for i, v := range list.Elements() {
 		// Check this first, because a hostile document may have a very long list.
 		if i == MaxRank {
-			return nil, located(v, "at most %d axes are possible", MaxRank)
+			return nil, located(v, "at most %s possible", quantity.Count(MaxRank, "axes are"))
 		}
 		c, err := cut(v)
 		if err != nil {

@@ -4,6 +4,8 @@ package grid
 
 import (
 	"iter"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // stored describes the encoded lengths of an axis if they are not its edges. It is
@@ -118,7 +120,7 @@ func (s *stored) untrimmed() *stored {
 // equal the edges, the axis does not keep them.
 func (a Axis) withEncodedEdges(e *edges) (Axis, error) {
 	if e.cells != a.Cells() {
-		return Axis{}, invalid("%d encoded lengths for %d edges: there must be one for each", e.cells, a.Cells())
+		return Axis{}, invalid("%s for %s: there must be one for each", quantity.Count(e.cells, "encoded lengths"), quantity.Count(a.Cells(), "edges"))
 	}
 	if err := a.listable(); err != nil {
 		return Axis{}, err

@@ -72,7 +72,7 @@ func TestEncodedShapesRefused(t *testing.T) {
 		{"shorter than all", `[[10,20]]`, `[15]`, grid.ErrInvalid, "encoded length 15 must be at least that of every edge, 20"},
 		{"shorter than the step", `[20]`, `[15]`, grid.ErrInvalid, "15"},
 		{"a list below a step", `[15]`, `[[15,14]]`, grid.ErrInvalid, "cell 1"},
-		{"fewer", `[[10,20]]`, `[[30]]`, grid.ErrInvalid, "1 encoded lengths for 2 edges"},
+		{"fewer", `[[10,20]]`, `[[30]]`, grid.ErrInvalid, "1 encoded length for 2 edges"},
 		{"more", `[[10,20]]`, `[[[30,3]]]`, grid.ErrInvalid, "3 encoded lengths for 2 edges"},
 		{"rank", `[[10,20]]`, `[20,20]`, grid.ErrInvalid, "/encoded_chunk_shapes: 2 axes, chunk_shapes has 1"},
 		{"no list", `[[10,20]]`, `20`, grid.ErrInvalid, "/encoded_chunk_shapes"},

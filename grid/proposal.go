@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 )
 
 const (
@@ -99,14 +100,14 @@ func Propose(shape []int64, size int64, o Proposing) (Proposal, error) {
 
 func (o Proposing) check(shape []int64, size int64) error {
 	if size < 1 || o.Inner < 0 || o.Shard < 0 {
-		return invalid("inner chunks of %d bytes in shards of %d, with elements of %d: an element has at least 1 byte, and bytes are not negative",
-			o.Inner, o.Shard, size)
+		return invalid("inner chunks of %s in shards of %d, with elements of %d: an element has at least 1 byte, and bytes are not negative",
+			quantity.Count(o.Inner, "bytes"), o.Shard, size)
 	}
 	if err := checkShape(shape); err != nil {
 		return err
 	}
 	if o.Chunk != nil && len(o.Chunk) != len(shape) {
-		return invalid("the inner chunks have %d axes, the shape has %d", len(o.Chunk), len(shape))
+		return invalid("the inner chunks have %s, the shape has %d", quantity.Count(len(o.Chunk), "axes"), len(shape))
 	}
 	for i, n := range o.Chunk {
 		if n < 1 {
@@ -156,7 +157,7 @@ func (p Proposal) advice() string {
 	case all && chunks <= 1:
 		return "the array is no more than one chunk, to which a shard would only add an index"
 	case p.PerShard == 1:
-		return fmt.Sprintf("the shard has no room for two inner chunks of %d bytes: make it larger, or do without shards", p.ChunkBytes)
+		return fmt.Sprintf("the shard has no room for two inner chunks of %s: make it larger, or do without shards", quantity.Count(p.ChunkBytes, "bytes"))
 	case ok && shards <= 1:
 		return "the array is smaller than a shard: it would be one object, which every write rewrites"
 	}
@@ -177,7 +178,7 @@ func (p Proposal) advice() string {
 // number of bytes below 1, and more than [MaxRank] axes.
 func Target(shape []int64, size, bytes int64) ([]int64, error) {
 	if size < 1 || bytes < 1 {
-		return nil, invalid("chunks of %d bytes of elements of %d bytes: both must be at least 1", bytes, size)
+		return nil, invalid("chunks of %s of elements of %s: both must be at least 1", quantity.Count(bytes, "bytes"), quantity.Count(size, "bytes"))
 	}
 	if err := checkShape(shape); err != nil {
 		return nil, err
@@ -188,7 +189,7 @@ func Target(shape []int64, size, bytes int64) ([]int64, error) {
 // checkShape returns an error for a negative length and for too many axes.
 func checkShape(shape []int64) error {
 	if len(shape) > MaxRank {
-		return invalid("%d axes, at most %d are possible", len(shape), MaxRank)
+		return invalid("%s, at most %d are possible", quantity.Count(len(shape), "axes"), MaxRank)
 	}
 	for i, n := range shape {
 		if n < 0 {

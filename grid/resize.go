@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // resized is [Grid.Resized] for one axis.
@@ -114,7 +116,7 @@ func (a Axis) checkKept(extent int64) error {
 // lengthen a stored chunk.
 func (g *Grid) Resized(shape []int64) (*Grid, error) {
 	if len(shape) != len(g.axes) {
-		return nil, invalid("the new shape has %d axes, the array has %d", len(shape), len(g.axes))
+		return nil, invalid("the new shape has %s, the array has %d", quantity.Count(len(shape), "axes"), len(g.axes))
 	}
 	axes, err := eachAxis(len(shape), func(i int) (Axis, error) { return g.axes[i].resized(shape[i]) })
 	if err != nil {
@@ -178,8 +180,8 @@ func (a Axis) Shrunk(extent int64, s Shrink) (Axis, error) {
 	// The last chunk of a regular axis is stored at full length, which an exact edge
 	// would contradict.
 	case s == TrimExact && a.IsRegular() && extent > 0 && extent%a.step != 0:
-		return Axis{}, invalid("%v to the extent %d on an axis whose last chunk is stored with all its %d elements: unlock turns it into a list",
-			s, extent, a.step)
+		return Axis{}, invalid("%v to the extent %d on an axis whose last chunk is stored with all its %s: unlock turns it into a list",
+			s, extent, quantity.Count(a.step, "elements"))
 	}
 	b, err := a.resized(extent)
 	if err != nil || s == KeepEdges || a.IsRegular() {
@@ -226,10 +228,10 @@ func (a Axis) trimmed(exact bool) (Axis, error) {
 // axis with listed edges.
 func (g *Grid) Shrunk(shape []int64, policies ...Shrink) (*Grid, error) {
 	if len(shape) != len(g.axes) {
-		return nil, invalid("the new shape has %d axes, the array has %d", len(shape), len(g.axes))
+		return nil, invalid("the new shape has %s, the array has %d", quantity.Count(len(shape), "axes"), len(g.axes))
 	}
 	if n := len(policies); n > 1 && n != len(g.axes) {
-		return nil, invalid("%d shrink policies for %d axes: give none, one, or one per axis", n, len(g.axes))
+		return nil, invalid("%s for %s: give none, one, or one per axis", quantity.Count(n, "shrink policies"), quantity.Count(len(g.axes), "axes"))
 	}
 	axes, err := eachAxis(len(shape), func(i int) (Axis, error) {
 		a, how := g.axes[i], KeepEdges

@@ -112,7 +112,7 @@ func TestGridShrunk(t *testing.T) {
 		{[]int64{2, 9, 4}, grid.TrimEdges, "[[1, 2], 4, [[2, 2]]]"},
 		{[]int64{2, 9, 5}, grid.TrimExact, "[[[1, 2]], 4, [[2, 2], 9]]"},
 		{[]int64{2, 9, 4}, grid.KeepEdges, "[[1, 2, 3], 4, [[2, 2], 9]]"},
-		{[]int64{2}, grid.KeepEdges, "1 axes"},
+		{[]int64{2}, grid.KeepEdges, "1 axis"},
 		{[]int64{2, -9, 4}, grid.KeepEdges, "axis 1:"},
 	} {
 		h, err := g.Shrunk(tt.shape, tt.how)

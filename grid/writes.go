@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // SafeWrites splits a region into at most n pieces that can be written concurrently. The
@@ -26,7 +28,7 @@ func (g *Grid) SafeWrites(region Box, n int) ([]Box, error) {
 		return nil, err
 	}
 	if n < 1 || n > mostRuns {
-		return nil, invalid("a region is split into 1 to %d pieces, not into %d", mostRuns, n)
+		return nil, invalid("a region is split into 1 to %s, not into %d", quantity.Count(mostRuns, "pieces"), n)
 	}
 	if slices.Contains(chunks.Shape(), 0) {
 		return nil, nil

@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -174,7 +175,7 @@ func extents(v strictjson.Value, rank int) ([]int64, error) {
 	// Check the number before allocating memory.
 	n := v.Len()
 	if n > rank {
-		return nil, v.Errorf("%d dimensions, at most %d are allowed", n, rank)
+		return nil, v.Errorf("%s, at most %d are allowed", quantity.Count(n, "dimensions"), rank)
 	}
 	lengths := make([]int64, n)
 	for i, e := range v.Elements() {
@@ -222,7 +223,7 @@ func (d *document) dimensionNames(a *Array) error {
 		return v.Errorf("dimension names must be an array, got %s", v.Kind())
 	}
 	if n := v.Len(); n != len(a.Shape) {
-		return v.Errorf("%d dimension names for %d dimensions", n, len(a.Shape))
+		return v.Errorf("%s for %s", quantity.Count(n, "dimension names"), quantity.Count(len(a.Shape), "dimensions"))
 	}
 	// One allocation for all names. Null stays nil.
 	a.DimensionNames = make([]*string, len(a.Shape))

@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/nonfinite"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -434,10 +435,10 @@ func checkPath(path string) error {
 	case path == "":
 		return errors.New("the path of a node below the group must not be empty")
 	case len(path) > maxPathLength:
-		return fmt.Errorf("path of %d bytes, at most %d are allowed", len(path), maxPathLength)
+		return fmt.Errorf("path of %s, at most %d are allowed", quantity.Count(len(path), "bytes"), maxPathLength)
 	// Walks over the tree recurse once for each name.
 	case strings.Count(path, "/") >= maxPathNames:
-		return fmt.Errorf("path of more than %d names", maxPathNames)
+		return fmt.Errorf("path of more than %s", quantity.Count(maxPathNames, "names"))
 	case !utf8.ValidString(path):
 		return errors.New("path is not valid UTF-8")
 	}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"varve.dev/zarr/internal/nonfinite"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -106,7 +107,7 @@ func extensionName(v strictjson.Value) (string, error) {
 		return "", v.Errorf("name must not be empty")
 	// Each error message quotes the name, so its length must have a limit.
 	case len(name) > maxName:
-		return "", v.Errorf("a name must have at most %d bytes, and %q has %d", maxName, strictjson.Abbreviate(name), len(name))
+		return "", v.Errorf("a name must have at most %s, and %q has %d", quantity.Count(maxName, "bytes"), strictjson.Abbreviate(name), len(name))
 	}
 	return name, nil
 }
@@ -123,7 +124,7 @@ func checkTexts(v strictjson.Value) error {
 		}
 		n := nonfinite.TextLength(raw[i:])
 		if n > maxText {
-			return v.Errorf("a text of %d bytes, more than %d: %s", n, maxText, strictjson.Abbreviate(raw[i:i+n]))
+			return v.Errorf("a text of %s, more than %d: %s", quantity.Count(n, "bytes"), maxText, strictjson.Abbreviate(raw[i:i+n]))
 		}
 		raw = raw[i+n:]
 	}
@@ -215,7 +216,7 @@ func newExtensions(v strictjson.Value) ([]Extension, error) {
 	for i, m := range v.Elements() {
 		// Check this in the loop, before a long list takes memory.
 		if i == maxChain {
-			return nil, v.Errorf("%d entries, at most %d are allowed", v.Len(), maxChain)
+			return nil, v.Errorf("%s, at most %d are allowed", quantity.Count(v.Len(), "entries"), maxChain)
 		}
 		e, err := newExtension(m)
 		if err != nil {

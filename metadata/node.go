@@ -35,6 +35,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/internal/nonfinite"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -197,7 +198,7 @@ func newDocument(root strictjson.Value) (*document, error) {
 	for name, v := range root.Named() {
 		// Messages quote names, so they must have a limit.
 		if len(name) > maxText {
-			return nil, root.Errorf("a member has a name of %d bytes, more than %d: %s", len(name), maxText, strictjson.Abbreviate(name))
+			return nil, root.Errorf("a member has a name of %s, more than %d: %s", quantity.Count(len(name), "bytes"), maxText, strictjson.Abbreviate(name))
 		}
 		if i := slices.IndexFunc(fieldNames[:], func(f string) bool { return f == string(name) }); i >= 0 {
 			d.fields[i] = v

@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/nonfinite"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -293,7 +294,7 @@ func (r *readerV2) grid() (err error) {
 	}
 	v := r.members[v2Chunks]
 	if len(chunks) != len(r.array.Shape) {
-		return v.Errorf("chunks of %d dimensions, the array has %d", len(chunks), len(r.array.Shape))
+		return v.Errorf("chunks of %s, the array has %d", quantity.Count(len(chunks), "dimensions"), len(r.array.Shape))
 	}
 	for i, e := range v.Elements() {
 		switch {

@@ -269,7 +269,7 @@ func TestV2Refused(t *testing.T) {
 		{map[string]string{"shape": ""}, metadata.ErrInvalid, `"shape" is missing`},
 		{map[string]string{"shape": "8"}, metadata.ErrInvalid, "/.zarray/shape"},
 		{map[string]string{"shape": "[8,18446744073709551624]"}, metadata.ErrInvalid, "/.zarray/shape/1"},
-		{map[string]string{"chunks": "[4]"}, metadata.ErrInvalid, "chunks of 1 dimensions"},
+		{map[string]string{"chunks": "[4]"}, metadata.ErrInvalid, "chunks of 1 dimension"},
 		{map[string]string{"chunks": "[4,0]"}, metadata.ErrInvalid, "/.zarray/chunks/1"},
 		{map[string]string{"chunks": "[4,[3,3]]"}, metadata.ErrUnsupported, "format 3 has them"},
 		{map[string]string{"order": `"A"`}, metadata.ErrInvalid, "/.zarray/order"},

@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/shuffle"
 	"varve.dev/zarr/internal/strictjson"
 )
@@ -77,7 +78,7 @@ func (r *readerV2) codecs() error {
 		return filters.Errorf("filters must be an array or null, got %s", filters.Kind())
 	}
 	if n := filters.Len(); n > maxChain {
-		return filters.Errorf("%d filters, at most %d are allowed", n, maxChain)
+		return filters.Errorf("%s, at most %d are allowed", quantity.Count(n, "filters"), maxChain)
 	}
 	var err error
 	if r.array.v2.filters, err = r.addAll(c, filters); err != nil {

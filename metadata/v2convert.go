@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -399,7 +400,7 @@ func (w *writerV2) descr() ([]byte, error) {
 		return next <= len(w.orders) && w.orders[next-1] || w.orders == nil && w.big
 	})
 	if w.orders != nil && next != len(w.orders) {
-		return nil, unsupportedV2("/codecs", "byte orders of %d fields for %d", len(w.orders), next)
+		return nil, unsupportedV2("/codecs", "byte orders of %s for %d", quantity.Count(len(w.orders), "fields"), next)
 	}
 	if !ok {
 		return nil, unsupportedV2("/data_type", "NumPy has no data type %s", w.typ)

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/packed"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -105,7 +106,7 @@ type structV2 struct {
 func (s *structV2) read(v strictjson.Value) (dtype.Type, error) {
 	// Check before allocating memory for the fields.
 	if v.Len() > maxArrayFields {
-		return dtype.Type{}, v.Errorf("%w", unsupportedf("a struct of more than %d fields is not supported", maxArrayFields))
+		return dtype.Type{}, v.Errorf("%w", unsupportedf("a struct of more than %s is not supported", quantity.Count(maxArrayFields, "fields")))
 	}
 	var fields []dtype.Field
 	for i, m := range v.Elements() {
@@ -170,18 +171,18 @@ func (s *structV2) array(v strictjson.Value, t dtype.Type, before structV2) (dty
 	for _, e := range slices.Backward(shape) {
 		n, err := e.Int64()
 		if err == nil && n < 1 {
-			err = e.Errorf("a field must not be an array of %d elements", n)
+			err = e.Errorf("a field must not be an array of %s", quantity.Count(n, "elements"))
 		}
 		if err != nil {
 			return t, err
 		}
 		if n > maxArrayFields {
-			return t, e.Errorf("%w", unsupportedf("a field that is an array of %d elements is not supported", n))
+			return t, e.Errorf("%w", unsupportedf("a field that is an array of %s is not supported", quantity.Count(n, "elements")))
 		}
 		// Check the limit before the fields are allocated.
 		s.leaves = before.leaves + (s.leaves-before.leaves)*int(n)
 		if s.leaves > maxArrayFields {
-			return t, e.Errorf("%w", unsupportedf("fields that are arrays of more than %d elements in all are not supported", maxArrayFields))
+			return t, e.Errorf("%w", unsupportedf("fields that are arrays of more than %s in all are not supported", quantity.Count(maxArrayFields, "elements")))
 		}
 		if t, err = structOf(e, arrayFields(t, int(n))); err != nil {
 			return t, err
@@ -309,11 +310,11 @@ func (e *elementV2) fillText(v strictjson.Value) ([]byte, error) {
 	element := make([]byte, e.typ.Size())
 	stored, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(stored) > len(element) {
-		return nil, v.Errorf("the fill value has to be at most %d bytes in base64, got %q", len(element), strictjson.Abbreviate(text))
+		return nil, v.Errorf("the fill value has to be at most %s in base64, got %q", quantity.Count(len(element), "bytes"), strictjson.Abbreviate(text))
 	}
 	// Only text may be shorter: NumPy strips its trailing zeros.
 	if len(stored) < len(element) && e.typ.Kind() != dtype.KindTerminated {
-		return nil, v.Errorf("the fill value has %d bytes, an element has %d", len(stored), len(element))
+		return nil, v.Errorf("the fill value has %s, an element has %d", quantity.Count(len(stored), "bytes"), len(element))
 	}
 	copy(element, stored)
 	e.swap(element)

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -151,7 +152,7 @@ func (c *cascade) finish(ctx context.Context, k int, t *tile) error {
 func (c *cascade) above(k int, box grid.Box) (*tile, int64, error) {
 	cells, err := c.grids[k].Touched(c.reducer.above(box))
 	if n, _ := cells.Len(); err == nil && n != 1 {
-		err = fmt.Errorf("pyramid: elements %v of level %d belong to %d tiles", box, k, n)
+		err = fmt.Errorf("pyramid: elements %v of level %d belong to %s", box, k, quantity.Count(n, "tiles"))
 	}
 	if err != nil {
 		return nil, 0, err

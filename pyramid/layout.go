@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // layout says where the levels of an array are, relative to its group.
@@ -90,7 +91,7 @@ func factorsOf(asked []int64, names []string, rank int) ([]int64, error) {
 		factors = defaultFactors(names, rank)
 	}
 	if len(factors) != rank {
-		return nil, fmt.Errorf("%w: %d factors for %d axes; give one for each, 1 for axes that stay", zarr.ErrInvalidArgument, len(factors), rank)
+		return nil, fmt.Errorf("%w: %s for %s; give one for each, 1 for axes that stay", zarr.ErrInvalidArgument, quantity.Count(len(factors), "factors"), quantity.Count(rank, "axes"))
 	}
 	for i, f := range factors {
 		if f < 1 {
@@ -102,7 +103,7 @@ func factorsOf(asked []int64, names []string, rank int) ([]int64, error) {
 		return nil, fmt.Errorf("%w: no axis is divided; give a factor of at least 2 for one of them", zarr.ErrInvalidArgument)
 	// The sums of [short] integers fit into 64 bits only for so many elements.
 	case !ok || n > mostBlock:
-		return nil, fmt.Errorf("%w: the factors %v make blocks of more than %d elements", zarr.ErrInvalidArgument, factors, mostBlock)
+		return nil, fmt.Errorf("%w: the factors %v make blocks of more than %s", zarr.ErrInvalidArgument, factors, quantity.Count(mostBlock, "elements"))
 	}
 	return factors, nil
 }

@@ -453,7 +453,7 @@ func TestRefusals(t *testing.T) {
 		"method":   {zarr.Spec{Shape: []int64{8}, Type: dtype.Int8}, "g/a", pyramid.Options{Method: "median"}, zarr.ErrInvalidArgument, "median"},
 		"text":     {zarr.Spec{Shape: []int64{8}, Type: dtype.String}, "g/a", pyramid.Options{}, zarr.ErrUnsupported, "fixed size"},
 		"bool":     {zarr.Spec{Shape: []int64{8}, Type: dtype.Bool}, "g/a", pyramid.Options{Method: pyramid.Mean}, zarr.ErrInvalidArgument, "nearest"},
-		"factors":  {zarr.Spec{Shape: []int64{8}, Type: dtype.Int8}, "g/a", pyramid.Options{Factors: []int64{2, 2}}, zarr.ErrInvalidArgument, "1 axes"},
+		"factors":  {zarr.Spec{Shape: []int64{8}, Type: dtype.Int8}, "g/a", pyramid.Options{Factors: []int64{2, 2}}, zarr.ErrInvalidArgument, "1 axis"},
 		"factor 0": {zarr.Spec{Shape: []int64{8}, Type: dtype.Int8}, "g/a", pyramid.Options{Factors: []int64{0}}, zarr.ErrInvalidArgument, "axis 0"},
 		"ones":     {zarr.Spec{Shape: []int64{8}, Type: dtype.Int8}, "g/a", pyramid.Options{Factors: []int64{1}}, zarr.ErrInvalidArgument, "no axis is divided"},
 		"huge":     {zarr.Spec{Shape: []int64{8}, Type: dtype.Int8}, "g/a", pyramid.Options{Factors: []int64{1 << 40}}, zarr.ErrInvalidArgument, "blocks"},

@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -471,7 +472,7 @@ func longest(g *grid.Grid) []int64 {
 func (w *work) workers(each, shared int64) (int, error) {
 	memory := w.memory()
 	if w.Memory > 0 && each > memory {
-		return 0, fmt.Errorf("%w: the tiles need %d bytes of memory, Memory is %d; allow more, or make the chunks of the array smaller", zarr.ErrLimit, each, memory)
+		return 0, fmt.Errorf("%w: the tiles need %s of memory, Memory is %d; allow more, or make the chunks of the array smaller", zarr.ErrLimit, quantity.Count(each, "bytes"), memory)
 	}
 	most := engine.DefaultConcurrency(w.at.Node.Store, runtime.GOMAXPROCS(0))
 	if n := w.base.Options().Concurrency; n > 0 {

@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/rowset"
 )
 
@@ -73,11 +74,11 @@ func (s *Set) check(lengths []int64, columns []Column) error {
 			return fmt.Errorf("%w: there is no array %q in the set", zarr.ErrInvalidArgument, c.name)
 		}
 		if given[c.name] = true; c.length != want {
-			return fmt.Errorf("%w: %q has %d values, but %d rows have %d", zarr.ErrInvalidArgument, c.name, c.length, len(lengths), want)
+			return fmt.Errorf("%w: %q has %s, but %s %d", zarr.ErrInvalidArgument, c.name, quantity.Count(c.length, "values"), quantity.Count(len(lengths), "rows have"), want)
 		}
 	}
 	if missing := len(s.perRow) + len(s.elements) - len(given); missing > 0 {
-		return fmt.Errorf("%w: %d arrays of the set get no values: all grow together", zarr.ErrInvalidArgument, missing)
+		return fmt.Errorf("%w: %s of the set get no values: all grow together", zarr.ErrInvalidArgument, quantity.Count(missing, "arrays"))
 	}
 	return nil
 }

@@ -31,6 +31,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/rowset"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
@@ -129,7 +130,7 @@ func (s *Set) Refresh(ctx context.Context) error {
 	}
 	for name, a := range s.elements {
 		if n := a.Shape()[0]; offsets[len(offsets)-1] > n {
-			return fail("read", s.group, fmt.Errorf("%w: the rows have %d elements, but %q has %d", zarr.ErrCorrupt, offsets[len(offsets)-1], name, n))
+			return fail("read", s.group, fmt.Errorf("%w: the rows have %s, but %q has %d", zarr.ErrCorrupt, quantity.Count(offsets[len(offsets)-1], "elements"), name, n))
 		}
 	}
 	s.offsets = offsets
@@ -232,7 +233,7 @@ func Create(ctx context.Context, at *zarr.Location, fields []Field, opt *zarr.Cr
 // of its elements.
 func CreateCSR(ctx context.Context, at *zarr.Location, columns int64, typ dtype.Type, opt *zarr.CreateOptions) (*Set, error) {
 	if columns < 0 {
-		return nil, fmt.Errorf("%w: %d columns", zarr.ErrInvalidArgument, columns)
+		return nil, fmt.Errorf("%w: %s", zarr.ErrInvalidArgument, quantity.Count(columns, "columns"))
 	}
 	g, err := at.CreateGroup(ctx, map[string]any{rowset.EncodingType: "csr_matrix", "encoding-version": "0.1.0", "shape": []int64{0, columns}}, opt)
 	if err != nil {

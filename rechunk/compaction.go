@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 )
 
@@ -74,7 +75,7 @@ func (c Compactions) target(s *snapshot.Array) (*target, error) {
 // apply returns the grid with merged chunks of elements of size bytes.
 func (c Compaction) apply(g *grid.Grid, size int64) (*grid.Grid, error) {
 	if c.Axis < 0 || c.Axis >= g.Rank() {
-		return nil, fmt.Errorf("%w: axis %d of an array with %d axes", zarr.ErrInvalidArgument, c.Axis, g.Rank())
+		return nil, fmt.Errorf("%w: axis %d of an array with %s", zarr.ErrInvalidArgument, c.Axis, quantity.Count(g.Rank(), "axes"))
 	}
 	if c.goals() != 1 || c.LeaveTail < 0 || min(c.UpTo, c.Bytes, c.Multiple) < 0 {
 		return nil, fmt.Errorf("%w: a compaction needs exactly one goal, and no negative number", zarr.ErrInvalidArgument)
@@ -200,7 +201,7 @@ const mostChunks = 1 << 24
 // the group before it, which has sum elements.
 func (g *grouping) regroup(a grid.Axis, head int64, joins func(sum int64, next grid.Cell) bool) (grid.Axis, error) {
 	if a.Chunks() > mostChunks {
-		return a, fmt.Errorf("%w: %d chunks, at most %d are merged one by one", zarr.ErrLimit, a.Chunks(), int64(mostChunks))
+		return a, fmt.Errorf("%w: %s, at most %d are merged one by one", zarr.ErrLimit, quantity.Count(a.Chunks(), "chunks"), int64(mostChunks))
 	}
 	var open []grid.Run // the group that may still grow
 	sum := int64(0)

@@ -25,6 +25,7 @@ import (
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
@@ -236,7 +237,7 @@ const originBytes = 40
 // checkSize returns an error if an origin takes more memory than there is for it.
 func (o *origin) checkSize(memory int64) error {
 	if most := max(memory, leastRecords); int64(len(o.chunks)) > most/originBytes {
-		return fmt.Errorf("%w: the record of the chunks of the array that is followed takes more than %d bytes (Options.Memory)", zarr.ErrLimit, most)
+		return fmt.Errorf("%w: the record of the chunks of the array that is followed takes more than %s (Options.Memory)", zarr.ErrLimit, quantity.Count(most, "bytes"))
 	}
 	return nil
 }
@@ -417,7 +418,7 @@ func readOrigin(ctx context.Context, at lineage.Array, now *snapshot.Array, most
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, errUnfollowed("there is no " + key.String())
 	case errors.Is(err, store.ErrTooLarge):
-		return nil, fmt.Errorf("%w: %s has more than %d bytes (Options.Memory)", zarr.ErrLimit, key, most)
+		return nil, fmt.Errorf("%w: %s has more than %s (Options.Memory)", zarr.ErrLimit, key, quantity.Count(most, "bytes"))
 	case err != nil:
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/residue"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
@@ -355,8 +356,8 @@ func (u *update) settle(ctx context.Context) error {
 func (f *follower) nextDocument(u *update) (*metadata.Array, error) {
 	from, now := u.source, u.current
 	if from.Type != now.Type || from.Grid.Rank() != now.Grid.Rank() {
-		return nil, fmt.Errorf("%w: it has elements of %s and %d axes, and follows an array with %s and %d: remove it (zarr.Delete), and follow again",
-			zarr.ErrInvalidArgument, now.Type, now.Grid.Rank(), from.Type, from.Grid.Rank())
+		return nil, fmt.Errorf("%w: it has elements of %s and %s, and follows an array with %s and %d: remove it (zarr.Delete), and follow again",
+			zarr.ErrInvalidArgument, now.Type, quantity.Count(now.Grid.Rank(), "axes"), from.Type, from.Grid.Rank())
 	}
 	asked := singleRequest(f.source.request).(Rechunking)
 	if same, err := u.origin.askedFor(asked, from); err != nil || !same {

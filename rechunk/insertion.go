@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 )
@@ -83,7 +84,7 @@ func (r Insertion) target(s *snapshot.Array) (*target, error) {
 	}
 	longer, ok := checked.Add(extent, planes)
 	if !ok {
-		return nil, &grid.AxisError{Axis: r.Axis, Err: fmt.Errorf("%w: %d and %d planes", grid.ErrOverflow, extent, planes)}
+		return nil, &grid.AxisError{Axis: r.Axis, Err: fmt.Errorf("%w: %d and %s", grid.ErrOverflow, extent, quantity.Count(planes, "planes"))}
 	}
 	unit := innerStep(s, r.Axis)
 	whole := !slices.ContainsFunc(to, func(p Place) bool {
@@ -104,8 +105,8 @@ func (r Insertion) target(s *snapshot.Array) (*target, error) {
 		return nil, err
 	}
 	if err := fitsShards(s, t); err != nil {
-		return nil, &grid.AxisError{Axis: r.Axis, Err: fmt.Errorf("%w: shards must have whole inner chunks of %d elements: insert at %s, and in chunks of multiples of that",
-			zarr.ErrInvalidArgument, unit, cutPlaces(was, misplaced(was, to, unit), unit))}
+		return nil, &grid.AxisError{Axis: r.Axis, Err: fmt.Errorf("%w: shards must have whole inner chunks of %s: insert at %s, and in chunks of multiples of that",
+			zarr.ErrInvalidArgument, quantity.Count(unit, "elements"), cutPlaces(was, misplaced(was, to, unit), unit))}
 	}
 	// The digest is part of the records of staged chunks: those that were made from other
 	// new elements do not count.
@@ -151,7 +152,7 @@ func checkPlaces(to []Place, planes, extent int64) error {
 	last, sum := int64(0), int64(0)
 	for _, p := range to {
 		if p.At < 0 || p.Count < 0 || p.Count > planes-sum {
-			return fmt.Errorf("%w: insert %d of %d planes at %d", zarr.ErrInvalidArgument, p.Count, planes, p.At)
+			return fmt.Errorf("%w: insert %d of %s at %d", zarr.ErrInvalidArgument, p.Count, quantity.Count(planes, "planes"), p.At)
 		}
 		if p.At < last {
 			return fmt.Errorf("%w: insert at %d after %d", zarr.ErrInvalidArgument, p.At, last)
@@ -159,7 +160,7 @@ func checkPlaces(to []Place, planes, extent int64) error {
 		last, sum = p.At, sum+p.Count
 	}
 	if sum != planes {
-		return fmt.Errorf("%w: places for %d planes, but %d are given", zarr.ErrInvalidArgument, sum, planes)
+		return fmt.Errorf("%w: places for %s, but %d are given", zarr.ErrInvalidArgument, quantity.Count(sum, "planes"), planes)
 	}
 	if last > extent {
 		return noPlanes{last, extent}
@@ -193,7 +194,7 @@ func (r Insertion) planes(s *snapshot.Array) (int64, error) {
 		}
 	}
 	if sum != n {
-		return 0, fmt.Errorf("%w: new chunks of lengths %v have %d planes, but %d are given", zarr.ErrInvalidArgument, r.Edges, sum, n)
+		return 0, fmt.Errorf("%w: new chunks of lengths %v have %s, but %d are given", zarr.ErrInvalidArgument, r.Edges, quantity.Count(sum, "planes"), n)
 	}
 	return n, nil
 }
@@ -221,7 +222,7 @@ func (r Insertion) given(s *snapshot.Array) (int64, error) {
 	if n := int64(len(r.Words)); ok && plane > 0 && n%plane == 0 {
 		return n / plane, nil
 	}
-	return 0, fmt.Errorf("%w: %d words for planes of shape %v", zarr.ErrInvalidArgument, len(r.Words), shape)
+	return 0, fmt.Errorf("%w: %s for planes of shape %v", zarr.ErrInvalidArgument, quantity.Count(len(r.Words), "words"), shape)
 }
 
 // cut returns the axis of an extent, with the new chunks. unit is the length of inner

@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -165,10 +166,10 @@ func noKeysError(ctx context.Context, at lineage.Array, doc *metadata.Array, can
 	rank := len(doc.Shape)
 	switch {
 	case want != nil && len(candidates) == 0:
-		return fmt.Errorf("%w: an array of format %d with %d axes cannot have the chunk keys %s", zarr.ErrInvalidArgument, doc.Format(), rank, want)
+		return fmt.Errorf("%w: an array of format %d with %s cannot have the chunk keys %s", zarr.ErrInvalidArgument, doc.Format(), quantity.Count(rank, "axes"), want)
 	case len(candidates) == 0:
-		return fmt.Errorf("%w: an array of format %d with %d axes has one set of chunk keys: convert it to format 3 (convert.Convert), "+
-			"or make a new array (Options.Into)", ErrNoKeys, doc.Format(), rank)
+		return fmt.Errorf("%w: an array of format %d with %s has one set of chunk keys: convert it to format 3 (convert.Convert), "+
+			"or make a new array (Options.Into)", ErrNoKeys, doc.Format(), quantity.Count(rank, "axes"))
 	}
 	when, err := freeText(ctx, at, doc, candidates, max(0, cmp.Or(grace, DefaultGrace)))
 	if err != nil {
@@ -177,7 +178,7 @@ func noKeysError(ctx context.Context, at lineage.Array, doc *metadata.Array, can
 	if want != nil {
 		return fmt.Errorf("%w: the chunk keys %s are in use: %s; or leave out the keys (Rechunking.Keys), so that free ones are found", ErrNoKeys, want, when)
 	}
-	return fmt.Errorf("%w: all %d sets of chunk keys of an array of format %d with %d axes are in use: %s", ErrNoKeys, 1+len(candidates), doc.Format(), rank, when)
+	return fmt.Errorf("%w: all %s of chunk keys of an array of format %d with %s are in use: %s", ErrNoKeys, quantity.Count(1+len(candidates), "sets"), doc.Format(), quantity.Count(rank, "axes"), when)
 }
 
 // freeText says when the first of the candidates for chunk keys will be free, if the same

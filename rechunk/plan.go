@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/internal/blocks"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/store"
@@ -364,7 +365,7 @@ func (s Space) err(p *Plan, into bool) error {
 	if !into {
 		do = append(do, "delete superseded grids (rechunk.Vacuum)")
 	}
-	return fmt.Errorf("%w: at least %d bytes are needed, and %d are free: %s", syscall.ENOSPC, s.Least, s.Free, strings.Join(do, ", or "))
+	return fmt.Errorf("%w: at least %s needed, and %d are free: %s", syscall.ENOSPC, quantity.Count(s.Least, "bytes are"), s.Free, strings.Join(do, ", or "))
 }
 
 // checkSpace returns an error if the store has too little room for what is to be staged.

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 )
@@ -142,7 +143,7 @@ func (s *session) checkExpected(ctx context.Context, old *snapshot.Array) error 
 		return err
 	}
 	if n := old.Grid.Axis(axis).Extent(); n != expect {
-		return &grid.AxisError{Axis: axis, Err: fmt.Errorf("%w; it has %d planes, not %d", errUnexpected, n, expect)}
+		return &grid.AxisError{Axis: axis, Err: fmt.Errorf("%w; it has %s, not %d", errUnexpected, quantity.Count(n, "planes"), expect)}
 	}
 	return nil
 }
@@ -199,7 +200,7 @@ func checkAxis(s *snapshot.Array, i int) error {
 	if i >= 0 && i < s.Grid.Rank() {
 		return nil
 	}
-	return fmt.Errorf("%w: axis %d of an array with %d axes", zarr.ErrInvalidArgument, i, s.Grid.Rank())
+	return fmt.Errorf("%w: axis %d of an array with %s", zarr.ErrInvalidArgument, i, quantity.Count(s.Grid.Rank(), "axes"))
 }
 
 // mostSmall is how many bytes the elements of a small array take at most: all of them are

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/likeness"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
@@ -146,7 +147,7 @@ func (r Rechunking) windowOf(shape []int64) (grid.Box, error) {
 		return nil, nil
 	}
 	if len(r.Region) != len(shape) {
-		return nil, fmt.Errorf("%w: a region of %d axes, the array has %d", zarr.ErrInvalidArgument, len(r.Region), len(shape))
+		return nil, fmt.Errorf("%w: a region of %s, the array has %d", zarr.ErrInvalidArgument, quantity.Count(len(r.Region), "axes"), len(shape))
 	}
 	window := slices.Clone(r.Region)
 	for i := range window {
@@ -286,7 +287,7 @@ func (c *Cuts) UnmarshalJSON(raw []byte) error {
 // its extent, because the array has grown since, gets one more chunk.
 func (c Cuts) grid(shape []int64) (*grid.Grid, error) {
 	if len(c) != len(shape) {
-		return nil, fmt.Errorf("%w: chunks of %d axes, the array has %d", zarr.ErrInvalidArgument, len(c), len(shape))
+		return nil, fmt.Errorf("%w: chunks of %s, the array has %d", zarr.ErrInvalidArgument, quantity.Count(len(c), "axes"), len(shape))
 	}
 	cuts := make([]grid.Cut, len(c))
 	for i, cut := range c {

@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/store"
 )
@@ -57,7 +58,7 @@ func loadRecords(ctx context.Context, at lineage.Array, dir store.Path, rank int
 // readRecords reads the records in some objects of a directory.
 func readRecords(ctx context.Context, at lineage.Array, dir store.Path, names []string, rank int, most int64) ([]staging.Record, error) {
 	left := max(most, leastRecords)
-	tooMany := fmt.Errorf("%w: the records of staged chunks in %s take more than %d bytes (Options.Memory); give the rechunk up (rechunk.Abandon)", zarr.ErrLimit, dir, left)
+	tooMany := fmt.Errorf("%w: the records of staged chunks in %s take more than %s (Options.Memory); give the rechunk up (rechunk.Abandon)", zarr.ErrLimit, dir, quantity.Count(left, "bytes"))
 	group, within := parallel.New(ctx)
 	group.SetLimit(max(tasks, engine.InFlight(at.Store, 0, tasks)))
 	var mu sync.Mutex
@@ -115,7 +116,7 @@ func namesIn(ctx context.Context, s store.Store, dir store.Path, how store.Listi
 			continue
 		}
 		if len(names) == mostNames {
-			return nil, fmt.Errorf("%w: more than %d objects in %s; give the rechunk up (rechunk.Abandon)", zarr.ErrLimit, mostNames, dir)
+			return nil, fmt.Errorf("%w: more than %s in %s; give the rechunk up (rechunk.Abandon)", zarr.ErrLimit, quantity.Count(mostNames, "objects"), dir)
 		}
 		names = append(names, e.Name)
 	}

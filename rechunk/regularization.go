@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 )
 
@@ -90,7 +91,7 @@ func (r Regularization) target(s *snapshot.Array) (*target, error) {
 		chunk = p.Chunk
 	}
 	if len(chunk) != s.Grid.Rank() {
-		return nil, fmt.Errorf("%w: a chunk of shape %v, the array has %d axes", zarr.ErrInvalidArgument, chunk, s.Grid.Rank())
+		return nil, fmt.Errorf("%w: a chunk of shape %v, the array has %s", zarr.ErrInvalidArgument, chunk, quantity.Count(s.Grid.Rank(), "axes"))
 	}
 	g, err := grid.New(s.Grid.Shape(), grid.Chunks(chunk...)...)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 )
@@ -73,8 +74,8 @@ func (r Removal) target(s *snapshot.Array) (*target, error) {
 		return nil, err
 	}
 	if err := fitsShards(s, t); err != nil {
-		return nil, &grid.AxisError{Axis: r.Axis, Err: fmt.Errorf("%w: the shards that are cut must keep whole inner chunks of %d elements: begin at %s and end at %s",
-			zarr.ErrInvalidArgument, unit, cutPlaces(was, r.Range.Start, unit), cutPlaces(was, r.Range.Stop, unit))}
+		return nil, &grid.AxisError{Axis: r.Axis, Err: fmt.Errorf("%w: the shards that are cut must keep whole inner chunks of %s: begin at %s and end at %s",
+			zarr.ErrInvalidArgument, quantity.Count(unit, "elements"), cutPlaces(was, r.Range.Start, unit), cutPlaces(was, r.Range.Stop, unit))}
 	}
 	move := staging.Move{Axis: r.Axis, Segments: []staging.Segment{}}
 	for _, in := range []grid.Interval{{Stop: r.Range.Start}, {Start: r.Range.Stop, Stop: extent}} {

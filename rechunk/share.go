@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/blocks"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/store"
@@ -53,7 +54,7 @@ func Publish(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Repo
 func (p StageShare) check(stages int) error {
 	switch {
 	case p.Stage < 0 || p.Stage >= stages:
-		return fmt.Errorf("%w: stage %d of %d stages, which count from 0", zarr.ErrInvalidArgument, p.Stage, stages)
+		return fmt.Errorf("%w: stage %d of %s, which count from 0", zarr.ErrInvalidArgument, p.Stage, quantity.Count(stages, "stages"))
 	case p.Of < 0 || p.Task < 0 || p.Task >= max(1, p.Of):
 		return fmt.Errorf("%w: task %d of %d, which count from 0", zarr.ErrInvalidArgument, p.Task, p.Of)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // ErrInvalid means that a selection is malformed or does not fit the array. If an axis is
@@ -43,7 +44,7 @@ func (e *NameError) Error() string {
 func (e *NameError) Unwrap() error { return ErrInvalid }
 
 func rankError(got, want int) error {
-	return fmt.Errorf("%w: %d axes selected, the array has %d", ErrInvalid, got, want)
+	return fmt.Errorf("%w: %s selected, the array has %d", ErrInvalid, quantity.Count(got, "axes"), want)
 }
 
 func rangeError(i int, extent int64, what string) error {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -168,7 +169,7 @@ func bindList(n int, extent int64, given []int64) (axis, error) {
 
 func bindMask(n int, extent int64, b []bool) (axis, error) {
 	if int64(len(b)) != extent {
-		return axis{}, rangeError(n, extent, fmt.Sprintf("%d booleans, one per element are needed,", len(b)))
+		return axis{}, rangeError(n, extent, fmt.Sprintf("%s, one per element are needed,", quantity.Count(len(b), "booleans")))
 	}
 	var given []int64
 	for i, selected := range b {

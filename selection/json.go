@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -331,7 +332,7 @@ func (c *Coordinates) read(v strictjson.Value, depth int) error {
 		return err
 	}
 	if v.Kind() != strictjson.Array || int64(v.Len()) != c.Shape[depth] {
-		return v.Errorf("nested lists of different lengths: %d values are needed here, as in those before", c.Shape[depth])
+		return v.Errorf("nested lists of different lengths: %s needed here, as in those before", quantity.Count(c.Shape[depth], "values are"))
 	}
 	for _, e := range v.Elements() {
 		if err := c.read(e, depth+1); err != nil {

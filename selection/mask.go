@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -39,7 +40,7 @@ func (m Mask) resolve(t *Target) (*Resolved, error) {
 	}
 	n, ok := checked.Product(m.Shape...)
 	if !ok || n != int64(len(m.Data)) {
-		return nil, fmt.Errorf("%w: a mask of %d booleans does not have the shape %d", ErrInvalid, len(m.Data), m.Shape)
+		return nil, fmt.Errorf("%w: a mask of %s does not have the shape %d", ErrInvalid, quantity.Count(len(m.Data), "booleans"), m.Shape)
 	}
 	// A bool is one byte that is 0 or 1. As bytes, many can be searched at once.
 	out := &mask{shape: slices.Clone(m.Shape), data: unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(m.Data))), len(m.Data))}

@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -33,8 +34,8 @@ func Coords(i ...int64) Coordinates { return Coordinates{Data: i} }
 
 func (p Points) resolve(t *Target) (*Resolved, error) {
 	if len(p) != len(t.Shape) {
-		return nil, fmt.Errorf("%w: points are a list of indices for each axis, and %d were given for %d axes; the points (0, 10), (5, 20) and (7, 30) are [[0, 5, 7], [10, 20, 30]]",
-			ErrInvalid, len(p), len(t.Shape))
+		return nil, fmt.Errorf("%w: points are a list of indices for each axis, and %d were given for %s; the points (0, 10), (5, 20) and (7, 30) are [[0, 5, 7], [10, 20, 30]]",
+			ErrInvalid, len(p), quantity.Count(len(t.Shape), "axes"))
 	}
 	out := &points{coords: make([]coords, len(p))}
 	shape, err := p.broadcast()
@@ -60,7 +61,7 @@ func (c Coordinates) shape(axis int) ([]int64, error) {
 		return []int64{int64(len(c.Data))}, nil
 	}
 	if n, ok := checked.Product(c.Shape...); !ok || n != int64(len(c.Data)) || slices.ContainsFunc(c.Shape, func(n int64) bool { return n < 0 }) {
-		return nil, &grid.AxisError{Axis: axis, Err: fmt.Errorf("%w: %d coordinates in the shape %d", ErrInvalid, len(c.Data), c.Shape)}
+		return nil, &grid.AxisError{Axis: axis, Err: fmt.Errorf("%w: %s in the shape %d", ErrInvalid, quantity.Count(len(c.Data), "coordinates"), c.Shape)}
 	}
 	return c.Shape, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -462,7 +463,7 @@ func checkOrder(axes []int, rank int) error {
 	seen := make([]bool, rank)
 	for _, k := range axes {
 		if k < 0 || k >= rank || seen[k] {
-			return fmt.Errorf("%w: axes %d are not a permutation of %d axes", ErrInvalid, axes, rank)
+			return fmt.Errorf("%w: axes %d are not a permutation of %s", ErrInvalid, axes, quantity.Count(rank, "axes"))
 		}
 		seen[k] = true
 	}

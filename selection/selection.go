@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Selection names elements of an array. It is a [Box], [Basic], [Named], [Orthogonal],
@@ -146,7 +147,7 @@ func (n Named) resolve(t *Target) (*Resolved, error) {
 	o := make(Orthogonal, len(t.Shape))
 	for i, item := range items {
 		if i >= len(o) {
-			return nil, fmt.Errorf("%w: %d names for %d axes", ErrInvalid, len(t.Names), len(o))
+			return nil, fmt.Errorf("%w: %s for %s", ErrInvalid, quantity.Count(len(t.Names), "names"), quantity.Count(len(o), "axes"))
 		}
 		o[i] = item
 	}
@@ -245,5 +246,5 @@ func (i Item) bindBlocks(n int, a grid.Axis) (axis, error) {
 }
 
 func blockError(i int, a grid.Axis, what string) error {
-	return &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: %s of an axis of %d blocks", ErrInvalid, what, a.Chunks())}
+	return &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: %s of an axis of %s", ErrInvalid, what, quantity.Count(a.Chunks(), "blocks"))}
 }

@@ -132,7 +132,7 @@ func splice(ctx context.Context, s Store, c Change) ([]byte, error) {
 	if c.If.Version().IsZero() { // a part would permit any version
 		return nil, replaced(c.Key)
 	}
-	return gather(ctx, s, c.Parts, 0, func(info Info) error {
+	return gather(ctx, s, c.Parts, c.Limit, func(info Info) error {
 		_, err := c.Size(info.Size)
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Op is a kind of change.
@@ -207,7 +208,7 @@ func (p Part) size() int64 {
 // value of size bytes does not have. Drivers call it once they know the size.
 func (p Part) Within(size int64) error {
 	if p.Data == nil && (p.Off < 0 || p.N < 0 || p.Off > size || p.N > size-p.Off) {
-		return fmt.Errorf("store: a part takes %s of %s, which has %d bytes: %w", Span(p.Off, p.N), p.Key, size, io.ErrUnexpectedEOF)
+		return fmt.Errorf("store: a part takes %s of %s, which has %s: %w", Span(p.Off, p.N), p.Key, quantity.Count(size, "bytes"), io.ErrUnexpectedEOF)
 	}
 	return nil
 }
@@ -243,16 +244,16 @@ func splicedSize(size int64, parts []Part) (int64, error) {
 				return 0, fmt.Errorf("%w: new bytes up to part %d", ErrTooLarge, i)
 			}
 		case p.Off < 0 || p.N < 0 || p.Off > size || p.N > size-p.Off:
-			return 0, fmt.Errorf("store: part %d takes %s of a value of %d bytes: %w", i, Span(p.Off, p.N), size, io.ErrUnexpectedEOF)
+			return 0, fmt.Errorf("store: part %d takes %s of a value of %s: %w", i, Span(p.Off, p.N), quantity.Count(size, "bytes"), io.ErrUnexpectedEOF)
 		default:
 			if old, ok = checked.Add(old, p.N); !ok || old > size {
-				return 0, fmt.Errorf("%w: the parts up to %d take bytes twice of a value of %d bytes", ErrTooLarge, i, size)
+				return 0, fmt.Errorf("%w: the parts up to %d take bytes twice of a value of %s", ErrTooLarge, i, quantity.Count(size, "bytes"))
 			}
 		}
 	}
 	n, ok := checked.Add(old, fresh)
 	if !ok {
-		return 0, fmt.Errorf("%w: %d old and %d new bytes", ErrTooLarge, old, fresh)
+		return 0, fmt.Errorf("%w: %d old and %s", ErrTooLarge, old, quantity.Count(fresh, "new bytes"))
 	}
 	return n, nil
 }
@@ -264,7 +265,7 @@ func checkPatches(size int64, patches []Patch) error {
 		// Compare with a difference: a sum could overflow.
 		if p.Off < 0 || p.Off > size || int64(len(p.Data)) > size-p.Off {
 			span := Span(p.Off, int64(len(p.Data)))
-			return fmt.Errorf("store: patch %d is %s of a value of %d bytes: %w", i, span, size, io.ErrUnexpectedEOF)
+			return fmt.Errorf("store: patch %d is %s of a value of %s: %w", i, span, quantity.Count(size, "bytes"), io.ErrUnexpectedEOF)
 		}
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // gather returns the bytes of parts. If they are more than limit, and limit is not 0, the
@@ -17,7 +19,7 @@ import (
 func gather(ctx context.Context, s Store, parts []Part, limit int64, check func(Info) error) ([]byte, error) {
 	n, err := assembledSize(parts) // else no sum below overflows
 	if err == nil && (n > math.MaxInt || limit > 0 && n > limit) {
-		err = fmt.Errorf("%w: %d bytes of %d parts", ErrTooLarge, n, len(parts))
+		err = fmt.Errorf("%w: %s of %s", ErrTooLarge, quantity.Count(n, "bytes"), quantity.Count(len(parts), "parts"))
 	}
 	if err != nil {
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Range selects bytes of a value. The zero Range selects all.
@@ -55,7 +57,7 @@ func (r Range) Resolve(size int64) (off, n int64, err error) {
 	}
 	// Compare with a difference: a sum could overflow.
 	if off > size || n > size-off {
-		return 0, 0, fmt.Errorf("store: %s of a value of %d bytes: %w", r, size, io.ErrUnexpectedEOF)
+		return 0, 0, fmt.Errorf("store: %s of a value of %s: %w", r, quantity.Count(size, "bytes"), io.ErrUnexpectedEOF)
 	}
 	return off, n, nil
 }
@@ -68,7 +70,7 @@ func (r Range) String() string {
 	case rangeFrom:
 		return fmt.Sprintf("bytes from %d on", r.off)
 	case rangeSuffix:
-		return fmt.Sprintf("the last %d bytes", r.n)
+		return fmt.Sprintf("the last %s", quantity.Count(r.n, "bytes"))
 	}
 	return "all bytes"
 }
@@ -115,7 +117,7 @@ type Request struct {
 func (q Request) Resolve(size int64) (off, n int64, err error) {
 	off, n, err = q.Range.Resolve(size)
 	if err == nil && q.Limit > 0 && n > q.Limit {
-		err = fmt.Errorf("%w: %d bytes, at most %d are accepted", ErrTooLarge, n, q.Limit)
+		err = fmt.Errorf("%w: %s, at most %d are accepted", ErrTooLarge, quantity.Count(n, "bytes"), q.Limit)
 	}
 	return off, n, err
 }

@@ -86,6 +86,22 @@ func TestSpliceRequests(t *testing.T) {
 	}
 }
 
+// TestSpliceLimit shows that a splice holds no more in memory than its limit allows.
+func TestSpliceLimit(t *testing.T) {
+	for limit, want := range map[int64]error{10: store.ErrTooLarge, 11: nil} {
+		m, key := memstore.New(), store.MustKey("k")
+		v, err := m.Write(t.Context(), store.Put(key, long(100)), store.Flush)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change := store.Splice(key, v.Version, []store.Part{kept(0, 10), fresh("x")})
+		change.Limit = limit
+		if _, err := store.Write(t.Context(), newFar(m), change, store.Sync); !errors.Is(err, want) {
+			t.Errorf("limit %d: error is %v, want %v", limit, err, want)
+		}
+	}
+}
+
 // TestSpliceTooLate replaces the value, by a shorter or a longer one, before the splice
 // and between its requests.
 func TestSpliceTooLate(t *testing.T) {

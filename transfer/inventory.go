@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/store"
 )
@@ -277,7 +278,7 @@ func (l *librarian) get(ctx context.Context, rel string) ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held += int64(len(raw)); l.held > mostDocuments {
-		return nil, fmt.Errorf("%w: the documents of all nodes have more than %d bytes; work on the nodes below one by one", zarr.ErrLimit, int64(mostDocuments))
+		return nil, fmt.Errorf("%w: the documents of all nodes have more than %s; work on the nodes below one by one", zarr.ErrLimit, quantity.Count(int64(mostDocuments), "bytes"))
 	}
 	if raw == nil {
 		raw = []byte{} // an empty document is none that is missing

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 )
@@ -271,7 +272,7 @@ func newRoom(most int64) *room {
 // take takes n bytes of the room, or returns an [ErrLimit].
 func (r *room) take(n int64) error {
 	if r.left.Add(-n) < 0 {
-		return fmt.Errorf("%w: the references of all manifests and Zarr nodes among the files would take more than %d bytes of memory; name the files that they lead to, or make several manifests", ErrLimit, r.most)
+		return fmt.Errorf("%w: the references of all manifests and Zarr nodes among the files would take more than %s of memory; name the files that they lead to, or make several manifests", ErrLimit, quantity.Count(r.most, "bytes"))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
@@ -87,7 +88,7 @@ func (t *tails) set(source uint32, end uint64) { t.source, t.end = source, end }
 // parseBlock decodes n references.
 func parseBlock(data []byte, n int) (references, error) {
 	if n < 0 || n > mostReferences {
-		return references{}, scan.Corruptf("a block of %d references", n)
+		return references{}, scan.Corruptf("a block of %s", quantity.Count(n, "references"))
 	}
 	columns, err := blockDecoder.DecodeAll(data, nil)
 	if err != nil {
@@ -95,7 +96,7 @@ func parseBlock(data []byte, n int) (references, error) {
 	}
 	// Each takes at least a byte, so memory is bounded by what is stored.
 	if n > len(columns) {
-		return references{}, scan.Corruptf("a block of %d references has %d bytes", n, len(columns))
+		return references{}, scan.Corruptf("a block of %s has %s", quantity.Count(n, "references"), quantity.Count(len(columns), "bytes"))
 	}
 	r := makeReferences(n)
 	c := column{columns}
@@ -123,7 +124,7 @@ func parseBlock(data []byte, n int) (references, error) {
 	}
 	// A column that ended early has left nil. Bytes that remain show another version.
 	if c.rest == nil || len(c.rest) > 0 || last < 0 {
-		return references{}, scan.Corruptf("a block of references has other columns than its %d references need", n)
+		return references{}, scan.Corruptf("a block of references has other columns than its %s", quantity.Count(n, "references need"))
 	}
 	return r, r.check()
 }
@@ -133,7 +134,7 @@ func (r *references) check() error {
 	const most = 1<<63 - 1
 	for i := range r.source {
 		if r.offset[i] > most || r.length[i] > most-r.offset[i] {
-			return scan.Corruptf("a reference to %d bytes at %d", r.length[i], r.offset[i])
+			return scan.Corruptf("a reference to %s at %d", quantity.Count(r.length[i], "bytes"), r.offset[i])
 		}
 	}
 	return nil
@@ -191,7 +192,7 @@ func appendString(b []byte, s string) []byte {
 
 func parseSources(data []byte, n int) ([]Source, error) {
 	if n < 0 || n > mostSources {
-		return nil, scan.Corruptf("a block of %d sources", n)
+		return nil, scan.Corruptf("a block of %s", quantity.Count(n, "sources"))
 	}
 	text, err := sourceDecoder.DecodeAll(data, nil)
 	if err != nil {
@@ -215,7 +216,7 @@ func parseSources(data []byte, n int) ([]Source, error) {
 		list, last = append(list, s), s.Location
 	}
 	if len(p.rest) > 0 {
-		return nil, fmt.Errorf("%w: %d bytes after the sources", scan.ErrCorrupt, len(p.rest))
+		return nil, fmt.Errorf("%w: %s after the sources", scan.ErrCorrupt, quantity.Count(len(p.rest), "bytes"))
 	}
 	return list, nil
 }
@@ -288,16 +289,16 @@ func (j *Joined) padding(ctx context.Context, old *joined) (padding, error) {
 	case j.join.CopyPadded:
 		last, _ := axis.Cell(axis.Chunks() - 1)
 		if err := old.cuttable(ctx, last.Logical); err != nil {
-			return noPadding, mismatch(old.last, old.Path, "axis %s ends within a chunk, which cannot be stored with %d elements in place of %d: %v",
-				axisText(old.Array, old.along), last.Logical, last.Encoded, err)
+			return noPadding, mismatch(old.last, old.Path, "axis %s ends within a chunk, which cannot be stored with %s in place of %d: %v",
+				axisText(old.Array, old.along), quantity.Count(last.Logical, "elements"), last.Encoded, err)
 		}
 		return paddingCopied, nil
 	case j.join.Padded:
 		return paddingStays, nil
 	}
 	last, _ := axis.Cell(axis.Chunks() - 1)
-	return noPadding, mismatch(old.last, old.Path, "axis %s ends within a chunk: the last one has %d elements of the array and is stored with %d. Only the last file may have such padding: let the manifest have copies of these chunks without it (Join.CopyPadded), or permit the experiment encoded_chunk_shapes (Join.Padded)",
-		axisText(old.Array, old.along), last.Logical, last.Encoded)
+	return noPadding, mismatch(old.last, old.Path, "axis %s ends within a chunk: the last one has %s of the array and is stored with %d. Only the last file may have such padding: let the manifest have copies of these chunks without it (Join.CopyPadded), or permit the experiment encoded_chunk_shapes (Join.Padded)",
+		axisText(old.Array, old.along), quantity.Count(last.Logical, "elements"), last.Encoded)
 }
 
 // cut does what becomes of the padding of the last chunks.
@@ -491,7 +492,7 @@ func (f *folder) read(ctx context.Context, p piece) ([]byte, error) {
 		err = scan.Corruptf("the manifest refers to it, and it is not there")
 	}
 	if err == nil && int64(len(data)) != p.Length {
-		err = scan.Corruptf("it has %d bytes at %d, want %d", len(data), p.Offset, p.Length)
+		err = scan.Corruptf("it has %s at %d, want %d", quantity.Count(len(data), "bytes"), p.Offset, p.Length)
 	}
 	if err != nil {
 		return nil, damaged(key, err)

@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/missing"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store/httpstore"
@@ -354,7 +355,7 @@ const mostNumbers = 1<<32 - 2
 // checkSources returns an error if sources cannot be stored beside others.
 func checkSources(list []Source, others int64) error {
 	if others+int64(len(list)) > mostNumbers {
-		return fmt.Errorf("%w: %d sources, and at most %d are possible", ErrLimit, others+int64(len(list)), int64(mostNumbers))
+		return fmt.Errorf("%w: %s, and at most %d are possible", ErrLimit, quantity.Count(others+int64(len(list)), "sources"), int64(mostNumbers))
 	}
 	for _, s := range list {
 		if err := s.checkLength(); err != nil {
@@ -367,10 +368,10 @@ func checkSources(list []Source, others int64) error {
 // checkLength returns an error if the location or the version of a source is too long.
 func (s *Source) checkLength() error {
 	if len(s.Location) > mostLocation {
-		return fmt.Errorf("%w: the location %.60s… of a file has %d bytes, and at most %d are possible; place the manifest nearer to its files, or give them shorter names", ErrLimit, httpstore.Redact(s.Location), len(s.Location), mostLocation)
+		return fmt.Errorf("%w: the location %.60s… of a file has %s, and at most %d are possible; place the manifest nearer to its files, or give them shorter names", ErrLimit, httpstore.Redact(s.Location), quantity.Count(len(s.Location), "bytes"), mostLocation)
 	}
 	if len(s.Version) > mostLocation {
-		return fmt.Errorf("%w: the version of %s has %d bytes, and at most %d are possible", ErrLimit, httpstore.Redact(s.Location), len(s.Version), mostLocation)
+		return fmt.Errorf("%w: the version of %s has %s, and at most %d are possible", ErrLimit, httpstore.Redact(s.Location), quantity.Count(len(s.Version), "bytes"), mostLocation)
 	}
 	return nil
 }
@@ -386,7 +387,7 @@ func (a *Array) checkChunks() error {
 // checkDocument returns an error if a document is too long.
 func checkDocument(text []byte) error {
 	if len(text) > mostDocument {
-		return fmt.Errorf("%w: its document has %d bytes, and at most %d are possible; leave out arrays, or make several manifests", ErrLimit, len(text), mostDocument)
+		return fmt.Errorf("%w: its document has %s, and at most %d are possible; leave out arrays, or make several manifests", ErrLimit, quantity.Count(len(text), "bytes"), mostDocument)
 	}
 	return nil
 }
@@ -394,7 +395,7 @@ func checkDocument(text []byte) error {
 // checkValues returns an error if the values of a coordinate have too many bytes.
 func checkValues(n int64) error {
 	if n > mostValues {
-		return fmt.Errorf("%w: %d bytes of values, and at most %d are possible; make several manifests", ErrLimit, n, mostValues)
+		return fmt.Errorf("%w: %s of values, and at most %d are possible; make several manifests", ErrLimit, quantity.Count(n, "bytes"), mostValues)
 	}
 	return nil
 }
@@ -402,7 +403,7 @@ func checkValues(n int64) error {
 // checkKerchunk returns an error if a file of references has too many bytes.
 func checkKerchunk(n int64) error {
 	if n > mostKerchunk {
-		return fmt.Errorf("%w: the file of references has %d bytes, and at most %d are possible; make a manifest (%s)", ErrLimit, n, mostKerchunk, Suffix)
+		return fmt.Errorf("%w: the file of references has %s, and at most %d are possible; make a manifest (%s)", ErrLimit, quantity.Count(n, "bytes"), mostKerchunk, Suffix)
 	}
 	return nil
 }

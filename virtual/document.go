@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -159,7 +160,7 @@ func (m *Manifest) addNode(n nodeDocument) error {
 		// A document of a few bytes may claim any number of chunks. Blocks that cover
 		// exactly the chunks have bytes for them.
 		if chunks, ok := g.NumChunks(); !ok || chunks > mostChunks || chunks != firstNumber(n.Blocks) {
-			return scan.Corruptf("%d references of an array with %v chunks", firstNumber(n.Blocks), g.Chunks())
+			return scan.Corruptf("%s of an array with %v chunks", quantity.Count(firstNumber(n.Blocks), "references"), g.Chunks())
 		}
 		return nil
 	}
@@ -351,7 +352,7 @@ func (j *Joined) Notes() (texts []string) {
 		texts = append(texts, n.text)
 	}
 	if j.notes.more > 0 {
-		texts = append(texts, fmt.Sprintf("there are %d more notes", j.notes.more))
+		texts = append(texts, fmt.Sprintf("there are %s", quantity.Count(j.notes.more, "more notes")))
 	}
 	return texts
 }

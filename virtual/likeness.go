@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/missing"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 )
@@ -50,7 +51,7 @@ func (j *Joined) alike(p *Part, old *joined, a *Array, along int) (leave func(),
 		}
 		was, is := old.Grid.Axis(i), a.Grid.Axis(i)
 		if was.Extent() != is.Extent() {
-			return nil, mismatch(p.Name, a.Path, "axis %s has %d elements, and in %s it has %d", axisText(a, i), is.Extent(), old.last, was.Extent())
+			return nil, mismatch(p.Name, a.Path, "axis %s has %s, and in %s it has %d", axisText(a, i), quantity.Count(is.Extent(), "elements"), old.last, was.Extent())
 		}
 		if !kept && !sameEdges(was, is) {
 			return nil, mismatch(p.Name, a.Path, "axis %s has chunks of %s, and in %s of %s", axisText(a, i), is, old.last, was)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/sentinel"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -117,7 +118,7 @@ func (s *Source) check(info store.Info, scheme string) error {
 	version, known := strings.CutPrefix(s.Version, scheme+":")
 	switch {
 	case s.Size > 0 && info.Size != s.Size:
-		return fmt.Errorf("%w: it had %d bytes and has %d", errSourceChanged, s.Size, info.Size)
+		return fmt.Errorf("%w: it had %s and has %d", errSourceChanged, quantity.Count(s.Size, "bytes"), info.Size)
 	case known && !info.Version.IsZero() && info.Version.String() != version:
 		return fmt.Errorf("%w: it has another version", errSourceChanged)
 	case scheme == "file" && s.Modified != 0 && !info.FileTime.IsZero() && info.FileTime.UnixNano() != s.Modified:

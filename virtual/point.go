@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/byteorder"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -77,7 +78,7 @@ func (p *point) check(rank int) error {
 	}
 	t, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
 	if err != nil || t.Variable() || t.Size() != len(p.Value) {
-		return scan.Corruptf("%d bytes for a value of the coordinate %q", len(p.Value), p.Name)
+		return scan.Corruptf("%s for a value of the coordinate %q", quantity.Count(len(p.Value), "bytes"), p.Name)
 	}
 	p.Document = doc
 	return nil

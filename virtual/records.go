@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
@@ -192,7 +193,7 @@ func (r *recordFolder) at(ctx context.Context, a *recordArray, number int64) (fo
 	row := int(number % int64(r.folder.RecordSize))
 	if row >= records.Len() {
 		key, err := r.key(a.path, kerchunk.RecordsName(k))
-		return found{}, cmp.Or(err, damaged(key, scan.Corruptf("it has %d rows, and row %d is needed", records.Len(), row)))
+		return found{}, cmp.Or(err, damaged(key, scan.Corruptf("it has %s, and row %d is needed", quantity.Count(records.Len(), "rows"), row)))
 	}
 	x, ok := records.At(row)
 	if !ok {
@@ -296,7 +297,7 @@ func (r *recordFolder) files(ctx context.Context, a *recordArray) ([]int64, erro
 	if _, ok := store.As[store.Lister](r.store); !ok {
 		// A small document may claim any number of files. Each would be asked for.
 		if last >= mostUnlisted {
-			return nil, fmt.Errorf("%w: array %q has up to %d files of references, in a store that cannot list them", ErrLimit, a.path, last+1)
+			return nil, fmt.Errorf("%w: array %q has up to %s of references, in a store that cannot list them", ErrLimit, a.path, quantity.Count(last+1, "files"))
 		}
 		for k := range last + 1 {
 			files = append(files, k)
@@ -468,7 +469,7 @@ func (m *Manifest) CreateParquet(ctx context.Context, s store.Store, path store.
 		size = kerchunk.DefaultRecordSize
 	}
 	if size < 1 || size > kerchunk.MostRecords {
-		return fmt.Errorf("%d references in a file; it must be from 1 to %d", size, kerchunk.MostRecords)
+		return fmt.Errorf("%s in a file; it must be from 1 to %d", quantity.Count(size, "references"), kerchunk.MostRecords)
 	}
 	format, err := kerchunk.Parquet()
 	if err != nil {
@@ -535,7 +536,7 @@ func (w *recordWriter) addArray(ctx context.Context, a *Array) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		if len(w.file) > mostRecordsFile {
-			return fmt.Errorf("%w: %s has %d bytes, and at most %d can be read; put fewer references into a file (--record-size)", ErrLimit, name, len(w.file), mostRecordsFile)
+			return fmt.Errorf("%w: %s has %s, and at most %d can be read; put fewer references into a file (--record-size)", ErrLimit, name, quantity.Count(len(w.file), "bytes"), mostRecordsFile)
 		}
 		if err := w.check(name, records); err != nil {
 			return err
@@ -555,7 +556,7 @@ func (w *recordWriter) check(name string, records *kerchunk.Records) error {
 		return nil
 	}
 	if _, err := w.format.Decode(w.file, w.size, kerchunk.Limits{}); err != nil {
-		return fmt.Errorf("%w: %s could not be read; put fewer than %d references into a file (--record-size): %w", ErrLimit, name, w.size, err)
+		return fmt.Errorf("%w: %s could not be read; put fewer than %s into a file (--record-size): %w", ErrLimit, name, quantity.Count(w.size, "references"), err)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
@@ -143,7 +144,7 @@ func parseRecord(text []byte, source Source) (*Manifest, *scanRecord, error) {
 			return nil, nil, scan.Corruptf("values of %q, which is not there", path)
 		}
 		if n, ok := sizeOf(a, mostValues); isFixed(a) && (!ok || n != int64(len(values))) {
-			return nil, nil, scan.Corruptf("%d bytes of %q, which has the shape %v", len(values), path, a.Document.Shape)
+			return nil, nil, scan.Corruptf("%s of %q, which has the shape %v", quantity.Count(len(values), "bytes"), path, a.Document.Shape)
 		}
 	}
 	m.sort()
@@ -199,7 +200,7 @@ func (r *scanRecord) checkStored(m *Manifest, size int64) error {
 		}
 	}
 	if all > mostAbsent+64*stored {
-		return fmt.Errorf("%w: %d chunks, and at most %d of them are stored", ErrLimit, all, stored)
+		return fmt.Errorf("%w: %s, and at most %d of them are stored", ErrLimit, quantity.Count(all, "chunks"), stored)
 	}
 	return nil
 }
@@ -220,7 +221,7 @@ func (n *nodeRecord) array() (*Array, error) {
 	}
 	chunks, ok := g.NumChunks()
 	if !ok || (chunks+mostReferences-1)/mostReferences != int64(len(n.Blocks)) {
-		return nil, scan.Corruptf("%d blocks of references for %v chunks", len(n.Blocks), g.Chunks())
+		return nil, scan.Corruptf("%s of references for %v chunks", quantity.Count(len(n.Blocks), "blocks"), g.Chunks())
 	}
 	a := &Array{Path: n.Path, Document: doc, Grid: g, inline: n.Inline, points: n.Points}
 	if err := cmp.Or(a.checkPoints(), a.checkChunks()); err != nil {
@@ -272,7 +273,7 @@ func (n *nodeRecord) read(a *Array, size int64) error {
 			// A file has one source. The record is hostile, too: it lies in a folder
 			// that others may write to.
 			if s > 1 || s == 1 && size > 0 && r.offset+r.length > uint64(size) {
-				return scan.Corruptf("chunk %d has %d bytes at %d of source %d, which has %d", a.refs.len()+i, r.length, r.offset, s, size)
+				return scan.Corruptf("chunk %d has %s at %d of source %d, which has %d", a.refs.len()+i, quantity.Count(r.length, "bytes"), r.offset, s, size)
 			}
 			stored += int64(s)
 		}

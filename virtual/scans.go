@@ -34,6 +34,7 @@ import (
 	"varve.dev/zarr/internal/byteorder"
 	_ "varve.dev/zarr/internal/codecs/grib2"
 	_ "varve.dev/zarr/internal/codecs/numcodecs"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // scans stores the scans of a collector, so that an interrupted collection can be
@@ -196,7 +197,7 @@ func (k *scans) read(ctx context.Context, name string) ([][]byte, error) {
 	}
 	// Splitting takes 24 bytes for each line, however short.
 	if bytes.Count(text, []byte("\n")) > mostScanned {
-		return nil, scan.Corruptf("%s: more than %d scans", key, mostScanned)
+		return nil, scan.Corruptf("%s: more than %s", key, quantity.Count(mostScanned, "scans"))
 	}
 	return bytes.Split(text, []byte("\n")), nil
 }
@@ -460,7 +461,7 @@ func fromScanned(s *scan.Array, size int64) (*Array, error) {
 		case c.Data != nil:
 			a.setInline(c.Number, c.Data)
 		case c.Offset < 0 || c.Length < 0 || size > 0 && c.Offset > size-c.Length:
-			return nil, scan.Corruptf("chunk %d has %d bytes at %d, in a file of %d", c.Number, c.Length, c.Offset, size)
+			return nil, scan.Corruptf("chunk %d has %s at %d, in a file of %d", c.Number, quantity.Count(c.Length, "bytes"), c.Offset, size)
 		default:
 			a.refs.set(int(c.Number), reference{1, uint64(c.Offset), uint64(c.Length)})
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/driver"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 )
@@ -121,7 +122,7 @@ func (t target) times() string {
 // whollyRead returns an error if a read has got fewer bytes than it asked for.
 func whollyRead(got, n, at int64) error {
 	if got != n {
-		return fmt.Errorf("%w: it ends after %d of %d bytes at %d", errSourceChanged, got, n, at)
+		return fmt.Errorf("%w: it ends after %d of %s at %d", errSourceChanged, got, quantity.Count(n, "bytes"), at)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/ome"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
@@ -186,7 +187,7 @@ func (w *walk) findStrangers() error {
 	for i, name := range w.strangers {
 		err := scan.Unsupportedf("no document describes it")
 		if w.more > 0 && i == mostStrangers-1 {
-			err = scan.Unsupportedf("no document describes it, nor %d more values", w.more)
+			err = scan.Unsupportedf("no document describes it, nor %s", quantity.Count(w.more, "more values"))
 		}
 		w.part.Refused = append(w.part.Refused, Refusal{Path: name, Err: err})
 	}

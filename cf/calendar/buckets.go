@@ -9,6 +9,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Unit is the unit of a bucket: a month or a year of the calendar.
@@ -166,7 +168,7 @@ func (b Buckets) Covering(n int64) ([]int64, error) {
 func (b Buckets) cover(n int64) (edges []int64, sum int64, err error) {
 	if n <= 0 {
 		if n < 0 {
-			err = invalid("%d elements", n)
+			err = invalid("%s", quantity.Count(n, "elements"))
 		}
 		return nil, 0, err
 	}
@@ -199,7 +201,7 @@ func (b Buckets) check(i int64) error {
 		return fmt.Errorf("%w: element %d is negative", ErrOutOfRange, i)
 	}
 	if n, ends := b.Len(); ends && i >= n {
-		return fmt.Errorf("%w: it has %d values, but none for element %d; extend the coordinate first", ErrOutOfRange, n, i)
+		return fmt.Errorf("%w: it has %s, but none for element %d; extend the coordinate first", ErrOutOfRange, quantity.Count(n, "values"), i)
 	}
 	return nil
 }

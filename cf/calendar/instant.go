@@ -9,6 +9,8 @@ import (
 	"math/bits"
 	"strings"
 	"time"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // dayNanos is the number of nanoseconds in a day.
@@ -61,7 +63,7 @@ func (c Calendar) Text(t Instant) string {
 // check returns an error if the instant is invalid.
 func (t Instant) check() error {
 	if t.Nano < 0 || t.Nano >= dayNanos {
-		return invalid("instant with %d nanoseconds: a day has %d", t.Nano, dayNanos)
+		return invalid("instant with %s: a day has %d", quantity.Count(t.Nano, "nanoseconds"), dayNanos)
 	}
 	if t.Day < -maxDay || t.Day > maxDay {
 		return fmt.Errorf("%w: day %d", ErrOverflow, t.Day)
@@ -270,7 +272,7 @@ func (s *scanner) zone() (int64, error) {
 		minutes, err = s.number("the minutes of a time zone", 2)
 	}
 	if err == nil && (hours > 23 || minutes > 59) {
-		err = invalid("a time zone of %d hours and %d minutes", hours, minutes)
+		err = invalid("a time zone of %s and %s", quantity.Count(hours, "hours"), quantity.Count(minutes, "minutes"))
 	}
 	return sign * (hours*3600e9 + minutes*60e9), err
 }

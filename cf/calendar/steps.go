@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Step is the time between neighbouring elements of an axis: a number of months or a
@@ -84,10 +85,10 @@ func (s Step) String() string {
 // check returns an error unless the step moves forward.
 func (s Step) check() error {
 	if s.Months < 0 || s.Length < 0 || (s.Months == 0) == (s.Length == 0) {
-		return invalid("step of %d months and %v: one of them must be positive and the other 0", s.Months, s.Length)
+		return invalid("step of %s and %v: one of them must be positive and the other 0", quantity.Count(s.Months, "months"), s.Length)
 	}
 	if s.Months > maxMonths {
-		return fmt.Errorf("%w: step of %d months", ErrOverflow, s.Months)
+		return fmt.Errorf("%w: step of %s", ErrOverflow, quantity.Count(s.Months, "months"))
 	}
 	return nil
 }
@@ -272,7 +273,7 @@ func (s Steps) limit(n int64, unit Unit) error {
 		count = floorDiv(last, 12) - floorDiv(first, 12)
 	}
 	if min(count+1, n) > maxBuckets {
-		return fmt.Errorf("%w: %d elements, %v", ErrLimit, n, s)
+		return fmt.Errorf("%w: %s, %v", ErrLimit, quantity.Count(n, "elements"), s)
 	}
 	return nil
 }
@@ -298,7 +299,7 @@ func (s Steps) Buckets(unit Unit) Buckets { return Buckets{unit: unit, steps: &s
 // [Edges].
 func Continue[T Number](values []T, u Units) (Steps, error) {
 	if len(values) < 2 {
-		return Steps{}, fmt.Errorf("%w: %d values do not define a step; two are needed", ErrIrregular, len(values))
+		return Steps{}, fmt.Errorf("%w: %s not define a step; two are needed", ErrIrregular, quantity.Count(len(values), "values do"))
 	}
 	if err := increasing(values, u); err != nil {
 		return Steps{}, err

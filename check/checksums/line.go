@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // line returns a line as sha256sum writes it: it begins with a backslash if the name has
@@ -77,7 +78,7 @@ func read(r io.Reader, most int) (map[string][sha256.Size]byte, error) {
 			return nil, fmt.Errorf("line %d: %w: %q is listed twice, with two sums", n, zarr.ErrInvalidArgument, key)
 		}
 		if len(sums) == most {
-			return nil, fmt.Errorf("%w: a list of more than %d values", zarr.ErrLimit, most)
+			return nil, fmt.Errorf("%w: a list of more than %s", zarr.ErrLimit, quantity.Count(most, "values"))
 		}
 		sums[key] = sum
 	}

@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/transfer"
 )
 
@@ -182,7 +183,7 @@ func (p *partReader) end(l partLine, n int64) error {
 		return p.damaged(errors.New("a value without a key"))
 	}
 	if *l.Values != n {
-		return p.damaged(fmt.Errorf("the part has %d values, and lists %d", *l.Values, n))
+		return p.damaged(fmt.Errorf("the part has %s, and lists %d", quantity.Count(*l.Values, "values"), n))
 	}
 	if p.line++; p.scanner.Scan() {
 		return p.damaged(errors.New("there is more after the last line"))
@@ -213,7 +214,7 @@ func (l partLine) record(dandi bool) (record, error) {
 // sum decodes a sum in hexadecimal digits.
 func sum(to []byte, text string) error {
 	if len(text) != 2*len(to) {
-		return fmt.Errorf("a sum of %d digits, want %d", len(text), 2*len(to))
+		return fmt.Errorf("a sum of %s, want %d", quantity.Count(len(text), "digits"), 2*len(to))
 	}
 	_, err := hex.Decode(to, []byte(text))
 	return err

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/transfer"
 )
@@ -40,7 +41,7 @@ func readParts(list []io.Reader, dandi bool, most int) (*parts, error) {
 			err = fmt.Errorf("%w: %v was made without Options.DANDI", zarr.ErrInvalidArgument, p.share())
 		}
 		if err == nil && i > 0 && p.Of != of {
-			err = fmt.Errorf("%w: %v does not belong to %d parts", zarr.ErrInvalidArgument, p.share(), of)
+			err = fmt.Errorf("%w: %v does not belong to %s", zarr.ErrInvalidArgument, p.share(), quantity.Count(of, "parts"))
 		}
 		if err == nil {
 			of, tasks[p.Task] = p.Of, true
@@ -60,7 +61,7 @@ func readParts(list []io.Reader, dandi bool, most int) (*parts, error) {
 // add adds a value.
 func (p *parts) add(v known, most int) error {
 	if p.len() == most {
-		return fmt.Errorf("%w: parts with more than %d values", zarr.ErrLimit, most)
+		return fmt.Errorf("%w: parts with more than %s", zarr.ErrLimit, quantity.Count(most, "values"))
 	}
 	last := len(p.blocks) - 1
 	if last < 0 || len(p.blocks[last]) == blockLength {

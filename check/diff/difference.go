@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Kind says in what two nodes differ: "only-in-a", "only-in-b", "node-kind", "data-type",
@@ -61,7 +62,7 @@ func (d Difference) String() string {
 	case attribute:
 		return fmt.Sprintf("attribute %s: %s and %s", d.Name, orNone(d.A), orNone(d.B))
 	case values:
-		text := fmt.Sprintf("%d elements differ in [%s]", d.Count, boxText(d.Region))
+		text := fmt.Sprintf("%s in [%s]", quantity.Count(d.Count, "elements differ"), boxText(d.Region))
 		if d.Count == 1 {
 			text = fmt.Sprintf("element %v differs", d.First)
 		}

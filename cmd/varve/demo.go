@@ -30,6 +30,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/draw"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -274,8 +275,8 @@ func (d *demo) appendPlane(ctx context.Context, a *zarr.Array, before snapshot) 
 	// A plane has one new chunk for each combination of chunks of the other axes.
 	want, ok := checked.Product(old.Chunks()[1:]...)
 	if !ok || f.NewChunks != want || f.Documents != 1 || f.Others != 0 {
-		return nil, fmt.Errorf("%s: the append of %s wrote %d new chunks (%d expected), %d documents (1 expected) and %d other files (none expected)",
-			d.facts.Path, d.origin.plane(f.Index), f.NewChunks, want, f.Documents, f.Others)
+		return nil, fmt.Errorf("%s: the append of %s wrote %s (%d expected), %s (1 expected) and %s (none expected)",
+			d.facts.Path, d.origin.plane(f.Index), quantity.Count(f.NewChunks, "new chunks"), want, quantity.Count(f.Documents, "documents"), quantity.Count(f.Others, "other files"))
 	}
 	return after, d.say("   %-12s %10s %10s %10s %12s\n", d.origin.plane(f.Index), phrase.Count(f.NewChunks), phrase.Bytes(f.NewBytes), phrase.Bytes(f.DocumentBytes), phrase.Count(f.Others))
 }
@@ -343,7 +344,7 @@ func (d *demo) readBack(ctx context.Context) error {
 		bar.Add(d.bytes(c.Box()))
 	}
 	if all, ok := checked.Product(a.Shape()...); !ok || d.facts.Values != all {
-		return fmt.Errorf("%s: %d of %d values were compared", d.facts.Path, d.facts.Values, all)
+		return fmt.Errorf("%s: %d of %s were compared", d.facts.Path, d.facts.Values, quantity.Count(all, "values"))
 	}
 	return d.say("4  Read back and compared, value by value\n\n   %-38s %14s values, all equal\n   %-38s %14s values, all equal\n\n",
 		"around the first append, from "+d.origin.plane(seam[0].Start), phrase.Count(d.facts.SeamValues), "everything", phrase.Count(d.facts.Values))

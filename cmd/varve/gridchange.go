@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/rechunk"
 )
 
@@ -416,7 +417,7 @@ func (d *rechunked) print(cmd *cobra.Command) error {
 	}
 	err = d.printChunks(w)
 	if n := len(d.plan.Stages); err == nil && n > 1 {
-		_, err = fmt.Fprintf(w, "  %d stages, with %s of scratch between them\n", n, phrase.Bytes(*d.Scratch))
+		_, err = fmt.Fprintf(w, "  %s, with %s of scratch between them\n", quantity.Count(n, "stages"), phrase.Bytes(*d.Scratch))
 	}
 	if err == nil && d.DryRun {
 		err = errors.Join(d.printPrediction(w), printSpace(w, d.plan.Space))

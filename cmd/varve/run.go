@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
@@ -155,7 +156,7 @@ func (r *running) check(cmd *cobra.Command, file string) error {
 	case flags.Changed("take") && r.take < 1 && !r.dry:
 		return failure.BadUsage("--take %d: want at least 1 task", r.take)
 	case r.take > job.MostTaken:
-		return failure.BadUsage("--take %d: at most %d tasks are possible", r.take, job.MostTaken)
+		return failure.BadUsage("--take %d: at most %s possible", r.take, quantity.Count(job.MostTaken, "tasks are"))
 	case flags.Changed("lease") && !r.dry && (r.take == 0 || r.lease < time.Second):
 		return failure.BadUsage("--lease is for --take, and at least 1s")
 	case r.script != "" && httpstore.Reveal(cmd.Context(), file) != file:

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // script is what the templates of scripts are filled with.
@@ -68,7 +69,7 @@ func (r *running) writeScript(w io.Writer, name string, plan *job.Plan) error {
 	case r.tasks < 1:
 		return failure.BadUsage("--tasks %d: want at least 1", r.tasks)
 	case r.script == "aws-batch" && r.tasks > mostBatch:
-		return failure.BadUsage("--tasks %d: an array of AWS Batch has at most %d jobs", r.tasks, mostBatch)
+		return failure.BadUsage("--tasks %d: an array of AWS Batch has at most %s", r.tasks, quantity.Count(mostBatch, "jobs"))
 	case r.script == "kubernetes" && r.image == "":
 		return failure.BadUsage("--script kubernetes needs --image, a container image with varve")
 	}

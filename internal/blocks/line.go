@@ -8,6 +8,7 @@ import (
 	"math/bits"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // mostRuns is the number of runs that an axis may have. That many take 128 MiB.
@@ -37,7 +38,7 @@ type line struct {
 // lineOf returns the chunks of an axis.
 func lineOf(a grid.Axis) (*line, error) {
 	if n := a.NumRuns(); n > mostRuns {
-		return nil, fmt.Errorf("%w: chunks in %d runs of equal lengths, at most %d can be planned", grid.ErrUnsupported, n, mostRuns)
+		return nil, fmt.Errorf("%w: chunks in %s of equal lengths, at most %d can be planned", grid.ErrUnsupported, quantity.Count(n, "runs"), mostRuns)
 	}
 	l := &line{runs: make([]run, 0, a.NumRuns()+1)}
 	next, stop := iter.Pull(a.Encoded())

@@ -60,6 +60,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // ErrInvalid means that an argument makes no sense.
@@ -91,7 +92,7 @@ func (o *Options) orDefault() (Options, error) {
 		return all, nil
 	}
 	if !(o.Amplification >= 0) || o.Request < 0 || o.Stages < 0 || o.Stages > mostStages {
-		return all, fmt.Errorf("%w: amplification %g, %d bytes per request, %d stages", ErrInvalid, o.Amplification, o.Request, o.Stages)
+		return all, fmt.Errorf("%w: amplification %g, %s per request, %s", ErrInvalid, o.Amplification, quantity.Count(o.Request, "bytes"), quantity.Count(o.Stages, "stages"))
 	}
 	if o.Amplification > 0 {
 		all.Amplification = o.Amplification
@@ -150,7 +151,7 @@ func newPlanner(source, target *grid.Grid, size, memory int64, o *Options) (*pla
 		return nil, fmt.Errorf("%w: shapes %v and %v", ErrInvalid, shape, target.Shape())
 	}
 	if size < 1 || memory < 1 {
-		return nil, fmt.Errorf("%w: elements of %d bytes and blocks of %d", ErrInvalid, size, memory)
+		return nil, fmt.Errorf("%w: elements of %s and blocks of %d", ErrInvalid, quantity.Count(size, "bytes"), memory)
 	}
 	p := &planner{Options: options, shape: shape, size: size, most: memory / size}
 	if p.source, err = linesOf(source); err != nil {
@@ -237,7 +238,7 @@ func (p *Plan) Grown(source, target *grid.Grid, size, memory int64, o *Options) 
 		}
 		for i, l := range old[k] {
 			if l.extent == 0 || l.extent > now.shape[i] {
-				return nil, fmt.Errorf("%w: axis %d has %d elements, and had %d", ErrInvalid, i, now.shape[i], l.extent)
+				return nil, fmt.Errorf("%w: axis %d has %s, and had %d", ErrInvalid, i, quantity.Count(now.shape[i], "elements"), l.extent)
 			}
 		}
 	}
@@ -249,7 +250,7 @@ func (p *Plan) Grown(source, target *grid.Grid, size, memory int64, o *Options) 
 		c.grow(old, i, now.source[i], now.target[i])
 	}
 	if !c.fits(now.most) {
-		return nil, fmt.Errorf("%w: grown blocks exceed %d bytes", ErrInvalid, memory)
+		return nil, fmt.Errorf("%w: grown blocks exceed %s", ErrInvalid, quantity.Count(memory, "bytes"))
 	}
 	return now.finish(now.measureChain(c))
 }
@@ -309,8 +310,8 @@ func (e *FitError) Error() string {
 	if e.IsWrite {
 		kind = "write"
 	}
-	return fmt.Sprintf("blocks: no block fits into %d bytes: %s unit %v has shape %v and takes %d bytes, in an array of shape %v",
-		e.Memory, kind, e.Index, e.Unit, e.Bytes, e.Shape)
+	return fmt.Sprintf("blocks: no block fits into %s: %s unit %v has shape %v and takes %s, in an array of shape %v",
+		quantity.Count(e.Memory, "bytes"), kind, e.Index, e.Unit, quantity.Count(e.Bytes, "bytes"), e.Shape)
 }
 
 // checkFit returns an error if the largest unit of either side exceeds the budget. That

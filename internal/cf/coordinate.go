@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/packed"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/selection"
 )
 
@@ -91,9 +92,9 @@ func fitsDimension(c *zarr.Array, dimension string, extent int64) error {
 	case names != nil && names[0] != "" && names[0] != dimension:
 		return unfit("array %s has dimension %q, so it is not the coordinate of %q", c.Path(), names[0], dimension)
 	case c.Shape()[0] != extent:
-		return unfit("coordinate %s has %d elements, dimension %q has %d", c.Path(), c.Shape()[0], dimension, extent)
+		return unfit("coordinate %s has %s, dimension %q has %d", c.Path(), quantity.Count(c.Shape()[0], "elements"), dimension, extent)
 	case extent > MaxCoordinate:
-		return fmt.Errorf("%w: coordinate %s has %d elements, but at most %d are read; select by index", zarr.ErrLimit, c.Path(), extent, MaxCoordinate)
+		return fmt.Errorf("%w: coordinate %s has %s, but at most %d are read; select by index", zarr.ErrLimit, c.Path(), quantity.Count(extent, "elements"), MaxCoordinate)
 	}
 	return nil
 }

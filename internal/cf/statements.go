@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/gdal"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 )
@@ -313,7 +314,7 @@ func (s Statements) Differ(o Statements, names []string, other string) string {
 		list = append(list, fmt.Sprintf("%sits attribute %s is %s, and in %s it is %s", what, name, textOr(y.Raw()), other, textOr(x.Raw())))
 	}
 	if len(names) > most {
-		list = append(list, fmt.Sprintf("%d more attributes differ", len(names)-most))
+		list = append(list, fmt.Sprintf("%s", quantity.Count(len(names)-most, "more attributes differ")))
 	}
 	return strings.Join(list, "; ")
 }

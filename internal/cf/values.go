@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/selection"
 )
 
@@ -126,7 +127,7 @@ func numbers(of zarr.Elements, sel selection.Selection) (v *zarr.View, n int, er
 	}
 	// The result has 8 bytes for each element, which must not overflow an int.
 	if v.Selection().Len() > math.MaxInt/8 {
-		return nil, 0, fmt.Errorf("%w: %d elements at once", zarr.ErrLimit, v.Selection().Len())
+		return nil, 0, fmt.Errorf("%w: %s at once", zarr.ErrLimit, quantity.Count(v.Selection().Len(), "elements"))
 	}
 	return v, int(v.Selection().Len()), nil
 }
@@ -145,7 +146,7 @@ func WriteFloats(ctx context.Context, to zarr.Elements, sel selection.Selection,
 		return err
 	}
 	if len(src) != n {
-		return invalid("%d numbers for a selection of %d elements", len(src), n)
+		return invalid("%s for a selection of %s", quantity.Count(len(src), "numbers"), quantity.Count(n, "elements"))
 	}
 	p, err := PackingOf(ctx, v.Array())
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
@@ -85,7 +86,7 @@ func (c *Chain) checkWhole(ctx context.Context, w *Work, shape []int64, src Sour
 			err = c.CheckSize(ctx, w, shape, info.Size)
 		}
 		if most := c.MaxEncoded(shape, n); err == nil && info.Size > max(1, most) {
-			err = c.TooLong(fmt.Errorf("%d bytes, too long for its shape %v", info.Size, shape))
+			err = c.TooLong(fmt.Errorf("%s, too long for its shape %v", quantity.Count(info.Size, "bytes"), shape))
 		}
 		if errors.Is(err, codec.ErrCorrupt) || errors.Is(err, codec.ErrLimit) {
 			AddFault(out, codec.Fault{Len: out.Bytes, Err: err})

@@ -7,6 +7,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -52,7 +53,7 @@ func (c *Chain) decodeSerial(s *scratch, dst codec.Block, src []byte) error {
 // checkSerial returns an error unless data has n bytes and they are valid elements.
 func (c *Chain) checkSerial(data []byte, shape []int64, n int64) error {
 	if int64(len(data)) != n {
-		return c.failSerial(fmt.Errorf("%w: %d bytes, but its shape %d needs %d", codec.ErrCorrupt, len(data), shape, n))
+		return c.failSerial(fmt.Errorf("%w: %s, but its shape %d needs %d", codec.ErrCorrupt, quantity.Count(len(data), "bytes"), shape, n))
 	}
 	if v, ok := c.serial.(Validator); ok {
 		return c.failSerial(v.Validate(data))
@@ -88,7 +89,7 @@ func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte
 			if i == 0 && dst != nil {
 				src = dst[:copy(dst, out)]
 				if len(out) > len(dst) {
-					return nil, last, c.failBytes(i, fmt.Errorf("%w: %d bytes, want %d", codec.ErrCorrupt, len(out), len(dst)))
+					return nil, last, c.failBytes(i, fmt.Errorf("%w: %s, want %d", codec.ErrCorrupt, quantity.Count(len(out), "bytes"), len(dst)))
 				}
 			}
 			continue
@@ -104,7 +105,7 @@ func (c *Chain) decodeBytes(dst []byte, shape []int64, decoded int64, src []byte
 		last.Put()
 		last = to
 		if err == nil && int64(len(out)) > most {
-			err = fmt.Errorf("%w: %d bytes, at most %d are possible", codec.ErrCorrupt, len(out), most)
+			err = fmt.Errorf("%w: %s, at most %d are possible", codec.ErrCorrupt, quantity.Count(len(out), "bytes"), most)
 		}
 		if err != nil {
 			return nil, last, c.failBytes(i, err)

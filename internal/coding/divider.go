@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 )
@@ -76,7 +77,7 @@ func (c *Chain) Fetched(p Extract) int64 { return c.divider().Fetched(c.inStored
 // there is no such inner chunk, and with [codec.ErrCorrupt] if the chunk is damaged.
 func (c *Chain) EncodedInner(ctx context.Context, w *Work, shape, index []int64, src Source, dst []byte) ([]byte, error) {
 	if len(index) != len(c.order) {
-		return nil, fmt.Errorf("%w: index %v of an inner chunk needs one number for each of %d axes", grid.ErrOutOfRange, index, len(c.order))
+		return nil, fmt.Errorf("%w: index %v of an inner chunk needs one number for each of %s", grid.ErrOutOfRange, index, quantity.Count(len(c.order), "axes"))
 	}
 	if !c.inOrder {
 		shape, index = c.permuted(shape), c.permuted(index)

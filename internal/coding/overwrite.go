@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/placement"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
@@ -99,7 +100,7 @@ func (c *Chain) newOverwriter(ctx context.Context, e Edit, src Source) (*overwri
 	// Read no bytes: only the version and the size are needed.
 	_, info, err := src.Read(ctx, store.Request{Range: store.Span(0, 0)}, nil)
 	if err == nil && info.Size != total {
-		err = c.failSerial(fmt.Errorf("%w: the chunk has %d bytes, but its shape %v needs %d", codec.ErrCorrupt, info.Size, e.Shape, total))
+		err = c.failSerial(fmt.Errorf("%w: the chunk has %s, but its shape %v needs %d", codec.ErrCorrupt, quantity.Count(info.Size, "bytes"), e.Shape, total))
 	}
 	if err != nil {
 		return nil, err
@@ -228,7 +229,7 @@ func (o *overwriter) encode(dst []byte, r run) error {
 	// An elementwise codec may encode into the memory of its source.
 	out, err := o.serial.Encode(dst[:0], codec.Block{Shape: v.Shape, Data: dst})
 	if err == nil && len(out) != len(dst) {
-		err = fmt.Errorf("%w: %d bytes of elements were encoded to %d", codec.ErrConfiguration, len(dst), len(out))
+		err = fmt.Errorf("%w: %s of elements were encoded to %d", codec.ErrConfiguration, quantity.Count(len(dst), "bytes"), len(out))
 	}
 	return err
 }

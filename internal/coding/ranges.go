@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 )
 
@@ -57,7 +58,7 @@ func (c *Chain) checkLength(shape []int64, size int64) error {
 		return fmt.Errorf("%w: no chunk can have the shape %v", codec.ErrCorrupt, shape)
 	}
 	if want, fixed := c.Fixed(shape, n); fixed && want != size {
-		return fmt.Errorf("%w: the chunk has %d bytes, but its shape %v needs %d", codec.ErrCorrupt, size, shape, want)
+		return fmt.Errorf("%w: the chunk has %s, but its shape %v needs %d", codec.ErrCorrupt, quantity.Count(size, "bytes"), shape, want)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -83,7 +84,7 @@ func tooMuchText(n int64, r room, limit int64) error {
 	if r.left < limit {
 		return &roomError{n, r}
 	}
-	return fmt.Errorf("%w: elements of about %d bytes, a chunk may have %d (Limits.Chunk)", codec.ErrLimit, n, limit)
+	return fmt.Errorf("%w: elements of about %s, a chunk may have %d (Limits.Chunk)", codec.ErrLimit, quantity.Count(n, "bytes"), limit)
 }
 
 // TooLong adds to err what a stored chunk with more bytes than [Chain.MaxEncoded]
@@ -104,7 +105,7 @@ type roomError struct {
 }
 
 func (e *roomError) Error() string {
-	return fmt.Sprintf("the elements have %d bytes or more, but there is room for %d", e.bytes, e.left)
+	return fmt.Sprintf("the elements have %s or more, but there is room for %d", quantity.Count(e.bytes, "bytes"), e.left)
 }
 
 func (e *roomError) Is(target error) bool { return target == ErrRoom }
@@ -145,7 +146,7 @@ func likelySize(v strided.View) int64 {
 // elements.
 func checkOffsets(b codec.Block, count int64) error {
 	if int64(len(b.Offsets)) != count+1 {
-		return fmt.Errorf("%w: %d elements, but its shape %d needs %d", codec.ErrCorrupt, len(b.Offsets)-1, b.Shape, count)
+		return fmt.Errorf("%w: %s, but its shape %d needs %d", codec.ErrCorrupt, quantity.Count(len(b.Offsets)-1, "elements"), b.Shape, count)
 	}
 	before := int64(0)
 	for _, o := range b.Offsets {
@@ -178,7 +179,7 @@ func (c *Chain) growing(shape []int64, src []byte, room room, first int64) ([]by
 		case most == whole:
 			// The bytes may be sound, so this is no codec.ErrTooLong, which is a
 			// codec.ErrCorrupt.
-			return nil, nil, c.failSerial(fmt.Errorf("%w: a chunk decodes to more than %d bytes (Limits.Chunk)", codec.ErrLimit, most))
+			return nil, nil, c.failSerial(fmt.Errorf("%w: a chunk decodes to more than %s (Limits.Chunk)", codec.ErrLimit, quantity.Count(most, "bytes")))
 		}
 		if most < leastInPlace { // a larger buffer in the pool would hardly be used again
 			free.Put()
@@ -286,7 +287,7 @@ func (c *Chain) decodeStep(i int, src []byte, room int64) ([]byte, *budget.Buffe
 		to := budget.Get(most)
 		out, err := c.bytes[i].Decode(to.Bytes(most)[:0:most], src, most)
 		if err == nil && int64(len(out)) > most {
-			err = fmt.Errorf("%w: %d bytes, at most %d are possible", codec.ErrTooLong, len(out), most)
+			err = fmt.Errorf("%w: %s, at most %d are possible", codec.ErrTooLong, quantity.Count(len(out), "bytes"), most)
 		}
 		if most == room || !errors.Is(err, codec.ErrTooLong) {
 			return out, to, err

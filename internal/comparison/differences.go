@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
@@ -695,7 +696,7 @@ func visitable(states ...*snapshot.Array) error {
 	return nil
 }
 
-var errScattered = fmt.Errorf("%w: more than %d parts of the arrays are stored, far from each other: compare parts", engine.ErrLimit, mostTiles)
+var errScattered = fmt.Errorf("%w: more than %s of the arrays are stored, far from each other: compare parts", engine.ErrLimit, quantity.Count(mostTiles, "parts"))
 
 // ofStored returns, in ascending order, the numbers of the tiles for which one of the
 // arrays stores a chunk. As soon as these are too many, it stops and few is false.

@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/residue"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
@@ -367,7 +368,7 @@ func (s *sums) find(indices [][]int64, most int64) (n int, err error) {
 		}
 		k, ok := touched.Len()
 		if !ok || k > max(most, mostPieces) {
-			return 0, fmt.Errorf("%w: chunk %v has elements of more than %d others", engine.ErrLimit, index, mostPieces)
+			return 0, fmt.Errorf("%w: chunk %v has elements of more than %s", engine.ErrLimit, index, quantity.Count(mostPieces, "others"))
 		}
 		if pairs += k; pairs > most && n > 0 {
 			return n, nil

@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 )
 
@@ -128,7 +129,7 @@ func (p *pairing) entry(side int, e store.Entry) error {
 		return p.alone(side, e)
 	}
 	if p.waiting[side][e.Name] = e; len(p.waiting[0])+len(p.waiting[1]) > mostWaiting {
-		return fmt.Errorf("%w: the two stores list more than %d values in different orders; sync the nodes below one by one", zarr.ErrLimit, mostWaiting)
+		return fmt.Errorf("%w: the two stores list more than %s in different orders; sync the nodes below one by one", zarr.ErrLimit, quantity.Count(mostWaiting, "values"))
 	}
 	return nil
 }

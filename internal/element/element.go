@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/packed"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -194,7 +195,7 @@ func setText(t dtype.Type, elem []byte, text string) error {
 
 func setBytes(t dtype.Type, elem, value []byte) error {
 	if len(value) > len(elem) || t.Kind() == dtype.KindRaw && len(value) < len(elem) {
-		return fmt.Errorf("%d bytes for %s", len(value), t)
+		return fmt.Errorf("%s for %s", quantity.Count(len(value), "bytes"), t)
 	}
 	clear(elem[copy(elem, value):])
 	return nil
@@ -243,7 +244,7 @@ func variable[V string | []byte](t dtype.Type, heap *strided.Heap, values []V) (
 			offsets = append(offsets, int64(len(data)))
 		}
 		if !e.Heap.Add(e.Data[from*strided.RefSize:], data, offsets) {
-			return e, fault.Argument("value %d has %d bytes", from, len(values[from]))
+			return e, fault.Argument("value %d has %s", from, quantity.Count(len(values[from]), "bytes"))
 		}
 		from = to
 	}

@@ -25,6 +25,7 @@ import (
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/placement"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
@@ -94,7 +95,7 @@ func (a *Array) ChunkBytes(shape []int64) (int64, error) {
 		n, ok = checked.Mul(n, int64(a.Size))
 	}
 	if !ok || n > a.MaxChunk {
-		return 0, fmt.Errorf("%w: a chunk of shape %v has more than %d bytes (Limits.Chunk)", ErrLimit, shape, a.MaxChunk)
+		return 0, fmt.Errorf("%w: a chunk of shape %v has more than %s (Limits.Chunk)", ErrLimit, shape, quantity.Count(a.MaxChunk, "bytes"))
 	}
 	return n, nil
 }

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/placement"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
@@ -272,7 +273,7 @@ func (w *worker) decodePlain(ctx context.Context, n int64, room []byte) (bool, *
 	room, buffer := roomFor(n, room)
 	src, err := w.fetch(ctx, n, room[:0])
 	if err == nil && src != nil && int64(len(src)) != n {
-		err = fmt.Errorf("%w: the stored chunk has %d bytes, but its shape %v needs %d", codec.ErrCorrupt, len(src), w.Cell.Encoded, n)
+		err = fmt.Errorf("%w: the stored chunk has %s, but its shape %v needs %d", codec.ErrCorrupt, quantity.Count(len(src), "bytes"), w.Cell.Encoded, n)
 	}
 	if err != nil || src == nil {
 		buffer.Put()

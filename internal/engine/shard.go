@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
@@ -252,7 +253,7 @@ func (a *Array) Compact(ctx context.Context, cells grid.Box, how Compacting) (Co
 		func() *writer { return c.newWriter(Writing{Batch: how.Batch}) },
 		func(ctx context.Context, w *writer) error { return c.chunk(ctx, w) })
 	if c.more > 0 {
-		c.damaged = append(c.damaged, fmt.Errorf("%w: %d more chunks", codec.ErrCorrupt, c.more))
+		c.damaged = append(c.damaged, fmt.Errorf("%w: %s", codec.ErrCorrupt, quantity.Count(c.more, "more chunks")))
 	}
 	return c.sum, errors.Join(append(c.damaged, err)...)
 }

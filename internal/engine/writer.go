@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/placement"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
@@ -44,7 +45,7 @@ func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src strided.
 		return r.fillStored(ctx, plan, sel.Touched(a.Grid), how, write)
 	}
 	if n := min(plan.Chunks(), sel.Len()); n > MostVisited {
-		return fmt.Errorf("%w: the write would store %d chunks, and one call stores at most %d: select a part", ErrLimit, n, int64(MostVisited))
+		return fmt.Errorf("%w: the write would store %s, and one call stores at most %d: select a part", ErrLimit, quantity.Count(n, "chunks"), int64(MostVisited))
 	}
 	if how.FirstAlone {
 		// All appends that were planned on one document store this chunk first. Only one

@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lease"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 )
@@ -85,7 +86,7 @@ type claim struct {
 func (w *Worker) Take(ctx context.Context, how Taking) error {
 	how = how.orUsual()
 	if how.Of < 1 || how.Of > MostTaken || how.Lease < 0 || how.Attempts < 0 {
-		return fmt.Errorf("%w: %d parts, a lease of %v, %d attempts", zarr.ErrInvalidArgument, how.Of, how.Lease, how.Attempts)
+		return fmt.Errorf("%w: %s, a lease of %v, %s", zarr.ErrInvalidArgument, quantity.Count(how.Of, "parts"), how.Lease, quantity.Count(how.Attempts, "attempts"))
 	}
 	if err := w.folder.open(ctx); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
@@ -132,7 +133,7 @@ func (f *folder) list(ctx context.Context, dir string, versions bool) (tasks []l
 			tasks = append(tasks, listed{t, e.Version})
 		}
 		if len(tasks) > mostListed {
-			return nil, fmt.Errorf("more than %d tasks in %s", mostListed, at)
+			return nil, fmt.Errorf("more than %s in %s", quantity.Count(mostListed, "tasks"), at)
 		}
 	}
 	return tasks, nil

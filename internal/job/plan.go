@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
@@ -231,7 +232,7 @@ func (t Task) check(stages int) error {
 	case t.Of < 1 || t.Number < 0 || t.Number >= t.Of:
 		return fmt.Errorf("%w: task %d of %d, which count from 0", zarr.ErrInvalidArgument, t.Number, t.Of)
 	case t.Of > MostTasks:
-		return fmt.Errorf("%w: %d tasks, at most %d are possible", zarr.ErrInvalidArgument, t.Of, int64(MostTasks))
+		return fmt.Errorf("%w: %s, at most %d are possible", zarr.ErrInvalidArgument, quantity.Count(t.Of, "tasks"), int64(MostTasks))
 	}
 	return nil
 }

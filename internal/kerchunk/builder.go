@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -96,7 +97,7 @@ func unescaped(v strictjson.Value) ([]byte, error) {
 func (b *builder) bytesOf(v strictjson.Value) (e entry, err error) {
 	n := v.Len()
 	if n != 1 && n != 3 {
-		return e, scan.Corruptf("%d elements, where a URL, an offset and a length, or only a URL are needed", n)
+		return e, scan.Corruptf("%s, where a URL, an offset and a length, or only a URL are needed", quantity.Count(n, "elements"))
 	}
 	e.length = Whole
 	for i, x := range v.Elements() {

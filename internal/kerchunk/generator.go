@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -50,7 +51,7 @@ func (b *builder) generate(v strictjson.Value) error {
 	}
 	count, ok := checked.Product(lengths...)
 	if !ok || count > b.room/g.cost() {
-		return scan.Unsupportedf("a generator of more references (%d) than there is memory for (%d bytes)", lengths, b.room)
+		return scan.Unsupportedf("a generator of more references (%d) than there is memory for (%s)", lengths, quantity.Count(b.room, "bytes"))
 	}
 	b.room -= count * g.cost()
 	variables := make([]value, len(g.axes))
@@ -143,7 +144,7 @@ func (b *builder) generator(v strictjson.Value) (*generator, error) {
 		return nil, scan.Corruptf("dimensions is %s, where an object is needed", dimensions.Kind())
 	}
 	if dimensions.Len() > maxAxes {
-		return nil, scan.Unsupportedf("%d dimensions, at most %d are possible", dimensions.Len(), maxAxes)
+		return nil, scan.Unsupportedf("%s, at most %d are possible", quantity.Count(dimensions.Len(), "dimensions"), maxAxes)
 	}
 	var names []string
 	for name, x := range dimensions.Members() {
@@ -235,7 +236,7 @@ func readRange(v strictjson.Value) (axis, error) {
 		n = (uint64(a.start)-uint64(stop)-1)/magnitude(a.step) + 1
 	}
 	if a.n = int64(n); a.n < 0 {
-		return a, scan.Unsupportedf("a range of %d numbers", n)
+		return a, scan.Unsupportedf("a range of %s", quantity.Count(n, "numbers"))
 	}
 	return a, nil
 }
@@ -262,7 +263,7 @@ type value struct {
 // compile reads a text with templates. Variables are those of a generator.
 func (b *builder) compile(text string, variables []string) (t template, err error) {
 	if len(text) > maxText {
-		return t, scan.Unsupportedf("a template of %d bytes, at most %d are allowed", len(text), maxText)
+		return t, scan.Unsupportedf("a template of %s, at most %d are allowed", quantity.Count(len(text), "bytes"), maxText)
 	}
 	whole := text
 	t.length = len(text)
@@ -332,7 +333,7 @@ func (t template) render(dst []byte, variables []value) ([]byte, error) {
 			dst = strconv.AppendInt(dst, v.number, 10)
 		}
 		if len(dst)-begin > maxText {
-			return nil, scan.Unsupportedf("a template makes more than %d bytes", maxText)
+			return nil, scan.Unsupportedf("a template makes more than %s", quantity.Count(maxText, "bytes"))
 		}
 	}
 	return dst, nil

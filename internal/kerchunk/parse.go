@@ -16,6 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -171,7 +172,7 @@ func (e entry) reference() Reference {
 func (r Reference) check() error {
 	whole := r.Length == Whole && r.Offset == 0
 	if r.URL != "" && !whole && (r.Offset < 0 || r.Length < 0 || r.Offset > math.MaxInt64-r.Length) {
-		return scan.Corruptf("%d bytes at %d", r.Length, r.Offset)
+		return scan.Corruptf("%s at %d", quantity.Count(r.Length, "bytes"), r.Offset)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/nonfinite"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
@@ -49,7 +50,7 @@ const (
 // to [MostRecords].
 func NewRecords(n int) *Records {
 	if n < 0 || n > MostRecords {
-		panic(fmt.Sprintf("kerchunk: %d records", n))
+		panic(fmt.Sprintf("kerchunk: %s", quantity.Count(n, "records")))
 	}
 	return &Records{list: make([]record, n), known: map[string]uint32{}, data: map[int][]byte{}}
 }

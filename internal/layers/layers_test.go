@@ -19,11 +19,11 @@ const module = "varve.dev/zarr"
 
 // layers lists the packages of the core module, lowest layer first.
 var layers = [][]string{
-	{"internal/own"},
+	{"internal/own", "internal/quantity"},
 	{
 		"internal/checked", "internal/nodename", "internal/sentinel", "internal/strictjson", "internal/budget", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/byteorder", "internal/clock", "internal/racing",
-		"internal/gdal", "internal/lease", "internal/nontemporal", "internal/pages", "internal/parallel", "internal/residue", "internal/quantity",
+		"internal/gdal", "internal/lease", "internal/nontemporal", "internal/pages", "internal/parallel", "internal/residue",
 		"internal/nonfinite", "internal/backdoor",
 	},
 	{"cf/calendar", "dtype", "grid", "store", "store/retry", "internal/diskstore"},

@@ -27,6 +27,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -155,7 +156,7 @@ func (a Array) Records(ctx context.Context) ([]*Record, error) {
 			names = append(names, e.Name)
 		}
 		if len(names) > mostRecords {
-			return nil, tooManyError(below, fmt.Sprintf("more than %d records", mostRecords))
+			return nil, tooManyError(below, fmt.Sprintf("more than %s", quantity.Count(mostRecords, "records")))
 		}
 	}
 	slices.Sort(names)

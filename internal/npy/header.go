@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -103,7 +104,7 @@ func readLength(r io.Reader, version byte) (int, error) {
 	length := binary.LittleEndian.Uint32(field[:])
 	// Check before allocating: the length comes from the file.
 	if length > maxHeader {
-		return 0, fmt.Errorf("%w: a header of %d bytes, at most %d are read", ErrInvalid, length, maxHeader)
+		return 0, fmt.Errorf("%w: a header of %s, at most %d are read", ErrInvalid, quantity.Count(length, "bytes"), maxHeader)
 	}
 	return int(length), nil
 }
@@ -506,7 +507,7 @@ func (p *parser) tuple(shape *[]int64) error {
 			return err
 		}
 		if *shape = append(*shape, n); len(*shape) > grid.MaxRank {
-			return fmt.Errorf("%w: more than %d axes", ErrInvalid, grid.MaxRank)
+			return fmt.Errorf("%w: more than %s", ErrInvalid, quantity.Count(grid.MaxRank, "axes"))
 		}
 		if p.accept(",") {
 			continue

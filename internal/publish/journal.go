@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/directory"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -120,7 +121,7 @@ func (j *journal) write(ctx context.Context) error {
 	}
 	// A journal that is too long for recovery would block its nodes for ever.
 	if len(data) > mostJournal {
-		return fmt.Errorf("%w: a journal of %d bytes, at most %d are allowed; change fewer nodes at a time", store.ErrTooLarge, len(data), mostJournal)
+		return fmt.Errorf("%w: a journal of %s, at most %d are allowed; change fewer nodes at a time", store.ErrTooLarge, quantity.Count(len(data), "bytes"), mostJournal)
 	}
 	if _, err = j.node.putIf(ctx, j.key, data, store.IfAbsent()); err == nil || certainlyNotWritten(err) && !errors.Is(err, store.ErrConflict) {
 		return err
@@ -494,7 +495,7 @@ func (n Node) putPointer(ctx context.Context, p pointerFile, on store.Condition)
 	}
 	// A pointer that is too long to be read would block the node for ever.
 	if len(data) > mostPointer {
-		return fmt.Errorf("%w: a note of %d bytes, at most %d are allowed", store.ErrTooLarge, len(data), mostPointer)
+		return fmt.Errorf("%w: a note of %s, at most %d are allowed", store.ErrTooLarge, quantity.Count(len(data), "bytes"), mostPointer)
 	}
 	_, err = n.putIf(ctx, n.Path.MustKey(pointerName), data, on)
 	return err

@@ -39,6 +39,7 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 )
 
@@ -382,7 +383,7 @@ func Retry(ctx context.Context, do func() error) (err error) {
 		}
 		pause = min(2*pause, max(LongestPause, crowd*took), farthestPause)
 	}
-	return fmt.Errorf("%w; gave up after %d tries", err, changeTries)
+	return fmt.Errorf("%w; gave up after %s", err, quantity.Count(changeTries, "tries"))
 }
 
 // isFinal reports whether a conflict stays when the change is tried again.

@@ -4,6 +4,9 @@
 package quantity
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -29,6 +32,33 @@ func Of(n int64, noun string) string {
 		return Number(n) + " " + noun + "es"
 	}
 	return Number(n) + " " + noun + "s"
+}
+
+// singulars are those of words that do not just lose the s of a plural, or get that of a
+// verb.
+var singulars = map[string]string{
+	"axes": "axis", "entries": "entry", "indices": "index", "policies": "policy", "tries": "try",
+	"are": "is", "cannot": "cannot", "do": "does", "have": "has", "were": "was",
+}
+
+// verbs are those that [Count] knows behind a noun.
+var verbs = strings.Fields("are cannot differ do encode fill follow have leave need stand take were")
+
+// Count returns n, without commas, with a plural noun or its singular: 1 axis, 2 axes,
+// 1 inner chunk. A verb may follow the noun: 1 byte is, 2 bytes are. It is for messages
+// about numbers that were read, of which hardly one is a 1.
+func Count[N ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64](n N, plural string) string {
+	if n != 1 {
+		return fmt.Sprint(n, " ", plural)
+	}
+	words := strings.Fields(plural)
+	last := len(words) - 1
+	if slices.Contains(verbs, words[last]) {
+		words[last] = cmp.Or(singulars[words[last]], words[last]+"s")
+		last--
+	}
+	words[last] = cmp.Or(singulars[words[last]], strings.TrimSuffix(words[last], "s"))
+	return "1 " + strings.Join(words, " ")
 }
 
 // Be returns the verb for n things.

@@ -25,6 +25,26 @@ func TestOf(t *testing.T) {
 	}
 }
 
+func TestCount(t *testing.T) {
+	for _, c := range []struct {
+		n      int64
+		plural string
+		want   string
+	}{
+		{0, "axes", "0 axes"}, {1, "axes", "1 axis"}, {2, "axes", "2 axes"}, {21, "axes", "21 axes"}, {-1, "values", "-1 values"}, {1001, "bytes", "1001 bytes"},
+		{1, "dimension names", "1 dimension name"}, {1, "entries", "1 entry"}, {1, "indices", "1 index"}, {1, "tries", "1 try"}, {1, "policies", "1 policy"},
+		{1, "bytes are", "1 byte is"}, {2, "bytes are", "2 bytes are"}, {1, "values follow", "1 value follows"}, {1, "bytes do", "1 byte does"},
+		{1, "elements have", "1 element has"}, {1, "more rows", "1 more row"}, {1, "axes cannot", "1 axis cannot"}, {1, "rows were", "1 row was"},
+	} {
+		if got := quantity.Count(c.n, c.plural); got != c.want {
+			t.Errorf("%d: %q, want %q", c.n, got, c.want)
+		}
+	}
+	if got := quantity.Count(uint8(1), "bits"); got != "1 bit" {
+		t.Error(got)
+	}
+}
+
 func TestBytes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 bytes", 1: "1 byte", 1023: "1,023 bytes", 1 << 10: "1.0 KiB", 1<<20 - 1: "1.0 MiB", math.MaxInt64: "8.0 EiB"} {
 		if got := quantity.Bytes(n); got != want {

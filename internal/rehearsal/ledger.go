@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 )
 
@@ -161,7 +162,7 @@ func (l *Ledger) change(key store.Key, e *entry) (store.Version, error) {
 	}
 	old := l.entries[key]
 	if old == nil && len(l.entries) >= mostEntries {
-		return store.Version{}, fmt.Errorf("rehearsal: %d values: %w", mostEntries, ErrFull)
+		return store.Version{}, fmt.Errorf("rehearsal: %s: %w", quantity.Count(mostEntries, "values"), ErrFull)
 	}
 	if e.exists {
 		l.writes++

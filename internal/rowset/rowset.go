@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/selection"
 )
 
@@ -64,7 +65,7 @@ func Offsets(ctx context.Context, rows *zarr.Array, sparse bool, n int64) ([]int
 		l = ByOffset
 	}
 	if rows.Rank() != 1 || n < 0 || n > rows.Shape()[0]-l.Lead() {
-		return nil, fmt.Errorf("%w: %d rows of %q, which has the shape %v", zarr.ErrInvalidArgument, n, rows.Path(), rows.Shape())
+		return nil, fmt.Errorf("%w: %s of %q, which has the shape %v", zarr.ErrInvalidArgument, quantity.Count(n, "rows"), rows.Path(), rows.Shape())
 	}
 	return l.Extend(ctx, rows, nil, n+l.Lead())
 }

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 )
 
@@ -56,8 +57,8 @@ const mostClaimed = 1 << 16
 type tooManyClaimed struct{}
 
 func (tooManyClaimed) Error() string {
-	return fmt.Sprintf("growing without elements over more than %d chunks in a store without locks: "+
-		"grow in smaller steps, append the elements, or say that this is the only writer (SingleWriter)", mostClaimed)
+	return fmt.Sprintf("growing without elements over more than %s in a store without locks: "+
+		"grow in smaller steps, append the elements, or say that this is the only writer (SingleWriter)", quantity.Count(mostClaimed, "chunks"))
 }
 
 func (tooManyClaimed) Is(target error) bool { return target == publish.ErrUnsafe }

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -279,7 +280,7 @@ func (g Gain) Along(s *Array, axis int, wanted int64) (int64, error) {
 	case !fits:
 		return 0, fmt.Errorf("%w: a source of shape %v", grid.ErrOverflow, shape)
 	case wanted != 0 && wanted != shape[axis]:
-		return 0, fault.Argument("the source has %d planes along axis %d, but AppendOptions.Planes is %d", shape[axis], axis, wanted)
+		return 0, fault.Argument("the source has %s along axis %d, but AppendOptions.Planes is %d", quantity.Count(shape[axis], "planes"), axis, wanted)
 	}
 	return shape[axis], s.checkNames("the source", g.From.DimensionNames)
 }
@@ -324,11 +325,11 @@ func (s *Array) planes(axis, bytes int, wanted int64) (int64, error) {
 	case plane == 0 && bytes == 0 && ok:
 		return wanted, nil
 	case !ok || plane == 0 || int64(bytes)%plane != 0:
-		return 0, fault.Argument("%d bytes do not fill planes of shape %v and type %s along axis %d (%d bytes each)", bytes, shape, s.Type, axis, plane)
+		return 0, fault.Argument("%s not fill planes of shape %v and type %s along axis %d (%s each)", quantity.Count(bytes, "bytes do"), shape, s.Type, axis, quantity.Count(plane, "bytes"))
 	}
 	count := int64(bytes) / plane
 	if wanted != 0 && wanted != count {
-		return 0, fault.Argument("%d bytes fill %d planes along axis %d, but AppendOptions.Planes is %d: omit it, or correct it", bytes, count, axis, wanted)
+		return 0, fault.Argument("%s %s along axis %d, but AppendOptions.Planes is %d: omit it, or correct it", quantity.Count(bytes, "bytes fill"), quantity.Count(count, "planes"), axis, wanted)
 	}
 	return count, nil
 }
@@ -467,7 +468,7 @@ func (s *Array) Fits(g *grid.Grid, axis int, count int64, policy grid.Growth) er
 	if len(moves) == 0 {
 		return fmt.Errorf("%w: %w", fault.ErrInvalidArgument, err)
 	}
-	err = fault.Argument("%d more elements do not end with a whole inner chunk of %d: %s", count, n, strings.Join(moves, ", or "))
+	err = fault.Argument("%s not end with a whole inner chunk of %d: %s", quantity.Count(count, "more elements do"), n, strings.Join(moves, ", or "))
 	return &grid.AxisError{Axis: axis, Err: err}
 }
 

@@ -24,6 +24,7 @@ import (
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -166,7 +167,7 @@ func (r *Selected) View(e element.Buffer) (strided.View, error) {
 	}
 	// Divide instead of multiplying r.Len() by size, which could overflow.
 	if have := int64(len(e.Data)); have%size != 0 || have/size != r.Len() {
-		return strided.View{}, fault.Argument("%d values (%d bytes) for a selection of shape %v, which has %d", have/size, have, r.Shape(), r.Len())
+		return strided.View{}, fault.Argument("%s (%s) for a selection of shape %v, which has %d", quantity.Count(have/size, "values"), quantity.Count(have, "bytes"), r.Shape(), r.Len())
 	}
 	v := strided.Contiguous(e.Data, r.Shape(), int(size))
 	v.Heap = e.Heap
@@ -188,7 +189,7 @@ func (r *Selected) One(e element.Buffer) (strided.View, error) {
 		return strided.View{}, err
 	}
 	if int64(len(e.Data)) != r.Size() {
-		return strided.View{}, fault.Argument("%d bytes, but an element of type %s has %d", len(e.Data), r.Type, r.Size())
+		return strided.View{}, fault.Argument("%s, but an element of type %s has %d", quantity.Count(len(e.Data), "bytes"), r.Type, r.Size())
 	}
 	return r.Strided(e, make([]int64, len(r.Shape())))
 }
@@ -198,7 +199,7 @@ func (r *Selected) One(e element.Buffer) (strided.View, error) {
 func (r *Selected) Strided(e element.Buffer, strides []int64) (strided.View, error) {
 	shape, size := r.Shape(), r.Size()
 	if len(strides) != len(shape) {
-		return strided.View{}, fault.Argument("%d strides for a selection of shape %v", len(strides), shape)
+		return strided.View{}, fault.Argument("%s for a selection of shape %v", quantity.Count(len(strides), "strides"), shape)
 	}
 	v := strided.View{Data: e.Data, Shape: shape, Strides: make([]int64, len(shape)), Size: int(size), Heap: e.Heap}
 	last := int64(0)
@@ -211,7 +212,7 @@ func (r *Selected) Strided(e element.Buffer, strides []int64) (strided.View, err
 		v.Strides[i], last = step, last+far
 	}
 	if have := int64(len(e.Data)) / size; r.Len() > 0 && last >= have {
-		return strided.View{}, fault.Argument("%d values, strides %d of shape %v reach to number %d", have, strides, shape, last)
+		return strided.View{}, fault.Argument("%s, strides %d of shape %v reach to number %d", quantity.Count(have, "values"), strides, shape, last)
 	}
 	return placement.Place(r.Resolved, v), nil
 }
@@ -717,7 +718,7 @@ func (s *Array) CheckShards(most int64) error {
 		var ok bool
 		// Multiply step by step, because the product of all axes may overflow.
 		if n, ok = checked.Mul(n, shard.Chunks()); !ok || n > most {
-			return fmt.Errorf("%w: a shard would have more than %d inner chunks (Limits.InnerChunks); make inner chunks larger or shards smaller", engine.ErrLimit, most)
+			return fmt.Errorf("%w: a shard would have more than %s (Limits.InnerChunks); make inner chunks larger or shards smaller", engine.ErrLimit, quantity.Count(most, "inner chunks"))
 		}
 	}
 	return nil

@@ -23,6 +23,7 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/pages"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -202,7 +203,7 @@ func (s *Array) ChangedFor(now *Array, chunks grid.Box) string {
 	case s.Type != now.Type:
 		return fmt.Sprintf("its data type was %s and is %s", s.Type, now.Type)
 	case s.Grid.Rank() != now.Grid.Rank():
-		return fmt.Sprintf("it had %d axes and has %d", s.Grid.Rank(), now.Grid.Rank())
+		return fmt.Sprintf("it had %s and has %d", quantity.Count(s.Grid.Rank(), "axes"), now.Grid.Rank())
 	case s.Engine.Keys != now.Engine.Keys:
 		return "its chunks have other keys"
 	case !bytes.Equal(s.Fill, now.Fill):

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/element"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
 )
@@ -118,7 +119,7 @@ func (j *Job) wantGiven(add func(grid.Box) bool) error {
 			last, _, _ := j.axes[i].target.Locate(s.Target + s.Count - 1)
 			box[i] = grid.Interval{Start: first, Stop: last + 1}
 			if n, ok := box.Len(); !ok || n > mostFilled {
-				return fmt.Errorf("%w: more than %d chunks of given elements, of %v", codec.ErrLimit, int64(mostFilled), box.Shape())
+				return fmt.Errorf("%w: more than %s of given elements, of %v", codec.ErrLimit, quantity.Count(int64(mostFilled), "chunks"), box.Shape())
 			}
 			add(box)
 		}

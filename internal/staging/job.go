@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 )
@@ -149,7 +150,7 @@ func (a *axis) check() error {
 		at += s.Count
 	}
 	if at != a.target.Extent() {
-		return fmt.Errorf("%w: %d planes for an extent of %d", grid.ErrOutOfRange, at, a.target.Extent())
+		return fmt.Errorf("%w: %s for an extent of %d", grid.ErrOutOfRange, quantity.Count(at, "planes"), a.target.Extent())
 	}
 	return nil
 }

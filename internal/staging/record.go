@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 )
 
@@ -297,9 +298,9 @@ func (j *Job) Wanted(sources *Table) ([]int64, error) {
 	for source := range sources.All() {
 		for box := range j.targetBoxes(source) {
 			if n, ok := box.Len(); !ok || n > mostFilled {
-				return nil, fmt.Errorf("%w: chunk %v of the source has elements of more than %d chunks of the new grid", codec.ErrLimit, source, int64(mostFilled))
+				return nil, fmt.Errorf("%w: chunk %v of the source has elements of more than %s of the new grid", codec.ErrLimit, source, quantity.Count(int64(mostFilled), "chunks"))
 			} else if int64(len(numbers)) > mostWanted-n {
-				return nil, fmt.Errorf("%w: more than %d chunks of the new grid, of %v", codec.ErrLimit, int64(mostWanted), cells)
+				return nil, fmt.Errorf("%w: more than %s of the new grid, of %v", codec.ErrLimit, quantity.Count(int64(mostWanted), "chunks"), cells)
 			}
 			add(box)
 		}

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
@@ -180,7 +181,7 @@ func (r *Reading) get(ctx context.Context, p *blocks.Piece, n int64, dst []byte)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", key, err)
 	case int64(len(data)) != n:
-		return nil, fmt.Errorf("%s: %w: %d bytes at %d, want %d", key, codec.ErrCorrupt, len(data), p.Offset, n)
+		return nil, fmt.Errorf("%s: %w: %s at %d, want %d", key, codec.ErrCorrupt, quantity.Count(len(data), "bytes"), p.Offset, n)
 	}
 	return data, nil
 }

@@ -24,6 +24,7 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
@@ -184,7 +185,7 @@ func (s *Stream) Write(ctx context.Context, e element.Buffer) error {
 	}
 	shape := s.base.Grid.Shape()
 	if int64(len(e.Data))%s.plane != 0 {
-		return fault.Argument("%d bytes are not a whole number of planes along axis %d, which have %d bytes each", len(e.Data), s.axis, s.plane)
+		return fault.Argument("%s not a whole number of planes along axis %d, which have %s each", quantity.Count(len(e.Data), "bytes are"), s.axis, quantity.Count(s.plane, "bytes"))
 	}
 	// Check all values before one of them is held. An invalid one would make publishing
 	// fail later.
@@ -572,8 +573,8 @@ func (s *Stream) last(extent int64) (*grid.Grid, error) {
 		return nil, err
 	}
 	if _, err = s.target.Resized(g); errors.Is(err, codec.ErrConfiguration) {
-		err = fmt.Errorf("the last chunk has %d planes: %w; round it up (RoundUp), write more planes, or leave it as long as the others (Checkpoint)",
-			(extent-covered)%s.edge, err)
+		err = fmt.Errorf("the last chunk has %s: %w; round it up (RoundUp), write more planes, or leave it as long as the others (Checkpoint)",
+			quantity.Count((extent-covered)%s.edge, "planes"), err)
 	}
 	return g, err
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Kind is the kind of a JSON value.
@@ -581,7 +583,7 @@ func (l Limits) size() int64 {
 // nil.
 func (l Limits) Check(bytes int) error {
 	if size := l.size(); int64(bytes) > size {
-		return &Error{Err: reasonf(ErrLimit, "document of %d bytes, at most %d are allowed", bytes, size)}
+		return &Error{Err: reasonf(ErrLimit, "document of %s, at most %d are allowed", quantity.Count(bytes, "bytes"), size)}
 	}
 	return nil
 }

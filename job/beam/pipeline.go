@@ -14,6 +14,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/transforms/stats"
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/quantity"
 )
 
 func init() {
@@ -39,7 +40,7 @@ func Execute(s beam.Scope, plan string, opt Options) beam.PCollection {
 func TryExecute(ctx context.Context, s beam.Scope, plan string, opt Options) (beam.PCollection, error) {
 	none := beam.PCollection{}
 	if opt.Tasks < 0 || opt.Tasks > job.MostTasks || opt.Attempts < 0 || opt.Patience < 0 {
-		return none, fmt.Errorf("beam: %w: %d tasks, %d attempts, a patience of %v", zarr.ErrInvalidArgument, opt.Tasks, opt.Attempts, opt.Patience)
+		return none, fmt.Errorf("beam: %w: %s, %s, a patience of %v", zarr.ErrInvalidArgument, quantity.Count(opt.Tasks, "tasks"), quantity.Count(opt.Attempts, "attempts"), opt.Patience)
 	}
 	plan = absolute(plan)
 	p, err := job.Open(ctx, plan)

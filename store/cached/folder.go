@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/vfs"
 )
 
@@ -49,7 +50,7 @@ var ErrLimit = errors.New("cache: the limit is too small")
 // Processes that use one folder should give the same limit: each keeps to its own.
 func Open(dir string, limit int64) (*Cache, error) {
 	if limit < LeastLimit {
-		return nil, fmt.Errorf("%w: %d bytes; give at least %d", ErrLimit, limit, LeastLimit)
+		return nil, fmt.Errorf("%w: %s; give at least %d", ErrLimit, quantity.Count(limit, "bytes"), LeastLimit)
 	}
 	if err := prepare(dir); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"varve.dev/zarr/internal/driver"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
@@ -219,7 +220,7 @@ func (a *assembly) close() {
 func hasSize(f vfs.File, size int64) error {
 	st, err := f.Stat()
 	if err == nil && st.Size != size {
-		err = fmt.Errorf("%d bytes were written, and the file has %d: %w", size, st.Size, io.ErrShortWrite)
+		err = fmt.Errorf("%s written, and the file has %d: %w", quantity.Count(size, "bytes were"), st.Size, io.ErrShortWrite)
 	}
 	return err
 }

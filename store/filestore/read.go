@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
@@ -123,7 +124,7 @@ func read(f vfs.File, st vfs.Stat, q store.Request, dst []byte) ([]byte, error) 
 	}
 	// The sum of the lengths must fit an int, which has 32 bits on some platforms.
 	if n > math.MaxInt-int64(len(dst)) {
-		return nil, fmt.Errorf("%w: %d bytes", store.ErrTooLarge, n)
+		return nil, fmt.Errorf("%w: %s", store.ErrTooLarge, quantity.Count(n, "bytes"))
 	}
 	dst = slices.Grow(dst, int(n))
 	out := dst[:len(dst)+int(n)]

@@ -47,10 +47,10 @@ func (s *Store) Can(op store.Op) bool {
 //     time, and size. If the file system lacks such times, a rewrite of equal length by
 //     another program may go unnoticed. DeleteIf takes the same lock.
 //   - Delete also removes directories that become empty.
-//   - Assemble and Splice fill the temporary file from the sources, of which one is open at
-//     a time. On Linux the kernel copies their bytes, and file systems such as Btrfs and
-//     XFS share them. Gather from another file store does so too. From other stores, it
-//     reads and writes piece by piece.
+//   - Assemble and Splice fill the temporary file from the sources, of which one is open
+//     at a time. On Linux the kernel copies their bytes, and file systems such as Btrfs
+//     and XFS share them. Gather from another file store does so too. From other stores,
+//     it reads and writes piece by piece.
 //   - Copy is for sources that are file stores too. It makes no hard links, because other
 //     programs may change a file in place, and would then change both; Clone does.
 //   - Clone, in step 2, makes a file that shares the bytes of the source on disk (Linux:

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 )
 
@@ -77,7 +78,7 @@ func (s *Store) do(ctx context.Context, a ask) (*http.Response, error) {
 		}
 		u = next
 	}
-	return nil, fmt.Errorf("more than %d redirections", mostRedirects)
+	return nil, fmt.Errorf("more than %s", quantity.Count(mostRedirects, "redirections"))
 }
 
 // request returns the request for a URL. Only the store's own host gets secrets.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
 )
@@ -165,7 +166,7 @@ func (t *transfer) begin(r *http.Response, size int64) (err error) {
 		return err
 	}
 	if t.n > math.MaxInt-int64(t.given) {
-		return fmt.Errorf("%w: %d bytes", store.ErrTooLarge, t.n)
+		return fmt.Errorf("%w: %s", store.ErrTooLarge, quantity.Count(t.n, "bytes"))
 	}
 	version, strong := t.s.version(r.Header)
 	if strong {
@@ -208,7 +209,7 @@ func (t *transfer) ranged(r *http.Response) (contentRange, error) {
 	}
 	// Contradictory headers come from broken servers and proxies.
 	if n := c.last - c.first + 1; r.ContentLength >= 0 && r.ContentLength != n {
-		return c, fmt.Errorf("the server sends bytes %d to %d as %d bytes", c.first, c.last, r.ContentLength)
+		return c, fmt.Errorf("the server sends bytes %d to %d as %s", c.first, c.last, quantity.Count(r.ContentLength, "bytes"))
 	}
 	return c, nil
 }
@@ -225,7 +226,7 @@ func (t *transfer) whole(ctx context.Context, r *http.Response) error {
 		return err
 	}
 	if t.off > t.s.options.Discard {
-		return fmt.Errorf("%w: the server ignores Range, and %s begin after %d others (Options.Discard)", store.ErrUnsupported, t.q.Range, t.off)
+		return fmt.Errorf("%w: the server ignores Range, and %s begin after %s (Options.Discard)", store.ErrUnsupported, t.q.Range, quantity.Count(t.off, "others"))
 	}
 	if err := t.skip(ctx, r.Body, t.off); err != nil {
 		return err
@@ -253,7 +254,7 @@ func (t *transfer) unmeasured(ctx context.Context, r *http.Response) error {
 	}
 	value, err := t.until(ctx, r.Body, out, most)
 	if errors.Is(err, store.ErrTooLarge) && !all {
-		err = fmt.Errorf("%w: the server ignores Range, and the value has more than %d bytes (Options.Discard)", store.ErrUnsupported, most)
+		err = fmt.Errorf("%w: the server ignores Range, and the value has more than %s (Options.Discard)", store.ErrUnsupported, quantity.Count(most, "bytes"))
 	}
 	if err != nil {
 		return err
@@ -286,7 +287,7 @@ func (t *transfer) until(ctx context.Context, body io.Reader, dst []byte, most i
 		dst = append(dst, room[:n]...)
 		switch {
 		case int64(len(dst)-given) > most:
-			return nil, fmt.Errorf("%w: more than %d bytes are not accepted", store.ErrTooLarge, most)
+			return nil, fmt.Errorf("%w: more than %s not accepted", store.ErrTooLarge, quantity.Count(most, "bytes are"))
 		case err == io.EOF:
 			return dst, nil
 		case err != nil:

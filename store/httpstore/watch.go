@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store/retry"
 )
 
@@ -40,7 +41,7 @@ func (s *Store) watched(ctx context.Context, attempt func(ctx context.Context) e
 	case errStalled:
 		return s.late(fmt.Errorf("%w, or no complete headers for %v", errStalled, s.options.Stall), "Options.Stall waits longer")
 	case errSlow:
-		return s.late(fmt.Errorf("%w: less than its share of %d bytes a second over %v", errSlow, s.options.LeastRate, s.options.Stall), "Options.LeastRate permits less")
+		return s.late(fmt.Errorf("%w: less than its share of %s a second over %v", errSlow, quantity.Count(s.options.LeastRate, "bytes"), s.options.Stall), "Options.LeastRate permits less")
 	}
 	return err
 }

@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 )
 
@@ -419,7 +420,7 @@ func (s *Store) sources(ctx context.Context, parts []store.Part) (map[store.Key]
 // build returns the n bytes of parts, which lie within their sources.
 func build(n int64, parts []store.Part, sources map[store.Key]value) (data []byte, err error) {
 	if n > math.MaxInt {
-		return nil, fmt.Errorf("%w: %d bytes", store.ErrTooLarge, n)
+		return nil, fmt.Errorf("%w: %s", store.ErrTooLarge, quantity.Count(n, "bytes"))
 	}
 	data = make([]byte, 0, n)
 	for _, p := range parts {

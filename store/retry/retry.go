@@ -24,6 +24,8 @@ import (
 	"net"
 	"net/url"
 	"time"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Policy says how often and after which pauses a request is repeated. The zero Policy has
@@ -80,7 +82,7 @@ func (p Policy) Do(ctx context.Context, attempt func(ctx context.Context) error)
 		}
 		switch {
 		case tries >= p.Attempts || timeouts >= mostTimedOut:
-			return fmt.Errorf("%w (after %d attempts)", err, tries)
+			return fmt.Errorf("%w (after %s)", err, quantity.Count(tries, "attempts"))
 		// The server would refuse an earlier attempt.
 		case f.after > p.LongestPause:
 			return fmt.Errorf("%w (and the server asks to wait %v)", err, f.after)
@@ -89,7 +91,7 @@ func (p Policy) Do(ctx context.Context, attempt func(ctx context.Context) error)
 		// are not repeated at the same time.
 		wait := min(max(f.after, pause/2+rand.N(pause/2+1)), p.LongestPause)
 		if p.Total > 0 && now.Add(wait).Sub(failed) > p.Total {
-			return fmt.Errorf("%w (after %d attempts in %v)", err, tries, p.Total)
+			return fmt.Errorf("%w (after %s in %v)", err, quantity.Count(tries, "attempts"), p.Total)
 		}
 		if err := sleep(ctx, wait); err != nil {
 			return err

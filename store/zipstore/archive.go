@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
@@ -180,7 +181,7 @@ func (a *Archive) get(ctx context.Context, key store.Key, q store.Request, dst [
 	}
 	// The sum of the lengths must fit an int, which has 32 bits on some platforms.
 	if n > math.MaxInt-int64(len(dst)) {
-		return nil, store.Info{}, fmt.Errorf("%w: %d bytes", store.ErrTooLarge, n)
+		return nil, store.Info{}, fmt.Errorf("%w: %s", store.ErrTooLarge, quantity.Count(n, "bytes"))
 	}
 	dst = slices.Grow(dst, int(n))
 	out := dst[:len(dst)+int(n)]

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 )
 
@@ -39,7 +40,7 @@ func (s *Store) open(ctx context.Context, most int64) error {
 		return err
 	}
 	if l.length > most {
-		return fmt.Errorf("%w: a directory of %d bytes, at most %d are accepted (Options.Directory)", store.ErrTooLarge, l.length, most)
+		return fmt.Errorf("%w: a directory of %s, at most %d are accepted (Options.Directory)", store.ErrTooLarge, quantity.Count(l.length, "bytes"), most)
 	}
 	if l.before > 0 {
 		if err := s.alone(ctx, l); err != nil {
@@ -70,7 +71,7 @@ func (s *Store) alone(ctx context.Context, l layout) error {
 			return err
 		}
 		if binary.LittleEndian.Uint32(b) == signature {
-			return corrupt("there are %d bytes before the archive, and a second directory at byte %d", l.before, off)
+			return corrupt("there are %s before the archive, and a second directory at byte %d", quantity.Count(l.before, "bytes"), off)
 		}
 	}
 	return nil
@@ -96,11 +97,11 @@ func findLayout(last []byte, size int64) (l layout, err error) {
 	}
 	switch {
 	case l.length > l.end || l.off > l.end-l.length:
-		return l, corrupt("a directory of %d bytes from byte %d on does not end at byte %d", l.length, l.off, l.end)
+		return l, corrupt("a directory of %s from byte %d on does not end at byte %d", quantity.Count(l.length, "bytes"), l.off, l.end)
 	// Each record takes at least centralLength bytes. So a false count cannot make
 	// parseDirectory allocate much.
 	case l.count > l.length/centralLength:
-		return l, corrupt("a directory of %d bytes for %d members", l.length, l.count)
+		return l, corrupt("a directory of %s for %s", quantity.Count(l.length, "bytes"), quantity.Count(l.count, "members"))
 	}
 	l.before = l.end - l.length - l.off
 	return l, nil
@@ -173,7 +174,7 @@ func parseDirectory(raw []byte, l layout) (members []member, replaced int, err e
 	}
 	// Other programs might read these bytes as further members.
 	if len(f.b) > 0 {
-		return nil, 0, corrupt("its directory has %d bytes after %d members", len(f.b), l.count)
+		return nil, 0, corrupt("its directory has %s after %s", quantity.Count(len(f.b), "bytes"), quantity.Count(l.count, "members"))
 	}
 	if err := place(all, l.off, l.before); err != nil {
 		return nil, 0, err
@@ -300,7 +301,7 @@ func place(all []member, end, before int64) error {
 		// At least the fixed part of the member's record and the name precede the bytes.
 		// locate checks the extra field.
 		if least := localLength + int64(len(m.name)); m.off < before || m.stop < m.off || m.stop-m.off < least || m.packed > m.stop-m.off-least {
-			return corrupt("member %.200q has %d bytes from byte %d on, where the next thing begins at byte %d", m.name, m.packed, m.off, m.stop)
+			return corrupt("member %.200q has %s from byte %d on, where the next thing begins at byte %d", m.name, quantity.Count(m.packed, "bytes"), m.off, m.stop)
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 )
@@ -46,7 +47,7 @@ func checkName(name string) error {
 	case nodename.LeadsOut(strings.TrimSuffix(name, "/")):
 		return fmt.Errorf("%w %q: it leads out of the archive where a backslash separates names, or c: is a drive", store.ErrInvalidKey, name)
 	case len(name) > mostName:
-		return fmt.Errorf("%w: %d bytes, an archive holds names of %d", store.ErrInvalidKey, len(name), mostName)
+		return fmt.Errorf("%w: %s, an archive holds names of %d", store.ErrInvalidKey, quantity.Count(len(name), "bytes"), mostName)
 	}
 	return nil
 }
@@ -71,10 +72,10 @@ func (m *member) check() error {
 	case m.isDir && m.size != 0:
 		return errors.New("it is a directory and has bytes")
 	case m.method == stored && m.packed != m.size && m.flags&encryptedFlags == 0:
-		return fmt.Errorf("it is stored in %d bytes, but has %d", m.packed, m.size)
+		return fmt.Errorf("it is stored in %s, but has %d", quantity.Count(m.packed, "bytes"), m.size)
 	// Refuse a bomb by its claimed size, before anything is allocated.
 	case m.method == deflated && m.size/mostDeflated > m.packed:
-		return fmt.Errorf("%d deflated bytes cannot expand to %d", m.packed, m.size)
+		return fmt.Errorf("%s expand to %d", quantity.Count(m.packed, "deflated bytes cannot"), m.size)
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func (m *member) locate(raw []byte) (int64, error) {
 	}
 	data := m.off + localLength + int64(nameLength) + int64(extraLength)
 	if data > m.stop || m.packed > m.stop-data {
-		return 0, corrupt("%d bytes from byte %d on reach into what begins at byte %d", m.packed, data, m.stop)
+		return 0, corrupt("%s from byte %d on reach into what begins at byte %d", quantity.Count(m.packed, "bytes"), data, m.stop)
 	}
 	m.data.Store(data)
 	return data, nil

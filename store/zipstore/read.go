@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/flate"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 )
 
@@ -41,7 +42,7 @@ func (s *Store) get(ctx context.Context, key store.Key, q store.Request, dst []b
 		return nil, store.Info{}, err
 	}
 	if n > math.MaxInt-int64(len(dst)) {
-		return nil, store.Info{}, fmt.Errorf("%w: %d bytes", store.ErrTooLarge, n)
+		return nil, store.Info{}, fmt.Errorf("%w: %s", store.ErrTooLarge, quantity.Count(n, "bytes"))
 	}
 	if m.method == deflated {
 		dst, err = s.inflate(ctx, m, off, n, dst)
@@ -154,9 +155,9 @@ func (s *Store) inflate(ctx context.Context, m *member, off, n int64, dst []byte
 	case err != nil:
 		return nil, src.fault(err)
 	case rest != m.size-off-n:
-		return nil, corrupt("the member does not have the %d bytes that the directory claims", m.size)
+		return nil, corrupt("the member does not have the %s that the directory claims", quantity.Count(m.size, "bytes"))
 	case src.left() != 0:
-		return nil, corrupt("the member has %d superfluous bytes", src.left())
+		return nil, corrupt("the member has %s", quantity.Count(src.left(), "superfluous bytes"))
 	case sum.Sum32() != m.crc:
 		return nil, corrupt("the checksum of the member is wrong")
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 )
 
@@ -59,7 +60,7 @@ func (f *File) begin() ([]byte, error) {
 	}
 	f.info = info
 	if n := min(firstBytes, info.Size); int64(len(head)) != n {
-		return nil, fmt.Errorf("%w: %d bytes at 0 are %d", io.ErrUnexpectedEOF, n, len(head))
+		return nil, fmt.Errorf("%w: %s at 0 are %d", io.ErrUnexpectedEOF, quantity.Count(n, "bytes"), len(head))
 	}
 	return head, nil
 }
@@ -97,7 +98,7 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 // [ErrCorrupt]. It allocates only what the file really has.
 func (f *File) Bytes(off, n int64) ([]byte, error) {
 	if off < 0 || n < 0 || off > f.Size() || n > f.Size()-off {
-		return nil, Corruptf("%d bytes at %d, in a file of %d", n, off, f.Size())
+		return nil, Corruptf("%s at %d, in a file of %d", quantity.Count(n, "bytes"), off, f.Size())
 	}
 	p := make([]byte, n)
 	if _, err := f.ReadAt(p, off); err != nil {
@@ -122,7 +123,7 @@ func (f *File) block(number int64) ([]byte, error) {
 	n := min(f.ahead*blockBytes, f.Size()-off)
 	b, _, err := f.pinned.Read(f.ctx, store.Request{Range: store.Span(off, n)}, nil)
 	if err == nil && int64(len(b)) != n {
-		err = fmt.Errorf("%w: %d bytes at %d are %d", io.ErrUnexpectedEOF, n, off, len(b))
+		err = fmt.Errorf("%w: %s at %d are %d", io.ErrUnexpectedEOF, quantity.Count(n, "bytes"), off, len(b))
 	}
 	if err != nil {
 		return nil, err

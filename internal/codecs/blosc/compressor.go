@@ -16,6 +16,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // lz4Streams decompresses LZ4 blocks.
@@ -32,7 +33,7 @@ func (lz4Streams) decompress(dst, src []byte) error {
 // filled returns an error unless n is the length of dst.
 func filled(dst []byte, n int) error {
 	if n != len(dst) {
-		return fmt.Errorf("%d bytes instead of %d", n, len(dst))
+		return fmt.Errorf("%s instead of %d", quantity.Count(n, "bytes"), len(dst))
 	}
 	return nil
 }
@@ -119,11 +120,11 @@ func (z *zlibReader) decompress(dst, src []byte) error {
 	case errors.Is(err, zlib.ErrChecksum):
 		return fmt.Errorf("%w: zlib", codec.ErrChecksum)
 	case n > 0 && (err == nil || err == io.EOF):
-		return fmt.Errorf("more than %d bytes", len(dst))
+		return fmt.Errorf("more than %s", quantity.Count(len(dst), "bytes"))
 	case err != io.EOF:
 		return err
 	case z.src.Len() > 0:
-		return fmt.Errorf("%d bytes too many", z.src.Len())
+		return fmt.Errorf("%s too many", quantity.Count(z.src.Len(), "bytes"))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/shuffle"
 )
 
@@ -37,7 +38,7 @@ func (coder) DecodeRange(dst, src []byte, off, size int64) error {
 	case err != nil:
 		return err
 	case int64(h.content) != size:
-		return corrupt("decodes to %d bytes instead of %d", h.content, size)
+		return corrupt("decodes to %s instead of %d", quantity.Count(h.content, "bytes"), size)
 	case len(dst) == 0:
 		return nil
 	}
@@ -136,7 +137,7 @@ func (u *unpacker) decompressBlock(dst []byte, at int64) error {
 	streams := u.streams(len(dst))
 	n := len(dst) / streams
 	if n*streams != len(dst) {
-		return fmt.Errorf("%d bytes cannot be divided into %d streams of one length", len(dst), streams)
+		return fmt.Errorf("%s be divided into %s of one length", quantity.Count(len(dst), "bytes cannot"), quantity.Count(streams, "streams"))
 	}
 	if at < int64(headerSize+4*u.blocks()) {
 		return fmt.Errorf("it begins at byte %d, within the header", at)
@@ -148,7 +149,7 @@ func (u *unpacker) decompressBlock(dst []byte, at int64) error {
 		}
 		length := number(u.src[at:])
 		if at += 4; length > int64(len(u.src))-at {
-			return fmt.Errorf("stream %d has %d bytes from byte %d on, but the frame has %d", j, length, at, len(u.src))
+			return fmt.Errorf("stream %d has %s from byte %d on, but the frame has %d", j, quantity.Count(length, "bytes"), at, len(u.src))
 		}
 		if err := u.stream(dst[j*n:(j+1)*n:(j+1)*n], u.src[at:at+length]); err != nil {
 			return fmt.Errorf("stream %d: %w", j, err)
@@ -235,7 +236,7 @@ type header struct {
 // parse reads and checks the header of a frame whose content has at most most bytes.
 func parse(src []byte, most int64) (header, error) {
 	if len(src) < headerSize {
-		return header{}, corrupt("%d bytes are too few for a header", len(src))
+		return header{}, corrupt("%s too few for a header", quantity.Count(len(src), "bytes are"))
 	}
 	if v := src[0]; v != formatVersion {
 		return header{}, corrupt("%w: version %d of the format; c-blosc 1 writes %d", codec.ErrUnsupported, v, formatVersion)
@@ -243,17 +244,17 @@ func parse(src []byte, most int64) (header, error) {
 	content, block, encoded := number(src[4:]), number(src[8:]), number(src[12:])
 	switch {
 	case encoded != int64(len(src)):
-		return header{}, corrupt("the header says %d bytes, but there are %d", encoded, len(src))
+		return header{}, corrupt("the header says %s, but there are %d", quantity.Count(encoded, "bytes"), len(src))
 	case content > maxContent || content/mostTimes > encoded: // check before anything is allocated
-		return header{}, corrupt("the header says a content of %d bytes, which %d bytes cannot decode to", content, encoded)
+		return header{}, corrupt("the header says a content of %s, which %s decode to", quantity.Count(content, "bytes"), quantity.Count(encoded, "bytes cannot"))
 	case content > most:
-		return header{}, fmt.Errorf("%w: blosc: decodes to %d bytes, at most %d are possible", codec.ErrTooLong, content, most)
+		return header{}, fmt.Errorf("%w: blosc: decodes to %s, at most %d are possible", codec.ErrTooLong, quantity.Count(content, "bytes"), most)
 	case content == 0 && encoded > headerSize:
-		return header{}, corrupt("%d bytes follow the header of an empty frame", encoded-headerSize)
+		return header{}, corrupt("%s the header of an empty frame", quantity.Count(encoded-headerSize, "bytes follow"))
 	case content == 0:
 		return header{copied: true, encoded: headerSize}, nil
 	case block == 0 || block > content:
-		return header{}, corrupt("blocks of %d bytes in a content of %d", block, content)
+		return header{}, corrupt("blocks of %s in a content of %d", quantity.Count(block, "bytes"), content)
 	case src[3] == 0:
 		return header{}, corrupt("elements of 0 bytes")
 	}
@@ -268,7 +269,7 @@ func (h *header) setFlags(flags, version byte) error {
 	case flags&flagReserved != 0:
 		return corrupt("%w: flags %#x of a later version", codec.ErrUnsupported, flags)
 	case h.copied && h.content != h.encoded-headerSize:
-		return corrupt("%d bytes are stored for a content of %d", h.encoded-headerSize, h.content)
+		return corrupt("%s stored for a content of %d", quantity.Count(h.encoded-headerSize, "bytes are"), h.content)
 	case h.copied:
 		return nil
 	case h.format >= formats:
@@ -276,7 +277,7 @@ func (h *header) setFlags(flags, version byte) error {
 	case version != streamVersion:
 		return corrupt("%w: version %d of the format of compressor number %d", codec.ErrUnsupported, version, h.format)
 	case h.blocks() > (h.encoded-headerSize)/4:
-		return corrupt("no room for the table of %d blocks in %d bytes", h.blocks(), h.encoded)
+		return corrupt("no room for the table of %s in %s", quantity.Count(h.blocks(), "blocks"), quantity.Count(h.encoded, "bytes"))
 	}
 	switch {
 	// Shuffling elements of one byte changes nothing.

@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/shuffle"
 )
 
@@ -18,7 +19,7 @@ import (
 // It returns [codec.ErrLimit] for more than 2^31-17 bytes, the most that a frame holds.
 func (c coder) Encode(dst, src []byte) ([]byte, error) {
 	if len(src) > maxContent {
-		return dst, fmt.Errorf("%w: blosc: %d bytes, a frame has at most %d; use smaller chunks", codec.ErrLimit, len(src), maxContent)
+		return dst, fmt.Errorf("%w: blosc: %s, a frame has at most %d; use smaller chunks", codec.ErrLimit, quantity.Count(len(src), "bytes"), maxContent)
 	}
 	dst = slices.Grow(dst, headerSize+len(src))
 	frame := dst[len(dst) : len(dst)+headerSize+len(src)]

@@ -25,6 +25,7 @@ import (
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -119,7 +120,7 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 // Decode implements [codec.ArrayBytes].
 func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	if len(src) != len(dst.Data) {
-		return fmt.Errorf("%w: bytes: the chunk decodes to %d bytes, but its shape %d needs %d", codec.ErrCorrupt, len(src), dst.Shape, len(dst.Data))
+		return fmt.Errorf("%w: bytes: the chunk decodes to %s, but its shape %d needs %d", codec.ErrCorrupt, quantity.Count(len(src), "bytes"), dst.Shape, len(dst.Data))
 	}
 	if err := c.Validate(src); err != nil {
 		return err
@@ -229,7 +230,7 @@ func (c *coder) bindFields() error {
 		return turn
 	})
 	if c.typ.Kind() != dtype.KindStruct || next != len(c.fields) {
-		return fmt.Errorf("%w: bytes by field: byte orders of %d fields are given, and %s has %d with one", codec.ErrConfiguration, len(c.fields), c.typ, next)
+		return fmt.Errorf("%w: bytes by field: byte orders of %s are given, and %s has %d with one", codec.ErrConfiguration, quantity.Count(len(c.fields), "fields"), c.typ, next)
 	}
 	return nil
 }
@@ -444,9 +445,9 @@ func (r *partReader) useSpan(ctx context.Context, first, n int64, use func(span 
 	// Both conditions mean that the chunk does not have the size that its shape needs.
 	if errors.Is(err, io.ErrUnexpectedEOF) || err == nil && info.Size != r.total {
 		if err != nil {
-			return fmt.Errorf("%w: bytes: the chunk should have %d bytes: %w", codec.ErrCorrupt, r.total, err)
+			return fmt.Errorf("%w: bytes: the chunk should have %s: %w", codec.ErrCorrupt, quantity.Count(r.total, "bytes"), err)
 		}
-		return fmt.Errorf("%w: bytes: the chunk has %d bytes, but its shape needs %d", codec.ErrCorrupt, info.Size, r.total)
+		return fmt.Errorf("%w: bytes: the chunk has %s, but its shape needs %d", codec.ErrCorrupt, quantity.Count(info.Size, "bytes"), r.total)
 	}
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 )
 
@@ -61,7 +62,7 @@ func (c *coder) parse(configuration []byte) error {
 	case bits%8 != 0:
 		return fmt.Errorf("header_bits is %d, want a multiple of 8", bits)
 	case bits < codec.Int(len(*m.Codecs)):
-		return fmt.Errorf("header_bits is %d, and there are %d codecs", bits, len(*m.Codecs))
+		return fmt.Errorf("header_bits is %d, and there are %s", bits, quantity.Count(len(*m.Codecs), "codecs"))
 	case bits > maxBits:
 		return fmt.Errorf("%w: header_bits is %d, at most %d are possible", codec.ErrLimit, bits, maxBits)
 	}
@@ -105,7 +106,7 @@ func (c *coder) Nest(env *codec.Environment) error {
 	}
 	// Decoding needs memory for the longest result between two codecs.
 	if c.most(len(c.codecs), 1<<20) > maxGrowth<<20 {
-		return fmt.Errorf("%w: conditional: %w: all codecs together make more than %d times as many bytes", codec.ErrConfiguration, codec.ErrLimit, maxGrowth)
+		return fmt.Errorf("%w: conditional: %w: all codecs together make more than %s as many bytes", codec.ErrConfiguration, codec.ErrLimit, quantity.Count(maxGrowth, "times"))
 	}
 	return nil
 }
@@ -182,7 +183,7 @@ func (c *coder) Encode(dst, src []byte) ([]byte, error) {
 // Decode implements [codec.BytesBytes].
 func (c *coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	if len(src) < c.header {
-		return dst, fmt.Errorf("%w: conditional: %d bytes are too few for the mask", codec.ErrCorrupt, len(src))
+		return dst, fmt.Errorf("%w: conditional: %s too few for the mask", codec.ErrCorrupt, quantity.Count(len(src), "bytes are"))
 	}
 	mask, src := src[:c.header], src[c.header:]
 	first, err := c.applied(mask)
@@ -214,7 +215,7 @@ func (c *coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	}
 	// No codec was applied, so the source is the result.
 	if int64(len(src)) > most {
-		return dst, fmt.Errorf("%w: conditional: %d bytes, at most %d are possible", codec.ErrTooLong, len(src), most)
+		return dst, fmt.Errorf("%w: conditional: %s, at most %d are possible", codec.ErrTooLong, quantity.Count(len(src), "bytes"), most)
 	}
 	return append(dst, src...), nil
 }

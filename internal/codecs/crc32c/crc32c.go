@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // size is the length of the checksum in bytes.
@@ -49,7 +50,7 @@ func (c coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 		return dst, err
 	}
 	if int64(len(payload)) > most {
-		return dst, fmt.Errorf("%w: crc32c: %d bytes before the checksum, want at most %d", codec.ErrTooLong, len(payload), most)
+		return dst, fmt.Errorf("%w: crc32c: %s before the checksum, want at most %d", codec.ErrTooLong, quantity.Count(len(payload), "bytes"), most)
 	}
 	return append(dst, payload...), nil
 }
@@ -67,13 +68,13 @@ func (coder) Trim(src []byte) ([]byte, error) {
 }
 
 func tooFew(n int) error {
-	return fmt.Errorf("%w: crc32c: %d bytes are too few for a checksum", codec.ErrCorrupt, n)
+	return fmt.Errorf("%w: crc32c: %s too few for a checksum", codec.ErrCorrupt, quantity.Count(n, "bytes are"))
 }
 
 // compare returns an error if sum, the checksum of n bytes, is not the stored one.
 func compare(n int64, stored, sum uint32) error {
 	if stored != sum {
-		return fmt.Errorf("%w: crc32c of %d bytes is %#08x, stored is %#08x", codec.ErrChecksum, n, sum, stored)
+		return fmt.Errorf("%w: crc32c of %s is %#08x, stored is %#08x", codec.ErrChecksum, quantity.Count(n, "bytes"), sum, stored)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 )
 
@@ -98,7 +99,7 @@ func (c *coder) decode(data, src []byte) error {
 	}
 	v := values(data)
 	if g.Points != int64(v.len()) {
-		return corrupt("section 3 has %d points, the chunk has %d", g.Points, v.len())
+		return corrupt("section 3 has %s, the chunk has %d", quantity.Count(g.Points, "points"), v.len())
 	}
 	p, err := parsePacking(f.packing)
 	if err != nil {
@@ -111,7 +112,7 @@ func (c *coder) decode(data, src []byte) error {
 		}
 	}
 	if p.values != present {
-		return corrupt("section 5 has %d values, for %d points", p.values, present)
+		return corrupt("section 5 has %s, for %s", quantity.Count(p.values, "values"), quantity.Count(present, "points"))
 	}
 	if err := p.unpack(v[:8*present], f.data); err != nil {
 		return err

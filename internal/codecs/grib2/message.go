@@ -5,6 +5,8 @@ package grib2
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // field is a field of a message: the sections that it consists of. Sections 2 to 7 may
@@ -26,13 +28,13 @@ const (
 // find returns a field of a message.
 func find(src []byte, want int) (f field, err error) {
 	if len(src) < headBytes+endBytes || string(src[:4]) != "GRIB" {
-		return f, corrupt("no GRIB message: it has %d bytes", len(src))
+		return f, corrupt("no GRIB message: it has %s", quantity.Count(len(src), "bytes"))
 	}
 	if src[7] != 2 {
 		return f, unsupported("edition %d of GRIB", src[7])
 	}
 	if n := binary.BigEndian.Uint64(src[8:]); n != uint64(len(src)) {
-		return f, corrupt("the message says that it has %d bytes, and has %d", n, len(src))
+		return f, corrupt("the message says that it has %s, and has %d", quantity.Count(n, "bytes"), len(src))
 	}
 	if end := src[len(src)-endBytes:]; string(end) != "7777" {
 		return f, corrupt("the message ends with %q", end)
@@ -55,17 +57,17 @@ func find(src []byte, want int) (f field, err error) {
 		}
 		seen++
 	}
-	return f, corrupt("the message has %d fields, the one wanted is %d", seen, want)
+	return f, corrupt("the message has %s, the one wanted is %d", quantity.Count(seen, "fields"), want)
 }
 
 // section returns the first section of some bytes.
 func section(b []byte) ([]byte, error) {
 	if len(b) < sectionBytes {
-		return nil, corrupt("%d bytes where a section begins", len(b))
+		return nil, corrupt("%s where a section begins", quantity.Count(len(b), "bytes"))
 	}
 	n := binary.BigEndian.Uint32(b)
 	if n < sectionBytes || int64(n) > int64(len(b)) {
-		return nil, corrupt("section %d says that it has %d bytes, of %d", b[4], n, len(b))
+		return nil, corrupt("section %d says that it has %s, of %d", b[4], quantity.Count(n, "bytes"), len(b))
 	}
 	return b[:n], nil
 }
@@ -92,7 +94,7 @@ func (f *field) take(s []byte) error {
 func (f *field) takeBitmap(s []byte) error {
 	const follows, sameAgain, none = 0, 254, 255
 	if len(s) < 6 {
-		return corrupt("section 6 has %d bytes", len(s))
+		return corrupt("section 6 has %s", quantity.Count(len(s), "bytes"))
 	}
 	switch s[5] {
 	case follows:
@@ -119,7 +121,7 @@ func (f *field) check() error {
 // count returns how many of the points have values according to the bitmap.
 func (f *field) count(points int64) (n int64, err error) {
 	if int64(len(f.bitmap)) < (points+7)/8 {
-		return 0, corrupt("a bitmap of %d bytes for %d points", len(f.bitmap), points)
+		return 0, corrupt("a bitmap of %s for %s", quantity.Count(len(f.bitmap), "bytes"), quantity.Count(points, "points"))
 	}
 	for _, b := range f.bitmap[:points/8] {
 		n += int64(bits.OnesCount8(b))
@@ -162,7 +164,7 @@ var scanningAt = map[int]int{
 // [codec.ErrUnsupported] for grids whose rows differ in length.
 func ParseGrid(s []byte) (g Grid, err error) {
 	if len(s) < 14 {
-		return g, corrupt("section 3 has %d bytes", len(s))
+		return g, corrupt("section 3 has %s", quantity.Count(len(s), "bytes"))
 	}
 	g.Points = int64(binary.BigEndian.Uint32(s[6:]))
 	g.Template = int(binary.BigEndian.Uint16(s[12:]))
@@ -177,7 +179,7 @@ func ParseGrid(s []byte) (g Grid, err error) {
 		return g, nil
 	}
 	if len(s) < octet {
-		return g, corrupt("section 3 has %d bytes, template 3.%d needs %d", len(s), g.Template, octet)
+		return g, corrupt("section 3 has %s, template 3.%d needs %d", quantity.Count(len(s), "bytes"), g.Template, octet)
 	}
 	nx, ny := binary.BigEndian.Uint32(s[30:]), binary.BigEndian.Uint32(s[34:])
 	const missing = 1<<32 - 1
@@ -186,7 +188,7 @@ func ParseGrid(s []byte) (g Grid, err error) {
 	}
 	g.Nx, g.Ny, g.Scanning = int64(nx), int64(ny), s[octet-1]
 	if uint64(nx)*uint64(ny) != uint64(g.Points) {
-		return g, corrupt("section 3 has %d points, which are not %d x %d", g.Points, g.Ny, g.Nx)
+		return g, corrupt("section 3 has %s, which are not %d x %d", quantity.Count(g.Points, "points"), g.Ny, g.Nx)
 	}
 	return g, nil
 }

@@ -9,6 +9,8 @@ import (
 	"image/png"
 	"math"
 	"math/bits"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // packing is section 5: how the values of a field are packed.
@@ -49,7 +51,7 @@ func CheckPacking(template int) error {
 // parsePacking reads section 5.
 func parsePacking(s []byte) (p packing, err error) {
 	if len(s) < 11 {
-		return p, corrupt("section 5 has %d bytes", len(s))
+		return p, corrupt("section 5 has %s", quantity.Count(len(s), "bytes"))
 	}
 	p.section, p.values = s, int64(binary.BigEndian.Uint32(s[5:]))
 	p.template = int(binary.BigEndian.Uint16(s[9:]))
@@ -57,7 +59,7 @@ func parsePacking(s []byte) (p packing, err error) {
 		return p, err
 	}
 	if n := shortest[p.template]; len(s) < n {
-		return p, corrupt("section 5 has %d bytes, template 5.%d needs %d", len(s), p.template, n)
+		return p, corrupt("section 5 has %s, template 5.%d needs %d", quantity.Count(len(s), "bytes"), p.template, n)
 	}
 	if p.template == 4 {
 		return p, nil
@@ -66,7 +68,7 @@ func parsePacking(s []byte) (p packing, err error) {
 	p.binary = math.Ldexp(1, int(signed(s[15:17])))
 	p.decimal = powerOfTen(-int(signed(s[17:19])))
 	if p.bits = int(s[19]); p.bits > maxBits {
-		return p, unsupported("values of %d bits", p.bits)
+		return p, unsupported("values of %s", quantity.Count(p.bits, "bits"))
 	}
 	return p, nil
 }
@@ -118,7 +120,7 @@ func (p *packing) unpack(v values, data []byte) error {
 // unpackSimple decodes simple packing (template 7.0).
 func (p *packing) unpackSimple(v values, data []byte) error {
 	if need := (int64(v.len())*int64(p.bits) + 7) / 8; int64(len(data)) < need {
-		return corrupt("section 7 has %d bytes of values, %d of %d bits need %d", len(data), v.len(), p.bits, need)
+		return corrupt("section 7 has %s of values, %d of %s need %d", quantity.Count(len(data), "bytes"), v.len(), quantity.Count(p.bits, "bits"), need)
 	}
 	off := int64(0)
 	for i := range v.len() {
@@ -135,7 +137,7 @@ func (p *packing) unpackFloats(v values, data []byte) error {
 		return unsupported("IEEE floats of precision %d (code table 5.7)", p.section[11])
 	}
 	if len(data) < size*v.len() {
-		return corrupt("section 7 has %d bytes of values, %d of %d bytes need more", len(data), v.len(), size)
+		return corrupt("section 7 has %s of values, %d of %s need more", quantity.Count(len(data), "bytes"), v.len(), quantity.Count(size, "bytes"))
 	}
 	for i := range v.len() {
 		if size == 4 {
@@ -183,20 +185,20 @@ func (p *packing) unpackComplex(v values, data []byte) error {
 	for i := range g.n {
 		reference, width, length := g.group(i)
 		if width > maxBits {
-			return corrupt("group %d has values of %d bits", i, width)
+			return corrupt("group %d has values of %s", i, quantity.Count(width, "bits"))
 		}
 		if length > int64(v.len())-done {
-			return corrupt("group %d has %d values, %d are left", i, length, int64(v.len())-done)
+			return corrupt("group %d has %s, %d are left", i, quantity.Count(length, "values"), int64(v.len())-done)
 		}
 		if g.values+length*width > 8*int64(len(data)) {
-			return corrupt("section 7 has %d bytes of groups, group %d of %d needs more", len(data), i, g.n)
+			return corrupt("section 7 has %s of groups, group %d of %d needs more", quantity.Count(len(data), "bytes"), i, g.n)
 		}
 		g.unpack(v[8*done:8*(done+length)], p, &d, reference, int(width))
 		g.values += length * width
 		done += length
 	}
 	if done != int64(v.len()) {
-		return corrupt("the groups have %d values, section 5 has %d", done, v.len())
+		return corrupt("the groups have %s, section 5 has %d", quantity.Count(done, "values"), v.len())
 	}
 	return nil
 }
@@ -211,10 +213,10 @@ func (p *packing) groups(data []byte) (g groups, err error) {
 		last: int64(binary.BigEndian.Uint32(s[42:])), lenBits: int(s[46]),
 	}
 	if g.missing > 2 {
-		return g, corrupt("section 5 has %d kinds of missing values (code table 5.5)", g.missing)
+		return g, corrupt("section 5 has %s of missing values (code table 5.5)", quantity.Count(g.missing, "kinds"))
 	}
 	if g.n > p.values || g.widthBits > 32 || g.lenBits > 32 {
-		return g, corrupt("section 5 has %d groups for %d values, widths of %d bits and lengths of %d", g.n, p.values, g.widthBits, g.lenBits)
+		return g, corrupt("section 5 has %s for %s, widths of %s and lengths of %d", quantity.Count(g.n, "groups"), quantity.Count(p.values, "values"), quantity.Count(g.widthBits, "bits"), g.lenBits)
 	}
 	list := func(bits int) (begin int64) {
 		begin = g.values
@@ -223,7 +225,7 @@ func (p *packing) groups(data []byte) (g groups, err error) {
 	}
 	g.references, g.widths, g.lengths = list(g.referenceBits), list(g.widthBits), list(g.lenBits)
 	if g.values > 8*int64(len(data)) {
-		return g, corrupt("section 7 has %d bytes, %d groups need more", len(data), g.n)
+		return g, corrupt("section 7 has %s, %s more", quantity.Count(len(data), "bytes"), quantity.Count(g.n, "groups need"))
 	}
 	return g, nil
 }
@@ -287,7 +289,7 @@ func (p *packing) differences(data []byte) (d differences, rest []byte, err erro
 		return d, nil, unsupported("spatial differencing of order %d", d.order)
 	}
 	if n > 7 || len(data) < (d.order+1)*n {
-		return d, nil, corrupt("section 7 has %d bytes, and before the groups %d numbers of %d bytes", len(data), d.order+1, n)
+		return d, nil, corrupt("section 7 has %s, and before the groups %s of %s", quantity.Count(len(data), "bytes"), quantity.Count(d.order+1, "numbers"), quantity.Count(n, "bytes"))
 	}
 	for i := range d.order {
 		d.first[i], data = int64(unsigned(data[:n])), data[n:]
@@ -374,9 +376,9 @@ func (p *packing) samples(data []byte) (*samples, error) {
 	case s.flags&signedSamples != 0:
 		return nil, unsupported("CCSDS with signed samples")
 	case s.width > 32 || s.block == 0 || s.interval == 0:
-		return nil, corrupt("section 5 has CCSDS samples of %d bits in blocks of %d and intervals of %d", s.width, s.block, s.interval)
+		return nil, corrupt("section 5 has CCSDS samples of %s in blocks of %d and intervals of %d", quantity.Count(s.width, "bits"), s.block, s.interval)
 	case s.flags&restricted != 0 && s.width > 4:
-		return nil, corrupt("section 5 has restricted CCSDS options for samples of %d bits", s.width)
+		return nil, corrupt("section 5 has restricted CCSDS options for samples of %s", quantity.Count(s.width, "bits"))
 	case s.flags&restricted != 0:
 		s.idBits = 1 + (s.width-1)/2
 	case s.width <= 8:
@@ -410,7 +412,7 @@ func (s *samples) next() error {
 	}
 	for _, x := range data {
 		if x > s.largest {
-			return corrupt("a CCSDS sample of %d, more than %d bits", x, s.width)
+			return corrupt("a CCSDS sample of %d, more than %s", x, quantity.Count(s.width, "bits"))
 		}
 	}
 	if first == 1 {
@@ -535,7 +537,7 @@ func (s *samples) zeroBlocks() error {
 		n++
 	}
 	if n > uint64(left) {
-		return corrupt("%d blocks of zeros, of %d in the interval", n, left)
+		return corrupt("%s of zeros, of %d in the interval", quantity.Count(n, "blocks"), left)
 	}
 	s.zeros = int(n) - 1
 	return nil
@@ -550,7 +552,7 @@ type bitReader struct {
 // read reads a number of 1 to 32 bits.
 func (r *bitReader) read(n int) (uint64, error) {
 	if int64(n) > r.end-r.at {
-		return 0, corrupt("section 7 has %d bytes, and needs more", len(r.b))
+		return 0, corrupt("section 7 has %s, and needs more", quantity.Count(len(r.b), "bytes"))
 	}
 	x := bitsAt(r.b, r.at, n)
 	r.at += int64(n)
@@ -579,7 +581,7 @@ func (r *bitReader) count() (n uint64, err error) {
 		n += uint64(have)
 		r.at += int64(have)
 	}
-	return 0, corrupt("section 7 has %d bytes, and needs more", len(r.b))
+	return 0, corrupt("section 7 has %s, and needs more", quantity.Count(len(r.b), "bytes"))
 }
 
 // unpackPNG decodes values that are the pixels of an image (template 7.41). The bits of a
@@ -591,7 +593,7 @@ func (p *packing) unpackPNG(v values, data []byte) error {
 	}
 	// Compare before decoding: the size of the image bounds the memory that it takes.
 	if n := int64(head.Width) * int64(head.Height); n != int64(v.len()) {
-		return corrupt("section 7 has an image of %d x %d for %d values", head.Width, head.Height, v.len())
+		return corrupt("section 7 has an image of %d x %d for %s", head.Width, head.Height, quantity.Count(v.len(), "values"))
 	}
 	decoded, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
@@ -599,7 +601,7 @@ func (p *packing) unpackPNG(v values, data []byte) error {
 	}
 	pixels, bits, stride, bytes := pixelsOf(decoded, int(data[depthAt]))
 	if (bits+7)/8 != (p.bits+7)/8 || bits < p.bits {
-		return corrupt("section 7 has an image of %d bits a pixel, section 5 has %d", bits, p.bits)
+		return corrupt("section 7 has an image of %s a pixel, section 5 has %d", quantity.Count(bits, "bits"), p.bits)
 	}
 	width := head.Width
 	for i := range v.len() {

@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/codecs/numcodecs"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 )
@@ -165,7 +166,7 @@ func (packBits) Decode(dst, src []byte, most int64) ([]byte, error) {
 			need = 1
 		}
 		if need > len(src) {
-			return dst, corrupt(packBitsID, "the run at byte %d lacks %d bytes", all-len(src)-1, need-len(src))
+			return dst, corrupt(packBitsID, "the run at byte %d lacks %s", all-len(src)-1, quantity.Count(need-len(src), "bytes"))
 		}
 		if len(dst)-from+n > int(most) {
 			return dst, tooLong(packBitsID, int(most))
@@ -275,7 +276,7 @@ func (c *chunky) Encode(dst []byte, src codec.Block) ([]byte, error) {
 // Decode implements [codec.ArrayBytes].
 func (c *chunky) Decode(dst *codec.Block, src []byte) error {
 	if len(src) != len(dst.Data) {
-		return fmt.Errorf("%w: %s: %d bytes, but the shape %d needs %d", codec.ErrCorrupt, chunkyName, len(src), dst.Shape, len(dst.Data))
+		return fmt.Errorf("%w: %s: %s, but the shape %d needs %d", codec.ErrCorrupt, chunkyName, quantity.Count(len(src), "bytes"), dst.Shape, len(dst.Data))
 	}
 	if len(src) == 0 {
 		return nil

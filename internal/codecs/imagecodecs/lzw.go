@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 )
 
@@ -236,7 +237,7 @@ func (d *lzwDecoder) ended(n, most int, in *bits) error {
 	if n == most && len(in.src) > 0 {
 		return nil
 	}
-	return corrupt(lzwID, "%d bytes have no end code, and decode to %d of %d", len(in.src), n, most)
+	return corrupt(lzwID, "%s no end code, and decode to %d of %d", quantity.Count(len(in.src), "bytes have"), n, most)
 }
 
 // repeat copies n bytes of b from one place to a later one, which may be the last of

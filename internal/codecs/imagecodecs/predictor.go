@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/shuffle"
 	"varve.dev/zarr/metadata"
 )
@@ -357,7 +358,7 @@ func (r *rows) cut(chunk []int64) (row, step int64, err error) {
 		return 0, 0, nil
 	}
 	if all%row != 0 {
-		return 0, 0, misfit(r.id, "chunks of the shape %d do not consist of rows of %d elements, which follow from its shape %d and axis %d", chunk, row, shape, r.axis)
+		return 0, 0, misfit(r.id, "chunks of the shape %d do not consist of rows of %s, which follow from its shape %d and axis %d", chunk, quantity.Count(row, "elements"), shape, r.axis)
 	}
 	return row, step, nil
 }

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -29,7 +30,7 @@ func appendHeader(dst []byte, shape []int64) ([]byte, error) {
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(shape)))
 	for i, n := range shape {
 		if n > math.MaxUint32 {
-			return dst, fmt.Errorf("%w: n5_default: axis %d of a chunk has %d elements, a block of N5 at most %d", codec.ErrConfiguration, i, n, uint32(math.MaxUint32))
+			return dst, fmt.Errorf("%w: n5_default: axis %d of a chunk has %s, a block of N5 at most %d", codec.ErrConfiguration, i, quantity.Count(n, "elements"), uint32(math.MaxUint32))
 		}
 		dst = binary.BigEndian.AppendUint32(dst, uint32(n))
 	}
@@ -52,7 +53,7 @@ func (r *room) turn(shape []int64) []int64 {
 // after the header.
 func (c *coder) parseHeader(room []int64, src []byte) (shape []int64, rest []byte, err error) {
 	if len(src) < 4 {
-		return nil, nil, fmt.Errorf("%w: n5_default: %d bytes are too few for a header", codec.ErrCorrupt, len(src))
+		return nil, nil, fmt.Errorf("%w: n5_default: %s too few for a header", codec.ErrCorrupt, quantity.Count(len(src), "bytes are"))
 	}
 	mode, rank := binary.BigEndian.Uint16(src), int(binary.BigEndian.Uint16(src[2:]))
 	if name, known := modes[mode]; known {
@@ -62,9 +63,9 @@ func (c *coder) parseHeader(room []int64, src []byte) (shape []int64, rest []byt
 	case mode != 0:
 		return nil, nil, fmt.Errorf("%w: n5_default: a block of mode %#04x", codec.ErrCorrupt, mode)
 	case rank != c.spec.Rank:
-		return nil, nil, fmt.Errorf("%w: n5_default: a block of %d axes, but the array has %d", codec.ErrCorrupt, rank, c.spec.Rank)
+		return nil, nil, fmt.Errorf("%w: n5_default: a block of %s, but the array has %d", codec.ErrCorrupt, quantity.Count(rank, "axes"), c.spec.Rank)
 	case len(src) < headerSize(rank):
-		return nil, nil, fmt.Errorf("%w: n5_default: %d bytes are too few for a header of %d axes", codec.ErrCorrupt, len(src), rank)
+		return nil, nil, fmt.Errorf("%w: n5_default: %s too few for a header of %s", codec.ErrCorrupt, quantity.Count(len(src), "bytes are"), quantity.Count(rank, "axes"))
 	}
 	shape = room[:0]
 	for i := range rank {
@@ -83,11 +84,11 @@ func (c *coder) blockSize(shape, turned []int64, n int64, stored int) (int64, er
 	elements, ok := checked.Product(shape...)
 	size, fits := checked.Mul(elements, c.size)
 	if !ok || !fits || size > max(n, min(c.limit, int64(stored)*inflation)) {
-		return 0, fmt.Errorf("%w: n5_default: the header says that %d stored bytes are a block of shape %d", codec.ErrCorrupt, stored, shape)
+		return 0, fmt.Errorf("%w: n5_default: the header says that %s a block of shape %d", codec.ErrCorrupt, quantity.Count(stored, "stored bytes are"), shape)
 	}
 	// Without a compressor, the length follows from the shape.
 	if exact, fixed := c.inner.Fixed(turned, size); fixed && exact != int64(stored) {
-		return 0, fmt.Errorf("%w: n5_default: %d stored bytes, a block of shape %d has %d", codec.ErrCorrupt, stored, shape, exact)
+		return 0, fmt.Errorf("%w: n5_default: %s, a block of shape %d has %d", codec.ErrCorrupt, quantity.Count(stored, "stored bytes"), shape, exact)
 	}
 	return size, nil
 }

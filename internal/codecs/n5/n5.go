@@ -19,6 +19,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 )
 
@@ -62,7 +63,7 @@ func (c *coder) parse(configuration []byte) error {
 		c.exts = append(c.exts, ext)
 	}
 	if n := len(c.exts); n <= serializer || n > compressor+1 {
-		return fmt.Errorf("%d codecs, want \"transpose\", \"bytes\", and perhaps one that compresses", n)
+		return fmt.Errorf("%s, want \"transpose\", \"bytes\", and perhaps one that compresses", quantity.Count(n, "codecs"))
 	}
 	if c.exts[transposition].Name != "transpose" || c.exts[serializer].Name != "bytes" {
 		return fmt.Errorf("the codecs begin with %q and %q, want \"transpose\" and \"bytes\"", c.exts[transposition].Name, c.exts[serializer].Name)

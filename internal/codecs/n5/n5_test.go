@@ -233,7 +233,7 @@ func TestDamage(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	for configuration, says := range map[string]string{
-		`{}`: "codecs are missing", `{"codecs":null}`: "null", `{"codecs":[]}`: "0 codecs", `{"codecs":["transpose"]}`: "1 codecs",
+		`{}`: "codecs are missing", `{"codecs":null}`: "null", `{"codecs":[]}`: "0 codecs", `{"codecs":["transpose"]}`: "1 codec",
 		`{"codecs":["transpose","bytes","gzip","gzip"]}`: "4 codecs", `{"codecs":["bytes","transpose"]}`: `begin with "bytes"`,
 		`{"codecs":[5,6]}`: "codecs: 0", `{"codecs":["transpose","bytes"],"mode":0}`: "unknown member",
 		`{"codecs":["transpose",{"name":"bytes","configuration":{"endian":"little"}}]}`: "N5 is big-endian",

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 )
 
@@ -51,16 +52,16 @@ func (base64Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	}
 	switch {
 	case len(src)%4 != 0:
-		return dst, fmt.Errorf("%w: base64: %d letters, want a multiple of 4", codec.ErrCorrupt, len(src))
+		return dst, fmt.Errorf("%w: base64: %s, want a multiple of 4", codec.ErrCorrupt, quantity.Count(len(src), "letters"))
 	case int64(size) > most:
-		return dst, fmt.Errorf("%w: base64: %d letters, want those of at most %d bytes", codec.ErrTooLong, len(src), most)
+		return dst, fmt.Errorf("%w: base64: %s, want those of at most %s", codec.ErrTooLong, quantity.Count(len(src), "letters"), quantity.Count(most, "bytes"))
 	}
 	n := len(dst)
 	dst = slices.Grow(dst, size)
 	// The library writes whole groups of 8 bytes if dst has room for them, so limit dst.
 	k, err := letters.Decode(dst[n:n+size:n+size], src)
 	if err != nil || k != size {
-		return dst[:n], fmt.Errorf("%w: base64: %d letters stand for %d bytes, want %d (error: %v)", codec.ErrCorrupt, len(src), k, size, err)
+		return dst[:n], fmt.Errorf("%w: base64: %s for %s, want %d (error: %v)", codec.ErrCorrupt, quantity.Count(len(src), "letters stand"), quantity.Count(k, "bytes"), size, err)
 	}
 	return dst[:n+k], nil
 }

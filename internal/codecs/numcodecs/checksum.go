@@ -11,6 +11,7 @@ import (
 	"math/bits"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 )
 
@@ -76,7 +77,7 @@ func (c checksum) Decode(dst, src []byte, most int64) ([]byte, error) {
 		return dst, err
 	}
 	if int64(len(data)) > most {
-		return dst, fmt.Errorf("%w: %s: %d bytes besides the checksum, want at most %d", codec.ErrTooLong, c.id, len(data), most)
+		return dst, fmt.Errorf("%w: %s: %s besides the checksum, want at most %d", codec.ErrTooLong, c.id, quantity.Count(len(data), "bytes"), most)
 	}
 	return append(dst, data...), nil
 }
@@ -85,7 +86,7 @@ func (c checksum) Decode(dst, src []byte, most int64) ([]byte, error) {
 func (c checksum) Trim(src []byte) ([]byte, error) {
 	n := len(src) - checksumSize
 	if n < 0 {
-		return nil, fmt.Errorf("%w: %s: %d bytes are too few for a checksum", codec.ErrCorrupt, c.id, len(src))
+		return nil, fmt.Errorf("%w: %s: %s too few for a checksum", codec.ErrCorrupt, c.id, quantity.Count(len(src), "bytes are"))
 	}
 	// Limit the capacity, so that appending to the data does not overwrite the checksum.
 	data, tail := src[:n:n], src[n:]
@@ -94,7 +95,7 @@ func (c checksum) Trim(src []byte) ([]byte, error) {
 	}
 	stored, sum := binary.LittleEndian.Uint32(tail), c.sum(data)
 	if stored != sum {
-		return nil, fmt.Errorf("%w: %s of %d bytes is %#08x, stored is %#08x", codec.ErrChecksum, c.id, n, sum, stored)
+		return nil, fmt.Errorf("%w: %s of %s is %#08x, stored is %#08x", codec.ErrChecksum, c.id, quantity.Count(n, "bytes"), sum, stored)
 	}
 	return data, nil
 }

@@ -20,6 +20,7 @@ import (
 	_ "varve.dev/zarr/internal/codecs/blosc" // registers the codec that newBlosc makes
 	"varve.dev/zarr/internal/codecs/gzipcodec"
 	"varve.dev/zarr/internal/codecs/zstd"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 )
 
@@ -117,7 +118,7 @@ func (zlibCoder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	out, err := r.appendTo(dst, int(most))
 	// The library stops reading at the end of the stream.
 	if err == nil && r.src.Len() > 0 {
-		err = fmt.Errorf("%d bytes follow the end", r.src.Len())
+		err = fmt.Errorf("%s the end", quantity.Count(r.src.Len(), "bytes follow"))
 	}
 	// The pool must not keep the bytes of the caller.
 	r.src.Reset(nil)
@@ -322,7 +323,7 @@ var compressors = sync.Pool{New: func() any { return new(lz4.CompressorCCompat) 
 // Encode implements [codec.BytesBytes].
 func (c lz4Coder) Encode(dst, src []byte) ([]byte, error) {
 	if len(src) > lz4Most {
-		return dst, fmt.Errorf("%w: lz4: %d bytes, one block has at most %d; use shorter chunks", codec.ErrUnsupported, len(src), lz4Most)
+		return dst, fmt.Errorf("%w: lz4: %s, one block has at most %d; use shorter chunks", codec.ErrUnsupported, quantity.Count(len(src), "bytes"), lz4Most)
 	}
 	n := len(dst)
 	bound := lz4.CompressBlockBound(len(src))
@@ -337,7 +338,7 @@ func (c lz4Coder) Encode(dst, src []byte) ([]byte, error) {
 	z.Acceleration = c.acceleration
 	k, err := z.CompressBlock(src, dst[n+lz4Header:][:bound])
 	if err != nil || k == 0 {
-		return dst[:n], fmt.Errorf("lz4: %d bytes do not fit %d: %w", len(src), bound, err)
+		return dst[:n], fmt.Errorf("lz4: %s not fit %d: %w", quantity.Count(len(src), "bytes do"), bound, err)
 	}
 	return dst[:n+lz4Header+k], nil
 }
@@ -345,18 +346,18 @@ func (c lz4Coder) Encode(dst, src []byte) ([]byte, error) {
 // Decode implements [codec.BytesBytes].
 func (lz4Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	if len(src) <= lz4Header {
-		return dst, fmt.Errorf("%w: lz4: %d bytes are too few for a size and a block", codec.ErrCorrupt, len(src))
+		return dst, fmt.Errorf("%w: lz4: %s too few for a size and a block", codec.ErrCorrupt, quantity.Count(len(src), "bytes are"))
 	}
 	size := int64(binary.LittleEndian.Uint32(src))
 	src = src[lz4Header:]
 	switch {
 	case size/lz4Times > int64(len(src)): // check before the caller allocates them
-		return dst, fmt.Errorf("%w: lz4: claims to have %d bytes, which %d cannot be", codec.ErrCorrupt, size, len(src))
+		return dst, fmt.Errorf("%w: lz4: claims to have %s, which %d cannot be", codec.ErrCorrupt, quantity.Count(size, "bytes"), len(src))
 	case size > most:
-		return dst, fmt.Errorf("%w: lz4: claims to have %d bytes, want at most %d", codec.ErrTooLong, size, most)
+		return dst, fmt.Errorf("%w: lz4: claims to have %s, want at most %d", codec.ErrTooLong, quantity.Count(size, "bytes"), most)
 	case size == 0:
 		if len(src) != 1 || src[0] != 0 {
-			return dst, fmt.Errorf("%w: lz4: %d bytes encode nothing", codec.ErrCorrupt, len(src))
+			return dst, fmt.Errorf("%w: lz4: %s nothing", codec.ErrCorrupt, quantity.Count(len(src), "bytes encode"))
 		}
 		return dst, nil
 	}
@@ -364,7 +365,7 @@ func (lz4Coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 	dst = slices.Grow(dst, int(size))
 	k, err := lz4.UncompressBlock(src, dst[n:n+int(size):n+int(size)])
 	if err != nil || int64(k) != size {
-		return dst[:n], fmt.Errorf("%w: lz4: the block does not have the %d bytes that it claims (error: %v)", codec.ErrCorrupt, size, err)
+		return dst[:n], fmt.Errorf("%w: lz4: the block does not have the %s that it claims (error: %v)", codec.ErrCorrupt, quantity.Count(size, "bytes"), err)
 	}
 	return dst[:n+k], nil
 }

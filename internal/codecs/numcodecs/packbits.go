@@ -8,6 +8,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 )
 
@@ -62,7 +63,7 @@ func (p *packBits) Encode(dst *codec.Block, src codec.Block) error {
 // Decode implements [codec.ArrayArray]. Bits beyond the last element may have any value.
 func (p *packBits) Decode(dst *codec.Block, src codec.Block) error {
 	if want := byte(-len(dst.Data) & 7); src.Data[0] != want {
-		return fmt.Errorf("%w: numcodecs.packbits: the first byte says that %d bits are padding, %d elements leave %d", codec.ErrCorrupt, src.Data[0], len(dst.Data), want)
+		return fmt.Errorf("%w: numcodecs.packbits: the first byte says that %s padding, %s %d", codec.ErrCorrupt, quantity.Count(src.Data[0], "bits are"), quantity.Count(len(dst.Data), "elements leave"), want)
 	}
 	out, in := dst.Data, src.Data[1:]
 	for ; len(out) >= 8; in, out = in[1:], out[8:] {

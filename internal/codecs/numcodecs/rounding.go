@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/number"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 )
 
@@ -60,7 +61,7 @@ func (r *bitRound) Bind(spec codec.Spec) (codec.Spec, error) {
 		return r.bindOther(spec)
 	}
 	if most := int64(f.Layout.Fraction); r.keep > most {
-		return codec.Spec{}, fmt.Errorf("%w: numcodecs.bitround: keepbits is %d, %s has %d bits of fraction", codec.ErrConfiguration, r.keep, spec.Type, most)
+		return codec.Spec{}, fmt.Errorf("%w: numcodecs.bitround: keepbits is %d, %s has %s of fraction", codec.ErrConfiguration, r.keep, spec.Type, quantity.Count(most, "bits"))
 	}
 	r.format = f
 	return spec, nil

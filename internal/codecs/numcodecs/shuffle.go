@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/shuffle"
 	"varve.dev/zarr/metadata"
 )
@@ -101,8 +102,8 @@ func (*shuffler) MaxEncoded(n int64) int64 { return n }
 // Encode implements [codec.BytesBytes].
 func (s *shuffler) Encode(dst, src []byte) ([]byte, error) {
 	if s.size > 1 && int64(len(src))%s.size != 0 {
-		return dst, fmt.Errorf("%w: shuffle: %d bytes are not a multiple of elementsize %d, as after a checksum; "+
-			"make a new array with the checksum behind all other codecs (convert.ConvertTo)", codec.ErrConfiguration, len(src), s.size)
+		return dst, fmt.Errorf("%w: shuffle: %s not a multiple of elementsize %d, as after a checksum; "+
+			"make a new array with the checksum behind all other codecs (convert.ConvertTo)", codec.ErrConfiguration, quantity.Count(len(src), "bytes are"), s.size)
 	}
 	n := len(dst)
 	dst = slices.Grow(dst, len(src))[:n+len(src)]
@@ -120,7 +121,7 @@ func (s *shuffler) Encode(dst, src []byte) ([]byte, error) {
 // they are; numcodecs refuses them.
 func (s *shuffler) Decode(dst, src []byte, most int64) ([]byte, error) {
 	if int64(len(src)) > most {
-		return dst, fmt.Errorf("%w: shuffle: %d bytes, want at most %d", codec.ErrTooLong, len(src), most)
+		return dst, fmt.Errorf("%w: shuffle: %s, want at most %d", codec.ErrTooLong, quantity.Count(len(src), "bytes"), most)
 	}
 	n := len(dst)
 	dst = slices.Grow(dst, len(src))[:n+len(src)]

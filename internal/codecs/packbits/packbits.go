@@ -23,6 +23,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Name is the name of the codec in metadata.
@@ -200,7 +201,7 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 func (c *coder) Decode(dst *codec.Block, src []byte) error {
 	size, _ := c.EncodedSize(dst.Shape, int64(len(dst.Data)))
 	if int64(len(src)) != size {
-		return fmt.Errorf("%w: packbits: %d bytes, but the shape %d needs %d", codec.ErrCorrupt, len(src), dst.Shape, size)
+		return fmt.Errorf("%w: packbits: %s, but the shape %d needs %d", codec.ErrCorrupt, quantity.Count(len(src), "bytes"), dst.Shape, size)
 	}
 	mark := c.unused(len(dst.Data))
 	switch c.padding {
@@ -210,7 +211,7 @@ func (c *coder) Decode(dst *codec.Block, src []byte) error {
 		mark, src = src[len(src)-1], src[:len(src)-1]
 	}
 	if want := c.unused(len(dst.Data)); mark != want {
-		return fmt.Errorf("%w: packbits: %d bits are marked as unused, but the shape %d leaves %d", codec.ErrCorrupt, mark, dst.Shape, want)
+		return fmt.Errorf("%w: packbits: %s marked as unused, but the shape %d leaves %d", codec.ErrCorrupt, quantity.Count(mark, "bits are"), dst.Shape, want)
 	}
 	switch {
 	case c.whole:

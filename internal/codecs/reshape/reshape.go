@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Name is the name of the codec in metadata.
@@ -53,7 +54,7 @@ func (c *coder) parse(configuration []byte) error {
 	case m.Shape == nil:
 		return fmt.Errorf("shape is missing")
 	case len(*m.Shape) > grid.MaxRank:
-		return fmt.Errorf("shape has %d axes, an array has at most %d", len(*m.Shape), grid.MaxRank)
+		return fmt.Errorf("shape has %s, an array has at most %d", quantity.Count(len(*m.Shape), "axes"), grid.MaxRank)
 	}
 	for i, raw := range *m.Shape {
 		l, err := parseLength(raw)
@@ -112,7 +113,7 @@ func (c *coder) check() error {
 func (c *coder) Bind(spec codec.Spec) (codec.Spec, error) {
 	for i, l := range c.shape {
 		if n := len(l.axes); n > 0 && l.axes[n-1] >= spec.Rank {
-			return codec.Spec{}, fmt.Errorf("%w: reshape: shape: axis %d: the array has no axis %d, only %d axes", codec.ErrConfiguration, i, l.axes[n-1], spec.Rank)
+			return codec.Spec{}, fmt.Errorf("%w: reshape: shape: axis %d: the array has no axis %d, only %s", codec.ErrConfiguration, i, l.axes[n-1], quantity.Count(spec.Rank, "axes"))
 		}
 	}
 	c.rank = spec.Rank
@@ -137,7 +138,7 @@ func (c *coder) EncodedShape(dst, shape []int64) ([]int64, error) {
 // fill appends the shape of the encoded form.
 func (c *coder) fill(dst, shape []int64) ([]int64, error) {
 	if len(shape) != c.rank {
-		return dst, fmt.Errorf("the array has %d axes", c.rank)
+		return dst, fmt.Errorf("the array has %s", quantity.Count(c.rank, "axes"))
 	}
 	total, ok := checked.Product(shape...)
 	if !ok {
@@ -153,7 +154,7 @@ func (c *coder) fill(dst, shape []int64) ([]int64, error) {
 			rest, n = len(dst), 1
 		}
 		if known, ok = checked.Mul(known, n); !ok {
-			return dst, fmt.Errorf("shape takes more than %d elements", total)
+			return dst, fmt.Errorf("shape takes more than %s", quantity.Count(total, "elements"))
 		}
 		dst = append(dst, n)
 	}
@@ -164,7 +165,7 @@ func (c *coder) fill(dst, shape []int64) ([]int64, error) {
 		known *= total / known
 	}
 	if known != total {
-		return dst, fmt.Errorf("its %d elements do not fill the shape %s", total, c.text())
+		return dst, fmt.Errorf("its %s not fill the shape %s", quantity.Count(total, "elements do"), c.text())
 	}
 	return dst, nil
 }

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/placement"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
@@ -635,7 +636,7 @@ func (d *editor) takeInset(l *layout, x *index, chunk []byte, from []int64) (gon
 // error wraps [codec.ErrConfiguration].
 func (d *editor) insetPlace(in coding.Inset) ([]int64, error) {
 	if len(in.Start) != len(d.chunks) || len(in.Shape) != len(d.chunks) {
-		return nil, fmt.Errorf("%w: it begins at %v and has the shape %v, the shard has %d axes", codec.ErrConfiguration, in.Start, in.Shape, len(d.chunks))
+		return nil, fmt.Errorf("%w: it begins at %v and has the shape %v, the shard has %s", codec.ErrConfiguration, in.Start, in.Shape, quantity.Count(len(d.chunks), "axes"))
 	}
 	g, err := d.cut.of(in.Shape)
 	if err != nil {

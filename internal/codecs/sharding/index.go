@@ -14,6 +14,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
@@ -60,7 +61,7 @@ func (c *coder) decodeIndex(l *layout, src []byte, info store.Info) (*index, err
 func (c *coder) encodeIndex(dst []byte, l *layout, x *index) ([]byte, error) {
 	out, err := c.index.Encode(dst, strided.Contiguous(bytesOf(x.entries), l.entry, 8))
 	if err == nil && int64(len(out)-len(dst)) != l.index {
-		err = fmt.Errorf("%d bytes, want %d", len(out)-len(dst), l.index)
+		err = fmt.Errorf("%s, want %d", quantity.Count(len(out)-len(dst), "bytes"), l.index)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
@@ -94,7 +95,7 @@ func (c *coder) cutIndex(l *layout, shard []byte) ([]byte, error) {
 }
 
 func (l *layout) tooShort(n int64) error {
-	return fmt.Errorf("%w: the shard has %d bytes, but the index of its %d inner chunks alone has %d", codec.ErrCorrupt, n, l.n, l.index)
+	return fmt.Errorf("%w: the shard has %s, but the index of its %s alone has %d", codec.ErrCorrupt, quantity.Count(n, "bytes"), quantity.Count(l.n, "inner chunks"), l.index)
 }
 
 // span returns the range of inner chunk k, and whether it is stored. It returns
@@ -144,7 +145,7 @@ type entryError struct {
 }
 
 func (e *entryError) Error() string {
-	text := fmt.Sprintf("%v: the index says %d bytes from offset %d on, ", e.Unwrap(), e.n, e.off)
+	text := fmt.Sprintf("%v: the index says %s from offset %d on, ", e.Unwrap(), quantity.Count(e.n, "bytes"), e.off)
 	if e.leaves() {
 		return text + fmt.Sprintf("but inner chunks have the bytes from %d to %d", e.first, e.last)
 	}
@@ -253,7 +254,7 @@ func (d *editor) checkLength(k, n int64) error {
 		if n == want {
 			return nil
 		}
-		return corrupt("the index says %d bytes, but an inner chunk of shape %v has %d", n, cell.Encoded, want)
+		return corrupt("the index says %s, but an inner chunk of shape %v has %d", quantity.Count(n, "bytes"), cell.Encoded, want)
 	}
 	if n == 0 {
 		return corrupt("the index says 0 bytes, which no inner chunk has")

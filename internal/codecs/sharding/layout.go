@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -102,7 +103,7 @@ func (c *coder) newLayout(shape []int64) (*layout, error) {
 	c.measure(l)
 	longest := cmp.Or(c.env.Chunk, coding.DefaultChunk)
 	if l.index > longest {
-		return nil, fmt.Errorf("%w: the index of %d inner chunks has %d bytes, at most %d are read (Limits.Chunk)", codec.ErrLimit, l.n, l.index, longest)
+		return nil, fmt.Errorf("%w: the index of %s has %s, at most %d are read (Limits.Chunk)", codec.ErrLimit, quantity.Count(l.n, "inner chunks"), quantity.Count(l.index, "bytes"), longest)
 	}
 	if l.inner > longest {
 		return nil, fmt.Errorf("%w: an inner chunk of more bytes than are read, at most %d (Limits.Chunk)", codec.ErrLimit, longest)

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 )
 
@@ -69,7 +70,7 @@ func (d *editor) mend(src coding.Source) error {
 	limit := cmp.Or(d.env.Chunk, coding.DefaultChunk)
 	shard, info, err := src.Read(d.ctx, store.Request{Limit: limit}, nil)
 	if errors.Is(err, store.ErrTooLarge) {
-		return fmt.Errorf("%w: the index of a shard of more than %d bytes is not restored (Limits.Chunk)", codec.ErrLimit, limit)
+		return fmt.Errorf("%w: the index of a shard of more than %s is not restored (Limits.Chunk)", codec.ErrLimit, quantity.Count(limit, "bytes"))
 	}
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -74,7 +75,7 @@ func (c *coder) Arrange(shape []int64, a *coding.Arrangement, place func(k int64
 			return nil
 		}
 		if n > l.most {
-			return l.fail(k, corrupt("it has %d bytes, an inner chunk has at most %d", n, l.most))
+			return l.fail(k, corrupt("it has %s, an inner chunk has at most %d", quantity.Count(n, "bytes"), l.most))
 		}
 		ranks[k], x.entries[2*k+1] = rank, uint64(n)
 		a.Order = append(a.Order, uint32(k))

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/placement"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
@@ -217,7 +218,7 @@ func (d *decoder) fetchIndex(src coding.Source) (*index, stretch, error) {
 	b := budget.Get(min(size, mostGuessed))
 	data, info, err := src.Read(d.ctx, q, b.B)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("%w: the shard is too short for the index of %d bytes: %w", codec.ErrCorrupt, d.layout.index, err)
+		err = fmt.Errorf("%w: the shard is too short for the index of %s: %w", codec.ErrCorrupt, quantity.Count(d.layout.index, "bytes"), err)
 	}
 	d.ratio.Learn(info.Size, d.likely)
 	tail := stretch{info.Size - int64(len(data)), data, b}

@@ -27,6 +27,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 )
@@ -305,7 +306,7 @@ func (c *cut) bind(rank int, unaligned bool) error {
 		return c.bindGrid(rank, unaligned)
 	}
 	if len(c.shape) != rank {
-		return fmt.Errorf("%w: chunk_shape %d has %d axes, the shard has %d", codec.ErrConfiguration, c.shape, len(c.shape), rank)
+		return fmt.Errorf("%w: chunk_shape %d has %s, the shard has %d", codec.ErrConfiguration, c.shape, quantity.Count(len(c.shape), "axes"), rank)
 	}
 	c.clips = unaligned
 	for _, n := range c.shape {
@@ -323,7 +324,7 @@ func (c *cut) bindGrid(rank int, unaligned bool) error {
 		return fmt.Errorf("%w: inner chunks of several lengths are an experiment (Experimental.InnerChunks)", codec.ErrUnsupported)
 	}
 	if c.grid.Rank() != rank {
-		return fmt.Errorf("%w: chunk_grid has %d axes, the shard has %d", codec.ErrConfiguration, c.grid.Rank(), rank)
+		return fmt.Errorf("%w: chunk_grid has %s, the shard has %d", codec.ErrConfiguration, quantity.Count(c.grid.Rank(), "axes"), rank)
 	}
 	for i := range rank {
 		c.cuts = append(c.cuts, grid.Runs(slices.Collect(c.grid.Axis(i).Edges())...))
@@ -347,7 +348,7 @@ func (c *cut) checkAxis(i int, a grid.Axis) error {
 
 func (c *cut) checkSum(i int, length int64) error {
 	if sum := c.grid.Axis(i).Covered(); sum != length {
-		return fmt.Errorf("%w: the inner chunks have %d elements together, a shard has %d", codec.ErrConfiguration, sum, length)
+		return fmt.Errorf("%w: the inner chunks have %s together, a shard has %d", codec.ErrConfiguration, quantity.Count(sum, "elements"), length)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ var refused = []struct {
 	err                 error
 	says                []string
 }{
-	{"rank", sharded([]int64{3}, jsonValues, jsonIndex, "end"), codec.Environment{}, codec.ErrConfiguration, []string{"1 axes", "has 2"}},
+	{"rank", sharded([]int64{3}, jsonValues, jsonIndex, "end"), codec.Environment{}, codec.ErrConfiguration, []string{"1 axis", "has 2"}},
 	{"no axes", sharded([]int64{}, jsonValues, jsonIndex, "end"), codec.Environment{}, codec.ErrConfiguration, []string{"0 axes", "has 2"}},
 	{"does not divide", sharded([]int64{3, 7}, jsonValues, jsonIndex, "end"), codec.Environment{}, codec.ErrConfiguration,
 		[]string{"axis 1", "20 elements, which inner chunks of 7 do not divide: shards of 14 or 21 would do", "14 or 21 would do", "Experimental.InnerChunks"}},
@@ -81,7 +81,7 @@ var refused = []struct {
 	{"lists of another sum", `{"chunk_grid":{"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[4,9],[20]]}},"codecs":[` + jsonValues + `],"index_codecs":[` + jsonIndex + `]}`, codec.Environment{Unaligned: true}, codec.ErrConfiguration,
 		[]string{"axis 0", "13 elements together, a shard has 12"}},
 	{"lists of another rank", `{"chunk_grid":{"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[4,8]]}},"codecs":[` + jsonValues + `],"index_codecs":[` + jsonIndex + `]}`, codec.Environment{Unaligned: true}, codec.ErrConfiguration,
-		[]string{"chunk_grid has 1 axes"}},
+		[]string{"chunk_grid has 1 axis"}},
 	{"list and shape", `{"chunk_shape":[3,4],"chunk_grid":{"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[4,8],[20]]}},"codecs":[` + jsonValues + `],"index_codecs":[` + jsonIndex + `]}`, codec.Environment{Unaligned: true}, codec.ErrConfiguration,
 		[]string{"both"}},
 	{"list and length", `{"chunk_grid":{"name":"rectilinear","configuration":{"kind":"inline","chunk_shapes":[[4,8],5]}},"codecs":[` + jsonValues + `],"index_codecs":[` + jsonIndex + `]}`, codec.Environment{Unaligned: true}, codec.ErrConfiguration,

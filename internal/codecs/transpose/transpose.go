@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -42,7 +43,7 @@ func parse(text []byte) ([]int, error) {
 		return nil, fmt.Errorf("%w: transpose: order: %w", codec.ErrConfiguration, err)
 	}
 	if len(axes) > grid.MaxRank {
-		return nil, fmt.Errorf("%w: transpose: order has %d axes, an array has at most %d", codec.ErrConfiguration, len(axes), grid.MaxRank)
+		return nil, fmt.Errorf("%w: transpose: order has %s, an array has at most %d", codec.ErrConfiguration, quantity.Count(len(axes), "axes"), grid.MaxRank)
 	}
 	order, seen := make([]int, len(axes)), make([]bool, len(axes))
 	for i, a := range axes {
@@ -63,7 +64,7 @@ type coder struct {
 // Bind implements [codec.ArrayArray].
 func (c *coder) Bind(spec codec.Spec) (codec.Spec, error) {
 	if len(c.order) != spec.Rank {
-		return codec.Spec{}, fmt.Errorf("%w: transpose: order %d has %d axes, the array %d", codec.ErrConfiguration, c.order, len(c.order), spec.Rank)
+		return codec.Spec{}, fmt.Errorf("%w: transpose: order %d has %s, the array %d", codec.ErrConfiguration, c.order, quantity.Count(len(c.order), "axes"), spec.Rank)
 	}
 	c.inverse = make([]int, len(c.order))
 	for i, a := range c.order {
@@ -79,7 +80,7 @@ func (c *coder) Order() []int { return slices.Clone(c.order) }
 // EncodedShape implements [codec.ArrayArray].
 func (c *coder) EncodedShape(dst, shape []int64) ([]int64, error) {
 	if len(shape) != len(c.order) {
-		return dst, fmt.Errorf("%w: transpose: shape %d does not have the %d axes of order %d", codec.ErrConfiguration, shape, len(c.order), c.order)
+		return dst, fmt.Errorf("%w: transpose: shape %d does not have the %s of order %d", codec.ErrConfiguration, shape, quantity.Count(len(c.order), "axes"), c.order)
 	}
 	for _, a := range c.order {
 		dst = append(dst, shape[a])
@@ -109,7 +110,7 @@ func permute(dst *codec.Block, src codec.Block, order []int, size int) error {
 		return permuteOffsets(dst, src, order, n)
 	}
 	if nbytes, ok := checked.Mul(n, int64(size)); !ok || int64(len(src.Data)) != nbytes || len(dst.Data) != len(src.Data) {
-		return fmt.Errorf("%w: transpose: %d bytes into %d, shape %d of %d bytes each", codec.ErrConfiguration, len(src.Data), len(dst.Data), src.Shape, size)
+		return fmt.Errorf("%w: transpose: %s into %d, shape %d of %s each", codec.ErrConfiguration, quantity.Count(len(src.Data), "bytes"), len(dst.Data), src.Shape, quantity.Count(size, "bytes"))
 	}
 	if n == 0 {
 		return nil
@@ -127,7 +128,7 @@ func permute(dst *codec.Block, src codec.Block, order []int, size int) error {
 // permuteOffsets is permute for elements of different width.
 func permuteOffsets(dst *codec.Block, src codec.Block, order []int, n int64) error {
 	if int64(len(src.Offsets))-1 != n {
-		return fmt.Errorf("%w: transpose: %d offsets for shape %d", codec.ErrConfiguration, len(src.Offsets), src.Shape)
+		return fmt.Errorf("%w: transpose: %s for shape %d", codec.ErrConfiguration, quantity.Count(len(src.Offsets), "offsets"), src.Shape)
 	}
 	dst.Data, dst.Offsets = dst.Data[:0], append(dst.Offsets[:0], 0)
 	if n == 0 {

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -86,14 +87,14 @@ func add(a, b int64, ok bool) (int64, bool) {
 func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 	n := len(src.Offsets) - 1
 	if int64(n) > math.MaxUint32 {
-		return dst, fmt.Errorf("%w: %s: a chunk of %d elements", codec.ErrLimit, c.name, n)
+		return dst, fmt.Errorf("%w: %s: a chunk of %s", codec.ErrLimit, c.name, quantity.Count(n, "elements"))
 	}
 	dst = slices.Grow(dst, prefix*(n+1)+len(src.Data))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
 	for i := range n {
 		elem := src.Data[src.Offsets[i]:src.Offsets[i+1]]
 		if int64(len(elem)) > math.MaxUint32 {
-			return dst, fmt.Errorf("%w: %s: element %d has %d bytes", codec.ErrLimit, c.name, i, len(elem))
+			return dst, fmt.Errorf("%w: %s: element %d has %s", codec.ErrLimit, c.name, i, quantity.Count(len(elem), "bytes"))
 		}
 		dst = append(binary.LittleEndian.AppendUint32(dst, uint32(len(elem))), elem...)
 	}
@@ -104,7 +105,7 @@ func (c *coder) Encode(dst []byte, src codec.Block) ([]byte, error) {
 func (c *coder) EncodeHeap(dst []byte, src codec.Block) ([]byte, error) {
 	n, size := len(src.Data)/strided.RefSize, 0
 	if int64(n) > math.MaxUint32 {
-		return dst, fmt.Errorf("%w: %s: a chunk of %d elements", codec.ErrLimit, c.name, n)
+		return dst, fmt.Errorf("%w: %s: a chunk of %s", codec.ErrLimit, c.name, quantity.Count(n, "elements"))
 	}
 	for i := range n {
 		size += len(src.Heap.Bytes(src.Data[i*strided.RefSize:]))
@@ -146,10 +147,10 @@ func (c *coder) DecodeInPlace(dst *codec.Block, src []byte) error {
 func (c *coder) count(shape []int64, src []byte) (int64, error) {
 	want, ok := checked.Product(shape...)
 	if !ok || len(src) < prefix || int64(binary.LittleEndian.Uint32(src)) != want {
-		return 0, c.corrupt("%d bytes that begin with %x, its shape %d takes %d elements", len(src), src[:min(prefix, len(src))], shape, want)
+		return 0, c.corrupt("%s that begin with %x, its shape %d takes %s", quantity.Count(len(src), "bytes"), src[:min(prefix, len(src))], shape, quantity.Count(want, "elements"))
 	}
 	if int64(len(src))/prefix-1 < want { // check before allocating memory for them
-		return 0, c.corrupt("%d bytes for %d elements", len(src)-prefix, want)
+		return 0, c.corrupt("%s for %s", quantity.Count(len(src)-prefix, "bytes"), quantity.Count(want, "elements"))
 	}
 	return want, nil
 }
@@ -163,7 +164,7 @@ func (c *coder) decode(dst *codec.Block, src []byte, want int64) error {
 		}
 		n := int64(binary.LittleEndian.Uint32(src))
 		if src = src[prefix:]; n > int64(len(src)) {
-			return c.corrupt("element %d has %d bytes, but %d are left", i, n, len(src))
+			return c.corrupt("element %d has %s, but %d are left", i, quantity.Count(n, "bytes"), len(src))
 		}
 		elem := src[:n]
 		if c.kind == dtype.KindString && !utf8.Valid(elem) {
@@ -174,7 +175,7 @@ func (c *coder) decode(dst *codec.Block, src []byte, want int64) error {
 		src = src[n:]
 	}
 	if len(src) > 0 {
-		return c.corrupt("%d bytes after the last element", len(src))
+		return c.corrupt("%s after the last element", quantity.Count(len(src), "bytes"))
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func TestRefuses(t *testing.T) {
 		{"0100000002000000 61", "element 0 has 2 bytes, but 1 are left", 1},
 		{"01000000ffffffff 61", "element 0 has 4294967295 bytes", 1},
 		{"0200000005000000 6161616161", "ends before element 1 of 2", 2},
-		{"0100000001000000 6161", "1 bytes after the last element", 1},
+		{"0100000001000000 6161", "1 byte after the last element", 1},
 		{"0100000002000000 c328", "not UTF-8", 1},
 	} {
 		stored, err := hex.DecodeString(strings.ReplaceAll(bad.stored, " ", ""))

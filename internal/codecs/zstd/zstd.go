@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 )
 
@@ -90,9 +91,9 @@ func (coder) Decode(dst, src []byte, most int64) ([]byte, error) {
 		return dst, fmt.Errorf("%w: zstd: content of a frame", codec.ErrChecksum)
 	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		if n, ok := claim(src); ok && n/mostRatio > uint64(len(src)) { // the caller would retry with more and more memory
-			return dst, fmt.Errorf("%w: zstd: a frame of %d bytes claims to hold %d", codec.ErrCorrupt, len(src), n)
+			return dst, fmt.Errorf("%w: zstd: a frame of %s claims to hold %d", codec.ErrCorrupt, quantity.Count(len(src), "bytes"), n)
 		}
-		return dst, fmt.Errorf("%w: zstd: decodes to more than %d bytes", codec.ErrTooLong, most)
+		return dst, fmt.Errorf("%w: zstd: decodes to more than %s", codec.ErrTooLong, quantity.Count(most, "bytes"))
 	case err != nil:
 		return dst, fmt.Errorf("%w: zstd: %w", codec.ErrCorrupt, err)
 	}

@@ -158,7 +158,7 @@ func TestGrowthRefused(t *testing.T) {
 	}{
 		{"a policy on a regular axis", fixture.Every(6, 4), more(grid.Fixed(2)), zarr.ErrInvalidArgument, "invalid-argument", []string{"axis 0", "unlock"}},
 		{"a calendar on a regular axis", fixture.Every(6, 4), more(fixture.Months()), zarr.ErrInvalidArgument, "invalid-argument", []string{"calendar:month", "unlock"}},
-		{"a plan that ends too early", fixture.Edges(1, 2), more(grid.Preplanned(grid.Run{Length: 3, Count: 1})), zarr.ErrInvalidArgument, "invalid-argument", []string{"axis 0", "1 elements before"}},
+		{"a plan that ends too early", fixture.Edges(1, 2), more(grid.Preplanned(grid.Run{Length: 3, Count: 1})), zarr.ErrInvalidArgument, "invalid-argument", []string{"axis 0", "1 element before"}},
 		{"a plan that contradicts", fixture.Within(fixture.Edges(1, 8), 3), more(grid.Preplanned(grid.Run{Length: 3, Count: 4})), zarr.ErrInvalidArgument, "invalid-argument", []string{"contradicts", "[8]"}},
 		{"a pattern with 0", fixture.Edges(1, 2), more(grid.Pattern(2, 0)), zarr.ErrInvalidArgument, "invalid-argument", []string{"pattern:2,0"}},
 		{"no pattern", fixture.Edges(1, 2), more(grid.Pattern()), zarr.ErrInvalidArgument, "invalid-argument", nil},

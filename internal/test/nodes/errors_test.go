@@ -55,17 +55,17 @@ func TestBadArguments(t *testing.T) {
 		err   error
 		words []string
 	}{
-		{"rank", read(selection.Box{{0, 6}}), []string{"1 axes", "2"}},
+		{"rank", read(selection.Box{{0, 6}}), []string{"1 axis", "2"}},
 		{"range", read(selection.Box{{0, 6}, {0, 5}}), []string{"axis 1", "extent 4"}},
 		{"index", read(selection.Basic{selection.At(6)}), []string{"axis 0", "index 6", "extent 6"}},
 		{"type", zarr.ReadInto(ctx, a, nil, make([]float32, 24)), []string{"int32", "float32"}},
-		{"room", zarr.ReadInto(ctx, a, nil, one), []string{"1 values", "24"}},
-		{"values", zarr.Write(ctx, a, nil, one), []string{"1 values", "24"}},
+		{"room", zarr.ReadInto(ctx, a, nil, one), []string{"1 value", "24"}},
+		{"values", zarr.Write(ctx, a, nil, one), []string{"1 value", "24"}},
 		{"bytes", a.WriteBytes(ctx, nil, make([]byte, 95)), []string{"95 bytes"}},
 		{"element", a.FillBytes(ctx, nil, make([]byte, 3)), []string{"3 bytes", "int32"}},
 		{"planes", zarr.Append(ctx, a, 0, make([]int32, 5), nil), []string{"axis 0"}},
 		{"append axis", zarr.Append(ctx, a, 2, one, nil), []string{"axis 2"}},
-		{"shape", a.Resize(ctx, []int64{6}, nil), []string{"1 axes"}},
+		{"shape", a.Resize(ctx, []int64{6}, nil), []string{"1 axis"}},
 		{"negative shape", a.Resize(ctx, []int64{6, -1}, nil), []string{"axis 1"}},
 		{"chunk", a.WriteChunk(ctx, []int64{0, 0}, make([]byte, 5)), []string{"5 bytes"}},
 		{"no chunk", a.WriteChunk(ctx, []int64{3, 0}, nil), []string{"[3 0]", "[3 1]"}},

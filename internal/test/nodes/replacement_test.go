@@ -54,7 +54,7 @@ func TestWriteToReplaced(t *testing.T) {
 		}, "not there any more"},
 		"another type": {created(func(s *zarr.Spec) { s.Type = dtype.Int32 }), "was int64 and is int32"},
 		"other edges":  {created(func(s *zarr.Spec) { s.Chunks = []grid.Cut{grid.Edges(3, 3, 6)} }), "have other edges"},
-		"other axes":   {created(func(s *zarr.Spec) { s.Shape, s.Chunks = []int64{4, 3}, nil }), "1 axes and has 2"},
+		"other axes":   {created(func(s *zarr.Spec) { s.Shape, s.Chunks = []int64{4, 3}, nil }), "1 axis and has 2"},
 		"another fill": {created(func(s *zarr.Spec) { s.FillValue = zarr.FillJSON("7") }), "fill value"},
 		"other keys":   {created(func(s *zarr.Spec) { s.KeyEncoding = metadata.V2Dot }), "other keys"},
 		"larger":       {resized(16), ""},

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -42,7 +43,7 @@ func readHeader(f *scan.File, at, room int64) (*header, error) {
 	h := &header{values: map[string]any{}, comments: map[string][]string{}}
 	for h.end = at; ; {
 		if h.end-at+blockBytes > room {
-			return nil, scan.Unsupportedf("headers of more than %d bytes", maxHeader)
+			return nil, scan.Unsupportedf("headers of more than %s", quantity.Count(maxHeader, "bytes"))
 		}
 		block, err := f.Bytes(h.end, blockBytes)
 		if err != nil {
@@ -346,9 +347,9 @@ func (u *unit) check() error {
 	case u.isGroups():
 		return scan.Unsupportedf("random groups")
 	case u.parameters != 0 || u.groups != 1:
-		return scan.Unsupportedf("an image with %d parameters and %d groups", u.parameters, u.groups)
+		return scan.Unsupportedf("an image with %s and %s", quantity.Count(u.parameters, "parameters"), quantity.Count(u.groups, "groups"))
 	case len(u.axes) > grid.MaxRank:
-		return scan.Unsupportedf("%d axes, at most %d are possible", len(u.axes), grid.MaxRank)
+		return scan.Unsupportedf("%s, at most %d are possible", quantity.Count(len(u.axes), "axes"), grid.MaxRank)
 	}
 	return nil
 }
@@ -369,7 +370,7 @@ func (u *unit) array(path string, fileSize int64) *scan.Array {
 		return a
 	}
 	if u.size > fileSize-u.end {
-		a.Refused = scan.Corruptf("%d bytes of data at %d, in a file of %d", u.size, u.end, fileSize)
+		a.Refused = scan.Corruptf("%s of data at %d, in a file of %d", quantity.Count(u.size, "bytes"), u.end, fileSize)
 	} else if u.size > 0 {
 		a.Chunks = []scan.Chunk{{Offset: u.end, Length: u.size}}
 	}

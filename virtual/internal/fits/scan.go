@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -48,7 +49,7 @@ func (s *scanner) omitRest() error {
 	}
 	rest, err := s.file.Bytes(s.at, min(n, blockBytes))
 	if err == nil && len(bytes.Trim(rest, "\x00 ")) > 0 {
-		s.found.Omit(fmt.Sprintf("after hdu_%d", s.number-1), "%d bytes at %d, which are no extension", n, s.at)
+		s.found.Omit(fmt.Sprintf("after hdu_%d", s.number-1), "%s at %d, which are no extension", quantity.Count(n, "bytes"), s.at)
 	}
 	return err
 }

@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/codecs/grib2"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -44,7 +45,7 @@ func Matches(f *scan.File) bool {
 // Only headers are read. Messages of edition 1 are one array, which is refused.
 func Scan(f *scan.File) (*scan.Dataset, error) {
 	if !Matches(f) {
-		return nil, scan.Corruptf("grib: there is no GRIB message in the first %d bytes", mostBetween)
+		return nil, scan.Corruptf("grib: there is no GRIB message in the first %s", quantity.Count(mostBetween, "bytes"))
 	}
 	c := newCollection(f.Size())
 	w := walker{file: f, visit: c.add}
@@ -199,7 +200,7 @@ func (s *series) check(m *message) (refused, err error) {
 	case g.Points == 0:
 		return m.unsupportedf("a grid without points"), nil
 	case m.size > grib2.MaxMessage(g.Points):
-		return m.unsupportedf("a message of %d bytes for %d points", m.size, g.Points), nil
+		return m.unsupportedf("a message of %s for %s", quantity.Count(m.size, "bytes"), quantity.Count(g.Points, "points")), nil
 	}
 	return nil, nil
 }
@@ -258,7 +259,7 @@ type walker struct {
 
 // refusal says why messages of edition 1 are refused.
 func (w *walker) refusal() error {
-	return scan.Unsupportedf("grib: %d messages of edition 1, the first at %d", w.old, w.first)
+	return scan.Unsupportedf("grib: %s of edition 1, the first at %d", quantity.Count(w.old, "messages"), w.first)
 }
 
 func (w *walker) walk() error {
@@ -305,7 +306,7 @@ func (w *walker) next(at int64) (int64, error) {
 		return at + int64(i), nil
 	}
 	if left > mostBetween {
-		return 0, scan.Corruptf("grib: %d bytes from %d on are no message", mostBetween, at)
+		return 0, scan.Corruptf("grib: %s from %d on are no message", quantity.Count(mostBetween, "bytes"), at)
 	}
 	w.skip(at, b)
 	return -1, nil
@@ -316,7 +317,7 @@ func (w *walker) next(at int64) (int64, error) {
 func (w *walker) skip(at int64, b []byte) {
 	if bytes.Contains(b, []byte("7777")) {
 		w.skipped = append(w.skipped, scan.Omission{
-			Path: fmt.Sprintf("at %d", at), Reason: scan.Corruptf("grib: %d bytes which end like a message, and do not begin like one", len(b)),
+			Path: fmt.Sprintf("at %d", at), Reason: scan.Corruptf("grib: %s which end like a message, and do not begin like one", quantity.Count(len(b), "bytes")),
 		})
 	}
 }
@@ -340,7 +341,7 @@ func (w *walker) message(at int64) (int64, error) {
 		return 0, scan.Corruptf("grib: the message at %d has the edition %d", at, head[7])
 	}
 	if size < headBytes+endBytes || size > uint64(w.file.Size()-at) {
-		return 0, scan.Corruptf("grib: the message at %d has %d bytes, in a file of %d", at, size, w.file.Size())
+		return 0, scan.Corruptf("grib: the message at %d has %s, in a file of %d", at, quantity.Count(size, "bytes"), w.file.Size())
 	}
 	end, err := w.file.Bytes(at+int64(size)-endBytes, endBytes)
 	if err != nil {
@@ -365,7 +366,7 @@ func (w *walker) sections(m *message) error {
 		}
 		n := int64(binary.BigEndian.Uint32(head))
 		if n < sectionBytes || n > end-at {
-			return scan.Corruptf("grib: section %d at %d has %d bytes, the message ends at %d", head[4], at, n, end)
+			return scan.Corruptf("grib: section %d at %d has %s, the message ends at %d", head[4], at, quantity.Count(n, "bytes"), end)
 		}
 		if err := w.section(m, head[4], at, min(n, mostSection)); err != nil {
 			return err
@@ -407,7 +408,7 @@ func (m *message) check() error {
 		bytes         []byte
 	}{{1, 21, m.identity}, {3, 14, m.grid}, {4, 11, m.product}, {5, 11, m.packing}} {
 		if len(s.bytes) < s.least {
-			return m.corruptf("section %d has %d bytes", s.number, len(s.bytes))
+			return m.corruptf("section %d has %s", s.number, quantity.Count(len(s.bytes), "bytes"))
 		}
 	}
 	return nil

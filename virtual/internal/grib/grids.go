@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/codecs/grib2"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -54,7 +55,7 @@ func (x *axes) gridNames(s *series) (ny, nx string) {
 		return x.bare("y", g.Ny), x.bare("x", g.Nx)
 	}
 	if 8*(g.Nx+g.Ny) > x.left {
-		x.omit("latitude and longitude", scan.Unsupportedf("grib: the coordinates of a grid of %d x %d points, in so small a file", g.Ny, g.Nx))
+		x.omit("latitude and longitude", scan.Unsupportedf("grib: the coordinates of a grid of %d x %s, in so small a file", g.Ny, quantity.Count(g.Nx, "points")))
 		return x.bare("latitude", g.Ny), x.bare("longitude", g.Nx)
 	}
 	before := len(x.arrays)
@@ -127,7 +128,7 @@ func (x *axes) gaussianRows(s *series, ends [2]float64) ([]float64, error) {
 	all, known := x.parallels[n]
 	if !known {
 		if x.spent += n; n == 0 || x.spent > mostParallels {
-			return nil, scan.Unsupportedf("grib: the latitudes of Gaussian grids with %d parallels between a pole and the equator", n)
+			return nil, scan.Unsupportedf("grib: the latitudes of Gaussian grids with %s between a pole and the equator", quantity.Count(n, "parallels"))
 		}
 		all = gaussianLatitudes(n)
 		x.parallels[n] = all
@@ -141,7 +142,7 @@ func (x *axes) gaussianRows(s *series, ends [2]float64) ([]float64, error) {
 		step = -1
 	}
 	if first < 0 || last < 0 || (last-first)*step != s.grid.Ny-1 {
-		return nil, scan.Unsupportedf("grib: a Gaussian grid of %d rows from %v to %v degrees, which are not those between %d parallels", s.grid.Ny, ends[0], ends[1], 2*n)
+		return nil, scan.Unsupportedf("grib: a Gaussian grid of %s from %v to %v degrees, which are not those between %s", quantity.Count(s.grid.Ny, "rows"), ends[0], ends[1], quantity.Count(2*n, "parallels"))
 	}
 	rows := make([]float64, s.grid.Ny)
 	for i := range rows {

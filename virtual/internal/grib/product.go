@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // product is what section 4 and section 1 say about a field: what it is, and when and
@@ -72,7 +74,7 @@ func (m *message) read() (p product, err error) {
 		return p, m.unsupportedf("product definition template 4.%d", number)
 	}
 	if n := max(34+t.shift, t.last, t.member, t.end+6, t.statistic); len(s) < n {
-		return p, m.corruptf("section 4 has %d bytes, template 4.%d needs %d", len(s), number, n)
+		return p, m.corruptf("section 4 has %s, template 4.%d needs %d", quantity.Count(len(s), "bytes"), number, n)
 	}
 	if t.variant > 0 {
 		p.variant = string(s[t.variant-1 : t.last])

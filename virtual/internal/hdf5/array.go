@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/byteorder"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -95,7 +96,7 @@ func (d *described) unwrap() error {
 		d.typ = d.typ.base
 	}
 	if rank := len(d.space.shape) + len(d.inner); rank > grid.MaxRank {
-		return scan.Unsupportedf("%d axes, at most %d are possible", rank, grid.MaxRank)
+		return scan.Unsupportedf("%s, at most %d are possible", quantity.Count(rank, "axes"), grid.MaxRank)
 	}
 	size := int(d.typ.size)
 	if d.inner == nil || len(d.fill.value) < size {
@@ -148,7 +149,7 @@ func setFill(a *scan.Array, d *described) error {
 		return nil
 	}
 	if len(d.fill.value) != a.Type.Size() {
-		return scan.Corruptf("a fill value of %d bytes, want %d", len(d.fill.value), a.Type.Size())
+		return scan.Corruptf("a fill value of %s, want %d", quantity.Count(len(d.fill.value), "bytes"), a.Type.Size())
 	}
 	fill := slices.Clone(d.fill.value)
 	if d.typ.order() == bigOrder == byteorder.Little() {
@@ -182,7 +183,7 @@ func (w *walk) whole(a *scan.Array, d *described) (err error) {
 	switch l := &d.layout; l.class {
 	case layoutCompact:
 		if int64(len(l.data)) < n {
-			return scan.Corruptf("%d bytes of elements, want %d", len(l.data), n)
+			return scan.Corruptf("%s of elements, want %d", quantity.Count(len(l.data), "bytes"), n)
 		}
 		a.Chunks = []scan.Chunk{{Data: l.data[:n:n]}}
 	case layoutContiguous:
@@ -194,7 +195,7 @@ func (w *walk) whole(a *scan.Array, d *described) (err error) {
 			return err
 		}
 		if l.size != undefined && l.size < n || at > w.file.Size() || n > w.file.Size()-at {
-			return scan.Corruptf("%d bytes of elements at %d, in a file of %d", n, at, w.file.Size())
+			return scan.Corruptf("%s of elements at %d, in a file of %d", quantity.Count(n, "bytes"), at, w.file.Size())
 		}
 		a.Chunks = []scan.Chunk{{Offset: at, Length: n}}
 	case layoutVirtual:
@@ -209,7 +210,7 @@ func (w *walk) whole(a *scan.Array, d *described) (err error) {
 func (w *walk) chunked(a *scan.Array, d *described) error {
 	a.Chunk = d.layout.chunk
 	if d.layout.element != d.element {
-		return scan.Corruptf("its chunks have elements of %d bytes, its type of %d", d.layout.element, d.element)
+		return scan.Corruptf("its chunks have elements of %s, its type of %d", quantity.Count(d.layout.element, "bytes"), d.element)
 	}
 	// Without its codecs nobody needs the chunks of an array.
 	if _, err := d.codecs(d.filters); err != nil {

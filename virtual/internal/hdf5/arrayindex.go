@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -47,7 +48,7 @@ func (k *chunks) readFixed() error {
 		return err
 	}
 	if bits > 32 || a.n < 0 {
-		return scan.Corruptf("%d slots, in pages of 2^%d", a.n, bits)
+		return scan.Corruptf("%s, in pages of 2^%d", quantity.Count(a.n, "slots"), bits)
 	}
 	if a.page = 1 << bits; block == undefined {
 		return nil
@@ -67,7 +68,7 @@ func (a *fixedArray) block(address int64) error {
 		after, ok = checked.Mul(a.n, int64(a.bytes))
 	}
 	if !ok || after > a.file.Size() {
-		return scan.Corruptf("%d slots of %d bytes", a.n, a.bytes)
+		return scan.Corruptf("%s of %s", quantity.Count(a.n, "slots"), quantity.Count(a.bytes, "bytes"))
 	}
 	c, err := a.signed(address, head+after+checksum, "FADB")
 	if err != nil {
@@ -107,7 +108,7 @@ func (a *fixedArray) pages(there []byte, address int64) error {
 			at, ok = checked.Add(at, address)
 		}
 		if !ok {
-			return scan.Corruptf("page %d of %d bytes", number, size)
+			return scan.Corruptf("page %d of %s", number, quantity.Count(size, "bytes"))
 		}
 		c, err := a.summed(at, n*int64(a.bytes)+checksum)
 		if err == nil {
@@ -176,7 +177,7 @@ func (k *chunks) readExtensible() error {
 	}
 	power := func(n int64) bool { return n > 0 && n&(n-1) == 0 }
 	if a.bits < 1 || a.bits > 60 || page > 32 || !power(a.least) || !power(a.pointers) || 1<<a.bits < a.least {
-		return scan.Corruptf("2^%d slots, data blocks of %d, super blocks of %d", a.bits, a.least, a.pointers)
+		return scan.Corruptf("2^%s, data blocks of %d, super blocks of %d", quantity.Count(a.bits, "slots"), a.least, a.pointers)
 	}
 	if err := k.checkElement(a.bytes, a.client); err != nil {
 		return err
@@ -278,7 +279,7 @@ func (a *extensibleArray) superBlock(address int64, s super) error {
 	}
 	bitmap, ok := checked.Mul(s.blocks, (a.pagesOf(s)+7)/8)
 	if !ok || max(bitmap, s.blocks) > a.file.Size() {
-		return scan.Corruptf("%d data blocks of %d slots", s.blocks, s.slots)
+		return scan.Corruptf("%s of %s", quantity.Count(s.blocks, "data blocks"), quantity.Count(s.slots, "slots"))
 	}
 	n := bitmap + s.blocks*int64(a.sizes.address)
 	c, err := a.signed(address, int64(4+2+a.sizes.address+a.numberBytes())+n+checksum, "EASB")

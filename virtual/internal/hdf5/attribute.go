@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -155,7 +156,7 @@ func (r *reader) complete(a *attribute, types, spaces []byte) (err error) {
 	}
 	n, err := a.space.bytes(a.typ.size)
 	if err == nil && n > int64(len(a.data)) {
-		err = scan.Corruptf("%d bytes of values, want %d", len(a.data), n)
+		err = scan.Corruptf("%s of values, want %d", quantity.Count(len(a.data), "bytes"), n)
 	}
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ package hdf5
 import (
 	"math"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -122,7 +123,7 @@ const treePrefix = 4 + 2 + checksum
 func (t *tree2) plan(depth int) error {
 	const most = 64
 	if t.record == 0 || t.node < treePrefix+t.record || depth > most {
-		return scan.Corruptf("records of %d bytes in nodes of %d, %d levels", t.record, t.node, depth)
+		return scan.Corruptf("records of %s in nodes of %d, %s", quantity.Count(t.record, "bytes"), t.node, quantity.Count(depth, "levels"))
 	}
 	leaf := treeLevel{records: (t.node - treePrefix) / t.record}
 	leaf.below = uint64(leaf.records)
@@ -132,11 +133,11 @@ func (t *tree2) plan(depth int) error {
 		pointer := t.pointer(last)
 		l := treeLevel{records: (t.node - treePrefix - pointer) / (t.record + pointer)}
 		if t.node < treePrefix+pointer || l.records < 1 {
-			return scan.Corruptf("nodes of %d bytes", t.node)
+			return scan.Corruptf("nodes of %s", quantity.Count(t.node, "bytes"))
 		}
 		children := uint64(l.records) + 1
 		if last.below > (math.MaxUint64-uint64(l.records))/children {
-			return scan.Corruptf("%d levels", depth)
+			return scan.Corruptf("%s", quantity.Count(depth, "levels"))
 		}
 		l.below = children*last.below + uint64(l.records)
 		l.bytes = bytesFor(l.below)
@@ -158,7 +159,7 @@ func (t *tree2) visitNode(address, n int64, level int) error {
 // readNode visits the records of a node and those below it.
 func (t *tree2) readNode(address, n int64, level int) error {
 	if n > t.levels[level].records {
-		return scan.Corruptf("%d records, and at most %d have room", n, t.levels[level].records)
+		return scan.Corruptf("%s, and at most %d have room", quantity.Count(n, "records"), t.levels[level].records)
 	}
 	bytes, mark := treePrefix+n*t.record, "BTLF"
 	if level > 0 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -27,7 +28,7 @@ type chunks struct {
 // newChunks checks that chunks can be numbered.
 func (r *reader) newChunks(l *layout, s *dataspace, filters int) (*chunks, error) {
 	if len(l.chunk) != len(s.shape) {
-		return nil, scan.Corruptf("chunks of %d axes, in an array of %d", len(l.chunk), len(s.shape))
+		return nil, scan.Corruptf("chunks of %s, in an array of %d", quantity.Count(len(l.chunk), "axes"), len(s.shape))
 	}
 	k := &chunks{reader: r, layout: l, shape: s.shape, most: s.most, filters: filters}
 	for i, n := range s.shape {
@@ -111,10 +112,10 @@ func (k *chunks) add(index []int64, p place) error {
 		return err
 	}
 	if p.size <= 0 || at > k.file.Size() || p.size > k.file.Size()-at {
-		return scan.Corruptf("chunk %v: %d bytes at %d, in a file of %d", index, p.size, at, k.file.Size())
+		return scan.Corruptf("chunk %v: %s at %d, in a file of %d", index, quantity.Count(p.size, "bytes"), at, k.file.Size())
 	}
 	if k.filters == 0 && p.size != k.whole {
-		return scan.Corruptf("chunk %v has %d bytes, want %d", index, p.size, k.whole)
+		return scan.Corruptf("chunk %v has %s, want %d", index, quantity.Count(p.size, "bytes"), k.whole)
 	}
 	k.checkMask(index, p.mask)
 	k.list = append(k.list, scan.Chunk{Number: number, Offset: at, Length: p.size})
@@ -177,7 +178,7 @@ func (k *chunks) fromImplicit() error {
 		all, ok = checked.Mul(n, k.whole)
 	}
 	if !ok || all > k.file.Size() {
-		return scan.Corruptf("%v chunks of %d bytes, in a file of %d", s.count, k.whole, k.file.Size())
+		return scan.Corruptf("%v chunks of %s, in a file of %d", s.count, quantity.Count(k.whole, "bytes"), k.file.Size())
 	}
 	const cost = 4 // of a chunk that no bytes of metadata stand for
 	if err := k.spend(min(n, k.file.Size()) * cost); err != nil {
@@ -245,7 +246,7 @@ func (k *chunks) checkElement(bytes int, client byte) error {
 	const filtered = 1
 	n := bytes - k.sizes.address
 	if client > filtered || client == filtered && (n < 5 || n > 12) || client != filtered && n != 0 {
-		return scan.Corruptf("slots of %d bytes, of the kind %d", bytes, client)
+		return scan.Corruptf("slots of %s, of the kind %d", quantity.Count(bytes, "bytes"), client)
 	}
 	return nil
 }

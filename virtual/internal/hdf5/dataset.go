@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -35,7 +36,7 @@ func parseDataspace(c *cursor) (s dataspace, err error) {
 		s.null = c.byte() == null
 	}
 	if rank > mostAxes {
-		return s, scan.Corruptf("dataspace: %d dimensions", rank)
+		return s, scan.Corruptf("dataspace: %s", quantity.Count(rank, "dimensions"))
 	}
 	s.shape = make([]int64, rank)
 	for i := range s.shape {
@@ -49,7 +50,7 @@ func parseDataspace(c *cursor) (s dataspace, err error) {
 		}
 	}
 	if c.short {
-		return s, scan.Corruptf("dataspace: %d bytes are too few", len(c.data))
+		return s, scan.Corruptf("dataspace: %s too few", quantity.Count(len(c.data), "bytes are"))
 	}
 	return s, s.check()
 }
@@ -71,7 +72,7 @@ func (s *dataspace) bytes(size int64) (int64, error) {
 	}
 	n, ok := checked.Product(append([]int64{size}, s.shape...)...)
 	if !ok {
-		return 0, scan.Corruptf("a shape of %v, with elements of %d bytes", s.shape, size)
+		return 0, scan.Corruptf("a shape of %v, with elements of %s", s.shape, quantity.Count(size, "bytes"))
 	}
 	return n, nil
 }
@@ -130,7 +131,7 @@ func parseFillValue(c *cursor) ([]byte, error) {
 		return nil, c.err() // the default, or none
 	}
 	if int64(n) > int64(c.rest()) {
-		return nil, scan.Corruptf("a fill value of %d bytes", n)
+		return nil, scan.Corruptf("a fill value of %s", quantity.Count(n, "bytes"))
 	}
 	return c.take(int(n)), c.err()
 }
@@ -265,7 +266,7 @@ func (l *layout) check() error {
 		return nil
 	}
 	if len(l.chunk) > mostAxes || l.element <= 0 {
-		return scan.Corruptf("chunks of %d axes, with elements of %d bytes", len(l.chunk), l.element)
+		return scan.Corruptf("chunks of %s, with elements of %s", quantity.Count(len(l.chunk), "axes"), quantity.Count(l.element, "bytes"))
 	}
 	for _, n := range l.chunk {
 		if n <= 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -96,7 +97,7 @@ func parseDatatype(c *cursor, depth int) (*datatype, error) {
 		return nil, scan.Corruptf("a datatype without bytes")
 	}
 	if d.size > mostBytes {
-		return nil, scan.Unsupportedf("elements of %d bytes", d.size)
+		return nil, scan.Unsupportedf("elements of %s", quantity.Count(d.size, "bytes"))
 	}
 	err := d.parse(c, version, bits, depth)
 	if err == nil {
@@ -147,7 +148,7 @@ func (d *datatype) parseInteger(c *cursor, bits uint32) {
 	d.big, d.signed = bits&1 != 0, bits&(1<<3) != 0
 	offset, precision := c.uint16(), c.uint16()
 	if offset != 0 || int64(precision) != 8*d.size {
-		d.odd = fmt.Sprintf("%d bits from bit %d on, in %d bytes", precision, offset, d.size)
+		d.odd = fmt.Sprintf("%s from bit %d on, in %s", quantity.Count(precision, "bits"), offset, quantity.Count(d.size, "bytes"))
 	}
 }
 
@@ -178,7 +179,7 @@ func (d *datatype) parseFloat(c *cursor, bits uint32) {
 		d.brain = true
 	case plain && (d.size == 2 && l == half || d.size == 4 && l == single || d.size == 8 && l == double):
 	default:
-		d.odd = fmt.Sprintf("a float of %d bits in %d bytes, which is not of IEEE 754", l.precision, d.size)
+		d.odd = fmt.Sprintf("a float of %s in %s, which is not of IEEE 754", quantity.Count(l.precision, "bits"), quantity.Count(d.size, "bytes"))
 	}
 }
 
@@ -217,7 +218,7 @@ func (d *datatype) parseCompound(c *cursor, version byte, n, depth int) error {
 			}
 		}
 		if f.offset > d.size || f.typ.size > d.size-f.offset {
-			return scan.Corruptf("field %q: %d bytes at %d, in %d", f.name, f.typ.size, f.offset, d.size)
+			return scan.Corruptf("field %q: %s at %d, in %d", f.name, quantity.Count(f.typ.size, "bytes"), f.offset, d.size)
 		}
 		d.fields = append(d.fields, f)
 	}
@@ -269,7 +270,7 @@ func (d *datatype) parseArray(c *cursor, version byte, depth int) error {
 		return err
 	}
 	if a.size != d.size {
-		return scan.Corruptf("the shape %v takes %d bytes, not %d", d.shape, a.size, d.size)
+		return scan.Corruptf("the shape %v takes %s, not %d", d.shape, quantity.Count(a.size, "bytes"), d.size)
 	}
 	d.base = base
 	return nil
@@ -280,7 +281,7 @@ func (d *datatype) parseEnum(c *cursor, version byte, n, depth int) (err error) 
 		return err
 	}
 	if d.base.class != classInteger || d.base.size != d.size {
-		return scan.Corruptf("its values are of the class %s, and have %d bytes, not %d", d.base.class, d.base.size, d.size)
+		return scan.Corruptf("its values are of the class %s, and have %s, not %d", d.base.class, quantity.Count(d.base.size, "bytes"), d.size)
 	}
 	for range n {
 		if err := c.err(); err != nil {

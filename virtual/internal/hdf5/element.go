@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -49,7 +50,7 @@ func (d *datatype) element() (dtype.Type, error) {
 // named returns the type of a name, or an error for "".
 func (d *datatype) named(name string) (dtype.Type, error) {
 	if name == "" {
-		return dtype.Type{}, scan.Unsupportedf("elements are of the class %s, and have %d bytes", d.class, d.size)
+		return dtype.Type{}, scan.Unsupportedf("elements are of the class %s, and have %s", d.class, quantity.Count(d.size, "bytes"))
 	}
 	return refusing(dtype.Parse(name, nil))
 }
@@ -104,7 +105,7 @@ func (d *datatype) raw() (dtype.Type, error) { return refusing(dtype.RawBytes(in
 func (d *datatype) arrayField() (dtype.Type, error) {
 	const most = 4096 // fields, as in other structs
 	if n := d.leaves(); n > most {
-		return dtype.Type{}, scan.Unsupportedf("an array of %d numbers in a compound, at most %d are possible", n, most)
+		return dtype.Type{}, scan.Unsupportedf("an array of %s in a compound, at most %d are possible", quantity.Count(n, "numbers"), most)
 	}
 	t, err := d.base.element()
 	for _, n := range slices.Backward(d.shape) {
@@ -207,7 +208,7 @@ func (d *datatype) compound() (dtype.Type, error) {
 		end += f.typ.size
 	}
 	if end != d.size {
-		return dtype.Type{}, scan.Unsupportedf("a compound of %d bytes whose fields end at %d", d.size, end)
+		return dtype.Type{}, scan.Unsupportedf("a compound of %s whose fields end at %d", quantity.Count(d.size, "bytes"), end)
 	}
 	return refusing(dtype.StructOf(list...))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -188,7 +189,7 @@ func parseLink(c *cursor) (l link, err error) {
 	}
 	n := c.uint(1 << (flags & 3))
 	if n > uint64(c.rest()) {
-		return l, scan.Corruptf("link: a name of %d bytes", n)
+		return l, scan.Corruptf("link: a name of %s", quantity.Count(n, "bytes"))
 	}
 	l.name = string(c.take(int(n)))
 	l.parseTarget(c)
@@ -231,7 +232,7 @@ func (w *walk) follow(group int64, l link, left *int) (int64, error) {
 		return 0, scan.Unsupportedf("a link of the kind %d, which only the program that has made it can follow", l.kind)
 	}
 	if *left--; *left < 0 {
-		return 0, scan.Unsupportedf("a link to %q, which leads through more than %d other links", l.target, mostSoft)
+		return 0, scan.Unsupportedf("a link to %q, which leads through more than %s", l.target, quantity.Count(mostSoft, "other links"))
 	}
 	if !w.mayAdd(int64(len(l.target))) { // a short file may have links to links with long paths
 		return 0, errManyLinks

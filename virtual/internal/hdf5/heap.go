@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -75,7 +76,7 @@ func (h *fractalHeap) check(most int) error {
 	power := func(n int64) bool { return n > 0 && n&(n-1) == 0 }
 	if !power(h.width) || !power(h.start) || !power(h.direct) || h.direct < h.start || h.direct > 1<<40 ||
 		most > 64 || h.rows > 64 || h.id < 1+h.offset+h.length && h.id < 2 {
-		return scan.Corruptf("blocks of %d to %d bytes, %d in a row, offsets of %d bits", h.start, h.direct, h.width, most)
+		return scan.Corruptf("blocks of %d to %s, %d in a row, offsets of %s", h.start, quantity.Count(h.direct, "bytes"), h.width, quantity.Count(most, "bits"))
 	}
 	return nil
 }
@@ -172,7 +173,7 @@ func (h *fractalHeap) managed(offset, n int64) ([]byte, error) {
 	}
 	at := offset - begin
 	if n > size-at {
-		return nil, scan.Corruptf("%d bytes at %d of a block of %d", n, at, size)
+		return nil, scan.Corruptf("%s at %d of a block of %d", quantity.Count(n, "bytes"), at, size)
 	}
 	if err := h.spend(n); err != nil {
 		return nil, err
@@ -208,7 +209,7 @@ func (h *fractalHeap) blockOf(offset int64) (block, size, begin int64, err error
 		// An indirect block of so many bytes has rows up to that number.
 		below := bits.Len64(uint64(size)) - bits.Len64(uint64(h.start*h.width)) + 1
 		if below < 1 || below >= rows {
-			return 0, 0, 0, scan.Corruptf("an indirect block of %d rows", below)
+			return 0, 0, 0, scan.Corruptf("an indirect block of %s", quantity.Count(below, "rows"))
 		}
 		address, rows = child, below
 	}
@@ -216,7 +217,7 @@ func (h *fractalHeap) blockOf(offset int64) (block, size, begin int64, err error
 
 func (h *fractalHeap) inside(offset, size int64) error {
 	if offset >= size {
-		return scan.Corruptf("an offset of %d in a block of %d bytes", offset, size)
+		return scan.Corruptf("an offset of %d in a block of %s", offset, quantity.Count(size, "bytes"))
 	}
 	return nil
 }
@@ -236,7 +237,7 @@ func (h *fractalHeap) cell(offset int64, rows int) (row int, column, first int64
 		column = (offset - first) / size
 		return row, column, first + column*size, nil
 	}
-	return 0, 0, 0, scan.Corruptf("an offset of %d beyond %d rows", offset, rows)
+	return 0, 0, 0, scan.Corruptf("an offset of %d beyond %s", offset, quantity.Count(rows, "rows"))
 }
 
 // indirect returns the addresses of the children of an indirect block.
@@ -349,7 +350,7 @@ func (r *reader) collection(address int64) (collection, error) {
 			break // free space up to the end
 		}
 		if size < 0 || size > int64(c.rest()) {
-			return nil, scan.Corruptf("object %d has %d bytes", number, size)
+			return nil, scan.Corruptf("object %d has %s", number, quantity.Count(size, "bytes"))
 		}
 		objects[number] = c.take(int(size))
 		c.skip(min(c.rest(), int(-size&7)))
@@ -375,7 +376,7 @@ func (r *reader) sequence(c *cursor, size int64) ([]byte, error) {
 	object, there := objects[uint16(number)]
 	n, ok := checked.Mul(count, size)
 	if !there || !ok || number > 0xffff || int64(len(object)) < n {
-		return nil, within(scan.Corruptf("it has no object %d of %d elements", number, count), "global heap", address)
+		return nil, within(scan.Corruptf("it has no object %d of %s", number, quantity.Count(count, "elements")), "global heap", address)
 	}
 	if err := r.spend(n); err != nil {
 		return nil, err
@@ -406,7 +407,7 @@ func (r *reader) localHeap(address int64) ([]byte, error) {
 // nameAt returns the name at an offset of a local heap.
 func nameAt(heap []byte, offset int64) (string, error) {
 	if offset < 0 || offset >= int64(len(heap)) {
-		return "", scan.Corruptf("a name at %d of a heap of %d bytes", offset, len(heap))
+		return "", scan.Corruptf("a name at %d of a heap of %s", offset, quantity.Count(len(heap), "bytes"))
 	}
 	n := bytes.IndexByte(heap[offset:], 0)
 	if n < 0 {

@@ -9,6 +9,7 @@ import (
 	"math/bits"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -71,7 +72,7 @@ func (r *reader) bytes(address, n int64) ([]byte, error) {
 		return nil, err
 	}
 	if n > r.file.Size() {
-		return nil, scan.Corruptf("%d bytes at %d, in a file of %d", n, at, r.file.Size())
+		return nil, scan.Corruptf("%s at %d, in a file of %d", quantity.Count(n, "bytes"), at, r.file.Size())
 	}
 	if err := r.spend(n); err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func (r *reader) summed(address, n int64) (*cursor, error) {
 func (r *reader) verify(c *cursor) (*cursor, error) {
 	n := len(c.data) - checksum
 	if n < 0 {
-		return nil, scan.Corruptf("%d bytes with a checksum", len(c.data))
+		return nil, scan.Corruptf("%s with a checksum", quantity.Count(len(c.data), "bytes"))
 	}
 	if got, want := lookup3(c.data[:n]), word(c.data[n:]); got != want && !r.trusting {
 		return nil, scan.Corruptf("its checksum is %08x, want %08x", got, want)
@@ -241,7 +242,7 @@ func (c *cursor) version(known ...byte) (byte, error) {
 // err returns an error if the bytes were too few.
 func (c *cursor) err() error {
 	if c.short {
-		return scan.Corruptf("it ends after %d bytes, which are too few", len(c.data))
+		return scan.Corruptf("it ends after %s, which are too few", quantity.Count(len(c.data), "bytes"))
 	}
 	return nil
 }

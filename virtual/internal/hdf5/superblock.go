@@ -3,6 +3,7 @@
 package hdf5
 
 import (
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -113,7 +114,7 @@ func (r *reader) setSizes(c *cursor) error {
 	c.sizes = sizes{int(c.byte()), int(c.byte())}
 	for _, n := range []int{c.sizes.address, c.sizes.length} {
 		if n != 2 && n != 4 && n != 8 {
-			return scan.Unsupportedf("addresses or lengths of %d bytes", n)
+			return scan.Unsupportedf("addresses or lengths of %s", quantity.Count(n, "bytes"))
 		}
 	}
 	r.sizes = c.sizes
@@ -125,7 +126,7 @@ func (r *reader) setSizes(c *cursor) error {
 // superblock is now, and not from the base that it has.
 func (r *reader) checkEnd(base, end int64) error {
 	if there := r.file.Size() - r.base; end-base > there {
-		return scan.Corruptf("it has %d bytes of %d: it was cut off", there, end-base)
+		return scan.Corruptf("it has %s of %d: it was cut off", quantity.Count(there, "bytes"), end-base)
 	}
 	return nil
 }

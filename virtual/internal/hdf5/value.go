@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -150,7 +151,7 @@ func (d *datatype) integers(data []byte, single bool) (any, error) {
 	case 8:
 		return numbers(d, data, single, func(v uint64) uint64 { return v }), nil
 	}
-	return nil, scan.Unsupportedf("integers of %d bytes", d.size)
+	return nil, scan.Unsupportedf("integers of %s", quantity.Count(d.size, "bytes"))
 }
 
 func (d *datatype) floats(data []byte, single bool) (any, error) {
@@ -177,7 +178,7 @@ func (d *datatype) trim(b []byte) string {
 // sequences returns texts, or lists, from the global heap.
 func (r *reader) sequences(d *datatype, data []byte, single bool) (any, error) {
 	if d.size != r.sequenceBytes() {
-		return nil, scan.Corruptf("references of %d bytes to the global heap", d.size)
+		return nil, scan.Corruptf("references of %s to the global heap", quantity.Count(d.size, "bytes"))
 	}
 	if !d.text {
 		return each(data, d.size, single, func(b []byte) (any, error) {

@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -91,7 +92,7 @@ func (w *walk) visit(path string, address int64, depth int) error {
 			return err
 		}
 		if int64(len(path)) > w.paths {
-			w.set.Omit(path, "%d of its %d members: the names of groups in groups are too long", len(n.links)-i, len(n.links))
+			w.set.Omit(path, "%d of its %s: the names of groups in groups are too long", len(n.links)-i, quantity.Count(len(n.links), "members"))
 			return nil
 		}
 		w.paths -= int64(len(path))
@@ -436,11 +437,11 @@ func (w *walk) inline(a *scan.Array, d *described) error {
 		return scan.Unsupportedf("its elements are text of variable length, and its chunks are encoded")
 	}
 	if d.typ.size != w.sequenceBytes() {
-		return scan.Corruptf("references of %d bytes to the global heap", d.typ.size)
+		return scan.Corruptf("references of %s to the global heap", quantity.Count(d.typ.size, "bytes"))
 	}
 	n, ok := checked.Product(append([]int64{d.typ.size, int64(len(a.Chunks))}, a.Chunk...)...)
 	if !ok || n > mostInline {
-		return scan.Unsupportedf("its elements are text of variable length, and more than %d bytes of references", mostInline)
+		return scan.Unsupportedf("its elements are text of variable length, and more than %s of references", quantity.Count(mostInline, "bytes"))
 	}
 	left := int64(mostInline)
 	for i := range a.Chunks {
@@ -481,7 +482,7 @@ func (w *walk) texts(d *datatype, references []byte, left *int64) ([]byte, error
 		}
 		text := d.trim(raw)
 		if *left -= int64(len(text)); *left < 0 {
-			return nil, scan.Unsupportedf("its elements are text of variable length, and more than %d bytes of it", mostInline)
+			return nil, scan.Unsupportedf("its elements are text of variable length, and more than %s of it", quantity.Count(mostInline, "bytes"))
 		}
 		if !utf8.ValidString(text) {
 			return nil, scan.Unsupportedf("its elements are text that is not UTF-8")

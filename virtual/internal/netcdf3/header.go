@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -107,7 +108,7 @@ type cursor struct {
 // bytes returns the next n bytes.
 func (c *cursor) bytes(n int64) ([]byte, error) {
 	if n > maxHeader-c.at {
-		return nil, scan.Unsupportedf("a header of more than %d bytes", maxHeader)
+		return nil, scan.Unsupportedf("a header of more than %s", quantity.Count(maxHeader, "bytes"))
 	}
 	b, err := c.file.Bytes(c.at, n)
 	c.at += int64(len(b))
@@ -184,7 +185,7 @@ func (c *cursor) list(tag uint32, of string) (int64, error) {
 		return 0, err
 	}
 	if found != tag && (found != 0 || n != 0) {
-		return 0, scan.Corruptf("a list with the tag %d and %d elements at %d, where that of %s is", found, n, c.at, of)
+		return 0, scan.Corruptf("a list with the tag %d and %s at %d, where that of %s is", found, quantity.Count(n, "elements"), c.at, of)
 	}
 	return n, nil
 }
@@ -306,7 +307,7 @@ func (a *attribute) read(c *cursor) error {
 	}
 	size, ok := checked.Mul(n, int64(e.typ.Size()))
 	if !ok {
-		return scan.Corruptf("%d values", n)
+		return scan.Corruptf("%s", quantity.Count(n, "values"))
 	}
 	a.number = number
 	a.raw, err = c.padded(size)
@@ -462,7 +463,7 @@ func (h *header) arrange(fileSize int64) error {
 		last, ok := checked.Add(v.begin, v.size)
 		padded, fits := checked.Add(v.size, -v.size&3)
 		if !ok || !fits {
-			return scan.Corruptf("variable %q: %d bytes at %d", v.name, v.size, v.begin)
+			return scan.Corruptf("variable %q: %s at %d", v.name, quantity.Count(v.size, "bytes"), v.begin)
 		}
 		if h.stride, ok = checked.Add(h.stride, padded); !ok {
 			return scan.Corruptf("variable %q: the records are larger than 2^63 bytes", v.name)

@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -86,7 +87,7 @@ func (h *header) array(v *variable, fileSize, room int64) *scan.Array {
 // check returns why a variable cannot be an array.
 func check(v *variable) error {
 	if len(v.dimensions) > grid.MaxRank {
-		return scan.Unsupportedf("variable %q: %d dimensions, at most %d are possible", v.name, len(v.dimensions), grid.MaxRank)
+		return scan.Unsupportedf("variable %q: %s, at most %d are possible", v.name, quantity.Count(len(v.dimensions), "dimensions"), grid.MaxRank)
 	}
 	// No path has such a name. Whoever uses the data set decides about others.
 	if nodename.CheckPath(v.name) != nil || strings.Contains(v.name, "/") {
@@ -116,17 +117,17 @@ func (h *header) locate(a *scan.Array, v *variable, fileSize, room int64) error 
 		n, stride = h.records, h.stride
 	}
 	if n > 0 && v.begin < h.end {
-		return scan.Corruptf("values at %d, in a header of %d bytes", v.begin, h.end)
+		return scan.Corruptf("values at %d, in a header of %s", v.begin, quantity.Count(h.end, "bytes"))
 	}
 	have := int64(0)
 	if end, ok := checked.Add(v.begin, v.size); ok {
 		have = min(n, recordsWithin(fileSize, end, stride))
 	}
 	if next := v.begin + have*stride; have < n && (next < fileSize || !v.perRecord) {
-		return scan.Corruptf("%d bytes at %d, in a file of %d", v.size, next, fileSize)
+		return scan.Corruptf("%s at %d, in a file of %d", quantity.Count(v.size, "bytes"), next, fileSize)
 	}
 	if have > room {
-		return scan.Unsupportedf("%d records; a file may have %d for all variables", have, mostChunks)
+		return scan.Unsupportedf("%s; a file may have %d for all variables", quantity.Count(have, "records"), mostChunks)
 	}
 	a.Chunks = make([]scan.Chunk, have)
 	for i := range a.Chunks {

@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -34,7 +35,7 @@ func Scan(f *scan.File) (*scan.Dataset, error) {
 	for end > 0 && end < f.Size() {
 		at := end
 		if end, err = scanArray(f, d, at); errors.Is(err, scan.ErrCorrupt) {
-			d.Omit(fmt.Sprintf("behind %s", d.Arrays[len(d.Arrays)-1].Path), "%d bytes at %d: %v", f.Size()-at, at, err)
+			d.Omit(fmt.Sprintf("behind %s", d.Arrays[len(d.Arrays)-1].Path), "%s at %d: %v", quantity.Count(f.Size()-at, "bytes"), at, err)
 			break
 		}
 		if err != nil {
@@ -78,7 +79,7 @@ func headerBytes(r *io.SectionReader) int64 {
 func arrange(a *scan.Array, h npy.Header, f *scan.File, at int64) (end int64, err error) {
 	size, ok := h.Bytes()
 	if !ok || size > f.Size()-at {
-		return 0, scan.Corruptf("elements of %s in the shape %d from %d on, in a file of %d bytes", h.Type, h.Shape, at, f.Size())
+		return 0, scan.Corruptf("elements of %s in the shape %d from %d on, in a file of %s", h.Type, h.Shape, at, quantity.Count(f.Size(), "bytes"))
 	}
 	a.Shape, a.Type, a.Codecs = h.Shape, h.Type, codecs(h)
 	for _, n := range h.Shape {

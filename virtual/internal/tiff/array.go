@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/codecs/imagecodecs"
 	"varve.dev/zarr/internal/codecs/numcodecs"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -47,7 +48,7 @@ func (r *reader) describe(a *scan.Array, d *ifd) error {
 	}
 	bytes, ok := checked.Product(append([]int64{int64(a.Type.Size())}, a.Chunk...)...)
 	if !ok {
-		return scan.Corruptf("chunks of %d samples", a.Chunk)
+		return scan.Corruptf("chunks of shape %d", a.Chunk)
 	}
 	if a.Codecs, err = r.codecs(d, a); err != nil {
 		return err
@@ -94,7 +95,7 @@ func noData(a *scan.Array) []byte {
 // refuseOthers refuses what no other function looks at.
 func (r *reader) refuseOthers(d *ifd) error {
 	if n, err := r.number(d, imageDepth, 1); err != nil || n != 1 {
-		return orUnsupported(err, "an image of %d planes (ImageDepth)", n)
+		return orUnsupported(err, "an image of %s (ImageDepth)", quantity.Count(n, "planes"))
 	}
 	if n, err := r.number(d, fillOrder, 1); err != nil || n != 1 {
 		return orUnsupported(err, "FillOrder %d, which reverses bits", n)
@@ -165,7 +166,7 @@ func (r *reader) uniform(d *ifd, t tag, samples int64, otherwise uint64) (uint64
 	}
 	// Many files have one value for all samples.
 	if int64(len(list)) != samples && len(list) != 1 {
-		return 0, scan.Corruptf("%d values of %s for %d samples", len(list), t, samples)
+		return 0, scan.Corruptf("%s of %s for %s", quantity.Count(len(list), "values"), t, quantity.Count(samples, "samples"))
 	}
 	for _, x := range list {
 		if x != list[0] {
@@ -230,7 +231,7 @@ func (r *reader) raw(d *ifd, t tag) ([]byte, error) {
 	}
 	n, fits := checked.Mul(e.count, e.typ.size())
 	if !fits {
-		return nil, scan.Corruptf("tiff: the IFD at %d: %s has %d values", d.at, t, e.count)
+		return nil, scan.Corruptf("tiff: the IFD at %d: %s has %s", d.at, t, quantity.Count(e.count, "values"))
 	}
 	if n <= int64(len(e.inline)) {
 		return e.inline[:n], nil
@@ -269,7 +270,7 @@ func (r *reader) number(d *ifd, t tag, otherwise int64) (int64, error) {
 		return otherwise, nil
 	}
 	if e.count == 0 || !e.typ.isUnsigned() {
-		return 0, scan.Corruptf("tiff: the IFD at %d: %s has %d values of type %d", d.at, t, e.count, e.typ)
+		return 0, scan.Corruptf("tiff: the IFD at %d: %s has %s of type %d", d.at, t, quantity.Count(e.count, "values"), e.typ)
 	}
 	b, err := r.raw(d, t)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/gdal"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -254,10 +255,10 @@ func (r *reader) addPlanes(a *scan.Array, s *stack) error {
 	case !isContiguous(a, bytes):
 		return scan.Unsupportedf("the image does not lie in one piece")
 	case planes > mostPlanes/int64(len(a.Chunks)):
-		return scan.Unsupportedf("more than %d chunks", mostPlanes)
+		return scan.Unsupportedf("more than %s", quantity.Count(mostPlanes, "chunks"))
 	}
 	if at := a.Chunks[0].Offset; planes > (r.file.Size()-at)/bytes {
-		return scan.Unsupportedf("the file ends before: %d planes of %d bytes at %d, in a file of %d", planes, bytes, at, r.file.Size())
+		return scan.Unsupportedf("the file ends before: %s of %s at %d, in a file of %d", quantity.Count(planes, "planes"), quantity.Count(bytes, "bytes"), at, r.file.Size())
 	}
 	list := make([]scan.Chunk, 0, planes*int64(len(a.Chunks)))
 	for k := range planes {
@@ -356,7 +357,7 @@ func ome(text string, a *scan.Array, pages int) *stack {
 	p := &m.Pixels[0]
 	y, x := slices.Index(a.Names, "y"), slices.Index(a.Names, "x")
 	if here := p.planesHeld(planes); pages > 1 || len(m.Pixels) > 1 || here < planes || p.Y != a.Shape[y] || p.X != a.Shape[x] {
-		s.apart = fmt.Sprintf("OME-XML says that there are %d planes in %d images, of %d × %d elements, and there are %d IFDs", planes, len(m.Pixels), p.Y, p.X, pages)
+		s.apart = fmt.Sprintf("OME-XML says that there are %s in %s, of %d × %s, and there are %d IFDs", quantity.Count(planes, "planes"), quantity.Count(len(m.Pixels), "images"), p.Y, quantity.Count(p.X, "elements"), pages)
 	}
 	return s
 }

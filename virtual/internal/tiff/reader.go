@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -28,7 +29,7 @@ func (r *reader) bytes(off, n int64) ([]byte, error) {
 		return nil, err
 	}
 	if r.left -= n; r.left < 0 {
-		return nil, scan.Corruptf("tiff: %d bytes at %d: the IFDs and their values overlap", n, off)
+		return nil, scan.Corruptf("tiff: %s at %d: the IFDs and their values overlap", quantity.Count(n, "bytes"), off)
 	}
 	return b, nil
 }
@@ -62,7 +63,7 @@ func (r *reader) ifd(at int64) (d *ifd, next int64, err error) {
 	}
 	n := r.unsigned(b)
 	if n == 0 || n > math.MaxUint16 {
-		return nil, 0, scan.Corruptf("tiff: the IFD at %d has %d entries", at, n)
+		return nil, 0, scan.Corruptf("tiff: the IFD at %d has %s", at, quantity.Count(n, "entries"))
 	}
 	if b, err = r.bytes(at+counter, int64(n)*size+link); err != nil {
 		return nil, 0, err
@@ -301,7 +302,7 @@ func (r *reader) chunks(d *ifd, l layout, a *scan.Array, bytes int64) ([]scan.Ch
 		counts = []uint64{uint64(bytes)}
 	}
 	if int64(len(offsets)) < n || int64(len(counts)) < n {
-		return nil, scan.Corruptf("%d %s and %d %s for %d chunks", len(offsets), at, len(counts), size, n)
+		return nil, scan.Corruptf("%d %s and %d %s for %s", len(offsets), at, len(counts), size, quantity.Count(n, "chunks"))
 	}
 	list, err := r.places(offsets[:n], counts[:n])
 	if len(a.Codecs) == 1 {
@@ -331,7 +332,7 @@ func (r *reader) places(offsets, counts []uint64) (list []scan.Chunk, err error)
 		switch {
 		case n == 0:
 		case off == 0 || off > end || n > end-off:
-			return nil, scan.Corruptf("chunk %d has %d bytes at %d, in a file of %d", i, n, off, end)
+			return nil, scan.Corruptf("chunk %d has %s at %d, in a file of %d", i, quantity.Count(n, "bytes"), off, end)
 		default:
 			list = append(list, scan.Chunk{Number: int64(i), Offset: int64(off), Length: int64(n)})
 		}

@@ -61,7 +61,7 @@ func TestStack(t *testing.T) {
 		{"OME, too short", describedAs(ome(`SizeZ="400" SizeC="1" SizeT="1"`, `<TiffData/>`), 16), []int64{4, 4}, "y x", "the file ends before"},
 		{"OME, other files", describedAs(ome(z4, `<TiffData IFD="0"/><TiffData IFD="0"><UUID FileName="b.tif">urn:uuid:2</UUID></TiffData>`), 48), []int64{4, 4}, "y x", `"b.tif"`},
 		{"OME, described elsewhere", describedAs(`<OME UUID="1"><BinaryOnly MetadataFile="m.tif" UUID="2"/></OME>`, 48), []int64{4, 4}, "y x", `"m.tif"`},
-		{"OME, one of four", describedAs(ome(z4, `<TiffData IFD="0" PlaneCount="1"/>`), 48), []int64{4, 4}, "y x", "4 planes in 1 images"},
+		{"OME, one of four", describedAs(ome(z4, `<TiffData IFD="0" PlaneCount="1"/>`), 48), []int64{4, 4}, "y x", "4 planes in 1 image"},
 		{"OME, damaged", describedAs(ome(z4, "<TiffData"), 48), []int64{4, 4}, "y x", "cannot be parsed"},
 		{"OME, overflow", describedAs(ome(`SizeZ="9223372036854775807" SizeC="9" SizeT="1"`, tiffData), 48), []int64{4, 4}, "y x", "planes of the shape"},
 		{"OME, negative", describedAs(ome(`SizeZ="-4" SizeC="1" SizeT="1"`, tiffData), 48), []int64{4, 4}, "y x", "planes of the shape"},

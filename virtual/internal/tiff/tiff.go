@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -128,7 +129,7 @@ func open(f *scan.File) (r *reader, first int64, err error) {
 	}
 	r.big = true
 	if r.order.Uint16(head[4:]) != 8 || r.order.Uint16(head[6:]) != 0 {
-		return nil, 0, scan.Unsupportedf("tiff: BigTIFF with offsets of %d bytes", r.order.Uint16(head[4:]))
+		return nil, 0, scan.Unsupportedf("tiff: BigTIFF with offsets of %s", quantity.Count(r.order.Uint16(head[4:]), "bytes"))
 	}
 	if head, err = f.Bytes(8, 8); err != nil {
 		return nil, 0, err

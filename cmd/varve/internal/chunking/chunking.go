@@ -24,6 +24,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 )
@@ -182,7 +183,7 @@ func hasWords(list strictjson.Value) bool {
 // axisTexts parses a list of words and lengths.
 func axisTexts(list strictjson.Value) ([]axisText, error) {
 	if list.Len() > grid.MaxRank {
-		return nil, list.Errorf("%d axes, but at most %d are possible", list.Len(), grid.MaxRank)
+		return nil, list.Errorf("%s, but at most %d are possible", quantity.Count(list.Len(), "axes"), grid.MaxRank)
 	}
 	axes := make([]axisText, 0, list.Len())
 	for _, e := range list.Elements() {

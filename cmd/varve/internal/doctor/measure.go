@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 )
 
@@ -54,7 +55,7 @@ func (d *doctor) measure(ctx context.Context, o Options) error {
 		return nil
 	}
 	if _, err := d.put(ctx, "large", make([]byte, o.Bytes)); err != nil {
-		return fmt.Errorf("writing a value of %d bytes: %w", o.Bytes, err)
+		return fmt.Errorf("writing a value of %s: %w", quantity.Count(o.Bytes, "bytes"), err)
 	}
 	d.report.Limited = store.TraitsOf(d.s).Requests > 0
 	for _, n := range []int{1, 8, 32, 128} {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
 )
 
@@ -217,7 +218,7 @@ func raceResult(won int, err error) result {
 	case err != nil:
 		return holds(err)
 	case won != 1:
-		return fails("%d of %d writers succeeded, one may", won, writers)
+		return fails("%d of %s succeeded, one may", won, quantity.Count(writers, "writers"))
 	}
 	return holds(nil)
 }
@@ -283,7 +284,7 @@ func deleteRace(ctx context.Context, d *doctor) result {
 		case err != nil:
 			return holds(err)
 		case deleted > 0 && written > 0:
-			return fails("%d deletions and %d writes of one version succeeded: a write can be deleted", deleted, written)
+			return fails("%s and %s of one version succeeded: a write can be deleted", quantity.Count(deleted, "deletions"), quantity.Count(written, "writes"))
 		}
 	}
 	return holds(nil)

@@ -127,8 +127,7 @@ var reworded = strings.NewReplacer(
 // what exists, and should come last.
 var advised = regexp.MustCompile(`(\b(?:replaces it|removes (?:it|them)|another (?:place|name)|that elsewhere|made in step)\)?): file already exists`)
 
-// WithoutPackages returns a message without the names of Go's packages, and with the
-// singular of what there is one of.
+// WithoutPackages returns a message without the names of Go's packages.
 func WithoutPackages(text string) string {
-	return advised.ReplaceAllString(packageName.ReplaceAllString(reworded.Replace(singular(text)), "$1"), "$1")
+	return advised.ReplaceAllString(packageName.ReplaceAllString(reworded.Replace(text), "$1"), "$1")
 }

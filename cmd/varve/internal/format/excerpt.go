@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/quantity"
 )
 
 const (
@@ -41,7 +42,7 @@ func NewExcerpt(ctx context.Context, s *source.Source) (*excerpt, error) {
 	shown := shownShape(full, n)
 	places, ok := checked.Product(shown...)
 	if !ok || places > maxShown {
-		return nil, fmt.Errorf("%w: even the ends of %d axes have %d values; select fewer (--select)", zarr.ErrLimit, len(full), places)
+		return nil, fmt.Errorf("%w: even the ends of %s have %s; select fewer (--select)", zarr.ErrLimit, quantity.Count(len(full), "axes"), quantity.Count(places, "values"))
 	}
 	e := &excerpt{shape: shownShape(s.Shape, n), fullShape: s.Shape, texts: make([]string, places)}
 	e.isCut = make([]bool, len(e.shape))

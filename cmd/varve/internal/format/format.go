@@ -30,6 +30,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/virtual"
 )
@@ -156,7 +157,7 @@ func writeEmpty(shape []int64, w *bufio.Writer) error {
 		depth++
 	}
 	if n, ok := checked.Product(shape[:depth]...); !ok || n > maxEmptyLists {
-		return fmt.Errorf("%w: shape %v has no elements, but more than %d empty lists", zarr.ErrLimit, shape, maxEmptyLists)
+		return fmt.Errorf("%w: shape %v has no elements, but more than %s", zarr.ErrLimit, shape, quantity.Count(maxEmptyLists, "empty lists"))
 	}
 	return writeEmptyLists(shape, w)
 }

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/packed"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // ParseGiven is [dtype.Type.ParseText] for a value that a user gives. It returns an error
@@ -136,8 +137,8 @@ func bareBytes(t dtype.Type, text string) (elem []byte, ok bool, err error) {
 		return nil, false, nil // it is base64, or an error
 	}
 	if decoded, err := t.ParseText(text); err == nil && !bytes.Equal(decoded, elem) {
-		return nil, true, fmt.Errorf("%w: it is text of %d bytes, and also base64 of %d: give the text as 0x%x, or the base64 in double quotes, as '\"%s\"'",
-			dtype.ErrInvalid, len(text), len(packed.TrimPadding(t, decoded)), text, text)
+		return nil, true, fmt.Errorf("%w: it is text of %s, and also base64 of %d: give the text as 0x%x, or the base64 in double quotes, as '\"%s\"'",
+			dtype.ErrInvalid, quantity.Count(len(text), "bytes"), len(packed.TrimPadding(t, decoded)), text, text)
 	}
 	return elem, true, nil
 }

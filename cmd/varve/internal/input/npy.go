@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // NPYOfCSV returns the Python code that turns a table of numbers into a .npy file.
@@ -43,7 +44,7 @@ func (v *Values) OpenNPY() error {
 	}
 	// Detect a truncated file before anything is written.
 	if have, known := v.unread(); known && have != n {
-		return failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, have, n)
+		return failure.BadArgument("%s has %s of elements, but its header requires %d", v.Name, quantity.Count(have, "bytes"), n)
 	}
 	want := v.Type
 	v.Type, v.Shape, v.Total, v.isSwapped = h.Type, h.Shape, n, h.Swapped()

@@ -27,6 +27,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -294,10 +295,10 @@ func (v *Values) All() (e element.Values, err error) {
 	}
 	// The file may have been truncated or have grown since its header was read.
 	if v.Total >= 0 && v.consumed != v.Total {
-		return e, failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, v.consumed, v.Total)
+		return e, failure.BadArgument("%s has %s of elements, but its header requires %d", v.Name, quantity.Count(v.consumed, "bytes"), v.Total)
 	}
 	if len(data)%v.Type.Size() != 0 {
-		return e, failure.BadArgument("%s has %d bytes, which is not a whole number of elements of type %s", v.Name, len(data), v.Type)
+		return e, failure.BadArgument("%s has %s, which is not a whole number of elements of type %s", v.Name, quantity.Count(len(data), "bytes"), v.Type)
 	}
 	v.arrange(data)
 	return element.Values{Type: v.Type, Data: data}, nil
@@ -352,8 +353,8 @@ func (v *Values) Fits(shape []int64) error {
 		return zarr.ErrOverflow
 	}
 	if size := element.Width(v.Type); v.Total >= 0 && v.Total != want {
-		err := failure.BadArgument("%s has %s (%d bytes), shape %v of type %s takes %s (%d bytes)%s",
-			v.Name, phrase.Plural(v.Total/size, "value"), v.Total, shape, v.Type, phrase.Count(want/size), want, v.RawNPY())
+		err := failure.BadArgument("%s has %s (%s), shape %v of type %s takes %s (%s)%s",
+			v.Name, phrase.Plural(v.Total/size, "value"), quantity.Count(v.Total, "bytes"), shape, v.Type, phrase.Count(want/size), quantity.Count(want, "bytes"), v.RawNPY())
 		if v.Type.Variable() {
 			err = failure.BadArgument("%s has %s, shape %v takes %s", v.Name, phrase.Plural(v.Total/size, "value"), shape, phrase.Count(want/size))
 		}
@@ -428,14 +429,14 @@ func (v *Values) Gather() (int64, error) {
 			return 0, fmt.Errorf("read %s: %w", v.Name, err)
 		}
 		if v.Total >= 0 && copied != v.Total {
-			return 0, failure.BadArgument("%s has %d bytes of elements, but its header requires %d", v.Name, copied, v.Total)
+			return 0, failure.BadArgument("%s has %s of elements, but its header requires %d", v.Name, quantity.Count(copied, "bytes"), v.Total)
 		}
 		n, v.Total, v.Whole = copied, copied, true
 		v.Reader = v.spool.Reader()
 	}
 	size := int64(v.Type.Size())
 	if n%size != 0 {
-		return 0, failure.BadArgument("%s has %d bytes, which is not a whole number of elements of type %s", v.Name, n, v.Type)
+		return 0, failure.BadArgument("%s has %s, which is not a whole number of elements of type %s", v.Name, quantity.Count(n, "bytes"), v.Type)
 	}
 	return n / size, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
 	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/quantity"
 	varvebeam "varve.dev/zarr/job/beam"
 )
 
@@ -71,7 +72,7 @@ func parse(args []string, notes io.Writer) (*command, error) {
 	case c.pool != "":
 		return nil, fmt.Errorf("%w: --worker-pool takes no plan", errUsage)
 	case len(plans) != 1:
-		return nil, fmt.Errorf("%w: %d plans are given, want one", errUsage, len(plans))
+		return nil, fmt.Errorf("%w: %s given, want one", errUsage, quantity.Count(len(plans), "plans are"))
 	case c.workers < 1 || c.opt.Tasks < 0 || c.opt.Attempts < 0 || c.opt.Patience < 0 || c.progress < 0:
 		return nil, fmt.Errorf("%w: a number below 0, or no worker", errUsage)
 	}

@@ -56,7 +56,7 @@ func progressText(s *job.Status) string {
 	var list []string
 	for k, x := range s.Stages {
 		if x.Of > 0 {
-			list = append(list, fmt.Sprintf("stage %d: %d of %d tasks are done", k, x.Done, x.Of))
+			list = append(list, fmt.Sprintf("stage %d: %d of %d done", k, x.Done, x.Of))
 		}
 	}
 	if list == nil {

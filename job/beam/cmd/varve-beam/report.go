@@ -15,6 +15,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/quantity"
 	varvebeam "varve.dev/zarr/job/beam"
 )
 
@@ -88,7 +89,7 @@ func (c *command) print(out io.Writer, r *report) error {
 		printStage(&b, k, &r.Stages[k])
 	}
 	if n := r.Counters["retries"]; n > 0 {
-		fmt.Fprintf(&b, "%d attempts have failed, and were repeated\n", n)
+		fmt.Fprintf(&b, "%s failed; each was repeated\n", quantity.Count(n, "attempts have"))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
