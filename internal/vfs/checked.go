@@ -77,7 +77,7 @@ func (l *lister) add(name string, n *node) {
 	}
 }
 
-// ages writes which of two files was modified first. The times themselves are those of the
+// ages writes which of two files was modified first. The times are those of the
 // clock of this machine, at which the test ran.
 func (l *lister) ages() {
 	times := make([]int64, len(l.files))

@@ -12,7 +12,7 @@ import (
 // machine and in random parts of names. A higher level includes lower ones.
 func TestChecked(t *testing.T) {
 	const first, second = own.Temporary + "0123456789abc-1", own.Temporary + "3zyxwvutsrqpo-1"
-	// made returns a disk with a temporary file, a file that names it, and what more adds.
+	// made returns a disk with a temporary file and one that names it, changed by more.
 	made := func(temporary string, at int64, more func(*Disk)) *Disk {
 		d := NewDisk()
 		d.write(t, temporary, "bytes", true)
