@@ -21,8 +21,9 @@ type Checked struct{ done map[[sha256.Size]byte]int }
 // this level or a higher one: a check of some level includes those of lower levels. Then
 // it remembers d.
 //
-// Two disks are told apart by names, bytes, locks, inode numbers, times of changes, and
-// which file was modified before which. The random parts of names are alike.
+// Two disks are told apart by names, bytes, locks, links, and the order in which files were
+// changed and modified. Inode numbers and the times themselves are alike, also those in
+// lock files, and so are the random parts of names.
 func (c *Checked) First(d *Disk, level int) bool {
 	sum := d.digest()
 	if before, ok := c.done[sum]; ok && before >= level {
@@ -45,7 +46,8 @@ func (d *Disk) digest() [sha256.Size]byte {
 	defer d.mu.Unlock()
 	var l lister
 	l.add(".", d.root)
-	l.ages()
+	l.ages(func(n *node) int64 { return n.ctime })
+	l.ages(func(n *node) int64 { return n.mtime })
 	text := l.text
 	for i, name := range l.random {
 		text = bytes.ReplaceAll(text, []byte(name), []byte{0xff, byte(i), 0xff})
@@ -64,11 +66,17 @@ func (l *lister) add(name string, n *node) {
 	l.name(name)
 	l.text = append(l.text, 0, btoi(n.dir), btoi(n.locked))
 	if !n.dir {
-		for _, number := range []int64{int64(n.ino), n.ctime, int64(len(n.data))} {
-			l.text = binary.AppendVarint(l.text, number)
+		if at := slices.Index(l.files, n); at >= 0 { // another name of a file
+			l.text = binary.AppendVarint(l.text, int64(-1-at))
+			return
 		}
+		data := n.data
+		if name == own.Lock {
+			data = since.ReplaceAll(data, nil)
+		}
+		l.text = binary.AppendVarint(l.text, int64(len(data)))
+		l.text = append(l.text, data...)
 		l.files = append(l.files, n)
-		l.text = append(l.text, n.data...)
 		return
 	}
 	l.text = binary.AppendVarint(l.text, int64(len(n.names)))
@@ -77,17 +85,19 @@ func (l *lister) add(name string, n *node) {
 	}
 }
 
-// ages writes which of two files was modified first. The times are those of the
-// clock of this machine, at which the test ran.
-func (l *lister) ages() {
+// since is when a writer took a lock, which it writes into the file for people.
+var since = regexp.MustCompile(`"since":"[^"]*"`)
+
+// ages writes the order of the times of files.
+func (l *lister) ages(of func(*node) int64) {
 	times := make([]int64, len(l.files))
 	for i, n := range l.files {
-		times[i] = n.mtime
+		times[i] = of(n)
 	}
 	slices.Sort(times)
 	times = slices.Compact(times)
 	for _, n := range l.files {
-		place, _ := slices.BinarySearch(times, n.mtime)
+		place, _ := slices.BinarySearch(times, of(n))
 		l.text = binary.AppendVarint(l.text, int64(place))
 	}
 }
