@@ -117,7 +117,7 @@ func TestCrashReserve(t *testing.T) {
 		})
 	}
 	t.Logf("%d points, %d images", points, images)
-	if points < 550 || images < 6500 {
+	if points < 550 || images < fixture.LeastImages(6500) {
 		t.Errorf("only %d points and %d images were tried", points, images)
 	}
 }

@@ -42,7 +42,7 @@ func TestCrashV2(t *testing.T) {
 	fixture.Sequential(t)
 	points, images := crashAll(t, crashCasesV2)
 	t.Logf("%d points, %d images", points, images)
-	if points < 300 || images < 3000 {
+	if points < 300 || images < fixture.LeastImages(3000) {
 		t.Errorf("only %d points and %d images were tried", points, images)
 	}
 }

@@ -130,7 +130,7 @@ func TestCrashFiles(t *testing.T) {
 		}
 	}
 	t.Logf("%d points, %d images", points, images)
-	if points < 2800 || images < 9000 {
+	if points < 2800 || images < fixture.LeastImages(9000) {
 		t.Errorf("only %d points and %d images were tried", points, images)
 	}
 }
