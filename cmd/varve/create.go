@@ -69,7 +69,7 @@ needs --yes elsewhere, before it replaces a group with members, or an array by a
 	f.BoolVar(&c.listed, "list-edges", false, "list the chunks of all axes, or of none")
 	flagtext.Propose(cmd, "chunks", "auto", "calendar:month", "calendar:year", "groups:")
 	flagtext.Propose(cmd, "shards", "auto", "512MiB", "calendar:month", "calendar:year", "groups:")
-	flagtext.Propose(cmd, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
+	growth.ProposePolicies(cmd)
 	flagtext.Propose(cmd, "index-location", "end", "start")
 	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as in metadata: 0, NaN, 2024-05-05 …")
 	flagtext.Var(f, &c.codecs, "codecs", "", "the codec chain (of inner chunks) as a `JSON` list", flagtext.Syntax(argument.Codecs))

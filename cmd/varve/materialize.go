@@ -2,7 +2,10 @@
 
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
 
 func newMaterializeCommand() *cobra.Command {
 	c := newCopyCommand()
@@ -16,9 +19,9 @@ It is varve copy in all but its name. The documents are stored last, so an inter
 to the same place removes what it left.`
 	c.Example = `  varve materialize archive.vz archive.zarr
   varve rechunk archive.vz/t t.zarr --chunks 31,4,5`
-	for _, name := range append([]string{"move", "sync"}, syncOnly...) {
-		c.Flags().Lookup(name).Hidden = true
-	}
+	c.Flags().Lookup("move").Hidden = true
+	c.Flags().Lookup("sync").Hidden = true
+	new(syncFlags).needing().VisitAll(func(f *pflag.Flag) { c.Flags().Lookup(f.Name).Hidden = true })
 	c.Flags().Lookup("yes").Usage = "do not ask before --overwrite removes a group"
 	return c
 }
