@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -137,7 +136,7 @@ func (i *inserting) policy() (*grid.Growth, error) {
 		return nil, nil
 	}
 	p, err := growth.ParsePolicy(i.grow)
-	if err == nil && (p.Unit != 0 || strings.HasPrefix(i.grow, "preplanned") || i.grow == "repeat-last") {
+	if err == nil && growth.IsRelative(i.grow) {
 		err = errors.New("give append-one, fixed:N or pattern:…; varve compact --to calendar:… merges chunks by the calendar afterwards")
 	}
 	if err != nil {
