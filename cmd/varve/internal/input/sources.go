@@ -183,7 +183,8 @@ type nodeReader struct {
 	nextSlab func() (selection.Selection, bool)
 	unread   []byte // unread bytes of the last slab
 
-	times *recount // nil if elements stay as they are
+	times     *recount // nil if elements stay as they are
+	converted int64    // number of elements that were converted
 }
 
 // Read implements [io.Reader].
@@ -203,7 +204,12 @@ func (r *nodeReader) Read(p []byte) (int, error) {
 		}
 		if r.unread = e.Data; r.times != nil {
 			r.unread = make([]byte, e.Len()*r.times.dst.Size())
-			if err := r.times.convert(r.unread, e.Data); err != nil {
+			first := int64(-1)
+			if r.Array.Rank() == 1 {
+				first = r.converted
+			}
+			r.converted += int64(e.Len())
+			if err := r.times.convert(r.unread, e.Data, first); err != nil {
 				return 0, err
 			}
 		}
