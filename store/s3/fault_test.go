@@ -262,7 +262,7 @@ func TestErrors(t *testing.T) {
 		wraps      error
 	}{
 		{http.StatusNotFound, "NoSuchKey", "", fs.ErrNotExist},
-		{http.StatusNotFound, "NoSuchBucket", "check the name of the bucket", nil},
+		{http.StatusNotFound, "NoSuchBucket", "check the name of the bucket", store.ErrNoBucket},
 		{http.StatusForbidden, "AccessDenied", "anon=true", fs.ErrPermission},
 		{http.StatusForbidden, "RequestTimeTooSkewed", "set the clock of this machine: it shows", nil},
 		{http.StatusBadRequest, "ExpiredToken", "expired", nil},
@@ -293,7 +293,7 @@ func TestErrors(t *testing.T) {
 			if strings.Contains(err.Error(), s3test.Secret) {
 				t.Errorf("%s with %s: the error has the secret", what, c.code)
 			}
-			for _, wrapped := range []error{fs.ErrNotExist, fs.ErrPermission} {
+			for _, wrapped := range []error{fs.ErrNotExist, fs.ErrPermission, store.ErrNoBucket} {
 				if errors.Is(err, wrapped) != (wrapped == c.wraps) {
 					t.Errorf("%s with %s: %v, is it %v?", what, c.code, err, wrapped)
 				}

@@ -210,7 +210,7 @@ const wrongTag = `"00000000000000000000000000000000"`
 // failed.
 func found(what string, err error) (bad, failed error) {
 	f := (*failure)(nil)
-	answered := errors.As(err, &f) && !f.passes() && !f.throttled() && !f.credentials() && !f.foreign
+	answered := errors.As(err, &f) && !f.passes() && !f.throttled() && !f.is(credentials) && !f.foreign
 	// Expired credentials are an answer 400. For HEAD it has no code; the SDK makes one.
 	if answered && f.status == http.StatusBadRequest && (f.code == "" || f.code == "BadRequest") {
 		answered = false

@@ -270,7 +270,7 @@ func (w *writing) unmet(ctx context.Context, err error) error {
 // not: it may be that of one machine of the service.
 func refused(err error) error {
 	var f *failure
-	bad := errors.As(err, &f) && f.credentials() && f.code != "RequestTimeTooSkewed" // some with status 400
+	bad := errors.As(err, &f) && f.is(credentials) && f.code != clockSkewed // some with status 400
 	if bad || errors.Is(err, fs.ErrPermission) || errors.As(err, new(*credentialError)) {
 		return driver.Refused(err)
 	}
