@@ -23,8 +23,8 @@ type Remnant struct {
 	Key  string // one of the values in it, relative to it
 }
 
-// findRemnants adds the remnants in the folder of a group. path is relative to the checked
-// group at root, and nodes has the paths of all nodes below that.
+// findRemnants adds the remnants in the folder of a group below root, the checked group.
+// nodes has the paths of all nodes below root.
 func (r *Report) findRemnants(ctx context.Context, root *zarr.Group, group string, nodes map[string]bool) error {
 	dir, err := store.ParsePath(path.Join(root.Path(), group))
 	if err != nil {

@@ -87,8 +87,8 @@ func TestSelectListedValues(t *testing.T) {
 	}
 }
 
-// TestMessagesOfPlaces says what of the path of a missing node is there, also in archives,
-// manifests and files of other formats, which the file system does not look into.
+// TestMessagesOfPlaces says what of the path of a missing node is there, also in archives
+// and manifests, which the file system does not look into.
 func TestMessagesOfPlaces(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, "", "create", "d.zarr/g/h/a", "--shape", "2", "--dtype", "int8")

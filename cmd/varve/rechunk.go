@@ -296,7 +296,7 @@ func (r *rechunking) grid(cmd *cobra.Command, location string, a *zarr.Array, wa
 		}
 	}
 	times := &r.times
-	// The times may be for shards that a calendar cuts, while their inner chunks have lengths.
+	// The times may be for shards that a calendar cuts: their inner chunks have lengths.
 	if c.Unit() != 0 || !r.followsCalendar() {
 		if times, err = r.times.For(cmd, c.Unit(), c.Flag, a, location, max(0, axis)); err != nil {
 			return nil, err

@@ -93,8 +93,8 @@ func ReadAs(ctx context.Context, name string, from, to *zarr.Array) (e element.V
 	return more, r.convert(more.Data, e.Data, 0)
 }
 
-// convert sets dst to the times of src, elements in host byte order. first is the index of
-// the first one, for errors, or negative if the array has several axes.
+// convert sets dst to the times of src, elements in host byte order. first is the index
+// of the first one, for errors, or negative if the array has several axes.
 func (r *recount) convert(dst, src []byte, first int64) error {
 	n, m := r.src.Size(), r.dst.Size()
 	for i := first; len(src) > 0; i, dst, src = i+1, dst[m:], src[n:] {

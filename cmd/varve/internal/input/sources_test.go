@@ -20,8 +20,8 @@ func TestCompareNaturally(t *testing.T) {
 	}
 }
 
-// TestMatches lists files in the order of the numbers in their names, and nodes in files of
-// other formats.
+// TestMatches lists files in the order of the numbers in their names, and nodes in files
+// of other formats.
 func TestMatches(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"day 10.nc", "day 9.nc", "day 11.npy", "x.csv"} {
