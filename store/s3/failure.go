@@ -5,7 +5,6 @@ package s3
 import (
 	"cmp"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/smithy-go"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/retry"
@@ -253,6 +250,7 @@ func failureOf(r *http.Response) *failure {
 	f := &failure{status: r.StatusCode}
 	f.fill(r.Header)
 	if r.Request != nil && r.Request.Method == http.MethodHead {
+		f.page = isPage(r.Header)
 		return f
 	}
 	body, cut := io.ReadAll(io.LimitReader(r.Body, mostDiscarded))
@@ -302,32 +300,3 @@ func (f *failure) fill(h http.Header) {
 
 // printable returns text of the service for a message.
 func printable(s string) string { return httpstore.Printable(s, 300) }
-
-// asFailure returns the failure in an error of the SDK, or nil if there was no answer.
-func asFailure(err error) *failure {
-	var answer *awshttp.ResponseError
-	var api smithy.APIError
-	f := &failure{}
-	if errors.As(err, &answer) && answer.HTTPResponse() != nil {
-		f.status = answer.HTTPStatusCode()
-		f.fill(answer.HTTPResponse().Header)
-		f.id = cmp.Or(f.id, printable(answer.ServiceRequestID()))
-	}
-	if errors.As(err, &api) {
-		f.code, f.message = api.ErrorCode(), printable(api.ErrorMessage())
-		// The SDK makes codes of statuses.
-		if f.code == "UnknownError" || f.code == http.StatusText(f.status) || strings.Contains(f.code, " ") {
-			f.code = ""
-		}
-	}
-	if f.status == 0 && f.code == "" {
-		return nil
-	}
-	f.page = answer != nil && answer.Response != nil && isPage(answer.Response.Header)
-	// An answer 200 may have an error in its body.
-	if f.success() && f.code == "" {
-		f.broken = retry.IsTemporary(err) || errors.Is(err, io.ErrUnexpectedEOF)
-		f.foreign = !f.broken
-	}
-	return f
-}

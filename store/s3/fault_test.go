@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -250,6 +252,39 @@ func TestErrorIn200(t *testing.T) {
 		t.Error("the upload was not aborted")
 	}
 	holds(t, s, key, "one")
+}
+
+// TestBrokenListing breaks off answers of a listing, which is repeated. Every object is
+// listed once.
+func TestBrokenListing(t *testing.T) {
+	f, s := faulty(t, nil)
+	var want []string
+	for i := range 9 {
+		want = append(want, fmt.Sprintf("k%d", i))
+		put(t, s, store.MustKey(want[i]), "one")
+	}
+	for name, declare := range map[string]bool{"the connection ends": true, "the text ends": false} {
+		f.set(once(2, http.MethodGet, "list-type", func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+			whole := httptest.NewRecorder()
+			next.ServeHTTP(whole, r)
+			text := whole.Body.Bytes()
+			if declare {
+				w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+			}
+			_, _ = w.Write(text[:len(text)*2/3])
+			return true
+		}))
+		var got []string
+		for e, err := range s.List(t.Context(), store.Path{}, store.Deep) {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			got = append(got, e.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: listed %q, want %q", name, got, want)
+		}
+	}
 }
 
 // TestErrors checks what errors say, and what they wrap.
