@@ -1,8 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package job executes plans whose tasks several processes share: array jobs of a
+// scheduler, workers of an engine such as Apache Beam, or goroutines.
+//
+// A [Plan] is a file that the commands of varve write with --plan. It has stages, one
+// after the other, whose tasks come in any order, and a last step that makes the result
+// visible. A task may fail, be repeated, be executed twice at once, or be killed:
+//
+//	plan, err := job.Open(ctx, "s3://bucket/p.json")
+//	if err != nil {
+//		return err
+//	}
+//	w, err := job.NewWorker(plan, nil)
+//	if err != nil {
+//		return err
+//	}
+//	defer w.Close()
+//	for stage := range plan.Stages() {
+//		for k := range int64(100) {
+//			if _, err := w.Do(ctx, job.Task{Stage: stage, Number: k, Of: 100}); err != nil {
+//				return err
+//			}
+//		}
+//	}
+//	_, err = w.Publish(ctx)
+//
+// Instead of a scheduler, workers can divide the tasks among themselves ([Worker.Take]).
+//
+// # State
+//
+// There is no coordinator. What is done shows in the store of the result, so tasks that
+// are executed again find it. Beside the plan is a folder with a record of each task that
+// was done, the claims of [Worker.Take], and what tasks have found that make no new node:
+// faults, checksums. [Worker.Forget] deletes it.
 package job
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -147,6 +181,17 @@ func (p *Plan) check() error {
 	}
 	if _, err := p.newOperation(); err != nil {
 		return err
+	}
+	return nil
+}
+
+// decode decodes the request. Members that this version does not know are errors: one may
+// forbid what the others ask for.
+func (w *Work) decode(to any) error {
+	d := json.NewDecoder(bytes.NewReader(w.Request))
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		return fmt.Errorf("the request (a newer version may have made it): %w", err)
 	}
 	return nil
 }

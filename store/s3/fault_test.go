@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -252,6 +254,39 @@ func TestErrorIn200(t *testing.T) {
 	holds(t, s, key, "one")
 }
 
+// TestBrokenListing breaks off answers of a listing, which is repeated. Every object is
+// listed once.
+func TestBrokenListing(t *testing.T) {
+	f, s := faulty(t, nil)
+	var want []string
+	for i := range 9 {
+		want = append(want, fmt.Sprintf("k%d", i))
+		put(t, s, store.MustKey(want[i]), "one")
+	}
+	for name, declare := range map[string]bool{"the connection ends": true, "the text ends": false} {
+		f.set(once(2, http.MethodGet, "list-type", func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+			whole := httptest.NewRecorder()
+			next.ServeHTTP(whole, r)
+			text := whole.Body.Bytes()
+			if declare {
+				w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+			}
+			_, _ = w.Write(text[:len(text)*2/3])
+			return true
+		}))
+		var got []string
+		for e, err := range s.List(t.Context(), store.Path{}, store.Deep) {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			got = append(got, e.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: listed %q, want %q", name, got, want)
+		}
+	}
+}
+
 // TestErrors checks what errors say, and what they wrap.
 func TestErrors(t *testing.T) {
 	f, s := faulty(t, func(o *s3.Options) { o.Read.Attempts = 2 })
@@ -262,8 +297,9 @@ func TestErrors(t *testing.T) {
 		wraps      error
 	}{
 		{http.StatusNotFound, "NoSuchKey", "", fs.ErrNotExist},
-		{http.StatusNotFound, "NoSuchBucket", "check the name of the bucket", nil},
+		{http.StatusNotFound, "NoSuchBucket", "check the name of the bucket", store.ErrNoBucket},
 		{http.StatusForbidden, "AccessDenied", "anon=true", fs.ErrPermission},
+		{http.StatusBadRequest, "KMS.DisabledException", "enable it", fs.ErrPermission},
 		{http.StatusForbidden, "RequestTimeTooSkewed", "set the clock of this machine: it shows", nil},
 		{http.StatusBadRequest, "ExpiredToken", "expired", nil},
 		{http.StatusForbidden, "InvalidAccessKeyId", "AWS_ACCESS_KEY_ID", fs.ErrPermission},
@@ -293,11 +329,39 @@ func TestErrors(t *testing.T) {
 			if strings.Contains(err.Error(), s3test.Secret) {
 				t.Errorf("%s with %s: the error has the secret", what, c.code)
 			}
-			for _, wrapped := range []error{fs.ErrNotExist, fs.ErrPermission} {
+			for _, wrapped := range []error{fs.ErrNotExist, fs.ErrPermission, store.ErrNoBucket} {
 				if errors.Is(err, wrapped) != (wrapped == c.wraps) {
 					t.Errorf("%s with %s: %v, is it %v?", what, c.code, err, wrapped)
 				}
 			}
+		}
+	}
+}
+
+// TestUnrelatedErrors gives reasons that say nothing about what a service can do. Neither
+// a deletion of many nor a probe takes them for an answer that it cannot.
+func TestUnrelatedErrors(t *testing.T) {
+	for _, code := range []string{"ExpiredToken", "KMS.DisabledException", "RequestTimeout", "SlowDown"} {
+		f, s := faulty(t, func(o *s3.Options) { o.Conditions, o.Read.Attempts = s3.ProbeConditions, 1 })
+		f.set(answer(http.StatusBadRequest, code))
+		if _, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), store.IfAbsent()), store.Sync); err == nil {
+			t.Errorf("%s: a write succeeds", code)
+		}
+		f.set(nil)
+		if _, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), store.IfAbsent()), store.Sync); err != nil {
+			t.Errorf("%s: it is remembered for a service without conditions: %v", code, err)
+		}
+		many := func() int {
+			put(t, s, store.MustKey("d/a"), "one")
+			put(t, s, store.MustKey("d/b"), "two")
+			before := f.count(http.MethodPost, "delete")
+			_ = store.DeleteTree(t.Context(), s, store.MustKey("d/x").Dir(), store.TreeOrder{}, store.Sync)
+			return f.count(http.MethodPost, "delete") - before
+		}
+		f.set(once(1, http.MethodPost, "delete", answer(http.StatusBadRequest, code)))
+		many()
+		if n := many(); n != 1 {
+			t.Errorf("%s: %d deletions of many, want 1: it is remembered for a service without them", code, n)
 		}
 	}
 }
