@@ -21,9 +21,9 @@ type Checked struct{ done map[[sha256.Size]byte]int }
 // this level or a higher one: a check of some level includes those of lower levels. Then
 // it remembers d.
 //
-// Two disks are told apart by names, bytes, locks, links, and the order in which files were
-// changed and modified. Inode numbers and the times themselves are alike, also those in
-// lock files, and so are the random parts of names.
+// Two disks are told apart by names, bytes, locks, links, and the order in which files
+// were changed and modified. Inode numbers and the times themselves are alike, also those
+// in lock files, and so are the random parts of names.
 func (c *Checked) First(d *Disk, level int) bool {
 	sum := d.digest()
 	if before, ok := c.done[sum]; ok && before >= level {
