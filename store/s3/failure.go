@@ -183,9 +183,9 @@ func (f *failure) missing() bool {
 	return !f.foreign && (f.is(missing) || f.status == http.StatusNotFound && f.code == "" && !f.broken)
 }
 
-// mayHide reports whether the answer may hide that there is no object: some services refuse
-// a request for a missing one for lack of permission. A page of a proxy says nothing about
-// the object.
+// mayHide reports whether the answer may hide that there is no object: some services
+// refuse a request for a missing one for lack of permission. A page of a proxy says
+// nothing about the object.
 func (f *failure) mayHide() bool { return !f.foreign && (f.code == "" || f.code == "AccessDenied") }
 
 // unmet reports whether the condition of a request did not hold.
