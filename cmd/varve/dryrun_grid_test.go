@@ -67,8 +67,8 @@ func dailySources(t *testing.T, form string, days ...int) (fields, times []strin
 }
 
 // age makes the files of sources a minute old. A reader reads the document again if a
-// chunk is newer than two seconds, so on a slow machine a dry run could make more requests
-// than the run after it.
+// chunk is newer than two seconds, so on a slow machine a dry run could make more
+// requests than the run after it.
 func age(t *testing.T, sources []string) {
 	t.Helper()
 	old := time.Now().Add(-time.Minute)
