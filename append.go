@@ -504,7 +504,7 @@ func short(at int64, err error) error {
 // [AppendOptions.Grow] asks for others or the axis has edges that are not filled. A chunk
 // is copied as it is stored, by the store if it can, if the array has the same codecs and
 // fill value, and the same chunks along all other axes. All other chunks are decoded and
-// encoded again. Axes must have the same names as in the array, as far as both have some.
+// encoded again. Axes must have the same names as in the array, where both have some.
 // Attributes and coordinates are not looked at: units and packing must be the same.
 //
 // The segments stay where they are. If one changes meanwhile, nothing is published, and

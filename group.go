@@ -94,7 +94,7 @@ func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')
 // sequence. A node that exists but cannot be opened is a Member with an Err. An error of
 // the store, or of ctx, ends the sequence. Where a directory has names that cannot be
 // used ([store.UnusableError]), Members yields that error after the members of the
-// directory, and goes on.
+// directory, and continues.
 func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error] {
 	if c := g.doc.Consolidated; c != nil {
 		return g.consolidated(ctx, c, deep)

@@ -253,7 +253,7 @@ func isUnread(err error) bool {
 }
 
 // runGroup checks all arrays below a group, including those that stale consolidated
-// metadata does not list. If an array cannot be checked, it goes on with the others.
+// metadata does not list. If an array cannot be checked, it continues with the others.
 func (o *Options) runGroup(ctx context.Context, g *zarr.Group) (*Report, error) {
 	report, names := &Report{}, naming{}
 	groups, nodes := []string{""}, map[string]bool{}

@@ -181,7 +181,7 @@ func checkFormat(to int) error {
 // check refuses options that exclude each other.
 func (o *Options) check() error {
 	if (o.Resume || o.Share != nil) && o.Overwrite {
-		return fmt.Errorf("%w: a conversion in parts, or one that goes on, cannot overwrite; delete the node at the destination first", zarr.ErrInvalidArgument)
+		return fmt.Errorf("%w: a conversion in parts, or one that continues, cannot overwrite; delete the node at the destination first", zarr.ErrInvalidArgument)
 	}
 	if o.Share == nil {
 		return nil

@@ -89,7 +89,7 @@ func Convert(ctx context.Context, at *zarr.Location, to int, opt *Options) (Conv
 		c.Options = *opt
 	}
 	if c.Resume || c.Share != nil {
-		err := fmt.Errorf("%w: only ConvertTo works in parts or goes on", zarr.ErrInvalidArgument)
+		err := fmt.Errorf("%w: only ConvertTo works in parts or continues", zarr.ErrInvalidArgument)
 		return c.result(), copying.Wrap("convert", at.Path(), err)
 	}
 	c.store, c.limits = at.Store(), c.Limits

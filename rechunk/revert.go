@@ -259,7 +259,7 @@ func (t *transaction) lastBatch(ctx context.Context) (*transaction, error) {
 		return nil, errNoFormer
 	}
 	if last == "" {
-		return nil, fmt.Errorf("%w: no operation has changed several of these arrays together, as far as is known; revert them one by one", ErrNoRevert)
+		return nil, fmt.Errorf("%w: no operation is known that has changed several of these arrays together; revert them one by one", ErrNoRevert)
 	}
 	work, id := new(transaction), newID()
 	for i, s := range t.sessions {

@@ -66,6 +66,6 @@ type Draft interface {
 	// revoked. After any other error, the outcome is unknown, and Publish may be called
 	// again.
 	Publish(ctx context.Context, cond Condition) (Version, error)
-	// Discard removes a draft that was not published, as far as that is possible.
+	// Discard removes a draft that was not published, if that is possible.
 	Discard(ctx context.Context)
 }

@@ -32,7 +32,7 @@ import (
 func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, error) {
 	c, err := newCopier(ctx, src, dst, opt)
 	// The removal deletes everything below the source. Somebody may still read chunks
-	// that a rechunk has replaced, or go on with one that was interrupted.
+	// that a rechunk has replaced, or continue one that was interrupted.
 	c.whole = true
 	if err == nil {
 		err = c.Source.CheckDirect("the path")

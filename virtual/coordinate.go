@@ -276,7 +276,7 @@ func spacing(v float64, size int) float64 {
 	return math.Ldexp(1, exponent-1-digits)
 }
 
-// disordered reports whether values do not go on in the order of those that are there:
+// disordered reports whether values do not continue in the order of those that are there:
 // rising or falling from the last ones. A single one does not repeat.
 func (c *coordinate) disordered(more []byte) bool {
 	size := c.typ.Size()

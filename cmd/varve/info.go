@@ -29,7 +29,7 @@ func newInfoCommand() *cobra.Command {
 		Short: "Print what a node is: shape, type, chunks, codecs and attributes",
 		Long: `Print what a node is: shape, type, chunks, codecs and attributes.
 
-An array that cannot be decoded is described as far as its document is known; then the status is 1, and the message
+Of an array that cannot be decoded, what is known of its document is described; then the status is 1, and the message
 names the unknown part. Notes at the end report problems, such as stale consolidated metadata.`,
 		Example: `  varve info era5.zarr/t2m
   varve info --stats --json era5.zarr/t2m`,
@@ -134,7 +134,7 @@ func rechunks(ctx context.Context, a *zarr.Array, stats bool) (notes []string) {
 	return notes
 }
 
-// infoUndecodable describes an array that cannot be opened, as far as its document can be
+// infoUndecodable describes an array that cannot be opened, if its document can be
 // read, and returns reason.
 func infoUndecodable(cmd *cobra.Command, location string, reason error, stats bool) error {
 	if !consolidated.Undecodable(reason) {

@@ -114,7 +114,7 @@ func (s *Store) list(ctx context.Context, prefix string, deep bool, marker strin
 	return p, h, err
 }
 
-// entries yields the entries of a page below a prefix, and reports whether to go on.
+// entries yields the entries of a page below a prefix, and reports whether to continue.
 // local makes times of the service times of this machine.
 func (p page) entries(prefix string, local func(time.Time) time.Time, yield func(store.Entry, error) bool) bool {
 	for _, b := range p.Blobs {

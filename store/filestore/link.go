@@ -145,7 +145,7 @@ type links struct {
 	yield func(store.Link, error) bool
 }
 
-// below yields the links below dir, and reports whether to go on. linked means that a
+// below yields the links below dir, and reports whether to continue. linked means that a
 // link leads to dir.
 func (l links) below(dir string, linked bool) bool {
 	for e, err := range l.s.fs.ReadDir(dir) {

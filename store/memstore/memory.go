@@ -294,7 +294,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) ite
 	return func(yield func(store.Entry, error) bool) { s.list(ctx, top, "", how&store.Deep != 0, yield) }
 }
 
-// list yields the entries below top+rel, and reports whether to go on.
+// list yields the entries below top+rel, and reports whether to continue.
 func (s *Store) list(ctx context.Context, top, rel string, deep bool, yield func(store.Entry, error) bool) bool {
 	if err := ctx.Err(); err != nil {
 		yield(store.Entry{}, err)

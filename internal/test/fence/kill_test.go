@@ -52,7 +52,7 @@ func changeInChild(args []string) error {
 
 // TestKill kills a process repeatedly while it changes an array. The array must have the
 // state after the last reported change or after the next one, whole; only a write may be
-// there in part, chunk by chunk. The next process goes on from there.
+// there in part, chunk by chunk. The next process continues from there.
 func TestKill(t *testing.T) {
 	racing.Skip(t) // one program at a time, in processes of their own
 	if runtime.GOOS == "windows" {
