@@ -155,11 +155,25 @@ func (l *Location) name() string {
 	return l.hierarchy.name(l.path)
 }
 
-// observed returns the location with an observer; see [access.Observed].
-func (l *Location) observed(o observe.Observer) *Location {
-	observed := *l
-	observed.hierarchy = l.hierarchy.observed(o)
-	return &observed
+// With returns the location with options, which calls there take for every field that
+// they do not set. An observer and a dry run apply to [Location.Store] as well.
+func (l *Location) With(opt *Options) *Location {
+	with := *l
+	with.hierarchy, with.options = l.merged(opt)
+	with.options.Observer = nil // the store has it, and a call with it would wrap that again
+	return &with
+}
+
+// Core returns how the node at the location is changed, for the other packages of this
+// module: its type is internal. The document of the node is not known yet. The error is
+// that of creating a node there.
+func (l *Location) Core() (tree.Node, error) {
+	h, o, err := l.creating(nil)
+	if err != nil {
+		return tree.Node{}, err
+	}
+	n := node{hierarchy: h, path: l.path, options: o.Options}
+	return n.place(), nil
 }
 
 // fail returns err as an error of an operation on the location.

@@ -204,7 +204,7 @@ func (a *Array) Slabs(sel selection.Selection, limit int64) (iter.Seq[selection.
 		}
 	}
 	return func(yield func(selection.Selection) bool) {
-		for slab := range r.Slabs(a.Grid(), int64(a.state.Load().Engine.Size), limit, within...) {
+		for slab := range r.Slabs(a.Grid(), int64(a.core.State().Engine.Size), limit, within...) {
 			if !yield(r.Part(slab)) {
 				return
 			}

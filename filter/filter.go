@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
@@ -183,7 +184,7 @@ func (w *work) derived() map[string]convert.Derived {
 			if changed := a.confirm(ctx); errors.Is(changed, zarr.ErrSourceChanged) {
 				return changed
 			}
-			return a.from.Fail("filter", err)
+			return failure.On(a.of, "filter", err)
 		}
 		list[a.path] = convert.Derived{Document: a.doc, Write: write, Confirm: confirm}
 	}

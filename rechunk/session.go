@@ -9,7 +9,10 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/array"
+	"varve.dev/zarr/internal/dimension"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
@@ -38,8 +41,9 @@ func Do(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, e
 
 // session is one rechunk.
 type session struct {
-	*access.Array
+	*array.Session
 	Options
+	array         *zarr.Array
 	request       Request
 	destination   *destination  // nil in place
 	location      lineage.Array // what is staged
@@ -59,6 +63,9 @@ type session struct {
 	// notesOrigin is set if the new array notes what it is made from; see [Follow].
 	notesOrigin bool
 
+	adapt   bool // codecs choose settings for each chunk
+	indexed bool // the request has indices of elements
+
 	mu      sync.Mutex // guards what follows
 	records []staging.Record
 	report  Report
@@ -68,7 +75,7 @@ type session struct {
 func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 	s := newSessionIn(a, opt)
 	if k, ok := r.(Rechunking); ok && k.Adapt {
-		s.Bind = s.BindAdapting
+		s.adapt = true
 	}
 	if k, ok := r.(Rechunking); ok && k.Region != nil && s.Into == nil {
 		return s, fmt.Errorf("%w: a region becomes a new array (Options.Into)", zarr.ErrInvalidArgument)
@@ -77,7 +84,7 @@ func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 		return s, nil
 	}
 	if k, ok := r.(Rechunking); ok && k.Region != nil {
-		s.Fresh = s.Unmoved // the region means elements of the array as it was opened
+		s.indexed = true // the region means elements of the array as it was opened
 	}
 	if s.Grace != 0 {
 		return s, fmt.Errorf("%w: a new array supersedes no grid: leave out Options.Into, or Options.Grace", zarr.ErrInvalidArgument)
@@ -102,9 +109,42 @@ func (s *session) name() string {
 
 // newSessionIn returns a session in place.
 func newSessionIn(a *zarr.Array, opt *Options) *session {
-	s := &session{Array: access.Of(a), Options: opt.orZero()}
+	s := &session{Session: a.Core().Begin(), Options: opt.orZero(), array: a}
 	s.location = lineage.Array{Store: s.Node.Store, Path: s.Node.Path, Limits: s.Node.Limits}
 	return s
+}
+
+// Fresh returns the newest state. It is a conflict if the request has indices that mean
+// other elements by now.
+func (s *session) Fresh(ctx context.Context) (*snapshot.Array, error) {
+	if s.indexed {
+		return s.Unmoved(ctx)
+	}
+	return s.Session.Fresh(ctx)
+}
+
+// Bind describes the array by another document. change sets fields of the engine that
+// differ from those of the array; it may be nil.
+func (s *session) Bind(doc *metadata.Array, change func(*engine.Array)) (*snapshot.Array, error) {
+	return s.Session.Bind(doc, s.adapt, change)
+}
+
+// Fail adds the operation and the array to an error. Nil stays nil.
+func (s *session) Fail(op string, err error) error { return failure.On(s.array, op, err) }
+
+// checkShared returns an error if arrays of one group would differ in length along a
+// dimension with the shapes that after returns.
+func checkShared(ctx context.Context, op string, arrays []*zarr.Array, after []func(shape []int64) []int64) error {
+	if len(arrays) == 0 {
+		return nil
+	}
+	list, changes := make([]*array.Array, len(arrays)), make([]dimension.Change, len(arrays))
+	for i, a := range arrays {
+		list[i] = a.Core()
+		changes[i] = list[i].Reshaping(after[i])
+	}
+	at, err := array.CheckShared(ctx, list, changes)
+	return failure.On(arrays[at], op, err)
 }
 
 // writable returns an error if the array must not be changed. A new array is made from
@@ -113,7 +153,7 @@ func (s *session) writable() error {
 	if s.destination != nil {
 		return nil
 	}
-	return s.Array.Writable()
+	return s.Session.Writable()
 }
 
 // mostRounds bounds how often an array is staged and compared.

@@ -14,7 +14,8 @@ import (
 	"varve.dev/zarr/internal/strided"
 )
 
-// mask has a boolean for each element, and running counts, which find the place of an element quickly.
+// mask has a boolean for each element, and running counts, which find the place of an
+// element quickly.
 type mask struct {
 	shape  []int64
 	data   []byte
