@@ -20,7 +20,7 @@ import (
 type hierarchy struct {
 	store    store.Store
 	location string            // for messages
-	observer observe.Observer  // nil if there is none; otherwise store is an [observing.Store]
+	observer observe.Observer  // nil if there is none; otherwise store is one of package observed
 	ledger   *rehearsal.Ledger // nil unless store is a rehearsal
 }
 
@@ -63,7 +63,7 @@ func (h *hierarchy) observed(o observe.Observer) *hierarchy {
 	if h.observer != nil {
 		// The new observer replaces the old one. Wrapping twice would report every
 		// request to both.
-		s = s.(*observing.Store).Unwrap()
+		s = s.(store.Wrapper).Unwrap()
 	}
 	return &hierarchy{store: observing.New(s, o), location: h.location, observer: o, ledger: h.ledger}
 }
@@ -75,7 +75,7 @@ func (h *hierarchy) as(o Options) *hierarchy {
 	}
 	s := h.store
 	if h.observer != nil {
-		s = s.(*observing.Store).Unwrap()
+		s = s.(store.Wrapper).Unwrap()
 	}
 	// The rehearsal must be below the observer, so that the observer also sees requests
 	// that the ledger answers.

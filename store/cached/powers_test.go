@@ -45,7 +45,7 @@ func TestPowers(t *testing.T) {
 		if got, want := powers(c), powers(s); got != want {
 			t.Errorf("%T: the powers are %s, without a cache %s", s, got, want)
 		}
-		if of, ok := cached.Of(c); !ok || of != c || fmt.Sprintf("%T", store.Driver(c)) != fmt.Sprintf("%T", s) {
+		if fmt.Sprintf("%T", store.Driver(c)) != fmt.Sprintf("%T", s) {
 			t.Errorf("%T: the wrapper or the driver is not found", s)
 		}
 	}
