@@ -82,8 +82,8 @@ type frontStore struct {
 // stores counts the stores without a place.
 var stores atomic.Int64
 
-// New returns s with a cache, as a [store.Wrapper] that has the powers of s ([store.As]). A
-// nil opt means the zero [Options].
+// New returns s with a cache, as a [store.Wrapper] that has the powers of s ([store.As]).
+// A nil opt means the zero [Options].
 func New(s store.Store, c *Cache, opt *Options) store.Store {
 	n := &frontStore{below: s, cache: c}
 	if opt != nil {
@@ -174,8 +174,8 @@ func (s *frontStore) wroteAny() {
 	s.written.all, s.written.keys = true, nil
 }
 
-// has reports whether a key was written.
-func (w *written) has(key store.Key) bool {
+// contains reports whether a key was written.
+func (w *written) contains(key store.Key) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, ok := w.keys[key]

@@ -139,8 +139,8 @@ func TestWeakVersions(t *testing.T) {
 	})
 }
 
-// nowhere is a store without a place.
-type nowhere struct{ stepping.ObjectStore }
+// placeless is a store without a place.
+type placeless struct{ stepping.ObjectStore }
 
 // TestNotCached checks what must not be cached.
 func TestNotCached(t *testing.T) {
@@ -162,7 +162,7 @@ func TestNotCached(t *testing.T) {
 	each(t, func(t *testing.T, c *cached.Cache) {
 		for seed := range 2 {
 			f := newFar()
-			s := cached.New(nowhere{f}, c, &cached.Options{Immutable: true})
+			s := cached.New(placeless{f}, c, &cached.Options{Immutable: true})
 			value := pattern(100, seed)
 			f.write(t, "c/0", value)
 			reads(t, f, s, "c/0", store.Whole(), value, 1, 0)

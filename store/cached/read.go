@@ -112,7 +112,7 @@ func (s *frontStore) probe(key store.Key, r store.Range, k kind, e *reader) bool
 
 // trusts reports whether an entry is used without asking the store.
 func (s *frontStore) trusts(key store.Key, e *reader) bool {
-	if nodename.IsDocument(key.Base()) || s.written.has(key) {
+	if nodename.IsDocument(key.Base()) || s.written.contains(key) {
 		return false
 	}
 	age := time.Since(time.Unix(0, e.fetched))
@@ -173,7 +173,7 @@ func (s *frontStore) share(ctx context.Context, f *flight, key store.Key, q stor
 		// The flight may have begun before this call, and the value may have changed in
 		// between.
 		now := f.info
-		if s.opt.MaxAge <= 0 && !s.opt.Immutable || s.written.has(key) {
+		if s.opt.MaxAge <= 0 && !s.opt.Immutable || s.written.contains(key) {
 			var err error
 			if now, err = s.Stat(ctx, key); err != nil {
 				return nil, store.Info{}, err
@@ -318,8 +318,8 @@ func (s *frontStore) hit(e *reader, key store.Key, info store.Info, pos, end int
 	return dst, pos, false
 }
 
-// has reports whether the cache has the block that begins at off.
-func (s *frontStore) has(e *reader, key store.Key, info store.Info, off int64) bool {
+// hasBlock reports whether the cache has the block that begins at off.
+func (s *frontStore) hasBlock(e *reader, key store.Key, info store.Info, off int64) bool {
 	for _, l := range [...]level{largeBlock, smallBlock} {
 		if !s.cache.shelf.find(s.ident(key, l, off/l.width()), e) {
 			continue
@@ -343,7 +343,7 @@ func (s *frontStore) miss(
 	}
 	// Blocks at the end that the cache has are not read again. Those in between are: one
 	// request costs less than two.
-	for begin := last - 1 - (last-1)%small; begin > first && s.has(e, key, info, begin); begin -= small {
+	for begin := last - 1 - (last-1)%small; begin > first && s.hasBlock(e, key, info, begin); begin -= small {
 		last = begin
 	}
 	f, mine := s.flights.join(key, info.Version, first, last)

@@ -216,7 +216,7 @@ func (s *Store) Touch(ctx context.Context, key store.Key) error {
 	}
 	name, err := nameOf(key)
 	if err == nil {
-		err = s.fs.Touch(name, s.now())
+		err = s.fs.Touch(name, s.timestamp())
 	}
 	if err != nil {
 		return fail("touching", key.String(), err)

@@ -130,7 +130,7 @@ func TestSweepKnowsMachines(t *testing.T) {
 		if f, err := d.Create(tmp); err != nil || f.Close() != nil || dead.writer.file.Close() != nil {
 			t.Fatal(err)
 		}
-		next := On(elsewhere{d, c.local}, nil)
+		next := On(mountedDisk{d, c.local}, nil)
 		next.boot = "this"
 		want := WriterUnknown
 		if c.gone {
@@ -148,13 +148,13 @@ func TestSweepKnowsMachines(t *testing.T) {
 	}
 }
 
-// elsewhere is a disk that may be a network mount.
-type elsewhere struct {
+// mountedDisk is a disk that may be a network mount.
+type mountedDisk struct {
 	vfs.FS
 	local bool
 }
 
-func (e elsewhere) Local() bool { return e.local }
+func (e mountedDisk) Local() bool { return e.local }
 
 // TestManyDirectories writes to more directories than a writer records.
 func TestManyDirectories(t *testing.T) {

@@ -150,7 +150,7 @@ type fault struct {
 	message string // of the service, bounded
 	reason  string // such as "rateLimitExceeded"
 	request string // the ID of the request, for the support of the service
-	is      error  // the kind of error, or nil
+	kind    error  // the kind of error, or nil
 	advice  string
 	page    bool // the answer is a page for people
 }
@@ -164,8 +164,8 @@ func (f *fault) Error() string {
 		text += ": " + f.message
 	}
 	// The service says itself that there is no bucket.
-	if f.is != nil && f.is != store.ErrNoBucket {
-		text += ": " + f.is.Error()
+	if f.kind != nil && f.kind != store.ErrNoBucket {
+		text += ": " + f.kind.Error()
 	}
 	if f.request != "" {
 		text += " (request " + f.request + ")"
@@ -176,7 +176,7 @@ func (f *fault) Error() string {
 	return text
 }
 
-func (f *fault) Unwrap() error { return f.is }
+func (f *fault) Unwrap() error { return f.kind }
 
 // mostFault is the largest number of bytes to read of an answer that reports an error.
 const mostFault = 64 << 10
@@ -185,7 +185,7 @@ const mostFault = 64 << 10
 // httpstore knows better. It reads the body.
 func (s *Store) explain(r *http.Response) error {
 	if text := r.Header.Get(refusalHeader); text != "" {
-		return &fault{status: r.StatusCode, message: text, is: fs.ErrPermission}
+		return &fault{status: r.StatusCode, message: text, kind: fs.ErrPermission}
 	}
 	// Redirections are followed or refused by the store of the reads, and a range beyond
 	// the value is judged by its size.
@@ -201,20 +201,20 @@ func (s *Store) explain(r *http.Response) error {
 		f.advice = "the answer broke off"
 		return retry.Temporary(f, 0)
 	case s.missing(f):
-		f.is = fs.ErrNotExist
+		f.kind = fs.ErrNotExist
 	case c == http.StatusNotFound || c == http.StatusGone:
 		s.explainMissing(f)
 	case c == http.StatusPreconditionFailed || c == http.StatusNotModified:
-		f.is = store.ErrConflict
+		f.kind = store.ErrConflict
 	case c == http.StatusUnauthorized:
-		f.is = fs.ErrPermission
+		f.kind = fs.ErrPermission
 		f.advice = "the credentials are missing, expired or refused: sign in again, or read public data with ?token=anon" + httpstore.ClockAdvice(r.Header)
 	case c == http.StatusForbidden && strings.HasSuffix(strings.ToLower(f.reason), "ratelimitexceeded"):
 		return retry.Throttled(f, httpstore.RetryAfter(r.Header))
 	case c == http.StatusForbidden:
 		s.explainForbidden(f)
 	case c == http.StatusBadRequest && strings.Contains(f.message, "requester pays"):
-		f.is, f.advice = fs.ErrPermission, "the bucket's requester pays: name your project with ?user_project="
+		f.kind, f.advice = fs.ErrPermission, "the bucket's requester pays: name your project with ?user_project="
 	case c == http.StatusTooManyRequests:
 		return f.throttled(httpstore.RetryAfter(r.Header))
 	case c == http.StatusServiceUnavailable:
@@ -230,11 +230,11 @@ func (s *Store) explainMissing(f *fault) {
 	switch {
 	// Values in a bucket that is not there must not be read as fill values.
 	case strings.Contains(f.message, "bucket does not exist"):
-		f.is, f.advice = store.ErrNoBucket, "check the name of the bucket "+s.bucket+", or create the bucket first"
+		f.kind, f.advice = store.ErrNoBucket, "check the name of the bucket "+s.bucket+", or create the bucket first"
 	case f.page:
 		f.advice = "check the endpoint, and proxies"
 	default:
-		f.is = fs.ErrNotExist
+		f.kind = fs.ErrNotExist
 	}
 }
 
@@ -255,7 +255,7 @@ func (s *Store) missing(f *fault) bool {
 // explainForbidden tells a missing permission from others. The service answers the same
 // for a missing object to a client that may not list.
 func (s *Store) explainForbidden(f *fault) {
-	f.is = fs.ErrPermission
+	f.kind = fs.ErrPermission
 	switch {
 	case strings.Contains(f.message, "requester pays"):
 		f.advice = "the bucket's requester pays: name your project with ?user_project="

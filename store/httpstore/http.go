@@ -92,7 +92,7 @@ type Store struct {
 	clock     clock
 	hedger    *hedger      // nil without Options.Hedge
 	flying    atomic.Int64 // attempts in flight
-	told      atomic.Bool  // Options.Waiting has been called
+	reported  atomic.Bool  // Options.Waiting has been called
 }
 
 // Open returns the store of the values below a URL of scheme http or https. User and

@@ -11,7 +11,7 @@ import (
 // concealed is a URL with secrets and its text for display.
 type concealed struct {
 	shown, real string
-	next        *concealed
+	after       *concealed
 }
 
 // concealedKey is the context key of [Conceal].
@@ -53,7 +53,7 @@ func Reveal(ctx context.Context, location string) string {
 	if inBucket(location) {
 		return withOptions(c, location)
 	}
-	for ; c != nil; c = c.next {
+	for ; c != nil; c = c.after {
 		rest, ok := strings.CutPrefix(location, c.shown)
 		if ok && (rest == "" || rest[0] == '/') && (found == nil || len(c.shown) > len(found.shown)) {
 			found = c
@@ -94,7 +94,7 @@ func withOptions(c *concealed, location string) string {
 	}
 	var found *concealed
 	most := 0
-	for bucket := bucketOf(location); c != nil; c = c.next {
+	for bucket := bucketOf(location); c != nil; c = c.after {
 		if bucketOf(c.shown) != bucket {
 			continue
 		}

@@ -85,8 +85,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// has reports whether a store has a power.
-func has[P any](s store.Store) bool {
+// hasPower reports whether a store has a power.
+func hasPower[P any](s store.Store) bool {
 	_, ok := store.As[P](s)
 	return ok
 }
@@ -97,8 +97,8 @@ func powers(s store.Store) string {
 	for op := range store.OpClone + 1 {
 		can = append(can, store.Can(s, op))
 	}
-	return fmt.Sprint(can, has[store.Writer](s), has[store.Batcher](s), has[store.Lister](s), has[store.Stater](s), has[store.Opener](s),
-		has[store.Locker](s), has[store.Describer](s), has[store.Drafter](s), has[io.Closer](s))
+	return fmt.Sprint(can, hasPower[store.Writer](s), hasPower[store.Batcher](s), hasPower[store.Lister](s), hasPower[store.Stater](s), hasPower[store.Opener](s),
+		hasPower[store.Locker](s), hasPower[store.Describer](s), hasPower[store.Drafter](s), hasPower[io.Closer](s))
 }
 
 func TestPowers(t *testing.T) {

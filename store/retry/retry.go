@@ -60,7 +60,7 @@ func (p Policy) Do(ctx context.Context, attempt func(ctx context.Context) error)
 	pause, timeouts := p.Pause, 0
 	var failed time.Time // first failure
 	for tries := 1; ; tries++ {
-		err := p.once(ctx, attempt)
+		err := p.tryOnce(ctx, attempt)
 		if err == nil {
 			return nil
 		}
@@ -117,8 +117,8 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// once makes one attempt within the limiter.
-func (p Policy) once(ctx context.Context, attempt func(ctx context.Context) error) (err error) {
+// tryOnce makes one attempt within the limiter.
+func (p Policy) tryOnce(ctx context.Context, attempt func(ctx context.Context) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

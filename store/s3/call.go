@@ -24,8 +24,8 @@ import (
 	"varve.dev/zarr/store/retry"
 )
 
-// with are options of one request of the SDK.
-type with = func(*s3.Options)
+// option is an option of one request of the SDK.
+type option = func(*s3.Options)
 
 // call is one operation of the SDK: its name, and the object or prefix it is about.
 type call struct {
@@ -34,28 +34,28 @@ type call struct {
 
 // do makes attempts of an operation. An attempt makes a new request with the options that
 // it gets.
-func (s *Store) do(ctx context.Context, c call, attempt func(ctx context.Context, o with) error) error {
-	err := s.reader.Do(ctx, func(ctx context.Context) error { return s.explain(ctx, c, s.anywhere(ctx, attempt)) })
-	return s.placed(ctx, c, err)
+func (s *Store) do(ctx context.Context, c call, attempt func(ctx context.Context, o option) error) error {
+	err := s.reader.Do(ctx, func(ctx context.Context) error { return s.explain(ctx, c, s.followRegion(ctx, attempt)) })
+	return s.withPlace(ctx, c, err)
 }
 
-// placed returns an error with the place of an operation, if it has none: that of an
+// withPlace returns an error with the place of an operation, if it has none: that of an
 // attempt that took too long comes from the reader.
-func (s *Store) placed(ctx context.Context, c call, err error) error {
+func (s *Store) withPlace(ctx context.Context, c call, err error) error {
 	if err == nil || ctx.Err() != nil || errors.As(err, new(*explained)) {
 		return err
 	}
 	return &explained{s.name(c), err}
 }
 
-// anywhere makes one attempt. If the answer names another region, it sends the request
+// followRegion makes one attempt. If the answer names another region, it sends the request
 // there, once. The attempt returns the error of the SDK.
-func (s *Store) anywhere(ctx context.Context, attempt func(ctx context.Context, o with) error) error {
+func (s *Store) followRegion(ctx context.Context, attempt func(ctx context.Context, o option) error) error {
 	where := s.signer.place()
 	err := attempt(ctx, s.at(where))
 	var answer *smithyhttp.ResponseError
 	if err != nil && errors.As(err, &answer) && answer.Response != nil {
-		if next := s.elsewhere(ctx, answer.Response.StatusCode, answer.Response.Header, where); next != nil {
+		if next := s.movedTo(ctx, answer.Response.StatusCode, answer.Response.Header, where); next != nil {
 			return attempt(ctx, s.at(next))
 		}
 	}
@@ -63,7 +63,7 @@ func (s *Store) anywhere(ctx context.Context, attempt func(ctx context.Context, 
 }
 
 // at returns the options of a request to a place.
-func (s *Store) at(where *place) with {
+func (s *Store) at(where *place) option {
 	return func(o *s3.Options) {
 		o.Region = where.region
 		o.HTTPClient = sender{s.reader}

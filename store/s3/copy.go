@@ -68,7 +68,7 @@ func (s *Store) copy(ctx context.Context, name string, x *source) (v store.Versi
 	}
 	class, encryption, key := s.keeps(x.head)
 	c := call{"CopyObject", name}
-	err = s.do(ctx, c, func(ctx context.Context, o with) error {
+	err = s.do(ctx, c, func(ctx context.Context, o option) error {
 		out, err := s.client.CopyObject(ctx, &s3.CopyObjectInput{
 			Bucket: &s.bucket, Key: &name, CopySource: &from, CopySourceIfMatch: &match, RequestPayer: s.payer(),
 			StorageClass: types.StorageClass(class), ServerSideEncryption: encryption, SSEKMSKeyId: key,

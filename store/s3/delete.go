@@ -19,7 +19,7 @@ import (
 
 // remove deletes one object. A missing object is no error.
 func (s *Store) remove(ctx context.Context, name string) error {
-	err := s.do(ctx, call{"DeleteObject", name}, func(ctx context.Context, o with) error {
+	err := s.do(ctx, call{"DeleteObject", name}, func(ctx context.Context, o option) error {
 		_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: &name, RequestPayer: s.payer()}, o)
 		return err
 	})
@@ -46,8 +46,8 @@ func (s *Store) deleteIf(ctx context.Context, name string, c store.Change) error
 	if _, err := s.source(c.Key, v).look(ctx); err != nil {
 		return err
 	}
-	d := &writing{s: s, call: call{"DeleteObject", name}, cond: condition{match: &tag, once: true}}
-	_, err := d.run(ctx, func(ctx context.Context, o with) (store.Version, error) {
+	d := &writing{s: s, call: call{"DeleteObject", name}, cond: condition{match: &tag, single: true}}
+	_, err := d.run(ctx, func(ctx context.Context, o option) (store.Version, error) {
 		_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: &name, IfMatch: &tag, RequestPayer: s.payer()}, o)
 		return store.Version{}, err
 	})
@@ -79,7 +79,7 @@ func (s *Store) removeSome(ctx context.Context, names []string) error {
 	}
 	c := call{"DeleteObjects", path.Dir(names[0])}
 	var failed []types.Error
-	err := s.do(ctx, c, func(ctx context.Context, o with) error {
+	err := s.do(ctx, c, func(ctx context.Context, o option) error {
 		request := in
 		out, err := s.client.DeleteObjects(ctx, &request, o)
 		if err == nil {

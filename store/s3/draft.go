@@ -60,7 +60,7 @@ func (d draft) Publish(ctx context.Context, cond store.Condition) (store.Version
 	// A draft of the same bytes keeps the ETag. Write once more, as [Store.put] does, or
 	// a rival could take the new chunk for the old one and delete it.
 	if err == nil && c.same(v) {
-		once := condition{match: c.match, once: true}
+		once := condition{match: c.match, single: true}
 		if data := (pieces{d.value}); data.size() <= singleParts*d.u.s.options.PartSize {
 			v, err = d.u.s.putWhole(ctx, d.u.name, data, once)
 		} else {
@@ -109,7 +109,7 @@ func (s *Store) eachUpload(ctx context.Context, prefix string, do func(types.Mul
 	in := s3.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: text(prefix), RequestPayer: s.payer()}
 	for {
 		var page *s3.ListMultipartUploadsOutput
-		err := s.do(ctx, call{"ListMultipartUploads", prefix}, func(ctx context.Context, o with) (err error) {
+		err := s.do(ctx, call{"ListMultipartUploads", prefix}, func(ctx context.Context, o option) (err error) {
 			request := in
 			page, err = s.client.ListMultipartUploads(ctx, &request, o)
 			return err

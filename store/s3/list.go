@@ -49,7 +49,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) ite
 // prefix. If there is none, it does not matter.
 func (s *Store) learnVersioning(ctx context.Context, prefix string) error {
 	var one *s3.ListObjectsV2Output
-	err := s.do(ctx, call{"ListObjectsV2", prefix}, func(ctx context.Context, o with) (err error) {
+	err := s.do(ctx, call{"ListObjectsV2", prefix}, func(ctx context.Context, o option) (err error) {
 		in := &s3.ListObjectsV2Input{Bucket: &s.bucket, Prefix: text(prefix), MaxKeys: pointer[int32](10), RequestPayer: s.payer()}
 		one, err = s.client.ListObjectsV2(ctx, in, o)
 		return err
@@ -116,7 +116,7 @@ func (l *lister) objects(ctx context.Context) error {
 	}
 	for {
 		var page *s3.ListObjectsV2Output
-		err := l.s.do(ctx, call{"ListObjectsV2", l.prefix}, func(ctx context.Context, o with) (err error) {
+		err := l.s.do(ctx, call{"ListObjectsV2", l.prefix}, func(ctx context.Context, o option) (err error) {
 			request := in
 			page, err = l.s.client.ListObjectsV2(ctx, &request, o)
 			return err
@@ -153,7 +153,7 @@ func (l *lister) versions(ctx context.Context) error {
 	}
 	for {
 		var page *s3.ListObjectVersionsOutput
-		err := l.s.do(ctx, call{"ListObjectVersions", l.prefix}, func(ctx context.Context, o with) (err error) {
+		err := l.s.do(ctx, call{"ListObjectVersions", l.prefix}, func(ctx context.Context, o option) (err error) {
 			request := in
 			page, err = l.s.client.ListObjectVersions(ctx, &request, o)
 			return err

@@ -238,9 +238,9 @@ func (v *service) signingName() string {
 // regionHeader has the region of a bucket, in answers of every status.
 const regionHeader = "X-Amz-Bucket-Region"
 
-// elsewhere returns the place of the bucket if an answer says that it is in another
+// movedTo returns the place of the bucket if an answer says that it is in another
 // region than where, and else nil. The place is remembered.
-func (v *service) elsewhere(ctx context.Context, status int, h http.Header, where *place) *place {
+func (v *service) movedTo(ctx context.Context, status int, h http.Header, where *place) *place {
 	region := h.Get(regionHeader)
 	switch status {
 	case http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusBadRequest:

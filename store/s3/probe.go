@@ -243,7 +243,7 @@ func (s *Store) mustChange(ctx context.Context, name, tag string) (bad, err erro
 func (s *Store) mustNotCopy(ctx context.Context, name string) (bad, err error) {
 	c := call{"CopyObject", name + "-copy"}
 	from := s.copied(name)
-	err = s.do(ctx, c, func(ctx context.Context, o with) error {
+	err = s.do(ctx, c, func(ctx context.Context, o option) error {
 		_, err := s.client.CopyObject(ctx, &s3.CopyObjectInput{
 			Bucket: &s.bucket, Key: &c.key, CopySource: &from, CopySourceIfMatch: pointer(wrongTag), RequestPayer: s.payer(),
 		}, o)
@@ -326,7 +326,7 @@ func (s *Store) mustFail(ctx context.Context, name string, c condition) (bad, er
 // does not know conditions, that is the first result.
 func (s *Store) mustNotDelete(ctx context.Context, name, tag string) (bad, err error) {
 	c := call{"DeleteObject", name}
-	err = s.do(ctx, c, func(ctx context.Context, o with) error {
+	err = s.do(ctx, c, func(ctx context.Context, o option) error {
 		_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: &name, IfMatch: &tag, RequestPayer: s.payer()}, o)
 		return err
 	})

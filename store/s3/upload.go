@@ -86,7 +86,7 @@ func (s *Store) putParts(
 	ctx context.Context, name string, parts []part, cond condition, like *s3.HeadObjectOutput,
 ) (v store.Version, err error) {
 	for range mostRevoked {
-		if v, err = s.putPartsOnce(ctx, name, parts, cond, like); !errors.Is(err, errRevoked) || !cond.always() {
+		if v, err = s.putPartsOnce(ctx, name, parts, cond, like); !errors.Is(err, errRevoked) || !cond.isUnconditional() {
 			break
 		}
 	}
@@ -140,7 +140,7 @@ func (s *Store) newUpload(ctx context.Context, name string, parts []part, like *
 func (u *upload) begin(ctx context.Context, like *s3.HeadObjectOutput) error {
 	s := u.s
 	class, encryption, key := s.keeps(like)
-	return s.do(ctx, call{"CreateMultipartUpload", u.name}, func(ctx context.Context, o with) error {
+	return s.do(ctx, call{"CreateMultipartUpload", u.name}, func(ctx context.Context, o option) error {
 		out, err := s.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
 			Bucket: &s.bucket, Key: &u.name, Metadata: map[string]string{markName: u.mark}, RequestPayer: s.payer(),
 			StorageClass: types.StorageClass(class), ServerSideEncryption: encryption, SSEKMSKeyId: key,
@@ -208,7 +208,7 @@ func (u *upload) send(ctx context.Context, i int, p part) error {
 	if err != nil {
 		return err
 	}
-	return u.s.do(ctx, call{"UploadPart", u.name}, func(ctx context.Context, o with) error {
+	return u.s.do(ctx, call{"UploadPart", u.name}, func(ctx context.Context, o option) error {
 		out, err := u.s.client.UploadPart(ctx, &s3.UploadPartInput{
 			Bucket: &u.s.bucket, Key: &u.name, UploadId: u.id, PartNumber: number, Body: data.body(), ContentLength: pointer(data.size()),
 			RequestPayer: u.s.payer(), ContentMD5: u.s.digest(data),
@@ -227,7 +227,7 @@ func (u *upload) copy(ctx context.Context, number *int32, g segment) (tag *strin
 		return nil, err
 	}
 	c := call{"UploadPartCopy", u.name}
-	err = u.s.do(ctx, c, func(ctx context.Context, o with) error {
+	err = u.s.do(ctx, c, func(ctx context.Context, o option) error {
 		out, err := u.s.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
 			Bucket: &u.s.bucket, Key: &u.name, UploadId: u.id, PartNumber: number, CopySource: &name, CopySourceIfMatch: &match,
 			CopySourceRange: pointer(fmt.Sprintf("bytes=%d-%d", g.off, g.off+g.n-1)), RequestPayer: u.s.payer(),
@@ -261,7 +261,7 @@ func (x *source) copyFailure(err error) error {
 // complete makes the object visible.
 func (u *upload) complete(ctx context.Context, cond condition) (store.Version, error) {
 	w := &writing{s: u.s, call: call{"CompleteMultipartUpload", u.name}, cond: cond, mark: u.mark, completes: true}
-	v, err := w.run(ctx, func(ctx context.Context, o with) (store.Version, error) {
+	v, err := w.run(ctx, func(ctx context.Context, o option) (store.Version, error) {
 		out, err := u.s.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
 			Bucket: &u.s.bucket, Key: &u.name, UploadId: u.id, IfMatch: cond.match, IfNoneMatch: cond.none, RequestPayer: u.s.payer(),
 			MultipartUpload: &types.CompletedMultipartUpload{Parts: u.parts},
@@ -308,7 +308,7 @@ func (u *upload) abort(ctx context.Context) {
 }
 
 func (s *Store) abort(ctx context.Context, name string, id *string) error {
-	return s.do(ctx, call{"AbortMultipartUpload", name}, func(ctx context.Context, o with) error {
+	return s.do(ctx, call{"AbortMultipartUpload", name}, func(ctx context.Context, o option) error {
 		_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
 			Bucket: &s.bucket, Key: &name, UploadId: id, RequestPayer: s.payer(),
 		}, o)

@@ -52,23 +52,23 @@ func newMark() string {
 // condition is the condition of a write, in the terms of the service. The zero condition
 // always holds.
 type condition struct {
-	none  *string // If-None-Match
-	match *string // If-Match
-	once  bool    // make one attempt
+	none   *string // If-None-Match
+	match  *string // If-Match
+	single bool    // make one attempt
 }
 
-func (c condition) always() bool { return c.none == nil && c.match == nil }
+func (c condition) isUnconditional() bool { return c.none == nil && c.match == nil }
 
 // conditionOf returns the condition, or a conflict if it cannot hold.
 func conditionOf(c store.Condition) (condition, error) {
 	if c.Absent() {
-		return condition{none: pointer("*"), once: c.IsOnce()}, nil
+		return condition{none: pointer("*"), single: c.IsUnrepeatable()}, nil
 	}
 	tag, _ := cut(c.Version())
 	if tag == "" {
 		return condition{}, fmt.Errorf("s3: %w: no value has the zero version", store.ErrConflict)
 	}
-	return condition{match: &tag, once: c.IsOnce()}, nil
+	return condition{match: &tag, single: c.IsUnrepeatable()}, nil
 }
 
 // Can implements [store.Writer]. The service does not change an object in place.
@@ -149,7 +149,7 @@ func (s *Store) put(ctx context.Context, name string, data pieces, cond conditio
 // putWhole writes an object by one request.
 func (s *Store) putWhole(ctx context.Context, name string, data pieces, cond condition) (store.Version, error) {
 	w := &writing{s: s, call: call{"PutObject", name}, cond: cond, mark: newMark()}
-	return w.run(ctx, func(ctx context.Context, o with) (store.Version, error) {
+	return w.run(ctx, func(ctx context.Context, o option) (store.Version, error) {
 		in := s.putInput(name, w.mark)
 		w.body = data.body()
 		in.Body, in.ContentLength, in.IfMatch, in.IfNoneMatch = w.body, pointer(data.size()), cond.match, cond.none
@@ -198,14 +198,14 @@ var (
 )
 
 // run makes attempts until the object is written or the condition fails.
-func (w *writing) run(ctx context.Context, attempt func(ctx context.Context, o with) (store.Version, error)) (v store.Version, err error) {
+func (w *writing) run(ctx context.Context, attempt func(ctx context.Context, o option) (store.Version, error)) (v store.Version, err error) {
 	sending := w.s.reader
 	if w.completes {
 		sending = w.s.slow
 	}
 	var only error
 	err = sending.Do(ctx, func(ctx context.Context) error {
-		err := w.s.anywhere(ctx, func(ctx context.Context, o with) (err error) {
+		err := w.s.followRegion(ctx, func(ctx context.Context, o option) (err error) {
 			v, err = attempt(ctx, o)
 			return err
 		})
@@ -213,7 +213,7 @@ func (w *writing) run(ctx context.Context, attempt func(ctx context.Context, o w
 			return nil
 		}
 		err = w.judge(w.s.explain(ctx, w.call, err))
-		if w.cond.once {
+		if w.cond.single {
 			only = err
 			return errOnce
 		}
@@ -222,13 +222,13 @@ func (w *writing) run(ctx context.Context, attempt func(ctx context.Context, o w
 	if errors.Is(err, errOnce) {
 		err = only
 	}
-	if err = w.s.placed(ctx, w.call, err); err == nil {
+	if err = w.s.withPlace(ctx, w.call, err); err == nil {
 		return v, nil
 	}
 	// Look after the attempts, not within one: it is a request of its own. The last
 	// attempt may have written as well.
 	conflict := errors.Is(err, store.ErrConflict) || errors.Is(err, errRevoked)
-	if (w.lost != nil || conflict) && (w.completes || !w.cond.always()) {
+	if (w.lost != nil || conflict) && (w.completes || !w.cond.isUnconditional()) {
 		found, lookErr := w.find(ctx)
 		switch {
 		case lookErr == nil:
@@ -251,7 +251,7 @@ var errOnce = errors.New("no other attempt is wanted")
 // unmet returns the error of a write that no attempt has made. If answers may have been
 // lost because they came before the body, it looks whether the condition holds.
 func (w *writing) unmet(ctx context.Context, err error) error {
-	if !w.cut || w.cond.always() || errors.Is(err, store.ErrConflict) || ctx.Err() != nil {
+	if !w.cut || w.cond.isUnconditional() || errors.Is(err, store.ErrConflict) || ctx.Err() != nil {
 		return err
 	}
 	out, headErr := w.s.head(ctx, w.call.key)
@@ -298,7 +298,7 @@ func (w *writing) judge(err error) error {
 		return &explained{w.s.name(w.call), errForgotten}
 	case w.completes && f.code == "NoSuchUpload":
 		return &explained{w.s.name(w.call), fmt.Errorf("%w: %v", errRevoked, f)}
-	case w.cond.always():
+	case w.cond.isUnconditional():
 		return err
 	case f.lacking():
 		return fmt.Errorf("%w: the service does not support conditions of writes: %w", store.ErrUnsupported, err)
@@ -359,7 +359,7 @@ func (w *writing) find(ctx context.Context) (store.Version, error) {
 
 // head describes an object.
 func (s *Store) head(ctx context.Context, name string) (out *s3.HeadObjectOutput, err error) {
-	err = s.do(ctx, call{"HeadObject", name}, func(ctx context.Context, o with) (err error) {
+	err = s.do(ctx, call{"HeadObject", name}, func(ctx context.Context, o option) (err error) {
 		out, err = s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: &name, RequestPayer: s.payer()}, o)
 		if err == nil && value(out.ETag) == "" {
 			err = noTag()
