@@ -294,10 +294,7 @@ func (r *Report) String() string {
 	if !r.Changed {
 		return "nothing has changed: the array has the wanted chunks"
 	}
-	c := r.Staged
-	text := quantity.List(quantity.Some(c.Cloned, "chunk", "copied"), quantity.Some(c.Arranged, "chunk", "put together"),
-		quantity.Some(c.Encoded, "chunk", "encoded"), quantity.Some(c.Dropped, "chunk", "left out"),
-		quantity.SomeBytes(c.BytesCopied, "copied"), quantity.SomeBytes(c.BytesDecoded, "decoded"), quantity.SomeBytes(r.Freed, "freed"))
+	text := quantity.List(append(r.Staged.texts(), quantity.SomeBytes(r.Freed, "freed"))...)
 	if text == "" {
 		text = "only the metadata has changed"
 	}
@@ -316,6 +313,15 @@ type Counts struct {
 	BytesDecoded              int64 // of elements that were decoded
 	BytesEncoded              int64 // of elements that were encoded, before compression
 	Scratch, BytesScratch     int64 // objects between stages, and their bytes
+}
+
+// texts says what was staged, and how many bytes. Elements that are "" count nothing.
+func (c Counts) texts() []string {
+	return []string{
+		quantity.Some(c.Cloned, "chunk", "copied"), quantity.Some(c.Arranged, "chunk", "put together"),
+		quantity.Some(c.Encoded, "chunk", "encoded"), quantity.Some(c.Dropped, "chunk", "left out"),
+		quantity.SomeBytes(c.BytesCopied, "copied"), quantity.SomeBytes(c.BytesDecoded, "decoded"),
+	}
 }
 
 // include adds o to c.
