@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/store/httpstore"
+	"varve.dev/zarr/internal/driver"
 )
 
 // harmless are the options of locations that are no secrets, without the prefix of their
@@ -27,7 +27,7 @@ func retyped(ctx context.Context, location string) (word string, secrets bool) {
 	if !isRemote(location) {
 		return word, false
 	}
-	_, query, _ := strings.Cut(httpstore.Reveal(ctx, location), "?")
+	_, query, _ := strings.Cut(driver.Reveal(ctx, location), "?")
 	var shown []string
 	for option := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(option, "=")
@@ -40,7 +40,7 @@ func retyped(ctx context.Context, location string) (word string, secrets bool) {
 		case option == "":
 		case err != nil || !slices.Contains(harmless, name):
 			secrets = true
-		case strings.Contains(value, "://") && httpstore.Redact(value) != value:
+		case strings.Contains(value, "://") && driver.Redact(value) != value:
 			secrets = true // such as a password of the endpoint
 		default:
 			shown = append(shown, phrase.Printable(option))

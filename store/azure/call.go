@@ -17,8 +17,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/retry"
 )
 
@@ -227,7 +227,7 @@ func (s *Store) explain(r *http.Response) error {
 	}
 	body, cut := io.ReadAll(io.LimitReader(r.Body, mostFault)) // what has arrived may explain
 	f := &fault{
-		status: r.StatusCode, code: httpstore.Printable(r.Header.Get("X-Ms-Error-Code"), 60), request: httpstore.Printable(r.Header.Get("X-Ms-Request-Id"), 80),
+		status: r.StatusCode, code: driver.Printable(r.Header.Get("X-Ms-Error-Code"), 60), request: driver.Printable(r.Header.Get("X-Ms-Request-Id"), 80),
 	}
 	f.parse(body)
 	// An answer to HEAD has no body. Those of the service have a version or an ID.
@@ -237,7 +237,7 @@ func (s *Store) explain(r *http.Response) error {
 			f.message = pageText
 		}
 	}
-	pause := httpstore.RetryAfter(r.Header)
+	pause := driver.RetryAfter(r.Header)
 	switch c := r.StatusCode; {
 	// Only the code tells a missing blob from a missing container.
 	case cut != nil && f.code == "" && c < 500 && c != http.StatusPreconditionFailed && c != http.StatusTooManyRequests:
@@ -313,7 +313,7 @@ func (s *Store) explainForbidden(f *fault, r *http.Response) {
 	f.kind = fs.ErrPermission
 	switch f.code {
 	case "AuthenticationFailed":
-		f.advice = "the key, signature or token is refused or expired" + httpstore.ClockAdvice(r.Header)
+		f.advice = "the key, signature or token is refused or expired" + driver.ClockAdvice(r.Header)
 	case "NoAuthenticationInformation", "ResourceNotFound":
 		f.advice = "the container is not public: sign in, or set AZURE_STORAGE_CONNECTION_STRING"
 	default:
@@ -329,17 +329,17 @@ func (f *fault) parse(body []byte) {
 		Message string `xml:"Message"`
 	}
 	body = []byte(strings.TrimPrefix(string(body), "\ufeff"))
-	start := strings.ToLower(httpstore.Printable(string(body[:min(len(body), 200)]), 200))
+	start := strings.ToLower(driver.Printable(string(body[:min(len(body), 200)]), 200))
 	switch {
 	case strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html"):
 		f.page, f.message = true, pageText
 	case xml.Unmarshal(body, &x) == nil && x.Code != "":
-		f.code = httpstore.Printable(x.Code, 60)
+		f.code = driver.Printable(x.Code, 60)
 		// Further lines have the ID of the request and the time.
 		message, _, _ := strings.Cut(x.Message, "\n")
-		f.message = httpstore.Printable(message, 400)
+		f.message = driver.Printable(message, 400)
 	case f.code == "":
-		f.message = httpstore.Printable(string(body), 120)
+		f.message = driver.Printable(string(body), 120)
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/retry"
 )
 
@@ -193,7 +193,7 @@ func (s *Store) explain(r *http.Response) error {
 		return nil
 	}
 	body, cut := io.ReadAll(io.LimitReader(r.Body, mostFault)) // what has arrived may explain
-	f := &fault{status: r.StatusCode, request: httpstore.Printable(r.Header.Get("X-Guploader-Uploadid"), 200)}
+	f := &fault{status: r.StatusCode, request: driver.Printable(r.Header.Get("X-Guploader-Uploadid"), 200)}
 	f.parse(body)
 	switch c := r.StatusCode; {
 	// Only the body tells a missing object from a missing bucket.
@@ -208,19 +208,19 @@ func (s *Store) explain(r *http.Response) error {
 		f.kind = store.ErrConflict
 	case c == http.StatusUnauthorized:
 		f.kind = fs.ErrPermission
-		f.advice = "the credentials are missing, expired or refused: sign in again, or read public data with ?token=anon" + httpstore.ClockAdvice(r.Header)
+		f.advice = "the credentials are missing, expired or refused: sign in again, or read public data with ?token=anon" + driver.ClockAdvice(r.Header)
 	case c == http.StatusForbidden && strings.HasSuffix(strings.ToLower(f.reason), "ratelimitexceeded"):
-		return retry.Throttled(f, httpstore.RetryAfter(r.Header))
+		return retry.Throttled(f, driver.RetryAfter(r.Header))
 	case c == http.StatusForbidden:
 		s.explainForbidden(f)
 	case c == http.StatusBadRequest && strings.Contains(f.message, "requester pays"):
 		f.kind, f.advice = fs.ErrPermission, "the bucket's requester pays: name your project with ?user_project="
 	case c == http.StatusTooManyRequests:
-		return f.throttled(httpstore.RetryAfter(r.Header))
+		return f.throttled(driver.RetryAfter(r.Header))
 	case c == http.StatusServiceUnavailable:
-		return retry.Throttled(f, httpstore.RetryAfter(r.Header))
+		return retry.Throttled(f, driver.RetryAfter(r.Header))
 	case c == http.StatusRequestTimeout || c >= 500 && c != http.StatusNotImplemented:
-		return retry.Temporary(f, httpstore.RetryAfter(r.Header))
+		return retry.Temporary(f, driver.RetryAfter(r.Header))
 	}
 	return f
 }
@@ -305,16 +305,16 @@ func (f *fault) parse(body []byte) {
 	}
 	switch {
 	case json.Unmarshal(body, &j) == nil:
-		f.message = httpstore.Printable(j.Error.Message, 500)
+		f.message = driver.Printable(j.Error.Message, 500)
 		for _, e := range j.Error.Errors {
-			f.reason = httpstore.Printable(e.Reason, 60)
+			f.reason = driver.Printable(e.Reason, 60)
 		}
 	case xml.Unmarshal(body, &x) == nil && x.Code != "":
-		f.reason, f.message = httpstore.Printable(x.Code, 60), httpstore.Printable(strings.TrimSpace(x.Message+" "+x.Details), 500)
+		f.reason, f.message = driver.Printable(x.Code, 60), driver.Printable(strings.TrimSpace(x.Message+" "+x.Details), 500)
 	case looksLikeHTML(body):
 		f.page, f.message = true, pageText
 	default:
-		f.message = httpstore.Printable(string(body), 120)
+		f.message = driver.Printable(string(body), 120)
 	}
 }
 
@@ -336,7 +336,7 @@ const pageText = "a page of HTML came instead of an answer of the service, as of
 
 // looksLikeHTML reports whether a body is a page for people.
 func looksLikeHTML(body []byte) bool {
-	start := strings.ToLower(httpstore.Printable(string(body[:min(len(body), 200)]), 200))
+	start := strings.ToLower(driver.Printable(string(body[:min(len(body), 200)]), 200))
 	return strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html")
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/retry"
@@ -133,7 +134,7 @@ func (e *explained) Unwrap() error { return e.err }
 func (s *Store) name(c call) string {
 	where := fmt.Sprintf("s3: s3://%s/%s", s.bucket, c.key)
 	if s.options.Endpoint != "" {
-		where += " at " + httpstore.Redact(s.options.Endpoint)
+		where += " at " + driver.Redact(s.options.Endpoint)
 	}
 	if c.name != "" {
 		where += ": " + c.name
@@ -376,11 +377,11 @@ func noTag() *failure { return &failure{status: http.StatusOK, foreign: true} }
 // fill takes what the headers of an answer say.
 func (f *failure) fill(h http.Header) {
 	f.id, f.when, f.region = printable(h.Get("X-Amz-Request-Id")), printable(h.Get("Date")), printable(h.Get(regionHeader))
-	f.after = httpstore.RetryAfter(h)
+	f.after = driver.RetryAfter(h)
 }
 
 // printable returns text of the service for a message.
-func printable(s string) string { return httpstore.Printable(s, 300) }
+func printable(s string) string { return driver.Printable(s, 300) }
 
 // asFailure returns the failure in an error of the SDK, or nil if there was no answer.
 func asFailure(err error) *failure {

@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/zipstore"
 )
 
@@ -45,7 +44,7 @@ func init() {
 //
 // Each may begin with "aws_". An unknown option is an error.
 func OpenLocation(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
-	bucket, path, opt, err := parse(httpstore.Reveal(ctx, location), optionsOf(ctx))
+	bucket, path, opt, err := parse(driver.Reveal(ctx, location), optionsOf(ctx))
 	if err != nil {
 		return nil, store.Path{}, err
 	}
