@@ -36,14 +36,14 @@ func ParseGrowth(text string) (Growth, error) {
 func parseGrowth(text string) (Growth, error) {
 	word, rest, more := strings.Cut(text, ":")
 	switch {
-	case !more && word == "append-one":
+	case !more && word == words[appendOne]:
 		return AppendOne(), nil
-	case !more && word == "repeat-last":
+	case !more && word == words[repeatLast]:
 		return RepeatLast(), nil
-	case more && word == "fixed":
+	case more && word == words[fixed]:
 		n, err := parseLength(rest)
 		return Fixed(n), err
-	case more && word == "pattern":
+	case more && word == words[pattern]:
 		var lengths []int64
 		for item := range strings.SplitSeq(rest, ",") {
 			n, err := parseLength(item)
@@ -53,7 +53,7 @@ func parseGrowth(text string) (Growth, error) {
 			lengths = append(lengths, n)
 		}
 		return Pattern(lengths...), nil
-	case more && word == "preplanned":
+	case more && word == words[preplanned]:
 		return parsePlan(rest)
 	case more && word == "calendar":
 		return Growth{}, fmt.Errorf("%w: %.80q", ErrCalendar, text)
@@ -121,6 +121,16 @@ const (
 	byBoundaries
 )
 
+// words are what policies begin with in text. ByBoundaries has a name of its own. The
+// command completes these words (cmd/varve/internal/growth).
+var words = map[growthKind]string{
+	appendOne: "append-one", repeatLast: "repeat-last",
+	fixed: "fixed", pattern: "pattern", preplanned: "preplanned",
+}
+
+// isGiven reports whether policies of the kind are given with the lengths of edges.
+func (k growthKind) isGiven() bool { return k == fixed || k == pattern || k == preplanned }
+
 // AppendOne covers the new region with one edge, as zarr-python does.
 func AppendOne() Growth { return Growth{} }
 
@@ -167,13 +177,12 @@ func ByBoundaries(name string, next func(at int64) (int64, error)) Growth {
 // String returns the policy in the form that [ParseGrowth] reads, or the name that was
 // given to [ByBoundaries].
 func (g Growth) String() string {
+	word := words[g.kind]
 	switch g.kind {
-	case repeatLast:
-		return "repeat-last"
 	case fixed:
-		return "fixed:" + strconv.FormatInt(g.runs[0].Length, 10)
+		return word + ":" + strconv.FormatInt(g.runs[0].Length, 10)
 	case pattern:
-		text := []byte("pattern:")
+		text := []byte(word + ":")
 		for i, r := range g.runs {
 			if i > 0 {
 				text = append(text, ',')
@@ -182,11 +191,11 @@ func (g Growth) String() string {
 		}
 		return string(text)
 	case preplanned:
-		return "preplanned:" + runsText(g.runs, len(g.runs))
+		return word + ":" + runsText(g.runs, len(g.runs))
 	case byBoundaries:
 		return g.name
 	}
-	return "append-one"
+	return word
 }
 
 // runsText writes runs as metadata does, up to the given number of them.
@@ -217,7 +226,7 @@ func (g Growth) check() (int64, error) {
 		return 0, invalid("growth %.80s: edges are rounded up to a multiple of at least 1, got %d", g, g.multiple)
 	case g.kind == byBoundaries && g.boundary == nil:
 		return 0, invalid("growth %s has no boundaries", g.name)
-	case g.kind < fixed || g.kind == byBoundaries:
+	case !g.kind.isGiven():
 		return 0, nil
 	}
 	given, err := NewAxis(0, Runs(g.runs...))
@@ -361,10 +370,12 @@ func (a Axis) replaceUnit(extent int64, g Growth) (Axis, error) {
 // newEdges cuts the gap after the last edge. sum is the sum of the policy's lengths.
 func (a Axis) newEdges(gap, sum int64, g Growth) ([]Run, error) {
 	switch g.kind {
+	case appendOne:
+		return []Run{{gap, 1}}, nil
 	case repeatLast:
 		last, ok := a.Cell(a.Cells() - 1)
-		if !ok {
-			break // there is no edge to repeat
+		if !ok { // there is no edge to repeat
+			return []Run{{gap, 1}}, nil
 		}
 		return []Run{{last.Edge, checked.CeilDiv(gap, last.Edge)}}, nil
 	case fixed:
@@ -379,7 +390,7 @@ func (a Axis) newEdges(gap, sum int64, g Growth) ([]Run, error) {
 	case byBoundaries:
 		return boundaries(a.Covered(), gap, g.boundary)
 	}
-	return []Run{{gap, 1}}, nil
+	return nil, invalid("growth policy of kind %d", g.kind)
 }
 
 // cycle repeats lengths, whose sum is given, until they cover the gap.

@@ -22,45 +22,52 @@ const (
 	Year
 )
 
+// bucketUnits has the names of the units, and the months of one bucket.
+var bucketUnits = map[Unit]struct {
+	name   string
+	months int64
+}{
+	Month: {"month", 1},
+	Year:  {"year", 12},
+}
+
 // ParseUnit parses "month" or "year", in upper or lower case. The error wraps
 // [ErrInvalid].
 func ParseUnit(text string) (Unit, error) {
-	switch strings.ToLower(text) {
-	case "month", "months":
-		return Month, nil
-	case "year", "years":
-		return Year, nil
+	name := strings.TrimSuffix(strings.ToLower(text), "s")
+	for u, known := range bucketUnits {
+		if name == known.name {
+			return u, nil
+		}
 	}
 	return 0, invalid("calendar unit %q: use month or year", clip(text))
 }
 
 // String returns "month" or "year".
 func (u Unit) String() string {
-	switch u {
-	case Month:
-		return "month"
-	case Year:
-		return "year"
+	if known, ok := bucketUnits[u]; ok {
+		return known.name
 	}
 	return fmt.Sprintf("Unit(%d)", uint8(u))
 }
 
 // check returns an error if the unit is invalid.
 func (u Unit) check() error {
-	if u != Month && u != Year {
+	if _, ok := bucketUnits[u]; !ok {
 		return invalid("%v is not a calendar unit; use Month or Year", u)
 	}
 	return nil
 }
 
-// after returns the month that begins the next bucket. Months count from January of year
-// 0.
-func (u Unit) after(month int64) int64 {
-	if u == Year {
-		return (floorDiv(month, 12) + 1) * 12
-	}
-	return month + 1
-}
+// number returns the number of the bucket that holds a month. Months count from January
+// of year 0, in bucket 0. The unit must be valid.
+func (u Unit) number(month int64) int64 { return floorDiv(month, bucketUnits[u].months) }
+
+// begin returns the first month of a bucket.
+func (u Unit) begin(number int64) int64 { return number * bucketUnits[u].months }
+
+// after returns the month that begins the bucket after that of a month.
+func (u Unit) after(month int64) int64 { return u.begin(u.number(month) + 1) }
 
 // month returns the month of a day, counted from January of year 0. The day must be in
 // range.

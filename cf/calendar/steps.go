@@ -207,14 +207,14 @@ func (s Steps) next(i int64, unit Unit) (int64, error) {
 // first returns the first element of the bucket that holds element i.
 func (s Steps) first(i int64, unit Unit) (int64, error) {
 	month, err := s.month(i)
-	// A year begins with the first of its months.
-	if unit == Year {
-		month = floorDiv(month, 12) * 12
-	}
-	if err != nil || month <= s.calendar.month(s.start.Day) {
+	if err != nil {
 		return 0, err
 	}
-	return s.reach(month)
+	begin := unit.begin(unit.number(month))
+	if begin <= s.calendar.month(s.start.Day) {
+		return 0, nil
+	}
+	return s.reach(begin)
 }
 
 // reach returns the first element that is not before the beginning of a month. The month
@@ -268,11 +268,7 @@ func (s Steps) limit(n int64, unit Unit) error {
 	if err != nil {
 		return err
 	}
-	count := last - first
-	if unit == Year {
-		count = floorDiv(last, 12) - floorDiv(first, 12)
-	}
-	if min(count+1, n) > maxBuckets {
+	if count := unit.number(last) - unit.number(first) + 1; min(count, n) > maxBuckets {
 		return fmt.Errorf("%w: %s, %v", ErrLimit, quantity.Count(n, "elements"), s)
 	}
 	return nil

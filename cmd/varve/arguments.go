@@ -8,7 +8,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/selection"
 )
@@ -63,4 +66,35 @@ func arguments(names ...string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// eachArray calls do with the arrays at any depth below a group, and their locations. It
+// leaves out symbolic links, because an array is changed under its own name.
+func eachArray(cmd *cobra.Command, location string, g *zarr.Group, access *zarr.Options, do func(at string, a *zarr.Array) error) error {
+	for m, err := range g.Members(cmd.Context(), true) {
+		if err == nil {
+			err = m.Err
+		}
+		if err != nil {
+			return err
+		}
+		if _, ok := m.Node.(*zarr.Array); !ok {
+			continue
+		}
+		if other, err := node.IsOther(cmd, location, g, m.Path, true); other || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		at := node.Clean(location) + "/" + m.Path
+		a, err := g.At(m.Path).OpenArray(cmd.Context(), access)
+		if err != nil {
+			return err
+		}
+		if err := do(at, a); err != nil {
+			return failure.On(cmd.Name(), at, err)
+		}
+	}
+	return nil
 }

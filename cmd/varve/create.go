@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 
@@ -13,8 +14,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/chunking"
+	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
+	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
@@ -22,6 +25,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
@@ -69,7 +75,7 @@ needs --yes elsewhere, before it replaces a group with members, or an array by a
 	f.BoolVar(&c.listed, "list-edges", false, "list the chunks of all axes, or of none")
 	flagtext.Propose(cmd, "chunks", "auto", "calendar:month", "calendar:year", "groups:")
 	flagtext.Propose(cmd, "shards", "auto", "512MiB", "calendar:month", "calendar:year", "groups:")
-	flagtext.Propose(cmd, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
+	growth.ProposePolicies(cmd)
 	flagtext.Propose(cmd, "index-location", "end", "start")
 	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as in metadata: 0, NaN, 2024-05-05 …")
 	flagtext.Var(f, &c.codecs, "codecs", "", "the codec chain (of inner chunks) as a `JSON` list", flagtext.Syntax(argument.Codecs))
@@ -263,4 +269,59 @@ func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
 		note += "; the node that --overwrite replaced was deleted"
 	}
 	return failure.Leftover(err, "%s", note)
+}
+
+// automatic is the value of --chunks and --shards that leaves the choice to the command.
+const automatic = "auto"
+
+// noteChunks prints what a new array's chunks were chosen to be, and whether they are
+// much longer than the array. At a terminal, the confirmation tells what was chosen.
+func (c *creation) noteChunks(cmd *cobra.Command, location string, a *zarr.Array) {
+	if text := c.chosen(a); text != "" && !console.IsTerminal(cmd.ErrOrStderr()) {
+		session.Note(cmd, location, text)
+	}
+	// A policy says how the array will grow. Shards do not store inner chunks that have
+	// only fill values.
+	if a.Inner() != nil || cmd.Flags().Changed("grow") {
+		return
+	}
+	for _, text := range phrase.Padding(a.Grid(), "--overwrite --chunks") {
+		session.Note(cmd, location, text)
+	}
+}
+
+// chosen describes the chunks of a new array if the command has chosen them, such as
+// "chunks 500 × 500 (auto), 977 KiB each". It returns "" if one has all elements.
+func (c *creation) chosen(a *zarr.Array) string {
+	g := a.Grid()
+	n, few := g.NumChunks()
+	if c.chunks != automatic && c.shards != automatic || few && n < 2 && a.Inner() == nil {
+		return ""
+	}
+	inner := a.Inner()
+	if inner == nil {
+		return "chunks " + longest(g, a.Type(), c.chunks)
+	}
+	below, err := inner.Grid()
+	if err != nil {
+		return "" // shards of another program's form; info tells more
+	}
+	return "shards " + longest(g, a.Type(), c.shards) + ", of chunks " + longest(below, a.Type(), c.chunks)
+}
+
+// longest describes the longest cell of a grid.
+func longest(g *grid.Grid, t dtype.Type, given string) string {
+	shape := make([]int64, g.Rank())
+	for i := range shape {
+		a := g.Axis(i)
+		shape[i] = a.Longest(grid.Interval{Stop: a.Cells()})
+	}
+	text := phrase.Shape(shape)
+	if given == automatic {
+		text += " (auto)"
+	}
+	if size, ok := checked.Product(append(shape, element.Width(t))...); ok && !t.Variable() {
+		text += fmt.Sprintf(", %s each", phrase.Bytes(size))
+	}
+	return text
 }

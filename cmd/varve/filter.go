@@ -7,20 +7,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
-
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/internal/rowset"
 	"varve.dev/zarr/metadata"
@@ -265,4 +267,27 @@ func (d *filtered) printResumed(w io.Writer) (err error) {
 		_, err = fmt.Fprintln(w, "  note  what an interrupted command had left there could not be used, as it was of other rows or of another source: it was deleted, and all chunks are new")
 	}
 	return err
+}
+
+// readMask reads the booleans of filter --mask: a .npy file with one axis, or raw bytes.
+func readMask(cmd *cobra.Command, name string) ([]bool, error) {
+	if strings.HasSuffix(name, ".npy") {
+		m, err := source.ReadMask(cmd.Context(), name)
+		if err == nil && len(m.Shape) != 1 {
+			err = failure.BadArgument("mask %s: it has the shape %v; one boolean is needed for every row", name, m.Shape)
+		}
+		return m.Data, err
+	}
+	data, err := localfile.ReadAll(cmd, name)
+	if err != nil {
+		return nil, err
+	}
+	mask := make([]bool, len(data))
+	for i, b := range data {
+		if b > 1 {
+			return nil, failure.BadArgument("mask %s: byte %d is %d, neither 0 nor 1", name, i, b)
+		}
+		mask[i] = b == 1
+	}
+	return mask, nil
 }

@@ -13,6 +13,17 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
+// Beside what the library has, the command opens locations of object stores and
+// references in Parquet files. It has the codecs that need more libraries, too: LZMA, and
+// writing bzip2.
+import (
+	_ "varve.dev/zarr/codec/extra"
+	_ "varve.dev/zarr/store/azure"
+	_ "varve.dev/zarr/store/gcs"
+	_ "varve.dev/zarr/store/s3"
+	_ "varve.dev/zarr/virtual/parquet"
+)
+
 func main() {
 	// If a reader such as head closes the pipe early, the signal would kill the program
 	// at once. Without it the write fails with EPIPE, and the command ends in order.

@@ -5,10 +5,12 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -88,4 +90,23 @@ func findBeam() (string, error) {
 		return "", failure.NotFound("%s is neither beside varve nor in PATH: build it in a clone (cd job/beam && GOWORK=off go install ./cmd/%s)", beamProgram, beamProgram)
 	}
 	return found, err
+}
+
+// overhead is what a process needs beside elements and chunks, in bytes: the program, its
+// stacks, and what is neither.
+const overhead = 16 << 20
+
+// least is the smallest bound that [limitHeap] heeds.
+const least = 64 << 20
+
+// limitHeap makes the garbage collector keep the process near a bound on elements and
+// chunks, where it would else let the heap grow to twice what is in use. A limit from the
+// environment (GOMEMLIMIT) stays. The caller calls restore at the end.
+func limitHeap(memory int64) (restore func()) {
+	was := debug.SetMemoryLimit(-1)
+	if was != math.MaxInt64 || memory > math.MaxInt64-overhead {
+		return func() {}
+	}
+	debug.SetMemoryLimit(max(least, memory) + overhead)
+	return func() { debug.SetMemoryLimit(was) }
 }

@@ -59,7 +59,7 @@ func printCopied(cmd *cobra.Command, plan *job.Plan, r transfer.SyncReport) erro
 	if err := json.Unmarshal(plan.Request, &q); err != nil {
 		return err
 	}
-	s := newSynced(withoutOptions(plan.Node), withoutOptions(*plan.Target), &transfer.SyncOptions{Delete: q.Delete}, r)
+	s := newSynced(withoutOptions(plan.Node), withoutOptions(*plan.Target), q.Options(), r)
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, s)
 	}

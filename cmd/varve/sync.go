@@ -34,17 +34,21 @@ type syncFlags struct {
 	newer      string
 }
 
-// syncOnly are the flags that need --sync.
-var syncOnly = []string{"delete", "checksum", "verify", "node", "newer-than"}
-
 func (s *syncFlags) define(f *pflag.FlagSet) {
 	f.BoolVar(&s.on, "sync", false, "make DST, which may exist, equal to SRC, and copy only what differs")
+	f.AddFlagSet(s.needing())
+}
+
+// needing returns the flags that need --sync.
+func (s *syncFlags) needing() *pflag.FlagSet {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.BoolVar(&s.opt.Delete, "delete", false, "with --sync, delete nodes below DST that SRC does not have, and chunks that no document describes; needs --yes where it cannot ask")
 	f.BoolVar(&s.opt.Checksum, "checksum", false, "with --sync, compare the bytes of values of the same size, not their times")
 	f.BoolVar(&s.opt.Verify, "verify", false, "with --sync, compare the bytes of all values at the end")
 	flagtext.Var(f, &s.opt.Nodes, "node", "", "with --sync, only nodes whose path below SRC matches the `PATTERN`, such as t2m or '*/time', and what is below them", flagtext.Needed("a pattern of paths"))
 	flagtext.Var(f, &s.newer, "newer-than", "", "with --sync, take values written before `TIME` for equal to those of the same size; a date, a time as in RFC 3339, or a duration before now, such as 36h or 7d",
 		flagtext.Syntax(parseSince))
+	return f
 }
 
 // parseSince returns the time that a text means: a date, a time, or a duration before
@@ -69,13 +73,14 @@ func (s *syncFlags) check(cmd *cobra.Command, to string) error {
 	if s.pricesFrom != "" && !s.on {
 		return failure.BadUsage("--prices needs --sync, with --dry-run or --plan")
 	}
-	for _, name := range syncOnly {
-		if !s.on && cmd.Flags().Changed(name) {
-			return failure.BadUsage("--%s needs --sync", name)
-		}
-	}
 	if !s.on {
-		return nil
+		var err error
+		new(syncFlags).needing().VisitAll(func(f *pflag.Flag) {
+			if err == nil && cmd.Flags().Changed(f.Name) {
+				err = failure.BadUsage("--%s needs --sync", f.Name)
+			}
+		})
+		return err
 	}
 	if err := flagtext.Exclusive(cmd, "sync", "overwrite"); err != nil {
 		return err
@@ -160,8 +165,7 @@ func (f *copyFlags) planSync(cmd *cobra.Command, s *synced, opt *transfer.SyncOp
 		return err
 	}
 	p.Head.Stages = []dryrun.Stage{{Name: "copy", Tasks: *s.Copied + *s.Rewritten}, {Name: "publish", Tasks: 1}}
-	request := job.Copy{Checksum: opt.Checksum, NewerThan: opt.NewerThan, Nodes: opt.Nodes, Delete: opt.Delete, Verify: opt.Verify}
-	return writeShared(cmd, f.synced.planTo, p.Head, s.Counts, request)
+	return writeShared(cmd, f.synced.planTo, p.Head, s.Counts, job.NewCopy(opt))
 }
 
 // mayDelete asks before --delete deletes anything. A dry run finds out what that is.

@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package byteorder reorders elements in memory. It transposes planes, and reverses the
+// byte order of numbers.
+//
+// Processors with AVX2 use assembly that tools/byteorder generates. Others, and programs
+// with the build tag purego, use 64-bit arithmetic.
 package byteorder
+
+//go:generate go -C ../../tools run ./byteorder -out ../internal/byteorder/avx2_amd64.s -stubs ../internal/byteorder/avx2_amd64.go -pkg byteorder
+
+import "encoding/binary"
 
 // Squares of elements are transposed in 64-bit numbers, one for each row.
 
@@ -74,3 +83,6 @@ func swapEighths(x, y uint64) (uint64, uint64) {
 	const low = 0x00ff00ff00ff00ff
 	return x&low | y&low<<8, x>>8&low | y&^low
 }
+
+// Little reports whether the host stores the least significant byte of a number first.
+func Little() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }

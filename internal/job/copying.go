@@ -29,6 +29,20 @@ type Copy struct {
 	Verify    bool      `json:"verify,omitempty"`
 }
 
+// NewCopy returns the request of the copy that opt describes.
+func NewCopy(opt *transfer.SyncOptions) Copy {
+	return Copy{
+		Checksum: opt.Checksum, NewerThan: opt.NewerThan, Nodes: opt.Nodes, Delete: opt.Delete, Verify: opt.Verify,
+	}
+}
+
+// Options returns what c says of a copy. Access to stores is not part of it.
+func (c Copy) Options() *transfer.SyncOptions {
+	return &transfer.SyncOptions{
+		Checksum: c.Checksum, NewerThan: c.NewerThan, Nodes: c.Nodes, Delete: c.Delete, Verify: c.Verify,
+	}
+}
+
 // Conversion is the request of a conversion to another format, as [convert.ConvertTo]
 // makes it: from Work.Node to Work.Target.
 type Conversion struct {
@@ -96,12 +110,9 @@ func (c *copying) run(ctx context.Context, w *Worker, share *transfer.Share) (r 
 		})
 		return &Result{Conversion: &done}, err
 	}
-	opt := &transfer.SyncOptions{
-		Options: access, Checksum: c.copy.Checksum, NewerThan: c.copy.NewerThan, Nodes: c.copy.Nodes, Share: share,
-	}
-	if share == nil {
-		opt.Delete, opt.Verify = c.copy.Delete, c.copy.Verify
-	}
+	opt := c.copy.Options()
+	opt.Options, opt.Share = access, share
+	opt.Verify = opt.Verify && share == nil // the publication compares all values once
 	done, err := transfer.Sync(ctx, src, dst, opt)
 	return &Result{Copy: &done}, err
 }

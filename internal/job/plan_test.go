@@ -7,15 +7,18 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/transfer"
 )
 
 // document is a plan as the command writes it.
@@ -115,6 +118,36 @@ func elements(t *testing.T, location string) []int32 {
 		t.Fatal(err)
 	}
 	return got.Data
+}
+
+// TestCopyOptions sets the options of a copy one by one, and finds each in its request.
+func TestCopyOptions(t *testing.T) {
+	elsewhere := []string{"Options", "DryRun", "Share"} // not part of a plan
+	for i := range reflect.TypeFor[transfer.SyncOptions]().NumField() {
+		opt := new(transfer.SyncOptions)
+		field, name := reflect.ValueOf(opt).Elem().Field(i), reflect.TypeFor[transfer.SyncOptions]().Field(i).Name
+		if slices.Contains(elsewhere, name) {
+			continue
+		}
+		switch field.Interface().(type) {
+		case bool:
+			field.SetBool(true)
+		case string:
+			field.SetString("x")
+		case time.Time:
+			field.Set(reflect.ValueOf(time.Unix(1, 0).UTC()))
+		default:
+			t.Fatalf("no value for %s, of type %v", name, field.Type())
+		}
+		text, err := json.Marshal(job.NewCopy(opt))
+		var request job.Copy
+		if err := errors.Join(err, json.Unmarshal(text, &request)); err != nil {
+			t.Fatal(err)
+		}
+		if got := request.Options(); !reflect.DeepEqual(got, opt) {
+			t.Errorf("%s: options are %+v in a plan, want %+v", name, got, opt)
+		}
+	}
 }
 
 // TestOperations executes a plan of each operation: too early, by two workers, and

@@ -4,12 +4,10 @@ package s3
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 )
@@ -77,7 +75,7 @@ func (s *Store) write(ctx context.Context, name string, from segments, cond cond
 
 // check looks at the sources of segments before anything is written: at all, or at those
 // that are not read if small is set. It returns the description of the first.
-func (s *Store) check(ctx context.Context, from segments, small bool) (like *s3.HeadObjectOutput, err error) {
+func (s *Store) check(ctx context.Context, from segments, small bool) (like *description, err error) {
 	looks := make([]segment, 0, len(from))
 	for _, g := range from {
 		if g.source != nil && (!small || g.n == 0) {
@@ -90,7 +88,7 @@ func (s *Store) check(ctx context.Context, from segments, small bool) (like *s3.
 		if err != nil {
 			return err
 		}
-		return store.Part{Key: g.source.key, Off: g.off, N: g.n}.Within(value(head.ContentLength))
+		return store.Part{Key: g.source.key, Off: g.off, N: g.n}.Within(head.size)
 	})
 	if err != nil || small || len(looks) == 0 {
 		return nil, err
@@ -112,7 +110,7 @@ func (s *Store) splice(ctx context.Context, name string, c store.Change) (store.
 	if err != nil {
 		return store.Version{}, err
 	}
-	if _, err := c.Size(value(head.ContentLength)); err != nil {
+	if _, err := c.Size(head.size); err != nil {
 		return store.Version{}, fmt.Errorf("%s: %w", s.name(call{key: name}), err)
 	}
 	var all segments
@@ -154,7 +152,7 @@ func (p pieces) cut(off, n int64) (out pieces) {
 	return out
 }
 
-// body returns a reader of the bytes. The SDK reads a body several times.
+// body returns a reader of the bytes.
 func (p pieces) body() *body { return &body{pieces: p, n: p.size()} }
 
 type body struct {
@@ -164,7 +162,8 @@ type body struct {
 }
 
 // unsent reports whether bytes were never read. Then no service can have the whole body.
-func (b *body) unsent() bool { return b.at.Load() < b.n }
+// It is false for nil.
+func (b *body) unsent() bool { return b != nil && b.at.Load() < b.n }
 
 func (b *body) Read(dst []byte) (int, error) {
 	off := b.at.Load()
@@ -181,20 +180,6 @@ func (b *body) Read(dst []byte) (int, error) {
 		return k, nil
 	}
 	return 0, io.EOF
-}
-
-func (b *body) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += b.at.Load()
-	case io.SeekEnd:
-		offset += b.n
-	}
-	if offset < 0 {
-		return 0, errors.New("s3: seek before the begin of a body")
-	}
-	b.at.Store(offset)
-	return offset, nil
 }
 
 // readsAtOnce is the number of sources that are read at the same time.

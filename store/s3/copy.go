@@ -4,12 +4,12 @@ package s3
 
 import (
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"varve.dev/zarr/store"
 )
 
@@ -30,7 +30,7 @@ func (s *Store) copyFrom(ctx context.Context, name string, c store.Change) (made
 	for range copyTries {
 		x := other.source(c.Source, store.Version{})
 		if made.Version, err = s.copy(ctx, name, x); err == nil {
-			made.Size = value(x.head.ContentLength)
+			made.Size = x.head.size
 			return made, nil
 		}
 		if !errors.Is(err, store.ErrConflict) {
@@ -63,26 +63,27 @@ func (s *Store) copy(ctx context.Context, name string, x *source) (v store.Versi
 	if err != nil {
 		return store.Version{}, err
 	}
-	if n := value(x.head.ContentLength); n > mostCopy {
+	if n := x.head.size; n > mostCopy {
 		return s.upload(ctx, name, segments{{source: x, n: n}}, condition{}, x.head)
 	}
-	class, encryption, key := s.keeps(x.head)
-	c := call{"CopyObject", name}
-	err = s.do(ctx, c, func(ctx context.Context, o option) error {
-		out, err := s.client.CopyObject(ctx, &s3.CopyObjectInput{
-			Bucket: &s.bucket, Key: &name, CopySource: &from, CopySourceIfMatch: &match, RequestPayer: s.payer(),
-			StorageClass: types.StorageClass(class), ServerSideEncryption: encryption, SSEKMSKeyId: key,
-		}, o)
-		if err != nil {
-			return err
-		}
-		s.versioned.written(out.VersionId)
-		if out.CopyObjectResult != nil {
-			v = makeVersion(out.CopyObjectResult.ETag, out.VersionId)
-		}
-		return nil
-	})
-	return v, x.copyFailure(err)
+	answer, tag, err := s.copyObject(ctx, name, set(s.newObject("", x.head), copyHeader, from, copyMatchHeader, match))
+	if err != nil {
+		return store.Version{}, x.copyFailure(err)
+	}
+	id := answer.Header.Get(versionHeader)
+	s.versioned.written(id)
+	return makeVersion(tag, id), nil
+}
+
+// copyObject lets the service copy an object, and returns the ETag of the copy.
+func (s *Store) copyObject(ctx context.Context, name string, header http.Header) (answer *http.Response, tag string, err error) {
+	var made struct {
+		XMLName xml.Name `xml:"CopyObjectResult"`
+		ETag    string
+	}
+	q := request{call: call{"CopyObject", name}, method: http.MethodPut, header: header}
+	answer, err = s.repeat(ctx, q, &made)
+	return answer, made.ETag, err
 }
 
 // clone copies an object from one version.
@@ -106,7 +107,7 @@ func (s *Store) clone(ctx context.Context, name string, c store.Change) (store.W
 			v, err = s.copy(ctx, name, x)
 		}
 		if err == nil {
-			made := store.Written{Version: v, Source: x.want, Size: value(x.head.ContentLength)}
+			made := store.Written{Version: v, Source: x.want, Size: x.head.size}
 			if key != src {
 				made.Moved = made.Size
 			}

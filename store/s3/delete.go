@@ -4,25 +4,22 @@ package s3
 
 import (
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"varve.dev/zarr/store"
 )
 
 // remove deletes one object. A missing object is no error.
 func (s *Store) remove(ctx context.Context, name string) error {
-	err := s.do(ctx, call{"DeleteObject", name}, func(ctx context.Context, o option) error {
-		_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: &name, RequestPayer: s.payer()}, o)
-		return err
-	})
+	_, err := s.repeat(ctx, request{call: call{"DeleteObject", name}, method: http.MethodDelete}, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -46,9 +43,9 @@ func (s *Store) deleteIf(ctx context.Context, name string, c store.Change) error
 	if _, err := s.source(c.Key, v).look(ctx); err != nil {
 		return err
 	}
-	d := &writing{s: s, call: call{"DeleteObject", name}, cond: condition{match: &tag, single: true}}
-	_, err := d.run(ctx, func(ctx context.Context, o option) (store.Version, error) {
-		_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: &name, IfMatch: &tag, RequestPayer: s.payer()}, o)
+	d := &writing{s: s, call: call{"DeleteObject", name}, cond: condition{match: tag, single: true}}
+	_, err := d.run(ctx, func(ctx context.Context) (store.Version, error) {
+		_, err := s.send(ctx, request{call: d.call, method: http.MethodDelete, header: d.cond.header(http.Header{})}, nil)
 		return store.Version{}, err
 	})
 	return err
@@ -73,20 +70,31 @@ func (s *Store) removeSome(ctx context.Context, names []string) error {
 	if len(names) == 1 || s.noBatches.Load() || slices.ContainsFunc(names, hasControl) {
 		return each(ctx, len(names), readsAtOnce, func(ctx context.Context, i int) error { return s.remove(ctx, names[i]) })
 	}
-	in := s3.DeleteObjectsInput{Bucket: &s.bucket, Delete: &types.Delete{Quiet: pointer(true)}, RequestPayer: s.payer()}
-	for i := range names {
-		in.Delete.Objects = append(in.Delete.Objects, types.ObjectIdentifier{Key: &names[i]})
+	type named struct{ Key string }
+	in := struct {
+		XMLName xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ Delete"`
+		Objects []named  `xml:"Object"`
+		Quiet   bool
+	}{Quiet: true}
+	for _, name := range names {
+		in.Objects = append(in.Objects, named{name})
 	}
-	c := call{"DeleteObjects", path.Dir(names[0])}
-	var failed []types.Error
-	err := s.do(ctx, c, func(ctx context.Context, o option) error {
-		request := in
-		out, err := s.client.DeleteObjects(ctx, &request, o)
-		if err == nil {
-			failed = out.Errors
-		}
-		return err
-	})
+	q := request{
+		call: call{"DeleteObjects", path.Dir(names[0])}, method: http.MethodPost, on: theBucket,
+		query: values("delete", ""), header: http.Header{}, data: encode(in),
+	}
+	// A sum is required. Old services know only the first, directory buckets the second.
+	if s.options.Endpoint != "" {
+		q.header.Set("Content-MD5", q.data.digest())
+	} else {
+		q.header.Set("X-Amz-Checksum-Crc32", q.data.checksum())
+	}
+	var out struct {
+		XMLName xml.Name                     `xml:"DeleteResult"`
+		Errors  []struct{ Key, Code string } `xml:"Error"`
+	}
+	_, err := s.repeat(ctx, q, &out)
+	failed := out.Errors
 	if f := (*failure)(nil); errors.As(err, &f) && f.noBatch() {
 		s.noBatches.Store(true)
 		return s.removeSome(ctx, names)
@@ -97,10 +105,10 @@ func (s *Store) removeSome(ctx context.Context, names []string) error {
 	// The answer is a success even if it did not delete some. Try those alone: the error
 	// may pass, and if it does not, the answer says more.
 	return each(ctx, len(failed), readsAtOnce, func(ctx context.Context, i int) error {
-		if code := value(failed[i].Code); code == "NoSuchKey" {
+		if failed[i].Code == "NoSuchKey" {
 			return nil
 		}
-		return s.remove(ctx, value(failed[i].Key))
+		return s.remove(ctx, failed[i].Key)
 	})
 }
 
@@ -186,12 +194,13 @@ func (s *Store) SweepUploads(ctx context.Context, age time.Duration, dryRun bool
 	if s.prefix == "" {
 		return 0, nil
 	}
-	err = s.eachUpload(ctx, s.prefix, func(u types.MultipartUpload) error {
-		if u.Initiated == nil || time.Since(*u.Initiated) < age || !strings.HasPrefix(value(u.Key), s.prefix) {
+	err = s.eachUpload(ctx, s.prefix, func(u listedUpload) error {
+		begun := timeOf(u.Initiated)
+		if begun.IsZero() || time.Since(begun) < age || !strings.HasPrefix(u.Key, s.prefix) {
 			return nil
 		}
 		if !dryRun {
-			if err := s.abort(ctx, value(u.Key), u.UploadId); err != nil {
+			if err := s.abort(ctx, u.Key, u.UploadID); err != nil {
 				return err
 			}
 		}

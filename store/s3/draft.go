@@ -4,12 +4,12 @@ package s3
 
 import (
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"varve.dev/zarr/store"
 )
 
@@ -81,7 +81,7 @@ func (s *Store) Revoke(ctx context.Context, key store.Key, keep store.Draft) err
 	}
 	kept := ""
 	if d, ok := keep.(draft); ok {
-		kept = value(d.u.id)
+		kept = d.u.id
 	}
 	if err = s.revoke(ctx, name, kept); errors.Is(err, fs.ErrPermission) {
 		err = fmt.Errorf("%w; concurrent writers are safe only with the permissions s3:ListBucketMultipartUploads and s3:AbortMultipartUpload: grant them, or declare this the only writer (SingleWriter)", err)
@@ -91,11 +91,11 @@ func (s *Store) Revoke(ctx context.Context, key store.Key, keep store.Draft) err
 
 // revoke aborts all uploads of an object but one.
 func (s *Store) revoke(ctx context.Context, name, kept string) error {
-	return s.eachUpload(ctx, name, func(u types.MultipartUpload) error {
-		if value(u.Key) != name || value(u.UploadId) == kept {
+	return s.eachUpload(ctx, name, func(u listedUpload) error {
+		if u.Key != name || u.UploadID == kept {
 			return nil
 		}
-		err := s.abort(ctx, name, u.UploadId)
+		err := s.abort(ctx, name, u.UploadID)
 		if f := (*failure)(nil); errors.As(err, &f) && f.code == "NoSuchUpload" {
 			return nil // it was aborted or completed meanwhile
 		}
@@ -103,18 +103,27 @@ func (s *Store) revoke(ctx context.Context, name, kept string) error {
 	})
 }
 
+// listedUpload is an upload in a listing.
+type listedUpload struct {
+	Key       string
+	UploadID  string `xml:"UploadId"`
+	Initiated string
+}
+
 // eachUpload calls do for the uploads of objects whose names have a prefix. A service may
 // ignore the prefix.
-func (s *Store) eachUpload(ctx context.Context, prefix string, do func(types.MultipartUpload) error) error {
-	in := s3.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: text(prefix), RequestPayer: s.payer()}
-	for {
-		var page *s3.ListMultipartUploadsOutput
-		err := s.do(ctx, call{"ListMultipartUploads", prefix}, func(ctx context.Context, o option) (err error) {
-			request := in
-			page, err = s.client.ListMultipartUploads(ctx, &request, o)
-			return err
-		})
-		if err != nil {
+func (s *Store) eachUpload(ctx context.Context, prefix string, do func(listedUpload) error) error {
+	c := call{"ListMultipartUploads", prefix}
+	for lastKey, lastID := "", ""; ; {
+		var page struct {
+			XMLName            xml.Name       `xml:"ListMultipartUploadsResult"`
+			Uploads            []listedUpload `xml:"Upload"`
+			IsTruncated        bool
+			NextKeyMarker      string
+			NextUploadIDMarker string `xml:"NextUploadIdMarker"`
+		}
+		query := values("uploads", "", "prefix", prefix, "key-marker", lastKey, "upload-id-marker", lastID)
+		if _, err := s.repeat(ctx, request{call: c, method: http.MethodGet, on: theBucket, query: query}, &page); err != nil {
 			return err
 		}
 		for _, u := range page.Uploads {
@@ -122,15 +131,15 @@ func (s *Store) eachUpload(ctx context.Context, prefix string, do func(types.Mul
 				return err
 			}
 		}
-		if !value(page.IsTruncated) {
+		if !page.IsTruncated {
 			return nil
 		}
-		key, id := value(page.NextKeyMarker), value(page.NextUploadIdMarker)
-		if key == "" || key == value(in.KeyMarker) && id == value(in.UploadIdMarker) {
+		key, id := page.NextKeyMarker, page.NextUploadIDMarker
+		if key == "" || key == lastKey && id == lastID {
 			// The draft of a rival may be among the rest.
-			return fmt.Errorf("%s: %w: the service says that there are more uploads, and not how to list them", s.name(call{"ListMultipartUploads", prefix}), store.ErrUnsupported)
+			return fmt.Errorf("%s: %w: the service says that there are more uploads, and not how to list them", s.name(c), store.ErrUnsupported)
 		}
-		in.KeyMarker, in.UploadIdMarker = &key, text(id)
+		lastKey, lastID = key, id
 	}
 }
 

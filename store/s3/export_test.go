@@ -12,3 +12,6 @@ var Slower = slower
 
 // Silent is silent.
 var Silent = silent
+
+// EndpointOf is endpointOf.
+var EndpointOf = endpointOf

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -252,6 +254,39 @@ func TestErrorIn200(t *testing.T) {
 	holds(t, s, key, "one")
 }
 
+// TestBrokenListing breaks off answers of a listing, which is repeated. Every object is
+// listed once.
+func TestBrokenListing(t *testing.T) {
+	f, s := faulty(t, nil)
+	var want []string
+	for i := range 9 {
+		want = append(want, fmt.Sprintf("k%d", i))
+		put(t, s, store.MustKey(want[i]), "one")
+	}
+	for name, declare := range map[string]bool{"the connection ends": true, "the text ends": false} {
+		f.set(firstTimes(2, http.MethodGet, "list-type", func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+			whole := httptest.NewRecorder()
+			next.ServeHTTP(whole, r)
+			text := whole.Body.Bytes()
+			if declare {
+				w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+			}
+			_, _ = w.Write(text[:len(text)*2/3])
+			return true
+		}))
+		var got []string
+		for e, err := range s.List(t.Context(), store.Path{}, store.Deep) {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			got = append(got, e.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: listed %q, want %q", name, got, want)
+		}
+	}
+}
+
 // TestErrors checks what errors say, and what they wrap.
 func TestErrors(t *testing.T) {
 	f, s := faulty(t, func(o *s3.Options) { o.Read.Attempts = 2 })
@@ -262,7 +297,7 @@ func TestErrors(t *testing.T) {
 		wraps      error
 	}{
 		{http.StatusNotFound, "NoSuchKey", "", fs.ErrNotExist},
-		{http.StatusNotFound, "NoSuchBucket", "check the name of the bucket", nil},
+		{http.StatusNotFound, "NoSuchBucket", "check the name of the bucket", store.ErrNoBucket},
 		{http.StatusForbidden, "AccessDenied", "anon=true", fs.ErrPermission},
 		{http.StatusForbidden, "RequestTimeTooSkewed", "set the clock of this machine: it shows", nil},
 		{http.StatusBadRequest, "ExpiredToken", "expired", nil},
@@ -293,7 +328,7 @@ func TestErrors(t *testing.T) {
 			if strings.Contains(err.Error(), s3test.Secret) {
 				t.Errorf("%s with %s: the error has the secret", what, c.code)
 			}
-			for _, wrapped := range []error{fs.ErrNotExist, fs.ErrPermission} {
+			for _, wrapped := range []error{fs.ErrNotExist, fs.ErrPermission, store.ErrNoBucket} {
 				if errors.Is(err, wrapped) != (wrapped == c.wraps) {
 					t.Errorf("%s with %s: %v, is it %v?", what, c.code, err, wrapped)
 				}

@@ -4,6 +4,7 @@ package s3
 
 import (
 	"context"
+	"encoding/xml"
 	"fmt"
 	"iter"
 	"net/http"
@@ -12,11 +13,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/aws/smithy-go/middleware"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"varve.dev/zarr/store"
 )
 
@@ -48,17 +44,13 @@ func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) ite
 // learnVersioning finds out whether the bucket has versioning, from any object below a
 // prefix. If there is none, it does not matter.
 func (s *Store) learnVersioning(ctx context.Context, prefix string) error {
-	var one *s3.ListObjectsV2Output
-	err := s.do(ctx, call{"ListObjectsV2", prefix}, func(ctx context.Context, o option) (err error) {
-		in := &s3.ListObjectsV2Input{Bucket: &s.bucket, Prefix: text(prefix), MaxKeys: pointer[int32](10), RequestPayer: s.payer()}
-		one, err = s.client.ListObjectsV2(ctx, in, o)
-		return err
-	})
-	if err != nil {
+	var one page
+	query := values("list-type", "2", "prefix", prefix, "max-keys", "10")
+	if _, err := s.repeat(ctx, request{call: call{listObjects, prefix}, method: http.MethodGet, on: theBucket, query: query}, &one); err != nil {
 		return err
 	}
 	for _, object := range one.Contents {
-		key, err := store.ParseKey(strings.TrimPrefix(value(object.Key), s.prefix))
+		key, err := store.ParseKey(strings.TrimPrefix(object.Key, s.prefix))
 		if err != nil {
 			continue
 		}
@@ -108,82 +100,115 @@ func (l *lister) samePage() error {
 	return fmt.Errorf("%s: the service says that there are more objects, and not how to list them", l.s.name(call{"List", l.prefix}))
 }
 
+// Operations that list objects.
+const (
+	listObjects  = "ListObjectsV2"
+	listVersions = "ListObjectVersions"
+)
+
+// page is an answer of [listObjects].
+type page struct {
+	XMLName               xml.Name `xml:"ListBucketResult"`
+	Contents              []listed
+	CommonPrefixes        []commonPrefix
+	EncodingType          string
+	IsTruncated           bool
+	NextContinuationToken string
+}
+
+// versionsPage is an answer of [listVersions].
+type versionsPage struct {
+	XMLName             xml.Name `xml:"ListVersionsResult"`
+	Versions            []listed `xml:"Version"`
+	CommonPrefixes      []commonPrefix
+	EncodingType        string
+	IsTruncated         bool
+	NextKeyMarker       string
+	NextVersionIDMarker string `xml:"NextVersionIdMarker"`
+}
+
+// listed is an object in a listing.
+type listed struct {
+	Key, ETag    string
+	Size         int64
+	LastModified string
+	VersionID    string `xml:"VersionId"`
+	IsLatest     bool
+}
+
+type commonPrefix struct{ Prefix string }
+
+// get requests one page of a listing.
+func (l *lister) get(ctx context.Context, operation string, to any, query ...string) error {
+	q := request{
+		call: call{operation, l.prefix}, method: http.MethodGet, on: theBucket,
+		query: values(append(query, "prefix", l.prefix, "delimiter", l.delimiter, "encoding-type", urlEncoding)...),
+	}
+	answer, err := l.s.repeat(ctx, q, to)
+	if err == nil {
+		l.local = l.s.reader.Local(answer.Header)
+	}
+	return err
+}
+
 // objects lists the objects.
 func (l *lister) objects(ctx context.Context) error {
-	in := s3.ListObjectsV2Input{
-		Bucket: &l.s.bucket, Prefix: text(l.prefix), Delimiter: text(l.delimiter), EncodingType: types.EncodingTypeUrl,
-		RequestPayer: l.s.payer(),
-	}
-	for {
-		var page *s3.ListObjectsV2Output
-		err := l.s.do(ctx, call{"ListObjectsV2", l.prefix}, func(ctx context.Context, o option) (err error) {
-			request := in
-			page, err = l.s.client.ListObjectsV2(ctx, &request, o)
-			return err
-		})
-		if err != nil {
+	for token := ""; ; {
+		var p page
+		if err := l.get(ctx, listObjects, &p, "list-type", "2", "continuation-token", token); err != nil {
 			return err
 		}
-		l.clock(page.ResultMetadata)
-		decode := l.decoder(page.EncodingType)
-		l.dirs(page.CommonPrefixes, decode)
-		for _, object := range page.Contents {
-			e := store.Entry{Name: decode(value(object.Key)), Size: value(object.Size)}
+		decode := l.decoder(p.EncodingType)
+		l.dirs(p.CommonPrefixes, decode)
+		for _, object := range p.Contents {
+			e := store.Entry{Name: decode(object.Key), Size: object.Size}
 			if l.s.versioned.get() == versioningOff {
-				e.Version = makeVersion(object.ETag, nil)
+				e.Version = makeVersion(object.ETag, "")
 			}
 			l.object(e, object.LastModified)
 		}
-		if l.stopped || !value(page.IsTruncated) {
+		if l.stopped || !p.IsTruncated {
 			return nil
 		}
-		next := value(page.NextContinuationToken)
-		if next == "" || next == value(in.ContinuationToken) {
+		if p.NextContinuationToken == "" || p.NextContinuationToken == token {
 			return l.samePage()
 		}
-		in.ContinuationToken = &next
+		token = p.NextContinuationToken
 	}
 }
 
 // versions lists the latest versions of objects.
 func (l *lister) versions(ctx context.Context) error {
-	in := s3.ListObjectVersionsInput{
-		Bucket: &l.s.bucket, Prefix: text(l.prefix), Delimiter: text(l.delimiter), EncodingType: types.EncodingTypeUrl,
-		RequestPayer: l.s.payer(),
-	}
-	for {
-		var page *s3.ListObjectVersionsOutput
-		err := l.s.do(ctx, call{"ListObjectVersions", l.prefix}, func(ctx context.Context, o option) (err error) {
-			request := in
-			page, err = l.s.client.ListObjectVersions(ctx, &request, o)
-			return err
-		})
-		if err != nil {
+	for lastKey, lastID := "", ""; ; {
+		var p versionsPage
+		if err := l.get(ctx, listVersions, &p, "versions", "", "key-marker", lastKey, "version-id-marker", lastID); err != nil {
 			return err
 		}
-		l.clock(page.ResultMetadata)
-		decode := l.decoder(page.EncodingType)
-		l.dirs(page.CommonPrefixes, decode)
-		for _, object := range page.Versions {
-			if value(object.IsLatest) {
-				e := store.Entry{Name: decode(value(object.Key)), Size: value(object.Size), Version: makeVersion(object.ETag, object.VersionId)}
+		decode := l.decoder(p.EncodingType)
+		l.dirs(p.CommonPrefixes, decode)
+		for _, object := range p.Versions {
+			if object.IsLatest {
+				e := store.Entry{Name: decode(object.Key), Size: object.Size, Version: makeVersion(object.ETag, object.VersionID)}
 				l.object(e, object.LastModified)
 			}
 		}
-		if l.stopped || !value(page.IsTruncated) {
+		if l.stopped || !p.IsTruncated {
 			return nil
 		}
-		key, id := decode(value(page.NextKeyMarker)), value(page.NextVersionIdMarker)
-		if key == "" || key == value(in.KeyMarker) && id == value(in.VersionIdMarker) {
+		key, id := decode(p.NextKeyMarker), p.NextVersionIDMarker
+		if key == "" || key == lastKey && id == lastID {
 			return l.samePage()
 		}
-		in.KeyMarker, in.VersionIdMarker = &key, text(id)
+		lastKey, lastID = key, id
 	}
 }
 
+// urlEncoding is the encoding of names in listings.
+const urlEncoding = "url"
+
 // decoder returns the function that decodes the names of an answer.
-func (l *lister) decoder(how types.EncodingType) func(string) string {
-	if l.encoded = how == types.EncodingTypeUrl; !l.encoded {
+func (l *lister) decoder(how string) func(string) string {
+	if l.encoded = how == urlEncoding; !l.encoded {
 		return func(name string) string { return name }
 	}
 	return func(name string) string {
@@ -195,19 +220,10 @@ func (l *lister) decoder(how types.EncodingType) func(string) string {
 	}
 }
 
-// clock compares the clocks by an answer that has just come.
-func (l *lister) clock(m middleware.Metadata) {
-	var h http.Header
-	if r, ok := awsmiddleware.GetRawResponse(m).(*smithyhttp.Response); ok && r != nil {
-		h = r.Header
-	}
-	l.local = l.s.reader.Local(h)
-}
-
 // dirs yields directories. In buckets with versioning, one may have deleted objects only.
-func (l *lister) dirs(prefixes []types.CommonPrefix, decode func(string) string) {
+func (l *lister) dirs(prefixes []commonPrefix, decode func(string) string) {
 	for _, p := range prefixes {
-		name, isDir := strings.CutSuffix(decode(value(p.Prefix)), "/")
+		name, isDir := strings.CutSuffix(decode(p.Prefix), "/")
 		if isDir {
 			l.entry(store.Entry{Name: name, Dir: true, Size: -1})
 		}
@@ -215,11 +231,20 @@ func (l *lister) dirs(prefixes []types.CommonPrefix, decode func(string) string)
 }
 
 // object yields an object, whose name is that in the bucket.
-func (l *lister) object(e store.Entry, modified *time.Time) {
-	if modified != nil {
-		e.Modified = l.local(*modified)
+func (l *lister) object(e store.Entry, modified string) {
+	if at := timeOf(modified); !at.IsZero() {
+		e.Modified = l.local(at)
 	}
 	l.entry(e)
+}
+
+// timeOf returns a time of a listing, or the zero time if it is not known.
+func timeOf(text string) time.Time {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
 }
 
 // entry yields an entry, unless it is an object of this package's own, or an empty one
@@ -240,17 +265,6 @@ func (l *lister) entry(e store.Entry) {
 	e.Name = name
 	l.stopped = !l.yield(e, nil)
 }
-
-// payer returns the value that agrees to pay for a request.
-func (s *Store) payer() types.RequestPayer {
-	if s.options.RequesterPays {
-		return types.RequestPayerRequester
-	}
-	return ""
-}
-
-// pointer returns a pointer to a copy of v.
-func pointer[T any](v T) *T { return &v }
 
 var (
 	_ store.Lister = (*Store)(nil)

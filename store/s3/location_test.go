@@ -4,9 +4,14 @@ package s3_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/s3"
 	"varve.dev/zarr/store/s3/s3test"
@@ -83,6 +88,56 @@ func TestLocationErrors(t *testing.T) {
 		_, _, err := s3.OpenLocation(t.Context(), location, store.ReadOnly)
 		if !errors.Is(err, store.ErrInvalidKey) || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "invalid key") {
 			t.Errorf("%s: %v, want %q", location, err, part)
+		}
+	}
+}
+
+// TestEndpointOf compares the endpoint of a configuration with that of the SDK's client.
+func TestEndpointOf(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config")
+	const text = `[default]
+endpoint_url = http://files
+[profile s3]
+endpoint_url = http://profile
+services = local
+[profile ignoring]
+ignore_configured_endpoint_urls = true
+services = local
+[services local]
+s3 =
+  endpoint_url = http://service
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_CONFIG_FILE", file)
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file+"-none")
+	names := []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"}
+	seen := map[string]bool{}
+	for _, profile := range []string{"default", "s3", "ignoring"} {
+		for set := range 1 << len(names) {
+			for i, name := range names {
+				t.Setenv(name, []string{"http://all", "http://s3", "true"}[i])
+				if set>>i&1 == 0 {
+					if err := os.Unsetenv(name); err != nil { // Setenv restores it
+						t.Fatal(err)
+					}
+				}
+			}
+			cfg, err := config.LoadDefaultConfig(t.Context(), config.WithSharedConfigProfile(profile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := aws.ToString(awss3.NewFromConfig(cfg).Options().BaseEndpoint)
+			if got := s3.EndpointOf(t.Context(), cfg); got != want {
+				t.Errorf("profile %s, variables %03b: the endpoint is %q, want %q", profile, set, got, want)
+			}
+			seen[want] = true
+		}
+	}
+	for _, want := range []string{"", "http://all", "http://files", "http://s3", "http://service"} {
+		if !seen[want] {
+			t.Errorf("no case has the endpoint %q", want)
 		}
 	}
 }

@@ -146,16 +146,8 @@ func join(tag, id string) string {
 }
 
 // makeVersion returns the version with an ETag and a version ID.
-func makeVersion(tag, id *string) store.Version {
-	return store.MakeVersion(join(value(tag), value(id)))
-}
-
-// value returns what p points to, or the zero value.
-func value[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
+func makeVersion(tag, id string) store.Version {
+	return store.MakeVersion(join(tag, id))
 }
 
 // cut returns the ETag and the version ID of a version.

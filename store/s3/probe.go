@@ -11,7 +11,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
 )
@@ -160,14 +159,14 @@ func (s *Store) probe(ctx context.Context, kind conditional) (bad, err error) {
 	type result struct{ bad, err error }
 	var results [2]result
 	var all sync.WaitGroup
-	for i, c := range []condition{{none: pointer("*")}, {match: pointer(wrongTag)}} {
+	for i, c := range []condition{{none: anyVersion}, {match: wrongTag}} {
 		all.Go(func() {
 			r := &results[i]
 			r.bad, r.err = s.probeWith(ctx, func(name, tag string) (bad, err error) {
 				if bad, err = s.mustFail(ctx, name, c); bad != nil || err != nil {
 					return bad, err
 				}
-				if _, err := s.put(ctx, name, pieces{[]byte("second")}, condition{match: &tag}); err != nil {
+				if _, err := s.put(ctx, name, pieces{[]byte("second")}, condition{match: tag}); err != nil {
 					return found("the service refuses a write whose condition holds", err)
 				}
 				return nil, nil
@@ -191,7 +190,7 @@ func (s *Store) probeWith(ctx context.Context, try func(name, tag string) (bad, 
 		defer cancel()
 		_ = s.remove(ctx, name) // what was found counts without it
 	}()
-	first, err := s.put(ctx, name, pieces{[]byte("first")}, condition{none: pointer("*")})
+	first, err := s.put(ctx, name, pieces{[]byte("first")}, condition{none: anyVersion})
 	switch {
 	case errors.Is(err, store.ErrUnsupported):
 		return err, nil
@@ -210,8 +209,8 @@ const wrongTag = `"00000000000000000000000000000000"`
 // failed.
 func found(what string, err error) (bad, failed error) {
 	f := (*failure)(nil)
-	answered := errors.As(err, &f) && !f.passes() && !f.throttled() && !f.credentials() && !f.foreign
-	// Expired credentials are an answer 400. For HEAD it has no code; the SDK makes one.
+	answered := errors.As(err, &f) && !f.passes() && !f.throttled() && !f.is(credentials) && !f.foreign
+	// Expired credentials are an answer 400, which has no code for HEAD.
 	if answered && f.status == http.StatusBadRequest && (f.code == "" || f.code == "BadRequest") {
 		answered = false
 	}
@@ -225,14 +224,14 @@ func found(what string, err error) (bad, failed error) {
 // ETag, that is the first result.
 func (s *Store) mustChange(ctx context.Context, name, tag string) (bad, err error) {
 	const what = "the service does not replace an object by the same bytes"
-	if _, err = s.put(ctx, name, pieces{[]byte("first")}, condition{match: &tag}); err != nil {
+	if _, err = s.put(ctx, name, pieces{[]byte("first")}, condition{match: tag}); err != nil {
 		return found(what, err)
 	}
 	after, err := s.head(ctx, name)
 	if err != nil {
 		return found(what, err)
 	}
-	if tag == join(value(after.ETag), "") {
+	if tag == join(after.tag, "") {
 		return errors.New("an object that is replaced by the same bytes keeps its ETag, so a deletion could hit the object of another writer"), nil
 	}
 	return nil, nil
@@ -241,21 +240,15 @@ func (s *Store) mustChange(ctx context.Context, name, tag string) (bad, err erro
 // mustNotCopy copies on a condition that does not hold. If the service copies, or does
 // not know conditions, that is the first result.
 func (s *Store) mustNotCopy(ctx context.Context, name string) (bad, err error) {
-	c := call{"CopyObject", name + "-copy"}
-	from := s.copied(name)
-	err = s.do(ctx, c, func(ctx context.Context, o option) error {
-		_, err := s.client.CopyObject(ctx, &s3.CopyObjectInput{
-			Bucket: &s.bucket, Key: &c.key, CopySource: &from, CopySourceIfMatch: pointer(wrongTag), RequestPayer: s.payer(),
-		}, o)
-		return err
-	})
+	target := name + "-copy"
+	_, _, err = s.copyObject(ctx, target, set(http.Header{}, copyHeader, s.copied(name), copyMatchHeader, wrongTag))
 	if f := (*failure)(nil); errors.As(err, &f) && f.unmet() {
 		return nil, nil
 	}
 	if err != nil {
 		return found("the service does not support conditions of copies", err)
 	}
-	return errors.New("the service ignores the conditions of copies"), s.remove(ctx, c.key)
+	return errors.New("the service ignores the conditions of copies"), s.remove(ctx, target)
 }
 
 // mustRevoke publishes drafts of an object, which has an ETag: on a condition that does
@@ -275,7 +268,7 @@ func (s *Store) mustRevoke(ctx context.Context, name, tag string) (bad, err erro
 			err = s.revoke(ctx, name, "")
 		}
 		if err == nil {
-			_, err = u.complete(ctx, condition{match: &c.match})
+			_, err = u.complete(ctx, condition{match: c.match})
 		}
 		if u != nil {
 			u.abort(ctx)
@@ -306,7 +299,7 @@ func (s *Store) mayCopy(ctx context.Context) (bool, error) {
 // know conditions, that is the first result.
 func (s *Store) mustFail(ctx context.Context, name string, c condition) (bad, err error) {
 	header := "If-Match"
-	if c.none != nil {
+	if c.none != "" {
 		header = "If-None-Match"
 	}
 	switch _, err := s.put(ctx, name, pieces{[]byte("wrong")}, c); {
@@ -325,11 +318,8 @@ func (s *Store) mustFail(ctx context.Context, name string, c condition) (bad, er
 // mustNotDelete deletes on a condition that does not hold. If the service deletes, or
 // does not know conditions, that is the first result.
 func (s *Store) mustNotDelete(ctx context.Context, name, tag string) (bad, err error) {
-	c := call{"DeleteObject", name}
-	err = s.do(ctx, c, func(ctx context.Context, o option) error {
-		_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: &name, IfMatch: &tag, RequestPayer: s.payer()}, o)
-		return err
-	})
+	q := request{call: call{"DeleteObject", name}, method: http.MethodDelete, header: condition{match: tag}.header(http.Header{})}
+	_, err = s.repeat(ctx, q, nil)
 	if f := (*failure)(nil); errors.As(err, &f) && f.unmet() {
 		return nil, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +22,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
@@ -105,7 +105,6 @@ type service struct {
 	bucket    string
 	options   Options
 	signs     bool // requests are never sent unsigned for lack of credentials
-	client    *s3.Client
 	signer    *signer
 	transport *http.Transport
 	versioned versioned
@@ -194,7 +193,6 @@ func (v *service) connect(ctx context.Context) error {
 	// followed, so no answer can lead there.
 	v.transport = httpstore.NewTransport(where.base, true)
 	v.signer = newSigner(v, cfg.Credentials, where)
-	v.client = s3.NewFromConfig(cfg, v.configure)
 	return nil
 }
 
@@ -215,30 +213,44 @@ func (v *service) configuration() []func(*config.LoadOptions) error {
 	return with
 }
 
-// configure sets the options of the SDK's client.
-func (v *service) configure(c *s3.Options) {
-	c.Credentials = v.signer
-	c.HTTPSignerV4 = ownClock{v.signer.v4}
-	c.Retryer = aws.NopRetryer{} // package retry repeats
-	c.UsePathStyle = v.byPath()
-	c.DisableS3ExpressSessionAuth = aws.Bool(true)
-	if v.options.Endpoint == "" {
-		return
+// endpointOf returns the endpoint that a configuration names, or "" for Amazon's service.
+// Like the SDK's client, it prefers AWS_ENDPOINT_URL_S3, then AWS_ENDPOINT_URL, then what
+// the shared files say of S3, then what they say of all services.
+func endpointOf(ctx context.Context, cfg aws.Config) string {
+	general := aws.ToString(cfg.BaseEndpoint)
+	_, forAll := os.LookupEnv("AWS_ENDPOINT_URL")
+	if _, forS3 := os.LookupEnv("AWS_ENDPOINT_URL_S3"); forAll && !forS3 {
+		return general
 	}
-	c.BaseEndpoint = &v.options.Endpoint
-	// Other services do not know the checksums of new clients.
-	c.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-	c.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+	for _, source := range cfg.ConfigSources {
+		if p, ok := source.(ignorer); ok {
+			if ignored, found, err := p.GetIgnoreConfiguredEndpoints(ctx); err != nil || found {
+				if ignored {
+					return general
+				}
+				break
+			}
+		}
+	}
+	for _, source := range cfg.ConfigSources {
+		if p, ok := source.(endpointSource); ok {
+			if endpoint, found, err := p.GetServiceBaseEndpoint(ctx, "S3"); err != nil || found {
+				return cmp.Or(endpoint, general)
+			}
+		}
+	}
+	return general
 }
 
-// endpointOf returns the endpoint of the SDK's configuration, or "" for Amazon's service.
-func endpointOf(ctx context.Context, cfg aws.Config) string {
-	// The client resolves AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL and the shared files.
-	if endpoint := s3.NewFromConfig(cfg).Options().BaseEndpoint; endpoint != nil {
-		return *endpoint
+// Methods of the sources of a configuration, which the SDK's clients look for, too.
+type (
+	ignorer interface {
+		GetIgnoreConfiguredEndpoints(ctx context.Context) (ignored, found bool, err error)
 	}
-	return ""
-}
+	endpointSource interface {
+		GetServiceBaseEndpoint(ctx context.Context, service string) (endpoint string, found bool, err error)
+	}
+)
 
 // byPath reports whether URLs have the bucket in their path.
 func (v *service) byPath() bool {
@@ -304,7 +316,7 @@ type source struct {
 	p    *store.Pinned // for reading
 
 	mu   sync.Mutex
-	head *s3.HeadObjectOutput // nil until needed
+	head *description // nil until needed
 }
 
 func (s *Store) source(key store.Key, want store.Version) *source {
@@ -312,7 +324,7 @@ func (s *Store) source(key store.Key, want store.Version) *source {
 }
 
 // look returns the description of the version, which it requests once.
-func (x *source) look(ctx context.Context) (*s3.HeadObjectOutput, error) {
+func (x *source) look(ctx context.Context) (*description, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.head != nil {
@@ -328,10 +340,10 @@ func (x *source) look(ctx context.Context) (*s3.HeadObjectOutput, error) {
 		return nil, x.replaced()
 	case err != nil:
 		return nil, err
-	case !x.want.IsZero() && makeVersion(head.ETag, head.VersionId) != x.want:
+	case !x.want.IsZero() && head.version() != x.want:
 		return nil, x.replaced()
 	}
-	x.head, x.want = head, makeVersion(head.ETag, head.VersionId)
+	x.head, x.want = head, head.version()
 	return head, nil
 }
 

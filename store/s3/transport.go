@@ -3,6 +3,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,8 +17,7 @@ import (
 	"varve.dev/zarr/store/retry"
 )
 
-// signer signs the requests that read, and sends them to the region of the bucket. It is
-// also the provider of credentials for the SDK's client.
+// signer signs requests, and sends them to the region of the bucket.
 type signer struct {
 	v       *service
 	v4      *v4.Signer
@@ -43,9 +43,6 @@ func (s *signer) place() *place { return s.current.Load() }
 // move replaces the place of the bucket, unless another request has done so already.
 func (s *signer) move(from, to *place) { s.current.CompareAndSwap(from, to) }
 
-// unsigned reports whether requests are not signed.
-func (s *signer) unsigned() bool { return s.creds == nil || s.lacking() != nil }
-
 // lacking returns why there are no credentials, or nil if they were found, were not
 // needed yet, or are not wanted.
 func (s *signer) lacking() error {
@@ -56,8 +53,8 @@ func (s *signer) lacking() error {
 	return *cause
 }
 
-// Retrieve implements [aws.CredentialsProvider] for the SDK's client.
-func (s *signer) Retrieve(ctx context.Context) (aws.Credentials, error) {
+// retrieve returns the credentials, or those of nobody if requests are unsigned.
+func (s *signer) retrieve(ctx context.Context) (aws.Credentials, error) {
 	if s.creds == nil {
 		return aws.Credentials{}, nil
 	}
@@ -78,11 +75,8 @@ func (s *signer) Retrieve(ctx context.Context) (aws.Credentials, error) {
 }
 
 // RoundTrip implements [http.RoundTripper]. If the answer names another region, it sends
-// the request there, once. The SDK's requests are signed already.
+// the request there, once.
 func (s *signer) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Context().Value(signedKey{}) != nil {
-		return s.v.transport.RoundTrip(r)
-	}
 	where := s.place()
 	answer, err := s.send(r, where)
 	if err != nil {
@@ -90,9 +84,18 @@ func (s *signer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if next := s.v.movedTo(r.Context(), answer.StatusCode, answer.Header, where); next != nil {
 		discard(answer.Body)
+		if r.GetBody != nil { // the body was read
+			r = r.Clone(r.Context())
+			if r.Body, err = r.GetBody(); err != nil {
+				return nil, err
+			}
+		}
 		if answer, err = s.send(r, next); err != nil {
 			return nil, err
 		}
+	}
+	if isCall(r) {
+		return answer, nil
 	}
 	if answer.StatusCode == http.StatusNotFound && r.Method == http.MethodHead && isPage(answer.Header) {
 		discard(answer.Body)
@@ -107,6 +110,9 @@ func (s *signer) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.v.versioned.learn(answer)
 	return answer, nil
 }
+
+// isCall reports whether a request is one of the API, and not of the reader.
+func isCall(r *http.Request) bool { return r.Context().Value(callKey{}) != nil }
 
 // again asks by GET what an answer to HEAD leaves open: whether the service says that
 // there is no object, or the page of a proxy. Only a body tells them apart.
@@ -141,52 +147,43 @@ func (s *signer) send(r *http.Request, where *place) (*http.Response, error) {
 	return s.v.transport.RoundTrip(signed)
 }
 
-// emptyHash is the SHA-256 of no bytes, the body of a request that reads.
+// emptyHash is the SHA-256 of no bytes.
 const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// sign adds the signature to a request without a body.
+// sign adds the signature to a request.
 func (s *signer) sign(r *http.Request, where *place) error {
-	if s.unsigned() {
+	if s.creds == nil || !isCall(r) && s.lacking() != nil {
 		return nil
 	}
-	creds, err := s.Retrieve(r.Context())
+	creds, err := s.retrieve(r.Context())
 	switch {
 	case err == nil:
 	case r.Context().Err() != nil:
 		return r.Context().Err()
+	case isCall(r): // which is never sent unsigned for lack of credentials
+		return retry.Permanent(err)
 	// Unsigned requests would be refused, which may look like missing objects.
 	case retry.IsTemporary(err):
 		return err
 	case s.known.Load() || s.v.options.Credentials != nil:
 		return retry.Temporary(err, 0)
 	case s.v.signs:
-		return retry.Permanent(err) // the SDK has looked everywhere, and not only once
+		return retry.Permanent(err) // the chain has looked everywhere, and not only once
 	default:
 		// Public buckets can be read without credentials.
 		s.unknown.CompareAndSwap(nil, &err)
 		return nil
 	}
-	r.Header.Set("X-Amz-Content-Sha256", emptyHash)
+	hash := cmp.Or(r.Header.Get(hashHeader), emptyHash)
+	r.Header.Set(hashHeader, hash)
 	// Some services and proxies change this header, so it is not signed.
 	coding := r.Header["Accept-Encoding"]
 	delete(r.Header, "Accept-Encoding")
-	err = s.v4.SignHTTP(r.Context(), creds, r, emptyHash, s.v.signingName(), where.region, time.Now())
+	err = s.v4.SignHTTP(r.Context(), creds, r, hash, s.v.signingName(), where.region, time.Now())
 	if coding != nil {
 		r.Header["Accept-Encoding"] = coding
 	}
 	return err
-}
-
-// ownClock signs requests of the SDK's client with the time of this machine. The client
-// would sign all requests with the time that it believes the service to have, by the date
-// of the last answer. That may be an answer of a proxy, whose clock is another one.
-type ownClock struct{ *v4.Signer }
-
-// SignHTTP implements [s3.HTTPSignerV4].
-func (c ownClock) SignHTTP(
-	ctx context.Context, creds aws.Credentials, r *http.Request, hash, service, region string, _ time.Time, opts ...func(*v4.SignerOptions),
-) error {
-	return c.Signer.SignHTTP(ctx, creds, r, hash, service, region, time.Now(), opts...)
 }
 
 // escape returns an escaped path in the form of which signatures are made: Amazon escapes

@@ -4,17 +4,16 @@ package s3
 
 import (
 	"context"
-	"crypto/md5" //nolint:gosec // see digest
-	"encoding/base64"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
 )
@@ -24,9 +23,15 @@ import (
 type upload struct {
 	s     *Store
 	name  string
-	id    *string
+	id    string
 	mark  string // of the object
-	parts []types.CompletedPart
+	parts []completedPart
+}
+
+// completedPart is a part in the request that completes an upload.
+type completedPart struct {
+	ETag       string
+	PartNumber int
 }
 
 // errNoCopies means that the service cannot copy ranges into an upload.
@@ -36,7 +41,7 @@ var errNoCopies = errors.New("the service does not copy ranges")
 // the storage class and encryption of like, unless that is nil or the options say
 // otherwise.
 func (s *Store) upload(
-	ctx context.Context, name string, from segments, cond condition, like *s3.HeadObjectOutput,
+	ctx context.Context, name string, from segments, cond condition, like *description,
 ) (store.Version, error) {
 	v, err := s.uploadOnce(ctx, name, from, defaultCuts(s), cond, like)
 	if err != nil || !cond.same(v) {
@@ -58,7 +63,7 @@ func (c cuts) other() cuts { return cuts{c.joined + leastPart, c.copied / 2} }
 
 // uploadOnce makes one upload, and a second one if the service does not copy ranges.
 func (s *Store) uploadOnce(
-	ctx context.Context, name string, from segments, c cuts, cond condition, like *s3.HeadObjectOutput,
+	ctx context.Context, name string, from segments, c cuts, cond condition, like *description,
 ) (store.Version, error) {
 	may := !s.noCopies.Load()
 	if may && like != nil { // some bytes are copied
@@ -83,7 +88,7 @@ const mostRevoked = 5
 // all uploads of its key (see draft.go): for a write on a condition that is a conflict,
 // and any other one begins again.
 func (s *Store) putParts(
-	ctx context.Context, name string, parts []part, cond condition, like *s3.HeadObjectOutput,
+	ctx context.Context, name string, parts []part, cond condition, like *description,
 ) (v store.Version, err error) {
 	for range mostRevoked {
 		if v, err = s.putPartsOnce(ctx, name, parts, cond, like); !errors.Is(err, errRevoked) || !cond.isUnconditional() {
@@ -102,7 +107,7 @@ func revocation(err error) error {
 }
 
 func (s *Store) putPartsOnce(
-	ctx context.Context, name string, parts []part, cond condition, like *s3.HeadObjectOutput,
+	ctx context.Context, name string, parts []part, cond condition, like *description,
 ) (store.Version, error) {
 	if len(parts) > mostParts {
 		return store.Version{}, fmt.Errorf("%s: %w: %d parts, at most %d are allowed", s.name(call{key: name}), store.ErrTooLarge, len(parts), mostParts)
@@ -120,8 +125,8 @@ func (s *Store) putPartsOnce(
 }
 
 // newUpload begins an upload and sends its parts.
-func (s *Store) newUpload(ctx context.Context, name string, parts []part, like *s3.HeadObjectOutput) (*upload, error) {
-	u := &upload{s: s, name: name, mark: newMark(), parts: make([]types.CompletedPart, len(parts))}
+func (s *Store) newUpload(ctx context.Context, name string, parts []part, like *description) (*upload, error) {
+	u := &upload{s: s, name: name, mark: newMark(), parts: make([]completedPart, len(parts))}
 	if err := u.begin(ctx, like); err != nil {
 		return nil, refused(err)
 	}
@@ -137,63 +142,34 @@ func (s *Store) newUpload(ctx context.Context, name string, parts []part, like *
 }
 
 // begin begins the upload.
-func (u *upload) begin(ctx context.Context, like *s3.HeadObjectOutput) error {
-	s := u.s
-	class, encryption, key := s.keeps(like)
-	return s.do(ctx, call{"CreateMultipartUpload", u.name}, func(ctx context.Context, o option) error {
-		out, err := s.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
-			Bucket: &s.bucket, Key: &u.name, Metadata: map[string]string{markName: u.mark}, RequestPayer: s.payer(),
-			StorageClass: types.StorageClass(class), ServerSideEncryption: encryption, SSEKMSKeyId: key,
-		}, o, unchecked)
-		if err == nil {
-			u.id = out.UploadId
-		}
+func (u *upload) begin(ctx context.Context, like *description) error {
+	var begun struct {
+		XMLName  xml.Name `xml:"InitiateMultipartUploadResult"`
+		UploadID string   `xml:"UploadId"`
+	}
+	c := call{"CreateMultipartUpload", u.name}
+	header := u.s.newObject(u.mark, like)
+	if _, err := u.s.repeat(ctx, request{call: c, method: http.MethodPost, query: values("uploads", ""), header: header}, &begun); err != nil {
 		return err
-	})
+	}
+	if u.id = begun.UploadID; u.id == "" {
+		return &explained{u.s.name(c), errors.New("the answer has no upload ID")}
+	}
+	return nil
 }
 
-// keeps returns the storage class and the encryption of a new object that has bytes of
-// another one.
-func (s *Store) keeps(like *s3.HeadObjectOutput) (class string, how types.ServerSideEncryption, key *string) {
-	class, how, key = s.options.StorageClass, types.ServerSideEncryption(s.options.Encryption), text(s.options.KMSKey)
-	if like == nil {
-		return class, how, key
-	}
-	if class == "" {
-		class = string(like.StorageClass)
-	}
-	if how == "" {
-		how = like.ServerSideEncryption
-		if how != types.ServerSideEncryptionAes256 && how != "" {
-			key = like.SSEKMSKeyId
-		}
-	}
-	return class, how, key
+// query returns the parameters of a request about the upload.
+func (u *upload) query(more ...string) url.Values {
+	return values(append([]string{"uploadId", u.id}, more...)...)
 }
 
-// unchecked leaves out the checksums that the SDK adds to an upload. With them, the
-// completion would need those of every part, and copied parts may have none. The
-// signature covers the bytes of a part.
-func unchecked(o *s3.Options) {
-	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-}
-
-// digest returns the MD5 of a part, or nil where it is not needed. Amazon's buckets with
-// object lock ask for one; directory buckets have no lock and do not know it.
-func (v *service) digest(data pieces) *string {
-	if v.options.Endpoint != "" || v.signingName() != "s3" {
-		return nil
-	}
-	h := md5.New() //nolint:gosec // the service asks for it
-	for _, b := range data {
-		_, _ = h.Write(b) // it never fails
-	}
-	return pointer(base64.StdEncoding.EncodeToString(h.Sum(nil)))
-}
+// wantsDigest reports whether the service asks for the MD5 of parts: Amazon's buckets
+// with object lock do. Directory buckets have no lock and do not know it.
+func (v *service) wantsDigest() bool { return v.options.Endpoint == "" && v.signingName() == "s3" }
 
 // send sends part i: the service copies it, or its bytes are read and uploaded.
 func (u *upload) send(ctx context.Context, i int, p part) error {
-	number := pointer(int32(i + 1))
+	number := i + 1
 	if p.copied {
 		// Another upload may have found out that this cannot be. A part that was to be
 		// copied is too large for memory, so the upload is planned again.
@@ -201,48 +177,53 @@ func (u *upload) send(ctx context.Context, i int, p part) error {
 			return errNoCopies
 		}
 		tag, err := u.copy(ctx, number, p.segments[0])
-		u.parts[i] = types.CompletedPart{ETag: tag, PartNumber: number}
+		u.parts[i] = completedPart{tag, number}
 		return err
 	}
 	data, err := p.read(ctx)
 	if err != nil {
 		return err
 	}
-	return u.s.do(ctx, call{"UploadPart", u.name}, func(ctx context.Context, o option) error {
-		out, err := u.s.client.UploadPart(ctx, &s3.UploadPartInput{
-			Bucket: &u.s.bucket, Key: &u.name, UploadId: u.id, PartNumber: number, Body: data.body(), ContentLength: pointer(data.size()),
-			RequestPayer: u.s.payer(), ContentMD5: u.s.digest(data),
-		}, o, unchecked)
-		if err == nil {
-			u.parts[i] = types.CompletedPart{ETag: out.ETag, PartNumber: number}
-		}
-		return err
-	})
+	q := request{
+		call: call{"UploadPart", u.name}, method: http.MethodPut, query: u.query("partNumber", strconv.Itoa(number)),
+		header: http.Header{}, data: data,
+	}
+	if u.s.wantsDigest() {
+		q.header.Set("Content-MD5", data.digest())
+	}
+	answer, err := u.s.repeat(ctx, q, nil)
+	if err == nil {
+		u.parts[i] = completedPart{answer.Header.Get("ETag"), number}
+	}
+	return err
 }
 
 // copy lets the service copy a part, and returns the part's ETag.
-func (u *upload) copy(ctx context.Context, number *int32, g segment) (tag *string, err error) {
+func (u *upload) copy(ctx context.Context, number int, g segment) (tag string, err error) {
 	name, match, err := g.source.copySource(ctx)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	c := call{"UploadPartCopy", u.name}
-	err = u.s.do(ctx, c, func(ctx context.Context, o option) error {
-		out, err := u.s.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
-			Bucket: &u.s.bucket, Key: &u.name, UploadId: u.id, PartNumber: number, CopySource: &name, CopySourceIfMatch: &match,
-			CopySourceRange: pointer(fmt.Sprintf("bytes=%d-%d", g.off, g.off+g.n-1)), RequestPayer: u.s.payer(),
-		}, o)
-		if err != nil {
-			return err
-		}
-		if out.CopyPartResult == nil || value(out.CopyPartResult.ETag) == "" {
-			return fmt.Errorf("%s: the answer has no ETag", u.s.name(c))
-		}
-		tag = out.CopyPartResult.ETag
-		return nil
-	})
-	return tag, g.source.copyFailure(err)
+	var made struct {
+		XMLName xml.Name `xml:"CopyPartResult"`
+		ETag    string
+	}
+	q := request{
+		call: call{"UploadPartCopy", u.name}, method: http.MethodPut, query: u.query("partNumber", strconv.Itoa(number)),
+		header: set(http.Header{}, copyHeader, name, copyMatchHeader, match,
+			"X-Amz-Copy-Source-Range", fmt.Sprintf("bytes=%d-%d", g.off, g.off+g.n-1)),
+	}
+	if _, err = u.s.repeat(ctx, q, &made); err == nil && made.ETag == "" {
+		err = &explained{u.s.name(q.call), errors.New("the answer has no ETag")}
+	}
+	return made.ETag, g.source.copyFailure(err)
 }
+
+// Headers of requests that copy.
+const (
+	copyHeader      = "X-Amz-Copy-Source"
+	copyMatchHeader = "X-Amz-Copy-Source-If-Match"
+)
 
 // copyFailure returns what the failure of a copy means.
 func (x *source) copyFailure(err error) error {
@@ -261,16 +242,25 @@ func (x *source) copyFailure(err error) error {
 // complete makes the object visible.
 func (u *upload) complete(ctx context.Context, cond condition) (store.Version, error) {
 	w := &writing{s: u.s, call: call{"CompleteMultipartUpload", u.name}, cond: cond, mark: u.mark, completes: true}
-	v, err := w.run(ctx, func(ctx context.Context, o option) (store.Version, error) {
-		out, err := u.s.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-			Bucket: &u.s.bucket, Key: &u.name, UploadId: u.id, IfMatch: cond.match, IfNoneMatch: cond.none, RequestPayer: u.s.payer(),
-			MultipartUpload: &types.CompletedMultipartUpload{Parts: u.parts},
-		}, o)
+	q := request{
+		call: w.call, method: http.MethodPost, query: u.query(), header: cond.header(http.Header{}),
+		data: encode(struct {
+			XMLName xml.Name        `xml:"http://s3.amazonaws.com/doc/2006-03-01/ CompleteMultipartUpload"`
+			Parts   []completedPart `xml:"Part"`
+		}{Parts: u.parts}),
+	}
+	v, err := w.run(ctx, func(ctx context.Context) (store.Version, error) {
+		var made struct {
+			XMLName xml.Name `xml:"CompleteMultipartUploadResult"`
+			ETag    string
+		}
+		answer, err := u.s.send(ctx, q, &made)
 		if err != nil {
 			return store.Version{}, err
 		}
-		u.s.versioned.written(out.VersionId)
-		return makeVersion(out.ETag, out.VersionId), nil
+		id := answer.Header.Get(versionHeader)
+		u.s.versioned.written(id)
+		return makeVersion(made.ETag, id), nil
 	})
 	if err != nil || u.s.options.Endpoint == "" {
 		return v, err
@@ -286,8 +276,8 @@ func (u *upload) complete(ctx context.Context, cond condition) (store.Version, e
 	}
 	out, err := u.s.head(looked, u.name)
 	switch {
-	case err == nil && out.Metadata[markName] == u.mark:
-	case err == nil && cond.match != nil && join(value(out.ETag), "") == *cond.match:
+	case err == nil && out.mark == u.mark:
+	case err == nil && cond.match != "" && join(out.tag, "") == cond.match:
 		return store.Version{}, &explained{u.s.name(w.call), fmt.Errorf("the service has answered that it is complete; %w", errRevoked)}
 	case err == nil, errors.Is(err, fs.ErrNotExist): // perhaps ours was there before
 		return store.Version{}, &explained{u.s.name(w.call), fmt.Errorf("the service has answered that it is complete; %w", errOvertaken)}
@@ -307,13 +297,10 @@ func (u *upload) abort(ctx context.Context) {
 	_ = u.s.abort(ctx, u.name, u.id) // the caller reports why the upload failed
 }
 
-func (s *Store) abort(ctx context.Context, name string, id *string) error {
-	return s.do(ctx, call{"AbortMultipartUpload", name}, func(ctx context.Context, o option) error {
-		_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
-			Bucket: &s.bucket, Key: &name, UploadId: id, RequestPayer: s.payer(),
-		}, o)
-		return err
-	})
+func (s *Store) abort(ctx context.Context, name, id string) error {
+	q := request{call: call{"AbortMultipartUpload", name}, method: http.MethodDelete, query: values("uploadId", id)}
+	_, err := s.repeat(ctx, q, nil)
+	return err
 }
 
 // each calls f with the numbers below n, for several at a time. The first error cancels

@@ -3,9 +3,16 @@
 package s3_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/md5" //nolint:gosec // services ask for it
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net"
 	"net/http"
@@ -26,9 +33,6 @@ import (
 // stands for. Neither the upload nor its parts declare a checksum, because a completion
 // would need those of copied parts too.
 func TestNoChecksums(t *testing.T) {
-	for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REQUEST_CHECKSUM_CALCULATION"} {
-		t.Setenv(name, "")
-	}
 	var mu sync.Mutex
 	var declared []string
 	digests, completions := 0, 0
@@ -58,23 +62,90 @@ func TestNoChecksums(t *testing.T) {
 			h.ServeHTTP(w, r)
 		})
 	})
-	s, err := s3.Open(t.Context(), service.Bucket(t), "p", &s3.Options{
-		Region: "us-east-1", PartSize: 5 << 20, Credentials: credentials.NewStaticCredentialsProvider(s3test.User, s3test.Secret, ""),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	s.Transport().Proxy = nil
-	s.Transport().DialTLSContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, strings.TrimPrefix(service.URL, "http://"))
-	}
+	s := amazon(t, service)
 	if _, err := s.Write(t.Context(), store.Put(key, pattern(22<<20, 1)), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	checkValue(t, s, key, pattern(22<<20, 1))
 	if len(declared) > 0 || digests != 5 || completions != 1 {
 		t.Errorf("checksums: %q; %d parts with MD5, want 5; %d completions, want 1", declared, digests, completions)
+	}
+}
+
+// amazon opens a bucket of Amazon's, which a service stands for.
+func amazon(t *testing.T, service *s3test.Service) *s3.Store {
+	t.Helper()
+	for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"} {
+		t.Setenv(name, "")
+	}
+	s, err := s3.Open(t.Context(), service.Bucket(t), "p", &s3.Options{
+		Region: "us-east-1", PartSize: 5 << 20, Credentials: credentials.NewStaticCredentialsProvider(s3test.User, s3test.Secret, ""),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	s.Transport().Proxy = nil
+	s.Transport().DialTLSContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, strings.TrimPrefix(service.URL, "http://"))
+	}
+	return s
+}
+
+// TestBodySums checks what requests declare of their bodies: to Amazon's service a
+// checksum of an object, and of the names to delete, and else hashes that the signature
+// covers.
+func TestBodySums(t *testing.T) {
+	for _, isAmazon := range []bool{true, false} {
+		var mu sync.Mutex
+		seen := map[string]bool{}
+		service := s3test.Fake(t, func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				if bucket, _, ok := strings.Cut(r.Host, ".s3.us-east-1."); ok {
+					r.URL.Path = "/" + bucket + r.URL.Path
+				}
+				sum, md, hash := crc32.ChecksumIEEE(body), md5.Sum(body), sha256.Sum256(body)
+				mu.Lock()
+				defer mu.Unlock()
+				for name, want := range map[string]string{
+					"X-Amz-Checksum-Crc32": base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum)),
+					"Content-Md5":          base64.StdEncoding.EncodeToString(md[:]),
+					"X-Amz-Content-Sha256": hex.EncodeToString(hash[:]),
+				} {
+					if got := r.Header.Get(name); got == want {
+						seen[r.Method+" "+name] = true
+					} else if got != "" && (got != "UNSIGNED-PAYLOAD" || !isAmazon) {
+						t.Errorf("%s %s: %s is %q, want %q", r.Method, r.URL, name, got, want)
+					}
+				}
+				h.ServeHTTP(w, r)
+			})
+		})
+		s := service.Open(t, service.Bucket(t), "p")
+		want := []string{"PUT X-Amz-Content-Sha256", "POST Content-Md5", "POST X-Amz-Content-Sha256"}
+		if isAmazon {
+			s = amazon(t, service)
+			want = []string{"PUT X-Amz-Checksum-Crc32", "POST X-Amz-Checksum-Crc32", "POST X-Amz-Content-Sha256"}
+		}
+		clear(seen)
+		put(t, s, store.MustKey("a/b"), "one")
+		put(t, s, store.MustKey("a/c"), "two")
+		dir, err := store.ParsePath("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.DeleteTree(t.Context(), s, dir, store.TreeOrder{}, store.Sync); err != nil {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		for _, name := range want {
+			if !seen[name] {
+				t.Errorf("Amazon %v: no request has %s", isAmazon, name)
+			}
+		}
+		mu.Unlock()
 	}
 }
 

@@ -3,6 +3,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -11,10 +12,9 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
@@ -52,23 +52,31 @@ func newMark() string {
 // condition is the condition of a write, in the terms of the service. The zero condition
 // always holds.
 type condition struct {
-	none   *string // If-None-Match
-	match  *string // If-Match
-	single bool    // make one attempt
+	none   string // If-None-Match
+	match  string // If-Match
+	single bool   // make one attempt
 }
 
-func (c condition) isUnconditional() bool { return c.none == nil && c.match == nil }
+func (c condition) isUnconditional() bool { return c.none == "" && c.match == "" }
+
+// header adds the condition to the headers of a request.
+func (c condition) header(h http.Header) http.Header {
+	return set(h, "If-None-Match", c.none, "If-Match", c.match)
+}
+
+// anyVersion stands for all versions in a condition.
+const anyVersion = "*"
 
 // conditionOf returns the condition, or a conflict if it cannot hold.
 func conditionOf(c store.Condition) (condition, error) {
 	if c.Absent() {
-		return condition{none: pointer("*"), single: c.IsUnrepeatable()}, nil
+		return condition{none: anyVersion, single: c.IsUnrepeatable()}, nil
 	}
 	tag, _ := cut(c.Version())
 	if tag == "" {
 		return condition{}, fmt.Errorf("s3: %w: no value has the zero version", store.ErrConflict)
 	}
-	return condition{match: &tag, single: c.IsUnrepeatable()}, nil
+	return condition{match: tag, single: c.IsUnrepeatable()}, nil
 }
 
 // Can implements [store.Writer]. The service does not change an object in place.
@@ -126,7 +134,7 @@ func (s *Store) putIf(ctx context.Context, name string, c store.Change) (store.V
 // because it wrote the same bytes.
 func (c condition) same(v store.Version) bool {
 	tag, _ := cut(v)
-	return c.match != nil && *c.match == tag
+	return c.match != "" && c.match == tag
 }
 
 // put writes the object with a name.
@@ -149,29 +157,43 @@ func (s *Store) put(ctx context.Context, name string, data pieces, cond conditio
 // putWhole writes an object by one request.
 func (s *Store) putWhole(ctx context.Context, name string, data pieces, cond condition) (store.Version, error) {
 	w := &writing{s: s, call: call{"PutObject", name}, cond: cond, mark: newMark()}
-	return w.run(ctx, func(ctx context.Context, o option) (store.Version, error) {
-		in := s.putInput(name, w.mark)
-		w.body = data.body()
-		in.Body, in.ContentLength, in.IfMatch, in.IfNoneMatch = w.body, pointer(data.size()), cond.match, cond.none
-		out, err := s.client.PutObject(ctx, in, o)
+	q := request{call: w.call, method: http.MethodPut, data: data, header: cond.header(s.newObject(w.mark, nil))}
+	q.sending = func(b *body) { w.body.Store(b) }
+	if s.options.Endpoint == "" && s.signer.first.base.Scheme == "https" {
+		// Amazon's service compares a checksum, which costs less than a hash.
+		q.header.Set(hashHeader, "UNSIGNED-PAYLOAD")
+		q.header.Set("X-Amz-Checksum-Crc32", data.checksum())
+	}
+	return w.run(ctx, func(ctx context.Context) (store.Version, error) {
+		answer, err := s.send(ctx, q, nil)
 		if err != nil {
 			return store.Version{}, err
 		}
-		if value(out.ETag) == "" {
+		made := describe(answer)
+		if made.tag == "" {
 			return store.Version{}, noTag()
 		}
-		s.versioned.written(out.VersionId)
-		return makeVersion(out.ETag, out.VersionId), nil
+		s.versioned.written(made.id)
+		return made.version(), nil
 	})
 }
 
-// putInput returns a request that writes an object, without its body.
-func (s *Store) putInput(name, mark string) *s3.PutObjectInput {
+// newObject returns the headers of a request that makes an object. Unless the options say
+// otherwise, the object has the storage class and the encryption of like, which may be
+// nil.
+func (s *Store) newObject(mark string, like *description) http.Header {
 	o := &s.options
-	return &s3.PutObjectInput{
-		Bucket: &s.bucket, Key: &name, Metadata: map[string]string{markName: mark}, StorageClass: types.StorageClass(o.StorageClass),
-		ServerSideEncryption: types.ServerSideEncryption(o.Encryption), SSEKMSKeyId: text(o.KMSKey), RequestPayer: s.payer(),
+	class, encryption, key := o.StorageClass, o.Encryption, o.KMSKey
+	if like != nil {
+		class = cmp.Or(class, like.class)
+		if encryption == "" {
+			encryption = like.encryption
+			if encryption != "AES256" && encryption != "" {
+				key = like.key
+			}
+		}
 	}
+	return set(http.Header{}, markHeader, mark, classHeader, class, encryptionHeader, encryption, encryptionKeyHeader, key)
 }
 
 // writing is a write in progress.
@@ -183,9 +205,9 @@ type writing struct {
 	// completes is set for the completion of an upload. Once it has taken effect, the
 	// service no longer knows the upload.
 	completes bool
-	body      *body // of the present attempt, or nil
-	lost      error // of the first attempt that may have written although it failed
-	cut       bool  // an attempt ended before its body was sent
+	body      atomic.Pointer[body] // of the present attempt, or nil
+	lost      error                // of the first attempt that may have written although it failed
+	cut       bool                 // an attempt ended before its body was sent
 }
 
 // errUnmet means that the condition does not hold, and errForgotten that there is no such
@@ -198,18 +220,15 @@ var (
 )
 
 // run makes attempts until the object is written or the condition fails.
-func (w *writing) run(ctx context.Context, attempt func(ctx context.Context, o option) (store.Version, error)) (v store.Version, err error) {
+func (w *writing) run(ctx context.Context, attempt func(ctx context.Context) (store.Version, error)) (v store.Version, err error) {
 	sending := w.s.reader
 	if w.completes {
 		sending = w.s.slow
 	}
 	var only error
 	err = sending.Do(ctx, func(ctx context.Context) error {
-		err := w.s.followRegion(ctx, func(ctx context.Context, o option) (err error) {
-			v, err = attempt(ctx, o)
-			return err
-		})
-		if err == nil {
+		var err error
+		if v, err = attempt(ctx); err == nil {
 			return nil
 		}
 		err = w.judge(w.s.explain(ctx, w.call, err))
@@ -259,7 +278,7 @@ func (w *writing) unmet(ctx context.Context, err error) error {
 	if !there && !errors.Is(headErr, fs.ErrNotExist) {
 		return err
 	}
-	if w.cond.none != nil && there || w.cond.match != nil && (!there || value(out.ETag) != *w.cond.match) {
+	if w.cond.none != "" && there || w.cond.match != "" && (!there || out.tag != w.cond.match) {
 		return &explained{w.s.name(w.call), fmt.Errorf("%w: the condition does not hold, and the service cut the connection: %v", store.ErrConflict, err)}
 	}
 	return err
@@ -270,7 +289,7 @@ func (w *writing) unmet(ctx context.Context, err error) error {
 // not: it may be that of one machine of the service.
 func refused(err error) error {
 	var f *failure
-	bad := errors.As(err, &f) && f.credentials() && f.code != "RequestTimeTooSkewed" // some with status 400
+	bad := errors.As(err, &f) && f.is(credentials) && f.code != clockSkewed // some with status 400
 	if bad || errors.Is(err, fs.ErrPermission) || errors.As(err, new(*credentialError)) {
 		return driver.Refused(err)
 	}
@@ -286,7 +305,7 @@ func (w *writing) judge(err error) error {
 		return err
 	// Some services answer early that the condition does not hold and close the
 	// connection, so that the answer is lost. An incomplete body is never stored.
-	case !answered && retry.IsTemporary(err) && w.body != nil && w.body.unsent():
+	case !answered && retry.IsTemporary(err) && w.body.Load().unsent():
 		w.cut = true
 		return err
 	case !answered || f.unsure():
@@ -305,7 +324,7 @@ func (w *writing) judge(err error) error {
 	// The parts of an upload are lost by that.
 	case w.completes && f.status == http.StatusConflict:
 	// No object has the version of the condition. A missing bucket is another error.
-	case f.unmet(), w.cond.match != nil && f.missing():
+	case f.unmet(), w.cond.match != "" && f.missing():
 	default:
 		return err
 	}
@@ -347,28 +366,27 @@ func (w *writing) find(ctx context.Context) (store.Version, error) {
 	}
 	out, err := w.s.head(ctx, w.call.key)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && out.Metadata[markName] != w.mark:
+	case errors.Is(err, fs.ErrNotExist), err == nil && out.mark != w.mark:
 		return store.Version{}, errNotOurs
 	case err != nil && w.lost == nil && !retry.IsTemporary(err): // the caller may not look
 		return store.Version{}, errNotOurs
 	case err != nil:
 		return store.Version{}, err
 	}
-	return makeVersion(out.ETag, out.VersionId), nil
+	return out.version(), nil
 }
 
 // head describes an object.
-func (s *Store) head(ctx context.Context, name string) (out *s3.HeadObjectOutput, err error) {
-	err = s.do(ctx, call{"HeadObject", name}, func(ctx context.Context, o option) (err error) {
-		out, err = s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: &name, RequestPayer: s.payer()}, o)
-		if err == nil && value(out.ETag) == "" {
-			err = noTag()
-		}
-		return err
-	})
+func (s *Store) head(ctx context.Context, name string) (*description, error) {
+	q := request{call: call{"HeadObject", name}, method: http.MethodHead}
+	answer, err := s.repeat(ctx, q, nil)
 	if err == nil {
-		s.versioned.written(out.VersionId)
-		return out, nil
+		d := describe(answer)
+		if d.tag == "" {
+			return nil, &explained{s.name(q.call), noTag()}
+		}
+		s.versioned.written(d.id)
+		return d, nil
 	}
 	// The page of a proxy may say that there is no object. The reader finds out.
 	if f := (*failure)(nil); errors.As(err, &f) && f.page && f.missing() {
@@ -382,9 +400,9 @@ func (s *Store) head(ctx context.Context, name string) (out *s3.HeadObjectOutput
 }
 
 // written takes what the answer to a write says.
-func (v *versioned) written(id *string) {
+func (v *versioned) written(id string) {
 	switch {
-	case value(id) != "":
+	case id != "":
 		v.state.Store(versioningOn)
 	default:
 		v.state.CompareAndSwap(versioningUnknown, versioningOff)

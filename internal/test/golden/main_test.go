@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package golden_test reads and writes arrays of other programs, and damages them.
 package golden_test
 
 import (

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package growth_test tests appends, resizes, reservations and streams, and counts their
+// requests.
 package growth_test
 
 import (

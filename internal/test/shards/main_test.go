@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package shards_test tests reading, writing, checking and compacting shards, damaged
+// shards, and the requests that shards take.
 package shards_test
 
 import (

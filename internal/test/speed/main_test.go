@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package speed_test has the benchmarks of whole calls.
 package speed_test
 
 import (

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package values_test tests reading and writing every data type with every Go type.
 package values_test
 
 import (

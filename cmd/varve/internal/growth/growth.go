@@ -95,8 +95,19 @@ func Flags(c *cobra.Command) *Change {
 	c.Flags().BoolVar(&f.RoundUp, "round-up", false, "lengthen the last shard to whole inner chunks")
 	f.Alone = AloneFlag(c)
 	f.SingleWriter = SingleWriterFlag(c)
-	flagtext.Propose(c, "grow", "append-one", "repeat-last", "fixed:", "pattern:", "preplanned:", "calendar:month", "calendar:year")
+	ProposePolicies(c)
 	return f
+}
+
+// ProposePolicies defines what shells complete for the value of --grow.
+func ProposePolicies(c *cobra.Command) {
+	var words []string
+	for _, word := range policyWords {
+		if word != "calendar:" {
+			words = append(words, word)
+		}
+	}
+	flagtext.Propose(c, "grow", append(words, "calendar:month", "calendar:year")...)
 }
 
 // SingleWriterFlag adds the flag --single-writer to a command.
