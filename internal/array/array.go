@@ -208,8 +208,8 @@ func (a *Array) Look(ctx context.Context, s *snapshot.Array) (*snapshot.Array, e
 	return next, nil
 }
 
-// LookUnmoved returns s or a newer state, like [Array.Look]. If elements have other indices
-// there, it returns s and [ErrMoved].
+// LookUnmoved returns s or a newer state, like [Array.Look]. If elements have other
+// indices there, it returns s and [ErrMoved].
 func (a *Array) LookUnmoved(ctx context.Context, s *snapshot.Array) (*snapshot.Array, error) {
 	now, err := a.Look(ctx, s)
 	if err == nil && now.Numbering != s.Numbering {
@@ -221,8 +221,8 @@ func (a *Array) LookUnmoved(ctx context.Context, s *snapshot.Array) (*snapshot.A
 	return now, nil
 }
 
-// Newest is [Array.Look] for calls that are given no indices: the array takes over the newer
-// state in any case.
+// Newest is [Array.Look] for calls that are given no indices: the array takes over the
+// newer state in any case.
 func (a *Array) Newest(ctx context.Context) (*snapshot.Array, error) {
 	s := a.state.Load()
 	now, err := a.Look(ctx, s)

@@ -9,8 +9,8 @@ import (
 	"varve.dev/zarr/internal/strided"
 )
 
-// Axis is what is picked along one axis: Count elements from Start on that are Step apart,
-// or the elements of a list ([ListAxis]).
+// Axis is what is picked along one axis: Count elements from Start on that are Step
+// apart, or the elements of a list ([ListAxis]).
 type Axis struct {
 	Start, Step, Count int64 // Step is at least 1
 	Flip               bool  // they go to the selected block in reverse order
@@ -71,7 +71,8 @@ func newList(given []int64) *list {
 		l.At = given
 		return l
 	}
-	// Equal elements keep the order of their places, so that the last value written wins.
+	// Equal elements keep the order of their places, so that the last value written
+	// wins.
 	slices.SortFunc(l.Place, func(a, b int64) int {
 		return cmp.Or(cmp.Compare(given[a], given[b]), cmp.Compare(a, b))
 	})

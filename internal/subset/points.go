@@ -12,14 +12,14 @@ import (
 	"varve.dev/zarr/internal/strided"
 )
 
-// OfPoints returns elements of an array of the shape source, one by one: as many as count,
-// with coordinates along every axis of the array. They have the given shape.
+// OfPoints returns elements of an array of the shape source, one by one: as many as
+// count, with coordinates along every axis of the array. They have the given shape.
 func OfPoints(source, shape []int64, along []Coords, count int64) *Elements {
 	return &Elements{source: source, points: &points{shape: shape, coords: along}, count: count}
 }
 
-// points holds the coordinates of elements: for every axis of the array a strided view of
-// indices with the shape of the result.
+// points holds the coordinates of elements: for every axis of the array a strided view
+// of indices with the shape of the result.
 type points struct {
 	shape  []int64
 	coords []Coords
@@ -155,8 +155,8 @@ func (p *points) group(g *grid.Grid, count int64, touched grid.Box) []strided.Po
 		// cells is the number of different cell numbers so far, along the axes before i.
 		next, ok := checked.Mul(cells, n)
 		var dense []int64
-		// The numbers would overflow. Number only the touched cells instead: there are no
-		// more of them than points.
+		// The numbers would overflow. Number only the touched cells instead: there are
+		// no more of them than points.
 		if !ok {
 			cells = renumber(out)
 			dense = p.touched(i, a)

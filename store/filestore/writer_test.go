@@ -132,12 +132,12 @@ func TestSweepKnowsMachines(t *testing.T) {
 		}
 		next := On(mountedDisk{d, c.local}, nil)
 		next.boot = "this"
-		want := WriterUnknown
+		want := writerUnknown
 		if c.gone {
-			want = WriterGone
+			want = writerGone
 		}
 		for f, err := range next.Temporary(t.Context(), store.Path{}) {
-			if f.Name != tmp || f.Writer != want || err != nil {
+			if f.Name != tmp || f.writer != want || err != nil {
 				t.Errorf("%s: %v, want state %d (%v)", name, f, want, err)
 			}
 		}

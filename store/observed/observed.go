@@ -20,8 +20,9 @@ type recorder struct {
 	watch
 }
 
-// New returns s with every request reported to o, which must not be nil. It has the powers
-// of s ([store.As]) and makes the same changes, also in batches. It is a [store.Wrapper].
+// New returns s with every request reported to o, which must not be nil. It has the
+// powers of s ([store.As]) and makes the same changes, also in batches. It is a
+// [store.Wrapper].
 func New(s store.Store, o observe.Observer) store.Store { return &recorder{s, watch{o}} }
 
 // Unwrap implements [store.Wrapper].
@@ -187,8 +188,8 @@ func (s *recorder) write(ctx context.Context, c store.Change, d store.Durability
 	return s.below.(store.Writer).Write(ctx, c, d)
 }
 
-// operations are the operations that changes are reported as. A value that is gathered is
-// reported as one that is assembled.
+// operations are the operations that changes are reported as. A value that is gathered
+// is reported as one that is assembled.
 var operations = [...]observe.Op{
 	store.OpPut: observe.Put, store.OpPutIf: observe.PutIf, store.OpDelete: observe.Delete, store.OpDeleteIf: observe.DeleteIf,
 	store.OpSplice: observe.Splice, store.OpPatch: observe.Patch, store.OpAssemble: observe.Assemble, store.OpGather: observe.Assemble,

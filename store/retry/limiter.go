@@ -189,7 +189,7 @@ func (p Permit) Release(err error) {
 	if l == nil {
 		return
 	}
-	throttled := IsThrottled(err)
+	throttled := isThrottled(err)
 	// Lost connections and cancelled requests say nothing about what the host bears.
 	counts := err == nil || !IsTemporary(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 	l.mu.Lock()

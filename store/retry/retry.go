@@ -197,8 +197,8 @@ func Permanent(err error) error {
 // IsTemporary reports whether another attempt may succeed after err.
 func IsTemporary(err error) bool { return find(err) != nil }
 
-// IsThrottled reports whether err means that the service gets too many requests.
-func IsThrottled(err error) bool {
+// isThrottled reports whether err means that the service gets too many requests.
+func isThrottled(err error) bool {
 	f := find(err)
 	return f != nil && f.throttled
 }
