@@ -255,6 +255,7 @@ func isUnread(err error) bool {
 // metadata does not list. If an array cannot be checked, it goes on with the others.
 func (o *Options) runGroup(ctx context.Context, g *zarr.Group) (*Report, error) {
 	report, names := &Report{}, naming{}
+	groups, nodes := []string{""}, map[string]bool{}
 	// Compare the consolidated metadata first: if it is stale, the members come from the
 	// store. The document of the group is already read, and may be long.
 	stale, bad := report.addGroup(ctx, g, "", g.Metadata())
@@ -263,10 +264,12 @@ func (o *Options) runGroup(ctx context.Context, g *zarr.Group) (*Report, error) 
 			bad = errors.Join(bad, err)
 			continue
 		}
+		nodes[m.Path] = true
 		if errors.Is(m.Err, consolidation.ErrGone) {
 			continue // reported as stale consolidated metadata
 		}
 		if below, ok := m.Node.(*zarr.Group); ok {
+			groups = append(groups, m.Path)
 			_, err := report.addGroup(ctx, consolidation.AsStored(below, stale), m.Path, nil)
 			bad = errors.Join(bad, err)
 		}
@@ -284,6 +287,9 @@ func (o *Options) runGroup(ctx context.Context, g *zarr.Group) (*Report, error) 
 	}
 	// Only now are all arrays of each group known.
 	names.note()
+	for _, path := range groups {
+		bad = errors.Join(bad, report.findRemnants(ctx, g, path, nodes))
+	}
 	files, err := Temporary(ctx, g)
 	if err == nil {
 		report.Temporary = files

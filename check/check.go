@@ -163,6 +163,9 @@ type Report struct {
 	// Temporary are the temporary files at and below the node. They belong to a write in
 	// progress or to a crashed writer, and are no damage.
 	Temporary []filestore.Temporary
+	// Remnants are folders with chunks or nodes that no document describes. They are no
+	// findings, because some commands store documents last.
+	Remnants []Remnant
 
 	lengths []lengths
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -155,6 +157,48 @@ func TestLastCopy(t *testing.T) {
 	report, err := check.Run(ctx, reopened(t, s), nil)
 	if err != nil || !slices.Equal(kinds(report), []string{"stale "}) || !strings.Contains(report.Findings[0].Repair, "forget them") {
 		t.Errorf("%q, %v", kinds(report), err)
+	}
+}
+
+// TestRemnants lists folders with chunks or nodes whose document is lost. Files of other
+// programs and values of nodes are none.
+func TestRemnants(t *testing.T) {
+	ctx, s := context.Background(), memstore.New()
+	g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
+	for i, name := range []string{"kept", "lost", "sub/dot", "sub/slash", "winter/t2m"} {
+		spec := zarr.Spec{Shape: []int64{6, 1}, Type: dtype.Int16, Chunks: grid.Chunks(2, 1)}
+		if i > 1 {
+			spec.KeyEncoding = metadata.V2Slash
+		}
+		a := fixture.Must(g.At(name).CreateArray(ctx, spec, nil))
+		if err := zarr.Fill(ctx, a, nil, int16(7)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range []string{"notes/readme.txt", "sub/2024/table.parquet", "kept/thumbs/0.png"} {
+		if _, err := s.Write(ctx, store.Put(store.MustKey(key), []byte("x")), store.Sync); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func() (list []string) {
+		report, err := check.Run(ctx, reopened(t, s).Unconsolidated(), nil)
+		if err != nil || len(report.Findings) > 0 {
+			t.Fatalf("%v, %v", report, err)
+		}
+		for _, o := range report.Remnants {
+			list = append(list, o.Path+": "+path.Base(o.Key))
+		}
+		slices.Sort(list)
+		return list
+	}
+	if got := run(); got != nil {
+		t.Errorf("%q", got)
+	}
+	for _, name := range []string{"lost", "sub/slash", "winter"} {
+		spoil(t, s, name+"/zarr.json", func([]byte) []byte { return nil })
+	}
+	if got, want := run(), []string{"lost: 0", "sub/slash: 0", "winter: "}; len(got) != 3 || !strings.HasPrefix(got[0], want[0]) || !strings.HasPrefix(got[1], want[1]) || !strings.HasPrefix(got[2], want[2]) {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -81,7 +81,7 @@ type Type struct {
 
 // The data types of Go's own types. Types of other sizes, units or fields are made by
 // [Parse], [DatetimeOf], [TimedeltaOf], [FixedUTF32], [NullTerminated], [RawBytes] and
-// [StructOf]; [Of] gives that of a type parameter.
+// [StructOf]; [Of] gives that of a type parameter, such as Of[Float16]().
 var (
 	Bool       = Of[bool]()
 	Int8       = Of[int8]()

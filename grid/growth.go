@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -58,7 +59,7 @@ func parseGrowth(text string) (Growth, error) {
 	case more && word == "calendar":
 		return Growth{}, fmt.Errorf("%w: %.80q", ErrCalendar, text)
 	}
-	return Growth{}, invalid("growth policy %.80q: there are append-one, repeat-last, fixed:N, pattern:N,N and preplanned:[…]", text)
+	return Growth{}, invalid("growth policy %.80q: there are %s", text, strings.Join(policyForms(), ", "))
 }
 
 func parseLength(text string) (int64, error) {
@@ -128,8 +129,24 @@ var words = map[growthKind]string{
 	fixed: "fixed", pattern: "pattern", preplanned: "preplanned",
 }
 
+// lengths are the forms of the lengths that follow a word and a colon.
+var lengths = map[growthKind]string{fixed: "N", pattern: "N,N", preplanned: "[…]"}
+
+// policyForms returns the forms of policies, for messages.
+func policyForms() []string {
+	var forms []string
+	for _, kind := range slices.Sorted(maps.Keys(words)) {
+		form := words[kind]
+		if kind.isGiven() {
+			form += ":" + lengths[kind]
+		}
+		forms = append(forms, form)
+	}
+	return forms
+}
+
 // isGiven reports whether policies of the kind are given with the lengths of edges.
-func (k growthKind) isGiven() bool { return k == fixed || k == pattern || k == preplanned }
+func (k growthKind) isGiven() bool { return lengths[k] != "" }
 
 // AppendOne covers the new region with one edge, as zarr-python does.
 func AppendOne() Growth { return Growth{} }

@@ -130,10 +130,10 @@ type PlanStage struct {
 func NewPlan(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Plan, error) {
 	s, err := newSession(a, r, opt)
 	if err != nil {
-		return nil, s.Fail(r.operation(), err)
+		return nil, s.Fail(operationOf(r), err)
 	}
 	p, err := s.plan(ctx)
-	return p, s.Fail(r.operation(), err)
+	return p, s.Fail(operationOf(r), err)
 }
 
 // Needed reports whether a rechunk would change an array. It reads the document and
@@ -142,14 +142,14 @@ func NewPlan(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Plan
 func Needed(ctx context.Context, a *zarr.Array, r Request, opt *Options) (bool, error) {
 	s, err := newSession(a, r, opt)
 	if err != nil || s.destination != nil {
-		return true, s.Fail(r.operation(), err)
+		return true, s.Fail(operationOf(r), err)
 	}
 	old, err := s.Fresh(ctx)
 	if err != nil {
-		return true, s.Fail(r.operation(), err)
+		return true, s.Fail(operationOf(r), err)
 	}
 	t, err := s.target(old)
-	return t != nil, s.Fail(r.operation(), err)
+	return t != nil, s.Fail(operationOf(r), err)
 }
 
 func (s *session) plan(ctx context.Context) (*Plan, error) {

@@ -5,12 +5,16 @@ package rechunk
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestRequestOfCodecs passes requests with codecs to another process. No compressor is
@@ -35,6 +39,25 @@ func TestRequestOfCodecs(t *testing.T) {
 		again, err := json.Marshal(got)
 		if k := got.(Rechunking); err != nil || !bytes.Equal(again, raw) || (k.Compressor == nil) != (r.Compressor == nil) || len(k.Codecs) != len(r.Codecs) {
 			t.Errorf("%s becomes %s, %v", raw, again, err)
+		}
+	}
+}
+
+// TestRequestNil gives no request to every function that takes one.
+func TestRequestNil(t *testing.T) {
+	ctx := t.Context()
+	a := fixture.Must(zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Int8}, nil))
+	for name, call := range map[string]func() error{
+		"Do":         func() error { _, err := Do(ctx, a, nil, nil); return err },
+		"DoAll":      func() error { _, err := DoAll(ctx, []Part{{Array: a}}, nil); return err },
+		"NewPlan":    func() error { _, err := NewPlan(ctx, a, nil, nil); return err },
+		"NewPlans":   func() error { _, err := NewPlans(ctx, []Part{{Array: a}}, nil); return err },
+		"Needed":     func() error { _, err := Needed(ctx, a, nil, nil); return err },
+		"Publish":    func() error { _, err := Publish(ctx, a, nil, nil); return err },
+		"NewSharing": func() error { _, err := NewSharing(a, nil, nil); return err },
+	} {
+		if err := call(); !errors.Is(err, zarr.ErrInvalidArgument) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

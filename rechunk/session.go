@@ -36,7 +36,7 @@ func Do(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, e
 	if err == nil {
 		err = s.exclusively(ctx, s.run)
 	}
-	return &s.report, s.Fail(r.operation(), err)
+	return &s.report, s.Fail(operationOf(r), err)
 }
 
 // session is one rechunk.
@@ -74,6 +74,9 @@ type session struct {
 // newSession returns a session with an error about the destination, if any.
 func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 	s := newSessionIn(a, opt)
+	if r == nil {
+		return s, errNoRequest
+	}
 	if k, ok := r.(Rechunking); ok && k.Adapt {
 		s.adapt = true
 	}
@@ -97,6 +100,17 @@ func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 		s.location.Store, s.location.Path = s.destination.Store, s.destination.Path
 	}
 	return s, err
+}
+
+// errNoRequest is the error for a request that is nil.
+var errNoRequest = fmt.Errorf("%w: the request is nil: give a Compaction, Regularization, Rechunking, Removal or Insertion", zarr.ErrInvalidArgument)
+
+// operationOf returns the name of the operation of a request, for errors.
+func operationOf(r Request) string {
+	if r == nil {
+		return Rechunking{}.operation()
+	}
+	return r.operation()
 }
 
 // name returns the name of the operation, for errors.

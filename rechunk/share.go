@@ -47,7 +47,7 @@ func Publish(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Repo
 		s.publishOnly = true
 		err = s.exclusively(ctx, s.run)
 	}
-	return &s.report, s.Fail(r.operation(), err)
+	return &s.report, s.Fail(operationOf(r), err)
 }
 
 // check returns an error unless the share is one of a plan with so many stages.
@@ -184,7 +184,7 @@ func NewSharing(a *zarr.Array, r Request, opt *Options) (*Sharing, error) {
 		err = s.writable()
 	}
 	if err != nil {
-		return nil, s.Fail(r.operation(), err)
+		return nil, s.Fail(operationOf(r), err)
 	}
 	return &Sharing{s: s}, nil
 }

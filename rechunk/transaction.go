@@ -119,6 +119,9 @@ func newTransaction(parts []Part, opt *Options) (*transaction, error) {
 	t := &transaction{parts: parts}
 	for _, p := range parts {
 		s := newSessionIn(p.Array, opt)
+		if p.Request == nil {
+			return nil, s.Fail(operationOf(nil), errNoRequest)
+		}
 		s.request = p.Request
 		t.sessions = append(t.sessions, s)
 	}

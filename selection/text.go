@@ -169,7 +169,7 @@ func parseItem(s string) (Item, error) {
 	case 1:
 		i, err := parseBound(parts[0])
 		if err == nil && i == Open {
-			return Item{}, errors.New("an item is empty: there is a comma too many")
+			return Item{}, errors.New("an item is empty: there is a comma too many, or a name without an item, as in time=0:10")
 		}
 		if err != nil {
 			return Item{}, fmt.Errorf("%q is no index, slice or ellipsis that fits into 64 bits", parts[0])

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -434,6 +435,11 @@ func TestFilesInNodes(t *testing.T) {
 			names = append(names, r.Path)
 		}
 		slices.Sort(names)
+		for _, r := range p.Refused {
+			if r.Path == "v/0" && r.Err.Error() != "no document describes it, nor 29 more chunks of this array" {
+				t.Error(r.Err)
+			}
+		}
 		if len(names) == 100 && !strings.Contains(p.Refused[len(names)-1].Err.Error(), "nor 60 more") || len(p.Manifest.Arrays) != 1 {
 			t.Errorf("%v, %d arrays", p.Refused, len(p.Manifest.Arrays))
 		}
@@ -454,6 +460,18 @@ func TestFilesInNodes(t *testing.T) {
 	}
 	if got := open(); !slices.Equal(got, want) {
 		t.Errorf("left out: %q, want %q", got, want)
+	}
+	// Of the chunks that a rechunk has left, one is named for the array.
+	for i := range 30 {
+		put("v/" + strconv.Itoa(i))
+	}
+	if got := open(); !slices.Equal(got, slices.Sorted(slices.Values(append(want, "v/0")))) {
+		t.Errorf("left out: %q", got)
+	}
+	for i := range 30 {
+		if err := os.Remove(filepath.Join(dir, "a.zarr/v", strconv.Itoa(i))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	// A name that cannot be used is left out with its folder, and is no reason to refuse
 	// the node.

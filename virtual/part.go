@@ -101,6 +101,9 @@ func openPart(ctx context.Context, s store.Store, key store.Key, location, schem
 }
 
 func partOf(f *scan.File, location, scheme string) (*Part, error) {
+	if f.Size() == 0 {
+		return nil, scan.Unsupportedf("the file is empty")
+	}
 	s, known := scannerOf(f)
 	if !known {
 		return nil, scan.Unsupportedf("the first bytes are of no known format: %s", formats())

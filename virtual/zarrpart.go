@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"varve.dev/zarr"
@@ -21,7 +22,6 @@ import (
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/virtual/scan"
 )
 
 // openNode returns the arrays of a Zarr node as a part: the node itself, or those below
@@ -136,13 +136,18 @@ func (w *walk) add(path string, n *zarr.Array) error {
 		return w.addReferences(v, at, a, keys)
 	}
 	m, count, away := w.part.Manifest, a.Grid.Chunks(), w.checkLocation(path)
+	var others []string // chunks of other grids
 	for e, err := range store.List(w.ctx, w.store, at, store.Deep|store.WithVersions) {
 		if err != nil {
 			return err
 		}
 		index, ok := keys.ParseKey(e.Name, len(count), nil)
-		if !ok && !nodename.IsDocument(e.Name) {
-			w.leaveOut(strings.TrimPrefix(path+"/"+e.Name, "/"))
+		switch name := strings.TrimPrefix(path+"/"+e.Name, "/"); {
+		case ok || nodename.IsDocument(e.Name):
+		case isChunkKey(e.Name, len(count)):
+			others = append(others, name)
+		default:
+			w.leaveOut(name)
 		}
 		if !ok || !below(index, count) {
 			continue
@@ -160,7 +165,31 @@ func (w *walk) add(path string, n *zarr.Array) error {
 		a.refs.set(int(a.number(index)), reference{uint32(len(m.Sources)), 0, uint64(info.Size)})
 	}
 	m.Arrays = append(m.Arrays, a)
+	w.leaveOutChunks(others)
 	return nil
+}
+
+// isChunkKey reports whether a name is the key of a chunk in any encoding.
+func isChunkKey(name string, rank int) bool {
+	for _, keys := range []metadata.KeyEncoding{metadata.DefaultSlash, metadata.DefaultDot, metadata.V2Dot, metadata.V2Slash} {
+		if _, ok := keys.ParseKey(name, rank, nil); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// leaveOutChunks names one of the chunks of an array that its document does not describe,
+// and counts the others. Each rechunk leaves as many as the array had.
+func (w *walk) leaveOutChunks(names []string) {
+	if len(names) == 0 {
+		return
+	}
+	text := "no document describes it"
+	if more := len(names) - 1; more > 0 {
+		text += ", nor " + quantity.Count(more, "more chunks") + " of this array"
+	}
+	w.part.Refused = append(w.part.Refused, Refusal{Path: slices.Min(names), Err: errors.New(text)})
 }
 
 // findStrangers names the values that belong to no node, such as files of other programs.
@@ -184,9 +213,9 @@ func (w *walk) findStrangers() error {
 		}
 	}
 	for i, name := range w.strangers {
-		err := scan.Unsupportedf("no document describes it")
+		err := errors.New("no document describes it")
 		if w.more > 0 && i == mostStrangers-1 {
-			err = scan.Unsupportedf("no document describes it, nor %s", quantity.Count(w.more, "more values"))
+			err = fmt.Errorf("no document describes it, nor %s", quantity.Count(w.more, "more values"))
 		}
 		w.part.Refused = append(w.part.Refused, Refusal{Path: name, Err: err})
 	}

@@ -229,7 +229,24 @@ func ofSources(cmd *cobra.Command, location string, sources []string, axis strin
 		}
 	}
 	if len(args) == 0 {
-		return nil, nil, failure.BadArgument("it is a group, and no array directly below it has the dimension %s: give --axis, or name the arrays that grow, as NAME=FILE", phrase.Word(cmp.Or(name, axis)))
+		missing := cmp.Or(name, axis)
+		if axis == "" {
+			return nil, nil, failure.BadArgument("it is a group, and no array directly below it has the dimension %s: give --axis, or name the arrays that grow, as NAME=FILE", phrase.Word(missing))
+		}
+		var dimensions []string
+		for _, in := range inputs {
+			for _, d := range in.array.DimensionNames() {
+				if d != "" && !slices.Contains(dimensions, d) {
+					dimensions = append(dimensions, d)
+				}
+			}
+		}
+		text := "; name the arrays that grow, as NAME=FILE"
+		if len(dimensions) > 0 {
+			slices.Sort(dimensions)
+			text = "; the dimensions are " + strings.Join(dimensions, ", ") + spelling.Meant(missing, dimensions)
+		}
+		return nil, nil, failure.BadArgument("no array directly below the group has the dimension %q%s", missing, text)
 	}
 	return args, names, nil
 }

@@ -100,6 +100,28 @@ func TestCheckOrphans(t *testing.T) {
 	}
 }
 
+// TestCheckRemnants lists an array whose document is lost. That is no finding, because a
+// copy that was stopped leaves the same.
+func TestCheckRemnants(t *testing.T) {
+	g := t.TempDir() + "/g.zarr"
+	must(t, "", "create", g, "--group")
+	must(t, "", "create", g+"/a", "--shape", "6", "--dtype", "int16", "--chunks", "2")
+	must(t, "", "write", g+"/a", "--value", "7")
+	if r := decode(t, must(t, "", "check", g, "--json")); len(r["remnants"].([]any)) > 0 {
+		t.Errorf("%v", r)
+	}
+	if err := os.Remove(g + "/a/zarr.json"); err != nil {
+		t.Fatal(err)
+	}
+	if out := must(t, "", "check", g); !strings.Contains(out, g+"/a  holds values such as c/") || !strings.Contains(out, "restore its document from a copy") {
+		t.Error(out)
+	}
+	list := decode(t, must(t, "", "check", g, "--json"))["remnants"].([]any)
+	if len(list) != 1 || list[0].(map[string]any)["path"] != g+"/a" {
+		t.Errorf("%v", list)
+	}
+}
+
 // TestCheckOtherKeys checks arrays whose chunks have other keys than the document names.
 // All elements are fill values, and a vacuum deletes nothing.
 func TestCheckOtherKeys(t *testing.T) {

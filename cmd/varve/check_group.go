@@ -44,6 +44,7 @@ type groupFindings struct {
 	Checked  *checkedCounts `json:"checked"`
 
 	Temporary []temporaryFact `json:"temporary"`
+	Remnants  []remnantFact   `json:"remnants"` // folders with chunks or nodes that no document describes
 
 	records int64 // arrays whose records of rechunks are damaged
 
@@ -56,6 +57,12 @@ type staleFact struct {
 	*consolidation.Drift
 }
 
+// remnantFact is a folder with chunks or nodes, and without a document.
+type remnantFact struct {
+	Path string `json:"path"`
+	Key  string `json:"key"` // one of its values
+}
+
 // newGroupFindings describes the result for a group at a location. unproven has the
 // reasons why shards were not repaired, by their keys.
 func newGroupFindings(location string, r *check.Report, unproven map[string]string) *groupFindings {
@@ -63,7 +70,10 @@ func newGroupFindings(location string, r *check.Report, unproven map[string]stri
 	g := &groupFindings{
 		Path: location, Arrays: []*findings{}, Chunks: c.Chunks, Inner: c.Inner, Bytes: c.Bytes, Dead: c.Dead, Missing: c.Missing, Faults: c.Faults,
 		Bad: c.Damaged, Unread: c.Unread, Failed: c.Unchecked, Differ: []string{}, Stale: []staleFact{}, Findings: findingsOf(location, r.Findings, unproven), Checked: newCheckedCounts(c),
-		Temporary: temporaryFacts(r.Temporary),
+		Temporary: temporaryFacts(r.Temporary), Remnants: []remnantFact{},
+	}
+	for _, o := range r.Remnants {
+		g.Remnants = append(g.Remnants, remnantFact{pathBelow(location, o.Path), o.Key})
 	}
 	for _, a := range r.Arrays {
 		g.Arrays = append(g.Arrays, newFindings(location, a, unproven))
@@ -152,6 +162,10 @@ func (g *groupFindings) print(cmd *cobra.Command) error {
 		}
 		for _, f := range g.Stale {
 			fmt.Fprintf(w, "%s  %s\n", phrase.Printable(f.Path), consolidated.StaleText(f.Drift))
+		}
+		for _, o := range g.Remnants {
+			fmt.Fprintf(w, "%s  holds values such as %s, but no document, so no program reads them: restore its document from a copy, or repeat the command that was stopped, such as varve copy, which stores documents last\n",
+				phrase.Printable(o.Path), phrase.Printable(o.Key))
 		}
 		writeTemporary(w, g.Temporary)
 		g.sums.write(w, g.Path)

@@ -83,7 +83,7 @@ needs --yes elsewhere, before it replaces a group with members, or an array by a
 	flagtext.Var(f, &c.keys, "chunk-key-encoding", "default/", "`ENCODING` of keys: default., v2. or v2/", flagtext.Syntax(keyEncoding))
 	flagtext.Var(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, such as time,lat", flagtext.Syntax(facts.ParseNames))
 	flagtext.Var(f, &c.attributes, "attributes", "", "user attributes as a `JSON` object", flagtext.Syntax(parseAttributes))
-	flagtext.Var(f, &c.from, "from", "", "take shape, type and values from a `FILE` or another array", argument.FileName)
+	flagtext.Var(f, &c.from, "from", "", "take shape, type and values from a `FILE`: a.npy, day.nc/t", argument.FileName)
 	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format, 3 or 2 (default: as the group above)")
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "first remove the existing node and everything below it")

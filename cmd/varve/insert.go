@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -41,9 +40,8 @@ arrays of a group. --at 0 prepends. What follows moves down. Each file becomes o
 axis, or chunks of the length that a regular axis has; --grow cuts files in another way. If I lies
 within a chunk, that chunk is cut there.
 
-FILE is what varve append takes, except for the format text. With NAME=FILE, as in t2m=a.npy
-time=b.npy, all arrays of the group that have the dimension must be named, unless --alone is given. A
-name may be repeated.`,
+FILE is what varve append takes. With NAME=FILE, as in t2m=a.npy time=b.npy, all arrays of the group that
+have the dimension must be named, unless --alone is given. A name may be repeated.`,
 		Example: `  varve insert station.zarr --at 0 readings.npy --unlock
   varve insert era5.zarr --axis time --at 0 t2m=t2m.npy time=time.npy`,
 		Args:              appendArguments,
@@ -137,7 +135,7 @@ func (i *inserting) policy() (*grid.Growth, error) {
 		return nil, nil
 	}
 	p, err := growth.ParsePolicy(i.grow)
-	if err == nil && (p.Unit != 0 || strings.HasPrefix(i.grow, "preplanned") || i.grow == "repeat-last") {
+	if err == nil && growth.IsRelative(i.grow) {
 		err = errors.New("give append-one, fixed:N or pattern:…; varve compact --to calendar:… merges chunks by the calendar afterwards")
 	}
 	if err != nil {

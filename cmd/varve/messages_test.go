@@ -15,11 +15,31 @@ func TestMessages(t *testing.T) {
 	t.Chdir(dir)
 	must(t, "", "create", "g.zarr/lat", "--shape", "4", "--dtype", "float64", "--dimension-names", "lat")
 	must(t, "", "create", "plain.zarr/a", "--shape", "4", "--dtype", "int8")
+	must(t, "", "create", "plain.zarr/rows", "--shape", "4,3", "--dtype", "int8")
+	must(t, "", "create", "t.zarr/text", "--shape", "2", "--dtype", "string")
+	must(t, "", "create", "t.zarr/fixed", "--shape", "2", "--dtype", "U5")
+	must(t, "", "export", "g.zarr/lat", "-o", "lat.npy")
+	must(t, "", "create", "time.zarr/time", "--shape", "2", "--dtype", "int64", "--dimension-names", "time", "--attributes", `{"units":"days since 2020-01-01"}`)
+	must(t, "", "create", "missing.zarr/time", "--shape", "2", "--dtype", "float64", "--dimension-names", "time", "--attributes", `{"units":"days since 2020-01-03"}`)
+	must(t, `[1,"NaN"]`, "write", "missing.zarr/time", "--format", "json")
+	overwrite(t, "empty.nc", "")
 	must(t, "", "create", "old.zarr/a", "--shape", "4", "--dtype", "int8", "--zarr-format", "2")
 	must(t, "", "create", "s.zarr", "--shape", "2", "--dtype", `[["x","<i4"],["y","<f8"]]`)
 	for _, c := range []struct{ stdin, line, want string }{
 		{"[10.5, 20]\n", "write g.zarr/lat -", "standard input ends after 11 bytes, 32 are needed (it was read as raw elements of type float64; use --format json for lists as text"},
+		{"[10.5, 20, 30.25, 40.125, 50.0625]\n", "write g.zarr/lat -", "has more than the 32 bytes needed (it was read as raw elements of type float64; use --format json"},
+		{"[10.5, 20]\n", "append g.zarr/lat -", "is not a whole number of elements of type float64 (it was read as raw elements of type float64; use --format json"},
+		{"[1, 2, 3]\n", "append plain.zarr/rows -", "which is not a whole number of planes of 3 bytes (shape [4 3] without axis 0, type int8) (it was read as raw elements of type int8; use --format json"},
+		{"[10.5, 20]\n", "append g.zarr/lat - --format raw", "is not a whole number of elements of type float64\n"},
+		{"", "write g.zarr/lat --select :3 lat.npy", "shape [3] of type float64 takes 3 (24 bytes)\n"}, // it was read as what it is
+		{"", "append t.zarr/fixed t.zarr/text --alone", "export them first (varve export t.zarr/text -o FILE.json), and give that file"},
+		{"", "append plain.zarr/a t.zarr/text", "the array int8\n"},
 		{"[10.5, 20]\n", "write g.zarr/lat - --format raw", "ends after 11 bytes, 32 are needed\n"},
+		{"", "append g.zarr plain.zarr --axis Lat", `no array directly below the group has the dimension "Lat"; the dimensions are lat (did you mean lat?)`},
+		{"", "append plain.zarr plain.zarr --axis lat", `has the dimension "lat"; name the arrays that grow, as NAME=FILE`},
+		{"", "append time.zarr/time missing.zarr/time", "missing.zarr/time: element 1: time nan cannot be stored here: it is missing there"},
+		{"", "info empty.nc", "the file is empty"},
+		{"", "append plain.zarr/a empty.nc/a", "the file is empty"},
 		{"", "resize g.zarr tiem=3", `the dimension "tiem"; the dimensions are lat` + "\n"},
 		{"", "resize g.zarr latt=3", `the dimension "latt"; the dimensions are lat (did you mean lat?)`},
 		{"", "resize plain.zarr x=3", `the dimension "x"; their dimensions have no names`},
@@ -35,6 +55,9 @@ func TestMessages(t *testing.T) {
 	for line, want := range map[string]string{
 		`cat g.zarr/lat --select {"orthogonal":{"lat":[45.0,30]}}`: "30 is an index in a list of coordinate values",
 		`cat g.zarr/lat --select {"orthogonal":[[45.0]]}`:          "45.0 has a point, so it is no index",
+		`cat g.zarr/lat --select lat=`:                             "there is a comma too many, or a name without an item, as in time=0:10",
+		`create n.zarr --dtype int8 --shape 3,x`:                   "is not a whole number of 64 bits\n",
+		`run p.json --take --stage 0`:                              "--stage and --task, --take",
 		`cat g.zarr/lat --select lat=1..3:2`:                       "a range of values has no step",
 	} {
 		if _, errs, status := execute(t, "", strings.Fields(line)...); status != 2 || !strings.Contains(errs, want) {
@@ -60,6 +83,28 @@ func TestSelectListedValues(t *testing.T) {
 	} {
 		if got := must(t, "", "export", g+"/t", "--format", "json", "--select", sel); got != want {
 			t.Errorf("%s: %s, want %s", sel, got, want)
+		}
+	}
+}
+
+// TestMessagesOfPlaces says what of the path of a missing node is there, also in archives
+// and manifests, which the file system does not look into.
+func TestMessagesOfPlaces(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "", "create", "d.zarr/g/h/a", "--shape", "2", "--dtype", "int8")
+	must(t, "", "write", "d.zarr/g/h/a", "--value", "1")
+	must(t, "", "copy", "d.zarr", "z.zip")
+	must(t, "", "virtualize", "d.zarr", "-o", "v.vz")
+	for at, want := range map[string]string{
+		"d.zarr/g/h/none":  "the group d.zarr/g/h has no none",
+		"d.zarr/none/none": "d.zarr has no none",
+		"z.zip/g/h/none":   "z.zip/g/h has no none",
+		"z.zip/none/none":  "z.zip has no none",
+		"v.vz/g/h/none":    "v.vz/g/h has no none",
+		"v.vz/g/none/none": "v.vz/g has no none",
+	} {
+		if _, errs, status := execute(t, "", "info", at); status != 1 || !strings.HasSuffix(errs, want+"\n") {
+			t.Errorf("%s: status %d, %s", at, status, errs)
 		}
 	}
 }

@@ -70,6 +70,11 @@ varve revert goes back until varve vacuum has deleted the old chunks.`,
 		if err := flagtext.Exclusive(cmd, "codecs", "compressor"); err != nil {
 			return err
 		}
+		if r.chunks+r.shards == "" {
+			if err := r.times.Check(cmd, 0, "--chunks"); err != nil {
+				return err
+			}
+		}
 		return r.run(cmd, args, func(at string, a *zarr.Array) (rechunk.Request, error) {
 			if at == args[0] {
 				return r.request(cmd, at, a)
@@ -103,10 +108,21 @@ func (r *rechunking) member(cmd *cobra.Command, location string, a *zarr.Array) 
 			*text = ""
 		}
 	}
+	if rest.shards == "" && r.shards != "" {
+		rest.chunks = "" // the length of inner chunks
+	}
 	if rest.chunks+rest.shards == "" && r.chunks+r.shards != "" && rest.isEmpty() {
 		return nil, nil
 	}
 	return rest.request(cmd, location, a)
+}
+
+// followsCalendar reports whether a calendar cuts --chunks or --shards.
+func (r *rechunking) followsCalendar() bool {
+	return slices.ContainsFunc([]string{r.chunks, r.shards}, func(text string) bool {
+		c, err := chunking.Parse(text)
+		return err == nil && c.Unit() != 0
+	})
 }
 
 // isEmpty reports whether nothing is to change.
@@ -279,9 +295,12 @@ func (r *rechunking) grid(cmd *cobra.Command, location string, a *zarr.Array, wa
 			return nil, err
 		}
 	}
-	times, err := r.times.For(cmd, c.Unit(), c.Flag, a, location, max(0, axis))
-	if err != nil {
-		return nil, err
+	times := &r.times
+	// The times may be for shards that a calendar cuts: their inner chunks have lengths.
+	if c.Unit() != 0 || !r.followsCalendar() {
+		if times, err = r.times.For(cmd, c.Unit(), c.Flag, a, location, max(0, axis)); err != nil {
+			return nil, err
+		}
 	}
 	read := func(name string) ([]byte, error) { return localfile.ReadAll(cmd, name) }
 	at := chunking.Site{Location: location, Names: a.DimensionNames(), Times: times, ReadFile: read, Options: session.GridOptions(cmd)}

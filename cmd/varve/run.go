@@ -152,7 +152,7 @@ func (r *running) check(cmd *cobra.Command, file string) error {
 	case r.script != "" && (r.publish || r.shared):
 		return failure.BadUsage("--script executes nothing: leave out --stage, --task and --publish")
 	case given > 1:
-		return failure.BadUsage("--task, --take, --publish, --status, --script and --runner beam exclude each other")
+		return failure.BadUsage("--stage and --task, --take, --publish, --status, --script and --runner beam exclude each other")
 	case flags.Changed("take") && r.take < 1 && !r.dry:
 		return failure.BadUsage("--take %d: want at least 1 task", r.take)
 	case r.take > job.MostTaken:

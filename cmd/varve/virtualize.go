@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -529,10 +530,7 @@ func namedFiles(args []string, in io.Reader) (files []string, err error) {
 				break
 			}
 			var found []string
-			if found, err = filepath.Glob(arg); err == nil && len(found) == 0 {
-				err = failure.BadArgument("no file fits the pattern %s", arg)
-			}
-			slices.Sort(found)
+			found, err = input.Matches(arg)
 			files = append(files, found...)
 		default:
 			files = append(files, arg)

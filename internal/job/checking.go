@@ -54,7 +54,7 @@ type checking struct {
 
 func newChecking(w *Work) (operation, error) {
 	c := &checking{Work: w}
-	return c, json.Unmarshal(w.Request, &c.Check)
+	return c, w.decode(&c.Check)
 }
 
 // options returns the options of the check.

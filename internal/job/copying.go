@@ -4,7 +4,6 @@ package job
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -62,7 +61,7 @@ func newCopying(w *Work) (operation, error) {
 	if w.Target == nil {
 		return nil, errors.New("there is no target")
 	}
-	return c, json.Unmarshal(w.Request, c.copy)
+	return c, w.decode(c.copy)
 }
 
 func newConverting(w *Work) (operation, error) {
@@ -70,7 +69,7 @@ func newConverting(w *Work) (operation, error) {
 	if w.Target == nil {
 		return nil, errors.New("there is no target")
 	}
-	if err := json.Unmarshal(w.Request, c.convert); err != nil {
+	if err := w.decode(c.convert); err != nil {
 		return nil, err
 	}
 	if f := c.convert.Format; f != 2 && f != 3 {

@@ -36,6 +36,7 @@
 package job
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -180,6 +181,17 @@ func (p *Plan) check() error {
 	}
 	if _, err := p.newOperation(); err != nil {
 		return err
+	}
+	return nil
+}
+
+// decode decodes the request. Members that this version does not know are errors: one may
+// forbid what the others ask for.
+func (w *Work) decode(to any) error {
+	d := json.NewDecoder(bytes.NewReader(w.Request))
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		return fmt.Errorf("the request (a newer version may have made it): %w", err)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ package job
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,7 +40,7 @@ type scanning struct {
 
 func newScanning(w *Work) (operation, error) {
 	s := &scanning{Work: w}
-	switch err := json.Unmarshal(w.Request, &s.Scan); {
+	switch err := w.decode(&s.Scan); {
 	case err != nil:
 		return nil, err
 	case w.Target == nil || !strings.HasSuffix(*w.Target, virtual.Suffix):

@@ -38,7 +38,8 @@ const (
 	final       kind = iota // refused for a reason that stays
 	missing                 // there is no object
 	noBucket                // its chunks must not be read as fill values
-	credentials             // the answer says nothing about the object
+	credentials             // those of the request are refused: nothing is said about the object
+	forbidden               // a permission is missing, whatever the status
 	unmet                   // the condition of the request did not hold
 	lacking                 // the service does not know this kind of request
 	throttled               // the service gets too many requests
@@ -79,6 +80,13 @@ var codes = map[string]code{
 	"NotSignedUp":                       {kind: credentials},
 	"AccountProblem":                    {kind: credentials},
 
+	"KMS.DisabledException":        {forbidden, says(enableKey)},
+	"KMS.InvalidKeyUsageException": {forbidden, says(enableKey)},
+	"KMS.KMSInvalidStateException": {forbidden, says(enableKey)},
+	"KMS.NotFoundException":        {forbidden, says(enableKey)},
+	"KMS.KMSAccessDeniedException": {forbidden, says(enableKey)},
+	"KMS.AccessDeniedException":    {forbidden, says(enableKey)},
+
 	"PreconditionFailed":  {kind: unmet},
 	"NotImplemented":      {kind: lacking},
 	"MethodNotAllowed":    {kind: lacking},
@@ -114,6 +122,7 @@ const clockSkewed = "RequestTimeTooSkewed"
 const (
 	renew     = "the credentials have expired; sign in again (aws sso login) or renew AWS_SESSION_TOKEN"
 	sendAgain = "the body was changed on its way; retry"
+	enableKey = "the key that encrypts the object cannot be used: enable it, name another one with the option sse_kms_key_id, or ask for the permissions kms:GenerateDataKey and kms:Decrypt"
 )
 
 // chooseRegion is the advice for a request that went to another region than the bucket's.
@@ -163,7 +172,7 @@ func (f *failure) Unwrap() error {
 		return fs.ErrNotExist
 	case f.is(noBucket):
 		return store.ErrNoBucket
-	case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden && f.code != clockSkewed:
+	case f.is(forbidden), f.status == http.StatusUnauthorized, f.status == http.StatusForbidden && f.code != clockSkewed:
 		return fs.ErrPermission
 	}
 	return nil
@@ -174,9 +183,10 @@ func (f *failure) missing() bool {
 	return !f.foreign && (f.is(missing) || f.status == http.StatusNotFound && f.code == "" && !f.broken)
 }
 
-// denied reports whether the service final the request for lack of permission, which
-// some answer for a missing object. A page of a proxy says nothing about the object.
-func (f *failure) denied() bool { return !f.foreign && (f.code == "" || f.code == "AccessDenied") }
+// mayHide reports whether the answer may hide that there is no object: some services
+// refuse a request for a missing one for lack of permission. A page of a proxy says
+// nothing about the object.
+func (f *failure) mayHide() bool { return !f.foreign && (f.code == "" || f.code == "AccessDenied") }
 
 // unmet reports whether the condition of a request did not hold.
 func (f *failure) unmet() bool { return f.status == http.StatusPreconditionFailed || f.is(unmet) }
@@ -189,7 +199,13 @@ func (f *failure) lacking() bool {
 // noBatch reports whether the service does not delete several objects at once. Some
 // answer that the request is malformed.
 func (f *failure) noBatch() bool {
-	return f.lacking() || f.foreign || f.status == http.StatusBadRequest && !f.passes() && !f.throttled() && !f.is(credentials)
+	return f.lacking() || f.foreign || f.status == http.StatusBadRequest && !f.unrelated()
+}
+
+// unrelated reports whether the answer has another reason than what was asked: who asked,
+// and when. It tells nothing about what the service can do.
+func (f *failure) unrelated() bool {
+	return f.passes() || f.throttled() || f.is(credentials) || f.is(forbidden)
 }
 
 // unsure reports whether the service may have acted on the request. An answer 503 that

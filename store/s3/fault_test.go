@@ -299,6 +299,7 @@ func TestErrors(t *testing.T) {
 		{http.StatusNotFound, "NoSuchKey", "", fs.ErrNotExist},
 		{http.StatusNotFound, "NoSuchBucket", "check the name of the bucket", store.ErrNoBucket},
 		{http.StatusForbidden, "AccessDenied", "anon=true", fs.ErrPermission},
+		{http.StatusBadRequest, "KMS.DisabledException", "enable it", fs.ErrPermission},
 		{http.StatusForbidden, "RequestTimeTooSkewed", "set the clock of this machine: it shows", nil},
 		{http.StatusBadRequest, "ExpiredToken", "expired", nil},
 		{http.StatusForbidden, "InvalidAccessKeyId", "AWS_ACCESS_KEY_ID", fs.ErrPermission},
@@ -333,6 +334,34 @@ func TestErrors(t *testing.T) {
 					t.Errorf("%s with %s: %v, is it %v?", what, c.code, err, wrapped)
 				}
 			}
+		}
+	}
+}
+
+// TestUnrelatedErrors gives reasons that say nothing about what a service can do. Neither
+// a deletion of many nor a probe takes them for an answer that it cannot.
+func TestUnrelatedErrors(t *testing.T) {
+	for _, code := range []string{"ExpiredToken", "KMS.DisabledException", "RequestTimeout", "SlowDown"} {
+		f, s := faulty(t, func(o *s3.Options) { o.Conditions, o.Read.Attempts = s3.ProbeConditions, 1 })
+		f.set(answer(http.StatusBadRequest, code))
+		if _, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), store.IfAbsent()), store.Sync); err == nil {
+			t.Errorf("%s: a write succeeds", code)
+		}
+		f.set(nil)
+		if _, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), store.IfAbsent()), store.Sync); err != nil {
+			t.Errorf("%s: it is remembered for a service without conditions: %v", code, err)
+		}
+		many := func() int {
+			put(t, s, store.MustKey("d/a"), "one")
+			put(t, s, store.MustKey("d/b"), "two")
+			before := f.count(http.MethodPost, "delete")
+			_ = store.DeleteTree(t.Context(), s, store.MustKey("d/x").Dir(), store.TreeOrder{}, store.Sync)
+			return f.count(http.MethodPost, "delete") - before
+		}
+		f.set(once(1, http.MethodPost, "delete", answer(http.StatusBadRequest, code)))
+		many()
+		if n := many(); n != 1 {
+			t.Errorf("%s: %d deletions of many, want 1: it is remembered for a service without them", code, n)
 		}
 	}
 }

@@ -209,7 +209,7 @@ const wrongTag = `"00000000000000000000000000000000"`
 // failed.
 func found(what string, err error) (bad, failed error) {
 	f := (*failure)(nil)
-	answered := errors.As(err, &f) && !f.passes() && !f.throttled() && !f.is(credentials) && !f.foreign
+	answered := errors.As(err, &f) && !f.unrelated() && !f.foreign
 	// Expired credentials are an answer 400, which has no code for HEAD.
 	if answered && f.status == http.StatusBadRequest && (f.code == "" || f.code == "BadRequest") {
 		answered = false

@@ -60,7 +60,7 @@ func (s *Store) refused(r *http.Response) error {
 	f := failureOf(r)
 	// An answer to HEAD has no code. If it is 403, the reader asks again by GET.
 	// Without credentials, which were not found, it says nothing about the object.
-	if r.Request.Method != http.MethodHead && f.denied() && s.signer.lacking() == nil && slices.Contains(s.options.Read.Missing, r.StatusCode) {
+	if r.Request.Method != http.MethodHead && f.mayHide() && s.signer.lacking() == nil && slices.Contains(s.options.Read.Missing, r.StatusCode) {
 		// The failure may wrap fs.ErrPermission, which callers must not find.
 		return fmt.Errorf("%w: %v", fs.ErrNotExist, f)
 	}

@@ -10,6 +10,7 @@
 package blosc
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 
@@ -43,6 +44,9 @@ func New(raw []byte) (any, error) {
 			return nil, err
 		}
 		return &unsized{made.(coder), c}, nil
+	}
+	if c.Shuffle != "noshuffle" && !bytes.Contains(raw, []byte(`"typesize"`)) {
+		return nil, invalid("typesize is missing: shuffling needs the bytes of an element, such as 4 for float32")
 	}
 	if c.Shuffle != "noshuffle" && c.Element < 1 {
 		return nil, invalid("typesize %d: shuffling needs the bytes of an element, at least 1", c.Element)

@@ -102,3 +102,12 @@ func ExampleNew() {
 	fmt.Println(len(content), len(frame) < 1<<10, err)
 	// Output: 1048576 true <nil>
 }
+
+// TestConfigurationWithoutTypesize leaves out what shuffling needs. The message has no
+// number that nobody gave.
+func TestConfigurationWithoutTypesize(t *testing.T) {
+	_, err := New([]byte(`{"cname":"lz4","shuffle":"bitshuffle"}`))
+	if err == nil || !strings.Contains(err.Error(), "typesize is missing") {
+		t.Error(err)
+	}
+}

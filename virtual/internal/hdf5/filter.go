@@ -26,8 +26,8 @@ const (
 	filterZstd     = 32015
 )
 
-// known are the names of filters without a codec.
-var known = map[uint16]string{
+// withoutCodec are the names of filters that no codec of Varve undoes.
+var withoutCodec = map[uint16]string{
 	4: "szip", 5: "nbit", 6: "scaleoffset", 305: "lzo", 32000: "lzf", 32004: "lz4", 32008: "bitshuffle",
 	32013: "zfp", 32016: "fpzip", 32017: "sz", 32022: "granular bitround", 32024: "sz3", 32026: "blosc2",
 }
@@ -78,7 +78,7 @@ func trimZeros(b []byte) string {
 
 // String returns the name and the number of a filter.
 func (f filter) String() string {
-	name := known[f.id]
+	name := withoutCodec[f.id]
 	if name == "" {
 		name = fmt.Sprintf("%q", f.name)
 	}

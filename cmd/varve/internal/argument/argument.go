@@ -113,6 +113,10 @@ func ParseIntegers(text string) ([]int64, error) {
 func ListMeant(text string) string {
 	plain := strings.Trim(text, "[]() ")
 	plain = strings.TrimRight(plain, ",")
+	// A letter between commas is a part that has no number: 3,x is not 3.
+	if slices.ContainsFunc(strings.Split(plain, ","), func(part string) bool { return !strings.ContainsAny(part, "0123456789") }) {
+		return ""
+	}
 	plain = strings.ReplaceAll(plain, "_", "")
 	plain = strings.NewReplacer("x", ",", "X", ",", "×", ",", "*", ",", ";", ",").Replace(plain)
 	plain = strings.Join(strings.FieldsFunc(plain, func(r rune) bool { return r == ',' || r == ' ' }), ",")

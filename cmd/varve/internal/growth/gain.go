@@ -173,7 +173,7 @@ func WholePlanes(v *input.Values, shape []int64, axis int, n int64) (int64, erro
 	}
 	size := element.Width(v.Type)
 	return 0, failure.OnAxis(axis, "%s has %s, which is not a whole number of planes of %s (shape %v without axis %d, type %s)%s",
-		v.Name, phrase.Plural(n*size, "byte"), phrase.Plural(plane*size, "byte"), shape, axis, v.Type, v.RawNPY())
+		v.Name, phrase.Plural(n*size, "byte"), phrase.Plural(plane*size, "byte"), shape, axis, v.Type, v.Reading())
 }
 
 // Disorder returns a text about the first value that is out of order if the elements are

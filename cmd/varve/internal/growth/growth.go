@@ -27,9 +27,22 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// policyWords are the beginnings of the growth policies. Those that end in ":" need more
-// text.
-var policyWords = []string{"append-one", "repeat-last", "fixed:", "pattern:", "calendar:", "preplanned:"}
+// policies are the growth policies.
+var policies = []struct {
+	word     string // what it begins with; one that ends in ":" needs more text
+	relative bool   // it depends on the chunks or the times of the axis
+}{
+	{"append-one", false}, {"repeat-last", true}, {"fixed:", false}, {"pattern:", false}, {"calendar:", true}, {"preplanned:", true},
+}
+
+// policyWords returns what policies begin with.
+func policyWords() []string {
+	var words []string
+	for _, p := range policies {
+		words = append(words, p.word)
+	}
+	return words
+}
 
 // Policy is the value of --grow.
 type Policy struct {
@@ -59,13 +72,24 @@ func (p Policy) noteLoneTime() {
 
 // ParsePolicy parses a growth policy.
 func ParsePolicy(text string) (p Policy, err error) {
-	if err := flagtext.Policy(policyWords...)(text); err != nil {
+	if err := flagtext.Policy(policyWords()...)(text); err != nil {
 		return p, err
 	}
 	if p.Growth, err = grid.ParseGrowth(text); errors.Is(err, grid.ErrCalendar) {
 		p.Unit, err = parseCalendar(text)
 	}
 	return p, err
+}
+
+// IsRelative reports whether a policy, as text, depends on the chunks or the times of an
+// axis. Others cut any number of elements in the same way.
+func IsRelative(policy string) bool {
+	for _, p := range policies {
+		if p.relative && strings.HasPrefix(policy, p.word) {
+			return true
+		}
+	}
+	return false
 }
 
 // parseCalendar parses calendar:month and calendar:year.
@@ -102,7 +126,7 @@ func Flags(c *cobra.Command) *Change {
 // ProposePolicies defines what shells complete for the value of --grow.
 func ProposePolicies(c *cobra.Command) {
 	var words []string
-	for _, word := range policyWords {
+	for _, word := range policyWords() {
 		if word != "calendar:" {
 			words = append(words, word)
 		}

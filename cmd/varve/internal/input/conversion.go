@@ -24,6 +24,12 @@ import (
 // the two give numbers another meaning, the values are decoded first: the type alone
 // would keep the stored numbers.
 func convertNode(ctx context.Context, location string, a, into *zarr.Array, from, t dtype.Type) string {
+	if from.Variable() { // .npy has no elements of any length, and lists as text have them
+		if t.Kind() != dtype.KindString && t.Kind() != dtype.KindUTF32 && t.Kind() != dtype.KindTerminated && t.Kind() != dtype.KindBytes {
+			return ""
+		}
+		return fmt.Sprintf("; export them first (varve export %s -o FILE.json), and give that file", phrase.Word(location))
+	}
 	export := fmt.Sprintf("export them first (varve export %s -o FILE.npy)", phrase.Word(location))
 	if into == nil || !element.IsNumeric(from) || !element.IsNumeric(t) {
 		return astype(t, export)

@@ -161,10 +161,13 @@ func (v *Values) openRaw(named bool) (err error) {
 	return format.CheckOneLength(v.Type, format.Raw)
 }
 
-// RawNPY returns a note if raw data is a .npy file, or "".
-func (v *Values) RawNPY() string {
-	if !v.npy {
-		return ""
+// Reading says how raw data was read, if another --format may be meant, or returns "".
+func (v *Values) Reading() string {
+	switch {
+	case v.npy && !v.isAssumedRaw:
+		return " (it is a .npy file; omit --format raw to read it as one)"
+	case !v.npy && v.isAssumedRaw:
+		return fmt.Sprintf(" (it was read as raw elements of type %s; use --format json for lists as text, --format npy for NumPy files)", v.Type)
 	}
-	return " (it is a .npy file; omit --format raw to read it as one)"
+	return ""
 }

@@ -4,6 +4,7 @@ package input
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -89,15 +90,20 @@ func ReadAs(ctx context.Context, name string, from, to *zarr.Array) (e element.V
 	}
 	more := element.Values{Type: r.dst}
 	more.Grow(int(n))
-	return more, r.convert(more.Data, e.Data)
+	return more, r.convert(more.Data, e.Data, 0)
 }
 
-// convert sets dst to the times of src, elements in host byte order.
-func (r *recount) convert(dst, src []byte) error {
+// convert sets dst to the times of src, elements in host byte order. first is the index
+// of the first one, for errors, or negative if the array has several axes.
+func (r *recount) convert(dst, src []byte, first int64) error {
 	n, m := r.src.Size(), r.dst.Size()
-	for ; len(src) > 0; dst, src = dst[m:], src[n:] {
+	for i := first; len(src) > 0; i, dst, src = i+1, dst[m:], src[n:] {
 		if err := r.element(dst[:m], src[:n]); err != nil {
-			return failure.BadArgument("%s: time %s cannot be stored here: %w", r.name, r.src.AppendText(nil, src[:n]), err)
+			place := ""
+			if first >= 0 {
+				place = fmt.Sprintf("element %d: ", i)
+			}
+			return failure.BadArgument("%s: %stime %s cannot be stored here: %w", r.name, place, r.src.AppendText(nil, src[:n]), err)
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,18 +45,38 @@ func Sources(args []string) ([]string, error) {
 			sources = append(sources, arg)
 			continue
 		}
-		found, err := filepath.Glob(arg)
+		found, err := Matches(arg)
 		if err != nil {
-			return nil, failure.BadUsage("%q is not a pattern of file names: %w", arg, err)
+			return nil, err
 		}
-		if len(found) == 0 {
-			return nil, failure.NotFound("no file matches %q", arg)
-		}
-		// The order of the files is the order of the planes: day-9 comes before day-10.
-		slices.SortFunc(found, compareNaturally)
 		sources = append(sources, found...)
 	}
 	return sources, nil
+}
+
+// Matches returns the files and nodes that match a pattern, in natural order: the order
+// of files is that of their planes, and day-9 comes before day-10. The pattern may go on
+// with a node in files of other formats and in manifests, as in days/*.nc/t2m.
+func Matches(pattern string) ([]string, error) {
+	found, err := filepath.Glob(pattern)
+	for above, below := pattern, ""; err == nil && len(found) == 0; {
+		above, below = path.Dir(above), path.Join(path.Base(above), below)
+		if !strings.ContainsAny(above, "*?[") {
+			return nil, failure.NotFound("no file matches %q", pattern)
+		}
+		var files []string
+		files, err = filepath.Glob(above)
+		for _, name := range files {
+			if at := name + "/" + below; node.IsVirtual(at) {
+				found = append(found, at)
+			}
+		}
+	}
+	if err != nil {
+		return nil, failure.BadUsage("%q is not a pattern of file names: %w", pattern, err)
+	}
+	slices.SortFunc(found, compareNaturally)
+	return found, nil
 }
 
 // compareNaturally compares names of files, with whole numbers in them by value.
@@ -183,7 +204,8 @@ type nodeReader struct {
 	nextSlab func() (selection.Selection, bool)
 	unread   []byte // unread bytes of the last slab
 
-	times *recount // nil if elements stay as they are
+	times     *recount // nil if elements stay as they are
+	converted int64    // number of elements that were converted
 }
 
 // Read implements [io.Reader].
@@ -203,7 +225,12 @@ func (r *nodeReader) Read(p []byte) (int, error) {
 		}
 		if r.unread = e.Data; r.times != nil {
 			r.unread = make([]byte, e.Len()*r.times.dst.Size())
-			if err := r.times.convert(r.unread, e.Data); err != nil {
+			first := int64(-1)
+			if r.Array.Rank() == 1 {
+				first = r.converted
+			}
+			r.converted += int64(e.Len())
+			if err := r.times.convert(r.unread, e.Data, first); err != nil {
 				return 0, err
 			}
 		}

@@ -232,8 +232,8 @@ func (v *Values) lackText() string {
 		return ""
 	}
 	text := fmt.Sprintf(", %s are needed", phrase.Count(v.needBytes))
-	if v.isAssumedRaw && !v.npy {
-		text += fmt.Sprintf(" (it was read as raw elements of type %s; use --format json for lists as text, --format npy for NumPy files)", v.Type)
+	if v.isAssumedRaw {
+		text += v.Reading()
 	}
 	return text
 }
@@ -274,7 +274,7 @@ func (v *Values) End() error {
 	// One byte more shows that the stream is too long.
 	n, err := io.ReadFull(v.Reader, make([]byte, 1))
 	if n > 0 {
-		return failure.BadArgument("%s has more than the %s needed%s", v.Name, phrase.Plural(v.consumed, "byte"), v.RawNPY())
+		return failure.BadArgument("%s has more than the %s needed%s", v.Name, phrase.Plural(v.consumed, "byte"), v.Reading())
 	}
 	if err != io.EOF {
 		return fmt.Errorf("read %s: %w", v.Name, err)
@@ -298,7 +298,7 @@ func (v *Values) All() (e element.Values, err error) {
 		return e, failure.BadArgument("%s has %s of elements, but its header requires %d", v.Name, quantity.Count(v.consumed, "bytes"), v.Total)
 	}
 	if len(data)%v.Type.Size() != 0 {
-		return e, failure.BadArgument("%s has %s, which is not a whole number of elements of type %s", v.Name, quantity.Count(len(data), "bytes"), v.Type)
+		return e, failure.BadArgument("%s has %s, which is not a whole number of elements of type %s%s", v.Name, quantity.Count(len(data), "bytes"), v.Type, v.Reading())
 	}
 	v.arrange(data)
 	return element.Values{Type: v.Type, Data: data}, nil
@@ -354,7 +354,7 @@ func (v *Values) Fits(shape []int64) error {
 	}
 	if size := element.Width(v.Type); v.Total >= 0 && v.Total != want {
 		err := failure.BadArgument("%s has %s (%s), shape %v of type %s takes %s (%s)%s",
-			v.Name, phrase.Plural(v.Total/size, "value"), quantity.Count(v.Total, "bytes"), shape, v.Type, phrase.Count(want/size), quantity.Count(want, "bytes"), v.RawNPY())
+			v.Name, phrase.Plural(v.Total/size, "value"), quantity.Count(v.Total, "bytes"), shape, v.Type, phrase.Count(want/size), quantity.Count(want, "bytes"), v.Reading())
 		if v.Type.Variable() {
 			err = failure.BadArgument("%s has %s, shape %v takes %s", v.Name, phrase.Plural(v.Total/size, "value"), shape, phrase.Count(want/size))
 		}
@@ -436,7 +436,7 @@ func (v *Values) Gather() (int64, error) {
 	}
 	size := int64(v.Type.Size())
 	if n%size != 0 {
-		return 0, failure.BadArgument("%s has %s, which is not a whole number of elements of type %s", v.Name, quantity.Count(n, "bytes"), v.Type)
+		return 0, failure.BadArgument("%s has %s, which is not a whole number of elements of type %s%s", v.Name, quantity.Count(n, "bytes"), v.Type, v.Reading())
 	}
 	return n / size, nil
 }
@@ -460,7 +460,11 @@ func (v *Values) Source(shape []int64, axis int, planes int64) (*zarr.Source, er
 			if err := v.array.ReadBytes(ctx, selection.BoxOf(box), src); err != nil {
 				return err
 			}
-			return v.times.convert(dst, src)
+			first := int64(-1)
+			if len(box) == 1 {
+				first = box[0].Start
+			}
+			return v.times.convert(dst, src, first)
 		}}, nil
 	}
 	r, ok := v.Reader.(interface {

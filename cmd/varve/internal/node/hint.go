@@ -188,9 +188,10 @@ func Explain(cmd *cobra.Command, err error) error {
 		return err
 	}
 	at := Clean(e.Path)
-	if file := ForeignFile(at); file != "" {
-		if names := MembersOf(cmd.Context(), file, nil); len(names) > 0 {
-			e.Err = fmt.Errorf("%w%s (%s has %s)", e.Err, Neighbour(cmd.Context(), at), file, phrase.Shorten(strings.Join(names, ", "), 200))
+	if ForeignFile(at) != "" {
+		group := nodeAbove(cmd.Context(), at)
+		if names := MembersOf(cmd.Context(), group, nil); len(names) > 0 {
+			e.Err = fmt.Errorf("%w%s (%s has %s)", e.Err, Neighbour(cmd.Context(), at), group, phrase.Shorten(strings.Join(names, ", "), 200))
 		}
 		return err
 	}
@@ -201,7 +202,7 @@ func Explain(cmd *cobra.Command, err error) error {
 	}
 	hint := Neighbour(cmd.Context(), at)
 	if hint == "" {
-		hint = reachText(at)
+		hint = reachText(cmd.Context(), at)
 	}
 	if hint != "" {
 		e.Err = fmt.Errorf("%w%s", e.Err, hint)
@@ -215,10 +216,40 @@ func isNoNode(e *zarr.Error) bool {
 	return errors.Is(e, fs.ErrNotExist) && e.Err.Error() == "no Zarr node here"
 }
 
+// nodeAbove returns the location of the next node above one that is missing, or "".
+func nodeAbove(ctx context.Context, at string) string {
+	for above := path.Dir(at); above != "." && above != "/"; above = path.Dir(above) {
+		n, err := zarr.Open(ctx, above, nil)
+		if err != nil {
+			continue
+		}
+		n.Close() // it was only read
+		return above
+	}
+	return ""
+}
+
+// isBelowArchive reports whether a location is below a local file, such as a zip archive.
+func isBelowArchive(at string) bool {
+	for above := path.Dir(at); above != "." && above != "/"; above = path.Dir(above) {
+		if info, err := os.Stat(LocalPath(above)); err == nil {
+			return !info.IsDir()
+		}
+	}
+	return false
+}
+
 // reachText says how much of the local path of a missing node is there, or returns "".
-func reachText(at string) string {
+func reachText(ctx context.Context, at string) string {
 	if strings.Contains(at, "://") {
 		return ""
+	}
+	// The file system does not have the nodes in an archive and in a manifest.
+	if isBelowArchive(at) || isBelowReferences(at) {
+		if above := nodeAbove(ctx, at); above != "" {
+			missing, _, _ := strings.Cut(strings.TrimPrefix(at, above+"/"), "/")
+			return fmt.Sprintf(": %s has no %s", above, missing)
+		}
 	}
 	parts := strings.Split(at, "/")
 	for i := range parts[:len(parts)-1] {
