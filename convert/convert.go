@@ -83,8 +83,8 @@ type Options struct {
 // and another call finishes the conversion. Nodes must not be changed meanwhile. If a
 // document was changed, the new ones are removed again, and the error wraps
 // [zarr.ErrConflict].
-func Convert(ctx context.Context, at *zarr.Location, to int, opt *Options) (Conversion, error) {
-	c := &inPlace{to: to, hierarchy: at.Root()}
+func Convert(ctx context.Context, at *zarr.Location, format int, opt *Options) (Conversion, error) {
+	c := &inPlace{to: format, hierarchy: at.Root()}
 	if opt != nil {
 		c.Options = *opt
 	}

@@ -216,7 +216,7 @@ func (v *vacuum) runAll(ctx context.Context) error {
 	if err := v.writable(); err != nil {
 		return err
 	}
-	lock, err := v.Lock.Exclude(ctx)
+	lock, err := v.Lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ var errBusy = fmt.Errorf("%w: other programs change the array all the time, so t
 // without locks.
 func (v *vacuum) attempt(ctx context.Context) (done bool, err error) {
 	// Under the lock, or behind the fence, no writer stages chunks that are deleted here.
-	err = v.Update(ctx, v.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+	err = v.UpdateAs(ctx, v.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		v.findings = VacuumReport{} // of an earlier try
 		v.freedKeys, v.mergedRecords, v.clock = nil, nil, time.Time{}
 		stays := new(keptValues)

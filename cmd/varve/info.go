@@ -18,9 +18,10 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/store"
 )
 
 func newInfoCommand() *cobra.Command {
@@ -156,7 +157,11 @@ func infoUndecodable(cmd *cobra.Command, location string, reason error, stats bo
 // shadowed returns a note if a node has documents of both formats. Those of format 2 are
 // then not read.
 func shadowed(ctx context.Context, n zarr.Node) []string {
-	names, err := access.Shadowed(ctx, n)
+	p, err := store.ParsePath(n.Path())
+	if err != nil || n.Format() == 2 {
+		return nil
+	}
+	names, err := tree.Shadowed(ctx, n.Location().Store(), p)
 	if err != nil || len(names) == 0 {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/input"
@@ -24,7 +25,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/selection"
 )
 
@@ -207,7 +207,7 @@ func (f *stitchFlags) array(cmd *cobra.Command, location string, a *zarr.Array, 
 	}
 	done := stitchedOf(cmd, location, a, axis, arrays)
 	if !*f.alone {
-		if err := movedTogether(cmd, access.CheckDimensions(cmd.Context(), a, done.Shape)); err != nil {
+		if err := movedTogether(cmd, dimensions.CheckShape(cmd.Context(), a, done.Shape)); err != nil {
 			return nil, err
 		}
 	}

@@ -20,9 +20,9 @@ import (
 
 // page is one answer to a listing.
 type page struct {
-	Items    []description `json:"items"`
-	Prefixes []string      `json:"prefixes"`
-	Next     string        `json:"nextPageToken"`
+	Items     []description `json:"items"`
+	Prefixes  []string      `json:"prefixes"`
+	PageToken string        `json:"nextPageToken"`
 }
 
 // List implements [store.Lister]. Entries have sizes, versions and times in any case,
@@ -45,14 +45,14 @@ func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) ite
 			if !p.entries(prefix, s.reads.Local(h), yield) {
 				return
 			}
-			if p.Next == "" {
+			if p.PageToken == "" {
 				return
 			}
-			if p.Next == token {
+			if p.PageToken == token {
 				yield(store.Entry{}, fmt.Errorf("gcs: bucket %s: cannot list %q: the service sends the same page again", s.bucket, prefix))
 				return
 			}
-			token = p.Next
+			token = p.PageToken
 		}
 	}
 }
