@@ -358,7 +358,7 @@ func TestUnrelatedErrors(t *testing.T) {
 			_ = store.DeleteTree(t.Context(), s, store.MustKey("d/x").Dir(), store.TreeOrder{}, store.Sync)
 			return f.count(http.MethodPost, "delete") - before
 		}
-		f.set(once(1, http.MethodPost, "delete", answer(http.StatusBadRequest, code)))
+		f.set(firstTimes(1, http.MethodPost, "delete", answer(http.StatusBadRequest, code)))
 		many()
 		if n := many(); n != 1 {
 			t.Errorf("%s: %d deletions of many, want 1: it is remembered for a service without them", code, n)
