@@ -86,14 +86,14 @@ func TestMemoryOfManyNodes(t *testing.T) {
 			t.Run(fmt.Sprint(c.command, " of format ", format), func(t *testing.T) {
 				dir := t.TempDir()
 				n := populous(t, dir, format, 60_000)
-				used := heapMiB(func() {
+				document := float64(n) / (1 << 20)
+				times := leastMiB(most*document, func() {
 					var errs bytes.Buffer
 					status := run(t.Context(), append(strings.Fields(c.command), dir), console.Streams{In: nil, Out: io.Discard, Err: &errs})
 					if want := strings.Count(c.command, "check"); status != want { // it finds the metadata stale
 						t.Error(errs.String())
 					}
-				})
-				times := used * (1 << 20) / float64(n)
+				}) / document
 				t.Logf("%.1f times as much as the document of %d bytes", times, n)
 				if times > most {
 					t.Errorf("%.0f times at most are promised", most)
